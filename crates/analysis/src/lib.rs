@@ -1,0 +1,3 @@
+//! Offline answers: evaluation criteria, critical delay, stability of the loop.
+
+pub mod criteria;

@@ -1,0 +1,7 @@
+//! Structures, substructures, integrators, transfer systems and specimens.
+//!
+//! Nothing here reads a file, and nothing called `step` allocates.
+
+pub mod channel;
+pub mod excitation;
+pub mod structure;

@@ -1,0 +1,13 @@
+//! Linear systems, discretisation, spectra, filters and kernels.
+//!
+//! This crate knows no structural word and no file. All calls into faer stay
+//! behind the concrete `f64` functions of [`eigen`], so that an edit elsewhere
+//! does not recompile its generic code.
+
+pub mod discretise;
+pub mod eigen;
+pub mod filter;
+pub mod interpolate;
+pub mod lti;
+pub mod panel;
+pub mod random;

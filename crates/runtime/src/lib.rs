@@ -1,0 +1,3 @@
+//! The tick and everything around it while a test runs.
+
+pub mod record;

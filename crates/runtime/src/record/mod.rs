@@ -1,0 +1,89 @@
+//! The record of a test: what was measured, commanded and computed, and the
+//! facts that explain it.
+
+use model::channel::Channel;
+
+/// A file the experiment named (a ground motion, a matrix), kept with the record.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EmbeddedFile {
+    /// The path as the experiment file spells it.
+    pub name: String,
+    /// Its contents.
+    pub bytes: Vec<u8>,
+}
+
+/// Everything known before the first tick.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Header {
+    /// Version of twinrig that made the record.
+    pub version: String,
+    /// Title of the experiment.
+    pub title: String,
+    /// Name of the experiment file.
+    pub experiment_name: String,
+    /// The experiment file, whole.
+    pub experiment: String,
+    /// Files the experiment named.
+    pub inputs: Vec<EmbeddedFile>,
+    /// Seed of every random stream.
+    pub seed: u64,
+    /// Ticks per second.
+    pub rate_hz: f64,
+    /// Number of ticks between two recorded frames.
+    pub every: u64,
+    /// UTC start, ISO 8601; empty for a rehearsal, so that records compare.
+    pub started: String,
+    /// Facts of the machine (kernel, processor, scheduling), empty values left out.
+    pub machine: Vec<(String, String)>,
+    /// Meaning of the numbers in the channel `trip`.
+    pub trip_codes: Vec<(u8, String)>,
+}
+
+/// How a test ended; absent from a record that was cut off.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Summary {
+    /// Ticks done.
+    pub ticks: u64,
+    /// Frames written.
+    pub frames: u64,
+    /// Frames that found the ring full and were lost; a run with any is incomplete.
+    pub frames_lost: u64,
+    /// The trip, in words with its numbers, if one occurred.
+    pub trip: Option<TripNote>,
+}
+
+/// A trip as it is remembered.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TripNote {
+    /// Number as in the channel `trip`.
+    pub code: u8,
+    /// Reason in words, with value and limit.
+    pub text: String,
+    /// Time of the tick that tripped.
+    pub time_s: f64,
+    /// The value that was out of bounds.
+    pub value: f64,
+    /// The bound.
+    pub limit: f64,
+}
+
+/// A record read back, whole or up to its last flush.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Record {
+    /// What was known before the first tick.
+    pub header: Header,
+    /// Channels in file order.
+    pub channels: Vec<Channel>,
+    /// One column per channel, all of one length.
+    pub columns: Vec<Vec<f64>>,
+    /// How the test ended; `None` if the record was cut off by a crash or a kill.
+    pub summary: Option<Summary>,
+}
+
+impl Record {
+    /// The column called `name`.
+    pub fn column(&self, name: &str) -> Option<&[f64]> {
+        let index = self.channels.iter().position(|channel| channel.name == name)?;
+        Some(&self.columns[index])
+    }
+}
