@@ -1,0 +1,268 @@
+//! Explicit steps: Runge–Kutta, the matrix exponential, KR-α.
+
+use nalgebra::DMatrix;
+use numerics::discretise;
+use numerics::panel::PanelMatrix;
+
+use super::stepper::{Balance, Inertia, inverted};
+use super::{Hold, Options};
+use crate::equations::{Equations, PlacedElement};
+
+/// Classical Runge–Kutta on (x, v), the load straight between its samples.
+#[derive(Debug, Clone)]
+pub(super) struct RungeKutta {
+    step_s: f64,
+    size: usize,
+    start: Vec<f64>,
+    stage: Vec<f64>,
+    sum: Vec<f64>,
+    middle: Vec<f64>,
+}
+
+impl RungeKutta {
+    pub(super) fn new(equations: &Equations, step_s: f64) -> Self {
+        let zeros = vec![0.0; 2 * equations.size()];
+        Self {
+            step_s,
+            size: equations.size(),
+            start: zeros.clone(),
+            stage: zeros.clone(),
+            sum: zeros,
+            middle: vec![0.0; equations.load.ncols()],
+        }
+    }
+
+    pub(super) fn advance(
+        &mut self,
+        state: &mut [f64],
+        load: &[f64],
+        next: &[f64],
+        force: &[f64],
+        elements: &[PlacedElement],
+        balance: &mut Balance,
+    ) {
+        let (n, h) = (self.size, self.step_s);
+        for ((m, a), b) in self.middle.iter_mut().zip(load).zip(next) {
+            *m = 0.5 * (a + b);
+        }
+        self.start.copy_from_slice(state);
+        self.stage.copy_from_slice(state);
+        self.sum.fill(0.0);
+        let stages = [(1.0, 0.5), (2.0, 0.5), (2.0, 1.0), (1.0, 0.0)];
+        for (index, (weight, reach)) in stages.into_iter().enumerate() {
+            let at = match index {
+                0 => load,
+                1 | 2 => &self.middle,
+                _ => next,
+            };
+            let acceleration = balance.evaluate(&self.stage, at, force, elements);
+            for i in 0..n {
+                let (velocity, acceleration) = (self.stage[n + i], acceleration[i]);
+                self.sum[i] += weight * velocity;
+                self.sum[n + i] += weight * acceleration;
+                self.stage[i] = self.start[i] + reach * h * velocity;
+                self.stage[n + i] = self.start[n + i] + reach * h * acceleration;
+            }
+        }
+        for ((z, z0), sum) in state.iter_mut().zip(&self.start).zip(&self.sum) {
+            *z = z0 + h / 6.0 * sum;
+        }
+    }
+}
+
+/// The exact step of a linear model: load held or straight, force held.
+#[derive(Debug, Clone)]
+pub(super) struct ExactStep {
+    matrix: PanelMatrix,
+    input: Vec<f64>,
+    output: Vec<f64>,
+}
+
+impl ExactStep {
+    pub(super) fn new(
+        equations: &Equations,
+        mass_inverse: &DMatrix<f64>,
+        hold: Hold,
+        step_s: f64,
+    ) -> Self {
+        let n = equations.size();
+        let mut a = DMatrix::zeros(2 * n, 2 * n);
+        a.view_mut((0, n), (n, n)).copy_from(&DMatrix::identity(n, n));
+        a.view_mut((n, 0), (n, n)).copy_from(&(-mass_inverse * &equations.stiffness));
+        a.view_mut((n, n), (n, n)).copy_from(&(-mass_inverse * &equations.damping));
+        let lower = |block: DMatrix<f64>| {
+            let mut b = DMatrix::zeros(2 * n, block.ncols());
+            b.view_mut((n, 0), (n, block.ncols())).copy_from(&block);
+            b
+        };
+        let by_load = lower(mass_inverse * &equations.load);
+        let by_force = lower(-mass_inverse * equations.interface_matrix());
+        let load = match hold {
+            Hold::Zero => discretise::zero_order_hold(&a, &by_load, step_s),
+            Hold::First => discretise::first_order_hold(&a, &by_load, step_s),
+        };
+        let force = discretise::zero_order_hold(&a, &by_force, step_s);
+        let blocks = [load.transition, load.start, load.end, force.start];
+        let columns = blocks.iter().map(DMatrix::ncols).sum();
+        let mut joined = DMatrix::zeros(2 * n, columns);
+        let mut at = 0;
+        for block in &blocks {
+            joined.view_mut((0, at), (2 * n, block.ncols())).copy_from(block);
+            at += block.ncols();
+        }
+        let matrix = PanelMatrix::new(&joined);
+        let output = matrix.output();
+        Self { matrix, input: vec![0.0; columns], output }
+    }
+
+    pub(super) fn advance(&mut self, state: &mut [f64], load: &[f64], next: &[f64], force: &[f64]) {
+        let mut at = 0;
+        for part in [&*state, load, next, force] {
+            self.input[at..at + part.len()].copy_from_slice(part);
+            at += part.len();
+        }
+        self.matrix.multiply(&self.input, &mut self.output);
+        state.copy_from_slice(&self.output[..state.len()]);
+    }
+}
+
+/// The KR-α algorithm: explicit in displacement and velocity, unconditionally
+/// stable for linear structures, with numerical damping of the high modes set
+/// by ρ∞.
+///
+/// With αm = (2ρ−1)/(ρ+1), αf = ρ/(ρ+1), γ = ½ − αm + αf, β = ¼(½+γ)² and
+/// D = M + γh C + βh² K:
+///   α1 = D⁻¹M, α2 = (½+γ) α1, α3 = D⁻¹(αm M + αf γh C + αf βh² K)
+///   v[k+1] = v[k] + h α1 a[k]
+///   x[k+1] = x[k] + h v[k] + h² α2 a[k]
+///   M ((I−α3) a[k+1] + α3 a[k]) = −(1−αf) q[k+1] − αf q[k]
+/// where q = C v + K x + r − L s + B f is the force left unbalanced.
+///
+/// The state keeps a[k−1] and q[k−1] behind x and v.
+///
+/// Reference: Kolay & Ricles 2014, Earthq. Eng. Struct. Dyn. 43(9).
+#[derive(Debug, Clone)]
+pub(super) struct KolayRicles {
+    size: usize,
+    step_s: f64,
+    /// α1, and α2 = `ratio` α1.
+    alpha: PanelMatrix,
+    ratio: f64,
+    /// a[k] from (q[k], q[k−1], a[k−1]), alone and with the specimen's inertia.
+    own: PanelMatrix,
+    with_specimen: PanelMatrix,
+    unbalanced: Balance,
+    input: Vec<f64>,
+    output: Vec<f64>,
+    product: Vec<f64>,
+}
+
+impl KolayRicles {
+    pub(super) fn new(equations: &Equations, rho: f64, options: &Options) -> Option<Self> {
+        let n = equations.size();
+        let h = options.step_s;
+        let (mass, damping) = (&equations.mass, &equations.damping);
+        let stiffness = equations.steepest_stiffness();
+        let alpha_m = (2.0 * rho - 1.0) / (rho + 1.0);
+        let alpha_f = rho / (rho + 1.0);
+        let gamma = 0.5 - alpha_m + alpha_f;
+        let beta = 0.25 * (0.5 + gamma) * (0.5 + gamma);
+        let inverse = inverted(&(mass + gamma * h * damping + beta * h * h * &stiffness))?;
+        let alpha1 = &inverse * mass;
+        let alpha3 = &inverse
+            * (alpha_m * mass
+                + alpha_f * gamma * h * damping
+                + alpha_f * beta * h * h * &stiffness);
+        let weighted = mass * (DMatrix::identity(n, n) - &alpha3);
+        let row = |left: DMatrix<f64>| -> Option<PanelMatrix> {
+            let inverse = left.try_inverse()?;
+            let mut joined = DMatrix::zeros(n, 3 * n);
+            joined.view_mut((0, 0), (n, n)).copy_from(&(-(1.0 - alpha_f) * &inverse));
+            joined.view_mut((0, n), (n, n)).copy_from(&(-alpha_f * &inverse));
+            joined.view_mut((0, 2 * n), (n, n)).copy_from(&(-&inverse * mass * &alpha3));
+            Some(PanelMatrix::new(&joined))
+        };
+        let b = equations.interface_matrix();
+        let direct = match &options.direct_inertia {
+            Some(direct) => (1.0 - alpha_f) * &b * direct * b.transpose(),
+            None => DMatrix::zeros(n, n),
+        };
+        let own = row(weighted.clone())?;
+        let output = own.output();
+        let alpha = PanelMatrix::new(&alpha1);
+        let product = alpha.output();
+        Some(Self {
+            size: n,
+            step_s: h,
+            alpha,
+            ratio: 0.5 + gamma,
+            own,
+            with_specimen: row(weighted + direct)?,
+            unbalanced: Balance::new(equations, &-DMatrix::identity(n, n)),
+            input: vec![0.0; 3 * n],
+            output,
+            product,
+        })
+    }
+
+    /// The velocity of this algorithm is second order at t − γh.
+    pub(super) fn velocity_lag_s(&self) -> f64 {
+        (self.ratio - 0.5) * self.step_s
+    }
+
+    /// A consistent past: as if the first instant had lasted for ever.
+    pub(super) fn start(
+        &mut self,
+        state: &mut [f64],
+        load: &[f64],
+        force: &[f64],
+        elements: &[PlacedElement],
+        balance: &mut Balance,
+    ) {
+        let n = self.size;
+        let (motion, past) = state.split_at_mut(2 * n);
+        past[..n].copy_from_slice(balance.evaluate(motion, load, force, elements));
+        past[n..].copy_from_slice(self.unbalanced.evaluate(motion, load, force, elements));
+    }
+
+    pub(super) fn accelerate(
+        &mut self,
+        state: &[f64],
+        load: &[f64],
+        force: &[f64],
+        elements: &[PlacedElement],
+        inertia: Inertia,
+    ) -> &[f64] {
+        let n = self.size;
+        let (motion, past) = state.split_at(2 * n);
+        self.input[..n].copy_from_slice(self.unbalanced.evaluate(motion, load, force, elements));
+        self.input[n..2 * n].copy_from_slice(&past[n..]);
+        self.input[2 * n..].copy_from_slice(&past[..n]);
+        let matrix = match inertia {
+            Inertia::Own => &self.own,
+            Inertia::WithSpecimen => &self.with_specimen,
+        };
+        matrix.multiply(&self.input, &mut self.output);
+        &self.output[..n]
+    }
+
+    pub(super) fn advance(
+        &mut self,
+        state: &mut [f64],
+        load: &[f64],
+        force: &[f64],
+        elements: &[PlacedElement],
+    ) {
+        let (n, h) = (self.size, self.step_s);
+        self.accelerate(state, load, force, elements, Inertia::Own);
+        self.alpha.multiply(&self.output[..n], &mut self.product);
+        let (motion, past) = state.split_at_mut(2 * n);
+        past[..n].copy_from_slice(&self.output[..n]);
+        past[n..].copy_from_slice(&self.input[..n]);
+        let (x, v) = motion.split_at_mut(n);
+        for ((x, v), a) in x.iter_mut().zip(v).zip(&self.product) {
+            *x += h * *v + h * h * self.ratio * a;
+            *v += h * a;
+        }
+    }
+}

@@ -1,0 +1,143 @@
+//! Implicit steps: Newmark's average acceleration and implicit Euler.
+
+use numerics::panel::PanelMatrix;
+
+use super::stepper::{Balance, inverted};
+use super::{Method, NotConverged, Options};
+use crate::equations::{Equations, PlacedElement};
+
+/// Both methods solve for the new displacement
+///   L s⁺ − B f − r(x⁺) − C v⁺ − K x⁺ − M a⁺ = 0,
+/// with v⁺ and a⁺ straight functions of x⁺:
+///   average acceleration: v⁺ = 2/h Δx − v, a⁺ = 4/h² Δx − 4/h v − a
+///   implicit Euler: v⁺ = Δx/h, a⁺ = (v⁺ − v)/h.
+///
+/// Corrections use one matrix, inverted beforehand, with every element at its
+/// steepest. For elements whose slope stays between zero and that, each
+/// iteration contracts, and a step costs the same whatever happens; Newton's
+/// tangent would converge faster and could cycle at a gap.
+#[derive(Debug, Clone)]
+pub(super) struct Implicit {
+    method: Method,
+    size: usize,
+    step_s: f64,
+    iterations: usize,
+    linear: bool,
+    balance: Balance,
+    mass: PanelMatrix,
+    inverse: PanelMatrix,
+    start: Vec<f64>,
+    acceleration: Vec<f64>,
+    new_acceleration: Vec<f64>,
+    inertia: Vec<f64>,
+    residual: Vec<f64>,
+    correction: Vec<f64>,
+}
+
+/// Corrections below this part of the largest displacement are noise.
+const TOLERANCE: f64 = 1e-10;
+
+impl Implicit {
+    pub(super) fn new(equations: &Equations, options: &Options) -> Option<Self> {
+        let n = equations.size();
+        let h = options.step_s;
+        let (of_damping, of_mass) = match options.method {
+            Method::ImplicitEuler => (1.0 / h, 1.0 / (h * h)),
+            _ => (2.0 / h, 4.0 / (h * h)),
+        };
+        let effective = of_mass * &equations.mass
+            + of_damping * &equations.damping
+            + equations.steepest_stiffness();
+        let inverse = PanelMatrix::new(&inverted(&effective)?);
+        let mass = PanelMatrix::new(&equations.mass);
+        let identity = nalgebra::DMatrix::identity(n, n);
+        Some(Self {
+            method: options.method,
+            size: n,
+            step_s: h,
+            iterations: options.iterations.max(1),
+            linear: equations.elements.is_empty(),
+            balance: Balance::new(equations, &identity),
+            start: vec![0.0; 2 * n],
+            acceleration: vec![0.0; n],
+            new_acceleration: vec![0.0; n],
+            residual: vec![0.0; n],
+            inertia: mass.output(),
+            correction: inverse.output(),
+            mass,
+            inverse,
+        })
+    }
+
+    pub(super) fn advance(
+        &mut self,
+        state: &mut [f64],
+        load: &[f64],
+        next: &[f64],
+        force: &[f64],
+        elements: &[PlacedElement],
+        own: &mut Balance,
+    ) -> Result<(), NotConverged> {
+        let n = self.size;
+        self.start.copy_from_slice(state);
+        let acceleration = own.evaluate(state, load, force, elements);
+        self.acceleration.copy_from_slice(acceleration);
+        self.predict(state);
+        let most = if self.linear { 1 } else { self.iterations };
+        let (mut largest, mut tolerance) = (0.0, 0.0);
+        for _ in 0..most {
+            self.follow(state);
+            let balance = self.balance.evaluate(state, next, force, elements);
+            self.mass.multiply(&self.new_acceleration, &mut self.inertia);
+            for ((r, b), m) in self.residual.iter_mut().zip(balance).zip(&self.inertia) {
+                *r = b - m;
+            }
+            self.inverse.multiply(&self.residual, &mut self.correction);
+            (largest, tolerance) = (0.0f64, 0.0f64);
+            for (x, c) in state[..n].iter_mut().zip(&self.correction) {
+                *x += c;
+                largest = largest.max(c.abs());
+                tolerance = tolerance.max(TOLERANCE * x.abs());
+            }
+            if largest <= tolerance {
+                break;
+            }
+        }
+        self.follow(state);
+        // A linear step is exact after one correction, to rounding.
+        if self.linear || largest <= tolerance.max(f64::MIN_POSITIVE) {
+            Ok(())
+        } else {
+            Err(NotConverged { correction_m: largest, tolerance_m: tolerance })
+        }
+    }
+
+    /// A first guess from the motion so far.
+    fn predict(&self, state: &mut [f64]) {
+        let (n, h) = (self.size, self.step_s);
+        for i in 0..n {
+            state[i] += h * self.start[n + i] + 0.5 * h * h * self.acceleration[i];
+        }
+    }
+
+    /// Velocity and acceleration that belong to the displacement in `state`.
+    fn follow(&mut self, state: &mut [f64]) {
+        let (n, h) = (self.size, self.step_s);
+        for i in 0..n {
+            let change = state[i] - self.start[i];
+            let velocity = self.start[n + i];
+            let (new_velocity, new_acceleration) = match self.method {
+                Method::ImplicitEuler => {
+                    let new_velocity = change / h;
+                    (new_velocity, (new_velocity - velocity) / h)
+                }
+                _ => (
+                    2.0 / h * change - velocity,
+                    4.0 / (h * h) * change - 4.0 / h * velocity - self.acceleration[i],
+                ),
+            };
+            state[n + i] = new_velocity;
+            self.new_acceleration[i] = new_acceleration;
+        }
+    }
+}

@@ -1,0 +1,320 @@
+//! Integrators of the numerical substructure.
+//!
+//! One period is two calls. [`Integrator::equilibrium`] takes the force just
+//! measured and gives the acceleration of the present instant;
+//! [`Integrator::advance`] carries displacement and velocity to the next
+//! instant with that force held, while the load runs straight between its two
+//! samples. Displacement and velocity are the whole state: what an algorithm
+//! needs of the past acceleration it keeps to itself.
+//!
+//! For a linear model every algorithm is a constant matrix. It is found by
+//! feeding unit vectors through the algorithm itself, so there is one
+//! implementation of each, and the tick costs one matrix–vector product.
+
+mod explicit;
+mod implicit;
+mod linear;
+mod stepper;
+#[cfg(test)]
+mod tests;
+
+use nalgebra::DMatrix;
+use thiserror::Error;
+
+use crate::equations::Equations;
+use crate::motion::Motion;
+use linear::LinearMap;
+use stepper::{Inertia, Stepper};
+
+/// How the load runs between two samples, for the exact method.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Hold {
+    /// It keeps its value.
+    Zero,
+    /// It runs straight to the next value.
+    First,
+}
+
+/// The algorithm.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Method {
+    /// Classical Runge–Kutta of order four.
+    RungeKutta4,
+    /// Matrix exponential; linear models only.
+    Exact(Hold),
+    /// Newmark's average acceleration: implicit, second order, keeps energy.
+    Newmark,
+    /// Implicit Euler: first order, damps strongly. For comparison.
+    ImplicitEuler,
+    /// The CR algorithm: explicit, unconditionally stable, second order.
+    ChenRicles,
+    /// The KR-α algorithm: explicit, unconditionally stable, second order, with
+    /// damping of high modes set by the spectral radius at infinite frequency.
+    KolayRicles {
+        /// 1 keeps all energy, 0 annihilates the highest modes in one step.
+        spectral_radius: f64,
+    },
+}
+
+impl Method {
+    /// The name used in the experiment file.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::RungeKutta4 => "rk4",
+            Self::Exact(_) => "exact",
+            Self::Newmark => "newmark",
+            Self::ImplicitEuler => "implicit_euler",
+            Self::ChenRicles => "cr",
+            Self::KolayRicles { .. } => "kr_alpha",
+        }
+    }
+}
+
+/// What an integrator needs beside the equations.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Options {
+    /// The algorithm.
+    pub method: Method,
+    /// Period, s.
+    pub step_s: f64,
+    /// The part of the measured force that is proportional to the present
+    /// acceleration of the interface (a rig without delay), kg. It closes an
+    /// algebraic loop, which [`Integrator::equilibrium`] solves.
+    pub direct_inertia: Option<DMatrix<f64>>,
+    /// Most iterations per step of an implicit method with nonlinear elements.
+    pub iterations: usize,
+}
+
+/// Why an integrator cannot be made.
+#[derive(Debug, Clone, PartialEq, Error)]
+pub enum IntegratorError {
+    /// The mass matrix cannot be inverted.
+    #[error("the mass matrix of the numerical substructure is singular")]
+    SingularMass,
+    /// The algorithm's own matrix cannot be inverted.
+    #[error("the matrix of the {method} step cannot be inverted: check damping and stiffness")]
+    SingularStep {
+        /// The algorithm's name.
+        method: &'static str,
+    },
+    /// An exact method was asked for a nonlinear model.
+    #[error(
+        "the exact method is for linear models, and the numerical part has {elements} nonlinear \
+         element(s): use rk4, cr, kr_alpha, newmark or implicit_euler"
+    )]
+    NotLinear {
+        /// Their number.
+        elements: usize,
+    },
+    /// The step makes the algorithm unstable.
+    #[error(
+        "one step multiplies some motion by {radius:.4}: the {method} step is too long for the \
+         fastest mode"
+    )]
+    Unstable {
+        /// The algorithm's name.
+        method: &'static str,
+        /// Spectral radius of the step.
+        radius: f64,
+    },
+}
+
+/// An implicit step did not settle within its iterations.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct NotConverged {
+    /// Last correction of the displacement, m.
+    pub correction_m: f64,
+    /// What would have been small enough, m.
+    pub tolerance_m: f64,
+}
+
+/// An integrator, linear or not, with its state.
+#[derive(Debug, Clone)]
+pub struct Integrator {
+    core: Core,
+    size: usize,
+    interface: Motion,
+    places: Vec<crate::equations::Deformation>,
+    direct: Option<DMatrix<f64>>,
+    /// CR and KR-α keep the velocity of a moment ago; the interface's is brought
+    /// up to date with its acceleration.
+    velocity_lag_s: f64,
+}
+
+#[derive(Debug, Clone)]
+enum Core {
+    Linear(Box<LinearMap>),
+    Nonlinear(Box<Stepper>),
+}
+
+impl Integrator {
+    /// Prepares the algorithm for these equations, at rest.
+    pub fn new(equations: &Equations, options: &Options) -> Result<Self, IntegratorError> {
+        let stepper = Stepper::new(equations, options)?;
+        let velocity_lag_s = stepper.velocity_lag_s();
+        let core = if equations.elements.is_empty() {
+            Core::Linear(Box::new(LinearMap::probe(stepper)))
+        } else {
+            Core::Nonlinear(Box::new(stepper))
+        };
+        Ok(Self {
+            core,
+            size: equations.size(),
+            interface: Motion::rest(equations.interface.len()),
+            places: equations.interface.clone(),
+            direct: options.direct_inertia.clone(),
+            velocity_lag_s,
+        })
+    }
+
+    /// Displacement of every DOF, m.
+    #[inline]
+    pub fn displacement(&self) -> &[f64] {
+        &self.state()[..self.size]
+    }
+
+    /// Velocity of every DOF, m/s; with CR and KR-α that of half a step (γ
+    /// steps) earlier, see there.
+    #[inline]
+    pub fn velocity(&self) -> &[f64] {
+        &self.state()[self.size..2 * self.size]
+    }
+
+    /// Motion of the interface; its acceleration is that of the last
+    /// [`equilibrium`](Self::equilibrium).
+    #[inline]
+    pub fn interface(&self) -> &Motion {
+        &self.interface
+    }
+
+    /// The state of the algorithm: displacement, velocity, and what it keeps of
+    /// the past.
+    #[inline]
+    pub fn state(&self) -> &[f64] {
+        match &self.core {
+            Core::Linear(map) => map.state(),
+            Core::Nonlinear(stepper) => stepper.state(),
+        }
+    }
+
+    /// Work put into the nonlinear elements and the part of it they store, J.
+    #[inline]
+    pub fn element_energy(&self) -> ElementEnergy {
+        match &self.core {
+            Core::Linear(_) => ElementEnergy { work: 0.0, stored: 0.0 },
+            Core::Nonlinear(stepper) => stepper.element_energy(),
+        }
+    }
+
+    /// Balances the forces of the present instant. `force` is the measured
+    /// force; where the rig has direct inertia it comes without that part and
+    /// leaves with it.
+    #[inline]
+    pub fn equilibrium(&mut self, load: &[f64], force: &mut [f64]) {
+        let acceleration = &mut self.interface.acceleration;
+        match &mut self.core {
+            Core::Linear(map) => map.interface_acceleration(load, force, acceleration),
+            Core::Nonlinear(stepper) => {
+                let all = stepper.accelerate(load, force, Inertia::WithSpecimen);
+                for (a, place) in acceleration.iter_mut().zip(&self.places) {
+                    *a = place.value(all);
+                }
+            }
+        }
+        for (v, a) in self.interface.velocity.iter_mut().zip(&*acceleration) {
+            *v += self.velocity_lag_s * a;
+        }
+        if let Some(direct) = &self.direct {
+            for (i, f) in force.iter_mut().enumerate() {
+                for (j, a) in acceleration.iter().enumerate() {
+                    *f += direct[(i, j)] * a;
+                }
+            }
+        }
+    }
+
+    /// Goes one period on: `load` and `next` are the load signals at both ends,
+    /// `force` the whole measured force, held.
+    #[inline]
+    pub fn advance(
+        &mut self,
+        load: &[f64],
+        next: &[f64],
+        force: &[f64],
+    ) -> Result<(), NotConverged> {
+        match &mut self.core {
+            Core::Linear(map) => map.advance(load, next, force),
+            Core::Nonlinear(stepper) => stepper.advance(load, next, force)?,
+        }
+        self.update_interface();
+        Ok(())
+    }
+
+    /// Acceleration of every DOF at the present instant under the whole
+    /// measured force, for those who record it.
+    pub fn acceleration(&mut self, load: &[f64], force: &[f64], out: &mut [f64]) {
+        let all = match &mut self.core {
+            Core::Linear(map) => map.acceleration(load, force),
+            Core::Nonlinear(stepper) => stepper.accelerate(load, force, Inertia::Own),
+        };
+        out.copy_from_slice(&all[..self.size]);
+    }
+
+    /// Starts anew from a displacement and velocity under a given load, the
+    /// elements virgin, the interface without force.
+    pub fn start(&mut self, displacement: &[f64], velocity: &[f64], load: &[f64]) {
+        match &mut self.core {
+            Core::Linear(map) => map.start(displacement, velocity, load),
+            Core::Nonlinear(stepper) => stepper.start(displacement, velocity, load),
+        }
+        self.update_interface();
+    }
+
+    /// The step as matrices, if the model is linear: z⁺ = A z + B₀ s + B₁ s⁺ + B_f f.
+    pub fn linear_step(&self) -> Option<&LinearStep> {
+        match &self.core {
+            Core::Linear(map) => Some(map.step()),
+            Core::Nonlinear(_) => None,
+        }
+    }
+
+    fn update_interface(&mut self) {
+        let state = match &self.core {
+            Core::Linear(map) => map.state(),
+            Core::Nonlinear(stepper) => stepper.state(),
+        };
+        let (displacement, rest) = state.split_at(self.size);
+        for (i, place) in self.places.iter().enumerate() {
+            self.interface.displacement[i] = place.value(displacement);
+            self.interface.velocity[i] = place.value(rest);
+        }
+    }
+}
+
+/// Energy of the nonlinear elements, J.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct ElementEnergy {
+    /// Work put in since the start.
+    pub work: f64,
+    /// The part that would come back.
+    pub stored: f64,
+}
+
+/// A linear step as matrices, for analyses of the sampled loop.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LinearStep {
+    /// A.
+    pub transition: DMatrix<f64>,
+    /// B₀, for the load at the start.
+    pub load: DMatrix<f64>,
+    /// B₁, for the load at the end.
+    pub next: DMatrix<f64>,
+    /// B_f, for the held force.
+    pub force: DMatrix<f64>,
+    /// Interface acceleration from the state.
+    pub acceleration_of_state: DMatrix<f64>,
+    /// Interface acceleration from the load.
+    pub acceleration_of_load: DMatrix<f64>,
+    /// Interface acceleration from the force.
+    pub acceleration_of_force: DMatrix<f64>,
+}

@@ -1,0 +1,255 @@
+//! Order of accuracy, energy and stability of every algorithm.
+
+use nalgebra::{DMatrix, DVector};
+
+use super::*;
+use crate::element::{Element, Law};
+use crate::equations::{Deformation, PlacedElement};
+
+const ALL: [Method; 7] = [
+    Method::RungeKutta4,
+    Method::Exact(Hold::Zero),
+    Method::Exact(Hold::First),
+    Method::Newmark,
+    Method::ImplicitEuler,
+    Method::ChenRicles,
+    Method::KolayRicles { spectral_radius: 0.6 },
+];
+
+/// Two masses in a row, about 3.6 and 9.4 Hz.
+fn two_masses(damping: f64) -> Equations {
+    let stiffness = DMatrix::from_row_slice(2, 2, &[2.0e6, -1.0e6, -1.0e6, 1.0e6]);
+    let mass = DMatrix::from_diagonal(&DVector::from_vec(vec![800.0, 600.0]));
+    Equations {
+        damping: damping * &stiffness,
+        mass,
+        stiffness,
+        load: DMatrix::from_row_slice(2, 1, &[800.0, 600.0]),
+        interface: vec![Deformation { from: Some(0), to: Some(1) }],
+        elements: Vec::new(),
+    }
+}
+
+fn integrator(equations: &Equations, method: Method, step_s: f64) -> Integrator {
+    let options = Options { method, step_s, direct_inertia: None, iterations: 50 };
+    Integrator::new(equations, &options).unwrap()
+}
+
+/// Displacements 64 times a second in a free motion with a constant interface
+/// force, `substeps` steps between them.
+fn free_motion(equations: &Equations, method: Method, substeps: usize) -> Vec<f64> {
+    let mut integrator = integrator(equations, method, 1.0 / (64 * substeps) as f64);
+    integrator.start(&[0.01, -0.02], &[0.5, 0.1], &[0.3]);
+    let (mut force, mut path) = ([700.0], Vec::new());
+    for _ in 0..64 {
+        for _ in 0..substeps {
+            integrator.equilibrium(&[0.3], &mut force);
+            integrator.advance(&[0.3], &[0.3], &force).unwrap();
+        }
+        path.extend_from_slice(integrator.displacement());
+    }
+    path
+}
+
+fn distance(a: &[f64], b: &[f64]) -> f64 {
+    a.iter().zip(b).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max)
+}
+
+#[test]
+fn every_method_has_its_order() {
+    let equations = two_masses(1e-3);
+    let exact = free_motion(&equations, Method::Exact(Hold::First), 1);
+    for method in ALL {
+        let (expected, substeps) = match method {
+            Method::Exact(_) => (f64::INFINITY, 8),
+            Method::RungeKutta4 => (4.0, 8),
+            Method::ImplicitEuler => (1.0, 512),
+            _ => (2.0, 32),
+        };
+        let errors = [substeps, 2 * substeps]
+            .map(|substeps| distance(&free_motion(&equations, method, substeps), &exact));
+        let order = (errors[0] / errors[1]).log2();
+        if expected.is_infinite() {
+            assert!(errors[1] < 1e-13, "{method:?}: {errors:?}");
+        } else {
+            assert!((order - expected).abs() < 0.1, "{method:?}: order {order}, {errors:?}");
+        }
+    }
+}
+
+#[test]
+fn a_straight_load_is_met_exactly_by_the_first_order_hold() {
+    // Under s(t) = t the static part is K⁻¹L t; without damping and from the
+    // matching velocity the answer stays on it.
+    let equations = two_masses(0.0);
+    let slope = equations.stiffness.clone().try_inverse().unwrap() * &equations.load;
+    let mut integrator = integrator(&equations, Method::Exact(Hold::First), 0.013);
+    integrator.start(&[0.0, 0.0], slope.as_slice(), &[0.0]);
+    for k in 0..100 {
+        let (t, next) = (0.013 * f64::from(k), 0.013 * f64::from(k + 1));
+        integrator.advance(&[t], &[next], &[0.0]).unwrap();
+        let expected: Vec<f64> = slope.iter().map(|s| s * next).collect();
+        assert!(distance(integrator.displacement(), &expected) < 1e-15);
+    }
+}
+
+fn mechanical_energy(equations: &Equations, integrator: &Integrator) -> f64 {
+    let x = DVector::from_column_slice(integrator.displacement());
+    let v = DVector::from_column_slice(integrator.velocity());
+    0.5 * (v.dot(&(&equations.mass * &v)) + x.dot(&(&equations.stiffness * &x)))
+}
+
+/// Energy after `steps` undamped steps over the energy at the start.
+fn energy_ratio(method: Method, step_s: f64, steps: usize) -> f64 {
+    let equations = two_masses(0.0);
+    let mut integrator = integrator(&equations, method, step_s);
+    integrator.start(&[0.01, -0.02], &[0.5, 0.1], &[0.0]);
+    let before = mechanical_energy(&equations, &integrator);
+    for _ in 0..steps {
+        integrator.advance(&[0.0], &[0.0], &[0.0]).unwrap();
+    }
+    mechanical_energy(&equations, &integrator) / before
+}
+
+#[test]
+fn energy_is_kept_or_lost_as_each_method_promises() {
+    let step_s = 0.002;
+    for method in [Method::Newmark, Method::Exact(Hold::Zero), Method::Exact(Hold::First)] {
+        let ratio = energy_ratio(method, step_s, 5000);
+        assert!((ratio - 1.0).abs() < 1e-10, "{method:?}: {ratio}");
+    }
+    // Runge–Kutta loses at most (ωh)⁶/72 of its energy a step.
+    let ratio = energy_ratio(Method::RungeKutta4, step_s, 5000);
+    let most = 5000.0 * (60.0f64 * step_s).powi(6) / 72.0;
+    assert!(ratio < 1.0 && ratio > 1.0 - most, "{ratio} against {most}");
+    assert!(energy_ratio(Method::ImplicitEuler, step_s, 5000) < 1e-3);
+    // The velocity of CR and KR-α belongs half a step earlier, so their energy
+    // swings by the order of ωh and neither grows nor decays.
+    for method in [Method::ChenRicles, Method::KolayRicles { spectral_radius: 1.0 }] {
+        let ratio = energy_ratio(method, step_s, 50_000);
+        assert!((ratio - 1.0).abs() < 60.0 * step_s, "{method:?}: {ratio}");
+    }
+    assert!(energy_ratio(Method::KolayRicles { spectral_radius: 0.2 }, step_s, 50_000) < 0.9);
+}
+
+#[test]
+fn the_unconditionally_stable_ones_stay_bounded_at_ten_times_the_period() {
+    for method in [
+        Method::Newmark,
+        Method::ImplicitEuler,
+        Method::ChenRicles,
+        Method::KolayRicles { spectral_radius: 1.0 },
+        Method::KolayRicles { spectral_radius: 0.0 },
+    ] {
+        let equations = two_masses(1e-3);
+        let mut integrator = integrator(&equations, method, 1.0);
+        integrator.start(&[0.01, -0.02], &[0.0, 0.0], &[0.0]);
+        for _ in 0..2000 {
+            integrator.advance(&[0.0], &[0.0], &[0.0]).unwrap();
+            assert!(distance(integrator.displacement(), &[0.0, 0.0]) < 1.0, "{method:?}");
+        }
+    }
+}
+
+/// The same equations with the second spring as an element.
+fn with_element(law: Law) -> Equations {
+    let mut equations = two_masses(2e-4);
+    let place = Deformation { from: Some(0), to: Some(1) };
+    let b = place.direction(2);
+    equations.stiffness -= 1.0e6 * &b * b.transpose();
+    equations.elements.push(PlacedElement { place, element: Element::new(law) });
+    equations
+}
+
+fn shaken(equations: &Equations, method: Method, steps: usize) -> Vec<f64> {
+    let step_s = 1.0 / steps as f64;
+    let load = |k: usize| [3.0 * (20.0 * k as f64 * step_s).sin()];
+    let mut integrator = integrator(equations, method, step_s);
+    for k in 0..steps {
+        integrator.equilibrium(&load(k), &mut [0.0]);
+        integrator.advance(&load(k), &load(k + 1), &[0.0]).unwrap();
+    }
+    integrator.displacement().to_vec()
+}
+
+const NONLINEAR: [Method; 5] = [
+    Method::RungeKutta4,
+    Method::Newmark,
+    Method::ImplicitEuler,
+    Method::ChenRicles,
+    Method::KolayRicles { spectral_radius: 0.6 },
+];
+
+#[test]
+fn an_element_that_never_yields_is_a_spring() {
+    let law = Law::Bilinear { stiffness: 1.0e6, yield_force: 1e12, hardening: 0.0 };
+    for method in NONLINEAR {
+        let (spring, element) = (two_masses(2e-4), with_element(law));
+        let mut linear = spring.clone();
+        linear.damping = element.damping.clone();
+        let a = shaken(&linear, method, 1000);
+        let b = shaken(&element, method, 1000);
+        assert!(distance(&a, &b) < 1e-11, "{method:?}: {a:?} {b:?}");
+    }
+}
+
+#[test]
+fn yielding_converges_to_one_answer_whatever_the_method() {
+    let law = Law::Bilinear { stiffness: 1.0e6, yield_force: 1.5e3, hardening: 0.05 };
+    let reference = shaken(&with_element(law), Method::RungeKutta4, 200_000);
+    let elastic = shaken(&two_masses(2e-4), Method::RungeKutta4, 2000);
+    assert!(distance(&reference, &elastic) > 1e-3, "the element did yield");
+    for method in NONLINEAR {
+        let coarse = distance(&shaken(&with_element(law), method, 2000), &reference);
+        let fine = distance(&shaken(&with_element(law), method, 16_000), &reference);
+        assert!(fine < 0.2 * coarse + 1e-8, "{method:?}: {coarse} then {fine}");
+        let most = if method == Method::ImplicitEuler { 1e-4 } else { 1e-5 };
+        assert!(fine < most, "{method:?}: {fine}");
+    }
+}
+
+#[test]
+fn direct_inertia_is_solved_not_delayed() {
+    // A rig without delay that carries 500 kg at the interface: the numerical
+    // part alone, with that force fed back, must accelerate like the whole.
+    let whole = {
+        let mut whole = two_masses(1e-3);
+        let b = whole.interface_matrix();
+        whole.mass += 500.0 * &b * b.transpose();
+        whole
+    };
+    for method in ALL {
+        let options = Options {
+            method,
+            step_s: 1e-3,
+            direct_inertia: Some(DMatrix::from_element(1, 1, 500.0)),
+            iterations: 1,
+        };
+        let mut split = Integrator::new(&two_masses(1e-3), &options).unwrap();
+        let mut reference = integrator(&whole, method, 1e-3);
+        for side in [&mut split, &mut reference] {
+            side.start(&[0.01, -0.02], &[0.5, 0.1], &[0.0]);
+        }
+        let (mut force, mut none) = ([0.0], [0.0]);
+        split.equilibrium(&[0.0], &mut force);
+        reference.equilibrium(&[0.0], &mut none);
+        let (a, b) = (split.interface().acceleration[0], reference.interface().acceleration[0]);
+        if !matches!(method, Method::KolayRicles { .. }) {
+            assert!((a - b).abs() < 1e-9 * b.abs(), "{method:?}: {a} {b}");
+        }
+        assert!((force[0] - 500.0 * a).abs() < 1e-9 * force[0].abs());
+    }
+}
+
+#[test]
+fn an_exact_step_refuses_elements() {
+    let law = Law::Bilinear { stiffness: 1.0e6, yield_force: 1.0, hardening: 0.0 };
+    let options = Options {
+        method: Method::Exact(Hold::Zero),
+        step_s: 1e-3,
+        direct_inertia: None,
+        iterations: 1,
+    };
+    let error = Integrator::new(&with_element(law), &options).unwrap_err();
+    assert_eq!(error, IntegratorError::NotLinear { elements: 1 });
+}
