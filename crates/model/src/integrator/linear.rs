@@ -88,8 +88,14 @@ impl LinearMap {
         &self.input[..self.states]
     }
 
-    pub(super) fn start(&mut self, displacement: &[f64], velocity: &[f64], load: &[f64]) {
-        self.stepper.start(displacement, velocity, load);
+    pub(super) fn start(
+        &mut self,
+        displacement: &[f64],
+        velocity: &[f64],
+        load: &[f64],
+        force: &[f64],
+    ) {
+        self.stepper.start(displacement, velocity, load, force);
         self.input[..self.states].copy_from_slice(self.stepper.state());
     }
 

@@ -260,12 +260,18 @@ impl Integrator {
         out.copy_from_slice(&all[..self.size]);
     }
 
-    /// Starts anew from a displacement and velocity under a given load, the
-    /// elements virgin, the interface without force.
-    pub fn start(&mut self, displacement: &[f64], velocity: &[f64], load: &[f64]) {
+    /// Starts anew from a displacement and velocity under a given load and
+    /// interface force, the elements virgin.
+    pub fn start(
+        &mut self,
+        displacement: &[f64],
+        velocity: &[f64],
+        load: &[f64],
+        force: &[f64],
+    ) {
         match &mut self.core {
-            Core::Linear(map) => map.start(displacement, velocity, load),
-            Core::Nonlinear(stepper) => stepper.start(displacement, velocity, load),
+            Core::Linear(map) => map.start(displacement, velocity, load, force),
+            Core::Nonlinear(stepper) => stepper.start(displacement, velocity, load, force),
         }
         self.update_interface();
     }

@@ -136,7 +136,13 @@ impl Stepper {
         energy
     }
 
-    pub(super) fn start(&mut self, displacement: &[f64], velocity: &[f64], load: &[f64]) {
+    pub(super) fn start(
+        &mut self,
+        displacement: &[f64],
+        velocity: &[f64],
+        load: &[f64],
+        force: &[f64],
+    ) {
         let n = self.size;
         self.state[..n].copy_from_slice(displacement);
         self.state[n..2 * n].copy_from_slice(velocity);
@@ -144,13 +150,12 @@ impl Stepper {
             placed.element.reset();
             placed.element.commit(placed.place.value(displacement));
         }
-        let force = vec![0.0; self.places.len()];
-        let acceleration = self.own.evaluate(&self.state, load, &force, &self.elements);
+        let acceleration = self.own.evaluate(&self.state, load, force, &self.elements);
         for (v, a) in self.state[n..2 * n].iter_mut().zip(acceleration) {
             *v -= self.velocity_lag_s * a;
         }
         if let Algorithm::KolayRicles(kr) = &mut self.algorithm {
-            kr.start(&mut self.state, load, &force, &self.elements, &mut self.own);
+            kr.start(&mut self.state, load, force, &self.elements, &mut self.own);
         }
     }
 
