@@ -3,5 +3,8 @@
 //! Nothing here reads a file, and nothing called `step` allocates.
 
 pub mod channel;
+pub mod error;
 pub mod excitation;
 pub mod structure;
+
+pub use error::ModelError;
