@@ -5,7 +5,13 @@
 pub mod channel;
 pub mod element;
 pub mod equations;
+pub mod error;
 pub mod excitation;
+pub mod first_order;
 pub mod integrator;
 pub mod motion;
+pub mod specimen;
 pub mod structure;
+pub mod transfer;
+
+pub use error::ModelError;

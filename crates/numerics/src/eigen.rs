@@ -1,1 +1,555 @@
-//! eigen.
+//! Eigenvalues and modes of dense real matrices.
+//!
+//! The only module that calls faer; everything it gives back is nalgebra or
+//! plain numbers. Input that is not finite is an error, never a panic.
+
+use faer::linalg::triangular_solve::{
+    solve_lower_triangular_in_place, solve_upper_triangular_in_place,
+};
+use faer::{Mat, MatRef, Par, Side};
+use nalgebra::{Complex, DMatrix, DVector};
+use thiserror::Error;
+
+/// Largest part of the greatest eigenvalue that a negative one may be and
+/// still count as the rounding noise of a rigid-body mode.
+const RIGID_BODY_NOISE: f64 = 1e-9;
+
+/// Largest relative difference of a mirrored pair that counts as rounding.
+const SYMMETRY_TOLERANCE: f64 = 1e-8;
+
+/// Why a matrix has no eigenvalues here. Rows and columns count from 0.
+#[derive(Debug, Clone, PartialEq, Error)]
+pub enum EigenError {
+    /// The matrix is not square.
+    #[error("the matrix has {rows} rows and {columns} columns; it must be square")]
+    NotSquare {
+        /// Rows it has.
+        rows: usize,
+        /// Columns it has.
+        columns: usize,
+    },
+    /// Two matrices of one problem differ in size.
+    #[error("the stiffness is {stiffness} × {stiffness} but the mass is {mass} × {mass}")]
+    SizeMismatch {
+        /// Size of the stiffness.
+        stiffness: usize,
+        /// Size of the mass.
+        mass: usize,
+    },
+    /// An entry is NaN or infinite.
+    #[error("the entry at row {}, column {} is {value}", row + 1, column + 1)]
+    NotFinite {
+        /// Row of the entry.
+        row: usize,
+        /// Column of the entry.
+        column: usize,
+        /// The entry.
+        value: f64,
+    },
+    /// A symmetric matrix was expected.
+    #[error(
+        "the matrix is not symmetric: row {r}, column {c} is {upper} but its mirror is {lower}",
+        r = row + 1, c = column + 1
+    )]
+    NotSymmetric {
+        /// Row of the worst pair's entry above the diagonal.
+        row: usize,
+        /// Its column.
+        column: usize,
+        /// The entry above the diagonal.
+        upper: f64,
+        /// The entry below the diagonal.
+        lower: f64,
+    },
+    /// The mass has no Cholesky factor.
+    #[error("the mass is not positive definite (found at row {})", row + 1)]
+    MassNotPositiveDefinite {
+        /// Row of the first pivot that is not positive.
+        row: usize,
+    },
+    /// The stiffness has a negative eigenvalue beyond rounding.
+    #[error("ω² = {omega_squared} is negative: the stiffness is not positive semidefinite")]
+    NegativeStiffness {
+        /// The smallest ω².
+        omega_squared: f64,
+    },
+    /// The iteration did not converge, or its numbers overflowed.
+    #[error("the eigenvalues of a {size} × {size} matrix did not converge")]
+    NoConvergence {
+        /// Size of the matrix.
+        size: usize,
+    },
+}
+
+/// Undamped modes of K φ = ω² M φ, slowest first.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Modes {
+    /// Circular frequencies, ascending.
+    pub omega_rad_s: DVector<f64>,
+    /// One column per mode, scaled so that Φᵀ M Φ = I.
+    pub shapes: DMatrix<f64>,
+}
+
+impl Modes {
+    /// Number of modes.
+    pub fn len(&self) -> usize {
+        self.omega_rad_s.len()
+    }
+
+    /// Whether there is no mode at all.
+    pub fn is_empty(&self) -> bool {
+        self.omega_rad_s.is_empty()
+    }
+
+    /// Frequency of mode `index`, counted from 0.
+    pub fn frequency_hz(&self, index: usize) -> f64 {
+        self.omega_rad_s[index] / std::f64::consts::TAU
+    }
+}
+
+/// The pair of mirrored entries that differs most.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Asymmetry {
+    /// Row of the entry above the diagonal.
+    pub row: usize,
+    /// Its column.
+    pub column: usize,
+    /// The entry above the diagonal.
+    pub upper: f64,
+    /// The entry below the diagonal.
+    pub lower: f64,
+    /// |upper − lower| over max(|upper|, |lower|, √|a_ii a_jj|), so that a pair
+    /// in small units (a rotation in rad) is not hidden by one in large units.
+    pub relative: f64,
+}
+
+/// All modes of K φ = ω² M φ.
+///
+/// M = L Lᵀ turns the pair into the symmetric problem L⁻¹ K L⁻ᵀ y = ω² y with
+/// φ = L⁻ᵀ y. Generalised solvers (QZ) are slower by orders and lose the
+/// symmetry. ω² of a free-floating structure comes out as noise around zero;
+/// negative noise is clipped, a truly negative ω² is an error.
+///
+/// The sign of a mode is fixed: its largest component is positive.
+pub fn symmetric_modes(stiffness: &DMatrix<f64>, mass: &DMatrix<f64>) -> Result<Modes, EigenError> {
+    check_symmetric(stiffness)?;
+    check_symmetric(mass)?;
+    let n = mass.nrows();
+    if stiffness.nrows() != n {
+        return Err(EigenError::SizeMismatch { stiffness: stiffness.nrows(), mass: n });
+    }
+    if n == 0 {
+        return Ok(Modes { omega_rad_s: DVector::zeros(0), shapes: DMatrix::zeros(0, 0) });
+    }
+    let factor = cholesky(mass)?;
+    let l = factor.as_ref();
+
+    // A = L⁻¹ K L⁻ᵀ by two forward substitutions.
+    let mut half = view(&symmetric_part(stiffness)).to_owned();
+    solve_lower_triangular_in_place(l, half.as_mut(), Par::Seq);
+    let mut reduced = half.transpose().to_owned();
+    solve_lower_triangular_in_place(l, reduced.as_mut(), Par::Seq);
+    let reduced = Mat::from_fn(n, n, |i, j| 0.5 * (reduced[(i, j)] + reduced[(j, i)]));
+    if (0..n).any(|j| (0..n).any(|i| !reduced[(i, j)].is_finite())) {
+        return Err(EigenError::NoConvergence { size: n });
+    }
+
+    let decomposition = reduced
+        .self_adjoint_eigen(Side::Lower)
+        .map_err(|_| EigenError::NoConvergence { size: n })?;
+    let mut shapes = decomposition.U().to_owned();
+    solve_upper_triangular_in_place(l.transpose(), shapes.as_mut(), Par::Seq);
+    let squares = decomposition.S().column_vector();
+
+    let largest = squares[n - 1].abs().max(squares[0].abs());
+    if squares[0] < -RIGID_BODY_NOISE * largest {
+        return Err(EigenError::NegativeStiffness { omega_squared: squares[0] });
+    }
+    let omega_rad_s = DVector::from_fn(n, |i, _| squares[i].max(0.0).sqrt());
+    let mut shapes = DMatrix::from_fn(n, n, |i, j| shapes[(i, j)]);
+    if !omega_rad_s.iter().chain(shapes.iter()).all(|value| value.is_finite()) {
+        return Err(EigenError::NoConvergence { size: n });
+    }
+    for mut shape in shapes.column_iter_mut() {
+        if shape[shape.icamax()] < 0.0 {
+            shape.neg_mut();
+        }
+    }
+    Ok(Modes { omega_rad_s, shapes })
+}
+
+/// Eigenvalues of a general real matrix, in no particular order.
+///
+/// The matrix is balanced first: state matrices of servo-hydraulic actuators
+/// span thirteen decades, and without it the slow poles drown in the rounding
+/// of the large entries.
+pub fn eigenvalues(matrix: &DMatrix<f64>) -> Result<Vec<Complex<f64>>, EigenError> {
+    check_square(matrix)?;
+    let n = matrix.nrows();
+    if n == 0 {
+        return Ok(Vec::new());
+    }
+    let values =
+        view(&balanced(matrix)).eigenvalues().map_err(|_| EigenError::NoConvergence { size: n })?;
+    if values.iter().any(|value| !(value.re.is_finite() && value.im.is_finite())) {
+        return Err(EigenError::NoConvergence { size: n });
+    }
+    Ok(values.into_iter().map(|value| Complex::new(value.re, value.im)).collect())
+}
+
+/// Largest modulus of the eigenvalues; 0 for a matrix without entries.
+pub fn spectral_radius(matrix: &DMatrix<f64>) -> Result<f64, EigenError> {
+    let values = eigenvalues(matrix)?;
+    Ok(values.iter().map(|value| value.re.hypot(value.im)).fold(0.0, f64::max))
+}
+
+/// Largest real part of the eigenvalues; −∞ for a matrix without entries.
+pub fn spectral_abscissa(matrix: &DMatrix<f64>) -> Result<f64, EigenError> {
+    let values = eigenvalues(matrix)?;
+    Ok(values.iter().map(|value| value.re).fold(f64::NEG_INFINITY, f64::max))
+}
+
+/// Eigenvalues of a symmetric matrix, ascending.
+pub fn symmetric_eigenvalues(matrix: &DMatrix<f64>) -> Result<DVector<f64>, EigenError> {
+    check_symmetric(matrix)?;
+    let n = matrix.nrows();
+    if n == 0 {
+        return Ok(DVector::zeros(0));
+    }
+    let values = view(&symmetric_part(matrix))
+        .self_adjoint_eigenvalues(Side::Lower)
+        .map_err(|_| EigenError::NoConvergence { size: n })?;
+    if values.iter().any(|value| !value.is_finite()) {
+        return Err(EigenError::NoConvergence { size: n });
+    }
+    Ok(DVector::from_vec(values))
+}
+
+/// Smallest eigenvalue of a symmetric matrix; +∞ for a matrix without entries.
+pub fn smallest_symmetric_eigenvalue(matrix: &DMatrix<f64>) -> Result<f64, EigenError> {
+    Ok(symmetric_eigenvalues(matrix)?.iter().copied().next().unwrap_or(f64::INFINITY))
+}
+
+/// Checks that a symmetric matrix is positive definite, by its Cholesky factor.
+///
+/// A pivot within rounding of zero counts as zero.
+pub fn check_positive_definite(matrix: &DMatrix<f64>) -> Result<(), EigenError> {
+    check_symmetric(matrix)?;
+    if matrix.nrows() > 0 {
+        cholesky(matrix)?;
+    }
+    Ok(())
+}
+
+/// Whether every mirrored pair agrees within `relative_tolerance`, measured as
+/// in [`Asymmetry::relative`]. False for a matrix that is not square or finite.
+pub fn is_symmetric(matrix: &DMatrix<f64>, relative_tolerance: f64) -> bool {
+    check_square(matrix).is_ok()
+        && worst_asymmetry(matrix).is_none_or(|pair| pair.relative <= relative_tolerance)
+}
+
+/// The mirrored pair that differs most, if any differs beyond the rounding of
+/// the largest entry. The matrix must be square.
+pub fn worst_asymmetry(matrix: &DMatrix<f64>) -> Option<Asymmetry> {
+    let n = matrix.nrows();
+    let floor = n as f64 * f64::EPSILON * matrix.amax();
+    let mut worst: Option<Asymmetry> = None;
+    for column in 1..n {
+        for row in 0..column {
+            let (upper, lower) = (matrix[(row, column)], matrix[(column, row)]);
+            let difference = (upper - lower).abs();
+            if difference <= floor {
+                continue;
+            }
+            let diagonal = matrix[(row, row)].abs().sqrt() * matrix[(column, column)].abs().sqrt();
+            let relative = difference / upper.abs().max(lower.abs()).max(diagonal);
+            if worst.is_none_or(|pair| relative > pair.relative) {
+                worst = Some(Asymmetry { row, column, upper, lower, relative });
+            }
+        }
+    }
+    worst
+}
+
+fn check_square(matrix: &DMatrix<f64>) -> Result<(), EigenError> {
+    let (rows, columns) = matrix.shape();
+    if rows != columns {
+        return Err(EigenError::NotSquare { rows, columns });
+    }
+    for column in 0..columns {
+        for row in 0..rows {
+            let value = matrix[(row, column)];
+            if !value.is_finite() {
+                return Err(EigenError::NotFinite { row, column, value });
+            }
+        }
+    }
+    Ok(())
+}
+
+fn check_symmetric(matrix: &DMatrix<f64>) -> Result<(), EigenError> {
+    check_square(matrix)?;
+    match worst_asymmetry(matrix) {
+        Some(Asymmetry { row, column, upper, lower, relative })
+            if relative > SYMMETRY_TOLERANCE =>
+        {
+            Err(EigenError::NotSymmetric { row, column, upper, lower })
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The lower Cholesky factor, zero above the diagonal.
+fn cholesky(matrix: &DMatrix<f64>) -> Result<Mat<f64>, EigenError> {
+    use faer::linalg::solvers::LltError::NonPositivePivot;
+    let n = matrix.nrows();
+    let factor = view(&symmetric_part(matrix))
+        .llt(Side::Lower)
+        .map_err(|NonPositivePivot { index }| EigenError::MassNotPositiveDefinite { row: index })?;
+    let l = factor.L().to_owned();
+    // The pivot L_ii² is what is left of M_ii: below its rounding it means nothing.
+    let rounding = n as f64 * f64::EPSILON;
+    for row in 0..n {
+        let pivot = l[(row, row)] * l[(row, row)];
+        if pivot.is_nan() || pivot <= rounding * matrix[(row, row)] {
+            return Err(EigenError::MassNotPositiveDefinite { row });
+        }
+    }
+    Ok(l)
+}
+
+fn symmetric_part(matrix: &DMatrix<f64>) -> DMatrix<f64> {
+    DMatrix::from_fn(matrix.nrows(), matrix.ncols(), |i, j| {
+        0.5 * matrix[(i, j)] + 0.5 * matrix[(j, i)]
+    })
+}
+
+/// D⁻¹ A D with D made of powers of two, chosen so that each row and its column
+/// have norms of one size: exact in floating point, the spectrum is unchanged.
+///
+/// Reference: Parlett & Reinsch 1969, with the 2-norm of James, Langou & Lowery
+/// 2014, which does not harm Hessenberg matrices.
+fn balanced(matrix: &DMatrix<f64>) -> DMatrix<f64> {
+    // Only scales that keep every entry a normal number leave the matrix exact.
+    const MOST_SWEEPS: usize = 100;
+    const LARGEST_SCALE: f64 = 1e100;
+    let n = matrix.nrows();
+    let mut a = matrix.clone();
+    let mut scales = vec![1.0_f64; n];
+    for _ in 0..MOST_SWEEPS {
+        let mut settled = true;
+        for i in 0..n {
+            let others = || (0..n).filter(|&j| j != i);
+            let mut c = others().map(|j| a[(j, i)] * a[(j, i)]).sum::<f64>().sqrt();
+            let mut r = others().map(|j| a[(i, j)] * a[(i, j)]).sum::<f64>().sqrt();
+            if !(c > 0.0 && r > 0.0 && c.is_finite() && r.is_finite()) {
+                continue;
+            }
+            let before = c.hypot(r);
+            let mut f = 1.0;
+            while c < r / 2.0 {
+                (c, r, f) = (c * 2.0, r / 2.0, f * 2.0);
+            }
+            while c >= r * 2.0 {
+                (c, r, f) = (c / 2.0, r * 2.0, f / 2.0);
+            }
+            let scale = scales[i] * f;
+            let within = (1.0 / LARGEST_SCALE..=LARGEST_SCALE).contains(&scale);
+            if c.hypot(r) < 0.95 * before && within {
+                scales[i] = scale;
+                a.column_mut(i).scale_mut(f);
+                a.row_mut(i).scale_mut(1.0 / f);
+                settled = false;
+            }
+        }
+        if settled {
+            break;
+        }
+    }
+    if a.iter().all(|value| value.is_finite()) { a } else { matrix.clone() }
+}
+
+fn view(matrix: &DMatrix<f64>) -> MatRef<'_, f64> {
+    MatRef::from_column_major_slice(matrix.as_slice(), matrix.nrows(), matrix.ncols())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::f64::consts::{PI, TAU};
+
+    fn benchmark() -> (DMatrix<f64>, DMatrix<f64>) {
+        let stiffness = DMatrix::from_row_slice(
+            3,
+            3,
+            &[
+                26054883.879603837,
+                -23133938.877108198,
+                5937035.463339146,
+                -23133938.877108198,
+                32560774.186380334,
+                -14419970.777236981,
+                5937035.463339146,
+                -14419970.777236981,
+                9267275.506224312,
+            ],
+        );
+        (stiffness, DMatrix::identity(3, 3) * 1000.0)
+    }
+
+    #[test]
+    fn benchmark_frequencies_are_the_published_ones() {
+        let (stiffness, mass) = benchmark();
+        let modes = symmetric_modes(&stiffness, &mass).unwrap();
+        for (index, expected) in [3.6124, 15.9966, 38.0862].into_iter().enumerate() {
+            assert!((modes.frequency_hz(index) - expected).abs() < 5e-5);
+        }
+    }
+
+    #[test]
+    fn fixed_chain_matches_its_closed_form() {
+        let n = 120;
+        let mut stiffness = DMatrix::zeros(n, n);
+        for i in 0..n {
+            stiffness[(i, i)] = 2.0e5;
+            if i > 0 {
+                stiffness[(i, i - 1)] = -1.0e5;
+                stiffness[(i - 1, i)] = -1.0e5;
+            }
+        }
+        let modes = symmetric_modes(&stiffness, &(DMatrix::identity(n, n) * 3.0)).unwrap();
+        for k in 0..n {
+            let angle = (k + 1) as f64 * PI / (2 * (n + 1)) as f64;
+            let exact = 2.0 * (1.0e5_f64 / 3.0).sqrt() * angle.sin();
+            assert!((modes.omega_rad_s[k] / exact - 1.0).abs() < 1e-10, "mode {k}");
+        }
+    }
+
+    #[test]
+    fn rigid_body_modes_read_zero_and_negative_stiffness_is_told() {
+        let stiffness = DMatrix::from_row_slice(2, 2, &[0.3, -0.3, -0.3, 0.3]);
+        let mass = DMatrix::from_diagonal(&DVector::from_vec(vec![1.0, 2.0]));
+        let modes = symmetric_modes(&stiffness, &mass).unwrap();
+        assert!(modes.omega_rad_s[0] < 1e-7);
+        assert!((modes.omega_rad_s[1] - 0.45_f64.sqrt()).abs() < 1e-14);
+        let error = symmetric_modes(&(-stiffness), &mass).unwrap_err();
+        assert!(matches!(error, EigenError::NegativeStiffness { .. }));
+    }
+
+    #[test]
+    fn indefinite_or_singular_mass_names_its_row() {
+        let (stiffness, _) = benchmark();
+        let mut mass = DMatrix::identity(3, 3);
+        for bad in [0.0, -1.0, 1e-17] {
+            mass[(2, 2)] = 1.0 + bad;
+            mass[(1, 2)] = 1.0;
+            mass[(2, 1)] = 1.0;
+            let error = symmetric_modes(&stiffness, &mass).unwrap_err();
+            assert_eq!(error, EigenError::MassNotPositiveDefinite { row: 2 });
+        }
+    }
+
+    #[test]
+    fn balancing_keeps_the_slow_poles_of_a_stiff_companion_matrix() {
+        // 29.1 s⁵ + 1.26e4 s⁴ + 8.42e6 s³ + 2.33e9 s² + 5.44e11 s + 2.17e13;
+        // roots from mpmath.polyroots with 30 digits.
+        let c = [2.17e13, 5.44e11, 2.33e9, 8.42e6, 1.26e4].map(|value| value / 29.1);
+        let companion = DMatrix::from_fn(5, 5, |i, j| match (i, j) {
+            (4, j) => -c[j],
+            (i, j) if j == i + 1 => 1.0,
+            _ => 0.0,
+        });
+        let mut found = eigenvalues(&companion).unwrap();
+        found.sort_by(|a, b| a.re.total_cmp(&b.re).then(a.im.total_cmp(&b.im)));
+        let expected = [
+            (-184.32783182017603, -230.0122276889796),
+            (-184.32783182017603, 230.0122276889796),
+            (-48.2265646217849, 0.0),
+            (-8.053731229756265, -421.78896495000517),
+            (-8.053731229756265, 421.78896495000517),
+        ];
+        for (value, (re, im)) in found.iter().zip(expected) {
+            let error = (value.re - re).hypot(value.im - im) / re.hypot(im);
+            assert!(error < 1e-12, "{value} against {re} {im}j: {error:e}");
+        }
+        assert!((spectral_abscissa(&companion).unwrap() + 8.053731229756265).abs() < 1e-9);
+    }
+
+    #[test]
+    fn rotation_has_unit_radius_and_empty_matrices_are_fine() {
+        let (s, c) = 0.3_f64.sin_cos();
+        let turn = DMatrix::from_row_slice(2, 2, &[c, -s, s, c]);
+        assert!((spectral_radius(&turn).unwrap() - 1.0).abs() < 1e-15);
+        let none = DMatrix::zeros(0, 0);
+        assert!(eigenvalues(&none).unwrap().is_empty());
+        assert_eq!(spectral_radius(&none), Ok(0.0));
+        assert_eq!(spectral_abscissa(&none), Ok(f64::NEG_INFINITY));
+        assert_eq!(smallest_symmetric_eigenvalue(&none), Ok(f64::INFINITY));
+        assert!(symmetric_modes(&none, &none).unwrap().is_empty());
+        assert!(is_symmetric(&none, 0.0));
+    }
+
+    #[test]
+    fn hostile_entries_are_errors() {
+        let mut matrix = DMatrix::identity(3, 3);
+        matrix[(1, 2)] = f64::NAN;
+        let told = EigenError::NotFinite { row: 1, column: 2, value: f64::NAN };
+        assert_eq!(eigenvalues(&matrix).unwrap_err().to_string(), told.to_string());
+        matrix[(1, 2)] = 0.5;
+        assert_eq!(
+            symmetric_eigenvalues(&matrix),
+            Err(EigenError::NotSymmetric { row: 1, column: 2, upper: 0.5, lower: 0.0 })
+        );
+        assert!(matches!(
+            eigenvalues(&DMatrix::zeros(2, 3)),
+            Err(EigenError::NotSquare { rows: 2, columns: 3 })
+        ));
+        let huge = DMatrix::from_element(4, 4, f64::MAX);
+        assert!(eigenvalues(&huge).is_err() || spectral_radius(&huge).unwrap().is_finite());
+        assert!(symmetric_eigenvalues(&huge).map_or(true, |v| v.iter().all(|x| x.is_finite())));
+    }
+
+    #[test]
+    fn symmetry_is_judged_in_the_units_of_the_pair() {
+        // The pair (1, 2) is off by one per cent, ten decades below the corner.
+        let mut matrix = DMatrix::from_diagonal(&DVector::from_vec(vec![1e10, 1.0, 1.0]));
+        matrix[(1, 2)] = 0.50;
+        matrix[(2, 1)] = 0.51;
+        assert!(!is_symmetric(&matrix, 1e-9));
+        assert!(is_symmetric(&matrix, 0.02));
+    }
+
+    proptest! {
+        #[test]
+        fn modes_diagonalise_both_matrices(
+            entries in prop::collection::vec(-1.0..1.0_f64, 72),
+        ) {
+            let a = DMatrix::from_column_slice(6, 6, &entries[..36]);
+            let b = DMatrix::from_column_slice(6, 6, &entries[36..]);
+            let stiffness = &a * a.transpose() * 1e6;
+            let mass = &b * b.transpose() + DMatrix::identity(6, 6) * 0.1;
+            let modes = symmetric_modes(&stiffness, &mass).unwrap();
+            let unit = modes.shapes.transpose() * &mass * &modes.shapes;
+            prop_assert!((unit - DMatrix::identity(6, 6)).amax() < 1e-11);
+            let squares = modes.shapes.transpose() * &stiffness * &modes.shapes;
+            let expected = DMatrix::from_diagonal(&modes.omega_rad_s.map(|w| w * w));
+            prop_assert!((squares - &expected).amax() < 1e-11 * expected.amax());
+            prop_assert!(modes.omega_rad_s.as_slice().is_sorted());
+        }
+
+        #[test]
+        fn eigenvalues_sum_to_the_trace(entries in prop::collection::vec(-1.0..1.0_f64, 64)) {
+            let matrix = DMatrix::from_column_slice(8, 8, &entries);
+            let sum: Complex<f64> = eigenvalues(&matrix).unwrap().iter().sum();
+            prop_assert!((sum.re - matrix.trace()).abs() < 1e-12 && sum.im.abs() < 1e-12);
+        }
+    }
+
+    #[test]
+    fn frequency_is_omega_over_two_pi() {
+        let one = DMatrix::from_element(1, 1, TAU * TAU * 4.0);
+        let modes = symmetric_modes(&one, &DMatrix::identity(1, 1)).unwrap();
+        assert!((modes.frequency_hz(0) - 2.0).abs() < 1e-14);
+    }
+}

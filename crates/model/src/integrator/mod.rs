@@ -262,13 +262,7 @@ impl Integrator {
 
     /// Starts anew from a displacement and velocity under a given load and
     /// interface force, the elements virgin.
-    pub fn start(
-        &mut self,
-        displacement: &[f64],
-        velocity: &[f64],
-        load: &[f64],
-        force: &[f64],
-    ) {
+    pub fn start(&mut self, displacement: &[f64], velocity: &[f64], load: &[f64], force: &[f64]) {
         match &mut self.core {
             Core::Linear(map) => map.start(displacement, velocity, load, force),
             Core::Nonlinear(stepper) => stepper.start(displacement, velocity, load, force),

@@ -72,9 +72,7 @@ impl Stepper {
             }
             Method::ChenRicles => {
                 let stiffness = equations.steepest_stiffness();
-                let left = 4.0 * &equations.mass
-                    + 2.0 * h * &equations.damping
-                    + h * h * stiffness;
+                let left = 4.0 * &equations.mass + 2.0 * h * &equations.damping + h * h * stiffness;
                 let alpha = 4.0 * inverted(&left).ok_or_else(singular)? * &equations.mass;
                 let alpha = PanelMatrix::new(&alpha);
                 let product = alpha.output();

@@ -1,0 +1,233 @@
+//! ẏ = A y + B s(t) + H w + N r(y): a rig, or rig and numerical part as one.
+
+use nalgebra::DMatrix;
+use numerics::discretise;
+use numerics::panel::PanelMatrix;
+
+/// The system. `s` runs straight between its samples, `w` is held over a
+/// period, `r` are the forces of nonlinear elements at the present state.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FirstOrder {
+    /// A.
+    pub dynamics: DMatrix<f64>,
+    /// B, for the load signals.
+    pub load: DMatrix<f64>,
+    /// H, for held inputs.
+    pub held: DMatrix<f64>,
+    /// N, for element forces.
+    pub elements: DMatrix<f64>,
+}
+
+/// How the system is carried over a period.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scheme {
+    /// Classical Runge–Kutta, one step a period.
+    RungeKutta4,
+    /// Matrix exponential, the load straight between samples.
+    ExactFirstHold,
+    /// Matrix exponential, the load held.
+    ExactZeroHold,
+}
+
+/// The prepared step, with its state.
+#[derive(Debug, Clone)]
+pub struct FirstOrderStepper {
+    states: usize,
+    loads: usize,
+    /// State, load, next load, held.
+    input: Vec<f64>,
+    core: Core,
+}
+
+#[derive(Debug, Clone)]
+enum Core {
+    /// No elements: one product.
+    Linear { map: PanelMatrix, output: Vec<f64> },
+    /// Runge–Kutta with element forces at every stage.
+    Staged(Box<Staged>),
+}
+
+impl FirstOrderStepper {
+    /// Prepares a period of `step_s`. With elements the scheme is Runge–Kutta,
+    /// in as many substeps as the fastest eigenvalue asks for.
+    pub fn new(system: &FirstOrder, scheme: Scheme, step_s: f64) -> Self {
+        let states = system.dynamics.nrows();
+        let (loads, held) = (system.load.ncols(), system.held.ncols());
+        let core = if system.elements.ncols() > 0 {
+            Core::Staged(Box::new(Staged::new(system, step_s)))
+        } else {
+            let map = match scheme {
+                Scheme::RungeKutta4 => runge_kutta_map(system, step_s),
+                Scheme::ExactFirstHold | Scheme::ExactZeroHold => exact_map(system, scheme, step_s),
+            };
+            let map = PanelMatrix::new(&map);
+            Core::Linear { output: map.output(), map }
+        };
+        Self { states, loads, input: vec![0.0; states + 2 * loads + held], core }
+    }
+
+    /// The state.
+    #[inline]
+    pub fn state(&self) -> &[f64] {
+        &self.input[..self.states]
+    }
+
+    /// The state, to be set.
+    pub fn state_mut(&mut self) -> &mut [f64] {
+        &mut self.input[..self.states]
+    }
+
+    /// One period. `forces` fills in the element forces at a trial state.
+    #[inline]
+    pub fn advance(
+        &mut self,
+        load: &[f64],
+        next: &[f64],
+        held: &[f64],
+        forces: impl Fn(&[f64], &mut [f64]),
+    ) {
+        let (y, rest) = self.input.split_at_mut(self.states);
+        let (s, rest) = rest.split_at_mut(self.loads);
+        let (s1, w) = rest.split_at_mut(self.loads);
+        s.copy_from_slice(load);
+        s1.copy_from_slice(next);
+        w.copy_from_slice(held);
+        match &mut self.core {
+            Core::Staged(staged) => staged.advance(y, load, next, held, forces),
+            Core::Linear { map, output } => {
+                map.multiply(&self.input, output);
+                self.input[..self.states].copy_from_slice(&output[..self.states]);
+            }
+        }
+    }
+}
+
+#[derive(Debug, Clone)]
+struct Staged {
+    step_s: f64,
+    substeps: usize,
+    /// ẏ from (y, s, w, r).
+    slope: PanelMatrix,
+    input: Vec<f64>,
+    output: Vec<f64>,
+    start: Vec<f64>,
+    sum: Vec<f64>,
+}
+
+impl Staged {
+    fn new(system: &FirstOrder, step_s: f64) -> Self {
+        let states = system.dynamics.nrows();
+        let joined = beside(&[&system.dynamics, &system.load, &system.held, &system.elements]);
+        let slope = PanelMatrix::new(&joined);
+        // Substeps such that |λ|h < 1: well inside the stability bound of 2.8.
+        let fastest = numerics::eigen::spectral_radius(&system.dynamics).unwrap_or(0.0);
+        let substeps = (fastest * step_s).ceil().clamp(1.0, 1000.0) as usize;
+        Self {
+            step_s: step_s / substeps as f64,
+            substeps,
+            input: vec![0.0; joined.ncols()],
+            output: slope.output(),
+            slope,
+            start: vec![0.0; states],
+            sum: vec![0.0; states],
+        }
+    }
+
+    fn advance(
+        &mut self,
+        y: &mut [f64],
+        load: &[f64],
+        next: &[f64],
+        held: &[f64],
+        forces: impl Fn(&[f64], &mut [f64]),
+    ) {
+        let (n, h) = (y.len(), self.step_s);
+        let stages = [(0.0, 1.0, 0.5), (0.5, 2.0, 0.5), (0.5, 2.0, 1.0), (1.0, 1.0, 0.0)];
+        for substep in 0..self.substeps {
+            self.start.copy_from_slice(y);
+            self.sum.fill(0.0);
+            for (at, weight, reach) in stages {
+                let part = (substep as f64 + at) / self.substeps as f64;
+                let (stage, rest) = self.input.split_at_mut(n);
+                let (s, rest) = rest.split_at_mut(load.len());
+                let (w, r) = rest.split_at_mut(held.len());
+                stage.copy_from_slice(y);
+                for ((s, a), b) in s.iter_mut().zip(load).zip(next) {
+                    *s = a + part * (b - a);
+                }
+                w.copy_from_slice(held);
+                forces(stage, r);
+                self.slope.multiply(&self.input, &mut self.output);
+                for i in 0..n {
+                    self.sum[i] += weight * self.output[i];
+                    y[i] = self.start[i] + reach * h * self.output[i];
+                }
+            }
+            for ((y, start), sum) in y.iter_mut().zip(&self.start).zip(&self.sum) {
+                *y = start + h / 6.0 * sum;
+            }
+        }
+    }
+}
+
+fn exact_map(system: &FirstOrder, scheme: Scheme, step_s: f64) -> DMatrix<f64> {
+    let load = match scheme {
+        Scheme::ExactZeroHold => {
+            discretise::zero_order_hold(&system.dynamics, &system.load, step_s)
+        }
+        _ => discretise::first_order_hold(&system.dynamics, &system.load, step_s),
+    };
+    let held = discretise::zero_order_hold(&system.dynamics, &system.held, step_s);
+    beside(&[&load.transition, &load.start, &load.end, &held.start])
+}
+
+/// The classical Runge–Kutta step of a linear system, as a matrix: the Taylor
+/// polynomial of the exponential to the fourth power, with the load taken at
+/// both ends and halfway.
+fn runge_kutta_map(system: &FirstOrder, step_s: f64) -> DMatrix<f64> {
+    let n = system.dynamics.nrows();
+    let identity = DMatrix::<f64>::identity(n, n);
+    let z = &system.dynamics * step_s;
+    let blocks = [(&system.load, [1.0, 0.5, 0.0]), (&system.load, [0.0, 0.5, 1.0])];
+    let mut columns = vec![stage_sum(&z, &identity, None, step_s)];
+    for (b, weights) in blocks {
+        columns.push(stage_sum(&z, &identity, Some((b, weights)), step_s));
+    }
+    columns.push(stage_sum(&z, &identity, Some((&system.held, [1.0; 3])), step_s));
+    beside(&columns.iter().collect::<Vec<_>>())
+}
+
+/// Runge–Kutta on all columns at once: from unit states without input, or from
+/// rest with the input weighted at start, middle and end.
+fn stage_sum(
+    z: &DMatrix<f64>,
+    identity: &DMatrix<f64>,
+    input: Option<(&DMatrix<f64>, [f64; 3])>,
+    step_s: f64,
+) -> DMatrix<f64> {
+    let start = match input {
+        None => identity.clone(),
+        Some((b, _)) => DMatrix::zeros(b.nrows(), b.ncols()),
+    };
+    let slope = |y: &DMatrix<f64>, instant: usize| match input {
+        None => z * y,
+        Some((b, weights)) => z * y + b * (step_s * weights[instant]),
+    };
+    let k1 = slope(&start, 0);
+    let k2 = slope(&(&start + 0.5 * &k1), 1);
+    let k3 = slope(&(&start + 0.5 * &k2), 1);
+    let k4 = slope(&(&start + &k3), 2);
+    start + (k1 + 2.0 * (k2 + k3) + k4) / 6.0
+}
+
+/// Blocks side by side.
+pub(crate) fn beside(blocks: &[&DMatrix<f64>]) -> DMatrix<f64> {
+    let rows = blocks.iter().map(|b| b.nrows()).max().unwrap_or(0);
+    let mut joined = DMatrix::zeros(rows, blocks.iter().map(|b| b.ncols()).sum());
+    let mut at = 0;
+    for block in blocks {
+        joined.view_mut((0, at), block.shape()).copy_from(block);
+        at += block.ncols();
+    }
+    joined
+}

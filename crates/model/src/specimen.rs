@@ -1,0 +1,87 @@
+//! The specimen of a virtual rig: mass, damping, stiffness and nonlinear elements.
+
+use nalgebra::DMatrix;
+use numerics::panel::PanelMatrix;
+
+use crate::element::Element;
+use crate::motion::Motion;
+
+/// What stands in the laboratory, one row per interface DOF.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Specimen {
+    /// kg.
+    pub mass: DMatrix<f64>,
+    /// N·s/m.
+    pub damping: DMatrix<f64>,
+    /// N/m, without the elements.
+    pub stiffness: DMatrix<f64>,
+    /// Nonlinear elements and the interface DOF (from 0) each acts on.
+    pub elements: Vec<(usize, Element)>,
+}
+
+impl Specimen {
+    /// Number of interface DOFs.
+    pub fn count(&self) -> usize {
+        self.mass.nrows()
+    }
+
+    /// Whether any inertia is there.
+    pub fn is_massive(&self) -> bool {
+        self.mass.iter().any(|&m| m != 0.0)
+    }
+
+    /// Element forces per interface DOF at a trial displacement.
+    #[inline]
+    pub fn element_forces(&self, displacement: &[f64], out: &mut [f64]) {
+        out.fill(0.0);
+        for (dof, element) in &self.elements {
+            out[*dof] += element.trial_force(displacement[*dof]);
+        }
+    }
+
+    /// Moves the elements' history on.
+    #[inline]
+    pub fn commit(&mut self, displacement: &[f64]) {
+        for (dof, element) in &mut self.elements {
+            element.commit(displacement[*dof]);
+        }
+    }
+}
+
+/// f = K u + C v + M a + r, as one product.
+#[derive(Debug, Clone)]
+pub struct RestoringForce {
+    matrix: PanelMatrix,
+    input: Vec<f64>,
+    output: Vec<f64>,
+    count: usize,
+}
+
+impl RestoringForce {
+    /// For this specimen.
+    pub fn new(specimen: &Specimen) -> Self {
+        let count = specimen.count();
+        let identity = DMatrix::identity(count, count);
+        let joined = crate::first_order::beside(&[
+            &specimen.stiffness,
+            &specimen.damping,
+            &specimen.mass,
+            &identity,
+        ]);
+        let matrix = PanelMatrix::new(&joined);
+        let output = matrix.output();
+        Self { matrix, input: vec![0.0; 4 * count], output, count }
+    }
+
+    /// The force for a motion and the element forces `r`.
+    #[inline]
+    pub fn evaluate(&mut self, motion: &Motion, elements: &[f64], out: &mut [f64]) {
+        let n = self.count;
+        self.input[..n].copy_from_slice(&motion.displacement);
+        self.input[n..2 * n].copy_from_slice(&motion.velocity);
+        self.input[2 * n..3 * n].copy_from_slice(&motion.acceleration);
+        self.input[3 * n..].copy_from_slice(elements);
+        self.matrix.multiply(&self.input, &mut self.output);
+        out.copy_from_slice(&self.output[..n]);
+    }
+}

@@ -1,0 +1,90 @@
+//! A pure delay of whole or fractional samples.
+
+use crate::motion::Motion;
+
+/// Remembers motions and gives them back late.
+///
+/// Whole samples come back bit for bit. Between samples the displacement is
+/// the cubic through displacement and velocity at both ends, the velocity its
+/// derivative, and the acceleration straight. The cubic leaves the
+/// acceleration out on purpose: with a delay below one sample the newest
+/// acceleration is still unknown (see [`newest_weight`](Self::newest_weight)).
+#[derive(Debug, Clone)]
+pub struct DelayLine {
+    whole: usize,
+    fraction: f64,
+    step_s: f64,
+    past: Vec<Motion>,
+    newest: usize,
+}
+
+impl DelayLine {
+    /// A delay of `samples` periods, from rest. `samples` is finite and not negative.
+    pub fn new(samples: f64, step_s: f64, count: usize) -> Self {
+        let whole = samples.floor() as usize;
+        let past = vec![Motion::rest(count); whole + 1];
+        Self { whole, fraction: samples - samples.floor(), step_s, newest: 0, past }
+    }
+
+    /// The part of the present acceleration that comes out at once: 1 without
+    /// delay, 0 from one sample on.
+    pub fn newest_weight(&self) -> f64 {
+        if self.whole == 0 { 1.0 - self.fraction } else { 0.0 }
+    }
+
+    /// The delayed motion, if `present` is the motion of this instant.
+    #[inline]
+    pub fn delayed(&self, present: &Motion, out: &mut Motion) {
+        let newer = self.ago(self.whole, present);
+        if self.fraction == 0.0 {
+            out.copy_from(newer);
+        } else {
+            interpolate(
+                self.ago(self.whole + 1, present),
+                newer,
+                1.0 - self.fraction,
+                self.step_s,
+                out,
+            );
+        }
+    }
+
+    /// Remembers the motion of this instant; the instant is over.
+    #[inline]
+    pub fn push(&mut self, present: &Motion) {
+        self.newest = if self.newest + 1 == self.past.len() { 0 } else { self.newest + 1 };
+        self.past[self.newest].copy_from(present);
+    }
+
+    /// The motion `samples` ago; 0 is the present.
+    #[inline]
+    fn ago<'a>(&'a self, samples: usize, present: &'a Motion) -> &'a Motion {
+        if samples == 0 {
+            return present;
+        }
+        let back = samples - 1;
+        let index = if self.newest >= back {
+            self.newest - back
+        } else {
+            self.newest + self.past.len() - back
+        };
+        &self.past[index]
+    }
+}
+
+/// The motion at the part `s` of the way from `older` to `newer`.
+fn interpolate(older: &Motion, newer: &Motion, s: f64, h: f64, out: &mut Motion) {
+    let (s2, s3) = (s * s, s * s * s);
+    for i in 0..out.count() {
+        let (x0, x1) = (older.displacement[i], newer.displacement[i]);
+        let (v0, v1) = (older.velocity[i], newer.velocity[i]);
+        out.displacement[i] = (2.0 * s3 - 3.0 * s2 + 1.0) * x0
+            + (s3 - 2.0 * s2 + s) * h * v0
+            + (3.0 * s2 - 2.0 * s3) * x1
+            + (s3 - s2) * h * v1;
+        out.velocity[i] = 6.0 * (s2 - s) / h * (x0 - x1)
+            + (3.0 * s2 - 4.0 * s + 1.0) * v0
+            + (3.0 * s2 - 2.0 * s) * v1;
+        out.acceleration[i] = (1.0 - s) * older.acceleration[i] + s * newer.acceleration[i];
+    }
+}

@@ -1,0 +1,164 @@
+//! Transfer systems with dynamics of their own, as ż = A z + B u.
+
+use nalgebra::DMatrix;
+use numerics::lti::TransferFunction;
+use thiserror::Error;
+
+use crate::first_order::{FirstOrder, beside};
+use crate::specimen::Specimen;
+
+/// Why a transfer system does not fit its specimen.
+#[derive(Debug, Clone, PartialEq, Error)]
+pub enum TransferError {
+    /// The servo-hydraulic model pushes the specimen's mass.
+    #[error(
+        "a servo-hydraulic actuator needs a specimen with mass at every interface DOF: give \
+         [partition] mass, or use a transfer function"
+    )]
+    MasslessSpecimen,
+}
+
+/// The benchmark's servo-hydraulic actuator with its specimen.
+///
+///   e = g u − x
+///   servo: y = a₁β₀/(s² + β₁s + β₂) e
+///   actuator: ḟ = −a₃ f + y − a₂ ẋ
+///   specimen: M ẍ + C ẋ + K x + r = f
+///
+/// The term a₂ẋ is the flow the moving piston takes: it makes the actuator
+/// feel its specimen.
+///
+/// Reference: Silva et al. 2020, Mech. Syst. Signal Process. 135, 106381.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct ServoHydraulic {
+    /// g.
+    pub gain: f64,
+    /// a₁β₀.
+    pub servo_gain: f64,
+    /// a₂.
+    pub velocity_feedback: f64,
+    /// a₃.
+    pub leakage: f64,
+    /// β₁.
+    pub servo_damping: f64,
+    /// β₂.
+    pub servo_stiffness: f64,
+}
+
+impl ServoHydraulic {
+    /// The nominal values of the benchmark.
+    pub const BENCHMARK: Self = Self {
+        gain: 1.0261,
+        servo_gain: 2.1283e13,
+        velocity_feedback: 4.2297e6,
+        leakage: 3.3,
+        servo_damping: 425.0,
+        servo_stiffness: 9.9976e4,
+    };
+}
+
+/// A transfer system and specimen as a first-order system driven by the held
+/// command (displacement, velocity, acceleration), with the rows that give the
+/// achieved motion.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ActuatorDynamics {
+    /// ż from (z; command; element forces). The load part is empty.
+    pub system: FirstOrder,
+    /// Achieved (x; v; a) from (z; command; element forces).
+    pub motion: DMatrix<f64>,
+    /// Number of interface DOFs.
+    pub count: usize,
+}
+
+impl ActuatorDynamics {
+    /// Every interface DOF follows its own command through `function`.
+    ///
+    /// Velocity and acceleration are read off the states. Where the function
+    /// has fewer than three poles more than zeros they see the command
+    /// directly, through the command's own derivatives.
+    pub fn from_function(function: &TransferFunction, specimen: &Specimen) -> Self {
+        let one = function.state_space();
+        let (order, count) = (one.a.nrows(), specimen.count());
+        let states = order * count;
+        let (ca, cb) = (&one.c * &one.a, (&one.c * &one.b)[(0, 0)]);
+        let (caa, cab) = (&ca * &one.a, (&ca * &one.b)[(0, 0)]);
+        let d = one.d[(0, 0)];
+
+        let mut dynamics = DMatrix::zeros(states, states);
+        let mut held = DMatrix::zeros(states, 3 * count);
+        let elements = if specimen.elements.is_empty() { 0 } else { count };
+        let mut motion = DMatrix::zeros(3 * count, states + 3 * count + elements);
+        for i in 0..count {
+            let at = i * order;
+            dynamics.view_mut((at, at), (order, order)).copy_from(&one.a);
+            held.view_mut((at, i), (order, 1)).copy_from(&one.b);
+            let command = states + i;
+            for (row, of_state, direct) in [
+                (i, &one.c, [d, 0.0, 0.0]),
+                (count + i, &ca, [cb, d, 0.0]),
+                (2 * count + i, &caa, [cab, cb, d]),
+            ] {
+                motion.view_mut((row, at), (1, order)).copy_from(of_state);
+                for (derivative, value) in direct.into_iter().enumerate() {
+                    motion[(row, command + derivative * count)] = value;
+                }
+            }
+        }
+        let system = FirstOrder {
+            dynamics,
+            load: DMatrix::zeros(states, 0),
+            held,
+            // A function prescribes the motion: elements change the force only.
+            elements: DMatrix::zeros(states, elements),
+        };
+        Self { system, motion, count }
+    }
+
+    /// Servo-hydraulic actuators, one per interface DOF, on a common specimen.
+    pub fn from_servo(servo: &ServoHydraulic, specimen: &Specimen) -> Result<Self, TransferError> {
+        let n = specimen.count();
+        let mass_inverse = nalgebra::linalg::Cholesky::new(specimen.mass.clone())
+            .ok_or(TransferError::MasslessSpecimen)?;
+        let mass_inverse = mass_inverse.inverse();
+        let omega = servo.servo_stiffness.sqrt();
+        // Scaled states q = y β₂/(a₁β₀), p = q̇/ω, ρ = f β₂/(a₁β₀): metres and
+        // metre-seconds, so that the exponential sees no factor of 10¹³.
+        let force_scale = servo.servo_gain / servo.servo_stiffness;
+        let identity = DMatrix::<f64>::identity(n, n);
+        let mut a = DMatrix::zeros(5 * n, 5 * n);
+        let mut put = |row: usize, column: usize, block: DMatrix<f64>| {
+            a.view_mut((row * n, column * n), (n, n)).copy_from(&block);
+        };
+        let (q, p, rho, x, v) = (0, 1, 2, 3, 4);
+        put(q, p, omega * &identity);
+        put(p, q, -omega * &identity);
+        put(p, p, -servo.servo_damping * &identity);
+        put(p, x, -omega * &identity);
+        put(rho, q, identity.clone());
+        put(rho, rho, -servo.leakage * &identity);
+        put(rho, v, -(servo.velocity_feedback / force_scale) * &identity);
+        put(x, v, identity.clone());
+        put(v, rho, force_scale * &mass_inverse);
+        put(v, x, -&mass_inverse * &specimen.stiffness);
+        put(v, v, -&mass_inverse * &specimen.damping);
+
+        let mut held = DMatrix::zeros(5 * n, 3 * n);
+        held.view_mut((p * n, 0), (n, n)).copy_from(&(omega * servo.gain * &identity));
+        let count = if specimen.elements.is_empty() { 0 } else { n };
+        let mut elements = DMatrix::zeros(5 * n, count);
+        if count > 0 {
+            elements.view_mut((v * n, 0), (n, n)).copy_from(&-&mass_inverse);
+        }
+        let mut motion = DMatrix::zeros(3 * n, 5 * n + 3 * n + count);
+        motion.view_mut((0, x * n), (n, n)).copy_from(&identity);
+        motion.view_mut((n, v * n), (n, n)).copy_from(&identity);
+        let acceleration = beside(&[
+            &a.rows(v * n, n).into_owned(),
+            &held.rows(v * n, n).into_owned(),
+            &elements.rows(v * n, n).into_owned(),
+        ]);
+        motion.view_mut((2 * n, 0), acceleration.shape()).copy_from(&acceleration);
+        let system = FirstOrder { dynamics: a, load: DMatrix::zeros(5 * n, 0), held, elements };
+        Ok(Self { system, motion, count: n })
+    }
+}

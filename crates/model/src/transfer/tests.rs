@@ -1,0 +1,147 @@
+//! Transfer systems against their published response.
+
+use nalgebra::{Complex, DMatrix};
+
+use super::*;
+use crate::first_order::{FirstOrderStepper, Scheme};
+use crate::motion::Motion;
+use crate::specimen::Specimen;
+
+fn specimen() -> Specimen {
+    let one = |value: f64| DMatrix::from_element(1, 1, value);
+    Specimen { mass: one(29.1), damping: one(114.6), stiffness: one(1.19e6), elements: Vec::new() }
+}
+
+/// (x, v, a) per unit command at jω, from the state-space form.
+fn response(dynamics: &ActuatorDynamics, omega: f64) -> Vec<Complex<f64>> {
+    let n = dynamics.system.dynamics.nrows();
+    let s = Complex::new(0.0, omega);
+    let left = DMatrix::from_fn(n, n, |i, j| {
+        Complex::from(-dynamics.system.dynamics[(i, j)])
+            + if i == j { s } else { Complex::from(0.0) }
+    });
+    let command = [Complex::from(1.0), s, s * s];
+    let right = DMatrix::from_fn(n, 1, |i, _| {
+        (0..3).map(|d| command[d] * dynamics.system.held[(i, d)]).sum::<Complex<f64>>()
+    });
+    let z = left.lu().solve(&right).unwrap();
+    (0..3)
+        .map(|row| {
+            let of_state: Complex<f64> =
+                (0..n).map(|i| z[(i, 0)] * dynamics.motion[(row, i)]).sum();
+            let direct: Complex<f64> =
+                (0..3).map(|d| command[d] * dynamics.motion[(row, n + d)]).sum();
+            of_state + direct
+        })
+        .collect()
+}
+
+#[test]
+fn the_physical_servo_is_the_published_transfer_function() {
+    let servo = ActuatorDynamics::from_servo(&ServoHydraulic::BENCHMARK, &specimen()).unwrap();
+    let published =
+        TransferFunction::new(&[2.19e13], &[29.1, 1.26e4, 8.42e6, 2.33e9, 5.44e11, 2.17e13])
+            .unwrap();
+    // Printed with three digits, so agreement is to the last of them.
+    for hertz in [0.1, 1.0, 3.61, 10.0, 16.0, 38.0] {
+        let omega = hertz * std::f64::consts::TAU;
+        let (ours, theirs) = (response(&servo, omega)[0], published.response(omega));
+        assert!((ours - theirs).norm() < 0.01 * theirs.norm(), "{hertz} Hz: {ours} {theirs}");
+    }
+}
+
+#[test]
+fn velocity_and_acceleration_are_the_derivatives_for_any_relative_degree() {
+    let functions = [
+        TransferFunction::new(&[5.0e6], &[1.0, 530.0, 8.9e4, 5.4e6]).unwrap(),
+        TransferFunction::new(&[400.0], &[1.0, 30.0, 400.0]).unwrap(),
+        TransferFunction::new(&[50.0], &[1.0, 50.0]).unwrap(),
+        TransferFunction::new(&[0.5, 50.0], &[1.0, 50.0]).unwrap(),
+    ];
+    for function in &functions {
+        let dynamics = ActuatorDynamics::from_function(function, &specimen());
+        for omega in [3.0, 40.0] {
+            let s = Complex::new(0.0, omega);
+            let motion = response(&dynamics, omega);
+            let x = function.response(omega);
+            assert!((motion[0] - x).norm() < 1e-12 * x.norm());
+            assert!((motion[1] - s * x).norm() < 1e-10 * (s * x).norm());
+            assert!((motion[2] - s * s * x).norm() < 1e-9 * (s * s * x).norm());
+        }
+    }
+}
+
+#[test]
+fn runge_kutta_and_exponential_agree_on_the_servo_to_fourth_order() {
+    let servo = ActuatorDynamics::from_servo(&ServoHydraulic::BENCHMARK, &specimen()).unwrap();
+    let distance = |step_s: f64| {
+        let mut sides = [Scheme::RungeKutta4, Scheme::ExactZeroHold]
+            .map(|scheme| FirstOrderStepper::new(&servo.system, scheme, step_s));
+        let steps = (0.064 / step_s).round() as usize;
+        for _ in 0..steps {
+            for side in &mut sides {
+                side.advance(&[], &[], &[0.01, 0.0, 0.0], |_, _| {});
+            }
+        }
+        (sides[0].state()[3] - sides[1].state()[3]).abs()
+    };
+    let order = (distance(5e-4) / distance(2.5e-4)).log2();
+    assert!((order - 4.0).abs() < 0.3, "{order}");
+}
+
+fn sine(t: f64) -> Motion {
+    let w = 20.0f64;
+    Motion {
+        displacement: vec![(w * t).sin()],
+        velocity: vec![w * (w * t).cos()],
+        acceleration: vec![-w * w * (w * t).sin()],
+    }
+}
+
+#[test]
+fn a_whole_delay_gives_back_the_same_bits() {
+    for samples in [0usize, 1, 2, 7] {
+        let mut line = DelayLine::new(samples as f64, 1e-3, 1);
+        let mut out = Motion::rest(1);
+        for k in 0..50usize {
+            let now = sine(1e-3 * k as f64);
+            line.delayed(&now, &mut out);
+            if k >= samples {
+                assert_eq!(out, sine(1e-3 * (k - samples) as f64));
+            } else {
+                assert_eq!(out, Motion::rest(1));
+            }
+            line.push(&now);
+        }
+    }
+}
+
+#[test]
+fn a_fractional_delay_is_fourth_order_in_displacement() {
+    let error = |h: f64| {
+        let mut line = DelayLine::new(2.3, h, 1);
+        let (mut out, mut worst) = (Motion::rest(1), 0.0f64);
+        for k in 0..200 {
+            let now = sine(h * f64::from(k));
+            line.delayed(&now, &mut out);
+            line.push(&now);
+            if k > 4 {
+                let exact = sine(h * (f64::from(k) - 2.3));
+                worst = worst.max((out.displacement[0] - exact.displacement[0]).abs());
+            }
+        }
+        worst
+    };
+    let order = (error(4e-3) / error(2e-3)).log2();
+    assert!((order - 4.0).abs() < 0.1, "{order}");
+    assert_eq!(DelayLine::new(0.25, 1e-3, 1).newest_weight(), 0.75);
+    assert_eq!(DelayLine::new(1.0, 1e-3, 1).newest_weight(), 0.0);
+}
+
+#[test]
+fn a_servo_without_mass_is_refused() {
+    let mut light = specimen();
+    light.mass[(0, 0)] = 0.0;
+    let error = ActuatorDynamics::from_servo(&ServoHydraulic::BENCHMARK, &light).unwrap_err();
+    assert_eq!(error, TransferError::MasslessSpecimen);
+}
