@@ -3,6 +3,8 @@
 //! Nothing here reads a file, and nothing called `step` allocates.
 
 pub mod channel;
+pub mod compensator;
+pub mod coupled;
 pub mod element;
 pub mod equations;
 pub mod error;
@@ -10,6 +12,8 @@ pub mod excitation;
 pub mod first_order;
 pub mod integrator;
 pub mod motion;
+pub mod partition;
+pub mod sensor;
 pub mod specimen;
 pub mod structure;
 pub mod transfer;

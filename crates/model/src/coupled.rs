@@ -1,0 +1,281 @@
+//! Numerical substructure and virtual rig integrated as one system.
+//!
+//! A real test holds the measured force over a period. Papers often simulate
+//! rig and structure together instead, the force following the rig's states
+//! within the step. This is that simulation: for comparison with them.
+
+use nalgebra::DMatrix;
+use numerics::panel::PanelMatrix;
+
+use crate::equations::{Equations, PlacedElement};
+use crate::first_order::{FirstOrder, FirstOrderStepper, Scheme, beside};
+use crate::integrator::{ElementEnergy, IntegratorError};
+use crate::motion::Motion;
+use crate::specimen::Specimen;
+use crate::transfer::ActuatorDynamics;
+
+/// Both substructures in one state: x, v, and the rig's own.
+#[derive(Debug, Clone)]
+pub struct Coupled {
+    size: usize,
+    count: usize,
+    stepper: FirstOrderStepper,
+    elements: Vec<PlacedElement>,
+    specimen: Specimen,
+    /// Achieved (x; v; a), force and interface acceleration from (y; s; w; r).
+    outputs: PanelMatrix,
+    input: Vec<f64>,
+    output: Vec<f64>,
+    /// Rig displacement from its states and the command, for element trials.
+    rig_displacement: DMatrix<f64>,
+    held: Vec<f64>,
+    interface: Motion,
+    achieved: Motion,
+    force: Vec<f64>,
+}
+
+impl Coupled {
+    /// Joins the numerical part with a rig.
+    pub fn new(
+        numerical: &Equations,
+        dynamics: &ActuatorDynamics,
+        specimen: &Specimen,
+        scheme: Scheme,
+        step_s: f64,
+    ) -> Result<Self, IntegratorError> {
+        let (n, count) = (numerical.size(), specimen.count());
+        let states = dynamics.system.dynamics.nrows();
+        let nonlinear = !numerical.elements.is_empty() || !specimen.elements.is_empty();
+        if nonlinear && scheme != Scheme::RungeKutta4 {
+            let elements = numerical.elements.len() + specimen.elements.len();
+            return Err(IntegratorError::NotLinear { elements });
+        }
+        let inverse = numerical.mass.clone().try_inverse().ok_or(IntegratorError::SingularMass)?;
+        let of_specimen = if specimen.elements.is_empty() { 0 } else { count };
+        let forces = force_rows(dynamics, specimen);
+        let b = numerical.interface_matrix();
+        let pull = -&inverse * &b;
+        let pulled = &pull * &forces;
+
+        // Columns: y = (x, v, z); s; w = (command ×3, force error); r = (numerical, specimen).
+        let mut dynamics_matrix = DMatrix::zeros(2 * n + states, 2 * n + states);
+        let mut put = |row, column, block: &DMatrix<f64>| {
+            dynamics_matrix.view_mut((row, column), block.shape()).copy_from(block);
+        };
+        put(0, n, &DMatrix::identity(n, n));
+        put(n, 0, &(-&inverse * &numerical.stiffness));
+        put(n, n, &(-&inverse * &numerical.damping));
+        put(n, 2 * n, &pulled.columns(0, states).into_owned());
+        put(2 * n, 2 * n, &dynamics.system.dynamics);
+        let tall = |upper: DMatrix<f64>, lower: DMatrix<f64>| {
+            let mut m = DMatrix::zeros(2 * n + states, upper.ncols());
+            m.view_mut((n, 0), upper.shape()).copy_from(&upper);
+            m.view_mut((2 * n, 0), lower.shape()).copy_from(&lower);
+            m
+        };
+        let loads = numerical.load.ncols();
+        let load = tall(&inverse * &numerical.load, DMatrix::zeros(states, loads));
+        let command = pulled.columns(states, 3 * count).into_owned();
+        let held = beside(&[
+            &tall(command, dynamics.system.held.clone()),
+            &tall(pull, DMatrix::zeros(states, count)),
+        ]);
+        let of_numerical = numerical.element_matrix();
+        let element_columns = beside(&[
+            &tall(-&inverse * &of_numerical, DMatrix::zeros(states, of_numerical.ncols())),
+            &tall(
+                pulled.columns(states + 3 * count, of_specimen).into_owned(),
+                dynamics.system.elements.columns(0, of_specimen).into_owned(),
+            ),
+        ]);
+        let system =
+            FirstOrder { dynamics: dynamics_matrix, load, held, elements: element_columns };
+
+        let outputs = output_rows(&system, dynamics, &forces, &b, n, of_numerical.ncols());
+        let outputs = PanelMatrix::new(&outputs);
+        Ok(Self {
+            size: n,
+            count,
+            stepper: FirstOrderStepper::new(&system, scheme, step_s),
+            elements: numerical.elements.clone(),
+            specimen: specimen.clone(),
+            input: vec![0.0; outputs.columns()],
+            output: outputs.output(),
+            outputs,
+            rig_displacement: dynamics.motion.view((0, 0), (count, states + count)).into_owned(),
+            held: vec![0.0; 4 * count],
+            interface: Motion::rest(count),
+            achieved: Motion::rest(count),
+            force: vec![0.0; count],
+        })
+    }
+
+    /// Displacement of every numerical DOF.
+    pub fn displacement(&self) -> &[f64] {
+        &self.stepper.state()[..self.size]
+    }
+
+    /// Velocity of every numerical DOF.
+    pub fn velocity(&self) -> &[f64] {
+        &self.stepper.state()[self.size..2 * self.size]
+    }
+
+    /// The rig's own states, for those who take the rig over after a trip.
+    pub fn rig_state(&self) -> &[f64] {
+        &self.stepper.state()[2 * self.size..]
+    }
+
+    /// Motion of the interface on the numerical side.
+    pub fn interface(&self) -> &Motion {
+        &self.interface
+    }
+
+    /// Motion of the specimen.
+    pub fn achieved(&self) -> &Motion {
+        &self.achieved
+    }
+
+    /// Force of the specimen, without sensor errors.
+    pub fn force(&self) -> &[f64] {
+        &self.force
+    }
+
+    /// Energy of the numerical elements.
+    pub fn element_energy(&self) -> ElementEnergy {
+        let mut energy = ElementEnergy { work: 0.0, stored: 0.0 };
+        for placed in &self.elements {
+            energy.work += placed.element.work();
+            energy.stored += placed.element.stored_energy();
+        }
+        energy
+    }
+
+    /// Brings motion, force and acceleration up to the present state. The force
+    /// error of the last period still acts on the acceleration.
+    pub fn observe(&mut self, load: &[f64]) {
+        let y = self.stepper.state().len();
+        self.input[..y].copy_from_slice(self.stepper.state());
+        self.input[y..y + load.len()].copy_from_slice(load);
+        let held_at = y + load.len();
+        self.input[held_at..held_at + self.held.len()].copy_from_slice(&self.held);
+        let (before, r) = self.input.split_at_mut(held_at + self.held.len());
+        trial_forces(
+            self.size,
+            &self.elements,
+            &self.specimen,
+            &self.rig_displacement,
+            &self.held,
+            &before[..y],
+            r,
+        );
+        self.outputs.multiply(&self.input, &mut self.output);
+        let n = self.count;
+        self.achieved.displacement.copy_from_slice(&self.output[..n]);
+        self.achieved.velocity.copy_from_slice(&self.output[n..2 * n]);
+        self.achieved.acceleration.copy_from_slice(&self.output[2 * n..3 * n]);
+        self.force.copy_from_slice(&self.output[3 * n..4 * n]);
+        self.interface.acceleration.copy_from_slice(&self.output[4 * n..5 * n]);
+        for i in 0..n {
+            self.interface.displacement[i] = self.output[5 * n + i];
+            self.interface.velocity[i] = self.output[6 * n + i];
+        }
+    }
+
+    /// One period with `command` held and `error` added to the force.
+    pub fn advance(&mut self, load: &[f64], next: &[f64], command: &Motion, error: &[f64]) {
+        let n = self.count;
+        self.held[..n].copy_from_slice(&command.displacement);
+        self.held[n..2 * n].copy_from_slice(&command.velocity);
+        self.held[2 * n..3 * n].copy_from_slice(&command.acceleration);
+        self.held[3 * n..].copy_from_slice(error);
+        let (size, elements, specimen) = (self.size, &self.elements, &self.specimen);
+        let (rows, held) = (&self.rig_displacement, &self.held);
+        self.stepper.advance(load, next, held, |y, r| {
+            trial_forces(size, elements, specimen, rows, held, y, r);
+        });
+        let y = self.stepper.state();
+        for placed in &mut self.elements {
+            placed.element.commit(placed.place.value(&y[..self.size]));
+        }
+        for (dof, element) in &mut self.specimen.elements {
+            element.commit(row_value(
+                &self.rig_displacement,
+                *dof,
+                &y[2 * self.size..],
+                &self.held,
+            ));
+        }
+    }
+}
+
+/// Specimen force from (z; command ×3; specimen element forces).
+fn force_rows(dynamics: &ActuatorDynamics, specimen: &Specimen) -> DMatrix<f64> {
+    let count = specimen.count();
+    let of_motion = beside(&[&specimen.stiffness, &specimen.damping, &specimen.mass]);
+    let mut rows = of_motion * &dynamics.motion;
+    if !specimen.elements.is_empty() {
+        let at = rows.ncols() - count;
+        for i in 0..count {
+            rows[(i, at + i)] += 1.0;
+        }
+    }
+    rows
+}
+
+/// Rows of everything that is read off the joint state, from (y; s; w; r).
+fn output_rows(
+    system: &FirstOrder,
+    dynamics: &ActuatorDynamics,
+    forces: &DMatrix<f64>,
+    b: &DMatrix<f64>,
+    n: usize,
+    numerical_elements: usize,
+) -> DMatrix<f64> {
+    let count = dynamics.count;
+    let states = dynamics.system.dynamics.nrows();
+    let loads = system.load.ncols();
+    let held_at = 2 * n + states + loads;
+    let columns = held_at + 4 * count + system.elements.ncols();
+    let mut rows = DMatrix::zeros(7 * count, columns);
+    // Rig rows know z, command and specimen elements.
+    for (top, block) in [(0, &dynamics.motion), (3 * count, forces)] {
+        let height = block.nrows();
+        let elements = block.ncols() - states - 3 * count;
+        let mut copy = |from: usize, to: usize, width: usize| {
+            rows.view_mut((top, to), (height, width)).copy_from(&block.columns(from, width));
+        };
+        copy(0, 2 * n, states);
+        copy(states, held_at, 3 * count);
+        copy(states + 3 * count, held_at + 4 * count + numerical_elements, elements);
+    }
+    let slope = beside(&[&system.dynamics, &system.load, &system.held, &system.elements]);
+    let acceleration = b.transpose() * slope.rows(n, n);
+    rows.view_mut((4 * count, 0), acceleration.shape()).copy_from(&acceleration);
+    rows.view_mut((5 * count, 0), (count, n)).copy_from(&b.transpose());
+    rows.view_mut((6 * count, n), (count, n)).copy_from(&b.transpose());
+    rows
+}
+
+fn trial_forces(
+    size: usize,
+    elements: &[PlacedElement],
+    specimen: &Specimen,
+    rows: &DMatrix<f64>,
+    held: &[f64],
+    y: &[f64],
+    r: &mut [f64],
+) {
+    let (of_numerical, of_specimen) = r.split_at_mut(elements.len());
+    for (r, placed) in of_numerical.iter_mut().zip(elements) {
+        *r = placed.element.trial_force(placed.place.value(&y[..size]));
+    }
+    of_specimen.fill(0.0);
+    for (dof, element) in &specimen.elements {
+        of_specimen[*dof] += element.trial_force(row_value(rows, *dof, &y[2 * size..], held));
+    }
+}
+
+/// One row of the rig's displacement, from its states and the command.
+fn row_value(rows: &DMatrix<f64>, row: usize, z: &[f64], command: &[f64]) -> f64 {
+    z.iter().chain(command).zip(rows.row(row).iter()).map(|(v, a)| v * a).sum()
+}

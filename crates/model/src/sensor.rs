@@ -1,0 +1,82 @@
+//! Sensors and converters of a virtual rig: noise and quantisation.
+
+use numerics::random::Stream;
+
+/// One sensor.
+#[derive(Debug, Clone)]
+pub struct Sensor {
+    noise: f64,
+    quantum: f64,
+    stream: Stream,
+}
+
+impl Sensor {
+    /// A sensor with white noise of the given standard deviation and steps of
+    /// `quantum` (0 for none). Its stream is its own: noise on one sensor never
+    /// depends on another being there.
+    pub fn new(noise: f64, quantum: f64, seed: u64, name: &str) -> Self {
+        Self { noise, quantum, stream: Stream::new(seed, name) }
+    }
+
+    /// What the sensor says.
+    #[inline]
+    pub fn read(&mut self, truth: f64) -> f64 {
+        let mut value = truth;
+        if self.noise > 0.0 {
+            value += self.noise * self.stream.normal();
+        }
+        quantise(value, self.quantum)
+    }
+}
+
+/// What happens to a command on its way out: steps and end stops.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Converter {
+    /// Size of a step, m; 0 for none.
+    pub quantum: f64,
+    /// Largest displacement, m; infinite for none.
+    pub saturation: f64,
+}
+
+impl Converter {
+    /// The displacement that goes out.
+    #[inline]
+    pub fn convert(&self, command: f64) -> f64 {
+        quantise(command, self.quantum).clamp(-self.saturation, self.saturation)
+    }
+}
+
+#[inline]
+fn quantise(value: f64, quantum: f64) -> f64 {
+    if quantum > 0.0 { (value / quantum).round() * quantum } else { value }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_converter_steps_and_stops() {
+        let converter = Converter { quantum: 0.25, saturation: 1.0 };
+        assert_eq!(converter.convert(0.3), 0.25);
+        assert_eq!(converter.convert(-7.0), -1.0);
+        assert_eq!(Converter { quantum: 0.0, saturation: f64::INFINITY }.convert(0.3), 0.3);
+    }
+
+    #[test]
+    fn noise_has_its_size_and_its_own_stream() {
+        let mut a = Sensor::new(16e-6, 0.0, 1, "displacement.1");
+        let mut b = Sensor::new(16e-6, 0.0, 1, "displacement.2");
+        let n = 50_000;
+        let (mut squares, mut cross) = (0.0, 0.0);
+        for _ in 0..n {
+            let (x, y) = (a.read(0.0), b.read(0.0));
+            squares += x * x;
+            cross += x * y;
+        }
+        let rms = (squares / f64::from(n)).sqrt();
+        assert!((rms / 16e-6 - 1.0).abs() < 0.02);
+        assert!(cross.abs() < 0.02 * squares);
+        assert_eq!(Sensor::new(0.0, 0.0, 1, "x").read(0.5), 0.5);
+    }
+}
