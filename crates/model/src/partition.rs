@@ -99,7 +99,7 @@ impl Partition {
             elements: elements.to_vec(),
         };
         let smallest = eigen::smallest_symmetric_eigenvalue(&numerical.mass).unwrap_or(f64::NAN);
-        if !(smallest > 0.0) {
+        if smallest.is_nan() || smallest <= 0.0 {
             return Err(PartitionError::NoMassLeft { smallest });
         }
         for (dof, element) in &self.specimen.elements {

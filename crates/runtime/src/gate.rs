@@ -1,0 +1,192 @@
+//! The gate: what may pass to the actuator.
+
+use model::motion::Motion;
+
+use crate::rig::Measured;
+
+/// What tripped. The number is the one in the channel `trip`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub enum TripKind {
+    /// The command left its bounds.
+    Command = 1,
+    /// The command would move faster than allowed.
+    Rate = 2,
+    /// The measured force left its bounds.
+    Force = 3,
+    /// Desired and measured displacement are too far apart.
+    TrackingError = 4,
+    /// A signal is NaN or infinite.
+    NotFinite = 5,
+    /// The stability warning reached its threshold.
+    StabilityWarning = 6,
+    /// An implicit step did not settle.
+    NotConverged = 7,
+}
+
+impl TripKind {
+    /// Every kind.
+    pub const ALL: [Self; 7] = [
+        Self::Command,
+        Self::Rate,
+        Self::Force,
+        Self::TrackingError,
+        Self::NotFinite,
+        Self::StabilityWarning,
+        Self::NotConverged,
+    ];
+
+    /// The number in the record.
+    pub fn code(self) -> u8 {
+        self as u8
+    }
+
+    /// In words.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Command => "command beyond its limit",
+            Self::Rate => "command faster than its limit",
+            Self::Force => "force beyond its limit",
+            Self::TrackingError => "tracking error beyond its limit",
+            Self::NotFinite => "a signal is not a finite number",
+            Self::StabilityWarning => "stability warning at its threshold",
+            Self::NotConverged => "the integrator did not converge",
+        }
+    }
+
+    /// Unit of the value and limit.
+    pub fn unit(self) -> &'static str {
+        match self {
+            Self::Command | Self::TrackingError | Self::NotConverged => "m",
+            Self::Rate => "m/s",
+            Self::Force => "N",
+            Self::NotFinite => "",
+            Self::StabilityWarning => "%",
+        }
+    }
+}
+
+/// A trip: numbers only, its text is made later.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Trip {
+    /// Why.
+    pub kind: TripKind,
+    /// Interface DOF, from 0.
+    pub dof: usize,
+    /// What was found.
+    pub value: f64,
+    /// What was allowed.
+    pub limit: f64,
+}
+
+impl Trip {
+    /// The reason with its numbers, for people.
+    pub fn text(&self) -> String {
+        let (words, unit) = (self.kind.words(), self.kind.unit());
+        match self.kind {
+            TripKind::NotFinite => format!("{words} (interface DOF {})", self.dof + 1),
+            TripKind::StabilityWarning | TripKind::NotConverged => {
+                format!("{words}: {:.4} {unit} against {:.4} {unit}", self.value, self.limit)
+            }
+            _ => format!(
+                "{words}: {:.6} {unit} against {:.6} {unit} (interface DOF {})",
+                self.value,
+                self.limit,
+                self.dof + 1
+            ),
+        }
+    }
+}
+
+/// What the gate may never let through, per interface DOF; infinite where the
+/// file sets no bound.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Limits {
+    /// Largest command, m.
+    pub command: Vec<f64>,
+    /// Fastest command, m/s.
+    pub rate: Vec<f64>,
+    /// Largest measured force, N.
+    pub force: Vec<f64>,
+    /// Largest distance between desired and measured displacement, m.
+    pub tracking_error: Vec<f64>,
+    /// Period, s.
+    pub step_s: f64,
+}
+
+/// Lets the command of this tick through, or says why not. No state: `held` is
+/// the command the rig has now.
+#[inline]
+pub fn gate(
+    limits: &Limits,
+    held: &Motion,
+    desired: &Motion,
+    measured: &Measured,
+    command: &Motion,
+) -> Result<(), Trip> {
+    for dof in 0..command.count() {
+        let x = command.displacement[dof];
+        let (position, force) = (measured.displacement[dof], measured.force[dof]);
+        for value in [position, force, x] {
+            if !value.is_finite() {
+                return Err(Trip { kind: TripKind::NotFinite, dof, value, limit: f64::NAN });
+            }
+        }
+        let rate = (x - held.displacement[dof]) / limits.step_s;
+        let error = position - desired.displacement[dof];
+        for (kind, value, limit) in [
+            (TripKind::Force, force, limits.force[dof]),
+            (TripKind::TrackingError, error, limits.tracking_error[dof]),
+            (TripKind::Command, x, limits.command[dof]),
+            (TripKind::Rate, rate, limits.rate[dof]),
+        ] {
+            if value.abs() > limit {
+                return Err(Trip { kind, dof, value, limit });
+            }
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn limits() -> Limits {
+        Limits {
+            command: vec![0.02],
+            rate: vec![0.5],
+            force: vec![8900.0],
+            tracking_error: vec![0.005],
+            step_s: 1e-3,
+        }
+    }
+
+    fn motion(displacement: f64) -> Motion {
+        let mut motion = Motion::rest(1);
+        motion.displacement[0] = displacement;
+        motion
+    }
+
+    fn try_gate(held: f64, command: f64, position: f64, force: f64) -> Result<(), TripKind> {
+        let measured =
+            Measured { displacement: vec![position], force: vec![force], achieved: vec![position] };
+        gate(&limits(), &motion(held), &motion(command), &measured, &motion(command))
+            .map_err(|trip| trip.kind)
+    }
+
+    #[test]
+    fn every_limit_trips_and_the_bound_itself_passes() {
+        assert_eq!(try_gate(0.0, 0.0004, 0.0, 0.0), Ok(()));
+        assert_eq!(try_gate(0.02, 0.02, 0.02, 8900.0), Ok(()));
+        assert_eq!(try_gate(0.0199, 0.0201, 0.02, 0.0), Err(TripKind::Command));
+        assert_eq!(try_gate(0.0, 0.0006, 0.0, 0.0), Err(TripKind::Rate));
+        assert_eq!(try_gate(0.0, 0.0, 0.0, -8901.0), Err(TripKind::Force));
+        assert_eq!(try_gate(0.01, 0.01, 0.0, 0.0), Err(TripKind::TrackingError));
+        for bad in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
+            assert_eq!(try_gate(0.0, bad, 0.0, 0.0), Err(TripKind::NotFinite));
+            assert_eq!(try_gate(0.0, 0.0, bad, 0.0), Err(TripKind::NotFinite));
+            assert_eq!(try_gate(0.0, 0.0, 0.0, bad), Err(TripKind::NotFinite));
+        }
+    }
+}

@@ -1,0 +1,135 @@
+//! The interlock: a latched trip and the way to the safe state.
+
+use model::motion::Motion;
+
+use crate::gate::Trip;
+
+/// Where the test stands. The number is the one in the channel `phase`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Phase {
+    /// The loop is closed.
+    Running = 0,
+    /// Tripped: the command stands still.
+    Holding = 1,
+    /// Tripped: the command goes to zero at the safe rate.
+    Ramping = 2,
+    /// The command is zero; the test is over.
+    Safe = 3,
+}
+
+/// The way to safe: hold, then ramp.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct SafePath {
+    /// Time to stand still, s.
+    pub hold_s: f64,
+    /// Rate of the ramp, m/s.
+    pub rate_m_s: f64,
+}
+
+/// The latch. The tick can only trip it; there is no way back from inside the
+/// loop. To arm again, the operator side builds a new loop.
+#[derive(Debug, Clone)]
+pub struct Interlock {
+    phase: Phase,
+    trip: Option<(Trip, u64)>,
+    hold_ticks: u64,
+    held_ticks: u64,
+    /// Largest move per tick while ramping, m.
+    stride_m: f64,
+    rate_m_s: f64,
+}
+
+impl Interlock {
+    /// Armed, with its way to safe.
+    pub fn new(path: SafePath, step_s: f64) -> Self {
+        Self {
+            phase: Phase::Running,
+            trip: None,
+            hold_ticks: (path.hold_s / step_s).round() as u64,
+            held_ticks: 0,
+            stride_m: path.rate_m_s * step_s,
+            rate_m_s: path.rate_m_s,
+        }
+    }
+
+    /// Where the test stands.
+    #[inline]
+    pub fn phase(&self) -> Phase {
+        self.phase
+    }
+
+    /// The first trip and its tick.
+    #[inline]
+    pub fn trip(&self) -> Option<(Trip, u64)> {
+        self.trip
+    }
+
+    /// Latches the first trip; later ones change nothing.
+    pub fn latch(&mut self, trip: Trip, tick: u64) {
+        if self.trip.is_none() {
+            self.trip = Some((trip, tick));
+            self.phase = Phase::Holding;
+        }
+    }
+
+    /// Moves `command` one tick along the way to safe.
+    pub fn lead(&mut self, command: &mut Motion) {
+        command.velocity.fill(0.0);
+        command.acceleration.fill(0.0);
+        match self.phase {
+            Phase::Running | Phase::Safe => {}
+            Phase::Holding => {
+                self.held_ticks += 1;
+                if self.held_ticks > self.hold_ticks {
+                    self.phase = Phase::Ramping;
+                }
+            }
+            Phase::Ramping => {
+                let mut moving = false;
+                for (x, v) in command.displacement.iter_mut().zip(&mut command.velocity) {
+                    if x.abs() > self.stride_m {
+                        *v = -self.rate_m_s.copysign(*x);
+                        *x -= self.stride_m.copysign(*x);
+                        moving = true;
+                    } else {
+                        *x = 0.0;
+                    }
+                }
+                if !moving {
+                    self.phase = Phase::Safe;
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::gate::TripKind;
+
+    #[test]
+    fn the_way_to_safe_holds_then_ramps_and_never_jumps() {
+        let mut interlock = Interlock::new(SafePath { hold_s: 0.01, rate_m_s: 0.1 }, 1e-3);
+        let mut command = Motion::rest(2);
+        command.displacement = vec![0.0015, -0.0004];
+        let trip = Trip { kind: TripKind::Force, dof: 0, value: 2.0, limit: 1.0 };
+        interlock.latch(trip, 42);
+        interlock.latch(Trip { kind: TripKind::Rate, ..trip }, 43);
+        assert_eq!(interlock.trip(), Some((trip, 42)), "the first trip stays");
+        let mut ticks = 0;
+        while interlock.phase() != Phase::Safe {
+            let before = command.clone();
+            interlock.lead(&mut command);
+            for (now, before) in command.displacement.iter().zip(&before.displacement) {
+                assert!((now - before).abs() <= 0.1 * 1e-3 + 1e-15);
+                assert!(now.abs() <= before.abs());
+            }
+            ticks += 1;
+            assert!(ticks < 100);
+        }
+        assert_eq!(command.displacement, [0.0, 0.0]);
+        assert!(ticks > 10 + 14, "held ten ticks, then ramped over fifteen");
+    }
+}

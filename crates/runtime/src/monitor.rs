@@ -1,0 +1,207 @@
+//! The energy monitor: observes, never acts.
+
+use model::equations::Equations;
+use model::integrator::ElementEnergy;
+use numerics::panel::PanelMatrix;
+
+use crate::gate::{Trip, TripKind};
+
+/// How the work of the measured force is summed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WorkRule {
+    /// f[k] (x[k+1] − x[k]): exact for a force held over the step.
+    Held,
+    /// ½ (f[k] + f[k+1]) (x[k+1] − x[k]): the papers' rule.
+    Trapezoid,
+}
+
+/// The energies of the numerical substructure, J. They balance:
+/// kinetic + dissipated + strain = input + feedback.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Energies {
+    /// W_F: work of the measured force on the numerical part.
+    pub feedback: f64,
+    /// W_I: work of the external load.
+    pub input: f64,
+    /// E_d: lost in damping and hysteresis.
+    pub dissipated: f64,
+    /// E_k.
+    pub kinetic: f64,
+    /// E_s: stored in springs and elements.
+    pub strain: f64,
+}
+
+/// What the monitor is told at one instant.
+#[derive(Debug, Clone, Copy)]
+pub struct Observation<'a> {
+    /// Displacement of every DOF.
+    pub displacement: &'a [f64],
+    /// Velocity of every DOF.
+    pub velocity: &'a [f64],
+    /// Displacement of the interface.
+    pub interface: &'a [f64],
+    /// Load signals.
+    pub load: &'a [f64],
+    /// Measured force.
+    pub force: &'a [f64],
+    /// Of the nonlinear elements.
+    pub elements: ElementEnergy,
+}
+
+/// Sums the energies and forms the stability warning
+///   SW = 100 W_F / (E_d + C) where W_F > 0, else 0.
+///
+/// At 100 % the specimen has put more energy into the numerical part than its
+/// damping took out. It is a warning, not a proof.
+///
+/// Reference: Gálmez & Fermandois 2020, Front. Built Environ. 6.
+#[derive(Debug, Clone)]
+pub struct EnergyMonitor {
+    rule: WorkRule,
+    constant_j: f64,
+    stop_at: f64,
+    stiffness: PanelMatrix,
+    damping: PanelMatrix,
+    mass: PanelMatrix,
+    /// Rows of Lᵀ: the displacement each load signal works on.
+    reach: PanelMatrix,
+    energies: Energies,
+    stability_warning: f64,
+    linear_dissipated: f64,
+    started: bool,
+    product: Vec<f64>,
+    drag: Vec<f64>,
+    reached: Vec<f64>,
+    last: Last,
+}
+
+#[derive(Debug, Clone)]
+struct Last {
+    displacement: Vec<f64>,
+    drag: Vec<f64>,
+    interface: Vec<f64>,
+    force: Vec<f64>,
+    load: Vec<f64>,
+    reach: Vec<f64>,
+}
+
+impl EnergyMonitor {
+    /// For the numerical substructure. `stop_at` in percent, infinite to watch only.
+    pub fn new(numerical: &Equations, rule: WorkRule, constant_j: f64, stop_at: f64) -> Self {
+        let n = numerical.size();
+        let panel = PanelMatrix::new;
+        let mass = panel(&numerical.mass);
+        let reach = panel(&numerical.load.transpose());
+        let (interface, loads) = (numerical.interface.len(), numerical.load.ncols());
+        let damping = panel(&numerical.damping);
+        Self {
+            rule,
+            constant_j,
+            stop_at,
+            stiffness: panel(&numerical.stiffness),
+            product: mass.output(),
+            drag: damping.output(),
+            reached: reach.output(),
+            last: Last {
+                displacement: vec![0.0; n],
+                drag: damping.output(),
+                interface: vec![0.0; interface],
+                force: vec![0.0; interface],
+                load: vec![0.0; loads],
+                reach: reach.output(),
+            },
+            damping,
+            mass,
+            reach,
+            energies: Energies::default(),
+            stability_warning: 0.0,
+            linear_dissipated: 0.0,
+            started: false,
+        }
+    }
+
+    /// The energies at the last observation.
+    #[inline]
+    pub fn energies(&self) -> &Energies {
+        &self.energies
+    }
+
+    /// SW at the last observation, %.
+    #[inline]
+    pub fn stability_warning(&self) -> f64 {
+        self.stability_warning
+    }
+
+    /// A trip if the stability warning has reached its threshold.
+    #[inline]
+    pub fn verdict(&self) -> Result<(), Trip> {
+        if self.stability_warning >= self.stop_at {
+            let (value, limit) = (self.stability_warning, self.stop_at);
+            return Err(Trip { kind: TripKind::StabilityWarning, dof: 0, value, limit });
+        }
+        Ok(())
+    }
+
+    /// Takes one instant in.
+    #[inline]
+    pub fn observe(&mut self, now: &Observation) {
+        self.damping.multiply(now.velocity, &mut self.drag);
+        if self.started {
+            self.add_step(now);
+        } else {
+            self.reach.multiply(now.displacement, &mut self.reached);
+            self.started = true;
+        }
+        self.stiffness.multiply(now.displacement, &mut self.product);
+        self.energies.strain =
+            0.5 * dot(&self.product, now.displacement) + now.elements.stored;
+        self.mass.multiply(now.velocity, &mut self.product);
+        self.energies.kinetic = 0.5 * dot(&self.product, now.velocity);
+        self.energies.dissipated =
+            self.linear_dissipated + now.elements.work - now.elements.stored;
+        self.stability_warning = if self.energies.feedback > 0.0 {
+            100.0 * self.energies.feedback / (self.energies.dissipated + self.constant_j)
+        } else {
+            0.0
+        };
+        self.remember(now);
+    }
+
+    /// Adds the work done between the last instant and this one.
+    #[inline]
+    fn add_step(&mut self, now: &Observation) {
+        let last = &mut self.last;
+        for i in 0..now.displacement.len() {
+            let change = now.displacement[i] - last.displacement[i];
+            self.linear_dissipated += 0.5 * (self.drag[i] + last.drag[i]) * change;
+        }
+        for i in 0..now.interface.len() {
+            let force = match self.rule {
+                WorkRule::Held => last.force[i],
+                WorkRule::Trapezoid => 0.5 * (last.force[i] + now.force[i]),
+            };
+            self.energies.feedback -= force * (now.interface[i] - last.interface[i]);
+        }
+        self.reach.multiply(now.displacement, &mut self.reached);
+        for j in 0..now.load.len() {
+            let load = 0.5 * (now.load[j] + last.load[j]);
+            self.energies.input += load * (self.reached[j] - last.reach[j]);
+        }
+    }
+
+    #[inline]
+    fn remember(&mut self, now: &Observation) {
+        let last = &mut self.last;
+        last.displacement.copy_from_slice(now.displacement);
+        last.drag.copy_from_slice(&self.drag);
+        last.interface.copy_from_slice(now.interface);
+        last.force.copy_from_slice(now.force);
+        last.load.copy_from_slice(now.load);
+        last.reach.copy_from_slice(&self.reached);
+    }
+}
+
+#[inline]
+fn dot(a: &[f64], b: &[f64]) -> f64 {
+    a.iter().zip(b).map(|(a, b)| a * b).sum()
+}

@@ -1,0 +1,258 @@
+//! A laboratory in virtual time: converter, transfer system, specimen, sensors.
+
+use model::first_order::{FirstOrderStepper, Scheme};
+use model::motion::Motion;
+use model::sensor::{Converter, Sensor};
+use model::specimen::{RestoringForce, Specimen};
+use model::transfer::{ActuatorDynamics, DelayLine, TransferError, TransferSystem};
+use nalgebra::DMatrix;
+use numerics::panel::PanelMatrix;
+
+use super::{Measured, Rig};
+
+/// What a virtual rig is made of.
+#[derive(Debug, Clone)]
+pub struct VirtualRigParts {
+    /// Between command and motion.
+    pub transfer_system: TransferSystem,
+    /// The article.
+    pub specimen: Specimen,
+    /// Of the command.
+    pub converter: Converter,
+    /// One per interface DOF.
+    pub displacement_sensors: Vec<Sensor>,
+    /// One per interface DOF.
+    pub force_sensors: Vec<Sensor>,
+    /// Period of the loop.
+    pub step_s: f64,
+}
+
+/// A virtual rig with its state.
+#[derive(Debug, Clone)]
+pub struct VirtualRig {
+    actuator: Actuator,
+    specimen: Specimen,
+    restoring: RestoringForce,
+    converter: Converter,
+    displacement_sensors: Vec<Sensor>,
+    force_sensors: Vec<Sensor>,
+    /// The command after the converter.
+    command: Motion,
+    achieved: Motion,
+    elements: Vec<f64>,
+    force: Vec<f64>,
+}
+
+#[derive(Debug, Clone)]
+enum Actuator {
+    Delay(DelayLine),
+    Dynamic(Box<Dynamic>),
+}
+
+/// A transfer system with states, after an optional pure delay.
+#[derive(Debug, Clone)]
+struct Dynamic {
+    line: DelayLine,
+    delayed: Motion,
+    stepper: FirstOrderStepper,
+    states: usize,
+    motion: PanelMatrix,
+    /// z, command ×3, element forces.
+    input: Vec<f64>,
+    output: Vec<f64>,
+    /// Displacement from z and command displacement, for element trials.
+    displacement: DMatrix<f64>,
+}
+
+impl VirtualRig {
+    /// Builds the rig at rest.
+    pub fn new(parts: VirtualRigParts) -> Result<Self, TransferError> {
+        let count = parts.specimen.count();
+        let step_s = parts.step_s;
+        let actuator = match &parts.transfer_system {
+            TransferSystem::Ideal => Actuator::Delay(DelayLine::new(0.0, step_s, count)),
+            TransferSystem::Delay { samples } => {
+                Actuator::Delay(DelayLine::new(*samples, step_s, count))
+            }
+            TransferSystem::TransferFunction { function, samples } => {
+                let dynamics = ActuatorDynamics::from_function(function, &parts.specimen);
+                Actuator::Dynamic(Box::new(Dynamic::new(&dynamics, *samples, step_s)))
+            }
+            TransferSystem::ServoHydraulic(servo) => {
+                let dynamics = ActuatorDynamics::from_servo(servo, &parts.specimen)?;
+                Actuator::Dynamic(Box::new(Dynamic::new(&dynamics, 0.0, step_s)))
+            }
+        };
+        Ok(Self {
+            actuator,
+            restoring: RestoringForce::new(&parts.specimen),
+            specimen: parts.specimen,
+            converter: parts.converter,
+            displacement_sensors: parts.displacement_sensors,
+            force_sensors: parts.force_sensors,
+            command: Motion::rest(count),
+            achieved: Motion::rest(count),
+            elements: vec![0.0; count],
+            force: vec![0.0; count],
+        })
+    }
+
+    /// The part of the measured force that follows the present acceleration:
+    /// specimen mass × share of the newest sample. `None` from one sample of
+    /// delay on, and for every rig with dynamics.
+    pub fn direct_inertia(&self) -> Option<DMatrix<f64>> {
+        match &self.actuator {
+            Actuator::Delay(line) if line.newest_weight() > 0.0 && self.specimen.is_massive() => {
+                Some(line.newest_weight() * &self.specimen.mass)
+            }
+            _ => None,
+        }
+    }
+
+    /// The command as it leaves the converter.
+    pub fn convert(&self, command: &Motion, out: &mut Motion) {
+        out.copy_from(command);
+        for x in &mut out.displacement {
+            *x = self.converter.convert(*x);
+        }
+    }
+
+    /// What the sensors say of a motion and force.
+    pub fn sense(&mut self, achieved: &[f64], force: &[f64], measured: &mut Measured) {
+        for (i, (sensor, &truth)) in self.displacement_sensors.iter_mut().zip(achieved).enumerate()
+        {
+            measured.displacement[i] = sensor.read(truth);
+            measured.achieved[i] = truth;
+        }
+        for (i, (sensor, &truth)) in self.force_sensors.iter_mut().zip(force).enumerate() {
+            measured.force[i] = sensor.read(truth);
+        }
+    }
+
+    /// Takes a rig over where another left it: the transfer system's states and
+    /// the last command.
+    pub fn take_over(&mut self, states: &[f64], command: &Motion) {
+        self.convert_into_own(command);
+        match &mut self.actuator {
+            Actuator::Dynamic(dynamic) => {
+                dynamic.stepper.state_mut().copy_from_slice(states);
+                dynamic.delayed.copy_from(&self.command);
+            }
+            Actuator::Delay(line) => line.push(&self.command),
+        }
+    }
+
+    fn convert_into_own(&mut self, command: &Motion) {
+        self.command.copy_from(command);
+        for x in &mut self.command.displacement {
+            *x = self.converter.convert(*x);
+        }
+    }
+}
+
+impl Rig for VirtualRig {
+    #[inline]
+    fn measure(&mut self, ahead: &Motion, measured: &mut Measured) {
+        match &mut self.actuator {
+            Actuator::Delay(line) => {
+                let weight = line.newest_weight();
+                line.delayed(ahead, &mut self.achieved);
+                if weight > 0.0 {
+                    // The acceleration ahead is not known yet; its share is
+                    // added by whoever balances the forces.
+                    for (a, ahead) in self.achieved.acceleration.iter_mut().zip(&ahead.acceleration)
+                    {
+                        *a -= weight * ahead;
+                    }
+                }
+                self.specimen.element_forces(&self.achieved.displacement, &mut self.elements);
+            }
+            Actuator::Dynamic(dynamic) => {
+                dynamic.observe(&self.specimen, &mut self.elements, &mut self.achieved);
+            }
+        }
+        self.restoring.evaluate(&self.achieved, &self.elements, &mut self.force);
+        self.specimen.commit(&self.achieved.displacement);
+        for (i, sensor) in self.displacement_sensors.iter_mut().enumerate() {
+            measured.displacement[i] = sensor.read(self.achieved.displacement[i]);
+            measured.achieved[i] = self.achieved.displacement[i];
+        }
+        for (i, sensor) in self.force_sensors.iter_mut().enumerate() {
+            measured.force[i] = sensor.read(self.force[i]);
+        }
+    }
+
+    #[inline]
+    fn actuate(&mut self, command: &Motion) {
+        self.convert_into_own(command);
+        match &mut self.actuator {
+            Actuator::Delay(line) => line.push(&self.command),
+            Actuator::Dynamic(dynamic) => dynamic.drive(&self.command, &self.specimen),
+        }
+    }
+}
+
+impl Dynamic {
+    fn new(dynamics: &ActuatorDynamics, samples: f64, step_s: f64) -> Self {
+        let states = dynamics.system.dynamics.nrows();
+        let count = dynamics.count;
+        let motion = PanelMatrix::new(&dynamics.motion);
+        Self {
+            line: DelayLine::new(samples, step_s, count),
+            delayed: Motion::rest(count),
+            stepper: FirstOrderStepper::new(&dynamics.system, Scheme::ExactZeroHold, step_s),
+            states,
+            input: vec![0.0; dynamics.motion.ncols()],
+            output: motion.output(),
+            motion,
+            displacement: dynamics.motion.view((0, 0), (count, states + count)).into_owned(),
+        }
+    }
+
+    fn observe(&mut self, specimen: &Specimen, elements: &mut [f64], achieved: &mut Motion) {
+        let (n, z) = (achieved.count(), self.states);
+        self.input[..z].copy_from_slice(self.stepper.state());
+        self.input[z..z + n].copy_from_slice(&self.delayed.displacement);
+        self.input[z + n..z + 2 * n].copy_from_slice(&self.delayed.velocity);
+        self.input[z + 2 * n..z + 3 * n].copy_from_slice(&self.delayed.acceleration);
+        let (known, r) = self.input.split_at_mut(z + 3 * n);
+        if !r.is_empty() {
+            trial(&self.displacement, specimen, &known[..z], &self.delayed.displacement, r);
+            elements.copy_from_slice(r);
+        }
+        self.motion.multiply(&self.input, &mut self.output);
+        achieved.displacement.copy_from_slice(&self.output[..n]);
+        achieved.velocity.copy_from_slice(&self.output[n..2 * n]);
+        achieved.acceleration.copy_from_slice(&self.output[2 * n..3 * n]);
+    }
+
+    fn drive(&mut self, command: &Motion, specimen: &Specimen) {
+        let n = command.count();
+        self.line.delayed(command, &mut self.delayed);
+        self.line.push(command);
+        let held_at = self.states;
+        self.input[held_at..held_at + n].copy_from_slice(&self.delayed.displacement);
+        self.input[held_at + n..held_at + 2 * n].copy_from_slice(&self.delayed.velocity);
+        self.input[held_at + 2 * n..held_at + 3 * n].copy_from_slice(&self.delayed.acceleration);
+        let (rows, displacement) = (&self.displacement, &self.delayed.displacement);
+        self.stepper.advance(&[], &[], &self.input[held_at..held_at + 3 * n], |z, r| {
+            trial(rows, specimen, z, displacement, r);
+        });
+    }
+}
+
+/// Element forces at the rig's displacement for states `z`.
+fn trial(
+    rows: &DMatrix<f64>,
+    specimen: &Specimen,
+    z: &[f64],
+    command: &[f64],
+    out: &mut [f64],
+) {
+    out.fill(0.0);
+    for (dof, element) in &specimen.elements {
+        let row = rows.row(*dof);
+        let x: f64 = z.iter().chain(command).zip(row.iter()).map(|(v, a)| v * a).sum();
+        out[*dof] += element.trial_force(x);
+    }
+}
