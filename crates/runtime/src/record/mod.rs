@@ -1,7 +1,24 @@
 //! The record of a test: what was measured, commanded and computed, and the
 //! facts that explain it.
+//!
+//! The tick pushes frames into a [`FrameSink`]; a thread of its own turns them
+//! into an Arrow IPC stream on disk ([`Recorder`]); [`Record::read`] reads it
+//! back, whole or cut off. `docs/record-format.md` describes the file.
+
+mod error;
+mod reader;
+mod recorder;
+mod schema;
+mod sink;
+mod summary;
+mod writer;
 
 use model::channel::Channel;
+
+pub use error::RecordError;
+pub use reader::Salvage;
+pub use recorder::{Durability, Ending, Existing, Options, Recorder, RecorderHandle};
+pub use sink::{FrameSink, Pushed};
 
 /// A file the experiment named (a ground motion, a matrix), kept with the record.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -52,6 +69,13 @@ pub struct Summary {
     pub trip: Option<TripNote>,
 }
 
+impl Summary {
+    /// Whether every frame of the run is in the record.
+    pub fn is_complete(&self) -> bool {
+        self.frames_lost == 0
+    }
+}
+
 /// A trip as it is remembered.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TripNote {
@@ -87,3 +111,6 @@ impl Record {
         Some(&self.columns[index])
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,358 @@
+//! Reads a record back, whole or cut off.
+//!
+//! A run that was killed leaves a file that ends within a message (or, after a
+//! power cut, in zeros): that is no error, every complete batch is kept. Bytes
+//! that no crash explains are one. Lengths and offsets in the file are checked
+//! against what is there before anything is allocated or sliced.
+
+use std::fs::File;
+use std::io::{self, BufReader, Read};
+use std::path::Path;
+
+use arrow_ipc::convert::try_fb_to_schema;
+use arrow_ipc::{Endianness, Message, root_as_message};
+use arrow_schema::Schema;
+
+use super::schema::{FORMAT, FORMAT_KEY, Storage, parse_channels, parse_header};
+use super::summary::{MARK, parse_summary};
+use super::{Header, Record, RecordError, Summary};
+
+/// What begins every message of an Arrow stream.
+const CONTINUATION: [u8; 4] = [0xff; 4];
+/// A batch's own description is small and grows with its columns.
+const BATCH_METADATA: usize = 4096;
+const BATCH_METADATA_PER_COLUMN: usize = 256;
+/// The header embeds the experiment's files; the recorder stops well below.
+const HEADER_METADATA: usize = 1 << 30;
+/// The summary describes nine columns.
+const SUMMARY_METADATA: usize = 64 << 10;
+
+/// What could be read from a damaged record.
+#[derive(Debug)]
+pub struct Salvage {
+    /// The record up to the damage.
+    pub record: Record,
+    /// The damage, if there is any.
+    pub damage: Option<RecordError>,
+}
+
+impl Record {
+    /// Reads a record. One that was cut off by a crash or a kill is read up to
+    /// its last complete batch and has no summary.
+    pub fn read(path: impl AsRef<Path>) -> Result<Self, RecordError> {
+        let Salvage { record, damage } = Self::salvage(path)?;
+        match damage {
+            None => Ok(record),
+            Some(error) => Err(error),
+        }
+    }
+
+    /// Reads what stands before the first damaged byte, and says what is wrong
+    /// there. Needs a readable header.
+    pub fn salvage(path: impl AsRef<Path>) -> Result<Salvage, RecordError> {
+        let path = path.as_ref();
+        let mut messages = Messages::open(path)?;
+        let schema = read_schema(&mut messages, path)?;
+        let header = header_of(&schema, path)?;
+        let (channels, storage): (Vec<_>, Vec<_>) = parse_channels(&schema)
+            .map_err(|found| RecordError::NotARecord { path: path.into(), found })?
+            .into_iter()
+            .unzip();
+        let mut columns = vec![Vec::new(); channels.len()];
+        let read = read_batches(&mut messages, &storage, &mut columns)
+            .and_then(|()| read_summary(&mut messages));
+        let frames = columns.first().map_or(0, Vec::len);
+        let (summary, damage) = match read {
+            Ok(summary) => (Some(summary), None),
+            Err(Stop::Cut) => (None, None),
+            Err(Stop::Read(source)) => {
+                return Err(RecordError::Read { path: path.into(), source });
+            }
+            Err(Stop::Damaged(problem)) => {
+                let offset = messages.start;
+                (None, Some(RecordError::Damaged { path: path.into(), offset, frames, problem }))
+            }
+        };
+        Ok(Salvage { record: Self { header, channels, columns, summary }, damage })
+    }
+
+    /// Reads only what was known before the first tick.
+    pub fn read_header(path: impl AsRef<Path>) -> Result<Header, RecordError> {
+        let path = path.as_ref();
+        let schema = read_schema(&mut Messages::open(path)?, path)?;
+        header_of(&schema, path)
+    }
+}
+
+/// Why reading ended before the summary.
+#[derive(Debug)]
+enum Stop {
+    /// The file ends here, as a killed run leaves it.
+    Cut,
+    Read(io::Error),
+    Damaged(String),
+}
+
+impl From<io::Error> for Stop {
+    fn from(error: io::Error) -> Self {
+        match error.kind() {
+            // Someone cut the file while it was read.
+            io::ErrorKind::UnexpectedEof => Self::Cut,
+            _ => Self::Read(error),
+        }
+    }
+}
+
+fn damaged<T>(problem: impl Into<String>) -> Result<T, Stop> {
+    Err(Stop::Damaged(problem.into()))
+}
+
+/// The messages of a file, one after the other.
+struct Messages {
+    input: BufReader<File>,
+    /// Where the current message starts.
+    start: u64,
+    position: u64,
+    length: u64,
+}
+
+impl Messages {
+    fn open(path: &Path) -> Result<Self, RecordError> {
+        let open = || {
+            let file = File::open(path)?;
+            let length = file.metadata()?.len();
+            Ok(Self { input: BufReader::new(file), start: 0, position: 0, length })
+        };
+        open().map_err(|source| RecordError::Read { path: path.into(), source })
+    }
+
+    fn remaining(&self) -> u64 {
+        self.length.saturating_sub(self.position)
+    }
+
+    fn fill(&mut self, bytes: &mut [u8]) -> Result<(), Stop> {
+        self.input.read_exact(bytes)?;
+        self.position += bytes.len() as u64;
+        Ok(())
+    }
+
+    /// Reads `count` bytes into `bytes`; a count beyond the file's end is a cut.
+    fn take(&mut self, count: usize, bytes: &mut Vec<u8>) -> Result<(), Stop> {
+        if count as u64 > self.remaining() {
+            return Err(Stop::Cut);
+        }
+        bytes.resize(count, 0);
+        self.fill(bytes)
+    }
+
+    /// The next message's description, `None` at the end of the stream.
+    fn next(&mut self, limit: usize) -> Result<Option<Vec<u8>>, Stop> {
+        self.start = self.position;
+        if self.remaining() < 8 {
+            return Err(Stop::Cut);
+        }
+        let mut prefix = [0; 8];
+        self.fill(&mut prefix)?;
+        if prefix == [0; 8] {
+            // Blocks that were promised to the file and never written.
+            return Err(Stop::Cut);
+        }
+        let [a, b, c, d, size @ ..] = prefix;
+        if [a, b, c, d] != CONTINUATION {
+            return damaged("no message starts here");
+        }
+        match u32::from_le_bytes(size) as usize {
+            0 => Ok(None),
+            size if size > limit => damaged(format!("a message of {size} bytes")),
+            size => {
+                let mut metadata = Vec::new();
+                self.take(size, &mut metadata)?;
+                Ok(Some(metadata))
+            }
+        }
+    }
+}
+
+/// Reads the first message, which makes the file a record or something else.
+fn read_schema(messages: &mut Messages, path: &Path) -> Result<Schema, RecordError> {
+    let other = |found: &str| RecordError::NotARecord { path: path.into(), found: found.into() };
+    let metadata = match messages.next(HEADER_METADATA) {
+        Ok(Some(metadata)) => metadata,
+        Ok(None) => return Err(other("an empty Arrow stream")),
+        Err(Stop::Cut) => return Err(RecordError::NoHeader { path: path.into() }),
+        Err(Stop::Read(source)) => return Err(RecordError::Read { path: path.into(), source }),
+        Err(Stop::Damaged(_)) => return Err(other("it does not start as an Arrow stream")),
+    };
+    parse_schema(&metadata).map_err(|problem| other(&problem))
+}
+
+fn message(metadata: &[u8]) -> Result<Message<'_>, String> {
+    root_as_message(metadata).map_err(|error| {
+        // The verifier's message runs over many lines.
+        let text = error.to_string();
+        format!("unreadable message: {}", text.lines().next().unwrap_or("malformed"))
+    })
+}
+
+/// The schema in a message. Flatbuffers may point many times at one string;
+/// an honest writer never does, so what is copied out is held to what is there.
+fn parse_schema(metadata: &[u8]) -> Result<Schema, String> {
+    let message = message(metadata)?;
+    let schema = message.header_as_schema().ok_or("a stream without a schema")?;
+    if message.bodyLength() != 0 || schema.endianness() != Endianness::Little {
+        return Err("a schema of another byte order or with a body".into());
+    }
+    let mut copied = 0;
+    let mut pairs = schema.custom_metadata().into_iter().collect::<Vec<_>>();
+    for field in schema.fields().into_iter().flatten() {
+        if field.children().is_some_and(|children| !children.is_empty())
+            || field.dictionary().is_some()
+        {
+            return Err("columns with an inner structure".into());
+        }
+        copied += field.name().map_or(0, str::len);
+        pairs.extend(field.custom_metadata());
+    }
+    for pair in pairs.into_iter().flatten() {
+        copied += pair.key().map_or(0, str::len) + pair.value().map_or(0, str::len);
+    }
+    if copied > metadata.len() {
+        return Err("a schema that repeats itself".into());
+    }
+    try_fb_to_schema(schema).map_err(|error| error.to_string())
+}
+
+fn header_of(schema: &Schema, path: &Path) -> Result<Header, RecordError> {
+    let format = schema.metadata().get(FORMAT_KEY).ok_or_else(|| RecordError::NotARecord {
+        path: path.into(),
+        found: "an Arrow stream of another program".into(),
+    })?;
+    if *format != FORMAT.to_string() {
+        let found = format.chars().take(40).collect();
+        return Err(RecordError::NewerFormat { path: path.into(), found, known: FORMAT });
+    }
+    if schema.fields().is_empty() {
+        let problem = "has no channels".into();
+        return Err(RecordError::Header { path: path.into(), key: "schema", problem });
+    }
+    parse_header(schema.metadata()).map_err(|(key, problem)| RecordError::Header {
+        path: path.into(),
+        key,
+        problem,
+    })
+}
+
+/// Appends every batch of the first stream to the columns.
+fn read_batches(
+    messages: &mut Messages,
+    storage: &[Storage],
+    columns: &mut [Vec<f64>],
+) -> Result<(), Stop> {
+    let row_bytes: usize = storage.iter().map(|kind| kind.bytes()).sum();
+    let expected = messages.remaining() / row_bytes.max(1) as u64;
+    for column in columns.iter_mut() {
+        column.reserve_exact(expected as usize);
+    }
+    let limit = BATCH_METADATA + BATCH_METADATA_PER_COLUMN * storage.len();
+    let mut body = Vec::new();
+    while let Some(metadata) = messages.next(limit)? {
+        let batch = BatchPlan::new(&metadata, storage).map_err(Stop::Damaged)?;
+        messages.take(batch.body_bytes, &mut body)?;
+        for ((column, kind), &offset) in columns.iter_mut().zip(storage).zip(&batch.offsets) {
+            let bytes = &body[offset..offset + batch.rows * kind.bytes()];
+            match kind {
+                Storage::Float => {
+                    let (values, _) = bytes.as_chunks();
+                    column.extend(values.iter().map(|value| f64::from_le_bytes(*value)));
+                }
+                Storage::Byte => column.extend(bytes.iter().map(|&value| f64::from(value))),
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Where a batch's columns stand in its body, checked.
+struct BatchPlan {
+    rows: usize,
+    body_bytes: usize,
+    offsets: Vec<usize>,
+}
+
+impl BatchPlan {
+    fn new(metadata: &[u8], storage: &[Storage]) -> Result<Self, String> {
+        let message = message(metadata)?;
+        let batch = message.header_as_record_batch().ok_or("a message that is no batch")?;
+        if batch.compression().is_some() {
+            return Err("a compressed batch".into());
+        }
+        let size = |value: i64| usize::try_from(value).map_err(|_| "a negative length");
+        let rows = size(batch.length())?;
+        let body_bytes = size(message.bodyLength())?;
+        let nodes = batch.nodes().ok_or("a batch without columns")?;
+        let buffers = batch.buffers().ok_or("a batch without buffers")?;
+        if nodes.len() != storage.len() || buffers.len() != 2 * storage.len() {
+            return Err("a batch with another number of columns".into());
+        }
+        if nodes.iter().any(|node| node.length() != batch.length() || node.null_count() != 0) {
+            return Err("columns of unequal length or with missing values".into());
+        }
+        // Buffers stand one after the other, so that they cannot be larger
+        // together than the body.
+        let mut end = 0;
+        let mut offsets = Vec::with_capacity(storage.len());
+        for (index, buffer) in buffers.iter().enumerate() {
+            let (offset, length) = (size(buffer.offset())?, size(buffer.length())?);
+            let next =
+                offset.checked_add(length).filter(|&next| offset >= end && next <= body_bytes);
+            end = next.ok_or("a column outside its batch")?;
+            // Buffers come in pairs: which values are missing (none), the values.
+            if index % 2 == 1 {
+                let needed = rows.checked_mul(storage[index / 2].bytes());
+                if needed.is_none_or(|needed| length < needed) {
+                    return Err("a column shorter than its batch".into());
+                }
+                offsets.push(offset);
+            }
+        }
+        if body_bytes - end >= 64 {
+            return Err("a batch longer than its columns".into());
+        }
+        Ok(Self { rows, body_bytes, offsets })
+    }
+}
+
+/// Reads the second stream: a schema and one row.
+fn read_summary(messages: &mut Messages) -> Result<Summary, Stop> {
+    let Some(metadata) = messages.next(SUMMARY_METADATA)? else {
+        return damaged("an empty summary");
+    };
+    let schema = parse_schema(&metadata).map_err(Stop::Damaged)?;
+    if schema.metadata().get(FORMAT_KEY).map(String::as_str) != Some(MARK) {
+        return damaged("a second stream that is no summary");
+    }
+    let Some(metadata) = messages.next(SUMMARY_METADATA)? else {
+        return damaged("a summary without its row");
+    };
+    let message = message(&metadata).map_err(Stop::Damaged)?;
+    let Some(batch) = message.header_as_record_batch() else {
+        return damaged("a summary without its row");
+    };
+    if batch.length() != 1 || batch.compression().is_some() {
+        return damaged("a summary that is not one row");
+    }
+    let mut body = Vec::new();
+    messages.take(usize::try_from(message.bodyLength()).unwrap_or(usize::MAX), &mut body)?;
+    let missing = batch.nodes().into_iter().flatten().map(|node| node.null_count());
+    // A buffer outside the body reads as empty, which no column accepts.
+    let buffers = batch.buffers().into_iter().flatten().map(|buffer| {
+        let start = usize::try_from(buffer.offset()).ok();
+        let end = buffer.offset().checked_add(buffer.length());
+        let end = end.and_then(|end| usize::try_from(end).ok());
+        start.zip(end).and_then(|(start, end)| body.get(start..end)).unwrap_or(&[])
+    });
+    match parse_summary(&schema, missing, buffers) {
+        Some(summary) => Ok(summary),
+        None => damaged("an unreadable summary"),
+    }
+}

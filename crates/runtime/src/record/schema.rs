@@ -1,0 +1,194 @@
+//! The schema of a record's frames: the header as its metadata, the channels as
+//! its fields.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use arrow_schema::{DataType, Field, Metadata, Schema};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use model::channel::Channel;
+use serde_json::{Value, json};
+
+use super::{EmbeddedFile, Header, RecordError};
+
+/// Version of the file format, under the key [`FORMAT_KEY`].
+pub(super) const FORMAT: u32 = 1;
+/// Its presence is what makes an Arrow stream a twinrig record.
+pub(super) const FORMAT_KEY: &str = "twinrig_record";
+/// The flatbuffer that holds the schema is verified as a whole before it is
+/// read; beyond this its own limits would refuse it.
+const MAX_HEADER_BYTES: usize = 256 << 20;
+/// Likewise: a field costs several flatbuffer tables of the million allowed.
+const MAX_CHANNELS: usize = 20_000;
+
+/// How a channel's values are stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Storage {
+    Float,
+    Byte,
+}
+
+impl Storage {
+    /// `phase` and `trip` are small codes; everything else is a number.
+    pub(super) fn of(channel: &Channel) -> Self {
+        match channel.name.as_str() {
+            "phase" | "trip" => Self::Byte,
+            _ => Self::Float,
+        }
+    }
+
+    pub(super) fn from_type(data_type: &DataType) -> Option<Self> {
+        match data_type {
+            DataType::Float64 => Some(Self::Float),
+            DataType::UInt8 => Some(Self::Byte),
+            _ => None,
+        }
+    }
+
+    pub(super) fn bytes(self) -> usize {
+        match self {
+            Self::Float => 8,
+            Self::Byte => 1,
+        }
+    }
+
+    fn data_type(self) -> DataType {
+        match self {
+            Self::Float => DataType::Float64,
+            Self::Byte => DataType::UInt8,
+        }
+    }
+}
+
+/// The schema of the first stream.
+pub(super) fn data_schema(header: &Header, channels: &[&Channel]) -> Result<Schema, RecordError> {
+    if channels.is_empty() {
+        return Err(RecordError::NoChannels);
+    }
+    if channels.len() > MAX_CHANNELS {
+        return Err(RecordError::TooManyChannels { count: channels.len(), limit: MAX_CHANNELS });
+    }
+    let mut names = HashSet::new();
+    let mut fields = Vec::with_capacity(channels.len());
+    for channel in channels {
+        if !names.insert(&channel.name) {
+            return Err(RecordError::DuplicateChannel { name: channel.name.clone() });
+        }
+        let field = Field::new(&channel.name, Storage::of(channel).data_type(), false);
+        fields.push(field.with_metadata([
+            ("unit", channel.unit.as_str()),
+            ("description", channel.description.as_str()),
+        ]));
+    }
+    let metadata = header_metadata(header);
+    let of_fields: usize =
+        channels.iter().map(|c| c.name.len() + c.unit.len() + c.description.len()).sum();
+    let bytes =
+        of_fields + metadata.iter().map(|(key, value)| key.len() + value.len()).sum::<usize>();
+    if bytes > MAX_HEADER_BYTES {
+        return Err(RecordError::HeaderTooLarge { bytes, limit: MAX_HEADER_BYTES });
+    }
+    Ok(Schema::new_with_metadata(fields, metadata))
+}
+
+fn header_metadata(header: &Header) -> Metadata {
+    let inputs: Vec<Value> = header
+        .inputs
+        .iter()
+        .map(|file| json!({ "name": file.name, "base64": BASE64.encode(&file.bytes) }))
+        .collect();
+    Metadata::from([
+        (FORMAT_KEY, FORMAT.to_string()),
+        ("version", header.version.clone()),
+        ("title", header.title.clone()),
+        ("experiment_name", header.experiment_name.clone()),
+        ("experiment", header.experiment.clone()),
+        ("inputs", Value::from(inputs).to_string()),
+        ("seed", header.seed.to_string()),
+        ("rate_hz", header.rate_hz.to_string()),
+        ("every", header.every.to_string()),
+        ("started", header.started.clone()),
+        ("machine", json!(header.machine).to_string()),
+        ("trip_codes", json!(header.trip_codes).to_string()),
+    ])
+}
+
+/// A key of the header and what is wrong with it.
+pub(super) type HeaderProblem = (&'static str, String);
+
+/// Reads the header back from the schema's metadata.
+pub(super) fn parse_header(metadata: &Metadata) -> Result<Header, HeaderProblem> {
+    Ok(Header {
+        version: text(metadata, "version")?,
+        title: text(metadata, "title")?,
+        experiment_name: text(metadata, "experiment_name")?,
+        experiment: text(metadata, "experiment")?,
+        inputs: parse_inputs(metadata)?,
+        seed: number(metadata, "seed")?,
+        rate_hz: number(metadata, "rate_hz")?,
+        every: number(metadata, "every")?,
+        started: text(metadata, "started")?,
+        machine: pairs(metadata, "machine", |value| value.as_str().map(String::from))?,
+        trip_codes: pairs(metadata, "trip_codes", |value| {
+            value.as_u64().and_then(|code| u8::try_from(code).ok())
+        })?,
+    })
+}
+
+fn text(metadata: &Metadata, key: &'static str) -> Result<String, HeaderProblem> {
+    metadata.get(key).cloned().ok_or((key, "is missing".into()))
+}
+
+fn number<T: std::str::FromStr>(
+    metadata: &Metadata,
+    key: &'static str,
+) -> Result<T, HeaderProblem> {
+    let text = text(metadata, key)?;
+    text.parse().map_err(|_| (key, format!("is \"{}\", not a number", shorten(&text))))
+}
+
+fn array(metadata: &Metadata, key: &'static str) -> Result<Vec<Value>, HeaderProblem> {
+    serde_json::from_str(&text(metadata, key)?)
+        .map_err(|error| (key, format!("is not a JSON array ({error})")))
+}
+
+fn pairs<T>(
+    metadata: &Metadata,
+    key: &'static str,
+    first: impl Fn(&Value) -> Option<T>,
+) -> Result<Vec<(T, String)>, HeaderProblem> {
+    let pair = |value: &Value| match value.as_array()?.as_slice() {
+        [left, right] => Some((first(left)?, right.as_str()?.to_owned())),
+        _ => None,
+    };
+    let entries = array(metadata, key)?;
+    let parsed: Option<Vec<_>> = entries.iter().map(pair).collect();
+    parsed.ok_or((key, "has an entry that is not a pair of the expected kind".into()))
+}
+
+fn parse_inputs(metadata: &Metadata) -> Result<Vec<EmbeddedFile>, HeaderProblem> {
+    let file = |value: &Value| {
+        let name = value.get("name")?.as_str()?.to_owned();
+        let bytes = BASE64.decode(value.get("base64")?.as_str()?).ok()?;
+        Some(EmbeddedFile { name, bytes })
+    };
+    let files: Option<Vec<_>> = array(metadata, "inputs")?.iter().map(file).collect();
+    files.ok_or(("inputs", "has an entry without a name or readable contents".into()))
+}
+
+fn shorten(text: &str) -> String {
+    text.chars().take(40).collect()
+}
+
+/// The channels of the first stream with their storage.
+pub(super) fn parse_channels(schema: &Schema) -> Result<Vec<(Channel, Storage)>, String> {
+    let channel = |field: &Arc<Field>| {
+        let storage = Storage::from_type(field.data_type()).ok_or_else(|| {
+            format!("channel {} is stored as {}", shorten(field.name()), field.data_type())
+        })?;
+        let fact = |key| field.metadata().get(key).cloned().unwrap_or_default();
+        Ok((Channel::new(field.name(), fact("unit"), fact("description")), storage))
+    };
+    schema.fields().iter().map(channel).collect()
+}

@@ -1,0 +1,114 @@
+//! The tick's side of the recorder.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread::{self, Thread};
+use std::time::Duration;
+
+use rtrb::Producer;
+
+/// What became of a frame.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Pushed {
+    /// It is on its way to the record.
+    Stored,
+    /// The ring was full (or the frame had the wrong width): it is lost and counted.
+    Lost,
+}
+
+/// Takes one frame per recorded tick and hands it to the writer's thread.
+///
+/// In the ring each frame is preceded by its number, so that the columns known
+/// beforehand stay aligned when frames are lost. The ring's capacity is a
+/// multiple of that stride: a frame never wraps around its end.
+pub struct FrameSink {
+    ring: Producer<f64>,
+    width: usize,
+    /// Number of the next frame; exact up to 2⁵³.
+    sequence: f64,
+    lost: Arc<AtomicU64>,
+    writer: Thread,
+    /// Frames between two nudges of the writer in virtual time.
+    nudge_every: usize,
+    until_nudge: usize,
+}
+
+impl FrameSink {
+    pub(super) fn new(
+        ring: Producer<f64>,
+        width: usize,
+        lost: Arc<AtomicU64>,
+        writer: Thread,
+    ) -> Self {
+        let nudge_every = (ring.buffer().capacity() / (width + 1) / 4).max(1);
+        Self { ring, width, sequence: 0.0, lost, writer, nudge_every, until_nudge: nudge_every }
+    }
+
+    /// Number of values in a frame.
+    pub fn width(&self) -> usize {
+        self.width
+    }
+
+    /// Stores a frame. Called in the tick: it does not allocate, lock, block,
+    /// enter the system or panic. A frame that finds no room is lost and counted.
+    #[inline]
+    pub fn push(&mut self, frame: &[f64]) -> Pushed {
+        let number = self.sequence;
+        self.sequence += 1.0;
+        if frame.len() == self.width
+            && let Ok(mut chunk) = self.ring.write_chunk(self.width + 1)
+        {
+            let (slots, _) = chunk.as_mut_slices();
+            if let Some((first, rest)) = slots.split_first_mut()
+                && rest.len() == frame.len()
+            {
+                *first = number;
+                rest.copy_from_slice(frame);
+                chunk.commit_all();
+                return Pushed::Stored;
+            }
+        }
+        self.lost.fetch_add(1, Ordering::Relaxed);
+        Pushed::Lost
+    }
+
+    /// Frames lost so far, here or by a failed write.
+    pub fn frames_lost(&self) -> u64 {
+        self.lost.load(Ordering::Relaxed)
+    }
+
+    /// Whether the next frame will find room.
+    pub fn has_room(&self) -> bool {
+        self.ring.slots() > self.width
+    }
+
+    /// Waits until the next frame finds room: for the virtual clock, between
+    /// ticks, where the recorder may set the pace. Never call it in real time.
+    /// Returns at once if the writer is gone.
+    #[inline]
+    pub fn wait_for_room(&mut self) {
+        self.until_nudge -= 1;
+        if self.until_nudge == 0 {
+            // The writer looks only every few milliseconds on its own.
+            self.until_nudge = self.nudge_every;
+            self.writer.unpark();
+        }
+        if self.ring.cached_slots() <= self.width {
+            self.wait();
+        }
+    }
+
+    #[cold]
+    fn wait(&self) {
+        let mut tries = 0;
+        while !self.has_room() && !self.ring.is_abandoned() {
+            self.writer.unpark();
+            if tries < 100 {
+                thread::yield_now();
+            } else {
+                thread::sleep(Duration::from_micros(50));
+            }
+            tries += 1;
+        }
+    }
+}

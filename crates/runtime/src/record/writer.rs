@@ -1,0 +1,427 @@
+//! The writer's thread: drains the ring, turns frames into columns and columns
+//! into Arrow batches.
+
+use std::fs::File;
+use std::io::{self, Seek, SeekFrom, Write};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use arrow_array::{ArrayRef, Float64Array, RecordBatch, UInt8Array};
+use arrow_buffer::{Buffer, ScalarBuffer};
+use arrow_ipc::writer::StreamWriter;
+use arrow_schema::{ArrowError, SchemaRef};
+use rtrb::Consumer;
+
+use super::recorder::Durability;
+use super::schema::Storage;
+
+/// How long the writer sleeps when the ring is nearly empty. The tick cannot
+/// wake it (that would be a system call), so the ring must hold this long.
+const NAP: Duration = Duration::from_millis(5);
+/// Frames turned at once: small enough that a tile stays in the first cache.
+const TILE_FRAMES: usize = 64;
+/// Writes below this size are gathered; larger ones go straight to the file.
+const GATHER_BYTES: usize = 8 << 10;
+
+/// What the recorder's parts share while it runs.
+#[derive(Debug)]
+pub(super) struct Progress {
+    /// Set once, when the run is over.
+    pub(super) stop: AtomicBool,
+    /// Frames safely handed to the system.
+    pub(super) frames: AtomicU64,
+    /// Frames lost to a full ring or a failed write.
+    pub(super) lost: Arc<AtomicU64>,
+}
+
+/// Where the record goes. A trait so that a failing disk can be tested.
+pub(super) trait Output: Write + Send + 'static {
+    /// Cuts the output back to its first `length` bytes.
+    fn truncate(&mut self, length: u64) -> io::Result<()>;
+    /// Waits until everything is on the disk.
+    fn sync(&mut self) -> io::Result<()>;
+}
+
+impl Output for File {
+    fn truncate(&mut self, length: u64) -> io::Result<()> {
+        self.set_len(length)?;
+        self.seek(SeekFrom::Start(length)).map(|_| ())
+    }
+
+    fn sync(&mut self) -> io::Result<()> {
+        self.sync_data()
+    }
+}
+
+/// Gathers small writes, counts bytes, and forgets what it holds on failure
+/// (`BufWriter` would try to write it once more when dropped).
+pub(super) struct Gather<O> {
+    output: O,
+    held: Vec<u8>,
+    written: u64,
+}
+
+impl<O: Output> Gather<O> {
+    pub(super) fn new(output: O) -> Self {
+        Self { output, held: Vec::with_capacity(GATHER_BYTES), written: 0 }
+    }
+
+    pub(super) fn sync(&mut self) -> io::Result<()> {
+        self.output.sync()
+    }
+
+    fn pass(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.output.write_all(bytes)?;
+        self.written += bytes.len() as u64;
+        Ok(())
+    }
+
+    fn cut_back(&mut self, length: u64) -> io::Result<()> {
+        self.held.clear();
+        self.output.truncate(length)?;
+        self.written = length;
+        Ok(())
+    }
+}
+
+impl<O: Output> Write for Gather<O> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if self.held.len() + bytes.len() > GATHER_BYTES {
+            self.flush()?;
+        }
+        if bytes.len() >= GATHER_BYTES {
+            self.pass(bytes)?;
+        } else {
+            self.held.extend_from_slice(bytes);
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        let held = std::mem::take(&mut self.held);
+        let outcome = self.pass(&held);
+        self.held = held;
+        self.held.clear();
+        outcome
+    }
+}
+
+/// A column of the batch being filled; its memory is used again for the next.
+enum Column {
+    Float(Vec<f64>),
+    Byte(Vec<u8>),
+}
+
+impl Column {
+    fn new(storage: Storage, rows: usize) -> Self {
+        match storage {
+            Storage::Float => Self::Float(vec![0.0; rows]),
+            Storage::Byte => Self::Byte(vec![0; rows]),
+        }
+    }
+
+    /// Writes `values` from row `row` on.
+    #[inline]
+    fn fill(&mut self, row: usize, values: impl Iterator<Item = f64>) {
+        match self {
+            Self::Float(column) => {
+                for (cell, value) in column[row..].iter_mut().zip(values) {
+                    *cell = value;
+                }
+            }
+            Self::Byte(column) => {
+                for (cell, value) in column[row..].iter_mut().zip(values) {
+                    *cell = value as u8;
+                }
+            }
+        }
+    }
+
+    fn take(&mut self) -> Buffer {
+        match self {
+            Self::Float(column) => Buffer::from_vec(std::mem::take(column)),
+            Self::Byte(column) => Buffer::from_vec(std::mem::take(column)),
+        }
+    }
+
+    /// Takes the memory back after the batch is written.
+    fn restore(&mut self, buffer: Buffer, rows: usize) {
+        match self {
+            Self::Float(column) => {
+                *column = buffer.into_vec().unwrap_or_else(|_| vec![0.0; rows]);
+            }
+            Self::Byte(column) => *column = buffer.into_vec().unwrap_or_else(|_| vec![0; rows]),
+        }
+    }
+
+    fn array(&self, buffer: &Buffer, rows: usize) -> ArrayRef {
+        match self {
+            Self::Float(_) => {
+                Arc::new(Float64Array::new(ScalarBuffer::new(buffer.clone(), 0, rows), None))
+            }
+            Self::Byte(_) => {
+                Arc::new(UInt8Array::new(ScalarBuffer::new(buffer.clone(), 0, rows), None))
+            }
+        }
+    }
+}
+
+/// What the thread works with.
+pub(super) struct Writer<O: Output> {
+    ring: Consumer<f64>,
+    progress: Arc<Progress>,
+    schema: SchemaRef,
+    stream: StreamWriter<Gather<O>>,
+    /// Values in a frame; in the ring one more, its number.
+    width: usize,
+    /// The frame's channels, then the ones known beforehand.
+    columns: Vec<Column>,
+    extra: Vec<Vec<f64>>,
+    batch_frames: usize,
+    rows: usize,
+    flush: Option<Duration>,
+    flushed: Instant,
+    durability: Durability,
+    /// Bytes up to the end of the last complete batch.
+    good: u64,
+    failure: Option<ArrowError>,
+}
+
+/// What the thread leaves behind.
+pub(super) struct Written<O> {
+    pub(super) stream: StreamWriter<Gather<O>>,
+    pub(super) failure: Option<ArrowError>,
+}
+
+/// What the thread needs to know besides its ends.
+pub(super) struct Layout {
+    pub(super) schema: SchemaRef,
+    pub(super) storage: Vec<Storage>,
+    pub(super) width: usize,
+    pub(super) extra: Vec<Vec<f64>>,
+    pub(super) batch_frames: usize,
+    pub(super) flush: Option<Duration>,
+    pub(super) durability: Durability,
+}
+
+impl<O: Output> Writer<O> {
+    /// Writes the header, so that whatever fails at once fails before the run.
+    pub(super) fn new(
+        output: O,
+        ring: Consumer<f64>,
+        progress: Arc<Progress>,
+        layout: Layout,
+    ) -> Result<Self, ArrowError> {
+        let Layout { schema, storage, width, extra, batch_frames, flush, durability } = layout;
+        let mut stream = StreamWriter::try_new(Gather::new(output), &schema)?;
+        stream.flush()?;
+        let good = stream.get_ref().written;
+        Ok(Self {
+            ring,
+            progress,
+            schema,
+            stream,
+            width,
+            columns: storage.into_iter().map(|kind| Column::new(kind, batch_frames)).collect(),
+            extra,
+            batch_frames,
+            rows: 0,
+            flush,
+            flushed: Instant::now(),
+            durability,
+            good,
+            failure: None,
+        })
+    }
+
+    /// Runs until told to stop, then writes what is left.
+    pub(super) fn run(mut self) -> Written<O> {
+        let busy = self.ring.buffer().capacity() / (self.width + 1) / 4;
+        loop {
+            // Read before draining: every frame pushed before the stop is seen.
+            let stop = self.progress.stop.load(Ordering::Acquire);
+            let drained = self.drain();
+            if stop {
+                break;
+            }
+            if self.flush.is_some_and(|period| self.flushed.elapsed() >= period) {
+                self.write_batch();
+            }
+            if drained < busy {
+                thread::park_timeout(NAP);
+            }
+        }
+        self.write_batch();
+        Written { stream: self.stream, failure: self.failure }
+    }
+
+    /// Takes the frames that are in the ring now; returns their number.
+    fn drain(&mut self) -> usize {
+        let stride = self.width + 1;
+        let found = self.ring.slots() / stride;
+        let mut left = found;
+        while left > 0 {
+            if self.failure.is_some() {
+                self.discard(left);
+                break;
+            }
+            let count = left.min(self.batch_frames - self.rows).min(TILE_FRAMES);
+            self.turn(count);
+            left -= count;
+            if self.rows == self.batch_frames {
+                self.write_batch();
+            }
+        }
+        found
+    }
+
+    /// Moves `count` frames from the ring into the columns.
+    fn turn(&mut self, count: usize) {
+        let stride = self.width + 1;
+        let Ok(chunk) = self.ring.read_chunk(count * stride) else { return };
+        let (first, second) = chunk.as_slices();
+        let (of_frame, beforehand) = self.columns.split_at_mut(self.width);
+        for frames in [first, second] {
+            for (index, column) in of_frame.iter_mut().enumerate() {
+                column.fill(self.rows, frames.chunks_exact(stride).map(|frame| frame[index + 1]));
+            }
+            for (column, known) in beforehand.iter_mut().zip(&self.extra) {
+                let value = |frame: &[f64]| known.get(frame[0] as usize).copied();
+                let values = frames.chunks_exact(stride).map(value);
+                column.fill(self.rows, values.map(|value| value.unwrap_or(f64::NAN)));
+            }
+            self.rows += frames.len() / stride;
+        }
+        chunk.commit_all();
+    }
+
+    /// After a failed write: empties the ring so that the tick goes on, and
+    /// counts what is lost.
+    fn discard(&mut self, count: usize) {
+        if let Ok(chunk) = self.ring.read_chunk(count * (self.width + 1)) {
+            chunk.commit_all();
+            self.progress.lost.fetch_add(count as u64, Ordering::Relaxed);
+        }
+    }
+
+    fn write_batch(&mut self) {
+        self.flushed = Instant::now();
+        if self.rows == 0 || self.failure.is_some() {
+            return;
+        }
+        let rows = std::mem::take(&mut self.rows);
+        match self.try_write_batch(rows) {
+            Ok(()) => {
+                self.good = self.stream.get_ref().written;
+                self.progress.frames.fetch_add(rows as u64, Ordering::Relaxed);
+            }
+            Err(error) => {
+                self.progress.lost.fetch_add(rows as u64, Ordering::Relaxed);
+                // A torn batch would do no harm to a reader; cutting it off is
+                // tidier, and no second failure if it cannot be done.
+                let _ = self.stream.get_mut().cut_back(self.good);
+                self.failure = Some(error);
+            }
+        }
+    }
+
+    fn try_write_batch(&mut self, rows: usize) -> Result<(), ArrowError> {
+        let buffers: Vec<Buffer> = self.columns.iter_mut().map(Column::take).collect();
+        let arrays =
+            self.columns.iter().zip(&buffers).map(|(column, buffer)| column.array(buffer, rows));
+        let written = RecordBatch::try_new(self.schema.clone(), arrays.collect())
+            .and_then(|batch| self.stream.write(&batch))
+            .and_then(|()| self.stream.flush());
+        for (column, buffer) in self.columns.iter_mut().zip(buffers) {
+            column.restore(buffer, self.batch_frames);
+        }
+        written?;
+        if self.durability == Durability::PowerLoss {
+            self.stream.get_mut().sync()?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::schema::data_schema;
+    use super::super::tests::{channels, header};
+    use super::*;
+
+    /// A disk with room for so many bytes.
+    struct SmallDisk {
+        bytes: Arc<std::sync::Mutex<Vec<u8>>>,
+        room: usize,
+    }
+
+    impl Write for SmallDisk {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            let mut disk = self.bytes.lock().unwrap();
+            let count = bytes.len().min(self.room.saturating_sub(disk.len()));
+            if count == 0 {
+                return Err(io::ErrorKind::StorageFull.into());
+            }
+            disk.extend_from_slice(&bytes[..count]);
+            Ok(count)
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    impl Output for SmallDisk {
+        fn truncate(&mut self, length: u64) -> io::Result<()> {
+            self.bytes.lock().unwrap().truncate(length as usize);
+            Ok(())
+        }
+
+        fn sync(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_full_disk_keeps_whole_batches_and_counts_the_rest() {
+        let channels = channels(3);
+        let refs: Vec<_> = channels.iter().collect();
+        let layout = Layout {
+            schema: Arc::new(data_schema(&header(), &refs).unwrap()),
+            storage: vec![Storage::Float; 3],
+            width: 3,
+            extra: vec![],
+            batch_frames: 100,
+            flush: None,
+            durability: Durability::Kill,
+        };
+        let bytes = Arc::default();
+        let disk = SmallDisk { bytes: Arc::clone(&bytes), room: 12_000 };
+        let (mut ring, consumer) = rtrb::RingBuffer::new(4 * 1000);
+        let progress = Arc::new(Progress {
+            stop: AtomicBool::new(false),
+            frames: AtomicU64::new(0),
+            lost: Arc::default(),
+        });
+        let writer = Writer::new(disk, consumer, Arc::clone(&progress), layout).unwrap();
+        for frame in 0..1000 {
+            ring.push_entire_slice(&[frame as f64, 1.0, 2.0, 3.0]).unwrap();
+        }
+        progress.stop.store(true, Ordering::Release);
+        let written = writer.run();
+        assert!(matches!(written.failure, Some(ArrowError::IoError(..))));
+        let kept = progress.frames.load(Ordering::Relaxed);
+        assert!(kept > 0 && kept.is_multiple_of(100), "{kept} frames kept");
+        assert_eq!(kept + progress.lost.load(Ordering::Relaxed), 1000);
+        assert_eq!(ring.slots(), 4 * 1000, "the ring is emptied all the same");
+        drop(written);
+
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), &*bytes.lock().unwrap()).unwrap();
+        let record = super::super::Record::read(file.path()).unwrap();
+        assert_eq!(record.columns[0].len() as u64, kept);
+        assert_eq!(record.summary, None);
+    }
+}
