@@ -26,6 +26,9 @@ pub struct Coupled {
     outputs: PanelMatrix,
     input: Vec<f64>,
     output: Vec<f64>,
+    /// Acceleration of every numerical DOF from (y; s; w; r).
+    slope: PanelMatrix,
+    accelerations: Vec<f64>,
     /// Rig displacement from its states and the command, for element trials.
     rig_displacement: DMatrix<f64>,
     held: Vec<f64>,
@@ -91,6 +94,8 @@ impl Coupled {
         let system =
             FirstOrder { dynamics: dynamics_matrix, load, held, elements: element_columns };
 
+        let slope = beside(&[&system.dynamics, &system.load, &system.held, &system.elements]);
+        let slope = PanelMatrix::new(&slope.rows(n, n).into_owned());
         let outputs = output_rows(&system, dynamics, &forces, &b, n, of_numerical.ncols());
         let outputs = PanelMatrix::new(&outputs);
         Ok(Self {
@@ -102,6 +107,8 @@ impl Coupled {
             input: vec![0.0; outputs.columns()],
             output: outputs.output(),
             outputs,
+            accelerations: slope.output(),
+            slope,
             rig_displacement: dynamics.motion.view((0, 0), (count, states + count)).into_owned(),
             held: vec![0.0; 4 * count],
             interface: Motion::rest(count),
@@ -179,6 +186,12 @@ impl Coupled {
             self.interface.displacement[i] = self.output[5 * n + i];
             self.interface.velocity[i] = self.output[6 * n + i];
         }
+    }
+
+    /// Acceleration of every numerical DOF at the last observation.
+    pub fn acceleration(&mut self, out: &mut [f64]) {
+        self.slope.multiply(&self.input, &mut self.accelerations);
+        out.copy_from_slice(&self.accelerations[..self.size]);
     }
 
     /// One period with `command` held and `error` added to the force.

@@ -1,3 +1,12 @@
 //! The tick and everything around it while a test runs.
 
+pub mod frame;
+pub mod gate;
+pub mod hybrid_loop;
+pub mod interlock;
+pub mod load;
+pub mod monitor;
+pub mod plant;
 pub mod record;
+pub mod reference;
+pub mod rig;

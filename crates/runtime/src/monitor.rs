@@ -153,12 +153,10 @@ impl EnergyMonitor {
             self.started = true;
         }
         self.stiffness.multiply(now.displacement, &mut self.product);
-        self.energies.strain =
-            0.5 * dot(&self.product, now.displacement) + now.elements.stored;
+        self.energies.strain = 0.5 * dot(&self.product, now.displacement) + now.elements.stored;
         self.mass.multiply(now.velocity, &mut self.product);
         self.energies.kinetic = 0.5 * dot(&self.product, now.velocity);
-        self.energies.dissipated =
-            self.linear_dissipated + now.elements.work - now.elements.stored;
+        self.energies.dissipated = self.linear_dissipated + now.elements.work - now.elements.stored;
         self.stability_warning = if self.energies.feedback > 0.0 {
             100.0 * self.energies.feedback / (self.energies.dissipated + self.constant_j)
         } else {

@@ -171,15 +171,7 @@ impl Rig for VirtualRig {
                 dynamic.observe(&self.specimen, &mut self.elements, &mut self.achieved);
             }
         }
-        self.restoring.evaluate(&self.achieved, &self.elements, &mut self.force);
-        self.specimen.commit(&self.achieved.displacement);
-        for (i, sensor) in self.displacement_sensors.iter_mut().enumerate() {
-            measured.displacement[i] = sensor.read(self.achieved.displacement[i]);
-            measured.achieved[i] = self.achieved.displacement[i];
-        }
-        for (i, sensor) in self.force_sensors.iter_mut().enumerate() {
-            measured.force[i] = sensor.read(self.force[i]);
-        }
+        self.report(measured);
     }
 
     #[inline]
@@ -188,6 +180,28 @@ impl Rig for VirtualRig {
         match &mut self.actuator {
             Actuator::Delay(line) => line.push(&self.command),
             Actuator::Dynamic(dynamic) => dynamic.drive(&self.command, &self.specimen),
+        }
+    }
+}
+
+impl VirtualRig {
+    /// Measures a specimen that moves exactly as given.
+    pub fn follow(&mut self, motion: &Motion, measured: &mut Measured) {
+        self.achieved.copy_from(motion);
+        self.specimen.element_forces(&motion.displacement, &mut self.elements);
+        self.report(measured);
+    }
+
+    /// Restoring force and sensors at the achieved motion.
+    #[inline]
+    fn report(&mut self, measured: &mut Measured) {
+        self.restoring.evaluate(&self.achieved, &self.elements, &mut self.force);
+        self.specimen.commit(&self.achieved.displacement);
+        let sensors = self.displacement_sensors.iter_mut().zip(&mut self.force_sensors);
+        for (i, (displacement, force)) in sensors.enumerate() {
+            measured.achieved[i] = self.achieved.displacement[i];
+            measured.displacement[i] = displacement.read(self.achieved.displacement[i]);
+            measured.force[i] = force.read(self.force[i]);
         }
     }
 }
@@ -242,13 +256,7 @@ impl Dynamic {
 }
 
 /// Element forces at the rig's displacement for states `z`.
-fn trial(
-    rows: &DMatrix<f64>,
-    specimen: &Specimen,
-    z: &[f64],
-    command: &[f64],
-    out: &mut [f64],
-) {
+fn trial(rows: &DMatrix<f64>, specimen: &Specimen, z: &[f64], command: &[f64], out: &mut [f64]) {
     out.fill(0.0);
     for (dof, element) in &specimen.elements {
         let row = rows.row(*dof);

@@ -1,0 +1,234 @@
+//! The tick: the whole loop once.
+
+use model::compensator::Compensator;
+use model::motion::Motion;
+
+use crate::frame::MotionDetail;
+use crate::gate::{Limits, Trip, TripKind, gate};
+use crate::interlock::{Interlock, Phase, SafePath};
+use crate::load::Load;
+use crate::monitor::{EnergyMonitor, Observation};
+use crate::plant::Plant;
+use crate::record::FrameSink;
+use crate::rig::Measured;
+
+/// What a loop is made of; built before arming.
+pub struct LoopParts {
+    /// Numerical substructure and rig.
+    pub plant: Plant,
+    /// Desired to command.
+    pub compensator: Compensator,
+    /// What may pass.
+    pub limits: Limits,
+    /// The way to safe.
+    pub safe_path: SafePath,
+    /// The energies.
+    pub monitor: EnergyMonitor,
+    /// The external load.
+    pub load: Load,
+    /// Period, s.
+    pub step_s: f64,
+    /// Ticks between two frames.
+    pub every: u64,
+    /// What a frame holds of the numerical motion.
+    pub detail: MotionDetail,
+}
+
+/// The armed loop.
+pub struct HybridLoop {
+    parts: LoopParts,
+    interlock: Interlock,
+    measured: Measured,
+    command: Motion,
+    /// The command the rig has.
+    held: Motion,
+    tick: u64,
+    frame: Vec<f64>,
+    acceleration: Vec<f64>,
+    sink: Option<FrameSink>,
+}
+
+impl HybridLoop {
+    /// Arms the loop. `sink` takes the frames, if any are wanted.
+    pub fn new(parts: LoopParts, sink: Option<FrameSink>) -> Self {
+        let count = parts.plant.desired().count();
+        let width = sink.as_ref().map_or(0, FrameSink::width);
+        let dofs = parts.plant.displacement().len();
+        Self {
+            interlock: Interlock::new(parts.safe_path, parts.step_s),
+            measured: Measured::zeros(count),
+            command: Motion::rest(count),
+            held: Motion::rest(count),
+            tick: 0,
+            frame: Vec::with_capacity(width),
+            acceleration: vec![0.0; dofs],
+            sink,
+            parts,
+        }
+    }
+
+    /// The whole loop once. Allocates, locks, formats and blocks nowhere.
+    #[inline]
+    pub fn tick(&mut self) {
+        if self.interlock.phase() == Phase::Running {
+            match self.decide() {
+                Ok(()) => {
+                    self.record();
+                    if let Err(trip) = self.act() {
+                        self.trip(trip);
+                    }
+                }
+                Err(trip) => {
+                    // The rig keeps the command it has; the frame shows what was seen.
+                    self.command.copy_from(&self.held);
+                    self.trip(trip);
+                    self.record();
+                    self.parts.plant.actuate(&self.held);
+                }
+            }
+        } else {
+            self.make_safe();
+        }
+        self.tick += 1;
+    }
+
+    /// Measure, compensate, gate, observe.
+    #[inline]
+    fn decide(&mut self) -> Result<(), Trip> {
+        let LoopParts { plant, compensator, limits, monitor, load, .. } = &mut self.parts;
+        let load = load.at(self.tick as usize);
+        plant.measure(load, &mut self.measured);
+        let desired = plant.desired();
+        compensator.step(desired, &self.measured.displacement, &mut self.command);
+        gate(limits, &self.held, desired, &self.measured, &self.command)?;
+        monitor.observe(&Observation {
+            displacement: plant.displacement(),
+            velocity: plant.velocity(),
+            interface: &desired.displacement,
+            load,
+            force: &self.measured.force,
+            elements: plant.element_energy(),
+        });
+        monitor.verdict()
+    }
+
+    /// Actuate, integrate.
+    #[inline]
+    fn act(&mut self) -> Result<(), Trip> {
+        let LoopParts { plant, load, .. } = &mut self.parts;
+        plant.actuate(&self.command);
+        self.held.copy_from(&self.command);
+        let tick = self.tick as usize;
+        plant.advance(load.at(tick), load.at(tick + 1), &self.measured).map_err(|failure| Trip {
+            kind: TripKind::NotConverged,
+            dof: 0,
+            value: failure.correction_m,
+            limit: failure.tolerance_m,
+        })
+    }
+
+    fn trip(&mut self, trip: Trip) {
+        self.interlock.latch(trip, self.tick);
+        self.parts.plant.release(&self.held);
+    }
+
+    /// One tick of the way to safe: the rig alone, measured and recorded.
+    fn make_safe(&mut self) {
+        self.parts.plant.measure_rig(&self.held, &mut self.measured);
+        self.interlock.lead(&mut self.command);
+        self.record();
+        self.parts.plant.actuate(&self.command);
+        self.held.copy_from(&self.command);
+    }
+
+    /// Fills the frame and hands it over, in the order of `FramePlan::channels`.
+    #[inline]
+    fn record(&mut self) {
+        let Some(sink) = &mut self.sink else { return };
+        let just_tripped = self.interlock.trip().is_some_and(|(_, tick)| tick == self.tick);
+        if !self.tick.is_multiple_of(self.parts.every) && !just_tripped {
+            return;
+        }
+        let LoopParts { plant, monitor, load, step_s, detail, .. } = &mut self.parts;
+        let load = load.at(self.tick as usize);
+        let frame = &mut self.frame;
+        frame.clear();
+        frame.push(self.tick as f64 * *step_s);
+        frame.push(f64::from(self.interlock.phase() as u8));
+        frame.push(self.interlock.trip().map_or(0.0, |(trip, _)| f64::from(trip.kind.code())));
+        frame.extend_from_slice(load);
+        frame.extend_from_slice(&plant.desired().displacement);
+        frame.extend_from_slice(&self.command.displacement);
+        frame.extend_from_slice(&self.measured.achieved);
+        frame.extend_from_slice(&self.measured.displacement);
+        frame.extend_from_slice(&self.measured.force);
+        let energies = monitor.energies();
+        frame.extend_from_slice(&[
+            energies.feedback,
+            energies.input,
+            energies.dissipated,
+            energies.kinetic,
+            energies.strain,
+            monitor.stability_warning(),
+        ]);
+        if *detail != MotionDetail::Interface {
+            frame.extend_from_slice(plant.displacement());
+        }
+        if *detail == MotionDetail::Full {
+            frame.extend_from_slice(plant.velocity());
+            plant.acceleration(load, &self.measured, &mut self.acceleration);
+            frame.extend_from_slice(&self.acceleration);
+        }
+        sink.push(frame);
+    }
+
+    /// Whether there is nothing left to do: the load is over, or the rig is safe.
+    #[inline]
+    pub fn is_over(&self) -> bool {
+        match self.interlock.phase() {
+            Phase::Running => self.tick >= self.parts.load.ticks() as u64,
+            Phase::Safe => true,
+            Phase::Holding | Phase::Ramping => false,
+        }
+    }
+
+    /// Ticks done.
+    pub fn ticks(&self) -> u64 {
+        self.tick
+    }
+
+    /// Where the test stands.
+    pub fn phase(&self) -> Phase {
+        self.interlock.phase()
+    }
+
+    /// The trip and the time of its tick, if one occurred.
+    pub fn tripped(&self) -> Option<(Trip, f64)> {
+        self.interlock.trip().map(|(trip, tick)| (trip, tick as f64 * self.parts.step_s))
+    }
+
+    /// The monitor, for those who look on.
+    pub fn monitor(&self) -> &EnergyMonitor {
+        &self.parts.monitor
+    }
+
+    /// The last command.
+    pub fn command(&self) -> &Motion {
+        &self.command
+    }
+
+    /// The last measurement.
+    pub fn measured(&self) -> &Measured {
+        &self.measured
+    }
+
+    /// Both sides of the interface.
+    pub fn plant(&self) -> &Plant {
+        &self.parts.plant
+    }
+
+    /// The recorder's ring, for the virtual clock to wait on.
+    pub fn sink_mut(&mut self) -> Option<&mut FrameSink> {
+        self.sink.as_mut()
+    }
+}

@@ -1,0 +1,200 @@
+//! Numerical substructure and rig, joined in one of three ways.
+//!
+//! The tick does not care which: it measures, reads the desired motion,
+//! actuates and advances. `Split` is the real thing; the other two exist in
+//! virtual time only.
+
+use model::coupled::Coupled;
+use model::integrator::{ElementEnergy, Integrator, NotConverged};
+use model::motion::Motion;
+
+use crate::rig::{Measured, Rig, VirtualRig};
+
+/// Both sides of the interface.
+pub enum Plant {
+    /// A numerical substructure and a rig; the measured force is held over the step.
+    Split(SplitPlant),
+    /// An ideal transfer system: structure and specimen move as one.
+    Rigid(Box<RigidPlant>),
+    /// Numerical substructure and virtual rig integrated as one system.
+    Coupled(Box<CoupledPlant>),
+}
+
+/// A numerical substructure and any rig.
+pub struct SplitPlant {
+    /// What is simulated.
+    pub numerical: Integrator,
+    /// What stands in the laboratory.
+    pub rig: Box<dyn Rig>,
+}
+
+/// The whole structure in one integrator; the specimen's force is read off it.
+pub struct RigidPlant {
+    /// The structure as if it were built.
+    pub whole: Integrator,
+    /// The specimen with its sensors, moved exactly as desired.
+    pub rig: VirtualRig,
+    /// Zeros: no interface force acts on the whole structure.
+    pub no_force: Vec<f64>,
+}
+
+/// Numerical substructure and rig as one system.
+pub struct CoupledPlant {
+    /// Both.
+    pub model: Coupled,
+    /// The same rig alone, for sensors and for the way to safe.
+    pub rig: VirtualRig,
+    /// The converted command.
+    pub command: Motion,
+    /// Sensor error of the force, held over the step.
+    pub error: Vec<f64>,
+    /// Set by a trip: the rig then follows commands alone.
+    pub released: Released,
+}
+
+/// Whether a joint model still moves as one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Released {
+    /// It does.
+    No,
+    /// A trip has taken the rig out of the loop.
+    Yes,
+}
+
+impl Plant {
+    /// Samples the sensors and balances the forces of this instant.
+    #[inline]
+    pub fn measure(&mut self, load: &[f64], measured: &mut Measured) {
+        match self {
+            Self::Split(plant) => {
+                plant.rig.measure(plant.numerical.interface(), measured);
+                plant.numerical.equilibrium(load, &mut measured.force);
+            }
+            Self::Rigid(plant) => plant.measure(load, measured),
+            Self::Coupled(plant) => plant.measure(load, measured),
+        }
+    }
+
+    /// Samples the sensors of the rig alone, on the way to safe.
+    pub fn measure_rig(&mut self, ahead: &Motion, measured: &mut Measured) {
+        match self {
+            Self::Split(plant) => plant.rig.measure(ahead, measured),
+            Self::Rigid(plant) => plant.rig.measure(ahead, measured),
+            Self::Coupled(plant) => plant.rig.measure(ahead, measured),
+        }
+    }
+
+    /// The desired motion of the interface.
+    #[inline]
+    pub fn desired(&self) -> &Motion {
+        match self {
+            Self::Split(plant) => plant.numerical.interface(),
+            Self::Rigid(plant) => plant.whole.interface(),
+            Self::Coupled(plant) => plant.model.interface(),
+        }
+    }
+
+    /// Displacement of every numerical DOF.
+    #[inline]
+    pub fn displacement(&self) -> &[f64] {
+        match self {
+            Self::Split(plant) => plant.numerical.displacement(),
+            Self::Rigid(plant) => plant.whole.displacement(),
+            Self::Coupled(plant) => plant.model.displacement(),
+        }
+    }
+
+    /// Velocity of every numerical DOF.
+    #[inline]
+    pub fn velocity(&self) -> &[f64] {
+        match self {
+            Self::Split(plant) => plant.numerical.velocity(),
+            Self::Rigid(plant) => plant.whole.velocity(),
+            Self::Coupled(plant) => plant.model.velocity(),
+        }
+    }
+
+    /// Energy of the nonlinear elements.
+    #[inline]
+    pub fn element_energy(&self) -> ElementEnergy {
+        match self {
+            Self::Split(plant) => plant.numerical.element_energy(),
+            Self::Rigid(plant) => plant.whole.element_energy(),
+            Self::Coupled(plant) => plant.model.element_energy(),
+        }
+    }
+
+    /// Acceleration of every numerical DOF, for those who record it.
+    pub fn acceleration(&mut self, load: &[f64], measured: &Measured, out: &mut [f64]) {
+        match self {
+            Self::Split(plant) => plant.numerical.acceleration(load, &measured.force, out),
+            Self::Rigid(plant) => plant.whole.acceleration(load, &plant.no_force, out),
+            Self::Coupled(plant) => plant.model.acceleration(out),
+        }
+    }
+
+    /// Gives the rig its command.
+    #[inline]
+    pub fn actuate(&mut self, command: &Motion) {
+        match self {
+            Self::Split(plant) => plant.rig.actuate(command),
+            Self::Rigid(plant) => plant.rig.actuate(command),
+            Self::Coupled(plant) => plant.actuate(command),
+        }
+    }
+
+    /// Goes one period on.
+    #[inline]
+    pub fn advance(
+        &mut self,
+        load: &[f64],
+        next: &[f64],
+        measured: &Measured,
+    ) -> Result<(), NotConverged> {
+        match self {
+            Self::Split(plant) => plant.numerical.advance(load, next, &measured.force),
+            Self::Rigid(plant) => plant.whole.advance(load, next, &plant.no_force),
+            Self::Coupled(plant) => {
+                plant.model.advance(load, next, &plant.command, &plant.error);
+                Ok(())
+            }
+        }
+    }
+
+    /// Takes the rig out of the loop after a trip; it stands where it stood.
+    pub fn release(&mut self, command: &Motion) {
+        match self {
+            Self::Split(_) | Self::Rigid(_) => {}
+            Self::Coupled(plant) => {
+                plant.released = Released::Yes;
+                let CoupledPlant { model, rig, .. } = &mut **plant;
+                rig.take_over(model.rig_state(), command);
+            }
+        }
+    }
+}
+
+impl RigidPlant {
+    fn measure(&mut self, load: &[f64], measured: &mut Measured) {
+        self.whole.equilibrium(load, &mut self.no_force);
+        self.rig.follow(self.whole.interface(), measured);
+    }
+}
+
+impl CoupledPlant {
+    fn measure(&mut self, load: &[f64], measured: &mut Measured) {
+        self.model.observe(load);
+        let (achieved, force) = (&self.model.achieved().displacement, self.model.force());
+        self.rig.sense(achieved, force, measured);
+        for (error, (said, truth)) in self.error.iter_mut().zip(measured.force.iter().zip(force)) {
+            *error = said - truth;
+        }
+    }
+
+    fn actuate(&mut self, command: &Motion) {
+        match self.released {
+            Released::No => self.rig.convert(command, &mut self.command),
+            Released::Yes => self.rig.actuate(command),
+        }
+    }
+}
