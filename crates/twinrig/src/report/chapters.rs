@@ -6,7 +6,7 @@ use analysis::criteria;
 
 use super::figure::{Axis, Content, Figure, Line, LoopShape, Pane, Role, Width};
 use super::findings::{Findings, difference};
-use super::text::{label, number, number_or_dash};
+use super::text::{label, number};
 use super::view::{Interface, View};
 
 /// Cycles of the motion shown in the close-up of the tracking.
@@ -66,11 +66,9 @@ fn against_reference<'a>(findings: &'a Findings<'a>, index: usize) -> Option<Fig
         millimetres("error [mm]", 1.2, vec![line(Role::Error, "measured − reference", error)]),
     ];
     let nrmse = findings.nrmse.get(index).copied().flatten();
-    let caption = format!(
-        "The reference is the whole structure, integrated before the test without a rig. \
-         Normalised rms error {} %.",
-        number_or_dash(nrmse)
-    );
+    let caption = "The reference is the whole structure, integrated before the test without a rig."
+        .to_owned()
+        + &told("Normalised rms error", nrmse, "%");
     Some(history(findings, name_of(findings, interface, "Displacement"), caption, 430, panes))
 }
 
@@ -83,11 +81,8 @@ fn floors<'a>(findings: &'a Findings<'a>) -> Vec<Figure<'a>> {
         if let Some(reference) = floor.reference {
             lines.push(line(Role::Reference, "reference", reference));
             let (error, peak) = findings.floor_errors(index);
-            caption = format!(
-                "Error against the reference {} %, peak error {} %.",
-                number_or_dash(error),
-                number_or_dash(peak)
-            );
+            caption =
+                told("Error against the reference", error, "%") + &told("Peak error", peak, "%");
         }
         lines.push(line(Role::Desired, "numerical", floor.numerical));
         let panes = vec![millimetres("displacement [mm]", 1.0, lines)];
@@ -100,28 +95,30 @@ fn tracking<'a>(findings: &'a Findings<'a>, index: usize) -> Vec<Figure<'a>> {
     let view = &findings.view;
     let interface = &view.interfaces[index];
     let mut figures = Vec::new();
-    let lines = tracking_lines(interface, Cow::Borrowed);
-    if lines.is_empty() {
-        return figures;
-    }
-    let both = !interface.desired.is_empty() && !interface.measured.is_empty();
-    if both {
+    if !interface.desired.is_empty() && !interface.measured.is_empty() {
         let delay = findings.criteria.get(5 * index).and_then(|criterion| criterion.value);
         let error = difference(interface.measured, interface.desired);
         let panes = vec![
-            millimetres("displacement [mm]", 3.0, lines),
+            millimetres(
+                "displacement [mm]",
+                3.0,
+                vec![
+                    line(Role::Desired, "desired", interface.desired),
+                    line(Role::Measured, "measured", interface.measured),
+                ],
+            ),
             millimetres("error [mm]", 1.2, vec![line(Role::Error, "measured − desired", error)]),
         ];
-        let caption = format!(
-            "The desired motion comes from the numerical substructure, the command goes to the \
-             actuator, the sensor measures. Tracking delay {} ms.",
-            number_or_dash(delay)
-        );
+        let caption = "The desired motion comes from the numerical substructure, the measured \
+                       one from the sensor at the specimen."
+            .to_owned()
+            + &told("Tracking delay", delay, "ms");
         let title = name_of(findings, interface, "Tracking");
         figures.push(history(findings, title, caption, 430, panes));
         figures.extend(close_up(findings, interface));
         figures.push(synchronisation(findings, interface));
     } else {
+        let lines = tracking_lines(interface, &(0..view.rows()));
         let panes = vec![millimetres("displacement [mm]", 1.0, lines)];
         let title = name_of(findings, interface, "Motion");
         figures.push(history(findings, title, String::new(), 320, panes));
@@ -130,11 +127,8 @@ fn tracking<'a>(findings: &'a Findings<'a>, index: usize) -> Vec<Figure<'a>> {
     figures
 }
 
-/// Desired, command, achieved and measured, as far as recorded.
-fn tracking_lines<'a>(
-    interface: &Interface<'a>,
-    cut: impl Fn(&'a [f64]) -> Cow<'a, [f64]>,
-) -> Vec<Line<'a>> {
+/// The motions from the numerical substructure to the sensor, as far as recorded.
+fn tracking_lines<'a>(interface: &Interface<'a>, rows: &std::ops::Range<usize>) -> Vec<Line<'a>> {
     let roles = [
         (Role::Desired, "desired", interface.desired),
         (Role::Command, "command", interface.command),
@@ -142,7 +136,7 @@ fn tracking_lines<'a>(
         (Role::Achieved, "achieved", interface.achieved),
     ];
     let present = roles.into_iter().filter(|(_, _, column)| !column.is_empty());
-    present.map(|(role, name, column)| line(role, name, cut(column))).collect()
+    present.map(|(role, name, column)| line(role, name, &column[rows.clone()])).collect()
 }
 
 /// A few cycles around the largest desired motion, where a delay can be seen.
@@ -157,15 +151,13 @@ fn close_up<'a>(findings: &'a Findings<'a>, interface: &Interface<'a>) -> Option
     let rows = rows as usize;
     let start = peak.index.saturating_sub(rows / 2).min(desired.len() - rows);
     let window = start..start + rows;
-    let panes = vec![millimetres(
-        "displacement [mm]",
-        1.0,
-        tracking_lines(interface, |column| Cow::Borrowed(&column[window.clone()])),
-    )];
-    let content = Content::History { time: &view.time[window.clone()], panes, tripped_s: None };
+    let lines = tracking_lines(interface, &window);
+    let panes = vec![millimetres("displacement [mm]", 1.0, lines)];
+    let content = Content::History { time: &view.time[window], panes, tripped_s: None };
     Some(Figure {
         title: name_of(findings, interface, "Close-up of the tracking"),
-        caption: "The cycles around the largest desired motion.".to_owned(),
+        caption: "The cycles around the largest desired motion. The command leads where the compensator expects a \
+                  delay.".to_owned(),
         width: Width::Whole,
         height_px: 330,
         content,
@@ -226,11 +218,11 @@ fn force_loop<'a>(findings: &'a Findings<'a>, interface: &Interface<'a>) -> Opti
 fn energy<'a>(findings: &'a Findings<'a>) -> Vec<Figure<'a>> {
     let view = &findings.view;
     let roles = [
-        (Role::Kinetic, "energy.kinetic", "kinetic E_k"),
-        (Role::Strain, "energy.strain", "strain E_s"),
-        (Role::InputWork, "energy.input", "input work W_I"),
-        (Role::Dissipated, "energy.dissipated", "dissipated E_d"),
-        (Role::FeedbackWork, "energy.feedback", "fed back by the specimen W_F"),
+        (Role::Kinetic, "energy.kinetic", "kinetic E<sub>k</sub>"),
+        (Role::Strain, "energy.strain", "strain E<sub>s</sub>"),
+        (Role::InputWork, "energy.input", "input work W<sub>I</sub>"),
+        (Role::Dissipated, "energy.dissipated", "dissipated E<sub>d</sub>"),
+        (Role::FeedbackWork, "energy.feedback", "fed back by the specimen W<sub>F</sub>"),
     ];
     let lines: Vec<Line<'_>> = roles
         .into_iter()
@@ -256,7 +248,7 @@ fn warning<'a>(findings: &'a Findings<'a>) -> Option<Figure<'a>> {
     let top = (1.08 * highest).clamp(120.0, HIGHEST_WARNING);
     shown.range = Some((0.0, top));
     let mut caption =
-        "SW = 100 · W_F / (E_d + C_SW): energy fed back by the specimen as a share of the energy \
+        "SW = 100 · W<sub>F</sub> / (E<sub>d</sub> + C<sub>SW</sub>): energy fed back by the specimen as a share of the energy \
          dissipated in the numerical substructure."
             .to_owned();
     if let Some(time) = findings.warning_reached_s {
@@ -313,8 +305,8 @@ fn millimetres<'a>(title: &str, weight: f64, lines: Vec<Line<'a>>) -> Pane<'a> {
     Pane { scale: MILLI, ..pane(title, "mm", weight, lines) }
 }
 
-fn line<'a>(role: Role, name: &str, values: impl Into<Cow<'a, [f64]>>) -> Line<'a> {
-    Line { role, name: name.to_owned(), values: values.into() }
+fn line<'a>(role: Role, name: &'static str, values: impl Into<Cow<'a, [f64]>>) -> Line<'a> {
+    Line { role, name, values: values.into() }
 }
 
 /// The title, with the interface's name where there are several.
@@ -325,6 +317,11 @@ fn name_of(findings: &Findings<'_>, interface: &Interface<'_>, title: &str) -> S
     } else {
         title.to_owned()
     }
+}
+
+/// A sentence about a number, to follow another; empty if there is none.
+fn told(words: &str, value: Option<f64>, unit: &str) -> String {
+    value.map_or_else(String::new, |value| format!(" {words} {} {unit}.", number(value)))
 }
 
 /// Newtons for small forces, kilonewtons for large ones.

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use serde_json::{Value, json};
 
 use super::decimate;
-use super::text::{escape, label};
+use super::text::escape;
 
 /// Up to this many points a curve also shows its samples.
 const FEW_POINTS: usize = 60;
@@ -14,7 +14,9 @@ const PANE_GAP: f64 = 0.09;
 
 /// One figure of the report.
 pub(super) struct Figure<'a> {
+    /// Text; it may name a DOF.
     pub(super) title: String,
+    /// Markup: our words and numbers, never text from a record.
     pub(super) caption: String,
     pub(super) width: Width,
     pub(super) height_px: u32,
@@ -76,7 +78,8 @@ pub(super) struct Pane<'a> {
 /// One history.
 pub(super) struct Line<'a> {
     pub(super) role: Role,
-    pub(super) name: String,
+    /// Its name in the legend, as markup: never text from a record.
+    pub(super) name: &'static str,
     pub(super) values: Cow<'a, [f64]>,
 }
 
@@ -151,6 +154,9 @@ fn history(
     layout["xaxis"] = axis("time [s]");
     layout["xaxis"]["hoverformat"] = json!(".4f");
     layout["xaxis"]["anchor"] = json!(axis_name("y", panes.len().saturating_sub(1)));
+    // The frame around every pane, not only around the one that carries the time.
+    layout["xaxis"]["mirror"] = json!("all");
+    layout["xaxis"]["ticks"] = json!("");
     layout["hovermode"] = json!("x");
     let mut data = Vec::new();
     let (mut shapes, mut annotations) = (Vec::new(), Vec::new());
@@ -183,7 +189,7 @@ fn history(
             let mut trace = curve(time, 1.0, &line.values, pane.scale, line.role, &|values| {
                 decimate::min_max(values, points)
             });
-            trace["name"] = json!(escape(&label(&line.name)));
+            trace["name"] = json!(line.name);
             trace["yaxis"] = json!(name);
             trace["hovertemplate"] =
                 json!(format!("%{{y:.5g}} {}<extra>%{{fullData.name}}</extra>", pane.unit));
@@ -229,17 +235,18 @@ fn looped(
         decimate::evenly(&x.values, &y.values, points)
     });
     trace["line"]["width"] = json!(0.9);
+    trace["opacity"] = json!(0.8);
     trace["hovertemplate"] = json!("%{x:.5g}, %{y:.5g}<extra></extra>");
     let mut data = vec![trace];
     if shape == LoopShape::Synchronisation {
         layout["yaxis"]["scaleanchor"] = json!("x");
         layout["yaxis"]["scaleratio"] = json!(1);
         let values = x.values.iter().chain(y.values.iter()).filter(|value| value.is_finite());
-        let reach = x.scale * values.fold(0.0f64, |reach, value| reach.max(value.abs()));
+        let reach = 1.12 * x.scale * values.fold(0.0f64, |reach, value| reach.max(value.abs()));
         let (_, _, dash) = Role::Command.look();
         let agree = json!({
             "type": "scatter", "mode": "lines", "x": [-reach, reach], "y": [-reach, reach],
-            "line": { "color": "#1f2933", "width": 1, "dash": dash }, "hoverinfo": "skip",
+            "line": { "color": "#1f2933", "width": 1.4, "dash": dash }, "hoverinfo": "skip",
         });
         data.push(agree);
     }
@@ -319,7 +326,7 @@ mod tests {
     use super::*;
 
     fn figure<'a>(time: &'a [f64], values: &'a [f64]) -> Figure<'a> {
-        let line = Line { role: Role::Measured, name: "<b>".into(), values: Cow::Borrowed(values) };
+        let line = Line { role: Role::Measured, name: "measured", values: Cow::Borrowed(values) };
         let pane = Pane {
             title: "displacement [mm]".into(),
             unit: "mm",
@@ -348,10 +355,9 @@ mod tests {
     }
 
     #[test]
-    fn gaps_are_null_and_names_are_escaped() {
+    fn gaps_are_null() {
         let drawn = figure(&[0.0, 1.0, 2.0], &[1e-3, f64::NAN, f64::INFINITY]).plotly(100);
         assert_eq!(drawn["data"][0]["y"], json!([1.0, null, null]));
-        assert_eq!(drawn["data"][0]["name"], "&lt;b&gt;");
         assert_eq!(drawn["data"][0]["mode"], "lines+markers");
     }
 

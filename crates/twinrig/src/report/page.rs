@@ -7,7 +7,7 @@ use super::figure::{Figure, Width};
 use super::findings::Findings;
 use super::outcome::Status;
 use super::summary::{duration_s, nrmse_rows, remarks, shown_peak};
-use super::text::{count, escape, label, number, number_or_dash, script_json, seconds};
+use super::text::{count, counted, escape, label, number, number_or_dash, script_json, seconds};
 
 /// Points over all curves: with the plotting library the file stays below 8 MB.
 const POINTS: usize = 150_000;
@@ -109,13 +109,20 @@ fn facts(page: &mut String, findings: &Findings<'_>) {
     let header = &view.record.header;
     let rate = match header.every {
         0 | 1 => format!("{} Hz", number(header.rate_hz)),
-        every => format!("{} Hz, every {every} ticks recorded", number(header.rate_hz)),
+        every => format!("{} Hz, one frame in {every} ticks", number(header.rate_hz)),
     };
     let mut rows = vec![
         ("Experiment", label(&header.experiment_name)),
         ("Duration", duration_s(findings).map_or_else(|| "–".to_owned(), seconds)),
         ("Rate", rate),
-        ("Structure", format!("{} DOFs, {} at the interface", view.dofs, view.interfaces.len())),
+        (
+            "Structure",
+            format!(
+                "{}, {} at the interface",
+                counted(view.dofs as u64, "DOF"),
+                view.interfaces.len()
+            ),
+        ),
         ("Frames", count(view.rows() as u64)),
     ];
     if let Some(summary) = &view.record.summary {
@@ -168,7 +175,7 @@ fn results(page: &mut String, findings: &Findings<'_>) {
             let time = peak.peak.map_or_else(|| "–".to_owned(), |(_, time)| seconds(time));
             let _ = writeln!(
                 page,
-                "<tr><td>{}</td><td class=\"n\">{value}</td><td>{unit}</td><td class=\"n\">{time}</td></tr>",
+                "<tr><td>{}</td><td class=\"n\">{value}</td><td class=\"u\">{unit}</td><td class=\"n\">{time}</td></tr>",
                 escape(&label(&peak.quantity))
             );
         }
@@ -192,7 +199,7 @@ fn results(page: &mut String, findings: &Findings<'_>) {
 fn row(page: &mut String, id: &str, words: &str, value: Option<f64>, unit: &str) {
     let _ = writeln!(
         page,
-        "<tr><th scope=\"row\">{id}</th><td>{words}</td><td class=\"n\">{}</td><td>{unit}</td></tr>",
+        "<tr><th scope=\"row\">{id}</th><td>{words}</td><td class=\"n\">{}</td><td class=\"u\">{unit}</td></tr>",
         number_or_dash(value)
     );
 }
@@ -215,7 +222,7 @@ fn figures(page: &mut String, chapters: &[Chapter<'_>]) {
             let title = escape(&figure.title);
             let _ = write!(page, "<figure class=\"{width}\">\n<figcaption><h3>{title}</h3>");
             if !figure.caption.is_empty() {
-                let _ = write!(page, "<p>{}</p>", escape(&figure.caption));
+                let _ = write!(page, "<p>{}</p>", figure.caption);
             }
             let _ = write!(
                 page,

@@ -1,6 +1,6 @@
 //! The report in short: for a terminal, and for a machine.
 
-use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
+use comfy_table::{CellAlignment, ContentArrangement, LineStyle, Table, TableStyle};
 use serde_json::{Value, json};
 
 use super::findings::{Findings, PeakRow};
@@ -8,6 +8,8 @@ use super::text::{count, counted, label, number, number_or_dash};
 
 /// Widest table on a terminal.
 const COLUMNS: u16 = 100;
+/// A rule below the heading and nothing else.
+const STYLE: TableStyle = TableStyle::new().header_separator(LineStyle::none().fill('─'));
 
 /// The findings as text for a terminal.
 pub(super) fn text(findings: &Findings<'_>) -> String {
@@ -208,7 +210,7 @@ fn facts_line(findings: &Findings<'_>) -> String {
 fn table<const N: usize>(header: [&str; N]) -> Table {
     let mut table = Table::new();
     table
-        .load_style(presets::UTF8_HORIZONTAL_ONLY)
+        .load_style(STYLE)
         .set_content_arrangement(ContentArrangement::Dynamic)
         .set_width(COLUMNS)
         .set_header(header);

@@ -1,7 +1,7 @@
 //! A record as the report sees it: checked once, its channels found by role.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use analysis::criteria;
 use runtime::record::Record;
@@ -10,6 +10,8 @@ use super::ReportError;
 
 /// A desired motion further than this from a DOF's motion is not that DOF's, in per cent.
 const SAME_MOTION: f64 = 5.0;
+/// Rows that are enough to tell one motion from another.
+const TELLING_ROWS: usize = 4096;
 
 /// A checked record. Every column has one length, and a time if it has any rows.
 pub(super) struct View<'a> {
@@ -175,15 +177,9 @@ impl<'a> View<'a> {
 
     /// Names of the interface DOFs, in file order; either channel may be missing.
     fn interface_names(&self) -> Vec<&'a str> {
-        let mut names: Vec<&str> = Vec::new();
-        for role in ["desired.", "measured."] {
-            for (name, _) in self.family(role) {
-                if !names.contains(&name) {
-                    names.push(name);
-                }
-            }
-        }
-        names
+        let mut seen = HashSet::new();
+        let names = ["desired.", "measured."].into_iter().flat_map(|role| self.family(role));
+        names.map(|(name, _)| name).filter(|name| seen.insert(*name)).collect()
     }
 }
 
@@ -209,10 +205,14 @@ fn place_of(
     numerical: &[(&str, &[f64])],
     taken: &[bool],
 ) -> Option<usize> {
+    let thin = |column: &[f64]| -> Vec<f64> {
+        column.iter().step_by(column.len().div_ceil(TELLING_ROWS).max(1)).copied().collect()
+    };
+    let desired = thin(desired);
     let free = || numerical.iter().enumerate().filter(|(place, _)| !taken[*place]);
     let mut best: Option<(usize, f64)> = None;
     for (place, (dof, motion)) in free() {
-        let Some(error) = criteria::nrmse(motion, desired) else { continue };
+        let Some(error) = criteria::nrmse(&thin(motion), &desired) else { continue };
         // Of DOFs that move alike, the one of the same name.
         let closer =
             best.is_none_or(|(_, least)| error < least || (error <= least && *dof == name));
