@@ -7,11 +7,22 @@
     toImageButtonOptions: { format: "svg" },
   };
   const plots = Array.from(document.querySelectorAll(".plot"));
+  // Paper has another width than the window, and plotly does not hear of it:
+  // with a view box the style sheet can scale the finished drawing to the paper.
+  const scalable = (plot) => {
+    plot.querySelectorAll(".main-svg").forEach((svg) => {
+      const [width, height] = [svg.getAttribute("width"), svg.getAttribute("height")];
+      svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
+      plot.style.setProperty("--ratio", `${width} / ${height}`);
+    });
+  };
   const draw = (plot) => {
     if (plot.dataset.drawn) return;
     plot.dataset.drawn = "yes";
     const { data, layout } = JSON.parse(plot.nextElementSibling.textContent);
     Plotly.newPlot(plot, data, layout, config);
+    plot.on("plotly_afterplot", () => scalable(plot));
+    scalable(plot);
   };
   // One plot at a time, so that the page can be read and scrolled meanwhile.
   const next = () => {
@@ -21,8 +32,5 @@
     setTimeout(next, 0);
   };
   next();
-  // Paper has another width than the window.
-  const refit = () => plots.forEach((plot) => { draw(plot); Plotly.Plots.resize(plot); });
-  window.addEventListener("beforeprint", refit);
-  window.addEventListener("afterprint", refit);
+  window.addEventListener("beforeprint", () => plots.forEach(draw));
 })();
