@@ -84,6 +84,10 @@ impl Outcome {
                         if summary.frames_lost == 1 { "was" } else { "were" },
                     ));
                 }
+                if view.rows() == 0 && missing == 0 {
+                    status = worse(status, Status::Incomplete);
+                    statements.push("The test ended without recording a frame.".to_owned());
+                }
                 if missing > 0 {
                     status = worse(status, Status::Incomplete);
                     statements.push(format!(
@@ -224,8 +228,9 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_record_is_cut_off_before_its_first_frame() {
+    fn an_empty_record_is_never_completed() {
         let mut record = sample::benchmark().rows(0).record();
+        assert_eq!(outcome(&record).statements, ["The test ended without recording a frame."]);
         record.summary = None;
         let outcome = outcome(&record);
         assert_eq!(outcome.status, Status::CutOff);
