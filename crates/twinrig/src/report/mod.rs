@@ -1,1 +1,74 @@
-//! report.
+//! The report of a test: an HTML file for the archive, a table for the terminal,
+//! JSON for machines. All three say the same numbers, computed from the record.
+
+mod chapters;
+mod decimate;
+mod figure;
+mod findings;
+mod outcome;
+mod page;
+#[cfg(test)]
+mod sample;
+mod summary;
+mod text;
+mod view;
+
+use runtime::record::Record;
+use serde_json::{Value, json};
+
+use findings::Findings;
+
+/// Why a record cannot be reported.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ReportError {
+    /// The record names more or fewer channels than it has columns.
+    #[error("the record names {channels} channels but holds {columns} columns")]
+    ColumnCount {
+        /// Channels named.
+        channels: usize,
+        /// Columns held.
+        columns: usize,
+    },
+    /// A column is longer or shorter than the first.
+    #[error("channel \"{channel}\" has {rows} rows where the others have {expected}")]
+    ColumnLength {
+        /// The channel.
+        channel: String,
+        /// Its rows.
+        rows: usize,
+        /// The rows of the first column.
+        expected: usize,
+    },
+    /// There are rows, but no time to show them over.
+    #[error("the record has no channel \"time\"")]
+    NoTime,
+}
+
+/// The report as one HTML file with interactive plots that opens without a network.
+///
+/// Histories are thinned so that a long test stays below about 8 MB; every
+/// extreme value is kept, and all numbers come from the whole record. Text from
+/// the record is shown as text, whatever it contains.
+pub fn html(record: &Record) -> Result<String, ReportError> {
+    Ok(page::page(&Findings::of(record)?))
+}
+
+/// The result in short, for a terminal: how the test ended, criteria and peaks.
+pub fn summary_text(record: &Record) -> String {
+    match Findings::of(record) {
+        Ok(findings) => summary::text(&findings),
+        Err(error) => format!("the record cannot be evaluated: {error}\n"),
+    }
+}
+
+/// The result for machines: status, trip, counts, criteria and peaks, in SI
+/// units. A record that cannot be evaluated gives `{"error": …}`.
+pub fn summary_json(record: &Record) -> Value {
+    match Findings::of(record) {
+        Ok(findings) => summary::json(&findings),
+        Err(error) => json!({ "error": error.to_string() }),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,255 @@
+//! Evaluation criteria: how well the interface was tracked, and how close the
+//! hybrid test came to the structure it stands for.
+//!
+//! The set is that of the virtual RTHS benchmark (Silva et al. 2020), which for
+//! three floors and one interface DOF is J1…J9, generalised to any number of
+//! both. With x_m the measured and x_n the desired interface displacement, and
+//! x_r the same place of the whole structure integrated beforehand:
+//!
+//! | id | quantity |
+//! |---|---|
+//! | J1 | delay of x_m behind x_n by largest correlation, ms |
+//! | J2 | std(x_m − x_n) / std(x_n), % |
+//! | J3 | max\|x_m − x_n\| / max\|x_n\|, % |
+//! | J4 | std(x_m − x_r) / std(x_r), % |
+//! | J5 | max\|x_m − x_r\| / max\|x_r\|, % |
+//! | J6 … | std error of each further DOF against the reference, % |
+//! | J8 … | peak error of each further DOF, in the same order, % |
+//!
+//! (J8 with two further DOFs; in general J(6+m) with m of them.) With several
+//! interface DOFs the first five carry the interface's name: `J1.east`.
+
+mod measure;
+
+pub use measure::{Lag, Peak, benchmark_lags, nrmse, peak, peak_error, std_error, tracking_delay};
+
+/// One criterion with its value.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Criterion {
+    /// `J1`, or `J1.east` where several interface DOFs have one each.
+    pub id: String,
+    /// What it says, in words.
+    pub quantity: String,
+    /// Its value; `None` where it has no meaning (no reference, nothing moved).
+    pub value: Option<f64>,
+    /// `ms` or `%`.
+    pub unit: &'static str,
+    /// What a reader must know before trusting the value.
+    pub note: Option<Note>,
+}
+
+/// A caveat of a criterion.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Note {
+    /// The best lag was the longest searched, so the delay may be longer.
+    LongestLag {
+        /// The longest delay searched.
+        limit_ms: f64,
+    },
+    /// There is no reference to compare with.
+    NoReference,
+}
+
+impl std::fmt::Display for Note {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::LongestLag { limit_ms } => {
+                write!(f, "the longest delay searched is {limit_ms:.2} ms: it may be longer")
+            }
+            Self::NoReference => write!(f, "no reference to compare with"),
+        }
+    }
+}
+
+/// The signals of one interface DOF, sampled together.
+#[derive(Debug, Clone, Copy)]
+pub struct Interface<'a> {
+    /// Name or number of the interface DOF.
+    pub name: &'a str,
+    /// Displacement the numerical substructure asked for.
+    pub desired: &'a [f64],
+    /// Displacement the sensor read.
+    pub measured: &'a [f64],
+    /// Displacement there of the whole structure.
+    pub reference: Option<&'a [f64]>,
+}
+
+/// The signals of a DOF that is not at the interface.
+#[derive(Debug, Clone, Copy)]
+pub struct Floor<'a> {
+    /// Name or number of the DOF.
+    pub name: &'a str,
+    /// Displacement in the numerical substructure.
+    pub numerical: &'a [f64],
+    /// Displacement of the whole structure.
+    pub reference: Option<&'a [f64]>,
+}
+
+/// What the criteria are computed from. Frames that do not count (after a trip)
+/// are left out by the caller, or set to NaN where times must be kept.
+#[derive(Debug, Clone, Copy)]
+pub struct Signals<'a> {
+    /// Samples per second of every signal.
+    pub rate_hz: f64,
+    /// The longest lag of J1 in samples; [`benchmark_lags`] gives the benchmark's.
+    pub longest_lag: usize,
+    /// The interface DOFs.
+    pub interfaces: &'a [Interface<'a>],
+    /// The further DOFs.
+    pub floors: &'a [Floor<'a>],
+}
+
+/// All criteria of a test, in the benchmark's order.
+pub fn evaluate(signals: &Signals<'_>) -> Vec<Criterion> {
+    let several = signals.interfaces.len() > 1;
+    let mut criteria = Vec::with_capacity(5 * signals.interfaces.len() + 2 * signals.floors.len());
+    for interface in signals.interfaces {
+        interface_criteria(signals, interface, &mut criteria);
+        if several {
+            let from = criteria.len() - 5;
+            for criterion in &mut criteria[from..] {
+                criterion.id = format!("{}.{}", criterion.id, interface.name);
+                criterion.quantity =
+                    format!("{}, interface {}", criterion.quantity, interface.name);
+            }
+        }
+    }
+    let measures: [(&str, Measure); 2] = [("error", std_error), ("peak error", peak_error)];
+    let mut number = 6;
+    for (word, measure) in measures {
+        for floor in signals.floors {
+            let quantity = format!("{word} of DOF {} against the reference", floor.name);
+            criteria.push(against(number, quantity, floor.numerical, floor.reference, measure));
+            number += 1;
+        }
+    }
+    criteria
+}
+
+type Measure = fn(&[f64], &[f64]) -> Option<f64>;
+
+fn interface_criteria(
+    signals: &Signals<'_>,
+    interface: &Interface<'_>,
+    criteria: &mut Vec<Criterion>,
+) {
+    let Interface { desired, measured, reference, .. } = *interface;
+    let desired_only = Some(desired);
+    criteria.push(delay_criterion(signals, desired, measured));
+    let rows: [(&str, Option<&[f64]>, Measure); 4] = [
+        ("tracking error of the measured motion", desired_only, std_error),
+        ("peak tracking error of the measured motion", desired_only, peak_error),
+        ("error of the measured motion against the reference", reference, std_error),
+        ("peak error of the measured motion against the reference", reference, peak_error),
+    ];
+    for (number, (quantity, against_what, measure)) in (2..).zip(rows) {
+        criteria.push(against(number, quantity.to_owned(), measured, against_what, measure));
+    }
+}
+
+fn delay_criterion(signals: &Signals<'_>, desired: &[f64], measured: &[f64]) -> Criterion {
+    let ms = |samples: usize| 1e3 * samples as f64 / signals.rate_hz;
+    let timed = signals.rate_hz.is_finite() && signals.rate_hz > 0.0;
+    let lag = tracking_delay(desired, measured, signals.longest_lag).filter(|_| timed);
+    let at_limit = lag.filter(|lag| lag.at_limit);
+    Criterion {
+        id: "J1".to_owned(),
+        quantity: "tracking delay of the measured behind the desired motion".to_owned(),
+        value: lag.map(|lag| ms(lag.samples)),
+        unit: "ms",
+        note: at_limit.map(|lag| Note::LongestLag { limit_ms: ms(lag.samples) }),
+    }
+}
+
+fn against(
+    number: usize,
+    quantity: String,
+    signal: &[f64],
+    reference: Option<&[f64]>,
+    measure: Measure,
+) -> Criterion {
+    Criterion {
+        id: format!("J{number}"),
+        quantity,
+        value: reference.and_then(|reference| measure(signal, reference)),
+        unit: "%",
+        note: reference.is_none().then_some(Note::NoReference),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn wave(scale: f64, late: usize) -> Vec<f64> {
+        let value = |t: f64| {
+            if t < 0.0 { 0.0 } else { scale * t * (-0.7 * t).exp() * (22.7 * t).sin() }
+        };
+        (0..8192).map(|i| value((i as f64 - late as f64) / 4096.0)).collect()
+    }
+
+    fn evaluated(interfaces: &[Interface<'_>], floors: &[Floor<'_>]) -> Vec<Criterion> {
+        evaluate(&Signals { rate_hz: 4096.0, longest_lag: 49, interfaces, floors })
+    }
+
+    #[test]
+    fn three_floors_and_one_interface_give_the_nine_of_the_benchmark() {
+        let (reference, measured) = (wave(1.0, 0), wave(1.1, 0));
+        let (two, three) = (wave(1.02, 0), wave(1.03, 0));
+        let interface = Interface {
+            name: "1",
+            desired: &reference,
+            measured: &measured,
+            reference: Some(&reference),
+        };
+        let floor =
+            |name, numerical| Floor { name, numerical, reference: Some(reference.as_slice()) };
+        let criteria = evaluated(&[interface], &[floor("2", &two), floor("3", &three)]);
+        let expected = [0.0, 10.0, 10.0, 10.0, 10.0, 2.0, 3.0, 2.0, 3.0];
+        assert_eq!(criteria.len(), 9);
+        for (number, (criterion, exact)) in (1..).zip(criteria.iter().zip(expected)) {
+            assert_eq!(criterion.id, format!("J{number}"));
+            let value = criterion.value.expect("a value");
+            assert!((value - exact).abs() < 1e-10, "{}: {value}", criterion.id);
+            assert_eq!(criterion.unit, if number == 1 { "ms" } else { "%" });
+        }
+    }
+
+    #[test]
+    fn the_delay_is_the_shift_over_the_rate() {
+        let (desired, measured) = (wave(1.0, 0), wave(1.0, 19));
+        let interface =
+            Interface { name: "1", desired: &desired, measured: &measured, reference: None };
+        let criteria = evaluated(&[interface], &[]);
+        assert_eq!(criteria[0].value, Some(1e3 * 19.0 / 4096.0));
+        assert_eq!(criteria[3].value, None);
+        assert_eq!(criteria[3].note, Some(Note::NoReference));
+    }
+
+    #[test]
+    fn a_delay_at_the_end_of_the_search_carries_a_note() {
+        let (desired, measured) = (wave(1.0, 0), wave(1.0, 97));
+        let interface =
+            Interface { name: "1", desired: &desired, measured: &measured, reference: None };
+        let criteria = evaluated(&[interface], &[]);
+        assert_eq!(criteria[0].value, Some(1e3 * 49.0 / 4096.0));
+        let note = criteria[0].note.expect("a note").to_string();
+        assert_eq!(note, "the longest delay searched is 11.96 ms: it may be longer");
+    }
+
+    #[test]
+    fn several_interfaces_carry_their_names_and_no_rate_gives_no_delay() {
+        let desired = wave(1.0, 0);
+        let interface =
+            |name| Interface { name, desired: &desired, measured: &desired, reference: None };
+        let interfaces = [interface("east"), interface("west")];
+        let signals =
+            Signals { rate_hz: 0.0, longest_lag: 9, interfaces: &interfaces, floors: &[] };
+        let criteria = evaluate(&signals);
+        assert_eq!(criteria.len(), 10);
+        assert_eq!(criteria[0].id, "J1.east");
+        assert_eq!(criteria[0].value, None);
+        assert_eq!(criteria[6].id, "J2.west");
+        assert_eq!(criteria[6].value, Some(0.0));
+    }
+}

@@ -1,0 +1,325 @@
+//! Everything the report says in numbers, computed once for every form of it.
+
+use std::borrow::Cow;
+
+use analysis::criteria::{self, Criterion};
+use runtime::record::Record;
+
+use super::ReportError;
+use super::outcome::Outcome;
+use super::view::View;
+
+/// More further DOFs than this are not all shown to people.
+const SHOWN_FLOORS: usize = 12;
+/// More interface DOFs than this are not all shown to people.
+const SHOWN_INTERFACES: usize = 6;
+
+/// The numbers of a report.
+pub(super) struct Findings<'a> {
+    pub(super) view: View<'a>,
+    pub(super) outcome: Outcome,
+    /// All criteria, J1 first.
+    pub(super) criteria: Vec<Criterion>,
+    /// Normalised rms error of each interface DOF against the reference, in per cent.
+    pub(super) nrmse: Vec<Option<f64>>,
+    pub(super) peaks: Vec<PeakRow>,
+    /// First time the stability warning reached 100 %, in seconds.
+    pub(super) warning_reached_s: Option<f64>,
+    /// Channels with samples that are not finite, and how many.
+    pub(super) gaps: Vec<(&'a str, usize)>,
+    /// Interfaces shown to people, by index.
+    pub(super) shown_interfaces: Vec<usize>,
+    /// Further DOFs shown to people, by index: those with the largest error.
+    pub(super) shown_floors: Vec<usize>,
+}
+
+/// The largest excursion of one quantity.
+pub(super) struct PeakRow {
+    pub(super) channel: String,
+    pub(super) quantity: String,
+    /// Value and time in SI; `None` if there is no finite sample.
+    pub(super) peak: Option<(f64, f64)>,
+    pub(super) unit: &'static str,
+    pub(super) subject: Subject,
+}
+
+/// What a peak belongs to.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Subject {
+    Interface(usize),
+    Floor(usize),
+    Test,
+}
+
+impl<'a> Findings<'a> {
+    pub(super) fn of(record: &'a Record) -> Result<Self, ReportError> {
+        let view = View::new(record)?;
+        let outcome = Outcome::of(&view);
+        let (criteria, nrmse) = evaluate(&view);
+        let peaks = peaks(&view);
+        let warning_reached_s = view.column("stability_warning").and_then(|warning| {
+            let row = warning.iter().position(|percent| *percent >= 100.0)?;
+            Some(view.time[row])
+        });
+        let gaps = gaps(&view);
+        let shown_interfaces = (0..view.interfaces.len().min(SHOWN_INTERFACES)).collect();
+        let shown_floors = worst_floors(&view, &criteria);
+        Ok(Self {
+            view,
+            outcome,
+            criteria,
+            nrmse,
+            peaks,
+            warning_reached_s,
+            gaps,
+            shown_interfaces,
+            shown_floors,
+        })
+    }
+
+    /// The criteria of what is shown to people, in order.
+    pub(super) fn shown_criteria(&self) -> impl Iterator<Item = &Criterion> {
+        let shown = |index: &usize| match self.subject(*index) {
+            Subject::Interface(i) => self.shown_interfaces.contains(&i),
+            Subject::Floor(i) => self.shown_floors.contains(&i),
+            Subject::Test => true,
+        };
+        (0..self.criteria.len()).filter(shown).map(|index| &self.criteria[index])
+    }
+
+    /// The peaks of what is shown to people.
+    pub(super) fn shown_peaks(&self) -> impl Iterator<Item = &PeakRow> {
+        self.peaks.iter().filter(|row| match row.subject {
+            Subject::Interface(i) => self.shown_interfaces.contains(&i),
+            Subject::Floor(i) => self.shown_floors.contains(&i),
+            Subject::Test => true,
+        })
+    }
+
+    /// Std and peak error of a further DOF.
+    pub(super) fn floor_errors(&self, floor: usize) -> (Option<f64>, Option<f64>) {
+        let first = 5 * self.view.interfaces.len() + floor;
+        let value = |index: usize| self.criteria.get(index).and_then(|criterion| criterion.value);
+        (value(first), value(first + self.view.floors.len()))
+    }
+
+    /// A sentence about DOFs that are not shown, if there are any.
+    pub(super) fn left_out(&self) -> Option<String> {
+        let (floors, interfaces) = (self.view.floors.len(), self.view.interfaces.len());
+        let mut said = Vec::new();
+        if self.shown_interfaces.len() < interfaces {
+            said.push(format!(
+                "Of {interfaces} interface DOFs the first {} are shown.",
+                self.shown_interfaces.len()
+            ));
+        }
+        if self.shown_floors.len() < floors {
+            said.push(format!(
+                "Of {floors} further DOFs the {} with the largest error against the reference \
+                 (or, without one, the largest motion) are shown.",
+                self.shown_floors.len()
+            ));
+        }
+        (!said.is_empty()).then(|| said.join(" ") + " The record holds them all.")
+    }
+
+    fn subject(&self, criterion: usize) -> Subject {
+        let interfaces = self.view.interfaces.len();
+        match criterion.checked_sub(5 * interfaces) {
+            None => Subject::Interface(criterion / 5),
+            Some(index) => Subject::Floor(index % self.view.floors.len().max(1)),
+        }
+    }
+}
+
+fn evaluate(view: &View<'_>) -> (Vec<Criterion>, Vec<Option<f64>>) {
+    type Signal<'a> = Cow<'a, [f64]>;
+    let cut: Vec<(Signal<'_>, Signal<'_>, Option<Signal<'_>>)> = view
+        .interfaces
+        .iter()
+        .map(|i| {
+            let reference = i.reference.map(|reference| view.running(reference));
+            (view.running(i.desired), view.running(i.measured), reference)
+        })
+        .collect();
+    let interfaces: Vec<criteria::Interface<'_>> = view
+        .interfaces
+        .iter()
+        .zip(&cut)
+        .map(|(interface, (desired, measured, reference))| criteria::Interface {
+            name: interface.name,
+            desired,
+            measured,
+            reference: reference.as_deref(),
+        })
+        .collect();
+    let cut: Vec<(Signal<'_>, Option<Signal<'_>>)> = view
+        .floors
+        .iter()
+        .map(|f| (view.running(f.numerical), f.reference.map(|reference| view.running(reference))))
+        .collect();
+    let floors: Vec<criteria::Floor<'_>> = view
+        .floors
+        .iter()
+        .zip(&cut)
+        .map(|(floor, (numerical, reference))| criteria::Floor {
+            name: floor.name,
+            numerical,
+            reference: reference.as_deref(),
+        })
+        .collect();
+    // Without a rate J1 has no value; everything else has.
+    let rate_hz = view.frame_rate_hz().unwrap_or(0.0);
+    let signals = criteria::Signals {
+        rate_hz,
+        longest_lag: criteria::benchmark_lags(rate_hz),
+        interfaces: &interfaces,
+        floors: &floors,
+    };
+    let nrmse = interfaces
+        .iter()
+        .map(|interface| criteria::nrmse(interface.measured, interface.reference?))
+        .collect();
+    (criteria::evaluate(&signals), nrmse)
+}
+
+fn peaks(view: &View<'_>) -> Vec<PeakRow> {
+    let several = view.interfaces.len() > 1;
+    let mut rows = Vec::new();
+    let mut push = |subject, channel: String, quantity: String, unit, column: &[f64]| {
+        if column.is_empty() {
+            return;
+        }
+        let peak = criteria::peak(&view.running(column));
+        let peak = peak.map(|peak| (peak.value, view.time[peak.index]));
+        rows.push(PeakRow { channel, quantity, peak, unit, subject });
+    };
+    for (index, interface) in view.interfaces.iter().enumerate() {
+        let at = if several { format!(", interface {}", interface.name) } else { String::new() };
+        let reference = interface.reference.unwrap_or_default();
+        let error = difference(interface.measured, interface.desired);
+        let quantities = [
+            ("desired", "desired displacement", "m", interface.desired),
+            ("command", "command", "m", interface.command),
+            ("measured", "measured displacement", "m", interface.measured),
+            ("reference.interface", "reference displacement", "m", reference),
+            ("tracking_error", "tracking error", "m", &error),
+            ("force", "measured force", "N", interface.force),
+        ];
+        for (role, words, unit, column) in quantities {
+            let channel = format!("{role}.{}", interface.name);
+            push(Subject::Interface(index), channel, format!("{words}{at}"), unit, column);
+        }
+    }
+    for (index, floor) in view.floors.iter().enumerate() {
+        let channel = format!("numerical.{}", floor.name);
+        let quantity = format!("displacement of DOF {}", floor.name);
+        push(Subject::Floor(index), channel, quantity, "m", floor.numerical);
+    }
+    let singles = [
+        ("ground.acceleration", "ground acceleration", "m/s²"),
+        ("energy.input", "input work", "J"),
+        ("energy.feedback", "work fed back by the specimen", "J"),
+        ("stability_warning", "stability warning", "%"),
+    ];
+    for (channel, quantity, unit) in singles {
+        let column = view.column(channel).unwrap_or_default();
+        push(Subject::Test, channel.to_owned(), quantity.to_owned(), unit, column);
+    }
+    for (name, column) in view.family("load.") {
+        push(Subject::Test, format!("load.{name}"), format!("applied force {name}"), "N", column);
+    }
+    rows
+}
+
+/// a − b, sample by sample; empty if either is missing.
+pub(super) fn difference(a: &[f64], b: &[f64]) -> Vec<f64> {
+    a.iter().zip(b).map(|(a, b)| a - b).collect()
+}
+
+fn gaps<'a>(view: &View<'a>) -> Vec<(&'a str, usize)> {
+    let columns = view.record.channels.iter().zip(&view.record.columns);
+    columns
+        .map(|(channel, column)| {
+            (channel.name.as_str(), column.iter().filter(|value| !value.is_finite()).count())
+        })
+        .filter(|(_, count)| *count > 0)
+        .collect()
+}
+
+/// The further DOFs worth a person's time, in file order.
+fn worst_floors(view: &View<'_>, criteria: &[Criterion]) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..view.floors.len()).collect();
+    if order.len() > SHOWN_FLOORS {
+        let first = 5 * view.interfaces.len();
+        let weight = |floor: &usize| {
+            let error = criteria.get(first + floor).and_then(|criterion| criterion.value);
+            let motion = || criteria::peak(view.floors[*floor].numerical).map(|p| p.value.abs());
+            error.or_else(motion).unwrap_or(0.0)
+        };
+        order.sort_by_cached_key(|floor| std::cmp::Reverse(ordered(weight(floor))));
+        order.truncate(SHOWN_FLOORS);
+        order.sort_unstable();
+    }
+    order
+}
+
+/// A key that sorts as a number that is finite and not negative does.
+fn ordered(value: f64) -> u64 {
+    value.to_bits()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::sample;
+    use super::*;
+
+    #[test]
+    fn the_benchmark_gives_nine_criteria_with_its_delay() {
+        let record = sample::benchmark().record();
+        let findings = Findings::of(&record).unwrap();
+        let ids: Vec<&str> = findings.criteria.iter().map(|c| c.id.as_str()).collect();
+        assert_eq!(ids, ["J1", "J2", "J3", "J4", "J5", "J6", "J7", "J8", "J9"]);
+        // The sample's achieved motion is five frames late.
+        assert_eq!(findings.criteria[0].value, Some(1e3 * 5.0 / 1024.0));
+        assert!(findings.criteria.iter().all(|criterion| criterion.value.is_some()));
+        assert_eq!(
+            findings.floor_errors(1),
+            (findings.criteria[6].value, findings.criteria[8].value)
+        );
+    }
+
+    #[test]
+    fn what_follows_a_trip_does_not_count() {
+        let mut record = sample::tripped().record();
+        let before = Findings::of(&record).unwrap().criteria;
+        let measured = record.channels.iter().position(|c| c.name == "measured.1").unwrap();
+        let last = record.columns[measured].len() - 1;
+        record.columns[measured][last] = 55.0;
+        let findings = Findings::of(&record).unwrap();
+        assert_eq!(findings.criteria, before);
+        let peak = findings.peaks.iter().find(|row| row.channel == "measured.1").unwrap();
+        assert!(peak.peak.unwrap().0.abs() < 1.0);
+    }
+
+    #[test]
+    fn of_many_dofs_the_worst_are_shown_and_it_is_said() {
+        let mut record = sample::benchmark().rows(3000).dofs(40, 1).record();
+        let bad = record.channels.iter().position(|c| c.name == "numerical.33").unwrap();
+        record.columns[bad].iter_mut().for_each(|value| *value *= 5.0);
+        let findings = Findings::of(&record).unwrap();
+        assert_eq!(findings.shown_floors.len(), 12);
+        assert!(findings.shown_floors.contains(&31));
+        assert_eq!(findings.shown_criteria().count(), 5 + 24);
+        assert_eq!(findings.criteria.len(), 5 + 78);
+        assert!(findings.left_out().unwrap().starts_with("Of 39 further DOFs the 12"));
+    }
+
+    #[test]
+    fn gaps_are_counted() {
+        let mut record = sample::benchmark().rows(100).record();
+        let force = record.channels.iter().position(|c| c.name == "force.1").unwrap();
+        record.columns[force][3..9].fill(f64::NAN);
+        assert_eq!(Findings::of(&record).unwrap().gaps, [("force.1", 6)]);
+    }
+}

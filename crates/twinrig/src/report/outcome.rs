@@ -1,0 +1,239 @@
+//! How a test ended, in words.
+
+use super::text::{counted, label, plain, seconds};
+use super::view::View;
+
+/// The verdict of a report's banner.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Status {
+    Completed,
+    /// Frames were lost or are missing.
+    Incomplete,
+    /// The record ends without a summary: a crash or a kill.
+    CutOff,
+    Tripped,
+}
+
+impl Status {
+    /// Name for machines.
+    pub(super) fn id(self) -> &'static str {
+        match self {
+            Self::Completed => "completed",
+            Self::Incomplete => "incomplete",
+            Self::CutOff => "cut_off",
+            Self::Tripped => "tripped",
+        }
+    }
+
+    /// Name for people.
+    pub(super) fn word(self) -> &'static str {
+        match self {
+            Self::Completed => "Completed",
+            Self::Incomplete => "Incomplete",
+            Self::CutOff => "Cut off",
+            Self::Tripped => "Tripped",
+        }
+    }
+}
+
+/// A trip, from the summary or, in a record without one, from its channel.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Trip {
+    pub(super) code: u8,
+    pub(super) text: String,
+    pub(super) time_s: f64,
+    pub(super) value: Option<f64>,
+    pub(super) limit: Option<f64>,
+}
+
+/// How the test ended.
+pub(super) struct Outcome {
+    /// The gravest of what happened.
+    pub(super) status: Status,
+    /// Everything that happened, a sentence each.
+    pub(super) statements: Vec<String>,
+    pub(super) trip: Option<Trip>,
+}
+
+impl Outcome {
+    pub(super) fn of(view: &View<'_>) -> Self {
+        let mut status = Status::Completed;
+        let mut statements = Vec::new();
+        let trip = find_trip(view);
+        if let Some(trip) = &trip {
+            status = Status::Tripped;
+            statements.push(format!("{} at {}.", sentence(&trip.text), seconds(trip.time_s)));
+            statements.push(after_trip(view, trip));
+        }
+        match &view.record.summary {
+            None => {
+                status = worse(status, Status::CutOff);
+                statements.push(format!(
+                    "The record ends without a summary, as after a crash or a kill; it was read \
+                     up to its last flush, {}.",
+                    last_time(view)
+                ));
+            }
+            Some(summary) => {
+                let missing = summary.frames.abs_diff(view.rows() as u64);
+                if summary.frames_lost > 0 {
+                    status = worse(status, Status::Incomplete);
+                    statements.push(format!(
+                        "{} did not fit the recorder's buffer and {} lost: the record has gaps.",
+                        counted(summary.frames_lost, "frame"),
+                        if summary.frames_lost == 1 { "was" } else { "were" },
+                    ));
+                }
+                if view.rows() == 0 && missing == 0 {
+                    status = worse(status, Status::Incomplete);
+                    statements.push("The test ended without recording a frame.".to_owned());
+                }
+                if missing > 0 {
+                    status = worse(status, Status::Incomplete);
+                    statements.push(format!(
+                        "The test wrote {}, but {} could be read.",
+                        counted(summary.frames, "frame"),
+                        counted(view.rows() as u64, "frame"),
+                    ));
+                }
+            }
+        }
+        if status == Status::Completed {
+            statements.push(format!(
+                "The test ran to its end, {}, without a trip and without losing a frame.",
+                last_time(view)
+            ));
+        }
+        Self { status, statements, trip }
+    }
+}
+
+/// The gravest first: a trip, then a record that ends too early, then gaps.
+fn worse(a: Status, b: Status) -> Status {
+    let rank = |status| match status {
+        Status::Completed => 0,
+        Status::Incomplete => 1,
+        Status::CutOff => 2,
+        Status::Tripped => 3,
+    };
+    if rank(b) > rank(a) { b } else { a }
+}
+
+fn last_time(view: &View<'_>) -> String {
+    match view.time.iter().rev().find(|time| time.is_finite()) {
+        Some(time) => format!("at {}", seconds(*time)),
+        None => "before its first frame".to_owned(),
+    }
+}
+
+fn find_trip(view: &View<'_>) -> Option<Trip> {
+    if let Some(note) = view.record.summary.as_ref().and_then(|summary| summary.trip.as_ref()) {
+        let finite = |value: f64| Some(value).filter(|value| value.is_finite());
+        return Some(Trip {
+            code: note.code,
+            text: plain(&note.text),
+            time_s: note.time_s,
+            value: finite(note.value),
+            limit: finite(note.limit),
+        });
+    }
+    let column = view.column("trip")?;
+    let row = column.iter().position(|code| *code > 0.0)?;
+    let code = column[row] as u8;
+    let named = view.record.header.trip_codes.iter().find(|(known, _)| *known == code);
+    let text = named.map_or_else(|| format!("trip {code}"), |(_, text)| label(text));
+    Some(Trip { code, text, time_s: view.time[row], value: None, limit: None })
+}
+
+/// What the rig did after the trip, from the channel `phase`.
+fn after_trip(view: &View<'_>, trip: &Trip) -> String {
+    let Some(phase) = view.column("phase") else {
+        return "The record does not say what the rig did next.".to_owned();
+    };
+    let reached = |wanted: f64| {
+        let rows = phase.iter().zip(view.time);
+        let mut after = rows.filter(|(phase, time)| **phase == wanted && **time >= trip.time_s);
+        after.next().map(|(_, time)| *time)
+    };
+    let steps = [(1.0, "held from"), (2.0, "ramped down from"), (3.0, "safe at")];
+    let steps = steps
+        .iter()
+        .filter_map(|(wanted, words)| Some(format!("{words} {}", seconds(reached(*wanted)?))));
+    let steps: Vec<String> = steps.collect();
+    match (steps.is_empty(), reached(3.0)) {
+        (true, _) => "The record ends before the rig reacted.".to_owned(),
+        (false, Some(_)) => format!("The rig was {}.", steps.join(", ")),
+        (false, None) => {
+            format!("The rig was {}; the record ends before it was safe.", steps.join(", "))
+        }
+    }
+}
+
+/// The text as the start of a sentence, without a full stop at its end.
+fn sentence(text: &str) -> String {
+    let text = label(text);
+    let text = text.trim_end_matches('.');
+    let mut chars = text.chars();
+    match chars.next() {
+        Some(first) => first.to_uppercase().chain(chars).collect(),
+        None => "A trip without a stated reason".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::sample;
+    use super::*;
+
+    fn outcome(record: &runtime::record::Record) -> Outcome {
+        Outcome::of(&View::new(record).unwrap())
+    }
+
+    #[test]
+    fn a_whole_test_is_completed() {
+        let outcome = outcome(&sample::benchmark().rows(500).record());
+        assert_eq!(outcome.status, Status::Completed);
+        assert_eq!(outcome.statements.len(), 1);
+    }
+
+    #[test]
+    fn a_trip_says_why_when_and_what_followed() {
+        let outcome = outcome(&sample::tripped().record());
+        assert_eq!(outcome.status, Status::Tripped);
+        let said = outcome.statements.join(" ");
+        assert!(said.starts_with("Stability warning 100.3 % reached its limit of 100 % at 10.2"));
+        assert!(said.contains("held from") && said.contains("safe at"), "{said}");
+    }
+
+    #[test]
+    fn a_cut_off_record_still_tells_its_trip() {
+        let mut record = sample::tripped().record();
+        record.summary = None;
+        let outcome = outcome(&record);
+        assert_eq!(outcome.status, Status::Tripped);
+        assert_eq!(outcome.trip.unwrap().text, "stability warning");
+        assert!(outcome.statements[2].contains("without a summary"));
+    }
+
+    #[test]
+    fn lost_and_missing_frames_are_never_silent() {
+        let mut record = sample::benchmark().rows(500).record();
+        let summary = record.summary.as_mut().unwrap();
+        summary.frames_lost = 3;
+        summary.frames = 510;
+        let outcome = outcome(&record);
+        assert_eq!(outcome.status, Status::Incomplete);
+        assert!(outcome.statements[0].starts_with("3 frames did not fit"));
+        assert!(outcome.statements[1].contains("wrote 510 frames, but 500 frames"));
+    }
+
+    #[test]
+    fn an_empty_record_is_never_completed() {
+        let mut record = sample::benchmark().rows(0).record();
+        assert_eq!(outcome(&record).statements, ["The test ended without recording a frame."]);
+        record.summary = None;
+        let outcome = outcome(&record);
+        assert_eq!(outcome.status, Status::CutOff);
+        assert!(outcome.statements[0].contains("before its first frame"));
+    }
+}

@@ -1,0 +1,224 @@
+//! The report in short: for a terminal, and for a machine.
+
+use comfy_table::{CellAlignment, ContentArrangement, LineStyle, Table, TableStyle};
+use serde_json::{Value, json};
+
+use super::findings::{Findings, PeakRow};
+use super::text::{count, counted, label, number, number_or_dash};
+
+/// Widest table on a terminal.
+const COLUMNS: u16 = 100;
+/// A rule below the heading and nothing else.
+const STYLE: TableStyle = TableStyle::new().header_separator(LineStyle::none().fill('─'));
+
+/// The findings as text for a terminal.
+pub(super) fn text(findings: &Findings<'_>) -> String {
+    let header = &findings.view.record.header;
+    let mut text = format!("{}\n", label(&header.title));
+    text +=
+        &format!("{}: {}\n", findings.outcome.status.word(), findings.outcome.statements.join(" "));
+    text += &format!("{}\n\n", facts_line(findings));
+    if !findings.criteria.is_empty() {
+        let mut table = table(["", "criterion", "value", "unit"]);
+        let mut notes: Vec<String> = Vec::new();
+        for criterion in findings.shown_criteria() {
+            table.add_row([
+                label(&criterion.id),
+                label(&criterion.quantity),
+                number_or_dash(criterion.value),
+                criterion.unit.to_owned(),
+            ]);
+            notes.extend(criterion.note.map(|note| note.to_string()));
+        }
+        for (id, quantity, value) in nrmse_rows(findings) {
+            table.add_row([id, quantity, number_or_dash(value), "%".to_owned()]);
+        }
+        align_right(&mut table, 2);
+        text += &format!("{table}\n");
+        notes.sort();
+        notes.dedup();
+        for note in notes {
+            text += &format!("note: {note}\n");
+        }
+        text.push('\n');
+    }
+    if findings.peaks.iter().any(|row| row.peak.is_some()) {
+        let mut table = table(["peak of", "value", "unit", "at [s]"]);
+        for row in findings.shown_peaks() {
+            let (value, unit) = shown_peak(row);
+            let time = number_or_dash(row.peak.map(|(_, time)| time));
+            table.add_row([label(&row.quantity), value, unit.to_owned(), time]);
+        }
+        align_right(&mut table, 1);
+        align_right(&mut table, 3);
+        text += &format!("{table}\n");
+    }
+    for remark in remarks(findings) {
+        text += &format!("note: {remark}\n");
+    }
+    text
+}
+
+/// The findings as JSON, everything in SI units.
+pub(super) fn json(findings: &Findings<'_>) -> Value {
+    let view = &findings.view;
+    let header = &view.record.header;
+    let summary = view.record.summary.as_ref();
+    let criteria: Vec<Value> = findings
+        .criteria
+        .iter()
+        .map(|criterion| {
+            json!({
+                "id": criterion.id,
+                "quantity": criterion.quantity,
+                "value": criterion.value,
+                "unit": criterion.unit,
+                "note": criterion.note.map(|note| note.to_string()),
+            })
+        })
+        .collect();
+    let nrmse: Vec<Value> = view
+        .interfaces
+        .iter()
+        .zip(&findings.nrmse)
+        .map(|(interface, value)| json!({ "interface": interface.name, "value": value, "unit": "%" }))
+        .collect();
+    let peaks: Vec<Value> = findings
+        .peaks
+        .iter()
+        .map(|row| {
+            json!({
+                "channel": row.channel,
+                "quantity": row.quantity,
+                "value": row.peak.map(|(value, _)| value),
+                "unit": row.unit,
+                "time_s": row.peak.map(|(_, time)| time),
+            })
+        })
+        .collect();
+    let trip = findings.outcome.trip.as_ref().map(|trip| {
+        json!({
+            "code": trip.code,
+            "text": trip.text,
+            "time_s": trip.time_s,
+            "value": trip.value,
+            "limit": trip.limit,
+        })
+    });
+    json!({
+        "title": header.title,
+        "experiment": header.experiment_name,
+        "version": header.version,
+        "seed": header.seed,
+        "started": header.started,
+        "rate_hz": header.rate_hz,
+        "every": header.every,
+        "status": findings.outcome.status.id(),
+        "statements": findings.outcome.statements,
+        "trip": trip,
+        "duration_s": duration_s(findings),
+        "rows": view.rows(),
+        "running_rows": view.running_rows(),
+        "ticks": summary.map(|summary| summary.ticks),
+        "frames": summary.map(|summary| summary.frames),
+        "frames_lost": summary.map(|summary| summary.frames_lost),
+        "dofs": view.dofs,
+        "interface_dofs": view.interfaces.len(),
+        "criteria": criteria,
+        "nrmse": nrmse,
+        "peaks": peaks,
+        "stability_warning_reached_s": findings.warning_reached_s,
+        "not_finite": findings.gaps.iter()
+            .map(|(channel, samples)| json!({ "channel": channel, "samples": samples }))
+            .collect::<Vec<_>>(),
+    })
+}
+
+/// Id, words and value of the normalised rms error of each shown interface DOF.
+pub(super) fn nrmse_rows(findings: &Findings<'_>) -> Vec<(String, String, Option<f64>)> {
+    let several = findings.view.interfaces.len() > 1;
+    let words = "normalised rms error of the measured motion against the reference";
+    let rows = findings.shown_interfaces.iter().map(|&index| {
+        let name = label(findings.view.interfaces[index].name);
+        let value = findings.nrmse[index];
+        if several {
+            (format!("NRMSE.{name}"), format!("{words}, interface {name}"), value)
+        } else {
+            ("NRMSE".to_owned(), words.to_owned(), value)
+        }
+    });
+    rows.collect()
+}
+
+/// A peak in the unit people read: millimetres rather than metres.
+pub(super) fn shown_peak(row: &PeakRow) -> (String, &'static str) {
+    let value = row.peak.map(|(value, _)| value);
+    match row.unit {
+        "m" => (number_or_dash(value.map(|value| 1e3 * value)), "mm"),
+        "N" if value.is_some_and(|value| value.abs() >= 1e3) => {
+            (number_or_dash(value.map(|value| 1e-3 * value)), "kN")
+        }
+        unit => (number_or_dash(value), unit),
+    }
+}
+
+/// What else a reader must know.
+pub(super) fn remarks(findings: &Findings<'_>) -> Vec<String> {
+    const NAMED: usize = 5;
+    let mut remarks: Vec<String> = findings.left_out().into_iter().collect();
+    if !findings.gaps.is_empty() {
+        let named = findings.gaps.iter().take(NAMED).map(|(channel, samples)| {
+            format!("{} ({})", label(channel), counted(*samples as u64, "sample"))
+        });
+        let named: Vec<String> = named.collect();
+        let more = findings.gaps.len().saturating_sub(NAMED);
+        let more = if more > 0 { format!(" and {more} further channels") } else { String::new() };
+        remarks
+            .push(format!("Not finite, and left out of every number: {}{more}.", named.join(", ")));
+    }
+    let (running, rows) = (findings.view.running_rows(), findings.view.rows());
+    if running < rows {
+        remarks.push(format!(
+            "Criteria and peaks count the {} in which the test was running, not the {} after it.",
+            counted(running as u64, "frame"),
+            count((rows - running) as u64)
+        ));
+    }
+    remarks
+}
+
+/// Time of the last frame.
+pub(super) fn duration_s(findings: &Findings<'_>) -> Option<f64> {
+    findings.view.time.iter().rev().copied().find(|time| time.is_finite())
+}
+
+fn facts_line(findings: &Findings<'_>) -> String {
+    let (view, header) = (&findings.view, &findings.view.record.header);
+    format!(
+        "{} at {} Hz, {}, {} of the structure, {} at the interface, seed {}, twinrig {}",
+        duration_s(findings)
+            .map_or_else(|| "no time".to_owned(), |time| format!("{} s", number(time))),
+        number(header.rate_hz),
+        counted(view.rows() as u64, "frame"),
+        counted(view.dofs as u64, "DOF"),
+        view.interfaces.len(),
+        header.seed,
+        label(&header.version),
+    )
+}
+
+fn table<const N: usize>(header: [&str; N]) -> Table {
+    let mut table = Table::new();
+    table
+        .load_style(STYLE)
+        .set_content_arrangement(ContentArrangement::Dynamic)
+        .set_width(COLUMNS)
+        .set_header(header);
+    table
+}
+
+fn align_right(table: &mut Table, column: usize) {
+    if let Some(column) = table.column_mut(column) {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+}

@@ -1,0 +1,145 @@
+//! Tests of the whole report.
+
+use super::*;
+
+/// Writes the reports to look at into the folder that `TWINRIG_REPORT_SAMPLES`
+/// names; without it they are made and only checked for size.
+#[test]
+fn samples_of_every_kind_can_be_made() {
+    let mut cut_off = sample::benchmark().rows(9000).record();
+    cut_off.summary = None;
+    let mut lost = sample::benchmark().rows(9000).without_reference().record();
+    lost.summary.as_mut().unwrap().frames_lost = 12;
+    let records = [
+        ("benchmark", sample::benchmark().record()),
+        ("tripped", sample::tripped().record()),
+        ("interfaces", sample::benchmark().dofs(40, 3).rows(20_000).record()),
+        ("cut_off", cut_off),
+        ("lost", lost),
+        ("empty", sample::benchmark().rows(0).record()),
+        ("one_row", sample::benchmark().rows(1).record()),
+    ];
+    let folder = std::env::var_os("TWINRIG_REPORT_SAMPLES").map(std::path::PathBuf::from);
+    for (name, record) in records {
+        let page = html(&record).unwrap();
+        assert!(page.len() < 8_000_000, "{name} has {} bytes", page.len());
+        if let Some(folder) = &folder {
+            std::fs::write(folder.join(format!("{name}.html")), page).unwrap();
+            std::fs::write(folder.join(format!("{name}.txt")), summary_text(&record)).unwrap();
+            let json = format!("{:#}", summary_json(&record));
+            std::fs::write(folder.join(format!("{name}.json")), json).unwrap();
+        }
+    }
+}
+
+#[test]
+fn a_long_record_stays_small() {
+    let page = html(&sample::benchmark().rows(163_840).record()).unwrap();
+    assert!(page.len() < 8_000_000, "{} bytes", page.len());
+}
+
+#[test]
+fn the_page_loads_nothing() {
+    let page = html(&sample::benchmark().rows(2000).record()).unwrap();
+    for outside in ["<script src", "<link", "<img", "<iframe", "@import", "url(http"] {
+        // The library is code, not markup; look at what stands around it.
+        let ours = page.split("plotly.js v").next().unwrap();
+        assert!(!ours.contains(outside), "{outside}");
+    }
+    assert!(!page.contains("MathJax.loader") && page.contains("plotly.js v"));
+    assert_eq!(page.matches("<script>").count(), 1);
+}
+
+#[test]
+fn hostile_text_is_shown_not_run() {
+    const ATTACK: &str = "</script><script>alert('x')</script><img src=x onerror=\"alert(1)\">";
+    let mut record = sample::benchmark().rows(3000).dofs(3, 2).record();
+    let attack = || ATTACK.to_owned();
+    record.header.title = attack();
+    record.header.experiment_name = attack();
+    record.header.experiment = attack();
+    record.header.version = attack();
+    record.header.started = attack();
+    record.header.machine = vec![(attack(), attack())];
+    record.header.inputs[0].name = attack();
+    for channel in &mut record.channels {
+        channel.unit = attack();
+        channel.description = attack();
+        if let Some((role, _)) = channel.name.rsplit_once(".2") {
+            channel.name = format!("{role}.{ATTACK}");
+        }
+    }
+    record.summary.as_mut().unwrap().trip = Some(runtime::record::TripNote {
+        code: 9,
+        text: attack(),
+        time_s: f64::NAN,
+        value: f64::INFINITY,
+        limit: f64::NAN,
+    });
+    let page = html(&record).unwrap();
+    assert!(!page.contains("<img src=x") && !page.contains("<script>alert"));
+    assert!(page.contains("&lt;img src=x"));
+    // Every script element that opens also closes: none was ended from inside.
+    assert_eq!(page.matches("<script").count(), page.matches("</script>").count());
+    let text = summary_text(&record);
+    assert!(!text.contains('\u{1b}'));
+    assert_eq!(summary_json(&record)["status"], "tripped");
+}
+
+#[test]
+fn a_terminal_is_not_driven_by_a_title() {
+    let mut record = sample::benchmark().rows(50).record();
+    record.header.title = "\u{1b}]0;owned\u{7}\u{1b}[2Jtitle".to_owned();
+    let text = summary_text(&record);
+    assert!(!text.contains(['\u{1b}', '\u{7}']) && text.contains("title"));
+}
+
+#[test]
+fn the_three_forms_agree() {
+    let record = sample::benchmark().rows(8192).record();
+    let (page, text, json) = (html(&record).unwrap(), summary_text(&record), summary_json(&record));
+    assert_eq!(json["criteria"].as_array().unwrap().len(), 9);
+    for criterion in json["criteria"].as_array().unwrap() {
+        let shown = text::number(criterion["value"].as_f64().unwrap());
+        assert!(text.contains(&shown) && page.contains(&shown), "{criterion}");
+    }
+    assert_eq!(json["status"], "completed");
+    assert_eq!(json["rows"], 8192);
+    assert_eq!(json["trip"], Value::Null);
+    assert!(json["nrmse"][0]["value"].as_f64().unwrap() > 1.0);
+}
+
+#[test]
+fn peaks_are_those_of_the_record() {
+    let record = sample::benchmark().rows(8192).record();
+    let measured = record.column("measured.1").unwrap();
+    let largest = measured.iter().fold(0.0f64, |a, b| a.max(b.abs()));
+    let json = summary_json(&record);
+    let peaks = json["peaks"].as_array().unwrap();
+    let peak = peaks.iter().find(|peak| peak["channel"] == "measured.1").unwrap();
+    assert_eq!(peak["value"].as_f64().unwrap().abs(), largest);
+    let row = (peak["time_s"].as_f64().unwrap() * 1024.0).round() as usize;
+    assert_eq!(measured[row].abs(), largest);
+}
+
+#[test]
+fn a_broken_record_is_told_in_every_form() {
+    let mut record = sample::benchmark().rows(10).record();
+    record.columns.pop();
+    assert!(html(&record).is_err());
+    assert!(summary_text(&record).contains("channels but holds"));
+    assert!(summary_json(&record)["error"].is_string());
+}
+
+#[test]
+fn records_full_of_nothing_finite_are_reported() {
+    let mut record = sample::benchmark().rows(300).record();
+    for (index, column) in record.columns.iter_mut().enumerate() {
+        column.fill([f64::NAN, f64::INFINITY, f64::MAX, -f64::MAX][index % 4]);
+    }
+    record.header.rate_hz = f64::NAN;
+    record.header.every = 0;
+    assert!(html(&record).is_ok());
+    assert!(!summary_text(&record).is_empty());
+    assert!(summary_json(&record)["criteria"].is_array());
+}

@@ -1,0 +1,291 @@
+//! A record as the report sees it: checked once, its channels found by role.
+
+use std::borrow::Cow;
+use std::collections::{HashMap, HashSet};
+
+use analysis::criteria;
+use runtime::record::Record;
+
+use super::ReportError;
+
+/// A desired motion further than this from a DOF's motion is not that DOF's, in per cent.
+const SAME_MOTION: f64 = 5.0;
+/// Rows that are enough to tell one motion from another.
+const TELLING_ROWS: usize = 4096;
+
+/// A checked record. Every column has one length, and a time if it has any rows.
+pub(super) struct View<'a> {
+    pub(super) record: &'a Record,
+    /// Time of every row.
+    pub(super) time: &'a [f64],
+    pub(super) interfaces: Vec<Interface<'a>>,
+    /// Every DOF of the numerical substructure that is not at the interface.
+    pub(super) floors: Vec<Floor<'a>>,
+    /// Number of DOFs of the numerical substructure.
+    pub(super) dofs: usize,
+    columns: HashMap<&'a str, &'a [f64]>,
+    running: Running,
+}
+
+/// The columns of one interface DOF; one that the record lacks is empty.
+pub(super) struct Interface<'a> {
+    pub(super) name: &'a str,
+    pub(super) desired: &'a [f64],
+    pub(super) command: &'a [f64],
+    pub(super) achieved: &'a [f64],
+    pub(super) measured: &'a [f64],
+    pub(super) force: &'a [f64],
+    pub(super) reference: Option<&'a [f64]>,
+}
+
+/// The columns of one further DOF.
+pub(super) struct Floor<'a> {
+    pub(super) name: &'a str,
+    pub(super) numerical: &'a [f64],
+    pub(super) reference: Option<&'a [f64]>,
+}
+
+/// Which rows belong to the test proper (phase 0), not to what followed a trip.
+enum Running {
+    /// Rows before this one.
+    Until(usize),
+    /// The marked rows: a phase that came back to 0.
+    Marked(Vec<bool>),
+}
+
+impl<'a> View<'a> {
+    pub(super) fn new(record: &'a Record) -> Result<Self, ReportError> {
+        if record.channels.len() != record.columns.len() {
+            return Err(ReportError::ColumnCount {
+                channels: record.channels.len(),
+                columns: record.columns.len(),
+            });
+        }
+        let rows = record.columns.first().map_or(0, Vec::len);
+        let mut columns = HashMap::with_capacity(record.columns.len());
+        for (channel, column) in record.channels.iter().zip(&record.columns) {
+            if column.len() != rows {
+                let channel = super::text::label(&channel.name);
+                return Err(ReportError::ColumnLength {
+                    channel,
+                    rows: column.len(),
+                    expected: rows,
+                });
+            }
+            columns.entry(channel.name.as_str()).or_insert(column.as_slice());
+        }
+        let time = match columns.get("time") {
+            Some(time) => *time,
+            None if rows == 0 => &[],
+            None => return Err(ReportError::NoTime),
+        };
+        let running = Running::new(columns.get("phase").copied(), rows);
+        let mut view =
+            Self { record, time, interfaces: vec![], floors: vec![], dofs: 0, columns, running };
+        view.find_dofs();
+        Ok(view)
+    }
+
+    pub(super) fn rows(&self) -> usize {
+        self.time.len()
+    }
+
+    /// The column called `name`.
+    pub(super) fn column(&self, name: &str) -> Option<&'a [f64]> {
+        self.columns.get(name).copied()
+    }
+
+    /// The columns whose names start with `prefix`, under the rest of their names, in file order.
+    pub(super) fn family(&self, prefix: &str) -> Vec<(&'a str, &'a [f64])> {
+        let names = self.record.channels.iter().filter_map(|channel| {
+            let rest = channel.name.strip_prefix(prefix).filter(|rest| !rest.is_empty())?;
+            Some((rest, self.column(&channel.name)?))
+        });
+        names.collect()
+    }
+
+    /// Frames per second; `None` if neither the header nor the time tells.
+    pub(super) fn frame_rate_hz(&self) -> Option<f64> {
+        let header = &self.record.header;
+        let told = header.rate_hz / header.every.max(1) as f64;
+        let usable = |rate: &f64| rate.is_finite() && *rate > 0.0;
+        let from_time = || {
+            let span = self.time.last()? - self.time.first()?;
+            Some((self.rows() - 1) as f64 / span).filter(usable)
+        };
+        Some(told).filter(usable).or_else(from_time)
+    }
+
+    /// `column` with its rows kept in place, those outside the test proper left
+    /// out at the end or set to NaN.
+    pub(super) fn running<'c>(&self, column: &'c [f64]) -> Cow<'c, [f64]> {
+        match &self.running {
+            Running::Until(end) => Cow::Borrowed(&column[..column.len().min(*end)]),
+            Running::Marked(marks) => {
+                let kept = |(value, mark): (&f64, &bool)| if *mark { *value } else { f64::NAN };
+                Cow::Owned(column.iter().zip(marks).map(kept).collect())
+            }
+        }
+    }
+
+    /// Number of rows of the test proper.
+    pub(super) fn running_rows(&self) -> usize {
+        match &self.running {
+            Running::Until(end) => *end,
+            Running::Marked(marks) => marks.iter().filter(|mark| **mark).count(),
+        }
+    }
+
+    fn find_dofs(&mut self) {
+        let is_motion =
+            |name: &str| !name.starts_with("velocity.") && !name.starts_with("acceleration.");
+        let mut numerical = self.family("numerical.");
+        numerical.retain(|(name, _)| is_motion(name));
+        self.dofs = numerical.len();
+        let mut at_interface = vec![false; numerical.len()];
+        let named = |role: &str, name: &str| self.column(&format!("{role}.{name}"));
+        let mut interfaces = Vec::new();
+        for name in self.interface_names() {
+            let of = |role: &str| named(role, name).unwrap_or_default();
+            let desired = of("desired");
+            let place = place_of(name, desired, &numerical, &at_interface);
+            let dof = place.map(|place| numerical[place].0);
+            let reference = named("reference.interface", name)
+                .or_else(|| dof.and_then(|dof| named("reference", dof)));
+            if let Some(place) = place {
+                at_interface[place] = true;
+            }
+            interfaces.push(Interface {
+                name,
+                desired,
+                command: of("command"),
+                achieved: of("achieved"),
+                measured: of("measured"),
+                force: of("force"),
+                reference,
+            });
+        }
+        let further = numerical.iter().zip(&at_interface).filter(|(_, taken)| !**taken);
+        let floors = further.map(|(&(name, numerical), _)| Floor {
+            name,
+            numerical,
+            reference: named("reference", name),
+        });
+        self.floors = floors.collect();
+        self.interfaces = interfaces;
+    }
+
+    /// Names of the interface DOFs, in file order; either channel may be missing.
+    fn interface_names(&self) -> Vec<&'a str> {
+        let mut seen = HashSet::new();
+        let names = ["desired.", "measured."].into_iter().flat_map(|role| self.family(role));
+        names.map(|(name, _)| name).filter(|name| seen.insert(*name)).collect()
+    }
+}
+
+impl Running {
+    fn new(phase: Option<&[f64]>, rows: usize) -> Self {
+        let Some(phase) = phase else { return Self::Until(rows) };
+        let end = phase.iter().position(|value| *value != 0.0).unwrap_or(rows);
+        if phase[end..].contains(&0.0) {
+            Self::Marked(phase.iter().map(|value| *value == 0.0).collect())
+        } else {
+            Self::Until(end)
+        }
+    }
+}
+
+/// Which DOF moves as the interface is asked to.
+///
+/// The interface counts its own DOFs, so its `1` may be DOF 3: the motion
+/// decides, and the name only where the motion cannot (nothing moved).
+fn place_of(
+    name: &str,
+    desired: &[f64],
+    numerical: &[(&str, &[f64])],
+    taken: &[bool],
+) -> Option<usize> {
+    let thin = |column: &[f64]| -> Vec<f64> {
+        column.iter().step_by(column.len().div_ceil(TELLING_ROWS).max(1)).copied().collect()
+    };
+    let desired = thin(desired);
+    let free = || numerical.iter().enumerate().filter(|(place, _)| !taken[*place]);
+    let mut best: Option<(usize, f64)> = None;
+    for (place, (dof, motion)) in free() {
+        let Some(error) = criteria::nrmse(&thin(motion), &desired) else { continue };
+        // Of DOFs that move alike, the one of the same name.
+        let closer =
+            best.is_none_or(|(_, least)| error < least || (error <= least && *dof == name));
+        if error < SAME_MOTION && closer {
+            best = Some((place, error));
+        }
+    }
+    let namesake = || free().find(|(_, (dof, _))| *dof == name);
+    best.map(|(place, _)| place).or_else(|| namesake().map(|(place, _)| place))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::sample;
+    use super::*;
+
+    #[test]
+    fn the_interface_is_found_by_its_motion() {
+        // The benchmark's interface is numbered 1 and is DOF 1; move it to DOF 3.
+        let mut record = sample::benchmark().rows(4096).record();
+        let swap = |name: &str| match name {
+            "numerical.1" => "numerical.3".to_owned(),
+            "numerical.3" => "numerical.1".to_owned(),
+            other => other.to_owned(),
+        };
+        for channel in &mut record.channels {
+            channel.name = swap(&channel.name);
+        }
+        let view = View::new(&record).unwrap();
+        let names: Vec<&str> = view.floors.iter().map(|floor| floor.name).collect();
+        assert_eq!(names, ["2", "1"]);
+        assert_eq!(view.dofs, 3);
+    }
+
+    #[test]
+    fn a_record_at_rest_falls_back_on_names() {
+        let mut record = sample::benchmark().rows(20).record();
+        for (channel, column) in record.channels.iter().zip(&mut record.columns) {
+            if channel.name != "time" {
+                column.fill(0.0);
+            }
+        }
+        let view = View::new(&record).unwrap();
+        let names: Vec<&str> = view.floors.iter().map(|floor| floor.name).collect();
+        assert_eq!(names, ["2", "3"]);
+    }
+
+    #[test]
+    fn only_running_rows_count() {
+        let mut record = sample::benchmark().rows(10).record();
+        let phase = record.channels.iter().position(|c| c.name == "phase").unwrap();
+        record.columns[phase] = vec![0., 0., 0., 1., 1., 2., 2., 3., 3., 3.];
+        let view = View::new(&record).unwrap();
+        assert_eq!(view.running_rows(), 3);
+        assert_eq!(view.running(view.time).len(), 3);
+        record.columns[phase] = vec![0., 0., 1., 0., 1., 2., 2., 3., 3., f64::NAN];
+        let view = View::new(&record).unwrap();
+        assert_eq!(view.running_rows(), 3);
+        let kept = view.running(view.time);
+        assert!(kept[2].is_nan() && kept[3].is_finite() && kept[9].is_nan());
+    }
+
+    #[test]
+    fn a_broken_record_is_an_error_not_a_panic() {
+        let whole = sample::benchmark().rows(10).record();
+        let mut record = whole.clone();
+        record.columns.pop();
+        assert!(matches!(View::new(&record), Err(ReportError::ColumnCount { .. })));
+        let mut record = whole.clone();
+        record.columns[3].pop();
+        assert!(matches!(View::new(&record), Err(ReportError::ColumnLength { .. })));
+        let mut record = whole;
+        record.channels[0].name = "clock".to_owned();
+        assert!(matches!(View::new(&record), Err(ReportError::NoTime)));
+    }
+}
