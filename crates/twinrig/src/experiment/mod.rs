@@ -3,7 +3,7 @@
 //! [`Experiment::from_path`] reads a file and either gives the experiment, in
 //! SI and with its warnings, or every error it found with file, line and
 //! remedy. One static grammar is behind it, the JSON Schema
-//! and the reference.
+//! ([`schema::json_schema`]) and the reference ([`reference::reference_markdown`]).
 
 mod checks;
 mod choices;
@@ -18,6 +18,8 @@ pub mod partition;
 mod path;
 pub mod per_dof;
 pub mod quantity;
+pub mod reference;
+pub mod schema;
 pub mod source;
 mod spelling;
 pub mod structure;

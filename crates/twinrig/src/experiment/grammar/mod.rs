@@ -94,10 +94,8 @@ pub(crate) struct Word {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Bounds {
     Any,
-    NotZero,
     NotNegative,
     Positive,
-    AtLeast(f64),
     Within(f64, f64),
 }
 
@@ -221,10 +219,8 @@ impl Bounds {
     pub(crate) fn contain(self, value: f64) -> bool {
         match self {
             Self::Any => true,
-            Self::NotZero => value != 0.0,
             Self::NotNegative => value >= 0.0,
             Self::Positive => value > 0.0,
-            Self::AtLeast(least) => value >= least,
             Self::Within(least, most) => (least..=most).contains(&value),
         }
     }
@@ -233,10 +229,8 @@ impl Bounds {
     pub(crate) fn describe(self) -> Option<String> {
         Some(match self {
             Self::Any => return None,
-            Self::NotZero => "other than zero".into(),
             Self::NotNegative => "zero or more".into(),
             Self::Positive => "greater than zero".into(),
-            Self::AtLeast(least) => format!("at least {least}"),
             Self::Within(least, most) => format!("from {least} to {most}"),
         })
     }
