@@ -1,0 +1,154 @@
+//! Checks of `[excitation]`.
+
+use super::super::closed_loop::rate_and_step;
+use super::super::diagnostic::{Diagnostic, Diagnostics, shorten};
+use super::super::excitation::{Column, SignalFormat};
+use super::super::tree::{Branch, Node};
+
+/// Most sines in a multisine.
+const MOST_LINES: f64 = 1e5;
+
+/// What a signal is checked against.
+struct Test {
+    duration: Option<f64>,
+    /// Half the rate of the loop: faster motion is not seen.
+    nyquist: Option<f64>,
+}
+
+pub(super) fn check(root: &Branch, out: &mut Diagnostics) {
+    let Some(excitation) = root.table("excitation") else { return };
+    let rate = root.table("integrator").and_then(rate_and_step);
+    let test =
+        Test { duration: root.number("duration"), nyquist: rate.map(|(rate, _)| rate / 2.0) };
+    let ground = excitation.table("ground");
+    for signal in ground.into_iter().chain(excitation.tables("force")) {
+        check_file(signal, out);
+        check_generators(signal, &test, out);
+    }
+}
+
+fn check_file(signal: &Branch, out: &mut Diagnostics) {
+    let Some(name) = signal.given("file") else { return };
+    let at = |node: &Node, message: String| Diagnostic::error(message).at(node.span.clone());
+    match SignalFormat::read(signal) {
+        None => {
+            let shown = shorten(name.text().unwrap_or_default());
+            let error = at(name, format!("the format of \"{shown}\" is not known"));
+            out.push(error.remedy("add `format = \"csv\"` or `format = \"at2\"`"));
+        }
+        Some(SignalFormat::At2) => {
+            for key in ["column", "time_column", "step"] {
+                if let Some(node) = signal.given(key) {
+                    let error = at(node, format!("`{key}` does not go with an AT2 record"));
+                    out.push(error.remedy("remove it: the record states its own step"));
+                }
+            }
+        }
+        Some(SignalFormat::Csv) => {
+            let column = |key| signal.given(key).and_then(Column::read);
+            if let (Some(step), Some(_)) = (signal.given("step"), column("time_column")) {
+                let error = at(step, "`step` and `time_column` exclude one another".to_owned());
+                out.push(error.remedy("remove `step` if the file has a column of times"));
+            }
+            if let (Some(time), Some(node)) = (column("time_column"), signal.given("column"))
+                && Column::read(node) == Some(time)
+            {
+                let error = at(node, "`column` and `time_column` are the same".to_owned());
+                out.push(error.remedy("give the signal and the time their own columns"));
+            }
+        }
+    }
+}
+
+fn check_generators(signal: &Branch, test: &Test, out: &mut Diagnostics) {
+    for (table, keys) in [
+        ("harmonic", &["frequency"][..]),
+        ("chirp", &["from", "to"][..]),
+        ("synthetic", &["ground_frequency"][..]),
+    ] {
+        let Some(table) = signal.table(table) else { continue };
+        keys.iter().filter_map(|key| table.node(key)).for_each(|node| frequency(node, test, out));
+    }
+    for table in ["noise", "multisine"] {
+        let Some(table) = signal.table(table) else { continue };
+        let Some(node) = table.node("band") else { continue };
+        let Some(&[low, high]) = node.numbers().as_deref() else { continue };
+        if low >= high {
+            let error = Diagnostic::error(format!("the band from {low} Hz to {high} Hz is empty"));
+            out.push(error.at(node.span.clone()).remedy("write the lower frequency first"));
+        }
+        node.list().into_iter().flatten().for_each(|edge| frequency(edge, test, out));
+    }
+    if let Some(multisine) = signal.table("multisine") {
+        check_lines(multisine, test, out);
+    }
+    if let Some(synthetic) = signal.table("synthetic") {
+        check_envelope(synthetic, test, out);
+    }
+    check_start(signal, test, out);
+}
+
+fn frequency(node: &Node, test: &Test, out: &mut Diagnostics) {
+    if let (Some(frequency), Some(nyquist)) = (node.number(), test.nyquist)
+        && frequency > nyquist
+    {
+        let error = Diagnostic::error(format!("{frequency} Hz is above half the rate of the loop"))
+            .remedy(format!("stay below {nyquist} Hz, or raise the rate in [integrator]"));
+        out.push(error.at(node.span.clone()));
+    }
+}
+
+fn check_lines(multisine: &Branch, test: &Test, out: &mut Diagnostics) {
+    let period = multisine.number("period").or(test.duration);
+    let Some(node) = multisine.node("band") else { return };
+    let (Some(&[low, high]), Some(period)) = (node.numbers().as_deref(), period) else { return };
+    let available = (high * period).floor() - (low * period).ceil().max(1.0) + 1.0;
+    if low < high && available < 1.0 {
+        let message = format!("no multiple of 1/{period} Hz lies in the band");
+        let error = Diagnostic::error(message).remedy("choose a longer period or a wider band");
+        out.push(error.at(node.span.clone()));
+    } else if let Some(lines) = multisine.node("lines")
+        && lines.count().is_some_and(|lines| lines as f64 > available)
+    {
+        let error = Diagnostic::error(format!("the band has only {available} lines"));
+        out.push(error.at(lines.span.clone()).remedy("choose fewer lines or a longer period"));
+    } else if multisine.node("lines").is_none() && available > MOST_LINES {
+        let error = Diagnostic::error(format!(
+            "the band has {available:.3e} lines, at most 1e5 are summed"
+        ));
+        out.push(error.at(node.span.clone()).remedy("add `lines`, or choose a shorter period"));
+    }
+}
+
+fn check_envelope(synthetic: &Branch, test: &Test, out: &mut Diagnostics) {
+    let Some(length) = synthetic.number("duration").or(test.duration) else { return };
+    let rise = synthetic.number("rise").unwrap_or(0.1 * length);
+    let decay = synthetic.number("decay").unwrap_or(0.5 * length);
+    if rise + decay > length
+        && let Some(node) = synthetic.node("decay").or(synthetic.node("rise"))
+    {
+        let message = format!("rise {rise} s and decay {decay} s do not fit into {length} s");
+        let error = Diagnostic::error(message).remedy("shorten them, or lengthen `duration`");
+        out.push(error.at(node.span.clone()));
+    }
+}
+
+/// A signal that begins after the end of the test does nothing.
+fn check_start(signal: &Branch, test: &Test, out: &mut Diagnostics) {
+    let places = [
+        Some(signal).and_then(|table| table.given("start")),
+        signal.table("harmonic").and_then(|table| table.given("start")),
+        signal.table("chirp").and_then(|table| table.given("start")),
+        signal.table("noise").and_then(|table| table.given("start")),
+        signal.table("impulse").and_then(|table| table.given("at")),
+    ];
+    for node in places.into_iter().flatten() {
+        if let (Some(start), Some(duration)) = (node.number(), test.duration)
+            && start >= duration
+        {
+            let message = format!("the signal begins at {start} s, after the test of {duration} s");
+            let warning = Diagnostic::warning(message).remedy("begin it earlier");
+            out.push(warning.at(node.span.clone()));
+        }
+    }
+}

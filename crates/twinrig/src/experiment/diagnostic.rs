@@ -1,0 +1,390 @@
+//! Diagnostics: what is wrong, where, and what to do about it.
+
+use std::fmt::{self, Write as _};
+use std::ops::Range;
+
+use owo_colors::OwoColorize;
+use serde_json::{Value, json};
+
+/// Everything found in one file, in the order of its lines.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Diagnostics {
+    file: String,
+    text: String,
+    items: Vec<Diagnostic>,
+    /// Diagnostics beyond [`MOST`], which are counted and not kept.
+    left_out: usize,
+}
+
+/// One finding.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Diagnostic {
+    /// Does it stop the test?
+    pub severity: Severity,
+    /// What is wrong, with the values concerned.
+    pub message: String,
+    /// Where, in bytes of the file.
+    pub span: Option<Range<usize>>,
+    /// What to change.
+    pub remedy: Option<String>,
+}
+
+/// Whether a finding stops the test.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Severity {
+    /// The experiment cannot be run as written.
+    Error,
+    /// It can, and the engineer should know.
+    Warning,
+}
+
+/// How diagnostics are printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Paint {
+    /// Plain text, for files and pipes.
+    Plain,
+    /// ANSI colours, for a terminal.
+    Colour,
+}
+
+/// A place in a text, both counted from 1; columns count characters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Position {
+    /// Line number.
+    pub line: usize,
+    /// Column number.
+    pub column: usize,
+}
+
+/// Findings kept of one file: nobody reads more, and a hostile file could make millions.
+const MOST: usize = 100;
+/// Characters of a source line that are shown; a matrix row may be far longer.
+const WIDEST: usize = 100;
+/// Characters of a value quoted in a message.
+const QUOTED: usize = 48;
+
+impl Diagnostic {
+    /// An error without a place or a remedy yet.
+    pub fn error(message: impl Into<String>) -> Self {
+        Self { severity: Severity::Error, message: message.into(), span: None, remedy: None }
+    }
+
+    /// A warning without a place or a remedy yet.
+    pub fn warning(message: impl Into<String>) -> Self {
+        Self { severity: Severity::Warning, ..Self::error(message) }
+    }
+
+    /// The same, at a place in the file.
+    pub fn at(self, span: Range<usize>) -> Self {
+        Self { span: Some(span), ..self }
+    }
+
+    /// The same, with what to do about it.
+    pub fn remedy(self, remedy: impl Into<String>) -> Self {
+        Self { remedy: Some(remedy.into()), ..self }
+    }
+}
+
+impl Diagnostics {
+    /// No findings yet in `file`, which contains `text`.
+    pub fn new(file: impl Into<String>, text: impl Into<String>) -> Self {
+        Self { file: file.into(), text: text.into(), items: Vec::new(), left_out: 0 }
+    }
+
+    /// Adds a finding.
+    pub fn push(&mut self, diagnostic: Diagnostic) {
+        if self.items.len() < MOST {
+            self.items.push(diagnostic);
+        } else if diagnostic.severity == Severity::Error && !self.has_errors() {
+            // Warnings must never crowd out the one error that stops the test.
+            self.items[MOST - 1] = diagnostic;
+            self.left_out += 1;
+        } else {
+            self.left_out += 1;
+        }
+    }
+
+    /// Adds all of `others`.
+    pub fn extend(&mut self, others: impl IntoIterator<Item = Diagnostic>) {
+        for diagnostic in others {
+            self.push(diagnostic);
+        }
+    }
+
+    /// The findings, in the order of [`sort`](Self::sort) once that was called.
+    pub fn items(&self) -> &[Diagnostic] {
+        &self.items
+    }
+
+    /// The name of the file.
+    pub fn file(&self) -> &str {
+        &self.file
+    }
+
+    /// Nothing was found.
+    pub fn is_empty(&self) -> bool {
+        self.items.is_empty()
+    }
+
+    /// Something was found that stops the test.
+    pub fn has_errors(&self) -> bool {
+        self.items.iter().any(|item| item.severity == Severity::Error)
+    }
+
+    /// Puts the findings in the order of the file; those without a place go first.
+    pub fn sort(&mut self) {
+        self.items.sort_by_key(|item| item.span.as_ref().map(|span| (span.start, span.end)));
+    }
+
+    /// Line and column of a finding.
+    pub fn position(&self, diagnostic: &Diagnostic) -> Option<Position> {
+        let span = diagnostic.span.as_ref()?;
+        Some(position(&self.text, span.start))
+    }
+
+    /// Everything as text for a person.
+    pub fn render(&self, paint: Paint) -> String {
+        let mut out = String::new();
+        for (index, item) in self.items.iter().enumerate() {
+            if index > 0 {
+                out.push('\n');
+            }
+            self.render_item(&mut out, item, paint);
+        }
+        if self.left_out > 0 {
+            let _ = writeln!(out, "\n… and {} more", self.left_out);
+        }
+        out
+    }
+
+    /// Everything for a machine: a list of objects with the keys `severity`,
+    /// `file`, `line`, `column`, `message` and `remedy`.
+    pub fn to_json(&self) -> Value {
+        let item = |item: &Diagnostic| {
+            let place = self.position(item);
+            json!({
+                "severity": item.severity.to_string(),
+                "file": self.file,
+                "line": place.map(|place| place.line),
+                "column": place.map(|place| place.column),
+                "message": item.message,
+                "remedy": item.remedy,
+            })
+        };
+        Value::Array(self.items.iter().map(item).collect())
+    }
+
+    fn render_item(&self, out: &mut String, item: &Diagnostic, paint: Paint) {
+        let severity = item.severity.to_string();
+        let (severity, message) = match (paint, item.severity) {
+            (Paint::Plain, _) => (severity, item.message.clone()),
+            (Paint::Colour, Severity::Error) => {
+                (severity.red().bold().to_string(), item.message.bold().to_string())
+            }
+            (Paint::Colour, Severity::Warning) => {
+                (severity.yellow().bold().to_string(), item.message.bold().to_string())
+            }
+        };
+        let dim = |text: &str| match paint {
+            Paint::Plain => text.to_owned(),
+            Paint::Colour => text.blue().bold().to_string(),
+        };
+        let _ = writeln!(out, "{severity}: {message}");
+        let file = printable(&self.file);
+        match &item.span {
+            None => {
+                let _ = writeln!(out, "  {} {file}", dim("-->"));
+            }
+            Some(span) => {
+                let Position { line, column } = position(&self.text, span.start);
+                let _ = writeln!(out, "  {} {file}:{line}:{column}", dim("-->"));
+                let (source, marks) = excerpt(&self.text, span);
+                let marks = match paint {
+                    Paint::Plain => marks,
+                    Paint::Colour => marks.red().bold().to_string(),
+                };
+                let _ = writeln!(out, "   {}  {source}", dim("|"));
+                let _ = writeln!(out, "   {}  {marks}", dim("|"));
+            }
+        }
+        if let Some(remedy) = &item.remedy {
+            let _ = writeln!(out, "   {} {remedy}", dim("="));
+        }
+    }
+}
+
+impl fmt::Display for Diagnostics {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.render(Paint::Plain))
+    }
+}
+
+impl std::error::Error for Diagnostics {}
+
+impl fmt::Display for Severity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Error => "error",
+            Self::Warning => "warning",
+        })
+    }
+}
+
+/// A value fit to be quoted in a message: one line, no control characters, not too long.
+pub(crate) fn shorten(text: &str) -> String {
+    let mut short: String = printable(text).chars().take(QUOTED).collect();
+    if text.chars().nth(QUOTED).is_some() {
+        short.push('…');
+    }
+    short
+}
+
+/// A text that cannot move the cursor or colour the terminal.
+fn printable(text: &str) -> String {
+    text.chars().map(plain).collect()
+}
+
+fn plain(c: char) -> char {
+    match c {
+        '\t' => ' ',
+        c if c.is_control() => '\u{fffd}',
+        c => c,
+    }
+}
+
+fn position(text: &str, offset: usize) -> Position {
+    let before = &text[..boundary(text, offset)];
+    let start = before.rfind('\n').map_or(0, |newline| newline + 1);
+    Position {
+        line: before.bytes().filter(|&byte| byte == b'\n').count() + 1,
+        column: before[start..].chars().count() + 1,
+    }
+}
+
+/// The line at `span` and the marks below it, cut to a readable width.
+fn excerpt(text: &str, span: &Range<usize>) -> (String, String) {
+    let start = boundary(text, span.start);
+    let line_start = text[..start].rfind('\n').map_or(0, |newline| newline + 1);
+    let line_end = text[start..].find('\n').map_or(text.len(), |newline| start + newline);
+    let end = boundary(text, span.end).clamp(start, line_end);
+    let line = text[line_start..line_end].trim_end();
+    let column = text[line_start..start].chars().count();
+    let length = text[start..end].trim_end().chars().count().max(1);
+    let skip = if column > WIDEST / 2 { column - WIDEST / 4 } else { 0 };
+    let mut shown: String = line.chars().skip(skip).take(WIDEST).map(plain).collect();
+    if line.chars().nth(skip + WIDEST).is_some() {
+        shown.push('…');
+    }
+    let mut indent = column - skip;
+    if skip > 0 {
+        shown.insert(0, '…');
+        indent += 1;
+    }
+    let length = length.min(shown.chars().count().saturating_sub(indent).max(1));
+    (shown, " ".repeat(indent) + &"^".repeat(length))
+}
+
+/// The nearest place at or before `offset` where the text may be cut.
+fn boundary(text: &str, offset: usize) -> usize {
+    let mut offset = offset.min(text.len());
+    while !text.is_char_boundary(offset) {
+        offset -= 1;
+    }
+    offset
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const FILE: &str = "title = \"Tall frame\"\n\n[integrator]\nstep = \"20 ms\"\n";
+
+    fn example() -> Diagnostics {
+        let start = FILE.find("\"20 ms\"").expect("value");
+        let mut all = Diagnostics::new("tall_frame.toml", FILE);
+        all.push(
+            Diagnostic::error("period \"20 ms\" leaves 2.6 points per cycle of the 19.2 Hz mode")
+                .at(start..start + 7)
+                .remedy("use a step of at most \"5.2 ms\""),
+        );
+        all
+    }
+
+    #[test]
+    fn a_diagnostic_names_file_line_and_remedy() {
+        assert_eq!(
+            example().render(Paint::Plain),
+            "error: period \"20 ms\" leaves 2.6 points per cycle of the 19.2 Hz mode\n  \
+             --> tall_frame.toml:4:8\n   |  step = \"20 ms\"\n   |         ^^^^^^^\n   \
+             = use a step of at most \"5.2 ms\"\n"
+        );
+    }
+
+    #[test]
+    fn colour_changes_nothing_but_the_colour() {
+        let coloured = example().render(Paint::Colour);
+        assert!(coloured.contains('\u{1b}'));
+        let mut plain = String::new();
+        let mut escape = false;
+        for c in coloured.chars() {
+            match c {
+                '\u{1b}' => escape = true,
+                'm' if escape => escape = false,
+                c if !escape => plain.push(c),
+                _ => {}
+            }
+        }
+        assert_eq!(plain, example().render(Paint::Plain));
+    }
+
+    #[test]
+    fn the_json_form_carries_the_place() {
+        let json = example().to_json();
+        assert_eq!(json[0]["file"], "tall_frame.toml");
+        assert_eq!(json[0]["line"], 4);
+        assert_eq!(json[0]["column"], 8);
+        assert_eq!(json[0]["severity"], "error");
+        assert_eq!(json[0]["remedy"], "use a step of at most \"5.2 ms\"");
+    }
+
+    #[test]
+    fn a_long_line_is_cut_around_the_place() {
+        let text = format!("rows = [[{}nan{}]]", "1.0, ".repeat(500), ", 1.0".repeat(500));
+        let start = text.find("nan").expect("nan");
+        let (line, marks) = excerpt(&text, &(start..start + 3));
+        assert!(line.chars().count() <= WIDEST + 2);
+        let marked: String = line
+            .chars()
+            .zip(marks.chars())
+            .filter(|&(_, mark)| mark == '^')
+            .map(|(c, _)| c)
+            .collect();
+        assert_eq!(marked, "nan");
+    }
+
+    #[test]
+    fn a_flood_is_counted_and_never_hides_the_error() {
+        let mut all = Diagnostics::new("f", "");
+        for _ in 0..MOST + 10 {
+            all.push(Diagnostic::warning("w"));
+        }
+        all.push(Diagnostic::error("e"));
+        assert!(all.has_errors());
+        assert_eq!(all.items().len(), MOST);
+        assert!(all.render(Paint::Plain).ends_with("… and 11 more\n"));
+    }
+
+    proptest! {
+        #[test]
+        fn any_place_in_any_text_can_be_rendered(
+            text in "(\\PC|\n|\t){0,60}", start in 0usize..300, length in 0usize..300,
+        ) {
+            let mut all = Diagnostics::new("f", text);
+            all.push(Diagnostic::error("e").at(start..start + length));
+            let rendered = all.render(Paint::Plain);
+            prop_assert!(rendered.lines().count() == 4);
+            prop_assert_eq!(all.to_json().as_array().map(Vec::len), Some(1));
+        }
+    }
+}
