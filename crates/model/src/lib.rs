@@ -3,6 +3,7 @@
 //! Nothing here reads a file, and nothing called `step` allocates.
 
 pub mod channel;
+mod check;
 pub mod compensator;
 pub mod coupled;
 pub mod element;

@@ -54,6 +54,21 @@ pub struct Section {
     pub a: [f64; 2],
 }
 
+impl Section {
+    /// The bilinear (Tustin) image of
+    /// (b2 s² + b1 s + b0) / (a2 s² + a1 s + a0), coefficients given from s² down.
+    pub fn bilinear(numerator: [f64; 3], denominator: [f64; 3], rate_hz: f64) -> Self {
+        // s = 2 f_s (1 − z⁻¹)/(1 + z⁻¹)
+        let c = 2.0 * rate_hz;
+        let image = |[p2, p1, p0]: [f64; 3]| {
+            let (p2, p1) = (p2 * c * c, p1 * c);
+            [p2 + p1 + p0, 2.0 * (p0 - p2), p2 - p1 + p0]
+        };
+        let (b, a) = (image(numerator), image(denominator));
+        Self { b: b.map(|value| value / a[0]), a: [a[1] / a[0], a[2] / a[0]] }
+    }
+}
+
 /// Second-order sections in series, with their state.
 ///
 /// `step` runs inside the tick: it does not allocate. A NaN at the input stays
@@ -107,8 +122,13 @@ impl Cascade {
             let a = [2.0 * (k * k - 1.0) * scale, (1.0 - k * inverse_q + k * k) * scale];
             sections.push(Section { b, a });
         }
+        Ok(Self::from_sections(sections, rate_hz))
+    }
+
+    /// Any sections in series, at rest.
+    pub fn from_sections(sections: Vec<Section>, rate_hz: f64) -> Self {
         let state = vec![[0.0; 2]; sections.len()];
-        Ok(Self { sections, state, rate_hz })
+        Self { sections, state, rate_hz }
     }
 
     /// The next output for the next input, one sample each.
@@ -269,6 +289,17 @@ mod tests {
                 let (gain, lag) = h.to_polar();
                 assert!((output - gain * (phase + lag).sin()).abs() < 1e-12);
             }
+        }
+    }
+
+    #[test]
+    fn bilinear_image_has_the_analogue_response_at_the_warped_frequency() {
+        let (b, a) = ([0.3, 20.0, 900.0], [1.0, 12.0, 800.0]);
+        let filter = Cascade::from_sections(vec![Section::bilinear(b, a, 250.0)], 250.0);
+        for frequency in [0.0, 3.0, 40.0, 110.0] {
+            let warped = Complex::new(0.0, 500.0 * (PI * frequency / 250.0).tan());
+            let value = |p: [f64; 3]| (warped * p[0] + p[1]) * warped + p[2];
+            assert!((filter.response(frequency) - value(b) / value(a)).norm() < 1e-12);
         }
     }
 

@@ -223,7 +223,6 @@ impl Series {
         let ratio = grid.rate_hz * step;
         // On a coarser grid the transition must end, not lie, at its Nyquist.
         let bandwidth = if ratio >= 1.0 - 1e-9 { 1.0 } else { ratio * (1.0 - 4.0 / HALF_WIDTH) };
-        let reach = HALF_WIDTH / bandwidth;
         let last = (self.values.len() - 1) as f64;
         Ok(grid
             .times()
@@ -232,38 +231,65 @@ impl Series {
                 if position < -END_TOLERANCE || position > last + END_TOLERANCE {
                     return 0.0;
                 }
-                let (first, end) = (position - reach, position + reach);
-                let inside = first.ceil().max(0.0) as usize..=end.floor().min(last) as usize;
-                let sum: f64 = inside
-                    .map(|k| self.values[k] * kernel((position - k as f64) * bandwidth))
-                    .sum();
-                sum * bandwidth
+                windowed_sinc(&self.values, position.clamp(0.0, last), bandwidth)
             })
             .collect())
     }
 }
 
-/// sin(πx)/πx under a four-term Blackman–Harris window of [`HALF_WIDTH`].
-fn kernel(x: f64) -> f64 {
-    let distance = x.abs();
-    if distance >= HALF_WIDTH {
-        return 0.0;
+/// Σ values[k] · bandwidth · sinc(x) · window(x) with x = (position − k) bandwidth
+/// under a four-term Blackman–Harris window of [`HALF_WIDTH`].
+///
+/// `position` lies within the values, in samples. The angles of sinc and window
+/// grow by a constant per sample, so they are turned, not computed afresh.
+fn windowed_sinc(values: &[f64], position: f64, bandwidth: f64) -> f64 {
+    let nearest = position.round();
+    if bandwidth == 1.0 && (position - nearest).abs() < END_TOLERANCE {
+        return values[nearest as usize];
     }
-    // Rounding of k/rate must not turn a sample into its neighbours' sum.
-    let nearest = distance.round();
-    let offset = distance - nearest;
-    if offset.abs() < 1e-9 {
-        return if nearest == 0.0 { 1.0 } else { 0.0 };
+    let reach = HALF_WIDTH / bandwidth;
+    let first = (position - reach).ceil().max(0.0) as usize;
+    let end = (position + reach).floor().min((values.len() - 1) as f64) as usize;
+
+    let start = (position - first as f64) * bandwidth;
+    let mut sinc_angle = Turning::new(PI * start, -PI * bandwidth);
+    let mut window_angle = Turning::new(PI * start / HALF_WIDTH, -PI * bandwidth / HALF_WIDTH);
+    let mut sum = 0.0;
+    for (k, value) in values[first..=end].iter().enumerate() {
+        let x = start - k as f64 * bandwidth;
+        let sinc = if x.abs() < 1e-9 { 1.0 } else { sinc_angle.sine / (PI * x) };
+        let c = window_angle.cosine;
+        // cos 2φ and cos 3φ from cos φ.
+        let window = 0.35875
+            + 0.48829 * c
+            + 0.14128 * (2.0 * c * c - 1.0)
+            + 0.01168 * (4.0 * c * c * c - 3.0 * c);
+        sum += value * sinc * window;
+        sinc_angle.turn();
+        window_angle.turn();
     }
-    let sign = if nearest % 2.0 == 0.0 { 1.0 } else { -1.0 };
-    let sinc = sign * (PI * offset).sin() / (PI * distance);
-    let c = (PI * distance / HALF_WIDTH).cos();
-    // cos 2φ and cos 3φ from cos φ.
-    let window = 0.35875
-        + 0.48829 * c
-        + 0.14128 * (2.0 * c * c - 1.0)
-        + 0.01168 * (4.0 * c * c * c - 3.0 * c);
-    sinc * window
+    sum * bandwidth
+}
+
+/// Sine and cosine of an angle that grows by a constant step.
+struct Turning {
+    sine: f64,
+    cosine: f64,
+    step_sine: f64,
+    step_cosine: f64,
+}
+
+impl Turning {
+    fn new(angle: f64, step: f64) -> Self {
+        let ((sine, cosine), (step_sine, step_cosine)) = (angle.sin_cos(), step.sin_cos());
+        Self { sine, cosine, step_sine, step_cosine }
+    }
+
+    fn turn(&mut self) {
+        let sine = self.sine * self.step_cosine + self.cosine * self.step_sine;
+        self.cosine = self.cosine * self.step_cosine - self.sine * self.step_sine;
+        self.sine = sine;
+    }
 }
 
 #[cfg(test)]

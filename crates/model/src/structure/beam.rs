@@ -2,7 +2,8 @@
 
 use nalgebra::{DMatrix, SMatrix};
 
-use super::{DofKind, Structure, check_positive};
+use super::{DofKind, Structure};
+use crate::check::check_positive;
 use crate::error::ModelError;
 
 /// Elements beyond this make dense matrices of gigabytes.

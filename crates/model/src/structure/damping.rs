@@ -3,7 +3,7 @@
 use nalgebra::{DMatrix, DVector};
 use numerics::eigen::{Modes, symmetric_modes};
 
-use super::check_not_negative;
+use crate::check::{check_finite, check_not_negative};
 use crate::error::ModelError;
 
 /// Modal damping C = M Φ diag(2 ζ ω) Φᵀ M with mass-normalised Φ.
@@ -41,12 +41,8 @@ pub fn rayleigh(
     alpha: f64,
     beta: f64,
 ) -> Result<DMatrix<f64>, ModelError> {
-    for (name, value) in [("alpha", alpha), ("beta", beta)] {
-        if !value.is_finite() {
-            let requirement = "a finite number";
-            return Err(ModelError::BadParameter { name, value, requirement });
-        }
-    }
+    check_finite("alpha", alpha)?;
+    check_finite("beta", beta)?;
     if mass.shape() != stiffness.shape() {
         let (given, expected) = (stiffness.nrows(), mass.nrows());
         return Err(ModelError::WrongCount { what: "rows of the stiffness", given, expected });

@@ -10,6 +10,7 @@ pub use chain::{Ends, chain, shear_building};
 use nalgebra::{DMatrix, DVector};
 use numerics::eigen::{self, EigenError, Modes};
 
+use crate::check::check_finite;
 use crate::error::{MatrixName, ModelError};
 
 /// Mirrored entries may differ by this part of their size.
@@ -103,9 +104,8 @@ impl Structure {
     /// The same structure with another influence of the ground.
     pub fn with_influence(mut self, influence: DVector<f64>) -> Result<Self, ModelError> {
         check_count("influence of the ground", influence.len(), self.size())?;
-        if let Some(&value) = influence.iter().find(|value| !value.is_finite()) {
-            let requirement = "a finite number";
-            return Err(ModelError::BadParameter { name: "influence", value, requirement });
+        for &value in &influence {
+            check_finite("influence", value)?;
         }
         self.influence = influence;
         Ok(self)
@@ -206,22 +206,6 @@ fn check_stiffness(stiffness: &DMatrix<f64>) -> Result<(), ModelError> {
         return Ok(());
     }
     Err(ModelError::StiffnessNotPositiveSemidefinite { eigenvalue: smallest * largest })
-}
-
-/// A number of the file that must be greater than zero.
-fn check_positive(name: &'static str, value: f64) -> Result<(), ModelError> {
-    if value.is_finite() && value > 0.0 {
-        return Ok(());
-    }
-    Err(ModelError::BadParameter { name, value, requirement: "greater than zero" })
-}
-
-/// A number of the file that may be zero.
-fn check_not_negative(name: &'static str, value: f64) -> Result<(), ModelError> {
-    if value.is_finite() && value >= 0.0 {
-        return Ok(());
-    }
-    Err(ModelError::BadParameter { name, value, requirement: "zero or greater" })
 }
 
 #[cfg(test)]

@@ -1,0 +1,122 @@
+//! A recorded series played at the rate of the loop.
+
+use numerics::interpolate::{Grid, Series};
+
+use super::{peak_of, scale_by};
+use crate::check::{check_finite, check_not_negative, check_positive};
+use crate::error::ModelError;
+
+/// How the size of a record is set.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Scaling {
+    /// Multiply every sample.
+    Scale(f64),
+    /// Multiply so that the largest recorded sample has this absolute value.
+    Peak(f64),
+}
+
+/// How values between the samples are found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Resampling {
+    /// Straight lines; any increasing times. Onto a coarser grid it aliases.
+    Linear,
+    /// Windowed sinc; regular times only, no frequency added, none folded.
+    BandLimited,
+}
+
+/// Recorded samples.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Samples {
+    /// The record on its own clock.
+    pub series: Series,
+    /// Its size.
+    pub scaling: Scaling,
+    /// Time of the test at which the record's clock reads 0.
+    pub start_s: f64,
+    /// How to read between the samples.
+    pub resampling: Resampling,
+}
+
+impl Samples {
+    pub(super) fn sample(&self, rate_hz: f64, count: usize) -> Result<Vec<f64>, ModelError> {
+        check_not_negative("start", self.start_s)?;
+        let factor = self.factor()?;
+        let grid = Grid { start_s: -self.start_s, rate_hz, count };
+        let mut values = match self.resampling {
+            Resampling::Linear => self.series.linear(&grid)?,
+            Resampling::BandLimited => self.series.band_limited(&grid)?,
+        };
+        scale_by(&mut values, factor);
+        match values.iter().find(|value| !value.is_finite()) {
+            None => Ok(values),
+            Some(&value) => {
+                let (name, requirement) = ("scaled sample", "a finite number");
+                Err(ModelError::BadParameter { name, value, requirement })
+            }
+        }
+    }
+
+    fn factor(&self) -> Result<f64, ModelError> {
+        match self.scaling {
+            Scaling::Scale(scale) => {
+                check_finite("scale", scale)?;
+                Ok(scale)
+            }
+            Scaling::Peak(peak) => {
+                check_positive("peak", peak)?;
+                let recorded = peak_of(self.series.values());
+                check_positive("recorded peak", recorded)?;
+                Ok(peak / recorded)
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::SignalSource;
+    use super::*;
+
+    fn samples(values: &[f64]) -> Samples {
+        Samples {
+            series: Series::regular(0.5, values.to_vec()).unwrap(),
+            scaling: Scaling::Scale(1.0),
+            start_s: 0.0,
+            resampling: Resampling::Linear,
+        }
+    }
+
+    #[test]
+    fn a_record_is_scaled_shifted_and_zero_outside() {
+        let source =
+            Samples { scaling: Scaling::Peak(8.0), start_s: 1.0, ..samples(&[1.0, -4.0, 2.0]) };
+        let found = SignalSource::Samples(source).sample(4.0, 12).unwrap();
+        let expected = [0.0, 0.0, 0.0, 0.0, 2.0, -3.0, -8.0, -2.0, 4.0, 0.0, 0.0, 0.0];
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn a_scale_may_be_negative_and_band_limited_keeps_the_samples() {
+        let source = Samples {
+            scaling: Scaling::Scale(-0.5),
+            resampling: Resampling::BandLimited,
+            ..samples(&[0.0, 2.0, -6.0, 0.0])
+        };
+        let found = source.sample(6.0, 12).unwrap();
+        for (k, expected) in [(0, 0.0), (3, -1.0), (6, 3.0), (9, 0.0)] {
+            assert!((found[k] - expected).abs() < 1e-12);
+        }
+        assert_eq!(found[10..], [0.0, 0.0]);
+    }
+
+    #[test]
+    fn silence_has_no_peak_and_overflow_is_told() {
+        let source = Samples { scaling: Scaling::Peak(1.0), ..samples(&[0.0, 0.0]) };
+        let error = source.sample(4.0, 4).unwrap_err();
+        assert!(matches!(error, ModelError::BadParameter { name: "recorded peak", .. }));
+        let source = Samples { scaling: Scaling::Scale(1e300), ..samples(&[1e300, 0.0]) };
+        assert!(source.sample(4.0, 4).is_err());
+        let source = Samples { start_s: f64::NAN, ..samples(&[1.0, 0.0]) };
+        assert!(source.sample(4.0, 4).is_err());
+    }
+}

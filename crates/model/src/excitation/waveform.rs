@@ -1,0 +1,274 @@
+//! Signals with a formula: harmonic, chirp and impulse.
+
+use std::f64::consts::{PI, TAU};
+
+use super::check_nyquist;
+use crate::check::{check_finite, check_not_negative, check_positive};
+use crate::error::ModelError;
+
+/// How long a harmonic lasts.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Length {
+    /// To the end of the test.
+    Endless,
+    /// A time in seconds.
+    Duration(f64),
+    /// A number of cycles.
+    Cycles(f64),
+}
+
+/// amplitude · sin(2π f (t − start) + phase).
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Harmonic {
+    /// Peak of the sine.
+    pub amplitude: f64,
+    /// f.
+    pub frequency_hz: f64,
+    /// Phase at the start.
+    pub phase_rad: f64,
+    /// When it begins.
+    pub start_s: f64,
+    /// How long it lasts.
+    pub length: Length,
+    /// Half-cosine fade at the beginning, and at the end if there is one; 0 for none.
+    pub ramp_s: f64,
+}
+
+impl Harmonic {
+    pub(super) fn sample(&self, rate_hz: f64, count: usize) -> Result<Vec<f64>, ModelError> {
+        check_finite("amplitude", self.amplitude)?;
+        check_positive("frequency", self.frequency_hz)?;
+        check_nyquist("frequency", self.frequency_hz, rate_hz)?;
+        check_finite("phase", self.phase_rad)?;
+        check_not_negative("start", self.start_s)?;
+        let duration_s = match self.length {
+            Length::Endless => None,
+            Length::Duration(duration_s) => {
+                check_positive("duration", duration_s)?;
+                Some(duration_s)
+            }
+            Length::Cycles(cycles) => {
+                check_positive("cycles", cycles)?;
+                Some(cycles / self.frequency_hz)
+            }
+        };
+        let fade = Fade::new(duration_s, self.ramp_s, rate_hz)?;
+        Ok(times(rate_hz, count)
+            .map(|time| {
+                let local = time - self.start_s;
+                let angle = TAU * self.frequency_hz * local + self.phase_rad;
+                fade.at(local) * self.amplitude * angle.sin()
+            })
+            .collect())
+    }
+}
+
+/// A sine whose frequency runs linearly from one value to another:
+/// amplitude · sin 2π(f₀ t + (f₁ − f₀) t²/2T), the phase being the exact
+/// integral of the frequency.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Chirp {
+    /// Peak of the sine.
+    pub amplitude: f64,
+    /// f₀, may be 0.
+    pub from_hz: f64,
+    /// f₁, may be below f₀.
+    pub to_hz: f64,
+    /// T.
+    pub duration_s: f64,
+    /// Half-cosine fade at both ends; 0 for none.
+    pub ramp_s: f64,
+}
+
+impl Chirp {
+    pub(super) fn sample(&self, rate_hz: f64, count: usize) -> Result<Vec<f64>, ModelError> {
+        check_finite("amplitude", self.amplitude)?;
+        for (name, frequency_hz) in [("from", self.from_hz), ("to", self.to_hz)] {
+            check_not_negative(name, frequency_hz)?;
+            check_nyquist(name, frequency_hz, rate_hz)?;
+        }
+        check_positive("duration", self.duration_s)?;
+        let fade = Fade::new(Some(self.duration_s), self.ramp_s, rate_hz)?;
+        let slope = (self.to_hz - self.from_hz) / self.duration_s;
+        Ok(times(rate_hz, count)
+            .map(|time| {
+                let turns = (self.from_hz + 0.5 * slope * time) * time;
+                fade.at(time) * self.amplitude * (TAU * turns).sin()
+            })
+            .collect())
+    }
+}
+
+/// One half-sine from `at` to `at + width`.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Impulse {
+    /// Peak.
+    pub amplitude: f64,
+    /// When it begins.
+    pub at_s: f64,
+    /// How long it lasts.
+    pub width_s: f64,
+}
+
+impl Impulse {
+    pub(super) fn sample(&self, rate_hz: f64, count: usize) -> Result<Vec<f64>, ModelError> {
+        check_finite("amplitude", self.amplitude)?;
+        check_not_negative("at", self.at_s)?;
+        check_positive("width", self.width_s)?;
+        // A half-sine of width w is half a period of 1/2w.
+        check_nyquist("width's frequency 1/(2 width)", 0.5 / self.width_s, rate_hz)?;
+        Ok(times(rate_hz, count)
+            .map(|time| {
+                let part = (time - self.at_s) / self.width_s;
+                if (0.0..1.0).contains(&part) { self.amplitude * (PI * part).sin() } else { 0.0 }
+            })
+            .collect())
+    }
+}
+
+/// The window of a signal: 0 outside, 1 inside, half-cosines in between.
+struct Fade {
+    end_s: f64,
+    ramp_s: f64,
+    /// A sample this little outside is one that rounding moved.
+    slack_s: f64,
+}
+
+impl Fade {
+    fn new(duration_s: Option<f64>, ramp_s: f64, rate_hz: f64) -> Result<Self, ModelError> {
+        check_not_negative("ramp", ramp_s)?;
+        if duration_s.is_some_and(|duration_s| 2.0 * ramp_s > duration_s) {
+            let requirement = "at most half the duration";
+            return Err(ModelError::BadParameter { name: "ramp", value: ramp_s, requirement });
+        }
+        let end_s = duration_s.unwrap_or(f64::INFINITY);
+        Ok(Self { end_s, ramp_s, slack_s: 1e-6 / rate_hz })
+    }
+
+    fn at(&self, local_s: f64) -> f64 {
+        if local_s < -self.slack_s || local_s > self.end_s - self.slack_s {
+            return 0.0;
+        }
+        let nearest_end = local_s.min(self.end_s - local_s);
+        if nearest_end >= self.ramp_s {
+            return 1.0;
+        }
+        0.5 - 0.5 * (PI * nearest_end / self.ramp_s).cos()
+    }
+}
+
+fn times(rate_hz: f64, count: usize) -> impl Iterator<Item = f64> {
+    (0..count).map(move |k| k as f64 / rate_hz)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::SignalSource;
+    use super::*;
+    use proptest::prelude::*;
+
+    const HARMONIC: Harmonic = Harmonic {
+        amplitude: 2.0,
+        frequency_hz: 5.0,
+        phase_rad: 0.0,
+        start_s: 0.5,
+        length: Length::Cycles(3.0),
+        ramp_s: 0.0,
+    };
+
+    #[test]
+    fn harmonic_is_a_sine_of_three_cycles() {
+        let found = SignalSource::Harmonic(HARMONIC).sample(1000.0, 2000).unwrap();
+        for (k, value) in found.iter().enumerate() {
+            let exact = if (500..1100).contains(&k) {
+                2.0 * (TAU * 5.0 * (k as f64 - 500.0) / 1000.0).sin()
+            } else {
+                0.0
+            };
+            assert!((value - exact).abs() < 1e-11, "{k}: {value} {exact}");
+        }
+        let duration = Harmonic { length: Length::Duration(0.6), ..HARMONIC };
+        assert_eq!(duration.sample(1000.0, 2000).unwrap(), found);
+    }
+
+    #[test]
+    fn ramps_are_smooth_and_need_room() {
+        let cosine = Harmonic { phase_rad: PI / 2.0, start_s: 0.0, ramp_s: 0.1, ..HARMONIC };
+        let found = cosine.sample(1000.0, 700).unwrap();
+        assert_eq!(found[0], 0.0);
+        assert!((found[50] - 0.5 * 2.0 * (TAU * 0.25).cos()).abs() < 1e-12);
+        assert!((found[200] - 2.0).abs() < 1e-12);
+        let jumps = found.windows(2).map(|pair| (pair[1] - pair[0]).abs());
+        let steepest = 2.0 * (TAU * 5.0 + 0.5 * PI / 0.1) / 1000.0;
+        assert!(jumps.fold(0.0, f64::max) <= steepest);
+        let endless = Harmonic { length: Length::Endless, ..cosine }.sample(1000.0, 701).unwrap();
+        assert!((endless[600] - 2.0).abs() < 1e-12, "an endless sine has no fade at its end");
+        let error = Harmonic { ramp_s: 0.4, ..cosine }.sample(1000.0, 10).unwrap_err();
+        assert!(error.to_string().contains("at most half the duration"));
+    }
+
+    #[test]
+    fn chirp_has_the_analytic_phase() {
+        let chirp =
+            Chirp { amplitude: 1.5, from_hz: 0.0, to_hz: 10.0, duration_s: 10.0, ramp_s: 0.0 };
+        let rate = 1000.0;
+        let found = SignalSource::Chirp(chirp).sample(rate, 10_500).unwrap();
+        for (k, value) in found.iter().enumerate() {
+            let time = k as f64 / rate;
+            // φ = 2π · t²/2, so the frequency is t Hz.
+            let exact = if k < 10_000 { 1.5 * (PI * time * time).sin() } else { 0.0 };
+            assert!((value - exact).abs() < 1e-9);
+        }
+        let falling = Chirp { from_hz: 10.0, to_hz: 0.0, ..chirp }.sample(rate, 10_000).unwrap();
+        let time = 2.345_f64;
+        let exact = 1.5 * (TAU * (10.0 * time - 0.5 * time * time)).sin();
+        assert!((falling[2345] - exact).abs() < 1e-9);
+    }
+
+    #[test]
+    fn impulse_has_the_area_of_a_half_sine() {
+        let impulse = Impulse { amplitude: 3.0, at_s: 0.1, width_s: 0.02 };
+        let rate = 50_000.0;
+        let found = SignalSource::Impulse(impulse).sample(rate, 10_000).unwrap();
+        let area: f64 = found.iter().sum::<f64>() / rate;
+        assert!((area / (3.0 * 0.02 * 2.0 / PI) - 1.0).abs() < 1e-5);
+        assert!((found[5500] - 3.0).abs() < 1e-12);
+        assert!(found[..5000].iter().chain(&found[6001..]).all(|&value| value == 0.0));
+    }
+
+    #[test]
+    fn aliases_and_nonsense_are_errors() {
+        let fast = Harmonic { frequency_hz: 500.0, ..HARMONIC };
+        let error = fast.sample(1000.0, 1).unwrap_err();
+        assert!(error.to_string().contains("raise the rate above 1000 Hz"), "{error}");
+        let chirp =
+            Chirp { amplitude: 1.0, from_hz: 1.0, to_hz: 60.0, duration_s: 1.0, ramp_s: 0.0 };
+        assert!(matches!(chirp.sample(100.0, 1), Err(ModelError::Aliasing { name: "to", .. })));
+        assert!(Chirp { duration_s: 0.0, ..chirp }.sample(1000.0, 1).is_err());
+        assert!(Impulse { amplitude: 1.0, at_s: 0.0, width_s: 0.01 }.sample(100.0, 1).is_err());
+        for bad in [f64::NAN, f64::INFINITY] {
+            assert!(Harmonic { amplitude: bad, ..HARMONIC }.sample(1000.0, 1).is_err());
+            assert!(Harmonic { start_s: bad, ..HARMONIC }.sample(1000.0, 1).is_err());
+            assert!(SignalSource::Harmonic(HARMONIC).sample(bad, 1).is_err());
+        }
+        assert!(Harmonic { length: Length::Cycles(-1.0), ..HARMONIC }.sample(1000.0, 1).is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn any_harmonic_stays_within_its_amplitude(
+            amplitude in -10.0..10.0_f64,
+            frequency_hz in 0.1..400.0_f64,
+            phase_rad in -7.0..7.0_f64,
+            start_s in 0.0..1.0_f64,
+            duration in 0.01..2.0_f64,
+        ) {
+            let ramp_s = 0.4 * duration;
+            let length = Length::Duration(duration);
+            let source = Harmonic { amplitude, frequency_hz, phase_rad, start_s, length, ramp_s };
+            for value in source.sample(1000.0, 500).unwrap() {
+                prop_assert!(value.abs() <= amplitude.abs());
+            }
+        }
+    }
+}
