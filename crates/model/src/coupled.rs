@@ -149,12 +149,7 @@ impl Coupled {
 
     /// Energy of the numerical elements.
     pub fn element_energy(&self) -> ElementEnergy {
-        let mut energy = ElementEnergy { work: 0.0, stored: 0.0 };
-        for placed in &self.elements {
-            energy.work += placed.element.work();
-            energy.stored += placed.element.stored_energy();
-        }
-        energy
+        ElementEnergy::of(&self.elements)
     }
 
     /// Brings motion, force and acceleration up to the present state. The force

@@ -24,6 +24,8 @@ pub enum Plant {
 pub struct SplitPlant {
     /// What is simulated.
     pub numerical: Integrator,
+    /// Number of its nonlinear elements.
+    pub elements: usize,
     /// What stands in the laboratory.
     pub rig: Box<dyn Rig>,
 }
@@ -34,6 +36,9 @@ pub struct RigidPlant {
     pub whole: Integrator,
     /// The specimen with its sensors, moved exactly as desired.
     pub rig: VirtualRig,
+    /// Number of nonlinear elements of the numerical part; those of the
+    /// specimen follow.
+    pub elements: usize,
     /// Zeros: no interface force acts on the whole structure.
     pub no_force: Vec<f64>,
 }
@@ -114,12 +119,12 @@ impl Plant {
         }
     }
 
-    /// Energy of the nonlinear elements.
+    /// Energy of the nonlinear elements of the numerical part.
     #[inline]
     pub fn element_energy(&self) -> ElementEnergy {
         match self {
-            Self::Split(plant) => plant.numerical.element_energy(),
-            Self::Rigid(plant) => plant.whole.element_energy(),
+            Self::Split(plant) => plant.numerical.element_energy(plant.elements),
+            Self::Rigid(plant) => plant.whole.element_energy(plant.elements),
             Self::Coupled(plant) => plant.model.element_energy(),
         }
     }

@@ -64,7 +64,7 @@ pub fn reference(
             interface: &integrator.interface().displacement,
             load: load.at(tick),
             force: &force,
-            elements: integrator.element_energy(),
+            elements: integrator.element_energy(whole.elements.len()),
         });
         reference.peak_input_work_j = reference.peak_input_work_j.max(monitor.energies().input);
         if (tick as u64).is_multiple_of(every) {

@@ -1,5 +1,6 @@
 //! The product: experiment files, reports and the command line.
 
+pub mod assembly;
 pub mod experiment;
 pub mod export;
 pub mod input;

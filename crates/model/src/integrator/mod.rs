@@ -21,7 +21,7 @@ mod tests;
 use nalgebra::DMatrix;
 use thiserror::Error;
 
-use crate::equations::Equations;
+use crate::equations::{Deformation, Equations, PlacedElement};
 use crate::motion::Motion;
 use linear::LinearMap;
 use stepper::{Inertia, Stepper};
@@ -134,7 +134,7 @@ pub struct Integrator {
     core: Core,
     size: usize,
     interface: Motion,
-    places: Vec<crate::equations::Deformation>,
+    places: Vec<Deformation>,
     direct: Option<DMatrix<f64>>,
     /// CR and KR-α keep the velocity of a moment ago; the interface's is brought
     /// up to date with its acceleration.
@@ -197,12 +197,13 @@ impl Integrator {
         }
     }
 
-    /// Work put into the nonlinear elements and the part of it they store, J.
+    /// Work put into the first `count` nonlinear elements and the part of it
+    /// they store, J.
     #[inline]
-    pub fn element_energy(&self) -> ElementEnergy {
+    pub fn element_energy(&self, count: usize) -> ElementEnergy {
         match &self.core {
             Core::Linear(_) => ElementEnergy { work: 0.0, stored: 0.0 },
-            Core::Nonlinear(stepper) => stepper.element_energy(),
+            Core::Nonlinear(stepper) => ElementEnergy::of(&stepper.elements()[..count]),
         }
     }
 
@@ -298,6 +299,18 @@ pub struct ElementEnergy {
     pub work: f64,
     /// The part that would come back.
     pub stored: f64,
+}
+
+impl ElementEnergy {
+    /// The sum over some elements.
+    pub(crate) fn of(elements: &[PlacedElement]) -> Self {
+        let mut energy = Self { work: 0.0, stored: 0.0 };
+        for placed in elements {
+            energy.work += placed.element.work();
+            energy.stored += placed.element.stored_energy();
+        }
+        energy
+    }
 }
 
 /// A linear step as matrices, for analyses of the sampled loop.

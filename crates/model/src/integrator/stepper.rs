@@ -5,7 +5,7 @@ use numerics::panel::PanelMatrix;
 
 use super::explicit::{ExactStep, KolayRicles, RungeKutta};
 use super::implicit::Implicit;
-use super::{ElementEnergy, IntegratorError, Method, NotConverged, Options};
+use super::{IntegratorError, Method, NotConverged, Options};
 use crate::equations::{Deformation, Equations, PlacedElement};
 
 /// Whose inertia answers to the forces.
@@ -125,13 +125,8 @@ impl Stepper {
         &mut self.state
     }
 
-    pub(super) fn element_energy(&self) -> ElementEnergy {
-        let mut energy = ElementEnergy { work: 0.0, stored: 0.0 };
-        for placed in &self.elements {
-            energy.work += placed.element.work();
-            energy.stored += placed.element.stored_energy();
-        }
-        energy
+    pub(super) fn elements(&self) -> &[PlacedElement] {
+        &self.elements
     }
 
     pub(super) fn start(

@@ -1,0 +1,258 @@
+//! From the declared excitation to sampled load signals.
+
+use model::channel::Channel;
+use model::excitation::{
+    Band, Chirp, Harmonic, Impulse, Length, Level, Multisine, Noise, Phases, Resampling, Samples,
+    Scaling, SignalSource, SyntheticEarthquake,
+};
+use model::partition::LoadPattern;
+use model::structure::Structure;
+use numerics::interpolate::Series;
+
+use super::structure::Builder;
+use crate::experiment::excitation as declared;
+use crate::experiment::{Diagnostic, SignalFile, resolve};
+use crate::input::{self, AccelerationUnit, CsvOptions, InputError, TimeColumn, TimeSeries};
+
+/// One load signal: where it acts, what it is called, its samples.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LoadSignal {
+    /// Where it acts.
+    pub pattern: LoadPattern,
+    /// Its channel in the record.
+    pub channel: Channel,
+    /// One sample per tick and one more.
+    pub samples: Vec<f64>,
+}
+
+impl Builder<'_> {
+    /// Every load signal of the test.
+    pub(super) fn loads(&mut self, structure: &Structure) -> Option<Vec<LoadSignal>> {
+        let mut signals = Vec::new();
+        let mut complete = true;
+        let excitation = &self.experiment.excitation;
+        if let Some(ground) = &excitation.ground {
+            let channel = Channel::new("ground.acceleration", "m/s²", "Acceleration of the ground");
+            match self.samples(ground, "excitation.ground", Kind::Ground) {
+                Some(samples) => {
+                    signals.push(LoadSignal { pattern: LoadPattern::Ground, channel, samples });
+                }
+                None => complete = false,
+            }
+        }
+        for (index, force) in excitation.forces.iter().enumerate() {
+            let path = format!("excitation.force[{index}]");
+            let dof = resolve(&force.dof, &structure.names, structure.size())
+                .map_err(|error| self.found.push(error))
+                .ok();
+            let samples = self.samples(&force.signal, &path, Kind::Force);
+            let (Some(dof), Some(samples)) = (dof, samples) else {
+                complete = false;
+                continue;
+            };
+            let words = format!("Force applied at DOF {}", structure.names[dof]);
+            let channel = Channel::new(format!("load.{}", index + 1), "N", words);
+            signals.push(LoadSignal { pattern: LoadPattern::Force { dof }, channel, samples });
+        }
+        complete.then_some(signals)
+    }
+
+    fn samples(
+        &mut self,
+        declared: &declared::SignalSource,
+        path: &str,
+        kind: Kind,
+    ) -> Option<Vec<f64>> {
+        let source = match declared {
+            declared::SignalSource::File(file) => self.recorded(file, path, kind)?,
+            generated => self.generated(generated),
+        };
+        let (rate_hz, count) =
+            (self.experiment.integrator.rate_hz, self.experiment.ticks() as usize + 1);
+        let mut samples = self.keep(source.sample(rate_hz, count), path)?;
+        if let Some(start_s) = late_start(declared) {
+            // Generators without a start of their own are moved as a whole.
+            let late = ((start_s * rate_hz).round() as usize).min(samples.len());
+            samples.rotate_right(late);
+            samples[..late].fill(0.0);
+        }
+        if samples.iter().all(|&value| value == 0.0) {
+            let warning = Diagnostic::warning("this excitation is zero for the whole test")
+                .remedy("check its start, its duration and the duration of the test");
+            self.found.push(self.experiment.place(path, warning));
+        }
+        Some(samples)
+    }
+
+    fn generated(&self, declared: &declared::SignalSource) -> SignalSource {
+        let seed = |own: &Option<u64>| own.unwrap_or(self.experiment.seed);
+        let whole_s = self.experiment.duration_s;
+        match declared {
+            declared::SignalSource::Harmonic {
+                amplitude,
+                frequency_hz,
+                phase_rad,
+                start_s,
+                duration_s,
+                ramp_s,
+            } => SignalSource::Harmonic(Harmonic {
+                amplitude: *amplitude,
+                frequency_hz: *frequency_hz,
+                phase_rad: *phase_rad,
+                start_s: *start_s,
+                length: duration_s.map_or(Length::Whole, Length::Duration),
+                ramp_s: *ramp_s,
+            }),
+            declared::SignalSource::Chirp {
+                amplitude, from_hz, to_hz, duration_s, ramp_s, ..
+            } => SignalSource::Chirp(Chirp {
+                amplitude: *amplitude,
+                from_hz: *from_hz,
+                to_hz: *to_hz,
+                duration_s: *duration_s,
+                ramp_s: *ramp_s,
+            }),
+            declared::SignalSource::Noise { rms, band_hz, duration_s, seed: own, .. } => {
+                SignalSource::Noise(Noise {
+                    rms: *rms,
+                    band: band(*band_hz),
+                    duration_s: *duration_s,
+                    seed: seed(own),
+                })
+            }
+            declared::SignalSource::Multisine { level, band_hz, lines, period_s, seed: own } => {
+                SignalSource::Multisine(Multisine {
+                    level: match level {
+                        declared::MultisineLevel::Rms(rms) => Level::Rms(*rms),
+                        declared::MultisineLevel::Amplitude(a) => Level::Amplitude(*a),
+                    },
+                    band: band(*band_hz),
+                    lines: *lines,
+                    period_s: period_s.unwrap_or(Multisine::DEFAULT_PERIOD_S),
+                    phases: own.map_or(Phases::Schroeder, |seed| Phases::Random { seed }),
+                })
+            }
+            declared::SignalSource::Synthetic {
+                peak,
+                ground_frequency_hz,
+                ground_damping,
+                duration_s,
+                rise_s,
+                decay_s,
+                seed: own,
+            } => {
+                let usual = SyntheticEarthquake::new(*peak, seed(own));
+                SignalSource::Synthetic(SyntheticEarthquake {
+                    ground_frequency_hz: *ground_frequency_hz,
+                    ground_damping: *ground_damping,
+                    duration_s: duration_s.unwrap_or(usual.duration_s),
+                    rise_s: rise_s.unwrap_or(usual.rise_s),
+                    decay_s: decay_s.unwrap_or(usual.decay_s),
+                    ..usual
+                })
+            }
+            declared::SignalSource::Impulse { amplitude, at_s, width_s } => {
+                SignalSource::Impulse(Impulse {
+                    amplitude: *amplitude,
+                    at_s: *at_s,
+                    width_s: *width_s,
+                })
+            }
+            declared::SignalSource::File(_) => {
+                unreachable!("files are read by `recorded`, not generated over {whole_s} s")
+            }
+        }
+    }
+
+    fn recorded(&mut self, file: &SignalFile, path: &str, kind: Kind) -> Option<SignalSource> {
+        let read = self.source.read(&file.name).map_err(|error| error.to_string());
+        let series = read
+            .and_then(|bytes| read_series(file, &bytes, kind).map_err(|error| error.to_string()));
+        match series {
+            Ok(series) => Some(SignalSource::Samples(Samples {
+                series,
+                scaling: match file.scaling {
+                    declared::Scaling::Factor(factor) => Scaling::Scale(factor),
+                    declared::Scaling::Peak(peak) => Scaling::Peak(peak),
+                },
+                start_s: file.start_s,
+                resampling: match file.resample {
+                    declared::Resample::Linear => Resampling::Linear,
+                    declared::Resample::BandLimited => Resampling::BandLimited,
+                },
+            })),
+            Err(message) => {
+                let error = Diagnostic::error(format!("\"{}\": {message}", file.name));
+                self.found.push(self.experiment.place(&format!("{path}.file"), error));
+                None
+            }
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Ground,
+    Force,
+}
+
+fn band(edges: [f64; 2]) -> Band {
+    Band { from_hz: edges[0], to_hz: edges[1] }
+}
+
+fn late_start(declared: &declared::SignalSource) -> Option<f64> {
+    match declared {
+        declared::SignalSource::Chirp { start_s, .. }
+        | declared::SignalSource::Noise { start_s, .. } => Some(*start_s),
+        _ => None,
+    }
+}
+
+fn read_series(file: &SignalFile, bytes: &[u8], kind: Kind) -> Result<Series, InputError> {
+    let read = match file.format {
+        declared::SignalFormat::At2 => input::at2(bytes)?,
+        declared::SignalFormat::Csv => {
+            let column = |column: &declared::Column| match column {
+                declared::Column::Index(index) => input::Column::Number(index + 1),
+                declared::Column::Header(name) => input::Column::Name(name.clone()),
+            };
+            let usual = CsvOptions::default();
+            let time = match (&file.step_s, &file.time_column) {
+                (Some(step_s), _) => TimeColumn::Step(*step_s),
+                (None, Some(named)) => TimeColumn::Column(column(named)),
+                (None, None) => usual.time,
+            };
+            // Without a time column the first column holds the values.
+            let value = match (&file.column, file.step_s) {
+                (Some(named), _) => column(named),
+                (None, Some(_)) => input::Column::Number(1),
+                (None, None) => usual.value,
+            };
+            input::csv_series(bytes, &CsvOptions { time, value })?
+        }
+    };
+    let factor = unit_factor(&read, file.unit_factor, kind)?;
+    let values = read.series.values().iter().map(|value| value * factor).collect();
+    Ok(Series::new(read.series.times_s().to_vec(), values)?)
+}
+
+/// What turns the file's values into SI: its header, or the experiment's `unit`.
+fn unit_factor(read: &TimeSeries, given: Option<f64>, kind: Kind) -> Result<f64, InputError> {
+    if kind == Kind::Force {
+        return Ok(given.unwrap_or(1.0));
+    }
+    let header = match &read.unit {
+        None => None,
+        Some(text) => match AccelerationUnit::from_text(text) {
+            Some(unit) => Some(unit.factor()),
+            None => return Err(InputError::NotAnAcceleration { unit: text.clone() }),
+        },
+    };
+    match (header, given) {
+        (Some(header), Some(given)) if (header / given - 1.0).abs() > 1e-6 => {
+            Err(InputError::FactorConflict { header, given })
+        }
+        (Some(factor), _) | (None, Some(factor)) => Ok(factor),
+        (None, None) => Err(InputError::NoUnit),
+    }
+}

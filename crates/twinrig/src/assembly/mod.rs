@@ -1,0 +1,303 @@
+//! From an experiment to an armed loop: the models, the plant, the record's header.
+
+mod load;
+mod plant;
+mod structure;
+
+pub use load::LoadSignal;
+pub use plant::{Coupling, LoopOptions, Recording};
+
+use model::equations::PlacedElement;
+use model::integrator::{Hold, Method, Options};
+use model::partition::{LoadPattern, Partition, Substructures};
+use model::sensor::Converter;
+use model::structure::Structure;
+use model::transfer::{ServoHydraulic, TransferSystem};
+use numerics::eigen;
+use numerics::lti::TransferFunction;
+use runtime::frame::{FramePlan, MotionDetail};
+use runtime::gate::Limits;
+use runtime::interlock::SafePath;
+use runtime::load::Load;
+use runtime::monitor::WorkRule;
+use runtime::reference::{Reference, ReferenceError, reference};
+
+use crate::experiment::closed_loop::{self, Feedback, TransferKind};
+use crate::experiment::watch::{RecordedDofs, RecordedMotion, Work};
+use crate::experiment::{Diagnostic, Diagnostics, Experiment, PerDof, Source};
+use structure::Builder;
+
+/// Everything a test consists of, in models and numbers.
+#[derive(Debug, Clone)]
+pub struct Assembly {
+    /// The structure as if it were built.
+    pub structure: Structure,
+    /// What of it stands in the laboratory.
+    pub partition: Partition,
+    /// Nonlinear elements of the numerical part.
+    pub elements: Vec<PlacedElement>,
+    /// Both sides of the cut.
+    pub substructures: Substructures,
+    /// The load signals.
+    pub loads: Vec<LoadSignal>,
+    /// Algorithm and step.
+    pub integrator: Options,
+    /// How the two sides are joined.
+    pub coupling: Coupling,
+    /// Between command and motion.
+    pub transfer_system: TransferSystem,
+    /// Of the command.
+    pub converter: Converter,
+    /// Noise and steps of the sensors, per interface DOF.
+    pub sensors: SensorValues,
+    /// What may pass.
+    pub limits: Limits,
+    /// The way to safe.
+    pub safe_path: SafePath,
+    /// How the work of the force is summed.
+    pub work: WorkRule,
+    /// Threshold of the stability warning, %; infinite to watch only.
+    pub stop_at: f64,
+    /// C of the stability warning, J; derived from the reference where absent.
+    pub constant_j: Option<f64>,
+    /// Seed of the sensors.
+    pub seed: u64,
+    /// Number of ticks.
+    pub ticks: usize,
+    /// Ticks between two frames.
+    pub every: u64,
+    /// What a frame holds of the numerical motion.
+    pub detail: MotionDetail,
+}
+
+/// Noise and steps, one entry per interface DOF, SI.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SensorValues {
+    /// Standard deviation of the displacement, m.
+    pub displacement_noise: Vec<f64>,
+    /// Standard deviation of the force, N.
+    pub force_noise: Vec<f64>,
+    /// Step of the displacement, m.
+    pub displacement_quantum: Vec<f64>,
+    /// Step of the force, N.
+    pub force_quantum: Vec<f64>,
+}
+
+impl Assembly {
+    /// Builds the models an experiment declares. Gives warnings, or every error.
+    pub fn new(
+        experiment: &Experiment,
+        source: &dyn Source,
+    ) -> Result<(Self, Diagnostics), Diagnostics> {
+        let mut found = experiment.diagnostics();
+        let built = build(experiment, source, &mut found);
+        found.sort();
+        match built {
+            Some(assembly) if !found.has_errors() => Ok((assembly, found)),
+            _ => Err(found),
+        }
+    }
+
+    /// Number of interface DOFs.
+    pub fn count(&self) -> usize {
+        self.partition.interface.len()
+    }
+
+    /// The sampled load.
+    pub fn load(&self) -> Load {
+        let series: Vec<_> = self.loads.iter().map(|signal| signal.samples.clone()).collect();
+        Load::new(&series, self.ticks)
+    }
+
+    /// The response of the whole structure.
+    pub fn reference(&self, load: &Load) -> Result<Reference, ReferenceError> {
+        reference(&self.substructures.whole, &self.integrator, load, self.every)
+    }
+
+    /// The channels of a frame.
+    pub fn frame_plan(&self) -> FramePlan {
+        let unit = |kind: &model::structure::DofKind| match kind {
+            model::structure::DofKind::Translation => "m".to_owned(),
+            model::structure::DofKind::Rotation => "rad".to_owned(),
+        };
+        let names = self.structure.names.iter();
+        FramePlan {
+            dofs: names
+                .zip(&self.structure.kinds)
+                .map(|(name, kind)| (name.clone(), unit(kind)))
+                .collect(),
+            interface: self.count(),
+            loads: self.loads.iter().map(|signal| signal.channel.clone()).collect(),
+            detail: self.detail,
+        }
+    }
+}
+
+fn build(
+    experiment: &Experiment,
+    source: &dyn Source,
+    found: &mut Diagnostics,
+) -> Option<Assembly> {
+    let mut builder = Builder { experiment, source, found };
+    let structure = builder.structure()?;
+    let elements = builder.elements(&structure);
+    let partition = builder.partition(&structure);
+    let loads = builder.loads(&structure);
+    let (elements, partition, loads) = (elements?, partition?, loads?);
+    let patterns: Vec<LoadPattern> = loads.iter().map(|signal| signal.pattern.clone()).collect();
+    let substructures = match partition.split(&structure, &elements, &patterns) {
+        Ok(substructures) => substructures,
+        Err(error) => {
+            let path = match error {
+                model::partition::PartitionError::NoMassLeft { .. } => "partition.mass",
+                _ => "partition.interface",
+            };
+            found.push(experiment.place(path, Diagnostic::error(error.to_string())));
+            return None;
+        }
+    };
+    warn_of_indefinite(experiment, &substructures, found);
+    let transfer_system = transfer_system(experiment, found)?;
+    let coupling = Coupling::of(experiment);
+    let count = partition.interface.len();
+    let expand = |values: &Option<PerDof>, absent: f64| {
+        values.as_ref().map_or(vec![absent; count], |values| values.expand(count))
+    };
+    let (spec, limits) = (&experiment.transfer_system, &experiment.limits);
+    let capacity = spec.capacity_n.unwrap_or(f64::INFINITY);
+    let sensors = &experiment.sensors;
+    let assembly = Assembly {
+        integrator: integrator_options(experiment),
+        coupling,
+        transfer_system,
+        converter: Converter {
+            quantum: spec.quantum_m.unwrap_or(0.0),
+            saturation: spec.saturation_m.unwrap_or(f64::INFINITY),
+        },
+        sensors: SensorValues {
+            displacement_noise: expand(&sensors.displacement_noise, 0.0),
+            force_noise: expand(&sensors.force_noise, 0.0),
+            displacement_quantum: expand(&sensors.displacement_quantum, 0.0),
+            force_quantum: expand(&sensors.force_quantum, 0.0),
+        },
+        limits: Limits {
+            command: expand(&limits.command, f64::INFINITY),
+            rate: expand(&limits.rate, f64::INFINITY),
+            force: expand(&limits.force, f64::INFINITY)
+                .into_iter()
+                .map(|force| force.min(capacity))
+                .collect(),
+            tracking_error: expand(&limits.tracking_error, f64::INFINITY),
+            step_s: experiment.integrator.step_s,
+        },
+        safe_path: SafePath { hold_s: limits.safe_hold_s, rate_m_s: limits.safe_rate_m_s },
+        work: match (experiment.monitor.work, coupling) {
+            (Work::Exact, Coupling::Held) => WorkRule::Held,
+            // A force that changes within the step is not held: the straight
+            // rule is the better one.
+            _ => WorkRule::Trapezoid,
+        },
+        stop_at: experiment.monitor.stop_at.map_or(f64::INFINITY, |ratio| 100.0 * ratio),
+        constant_j: experiment.monitor.constant_j,
+        seed: experiment.seed,
+        ticks: experiment.ticks() as usize,
+        every: experiment.record.every,
+        detail: match (experiment.record.motion, experiment.record.displacements) {
+            (RecordedMotion::Full, _) => MotionDetail::Full,
+            (_, RecordedDofs::Interface) => MotionDetail::Interface,
+            _ => MotionDetail::Displacement,
+        },
+        structure,
+        partition,
+        elements,
+        substructures,
+        loads,
+    };
+    // Building the plant once finds what only it can know.
+    if let Err(error) = assembly.plant() {
+        let path = error.path();
+        found.push(experiment.place(path, Diagnostic::error(error.to_string())));
+        return None;
+    }
+    Some(assembly)
+}
+
+fn integrator_options(experiment: &Experiment) -> Options {
+    let (method, iterations) = match experiment.integrator.method {
+        closed_loop::Method::Rk4 => (Method::RungeKutta4, 1),
+        closed_loop::Method::Exact { hold: closed_loop::Hold::Zero } => {
+            (Method::Exact(Hold::Zero), 1)
+        }
+        closed_loop::Method::Exact { hold: closed_loop::Hold::First } => {
+            (Method::Exact(Hold::First), 1)
+        }
+        closed_loop::Method::Newmark { iterations } => (Method::Newmark, iterations),
+        closed_loop::Method::ImplicitEuler { iterations } => (Method::ImplicitEuler, iterations),
+        closed_loop::Method::Cr => (Method::ChenRicles, 1),
+        closed_loop::Method::KrAlpha { spectral_radius } => {
+            (Method::KolayRicles { spectral_radius }, 1)
+        }
+    };
+    Options { method, step_s: experiment.integrator.step_s, direct_inertia: None, iterations }
+}
+
+fn transfer_system(experiment: &Experiment, found: &mut Diagnostics) -> Option<TransferSystem> {
+    match &experiment.transfer_system.kind {
+        TransferKind::Ideal => Some(TransferSystem::Ideal),
+        TransferKind::Delay { samples, .. } => Some(TransferSystem::Delay { samples: *samples }),
+        TransferKind::TransferFunction { numerator, denominator, delay_s } => {
+            match TransferFunction::new(numerator, denominator) {
+                Ok(function) => Some(TransferSystem::TransferFunction {
+                    function,
+                    samples: delay_s / experiment.integrator.step_s,
+                }),
+                Err(error) => {
+                    let error = Diagnostic::error(error.to_string());
+                    found.push(experiment.place("transfer_system.numerator", error));
+                    None
+                }
+            }
+        }
+        TransferKind::ServoHydraulic(servo) => {
+            Some(TransferSystem::ServoHydraulic(ServoHydraulic {
+                gain: servo.gain,
+                servo_gain: servo.servo_gain,
+                velocity_feedback: servo.velocity_feedback,
+                leakage: servo.leakage,
+                servo_damping: servo.servo_damping,
+                servo_stiffness: servo.servo_stiffness,
+            }))
+        }
+    }
+}
+
+/// What is allowed, but makes a test or its monitor doubtful.
+fn warn_of_indefinite(
+    experiment: &Experiment,
+    substructures: &Substructures,
+    found: &mut Diagnostics,
+) {
+    let numerical = &substructures.numerical;
+    let negative = |matrix: &nalgebra::DMatrix<f64>| {
+        let smallest = eigen::smallest_symmetric_eigenvalue(matrix).unwrap_or(0.0);
+        (smallest < -1e-9 * matrix.amax()).then_some(smallest)
+    };
+    if let Some(smallest) = negative(&numerical.damping) {
+        let message = format!(
+            "the numerical damping is not positive semidefinite (eigenvalue {smallest:.4e} N·s/m): \
+             its dissipated energy may fall, and the stability warning means little"
+        );
+        let warning = Diagnostic::warning(message)
+            .remedy("give the specimen less damping than the structure has at its DOF");
+        found.push(experiment.place("partition.damping", warning));
+    }
+    if let Some(smallest) = negative(&numerical.stiffness) {
+        let message = format!(
+            "the numerical stiffness is not positive semidefinite (eigenvalue {smallest:.4e} N/m): \
+             the simulated part stands only as long as the specimen holds it"
+        );
+        let warning = Diagnostic::warning(message)
+            .remedy("give the specimen less stiffness than the structure has at its DOF");
+        found.push(experiment.place("partition.stiffness", warning));
+    }
+}

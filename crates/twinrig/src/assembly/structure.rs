@@ -1,0 +1,354 @@
+//! From the declared structure and specimen to matrices.
+
+use model::element::{Element, Law, Side};
+use model::equations::{Deformation, PlacedElement};
+use model::error::{MatrixName, ModelError};
+use model::partition::Partition;
+use model::specimen::Specimen;
+use model::structure::{self, BeamEnds, BeamSection, Ends, MassModel, Structure, Support, damping};
+use nalgebra::{DMatrix, DVector};
+
+use crate::experiment::element::GapSide;
+use crate::experiment::structure as declared;
+use crate::experiment::{
+    DampingSource, Diagnostic, Diagnostics, ElementSpec, Experiment, Interface, MassEntry,
+    MatrixSource, NodeRef, Source, SpecimenMass, StructureSource, resolve,
+};
+use crate::input;
+
+/// Reads what the file declares and collects what is wrong with it.
+pub(super) struct Builder<'a> {
+    pub(super) experiment: &'a Experiment,
+    pub(super) source: &'a dyn Source,
+    pub(super) found: &'a mut Diagnostics,
+}
+
+impl Builder<'_> {
+    /// The whole structure.
+    pub(super) fn structure(&mut self) -> Option<Structure> {
+        let declared = &self.experiment.structure;
+        let built = match &declared.source {
+            StructureSource::Matrices { mass, stiffness } => {
+                let mass = self.matrix(mass, "structure.mass");
+                let stiffness = self.matrix(stiffness, "structure.stiffness");
+                let (mass, stiffness) = (mass?, stiffness?);
+                let none = DMatrix::zeros(mass.nrows(), mass.ncols());
+                Structure::new(mass, none, stiffness)
+            }
+            StructureSource::ShearBuilding { mass, stiffness, damping } => {
+                structure::shear_building(mass, stiffness, &or_zeros(damping, stiffness.len()))
+            }
+            StructureSource::Chain { mass, stiffness, damping, ends } => {
+                let damping = or_zeros(damping, stiffness.len());
+                chain(mass, stiffness, &damping, *ends)
+            }
+            StructureSource::Beam(beam) => built_beam(beam),
+        };
+        let built = self.keep(built, "structure")?;
+        let built = self.damped(built)?;
+        let built = match &declared.names {
+            names if names.is_empty() => built,
+            names => self.keep(built.with_names(names.clone()), "structure.names")?,
+        };
+        match &declared.influence {
+            None => Some(built),
+            Some(influence) => {
+                let influence = DVector::from_column_slice(influence);
+                self.keep(built.with_influence(influence), "structure.influence")
+            }
+        }
+    }
+
+    fn damped(&mut self, built: Structure) -> Option<Structure> {
+        let (mass, stiffness) = (&built.mass, &built.stiffness);
+        let matrix = match &self.experiment.structure.damping {
+            None => return Some(built),
+            Some(DampingSource::Modal(ratios)) => {
+                // The last ratio serves all further modes.
+                let mut ratios = ratios.clone();
+                let last = ratios.last().copied().unwrap_or(0.0);
+                ratios.resize(built.size().max(ratios.len()), last);
+                damping::modal(mass, stiffness, &ratios)
+            }
+            Some(DampingSource::Rayleigh { mass_1_s, stiffness_s }) => {
+                damping::rayleigh(mass, stiffness, *mass_1_s, *stiffness_s)
+            }
+            Some(DampingSource::RayleighRatios { ratios, modes }) => damping::rayleigh_from_ratios(
+                mass,
+                stiffness,
+                (modes[0] + 1, ratios[0]),
+                (modes[1] + 1, ratios[1]),
+            ),
+            Some(DampingSource::Matrix(source)) => Ok(self.matrix(source, "structure.damping")?),
+        };
+        let matrix = self.keep(matrix, "structure.damping")?;
+        self.keep(built.with_damping(matrix), "structure.damping")
+    }
+
+    /// Nonlinear elements of the numerical part.
+    pub(super) fn elements(&mut self, structure: &Structure) -> Option<Vec<PlacedElement>> {
+        let declared = &self.experiment.structure.elements;
+        let placed = declared.iter().map(|element| {
+            let [from, to] = &element.between;
+            let place = self.deformation(from, to, structure)?;
+            Some(PlacedElement { place, element: Element::new(law(&element.law)) })
+        });
+        // Every bad reference is reported, so no early return.
+        let placed: Vec<_> = placed.collect();
+        placed.into_iter().collect()
+    }
+
+    /// What stands in the laboratory.
+    pub(super) fn partition(&mut self, structure: &Structure) -> Option<Partition> {
+        let declared = &self.experiment.partition;
+        let count = declared.interface.len();
+        let interface: Vec<_> = declared
+            .interface
+            .iter()
+            .map(|interface| match interface {
+                Interface::Dof(dof) => {
+                    self.deformation(&NodeRef::Ground, &NodeRef::Dof(dof.clone()), structure)
+                }
+                Interface::Deformation { from, to } => self.deformation(from, to, structure),
+            })
+            .collect();
+        let interface = interface.into_iter().collect::<Option<Vec<_>>>();
+        let damping = self.optional_matrix(&declared.damping, "partition.damping", count);
+        let stiffness = self.optional_matrix(&declared.stiffness, "partition.stiffness", count);
+        let interface = interface?;
+        let mass = self.specimen_mass(structure, &interface);
+        let specimen = Specimen {
+            mass: mass?,
+            damping: damping?,
+            stiffness: stiffness?,
+            elements: declared
+                .elements
+                .iter()
+                .map(|element| (element.at, Element::new(law(&element.law))))
+                .collect(),
+        };
+        Some(Partition { interface, specimen })
+    }
+
+    fn specimen_mass(
+        &mut self,
+        structure: &Structure,
+        interface: &[Deformation],
+    ) -> Option<DMatrix<f64>> {
+        let count = interface.len();
+        match &self.experiment.partition.mass {
+            None => Some(DMatrix::zeros(count, count)),
+            Some(SpecimenMass::Matrix(source)) => {
+                let matrix = self.matrix(source, "partition.mass")?;
+                self.symmetric(matrix, "partition.mass", count)
+            }
+            Some(SpecimenMass::Diagonal(entries)) => {
+                let values = entries.iter().zip(interface).map(|(entry, place)| match entry {
+                    MassEntry::Mass(mass) => *mass,
+                    MassEntry::Share(share) => {
+                        place.to.map_or(0.0, |dof| share * structure.mass[(dof, dof)])
+                    }
+                });
+                Some(DMatrix::from_diagonal(&DVector::from_iterator(count, values)))
+            }
+        }
+    }
+
+    fn optional_matrix(
+        &mut self,
+        source: &Option<MatrixSource>,
+        path: &str,
+        count: usize,
+    ) -> Option<DMatrix<f64>> {
+        match source {
+            None => Some(DMatrix::zeros(count, count)),
+            Some(source) => {
+                let matrix = self.matrix(source, path)?;
+                self.symmetric(matrix, path, count)
+            }
+        }
+    }
+
+    /// A specimen matrix must fit the interface and be symmetric.
+    fn symmetric(
+        &mut self,
+        matrix: DMatrix<f64>,
+        path: &str,
+        count: usize,
+    ) -> Option<DMatrix<f64>> {
+        if matrix.shape() != (count, count) {
+            let (rows, columns) = matrix.shape();
+            let message =
+                format!("the matrix is {rows} × {columns}, the interface has {count} DOFs");
+            let error =
+                Diagnostic::error(message).remedy("give one row and column per interface DOF");
+            self.found.push(self.experiment.place(path, error));
+            return None;
+        }
+        let largest = matrix.amax();
+        let worst = (&matrix - matrix.transpose()).amax();
+        if worst > 1e-9 * largest {
+            let message = format!("the matrix is not symmetric: entries differ by {worst:.3e}");
+            let error = Diagnostic::error(message).remedy("make it symmetric");
+            self.found.push(self.experiment.place(path, error));
+            return None;
+        }
+        Some(matrix)
+    }
+
+    fn deformation(
+        &mut self,
+        from: &NodeRef,
+        to: &NodeRef,
+        structure: &Structure,
+    ) -> Option<Deformation> {
+        let mut index = |node: &NodeRef| match node {
+            NodeRef::Ground => Ok(None),
+            NodeRef::Dof(dof) => resolve(dof, &structure.names, structure.size()).map(Some),
+        };
+        match (index(from), index(to)) {
+            (Ok(from), Ok(to)) => Some(Deformation { from, to }),
+            (from, to) => {
+                self.found.extend([from, to].into_iter().filter_map(Result::err));
+                None
+            }
+        }
+    }
+
+    fn matrix(&mut self, source: &MatrixSource, path: &str) -> Option<DMatrix<f64>> {
+        match source {
+            MatrixSource::Diagonal(entries) => {
+                Some(DMatrix::from_diagonal(&DVector::from_column_slice(entries)))
+            }
+            MatrixSource::Full { size, entries } => {
+                Some(DMatrix::from_row_slice(*size, *size, entries))
+            }
+            MatrixSource::File { name, factor } => {
+                let read = self.source.read(name).map_err(|error| error.to_string());
+                let matrix = read.and_then(|bytes| {
+                    input::matrix(name, &bytes).map_err(|error| error.to_string())
+                });
+                match matrix {
+                    Ok(matrix) => Some(matrix * *factor),
+                    Err(error) => {
+                        let message = format!("\"{name}\": {error}");
+                        self.found.push(self.experiment.place(path, Diagnostic::error(message)));
+                        None
+                    }
+                }
+            }
+        }
+    }
+
+    /// The value, or its error placed at `path`, or nearer where it says so.
+    pub(super) fn keep<T>(&mut self, result: Result<T, ModelError>, path: &str) -> Option<T> {
+        result
+            .map_err(|error| {
+                let path = if path == "structure" { matrix_path(&error) } else { path };
+                let diagnostic = Diagnostic::error(error.to_string());
+                self.found.push(self.experiment.place(path, diagnostic));
+            })
+            .ok()
+    }
+}
+
+/// Which key of `[structure]` an error is about.
+fn matrix_path(error: &ModelError) -> &'static str {
+    let matrix = match error {
+        ModelError::NotSquare { matrix, .. }
+        | ModelError::SizeMismatch { matrix, .. }
+        | ModelError::NotFinite { matrix, .. }
+        | ModelError::NotSymmetric { matrix, .. } => *matrix,
+        ModelError::MassNotPositiveDefinite { .. } => MatrixName::Mass,
+        ModelError::StiffnessNotPositiveSemidefinite { .. } => MatrixName::Stiffness,
+        _ => return "structure",
+    };
+    match matrix {
+        MatrixName::Mass => "structure.mass",
+        MatrixName::Damping => "structure.damping",
+        MatrixName::Stiffness => "structure.stiffness",
+    }
+}
+
+fn or_zeros(values: &Option<Vec<f64>>, count: usize) -> Vec<f64> {
+    values.clone().unwrap_or_else(|| vec![0.0; count])
+}
+
+fn chain(
+    mass: &[f64],
+    stiffness: &[f64],
+    damping: &[f64],
+    ends: declared::ChainEnds,
+) -> Result<Structure, ModelError> {
+    let ends = match ends {
+        declared::ChainEnds::FixedFree => Ends::FixedFree,
+        declared::ChainEnds::FixedFixed => Ends::FixedFixed,
+        declared::ChainEnds::FreeFree => Ends::FreeFree,
+        declared::ChainEnds::FreeFixed => {
+            // The same chain seen from its other end.
+            let reversed = |values: &[f64]| values.iter().rev().copied().collect::<Vec<_>>();
+            let seen = structure::chain(
+                &reversed(mass),
+                &reversed(stiffness),
+                &reversed(damping),
+                Ends::FixedFree,
+            )?;
+            let n = seen.size();
+            let turned =
+                |m: &DMatrix<f64>| DMatrix::from_fn(n, n, |i, j| m[(n - 1 - i, n - 1 - j)]);
+            return Structure::new(
+                turned(&seen.mass),
+                turned(&seen.damping),
+                turned(&seen.stiffness),
+            );
+        }
+    };
+    structure::chain(mass, stiffness, damping, ends)
+}
+
+fn built_beam(beam: &declared::Beam) -> Result<Structure, ModelError> {
+    let section = BeamSection {
+        flexural_rigidity_n_m2: beam.young_pa * beam.inertia_m4,
+        mass_per_length_kg_m: beam.density_kg_m3 * beam.area_m2,
+    };
+    let (left, right) = match beam.ends {
+        declared::BeamEnds::ClampedFree => (Support::Clamped, Support::Free),
+        declared::BeamEnds::ClampedClamped => (Support::Clamped, Support::Clamped),
+        declared::BeamEnds::PinnedPinned => (Support::Pinned, Support::Pinned),
+        declared::BeamEnds::ClampedPinned => (Support::Clamped, Support::Pinned),
+        declared::BeamEnds::FreeFree => (Support::Free, Support::Free),
+    };
+    let mass = match beam.mass {
+        declared::BeamMass::Consistent => MassModel::Consistent,
+        declared::BeamMass::Lumped => MassModel::Lumped,
+    };
+    structure::euler_bernoulli_beam(
+        section,
+        beam.elements,
+        beam.length_m,
+        BeamEnds { left, right },
+        mass,
+    )
+}
+
+fn law(spec: &ElementSpec) -> Law {
+    match *spec {
+        ElementSpec::Bilinear { stiffness, yield_force, hardening } => {
+            Law::Bilinear { stiffness, yield_force, hardening }
+        }
+        ElementSpec::ElasticPlastic { stiffness, yield_force } => {
+            Law::Bilinear { stiffness, yield_force, hardening: 0.0 }
+        }
+        ElementSpec::BoucWen { stiffness, yield_force, hardening, exponent, beta, gamma } => {
+            Law::BoucWen { stiffness, yield_force, hardening, exponent, beta, gamma }
+        }
+        ElementSpec::Gap { stiffness, opening, side } => {
+            let side = match side {
+                GapSide::Both => Side::Both,
+                GapSide::Positive => Side::Positive,
+                GapSide::Negative => Side::Negative,
+            };
+            Law::Gap { stiffness, opening, side }
+        }
+    }
+}
