@@ -51,6 +51,11 @@ pub(crate) fn check(
     }
 }
 
+/// At least one of the alternatives is there.
+pub(crate) fn is_made(choice: &Choice, toml: &DeTable<'_>) -> bool {
+    choice.of.iter().any(|alternative| toml.contains_key(alternative.key))
+}
+
 fn none_chosen(
     choice: &Choice,
     toml: &DeTable<'_>,

@@ -33,13 +33,13 @@ pub(crate) fn read(
             let number = number(toml).ok_or_else(wrong)?;
             bounded(label, number, *bounds, None).map(Value::Number)
         }
-        Shape::Ratio(bounds) => {
-            let ratio = match toml.as_str() {
-                Some(text) => quantity_in(text, Kind::Ratio, Motion::Translation)?,
-                None => number(toml).ok_or_else(wrong)?,
-            };
-            bounded(label, ratio, *bounds, Some(Kind::Ratio)).map(Value::Number)
-        }
+        Shape::Ratio(bounds) => match toml.as_str() {
+            Some(text) => {
+                let ratio = quantity_in(text, Kind::Ratio, Motion::Translation)?;
+                bounded(label, ratio, *bounds, Some(Kind::Ratio)).map(Value::Number)
+            }
+            None => bare_ratio(label, number(toml).ok_or_else(wrong)?, *bounds).map(Value::Number),
+        },
         Shape::QuantityOrShare(_, _, _) if toml.as_str().is_some_and(|t| t.contains('%')) => {
             let share =
                 quantity_in(toml.as_str().unwrap_or_default(), Kind::Ratio, Motion::Translation)?;
@@ -219,7 +219,6 @@ fn quantity_in(text: &str, kind: Kind, motion: Motion) -> Result<f64, Diagnostic
 
 fn bounded(label: &str, value: f64, bounds: Bounds, kind: Option<Kind>) -> Result<f64, Diagnostic> {
     let unit = kind.map_or("", Kind::si_unit);
-    let unit = if unit.is_empty() { String::new() } else { format!(" {unit}") };
     if !value.is_finite() {
         return Err(Diagnostic::error(format!("{label} is not a finite number"))
             .remedy("give a number that is neither nan nor inf"));
@@ -227,12 +226,20 @@ fn bounded(label: &str, value: f64, bounds: Bounds, kind: Option<Kind>) -> Resul
     if bounds.contain(value) {
         return Ok(value);
     }
-    let limits = bounds.describe().unwrap_or_default();
-    let error = Diagnostic::error(format!("{label} is {value}{unit}; it must be {limits}{unit}"));
-    Err(if kind == Some(Kind::Ratio) && bounds.contain(value / 100.0) && value > 1.0 {
-        error.remedy(format!("for {value} per cent write \"{value} %\""))
-    } else {
-        error.remedy(format!("choose a value {limits}{unit}"))
+    let limits = bounds.describe(unit).unwrap_or_default();
+    let space = if unit.is_empty() { "" } else { " " };
+    Err(Diagnostic::error(format!("{label} is {value}{space}{unit}; it must be {limits}"))
+        .remedy(format!("choose a value {limits}")))
+}
+
+/// A ratio without a per cent sign, whose absence may be the mistake.
+fn bare_ratio(label: &str, ratio: f64, bounds: Bounds) -> Result<f64, Diagnostic> {
+    bounded(label, ratio, bounds, Some(Kind::Ratio)).map_err(|error| {
+        if ratio > 1.0 && bounds.contain(ratio / 100.0) {
+            error.remedy(format!("for {ratio} per cent write \"{ratio} %\""))
+        } else {
+            error
+        }
     })
 }
 

@@ -145,13 +145,15 @@ fn rows(out: &mut String, fields: &'static [Field], path: &str) {
 
 fn describe(shape: &'static Shape, path: &str) -> String {
     match shape {
-        Shape::Quantity(kind, _, bounds) => limited(quantity(*kind), bounds.describe()),
+        Shape::Quantity(kind, _, bounds) => {
+            limited(quantity(*kind), bounds.describe(kind.si_unit()))
+        }
         Shape::QuantityOrShare(kind, _, bounds) => limited(
             format!("{}, or a share such as `\"33 %\"`", quantity(*kind)),
-            bounds.describe(),
+            bounds.describe(""),
         ),
-        Shape::Ratio(bounds) => limited("a ratio, `\"3 %\"` or `0.03`".into(), bounds.describe()),
-        Shape::Number(bounds) => limited("a bare number".into(), bounds.describe()),
+        Shape::Ratio(bounds) => limited("a ratio, `\"3 %\"` or `0.03`".into(), bounds.describe("")),
+        Shape::Number(bounds) => limited("a bare number".into(), bounds.describe("")),
         Shape::Count { min, max } if *max > 1 << 53 => format!("a whole number, {min} or more"),
         Shape::Count { min, max } => format!("a whole number from {min} to {max}"),
         Shape::Word(words) => {

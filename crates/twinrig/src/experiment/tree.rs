@@ -44,6 +44,8 @@ pub(crate) enum Value {
 pub(crate) struct Branch {
     pub span: Range<usize>,
     pub entries: BTreeMap<&'static str, Node>,
+    /// Keys that are written but whose value was refused.
+    pub refused: Vec<&'static str>,
 }
 
 /// Said when the grammar promises something that the tree does not hold.
@@ -57,6 +59,11 @@ impl Branch {
     /// The node of a key that was written, not filled in.
     pub(crate) fn given(&self, key: &str) -> Option<&Node> {
         self.node(key).filter(|node| node.origin == Origin::Given)
+    }
+
+    /// The key is written, be its value right or wrong, or has a default.
+    pub(crate) fn mentions(&self, key: &str) -> bool {
+        self.entries.contains_key(key) || self.refused.contains(&key)
     }
 
     pub(crate) fn table(&self, key: &str) -> Option<&Branch> {

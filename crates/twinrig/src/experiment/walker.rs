@@ -48,26 +48,33 @@ impl Walker<'_> {
         let mut entries = BTreeMap::new();
         let variant = self.variant(table, toml, path, &span, &mut entries);
         let fields = Fields::of(table, variant, toml);
+        let mut slips = Vec::new();
         for (key, _) in toml.iter() {
             let word = key.get_ref().as_ref();
             let is_selector = table.variants.as_ref().is_some_and(|variants| variants.key == word);
             if !is_selector && !fields.allowed.iter().any(|field| field.key == word) {
-                self.unknown_key(table, &fields, word, key.span(), path);
+                slips.push(self.unknown_key(table, &fields, word, key.span(), path));
             }
         }
+        let mut refused = Vec::new();
         for field in &fields.allowed {
-            if let Some(node) = self.field(field, toml, path, &span) {
-                entries.insert(field.key, node);
+            let misspelt = slips.contains(&Some(field.key));
+            match self.field(field, toml, path, &span, misspelt) {
+                Some(node) => drop(entries.insert(field.key, node)),
+                None if misspelt || toml.contains_key(field.key) => refused.push(field.key),
+                None => {}
             }
         }
         if self.fill.is_none() {
             let in_variant = fields.variant.map_or(&[][..], |variant| variant.choices);
             for choice in table.choices.iter().chain(in_variant) {
-                let found = choices::check(choice, toml, &title(path), span.clone());
-                self.out.extend(found);
+                // An unknown key was probably meant as the one that seems to lack.
+                if slips.is_empty() || choices::is_made(choice, toml) {
+                    self.out.extend(choices::check(choice, toml, &title(path), span.clone()));
+                }
             }
         }
-        Branch { span: span.unwrap_or(0..0), entries }
+        Branch { span: span.unwrap_or(0..0), entries, refused }
     }
 
     fn field(
@@ -76,6 +83,7 @@ impl Walker<'_> {
         toml: &DeTable<'_>,
         path: &str,
         span: &Option<Range<usize>>,
+        misspelt: bool,
     ) -> Option<Node> {
         if let Some(value) = toml.get(field.key) {
             let path = join(path, field.key);
@@ -83,6 +91,7 @@ impl Walker<'_> {
         }
         match field.need {
             Need::Optional => None,
+            Need::Required if misspelt => None,
             Need::Default(text) => self.default(field, text, path, span),
             Need::Required => {
                 let mut error = Diagnostic::error(format!("{} lacks `{}`", title(path), field.key))
@@ -172,6 +181,9 @@ impl Walker<'_> {
                     self.value(entry, value, path, &label)
                 });
                 let nodes: Vec<_> = nodes.collect();
+                if count < length.min || count > length.max {
+                    return None;
+                }
                 Value::List(nodes.into_iter().collect::<Option<_>>()?)
             }
             (Shape::Either(shapes), _) => {
@@ -196,6 +208,7 @@ impl Walker<'_> {
         Some(Node { span: self.place(value), origin: self.origin(), value: read })
     }
 
+    /// Reports a key that may not stand here; gives the one it was probably meant to be.
     fn unknown_key(
         &mut self,
         table: &'static Table,
@@ -203,7 +216,8 @@ impl Walker<'_> {
         key: &str,
         span: Range<usize>,
         path: &str,
-    ) {
+    ) -> Option<&'static str> {
+        let mut meant = None;
         let elsewhere = table.all_fields().into_iter().find(|(field, _)| field.key == key);
         let error = match (elsewhere, &table.variants, fields.variant) {
             (Some((_, words)), Some(Variants { key: selector, .. }), Some(variant)) => {
@@ -215,9 +229,10 @@ impl Walker<'_> {
             }
             _ => {
                 let selector = table.variants.iter().map(|variants| variants.key);
-                let known: Vec<&str> =
+                let known: Vec<&'static str> =
                     selector.chain(fields.allowed.iter().map(|field| field.key)).collect();
-                let remedy = match nearest(key, known.iter().copied()) {
+                meant = nearest(key, known.iter().copied());
+                let remedy = match meant {
                     Some(near) => format!("did you mean `{near}`?"),
                     None => match home_of(key) {
                         Some(home) if home != title(path) => format!("`{key}` belongs in {home}"),
@@ -229,6 +244,7 @@ impl Walker<'_> {
             }
         };
         self.out.push(error.at(span));
+        meant
     }
 
     fn place(&self, value: &Spanned<DeValue<'_>>) -> Range<usize> {

@@ -113,7 +113,7 @@ fn check_lists(root: &Branch, out: &mut Diagnostics) {
 
 fn check_limits(root: &Branch, out: &mut Diagnostics) {
     let Some(limits) = root.table("limits") else { return };
-    if limits.entries.contains_key("command") {
+    if limits.mentions("command") {
         return;
     }
     let mut warning = Diagnostic::warning("the command has no limit")

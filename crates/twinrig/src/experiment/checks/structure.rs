@@ -83,7 +83,8 @@ fn check_building(structure: &Branch, out: &mut Diagnostics) {
     let Some(building) = structure.table("shear_building") else { return };
     let Some(count) = storeys(building) else {
         // With a value missing or wrong, how many storeys there are is not the question.
-        if building.number("mass").is_some() && building.number("stiffness").is_some() {
+        let sound = building.refused.is_empty() && building.number("mass").is_some();
+        if sound && building.number("stiffness").is_some() {
             let error = Diagnostic::error("the number of storeys is not known");
             out.push(error.at(building.span.clone()).remedy("add `storeys`, or write lists"));
         }
@@ -295,7 +296,7 @@ fn check_partition(root: &Branch, out: &mut Diagnostics) {
         }
     }
     let parts = ["mass", "damping", "stiffness", "element"];
-    if count.is_some() && parts.iter().all(|key| !partition.entries.contains_key(key)) {
+    if count.is_some() && !parts.iter().any(|key| partition.mentions(key)) {
         let warning = Diagnostic::warning("the specimen has neither mass, damping nor stiffness")
             .remedy("state what is expected of it: a rehearsal would measure no force");
         out.push(warning.at(partition.span.clone()));

@@ -225,13 +225,14 @@ impl Bounds {
         }
     }
 
-    /// In words, to follow "must be"; `None` if there is no limit.
-    pub(crate) fn describe(self) -> Option<String> {
+    /// In words with this unit, to follow "must be"; `None` if there is no limit.
+    pub(crate) fn describe(self, unit: &str) -> Option<String> {
+        let space = if unit.is_empty() { "" } else { " " };
         Some(match self {
             Self::Any => return None,
             Self::NotNegative => "zero or more".into(),
             Self::Positive => "greater than zero".into(),
-            Self::Within(least, most) => format!("from {least} to {most}"),
+            Self::Within(least, most) => format!("from {least} to {most}{space}{unit}"),
         })
     }
 }
