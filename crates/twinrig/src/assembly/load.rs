@@ -100,7 +100,7 @@ impl Builder<'_> {
                 frequency_hz: *frequency_hz,
                 phase_rad: *phase_rad,
                 start_s: *start_s,
-                length: duration_s.map_or(Length::Whole, Length::Duration),
+                length: duration_s.map_or(Length::Endless, Length::Duration),
                 ramp_s: *ramp_s,
             }),
             declared::SignalSource::Chirp {

@@ -22,7 +22,7 @@ use runtime::load::Load;
 use runtime::monitor::WorkRule;
 use runtime::reference::{Reference, ReferenceError, reference};
 
-use crate::experiment::closed_loop::{self, Feedback, TransferKind};
+use crate::experiment::closed_loop::{self, TransferKind};
 use crate::experiment::watch::{RecordedDofs, RecordedMotion, Work};
 use crate::experiment::{Diagnostic, Diagnostics, Experiment, PerDof, Source};
 use structure::Builder;

@@ -202,7 +202,7 @@ impl Builder<'_> {
         to: &NodeRef,
         structure: &Structure,
     ) -> Option<Deformation> {
-        let mut index = |node: &NodeRef| match node {
+        let index = |node: &NodeRef| match node {
             NodeRef::Ground => Ok(None),
             NodeRef::Dof(dof) => resolve(dof, &structure.names, structure.size()).map(Some),
         };

@@ -253,4 +253,21 @@ pub enum InputError {
         /// The value.
         value: f64,
     },
+    /// A matrix file whose name ends in something else.
+    #[error("a matrix file ends in .mtx (Matrix Market) or .npy (NumPy), not in .{extension}")]
+    UnknownMatrixFormat {
+        /// How the name ends.
+        extension: String,
+    },
+    /// Header and experiment name different units.
+    #[error(
+        "the file's header says one unit is {header} m/s², the experiment says {given} m/s²; \
+         remove the one that is wrong"
+    )]
+    FactorConflict {
+        /// By the header.
+        header: f64,
+        /// By the experiment.
+        given: f64,
+    },
 }

@@ -3,6 +3,8 @@
 //! Every reader takes bytes and gives checked numbers, or an error that names
 //! the line. Memory grows with the file, never with what its header claims.
 
+use nalgebra::DMatrix;
+
 mod at2;
 mod error;
 mod matrix_market;
@@ -19,6 +21,16 @@ pub use unit::AccelerationUnit;
 
 /// Rows times columns of the largest dense matrix that is built.
 pub const MOST_DENSE_ENTRIES: usize = 25_000_000;
+
+/// A matrix from a file whose name tells the format: `.mtx` or `.npy`.
+pub fn matrix(name: &str, bytes: &[u8]) -> Result<DMatrix<f64>, InputError> {
+    let extension = name.rsplit('.').next().unwrap_or_default().to_ascii_lowercase();
+    match extension.as_str() {
+        "mtx" => matrix_market(bytes)?.to_dense(),
+        "npy" => npy(bytes),
+        _ => Err(InputError::UnknownMatrixFormat { extension: excerpt(&extension) }),
+    }
+}
 
 /// A number as laboratories write it: Fortran's `1.5D-3` is accepted.
 fn parse_number(text: &str) -> Option<f64> {
