@@ -222,6 +222,22 @@ mod tests {
     }
 
     #[test]
+    fn a_fine_mesh_keeps_the_digits_of_its_slow_modes() {
+        // ω² spans twelve decades here; a direct solution is off by 1e-5.
+        let ends = BeamEnds::CANTILEVER;
+        let beam = euler_bernoulli_beam(SECTION, 200, LENGTH, ends, MassModel::Consistent).unwrap();
+        let modes = beam.modes().unwrap();
+        for (mode, beta_l) in CANTILEVER.into_iter().enumerate() {
+            let error = modes.omega_rad_s[mode] / exact(beta_l) - 1.0;
+            assert!(error.abs() < 2e-7, "mode {}: {error:e}", mode + 1);
+        }
+        assert!(modes.omega_rad_s.as_slice().is_sorted());
+        let unit = modes.shapes.transpose() * &beam.mass * &modes.shapes;
+        let error = (unit - DMatrix::identity(beam.size(), beam.size())).amax();
+        assert!(error < 1e-11, "{error:e}");
+    }
+
+    #[test]
     fn lumped_mass_is_diagonal_keeps_the_total_and_converges() {
         let free = BeamEnds { left: Support::Free, right: Support::Free };
         for model in [MassModel::Lumped, MassModel::Consistent] {
