@@ -21,9 +21,9 @@ pub(crate) fn check(
         choice.of.iter().filter(|alternative| has(alternative.key)).collect();
     let keys = || choice.of.iter().map(|alternative| alternative.key);
     match (choice.count, chosen.as_slice()) {
-        (Count::AtMostOne, []) => Vec::new(),
+        (Count::AtMost, []) => Vec::new(),
         (_, []) => vec![none_chosen(choice, toml, title, span)],
-        (Count::AtLeastOne, _) => Vec::new(),
+        (Count::AtLeast, _) => Vec::new(),
         (_, [one]) => {
             let missing = one.needs.iter().filter(|key| !has(key)).map(|key| {
                 let mut error = Diagnostic::error(format!("`{}` needs `{key}` beside it", one.key))
@@ -83,8 +83,8 @@ fn none_chosen(
         })
         .collect();
     let count = match choice.count {
-        Count::AtLeastOne => "at least one",
-        Count::ExactlyOne | Count::AtMostOne => "exactly one",
+        Count::AtLeast => "at least one",
+        Count::Exactly | Count::AtMost => "exactly one",
     };
     let mut error = Diagnostic::error(format!("{title} needs {count} of {}", ways.join(", ")))
         .remedy(format!("add {}", ways.join(" or ")));

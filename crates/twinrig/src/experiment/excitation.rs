@@ -194,16 +194,14 @@ impl Excitation {
 
 impl SignalSource {
     fn read(branch: &Branch) -> Self {
-        let generators: [(&str, fn(&Branch) -> Self); 6] = [
-            ("harmonic", Self::harmonic),
-            ("chirp", Self::chirp),
-            ("noise", Self::noise),
-            ("multisine", Self::multisine),
-            ("synthetic", Self::synthetic),
-            ("impulse", Self::impulse),
-        ];
-        let generated =
-            generators.iter().find_map(|(key, read)| branch.table(key).map(|table| read(table)));
+        let table = |key| branch.table(key);
+        let generated = table("harmonic")
+            .map(Self::harmonic)
+            .or_else(|| table("chirp").map(Self::chirp))
+            .or_else(|| table("noise").map(Self::noise))
+            .or_else(|| table("multisine").map(Self::multisine))
+            .or_else(|| table("synthetic").map(Self::synthetic))
+            .or_else(|| table("impulse").map(Self::impulse));
         generated.unwrap_or_else(|| Self::File(SignalFile::read(branch)))
     }
 

@@ -97,7 +97,7 @@ impl Experiment {
         let Some(file) = file else {
             return Err(fail(Diagnostic::error("this is not the name of a file")));
         };
-        let bytes = Folder::new(folder).read(file).map_err(|error| {
+        let bytes = Folder::new(folder).up_to(LARGEST_TEXT as u64).read(file).map_err(|error| {
             fail(
                 Diagnostic::error(format!("the experiment cannot be read: {error}"))
                     .remedy("name an experiment file that exists and that you may read"),

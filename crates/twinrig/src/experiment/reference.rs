@@ -111,9 +111,9 @@ fn choice(out: &mut String, choice: &Choice) {
         })
         .collect();
     let count = match choice.count {
-        Count::ExactlyOne => "Exactly one of",
-        Count::AtMostOne => "At most one of",
-        Count::AtLeastOne => "At least one of",
+        Count::Exactly => "Exactly one of",
+        Count::AtMost => "At most one of",
+        Count::AtLeast => "At least one of",
     };
     let _ = write!(out, "\n{count} {}.", ways.join(", "));
     for alternative in choice.of.iter().filter(|alternative| !alternative.allows.is_empty()) {

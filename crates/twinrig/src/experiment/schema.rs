@@ -100,9 +100,9 @@ fn choice(choice: &Choice) -> Option<Value> {
         })
         .collect();
     match choice.count {
-        Count::ExactlyOne => Some(json!({ "oneOf": with_needs })),
-        Count::AtLeastOne => Some(json!({ "anyOf": with_needs })),
-        Count::AtMostOne => Some(json!({ "not": { "required": keys.collect::<Vec<_>>() } })),
+        Count::Exactly => Some(json!({ "oneOf": with_needs })),
+        Count::AtLeast => Some(json!({ "anyOf": with_needs })),
+        Count::AtMost => Some(json!({ "not": { "required": keys.collect::<Vec<_>>() } })),
     }
 }
 
@@ -169,8 +169,8 @@ fn bounds(mut schema: Value, bounds: Bounds) -> Value {
     schema
 }
 
-/// A TOML value of the grammar's defaults as JSON.
-fn plain(value: &DeValue<'_>) -> Value {
+/// A TOML value as JSON.
+pub(crate) fn plain(value: &DeValue<'_>) -> Value {
     match value {
         DeValue::String(text) => json!(text),
         DeValue::Integer(integer) => json!(integer.as_str().parse::<i64>().unwrap_or_default()),

@@ -37,6 +37,11 @@ impl Folder {
         Self { path: path.into(), largest: LARGEST_FILE }
     }
 
+    /// The same, for files of at most `largest` bytes.
+    pub fn up_to(self, largest: u64) -> Self {
+        Self { largest, ..self }
+    }
+
     fn open(&self, name: &str) -> io::Result<(File, u64)> {
         if name.is_empty() {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "the file name is empty"));
@@ -112,7 +117,7 @@ mod tests {
         assert_eq!(source.read("k.csv").expect_err("absent").kind(), io::ErrorKind::NotFound);
         assert!(source.size(".").is_err(), "a folder is not a file");
         assert!(source.size("").is_err());
-        let small = Folder { largest: 2, ..source };
+        let small = source.up_to(2);
         let error = small.read("m.csv").expect_err("too large");
         assert!(error.to_string().contains("larger than the limit of 2 bytes"), "{error}");
         assert!(small.size("m.csv").is_err());

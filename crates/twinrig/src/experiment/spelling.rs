@@ -2,6 +2,8 @@
 
 /// Longest word that is compared; hostile files may hold longer ones.
 const LONGEST: usize = 48;
+/// Most words it is compared with, for the same reason.
+const MOST: usize = 200;
 
 /// The known word nearest to `word`, if it is near enough to be a slip.
 pub(crate) fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
@@ -12,6 +14,8 @@ pub(crate) fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) 
     let plain = |text: &str| text.to_lowercase().replace('-', "_");
     known
         .into_iter()
+        .take(MOST)
+        .filter(|other| other.len() <= LONGEST)
         .map(|other| (distance(&plain(word), &plain(other)), other))
         .filter(|&(distance, _)| distance <= allowed)
         .min_by_key(|&(distance, _)| distance)
@@ -25,9 +29,7 @@ fn distance(a: &str, b: &str) -> usize {
     for (i, row) in rows.iter_mut().enumerate() {
         row[0] = i;
     }
-    for j in 0..=b.len() {
-        rows[0][j] = j;
-    }
+    rows[0] = (0..=b.len()).collect();
     for i in 1..=a.len() {
         for j in 1..=b.len() {
             let change = usize::from(a[i - 1] != b[j - 1]);

@@ -29,7 +29,7 @@ pub(crate) static INTEGRATOR: Table = Table {
             "What the measured force does between two steps.",
         ),
     ],
-    choices: &[Choice { count: Count::ExactlyOne, of: &[lone("rate"), lone("step")] }],
+    choices: &[Choice { count: Count::Exactly, of: &[lone("rate"), lone("step")] }],
     variants: Some(Variants {
         key: "method",
         doc: "The integration method.",
@@ -112,10 +112,7 @@ pub(crate) static TRANSFER_SYSTEM: Table = Table {
                         "The delay in steps of the integrator; may be fractional.",
                     ),
                 ],
-                choices: &[Choice {
-                    count: Count::ExactlyOne,
-                    of: &[lone("delay"), lone("samples")],
-                }],
+                choices: &[Choice { count: Count::Exactly, of: &[lone("delay"), lone("samples")] }],
             },
             variant(
                 "transfer_function",

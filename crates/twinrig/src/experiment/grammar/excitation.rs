@@ -16,7 +16,7 @@ pub(crate) static EXCITATION: Table = Table {
             "Forces on DOFs, each as `[[excitation.force]]`.",
         ),
     ],
-    choices: &[Choice { count: Count::AtLeastOne, of: &[lone("ground"), lone("force")] }],
+    choices: &[Choice { count: Count::AtLeast, of: &[lone("ground"), lone("force")] }],
     variants: None,
 };
 
@@ -62,7 +62,7 @@ macro_rules! generators {
                 DURATION,
                 RAMP,
             ],
-            choices: &[Choice { count: Count::AtMostOne, of: &[lone("cycles"), lone("duration")] }],
+            choices: &[Choice { count: Count::AtMost, of: &[lone("cycles"), lone("duration")] }],
             variants: None,
         };
         static $chirp: Table = Table::plain(
@@ -108,7 +108,7 @@ macro_rules! generators {
                 ),
                 OWN_SEED,
             ],
-            choices: &[Choice { count: Count::ExactlyOne, of: &[lone("rms"), lone("amplitude")] }],
+            choices: &[Choice { count: Count::Exactly, of: &[lone("rms"), lone("amplitude")] }],
             variants: None,
         };
         static $impulse: Table = Table::plain(
@@ -197,8 +197,8 @@ macro_rules! signal {
                 $(optional($key, Shape::Table(&$table), $what),)*
             ],
             choices: &[
-                Choice { count: Count::ExactlyOne, of: &[FILE, $(lone($key)),*] },
-                Choice { count: Count::AtMostOne, of: &[lone("scale"), lone("peak")] },
+                Choice { count: Count::Exactly, of: &[FILE, $(lone($key)),*] },
+                Choice { count: Count::AtMost, of: &[lone("scale"), lone("peak")] },
             ],
             variants: None,
         };

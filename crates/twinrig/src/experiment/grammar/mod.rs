@@ -106,12 +106,12 @@ pub(crate) struct Choice {
     pub of: &'static [Alternative],
 }
 
-/// How many alternatives of a [`Choice`].
+/// How many alternatives of a [`Choice`]: exactly, at most or at least one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Count {
-    ExactlyOne,
-    AtMostOne,
-    AtLeastOne,
+    Exactly,
+    AtMost,
+    AtLeast,
 }
 
 /// An alternative, chosen by writing its `key`.

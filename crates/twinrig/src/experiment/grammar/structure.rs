@@ -20,7 +20,7 @@ macro_rules! matrix {
                     "A matrix file: Matrix Market (`.mtx`), NumPy (`.npy`) or `.csv`.",
                 ),
             ],
-            choices: &[Choice { count: Count::ExactlyOne, of: &[lone("rows"), lone("file")] }],
+            choices: &[Choice { count: Count::Exactly, of: &[lone("rows"), lone("file")] }],
             variants: None,
         }
     };
@@ -85,7 +85,7 @@ pub(crate) static STRUCTURE: Table = Table {
         ),
     ],
     choices: &[Choice {
-        count: Count::ExactlyOne,
+        count: Count::Exactly,
         of: &[
             Alternative { key: "stiffness", needs: &["mass"], allows: &[] },
             lone("shear_building"),
@@ -115,7 +115,7 @@ static DAMPING: Table = Table {
         ),
     ],
     choices: &[Choice {
-        count: Count::ExactlyOne,
+        count: Count::Exactly,
         of: &[
             lone("modal"),
             lone("rayleigh"),
@@ -149,7 +149,7 @@ static RAYLEIGH: Table = Table {
         ),
     ],
     choices: &[Choice {
-        count: Count::ExactlyOne,
+        count: Count::Exactly,
         of: &[
             Alternative { key: "mass", needs: &["stiffness"], allows: &[] },
             Alternative { key: "ratios", needs: &["modes"], allows: &[] },
@@ -273,14 +273,14 @@ static BEAM: Table = Table {
             "mass",
             Shape::Word(&[
                 word("consistent", "from the same shape functions as the stiffness"),
-                word("lumped", "in the nodes, with the rotary inertia of half an element"),
+                word("lumped", "concentrated in the nodes"),
             ]),
             "\"consistent\"",
             "Mass matrix.",
         ),
     ],
     choices: &[Choice {
-        count: Count::ExactlyOne,
+        count: Count::Exactly,
         of: &[
             Alternative { key: "width", needs: &["height"], allows: &[] },
             Alternative { key: "area", needs: &["inertia"], allows: &[] },

@@ -2,11 +2,17 @@
 
 use std::collections::BTreeSet;
 
-use serde_json::Value;
+use std::io::Write as _;
+use std::process::{Command, Stdio};
+
+use serde_json::{Value, json};
+use toml::de::{DeTable, DeValue};
 
 use super::super::grammar::{Count, ROOT, Shape, Table};
-use super::super::reference::reference_markdown;
-use super::super::schema::json_schema;
+use super::super::reference::{EXAMPLE, reference_markdown};
+use super::super::schema::{json_schema, plain};
+use super::hostile::random_file;
+use super::{BASE, changed};
 
 /// Every key of the grammar.
 fn keys(table: &'static Table, into: &mut BTreeSet<&'static str>) {
@@ -17,7 +23,7 @@ fn keys(table: &'static Table, into: &mut BTreeSet<&'static str>) {
     }
     let variants = table.variants.iter().flat_map(|variants| variants.of);
     for choice in table.choices.iter().chain(variants.flat_map(|variant| variant.choices)) {
-        let two_at_most = choice.count != Count::AtMostOne || choice.of.len() == 2;
+        let two_at_most = choice.count != Count::AtMost || choice.of.len() == 2;
         assert!(two_at_most, "the schema expresses `at most one` for two keys only");
     }
 }
@@ -83,4 +89,66 @@ fn the_committed_reference_is_the_generated_one() {
         committed == generated,
         "docs/experiment-file.md is out of date; run the tests once with TWINRIG_BLESS=1"
     );
+}
+
+/// Validates documents against the schema with an independent validator.
+const VALIDATE: &str = "
+import json, sys
+try:
+    import jsonschema
+except ImportError:
+    sys.exit(77)
+data = json.load(sys.stdin)
+jsonschema.Draft202012Validator.check_schema(data['schema'])
+validator = jsonschema.Draft202012Validator(data['schema'])
+for name, document, valid in data['documents']:
+    errors = [error.message for error in validator.iter_errors(document)]
+    if bool(errors) == valid:
+        print(name, 'valid' if not errors else errors[:3])
+";
+
+#[test]
+fn the_schema_agrees_with_the_walker() {
+    let json_of =
+        |text: &str| plain(&DeValue::Table(DeTable::parse(text).expect("TOML").into_inner()));
+    let mut documents = vec![json!(["example", json_of(EXAMPLE), true])];
+    for seed in 0..200 {
+        documents.push(json!([format!("seed {seed}"), json_of(&random_file(seed)), true]));
+    }
+    for (old, new) in [
+        ("\"40 s\"", "40"),
+        ("\"40 s\"", "\"40\""),
+        ("title = \"Base\"\n", ""),
+        ("damping =", "dampping ="),
+        ("\"rk4\"", "\"rk5\""),
+        ("\"rk4\"", "\"rk4\"\niterations = 3"),
+        ("rate = \"4096 Hz\"", ""),
+        ("rate = \"4096 Hz\"", "rate = \"4096 Hz\"\nstep = \"1 ms\""),
+        ("\"ideal\"", "\"delay\""),
+        ("\"3 %\"", "3"),
+        ("scale = 0.4", "scale = 0.4, peak = \"1 g\""),
+        ("[1]", "[]"),
+    ] {
+        documents.push(json!([new, json_of(&changed(old, new)), false]));
+    }
+    documents.push(json!(["base", json_of(BASE), true]));
+    let input = json!({ "schema": json_schema(), "documents": documents }).to_string();
+    let python = Command::new("python3")
+        .args(["-c", VALIDATE])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn();
+    let Ok(mut python) = python else {
+        println!("skipped: python3 is not installed");
+        return;
+    };
+    // Without jsonschema the script ends before it reads; that is no failure.
+    let _ = python.stdin.take().expect("pipe").write_all(input.as_bytes());
+    let output = python.wait_with_output().expect("python3 runs");
+    if output.status.code() == Some(77) {
+        println!("skipped: python3 has no jsonschema");
+        return;
+    }
+    let complaints = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success() && complaints.is_empty(), "{complaints}");
 }
