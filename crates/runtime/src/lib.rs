@@ -1,5 +1,6 @@
 //! The tick and everything around it while a test runs.
 
+pub mod clock;
 pub mod frame;
 pub mod gate;
 pub mod hybrid_loop;

@@ -5,7 +5,7 @@ mod plant;
 mod structure;
 
 pub use load::LoadSignal;
-pub use plant::{Coupling, LoopOptions, Recording};
+pub use plant::{Coupling, LoopOptions, PlantError, Recording};
 
 use model::equations::PlacedElement;
 use model::integrator::{Hold, Method, Options};

@@ -2,11 +2,13 @@
 
 use model::compensator::Compensator;
 use model::coupled::Coupled;
+use model::equations::Equations;
 use model::first_order::Scheme;
 use model::integrator::{Hold, Integrator, IntegratorError, Method, Options};
 use model::motion::Motion;
 use model::sensor::Sensor;
 use model::transfer::{ActuatorDynamics, TransferError, TransferSystem};
+use nalgebra::DMatrix;
 use runtime::hybrid_loop::{HybridLoop, LoopParts};
 use runtime::load::Load;
 use runtime::monitor::EnergyMonitor;
@@ -153,7 +155,7 @@ impl Assembly {
     pub fn split(
         &self,
         rig: Box<dyn Rig>,
-        direct_inertia: Option<nalgebra::DMatrix<f64>>,
+        direct_inertia: Option<DMatrix<f64>>,
     ) -> Result<Plant, PlantError> {
         let options = Options { direct_inertia, ..self.integrator.clone() };
         let numerical = Integrator::new(&self.substructures.numerical, &options)?;
@@ -161,8 +163,20 @@ impl Assembly {
         Ok(Plant::Split(SplitPlant { numerical, elements, rig }))
     }
 
+    /// Structure and specimen in one piece: both sides of the cut put together
+    /// again, so that the cut itself is tested.
     fn rigid(&self) -> Result<Plant, PlantError> {
-        let whole = Integrator::new(&self.substructures.whole, &self.integrator)?;
+        let numerical = &self.substructures.numerical;
+        let specimen = &self.partition.specimen;
+        let b = numerical.interface_matrix();
+        let joined = |part: &DMatrix<f64>, taken: &DMatrix<f64>| part + &b * taken * b.transpose();
+        let whole = Equations {
+            mass: joined(&numerical.mass, &specimen.mass),
+            damping: joined(&numerical.damping, &specimen.damping),
+            stiffness: joined(&numerical.stiffness, &specimen.stiffness),
+            ..self.substructures.whole.clone()
+        };
+        let whole = Integrator::new(&whole, &self.integrator)?;
         let no_force = vec![0.0; self.count()];
         let (rig, elements) = (self.virtual_rig()?, self.elements.len());
         Ok(Plant::Rigid(Box::new(RigidPlant { whole, elements, rig, no_force })))

@@ -1,0 +1,158 @@
+//! A test in virtual time, from experiment to record.
+
+use std::path::Path;
+use std::time::Duration;
+
+use model::channel::Channel;
+use runtime::clock::run_virtual;
+use runtime::gate::{Trip, TripKind};
+use runtime::record::{
+    EmbeddedFile, Ending, Header, Options, RecordError, Recorder, Summary, TripNote,
+};
+use runtime::reference::{Reference, ReferenceError};
+use thiserror::Error;
+
+use crate::assembly::{Assembly, LoopOptions, PlantError, Recording};
+use crate::experiment::{Experiment, Source};
+use crate::machine;
+
+/// Why a rehearsal did not take place.
+#[derive(Debug, Error)]
+pub enum RehearsalError {
+    /// The plant cannot be built.
+    #[error(transparent)]
+    Plant(#[from] PlantError),
+    /// The reference structure cannot be integrated.
+    #[error(transparent)]
+    Reference(#[from] ReferenceError),
+    /// The record cannot be written.
+    #[error(transparent)]
+    Record(#[from] RecordError),
+    /// A file the experiment names has gone.
+    #[error("\"{name}\" cannot be read: {source}")]
+    Input {
+        /// Its name.
+        name: String,
+        /// The system's reason.
+        source: std::io::Error,
+    },
+}
+
+/// How a rehearsal ended.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Outcome {
+    /// As written to the record.
+    pub summary: Summary,
+    /// Largest stability warning at a tick, %.
+    pub constant_j: f64,
+}
+
+/// Files larger than this are named in the record, not embedded.
+const LARGEST_EMBEDDED: usize = 64 << 20;
+
+/// Runs the test in virtual time and writes its record. `progress` is told the
+/// ticks done now and then.
+pub fn rehearse(
+    experiment: &Experiment,
+    source: &dyn Source,
+    assembly: &Assembly,
+    record: &Path,
+    progress: impl FnMut(u64),
+) -> Result<Outcome, RehearsalError> {
+    let load = assembly.load();
+    let reference = assembly.reference(&load)?;
+    let constant_j = warning_constant(assembly, &reference);
+    let header = header(experiment, source, assembly)?;
+    let channels = assembly.frame_plan().channels();
+    let options = Options {
+        // Enough for the writer to work in long strides beside the loop.
+        ring_frames: experiment.record.ring.unwrap_or(16_384),
+        ..Options::rehearsal()
+    };
+    let extra = reference_channels(assembly, reference);
+    let (sink, handle) = Recorder::create(record, &header, &channels, extra, &options)?;
+    let loop_options = LoopOptions { constant_j, recording: Recording::Into(sink) };
+    let mut hybrid = assembly.hybrid_loop(assembly.plant()?, load, loop_options);
+    run_virtual(&mut hybrid, progress);
+    let trip = hybrid.tripped().map(|(trip, time_s)| trip_note(&trip, time_s));
+    let ticks = hybrid.ticks();
+    // The sink goes with the loop: the writer then knows that no frame follows.
+    drop(hybrid);
+    let summary = handle.finish(Ending { ticks, trip })?;
+    Ok(Outcome { summary, constant_j })
+}
+
+/// C of the stability warning: as declared, or one hundredth of the peak work
+/// that the load does on the reference structure.
+pub fn warning_constant(assembly: &Assembly, reference: &Reference) -> f64 {
+    assembly.constant_j.unwrap_or_else(|| {
+        let derived = 0.01 * reference.peak_input_work_j;
+        if derived > 0.0 && derived.is_finite() { derived } else { 1.0 }
+    })
+}
+
+/// Everything the record says before its first frame.
+pub fn header(
+    experiment: &Experiment,
+    source: &dyn Source,
+    assembly: &Assembly,
+) -> Result<Header, RehearsalError> {
+    let mut inputs = Vec::new();
+    for name in experiment.files() {
+        let bytes = source
+            .read(name)
+            .map_err(|source| RehearsalError::Input { name: name.clone(), source })?;
+        if bytes.len() <= LARGEST_EMBEDDED {
+            inputs.push(EmbeddedFile { name: name.clone(), bytes });
+        }
+    }
+    Ok(Header {
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        title: experiment.title.clone(),
+        experiment_name: experiment.name().to_owned(),
+        experiment: experiment.text().to_owned(),
+        inputs,
+        seed: experiment.seed,
+        rate_hz: experiment.integrator.rate_hz,
+        every: assembly.every,
+        started: String::new(),
+        machine: machine::facts(),
+        trip_codes: TripKind::ALL
+            .iter()
+            .map(|kind| (kind.code(), kind.words().to_owned()))
+            .collect(),
+    })
+}
+
+/// A trip as the record remembers it.
+pub fn trip_note(trip: &Trip, time_s: f64) -> TripNote {
+    TripNote {
+        code: trip.kind.code(),
+        text: trip.text(),
+        time_s,
+        value: trip.value,
+        limit: trip.limit,
+    }
+}
+
+fn reference_channels(assembly: &Assembly, reference: Reference) -> Vec<(Channel, Vec<f64>)> {
+    let plan = assembly.frame_plan();
+    let mut channels = Vec::new();
+    for (index, values) in reference.interface.into_iter().enumerate() {
+        let name = format!("reference.interface.{}", index + 1);
+        let words = "Interface displacement of the whole structure, as if it were built";
+        channels.push((Channel::new(name, "m", words), values));
+    }
+    if plan.detail != runtime::frame::MotionDetail::Interface {
+        for ((name, unit), values) in plan.dofs.iter().zip(reference.displacement) {
+            let words = format!("Displacement of DOF {name} of the whole structure");
+            channels.push((Channel::new(format!("reference.{name}"), unit, words), values));
+        }
+    }
+    channels
+}
+
+/// How long a flushed frame may wait, for real tests.
+pub fn flush_interval(experiment: &Experiment) -> Duration {
+    Duration::from_secs_f64(experiment.record.flush_s.clamp(1e-3, 3600.0))
+}
