@@ -6,11 +6,13 @@ use std::time::{Duration, Instant};
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use model::channel::Channel;
-use runtime::record::{Ending, FrameSink, Header, Options, Recorder, RecorderHandle};
+use twinrig_runtime::record::{Ending, FrameSink, Header, Options, Recorder, RecorderHandle};
 
 const CHANNELS: usize = 20;
 /// Forty seconds at 4096 Hz.
 const FRAMES: u64 = 163_840;
+/// Frames pushed between two pauses when the tick's side is timed alone.
+const BURST: usize = 2048;
 
 fn start(folder: &tempfile::TempDir, options: &Options) -> (FrameSink, RecorderHandle) {
     let header = Header {
@@ -38,25 +40,27 @@ fn start(folder: &tempfile::TempDir, options: &Options) -> (FrameSink, RecorderH
 fn push(criterion: &mut Criterion) {
     let folder = tempfile::tempdir().unwrap();
     let frame: Vec<f64> = (0..CHANNELS).map(|index| index as f64).collect();
-    let options = Options::rehearsal();
+    let options = Options { ring_frames: 4 * BURST, batch_frames: BURST, ..Options::rehearsal() };
     criterion.bench_function("push, 20 channels", |bencher| {
         bencher.iter_custom(|count| {
             let (mut sink, handle) = start(&folder, &options);
             let mut spent = Duration::ZERO;
             let mut left = count;
             while left > 0 {
-                let burst = left.min(2048);
+                let burst = left.min(BURST as u64);
                 let begin = Instant::now();
                 for _ in 0..burst {
                     sink.push(std::hint::black_box(&frame));
                 }
                 spent += begin.elapsed();
                 left -= burst;
-                while handle.frames_written() + 4096 < count - left {
+                // At most an unfinished batch stays behind, so the next burst fits.
+                while handle.frames_written() + BURST as u64 <= count - left {
                     sink.wait_for_room();
                     std::thread::yield_now();
                 }
             }
+            assert_eq!(sink.frames_lost(), 0);
             spent
         });
     });

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::{self, Thread};
 use std::time::Duration;
 
-use rtrb::Producer;
+use rtrb::{CopyToUninit, Producer};
 
 /// What became of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -56,15 +56,17 @@ impl FrameSink {
         let number = self.sequence;
         self.sequence += 1.0;
         if frame.len() == self.width
-            && let Ok(mut chunk) = self.ring.write_chunk(self.width + 1)
+            && let Ok(mut chunk) = self.ring.write_chunk_uninit(self.width + 1)
         {
             let (slots, _) = chunk.as_mut_slices();
             if let Some((first, rest)) = slots.split_first_mut()
                 && rest.len() == frame.len()
             {
-                *first = number;
-                rest.copy_from_slice(frame);
-                chunk.commit_all();
+                first.write(number);
+                frame.copy_to_uninit(rest);
+                // SAFETY: the chunk has `width + 1` slots, all of them in `slots`
+                // (its second part is empty) and all written above.
+                unsafe { chunk.commit_all() };
                 return Pushed::Stored;
             }
         }

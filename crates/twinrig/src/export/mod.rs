@@ -1,1 +1,231 @@
-//! export.
+//! Records in the formats of other programs.
+//!
+//! A file appears under its name only when it is whole: it is written beside
+//! it first and renamed.
+
+mod csv;
+mod mat;
+#[cfg(feature = "parquet")]
+mod parquet;
+
+use std::fmt;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+use runtime::record::Record;
+
+/// A format a record can be exported to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Format {
+    /// Comma-separated values, one line per frame.
+    Csv,
+    /// MATLAB 7.3, which is HDF5: MATLAB, Octave, h5py and Julia read it.
+    Mat,
+    /// Apache Parquet; only in a build with the feature `parquet`.
+    Parquet,
+}
+
+impl Format {
+    /// The usual ending of such a file's name.
+    pub fn extension(self) -> &'static str {
+        match self {
+            Self::Csv => "csv",
+            Self::Mat => "mat",
+            Self::Parquet => "parquet",
+        }
+    }
+}
+
+impl fmt::Display for Format {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.extension())
+    }
+}
+
+impl FromStr for Format {
+    type Err = ExportError;
+
+    fn from_str(text: &str) -> Result<Self, ExportError> {
+        match text.to_ascii_lowercase().as_str() {
+            "csv" => Ok(Self::Csv),
+            "mat" | "hdf5" | "h5" => Ok(Self::Mat),
+            "parquet" => Ok(Self::Parquet),
+            _ => Err(ExportError::UnknownFormat { name: text.into() }),
+        }
+    }
+}
+
+/// What was exported.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Exported {
+    /// The file.
+    pub path: PathBuf,
+    /// Frames in it.
+    pub frames: usize,
+    /// Channels in it.
+    pub channels: usize,
+    /// Its size.
+    pub bytes: u64,
+}
+
+/// An export that failed; nothing is left under the file's name.
+#[derive(Debug, thiserror::Error)]
+pub enum ExportError {
+    /// No format of that name.
+    #[error("there is no format \"{name}\"; choose csv, mat or parquet")]
+    UnknownFormat {
+        /// The name asked for.
+        name: String,
+    },
+    /// The feature was left out of this build.
+    #[error(
+        "this twinrig was built without Parquet; build it with `--features parquet`, or export \
+         to csv or mat"
+    )]
+    ParquetLeftOut,
+    /// The path names no file.
+    #[error("\"{path}\" names no file; end it with a file name", path = path.display())]
+    NotAFile {
+        /// The path asked for.
+        path: PathBuf,
+    },
+    /// A record put together by hand, with columns that do not fit its channels.
+    #[error(
+        "the record has {columns} columns for {channels} channels, or columns of unequal length; \
+         read it again from its file"
+    )]
+    Uneven {
+        /// Channels described.
+        channels: usize,
+        /// Columns present.
+        columns: usize,
+    },
+    /// The file could not be written.
+    #[error(
+        "cannot write {path}: {source}; check that its folder exists, may be written to and has \
+         room",
+        path = path.display()
+    )]
+    Write {
+        /// The file asked for.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The MAT encoder refused.
+    #[error(
+        "cannot write {path} as a MAT file: {source}; export to csv instead",
+        path = path.display()
+    )]
+    Mat {
+        /// The file asked for.
+        path: PathBuf,
+        /// What the encoder said.
+        source: hdf5_pure::mat::MatError,
+    },
+    /// The Parquet encoder refused.
+    #[cfg(feature = "parquet")]
+    #[error(
+        "cannot write {path} as a Parquet file: {source}; export to csv instead",
+        path = path.display()
+    )]
+    Parquet {
+        /// The file asked for.
+        path: PathBuf,
+        /// What the encoder said.
+        source: ::parquet::errors::ParquetError,
+    },
+}
+
+/// Writes `record` to `path`. A file of that name is replaced, in one step,
+/// when the new one is whole.
+pub fn export(
+    record: &Record,
+    format: Format,
+    path: impl AsRef<Path>,
+) -> Result<Exported, ExportError> {
+    let path = path.as_ref();
+    let frames = frames(record)?;
+    let failed = |source| ExportError::Write { path: path.into(), source };
+    let (part, file) = Part::create(path)?;
+    let mut output = BufWriter::with_capacity(1 << 18, file);
+    match format {
+        Format::Csv => csv::write(record, frames, &mut output).map_err(failed)?,
+        Format::Mat => mat::write(record, frames, &mut output)
+            .map_err(|source| ExportError::Mat { path: path.into(), source })?,
+        #[cfg(feature = "parquet")]
+        Format::Parquet => parquet::write(record, frames, &mut output)
+            .map_err(|source| ExportError::Parquet { path: path.into(), source })?,
+        #[cfg(not(feature = "parquet"))]
+        Format::Parquet => return Err(ExportError::ParquetLeftOut),
+    }
+    output.flush().map_err(failed)?;
+    let bytes = output.get_ref().metadata().map_err(failed)?.len();
+    drop(output);
+    part.rename(path).map_err(failed)?;
+    Ok(Exported { path: path.into(), frames, channels: record.channels.len(), bytes })
+}
+
+fn frames(record: &Record) -> Result<usize, ExportError> {
+    let frames = record.columns.first().map_or(0, Vec::len);
+    let even = record.columns.iter().all(|column| column.len() == frames);
+    if record.columns.len() != record.channels.len() || !even {
+        return Err(ExportError::Uneven {
+            channels: record.channels.len(),
+            columns: record.columns.len(),
+        });
+    }
+    Ok(frames)
+}
+
+/// The unfinished file beside the one asked for; removed unless renamed.
+struct Part {
+    path: Option<PathBuf>,
+}
+
+impl Part {
+    fn create(path: &Path) -> Result<(Self, File), ExportError> {
+        let Some(name) = path.file_name() else {
+            return Err(ExportError::NotAFile { path: path.into() });
+        };
+        let mut part = std::ffi::OsString::from(".");
+        part.push(name);
+        part.push(format!(".{}.part", std::process::id()));
+        let part = path.with_file_name(part);
+        // Left over from a killed export that had the same process number.
+        let _ = fs::remove_file(&part);
+        let file = OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .open(&part)
+            .map_err(|source| ExportError::Write { path: path.into(), source })?;
+        Ok((Self { path: Some(part) }, file))
+    }
+
+    fn rename(mut self, path: &Path) -> io::Result<()> {
+        if let Some(part) = &self.path {
+            fs::rename(part, path)?;
+        }
+        self.path = None;
+        Ok(())
+    }
+}
+
+impl Drop for Part {
+    fn drop(&mut self) {
+        if let Some(part) = &self.path {
+            // The error that brought us here matters more than this one.
+            let _ = fs::remove_file(part);
+        }
+    }
+}
+
+/// Whether a channel holds small codes, which are written without a point.
+fn is_code(name: &str) -> bool {
+    matches!(name, "phase" | "trip")
+}
+
+#[cfg(test)]
+mod tests;
