@@ -1,11 +1,16 @@
 //! The product: experiment files, reports and the command line.
 
 pub mod assembly;
+pub mod bench;
+pub mod command;
 pub mod experiment;
 pub mod export;
+pub mod forecast;
 pub mod input;
 pub mod machine;
 pub mod rehearsal;
+pub mod replay;
 pub mod report;
 pub mod reproduce;
+mod terminal;
 pub mod trace;

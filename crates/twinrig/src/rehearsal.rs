@@ -1,7 +1,6 @@
 //! A test in virtual time, from experiment to record.
 
 use std::path::Path;
-use std::time::Duration;
 
 use model::channel::Channel;
 use runtime::clock::run_virtual;
@@ -43,7 +42,7 @@ pub enum RehearsalError {
 pub struct Outcome {
     /// As written to the record.
     pub summary: Summary,
-    /// Largest stability warning at a tick, %.
+    /// C of the stability warning that was used, J.
     pub constant_j: f64,
 }
 
@@ -67,6 +66,9 @@ pub fn rehearse(
     let options = Options {
         // Enough for the writer to work in long strides beside the loop.
         ring_frames: experiment.record.ring.unwrap_or(16_384),
+        // Flushes go by the test's own time, so that the same test gives the
+        // same bytes.
+        batch_frames: flush_frames(experiment),
         ..Options::rehearsal()
     };
     let extra = reference_channels(assembly, reference);
@@ -107,13 +109,24 @@ pub fn header(
         }
     }
     Ok(Header {
-        version: env!("CARGO_PKG_VERSION").to_owned(),
         title: experiment.title.clone(),
         experiment_name: experiment.name().to_owned(),
         experiment: experiment.text().to_owned(),
         inputs,
-        seed: experiment.seed,
-        rate_hz: experiment.integrator.rate_hz,
+        ..bare_header(assembly)
+    })
+}
+
+/// A header without an experiment file, for trial records.
+pub(crate) fn bare_header(assembly: &Assembly) -> Header {
+    Header {
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        title: String::new(),
+        experiment_name: String::new(),
+        experiment: String::new(),
+        inputs: Vec::new(),
+        seed: assembly.seed,
+        rate_hz: 1.0 / assembly.integrator.step_s,
         every: assembly.every,
         started: String::new(),
         machine: machine::facts(),
@@ -121,7 +134,7 @@ pub fn header(
             .iter()
             .map(|kind| (kind.code(), kind.words().to_owned()))
             .collect(),
-    })
+    }
 }
 
 /// A trip as the record remembers it.
@@ -152,7 +165,9 @@ fn reference_channels(assembly: &Assembly, reference: Reference) -> Vec<(Channel
     channels
 }
 
-/// How long a flushed frame may wait, for real tests.
-pub fn flush_interval(experiment: &Experiment) -> Duration {
-    Duration::from_secs_f64(experiment.record.flush_s.clamp(1e-3, 3600.0))
+fn flush_frames(experiment: &Experiment) -> usize {
+    let frames =
+        experiment.record.flush_s * experiment.integrator.rate_hz / experiment.record.every as f64;
+    // A float-to-integer cast saturates.
+    (frames.ceil() as usize).clamp(1, 65_536)
 }

@@ -1,6 +1,6 @@
 //! Transfer systems with dynamics of their own, as ż = A z + B u.
 
-use nalgebra::DMatrix;
+use nalgebra::{Complex, DMatrix};
 use numerics::lti::TransferFunction;
 use thiserror::Error;
 
@@ -112,6 +112,31 @@ impl ActuatorDynamics {
             elements: DMatrix::zeros(states, elements),
         };
         Self { system, motion, count }
+    }
+
+    /// Displacement of interface DOF `dof` per unit of its own command at jω, the
+    /// other commands zero. `None` where jω is a pole.
+    pub fn response(&self, dof: usize, omega_rad_s: f64) -> Option<Complex<f64>> {
+        let states = self.system.dynamics.nrows();
+        let s = Complex::new(0.0, omega_rad_s);
+        let left = DMatrix::from_fn(states, states, |i, j| {
+            let unit = if i == j { s } else { Complex::ZERO };
+            unit - Complex::from(self.system.dynamics[(i, j)])
+        });
+        // The command and its two derivatives, as columns of the held input.
+        let command = [Complex::ONE, s, s * s];
+        let column = |derivative: usize| derivative * self.count + dof;
+        let right = DMatrix::from_fn(states, 1, |i, _| {
+            (0..3).map(|d| command[d] * self.system.held[(i, column(d))]).sum::<Complex<f64>>()
+        });
+        let direct: Complex<f64> =
+            (0..3).map(|d| command[d] * self.motion[(dof, states + column(d))]).sum();
+        if states == 0 {
+            return Some(direct);
+        }
+        let z = left.lu().solve(&right)?;
+        let of_states: Complex<f64> = (0..states).map(|i| z[(i, 0)] * self.motion[(dof, i)]).sum();
+        Some(of_states + direct)
     }
 
     /// Servo-hydraulic actuators, one per interface DOF, on a common specimen.

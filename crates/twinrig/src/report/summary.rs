@@ -1,15 +1,12 @@
 //! The report in short: for a terminal, and for a machine.
 
-use comfy_table::{CellAlignment, ContentArrangement, LineStyle, Table, TableStyle};
+use comfy_table::{CellAlignment, Table};
 use serde_json::{Value, json};
 
 use super::findings::{Findings, PeakRow};
-use super::text::{count, counted, label, number, number_or_dash};
+use crate::terminal::table;
 
-/// Widest table on a terminal.
-const COLUMNS: u16 = 100;
-/// A rule below the heading and nothing else.
-const STYLE: TableStyle = TableStyle::new().header_separator(LineStyle::none().fill('─'));
+use super::text::{count, counted, label, number, number_or_dash};
 
 /// The findings as text for a terminal.
 pub(super) fn text(findings: &Findings<'_>) -> String {
@@ -19,7 +16,7 @@ pub(super) fn text(findings: &Findings<'_>) -> String {
         &format!("{}: {}\n", findings.outcome.status.word(), findings.outcome.statements.join(" "));
     text += &format!("{}\n\n", facts_line(findings));
     if !findings.criteria.is_empty() {
-        let mut table = table(["", "criterion", "value", "unit"]);
+        let mut table = table(&["", "criterion", "value", "unit"]);
         let mut notes: Vec<String> = Vec::new();
         for criterion in findings.shown_criteria() {
             table.add_row([
@@ -43,7 +40,7 @@ pub(super) fn text(findings: &Findings<'_>) -> String {
         text.push('\n');
     }
     if findings.peaks.iter().any(|row| row.peak.is_some()) {
-        let mut table = table(["peak of", "value", "unit", "at [s]"]);
+        let mut table = table(&["peak of", "value", "unit", "at [s]"]);
         for row in findings.shown_peaks() {
             let (value, unit) = shown_peak(row);
             let time = number_or_dash(row.peak.map(|(_, time)| time));
@@ -205,16 +202,6 @@ fn facts_line(findings: &Findings<'_>) -> String {
         header.seed,
         label(&header.version),
     )
-}
-
-fn table<const N: usize>(header: [&str; N]) -> Table {
-    let mut table = Table::new();
-    table
-        .load_style(STYLE)
-        .set_content_arrangement(ContentArrangement::Dynamic)
-        .set_width(COLUMNS)
-        .set_header(header);
-    table
 }
 
 fn align_right(table: &mut Table, column: usize) {

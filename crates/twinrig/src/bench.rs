@@ -1,0 +1,140 @@
+//! The cost of a step, measured here and now.
+
+use std::time::Instant;
+
+use model::transfer::TransferSystem;
+use nalgebra::DMatrix;
+use numerics::panel::PanelMatrix;
+use runtime::clock::run_virtual;
+use runtime::record::{Ending, Options, RecordError, Recorder};
+use thiserror::Error;
+
+use crate::assembly::{Assembly, Coupling, LoopOptions, PlantError, Recording};
+use crate::reproduce::galmez::{self, GalmezError, Ground};
+
+/// One measured cost.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Measurement {
+    /// Stable name for machines.
+    pub id: &'static str,
+    /// For people.
+    pub what: String,
+    /// The fastest repetition.
+    pub nanoseconds: f64,
+    /// Of what.
+    pub per: &'static str,
+}
+
+/// Why nothing was measured.
+#[derive(Debug, Error)]
+pub enum BenchError {
+    /// The benchmark cannot be built.
+    #[error(transparent)]
+    Galmez(#[from] GalmezError),
+    /// A plant cannot be built.
+    #[error(transparent)]
+    Plant(#[from] PlantError),
+    /// The record cannot be written.
+    #[error(transparent)]
+    Record(#[from] RecordError),
+    /// No place for a record.
+    #[error("no folder for a trial record: {0}")]
+    Folder(#[from] std::io::Error),
+}
+
+/// Measures the benchmark loop of 163 840 steps and the kernels.
+pub fn measure(
+    repeat: u32,
+    mut progress: impl FnMut(&str),
+) -> Result<Vec<Measurement>, BenchError> {
+    let mut delay = galmez::assembly(&Ground::Synthetic)?;
+    delay.transfer_system = TransferSystem::Delay { samples: 29.0 };
+    delay.coupling = Coupling::Held;
+    let mut servo = delay.clone();
+    servo.transfer_system =
+        TransferSystem::ServoHydraulic(model::transfer::ServoHydraulic::BENCHMARK);
+    servo.sensors.displacement_noise.fill(16e-6);
+    servo.sensors.force_noise.fill(2.18);
+
+    let mut measurements = Vec::new();
+    for (id, what, assembly) in [
+        ("loop_delay", "benchmark loop, constant delay, monitors, no record", &delay),
+        ("loop_servo_noise", "benchmark loop, servo-hydraulic rig with sensor noise", &servo),
+    ] {
+        progress(what);
+        let nanoseconds = fastest(repeat, || bare_loop(assembly))?;
+        measurements.push(Measurement { id, what: what.to_owned(), nanoseconds, per: "step" });
+    }
+    progress("recording");
+    let nanoseconds = fastest(repeat, || recorded_loop(&delay))?;
+    let channels = delay.frame_plan().channels().len();
+    let what = format!("benchmark loop, constant delay, {channels} channels recorded");
+    measurements.push(Measurement { id: "loop_delay_recorded", what, nanoseconds, per: "step" });
+    for states in [100, 500] {
+        progress("matrix–vector products");
+        let id = if states == 100 { "product_100" } else { "product_500" };
+        let what = format!("matrix–vector product, {states} × {states}");
+        let nanoseconds = fastest(repeat, || Ok(product(states)))?;
+        measurements.push(Measurement { id, what, nanoseconds, per: "product" });
+    }
+    Ok(measurements)
+}
+
+/// Nanoseconds of the fastest repetition.
+fn fastest(
+    repeat: u32,
+    mut once: impl FnMut() -> Result<f64, BenchError>,
+) -> Result<f64, BenchError> {
+    let mut best = f64::INFINITY;
+    for _ in 0..repeat {
+        best = best.min(once()?);
+    }
+    Ok(best)
+}
+
+fn bare_loop(assembly: &Assembly) -> Result<f64, BenchError> {
+    let options = LoopOptions { constant_j: 1.0, recording: Recording::Off };
+    let mut hybrid = assembly.hybrid_loop(assembly.plant()?, assembly.load(), options);
+    let start = Instant::now();
+    run_virtual(&mut hybrid, |_| {});
+    Ok(start.elapsed().as_nanos() as f64 / hybrid.ticks() as f64)
+}
+
+fn recorded_loop(assembly: &Assembly) -> Result<f64, BenchError> {
+    let folder = std::env::temp_dir().join(format!("twinrig-bench-{}", std::process::id()));
+    std::fs::create_dir_all(&folder)?;
+    let header = crate::rehearsal::bare_header(assembly);
+    let channels = assembly.frame_plan().channels();
+    let options = Options { ring_frames: 16_384, ..Options::rehearsal() };
+    let path = folder.join("record.arrow");
+    let (sink, handle) = Recorder::create(&path, &header, &channels, Vec::new(), &options)?;
+    let recording = Recording::Into(sink);
+    let loop_options = LoopOptions { constant_j: 1.0, recording };
+    let mut hybrid = assembly.hybrid_loop(assembly.plant()?, assembly.load(), loop_options);
+    let start = Instant::now();
+    run_virtual(&mut hybrid, |_| {});
+    let ticks = hybrid.ticks();
+    drop(hybrid);
+    handle.finish(Ending { ticks, trip: None })?;
+    // To the last byte handed over, not only to the end of the loop.
+    let nanoseconds = start.elapsed().as_nanos() as f64 / ticks as f64;
+    std::fs::remove_dir_all(&folder)?;
+    Ok(nanoseconds)
+}
+
+fn product(states: usize) -> f64 {
+    let matrix = DMatrix::from_fn(states, states, |i, j| if i == j { 0.5 } else { 1e-3 });
+    let panel = PanelMatrix::new(&matrix);
+    let (mut x, mut y) = (vec![1.0; states], panel.output());
+    let rounds = 2_000_000 / (states * states) + 10;
+    let start = Instant::now();
+    for _ in 0..rounds {
+        panel.multiply(&x, &mut y);
+        // The next product waits for this one, as in a loop.
+        x[0] = y[0].min(1.0);
+        x[states - 1] = y[states - 1].min(1.0);
+    }
+    let elapsed = start.elapsed().as_nanos() as f64;
+    std::hint::black_box(&x);
+    elapsed / rounds as f64
+}

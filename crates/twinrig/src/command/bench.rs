@@ -1,0 +1,30 @@
+//! `twinrig bench`: what a step costs on this machine.
+
+use serde_json::json;
+
+use super::output::{Exit, Output, number, print, table};
+use crate::bench::{Measurement, measure};
+
+pub(super) fn bench(repeat: u32, output: Output) -> Exit {
+    let spinner = output.spinner();
+    let outcome = measure(repeat, |what| spinner.set_message(what.to_owned()));
+    spinner.finish_and_clear();
+    let measurements = match outcome {
+        Ok(measurements) => measurements,
+        Err(error) => return output.fail(error),
+    };
+    if output == Output::Json {
+        let rows: Vec<_> = measurements
+            .iter()
+            .map(|m| json!({ "id": m.id, "what": m.what, "ns": m.nanoseconds, "per": m.per }))
+            .collect();
+        return output.document(&json!({ "repeat": repeat, "measurements": rows }));
+    }
+    let rows: Vec<Vec<String>> = measurements
+        .iter()
+        .map(|Measurement { what, nanoseconds, per, .. }| {
+            vec![what.clone(), number(*nanoseconds), format!("ns per {per}")]
+        })
+        .collect();
+    print(&table(&["what", "fastest", ""], &rows))
+}

@@ -1,0 +1,137 @@
+//! `twinrig check`: valid, stable, fast enough?
+
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use super::output::{Exit, Output, number, print, table};
+use super::rehearse::{Loaded, load};
+use crate::forecast::{Forecast, Stability};
+
+pub(super) fn check(file: &Path, output: Output) -> Exit {
+    let loaded = match load(file, output) {
+        Ok(loaded) => loaded,
+        Err(exit) => return exit,
+    };
+    let forecast = match Forecast::new(&loaded.assembly) {
+        Ok(forecast) => forecast,
+        Err(error) => return output.fail(error),
+    };
+    let shown = match output {
+        Output::Json => output.document(&document(&loaded, &forecast)),
+        Output::People => print(&text(&loaded, &forecast)),
+    };
+    if forecast.is_unstable() { Exit::Unstable } else { shown }
+}
+
+fn text(loaded: &Loaded, forecast: &Forecast) -> String {
+    let rows: Vec<Vec<String>> = forecast
+        .modes
+        .iter()
+        .enumerate()
+        .map(|(i, mode)| {
+            vec![
+                format!("mode {}", i + 1),
+                format!("{} Hz", number(mode.frequency_hz)),
+                format!("{} %", number(100.0 * mode.damping_ratio)),
+            ]
+        })
+        .collect();
+    let mut text = format!(
+        "{}\n{} DOFs, {} at the interface, {} ticks of {} ms\n\n{}",
+        loaded.experiment.title,
+        loaded.assembly.structure.size(),
+        loaded.assembly.count(),
+        loaded.assembly.ticks,
+        number(1e3 * forecast.step_s),
+        table(&["whole structure", "frequency", "damping"], &rows),
+    );
+    let more = loaded.assembly.structure.size().saturating_sub(forecast.modes.len());
+    if more > 0 {
+        text.push_str(&format!("and {more} higher modes\n"));
+    }
+    let mut say = |line: String| {
+        text.push_str(&line);
+        text.push('\n');
+    };
+    say(verdict(forecast));
+    if let Some(critical) = &forecast.critical_delay {
+        if critical.delay_s > 0.0 {
+            say(format!(
+                "critical delay {} ms at {} Hz; the transfer system has {} ms there",
+                number(1e3 * critical.delay_s),
+                number(critical.frequency_hz),
+                number(1e3 * forecast.delay_s)
+            ));
+        } else {
+            say("any delay makes this loop unstable: the specimen is heavier than what is \
+                 simulated at its DOF; give more of the mass to the numerical side"
+                .to_owned());
+        }
+    }
+    say(format!("{} samples per cycle of the fastest mode", number(forecast.samples_per_cycle)));
+    let load = 100.0 * forecast.tick_s / forecast.step_s;
+    say(format!(
+        "a tick takes {} µs here, {} % of its period",
+        number(1e6 * forecast.tick_s),
+        number(load)
+    ));
+    text
+}
+
+/// The verdict in words.
+fn verdict(forecast: &Forecast) -> String {
+    match &forecast.stability {
+        Stability::Rigid => "stable: an ideal transfer system moves the specimen with the \
+                             structure"
+            .to_owned(),
+        Stability::Unknown(reason) => format!("stability not predicted: {reason}"),
+        Stability::Linear(dominant) if dominant.radius > 1.0 => format!(
+            "UNSTABLE: a motion of {} Hz grows by {} per second; less delay, a compensator, or \
+             less of the structure in the laboratory would help",
+            number(dominant.frequency_hz),
+            number(dominant.growth_1_s)
+        ),
+        Stability::Linear(dominant) => format!(
+            "stable: the slowest motion, {} Hz, keeps {} % of critical damping",
+            number(dominant.frequency_hz),
+            number(100.0 * dominant.damping_ratio)
+        ),
+    }
+}
+
+fn document(loaded: &Loaded, forecast: &Forecast) -> Value {
+    let (verdict_word, dominant) = match &forecast.stability {
+        Stability::Rigid => ("stable", None),
+        Stability::Unknown(_) => ("unknown", None),
+        Stability::Linear(d) if d.radius > 1.0 => ("unstable", Some(d)),
+        Stability::Linear(d) => ("stable", Some(d)),
+    };
+    let modes: Vec<Value> = forecast
+        .modes
+        .iter()
+        .map(|m| json!({ "frequency_hz": m.frequency_hz, "damping_ratio": m.damping_ratio }))
+        .collect();
+    json!({
+        "title": loaded.experiment.title,
+        "dofs": loaded.assembly.structure.size(),
+        "interface_dofs": loaded.assembly.count(),
+        "ticks": loaded.assembly.ticks,
+        "step_s": forecast.step_s,
+        "modes": modes,
+        "samples_per_cycle": forecast.samples_per_cycle,
+        "verdict": verdict_word,
+        "words": verdict(forecast),
+        "dominant": dominant.map(|d| json!({
+            "radius": d.radius,
+            "growth_1_s": d.growth_1_s,
+            "frequency_hz": d.frequency_hz,
+            "damping_ratio": d.damping_ratio,
+        })),
+        "critical_delay_s": forecast.critical_delay.map(|c| c.delay_s),
+        "critical_frequency_hz": forecast.critical_delay.map(|c| c.frequency_hz),
+        "transfer_delay_s": forecast.delay_s,
+        "tick_s": forecast.tick_s,
+        "warnings": loaded.warnings,
+    })
+}

@@ -1,0 +1,150 @@
+//! The command line: arguments in, tables or JSON out, an exit code that means something.
+
+mod bench;
+mod check;
+mod export;
+mod output;
+mod rehearse;
+mod replay;
+mod report;
+mod reproduce;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{CommandFactory, Parser, Subcommand, ValueEnum};
+
+pub use output::{Exit, Output};
+
+/// Real-time hybrid testing: predict, rehearse, run, record and report.
+#[derive(Debug, Parser)]
+#[command(version, about, after_help = EXIT_CODES)]
+pub struct CommandLine {
+    /// Print one JSON document for machines instead of tables.
+    #[arg(long, global = true)]
+    json: bool,
+    #[command(subcommand)]
+    command: Command,
+}
+
+const EXIT_CODES: &str = "Exit codes:\n  \
+    0  done\n  \
+    1  something failed (a file, the disk)\n  \
+    2  the command line is wrong\n  \
+    3  the experiment file is wrong\n  \
+    4  the test tripped\n  \
+    5  the record is incomplete or was cut off\n  \
+    6  a replay gave other commands than the record\n  \
+    7  the loop is predicted to be unstable";
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Read and validate an experiment file, and predict whether the loop is stable.
+    Check {
+        /// Experiment file (TOML).
+        file: PathBuf,
+    },
+    /// Rehearse a test in virtual time; write its record and report.
+    Run {
+        /// Experiment file (TOML).
+        file: PathBuf,
+        /// Folder for record.arrow, report.html and summary.json [default: runs/NAME].
+        #[arg(long, value_name = "DIR")]
+        out: Option<PathBuf>,
+    },
+    /// Make the report of a record again.
+    Report {
+        /// Record, or the folder it is in.
+        record: PathBuf,
+        /// Where to write it [default: report.html beside the record].
+        #[arg(long, value_name = "FILE")]
+        out: Option<PathBuf>,
+    },
+    /// Write a record in another format.
+    Export {
+        /// Record, or the folder it is in.
+        record: PathBuf,
+        /// Format of the new file.
+        #[arg(long, value_enum)]
+        format: ExportFormat,
+        /// Where to write it [default: beside the record].
+        #[arg(long, value_name = "FILE")]
+        out: Option<PathBuf>,
+    },
+    /// Feed a record's measurements through the loop again and compare the commands.
+    Replay {
+        /// Record, or the folder it is in.
+        record: PathBuf,
+    },
+    /// Recompute a paper's results and print paper, ours and the difference.
+    Reproduce {
+        /// Which paper.
+        #[arg(value_enum)]
+        paper: Paper,
+        /// Recorded ground motion (CSV or AT2); without it the project's synthetic one.
+        #[arg(long, value_name = "FILE")]
+        ground: Option<PathBuf>,
+    },
+    /// Measure the cost of a step on this machine.
+    Bench {
+        /// Repetitions; the fastest counts.
+        #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=1000))]
+        repeat: u32,
+    },
+    /// Print the JSON Schema of the experiment file, for editors.
+    Schema,
+    /// Print completions for a shell.
+    Completions {
+        /// Which shell.
+        #[arg(value_enum)]
+        shell: clap_complete::Shell,
+    },
+}
+
+/// Formats a record can be written in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum ExportFormat {
+    /// Comma-separated text, one row per frame.
+    Csv,
+    /// HDF5 laid out as a MATLAB v7.3 MAT file.
+    Mat,
+    /// Apache Parquet (in builds with the feature `parquet`).
+    Parquet,
+}
+
+/// Papers that can be recomputed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Paper {
+    /// Gálmez & Fermandois 2020: online stability of hybrid tests.
+    Galmez,
+}
+
+/// Does what the command line asks for.
+pub fn run(line: CommandLine) -> Exit {
+    let output = if line.json { Output::Json } else { Output::People };
+    match line.command {
+        Command::Check { file } => check::check(&file, output),
+        Command::Run { file, out } => rehearse::run(&file, out, output),
+        Command::Report { record, out } => report::report(&record, out, output),
+        Command::Export { record, format, out } => export::export(&record, format, out, output),
+        Command::Replay { record } => replay::replay(&record, output),
+        Command::Reproduce { paper: Paper::Galmez, ground } => reproduce::galmez(ground, output),
+        Command::Bench { repeat } => bench::bench(repeat, output),
+        Command::Schema => {
+            let schema = crate::experiment::schema::json_schema();
+            output::print(&format!("{schema:#}\n"))
+        }
+        Command::Completions { shell } => {
+            let mut script = Vec::new();
+            let mut command = CommandLine::command();
+            clap_complete::generate(shell, &mut command, "twinrig", &mut script);
+            output::print(&String::from_utf8_lossy(&script))
+        }
+    }
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        Self::from(exit as u8)
+    }
+}

@@ -1,0 +1,170 @@
+//! What the commands print, and how they end.
+
+use std::fmt::Display;
+use std::io::{self, IsTerminal, Write};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use comfy_table::{Cell, CellAlignment};
+use indicatif::{ProgressBar, ProgressStyle};
+use runtime::record::Record;
+use serde_json::{Value, json};
+
+use crate::experiment::{Diagnostics, Paint};
+use crate::terminal;
+
+/// How a command ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Exit {
+    /// Done.
+    Done = 0,
+    /// Something failed.
+    Failed = 1,
+    /// The experiment file is wrong.
+    BadExperiment = 3,
+    /// The test tripped.
+    Tripped = 4,
+    /// The record is incomplete or was cut off.
+    Incomplete = 5,
+    /// A replay gave other commands.
+    ReplayDiffers = 6,
+    /// The loop is predicted to be unstable.
+    Unstable = 7,
+}
+
+/// For whom a command prints.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Output {
+    /// Tables and progress.
+    People,
+    /// One JSON document.
+    Json,
+}
+
+impl Output {
+    /// Says that something failed.
+    pub(super) fn fail(self, error: impl Display) -> Exit {
+        match self {
+            Self::People => eprintln!("error: {error}"),
+            Self::Json => {
+                print(&format!("{:#}\n", json!({ "error": error.to_string() })));
+            }
+        }
+        Exit::Failed
+    }
+
+    /// Shows what is wrong with an experiment file.
+    pub(super) fn refuse(self, found: &Diagnostics) -> Exit {
+        match self {
+            Self::People => eprint!("{}", found.render(paint())),
+            Self::Json => {
+                print(&format!("{:#}\n", json!({ "diagnostics": found.to_json() })));
+            }
+        }
+        Exit::BadExperiment
+    }
+
+    /// Shows warnings, to people only; JSON carries them in its document.
+    pub(super) fn warn(self, found: &Diagnostics) {
+        if self == Self::People && !found.is_empty() {
+            eprint!("{}", found.render(paint()));
+        }
+    }
+
+    /// Prints a document.
+    pub(super) fn document(self, value: &Value) -> Exit {
+        print(&format!("{value:#}\n"))
+    }
+
+    /// A progress bar over `length` steps, visible where a person looks on.
+    pub(super) fn progress(self, length: u64, what: &str) -> ProgressBar {
+        if self == Self::Json || !io::stderr().is_terminal() {
+            return ProgressBar::hidden();
+        }
+        let style = ProgressStyle::with_template("{msg:24} {bar:40} {percent:>3} %  {eta} left")
+            .expect("the template is a constant")
+            .progress_chars("━╸ ");
+        ProgressBar::new(length).with_style(style).with_message(what.to_owned())
+    }
+
+    /// A spinner for work of unknown length.
+    pub(super) fn spinner(self) -> ProgressBar {
+        if self == Self::Json || !io::stderr().is_terminal() {
+            return ProgressBar::hidden();
+        }
+        let spinner = ProgressBar::new_spinner();
+        spinner.enable_steady_tick(Duration::from_millis(100));
+        spinner
+    }
+}
+
+fn paint() -> Paint {
+    if io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none() {
+        Paint::Colour
+    } else {
+        Paint::Plain
+    }
+}
+
+/// Prints to standard output. A closed pipe (`| head`) ends the program quietly.
+pub(super) fn print(text: &str) -> Exit {
+    let mut out = io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Ok(()) => Exit::Done,
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Exit::Done,
+        Err(error) => {
+            eprintln!("error: standard output: {error}");
+            Exit::Failed
+        }
+    }
+}
+
+/// A table in the house style.
+pub(super) fn table(header: &[&str], rows: &[Vec<String>]) -> String {
+    let mut table = terminal::table(header);
+    for row in rows {
+        let cells = row.iter().enumerate().map(|(column, text)| {
+            let alignment = if column == 0 { CellAlignment::Left } else { CellAlignment::Right };
+            Cell::new(text).set_alignment(alignment)
+        });
+        table.add_row(cells);
+    }
+    format!("{table}\n")
+}
+
+/// A number with five significant digits, as an engineer would write it.
+pub(super) fn number(value: f64) -> String {
+    let size = value.abs();
+    if value == 0.0 {
+        "0".to_owned()
+    } else if !(1e-3..1e6).contains(&size) {
+        format!("{value:.4e}")
+    } else {
+        let digits = (4 - size.log10().floor() as i32).max(0) as usize;
+        format!("{value:.digits$}")
+    }
+}
+
+/// The record at `path`, or in the folder `path`.
+pub(super) fn record_path(path: &Path) -> PathBuf {
+    if path.is_dir() { path.join("record.arrow") } else { path.to_path_buf() }
+}
+
+/// Reads a record, or says why not.
+pub(super) fn read_record(path: &Path, output: Output) -> Result<(PathBuf, Record), Exit> {
+    let path = record_path(path);
+    match Record::read(&path) {
+        Ok(record) => Ok((path, record)),
+        Err(error) => Err(output.fail(error)),
+    }
+}
+
+/// Writes a file whole: beside its place first, then moved there.
+pub(super) fn write_whole(path: &Path, text: &str) -> io::Result<()> {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".part");
+    let part = PathBuf::from(name);
+    std::fs::write(&part, text)?;
+    std::fs::rename(&part, path)
+}

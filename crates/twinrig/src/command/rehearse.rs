@@ -1,0 +1,88 @@
+//! `twinrig run`: rehearse in virtual time.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use runtime::record::Record;
+use serde_json::json;
+
+use super::output::{Exit, Output, write_whole};
+use crate::assembly::Assembly;
+use crate::experiment::{Experiment, Folder};
+use crate::rehearsal::rehearse;
+use crate::report;
+
+/// An experiment with its models, or the exit that says what is wrong.
+pub(super) struct Loaded {
+    pub(super) experiment: Experiment,
+    pub(super) assembly: Assembly,
+    pub(super) folder: Folder,
+    pub(super) warnings: serde_json::Value,
+}
+
+/// Reads and builds an experiment, showing warnings on the way.
+pub(super) fn load(file: &Path, output: Output) -> Result<Loaded, Exit> {
+    let (experiment, mut warnings) =
+        Experiment::from_path(file).map_err(|found| output.refuse(&found))?;
+    let folder = Folder::new(file.parent().unwrap_or(Path::new("")));
+    let (assembly, more) =
+        Assembly::new(&experiment, &folder).map_err(|found| output.refuse(&found))?;
+    warnings.extend(more.items().iter().cloned());
+    output.warn(&warnings);
+    Ok(Loaded { experiment, assembly, folder, warnings: warnings.to_json() })
+}
+
+pub(super) fn run(file: &Path, out: Option<PathBuf>, output: Output) -> Exit {
+    let loaded = match load(file, output) {
+        Ok(loaded) => loaded,
+        Err(exit) => return exit,
+    };
+    let folder = out.unwrap_or_else(|| {
+        Path::new("runs").join(file.file_stem().unwrap_or_else(|| "test".as_ref()))
+    });
+    if let Err(error) = fs::create_dir_all(&folder) {
+        return output.fail(format!("{}: {error}", folder.display()));
+    }
+    let path = folder.join("record.arrow");
+    let bar = output.progress(loaded.experiment.ticks(), "rehearsing");
+    let outcome = rehearse(&loaded.experiment, &loaded.folder, &loaded.assembly, &path, |ticks| {
+        bar.set_position(ticks);
+    });
+    bar.finish_and_clear();
+    let outcome = match outcome {
+        Ok(outcome) => outcome,
+        Err(error) => return output.fail(error),
+    };
+    let record = match Record::read(&path) {
+        Ok(record) => record,
+        Err(error) => return output.fail(error),
+    };
+    let summary = report::summary_json(&record);
+    let html = match report::html(&record) {
+        Ok(html) => html,
+        Err(error) => return output.fail(error),
+    };
+    for (name, text) in [("report.html", html), ("summary.json", format!("{summary:#}\n"))] {
+        if let Err(error) = write_whole(&folder.join(name), &text) {
+            return output.fail(format!("{}: {error}", folder.join(name).display()));
+        }
+    }
+    let shown = match output {
+        Output::Json => output.document(&json!({
+            "folder": folder.display().to_string(),
+            "warning_constant_j": outcome.constant_j,
+            "warnings": loaded.warnings,
+            "summary": summary,
+        })),
+        Output::People => super::output::print(&format!(
+            "{}\nwritten to {}: record.arrow, report.html, summary.json\n",
+            report::summary_text(&record),
+            folder.display()
+        )),
+    };
+    match &outcome.summary {
+        summary if summary.trip.is_some() => Exit::Tripped,
+        summary if !summary.is_complete() => Exit::Incomplete,
+        _ => shown,
+    }
+}

@@ -1,0 +1,36 @@
+//! `twinrig report`: the report of a record, again.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::json;
+
+use super::output::{Exit, Output, print, read_record, write_whole};
+use crate::report;
+
+pub(super) fn report(record: &Path, out: Option<PathBuf>, output: Output) -> Exit {
+    let (path, record) = match read_record(record, output) {
+        Ok(read) => read,
+        Err(exit) => return exit,
+    };
+    let out = out.unwrap_or_else(|| path.with_file_name("report.html"));
+    let html = match report::html(&record) {
+        Ok(html) => html,
+        Err(error) => return output.fail(error),
+    };
+    if let Err(error) = write_whole(&out, &html) {
+        return output.fail(format!("{}: {error}", out.display()));
+    }
+    let shown = match output {
+        Output::Json => output.document(&json!({
+            "report": out.display().to_string(),
+            "summary": report::summary_json(&record),
+        })),
+        Output::People => {
+            print(&format!("{}\nwritten to {}\n", report::summary_text(&record), out.display()))
+        }
+    };
+    match &record.summary {
+        Some(summary) if summary.is_complete() => shown,
+        _ => Exit::Incomplete,
+    }
+}

@@ -1,0 +1,182 @@
+//! What can be said about a test before it runs.
+
+use std::time::Instant;
+
+use analysis::critical_delay::{CriticalDelay, critical_delay};
+use analysis::sampled_loop::{Dominant, LoopError, SampledLoop};
+use model::structure::damping;
+use model::transfer::{ActuatorDynamics, TransferSystem};
+use numerics::eigen::{self, EigenError};
+use std::f64::consts::TAU;
+use thiserror::Error;
+
+use crate::assembly::{Assembly, Coupling, LoopOptions, PlantError, Recording};
+
+/// A mode of the whole structure.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Mode {
+    /// Natural frequency.
+    pub frequency_hz: f64,
+    /// Ratio of critical damping.
+    pub damping_ratio: f64,
+}
+
+/// Whether the loop will be stable.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Stability {
+    /// From the eigenvalues of the sampled loop.
+    Linear(Dominant),
+    /// Rig and structure move as one: as stable as the structure.
+    Rigid,
+    /// Nothing can be said without running it.
+    Unknown(String),
+}
+
+/// What can be said before the test.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Forecast {
+    /// The first modes of the whole structure, lowest first.
+    pub modes: Vec<Mode>,
+    /// Samples per cycle of the fastest mode.
+    pub samples_per_cycle: f64,
+    /// Whether the loop will be stable.
+    pub stability: Stability,
+    /// The delay at which it would not be, for one linear interface DOF.
+    pub critical_delay: Option<CriticalDelay>,
+    /// The delay the transfer system has at the frequency that matters.
+    pub delay_s: f64,
+    /// Cost of a tick here, s.
+    pub tick_s: f64,
+    /// Period of the loop, s.
+    pub step_s: f64,
+}
+
+/// Why nothing can be said.
+#[derive(Debug, Error)]
+pub enum ForecastError {
+    /// Eigenvalues cannot be found.
+    #[error(transparent)]
+    Eigen(#[from] EigenError),
+    /// The plant cannot be built.
+    #[error(transparent)]
+    Plant(#[from] PlantError),
+}
+
+/// Most modes that are listed.
+const MODES: usize = 12;
+
+/// Ticks timed to learn the cost of one.
+const TRIAL_TICKS: usize = 4000;
+
+impl Forecast {
+    /// Examines an assembly.
+    pub fn new(assembly: &Assembly) -> Result<Self, ForecastError> {
+        let structure = &assembly.structure;
+        let modes = eigen::symmetric_modes(&structure.stiffness, &structure.mass)?;
+        let ratios = damping::ratios(&structure.damping, &modes);
+        let fastest_hz = modes.omega_rad_s.iter().copied().fold(0.0, f64::max) / TAU;
+        let listed = (0..modes.len().min(MODES))
+            .map(|i| Mode { frequency_hz: modes.frequency_hz(i), damping_ratio: ratios[i] })
+            .collect();
+        let stability = stability(assembly);
+        let substructures = &assembly.substructures;
+        let specimen = &assembly.partition.specimen;
+        let linear = substructures.whole.elements.is_empty();
+        let critical_delay = if linear && assembly.count() == 1 {
+            critical_delay(&substructures.numerical, &substructures.whole, specimen)?
+        } else {
+            None
+        };
+        let matters_hz = match (&critical_delay, &stability) {
+            (Some(critical), _) if critical.frequency_hz.is_finite() => critical.frequency_hz,
+            (_, Stability::Linear(dominant)) if dominant.frequency_hz > 0.0 => {
+                dominant.frequency_hz
+            }
+            _ => modes.omega_rad_s.iter().copied().find(|&o| o > 0.0).unwrap_or(TAU) / TAU,
+        };
+        Ok(Self {
+            modes: listed,
+            samples_per_cycle: 1.0 / (assembly.integrator.step_s * fastest_hz),
+            stability,
+            critical_delay,
+            delay_s: transfer_delay_s(assembly, matters_hz),
+            tick_s: tick_cost_s(assembly)?,
+            step_s: assembly.integrator.step_s,
+        })
+    }
+
+    /// Whether instability is predicted.
+    pub fn is_unstable(&self) -> bool {
+        matches!(&self.stability, Stability::Linear(dominant) if dominant.radius > 1.0)
+    }
+}
+
+/// Dynamics of the transfer system, where it has any.
+fn dynamics(assembly: &Assembly) -> Option<ActuatorDynamics> {
+    let specimen = &assembly.partition.specimen;
+    match &assembly.transfer_system {
+        TransferSystem::TransferFunction { function, .. } => {
+            Some(ActuatorDynamics::from_function(function, specimen))
+        }
+        TransferSystem::ServoHydraulic(servo) => ActuatorDynamics::from_servo(servo, specimen).ok(),
+        TransferSystem::Ideal | TransferSystem::Delay { .. } => None,
+    }
+}
+
+fn stability(assembly: &Assembly) -> Stability {
+    if assembly.coupling == Coupling::Continuous
+        && assembly.transfer_system == TransferSystem::Ideal
+    {
+        return Stability::Rigid;
+    }
+    let judged = (|| -> Result<Option<Dominant>, LoopError> {
+        let specimen = &assembly.partition.specimen;
+        let numerical = &assembly.substructures.numerical;
+        let sampled = SampledLoop::new(numerical, &assembly.integrator, specimen)?;
+        match (&assembly.transfer_system, dynamics(assembly)) {
+            (TransferSystem::TransferFunction { samples, .. }, _) if *samples > 0.0 => Ok(None),
+            (_, Some(dynamics)) => sampled.with_dynamics(&dynamics).map(Some),
+            (TransferSystem::Delay { samples }, _) if *samples >= 1.0 => {
+                // Between two whole delays the longer one decides.
+                sampled.with_delay(samples.ceil() as usize).map(Some)
+            }
+            _ => Ok(None),
+        }
+    })();
+    match judged {
+        Ok(Some(dominant)) => Stability::Linear(dominant),
+        Ok(None) => Stability::Unknown(
+            "a delay below one sample, or one in front of a transfer function: rehearse it"
+                .to_owned(),
+        ),
+        Err(error) => Stability::Unknown(error.to_string()),
+    }
+}
+
+/// The delay of the transfer system at a frequency, in time.
+fn transfer_delay_s(assembly: &Assembly, frequency_hz: f64) -> f64 {
+    let omega = frequency_hz * TAU;
+    let pure_s = match &assembly.transfer_system {
+        TransferSystem::Delay { samples } | TransferSystem::TransferFunction { samples, .. } => {
+            samples * assembly.integrator.step_s
+        }
+        TransferSystem::Ideal | TransferSystem::ServoHydraulic(_) => 0.0,
+    };
+    let response = dynamics(assembly).and_then(|dynamics| dynamics.response(0, omega));
+    pure_s + response.map_or(0.0, |response| -response.arg() / omega)
+}
+
+/// Mean cost of a tick over a short trial, not counted in the test.
+fn tick_cost_s(assembly: &Assembly) -> Result<f64, PlantError> {
+    let options = LoopOptions { constant_j: 1.0, recording: Recording::Off };
+    let mut trial = assembly.clone();
+    trial.ticks = TRIAL_TICKS.min(assembly.ticks);
+    let mut hybrid = trial.hybrid_loop(trial.plant()?, trial.load(), options);
+    let start = Instant::now();
+    let mut ticks = 0;
+    while !hybrid.is_over() {
+        hybrid.tick();
+        ticks += 1;
+    }
+    Ok(start.elapsed().as_secs_f64() / f64::from(ticks.max(1)))
+}

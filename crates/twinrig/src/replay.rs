@@ -1,0 +1,135 @@
+//! Feeding a record's measurements through the loop again.
+
+use runtime::record::Record;
+use runtime::reference::ReferenceError;
+use runtime::rig::ReplayRig;
+use thiserror::Error;
+
+use crate::assembly::{Assembly, Coupling, LoopOptions, PlantError, Recording};
+use crate::experiment::{Diagnostics, Embedded, Experiment};
+use crate::rehearsal::warning_constant;
+
+/// Why a record cannot be replayed.
+#[derive(Debug, Error)]
+pub enum ReplayError {
+    /// The embedded experiment does not read any more.
+    #[error("the experiment inside the record cannot be built by this version:\n{0}")]
+    Experiment(Diagnostics),
+    /// A model cannot be built.
+    #[error(transparent)]
+    Plant(#[from] PlantError),
+    /// The reference cannot be integrated.
+    #[error(transparent)]
+    Reference(#[from] ReferenceError),
+    /// A column is missing.
+    #[error("the record has no channel \"{0}\"")]
+    NoChannel(String),
+    /// Not every tick was recorded.
+    #[error("the record keeps one tick in {0}: a replay needs all ([record] every = 1)")]
+    NotEveryTick(u64),
+    /// Frames were lost on the way.
+    #[error("{0} frames were lost: the record has holes, and a replay would not mean anything")]
+    FramesLost(u64),
+    /// The version differs.
+    #[error("the record was made by version {0}: bits are only the same within one version")]
+    OtherVersion(String),
+}
+
+/// How the loop was fed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ReplayKind {
+    /// With the recorded displacement and force.
+    Measurements,
+    /// From the seed: rig and numerical part are one system there.
+    Seed,
+}
+
+impl ReplayKind {
+    /// In words.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Measurements => "fed with the recorded measurements",
+            Self::Seed => "run again from its seed, rig and numerical part being one system",
+        }
+    }
+}
+
+/// The outcome of a replay.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Replay {
+    /// Ticks compared.
+    pub ticks: usize,
+    /// The first command that differs in any bit.
+    pub first_difference: Option<Difference>,
+    /// How the loop was fed.
+    pub kind: ReplayKind,
+}
+
+/// One command that came out otherwise.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Difference {
+    /// Tick, from 0.
+    pub tick: usize,
+    /// Interface DOF, from 0.
+    pub dof: usize,
+    /// In the record, m.
+    pub recorded: f64,
+    /// Now, m.
+    pub replayed: f64,
+}
+
+/// Replays a record through the same tick.
+pub fn replay(record: &Record) -> Result<Replay, ReplayError> {
+    let header = &record.header;
+    if header.version != env!("CARGO_PKG_VERSION") {
+        return Err(ReplayError::OtherVersion(header.version.clone()));
+    }
+    if header.every != 1 {
+        return Err(ReplayError::NotEveryTick(header.every));
+    }
+    if let Some(lost) = record.summary.as_ref().map(|s| s.frames_lost).filter(|&lost| lost > 0) {
+        return Err(ReplayError::FramesLost(lost));
+    }
+    let source = Embedded::new(&header.inputs);
+    let (experiment, _) =
+        Experiment::from_text(&header.experiment_name, &header.experiment, &source)
+            .map_err(ReplayError::Experiment)?;
+    let (assembly, _) = Assembly::new(&experiment, &source).map_err(ReplayError::Experiment)?;
+    let columns = |name: &str| -> Result<Vec<Vec<f64>>, ReplayError> {
+        (1..=assembly.count())
+            .map(|i| {
+                let name = format!("{name}.{i}");
+                let column = record.column(&name).map(<[f64]>::to_vec);
+                column.ok_or(ReplayError::NoChannel(name))
+            })
+            .collect()
+    };
+    let recorded = columns("command")?;
+    let (plant, kind) = match assembly.coupling {
+        Coupling::Held => {
+            let rig = ReplayRig::new(columns("measured")?, columns("force")?);
+            // The recorded force is whole: nothing of it is left to be solved for.
+            (assembly.split(Box::new(rig), None)?, ReplayKind::Measurements)
+        }
+        Coupling::Continuous => (assembly.plant()?, ReplayKind::Seed),
+    };
+    let load = assembly.load();
+    let constant_j = warning_constant(&assembly, &assembly.reference(&load)?);
+    let options = LoopOptions { constant_j, recording: Recording::Off };
+    let mut hybrid = assembly.hybrid_loop(plant, load, options);
+    let frames = recorded.first().map_or(0, Vec::len);
+    let mut outcome = Replay { ticks: 0, first_difference: None, kind };
+    for tick in 0..frames {
+        hybrid.tick();
+        outcome.ticks += 1;
+        for (dof, column) in recorded.iter().enumerate() {
+            let replayed = hybrid.command().displacement[dof];
+            if replayed.to_bits() != column[tick].to_bits() {
+                let recorded = column[tick];
+                outcome.first_difference = Some(Difference { tick, dof, recorded, replayed });
+                return Ok(outcome);
+            }
+        }
+    }
+    Ok(outcome)
+}
