@@ -88,10 +88,24 @@ impl Equations {
     /// K with every nonlinear element at its steepest: what the stability of
     /// an explicit algorithm and the convergence of an implicit one rest on.
     pub fn steepest_stiffness(&self) -> DMatrix<f64> {
+        self.stiffness_with(Element::greatest_stiffness)
+    }
+
+    /// The linear equations a small motion sees: every element as a spring of
+    /// its initial stiffness.
+    pub fn linearised(&self) -> Self {
+        Self {
+            stiffness: self.stiffness_with(Element::initial_stiffness),
+            elements: Vec::new(),
+            ..self.clone()
+        }
+    }
+
+    fn stiffness_with(&self, slope: impl Fn(&Element) -> f64) -> DMatrix<f64> {
         let mut stiffness = self.stiffness.clone();
         for placed in &self.elements {
             let b = placed.place.direction(self.size());
-            stiffness += placed.element.greatest_stiffness() * &b * b.transpose();
+            stiffness += slope(&placed.element) * &b * b.transpose();
         }
         stiffness
     }

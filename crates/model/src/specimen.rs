@@ -30,6 +30,16 @@ impl Specimen {
         self.mass.iter().any(|&m| m != 0.0)
     }
 
+    /// The specimen a small motion sees: every element as a spring of its
+    /// initial stiffness.
+    pub fn linearised(&self) -> Self {
+        let mut stiffness = self.stiffness.clone();
+        for (dof, element) in &self.elements {
+            stiffness[(*dof, *dof)] += element.initial_stiffness();
+        }
+        Self { stiffness, elements: Vec::new(), ..self.clone() }
+    }
+
     /// Element forces per interface DOF at a trial displacement.
     #[inline]
     pub fn element_forces(&self, displacement: &[f64], out: &mut [f64]) {

@@ -24,7 +24,8 @@ pub struct Mode {
 /// Whether the loop will be stable.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Stability {
-    /// From the eigenvalues of the sampled loop.
+    /// From the eigenvalues of the sampled loop, nonlinear elements at their
+    /// initial stiffness.
     Linear(Dominant),
     /// Rig and structure move as one: as stable as the structure.
     Rigid,
@@ -41,7 +42,9 @@ pub struct Forecast {
     pub samples_per_cycle: f64,
     /// Whether the loop will be stable.
     pub stability: Stability,
-    /// The delay at which it would not be, for one linear interface DOF.
+    /// Whether every element is linear; if not, stability is that of small motions.
+    pub linear: bool,
+    /// The delay at which it would not be, for one interface DOF.
     pub critical_delay: Option<CriticalDelay>,
     /// The delay the transfer system has at the frequency that matters.
     pub delay_s: f64,
@@ -71,9 +74,9 @@ const TRIAL_TICKS: usize = 4000;
 impl Forecast {
     /// Examines an assembly.
     pub fn new(assembly: &Assembly) -> Result<Self, ForecastError> {
-        let structure = &assembly.structure;
-        let modes = eigen::symmetric_modes(&structure.stiffness, &structure.mass)?;
-        let ratios = damping::ratios(&structure.damping, &modes);
+        let whole = assembly.substructures.whole.linearised();
+        let modes = eigen::symmetric_modes(&whole.stiffness, &whole.mass)?;
+        let ratios = damping::ratios(&whole.damping, &modes);
         let fastest_hz = modes.omega_rad_s.iter().copied().fold(0.0, f64::max) / TAU;
         let listed = (0..modes.len().min(MODES))
             .map(|i| Mode { frequency_hz: modes.frequency_hz(i), damping_ratio: ratios[i] })
@@ -82,8 +85,12 @@ impl Forecast {
         let substructures = &assembly.substructures;
         let specimen = &assembly.partition.specimen;
         let linear = substructures.whole.elements.is_empty();
-        let critical_delay = if linear && assembly.count() == 1 {
-            critical_delay(&substructures.numerical, &substructures.whole, specimen)?
+        let critical_delay = if assembly.count() == 1 {
+            critical_delay(
+                &substructures.numerical.linearised(),
+                &substructures.whole.linearised(),
+                &specimen.linearised(),
+            )?
         } else {
             None
         };
@@ -98,6 +105,7 @@ impl Forecast {
             modes: listed,
             samples_per_cycle: 1.0 / (assembly.integrator.step_s * fastest_hz),
             stability,
+            linear,
             critical_delay,
             delay_s: transfer_delay_s(assembly, matters_hz),
             tick_s: tick_cost_s(assembly)?,
@@ -113,12 +121,14 @@ impl Forecast {
 
 /// Dynamics of the transfer system, where it has any.
 fn dynamics(assembly: &Assembly) -> Option<ActuatorDynamics> {
-    let specimen = &assembly.partition.specimen;
+    let specimen = assembly.partition.specimen.linearised();
     match &assembly.transfer_system {
         TransferSystem::TransferFunction { function, .. } => {
-            Some(ActuatorDynamics::from_function(function, specimen))
+            Some(ActuatorDynamics::from_function(function, &specimen))
         }
-        TransferSystem::ServoHydraulic(servo) => ActuatorDynamics::from_servo(servo, specimen).ok(),
+        TransferSystem::ServoHydraulic(servo) => {
+            ActuatorDynamics::from_servo(servo, &specimen).ok()
+        }
         TransferSystem::Ideal | TransferSystem::Delay { .. } => None,
     }
 }
@@ -130,9 +140,9 @@ fn stability(assembly: &Assembly) -> Stability {
         return Stability::Rigid;
     }
     let judged = (|| -> Result<Option<Dominant>, LoopError> {
-        let specimen = &assembly.partition.specimen;
-        let numerical = &assembly.substructures.numerical;
-        let sampled = SampledLoop::new(numerical, &assembly.integrator, specimen)?;
+        let specimen = assembly.partition.specimen.linearised();
+        let numerical = assembly.substructures.numerical.linearised();
+        let sampled = SampledLoop::new(&numerical, &assembly.integrator, &specimen)?;
         match (&assembly.transfer_system, dynamics(assembly)) {
             (TransferSystem::TransferFunction { samples, .. }, _) if *samples > 0.0 => Ok(None),
             (_, Some(dynamics)) => sampled.with_dynamics(&dynamics).map(Some),

@@ -55,6 +55,11 @@ fn text(loaded: &Loaded, forecast: &Forecast) -> String {
         text.push('\n');
     };
     say(verdict(forecast));
+    if !forecast.linear {
+        say("this holds for small motions, every nonlinear element at its initial stiffness: \
+             rehearse the test for the rest"
+            .to_owned());
+    }
     if let Some(critical) = &forecast.critical_delay {
         if critical.delay_s > 0.0 {
             say(format!(
@@ -122,6 +127,7 @@ fn document(loaded: &Loaded, forecast: &Forecast) -> Value {
         "samples_per_cycle": forecast.samples_per_cycle,
         "verdict": verdict_word,
         "words": verdict(forecast),
+        "linear": forecast.linear,
         "dominant": dominant.map(|d| json!({
             "radius": d.radius,
             "growth_1_s": d.growth_1_s,
