@@ -35,7 +35,7 @@ pub enum LoopError {
 }
 
 /// The largest loop whose eigenvalues are sought.
-pub const MOST_STATES: usize = 1000;
+pub const MOST_STATES: usize = 600;
 
 /// The slowest-decaying motion of a sampled loop.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use super::output::{Exit, Output, number, print, table};
 use super::rehearse::{Loaded, load};
 use crate::forecast::{Forecast, Stability, grows};
+use crate::report;
 
 pub(super) fn check(file: &Path, output: Output) -> Exit {
     let loaded = match load(file, output) {
@@ -39,7 +40,7 @@ fn text(loaded: &Loaded, forecast: &Forecast) -> String {
         .collect();
     let mut text = format!(
         "{}\n{} DOFs, {} at the interface, {} ticks of {} ms\n\n{}",
-        loaded.experiment.title,
+        report::one_line(&loaded.experiment.title),
         loaded.assembly.structure.size(),
         loaded.assembly.count(),
         loaded.assembly.ticks,

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use runtime::record::Record;
 use serde_json::json;
 
-use super::output::{Exit, Output, write_whole};
+use super::output::{Exit, Output, cannot_write, write_whole};
 use crate::assembly::Assembly;
 use crate::experiment::{Experiment, Folder};
 use crate::rehearsal::rehearse;
@@ -41,7 +41,7 @@ pub(super) fn run(file: &Path, out: Option<PathBuf>, output: Output) -> Exit {
         Path::new("runs").join(file.file_stem().unwrap_or_else(|| "test".as_ref()))
     });
     if let Err(error) = fs::create_dir_all(&folder) {
-        return output.fail(format!("{}: {error}", folder.display()));
+        return output.fail(cannot_write(&folder, &error));
     }
     let path = folder.join("record.arrow");
     let bar = output.progress(loaded.experiment.ticks(), "rehearsing");
@@ -64,7 +64,7 @@ pub(super) fn run(file: &Path, out: Option<PathBuf>, output: Output) -> Exit {
     };
     for (name, text) in [("report.html", html), ("summary.json", format!("{summary:#}\n"))] {
         if let Err(error) = write_whole(&folder.join(name), &text) {
-            return output.fail(format!("{}: {error}", folder.join(name).display()));
+            return output.fail(cannot_write(&folder.join(name), &error));
         }
     }
     let shown = match output {
