@@ -197,6 +197,11 @@ impl HybridLoop {
         self.tick
     }
 
+    /// Time of the next tick, s.
+    pub fn time_s(&self) -> f64 {
+        self.tick as f64 * self.parts.step_s
+    }
+
     /// Where the test stands.
     pub fn phase(&self) -> Phase {
         self.interlock.phase()

@@ -1,5 +1,7 @@
 //! Records are read by pyarrow, whole and cut off.
 
+#![allow(clippy::unwrap_used)]
+
 mod common;
 
 use std::path::{Path, PathBuf};

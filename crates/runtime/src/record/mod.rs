@@ -6,6 +6,7 @@
 //! back, whole or cut off. `docs/record-format.md` describes the file.
 
 mod error;
+mod output;
 mod reader;
 mod recorder;
 mod schema;

@@ -1,6 +1,6 @@
 //! The recorder: from the tick's frames to a record on disk.
 
-use std::fs::{File, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -13,9 +13,10 @@ use arrow_schema::ArrowError;
 use model::channel::Channel;
 use rtrb::{Consumer, Producer, RingBuffer};
 
+use super::output::{Gather, Output};
 use super::schema::{Storage, data_schema};
 use super::summary::summary_batch;
-use super::writer::{Gather, Layout, Output, Progress, Writer, Written};
+use super::writer::{Layout, Progress, Writer, Written};
 use super::{FrameSink, Header, RecordError, Summary, TripNote};
 
 /// The ring and the batch each stay below this, however wide the frames are.
@@ -35,7 +36,7 @@ pub enum Durability {
 pub enum Existing {
     /// It stays, and the recorder reports an error.
     Keep,
-    /// It is overwritten.
+    /// It is removed first.
     Replace,
 }
 
@@ -62,7 +63,7 @@ impl Options {
     pub fn rehearsal() -> Self {
         Self {
             ring_frames: 4096,
-            batch_frames: 4096,
+            batch_frames: 8192,
             flush: None,
             durability: Durability::Kill,
             existing: Existing::Replace,
@@ -231,15 +232,17 @@ fn close<O: Output>(
 }
 
 fn open(path: &Path, existing: Existing) -> Result<File, RecordError> {
-    let mut options = OpenOptions::new();
-    options.write(true);
-    match existing {
-        Existing::Keep => options.create_new(true),
-        Existing::Replace => options.create(true).truncate(true),
-    };
-    options.open(path).map_err(|source| match source.kind() {
-        io::ErrorKind::AlreadyExists => RecordError::Exists { path: path.to_path_buf() },
-        _ => RecordError::Create { path: path.to_path_buf(), source: source.into() },
+    if existing == Existing::Replace {
+        // Removed, not truncated: whoever reads the old record keeps it, and
+        // ext4 would wait for the disk when a truncated file is closed. A file
+        // that cannot be removed shows in the next call.
+        let _ = fs::remove_file(path);
+    }
+    OpenOptions::new().write(true).create_new(true).open(path).map_err(|source| {
+        match source.kind() {
+            io::ErrorKind::AlreadyExists => RecordError::Exists { path: path.to_path_buf() },
+            _ => RecordError::Create { path: path.to_path_buf(), source: source.into() },
+        }
     })
 }
 

@@ -1,8 +1,6 @@
 //! The writer's thread: drains the ring, turns frames into columns and columns
 //! into Arrow batches.
 
-use std::fs::File;
-use std::io::{self, Seek, SeekFrom, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
@@ -14,6 +12,7 @@ use arrow_ipc::writer::StreamWriter;
 use arrow_schema::{ArrowError, SchemaRef};
 use rtrb::Consumer;
 
+use super::output::{Gather, Output};
 use super::recorder::Durability;
 use super::schema::Storage;
 
@@ -22,8 +21,6 @@ use super::schema::Storage;
 const NAP: Duration = Duration::from_millis(5);
 /// Frames turned at once: small enough that a tile stays in the first cache.
 const TILE_FRAMES: usize = 64;
-/// Writes below this size are gathered; larger ones go straight to the file.
-const GATHER_BYTES: usize = 8 << 10;
 
 /// What the recorder's parts share while it runs.
 #[derive(Debug)]
@@ -34,78 +31,6 @@ pub(super) struct Progress {
     pub(super) frames: AtomicU64,
     /// Frames lost to a full ring or a failed write.
     pub(super) lost: Arc<AtomicU64>,
-}
-
-/// Where the record goes. A trait so that a failing disk can be tested.
-pub(super) trait Output: Write + Send + 'static {
-    /// Cuts the output back to its first `length` bytes.
-    fn truncate(&mut self, length: u64) -> io::Result<()>;
-    /// Waits until everything is on the disk.
-    fn sync(&mut self) -> io::Result<()>;
-}
-
-impl Output for File {
-    fn truncate(&mut self, length: u64) -> io::Result<()> {
-        self.set_len(length)?;
-        self.seek(SeekFrom::Start(length)).map(|_| ())
-    }
-
-    fn sync(&mut self) -> io::Result<()> {
-        self.sync_data()
-    }
-}
-
-/// Gathers small writes, counts bytes, and forgets what it holds on failure
-/// (`BufWriter` would try to write it once more when dropped).
-pub(super) struct Gather<O> {
-    output: O,
-    held: Vec<u8>,
-    written: u64,
-}
-
-impl<O: Output> Gather<O> {
-    pub(super) fn new(output: O) -> Self {
-        Self { output, held: Vec::with_capacity(GATHER_BYTES), written: 0 }
-    }
-
-    pub(super) fn sync(&mut self) -> io::Result<()> {
-        self.output.sync()
-    }
-
-    fn pass(&mut self, bytes: &[u8]) -> io::Result<()> {
-        self.output.write_all(bytes)?;
-        self.written += bytes.len() as u64;
-        Ok(())
-    }
-
-    fn cut_back(&mut self, length: u64) -> io::Result<()> {
-        self.held.clear();
-        self.output.truncate(length)?;
-        self.written = length;
-        Ok(())
-    }
-}
-
-impl<O: Output> Write for Gather<O> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        if self.held.len() + bytes.len() > GATHER_BYTES {
-            self.flush()?;
-        }
-        if bytes.len() >= GATHER_BYTES {
-            self.pass(bytes)?;
-        } else {
-            self.held.extend_from_slice(bytes);
-        }
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        let held = std::mem::take(&mut self.held);
-        let outcome = self.pass(&held);
-        self.held = held;
-        self.held.clear();
-        outcome
-    }
 }
 
 /// A column of the batch being filled; its memory is used again for the next.
@@ -217,7 +142,7 @@ impl<O: Output> Writer<O> {
         let Layout { schema, storage, width, extra, batch_frames, flush, durability } = layout;
         let mut stream = StreamWriter::try_new(Gather::new(output), &schema)?;
         stream.flush()?;
-        let good = stream.get_ref().written;
+        let good = stream.get_ref().written();
         Ok(Self {
             ring,
             progress,
@@ -314,7 +239,7 @@ impl<O: Output> Writer<O> {
         let rows = std::mem::take(&mut self.rows);
         match self.try_write_batch(rows) {
             Ok(()) => {
-                self.good = self.stream.get_ref().written;
+                self.good = self.stream.get_ref().written();
                 self.progress.frames.fetch_add(rows as u64, Ordering::Relaxed);
             }
             Err(error) => {
@@ -347,8 +272,11 @@ impl<O: Output> Writer<O> {
 
 #[cfg(test)]
 mod tests {
+    use std::io::{self, Write};
+
     use super::super::schema::data_schema;
     use super::super::tests::{channels, header};
+    use super::super::{FrameSink, Record};
     use super::*;
 
     /// A disk with room for so many bytes.
@@ -384,30 +312,71 @@ mod tests {
         }
     }
 
-    #[test]
-    fn a_full_disk_keeps_whole_batches_and_counts_the_rest() {
-        let channels = channels(3);
-        let refs: Vec<_> = channels.iter().collect();
-        let layout = Layout {
-            schema: Arc::new(data_schema(&header(), &refs).unwrap()),
-            storage: vec![Storage::Float; 3],
-            width: 3,
-            extra: vec![],
-            batch_frames: 100,
-            flush: None,
-            durability: Durability::Kill,
-        };
-        let bytes = Arc::default();
-        let disk = SmallDisk { bytes: Arc::clone(&bytes), room: 12_000 };
-        let (mut ring, consumer) = rtrb::RingBuffer::new(4 * 1000);
-        let progress = Arc::new(Progress {
+    fn progress() -> Arc<Progress> {
+        Arc::new(Progress {
             stop: AtomicBool::new(false),
             frames: AtomicU64::new(0),
             lost: Arc::default(),
-        });
-        let writer = Writer::new(disk, consumer, Arc::clone(&progress), layout).unwrap();
+        })
+    }
+
+    fn layout(width: usize, extra: Vec<Vec<f64>>) -> Layout {
+        let channels = channels(width + extra.len());
+        let refs: Vec<_> = channels.iter().collect();
+        Layout {
+            schema: Arc::new(data_schema(&header(), &refs).unwrap()),
+            storage: vec![Storage::Float; channels.len()],
+            width,
+            extra,
+            batch_frames: 100,
+            flush: None,
+            durability: Durability::Kill,
+        }
+    }
+
+    fn read(bytes: &[u8]) -> Record {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), bytes).unwrap();
+        Record::read(file.path()).unwrap()
+    }
+
+    #[test]
+    fn columns_known_beforehand_stay_aligned_when_frames_are_lost() {
+        let bytes = Arc::default();
+        let disk = SmallDisk { bytes: Arc::clone(&bytes), room: usize::MAX };
+        let (producer, consumer) = rtrb::RingBuffer::new(2 * 10);
+        let progress = progress();
+        let known = (0..35).map(|frame| f64::from(frame) * 100.0).collect();
+        let mut writer =
+            Writer::new(disk, consumer, Arc::clone(&progress), layout(1, vec![known])).unwrap();
+        let lost = Arc::clone(&progress.lost);
+        let mut sink = FrameSink::new(producer, 1, lost, thread::current());
+        for burst in 0..3 {
+            // Room for ten: of every fifteen frames five are lost.
+            for frame in 0..15 {
+                sink.push(&[f64::from(15 * burst + frame)]);
+            }
+            assert_eq!(writer.drain(), 10);
+        }
+        assert_eq!(sink.frames_lost(), 15);
+        progress.stop.store(true, Ordering::Release);
+        drop(writer.run());
+        let record = read(&bytes.lock().unwrap());
+        assert_eq!(record.columns[0].len(), 30);
+        for (&frame, &known) in record.columns[0].iter().zip(&record.columns[1]) {
+            assert!(known == frame * 100.0 || frame >= 35.0 && known.is_nan(), "{frame} {known}");
+        }
+    }
+
+    #[test]
+    fn a_full_disk_keeps_whole_batches_and_counts_the_rest() {
+        let bytes = Arc::default();
+        let disk = SmallDisk { bytes: Arc::clone(&bytes), room: 12_000 };
+        let (mut ring, consumer) = rtrb::RingBuffer::new(4 * 1000);
+        let progress = progress();
+        let writer = Writer::new(disk, consumer, Arc::clone(&progress), layout(3, vec![])).unwrap();
         for frame in 0..1000 {
-            ring.push_entire_slice(&[frame as f64, 1.0, 2.0, 3.0]).unwrap();
+            ring.push_entire_slice(&[f64::from(frame), 1.0, 2.0, 3.0]).unwrap();
         }
         progress.stop.store(true, Ordering::Release);
         let written = writer.run();
@@ -417,10 +386,7 @@ mod tests {
         assert_eq!(kept + progress.lost.load(Ordering::Relaxed), 1000);
         assert_eq!(ring.slots(), 4 * 1000, "the ring is emptied all the same");
         drop(written);
-
-        let file = tempfile::NamedTempFile::new().unwrap();
-        std::fs::write(file.path(), &*bytes.lock().unwrap()).unwrap();
-        let record = super::super::Record::read(file.path()).unwrap();
+        let record = read(&bytes.lock().unwrap());
         assert_eq!(record.columns[0].len() as u64, kept);
         assert_eq!(record.summary, None);
     }

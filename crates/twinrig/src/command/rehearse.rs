@@ -1,5 +1,6 @@
 //! `twinrig run`: rehearse in virtual time.
 
+use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -37,9 +38,7 @@ pub(super) fn run(file: &Path, out: Option<PathBuf>, output: Output) -> Exit {
         Ok(loaded) => loaded,
         Err(exit) => return exit,
     };
-    let folder = out.unwrap_or_else(|| {
-        Path::new("runs").join(file.file_stem().unwrap_or_else(|| "test".as_ref()))
-    });
+    let folder = out.unwrap_or_else(|| Path::new("runs").join(test_name(file)));
     if let Err(error) = fs::create_dir_all(&folder) {
         return output.fail(cannot_write(&folder, &error));
     }
@@ -84,5 +83,16 @@ pub(super) fn run(file: &Path, out: Option<PathBuf>, output: Output) -> Exit {
         summary if summary.trip.is_some() => Exit::Tripped,
         summary if !summary.is_complete() => Exit::Incomplete,
         _ => shown,
+    }
+}
+
+/// What a test is called: by its file, or by its folder where the file is just
+/// called `experiment.toml`.
+fn test_name(file: &Path) -> &OsStr {
+    let stem = file.file_stem().unwrap_or_else(|| "test".as_ref());
+    let folder = file.parent().and_then(Path::file_name);
+    match folder {
+        Some(folder) if stem == "experiment" => folder,
+        _ => stem,
     }
 }

@@ -13,6 +13,9 @@ use hdf5_pure::mat::{MatBuilder, MatClass, MatError, Options, StructWriter};
 use model::channel::Channel;
 use runtime::record::{EmbeddedFile, Header, Record, Summary};
 
+/// One of a channel's texts.
+type Text = fn(&Channel) -> &str;
+
 /// The longest name MATLAB takes (`namelengthmax`).
 const NAME_LIMIT: usize = 63;
 /// Variables that are no channels.
@@ -28,7 +31,7 @@ pub(super) fn write(record: &Record, frames: usize, output: impl Write) -> Resul
             file.write_f64(name, &[frames, 1], column)?;
         }
     }
-    let texts: [(&str, fn(&Channel) -> &str); 3] = [
+    let texts: [(&str, Text); 3] = [
         ("names", |channel| &channel.name),
         ("units", |channel| &channel.unit),
         ("descriptions", |channel| &channel.description),
