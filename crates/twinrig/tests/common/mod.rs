@@ -1,6 +1,11 @@
 //! A folder, an experiment file in it, and the real program.
 
-#![allow(dead_code, unreachable_pub, clippy::unwrap_used, reason = "shared by several test programs")]
+#![allow(
+    dead_code,
+    unreachable_pub,
+    clippy::unwrap_used,
+    reason = "shared by several test programs"
+)]
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
