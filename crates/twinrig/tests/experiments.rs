@@ -39,7 +39,7 @@ fn peak(record: &Record, channel: &str) -> f64 {
 /// K of the draft as NumPy saves it.
 fn npy() -> Vec<u8> {
     let mut header = "{'descr': '<f8', 'fortran_order': False, 'shape': (2, 2), }".to_owned();
-    while (10 + header.len() + 1) % 64 != 0 {
+    while !(10 + header.len() + 1).is_multiple_of(64) {
         header.push(' ');
     }
     header.push('\n');
@@ -123,11 +123,7 @@ fn every_builder_and_damping_runs() {
             };
             let draft = Draft::new().with("structure", &beam).with("partition", &partition);
             let draft = draft.with("integrator", "method = \"newmark\"\nrate = \"1024 Hz\"");
-            let lab = Lab::new();
-            let ran = lab.rehearse(&draft);
-            // A lumped mass leaves the rotations without inertia: refused, with a way out.
-            assert!(ran.code == 0 || ran.err.contains("mass"), "{ends} {mass}: {}", ran.err);
-            assert!(mass == "lumped" || ran.code == 0, "{ends}: {}", ran.err);
+            record(&draft);
         }
     }
 }
@@ -266,20 +262,17 @@ const TRANSFER_SYSTEMS: [&str; 8] = [
 ];
 
 /// What may be said instead of running.
-const REFUSALS: [&str; 5] = [
+const REFUSALS: [&str; 3] = [
     "feedback = \"continuous\" needs the method rk4 or exact",
     "a pure delay works on sampled signals",
-    "cannot take nonlinear",
-    "nonlinear",
-    "direct",
+    "the exact method is for linear models",
 ];
 
 /// Runs, or refuses in words of its own; gives whether it ran.
 fn runs_or_says_why(lab: &Lab, draft: &Draft, case: &str) -> bool {
     let ran = lab.rehearse(draft);
     match ran.code {
-        // A trip of an unstable loop is an answer too.
-        0 | 4 => {
+        0 => {
             lab.twinrig(["replay", "out"]).exits(0);
             true
         }
