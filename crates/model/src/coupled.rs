@@ -132,6 +132,11 @@ impl Coupled {
         &self.stepper.state()[2 * self.size..]
     }
 
+    /// The specimen with its history, for the same.
+    pub fn specimen(&self) -> &Specimen {
+        &self.specimen
+    }
+
     /// Motion of the interface on the numerical side.
     pub fn interface(&self) -> &Motion {
         &self.interface

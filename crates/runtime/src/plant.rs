@@ -173,7 +173,7 @@ impl Plant {
             Self::Coupled(plant) => {
                 plant.released = Released::Yes;
                 let CoupledPlant { model, rig, .. } = &mut **plant;
-                rig.take_over(model.rig_state(), command);
+                rig.take_over(model.rig_state(), model.specimen(), command);
             }
         }
     }

@@ -129,10 +129,13 @@ impl VirtualRig {
         }
     }
 
-    /// Takes a rig over where another left it: the transfer system's states and
-    /// the last command.
-    pub fn take_over(&mut self, states: &[f64], command: &Motion) {
+    /// Takes a rig over where another left it: the transfer system's states, the
+    /// history of the specimen and the last command.
+    pub fn take_over(&mut self, states: &[f64], specimen: &Specimen, command: &Motion) {
         self.convert_into_own(command);
+        for (own, left) in self.specimen.elements.iter_mut().zip(&specimen.elements) {
+            own.clone_from(left);
+        }
         match &mut self.actuator {
             Actuator::Dynamic(dynamic) => {
                 dynamic.stepper.state_mut().copy_from_slice(states);
