@@ -129,6 +129,9 @@ impl HybridLoop {
 
     fn trip(&mut self, trip: Trip) {
         self.interlock.latch(trip, self.tick);
+        // Held means at rest: a rig must not go on with the last velocity.
+        self.held.velocity.fill(0.0);
+        self.held.acceleration.fill(0.0);
         self.parts.plant.release(&self.held);
     }
 
