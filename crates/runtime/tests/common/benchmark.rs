@@ -369,12 +369,7 @@ pub(crate) fn quick() -> TransferSystem {
     let second = [1.0, 2.0 * zeta * omega, omega * omega];
     // Third order, so that the acceleration does not see the command at once.
     let corner = TAU * 200.0;
-    let denominator = [
-        1.0,
-        second[1] + corner,
-        second[2] + corner * second[1],
-        corner * second[2],
-    ];
+    let denominator = [1.0, second[1] + corner, second[2] + corner * second[1], corner * second[2]];
     let function = TransferFunction::new(&[corner * omega * omega], &denominator).unwrap();
     TransferSystem::TransferFunction { function, samples: 0.0 }
 }
