@@ -330,4 +330,7 @@ pub struct LinearStep {
     pub acceleration_of_load: DMatrix<f64>,
     /// Interface acceleration from the force.
     pub acceleration_of_force: DMatrix<f64>,
+    /// How far behind the displacement the velocity in the state lies, s; the
+    /// interface's velocity is that plus this times its acceleration.
+    pub velocity_lag_s: f64,
 }
