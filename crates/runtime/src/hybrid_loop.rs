@@ -50,7 +50,8 @@ pub struct HybridLoop {
 
 impl HybridLoop {
     /// Arms the loop. `sink` takes the frames, if any are wanted.
-    pub fn new(parts: LoopParts, sink: Option<FrameSink>) -> Self {
+    pub fn new(mut parts: LoopParts, sink: Option<FrameSink>) -> Self {
+        parts.plant.rest(parts.load.at(0));
         let count = parts.plant.desired().count();
         let width = sink.as_ref().map_or(0, FrameSink::width);
         let dofs = parts.plant.displacement().len();

@@ -161,3 +161,23 @@ fn work_is_the_sum_over_all_interface_dofs() {
         assert!(told.abs() > 1e-3);
     }
 }
+
+#[test]
+fn a_load_that_is_there_from_the_first_instant_costs_no_order() {
+    let load = |step_s: f64, ticks: usize| {
+        let sample = |k: usize| 2.0 * (11.0 * k as f64 * step_s).cos();
+        runtime::load::Load::new(&[(0..=ticks).map(sample).collect()], ticks)
+    };
+    let run = |method: Method, rate: f64| {
+        let case = Case::benchmark().with_method(method).with_step(1.0 / rate);
+        let ticks = rate as usize;
+        case.run_under(case.rigid(), load(case.step_s, ticks))
+    };
+    let exact = run(Method::Exact(Hold::First), 8192.0);
+    for method in [Method::ChenRicles, Method::KolayRicles { spectral_radius: 0.7 }] {
+        let errors = [(1024.0, 8), (2048.0, 4)]
+            .map(|(rate, ratio)| run(method, rate).distance(&exact, ratio));
+        let order = (errors[0] / errors[1]).log2();
+        assert!((order - 2.0).abs() < 0.2, "{method:?}: {errors:?}");
+    }
+}
