@@ -1,7 +1,7 @@
 //! The energy monitor: observes, never acts.
 
 use model::equations::Equations;
-use model::integrator::ElementEnergy;
+use model::integrator::{ElementEnergy, Method};
 use numerics::panel::PanelMatrix;
 
 use crate::gate::{Trip, TripKind};
@@ -13,6 +13,22 @@ pub enum WorkRule {
     Held,
     /// ½ (f[k] + f[k+1]) (x[k+1] − x[k]): the papers' rule.
     Trapezoid,
+}
+
+impl WorkRule {
+    /// The rule that closes the energy balance of a loop with this method.
+    ///
+    /// CR and KR-α take the force of an instant as acting at that instant, on
+    /// the way from half a step before to half a step after it: summed up, that
+    /// is the straight rule. All others hold it over the step.
+    pub fn exact_for(method: Method) -> Self {
+        match method {
+            Method::ChenRicles | Method::KolayRicles { .. } => Self::Trapezoid,
+            Method::RungeKutta4 | Method::Exact(_) | Method::Newmark | Method::ImplicitEuler => {
+                Self::Held
+            }
+        }
+    }
 }
 
 /// The energies of the numerical substructure, J. They balance:
