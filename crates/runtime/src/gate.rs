@@ -142,8 +142,8 @@ pub fn gate(
             (TripKind::Command, x, limits.command[dof]),
             (TripKind::Rate, rate, limits.rate[dof]),
         ] {
-            // Not `>`: a limit that is not a number lets nothing pass.
-            if !(value.abs() <= limit) {
+            // A limit that is not a number lets nothing pass.
+            if value.abs() > limit || limit.is_nan() {
                 return Err(Trip { kind, dof, value, limit });
             }
         }
