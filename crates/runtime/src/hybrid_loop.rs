@@ -186,13 +186,14 @@ impl HybridLoop {
         sink.push(frame);
     }
 
-    /// Whether there is nothing left to do: the load is over, or the rig is safe.
+    /// Whether there is nothing left to do: the load is over, or the rig is
+    /// safe, or a command that ran away cannot be ramped back.
     #[inline]
     pub fn is_over(&self) -> bool {
         match self.interlock.phase() {
             Phase::Running => self.tick >= self.parts.load.ticks() as u64,
             Phase::Safe => true,
-            Phase::Holding | Phase::Ramping => false,
+            Phase::Holding | Phase::Ramping => self.interlock.is_out_of_reach(&self.held),
         }
     }
 

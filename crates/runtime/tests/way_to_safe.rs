@@ -269,3 +269,13 @@ fn holding_means_standing_still() {
         assert!((force - spring).abs() < 1e-9 * spring.abs(), "{force} {spring}");
     }
 }
+
+#[test]
+fn a_runaway_without_limits_ends() {
+    // Nothing stops it before the numbers run out, 10³⁰⁸ m from zero: the run
+    // must end, and must not claim to be safe.
+    let case = Case::benchmark().with_delay(400.0);
+    let trace = case.run(case.split(), 2_000_000);
+    assert_eq!(trace.trip.unwrap().0.kind, TripKind::NotFinite);
+    assert_ne!(trace.end, Some(Phase::Safe));
+}
