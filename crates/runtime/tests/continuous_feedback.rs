@@ -94,3 +94,22 @@ fn the_energies_of_a_continuous_loop_balance_with_the_straight_rule() {
         assert!(residual(&case, 8192.0, WorkRule::Held) > 2.0 * fine);
     }
 }
+
+#[test]
+fn a_stiff_element_does_not_outrun_the_step() {
+    // A stop of 3e10 N/m against 29.1 kg swings at 32 000 rad/s, far beyond
+    // what one step of Runge–Kutta bears.
+    let stop = model::element::Law::Gap {
+        stiffness: 3e10,
+        opening: 1e-3,
+        side: model::element::Side::Both,
+    };
+    let mut case = Case::benchmark().with_transfer(servo());
+    case.partition.specimen.elements.push((0, model::element::Element::new(stop)));
+    for plant in [case.split(), case.coupled(Scheme::RungeKutta4)] {
+        let trace = case.run(plant, 2048);
+        let most = trace.measured.iter().fold(0.0f64, |most, x| most.max(x[0].abs()));
+        assert_eq!(trace.trip, None);
+        assert!(most > 0.9e-3 && most < 1.1e-3, "{most}");
+    }
+}

@@ -76,11 +76,16 @@ impl VirtualRig {
             }
             TransferSystem::TransferFunction { function, samples } => {
                 let dynamics = ActuatorDynamics::from_function(function, &parts.specimen);
-                Actuator::Dynamic(Box::new(Dynamic::new(&dynamics, *samples, step_s)))
+                Actuator::Dynamic(Box::new(Dynamic::new(
+                    &dynamics,
+                    &parts.specimen,
+                    *samples,
+                    step_s,
+                )))
             }
             TransferSystem::ServoHydraulic(servo) => {
                 let dynamics = ActuatorDynamics::from_servo(servo, &parts.specimen)?;
-                Actuator::Dynamic(Box::new(Dynamic::new(&dynamics, 0.0, step_s)))
+                Actuator::Dynamic(Box::new(Dynamic::new(&dynamics, &parts.specimen, 0.0, step_s)))
             }
         };
         Ok(Self {
@@ -210,14 +215,24 @@ impl VirtualRig {
 }
 
 impl Dynamic {
-    fn new(dynamics: &ActuatorDynamics, samples: f64, step_s: f64) -> Self {
+    fn new(dynamics: &ActuatorDynamics, specimen: &Specimen, samples: f64, step_s: f64) -> Self {
         let states = dynamics.system.dynamics.nrows();
         let count = dynamics.count;
+        let of_state = dynamics.motion.view((0, 0), (count, states)).into_owned();
+        let mut slopes = specimen.steepest_slopes(&of_state);
+        if specimen.elements.is_empty() {
+            slopes = slopes.remove_rows(0, count);
+        }
         let motion = PanelMatrix::new(&dynamics.motion);
         Self {
             line: DelayLine::new(samples, step_s, count),
             delayed: Motion::rest(count),
-            stepper: FirstOrderStepper::new(&dynamics.system, Scheme::ExactZeroHold, step_s),
+            stepper: FirstOrderStepper::with_slopes(
+                &dynamics.system,
+                &slopes,
+                Scheme::ExactZeroHold,
+                step_s,
+            ),
             states,
             input: vec![0.0; dynamics.motion.ncols()],
             output: motion.output(),
