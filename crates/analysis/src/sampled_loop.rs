@@ -77,10 +77,13 @@ impl SampledLoop {
         let oldest = size - count;
         matrix.view_mut((0, 0), (states, states)).copy_from(&self.step.transition);
         matrix.view_mut((0, oldest), (states, count)).copy_from(&self.step.force);
-        // The newest: q[k] = K u + C v + M a, with a under the present force.
+        // The newest: q[k] = K u + C v + M a, with a under the present force. A
+        // velocity that lags is brought up to date with that acceleration.
         let of_motion = beside(&self.specimen.stiffness, &self.specimen.damping) * &self.motion;
-        let of_state = of_motion + &self.specimen.mass * &self.step.acceleration_of_state;
-        let of_force = &self.specimen.mass * &self.step.acceleration_of_force;
+        let of_acceleration =
+            &self.specimen.mass + self.step.velocity_lag_s * &self.specimen.damping;
+        let of_state = of_motion + &of_acceleration * &self.step.acceleration_of_state;
+        let of_force = of_acceleration * &self.step.acceleration_of_force;
         matrix.view_mut((states, 0), (count, states)).copy_from(&of_state);
         let mut newest = matrix.view_mut((states, oldest), (count, count));
         newest += of_force;
@@ -117,6 +120,9 @@ impl SampledLoop {
         command
             .view_mut((2 * count, rig_at), (count, inner + 3 * count))
             .copy_from(&(&self.step.acceleration_of_force * &force));
+        let late = self.step.velocity_lag_s * command.rows(2 * count, count);
+        let mut velocity = command.rows_mut(count, count);
+        velocity += late;
 
         matrix.view_mut((0, 0), (states, states)).copy_from(&self.step.transition);
         matrix

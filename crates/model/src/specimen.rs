@@ -49,6 +49,17 @@ impl Specimen {
         }
     }
 
+    /// ∂r/∂y of the elements at their steepest, one row per interface DOF, where
+    /// `displacement` gives the interface's displacements from the state y.
+    pub fn steepest_slopes(&self, displacement: &DMatrix<f64>) -> DMatrix<f64> {
+        let mut slopes = DMatrix::zeros(self.count(), displacement.ncols());
+        for (dof, element) in &self.elements {
+            let mut row = slopes.row_mut(*dof);
+            row += element.greatest_stiffness() * displacement.row(*dof);
+        }
+        slopes
+    }
+
     /// Moves the elements' history on.
     #[inline]
     pub fn commit(&mut self, displacement: &[f64]) {

@@ -1,7 +1,7 @@
 //! The energy monitor: observes, never acts.
 
 use model::equations::Equations;
-use model::integrator::ElementEnergy;
+use model::integrator::{ElementEnergy, Method};
 use numerics::panel::PanelMatrix;
 
 use crate::gate::{Trip, TripKind};
@@ -13,6 +13,22 @@ pub enum WorkRule {
     Held,
     /// ½ (f[k] + f[k+1]) (x[k+1] − x[k]): the papers' rule.
     Trapezoid,
+}
+
+impl WorkRule {
+    /// The rule that closes the energy balance of a loop with this method.
+    ///
+    /// CR and KR-α take the force of an instant as acting at that instant, on
+    /// the way from half a step before to half a step after it: summed up, that
+    /// is the straight rule. All others hold it over the step.
+    pub fn exact_for(method: Method) -> Self {
+        match method {
+            Method::ChenRicles | Method::KolayRicles { .. } => Self::Trapezoid,
+            Method::RungeKutta4 | Method::Exact(_) | Method::Newmark | Method::ImplicitEuler => {
+                Self::Held
+            }
+        }
+    }
 }
 
 /// The energies of the numerical substructure, J. They balance:
@@ -135,7 +151,8 @@ impl EnergyMonitor {
     /// A trip if the stability warning has reached its threshold.
     #[inline]
     pub fn verdict(&self) -> Result<(), Trip> {
-        if self.stability_warning >= self.stop_at {
+        // An infinite threshold only watches, even where the warning is infinite.
+        if self.stop_at.is_finite() && self.stability_warning >= self.stop_at {
             let (value, limit) = (self.stability_warning, self.stop_at);
             return Err(Trip { kind: TripKind::StabilityWarning, dof: 0, value, limit });
         }
@@ -157,10 +174,14 @@ impl EnergyMonitor {
         self.mass.multiply(now.velocity, &mut self.product);
         self.energies.kinetic = 0.5 * dot(&self.product, now.velocity);
         self.energies.dissipated = self.linear_dissipated + now.elements.work - now.elements.stored;
-        self.stability_warning = if self.energies.feedback > 0.0 {
-            100.0 * self.energies.feedback / (self.energies.dissipated + self.constant_j)
-        } else {
+        let taken = self.energies.dissipated + self.constant_j;
+        self.stability_warning = if self.energies.feedback <= 0.0 {
             0.0
+        } else if taken > 0.0 {
+            100.0 * self.energies.feedback / taken
+        } else {
+            // Damping that gives energy instead of taking it.
+            f64::INFINITY
         };
         self.remember(now);
     }
@@ -202,4 +223,84 @@ impl EnergyMonitor {
 #[inline]
 fn dot(a: &[f64], b: &[f64]) -> f64 {
     a.iter().zip(b).map(|(a, b)| a * b).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use model::equations::Deformation;
+    use nalgebra::DMatrix;
+
+    use super::*;
+
+    fn one(value: f64) -> DMatrix<f64> {
+        DMatrix::from_element(1, 1, value)
+    }
+
+    fn monitor(damping: f64, constant_j: f64, stop_at: f64) -> EnergyMonitor {
+        let equations = Equations {
+            mass: one(2.0),
+            damping: one(damping),
+            stiffness: one(50.0),
+            load: one(-2.0),
+            interface: vec![Deformation::of_dof(0)],
+            elements: Vec::new(),
+        };
+        EnergyMonitor::new(&equations, WorkRule::Held, constant_j, stop_at)
+    }
+
+    /// Moves to `x` at velocity `v` under a force and a load.
+    fn observe(monitor: &mut EnergyMonitor, x: f64, v: f64, force: f64, load: f64) {
+        let elements = ElementEnergy { work: 0.0, stored: 0.0 };
+        monitor.observe(&Observation {
+            displacement: &[x],
+            velocity: &[v],
+            interface: &[x],
+            load: &[load],
+            force: &[force],
+            elements,
+        });
+    }
+
+    #[test]
+    fn every_energy_is_what_a_hand_would_sum() {
+        let mut monitor = monitor(3.0, 1.0, f64::INFINITY);
+        observe(&mut monitor, 0.1, 0.5, -7.0, 4.0);
+        observe(&mut monitor, 0.3, 1.0, 9.0, 6.0);
+        let energies = *monitor.energies();
+        let expected = Energies {
+            feedback: 7.0 * 0.2,
+            input: -2.0 * 5.0 * 0.2,
+            dissipated: 3.0 * 0.75 * 0.2,
+            kinetic: 0.5 * 2.0,
+            strain: 0.5 * 50.0 * 0.09,
+        };
+        for (ours, hand) in [
+            (energies.feedback, expected.feedback),
+            (energies.input, expected.input),
+            (energies.dissipated, expected.dissipated),
+            (energies.kinetic, expected.kinetic),
+            (energies.strain, expected.strain),
+            (monitor.stability_warning(), 100.0 * 1.4 / 1.45),
+        ] {
+            assert!((ours - hand).abs() < 1e-12 * hand.abs(), "{energies:?}");
+        }
+    }
+
+    #[test]
+    fn damping_that_gives_energy_cannot_hide_the_warning() {
+        let mut monitor = monitor(-30.0, 1.0, 100.0);
+        observe(&mut monitor, 0.0, 1.0, -7.0, 0.0);
+        observe(&mut monitor, 0.2, 1.0, 0.0, 0.0);
+        assert!(monitor.energies().dissipated < -1.0);
+        assert_eq!(monitor.verdict().unwrap_err().kind, TripKind::StabilityWarning);
+    }
+
+    #[test]
+    fn watching_never_trips() {
+        let mut monitor = monitor(0.0, 0.0, f64::INFINITY);
+        observe(&mut monitor, 0.0, 1.0, -7.0, 0.0);
+        observe(&mut monitor, 0.2, 1.0, 0.0, 0.0);
+        assert_eq!(monitor.stability_warning(), f64::INFINITY);
+        assert_eq!(monitor.verdict(), Ok(()));
+    }
 }

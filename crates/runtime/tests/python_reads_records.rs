@@ -7,7 +7,7 @@ mod common;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use twinrig_runtime::record::{Ending, Options, Recorder, TripNote};
+use runtime::record::{Ending, Options, Recorder, TripNote};
 
 /// Records 2500 frames in batches of 1000 that end in a trip.
 fn record(folder: &Path) -> PathBuf {

@@ -62,6 +62,7 @@ impl LinearMap {
             acceleration_of_state: block(&interface, 0, states),
             acceleration_of_load: block(&interface, states, loads),
             acceleration_of_force: block(&interface, states + loads, forces),
+            velocity_lag_s: stepper.velocity_lag_s(),
         };
         let advance = PanelMatrix::new(&map);
         let interface = PanelMatrix::new(&interface);

@@ -166,8 +166,8 @@ fn build(
     let (spec, limits) = (&experiment.transfer_system, &experiment.limits);
     let capacity = spec.capacity_n.unwrap_or(f64::INFINITY);
     let sensors = &experiment.sensors;
+    let integrator = integrator_options(experiment);
     let assembly = Assembly {
-        integrator: integrator_options(experiment),
         coupling,
         transfer_system,
         converter: Converter {
@@ -192,11 +192,12 @@ fn build(
         },
         safe_path: SafePath { hold_s: limits.safe_hold_s, rate_m_s: limits.safe_rate_m_s },
         work: match (experiment.monitor.work, coupling) {
-            (Work::Exact, Coupling::Held) => WorkRule::Held,
+            (Work::Exact, Coupling::Held) => WorkRule::exact_for(integrator.method),
             // A force that changes within the step is not held: the straight
             // rule is the better one.
             _ => WorkRule::Trapezoid,
         },
+        integrator,
         stop_at: experiment.monitor.stop_at.map_or(f64::INFINITY, |ratio| 100.0 * ratio),
         constant_j: experiment.monitor.constant_j,
         seed: experiment.seed,
