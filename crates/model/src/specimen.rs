@@ -2,6 +2,7 @@
 
 use nalgebra::DMatrix;
 use numerics::panel::PanelMatrix;
+use numerics::small::copy;
 
 use crate::element::Element;
 use crate::motion::Motion;
@@ -98,11 +99,14 @@ impl RestoringForce {
     #[inline]
     pub fn evaluate(&mut self, motion: &Motion, elements: &[f64], out: &mut [f64]) {
         let n = self.count;
-        self.input[..n].copy_from_slice(&motion.displacement);
-        self.input[n..2 * n].copy_from_slice(&motion.velocity);
-        self.input[2 * n..3 * n].copy_from_slice(&motion.acceleration);
-        self.input[3 * n..].copy_from_slice(elements);
+        let (u, rest) = self.input.split_at_mut(n);
+        let (v, rest) = rest.split_at_mut(n);
+        let (a, r) = rest.split_at_mut(n);
+        copy(u, &motion.displacement);
+        copy(v, &motion.velocity);
+        copy(a, &motion.acceleration);
+        copy(r, elements);
         self.matrix.multiply(&self.input, &mut self.output);
-        out.copy_from_slice(&self.output[..n]);
+        copy(out, &self.output[..n]);
     }
 }

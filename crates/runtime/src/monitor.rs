@@ -2,7 +2,9 @@
 
 use model::equations::Equations;
 use model::integrator::{ElementEnergy, Method};
+use nalgebra::DMatrix;
 use numerics::panel::PanelMatrix;
+use numerics::small::copy;
 
 use crate::gate::{Trip, TripKind};
 
@@ -76,63 +78,113 @@ pub struct EnergyMonitor {
     rule: WorkRule,
     constant_j: f64,
     stop_at: f64,
-    stiffness: PanelMatrix,
-    damping: PanelMatrix,
-    mass: PanelMatrix,
-    /// Rows of Lᵀ: the displacement each load signal works on.
-    reach: PanelMatrix,
+    forms: Forms,
+    /// Number of DOFs.
+    size: usize,
     energies: Energies,
     stability_warning: f64,
     linear_dissipated: f64,
     started: bool,
-    product: Vec<f64>,
-    drag: Vec<f64>,
-    reached: Vec<f64>,
-    last: Last,
+    now: Instant,
+    last: Instant,
 }
 
+/// What the energies are made of at one instant.
 #[derive(Debug, Clone)]
-struct Last {
-    displacement: Vec<f64>,
-    drag: Vec<f64>,
+struct Instant {
+    /// x, v.
+    motion: Vec<f64>,
+    /// C v, K x, M v, Lᵀx (the displacement each load signal works on).
+    forms: Vec<f64>,
     interface: Vec<f64>,
     force: Vec<f64>,
     load: Vec<f64>,
-    reach: Vec<f64>,
+}
+
+/// The products C v, K x, M v and Lᵀx, one behind the other.
+#[derive(Debug, Clone)]
+enum Forms {
+    /// A small structure: one product of the stacked matrices, zeros and all.
+    Stacked(PanelMatrix),
+    /// A large one: each on its own.
+    Separate { parts: [PanelMatrix; 4], scratch: Vec<f64> },
+}
+
+/// Up to this many DOFs the zeros of the stacked product cost less than calls.
+const STACKED_DOFS: usize = 8;
+
+impl Forms {
+    fn new(equations: &Equations) -> Self {
+        let n = equations.size();
+        let reach = equations.load.transpose();
+        if n <= STACKED_DOFS {
+            let mut stacked = DMatrix::zeros(3 * n + reach.nrows(), 2 * n);
+            let mut put = |row: usize, column: usize, block: &DMatrix<f64>| {
+                stacked.view_mut((row, column), block.shape()).copy_from(block);
+            };
+            put(0, n, &equations.damping);
+            put(n, 0, &equations.stiffness);
+            put(2 * n, n, &equations.mass);
+            put(3 * n, 0, &reach);
+            return Self::Stacked(PanelMatrix::new(&stacked));
+        }
+        let parts = [&equations.damping, &equations.stiffness, &equations.mass, &reach]
+            .map(PanelMatrix::new);
+        let longest = parts.iter().map(PanelMatrix::padded_rows).max().unwrap_or(0);
+        Self::Separate { parts, scratch: vec![0.0; longest] }
+    }
+
+    /// Length of the result, with what the product may write behind it.
+    fn length(&self, equations: &Equations) -> usize {
+        match self {
+            Self::Stacked(stacked) => stacked.padded_rows(),
+            Self::Separate { .. } => 3 * equations.size() + equations.load.ncols(),
+        }
+    }
+
+    #[inline]
+    fn evaluate(&mut self, motion: &[f64], out: &mut [f64]) {
+        match self {
+            Self::Stacked(stacked) => stacked.multiply(motion, out),
+            Self::Separate { parts, scratch } => {
+                let (x, v) = motion.split_at(motion.len() / 2);
+                let mut at = 0;
+                for (part, input) in parts.iter().zip([v, x, v, x]) {
+                    let scratch = &mut scratch[..part.padded_rows()];
+                    part.multiply(input, scratch);
+                    out[at..at + part.rows()].copy_from_slice(&scratch[..part.rows()]);
+                    at += part.rows();
+                }
+            }
+        }
+    }
 }
 
 impl EnergyMonitor {
     /// For the numerical substructure. `stop_at` in percent, infinite to watch only.
     pub fn new(numerical: &Equations, rule: WorkRule, constant_j: f64, stop_at: f64) -> Self {
         let n = numerical.size();
-        let panel = PanelMatrix::new;
-        let mass = panel(&numerical.mass);
-        let reach = panel(&numerical.load.transpose());
+        let forms = Forms::new(numerical);
         let (interface, loads) = (numerical.interface.len(), numerical.load.ncols());
-        let damping = panel(&numerical.damping);
+        let rest = Instant {
+            motion: vec![0.0; 2 * n],
+            forms: vec![0.0; forms.length(numerical)],
+            interface: vec![0.0; interface],
+            force: vec![0.0; interface],
+            load: vec![0.0; loads],
+        };
         Self {
             rule,
             constant_j,
             stop_at,
-            stiffness: panel(&numerical.stiffness),
-            product: mass.output(),
-            drag: damping.output(),
-            reached: reach.output(),
-            last: Last {
-                displacement: vec![0.0; n],
-                drag: damping.output(),
-                interface: vec![0.0; interface],
-                force: vec![0.0; interface],
-                load: vec![0.0; loads],
-                reach: reach.output(),
-            },
-            damping,
-            mass,
-            reach,
+            forms,
+            size: n,
             energies: Energies::default(),
             stability_warning: 0.0,
             linear_dissipated: 0.0,
             started: false,
+            now: rest.clone(),
+            last: rest,
         }
     }
 
@@ -161,19 +213,26 @@ impl EnergyMonitor {
 
     /// Takes one instant in.
     #[inline]
-    pub fn observe(&mut self, now: &Observation) {
-        self.damping.multiply(now.velocity, &mut self.drag);
+    pub fn observe(&mut self, observed: &Observation) {
+        let n = self.size;
+        // What was now is last; the older one is overwritten.
+        std::mem::swap(&mut self.now, &mut self.last);
+        let now = &mut self.now;
+        copy(&mut now.motion[..n], observed.displacement);
+        copy(&mut now.motion[n..], observed.velocity);
+        copy(&mut now.interface, observed.interface);
+        copy(&mut now.force, observed.force);
+        copy(&mut now.load, observed.load);
+        self.forms.evaluate(&now.motion, &mut now.forms);
+        let (x, v) = now.motion.split_at(n);
+        self.energies.strain = 0.5 * dot(&now.forms[n..2 * n], x) + observed.elements.stored;
+        self.energies.kinetic = 0.5 * dot(&now.forms[2 * n..3 * n], v);
         if self.started {
-            self.add_step(now);
-        } else {
-            self.reach.multiply(now.displacement, &mut self.reached);
-            self.started = true;
+            self.add_step();
         }
-        self.stiffness.multiply(now.displacement, &mut self.product);
-        self.energies.strain = 0.5 * dot(&self.product, now.displacement) + now.elements.stored;
-        self.mass.multiply(now.velocity, &mut self.product);
-        self.energies.kinetic = 0.5 * dot(&self.product, now.velocity);
-        self.energies.dissipated = self.linear_dissipated + now.elements.work - now.elements.stored;
+        self.started = true;
+        let hysteresis = observed.elements.work - observed.elements.stored;
+        self.energies.dissipated = self.linear_dissipated + hysteresis;
         let taken = self.energies.dissipated + self.constant_j;
         self.stability_warning = if self.energies.feedback <= 0.0 {
             0.0
@@ -183,16 +242,15 @@ impl EnergyMonitor {
             // Damping that gives energy instead of taking it.
             f64::INFINITY
         };
-        self.remember(now);
     }
 
     /// Adds the work done between the last instant and this one.
     #[inline]
-    fn add_step(&mut self, now: &Observation) {
-        let last = &mut self.last;
-        for i in 0..now.displacement.len() {
-            let change = now.displacement[i] - last.displacement[i];
-            self.linear_dissipated += 0.5 * (self.drag[i] + last.drag[i]) * change;
+    fn add_step(&mut self) {
+        let (n, now, last) = (self.size, &self.now, &self.last);
+        for i in 0..n {
+            let change = now.motion[i] - last.motion[i];
+            self.linear_dissipated += 0.5 * (now.forms[i] + last.forms[i]) * change;
         }
         for i in 0..now.interface.len() {
             let force = match self.rule {
@@ -201,22 +259,10 @@ impl EnergyMonitor {
             };
             self.energies.feedback -= force * (now.interface[i] - last.interface[i]);
         }
-        self.reach.multiply(now.displacement, &mut self.reached);
         for j in 0..now.load.len() {
             let load = 0.5 * (now.load[j] + last.load[j]);
-            self.energies.input += load * (self.reached[j] - last.reach[j]);
+            self.energies.input += load * (now.forms[3 * n + j] - last.forms[3 * n + j]);
         }
-    }
-
-    #[inline]
-    fn remember(&mut self, now: &Observation) {
-        let last = &mut self.last;
-        last.displacement.copy_from_slice(now.displacement);
-        last.drag.copy_from_slice(&self.drag);
-        last.interface.copy_from_slice(now.interface);
-        last.force.copy_from_slice(now.force);
-        last.load.copy_from_slice(now.load);
-        last.reach.copy_from_slice(&self.reached);
     }
 }
 
@@ -228,7 +274,6 @@ fn dot(a: &[f64], b: &[f64]) -> f64 {
 #[cfg(test)]
 mod tests {
     use model::equations::Deformation;
-    use nalgebra::DMatrix;
 
     use super::*;
 
