@@ -1,4 +1,5 @@
 //! Spectra of the sampled loop against the loop that runs, and published delays.
+#![allow(clippy::unwrap_used)]
 
 use std::f64::consts::TAU;
 

@@ -1,4 +1,5 @@
 //! Structure and rig as one system, against the loop that holds its force.
+#![allow(clippy::unwrap_used)]
 
 mod common;
 

@@ -1,4 +1,5 @@
 //! Same file, same seed, same record; and a record's inputs give its commands.
+#![allow(clippy::unwrap_used)]
 
 mod common;
 

@@ -1,4 +1,5 @@
 //! Kinetic + dissipated + strain = input + feedback.
+#![allow(clippy::unwrap_used)]
 
 mod common;
 

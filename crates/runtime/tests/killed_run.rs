@@ -1,5 +1,5 @@
 //! A run that is killed leaves a record that reads up to its last flush.
-
+#![allow(clippy::unwrap_used)]
 #![cfg(unix)]
 
 mod common;

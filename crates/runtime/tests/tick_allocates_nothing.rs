@@ -1,4 +1,5 @@
 //! No tick allocates: running, tripping, holding, ramping, whatever the plant.
+#![allow(clippy::unwrap_used)]
 
 mod common;
 

@@ -1,4 +1,5 @@
 //! A hybrid test is right when it moves like the whole structure.
+#![allow(clippy::unwrap_used)]
 
 mod common;
 

@@ -1,5 +1,5 @@
 //! What the tests share. Each uses its part.
-#![allow(dead_code)]
+#![allow(dead_code, clippy::unwrap_used)]
 
 pub(crate) mod benchmark;
 
