@@ -18,6 +18,9 @@ pub enum LoopError {
     /// The eigenvalues cannot be found.
     #[error(transparent)]
     Eigen(#[from] EigenError),
+    /// Without a delay the loop is algebraic, and its stability the structure's.
+    #[error("a loop without delay has no delay to judge")]
+    NoDelay,
     /// A spectrum belongs to a linear loop.
     #[error("the loop has nonlinear elements: its stability depends on the motion, so rehearse it")]
     NotLinear,
@@ -70,6 +73,9 @@ impl SampledLoop {
 
     /// The loop with a pure delay of whole samples, at least one.
     pub fn with_delay(&self, samples: usize) -> Result<Dominant, LoopError> {
+        if samples == 0 {
+            return Err(LoopError::NoDelay);
+        }
         let (states, count) = (self.step.transition.nrows(), self.specimen.count());
         let size = states + count * samples;
         let mut matrix = DMatrix::zeros(size, size);

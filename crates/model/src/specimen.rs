@@ -41,9 +41,13 @@ impl Specimen {
         Self { stiffness, elements: Vec::new(), ..self.clone() }
     }
 
-    /// Element forces per interface DOF at a trial displacement.
+    /// Element forces per interface DOF at a trial displacement. Without
+    /// elements `out` keeps what it has, which then is zero.
     #[inline]
     pub fn element_forces(&self, displacement: &[f64], out: &mut [f64]) {
+        if self.elements.is_empty() {
+            return;
+        }
         out.fill(0.0);
         for (dof, element) in &self.elements {
             out[*dof] += element.trial_force(displacement[*dof]);
