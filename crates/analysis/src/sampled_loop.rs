@@ -24,7 +24,21 @@ pub enum LoopError {
     /// A spectrum belongs to a linear loop.
     #[error("the loop has nonlinear elements: its stability depends on the motion, so rehearse it")]
     NotLinear,
+    /// The eigenvalues of so large a loop would take minutes.
+    #[error(
+        "the loop has {states} states, and eigenvalues are sought of at most {most}: rehearse it, \
+         reduce the structure or shorten the delay"
+    )]
+    TooLarge {
+        /// States of the loop, delayed forces included.
+        states: usize,
+        /// The most.
+        most: usize,
+    },
 }
+
+/// The largest loop whose eigenvalues are sought.
+pub const MOST_STATES: usize = 600;
 
 /// The slowest-decaying motion of a sampled loop.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -77,7 +91,7 @@ impl SampledLoop {
             return Err(LoopError::NoDelay);
         }
         let (states, count) = (self.step.transition.nrows(), self.specimen.count());
-        let size = states + count * samples;
+        let size = check_size(states.saturating_add(count.saturating_mul(samples)))?;
         let mut matrix = DMatrix::zeros(size, size);
         // The oldest remembered force acts now: f = q[k−d].
         let oldest = size - count;
@@ -108,7 +122,7 @@ impl SampledLoop {
             self.step_s,
         );
         let inner = rig.transition.nrows();
-        let size = states + inner + 3 * count;
+        let size = check_size(states + inner + 3 * count)?;
         let (rig_at, command_at) = (states, states + inner);
         let mut matrix = DMatrix::zeros(size, size);
         // Force now, from the rig's states and the command it still holds.
@@ -183,6 +197,13 @@ impl SampledLoop {
             damping_ratio: if omega > 0.0 { -exponent.re / omega } else { 0.0 },
         })
     }
+}
+
+fn check_size(states: usize) -> Result<usize, LoopError> {
+    if states <= MOST_STATES {
+        return Ok(states);
+    }
+    Err(LoopError::TooLarge { states, most: MOST_STATES })
 }
 
 fn beside(a: &DMatrix<f64>, b: &DMatrix<f64>) -> DMatrix<f64> {

@@ -29,6 +29,9 @@ pub fn first_order_hold(a: &DMatrix<f64>, b: &DMatrix<f64>, step_s: f64) -> Disc
     Discrete { transition, start: first - &second, end: second }
 }
 
+/// Largest entry of A h whose exponential is taken; the result is NaN beyond.
+const LARGEST_ENTRY: f64 = 1e28;
+
 /// e^{Ah}, ∫₀ʰ e^{A(h−t)}B dt and ∫₀ʰ e^{A(h−t)}B (t/h) dt.
 ///
 /// All three are blocks of one exponential (Van Loan): the input and its slope
@@ -43,7 +46,10 @@ fn integrals(
     joined.view_mut((0, 0), (n, n)).copy_from(&(a * step_s));
     joined.view_mut((0, n), (n, m)).copy_from(&(b * step_s));
     joined.view_mut((n, n + m), (m, m)).copy_from(&DMatrix::identity(m, m));
-    let exponential = joined.exp();
+    // The exponential estimates tenth powers to choose its scaling; past this
+    // they overflow, and it would square without end.
+    let exponential =
+        if joined.amax() <= LARGEST_ENTRY { joined.exp() } else { joined.map(|_| f64::NAN) };
     (
         exponential.view((0, 0), (n, n)).into_owned(),
         exponential.view((0, n), (n, m)).into_owned(),
@@ -78,5 +84,20 @@ mod tests {
         let b = DMatrix::from_row_slice(2, 1, &[0.0, 1.0]);
         let held = zero_order_hold(&a, &b, 0.5);
         assert!((held.start[0] - 0.125).abs() < 1e-15 && (held.start[1] - 0.5).abs() < 1e-15);
+    }
+
+    #[test]
+    fn entries_without_measure_give_nan_and_an_end() {
+        for size in [1e29, 1e300, f64::INFINITY, f64::NAN] {
+            let a = DMatrix::from_element(2, 2, size);
+            let held = zero_order_hold(&a, &DMatrix::identity(2, 2), 1.0);
+            assert!(held.transition.iter().all(|entry| entry.is_nan()), "{size}");
+        }
+        let stiff = zero_order_hold(
+            &DMatrix::from_element(1, 1, -1e20),
+            &DMatrix::from_element(1, 1, 1.0),
+            1.0,
+        );
+        assert!(stiff.transition[0].abs() < 1e-12, "{stiff:?}");
     }
 }

@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use analysis::critical_delay::{CriticalDelay, critical_delay};
-use analysis::sampled_loop::{Dominant, LoopError, SampledLoop};
+use analysis::sampled_loop::{Dominant, LoopError, MOST_STATES, SampledLoop};
 use model::structure::damping;
 use model::transfer::{ActuatorDynamics, TransferSystem};
 use numerics::eigen::{self, EigenError};
@@ -85,7 +85,7 @@ impl Forecast {
         let substructures = &assembly.substructures;
         let specimen = &assembly.partition.specimen;
         let linear = substructures.whole.elements.is_empty();
-        let critical_delay = if assembly.count() == 1 {
+        let critical_delay = if assembly.count() == 1 && 2 * modes.len() <= MOST_STATES {
             critical_delay(
                 &substructures.numerical.linearised(),
                 &substructures.whole.linearised(),
@@ -115,8 +115,13 @@ impl Forecast {
 
     /// Whether instability is predicted.
     pub fn is_unstable(&self) -> bool {
-        matches!(&self.stability, Stability::Linear(dominant) if dominant.radius > 1.0)
+        matches!(&self.stability, Stability::Linear(dominant) if grows(dominant))
     }
+}
+
+/// Whether a motion grows, beyond what rounding alone makes of one without damping.
+pub fn grows(dominant: &Dominant) -> bool {
+    dominant.radius > 1.0 + 1e-10
 }
 
 /// Dynamics of the transfer system, where it has any.

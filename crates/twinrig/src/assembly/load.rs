@@ -142,12 +142,15 @@ impl Builder<'_> {
                 seed: own,
             } => {
                 let usual = SyntheticEarthquake::new(*peak, seed(own));
+                // A longer or shorter earthquake keeps the proportions of the usual one.
+                let length_s = duration_s.unwrap_or(whole_s.clamp(5.0, 600.0));
+                let part = length_s / usual.duration_s;
                 SignalSource::Synthetic(SyntheticEarthquake {
                     ground_frequency_hz: *ground_frequency_hz,
                     ground_damping: *ground_damping,
-                    duration_s: duration_s.unwrap_or(usual.duration_s),
-                    rise_s: rise_s.unwrap_or(usual.rise_s),
-                    decay_s: decay_s.unwrap_or(usual.decay_s),
+                    duration_s: length_s,
+                    rise_s: rise_s.unwrap_or(part * usual.rise_s),
+                    decay_s: decay_s.unwrap_or(part * usual.decay_s),
                     ..usual
                 })
             }

@@ -6,7 +6,8 @@ use serde_json::{Value, json};
 
 use super::output::{Exit, Output, number, print, table};
 use super::rehearse::{Loaded, load};
-use crate::forecast::{Forecast, Stability};
+use crate::forecast::{Forecast, Stability, grows};
+use crate::report;
 
 pub(super) fn check(file: &Path, output: Output) -> Exit {
     let loaded = match load(file, output) {
@@ -39,7 +40,7 @@ fn text(loaded: &Loaded, forecast: &Forecast) -> String {
         .collect();
     let mut text = format!(
         "{}\n{} DOFs, {} at the interface, {} ticks of {} ms\n\n{}",
-        loaded.experiment.title,
+        report::one_line(&loaded.experiment.title),
         loaded.assembly.structure.size(),
         loaded.assembly.count(),
         loaded.assembly.ticks,
@@ -62,11 +63,21 @@ fn text(loaded: &Loaded, forecast: &Forecast) -> String {
     }
     if let Some(critical) = &forecast.critical_delay {
         if critical.delay_s > 0.0 {
+            let has = if forecast.delay_s.is_finite() {
+                format!("; the transfer system has {} ms there", number(1e3 * forecast.delay_s))
+            } else {
+                String::new()
+            };
             say(format!(
-                "critical delay {} ms at {} Hz; the transfer system has {} ms there",
+                "critical delay {} ms at {} Hz{has}",
                 number(1e3 * critical.delay_s),
                 number(critical.frequency_hz),
-                number(1e3 * forecast.delay_s)
+            ));
+        } else if critical.frequency_hz.is_finite() {
+            say(format!(
+                "any delay makes this loop unstable: the motion of {} Hz has no damping; give the \
+                 structure some",
+                number(critical.frequency_hz)
             ));
         } else {
             say("any delay makes this loop unstable: the specimen is heavier than what is \
@@ -74,7 +85,10 @@ fn text(loaded: &Loaded, forecast: &Forecast) -> String {
                 .to_owned());
         }
     }
-    say(format!("{} samples per cycle of the fastest mode", number(forecast.samples_per_cycle)));
+    if forecast.samples_per_cycle.is_finite() {
+        let samples = number(forecast.samples_per_cycle);
+        say(format!("{samples} samples per cycle of the fastest mode"));
+    }
     let load = 100.0 * forecast.tick_s / forecast.step_s;
     say(format!(
         "a tick takes {} µs here, {} % of its period",
@@ -91,7 +105,7 @@ fn verdict(forecast: &Forecast) -> String {
                              structure"
             .to_owned(),
         Stability::Unknown(reason) => format!("stability not predicted: {reason}"),
-        Stability::Linear(dominant) if dominant.radius > 1.0 => format!(
+        Stability::Linear(dominant) if grows(dominant) => format!(
             "UNSTABLE: a motion of {} Hz grows by {} per second; less delay, a compensator, or \
              less of the structure in the laboratory would help",
             number(dominant.frequency_hz),
@@ -109,7 +123,7 @@ fn document(loaded: &Loaded, forecast: &Forecast) -> Value {
     let (verdict_word, dominant) = match &forecast.stability {
         Stability::Rigid => ("stable", None),
         Stability::Unknown(_) => ("unknown", None),
-        Stability::Linear(d) if d.radius > 1.0 => ("unstable", Some(d)),
+        Stability::Linear(d) if grows(d) => ("unstable", Some(d)),
         Stability::Linear(d) => ("stable", Some(d)),
     };
     let modes: Vec<Value> = forecast

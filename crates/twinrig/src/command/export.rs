@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use serde_json::json;
 
 use super::ExportFormat;
-use super::output::{Exit, Output, print, read_record};
+use super::output::{Exit, Output, is_record, print, read_record, would_overwrite};
 use crate::export::{Format, export as write};
 
 pub(super) fn export(
@@ -24,6 +24,9 @@ pub(super) fn export(
         ExportFormat::Parquet => (Format::Parquet, "parquet"),
     };
     let out = out.unwrap_or_else(|| path.with_extension(extension));
+    if is_record(&out, &path) {
+        return output.fail(would_overwrite(&out));
+    }
     if let Err(error) = write(&record, format, &out) {
         return output.fail(error);
     }

@@ -160,6 +160,28 @@ pub(super) fn read_record(path: &Path, output: Output) -> Result<(PathBuf, Recor
     }
 }
 
+/// Whether writing to `out` would destroy the record at `record`.
+pub(super) fn is_record(out: &Path, record: &Path) -> bool {
+    match (out.canonicalize(), record.canonicalize()) {
+        (Ok(out), Ok(record)) => out == record,
+        _ => out == record,
+    }
+}
+
+/// What to say when a file or folder cannot be written.
+pub(super) fn cannot_write(path: &Path, error: &io::Error) -> String {
+    format!(
+        "cannot write {}: {error}; check that its folder exists, may be written to and has room, \
+         or name another place with --out",
+        path.display()
+    )
+}
+
+/// What to say when the output is the record itself.
+pub(super) fn would_overwrite(out: &Path) -> String {
+    format!("{} is the record itself; name another file with --out", out.display())
+}
+
 /// Writes a file whole: beside its place first, then moved there.
 pub(super) fn write_whole(path: &Path, text: &str) -> io::Result<()> {
     let mut name = path.as_os_str().to_owned();

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use runtime::record::Record;
 use serde_json::json;
 
-use super::output::{Exit, Output, write_whole};
+use super::output::{Exit, Output, cannot_write, write_whole};
 use crate::assembly::Assembly;
 use crate::experiment::{Experiment, Folder};
 use crate::rehearsal::rehearse;
@@ -40,7 +40,7 @@ pub(super) fn run(file: &Path, out: Option<PathBuf>, output: Output) -> Exit {
     };
     let folder = out.unwrap_or_else(|| Path::new("runs").join(test_name(file)));
     if let Err(error) = fs::create_dir_all(&folder) {
-        return output.fail(format!("{}: {error}", folder.display()));
+        return output.fail(cannot_write(&folder, &error));
     }
     let path = folder.join("record.arrow");
     let bar = output.progress(loaded.experiment.ticks(), "rehearsing");
@@ -63,7 +63,7 @@ pub(super) fn run(file: &Path, out: Option<PathBuf>, output: Output) -> Exit {
     };
     for (name, text) in [("report.html", html), ("summary.json", format!("{summary:#}\n"))] {
         if let Err(error) = write_whole(&folder.join(name), &text) {
-            return output.fail(format!("{}: {error}", folder.join(name).display()));
+            return output.fail(cannot_write(&folder.join(name), &error));
         }
     }
     let shown = match output {

@@ -45,5 +45,14 @@ pub(super) fn replay(record: &Path, output: Output) -> Exit {
             )),
         },
     };
-    if first_difference.is_some() { Exit::ReplayDiffers } else { shown }
+    match (first_difference, &record.summary) {
+        (Some(_), _) => Exit::ReplayDiffers,
+        (None, None) if shown == Exit::Done => {
+            if output == Output::People {
+                eprintln!("note: the record was cut off; this is what had been flushed");
+            }
+            Exit::Incomplete
+        }
+        (None, _) => shown,
+    }
 }

@@ -4,7 +4,9 @@ use std::path::{Path, PathBuf};
 
 use serde_json::json;
 
-use super::output::{Exit, Output, print, read_record, write_whole};
+use super::output::{
+    Exit, Output, cannot_write, is_record, print, read_record, would_overwrite, write_whole,
+};
 use crate::report;
 
 pub(super) fn report(record: &Path, out: Option<PathBuf>, output: Output) -> Exit {
@@ -13,12 +15,15 @@ pub(super) fn report(record: &Path, out: Option<PathBuf>, output: Output) -> Exi
         Err(exit) => return exit,
     };
     let out = out.unwrap_or_else(|| path.with_file_name("report.html"));
+    if is_record(&out, &path) {
+        return output.fail(would_overwrite(&out));
+    }
     let html = match report::html(&record) {
         Ok(html) => html,
         Err(error) => return output.fail(error),
     };
     if let Err(error) = write_whole(&out, &html) {
-        return output.fail(format!("{}: {error}", out.display()));
+        return output.fail(cannot_write(&out, &error));
     }
     let shown = match output {
         Output::Json => output.document(&json!({

@@ -93,11 +93,7 @@ impl Experiment {
             all
         };
         let folder = path.parent().unwrap_or(Path::new(""));
-        let file = path.file_name().and_then(|file| file.to_str());
-        let Some(file) = file else {
-            return Err(fail(Diagnostic::error("this is not the name of a file")));
-        };
-        let bytes = Folder::new(folder).up_to(LARGEST_TEXT as u64).read(file).map_err(|error| {
+        let bytes = source::read_regular(path, LARGEST_TEXT as u64).map_err(|error| {
             fail(
                 Diagnostic::error(format!("the experiment cannot be read: {error}"))
                     .remedy("name an experiment file that exists and that you may read"),

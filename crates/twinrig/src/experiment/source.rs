@@ -44,17 +44,30 @@ impl Folder {
 
     fn open(&self, name: &str) -> io::Result<(File, u64)> {
         if name.is_empty() {
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, "the file name is empty"));
+            return Err(empty_name());
         }
-        let path = self.path.join(Path::new(name));
-        // Asked before opening: opening a pipe would wait for its other end.
-        let facts = std::fs::metadata(&path)?;
-        if !facts.is_file() {
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file"));
-        }
-        check_size(facts.len(), self.largest)?;
-        Ok((File::open(&path)?, facts.len()))
+        open_regular(&self.path.join(Path::new(name)), self.largest)
     }
+}
+
+/// The contents of a regular file of at most `largest` bytes.
+pub(super) fn read_regular(path: &Path, largest: u64) -> io::Result<Vec<u8>> {
+    let (file, _) = open_regular(path, largest)?;
+    let mut bytes = Vec::new();
+    // The file may grow while it is read, so the limit holds here again.
+    file.take(largest + 1).read_to_end(&mut bytes)?;
+    check_size(bytes.len() as u64, largest)?;
+    Ok(bytes)
+}
+
+fn open_regular(path: &Path, largest: u64) -> io::Result<(File, u64)> {
+    // Asked before opening: opening a pipe would wait for its other end.
+    let facts = std::fs::metadata(path)?;
+    if !facts.is_file() {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file"));
+    }
+    check_size(facts.len(), largest)?;
+    Ok((File::open(path)?, facts.len()))
 }
 
 impl Source for Folder {
@@ -63,12 +76,10 @@ impl Source for Folder {
     }
 
     fn read(&self, name: &str) -> io::Result<Vec<u8>> {
-        let (file, _) = self.open(name)?;
-        let mut bytes = Vec::new();
-        // The file may grow while it is read, so the limit holds here again.
-        file.take(self.largest + 1).read_to_end(&mut bytes)?;
-        check_size(bytes.len() as u64, self.largest)?;
-        Ok(bytes)
+        if name.is_empty() {
+            return Err(empty_name());
+        }
+        read_regular(&self.path.join(Path::new(name)), self.largest)
     }
 }
 
@@ -93,6 +104,10 @@ impl Source for Embedded<'_> {
     fn read(&self, name: &str) -> io::Result<Vec<u8>> {
         Ok(self.find(name)?.bytes.clone())
     }
+}
+
+fn empty_name() -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidInput, "the file name is empty")
 }
 
 fn check_size(size: u64, largest: u64) -> io::Result<()> {

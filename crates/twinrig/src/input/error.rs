@@ -9,7 +9,10 @@ use super::AccelerationUnit;
 #[derive(Debug, Clone, PartialEq, Error)]
 pub enum InputError {
     /// A text that should be a number.
-    #[error("line {line}, column {column}: \"{text}\" is not a number")]
+    #[error(
+        "line {line}, column {column}: \"{text}\" is not a number; write numbers like -1.5e-3, with \
+         a decimal point"
+    )]
     BadNumber {
         /// Line of the file.
         line: u64,
@@ -253,8 +256,26 @@ pub enum InputError {
         /// The value.
         value: f64,
     },
+    /// Text of two bytes a character, as spreadsheets save "Unicode text".
+    #[error("the file is UTF-16 text; save it as CSV in UTF-8")]
+    Utf16,
+    /// A row longer or shorter than the first.
+    #[error("line {line} has {columns} columns, the first row {first}; give each the same")]
+    UnevenRow {
+        /// Line of the file.
+        line: u64,
+        /// Columns it has.
+        columns: usize,
+        /// Columns of the first row.
+        first: usize,
+    },
+    /// A file without a number.
+    #[error("the file holds no number; give one row of the matrix per line")]
+    EmptyMatrix,
     /// A matrix file whose name ends in something else.
-    #[error("a matrix file ends in .mtx (Matrix Market) or .npy (NumPy), not in .{extension}")]
+    #[error(
+        "a matrix file ends in .mtx (Matrix Market), .npy (NumPy) or .csv, not in .{extension}"
+    )]
     UnknownMatrixFormat {
         /// How the name ends.
         extension: String,

@@ -6,6 +6,7 @@
 use nalgebra::DMatrix;
 
 mod at2;
+mod csv_matrix;
 mod error;
 mod matrix_market;
 mod npy;
@@ -13,6 +14,7 @@ mod series;
 mod unit;
 
 pub use at2::at2;
+pub use csv_matrix::csv_matrix;
 pub use error::InputError;
 pub use matrix_market::{Triplets, matrix_market};
 pub use npy::npy;
@@ -22,12 +24,13 @@ pub use unit::AccelerationUnit;
 /// Rows times columns of the largest dense matrix that is built.
 pub const MOST_DENSE_ENTRIES: usize = 25_000_000;
 
-/// A matrix from a file whose name tells the format: `.mtx` or `.npy`.
+/// A matrix from a file whose name tells the format: `.mtx`, `.npy` or `.csv`.
 pub fn matrix(name: &str, bytes: &[u8]) -> Result<DMatrix<f64>, InputError> {
     let extension = name.rsplit('.').next().unwrap_or_default().to_ascii_lowercase();
     match extension.as_str() {
         "mtx" => matrix_market(bytes)?.to_dense(),
         "npy" => npy(bytes),
+        "csv" => csv_matrix(bytes),
         _ => Err(InputError::UnknownMatrixFormat { extension: excerpt(&extension) }),
     }
 }
@@ -74,6 +77,7 @@ mod tests {
             let _ = matrix_market(&bytes);
             let _ = npy(&bytes);
             let _ = at2(&bytes);
+            let _ = csv_matrix(&bytes);
             let _ = csv_series(&bytes, &CsvOptions::default());
         }
 
@@ -83,6 +87,7 @@ mod tests {
             size in "[0-9 ]{0,24}",
         ) {
             let _ = csv_series(text.as_bytes(), &CsvOptions::default());
+            let _ = csv_matrix(text.as_bytes());
             for kind in ["coordinate real general", "array integer symmetric"] {
                 let file = format!("%%MatrixMarket matrix {kind}\n{size}\n{text}");
                 if let Ok(triplets) = matrix_market(file.as_bytes()) {

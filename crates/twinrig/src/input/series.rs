@@ -98,8 +98,8 @@ impl Default for CsvOptions {
 /// Where the separator is not a comma, a decimal comma is understood. A unit is
 /// taken from the value's name: `accel_m_s2`, `accel [g]`, `accel (cm/s2)`.
 pub fn csv_series(bytes: &[u8], options: &CsvOptions) -> Result<TimeSeries, InputError> {
-    let text = String::from_utf8_lossy(bytes);
-    let text = text.trim_start_matches('\u{feff}');
+    let text = table_text(bytes)?;
+    let text = text.as_ref();
     let separator = Separator::detect(text);
     let mut table = Table::new(options, separator)?;
     for (line, row) in (1_u64..).zip(text.lines()) {
@@ -117,15 +117,23 @@ pub fn csv_series(bytes: &[u8], options: &CsvOptions) -> Result<TimeSeries, Inpu
     table.finish()
 }
 
+/// The text of a table, without the mark some programs put in front.
+pub(super) fn table_text(bytes: &[u8]) -> Result<Cow<'_, str>, InputError> {
+    if bytes.starts_with(&[0xff, 0xfe]) || bytes.starts_with(&[0xfe, 0xff]) {
+        return Err(InputError::Utf16);
+    }
+    Ok(String::from_utf8_lossy(bytes.strip_prefix("\u{feff}".as_bytes()).unwrap_or(bytes)))
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Separator {
+pub(super) enum Separator {
     Byte(u8),
     Blank,
 }
 
 impl Separator {
     /// The separator that makes the most numbers of a row in the first rows.
-    fn detect(text: &str) -> Self {
+    pub(super) fn detect(text: &str) -> Self {
         const CANDIDATES: [Separator; 4] = [
             Separator::Byte(b','),
             Separator::Byte(b';'),
@@ -138,11 +146,14 @@ impl Separator {
             .filter(|row| !row.is_empty() && !row.starts_with('#'))
             .take(MOST_HEADER_ROWS + 1)
             .collect();
+        // Of equals, the one that leaves no field unread: "0;0,5" has a number
+        // by comma too.
         let score = |separator: Separator| {
-            let numbers = |row: &&str| {
-                separator.split(row).filter(|field| separator.number(field).is_some()).count()
-            };
-            rows.iter().map(numbers).max().unwrap_or(0)
+            let is_number = |field: &str| separator.number(field).is_some();
+            let numbers =
+                |row: &&str| separator.split(row).filter(|field| is_number(field)).count();
+            let whole = rows.iter().filter(|row| separator.split(row).all(is_number)).count();
+            (rows.iter().map(numbers).max().unwrap_or(0), whole)
         };
         let mut best = CANDIDATES[0];
         for candidate in CANDIDATES {
@@ -153,7 +164,7 @@ impl Separator {
         best
     }
 
-    fn split(self, row: &str) -> Box<dyn Iterator<Item = &str> + '_> {
+    pub(super) fn split(self, row: &str) -> Box<dyn Iterator<Item = &str> + '_> {
         match self {
             Self::Byte(byte) => Box::new(row.split(char::from(byte)).map(str::trim)),
             Self::Blank => Box::new(row.split_whitespace()),
@@ -177,7 +188,7 @@ impl Separator {
             .ok()
     }
 
-    fn number(self, field: &str) -> Option<f64> {
+    pub(super) fn number(self, field: &str) -> Option<f64> {
         let decimal_comma = self != Self::Byte(b',') && field.contains(',') && !field.contains('.');
         let field: Cow<'_, str> =
             if decimal_comma { field.replacen(',', ".", 1).into() } else { field.into() };

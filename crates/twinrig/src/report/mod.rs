@@ -17,6 +17,8 @@ use runtime::record::Record;
 use serde_json::{Value, json};
 
 use findings::Findings;
+/// A text of the user on one line, fit for a terminal.
+pub(crate) use text::label as one_line;
 
 /// Why a record cannot be reported.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -19,7 +19,7 @@ fn is_disruptive(c: char) -> bool {
 }
 
 /// One short line: [`plain`], without line breaks, cut with an ellipsis.
-pub(super) fn label(text: &str) -> String {
+pub(crate) fn label(text: &str) -> String {
     let mut chars = text.chars().map(|c| if c.is_whitespace() { ' ' } else { c });
     let mut short: String = chars.by_ref().take(LABEL).collect();
     if chars.next().is_some() {

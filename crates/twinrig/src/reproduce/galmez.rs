@@ -13,7 +13,7 @@ use thiserror::Error;
 
 use super::{Reproduction, Row};
 use crate::assembly::{Assembly, Coupling, PlantError};
-use crate::experiment::{Diagnostics, Experiment, Folder};
+use crate::experiment::{Diagnostics, Experiment, Folder, Severity};
 use crate::trace::{Trace, trace};
 
 const EXPERIMENT: &str = include_str!("galmez.toml");
@@ -31,7 +31,15 @@ pub enum Ground {
 #[derive(Debug, Error)]
 pub enum GalmezError {
     /// The ground motion cannot be read.
-    #[error("{0}")]
+    #[error("the ground motion {}: {reason}", path.display())]
+    Ground {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// The benchmark does not read; only a defect of the program does that.
+    #[error("the built-in benchmark does not read:\n{0}")]
     Experiment(Diagnostics),
     /// A model cannot be built.
     #[error(transparent)]
@@ -185,10 +193,18 @@ pub fn assembly(ground: &Ground) -> Result<Assembly, GalmezError> {
     };
     let text = EXPERIMENT.replace("GROUND", &line);
     let source = Folder::new(folder);
-    let (experiment, _) =
-        Experiment::from_text("galmez.toml", &text, &source).map_err(GalmezError::Experiment)?;
-    let (assembly, _) = Assembly::new(&experiment, &source).map_err(GalmezError::Experiment)?;
+    let refuse = |found: Diagnostics| refused(ground, found);
+    let (experiment, _) = Experiment::from_text("galmez.toml", &text, &source).map_err(refuse)?;
+    let (assembly, _) = Assembly::new(&experiment, &source).map_err(refuse)?;
     Ok(assembly)
+}
+
+/// The user has no galmez.toml to look at: all that can be wrong is the motion.
+fn refused(ground: &Ground, found: Diagnostics) -> GalmezError {
+    let Ground::File(path) = ground else { return GalmezError::Experiment(found) };
+    let errors = found.items().iter().filter(|item| item.severity == Severity::Error);
+    let reasons: Vec<&str> = errors.map(|item| item.message.as_str()).collect();
+    GalmezError::Ground { path: path.clone(), reason: reasons.join("; ") }
 }
 
 /// One run with a constant delay; without one the structure is in one piece.

@@ -151,9 +151,13 @@ static SYNTHETIC: Table = Table::plain(
             "\"60 %\"",
             "Damping ratio of the ground.",
         ),
-        optional("duration", SPAN, "Length of the earthquake. Absent: the duration of the test."),
-        optional("rise", TIME, "Time of the rise. Absent: a tenth of the length."),
-        optional("decay", TIME, "Time of the decay. Absent: half of the length."),
+        optional(
+            "duration",
+            SPAN,
+            "Length of the earthquake, 5 s to 600 s. Absent: the duration of the test, within these.",
+        ),
+        optional("rise", TIME, "Time of the rise. Absent: a sixteenth of the length."),
+        optional("decay", TIME, "Time constant of the decay. Absent: 0.0875 of the length."),
     ],
 );
 
