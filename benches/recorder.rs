@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use model::channel::Channel;
-use twinrig_runtime::record::{Ending, FrameSink, Header, Options, Recorder, RecorderHandle};
+use runtime::record::{Ending, FrameSink, Header, Options, Recorder, RecorderHandle};
 
 const CHANNELS: usize = 20;
 /// Forty seconds at 4096 Hz.

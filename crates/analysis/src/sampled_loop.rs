@@ -18,6 +18,9 @@ pub enum LoopError {
     /// The eigenvalues cannot be found.
     #[error(transparent)]
     Eigen(#[from] EigenError),
+    /// Without a delay the loop is algebraic, and its stability the structure's.
+    #[error("a loop without delay has no delay to judge")]
+    NoDelay,
     /// A spectrum belongs to a linear loop.
     #[error("the loop has nonlinear elements: its stability depends on the motion, so rehearse it")]
     NotLinear,
@@ -84,6 +87,9 @@ impl SampledLoop {
 
     /// The loop with a pure delay of whole samples, at least one.
     pub fn with_delay(&self, samples: usize) -> Result<Dominant, LoopError> {
+        if samples == 0 {
+            return Err(LoopError::NoDelay);
+        }
         let (states, count) = (self.step.transition.nrows(), self.specimen.count());
         let size = check_size(states.saturating_add(count.saturating_mul(samples)))?;
         let mut matrix = DMatrix::zeros(size, size);
@@ -91,10 +97,13 @@ impl SampledLoop {
         let oldest = size - count;
         matrix.view_mut((0, 0), (states, states)).copy_from(&self.step.transition);
         matrix.view_mut((0, oldest), (states, count)).copy_from(&self.step.force);
-        // The newest: q[k] = K u + C v + M a, with a under the present force.
+        // The newest: q[k] = K u + C v + M a, with a under the present force. A
+        // velocity that lags is brought up to date with that acceleration.
         let of_motion = beside(&self.specimen.stiffness, &self.specimen.damping) * &self.motion;
-        let of_state = of_motion + &self.specimen.mass * &self.step.acceleration_of_state;
-        let of_force = &self.specimen.mass * &self.step.acceleration_of_force;
+        let of_acceleration =
+            &self.specimen.mass + self.step.velocity_lag_s * &self.specimen.damping;
+        let of_state = of_motion + &of_acceleration * &self.step.acceleration_of_state;
+        let of_force = of_acceleration * &self.step.acceleration_of_force;
         matrix.view_mut((states, 0), (count, states)).copy_from(&of_state);
         let mut newest = matrix.view_mut((states, oldest), (count, count));
         newest += of_force;
@@ -131,6 +140,9 @@ impl SampledLoop {
         command
             .view_mut((2 * count, rig_at), (count, inner + 3 * count))
             .copy_from(&(&self.step.acceleration_of_force * &force));
+        let late = self.step.velocity_lag_s * command.rows(2 * count, count);
+        let mut velocity = command.rows_mut(count, count);
+        velocity += late;
 
         matrix.view_mut((0, 0), (states, states)).copy_from(&self.step.transition);
         matrix

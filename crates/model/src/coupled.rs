@@ -94,6 +94,18 @@ impl Coupled {
         let system =
             FirstOrder { dynamics: dynamics_matrix, load, held, elements: element_columns };
 
+        let mut slopes = DMatrix::zeros(system.elements.ncols(), 2 * n + states);
+        for (row, placed) in numerical.elements.iter().enumerate() {
+            let steepest = placed.element.greatest_stiffness() * placed.place.direction(n);
+            slopes.view_mut((row, 0), (1, n)).copy_from(&steepest.transpose());
+        }
+        if of_specimen > 0 {
+            let displacement = dynamics.motion.view((0, 0), (count, states)).into_owned();
+            slopes
+                .view_mut((of_numerical.ncols(), 2 * n), (count, states))
+                .copy_from(&specimen.steepest_slopes(&displacement));
+        }
+
         let slope = beside(&[&system.dynamics, &system.load, &system.held, &system.elements]);
         let slope = PanelMatrix::new(&slope.rows(n, n).into_owned());
         let outputs = output_rows(&system, dynamics, &forces, &b, n, of_numerical.ncols());
@@ -101,7 +113,7 @@ impl Coupled {
         Ok(Self {
             size: n,
             count,
-            stepper: FirstOrderStepper::new(&system, scheme, step_s),
+            stepper: FirstOrderStepper::with_slopes(&system, &slopes, scheme, step_s),
             elements: numerical.elements.clone(),
             specimen: specimen.clone(),
             input: vec![0.0; outputs.columns()],
@@ -130,6 +142,11 @@ impl Coupled {
     /// The rig's own states, for those who take the rig over after a trip.
     pub fn rig_state(&self) -> &[f64] {
         &self.stepper.state()[2 * self.size..]
+    }
+
+    /// The specimen with its history, for the same.
+    pub fn specimen(&self) -> &Specimen {
+        &self.specimen
     }
 
     /// Motion of the interface on the numerical side.

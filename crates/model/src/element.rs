@@ -155,7 +155,7 @@ impl Element {
             Law::Bilinear { stiffness, yield_force, hardening } => {
                 let core_stiffness = (1.0 - hardening) * stiffness;
                 let bound = (1.0 - hardening) * yield_force;
-                let core = (core_stiffness * (deformation - self.memory)).clamp(-bound, bound);
+                let core = bounded(core_stiffness * (deformation - self.memory), bound);
                 let plastic = deformation - core / core_stiffness;
                 (hardening * stiffness * deformation + core, plastic)
             }
@@ -198,9 +198,15 @@ fn bouc_wen(z: f64, travel: f64, exponent: f64, beta: f64, gamma: f64) -> f64 {
         let k3 = slope(z + 0.5 * h * k2);
         let k4 = slope(z + h * k3);
         // The exact solution never passes the bound; a long step might.
-        z = (z + h / 6.0 * (k1 + 2.0 * (k2 + k3) + k4)).clamp(-bound, bound);
+        z = bounded(z + h / 6.0 * (k1 + 2.0 * (k2 + k3) + k4), bound);
     }
     z
+}
+
+/// `clamp` that cannot panic: a bound that is none bounds nothing, and NaN stays.
+#[inline]
+fn bounded(value: f64, bound: f64) -> f64 {
+    if bound >= 0.0 { value.clamp(-bound, bound) } else { value }
 }
 
 #[cfg(test)]
@@ -283,6 +289,29 @@ mod tests {
                 most = most.max(dissipated);
             }
             assert!(most > 0.1);
+        }
+    }
+
+    #[test]
+    fn no_parameters_make_a_step_panic() {
+        for value in [f64::NAN, f64::INFINITY, -1.0, 0.0] {
+            for law in [
+                Law::Bilinear { stiffness: 100.0, yield_force: value, hardening: 0.1 },
+                Law::Bilinear { stiffness: 100.0, yield_force: 2.0, hardening: value },
+                Law::BoucWen {
+                    stiffness: 100.0,
+                    yield_force: 2.0,
+                    hardening: 0.1,
+                    exponent: 1.5,
+                    beta: value,
+                    gamma: 0.2,
+                },
+            ] {
+                let mut element = Element::new(law);
+                for u in [0.01, -0.3, f64::NAN, 1e300] {
+                    element.commit(u);
+                }
+            }
         }
     }
 

@@ -48,13 +48,25 @@ enum Core {
 }
 
 impl FirstOrderStepper {
-    /// Prepares a period of `step_s`. With elements the scheme is Runge–Kutta,
-    /// in as many substeps as the fastest eigenvalue asks for.
+    /// Prepares a period of `step_s`, for a system without elements.
     pub fn new(system: &FirstOrder, scheme: Scheme, step_s: f64) -> Self {
+        let slopes = DMatrix::zeros(system.elements.ncols(), system.dynamics.ncols());
+        Self::with_slopes(system, &slopes, scheme, step_s)
+    }
+
+    /// Prepares a period of `step_s`. With elements the scheme is Runge–Kutta,
+    /// in as many substeps as the fastest eigenvalue asks for. `slopes` are the
+    /// derivatives ∂r/∂y with every element at its steepest.
+    pub fn with_slopes(
+        system: &FirstOrder,
+        slopes: &DMatrix<f64>,
+        scheme: Scheme,
+        step_s: f64,
+    ) -> Self {
         let states = system.dynamics.nrows();
         let (loads, held) = (system.load.ncols(), system.held.ncols());
         let core = if system.elements.ncols() > 0 {
-            Core::Staged(Box::new(Staged::new(system, step_s)))
+            Core::Staged(Box::new(Staged::new(system, slopes, step_s)))
         } else {
             let map = match scheme {
                 Scheme::RungeKutta4 => runge_kutta_map(system, step_s),
@@ -115,12 +127,15 @@ struct Staged {
 }
 
 impl Staged {
-    fn new(system: &FirstOrder, step_s: f64) -> Self {
+    fn new(system: &FirstOrder, slopes: &DMatrix<f64>, step_s: f64) -> Self {
         let states = system.dynamics.nrows();
         let joined = beside(&[&system.dynamics, &system.load, &system.held, &system.elements]);
         let slope = PanelMatrix::new(&joined);
-        // Substeps such that |λ|h < 1: well inside the stability bound of 2.8.
-        let fastest = numerics::eigen::spectral_radius(&system.dynamics).unwrap_or(0.0);
+        // Substeps such that |λ|h < 1, with the elements slack and at their
+        // steepest: well inside the stability bound of 2.8.
+        let steepest = &system.dynamics + &system.elements * slopes;
+        let radius = |a: &DMatrix<f64>| numerics::eigen::spectral_radius(a).unwrap_or(0.0);
+        let fastest = radius(&system.dynamics).max(radius(&steepest));
         let substeps = (fastest * step_s).ceil().clamp(1.0, 1000.0) as usize;
         Self {
             step_s: step_s / substeps as f64,

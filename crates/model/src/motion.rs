@@ -1,5 +1,7 @@
 //! Motion of the interface: one entry per interface DOF.
 
+use numerics::small::copy;
+
 /// Displacement, velocity and acceleration of every interface DOF, in SI units.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Motion {
@@ -24,11 +26,11 @@ impl Motion {
     }
 
     /// Takes the values of `other`, which has the same size, without allocating.
-    #[inline]
+    #[inline(always)]
     pub fn copy_from(&mut self, other: &Self) {
-        self.displacement.copy_from_slice(&other.displacement);
-        self.velocity.copy_from_slice(&other.velocity);
-        self.acceleration.copy_from_slice(&other.acceleration);
+        copy(&mut self.displacement, &other.displacement);
+        copy(&mut self.velocity, &other.velocity);
+        copy(&mut self.acceleration, &other.acceleration);
     }
 
     /// Sets every entry to zero.

@@ -42,7 +42,13 @@ impl Converter {
     /// The displacement that goes out.
     #[inline]
     pub fn convert(&self, command: f64) -> f64 {
-        quantise(command, self.quantum).clamp(-self.saturation, self.saturation)
+        let command = quantise(command, self.quantum);
+        // `clamp` panics on a bound that is none; NaN stays for the gate to see.
+        if self.saturation >= 0.0 {
+            command.clamp(-self.saturation, self.saturation)
+        } else {
+            command
+        }
     }
 }
 
@@ -61,6 +67,8 @@ mod tests {
         assert_eq!(converter.convert(0.3), 0.25);
         assert_eq!(converter.convert(-7.0), -1.0);
         assert_eq!(Converter { quantum: 0.0, saturation: f64::INFINITY }.convert(0.3), 0.3);
+        assert!(converter.convert(f64::NAN).is_nan(), "not a full stroke");
+        assert_eq!(Converter { quantum: 0.0, saturation: f64::NAN }.convert(0.3), 0.3);
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use nalgebra::DMatrix;
 use numerics::panel::PanelMatrix;
+use numerics::small::copy;
 
 use crate::element::Element;
 use crate::motion::Motion;
@@ -40,13 +41,28 @@ impl Specimen {
         Self { stiffness, elements: Vec::new(), ..self.clone() }
     }
 
-    /// Element forces per interface DOF at a trial displacement.
+    /// Element forces per interface DOF at a trial displacement. Without
+    /// elements `out` keeps what it has, which then is zero.
     #[inline]
     pub fn element_forces(&self, displacement: &[f64], out: &mut [f64]) {
+        if self.elements.is_empty() {
+            return;
+        }
         out.fill(0.0);
         for (dof, element) in &self.elements {
             out[*dof] += element.trial_force(displacement[*dof]);
         }
+    }
+
+    /// ∂r/∂y of the elements at their steepest, one row per interface DOF, where
+    /// `displacement` gives the interface's displacements from the state y.
+    pub fn steepest_slopes(&self, displacement: &DMatrix<f64>) -> DMatrix<f64> {
+        let mut slopes = DMatrix::zeros(self.count(), displacement.ncols());
+        for (dof, element) in &self.elements {
+            let mut row = slopes.row_mut(*dof);
+            row += element.greatest_stiffness() * displacement.row(*dof);
+        }
+        slopes
     }
 
     /// Moves the elements' history on.
@@ -87,11 +103,14 @@ impl RestoringForce {
     #[inline]
     pub fn evaluate(&mut self, motion: &Motion, elements: &[f64], out: &mut [f64]) {
         let n = self.count;
-        self.input[..n].copy_from_slice(&motion.displacement);
-        self.input[n..2 * n].copy_from_slice(&motion.velocity);
-        self.input[2 * n..3 * n].copy_from_slice(&motion.acceleration);
-        self.input[3 * n..].copy_from_slice(elements);
+        let (u, rest) = self.input.split_at_mut(n);
+        let (v, rest) = rest.split_at_mut(n);
+        let (a, r) = rest.split_at_mut(n);
+        copy(u, &motion.displacement);
+        copy(v, &motion.velocity);
+        copy(a, &motion.acceleration);
+        copy(r, elements);
         self.matrix.multiply(&self.input, &mut self.output);
-        out.copy_from_slice(&self.output[..n]);
+        copy(out, &self.output[..n]);
     }
 }

@@ -12,3 +12,4 @@ pub mod interpolate;
 pub mod lti;
 pub mod panel;
 pub mod random;
+pub mod small;

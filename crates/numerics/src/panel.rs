@@ -9,7 +9,7 @@ use nalgebra::DMatrix;
 /// memory once, in order. The same code serves six states and six hundred.
 ///
 /// Wider vector instructions are used where the processor has them. They never
-/// fuse multiply and add, and every row is summed in column order, so the
+/// fuse multiply and add, and every row is summed in one fixed order, so the
 /// result has the same bits on every x86-64 machine.
 #[derive(Debug, Clone)]
 pub struct PanelMatrix {
@@ -79,8 +79,7 @@ fn panel_height(rows: usize) -> usize {
         9..=12 => 12,
         13..=16 => 16,
         17..=24 => 12,
-        25..=64 => 16,
-        _ => 32,
+        _ => 16,
     }
 }
 
@@ -89,8 +88,7 @@ fn kernel(height: usize) -> Kernel {
         4 => dispatch::<4>(),
         8 => dispatch::<8>(),
         12 => dispatch::<12>(),
-        16 => dispatch::<16>(),
-        _ => dispatch::<32>(),
+        _ => dispatch::<16>(),
     }
 }
 
@@ -102,17 +100,29 @@ fn dispatch<const H: usize>() -> Kernel {
     product::<H>
 }
 
+/// Even and odd columns are summed apart, so that an addition need not wait
+/// for the one before; a small product is nothing but waiting otherwise.
 #[inline(always)]
 fn product<const H: usize>(data: &[f64], x: &[f64], y: &mut [f64]) {
     let columns = data.as_chunks::<H>().0;
+    let (pairs, last) = x.as_chunks::<2>();
     for (panel, out) in columns.chunks_exact(x.len()).zip(y.as_chunks_mut::<H>().0) {
-        let mut sum = [0.0; H];
-        for (column, &factor) in panel.iter().zip(x) {
-            for (s, a) in sum.iter_mut().zip(column) {
-                *s += a * factor;
+        let (mut even, mut odd) = ([0.0; H], [0.0; H]);
+        let (panel_pairs, panel_last) = panel.as_chunks::<2>();
+        for ([a, b], [p, q]) in panel_pairs.iter().zip(pairs) {
+            for i in 0..H {
+                even[i] += a[i] * p;
+                odd[i] += b[i] * q;
             }
         }
-        *out = sum;
+        if let ([a], [p]) = (panel_last, last) {
+            for i in 0..H {
+                even[i] += a[i] * p;
+            }
+        }
+        for i in 0..H {
+            out[i] = even[i] + odd[i];
+        }
     }
 }
 
@@ -163,7 +173,7 @@ mod tests {
         let panel = PanelMatrix::new(&a);
         let (mut dispatched, mut narrow) = (panel.output(), panel.output());
         panel.multiply(&x, &mut dispatched);
-        product::<32>(&panel.data, &x, &mut narrow);
+        product::<16>(&panel.data, &x, &mut narrow);
         assert_eq!(dispatched, narrow);
     }
 }

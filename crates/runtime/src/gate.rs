@@ -127,7 +127,9 @@ pub fn gate(
     for dof in 0..command.count() {
         let x = command.displacement[dof];
         let (position, force) = (measured.displacement[dof], measured.force[dof]);
-        for value in [position, force, x] {
+        let (velocity, acceleration) = (command.velocity[dof], command.acceleration[dof]);
+        // The comparisons below let NaN pass, so nothing they use may be NaN.
+        for value in [position, force, x, velocity, acceleration, desired.displacement[dof]] {
             if !value.is_finite() {
                 return Err(Trip { kind: TripKind::NotFinite, dof, value, limit: f64::NAN });
             }
@@ -140,7 +142,8 @@ pub fn gate(
             (TripKind::Command, x, limits.command[dof]),
             (TripKind::Rate, rate, limits.rate[dof]),
         ] {
-            if value.abs() > limit {
+            // A limit that is not a number lets nothing pass.
+            if value.abs() > limit || limit.is_nan() {
                 return Err(Trip { kind, dof, value, limit });
             }
         }
@@ -188,5 +191,23 @@ mod tests {
             assert_eq!(try_gate(0.0, 0.0, bad, 0.0), Err(TripKind::NotFinite));
             assert_eq!(try_gate(0.0, 0.0, 0.0, bad), Err(TripKind::NotFinite));
         }
+    }
+
+    #[test]
+    fn nothing_passes_that_cannot_be_compared() {
+        let still = Measured { displacement: vec![0.0], force: vec![0.0], achieved: vec![0.0] };
+        let kind = |limits: &Limits, desired: &Motion, command: &Motion| {
+            gate(limits, &motion(0.0), desired, &still, command).map_err(|trip| trip.kind)
+        };
+        let rest = motion(0.0);
+        assert_eq!(kind(&limits(), &motion(f64::NAN), &rest), Err(TripKind::NotFinite));
+        let mut fast = motion(0.0);
+        fast.velocity[0] = f64::NAN;
+        assert_eq!(kind(&limits(), &rest, &fast), Err(TripKind::NotFinite));
+        let mut jerky = motion(0.0);
+        jerky.acceleration[0] = f64::INFINITY;
+        assert_eq!(kind(&limits(), &rest, &jerky), Err(TripKind::NotFinite));
+        let broken = Limits { force: vec![f64::NAN], ..limits() };
+        assert_eq!(kind(&broken, &rest, &rest), Err(TripKind::Force));
     }
 }

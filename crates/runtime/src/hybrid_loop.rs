@@ -50,7 +50,8 @@ pub struct HybridLoop {
 
 impl HybridLoop {
     /// Arms the loop. `sink` takes the frames, if any are wanted.
-    pub fn new(parts: LoopParts, sink: Option<FrameSink>) -> Self {
+    pub fn new(mut parts: LoopParts, sink: Option<FrameSink>) -> Self {
+        parts.plant.rest(parts.load.at(0));
         let count = parts.plant.desired().count();
         let width = sink.as_ref().map_or(0, FrameSink::width);
         let dofs = parts.plant.displacement().len();
@@ -129,6 +130,9 @@ impl HybridLoop {
 
     fn trip(&mut self, trip: Trip) {
         self.interlock.latch(trip, self.tick);
+        // Held means at rest: a rig must not go on with the last velocity.
+        self.held.velocity.fill(0.0);
+        self.held.acceleration.fill(0.0);
         self.parts.plant.release(&self.held);
     }
 
@@ -182,13 +186,14 @@ impl HybridLoop {
         sink.push(frame);
     }
 
-    /// Whether there is nothing left to do: the load is over, or the rig is safe.
+    /// Whether there is nothing left to do: the load is over, or the rig is
+    /// safe, or a command that ran away cannot be ramped back.
     #[inline]
     pub fn is_over(&self) -> bool {
         match self.interlock.phase() {
             Phase::Running => self.tick >= self.parts.load.ticks() as u64,
             Phase::Safe => true,
-            Phase::Holding | Phase::Ramping => false,
+            Phase::Holding | Phase::Ramping => self.interlock.is_out_of_reach(&self.held),
         }
     }
 

@@ -27,6 +27,10 @@ pub struct SafePath {
     pub rate_m_s: f64,
 }
 
+/// A ramp that would take longer is not waited for: the command has run away
+/// from an unstable rehearsal without limits, to where no rig ever was.
+const LONGEST_RAMP_S: f64 = 3600.0;
+
 /// The latch. The tick can only trip it; there is no way back from inside the
 /// loop. To arm again, the operator side builds a new loop.
 #[derive(Debug, Clone)]
@@ -63,6 +67,12 @@ impl Interlock {
     #[inline]
     pub fn trip(&self) -> Option<(Trip, u64)> {
         self.trip
+    }
+
+    /// Whether zero lies further from `command` than an hour's ramp.
+    pub fn is_out_of_reach(&self, command: &Motion) -> bool {
+        let reach_m = self.rate_m_s * LONGEST_RAMP_S;
+        command.displacement.iter().any(|x| x.is_nan() || x.abs() > reach_m)
     }
 
     /// Latches the first trip; later ones change nothing.

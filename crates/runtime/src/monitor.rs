@@ -1,8 +1,10 @@
 //! The energy monitor: observes, never acts.
 
 use model::equations::Equations;
-use model::integrator::ElementEnergy;
+use model::integrator::{ElementEnergy, Method};
+use nalgebra::DMatrix;
 use numerics::panel::PanelMatrix;
+use numerics::small::copy;
 
 use crate::gate::{Trip, TripKind};
 
@@ -13,6 +15,22 @@ pub enum WorkRule {
     Held,
     /// ½ (f[k] + f[k+1]) (x[k+1] − x[k]): the papers' rule.
     Trapezoid,
+}
+
+impl WorkRule {
+    /// The rule that closes the energy balance of a loop with this method.
+    ///
+    /// CR and KR-α take the force of an instant as acting at that instant, on
+    /// the way from half a step before to half a step after it: summed up, that
+    /// is the straight rule. All others hold it over the step.
+    pub fn exact_for(method: Method) -> Self {
+        match method {
+            Method::ChenRicles | Method::KolayRicles { .. } => Self::Trapezoid,
+            Method::RungeKutta4 | Method::Exact(_) | Method::Newmark | Method::ImplicitEuler => {
+                Self::Held
+            }
+        }
+    }
 }
 
 /// The energies of the numerical substructure, J. They balance:
@@ -60,63 +78,113 @@ pub struct EnergyMonitor {
     rule: WorkRule,
     constant_j: f64,
     stop_at: f64,
-    stiffness: PanelMatrix,
-    damping: PanelMatrix,
-    mass: PanelMatrix,
-    /// Rows of Lᵀ: the displacement each load signal works on.
-    reach: PanelMatrix,
+    forms: Forms,
+    /// Number of DOFs.
+    size: usize,
     energies: Energies,
     stability_warning: f64,
     linear_dissipated: f64,
     started: bool,
-    product: Vec<f64>,
-    drag: Vec<f64>,
-    reached: Vec<f64>,
-    last: Last,
+    now: Instant,
+    last: Instant,
 }
 
+/// What the energies are made of at one instant.
 #[derive(Debug, Clone)]
-struct Last {
-    displacement: Vec<f64>,
-    drag: Vec<f64>,
+struct Instant {
+    /// x, v.
+    motion: Vec<f64>,
+    /// C v, K x, M v, Lᵀx (the displacement each load signal works on).
+    forms: Vec<f64>,
     interface: Vec<f64>,
     force: Vec<f64>,
     load: Vec<f64>,
-    reach: Vec<f64>,
+}
+
+/// The products C v, K x, M v and Lᵀx, one behind the other.
+#[derive(Debug, Clone)]
+enum Forms {
+    /// A small structure: one product of the stacked matrices, zeros and all.
+    Stacked(PanelMatrix),
+    /// A large one: each on its own.
+    Separate { parts: [PanelMatrix; 4], scratch: Vec<f64> },
+}
+
+/// Up to this many DOFs the zeros of the stacked product cost less than calls.
+const STACKED_DOFS: usize = 8;
+
+impl Forms {
+    fn new(equations: &Equations) -> Self {
+        let n = equations.size();
+        let reach = equations.load.transpose();
+        if n <= STACKED_DOFS {
+            let mut stacked = DMatrix::zeros(3 * n + reach.nrows(), 2 * n);
+            let mut put = |row: usize, column: usize, block: &DMatrix<f64>| {
+                stacked.view_mut((row, column), block.shape()).copy_from(block);
+            };
+            put(0, n, &equations.damping);
+            put(n, 0, &equations.stiffness);
+            put(2 * n, n, &equations.mass);
+            put(3 * n, 0, &reach);
+            return Self::Stacked(PanelMatrix::new(&stacked));
+        }
+        let parts = [&equations.damping, &equations.stiffness, &equations.mass, &reach]
+            .map(PanelMatrix::new);
+        let longest = parts.iter().map(PanelMatrix::padded_rows).max().unwrap_or(0);
+        Self::Separate { parts, scratch: vec![0.0; longest] }
+    }
+
+    /// Length of the result, with what the product may write behind it.
+    fn length(&self, equations: &Equations) -> usize {
+        match self {
+            Self::Stacked(stacked) => stacked.padded_rows(),
+            Self::Separate { .. } => 3 * equations.size() + equations.load.ncols(),
+        }
+    }
+
+    #[inline]
+    fn evaluate(&mut self, motion: &[f64], out: &mut [f64]) {
+        match self {
+            Self::Stacked(stacked) => stacked.multiply(motion, out),
+            Self::Separate { parts, scratch } => {
+                let (x, v) = motion.split_at(motion.len() / 2);
+                let mut at = 0;
+                for (part, input) in parts.iter().zip([v, x, v, x]) {
+                    let scratch = &mut scratch[..part.padded_rows()];
+                    part.multiply(input, scratch);
+                    out[at..at + part.rows()].copy_from_slice(&scratch[..part.rows()]);
+                    at += part.rows();
+                }
+            }
+        }
+    }
 }
 
 impl EnergyMonitor {
     /// For the numerical substructure. `stop_at` in percent, infinite to watch only.
     pub fn new(numerical: &Equations, rule: WorkRule, constant_j: f64, stop_at: f64) -> Self {
         let n = numerical.size();
-        let panel = PanelMatrix::new;
-        let mass = panel(&numerical.mass);
-        let reach = panel(&numerical.load.transpose());
+        let forms = Forms::new(numerical);
         let (interface, loads) = (numerical.interface.len(), numerical.load.ncols());
-        let damping = panel(&numerical.damping);
+        let rest = Instant {
+            motion: vec![0.0; 2 * n],
+            forms: vec![0.0; forms.length(numerical)],
+            interface: vec![0.0; interface],
+            force: vec![0.0; interface],
+            load: vec![0.0; loads],
+        };
         Self {
             rule,
             constant_j,
             stop_at,
-            stiffness: panel(&numerical.stiffness),
-            product: mass.output(),
-            drag: damping.output(),
-            reached: reach.output(),
-            last: Last {
-                displacement: vec![0.0; n],
-                drag: damping.output(),
-                interface: vec![0.0; interface],
-                force: vec![0.0; interface],
-                load: vec![0.0; loads],
-                reach: reach.output(),
-            },
-            damping,
-            mass,
-            reach,
+            forms,
+            size: n,
             energies: Energies::default(),
             stability_warning: 0.0,
             linear_dissipated: 0.0,
             started: false,
+            now: rest.clone(),
+            last: rest,
         }
     }
 
@@ -135,7 +203,8 @@ impl EnergyMonitor {
     /// A trip if the stability warning has reached its threshold.
     #[inline]
     pub fn verdict(&self) -> Result<(), Trip> {
-        if self.stability_warning >= self.stop_at {
+        // An infinite threshold only watches, even where the warning is infinite.
+        if self.stop_at.is_finite() && self.stability_warning >= self.stop_at {
             let (value, limit) = (self.stability_warning, self.stop_at);
             return Err(Trip { kind: TripKind::StabilityWarning, dof: 0, value, limit });
         }
@@ -144,34 +213,44 @@ impl EnergyMonitor {
 
     /// Takes one instant in.
     #[inline]
-    pub fn observe(&mut self, now: &Observation) {
-        self.damping.multiply(now.velocity, &mut self.drag);
+    pub fn observe(&mut self, observed: &Observation) {
+        let n = self.size;
+        // What was now is last; the older one is overwritten.
+        std::mem::swap(&mut self.now, &mut self.last);
+        let now = &mut self.now;
+        copy(&mut now.motion[..n], observed.displacement);
+        copy(&mut now.motion[n..], observed.velocity);
+        copy(&mut now.interface, observed.interface);
+        copy(&mut now.force, observed.force);
+        copy(&mut now.load, observed.load);
+        self.forms.evaluate(&now.motion, &mut now.forms);
+        let (x, v) = now.motion.split_at(n);
+        self.energies.strain = 0.5 * dot(&now.forms[n..2 * n], x) + observed.elements.stored;
+        self.energies.kinetic = 0.5 * dot(&now.forms[2 * n..3 * n], v);
         if self.started {
-            self.add_step(now);
-        } else {
-            self.reach.multiply(now.displacement, &mut self.reached);
-            self.started = true;
+            self.add_step();
         }
-        self.stiffness.multiply(now.displacement, &mut self.product);
-        self.energies.strain = 0.5 * dot(&self.product, now.displacement) + now.elements.stored;
-        self.mass.multiply(now.velocity, &mut self.product);
-        self.energies.kinetic = 0.5 * dot(&self.product, now.velocity);
-        self.energies.dissipated = self.linear_dissipated + now.elements.work - now.elements.stored;
-        self.stability_warning = if self.energies.feedback > 0.0 {
-            100.0 * self.energies.feedback / (self.energies.dissipated + self.constant_j)
-        } else {
+        self.started = true;
+        let hysteresis = observed.elements.work - observed.elements.stored;
+        self.energies.dissipated = self.linear_dissipated + hysteresis;
+        let taken = self.energies.dissipated + self.constant_j;
+        self.stability_warning = if self.energies.feedback <= 0.0 {
             0.0
+        } else if taken > 0.0 {
+            100.0 * self.energies.feedback / taken
+        } else {
+            // Damping that gives energy instead of taking it.
+            f64::INFINITY
         };
-        self.remember(now);
     }
 
     /// Adds the work done between the last instant and this one.
     #[inline]
-    fn add_step(&mut self, now: &Observation) {
-        let last = &mut self.last;
-        for i in 0..now.displacement.len() {
-            let change = now.displacement[i] - last.displacement[i];
-            self.linear_dissipated += 0.5 * (self.drag[i] + last.drag[i]) * change;
+    fn add_step(&mut self) {
+        let (n, now, last) = (self.size, &self.now, &self.last);
+        for i in 0..n {
+            let change = now.motion[i] - last.motion[i];
+            self.linear_dissipated += 0.5 * (now.forms[i] + last.forms[i]) * change;
         }
         for i in 0..now.interface.len() {
             let force = match self.rule {
@@ -180,26 +259,93 @@ impl EnergyMonitor {
             };
             self.energies.feedback -= force * (now.interface[i] - last.interface[i]);
         }
-        self.reach.multiply(now.displacement, &mut self.reached);
         for j in 0..now.load.len() {
             let load = 0.5 * (now.load[j] + last.load[j]);
-            self.energies.input += load * (self.reached[j] - last.reach[j]);
+            self.energies.input += load * (now.forms[3 * n + j] - last.forms[3 * n + j]);
         }
-    }
-
-    #[inline]
-    fn remember(&mut self, now: &Observation) {
-        let last = &mut self.last;
-        last.displacement.copy_from_slice(now.displacement);
-        last.drag.copy_from_slice(&self.drag);
-        last.interface.copy_from_slice(now.interface);
-        last.force.copy_from_slice(now.force);
-        last.load.copy_from_slice(now.load);
-        last.reach.copy_from_slice(&self.reached);
     }
 }
 
 #[inline]
 fn dot(a: &[f64], b: &[f64]) -> f64 {
     a.iter().zip(b).map(|(a, b)| a * b).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use model::equations::Deformation;
+
+    use super::*;
+
+    fn one(value: f64) -> DMatrix<f64> {
+        DMatrix::from_element(1, 1, value)
+    }
+
+    fn monitor(damping: f64, constant_j: f64, stop_at: f64) -> EnergyMonitor {
+        let equations = Equations {
+            mass: one(2.0),
+            damping: one(damping),
+            stiffness: one(50.0),
+            load: one(-2.0),
+            interface: vec![Deformation::of_dof(0)],
+            elements: Vec::new(),
+        };
+        EnergyMonitor::new(&equations, WorkRule::Held, constant_j, stop_at)
+    }
+
+    /// Moves to `x` at velocity `v` under a force and a load.
+    fn observe(monitor: &mut EnergyMonitor, x: f64, v: f64, force: f64, load: f64) {
+        let elements = ElementEnergy { work: 0.0, stored: 0.0 };
+        monitor.observe(&Observation {
+            displacement: &[x],
+            velocity: &[v],
+            interface: &[x],
+            load: &[load],
+            force: &[force],
+            elements,
+        });
+    }
+
+    #[test]
+    fn every_energy_is_what_a_hand_would_sum() {
+        let mut monitor = monitor(3.0, 1.0, f64::INFINITY);
+        observe(&mut monitor, 0.1, 0.5, -7.0, 4.0);
+        observe(&mut monitor, 0.3, 1.0, 9.0, 6.0);
+        let energies = *monitor.energies();
+        let expected = Energies {
+            feedback: 7.0 * 0.2,
+            input: -2.0 * 5.0 * 0.2,
+            dissipated: 3.0 * 0.75 * 0.2,
+            kinetic: 0.5 * 2.0,
+            strain: 0.5 * 50.0 * 0.09,
+        };
+        for (ours, hand) in [
+            (energies.feedback, expected.feedback),
+            (energies.input, expected.input),
+            (energies.dissipated, expected.dissipated),
+            (energies.kinetic, expected.kinetic),
+            (energies.strain, expected.strain),
+            (monitor.stability_warning(), 100.0 * 1.4 / 1.45),
+        ] {
+            assert!((ours - hand).abs() < 1e-12 * hand.abs(), "{energies:?}");
+        }
+    }
+
+    #[test]
+    fn damping_that_gives_energy_cannot_hide_the_warning() {
+        let mut monitor = monitor(-30.0, 1.0, 100.0);
+        observe(&mut monitor, 0.0, 1.0, -7.0, 0.0);
+        observe(&mut monitor, 0.2, 1.0, 0.0, 0.0);
+        assert!(monitor.energies().dissipated < -1.0);
+        assert_eq!(monitor.verdict().unwrap_err().kind, TripKind::StabilityWarning);
+    }
+
+    #[test]
+    fn watching_never_trips() {
+        let mut monitor = monitor(0.0, 0.0, f64::INFINITY);
+        observe(&mut monitor, 0.0, 1.0, -7.0, 0.0);
+        observe(&mut monitor, 0.2, 1.0, 0.0, 0.0);
+        assert_eq!(monitor.stability_warning(), f64::INFINITY);
+        assert_eq!(monitor.verdict(), Ok(()));
+    }
 }

@@ -67,6 +67,16 @@ pub enum Released {
 }
 
 impl Plant {
+    /// At rest under the load of the first instant, before the loop is armed.
+    pub fn rest(&mut self, load: &[f64]) {
+        match self {
+            Self::Split(plant) => plant.numerical.rest(load),
+            Self::Rigid(plant) => plant.whole.rest(load),
+            // Keeps nothing of the past.
+            Self::Coupled(_) => {}
+        }
+    }
+
     /// Samples the sensors and balances the forces of this instant.
     #[inline]
     pub fn measure(&mut self, load: &[f64], measured: &mut Measured) {
@@ -173,7 +183,7 @@ impl Plant {
             Self::Coupled(plant) => {
                 plant.released = Released::Yes;
                 let CoupledPlant { model, rig, .. } = &mut **plant;
-                rig.take_over(model.rig_state(), command);
+                rig.take_over(model.rig_state(), model.specimen(), command);
             }
         }
     }

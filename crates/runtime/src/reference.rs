@@ -47,6 +47,7 @@ pub fn reference(
 ) -> Result<Reference, ReferenceError> {
     let options = Options { direct_inertia: None, ..options.clone() };
     let mut integrator = Integrator::new(whole, &options)?;
+    integrator.rest(load.at(0));
     let mut monitor = EnergyMonitor::new(whole, WorkRule::Trapezoid, 1.0, f64::INFINITY);
     let frames = load.ticks().div_ceil(every as usize);
     let count = whole.interface.len();

@@ -1,5 +1,5 @@
 //! A run that is killed leaves a record that reads up to its last flush.
-
+#![allow(clippy::unwrap_used)]
 #![cfg(unix)]
 
 mod common;
@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use twinrig_runtime::record::{Options, Record, Recorder};
+use runtime::record::{Options, Record, Recorder};
 
 const PATH: &str = "TWINRIG_TEST_KILLED_RECORD";
 

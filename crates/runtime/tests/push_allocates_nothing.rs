@@ -5,7 +5,7 @@ mod common;
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
-use twinrig_runtime::record::{Ending, Options, Pushed, Recorder};
+use runtime::record::{Ending, Options, Pushed, Recorder};
 
 thread_local! {
     /// Of this thread alone: the writer may allocate as it likes.

@@ -1,4 +1,5 @@
 //! Records are read by pyarrow, whole and cut off.
+#![allow(clippy::unwrap_used)]
 
 #![allow(clippy::unwrap_used)]
 
@@ -7,7 +8,7 @@ mod common;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use twinrig_runtime::record::{Ending, Options, Recorder, TripNote};
+use runtime::record::{Ending, Options, Recorder, TripNote};
 
 /// Records 2500 frames in batches of 1000 that end in a trip.
 fn record(folder: &Path) -> PathBuf {

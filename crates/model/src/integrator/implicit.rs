@@ -34,7 +34,8 @@ pub(super) struct Implicit {
     correction: Vec<f64>,
 }
 
-/// Corrections below this part of the largest displacement are noise.
+/// Corrections below this part of the largest displacement, or of the largest
+/// way of the step, are noise.
 const TOLERANCE: f64 = 1e-10;
 
 impl Implicit {
@@ -94,10 +95,13 @@ impl Implicit {
             }
             self.inverse.multiply(&self.residual, &mut self.correction);
             (largest, tolerance) = (0.0f64, 0.0f64);
-            for (x, c) in state[..n].iter_mut().zip(&self.correction) {
+            for ((x, c), start) in state[..n].iter_mut().zip(&self.correction).zip(&self.start) {
                 *x += c;
-                largest = largest.max(c.abs());
-                tolerance = tolerance.max(TOLERANCE * x.abs());
+                // `max` passes over NaN, which must not count as settled.
+                largest = largest.max(if c.is_nan() { f64::INFINITY } else { c.abs() });
+                // Where the motion passes through zero, the way of this step
+                // still gives the scale.
+                tolerance = tolerance.max(TOLERANCE * x.abs().max((*x - start).abs()));
             }
             if largest <= tolerance {
                 break;

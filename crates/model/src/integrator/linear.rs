@@ -2,6 +2,7 @@
 
 use nalgebra::DMatrix;
 use numerics::panel::PanelMatrix;
+use numerics::small::copy;
 
 use super::LinearStep;
 use super::stepper::{Inertia, Stepper};
@@ -62,6 +63,7 @@ impl LinearMap {
             acceleration_of_state: block(&interface, 0, states),
             acceleration_of_load: block(&interface, states, loads),
             acceleration_of_force: block(&interface, states + loads, forces),
+            velocity_lag_s: stepper.velocity_lag_s(),
         };
         let advance = PanelMatrix::new(&map);
         let interface = PanelMatrix::new(&interface);
@@ -125,13 +127,5 @@ impl LinearMap {
     pub(super) fn acceleration(&mut self, load: &[f64], force: &[f64]) -> &[f64] {
         self.stepper.state_mut().copy_from_slice(&self.input[..self.states]);
         self.stepper.accelerate(load, force, Inertia::Own)
-    }
-}
-
-/// A copy of a few numbers: cheaper than a call to the system's `memcpy`.
-#[inline(always)]
-fn copy(to: &mut [f64], from: &[f64]) {
-    for (to, from) in to.iter_mut().zip(from) {
-        *to = *from;
     }
 }

@@ -57,6 +57,16 @@ pub enum Method {
 }
 
 impl Method {
+    /// The greatest product of a natural frequency and the step at which an
+    /// undamped motion does not grow; infinite for the unconditionally stable.
+    pub fn stability_bound(&self) -> f64 {
+        match self {
+            // |R(jy)| = 1 at y² = 8, R the Taylor polynomial of order four.
+            Self::RungeKutta4 => 8f64.sqrt(),
+            _ => f64::INFINITY,
+        }
+    }
+
     /// The name used in the experiment file.
     pub fn name(&self) -> &'static str {
         match self {
@@ -105,17 +115,6 @@ pub enum IntegratorError {
     NotLinear {
         /// Their number.
         elements: usize,
-    },
-    /// The step makes the algorithm unstable.
-    #[error(
-        "one step multiplies some motion by {radius:.4}: the {method} step is too long for the \
-         fastest mode"
-    )]
-    Unstable {
-        /// The algorithm's name.
-        method: &'static str,
-        /// Spectral radius of the step.
-        radius: f64,
     },
 }
 
@@ -271,6 +270,16 @@ impl Integrator {
         self.update_interface();
     }
 
+    /// Starts anew from rest under a load that may be there from the first
+    /// instant on: what an algorithm keeps of the past then fits it.
+    pub fn rest(&mut self, load: &[f64]) {
+        let (zeros, mut force) = (vec![0.0; self.size], vec![0.0; self.places.len()]);
+        self.start(&zeros, &zeros, load, &force);
+        // With direct inertia the specimen takes its share of the load.
+        self.equilibrium(load, &mut force);
+        self.start(&zeros, &zeros, load, &force);
+    }
+
     /// The step as matrices, if the model is linear: z⁺ = A z + B₀ s + B₁ s⁺ + B_f f.
     pub fn linear_step(&self) -> Option<&LinearStep> {
         match &self.core {
@@ -330,4 +339,7 @@ pub struct LinearStep {
     pub acceleration_of_load: DMatrix<f64>,
     /// Interface acceleration from the force.
     pub acceleration_of_force: DMatrix<f64>,
+    /// How far behind the displacement the velocity in the state lies, s; the
+    /// interface's velocity is that plus this times its acceleration.
+    pub velocity_lag_s: f64,
 }

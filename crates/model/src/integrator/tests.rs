@@ -259,3 +259,67 @@ fn an_exact_step_refuses_elements() {
     let error = Integrator::new(&with_element(law), &options).unwrap_err();
     assert_eq!(error, IntegratorError::NotLinear { elements: 1 });
 }
+
+#[test]
+fn an_implicit_step_settles_where_everything_passes_through_zero() {
+    // With tan(θ/2) = ωh/2 and θ = π/4 every fourth step of the average
+    // acceleration lands on zero, to rounding: no scale is left in x itself.
+    let law = Law::Bilinear { stiffness: 100.0, yield_force: 1e9, hardening: 0.0 };
+    let one = |value: f64| DMatrix::from_element(1, 1, value);
+    let equations = Equations {
+        mass: one(1.0),
+        damping: one(0.0),
+        stiffness: one(0.0),
+        load: one(1.0),
+        interface: vec![Deformation::of_dof(0)],
+        elements: vec![PlacedElement { place: Deformation::of_dof(0), element: Element::new(law) }],
+    };
+    let step_s = 2.0 * std::f64::consts::FRAC_PI_8.tan() / 10.0;
+    let mut integrator = integrator(&equations, Method::Newmark, step_s);
+    integrator.start(&[0.0], &[1.0], &[0.0], &[0.0]);
+    for step in 1..=400 {
+        let settled = integrator.advance(&[0.0], &[0.0], &[0.0]);
+        assert_eq!(settled, Ok(()), "step {step}, x = {:e}", integrator.displacement()[0]);
+    }
+}
+
+#[test]
+fn a_step_that_is_not_a_number_has_not_settled() {
+    let law = Law::Bilinear { stiffness: 1.0e6, yield_force: 1.5e3, hardening: 0.05 };
+    let mut integrator = integrator(&with_element(law), Method::Newmark, 1e-3);
+    assert!(integrator.advance(&[0.0], &[f64::NAN], &[0.0]).is_err());
+}
+
+/// Displacements 64 times a second under a load that starts with a jump.
+fn jumped(method: Method, substeps: usize) -> Vec<f64> {
+    let mut equations = two_masses(1e-3);
+    equations.interface.clear();
+    let step_s = 1.0 / (64 * substeps) as f64;
+    let load = |k: usize| [3.0 * (9.0 * k as f64 * step_s).cos()];
+    let mut integrator = integrator(&equations, method, step_s);
+    integrator.rest(&load(0));
+    let mut path = Vec::new();
+    for k in 0..64 * substeps {
+        integrator.equilibrium(&load(k), &mut []);
+        integrator.advance(&load(k), &load(k + 1), &[]).unwrap();
+        if (k + 1) % substeps == 0 {
+            path.extend_from_slice(integrator.displacement());
+        }
+    }
+    path
+}
+
+#[test]
+fn a_load_that_starts_with_a_jump_costs_no_order() {
+    let exact = jumped(Method::Exact(Hold::First), 1024);
+    for method in [
+        Method::Newmark,
+        Method::ChenRicles,
+        Method::KolayRicles { spectral_radius: 1.0 },
+        Method::KolayRicles { spectral_radius: 0.3 },
+    ] {
+        let errors = [32, 64].map(|substeps| distance(&jumped(method, substeps), &exact));
+        let order = (errors[0] / errors[1]).log2();
+        assert!((order - 2.0).abs() < 0.15, "{method:?}: order {order}, {errors:?}");
+    }
+}

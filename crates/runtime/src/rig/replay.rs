@@ -23,7 +23,8 @@ impl ReplayRig {
 impl Rig for ReplayRig {
     fn measure(&mut self, _ahead: &Motion, measured: &mut Measured) {
         let said = |columns: &[Vec<f64>], i: usize| -> f64 {
-            columns[i].get(self.tick).copied().unwrap_or(f64::NAN)
+            // What the record does not have is not a number: the gate trips on it.
+            columns.get(i).and_then(|c| c.get(self.tick)).copied().unwrap_or(f64::NAN)
         };
         for i in 0..measured.displacement.len() {
             measured.displacement[i] = said(&self.displacement, i);
@@ -34,4 +35,20 @@ impl Rig for ReplayRig {
     }
 
     fn actuate(&mut self, _command: &Motion) {}
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_not_recorded_is_not_a_number() {
+        let mut rig = ReplayRig::new(vec![vec![1.0]], vec![vec![2.0], vec![3.0]]);
+        let (rest, mut measured) = (Motion::rest(2), Measured::zeros(2));
+        rig.measure(&rest, &mut measured);
+        assert_eq!((measured.displacement[0], measured.force[1]), (1.0, 3.0));
+        assert!(measured.displacement[1].is_nan(), "no such column");
+        rig.measure(&rest, &mut measured);
+        assert!(measured.displacement[0].is_nan(), "past the end");
+    }
 }

@@ -76,11 +76,16 @@ impl VirtualRig {
             }
             TransferSystem::TransferFunction { function, samples } => {
                 let dynamics = ActuatorDynamics::from_function(function, &parts.specimen);
-                Actuator::Dynamic(Box::new(Dynamic::new(&dynamics, *samples, step_s)))
+                Actuator::Dynamic(Box::new(Dynamic::new(
+                    &dynamics,
+                    &parts.specimen,
+                    *samples,
+                    step_s,
+                )))
             }
             TransferSystem::ServoHydraulic(servo) => {
                 let dynamics = ActuatorDynamics::from_servo(servo, &parts.specimen)?;
-                Actuator::Dynamic(Box::new(Dynamic::new(&dynamics, 0.0, step_s)))
+                Actuator::Dynamic(Box::new(Dynamic::new(&dynamics, &parts.specimen, 0.0, step_s)))
             }
         };
         Ok(Self {
@@ -129,10 +134,13 @@ impl VirtualRig {
         }
     }
 
-    /// Takes a rig over where another left it: the transfer system's states and
-    /// the last command.
-    pub fn take_over(&mut self, states: &[f64], command: &Motion) {
+    /// Takes a rig over where another left it: the transfer system's states, the
+    /// history of the specimen and the last command.
+    pub fn take_over(&mut self, states: &[f64], specimen: &Specimen, command: &Motion) {
         self.convert_into_own(command);
+        for (own, left) in self.specimen.elements.iter_mut().zip(&specimen.elements) {
+            own.clone_from(left);
+        }
         match &mut self.actuator {
             Actuator::Dynamic(dynamic) => {
                 dynamic.stepper.state_mut().copy_from_slice(states);
@@ -207,14 +215,24 @@ impl VirtualRig {
 }
 
 impl Dynamic {
-    fn new(dynamics: &ActuatorDynamics, samples: f64, step_s: f64) -> Self {
+    fn new(dynamics: &ActuatorDynamics, specimen: &Specimen, samples: f64, step_s: f64) -> Self {
         let states = dynamics.system.dynamics.nrows();
         let count = dynamics.count;
+        let of_state = dynamics.motion.view((0, 0), (count, states)).into_owned();
+        let mut slopes = specimen.steepest_slopes(&of_state);
+        if specimen.elements.is_empty() {
+            slopes = slopes.remove_rows(0, count);
+        }
         let motion = PanelMatrix::new(&dynamics.motion);
         Self {
             line: DelayLine::new(samples, step_s, count),
             delayed: Motion::rest(count),
-            stepper: FirstOrderStepper::new(&dynamics.system, Scheme::ExactZeroHold, step_s),
+            stepper: FirstOrderStepper::with_slopes(
+                &dynamics.system,
+                &slopes,
+                Scheme::ExactZeroHold,
+                step_s,
+            ),
             states,
             input: vec![0.0; dynamics.motion.ncols()],
             output: motion.output(),

@@ -1,7 +1,10 @@
-//! What the tests of the recorder share.
+//! What the tests share. Each uses its part.
+#![allow(dead_code, clippy::unwrap_used)]
+
+pub(crate) mod benchmark;
 
 use model::channel::Channel;
-use twinrig_runtime::record::{EmbeddedFile, Header};
+use runtime::record::{EmbeddedFile, Header};
 
 pub(crate) fn header() -> Header {
     Header {

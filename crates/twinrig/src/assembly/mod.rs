@@ -7,6 +7,8 @@ mod structure;
 pub use load::LoadSignal;
 pub use plant::{Coupling, LoopOptions, PlantError, Recording};
 
+use std::f64::consts::TAU;
+
 use model::equations::PlacedElement;
 use model::integrator::{Hold, Method, Options};
 use model::partition::{LoadPattern, Partition, Substructures};
@@ -164,6 +166,7 @@ fn build(
         }
     };
     warn_of_indefinite(experiment, &substructures, found);
+    refuse_long_steps(experiment, &substructures, found);
     let transfer_system = transfer_system(experiment, found)?;
     let coupling = Coupling::of(experiment);
     let count = partition.interface.len();
@@ -173,8 +176,8 @@ fn build(
     let (spec, limits) = (&experiment.transfer_system, &experiment.limits);
     let capacity = spec.capacity_n.unwrap_or(f64::INFINITY);
     let sensors = &experiment.sensors;
+    let integrator = integrator_options(experiment);
     let assembly = Assembly {
-        integrator: integrator_options(experiment),
         coupling,
         transfer_system,
         converter: Converter {
@@ -197,13 +200,20 @@ fn build(
             tracking_error: expand(&limits.tracking_error, f64::INFINITY),
             step_s: experiment.integrator.step_s,
         },
-        safe_path: SafePath { hold_s: limits.safe_hold_s, rate_m_s: limits.safe_rate_m_s },
+        safe_path: SafePath {
+            hold_s: limits.safe_hold_s,
+            // The way to safe keeps the gate's own limit.
+            rate_m_s: expand(&limits.rate, f64::INFINITY)
+                .into_iter()
+                .fold(limits.safe_rate_m_s, f64::min),
+        },
         work: match (experiment.monitor.work, coupling) {
-            (Work::Exact, Coupling::Held) => WorkRule::Held,
+            (Work::Exact, Coupling::Held) => WorkRule::exact_for(integrator.method),
             // A force that changes within the step is not held: the straight
             // rule is the better one.
             _ => WorkRule::Trapezoid,
         },
+        integrator,
         stop_at: experiment.monitor.stop_at.map_or(f64::INFINITY, |ratio| 100.0 * ratio),
         constant_j: experiment.monitor.constant_j,
         seed: experiment.seed,
@@ -275,6 +285,44 @@ fn transfer_system(experiment: &Experiment, found: &mut Diagnostics) -> Option<T
                 servo_stiffness: servo.servo_stiffness,
             }))
         }
+    }
+}
+
+/// A step beyond the method's bound blows the numerical part up by itself.
+fn refuse_long_steps(
+    experiment: &Experiment,
+    substructures: &Substructures,
+    found: &mut Diagnostics,
+) {
+    let options = integrator_options(experiment);
+    let (bound, step_s) = (options.method.stability_bound(), options.step_s);
+    if bound.is_infinite() {
+        return;
+    }
+    for equations in [&substructures.numerical, &substructures.whole] {
+        let stiffness = equations.steepest_stiffness();
+        let Ok(modes) = eigen::symmetric_modes(&stiffness, &equations.mass) else { continue };
+        let fastest = modes.omega_rad_s.iter().copied().fold(0.0, f64::max);
+        if fastest * step_s <= bound {
+            continue;
+        }
+        let message = format!(
+            "a step of {:.4} ms leaves {:.2} points per cycle of the {:.4} Hz mode, and {} is \
+             unstable below {:.2}",
+            1e3 * step_s,
+            TAU / (fastest * step_s),
+            fastest / TAU,
+            options.method.name(),
+            TAU / bound
+        );
+        let remedy = format!(
+            "use a rate of at least \"{:.0} Hz\", or the method exact, newmark, cr or kr_alpha",
+            (2.0 * fastest / bound).ceil()
+        );
+        let key = if experiment.span("integrator.step").is_some() { "step" } else { "rate" };
+        let error = Diagnostic::error(message).remedy(remedy);
+        found.push(experiment.place(&format!("integrator.{key}"), error));
+        return;
     }
 }
 

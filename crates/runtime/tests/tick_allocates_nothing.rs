@@ -1,0 +1,177 @@
+//! No tick allocates: running, tripping, holding, ramping, whatever the plant.
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+
+use common::benchmark::{BILINEAR, BOUC_WEN, Case, ground, quick, servo};
+use model::element::{Law, Side};
+use model::equations::Deformation;
+use model::first_order::Scheme;
+use model::integrator::{Hold, Method};
+use model::specimen::Specimen;
+use model::transfer::TransferSystem;
+use nalgebra::DMatrix;
+use runtime::frame::MotionDetail;
+use runtime::interlock::Phase;
+use runtime::plant::Plant;
+use runtime::record::{Ending, Options, Recorder};
+
+thread_local! {
+    /// Of this thread alone: the writer may allocate as it likes.
+    static CALLS: Cell<u64> = const { Cell::new(0) };
+}
+
+struct Counting;
+
+fn count() {
+    // A thread that is ending has no counter any more, and is not the one under test.
+    let _ = CALLS.try_with(|calls| calls.set(calls.get() + 1));
+}
+
+// SAFETY: every call is passed on to the system's allocator unchanged.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        count();
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        count();
+        unsafe { System.dealloc(pointer, layout) }
+    }
+
+    unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        count();
+        unsafe { System.realloc(pointer, layout, size) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+fn calls() -> u64 {
+    CALLS.with(Cell::get)
+}
+
+/// Runs with a command limit that trips, into a record; every phase is seen.
+fn assert_no_allocation(name: &str, case: &Case, build: impl Fn(&Case) -> Plant) {
+    let mut case = case.clone();
+    case.detail = MotionDetail::Full;
+    case.safe_path.rate_m_s = 0.05;
+    let peak = {
+        let trace = case.run(build(&case), 4096);
+        trace.command.iter().fold(0.0f64, |most, c| most.max(c[0].abs()))
+    };
+    case.limits.command[0] = 0.8 * peak;
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("record.arrow");
+    let options = Options::rehearsal();
+    let (sink, handle) =
+        Recorder::create(&path, &common::header(), &case.channels(), vec![], &options).unwrap();
+    let mut hybrid = case.recorded(build(&case), ground(case.step_s, 4096), sink);
+    let mut seen = [0u32; 4];
+    while !hybrid.is_over() {
+        hybrid.sink_mut().unwrap().wait_for_room();
+        let before = calls();
+        hybrid.tick();
+        let spent = calls() - before;
+        assert_eq!(spent, 0, "{name}, tick {}, {:?}", hybrid.ticks(), hybrid.phase());
+        seen[hybrid.phase() as usize] += 1;
+    }
+    assert_eq!(hybrid.phase(), Phase::Safe, "{name}");
+    assert!(seen[0] > 100 && seen[1] > 100 && seen[2] > 10 && seen[3] == 1, "{name}: {seen:?}");
+    let ticks = hybrid.ticks();
+    drop(hybrid);
+    let summary = handle.finish(Ending { ticks, trip: None }).unwrap();
+    assert_eq!((summary.frames, summary.frames_lost), (ticks, 0), "{name}");
+}
+
+const METHODS: [Method; 7] = [
+    Method::RungeKutta4,
+    Method::Exact(Hold::Zero),
+    Method::Exact(Hold::First),
+    Method::Newmark,
+    Method::ImplicitEuler,
+    Method::ChenRicles,
+    Method::KolayRicles { spectral_radius: 0.5 },
+];
+
+const GAP: Law = Law::Gap { stiffness: 2e6, opening: 1e-3, side: Side::Both };
+
+#[test]
+fn the_counter_counts() {
+    let before = calls();
+    drop(std::hint::black_box(vec![1.0_f64; 10]));
+    assert_eq!(calls(), before + 2);
+}
+
+#[test]
+fn no_linear_loop_allocates() {
+    let noisy = Case::benchmark().with_noise(2);
+    for method in METHODS {
+        let case = noisy.clone().with_method(method).with_delay(3.0);
+        assert_no_allocation(&format!("split {method:?}"), &case, Case::split);
+        assert_no_allocation(&format!("rigid {method:?}"), &case, Case::rigid);
+    }
+    for samples in [0.0, 0.5, 1.0, 7.25] {
+        let case = noisy.clone().with_delay(samples);
+        assert_no_allocation(&format!("delay {samples}"), &case, Case::split);
+    }
+    let TransferSystem::TransferFunction { function, .. } = quick() else { unreachable!() };
+    let late = TransferSystem::TransferFunction { function, samples: 1.5 };
+    for transfer_system in [quick(), late, servo()] {
+        let case = noisy.clone().with_transfer(transfer_system);
+        assert_no_allocation("split with dynamics", &case, Case::split);
+    }
+    for transfer_system in [quick(), servo()] {
+        for scheme in [Scheme::RungeKutta4, Scheme::ExactFirstHold, Scheme::ExactZeroHold] {
+            let case = noisy.clone().with_transfer(transfer_system.clone());
+            assert_no_allocation("coupled", &case, |case| case.coupled(scheme));
+        }
+    }
+}
+
+#[test]
+fn no_nonlinear_loop_allocates() {
+    let yielding =
+        |law: Law| Case::benchmark().with_noise(2).with_specimen_law(law).with_storey_law(law);
+    for law in [BILINEAR, BOUC_WEN, GAP] {
+        for method in METHODS.into_iter().filter(|m| !matches!(m, Method::Exact(_))) {
+            let case = yielding(law).with_method(method).with_delay(2.5);
+            assert_no_allocation(&format!("split {method:?} {law:?}"), &case, Case::split);
+            assert_no_allocation(&format!("rigid {method:?} {law:?}"), &case, Case::rigid);
+        }
+        for transfer_system in [quick(), servo()] {
+            let case = yielding(law).with_transfer(transfer_system);
+            assert_no_allocation("split with dynamics", &case, Case::split);
+            assert_no_allocation("coupled", &case, |case| case.coupled(Scheme::RungeKutta4));
+        }
+    }
+}
+
+#[test]
+fn no_loop_with_two_interface_dofs_allocates() {
+    let two = |a: f64, b: f64, c: f64| DMatrix::from_row_slice(2, 2, &[a, b, b, c]);
+    let mut case = Case::benchmark().with_noise(2);
+    case.partition.interface =
+        vec![Deformation::of_dof(0), Deformation { from: Some(0), to: Some(1) }];
+    case.partition.specimen = Specimen {
+        mass: two(40.0, 5.0, 30.0),
+        damping: two(150.0, -40.0, 120.0),
+        stiffness: two(1.2e6, -0.5e6, 0.9e6),
+        elements: Vec::new(),
+    };
+    case.limits = common::benchmark::unlimited(2, case.step_s);
+    for samples in [0.0, 0.5, 2.0] {
+        assert_no_allocation("two DOFs", &case.clone().with_delay(samples), Case::split);
+    }
+    assert_no_allocation("two DOFs", &case, Case::rigid);
+    for transfer_system in [quick(), servo()] {
+        let case = case.clone().with_transfer(transfer_system);
+        assert_no_allocation("two DOFs", &case, Case::split);
+        assert_no_allocation("two DOFs", &case, |case| case.coupled(Scheme::RungeKutta4));
+    }
+}
