@@ -81,6 +81,8 @@ pub struct RestoringForce {
     input: Vec<f64>,
     output: Vec<f64>,
     count: usize,
+    /// K, C, M of a single interface DOF, the usual case.
+    single: [f64; 3],
 }
 
 impl RestoringForce {
@@ -96,12 +98,25 @@ impl RestoringForce {
         ]);
         let matrix = PanelMatrix::new(&joined);
         let output = matrix.output();
-        Self { matrix, input: vec![0.0; 4 * count], output, count }
+        let single = [&specimen.stiffness, &specimen.damping, &specimen.mass]
+            .map(|m| m.iter().next().copied().unwrap_or(0.0));
+        Self { matrix, input: vec![0.0; 4 * count], output, count, single }
     }
 
     /// The force for a motion and the element forces `r`.
     #[inline]
     pub fn evaluate(&mut self, motion: &Motion, elements: &[f64], out: &mut [f64]) {
+        if let ([f], [u], [v], [a], [r]) = (
+            &mut *out,
+            &motion.displacement[..],
+            &motion.velocity[..],
+            &motion.acceleration[..],
+            elements,
+        ) {
+            let [stiffness, damping, mass] = self.single;
+            *f = stiffness * u + damping * v + mass * a + r;
+            return;
+        }
         let n = self.count;
         let (u, rest) = self.input.split_at_mut(n);
         let (v, rest) = rest.split_at_mut(n);

@@ -118,7 +118,8 @@ impl HybridLoop {
     fn act(&mut self) -> Result<(), Trip> {
         let LoopParts { plant, load, .. } = &mut self.parts;
         plant.actuate(&self.command);
-        self.held.copy_from(&self.command);
+        // The next decision writes the whole command anew.
+        std::mem::swap(&mut self.held, &mut self.command);
         let tick = self.tick as usize;
         plant.advance(load.at(tick), load.at(tick + 1), &self.measured).map_err(|failure| Trip {
             kind: TripKind::NotConverged,
@@ -133,6 +134,8 @@ impl HybridLoop {
         // Held means at rest: a rig must not go on with the last velocity.
         self.held.velocity.fill(0.0);
         self.held.acceleration.fill(0.0);
+        // From here on the command is led from where the rig stands.
+        self.command.copy_from(&self.held);
         self.parts.plant.release(&self.held);
     }
 
@@ -224,7 +227,7 @@ impl HybridLoop {
 
     /// The last command.
     pub fn command(&self) -> &Motion {
-        &self.command
+        &self.held
     }
 
     /// The last measurement.

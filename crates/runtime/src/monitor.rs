@@ -248,20 +248,23 @@ impl EnergyMonitor {
     #[inline]
     fn add_step(&mut self) {
         let (n, now, last) = (self.size, &self.now, &self.last);
-        for i in 0..n {
-            let change = now.motion[i] - last.motion[i];
-            self.linear_dissipated += 0.5 * (now.forms[i] + last.forms[i]) * change;
+        let mut taken = 0.0;
+        let drag = now.forms.iter().zip(&last.forms);
+        for ((x, x0), (d, d0)) in now.motion[..n].iter().zip(&last.motion[..n]).zip(drag) {
+            taken += (d + d0) * (x - x0);
         }
-        for i in 0..now.interface.len() {
+        self.linear_dissipated += 0.5 * taken;
+        let forces = now.force.iter().zip(&last.force);
+        for ((u, u0), (f, f0)) in now.interface.iter().zip(&last.interface).zip(forces) {
             let force = match self.rule {
-                WorkRule::Held => last.force[i],
-                WorkRule::Trapezoid => 0.5 * (last.force[i] + now.force[i]),
+                WorkRule::Held => *f0,
+                WorkRule::Trapezoid => 0.5 * (f + f0),
             };
-            self.energies.feedback -= force * (now.interface[i] - last.interface[i]);
+            self.energies.feedback -= force * (u - u0);
         }
-        for j in 0..now.load.len() {
-            let load = 0.5 * (now.load[j] + last.load[j]);
-            self.energies.input += load * (now.forms[3 * n + j] - last.forms[3 * n + j]);
+        let reach = now.forms[3 * n..].iter().zip(&last.forms[3 * n..]);
+        for ((s, s0), (q, q0)) in now.load.iter().zip(&last.load).zip(reach) {
+            self.energies.input += 0.5 * (s + s0) * (q - q0);
         }
     }
 }

@@ -17,10 +17,9 @@ pub(super) struct LinearMap {
     loads: usize,
     advance: PanelMatrix,
     output: Vec<f64>,
-    /// Rows that give the interface acceleration from (state, load, force).
-    interface: PanelMatrix,
-    interface_output: Vec<f64>,
-    interface_input: Vec<f64>,
+    /// The part of the interface acceleration that the present state gives. It
+    /// comes out of the step to that state, as rows below the state itself.
+    of_state: Vec<f64>,
     /// For what is asked seldom: every DOF's acceleration, a fresh start.
     stepper: Stepper,
 }
@@ -65,8 +64,10 @@ impl LinearMap {
             acceleration_of_force: block(&interface, states + loads, forces),
             velocity_lag_s: stepper.velocity_lag_s(),
         };
-        let advance = PanelMatrix::new(&map);
-        let interface = PanelMatrix::new(&interface);
+        let mut tall = DMatrix::zeros(states + forces, columns);
+        tall.rows_mut(0, states).copy_from(&map);
+        tall.rows_mut(states, forces).copy_from(&(&step.acceleration_of_state * &map));
+        let advance = PanelMatrix::new(&tall);
         Self {
             step,
             input: vec![0.0; columns],
@@ -74,9 +75,7 @@ impl LinearMap {
             loads,
             output: advance.output(),
             advance,
-            interface_output: interface.output(),
-            interface_input: vec![0.0; states + loads + forces],
-            interface,
+            of_state: vec![0.0; forces],
             stepper,
         }
     }
@@ -99,6 +98,7 @@ impl LinearMap {
     ) {
         self.stepper.start(displacement, velocity, load, force);
         self.input[..self.states].copy_from_slice(self.stepper.state());
+        self.update_of_state();
     }
 
     #[inline]
@@ -110,18 +110,32 @@ impl LinearMap {
         copy(s1, next);
         copy(f, force);
         self.advance.multiply(&self.input, &mut self.output);
-        copy(&mut self.input[..self.states], &self.output[..self.states]);
+        let (state, rest) = self.output.split_at(self.states);
+        copy(&mut self.input[..self.states], state);
+        let forces = self.of_state.len();
+        copy(&mut self.of_state, &rest[..forces]);
     }
 
     #[inline]
     pub(super) fn interface_acceleration(&mut self, load: &[f64], force: &[f64], out: &mut [f64]) {
-        let (z, rest) = self.interface_input.split_at_mut(self.states);
-        let (s, f) = rest.split_at_mut(self.loads);
-        copy(z, &self.input[..self.states]);
-        copy(s, load);
-        copy(f, force);
-        self.interface.multiply(&self.interface_input, &mut self.interface_output);
-        copy(out, &self.interface_output[..out.len()]);
+        let (of_load, of_force) =
+            (&self.step.acceleration_of_load, &self.step.acceleration_of_force);
+        for (i, (a, of_state)) in out.iter_mut().zip(&self.of_state).enumerate() {
+            *a = *of_state;
+            for (j, s) in load.iter().enumerate() {
+                *a += of_load[(i, j)] * s;
+            }
+            for (j, f) in force.iter().enumerate() {
+                *a += of_force[(i, j)] * f;
+            }
+        }
+    }
+
+    /// After the state was set from outside.
+    fn update_of_state(&mut self) {
+        let state = nalgebra::DVector::from_column_slice(&self.input[..self.states]);
+        let of_state = &self.step.acceleration_of_state * state;
+        self.of_state.copy_from_slice(of_state.as_slice());
     }
 
     pub(super) fn acceleration(&mut self, load: &[f64], force: &[f64]) -> &[f64] {

@@ -52,8 +52,15 @@ impl DelayLine {
     /// Remembers the motion of this instant; the instant is over.
     #[inline]
     pub fn push(&mut self, present: &Motion) {
+        self.slot().copy_from(present);
+    }
+
+    /// The place of the next motion to be remembered, to be filled by the
+    /// caller; the instant is over.
+    #[inline]
+    pub fn slot(&mut self) -> &mut Motion {
         self.newest = if self.newest + 1 == self.past.len() { 0 } else { self.newest + 1 };
-        self.past[self.newest].copy_from(present);
+        &mut self.past[self.newest]
     }
 
     /// The motion `samples` ago; 0 is the present.

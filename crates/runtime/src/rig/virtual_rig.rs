@@ -116,10 +116,7 @@ impl VirtualRig {
 
     /// The command as it leaves the converter.
     pub fn convert(&self, command: &Motion, out: &mut Motion) {
-        out.copy_from(command);
-        for x in &mut out.displacement {
-            *x = self.converter.convert(*x);
-        }
+        convert(self.converter, command, out);
     }
 
     /// What the sensors say of a motion and force.
@@ -137,7 +134,7 @@ impl VirtualRig {
     /// Takes a rig over where another left it: the transfer system's states, the
     /// history of the specimen and the last command.
     pub fn take_over(&mut self, states: &[f64], specimen: &Specimen, command: &Motion) {
-        self.convert_into_own(command);
+        convert(self.converter, command, &mut self.command);
         for (own, left) in self.specimen.elements.iter_mut().zip(&specimen.elements) {
             own.clone_from(left);
         }
@@ -147,13 +144,6 @@ impl VirtualRig {
                 dynamic.delayed.copy_from(&self.command);
             }
             Actuator::Delay(line) => line.push(&self.command),
-        }
-    }
-
-    fn convert_into_own(&mut self, command: &Motion) {
-        self.command.copy_from(command);
-        for x in &mut self.command.displacement {
-            *x = self.converter.convert(*x);
         }
     }
 }
@@ -184,10 +174,12 @@ impl Rig for VirtualRig {
 
     #[inline]
     fn actuate(&mut self, command: &Motion) {
-        self.convert_into_own(command);
         match &mut self.actuator {
-            Actuator::Delay(line) => line.push(&self.command),
-            Actuator::Dynamic(dynamic) => dynamic.drive(&self.command, &self.specimen),
+            Actuator::Delay(line) => convert(self.converter, command, line.slot()),
+            Actuator::Dynamic(dynamic) => {
+                convert(self.converter, command, &mut self.command);
+                dynamic.drive(&self.command, &self.specimen);
+            }
         }
     }
 }
@@ -270,6 +262,15 @@ impl Dynamic {
         self.stepper.advance(&[], &[], &self.input[held_at..held_at + 3 * n], |z, r| {
             trial(rows, specimen, z, displacement, r);
         });
+    }
+}
+
+/// The command as it leaves the converter.
+#[inline]
+fn convert(converter: Converter, command: &Motion, out: &mut Motion) {
+    out.copy_from(command);
+    for x in &mut out.displacement {
+        *x = converter.convert(*x);
     }
 }
 
