@@ -71,6 +71,23 @@ impl PanelMatrix {
     }
 }
 
+impl PanelMatrix {
+    /// xᵀA x, for a square matrix, without a place for A x.
+    pub fn quadratic(&self, x: &[f64]) -> f64 {
+        debug_assert_eq!((x.len(), self.rows), (self.columns, self.columns));
+        let height = panel_height(self.rows);
+        let mut sum = 0.0;
+        let panels = self.data.chunks_exact((height * self.columns).max(1));
+        for (panel, rows) in panels.zip(x.chunks(height)) {
+            for (column, factor) in panel.chunks_exact(height).zip(x) {
+                let part: f64 = column.iter().zip(rows).map(|(a, x)| a * x).sum();
+                sum += factor * part;
+            }
+        }
+        sum
+    }
+}
+
 /// The height that wastes few rows and still fills the vector units.
 fn panel_height(rows: usize) -> usize {
     match rows {
@@ -162,6 +179,18 @@ mod tests {
                 assert!((y[i] - expected[i]).abs() < 1e-13 * (columns as f64 + 1.0));
             }
             assert!(y[rows..].iter().all(|&v| v == 0.0), "padding stays zero");
+        }
+    }
+
+    #[test]
+    fn the_quadratic_form_is_the_product_with_itself() {
+        let mut random = Stream::new(5, "panel");
+        for n in [1, 3, 7, 20, 70] {
+            let a = DMatrix::from_fn(n, n, |_, _| random.normal());
+            let x = DVector::from_fn(n, |_, _| random.normal());
+            let expected = x.dot(&(&a * &x));
+            let found = PanelMatrix::new(&a).quadratic(x.as_slice());
+            assert!((found - expected).abs() < 1e-12 * (n * n) as f64, "{n}");
         }
     }
 

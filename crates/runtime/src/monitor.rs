@@ -79,14 +79,20 @@ pub struct EnergyMonitor {
     constant_j: f64,
     stop_at: f64,
     forms: Forms,
+    stiffness: PanelMatrix,
+    mass: PanelMatrix,
     /// Number of DOFs.
     size: usize,
-    energies: Energies,
-    stability_warning: f64,
+    /// W_F, W_I, J.
+    feedback: f64,
+    input: f64,
     linear_dissipated: f64,
+    elements: ElementEnergy,
+    stability_warning: f64,
     started: bool,
-    now: Instant,
-    last: Instant,
+    /// This instant and the one before, in turns.
+    instants: [Instant; 2],
+    now: usize,
 }
 
 /// What the energies are made of at one instant.
@@ -94,20 +100,20 @@ pub struct EnergyMonitor {
 struct Instant {
     /// x, v.
     motion: Vec<f64>,
-    /// C v, K x, M v, Lᵀx (the displacement each load signal works on).
+    /// C v, and Lᵀx: the displacement each load signal works on.
     forms: Vec<f64>,
     interface: Vec<f64>,
     force: Vec<f64>,
     load: Vec<f64>,
 }
 
-/// The products C v, K x, M v and Lᵀx, one behind the other.
+/// The products C v and Lᵀx, one behind the other.
 #[derive(Debug, Clone)]
 enum Forms {
     /// A small structure: one product of the stacked matrices, zeros and all.
     Stacked(PanelMatrix),
     /// A large one: each on its own.
-    Separate { parts: [PanelMatrix; 4], scratch: Vec<f64> },
+    Separate { parts: [PanelMatrix; 2], scratch: Vec<f64> },
 }
 
 /// Up to this many DOFs the zeros of the stacked product cost less than calls.
@@ -118,18 +124,15 @@ impl Forms {
         let n = equations.size();
         let reach = equations.load.transpose();
         if n <= STACKED_DOFS {
-            let mut stacked = DMatrix::zeros(3 * n + reach.nrows(), 2 * n);
+            let mut stacked = DMatrix::zeros(n + reach.nrows(), 2 * n);
             let mut put = |row: usize, column: usize, block: &DMatrix<f64>| {
                 stacked.view_mut((row, column), block.shape()).copy_from(block);
             };
             put(0, n, &equations.damping);
-            put(n, 0, &equations.stiffness);
-            put(2 * n, n, &equations.mass);
-            put(3 * n, 0, &reach);
+            put(n, 0, &reach);
             return Self::Stacked(PanelMatrix::new(&stacked));
         }
-        let parts = [&equations.damping, &equations.stiffness, &equations.mass, &reach]
-            .map(PanelMatrix::new);
+        let parts = [&equations.damping, &reach].map(PanelMatrix::new);
         let longest = parts.iter().map(PanelMatrix::padded_rows).max().unwrap_or(0);
         Self::Separate { parts, scratch: vec![0.0; longest] }
     }
@@ -138,7 +141,7 @@ impl Forms {
     fn length(&self, equations: &Equations) -> usize {
         match self {
             Self::Stacked(stacked) => stacked.padded_rows(),
-            Self::Separate { .. } => 3 * equations.size() + equations.load.ncols(),
+            Self::Separate { .. } => equations.size() + equations.load.ncols(),
         }
     }
 
@@ -149,7 +152,7 @@ impl Forms {
             Self::Separate { parts, scratch } => {
                 let (x, v) = motion.split_at(motion.len() / 2);
                 let mut at = 0;
-                for (part, input) in parts.iter().zip([v, x, v, x]) {
+                for (part, input) in parts.iter().zip([v, x]) {
                     let scratch = &mut scratch[..part.padded_rows()];
                     part.multiply(input, scratch);
                     out[at..at + part.rows()].copy_from_slice(&scratch[..part.rows()]);
@@ -178,20 +181,38 @@ impl EnergyMonitor {
             constant_j,
             stop_at,
             forms,
+            stiffness: PanelMatrix::new(&numerical.stiffness),
+            mass: PanelMatrix::new(&numerical.mass),
             size: n,
-            energies: Energies::default(),
-            stability_warning: 0.0,
+            feedback: 0.0,
+            input: 0.0,
             linear_dissipated: 0.0,
+            elements: ElementEnergy { work: 0.0, stored: 0.0 },
+            stability_warning: 0.0,
             started: false,
-            now: rest.clone(),
-            last: rest,
+            instants: [rest.clone(), rest],
+            now: 0,
         }
     }
 
-    /// The energies at the last observation.
+    /// The energies at the last observation. Kinetic and strain energy follow
+    /// from the state, so they are computed for those who ask.
     #[inline]
-    pub fn energies(&self) -> &Energies {
-        &self.energies
+    pub fn energies(&self) -> Energies {
+        let (x, v) = self.instants[self.now].motion.split_at(self.size);
+        Energies {
+            feedback: self.feedback,
+            input: self.input,
+            dissipated: self.dissipated(),
+            kinetic: 0.5 * self.mass.quadratic(v),
+            strain: 0.5 * self.stiffness.quadratic(x) + self.elements.stored,
+        }
+    }
+
+    /// What damping and hysteresis have taken.
+    #[inline]
+    fn dissipated(&self) -> f64 {
+        self.linear_dissipated + (self.elements.work - self.elements.stored)
     }
 
     /// SW at the last observation, %.
@@ -216,28 +237,24 @@ impl EnergyMonitor {
     pub fn observe(&mut self, observed: &Observation) {
         let n = self.size;
         // What was now is last; the older one is overwritten.
-        std::mem::swap(&mut self.now, &mut self.last);
-        let now = &mut self.now;
+        self.now = 1 - self.now;
+        let now = &mut self.instants[self.now];
         copy(&mut now.motion[..n], observed.displacement);
         copy(&mut now.motion[n..], observed.velocity);
         copy(&mut now.interface, observed.interface);
         copy(&mut now.force, observed.force);
         copy(&mut now.load, observed.load);
         self.forms.evaluate(&now.motion, &mut now.forms);
-        let (x, v) = now.motion.split_at(n);
-        self.energies.strain = 0.5 * dot(&now.forms[n..2 * n], x) + observed.elements.stored;
-        self.energies.kinetic = 0.5 * dot(&now.forms[2 * n..3 * n], v);
+        self.elements = observed.elements;
         if self.started {
             self.add_step();
         }
         self.started = true;
-        let hysteresis = observed.elements.work - observed.elements.stored;
-        self.energies.dissipated = self.linear_dissipated + hysteresis;
-        let taken = self.energies.dissipated + self.constant_j;
-        self.stability_warning = if self.energies.feedback <= 0.0 {
+        let taken = self.dissipated() + self.constant_j;
+        self.stability_warning = if self.feedback <= 0.0 {
             0.0
         } else if taken > 0.0 {
-            100.0 * self.energies.feedback / taken
+            100.0 * self.feedback / taken
         } else {
             // Damping that gives energy instead of taking it.
             f64::INFINITY
@@ -247,31 +264,29 @@ impl EnergyMonitor {
     /// Adds the work done between the last instant and this one.
     #[inline]
     fn add_step(&mut self) {
-        let (n, now, last) = (self.size, &self.now, &self.last);
+        let n = self.size;
+        let (now, last) = (&self.instants[self.now], &self.instants[1 - self.now]);
+        let (drag, reach) = now.forms.split_at(n);
+        let (last_drag, last_reach) = last.forms.split_at(n);
         let mut taken = 0.0;
-        let drag = now.forms.iter().zip(&last.forms);
-        for ((x, x0), (d, d0)) in now.motion[..n].iter().zip(&last.motion[..n]).zip(drag) {
+        let moved = now.motion[..n].iter().zip(&last.motion[..n]);
+        for ((x, x0), (d, d0)) in moved.zip(drag.iter().zip(last_drag)) {
             taken += (d + d0) * (x - x0);
         }
         self.linear_dissipated += 0.5 * taken;
-        let forces = now.force.iter().zip(&last.force);
-        for ((u, u0), (f, f0)) in now.interface.iter().zip(&last.interface).zip(forces) {
+        let moved = now.interface.iter().zip(&last.interface);
+        for ((u, u0), (f, f0)) in moved.zip(now.force.iter().zip(&last.force)) {
             let force = match self.rule {
                 WorkRule::Held => *f0,
                 WorkRule::Trapezoid => 0.5 * (f + f0),
             };
-            self.energies.feedback -= force * (u - u0);
+            self.feedback -= force * (u - u0);
         }
-        let reach = now.forms[3 * n..].iter().zip(&last.forms[3 * n..]);
-        for ((s, s0), (q, q0)) in now.load.iter().zip(&last.load).zip(reach) {
-            self.energies.input += 0.5 * (s + s0) * (q - q0);
+        let moved = reach.iter().zip(last_reach);
+        for ((s, s0), (q, q0)) in now.load.iter().zip(&last.load).zip(moved) {
+            self.input += 0.5 * (s + s0) * (q - q0);
         }
     }
-}
-
-#[inline]
-fn dot(a: &[f64], b: &[f64]) -> f64 {
-    a.iter().zip(b).map(|(a, b)| a * b).sum()
 }
 
 #[cfg(test)]
