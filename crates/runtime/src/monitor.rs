@@ -209,6 +209,12 @@ impl EnergyMonitor {
         }
     }
 
+    /// W_I at the last observation, J.
+    #[inline]
+    pub fn input_work(&self) -> f64 {
+        self.input
+    }
+
     /// What damping and hysteresis have taken.
     #[inline]
     fn dissipated(&self) -> f64 {
@@ -329,7 +335,7 @@ mod tests {
         let mut monitor = monitor(3.0, 1.0, f64::INFINITY);
         observe(&mut monitor, 0.1, 0.5, -7.0, 4.0);
         observe(&mut monitor, 0.3, 1.0, 9.0, 6.0);
-        let energies = *monitor.energies();
+        let energies = monitor.energies();
         let expected = Energies {
             feedback: 7.0 * 0.2,
             input: -2.0 * 5.0 * 0.2,

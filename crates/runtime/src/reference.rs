@@ -67,7 +67,7 @@ pub fn reference(
             force: &force,
             elements: integrator.element_energy(whole.elements.len()),
         });
-        reference.peak_input_work_j = reference.peak_input_work_j.max(monitor.energies().input);
+        reference.peak_input_work_j = reference.peak_input_work_j.max(monitor.input_work());
         if (tick as u64).is_multiple_of(every) {
             for (column, x) in reference.displacement.iter_mut().zip(integrator.displacement()) {
                 column.push(*x);

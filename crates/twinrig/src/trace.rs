@@ -49,7 +49,7 @@ pub fn trace(assembly: &Assembly, constant_j: f64) -> Result<Trace, PlantError> 
             column.push(*x);
         }
         trace.stability_warning.push(hybrid.monitor().stability_warning());
-        trace.input_work.push(hybrid.monitor().energies().input);
+        trace.input_work.push(hybrid.monitor().input_work());
     }
     Ok(trace)
 }

@@ -283,7 +283,7 @@ impl Case {
             trace.command.push(hybrid.command().displacement.clone());
             trace.measured.push(hybrid.measured().displacement.clone());
             trace.force.push(hybrid.measured().force.clone());
-            trace.energies.push(*hybrid.monitor().energies());
+            trace.energies.push(hybrid.monitor().energies());
             trace.warning.push(hybrid.monitor().stability_warning());
             trace.phase.push(before);
         }
