@@ -172,6 +172,9 @@ pub fn reproduce(
             "The stability warning uses the paper's trapezoid and 1 J. \"near 10 s\" and \"around \
              100 J\" are read off the paper's figures and text."
                 .to_owned(),
+            "Without delay numerical part and specimen are put together again and integrated as \
+             one, so their error against the whole structure is rounding, or nothing at all."
+                .to_owned(),
             "The paper prints 8.5 ms for the equivalent matrices; its own equations give the value \
              above."
                 .to_owned(),
