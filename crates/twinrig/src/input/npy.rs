@@ -74,7 +74,11 @@ fn header_text(bytes: &[u8]) -> Option<&[u8]> {
         }
         _ => return None,
     };
-    if length > LONGEST_HEADER { None } else { text.get(..length) }
+    if length > LONGEST_HEADER {
+        return None;
+    }
+    // The format ends its header with a line break; anything else is no header.
+    text.get(..length).filter(|text| text.ends_with(b"\n"))
 }
 
 fn read_values(file: NpyFile<&[u8]>, expected: usize) -> Result<Vec<f64>, InputError> {
