@@ -225,7 +225,8 @@ impl HybridLoop {
         &self.parts.monitor
     }
 
-    /// The last command.
+    /// The last command: what the rig holds.
+    #[expect(clippy::misnamed_getters, reason = "`command` is the one being made")]
     pub fn command(&self) -> &Motion {
         &self.held
     }
