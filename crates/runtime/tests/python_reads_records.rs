@@ -1,6 +1,5 @@
 //! Records are read by pyarrow, whole and cut off.
 #![allow(clippy::unwrap_used)]
-#![allow(clippy::unwrap_used)]
 
 mod common;
 
