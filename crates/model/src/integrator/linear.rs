@@ -11,15 +11,16 @@ use super::stepper::{Inertia, Stepper};
 #[derive(Debug, Clone)]
 pub(super) struct LinearMap {
     step: LinearStep,
-    /// State, load, next load, force: the input of the product.
-    input: Vec<f64>,
+    /// Input of this step and of the next, in turns: the rows that the product
+    /// gives (state; the part of the interface acceleration that the state
+    /// gives; padding), then load, next load, force. One step's output is the
+    /// front of the next one's input, so nothing is moved.
+    vectors: [Vec<f64>; 2],
+    now: usize,
     states: usize,
     loads: usize,
+    forces: usize,
     advance: PanelMatrix,
-    output: Vec<f64>,
-    /// The part of the interface acceleration that the present state gives. It
-    /// comes out of the step to that state, as rows below the state itself.
-    of_state: Vec<f64>,
     /// For what is asked seldom: every DOF's acceleration, a fresh start.
     stepper: Stepper,
 }
@@ -64,18 +65,29 @@ impl LinearMap {
             acceleration_of_force: block(&interface, states + loads, forces),
             velocity_lag_s: stepper.velocity_lag_s(),
         };
-        let mut tall = DMatrix::zeros(states + forces, columns);
-        tall.rows_mut(0, states).copy_from(&map);
-        tall.rows_mut(states, forces).copy_from(&(&step.acceleration_of_state * &map));
+        // Between the state's columns and those of the inputs stand zeros for
+        // the rows that are given but not used. The product's padding falls
+        // into the inputs, which every step writes anew.
+        let rows = states + forces;
+        let inputs = columns - states;
+        let mut tall = DMatrix::zeros(rows, rows + inputs);
+        let of_state = &step.acceleration_of_state * &map;
+        for (from, to, width) in [(0, 0, states), (states, rows, inputs)] {
+            let part = map.columns(from, width);
+            tall.view_mut((0, to), (states, width)).copy_from(&part);
+            let part = of_state.columns(from, width);
+            tall.view_mut((states, to), (forces, width)).copy_from(&part);
+        }
         let advance = PanelMatrix::new(&tall);
+        let vector = vec![0.0; advance.padded_rows().max(rows + inputs)];
         Self {
             step,
-            input: vec![0.0; columns],
+            vectors: [vector.clone(), vector],
+            now: 0,
             states,
             loads,
-            output: advance.output(),
+            forces,
             advance,
-            of_state: vec![0.0; forces],
             stepper,
         }
     }
@@ -86,7 +98,7 @@ impl LinearMap {
 
     #[inline]
     pub(super) fn state(&self) -> &[f64] {
-        &self.input[..self.states]
+        &self.vectors[self.now][..self.states]
     }
 
     pub(super) fn start(
@@ -97,30 +109,34 @@ impl LinearMap {
         force: &[f64],
     ) {
         self.stepper.start(displacement, velocity, load, force);
-        self.input[..self.states].copy_from_slice(self.stepper.state());
-        self.update_of_state();
+        let state = nalgebra::DVector::from_column_slice(self.stepper.state());
+        let of_state = &self.step.acceleration_of_state * &state;
+        let (front, rest) = self.vectors[self.now].split_at_mut(self.states);
+        front.copy_from_slice(state.as_slice());
+        rest[..self.forces].copy_from_slice(of_state.as_slice());
     }
 
     #[inline]
     pub(super) fn advance(&mut self, load: &[f64], next: &[f64], force: &[f64]) {
-        let (_, rest) = self.input.split_at_mut(self.states);
-        let (s, rest) = rest.split_at_mut(self.loads);
+        let padded = self.advance.padded_rows();
+        let [first, second] = &mut self.vectors;
+        let (input, output) = if self.now == 0 { (first, second) } else { (second, first) };
+        let columns = self.advance.columns();
+        let (s, rest) = input[self.states + self.forces..columns].split_at_mut(self.loads);
         let (s1, f) = rest.split_at_mut(self.loads);
         copy(s, load);
         copy(s1, next);
         copy(f, force);
-        self.advance.multiply(&self.input, &mut self.output);
-        let (state, rest) = self.output.split_at(self.states);
-        copy(&mut self.input[..self.states], state);
-        let forces = self.of_state.len();
-        copy(&mut self.of_state, &rest[..forces]);
+        self.advance.multiply(&input[..columns], &mut output[..padded]);
+        self.now = 1 - self.now;
     }
 
     #[inline]
     pub(super) fn interface_acceleration(&mut self, load: &[f64], force: &[f64], out: &mut [f64]) {
         let (of_load, of_force) =
             (&self.step.acceleration_of_load, &self.step.acceleration_of_force);
-        for (i, (a, of_state)) in out.iter_mut().zip(&self.of_state).enumerate() {
+        let of_state = &self.vectors[self.now][self.states..];
+        for (i, (a, of_state)) in out.iter_mut().zip(of_state).enumerate() {
             *a = *of_state;
             for (j, s) in load.iter().enumerate() {
                 *a += of_load[(i, j)] * s;
@@ -131,15 +147,9 @@ impl LinearMap {
         }
     }
 
-    /// After the state was set from outside.
-    fn update_of_state(&mut self) {
-        let state = nalgebra::DVector::from_column_slice(&self.input[..self.states]);
-        let of_state = &self.step.acceleration_of_state * state;
-        self.of_state.copy_from_slice(of_state.as_slice());
-    }
-
     pub(super) fn acceleration(&mut self, load: &[f64], force: &[f64]) -> &[f64] {
-        self.stepper.state_mut().copy_from_slice(&self.input[..self.states]);
+        let state = &self.vectors[self.now][..self.states];
+        self.stepper.state_mut().copy_from_slice(state);
         self.stepper.accelerate(load, force, Inertia::Own)
     }
 }
