@@ -60,7 +60,7 @@ impl System {
         push[..5].fill(1.0);
         HybridLoop::new(
             LoopParts {
-                plant: Plant::Split(SplitPlant { numerical, elements: 0, rig: Box::new(rig) }),
+                plant: Plant::Split(SplitPlant { numerical, elements: 0, rig: rig.into() }),
                 compensator: Compensator::None,
                 limits: Limits {
                     command: none.clone(),

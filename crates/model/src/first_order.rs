@@ -84,6 +84,15 @@ impl FirstOrderStepper {
         &self.input[..self.states]
     }
 
+    /// The step of a system without elements: state, load, next load and held
+    /// input to state.
+    pub fn product(&self) -> Option<&PanelMatrix> {
+        match &self.core {
+            Core::Linear { map, .. } => Some(map),
+            Core::Staged(_) => None,
+        }
+    }
+
     /// The state, to be set.
     pub fn state_mut(&mut self) -> &mut [f64] {
         &mut self.input[..self.states]

@@ -19,7 +19,7 @@ impl Sensor {
     }
 
     /// What the sensor says.
-    #[inline]
+    #[inline(always)]
     pub fn read(&mut self, truth: f64) -> f64 {
         let mut value = truth;
         if self.noise > 0.0 {
@@ -40,7 +40,7 @@ pub struct Converter {
 
 impl Converter {
     /// The displacement that goes out.
-    #[inline]
+    #[inline(always)]
     pub fn convert(&self, command: f64) -> f64 {
         let command = quantise(command, self.quantum);
         // `clamp` panics on a bound that is none; NaN stays for the gate to see.
@@ -52,7 +52,7 @@ impl Converter {
     }
 }
 
-#[inline]
+#[inline(always)]
 fn quantise(value: f64, quantum: f64) -> f64 {
     if quantum > 0.0 { (value / quantum).round() * quantum } else { value }
 }

@@ -43,7 +43,7 @@ impl Specimen {
 
     /// Element forces per interface DOF at a trial displacement. Without
     /// elements `out` keeps what it has, which then is zero.
-    #[inline]
+    #[inline(always)]
     pub fn element_forces(&self, displacement: &[f64], out: &mut [f64]) {
         if self.elements.is_empty() {
             return;
@@ -66,7 +66,7 @@ impl Specimen {
     }
 
     /// Moves the elements' history on.
-    #[inline]
+    #[inline(always)]
     pub fn commit(&mut self, displacement: &[f64]) {
         for (dof, element) in &mut self.elements {
             element.commit(displacement[*dof]);
@@ -103,8 +103,13 @@ impl RestoringForce {
         Self { matrix, input: vec![0.0; 4 * count], output, count, single }
     }
 
+    /// K, C, M of the first interface DOF.
+    pub fn single(&self) -> [f64; 3] {
+        self.single
+    }
+
     /// The force for a motion and the element forces `r`.
-    #[inline]
+    #[inline(always)]
     pub fn evaluate(&mut self, motion: &Motion, elements: &[f64], out: &mut [f64]) {
         if let ([f], [u], [v], [a], [r]) = (
             &mut *out,

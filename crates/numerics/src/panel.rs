@@ -48,6 +48,13 @@ impl PanelMatrix {
         self.columns
     }
 
+    /// One entry, for those who lay the matrix out in another way.
+    pub fn entry(&self, row: usize, column: usize) -> f64 {
+        let height = panel_height(self.rows);
+        let (panel, within) = (row / height, row % height);
+        self.data[(panel * self.columns + column) * height + within]
+    }
+
     /// Length that `y` must have; entries past [`rows`](Self::rows) become zero.
     pub fn padded_rows(&self) -> usize {
         self.padded_rows
@@ -176,6 +183,7 @@ mod tests {
             panel.multiply(x.as_slice(), &mut y);
             let expected = &a * &x;
             for i in 0..rows {
+                assert!((0..columns).all(|j| panel.entry(i, j) == a[(i, j)]));
                 assert!((y[i] - expected[i]).abs() < 1e-13 * (columns as f64 + 1.0));
             }
             assert!(y[rows..].iter().all(|&v| v == 0.0), "padding stays zero");

@@ -116,7 +116,7 @@ pub struct Limits {
 
 /// Lets the command of this tick through, or says why not. No state: `held` is
 /// the command the rig has now.
-#[inline]
+#[inline(always)]
 pub fn gate(
     limits: &Limits,
     held: &Motion,
@@ -129,10 +129,11 @@ pub fn gate(
         let (position, force) = (measured.displacement[dof], measured.force[dof]);
         let (velocity, acceleration) = (command.velocity[dof], command.acceleration[dof]);
         // The comparisons below let NaN pass, so nothing they use may be NaN.
-        for value in [position, force, x, velocity, acceleration, desired.displacement[dof]] {
-            if !value.is_finite() {
-                return Err(Trip { kind: TripKind::NotFinite, dof, value, limit: f64::NAN });
-            }
+        let values = [position, force, x, velocity, acceleration, desired.displacement[dof]];
+        // Zero times anything that is not finite is NaN: one test for all.
+        if values.iter().map(|value| 0.0 * value).sum::<f64>() != 0.0 {
+            let value = values.into_iter().find(|value| !value.is_finite()).unwrap_or(f64::NAN);
+            return Err(Trip { kind: TripKind::NotFinite, dof, value, limit: f64::NAN });
         }
         let rate = (x - held.displacement[dof]) / limits.step_s;
         let error = position - desired.displacement[dof];

@@ -94,7 +94,7 @@ impl HybridLoop {
     }
 
     /// Measure, compensate, gate, observe.
-    #[inline]
+    #[inline(always)]
     fn decide(&mut self) -> Result<(), Trip> {
         let LoopParts { plant, compensator, limits, monitor, load, .. } = &mut self.parts;
         let load = load.at(self.tick as usize);
@@ -109,12 +109,13 @@ impl HybridLoop {
             load,
             force: &self.measured.force,
             elements: plant.element_energy(),
+            work: plant.step_work(&self.measured.force),
         });
         monitor.verdict()
     }
 
     /// Actuate, integrate.
-    #[inline]
+    #[inline(always)]
     fn act(&mut self) -> Result<(), Trip> {
         let LoopParts { plant, load, .. } = &mut self.parts;
         plant.actuate(&self.command);
@@ -198,6 +199,15 @@ impl HybridLoop {
             Phase::Safe => true,
             Phase::Holding | Phase::Ramping => self.interlock.is_out_of_reach(&self.held),
         }
+    }
+
+    pub(crate) fn parts(&self) -> &LoopParts {
+        &self.parts
+    }
+
+    /// Whether anybody takes frames.
+    pub(crate) fn is_watched(&self) -> bool {
+        self.sink.is_some()
     }
 
     /// Ticks done.

@@ -6,6 +6,7 @@ pub mod gate;
 pub mod hybrid_loop;
 pub mod interlock;
 pub mod load;
+pub mod lockstep;
 pub mod monitor;
 pub mod plant;
 pub mod record;

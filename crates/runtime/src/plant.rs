@@ -5,10 +5,10 @@
 //! virtual time only.
 
 use model::coupled::Coupled;
-use model::integrator::{ElementEnergy, Integrator, NotConverged};
+use model::integrator::{ElementEnergy, Integrator, NotConverged, StepWork};
 use model::motion::Motion;
 
-use crate::rig::{Measured, Rig, VirtualRig};
+use crate::rig::{Measured, Rig, RigSlot, VirtualRig};
 
 /// Both sides of the interface.
 pub enum Plant {
@@ -27,7 +27,7 @@ pub struct SplitPlant {
     /// Number of its nonlinear elements.
     pub elements: usize,
     /// What stands in the laboratory.
-    pub rig: Box<dyn Rig>,
+    pub rig: RigSlot,
 }
 
 /// The whole structure in one integrator; the specimen's force is read off it.
@@ -78,7 +78,7 @@ impl Plant {
     }
 
     /// Samples the sensors and balances the forces of this instant.
-    #[inline]
+    #[inline(always)]
     pub fn measure(&mut self, load: &[f64], measured: &mut Measured) {
         match self {
             Self::Split(plant) => {
@@ -100,7 +100,7 @@ impl Plant {
     }
 
     /// The desired motion of the interface.
-    #[inline]
+    #[inline(always)]
     pub fn desired(&self) -> &Motion {
         match self {
             Self::Split(plant) => plant.numerical.interface(),
@@ -110,7 +110,7 @@ impl Plant {
     }
 
     /// Displacement of every numerical DOF.
-    #[inline]
+    #[inline(always)]
     pub fn displacement(&self) -> &[f64] {
         match self {
             Self::Split(plant) => plant.numerical.displacement(),
@@ -120,7 +120,7 @@ impl Plant {
     }
 
     /// Velocity of every numerical DOF.
-    #[inline]
+    #[inline(always)]
     pub fn velocity(&self) -> &[f64] {
         match self {
             Self::Split(plant) => plant.numerical.velocity(),
@@ -130,12 +130,23 @@ impl Plant {
     }
 
     /// Energy of the nonlinear elements of the numerical part.
-    #[inline]
+    #[inline(always)]
     pub fn element_energy(&self) -> ElementEnergy {
         match self {
             Self::Split(plant) => plant.numerical.element_energy(plant.elements),
             Self::Rigid(plant) => plant.whole.element_energy(plant.elements),
             Self::Coupled(plant) => plant.model.element_energy(),
+        }
+    }
+
+    /// The work done on the numerical part over the last step, where its
+    /// integrator gives it. `force` is the one just measured.
+    #[inline(always)]
+    pub fn step_work(&self, force: &[f64]) -> Option<StepWork> {
+        match self {
+            Self::Split(plant) => plant.numerical.step_work(force),
+            // Their integrators move more than the numerical part.
+            Self::Rigid(_) | Self::Coupled(_) => None,
         }
     }
 
@@ -149,7 +160,7 @@ impl Plant {
     }
 
     /// Gives the rig its command.
-    #[inline]
+    #[inline(always)]
     pub fn actuate(&mut self, command: &Motion) {
         match self {
             Self::Split(plant) => plant.rig.actuate(command),
@@ -159,7 +170,7 @@ impl Plant {
     }
 
     /// Goes one period on.
-    #[inline]
+    #[inline(always)]
     pub fn advance(
         &mut self,
         load: &[f64],

@@ -66,6 +66,7 @@ pub fn reference(
             load: load.at(tick),
             force: &force,
             elements: integrator.element_energy(whole.elements.len()),
+            work: integrator.step_work(&force),
         });
         reference.peak_input_work_j = reference.peak_input_work_j.max(monitor.input_work());
         if (tick as u64).is_multiple_of(every) {

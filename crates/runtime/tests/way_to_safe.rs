@@ -9,7 +9,7 @@ use model::integrator::Method;
 use model::motion::Motion;
 use runtime::gate::TripKind;
 use runtime::interlock::Phase;
-use runtime::rig::{Measured, Rig, VirtualRig};
+use runtime::rig::{Measured, Rig, RigSlot, VirtualRig};
 
 /// What goes wrong, from its tick on.
 #[derive(Clone, Copy, Debug)]
@@ -68,7 +68,7 @@ fn guarded() -> Case {
 
 fn run(case: &Case, fault: Fault) -> Trace {
     let rig = Faulty { rig: case.rig(), fault, at: AT, tick: 0, stuck: None };
-    case.run(case.split_with(Box::new(rig), None), 8192)
+    case.run(case.split_with(RigSlot::Other(Box::new(rig)), None), 8192)
 }
 
 /// The command obeys the limits, holds, ramps at the safe rate, ends at zero.
@@ -192,7 +192,8 @@ fn the_first_trip_stays() {
         }
     }
     let case = guarded();
-    let trace = case.run(case.split_with(Box::new(Broken(case.rig(), 0)), None), 8192);
+    let trace =
+        case.run(case.split_with(RigSlot::Other(Box::new(Broken(case.rig(), 0))), None), 8192);
     assert_eq!(trace.trip.unwrap().0.kind, TripKind::NotFinite);
     assert_safe(&case, &trace, "broken for good");
 }

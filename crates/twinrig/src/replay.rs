@@ -2,7 +2,7 @@
 
 use runtime::record::Record;
 use runtime::reference::ReferenceError;
-use runtime::rig::ReplayRig;
+use runtime::rig::{ReplayRig, RigSlot};
 use thiserror::Error;
 
 use crate::assembly::{Assembly, Coupling, LoopOptions, PlantError, Recording};
@@ -109,7 +109,7 @@ pub fn replay(record: &Record) -> Result<Replay, ReplayError> {
         Coupling::Held => {
             let rig = ReplayRig::new(columns("measured")?, columns("force")?);
             // The recorded force is whole: nothing of it is left to be solved for.
-            (assembly.split(Box::new(rig), None)?, ReplayKind::Measurements)
+            (assembly.split(RigSlot::Other(Box::new(rig)), None)?, ReplayKind::Measurements)
         }
         Coupling::Continuous => (assembly.plant()?, ReplayKind::Seed),
     };

@@ -4,29 +4,46 @@ use nalgebra::DMatrix;
 use numerics::panel::PanelMatrix;
 use numerics::small::copy;
 
-use super::LinearStep;
 use super::stepper::{Inertia, Stepper};
+use super::{LinearStep, StepProduct, StepWork};
+use crate::equations::Equations;
+use crate::first_order;
 
 /// The step of a linear model, found by feeding unit vectors to its algorithm.
+///
+/// One product gives the next state and everything the tick reads off it.
 #[derive(Debug, Clone)]
 pub(super) struct LinearMap {
     step: LinearStep,
-    /// Input of this step and of the next, in turns: the rows that the product
-    /// gives (state; the part of the interface acceleration that the state
-    /// gives; padding), then load, next load, force. One step's output is the
-    /// front of the next one's input, so nothing is moved.
+    /// This instant and the next, in turns: load, next load, force; state;
+    /// readout; padding. The product reads the first two and writes the last
+    /// three of the other one, so nothing is moved, and what was stays readable.
     vectors: [Vec<f64>; 2],
     now: usize,
     states: usize,
     loads: usize,
     forces: usize,
     advance: PanelMatrix,
+    readout: DMatrix<f64>,
+    work: Option<WorkRows>,
     /// For what is asked seldom: every DOF's acceleration, a fresh start.
     stepper: Stepper,
 }
 
+/// Readout for the energies, kept where it costs less than products of its own:
+/// C v of every DOF, then Lᵀx of every load.
+#[derive(Debug, Clone, Copy)]
+struct WorkRows {
+    /// Where they begin in a vector.
+    at: usize,
+    dofs: usize,
+}
+
+/// Up to this many DOFs the energies are read out of the step.
+const WORK_DOFS: usize = 8;
+
 impl LinearMap {
-    pub(super) fn probe(mut stepper: Stepper) -> Self {
+    pub(super) fn probe(mut stepper: Stepper, equations: &Equations) -> Self {
         let states = stepper.state().len();
         let (loads, forces) = stepper.inputs();
         let columns = states + 2 * loads + forces;
@@ -65,21 +82,18 @@ impl LinearMap {
             acceleration_of_force: block(&interface, states + loads, forces),
             velocity_lag_s: stepper.velocity_lag_s(),
         };
-        // Between the state's columns and those of the inputs stand zeros for
-        // the rows that are given but not used. The product's padding falls
-        // into the inputs, which every step writes anew.
-        let rows = states + forces;
+        // Columns: load, next load, force, state. Rows: state, readout of it.
         let inputs = columns - states;
-        let mut tall = DMatrix::zeros(rows, rows + inputs);
-        let of_state = &step.acceleration_of_state * &map;
-        for (from, to, width) in [(0, 0, states), (states, rows, inputs)] {
-            let part = map.columns(from, width);
-            tall.view_mut((0, to), (states, width)).copy_from(&part);
-            let part = of_state.columns(from, width);
-            tall.view_mut((states, to), (forces, width)).copy_from(&part);
-        }
+        let ordered = first_order::beside(&[&block(&map, states, inputs), &block(&map, 0, states)]);
+        let readout = readout(equations, &step);
+        let mut tall = DMatrix::zeros(states + readout.nrows(), columns);
+        tall.rows_mut(0, states).copy_from(&ordered);
+        tall.rows_mut(states, readout.nrows()).copy_from(&(&readout * &ordered));
         let advance = PanelMatrix::new(&tall);
-        let vector = vec![0.0; advance.padded_rows().max(rows + inputs)];
+        let vector = vec![0.0; inputs + advance.padded_rows()];
+        let dofs = equations.size();
+        let work =
+            (dofs <= WORK_DOFS).then_some(WorkRows { at: inputs + states + 3 * forces, dofs });
         Self {
             step,
             vectors: [vector.clone(), vector],
@@ -88,6 +102,8 @@ impl LinearMap {
             loads,
             forces,
             advance,
+            readout,
+            work,
             stepper,
         }
     }
@@ -96,9 +112,38 @@ impl LinearMap {
         &self.step
     }
 
-    #[inline]
+    pub(super) fn product(&self, velocity_lag_s: f64) -> Option<StepProduct<'_>> {
+        let rows = self.work?;
+        Some(StepProduct {
+            matrix: &self.advance,
+            output: &self.vectors[self.now][self.inputs()..],
+            loads: self.loads,
+            forces: self.forces,
+            states: self.states,
+            dofs: rows.dofs,
+            acceleration_of_load: &self.step.acceleration_of_load,
+            acceleration_of_force: &self.step.acceleration_of_force,
+            velocity_lag_s,
+        })
+    }
+
+    /// Where the state begins.
+    #[inline(always)]
+    fn inputs(&self) -> usize {
+        2 * self.loads + self.forces
+    }
+
+    #[inline(always)]
     pub(super) fn state(&self) -> &[f64] {
-        &self.vectors[self.now][..self.states]
+        let at = self.inputs();
+        &self.vectors[self.now][at..at + self.states]
+    }
+
+    /// Displacement and velocity of the interface.
+    #[inline(always)]
+    pub(super) fn interface(&self) -> (&[f64], &[f64]) {
+        let at = self.inputs() + self.states;
+        self.vectors[self.now][at..at + 2 * self.forces].split_at(self.forces)
     }
 
     pub(super) fn start(
@@ -110,32 +155,38 @@ impl LinearMap {
     ) {
         self.stepper.start(displacement, velocity, load, force);
         let state = nalgebra::DVector::from_column_slice(self.stepper.state());
-        let of_state = &self.step.acceleration_of_state * &state;
-        let (front, rest) = self.vectors[self.now].split_at_mut(self.states);
-        front.copy_from_slice(state.as_slice());
-        rest[..self.forces].copy_from_slice(of_state.as_slice());
+        let readout = &self.readout * &state;
+        let at = self.inputs();
+        let vector = &mut self.vectors[self.now][at..];
+        vector[..self.states].copy_from_slice(state.as_slice());
+        vector[self.states..self.states + readout.len()].copy_from_slice(readout.as_slice());
     }
 
-    #[inline]
+    #[inline(always)]
     pub(super) fn advance(&mut self, load: &[f64], next: &[f64], force: &[f64]) {
-        let padded = self.advance.padded_rows();
+        let inputs = self.inputs();
         let [first, second] = &mut self.vectors;
         let (input, output) = if self.now == 0 { (first, second) } else { (second, first) };
-        let columns = self.advance.columns();
-        let (s, rest) = input[self.states + self.forces..columns].split_at_mut(self.loads);
-        let (s1, f) = rest.split_at_mut(self.loads);
+        let input = &mut input[..inputs + self.states];
+        let (s, rest) = input.split_at_mut(self.loads);
+        let (s1, rest) = rest.split_at_mut(self.loads);
         copy(s, load);
         copy(s1, next);
-        copy(f, force);
-        self.advance.multiply(&input[..columns], &mut output[..padded]);
+        copy(&mut rest[..self.forces], force);
+        self.advance.multiply(input, &mut output[inputs..]);
         self.now = 1 - self.now;
     }
 
-    #[inline]
+    #[inline(always)]
     pub(super) fn interface_acceleration(&mut self, load: &[f64], force: &[f64], out: &mut [f64]) {
         let (of_load, of_force) =
             (&self.step.acceleration_of_load, &self.step.acceleration_of_force);
-        let of_state = &self.vectors[self.now][self.states..];
+        let at = self.inputs() + self.states + 2 * self.forces;
+        let of_state = &self.vectors[self.now][at..];
+        if let ([a], [s], [f]) = (&mut *out, load, force) {
+            *a = of_state[0] + of_load[(0, 0)] * s + of_force[(0, 0)] * f;
+            return;
+        }
         for (i, (a, of_state)) in out.iter_mut().zip(of_state).enumerate() {
             *a = *of_state;
             for (j, s) in load.iter().enumerate() {
@@ -147,9 +198,56 @@ impl LinearMap {
         }
     }
 
+    /// The work done over the step just taken; `force` is the one measured now.
+    #[inline(always)]
+    pub(super) fn step_work(&self, force: &[f64]) -> Option<StepWork> {
+        let rows = self.work?;
+        let (now, last) = (&self.vectors[self.now][..], &self.vectors[1 - self.now][..]);
+        let mut work = StepWork::default();
+        let (x, drag) = (self.inputs(), rows.at);
+        let moved = now[x..x + rows.dofs].iter().zip(&last[x..x + rows.dofs]);
+        let dragged = now[drag..drag + rows.dofs].iter().zip(&last[drag..drag + rows.dofs]);
+        for ((x, x0), (d, d0)) in moved.zip(dragged) {
+            work.dissipated += 0.5 * (d + d0) * (x - x0);
+        }
+        let (reach, loads) = (drag + rows.dofs, self.loads);
+        let moved = now[reach..reach + loads].iter().zip(&last[reach..reach + loads]);
+        for ((q, q0), (s0, s)) in moved.zip(last[..loads].iter().zip(&last[loads..2 * loads])) {
+            work.input += 0.5 * (s + s0) * (q - q0);
+        }
+        let (held, u) = (2 * loads, x + self.states);
+        let moved = now[u..u + self.forces].iter().zip(&last[u..u + self.forces]);
+        let forces = last[held..held + self.forces].iter().zip(force);
+        for ((u, u0), (f0, f)) in moved.zip(forces) {
+            work.feedback_held -= f0 * (u - u0);
+            work.feedback_straight -= 0.5 * (f + f0) * (u - u0);
+        }
+        Some(work)
+    }
+
     pub(super) fn acceleration(&mut self, load: &[f64], force: &[f64]) -> &[f64] {
-        let state = &self.vectors[self.now][..self.states];
+        let at = self.inputs();
+        let state = &self.vectors[self.now][at..at + self.states];
         self.stepper.state_mut().copy_from_slice(state);
         self.stepper.accelerate(load, force, Inertia::Own)
     }
+}
+
+/// What is read off a state: displacement, velocity and (the state's part of
+/// the) acceleration of the interface, then what the energies need.
+fn readout(equations: &Equations, step: &LinearStep) -> DMatrix<f64> {
+    let (n, states) = (equations.size(), step.transition.nrows());
+    let directions = equations.interface_matrix().transpose();
+    let reach = equations.load.transpose();
+    let of_work: &[(&DMatrix<f64>, usize)] =
+        if n <= WORK_DOFS { &[(&equations.damping, n), (&reach, 0)] } else { &[] };
+    let blocks = [(&directions, 0), (&directions, n), (&step.acceleration_of_state, 0)];
+    let blocks: Vec<_> = blocks.iter().chain(of_work).collect();
+    let mut readout = DMatrix::zeros(blocks.iter().map(|(b, _)| b.nrows()).sum(), states);
+    let mut row = 0;
+    for (block, column) in blocks {
+        readout.view_mut((row, *column), block.shape()).copy_from(*block);
+        row += block.nrows();
+    }
+    readout
 }

@@ -19,6 +19,8 @@ mod stepper;
 mod tests;
 
 use nalgebra::DMatrix;
+use numerics::panel::PanelMatrix;
+use numerics::small::copy;
 use thiserror::Error;
 
 use crate::equations::{Deformation, Equations, PlacedElement};
@@ -152,7 +154,7 @@ impl Integrator {
         let stepper = Stepper::new(equations, options)?;
         let velocity_lag_s = stepper.velocity_lag_s();
         let core = if equations.elements.is_empty() {
-            Core::Linear(Box::new(LinearMap::probe(stepper)))
+            Core::Linear(Box::new(LinearMap::probe(stepper, equations)))
         } else {
             Core::Nonlinear(Box::new(stepper))
         };
@@ -167,28 +169,28 @@ impl Integrator {
     }
 
     /// Displacement of every DOF, m.
-    #[inline]
+    #[inline(always)]
     pub fn displacement(&self) -> &[f64] {
         &self.state()[..self.size]
     }
 
     /// Velocity of every DOF, m/s; with CR and KR-α that of half a step (γ
     /// steps) earlier, see there.
-    #[inline]
+    #[inline(always)]
     pub fn velocity(&self) -> &[f64] {
         &self.state()[self.size..2 * self.size]
     }
 
     /// Motion of the interface; its acceleration is that of the last
     /// [`equilibrium`](Self::equilibrium).
-    #[inline]
+    #[inline(always)]
     pub fn interface(&self) -> &Motion {
         &self.interface
     }
 
     /// The state of the algorithm: displacement, velocity, and what it keeps of
     /// the past.
-    #[inline]
+    #[inline(always)]
     pub fn state(&self) -> &[f64] {
         match &self.core {
             Core::Linear(map) => map.state(),
@@ -198,7 +200,7 @@ impl Integrator {
 
     /// Work put into the first `count` nonlinear elements and the part of it
     /// they store, J.
-    #[inline]
+    #[inline(always)]
     pub fn element_energy(&self, count: usize) -> ElementEnergy {
         match &self.core {
             Core::Linear(_) => ElementEnergy { work: 0.0, stored: 0.0 },
@@ -209,7 +211,7 @@ impl Integrator {
     /// Balances the forces of the present instant. `force` is the measured
     /// force; where the rig has direct inertia it comes without that part and
     /// leaves with it.
-    #[inline]
+    #[inline(always)]
     pub fn equilibrium(&mut self, load: &[f64], force: &mut [f64]) {
         let acceleration = &mut self.interface.acceleration;
         match &mut self.core {
@@ -235,7 +237,7 @@ impl Integrator {
 
     /// Goes one period on: `load` and `next` are the load signals at both ends,
     /// `force` the whole measured force, held.
-    #[inline]
+    #[inline(always)]
     pub fn advance(
         &mut self,
         load: &[f64],
@@ -288,17 +290,82 @@ impl Integrator {
         }
     }
 
-    fn update_interface(&mut self) {
-        let state = match &self.core {
-            Core::Linear(map) => map.state(),
-            Core::Nonlinear(stepper) => stepper.state(),
-        };
-        let (displacement, rest) = state.split_at(self.size);
-        for (i, place) in self.places.iter().enumerate() {
-            self.interface.displacement[i] = place.value(displacement);
-            self.interface.velocity[i] = place.value(rest);
+    /// The work done over the step just taken, where the step gives it without
+    /// further ado: a small linear model. `force` is the one measured now.
+    #[inline(always)]
+    pub fn step_work(&self, force: &[f64]) -> Option<StepWork> {
+        match &self.core {
+            Core::Linear(map) => map.step_work(force),
+            Core::Nonlinear(_) => None,
         }
     }
+
+    /// The step as the one product it is, where it gives the work too: for
+    /// stepping several small models side by side.
+    pub fn product(&self) -> Option<StepProduct<'_>> {
+        match &self.core {
+            Core::Linear(map) if self.direct.is_none() => map.product(self.velocity_lag_s),
+            _ => None,
+        }
+    }
+
+    #[inline(always)]
+    fn update_interface(&mut self) {
+        match &self.core {
+            Core::Linear(map) => {
+                let (displacement, velocity) = map.interface();
+                copy(&mut self.interface.displacement, displacement);
+                copy(&mut self.interface.velocity, velocity);
+            }
+            Core::Nonlinear(stepper) => {
+                let (displacement, rest) = stepper.state().split_at(self.size);
+                for (i, place) in self.places.iter().enumerate() {
+                    self.interface.displacement[i] = place.value(displacement);
+                    self.interface.velocity[i] = place.value(rest);
+                }
+            }
+        }
+    }
+}
+
+/// A linear step with everything the tick reads off it, as one product.
+///
+/// The input is load, next load, force, state; the output is state, then
+/// interface displacement, velocity and the state's part of the acceleration,
+/// then C v of every DOF and Lᵀx of every load.
+#[derive(Debug, Clone, Copy)]
+pub struct StepProduct<'a> {
+    /// From input to output.
+    pub matrix: &'a PanelMatrix,
+    /// The output at the present instant.
+    pub output: &'a [f64],
+    /// Number of load signals.
+    pub loads: usize,
+    /// Number of interface DOFs.
+    pub forces: usize,
+    /// Length of the state.
+    pub states: usize,
+    /// Number of DOFs.
+    pub dofs: usize,
+    /// Interface acceleration from the load.
+    pub acceleration_of_load: &'a DMatrix<f64>,
+    /// Interface acceleration from the force.
+    pub acceleration_of_force: &'a DMatrix<f64>,
+    /// See [`LinearStep::velocity_lag_s`].
+    pub velocity_lag_s: f64,
+}
+
+/// Work over one step, J.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct StepWork {
+    /// Taken by damping.
+    pub dissipated: f64,
+    /// Of the load, which runs straight between its samples.
+    pub input: f64,
+    /// Of the measured force on the numerical part, held over the step.
+    pub feedback_held: f64,
+    /// The same, running straight from the last measured force to this one.
+    pub feedback_straight: f64,
 }
 
 /// Energy of the nonlinear elements, J.

@@ -33,7 +33,7 @@ impl DelayLine {
     }
 
     /// The delayed motion, if `present` is the motion of this instant.
-    #[inline]
+    #[inline(always)]
     pub fn delayed(&self, present: &Motion, out: &mut Motion) {
         let newer = self.ago(self.whole, present);
         if self.fraction == 0.0 {
@@ -50,21 +50,21 @@ impl DelayLine {
     }
 
     /// Remembers the motion of this instant; the instant is over.
-    #[inline]
+    #[inline(always)]
     pub fn push(&mut self, present: &Motion) {
         self.slot().copy_from(present);
     }
 
     /// The place of the next motion to be remembered, to be filled by the
     /// caller; the instant is over.
-    #[inline]
+    #[inline(always)]
     pub fn slot(&mut self) -> &mut Motion {
         self.newest = if self.newest + 1 == self.past.len() { 0 } else { self.newest + 1 };
         &mut self.past[self.newest]
     }
 
     /// The motion `samples` ago; 0 is the present.
-    #[inline]
+    #[inline(always)]
     fn ago<'a>(&'a self, samples: usize, present: &'a Motion) -> &'a Motion {
         if samples == 0 {
             return present;

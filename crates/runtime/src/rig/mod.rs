@@ -4,6 +4,7 @@ mod replay;
 mod virtual_rig;
 
 pub use replay::ReplayRig;
+pub(crate) use virtual_rig::LanePart;
 pub use virtual_rig::{VirtualRig, VirtualRigParts};
 
 use model::motion::Motion;
@@ -39,4 +40,45 @@ pub trait Rig: Send {
 
     /// Takes the command, held until the next tick.
     fn actuate(&mut self, command: &Motion);
+}
+
+/// The rig of a loop. The virtual one is met in every rehearsal and every
+/// variant of a sweep, so it is spared the virtual call.
+pub enum RigSlot {
+    /// A laboratory in virtual time.
+    Virtual(Box<VirtualRig>),
+    /// Any other.
+    Other(Box<dyn Rig>),
+}
+
+impl RigSlot {
+    /// See [`Rig::measure`].
+    #[inline(always)]
+    pub fn measure(&mut self, ahead: &Motion, measured: &mut Measured) {
+        match self {
+            Self::Virtual(rig) => rig.measure(ahead, measured),
+            Self::Other(rig) => rig.measure(ahead, measured),
+        }
+    }
+
+    /// See [`Rig::actuate`].
+    #[inline(always)]
+    pub fn actuate(&mut self, command: &Motion) {
+        match self {
+            Self::Virtual(rig) => rig.actuate(command),
+            Self::Other(rig) => rig.actuate(command),
+        }
+    }
+}
+
+impl From<Box<dyn Rig>> for RigSlot {
+    fn from(rig: Box<dyn Rig>) -> Self {
+        Self::Other(rig)
+    }
+}
+
+impl From<VirtualRig> for RigSlot {
+    fn from(rig: VirtualRig) -> Self {
+        Self::Virtual(Box::new(rig))
+    }
 }

@@ -148,8 +148,46 @@ impl VirtualRig {
     }
 }
 
+/// A rig of one interface DOF in pieces, for [`crate::lockstep`].
+pub(crate) struct LanePart {
+    /// Achieved motion from transfer states and command.
+    pub(crate) motion: PanelMatrix,
+    /// Next transfer states from the same.
+    pub(crate) step: PanelMatrix,
+    /// Transfer states and the command's displacement, velocity, acceleration.
+    pub(crate) input: Vec<f64>,
+    /// K, C, M.
+    pub(crate) specimen: [f64; 3],
+    pub(crate) converter: Converter,
+    pub(crate) displacement: Sensor,
+    pub(crate) force: Sensor,
+}
+
+impl VirtualRig {
+    /// The pieces of a rig with dynamics, without delay and without elements.
+    pub(crate) fn lane_part(&self) -> Option<LanePart> {
+        let Actuator::Dynamic(dynamic) = &self.actuator else { return None };
+        let plain = self.specimen.count() == 1
+            && self.specimen.elements.is_empty()
+            && dynamic.line.newest_weight() == 1.0;
+        let step = dynamic.stepper.product().filter(|_| plain)?;
+        let held = &dynamic.delayed;
+        let mut input = dynamic.stepper.state().to_vec();
+        input.extend([held.displacement[0], held.velocity[0], held.acceleration[0]]);
+        Some(LanePart {
+            motion: dynamic.motion.clone(),
+            step: step.clone(),
+            input,
+            specimen: self.restoring.single(),
+            converter: self.converter,
+            displacement: self.displacement_sensors.first()?.clone(),
+            force: self.force_sensors.first()?.clone(),
+        })
+    }
+}
+
 impl Rig for VirtualRig {
-    #[inline]
+    #[inline(always)]
     fn measure(&mut self, ahead: &Motion, measured: &mut Measured) {
         match &mut self.actuator {
             Actuator::Delay(line) => {
@@ -172,7 +210,7 @@ impl Rig for VirtualRig {
         self.report(measured);
     }
 
-    #[inline]
+    #[inline(always)]
     fn actuate(&mut self, command: &Motion) {
         match &mut self.actuator {
             Actuator::Delay(line) => convert(self.converter, command, line.slot()),
@@ -193,7 +231,7 @@ impl VirtualRig {
     }
 
     /// Restoring force and sensors at the achieved motion.
-    #[inline]
+    #[inline(always)]
     fn report(&mut self, measured: &mut Measured) {
         self.restoring.evaluate(&self.achieved, &self.elements, &mut self.force);
         self.specimen.commit(&self.achieved.displacement);
@@ -266,7 +304,7 @@ impl Dynamic {
 }
 
 /// The command as it leaves the converter.
-#[inline]
+#[inline(always)]
 fn convert(converter: Converter, command: &Motion, out: &mut Motion) {
     out.copy_from(command);
     for x in &mut out.displacement {

@@ -24,7 +24,7 @@ use runtime::load::Load;
 use runtime::monitor::{Energies, EnergyMonitor, WorkRule};
 use runtime::plant::{CoupledPlant, Plant, Released, RigidPlant, SplitPlant};
 use runtime::record::FrameSink;
-use runtime::rig::{Rig, VirtualRig, VirtualRigParts};
+use runtime::rig::{RigSlot, VirtualRig, VirtualRigParts};
 
 pub(crate) const STEP_S: f64 = 1.0 / 4096.0;
 
@@ -185,13 +185,17 @@ impl Case {
     pub(crate) fn split(&self) -> Plant {
         let rig = self.rig();
         let direct = rig.direct_inertia();
-        self.split_with(Box::new(rig), direct)
+        self.split_with(rig, direct)
     }
 
-    pub(crate) fn split_with(&self, rig: Box<dyn Rig>, direct: Option<DMatrix<f64>>) -> Plant {
+    pub(crate) fn split_with(
+        &self,
+        rig: impl Into<RigSlot>,
+        direct: Option<DMatrix<f64>>,
+    ) -> Plant {
         let equations = self.substructures().numerical;
         let numerical = Integrator::new(&equations, &self.options(direct)).unwrap();
-        Plant::Split(SplitPlant { numerical, elements: self.elements.len(), rig })
+        Plant::Split(SplitPlant { numerical, elements: self.elements.len(), rig: rig.into() })
     }
 
     pub(crate) fn rigid(&self) -> Plant {

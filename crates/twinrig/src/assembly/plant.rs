@@ -14,7 +14,7 @@ use runtime::load::Load;
 use runtime::monitor::EnergyMonitor;
 use runtime::plant::{CoupledPlant, Plant, Released, RigidPlant, SplitPlant};
 use runtime::record::FrameSink;
-use runtime::rig::{Rig, VirtualRig, VirtualRigParts};
+use runtime::rig::{RigSlot, VirtualRig, VirtualRigParts};
 use thiserror::Error;
 
 use super::Assembly;
@@ -132,7 +132,7 @@ impl Assembly {
             (Coupling::Held, _) => {
                 let rig = self.virtual_rig()?;
                 let direct = rig.direct_inertia();
-                self.split(Box::new(rig), direct)
+                self.split(rig, direct)
             }
             (Coupling::Continuous, TransferSystem::Ideal) => self.rigid(),
             (Coupling::Continuous, TransferSystem::Delay { .. }) => {
@@ -154,13 +154,13 @@ impl Assembly {
     /// The numerical substructure with any rig.
     pub fn split(
         &self,
-        rig: Box<dyn Rig>,
+        rig: impl Into<RigSlot>,
         direct_inertia: Option<DMatrix<f64>>,
     ) -> Result<Plant, PlantError> {
         let options = Options { direct_inertia, ..self.integrator.clone() };
         let numerical = Integrator::new(&self.substructures.numerical, &options)?;
         let elements = self.elements.len();
-        Ok(Plant::Split(SplitPlant { numerical, elements, rig }))
+        Ok(Plant::Split(SplitPlant { numerical, elements, rig: rig.into() }))
     }
 
     /// Structure and specimen in one piece: both sides of the cut put together

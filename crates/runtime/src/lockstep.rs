@@ -1,0 +1,482 @@
+//! Four loops in step, one in each lane of a vector register.
+//!
+//! A robustness study runs one test thousands of times with other numbers in
+//! it. The products of these loops have the same shape, so four of them are
+//! taken at once; sensors and compensator of every lane are its own, stepped
+//! one by one. Every number is the one the ordinary tick computes, bit for bit.
+//!
+//! Only the untroubled course of a test is covered: no recorder, no trip, one
+//! interface DOF, a small linear numerical part, a virtual rig with dynamics and
+//! no nonlinear specimen. A lane that meets a limit is *troubled*: what it did
+//! from there on means nothing, and its test is to be run by the ordinary tick.
+
+use model::compensator::Compensator;
+use model::motion::Motion;
+use model::sensor::Converter;
+
+use crate::hybrid_loop::HybridLoop;
+use crate::load::Load;
+use crate::monitor::WorkRule;
+use crate::plant::Plant;
+use crate::rig::{LanePart, RigSlot};
+
+/// Loops side by side.
+pub const LANES: usize = 4;
+
+/// One number of every lane.
+pub type Lanes = [f64; LANES];
+
+/// Four loops in step.
+pub struct Lockstep {
+    shape: Shape,
+    ticks: usize,
+    loads: Vec<Load>,
+    /// See [`model::integrator::StepProduct`]; input in front, output behind.
+    numerical: Product,
+    vectors: [Vec<Lanes>; 2],
+    of_load: Vec<Lanes>,
+    of_force: Lanes,
+    velocity_lag_s: Lanes,
+    rig: Rigs,
+    compensators: Vec<Compensator>,
+    gate: Bounds,
+    monitor: Monitors,
+    scratch: Vec<Scratch>,
+    held: Lanes,
+    troubled: [bool; LANES],
+}
+
+/// What the four have in common.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Shape {
+    loads: usize,
+    states: usize,
+    dofs: usize,
+    ticks: usize,
+}
+
+/// Transfer system, specimen and sensors of every lane.
+struct Rigs {
+    /// Transfer states, then the command's displacement, velocity, acceleration.
+    input: Vec<Lanes>,
+    output: Vec<Lanes>,
+    motion: Product,
+    step: Product,
+    states: usize,
+    /// K, C, M.
+    specimen: [Lanes; 3],
+    parts: Vec<LanePart>,
+}
+
+/// What the gate lets through.
+struct Bounds {
+    command: Lanes,
+    rate: Lanes,
+    force: Lanes,
+    tracking_error: Lanes,
+    step_s: Lanes,
+}
+
+/// The energies of every lane.
+struct Monitors {
+    rule: WorkRule,
+    constant_j: Lanes,
+    stop_at: Lanes,
+    feedback: Lanes,
+    dissipated: Lanes,
+    warning: Lanes,
+}
+
+/// Room for the parts of a lane that are stepped on their own.
+struct Scratch {
+    desired: Motion,
+    command: Motion,
+}
+
+/// What can be seen of the four at one tick.
+#[derive(Debug, Clone, Copy)]
+pub struct View<'a> {
+    /// The tick, from 0.
+    pub tick: usize,
+    /// Displacement of every numerical DOF.
+    pub displacement: &'a [Lanes],
+    /// Desired displacement of the interface.
+    pub desired: &'a Lanes,
+    /// Measured displacement.
+    pub measured: &'a Lanes,
+    /// Measured force.
+    pub force: &'a Lanes,
+    /// SW, %.
+    pub warning: &'a Lanes,
+}
+
+impl Lockstep {
+    /// Puts four armed loops side by side; `None` if one is not of the plain
+    /// kind, has ticked already or has another shape than the rest.
+    pub fn new(loops: &[HybridLoop]) -> Option<Self> {
+        let shapes: Vec<Shape> = loops.iter().map(shape).collect::<Option<_>>()?;
+        let shape = *shapes.first()?;
+        if loops.len() != LANES || shapes.iter().any(|other| *other != shape) {
+            return None;
+        }
+        let steps: Vec<_> =
+            loops.iter().map(|one| split(one)?.numerical.product()).collect::<Option<_>>()?;
+        let parts: Vec<LanePart> =
+            loops.iter().map(|one| rig(one)?.lane_part()).collect::<Option<_>>()?;
+        let rule = loops[0].parts().monitor.rule();
+        if loops.iter().any(|one| one.parts().monitor.rule() != rule) {
+            return None;
+        }
+        let numerical = Product::new(&steps.iter().map(|step| step.matrix).collect::<Vec<_>>())?;
+        let inputs = 2 * shape.loads + 1;
+        let mut vector = vec![[0.0; LANES]; inputs + numerical.rows];
+        for (lane, step) in steps.iter().enumerate() {
+            for (row, value) in step.output.iter().take(numerical.rows).enumerate() {
+                vector[inputs + row][lane] = *value;
+            }
+        }
+        let over = |value: &dyn Fn(usize) -> f64| std::array::from_fn(value);
+        let limits = |lane: usize| &loops[lane].parts().limits;
+        let monitor = |lane: usize| &loops[lane].parts().monitor;
+        Some(Self {
+            shape,
+            ticks: shape.ticks,
+            loads: loops.iter().map(|one| one.parts().load.clone()).collect(),
+            numerical,
+            vectors: [vector.clone(), vector],
+            of_load: (0..shape.loads)
+                .map(|load| over(&|lane| steps[lane].acceleration_of_load[(0, load)]))
+                .collect(),
+            of_force: over(&|lane| steps[lane].acceleration_of_force[(0, 0)]),
+            velocity_lag_s: over(&|lane| steps[lane].velocity_lag_s),
+            rig: Rigs::new(parts)?,
+            compensators: loops.iter().map(|one| one.parts().compensator.clone()).collect(),
+            gate: Bounds {
+                command: over(&|lane| limits(lane).command[0]),
+                rate: over(&|lane| limits(lane).rate[0]),
+                force: over(&|lane| limits(lane).force[0]),
+                tracking_error: over(&|lane| limits(lane).tracking_error[0]),
+                step_s: over(&|lane| limits(lane).step_s),
+            },
+            monitor: Monitors {
+                rule,
+                constant_j: over(&|lane| monitor(lane).constant_j()),
+                stop_at: over(&|lane| monitor(lane).stop_at()),
+                feedback: [0.0; LANES],
+                dissipated: [0.0; LANES],
+                warning: [0.0; LANES],
+            },
+            scratch: (0..LANES)
+                .map(|_| Scratch { desired: Motion::rest(1), command: Motion::rest(1) })
+                .collect(),
+            held: [0.0; LANES],
+            troubled: [false; LANES],
+        })
+    }
+
+    /// Runs the four to their end, or until all are troubled. `see` is shown
+    /// every tick after it was decided; of a troubled lane it sees nonsense.
+    /// Gives which lanes were troubled.
+    pub fn run(mut self, mut see: impl FnMut(&View<'_>)) -> [bool; LANES] {
+        #[cfg(target_arch = "x86_64")]
+        if std::arch::is_x86_feature_detected!("avx2") {
+            // SAFETY: the processor has just been seen to have AVX2.
+            unsafe { self.run_wide(&mut see) };
+            return self.troubled;
+        }
+        self.run_any(&mut see);
+        self.troubled
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "avx2")]
+    fn run_wide(&mut self, see: &mut impl FnMut(&View<'_>)) {
+        self.run_any(see);
+    }
+
+    #[inline(always)]
+    fn run_any(&mut self, see: &mut impl FnMut(&View<'_>)) {
+        let mut now = 0;
+        for tick in 0..self.ticks {
+            self.tick(tick, now, see);
+            now = 1 - now;
+            if self.troubled == [true; LANES] {
+                return;
+            }
+        }
+    }
+
+    /// The ordinary tick, in its order, for all lanes.
+    #[inline(always)]
+    fn tick(&mut self, tick: usize, now: usize, see: &mut impl FnMut(&View<'_>)) {
+        let Shape { loads, states, dofs, .. } = self.shape;
+        let inputs = 2 * loads + 1;
+        let interface = inputs + states;
+        let [first, second] = &mut self.vectors;
+        let (vector, other) = if now == 0 { (first, second) } else { (second, first) };
+
+        // Measure, and balance the forces of this instant.
+        let (measured, force) = self.rig.measure();
+        for (lane, load) in self.loads.iter().enumerate() {
+            for (signal, value) in load.at(tick).iter().enumerate() {
+                vector[signal][lane] = *value;
+            }
+            for (signal, value) in load.at(tick + 1).iter().enumerate() {
+                vector[loads + signal][lane] = *value;
+            }
+        }
+        let desired = vector[interface];
+        let mut acceleration = vector[interface + 2];
+        for (signal, of_load) in self.of_load.iter().enumerate() {
+            acceleration = add(acceleration, mul(*of_load, vector[signal]));
+        }
+        acceleration = add(acceleration, mul(self.of_force, force));
+        let velocity = add(vector[interface + 1], mul(self.velocity_lag_s, acceleration));
+
+        // Compensate.
+        let mut command = [[0.0; LANES]; 3];
+        for (lane, (compensator, scratch)) in
+            self.compensators.iter_mut().zip(&mut self.scratch).enumerate()
+        {
+            let Scratch { desired: wanted, command: sent } = scratch;
+            wanted.displacement[0] = desired[lane];
+            wanted.velocity[0] = velocity[lane];
+            wanted.acceleration[0] = acceleration[lane];
+            compensator.step(wanted, &[measured[lane]], sent);
+            command[0][lane] = sent.displacement[0];
+            command[1][lane] = sent.velocity[0];
+            command[2][lane] = sent.acceleration[0];
+        }
+
+        // Gate and observe.
+        let passed = self.gate.let_through(&self.held, &desired, &measured, &force, &command);
+        if tick > 0 {
+            self.monitor.add_step(vector, other, &force, self.shape);
+        }
+        let calm = self.monitor.warn();
+        for lane in 0..LANES {
+            self.troubled[lane] |= !(passed[lane] && calm[lane]);
+        }
+        see(&View {
+            tick,
+            displacement: &vector[inputs..inputs + dofs],
+            desired: &desired,
+            measured: &measured,
+            force: &force,
+            warning: &self.monitor.warning,
+        });
+
+        // Actuate and integrate.
+        self.held = command[0];
+        self.rig.actuate(&command);
+        vector[2 * loads] = force;
+        self.numerical.multiply(&vector[..inputs + states], &mut other[inputs..]);
+    }
+}
+
+/// The plain shape of a loop, if it has it.
+fn shape(one: &HybridLoop) -> Option<Shape> {
+    let step = split(one)?.numerical.product()?;
+    let parts = one.parts();
+    let plain = one.ticks() == 0 && step.forces == 1 && !one.is_watched();
+    plain.then_some(Shape {
+        loads: step.loads,
+        states: step.states,
+        dofs: step.dofs,
+        ticks: parts.load.ticks(),
+    })
+}
+
+fn split(one: &HybridLoop) -> Option<&crate::plant::SplitPlant> {
+    match one.plant() {
+        Plant::Split(plant) => Some(plant),
+        Plant::Rigid(_) | Plant::Coupled(_) => None,
+    }
+}
+
+fn rig(one: &HybridLoop) -> Option<&crate::rig::VirtualRig> {
+    match &split(one)?.rig {
+        RigSlot::Virtual(rig) => Some(rig),
+        RigSlot::Other(_) => None,
+    }
+}
+
+impl Rigs {
+    fn new(parts: Vec<LanePart>) -> Option<Self> {
+        let of = |which: fn(&LanePart) -> &numerics::panel::PanelMatrix| {
+            Product::new(&parts.iter().map(which).collect::<Vec<_>>())
+        };
+        let (motion, step) = (of(|part| &part.motion)?, of(|part| &part.step)?);
+        let states = step.rows;
+        let mut input = vec![[0.0; LANES]; states + 3];
+        for (lane, part) in parts.iter().enumerate() {
+            for (row, value) in part.input.iter().enumerate() {
+                input[row][lane] = *value;
+            }
+        }
+        let output = vec![[0.0; LANES]; motion.rows.max(states)];
+        let specimen =
+            std::array::from_fn(|term| std::array::from_fn(|lane| parts[lane].specimen[term]));
+        Some(Self { input, output, motion, step, states, specimen, parts })
+    }
+
+    /// Measured displacement and force.
+    #[inline(always)]
+    fn measure(&mut self) -> (Lanes, Lanes) {
+        self.motion.multiply(&self.input, &mut self.output);
+        let [u, v, a] = [self.output[0], self.output[1], self.output[2]];
+        let [stiffness, damping, mass] = self.specimen;
+        let force = add(add(mul(stiffness, u), mul(damping, v)), mul(mass, a));
+        // The ordinary rig adds the force of its elements, which is zero here.
+        let force = add(force, [0.0; LANES]);
+        let (mut displacements, mut forces) = ([0.0; LANES], [0.0; LANES]);
+        for (lane, part) in self.parts.iter_mut().enumerate() {
+            displacements[lane] = part.displacement.read(u[lane]);
+            forces[lane] = part.force.read(force[lane]);
+        }
+        (displacements, forces)
+    }
+
+    #[inline(always)]
+    fn actuate(&mut self, command: &[Lanes; 3]) {
+        let states = self.states;
+        self.input[states..states + 3].copy_from_slice(command);
+        for (lane, part) in self.parts.iter().enumerate() {
+            let converter: &Converter = &part.converter;
+            self.input[states][lane] = converter.convert(command[0][lane]);
+        }
+        self.step.multiply(&self.input, &mut self.output);
+        self.input[..states].copy_from_slice(&self.output[..states]);
+    }
+}
+
+impl Bounds {
+    /// Which lanes the gate lets through. Whatever cannot be compared does not pass.
+    #[inline(always)]
+    fn let_through(
+        &self,
+        held: &Lanes,
+        desired: &Lanes,
+        measured: &Lanes,
+        force: &Lanes,
+        command: &[Lanes; 3],
+    ) -> [bool; LANES] {
+        std::array::from_fn(|lane| {
+            let x = command[0][lane];
+            let rate = (x - held[lane]) / self.step_s[lane];
+            let finite = 0.0 * command[1][lane]
+                + 0.0 * command[2][lane]
+                + 0.0 * x
+                + 0.0 * measured[lane]
+                + 0.0 * force[lane]
+                + 0.0 * desired[lane];
+            finite == 0.0
+                && force[lane].abs() <= self.force[lane]
+                && (measured[lane] - desired[lane]).abs() <= self.tracking_error[lane]
+                && x.abs() <= self.command[lane]
+                && rate.abs() <= self.rate[lane]
+        })
+    }
+}
+
+impl Monitors {
+    /// The work over the step that led to this instant, as `step_work` finds it.
+    #[inline(always)]
+    fn add_step(&mut self, now: &[Lanes], last: &[Lanes], force: &Lanes, shape: Shape) {
+        let Shape { loads, states, dofs, .. } = shape;
+        let x = 2 * loads + 1;
+        let (interface, drag) = (x + states, x + states + 3);
+        let mut taken = [0.0; LANES];
+        for dof in 0..dofs {
+            let both = add(now[drag + dof], last[drag + dof]);
+            let moved = sub(now[x + dof], last[x + dof]);
+            taken = add(taken, mul(mul([0.5; LANES], both), moved));
+        }
+        self.dissipated = add(self.dissipated, taken);
+        let moved = sub(now[interface], last[interface]);
+        let held = last[2 * loads];
+        let acting = match self.rule {
+            WorkRule::Held => held,
+            WorkRule::Trapezoid => mul([0.5; LANES], add(*force, held)),
+        };
+        self.feedback = add(self.feedback, sub([0.0; LANES], mul(acting, moved)));
+    }
+
+    /// Forms SW and says which lanes stay below their threshold.
+    #[inline(always)]
+    fn warn(&mut self) -> [bool; LANES] {
+        for lane in 0..LANES {
+            let taken = self.dissipated[lane] + self.constant_j[lane];
+            self.warning[lane] = if self.feedback[lane] <= 0.0 {
+                0.0
+            } else if taken > 0.0 {
+                100.0 * self.feedback[lane] / taken
+            } else {
+                f64::INFINITY
+            };
+        }
+        std::array::from_fn(|lane| {
+            !(self.stop_at[lane].is_finite() && self.warning[lane] >= self.stop_at[lane])
+        })
+    }
+}
+
+/// The same product in every lane, with a matrix for each.
+struct Product {
+    rows: usize,
+    columns: usize,
+    /// Row by row.
+    entries: Vec<Lanes>,
+}
+
+impl Product {
+    fn new(matrices: &[&numerics::panel::PanelMatrix]) -> Option<Self> {
+        let first = matrices.first()?;
+        let (rows, columns) = (first.rows(), first.columns());
+        if matrices.iter().any(|m| (m.rows(), m.columns()) != (rows, columns)) {
+            return None;
+        }
+        let mut entries = Vec::with_capacity(rows * columns);
+        for row in 0..rows {
+            for column in 0..columns {
+                entries.push(std::array::from_fn(|lane| matrices[lane].entry(row, column)));
+            }
+        }
+        Some(Self { rows, columns, entries })
+    }
+
+    /// y = A x, every row summed as [`numerics::panel::PanelMatrix`] sums it:
+    /// even and odd columns apart.
+    #[inline(always)]
+    fn multiply(&self, x: &[Lanes], y: &mut [Lanes]) {
+        let x = &x[..self.columns];
+        let (pairs, last) = x.as_chunks::<2>();
+        for (row, out) in self.entries.chunks_exact(self.columns).zip(y) {
+            let (row_pairs, row_last) = row.as_chunks::<2>();
+            let (mut even, mut odd) = ([0.0; LANES], [0.0; LANES]);
+            for ([a, b], [p, q]) in row_pairs.iter().zip(pairs) {
+                even = add(even, mul(*a, *p));
+                odd = add(odd, mul(*b, *q));
+            }
+            if let ([a], [p]) = (row_last, last) {
+                even = add(even, mul(*a, *p));
+            }
+            *out = add(even, odd);
+        }
+    }
+}
+
+#[inline(always)]
+fn add(a: Lanes, b: Lanes) -> Lanes {
+    std::array::from_fn(|lane| a[lane] + b[lane])
+}
+
+#[inline(always)]
+fn sub(a: Lanes, b: Lanes) -> Lanes {
+    std::array::from_fn(|lane| a[lane] - b[lane])
+}
+
+#[inline(always)]
+fn mul(a: Lanes, b: Lanes) -> Lanes {
+    std::array::from_fn(|lane| a[lane] * b[lane])
+}

@@ -1,0 +1,117 @@
+//! Four loops in step give the bits of four loops on their own.
+
+mod common;
+
+use common::benchmark::{Case, ground};
+use model::sensor::Converter;
+use model::transfer::{ServoHydraulic, TransferSystem};
+use runtime::hybrid_loop::HybridLoop;
+use runtime::lockstep::{LANES, Lockstep};
+use runtime::monitor::WorkRule;
+
+/// Displacements, desired, measured, force and warning of one tick.
+type Seen = Vec<f64>;
+
+const TICKS: usize = 6000;
+
+/// The benchmark with another plant and other noise in every lane.
+fn case(lane: usize) -> Case {
+    let mut servo = ServoHydraulic::BENCHMARK;
+    servo.leakage += 0.7 * lane as f64;
+    servo.servo_stiffness *= 1.0 - 0.01 * lane as f64;
+    let mut case = Case::benchmark().with_transfer(TransferSystem::ServoHydraulic(servo));
+    case.partition.specimen.stiffness *= 1.0 + 0.02 * lane as f64;
+    case.converter = Converter { quantum: 2f64.powi(-18), saturation: 3.8 };
+    case.displacement_noise = 16e-6;
+    case.force_noise = 2.18;
+    case.seed = 40 + lane as u64;
+    case
+}
+
+fn arm(case: &Case) -> HybridLoop {
+    case.hybrid(case.split(), ground(case.step_s, TICKS))
+}
+
+fn alone(mut hybrid: HybridLoop) -> Vec<Seen> {
+    let mut seen = Vec::new();
+    while !hybrid.is_over() && hybrid.tripped().is_none() {
+        let mut tick = hybrid.plant().displacement().to_vec();
+        tick.push(hybrid.plant().desired().displacement[0]);
+        hybrid.tick();
+        tick.push(hybrid.measured().displacement[0]);
+        tick.push(hybrid.measured().force[0]);
+        tick.push(hybrid.monitor().stability_warning());
+        seen.push(tick);
+    }
+    seen
+}
+
+fn together(loops: &[HybridLoop]) -> (Vec<Vec<Seen>>, [bool; LANES]) {
+    let mut seen = vec![Vec::new(); LANES];
+    let troubled = Lockstep::new(loops).unwrap().run(|view| {
+        for (lane, seen) in seen.iter_mut().enumerate() {
+            let mut tick: Seen = view.displacement.iter().map(|x| x[lane]).collect();
+            let rest = [view.desired, view.measured, view.force, view.warning];
+            tick.extend(rest.iter().map(|value| value[lane]));
+            seen.push(tick);
+        }
+    });
+    (seen, troubled)
+}
+
+#[test]
+fn every_lane_has_the_bits_of_its_own_loop() {
+    for rule in [WorkRule::Held, WorkRule::Trapezoid] {
+        let cases: Vec<Case> = (0..LANES).map(|lane| Case { rule, ..case(lane) }).collect();
+        let loops: Vec<HybridLoop> = cases.iter().map(arm).collect();
+        let (seen, troubled) = together(&loops);
+        assert_eq!(troubled, [false; LANES]);
+        for (lane, (case, seen)) in cases.iter().zip(&seen).enumerate() {
+            let alone = alone(arm(case));
+            assert_eq!(alone.len(), seen.len());
+            for (tick, (alone, seen)) in alone.iter().zip(seen).enumerate() {
+                assert_eq!(alone, seen, "lane {lane} at tick {tick}");
+            }
+            assert!(alone.iter().any(|tick| tick[tick.len() - 1] > 0.0), "SW was seen");
+        }
+    }
+}
+
+#[test]
+fn a_lane_that_meets_a_limit_is_troubled_and_the_others_are_not() {
+    for meddle in [
+        (|case| case.limits.command = vec![1e-3]) as fn(&mut Case),
+        |case| case.limits.rate = vec![1e-2],
+        |case| case.limits.force = vec![500.0],
+        |case| case.limits.tracking_error = vec![2e-4],
+        |case| case.stop_at = 1.0,
+        |case| case.limits.force = vec![f64::NAN],
+        |case| case.displacement_noise = f64::INFINITY,
+    ] {
+        let mut cases: Vec<Case> = (0..LANES).map(case).collect();
+        meddle(&mut cases[2]);
+        let loops: Vec<HybridLoop> = cases.iter().map(arm).collect();
+        let (seen, troubled) = together(&loops);
+        assert_eq!(troubled, [false, false, true, false]);
+        assert!(alone(arm(&cases[2])).len() < TICKS, "its own loop trips too");
+        assert_eq!(seen[3], alone(arm(&cases[3])));
+    }
+}
+
+#[test]
+fn loops_that_are_not_plain_are_refused() {
+    let plain: Vec<Case> = (0..LANES).map(case).collect();
+    let mut others = Vec::new();
+    others.push(plain[1].clone().with_delay(4.0));
+    others.push(plain[1].clone().with_specimen_law(common::benchmark::BILINEAR));
+    for other in others {
+        let mut cases = plain.clone();
+        cases[1] = other;
+        let loops: Vec<HybridLoop> = cases.iter().map(arm).collect();
+        assert!(Lockstep::new(&loops).is_none());
+    }
+    let mut loops: Vec<HybridLoop> = plain.iter().map(arm).collect();
+    loops[3].tick();
+    assert!(Lockstep::new(&loops).is_none(), "a loop that has ticked");
+    assert!(Lockstep::new(&loops[..3]).is_none(), "too few");
+}
