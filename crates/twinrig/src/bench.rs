@@ -6,6 +6,7 @@ use model::transfer::TransferSystem;
 use nalgebra::DMatrix;
 use numerics::panel::PanelMatrix;
 use runtime::clock::run_virtual;
+use runtime::lockstep::{LANES, Lockstep};
 use runtime::record::{Ending, Options, RecordError, Recorder};
 use thiserror::Error;
 
@@ -67,6 +68,10 @@ pub fn measure(
         let nanoseconds = fastest(repeat, || bare_loop(assembly))?;
         measurements.push(Measurement { id, what: what.to_owned(), nanoseconds, per: "step" });
     }
+    progress("four loops in step");
+    let nanoseconds = fastest(repeat, || lockstep(&servo))?;
+    let what = "the same, four in step, each".to_owned();
+    measurements.push(Measurement { id: "loop_lockstep", what, nanoseconds, per: "step" });
     progress("recording");
     let nanoseconds = fastest(repeat, || recorded_loop(&delay))?;
     let channels = delay.frame_plan().channels().len();
@@ -100,6 +105,20 @@ fn bare_loop(assembly: &Assembly) -> Result<f64, BenchError> {
     let start = Instant::now();
     run_virtual(&mut hybrid, |_| {});
     Ok(start.elapsed().as_nanos() as f64 / hybrid.ticks() as f64)
+}
+
+fn lockstep(assembly: &Assembly) -> Result<f64, BenchError> {
+    let load = assembly.load();
+    let mut loops = Vec::with_capacity(LANES);
+    for _ in 0..LANES {
+        let options = LoopOptions { constant_j: 1.0, recording: Recording::Off };
+        loops.push(assembly.hybrid_loop(assembly.plant()?, load.clone(), options));
+    }
+    let Some(lockstep) = Lockstep::new(&loops) else { return Ok(f64::NAN) };
+    let mut ticks = 0;
+    let start = Instant::now();
+    lockstep.run(|_| ticks += LANES);
+    Ok(start.elapsed().as_nanos() as f64 / ticks as f64)
 }
 
 fn recorded_loop(assembly: &Assembly) -> Result<f64, BenchError> {
