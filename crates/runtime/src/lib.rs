@@ -7,6 +7,7 @@ pub mod hybrid_loop;
 pub mod interlock;
 pub mod load;
 pub mod monitor;
+pub mod open_loop;
 pub mod plant;
 pub mod record;
 pub mod reference;
