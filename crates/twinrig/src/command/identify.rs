@@ -163,7 +163,7 @@ fn by_test(arguments: &IdentifyArguments, output: Output) -> Exit {
         }
     }
     let facts = vec![
-        ("Experiment".to_owned(), experiment.name().to_owned()),
+        ("Experiment".to_owned(), file_name(file)),
         ("Signal".to_owned(), format!("{:?}", plan.kind).to_lowercase()),
         ("Duration".to_owned(), format!("{} s", plan.duration_s)),
         ("Seed".to_owned(), plan.seed.to_string()),

@@ -8,6 +8,9 @@ use super::Identified;
 use super::table::{BOUND, rows, title};
 use crate::report::{BodePage, BodePoint, BodeSection, Verdict};
 
+/// Coherence below which a line is not drawn.
+const LEAST_COHERENCE: f64 = 0.5;
+
 /// The HTML page; `facts` are names and values for its head.
 pub fn html(name: &str, facts: Vec<(String, String)>, results: &[Identified]) -> String {
     let cautions: Vec<Caution> =
@@ -62,12 +65,14 @@ fn points(found: &Identification) -> Vec<BodePoint> {
             let fit = found.fit.response(TAU * line.frequency_hz);
             fit_phase += before.map_or(fit, |before| fit / before).arg();
             before = Some(fit);
+            // What does not follow the command is no response; NaN draws nothing.
+            let known = if line.coherence >= LEAST_COHERENCE { 0.0 } else { f64::NAN };
             // Half of the variance is along, half across the response.
             let relative = BOUND * line.deviation * FRAC_1_SQRT_2 / line.h1.norm();
             BodePoint {
                 frequency_hz: line.frequency_hz,
-                magnitude_db: decibels(line.h1.norm()),
-                phase_deg: (fit_phase + (line.h1 / fit).arg()).to_degrees(),
+                magnitude_db: known + decibels(line.h1.norm()),
+                phase_deg: known + (fit_phase + (line.h1 / fit).arg()).to_degrees(),
                 magnitude_bound_db: decibels(1.0 + relative),
                 phase_bound_deg: relative.to_degrees(),
                 coherence: line.coherence,

@@ -166,6 +166,13 @@ impl BodeSection {
         let mut layout = base_layout();
         layout["xaxis"] = axis("frequency [Hz]");
         layout["xaxis"]["type"] = json!("log");
+        let ends = (points.first(), points.last());
+        let lowest_hz = ends.0.map_or(0.1, |point| point.frequency_hz);
+        if let (Some(first), Some(last)) = ends {
+            // A logarithmic axis takes its range in powers of ten.
+            let range = [first, last].map(|point| point.frequency_hz.log10());
+            layout["xaxis"]["range"] = json!([range[0] - 0.03, range[1] + 0.03]);
+        }
         layout["xaxis"]["anchor"] = json!("y3");
         layout["xaxis"]["mirror"] = json!("all");
         layout["hovermode"] = json!("x");
@@ -182,7 +189,7 @@ impl BodeSection {
         }
         layout["yaxis3"]["range"] = json!([0.0, 1.05]);
         layout["shapes"] = json!([{
-            "type": "rect", "xref": "x", "yref": "paper", "x0": self.band_hz.0.max(1e-6),
+            "type": "rect", "xref": "x", "yref": "paper", "x0": self.band_hz.0.max(lowest_hz),
             "x1": self.band_hz.1, "y0": 0, "y1": 1, "fillcolor": "#0072b2", "opacity": 0.05,
             "layer": "below", "line": { "width": 0 },
         }]);
