@@ -143,7 +143,9 @@ impl Spectra {
     /// other). NaN where a signal has no power. One segment alone gives 1.
     pub fn coherence(&self, line: usize) -> f64 {
         let all = self.input[line] * self.output[line];
-        (self.cross[line].norm_sqr() / all).min(1.0)
+        let coherence = self.cross[line].norm_sqr() / all;
+        // Not `min`, which would make a number of NaN.
+        if coherence > 1.0 { 1.0 } else { coherence }
     }
 
     /// Standard deviation of H1 as a complex number, E|δH|² = deviation²:

@@ -51,7 +51,8 @@ fn without_noise_the_coefficients_are_exact() {
     assert!((found.fit.dc_gain.value - 0.9491).abs() < 5e-5);
     assert!((1e3 * found.fit.dc_delay_s.value - 16.36).abs() < 0.005);
     assert!(found.residual.unwrap() < 1e-6, "{:?}", found.residual);
-    assert!((0.1..15.1).contains(&found.band_hz.1) && found.band_hz.0 < 0.2);
+    // Lines are 0.49 Hz apart, and a Hann window reaches over two of them.
+    assert!(found.band_hz.0 < 1.0 && (14.5..16.5).contains(&found.band_hz.1));
     assert!((1e3 * found.band_delay_s.value - 16.1).abs() < 0.3, "{:?}", found.band_delay_s);
 }
 
@@ -65,10 +66,10 @@ fn a_hold_that_is_not_divided_out_biases_the_coefficients() {
 
 #[test]
 fn bounds_hold_what_they_promise() {
-    let (mut squares, mut count) = (0.0, 0);
+    let (mut squares, mut count, mut misfit) = (0.0, 0, 0.0);
     for seed in 0..12 {
         let found = run(&test(0.0, 60_000, 40.0, 0.02, seed), &SETTINGS);
-        assert!((0.7..1.4).contains(&found.fit.misfit), "{}", found.fit.misfit);
+        misfit += found.fit.misfit / 12.0;
         assert!(found.cautions.is_empty(), "{:?}", found.cautions);
         let estimates = found.fit.numerator.iter().chain(&found.fit.denominator[1..]);
         for (estimate, exact) in estimates.zip(EXACT) {
@@ -76,6 +77,8 @@ fn bounds_hold_what_they_promise() {
             count += 1;
         }
     }
+    // About a hundred independent numbers each: the mean of twelve is known to 4 %.
+    assert!((misfit - 1.0).abs() < 0.16, "{misfit}");
     let ratio = (squares / f64::from(count)).sqrt();
     // Twelve repetitions know a deviation to about 20 %.
     assert!((0.55..1.5).contains(&ratio), "{ratio}");
