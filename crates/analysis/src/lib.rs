@@ -1,5 +1,8 @@
-//! Offline answers: evaluation criteria, critical delay, stability of the loop.
+//! Offline answers: evaluation criteria, critical delay, stability of the loop,
+//! identification, compensator design.
 
+pub mod compensator_design;
 pub mod criteria;
 pub mod critical_delay;
+pub mod identification;
 pub mod sampled_loop;

@@ -50,6 +50,16 @@ impl TransferFunction {
         Ok(Self { numerator, denominator })
     }
 
+    /// Coefficients of the numerator, descending powers of s.
+    pub fn numerator(&self) -> &[f64] {
+        &self.numerator
+    }
+
+    /// Coefficients of the denominator, descending powers of s.
+    pub fn denominator(&self) -> &[f64] {
+        &self.denominator
+    }
+
     /// Number of poles.
     pub fn order(&self) -> usize {
         self.denominator.len() - 1

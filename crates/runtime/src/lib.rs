@@ -8,6 +8,7 @@ pub mod interlock;
 pub mod load;
 pub mod lockstep;
 pub mod monitor;
+pub mod open_loop;
 pub mod plant;
 pub mod record;
 pub mod reference;

@@ -6,6 +6,7 @@ pub mod command;
 pub mod experiment;
 pub mod export;
 pub mod forecast;
+pub mod identify;
 pub mod input;
 pub mod machine;
 pub mod rehearsal;

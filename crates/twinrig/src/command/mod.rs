@@ -3,6 +3,7 @@
 mod bench;
 mod check;
 mod export;
+mod identify;
 mod output;
 mod rehearse;
 mod replay;
@@ -52,6 +53,8 @@ enum Command {
         #[arg(long, value_name = "DIR")]
         out: Option<PathBuf>,
     },
+    /// Identify the transfer system: by a test on the rig, or from a record or table.
+    Identify(Box<identify::IdentifyArguments>),
     /// Make the report of a record again.
     Report {
         /// Record, or the folder it is in.
@@ -117,6 +120,8 @@ enum ExportFormat {
 enum Paper {
     /// Gálmez & Fermandois 2020: online stability of hybrid tests.
     Galmez,
+    /// Waldbjørn et al.: multi-rate real-time hybrid simulation.
+    Waldbjorn,
 }
 
 /// Does what the command line asks for.
@@ -125,10 +130,12 @@ pub fn run(line: CommandLine) -> Exit {
     match line.command {
         Command::Check { file } => check::check(&file, output),
         Command::Run { file, out } => rehearse::run(&file, out, output),
+        Command::Identify(arguments) => identify::identify(&arguments, output),
         Command::Report { record, out } => report::report(&record, out, output),
         Command::Export { record, format, out } => export::export(&record, format, out, output),
         Command::Replay { record } => replay::replay(&record, output),
         Command::Reproduce { paper: Paper::Galmez, ground } => reproduce::galmez(ground, output),
+        Command::Reproduce { paper: Paper::Waldbjorn, .. } => reproduce::waldbjorn(output),
         Command::Bench { repeat } => bench::bench(repeat, output),
         Command::Schema => {
             let schema = crate::experiment::schema::json_schema();

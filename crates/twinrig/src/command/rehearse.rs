@@ -88,7 +88,7 @@ pub(super) fn run(file: &Path, out: Option<PathBuf>, output: Output) -> Exit {
 
 /// What a test is called: by its file, or by its folder where the file is just
 /// called `experiment.toml`.
-fn test_name(file: &Path) -> &OsStr {
+pub(super) fn test_name(file: &Path) -> &OsStr {
     let stem = file.file_stem().unwrap_or_else(|| "test".as_ref());
     let folder = file.parent().and_then(Path::file_name);
     match folder {

@@ -4,16 +4,31 @@ use std::path::PathBuf;
 
 use super::output::{Exit, Output, number, print, table};
 use crate::reproduce::galmez::{Ground, reproduce};
+use crate::reproduce::{Reproduction, waldbjorn};
 
 pub(super) fn galmez(ground: Option<PathBuf>, output: Output) -> Exit {
     let ground = ground.map_or(Ground::Synthetic, Ground::File);
     let spinner = output.spinner();
     let outcome = reproduce(&ground, |what| spinner.set_message(what.to_owned()));
     spinner.finish_and_clear();
-    let outcome = match outcome {
-        Ok(outcome) => outcome,
-        Err(error) => return output.fail(error),
-    };
+    match outcome {
+        Ok(outcome) => show(&outcome, "ground motion", output),
+        Err(error) => output.fail(error),
+    }
+}
+
+pub(super) fn waldbjorn(output: Output) -> Exit {
+    let spinner = output.spinner();
+    let outcome = waldbjorn::reproduce(|what| spinner.set_message(what.to_owned()));
+    spinner.finish_and_clear();
+    match outcome {
+        Ok(outcome) => show(&outcome, "identification test", output),
+        Err(error) => output.fail(error),
+    }
+}
+
+/// Paper, ours and the difference.
+fn show(outcome: &Reproduction, input: &str, output: Output) -> Exit {
     if output == Output::Json {
         return output.document(&outcome.to_json());
     }
@@ -34,7 +49,7 @@ pub(super) fn galmez(ground: Option<PathBuf>, output: Output) -> Exit {
         .collect();
     let notes: String = outcome.notes.iter().map(|note| format!("{note}\n")).collect();
     print(&format!(
-        "{}\nground motion: {}\n\n{}{notes}",
+        "{}\n{input}: {}\n\n{}{notes}",
         outcome.title,
         outcome.input,
         table(&["quantity", "paper", "ours", "difference"], &rows)

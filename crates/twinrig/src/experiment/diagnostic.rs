@@ -6,11 +6,14 @@ use std::ops::Range;
 use owo_colors::OwoColorize;
 use serde_json::{Value, json};
 
-/// Everything found in one file, in the order of its lines.
+/// Everything found in one file and those it includes, in the order of their lines.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Diagnostics {
     file: String,
+    /// The file, and behind it those it includes.
     text: String,
+    /// Where each included file begins in `text`, and its name.
+    included: Vec<(usize, String)>,
     items: Vec<Diagnostic>,
     /// Diagnostics beyond [`MOST`], which are counted and not kept.
     left_out: usize,
@@ -88,7 +91,54 @@ impl Diagnostic {
 impl Diagnostics {
     /// No findings yet in `file`, which contains `text`.
     pub fn new(file: impl Into<String>, text: impl Into<String>) -> Self {
-        Self { file: file.into(), text: text.into(), items: Vec::new(), left_out: 0 }
+        let (items, included) = (Vec::new(), Vec::new());
+        Self { file: file.into(), text: text.into(), included, items, left_out: 0 }
+    }
+
+    /// Adds an included file; gives where its text begins for spans.
+    pub(crate) fn append(&mut self, file: &str, text: &str) -> usize {
+        // The end of a text is a place of its own.
+        self.text.push('\n');
+        let start = self.text.len();
+        self.text.push_str(text);
+        self.included.push((start, file.to_owned()));
+        start
+    }
+
+    /// The same files, without a finding.
+    pub(crate) fn emptied(&self) -> Self {
+        let (items, left_out) = (Vec::new(), 0);
+        let (file, text, included) = (self.file.clone(), self.text.clone(), self.included.clone());
+        Self { file, text, included, items, left_out }
+    }
+
+    /// Every text with its beginning: the file, then those it includes.
+    pub(crate) fn texts(&self) -> impl Iterator<Item = (usize, &str)> {
+        let starts = std::iter::once(0).chain(self.included.iter().map(|(start, _)| *start));
+        starts.map(|start| (start, self.part(start).1))
+    }
+
+    /// File, line and column of a place, for a message.
+    pub(crate) fn place(&self, offset: usize) -> String {
+        let (file, text, start) = self.part_at(offset);
+        let Position { line, column } = position(text, offset - start);
+        format!("{}:{line}:{column}", printable(file))
+    }
+
+    /// Name, text and beginning of the file that a place is in.
+    fn part_at(&self, offset: usize) -> (&str, &str, usize) {
+        let start = self.included.iter().rev().map(|(start, _)| *start).find(|&s| s <= offset);
+        let start = start.unwrap_or(0);
+        let (file, text) = self.part(start);
+        (file, text, start)
+    }
+
+    /// Name and text of the file that begins here.
+    fn part(&self, start: usize) -> (&str, &str) {
+        let next = self.included.iter().map(|(begin, _)| *begin).find(|&begin| begin > start);
+        let end = next.map_or(self.text.len(), |next| next - 1);
+        let name = self.included.iter().find(|(begin, _)| *begin == start && start > 0);
+        (name.map_or(self.file.as_str(), |(_, name)| name), &self.text[start..end])
     }
 
     /// Adds a finding.
@@ -139,7 +189,8 @@ impl Diagnostics {
     /// Line and column of a finding.
     pub fn position(&self, diagnostic: &Diagnostic) -> Option<Position> {
         let span = diagnostic.span.as_ref()?;
-        Some(position(&self.text, span.start))
+        let (_, text, start) = self.part_at(span.start);
+        Some(position(text, span.start - start))
     }
 
     /// Everything as text for a person.
@@ -164,7 +215,7 @@ impl Diagnostics {
             let place = self.position(item);
             json!({
                 "severity": item.severity.to_string(),
-                "file": self.file,
+                "file": item.span.as_ref().map_or(self.file.as_str(), |s| self.part_at(s.start).0),
                 "line": place.map(|place| place.line),
                 "column": place.map(|place| place.column),
                 "message": item.message,
@@ -190,15 +241,16 @@ impl Diagnostics {
             Paint::Colour => text.blue().bold().to_string(),
         };
         let _ = writeln!(out, "{severity}: {message}");
-        let file = printable(&self.file);
         match &item.span {
             None => {
-                let _ = writeln!(out, "  {} {file}", dim("-->"));
+                let _ = writeln!(out, "  {} {}", dim("-->"), printable(&self.file));
             }
             Some(span) => {
-                let Position { line, column } = position(&self.text, span.start);
-                let _ = writeln!(out, "  {} {file}:{line}:{column}", dim("-->"));
-                let (source, marks) = excerpt(&self.text, span);
+                let (file, text, start) = self.part_at(span.start);
+                let local = span.start - start..span.end.max(span.start) - start;
+                let Position { line, column } = position(text, local.start);
+                let _ = writeln!(out, "  {} {}:{line}:{column}", dim("-->"), printable(file));
+                let (source, marks) = excerpt(text, &local);
                 let marks = match paint {
                     Paint::Plain => marks,
                     Paint::Colour => marks.red().bold().to_string(),

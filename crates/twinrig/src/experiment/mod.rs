@@ -13,6 +13,7 @@ pub mod dof;
 pub mod element;
 pub mod excitation;
 mod grammar;
+mod include;
 mod leaf;
 pub mod partition;
 mod path;
@@ -78,6 +79,8 @@ pub struct Experiment {
     name: String,
     text: String,
     files: Vec<String>,
+    /// The file and those it includes, for findings to come.
+    texts: Diagnostics,
 }
 
 /// Largest experiment file; matrices beyond it belong into files of their own.
@@ -118,13 +121,16 @@ impl Experiment {
         source: &dyn Source,
     ) -> Result<(Self, Diagnostics), Diagnostics> {
         let mut found = Diagnostics::new(name, text);
-        let Some(root) = read_tree(text, source, &mut found) else { return Err(found) };
+        let Some((root, included)) = read_tree(text, source, &mut found) else {
+            return Err(found);
+        };
         checks::check(&root, &mut found);
         found.sort();
         if found.has_errors() {
             return Err(found);
         }
-        Ok((Self::build(name, text, &root), found))
+        let texts = found.emptied();
+        Ok((Self::build(name, text, &root, included, texts), found))
     }
 
     /// The name of the file.
@@ -137,7 +143,8 @@ impl Experiment {
         &self.text
     }
 
-    /// The files that the experiment names, each once, as it spells them.
+    /// The files that the experiment names, included ones first, each once, as
+    /// it spells them.
     pub fn files(&self) -> &[String] {
         &self.files
     }
@@ -145,19 +152,33 @@ impl Experiment {
     /// Where the value at a path such as `integrator.step`,
     /// `partition.mass[0]` or `structure.element[1].kind` stands, if it is written.
     pub fn span(&self, path: &str) -> Option<Range<usize>> {
-        path::locate(&self.text, path).filter(|found| found.exact).map(|found| found.span)
+        self.locate(path).filter(|found| found.exact).map(|found| found.span)
     }
 
     /// `diagnostic`, placed at `path` or, if that is not written (a default),
     /// at the nearest table around it that is.
     pub fn place(&self, path: &str, diagnostic: Diagnostic) -> Diagnostic {
-        let span = path::locate(&self.text, path).map(|found| found.span);
+        let span = self.locate(path).map(|found| found.span);
         Diagnostic { span, ..diagnostic }
+    }
+
+    /// The path in the file, or else in one it includes.
+    fn locate(&self, path: &str) -> Option<path::Found> {
+        let mut nearest = None;
+        for (start, text) in self.texts.texts() {
+            let Some(mut found) = path::locate(text, path) else { continue };
+            found.span = start + found.span.start..start + found.span.end;
+            if found.exact {
+                return Some(found);
+            }
+            nearest = nearest.or(Some(found));
+        }
+        nearest
     }
 
     /// An empty collection for findings about this file.
     pub fn diagnostics(&self) -> Diagnostics {
-        Diagnostics::new(self.name.clone(), self.text.clone())
+        self.texts.emptied()
     }
 
     /// The number of ticks of the whole test.
@@ -166,9 +187,15 @@ impl Experiment {
         (self.duration_s * self.integrator.rate_hz + 1e-6).floor().max(1.0) as u64
     }
 
-    fn build(name: &str, text: &str, root: &Branch) -> Self {
+    fn build(
+        name: &str,
+        text: &str,
+        root: &Branch,
+        included: Vec<String>,
+        texts: Diagnostics,
+    ) -> Self {
         let integrator = IntegratorSpec::read(root.must_table("integrator"));
-        let mut files = Vec::new();
+        let mut files = included;
         collect_files(root, &mut files);
         Self {
             title: root.must_text("title").to_owned(),
@@ -190,28 +217,40 @@ impl Experiment {
             name: name.to_owned(),
             text: text.to_owned(),
             files,
+            texts,
         }
     }
 }
 
-/// Parses and walks; `None` if there is no tree to speak of.
-fn read_tree(text: &str, source: &dyn Source, found: &mut Diagnostics) -> Option<Branch> {
+/// Parses, joins what is included, and walks. Gives the tree and the names of
+/// the included files; `None` if there is no tree to speak of.
+fn read_tree(
+    text: &str,
+    source: &dyn Source,
+    found: &mut Diagnostics,
+) -> Option<(Branch, Vec<String>)> {
     if text.len() > LARGEST_TEXT {
         let message = format!("the file has {} bytes, more than {LARGEST_TEXT}", text.len());
         let remedy = "put large matrices into files of their own: { file = \"k.mtx\", unit = … }";
         found.push(Diagnostic::error(message).remedy(remedy));
         return None;
     }
-    match DeTable::parse(text) {
-        Ok(toml) => Some(walker::walk(&grammar::ROOT, toml.get_ref(), source, found)),
+    let mut root = match DeTable::parse(text) {
+        Ok(toml) => toml.into_inner(),
         Err(error) => {
-            let mut diagnostic = Diagnostic::error(format!("not valid TOML: {}", error.message()))
-                .remedy("see https://toml.io for how keys, strings and tables are written");
-            diagnostic.span = error.span();
-            found.push(diagnostic);
-            None
+            found.push(include::not_toml(&error));
+            return None;
         }
+    };
+    let parts = include::gather(&root, source, found);
+    include::join(&mut root, &parts, found);
+    // Without an included file every second finding would be that its keys lack.
+    if found.has_errors() {
+        found.sort();
+        return None;
     }
+    let names = parts.iter().map(|part| part.name.clone()).collect();
+    Some((walker::walk(&grammar::ROOT, &root, source, found), names))
 }
 
 fn collect_files(branch: &Branch, files: &mut Vec<String>) {

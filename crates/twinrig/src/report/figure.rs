@@ -280,7 +280,7 @@ fn curve(
 
 /// Numbers rounded to a millionth of their largest: finer than any screen, and
 /// a third of the bytes. What is not finite becomes null, which draws as a gap.
-fn numbers(values: impl Iterator<Item = f64> + Clone) -> Vec<Value> {
+pub(super) fn numbers(values: impl Iterator<Item = f64> + Clone) -> Vec<Value> {
     let finite = values.clone().filter(|value| value.is_finite());
     let largest = finite.fold(0.0f64, |largest, value| largest.max(value.abs()));
     // Bounded, so that neither a huge nor a tiny record asks for hundreds of digits.
@@ -294,7 +294,7 @@ fn numbers(values: impl Iterator<Item = f64> + Clone) -> Vec<Value> {
         .collect()
 }
 
-fn base_layout() -> Value {
+pub(super) fn base_layout() -> Value {
     json!({
         "margin": { "l": 66, "r": 16, "t": 34, "b": 46 },
         "paper_bgcolor": "#ffffff",
@@ -307,7 +307,7 @@ fn base_layout() -> Value {
     })
 }
 
-fn axis(title: &str) -> Value {
+pub(super) fn axis(title: &str) -> Value {
     json!({
         "title": { "text": escape(title), "standoff": 8 },
         "showline": true, "linecolor": "#7b8794", "linewidth": 1, "mirror": true,

@@ -1,6 +1,7 @@
 //! The report of a test: an HTML file for the archive, a table for the terminal,
 //! JSON for machines. All three say the same numbers, computed from the record.
 
+mod bode;
 mod chapters;
 mod decimate;
 mod figure;
@@ -16,6 +17,7 @@ mod view;
 use runtime::record::Record;
 use serde_json::{Value, json};
 
+pub(crate) use bode::{BodePage, BodePoint, BodeSection, Verdict};
 use findings::Findings;
 /// A text of the user on one line, fit for a terminal.
 pub(crate) use text::label as one_line;

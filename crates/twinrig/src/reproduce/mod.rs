@@ -3,6 +3,7 @@
 //! Every number under `ours` is computed in the call; none is stored.
 
 pub mod galmez;
+pub mod waldbjorn;
 
 use serde_json::{Value, json};
 

@@ -237,6 +237,8 @@ impl Bounds {
     }
 }
 
+static INCLUDED: Shape = Shape::File(&["toml"]);
+
 /// The file as a whole.
 pub(crate) static ROOT: Table = Table::plain(
     "An experiment: the structure, the part of it that stands in the laboratory, what shakes it, \
@@ -249,6 +251,12 @@ pub(crate) static ROOT: Table = Table::plain(
             Shape::Count { min: 0, max: i64::MAX as u64 },
             "1",
             "Seed of every random stream; the same seed gives the same rehearsal.",
+        ),
+        optional(
+            "include",
+            Shape::List(&INCLUDED, up_to(super::include::MOST_FILES)),
+            "Files whose keys stand as if they were written here, such as those that `twinrig \
+             identify` writes; a key given twice is an error.",
         ),
         required(
             "structure",

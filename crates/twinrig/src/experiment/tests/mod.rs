@@ -4,6 +4,7 @@ mod bad;
 mod generated;
 mod good;
 mod hostile;
+mod include;
 
 use std::io;
 
@@ -14,7 +15,7 @@ use super::{Diagnostics, Experiment};
 struct Shelf;
 
 const FILES: &[&str] =
-    &["kobe.csv", "elcentro.AT2", "m.mtx", "k.npy", "c.csv", "kobe.dat", "force.txt"];
+    &["kobe.csv", "elcentro.AT2", "m.mtx", "k.npy", "c.csv", "kobe.dat", "force.txt", "part.toml"];
 
 impl Source for Shelf {
     fn size(&self, name: &str) -> io::Result<u64> {

@@ -1,0 +1,68 @@
+//! The fit repeated on what the first one left over.
+
+use numerics::held_response::held_response;
+use numerics::rational_fit::{Choice, RationalFit};
+use numerics::welch::Spectra;
+
+use super::{IdentificationError, Samples, Settings, judge, response_data};
+
+/// Repetitions: each takes away all but a thousandth of what a window smears.
+const MOST_REPETITIONS: usize = 6;
+/// Relative change of a coefficient that ends them.
+const SETTLED: f64 = 1e-9;
+
+/// Fits again until the coefficients settle. Gives the last fit and the rms of
+/// what it leaves of the measured motion, relative.
+pub(super) fn refine(
+    samples: Samples<'_>,
+    settings: &Settings,
+    segment: usize,
+    chosen: &[usize],
+    mut judged: Choice,
+) -> Result<(Choice, Option<f64>), IdentificationError> {
+    let step_s = 1.0 / samples.rate_hz;
+    let mut residual = left_over(samples, &judged.fit);
+    for _ in 0..MOST_REPETITIONS {
+        // A growing model cannot be taken off anything.
+        if !judged.fit.is_stable() || !residual.iter().all(|value| value.is_finite()) {
+            return Ok((judged, None));
+        }
+        let left = Spectra::new(samples.command, &residual, segment, samples.rate_hz)?;
+        let model = judged.fit.clone();
+        let data =
+            response_data(&left, chosen, settings.hold, step_s, |omega| model.response(omega));
+        // What cannot be fitted any better stays as it is.
+        let Ok(again) = judge(&data, settings) else { break };
+        let settled = change(&judged.fit, &again.fit) < SETTLED;
+        let next = left_over(samples, &again.fit);
+        judged = again;
+        residual = next;
+        if settled {
+            break;
+        }
+    }
+    let rms = |values: &[f64]| {
+        let mean = values.iter().sum::<f64>() / values.len() as f64;
+        (values.iter().map(|v| (v - mean) * (v - mean)).sum::<f64>() / values.len() as f64).sqrt()
+    };
+    let share = rms(&residual) / rms(samples.measured);
+    Ok((judged, share.is_finite().then_some(share)))
+}
+
+fn left_over(samples: Samples<'_>, fit: &RationalFit) -> Vec<f64> {
+    let model =
+        held_response(&fit.function, fit.delay_s.value, samples.command, 1.0 / samples.rate_hz);
+    samples.measured.iter().zip(model).map(|(measured, model)| measured - model).collect()
+}
+
+/// Largest relative change of a coefficient; infinite if the degrees changed.
+fn change(before: &RationalFit, after: &RationalFit) -> f64 {
+    if before.numerator.len() != after.numerator.len()
+        || before.denominator.len() != after.denominator.len()
+    {
+        return f64::INFINITY;
+    }
+    let old = before.numerator.iter().chain(&before.denominator);
+    let new = after.numerator.iter().chain(&after.denominator);
+    old.zip(new).map(|(old, new)| ((new.value - old.value) / old.value).abs()).fold(0.0, f64::max)
+}

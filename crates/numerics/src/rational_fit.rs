@@ -1,0 +1,311 @@
+//! Fitting b(s)/a(s) · e^{−sτ} to a measured frequency response.
+
+mod order;
+mod problem;
+mod start;
+#[cfg(test)]
+mod tests;
+
+pub use order::{Choice, OrderError, choose_orders};
+
+use nalgebra::{Complex, DMatrix};
+use thiserror::Error;
+
+use crate::eigen::{self, EigenError};
+use crate::levenberg_marquardt::{Ending, LeastSquaresError, Stop, minimise};
+use crate::lti::{TransferFunction, TransferFunctionError};
+use problem::{Layout, Problem};
+
+/// Highest degree of a denominator that is fitted: beyond, the powers of s can
+/// no longer be told apart within a band.
+pub const HIGHEST_ORDER: usize = 12;
+
+/// A response measured at some frequencies, with its uncertainty.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct ResponseData {
+    /// Angular frequencies, greater than zero.
+    pub omega_rad_s: Vec<f64>,
+    /// Response at each.
+    pub response: Vec<Complex<f64>>,
+    /// Standard deviation of each as a complex number; greater than zero.
+    pub deviation: Vec<f64>,
+    /// Neighbouring lines that share one independent estimate: 1 if all are
+    /// independent, 1.5 after a Hann window.
+    pub dependent_lines: f64,
+}
+
+/// Degrees of a transfer function.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Orders {
+    /// Degree of b.
+    pub numerator: usize,
+    /// Degree of a, greater than that of b.
+    pub denominator: usize,
+}
+
+/// What is done about a pure delay.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum PureDelay {
+    /// The function has this one, in s; 0 for none.
+    Fixed(f64),
+    /// It is a parameter of the fit.
+    Free,
+}
+
+/// A value with its standard deviation.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Estimate {
+    /// The value.
+    pub value: f64,
+    /// One standard deviation; 0 for a value that was given.
+    pub deviation: f64,
+}
+
+/// Why there is no fit.
+#[derive(Debug, Clone, PartialEq, Error)]
+pub enum FitError {
+    /// The degrees are not those of a strictly proper function.
+    #[error(
+        "a numerator of degree {numerator} over a denominator of degree {denominator} cannot be \
+         fitted: use 1 ≤ denominator ≤ {HIGHEST_ORDER} and a numerator of lower degree"
+    )]
+    BadOrders {
+        /// Degree of b.
+        numerator: usize,
+        /// Degree of a.
+        denominator: usize,
+    },
+    /// There are too few lines.
+    #[error("{lines} frequencies cannot determine {parameters} coefficients")]
+    TooFewLines {
+        /// Frequencies there are.
+        lines: usize,
+        /// Coefficients asked for.
+        parameters: usize,
+    },
+    /// A frequency, response or deviation cannot be used.
+    #[error("line {line} of the response is not usable: {value}")]
+    BadLine {
+        /// Position from 1.
+        line: usize,
+        /// What it holds.
+        value: f64,
+    },
+    /// The linear start has no solution.
+    #[error("the response does not determine a transfer function of these degrees")]
+    Singular,
+    /// Nonlinear least squares failed.
+    #[error(transparent)]
+    LeastSquares(#[from] LeastSquaresError),
+    /// The coefficients make no transfer function.
+    #[error(transparent)]
+    TransferFunction(#[from] TransferFunctionError),
+    /// The poles cannot be found.
+    #[error(transparent)]
+    Eigen(#[from] EigenError),
+}
+
+/// A fitted transfer function.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RationalFit {
+    /// b and a in descending powers of s, a with leading coefficient 1.
+    pub function: TransferFunction,
+    /// Numerator with its deviations, descending powers.
+    pub numerator: Vec<Estimate>,
+    /// Denominator with its deviations, descending powers; the first is 1.
+    pub denominator: Vec<Estimate>,
+    /// The pure delay.
+    pub delay_s: Estimate,
+    /// b(0)/a(0).
+    pub dc_gain: Estimate,
+    /// Delay at frequency zero, the pure one included: −dφ/dω.
+    pub dc_delay_s: Estimate,
+    /// The poles, slowest first.
+    pub poles: Vec<Complex<f64>>,
+    /// Sum of squares over degrees of freedom: near 1 where the deviations of
+    /// the data explain the misfit.
+    pub misfit: f64,
+    /// Free parameters.
+    pub parameters: usize,
+    /// Lines fitted.
+    pub lines: usize,
+    /// How the minimisation ended.
+    pub ending: Ending,
+}
+
+impl RationalFit {
+    /// The value at s = jω, delay included.
+    pub fn response(&self, omega_rad_s: f64) -> Complex<f64> {
+        let turn = Complex::from_polar(1.0, -omega_rad_s * self.delay_s.value);
+        self.function.response(omega_rad_s) * turn
+    }
+
+    /// Whether every pole decays.
+    pub fn is_stable(&self) -> bool {
+        self.poles.iter().all(|pole| pole.re < 0.0)
+    }
+
+    /// The largest deviation of a coefficient over its size: how well the least
+    /// certain one is known. Infinite if one is not determined.
+    pub fn worst_relative_deviation(&self) -> f64 {
+        let coefficients = self.numerator.iter().chain(&self.denominator[1..]);
+        let ratio = |estimate: &Estimate| match estimate.deviation / estimate.value.abs() {
+            ratio if ratio.is_nan() => f64::INFINITY,
+            ratio => ratio,
+        };
+        coefficients.map(ratio).fold(0.0, f64::max)
+    }
+}
+
+/// Fits a transfer function of given degrees.
+///
+/// The start is linear least squares by Sanathanan and Koerner, a step that
+/// repeats the equation error |b − H a|/σ with the weight 1/|a| of the step
+/// before. From there Levenberg–Marquardt minimises Σ |b/a − H|²/σ², the
+/// response's own error, in which noise has no bias. Frequency is scaled to the
+/// band, so that coefficients that span decades become numbers near one.
+///
+/// References: Sanathanan & Koerner 1963, IEEE Trans. Autom. Control 8(1);
+/// Pintelon & Schoukens 2012, System Identification, chapter 9.
+pub fn fit(data: &ResponseData, orders: Orders, delay: PureDelay) -> Result<RationalFit, FitError> {
+    let Orders { numerator, denominator } = orders;
+    if denominator == 0 || denominator > HIGHEST_ORDER || numerator >= denominator {
+        return Err(FitError::BadOrders { numerator, denominator });
+    }
+    data.check()?;
+    let layout = Layout { orders, free_delay: matches!(delay, PureDelay::Free) };
+    let lines = data.omega_rad_s.len();
+    if 2 * lines <= layout.parameters() {
+        return Err(FitError::TooFewLines { lines, parameters: layout.parameters() });
+    }
+    let problem = Problem::new(data, layout, delay);
+    let first = start::start(&problem, delay)?;
+    let found = minimise(&problem, &first, Stop::PRECISE)?;
+    let fitted = conclude(&problem, &found.parameters, found.cost, found.covariance, found.ending)?;
+    match delay {
+        // A motion before its command: there is no pure delay in this response.
+        PureDelay::Free if fitted.delay_s.value < 0.0 => fit(data, orders, PureDelay::Fixed(0.0)),
+        _ => Ok(fitted),
+    }
+}
+
+impl ResponseData {
+    fn check(&self) -> Result<(), FitError> {
+        let bad = |line: usize, value: f64| Err(FitError::BadLine { line: line + 1, value });
+        for line in 0..self.omega_rad_s.len() {
+            let (omega, deviation) = (self.omega_rad_s[line], self.deviation[line]);
+            if !(omega.is_finite() && omega > 0.0) {
+                return bad(line, omega);
+            }
+            if !(deviation.is_finite() && deviation > 0.0) {
+                return bad(line, deviation);
+            }
+            if !self.response[line].norm_sqr().is_finite() {
+                return bad(line, self.response[line].norm());
+            }
+        }
+        Ok(())
+    }
+}
+
+/// From the scaled parameters to coefficients in s, with their deviations.
+fn conclude(
+    problem: &Problem<'_>,
+    p: &[f64],
+    cost: f64,
+    covariance: Option<DMatrix<f64>>,
+    ending: Ending,
+) -> Result<RationalFit, FitError> {
+    let layout = problem.layout;
+    let Orders { numerator: m, denominator: n } = layout.orders;
+    let (b, a) = layout.polynomials(p);
+    let scale = problem.scale_rad_s;
+    let freedom = (2 * problem.lines()).saturating_sub(layout.parameters()).max(1) as f64;
+    let misfit = cost / freedom;
+    // Neighbouring lines repeat each other, and a misfit beyond the noise makes
+    // every bound wider. It never makes one narrower.
+    let widen = problem.dependent_lines() * misfit.max(1.0);
+    let count = layout.parameters();
+    let covariance =
+        covariance.map_or_else(|| DMatrix::from_element(count, count, f64::NAN), |c| c * widen);
+    let deviation = |gradient: &[f64]| -> f64 {
+        let mut variance = 0.0;
+        for (i, gi) in gradient.iter().enumerate() {
+            for (j, gj) in gradient.iter().enumerate() {
+                // An undetermined parameter matters only where it is used.
+                if *gi != 0.0 && *gj != 0.0 {
+                    variance += gi * gj * covariance[(i, j)];
+                }
+            }
+        }
+        variance.max(0.0).sqrt() + if variance.is_nan() { f64::NAN } else { 0.0 }
+    };
+    let lead = a[n];
+    let at_lead = layout.denominator_at(n);
+    // c s^k / (a_n s^n), in units of the scale.
+    let monic = |value: f64, at: Option<usize>, power: usize| -> Estimate {
+        let unit = scale.powi((n - power) as i32);
+        let mut gradient = vec![0.0; count];
+        if let Some(at) = at {
+            gradient[at] = unit / lead;
+        }
+        gradient[at_lead] -= value * unit / (lead * lead);
+        Estimate { value: value * unit / lead, deviation: deviation(&gradient) }
+    };
+    let numerator: Vec<Estimate> = (0..=m).rev().map(|k| monic(b[k], Some(k), k)).collect();
+    let mut denominator = vec![Estimate { value: 1.0, deviation: 0.0 }];
+    denominator.extend((0..n).rev().map(|k| {
+        let at = (k > 0).then(|| layout.denominator_at(k));
+        monic(a[k], at, k)
+    }));
+    let unit_gradient = |entries: &[(usize, f64)]| {
+        let mut gradient = vec![0.0; count];
+        for &(at, value) in entries {
+            gradient[at] += value;
+        }
+        deviation(&gradient)
+    };
+    let mut of_delay = vec![(layout.denominator_at(1), 1.0)];
+    let slope = if m > 0 {
+        of_delay.extend([(1, -1.0 / b[0]), (0, b[1] / (b[0] * b[0]))]);
+        a[1] - b[1] / b[0]
+    } else {
+        a[1]
+    };
+    let pure = layout.delay(p, problem.fixed_delay());
+    if layout.free_delay {
+        of_delay.push((count - 1, 1.0));
+    }
+    let values = |estimates: &[Estimate]| estimates.iter().map(|e| e.value).collect::<Vec<_>>();
+    let function = TransferFunction::new(&values(&numerator), &values(&denominator))?;
+    Ok(RationalFit {
+        poles: poles(&function)?,
+        function,
+        numerator,
+        denominator,
+        delay_s: Estimate {
+            value: pure / scale,
+            deviation: if layout.free_delay {
+                unit_gradient(&[(count - 1, 1.0 / scale)])
+            } else {
+                0.0
+            },
+        },
+        dc_gain: Estimate { value: b[0], deviation: unit_gradient(&[(0, 1.0)]) },
+        dc_delay_s: Estimate {
+            value: (slope + pure) / scale,
+            deviation: unit_gradient(&of_delay) / scale,
+        },
+        misfit,
+        parameters: count,
+        lines: problem.lines(),
+        ending,
+    })
+}
+
+/// The poles of a transfer function, slowest first.
+pub fn poles(function: &TransferFunction) -> Result<Vec<Complex<f64>>, EigenError> {
+    let mut poles = eigen::eigenvalues(&function.state_space().a)?;
+    poles.sort_by(|a, b| a.norm().total_cmp(&b.norm()));
+    Ok(poles)
+}

@@ -1,0 +1,141 @@
+//! The residuals of a fit and their derivatives.
+
+use nalgebra::{Complex, DMatrix, DVector};
+
+use super::{Orders, PureDelay, ResponseData};
+use crate::levenberg_marquardt::LeastSquares;
+
+/// Where the parameters are: b₀ … b_m, a₁ … a_n, and the delay if it is free.
+/// a₀ is 1: the function has no pole at zero. Powers are of s over the scale.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Layout {
+    pub(super) orders: Orders,
+    pub(super) free_delay: bool,
+}
+
+impl Layout {
+    pub(super) fn parameters(self) -> usize {
+        self.orders.numerator + 1 + self.orders.denominator + usize::from(self.free_delay)
+    }
+
+    /// Position of a_k, k ≥ 1.
+    pub(super) fn denominator_at(self, k: usize) -> usize {
+        self.orders.numerator + k
+    }
+
+    /// b and a in ascending powers.
+    pub(super) fn polynomials(self, p: &[f64]) -> (Vec<f64>, Vec<f64>) {
+        let Orders { numerator: m, denominator: n } = self.orders;
+        let mut a = vec![1.0];
+        a.extend_from_slice(&p[m + 1..m + 1 + n]);
+        (p[..=m].to_vec(), a)
+    }
+
+    /// The delay times the scale.
+    pub(super) fn delay(self, p: &[f64], fixed: f64) -> f64 {
+        if self.free_delay { p[p.len() - 1] } else { fixed }
+    }
+}
+
+/// Σ |e^{−sτ} b/a − H|²/σ², with real and imaginary parts as residuals of unit
+/// variance.
+pub(super) struct Problem<'a> {
+    data: &'a ResponseData,
+    pub(super) layout: Layout,
+    /// Unit of the scaled frequency: the highest of the data.
+    pub(super) scale_rad_s: f64,
+    fixed_delay: f64,
+}
+
+impl<'a> Problem<'a> {
+    pub(super) fn new(data: &'a ResponseData, layout: Layout, delay: PureDelay) -> Self {
+        let scale_rad_s = data.omega_rad_s.iter().copied().fold(0.0, f64::max);
+        let fixed_delay = match delay {
+            PureDelay::Fixed(delay_s) => delay_s * scale_rad_s,
+            PureDelay::Free => 0.0,
+        };
+        Self { data, layout, scale_rad_s, fixed_delay }
+    }
+
+    pub(super) fn lines(&self) -> usize {
+        self.data.omega_rad_s.len()
+    }
+
+    pub(super) fn dependent_lines(&self) -> f64 {
+        self.data.dependent_lines.max(1.0)
+    }
+
+    /// The fixed delay times the scale.
+    pub(super) fn fixed_delay(&self) -> f64 {
+        self.fixed_delay
+    }
+
+    /// Scaled frequency, response and the weight that makes real and imaginary
+    /// part of unit variance.
+    pub(super) fn line(&self, line: usize) -> (f64, Complex<f64>, f64) {
+        let weight = std::f64::consts::SQRT_2 / self.data.deviation[line];
+        (self.data.omega_rad_s[line] / self.scale_rad_s, self.data.response[line], weight)
+    }
+
+    fn visit(
+        &self,
+        p: &[f64],
+        mut see: impl FnMut(usize, f64, Complex<f64>, Complex<f64>, Complex<f64>),
+    ) {
+        let (b, a) = self.layout.polynomials(p);
+        let delay = self.layout.delay(p, self.fixed_delay);
+        for line in 0..self.lines() {
+            let (omega, response, weight) = self.line(line);
+            let s = Complex::new(0.0, omega);
+            let below = ascending(&a, s);
+            let turn = Complex::from_polar(1.0, -omega * delay);
+            see(line, weight, turn * ascending(&b, s) / below, response, turn / below);
+        }
+    }
+}
+
+impl LeastSquares for Problem<'_> {
+    fn count(&self) -> usize {
+        2 * self.lines()
+    }
+
+    fn residuals(&self, p: &[f64], r: &mut DVector<f64>) {
+        self.visit(p, |line, weight, model, response, _| {
+            let error = (model - response) * weight;
+            (r[2 * line], r[2 * line + 1]) = (error.re, error.im);
+        });
+    }
+
+    fn jacobian(&self, p: &[f64], jacobian: &mut DMatrix<f64>) {
+        let Orders { numerator: m, denominator: n } = self.layout.orders;
+        let free = self.layout.free_delay;
+        self.visit(p, |line, weight, model, _, over| {
+            let s = Complex::new(0.0, self.line(line).0);
+            let mut put = |column: usize, slope: Complex<f64>| {
+                jacobian[(2 * line, column)] = weight * slope.re;
+                jacobian[(2 * line + 1, column)] = weight * slope.im;
+            };
+            let mut power = Complex::ONE;
+            for k in 0..=n {
+                if k <= m {
+                    put(k, over * power);
+                }
+                if k > 0 {
+                    // `over` has the delay's turn, which `model` has as well.
+                    let turn =
+                        Complex::from_polar(1.0, -s.im * self.layout.delay(p, self.fixed_delay));
+                    put(m + k, -model * power * over / turn);
+                }
+                power *= s;
+            }
+            if free {
+                put(m + n + 1, -s * model);
+            }
+        });
+    }
+}
+
+/// A polynomial in ascending powers.
+pub(super) fn ascending(coefficients: &[f64], s: Complex<f64>) -> Complex<f64> {
+    coefficients.iter().rev().fold(Complex::ZERO, |sum, &c| sum * s + c)
+}

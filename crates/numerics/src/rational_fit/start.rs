@@ -1,0 +1,165 @@
+//! The linear start of a fit.
+
+use nalgebra::{Complex, DMatrix, DVector};
+
+use super::problem::{Problem, ascending};
+use super::{FitError, Orders, PureDelay};
+use crate::eigen;
+use crate::levenberg_marquardt::LeastSquares as _;
+
+/// Repetitions of the linear step; its weights settle within a few.
+const REPETITIONS: usize = 25;
+/// Delays tried where it is free, from none to the whole of the lag.
+const DELAYS: usize = 9;
+
+/// The parameters to start from: the best of the linear fits, its poles turned
+/// into the left half plane.
+pub(super) fn start(problem: &Problem<'_>, delay: PureDelay) -> Result<Vec<f64>, FitError> {
+    let tried: Vec<f64> = match delay {
+        PureDelay::Fixed(_) => vec![problem.fixed_delay()],
+        PureDelay::Free => {
+            let whole = lag(problem).max(0.0);
+            (0..DELAYS).map(|i| whole * i as f64 / (DELAYS - 1) as f64).collect()
+        }
+    };
+    let mut best: Option<(f64, Vec<f64>)> = None;
+    for delay in tried {
+        let Some(mut p) = sanathanan_koerner(problem, delay) else { continue };
+        if problem.layout.free_delay {
+            p.push(delay);
+        }
+        let mut r = DVector::zeros(problem.count());
+        let mut cost = |p: &[f64]| {
+            problem.residuals(p, &mut r);
+            r.norm_squared()
+        };
+        for candidate in [stabilised(problem, &p), Some(p.clone())].into_iter().flatten() {
+            let found = cost(&candidate);
+            if found.is_finite() && best.as_ref().is_none_or(|(least, _)| found < *least) {
+                best = Some((found, candidate));
+                break;
+            }
+        }
+    }
+    best.map(|(_, p)| p).ok_or(FitError::Singular)
+}
+
+/// Slope of the phase over the scaled frequency, through the origin, by the
+/// unwrapped phase of neighbouring lines.
+fn lag(problem: &Problem<'_>) -> f64 {
+    let (mut top, mut bottom) = (0.0, 0.0);
+    let mut phase = 0.0;
+    let mut before: Option<Complex<f64>> = None;
+    for line in 0..problem.lines() {
+        let (omega, response, weight) = problem.line(line);
+        phase += match before {
+            Some(before) => (response / before).arg(),
+            None => response.arg(),
+        };
+        before = Some(response);
+        if phase.is_nan() {
+            return 0.0;
+        }
+        let certain = (weight * response.norm()).powi(2);
+        top -= certain * omega * phase;
+        bottom += certain * omega * omega;
+    }
+    top / bottom
+}
+
+/// b(s) − H a(s) made small in the least-squares sense, weighted by 1/|a| of the
+/// repetition before. `None` if the equations are singular.
+fn sanathanan_koerner(problem: &Problem<'_>, delay: f64) -> Option<Vec<f64>> {
+    let Orders { numerator: m, denominator: n } = problem.layout.orders;
+    let (lines, count) = (problem.lines(), m + 1 + n);
+    let mut below = vec![1.0; lines];
+    let mut p: Option<Vec<f64>> = None;
+    for _ in 0..REPETITIONS {
+        let mut left = DMatrix::zeros(2 * lines, count);
+        let mut right = DVector::zeros(2 * lines);
+        for line in 0..lines {
+            let (omega, response, weight) = problem.line(line);
+            let response = response * Complex::from_polar(1.0, omega * delay);
+            let weight = weight / below[line];
+            let s = Complex::new(0.0, omega);
+            let mut put = |column: usize, value: Complex<f64>| {
+                left[(2 * line, column)] = weight * value.re;
+                left[(2 * line + 1, column)] = weight * value.im;
+            };
+            let mut power = Complex::ONE;
+            for k in 0..=n {
+                if k <= m {
+                    put(k, power);
+                }
+                if k > 0 {
+                    put(m + k, -response * power);
+                }
+                power *= s;
+            }
+            (right[2 * line], right[2 * line + 1]) = (weight * response.re, weight * response.im);
+        }
+        let Some(solution) = solve(left, right) else { break };
+        let mut a = vec![1.0];
+        a.extend_from_slice(&solution[m + 1..]);
+        let largest = (0..lines).fold(0.0f64, |largest, line| {
+            below[line] = ascending(&a, Complex::new(0.0, problem.line(line).0)).norm();
+            largest.max(below[line])
+        });
+        // A zero of a on the axis would weigh one line infinitely.
+        below.iter_mut().for_each(|below| *below = below.max(1e-6 * largest));
+        p = Some(solution);
+    }
+    p
+}
+
+/// Least squares by QR with columns of unit norm.
+fn solve(mut left: DMatrix<f64>, mut right: DVector<f64>) -> Option<Vec<f64>> {
+    let count = left.ncols();
+    let norms: Vec<f64> = left.column_iter().map(|column| column.norm()).collect();
+    if norms.iter().any(|norm| !norm.is_finite() || *norm == 0.0) {
+        return None;
+    }
+    for (mut column, norm) in left.column_iter_mut().zip(&norms) {
+        column /= *norm;
+    }
+    let factors = left.qr();
+    factors.q_tr_mul(&mut right);
+    let mut solution = right.rows(0, count).into_owned();
+    if !factors.r().solve_upper_triangular_mut(&mut solution) {
+        return None;
+    }
+    let scaled: Vec<f64> = solution.iter().zip(&norms).map(|(value, norm)| value / norm).collect();
+    scaled.iter().all(|value| value.is_finite()).then_some(scaled)
+}
+
+/// The same with every pole in the left half plane; `None` if the poles cannot
+/// be found.
+fn stabilised(problem: &Problem<'_>, p: &[f64]) -> Option<Vec<f64>> {
+    let n = problem.layout.orders.denominator;
+    let (_, a) = problem.layout.polynomials(p);
+    if a[n] == 0.0 {
+        return None;
+    }
+    let companion = DMatrix::from_fn(n, n, |i, j| match i {
+        0 => -a[n - 1 - j] / a[n],
+        _ if i == j + 1 => 1.0,
+        _ => 0.0,
+    });
+    let poles = eigen::eigenvalues(&companion).ok()?;
+    let mut product = vec![Complex::ONE];
+    for pole in poles {
+        let pole = Complex::new(-pole.re.abs().max(1e-3 * pole.norm()), pole.im);
+        // Ascending powers of Π (1 − s/pole), which keeps a(0) = 1.
+        let mut next = vec![Complex::ZERO; product.len() + 1];
+        for (k, value) in product.iter().enumerate() {
+            next[k] += value;
+            next[k + 1] -= value / pole;
+        }
+        product = next;
+    }
+    let mut stable = p.to_vec();
+    for k in 1..=n {
+        stable[problem.layout.denominator_at(k)] = product[k].re;
+    }
+    stable.iter().all(|value| value.is_finite()).then_some(stable)
+}

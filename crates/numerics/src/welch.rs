@@ -1,0 +1,343 @@
+//! Spectra by Welch's method, and the frequency response they give.
+
+use std::f64::consts::TAU;
+
+use nalgebra::Complex;
+use rustfft::FftPlanner;
+use thiserror::Error;
+
+/// Fewest samples of a segment: below, a Hann window resolves nothing.
+pub const SHORTEST_SEGMENT: usize = 16;
+
+/// Why there are no spectra.
+#[derive(Debug, Clone, PartialEq, Error)]
+pub enum WelchError {
+    /// The segment has too few samples.
+    #[error("a segment of {segment} samples is too short; use at least {SHORTEST_SEGMENT}")]
+    ShortSegment {
+        /// Samples of the segment.
+        segment: usize,
+    },
+    /// Not one segment fits into the signals.
+    #[error("{samples} samples do not fill one segment of {segment}")]
+    TooShort {
+        /// Samples there are.
+        samples: usize,
+        /// Samples of the segment.
+        segment: usize,
+    },
+    /// The signals have different lengths.
+    #[error("the input has {input} samples, the output {output}")]
+    UnequalLengths {
+        /// Samples of the input.
+        input: usize,
+        /// Samples of the output.
+        output: usize,
+    },
+    /// The rate is not a positive number.
+    #[error("the rate is {0} Hz; it must be greater than zero")]
+    BadRate(f64),
+    /// A sample is NaN or infinite.
+    #[error("sample {index} of the {signal} is {value}, not a finite number")]
+    NotFinite {
+        /// `input` or `output`.
+        signal: &'static str,
+        /// Position from 1.
+        index: usize,
+        /// The value.
+        value: f64,
+    },
+}
+
+/// One-sided spectra of an input and an output, averaged over segments.
+///
+/// Each segment loses its mean and is weighted by a Hann window; neighbours
+/// overlap by half. With X and Y the transforms of a segment,
+///   S_xx = ⟨X* X⟩, S_yy = ⟨Y* Y⟩, S_xy = ⟨X* Y⟩
+/// as densities per hertz.
+///
+/// Reference: Welch 1967, IEEE Trans. Audio Electroacoust. 15(2).
+#[derive(Debug, Clone, PartialEq)]
+pub struct Spectra {
+    /// Of every line, from 0 to half the rate.
+    pub frequency_hz: Vec<f64>,
+    /// S_xx.
+    pub input: Vec<f64>,
+    /// S_yy.
+    pub output: Vec<f64>,
+    /// S_xy.
+    pub cross: Vec<Complex<f64>>,
+    /// Segments averaged.
+    pub segments: usize,
+    /// Independent averages that give the same variance: overlapping segments
+    /// share samples.
+    pub averages: f64,
+}
+
+/// Lines that a Hann window makes dependent on each other: its equivalent noise
+/// bandwidth. Estimates on N neighbouring lines hold the information of N/1.5.
+pub const DEPENDENT_LINES: f64 = 1.5;
+
+impl Spectra {
+    /// Averages over segments of `segment` samples.
+    pub fn new(
+        input: &[f64],
+        output: &[f64],
+        segment: usize,
+        rate_hz: f64,
+    ) -> Result<Self, WelchError> {
+        check(input, output, segment, rate_hz)?;
+        let window: Vec<f64> =
+            (0..segment).map(|n| 0.5 - 0.5 * (TAU * n as f64 / segment as f64).cos()).collect();
+        let stride = segment - segment / 2;
+        let lines = segment / 2 + 1;
+        let transform = FftPlanner::new().plan_fft_forward(segment);
+        let mut scratch = vec![Complex::ZERO; transform.get_inplace_scratch_len()];
+        let (mut x, mut y) = (vec![Complex::ZERO; segment], vec![Complex::ZERO; segment]);
+        let (mut s_xx, mut s_yy) = (vec![0.0; lines], vec![0.0; lines]);
+        let mut s_xy = vec![Complex::ZERO; lines];
+        let mut segments = 0;
+        for start in (0..=input.len() - segment).step_by(stride) {
+            for (signal, into) in [(input, &mut x), (output, &mut y)] {
+                window_into(&signal[start..start + segment], &window, into);
+                transform.process_with_scratch(into, &mut scratch);
+            }
+            for k in 0..lines {
+                s_xx[k] += x[k].norm_sqr();
+                s_yy[k] += y[k].norm_sqr();
+                s_xy[k] += x[k].conj() * y[k];
+            }
+            segments += 1;
+        }
+        let power: f64 = window.iter().map(|w| w * w).sum();
+        let density = 1.0 / (rate_hz * power * segments as f64);
+        for k in 0..lines {
+            // Both halves of the spectrum, except where there is only one line.
+            let alone = k == 0 || 2 * k == segment;
+            let factor = if alone { density } else { 2.0 * density };
+            s_xx[k] *= factor;
+            s_yy[k] *= factor;
+            s_xy[k] *= factor;
+        }
+        Ok(Self {
+            frequency_hz: (0..lines).map(|k| k as f64 * rate_hz / segment as f64).collect(),
+            input: s_xx,
+            output: s_yy,
+            cross: s_xy,
+            segments,
+            averages: independent_averages(&window, stride, segments),
+        })
+    }
+
+    /// S_xy/S_xx: the response where noise is on the output. NaN without input.
+    pub fn h1(&self, line: usize) -> Complex<f64> {
+        self.cross[line] / self.input[line]
+    }
+
+    /// S_yy/S_yx: the response where noise is on the input. NaN without relation.
+    pub fn h2(&self, line: usize) -> Complex<f64> {
+        Complex::from(self.output[line]) / self.cross[line].conj()
+    }
+
+    /// γ² = |S_xy|²/(S_xx S_yy), from 0 (unrelated) to 1 (one determines the
+    /// other). NaN where a signal has no power. One segment alone gives 1.
+    pub fn coherence(&self, line: usize) -> f64 {
+        let all = self.input[line] * self.output[line];
+        let coherence = self.cross[line].norm_sqr() / all;
+        // Not `min`, which would make a number of NaN.
+        if coherence > 1.0 { 1.0 } else { coherence }
+    }
+
+    /// Standard deviation of H1 as a complex number, E|δH|² = deviation²:
+    /// |H| √((1 − γ²)/(γ² (n − 1))), by n independent averages, of which the
+    /// response itself takes one. Half of the variance is in the magnitude and
+    /// half in the phase. Infinite for a single segment.
+    ///
+    /// Reference: Bendat & Piersol, Random Data, section 9.2.
+    pub fn deviation(&self, line: usize) -> f64 {
+        let coherence = self.coherence(line);
+        if self.segments < 2 {
+            return f64::INFINITY;
+        }
+        let noise = ((1.0 - coherence) / (coherence * (self.averages - 1.0))).max(0.0);
+        self.h1(line).norm() * noise.sqrt()
+    }
+}
+
+fn check(input: &[f64], output: &[f64], segment: usize, rate_hz: f64) -> Result<(), WelchError> {
+    if input.len() != output.len() {
+        let (input, output) = (input.len(), output.len());
+        return Err(WelchError::UnequalLengths { input, output });
+    }
+    if segment < SHORTEST_SEGMENT {
+        return Err(WelchError::ShortSegment { segment });
+    }
+    if input.len() < segment {
+        return Err(WelchError::TooShort { samples: input.len(), segment });
+    }
+    if !(rate_hz.is_finite() && rate_hz > 0.0) {
+        return Err(WelchError::BadRate(rate_hz));
+    }
+    for (signal, values) in [("input", input), ("output", output)] {
+        if let Some(at) = values.iter().position(|value| !value.is_finite()) {
+            return Err(WelchError::NotFinite { signal, index: at + 1, value: values[at] });
+        }
+    }
+    Ok(())
+}
+
+fn window_into(samples: &[f64], window: &[f64], into: &mut [Complex<f64>]) {
+    let mean = samples.iter().sum::<f64>() / samples.len() as f64;
+    for ((value, sample), weight) in into.iter_mut().zip(samples).zip(window) {
+        *value = Complex::from((sample - mean) * weight);
+    }
+}
+
+/// Overlapping segments of white noise correlate as their windows do: with
+/// ρ = Σ w[n] w[n + stride]/Σ w², n segments are worth n/(1 + 2 ρ² (1 − 1/n)).
+fn independent_averages(window: &[f64], stride: usize, segments: usize) -> f64 {
+    let power: f64 = window.iter().map(|w| w * w).sum();
+    let shared: f64 = window.iter().zip(&window[stride..]).map(|(a, b)| a * b).sum();
+    let rho = shared / power;
+    let n = segments as f64;
+    n / (1.0 + 2.0 * rho * rho * (1.0 - 1.0 / n))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::random::Stream;
+
+    /// Two signals of 64 samples that any language can make again.
+    fn signals() -> (Vec<f64>, Vec<f64>) {
+        (0..64)
+            .map(|n| {
+                let n = f64::from(n);
+                ((0.7 * n).sin() + 0.3 * (0.11 * n * n).cos(), (0.7 * n - 0.4).sin() + 0.05 * n)
+            })
+            .unzip()
+    }
+
+    /// scipy 1.17.1: f, Pxx = welch(x, 10, 'hann', 16), csd(x, y, …), coherence(x, y, …)
+    /// with x = sin 0.7n + 0.3 cos 0.11n², y = sin(0.7n − 0.4) + 0.05n, n = 0 … 63.
+    #[test]
+    fn the_spectra_are_those_of_scipy() {
+        let (x, y) = signals();
+        let found = Spectra::new(&x, &y, 16, 10.0).unwrap();
+        assert_eq!(found.segments, 7);
+        SCIPY.with(|line, pxx, pyy, pxy, coherence| {
+            let close = |a: f64, b: f64| (a - b).abs() < 1e-12 * b.abs().max(1e-3);
+            assert!(close(found.input[line], pxx), "{line}: {} {pxx}", found.input[line]);
+            assert!(close(found.output[line], pyy), "{line}: {} {pyy}", found.output[line]);
+            assert!((found.cross[line] - pxy).norm() < 1e-12 * pxy.norm().max(1e-3), "{line}");
+            assert!(close(found.coherence(line), coherence), "{line}");
+        });
+    }
+
+    struct Table(&'static [(usize, f64, f64, (f64, f64), f64)]);
+
+    impl Table {
+        fn with(&self, mut see: impl FnMut(usize, f64, f64, Complex<f64>, f64)) {
+            for &(line, pxx, pyy, (re, im), coherence) in self.0 {
+                see(line, pxx, pyy, Complex::new(re, im), coherence);
+            }
+        }
+    }
+
+    const SCIPY: Table = Table(&[
+        (
+            1,
+            0.30123100894509636,
+            0.2628199026980125,
+            (0.25331689071433244, -0.1015039320010167),
+            0.9406714850657004,
+        ),
+        (
+            2,
+            0.49811713494596116,
+            0.4908602717677538,
+            (0.4524943946067538, -0.19313699206883206),
+            0.9899681878714828,
+        ),
+        (
+            3,
+            0.04252199718246515,
+            0.06350444201829865,
+            (0.04415537265979541, -0.01896386122537561),
+            0.8551992122265467,
+        ),
+        (
+            5,
+            0.009136300167980962,
+            2.896035613615374e-05,
+            (-8.087256250136189e-05, 0.00011357492279609185),
+            0.07347064224321037,
+        ),
+        (
+            8,
+            0.008169749111849258,
+            2.754951274978431e-07,
+            (-3.292932034440351e-05, 0.0),
+            0.48177348245911483,
+        ),
+    ]);
+
+    #[test]
+    fn a_gain_and_a_late_sample_come_out() {
+        let mut stream = Stream::new(3, "welch");
+        let x: Vec<f64> = (0..40_000).map(|_| stream.normal()).collect();
+        let y: Vec<f64> = (0..x.len()).map(|n| if n == 0 { 0.0 } else { 0.5 * x[n - 1] }).collect();
+        let rate = 100.0;
+        let found = Spectra::new(&x, &y, 1000, rate).unwrap();
+        for line in (10..490).step_by(40) {
+            let angle = TAU * found.frequency_hz[line] / rate;
+            let exact = Complex::from_polar(0.5, -angle);
+            assert!((found.h1(line) - exact).norm() < 2e-3, "{line}");
+            assert!((found.h2(line) - exact).norm() < 2e-3, "{line}");
+            assert!(found.coherence(line) > 0.999);
+        }
+    }
+
+    /// The deviation predicted from the coherence is the one that repetition shows.
+    #[test]
+    fn the_deviation_of_h1_is_what_repetition_shows() {
+        let (segment, repetitions) = (256, 60);
+        let (mut predicted, mut found, mut count) = (0.0, 0.0, 0.0);
+        for seed in 0..repetitions {
+            let mut stream = Stream::new(seed, "deviation");
+            let x: Vec<f64> = (0..8192).map(|_| stream.normal()).collect();
+            let y: Vec<f64> = x.iter().map(|x| 2.0 * x + 1.5 * stream.normal()).collect();
+            let spectra = Spectra::new(&x, &y, segment, 1.0).unwrap();
+            for line in (4..124).step_by(4) {
+                predicted += spectra.deviation(line).powi(2);
+                found += (spectra.h1(line) - Complex::from(2.0)).norm_sqr();
+                count += 1.0;
+            }
+        }
+        let ratio = (found / predicted).sqrt();
+        // 1800 complex errors: their rms is known to about 1.7 %.
+        assert!((ratio - 1.0).abs() < 0.06, "{ratio} over {count}");
+    }
+
+    #[test]
+    fn what_cannot_be_averaged_is_refused() {
+        let x = vec![1.0; 32];
+        assert!(matches!(
+            Spectra::new(&x, &x[1..], 16, 1.0),
+            Err(WelchError::UnequalLengths { .. })
+        ));
+        assert!(matches!(Spectra::new(&x, &x, 64, 1.0), Err(WelchError::TooShort { .. })));
+        assert!(matches!(Spectra::new(&x, &x, 8, 1.0), Err(WelchError::ShortSegment { .. })));
+        assert!(matches!(Spectra::new(&x, &x, 16, 0.0), Err(WelchError::BadRate(_))));
+        let mut bad = x.clone();
+        bad[7] = f64::NAN;
+        let error = Spectra::new(&x, &bad, 16, 1.0).unwrap_err();
+        assert!(
+            matches!(error, WelchError::NotFinite { signal: "output", index: 8, .. }),
+            "{error}"
+        );
+        // A constant has no power: no answer, and no panic.
+        let still = Spectra::new(&x, &x, 16, 1.0).unwrap();
+        assert!(still.coherence(3).is_nan() && still.h1(3).re.is_nan());
+    }
+}

@@ -1,0 +1,452 @@
+//! `twinrig identify`: the transfer system from a test, a record or a table.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use analysis::identification::{Hold, OrderChoice, Settings};
+use clap::{Args, ValueEnum};
+use model::transfer::TransferSystem;
+use numerics::rational_fit::{HIGHEST_ORDER, Orders, PureDelay};
+use runtime::record::Record;
+use serde_json::{Value, json};
+
+use super::output::{Exit, Output, cannot_write, print, read_record, table, write_whole};
+use super::rehearse::{Loaded, load, test_name};
+use crate::assembly::Assembly;
+use crate::experiment::quantity::{self, Kind as Quantity, Motion};
+use crate::identify::drive::{DrivePlan, Kind, Size};
+use crate::identify::files::{TextFile, includes, response_csv, test_csv};
+use crate::identify::measured::{TableColumns, from_record, from_table, interface_dofs};
+use crate::identify::table::{rows, title, to_json};
+use crate::identify::{
+    Identified, IdentifyError, RigTest, identify as identify_one, page, run_test,
+};
+use crate::input::{Column, TimeColumn};
+
+/// What `identify` is asked for.
+#[derive(Debug, Args)]
+pub(super) struct IdentifyArguments {
+    /// Experiment file (.toml): a test on its rig. Record (.arrow or its folder), or table
+    /// (.csv, .txt, .dat): a test that took place.
+    input: PathBuf,
+    /// Folder for what is written [default: runs/NAME-identify].
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// Signal of the test.
+    #[arg(long, value_enum, default_value_t = Signal::Noise)]
+    signal: Signal,
+    /// Band driven and fitted, such as "0.1 Hz..25 Hz" [default: for a test from 0 to 25 Hz or a
+    /// tenth of the rate, otherwise where the coherence is good].
+    #[arg(long, value_name = "FROM..TO", value_parser = band)]
+    band: Option<(f64, f64)>,
+    /// Rms of the command, such as "0.5 mm" [default: half of what [limits] allows].
+    #[arg(long, value_name = "LENGTH", value_parser = length, conflicts_with = "amplitude")]
+    rms: Option<f64>,
+    /// Peak of the command.
+    #[arg(long, value_name = "LENGTH", value_parser = length)]
+    amplitude: Option<f64>,
+    /// How long the test lasts.
+    #[arg(long, value_name = "TIME", value_parser = time, default_value = "120 s")]
+    duration: f64,
+    /// Seed of the signal.
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Samples of a Welch segment [default: about a sixteenth of the test].
+    #[arg(long)]
+    segment: Option<usize>,
+    /// Degrees of the transfer function: "auto", POLES or ZEROS/POLES.
+    #[arg(long, value_parser = order, default_value = "auto")]
+    order: OrderChoice,
+    /// Pure delay beside the function: "none", "fit" or a time such as "3 ms".
+    #[arg(long, value_parser = delay, default_value = "none")]
+    delay: PureDelay,
+    /// What the command does between samples.
+    #[arg(long, value_enum, default_value_t = HoldWord::Zero)]
+    hold: HoldWord,
+    /// Interface DOF, from 1 [default: each on its own].
+    #[arg(long)]
+    dof: Option<usize>,
+    /// Column of the command in a table: name or number.
+    #[arg(long, value_name = "COLUMN", default_value = "command.1")]
+    command: String,
+    /// Column of the measured motion in a table.
+    #[arg(long, value_name = "COLUMN", default_value = "measured.1")]
+    measured: String,
+    /// Column of the times, in seconds.
+    #[arg(long, value_name = "COLUMN", default_value = "time")]
+    time: String,
+    /// Rate of a table without times, such as "1 kHz".
+    #[arg(long, value_name = "FREQUENCY", value_parser = frequency, conflicts_with = "time")]
+    rate: Option<f64>,
+}
+
+/// Signals of a test.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Signal {
+    /// Gaussian noise, white within the band.
+    Noise,
+    /// A sine that runs through the band once.
+    Chirp,
+    /// A periodic sum of sines of equal amplitude.
+    Multisine,
+}
+
+/// What a command does between samples.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum HoldWord {
+    /// It is held, as a converter does; the hold is divided out.
+    Zero,
+    /// The samples are of continuous signals.
+    None,
+}
+
+/// Widest band of a test that is not asked for otherwise.
+const DEFAULT_BAND_HZ: f64 = 25.0;
+
+pub(super) fn identify(arguments: &IdentifyArguments, output: Output) -> Exit {
+    let input = &arguments.input;
+    let extension = input.extension().unwrap_or_default().to_string_lossy().to_lowercase();
+    match extension.as_str() {
+        "toml" => by_test(arguments, output),
+        "csv" | "txt" | "dat" | "tsv" => by_table(arguments, output),
+        _ => by_record(arguments, output),
+    }
+}
+
+/// Drives the rig of an experiment, one interface DOF after the other.
+fn by_test(arguments: &IdentifyArguments, output: Output) -> Exit {
+    let file = &arguments.input;
+    let Loaded { experiment, assembly, warnings, .. } = match load(file, output) {
+        Ok(loaded) => loaded,
+        Err(exit) => return exit,
+    };
+    if matches!(assembly.transfer_system, TransferSystem::Ideal | TransferSystem::Delay { .. }) {
+        return output.fail(format!(
+            "{}: an ideal or purely delayed transfer system has no dynamics to identify; choose \
+             [transfer_system] kind = \"servo_hydraulic\" or \"transfer_function\"",
+            file.display()
+        ));
+    }
+    let dofs = match chosen_dofs(arguments.dof, assembly.count()) {
+        Ok(dofs) => dofs,
+        Err(message) => return output.fail(message),
+    };
+    let plan = plan(arguments, &assembly);
+    let settings = Settings { band_hz: Some(plan.band_hz), ..settings(arguments) };
+    let mut written = Written::new(arguments, test_name(file).to_string_lossy().as_ref());
+    let mut results = Vec::new();
+    let mut tests = Vec::new();
+    for &dof in &dofs {
+        let test = match run_test(&assembly, &plan, dof) {
+            Ok(test) => test,
+            Err(error) => return output.fail(error),
+        };
+        let name = format!("test{}.csv", suffix(&dofs, dof));
+        written.files.push(TextFile { name, text: test_csv(&test) });
+        tests.push(test_json(&test));
+        if let Some(trip) = &test.trip {
+            let message = format!(
+                "interface DOF {}: tripped at {} s: {}; the rig was taken to its safe state, and \
+                 nothing was identified",
+                dof + 1,
+                trip.time_s,
+                trip.text
+            );
+            return match written.write() {
+                Ok(_) => tripped(&message, &tests, output),
+                Err(message) => output.fail(message),
+            };
+        }
+        match test.identify(&settings) {
+            Ok(result) => results.push((result, suffix(&dofs, dof))),
+            Err(error) => return output.fail(error),
+        }
+    }
+    let facts = vec![
+        ("Experiment".to_owned(), file_name(file)),
+        ("Signal".to_owned(), format!("{:?}", plan.kind).to_lowercase()),
+        ("Duration".to_owned(), format!("{} s", plan.duration_s)),
+        ("Seed".to_owned(), plan.seed.to_string()),
+    ];
+    let origin = format!("a test on the rig of {}", file_name(file));
+    let source = Source { name: &experiment.title, origin: &origin, facts };
+    conclude(written, source, results, json!({ "tests": tests, "warnings": warnings }), output)
+}
+
+/// Reads the record of a hybrid test.
+fn by_record(arguments: &IdentifyArguments, output: Output) -> Exit {
+    let (path, record) = match read_record(&arguments.input, output) {
+        Ok(read) => read,
+        Err(exit) => return exit,
+    };
+    let dofs = match chosen_dofs(arguments.dof, interface_dofs(&record)) {
+        Ok(dofs) => dofs,
+        Err(message) => return output.fail(message),
+    };
+    let folder = path.parent().and_then(Path::file_name).unwrap_or_default().to_string_lossy();
+    let written = Written::new(arguments, &folder);
+    let settings = settings(arguments);
+    let results: Result<Vec<_>, IdentifyError> = dofs
+        .iter()
+        .map(|&dof| {
+            let measured = from_record(&record, dof)?;
+            Ok((identify_one(&measured, &settings)?, suffix(&dofs, dof)))
+        })
+        .collect();
+    let results = match results {
+        Ok(results) => results,
+        Err(error) => return output.fail(error),
+    };
+    let Record { header, .. } = &record;
+    let facts = vec![
+        ("Record".to_owned(), path.display().to_string()),
+        ("Experiment".to_owned(), header.experiment_name.clone()),
+    ];
+    let origin = format!("the record {folder}/{}", file_name(&path));
+    let source = Source { name: &header.title, origin: &origin, facts };
+    conclude(written, source, results, json!({}), output)
+}
+
+/// Reads a table of text.
+fn by_table(arguments: &IdentifyArguments, output: Output) -> Exit {
+    let path = &arguments.input;
+    let columns = TableColumns {
+        time: match arguments.rate {
+            Some(rate) => TimeColumn::Step(1.0 / rate),
+            None => TimeColumn::Column(column(&arguments.time)),
+        },
+        command: column(&arguments.command),
+        measured: column(&arguments.measured),
+    };
+    let result = from_table(path, &columns)
+        .map_err(IdentifyError::from)
+        .and_then(|measured| identify_one(&measured, &settings(arguments)));
+    let result = match result {
+        Ok(result) => result,
+        Err(error) => return output.fail(error),
+    };
+    let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+    let written = Written::new(arguments, &stem);
+    let facts = vec![
+        ("Table".to_owned(), path.display().to_string()),
+        ("Command".to_owned(), arguments.command.clone()),
+        ("Measured".to_owned(), arguments.measured.clone()),
+    ];
+    let origin = format!("the table {}", file_name(path));
+    let name = format!("Identification from {stem}");
+    let source = Source { name: &name, origin: &origin, facts };
+    conclude(written, source, vec![(result, String::new())], json!({}), output)
+}
+
+/// Where the samples came from.
+struct Source<'a> {
+    name: &'a str,
+    origin: &'a str,
+    facts: Vec<(String, String)>,
+}
+
+/// What is to be written, and where.
+struct Written {
+    folder: PathBuf,
+    files: Vec<TextFile>,
+}
+
+impl Written {
+    fn new(arguments: &IdentifyArguments, name: &str) -> Self {
+        let name = if name.is_empty() { "test" } else { name };
+        let folder = arguments
+            .out
+            .clone()
+            .unwrap_or_else(|| Path::new("runs").join(format!("{name}-identify")));
+        Self { folder, files: Vec::new() }
+    }
+
+    /// Writes every file whole; gives their names, or what to say.
+    fn write(&self) -> Result<Vec<String>, String> {
+        fs::create_dir_all(&self.folder).map_err(|error| cannot_write(&self.folder, &error))?;
+        for file in &self.files {
+            let path = self.folder.join(&file.name);
+            write_whole(&path, &file.text).map_err(|error| cannot_write(&path, &error))?;
+        }
+        Ok(self.files.iter().map(|file| file.name.clone()).collect())
+    }
+}
+
+/// Writes and prints the results.
+fn conclude(
+    mut written: Written,
+    source: Source<'_>,
+    results: Vec<(Identified, String)>,
+    mut document: Value,
+    output: Output,
+) -> Exit {
+    for (result, suffix) in &results {
+        let name = format!("response{suffix}.csv");
+        written.files.push(TextFile { name, text: response_csv(result) });
+        written.files.extend(includes(result, source.origin, suffix));
+    }
+    let results: Vec<Identified> = results.into_iter().map(|(result, _)| result).collect();
+    let html = page::html(source.name, source.facts, &results);
+    written.files.push(TextFile { name: "identification.html".to_owned(), text: html });
+    document["results"] = results.iter().map(to_json).collect();
+    document["folder"] = json!(written.folder.display().to_string());
+    document["files"] = json!(written.files.iter().map(|file| &file.name).collect::<Vec<_>>());
+    let summary =
+        TextFile { name: "identification.json".to_owned(), text: format!("{document:#}\n") };
+    written.files.push(summary);
+    let names = match written.write() {
+        Ok(names) => names,
+        Err(message) => return output.fail(message),
+    };
+    if output == Output::Json {
+        return output.document(&document);
+    }
+    let mut text = String::new();
+    for result in &results {
+        let rows: Vec<Vec<String>> = rows(result)
+            .into_iter()
+            .map(|row| vec![row.name, row.value, row.bound, row.unit])
+            .collect();
+        text += &format!("{}\n\n", title(result));
+        text += &table(&["quantity", "value", "± (95 %)", "unit"], &rows);
+        for caution in &result.found.cautions {
+            text += &format!("caution: {}\n", caution.words());
+        }
+        text.push('\n');
+    }
+    text += &format!("written to {}: {}\n", written.folder.display(), names.join(", "));
+    print(&text)
+}
+
+fn tripped(message: &str, tests: &[Value], output: Output) -> Exit {
+    match output {
+        Output::People => eprintln!("{message}"),
+        Output::Json => {
+            output.document(&json!({ "error": message, "tests": tests }));
+        }
+    }
+    Exit::Tripped
+}
+
+fn test_json(test: &RigTest) -> Value {
+    json!({
+        "dof": test.dof + 1,
+        "rate_hz": test.rate_hz,
+        "samples": test.signal.samples,
+        "rms_m": test.signal.rms_m,
+        "peak_m": test.signal.peak_m,
+        "rate_m_s": test.signal.rate_m_s,
+        "trip": test.trip.as_ref().map(|trip| json!({
+            "code": trip.code, "text": trip.text, "time_s": trip.time_s,
+            "value": trip.value, "limit": trip.limit,
+        })),
+    })
+}
+
+fn plan(arguments: &IdentifyArguments, assembly: &Assembly) -> DrivePlan {
+    let rate_hz = 1.0 / assembly.limits.step_s;
+    DrivePlan {
+        kind: match arguments.signal {
+            Signal::Noise => Kind::Noise,
+            Signal::Chirp => Kind::Chirp,
+            Signal::Multisine => Kind::Multisine,
+        },
+        band_hz: arguments.band.unwrap_or((0.0, DEFAULT_BAND_HZ.min(0.1 * rate_hz))),
+        size: match (arguments.rms, arguments.amplitude) {
+            (Some(rms), _) => Size::Rms(rms),
+            (None, Some(amplitude)) => Size::Amplitude(amplitude),
+            (None, None) => Size::HalfOfLimits,
+        },
+        duration_s: arguments.duration,
+        seed: arguments.seed,
+    }
+}
+
+fn settings(arguments: &IdentifyArguments) -> Settings {
+    Settings {
+        segment: arguments.segment,
+        band_hz: arguments.band,
+        hold: match arguments.hold {
+            HoldWord::Zero => Hold::Zero,
+            HoldWord::None => Hold::None,
+        },
+        order: arguments.order,
+        delay: arguments.delay,
+    }
+}
+
+/// A file's own name: what is written must not depend on where it was called.
+fn file_name(path: &Path) -> String {
+    path.file_name().unwrap_or_default().to_string_lossy().into_owned()
+}
+
+/// The DOFs to identify, from 0.
+fn chosen_dofs(asked: Option<usize>, count: usize) -> Result<Vec<usize>, String> {
+    match asked {
+        None if count == 0 => Err("there is no channel \"command.1\" to identify from".to_owned()),
+        None => Ok((0..count).collect()),
+        Some(dof) if (1..=count).contains(&dof) => Ok(vec![dof - 1]),
+        Some(dof) => Err(format!("there is no interface DOF {dof}; they count from 1 to {count}")),
+    }
+}
+
+/// Tells the files of several DOFs apart.
+fn suffix(dofs: &[usize], dof: usize) -> String {
+    if dofs.len() == 1 { String::new() } else { format!("_{}", dof + 1) }
+}
+
+fn column(text: &str) -> Column {
+    text.parse().map_or_else(|_| Column::Name(text.to_owned()), Column::Number)
+}
+
+fn positive(text: &str, kind: Quantity) -> Result<f64, String> {
+    let value = quantity::parse(text, kind, Motion::Translation)
+        .map_err(|error| format!("{error}; {}", error.remedy(kind)))?;
+    if value.is_finite() && value >= 0.0 { Ok(value) } else { Err("must not be negative".into()) }
+}
+
+fn length(text: &str) -> Result<f64, String> {
+    positive(text, Quantity::Length)
+}
+
+fn time(text: &str) -> Result<f64, String> {
+    positive(text, Quantity::Time)
+}
+
+fn frequency(text: &str) -> Result<f64, String> {
+    positive(text, Quantity::Frequency).and_then(|value| {
+        if value > 0.0 { Ok(value) } else { Err("must be greater than zero".to_owned()) }
+    })
+}
+
+fn band(text: &str) -> Result<(f64, f64), String> {
+    let (from, to) = text.split_once("..").ok_or("write it like \"0.1 Hz..25 Hz\"".to_owned())?;
+    let band = (positive(from, Quantity::Frequency)?, positive(to, Quantity::Frequency)?);
+    if band.0 < band.1 { Ok(band) } else { Err("its end must lie above its beginning".to_owned()) }
+}
+
+fn order(text: &str) -> Result<OrderChoice, String> {
+    let wrong = || {
+        format!(
+            "write auto, the number of poles (3), or zeros/poles (1/3), at most {HIGHEST_ORDER}"
+        )
+    };
+    if text == "auto" {
+        return Ok(OrderChoice::Automatic);
+    }
+    let (numerator, denominator) = text.split_once('/').unwrap_or(("0", text));
+    let numerator: usize = numerator.trim().parse().map_err(|_| wrong())?;
+    let denominator: usize = denominator.trim().parse().map_err(|_| wrong())?;
+    if denominator == 0 || denominator > HIGHEST_ORDER || numerator >= denominator {
+        return Err(format!("{}; fewer zeros than poles", wrong()));
+    }
+    Ok(OrderChoice::Given(Orders { numerator, denominator }))
+}
+
+fn delay(text: &str) -> Result<PureDelay, String> {
+    match text {
+        "none" => Ok(PureDelay::Fixed(0.0)),
+        "fit" => Ok(PureDelay::Free),
+        text => time(text).map(PureDelay::Fixed),
+    }
+}

@@ -1,0 +1,189 @@
+//! Files that are read as parts of the experiment: `include = ["identified.toml"]`.
+//!
+//! The keys of an included file stand beside those of the experiment, tables of
+//! the same name are joined, and a key that is given twice is an error. All
+//! texts lie one behind the other, so that a place in any of them is one number.
+
+use std::ops::Range;
+
+use toml::de::{DeTable, DeValue};
+
+use super::diagnostic::{Diagnostic, Diagnostics, shorten};
+use super::leaf::extension;
+use super::source::Source;
+
+/// The key.
+const KEY: &str = "include";
+/// Most files that are included, those of included files counted.
+pub(crate) const MOST_FILES: usize = 16;
+/// How deep files may include files.
+const DEEPEST: usize = 4;
+/// Largest included file, in bytes.
+const LARGEST: u64 = 1 << 20;
+
+/// An included file with blanks before it, as many as there are bytes before
+/// its place among all texts: the places in it are then right as parsed.
+pub(crate) struct Part {
+    pub name: String,
+    padded: String,
+}
+
+/// A file that is to be included.
+struct Wanted {
+    name: String,
+    span: Range<usize>,
+    depth: usize,
+}
+
+/// Reads the files that `root` includes and those that they include.
+/// What is wrong with them is in `found`.
+pub(crate) fn gather(
+    root: &DeTable<'_>,
+    source: &dyn Source,
+    found: &mut Diagnostics,
+) -> Vec<Part> {
+    let mut parts: Vec<Part> = Vec::new();
+    let mut queue = wanted(root, 1, found);
+    let mut next = 0;
+    while next < queue.len() {
+        let Wanted { name, span, depth } = &queue[next];
+        let depth = *depth;
+        match read(name, depth, &parts, source) {
+            Ok(text) => {
+                let start = found.append(name, &text);
+                // A byte order mark is only known at the beginning of a text.
+                let (blanks, text) = match text.strip_prefix('\u{feff}') {
+                    Some(text) => (start + 3, text),
+                    None => (start, text.as_str()),
+                };
+                parts.push(Part { name: name.clone(), padded: " ".repeat(blanks) + text });
+            }
+            Err(error) => {
+                found.push(error.at(span.clone()));
+                next += 1;
+                continue;
+            }
+        }
+        let padded = &parts[parts.len() - 1].padded;
+        match DeTable::parse(padded) {
+            Ok(table) => queue.extend(wanted(table.get_ref(), depth + 1, found)),
+            Err(error) => found.push(not_toml(&error)),
+        }
+        next += 1;
+    }
+    parts
+}
+
+/// Joins the tables of `parts` to `root`.
+pub(crate) fn join<'a>(root: &mut DeTable<'a>, parts: &'a [Part], found: &mut Diagnostics) {
+    for part in parts {
+        let Ok(table) = DeTable::parse(&part.padded) else { continue };
+        let mut table = table.into_inner();
+        table.remove(KEY);
+        merge(root, table, "", found);
+    }
+}
+
+/// A text that is not TOML.
+pub(crate) fn not_toml(error: &toml::de::Error) -> Diagnostic {
+    let mut diagnostic = Diagnostic::error(format!("not valid TOML: {}", error.message()))
+        .remedy("see https://toml.io for how keys, strings and tables are written");
+    diagnostic.span = error.span();
+    diagnostic
+}
+
+fn merge<'a>(into: &mut DeTable<'a>, from: DeTable<'a>, path: &str, found: &mut Diagnostics) {
+    for (key, value) in from {
+        let name = key.get_ref().to_string();
+        let path = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
+        let Some((first, _)) = into.get_key_value(name.as_str()) else {
+            into.insert(key, value);
+            continue;
+        };
+        let first = first.span();
+        let known = into.get_mut(name.as_str()).map(|known| known.get_mut());
+        match (known, value.into_inner()) {
+            (Some(DeValue::Table(known)), DeValue::Table(more)) => {
+                merge(known, more, &path, found);
+            }
+            _ => {
+                let place = found.place(first.start);
+                let message = format!("`{}` is given twice", shorten(&path));
+                let remedy = format!("remove it here, or at {place}");
+                found.push(Diagnostic::error(message).at(key.span()).remedy(remedy));
+            }
+        }
+    }
+}
+
+/// The files that a table asks for.
+fn wanted(table: &DeTable<'_>, depth: usize, found: &mut Diagnostics) -> Vec<Wanted> {
+    let Some(value) = table.get(KEY) else { return Vec::new() };
+    let names = value.get_ref().as_array().map(|entries| {
+        let name = |entry: &toml::Spanned<DeValue<'_>>| {
+            let name = entry.get_ref().as_str()?.to_owned();
+            Some(Wanted { name, span: entry.span(), depth })
+        };
+        entries.iter().map(name).collect::<Option<Vec<_>>>()
+    });
+    match names.flatten() {
+        Some(names) if names.len() <= MOST_FILES => names,
+        Some(names) => {
+            let message = format!("{} files are included; {MOST_FILES} is the most", names.len());
+            found.push(Diagnostic::error(message).at(value.span()).remedy("join some of them"));
+            Vec::new()
+        }
+        None => {
+            let error = Diagnostic::error("`include` is not a list of file names")
+                .remedy("write it like include = [\"identified.toml\"]");
+            found.push(error.at(value.span()));
+            Vec::new()
+        }
+    }
+}
+
+fn read(
+    name: &str,
+    depth: usize,
+    parts: &[Part],
+    source: &dyn Source,
+) -> Result<String, Diagnostic> {
+    let shown = shorten(name);
+    if extension(name) != "toml" {
+        return Err(Diagnostic::error(format!("\"{shown}\" is no experiment text"))
+            .remedy("include files that end in .toml"));
+    }
+    if parts.iter().any(|part| part.name == name) {
+        return Err(Diagnostic::error(format!("\"{shown}\" is included twice"))
+            .remedy("include each file once; a file may not include itself"));
+    }
+    if depth > DEEPEST || parts.len() >= MOST_FILES {
+        let message = format!(
+            "\"{shown}\" is too much: at most {MOST_FILES} files are included, {DEEPEST} deep"
+        );
+        return Err(Diagnostic::error(message).remedy("check whether files include each other"));
+    }
+    let unreadable = |error: std::io::Error| {
+        let message = match error.kind() {
+            std::io::ErrorKind::NotFound => format!("no file \"{shown}\""),
+            _ => format!("file \"{shown}\" is not readable: {error}"),
+        };
+        Diagnostic::error(message).remedy(
+            "check the name; it is taken relative to the folder of the experiment file, also \
+             inside an included file",
+        )
+    };
+    let size = source.size(name).map_err(unreadable)?;
+    if size > LARGEST {
+        let message = format!("\"{shown}\" has {size} bytes, more than {LARGEST}");
+        return Err(Diagnostic::error(message)
+            .remedy("put large matrices into files of their own: { file = \"k.mtx\", unit = … }"));
+    }
+    let bytes = source.read(name).map_err(unreadable)?;
+    if bytes.len() as u64 > LARGEST {
+        return Err(Diagnostic::error(format!("\"{shown}\" grew while it was read")));
+    }
+    String::from_utf8(bytes).map_err(|_| {
+        Diagnostic::error(format!("\"{shown}\" is not UTF-8 text")).remedy("save it as UTF-8")
+    })
+}

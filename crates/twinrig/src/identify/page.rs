@@ -1,0 +1,84 @@
+//! The page of an identification.
+
+use std::f64::consts::{FRAC_1_SQRT_2, TAU};
+
+use analysis::identification::{Caution, Identification};
+
+use super::Identified;
+use super::table::{BOUND, rows, title};
+use crate::report::{BodePage, BodePoint, BodeSection, Verdict};
+
+/// Coherence below which a line is not drawn.
+const LEAST_COHERENCE: f64 = 0.5;
+
+/// The HTML page; `facts` are names and values for its head.
+pub fn html(name: &str, facts: Vec<(String, String)>, results: &[Identified]) -> String {
+    let cautions: Vec<Caution> =
+        results.iter().flat_map(|result| result.found.cautions.clone()).collect();
+    let verdict = if cautions.contains(&Caution::Unstable) {
+        Verdict::Bad
+    } else if cautions.is_empty() {
+        Verdict::Good
+    } else {
+        Verdict::Doubtful
+    };
+    let words = if cautions.is_empty() {
+        "The fitted function describes the measured response within its noise.".to_owned()
+    } else {
+        cautions.iter().map(|caution| caution.words()).collect::<Vec<_>>().join("; ")
+    };
+    let sections = results.iter().map(section).collect();
+    BodePage { title: name.to_owned(), verdict: (verdict, words), facts, sections }.html()
+}
+
+fn section(result: &Identified) -> BodeSection {
+    let found = &result.found;
+    let head = ["Quantity", "Value", "± (95 %)", "Unit"].map(str::to_owned);
+    let table = std::iter::once(head)
+        .chain(rows(result).into_iter().map(|row| [row.name, row.value, row.bound, row.unit]))
+        .collect();
+    let mut notes = Vec::new();
+    if !found.tried.is_empty() {
+        let tried: Vec<String> = found
+            .tried
+            .iter()
+            .map(|(o, c)| format!("{}/{}: {c:.0}", o.numerator, o.denominator))
+            .collect();
+        notes.push(format!(
+            "Order chosen by Schwarz's criterion (zeros/poles: value, lower is better): {}.",
+            tried.join(", ")
+        ));
+    }
+    let heading = title(result);
+    BodeSection { heading, table, notes, points: points(found), band_hz: found.band_hz }
+}
+
+/// Data and fit at every line; the phase of the data follows that of the fit.
+fn points(found: &Identification) -> Vec<BodePoint> {
+    let mut fit_phase = 0.0;
+    let mut before = None;
+    let decibels = |x: f64| 20.0 * x.log10();
+    found
+        .lines
+        .iter()
+        .map(|line| {
+            let fit = found.fit.response(TAU * line.frequency_hz);
+            fit_phase += before.map_or(fit, |before| fit / before).arg();
+            before = Some(fit);
+            // What does not follow the command is no response; NaN draws nothing.
+            let known = if line.coherence >= LEAST_COHERENCE { 0.0 } else { f64::NAN };
+            // Half of the variance is along, half across the response.
+            let relative = BOUND * line.deviation * FRAC_1_SQRT_2 / line.h1.norm();
+            BodePoint {
+                frequency_hz: line.frequency_hz,
+                magnitude_db: known + decibels(line.h1.norm()),
+                phase_deg: known + (fit_phase + (line.h1 / fit).arg()).to_degrees(),
+                magnitude_bound_db: decibels(1.0 + relative),
+                phase_bound_deg: relative.to_degrees(),
+                coherence: line.coherence,
+                fit_db: decibels(fit.norm()),
+                fit_deg: fit_phase.to_degrees(),
+            }
+        })
+        .collect()
+}
