@@ -10,6 +10,7 @@ mod page;
 #[cfg(test)]
 mod sample;
 mod summary;
+mod sweep_page;
 mod text;
 mod view;
 
@@ -17,6 +18,7 @@ use runtime::record::Record;
 use serde_json::{Value, json};
 
 use findings::Findings;
+pub(crate) use sweep_page::sweep_html;
 /// A text of the user on one line, fit for a terminal.
 pub(crate) use text::label as one_line;
 

@@ -20,7 +20,7 @@ const SHOWN_TEXT: usize = 200_000;
 const SHOWN_ROWS: usize = 500;
 
 /// The page may run what it carries and nothing else, and may load nothing.
-const POLICY: &str = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; \
+pub(super) const POLICY: &str = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; \
                       img-src data: blob:; base-uri 'none'; form-action 'none'";
 
 /// The page.
@@ -298,7 +298,7 @@ fn details<const N: usize>(page: &mut String, title: &str, head: [&str; N], rows
 ///
 /// The crate appends MathJax, which would add 2 MB and typeset whatever a record
 /// puts between dollar signs; only the first element, plotly itself, is taken.
-fn library() -> String {
+pub(super) fn library() -> String {
     const END: &str = "</script>";
     let mut sources = plotly::Plot::offline_js_sources();
     if let Some(end) = sources.find(END) {
