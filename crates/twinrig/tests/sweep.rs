@@ -237,7 +237,7 @@ fn values_without_a_model_fail_alone() {
     assert_eq!(swept["summary"]["completed"], 6);
     let rows = table(&lab.path("a"));
     assert_eq!(rows[1]["outcome"], "failed");
-    assert!(rows[1]["reason"].contains("greater than zero"), "{}", rows[1]["reason"]);
+    assert!(rows[1]["reason"].contains("must be zero or more"), "{}", rows[1]["reason"]);
     assert_eq!(rows[1]["J2 [%]"], "");
     let people = lab.twinrig(["sweep", "test.toml", "--out", "a"]).exits(0);
     assert!(people.out.contains("first failure: variant 2"), "{}", people.out);

@@ -3,7 +3,7 @@
 
 use numerics::correlate::lagged_products;
 
-use super::compare::{CONSTANT, Moments, is_finite};
+use super::compare::{CONSTANT, Moments, is_finite, many};
 
 /// The longest lag the benchmark searches, in samples at its own rate.
 const BENCHMARK_LAG: f64 = 49.0;
@@ -74,6 +74,13 @@ pub fn tracking_delay(desired: &[f64], measured: &[f64], longest: usize) -> Opti
     best.map(|lag| Lag { at_limit: longest > 0 && lag.samples == longest, ..lag })
 }
 
+/// Whether a sample lies further from zero than `limit`, or is no number.
+pub fn exceeds(signal: &[f64], limit: f64) -> bool {
+    // Without a way out of the inner loop it runs in vectors.
+    let inside = |part: &[f64]| part.iter().fold(true, |all, value| all & (value.abs() <= limit));
+    !signal.chunks(64).all(inside)
+}
+
 /// The sample of largest magnitude; `None` if no sample is finite.
 pub fn peak(signal: &[f64]) -> Option<Peak> {
     let mut best: Option<Peak> = None;
@@ -137,9 +144,9 @@ impl Sums {
 fn whole_correlations(x: &[f64], y: &[f64], longest: usize) -> Vec<Option<f64>> {
     let mut products = vec![0.0; longest + 1];
     lagged_products(x, y, &mut products);
-    let [sx, sy] = [x, y].map(|signal| signal.iter().sum::<f64>());
-    let [sxx, syy] = [x, y].map(|signal| signal.iter().map(|value| value * value).sum::<f64>());
-    let mut sums = Sums { n: x.len(), x: sx, y: sy, xx: sxx, yy: syy, xy: 0.0 };
+    let [of_x, of_y] = many(x.len().min(y.len()), |at| [x[at], y[at]]);
+    let mut sums =
+        Sums { n: x.len(), x: of_x.sum, y: of_y.sum, xx: of_x.squares, yy: of_y.squares, xy: 0.0 };
     let mut coefficients = Vec::with_capacity(longest + 1);
     for (lag, xy) in products.into_iter().enumerate() {
         coefficients.push(Sums { xy, ..sums }.coefficient());
@@ -281,6 +288,15 @@ mod tests {
         assert_eq!(tracking_delay(&moving, &opposite, 0), None);
         assert_eq!(tracking_delay(&moving[..2], &moving[..2], 9), None);
         assert_eq!(peak(&gone), None);
+    }
+
+    #[test]
+    fn one_sample_beyond_the_limit_is_enough() {
+        let mut signal = vec![0.5; 1000];
+        signal[700] = -1.0;
+        assert!(!exceeds(&signal, 1.0) && exceeds(&signal, 0.9) && !exceeds(&[], 0.0));
+        signal[999] = f64::NAN;
+        assert!(exceeds(&signal, 1.0));
     }
 
     #[test]

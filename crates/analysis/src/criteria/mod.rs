@@ -23,7 +23,7 @@ mod compare;
 mod measure;
 
 pub use compare::{Comparison, compare, nrmse, peak_error, std_error};
-pub use measure::{Lag, Peak, benchmark_lags, peak, tracking_delay};
+pub use measure::{Lag, Peak, benchmark_lags, exceeds, peak, tracking_delay};
 
 /// One criterion with its value.
 #[derive(Debug, Clone, PartialEq)]

@@ -223,7 +223,8 @@ fn words(study: &Study, summary: &Summary, folder: &Path, pace: &Pace) -> String
         ));
         for ((path, unit), value) in summary.columns.parameters.iter().zip(&worst.variant.values) {
             let value = value.map_or_else(|| "–".to_owned(), number);
-            text.push_str(&format!("  {path} = {value} {unit}\n"));
+            text.push_str(format!("  {path} = {value} {unit}").trim_end());
+            text.push('\n');
         }
         text.push_str(&format!(
             "  look at it alone: twinrig sweep {} --only {} --record DIR\n",

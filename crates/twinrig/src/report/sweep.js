@@ -63,7 +63,8 @@
       yaxis: axis(metric.unit),
     };
     element.setAttribute("aria-label", `${metric.id}: ${metric.quantity}`);
-    Plotly.newPlot(element, data, layout, config);
+    // Its buttons would cover the title of so small a plot.
+    Plotly.newPlot(element, data, layout, { ...config, displayModeBar: false });
   };
 
   const against = (metric, parameter, element) => {

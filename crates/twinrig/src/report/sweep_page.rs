@@ -123,7 +123,9 @@ fn worst(page: &mut String, study: &Study, summary: &Summary) {
     let Some(row) = summary.worst.map(|at| &summary.rows[at]) else { return };
     let values = summary.columns.parameters.iter().zip(&row.variant.values);
     let values: Vec<String> = values
-        .map(|((path, unit), value)| format!("{path} = {} {unit}", number_or_dash(*value)))
+        .map(|((path, unit), value)| {
+            format!("{path} = {} {unit}", number_or_dash(*value)).trim_end().to_owned()
+        })
         .collect();
     let _ = writeln!(
         page,

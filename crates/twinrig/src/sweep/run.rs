@@ -196,12 +196,10 @@ impl Workspace {
 
     /// Whether the interface has left all bounds.
     fn ran_away(&self, answer: &Answer, beyond: f64) -> bool {
-        let columns = self.desired.iter().zip(&self.measured).zip(&answer.peaks);
-        columns.into_iter().any(|((desired, measured), peak)| {
+        let mut columns = self.desired.iter().zip(&self.measured).zip(&answer.peaks);
+        columns.any(|((desired, measured), peak)| {
             let limit = beyond * peak;
-            let far = |signal: &[f64]| {
-                criteria::peak(signal).is_some_and(|found| found.value.abs() > limit)
-            };
+            let far = |signal: &[f64]| criteria::exceeds(signal, limit);
             limit > 0.0 && (far(desired) || far(measured))
         })
     }
