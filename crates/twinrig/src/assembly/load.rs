@@ -72,7 +72,9 @@ impl Builder<'_> {
             kind,
             rate_hz: self.experiment.integrator.rate_hz,
             duration_s: self.experiment.duration_s,
-            seed: self.experiment.seed,
+            // Only a signal without a seed of its own follows the experiment's, so
+            // that variants with other sensor noise still share the others.
+            seed: follows_seed(declared).then_some(self.experiment.seed),
         };
         store.sampled(&key, || self.sampled(declared, path, kind))
     }
@@ -223,6 +225,15 @@ pub(super) enum Kind {
 
 fn band(edges: [f64; 2]) -> Band {
     Band { from_hz: edges[0], to_hz: edges[1] }
+}
+
+/// Whether the samples depend on the seed of the experiment.
+fn follows_seed(declared: &declared::SignalSource) -> bool {
+    matches!(
+        declared,
+        declared::SignalSource::Noise { seed: None, .. }
+            | declared::SignalSource::Synthetic { seed: None, .. }
+    )
 }
 
 fn late_start(declared: &declared::SignalSource) -> Option<f64> {

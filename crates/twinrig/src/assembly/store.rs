@@ -27,7 +27,7 @@ pub(super) struct SampledKey {
     pub(super) kind: Kind,
     pub(super) rate_hz: f64,
     pub(super) duration_s: f64,
-    pub(super) seed: u64,
+    pub(super) seed: Option<u64>,
 }
 
 impl SignalStore {

@@ -72,8 +72,8 @@ impl Edits {
         self.order.sort_by_key(|&index| self.places[index].span.start);
         let spans: Vec<&Range<usize>> = self.order.iter().map(|&i| &self.places[i].span).collect();
         let apart = spans.windows(2).all(|pair| pair[0].end <= pair[1].start);
-        let together = self.applied(text, &vec!["0".to_owned(); self.places.len()]);
-        if apart && DeTable::parse(&together).is_ok() {
+        let together = || self.applied(text, &vec!["0".to_owned(); self.places.len()]);
+        if apart && DeTable::parse(&together()).is_ok() {
             Ok(())
         } else {
             Err(EditError::Conflict { path: path.to_owned() })
