@@ -4,7 +4,9 @@
 //! behind the concrete `f64` functions of [`eigen`], so that an edit elsewhere
 //! does not recompile its generic code.
 
+pub mod correlate;
 pub mod discretise;
+pub mod distribution;
 pub mod eigen;
 pub mod filter;
 pub mod fourier;

@@ -11,7 +11,9 @@ use runtime::record::{Ending, Options, RecordError, Recorder};
 use thiserror::Error;
 
 use crate::assembly::{Assembly, Coupling, LoopOptions, PlantError, Recording};
+use crate::experiment::{Embedded, Experiment};
 use crate::reproduce::galmez::{self, GalmezError, Ground};
+use crate::sweep::{Outcome, Study, StudyError, Workspace};
 
 /// One measured cost.
 #[derive(Debug, Clone, PartialEq)]
@@ -38,6 +40,9 @@ pub enum BenchError {
     /// The record cannot be written.
     #[error(transparent)]
     Record(#[from] RecordError),
+    /// The study cannot be run.
+    #[error(transparent)]
+    Study(#[from] StudyError),
     /// No place for a record.
     #[error("no folder for a trial record: {0}")]
     Folder(#[from] std::io::Error),
@@ -84,7 +89,36 @@ pub fn measure(
         let nanoseconds = fastest(repeat, || Ok(product(states)))?;
         measurements.push(Measurement { id, what, nanoseconds, per: "product" });
     }
+    progress("sweep");
+    let nanoseconds = sweep(repeat)?;
+    let what = "sweep: complete tests of 40 s with noise and criteria, one core".to_owned();
+    measurements.push(Measurement { id: "sweep_throughput", what, nanoseconds, per: "test" });
     Ok(measurements)
+}
+
+/// Nanoseconds of one variant of a sweep, from its draw to its row; the fastest
+/// of a few.
+fn sweep(repeat: u32) -> Result<f64, BenchError> {
+    let name = "bench_sweep.toml";
+    let (experiment, _) =
+        Experiment::from_text(name, include_str!("bench_sweep.toml"), &Embedded::new(&[]))
+            .map_err(|found| StudyError::Experiment(Box::new(found)))?;
+    let spec = experiment.sweep.clone();
+    let spec = spec.ok_or_else(|| StudyError::NoSweep { file: name.to_owned() })?;
+    let study = Study::new(experiment, spec, &Embedded::new(&[]))?;
+    let mut workspace = Workspace::default();
+    // The first fills what all share.
+    study.run(1, &mut workspace)?;
+    let variants = study.spec().variants();
+    let mut round = 0;
+    fastest(repeat.max(3), || {
+        round += 1;
+        let start = Instant::now();
+        let row = study.run(round % variants + 1, &mut workspace)?;
+        let elapsed = start.elapsed().as_nanos() as f64;
+        debug_assert_eq!(row.outcome, Outcome::Completed);
+        Ok(elapsed)
+    })
 }
 
 /// Nanoseconds of the fastest repetition.

@@ -13,5 +13,6 @@ pub mod rehearsal;
 pub mod replay;
 pub mod report;
 pub mod reproduce;
+pub mod sweep;
 mod terminal;
 pub mod trace;

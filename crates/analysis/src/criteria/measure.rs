@@ -1,13 +1,9 @@
-//! The measures behind the criteria, each a pure function of two signals.
-//!
-//! Signals are compared sample by sample over their common length. A sample
-//! that is not finite in either signal is left out, so a gap in one channel
-//! does not spoil the result. A measure that has no meaning for its signals
-//! (nothing to compare, a reference that never moves) is `None`, never infinite.
+//! Delay by correlation, and peaks. What is not finite is left out, as in
+//! [`compare`](super::compare).
 
-/// A reference whose standard deviation is below this share of its largest
-/// value is a constant seen through rounding: nothing can be normalised by it.
-const CONSTANT: f64 = 1e-13;
+use numerics::correlate::lagged_products;
+
+use super::compare::{CONSTANT, Moments, is_finite, many};
 
 /// The longest lag the benchmark searches, in samples at its own rate.
 const BENCHMARK_LAG: f64 = 49.0;
@@ -57,18 +53,20 @@ pub fn benchmark_lags(rate_hz: f64) -> usize {
 /// move or nothing correlates positively.
 pub fn tracking_delay(desired: &[f64], measured: &[f64], longest: usize) -> Option<Lag> {
     let length = desired.len().min(measured.len());
+    let (desired, measured) = (&desired[..length], &measured[..length]);
     // Removing the mean first keeps the sums below free of cancellation.
-    let (desired_mean, desired_scale) = centre(&desired[..length])?;
-    let (measured_mean, measured_scale) = centre(&measured[..length])?;
+    let (desired_centre, measured_centre) = (centre(desired)?, centre(measured)?);
     // Two samples always correlate perfectly: an overlap needs more than that.
     let longest = longest.min(length.checked_sub(3)?);
+    let (x, y) = (desired_centre.applied(desired), measured_centre.applied(measured));
+    let correlations = if is_finite(&x) && is_finite(&y) {
+        whole_correlations(&x, &y, longest)
+    } else {
+        gappy_correlations(&x, &y, longest)
+    };
     let mut best: Option<Lag> = None;
-    for samples in 0..=longest {
-        let pairs = desired[..length - samples].iter().zip(&measured[samples..length]);
-        let pairs = pairs.filter(|(x, y)| x.is_finite() && y.is_finite()).map(|(x, y)| {
-            ((x - desired_mean) / desired_scale, (y - measured_mean) / measured_scale)
-        });
-        let Some(correlation) = correlation(pairs) else { continue };
+    for (samples, correlation) in correlations.into_iter().enumerate() {
+        let Some(correlation) = correlation else { continue };
         if correlation > best.map_or(0.0, |lag| lag.correlation) {
             best = Some(Lag { samples, correlation, at_limit: false });
         }
@@ -76,36 +74,11 @@ pub fn tracking_delay(desired: &[f64], measured: &[f64], longest: usize) -> Opti
     best.map(|lag| Lag { at_limit: longest > 0 && lag.samples == longest, ..lag })
 }
 
-/// std(signal − reference) / std(reference) · 100, in per cent.
-///
-/// The standard deviation removes the mean: a constant offset between the
-/// signals does not count. Whether it divides by n or n − 1 cancels.
-pub fn std_error(signal: &[f64], reference: &[f64]) -> Option<f64> {
-    let scale = largest(paired(signal, reference).map(|(_, r)| r))?;
-    let error = deviation(paired(signal, reference).map(|(s, r)| s / scale - r / scale))?;
-    let size = deviation(paired(signal, reference).map(|(_, r)| r / scale))?;
-    if size <= CONSTANT { None } else { percent(error, size) }
-}
-
-/// max |signal − reference| / max |reference| · 100, in per cent.
-///
-/// The two maxima need not occur at the same time.
-pub fn peak_error(signal: &[f64], reference: &[f64]) -> Option<f64> {
-    let size = largest(paired(signal, reference).map(|(_, r)| r))?;
-    let error = paired(signal, reference).map(|(s, r)| (s - r).abs()).fold(0.0, f64::max);
-    percent(error, size)
-}
-
-/// Normalised root mean square error, rms(signal − reference) / rms(reference) · 100,
-/// in per cent. Unlike [`std_error`], a constant offset counts.
-///
-/// Gálmez & Fermandois name the measure without a formula; normalised like this, the
-/// benchmark with 29 samples of delay gives their 144 %, by the range 9 %.
-pub fn nrmse(signal: &[f64], reference: &[f64]) -> Option<f64> {
-    let scale = largest(paired(signal, reference).map(|(_, r)| r))?;
-    let error: f64 = paired(signal, reference).map(|(s, r)| (s / scale - r / scale).powi(2)).sum();
-    let size: f64 = paired(signal, reference).map(|(_, r)| (r / scale).powi(2)).sum();
-    percent(error.sqrt(), size.sqrt())
+/// Whether a sample lies further from zero than `limit`, or is no number.
+pub fn exceeds(signal: &[f64], limit: f64) -> bool {
+    // Without a way out of the inner loop it runs in vectors.
+    let inside = |part: &[f64]| part.iter().fold(true, |all, value| all & (value.abs() <= limit));
+    !signal.chunks(64).all(inside)
 }
 
 /// The sample of largest magnitude; `None` if no sample is finite.
@@ -119,68 +92,95 @@ pub fn peak(signal: &[f64]) -> Option<Peak> {
     best
 }
 
-fn paired<'a>(
-    signal: &'a [f64],
-    reference: &'a [f64],
-) -> impl Iterator<Item = (f64, f64)> + Clone + use<'a> {
-    let pairs = signal.iter().copied().zip(reference.iter().copied());
-    pairs.filter(|(s, r)| s.is_finite() && r.is_finite())
+/// What takes a signal to zero mean and unit deviation.
+#[derive(Clone, Copy)]
+struct Centre {
+    mean: f64,
+    deviation: f64,
 }
 
-/// Largest magnitude, if there is any sample and it moves at all.
-fn largest(values: impl Iterator<Item = f64>) -> Option<f64> {
-    let largest = values.map(f64::abs).fold(0.0, f64::max);
-    (largest > 0.0).then_some(largest)
-}
-
-/// Standard deviation in two passes.
-fn deviation(values: impl Iterator<Item = f64> + Clone) -> Option<f64> {
-    let (count, sum) = values.clone().fold((0usize, 0.0), |(n, sum), value| (n + 1, sum + value));
-    if count == 0 {
-        return None;
+impl Centre {
+    fn applied(self, signal: &[f64]) -> Vec<f64> {
+        let factor = self.deviation.recip();
+        if factor.is_normal() {
+            return signal.iter().map(|value| (value - self.mean) * factor).collect();
+        }
+        signal.iter().map(|value| (value - self.mean) / self.deviation).collect()
     }
-    let mean = sum / count as f64;
-    let square: f64 = values.map(|value| (value - mean).powi(2)).sum();
-    Some((square / count as f64).sqrt())
 }
 
-/// Mean and scale of the finite samples; `None` for a signal that does not move.
-fn centre(signal: &[f64]) -> Option<(f64, f64)> {
-    let finite = signal.iter().copied().filter(|value| value.is_finite());
-    let scale = largest(finite.clone())?;
-    let count = finite.clone().count() as f64;
-    let mean = finite.clone().map(|value| value / scale).sum::<f64>() / count;
-    let size = deviation(finite.map(|value| value / scale))?;
-    (size > CONSTANT).then_some((mean * scale, size * scale))
+/// Mean and deviation of the finite samples; `None` for a signal that does not move.
+fn centre(signal: &[f64]) -> Option<Centre> {
+    let Moments { scale, mean, deviation } = Moments::of(signal)?;
+    (deviation > CONSTANT).then_some(Centre { mean: mean * scale, deviation: deviation * scale })
 }
 
-fn correlation(pairs: impl Iterator<Item = (f64, f64)>) -> Option<f64> {
-    let (mut n, mut sx, mut sy, mut sxx, mut syy, mut sxy) = (0usize, 0.0, 0.0, 0.0, 0.0, 0.0);
-    for (x, y) in pairs {
-        n += 1;
-        sx += x;
-        sy += y;
-        sxx += x * x;
-        syy += y * y;
-        sxy += x * y;
+/// The sums over an overlap that a correlation coefficient is made of.
+#[derive(Clone, Copy, Default)]
+struct Sums {
+    n: usize,
+    x: f64,
+    y: f64,
+    xx: f64,
+    yy: f64,
+    xy: f64,
+}
+
+impl Sums {
+    fn coefficient(&self) -> Option<f64> {
+        let n = self.n as f64;
+        let (vx, vy) = (self.xx - self.x * self.x / n, self.yy - self.y * self.y / n);
+        // Both signals were scaled to unit deviation; less than this is rounding.
+        let floor = CONSTANT * n;
+        if self.n < 3 || !(vx > floor && vy > floor) {
+            return None;
+        }
+        Some((self.xy - self.x * self.y / n) / (vx * vy).sqrt()).filter(|value| value.is_finite())
     }
-    let n = n as f64;
-    let (vx, vy) = (sxx - sx * sx / n, syy - sy * sy / n);
-    // Both signals were scaled to unit deviation; less than this is rounding.
-    let floor = CONSTANT * n;
-    if n < 3.0 || !(vx > floor && vy > floor) {
-        return None;
-    }
-    Some((sxy - sx * sy / n) / (vx * vy).sqrt()).filter(|value| value.is_finite())
 }
 
-fn percent(error: f64, size: f64) -> Option<f64> {
-    let ratio = 100.0 * (error / size);
-    (size > 0.0 && ratio.is_finite()).then_some(ratio)
+/// The coefficient at every lag of two signals without gaps. Only the sums of
+/// products need a pass for each lag; the others lose one sample per lag.
+fn whole_correlations(x: &[f64], y: &[f64], longest: usize) -> Vec<Option<f64>> {
+    let mut products = vec![0.0; longest + 1];
+    lagged_products(x, y, &mut products);
+    let [of_x, of_y] = many(x.len().min(y.len()), |at| [x[at], y[at]]);
+    let mut sums =
+        Sums { n: x.len(), x: of_x.sum, y: of_y.sum, xx: of_x.squares, yy: of_y.squares, xy: 0.0 };
+    let mut coefficients = Vec::with_capacity(longest + 1);
+    for (lag, xy) in products.into_iter().enumerate() {
+        coefficients.push(Sums { xy, ..sums }.coefficient());
+        let (last, first) = (x[x.len() - 1 - lag], y[lag]);
+        sums.n -= 1;
+        sums.x -= last;
+        sums.y -= first;
+        sums.xx -= last * last;
+        sums.yy -= first * first;
+    }
+    coefficients
+}
+
+/// The same where samples are missing: every lag has its own pairs.
+fn gappy_correlations(x: &[f64], y: &[f64], longest: usize) -> Vec<Option<f64>> {
+    let at = |lag: usize| {
+        let mut sums = Sums::default();
+        let pairs = x.iter().zip(&y[lag..]).filter(|(x, y)| x.is_finite() && y.is_finite());
+        for (x, y) in pairs {
+            sums.n += 1;
+            sums.x += x;
+            sums.y += y;
+            sums.xx += x * x;
+            sums.yy += y * y;
+            sums.xy += x * y;
+        }
+        sums.coefficient()
+    };
+    (0..=longest).map(at).collect()
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::{nrmse, peak_error, std_error};
     use super::*;
     use proptest::prelude::*;
 
@@ -288,6 +288,15 @@ mod tests {
         assert_eq!(tracking_delay(&moving, &opposite, 0), None);
         assert_eq!(tracking_delay(&moving[..2], &moving[..2], 9), None);
         assert_eq!(peak(&gone), None);
+    }
+
+    #[test]
+    fn one_sample_beyond_the_limit_is_enough() {
+        let mut signal = vec![0.5; 1000];
+        signal[700] = -1.0;
+        assert!(!exceeds(&signal, 1.0) && exceeds(&signal, 0.9) && !exceeds(&[], 0.0));
+        signal[999] = f64::NAN;
+        assert!(exceeds(&signal, 1.0));
     }
 
     #[test]

@@ -19,9 +19,11 @@
 //! (J8 with two further DOFs; in general J(6+m) with m of them.) With several
 //! interface DOFs the first five carry the interface's name: `J1.east`.
 
+mod compare;
 mod measure;
 
-pub use measure::{Lag, Peak, benchmark_lags, nrmse, peak, peak_error, std_error, tracking_delay};
+pub use compare::{Comparison, compare, nrmse, peak_error, std_error};
+pub use measure::{Lag, Peak, benchmark_lags, exceeds, peak, tracking_delay};
 
 /// One criterion with its value.
 #[derive(Debug, Clone, PartialEq)]
@@ -114,19 +116,22 @@ pub fn evaluate(signals: &Signals<'_>) -> Vec<Criterion> {
             }
         }
     }
-    let measures: [(&str, Measure); 2] = [("error", std_error), ("peak error", peak_error)];
+    let compared: Vec<Option<Comparison>> =
+        signals.floors.iter().map(|f| Some(compare(f.numerical, f.reference?))).collect();
+    let measures: [(&str, Measure); 2] =
+        [("error", |c| c.std_error), ("peak error", |c| c.peak_error)];
     let mut number = 6;
     for (word, measure) in measures {
-        for floor in signals.floors {
+        for (floor, compared) in signals.floors.iter().zip(&compared) {
             let quantity = format!("{word} of DOF {} against the reference", floor.name);
-            criteria.push(against(number, quantity, floor.numerical, floor.reference, measure));
+            criteria.push(against(number, quantity, *compared, measure));
             number += 1;
         }
     }
     criteria
 }
 
-type Measure = fn(&[f64], &[f64]) -> Option<f64>;
+type Measure = fn(Comparison) -> Option<f64>;
 
 fn interface_criteria(
     signals: &Signals<'_>,
@@ -134,16 +139,17 @@ fn interface_criteria(
     criteria: &mut Vec<Criterion>,
 ) {
     let Interface { desired, measured, reference, .. } = *interface;
-    let desired_only = Some(desired);
+    let tracking = Some(compare(measured, desired));
+    let answer = reference.map(|reference| compare(measured, reference));
     criteria.push(delay_criterion(signals, desired, measured));
-    let rows: [(&str, Option<&[f64]>, Measure); 4] = [
-        ("tracking error of the measured motion", desired_only, std_error),
-        ("peak tracking error of the measured motion", desired_only, peak_error),
-        ("error of the measured motion against the reference", reference, std_error),
-        ("peak error of the measured motion against the reference", reference, peak_error),
+    let rows: [(&str, Option<Comparison>, Measure); 4] = [
+        ("tracking error of the measured motion", tracking, |c| c.std_error),
+        ("peak tracking error of the measured motion", tracking, |c| c.peak_error),
+        ("error of the measured motion against the reference", answer, |c| c.std_error),
+        ("peak error of the measured motion against the reference", answer, |c| c.peak_error),
     ];
-    for (number, (quantity, against_what, measure)) in (2..).zip(rows) {
-        criteria.push(against(number, quantity.to_owned(), measured, against_what, measure));
+    for (number, (quantity, compared, measure)) in (2..).zip(rows) {
+        criteria.push(against(number, quantity.to_owned(), compared, measure));
     }
 }
 
@@ -161,19 +167,19 @@ fn delay_criterion(signals: &Signals<'_>, desired: &[f64], measured: &[f64]) -> 
     }
 }
 
+/// A criterion from a comparison, which is absent where there is no reference.
 fn against(
     number: usize,
     quantity: String,
-    signal: &[f64],
-    reference: Option<&[f64]>,
+    compared: Option<Comparison>,
     measure: Measure,
 ) -> Criterion {
     Criterion {
         id: format!("J{number}"),
         quantity,
-        value: reference.and_then(|reference| measure(signal, reference)),
+        value: compared.and_then(measure),
         unit: "%",
-        note: reference.is_none().then_some(Note::NoReference),
+        note: compared.is_none().then_some(Note::NoReference),
     }
 }
 

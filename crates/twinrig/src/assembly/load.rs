@@ -1,5 +1,7 @@
 //! From the declared excitation to sampled load signals.
 
+use std::sync::Arc;
+
 use model::channel::Channel;
 use model::excitation::{
     Band, Chirp, Harmonic, Impulse, Length, Level, Multisine, Noise, Phases, Resampling, Samples,
@@ -9,6 +11,7 @@ use model::partition::LoadPattern;
 use model::structure::Structure;
 use numerics::interpolate::Series;
 
+use super::store::SampledKey;
 use super::structure::Builder;
 use crate::experiment::excitation as declared;
 use crate::experiment::{Diagnostic, SignalFile, resolve};
@@ -22,7 +25,7 @@ pub struct LoadSignal {
     /// Its channel in the record.
     pub channel: Channel,
     /// One sample per tick and one more.
-    pub samples: Vec<f64>,
+    pub samples: Arc<[f64]>,
 }
 
 impl Builder<'_> {
@@ -58,6 +61,25 @@ impl Builder<'_> {
     }
 
     fn samples(
+        &mut self,
+        declared: &declared::SignalSource,
+        path: &str,
+        kind: Kind,
+    ) -> Option<Arc<[f64]>> {
+        let store = self.store;
+        let key = SampledKey {
+            declared: declared.clone(),
+            kind,
+            rate_hz: self.experiment.integrator.rate_hz,
+            duration_s: self.experiment.duration_s,
+            // Only a signal without a seed of its own follows the experiment's, so
+            // that variants with other sensor noise still share the others.
+            seed: follows_seed(declared).then_some(self.experiment.seed),
+        };
+        store.sampled(&key, || self.sampled(declared, path, kind))
+    }
+
+    fn sampled(
         &mut self,
         declared: &declared::SignalSource,
         path: &str,
@@ -168,9 +190,10 @@ impl Builder<'_> {
     }
 
     fn recorded(&mut self, file: &SignalFile, path: &str, kind: Kind) -> Option<SignalSource> {
-        let read = self.source.read(&file.name).map_err(|error| error.to_string());
-        let series = read
-            .and_then(|bytes| read_series(file, &bytes, kind).map_err(|error| error.to_string()));
+        let series = self.store.series(file, kind, || {
+            let bytes = self.source.read(&file.name).map_err(|error| error.to_string())?;
+            read_series(file, &bytes, kind).map_err(|error| error.to_string())
+        });
         match series {
             Ok(series) => Some(SignalSource::Samples(Samples {
                 series,
@@ -193,14 +216,24 @@ impl Builder<'_> {
     }
 }
 
+/// What a signal does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+pub(super) enum Kind {
     Ground,
     Force,
 }
 
 fn band(edges: [f64; 2]) -> Band {
     Band { from_hz: edges[0], to_hz: edges[1] }
+}
+
+/// Whether the samples depend on the seed of the experiment.
+fn follows_seed(declared: &declared::SignalSource) -> bool {
+    matches!(
+        declared,
+        declared::SignalSource::Noise { seed: None, .. }
+            | declared::SignalSource::Synthetic { seed: None, .. }
+    )
 }
 
 fn late_start(declared: &declared::SignalSource) -> Option<f64> {

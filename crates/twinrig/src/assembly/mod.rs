@@ -2,10 +2,12 @@
 
 mod load;
 mod plant;
+mod store;
 mod structure;
 
 pub use load::LoadSignal;
 pub use plant::{Coupling, LoopOptions, PlantError, Recording};
+pub use store::SignalStore;
 
 use std::f64::consts::TAU;
 
@@ -91,8 +93,18 @@ impl Assembly {
         experiment: &Experiment,
         source: &dyn Source,
     ) -> Result<(Self, Diagnostics), Diagnostics> {
+        Self::sharing(experiment, source, &SignalStore::default())
+    }
+
+    /// The same for one of many variants: a signal that another variant has read
+    /// or sampled already is taken from the store.
+    pub fn sharing(
+        experiment: &Experiment,
+        source: &dyn Source,
+        store: &SignalStore,
+    ) -> Result<(Self, Diagnostics), Diagnostics> {
         let mut found = experiment.diagnostics();
-        let built = build(experiment, source, &mut found);
+        let built = build(experiment, source, store, &mut found);
         found.sort();
         match built {
             Some(assembly) if !found.has_errors() => Ok((assembly, found)),
@@ -107,8 +119,8 @@ impl Assembly {
 
     /// The sampled load.
     pub fn load(&self) -> Load {
-        let series: Vec<_> = self.loads.iter().map(|signal| signal.samples.clone()).collect();
-        Load::new(&series, self.ticks)
+        let series: Vec<&[f64]> = self.loads.iter().map(|signal| &*signal.samples).collect();
+        Load::side_by_side(&series, self.ticks)
     }
 
     /// The response of the whole structure, by the method of the test. The exact
@@ -145,9 +157,10 @@ impl Assembly {
 fn build(
     experiment: &Experiment,
     source: &dyn Source,
+    store: &SignalStore,
     found: &mut Diagnostics,
 ) -> Option<Assembly> {
-    let mut builder = Builder { experiment, source, found };
+    let mut builder = Builder { experiment, source, store, found };
     let structure = builder.structure()?;
     let elements = builder.elements(&structure);
     let partition = builder.partition(&structure);

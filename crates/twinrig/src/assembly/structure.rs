@@ -8,6 +8,7 @@ use model::specimen::Specimen;
 use model::structure::{self, BeamEnds, BeamSection, Ends, MassModel, Structure, Support, damping};
 use nalgebra::{DMatrix, DVector};
 
+use super::SignalStore;
 use crate::experiment::element::GapSide;
 use crate::experiment::structure as declared;
 use crate::experiment::{
@@ -20,6 +21,7 @@ use crate::input;
 pub(super) struct Builder<'a> {
     pub(super) experiment: &'a Experiment,
     pub(super) source: &'a dyn Source,
+    pub(super) store: &'a SignalStore,
     pub(super) found: &'a mut Diagnostics,
 }
 

@@ -16,14 +16,22 @@ pub(super) fn bench(repeat: u32, output: Output) -> Exit {
     if output == Output::Json {
         let rows: Vec<_> = measurements
             .iter()
-            .map(|m| json!({ "id": m.id, "what": m.what, "ns": m.nanoseconds, "per": m.per }))
+            .map(|m| {
+                let per_second = 1e9 / m.nanoseconds;
+                json!({
+                    "id": m.id, "what": m.what, "ns": m.nanoseconds, "per": m.per,
+                    "per_second": per_second,
+                })
+            })
             .collect();
         return output.document(&json!({ "repeat": repeat, "measurements": rows }));
     }
     let rows: Vec<Vec<String>> = measurements
         .iter()
-        .map(|Measurement { what, nanoseconds, per, .. }| {
-            vec![what.clone(), number(*nanoseconds), format!("ns per {per}")]
+        .map(|Measurement { what, nanoseconds, per, .. }| match *per {
+            // A test is long: how many there are in a second says more.
+            "test" => vec![what.clone(), number(1e9 / nanoseconds), "tests per second".to_owned()],
+            per => vec![what.clone(), number(*nanoseconds), format!("ns per {per}")],
         })
         .collect();
     print(&table(&["what", "fastest", ""], &rows))

@@ -9,6 +9,7 @@ mod rehearse;
 mod replay;
 mod report;
 mod reproduce;
+mod sweep;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -88,6 +89,8 @@ enum Command {
         #[arg(long, value_name = "FILE")]
         ground: Option<PathBuf>,
     },
+    /// Run many variants of a test in parallel; sum up how robust it is.
+    Sweep(sweep::SweepArguments),
     /// Measure the cost of a step on this machine.
     Bench {
         /// Repetitions; the fastest counts.
@@ -136,6 +139,7 @@ pub fn run(line: CommandLine) -> Exit {
         Command::Replay { record } => replay::replay(&record, output),
         Command::Reproduce { paper: Paper::Galmez, ground } => reproduce::galmez(ground, output),
         Command::Reproduce { paper: Paper::Waldbjorn, .. } => reproduce::waldbjorn(output),
+        Command::Sweep(arguments) => sweep::sweep(&arguments, output),
         Command::Bench { repeat } => bench::bench(repeat, output),
         Command::Schema => {
             let schema = crate::experiment::schema::json_schema();

@@ -9,8 +9,8 @@ use serde_json::json;
 
 use super::output::{Exit, Output, cannot_write, write_whole};
 use crate::assembly::Assembly;
-use crate::experiment::{Experiment, Folder};
-use crate::rehearsal::rehearse;
+use crate::experiment::{Experiment, Folder, Source};
+use crate::rehearsal::{Outcome, rehearse};
 use crate::report;
 
 /// An experiment with its models, or the exit that says what is wrong.
@@ -39,33 +39,12 @@ pub(super) fn run(file: &Path, out: Option<PathBuf>, output: Output) -> Exit {
         Err(exit) => return exit,
     };
     let folder = out.unwrap_or_else(|| Path::new("runs").join(test_name(file)));
-    if let Err(error) = fs::create_dir_all(&folder) {
-        return output.fail(cannot_write(&folder, &error));
-    }
-    let path = folder.join("record.arrow");
-    let bar = output.progress(loaded.experiment.ticks(), "rehearsing");
-    let outcome = rehearse(&loaded.experiment, &loaded.folder, &loaded.assembly, &path, |ticks| {
-        bar.set_position(ticks);
-    });
-    bar.finish_and_clear();
-    let outcome = match outcome {
-        Ok(outcome) => outcome,
-        Err(error) => return output.fail(error),
+    let Loaded { experiment, assembly, folder: source, .. } = &loaded;
+    let rehearsed = match write_rehearsal(experiment, source, assembly, &folder, output) {
+        Ok(rehearsed) => rehearsed,
+        Err(exit) => return exit,
     };
-    let record = match Record::read(&path) {
-        Ok(record) => record,
-        Err(error) => return output.fail(error),
-    };
-    let summary = report::summary_json(&record);
-    let html = match report::html(&record) {
-        Ok(html) => html,
-        Err(error) => return output.fail(error),
-    };
-    for (name, text) in [("report.html", html), ("summary.json", format!("{summary:#}\n"))] {
-        if let Err(error) = write_whole(&folder.join(name), &text) {
-            return output.fail(cannot_write(&folder.join(name), &error));
-        }
-    }
+    let Rehearsed { outcome, summary, text } = rehearsed;
     let shown = match output {
         Output::Json => output.document(&json!({
             "folder": folder.display().to_string(),
@@ -74,8 +53,7 @@ pub(super) fn run(file: &Path, out: Option<PathBuf>, output: Output) -> Exit {
             "summary": summary,
         })),
         Output::People => super::output::print(&format!(
-            "{}\nwritten to {}: record.arrow, report.html, summary.json\n",
-            report::summary_text(&record),
+            "{text}\nwritten to {}: record.arrow, report.html, summary.json\n",
             folder.display()
         )),
     };
@@ -84,6 +62,39 @@ pub(super) fn run(file: &Path, out: Option<PathBuf>, output: Output) -> Exit {
         summary if !summary.is_complete() => Exit::Incomplete,
         _ => shown,
     }
+}
+
+/// A rehearsal whose files are written.
+pub(super) struct Rehearsed {
+    pub(super) outcome: Outcome,
+    /// For machines.
+    pub(super) summary: serde_json::Value,
+    /// For people.
+    pub(super) text: String,
+}
+
+/// Rehearses into a folder: record, report and summary.
+pub(super) fn write_rehearsal(
+    experiment: &Experiment,
+    source: &dyn Source,
+    assembly: &Assembly,
+    folder: &Path,
+    output: Output,
+) -> Result<Rehearsed, Exit> {
+    fs::create_dir_all(folder).map_err(|error| output.fail(cannot_write(folder, &error)))?;
+    let path = folder.join("record.arrow");
+    let bar = output.progress(experiment.ticks(), "rehearsing");
+    let outcome = rehearse(experiment, source, assembly, &path, |ticks| bar.set_position(ticks));
+    bar.finish_and_clear();
+    let outcome = outcome.map_err(|error| output.fail(error))?;
+    let record = Record::read(&path).map_err(|error| output.fail(error))?;
+    let summary = report::summary_json(&record);
+    let html = report::html(&record).map_err(|error| output.fail(error))?;
+    for (name, text) in [("report.html", html), ("summary.json", format!("{summary:#}\n"))] {
+        let file = folder.join(name);
+        write_whole(&file, &text).map_err(|error| output.fail(cannot_write(&file, &error)))?;
+    }
+    Ok(Rehearsed { outcome, summary, text: report::summary_text(&record) })
 }
 
 /// What a test is called: by its file, or by its folder where the file is just

@@ -24,6 +24,7 @@ pub mod schema;
 pub mod source;
 mod spelling;
 pub mod structure;
+pub mod sweep;
 mod tree;
 pub mod units;
 mod walker;
@@ -43,6 +44,7 @@ pub use partition::{Interface, MassEntry, Partition, SpecimenMass};
 pub use per_dof::PerDof;
 pub use source::{Embedded, Folder, Source};
 pub use structure::{DampingSource, MatrixSource, Structure, StructureSource};
+pub use sweep::SweepSpec;
 pub use watch::{LimitsSpec, MonitorSpec, RecordSpec};
 
 use tree::Branch;
@@ -76,6 +78,8 @@ pub struct Experiment {
     pub limits: LimitsSpec,
     /// What is written down.
     pub record: RecordSpec,
+    /// A study of many variants, where the file declares one.
+    pub sweep: Option<SweepSpec>,
     name: String,
     text: String,
     files: Vec<String>,
@@ -89,28 +93,33 @@ const LARGEST_TEXT: usize = 16 << 20;
 impl Experiment {
     /// Reads the file at `path`; the files it names are looked for beside it.
     pub fn from_path(path: &Path) -> Result<(Self, Diagnostics), Diagnostics> {
+        let folder = path.parent().unwrap_or(Path::new(""));
+        let text = Self::text_of(path)?;
+        Self::from_text(&path.display().to_string(), &text, &Folder::new(folder))
+    }
+
+    /// The text of the file at `path`, which is not read any further.
+    pub(crate) fn text_of(path: &Path) -> Result<String, Diagnostics> {
         let name = path.display().to_string();
         let fail = |error: Diagnostic| {
             let mut all = Diagnostics::new(name.clone(), "");
             all.push(error);
             all
         };
-        let folder = path.parent().unwrap_or(Path::new(""));
         let bytes = source::read_regular(path, LARGEST_TEXT as u64).map_err(|error| {
             fail(
                 Diagnostic::error(format!("the experiment cannot be read: {error}"))
                     .remedy("name an experiment file that exists and that you may read"),
             )
         })?;
-        let text = String::from_utf8(bytes).map_err(|error| {
+        String::from_utf8(bytes).map_err(|error| {
             let offset = error.utf8_error().valid_up_to();
             let text = String::from_utf8_lossy(error.as_bytes()).into_owned();
             let mut all = Diagnostics::new(name.clone(), text);
             let error = Diagnostic::error("the file is not UTF-8 text").at(offset..offset + 1);
             all.push(error.remedy("save it as UTF-8"));
             all
-        })?;
-        Self::from_text(&name, &text, &Folder::new(folder))
+        })
     }
 
     /// Reads `text`, which is called `name` in diagnostics; `source` has the
@@ -120,17 +129,37 @@ impl Experiment {
         text: &str,
         source: &dyn Source,
     ) -> Result<(Self, Diagnostics), Diagnostics> {
+        Self::read(name, text, source, SweepSpec::read)
+    }
+
+    /// Reads a variant of a sweep: like any file, but its own sweep is not asked for.
+    pub(crate) fn variant(
+        name: &str,
+        text: &str,
+        source: &dyn Source,
+    ) -> Result<(Self, Diagnostics), Diagnostics> {
+        Self::read(name, text, source, |_, _| None)
+    }
+
+    fn read(
+        name: &str,
+        text: &str,
+        source: &dyn Source,
+        sweep: fn(&Branch, &mut Diagnostics) -> Option<SweepSpec>,
+    ) -> Result<(Self, Diagnostics), Diagnostics> {
         let mut found = Diagnostics::new(name, text);
         let Some((root, included)) = read_tree(text, source, &mut found) else {
             return Err(found);
         };
         checks::check(&root, &mut found);
+        // What a sweep varies can be looked up in a file without errors only.
+        let sweep = if found.has_errors() { None } else { sweep(&root, &mut found) };
         found.sort();
         if found.has_errors() {
             return Err(found);
         }
         let texts = found.emptied();
-        Ok((Self::build(name, text, &root, included, texts), found))
+        Ok((Self { sweep, ..Self::build(name, text, &root, included, texts) }, found))
     }
 
     /// The name of the file.
@@ -214,6 +243,7 @@ impl Experiment {
             monitor: MonitorSpec::read(root.must_table("monitor")),
             limits: LimitsSpec::read(root.must_table("limits")),
             record: RecordSpec::read(root.must_table("record")),
+            sweep: None,
             name: name.to_owned(),
             text: text.to_owned(),
             files,

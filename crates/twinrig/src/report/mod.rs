@@ -11,6 +11,7 @@ mod page;
 #[cfg(test)]
 mod sample;
 mod summary;
+mod sweep_page;
 mod text;
 mod view;
 
@@ -19,6 +20,7 @@ use serde_json::{Value, json};
 
 pub(crate) use bode::{BodePage, BodePoint, BodeSection, Verdict};
 use findings::Findings;
+pub(crate) use sweep_page::sweep_html;
 /// A text of the user on one line, fit for a terminal.
 pub(crate) use text::label as one_line;
 

@@ -7,6 +7,7 @@
 pub(crate) mod closed_loop;
 pub(crate) mod excitation;
 pub(crate) mod structure;
+pub(crate) mod sweep;
 
 use super::quantity::{Kind, Motion};
 
@@ -305,6 +306,7 @@ pub(crate) static ROOT: Table = Table::plain(
             "What the gate never lets through.",
         ),
         default("record", Shape::Table(&closed_loop::RECORD), "{}", "What is written down."),
+        optional("sweep", Shape::Table(&sweep::SWEEP), "A study of many variants of this test."),
     ],
 );
 

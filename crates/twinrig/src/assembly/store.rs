@@ -1,0 +1,87 @@
+//! Signals that variants of one experiment share: each file is read once, each
+//! signal sampled once.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use numerics::interpolate::Series;
+
+use super::load::Kind;
+use crate::experiment::SignalFile;
+use crate::experiment::excitation::{Resample, Scaling, SignalSource};
+
+/// Signals kept of each sort. Variants that differ in nothing but the rig need
+/// one; a grid over load levels needs a few; the oldest makes room.
+const KEPT: usize = 16;
+
+/// Signals already read and sampled. Threads may share it.
+#[derive(Debug, Default)]
+pub struct SignalStore {
+    series: Mutex<Vec<((SignalFile, Kind), Series)>>,
+    sampled: Mutex<Vec<(SampledKey, Arc<[f64]>)>>,
+}
+
+/// Everything that the samples of a signal depend on.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct SampledKey {
+    pub(super) declared: SignalSource,
+    pub(super) kind: Kind,
+    pub(super) rate_hz: f64,
+    pub(super) duration_s: f64,
+    pub(super) seed: Option<u64>,
+}
+
+impl SignalStore {
+    /// The samples under this key, made by `make` if nobody has made them yet.
+    pub(super) fn sampled(
+        &self,
+        key: &SampledKey,
+        make: impl FnOnce() -> Option<Vec<f64>>,
+    ) -> Option<Arc<[f64]>> {
+        if let Some(found) = find(&self.sampled, key) {
+            return Some(found);
+        }
+        // Two threads may both make it: the lock is not held meanwhile.
+        let made: Arc<[f64]> = make()?.into();
+        Some(keep(&self.sampled, key.clone(), made))
+    }
+
+    /// The series of a file, in SI but before it is scaled, moved or resampled.
+    pub(super) fn series<E>(
+        &self,
+        file: &SignalFile,
+        kind: Kind,
+        read: impl FnOnce() -> Result<Series, E>,
+    ) -> Result<Series, E> {
+        let plain = SignalFile {
+            scaling: Scaling::Factor(1.0),
+            start_s: 0.0,
+            resample: Resample::Linear,
+            ..file.clone()
+        };
+        let key = (plain, kind);
+        match find(&self.series, &key) {
+            Some(found) => Ok(found),
+            None => Ok(keep(&self.series, key, read()?)),
+        }
+    }
+}
+
+fn find<K: PartialEq, V: Clone>(entries: &Mutex<Vec<(K, V)>>, key: &K) -> Option<V> {
+    // A thread that panicked cannot have left a half-written entry.
+    let entries = entries.lock().unwrap_or_else(PoisonError::into_inner);
+    entries.iter().find(|(known, _)| known == key).map(|(_, value)| value.clone())
+}
+
+/// Keeps a value, or gives the one that another thread has kept meanwhile, so
+/// that all share one.
+fn keep<K: PartialEq, V: Clone>(entries: &Mutex<Vec<(K, V)>>, key: K, value: V) -> V {
+    let mut entries = entries.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some((_, known)) = entries.iter().find(|(known, _)| *known == key) {
+        return known.clone();
+    }
+    if entries.len() >= KEPT {
+        entries.remove(0);
+    }
+    entries.push((key, value.clone()));
+    value
+}

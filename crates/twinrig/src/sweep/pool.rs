@@ -1,0 +1,68 @@
+//! Variants spread over threads, rows gathered in the order of their numbers.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc;
+use std::thread;
+
+use thiserror::Error;
+
+use super::journal::{Journal, JournalError};
+use super::row::Row;
+use super::run::Workspace;
+use super::study::{Study, StudyError};
+
+/// Why a study did not come to its end.
+#[derive(Debug, Error)]
+pub enum PoolError {
+    /// A row cannot be kept.
+    #[error(transparent)]
+    Journal(#[from] JournalError),
+    /// A variant does not exist.
+    #[error(transparent)]
+    Study(#[from] StudyError),
+}
+
+/// Runs every variant that has no row yet and appends its row to the journal.
+/// Every thread takes one variant at a time, so that none waits for a slow one.
+/// `done` is told each time a row is safe.
+pub fn run_all(
+    study: &Study,
+    threads: usize,
+    journal: &mut Journal,
+    rows: &mut BTreeMap<u64, Row>,
+    mut done: impl FnMut(&Row),
+) -> Result<(), PoolError> {
+    let open: Vec<u64> =
+        (1..=study.spec().variants()).filter(|index| !rows.contains_key(index)).collect();
+    let next = AtomicUsize::new(0);
+    let threads = threads.clamp(1, open.len().max(1));
+    // A few rows may wait for the disk; more would only fill the memory.
+    let (sender, receiver) = mpsc::sync_channel(4 * threads);
+    thread::scope(|scope| {
+        for _ in 0..threads {
+            let (sender, next, open) = (sender.clone(), &next, &open);
+            scope.spawn(move || {
+                let mut workspace = Workspace::default();
+                while let Some(&index) = open.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    if sender.send(study.run(index, &mut workspace)).is_err() {
+                        // Nobody takes rows any more.
+                        return;
+                    }
+                }
+            });
+        }
+        // The threads hold the only senders: when they end, so does the loop.
+        drop(sender);
+        let gather = || -> Result<(), PoolError> {
+            for row in receiver {
+                let row = row?;
+                journal.append(&row)?;
+                done(&row);
+                rows.insert(row.variant.index, row);
+            }
+            Ok(())
+        };
+        gather()
+    })
+}

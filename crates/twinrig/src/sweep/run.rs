@@ -1,0 +1,276 @@
+//! One variant from its number to its row.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use analysis::criteria;
+use model::equations::Deformation;
+use runtime::gate::{Trip, TripKind};
+use runtime::hybrid_loop::HybridLoop;
+use runtime::interlock::Phase;
+use runtime::load::Load;
+
+use super::row::{Outcome, Row, RowTrip, floors};
+use super::shared::Answer;
+use super::study::{Study, StudyError, Variant, check_memory, check_size};
+use crate::assembly::{Assembly, LoopOptions, Recording};
+use crate::experiment::{Diagnostics, Experiment, Severity};
+use crate::rehearsal::{RehearsalError, warning_constant};
+use crate::report::one_line;
+
+/// The signals of one run, kept from variant to variant so that a thread asks
+/// for its memory once.
+#[derive(Debug, Default)]
+pub struct Workspace {
+    desired: Vec<Vec<f64>>,
+    measured: Vec<Vec<f64>>,
+    floors: Vec<Vec<f64>>,
+    peaks: Peaks,
+}
+
+/// Largest values of a run.
+#[derive(Debug, Clone, Copy, Default)]
+struct Peaks {
+    warning: f64,
+    tracking_error: f64,
+    force: f64,
+}
+
+/// What a run gave beside its signals.
+struct Ran {
+    trip: Option<(Trip, f64)>,
+}
+
+/// Why a variant has no result, in words for its row.
+struct Failure(String);
+
+impl Study {
+    /// Runs variant `index` and gives its row. A variant whose values make no
+    /// sensible model gives a row that says so.
+    pub fn run(&self, index: u64, workspace: &mut Workspace) -> Result<Row, StudyError> {
+        let variant = self.variant(index)?;
+        // Values far from anything tried must not take the whole study down.
+        let caught = catch_unwind(AssertUnwindSafe(|| self.try_run(&variant, workspace)));
+        let result = caught.unwrap_or_else(|_| {
+            *workspace = Workspace::default();
+            Err(Failure("the program stopped at these values, which is a defect of it".into()))
+        });
+        Ok(result.unwrap_or_else(|Failure(reason)| Row {
+            variant,
+            outcome: Outcome::Failed,
+            stable: None,
+            trip: None,
+            reason: one_line(&reason),
+            metrics: vec![None; self.columns().metrics.len()],
+        }))
+    }
+
+    /// The experiment of a variant, read and assembled as any other.
+    pub fn assemble(&self, variant: &Variant) -> Result<(Experiment, Assembly), StudyError> {
+        let text = self.text(variant).unwrap_or_default();
+        let name = format!("{} (variant {})", self.experiment().name(), variant.index);
+        let refuse = |found: Diagnostics| StudyError::Experiment(Box::new(found));
+        let (experiment, _) = Experiment::variant(&name, &text, &self.source()).map_err(refuse)?;
+        check_memory(&experiment)?;
+        let (assembly, _) =
+            Assembly::sharing(&experiment, &self.source(), &self.signals).map_err(refuse)?;
+        Ok((experiment, assembly))
+    }
+
+    fn try_run(&self, variant: &Variant, workspace: &mut Workspace) -> Result<Row, Failure> {
+        if let Some(at) = variant.values.iter().position(Option::is_none) {
+            let path = &self.spec().vary[at].target.path;
+            return Err(Failure(format!("hardly any draw of {path} lies between its limits")));
+        }
+        let (_, assembly) = self.assemble(variant)?;
+        let load = self.shared.load(&assembly);
+        let answer = self.shared.reference(&assembly, &load).map_err(StudyError::from)?;
+        let ran = workspace.run(&assembly, load, &answer)?;
+        Ok(self.row(variant.clone(), &assembly, &answer, workspace, &ran))
+    }
+
+    fn row(
+        &self,
+        variant: Variant,
+        assembly: &Assembly,
+        answer: &Answer,
+        workspace: &Workspace,
+        ran: &Ran,
+    ) -> Row {
+        let not_finite = ran.trip.is_some_and(|(trip, _)| trip.kind == TripKind::NotFinite);
+        let stable = !not_finite && !workspace.ran_away(answer, self.spec().unstable_beyond);
+        let mut found = workspace.criteria(assembly, answer);
+        let Peaks { warning, tracking_error, force } = workspace.peaks;
+        for (id, value) in [("SW", warning), ("tracking error", tracking_error), ("force", force)] {
+            found.push((id.to_owned(), Some(value)));
+        }
+        // By name: a variant may have more or fewer DOFs than the file.
+        let value = |id: &str| found.iter().find(|(known, _)| known == id)?.1;
+        Row {
+            outcome: if ran.trip.is_some() { Outcome::Tripped } else { Outcome::Completed },
+            stable: Some(stable),
+            trip: ran.trip.map(|(trip, time_s)| RowTrip { kind: word(trip.kind), time_s }),
+            reason: ran.trip.map_or_else(String::new, |(trip, _)| trip.text()),
+            metrics: self.columns().metrics.iter().map(|metric| value(&metric.id)).collect(),
+            variant,
+        }
+    }
+}
+
+impl Workspace {
+    /// Runs the test to its end or its trip, and keeps what the record would
+    /// hold of the time before.
+    fn run(&mut self, assembly: &Assembly, load: Load, answer: &Answer) -> Result<Ran, Failure> {
+        let interface = &assembly.partition.interface;
+        let floors = floors(assembly);
+        let frames = assembly.ticks.div_ceil(assembly.every as usize);
+        check_size(frames as f64 * (2 * interface.len() + floors.len()) as f64)?;
+        self.clear(interface.len(), floors.len(), frames);
+        let constant_j = warning_constant(assembly, &answer.reference);
+        let plant = assembly.plant().map_err(RehearsalError::from).map_err(StudyError::from)?;
+        let options = LoopOptions { constant_j, recording: Recording::Off };
+        let mut hybrid = assembly.hybrid_loop(plant, load, options);
+        // What the interlock does after a trip is for the record; here it is over.
+        while !hybrid.is_over() && hybrid.phase() == Phase::Running {
+            let framed = hybrid.ticks().is_multiple_of(assembly.every);
+            if framed {
+                // The motion of this tick, before the tick moves on.
+                self.keep_motion(hybrid.plant().displacement(), interface, &floors);
+            }
+            hybrid.tick();
+            if framed {
+                match decided(&hybrid) {
+                    true => self.keep_measured(&hybrid),
+                    false => self.drop_motion(),
+                }
+            }
+        }
+        self.peaks.warning = self.peaks.warning.max(hybrid.monitor().stability_warning());
+        Ok(Ran { trip: hybrid.tripped() })
+    }
+
+    fn clear(&mut self, interfaces: usize, floors: usize, frames: usize) {
+        for (columns, count) in [
+            (&mut self.desired, interfaces),
+            (&mut self.measured, interfaces),
+            (&mut self.floors, floors),
+        ] {
+            columns.resize_with(count, Vec::new);
+            for column in columns {
+                column.clear();
+                column.reserve(frames);
+            }
+        }
+        self.peaks = Peaks::default();
+    }
+
+    #[inline]
+    fn keep_motion(&mut self, x: &[f64], interface: &[Deformation], floors: &[usize]) {
+        for (column, place) in self.desired.iter_mut().zip(interface) {
+            column.push(place.value(x));
+        }
+        for (column, &dof) in self.floors.iter_mut().zip(floors) {
+            column.push(x[dof]);
+        }
+    }
+
+    #[inline]
+    fn keep_measured(&mut self, hybrid: &HybridLoop) {
+        let (measured, peaks) = (hybrid.measured(), &mut self.peaks);
+        let columns = self.measured.iter_mut().zip(&self.desired);
+        for ((column, desired), (&x, &force)) in
+            columns.zip(measured.displacement.iter().zip(&measured.force))
+        {
+            column.push(x);
+            let error = desired.last().map_or(0.0, |desired| (x - desired).abs());
+            peaks.tracking_error = peaks.tracking_error.max(error);
+            peaks.force = peaks.force.max(force.abs());
+        }
+        peaks.warning = peaks.warning.max(hybrid.monitor().stability_warning());
+    }
+
+    fn drop_motion(&mut self) {
+        for column in self.desired.iter_mut().chain(&mut self.floors) {
+            column.pop();
+        }
+    }
+
+    /// Whether the interface has left all bounds.
+    fn ran_away(&self, answer: &Answer, beyond: f64) -> bool {
+        let mut columns = self.desired.iter().zip(&self.measured).zip(&answer.peaks);
+        columns.any(|((desired, measured), peak)| {
+            let limit = beyond * peak;
+            let far = |signal: &[f64]| criteria::exceeds(signal, limit);
+            limit > 0.0 && (far(desired) || far(measured))
+        })
+    }
+
+    /// The criteria by name, from the same formulas as in a report.
+    fn criteria(&self, assembly: &Assembly, answer: &Answer) -> Vec<(String, Option<f64>)> {
+        let reference = &answer.reference;
+        let names: Vec<String> = (1..=assembly.count()).map(|i| i.to_string()).collect();
+        let interfaces: Vec<criteria::Interface<'_>> = names
+            .iter()
+            .enumerate()
+            .map(|(i, name)| criteria::Interface {
+                name,
+                desired: &self.desired[i],
+                measured: &self.measured[i],
+                reference: reference.interface.get(i).map(Vec::as_slice),
+            })
+            .collect();
+        let dofs = floors(assembly);
+        let floors: Vec<criteria::Floor<'_>> = dofs
+            .iter()
+            .zip(&self.floors)
+            .map(|(&dof, numerical)| criteria::Floor {
+                name: &assembly.structure.names[dof],
+                numerical,
+                reference: reference.displacement.get(dof).map(Vec::as_slice),
+            })
+            .collect();
+        let rate_hz = 1.0 / assembly.integrator.step_s / assembly.every as f64;
+        let signals = criteria::Signals {
+            rate_hz,
+            longest_lag: criteria::benchmark_lags(rate_hz),
+            interfaces: &interfaces,
+            floors: &floors,
+        };
+        let mut found: Vec<(String, Option<f64>)> =
+            criteria::evaluate(&signals).into_iter().map(|c| (c.id, c.value)).collect();
+        let errors = interfaces.iter().map(|i| criteria::nrmse(i.measured, i.reference?));
+        // Of several interface DOFs the worst.
+        let worst = errors.flatten().reduce(f64::max);
+        found.push(("NRMSE".to_owned(), worst));
+        found
+    }
+}
+
+/// Whether the last tick came as far as a decision: its frame then belongs to
+/// the test, even if the integrator gave up behind it.
+fn decided(hybrid: &HybridLoop) -> bool {
+    match hybrid.tripped() {
+        None => true,
+        Some((trip, _)) => trip.kind == TripKind::NotConverged,
+    }
+}
+
+/// The kind of a trip in one word.
+fn word(kind: TripKind) -> String {
+    let mut word = String::new();
+    for c in format!("{kind:?}").chars() {
+        if c.is_uppercase() && !word.is_empty() {
+            word.push('_');
+        }
+        word.extend(c.to_lowercase());
+    }
+    word
+}
+
+impl From<StudyError> for Failure {
+    fn from(error: StudyError) -> Self {
+        let StudyError::Experiment(found) = error else { return Self(error.to_string()) };
+        let errors = found.items().iter().filter(|item| item.severity == Severity::Error);
+        let messages: Vec<&str> = errors.map(|item| item.message.as_str()).take(3).collect();
+        Self(messages.join("; "))
+    }
+}

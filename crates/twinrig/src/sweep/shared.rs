@@ -1,0 +1,108 @@
+//! What variants have in common is computed once: loads and reference responses.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use model::equations::Equations;
+use model::integrator::Options;
+use runtime::load::Load;
+use runtime::reference::{Reference, ReferenceError};
+
+use crate::assembly::Assembly;
+
+/// Kept of each sort; the oldest makes room.
+const KEPT: usize = 16;
+
+/// Loads and reference responses by what they depend on. Threads may share it.
+#[derive(Debug, Default)]
+pub(super) struct Shared {
+    loads: Mutex<Vec<(Vec<Arc<[f64]>>, Load)>>,
+    references: Mutex<Vec<(ReferenceKey, Arc<Answer>)>>,
+}
+
+/// Everything that a reference response depends on. The values decide, not the
+/// names of the parameters: a varied actuator leaves it alone, a varied storey
+/// does not.
+#[derive(Debug, Clone)]
+struct ReferenceKey {
+    whole: Equations,
+    integrator: Options,
+    load: Load,
+    every: u64,
+}
+
+/// A reference response and what is read off it.
+#[derive(Debug)]
+pub(super) struct Answer {
+    pub(super) reference: Reference,
+    /// Largest motion of every interface DOF.
+    pub(super) peaks: Vec<f64>,
+}
+
+impl Shared {
+    /// The load of an assembly, side by side.
+    pub(super) fn load(&self, assembly: &Assembly) -> Load {
+        let series: Vec<Arc<[f64]>> =
+            assembly.loads.iter().map(|signal| Arc::clone(&signal.samples)).collect();
+        let same = |known: &[Arc<[f64]>]| {
+            known.len() == series.len() && known.iter().zip(&series).all(|(a, b)| Arc::ptr_eq(a, b))
+        };
+        let found = |loads: &[(Vec<Arc<[f64]>>, Load)]| {
+            let entry =
+                loads.iter().find(|(known, load)| same(known) && load.ticks() == assembly.ticks);
+            entry.map(|(_, load)| load.clone())
+        };
+        if let Some(load) = found(&lock(&self.loads)) {
+            return load;
+        }
+        let load = assembly.load();
+        let mut loads = lock(&self.loads);
+        if let Some(load) = found(&loads) {
+            return load;
+        }
+        if loads.len() >= KEPT {
+            loads.remove(0);
+        }
+        loads.push((series, load.clone()));
+        load
+    }
+
+    /// The response of the whole structure to the load.
+    pub(super) fn reference(
+        &self,
+        assembly: &Assembly,
+        load: &Load,
+    ) -> Result<Arc<Answer>, ReferenceError> {
+        let whole = &assembly.substructures.whole;
+        let same = |key: &ReferenceKey| {
+            key.load.is_same(load)
+                && key.every == assembly.every
+                && key.integrator == assembly.integrator
+                && key.whole == *whole
+        };
+        let found = lock(&self.references).iter().find(|(key, _)| same(key)).cloned();
+        if let Some((_, answer)) = found {
+            return Ok(answer);
+        }
+        let reference = assembly.reference(load)?;
+        let peak = |signal: &Vec<f64>| signal.iter().fold(0.0f64, |peak, x| peak.max(x.abs()));
+        let peaks = reference.interface.iter().map(peak).collect();
+        let answer = Arc::new(Answer { reference, peaks });
+        let key = ReferenceKey {
+            whole: whole.clone(),
+            integrator: assembly.integrator.clone(),
+            load: load.clone(),
+            every: assembly.every,
+        };
+        let mut references = lock(&self.references);
+        if references.len() >= KEPT {
+            references.remove(0);
+        }
+        references.push((key, Arc::clone(&answer)));
+        Ok(answer)
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    // A thread that panicked cannot have left a half-written entry.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

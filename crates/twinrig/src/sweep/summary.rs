@@ -1,0 +1,227 @@
+//! What many variants say together.
+
+use serde_json::{Value, json};
+
+use super::journal::csv_line;
+use super::row::{Columns, Metric, Outcome, Row};
+use super::study::Study;
+
+/// The results of a study, in the order of the variants.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Summary {
+    /// The columns of the table.
+    pub columns: Columns,
+    /// Every variant.
+    pub rows: Vec<Row>,
+    /// One per metric, over the variants that ran to their end.
+    pub statistics: Vec<Statistics>,
+    /// The variant to look at first, as a place in `rows`.
+    pub worst: Option<usize>,
+}
+
+/// One metric over many variants.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Statistics {
+    /// Which.
+    pub metric: Metric,
+    /// Variants that have a value.
+    pub count: usize,
+    /// The numbers, if there is at least one value.
+    pub numbers: Option<Numbers>,
+}
+
+/// Mean and order statistics.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Numbers {
+    /// Arithmetic mean.
+    pub mean: f64,
+    /// Standard deviation, over n − 1; 0 for one value.
+    pub sd: f64,
+    /// Smallest.
+    pub min: f64,
+    /// Half are below.
+    pub median: f64,
+    /// 95 % are below.
+    pub p95: f64,
+    /// Largest.
+    pub max: f64,
+    /// Number of the variant with the largest, the first of equals.
+    pub largest_in: u64,
+}
+
+impl Summary {
+    /// Sums up rows in the order of their variants.
+    pub fn new(columns: &Columns, rows: Vec<Row>) -> Self {
+        let statistics = columns
+            .metrics
+            .iter()
+            .enumerate()
+            .map(|(at, metric)| {
+                let complete = rows.iter().filter(|row| row.outcome == Outcome::Completed);
+                let values: Vec<(f64, u64)> = complete
+                    .filter_map(|row| Some((row.metrics[at]?, row.variant.index)))
+                    .collect();
+                let (count, numbers) = (values.len(), Numbers::of(&values));
+                Statistics { metric: metric.clone(), count, numbers }
+            })
+            .collect();
+        let worst = worst(columns, &rows);
+        Self { columns: columns.clone(), rows, statistics, worst }
+    }
+
+    /// Variants with an outcome.
+    pub fn count(&self, outcome: Outcome) -> usize {
+        self.rows.iter().filter(|row| row.outcome == outcome).count()
+    }
+
+    /// Variants whose motion left all bounds.
+    pub fn unstable(&self) -> usize {
+        self.rows.iter().filter(|row| row.stable == Some(false)).count()
+    }
+
+    /// The table, for spreadsheets and programs.
+    pub fn csv(&self) -> String {
+        let mut text = csv_line(&self.columns.head());
+        for row in &self.rows {
+            text.push_str(&csv_line(&self.columns.fields(row)));
+        }
+        text
+    }
+
+    /// The same in short, for machines.
+    pub fn json(&self, study: &Study) -> Value {
+        let statistics: Vec<Value> = self.statistics.iter().map(Statistics::json).collect();
+        let spec = study.spec();
+        json!({
+            "title": study.experiment().title,
+            "experiment": study.experiment().name(),
+            "version": env!("CARGO_PKG_VERSION"),
+            "fingerprint": format!("{:016x}", study.fingerprint()),
+            "seed": spec.seed,
+            "runs": spec.runs,
+            "grid_points": spec.combinations(),
+            "variants": self.rows.len(),
+            "completed": self.count(Outcome::Completed),
+            "tripped": self.count(Outcome::Tripped),
+            "failed": self.count(Outcome::Failed),
+            "unstable": self.unstable(),
+            "metrics": statistics,
+            "worst": self.worst.map(|at| self.row_json(&self.rows[at])),
+        })
+    }
+
+    /// One variant, for machines.
+    pub fn row_json(&self, row: &Row) -> Value {
+        let named = |names: Vec<&str>, values: &[Option<f64>]| -> Value {
+            names
+                .into_iter()
+                .zip(values)
+                .map(|(name, value)| (name.to_owned(), json!(value)))
+                .collect()
+        };
+        let parameters = self.columns.parameters.iter().map(|(path, _)| path.as_str()).collect();
+        let metrics = self.columns.metrics.iter().map(|metric| metric.id.as_str()).collect();
+        json!({
+            "variant": row.variant.index,
+            "draw": row.variant.draw,
+            "seed": row.variant.seed,
+            "parameters": named(parameters, &row.variant.values),
+            "outcome": row.outcome.word(),
+            "stable": row.stable,
+            "trip": row.trip.as_ref().map(|trip| json!({ "kind": trip.kind, "time_s": trip.time_s })),
+            "reason": row.reason,
+            "metrics": named(metrics, &row.metrics),
+        })
+    }
+}
+
+impl Statistics {
+    fn json(&self) -> Value {
+        let Metric { id, quantity, unit } = &self.metric;
+        let mut value = json!({
+            "id": id, "quantity": quantity, "unit": unit, "count": self.count,
+        });
+        if let Some(numbers) = &self.numbers {
+            let Numbers { mean, sd, min, median, p95, max, largest_in } = numbers;
+            value["mean"] = json!(mean);
+            value["sd"] = json!(sd);
+            value["min"] = json!(min);
+            value["median"] = json!(median);
+            value["p95"] = json!(p95);
+            value["max"] = json!(max);
+            value["largest_in_variant"] = json!(largest_in);
+        }
+        value
+    }
+}
+
+impl Numbers {
+    /// Of values and the variants they belong to.
+    fn of(values: &[(f64, u64)]) -> Option<Self> {
+        let count = values.len() as f64;
+        let mean = values.iter().map(|(value, _)| value).sum::<f64>() / count;
+        let squares: f64 = values.iter().map(|(value, _)| (value - mean).powi(2)).sum();
+        let mut sorted: Vec<f64> = values.iter().map(|(value, _)| *value).collect();
+        sorted.sort_by(f64::total_cmp);
+        let &max = sorted.last()?;
+        let (_, largest_in) = values.iter().find(|(value, _)| *value == max)?;
+        Some(Self {
+            mean,
+            sd: (squares / (count - 1.0).max(1.0)).sqrt(),
+            min: sorted[0],
+            median: quantile(&sorted, 0.5),
+            p95: quantile(&sorted, 0.95),
+            max,
+            largest_in: *largest_in,
+        })
+    }
+}
+
+/// The value below which this share lies, by straight lines between the sorted
+/// values (definition 7 of Hyndman and Fan, which spreadsheets use).
+fn quantile(sorted: &[f64], share: f64) -> f64 {
+    let place = share * (sorted.len() - 1) as f64;
+    let (below, part) = (place.floor() as usize, place.fract());
+    let above = (below + 1).min(sorted.len() - 1);
+    sorted[below] + part * (sorted[above] - sorted[below])
+}
+
+/// Unstable before tripped before the largest error against the reference;
+/// failed variants have not run and are not compared.
+fn worst(columns: &Columns, rows: &[Row]) -> Option<usize> {
+    let place = |id: &str| columns.metrics.iter().position(|metric| metric.id == id);
+    let measure = place("NRMSE")?;
+    let rank = |row: &Row| {
+        let error = row.metrics[measure].unwrap_or(0.0);
+        let early = row.trip.as_ref().map_or(0.0, |trip| -trip.time_s);
+        let (unstable, tripped) = (row.stable == Some(false), row.trip.is_some());
+        (unstable, tripped, early, error)
+    };
+    let ran = rows.iter().enumerate().filter(|(_, row)| row.outcome != Outcome::Failed);
+    let worse = |a: &(usize, &Row), b: &(usize, &Row)| {
+        let (a, b) = (rank(a.1), rank(b.1));
+        let order = (a.0, a.1).cmp(&(b.0, b.1));
+        order.then(a.2.total_cmp(&b.2)).then(a.3.total_cmp(&b.3))
+    };
+    // Of equals the first.
+    ran.rev().max_by(worse).map(|(at, _)| at)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn statistics_are_those_of_the_textbook() {
+        let values: Vec<(f64, u64)> = [4.0, 1.0, 3.0, 2.0, 10.0].into_iter().zip(1..).collect();
+        let numbers = Numbers::of(&values).expect("values");
+        assert_eq!((numbers.mean, numbers.min, numbers.median, numbers.max), (4.0, 1.0, 3.0, 10.0));
+        // Squared deviations 0, 9, 1, 4, 36 over 4.
+        assert!((numbers.sd - 12.5f64.sqrt()).abs() < 1e-15);
+        // A fifth of the way from the fourth to the fifth: 3.8 of 4 steps.
+        assert!((numbers.p95 - (4.0 + 0.8 * 6.0)).abs() < 1e-12);
+        assert_eq!(numbers.largest_in, 5);
+        assert_eq!(Numbers::of(&[]), None);
+        assert_eq!(Numbers::of(&[(2.0, 7)]).map(|n| (n.sd, n.p95)), Some((0.0, 2.0)));
+    }
+}
