@@ -7,6 +7,7 @@
 pub mod discretise;
 pub mod eigen;
 pub mod filter;
+pub mod filter_bank;
 pub mod fourier;
 pub mod interpolate;
 pub mod lti;
