@@ -49,7 +49,8 @@ mod tests {
 
     #[test]
     fn every_lane_is_the_cascade_bit_for_bit() {
-        let mut cascades = [1, 2].map(|_| Cascade::butterworth(Pass::Low, 4, 20.0, 4096.0).unwrap());
+        let mut cascades =
+            [1, 2].map(|_| Cascade::butterworth(Pass::Low, 4, 20.0, 4096.0).unwrap());
         let mut bank = FilterBank::<2, 2>::new(&cascades[0]).unwrap();
         for k in 0..3000 {
             let input = [f64::from(k).sin(), (0.01 * f64::from(k)).cos()];

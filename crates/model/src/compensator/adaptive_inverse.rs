@@ -8,6 +8,9 @@ use crate::sensor::Converter;
 
 /// Number of parameters.
 const N: usize = 4;
+/// Least that is added to the diagonal of P, whose entries are at most about 1,
+/// in an update: more than its rounding takes away.
+const ROUNDING: f64 = 1e-14;
 
 /// c = a0 x + a1 ẋ + a2 ẍ + a3 x⃛, with a0 … a3 tracked by a Kalman filter.
 ///
@@ -88,7 +91,7 @@ impl AdaptiveInverse {
             upper: scaled(design.upper),
             // One update stands for `stride` samples.
             variance: noise * noise / updates,
-            walk: forgetting * forgetting * site.step_s * updates,
+            walk: (forgetting * forgetting * site.step_s * updates).max(ROUNDING),
             threshold: not_negative("threshold", design.threshold_m)?,
             latency_s: not_negative("latency", design.latency_samples)? * site.step_s,
             rate_hz: 1.0 / site.step_s,
@@ -117,9 +120,9 @@ impl AdaptiveInverse {
             state.parameters[i] = state.scaled[i] * self.spread[i];
         }
         for (i, row) in state.covariance.iter_mut().enumerate() {
-            let share = gain[i] * inverse;
-            for (covariance, gain) in row.iter_mut().zip(&gain) {
-                *covariance -= share * gain;
+            for j in 0..N {
+                // The product first: then both halves are the same, bit for bit.
+                row[j] -= (gain[i] * gain[j]) * inverse;
             }
             // Never less certain than at the start.
             if row[i] < 1.0 {

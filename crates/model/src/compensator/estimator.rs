@@ -5,6 +5,10 @@ use numerics::filter_bank::FilterBank;
 
 use super::CompensatorError;
 
+/// A displacement beyond this is not believed: far more than any rig has, far
+/// from overflow in squares and cubes.
+pub(super) const MOST_M: f64 = 1e9;
+
 /// The command as sent and the measurement, each through the same Butterworth
 /// filter of order 4: whatever the filter does to one it does to the other, so
 /// that the relation between them stays.
@@ -25,8 +29,6 @@ impl TwinFilter {
     /// nothing is remembered then.
     #[inline]
     pub(super) fn step(&mut self, sent: f64, measured: f64) -> Option<[f64; 2]> {
-        // Far beyond any rig, far from overflow in squares and cubes.
-        const MOST_M: f64 = 1e9;
         if !(sent.abs() < MOST_M && measured.abs() < MOST_M) {
             return None;
         }

@@ -88,8 +88,11 @@ impl Compensate for ForwardPrediction {
                 for (sum, x) in sum.iter_mut().zip(past[index]) {
                     *sum += weight * x;
                 }
-                index =
-                    if index >= self.spacing { index - self.spacing } else { index + length - self.spacing };
+                index = if index >= self.spacing {
+                    index - self.spacing
+                } else {
+                    index + length - self.spacing
+                };
             }
             command.set(i, sum);
         }

@@ -6,8 +6,8 @@
 mod adaptive_inverse;
 mod adaptive_model_based;
 mod adaptive_time_series;
-mod design;
 mod derivatives;
+mod design;
 mod estimator;
 mod first_order;
 mod forward_prediction;
@@ -167,6 +167,14 @@ impl Compensator {
             if let Some(shaping) = &mut active.shaping {
                 shaping.reset();
             }
+        }
+    }
+
+    /// Whether the command passes a low-pass filter.
+    pub fn has_low_pass(&self) -> bool {
+        match self {
+            Self::None => false,
+            Self::Active(active) => active.shaping.as_ref().is_some_and(Shaping::has_low_pass),
         }
     }
 

@@ -84,6 +84,10 @@ impl Shaping {
         }
     }
 
+    pub(super) fn has_low_pass(&self) -> bool {
+        self.low_pass.is_some()
+    }
+
     pub(super) fn reset(&mut self) {
         self.last.fill(0.0);
         self.low_pass.iter_mut().flatten().for_each(FilterBank::reset);

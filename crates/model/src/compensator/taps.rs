@@ -52,11 +52,12 @@ pub fn taps(design: &Design, step_s: f64) -> Result<Option<Vec<Tap>>, Compensato
             desired.set(0, pulse);
             compensator.step(&desired, &[0.0], &mut command);
             let response = command.of(0).into_iter().enumerate();
-            found.extend(
-                response
-                    .filter(|(_, weight)| *weight != 0.0)
-                    .map(|(to, weight)| Tap { lag, from, to, weight }),
-            );
+            found.extend(response.filter(|(_, weight)| *weight != 0.0).map(|(to, weight)| Tap {
+                lag,
+                from,
+                to,
+                weight,
+            }));
         }
     }
     Ok(Some(found))

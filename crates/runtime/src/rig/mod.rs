@@ -1,8 +1,12 @@
 //! Rigs: what the loop measures and moves.
 
+mod changing;
+mod late_force;
 mod replay;
 mod virtual_rig;
 
+pub use changing::ChangingRig;
+pub use late_force::LateForce;
 pub use replay::ReplayRig;
 pub use virtual_rig::{VirtualRig, VirtualRigParts};
 
