@@ -1,5 +1,9 @@
 //! Stability of the loop as it runs: sampled, the force held over the step.
 
+mod compensated;
+
+pub use compensated::LoopRig;
+
 use model::equations::Equations;
 use model::integrator::{Integrator, IntegratorError, LinearStep, Options};
 use model::specimen::Specimen;

@@ -4,8 +4,11 @@
 use std::f64::consts::TAU;
 
 use analysis::critical_delay::{critical_delay, gao_you_delay};
-use analysis::sampled_loop::SampledLoop;
-use model::compensator::Compensator;
+use analysis::sampled_loop::{LoopRig, SampledLoop};
+use model::compensator::{
+    Compensator, DerivativeSource, Design, FirstOrderDesign, ForwardPredictionDesign,
+    InverseDesign, ShapingDesign, Site, delay_series, taps,
+};
 use model::equations::{Deformation, Equations};
 use model::integrator::{Hold, Integrator, Method, Options};
 use model::partition::{LoadPattern, Partition, Substructures};
@@ -22,7 +25,7 @@ use runtime::interlock::SafePath;
 use runtime::load::Load;
 use runtime::monitor::{EnergyMonitor, WorkRule};
 use runtime::plant::{Plant, SplitPlant};
-use runtime::rig::{VirtualRig, VirtualRigParts};
+use runtime::rig::{LateForce, VirtualRig, VirtualRigParts};
 
 const METHODS: [Method; 6] = [
     Method::RungeKutta4,
@@ -37,6 +40,9 @@ struct System {
     numerical: Equations,
     specimen: Specimen,
     options: Options,
+    design: Design,
+    /// Samples by which the force comes late.
+    late: usize,
 }
 
 impl System {
@@ -54,6 +60,10 @@ impl System {
         })
         .unwrap();
         assert_eq!(rig.direct_inertia(), None);
+        let rig = LateForce::new(Box::new(rig), self.late, count);
+        let converter = Converter { quantum: 0.0, saturation: f64::INFINITY };
+        let site = Site { count, step_s: self.options.step_s, converter };
+        let compensator = Compensator::new(&self.design, &ShapingDesign::default(), &site).unwrap();
         let numerical = Integrator::new(&self.numerical, &self.options).unwrap();
         let none = vec![f64::INFINITY; count];
         let mut push = vec![0.0; ticks + 1];
@@ -61,7 +71,7 @@ impl System {
         HybridLoop::new(
             LoopParts {
                 plant: Plant::Split(SplitPlant { numerical, elements: 0, rig: rig.into() }),
-                compensator: Compensator::None,
+                compensator,
                 limits: Limits {
                     command: none.clone(),
                     rate: none.clone(),
@@ -144,6 +154,8 @@ fn random_system(random: &mut Stream, method: Method) -> System {
             elements: Vec::new(),
         },
         options: Options { method, step_s: 1e-3, direct_inertia: None, iterations: 1 },
+        design: Design::None,
+        late: 0,
     }
 }
 
@@ -301,7 +313,8 @@ fn the_running_benchmark_agrees_with_its_spectrum() {
         iterations: 1,
     };
     let sampled = SampledLoop::new(&parts.numerical, &options, &specimen).unwrap();
-    let system = System { numerical: parts.numerical, specimen, options };
+    let system =
+        System { numerical: parts.numerical, specimen, options, design: Design::None, late: 0 };
     for samples in [4usize, 30, 35, 36, 37, 45] {
         let told = sampled.with_delay(samples).unwrap().growth_1_s;
         // Ten periods of the mode that swings at 3.6 Hz.
@@ -332,6 +345,8 @@ fn a_velocity_that_lags_is_counted_as_the_loop_counts_it() {
                 elements: Vec::new(),
             },
             options: Options { method, step_s: 5e-3, direct_inertia: None, iterations: 1 },
+            design: Design::None,
+            late: 0,
         };
         let sampled =
             SampledLoop::new(&system.numerical, &system.options, &system.specimen).unwrap();
@@ -351,4 +366,75 @@ fn a_velocity_that_lags_is_counted_as_the_loop_counts_it() {
             assert!((found - told).abs() < 2e-3 * told.abs(), "{method:?}: {found} {told}");
         }
     }
+}
+
+fn designs() -> [Design; 4] {
+    let inverse = |coefficients: Vec<f64>| {
+        Design::Inverse(InverseDesign { coefficients, derivatives: DerivativeSource::Motion })
+    };
+    [
+        Design::None,
+        Design::FirstOrder(FirstOrderDesign { gain: 1.02, lead_s: 0.006 }),
+        inverse(delay_series::<3>(1.0, 0.008).to_vec()),
+        Design::ForwardPrediction(ForwardPredictionDesign { order: 2, delay_s: 0.007, gain: 1.0 }),
+    ]
+}
+
+#[test]
+fn a_compensator_that_does_nothing_changes_no_spectrum() {
+    let mut random = Stream::new(13, "nothing");
+    for method in METHODS {
+        let system = random_system(&mut random, method);
+        let sampled =
+            SampledLoop::new(&system.numerical, &system.options, &system.specimen).unwrap();
+        let through = taps(&Design::None, 1e-3).unwrap().unwrap();
+        let plain = sampled.with_delay(7).unwrap();
+        let found = sampled.with_compensator(LoopRig::Delay(7), &through, 0).unwrap();
+        assert!((plain.radius - found.radius).abs() < 1e-9, "{plain:?} {found:?}");
+        // A force that comes late and a motion that comes late are the same loop.
+        let found = sampled.with_compensator(LoopRig::Delay(4), &through, 3).unwrap();
+        assert!((plain.radius - found.radius).abs() < 1e-9, "{plain:?} {found:?}");
+        let function = TransferFunction::new(&[8000.0], &[1.0, 60.0, 8000.0]).unwrap();
+        let dynamics = ActuatorDynamics::from_function(&function, &system.specimen);
+        let plain = sampled.with_dynamics(&dynamics).unwrap();
+        let found = sampled.with_compensator(LoopRig::Dynamics(&dynamics), &through, 0).unwrap();
+        assert!((plain.radius - found.radius).abs() < 1e-9, "{plain:?} {found:?}");
+    }
+}
+
+#[test]
+fn the_spectrum_with_a_compensator_is_the_growth_of_the_running_loop() {
+    let mut random = Stream::new(14, "compensated");
+    let (mut compared, mut unstable) = (0, 0);
+    while compared < 16 {
+        let mut system = random_system(&mut random, METHODS[compared % METHODS.len()]);
+        system.design = designs()[compared % 4].clone();
+        system.late = compared / 4 % 3;
+        let taps = taps(&system.design, system.options.step_s).unwrap().unwrap();
+        let sampled =
+            SampledLoop::new(&system.numerical, &system.options, &system.specimen).unwrap();
+        let samples = 4 + (20.0 * random.uniform()) as usize;
+        let corner = TAU * (8.0 + 30.0 * random.uniform());
+        let function = TransferFunction::new(
+            &[corner.powi(3)],
+            &[1.0, 2.0 * corner, 2.0 * corner * corner, corner.powi(3)],
+        )
+        .unwrap();
+        let dynamics = ActuatorDynamics::from_function(&function, &system.specimen);
+        let (transfer_system, rig) = if compared % 2 == 0 {
+            (TransferSystem::Delay { samples: samples as f64 }, LoopRig::Delay(samples))
+        } else {
+            let transfer_system = TransferSystem::TransferFunction { function, samples: 0.0 };
+            (transfer_system, LoopRig::Dynamics(&dynamics))
+        };
+        let spectrum = sampled.with_compensator(rig, &taps, system.late).unwrap();
+        if spectrum.growth_1_s.abs() < 0.3 || spectrum.growth_1_s.abs() > 12.0 {
+            continue;
+        }
+        let what = format!("{compared}, {:?}, {:?}", system.options.method, system.design);
+        compare(&system, &transfer_system, spectrum.growth_1_s, &what);
+        unstable += usize::from(spectrum.radius > 1.0);
+        compared += 1;
+    }
+    assert!(unstable > 1 && unstable < 15, "{unstable} unstable ones");
 }

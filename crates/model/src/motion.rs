@@ -33,6 +33,20 @@ impl Motion {
         copy(&mut self.acceleration, &other.acceleration);
     }
 
+    /// Displacement, velocity and acceleration of one interface DOF.
+    #[inline(always)]
+    pub fn of(&self, dof: usize) -> [f64; 3] {
+        [self.displacement[dof], self.velocity[dof], self.acceleration[dof]]
+    }
+
+    /// Sets displacement, velocity and acceleration of one interface DOF.
+    #[inline(always)]
+    pub fn set(&mut self, dof: usize, [x, v, a]: [f64; 3]) {
+        self.displacement[dof] = x;
+        self.velocity[dof] = v;
+        self.acceleration[dof] = a;
+    }
+
     /// Sets every entry to zero.
     pub fn clear(&mut self) {
         self.displacement.fill(0.0);

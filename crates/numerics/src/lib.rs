@@ -9,6 +9,7 @@ pub mod discretise;
 pub mod distribution;
 pub mod eigen;
 pub mod filter;
+pub mod filter_bank;
 pub mod fourier;
 pub mod held_response;
 pub mod interpolate;

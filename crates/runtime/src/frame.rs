@@ -24,6 +24,8 @@ pub struct FramePlan {
     pub loads: Vec<Channel>,
     /// How much is recorded.
     pub detail: MotionDetail,
+    /// Channels of the compensator's adapted parameters.
+    pub parameters: Vec<Channel>,
 }
 
 impl FramePlan {
@@ -75,6 +77,7 @@ impl FramePlan {
             add("numerical.velocity", "/s", "Velocity");
             add("numerical.acceleration", "/s²", "Acceleration");
         }
+        channels.extend(self.parameters.iter().cloned());
         channels
     }
 }

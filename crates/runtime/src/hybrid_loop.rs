@@ -157,7 +157,7 @@ impl HybridLoop {
         if !self.tick.is_multiple_of(self.parts.every) && !just_tripped {
             return;
         }
-        let LoopParts { plant, monitor, load, step_s, detail, .. } = &mut self.parts;
+        let LoopParts { plant, compensator, monitor, load, step_s, detail, .. } = &mut self.parts;
         let load = load.at(self.tick as usize);
         let frame = &mut self.frame;
         frame.clear();
@@ -187,6 +187,7 @@ impl HybridLoop {
             plant.acceleration(load, &self.measured, &mut self.acceleration);
             frame.extend_from_slice(&self.acceleration);
         }
+        frame.extend(compensator.parameters());
         sink.push(frame);
     }
 
@@ -233,6 +234,11 @@ impl HybridLoop {
     /// The monitor, for those who look on.
     pub fn monitor(&self) -> &EnergyMonitor {
         &self.parts.monitor
+    }
+
+    /// The compensator, for those who look on.
+    pub fn compensator(&self) -> &Compensator {
+        &self.parts.compensator
     }
 
     /// The last command: what the rig holds.

@@ -18,7 +18,7 @@ use crate::hybrid_loop::HybridLoop;
 use crate::load::Load;
 use crate::monitor::WorkRule;
 use crate::plant::Plant;
-use crate::rig::{LanePart, RigSlot};
+use crate::rig::LanePart;
 
 /// Loops side by side.
 pub const LANES: usize = 4;
@@ -65,6 +65,9 @@ struct Rigs {
     states: usize,
     /// K, C, M.
     specimen: [Lanes; 3],
+    /// Forces on their way, a ring; empty where none comes late.
+    late: Vec<Lanes>,
+    oldest: usize,
     parts: Vec<LanePart>,
 }
 
@@ -122,7 +125,7 @@ impl Lockstep {
         let steps: Vec<_> =
             loops.iter().map(|one| split(one)?.numerical.product()).collect::<Option<_>>()?;
         let parts: Vec<LanePart> =
-            loops.iter().map(|one| rig(one)?.lane_part()).collect::<Option<_>>()?;
+            loops.iter().map(|one| split(one)?.rig.lane_part()).collect::<Option<_>>()?;
         let rule = loops[0].parts().monitor.rule();
         if loops.iter().any(|one| one.parts().monitor.rule() != rule) {
             return None;
@@ -294,13 +297,6 @@ fn split(one: &HybridLoop) -> Option<&crate::plant::SplitPlant> {
     }
 }
 
-fn rig(one: &HybridLoop) -> Option<&crate::rig::VirtualRig> {
-    match &split(one)?.rig {
-        RigSlot::Virtual(rig) => Some(rig),
-        RigSlot::Other(_) => None,
-    }
-}
-
 impl Rigs {
     fn new(parts: Vec<LanePart>) -> Option<Self> {
         let of = |which: fn(&LanePart) -> &numerics::panel::PanelMatrix| {
@@ -317,7 +313,12 @@ impl Rigs {
         let output = vec![[0.0; LANES]; motion.rows.max(states)];
         let specimen =
             std::array::from_fn(|term| std::array::from_fn(|lane| parts[lane].specimen[term]));
-        Some(Self { input, output, motion, step, states, specimen, parts })
+        let samples = parts.first()?.late.len();
+        if parts.iter().any(|part| part.late.len() != samples) {
+            return None;
+        }
+        let late = (0..samples).map(|i| std::array::from_fn(|lane| parts[lane].late[i])).collect();
+        Some(Self { input, output, motion, step, states, specimen, late, oldest: 0, parts })
     }
 
     /// Measured displacement and force.
@@ -333,6 +334,10 @@ impl Rigs {
         for (lane, part) in self.parts.iter_mut().enumerate() {
             displacements[lane] = part.displacement.read(u[lane]);
             forces[lane] = part.force.read(force[lane]);
+        }
+        if let Some(late) = self.late.get_mut(self.oldest) {
+            std::mem::swap(late, &mut forces);
+            self.oldest = if self.oldest + 1 == self.late.len() { 0 } else { self.oldest + 1 };
         }
         (displacements, forces)
     }

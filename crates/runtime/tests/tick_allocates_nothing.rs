@@ -7,12 +7,17 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
 use common::benchmark::{BILINEAR, BOUC_WEN, Case, ground, quick, servo};
+use model::compensator::{
+    AdaptiveInverseDesign, AdaptiveModelBasedDesign, AdaptiveTimeSeriesDesign, DerivativeSource,
+    Design, FirstOrderDesign, ForwardPredictionDesign, InverseDesign, PiLeadDesign, ShapingDesign,
+    delay_series,
+};
 use model::element::{Law, Side};
 use model::equations::Deformation;
 use model::first_order::Scheme;
 use model::integrator::{Hold, Method};
 use model::specimen::Specimen;
-use model::transfer::TransferSystem;
+use model::transfer::{ServoHydraulic, TransferSystem};
 use nalgebra::DMatrix;
 use runtime::frame::MotionDetail;
 use runtime::interlock::Phase;
@@ -174,4 +179,78 @@ fn no_loop_with_two_interface_dofs_allocates() {
         assert_no_allocation("two DOFs", &case, Case::split);
         assert_no_allocation("two DOFs", &case, |case| case.coupled(Scheme::RungeKutta4));
     }
+}
+
+/// Every kind of compensator, fit for the benchmark.
+fn compensators() -> Vec<Design> {
+    let derivatives = DerivativeSource::Motion;
+    let factors = delay_series::<3>(1.0, 0.010);
+    vec![
+        Design::None,
+        Design::FirstOrder(FirstOrderDesign { gain: 1.0, lead_s: 0.02 }),
+        Design::Inverse(InverseDesign {
+            coefficients: vec![0.992542, 0.0248894, 1.06623e-4, 3.85639e-7],
+            derivatives,
+        }),
+        Design::ForwardPrediction(ForwardPredictionDesign { order: 3, delay_s: 0.02, gain: 1.0 }),
+        Design::AdaptiveModelBased(AdaptiveModelBasedDesign {
+            adaptation: [2.4e6, 1.1e5],
+            start: [1.0, 0.010],
+            lower: [0.5, 0.0],
+            upper: [1.5, 0.1],
+            threshold_m: 0.0,
+            filter_hz: 20.0,
+            derivatives,
+        }),
+        Design::AdaptiveInverse(AdaptiveInverseDesign::GENERIC),
+        Design::AdaptiveTimeSeries(AdaptiveTimeSeriesDesign {
+            start: factors,
+            spread: [0.05, 6e-3, 1e-4],
+            lower: [0.5, 0.0, 0.0],
+            upper: [1.5, 0.1, 1e-3],
+            window_s: 1.0,
+            noise_m: 2e-5,
+            threshold_m: 1e-4,
+            filter_hz: 20.0,
+        }),
+        Design::PiLead(PiLeadDesign {
+            proportional: 2.0,
+            integral_1_s: 95.0,
+            lead_gain: 50.8316336,
+            lead_pole_1_s: 8570.39734,
+        }),
+    ]
+}
+
+#[test]
+fn no_compensator_allocates() {
+    let shaped =
+        ShapingDesign { low_pass_hz: Some(200.0), saturation_m: Some(1.0), rate_m_s: Some(100.0) };
+    for design in compensators() {
+        let name = format!("{design:?}");
+        for shaping in [ShapingDesign::default(), shaped] {
+            let mut case = Case::benchmark().with_noise(2).with_transfer(servo());
+            case = case.with_compensator(design.clone());
+            case.shaping = shaping;
+            assert_no_allocation(&name, &case, Case::split);
+            assert_no_allocation(&name, &case, |case| case.coupled(Scheme::RungeKutta4));
+        }
+        let late = |case: &Case| {
+            let rig = runtime::rig::LateForce::new(Box::new(case.rig()), 2, case.count());
+            case.split_with(Box::new(rig), None)
+        };
+        let case = Case::benchmark().with_noise(2).with_transfer(servo());
+        assert_no_allocation(&name, &case.with_compensator(design), late);
+    }
+}
+
+#[test]
+fn no_changing_rig_allocates() {
+    let case = Case::benchmark().with_noise(2).with_transfer(servo());
+    let changing = |case: &Case| {
+        let factors = ServoHydraulic::BENCHMARK.rescale_to(&ServoHydraulic::BENCHMARK, 1);
+        let rig = runtime::rig::ChangingRig::new(case.rig(), case.rig(), 500, factors);
+        case.split_with(Box::new(rig), None)
+    };
+    assert_no_allocation("changing", &case, changing);
 }

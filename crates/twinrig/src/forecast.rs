@@ -3,7 +3,8 @@
 use std::time::Instant;
 
 use analysis::critical_delay::{CriticalDelay, critical_delay};
-use analysis::sampled_loop::{Dominant, LoopError, MOST_STATES, SampledLoop};
+use analysis::sampled_loop::{Dominant, LoopError, LoopRig, MOST_STATES, SampledLoop};
+use model::compensator::{Compensator, taps};
 use model::structure::damping;
 use model::transfer::{ActuatorDynamics, TransferSystem};
 use numerics::eigen::{self, EigenError};
@@ -144,6 +145,9 @@ fn stability(assembly: &Assembly) -> Stability {
     {
         return Stability::Rigid;
     }
+    if matches!(assembly.compensator, Compensator::Active(_)) || assembly.sensors.force_delay > 0 {
+        return compensated_stability(assembly);
+    }
     let judged = (|| -> Result<Option<Dominant>, LoopError> {
         let specimen = assembly.partition.specimen.linearised();
         let numerical = assembly.substructures.numerical.linearised();
@@ -164,6 +168,59 @@ fn stability(assembly: &Assembly) -> Stability {
             "a delay below one sample, or one in front of a transfer function: rehearse it"
                 .to_owned(),
         ),
+        Err(error) => Stability::Unknown(error.to_string()),
+    }
+}
+
+/// The same for a loop with a compensator or a late force. Filters and limits on
+/// the command are left out: limits do not matter to small motions, a filter does
+/// and is said.
+fn compensated_stability(assembly: &Assembly) -> Stability {
+    let unknown = |reason: &str| Stability::Unknown(reason.to_owned());
+    if assembly.coupling == Coupling::Continuous {
+        return unknown(
+            "with feedback = \"continuous\" the compensator is not in the analysis: rehearse it",
+        );
+    }
+    let step_s = assembly.integrator.step_s;
+    let taps = match taps(&assembly.design, step_s) {
+        Err(error) => return Stability::Unknown(error.to_string()),
+        Ok(Some(taps)) => taps,
+        Ok(None) if assembly.design.is_adaptive() => {
+            return unknown(
+                "an adaptive compensator changes while the test runs, so no spectrum holds for \
+                 all of it: rehearse it",
+            );
+        }
+        Ok(None) => {
+            return unknown("a compensator with feedback is not in the analysis: rehearse it");
+        }
+    };
+    if assembly.compensator.has_low_pass() {
+        return unknown("the low-pass filter on the command is not in the analysis: rehearse it");
+    }
+    let judged = (|| -> Result<Option<Dominant>, LoopError> {
+        let specimen = assembly.partition.specimen.linearised();
+        let numerical = assembly.substructures.numerical.linearised();
+        let sampled = SampledLoop::new(&numerical, &assembly.integrator, &specimen)?;
+        let late = assembly.sensors.force_delay;
+        match (&assembly.transfer_system, dynamics(assembly)) {
+            (TransferSystem::TransferFunction { samples, .. }, _) if *samples > 0.0 => Ok(None),
+            (_, Some(dynamics)) => {
+                sampled.with_compensator(LoopRig::Dynamics(&dynamics), &taps, late).map(Some)
+            }
+            (TransferSystem::Delay { samples }, _) if *samples >= 1.0 => {
+                let rig = LoopRig::Delay(samples.round() as usize);
+                sampled.with_compensator(rig, &taps, late).map(Some)
+            }
+            _ => Ok(None),
+        }
+    })();
+    match judged {
+        Ok(Some(dominant)) => Stability::Linear(dominant),
+        Ok(None) => {
+            unknown("a delay below one sample, or one in front of a transfer function: rehearse it")
+        }
         Err(error) => Stability::Unknown(error.to_string()),
     }
 }

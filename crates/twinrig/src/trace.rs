@@ -7,8 +7,14 @@ use crate::assembly::{Assembly, LoopOptions, PlantError, Recording};
 pub struct Trace {
     /// Period, s.
     pub step_s: f64,
+    /// Displacement the numerical substructure asked for, per interface DOF.
+    pub desired: Vec<Vec<f64>>,
     /// Displacement the sensors reported, per interface DOF.
     pub measured: Vec<Vec<f64>>,
+    /// Displacement of every numerical DOF.
+    pub displacement: Vec<Vec<f64>>,
+    /// The compensator's adapted parameters at the end.
+    pub parameters: Vec<f64>,
     /// The stability warning, %.
     pub stability_warning: Vec<f64>,
     /// Work of the external load, J.
@@ -27,6 +33,13 @@ impl Trace {
         Some(tick as f64 * self.step_s)
     }
 
+    /// When the stability warning reaches a level for good.
+    pub fn warning_stays_above(&self, level: f64) -> Option<f64> {
+        let below = self.stability_warning.iter().rposition(|&warning| !(warning >= level));
+        let tick = below.map_or(0, |tick| tick + 1);
+        (tick < self.stability_warning.len()).then(|| tick as f64 * self.step_s)
+    }
+
     /// Largest work of the external load, J.
     pub fn peak_input_work_j(&self) -> f64 {
         self.input_work.iter().copied().fold(0.0, f64::max)
@@ -37,19 +50,28 @@ impl Trace {
 pub fn trace(assembly: &Assembly, constant_j: f64) -> Result<Trace, PlantError> {
     let options = LoopOptions { constant_j, recording: Recording::Off };
     let mut hybrid = assembly.hybrid_loop(assembly.plant()?, assembly.load(), options);
+    let columns = |count: usize| vec![Vec::with_capacity(assembly.ticks); count];
     let mut trace = Trace {
         step_s: assembly.integrator.step_s,
-        measured: vec![Vec::with_capacity(assembly.ticks); assembly.count()],
+        desired: columns(assembly.count()),
+        measured: columns(assembly.count()),
+        displacement: columns(assembly.structure.size()),
+        parameters: Vec::new(),
         stability_warning: Vec::with_capacity(assembly.ticks),
         input_work: Vec::with_capacity(assembly.ticks),
     };
+    let add = |columns: &mut [Vec<f64>], values: &[f64]| {
+        columns.iter_mut().zip(values).for_each(|(column, value)| column.push(*value));
+    };
     while !hybrid.is_over() {
+        // What is desired and measured in the same tick.
+        add(&mut trace.desired, &hybrid.plant().desired().displacement);
+        add(&mut trace.displacement, hybrid.plant().displacement());
         hybrid.tick();
-        for (column, x) in trace.measured.iter_mut().zip(&hybrid.measured().displacement) {
-            column.push(*x);
-        }
+        add(&mut trace.measured, &hybrid.measured().displacement);
         trace.stability_warning.push(hybrid.monitor().stability_warning());
         trace.input_work.push(hybrid.monitor().input_work());
     }
+    trace.parameters = hybrid.compensator().parameters().collect();
     Ok(trace)
 }

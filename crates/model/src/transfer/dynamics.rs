@@ -55,6 +55,16 @@ impl ServoHydraulic {
         servo_damping: 425.0,
         servo_stiffness: 9.9976e4,
     };
+
+    /// What turns each state of `ActuatorDynamics::from_servo` for this servo
+    /// into that of `other` with the same physical state, for `count` DOFs: the
+    /// states are scaled by the servo's own numbers.
+    pub fn rescale_to(&self, other: &Self, count: usize) -> Vec<f64> {
+        let scale = |servo: &Self| servo.servo_stiffness / servo.servo_gain;
+        let force = scale(other) / scale(self);
+        let rate = force * (self.servo_stiffness / other.servo_stiffness).sqrt();
+        [force, rate, force, 1.0, 1.0].iter().flat_map(|&factor| vec![factor; count]).collect()
+    }
 }
 
 /// A transfer system and specimen as a first-order system driven by the held

@@ -145,3 +145,25 @@ fn a_servo_without_mass_is_refused() {
     let error = ActuatorDynamics::from_servo(&ServoHydraulic::BENCHMARK, &light).unwrap_err();
     assert_eq!(error, TransferError::MasslessSpecimen);
 }
+
+#[test]
+fn rescaled_states_are_the_same_motion() {
+    let before = ServoHydraulic::BENCHMARK;
+    let after = ServoHydraulic { servo_stiffness: 8.5e4, servo_gain: 1.9e13, ..before };
+    let factors = before.rescale_to(&after, 1);
+    let states = [1e-3, -2e-3, 3e-4, 4e-3, 0.1];
+    let slope = |servo: &ServoHydraulic, states: &[f64]| {
+        let dynamics = ActuatorDynamics::from_servo(servo, &specimen()).unwrap();
+        dynamics.system.dynamics * DMatrix::from_column_slice(5, 1, states)
+    };
+    let scaled: Vec<f64> =
+        states.iter().zip(&factors).map(|(state, factor)| state * factor).collect();
+    // The force accelerates the specimen as before: no jump.
+    let (old, new) = (slope(&before, &states)[4], slope(&after, &scaled)[4]);
+    assert!((old - new).abs() < 1e-9 * old.abs(), "{old} {new}");
+    // The servo's output y goes on at its rate: ẏ = (a₁β₀/β₂) q̇.
+    let output = |servo: &ServoHydraulic, q: f64| q * servo.servo_gain / servo.servo_stiffness;
+    let (old, new) =
+        (output(&before, slope(&before, &states)[0]), output(&after, slope(&after, &scaled)[0]));
+    assert!((old - new).abs() < 1e-9 * old.abs(), "{old} {new}");
+}

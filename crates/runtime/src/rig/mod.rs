@@ -1,8 +1,12 @@
 //! Rigs: what the loop measures and moves.
 
+mod changing;
+mod late_force;
 mod replay;
 mod virtual_rig;
 
+pub use changing::ChangingRig;
+pub use late_force::LateForce;
 pub use replay::ReplayRig;
 pub(crate) use virtual_rig::LanePart;
 pub use virtual_rig::{VirtualRig, VirtualRigParts};
@@ -47,6 +51,8 @@ pub trait Rig: Send {
 pub enum RigSlot {
     /// A laboratory in virtual time.
     Virtual(Box<VirtualRig>),
+    /// One whose force comes late.
+    Late(Box<LateForce>),
     /// Any other.
     Other(Box<dyn Rig>),
 }
@@ -57,6 +63,7 @@ impl RigSlot {
     pub fn measure(&mut self, ahead: &Motion, measured: &mut Measured) {
         match self {
             Self::Virtual(rig) => rig.measure(ahead, measured),
+            Self::Late(rig) => rig.measure(ahead, measured),
             Self::Other(rig) => rig.measure(ahead, measured),
         }
     }
@@ -66,6 +73,7 @@ impl RigSlot {
     pub fn actuate(&mut self, command: &Motion) {
         match self {
             Self::Virtual(rig) => rig.actuate(command),
+            Self::Late(rig) => rig.actuate(command),
             Self::Other(rig) => rig.actuate(command),
         }
     }
@@ -74,6 +82,21 @@ impl RigSlot {
 impl From<Box<dyn Rig>> for RigSlot {
     fn from(rig: Box<dyn Rig>) -> Self {
         Self::Other(rig)
+    }
+}
+
+impl RigSlot {
+    /// The pieces of a plain virtual rig of one interface DOF.
+    pub(crate) fn lane_part(&self) -> Option<LanePart> {
+        match self {
+            Self::Virtual(rig) => rig.lane_part(),
+            Self::Late(late) => {
+                let (rig, forces) = late.parts();
+                let Self::Virtual(rig) = rig else { return None };
+                Some(LanePart { late: forces, ..rig.lane_part()? })
+            }
+            Self::Other(_) => None,
+        }
     }
 }
 

@@ -131,6 +131,24 @@ impl VirtualRig {
         }
     }
 
+    /// The transfer system's own states; empty for a pure delay.
+    pub fn states(&self) -> &[f64] {
+        match &self.actuator {
+            Actuator::Delay(_) => &[],
+            Actuator::Dynamic(dynamic) => dynamic.stepper.state(),
+        }
+    }
+
+    /// The specimen with its history.
+    pub fn specimen(&self) -> &Specimen {
+        &self.specimen
+    }
+
+    /// The command as it left the converter.
+    pub fn command(&self) -> &Motion {
+        &self.command
+    }
+
     /// Takes a rig over where another left it: the transfer system's states, the
     /// history of the specimen and the last command.
     pub fn take_over(&mut self, states: &[f64], specimen: &Specimen, command: &Motion) {
@@ -161,6 +179,8 @@ pub(crate) struct LanePart {
     pub(crate) converter: Converter,
     pub(crate) displacement: Sensor,
     pub(crate) force: Sensor,
+    /// Forces on their way, oldest first, where they come late.
+    pub(crate) late: Vec<f64>,
 }
 
 impl VirtualRig {
@@ -182,6 +202,7 @@ impl VirtualRig {
             converter: self.converter,
             displacement: self.displacement_sensors.first()?.clone(),
             force: self.force_sensors.first()?.clone(),
+            late: Vec::new(),
         })
     }
 }

@@ -2,7 +2,7 @@
 
 use std::f64::consts::TAU;
 
-use model::compensator::Compensator;
+use model::compensator::{Compensator, Design, ShapingDesign, Site};
 use model::coupled::Coupled;
 use model::element::{Element, Law};
 use model::equations::{Deformation, Equations, PlacedElement};
@@ -60,6 +60,8 @@ pub(crate) struct Case {
     pub(crate) rule: WorkRule,
     pub(crate) stop_at: f64,
     pub(crate) detail: MotionDetail,
+    pub(crate) design: Design,
+    pub(crate) shaping: ShapingDesign,
 }
 
 impl Case {
@@ -106,6 +108,8 @@ impl Case {
             rule: WorkRule::Held,
             stop_at: f64::INFINITY,
             detail: MotionDetail::Displacement,
+            design: Design::None,
+            shaping: ShapingDesign::default(),
         }
     }
 
@@ -242,7 +246,7 @@ impl Case {
         let numerical = self.substructures().numerical;
         LoopParts {
             plant,
-            compensator: Compensator::None,
+            compensator: self.compensator(),
             limits: self.limits.clone(),
             safe_path: self.safe_path,
             monitor: EnergyMonitor::new(&numerical, self.rule, 1.0, self.stop_at),
@@ -251,6 +255,16 @@ impl Case {
             every: 1,
             detail: self.detail,
         }
+    }
+
+    pub(crate) fn compensator(&self) -> Compensator {
+        let site = Site { count: self.count(), step_s: self.step_s, converter: self.converter };
+        Compensator::new(&self.design, &self.shaping, &site).unwrap()
+    }
+
+    pub(crate) fn with_compensator(mut self, design: Design) -> Self {
+        self.design = design;
+        self
     }
 
     pub(crate) fn hybrid(&self, plant: Plant, load: Load) -> HybridLoop {
@@ -267,6 +281,7 @@ impl Case {
             interface: self.count(),
             loads: vec![model::channel::Channel::new("ground", "m/s²", "Ground")],
             detail: self.detail,
+            parameters: self.design.parameters(self.count()),
         };
         plan.channels()
     }

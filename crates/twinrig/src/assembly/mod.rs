@@ -11,6 +11,7 @@ pub use store::SignalStore;
 
 use std::f64::consts::TAU;
 
+use model::compensator::{Compensator, CompensatorError, Design, ShapingDesign, Site};
 use model::equations::PlacedElement;
 use model::integrator::{Hold, Method, Options};
 use model::partition::{LoadPattern, Partition, Substructures};
@@ -28,7 +29,7 @@ use runtime::reference::{Reference, ReferenceError, reference};
 
 use crate::experiment::closed_loop::{self, TransferKind};
 use crate::experiment::watch::{RecordedDofs, RecordedMotion, Work};
-use crate::experiment::{Diagnostic, Diagnostics, Experiment, PerDof, Source};
+use crate::experiment::{CompensatorSpec, Diagnostic, Diagnostics, Experiment, PerDof, Source};
 use structure::Builder;
 
 /// Everything a test consists of, in models and numbers.
@@ -54,6 +55,12 @@ pub struct Assembly {
     pub converter: Converter,
     /// Noise and steps of the sensors, per interface DOF.
     pub sensors: SensorValues,
+    /// What the rig becomes during a rehearsal.
+    pub change: Option<PlantChange>,
+    /// From desired motion to command, as declared.
+    pub design: Design,
+    /// The same, built and at rest; see [`Assembly::set_compensator`].
+    pub compensator: Compensator,
     /// What may pass.
     pub limits: Limits,
     /// The way to safe.
@@ -85,6 +92,19 @@ pub struct SensorValues {
     pub displacement_quantum: Vec<f64>,
     /// Step of the force, N.
     pub force_quantum: Vec<f64>,
+    /// Whole periods by which the force comes late.
+    pub force_delay: usize,
+}
+
+/// A servo-hydraulic rig that becomes another one, its state carried over.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct PlantChange {
+    /// The first tick of the new rig.
+    pub tick: u64,
+    /// The actuator from then on.
+    pub servo: ServoHydraulic,
+    /// Stiffness of the specimen, as a share of what it was.
+    pub specimen_stiffness: f64,
 }
 
 impl Assembly {
@@ -115,6 +135,20 @@ impl Assembly {
     /// Number of interface DOFs.
     pub fn count(&self) -> usize {
         self.partition.interface.len()
+    }
+
+    /// Takes another compensator, built for this loop as it now is: its period
+    /// and the converter of its command.
+    pub fn set_compensator(
+        &mut self,
+        design: Design,
+        shaping: &ShapingDesign,
+    ) -> Result<(), CompensatorError> {
+        let site =
+            Site { count: self.count(), step_s: self.integrator.step_s, converter: self.converter };
+        self.compensator = Compensator::new(&design, shaping, &site)?;
+        self.design = design;
+        Ok(())
     }
 
     /// The sampled load.
@@ -150,6 +184,7 @@ impl Assembly {
             interface: self.count(),
             loads: self.loads.iter().map(|signal| signal.channel.clone()).collect(),
             detail: self.detail,
+            parameters: self.design.parameters(self.count()),
         }
     }
 }
@@ -190,8 +225,15 @@ fn build(
     let capacity = spec.capacity_n.unwrap_or(f64::INFINITY);
     let sensors = &experiment.sensors;
     let integrator = integrator_options(experiment);
-    let assembly = Assembly {
+    let mut assembly = Assembly {
         coupling,
+        design: Design::None,
+        compensator: Compensator::None,
+        change: spec.change.map(|change| PlantChange {
+            tick: (change.at_s / experiment.integrator.step_s).round() as u64,
+            servo: servo(&change.servo),
+            specimen_stiffness: change.specimen_stiffness,
+        }),
         transfer_system,
         converter: Converter {
             quantum: spec.quantum_m.unwrap_or(0.0),
@@ -202,6 +244,7 @@ fn build(
             force_noise: expand(&sensors.force_noise, 0.0),
             displacement_quantum: expand(&sensors.displacement_quantum, 0.0),
             force_quantum: expand(&sensors.force_quantum, 0.0),
+            force_delay: sensors.force_delay_samples,
         },
         limits: Limits {
             command: expand(&limits.command, f64::INFINITY),
@@ -243,6 +286,13 @@ fn build(
         substructures,
         loads,
     };
+    let CompensatorSpec { design, shaping } = &experiment.compensator;
+    if let Err(error) = assembly.set_compensator(design.clone(), shaping) {
+        let path = format!("compensator.{}", error.key());
+        found.push(experiment.place(&path, Diagnostic::error(error.to_string())));
+        return None;
+    }
+    warn_of_idle_compensator(experiment, &assembly, found);
     // Building the plant once finds what only it can know.
     if let Err(error) = assembly.plant() {
         let path = error.path();
@@ -288,16 +338,36 @@ fn transfer_system(experiment: &Experiment, found: &mut Diagnostics) -> Option<T
                 }
             }
         }
-        TransferKind::ServoHydraulic(servo) => {
-            Some(TransferSystem::ServoHydraulic(ServoHydraulic {
-                gain: servo.gain,
-                servo_gain: servo.servo_gain,
-                velocity_feedback: servo.velocity_feedback,
-                leakage: servo.leakage,
-                servo_damping: servo.servo_damping,
-                servo_stiffness: servo.servo_stiffness,
-            }))
+        TransferKind::ServoHydraulic(declared) => {
+            Some(TransferSystem::ServoHydraulic(servo(declared)))
         }
+    }
+}
+
+fn servo(declared: &closed_loop::ServoHydraulic) -> ServoHydraulic {
+    ServoHydraulic {
+        gain: declared.gain,
+        servo_gain: declared.servo_gain,
+        velocity_feedback: declared.velocity_feedback,
+        leakage: declared.leakage,
+        servo_damping: declared.servo_damping,
+        servo_stiffness: declared.servo_stiffness,
+    }
+}
+
+/// A rig without delay follows the desired motion, whatever it is commanded.
+fn warn_of_idle_compensator(experiment: &Experiment, assembly: &Assembly, found: &mut Diagnostics) {
+    let at_once = match assembly.transfer_system {
+        TransferSystem::Ideal => true,
+        TransferSystem::Delay { samples } => samples < 1.0,
+        TransferSystem::TransferFunction { .. } | TransferSystem::ServoHydraulic(_) => false,
+    };
+    if at_once && assembly.compensator != Compensator::None {
+        let message = "the transfer system answers at once: the compensator has no part in the \
+                       rehearsal";
+        let warning = Diagnostic::warning(message)
+            .remedy("give [transfer_system] a delay of a step or more, or dynamics");
+        found.push(experiment.place("compensator", warning));
     }
 }
 

@@ -1,12 +1,12 @@
 //! From the models to a plant and an armed loop.
 
-use model::compensator::Compensator;
 use model::coupled::Coupled;
 use model::equations::Equations;
 use model::first_order::Scheme;
 use model::integrator::{Hold, Integrator, IntegratorError, Method, Options};
 use model::motion::Motion;
 use model::sensor::Sensor;
+use model::specimen::Specimen;
 use model::transfer::{ActuatorDynamics, TransferError, TransferSystem};
 use nalgebra::DMatrix;
 use runtime::hybrid_loop::{HybridLoop, LoopParts};
@@ -14,7 +14,7 @@ use runtime::load::Load;
 use runtime::monitor::EnergyMonitor;
 use runtime::plant::{CoupledPlant, Plant, Released, RigidPlant, SplitPlant};
 use runtime::record::FrameSink;
-use runtime::rig::{RigSlot, VirtualRig, VirtualRigParts};
+use runtime::rig::{ChangingRig, LateForce, RigSlot, VirtualRig, VirtualRigParts};
 use thiserror::Error;
 
 use super::Assembly;
@@ -59,6 +59,23 @@ pub enum PlantError {
          a transfer function"
     )]
     ContinuousDelay,
+    /// A late force needs a rig that has answered before.
+    #[error(
+        "a rig that answers at once cannot have a late force: give [transfer_system] a delay of a \
+         step or more, or dynamics, or remove force_delay_samples"
+    )]
+    LateForceAtOnce,
+    /// Late forces and changes belong to a rig of its own.
+    #[error(
+        "`{key}` belongs to a rig that is stepped on its own: use feedback = \"held\", or remove it"
+    )]
+    ContinuousRig {
+        /// The key in the file.
+        key: &'static str,
+    },
+    /// Only a servo-hydraulic rig can change.
+    #[error("only a servo_hydraulic transfer system can change during a rehearsal")]
+    ChangeOfOther,
     /// Only two methods integrate first-order systems.
     #[error(
         "feedback = \"continuous\" needs the method rk4 or exact: {method} is made for structures \
@@ -76,6 +93,10 @@ impl PlantError {
         match self {
             Self::Integrator(_) => "integrator.method",
             Self::Transfer(_) => "transfer_system.kind",
+            Self::LateForceAtOnce | Self::ContinuousRig { key: "force_delay_samples" } => {
+                "sensors.force_delay_samples"
+            }
+            Self::ContinuousRig { .. } | Self::ChangeOfOther => "transfer_system.change",
             Self::ContinuousDelay | Self::ContinuousMethod { .. } => "integrator.feedback",
         }
     }
@@ -100,21 +121,31 @@ pub enum Recording {
 impl Assembly {
     /// The rig alone, at rest.
     pub fn virtual_rig(&self) -> Result<VirtualRig, TransferError> {
+        self.rig_of(&self.transfer_system, &self.partition.specimen, "sensor")
+    }
+
+    /// A rig of these parts; its sensors draw from streams that begin with `family`.
+    fn rig_of(
+        &self,
+        transfer_system: &TransferSystem,
+        specimen: &Specimen,
+        family: &str,
+    ) -> Result<VirtualRig, TransferError> {
         let sensors = |noise: &[f64], quantum: &[f64], name: &str| -> Vec<Sensor> {
             noise
                 .iter()
                 .zip(quantum)
                 .enumerate()
                 .map(|(i, (&noise, &quantum))| {
-                    let stream = format!("sensor.{name}.{}", i + 1);
+                    let stream = format!("{family}.{name}.{}", i + 1);
                     Sensor::new(noise, quantum, self.seed, &stream)
                 })
                 .collect()
         };
         let values = &self.sensors;
         VirtualRig::new(VirtualRigParts {
-            transfer_system: self.transfer_system.clone(),
-            specimen: self.partition.specimen.clone(),
+            transfer_system: transfer_system.clone(),
+            specimen: specimen.clone(),
             converter: self.converter,
             displacement_sensors: sensors(
                 &values.displacement_noise,
@@ -126,12 +157,47 @@ impl Assembly {
         })
     }
 
+    /// The rig as the loop meets it: changing, its force late, as declared.
+    fn whole_rig(&self) -> Result<(RigSlot, Option<DMatrix<f64>>), PlantError> {
+        let rig = self.virtual_rig()?;
+        let direct = rig.direct_inertia();
+        let mut whole = match &self.change {
+            None => RigSlot::from(rig),
+            Some(change) => {
+                let TransferSystem::ServoHydraulic(before) = &self.transfer_system else {
+                    return Err(PlantError::ChangeOfOther);
+                };
+                let mut specimen = self.partition.specimen.clone();
+                specimen.stiffness *= change.specimen_stiffness;
+                let after = TransferSystem::ServoHydraulic(change.servo);
+                let rescale = before.rescale_to(&change.servo, self.count());
+                let after = self.rig_of(&after, &specimen, "sensor.changed")?;
+                RigSlot::Other(Box::new(ChangingRig::new(rig, after, change.tick, rescale)))
+            }
+        };
+        let samples = self.sensors.force_delay;
+        if samples > 0 {
+            if direct.is_some() {
+                return Err(PlantError::LateForceAtOnce);
+            }
+            whole = RigSlot::Late(Box::new(LateForce::new(whole, samples, self.count())));
+        }
+        Ok((whole, direct))
+    }
+
     /// Both sides, at rest, joined as declared.
     pub fn plant(&self) -> Result<Plant, PlantError> {
+        if self.coupling == Coupling::Continuous {
+            if self.sensors.force_delay > 0 {
+                return Err(PlantError::ContinuousRig { key: "force_delay_samples" });
+            }
+            if self.change.is_some() {
+                return Err(PlantError::ContinuousRig { key: "change" });
+            }
+        }
         match (self.coupling, &self.transfer_system) {
             (Coupling::Held, _) => {
-                let rig = self.virtual_rig()?;
-                let direct = rig.direct_inertia();
+                let (rig, direct) = self.whole_rig()?;
                 self.split(rig, direct)
             }
             (Coupling::Continuous, TransferSystem::Ideal) => self.rigid(),
@@ -215,7 +281,7 @@ impl Assembly {
         );
         let parts = LoopParts {
             plant,
-            compensator: Compensator::None,
+            compensator: self.compensator.clone(),
             limits: self.limits.clone(),
             safe_path: self.safe_path,
             monitor,

@@ -1,4 +1,4 @@
-//! What runs inside the loop: integrator, transfer system, sensors, compensator.
+//! What runs inside the loop: integrator, transfer system, sensors.
 
 use super::per_dof::PerDof;
 use super::tree::Branch;
@@ -74,6 +74,19 @@ pub struct TransferSystemSpec {
     pub quantum_m: Option<f64>,
     /// Largest force of the actuator.
     pub capacity_n: Option<f64>,
+    /// What a servo-hydraulic rig becomes during the rehearsal.
+    pub change: Option<ChangeSpec>,
+}
+
+/// A rig that becomes another one.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct ChangeSpec {
+    /// When.
+    pub at_s: f64,
+    /// Stiffness of the specimen, as a share of what it was.
+    pub specimen_stiffness: f64,
+    /// The actuator from then on.
+    pub servo: ServoHydraulic,
 }
 
 /// From command to achieved motion.
@@ -131,13 +144,8 @@ pub struct SensorsSpec {
     pub displacement_quantum: Option<PerDof>,
     /// Smallest step of the force, in N.
     pub force_quantum: Option<PerDof>,
-}
-
-/// What turns the desired motion into the command.
-#[derive(Debug, Clone, PartialEq)]
-pub enum CompensatorSpec {
-    /// The command is the desired motion.
-    None,
+    /// Steps by which the measured force comes late.
+    pub force_delay_samples: usize,
 }
 
 impl IntegratorSpec {
@@ -186,6 +194,7 @@ impl Method {
 impl TransferSystemSpec {
     pub(crate) fn read(branch: &Branch, step_s: f64) -> Self {
         Self {
+            change: ChangeSpec::read(branch),
             kind: TransferKind::read(branch, step_s),
             saturation_m: branch.number("saturation"),
             quantum_m: branch.number("quantum"),
@@ -212,16 +221,37 @@ impl TransferKind {
                 denominator: numbers("denominator"),
                 delay_s: branch.number("delay").unwrap_or(0.0),
             },
-            "servo_hydraulic" => Self::ServoHydraulic(ServoHydraulic {
-                gain: number("gain"),
-                servo_gain: number("servo_gain"),
-                velocity_feedback: number("velocity_feedback"),
-                leakage: number("leakage"),
-                servo_damping: number("servo_damping"),
-                servo_stiffness: number("servo_stiffness"),
-            }),
+            "servo_hydraulic" => Self::ServoHydraulic(ServoHydraulic::read(number)),
             word => unreachable!("the grammar has no transfer system {word}"),
         }
+    }
+}
+
+impl ServoHydraulic {
+    fn read(number: impl Fn(&'static str) -> f64) -> Self {
+        Self {
+            gain: number("gain"),
+            servo_gain: number("servo_gain"),
+            velocity_feedback: number("velocity_feedback"),
+            leakage: number("leakage"),
+            servo_damping: number("servo_damping"),
+            servo_stiffness: number("servo_stiffness"),
+        }
+    }
+}
+
+impl ChangeSpec {
+    /// `branch` is that of the whole transfer system.
+    fn read(branch: &Branch) -> Option<Self> {
+        let change = branch.table("change")?;
+        Some(Self {
+            at_s: change.must_number("at"),
+            specimen_stiffness: change.number("specimen_stiffness").unwrap_or(1.0),
+            // What is not said stays.
+            servo: ServoHydraulic::read(|key| {
+                change.number(key).unwrap_or_else(|| branch.must_number(key))
+            }),
+        })
     }
 }
 
@@ -232,15 +262,7 @@ impl SensorsSpec {
             force_noise: PerDof::read(branch, "force_noise"),
             displacement_quantum: PerDof::read(branch, "displacement_quantum"),
             force_quantum: PerDof::read(branch, "force_quantum"),
-        }
-    }
-}
-
-impl CompensatorSpec {
-    pub(crate) fn read(branch: &Branch) -> Self {
-        match branch.must_word("kind") {
-            "none" => Self::None,
-            word => unreachable!("the grammar has no compensator {word}"),
+            force_delay_samples: branch.must_count("force_delay_samples") as usize,
         }
     }
 }

@@ -8,6 +8,7 @@
 mod checks;
 mod choices;
 pub mod closed_loop;
+pub mod compensator;
 pub mod diagnostic;
 pub mod dof;
 pub mod element;
@@ -35,7 +36,8 @@ use std::path::Path;
 
 use toml::de::DeTable;
 
-pub use closed_loop::{CompensatorSpec, IntegratorSpec, SensorsSpec, TransferSystemSpec};
+pub use closed_loop::{IntegratorSpec, SensorsSpec, TransferSystemSpec};
+pub use compensator::CompensatorSpec;
 pub use diagnostic::{Diagnostic, Diagnostics, Paint, Severity};
 pub use dof::{DofLabel, DofRef, NodeRef, resolve};
 pub use element::{ElementSpec, SpecimenElement, StructureElement};

@@ -87,7 +87,12 @@ fn table(out: &mut String, table: &'static Table, path: &str) {
     }
     rows(out, table.fields, path);
     let Some(variants) = &table.variants else { return };
-    let _ = writeln!(out, "\n`{}` is required. {}", variants.key, variants.doc);
+    let _ = match variants.absent {
+        None => writeln!(out, "\n`{}` is required. {}", variants.key, variants.doc),
+        Some(word) => {
+            writeln!(out, "\n`{}` is `\"{word}\"` where absent. {}", variants.key, variants.doc)
+        }
+    };
     for variant in variants.of {
         let _ = writeln!(out, "\n`{} = \"{}\"`: {}.", variants.key, variant.word, variant.doc);
         for one in variant.choices {

@@ -26,14 +26,19 @@ fn table(table: &'static Table) -> Value {
     let mut rules = Vec::new();
     let mut required: Vec<&str> = needed(table.fields);
     if let Some(variants) = &table.variants {
-        required.insert(0, variants.key);
+        if variants.absent.is_none() {
+            required.insert(0, variants.key);
+        }
         let words: Vec<Value> = variants
             .of
             .iter()
             .map(|variant| json!({ "const": variant.word, "description": variant.doc }))
             .collect();
-        properties
-            .insert(variants.key.into(), json!({ "description": variants.doc, "oneOf": words }));
+        let mut selector = json!({ "description": variants.doc, "oneOf": words });
+        if let Some(word) = variants.absent {
+            selector["default"] = json!(word);
+        }
+        properties.insert(variants.key.into(), selector);
         for variant in variants.of {
             let own = |key: &str| variant.fields.iter().any(|field| field.key == key);
             let foreign: Map<String, Value> = table
@@ -49,10 +54,11 @@ fn table(table: &'static Table) -> Value {
             }
             let key = variants.key;
             let word = variant.word;
-            rules.push(json!({
-                "if": { "properties": { key: { "const": word } }, "required": [key] },
-                "then": then,
-            }));
+            let mut condition = json!({ "properties": { key: { "const": word } } });
+            if variants.absent != Some(word) {
+                condition["required"] = json!([key]);
+            }
+            rules.push(json!({ "if": condition, "then": then }));
         }
     }
     for (field, _) in table.all_fields() {

@@ -131,6 +131,14 @@ impl Walker<'_> {
         let variants = table.variants.as_ref()?;
         let words = || listed(variants.of.iter().map(|variant| variant.word), "or");
         let Some(value) = toml.get(variants.key) else {
+            if let Some(meant) = variants.absent {
+                let variant = variants.of.iter().find(|variant| variant.word == meant);
+                let place = self.fill.clone().or(span.clone()).unwrap_or(0..0);
+                let value = Value::Word(meant);
+                let node = Node { span: place, origin: Origin::Default, value };
+                entries.insert(variants.key, node);
+                return variant;
+            }
             let mut error = Diagnostic::error(format!("{} lacks `{}`", title(path), variants.key))
                 .remedy(format!("add `{}`: {}", variants.key, words()));
             error.span = span.clone();

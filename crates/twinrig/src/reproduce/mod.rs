@@ -2,6 +2,7 @@
 //!
 //! Every number under `ours` is computed in the call; none is stored.
 
+pub mod benchmark;
 pub mod galmez;
 pub mod waldbjorn;
 

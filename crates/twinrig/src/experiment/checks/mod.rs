@@ -21,6 +21,7 @@ pub(crate) fn check(root: &Branch, out: &mut Diagnostics) {
     structure::check(root, out);
     excitation::check(root, out);
     check_transfer_system(root, out);
+    check_compensator(root, out);
     check_lists(root, out);
     check_limits(root, out);
 }
@@ -67,6 +68,7 @@ fn check_transfer_system(root: &Branch, out: &mut Diagnostics) {
         let message = format!("the delay is {samples:.3e} steps, at most 1e6 are kept");
         out.push(Diagnostic::error(message).at(node.span.clone()).remedy("shorten the delay"));
     }
+    check_change(root, system, out);
     let numbers = |key| system.node(key).and_then(|node| Some((node, node.numbers()?)));
     let Some((place, denominator)) = numbers("denominator") else { return };
     if denominator.first() == Some(&0.0) {
@@ -86,6 +88,36 @@ fn check_transfer_system(root: &Branch, out: &mut Diagnostics) {
         ));
         let remedy = "no actuator differentiates: the numerator's degree must not be the higher";
         out.push(error.at(place.span.clone()).remedy(remedy));
+    }
+}
+
+/// A change after the end of the test is a slip.
+fn check_change(root: &Branch, system: &Branch, out: &mut Diagnostics) {
+    if let Some(change) = system.table("change")
+        && let (Some(at), Some(duration)) = (change.number("at"), root.number("duration"))
+        && let Some(node) = change.node("at")
+        && at >= duration
+    {
+        let message = format!("the rig changes at {at} s, the test lasts {duration} s");
+        out.push(Diagnostic::error(message).at(node.span.clone()).remedy("choose an earlier time"));
+    }
+}
+
+/// Bounds have one entry for each adapted parameter.
+fn check_compensator(root: &Branch, out: &mut Diagnostics) {
+    let Some(compensator) = root.table("compensator") else { return };
+    let wanted = match compensator.word("kind") {
+        Some("adaptive_model_based") => 2,
+        Some("adaptive_time_series") => 3,
+        Some("adaptive_inverse") => 4,
+        _ => return,
+    };
+    for key in ["lower", "upper"] {
+        if let Some(node) = compensator.node(key)
+            && let Some(list) = node.list()
+        {
+            expect_length(out, node, key, list.len(), wanted, "one per adapted parameter");
+        }
     }
 }
 

@@ -1,5 +1,5 @@
 //! Grammar of everything inside the loop: integrator, transfer system,
-//! sensors, compensator, monitor, limits and record.
+//! sensors, monitor, limits and record.
 
 use super::super::quantity::{Kind, Motion};
 use super::{
@@ -7,7 +7,11 @@ use super::{
     of_dof, optional, quantity, required, up_to, word,
 };
 
-const fn variant(word: &'static str, doc: &'static str, fields: &'static [Field]) -> Variant {
+pub(super) const fn variant(
+    word: &'static str,
+    doc: &'static str,
+    fields: &'static [Field],
+) -> Variant {
     Variant { word, doc, fields, choices: &[] }
 }
 
@@ -33,6 +37,7 @@ pub(crate) static INTEGRATOR: Table = Table {
     variants: Some(Variants {
         key: "method",
         doc: "The integration method.",
+        absent: None,
         of: &[
             variant("rk4", "explicit Runge–Kutta of fourth order", &[]),
             variant(
@@ -99,6 +104,7 @@ pub(crate) static TRANSFER_SYSTEM: Table = Table {
     variants: Some(Variants {
         key: "kind",
         doc: "The model of actuator and controller.",
+        absent: None,
         of: &[
             variant("ideal", "the achieved motion is the command", &[]),
             Variant {
@@ -152,11 +158,34 @@ pub(crate) static TRANSFER_SYSTEM: Table = Table {
                         "9.9976e4",
                         "Coefficient β2 of the servo valve.",
                     ),
+                    optional(
+                        "change",
+                        Shape::Table(&CHANGE),
+                        "A rig that becomes another one during the rehearsal. Absent: it does not.",
+                    ),
                 ],
             ),
         ],
     }),
 };
+
+static CHANGE: Table = Table::plain(
+    "What the rig becomes, its state carried over. Keys that are absent stay as they are.",
+    &[
+        required("at", quantity(Kind::Time, Bounds::Positive), "When."),
+        optional(
+            "specimen_stiffness",
+            Shape::Ratio(Bounds::Within(0.0, 10.0)),
+            "Stiffness of the specimen, as a share of what it was.",
+        ),
+        optional("gain", POSITIVE, "Gain on the command."),
+        optional("servo_gain", POSITIVE, "Gain of the servo valve, a1β0."),
+        optional("velocity_feedback", NOT_NEGATIVE, "Natural velocity feedback, a2."),
+        optional("leakage", NOT_NEGATIVE, "Leakage of the actuator, a3."),
+        optional("servo_damping", POSITIVE, "Coefficient β1 of the servo valve."),
+        optional("servo_stiffness", POSITIVE, "Coefficient β2 of the servo valve."),
+    ],
+);
 
 const POSITIVE: Shape = Shape::Number(Bounds::Positive);
 const NOT_NEGATIVE: Shape = Shape::Number(Bounds::NotNegative);
@@ -195,19 +224,14 @@ pub(crate) static SENSORS: Table = Table::plain(
             per_dof!(Kind::Force, Bounds::NotNegative),
             "Smallest step of the measured force.",
         ),
+        default(
+            "force_delay_samples",
+            Shape::Count { min: 0, max: 100_000 },
+            "0",
+            "Whole steps by which the measured force comes late; the benchmark has 1.",
+        ),
     ],
 );
-
-pub(crate) static COMPENSATOR: Table = Table {
-    doc: "What turns the desired motion into the command, so that the achieved motion follows.",
-    fields: &[],
-    choices: &[],
-    variants: Some(Variants {
-        key: "kind",
-        doc: "The kind of compensator.",
-        of: &[variant("none", "the command is the desired motion", &[])],
-    }),
-};
 
 pub(crate) static MONITOR: Table = Table::plain(
     "What is watched while the test runs.",

@@ -5,6 +5,7 @@
 //! the four cannot disagree.
 
 pub(crate) mod closed_loop;
+pub(crate) mod compensator;
 pub(crate) mod excitation;
 pub(crate) mod structure;
 pub(crate) mod sweep;
@@ -132,6 +133,8 @@ pub(crate) struct Variants {
     pub key: &'static str,
     /// What the word chooses.
     pub doc: &'static str,
+    /// The word that an absent key means; without one the key is required.
+    pub absent: Option<&'static str>,
     pub of: &'static [Variant],
 }
 
@@ -289,9 +292,10 @@ pub(crate) static ROOT: Table = Table::plain(
         ),
         default(
             "compensator",
-            Shape::Table(&closed_loop::COMPENSATOR),
+            Shape::Table(&compensator::COMPENSATOR),
             "{ kind = \"none\" }",
-            "What turns the desired motion into the command.",
+            "What turns the desired motion into the command. A table without `kind` means the \
+             adaptive inverse; without the table there is none.",
         ),
         default(
             "monitor",
@@ -363,6 +367,17 @@ mod tests {
                     let (field, _) = field.unwrap_or_else(|| panic!("{path}.{key} is unknown"));
                     assert_ne!(field.need, Need::Required, "{path}.{key}");
                 }
+            }
+        });
+    }
+
+    #[test]
+    fn an_absent_word_is_one_of_the_words() {
+        visit(&ROOT, "", &mut |path, table| {
+            let variants = table.variants.iter();
+            for (word, of) in variants.filter_map(|variants| Some((variants.absent?, variants.of)))
+            {
+                assert!(of.iter().any(|variant| variant.word == word), "{path}: {word}");
             }
         });
     }

@@ -293,6 +293,7 @@ static BEAM: Table = Table {
 const ELEMENT_KINDS: Variants = Variants {
     key: "kind",
     doc: "The law of the element.",
+    absent: None,
     of: &[
         Variant {
             word: "bilinear",

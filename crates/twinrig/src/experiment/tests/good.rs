@@ -8,6 +8,7 @@ use super::super::structure::{Beam, BeamEnds, BeamMass, ChainEnds};
 use super::super::watch::{RecordedDofs, RecordedMotion, Work};
 use super::super::*;
 use super::{BASE, changed, good, read};
+use model::compensator::Design;
 
 #[test]
 fn the_example_reads_without_a_word_of_complaint() {
@@ -57,7 +58,7 @@ fn the_example_reads_without_a_word_of_complaint() {
     );
     assert_eq!(experiment.sensors.force_noise, Some(PerDof::All(2.18)));
     assert_eq!(experiment.sensors.force_quantum, None);
-    assert_eq!(experiment.compensator, CompensatorSpec::None);
+    assert_eq!(experiment.compensator.design, Design::None);
     assert_eq!(
         experiment.monitor,
         MonitorSpec { stop_at: Some(1.0), constant_j: Some(1.0), work: Work::Exact }

@@ -1,0 +1,120 @@
+//! Polynomial forward prediction.
+
+use super::design::{ForwardPredictionDesign, finite, not_negative};
+use super::{Compensate, CompensatorError, Site};
+use crate::motion::Motion;
+
+/// Highest degree.
+const MOST_ORDER: usize = 4;
+/// Longest history per interface DOF, in samples.
+const MOST_SAMPLES: usize = 1 << 17;
+
+/// The polynomial of degree n through the desired motion now and n multiples of
+/// the delay δ ago, evaluated δ ahead:
+///   c = g Σ wᵢ x(t − i δ),  wᵢ = (−1)ⁱ (n+1 choose i+1).
+///
+/// Points lie on samples: their spacing is δ rounded to whole periods, and the
+/// weights are those of the exact δ (Lagrange). Velocity and acceleration are
+/// predicted from their own past with the same weights. Motions fast against
+/// the delay grow: degree 3 is usable up to ω δ ≈ 1.6.
+///
+/// Reference: Horiuchi et al. 1999, Earthq. Eng. Struct. Dyn. 28.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ForwardPrediction {
+    /// Gain included; zero beyond the order.
+    weights: [f64; MOST_ORDER + 1],
+    order: usize,
+    spacing: usize,
+    /// x, v, a of the past: a ring per DOF.
+    past: Vec<Vec<[f64; 3]>>,
+    newest: usize,
+    started: bool,
+}
+
+impl ForwardPrediction {
+    /// At rest.
+    pub fn new(design: &ForwardPredictionDesign, site: &Site) -> Result<Self, CompensatorError> {
+        let order = design.order;
+        if !(1..=MOST_ORDER).contains(&order) {
+            return Err(CompensatorError::BadNumber {
+                key: "order",
+                value: order as f64,
+                requirement: "from 1 to 4",
+            });
+        }
+        let ahead = not_negative("delay", design.delay_s)? / site.step_s;
+        let length = ahead.round().max(1.0) * order as f64 + 1.0;
+        if !(length <= MOST_SAMPLES as f64) {
+            return Err(CompensatorError::LongHistory {
+                key: "delay",
+                samples: length,
+                most: MOST_SAMPLES,
+            });
+        }
+        let spacing = (ahead.round() as usize).max(1);
+        let gain = finite("gain", design.gain)?;
+        let weights = lagrange(order, ahead / spacing as f64).map(|weight| gain * weight);
+        let past = vec![vec![[0.0; 3]; order * spacing + 1]; site.count];
+        Ok(Self { weights, order, spacing, past, newest: 0, started: false })
+    }
+}
+
+/// Weights of the points 0, −1, …, −`order` for the value at `s`; zero beyond.
+fn lagrange(order: usize, s: f64) -> [f64; MOST_ORDER + 1] {
+    std::array::from_fn(|i| {
+        if i > order {
+            return 0.0;
+        }
+        let others = (0..=order).filter(|&j| j != i);
+        others.map(|j| (s + j as f64) / (j as f64 - i as f64)).product()
+    })
+}
+
+impl Compensate for ForwardPrediction {
+    #[inline]
+    fn command(&mut self, desired: &Motion, _measured: &[f64], command: &mut Motion) {
+        let length = self.order * self.spacing + 1;
+        self.newest = if self.newest + 1 == length { 0 } else { self.newest + 1 };
+        for (i, past) in self.past.iter_mut().enumerate() {
+            let x = desired.of(i);
+            if !self.started {
+                // As if the motion had always been what it is: no jump at the start.
+                past.fill(x);
+            }
+            past[self.newest] = x;
+            let mut sum = [0.0; 3];
+            let mut index = self.newest;
+            for weight in &self.weights[..=self.order] {
+                for (sum, x) in sum.iter_mut().zip(past[index]) {
+                    *sum += weight * x;
+                }
+                index = if index >= self.spacing {
+                    index - self.spacing
+                } else {
+                    index + length - self.spacing
+                };
+            }
+            command.set(i, sum);
+        }
+        self.started = true;
+    }
+
+    fn reset(&mut self) {
+        self.past.iter_mut().for_each(|past| past.fill([0.0; 3]));
+        self.newest = 0;
+        self.started = false;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_weights_are_those_of_horiuchi() {
+        assert_eq!(lagrange(1, 1.0)[..2], [2.0, -1.0]);
+        assert_eq!(lagrange(2, 1.0)[..3], [3.0, -3.0, 1.0]);
+        assert_eq!(lagrange(3, 1.0)[..4], [4.0, -6.0, 4.0, -1.0]);
+        assert_eq!(lagrange(4, 1.0), [5.0, -10.0, 10.0, -5.0, 1.0]);
+    }
+}

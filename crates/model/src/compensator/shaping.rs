@@ -1,0 +1,95 @@
+//! What a command passes through behind the compensator.
+
+use numerics::filter::{Cascade, Pass};
+use numerics::filter_bank::FilterBank;
+
+use super::design::positive;
+use super::{CompensatorError, Site};
+use crate::motion::Motion;
+
+/// Declared shaping; absent parts do nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct ShapingDesign {
+    /// Cut-off of a Butterworth filter of order 2.
+    pub low_pass_hz: Option<f64>,
+    /// Largest displacement, either way.
+    pub saturation_m: Option<f64>,
+    /// Largest rate of change.
+    pub rate_m_s: Option<f64>,
+}
+
+/// Low-pass filter, then end stops, then a rate limit.
+///
+/// Where a command is cut off its velocity is what it then really is: zero at a
+/// stop, the limit while it runs at the limit.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Shaping {
+    low_pass: Option<Vec<FilterBank<3, 1>>>,
+    saturation: f64,
+    /// Largest rate of change, m/s, and largest step of one tick, m.
+    rate: f64,
+    most: f64,
+    last: Vec<f64>,
+}
+
+impl Shaping {
+    /// At rest; `None` if nothing is to be done.
+    pub fn new(design: &ShapingDesign, site: &Site) -> Result<Option<Self>, CompensatorError> {
+        if *design == ShapingDesign::default() {
+            return Ok(None);
+        }
+        let bound = |key, value: Option<f64>| value.map_or(Ok(f64::INFINITY), |v| positive(key, v));
+        let low_pass = match design.low_pass_hz {
+            None => None,
+            Some(cutoff_hz) => {
+                let cascade = Cascade::butterworth(Pass::Low, 2, cutoff_hz, 1.0 / site.step_s)
+                    .map_err(|source| CompensatorError::Filter { key: "low_pass", source })?;
+                let bank = FilterBank::new(&cascade).expect("order two has one section");
+                Some(vec![bank; site.count])
+            }
+        };
+        let rate = bound("rate", design.rate_m_s)?;
+        Ok(Some(Self {
+            low_pass,
+            saturation: bound("saturation", design.saturation_m)?,
+            rate,
+            most: rate * site.step_s,
+            last: vec![0.0; site.count],
+        }))
+    }
+
+    /// Shapes the command of this tick.
+    #[inline]
+    pub(super) fn shape(&mut self, command: &mut Motion) {
+        for (i, last) in self.last.iter_mut().enumerate() {
+            let mut motion = command.of(i);
+            if motion.iter().any(|value| !value.is_finite()) {
+                // For the gate to see.
+                continue;
+            }
+            if let Some(banks) = &mut self.low_pass {
+                motion = banks[i].step(motion);
+            }
+            let [mut x, mut v, mut a] = motion;
+            let stopped = x.clamp(-self.saturation, self.saturation);
+            if stopped != x {
+                (x, v, a) = (stopped, 0.0, 0.0);
+            }
+            let step = x - *last;
+            if step.abs() > self.most {
+                (x, v, a) = (*last + self.most.copysign(step), self.rate.copysign(step), 0.0);
+            }
+            *last = x;
+            command.set(i, [x, v, a]);
+        }
+    }
+
+    pub(super) fn has_low_pass(&self) -> bool {
+        self.low_pass.is_some()
+    }
+
+    pub(super) fn reset(&mut self) {
+        self.last.fill(0.0);
+        self.low_pass.iter_mut().flatten().for_each(FilterBank::reset);
+    }
+}
