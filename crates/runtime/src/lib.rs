@@ -1,12 +1,14 @@
 //! The tick and everything around it while a test runs.
 
 pub mod clock;
+pub mod event;
 pub mod frame;
 pub mod gate;
 pub mod hybrid_loop;
 pub mod interlock;
 pub mod load;
 pub mod monitor;
+pub mod operator;
 pub mod plant;
 pub mod record;
 pub mod reference;

@@ -1,8 +1,10 @@
 //! Rigs: what the loop measures and moves.
 
+mod fault;
 mod replay;
 mod virtual_rig;
 
+pub use fault::{Fault, FaultKind, FaultyRig, FaultySensor};
 pub use replay::ReplayRig;
 pub use virtual_rig::{VirtualRig, VirtualRigParts};
 

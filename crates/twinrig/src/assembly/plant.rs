@@ -11,10 +11,10 @@ use model::transfer::{ActuatorDynamics, TransferError, TransferSystem};
 use nalgebra::DMatrix;
 use runtime::hybrid_loop::{HybridLoop, LoopParts};
 use runtime::load::Load;
-use runtime::monitor::EnergyMonitor;
+use runtime::monitor::{EnergyMonitor, Watch};
 use runtime::plant::{CoupledPlant, Plant, Released, RigidPlant, SplitPlant};
 use runtime::record::FrameSink;
-use runtime::rig::{Rig, VirtualRig, VirtualRigParts};
+use runtime::rig::{FaultyRig, Rig, VirtualRig, VirtualRigParts};
 use thiserror::Error;
 
 use super::Assembly;
@@ -68,6 +68,19 @@ pub enum PlantError {
         /// The method asked for.
         method: &'static str,
     },
+    /// There is no rig of its own to fail.
+    #[error(
+        "a fault strikes between numerical part and rig, which are one system here: use feedback \
+         = \"held\" and a transfer system that is at least one step late"
+    )]
+    FaultWithoutRig,
+    /// The rig answers within the tick.
+    #[error(
+        "a fault needs a rig that is at least one step late: this one answers within the step, \
+         where its force is part of the balance. Use samples = 1 or more, or a transfer system \
+         with dynamics"
+    )]
+    FaultWithinStep,
 }
 
 impl PlantError {
@@ -77,6 +90,7 @@ impl PlantError {
             Self::Integrator(_) => "integrator.method",
             Self::Transfer(_) => "transfer_system.kind",
             Self::ContinuousDelay | Self::ContinuousMethod { .. } => "integrator.feedback",
+            Self::FaultWithoutRig | Self::FaultWithinStep => "transfer_system.kind",
         }
     }
 }
@@ -128,7 +142,18 @@ impl Assembly {
 
     /// Both sides, at rest, joined as declared.
     pub fn plant(&self) -> Result<Plant, PlantError> {
+        if self.coupling == Coupling::Continuous && !self.faults.is_empty() {
+            return Err(PlantError::FaultWithoutRig);
+        }
         match (self.coupling, &self.transfer_system) {
+            (Coupling::Held, _) if !self.faults.is_empty() => {
+                let rig = self.virtual_rig()?;
+                if rig.answers_within_step() {
+                    return Err(PlantError::FaultWithinStep);
+                }
+                let rig = FaultyRig::new(Box::new(rig), &self.faults, self.count(), self.seed);
+                self.split(Box::new(rig), None)
+            }
             (Coupling::Held, _) => {
                 let rig = self.virtual_rig()?;
                 let direct = rig.direct_inertia();
@@ -228,6 +253,14 @@ impl Assembly {
             Recording::Off => None,
             Recording::Into(sink) => Some(sink),
         };
-        HybridLoop::new(parts, sink)
+        let watch = (!self.watch.is_nothing()).then(|| {
+            let numerical = &self.substructures.numerical;
+            Watch::new(&self.watch, numerical, self.work, options.constant_j, &self.limits)
+        });
+        let hybrid = HybridLoop::new(parts, sink);
+        match watch {
+            Some(watch) => hybrid.watched(watch),
+            None => hybrid,
+        }
     }
 }

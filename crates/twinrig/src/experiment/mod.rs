@@ -12,6 +12,7 @@ pub mod diagnostic;
 pub mod dof;
 pub mod element;
 pub mod excitation;
+pub mod fault;
 mod grammar;
 mod leaf;
 pub mod partition;
@@ -38,6 +39,7 @@ pub use diagnostic::{Diagnostic, Diagnostics, Paint, Severity};
 pub use dof::{DofLabel, DofRef, NodeRef, resolve};
 pub use element::{ElementSpec, SpecimenElement, StructureElement};
 pub use excitation::{Excitation, Force, SignalFile, SignalSource};
+pub use fault::{FaultKindSpec, FaultSpec};
 pub use partition::{Interface, MassEntry, Partition, SpecimenMass};
 pub use per_dof::PerDof;
 pub use source::{Embedded, Folder, Source};
@@ -75,6 +77,8 @@ pub struct Experiment {
     pub limits: LimitsSpec,
     /// What is written down.
     pub record: RecordSpec,
+    /// Faults to rehearse.
+    pub faults: Vec<FaultSpec>,
     name: String,
     text: String,
     files: Vec<String>,
@@ -187,6 +191,7 @@ impl Experiment {
             monitor: MonitorSpec::read(root.must_table("monitor")),
             limits: LimitsSpec::read(root.must_table("limits")),
             record: RecordSpec::read(root.must_table("record")),
+            faults: root.tables("fault").map(FaultSpec::read).collect(),
             name: name.to_owned(),
             text: text.to_owned(),
             files,

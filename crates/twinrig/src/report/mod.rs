@@ -5,6 +5,7 @@ mod chapters;
 mod decimate;
 mod figure;
 mod findings;
+mod guard;
 mod outcome;
 mod page;
 #[cfg(test)]

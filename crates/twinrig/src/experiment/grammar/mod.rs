@@ -6,7 +6,9 @@
 
 pub(crate) mod closed_loop;
 pub(crate) mod excitation;
+pub(crate) mod fault;
 pub(crate) mod structure;
+pub(crate) mod watch;
 
 use super::quantity::{Kind, Motion};
 
@@ -286,7 +288,7 @@ pub(crate) static ROOT: Table = Table::plain(
         ),
         default(
             "monitor",
-            Shape::Table(&closed_loop::MONITOR),
+            Shape::Table(&watch::MONITOR),
             "{}",
             "What is watched while the test runs.",
         ),
@@ -297,6 +299,11 @@ pub(crate) static ROOT: Table = Table::plain(
             "What the gate never lets through.",
         ),
         default("record", Shape::Table(&closed_loop::RECORD), "{}", "What is written down."),
+        optional(
+            "fault",
+            Shape::List(&Shape::Table(&fault::FAULT), up_to(fault::MOST_FAULTS)),
+            "Faults to rehearse, each as `[[fault]]`.",
+        ),
     ],
 );
 
