@@ -26,7 +26,7 @@ fn everything() -> WatchPlan {
         stability: Levels::NONE,
         windowed: Some(WindowedPlan { window_s: 3.0, constant_j: None, levels: Levels::NONE }),
         energy_error: Some(Levels::NONE),
-        forecast: Some(ForecastPlan { window_s: 2.4, levels: Levels::NONE }),
+        forecast: Some(ForecastPlan { window_s: 1.0, levels: Levels::NONE }),
         tracking: Some(TrackingPlan {
             window_s: 1.0,
             delay: Levels::NONE,
@@ -80,28 +80,58 @@ fn run(case: &Case, plant: Plant, seconds: usize) -> Vec<Seen> {
 }
 
 #[test]
-fn the_forecast_comes_true_at_37_samples_of_delay() {
-    // The first whole delays that are unstable are 36 and 37 samples.
-    let case = Case::benchmark().with_delay(37.0);
-    let seen = run(&case, case.split(), 20);
-    let crossing = seen.iter().find(|s| s.warning >= 100.0).expect("it is unstable").t;
-    println!("the warning reaches 100 % at {crossing:.3} s");
-    assert!(crossing > 5.0, "{crossing}");
-    for s in &seen {
-        let left = crossing - s.t;
-        if left.abs() < STEP_S {
-            assert_eq!(s.forecast, 0.0);
-        } else if (0.3..2.0).contains(&left) {
-            let error = (s.forecast - left).abs();
-            assert!(error < 0.35 * left + 0.3, "{left:.3} s left, {:.3} s foretold", s.forecast);
+fn the_forecast_comes_true_when_the_delay_jumps_beyond_what_is_stable() {
+    // A healthy start leaves dissipated energy in store; the growing motion has
+    // to use it up before the warning reaches 100 %.
+    for (by, from_s) in [(58, 3), (78, 3), (58, 4)] {
+        let case = Case::benchmark().with_delay(2.0);
+        let kind = FaultKind::Delay { by };
+        let fault = Fault { kind, from: from_s * 4096, until: u64::MAX, dof: None };
+        let rig = FaultyRig::new(Box::new(case.rig()), &[fault], 1, 1);
+        let seen = run(&case, case.split_with(Box::new(rig), None), 16);
+        let crossing = seen.iter().find(|s| s.warning >= 100.0).expect("it is unstable").t;
+        let told = |left: f64| {
+            let at = seen.iter().find(|s| s.t >= crossing - left).unwrap();
+            at.forecast
+        };
+        println!(
+            "{by} samples from {from_s} s: crosses at {crossing:.3} s; 2, 1, 0.5, 0.25 s before \
+             {:.2} {:.2} {:.2} {:.2} s are foretold",
+            told(2.0),
+            told(1.0),
+            told(0.5),
+            told(0.25)
+        );
+        assert_eq!(told(0.0), 0.0);
+        for left in [1.0, 0.5, 0.25] {
+            let error = (told(left) - left).abs();
+            assert!(error < 0.5 * left + 0.25, "{by}: {left} s left, {} foretold", told(left));
         }
     }
-    // A healthy loop is never told to be near the end while it is moving little
-    // or decaying.
-    let calm = Case::benchmark().with_delay(4.0);
-    let calm = run(&calm, calm.split(), 12);
-    assert!(calm.iter().all(|s| s.warning < 60.0));
-    assert!(calm.iter().filter(|s| s.t > 4.0).all(|s| s.forecast == f64::INFINITY));
+}
+
+#[test]
+fn the_forecast_at_37_samples_of_delay_is_zero_from_the_crossing_on() {
+    // The first whole delays that are unstable are 36 and 37 samples. The
+    // motion builds up within a second, so the trend has little to go by.
+    let case = Case::benchmark().with_delay(37.0);
+    let seen = run(&case, case.split(), 8);
+    let crossing = seen.iter().find(|s| s.warning >= 100.0).expect("it is unstable");
+    println!("37 samples: crosses at {:.3} s", crossing.t);
+    assert!(seen.iter().all(|s| (s.warning >= 100.0) <= (s.forecast == 0.0)));
+    // Once the shaking is over the crests lie above 100 % for good.
+    assert!(seen.iter().filter(|s| s.t > 3.5).all(|s| s.forecast == 0.0));
+}
+
+#[test]
+fn a_healthy_loop_has_nothing_to_come() {
+    for samples in [0.5, 4.0, 29.0] {
+        let case = Case::benchmark().with_delay(samples);
+        let seen = run(&case, case.split(), 12);
+        assert!(seen.iter().all(|s| s.warning < 100.0));
+        let least = seen.iter().map(|s| s.forecast).fold(f64::INFINITY, f64::min);
+        assert!(least > 5.0, "{samples}: {least}");
+    }
 }
 
 #[test]
@@ -138,7 +168,7 @@ fn the_windowed_warning_counts_hysteresis_as_dissipation() {
 
 #[test]
 fn the_energy_error_is_the_work_between_the_two_displacements() {
-    for (samples, largest) in [(2.0, 12.0), (29.0, 150.0)] {
+    for samples in [2.0, 29.0] {
         let case = Case::benchmark().with_delay(samples);
         let seen = run(&case, case.split(), 6);
         let (mut work, mut last) = (0.0, (0.0, 0.0));
@@ -159,7 +189,7 @@ fn the_energy_error_is_the_work_between_the_two_displacements() {
         println!("{samples} samples: at most {size:.2} %, at the end {end:.2} %, off {worst:.3} %");
         // Differencing the displacement costs second order in the step.
         assert!(worst < 1.0, "{worst}");
-        assert!(size < largest && end < -0.5 * samples, "{samples}: {size} {end}");
+        assert!(end < -2.0 * samples && size < 1000.0, "{samples}: {size} {end}");
     }
 }
 

@@ -164,8 +164,8 @@ mod tests {
         for tick in 0..4000 {
             let t = STEP_S * f64::from(tick);
             let swing = 3.0 * (std::f64::consts::TAU * 3.6 * t).sin().powi(2);
-            // A bump of 4 J that lasts half a second.
-            let bump = if (2.0..2.5).contains(&t) { 4.0 } else { 0.0 };
+            // A bump of 4 J over two of the eight buckets.
+            let bump = if (2.0..2.3).contains(&t) { 4.0 } else { 0.0 };
             forecast.observe(2.0 * t - swing + bump, 11.0);
             if tick > 3500 {
                 assert!(
