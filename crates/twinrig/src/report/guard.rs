@@ -107,9 +107,9 @@ fn tracking<'a>(findings: &'a Findings<'a>, index: usize) -> Option<Figure<'a>> 
     let mut size = pane("amplitude [–]", "", 1.0, lines);
     if let Some(spec) = findings.monitor.as_ref().and_then(|monitor| monitor.tracking.as_ref()) {
         late.limits = levels(&spec.delay, 1e3, "ms", "");
-        for (level, words) in levels(&spec.amplitude, 1.0, "off", "") {
-            size.limits.push((1.0 + level, words));
-            size.limits.push((1.0 - level, String::new()));
+        for (level, words) in levels(&spec.amplitude, 100.0, "% off", "") {
+            size.limits.push((1.0 + 0.01 * level, words));
+            size.limits.push((1.0 - 0.01 * level, String::new()));
         }
     }
     let title = name_of(findings, interface, "Tracking while the test ran");

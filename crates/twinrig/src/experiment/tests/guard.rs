@@ -119,7 +119,7 @@ fn bad_monitors_and_faults_are_refused_with_a_remedy() {
             "a window of 0.002 s holds 8.2 steps",
             "choose at least \"0.0156 s\"",
         ),
-        ("[monitor]\nforecast = { warn_at = \"3 s\" }", "unknown key `warn_at`", "did you mean"),
+        ("[monitor]\nforecast = { warn_at = \"3 s\" }", "unknown key `warn_at`", "`warn_below`"),
         ("[monitor]\nforecast = { warn_below = 3 }", "3 has no unit", "\"3 s\""),
         (
             "[monitor]\nenergy_error = { warn_at = \"-5 %\" }",
