@@ -8,10 +8,10 @@ use common::{Draft, Lab};
 use runtime::record::Record;
 use serde_json::Value;
 
-/// Eight seconds in which the actuator becomes too late at three.
+/// Five seconds and a half in which the actuator becomes too late at three.
 fn failing(monitor: &str) -> Draft {
     Draft::new()
-        .top("duration = \"8 s\"\nseed = 4")
+        .top("duration = \"5.5 s\"\nseed = 4")
         .with("sensors", "displacement_noise = \"5 um\"\nforce_noise = \"2 N\"")
         .with("monitor", monitor)
         .with("limits", "command = \"0.5 m\"\nsafe = { hold = \"0.1 s\", rate = \"0.2 m/s\" }")

@@ -35,7 +35,13 @@ pub(super) fn warning<'a>(findings: &'a Findings<'a>) -> Option<Figure<'a>> {
         shown.limits.extend(stop.map(|stop| (100.0 * stop, told("stop", 100.0 * stop, "%"))));
         shown.limits.extend(levels(&monitor.stability, 100.0, "%", ""));
         if let Some(windowed) = &monitor.windowed {
-            shown.limits.extend(levels(&windowed.levels, 100.0, "%", "windowed: "));
+            for (level, words) in levels(&windowed.levels, 100.0, "%", "windowed: ") {
+                // Two lines in one place have one text.
+                match shown.limits.iter_mut().find(|(known, _)| *known == level) {
+                    Some((_, known)) => *known += &format!("; {words}"),
+                    None => shown.limits.push((level, words)),
+                }
+            }
         }
     }
     let top = (1.08 * highest).clamp(120.0, HIGHEST_WARNING);

@@ -142,8 +142,8 @@ fn bad_monitors_and_faults_are_refused_with_a_remedy() {
         ("[[fault]]\nkind = \"delay\"", "lacks `by`", "add"),
         (
             "[[fault]]\nkind = \"dropped_commands\"\nprobability = 1.5",
-            "`probability` is 1.5",
-            "from 0 to 1",
+            "`probability` is 1.5; it must be from 0 to 1",
+            "write \"1.5 %\"",
         ),
         (
             "[[fault]]\nkind = \"saturated_actuator\"",
