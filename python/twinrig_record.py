@@ -84,7 +84,11 @@ def _summary(file) -> Optional[Dict[str, Any]]:
         batches, _ = _batches(pa.ipc.open_stream(io.BytesIO(rest)))
     except (pa.ArrowInvalid, OSError):
         return None
-    return batches[0].to_pylist()[0] if batches and batches[0].num_rows else None
+    if not batches or not batches[0].num_rows:
+        return None
+    summary = batches[0].to_pylist()[0]
+    summary["events"] = json.loads(summary.get("events", "[]"))
+    return summary
 
 
 def _header(path, schema: pa.Schema) -> Dict[str, Any]:

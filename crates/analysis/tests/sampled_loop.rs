@@ -60,7 +60,7 @@ impl System {
         })
         .unwrap();
         assert_eq!(rig.direct_inertia(), None);
-        let rig = LateForce::new(Box::new(rig), self.late, count);
+        let rig = LateForce::new(rig, self.late, count);
         let converter = Converter { quantum: 0.0, saturation: f64::INFINITY };
         let site = Site { count, step_s: self.options.step_s, converter };
         let compensator = Compensator::new(&self.design, &ShapingDesign::default(), &site).unwrap();
@@ -70,7 +70,11 @@ impl System {
         push[..5].fill(1.0);
         HybridLoop::new(
             LoopParts {
-                plant: Plant::Split(SplitPlant { numerical, elements: 0, rig: rig.into() }),
+                plant: Plant::Split(SplitPlant {
+                    numerical,
+                    elements: 0,
+                    rig: Box::new(rig).into(),
+                }),
                 compensator,
                 limits: Limits {
                     command: none.clone(),

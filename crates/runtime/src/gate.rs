@@ -22,11 +22,25 @@ pub enum TripKind {
     StabilityWarning = 6,
     /// An implicit step did not settle.
     NotConverged = 7,
+    /// The windowed stability warning reached a level.
+    WindowedWarning = 8,
+    /// The energy error index reached a level.
+    EnergyError = 9,
+    /// The forecast time to a stability warning of 100 % fell to a level.
+    Forecast = 10,
+    /// The delay of the tracking reached a level.
+    TrackingDelay = 11,
+    /// The amplitude of the tracking is off by a level.
+    TrackingAmplitude = 12,
+    /// A limit is used up to a level.
+    LimitsUsed = 13,
+    /// The operator stopped the test.
+    Operator = 14,
 }
 
 impl TripKind {
     /// Every kind.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 14] = [
         Self::Command,
         Self::Rate,
         Self::Force,
@@ -34,6 +48,13 @@ impl TripKind {
         Self::NotFinite,
         Self::StabilityWarning,
         Self::NotConverged,
+        Self::WindowedWarning,
+        Self::EnergyError,
+        Self::Forecast,
+        Self::TrackingDelay,
+        Self::TrackingAmplitude,
+        Self::LimitsUsed,
+        Self::Operator,
     ];
 
     /// The number in the record.
@@ -51,6 +72,13 @@ impl TripKind {
             Self::NotFinite => "a signal is not a finite number",
             Self::StabilityWarning => "stability warning at its threshold",
             Self::NotConverged => "the integrator did not converge",
+            Self::WindowedWarning => "windowed stability warning at its threshold",
+            Self::EnergyError => "energy error index at its threshold",
+            Self::Forecast => "stability warning forecast to reach 100 % too soon",
+            Self::TrackingDelay => "tracking delay at its threshold",
+            Self::TrackingAmplitude => "tracking amplitude off by its threshold",
+            Self::LimitsUsed => "a limit used up to its threshold",
+            Self::Operator => "stopped by the operator",
         }
     }
 
@@ -60,8 +88,12 @@ impl TripKind {
             Self::Command | Self::TrackingError | Self::NotConverged => "m",
             Self::Rate => "m/s",
             Self::Force => "N",
-            Self::NotFinite => "",
-            Self::StabilityWarning => "%",
+            Self::NotFinite | Self::TrackingAmplitude | Self::Operator => "",
+            Self::StabilityWarning
+            | Self::WindowedWarning
+            | Self::EnergyError
+            | Self::LimitsUsed => "%",
+            Self::Forecast | Self::TrackingDelay => "s",
         }
     }
 }
@@ -84,10 +116,27 @@ impl Trip {
     pub fn text(&self) -> String {
         let (words, unit) = (self.kind.words(), self.kind.unit());
         match self.kind {
+            TripKind::Operator => words.to_owned(),
             TripKind::NotFinite => format!("{words} (interface DOF {})", self.dof + 1),
-            TripKind::StabilityWarning | TripKind::NotConverged => {
+            TripKind::StabilityWarning
+            | TripKind::WindowedWarning
+            | TripKind::EnergyError
+            | TripKind::Forecast
+            | TripKind::NotConverged => {
                 format!("{words}: {:.4} {unit} against {:.4} {unit}", self.value, self.limit)
             }
+            TripKind::TrackingDelay => format!(
+                "{words}: {:.3} ms against {:.3} ms (interface DOF {})",
+                1e3 * self.value,
+                1e3 * self.limit,
+                self.dof + 1
+            ),
+            TripKind::TrackingAmplitude => format!(
+                "{words}: {:.2} % against {:.2} % (interface DOF {})",
+                1e2 * self.value,
+                1e2 * self.limit,
+                self.dof + 1
+            ),
             _ => format!(
                 "{words}: {:.6} {unit} against {:.6} {unit} (interface DOF {})",
                 self.value,

@@ -3,11 +3,12 @@
 use model::compensator::Compensator;
 use model::motion::Motion;
 
+use crate::event::{Event, EventLog, What};
 use crate::frame::MotionDetail;
 use crate::gate::{Limits, Trip, TripKind, gate};
-use crate::interlock::{Interlock, Phase, SafePath};
+use crate::interlock::{Interlock, Phase, SafePath, Stop};
 use crate::load::Load;
-use crate::monitor::{EnergyMonitor, Observation};
+use crate::monitor::{EnergyMonitor, Observation, Sight, Watch};
 use crate::plant::Plant;
 use crate::record::FrameSink;
 use crate::rig::Measured;
@@ -46,6 +47,11 @@ pub struct HybridLoop {
     frame: Vec<f64>,
     acceleration: Vec<f64>,
     sink: Option<FrameSink>,
+    /// Indicators beyond the energies, if the file asks for any.
+    watch: Option<Box<Watch>>,
+    log: EventLog,
+    /// Phase of the last frame: a change is recorded whatever the pace.
+    recorded: Phase,
 }
 
 impl HybridLoop {
@@ -64,8 +70,18 @@ impl HybridLoop {
             frame: Vec::with_capacity(width),
             acceleration: vec![0.0; dofs],
             sink,
+            watch: None,
+            log: EventLog::new(),
+            recorded: Phase::Running,
             parts,
         }
+    }
+
+    /// The same loop with further indicators. The frames get their channels
+    /// behind the others.
+    pub fn watched(mut self, watch: Watch) -> Self {
+        self.watch = Some(Box::new(watch));
+        self
     }
 
     /// The whole loop once. Allocates, locks, formats and blocks nowhere.
@@ -76,13 +92,14 @@ impl HybridLoop {
                 Ok(()) => {
                     self.record();
                     if let Err(trip) = self.act() {
-                        self.trip(trip);
+                        // The way to the next instant failed: it trips there.
+                        self.trip(trip.into(), self.tick + 1);
                     }
                 }
-                Err(trip) => {
+                Err(stop) => {
                     // The rig keeps the command it has; the frame shows what was seen.
                     self.command.copy_from(&self.held);
-                    self.trip(trip);
+                    self.trip(stop, self.tick);
                     self.record();
                     self.parts.plant.actuate(&self.held);
                 }
@@ -95,7 +112,7 @@ impl HybridLoop {
 
     /// Measure, compensate, gate, observe.
     #[inline(always)]
-    fn decide(&mut self) -> Result<(), Trip> {
+    fn decide(&mut self) -> Result<(), Stop> {
         let LoopParts { plant, compensator, limits, monitor, load, .. } = &mut self.parts;
         let load = load.at(self.tick as usize);
         plant.measure(load, &mut self.measured);
@@ -111,7 +128,19 @@ impl HybridLoop {
             elements: plant.element_energy(),
             work: plant.step_work(&self.measured.force),
         });
-        monitor.verdict()
+        if let Some(watch) = &mut self.watch {
+            let sight = Sight {
+                tick: self.tick,
+                displacement: plant.displacement(),
+                energies: monitor,
+                desired,
+                measured: &self.measured,
+                held: &self.held,
+                command: &self.command,
+            };
+            watch.observe(&sight, &mut self.log)?;
+        }
+        Ok(monitor.verdict()?)
     }
 
     /// Actuate, integrate.
@@ -130,8 +159,9 @@ impl HybridLoop {
         })
     }
 
-    fn trip(&mut self, trip: Trip) {
-        self.interlock.latch(trip, self.tick);
+    fn trip(&mut self, stop: Stop, tick: u64) {
+        self.interlock.latch(stop, tick);
+        self.log.note(Event { tick, what: What::Trip(stop.response), cause: stop.trip });
         // Held means at rest: a rig must not go on with the last velocity.
         self.held.velocity.fill(0.0);
         self.held.acceleration.fill(0.0);
@@ -153,10 +183,11 @@ impl HybridLoop {
     #[inline]
     fn record(&mut self) {
         let Some(sink) = &mut self.sink else { return };
-        let just_tripped = self.interlock.trip().is_some_and(|(_, tick)| tick == self.tick);
-        if !self.tick.is_multiple_of(self.parts.every) && !just_tripped {
+        let phase = self.interlock.phase();
+        if !self.tick.is_multiple_of(self.parts.every) && phase == self.recorded {
             return;
         }
+        self.recorded = phase;
         let LoopParts { plant, compensator, monitor, load, step_s, detail, .. } = &mut self.parts;
         let load = load.at(self.tick as usize);
         let frame = &mut self.frame;
@@ -188,6 +219,9 @@ impl HybridLoop {
             frame.extend_from_slice(&self.acceleration);
         }
         frame.extend(compensator.parameters());
+        if let Some(watch) = &self.watch {
+            watch.write(frame);
+        }
         sink.push(frame);
     }
 
@@ -206,9 +240,9 @@ impl HybridLoop {
         &self.parts
     }
 
-    /// Whether anybody takes frames.
+    /// Whether more is asked of it than the energies: frames or indicators.
     pub(crate) fn is_watched(&self) -> bool {
-        self.sink.is_some()
+        self.sink.is_some() || self.watch.is_some()
     }
 
     /// Ticks done.
@@ -229,6 +263,31 @@ impl HybridLoop {
     /// The trip and the time of its tick, if one occurred.
     pub fn tripped(&self) -> Option<(Trip, f64)> {
         self.interlock.trip().map(|(trip, tick)| (trip, tick as f64 * self.parts.step_s))
+    }
+
+    /// What happened so far: warnings, the trip, what the operator did.
+    pub fn events(&self) -> &EventLog {
+        &self.log
+    }
+
+    /// The indicators beyond the energies, if the loop has any.
+    pub fn watch(&self) -> Option<&Watch> {
+        self.watch.as_deref()
+    }
+
+    /// The interlock and the log, for the operator side.
+    pub(crate) fn operated(&mut self) -> (&mut Interlock, &mut EventLog) {
+        (&mut self.interlock, &mut self.log)
+    }
+
+    /// Stops the test between two ticks, for the operator side.
+    pub(crate) fn stop(&mut self, stop: Stop) {
+        self.trip(stop, self.tick);
+    }
+
+    /// Gives up both sides of the interface, for the operator side.
+    pub(crate) fn into_plant(self) -> Plant {
+        self.parts.plant
     }
 
     /// The monitor, for those who look on.

@@ -14,8 +14,37 @@ pub enum Phase {
     Holding = 1,
     /// Tripped: the command goes to zero at the safe rate.
     Ramping = 2,
-    /// The command is zero; the test is over.
+    /// The command is zero, or stands where an abort left it; the test is over.
     Safe = 3,
+}
+
+/// How a trip takes the rig to its safe state.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Response {
+    /// The command stands still for the declared hold, or until the operator
+    /// ends it, then ramps to zero.
+    Hold,
+    /// The command ramps to zero at once, at the limited rate.
+    RampDown,
+    /// The command stays where it is; the test is over at once. For tests in
+    /// which any further motion does harm. The rig is not at zero then.
+    Abort,
+}
+
+/// A trip and how it is answered.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Stop {
+    /// Why.
+    pub trip: Trip,
+    /// The way to safe.
+    pub response: Response,
+}
+
+impl From<Trip> for Stop {
+    /// The gate's own trips hold, then ramp.
+    fn from(trip: Trip) -> Self {
+        Self { trip, response: Response::Hold }
+    }
 }
 
 /// The way to safe: hold, then ramp.
@@ -32,7 +61,7 @@ pub struct SafePath {
 const LONGEST_RAMP_S: f64 = 3600.0;
 
 /// The latch. The tick can only trip it; there is no way back from inside the
-/// loop. To arm again, the operator side builds a new loop.
+/// loop. To arm again, the [operator](crate::operator::Operator) builds a new loop.
 #[derive(Debug, Clone)]
 pub struct Interlock {
     phase: Phase,
@@ -76,10 +105,22 @@ impl Interlock {
     }
 
     /// Latches the first trip; later ones change nothing.
-    pub fn latch(&mut self, trip: Trip, tick: u64) {
+    pub fn latch(&mut self, stop: impl Into<Stop>, tick: u64) {
         if self.trip.is_none() {
+            let Stop { trip, response } = stop.into();
             self.trip = Some((trip, tick));
-            self.phase = Phase::Holding;
+            self.phase = match response {
+                Response::Hold => Phase::Holding,
+                Response::RampDown => Phase::Ramping,
+                Response::Abort => Phase::Safe,
+            };
+        }
+    }
+
+    /// Ends a hold, or takes an aborted rig down. For the operator side alone.
+    pub(crate) fn ramp_down(&mut self) {
+        if self.trip.is_some() {
+            self.phase = Phase::Ramping;
         }
     }
 
@@ -118,6 +159,28 @@ impl Interlock {
 mod tests {
     use super::*;
     use crate::gate::TripKind;
+
+    #[test]
+    fn a_response_decides_where_the_way_to_safe_begins() {
+        let trip = Trip { kind: TripKind::Force, dof: 0, value: 2.0, limit: 1.0 };
+        for (response, phase) in [
+            (Response::Hold, Phase::Holding),
+            (Response::RampDown, Phase::Ramping),
+            (Response::Abort, Phase::Safe),
+        ] {
+            let mut interlock = Interlock::new(SafePath { hold_s: 0.01, rate_m_s: 0.1 }, 1e-3);
+            interlock.latch(Stop { trip, response }, 42);
+            assert_eq!(interlock.phase(), phase);
+            // A later trip, of whatever kind, changes nothing.
+            interlock.latch(Stop { trip, response: Response::Abort }, 43);
+            assert_eq!((interlock.phase(), interlock.trip()), (phase, Some((trip, 42))));
+            let mut command = Motion::rest(1);
+            command.displacement[0] = 0.005;
+            interlock.lead(&mut command);
+            let moved = command.displacement[0] < 0.005;
+            assert_eq!(moved, response == Response::RampDown);
+        }
+    }
 
     #[test]
     fn the_way_to_safe_holds_then_ramps_and_never_jumps() {

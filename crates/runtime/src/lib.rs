@@ -1,6 +1,7 @@
 //! The tick and everything around it while a test runs.
 
 pub mod clock;
+pub mod event;
 pub mod frame;
 pub mod gate;
 pub mod hybrid_loop;
@@ -9,6 +10,7 @@ pub mod load;
 pub mod lockstep;
 pub mod monitor;
 pub mod open_loop;
+pub mod operator;
 pub mod plant;
 pub mod record;
 pub mod reference;

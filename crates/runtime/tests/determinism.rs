@@ -92,7 +92,7 @@ fn replay_gives_the_commands_bit_for_bit() {
         let lived = record(case, case.split(), 3000);
         let column = |name: &str| vec![lived.column(name).unwrap().to_vec()];
         let rig = ReplayRig::new(column("measured.1"), column("force.1"));
-        let again = record(case, case.split_with(RigSlot::Other(Box::new(rig)), None), 3000);
+        let again = record(case, case.split_with(Box::new(rig), None), 3000);
         for name in ["command.1", "desired.1", "numerical.3", "phase", "trip", "energy.feedback"] {
             let (a, b) = (column(name), vec![again.column(name).unwrap().to_vec()]);
             assert_eq!(bits(&a), bits(&b), "case {index}, {name}");

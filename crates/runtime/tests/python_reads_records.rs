@@ -6,13 +6,13 @@ mod common;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use runtime::record::{Ending, Options, Recorder, TripNote};
+use runtime::record::{Ending, EventNote, Options, Recorder, TripNote};
 
 /// Records 2500 frames in batches of 1000 that end in a trip.
 fn record(folder: &Path) -> PathBuf {
     let path = folder.join("record.arrow");
     let options = Options { batch_frames: 1000, ..Options::rehearsal() };
-    let (mut sink, handle) =
+    let (mut sink, mut handle) =
         Recorder::create(&path, &common::header(), &common::channels(), vec![], &options).unwrap();
     for tick in 0..2500 {
         sink.wait_for_room();
@@ -25,6 +25,13 @@ fn record(folder: &Path) -> PathBuf {
         value: 9100.0,
         limit: 8900.0,
     };
+    handle.note(EventNote {
+        time_s: 0.5,
+        what: "warning".into(),
+        text: "near".into(),
+        value: None,
+        limit: Some(50.0),
+    });
     handle.finish(Ending { ticks: 2500, trip: Some(trip) }).unwrap();
     path
 }
@@ -74,7 +81,8 @@ assert whole.table["trip"].to_numpy().dtype == np.uint8
 assert whole.unit("force.1") == "N" and whole.description("force.1") == "Measured force"
 assert whole.summary == {
     "ticks": 2500, "frames": 2500, "frames_lost": 0, "complete": True, "trip_code": 3,
-    "trip_text": "force 9.1 kN", "trip_time_s": 0.61, "trip_value": 9100.0, "trip_limit": 8900.0}
+    "trip_text": "force 9.1 kN", "trip_time_s": 0.61, "trip_value": 9100.0, "trip_limit": 8900.0,
+    "events": [{"time_s": 0.5, "what": "warning", "text": "near", "value": None, "limit": 50.0}]}
 h = whole.header
 assert h["experiment"] == 'title = "Ωmega"\n' and h["seed"] == 2**64 - 1 and h["rate_hz"] == 4096
 assert h["inputs"] == {"kobe.csv": bytes([0, 255, 7])} and h["machine"] == {"kernel": "6.12"}

@@ -21,6 +21,7 @@ use model::transfer::{ServoHydraulic, TransferSystem};
 use nalgebra::DMatrix;
 use runtime::frame::MotionDetail;
 use runtime::interlock::Phase;
+use runtime::monitor::{ForecastPlan, Levels, TrackingPlan, WatchPlan, WindowedPlan};
 use runtime::plant::Plant;
 use runtime::record::{Ending, Options, Recorder};
 
@@ -66,6 +67,7 @@ fn assert_no_allocation(name: &str, case: &Case, build: impl Fn(&Case) -> Plant)
     let mut case = case.clone();
     case.detail = MotionDetail::Full;
     case.safe_path.rate_m_s = 0.05;
+    case.watch = everything();
     let peak = {
         let trace = case.run(build(&case), 4096);
         trace.command.iter().fold(0.0f64, |most, c| most.max(c[0].abs()))
@@ -88,10 +90,24 @@ fn assert_no_allocation(name: &str, case: &Case, build: impl Fn(&Case) -> Plant)
     }
     assert_eq!(hybrid.phase(), Phase::Safe, "{name}");
     assert!(seen[0] > 100 && seen[1] > 100 && seen[2] > 10 && seen[3] == 1, "{name}: {seen:?}");
+    assert!(hybrid.events().events().len() > 1, "{name}: something was warned of");
     let ticks = hybrid.ticks();
     drop(hybrid);
     let summary = handle.finish(Ending { ticks, trip: None }).unwrap();
     assert_eq!((summary.frames, summary.frames_lost), (ticks, 0), "{name}");
+}
+
+/// Every indicator, with a level that warns in each run.
+fn everything() -> WatchPlan {
+    let warn = |level: f64| Levels { warn: Some(level), ..Levels::NONE };
+    WatchPlan {
+        stability: warn(0.01),
+        windowed: Some(WindowedPlan { window_s: 0.05, constant_j: None, levels: warn(0.01) }),
+        energy_error: Some(warn(0.01)),
+        forecast: Some(ForecastPlan { window_s: 0.01, levels: warn(1e3) }),
+        tracking: Some(TrackingPlan { window_s: 0.05, delay: warn(1e-6), amplitude: warn(1e-6) }),
+        limits_used: Some(warn(10.0)),
+    }
 }
 
 const METHODS: [Method; 7] = [
@@ -236,7 +252,7 @@ fn no_compensator_allocates() {
             assert_no_allocation(&name, &case, |case| case.coupled(Scheme::RungeKutta4));
         }
         let late = |case: &Case| {
-            let rig = runtime::rig::LateForce::new(Box::new(case.rig()), 2, case.count());
+            let rig = runtime::rig::LateForce::new(case.rig(), 2, case.count());
             case.split_with(Box::new(rig), None)
         };
         let case = Case::benchmark().with_noise(2).with_transfer(servo());

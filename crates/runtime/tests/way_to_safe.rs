@@ -9,7 +9,7 @@ use model::integrator::Method;
 use model::motion::Motion;
 use runtime::gate::TripKind;
 use runtime::interlock::Phase;
-use runtime::rig::{Measured, Rig, RigSlot, VirtualRig};
+use runtime::rig::{Measured, Rig, VirtualRig};
 
 /// What goes wrong, from its tick on.
 #[derive(Clone, Copy, Debug)]
@@ -68,7 +68,7 @@ fn guarded() -> Case {
 
 fn run(case: &Case, fault: Fault) -> Trace {
     let rig = Faulty { rig: case.rig(), fault, at: AT, tick: 0, stuck: None };
-    case.run(case.split_with(RigSlot::Other(Box::new(rig)), None), 8192)
+    case.run(case.split_with(Box::new(rig), None), 8192)
 }
 
 /// The command obeys the limits, holds, ramps at the safe rate, ends at zero.
@@ -192,8 +192,7 @@ fn the_first_trip_stays() {
         }
     }
     let case = guarded();
-    let trace =
-        case.run(case.split_with(RigSlot::Other(Box::new(Broken(case.rig(), 0))), None), 8192);
+    let trace = case.run(case.split_with(Box::new(Broken(case.rig(), 0)), None), 8192);
     assert_eq!(trace.trip.unwrap().0.kind, TripKind::NotFinite);
     assert_safe(&case, &trace, "broken for good");
 }
@@ -280,4 +279,108 @@ fn a_runaway_without_limits_ends() {
     let trace = case.run(case.split(), 2_000_000);
     assert_eq!(trace.trip.unwrap().0.kind, TripKind::NotFinite);
     assert_ne!(trace.end, Some(Phase::Safe));
+}
+
+/// Runs into a record that keeps one tick in `every`; its columns by name.
+fn recorded(case: &Case, plant: runtime::plant::Plant) -> runtime::record::Record {
+    use runtime::record::{Ending, Options, Record, Recorder};
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("record.arrow");
+    let (sink, handle) =
+        Recorder::create(&path, &common::header(), &case.channels(), vec![], &Options::rehearsal())
+            .unwrap();
+    let mut hybrid = case.recorded(plant, ground(case.step_s, 8192), sink);
+    runtime::clock::run_virtual(&mut hybrid, |_| {});
+    let ticks = hybrid.ticks();
+    drop(hybrid);
+    handle.finish(Ending { ticks, trip: None }).unwrap();
+    Record::read(&path).unwrap()
+}
+
+#[test]
+fn every_phase_is_recorded_at_its_tick_however_few_frames_are_kept() {
+    let mut case = guarded();
+    case.limits.command = vec![2e-3];
+    let whole = recorded(&case, case.split());
+    let column = |record: &runtime::record::Record, name: &str| -> Vec<f64> {
+        record.column(name).unwrap().to_vec()
+    };
+    let starts = |record: &runtime::record::Record| -> Vec<(f64, f64)> {
+        let (phase, time) = (column(record, "phase"), column(record, "time"));
+        let mut seen: Vec<(f64, f64)> = Vec::new();
+        for (phase, time) in phase.into_iter().zip(time) {
+            if seen.last().is_none_or(|(last, _)| *last != phase) {
+                seen.push((phase, time));
+            }
+        }
+        seen
+    };
+    case.every = 1000;
+    let sparse = recorded(&case, case.split());
+    assert_eq!(starts(&whole), starts(&sparse));
+    assert_eq!(starts(&sparse).len(), 4, "running, holding, ramping, safe");
+    assert!(sparse.columns[0].len() < 20);
+    assert_eq!(column(&sparse, "trip").last(), Some(&f64::from(TripKind::Command.code())));
+}
+
+#[test]
+fn a_step_that_does_not_converge_trips_in_the_record_too() {
+    use model::element::{Law, Side};
+    use model::integrator::{Integrator, Options};
+    use runtime::plant::{Plant, SplitPlant};
+    // A stiff stop and a single iteration: the first hit cannot settle.
+    let stop = Law::Gap { stiffness: 1e12, opening: 1e-3, side: Side::Both };
+    let mut case = guarded().with_method(Method::Newmark).with_storey_law(stop);
+    let plant = |case: &Case| {
+        let options = Options { iterations: 1, ..case.options(None) };
+        let numerical = Integrator::new(&case.substructures().numerical, &options).unwrap();
+        Plant::Split(SplitPlant { numerical, elements: 1, rig: case.rig().into() })
+    };
+    for every in [1, 1000] {
+        case.every = every;
+        let trace = case.run(plant(&case), 8192);
+        let (trip, time_s) = trace.trip.unwrap();
+        assert_eq!(trip.kind, TripKind::NotConverged);
+        assert_safe(&case, &trace, "not converged");
+        let record = recorded(&case, plant(&case));
+        let trips = record.column("trip").unwrap();
+        let row = trips.iter().position(|&code| code != 0.0).unwrap();
+        assert_eq!(trips[row], f64::from(TripKind::NotConverged.code()));
+        assert_eq!(record.column("phase").unwrap()[row], 1.0);
+        assert!((record.column("time").unwrap()[row] - time_s).abs() < 1e-12, "every {every}");
+    }
+}
+
+#[test]
+fn a_number_that_is_none_at_any_moment_ends_safe() {
+    /// Says NaN at one tick, be it on the way to safe.
+    struct Once(VirtualRig, u64, u64);
+    impl Rig for Once {
+        fn measure(&mut self, ahead: &Motion, measured: &mut Measured) {
+            self.0.measure(ahead, measured);
+            if self.2 == self.1 {
+                measured.displacement[0] = f64::NAN;
+                measured.force[0] = f64::NAN;
+            }
+            self.2 += 1;
+        }
+        fn actuate(&mut self, command: &Motion) {
+            self.0.actuate(command);
+        }
+    }
+    let mut case = guarded();
+    case.limits.command = vec![2e-3];
+    let calm = case.run(case.split(), 8192);
+    let ticks = calm.command.len() as u64;
+    let tripped = (calm.trip.unwrap().1 / case.step_s).round() as u64;
+    for at in [0, 1, 17, tripped - 1, tripped, tripped + 1, tripped + 230, ticks - 2] {
+        let rig = Once(case.rig(), at, 0);
+        let trace = case.run(case.split_with(Box::new(rig), None), 8192);
+        let (trip, time_s) = trace.trip.unwrap();
+        let expected = if at <= tripped { TripKind::NotFinite } else { TripKind::Command };
+        assert_eq!(trip.kind, expected, "NaN at {at}");
+        assert_eq!((time_s / case.step_s).round() as u64, at.min(tripped));
+        assert_eq!(trace.end, Some(Phase::Safe), "NaN at {at}");
+        assert!(trace.command.iter().all(|c| c[0].abs() <= 2e-3), "NaN at {at}");
+    }
 }

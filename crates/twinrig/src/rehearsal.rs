@@ -5,8 +5,9 @@ use std::path::Path;
 use model::channel::Channel;
 use runtime::clock::run_virtual;
 use runtime::gate::{Trip, TripKind};
+use runtime::hybrid_loop::HybridLoop;
 use runtime::record::{
-    EmbeddedFile, Ending, Header, Options, RecordError, Recorder, Summary, TripNote,
+    EmbeddedFile, Ending, EventNote, Header, Options, RecordError, Recorder, Summary, TripNote,
 };
 use runtime::reference::{Reference, ReferenceError};
 use thiserror::Error;
@@ -62,7 +63,7 @@ pub fn rehearse(
     let reference = assembly.reference(&load)?;
     let constant_j = warning_constant(assembly, &reference);
     let header = header(experiment, source, assembly)?;
-    let channels = assembly.frame_plan().channels();
+    let channels = assembly.channels();
     let options = Options {
         // Enough for the writer to work in long strides beside the loop.
         ring_frames: experiment.record.ring.unwrap_or(16_384),
@@ -72,16 +73,49 @@ pub fn rehearse(
         ..Options::rehearsal()
     };
     let extra = reference_channels(assembly, reference);
-    let (sink, handle) = Recorder::create(record, &header, &channels, extra, &options)?;
+    let (sink, mut handle) = Recorder::create(record, &header, &channels, extra, &options)?;
     let loop_options = LoopOptions { constant_j, recording: Recording::Into(sink) };
     let mut hybrid = assembly.hybrid_loop(assembly.plant()?, load, loop_options);
     run_virtual(&mut hybrid, progress);
     let trip = hybrid.tripped().map(|(trip, time_s)| trip_note(&trip, time_s));
     let ticks = hybrid.ticks();
+    for note in events(assembly, &hybrid) {
+        handle.note(note);
+    }
     // The sink goes with the loop: the writer then knows that no frame follows.
     drop(hybrid);
     let summary = handle.finish(Ending { ticks, trip })?;
     Ok(Outcome { summary, constant_j })
+}
+
+/// What happened, with the faults that were rehearsed up to the end.
+fn events(assembly: &Assembly, hybrid: &HybridLoop) -> Vec<EventNote> {
+    let step_s = assembly.integrator.step_s;
+    let noted = hybrid.events();
+    let mut notes: Vec<EventNote> =
+        noted.events().iter().map(|event| EventNote::of(event, step_s)).collect();
+    if noted.left_out() > 0 {
+        let text = format!("{} further events were not kept", noted.left_out());
+        let time_s = hybrid.time_s();
+        notes.push(EventNote { time_s, what: "note".into(), text, value: None, limit: None });
+    }
+    for fault in assembly.faults.iter().filter(|fault| fault.from < hybrid.ticks()) {
+        let place = fault.dof.map_or(String::new(), |dof| format!(" (interface DOF {})", dof + 1));
+        let mut note = |tick: u64, words: &str| {
+            notes.push(EventNote {
+                time_s: tick as f64 * step_s,
+                what: "fault".into(),
+                text: format!("{words}: {}{place}", fault.kind.words()),
+                value: None,
+                limit: None,
+            });
+        };
+        note(fault.from, "rehearsed fault begins");
+        if fault.until < hybrid.ticks() {
+            note(fault.until, "rehearsed fault ends");
+        }
+    }
+    notes
 }
 
 /// C of the stability warning: as declared, or one hundredth of the peak work

@@ -16,6 +16,8 @@ mod writer;
 
 use model::channel::Channel;
 
+use crate::event::Event;
+
 pub use error::RecordError;
 pub use reader::Salvage;
 pub use recorder::{Durability, Ending, Existing, Options, Recorder, RecorderHandle};
@@ -68,6 +70,9 @@ pub struct Summary {
     pub frames_lost: u64,
     /// The trip, in words with its numbers, if one occurred.
     pub trip: Option<TripNote>,
+    /// What else happened, in order: warnings, recoveries, the trip, rehearsed
+    /// faults, what the operator did.
+    pub events: Vec<EventNote>,
 }
 
 impl Summary {
@@ -90,6 +95,35 @@ pub struct TripNote {
     pub value: f64,
     /// The bound.
     pub limit: f64,
+}
+
+/// An event as it is remembered.
+#[derive(Debug, Clone, PartialEq)]
+pub struct EventNote {
+    /// When.
+    pub time_s: f64,
+    /// One word: `warning`, `recovered`, `trip`, `fault`, `re-armed` …
+    pub what: String,
+    /// In words, with value and level.
+    pub text: String,
+    /// The value, where there is one.
+    pub value: Option<f64>,
+    /// The level it reached, where there is one.
+    pub limit: Option<f64>,
+}
+
+impl EventNote {
+    /// An event of a loop with this period.
+    pub fn of(event: &Event, step_s: f64) -> Self {
+        let finite = |value: f64| Some(value).filter(|value| value.is_finite());
+        Self {
+            time_s: event.tick as f64 * step_s,
+            what: event.what.word().to_owned(),
+            text: event.cause.text(),
+            value: finite(event.cause.value),
+            limit: finite(event.cause.limit),
+        }
+    }
 }
 
 /// A record read back, whole or up to its last flush.

@@ -24,7 +24,7 @@ const BATCH_METADATA: usize = 4096;
 const BATCH_METADATA_PER_COLUMN: usize = 256;
 /// The header embeds the experiment's files; the recorder stops well below.
 const HEADER_METADATA: usize = 1 << 30;
-/// The summary describes nine columns.
+/// The summary describes ten columns.
 const SUMMARY_METADATA: usize = 64 << 10;
 
 /// What could be read from a damaged record.

@@ -17,7 +17,7 @@ use super::output::{Gather, Output};
 use super::schema::{Storage, data_schema};
 use super::summary::summary_batch;
 use super::writer::{Layout, Progress, Writer, Written};
-use super::{FrameSink, Header, RecordError, Summary, TripNote};
+use super::{EventNote, FrameSink, Header, RecordError, Summary, TripNote};
 
 /// The ring and the batch each stay below this, however wide the frames are.
 const MAX_VALUES: usize = 32 << 20;
@@ -145,7 +145,8 @@ impl Recorder {
             .map_err(|source| RecordError::Thread { path: path.clone(), source })?;
         let sink = FrameSink::new(producer, channels.len(), lost, thread.thread().clone());
         let durability = options.durability;
-        Ok((sink, RecorderHandle { path, progress, durability, thread: Some(thread) }))
+        let events = Vec::new();
+        Ok((sink, RecorderHandle { path, progress, durability, events, thread: Some(thread) }))
     }
 }
 
@@ -156,8 +157,12 @@ pub struct RecorderHandle {
     path: PathBuf,
     progress: Arc<Progress>,
     durability: Durability,
+    events: Vec<EventNote>,
     thread: Option<JoinHandle<Written<File>>>,
 }
+
+/// Events kept in a summary; a loop's own log is shorter.
+const MOST_EVENTS: usize = 1024;
 
 impl RecorderHandle {
     /// The record's file.
@@ -175,6 +180,16 @@ impl RecorderHandle {
         self.progress.lost.load(Ordering::Relaxed)
     }
 
+    /// Adds an event to the summary, in the order of time. Beyond a thousand
+    /// none is kept.
+    pub fn note(&mut self, event: EventNote) {
+        if self.events.len() < MOST_EVENTS {
+            let later = |known: &EventNote| known.time_s <= event.time_s;
+            let place = self.events.partition_point(later);
+            self.events.insert(place, event);
+        }
+    }
+
     /// Writes the frames that are left and the summary, and closes the record.
     /// Call it when the last tick is over: frames pushed later are not recorded.
     pub fn finish(mut self, ending: Ending) -> Result<Summary, RecordError> {
@@ -186,6 +201,7 @@ impl RecorderHandle {
             frames: self.frames_written(),
             frames_lost: self.frames_lost(),
             trip: ending.trip,
+            events: std::mem::take(&mut self.events),
         };
         let closed = match written.failure {
             Some(error) => Err(error),

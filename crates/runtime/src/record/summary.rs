@@ -7,9 +7,10 @@ use arrow_array::{
     Array, ArrayRef, BooleanArray, Float64Array, RecordBatch, StringArray, UInt8Array, UInt64Array,
 };
 use arrow_schema::{ArrowError, DataType, Field, Schema};
+use serde_json::{Value, json};
 
 use super::schema::FORMAT_KEY;
-use super::{Summary, TripNote};
+use super::{EventNote, Summary, TripNote};
 
 /// What the schema carries under [`FORMAT_KEY`] in place of a version.
 pub(super) const MARK: &str = "summary";
@@ -27,6 +28,7 @@ pub(super) fn summary_batch(summary: &Summary) -> Result<RecordBatch, ArrowError
         ("trip_time_s", Arc::new(Float64Array::from(vec![trip.map(|trip| trip.time_s)]))),
         ("trip_value", Arc::new(Float64Array::from(vec![trip.map(|trip| trip.value)]))),
         ("trip_limit", Arc::new(Float64Array::from(vec![trip.map(|trip| trip.limit)]))),
+        ("events", Arc::new(StringArray::from(vec![events_text(&summary.events)]))),
     ];
     let fields: Vec<Field> = columns
         .iter()
@@ -36,6 +38,31 @@ pub(super) fn summary_batch(summary: &Summary) -> Result<RecordBatch, ArrowError
         .collect();
     let schema = Schema::new_with_metadata(fields, [(FORMAT_KEY, MARK)]);
     RecordBatch::try_new(Arc::new(schema), columns.into_iter().map(|(_, column)| column).collect())
+}
+
+fn events_text(events: &[EventNote]) -> String {
+    let event = |note: &EventNote| {
+        json!({
+            "time_s": note.time_s, "what": note.what, "text": note.text,
+            "value": note.value, "limit": note.limit,
+        })
+    };
+    Value::from(events.iter().map(event).collect::<Vec<_>>()).to_string()
+}
+
+/// Reads the events back; `None` if they are damaged.
+fn parse_events(text: &str) -> Option<Vec<EventNote>> {
+    let events: Vec<Value> = serde_json::from_str(text).ok()?;
+    let event = |value: &Value| {
+        Some(EventNote {
+            time_s: value.get("time_s")?.as_f64()?,
+            what: value.get("what")?.as_str()?.to_owned(),
+            text: value.get("text")?.as_str()?.to_owned(),
+            value: value.get("value")?.as_f64(),
+            limit: value.get("limit")?.as_f64(),
+        })
+    };
+    events.iter().map(event).collect()
 }
 
 /// One value of the row.
@@ -112,7 +139,14 @@ pub(super) fn parse_summary<'a>(
             limit: row.get("trip_limit")?.number()?,
         }),
     };
+    let events = match row.get("events") {
+        // Records of earlier versions have none.
+        None => Vec::new(),
+        Some(Cell::Text(text)) => parse_events(text)?,
+        Some(_) => return None,
+    };
     Some(Summary {
+        events,
         ticks: row.get("ticks")?.count()?,
         frames: row.get("frames")?.count()?,
         frames_lost: row.get("frames_lost")?.count()?,

@@ -79,15 +79,28 @@ fn a_record_reads_back_as_it_was_written() {
     let reference = Channel::new("reference.1", "m", "As if it were built");
     let known: Vec<f64> = (0..700).map(|frame| -(frame as f64)).collect();
     let extra = vec![(reference.clone(), known.clone())];
-    let (mut sink, handle) =
+    let (mut sink, mut handle) =
         Recorder::create(&path, &header(), &channels, extra, &options(256)).unwrap();
+    let event = |time_s: f64, value: Option<f64>| EventNote {
+        time_s,
+        what: "warning".into(),
+        text: "stability \"warning\" at 50 %".into(),
+        value,
+        limit: Some(0.1 + 0.2),
+    };
+    handle.note(event(2.0, None));
+    handle.note(event(1.0, Some(-1e-300)));
+    handle.note(event(2.0, Some(3.0)));
     let odd = [f64::NAN, f64::INFINITY, -0.0, f64::MIN_POSITIVE / 4.0];
     for frame in 0..1000 {
         sink.wait_for_room();
         sink.push(&[cell(frame, 0), odd[frame % 4], (frame % 5) as f64, 300.0]);
     }
     let summary = handle.finish(Ending { ticks: 3000, trip: Some(trip()) }).unwrap();
-    assert_eq!(summary, Summary { ticks: 3000, frames: 1000, frames_lost: 0, trip: Some(trip()) });
+    let events = vec![event(1.0, Some(-1e-300)), event(2.0, None), event(2.0, Some(3.0))];
+    let expected =
+        Summary { ticks: 3000, frames: 1000, frames_lost: 0, trip: Some(trip()), events };
+    assert_eq!(summary, expected);
 
     let record = Record::read(&path).unwrap();
     assert_eq!(record.header, header());

@@ -1,11 +1,13 @@
 //! Rigs: what the loop measures and moves.
 
 mod changing;
+mod fault;
 mod late_force;
 mod replay;
 mod virtual_rig;
 
 pub use changing::ChangingRig;
+pub use fault::{Fault, FaultKind, FaultyRig, FaultySensor};
 pub use late_force::LateForce;
 pub use replay::ReplayRig;
 pub(crate) use virtual_rig::LanePart;
@@ -57,10 +59,9 @@ pub enum RigSlot {
     Other(Box<dyn Rig>),
 }
 
-impl RigSlot {
-    /// See [`Rig::measure`].
+impl Rig for RigSlot {
     #[inline(always)]
-    pub fn measure(&mut self, ahead: &Motion, measured: &mut Measured) {
+    fn measure(&mut self, ahead: &Motion, measured: &mut Measured) {
         match self {
             Self::Virtual(rig) => rig.measure(ahead, measured),
             Self::Late(rig) => rig.measure(ahead, measured),
@@ -68,14 +69,19 @@ impl RigSlot {
         }
     }
 
-    /// See [`Rig::actuate`].
     #[inline(always)]
-    pub fn actuate(&mut self, command: &Motion) {
+    fn actuate(&mut self, command: &Motion) {
         match self {
             Self::Virtual(rig) => rig.actuate(command),
             Self::Late(rig) => rig.actuate(command),
             Self::Other(rig) => rig.actuate(command),
         }
+    }
+}
+
+impl<R: Rig + 'static> From<Box<R>> for RigSlot {
+    fn from(rig: Box<R>) -> Self {
+        Self::Other(rig)
     }
 }
 

@@ -114,6 +114,12 @@ impl VirtualRig {
         }
     }
 
+    /// Whether what is measured in a tick follows the desired motion of that
+    /// tick: a delay below one sample.
+    pub fn answers_within_step(&self) -> bool {
+        matches!(&self.actuator, Actuator::Delay(line) if line.newest_weight() > 0.0)
+    }
+
     /// The command as it leaves the converter.
     pub fn convert(&self, command: &Motion, out: &mut Motion) {
         convert(self.converter, command, out);

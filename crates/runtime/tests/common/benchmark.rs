@@ -16,12 +16,13 @@ use model::structure::{Structure, damping};
 use model::transfer::{ActuatorDynamics, ServoHydraulic, TransferSystem};
 use nalgebra::DMatrix;
 use numerics::lti::TransferFunction;
+use runtime::event::Event;
 use runtime::frame::{FramePlan, MotionDetail};
 use runtime::gate::Limits;
 use runtime::hybrid_loop::{HybridLoop, LoopParts};
 use runtime::interlock::{Phase, SafePath};
 use runtime::load::Load;
-use runtime::monitor::{Energies, EnergyMonitor, WorkRule};
+use runtime::monitor::{Energies, EnergyMonitor, Watch, WatchPlan, WorkRule};
 use runtime::plant::{CoupledPlant, Plant, Released, RigidPlant, SplitPlant};
 use runtime::record::FrameSink;
 use runtime::rig::{RigSlot, VirtualRig, VirtualRigParts};
@@ -59,6 +60,8 @@ pub(crate) struct Case {
     pub(crate) safe_path: SafePath,
     pub(crate) rule: WorkRule,
     pub(crate) stop_at: f64,
+    pub(crate) watch: WatchPlan,
+    pub(crate) every: u64,
     pub(crate) detail: MotionDetail,
     pub(crate) design: Design,
     pub(crate) shaping: ShapingDesign,
@@ -107,6 +110,8 @@ impl Case {
             safe_path: SafePath { hold_s: 0.05, rate_m_s: 0.02 },
             rule: WorkRule::Held,
             stop_at: f64::INFINITY,
+            watch: WatchPlan::NOTHING,
+            every: 1,
             detail: MotionDetail::Displacement,
             design: Design::None,
             shaping: ShapingDesign::default(),
@@ -252,7 +257,7 @@ impl Case {
             monitor: EnergyMonitor::new(&numerical, self.rule, 1.0, self.stop_at),
             load,
             step_s: self.step_s,
-            every: 1,
+            every: self.every,
             detail: self.detail,
         }
     }
@@ -268,11 +273,20 @@ impl Case {
     }
 
     pub(crate) fn hybrid(&self, plant: Plant, load: Load) -> HybridLoop {
-        HybridLoop::new(self.parts(plant, load), None)
+        self.watched(HybridLoop::new(self.parts(plant, load), None))
+    }
+
+    /// The loop with the indicators of the plan, if there are any.
+    fn watched(&self, hybrid: HybridLoop) -> HybridLoop {
+        if self.watch.is_nothing() {
+            return hybrid;
+        }
+        let numerical = self.substructures().numerical;
+        hybrid.watched(Watch::new(&self.watch, &numerical, self.rule, 1.0, &self.limits))
     }
 
     pub(crate) fn recorded(&self, plant: Plant, load: Load, sink: FrameSink) -> HybridLoop {
-        HybridLoop::new(self.parts(plant, load), Some(sink))
+        self.watched(HybridLoop::new(self.parts(plant, load), Some(sink)))
     }
 
     pub(crate) fn channels(&self) -> Vec<model::channel::Channel> {
@@ -283,7 +297,9 @@ impl Case {
             detail: self.detail,
             parameters: self.design.parameters(self.count()),
         };
-        plan.channels()
+        let mut channels = plan.channels();
+        channels.extend(self.watch.channels(self.count()));
+        channels
     }
 
     /// Runs a plant over `ticks` under the ground motion and keeps what it did.
@@ -308,6 +324,7 @@ impl Case {
         }
         trace.end = Some(hybrid.phase());
         trace.trip = hybrid.tripped();
+        trace.events = hybrid.events().events().to_vec();
         trace
     }
 }
@@ -325,6 +342,7 @@ pub(crate) struct Trace {
     pub(crate) phase: Vec<Phase>,
     pub(crate) end: Option<Phase>,
     pub(crate) trip: Option<(runtime::gate::Trip, f64)>,
+    pub(crate) events: Vec<Event>,
 }
 
 impl Trace {

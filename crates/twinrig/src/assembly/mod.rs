@@ -1,5 +1,6 @@
 //! From an experiment to an armed loop: the models, the plant, the record's header.
 
+mod guard;
 mod load;
 mod plant;
 mod store;
@@ -11,6 +12,7 @@ pub use store::SignalStore;
 
 use std::f64::consts::TAU;
 
+use model::channel::Channel;
 use model::compensator::{Compensator, CompensatorError, Design, ShapingDesign, Site};
 use model::equations::PlacedElement;
 use model::integrator::{Hold, Method, Options};
@@ -24,8 +26,9 @@ use runtime::frame::{FramePlan, MotionDetail};
 use runtime::gate::Limits;
 use runtime::interlock::SafePath;
 use runtime::load::Load;
-use runtime::monitor::WorkRule;
+use runtime::monitor::{WatchPlan, WorkRule};
 use runtime::reference::{Reference, ReferenceError, reference};
+use runtime::rig::Fault;
 
 use crate::experiment::closed_loop::{self, TransferKind};
 use crate::experiment::watch::{RecordedDofs, RecordedMotion, Work};
@@ -71,6 +74,10 @@ pub struct Assembly {
     pub stop_at: f64,
     /// C of the stability warning, J; derived from the reference where absent.
     pub constant_j: Option<f64>,
+    /// Indicators beyond the energies.
+    pub watch: WatchPlan,
+    /// Faults to rehearse.
+    pub faults: Vec<Fault>,
     /// Seed of the sensors.
     pub seed: u64,
     /// Number of ticks.
@@ -167,6 +174,13 @@ impl Assembly {
             integrator = Options { method: Method::Newmark, iterations: 20, ..integrator };
         }
         reference(whole, &integrator, load, self.every)
+    }
+
+    /// Everything a frame holds, in the order in which the tick writes it.
+    pub fn channels(&self) -> Vec<Channel> {
+        let mut channels = self.frame_plan().channels();
+        channels.extend(self.watch.channels(self.count()));
+        channels
     }
 
     /// The channels of a frame.
@@ -272,6 +286,12 @@ fn build(
         integrator,
         stop_at: experiment.monitor.stop_at.map_or(f64::INFINITY, |ratio| 100.0 * ratio),
         constant_j: experiment.monitor.constant_j,
+        watch: guard::watch_plan(&experiment.monitor),
+        faults: experiment
+            .faults
+            .iter()
+            .map(|spec| guard::fault(spec, experiment.integrator.step_s))
+            .collect(),
         seed: experiment.seed,
         ticks: experiment.ticks() as usize,
         every: experiment.record.every,

@@ -11,10 +11,10 @@ use model::transfer::{ActuatorDynamics, TransferError, TransferSystem};
 use nalgebra::DMatrix;
 use runtime::hybrid_loop::{HybridLoop, LoopParts};
 use runtime::load::Load;
-use runtime::monitor::EnergyMonitor;
+use runtime::monitor::{EnergyMonitor, Watch};
 use runtime::plant::{CoupledPlant, Plant, Released, RigidPlant, SplitPlant};
 use runtime::record::FrameSink;
-use runtime::rig::{ChangingRig, LateForce, RigSlot, VirtualRig, VirtualRigParts};
+use runtime::rig::{ChangingRig, FaultyRig, LateForce, RigSlot, VirtualRig, VirtualRigParts};
 use thiserror::Error;
 
 use super::Assembly;
@@ -85,6 +85,19 @@ pub enum PlantError {
         /// The method asked for.
         method: &'static str,
     },
+    /// There is no rig of its own to fail.
+    #[error(
+        "a fault strikes between numerical part and rig, which are one system here: use feedback \
+         = \"held\" and a transfer system that is at least one step late"
+    )]
+    FaultWithoutRig,
+    /// The rig answers within the tick.
+    #[error(
+        "a fault needs a rig that is at least one step late: this one answers within the step, \
+         where its force is part of the balance. Use samples = 1 or more, or a transfer system \
+         with dynamics"
+    )]
+    FaultWithinStep,
 }
 
 impl PlantError {
@@ -98,6 +111,7 @@ impl PlantError {
             }
             Self::ContinuousRig { .. } | Self::ChangeOfOther => "transfer_system.change",
             Self::ContinuousDelay | Self::ContinuousMethod { .. } => "integrator.feedback",
+            Self::FaultWithoutRig | Self::FaultWithinStep => "transfer_system.kind",
         }
     }
 }
@@ -157,10 +171,10 @@ impl Assembly {
         })
     }
 
-    /// The rig as the loop meets it: changing, its force late, as declared.
+    /// The rig as the loop meets it: changing, its force late, faulty, as declared.
     fn whole_rig(&self) -> Result<(RigSlot, Option<DMatrix<f64>>), PlantError> {
         let rig = self.virtual_rig()?;
-        let direct = rig.direct_inertia();
+        let (direct, at_once) = (rig.direct_inertia(), rig.answers_within_step());
         let mut whole = match &self.change {
             None => RigSlot::from(rig),
             Some(change) => {
@@ -182,6 +196,13 @@ impl Assembly {
             }
             whole = RigSlot::Late(Box::new(LateForce::new(whole, samples, self.count())));
         }
+        if !self.faults.is_empty() {
+            if at_once {
+                return Err(PlantError::FaultWithinStep);
+            }
+            let faulty = FaultyRig::new(Box::new(whole), &self.faults, self.count(), self.seed);
+            whole = RigSlot::Other(Box::new(faulty));
+        }
         Ok((whole, direct))
     }
 
@@ -193,6 +214,9 @@ impl Assembly {
             }
             if self.change.is_some() {
                 return Err(PlantError::ContinuousRig { key: "change" });
+            }
+            if !self.faults.is_empty() {
+                return Err(PlantError::FaultWithoutRig);
             }
         }
         match (self.coupling, &self.transfer_system) {
@@ -294,6 +318,14 @@ impl Assembly {
             Recording::Off => None,
             Recording::Into(sink) => Some(sink),
         };
-        HybridLoop::new(parts, sink)
+        let watch = (!self.watch.is_nothing()).then(|| {
+            let numerical = &self.substructures.numerical;
+            Watch::new(&self.watch, numerical, self.work, options.constant_j, &self.limits)
+        });
+        let hybrid = HybridLoop::new(parts, sink);
+        match watch {
+            Some(watch) => hybrid.watched(watch),
+            None => hybrid,
+        }
     }
 }

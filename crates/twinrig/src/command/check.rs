@@ -61,6 +61,15 @@ fn text(loaded: &Loaded, forecast: &Forecast) -> String {
              rehearse the test for the rest"
             .to_owned());
     }
+    let faults = loaded.assembly.faults.len();
+    if faults > 0 {
+        let noun = if faults == 1 {
+            "fault that the file rehearses is"
+        } else {
+            "faults that the file rehearses are"
+        };
+        say(format!("{faults} {noun} not part of this"));
+    }
     if let Some(critical) = &forecast.critical_delay {
         if critical.delay_s > 0.0 {
             let has = if forecast.delay_s.is_finite() {
@@ -152,6 +161,7 @@ fn document(loaded: &Loaded, forecast: &Forecast) -> Value {
         "critical_frequency_hz": forecast.critical_delay.map(|c| c.frequency_hz),
         "transfer_delay_s": forecast.delay_s,
         "tick_s": forecast.tick_s,
+        "faults": loaded.assembly.faults.len(),
         "warnings": loaded.warnings,
     })
 }

@@ -13,6 +13,7 @@ pub mod diagnostic;
 pub mod dof;
 pub mod element;
 pub mod excitation;
+pub mod fault;
 mod grammar;
 mod include;
 mod leaf;
@@ -42,6 +43,7 @@ pub use diagnostic::{Diagnostic, Diagnostics, Paint, Severity};
 pub use dof::{DofLabel, DofRef, NodeRef, resolve};
 pub use element::{ElementSpec, SpecimenElement, StructureElement};
 pub use excitation::{Excitation, Force, SignalFile, SignalSource};
+pub use fault::{FaultKindSpec, FaultSpec};
 pub use partition::{Interface, MassEntry, Partition, SpecimenMass};
 pub use per_dof::PerDof;
 pub use source::{Embedded, Folder, Source};
@@ -82,6 +84,8 @@ pub struct Experiment {
     pub record: RecordSpec,
     /// A study of many variants, where the file declares one.
     pub sweep: Option<SweepSpec>,
+    /// Faults to rehearse.
+    pub faults: Vec<FaultSpec>,
     name: String,
     text: String,
     files: Vec<String>,
@@ -246,6 +250,7 @@ impl Experiment {
             limits: LimitsSpec::read(root.must_table("limits")),
             record: RecordSpec::read(root.must_table("record")),
             sweep: None,
+            faults: root.tables("fault").map(FaultSpec::read).collect(),
             name: name.to_owned(),
             text: text.to_owned(),
             files,

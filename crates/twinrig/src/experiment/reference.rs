@@ -17,8 +17,12 @@ pub fn reference_markdown() -> String {
     out.push_str("\n## The top of the file\n");
     table(&mut out, &ROOT, "");
     for field in ROOT.fields {
-        if let Shape::Table(inner) = &field.shape {
-            section(&mut out, inner, field.key, Heading::Section);
+        match &field.shape {
+            Shape::Table(inner) => section(&mut out, inner, field.key, Heading::Section),
+            Shape::List(Shape::Table(inner), _) => {
+                section(&mut out, inner, field.key, Heading::RepeatedSection);
+            }
+            _ => {}
         }
     }
     units(&mut out);
@@ -52,6 +56,7 @@ File names are relative to the folder of the experiment file.
 /// How a table is introduced.
 enum Heading {
     Section,
+    RepeatedSection,
     Nested,
     Repeated,
 }
@@ -59,6 +64,7 @@ enum Heading {
 fn section(out: &mut String, inner: &'static Table, path: &str, heading: Heading) {
     let _ = match heading {
         Heading::Section => writeln!(out, "\n## `[{path}]`"),
+        Heading::RepeatedSection => writeln!(out, "\n## `[[{path}]]`"),
         Heading::Nested => writeln!(out, "\n### `{path}`"),
         Heading::Repeated => writeln!(out, "\n### `[[{path}]]`"),
     };

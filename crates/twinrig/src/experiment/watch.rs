@@ -12,6 +12,62 @@ pub struct MonitorSpec {
     pub constant_j: Option<f64>,
     /// How work is summed.
     pub work: Work,
+    /// Further levels of the stability warning, as ratios.
+    pub stability: LevelsSpec,
+    /// The windowed stability warning, if asked for.
+    pub windowed: Option<WindowedSpec>,
+    /// Levels of the energy error index as ratios, if asked for.
+    pub energy_error: Option<LevelsSpec>,
+    /// The time to 100 %, if asked for.
+    pub forecast: Option<ForecastSpec>,
+    /// Amplitude and delay of the tracking, if asked for.
+    pub tracking: Option<TrackingSpec>,
+    /// Levels of the largest share of a limit as ratios, if asked for.
+    pub limits_used: Option<LevelsSpec>,
+}
+
+/// Levels of an indicator and what happens there; absent ones do nothing.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct LevelsSpec {
+    /// A warning is noted.
+    pub warn: Option<f64>,
+    /// Hold, then ramp.
+    pub hold: Option<f64>,
+    /// Ramp at once.
+    pub ramp_down: Option<f64>,
+    /// Stop where the rig stands.
+    pub abort: Option<f64>,
+}
+
+/// The windowed stability warning.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct WindowedSpec {
+    /// How far back it looks.
+    pub window_s: f64,
+    /// Its constant; `None` for that of the stability warning.
+    pub constant_j: Option<f64>,
+    /// As ratios.
+    pub levels: LevelsSpec,
+}
+
+/// The time to 100 %.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct ForecastSpec {
+    /// How far back the trend looks.
+    pub window_s: f64,
+    /// In s, reached from above.
+    pub levels: LevelsSpec,
+}
+
+/// Amplitude and delay of the tracking.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct TrackingSpec {
+    /// Length of the window.
+    pub window_s: f64,
+    /// Of the delay, in s.
+    pub delay: LevelsSpec,
+    /// Of the distance of the amplitude ratio from 1.
+    pub amplitude: LevelsSpec,
 }
 
 /// How work is summed.
@@ -77,6 +133,23 @@ impl MonitorSpec {
     pub(crate) fn read(branch: &Branch) -> Self {
         let warning = branch.must_table("stability_warning");
         Self {
+            stability: LevelsSpec::read(warning, "at"),
+            windowed: branch.table("windowed_warning").map(|table| WindowedSpec {
+                window_s: table.must_number("window"),
+                constant_j: table.number("constant"),
+                levels: LevelsSpec::read(table, "at"),
+            }),
+            energy_error: branch.table("energy_error").map(|table| LevelsSpec::read(table, "at")),
+            forecast: branch.table("forecast").map(|table| ForecastSpec {
+                window_s: table.must_number("window"),
+                levels: LevelsSpec::read(table, "below"),
+            }),
+            tracking: branch.table("tracking").map(|table| TrackingSpec {
+                window_s: table.must_number("window"),
+                delay: LevelsSpec::read(table.must_table("delay"), "at"),
+                amplitude: LevelsSpec::read(table.must_table("amplitude"), "at"),
+            }),
+            limits_used: branch.table("limits_used").map(|table| LevelsSpec::read(table, "at")),
             stop_at: warning.number("stop_at"),
             constant_j: warning.number("constant"),
             work: match branch.must_word("work") {
@@ -84,6 +157,19 @@ impl MonitorSpec {
                 "trapezoid" => Work::Trapezoid,
                 word => unreachable!("the grammar has no work {word}"),
             },
+        }
+    }
+}
+
+impl LevelsSpec {
+    /// Reads `warn_at`, `hold_at` … or `warn_below`, `hold_below` ….
+    fn read(branch: &Branch, side: &str) -> Self {
+        let level = |action: &str| branch.number(&format!("{action}_{side}"));
+        Self {
+            warn: level("warn"),
+            hold: level("hold"),
+            ramp_down: level("ramp_down"),
+            abort: level("abort"),
         }
     }
 }

@@ -47,6 +47,7 @@ fn sample() -> Record {
                 value: 9100.0,
                 limit: 8900.0,
             }),
+            events: Vec::new(),
         }),
     }
 }

@@ -6,13 +6,12 @@ use analysis::criteria;
 
 use super::figure::{Axis, Content, Figure, Line, LoopShape, Pane, Role, Width};
 use super::findings::{Findings, difference};
+use super::guard;
 use super::text::{label, number};
 use super::view::{Interface, View};
 
 /// Cycles of the motion shown in the close-up of the tracking.
 const CLOSE_UP_CYCLES: f64 = 3.0;
-/// A stability warning above this is not worth a scale, in per cent.
-const HIGHEST_WARNING: f64 = 400.0;
 const MILLI: f64 = 1e3;
 
 /// Figures under one heading.
@@ -38,6 +37,11 @@ pub(super) fn chapters<'a>(findings: &'a Findings<'a>) -> Vec<Chapter<'a>> {
             figures: interfaces().flat_map(|i| tracking(findings, i)).collect(),
         },
         Chapter { id: "energy", title: "Energy and stability", figures: energy(findings) },
+        Chapter {
+            id: "monitor",
+            title: "Monitor and use of the limits",
+            figures: guard::figures(findings),
+        },
         Chapter { id: "excitation", title: "Excitation", figures: excitation(findings) },
     ];
     chapters.retain(|chapter| !chapter.figures.is_empty());
@@ -235,29 +239,8 @@ fn energy<'a>(findings: &'a Findings<'a>) -> Vec<Figure<'a>> {
                        dissipated energy means the loop adds energy: the test is going unstable.";
         figures.push(history(findings, "Energies".into(), caption.into(), 380, panes));
     }
-    figures.extend(warning(findings));
+    figures.extend(guard::warning(findings));
     figures
-}
-
-fn warning<'a>(findings: &'a Findings<'a>) -> Option<Figure<'a>> {
-    let column = findings.view.column("stability_warning")?;
-    let highest = criteria::peak(column).map_or(0.0, |peak| peak.value.abs());
-    let lines = vec![line(Role::Warning, "stability warning SW", column)];
-    let mut shown = pane("stability warning [%]", "%", 1.0, lines);
-    shown.limit = Some((100.0, "100 %: more energy fed back than dissipated"));
-    let top = (1.08 * highest).clamp(120.0, HIGHEST_WARNING);
-    shown.range = Some((0.0, top));
-    let mut caption =
-        "SW = 100 · W<sub>F</sub> / (E<sub>d</sub> + C<sub>SW</sub>): energy fed back by the specimen as a share of the energy \
-         dissipated in the numerical substructure."
-            .to_owned();
-    if let Some(time) = findings.warning_reached_s {
-        caption += &format!(" It reached 100 % at {} s.", number(time));
-    }
-    if highest > top {
-        caption += &format!(" It goes on to {} %, beyond the picture.", number(highest));
-    }
-    Some(history(findings, "Stability warning".into(), caption, 300, vec![shown]))
 }
 
 fn excitation<'a>(findings: &'a Findings<'a>) -> Vec<Figure<'a>> {
@@ -285,7 +268,7 @@ fn excitation<'a>(findings: &'a Findings<'a>) -> Vec<Figure<'a>> {
     figures
 }
 
-fn history<'a>(
+pub(super) fn history<'a>(
     findings: &'a Findings<'a>,
     title: String,
     caption: String,
@@ -297,20 +280,37 @@ fn history<'a>(
     Figure { title, caption, width: Width::Whole, height_px, content }
 }
 
-fn pane<'a>(title: &str, unit: &'static str, weight: f64, lines: Vec<Line<'a>>) -> Pane<'a> {
-    Pane { title: title.to_owned(), unit, weight, scale: 1.0, lines, limit: None, range: None }
+pub(super) fn pane<'a>(
+    title: &str,
+    unit: &'static str,
+    weight: f64,
+    lines: Vec<Line<'a>>,
+) -> Pane<'a> {
+    Pane {
+        title: title.to_owned(),
+        unit,
+        weight,
+        scale: 1.0,
+        lines,
+        limits: Vec::new(),
+        range: None,
+    }
 }
 
 fn millimetres<'a>(title: &str, weight: f64, lines: Vec<Line<'a>>) -> Pane<'a> {
     Pane { scale: MILLI, ..pane(title, "mm", weight, lines) }
 }
 
-fn line<'a>(role: Role, name: &'static str, values: impl Into<Cow<'a, [f64]>>) -> Line<'a> {
+pub(super) fn line<'a>(
+    role: Role,
+    name: &'static str,
+    values: impl Into<Cow<'a, [f64]>>,
+) -> Line<'a> {
     Line { role, name, values: values.into() }
 }
 
 /// The title, with the interface's name where there are several.
-fn name_of(findings: &Findings<'_>, interface: &Interface<'_>, title: &str) -> String {
+pub(super) fn name_of(findings: &Findings<'_>, interface: &Interface<'_>, title: &str) -> String {
     let View { interfaces, .. } = &findings.view;
     if interfaces.len() > 1 {
         format!("{title}, interface {}", label(interface.name))

@@ -69,8 +69,9 @@ pub(super) struct Pane<'a> {
     /// From SI to the unit of the title.
     pub(super) scale: f64,
     pub(super) lines: Vec<Line<'a>>,
-    /// A limit to draw, in the unit of the title, and its words.
-    pub(super) limit: Option<(f64, &'static str)>,
+    /// Limits to draw, in the unit of the title, and their words: ours, never
+    /// text from a record.
+    pub(super) limits: Vec<(f64, String)>,
     /// The range to show first; the data decide otherwise.
     pub(super) range: Option<(f64, f64)>,
 }
@@ -100,6 +101,8 @@ pub(super) enum Role {
     Kinetic,
     Strain,
     Warning,
+    Windowed,
+    Forecast,
 }
 
 impl Role {
@@ -120,6 +123,8 @@ impl Role {
             Self::Kinetic => ("#009e73", 0.9, "solid"),
             Self::Strain => ("#cc79a7", 0.9, "solid"),
             Self::Warning => ("#d55e00", 1.8, "solid"),
+            Self::Windowed => ("#0072b2", 1.4, "solid"),
+            Self::Forecast => ("#0072b2", 1.6, "solid"),
         }
     }
 }
@@ -174,7 +179,7 @@ fn history(
             layout[&key]["range"] = json!([low, high]);
         }
         top = bottom - PANE_GAP;
-        if let Some((limit, words)) = pane.limit {
+        for (limit, words) in &pane.limits {
             shapes.push(json!({
                 "type": "line", "xref": "paper", "x0": 0, "x1": 1, "yref": name,
                 "y0": limit, "y1": limit, "line": { "color": "#1f2933", "width": 1.4, "dash": "dash" },
@@ -333,7 +338,7 @@ mod tests {
             weight: 1.0,
             scale: 1e3,
             lines: vec![line],
-            limit: None,
+            limits: Vec::new(),
             range: None,
         };
         let content = Content::History { time, panes: vec![pane], tripped_s: Some(0.5) };

@@ -3,11 +3,12 @@
 use std::borrow::Cow;
 
 use analysis::criteria::{self, Criterion};
-use runtime::record::Record;
+use runtime::record::{EventNote, Record};
 
 use super::ReportError;
 use super::outcome::Outcome;
 use super::view::View;
+use crate::experiment::{Embedded, Experiment, MonitorSpec};
 
 /// More further DOFs than this are not all shown to people.
 const SHOWN_FLOORS: usize = 12;
@@ -25,6 +26,8 @@ pub(super) struct Findings<'a> {
     pub(super) peaks: Vec<PeakRow>,
     /// First time the stability warning reached 100 %, in seconds.
     pub(super) warning_reached_s: Option<f64>,
+    /// The monitor that the embedded experiment declares, if it can be read.
+    pub(super) monitor: Option<MonitorSpec>,
     /// Channels with samples that are not finite, and how many.
     pub(super) gaps: Vec<(&'a str, usize)>,
     /// Interfaces shown to people, by index.
@@ -65,6 +68,7 @@ impl<'a> Findings<'a> {
         let shown_interfaces = (0..view.interfaces.len().min(SHOWN_INTERFACES)).collect();
         let shown_floors = worst_floors(&view, &criteria);
         Ok(Self {
+            monitor: monitor(record),
             view,
             outcome,
             criteria,
@@ -75,6 +79,11 @@ impl<'a> Findings<'a> {
             shown_interfaces,
             shown_floors,
         })
+    }
+
+    /// What happened, in order of time.
+    pub(super) fn events(&self) -> &[EventNote] {
+        self.view.record.summary.as_ref().map_or(&[], |summary| &summary.events)
     }
 
     /// The criteria of what is shown to people, in order.
@@ -130,6 +139,14 @@ impl<'a> Findings<'a> {
             Some(index) => Subject::Floor(index % self.view.floors.len().max(1)),
         }
     }
+}
+
+/// What the experiment in the record says of its monitor.
+fn monitor(record: &Record) -> Option<MonitorSpec> {
+    let header = &record.header;
+    let source = Embedded::new(&header.inputs);
+    let read = Experiment::from_text(&header.experiment_name, &header.experiment, &source);
+    read.ok().map(|(experiment, _)| experiment.monitor)
 }
 
 fn evaluate(view: &View<'_>) -> (Vec<Criterion>, Vec<Option<f64>>) {
@@ -221,6 +238,8 @@ fn peaks(view: &View<'_>) -> Vec<PeakRow> {
         ("energy.input", "input work", "J"),
         ("energy.feedback", "work fed back by the specimen", "J"),
         ("stability_warning", "stability warning", "%"),
+        ("stability_warning.windowed", "windowed stability warning", "%"),
+        ("energy_error", "energy error index", "%"),
     ];
     for (channel, quantity, unit) in singles {
         let column = view.column(channel).unwrap_or_default();
@@ -241,7 +260,12 @@ fn gaps<'a>(view: &View<'a>) -> Vec<(&'a str, usize)> {
     let columns = view.record.channels.iter().zip(&view.record.columns);
     columns
         .map(|(channel, column)| {
-            (channel.name.as_str(), column.iter().filter(|value| !value.is_finite()).count())
+            // An infinite forecast says that nothing is to come.
+            let missing = |value: &&f64| match channel.name.as_str() {
+                "forecast" => value.is_nan(),
+                _ => !value.is_finite(),
+            };
+            (channel.name.as_str(), column.iter().filter(missing).count())
         })
         .filter(|(_, count)| *count > 0)
         .collect()

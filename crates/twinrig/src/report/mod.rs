@@ -6,6 +6,7 @@ mod chapters;
 mod decimate;
 mod figure;
 mod findings;
+mod guard;
 mod outcome;
 mod page;
 #[cfg(test)]

@@ -42,6 +42,7 @@ pub(super) fn page(findings: &Findings<'_>) -> String {
     page.push_str("</header>\n");
     banner(&mut page, findings);
     facts(&mut page, findings);
+    events(&mut page, findings);
     results(&mut page, findings);
     if findings.view.rows() == 0 {
         page.push_str(
@@ -144,6 +145,32 @@ fn facts(page: &mut String, findings: &Findings<'_>) {
         let _ = writeln!(page, "<div><dt>{name}</dt><dd>{}</dd></div>", escape(&value));
     }
     page.push_str("</dl>\n");
+}
+
+fn events(page: &mut String, findings: &Findings<'_>) {
+    let events = findings.events();
+    if events.is_empty() {
+        return;
+    }
+    page.push_str(
+        "<section id=\"events\">\n<h2>Events</h2>\n<table>\n<thead><tr><th class=\"n\">Time</th>\
+         <th>Event</th><th>Cause</th></tr></thead>\n<tbody>\n",
+    );
+    for event in events.iter().take(SHOWN_ROWS) {
+        let _ = writeln!(
+            page,
+            "<tr><td class=\"n\">{}</td><td>{}</td><td>{}</td></tr>",
+            seconds(event.time_s),
+            escape(&label(&event.what)),
+            escape(&label(&event.text))
+        );
+    }
+    page.push_str("</tbody>\n</table>\n");
+    if events.len() > SHOWN_ROWS {
+        let _ =
+            writeln!(page, "<p class=\"notes\">The first {SHOWN_ROWS} of {}.</p>", events.len());
+    }
+    page.push_str("</section>\n");
 }
 
 fn results(page: &mut String, findings: &Findings<'_>) {

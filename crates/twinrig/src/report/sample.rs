@@ -58,8 +58,13 @@ impl Sample {
         columns.push("trip", "", |row| if row >= trip_row { 4.0 } else { 0.0 });
         let Columns { channels, columns, .. } = columns;
         let frames = self.rows as u64;
-        let summary =
-            Some(Summary { ticks: frames * 4, frames, frames_lost: 0, trip: self.trip_note() });
+        let summary = Some(Summary {
+            ticks: frames * 4,
+            frames,
+            frames_lost: 0,
+            trip: self.trip_note(),
+            events: Vec::new(),
+        });
         Record { header: self.header(), channels, columns, summary }
     }
 

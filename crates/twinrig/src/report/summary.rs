@@ -8,6 +8,9 @@ use crate::terminal::table;
 
 use super::text::{count, counted, label, number, number_or_dash};
 
+/// More events than this are not listed in a terminal.
+const SHOWN_EVENTS: usize = 40;
+
 /// The findings as text for a terminal.
 pub(super) fn text(findings: &Findings<'_>) -> String {
     let header = &findings.view.record.header;
@@ -15,6 +18,7 @@ pub(super) fn text(findings: &Findings<'_>) -> String {
     text +=
         &format!("{}: {}\n", findings.outcome.status.word(), findings.outcome.statements.join(" "));
     text += &format!("{}\n\n", facts_line(findings));
+    text += &events(findings);
     if !findings.criteria.is_empty() {
         let mut table = table(&["", "criterion", "value", "unit"]);
         let mut notes: Vec<String> = Vec::new();
@@ -54,6 +58,26 @@ pub(super) fn text(findings: &Findings<'_>) -> String {
         text += &format!("note: {remark}\n");
     }
     text
+}
+
+/// What happened, as a table; empty if nothing did.
+fn events(findings: &Findings<'_>) -> String {
+    let events = findings.events();
+    if events.is_empty() {
+        return String::new();
+    }
+    let mut table = table(&["at [s]", "event", "cause"]);
+    for event in events.iter().take(SHOWN_EVENTS) {
+        table.add_row([format!("{:.3}", event.time_s), label(&event.what), label(&event.text)]);
+    }
+    align_right(&mut table, 0);
+    let more = events.len().saturating_sub(SHOWN_EVENTS);
+    let more = if more > 0 {
+        format!("and {}\n", counted(more as u64, "further event"))
+    } else {
+        String::new()
+    };
+    format!("{table}\n{more}\n")
 }
 
 /// The findings as JSON, everything in SI units.
@@ -102,7 +126,21 @@ pub(super) fn json(findings: &Findings<'_>) -> Value {
             "limit": trip.limit,
         })
     });
+    let events: Vec<Value> = findings
+        .events()
+        .iter()
+        .map(|event| {
+            json!({
+                "time_s": event.time_s,
+                "what": event.what,
+                "text": event.text,
+                "value": event.value,
+                "limit": event.limit,
+            })
+        })
+        .collect();
     json!({
+        "events": events,
         "title": header.title,
         "experiment": header.experiment_name,
         "version": header.version,

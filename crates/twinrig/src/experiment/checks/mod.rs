@@ -4,6 +4,7 @@
 //! does not hide one in another.
 
 mod excitation;
+mod guard;
 mod structure;
 
 use super::closed_loop::rate_and_step;
@@ -24,6 +25,7 @@ pub(crate) fn check(root: &Branch, out: &mut Diagnostics) {
     check_compensator(root, out);
     check_lists(root, out);
     check_limits(root, out);
+    guard::check(root, out);
 }
 
 fn check_time(root: &Branch, out: &mut Diagnostics) {

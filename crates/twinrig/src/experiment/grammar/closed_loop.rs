@@ -1,5 +1,5 @@
 //! Grammar of everything inside the loop: integrator, transfer system,
-//! sensors, monitor, limits and record.
+//! sensors, limits and record.
 
 use super::super::quantity::{Kind, Motion};
 use super::{
@@ -229,43 +229,6 @@ pub(crate) static SENSORS: Table = Table::plain(
             Shape::Count { min: 0, max: 100_000 },
             "0",
             "Whole steps by which the measured force comes late; the benchmark has 1.",
-        ),
-    ],
-);
-
-pub(crate) static MONITOR: Table = Table::plain(
-    "What is watched while the test runs.",
-    &[
-        default(
-            "stability_warning",
-            Shape::Table(&STABILITY_WARNING),
-            "{}",
-            "The stability warning: work put in by the specimen over energy taken out by damping.",
-        ),
-        default(
-            "work",
-            Shape::Word(&[
-                word("exact", "exact for a force held over the step"),
-                word("trapezoid", "by the trapezoidal rule, for comparison with publications"),
-            ]),
-            "\"exact\"",
-            "How work is summed.",
-        ),
-    ],
-);
-
-static STABILITY_WARNING: Table = Table::plain(
-    "It is computed in every test; it stops one only if told to.",
-    &[
-        optional(
-            "stop_at",
-            Shape::Ratio(Bounds::Within(0.01, 10.0)),
-            "Stops the test when the warning reaches this. Absent: never.",
-        ),
-        optional(
-            "constant",
-            quantity(Kind::Energy, Bounds::Positive),
-            "Added to the dissipated energy. Absent: 1 % of the expected peak input work.",
         ),
     ],
 );

@@ -7,8 +7,10 @@
 pub(crate) mod closed_loop;
 pub(crate) mod compensator;
 pub(crate) mod excitation;
+pub(crate) mod fault;
 pub(crate) mod structure;
 pub(crate) mod sweep;
+pub(crate) mod watch;
 
 use super::quantity::{Kind, Motion};
 
@@ -299,7 +301,7 @@ pub(crate) static ROOT: Table = Table::plain(
         ),
         default(
             "monitor",
-            Shape::Table(&closed_loop::MONITOR),
+            Shape::Table(&watch::MONITOR),
             "{}",
             "What is watched while the test runs.",
         ),
@@ -311,6 +313,11 @@ pub(crate) static ROOT: Table = Table::plain(
         ),
         default("record", Shape::Table(&closed_loop::RECORD), "{}", "What is written down."),
         optional("sweep", Shape::Table(&sweep::SWEEP), "A study of many variants of this test."),
+        optional(
+            "fault",
+            Shape::List(&Shape::Table(&fault::FAULT), up_to(fault::MOST_FAULTS)),
+            "Faults to rehearse, each as `[[fault]]`.",
+        ),
     ],
 );
 

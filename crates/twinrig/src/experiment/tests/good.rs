@@ -5,10 +5,26 @@ use super::super::element::GapSide;
 use super::super::excitation::{Column, MultisineLevel, Resample, Scaling, SignalFormat};
 use super::super::reference::EXAMPLE;
 use super::super::structure::{Beam, BeamEnds, BeamMass, ChainEnds};
-use super::super::watch::{RecordedDofs, RecordedMotion, Work};
+use super::super::watch::{LevelsSpec, RecordedDofs, RecordedMotion, Work};
 use super::super::*;
 use super::{BASE, changed, good, read};
 use model::compensator::Design;
+
+/// A monitor that stops nothing.
+fn watching() -> MonitorSpec {
+    let nothing = LevelsSpec { warn: None, hold: None, ramp_down: None, abort: None };
+    MonitorSpec {
+        stop_at: None,
+        constant_j: None,
+        work: Work::Exact,
+        stability: nothing,
+        windowed: None,
+        energy_error: None,
+        forecast: None,
+        tracking: None,
+        limits_used: None,
+    }
+}
 
 #[test]
 fn the_example_reads_without_a_word_of_complaint() {
@@ -61,7 +77,7 @@ fn the_example_reads_without_a_word_of_complaint() {
     assert_eq!(experiment.compensator.design, Design::None);
     assert_eq!(
         experiment.monitor,
-        MonitorSpec { stop_at: Some(1.0), constant_j: Some(1.0), work: Work::Exact }
+        MonitorSpec { stop_at: Some(1.0), constant_j: Some(1.0), ..watching() }
     );
     assert_eq!(experiment.limits.command, Some(PerDof::All(0.02)));
     assert_eq!((experiment.limits.safe_hold_s, experiment.limits.safe_rate_m_s), (1.0, 0.01));
@@ -85,10 +101,7 @@ fn absent_sections_take_their_defaults() {
     assert_eq!(experiment.transfer_system.kind, TransferKind::Ideal);
     assert_eq!((experiment.limits.safe_hold_s, experiment.limits.safe_rate_m_s), (0.5, 0.01));
     assert_eq!(experiment.limits.command, None);
-    assert_eq!(
-        experiment.monitor,
-        MonitorSpec { stop_at: None, constant_j: None, work: Work::Exact }
-    );
+    assert_eq!(experiment.monitor, watching());
     assert_eq!((experiment.record.every, experiment.record.flush_s), (1, 1.0));
     assert_eq!(warnings.items().len(), 1, "{warnings}");
     assert!(warnings.items()[0].message.contains("no limit"));

@@ -3,6 +3,7 @@
 mod bad;
 mod generated;
 mod good;
+mod guard;
 mod hostile;
 mod include;
 

@@ -230,9 +230,21 @@ impl EnergyMonitor {
         self.input
     }
 
-    /// What damping and hysteresis have taken.
+    /// W_F at the last observation, J.
     #[inline]
-    fn dissipated(&self) -> f64 {
+    pub fn feedback_work(&self) -> f64 {
+        self.feedback
+    }
+
+    /// Work put into the nonlinear elements up to the last observation, J.
+    #[inline]
+    pub fn element_work(&self) -> f64 {
+        self.elements.work
+    }
+
+    /// E_d: what damping and hysteresis have taken up to the last observation, J.
+    #[inline]
+    pub fn dissipated(&self) -> f64 {
         self.linear_dissipated + (self.elements.work - self.elements.stored)
     }
 

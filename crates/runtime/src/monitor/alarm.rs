@@ -1,0 +1,196 @@
+//! Levels of an indicator and what happens when it reaches them.
+
+use crate::event::{Event, EventLog, What};
+use crate::gate::{Trip, TripKind};
+use crate::interlock::{Response, Stop};
+
+/// The levels of one indicator; absent ones do nothing.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Levels {
+    /// An event is noted, the test goes on.
+    pub warn: Option<f64>,
+    /// Trips: hold, then ramp.
+    pub hold: Option<f64>,
+    /// Trips: ramp at once.
+    pub ramp_down: Option<f64>,
+    /// Trips: stop where the rig stands.
+    pub abort: Option<f64>,
+}
+
+/// Which way an indicator gets worse.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sense {
+    /// At or above its level.
+    Rising,
+    /// At or below its level.
+    Falling,
+}
+
+/// A warning ends when its indicator has stayed this far on the good side …
+const CLEARANCE: f64 = 0.1;
+/// … for this long: an indicator that swings with the motion warns once.
+const SETTLED_S: f64 = 1.0;
+
+impl Levels {
+    /// Watches only.
+    pub const NONE: Self = Self { warn: None, hold: None, ramp_down: None, abort: None };
+
+    /// Whether nothing ever happens.
+    pub fn is_none(&self) -> bool {
+        *self == Self::NONE
+    }
+}
+
+impl Sense {
+    #[inline]
+    fn reached(self, value: f64, level: f64) -> bool {
+        match self {
+            Self::Rising => value >= level,
+            Self::Falling => value <= level,
+        }
+    }
+
+    /// Whether a value is well on the good side; what is not a number is not.
+    #[inline]
+    fn clear(self, value: f64, level: f64) -> bool {
+        match self {
+            Self::Rising => value < level - CLEARANCE * level.abs(),
+            Self::Falling => value > level + CLEARANCE * level.abs(),
+        }
+    }
+}
+
+/// Compares an indicator with its levels: one event per warning, one per
+/// recovery, and a stop.
+#[derive(Debug, Clone)]
+pub(super) struct Alarm {
+    kind: TripKind,
+    levels: Levels,
+    sense: Sense,
+    settled_ticks: u64,
+    state: State,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum State {
+    Quiet,
+    /// Warned; last seen near or past its level at this tick.
+    Raised {
+        last: u64,
+    },
+}
+
+impl Alarm {
+    pub(super) fn new(kind: TripKind, levels: Levels, sense: Sense, step_s: f64) -> Self {
+        // A float-to-integer cast saturates.
+        let settled_ticks = (SETTLED_S / step_s).ceil() as u64;
+        Self { kind, levels, sense, settled_ticks, state: State::Quiet }
+    }
+
+    /// Judges the value of this tick. The gravest level wins.
+    #[inline]
+    pub(super) fn judge(
+        &mut self,
+        tick: u64,
+        dof: usize,
+        value: f64,
+        log: &mut EventLog,
+    ) -> Result<(), Stop> {
+        let Levels { warn, hold, ramp_down, abort } = self.levels;
+        for (level, response) in
+            [(abort, Response::Abort), (ramp_down, Response::RampDown), (hold, Response::Hold)]
+        {
+            if let Some(limit) = level
+                && self.sense.reached(value, limit)
+            {
+                let trip = Trip { kind: self.kind, dof, value, limit };
+                return Err(Stop { trip, response });
+            }
+        }
+        if let Some(level) = warn {
+            self.warn(tick, dof, value, level, log);
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn warn(&mut self, tick: u64, dof: usize, value: f64, limit: f64, log: &mut EventLog) {
+        let cause = Trip { kind: self.kind, dof, value, limit };
+        match self.state {
+            State::Quiet => {
+                if self.sense.reached(value, limit) {
+                    self.state = State::Raised { last: tick };
+                    log.note(Event { tick, what: What::Warning, cause });
+                }
+            }
+            State::Raised { last } => {
+                if !self.sense.clear(value, limit) {
+                    self.state = State::Raised { last: tick };
+                } else if tick - last >= self.settled_ticks {
+                    self.state = State::Quiet;
+                    log.note(Event { tick, what: What::Recovered, cause });
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const STEP_S: f64 = 1e-2;
+
+    fn alarm(levels: Levels, sense: Sense) -> Alarm {
+        Alarm::new(TripKind::StabilityWarning, levels, sense, STEP_S)
+    }
+
+    #[test]
+    fn the_gravest_level_reached_decides() {
+        let levels =
+            Levels { warn: Some(50.0), hold: Some(80.0), ramp_down: Some(90.0), abort: Some(99.0) };
+        let respond = |value: f64| {
+            let mut log = EventLog::new();
+            let said = alarm(levels, Sense::Rising).judge(3, 0, value, &mut log);
+            (said.err().map(|stop| (stop.response, stop.trip.limit)), log.events().len())
+        };
+        assert_eq!(respond(49.9), (None, 0));
+        assert_eq!(respond(50.0), (None, 1));
+        assert_eq!(respond(80.0), (Some((Response::Hold, 80.0)), 0));
+        assert_eq!(respond(95.0), (Some((Response::RampDown, 90.0)), 0));
+        assert_eq!(respond(f64::INFINITY), (Some((Response::Abort, 99.0)), 0));
+        assert_eq!(respond(f64::NAN), (None, 0));
+    }
+
+    #[test]
+    fn a_swinging_indicator_warns_once_and_recovers_when_it_has_settled() {
+        let mut alarm = alarm(Levels { warn: Some(50.0), ..Levels::NONE }, Sense::Rising);
+        let mut log = EventLog::new();
+        for tick in 0..400 {
+            // Swings between 30 and 60 for two seconds, then stays at 46, then at 44.
+            let value = match tick {
+                0..200 => 45.0 + 15.0 * (0.3 * tick as f64).sin(),
+                200..250 => 46.0,
+                _ => 44.0,
+            };
+            alarm.judge(tick, 0, value, &mut log).unwrap();
+        }
+        let seen: Vec<_> = log.events().iter().map(|event| (event.what, event.tick)).collect();
+        assert_eq!(seen.len(), 2, "{seen:?}");
+        assert_eq!(seen[0].0, What::Warning);
+        // 46 is within a tenth of 50: settled one second after the last of it.
+        assert_eq!(seen[1], (What::Recovered, 349));
+    }
+
+    #[test]
+    fn a_falling_indicator_is_reached_from_above() {
+        let mut alarm =
+            alarm(Levels { warn: Some(3.0), hold: Some(1.0), ..Levels::NONE }, Sense::Falling);
+        let mut log = EventLog::new();
+        alarm.judge(0, 0, f64::INFINITY, &mut log).unwrap();
+        assert!(log.events().is_empty());
+        alarm.judge(1, 0, 2.9, &mut log).unwrap();
+        assert_eq!(log.events().len(), 1);
+        assert!(alarm.judge(2, 0, 0.0, &mut log).is_err());
+    }
+}

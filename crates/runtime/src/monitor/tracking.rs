@@ -1,0 +1,287 @@
+//! Amplitude and delay of the measured against the desired motion, while the
+//! test runs.
+
+/// Amplitude ratio and delay of one interface DOF.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct TrackingEstimate {
+    /// Measured over desired; 1 is perfect.
+    pub amplitude: f64,
+    /// How far the measured motion is behind the desired one, s; negative where it leads.
+    pub delay_s: f64,
+    /// Whether the last window allowed an estimate; if not, the values are the
+    /// last ones that could be trusted (at first: 1 and 0).
+    pub valid: bool,
+}
+
+/// Fits measured = c + a x + b ẋ to the desired motion in a moving window.
+///
+/// For a motion of frequency ω that comes back A times as large and τ late,
+/// a = A cos ωτ and b = −A sin(ωτ)/ω, hence
+///
+///   A = √(a² + ω²b²),  τ = atan2(−ωb, a)/ω,  ω² = var(ẋ)/var(x),
+///
+/// exact for one frequency and a weighted mean over several. x and ẋ come from
+/// the numerical part and carry no noise, so the noise of the sensor makes the
+/// estimate scatter, not lean; the constant c takes an offset of the sensor.
+///
+/// The window is a ring of sixteen buckets of sums: ten sums a tick, one small
+/// solution a bucket, old samples forgotten entirely. The residual tells how far
+/// the fit can be trusted: without motion its standard errors are large, the
+/// estimate is not valid and the last one stays. A delay is only told where some
+/// motion comes back at all.
+#[derive(Debug, Clone)]
+pub struct Tracking {
+    bucket_ticks: u64,
+    in_bucket: u64,
+    next: usize,
+    dofs: Vec<Dof>,
+    step_s: f64,
+    fresh: bool,
+}
+
+const BUCKETS: usize = 16;
+/// A window that is less full than this tells nothing.
+const FEWEST: f64 = (4 * TERMS) as f64;
+/// Largest standard error of an amplitude that counts.
+const AMPLITUDE_ERROR: f64 = 0.02;
+/// Largest standard error of a delay that counts, in samples.
+const DELAY_ERROR: f64 = 0.5;
+/// Less than this of the motion coming back, its delay means nothing.
+const LEAST_AMPLITUDE: f64 = 0.1;
+
+const TERMS: usize = 10;
+/// 1, x, v, y, xx, xv, vv, xy, vy, yy.
+type Sums = [f64; TERMS];
+
+#[derive(Debug, Clone)]
+struct Dof {
+    filling: Sums,
+    ring: [Sums; BUCKETS],
+    estimate: TrackingEstimate,
+}
+
+impl Tracking {
+    /// For `count` interface DOFs, over the last `window_s`.
+    pub fn new(window_s: f64, count: usize, step_s: f64) -> Self {
+        let estimate = TrackingEstimate { amplitude: 1.0, delay_s: 0.0, valid: false };
+        let dof = Dof { filling: [0.0; TERMS], ring: [[0.0; TERMS]; BUCKETS], estimate };
+        Self {
+            bucket_ticks: (window_s / step_s / BUCKETS as f64).round().max(1.0) as u64,
+            in_bucket: 0,
+            next: 0,
+            dofs: vec![dof; count],
+            step_s,
+            fresh: false,
+        }
+    }
+
+    /// Takes one instant in: desired displacement and velocity, measured displacement.
+    #[inline]
+    pub fn observe(&mut self, desired: &[f64], velocity: &[f64], measured: &[f64]) {
+        let signals = desired.iter().zip(velocity).zip(measured);
+        for (dof, ((&x, &v), &y)) in self.dofs.iter_mut().zip(signals) {
+            let terms = [1.0, x, v, y, x * x, x * v, v * v, x * y, v * y, y * y];
+            for (sum, term) in dof.filling.iter_mut().zip(terms) {
+                *sum += term;
+            }
+        }
+        self.in_bucket += 1;
+        self.fresh = self.in_bucket == self.bucket_ticks;
+        if self.fresh {
+            self.turn();
+        }
+    }
+
+    /// The estimate of an interface DOF, from 0.
+    pub fn estimate(&self, dof: usize) -> TrackingEstimate {
+        self.dofs[dof].estimate
+    }
+
+    /// The estimates of all interface DOFs.
+    pub fn estimates(&self) -> impl Iterator<Item = TrackingEstimate> {
+        self.dofs.iter().map(|dof| dof.estimate)
+    }
+
+    /// Whether the last instant completed a bucket and renewed the estimates.
+    #[inline]
+    pub fn is_fresh(&self) -> bool {
+        self.fresh
+    }
+
+    fn turn(&mut self) {
+        for dof in &mut self.dofs {
+            dof.ring[self.next] = std::mem::replace(&mut dof.filling, [0.0; TERMS]);
+            // Summed anew: subtracting what leaves would leave its rounding.
+            let mut sums = [0.0; TERMS];
+            for bucket in &dof.ring {
+                for (sum, part) in sums.iter_mut().zip(bucket) {
+                    *sum += part;
+                }
+            }
+            dof.estimate = fit(&sums, self.step_s, dof.estimate);
+        }
+        self.next = (self.next + 1) % BUCKETS;
+        self.in_bucket = 0;
+    }
+}
+
+/// The estimate from the sums of a window, or the last one, no longer valid.
+fn fit(sums: &Sums, step_s: f64, last: TrackingEstimate) -> TrackingEstimate {
+    let [n, sx, sv, sy, sxx, sxv, svv, sxy, svy, syy] = *sums;
+    let lost = TrackingEstimate { valid: false, ..last };
+    if n < FEWEST {
+        return lost;
+    }
+    let (xx, vv, yy) = (sxx - sx * sx / n, svv - sv * sv / n, syy - sy * sy / n);
+    let (xv, xy, vy) = (sxv - sx * sv / n, sxy - sx * sy / n, svy - sv * sy / n);
+    let det = xx * vv - xv * xv;
+    // Also refuses what is not a number.
+    if !(xx > 0.0 && vv > 0.0 && det > 1e-6 * xx * vv) {
+        return lost;
+    }
+    let a = (xy * vv - vy * xv) / det;
+    let b = (vy * xx - xy * xv) / det;
+    let variance = (yy - a * xy - b * vy).max(0.0) / (n - 3.0);
+    let omega = (vv / xx).sqrt();
+    let amplitude = a.hypot(omega * b);
+    let amplitude_error = (variance * (vv + omega * omega * xx) / det).sqrt();
+    if !(amplitude.is_finite() && amplitude_error < AMPLITUDE_ERROR) {
+        return lost;
+    }
+    let delay_error = (variance * xx / det).sqrt() / amplitude;
+    let told = amplitude > LEAST_AMPLITUDE && delay_error < DELAY_ERROR * step_s;
+    let delay_s = if told { (-omega * b).atan2(a) / omega } else { last.delay_s };
+    TrackingEstimate { amplitude, delay_s, valid: true }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::f64::consts::TAU;
+
+    use numerics::random::Stream;
+
+    use super::*;
+
+    const STEP_S: f64 = 1.0 / 4096.0;
+
+    /// Displacement and velocity of a motion in three modes, rather narrow.
+    fn motion(t: f64) -> (f64, f64) {
+        let parts = [(5e-3, 3.61, 0.3), (4e-4, 16.0, 1.0), (2e-3, 3.2, 2.0)];
+        parts.iter().fold((0.0, 0.0), |(x, v), &(size, hertz, phase)| {
+            let (sin, cos) = (TAU * hertz * t + phase).sin_cos();
+            (x + size * sin, v + size * TAU * hertz * cos)
+        })
+    }
+
+    fn run(amplitude: f64, delay_s: f64, noise: f64, offset: f64) -> (Vec<TrackingEstimate>, f64) {
+        let mut tracking = Tracking::new(1.0, 1, STEP_S);
+        let mut stream = Stream::new(5, "noise");
+        let mut seen = Vec::new();
+        for tick in 0..3 * 4096 {
+            let t = STEP_S * f64::from(tick);
+            let (x, v) = motion(t);
+            let y = amplitude * motion(t - delay_s).0 + noise * stream.normal() + offset;
+            tracking.observe(&[x], &[v], &[y]);
+            if tracking.is_fresh() && tick > 4096 {
+                seen.push(tracking.estimate(0));
+            }
+        }
+        let worst = seen.iter().map(|e| (e.delay_s - delay_s).abs()).fold(0.0, f64::max) / STEP_S;
+        (seen, worst)
+    }
+
+    #[test]
+    fn known_gains_and_delays_are_found_within_a_fraction_of_a_sample() {
+        for samples in [0.0, 0.3, 1.0, 4.0, 10.5, -2.0] {
+            for amplitude in [1.0, 0.93, 1.2] {
+                let (seen, worst) = run(amplitude, samples * STEP_S, 16e-6, 0.0);
+                assert!(seen.iter().all(|e| e.valid));
+                // The sensor's noise alone scatters by 0.03 samples.
+                assert!(worst < 0.15 + 0.005 * samples * samples, "{samples}: {worst}");
+                let off = seen.iter().map(|e| (e.amplitude - amplitude).abs()).fold(0.0, f64::max);
+                assert!(off < 2e-3 + 3e-4 * samples * samples, "{amplitude}, {samples}: {off}");
+            }
+        }
+    }
+
+    #[test]
+    fn one_frequency_is_exact_at_any_delay() {
+        for delay_s in [0.0, 5e-3, 24e-3, 60e-3] {
+            let mut tracking = Tracking::new(1.0, 1, STEP_S);
+            let omega = TAU * 4.0;
+            for tick in 0..8192 {
+                let t = STEP_S * f64::from(tick);
+                let (x, v) = ((omega * t).sin(), omega * (omega * t).cos());
+                tracking.observe(&[x], &[v], &[0.9 * (omega * (t - delay_s)).sin()]);
+            }
+            let estimate = tracking.estimate(0);
+            assert!((estimate.delay_s - delay_s).abs() < 1e-9, "{estimate:?}");
+            assert!((estimate.amplitude - 0.9).abs() < 1e-9, "{estimate:?}");
+        }
+    }
+
+    #[test]
+    fn an_offset_of_the_sensor_does_not_matter() {
+        let (_, plain) = run(1.0, 4.0 * STEP_S, 0.0, 0.0);
+        let (_, off) = run(1.0, 4.0 * STEP_S, 0.0, 3e-3);
+        assert!((plain - off).abs() < 1e-6, "{plain} {off}");
+    }
+
+    #[test]
+    fn without_motion_the_last_estimate_stays_and_is_marked() {
+        let mut tracking = Tracking::new(0.5, 1, STEP_S);
+        let mut stream = Stream::new(5, "noise");
+        for tick in 0..4096 {
+            let noise = 16e-6 * stream.normal();
+            tracking.observe(&[0.0], &[0.0], &[noise]);
+            let estimate = tracking.estimate(0);
+            assert!(!estimate.valid && estimate.amplitude == 1.0 && estimate.delay_s == 0.0);
+            // A crawl below the noise tells nothing either.
+            let (x, v) = motion(STEP_S * f64::from(tick));
+            tracking.observe(&[1e-4 * x], &[1e-4 * v], &[1e-4 * x + noise]);
+            assert!(!tracking.estimate(0).valid);
+        }
+        let late = |tracking: &mut Tracking, tick: i32| {
+            let t = STEP_S * f64::from(tick);
+            let (x, v) = motion(t);
+            tracking.observe(&[x], &[v], &[motion(t - 2.0 * STEP_S).0]);
+        };
+        (0..4096).for_each(|tick| late(&mut tracking, tick));
+        let moving = tracking.estimate(0);
+        assert!(moving.valid && (moving.delay_s / STEP_S - 2.0).abs() < 0.05);
+        let mut last = moving;
+        for _ in 0..4096 {
+            tracking.observe(&[0.0], &[0.0], &[16e-6]);
+            let now = tracking.estimate(0);
+            if now.valid {
+                last = now;
+            } else {
+                assert_eq!((now.delay_s, now.amplitude), (last.delay_s, last.amplitude));
+            }
+        }
+        assert!(!tracking.estimate(0).valid);
+    }
+
+    #[test]
+    fn what_does_not_come_back_has_an_amplitude_and_no_delay() {
+        let mut tracking = Tracking::new(0.5, 1, STEP_S);
+        for tick in 0..4096 {
+            let (x, v) = motion(STEP_S * f64::from(tick));
+            tracking.observe(&[x], &[v], &[1e-3]);
+        }
+        let stuck = tracking.estimate(0);
+        assert!(stuck.valid && stuck.amplitude < 1e-9 && stuck.delay_s == 0.0, "{stuck:?}");
+    }
+
+    #[test]
+    fn a_number_that_is_none_is_forgotten_with_its_window() {
+        let mut tracking = Tracking::new(0.25, 1, STEP_S);
+        for tick in 0..4096 {
+            let (x, v) = motion(STEP_S * f64::from(tick));
+            let y = if tick == 2000 { f64::NAN } else { x };
+            tracking.observe(&[x], &[v], &[y]);
+            assert!(tracking.estimate(0).delay_s.is_finite());
+        }
+        assert!(tracking.estimate(0).valid);
+    }
+}
