@@ -15,9 +15,12 @@ const KEPT: usize = 16;
 /// Loads and reference responses by what they depend on. Threads may share it.
 #[derive(Debug, Default)]
 pub(super) struct Shared {
-    loads: Mutex<Vec<(Vec<Arc<[f64]>>, Load)>>,
+    loads: Mutex<Vec<KnownLoad>>,
     references: Mutex<Vec<(ReferenceKey, Arc<Answer>)>>,
 }
+
+/// The series a load was made of, and the load.
+type KnownLoad = (Vec<Arc<[f64]>>, Load);
 
 /// Everything that a reference response depends on. The values decide, not the
 /// names of the parameters: a varied actuator leaves it alone, a varied storey
@@ -46,7 +49,7 @@ impl Shared {
         let same = |known: &[Arc<[f64]>]| {
             known.len() == series.len() && known.iter().zip(&series).all(|(a, b)| Arc::ptr_eq(a, b))
         };
-        let found = |loads: &[(Vec<Arc<[f64]>>, Load)]| {
+        let found = |loads: &[KnownLoad]| {
             let entry =
                 loads.iter().find(|(known, load)| same(known) && load.ticks() == assembly.ticks);
             entry.map(|(_, load)| load.clone())
