@@ -271,11 +271,12 @@ pub fn identify(
         None => band::find(&spectra)?,
     };
     let chosen = band::lines(&spectra, band_hz)?;
-    let first = response_data(&spectra, &chosen, settings.hold, step_s, |_| Complex::ZERO);
-    let mut judged = judge(&first, settings)?;
+    let mut data = response_data(&spectra, &chosen, settings.hold, step_s, |_| Complex::ZERO);
+    let mut judged = judge(&data, settings)?;
     let mut residual = None;
     if settings.hold == Hold::Zero {
-        (judged, residual) = refine::refine(samples, settings, segment, &chosen, judged)?;
+        (judged, data, residual) =
+            refine::refine(samples, settings, segment, &chosen, judged, data)?;
     }
     let line = |k: usize| line(&spectra, k, settings.hold, step_s);
     let in_band: Vec<Line> = chosen.iter().map(|&k| line(k)).collect();
@@ -294,7 +295,7 @@ pub fn identify(
         averages: spectra.averages,
         rate_hz: samples.rate_hz,
         hold: settings.hold,
-        band_delay_s: phase_slope(&in_band),
+        band_delay_s: phase_slope(&data),
         mean_coherence: in_band.iter().map(|l| l.coherence).sum::<f64>() / in_band.len() as f64,
         least_coherence: least,
         h1_h2_difference: in_band
@@ -401,15 +402,15 @@ fn line(spectra: &Spectra, k: usize, hold: Hold, step_s: f64) -> Line {
 }
 
 /// Weighted slope of the unwrapped phase through the origin.
-fn phase_slope(lines: &[Line]) -> Estimate {
+fn phase_slope(data: &ResponseData) -> Estimate {
     let (mut top, mut bottom, mut phase) = (0.0, 0.0, 0.0);
     let mut before: Option<Complex<f64>> = None;
-    for line in lines {
-        phase += before.map_or(line.h1, |before| line.h1 / before).arg();
-        before = Some(line.h1);
-        let omega = TAU * line.frequency_hz;
+    let lines = data.omega_rad_s.iter().zip(&data.response).zip(&data.deviation);
+    for ((&omega, &response), &deviation) in lines {
+        phase += before.map_or(response, |before| response / before).arg();
+        before = Some(response);
         // Half of the complex variance is across, over the length: the phase's.
-        let deviation = (line.deviation / line.h1.norm()).max(1e-9);
+        let deviation = (deviation / response.norm()).max(1e-9);
         let certain = 2.0 / (deviation * deviation);
         top -= certain * omega * phase;
         bottom += certain * omega * omega;

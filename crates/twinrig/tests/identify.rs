@@ -113,7 +113,10 @@ fn its_own_table_and_a_record_are_read_again() {
     // A hybrid test moves its actuator too.
     let noise =
         "ground = { noise = { rms = \"1 m/s^2\", band = [\"0.5 Hz\", \"20 Hz\"], seed = 3 } }";
-    let test = draft().top("duration = \"30 s\"").with("excitation", noise);
+    let test = draft()
+        .top("duration = \"30 s\"")
+        .with("excitation", noise)
+        .with("limits", "command = \"1 m\"");
     lab.rehearse(&test.with("partition", "interface = [1]\nstiffness = [\"20 kN/m\"]")).exits(0);
     let by_record = lab
         .twinrig(

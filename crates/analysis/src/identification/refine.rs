@@ -1,7 +1,7 @@
 //! The fit repeated on what the first one left over.
 
 use numerics::held_response::held_response;
-use numerics::rational_fit::{Choice, RationalFit};
+use numerics::rational_fit::{Choice, RationalFit, ResponseData};
 use numerics::welch::Spectra;
 
 use super::{IdentificationError, Samples, Settings, judge, response_data};
@@ -11,28 +11,31 @@ const MOST_REPETITIONS: usize = 6;
 /// Relative change of a coefficient that ends them.
 const SETTLED: f64 = 1e-9;
 
-/// Fits again until the coefficients settle. Gives the last fit and the rms of
-/// what it leaves of the measured motion, relative.
+/// Fits again until the coefficients settle. Gives the last fit, the
+/// response it was made to, and the rms of what it leaves of the measured
+/// motion, relative.
 pub(super) fn refine(
     samples: Samples<'_>,
     settings: &Settings,
     segment: usize,
     chosen: &[usize],
     mut judged: Choice,
-) -> Result<(Choice, Option<f64>), IdentificationError> {
+    mut data: ResponseData,
+) -> Result<(Choice, ResponseData, Option<f64>), IdentificationError> {
     let step_s = 1.0 / samples.rate_hz;
     let mut residual = left_over(samples, &judged.fit);
     for _ in 0..MOST_REPETITIONS {
         // A growing model cannot be taken off anything.
         if !judged.fit.is_stable() || !residual.iter().all(|value| value.is_finite()) {
-            return Ok((judged, None));
+            return Ok((judged, data, None));
         }
         let left = Spectra::new(samples.command, &residual, segment, samples.rate_hz)?;
         let model = judged.fit.clone();
-        let data =
+        let left_data =
             response_data(&left, chosen, settings.hold, step_s, |omega| model.response(omega));
         // What cannot be fitted any better stays as it is.
-        let Ok(again) = judge(&data, settings) else { break };
+        let Ok(again) = judge(&left_data, settings) else { break };
+        data = left_data;
         let settled = change(&judged.fit, &again.fit) < SETTLED;
         let next = left_over(samples, &again.fit);
         judged = again;
@@ -46,7 +49,7 @@ pub(super) fn refine(
         (values.iter().map(|v| (v - mean) * (v - mean)).sum::<f64>() / values.len() as f64).sqrt()
     };
     let share = rms(&residual) / rms(samples.measured);
-    Ok((judged, share.is_finite().then_some(share)))
+    Ok((judged, data, share.is_finite().then_some(share)))
 }
 
 fn left_over(samples: Samples<'_>, fit: &RationalFit) -> Vec<f64> {
