@@ -10,7 +10,7 @@ use runtime::clock::run_virtual;
 use runtime::frame::MotionDetail;
 use runtime::plant::Plant;
 use runtime::record::{Ending, Options, Record, Recorder};
-use runtime::rig::{ReplayRig, RigSlot};
+use runtime::rig::ReplayRig;
 
 /// Runs a case into a record and reads it back.
 fn record(case: &Case, plant: Plant, ticks: usize) -> Record {
