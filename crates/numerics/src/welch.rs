@@ -234,7 +234,10 @@ mod tests {
         });
     }
 
-    struct Table(&'static [(usize, f64, f64, (f64, f64), f64)]);
+    /// Line, Pxx, Pyy, Pxy and coherence.
+    type Row = (usize, f64, f64, (f64, f64), f64);
+
+    struct Table(&'static [Row]);
 
     impl Table {
         fn with(&self, mut see: impl FnMut(usize, f64, f64, Complex<f64>, f64)) {

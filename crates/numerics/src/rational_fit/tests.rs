@@ -98,7 +98,7 @@ fn bounds_are_as_wide_as_the_scatter_of_repeated_fits() {
         assert!(delay.abs() < 4.5, "{delay}");
     }
     // The four errors of a fit go together, so this averages 60 of them.
-    let ratio = (squares / count as f64).sqrt();
+    let ratio = (squares / count).sqrt();
     assert!((0.8..1.25).contains(&ratio), "{ratio}");
 }
 
@@ -141,7 +141,6 @@ fn nonsense_is_refused() {
         dependent_lines: 1.0,
     };
     assert!(matches!(fit(&short, third, PureDelay::Free), Err(FitError::TooFewLines { .. })));
-    assert!(choose_orders(&short, 3, PureDelay::Free).is_err() || short.omega_rad_s.len() == 2);
 }
 
 proptest! {

@@ -42,6 +42,9 @@ pub(crate) struct BodeSection {
     pub(crate) band_hz: (f64, f64),
 }
 
+/// A number of a point.
+type Reading<'a> = &'a dyn Fn(&BodePoint) -> f64;
+
 /// The response at one frequency.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct BodePoint {
@@ -134,7 +137,7 @@ impl BodeSection {
         };
         let x = column(&|p| p.frequency_hz);
         let mut data = Vec::new();
-        let panes: [(&str, &str, [&dyn Fn(&BodePoint) -> f64; 3]); 2] = [
+        let panes: [(&str, &str, [Reading<'_>; 3]); 2] = [
             ("y", "dB", [&|p| p.magnitude_db, &|p| p.magnitude_bound_db, &|p| p.fit_db]),
             ("y2", "°", [&|p| p.phase_deg, &|p| p.phase_bound_deg, &|p| p.fit_deg]),
         ];
