@@ -33,11 +33,18 @@ impl Trace {
         Some(tick as f64 * self.step_s)
     }
 
-    /// When the stability warning reaches a level for good.
-    pub fn warning_stays_above(&self, level: f64) -> Option<f64> {
-        let below = self.stability_warning.iter().rposition(|&warning| !(warning >= level));
-        let tick = below.map_or(0, |tick| tick + 1);
-        (tick < self.stability_warning.len()).then(|| tick as f64 * self.step_s)
+    /// When the stability warning reaches a level and then stays there for
+    /// `length_s` at least.
+    pub fn warning_stays_above(&self, level: f64, length_s: f64) -> Option<f64> {
+        let wanted = (length_s / self.step_s).ceil() as usize;
+        let mut above = 0;
+        for (tick, &warning) in self.stability_warning.iter().enumerate() {
+            above = if warning >= level { above + 1 } else { 0 };
+            if above > wanted {
+                return Some((tick - wanted) as f64 * self.step_s);
+            }
+        }
+        None
     }
 
     /// Largest work of the external load, J.

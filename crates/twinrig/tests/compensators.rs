@@ -133,11 +133,11 @@ fn window_error(run: &Trace, from_s: f64, to_s: f64) -> f64 {
 
 #[test]
 fn a_plant_that_changes_is_learnt_anew() {
-    let assembly = changing(&short(Case::IV), 10.0);
+    let assembly = changing(&short(Case::IV), 4.0);
     let (run, _) = judged(&assembly, default_design(0.0));
-    let before = window_error(&run, 8.0, 10.0);
-    let at = window_error(&run, 10.0, 10.2);
-    let after = window_error(&run, 12.0, 14.0);
+    let before = window_error(&run, 2.0, 4.0);
+    let at = window_error(&run, 4.0, 4.2);
+    let after = window_error(&run, 6.0, 8.0);
     assert!((before / NOISE_M - 1.0).abs() < 0.1, "{before:e}");
     assert!(at > 3.0 * NOISE_M, "the change is felt: {at:e}");
     assert!((after / NOISE_M - 1.0).abs() < 0.2, "and learnt: {after:e}");
@@ -147,7 +147,7 @@ fn a_plant_that_changes_is_learnt_anew() {
         derivatives: DerivativeSource::Motion,
     });
     let (run, _) = judged(&assembly, fixed);
-    assert!(window_error(&run, 12.0, 14.0) > 5.0 * NOISE_M);
+    assert!(window_error(&run, 6.0, 8.0) > 5.0 * NOISE_M);
 }
 
 #[test]

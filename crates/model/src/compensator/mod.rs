@@ -46,8 +46,8 @@ pub trait Compensate {
     /// Turns the desired motion into the command of this tick.
     fn command(&mut self, desired: &Motion, measured: &[f64], command: &mut Motion);
 
-    /// Is told the command that was really sent, after shaping, and the
-    /// measurement of the same instant. Kinds that do not adapt do nothing.
+    /// Is told the command within its limits and the measurement of the same
+    /// instant. Kinds that do not adapt do nothing.
     fn learn(&mut self, _sent: &Motion, _measured: &[f64]) {}
 
     /// The adapted parameters of one interface DOF, in the order of
@@ -205,9 +205,12 @@ impl Active {
             command.copy_from(desired)
         );
         if let Some(shaping) = &mut self.shaping {
-            shaping.shape(command);
+            shaping.limit(command);
         }
         each!(&mut self.kind, one => one.learn(command, measured), ());
+        if let Some(shaping) = &mut self.shaping {
+            shaping.smooth(command);
+        }
     }
 }
 

@@ -18,7 +18,11 @@ pub struct ShapingDesign {
     pub rate_m_s: Option<f64>,
 }
 
-/// Low-pass filter, then end stops, then a rate limit.
+/// End stops, then a rate limit, then a low-pass filter.
+///
+/// Adaptive kinds learn from the limited command, which is what the rig can
+/// follow, and see the filter as a part of the rig, so that its lag is learnt
+/// too. What the filter overshoots is cut off at the stops once more.
 ///
 /// Where a command is cut off its velocity is what it then really is: zero at a
 /// stop, the limit while it runs at the limit.
@@ -58,29 +62,33 @@ impl Shaping {
         }))
     }
 
-    /// Shapes the command of this tick.
+    /// Stops and rate limit.
     #[inline]
-    pub(super) fn shape(&mut self, command: &mut Motion) {
+    pub(super) fn limit(&mut self, command: &mut Motion) {
         for (i, last) in self.last.iter_mut().enumerate() {
-            let mut motion = command.of(i);
+            let motion = command.of(i);
             if motion.iter().any(|value| !value.is_finite()) {
                 // For the gate to see.
                 continue;
             }
-            if let Some(banks) = &mut self.low_pass {
-                motion = banks[i].step(motion);
-            }
-            let [mut x, mut v, mut a] = motion;
-            let stopped = x.clamp(-self.saturation, self.saturation);
-            if stopped != x {
-                (x, v, a) = (stopped, 0.0, 0.0);
-            }
+            let [mut x, mut v, mut a] = stopped(motion, self.saturation);
             let step = x - *last;
             if step.abs() > self.most {
                 (x, v, a) = (*last + self.most.copysign(step), self.rate.copysign(step), 0.0);
             }
             *last = x;
             command.set(i, [x, v, a]);
+        }
+    }
+
+    /// The low-pass filter.
+    #[inline]
+    pub(super) fn smooth(&mut self, command: &mut Motion) {
+        for (i, bank) in self.low_pass.iter_mut().flatten().enumerate() {
+            let motion = command.of(i);
+            if motion.iter().all(|value| value.is_finite()) {
+                command.set(i, stopped(bank.step(motion), self.saturation));
+            }
         }
     }
 
@@ -92,4 +100,11 @@ impl Shaping {
         self.last.fill(0.0);
         self.low_pass.iter_mut().flatten().for_each(FilterBank::reset);
     }
+}
+
+/// The motion cut off at the stops.
+#[inline]
+fn stopped([x, v, a]: [f64; 3], saturation: f64) -> [f64; 3] {
+    let stopped = x.clamp(-saturation, saturation);
+    if stopped == x { [x, v, a] } else { [stopped, 0.0, 0.0] }
 }

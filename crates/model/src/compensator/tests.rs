@@ -335,7 +335,9 @@ fn shaping_cuts_and_slows_and_says_so_in_the_velocity() {
 #[test]
 fn what_is_learnt_from_is_what_was_sent() {
     // With a stop the command is not what the inverse asked for: a filter that
-    // learnt from the wish would find half the gain.
+    // learnt from the wish, several times as large, would end at its bound. The
+    // cut-off command has harmonics that a third-order series of a pure delay
+    // does not reach, so the gain is not exactly 1.
     let shaping = ShapingDesign { saturation_m: Some(2e-3), ..Default::default() };
     let design = Design::AdaptiveInverse(AdaptiveInverseDesign::GENERIC);
     let mut compensator = Compensator::new(&design, &shaping, &site()).unwrap();
@@ -349,7 +351,7 @@ fn what_is_learnt_from_is_what_was_sent() {
         sent[k as usize % 82] = command.displacement[0];
     }
     let parameters: Vec<f64> = compensator.parameters().collect();
-    assert!((parameters[0] - 1.0).abs() < 0.02, "{parameters:?}");
+    assert!((parameters[0] - 1.0).abs() < 0.05, "{parameters:?}");
     assert!((parameters[1] - 82.0 * STEP_S).abs() < 1e-3, "{parameters:?}");
 }
 

@@ -239,9 +239,9 @@ fn adaptive_rows(
     Ok(vec![
         row(
             "gamma_a_sw_cross",
-            "Γa (no adaptation): stability warning stays above 100 % from",
+            "Γa (no adaptation): stability warning stays above 100 % for a second from",
             Some(10.0),
-            a.warning_stays_above(100.0),
+            a.warning_stays_above(100.0, 1.0),
             "s",
         ),
         row("gamma_b_sw_max", "Γb: largest stability warning", None, most(&b), "%"),
