@@ -1,6 +1,7 @@
 //! Offline answers: evaluation criteria, critical delay, stability of the loop,
 //! identification, compensator design.
 
+pub mod compensator_choice;
 pub mod compensator_design;
 pub mod criteria;
 pub mod critical_delay;

@@ -191,6 +191,16 @@ pub struct PiLeadDesign {
     pub lead_pole_1_s: f64,
 }
 
+impl PiLeadDesign {
+    /// The baseline of the virtual benchmark.
+    pub const BENCHMARK: Self = Self {
+        proportional: 2.0,
+        integral_1_s: 95.0,
+        lead_gain: 50.8316336,
+        lead_pole_1_s: 8570.39734,
+    };
+}
+
 /// Why a compensator cannot be built.
 #[derive(Debug, Clone, PartialEq, Error)]
 pub enum CompensatorError {

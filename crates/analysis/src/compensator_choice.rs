@@ -1,0 +1,206 @@
+//! Which compensator suits a transfer system and the loop it stands in.
+//!
+//! Every compensator is judged as it will run: sampled, behind the hold of the
+//! command, in front of the held force. Those that adapt are judged after they
+//! have learnt, as the best their form can do in the band.
+
+mod margin;
+mod response;
+
+pub use margin::{LoopJudgement, LoopSide};
+
+use std::f64::consts::TAU;
+
+use model::compensator::{
+    DerivativeSource, Design, FirstOrderDesign, ForwardPredictionDesign, InverseDesign,
+    PiLeadDesign,
+};
+use nalgebra::Complex;
+
+use crate::compensator_design::{self as formula, Plant};
+use response::{Tracking, best_inverse};
+
+/// What a compensator is chosen for.
+#[derive(Debug, Clone, Copy)]
+pub struct Task<'a> {
+    /// The transfer system, as identified.
+    pub plant: &'a Plant,
+    /// Period of the loop.
+    pub step_s: f64,
+    /// Lowest and highest frequency that matters, Hz.
+    pub band_hz: (f64, f64),
+    /// The rest of the loop, where it is linear and has one interface DOF.
+    pub side: Option<LoopSide<'a>>,
+}
+
+/// One compensator and what is expected of it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Candidate {
+    /// Its name in the file.
+    pub kind: &'static str,
+    /// Whether it learns.
+    pub learning: Learning,
+    /// With the numbers it should have, or will have learnt.
+    pub design: Design,
+    /// Root mean square of |achieved/desired − 1| over the band, %.
+    pub error: f64,
+    /// Delay left at [`Table::at_hz`], s; negative leads.
+    pub delay_left_s: f64,
+    /// The loop with it, where the rest of the loop is known.
+    pub judgement: Option<LoopJudgement>,
+}
+
+/// Whether a compensator learns while the test runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Learning {
+    /// Its numbers stay.
+    Fixed,
+    /// It is judged by what it will have learnt.
+    Adaptive,
+}
+
+/// All candidates, and the one to take.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Table {
+    /// In the order of their kinds.
+    pub candidates: Vec<Candidate>,
+    /// Index of the one to take; `None` if every loop is unstable.
+    pub advice: Option<usize>,
+    /// Why.
+    pub reason: String,
+    /// Where the delay left is read, Hz.
+    pub at_hz: f64,
+}
+
+/// Errors closer than this share of each other are the same.
+const ALIKE: f64 = 0.1;
+/// An error below this, in per cent, drowns in any sensor's noise.
+const ENOUGH: f64 = 0.05;
+
+/// Tabulates the compensators for a task.
+pub fn tabulate(task: &Task<'_>) -> Table {
+    let at_hz = match &task.side {
+        Some(side) => side.first_mode_hz().unwrap_or(task.middle_hz()),
+        None => task.middle_hz(),
+    };
+    let candidates: Vec<Candidate> = designs(task, at_hz)
+        .into_iter()
+        .filter_map(|(kind, learning, design)| judge(task, kind, learning, design, at_hz))
+        .collect();
+    let advice = best(&candidates);
+    let reason = reason(&candidates, advice, task);
+    Table { candidates, advice, reason, at_hz }
+}
+
+impl Task<'_> {
+    fn middle_hz(&self) -> f64 {
+        0.5 * (self.band_hz.0 + self.band_hz.1)
+    }
+}
+
+/// Every kind with its numbers, or those it will have learnt.
+fn designs(task: &Task<'_>, at_hz: f64) -> Vec<(&'static str, Learning, Design)> {
+    let plant = task.plant;
+    let inverse = |coefficients: Vec<f64>| {
+        Design::Inverse(InverseDesign { coefficients, derivatives: DerivativeSource::Motion })
+    };
+    let mut found = vec![("none", Learning::Fixed, Design::None)];
+    let mut fixed = |kind, design| found.push((kind, Learning::Fixed, design));
+    let gain = 1.0 / plant.dc_gain();
+    if let Some(alpha) = formula::sampled_alpha(plant, at_hz, task.step_s) {
+        let design = FirstOrderDesign { gain, lead_s: (alpha - 1.0) * task.step_s };
+        fixed("first_order", Design::FirstOrder(design));
+    }
+    fixed("inverse", inverse(formula::inverse(plant, 4)));
+    let delay_s = formula::prediction_delay_s(plant, at_hz);
+    if delay_s > 0.0 {
+        for order in 1..=4 {
+            let design = ForwardPredictionDesign { order, delay_s, gain };
+            fixed("forward_prediction", Design::ForwardPrediction(design));
+        }
+    }
+    fixed("pi_lead", Design::PiLead(PiLeadDesign::BENCHMARK));
+    for (kind, terms) in
+        [("adaptive_model_based", 2), ("adaptive_time_series", 3), ("adaptive_inverse", 4)]
+    {
+        if let Some(learnt) = best_inverse(task, terms).map(inverse) {
+            found.push((kind, Learning::Adaptive, learnt));
+        }
+    }
+    found
+}
+
+fn judge(
+    task: &Task<'_>,
+    kind: &'static str,
+    learning: Learning,
+    design: Design,
+    at_hz: f64,
+) -> Option<Candidate> {
+    let tracking = Tracking::new(task, &design)?;
+    let of_frequency = |hertz: f64| tracking.at(Complex::new(0.0, TAU * hertz));
+    const POINTS: usize = 200;
+    let (low, high) = task.band_hz;
+    let squares: f64 = (0..POINTS)
+        .map(|i| low + (high - low) * (i as f64 + 0.5) / POINTS as f64)
+        .map(|hertz| (of_frequency(hertz) - 1.0).norm_sqr())
+        .sum();
+    let omega = TAU * at_hz;
+    Some(Candidate {
+        kind,
+        learning,
+        design,
+        error: 100.0 * (squares / POINTS as f64).sqrt(),
+        delay_left_s: -of_frequency(at_hz).arg() / omega,
+        judgement: task.side.as_ref().and_then(|side| side.judge(&|s| tracking.at(s), task.step_s)),
+    })
+}
+
+/// The smallest error among the stable; of those alike, the one that adapts.
+fn best(candidates: &[Candidate]) -> Option<usize> {
+    let stable =
+        |candidate: &Candidate| candidate.judgement.as_ref().is_none_or(|loop_| loop_.is_stable());
+    let smallest = candidates
+        .iter()
+        .filter(|candidate| stable(candidate) && candidate.error.is_finite())
+        .map(|candidate| candidate.error)
+        .reduce(f64::min)?;
+    let alike = |candidate: &Candidate| {
+        stable(candidate) && candidate.error <= (smallest * (1.0 + ALIKE)).max(ENOUGH)
+    };
+    let position = |wanted: &dyn Fn(&Candidate) -> bool| candidates.iter().position(wanted);
+    position(&|c| alike(c) && c.kind == "adaptive_inverse")
+        .or_else(|| position(&|c| alike(c) && c.learning == Learning::Adaptive))
+        .or_else(|| position(&|c| stable(c) && c.error == smallest))
+}
+
+fn reason(candidates: &[Candidate], advice: Option<usize>, task: &Task<'_>) -> String {
+    let Some(chosen) = advice.map(|index| &candidates[index]) else {
+        return "with none of them is the loop predicted to be stable: change the partition, or \
+                use a faster actuator"
+            .into();
+    };
+    let mut words = format!(
+        "a tracking error of {:.3} % between {:.3} and {:.3} Hz is predicted",
+        chosen.error, task.band_hz.0, task.band_hz.1
+    );
+    let unstable = candidates
+        .iter()
+        .filter(|candidate| candidate.judgement.as_ref().is_some_and(|loop_| !loop_.is_stable()))
+        .count();
+    if unstable > 0 {
+        words += &format!("; {unstable} of {} would make the loop unstable", candidates.len());
+    }
+    if let Some(margin_s) = chosen.judgement.as_ref().and_then(|loop_| loop_.margin_s()) {
+        words += &format!("; the loop bears {:.2} ms of further delay", 1e3 * margin_s);
+    }
+    words += if chosen.learning == Learning::Adaptive {
+        "; and it follows a transfer system that changes, which no fixed one does"
+    } else {
+        "; the adaptive ones cannot reach that with their form"
+    };
+    words
+}
+
+#[cfg(test)]
+mod tests;

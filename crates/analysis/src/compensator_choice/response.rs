@@ -1,0 +1,111 @@
+//! From desired to achieved motion, at a complex frequency.
+
+use model::compensator::{DerivativeSource, Design, InverseDesign, PiLeadDesign, Tap, taps};
+use nalgebra::{Complex, DMatrix, DVector};
+use std::f64::consts::TAU;
+
+use super::Task;
+use crate::compensator_design::Plant;
+
+/// Transfer system and compensator in a row.
+pub(super) struct Tracking<'a> {
+    plant: &'a Plant,
+    step_s: f64,
+    compensator: Form,
+}
+
+enum Form {
+    /// Ahead of the transfer system.
+    Ahead(Vec<Tap>),
+    /// Around it.
+    Feedback(PiLeadDesign),
+}
+
+impl<'a> Tracking<'a> {
+    /// `None` for a compensator that adapts: it has no response of its own.
+    pub(super) fn new(task: &Task<'a>, design: &Design) -> Option<Self> {
+        let compensator = match design {
+            Design::PiLead(design) => Form::Feedback(*design),
+            design => Form::Ahead(taps(design, task.step_s).ok()??),
+        };
+        Some(Self { plant: task.plant, step_s: task.step_s, compensator })
+    }
+
+    /// Achieved over desired.
+    pub(super) fn at(&self, s: Complex<f64>) -> Complex<f64> {
+        let plant = plant_response(self.plant, s);
+        match &self.compensator {
+            Form::Ahead(taps) => plant * taps_response(taps, s, self.step_s),
+            Form::Feedback(design) => {
+                let z = (s * self.step_s).exp();
+                // Tustin's rule puts this in the place of s.
+                let w = (z - 1.0) / (z + 1.0) * (2.0 / self.step_s);
+                let lead =
+                    (w * design.lead_gain + design.lead_pole_1_s) / (w + design.lead_pole_1_s);
+                let feedback = w.inv() * design.integral_1_s + design.proportional;
+                plant * feedback * lead / (plant * feedback + 1.0)
+            }
+        }
+    }
+}
+
+/// The coefficients of the inverse with `terms` terms that leaves the least
+/// error in the band: what an adaptive compensator of that form learns from
+/// motion that fills it evenly.
+pub(super) fn best_inverse(task: &Task<'_>, terms: usize) -> Option<Vec<f64>> {
+    const POINTS: usize = 120;
+    let (low, high) = task.band_hz;
+    // In parts of the band's end, so that the columns are of one size.
+    let scale = TAU * high;
+    let forms: Vec<Vec<Tap>> = (0..terms)
+        .map(|term| {
+            let mut coefficients = vec![0.0; terms];
+            coefficients[term] = scale.powi(-(term as i32));
+            let derivatives = DerivativeSource::Motion;
+            taps(&Design::Inverse(InverseDesign { coefficients, derivatives }), task.step_s).ok()?
+        })
+        .collect::<Option<_>>()?;
+    let mut matrix = DMatrix::zeros(2 * POINTS, terms);
+    let mut wanted = DVector::zeros(2 * POINTS);
+    for point in 0..POINTS {
+        let hertz = low + (high - low) * (point as f64 + 0.5) / POINTS as f64;
+        let s = Complex::new(0.0, TAU * hertz);
+        let plant = plant_response(task.plant, s);
+        for (term, form) in forms.iter().enumerate() {
+            let part = plant * taps_response(form, s, task.step_s);
+            matrix[(2 * point, term)] = part.re;
+            matrix[(2 * point + 1, term)] = part.im;
+        }
+        wanted[2 * point] = 1.0;
+    }
+    let solution = matrix.svd(true, true).solve(&wanted, 1e-12).ok()?;
+    Some((0..terms).map(|term| solution[term] * scale.powi(-(term as i32))).collect())
+}
+
+/// Held command to achieved motion.
+fn plant_response(plant: &Plant, s: Complex<f64>) -> Complex<f64> {
+    let value = |list: &[f64]| list.iter().fold(Complex::from(0.0), |sum, c| sum * s + *c);
+    let function = value(plant.function.numerator()) / value(plant.function.denominator());
+    function * (-s * plant.delay_s).exp() * hold(s, plant.hold_s)
+}
+
+/// A signal held for a time: (1 − e^{−sh})/(sh).
+pub(super) fn hold(s: Complex<f64>, hold_s: f64) -> Complex<f64> {
+    let turn = s * hold_s;
+    if turn.norm() < 1e-6 {
+        // The quotient loses its digits there; the series has them.
+        return Complex::from(1.0) - turn * 0.5;
+    }
+    (Complex::from(1.0) - (-turn).exp()) / turn
+}
+
+/// Command over desired displacement.
+fn taps_response(taps: &[Tap], s: Complex<f64>, step_s: f64) -> Complex<f64> {
+    taps.iter()
+        .filter(|tap| tap.to == 0)
+        .map(|tap| {
+            let late = (-s * (tap.lag as f64 * step_s)).exp();
+            s.powu(tap.from as u32) * late * tap.weight
+        })
+        .sum()
+}
