@@ -337,3 +337,97 @@ fn nonlinear_elements_work_on_both_sides() {
         assert_eq!(ran.iter().filter(|&&m| m == method).count(), 4, "{method} takes every law");
     }
 }
+
+const COMPENSATORS: [&str; 12] = [
+    "kind = \"none\"",
+    "kind = \"first_order\"\nlead = \"20 ms\"\ngain = 0.99",
+    "kind = \"inverse\"\ncoefficients = [0.992542, 0.0248894, 1.06623e-4, 3.85639e-7]",
+    "kind = \"inverse\"\ncoefficients = [1, 0.02]\nderivatives = \"differences\"",
+    "kind = \"forward_prediction\"\ndelay = \"20 ms\"\norder = 4",
+    "kind = \"adaptive_model_based\"\nstart_delay = \"15 ms\"",
+    "kind = \"adaptive_inverse\"\nlatency = 1.5\nupper = [1.2, 0.05, 1e-3, 1e-5]",
+    "kind = \"adaptive_time_series\"\nwindow = \"0.5 s\"",
+    "kind = \"pi_lead\"",
+    "# A table without a kind means the default.",
+    "low_pass = \"200 Hz\"\nsaturation = \"50 mm\"\nrate = \"2 m/s\"",
+    "kind = \"none\"\nlow_pass = \"200 Hz\"",
+];
+
+/// A servo-hydraulic rig with noise, quantised, its force one sample late.
+fn laboratory(compensator: &str) -> Draft {
+    Draft::new()
+        .top("duration = \"1.5 s\"")
+        .with("integrator", "method = \"rk4\"\nrate = \"4096 Hz\"")
+        .with("transfer_system", "kind = \"servo_hydraulic\"\nquantum = \"3.8 um\"")
+        .with(
+            "sensors",
+            "displacement_noise = \"16 um\"\nforce_noise = \"2 N\"\nforce_delay_samples = 1",
+        )
+        .with("compensator", compensator)
+}
+
+#[test]
+fn every_compensator_runs_and_replays_bit_for_bit() {
+    for compensator in COMPENSATORS {
+        // `record` replays: what was learnt depends on the measurements alone.
+        let record = record(&laboratory(compensator));
+        assert_eq!(record.column("command.1").unwrap().len(), 6144, "{compensator}");
+        let adapted = record.column("compensator.1.a1").map(<[f64]>::to_vec);
+        let adaptive = compensator.contains("adaptive") || !compensator.contains("kind =");
+        assert_eq!(adapted.is_some(), adaptive, "{compensator}");
+        if let Some(a1) = adapted {
+            let (first, last) = (a1[0], a1[6143]);
+            assert!((last - first).abs() > 1e-4 && last > 0.015, "{compensator}: {first} {last}");
+        }
+    }
+}
+
+#[test]
+fn the_default_is_the_adaptive_inverse() {
+    let [named, absent] = ["kind = \"adaptive_inverse\"", ""].map(|text| record(&laboratory(text)));
+    assert_eq!(named.column("command.1"), absent.column("command.1"));
+}
+
+#[test]
+fn a_rig_may_change_on_the_way() {
+    let transfer = "kind = \"servo_hydraulic\"\nquantum = \"3.8 um\"\n\
+                    change = { at = \"0.8 s\", specimen_stiffness = \"70 %\", leakage = 5.9 }";
+    let plain = record(&laboratory(""));
+    let plain = plain.column("achieved.1").unwrap();
+    let lab = Lab::new();
+    lab.rehearse(&laboratory("").with("transfer_system", transfer)).exits(0);
+    // The measurements are in the record: a replay needs to know of no change.
+    lab.twinrig(["replay", "out"]).exits(0);
+    let changed = Record::read(lab.path("out/record.arrow")).unwrap();
+    let changed = changed.column("achieved.1").unwrap();
+    let tick = (0.8 * 4096.0_f64).round() as usize;
+    assert_eq!(plain[..tick], changed[..tick]);
+    let apart = plain.iter().zip(changed).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
+    assert!(apart > 1e-5, "{apart:e}");
+}
+
+#[test]
+fn the_forecast_says_what_it_knows_of_the_compensator() {
+    let said = |compensator: &str| {
+        let lab = Lab::new();
+        lab.write("test.toml", laboratory(compensator).text());
+        let ran = lab.twinrig(["check", "test.toml", "--json"]);
+        (ran.code, ran.json())
+    };
+    let verdict = |compensator: &str| said(compensator).1["verdict"].as_str().unwrap().to_owned();
+    // The rig is some 24 ms late: alone it feeds energy in, its inverse does not.
+    let (code, none) = said("kind = \"none\"");
+    assert_eq!((code, none["verdict"].as_str()), (7, Some("unstable")));
+    let exact = "kind = \"inverse\"\ncoefficients = [0.992542, 0.0248894, 1.06623e-4, 3.85639e-7]";
+    assert_eq!(verdict(exact), "stable");
+    assert_eq!(verdict("kind = \"first_order\"\nlead = \"24 ms\""), "stable");
+    for (compensator, reason) in [
+        ("", "adaptive"),
+        ("kind = \"pi_lead\"", "feedback"),
+        ("kind = \"none\"\nlow_pass = \"100 Hz\"", "low-pass"),
+    ] {
+        let (_, document) = said(compensator);
+        assert_eq!(document["verdict"], "unknown", "{compensator}");
+        assert!(document["words"].as_str().unwrap().contains(reason), "{}", document["words"]);
+    }
+}

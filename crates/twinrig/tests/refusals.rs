@@ -203,3 +203,54 @@ fn files_that_are_no_experiment() {
         assert!(ran.err.contains(says), "{}", ran.err);
     }
 }
+
+#[test]
+fn compensators_and_their_rigs() {
+    let lab = Lab::new();
+    for (text, says) in [
+        ("kind = \"inverse\"", "lacks `coefficients`"),
+        ("kind = \"inverse\"\ncoefficients = []", "coefficients"),
+        ("kind = \"inverse\"\ncoefficients = [1, nan]", "coefficients"),
+        ("kind = \"inverse\"\ncoefficients = [1, 2, 3, 4, 5, 6, 7]", "7 entries"),
+        ("kind = \"first_order\"\nlead = \"-1 ms\"", "zero or more"),
+        ("kind = \"forward_prediction\"\ndelay = \"1 ms\"\norder = 5", "from 1 to 4"),
+        ("kind = \"forward_prediction\"\ndelay = \"1e9 s\"", "shorten `delay`"),
+        ("coefficients = [1]", "does not go with kind = \"adaptive_inverse\""),
+        ("start_delay = \"200 ms\"", "outside its bounds"),
+        ("upper = [1.5, 0.1]", "give 4, one per adapted parameter"),
+        ("lower = [2, 0, 0, 0]", "outside its bounds"),
+        ("filter = \"600 Hz\"", "half the rate"),
+        ("low_pass = \"1 kHz\"", "half the rate"),
+        ("noise = \"0 m\"", "greater than zero"),
+        ("kind = \"adaptive\"", "adaptive_inverse"),
+    ] {
+        refused(&lab, &Draft::new().with("compensator", text), &[says]);
+    }
+    let late = "force_delay_samples = 1";
+    refused(
+        &lab,
+        &Draft::new()
+            .with("sensors", late)
+            .with("transfer_system", "kind = \"delay\"\nsamples = 0.5"),
+        &["answers at once"],
+    );
+    refused(
+        &lab,
+        &Draft::new().with("sensors", late).with("transfer_system", "kind = \"ideal\""),
+        &["stepped on its own"],
+    );
+    refused(&lab, &Draft::new().with("sensors", "force_delay_samples = 1e9"), &["whole number"]);
+    let change = |text: &str| {
+        let text = format!("kind = \"servo_hydraulic\"\nchange = {{ {text} }}");
+        Draft::new().with("transfer_system", &text)
+    };
+    refused(&lab, &change("leakage = 5"), &["lacks `at`"]);
+    refused(&lab, &change("at = \"3 s\""), &["choose an earlier time"]);
+    refused(&lab, &change("at = \"0.1 s\", servo_stiffness = 0"), &["greater than zero"]);
+    refused(
+        &lab,
+        &change("at = \"0.1 s\"")
+            .with("integrator", "method = \"rk4\"\nrate = \"1 kHz\"\nfeedback = \"continuous\""),
+        &["stepped on its own"],
+    );
+}
