@@ -17,6 +17,7 @@ mod run;
 mod shared;
 mod study;
 mod summary;
+mod together;
 
 pub use journal::{Journal, JournalError, Opening};
 pub use pool::{PoolError, run_all};
@@ -24,3 +25,4 @@ pub use row::{Columns, Metric, Outcome, Row, RowTrip};
 pub use run::Workspace;
 pub use study::{Study, StudyError, Variant};
 pub use summary::{Numbers, Statistics, Summary};
+pub use together::{BATCH, Workspaces};

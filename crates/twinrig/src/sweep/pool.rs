@@ -9,8 +9,8 @@ use thiserror::Error;
 
 use super::journal::{Journal, JournalError};
 use super::row::Row;
-use super::run::Workspace;
 use super::study::{Study, StudyError};
+use super::together::{BATCH, Workspaces};
 
 /// Why a study did not come to its end.
 #[derive(Debug, Error)]
@@ -24,7 +24,8 @@ pub enum PoolError {
 }
 
 /// Runs every variant that has no row yet and appends its row to the journal.
-/// Every thread takes one variant at a time, so that none waits for a slow one.
+/// Every thread takes a few variants at a time, so that none waits long for
+/// a slow one.
 /// `done` is told each time a row is safe.
 pub fn run_all(
     study: &Study,
@@ -37,17 +38,22 @@ pub fn run_all(
         (1..=study.spec().variants()).filter(|index| !rows.contains_key(index)).collect();
     let next = AtomicUsize::new(0);
     let threads = threads.clamp(1, open.len().max(1));
+    // Small enough that no thread stands idle while others have more than one left.
+    let batch = open.len().div_ceil(threads).clamp(1, BATCH);
+    let open: Vec<&[u64]> = open.chunks(batch).collect();
     // A few rows may wait for the disk; more would only fill the memory.
     let (sender, receiver) = mpsc::sync_channel(4 * threads);
     thread::scope(|scope| {
         for _ in 0..threads {
             let (sender, next, open) = (sender.clone(), &next, &open);
             scope.spawn(move || {
-                let mut workspace = Workspace::default();
-                while let Some(&index) = open.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    if sender.send(study.run(index, &mut workspace)).is_err() {
-                        // Nobody takes rows any more.
-                        return;
+                let mut workspaces = Workspaces::default();
+                while let Some(some) = open.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    for row in study.run_some(some, &mut workspaces) {
+                        if sender.send(row).is_err() {
+                            // Nobody takes rows any more.
+                            return;
+                        }
                     }
                 }
             });

@@ -36,12 +36,12 @@ struct Peaks {
 }
 
 /// What a run gave beside its signals.
-struct Ran {
-    trip: Option<(Trip, f64)>,
+pub(super) struct Ran {
+    pub(super) trip: Option<(Trip, f64)>,
 }
 
 /// Why a variant has no result, in words for its row.
-struct Failure(String);
+pub(super) struct Failure(String);
 
 impl Study {
     /// Runs variant `index` and gives its row. A variant whose values make no
@@ -88,7 +88,7 @@ impl Study {
         Ok(self.row(variant.clone(), &assembly, &answer, workspace, &ran))
     }
 
-    fn row(
+    pub(super) fn row(
         &self,
         variant: Variant,
         assembly: &Assembly,
@@ -120,11 +120,8 @@ impl Workspace {
     /// Runs the test to its end or its trip, and keeps what the record would
     /// hold of the time before.
     fn run(&mut self, assembly: &Assembly, load: Load, answer: &Answer) -> Result<Ran, Failure> {
-        let interface = &assembly.partition.interface;
-        let floors = floors(assembly);
-        let frames = assembly.ticks.div_ceil(assembly.every as usize);
-        check_size(frames as f64 * (2 * interface.len() + floors.len()) as f64)?;
-        self.clear(interface.len(), floors.len(), frames);
+        self.make_room(assembly)?;
+        let (interface, floors) = (&assembly.partition.interface, floors(assembly));
         let constant_j = warning_constant(assembly, &answer.reference);
         let plant = assembly.plant().map_err(RehearsalError::from).map_err(StudyError::from)?;
         let options = LoopOptions { constant_j, recording: Recording::Off };
@@ -144,8 +141,42 @@ impl Workspace {
                 }
             }
         }
-        self.peaks.warning = self.peaks.warning.max(hybrid.monitor().stability_warning());
+        self.end_with(hybrid.monitor().stability_warning());
         Ok(Ran { trip: hybrid.tripped() })
+    }
+
+    /// Makes room for the signals of a run; what was there is forgotten.
+    pub(super) fn make_room(&mut self, assembly: &Assembly) -> Result<(), Failure> {
+        let (interfaces, floors) = (assembly.count(), floors(assembly).len());
+        let frames = assembly.ticks.div_ceil(assembly.every as usize);
+        check_size(frames as f64 * (2 * interfaces + floors) as f64)?;
+        self.clear(interfaces, floors, frames);
+        Ok(())
+    }
+
+    /// Keeps one tick of a run with a single interface DOF.
+    #[inline(always)]
+    pub(super) fn keep_one(&mut self, desired: f64, measured: f64, force: f64, warning: f64) {
+        if let ([desires], [measures]) = (&mut self.desired[..], &mut self.measured[..]) {
+            desires.push(desired);
+            measures.push(measured);
+        }
+        let peaks = &mut self.peaks;
+        peaks.tracking_error = peaks.tracking_error.max((measured - desired).abs());
+        peaks.force = peaks.force.max(force.abs());
+        peaks.warning = peaks.warning.max(warning);
+    }
+
+    /// The warning a run ends with counts whether a frame shows it or not.
+    pub(super) fn end_with(&mut self, warning: f64) {
+        self.peaks.warning = self.peaks.warning.max(warning);
+    }
+
+    #[inline(always)]
+    pub(super) fn keep_floors(&mut self, values: impl Iterator<Item = f64>) {
+        for (column, value) in self.floors.iter_mut().zip(values) {
+            column.push(value);
+        }
     }
 
     fn clear(&mut self, interfaces: usize, floors: usize, frames: usize) {
