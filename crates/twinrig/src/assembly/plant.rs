@@ -158,9 +158,8 @@ impl Assembly {
     }
 
     /// The rig as the loop meets it: changing, its force late, as declared.
-    fn whole_rig(&self) -> Result<(Box<dyn Rig>, Option<DMatrix<f64>>), PlantError> {
-        let rig = self.virtual_rig()?;
-        let direct = rig.direct_inertia();
+    fn whole_rig(&self, rig: VirtualRig) -> Result<Box<dyn Rig>, PlantError> {
+        let at_once = rig.direct_inertia().is_some();
         let mut whole: Box<dyn Rig> = match &self.change {
             None => Box::new(rig),
             Some(change) => {
@@ -177,12 +176,12 @@ impl Assembly {
         };
         let samples = self.sensors.force_delay;
         if samples > 0 {
-            if direct.is_some() {
+            if at_once {
                 return Err(PlantError::LateForceAtOnce);
             }
             whole = Box::new(LateForce::new(whole, samples, self.count()));
         }
-        Ok((whole, direct))
+        Ok(whole)
     }
 
     /// Both sides, at rest, joined as declared.
@@ -197,8 +196,9 @@ impl Assembly {
         }
         match (self.coupling, &self.transfer_system) {
             (Coupling::Held, _) => {
-                let (rig, direct) = self.whole_rig()?;
-                self.split(rig, direct)
+                let rig = self.virtual_rig()?;
+                let direct = rig.direct_inertia();
+                self.split(self.whole_rig(rig)?, direct)
             }
             (Coupling::Continuous, TransferSystem::Ideal) => self.rigid(),
             (Coupling::Continuous, TransferSystem::Delay { .. }) => {
