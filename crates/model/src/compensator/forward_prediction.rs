@@ -44,7 +44,7 @@ impl ForwardPrediction {
         }
         let ahead = not_negative("delay", design.delay_s)? / site.step_s;
         let length = ahead.round().max(1.0) * order as f64 + 1.0;
-        if !(length <= MOST_SAMPLES as f64) {
+        if length > MOST_SAMPLES as f64 {
             return Err(CompensatorError::LongHistory {
                 key: "delay",
                 samples: length,

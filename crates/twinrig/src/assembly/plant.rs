@@ -172,9 +172,9 @@ impl Assembly {
     }
 
     /// The rig as the loop meets it: changing, its force late, faulty, as declared.
-    fn whole_rig(&self) -> Result<(RigSlot, Option<DMatrix<f64>>), PlantError> {
-        let rig = self.virtual_rig()?;
-        let (direct, at_once) = (rig.direct_inertia(), rig.answers_within_step());
+    fn whole_rig(&self, rig: VirtualRig) -> Result<RigSlot, PlantError> {
+        let (massive_at_once, at_once) =
+            (rig.direct_inertia().is_some(), rig.answers_within_step());
         let mut whole = match &self.change {
             None => RigSlot::from(rig),
             Some(change) => {
@@ -191,7 +191,7 @@ impl Assembly {
         };
         let samples = self.sensors.force_delay;
         if samples > 0 {
-            if direct.is_some() {
+            if massive_at_once {
                 return Err(PlantError::LateForceAtOnce);
             }
             whole = RigSlot::Late(Box::new(LateForce::new(whole, samples, self.count())));
@@ -203,7 +203,7 @@ impl Assembly {
             let faulty = FaultyRig::new(Box::new(whole), &self.faults, self.count(), self.seed);
             whole = RigSlot::Other(Box::new(faulty));
         }
-        Ok((whole, direct))
+        Ok(whole)
     }
 
     /// Both sides, at rest, joined as declared.
@@ -221,8 +221,9 @@ impl Assembly {
         }
         match (self.coupling, &self.transfer_system) {
             (Coupling::Held, _) => {
-                let (rig, direct) = self.whole_rig()?;
-                self.split(rig, direct)
+                let rig = self.virtual_rig()?;
+                let direct = rig.direct_inertia();
+                self.split(self.whole_rig(rig)?, direct)
             }
             (Coupling::Continuous, TransferSystem::Ideal) => self.rigid(),
             (Coupling::Continuous, TransferSystem::Delay { .. }) => {
