@@ -13,6 +13,7 @@
 use model::compensator::Compensator;
 use model::motion::Motion;
 use model::sensor::Converter;
+use numerics::panel::PanelMatrix;
 
 use crate::hybrid_loop::HybridLoop;
 use crate::load::Load;
@@ -30,7 +31,7 @@ pub type Lanes = [f64; LANES];
 pub struct Lockstep {
     shape: Shape,
     ticks: usize,
-    loads: Vec<Load>,
+    loads: Loads,
     /// See [`model::integrator::StepProduct`]; input in front, output behind.
     numerical: Product,
     vectors: [Vec<Lanes>; 2],
@@ -38,10 +39,10 @@ pub struct Lockstep {
     of_force: Lanes,
     velocity_lag_s: Lanes,
     rig: Rigs,
-    compensators: Vec<Compensator>,
+    compensators: [Compensator; LANES],
     gate: Bounds,
     monitor: Monitors,
-    scratch: Vec<Scratch>,
+    scratch: [Scratch; LANES],
     held: Lanes,
     troubled: [bool; LANES],
 }
@@ -53,6 +54,50 @@ struct Shape {
     states: usize,
     dofs: usize,
     ticks: usize,
+}
+
+/// What excites the lanes.
+enum Loads {
+    /// All the same, as a rule.
+    Shared(Load),
+    /// Each its own.
+    Own(Vec<Load>),
+}
+
+impl Loads {
+    fn new(loops: &[HybridLoop]) -> Self {
+        let load = |one: &HybridLoop| one.parts().load.clone();
+        match loops {
+            [first, rest @ ..] if rest.iter().all(|one| one.parts().load.is_same(&load(first))) => {
+                Self::Shared(load(first))
+            }
+            loops => Self::Own(loops.iter().map(load).collect()),
+        }
+    }
+
+    /// Puts the signals of this tick, then those of the next, into `out`.
+    #[inline(always)]
+    fn write(&self, tick: usize, out: &mut [Lanes]) {
+        let (now, next) = out.split_at_mut(out.len() / 2);
+        match self {
+            Self::Shared(load) => {
+                for (out, at) in [(now, tick), (next, tick + 1)] {
+                    for (out, value) in out.iter_mut().zip(load.at(at)) {
+                        *out = [*value; LANES];
+                    }
+                }
+            }
+            Self::Own(loads) => {
+                for (lane, load) in loads.iter().enumerate() {
+                    for (out, at) in [(&mut *now, tick), (&mut *next, tick + 1)] {
+                        for (out, value) in out.iter_mut().zip(load.at(at)) {
+                            out[lane] = *value;
+                        }
+                    }
+                }
+            }
+        }
+    }
 }
 
 /// Transfer system, specimen and sensors of every lane.
@@ -68,7 +113,7 @@ struct Rigs {
     /// Forces on their way, a ring; empty where none comes late.
     late: Vec<Lanes>,
     oldest: usize,
-    parts: Vec<LanePart>,
+    parts: [LanePart; LANES],
 }
 
 /// What the gate lets through.
@@ -144,7 +189,7 @@ impl Lockstep {
         Some(Self {
             shape,
             ticks: shape.ticks,
-            loads: loops.iter().map(|one| one.parts().load.clone()).collect(),
+            loads: Loads::new(loops),
             numerical,
             vectors: [vector.clone(), vector],
             of_load: (0..shape.loads)
@@ -153,7 +198,7 @@ impl Lockstep {
             of_force: over(&|lane| steps[lane].acceleration_of_force[(0, 0)]),
             velocity_lag_s: over(&|lane| steps[lane].velocity_lag_s),
             rig: Rigs::new(parts)?,
-            compensators: loops.iter().map(|one| one.parts().compensator.clone()).collect(),
+            compensators: std::array::from_fn(|lane| loops[lane].parts().compensator.clone()),
             gate: Bounds {
                 command: over(&|lane| limits(lane).command[0]),
                 rate: over(&|lane| limits(lane).rate[0]),
@@ -169,9 +214,10 @@ impl Lockstep {
                 dissipated: [0.0; LANES],
                 warning: [0.0; LANES],
             },
-            scratch: (0..LANES)
-                .map(|_| Scratch { desired: Motion::rest(1), command: Motion::rest(1) })
-                .collect(),
+            scratch: std::array::from_fn(|_| Scratch {
+                desired: Motion::rest(1),
+                command: Motion::rest(1),
+            }),
             held: [0.0; LANES],
             troubled: [false; LANES],
         })
@@ -220,14 +266,7 @@ impl Lockstep {
 
         // Measure, and balance the forces of this instant.
         let (measured, force) = self.rig.measure();
-        for (lane, load) in self.loads.iter().enumerate() {
-            for (signal, value) in load.at(tick).iter().enumerate() {
-                vector[signal][lane] = *value;
-            }
-            for (signal, value) in load.at(tick + 1).iter().enumerate() {
-                vector[loads + signal][lane] = *value;
-            }
-        }
+        self.loads.write(tick, &mut vector[..2 * loads]);
         let desired = vector[interface];
         let mut acceleration = vector[interface + 2];
         for (signal, of_load) in self.of_load.iter().enumerate() {
@@ -299,7 +338,7 @@ fn split(one: &HybridLoop) -> Option<&crate::plant::SplitPlant> {
 
 impl Rigs {
     fn new(parts: Vec<LanePart>) -> Option<Self> {
-        let of = |which: fn(&LanePart) -> &numerics::panel::PanelMatrix| {
+        let of = |which: fn(&LanePart) -> &PanelMatrix| {
             Product::new(&parts.iter().map(which).collect::<Vec<_>>())
         };
         let (motion, step) = (of(|part| &part.motion)?, of(|part| &part.step)?);
@@ -318,6 +357,7 @@ impl Rigs {
             return None;
         }
         let late = (0..samples).map(|i| std::array::from_fn(|lane| parts[lane].late[i])).collect();
+        let parts = parts.try_into().ok()?;
         Some(Self { input, output, motion, step, states, specimen, late, oldest: 0, parts })
     }
 
@@ -366,21 +406,25 @@ impl Bounds {
         force: &Lanes,
         command: &[Lanes; 3],
     ) -> [bool; LANES] {
-        std::array::from_fn(|lane| {
-            let x = command[0][lane];
-            let rate = (x - held[lane]) / self.step_s[lane];
-            let finite = 0.0 * command[1][lane]
-                + 0.0 * command[2][lane]
-                + 0.0 * x
-                + 0.0 * measured[lane]
-                + 0.0 * force[lane]
-                + 0.0 * desired[lane];
-            finite == 0.0
-                && force[lane].abs() <= self.force[lane]
-                && (measured[lane] - desired[lane]).abs() <= self.tracking_error[lane]
-                && x.abs() <= self.command[lane]
-                && rate.abs() <= self.rate[lane]
-        })
+        let [x, v, a] = command;
+        // Comparison by comparison over all lanes: no branches, wide registers.
+        let within = |value: Lanes, limit: &Lanes| -> [bool; LANES] {
+            std::array::from_fn(|lane| value[lane].abs() <= limit[lane])
+        };
+        let moved = sub(*x, *held);
+        let rate = std::array::from_fn(|lane| moved[lane] / self.step_s[lane]);
+        let zeros = [x, v, a, measured, force, desired]
+            .into_iter()
+            .fold([0.0; LANES], |sum, value| add(sum, mul([0.0; LANES], *value)));
+        let checks = [
+            // Zero times anything that is not finite is not zero.
+            within(zeros, &[0.0; LANES]),
+            within(*force, &self.force),
+            within(sub(*measured, *desired), &self.tracking_error),
+            within(*x, &self.command),
+            within(rate, &self.rate),
+        ];
+        std::array::from_fn(|lane| checks.iter().fold(true, |all, check| all & check[lane]))
     }
 }
 
@@ -429,34 +473,70 @@ impl Monitors {
 /// The same product in every lane, with a matrix for each.
 struct Product {
     rows: usize,
+    /// Columns without those at the end that are zero in every lane.
     columns: usize,
-    /// Row by row.
+    /// Rows in fours, column by column, then the rest row by row.
     entries: Vec<Lanes>,
 }
 
+/// Rows summed side by side, so that an addition need not wait for the last.
+const ROWS: usize = 4;
+
 impl Product {
-    fn new(matrices: &[&numerics::panel::PanelMatrix]) -> Option<Self> {
+    fn new(matrices: &[&PanelMatrix]) -> Option<Self> {
         let first = matrices.first()?;
-        let (rows, columns) = (first.rows(), first.columns());
-        if matrices.iter().any(|m| (m.rows(), m.columns()) != (rows, columns)) {
+        let (rows, all) = (first.rows(), first.columns());
+        if matrices.iter().any(|m| (m.rows(), m.columns()) != (rows, all)) {
             return None;
         }
+        let entry = |row, column| -> Lanes {
+            std::array::from_fn(|lane| matrices[lane].entry(row, column))
+        };
+        let zero = |column: usize| (0..rows).all(|row| entry(row, column) == [0.0; LANES]);
+        let columns = (0..all).rev().find(|column| !zero(*column)).map_or(0, |last| last + 1);
         let mut entries = Vec::with_capacity(rows * columns);
-        for row in 0..rows {
+        let whole = rows - rows % ROWS;
+        for block in (0..whole).step_by(ROWS) {
             for column in 0..columns {
-                entries.push(std::array::from_fn(|lane| matrices[lane].entry(row, column)));
+                entries.extend((block..block + ROWS).map(|row| entry(row, column)));
             }
+        }
+        for row in whole..rows {
+            entries.extend((0..columns).map(|column| entry(row, column)));
         }
         Some(Self { rows, columns, entries })
     }
 
-    /// y = A x, every row summed as [`numerics::panel::PanelMatrix`] sums it:
-    /// even and odd columns apart.
+    /// y = A x, every row summed as [`PanelMatrix`] sums it: even and odd
+    /// columns apart.
     #[inline(always)]
     fn multiply(&self, x: &[Lanes], y: &mut [Lanes]) {
         let x = &x[..self.columns];
+        let whole = self.rows - self.rows % ROWS;
+        let (blocks, rest) = self.entries.split_at(whole * self.columns);
+        let (fours, single) = y[..self.rows].split_at_mut(whole);
+        let fours = fours.as_chunks_mut::<ROWS>().0;
         let (pairs, last) = x.as_chunks::<2>();
-        for (row, out) in self.entries.chunks_exact(self.columns).zip(y) {
+        for (block, out) in blocks.chunks_exact((ROWS * self.columns).max(1)).zip(fours) {
+            let (mut even, mut odd) = ([[0.0; LANES]; ROWS], [[0.0; LANES]; ROWS]);
+            let columns = block.as_chunks::<ROWS>().0;
+            let (column_pairs, column_last) = columns.as_chunks::<2>();
+            for ([a, b], [p, q]) in column_pairs.iter().zip(pairs) {
+                for row in 0..ROWS {
+                    even[row] = add(even[row], mul(a[row], *p));
+                    odd[row] = add(odd[row], mul(b[row], *q));
+                }
+            }
+            if let ([a], [p]) = (column_last, last) {
+                for row in 0..ROWS {
+                    even[row] = add(even[row], mul(a[row], *p));
+                }
+            }
+            for row in 0..ROWS {
+                out[row] = add(even[row], odd[row]);
+            }
+        }
+        for (row, out) in rest.chunks_exact(self.columns.max(1)).zip(single) {
             let (row_pairs, row_last) = row.as_chunks::<2>();
             let (mut even, mut odd) = ([0.0; LANES], [0.0; LANES]);
             for ([a, b], [p, q]) in row_pairs.iter().zip(pairs) {

@@ -63,8 +63,8 @@ impl Window {
     #[inline]
     pub(super) fn push(&mut self, [command, measured]: [f64; 2]) {
         for (series, newest) in [(&mut self.command, command), (&mut self.measured, measured)] {
-            series.rotate_left(1);
-            series[4] = newest;
+            let [_, b, c, d, e] = *series;
+            *series = [b, c, d, e, newest];
         }
         self.filled = self.filled.saturating_add(1);
     }

@@ -12,6 +12,7 @@ use runtime::load::Load;
 use super::row::{Outcome, Row, RowTrip, floors};
 use super::shared::Answer;
 use super::study::{Study, StudyError, Variant, check_memory, check_size};
+use super::together::LaneRoom;
 use crate::assembly::{Assembly, LoopOptions, Recording};
 use crate::experiment::{Diagnostics, Experiment, Severity};
 use crate::rehearsal::{RehearsalError, warning_constant};
@@ -24,15 +25,17 @@ pub struct Workspace {
     desired: Vec<Vec<f64>>,
     measured: Vec<Vec<f64>>,
     floors: Vec<Vec<f64>>,
-    peaks: Peaks,
+    pub(super) peaks: Peaks,
+    /// Where four variants run in step, side by side.
+    pub(super) lanes: LaneRoom,
 }
 
 /// Largest values of a run.
 #[derive(Debug, Clone, Copy, Default)]
-struct Peaks {
-    warning: f64,
-    tracking_error: f64,
-    force: f64,
+pub(super) struct Peaks {
+    pub(super) warning: f64,
+    pub(super) tracking_error: f64,
+    pub(super) force: f64,
 }
 
 /// What a run gave beside its signals.
@@ -154,29 +157,24 @@ impl Workspace {
         Ok(())
     }
 
-    /// Keeps one tick of a run with a single interface DOF.
-    #[inline(always)]
-    pub(super) fn keep_one(&mut self, desired: f64, measured: f64, force: f64, warning: f64) {
-        if let ([desires], [measures]) = (&mut self.desired[..], &mut self.measured[..]) {
-            desires.push(desired);
-            measures.push(measured);
+    /// Takes the signals of a run with one interface DOF: desired, measured,
+    /// and every floor.
+    pub(super) fn fill(
+        &mut self,
+        desired: impl Fn(&mut Vec<f64>),
+        measured: impl Fn(&mut Vec<f64>),
+        floor: impl Fn(usize, &mut Vec<f64>),
+    ) {
+        self.desired.iter_mut().for_each(desired);
+        self.measured.iter_mut().for_each(measured);
+        for (index, signals) in self.floors.iter_mut().enumerate() {
+            floor(index, signals);
         }
-        let peaks = &mut self.peaks;
-        peaks.tracking_error = peaks.tracking_error.max((measured - desired).abs());
-        peaks.force = peaks.force.max(force.abs());
-        peaks.warning = peaks.warning.max(warning);
     }
 
     /// The warning a run ends with counts whether a frame shows it or not.
-    pub(super) fn end_with(&mut self, warning: f64) {
+    fn end_with(&mut self, warning: f64) {
         self.peaks.warning = self.peaks.warning.max(warning);
-    }
-
-    #[inline(always)]
-    pub(super) fn keep_floors(&mut self, values: impl Iterator<Item = f64>) {
-        for (column, value) in self.floors.iter_mut().zip(values) {
-            column.push(value);
-        }
     }
 
     fn clear(&mut self, interfaces: usize, floors: usize, frames: usize) {

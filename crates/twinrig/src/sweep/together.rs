@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use model::equations::Deformation;
 use runtime::hybrid_loop::HybridLoop;
-use runtime::lockstep::{LANES, Lockstep, View};
+use runtime::lockstep::{LANES, Lanes, Lockstep, View};
 
 use super::row::{Row, floors};
-use super::run::{Ran, Workspace};
+use super::run::{Peaks, Ran, Workspace};
 use super::shared::Answer;
 use super::study::{Study, StudyError, Variant};
 use crate::assembly::{Assembly, LoopOptions, Recording};
@@ -65,24 +65,26 @@ impl Study {
             rest.push((variant, assembly, answer));
         }
         let lockstep = Lockstep::new(&loops)?;
-        let mut lanes = Vec::with_capacity(BATCH);
+        let (_, assembly, _) = rest.first()?;
+        let interface = *assembly.partition.interface.first()?;
+        let shown = floors(assembly);
+        if rest
+            .iter()
+            .any(|(_, other, _)| other.partition.interface != [interface] || floors(other) != shown)
+        {
+            return None;
+        }
         for (workspace, (_, assembly, _)) in workspaces.iter_mut().zip(&rest) {
             workspace.make_room(assembly).ok()?;
-            let interface = *assembly.partition.interface.first()?;
-            lanes.push(Lane { workspace, interface, floors: floors(assembly) });
         }
-        let mut last = [0.0; LANES];
+        let mut kept = Kept::new(interface, shown, &mut workspaces[0].lanes);
         let troubled = lockstep.run(|view| {
             if (view.tick as u64).is_multiple_of(every) {
-                for (index, lane) in lanes.iter_mut().enumerate() {
-                    lane.keep(index, view);
-                }
+                kept.keep(view);
             }
-            last = *view.warning;
+            kept.last = *view.warning;
         });
-        for (lane, warning) in lanes.into_iter().zip(last) {
-            lane.workspace.end_with(warning);
-        }
+        kept.hand_out(workspaces);
         let rows = rest.into_iter().zip(workspaces.iter()).zip(troubled);
         let row = |((variant, assembly, answer), workspace): ((_, Assembly, Arc<Answer>), _)| {
             self.row(variant, &assembly, &answer, workspace, &Ran { trip: None })
@@ -106,20 +108,88 @@ impl Study {
     }
 }
 
-/// One variant among the four.
-struct Lane<'a> {
-    workspace: &'a mut Workspace,
-    interface: Deformation,
-    floors: Vec<usize>,
+/// The signals of four variants side by side: one store a tick for all of them.
+#[derive(Debug, Default)]
+pub(super) struct LaneRoom {
+    desired: Vec<Lanes>,
+    measured: Vec<Lanes>,
+    floors: Vec<Vec<Lanes>>,
 }
 
-impl Lane<'_> {
+/// What is kept of a run.
+struct Kept {
+    interface: Deformation,
+    shown: Vec<usize>,
+    room: LaneRoom,
+    force: Lanes,
+    tracking_error: Lanes,
+    warning: Lanes,
+    /// The warning at the last tick.
+    last: Lanes,
+}
+
+impl Kept {
+    fn new(interface: Deformation, shown: Vec<usize>, room: &mut LaneRoom) -> Self {
+        let mut room = std::mem::take(room);
+        room.floors.resize_with(shown.len(), Vec::new);
+        room.desired.clear();
+        room.measured.clear();
+        room.floors.iter_mut().for_each(Vec::clear);
+        let zeros = [0.0; LANES];
+        Self {
+            interface,
+            shown,
+            room,
+            force: zeros,
+            tracking_error: zeros,
+            warning: zeros,
+            last: zeros,
+        }
+    }
+
     #[inline(always)]
-    fn keep(&mut self, lane: usize, view: &View<'_>) {
-        let of = |dof: Option<usize>| dof.map_or(0.0, |dof| view.displacement[dof][lane]);
-        let desired = of(self.interface.to) - of(self.interface.from);
-        let (force, warning) = (view.force[lane], view.warning[lane]);
-        self.workspace.keep_one(desired, view.measured[lane], force, warning);
-        self.workspace.keep_floors(self.floors.iter().map(|&dof| view.displacement[dof][lane]));
+    fn keep(&mut self, view: &View<'_>) {
+        let of = |dof: Option<usize>| dof.map_or([0.0; LANES], |dof| view.displacement[dof]);
+        let (to, from) = (of(self.interface.to), of(self.interface.from));
+        let desired: Lanes = std::array::from_fn(|lane| to[lane] - from[lane]);
+        self.room.desired.push(desired);
+        self.room.measured.push(*view.measured);
+        for (column, &dof) in self.room.floors.iter_mut().zip(&self.shown) {
+            column.push(view.displacement[dof]);
+        }
+        let error = std::array::from_fn(|lane| view.measured[lane] - desired[lane]);
+        raise(&mut self.tracking_error, &error);
+        raise(&mut self.force, view.force);
+        raise(&mut self.warning, view.warning);
+    }
+
+    /// Gives every variant its own signals.
+    fn hand_out(mut self, workspaces: &mut Workspaces) {
+        raise(&mut self.warning, &self.last);
+        for (lane, workspace) in workspaces.iter_mut().enumerate() {
+            let of = |column: &[Lanes], out: &mut Vec<f64>| {
+                out.extend(column.iter().map(|value| value[lane]));
+            };
+            workspace.fill(
+                |signals| of(&self.room.desired, signals),
+                |signals| of(&self.room.measured, signals),
+                |floor, signals| of(&self.room.floors[floor], signals),
+            );
+            workspace.peaks = Peaks {
+                warning: self.warning[lane],
+                tracking_error: self.tracking_error[lane],
+                force: self.force[lane],
+            };
+        }
+        workspaces[0].lanes = self.room;
+    }
+}
+
+/// Whatever is not a number belongs to a troubled lane.
+#[inline(always)]
+fn raise(peak: &mut Lanes, value: &Lanes) {
+    for lane in 0..LANES {
+        let size = value[lane].abs();
+        peak[lane] = if size > peak[lane] { size } else { peak[lane] };
     }
 }
