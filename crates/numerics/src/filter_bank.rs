@@ -36,6 +36,11 @@ impl<const LANES: usize, const SECTIONS: usize> FilterBank<LANES, SECTIONS> {
         x
     }
 
+    /// The sections.
+    pub fn sections(&self) -> &[Section; SECTIONS] {
+        &self.sections
+    }
+
     /// Back to rest.
     pub fn reset(&mut self) {
         self.state = [[[0.0; LANES]; 2]; SECTIONS];

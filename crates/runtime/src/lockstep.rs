@@ -10,7 +10,7 @@
 //! no nonlinear specimen. A lane that meets a limit is *troubled*: what it did
 //! from there on means nothing, and its test is to be run by the ordinary tick.
 
-use model::compensator::Compensator;
+use model::compensator::{AdaptiveInverses, Compensator};
 use model::motion::Motion;
 use model::sensor::Converter;
 use numerics::panel::PanelMatrix;
@@ -39,10 +39,9 @@ pub struct Lockstep {
     of_force: Lanes,
     velocity_lag_s: Lanes,
     rig: Rigs,
-    compensators: [Compensator; LANES],
+    compensators: Compensators,
     gate: Bounds,
     monitor: Monitors,
-    scratch: [Scratch; LANES],
     held: Lanes,
     troubled: [bool; LANES],
 }
@@ -113,6 +112,7 @@ struct Rigs {
     /// Forces on their way, a ring; empty where none comes late.
     late: Vec<Lanes>,
     oldest: usize,
+    converters: [Converter; LANES],
     parts: [LanePart; LANES],
 }
 
@@ -135,10 +135,67 @@ struct Monitors {
     warning: Lanes,
 }
 
-/// Room for the parts of a lane that are stepped on their own.
-struct Scratch {
+/// The compensators of the lanes.
+enum Compensators {
+    /// The default one, all at once.
+    Together(Box<AdaptiveInverses<LANES>>),
+    /// Any others, one by one.
+    Each(Box<[Single; LANES]>),
+}
+
+/// A compensator with room for what it is given and gives.
+struct Single {
+    compensator: Compensator,
     desired: Motion,
     command: Motion,
+}
+
+impl Compensators {
+    fn new(loops: &[HybridLoop]) -> Self {
+        let of = |lane: usize| &loops[lane].parts().compensator;
+        match AdaptiveInverses::new(std::array::from_fn(of)) {
+            Some(together) => Self::Together(Box::new(together)),
+            None => Self::Each(Box::new(std::array::from_fn(|lane| Single {
+                compensator: of(lane).clone(),
+                desired: Motion::rest(1),
+                command: Motion::rest(1),
+            }))),
+        }
+    }
+
+    /// Command (displacement, velocity, acceleration), the displacement as it
+    /// leaves the converter, and which lanes can go on.
+    #[inline(always)]
+    fn step(
+        &mut self,
+        desired: &[Lanes; 3],
+        measured: &Lanes,
+        convert: impl Fn(&Lanes) -> Lanes,
+    ) -> ([Lanes; 3], Lanes, [bool; LANES]) {
+        match self {
+            Self::Together(together) => {
+                let command = together.command(desired);
+                let sent = convert(&command[0]);
+                let sound = together.learn(sent, *measured);
+                (command, sent, sound)
+            }
+            Self::Each(singles) => {
+                let mut command = [[0.0; LANES]; 3];
+                for (lane, single) in singles.iter_mut().enumerate() {
+                    single.desired.set(0, desired.map(|signal| signal[lane]));
+                    single.compensator.step(
+                        &single.desired,
+                        &[measured[lane]],
+                        &mut single.command,
+                    );
+                    let [x, v, a] = single.command.of(0);
+                    (command[0][lane], command[1][lane], command[2][lane]) = (x, v, a);
+                }
+                let sent = convert(&command[0]);
+                (command, sent, [true; LANES])
+            }
+        }
+    }
 }
 
 /// What can be seen of the four at one tick.
@@ -198,7 +255,7 @@ impl Lockstep {
             of_force: over(&|lane| steps[lane].acceleration_of_force[(0, 0)]),
             velocity_lag_s: over(&|lane| steps[lane].velocity_lag_s),
             rig: Rigs::new(parts)?,
-            compensators: std::array::from_fn(|lane| loops[lane].parts().compensator.clone()),
+            compensators: Compensators::new(loops),
             gate: Bounds {
                 command: over(&|lane| limits(lane).command[0]),
                 rate: over(&|lane| limits(lane).rate[0]),
@@ -214,10 +271,6 @@ impl Lockstep {
                 dissipated: [0.0; LANES],
                 warning: [0.0; LANES],
             },
-            scratch: std::array::from_fn(|_| Scratch {
-                desired: Motion::rest(1),
-                command: Motion::rest(1),
-            }),
             held: [0.0; LANES],
             troubled: [false; LANES],
         })
@@ -276,19 +329,11 @@ impl Lockstep {
         let velocity = add(vector[interface + 1], mul(self.velocity_lag_s, acceleration));
 
         // Compensate.
-        let mut command = [[0.0; LANES]; 3];
-        for (lane, (compensator, scratch)) in
-            self.compensators.iter_mut().zip(&mut self.scratch).enumerate()
-        {
-            let Scratch { desired: wanted, command: sent } = scratch;
-            wanted.displacement[0] = desired[lane];
-            wanted.velocity[0] = velocity[lane];
-            wanted.acceleration[0] = acceleration[lane];
-            compensator.step(wanted, &[measured[lane]], sent);
-            command[0][lane] = sent.displacement[0];
-            command[1][lane] = sent.velocity[0];
-            command[2][lane] = sent.acceleration[0];
-        }
+        let rig = &self.rig;
+        let (command, sent, sound) =
+            self.compensators.step(&[desired, velocity, acceleration], &measured, |command| {
+                rig.convert(command)
+            });
 
         // Gate and observe.
         let passed = self.gate.let_through(&self.held, &desired, &measured, &force, &command);
@@ -297,7 +342,7 @@ impl Lockstep {
         }
         let calm = self.monitor.warn();
         for lane in 0..LANES {
-            self.troubled[lane] |= !(passed[lane] && calm[lane]);
+            self.troubled[lane] |= !(passed[lane] & calm[lane] & sound[lane]);
         }
         see(&View {
             tick,
@@ -310,7 +355,7 @@ impl Lockstep {
 
         // Actuate and integrate.
         self.held = command[0];
-        self.rig.actuate(&command);
+        self.rig.actuate(&[sent, command[1], command[2]]);
         vector[2 * loads] = force;
         self.numerical.multiply(&vector[..inputs + states], &mut other[inputs..]);
     }
@@ -357,8 +402,20 @@ impl Rigs {
             return None;
         }
         let late = (0..samples).map(|i| std::array::from_fn(|lane| parts[lane].late[i])).collect();
-        let parts = parts.try_into().ok()?;
-        Some(Self { input, output, motion, step, states, specimen, late, oldest: 0, parts })
+        let parts: [LanePart; LANES] = parts.try_into().ok()?;
+        let converters = std::array::from_fn(|lane| parts[lane].converter);
+        Some(Self {
+            input,
+            output,
+            motion,
+            step,
+            states,
+            specimen,
+            late,
+            oldest: 0,
+            converters,
+            parts,
+        })
     }
 
     /// Measured displacement and force.
@@ -382,14 +439,16 @@ impl Rigs {
         (displacements, forces)
     }
 
+    /// The displacement as it leaves the converters.
     #[inline(always)]
-    fn actuate(&mut self, command: &[Lanes; 3]) {
+    fn convert(&self, command: &Lanes) -> Lanes {
+        std::array::from_fn(|lane| self.converters[lane].convert(command[lane]))
+    }
+
+    #[inline(always)]
+    fn actuate(&mut self, converted: &[Lanes; 3]) {
         let states = self.states;
-        self.input[states..states + 3].copy_from_slice(command);
-        for (lane, part) in self.parts.iter().enumerate() {
-            let converter: &Converter = &part.converter;
-            self.input[states][lane] = converter.convert(command[0][lane]);
-        }
+        self.input[states..states + 3].copy_from_slice(converted);
         self.step.multiply(&self.input, &mut self.output);
         self.input[..states].copy_from_slice(&self.output[..states]);
     }

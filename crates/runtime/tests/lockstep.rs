@@ -3,11 +3,14 @@
 mod common;
 
 use common::benchmark::{Case, ground};
+use model::compensator::{AdaptiveInverseDesign, Design, FirstOrderDesign};
 use model::sensor::Converter;
 use model::transfer::{ServoHydraulic, TransferSystem};
 use runtime::hybrid_loop::HybridLoop;
+use runtime::load::Load;
 use runtime::lockstep::{LANES, Lockstep};
 use runtime::monitor::WorkRule;
+use runtime::rig::{LateForce, RigSlot};
 
 /// Displacements, desired, measured, force and warning of one tick.
 type Seen = Vec<f64>;
@@ -59,22 +62,54 @@ fn together(loops: &[HybridLoop]) -> (Vec<Vec<Seen>>, [bool; LANES]) {
     (seen, troubled)
 }
 
+fn assert_same(cases: &[Case], arm: impl Fn(&Case) -> HybridLoop) {
+    let loops: Vec<HybridLoop> = cases.iter().map(&arm).collect();
+    let (seen, troubled) = together(&loops);
+    assert_eq!(troubled, [false; LANES]);
+    for (lane, (case, seen)) in cases.iter().zip(&seen).enumerate() {
+        let alone = alone(arm(case));
+        assert_eq!(alone.len(), seen.len());
+        for (tick, (alone, seen)) in alone.iter().zip(seen).enumerate() {
+            assert_eq!(alone, seen, "lane {lane} at tick {tick}");
+        }
+        assert!(alone.iter().any(|tick| tick[tick.len() - 1] > 0.0), "SW was seen");
+    }
+}
+
 #[test]
 fn every_lane_has_the_bits_of_its_own_loop() {
     for rule in [WorkRule::Held, WorkRule::Trapezoid] {
         let cases: Vec<Case> = (0..LANES).map(|lane| Case { rule, ..case(lane) }).collect();
-        let loops: Vec<HybridLoop> = cases.iter().map(arm).collect();
-        let (seen, troubled) = together(&loops);
-        assert_eq!(troubled, [false; LANES]);
-        for (lane, (case, seen)) in cases.iter().zip(&seen).enumerate() {
-            let alone = alone(arm(case));
-            assert_eq!(alone.len(), seen.len());
-            for (tick, (alone, seen)) in alone.iter().zip(seen).enumerate() {
-                assert_eq!(alone, seen, "lane {lane} at tick {tick}");
-            }
-            assert!(alone.iter().any(|tick| tick[tick.len() - 1] > 0.0), "SW was seen");
+        assert_same(&cases, arm);
+    }
+}
+
+#[test]
+fn compensators_and_late_forces_are_those_of_each_loop() {
+    let default = AdaptiveInverseDesign { latency_samples: 1.5, ..AdaptiveInverseDesign::GENERIC };
+    let first = FirstOrderDesign { gain: 1.0, lead_s: 0.02 };
+    for design in [Design::AdaptiveInverse(default), Design::FirstOrder(first)] {
+        for samples in [0, 1, 3] {
+            let cases: Vec<Case> =
+                (0..LANES).map(|lane| case(lane).with_compensator(design.clone())).collect();
+            assert_same(&cases, |case| {
+                let rig = LateForce::new(case.rig(), samples, 1);
+                let plant = case.split_with(RigSlot::Late(Box::new(rig)), None);
+                case.hybrid(plant, ground(case.step_s, TICKS))
+            });
         }
     }
+}
+
+#[test]
+fn lanes_may_have_loads_of_their_own() {
+    let cases: Vec<Case> = (0..LANES).map(case).collect();
+    assert_same(&cases, |case| {
+        let scale = 1.0 + 0.1 * case.seed as f64;
+        let shared = ground(case.step_s, TICKS);
+        let series = (0..=TICKS).map(|tick| scale * shared.at(tick)[0]).collect();
+        case.hybrid(case.split(), Load::new(&[series], TICKS))
+    });
 }
 
 #[test]
@@ -101,10 +136,10 @@ fn a_lane_that_meets_a_limit_is_troubled_and_the_others_are_not() {
 #[test]
 fn loops_that_are_not_plain_are_refused() {
     let plain: Vec<Case> = (0..LANES).map(case).collect();
-    let mut others = Vec::new();
-    others.push(plain[1].clone().with_delay(4.0));
-    others.push(plain[1].clone().with_specimen_law(common::benchmark::BILINEAR));
-    for other in others {
+    for other in [
+        plain[1].clone().with_delay(4.0),
+        plain[1].clone().with_specimen_law(common::benchmark::BILINEAR),
+    ] {
         let mut cases = plain.clone();
         cases[1] = other;
         let loops: Vec<HybridLoop> = cases.iter().map(arm).collect();

@@ -5,6 +5,7 @@ use super::estimator::{TwinFilter, Window, stride};
 use super::{Compensate, CompensatorError, Site};
 use crate::motion::Motion;
 use crate::sensor::Converter;
+use numerics::filter::Section;
 
 /// Number of parameters.
 const N: usize = 4;
@@ -128,6 +129,45 @@ impl AdaptiveInverse {
             if row[i] < 1.0 {
                 row[i] += self.walk;
             }
+        }
+    }
+
+    /// Whether another differs in what it starts from and learns alone.
+    pub(super) fn is_alike(&self, other: &Self) -> bool {
+        (self.stride, self.latency_s, self.rate_hz)
+            == (other.stride, other.latency_s, other.rate_hz)
+            && self.sections() == other.sections()
+    }
+
+    /// Sections of the estimator's filter.
+    pub(super) fn sections(&self) -> [Section; 2] {
+        self.states[0].filter.sections()
+    }
+
+    pub(super) fn stride(&self) -> u32 {
+        self.stride
+    }
+
+    #[inline(always)]
+    pub(super) fn latency_s(&self) -> f64 {
+        self.latency_s
+    }
+
+    #[inline(always)]
+    pub(super) fn rate_hz(&self) -> f64 {
+        self.rate_hz
+    }
+
+    /// a0 … a3 of the first DOF.
+    pub(super) fn factors(&self) -> [f64; N] {
+        self.states[0].parameters
+    }
+
+    /// Learns from a window of the first DOF, if there is enough motion in it.
+    pub(super) fn learn_from(&mut self, window: Window) {
+        self.states[0].window = window;
+        if window.measured().abs() > self.threshold {
+            self.update(0);
         }
     }
 

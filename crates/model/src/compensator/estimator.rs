@@ -1,6 +1,6 @@
 //! What adaptive kinds look at: command and measurement through the same filter.
 
-use numerics::filter::{Cascade, Pass};
+use numerics::filter::{Cascade, Pass, Section};
 use numerics::filter_bank::FilterBank;
 
 use super::CompensatorError;
@@ -38,6 +38,10 @@ impl TwinFilter {
     pub(super) fn reset(&mut self) {
         self.bank.reset();
     }
+
+    pub(super) fn sections(&self) -> [Section; 2] {
+        *self.bank.sections()
+    }
 }
 
 /// Ticks between two updates of an estimator: about 25 updates in a period of
@@ -59,6 +63,11 @@ pub(super) struct Window {
 
 impl Window {
     pub(super) const EMPTY: Self = Self { command: [0.0; 5], measured: [0.0; 5], filled: 0 };
+
+    /// A full one from pairs of command and measurement, newest last.
+    pub(super) fn of(pairs: [[f64; 2]; 5]) -> Self {
+        Self { command: pairs.map(|[c, _]| c), measured: pairs.map(|[_, m]| m), filled: 5 }
+    }
 
     #[inline]
     pub(super) fn push(&mut self, [command, measured]: [f64; 2]) {

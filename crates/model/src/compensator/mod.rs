@@ -14,6 +14,7 @@ mod forward_prediction;
 mod inverse;
 mod pi_lead;
 mod shaping;
+mod side_by_side;
 mod taps;
 #[cfg(test)]
 mod tests;
@@ -31,6 +32,7 @@ pub use forward_prediction::ForwardPrediction;
 pub use inverse::Inverse;
 pub use pi_lead::PiLead;
 pub use shaping::{Shaping, ShapingDesign};
+pub use side_by_side::AdaptiveInverses;
 pub use taps::{Tap, taps};
 
 use crate::motion::Motion;

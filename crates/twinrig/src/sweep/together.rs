@@ -77,7 +77,8 @@ impl Study {
         for (workspace, (_, assembly, _)) in workspaces.iter_mut().zip(&rest) {
             workspace.make_room(assembly).ok()?;
         }
-        let mut kept = Kept::new(interface, shown, &mut workspaces[0].lanes);
+        let frames = assembly.ticks.div_ceil(every as usize);
+        let mut kept = Kept::new(interface, shown, frames, &mut workspaces[0].lanes);
         let troubled = lockstep.run(|view| {
             if (view.tick as u64).is_multiple_of(every) {
                 kept.keep(view);
@@ -129,12 +130,15 @@ struct Kept {
 }
 
 impl Kept {
-    fn new(interface: Deformation, shown: Vec<usize>, room: &mut LaneRoom) -> Self {
+    fn new(interface: Deformation, shown: Vec<usize>, frames: usize, room: &mut LaneRoom) -> Self {
         let mut room = std::mem::take(room);
         room.floors.resize_with(shown.len(), Vec::new);
         room.desired.clear();
         room.measured.clear();
         room.floors.iter_mut().for_each(Vec::clear);
+        for column in room.floors.iter_mut().chain([&mut room.desired, &mut room.measured]) {
+            column.reserve(frames);
+        }
         let zeros = [0.0; LANES];
         Self {
             interface,
