@@ -51,7 +51,7 @@ fn alone(mut hybrid: HybridLoop) -> Vec<Seen> {
 
 fn together(loops: &[HybridLoop]) -> (Vec<Vec<Seen>>, [bool; LANES]) {
     let mut seen = vec![Vec::new(); LANES];
-    let troubled = Lockstep::new(loops).unwrap().run(|view| {
+    let troubled = Lockstep::new(loops).expect("plain loops").run(|view| {
         for (lane, seen) in seen.iter_mut().enumerate() {
             let mut tick: Seen = view.displacement.iter().map(|x| x[lane]).collect();
             let rest = [view.desired, view.measured, view.force, view.warning];

@@ -1,3 +1,5 @@
+//! Margins against known critical delays, and the table on the multi-rate paper's plant.
+
 use model::equations::Deformation;
 use model::equations::Equations;
 use model::specimen::Specimen;

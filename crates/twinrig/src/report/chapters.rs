@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use analysis::criteria;
 
+use super::adaptation;
 use super::figure::{Axis, Content, Figure, Line, LoopShape, Pane, Role, Width};
 use super::findings::{Findings, difference};
 use super::guard;
@@ -35,6 +36,11 @@ pub(super) fn chapters<'a>(findings: &'a Findings<'a>) -> Vec<Chapter<'a>> {
             id: "tracking",
             title: "Tracking of the interface",
             figures: interfaces().flat_map(|i| tracking(findings, i)).collect(),
+        },
+        Chapter {
+            id: "compensator",
+            title: "What the compensator learnt",
+            figures: interfaces().filter_map(|i| adaptation::figure(findings, i)).collect(),
         },
         Chapter { id: "energy", title: "Energy and stability", figures: energy(findings) },
         Chapter {

@@ -1,6 +1,7 @@
 //! The report of a test: an HTML file for the archive, a table for the terminal,
 //! JSON for machines. All three say the same numbers, computed from the record.
 
+mod adaptation;
 mod bode;
 mod chapters;
 mod decimate;
