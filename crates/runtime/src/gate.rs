@@ -181,8 +181,7 @@ pub fn gate(
         let values = [position, force, x, velocity, acceleration, desired.displacement[dof]];
         // Zero times anything that is not finite is NaN: one test for all.
         if values.iter().map(|value| 0.0 * value).sum::<f64>() != 0.0 {
-            let value = values.into_iter().find(|value| !value.is_finite()).unwrap_or(f64::NAN);
-            return Err(Trip { kind: TripKind::NotFinite, dof, value, limit: f64::NAN });
+            return Err(not_finite(measured, dof, &values));
         }
         let rate = (x - held.displacement[dof]) / limits.step_s;
         let error = position - desired.displacement[dof];
@@ -199,6 +198,22 @@ pub fn gate(
         }
     }
     Ok(())
+}
+
+/// Names the culprit: what a sensor says of one DOF spreads to the motion of
+/// all, so sensors come first.
+#[cold]
+fn not_finite(measured: &Measured, dof: usize, values: &[f64]) -> Trip {
+    let trip = |dof, value| Trip { kind: TripKind::NotFinite, dof, value, limit: f64::NAN };
+    let sensors = measured.displacement.iter().zip(&measured.force).enumerate();
+    for (dof, (&displacement, &force)) in sensors {
+        for value in [displacement, force] {
+            if !value.is_finite() {
+                return trip(dof, value);
+            }
+        }
+    }
+    trip(dof, values.iter().copied().find(|value| !value.is_finite()).unwrap_or(f64::NAN))
 }
 
 #[cfg(test)]
@@ -241,6 +256,25 @@ mod tests {
             assert_eq!(try_gate(0.0, 0.0, bad, 0.0), Err(TripKind::NotFinite));
             assert_eq!(try_gate(0.0, 0.0, 0.0, bad), Err(TripKind::NotFinite));
         }
+    }
+
+    #[test]
+    fn a_sensor_that_says_no_number_is_named_before_what_it_spoils() {
+        let two = |value: f64| vec![value; 2];
+        let limits = Limits {
+            command: two(1.0),
+            rate: two(1e9),
+            force: two(1e9),
+            tracking_error: two(1.0),
+            step_s: 1e-3,
+        };
+        let measured =
+            Measured { displacement: two(0.0), force: vec![0.0, f64::NAN], achieved: two(0.0) };
+        let mut desired = Motion::rest(2);
+        // The balance of forces has carried it to the first DOF.
+        desired.acceleration[0] = f64::NAN;
+        let trip = gate(&limits, &Motion::rest(2), &desired, &measured, &desired).unwrap_err();
+        assert_eq!((trip.kind, trip.dof), (TripKind::NotFinite, 1));
     }
 
     #[test]

@@ -426,3 +426,27 @@ fn the_page_is_complete_and_carries_every_variant() {
         }
     }
 }
+
+#[test]
+fn what_an_included_file_says_can_be_varied_and_the_variant_runs_alone() {
+    let lab = Lab::new();
+    let text = Draft::new().top("include = [\"rig.toml\"]\nduration = \"1 s\"").text();
+    // The transfer system comes from the included file instead.
+    let at = text.find("[transfer_system]").unwrap();
+    let end = text[at + 1..].find("\n[").map_or(text.len(), |next| at + 1 + next);
+    let text = format!("{}{}", &text[..at], &text[end..]);
+    lab.write("rig.toml", "[transfer_system]\nkind = \"delay\"\nsamples = 3\n");
+    lab.write(
+        "test.toml",
+        format!(
+            "{text}\n[sweep]\nruns = 3\n[[sweep.vary]]\nparameter = \"transfer_system.samples\"\n\
+             uniform = [1, 4]\n"
+        ),
+    );
+    let all = lab.twinrig(["sweep", "test.toml", "--seed", "5", "--out", "out"]).exits(0);
+    assert!(all.out.contains("--only") && all.out.contains("--seed 5"), "{}", all.out);
+    let only = ["sweep", "test.toml", "--seed", "5", "--only", "2", "--record", "alone"];
+    lab.twinrig(only).exits(0);
+    // The written file is complete: it includes nothing.
+    lab.twinrig(["run", "alone/experiment.toml", "--out", "again"]).exits(0);
+}

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use clap::Args;
@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 
 use super::output::{Exit, Output, cannot_write, number, print, table, write_whole};
 use super::rehearse::{Rehearsed, test_name, write_rehearsal};
+use crate::experiment::include::flattened;
 use crate::experiment::sweep::with_value;
 use crate::experiment::{Experiment, Folder};
 use crate::report;
@@ -63,6 +64,11 @@ pub(super) fn sweep(arguments: &SweepArguments, output: Output) -> Exit {
 fn study(arguments: &SweepArguments, output: Output) -> Result<Study, Exit> {
     let file = &arguments.file;
     let mut text = Experiment::text_of(file).map_err(|found| output.refuse(&found))?;
+    let folder = Folder::new(file.parent().unwrap_or(Path::new("")));
+    // What is wrong is said with its place; what varies may lie in any of the files.
+    Experiment::from_text(&file.display().to_string(), &text, &folder)
+        .map_err(|found| output.refuse(&found))?;
+    text = flattened(&text, &folder);
     for assignment in &arguments.set {
         let Some((path, value)) = assignment.split_once('=') else {
             let said = format!("--set {assignment}: write PATH=VALUE, such as duration=\"10 s\"");
@@ -71,7 +77,6 @@ fn study(arguments: &SweepArguments, output: Output) -> Result<Study, Exit> {
         text = with_value(&text, path.trim(), value.trim())
             .map_err(|error| output.fail(format!("--set {assignment}: {error}")))?;
     }
-    let folder = Folder::new(file.parent().unwrap_or(Path::new("")));
     let (experiment, warnings) = Experiment::from_text(&file.display().to_string(), &text, &folder)
         .map_err(|found| output.refuse(&found))?;
     output.warn(&warnings);
@@ -82,10 +87,26 @@ fn study(arguments: &SweepArguments, output: Output) -> Result<Study, Exit> {
     };
     spec.runs = arguments.runs.unwrap_or(spec.runs);
     spec.seed = arguments.seed.map_or(spec.seed, u64::from);
-    Study::new(experiment, spec, &folder).map_err(|error| match error {
+    let study = Study::new(experiment, spec, &folder).map_err(|error| match error {
         StudyError::Experiment(found) => output.refuse(&found),
         error => output.fail(error),
-    })
+    })?;
+    Ok(study.called_with(options(arguments)))
+}
+
+/// What of the command line decides what a variant is.
+fn options(arguments: &SweepArguments) -> String {
+    let mut options = String::new();
+    if let Some(runs) = arguments.runs {
+        options += &format!(" --runs {runs}");
+    }
+    if let Some(seed) = arguments.seed {
+        options += &format!(" --seed {seed}");
+    }
+    for assignment in &arguments.set {
+        options += &format!(" --set '{assignment}'");
+    }
+    options
 }
 
 fn all(study: &Study, arguments: &SweepArguments, output: Output) -> Exit {
@@ -226,11 +247,7 @@ fn words(study: &Study, summary: &Summary, folder: &Path, pace: &Pace) -> String
             text.push_str(format!("  {path} = {value} {unit}").trim_end());
             text.push('\n');
         }
-        text.push_str(&format!(
-            "  look at it alone: twinrig sweep {} --only {} --record DIR\n",
-            study.experiment().name(),
-            worst.variant.index
-        ));
+        text.push_str(&format!("  look at it alone: {}\n", study.hint(worst.variant.index)));
     }
     let failed = summary.rows.iter().find(|row| row.outcome == Outcome::Failed);
     if let Some(row) = failed {
@@ -318,7 +335,24 @@ fn record_variant(
     let file = folder.join("experiment.toml");
     write_whole(&file, experiment.text())
         .map_err(|error| output.fail(cannot_write(&file, &error)))?;
+    copy_inputs(study, folder).map_err(|message| output.fail(message))?;
     Ok((folder.to_owned(), rehearsed))
+}
+
+/// Puts the files that the experiment names beside it, so that it can be run
+/// there. Those outside its own folder are left where they are.
+fn copy_inputs(study: &Study, folder: &Path) -> Result<(), String> {
+    for file in study.files() {
+        let name = Path::new(&file.name);
+        if !name.components().all(|part| matches!(part, Component::Normal(_))) {
+            continue;
+        }
+        let path = folder.join(name);
+        let parent = path.parent().unwrap_or(folder);
+        fs::create_dir_all(parent).map_err(|error| cannot_write(parent, &error))?;
+        fs::write(&path, &file.bytes).map_err(|error| cannot_write(&path, &error))?;
+    }
+    Ok(())
 }
 
 fn row_words(columns: &Columns, row: &Row, folder: Option<&PathBuf>) -> String {

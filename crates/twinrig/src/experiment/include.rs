@@ -74,6 +74,52 @@ pub(crate) fn gather(
     parts
 }
 
+/// The text of an experiment with everything it includes written into it; as it
+/// is where it includes nothing. For a file that reads without errors: whatever
+/// is wrong is left to the reader to say.
+pub fn flattened(text: &str, source: &dyn Source) -> String {
+    let Ok(mut whole) = text.parse::<toml::Table>() else { return text.to_owned() };
+    let mut wanted = take_names(&mut whole);
+    if wanted.is_empty() {
+        return text.to_owned();
+    }
+    let mut read = 0;
+    while let Some(name) = wanted.get(read).cloned() {
+        read += 1;
+        let bytes = source.read(&name).unwrap_or_default();
+        let part = std::str::from_utf8(&bytes).ok().and_then(|part| part.parse().ok());
+        let (Some(mut part), true): (Option<toml::Table>, bool) = (part, read <= MOST_FILES) else {
+            return text.to_owned();
+        };
+        wanted.extend(take_names(&mut part));
+        write_into(&mut whole, part);
+    }
+    toml::to_string(&whole).unwrap_or_else(|_| text.to_owned())
+}
+
+/// The files that a table includes; the key goes.
+fn take_names(table: &mut toml::Table) -> Vec<String> {
+    let names = table.remove(KEY).and_then(|names| match names {
+        toml::Value::Array(names) => Some(names),
+        toml::Value::String(name) => Some(vec![toml::Value::String(name)]),
+        _ => None,
+    });
+    names.into_iter().flatten().filter_map(|name| Some(name.as_str()?.to_owned())).collect()
+}
+
+fn write_into(whole: &mut toml::Table, part: toml::Table) {
+    for (key, value) in part {
+        match (whole.get_mut(&key), value) {
+            (Some(toml::Value::Table(known)), toml::Value::Table(more)) => write_into(known, more),
+            (None, value) => {
+                whole.insert(key, value);
+            }
+            // Given twice, which the reader has refused.
+            (Some(_), _) => {}
+        }
+    }
+}
+
 /// Joins the tables of `parts` to `root`.
 pub(crate) fn join<'a>(root: &mut DeTable<'a>, parts: &'a [Part], found: &mut Diagnostics) {
     for part in parts {

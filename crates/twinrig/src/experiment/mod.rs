@@ -15,7 +15,7 @@ pub mod element;
 pub mod excitation;
 pub mod fault;
 mod grammar;
-mod include;
+pub mod include;
 mod leaf;
 pub mod partition;
 mod path;

@@ -6,10 +6,10 @@ use super::findings::Findings;
 
 /// Title, unit, scale and name in the legend, by the derivative a factor acts on.
 const FACTORS: [(&str, &str, f64, &str); 4] = [
-    ("a<sub>0</sub>", "", 1.0, "on displacement"),
-    ("a<sub>1</sub> [ms]", "ms", 1e3, "on velocity"),
-    ("a<sub>2</sub> [ms²]", "ms²", 1e6, "on acceleration"),
-    ("a<sub>3</sub> [ms³]", "ms³", 1e9, "on jerk"),
+    ("a₀", "", 1.0, "on displacement"),
+    ("a₁ [ms]", "ms", 1e3, "on velocity"),
+    ("a₂ [ms²]", "ms²", 1e6, "on acceleration"),
+    ("a₃ [ms³]", "ms³", 1e9, "on jerk"),
 ];
 
 /// The adapted factors of one interface DOF; none for a fixed compensator.

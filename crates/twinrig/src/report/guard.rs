@@ -33,14 +33,15 @@ pub(super) fn warning<'a>(findings: &'a Findings<'a>) -> Option<Figure<'a>> {
         // At 100 % the line is there already.
         let stop = monitor.stop_at.filter(|&stop| stop != 1.0);
         shown.limits.extend(stop.map(|stop| (100.0 * stop, told("stop", 100.0 * stop, "%"))));
-        shown.limits.extend(levels(&monitor.stability, 100.0, "%", ""));
+        let mut more = levels(&monitor.stability, 100.0, "%", "");
         if let Some(windowed) = &monitor.windowed {
-            for (level, words) in levels(&windowed.levels, 100.0, "%", "windowed: ") {
-                // Two lines in one place have one text.
-                match shown.limits.iter_mut().find(|(known, _)| *known == level) {
-                    Some((_, known)) => *known += &format!("; {words}"),
-                    None => shown.limits.push((level, words)),
-                }
+            more.extend(levels(&windowed.levels, 100.0, "%", "windowed: "));
+        }
+        for (level, words) in more {
+            // Two lines in one place have one text.
+            match shown.limits.iter_mut().find(|(known, _)| *known == level) {
+                Some((_, known)) => *known += &format!("; {words}"),
+                None => shown.limits.push((level, words)),
             }
         }
     }

@@ -130,12 +130,11 @@ fn worst(page: &mut String, study: &Study, summary: &Summary) {
     let _ = writeln!(
         page,
         "<p class=\"notes\">The variant to look at first is {} (seed {}): {}. Alone and with its \
-         full record: <code>twinrig sweep {} --only {} --record DIR</code></p>",
+         full record: <code>{}</code></p>",
         row.variant.index,
         row.variant.seed,
         escape(&values.join(", ")),
-        escape(&label(study.experiment().name())),
-        row.variant.index,
+        escape(&label(&study.hint(row.variant.index))),
     );
 }
 

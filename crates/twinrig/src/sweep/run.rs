@@ -144,7 +144,6 @@ impl Workspace {
                 }
             }
         }
-        self.end_with(hybrid.monitor().stability_warning());
         Ok(Ran { trip: hybrid.tripped() })
     }
 
@@ -170,11 +169,6 @@ impl Workspace {
         for (index, signals) in self.floors.iter_mut().enumerate() {
             floor(index, signals);
         }
-    }
-
-    /// The warning a run ends with counts whether a frame shows it or not.
-    fn end_with(&mut self, warning: f64) {
-        self.peaks.warning = self.peaks.warning.max(warning);
     }
 
     fn clear(&mut self, interfaces: usize, floors: usize, frames: usize) {

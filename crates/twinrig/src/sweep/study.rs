@@ -25,6 +25,8 @@ pub struct Study {
     pub(super) signals: SignalStore,
     pub(super) shared: Shared,
     columns: Columns,
+    /// Options of the command line that change the draws, each after a blank.
+    options: String,
 }
 
 /// One variant: its number and everything drawn for it.
@@ -133,6 +135,7 @@ impl Study {
             files,
             spec,
             experiment,
+            options: String::new(),
         };
         study.find_places()?;
         let (assembly, _) =
@@ -166,6 +169,17 @@ impl Study {
         Ok(())
     }
 
+    /// Remembers how the command was called, for hints that repeat it.
+    pub fn called_with(self, options: String) -> Self {
+        Self { options, ..self }
+    }
+
+    /// The command that looks at one variant alone.
+    pub fn hint(&self, index: u64) -> String {
+        let name = self.experiment.name();
+        format!("twinrig sweep {name} --only {index}{} --record DIR", self.options)
+    }
+
     /// The experiment as it is declared.
     pub fn experiment(&self) -> &Experiment {
         &self.experiment
@@ -179,6 +193,11 @@ impl Study {
     /// The columns of its table.
     pub fn columns(&self) -> &Columns {
         &self.columns
+    }
+
+    /// The files the experiment names, as they were read.
+    pub fn files(&self) -> &[EmbeddedFile] {
+        &self.files
     }
 
     /// The files the experiment names.

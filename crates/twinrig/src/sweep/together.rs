@@ -83,7 +83,6 @@ impl Study {
             if (view.tick as u64).is_multiple_of(every) {
                 kept.keep(view);
             }
-            kept.last = *view.warning;
         });
         kept.hand_out(workspaces);
         let rows = rest.into_iter().zip(workspaces.iter()).zip(troubled);
@@ -125,8 +124,6 @@ struct Kept {
     force: Lanes,
     tracking_error: Lanes,
     warning: Lanes,
-    /// The warning at the last tick.
-    last: Lanes,
 }
 
 impl Kept {
@@ -140,15 +137,7 @@ impl Kept {
             column.reserve(frames);
         }
         let zeros = [0.0; LANES];
-        Self {
-            interface,
-            shown,
-            room,
-            force: zeros,
-            tracking_error: zeros,
-            warning: zeros,
-            last: zeros,
-        }
+        Self { interface, shown, room, force: zeros, tracking_error: zeros, warning: zeros }
     }
 
     #[inline(always)]
@@ -168,8 +157,7 @@ impl Kept {
     }
 
     /// Gives every variant its own signals.
-    fn hand_out(mut self, workspaces: &mut Workspaces) {
-        raise(&mut self.warning, &self.last);
+    fn hand_out(self, workspaces: &mut Workspaces) {
         for (lane, workspace) in workspaces.iter_mut().enumerate() {
             let of = |column: &[Lanes], out: &mut Vec<f64>| {
                 out.extend(column.iter().map(|value| value[lane]));
