@@ -145,15 +145,27 @@ fn judge(
         .map(|i| low + (high - low) * (i as f64 + 0.5) / POINTS as f64)
         .map(|hertz| (of_frequency(hertz) - 1.0).norm_sqr())
         .sum();
-    let omega = TAU * at_hz;
     Some(Candidate {
         kind,
         learning,
         design,
         error: 100.0 * (squares / POINTS as f64).sqrt(),
-        delay_left_s: -of_frequency(at_hz).arg() / omega,
+        delay_left_s: lag_rad(&of_frequency, at_hz) / (TAU * at_hz),
         judgement: task.side.as_ref().and_then(|side| side.judge(&|s| tracking.at(s), task.step_s)),
     })
+}
+
+/// The lag at a frequency, followed from low ones up, so that it may exceed half
+/// a turn.
+fn lag_rad(of_frequency: &dyn Fn(f64) -> Complex<f64>, at_hz: f64) -> f64 {
+    const STEPS: usize = 64;
+    let mut before = Complex::from(1.0);
+    (1..=STEPS)
+        .map(|step| {
+            let now = of_frequency(at_hz * step as f64 / STEPS as f64);
+            -(now / std::mem::replace(&mut before, now)).arg()
+        })
+        .sum()
 }
 
 /// The smallest error among the stable; of those alike, the one that adapts.
@@ -174,6 +186,11 @@ fn best(candidates: &[Candidate]) -> Option<usize> {
         .or_else(|| position(&|c| stable(c) && c.error == smallest))
 }
 
+/// An error in per cent, as far as it means anything.
+pub fn percent(error: f64) -> String {
+    if error < 0.001 { "less than 0.001".to_owned() } else { format!("{error:.3}") }
+}
+
 fn reason(candidates: &[Candidate], advice: Option<usize>, task: &Task<'_>) -> String {
     let Some(chosen) = advice.map(|index| &candidates[index]) else {
         return "with none of them is the loop predicted to be stable: change the partition, or \
@@ -181,8 +198,10 @@ fn reason(candidates: &[Candidate], advice: Option<usize>, task: &Task<'_>) -> S
             .into();
     };
     let mut words = format!(
-        "a tracking error of {:.3} % between {:.3} and {:.3} Hz is predicted",
-        chosen.error, task.band_hz.0, task.band_hz.1
+        "a tracking error of {} % between {:.3} and {:.3} Hz is predicted",
+        percent(chosen.error),
+        task.band_hz.0,
+        task.band_hz.1
     );
     let unstable = candidates
         .iter()
@@ -192,12 +211,16 @@ fn reason(candidates: &[Candidate], advice: Option<usize>, task: &Task<'_>) -> S
         words += &format!("; {unstable} of {} would make the loop unstable", candidates.len());
     }
     if let Some(margin_s) = chosen.judgement.as_ref().and_then(|loop_| loop_.margin_s()) {
-        words += &format!("; the loop bears {:.2} ms of further delay", 1e3 * margin_s);
+        words += &if margin_s.is_finite() {
+            format!("; the loop bears {:.2} ms of further delay", 1e3 * margin_s)
+        } else {
+            "; no delay makes the loop unstable".to_owned()
+        };
     }
     words += if chosen.learning == Learning::Adaptive {
         "; and it follows a transfer system that changes, which no fixed one does"
     } else {
-        "; the adaptive ones cannot reach that with their form"
+        "; no adaptive one does as well"
     };
     words
 }

@@ -143,3 +143,13 @@ fn without_the_rest_of_the_loop_the_errors_alone_decide() {
     assert!(table.advice.is_some());
     assert!(!table.reason.contains("further delay"), "{}", table.reason);
 }
+
+#[test]
+fn the_delay_left_may_exceed_half_a_turn() {
+    // 30 ms at 20 Hz are 0.6 turns.
+    let plant = late(0.03);
+    let table = tabulate(&Task { plant: &plant, step_s: 1e-3, band_hz: (0.0, 40.0), side: None });
+    assert_eq!(table.at_hz, 20.0);
+    let none = &table.candidates[0];
+    assert!((none.delay_left_s - 0.03).abs() < 1e-12, "{none:?}");
+}
