@@ -64,7 +64,7 @@ pub enum Learning {
 pub struct Table {
     /// In the order of their kinds.
     pub candidates: Vec<Candidate>,
-    /// Index of the one to take; `None` if every loop is unstable.
+    /// Index of the one to take; `None` if no loop bears a period of further delay.
     pub advice: Option<usize>,
     /// Why.
     pub reason: String,
@@ -87,7 +87,7 @@ pub fn tabulate(task: &Task<'_>) -> Table {
         .into_iter()
         .filter_map(|(kind, learning, design)| judge(task, kind, learning, design, at_hz))
         .collect();
-    let advice = best(&candidates);
+    let advice = best(&candidates, task.step_s);
     let reason = reason(&candidates, advice, task);
     Table { candidates, advice, reason, at_hz }
 }
@@ -168,22 +168,25 @@ fn lag_rad(of_frequency: &dyn Fn(f64) -> Complex<f64>, at_hz: f64) -> f64 {
         .sum()
 }
 
-/// The smallest error among the stable; of those alike, the one that adapts.
-fn best(candidates: &[Candidate]) -> Option<usize> {
-    let stable =
-        |candidate: &Candidate| candidate.judgement.as_ref().is_none_or(|loop_| loop_.is_stable());
+/// The smallest error among the safe; of those alike, the one that adapts. Safe is
+/// a loop that is stable and stays so if a sample comes one period late.
+fn best(candidates: &[Candidate], step_s: f64) -> Option<usize> {
+    let safe = |candidate: &Candidate| {
+        let judgement = candidate.judgement.as_ref();
+        judgement.is_none_or(|loop_| loop_.margin_s().is_some_and(|margin_s| margin_s >= step_s))
+    };
     let smallest = candidates
         .iter()
-        .filter(|candidate| stable(candidate) && candidate.error.is_finite())
+        .filter(|candidate| safe(candidate) && candidate.error.is_finite())
         .map(|candidate| candidate.error)
         .reduce(f64::min)?;
     let alike = |candidate: &Candidate| {
-        stable(candidate) && candidate.error <= (smallest * (1.0 + ALIKE)).max(ENOUGH)
+        safe(candidate) && candidate.error <= (smallest * (1.0 + ALIKE)).max(ENOUGH)
     };
     let position = |wanted: &dyn Fn(&Candidate) -> bool| candidates.iter().position(wanted);
     position(&|c| alike(c) && c.kind == "adaptive_inverse")
         .or_else(|| position(&|c| alike(c) && c.learning == Learning::Adaptive))
-        .or_else(|| position(&|c| stable(c) && c.error == smallest))
+        .or_else(|| position(&|c| safe(c) && c.error == smallest))
 }
 
 /// An error in per cent, as far as it means anything.
@@ -193,8 +196,8 @@ pub fn percent(error: f64) -> String {
 
 fn reason(candidates: &[Candidate], advice: Option<usize>, task: &Task<'_>) -> String {
     let Some(chosen) = advice.map(|index| &candidates[index]) else {
-        return "with none of them is the loop predicted to be stable: change the partition, or \
-                use a faster actuator"
+        return "with none of them is the loop predicted to be stable and to bear one period of \
+                further delay: change the partition, or use a faster actuator"
             .into();
     };
     let mut words = format!(

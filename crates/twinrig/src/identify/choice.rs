@@ -136,7 +136,7 @@ impl Choice {
         Ok(Self { table, plant, step_s, band_hz, known })
     }
 
-    /// The one to take; `None` if every loop is unstable.
+    /// The one to take; `None` if no loop is safe.
     pub fn advised(&self) -> Option<&Candidate> {
         self.table.advice.map(|index| &self.table.candidates[index])
     }
