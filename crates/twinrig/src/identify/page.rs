@@ -50,22 +50,23 @@ fn section(advised: &Advised) -> BodeSection {
             tried.join(", ")
         ));
     }
-    let mut beside = None;
+    let mut below = None;
     match &advised.choice {
-        Ok(choice) => beside = Some(compensators(choice)),
+        Ok(choice) => below = Some(compensators(choice)),
         Err(why) => notes.push(format!("No compensator: {why}.")),
     }
     let heading = title(result);
-    BodeSection { heading, table, beside, notes, points: points(found), band_hz: found.band_hz }
+    BodeSection { heading, table, below, notes, points: points(found), band_hz: found.band_hz }
 }
 
 /// The compensators, the advised one marked.
 fn compensators(choice: &Choice) -> BodeTable {
+    let head = ["Compensator", "Tracking error [%]", "Delay left [ms]", "Loop"].map(str::to_owned);
     let rows = choice.rows().into_iter();
     let rows = rows.map(|row| [row.name, row.error, row.delay_left, row.judgement]);
     BodeTable {
         heading: choice.title(),
-        rows: std::iter::once(Choice::HEAD.map(str::to_owned)).chain(rows).collect(),
+        rows: std::iter::once(head).chain(rows).collect(),
         marked: choice.table.advice,
         note: format!("{}.", choice.reason()),
     }

@@ -36,8 +36,8 @@ pub(crate) struct BodeSection {
     pub(crate) heading: String,
     /// Header and rows of a table.
     pub(crate) table: Vec<[String; 4]>,
-    /// A second table to its right.
-    pub(crate) beside: Option<BodeTable>,
+    /// A second table, across the page.
+    pub(crate) below: Option<BodeTable>,
     pub(crate) notes: Vec<String>,
     pub(crate) points: Vec<BodePoint>,
     /// The band fitted, shaded.
@@ -119,15 +119,16 @@ impl BodeSection {
         let heading = escape(&label(&self.heading));
         let _ = write!(page, "<section>\n<h2>{heading}</h2>\n<div class=\"columns\">\n");
         write_table(page, &self.table, None);
-        if let Some(beside) = &self.beside {
-            let heading = escape(&label(&beside.heading));
-            let _ = write!(page, "<div>\n<h3>{heading}</h3>\n");
-            write_table(page, &beside.rows, beside.marked);
-            let _ = write!(page, "<p class=\"notes\">{}</p>\n</div>\n", escape(&beside.note));
-        }
         page.push_str("</div>\n");
         for note in &self.notes {
             let _ = writeln!(page, "<p class=\"notes\">{}</p>", escape(note));
+        }
+        if let Some(below) = &self.below {
+            let heading = escape(&label(&below.heading));
+            let _ = writeln!(page, "<h3 style=\"margin:26px 0 6px\">{heading}</h3>");
+            write_table(page, &below.rows, below.marked);
+            let note = escape(&below.note);
+            let _ = writeln!(page, "<p style=\"margin:10px 0 26px\">{note}</p>");
         }
         let _ = write!(
             page,
