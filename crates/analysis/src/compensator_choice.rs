@@ -64,7 +64,7 @@ pub enum Learning {
 pub struct Table {
     /// In the order of their kinds.
     pub candidates: Vec<Candidate>,
-    /// Index of the one to take; `None` if every loop is unstable.
+    /// Index of the one to take; `None` if no loop bears a period of further delay.
     pub advice: Option<usize>,
     /// Why.
     pub reason: String,
@@ -87,7 +87,7 @@ pub fn tabulate(task: &Task<'_>) -> Table {
         .into_iter()
         .filter_map(|(kind, learning, design)| judge(task, kind, learning, design, at_hz))
         .collect();
-    let advice = best(&candidates);
+    let advice = best(&candidates, task.step_s);
     let reason = reason(&candidates, advice, task);
     Table { candidates, advice, reason, at_hz }
 }
@@ -145,44 +145,66 @@ fn judge(
         .map(|i| low + (high - low) * (i as f64 + 0.5) / POINTS as f64)
         .map(|hertz| (of_frequency(hertz) - 1.0).norm_sqr())
         .sum();
-    let omega = TAU * at_hz;
     Some(Candidate {
         kind,
         learning,
         design,
         error: 100.0 * (squares / POINTS as f64).sqrt(),
-        delay_left_s: -of_frequency(at_hz).arg() / omega,
+        delay_left_s: lag_rad(&of_frequency, at_hz) / (TAU * at_hz),
         judgement: task.side.as_ref().and_then(|side| side.judge(&|s| tracking.at(s), task.step_s)),
     })
 }
 
-/// The smallest error among the stable; of those alike, the one that adapts.
-fn best(candidates: &[Candidate]) -> Option<usize> {
-    let stable =
-        |candidate: &Candidate| candidate.judgement.as_ref().is_none_or(|loop_| loop_.is_stable());
+/// The lag at a frequency, followed from low ones up, so that it may exceed half
+/// a turn.
+fn lag_rad(of_frequency: &dyn Fn(f64) -> Complex<f64>, at_hz: f64) -> f64 {
+    const STEPS: usize = 64;
+    let mut before = Complex::from(1.0);
+    (1..=STEPS)
+        .map(|step| {
+            let now = of_frequency(at_hz * step as f64 / STEPS as f64);
+            -(now / std::mem::replace(&mut before, now)).arg()
+        })
+        .sum()
+}
+
+/// The smallest error among the safe; of those alike, the one that adapts. Safe is
+/// a loop that is stable and stays so if a sample comes one period late.
+fn best(candidates: &[Candidate], step_s: f64) -> Option<usize> {
+    let safe = |candidate: &Candidate| {
+        let judgement = candidate.judgement.as_ref();
+        judgement.is_none_or(|loop_| loop_.margin_s().is_some_and(|margin_s| margin_s >= step_s))
+    };
     let smallest = candidates
         .iter()
-        .filter(|candidate| stable(candidate) && candidate.error.is_finite())
+        .filter(|candidate| safe(candidate) && candidate.error.is_finite())
         .map(|candidate| candidate.error)
         .reduce(f64::min)?;
     let alike = |candidate: &Candidate| {
-        stable(candidate) && candidate.error <= (smallest * (1.0 + ALIKE)).max(ENOUGH)
+        safe(candidate) && candidate.error <= (smallest * (1.0 + ALIKE)).max(ENOUGH)
     };
     let position = |wanted: &dyn Fn(&Candidate) -> bool| candidates.iter().position(wanted);
     position(&|c| alike(c) && c.kind == "adaptive_inverse")
         .or_else(|| position(&|c| alike(c) && c.learning == Learning::Adaptive))
-        .or_else(|| position(&|c| stable(c) && c.error == smallest))
+        .or_else(|| position(&|c| safe(c) && c.error == smallest))
+}
+
+/// An error in per cent, as far as it means anything.
+pub fn percent(error: f64) -> String {
+    if error < 0.001 { "less than 0.001".to_owned() } else { format!("{error:.3}") }
 }
 
 fn reason(candidates: &[Candidate], advice: Option<usize>, task: &Task<'_>) -> String {
     let Some(chosen) = advice.map(|index| &candidates[index]) else {
-        return "with none of them is the loop predicted to be stable: change the partition, or \
-                use a faster actuator"
+        return "with none of them is the loop predicted to be stable and to bear one period of \
+                further delay: change the partition, or use a faster actuator"
             .into();
     };
     let mut words = format!(
-        "a tracking error of {:.3} % between {:.3} and {:.3} Hz is predicted",
-        chosen.error, task.band_hz.0, task.band_hz.1
+        "a tracking error of {} % between {:.3} and {:.3} Hz is predicted",
+        percent(chosen.error),
+        task.band_hz.0,
+        task.band_hz.1
     );
     let unstable = candidates
         .iter()
@@ -192,12 +214,16 @@ fn reason(candidates: &[Candidate], advice: Option<usize>, task: &Task<'_>) -> S
         words += &format!("; {unstable} of {} would make the loop unstable", candidates.len());
     }
     if let Some(margin_s) = chosen.judgement.as_ref().and_then(|loop_| loop_.margin_s()) {
-        words += &format!("; the loop bears {:.2} ms of further delay", 1e3 * margin_s);
+        words += &if margin_s.is_finite() {
+            format!("; the loop bears {:.2} ms of further delay", 1e3 * margin_s)
+        } else {
+            "; no delay makes the loop unstable".to_owned()
+        };
     }
     words += if chosen.learning == Learning::Adaptive {
         "; and it follows a transfer system that changes, which no fixed one does"
     } else {
-        "; the adaptive ones cannot reach that with their form"
+        "; no adaptive one does as well"
     };
     words
 }

@@ -290,6 +290,235 @@ fn a_rig_without_dynamics_has_nothing_to_identify() {
     assert!(ran.err.contains("no dynamics to identify"), "{}", ran.err);
 }
 
+/// A loop that bears the actuator without a compensator, moved within its band.
+fn soft() -> Draft {
+    let noise =
+        "ground = { noise = { rms = \"0.2 m/s^2\", band = [\"0.5 Hz\", \"12 Hz\"], seed = 3 } }";
+    draft()
+        .top("duration = \"10 s\"")
+        .with("excitation", noise)
+        .with("partition", "interface = [1]\nstiffness = [\"120 kN/m\"]")
+}
+
+/// Identifies the rig of a draft in the folder `id`.
+fn identified(lab: &Lab, draft: &Draft) -> Value {
+    lab.write("rig.toml", draft.text());
+    let arguments = ["--duration", "20 s", "--order", "3", "--rms", "1 mm", "--out", "id"];
+    let start = ["identify", "rig.toml", "--json"];
+    lab.twinrig(start.into_iter().chain(arguments)).exits(0).json()["results"][0].clone()
+}
+
+/// The only compensator that is advised.
+fn advised(result: &Value) -> &Value {
+    let all = result["compensators"].as_array().unwrap();
+    let advised: Vec<_> = all.iter().filter(|c| c["advised"] == true).collect();
+    assert_eq!(advised.len(), 1, "{result}");
+    assert_eq!(advised[0]["kind"], result["advice"]);
+    advised[0]
+}
+
+/// The draft with two files of the folder `id` in the place of its own tables.
+fn including(draft: &Draft, compensator: &str) -> String {
+    let text = draft.text().replace(&format!("[transfer_system]\n{PLANT}\n"), "");
+    format!("include = [\"id/transfer_system.toml\", \"id/{compensator}\"]\n{text}")
+}
+
+#[test]
+fn the_advised_compensator_suits_and_every_file_can_be_included() {
+    let lab = Lab::new();
+    let result = identified(&lab, &soft());
+    // The third-order inverse undoes a third-order actuator, and the default learns it.
+    let best = advised(&result);
+    assert_eq!(best["kind"], "adaptive_inverse");
+    assert_eq!(best["stable"], true);
+    let margin = |c: &Value| c["margin_ms"].as_f64().unwrap();
+    let all = result["compensators"].as_array().unwrap();
+    assert!(all.iter().filter(|c| c["stable"] == true).all(|c| margin(c) > 0.0), "{result}");
+    let none = &all[0];
+    assert_eq!((&none["kind"], &none["stable"]), (&"none".into(), &true.into()));
+    assert!(margin(best) > margin(none), "{result}");
+    let number = |c: &Value, key: &str| c[key].as_f64().unwrap();
+    assert!((number(none, "delay_left_ms") - 16.86).abs() < 0.15, "actuator and half a hold");
+    assert!(number(best, "error_percent") < 0.01 * number(none, "error_percent"), "{result}");
+    let orders: Vec<_> = all.iter().filter_map(|c| c["order"].as_u64()).collect();
+    assert_eq!(orders, [1, 2, 3, 4]);
+    // Half of the lowest natural frequency to 1.5 times the highest.
+    let band = &result["compensator_band_hz"];
+    let modes = [0.5 * (3.0 - 5_f64.sqrt()), 0.5 * (3.0 + 5_f64.sqrt())]
+        .map(|square| (1000.0 * square).sqrt() / std::f64::consts::TAU);
+    assert!((band[0].as_f64().unwrap() / (0.5 * modes[0]) - 1.0).abs() < 1e-9, "{band}");
+    assert!((band[1].as_f64().unwrap() / (1.5 * modes[1]) - 1.0).abs() < 1e-9, "{band}");
+
+    let mut names: Vec<String> = std::fs::read_dir(lab.path("id"))
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .filter(|name| name.starts_with("compensator"))
+        .collect();
+    names.sort();
+    assert_eq!(names.len(), 8, "seven kinds and the advised one: {names:?}");
+    let read = |name: &str| std::fs::read_to_string(lab.path("id").join(name)).unwrap();
+    let keys = |text: String| text.split("[compensator]").nth(1).unwrap().to_owned();
+    assert_eq!(keys(read("compensator.toml")), keys(read("compensator_adaptive_inverse.toml")));
+    let tracking_error = |file: &str| {
+        lab.twinrig(["check", file]).exits(0);
+        lab.twinrig(["run", file, "--out", "out"]).exits(0);
+        let summary = std::fs::read_to_string(lab.path("out/summary.json")).unwrap();
+        let summary: Value = serde_json::from_str(&summary).unwrap();
+        let criteria = summary["criteria"].as_array().unwrap();
+        criteria.iter().find(|c| c["id"] == "J2").unwrap()["value"].as_f64().unwrap()
+    };
+    let without = tracking_error("rig.toml");
+    for name in &names {
+        lab.write("test.toml", including(&soft(), name));
+        let with = tracking_error("test.toml");
+        assert!(with < 0.6 * without, "{name}: {with} {without}");
+        if name == "compensator.toml" {
+            assert!(with < 0.03 * without, "{with} {without}");
+        }
+    }
+}
+
+#[test]
+fn people_read_which_compensator_and_why() {
+    let lab = Lab::new();
+    // A stiffer spring does not bear the delay of the actuator.
+    let nonlinear = "interface = [1]\n[[partition.element]]\nat = 1\nkind = \"bouc_wen\"\n\
+                     stiffness = \"0.4 MN/m\"\nyield_force = \"1 kN\"\nhardening = \"5 %\"\nexponent = 2";
+    lab.write("rig.toml", draft().with("partition", nonlinear).text());
+    let arguments = ["--duration", "20 s", "--order", "3", "--rms", "1 mm", "--out", "id"];
+    let ran = lab.twinrig(["identify", "rig.toml"].into_iter().chain(arguments)).exits(0);
+    for words in [
+        "Which compensator",
+        "for small motions",
+        "unstable",
+        "(advised)",
+        "bears",
+        "is advised: a",
+    ] {
+        assert!(ran.out.contains(words), "{words}:\n{}", ran.out);
+    }
+    let html = std::fs::read_to_string(lab.path("id/identification.html")).unwrap();
+    assert!(html.contains("<strong>adaptive_inverse (advised)</strong>"));
+    assert!(html.contains("is advised: a tracking error"));
+}
+
+#[test]
+fn without_a_loop_there_is_no_margin() {
+    let lab = Lab::new();
+    let result = identified(&lab, &soft());
+    let bare = |result: &Value| {
+        let all = result["compensators"].as_array().unwrap();
+        assert!(all.len() > 8);
+        assert!(all.iter().all(|c| c["stable"].is_null() && c["margin_ms"].is_null()), "{result}");
+        advised(result);
+    };
+    let by_table = ["identify", "id/test.csv", "--band", "0 Hz..25 Hz", "--order", "3"];
+    let ran = lab.twinrig(by_table.into_iter().chain(["--out", "b"])).exits(0);
+    assert!(ran.out.contains(" – ") && !ran.out.contains("bears"), "{}", ran.out);
+    let json = lab.twinrig(by_table.into_iter().chain(["--out", "b", "--json"])).exits(0).json();
+    bare(&json["results"][0]);
+    assert_eq!(json["results"][0]["compensator_band_hz"], json["results"][0]["band_hz"]);
+
+    // A record knows its experiment, and with it the loop.
+    lab.rehearse(&soft()).exits(0);
+    let by_record = ["identify", "out", "--band", "1 Hz..12 Hz", "--order", "3", "--out", "c"];
+    let rest = ["--segment", "2048", "--json"];
+    let json = lab.twinrig(by_record.into_iter().chain(rest)).exits(0).json();
+    let margin = |result: &Value| advised(result)["margin_ms"].as_f64().unwrap();
+    let (by_record, by_test) = (margin(&json["results"][0]), margin(&result));
+    assert!((by_record / by_test - 1.0).abs() < 0.01, "{by_record} {by_test}");
+
+    // A loop of two interface DOFs is not judged.
+    let two = "interface = [1, 2]\nmass = [\"30 kg\", \"20 kg\"]\n\
+               stiffness = [\"0.5 MN/m\", \"0.2 MN/m\"]";
+    bare(&identified(&lab, &draft().with("partition", two)));
+}
+
+#[test]
+fn no_compensator_is_advised_for_a_loop_that_none_makes_safe() {
+    let lab = Lab::new();
+    // More mass in the laboratory than in the model.
+    let heavy = "interface = [1]\nmass = [\"800 kg\"]\nstiffness = [\"20 kN/m\"]";
+    let result = identified(&lab, &draft().with("partition", heavy));
+    let all = result["compensators"].as_array().unwrap();
+    assert!(all.iter().any(|c| c["stable"] == false && c["margin_ms"].is_null()), "{result}");
+    // The period is 1 ms.
+    let narrow = |c: &Value| c["margin_ms"].as_f64().is_none_or(|margin| margin < 1.0);
+    assert!(all.iter().all(|c| narrow(c) && c["advised"] == false), "{result}");
+    assert!(result["advice"].is_null());
+    assert!(result["reason"].as_str().unwrap().starts_with("none is advised"), "{result}");
+    let toml = std::fs::read_to_string(lab.path("id/compensator.toml")).unwrap();
+    assert!(toml.contains("none is advised") && toml.contains("kind = \"none\""), "{toml}");
+}
+
+#[test]
+fn an_actuator_against_its_command_gets_no_compensator() {
+    let lab = Lab::new();
+    let result = identified(&lab, &draft());
+    let table = std::fs::read_to_string(lab.path("id/test.csv")).unwrap();
+    let turned: Vec<String> = table
+        .lines()
+        .skip(1)
+        .map(|line| {
+            let cells: Vec<f64> = line.split(',').map(|cell| cell.parse().unwrap()).collect();
+            format!("{},{},{}", cells[0], cells[1], -cells[2])
+        })
+        .collect();
+    lab.write("turned.csv", format!("time,command.1,measured.1\n{}\n", turned.join("\n")));
+    let start = ["identify", "turned.csv", "--order", "3", "--band", "0 Hz..25 Hz", "--out", "t"];
+    let json = lab.twinrig(start.into_iter().chain(["--json"])).exits(0).json();
+    let turned = &json["results"][0];
+    let gain = |result: &Value| result["dc_gain"]["value"].as_f64().unwrap();
+    assert!((gain(turned) + gain(&result)).abs() < 1e-3);
+    assert_eq!(turned["compensators"].as_array().unwrap().len(), 0);
+    assert!(turned["reason"].as_str().unwrap().contains("check the signs"), "{turned}");
+    assert!(!lab.path("t/compensator.toml").exists());
+    let ran = lab.twinrig(start).exits(0);
+    assert!(ran.out.contains("no compensator: the gain at 0 Hz is -0.94"), "{}", ran.out);
+}
+
+/// A slow actuator of small gain: the defaults of the adaptive kinds would not
+/// let them start.
+#[test]
+fn bounds_make_room_for_what_was_identified() {
+    let lab = Lab::new();
+    let slow = "kind = \"transfer_function\"\nnumerator = [400]\ndenominator = [1, 40, 1200]\n\
+                delay = \"90 ms\"";
+    let rig = soft().with("transfer_system", slow).top("duration = \"0.3 s\"");
+    lab.write("rig.toml", rig.text());
+    let arguments = ["--duration", "20 s", "--order", "2", "--delay", "90 ms", "--out", "id"];
+    lab.twinrig(["identify", "rig.toml"].into_iter().chain(arguments)).exits(0);
+    let text = rig.text().replace(&format!("[transfer_system]\n{slow}\n"), "");
+    for kind in ["adaptive_inverse", "adaptive_time_series", "adaptive_model_based"] {
+        let name = format!("id/compensator_{kind}.toml");
+        let toml = std::fs::read_to_string(lab.path(&name)).unwrap();
+        assert!(toml.contains("upper       = ["), "{toml}");
+        let include = format!("include = [\"id/transfer_system.toml\", \"{name}\"]");
+        lab.write("test.toml", format!("{include}\n{text}"));
+        lab.twinrig(["check", "test.toml"]).exits(0);
+    }
+}
+
+/// What the page of the example says a compensator is worth.
+#[test]
+fn the_example_gains_what_its_readme_says() {
+    let example = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/04-identify-and-compensate");
+    let readme = std::fs::read_to_string(format!("{example}/README.md")).unwrap();
+    let lab = Lab::new();
+    for (file, column) in [("rig.toml", 2), ("experiment.toml", 3)] {
+        let file = format!("{example}/{file}");
+        let ran = lab.twinrig(["run", &file, "--out", "out"]).exits(0);
+        for criterion in ["J2", "NRMSE"] {
+            let printed = |line: &str| line.split_whitespace().next() == Some(criterion);
+            let line = ran.out.lines().find(|line| printed(line)).unwrap();
+            let value = line.split_whitespace().rev().nth(1).unwrap();
+            let row = readme.lines().find(|line| line.starts_with(&format!("| {criterion}")));
+            let told = row.unwrap().split('|').nth(column).unwrap().trim();
+            assert_eq!(told.split(' ').next(), Some(value), "{criterion} of {file}");
+        }
+    }
+}
+
 /// The response that scipy makes of the same table.
 #[test]
 fn scipy_finds_the_same_response() {

@@ -145,3 +145,44 @@ fn without_the_rest_of_the_loop_the_errors_alone_decide() {
     assert!(table.advice.is_some());
     assert!(!table.reason.contains("further delay"), "{}", table.reason);
 }
+
+#[test]
+fn the_delay_left_may_exceed_half_a_turn() {
+    // 30 ms at 20 Hz are 0.6 turns.
+    let plant = late(0.03);
+    let table = tabulate(&Task { plant: &plant, step_s: 1e-3, band_hz: (0.0, 40.0), side: None });
+    assert_eq!(table.at_hz, 20.0);
+    let none = &table.candidates[0];
+    assert!((none.delay_left_s - 0.03).abs() < 1e-12, "{none:?}");
+}
+
+#[test]
+fn a_loop_that_bears_less_than_a_period_is_not_advised() {
+    // A later and later force eats up the margin of some 14 ms.
+    let (chain, specimen, step_s) = (chain(), spring(), 1e-3);
+    let plant = actuator(step_s);
+    let side = |force_delay_samples| LoopSide {
+        numerical: &chain,
+        specimen: &specimen,
+        force_delay_samples,
+    };
+    let advised = |late: usize| {
+        let side = Some(side(late));
+        let table = tabulate(&Task { plant: &plant, step_s, band_hz: (0.2, 8.0), side });
+        let margin = |c: &Candidate| c.judgement.unwrap().margin_s();
+        let least = table.candidates.iter().filter_map(margin).reduce(f64::min);
+        (table.advice.map(|index| margin(&table.candidates[index]).unwrap()), least)
+    };
+    assert!(advised(0).0.is_some());
+    let (late, least) = (1..60)
+        .find_map(|late| match advised(late) {
+            (None, least) => Some((late, least)),
+            (Some(margin_s), _) => {
+                assert!(margin_s >= step_s, "{late}: {margin_s}");
+                None
+            }
+        })
+        .unwrap();
+    // Some are stable still, none by a whole period.
+    assert!(least.is_some_and(|least| least < step_s), "{late}: {least:?}");
+}

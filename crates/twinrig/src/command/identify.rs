@@ -14,13 +14,13 @@ use super::output::{Exit, Output, cannot_write, print, read_record, table, write
 use super::rehearse::{Loaded, load, test_name};
 use crate::assembly::Assembly;
 use crate::experiment::quantity::{self, Kind as Quantity, Motion};
+use crate::experiment::{Embedded, Experiment};
+use crate::identify::choice::{Advised, Choice, add_json};
 use crate::identify::drive::{DrivePlan, Kind, Size};
 use crate::identify::files::{TextFile, includes, response_csv, test_csv};
 use crate::identify::measured::{TableColumns, from_record, from_table, interface_dofs};
 use crate::identify::table::{rows, title, to_json};
-use crate::identify::{
-    Identified, IdentifyError, RigTest, identify as identify_one, page, run_test,
-};
+use crate::identify::{IdentifyError, RigTest, identify as identify_one, page, run_test};
 use crate::input::{Column, TimeColumn};
 
 /// What `identify` is asked for.
@@ -158,7 +158,9 @@ fn by_test(arguments: &IdentifyArguments, output: Output) -> Exit {
             };
         }
         match test.identify(&settings) {
-            Ok(result) => results.push((result, suffix(&dofs, dof))),
+            Ok(result) => {
+                results.push(Advised::new(result, suffix(&dofs, dof), Some(&assembly)));
+            }
             Err(error) => return output.fail(error),
         }
     }
@@ -186,11 +188,13 @@ fn by_record(arguments: &IdentifyArguments, output: Output) -> Exit {
     let folder = path.parent().and_then(Path::file_name).unwrap_or_default().to_string_lossy();
     let written = Written::new(arguments, &folder);
     let settings = settings(arguments);
+    let assembly = embedded(&record);
     let results: Result<Vec<_>, IdentifyError> = dofs
         .iter()
         .map(|&dof| {
             let measured = from_record(&record, dof)?;
-            Ok((identify_one(&measured, &settings)?, suffix(&dofs, dof)))
+            let result = identify_one(&measured, &settings)?;
+            Ok(Advised::new(result, suffix(&dofs, dof), assembly.as_ref()))
         })
         .collect();
     let results = match results {
@@ -205,6 +209,16 @@ fn by_record(arguments: &IdentifyArguments, output: Output) -> Exit {
     let origin = format!("the record {folder}/{}", file_name(&path));
     let source = Source { name: &header.title, origin: &origin, facts };
     conclude(written, source, results, json!({}), output)
+}
+
+/// The models of the experiment inside a record; `None` where this version does
+/// not read it any more, which costs the judgement of the loop only.
+fn embedded(record: &Record) -> Option<Assembly> {
+    let header = &record.header;
+    let source = Embedded::new(&header.inputs);
+    let (experiment, _) =
+        Experiment::from_text(&header.experiment_name, &header.experiment, &source).ok()?;
+    Some(Assembly::new(&experiment, &source).ok()?.0)
 }
 
 /// Reads a table of text.
@@ -235,7 +249,8 @@ fn by_table(arguments: &IdentifyArguments, output: Output) -> Exit {
     let origin = format!("the table {}", file_name(path));
     let name = format!("Identification from {stem}");
     let source = Source { name: &name, origin: &origin, facts };
-    conclude(written, source, vec![(result, String::new())], json!({}), output)
+    let results = vec![Advised::new(result, String::new(), None)];
+    conclude(written, source, results, json!({}), output)
 }
 
 /// Where the samples came from.
@@ -276,19 +291,18 @@ impl Written {
 fn conclude(
     mut written: Written,
     source: Source<'_>,
-    results: Vec<(Identified, String)>,
+    results: Vec<Advised>,
     mut document: Value,
     output: Output,
 ) -> Exit {
-    for (result, suffix) in &results {
-        let name = format!("response{suffix}.csv");
-        written.files.push(TextFile { name, text: response_csv(result) });
-        written.files.extend(includes(result, source.origin, suffix));
+    for advised in &results {
+        let name = format!("response{}.csv", advised.suffix);
+        written.files.push(TextFile { name, text: response_csv(&advised.result) });
+        written.files.extend(includes(advised, source.origin));
     }
-    let results: Vec<Identified> = results.into_iter().map(|(result, _)| result).collect();
     let html = page::html(source.name, source.facts, &results);
     written.files.push(TextFile { name: "identification.html".to_owned(), text: html });
-    document["results"] = results.iter().map(to_json).collect();
+    document["results"] = results.iter().map(result_json).collect();
     document["folder"] = json!(written.folder.display().to_string());
     document["files"] = json!(written.files.iter().map(|file| &file.name).collect::<Vec<_>>());
     let summary =
@@ -301,21 +315,39 @@ fn conclude(
     if output == Output::Json {
         return output.document(&document);
     }
-    let mut text = String::new();
-    for result in &results {
-        let rows: Vec<Vec<String>> = rows(result)
-            .into_iter()
-            .map(|row| vec![row.name, row.value, row.bound, row.unit])
-            .collect();
-        text += &format!("{}\n\n", title(result));
-        text += &table(&["quantity", "value", "± (95 %)", "unit"], &rows);
-        for caution in &result.found.cautions {
-            text += &format!("caution: {}\n", caution.words());
-        }
-        text.push('\n');
-    }
+    let mut text: String = results.iter().map(result_text).collect();
     text += &format!("written to {}: {}\n", written.folder.display(), names.join(", "));
     print(&text)
+}
+
+fn result_json(advised: &Advised) -> Value {
+    let mut value = to_json(&advised.result);
+    add_json(&mut value, &advised.choice);
+    value
+}
+
+/// What was identified and what is advised, as tables.
+fn result_text(advised: &Advised) -> String {
+    let result = &advised.result;
+    let found = rows(result).into_iter();
+    let found: Vec<_> = found.map(|row| vec![row.name, row.value, row.bound, row.unit]).collect();
+    let mut text = format!("{}\n\n", title(result));
+    text += &table(&["quantity", "value", "± (95 %)", "unit"], &found);
+    for caution in &result.found.cautions {
+        text += &format!("caution: {}\n", caution.words());
+    }
+    match &advised.choice {
+        Ok(choice) => {
+            let rows = choice.rows().into_iter();
+            let rows: Vec<_> =
+                rows.map(|row| vec![row.name, row.error, row.delay_left, row.judgement]).collect();
+            text += &format!("\n{}\n\n", choice.title());
+            text += &table(&Choice::HEAD, &rows);
+            text += &format!("{}\n\n", choice.reason());
+        }
+        Err(why) => text += &format!("no compensator: {why}\n\n"),
+    }
+    text
 }
 
 fn tripped(message: &str, tests: &[Value], output: Output) -> Exit {

@@ -2,17 +2,10 @@
 
 use std::fmt::Write as _;
 
-use analysis::compensator_design::{Plant, inverse, prediction_delay_s, sampled_alpha};
-use analysis::identification::Hold;
-
+use super::choice::Advised;
+use super::compensator_files::compensators;
 use super::table::{BOUND, short};
 use super::{Identified, RigTest};
-
-/// Frequency at which a first-order lead has the plant's phase, as the
-/// literature does; a quarter of the band where that is lower.
-const MATCH_HZ: f64 = 1.0;
-/// Order of the polynomial of a forward prediction.
-const PREDICTION_ORDER: u32 = 3;
 
 /// A file to write.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -69,15 +62,17 @@ pub fn response_csv(result: &Identified) -> String {
 }
 
 /// `[transfer_system]` and the designed compensators, each in a file that an
-/// experiment can include. `origin` says where the samples came from; `suffix`
-/// tells the files of several DOFs apart.
-pub fn includes(result: &Identified, origin: &str, suffix: &str) -> Vec<TextFile> {
+/// experiment can include. `origin` says where the samples came from.
+pub fn includes(advised: &Advised, origin: &str) -> Vec<TextFile> {
+    let Advised { result, choice, suffix } = advised;
     let mut files = vec![TextFile {
         name: format!("transfer_system{suffix}.toml"),
         text: transfer_system(result, origin),
     }];
-    if result.found.fit.is_stable() {
-        files.extend(compensators(result, origin, suffix));
+    if let Ok(choice) = choice {
+        let head = heading(result, origin)
+            + "# The half period by which a held command is late is part of it.\n";
+        files.extend(compensators(choice, &head, suffix));
     }
     files
 }
@@ -125,60 +120,4 @@ fn transfer_system(result: &Identified, origin: &str) -> String {
         let _ = writeln!(text, "delay       = \"{:?} ms\"", 1e3 * fit.delay_s.value);
     }
     text
-}
-
-fn compensators(result: &Identified, origin: &str, suffix: &str) -> Vec<TextFile> {
-    let found = &result.found;
-    let step_s = 1.0 / found.rate_hz;
-    let plant = Plant {
-        function: found.fit.function.clone(),
-        delay_s: found.fit.delay_s.value,
-        hold_s: match found.hold {
-            Hold::Zero => step_s,
-            Hold::None => 0.0,
-        },
-    };
-    let (gain, delay_s) = (1.0 / plant.dc_gain(), prediction_delay_s(&plant, 0.0));
-    let coefficients = inverse(&plant, 4);
-    let match_hz = MATCH_HZ.min(0.25 * found.band_hz.1);
-    let head = heading(result, origin)
-        + "# The half period by which a held command is late is part of it.\n\n[compensator]\n";
-    let mut files = Vec::new();
-    let mut push = |name: &str, text: String| {
-        let name = format!("{name}{suffix}.toml");
-        files.push(TextFile { name, text: format!("{head}{text}") });
-    };
-    push(
-        "compensator",
-        format!(
-            "kind        = \"adaptive_inverse\"   # starts here and follows the rig\n\
-             start_gain  = {gain:?}\nstart_delay = \"{:?} ms\"\n",
-            1e3 * delay_s
-        ),
-    );
-    push(
-        "compensator_inverse",
-        format!("kind         = \"inverse\"\ncoefficients = {coefficients:?}   # in s^k\n"),
-    );
-    // The lead of the sampled form is a difference over one period.
-    let lead_s = sampled_alpha(&plant, match_hz, step_s).map(|alpha| (alpha - 1.0) * step_s);
-    if let Some(lead_s) = lead_s {
-        push(
-            "compensator_first_order",
-            format!(
-                "kind = \"first_order\"       # phase-matched at {match_hz} Hz\n\
-                 gain = {gain:?}\nlead = \"{:?} ms\"\n",
-                1e3 * lead_s
-            ),
-        );
-    }
-    push(
-        "compensator_forward_prediction",
-        format!(
-            "kind  = \"forward_prediction\"\norder = {PREDICTION_ORDER}\n\
-             delay = \"{:?} ms\"\ngain  = {gain:?}\n",
-            1e3 * delay_s
-        ),
-    );
-    files
 }

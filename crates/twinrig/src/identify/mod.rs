@@ -1,5 +1,7 @@
 //! Identifying a transfer system: by a test on the rig, from a record or a CSV.
 
+pub mod choice;
+mod compensator_files;
 pub mod drive;
 pub mod files;
 pub mod measured;

@@ -4,17 +4,17 @@ use std::f64::consts::{FRAC_1_SQRT_2, TAU};
 
 use analysis::identification::{Caution, Identification};
 
-use super::Identified;
+use super::choice::{Advised, Choice};
 use super::table::{BOUND, rows, title};
-use crate::report::{BodePage, BodePoint, BodeSection, Verdict};
+use crate::report::{BodePage, BodePoint, BodeSection, BodeTable, Verdict};
 
 /// Coherence below which a line is not drawn.
 const LEAST_COHERENCE: f64 = 0.5;
 
 /// The HTML page; `facts` are names and values for its head.
-pub fn html(name: &str, facts: Vec<(String, String)>, results: &[Identified]) -> String {
+pub fn html(name: &str, facts: Vec<(String, String)>, results: &[Advised]) -> String {
     let cautions: Vec<Caution> =
-        results.iter().flat_map(|result| result.found.cautions.clone()).collect();
+        results.iter().flat_map(|of| of.result.found.cautions.clone()).collect();
     let verdict = if cautions.contains(&Caution::Unstable) {
         Verdict::Bad
     } else if cautions.is_empty() {
@@ -31,7 +31,8 @@ pub fn html(name: &str, facts: Vec<(String, String)>, results: &[Identified]) ->
     BodePage { title: name.to_owned(), verdict: (verdict, words), facts, sections }.html()
 }
 
-fn section(result: &Identified) -> BodeSection {
+fn section(advised: &Advised) -> BodeSection {
+    let result = &advised.result;
     let found = &result.found;
     let head = ["Quantity", "Value", "± (95 %)", "Unit"].map(str::to_owned);
     let table = std::iter::once(head)
@@ -49,8 +50,26 @@ fn section(result: &Identified) -> BodeSection {
             tried.join(", ")
         ));
     }
+    let mut below = None;
+    match &advised.choice {
+        Ok(choice) => below = Some(compensators(choice)),
+        Err(why) => notes.push(format!("No compensator: {why}.")),
+    }
     let heading = title(result);
-    BodeSection { heading, table, notes, points: points(found), band_hz: found.band_hz }
+    BodeSection { heading, table, below, notes, points: points(found), band_hz: found.band_hz }
+}
+
+/// The compensators, the advised one marked.
+fn compensators(choice: &Choice) -> BodeTable {
+    let head = ["Compensator", "Tracking error [%]", "Delay left [ms]", "Loop"].map(str::to_owned);
+    let rows = choice.rows().into_iter();
+    let rows = rows.map(|row| [row.name, row.error, row.delay_left, row.judgement]);
+    BodeTable {
+        heading: choice.title(),
+        rows: std::iter::once(head).chain(rows).collect(),
+        marked: choice.table.advice,
+        note: format!("{}.", choice.reason()),
+    }
 }
 
 /// Data and fit at every line; the phase of the data follows that of the fit.

@@ -36,10 +36,23 @@ pub(crate) struct BodeSection {
     pub(crate) heading: String,
     /// Header and rows of a table.
     pub(crate) table: Vec<[String; 4]>,
+    /// A second table, across the page.
+    pub(crate) below: Option<BodeTable>,
     pub(crate) notes: Vec<String>,
     pub(crate) points: Vec<BodePoint>,
     /// The band fitted, shaded.
     pub(crate) band_hz: (f64, f64),
+}
+
+/// A table with a heading and a remark.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct BodeTable {
+    pub(crate) heading: String,
+    /// Header and rows.
+    pub(crate) rows: Vec<[String; 4]>,
+    /// Row set in bold, from 0, the header not counted.
+    pub(crate) marked: Option<usize>,
+    pub(crate) note: String,
 }
 
 /// A number of a point.
@@ -104,19 +117,18 @@ impl BodePage {
 impl BodeSection {
     fn write(&self, page: &mut String) {
         let heading = escape(&label(&self.heading));
-        let _ = write!(page, "<section>\n<h2>{heading}</h2>\n<div class=\"columns\">\n<table>\n");
-        for (index, row) in self.table.iter().enumerate() {
-            let (cell, class) = if index == 0 { ("th", "<thead>") } else { ("td", "") };
-            let _ = write!(page, "{class}<tr>");
-            for (column, text) in row.iter().enumerate() {
-                let class = if (1..3).contains(&column) { " class=\"n\"" } else { "" };
-                let _ = write!(page, "<{cell}{class}>{}</{cell}>", escape(text));
-            }
-            page.push_str(if index == 0 { "</tr></thead>\n<tbody>\n" } else { "</tr>\n" });
-        }
-        page.push_str("</tbody>\n</table>\n</div>\n");
+        let _ = write!(page, "<section>\n<h2>{heading}</h2>\n<div class=\"columns\">\n");
+        write_table(page, &self.table, None);
+        page.push_str("</div>\n");
         for note in &self.notes {
             let _ = writeln!(page, "<p class=\"notes\">{}</p>", escape(note));
+        }
+        if let Some(below) = &self.below {
+            let heading = escape(&label(&below.heading));
+            let _ = writeln!(page, "<h3 style=\"margin:26px 0 6px\">{heading}</h3>");
+            write_table(page, &below.rows, below.marked);
+            let note = escape(&below.note);
+            let _ = writeln!(page, "<p style=\"margin:10px 0 26px\">{note}</p>");
         }
         let _ = write!(
             page,
@@ -198,4 +210,22 @@ impl BodeSection {
         }]);
         json!({ "data": data, "layout": layout })
     }
+}
+
+/// A table whose first row is its header; the row `marked` is set in bold.
+fn write_table(page: &mut String, rows: &[[String; 4]], marked: Option<usize>) {
+    page.push_str("<table>\n");
+    for (index, row) in rows.iter().enumerate() {
+        let (cell, open) = if index == 0 { ("th", "<thead>") } else { ("td", "") };
+        let _ = write!(page, "{open}<tr>");
+        let is_marked = index.checked_sub(1).is_some_and(|row| marked == Some(row));
+        for (column, text) in row.iter().enumerate() {
+            let class = if (1..3).contains(&column) { " class=\"n\"" } else { "" };
+            let text = escape(text);
+            let text = if is_marked { format!("<strong>{text}</strong>") } else { text };
+            let _ = write!(page, "<{cell}{class}>{text}</{cell}>");
+        }
+        page.push_str(if index == 0 { "</tr></thead>\n<tbody>\n" } else { "</tr>\n" });
+    }
+    page.push_str("</tbody>\n</table>\n");
 }

@@ -20,7 +20,7 @@ mod view;
 use runtime::record::Record;
 use serde_json::{Value, json};
 
-pub(crate) use bode::{BodePage, BodePoint, BodeSection, Verdict};
+pub(crate) use bode::{BodePage, BodePoint, BodeSection, BodeTable, Verdict};
 use findings::Findings;
 pub(crate) use sweep_page::sweep_html;
 /// A text of the user on one line, fit for a terminal.

@@ -1,0 +1,262 @@
+//! Which compensator suits what was identified.
+
+use std::f64::consts::TAU;
+
+use analysis::compensator_choice::{Candidate, LoopJudgement, LoopSide, Table, Task, tabulate};
+use analysis::compensator_design::Plant;
+use analysis::identification::{Hold, Identification};
+use model::compensator::Design;
+use numerics::eigen;
+use serde_json::{Value, json};
+use thiserror::Error;
+
+use super::Identified;
+use super::table::short;
+use crate::assembly::Assembly;
+
+/// The band begins at this share of the lowest natural frequency: motion below
+/// it is nearly static and needs no compensator.
+const BELOW_LOWEST: f64 = 0.5;
+/// The band ends at this multiple of the highest natural frequency that was
+/// identified: a mode moves on both sides of its peak.
+const ABOVE_HIGHEST: f64 = 1.5;
+
+/// Smaller errors, %, are not told apart: every sensor's noise is larger.
+const LEAST_ERROR: f64 = 0.001;
+
+/// The compensators for one interface DOF, judged.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Choice {
+    /// All of them, and the one to take.
+    pub table: Table,
+    /// What they have to undo.
+    pub plant: Plant,
+    /// Period of the loop.
+    pub step_s: f64,
+    /// Where the tracking error is taken, Hz.
+    pub band_hz: (f64, f64),
+    /// What is known of the rest of the loop.
+    pub known: KnownLoop,
+}
+
+/// What is known of the loop around the transfer system.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum KnownLoop {
+    /// Nothing: samples without an experiment.
+    Nothing,
+    /// The experiment, with linear parts.
+    Linear,
+    /// The experiment; nonlinear elements count with their initial stiffness.
+    SmallMotions,
+}
+
+/// Why no compensator can be designed.
+#[derive(Debug, Clone, Copy, PartialEq, Error)]
+pub enum NoChoice {
+    /// The fit grows.
+    #[error(
+        "the fitted function is unstable: there is nothing a compensator could be designed for"
+    )]
+    Unstable,
+    /// The actuator moves against its command, or not at all.
+    #[error(
+        "the gain at 0 Hz is {0:.4}: no compensator is designed for an actuator that does not move \
+         with its command; check the signs of command and measurement"
+    )]
+    Gain(f64),
+}
+
+/// A row of the table in words.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ChoiceRow {
+    /// Kind and order, and whether it is the one to take.
+    pub name: String,
+    /// %.
+    pub error: String,
+    /// ms.
+    pub delay_left: String,
+    /// What becomes of the loop.
+    pub judgement: String,
+}
+
+/// An interface DOF identified, and what is advised for it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Advised {
+    /// What was identified.
+    pub result: Identified,
+    /// The compensators for it.
+    pub choice: Result<Choice, NoChoice>,
+    /// Tells its files from those of other DOFs.
+    pub suffix: String,
+}
+
+impl Advised {
+    /// Judges the compensators for what was identified, in the loop of the
+    /// experiment where there is one.
+    pub fn new(result: Identified, suffix: String, assembly: Option<&Assembly>) -> Self {
+        let choice = Choice::new(&result.found, assembly);
+        Self { result, choice, suffix }
+    }
+}
+
+impl Choice {
+    fn new(found: &Identification, assembly: Option<&Assembly>) -> Result<Self, NoChoice> {
+        if !found.fit.is_stable() {
+            return Err(NoChoice::Unstable);
+        }
+        let step_s = 1.0 / found.rate_hz;
+        let plant = Plant {
+            function: found.fit.function.clone(),
+            delay_s: found.fit.delay_s.value,
+            hold_s: match found.hold {
+                Hold::Zero => step_s,
+                Hold::None => 0.0,
+            },
+        };
+        let gain = plant.dc_gain();
+        if !(gain.is_finite() && gain > 0.0) {
+            return Err(NoChoice::Gain(gain));
+        }
+        let band_hz = assembly.and_then(|of| band(found, of)).unwrap_or(found.band_hz);
+        let parts = assembly.map(|assembly| {
+            let numerical = assembly.substructures.numerical.linearised();
+            (numerical, assembly.partition.specimen.linearised(), assembly.sensors.force_delay)
+        });
+        let side = parts.as_ref().map(|(numerical, specimen, force_delay)| LoopSide {
+            numerical,
+            specimen,
+            force_delay_samples: *force_delay,
+        });
+        let table = tabulate(&Task { plant: &plant, step_s, band_hz, side });
+        let known = match assembly {
+            None => KnownLoop::Nothing,
+            Some(of) if of.substructures.whole.elements.is_empty() => KnownLoop::Linear,
+            Some(_) => KnownLoop::SmallMotions,
+        };
+        Ok(Self { table, plant, step_s, band_hz, known })
+    }
+
+    /// The one to take; `None` if no loop is safe.
+    pub fn advised(&self) -> Option<&Candidate> {
+        self.table.advice.map(|index| &self.table.candidates[index])
+    }
+
+    /// Whether the loop could be judged.
+    fn is_judged(&self) -> bool {
+        self.table.candidates.iter().any(|candidate| candidate.judgement.is_some())
+    }
+
+    /// Heading of the table.
+    pub fn title(&self) -> String {
+        let motions = match self.known {
+            KnownLoop::SmallMotions if self.is_judged() => ", for small motions",
+            _ => "",
+        };
+        format!(
+            "Which compensator: tracking error from {} to {} Hz, delay left at {} Hz{motions}",
+            short(self.band_hz.0),
+            short(self.band_hz.1),
+            short(self.table.at_hz)
+        )
+    }
+
+    /// Names of the columns.
+    pub const HEAD: [&'static str; 4] = ["compensator", "error [%]", "delay left [ms]", "loop"];
+
+    /// The table in words.
+    pub fn rows(&self) -> Vec<ChoiceRow> {
+        let row = |(index, candidate): (usize, &Candidate)| {
+            let order = order(candidate).map(|order| format!(", order {order}"));
+            let mark = if self.table.advice == Some(index) { " (advised)" } else { "" };
+            ChoiceRow {
+                name: format!("{}{}{mark}", candidate.kind, order.unwrap_or_default()),
+                error: if candidate.error < LEAST_ERROR {
+                    format!("< {LEAST_ERROR}")
+                } else {
+                    short(candidate.error)
+                },
+                // Adding zero takes the sign off what rounds to zero.
+                delay_left: format!("{:.3}", (1e6 * candidate.delay_left_s).round() / 1e3 + 0.0),
+                judgement: match &candidate.judgement {
+                    None => "–".to_owned(),
+                    Some(LoopJudgement::Unstable { .. }) => "unstable".to_owned(),
+                    Some(LoopJudgement::Stable { margin: None }) => "bears any delay".to_owned(),
+                    Some(LoopJudgement::Stable { margin: Some((margin_s, _)) }) => {
+                        format!("bears {} ms more", short(1e3 * margin_s))
+                    }
+                },
+            }
+        };
+        self.table.candidates.iter().enumerate().map(row).collect()
+    }
+
+    /// What is advised, and why.
+    pub fn reason(&self) -> String {
+        let reason = &self.table.reason;
+        match self.advised() {
+            Some(chosen) => {
+                let order = order(chosen).map(|order| format!(" of order {order}"));
+                format!("{}{} is advised: {reason}", chosen.kind, order.unwrap_or_default())
+            }
+            None => format!("none is advised: {reason}"),
+        }
+    }
+}
+
+/// For machines: what is added to the result of a DOF.
+pub fn add_json(document: &mut Value, choice: &Result<Choice, NoChoice>) {
+    let (list, advice, reason) = match choice {
+        Err(why) => (Vec::new(), None, why.to_string()),
+        Ok(choice) => {
+            document["compensator_band_hz"] = json!([choice.band_hz.0, choice.band_hz.1]);
+            document["delay_left_at_hz"] = json!(choice.table.at_hz);
+            document["small_motions"] = json!(choice.known == KnownLoop::SmallMotions);
+            let list = choice.table.candidates.iter().enumerate();
+            let advice = choice.advised().map(|chosen| chosen.kind);
+            (
+                list.map(|(i, c)| candidate_json(c, choice.table.advice == Some(i))).collect(),
+                advice,
+                choice.reason(),
+            )
+        }
+    };
+    document["compensators"] = Value::Array(list);
+    document["advice"] = json!(advice);
+    document["reason"] = json!(reason);
+}
+
+fn candidate_json(candidate: &Candidate, advised: bool) -> Value {
+    let judgement = candidate.judgement.as_ref();
+    // JSON has no infinity: a loop that bears any delay is stable without a margin.
+    let margin_s = judgement.and_then(LoopJudgement::margin_s).filter(|s| s.is_finite());
+    json!({
+        "kind": candidate.kind,
+        "order": order(candidate),
+        "error_percent": candidate.error,
+        "delay_left_ms": 1e3 * candidate.delay_left_s,
+        "stable": judgement.map(LoopJudgement::is_stable),
+        "margin_ms": margin_s.map(|s| 1e3 * s),
+        "advised": advised,
+    })
+}
+
+/// Order of a prediction.
+fn order(candidate: &Candidate) -> Option<usize> {
+    match &candidate.design {
+        Design::ForwardPrediction(design) => Some(design.order),
+        _ => None,
+    }
+}
+
+/// The part of the identified band in which the structure moves; `None` where
+/// it has no natural frequency in there.
+fn band(found: &Identification, assembly: &Assembly) -> Option<(f64, f64)> {
+    let whole = assembly.substructures.whole.linearised();
+    let modes = eigen::symmetric_modes(&whole.stiffness, &whole.mass).ok()?;
+    let (least, most) = found.band_hz;
+    let inside = || modes.omega_rad_s.iter().map(|o| o / TAU).filter(|f| *f > 0.0 && *f <= most);
+    let lowest = inside().reduce(f64::min)?;
+    let highest = inside().reduce(f64::max)?;
+    let band = (least.max(BELOW_LOWEST * lowest), most.min(ABOVE_HIGHEST * highest));
+    (band.0 < band.1).then_some(band)
+}
