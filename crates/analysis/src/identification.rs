@@ -171,6 +171,11 @@ pub struct Line {
 pub enum Caution {
     /// A pole of the fit grows.
     Unstable,
+    /// The measured motion goes against the command.
+    Reversed {
+        /// Gain at 0 Hz.
+        gain: f64,
+    },
     /// The coherence falls low in the band.
     LowCoherence {
         /// The least of the band.
@@ -197,6 +202,10 @@ impl Caution {
             Self::Unstable => "the fitted function has a growing pole: do not use it; try another \
                                order or a narrower band"
                 .to_owned(),
+            Self::Reversed { gain } => format!(
+                "the gain is {gain:.4}: the measured motion goes against the command; check the \
+                 sign of the sensor before anything moves in a closed loop"
+            ),
             Self::LowCoherence { least, frequency_hz } => format!(
                 "the coherence falls to {least:.3} at {frequency_hz:.2} Hz: more amplitude, more \
                  time or a narrower band would help"
@@ -423,6 +432,9 @@ fn cautions(fit: &RationalFit, in_band: &[Line]) -> (Vec<Caution>, f64) {
     let mut cautions = Vec::new();
     if !fit.is_stable() {
         cautions.push(Caution::Unstable);
+    }
+    if fit.dc_gain.value < 0.0 {
+        cautions.push(Caution::Reversed { gain: fit.dc_gain.value });
     }
     let least = in_band.iter().min_by(|a, b| a.coherence.total_cmp(&b.coherence));
     if let Some(line) = least.filter(|line| line.coherence < 0.8) {

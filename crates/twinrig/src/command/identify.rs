@@ -17,7 +17,7 @@ use crate::experiment::quantity::{self, Kind as Quantity, Motion};
 use crate::experiment::{Embedded, Experiment};
 use crate::identify::choice::{Advised, Choice, add_json};
 use crate::identify::drive::{DrivePlan, Kind, Size};
-use crate::identify::files::{TextFile, includes, response_csv, test_csv};
+use crate::identify::files::{TextFile, includes, is_include, response_csv, test_csv};
 use crate::identify::measured::{TableColumns, from_record, from_table, interface_dofs};
 use crate::identify::table::{rows, title, to_json};
 use crate::identify::{IdentifyError, RigTest, identify as identify_one, page, run_test};
@@ -279,11 +279,26 @@ impl Written {
     /// Writes every file whole; gives their names, or what to say.
     fn write(&self) -> Result<Vec<String>, String> {
         fs::create_dir_all(&self.folder).map_err(|error| cannot_write(&self.folder, &error))?;
+        self.remove_older()?;
         for file in &self.files {
             let path = self.folder.join(&file.name);
             write_whole(&path, &file.text).map_err(|error| cannot_write(&path, &error))?;
         }
         Ok(self.files.iter().map(|file| file.name.clone()).collect())
+    }
+
+    /// What an earlier identification left to be included must not be taken for
+    /// this one's.
+    fn remove_older(&self) -> Result<(), String> {
+        let entries = fs::read_dir(&self.folder).map_err(|e| cannot_write(&self.folder, &e))?;
+        for path in entries.filter_map(|entry| Some(entry.ok()?.path())) {
+            let ours = path.extension().is_some_and(|extension| extension == "toml")
+                && fs::read_to_string(&path).is_ok_and(|text| is_include(&text));
+            if ours {
+                fs::remove_file(&path).map_err(|error| cannot_write(&path, &error))?;
+            }
+        }
+        Ok(())
     }
 }
 

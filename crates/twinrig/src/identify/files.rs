@@ -7,6 +7,14 @@ use super::compensator_files::compensators;
 use super::table::{BOUND, short};
 use super::{Identified, RigTest};
 
+/// How every file that can be included begins.
+const MARK: &str = "# Identified by twinrig ";
+
+/// Whether a text is such a file of an identification.
+pub fn is_include(text: &str) -> bool {
+    text.starts_with(MARK)
+}
+
 /// A file to write.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TextFile {
@@ -80,8 +88,8 @@ pub fn includes(advised: &Advised, origin: &str) -> Vec<TextFile> {
 fn heading(result: &Identified, origin: &str) -> String {
     let found = &result.found;
     let origin: String = origin.chars().filter(|c| !c.is_control()).take(200).collect();
-    format!(
-        "# Identified by twinrig {} from {origin}, interface DOF {}:\n\
+    let mut text = format!(
+        "{MARK}{} from {origin}, interface DOF {}:\n\
          # {} to {} Hz at {} Hz, mean coherence {:.6}, misfit {:.2} times the noise.\n",
         env!("CARGO_PKG_VERSION"),
         result.dof + 1,
@@ -90,7 +98,11 @@ fn heading(result: &Identified, origin: &str) -> String {
         found.rate_hz,
         found.mean_coherence,
         found.fit.misfit
-    )
+    );
+    for caution in &found.cautions {
+        let _ = writeln!(text, "# Caution: {}.", caution.words());
+    }
+    text
 }
 
 fn transfer_system(result: &Identified, origin: &str) -> String {

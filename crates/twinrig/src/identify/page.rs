@@ -15,7 +15,8 @@ const LEAST_COHERENCE: f64 = 0.5;
 pub fn html(name: &str, facts: Vec<(String, String)>, results: &[Advised]) -> String {
     let cautions: Vec<Caution> =
         results.iter().flat_map(|of| of.result.found.cautions.clone()).collect();
-    let verdict = if cautions.contains(&Caution::Unstable) {
+    let bad = |caution: &Caution| matches!(caution, Caution::Unstable | Caution::Reversed { .. });
+    let verdict = if cautions.iter().any(bad) {
         Verdict::Bad
     } else if cautions.is_empty() {
         Verdict::Good
