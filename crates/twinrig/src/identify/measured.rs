@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use runtime::record::{Record, RecordError};
 use thiserror::Error;
 
+use crate::experiment::quantity::{Kind, Motion, QuantityError, parse_unit};
 use crate::experiment::{Folder, Source as _};
 use crate::input::{Column, CsvOptions, InputError, TimeColumn, csv_series};
 
@@ -42,6 +43,26 @@ pub enum MeasuredError {
         path: PathBuf,
         /// What is wrong.
         source: InputError,
+    },
+    /// A unit in the header is none that fits.
+    #[error("{}: the header says [{unit}]: {source}", path.display())]
+    Unit {
+        /// The file.
+        path: PathBuf,
+        /// As written.
+        unit: String,
+        /// Why it does not fit.
+        source: Box<QuantityError>,
+    },
+    /// One motion has a unit and the other has none.
+    #[error(
+        "{}: one of command and measured has a unit in the header and the other has none; give \
+         both, or neither",
+        path.display()
+    )]
+    OneUnit {
+        /// The file.
+        path: PathBuf,
     },
     /// A channel is missing.
     #[error("the record has no channel \"{channel}\"; it has {there} interface DOFs")]
@@ -133,13 +154,53 @@ pub fn from_table(path: &Path, columns: &TableColumns) -> Result<Measured, Measu
             .map_err(|source| MeasuredError::Table { path: path.to_path_buf(), source })
     };
     let (command, measured) = (read(&columns.command)?.series, read(&columns.measured)?.series);
-    let rate_hz = rate(path, command.times_s())?;
+    // Without a unit: seconds, and one unit for both motions.
+    let scale = |column: &Column, kind: Kind| match header_unit(&bytes, column) {
+        None => Ok(None),
+        Some(unit) => parse_unit(&unit, kind, Motion::Translation).map(Some).map_err(|source| {
+            MeasuredError::Unit { path: path.to_path_buf(), unit, source: Box::new(source) }
+        }),
+    };
+    let time = match &columns.time {
+        TimeColumn::Column(column) => scale(column, Kind::Time)?.unwrap_or(1.0),
+        TimeColumn::Step(_) => 1.0,
+    };
+    let factors = (scale(&columns.command, Kind::Length)?, scale(&columns.measured, Kind::Length)?);
+    let (first, second) = match factors {
+        (Some(first), Some(second)) => (first, second),
+        (None, None) => (1.0, 1.0),
+        _ => return Err(MeasuredError::OneUnit { path: path.to_path_buf() }),
+    };
+    let rate_hz = rate(path, command.times_s())? / time;
+    let scaled = |values: &[f64], factor: f64| values.iter().map(|value| value * factor).collect();
     Ok(Measured {
         dof: 0,
-        command: command.values().to_vec(),
-        measured: measured.values().to_vec(),
+        command: scaled(command.values(), first),
+        measured: scaled(measured.values(), second),
         rate_hz,
     })
+}
+
+/// The unit in brackets behind the name of a column: `u [mm]`, `u (mm)`.
+fn header_unit(bytes: &[u8], column: &Column) -> Option<String> {
+    let text = String::from_utf8_lossy(bytes.strip_prefix("\u{feff}".as_bytes()).unwrap_or(bytes));
+    let header = text.lines().map(str::trim).find(|l| !l.is_empty() && !l.starts_with('#'))?;
+    let separator = [';', '\t', ','].into_iter().find(|c| header.contains(*c))?;
+    let cell = |cell: &str| -> (String, Option<String>) {
+        let cell = cell.trim().trim_matches('"');
+        let Some(open) = cell.find(['[', '(']) else { return (cell.to_lowercase(), None) };
+        let unit = cell[open + 1..].trim_end_matches([']', ')']).trim();
+        (cell[..open].trim().to_lowercase(), Some(unit.to_owned()))
+    };
+    let mut cells = header.split(separator).map(cell);
+    let (_, unit) = match column {
+        Column::Number(number) => cells.nth(number.checked_sub(1)?)?,
+        Column::Name(name) => {
+            let (name, _) = cell(name);
+            cells.find(|(known, _)| *known == name)?
+        }
+    };
+    unit.filter(|unit| !unit.is_empty())
 }
 
 /// The rate of evenly spaced times.
@@ -155,4 +216,33 @@ fn rate(path: &Path, times_s: &[f64]) -> Result<f64, MeasuredError> {
         }
     }
     Ok(1.0 / mean_s)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn units_of_a_header_count() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("t.csv");
+        let columns = TableColumns {
+            time: TimeColumn::Column(Column::Name("time".into())),
+            command: Column::Name("u".into()),
+            measured: Column::Name("x".into()),
+        };
+        let rows: String = (0..50).map(|k| format!("{k},{},{}\n", k % 7, k % 5)).collect();
+        let read = |header: &str| {
+            std::fs::write(&path, format!("{header}\n{rows}")).expect("written");
+            from_table(&path, &columns)
+        };
+        let plain = read("time,u,x").expect("no units");
+        assert_eq!((plain.rate_hz, plain.command[6], plain.measured[4]), (1.0, 6.0, 4.0));
+        let scaled = read("time [ms],u [mm],x (in)").expect("units");
+        assert!((scaled.rate_hz - 1000.0).abs() < 1e-9, "{}", scaled.rate_hz);
+        assert!((scaled.command[6] - 0.006).abs() < 1e-15);
+        assert!((scaled.measured[4] - 4.0 * 0.0254).abs() < 1e-15);
+        assert!(matches!(read("time,u [kN],x [mm]"), Err(MeasuredError::Unit { .. })));
+        assert!(matches!(read("time,u [mm],x"), Err(MeasuredError::OneUnit { .. })));
+    }
 }
