@@ -1,3 +1,5 @@
+//! The table against the papers' critical delays and the exact inverse.
+
 use model::equations::Deformation;
 use model::equations::Equations;
 use model::specimen::Specimen;
