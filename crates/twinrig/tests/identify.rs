@@ -499,6 +499,44 @@ fn bounds_make_room_for_what_was_identified() {
     }
 }
 
+/// Just within the margin a motion dies away, just beyond it grows.
+#[test]
+fn the_margin_is_what_a_rehearsal_bears() {
+    let lab = Lab::new();
+    let spring = "interface = [1]\nstiffness = [\"110 kN/m\"]";
+    let one = "shear_building = { storeys = 1, mass = \"6300 kg\", stiffness = \"250 kN/m\", \
+               damping = \"2370 N s/m\" }";
+    let short = "ground = { synthetic = { peak = \"0.001 g\", seed = 7, duration = \"20 s\" } }";
+    let rig = draft()
+        .top("duration = \"200 s\"")
+        .with("structure", one)
+        .with("partition", spring)
+        .with("excitation", short)
+        .with("record", "every = 50");
+    let result = identified(&lab, &rig);
+    let margin_ms = result["compensators"][0]["margin_ms"].as_f64().unwrap();
+    assert!((5.0..6.0).contains(&margin_ms), "21.6 ms less actuator and hold: {margin_ms}");
+    let growth = |share: f64| {
+        let late = format!("{PLANT}\ndelay = \"{} ms\"", share * margin_ms);
+        lab.rehearse(&rig.clone().with("transfer_system", &late)).exits(0);
+        lab.twinrig(["export", "out", "--format", "csv"]).exits(0);
+        let table = std::fs::read_to_string(lab.path("out/record.csv")).unwrap();
+        let mut lines = table.lines();
+        let head = lines.next().unwrap();
+        let column = head.split(',').position(|name| name.starts_with("desired.1")).unwrap();
+        let motion: Vec<f64> = lines
+            .map(|line| line.split(',').nth(column).unwrap().parse::<f64>().unwrap().abs())
+            .collect();
+        // Twenty frames a second; five periods of the structure.
+        let peak = |from_s: usize| {
+            motion[20 * from_s..20 * (from_s + 5)].iter().copied().fold(0.0, f64::max)
+        };
+        peak(190) / peak(40)
+    };
+    let (within, beyond) = (growth(0.95), growth(1.05));
+    assert!(within < 0.9 && beyond > 1.1, "{within} {beyond}");
+}
+
 /// What the page of the example says a compensator is worth.
 #[test]
 fn the_example_gains_what_its_readme_says() {

@@ -1,4 +1,4 @@
-//! Margins against known critical delays, and the table on the multi-rate paper's plant.
+//! The table against the papers' critical delays and the exact inverse.
 
 use model::equations::Deformation;
 use model::equations::Equations;

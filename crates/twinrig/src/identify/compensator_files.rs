@@ -14,7 +14,7 @@ pub(super) fn compensators(choice: &Choice, heading: &str, suffix: &str) -> Vec<
         name: format!("{name}{suffix}.toml"),
         text: format!("{heading}{why}\n[compensator]\n{body}"),
     };
-    let why = format!("# {}.\n", choice.reason());
+    let why = format!("# {}.\n", choice.reason().replace("; ", ";\n# "));
     let advised = choice.advised().map_or_else(none, |chosen| body(chosen, choice));
     let mut files = vec![file("compensator", &why, advised)];
     let mut kinds: Vec<&str> = choice.table.candidates.iter().map(|c| c.kind).collect();
