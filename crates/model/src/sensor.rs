@@ -18,6 +18,19 @@ impl Sensor {
         Self { noise, quantum, stream: Stream::new(seed, name) }
     }
 
+    /// Standard deviation of the noise, and size of a step.
+    pub fn imperfections(&self) -> (f64, f64) {
+        (self.noise, self.quantum)
+    }
+
+    /// The next numbers of its noise, of unit size: what [`read`](Self::read)
+    /// would draw one by one.
+    pub fn draw(&mut self, out: &mut [f64]) {
+        if self.noise > 0.0 {
+            out.iter_mut().for_each(|value| *value = self.stream.normal());
+        }
+    }
+
     /// What the sensor says.
     #[inline(always)]
     pub fn read(&mut self, truth: f64) -> f64 {
@@ -52,8 +65,9 @@ impl Converter {
     }
 }
 
+/// The nearest whole number of steps; as it is without steps.
 #[inline(always)]
-fn quantise(value: f64, quantum: f64) -> f64 {
+pub fn quantise(value: f64, quantum: f64) -> f64 {
     if quantum > 0.0 { (value / quantum).round() * quantum } else { value }
 }
 

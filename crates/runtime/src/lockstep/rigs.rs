@@ -1,6 +1,6 @@
 //! The rigs of the lanes.
 
-use model::sensor::Converter;
+use model::sensor::{Converter, Sensor, quantise};
 use numerics::panel::PanelMatrix;
 
 use super::product::{Product, add, mul};
@@ -21,7 +21,58 @@ pub(super) struct Rigs {
     late: Vec<Lanes>,
     oldest: usize,
     converters: [Converter; LANES],
-    parts: [LanePart; LANES],
+    displacement: Sensors,
+    force: Sensors,
+}
+
+/// Ticks for which noise is drawn in one go.
+const DRAWN: usize = 64;
+
+/// One sensor of every lane.
+struct Sensors {
+    each: [Sensor; LANES],
+    noise: Lanes,
+    quantum: Lanes,
+    /// Noise of unit size for the ticks to come.
+    drawn: [Lanes; DRAWN],
+    next: usize,
+}
+
+impl Sensors {
+    fn new(each: [Sensor; LANES]) -> Self {
+        Self {
+            noise: std::array::from_fn(|lane| each[lane].imperfections().0),
+            quantum: std::array::from_fn(|lane| each[lane].imperfections().1),
+            each,
+            drawn: [[0.0; LANES]; DRAWN],
+            next: DRAWN,
+        }
+    }
+
+    #[inline(always)]
+    fn read(&mut self, truth: Lanes) -> Lanes {
+        if self.next == DRAWN {
+            self.draw();
+        }
+        let drawn = self.drawn[self.next];
+        self.next += 1;
+        let noisy = add(truth, mul(self.noise, drawn));
+        if self.quantum == [0.0; LANES] {
+            return noisy;
+        }
+        std::array::from_fn(|lane| quantise(noisy[lane], self.quantum[lane]))
+    }
+
+    fn draw(&mut self) {
+        let mut numbers = [0.0; DRAWN];
+        for (lane, sensor) in self.each.iter_mut().enumerate() {
+            sensor.draw(&mut numbers);
+            for (drawn, number) in self.drawn.iter_mut().zip(&numbers) {
+                drawn[lane] = *number;
+            }
+        }
+        self.next = 0;
+    }
 }
 
 impl Rigs {
@@ -45,8 +96,9 @@ impl Rigs {
             return None;
         }
         let late = (0..samples).map(|i| std::array::from_fn(|lane| parts[lane].late[i])).collect();
-        let parts: [LanePart; LANES] = parts.try_into().ok()?;
-        let converters = std::array::from_fn(|lane| parts[lane].converter);
+        let sensors = |which: fn(&LanePart) -> &Sensor| {
+            Sensors::new(std::array::from_fn(|lane| which(&parts[lane]).clone()))
+        };
         Some(Self {
             input,
             output,
@@ -56,8 +108,9 @@ impl Rigs {
             specimen,
             late,
             oldest: 0,
-            converters,
-            parts,
+            converters: std::array::from_fn(|lane| parts[lane].converter),
+            displacement: sensors(|part| &part.displacement),
+            force: sensors(|part| &part.force),
         })
     }
 
@@ -70,11 +123,7 @@ impl Rigs {
         let force = add(add(mul(stiffness, u), mul(damping, v)), mul(mass, a));
         // The ordinary rig adds the force of its elements, which is zero here.
         let force = add(force, [0.0; LANES]);
-        let (mut displacements, mut forces) = ([0.0; LANES], [0.0; LANES]);
-        for (lane, part) in self.parts.iter_mut().enumerate() {
-            displacements[lane] = part.displacement.read(u[lane]);
-            forces[lane] = part.force.read(force[lane]);
-        }
+        let (displacements, mut forces) = (self.displacement.read(u), self.force.read(force));
         if let Some(late) = self.late.get_mut(self.oldest) {
             std::mem::swap(late, &mut forces);
             self.oldest = if self.oldest + 1 == self.late.len() { 0 } else { self.oldest + 1 };
@@ -85,7 +134,18 @@ impl Rigs {
     /// The displacement as it leaves the converters.
     #[inline(always)]
     pub(super) fn convert(&self, command: &Lanes) -> Lanes {
-        std::array::from_fn(|lane| self.converters[lane].convert(command[lane]))
+        // Step by step over all lanes, in the order of a single converter.
+        let quanta: Lanes = std::array::from_fn(|lane| self.converters[lane].quantum);
+        let ends: Lanes = std::array::from_fn(|lane| self.converters[lane].saturation);
+        if quanta.iter().any(|quantum| !(*quantum > 0.0)) || ends.iter().any(|end| !(*end >= 0.0)) {
+            return std::array::from_fn(|lane| self.converters[lane].convert(command[lane]));
+        }
+        let steps: Lanes = std::array::from_fn(|lane| command[lane] / quanta[lane]);
+        let whole: Lanes = std::array::from_fn(|lane| steps[lane].round());
+        let stepped = mul(whole, quanta);
+        let below: Lanes =
+            std::array::from_fn(|l| if stepped[l] > ends[l] { ends[l] } else { stepped[l] });
+        std::array::from_fn(|l| if below[l] < -ends[l] { -ends[l] } else { below[l] })
     }
 
     #[inline(always)]

@@ -152,11 +152,6 @@ impl Variation {
             let error = Diagnostic::error("a sweep cannot vary itself");
             return Err(place(error.remedy("vary a key of another section")));
         }
-        if path.trim() == "seed" {
-            let error = Diagnostic::error("every draw of a sweep has a seed of its own already");
-            let remedy = "leave this out; `sensor_noise = \"same\"` keeps the noise as it is";
-            return Err(place(error.remedy(remedy)));
-        }
         let target = target::find(root, path).map_err(place)?;
         let spread = Reader { target: &target, parameter }.spread(table)?;
         Ok(Self { target, spread })
