@@ -42,19 +42,13 @@ fn narrow(x: &[f64], y: &[f64], out: &mut [f64]) {
 /// The sums of [`WIDTH`] lags over one block; `y` is that much longer.
 #[inline(always)]
 fn products(x: &[f64], y: &[f64]) -> [f64; WIDTH] {
-    // In fours, as the registers hold them: left to itself the compiler takes
-    // the row apart and puts it together again at every sample.
-    let mut sums = [[0.0; 4]; WIDTH / 4];
+    let mut sums = [0.0; WIDTH];
     for (x, y) in x.iter().zip(y.windows(WIDTH)) {
-        for (sums, y) in sums.iter_mut().zip(y.as_chunks::<4>().0) {
-            for lane in 0..4 {
-                sums[lane] += x * y[lane];
-            }
+        for lag in 0..WIDTH {
+            sums[lag] += x * y[lag];
         }
     }
-    let mut all = [0.0; WIDTH];
-    all.copy_from_slice(sums.as_flattened());
-    all
+    sums
 }
 
 #[cfg(target_arch = "x86_64")]
