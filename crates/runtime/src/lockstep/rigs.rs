@@ -134,18 +134,7 @@ impl Rigs {
     /// The displacement as it leaves the converters.
     #[inline(always)]
     pub(super) fn convert(&self, command: &Lanes) -> Lanes {
-        // Step by step over all lanes, in the order of a single converter.
-        let quanta: Lanes = std::array::from_fn(|lane| self.converters[lane].quantum);
-        let ends: Lanes = std::array::from_fn(|lane| self.converters[lane].saturation);
-        if quanta.iter().any(|quantum| !(*quantum > 0.0)) || ends.iter().any(|end| !(*end >= 0.0)) {
-            return std::array::from_fn(|lane| self.converters[lane].convert(command[lane]));
-        }
-        let steps: Lanes = std::array::from_fn(|lane| command[lane] / quanta[lane]);
-        let whole: Lanes = std::array::from_fn(|lane| steps[lane].round());
-        let stepped = mul(whole, quanta);
-        let below: Lanes =
-            std::array::from_fn(|l| if stepped[l] > ends[l] { ends[l] } else { stepped[l] });
-        std::array::from_fn(|l| if below[l] < -ends[l] { -ends[l] } else { below[l] })
+        std::array::from_fn(|lane| self.converters[lane].convert(command[lane]))
     }
 
     #[inline(always)]
