@@ -80,9 +80,13 @@ impl PanelMatrix {
 
 impl PanelMatrix {
     /// xᵀA x, for a square matrix, without a place for A x.
+    #[inline]
     pub fn quadratic(&self, x: &[f64]) -> f64 {
         debug_assert_eq!((x.len(), self.rows), (self.columns, self.columns));
         let height = panel_height(self.rows);
+        if height == SMALL {
+            return self.small_quadratic(x);
+        }
         let mut sum = 0.0;
         let panels = self.data.chunks_exact((height * self.columns).max(1));
         for (panel, rows) in panels.zip(x.chunks(height)) {
@@ -93,12 +97,26 @@ impl PanelMatrix {
         }
         sum
     }
+
+    /// One panel of the least height: no inner loop.
+    #[inline]
+    fn small_quadratic(&self, x: &[f64]) -> f64 {
+        let mut padded = [0.0; SMALL];
+        padded.iter_mut().zip(x).for_each(|(to, from)| *to = *from);
+        let [p, q, r, s] = padded;
+        let columns = self.data.as_chunks::<SMALL>().0;
+        let parts = columns.iter().zip(x);
+        parts.map(|([a, b, c, d], factor)| factor * ((a * p + b * q) + (c * r + d * s))).sum()
+    }
 }
+
+/// The least height of a panel.
+const SMALL: usize = 4;
 
 /// The height that wastes few rows and still fills the vector units.
 fn panel_height(rows: usize) -> usize {
     match rows {
-        0..=4 => 4,
+        0..=SMALL => SMALL,
         5..=8 => 8,
         9..=12 => 12,
         13..=16 => 16,

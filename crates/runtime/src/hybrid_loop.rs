@@ -218,7 +218,7 @@ impl HybridLoop {
             plant.acceleration(load, &self.measured, &mut self.acceleration);
             frame.extend_from_slice(&self.acceleration);
         }
-        frame.extend(compensator.parameters());
+        compensator.write_parameters(frame);
         if let Some(watch) = &self.watch {
             watch.write(frame);
         }

@@ -180,6 +180,17 @@ impl Compensator {
         }
     }
 
+    /// Appends what [`parameters`](Self::parameters) gives; `frame` has room for it.
+    #[inline]
+    pub fn write_parameters(&self, frame: &mut Vec<f64>) {
+        if let Self::Active(active) = self {
+            for dof in 0..active.count {
+                let of: &[f64] = each!(&active.kind, one => one.parameters(dof), &[]);
+                frame.extend_from_slice(of);
+            }
+        }
+    }
+
     /// The adapted parameters of every interface DOF, one DOF after the other.
     #[inline]
     pub fn parameters(&self) -> impl Iterator<Item = f64> {
