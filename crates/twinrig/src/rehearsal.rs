@@ -115,6 +115,9 @@ fn events(assembly: &Assembly, hybrid: &HybridLoop) -> Vec<EventNote> {
             note(fault.until, "rehearsed fault ends");
         }
     }
+    // A fault comes before what it caused in the same tick.
+    let later = |note: &EventNote| note.what != "fault";
+    notes.sort_by(|a, b| a.time_s.total_cmp(&b.time_s).then(later(a).cmp(&later(b))));
     notes
 }
 

@@ -233,3 +233,16 @@ fn a_name_that_is_not_utf8_is_a_name() {
     let out = OsStr::from_bytes(b"o\xff").to_owned();
     lab.twinrig(["run".into(), name.to_owned(), "--out".into(), out, "--json".into()]).exits(0);
 }
+
+#[test]
+fn a_report_shows_included_files_and_what_the_compensator_learnt() {
+    let lab = Lab::new();
+    let draft = Draft::new().top("include = [\"extra.toml\"]\nduration = \"1 s\"");
+    let compensator = "[compensator]\nkind = \"adaptive_model_based\"\nstart_delay = \"1 ms\"\n";
+    lab.write("extra.toml", format!("# beside the file\n{compensator}"));
+    lab.write("test.toml", draft.text());
+    lab.twinrig(["run", "test.toml", "--out", "out"]).exits(0);
+    let page = std::fs::read_to_string(lab.path("out/report.html")).unwrap();
+    assert!(page.contains("Included file extra.toml") && page.contains("# beside the file"));
+    assert!(page.contains("What the compensator learnt"), "adapted factors are drawn");
+}

@@ -264,21 +264,32 @@ fn figures(page: &mut String, chapters: &[Chapter<'_>]) {
     }
 }
 
+/// A file to fold out; nothing for an empty one.
+fn file_text(page: &mut String, what: &str, name: &str, text: &str) {
+    if text.is_empty() {
+        return;
+    }
+    let mut shown: String = text.chars().take(SHOWN_TEXT).collect();
+    if shown.len() < text.len() {
+        shown.push_str("\n… (cut here; the record holds the whole file)");
+    }
+    let _ = write!(
+        page,
+        "<details>\n<summary>{what} {}</summary>\n<pre>{}</pre>\n</details>\n",
+        escape(&label(name)),
+        escape(&shown)
+    );
+}
+
 fn appendix(page: &mut String, findings: &Findings<'_>) {
     let record = findings.view.record;
     let header = &record.header;
     page.push_str("<section id=\"experiment\">\n<h2>Experiment</h2>\n");
-    if !findings.view.record.header.experiment.is_empty() {
-        let mut shown: String = header.experiment.chars().take(SHOWN_TEXT).collect();
-        if shown.len() < header.experiment.len() {
-            shown.push_str("\n… (cut here; the record holds the whole file)");
-        }
-        let name = escape(&label(&header.experiment_name));
-        let _ = write!(
-            page,
-            "<details>\n<summary>Experiment file {name}</summary>\n<pre>{}</pre>\n</details>\n",
-            escape(&shown)
-        );
+    file_text(page, "Experiment file", &header.experiment_name, &header.experiment);
+    // What it includes is a part of it.
+    for file in header.inputs.iter().filter(|file| file.name.ends_with(".toml")) {
+        let text = String::from_utf8_lossy(&file.bytes);
+        file_text(page, "Included file", &file.name, &text);
     }
     let inputs: Vec<[String; 2]> = header
         .inputs
