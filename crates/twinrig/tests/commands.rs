@@ -246,3 +246,25 @@ fn a_report_shows_included_files_and_what_the_compensator_learnt() {
     assert!(page.contains("Included file extra.toml") && page.contains("# beside the file"));
     assert!(page.contains("What the compensator learnt"), "adapted factors are drawn");
 }
+
+#[test]
+fn the_fragment_of_the_readme_is_a_valid_part_of_a_file() {
+    let readme = include_str!("../../../README.md");
+    let blocks = readme.split("```toml\n").skip(1).filter_map(|rest| rest.split("```").next());
+    let fragment = blocks.filter(|block| block.contains("[compensator]")).collect::<String>();
+    assert!(fragment.contains("[[fault]]"), "{fragment}");
+    let base = "title = \"README\"\nduration = \"8 s\"\n\
+        structure = { shear_building = { storeys = 3, mass = \"1 t\", stiffness = \"2 MN/m\" }, \
+        damping = { modal = \"3 %\" } }\n\
+        partition = { interface = [1], mass = [\"29 kg\"], stiffness = [\"0.2 MN/m\"] }\n\
+        excitation = { ground = { harmonic = { amplitude = \"1 m/s^2\", frequency = \"2 Hz\" } } }\n\
+        integrator = { method = \"rk4\", rate = \"2048 Hz\" }\n\
+        transfer_system = { kind = \"servo_hydraulic\" }\n\
+        limits = { command = \"50 mm\", tracking_error = \"1 mm\" }\n";
+    let lab = Lab::new();
+    lab.write("test.toml", format!("{base}{fragment}"));
+    lab.twinrig(["check", "test.toml"]).exits(0);
+    // The actuator sticks while the structure moves, and somebody notices.
+    let ran = lab.twinrig(["run", "test.toml", "--out", "out"]).exits(4);
+    assert!(ran.out.contains("the actuator is stuck"), "{}", ran.out);
+}
