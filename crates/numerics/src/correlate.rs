@@ -18,8 +18,18 @@ pub fn lagged_products(x: &[f64], y: &[f64], out: &mut [f64]) {
     narrow(x, y, out);
 }
 
-#[inline(always)]
 fn narrow(x: &[f64], y: &[f64], out: &mut [f64]) {
+    blockwise(x, y, out, products);
+}
+
+/// Block by block, each by `products`.
+#[inline(always)]
+fn blockwise(
+    x: &[f64],
+    y: &[f64],
+    out: &mut [f64],
+    products: impl Fn(&[f64], &[f64]) -> [f64; WIDTH],
+) {
     out.fill(0.0);
     // Up to here the longest lag of every group of lags finds its sample.
     let whole = x.len().min((y.len() + 1).saturating_sub(out.len().next_multiple_of(WIDTH)));
@@ -53,15 +63,39 @@ fn products(x: &[f64], y: &[f64]) -> [f64; WIDTH] {
 
 #[cfg(target_arch = "x86_64")]
 mod wide {
-    /// The same sums, compiled for 256-bit vectors.
+    use std::arch::x86_64::{
+        _mm256_add_pd, _mm256_loadu_pd, _mm256_mul_pd, _mm256_set1_pd, _mm256_setzero_pd,
+        _mm256_storeu_pd,
+    };
+
+    use super::WIDTH;
+
+    /// The same sums in 256-bit vectors.
     pub(super) fn lagged_products(x: &[f64], y: &[f64], out: &mut [f64]) {
         // SAFETY: the caller has seen AVX2.
-        unsafe { compiled_for_avx2(x, y, out) }
+        super::blockwise(x, y, out, |x, y| unsafe { products(x, y) });
     }
 
+    /// Written out, because the compiler left to itself takes the sums apart and
+    /// puts them together again at every sample.
     #[target_feature(enable = "avx2")]
-    fn compiled_for_avx2(x: &[f64], y: &[f64], out: &mut [f64]) {
-        super::narrow(x, y, out);
+    fn products(x: &[f64], y: &[f64]) -> [f64; WIDTH] {
+        let mut sums = [_mm256_setzero_pd(); WIDTH / 4];
+        for (x, y) in x.iter().zip(y.windows(WIDTH)) {
+            let Some(y) = y.first_chunk::<WIDTH>() else { break };
+            let x = _mm256_set1_pd(*x);
+            for (group, sum) in sums.iter_mut().enumerate() {
+                // SAFETY: four numbers from 4 × group on lie within the row.
+                let y = unsafe { _mm256_loadu_pd(y.as_ptr().add(4 * group)) };
+                *sum = _mm256_add_pd(*sum, _mm256_mul_pd(x, y));
+            }
+        }
+        let mut out = [0.0; WIDTH];
+        for (sum, out) in sums.iter().zip(out.as_chunks_mut::<4>().0) {
+            // SAFETY: there is room for four numbers.
+            unsafe { _mm256_storeu_pd(out.as_mut_ptr(), *sum) };
+        }
+        out
     }
 }
 
