@@ -10,7 +10,6 @@ use common::benchmark::{BILINEAR, BOUC_WEN, Case, ground, quick, servo};
 use model::compensator::{
     AdaptiveInverseDesign, AdaptiveModelBasedDesign, AdaptiveTimeSeriesDesign, DerivativeSource,
     Design, FirstOrderDesign, ForwardPredictionDesign, InverseDesign, PiLeadDesign, ShapingDesign,
-    delay_series,
 };
 use model::element::{Law, Side};
 use model::equations::Deformation;
@@ -200,7 +199,6 @@ fn no_loop_with_two_interface_dofs_allocates() {
 /// Every kind of compensator, fit for the benchmark.
 fn compensators() -> Vec<Design> {
     let derivatives = DerivativeSource::Motion;
-    let factors = delay_series::<3>(1.0, 0.010);
     vec![
         Design::None,
         Design::FirstOrder(FirstOrderDesign { gain: 1.0, lead_s: 0.02 }),
@@ -210,25 +208,11 @@ fn compensators() -> Vec<Design> {
         }),
         Design::ForwardPrediction(ForwardPredictionDesign { order: 3, delay_s: 0.02, gain: 1.0 }),
         Design::AdaptiveModelBased(AdaptiveModelBasedDesign {
-            adaptation: [2.4e6, 1.1e5],
-            start: [1.0, 0.010],
-            lower: [0.5, 0.0],
-            upper: [1.5, 0.1],
-            threshold_m: 0.0,
-            filter_hz: 20.0,
             derivatives,
+            ..AdaptiveModelBasedDesign::PUBLISHED
         }),
         Design::AdaptiveInverse(AdaptiveInverseDesign::GENERIC),
-        Design::AdaptiveTimeSeries(AdaptiveTimeSeriesDesign {
-            start: factors,
-            spread: [0.05, 6e-3, 1e-4],
-            lower: [0.5, 0.0, 0.0],
-            upper: [1.5, 0.1, 1e-3],
-            window_s: 1.0,
-            noise_m: 2e-5,
-            threshold_m: 1e-4,
-            filter_hz: 20.0,
-        }),
+        Design::AdaptiveTimeSeries(AdaptiveTimeSeriesDesign::GENERIC),
         Design::PiLead(PiLeadDesign {
             proportional: 2.0,
             integral_1_s: 95.0,

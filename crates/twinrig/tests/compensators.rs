@@ -6,10 +6,10 @@
 
 use std::path::PathBuf;
 
+use model::compensator::ShapingDesign;
 use model::compensator::{
     AdaptiveModelBasedDesign, AdaptiveTimeSeriesDesign, DerivativeSource, Design,
 };
-use model::compensator::{ShapingDesign, delay_series};
 use model::transfer::{ServoHydraulic, TransferSystem};
 use numerics::random::Stream;
 use twinrig::assembly::{Assembly, PlantChange};
@@ -170,28 +170,11 @@ fn strong_motion_with_the_largest_gains_stays_finite() {
 }
 
 fn model_based() -> Design {
-    Design::AdaptiveModelBased(AdaptiveModelBasedDesign {
-        adaptation: [2.4e6, 1.1e5],
-        start: [1.0, 0.010],
-        lower: [0.5, 0.0],
-        upper: [1.5, 0.1],
-        threshold_m: 0.0,
-        filter_hz: 20.0,
-        derivatives: DerivativeSource::Motion,
-    })
+    Design::AdaptiveModelBased(AdaptiveModelBasedDesign::PUBLISHED)
 }
 
 fn time_series() -> Design {
-    Design::AdaptiveTimeSeries(AdaptiveTimeSeriesDesign {
-        start: delay_series(1.0, 0.010),
-        spread: [0.05, 6e-3, 1e-4],
-        lower: [0.5, 0.0, 0.0],
-        upper: [1.5, 0.1, 1e-3],
-        window_s: 1.0,
-        noise_m: 2.025e-5,
-        threshold_m: 1e-4,
-        filter_hz: 20.0,
-    })
+    Design::AdaptiveTimeSeries(AdaptiveTimeSeriesDesign::GENERIC)
 }
 
 #[test]

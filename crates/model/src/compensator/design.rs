@@ -107,6 +107,19 @@ pub struct AdaptiveModelBasedDesign {
     pub derivatives: DerivativeSource,
 }
 
+impl AdaptiveModelBasedDesign {
+    /// The paper's: largest gains (Γd), started from 10 ms, always learning.
+    pub const PUBLISHED: Self = Self {
+        adaptation: [2.4e6, 1.1e5],
+        start: [1.0, 0.010],
+        lower: [0.5, 0.0],
+        upper: [1.5, 0.1],
+        threshold_m: 0.0,
+        filter_hz: 20.0,
+        derivatives: DerivativeSource::Motion,
+    };
+}
+
 /// Keys of the adaptive inverse.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct AdaptiveInverseDesign {
@@ -176,6 +189,20 @@ pub struct AdaptiveTimeSeriesDesign {
     pub threshold_m: f64,
     /// Cut-off of the filters of the estimator.
     pub filter_hz: f64,
+}
+
+impl AdaptiveTimeSeriesDesign {
+    /// The values that served the benchmark, started from 10 ms.
+    pub const GENERIC: Self = Self {
+        start: [1.0, 0.010, 5e-5],
+        spread: [0.05, 6e-3, 1e-4],
+        lower: [0.5, 0.0, 0.0],
+        upper: [1.5, 0.1, 1e-3],
+        window_s: 1.0,
+        noise_m: 2.025e-5,
+        threshold_m: 1e-4,
+        filter_hz: 20.0,
+    };
 }
 
 /// Keys of proportional and integral feedback behind a lead.

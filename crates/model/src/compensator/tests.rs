@@ -23,26 +23,12 @@ fn build(design: &Design) -> Compensator {
 fn model_based(adaptation: [f64; 2]) -> Design {
     Design::AdaptiveModelBased(AdaptiveModelBasedDesign {
         adaptation,
-        start: [1.0, 0.010],
-        lower: [0.5, 0.0],
-        upper: [1.5, 0.1],
-        threshold_m: 0.0,
-        filter_hz: 20.0,
-        derivatives: DerivativeSource::Motion,
+        ..AdaptiveModelBasedDesign::PUBLISHED
     })
 }
 
 fn time_series() -> Design {
-    Design::AdaptiveTimeSeries(AdaptiveTimeSeriesDesign {
-        start: delay_series(1.0, 0.010),
-        spread: [0.05, 6e-3, 1e-4],
-        lower: [0.5, 0.0, 0.0],
-        upper: [1.5, 0.1, 1e-3],
-        window_s: 1.0,
-        noise_m: 2e-5,
-        threshold_m: 1e-4,
-        filter_hz: 20.0,
-    })
+    Design::AdaptiveTimeSeries(AdaptiveTimeSeriesDesign::GENERIC)
 }
 
 fn pi_lead() -> Design {

@@ -47,12 +47,8 @@ pub fn adaptive_run(assembly: &Assembly, adaptation: [f64; 2]) -> Result<Trace, 
     assembly.set_compensator(
         Design::AdaptiveModelBased(AdaptiveModelBasedDesign {
             adaptation,
-            start: [1.0, 0.010],
-            lower: [0.5, 0.0],
-            upper: [1.5, 0.1],
-            threshold_m: 0.0,
-            filter_hz: 20.0,
             derivatives: DerivativeSource::Differences,
+            ..AdaptiveModelBasedDesign::PUBLISHED
         }),
         &ShapingDesign::default(),
     )?;
