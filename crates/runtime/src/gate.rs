@@ -36,11 +36,13 @@ pub enum TripKind {
     LimitsUsed = 13,
     /// The operator stopped the test.
     Operator = 14,
+    /// Too many deadlines were missed in a row.
+    Overrun = 20,
 }
 
 impl TripKind {
     /// Every kind.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 15] = [
         Self::Command,
         Self::Rate,
         Self::Force,
@@ -55,6 +57,7 @@ impl TripKind {
         Self::TrackingAmplitude,
         Self::LimitsUsed,
         Self::Operator,
+        Self::Overrun,
     ];
 
     /// The number in the record.
@@ -79,6 +82,7 @@ impl TripKind {
             Self::TrackingAmplitude => "tracking amplitude off by its threshold",
             Self::LimitsUsed => "a limit used up to its threshold",
             Self::Operator => "stopped by the operator",
+            Self::Overrun => "deadlines missed in a row",
         }
     }
 
@@ -94,6 +98,7 @@ impl TripKind {
             | Self::EnergyError
             | Self::LimitsUsed => "%",
             Self::Forecast | Self::TrackingDelay => "s",
+            Self::Overrun => "periods",
         }
     }
 }
@@ -117,6 +122,9 @@ impl Trip {
         let (words, unit) = (self.kind.words(), self.kind.unit());
         match self.kind {
             TripKind::Operator => words.to_owned(),
+            TripKind::Overrun => {
+                format!("{words}: {} {unit} against {}", self.value, self.limit)
+            }
             TripKind::NotFinite => format!("{words} (interface DOF {})", self.dof + 1),
             TripKind::StabilityWarning
             | TripKind::WindowedWarning

@@ -285,6 +285,22 @@ impl HybridLoop {
         self.trip(stop, self.tick);
     }
 
+    /// Notes periods without a tick on time, for a clock that bridges them.
+    pub(crate) fn note_overrun(&mut self, periods: u64, limit: u64) {
+        let cause = overrun(periods, limit);
+        self.log.note(Event { tick: self.tick, what: What::Warning, cause });
+    }
+
+    /// Stops the test before its next tick because too many deadlines were
+    /// missed in a row: the rig holds, then ramps. For the clock in front of the
+    /// tick, and for a replay of what it did. A test that has tripped already
+    /// stays as it is.
+    pub fn trip_overrun(&mut self, periods: u64, limit: u64) {
+        if self.interlock.trip().is_none() {
+            self.stop(overrun(periods, limit).into());
+        }
+    }
+
     /// Gives up both sides of the interface, for the operator side.
     pub(crate) fn into_plant(self) -> Plant {
         self.parts.plant
@@ -320,4 +336,8 @@ impl HybridLoop {
     pub fn sink_mut(&mut self) -> Option<&mut FrameSink> {
         self.sink.as_mut()
     }
+}
+
+fn overrun(periods: u64, limit: u64) -> Trip {
+    Trip { kind: TripKind::Overrun, dof: 0, value: periods as f64, limit: limit as f64 }
 }

@@ -12,6 +12,7 @@ pub mod monitor;
 pub mod open_loop;
 pub mod operator;
 pub mod plant;
+pub mod realtime;
 pub mod record;
 pub mod reference;
 pub mod rig;

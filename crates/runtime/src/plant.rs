@@ -187,6 +187,16 @@ impl Plant {
         }
     }
 
+    /// How long the rig took to answer in this tick, where it tells.
+    #[inline]
+    pub fn round_trip_ns(&self) -> Option<u64> {
+        match self {
+            Self::Split(plant) => plant.rig.round_trip_ns(),
+            // Their rigs are virtual.
+            Self::Rigid(_) | Self::Coupled(_) => None,
+        }
+    }
+
     /// Takes the rig out of the loop after a trip; it stands where it stood.
     pub fn release(&mut self, command: &Motion) {
         match self {

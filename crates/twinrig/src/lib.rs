@@ -9,6 +9,7 @@ pub mod forecast;
 pub mod identify;
 pub mod input;
 pub mod machine;
+pub mod realtime;
 pub mod rehearsal;
 pub mod replay;
 pub mod report;

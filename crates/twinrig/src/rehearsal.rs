@@ -89,7 +89,7 @@ pub fn rehearse(
 }
 
 /// What happened, with the faults that were rehearsed up to the end.
-fn events(assembly: &Assembly, hybrid: &HybridLoop) -> Vec<EventNote> {
+pub(crate) fn events(assembly: &Assembly, hybrid: &HybridLoop) -> Vec<EventNote> {
     let step_s = assembly.integrator.step_s;
     let noted = hybrid.events();
     let mut notes: Vec<EventNote> =
@@ -185,7 +185,7 @@ pub fn trip_note(trip: &Trip, time_s: f64) -> TripNote {
     }
 }
 
-fn reference_channels(assembly: &Assembly, reference: Reference) -> Vec<(Channel, Vec<f64>)> {
+pub(crate) fn reference_channels(assembly: &Assembly, reference: Reference) -> Vec<(Channel, Vec<f64>)> {
     let plan = assembly.frame_plan();
     let mut channels = Vec::new();
     for (index, values) in reference.interface.into_iter().enumerate() {
@@ -202,7 +202,7 @@ fn reference_channels(assembly: &Assembly, reference: Reference) -> Vec<(Channel
     channels
 }
 
-fn flush_frames(experiment: &Experiment) -> usize {
+pub(crate) fn flush_frames(experiment: &Experiment) -> usize {
     let frames =
         experiment.record.flush_s * experiment.integrator.rate_hz / experiment.record.every as f64;
     // A float-to-integer cast saturates.

@@ -12,6 +12,7 @@ mod recorder;
 mod schema;
 mod sink;
 mod summary;
+mod timing;
 mod writer;
 
 use model::channel::Channel;
@@ -22,6 +23,7 @@ pub use error::RecordError;
 pub use reader::Salvage;
 pub use recorder::{Durability, Ending, Existing, Options, Recorder, RecorderHandle};
 pub use sink::{FrameSink, Pushed};
+pub use timing::{LatencyNote, TimingNote};
 
 /// A file the experiment named (a ground motion, a matrix), kept with the record.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -73,6 +75,8 @@ pub struct Summary {
     /// What else happened, in order: warnings, recoveries, the trip, rehearsed
     /// faults, what the operator did.
     pub events: Vec<EventNote>,
+    /// How punctual a real-time run was; absent from a rehearsal.
+    pub timing: Option<TimingNote>,
 }
 
 impl Summary {

@@ -17,7 +17,7 @@ use super::output::{Gather, Output};
 use super::schema::{Storage, data_schema};
 use super::summary::summary_batch;
 use super::writer::{Layout, Progress, Writer, Written};
-use super::{EventNote, FrameSink, Header, RecordError, Summary, TripNote};
+use super::{EventNote, FrameSink, Header, RecordError, Summary, TimingNote, TripNote};
 
 /// The ring and the batch each stay below this, however wide the frames are.
 const MAX_VALUES: usize = 32 << 20;
@@ -144,9 +144,15 @@ impl Recorder {
             .spawn(move || writer.run())
             .map_err(|source| RecordError::Thread { path: path.clone(), source })?;
         let sink = FrameSink::new(producer, channels.len(), lost, thread.thread().clone());
-        let durability = options.durability;
-        let events = Vec::new();
-        Ok((sink, RecorderHandle { path, progress, durability, events, thread: Some(thread) }))
+        let handle = RecorderHandle {
+            path,
+            progress,
+            durability: options.durability,
+            events: Vec::new(),
+            timing: None,
+            thread: Some(thread),
+        };
+        Ok((sink, handle))
     }
 }
 
@@ -158,6 +164,7 @@ pub struct RecorderHandle {
     progress: Arc<Progress>,
     durability: Durability,
     events: Vec<EventNote>,
+    timing: Option<TimingNote>,
     thread: Option<JoinHandle<Written<File>>>,
 }
 
@@ -190,6 +197,11 @@ impl RecorderHandle {
         }
     }
 
+    /// Adds to the summary how punctual the run was.
+    pub fn note_timing(&mut self, timing: TimingNote) {
+        self.timing = Some(timing);
+    }
+
     /// Writes the frames that are left and the summary, and closes the record.
     /// Call it when the last tick is over: frames pushed later are not recorded.
     pub fn finish(mut self, ending: Ending) -> Result<Summary, RecordError> {
@@ -202,6 +214,7 @@ impl RecorderHandle {
             frames_lost: self.frames_lost(),
             trip: ending.trip,
             events: std::mem::take(&mut self.events),
+            timing: self.timing.take(),
         };
         let closed = match written.failure {
             Some(error) => Err(error),

@@ -79,6 +79,11 @@ impl FrameSink {
         self.lost.load(Ordering::Relaxed)
     }
 
+    /// How full the ring is, from 0 to 1.
+    pub fn fill(&self) -> f64 {
+        1.0 - self.ring.slots() as f64 / self.ring.buffer().capacity() as f64
+    }
+
     /// Whether the next frame will find room.
     pub fn has_room(&self) -> bool {
         self.ring.slots() > self.width

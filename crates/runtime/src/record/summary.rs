@@ -10,7 +10,7 @@ use arrow_schema::{ArrowError, DataType, Field, Schema};
 use serde_json::{Value, json};
 
 use super::schema::FORMAT_KEY;
-use super::{EventNote, Summary, TripNote};
+use super::{EventNote, Summary, TimingNote, TripNote};
 
 /// What the schema carries under [`FORMAT_KEY`] in place of a version.
 pub(super) const MARK: &str = "summary";
@@ -18,7 +18,7 @@ pub(super) const MARK: &str = "summary";
 /// The row as it is written.
 pub(super) fn summary_batch(summary: &Summary) -> Result<RecordBatch, ArrowError> {
     let trip = summary.trip.as_ref();
-    let columns: Vec<(&str, ArrayRef)> = vec![
+    let mut columns: Vec<(&str, ArrayRef)> = vec![
         ("ticks", Arc::new(UInt64Array::from(vec![summary.ticks]))),
         ("frames", Arc::new(UInt64Array::from(vec![summary.frames]))),
         ("frames_lost", Arc::new(UInt64Array::from(vec![summary.frames_lost]))),
@@ -30,6 +30,9 @@ pub(super) fn summary_batch(summary: &Summary) -> Result<RecordBatch, ArrowError
         ("trip_limit", Arc::new(Float64Array::from(vec![trip.map(|trip| trip.limit)]))),
         ("events", Arc::new(StringArray::from(vec![events_text(&summary.events)]))),
     ];
+    if let Some(timing) = &summary.timing {
+        columns.push(("timing", Arc::new(StringArray::from(vec![timing.to_json().to_string()]))));
+    }
     let fields: Vec<Field> = columns
         .iter()
         .map(|(name, column)| {
@@ -145,8 +148,15 @@ pub(super) fn parse_summary<'a>(
         Some(Cell::Text(text)) => parse_events(text)?,
         Some(_) => return None,
     };
+    let timing = match row.get("timing") {
+        // Rehearsals have none.
+        None => None,
+        Some(Cell::Text(text)) => Some(TimingNote::parse(text)?),
+        Some(_) => return None,
+    };
     Some(Summary {
         events,
+        timing,
         ticks: row.get("ticks")?.count()?,
         frames: row.get("frames")?.count()?,
         frames_lost: row.get("frames_lost")?.count()?,

@@ -49,6 +49,10 @@ impl Rig for LateForce {
     fn actuate(&mut self, command: &Motion) {
         self.rig.actuate(command);
     }
+
+    fn round_trip_ns(&self) -> Option<u64> {
+        self.rig.round_trip_ns()
+    }
 }
 
 #[cfg(test)]

@@ -46,6 +46,12 @@ pub trait Rig: Send {
 
     /// Takes the command, held until the next tick.
     fn actuate(&mut self, command: &Motion);
+
+    /// Nanoseconds from a command to the answer to it, if one came in this
+    /// tick and the rig measures it.
+    fn round_trip_ns(&self) -> Option<u64> {
+        None
+    }
 }
 
 /// The rig of a loop. The virtual one is met in every rehearsal and every
@@ -75,6 +81,15 @@ impl Rig for RigSlot {
             Self::Virtual(rig) => rig.actuate(command),
             Self::Late(rig) => rig.actuate(command),
             Self::Other(rig) => rig.actuate(command),
+        }
+    }
+
+    #[inline]
+    fn round_trip_ns(&self) -> Option<u64> {
+        match self {
+            Self::Virtual(_) => None,
+            Self::Late(rig) => rig.round_trip_ns(),
+            Self::Other(rig) => rig.round_trip_ns(),
         }
     }
 }

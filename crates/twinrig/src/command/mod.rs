@@ -9,6 +9,7 @@ mod rehearse;
 mod replay;
 mod report;
 mod reproduce;
+mod status_line;
 mod sweep;
 
 use std::path::PathBuf;
@@ -37,7 +38,8 @@ const EXIT_CODES: &str = "Exit codes:\n  \
     4  the test tripped\n  \
     5  the record is incomplete or was cut off\n  \
     6  a replay gave other commands than the record\n  \
-    7  the loop is predicted to be unstable";
+    7  the loop is predicted to be unstable\n  \
+    8  the operator stopped the test";
 
 #[derive(Debug, Subcommand)]
 enum Command {
@@ -46,13 +48,18 @@ enum Command {
         /// Experiment file (TOML).
         file: PathBuf,
     },
-    /// Rehearse a test in virtual time; write its record and report.
+    /// Rehearse a test in virtual time, or run it in real time; write its record and report.
     Run {
         /// Experiment file (TOML).
         file: PathBuf,
-        /// Folder for record.arrow, report.html and summary.json [default: runs/NAME].
+        /// Folder for record.arrow, report.html and summary.json [default: runs/NAME, and in
+        /// real time runs/NAME-START].
         #[arg(long, value_name = "DIR")]
         out: Option<PathBuf>,
+        /// Run against the clock, each tick at its deadline. Ctrl-C stops the test: hold, then
+        /// ramp to zero.
+        #[arg(long)]
+        realtime: bool,
     },
     /// Identify the transfer system: by a test on the rig, or from a record or table.
     Identify(Box<identify::IdentifyArguments>),
@@ -132,7 +139,10 @@ pub fn run(line: CommandLine) -> Exit {
     let output = if line.json { Output::Json } else { Output::People };
     match line.command {
         Command::Check { file } => check::check(&file, output),
-        Command::Run { file, out } => rehearse::run(&file, out, output),
+        Command::Run { file, out, realtime } => {
+            let clock = if realtime { rehearse::Clock::Real } else { rehearse::Clock::Virtual };
+            rehearse::run(&file, out, clock, output)
+        }
         Command::Identify(arguments) => identify::identify(&arguments, output),
         Command::Report { record, out } => report::report(&record, out, output),
         Command::Export { record, format, out } => export::export(&record, format, out, output),

@@ -31,6 +31,8 @@ pub enum Exit {
     ReplayDiffers = 6,
     /// The loop is predicted to be unstable.
     Unstable = 7,
+    /// The operator stopped the test.
+    Stopped = 8,
 }
 
 /// For whom a command prints.

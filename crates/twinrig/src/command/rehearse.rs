@@ -1,17 +1,19 @@
-//! `twinrig run`: rehearse in virtual time.
+//! `twinrig run`: rehearse in virtual time, or run against the clock.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use runtime::gate::TripKind;
 use runtime::record::Record;
 use serde_json::json;
 
 use super::output::{Exit, Output, cannot_write, write_whole};
+use super::status_line::StatusLine;
 use crate::assembly::Assembly;
 use crate::experiment::{Experiment, Folder, Source};
 use crate::rehearsal::{Outcome, rehearse};
-use crate::report;
+use crate::{machine, realtime, report};
 
 /// An experiment with its models, or the exit that says what is wrong.
 pub(super) struct Loaded {
@@ -33,14 +35,27 @@ pub(super) fn load(file: &Path, output: Output) -> Result<Loaded, Exit> {
     Ok(Loaded { experiment, assembly, folder, warnings: warnings.to_json() })
 }
 
-pub(super) fn run(file: &Path, out: Option<PathBuf>, output: Output) -> Exit {
+/// What sets the pace.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Clock {
+    /// As fast as the machine goes.
+    Virtual,
+    /// Each tick at its deadline.
+    Real,
+}
+
+pub(super) fn run(file: &Path, out: Option<PathBuf>, clock: Clock, output: Output) -> Exit {
     let loaded = match load(file, output) {
         Ok(loaded) => loaded,
         Err(exit) => return exit,
     };
-    let folder = out.unwrap_or_else(|| Path::new("runs").join(test_name(file)));
+    let folder = out.unwrap_or_else(|| Path::new("runs").join(folder_name(file, clock)));
     let Loaded { experiment, assembly, folder: source, .. } = &loaded;
-    let rehearsed = match write_rehearsal(experiment, source, assembly, &folder, output) {
+    let written = match clock {
+        Clock::Virtual => write_rehearsal(experiment, source, assembly, &folder, output),
+        Clock::Real => write_run(experiment, source, assembly, &folder, output),
+    };
+    let rehearsed = match written {
         Ok(rehearsed) => rehearsed,
         Err(exit) => return exit,
     };
@@ -57,10 +72,11 @@ pub(super) fn run(file: &Path, out: Option<PathBuf>, output: Output) -> Exit {
             folder.display()
         )),
     };
-    match &outcome.summary {
-        summary if summary.trip.is_some() => Exit::Tripped,
-        summary if !summary.is_complete() => Exit::Incomplete,
-        _ => shown,
+    match (&outcome.summary.trip, outcome.summary.is_complete()) {
+        (Some(trip), _) if trip.code == TripKind::Operator.code() => Exit::Stopped,
+        (Some(_), _) => Exit::Tripped,
+        (None, false) => Exit::Incomplete,
+        (None, true) => shown,
     }
 }
 
@@ -87,7 +103,35 @@ pub(super) fn write_rehearsal(
     let outcome = rehearse(experiment, source, assembly, &path, |ticks| bar.set_position(ticks));
     bar.finish_and_clear();
     let outcome = outcome.map_err(|error| output.fail(error))?;
-    let record = Record::read(&path).map_err(|error| output.fail(error))?;
+    write_report(outcome, &path, folder, output)
+}
+
+/// Runs against the clock into a folder: record, report and summary.
+fn write_run(
+    experiment: &Experiment,
+    source: &dyn Source,
+    assembly: &Assembly,
+    folder: &Path,
+    output: Output,
+) -> Result<Rehearsed, Exit> {
+    fs::create_dir_all(folder).map_err(|error| output.fail(cannot_write(folder, &error)))?;
+    let path = folder.join("record.arrow");
+    let step_s = assembly.integrator.step_s;
+    let mut line = StatusLine::new(output, step_s, experiment.duration_s);
+    let outcome = realtime::run(experiment, source, assembly, &path, &mut line);
+    line.end();
+    let outcome = outcome.map_err(|error| output.fail(error))?;
+    write_report(outcome, &path, folder, output)
+}
+
+/// Report and summary of a record that is there.
+fn write_report(
+    outcome: Outcome,
+    path: &Path,
+    folder: &Path,
+    output: Output,
+) -> Result<Rehearsed, Exit> {
+    let record = Record::read(path).map_err(|error| output.fail(error))?;
     let summary = report::summary_json(&record);
     let html = report::html(&record).map_err(|error| output.fail(error))?;
     for (name, text) in [("report.html", html), ("summary.json", format!("{summary:#}\n"))] {
@@ -95,6 +139,15 @@ pub(super) fn write_rehearsal(
         write_whole(&file, &text).map_err(|error| output.fail(cannot_write(&file, &error)))?;
     }
     Ok(Rehearsed { outcome, summary, text: report::summary_text(&record) })
+}
+
+/// A rehearsal replaces the one before; a real test is never overwritten.
+fn folder_name(file: &Path, clock: Clock) -> OsString {
+    let mut name = test_name(file).to_owned();
+    if clock == Clock::Real {
+        name.push(format!("-{}", machine::utc_now().replace([':', '-'], "")));
+    }
+    name
 }
 
 /// What a test is called: by its file, or by its folder where the file is just

@@ -21,6 +21,7 @@ pub mod partition;
 mod path;
 pub mod per_dof;
 pub mod quantity;
+pub mod realtime;
 pub mod reference;
 pub mod schema;
 pub mod source;
@@ -46,6 +47,7 @@ pub use excitation::{Excitation, Force, SignalFile, SignalSource};
 pub use fault::{FaultKindSpec, FaultSpec};
 pub use partition::{Interface, MassEntry, Partition, SpecimenMass};
 pub use per_dof::PerDof;
+pub use realtime::RealtimeSpec;
 pub use source::{Embedded, Folder, Source};
 pub use structure::{DampingSource, MatrixSource, Structure, StructureSource};
 pub use sweep::SweepSpec;
@@ -82,6 +84,8 @@ pub struct Experiment {
     pub limits: LimitsSpec,
     /// What is written down.
     pub record: RecordSpec,
+    /// How the loop runs against the clock.
+    pub realtime: RealtimeSpec,
     /// A study of many variants, where the file declares one.
     pub sweep: Option<SweepSpec>,
     /// Faults to rehearse.
@@ -249,6 +253,7 @@ impl Experiment {
             monitor: MonitorSpec::read(root.must_table("monitor")),
             limits: LimitsSpec::read(root.must_table("limits")),
             record: RecordSpec::read(root.must_table("record")),
+            realtime: RealtimeSpec::read(root.must_table("realtime")),
             sweep: None,
             faults: root.tables("fault").map(FaultSpec::read).collect(),
             name: name.to_owned(),

@@ -48,6 +48,7 @@ fn sample() -> Record {
                 limit: 8900.0,
             }),
             events: Vec::new(),
+            timing: None,
         }),
     }
 }

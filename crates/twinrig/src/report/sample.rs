@@ -64,6 +64,7 @@ impl Sample {
             frames_lost: 0,
             trip: self.trip_note(),
             events: Vec::new(),
+            timing: None,
         });
         Record { header: self.header(), channels, columns, summary }
     }

@@ -8,6 +8,7 @@ pub(crate) mod closed_loop;
 pub(crate) mod compensator;
 pub(crate) mod excitation;
 pub(crate) mod fault;
+pub(crate) mod realtime;
 pub(crate) mod structure;
 pub(crate) mod sweep;
 pub(crate) mod watch;
@@ -312,6 +313,12 @@ pub(crate) static ROOT: Table = Table::plain(
             "What the gate never lets through.",
         ),
         default("record", Shape::Table(&closed_loop::RECORD), "{}", "What is written down."),
+        default(
+            "realtime",
+            Shape::Table(&realtime::REALTIME),
+            "{}",
+            "How the test runs against the clock.",
+        ),
         optional("sweep", Shape::Table(&sweep::SWEEP), "A study of many variants of this test."),
         optional(
             "fault",

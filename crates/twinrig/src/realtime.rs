@@ -1,0 +1,127 @@
+//! A test in real time, from experiment to record.
+
+use std::path::Path;
+
+use runtime::interlock::Phase;
+use runtime::realtime::{
+    Cpu, Driver, Memory, RealtimeError, RealtimePlan, SignalStop, Status, machine_facts,
+};
+use runtime::record::{Durability, Ending, Existing, Options, Recorder};
+use thiserror::Error;
+
+use crate::assembly::{Assembly, LoopOptions, Recording};
+use crate::experiment::realtime::MemorySpec;
+use crate::experiment::{Experiment, Source};
+use crate::machine;
+use crate::rehearsal::{
+    Outcome, RehearsalError, events, flush_frames, header, reference_channels, trip_note,
+    warning_constant,
+};
+
+/// Why a test did not take place, or has no record.
+#[derive(Debug, Error)]
+pub enum RunError {
+    /// What a rehearsal would have met as well.
+    #[error(transparent)]
+    Rehearsal(#[from] RehearsalError),
+    /// The threads of the loop.
+    #[error(transparent)]
+    Realtime(#[from] RealtimeError),
+}
+
+/// Who looks on while a test runs. Called from a thread that the loop does not
+/// wait for.
+pub trait Onlooker {
+    /// The system refused something; said before the first tick.
+    fn notice(&mut self, notice: &str);
+    /// Ten times a second.
+    fn look(&mut self, status: &Status);
+}
+
+/// How the loop of an experiment runs against the clock.
+pub fn plan(experiment: &Experiment) -> RealtimePlan {
+    let spec = &experiment.realtime;
+    RealtimePlan {
+        period_s: experiment.integrator.step_s,
+        priority: spec.priority,
+        cpu: spec.cpu.map_or(Cpu::Chosen, Cpu::Number),
+        memory: match spec.memory {
+            MemorySpec::Locked => Memory::Locked,
+            MemorySpec::Unlocked => Memory::Unlocked,
+        },
+        overrun_limit: spec.overrun_limit,
+    }
+}
+
+/// Runs the test against the clock and writes its record. A record that is
+/// there already is never overwritten.
+pub fn run(
+    experiment: &Experiment,
+    source: &dyn Source,
+    assembly: &Assembly,
+    record: &Path,
+    onlooker: &mut dyn Onlooker,
+) -> Result<Outcome, RunError> {
+    let load = assembly.load();
+    let reference = assembly.reference(&load).map_err(RehearsalError::from)?;
+    let constant_j = warning_constant(assembly, &reference);
+    let plan = plan(experiment);
+    // From here on, so that whatever is allocated below is kept in place too.
+    let driver = Driver::start(&plan)?;
+    let granted = driver.granted().clone();
+    granted.notices.iter().for_each(|notice| onlooker.notice(notice));
+    let mut header = header(experiment, source, assembly)?;
+    header.started = machine::utc_now();
+    header.machine.extend(machine_facts());
+    header.machine.extend(granted.facts.iter().cloned());
+    let options = options(experiment);
+    let extra = reference_channels(assembly, reference);
+    let (sink, mut handle) =
+        Recorder::create(record, &header, &assembly.channels(), extra, &options)
+            .map_err(RehearsalError::from)?;
+    let loop_options = LoopOptions { constant_j, recording: Recording::Into(sink) };
+    let plant = assembly.plant().map_err(RehearsalError::from)?;
+    let hybrid = assembly.hybrid_loop(plant, load, loop_options);
+    let stop = SignalStop::install().map_err(|source| RealtimeError::Signals { source })?;
+    let finished = driver.run(hybrid, stop.button(), |status| onlooker.look(status))?;
+    drop(stop);
+    let (hybrid, timing) = (finished.hybrid, finished.timing);
+    let trip = hybrid.tripped().map(|(trip, time_s)| trip_note(&trip, time_s));
+    let ticks = hybrid.ticks();
+    for note in events(assembly, &hybrid) {
+        handle.note(note);
+    }
+    handle.note_timing(Driver::note(&plan, &granted, &timing));
+    // The sink goes with the loop: the writer then knows that no frame follows.
+    drop(hybrid);
+    let summary = handle.finish(Ending { ticks, trip }).map_err(RehearsalError::from)?;
+    Ok(Outcome { summary, constant_j })
+}
+
+/// How the record of a real test is written.
+pub(crate) fn options(experiment: &Experiment) -> Options {
+    let spec = &experiment.record;
+    let usual = Options::real_time(experiment.integrator.rate_hz / spec.every as f64);
+    Options {
+        ring_frames: spec.ring.unwrap_or(usual.ring_frames),
+        batch_frames: flush_frames(experiment),
+        flush: Some(std::time::Duration::from_secs_f64(spec.flush_s)),
+        durability: Durability::PowerLoss,
+        existing: Existing::Keep,
+    }
+}
+
+/// A phase in a word, by its number.
+pub fn phase_word(phase: u8) -> &'static str {
+    const RUNNING: u8 = Phase::Running as u8;
+    const HOLDING: u8 = Phase::Holding as u8;
+    const RAMPING: u8 = Phase::Ramping as u8;
+    const SAFE: u8 = Phase::Safe as u8;
+    match phase {
+        RUNNING => "running",
+        HOLDING => "HOLDING",
+        RAMPING => "RAMPING",
+        SAFE => "safe",
+        _ => "under way",
+    }
+}
