@@ -1,7 +1,5 @@
 //! What can be said about a test before it runs.
 
-use std::time::Instant;
-
 use analysis::critical_delay::{CriticalDelay, critical_delay};
 use analysis::sampled_loop::{Dominant, LoopError, LoopRig, MOST_STATES, SampledLoop};
 use model::compensator::{Compensator, taps};
@@ -11,7 +9,8 @@ use numerics::eigen::{self, EigenError};
 use std::f64::consts::TAU;
 use thiserror::Error;
 
-use crate::assembly::{Assembly, Coupling, LoopOptions, PlantError, Recording};
+use crate::assembly::{Assembly, Coupling, PlantError};
+use crate::fit::Fit;
 
 /// A mode of the whole structure.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -49,8 +48,8 @@ pub struct Forecast {
     pub critical_delay: Option<CriticalDelay>,
     /// The delay the transfer system has at the frequency that matters.
     pub delay_s: f64,
-    /// Cost of a tick here, s.
-    pub tick_s: f64,
+    /// What a tick costs here, and whether it fits its period.
+    pub fit: Fit,
     /// Period of the loop, s.
     pub step_s: f64,
 }
@@ -68,9 +67,6 @@ pub enum ForecastError {
 
 /// Most modes that are listed.
 const MODES: usize = 12;
-
-/// Ticks timed to learn the cost of one.
-const TRIAL_TICKS: usize = 4000;
 
 impl Forecast {
     /// Examines an assembly.
@@ -109,7 +105,7 @@ impl Forecast {
             linear,
             critical_delay,
             delay_s: transfer_delay_s(assembly, matters_hz),
-            tick_s: tick_cost_s(assembly)?,
+            fit: Fit::measure(assembly)?,
             step_s: assembly.integrator.step_s,
         })
     }
@@ -236,19 +232,4 @@ fn transfer_delay_s(assembly: &Assembly, frequency_hz: f64) -> f64 {
     };
     let response = dynamics(assembly).and_then(|dynamics| dynamics.response(0, omega));
     pure_s + response.map_or(0.0, |response| -response.arg() / omega)
-}
-
-/// Mean cost of a tick over a short trial, not counted in the test.
-fn tick_cost_s(assembly: &Assembly) -> Result<f64, PlantError> {
-    let options = LoopOptions { constant_j: 1.0, recording: Recording::Off };
-    let mut trial = assembly.clone();
-    trial.ticks = TRIAL_TICKS.min(assembly.ticks);
-    let mut hybrid = trial.hybrid_loop(trial.plant()?, trial.load(), options);
-    let start = Instant::now();
-    let mut ticks = 0;
-    while !hybrid.is_over() {
-        hybrid.tick();
-        ticks += 1;
-    }
-    Ok(start.elapsed().as_secs_f64() / f64::from(ticks.max(1)))
 }

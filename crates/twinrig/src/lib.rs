@@ -2,9 +2,11 @@
 
 pub mod assembly;
 pub mod bench;
+pub mod bench_realtime;
 pub mod command;
 pub mod experiment;
 pub mod export;
+pub mod fit;
 pub mod forecast;
 pub mod identify;
 pub mod input;

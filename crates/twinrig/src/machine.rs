@@ -44,11 +44,8 @@ fn utc(seconds: u64) -> String {
     let day = day - (365 * year + year / 4 - year / 100);
     let month = (5 * day + 2) / 153;
     let day = day - (153 * month + 2) / 5 + 1;
-    let (month, year) = if month < 10 {
-        (month + 3, year + 400 * era)
-    } else {
-        (month - 9, year + 400 * era + 1)
-    };
+    let (month, year) =
+        if month < 10 { (month + 3, year + 400 * era) } else { (month - 9, year + 400 * era + 1) };
     let (hour, minute, second) = (rest / 3600, rest / 60 % 60, rest % 60);
     format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z")
 }

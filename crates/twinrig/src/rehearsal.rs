@@ -185,7 +185,10 @@ pub fn trip_note(trip: &Trip, time_s: f64) -> TripNote {
     }
 }
 
-pub(crate) fn reference_channels(assembly: &Assembly, reference: Reference) -> Vec<(Channel, Vec<f64>)> {
+pub(crate) fn reference_channels(
+    assembly: &Assembly,
+    reference: Reference,
+) -> Vec<(Channel, Vec<f64>)> {
     let plan = assembly.frame_plan();
     let mut channels = Vec::new();
     for (index, values) in reference.interface.into_iter().enumerate() {

@@ -1,5 +1,10 @@
 //! Feeding a record's measurements through the loop again.
 
+use runtime::event::What;
+use runtime::gate::TripKind;
+use runtime::hybrid_loop::HybridLoop;
+use runtime::interlock::Response;
+use runtime::operator::Operator;
 use runtime::record::Record;
 use runtime::reference::ReferenceError;
 use runtime::rig::{ReplayRig, RigSlot};
@@ -78,6 +83,47 @@ pub struct Difference {
     pub replayed: f64,
 }
 
+/// What stopped the test from outside the tick: the operator, or a clock that
+/// missed too many deadlines. No measurement tells of them, the record does.
+struct Stops {
+    /// Tick before which the test was stopped, and the code of the trip.
+    trip: Option<(usize, u8)>,
+    /// Tick before which the operator ended the hold.
+    ramp_down: Option<usize>,
+}
+
+impl Stops {
+    fn of(record: &Record) -> Self {
+        let outside = [TripKind::Operator.code(), TripKind::Overrun.code()];
+        let first = record.column("trip").and_then(|trip| {
+            let tick = trip.iter().position(|&code| code != 0.0)?;
+            Some((tick, trip[tick] as u8))
+        });
+        let events = record.summary.iter().flat_map(|summary| &summary.events);
+        let mut ramps = events.filter(|event| event.what == What::OperatorRampDown.word());
+        Self {
+            trip: first.filter(|(_, code)| outside.contains(code)),
+            ramp_down: ramps
+                .next()
+                .map(|event| (event.time_s * record.header.rate_hz).round() as usize),
+        }
+    }
+
+    fn apply(&self, tick: usize, hybrid: &mut HybridLoop) {
+        match self.trip {
+            Some((at, code)) if at == tick && code == TripKind::Overrun.code() => {
+                hybrid.trip_overrun(0, 0);
+            }
+            Some((at, _)) if at == tick => Operator::new().stop(hybrid, Response::Hold),
+            _ => {}
+        }
+        if self.ramp_down == Some(tick) {
+            // Only a test that has tripped has one; a damaged record may say otherwise.
+            let _ = Operator::new().ramp_down(hybrid);
+        }
+    }
+}
+
 /// Replays a record through the same tick.
 pub fn replay(record: &Record) -> Result<Replay, ReplayError> {
     let header = &record.header;
@@ -119,7 +165,9 @@ pub fn replay(record: &Record) -> Result<Replay, ReplayError> {
     let mut hybrid = assembly.hybrid_loop(plant, load, options);
     let frames = recorded.first().map_or(0, Vec::len);
     let mut outcome = Replay { ticks: 0, first_difference: None, kind };
+    let stops = Stops::of(record);
     for tick in 0..frames {
+        stops.apply(tick, &mut hybrid);
         hybrid.tick();
         outcome.ticks += 1;
         for (dof, column) in recorded.iter().enumerate() {

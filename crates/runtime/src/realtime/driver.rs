@@ -117,8 +117,11 @@ impl Driver {
 
     /// What the record keeps of how punctual a run was.
     pub fn note(plan: &RealtimePlan, granted: &Granted, timing: &Timing) -> TimingNote {
-        let named =
-            [("wake_up", &timing.wake_up), ("execution", &timing.execution), ("round_trip", &timing.round_trip)];
+        let named = [
+            ("wake_up", &timing.wake_up),
+            ("execution", &timing.execution),
+            ("round_trip", &timing.round_trip),
+        ];
         let known = named.into_iter().filter(|(_, latency)| latency.count() > 0);
         TimingNote {
             period_s: plan.period_s,

@@ -231,6 +231,8 @@ mod tests {
         assert_eq!(granted.cpu, None);
         let said = granted.notices.last().unwrap();
         assert!(said.contains("processor 1000") && said.contains("[realtime] cpu"), "{said}");
-        assert!(granted.facts.iter().any(|(name, value)| name == "tick processor" && value == "any"));
+        assert!(
+            granted.facts.iter().any(|(name, value)| name == "tick processor" && value == "any")
+        );
     }
 }

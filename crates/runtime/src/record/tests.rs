@@ -98,8 +98,14 @@ fn a_record_reads_back_as_it_was_written() {
     }
     let summary = handle.finish(Ending { ticks: 3000, trip: Some(trip()) }).unwrap();
     let events = vec![event(1.0, Some(-1e-300)), event(2.0, None), event(2.0, Some(3.0))];
-    let expected =
-        Summary { ticks: 3000, frames: 1000, frames_lost: 0, trip: Some(trip()), events, timing: None };
+    let expected = Summary {
+        ticks: 3000,
+        frames: 1000,
+        frames_lost: 0,
+        trip: Some(trip()),
+        events,
+        timing: None,
+    };
     assert_eq!(summary, expected);
 
     let record = Record::read(&path).unwrap();

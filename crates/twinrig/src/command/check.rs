@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use super::output::{Exit, Output, number, print, table};
 use super::rehearse::{Loaded, load};
+use crate::fit::{Fit, MARGIN};
 use crate::forecast::{Forecast, Stability, grows};
 use crate::report;
 
@@ -98,13 +99,32 @@ fn text(loaded: &Loaded, forecast: &Forecast) -> String {
         let samples = number(forecast.samples_per_cycle);
         say(format!("{samples} samples per cycle of the fastest mode"));
     }
-    let load = 100.0 * forecast.tick_s / forecast.step_s;
-    say(format!(
-        "a tick takes {} µs here, {} % of its period",
-        number(1e6 * forecast.tick_s),
-        number(load)
-    ));
+    say(fit_words(&forecast.fit));
     text
+}
+
+/// Whether the loop fits its period here, and what would.
+fn fit_words(fit: &Fit) -> String {
+    let costs = format!(
+        "a tick takes {} µs here (p99 {} µs), {} % of its period with a margin of {MARGIN}",
+        number(1e6 * fit.tick.p50_s),
+        number(1e6 * fit.tick.p99_s),
+        number(100.0 * fit.share()),
+    );
+    if fit.fits() {
+        return format!("the loop fits its period: {costs}");
+    }
+    let numerical = format!("{} µs of it the numerical part", number(1e6 * fit.numerical.p99_s));
+    match fit.ratio() {
+        Some(ratio) => format!(
+            "the loop does NOT fit its period: {costs}, {numerical}; a main loop {ratio} times \
+             slower than the rig's would fit"
+        ),
+        None => format!(
+            "the loop does NOT fit its period: {costs}, {numerical}; no ratio of two loops helps, \
+             choose a lower rate or a smaller model"
+        ),
+    }
 }
 
 /// The verdict in words.
@@ -160,7 +180,12 @@ fn document(loaded: &Loaded, forecast: &Forecast) -> Value {
         "critical_delay_s": forecast.critical_delay.map(|c| c.delay_s),
         "critical_frequency_hz": forecast.critical_delay.map(|c| c.frequency_hz),
         "transfer_delay_s": forecast.delay_s,
-        "tick_s": forecast.tick_s,
+        "tick_s": forecast.fit.tick.p50_s,
+        "tick_p99_s": forecast.fit.tick.p99_s,
+        "numerical_p99_s": forecast.fit.numerical.p99_s,
+        "margin": MARGIN,
+        "fits": forecast.fit.fits(),
+        "ratio": forecast.fit.ratio(),
         "faults": loaded.assembly.faults.len(),
         "warnings": loaded.warnings,
     })

@@ -1,6 +1,7 @@
 //! The command line: arguments in, tables or JSON out, an exit code that means something.
 
 mod bench;
+mod bench_realtime;
 mod check;
 mod export;
 mod identify;
@@ -98,11 +99,17 @@ enum Command {
     },
     /// Run many variants of a test in parallel; sum up how robust it is.
     Sweep(sweep::SweepArguments),
-    /// Measure the cost of a step on this machine.
+    /// Measure the cost of a step on this machine, or how punctual it is.
     Bench {
         /// Repetitions; the fastest counts.
         #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=1000))]
         repeat: u32,
+        /// Measure wake-up latency and execution in real time instead, beside cyclictest.
+        #[arg(long)]
+        realtime: bool,
+        /// Seconds for each rate in real time.
+        #[arg(long, default_value_t = 30, value_parser = clap::value_parser!(u32).range(1..=3600))]
+        seconds: u32,
     },
     /// Print the JSON Schema of the experiment file, for editors.
     Schema,
@@ -150,7 +157,8 @@ pub fn run(line: CommandLine) -> Exit {
         Command::Reproduce { paper: Paper::Galmez, ground } => reproduce::galmez(ground, output),
         Command::Reproduce { paper: Paper::Waldbjorn, .. } => reproduce::waldbjorn(output),
         Command::Sweep(arguments) => sweep::sweep(&arguments, output),
-        Command::Bench { repeat } => bench::bench(repeat, output),
+        Command::Bench { seconds, realtime: true, .. } => bench_realtime::bench(seconds, output),
+        Command::Bench { repeat, .. } => bench::bench(repeat, output),
         Command::Schema => {
             let schema = crate::experiment::schema::json_schema();
             output::print(&format!("{schema:#}\n"))

@@ -116,7 +116,8 @@ mod tests {
             wake_up_p99_ns: Some(45_300.0),
         };
         let said = line(&glance, 1.0 / 1024.0, 40.0);
-        for words in ["4.0 s of 40.0 s", "running", "p99 45 µs", "overruns 2", "SW 12.3", "ring 1 %"]
+        for words in
+            ["4.0 s of 40.0 s", "running", "p99 45 µs", "overruns 2", "SW 12.3", "ring 1 %"]
         {
             assert!(said.contains(words), "{words}: {said}");
         }

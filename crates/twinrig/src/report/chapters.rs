@@ -8,6 +8,7 @@ use super::adaptation;
 use super::figure::{Axis, Content, Figure, Line, LoopShape, Pane, Role, Width};
 use super::findings::{Findings, difference};
 use super::guard;
+use super::punctuality;
 use super::text::{label, number};
 use super::view::{Interface, View};
 
@@ -49,6 +50,7 @@ pub(super) fn chapters<'a>(findings: &'a Findings<'a>) -> Vec<Chapter<'a>> {
             figures: guard::figures(findings),
         },
         Chapter { id: "excitation", title: "Excitation", figures: excitation(findings) },
+        Chapter { id: "timing", title: "Punctuality", figures: punctuality::figures(findings) },
     ];
     chapters.retain(|chapter| !chapter.figures.is_empty());
     if findings.view.rows() == 0 {

@@ -41,6 +41,21 @@ pub(super) enum Content<'a> {
     },
     /// One curve over another quantity.
     Loop { x: Axis<'a>, y: Axis<'a>, role: Role, shape: LoopShape },
+    /// Counts over times, both on logarithmic axes.
+    Histogram {
+        distributions: Vec<Distribution<'a>>,
+        /// A time to mark.
+        mark_s: Option<f64>,
+    },
+}
+
+/// How often each time occurred.
+pub(super) struct Distribution<'a> {
+    pub(super) role: Role,
+    /// Its name in the legend, as markup: never text from a record.
+    pub(super) name: &'static str,
+    /// Lower edge, upper edge (s) and count, in rising order.
+    pub(super) bins: &'a [(f64, f64, u64)],
 }
 
 /// How the axes of a loop relate.
@@ -135,6 +150,8 @@ impl Figure<'_> {
         match &self.content {
             Content::History { panes, .. } => panes.iter().map(|pane| pane.lines.len()).sum(),
             Content::Loop { .. } => 1,
+            // Few points, whatever the length of the test.
+            Content::Histogram { .. } => 0,
         }
     }
 
@@ -143,6 +160,7 @@ impl Figure<'_> {
         let (data, mut layout) = match &self.content {
             Content::History { time, panes, tripped_s } => history(time, panes, *tripped_s, points),
             Content::Loop { x, y, role, shape } => looped(x, y, *role, *shape, points),
+            Content::Histogram { distributions, mark_s } => histogram(distributions, *mark_s),
         };
         layout["height"] = json!(self.height_px);
         json!({ "data": data, "layout": layout })
@@ -256,6 +274,76 @@ fn looped(
         data.push(agree);
     }
     (data, layout)
+}
+
+/// Below a count of one, so that a single occurrence still stands out.
+const FLOOR: f64 = 0.6;
+
+fn histogram(distributions: &[Distribution<'_>], mark_s: Option<f64>) -> (Vec<Value>, Value) {
+    let mut layout = base_layout();
+    layout["xaxis"] = axis("time [µs]");
+    layout["yaxis"] = axis("count");
+    for key in ["xaxis", "yaxis"] {
+        layout[key]["type"] = json!("log");
+        layout[key]["exponentformat"] = json!("power");
+        layout[key]["dtick"] = json!(1);
+    }
+    let counts = distributions.iter().flat_map(|found| found.bins).map(|bin| bin.2);
+    let most = counts.max().unwrap_or(1).max(1) as f64;
+    layout["yaxis"]["range"] = json!([FLOOR.log10(), (1.6 * most).log10()]);
+    layout["hovermode"] = json!("closest");
+    layout["showlegend"] = json!(true);
+    if let Some(mark_s) = mark_s.filter(|mark| mark.is_finite() && *mark > 0.0) {
+        layout["shapes"] = json!([{
+            "type": "line", "xref": "x", "yref": "paper", "x0": 1e6 * mark_s, "x1": 1e6 * mark_s,
+            "y0": 0, "y1": 1, "line": { "color": "#1f2933", "width": 1.4, "dash": "dash" },
+        }]);
+        // On a logarithmic axis an annotation stands at the exponent.
+        layout["annotations"] = json!([{
+            "xref": "x", "x": (1e6 * mark_s).log10(), "yref": "paper", "y": 1, "text": "period",
+            "showarrow": false, "xanchor": "left", "yanchor": "top", "xshift": 3,
+            "font": { "size": 12, "color": "#1f2933" },
+        }]);
+    }
+    let data = distributions.iter().map(|found| {
+        let (x, y) = outline(found.bins);
+        let (colour, _, _) = found.role.look();
+        json!({
+            "type": "scatter", "mode": "lines", "name": found.name, "x": x, "y": y,
+            "line": { "color": colour, "width": 1.4 }, "fill": "toself",
+            "fillcolor": format!("{colour}2e"), "connectgaps": false,
+            "hovertemplate": "%{x:.4g} µs: %{y:.0f}<extra>%{fullData.name}</extra>",
+        })
+    });
+    (data.collect(), layout)
+}
+
+/// The outline of the bins, one closed shape for each group without a gap.
+fn outline(bins: &[(f64, f64, u64)]) -> (Vec<Value>, Vec<Value>) {
+    let (mut x, mut y) = (Vec::new(), Vec::new());
+    let mut end = f64::NAN;
+    let place = |edge: f64| json!(format!("{:.5e}", 1e6 * edge).parse::<f64>().ok());
+    let usable = |bin: &&(f64, f64, u64)| bin.0 > 0.0 && bin.1 > bin.0 && bin.2 > 0;
+    for &(low, high, count) in bins.iter().filter(usable) {
+        // Edges that are one and the same may differ in their last digit.
+        let adjoins = (low - end).abs() < 1e-6 * low;
+        if !adjoins {
+            if !end.is_nan() {
+                x.extend([place(end), Value::Null]);
+                y.extend([json!(FLOOR), Value::Null]);
+            }
+            x.push(place(low));
+            y.push(json!(FLOOR));
+        }
+        x.extend([place(low), place(high)]);
+        y.extend([json!(count), json!(count)]);
+        end = high;
+    }
+    if !end.is_nan() {
+        x.extend([place(end), Value::Null]);
+        y.extend([json!(FLOOR), Value::Null]);
+    }
+    (x, y)
 }
 
 fn curve(

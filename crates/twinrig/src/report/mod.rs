@@ -10,6 +10,7 @@ mod findings;
 mod guard;
 mod outcome;
 mod page;
+mod punctuality;
 #[cfg(test)]
 mod sample;
 mod summary;

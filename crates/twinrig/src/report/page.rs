@@ -6,6 +6,7 @@ use super::chapters::{Chapter, chapters};
 use super::figure::{Figure, Width};
 use super::findings::Findings;
 use super::outcome::Status;
+use super::punctuality;
 use super::summary::{duration_s, nrmse_rows, remarks, shown_peak};
 use super::text::{count, counted, escape, label, number, number_or_dash, script_json, seconds};
 
@@ -43,6 +44,7 @@ pub(super) fn page(findings: &Findings<'_>) -> String {
     banner(&mut page, findings);
     facts(&mut page, findings);
     events(&mut page, findings);
+    punctuality::section(&mut page, findings);
     results(&mut page, findings);
     if findings.view.rows() == 0 {
         page.push_str(
