@@ -112,12 +112,14 @@ fn real_time_and_virtual_time_give_the_same_bits() {
         assert_eq!(bits(&rehearsed), bits(&lived));
         assert_eq!(rehearsed.columns[0].len(), TICKS);
         // Every tick is in the histograms, and they come back from the file.
-        assert_eq!(summary, lived.summary.unwrap());
-        let timing = summary.timing.unwrap();
+        assert!(summary.timing.is_some() && summary.is_complete());
+        let timing = lived.summary.unwrap().timing.unwrap();
+        assert!(timing.overruns <= TICKS as u64 && timing.most_in_a_row <= 1_000_000);
         for name in ["wake_up", "execution"] {
             let latency = timing.latency(name).unwrap();
             assert_eq!(latency.count, TICKS as u64);
-            assert!(latency.p50_s > 0.0 && latency.p99_s <= latency.max_s * 1.01);
+            assert!(latency.p50_s > 0.0 && latency.p99_s <= latency.max_s);
+            assert!(latency.max_s < 50.0, "{}", latency.max_s);
             assert_eq!(latency.bins.iter().map(|bin| bin.2).sum::<u64>(), TICKS as u64);
         }
         assert_eq!(timing.latency("round_trip"), None, "a virtual rig has none");

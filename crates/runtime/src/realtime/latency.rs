@@ -30,7 +30,7 @@ impl Latency {
         for exponent in 0..36 {
             histogram.saturating_record(1 << exponent);
         }
-        histogram.clear();
+        histogram.reset();
         Self { histogram }
     }
 
@@ -157,6 +157,9 @@ mod tests {
         let (mut latency, live) = (Latency::new(), LiveLatency::new());
         assert_eq!(latency.count(), 0);
         assert_eq!(live.quantile_ns(0.5), None);
+        latency.record(1500);
+        assert_eq!((latency.note("").min_s, latency.note("").max_s), (1.5e-6, 1.5e-6));
+        latency = Latency::new();
         for microseconds in 1..=1000 {
             latency.record(1000 * microseconds);
             live.record(1000 * microseconds);
