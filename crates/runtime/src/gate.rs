@@ -123,7 +123,7 @@ impl Trip {
         match self.kind {
             TripKind::Operator => words.to_owned(),
             TripKind::Overrun => {
-                format!("{words}: {} {unit} against {}", self.value, self.limit)
+                format!("{words}: {} against {} allowed", self.value, self.limit)
             }
             TripKind::NotFinite => format!("{words} (interface DOF {})", self.dof + 1),
             TripKind::StabilityWarning

@@ -24,7 +24,7 @@ const LOOK: Duration = Duration::from_millis(100);
 /// Ticks between two looks at the recorder's ring.
 const RING_LOOK: u64 = 256;
 /// Rows of overruns that are noted as events; the others are counted.
-const MOST_NOTED: u64 = 32;
+const MOST_NOTED: u64 = 8;
 
 /// A thread that has what the system would grant, and waits for its loop.
 pub struct Driver {

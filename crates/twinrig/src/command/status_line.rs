@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use runtime::realtime::{Glance, Status};
 
-use super::output::{Output, number};
+use super::output::Output;
 use crate::realtime::{Onlooker, phase_word};
 
 /// Between two lines where nobody can see a line change.
@@ -83,11 +83,11 @@ fn line(glance: &Glance, step_s: f64, duration_s: f64) -> String {
     let time_s = glance.ticks as f64 * step_s;
     let p99 = glance.wake_up_p99_ns.map_or("–".to_owned(), |ns| format!("{:.0} µs", 1e-3 * ns));
     let mut line = format!(
-        "{time_s:8.1} s of {duration_s:.1} s  {:9}  wake-up p99 {p99}  overruns {}  SW {} %  ring \
+        "{time_s:8.1} s of {duration_s:.1} s  {:9}  wake-up p99 {p99}  overruns {}  SW {:.1} %  ring \
          {:.0} %",
         phase_word(glance.phase),
         glance.overruns,
-        number((10.0 * glance.stability_warning).round() / 10.0),
+        glance.stability_warning,
         100.0 * glance.ring,
     );
     if glance.missed > 0 {

@@ -43,12 +43,12 @@ pub(super) fn section(page: &mut String, findings: &Findings<'_>) {
     let Some(note) = note(findings) else { return };
     page.push_str(
         "<section id=\"punctuality\">\n<h2>Real time</h2>\n<table>\n<thead><tr><th>Time in µs</th>\
-         <th class=\"n\">p50</th><th class=\"n\">p90</th><th class=\"n\">p99</th>\
+         <th></th><th class=\"n\">p50</th><th class=\"n\">p90</th><th class=\"n\">p99</th>\
          <th class=\"n\">p99.9</th><th class=\"n\">max</th></tr></thead>\n<tbody>\n",
     );
     for latency in &note.latencies {
         let (name, words) = told(latency);
-        let _ = write!(page, "<tr><th scope=\"row\">{name}<small>{words}</small></th>");
+        let _ = write!(page, "<tr><th scope=\"row\">{name}</th><td>{words}</td>");
         for (_, seconds) in quantiles(latency) {
             let _ = write!(page, "<td class=\"n\">{}</td>", microseconds(seconds));
         }
