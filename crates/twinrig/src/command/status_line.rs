@@ -12,7 +12,9 @@ use crate::realtime::{Onlooker, phase_word};
 const PLAIN_EVERY: Duration = Duration::from_secs(10);
 
 /// Shows a run to people: one changing line on a terminal, a plain one now and
-/// then elsewhere, nothing beside JSON.
+/// then elsewhere, nothing beside JSON. A terminal that went away (its signal is
+/// the operator's stop) must not end the program before the rig is safe: what
+/// cannot be written is not.
 pub(super) struct StatusLine {
     show: Show,
     step_s: f64,
@@ -53,7 +55,7 @@ impl StatusLine {
     /// Ends the line that changed.
     pub(super) fn end(&self) {
         if self.show == Show::Changing && self.shown.is_some() {
-            eprintln!();
+            let _ = writeln!(io::stderr());
         }
     }
 }
@@ -61,7 +63,7 @@ impl StatusLine {
 impl Onlooker for StatusLine {
     fn notice(&mut self, notice: &str) {
         if self.show != Show::Nothing {
-            eprintln!("notice: {notice}");
+            let _ = writeln!(io::stderr(), "notice: {notice}");
         }
     }
 
