@@ -106,7 +106,8 @@ fn text(loaded: &Loaded, forecast: &Forecast) -> String {
 /// Whether the loop fits its period here, and what would.
 fn fit_words(fit: &Fit) -> String {
     let costs = format!(
-        "a tick takes {} µs here (p99 {} µs), {} % of its period with a margin of {MARGIN}",
+        "after a sleep a tick takes {} µs here (p99 {} µs), {} % of its period with a margin of \
+         {MARGIN}",
         number(1e6 * fit.tick.p50_s),
         number(1e6 * fit.tick.p99_s),
         number(100.0 * fit.share()),
