@@ -36,11 +36,13 @@ pub enum TripKind {
     LimitsUsed = 13,
     /// The operator stopped the test.
     Operator = 14,
+    /// The main loop of a two-rate test is too late.
+    MainLoopLate = 15,
 }
 
 impl TripKind {
     /// Every kind.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 15] = [
         Self::Command,
         Self::Rate,
         Self::Force,
@@ -55,6 +57,7 @@ impl TripKind {
         Self::TrackingAmplitude,
         Self::LimitsUsed,
         Self::Operator,
+        Self::MainLoopLate,
     ];
 
     /// The number in the record.
@@ -79,6 +82,7 @@ impl TripKind {
             Self::TrackingAmplitude => "tracking amplitude off by its threshold",
             Self::LimitsUsed => "a limit used up to its threshold",
             Self::Operator => "stopped by the operator",
+            Self::MainLoopLate => "the main loop is late",
         }
     }
 
@@ -89,6 +93,7 @@ impl TripKind {
             Self::Rate => "m/s",
             Self::Force => "N",
             Self::NotFinite | Self::TrackingAmplitude | Self::Operator => "",
+            Self::MainLoopLate => "ticks",
             Self::StabilityWarning
             | Self::WindowedWarning
             | Self::EnergyError
@@ -125,6 +130,10 @@ impl Trip {
             | TripKind::NotConverged => {
                 format!("{words}: {:.4} {unit} against {:.4} {unit}", self.value, self.limit)
             }
+            TripKind::MainLoopLate => format!(
+                "{words}: {:.0} ticks bridged in a row, {:.0} are allowed",
+                self.value, self.limit
+            ),
             TripKind::TrackingDelay => format!(
                 "{words}: {:.3} ms against {:.3} ms (interface DOF {})",
                 1e3 * self.value,

@@ -15,3 +15,4 @@ pub mod plant;
 pub mod record;
 pub mod reference;
 pub mod rig;
+pub mod two_rate;

@@ -17,6 +17,7 @@ pub mod fault;
 mod grammar;
 pub mod include;
 mod leaf;
+mod main_loop;
 pub mod partition;
 mod path;
 pub mod per_dof;
@@ -35,6 +36,7 @@ pub mod watch;
 use std::ops::Range;
 use std::path::Path;
 
+use runtime::two_rate::Rates;
 use toml::de::DeTable;
 
 pub use closed_loop::{IntegratorSpec, SensorsSpec, TransferSystemSpec};
@@ -70,6 +72,8 @@ pub struct Experiment {
     pub excitation: Excitation,
     /// How the simulated part is advanced.
     pub integrator: IntegratorSpec,
+    /// The slow main loop, where the file declares one.
+    pub main_loop: Option<Rates>,
     /// Actuator and controller.
     pub transfer_system: TransferSystemSpec,
     /// Imperfections of the sensors.
@@ -243,6 +247,9 @@ impl Experiment {
                 root.must_table("transfer_system"),
                 integrator.step_s,
             ),
+            main_loop: root
+                .table("main_loop")
+                .map(|branch| main_loop::read(branch, integrator.step_s)),
             integrator,
             sensors: SensorsSpec::read(root.must_table("sensors")),
             compensator: CompensatorSpec::read(root.must_table("compensator")),
