@@ -97,7 +97,10 @@ fn chirp_errors_are_those_of_the_table() {
             let decimals = mantissa.split_once('.').map_or(0, |(_, d)| d.len() as i32);
             let unit = 10f64.powi(exponent.parse::<i32>().unwrap() - decimals);
             println!("{design:?} 1:{ratio} {hertz} Hz: {ours:.5} against {printed}");
-            assert!((ours - value).abs() <= unit, "{design:?} 1:{ratio} {hertz} Hz: {ours} {printed}");
+            assert!(
+                (ours - value).abs() <= unit,
+                "{design:?} 1:{ratio} {hertz} Hz: {ours} {printed}"
+            );
         }
     }
 }
@@ -263,12 +266,8 @@ fn chain() -> (Equations, Equations, Specimen) {
         interface: vec![Deformation { from: Some(0), to: Some(1) }],
         elements: Vec::new(),
     };
-    let specimen = Specimen {
-        mass: one(0.3),
-        damping: one(0.7),
-        stiffness: one(250.0),
-        elements: Vec::new(),
-    };
+    let specimen =
+        Specimen { mass: one(0.3), damping: one(0.7), stiffness: one(250.0), elements: Vec::new() };
     let b = numerical.interface_matrix();
     let whole = Equations {
         mass: &numerical.mass + &b * &specimen.mass * b.transpose(),
@@ -283,9 +282,8 @@ fn chain() -> (Equations, Equations, Specimen) {
 fn a_model_predicts_its_structure_exactly() {
     let (numerical, whole, specimen) = chain();
     let (tick_s, ratio, ticks) = (1e-3, 40, 400);
-    let load: Vec<[f64; 2]> = (0..ticks + 200)
-        .map(|n| [(0.05 * n as f64).sin(), (0.021 * n as f64).cos()])
-        .collect();
+    let load: Vec<[f64; 2]> =
+        (0..ticks + 200).map(|n| [(0.05 * n as f64).sin(), (0.021 * n as f64).cos()]).collect();
     // The whole structure itself, in halves of a tick to have the points between.
     let options = Options {
         method: Method::Exact(Hold::First),
@@ -318,7 +316,13 @@ fn a_model_predicts_its_structure_exactly() {
         let rows: Vec<f64> =
             load[now..now + predictor.rows_ahead()].iter().flatten().copied().collect();
         let force = [force];
-        predictor.observe(&Instant { interface, displacement, velocity, force: &force, load: &rows });
+        predictor.observe(&Instant {
+            interface,
+            displacement,
+            velocity,
+            force: &force,
+            load: &rows,
+        });
         let mut out = Motion::rest(1);
         for point in 0..90 {
             predictor.point(point, &mut out);

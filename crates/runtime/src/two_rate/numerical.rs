@@ -2,9 +2,7 @@
 
 use model::equations::Equations;
 use model::first_order::beside;
-use model::integrator::{
-    ElementEnergy, Hold, Integrator, Method, NotConverged, Options, StepWork,
-};
+use model::integrator::{ElementEnergy, Hold, Integrator, Method, NotConverged, Options, StepWork};
 use model::motion::Motion;
 
 use super::{ForceUse, Rates, TwoRateError};
@@ -127,11 +125,7 @@ impl Numerical {
 
     /// Goes one period on. `rows` holds one row of load and force per tick, the
     /// first at its start and the last at its end.
-    pub(super) fn advance(
-        &mut self,
-        rows: &[f64],
-        width: usize,
-    ) -> Result<StepWork, NotConverged> {
+    pub(super) fn advance(&mut self, rows: &[f64], width: usize) -> Result<StepWork, NotConverged> {
         self.iterations = 0;
         let started = (self.linear_dissipated(), self.energies.input_work());
         let feedback = match self.force {

@@ -108,9 +108,7 @@ impl TwoRatePlant {
             samples: taken,
             batches: sent,
             shape,
-            clock: rates
-                .step_time
-                .map(|time| StepClock::new(time, integrator.step_s, parts.seed)),
+            clock: rates.step_time.map(|time| StepClock::new(time, integrator.step_s, parts.seed)),
             preview,
             rows: vec![0.0; (rates.ratio + 1) * (loads + count)],
             filled: 0,

@@ -14,8 +14,8 @@ use runtime::load::Load;
 use runtime::monitor::{EnergyMonitor, Watch};
 use runtime::plant::{CoupledPlant, Plant, Released, RigidPlant, SplitPlant};
 use runtime::record::FrameSink;
-use runtime::two_rate::{TwoRateError, TwoRateParts, TwoRatePlant};
 use runtime::rig::{ChangingRig, FaultyRig, LateForce, RigSlot, VirtualRig, VirtualRigParts};
+use runtime::two_rate::{TwoRateError, TwoRateParts, TwoRatePlant};
 use thiserror::Error;
 
 use super::Assembly;
@@ -40,9 +40,7 @@ impl Coupling {
         match experiment.integrator.feedback {
             Feedback::Continuous => Self::Continuous,
             // A main loop is a rate of its own: nothing is one system.
-            Feedback::Held if ideal && !said && experiment.main_loop.is_none() => {
-                Self::Continuous
-            }
+            Feedback::Held if ideal && !said && experiment.main_loop.is_none() => Self::Continuous,
             Feedback::Held => Self::Held,
         }
     }

@@ -50,10 +50,9 @@ fn predictor(branch: &Branch) -> Design {
                 word => unreachable!("the grammar has no stages {word}"),
             },
         },
-        "least_squares" => Design::LeastSquares {
-            order: order(),
-            points: branch.must_count("points") as usize,
-        },
+        "least_squares" => {
+            Design::LeastSquares { order: order(), points: branch.must_count("points") as usize }
+        }
         "predicted_acceleration" => Design::PredictedAcceleration,
         "model_based" => Design::ModelBased,
         "adaptive" => Design::Adaptive {

@@ -50,8 +50,11 @@ pub(crate) static MAIN_LOOP: Table = Table {
         default(
             "lead",
             Shape::Word(&[
-                word("half_sample", "in the middle of its tick, which cancels the hold of the \
-                                     command"),
+                word(
+                    "half_sample",
+                    "in the middle of its tick, which cancels the hold of the \
+                                     command",
+                ),
                 word("none", "at the start of its tick"),
             ]),
             "\"half_sample\"",
