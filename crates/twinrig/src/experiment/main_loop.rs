@@ -3,10 +3,13 @@
 use model::predictor::{Design, Stages};
 use runtime::two_rate::{ForceUse, Lead, Rates, StepTime};
 
+use super::closed_loop::TransferKind;
 use super::tree::Branch;
 
 /// Reads `[main_loop]`; `step_s` is the period of the tick.
-pub(crate) fn read(branch: &Branch, step_s: f64) -> Rates {
+pub(crate) fn read(branch: &Branch, transfer: &TransferKind, step_s: f64) -> Rates {
+    // Models of a pure delay hand the samples on; only dynamics see them held.
+    let holds = !matches!(transfer, TransferKind::Ideal | TransferKind::Delay { .. });
     let ratio = branch.must_count("ratio") as usize;
     let task_ticks = match (branch.count("task_ticks"), branch.number("task_time")) {
         (Some(ticks), _) => ticks as usize,
@@ -23,7 +26,7 @@ pub(crate) fn read(branch: &Branch, step_s: f64) -> Rates {
             "last" => ForceUse::Last,
             word => unreachable!("the grammar has no force {word}"),
         },
-        lead: match branch.must_word("lead") {
+        lead: match branch.word("lead").unwrap_or(if holds { "half_sample" } else { "none" }) {
             "half_sample" => Lead::HalfSample,
             "none" => Lead::None,
             word => unreachable!("the grammar has no lead {word}"),

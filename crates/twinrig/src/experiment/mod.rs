@@ -234,6 +234,8 @@ impl Experiment {
         texts: Diagnostics,
     ) -> Self {
         let integrator = IntegratorSpec::read(root.must_table("integrator"));
+        let transfer_system =
+            TransferSystemSpec::read(root.must_table("transfer_system"), integrator.step_s);
         let mut files = included;
         collect_files(root, &mut files);
         Self {
@@ -243,13 +245,10 @@ impl Experiment {
             structure: Structure::read(root.must_table("structure")),
             partition: Partition::read(root.must_table("partition")),
             excitation: Excitation::read(root.must_table("excitation")),
-            transfer_system: TransferSystemSpec::read(
-                root.must_table("transfer_system"),
-                integrator.step_s,
-            ),
             main_loop: root
                 .table("main_loop")
-                .map(|branch| main_loop::read(branch, integrator.step_s)),
+                .map(|branch| main_loop::read(branch, &transfer_system.kind, integrator.step_s)),
+            transfer_system,
             integrator,
             sensors: SensorsSpec::read(root.must_table("sensors")),
             compensator: CompensatorSpec::read(root.must_table("compensator")),

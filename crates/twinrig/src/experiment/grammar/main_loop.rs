@@ -47,7 +47,7 @@ pub(crate) static MAIN_LOOP: Table = Table {
             "\"all_samples\"",
             "What becomes of the force samples of a period.",
         ),
-        default(
+        optional(
             "lead",
             Shape::Word(&[
                 word(
@@ -57,8 +57,8 @@ pub(crate) static MAIN_LOOP: Table = Table {
                 ),
                 word("none", "at the start of its tick"),
             ]),
-            "\"half_sample\"",
-            "The instant for which a point is predicted.",
+            "The instant for which a point is predicted; if absent, \"half_sample\" before a rig \
+             that holds its command over a tick, \"none\" before an ideal one or a pure delay.",
         ),
         optional(
             "bridge",
