@@ -245,7 +245,7 @@ fn stage_sum(
 }
 
 /// Blocks side by side.
-pub(crate) fn beside(blocks: &[&DMatrix<f64>]) -> DMatrix<f64> {
+pub fn beside(blocks: &[&DMatrix<f64>]) -> DMatrix<f64> {
     let rows = blocks.iter().map(|b| b.nrows()).max().unwrap_or(0);
     let mut joined = DMatrix::zeros(rows, blocks.iter().map(|b| b.ncols()).sum());
     let mut at = 0;

@@ -14,6 +14,7 @@ pub mod first_order;
 pub mod integrator;
 pub mod motion;
 pub mod partition;
+pub mod predictor;
 pub mod sensor;
 pub mod specimen;
 pub mod structure;

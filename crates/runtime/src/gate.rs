@@ -38,6 +38,8 @@ pub enum TripKind {
     Operator = 14,
     /// Too many deadlines were missed in a row.
     Overrun = 20,
+    /// The main loop of a two-rate test is too late.
+    MainLoopLate = 15,
 }
 
 impl TripKind {
@@ -58,6 +60,7 @@ impl TripKind {
         Self::LimitsUsed,
         Self::Operator,
         Self::Overrun,
+        Self::MainLoopLate,
     ];
 
     /// The number in the record.
@@ -83,6 +86,7 @@ impl TripKind {
             Self::LimitsUsed => "a limit used up to its threshold",
             Self::Operator => "stopped by the operator",
             Self::Overrun => "deadlines missed in a row",
+            Self::MainLoopLate => "the main loop is late",
         }
     }
 
@@ -93,6 +97,7 @@ impl TripKind {
             Self::Rate => "m/s",
             Self::Force => "N",
             Self::NotFinite | Self::TrackingAmplitude | Self::Operator => "",
+            Self::MainLoopLate => "ticks",
             Self::StabilityWarning
             | Self::WindowedWarning
             | Self::EnergyError
@@ -133,6 +138,10 @@ impl Trip {
             | TripKind::NotConverged => {
                 format!("{words}: {:.4} {unit} against {:.4} {unit}", self.value, self.limit)
             }
+            TripKind::MainLoopLate => format!(
+                "{words}: {:.0} ticks bridged in a row, {:.0} are allowed",
+                self.value, self.limit
+            ),
             TripKind::TrackingDelay => format!(
                 "{words}: {:.3} ms against {:.3} ms (interface DOF {})",
                 1e3 * self.value,

@@ -116,6 +116,10 @@ impl HybridLoop {
         let LoopParts { plant, compensator, limits, monitor, load, .. } = &mut self.parts;
         let load = load.at(self.tick as usize);
         plant.measure(load, &mut self.measured);
+        plant.attend(self.tick, &mut self.log)?;
+        if let Some(before) = plant.rejoined() {
+            compensator.rejoin(before);
+        }
         let desired = plant.desired();
         compensator.step(desired, &self.measured.displacement, &mut self.command);
         gate(limits, &self.held, desired, &self.measured, &self.command)?;
@@ -211,17 +215,16 @@ impl HybridLoop {
             monitor.stability_warning(),
         ]);
         if *detail != MotionDetail::Interface {
-            frame.extend_from_slice(plant.displacement());
+            plant.show_displacement(*step_s, frame);
         }
         if *detail == MotionDetail::Full {
-            frame.extend_from_slice(plant.velocity());
-            plant.acceleration(load, &self.measured, &mut self.acceleration);
-            frame.extend_from_slice(&self.acceleration);
+            plant.show_rates(load, &self.measured, *step_s, &mut self.acceleration, frame);
         }
         compensator.write_parameters(frame);
         if let Some(watch) = &self.watch {
             watch.write(frame);
         }
+        plant.write(frame);
         sink.push(frame);
     }
 

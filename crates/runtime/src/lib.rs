@@ -16,3 +16,4 @@ pub mod realtime;
 pub mod record;
 pub mod reference;
 pub mod rig;
+pub mod two_rate;

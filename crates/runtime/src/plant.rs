@@ -1,14 +1,17 @@
-//! Numerical substructure and rig, joined in one of three ways.
+//! Numerical substructure and rig, joined in one of four ways.
 //!
 //! The tick does not care which: it measures, reads the desired motion,
-//! actuates and advances. `Split` is the real thing; the other two exist in
-//! virtual time only.
+//! actuates and advances. `Split` is the real thing, and `TwoRate` the same with
+//! a slower numerical part; the other two exist in virtual time only.
 
 use model::coupled::Coupled;
 use model::integrator::{ElementEnergy, Integrator, NotConverged, StepWork};
 use model::motion::Motion;
 
+use crate::event::EventLog;
+use crate::gate::Trip;
 use crate::rig::{Measured, Rig, RigSlot, VirtualRig};
+use crate::two_rate::TwoRatePlant;
 
 /// Both sides of the interface.
 pub enum Plant {
@@ -18,6 +21,8 @@ pub enum Plant {
     Rigid(Box<RigidPlant>),
     /// Numerical substructure and virtual rig integrated as one system.
     Coupled(Box<CoupledPlant>),
+    /// A numerical substructure that is stepped at a slower rate than the rig.
+    TwoRate(Box<TwoRatePlant>),
 }
 
 /// A numerical substructure and any rig.
@@ -74,6 +79,7 @@ impl Plant {
             Self::Rigid(plant) => plant.whole.rest(load),
             // Keeps nothing of the past.
             Self::Coupled(_) => {}
+            Self::TwoRate(plant) => plant.rest(load),
         }
     }
 
@@ -87,6 +93,27 @@ impl Plant {
             }
             Self::Rigid(plant) => plant.measure(load, measured),
             Self::Coupled(plant) => plant.measure(load, measured),
+            Self::TwoRate(plant) => plant.measure(load, measured),
+        }
+    }
+
+    /// Notes what the plant has to say of this tick, and trips where it cannot
+    /// go on.
+    #[inline(always)]
+    pub fn attend(&mut self, tick: u64, log: &mut EventLog) -> Result<(), Trip> {
+        match self {
+            Self::Split(_) | Self::Rigid(_) | Self::Coupled(_) => Ok(()),
+            Self::TwoRate(plant) => plant.attend(tick, log),
+        }
+    }
+
+    /// Where the desired motion belongs to a new prediction from this tick on:
+    /// what that would have asked for a tick earlier.
+    #[inline(always)]
+    pub fn rejoined(&self) -> Option<&Motion> {
+        match self {
+            Self::Split(_) | Self::Rigid(_) | Self::Coupled(_) => None,
+            Self::TwoRate(plant) => plant.rejoined(),
         }
     }
 
@@ -96,6 +123,7 @@ impl Plant {
             Self::Split(plant) => plant.rig.measure(ahead, measured),
             Self::Rigid(plant) => plant.rig.measure(ahead, measured),
             Self::Coupled(plant) => plant.rig.measure(ahead, measured),
+            Self::TwoRate(plant) => plant.rig_mut().measure(ahead, measured),
         }
     }
 
@@ -106,26 +134,30 @@ impl Plant {
             Self::Split(plant) => plant.numerical.interface(),
             Self::Rigid(plant) => plant.whole.interface(),
             Self::Coupled(plant) => plant.model.interface(),
+            Self::TwoRate(plant) => plant.desired(),
         }
     }
 
-    /// Displacement of every numerical DOF.
+    /// Displacement of every numerical DOF; with two rates that of the newest
+    /// instant of the main loop.
     #[inline(always)]
     pub fn displacement(&self) -> &[f64] {
         match self {
             Self::Split(plant) => plant.numerical.displacement(),
             Self::Rigid(plant) => plant.whole.displacement(),
             Self::Coupled(plant) => plant.model.displacement(),
+            Self::TwoRate(plant) => plant.displacement(),
         }
     }
 
-    /// Velocity of every numerical DOF.
+    /// Velocity of every numerical DOF, of the same instant.
     #[inline(always)]
     pub fn velocity(&self) -> &[f64] {
         match self {
             Self::Split(plant) => plant.numerical.velocity(),
             Self::Rigid(plant) => plant.whole.velocity(),
             Self::Coupled(plant) => plant.model.velocity(),
+            Self::TwoRate(plant) => plant.velocity(),
         }
     }
 
@@ -136,6 +168,7 @@ impl Plant {
             Self::Split(plant) => plant.numerical.element_energy(plant.elements),
             Self::Rigid(plant) => plant.whole.element_energy(plant.elements),
             Self::Coupled(plant) => plant.model.element_energy(),
+            Self::TwoRate(plant) => plant.element_energy(),
         }
     }
 
@@ -147,6 +180,7 @@ impl Plant {
             Self::Split(plant) => plant.numerical.step_work(force),
             // Their integrators move more than the numerical part.
             Self::Rigid(_) | Self::Coupled(_) => None,
+            Self::TwoRate(plant) => Some(plant.work()),
         }
     }
 
@@ -156,6 +190,45 @@ impl Plant {
             Self::Split(plant) => plant.numerical.acceleration(load, &measured.force, out),
             Self::Rigid(plant) => plant.whole.acceleration(load, &plant.no_force, out),
             Self::Coupled(plant) => plant.model.acceleration(out),
+            // Shown by `show`.
+            Self::TwoRate(_) => {}
+        }
+    }
+
+    /// Displacement of every numerical DOF at this tick, appended to a frame.
+    #[inline(always)]
+    pub fn show_displacement(&self, step_s: f64, frame: &mut Vec<f64>) {
+        match self {
+            Self::TwoRate(plant) => plant.show(0, step_s, frame),
+            _ => frame.extend_from_slice(self.displacement()),
+        }
+    }
+
+    /// Velocity and acceleration of every numerical DOF at this tick, likewise.
+    /// `scratch` has room for the accelerations.
+    pub fn show_rates(
+        &mut self,
+        load: &[f64],
+        measured: &Measured,
+        step_s: f64,
+        scratch: &mut [f64],
+        frame: &mut Vec<f64>,
+    ) {
+        if let Self::TwoRate(plant) = self {
+            plant.show(1, step_s, frame);
+            plant.show(2, step_s, frame);
+        } else {
+            frame.extend_from_slice(self.velocity());
+            self.acceleration(load, measured, scratch);
+            frame.extend_from_slice(scratch);
+        }
+    }
+
+    /// Values of the plant's own channels, appended; only two rates have any.
+    #[inline(always)]
+    pub fn write(&self, frame: &mut Vec<f64>) {
+        if let Self::TwoRate(plant) = self {
+            plant.write(frame);
         }
     }
 
@@ -166,6 +239,7 @@ impl Plant {
             Self::Split(plant) => plant.rig.actuate(command),
             Self::Rigid(plant) => plant.rig.actuate(command),
             Self::Coupled(plant) => plant.actuate(command),
+            Self::TwoRate(plant) => plant.rig_mut().actuate(command),
         }
     }
 
@@ -184,6 +258,8 @@ impl Plant {
                 plant.model.advance(load, next, &plant.command, &plant.error);
                 Ok(())
             }
+            // The main loop goes on by itself.
+            Self::TwoRate(_) => Ok(()),
         }
     }
 
@@ -200,7 +276,7 @@ impl Plant {
     /// Takes the rig out of the loop after a trip; it stands where it stood.
     pub fn release(&mut self, command: &Motion) {
         match self {
-            Self::Split(_) | Self::Rigid(_) => {}
+            Self::Split(_) | Self::Rigid(_) | Self::TwoRate(_) => {}
             Self::Coupled(plant) => {
                 plant.released = Released::Yes;
                 let CoupledPlant { model, rig, .. } = &mut **plant;

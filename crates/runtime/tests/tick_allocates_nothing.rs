@@ -196,6 +196,42 @@ fn no_loop_with_two_interface_dofs_allocates() {
     }
 }
 
+#[test]
+fn no_loop_at_two_rates_allocates() {
+    use model::predictor::{Design as Prediction, Stages};
+    use runtime::two_rate::{ForceUse, StepTime};
+    let cubic = |stages| Prediction::Lagrange { order: 3, stages };
+    for predictor in [
+        Prediction::Hermite,
+        cubic(Stages::One),
+        cubic(Stages::Two),
+        Prediction::LeastSquares { order: 2, points: 6 },
+        Prediction::PredictedAcceleration,
+        Prediction::ModelBased,
+        Prediction::Adaptive { taps: 4, forgetting: 0.999 },
+        Prediction::Combined { order: 3 },
+    ] {
+        let mut case = Case::benchmark().with_noise(2).with_delay(3.0).with_ratio(10);
+        case.rates.as_mut().unwrap().predictor = predictor;
+        assert_no_allocation(&format!("{predictor:?}"), &case, Case::two_rate);
+    }
+    for method in METHODS {
+        for force in [ForceUse::AllSamples, ForceUse::Average, ForceUse::Last] {
+            let mut case = Case::benchmark().with_noise(2).with_transfer(quick()).with_ratio(8);
+            case.method = method;
+            let rates = case.rates.as_mut().unwrap();
+            rates.force = force;
+            // Late every now and then, so that batches are bridged.
+            rates.step_time =
+                Some(StepTime { base_s: case.step_s, per_iteration_s: 0.0, jitter_s: case.step_s });
+            assert_no_allocation(&format!("{method:?} {force:?}"), &case, Case::two_rate);
+        }
+    }
+    let yielding = Case::benchmark().with_specimen_law(BILINEAR).with_storey_law(BOUC_WEN);
+    let case = yielding.with_method(Method::Newmark).with_transfer(servo()).with_ratio(8);
+    assert_no_allocation("nonlinear", &case, Case::two_rate);
+}
+
 /// Every kind of compensator, fit for the benchmark.
 fn compensators() -> Vec<Design> {
     let derivatives = DerivativeSource::Motion;

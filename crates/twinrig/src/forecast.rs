@@ -136,6 +136,10 @@ fn dynamics(assembly: &Assembly) -> Option<ActuatorDynamics> {
 }
 
 fn stability(assembly: &Assembly) -> Stability {
+    if assembly.rates.is_some() {
+        let reason = "two rates are not in the analysis: rehearse it";
+        return Stability::Unknown(reason.to_owned());
+    }
     if assembly.coupling == Coupling::Continuous
         && assembly.transfer_system == TransferSystem::Ideal
     {

@@ -6,10 +6,12 @@ use model::channel::Channel;
 use runtime::clock::run_virtual;
 use runtime::gate::{Trip, TripKind};
 use runtime::hybrid_loop::HybridLoop;
+use runtime::plant::Plant;
 use runtime::record::{
     EmbeddedFile, Ending, EventNote, Header, Options, RecordError, Recorder, Summary, TripNote,
 };
 use runtime::reference::{Reference, ReferenceError};
+use runtime::two_rate::Counts;
 use thiserror::Error;
 
 use crate::assembly::{Assembly, LoopOptions, PlantError, Recording};
@@ -45,6 +47,8 @@ pub struct Outcome {
     pub summary: Summary,
     /// C of the stability warning that was used, J.
     pub constant_j: f64,
+    /// What became of the main loop's batches, where there is one.
+    pub main_loop: Option<Counts>,
 }
 
 /// Files larger than this are named in the record, not embedded.
@@ -79,13 +83,17 @@ pub fn rehearse(
     run_virtual(&mut hybrid, progress);
     let trip = hybrid.tripped().map(|(trip, time_s)| trip_note(&trip, time_s));
     let ticks = hybrid.ticks();
+    let main_loop = match hybrid.plant() {
+        Plant::TwoRate(plant) => Some(*plant.counts()),
+        _ => None,
+    };
     for note in events(assembly, &hybrid) {
         handle.note(note);
     }
     // The sink goes with the loop: the writer then knows that no frame follows.
     drop(hybrid);
     let summary = handle.finish(Ending { ticks, trip })?;
-    Ok(Outcome { summary, constant_j })
+    Ok(Outcome { summary, constant_j, main_loop })
 }
 
 /// What happened, with the faults that were rehearsed up to the end.
@@ -115,10 +123,40 @@ pub(crate) fn events(assembly: &Assembly, hybrid: &HybridLoop) -> Vec<EventNote>
             note(fault.until, "rehearsed fault ends");
         }
     }
+    notes.extend(main_loop_note(hybrid));
     // A fault comes before what it caused in the same tick.
     let later = |note: &EventNote| note.what != "fault";
     notes.sort_by(|a, b| a.time_s.total_cmp(&b.time_s).then(later(a).cmp(&later(b))));
     notes
+}
+
+/// What became of the batches of a main loop, in one line at the end.
+pub fn main_loop_note(hybrid: &HybridLoop) -> Option<EventNote> {
+    let Plant::TwoRate(plant) = hybrid.plant() else { return None };
+    let (rates, counts) = (plant.rates(), plant.counts());
+    let mut text = format!(
+        "1:{}, {} batches, {} late: {} points missing and extrapolated, {} erased, longest bridge \
+         {} of {} ticks",
+        rates.ratio,
+        counts.batches,
+        counts.late,
+        counts.missing,
+        counts.erased,
+        counts.longest_bridge,
+        rates.bridge
+    );
+    if counts.most_iterations > 0 {
+        text += &format!(", at most {} iterations a step", counts.most_iterations);
+    }
+    let (value, limit) = (counts.missing as f64, rates.bridge as f64);
+    let time_s = hybrid.time_s();
+    Some(EventNote {
+        time_s,
+        what: "main loop".into(),
+        text,
+        value: Some(value),
+        limit: Some(limit),
+    })
 }
 
 /// C of the stability warning: as declared, or one hundredth of the peak work

@@ -5,6 +5,7 @@ use runtime::gate::TripKind;
 use runtime::hybrid_loop::HybridLoop;
 use runtime::interlock::Response;
 use runtime::operator::Operator;
+use runtime::plant::Plant;
 use runtime::record::Record;
 use runtime::reference::ReferenceError;
 use runtime::rig::{ReplayRig, RigSlot};
@@ -155,7 +156,14 @@ pub fn replay(record: &Record) -> Result<Replay, ReplayError> {
         Coupling::Held => {
             let rig = ReplayRig::new(columns("measured")?, columns("force")?);
             // The recorded force is whole: nothing of it is left to be solved for.
-            (assembly.split(RigSlot::Other(Box::new(rig)), None)?, ReplayKind::Measurements)
+            let mut plant = assembly.split(RigSlot::Other(Box::new(rig)), None)?;
+            if let Plant::TwoRate(two) = &mut plant {
+                // Which batch a tick used is part of what happened.
+                let name = "main.batch".to_owned();
+                let used = record.column(&name).map(<[f64]>::to_vec);
+                two.follow(used.ok_or(ReplayError::NoChannel(name))?);
+            }
+            (plant, ReplayKind::Measurements)
         }
         Coupling::Continuous => (assembly.plant()?, ReplayKind::Seed),
     };

@@ -227,6 +227,12 @@ impl Compensate for AdaptiveInverse {
         self.states.get(dof).map_or(&[], |state| &state.parameters)
     }
 
+    fn rejoin(&mut self, before: &Motion) {
+        for (state, &a) in self.states.iter_mut().zip(&before.acceleration) {
+            state.last_acceleration = state.last_acceleration.map(|_| a);
+        }
+    }
+
     fn reset(&mut self) {
         for state in &mut self.states {
             state.scaled = self.scaled_start;

@@ -102,6 +102,12 @@ impl Compensate for AdaptiveModelBased {
         self.states.get(dof).map_or(&[], |state| &state.parameters)
     }
 
+    fn rejoin(&mut self, before: &Motion) {
+        for (state, &a) in self.states.iter_mut().zip(&before.acceleration) {
+            state.derivatives.rejoin(a);
+        }
+    }
+
     fn reset(&mut self) {
         for state in &mut self.states {
             state.parameters = self.design.start;

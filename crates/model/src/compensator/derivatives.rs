@@ -55,6 +55,16 @@ impl Derivatives {
         all
     }
 
+    /// The motion is another one from here on, and would have had acceleration
+    /// `a` a tick earlier: the next difference is taken along it, not across
+    /// the jump.
+    #[inline]
+    pub(super) fn rejoin(&mut self, a: f64) {
+        if self.source == DerivativeSource::Motion && self.started {
+            self.last[0] = a;
+        }
+    }
+
     pub(super) fn reset(&mut self) {
         self.last = [0.0; HIGHEST];
         self.started = false;

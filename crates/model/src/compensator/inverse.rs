@@ -52,6 +52,12 @@ impl Compensate for Inverse {
         }
     }
 
+    fn rejoin(&mut self, before: &Motion) {
+        for (derivatives, &a) in self.derivatives.iter_mut().zip(&before.acceleration) {
+            derivatives.rejoin(a);
+        }
+    }
+
     fn reset(&mut self) {
         self.derivatives.iter_mut().for_each(Derivatives::reset);
     }

@@ -52,6 +52,11 @@ pub trait Compensate {
     /// instant. Kinds that do not adapt do nothing.
     fn learn(&mut self, _sent: &Motion, _measured: &[f64]) {}
 
+    /// Is told that the desired motion comes from a new prediction, which would
+    /// have been at `before` a tick earlier. Kinds that difference the motion
+    /// then do so along the new one.
+    fn rejoin(&mut self, _before: &Motion) {}
+
     /// The adapted parameters of one interface DOF, in the order of
     /// [`Design::parameters`]; none for fixed kinds.
     fn parameters(&self, _dof: usize) -> &[f64] {
@@ -159,6 +164,15 @@ impl Compensator {
         match self {
             Self::None => command.copy_from(desired),
             Self::Active(active) => active.step(desired, measured, command),
+        }
+    }
+
+    /// Before the [`step`](Self::step) of a tick whose desired motion belongs to
+    /// a new prediction, which would have been at `before` a tick earlier.
+    #[inline]
+    pub fn rejoin(&mut self, before: &Motion) {
+        if let Self::Active(active) = self {
+            each!(&mut active.kind, one => one.rejoin(before), ());
         }
     }
 

@@ -22,6 +22,8 @@ pub(super) struct Implicit {
     size: usize,
     step_s: f64,
     iterations: usize,
+    /// Iterations of the last step.
+    used: usize,
     linear: bool,
     balance: Balance,
     mass: PanelMatrix,
@@ -57,6 +59,7 @@ impl Implicit {
             size: n,
             step_s: h,
             iterations: options.iterations.max(1),
+            used: 0,
             linear: equations.elements.is_empty(),
             balance: Balance::new(equations, &identity),
             start: vec![0.0; 2 * n],
@@ -86,7 +89,9 @@ impl Implicit {
         self.predict(state);
         let most = if self.linear { 1 } else { self.iterations };
         let (mut largest, mut tolerance) = (0.0, 0.0);
+        self.used = 0;
         for _ in 0..most {
+            self.used += 1;
             self.follow(state);
             let balance = self.balance.evaluate(state, next, force, elements);
             self.mass.multiply(&self.new_acceleration, &mut self.inertia);
@@ -114,6 +119,11 @@ impl Implicit {
         } else {
             Err(NotConverged { correction_m: largest, tolerance_m: tolerance })
         }
+    }
+
+    /// Iterations of the last step.
+    pub(super) fn used(&self) -> usize {
+        self.used
     }
 
     /// A first guess from the motion so far.

@@ -282,6 +282,15 @@ impl Integrator {
         self.start(&zeros, &zeros, load, &force);
     }
 
+    /// Iterations of the last step of an implicit method with nonlinear
+    /// elements; 0 for every other.
+    pub fn iterations(&self) -> usize {
+        match &self.core {
+            Core::Linear(_) => 0,
+            Core::Nonlinear(stepper) => stepper.iterations(),
+        }
+    }
+
     /// The step as matrices, if the model is linear: z⁺ = A z + B₀ s + B₁ s⁺ + B_f f.
     pub fn linear_step(&self) -> Option<&LinearStep> {
         match &self.core {

@@ -113,6 +113,14 @@ impl Stepper {
         DVector::from_iterator(places.len(), places.iter().map(|place| place.value(all)))
     }
 
+    /// Iterations of the last step; none for explicit methods.
+    pub(super) fn iterations(&self) -> usize {
+        match &self.algorithm {
+            Algorithm::Implicit(implicit) => implicit.used(),
+            _ => 0,
+        }
+    }
+
     pub(super) fn velocity_lag_s(&self) -> f64 {
         self.velocity_lag_s
     }

@@ -238,6 +238,6 @@ fn shape(one: &HybridLoop) -> Option<Shape> {
 fn split(one: &HybridLoop) -> Option<&SplitPlant> {
     match one.plant() {
         Plant::Split(plant) => Some(plant),
-        Plant::Rigid(_) | Plant::Coupled(_) => None,
+        Plant::Rigid(_) | Plant::Coupled(_) | Plant::TwoRate(_) => None,
     }
 }

@@ -224,6 +224,19 @@ impl EnergyMonitor {
         self.stop_at
     }
 
+    /// What linear damping has taken up to the last observation, J.
+    #[inline]
+    pub fn linear_dissipated(&self) -> f64 {
+        self.linear_dissipated
+    }
+
+    /// Back to the state before the first observation.
+    pub fn restart(&mut self) {
+        (self.feedback, self.input, self.linear_dissipated) = (0.0, 0.0, 0.0);
+        self.stability_warning = 0.0;
+        self.started = false;
+    }
+
     /// W_I at the last observation, J.
     #[inline]
     pub fn input_work(&self) -> f64 {

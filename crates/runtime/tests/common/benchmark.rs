@@ -26,6 +26,7 @@ use runtime::monitor::{Energies, EnergyMonitor, Watch, WatchPlan, WorkRule};
 use runtime::plant::{CoupledPlant, Plant, Released, RigidPlant, SplitPlant};
 use runtime::record::FrameSink;
 use runtime::rig::{RigSlot, VirtualRig, VirtualRigParts};
+use runtime::two_rate::{ForceUse, Lead, Rates, TwoRateParts, TwoRatePlant};
 
 pub(crate) const STEP_S: f64 = 1.0 / 4096.0;
 
@@ -65,6 +66,7 @@ pub(crate) struct Case {
     pub(crate) detail: MotionDetail,
     pub(crate) design: Design,
     pub(crate) shaping: ShapingDesign,
+    pub(crate) rates: Option<Rates>,
 }
 
 impl Case {
@@ -115,6 +117,7 @@ impl Case {
             detail: MotionDetail::Displacement,
             design: Design::None,
             shaping: ShapingDesign::default(),
+            rates: None,
         }
     }
 
@@ -205,6 +208,41 @@ impl Case {
         let equations = self.substructures().numerical;
         let numerical = Integrator::new(&equations, &self.options(direct)).unwrap();
         Plant::Split(SplitPlant { numerical, elements: self.elements.len(), rig: rig.into() })
+    }
+
+    /// The default two rates of this test, with a task of one tick.
+    pub(crate) fn with_ratio(mut self, ratio: usize) -> Self {
+        self.rates = Some(Rates {
+            ratio,
+            task_ticks: 1,
+            force: ForceUse::AllSamples,
+            lead: Lead::None,
+            bridge: ratio,
+            predictor: model::predictor::Design::Hermite,
+            step_time: None,
+        });
+        self
+    }
+
+    /// The same structure and rig at the case's two rates, `load` known beforehand.
+    pub(crate) fn two_rate_under(&self, load: Option<Load>) -> TwoRatePlant {
+        let rig = self.rig();
+        let direct_inertia = rig.direct_inertia();
+        TwoRatePlant::new(TwoRateParts {
+            rates: self.rates.unwrap(),
+            numerical: &self.substructures().numerical,
+            integrator: &self.options(None),
+            specimen: &self.partition.specimen,
+            preview: load,
+            rig: rig.into(),
+            direct_inertia,
+            seed: self.seed,
+        })
+        .unwrap()
+    }
+
+    pub(crate) fn two_rate(&self) -> Plant {
+        Plant::TwoRate(Box::new(self.two_rate_under(None)))
     }
 
     pub(crate) fn rigid(&self) -> Plant {
@@ -299,6 +337,9 @@ impl Case {
         };
         let mut channels = plan.channels();
         channels.extend(self.watch.channels(self.count()));
+        if self.rates.is_some() {
+            channels.extend(Rates::channels());
+        }
         channels
     }
 

@@ -29,6 +29,7 @@ use runtime::load::Load;
 use runtime::monitor::{WatchPlan, WorkRule};
 use runtime::reference::{Reference, ReferenceError, reference};
 use runtime::rig::Fault;
+use runtime::two_rate::{ForceUse, Rates};
 
 use crate::experiment::closed_loop::{self, TransferKind};
 use crate::experiment::watch::{RecordedDofs, RecordedMotion, Work};
@@ -52,6 +53,8 @@ pub struct Assembly {
     pub integrator: Options,
     /// How the two sides are joined.
     pub coupling: Coupling,
+    /// A slower rate for the numerical part, if it has one.
+    pub rates: Option<Rates>,
     /// Between command and motion.
     pub transfer_system: TransferSystem,
     /// Of the command.
@@ -180,6 +183,9 @@ impl Assembly {
     pub fn channels(&self) -> Vec<Channel> {
         let mut channels = self.frame_plan().channels();
         channels.extend(self.watch.channels(self.count()));
+        if self.rates.is_some() {
+            channels.extend(Rates::channels());
+        }
         channels
     }
 
@@ -231,6 +237,7 @@ fn build(
     refuse_long_steps(experiment, &substructures, found);
     let transfer_system = transfer_system(experiment, found)?;
     let coupling = Coupling::of(experiment);
+    refuse_staircase(experiment, found);
     let count = partition.interface.len();
     let expand = |values: &Option<PerDof>, absent: f64| {
         values.as_ref().map_or(vec![absent; count], |values| values.expand(count))
@@ -241,6 +248,7 @@ fn build(
     let integrator = integrator_options(experiment);
     let mut assembly = Assembly {
         coupling,
+        rates: experiment.main_loop,
         design: Design::None,
         compensator: Compensator::None,
         change: spec.change.map(|change| PlantChange {
@@ -402,7 +410,11 @@ fn refuse_long_steps(
     if bound.is_infinite() {
         return;
     }
-    for equations in [&substructures.numerical, &substructures.whole] {
+    // The reference goes tick by tick; the main loop may take longer steps.
+    let long = experiment.main_loop.filter(|rates| rates.force != ForceUse::AllSamples);
+    let main_s = step_s * long.map_or(1.0, |rates| rates.ratio as f64);
+    for (equations, step_s) in [(&substructures.numerical, main_s), (&substructures.whole, step_s)]
+    {
         let stiffness = equations.steepest_stiffness();
         let Ok(modes) = eigen::symmetric_modes(&stiffness, &equations.mass) else { continue };
         let fastest = modes.omega_rad_s.iter().copied().fold(0.0, f64::max);
@@ -420,12 +432,23 @@ fn refuse_long_steps(
         );
         let remedy = format!(
             "use a rate of at least \"{:.0} Hz\", or the method exact, newmark, cr or kr_alpha",
-            (2.0 * fastest / bound).ceil()
+            (2.0 * fastest * step_s / options.step_s / bound).ceil()
         );
         let key = if experiment.span("integrator.step").is_some() { "step" } else { "rate" };
         let error = Diagnostic::error(message).remedy(remedy);
         found.push(experiment.place(&format!("integrator.{key}"), error));
         return;
+    }
+}
+
+/// An indicator that differences the numerical motion from tick to tick.
+fn refuse_staircase(experiment: &Experiment, found: &mut Diagnostics) {
+    if experiment.main_loop.is_some() && experiment.monitor.energy_error.is_some() {
+        let message = "the energy error index needs the numerical motion at every tick, and a main \
+                       loop gives it at its own steps only";
+        let error = Diagnostic::error(message)
+            .remedy("remove `energy_error`, or [main_loop]; stability_warning and windowed work");
+        found.push(experiment.place("monitor.energy_error", error));
     }
 }
 

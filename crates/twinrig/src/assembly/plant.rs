@@ -15,6 +15,7 @@ use runtime::monitor::{EnergyMonitor, Watch};
 use runtime::plant::{CoupledPlant, Plant, Released, RigidPlant, SplitPlant};
 use runtime::record::FrameSink;
 use runtime::rig::{ChangingRig, FaultyRig, LateForce, RigSlot, VirtualRig, VirtualRigParts};
+use runtime::two_rate::{TwoRateError, TwoRateParts, TwoRatePlant};
 use thiserror::Error;
 
 use super::Assembly;
@@ -38,7 +39,8 @@ impl Coupling {
         let said = experiment.span("integrator.feedback").is_some();
         match experiment.integrator.feedback {
             Feedback::Continuous => Self::Continuous,
-            Feedback::Held if ideal && !said => Self::Continuous,
+            // A main loop is a rate of its own: nothing is one system.
+            Feedback::Held if ideal && !said && experiment.main_loop.is_none() => Self::Continuous,
             Feedback::Held => Self::Held,
         }
     }
@@ -98,12 +100,34 @@ pub enum PlantError {
          with dynamics"
     )]
     FaultWithinStep,
+    /// The main loop cannot be made.
+    #[error(transparent)]
+    TwoRate(#[from] TwoRateError),
+    /// A main loop has a rate of its own.
+    #[error(
+        "a main loop and the rig have rates of their own and cannot be one system: use feedback = \
+         \"held\", or remove [main_loop]"
+    )]
+    ContinuousMainLoop,
 }
 
 impl PlantError {
     /// The key that should change.
     pub fn path(&self) -> &'static str {
         match self {
+            Self::TwoRate(error) => match error {
+                TwoRateError::Integrator(_) => "integrator.method",
+                TwoRateError::Predictor(_) | TwoRateError::ModelBasedMethod { .. } => {
+                    "main_loop.predictor"
+                }
+                TwoRateError::BadRatio { .. } => "main_loop.ratio",
+                TwoRateError::TaskTooLong { .. } | TwoRateError::AnswersAtOnce => {
+                    "main_loop.task_time"
+                }
+                TwoRateError::BadBridge { .. } => "main_loop.bridge",
+                TwoRateError::BadStepTime => "main_loop.step_time",
+            },
+            Self::ContinuousMainLoop => "integrator.feedback",
             Self::Integrator(_) => "integrator.method",
             Self::Transfer(_) => "transfer_system.kind",
             Self::LateForceAtOnce | Self::ContinuousRig { key: "force_delay_samples" } => {
@@ -209,6 +233,9 @@ impl Assembly {
     /// Both sides, at rest, joined as declared.
     pub fn plant(&self) -> Result<Plant, PlantError> {
         if self.coupling == Coupling::Continuous {
+            if self.rates.is_some() {
+                return Err(PlantError::ContinuousMainLoop);
+            }
             if self.sensors.force_delay > 0 {
                 return Err(PlantError::ContinuousRig { key: "force_delay_samples" });
             }
@@ -223,6 +250,9 @@ impl Assembly {
             (Coupling::Held, _) => {
                 let rig = self.virtual_rig()?;
                 let direct = rig.direct_inertia();
+                if rig.answers_within_step() && self.rates.is_some_and(|r| r.task_ticks == 0) {
+                    return Err(TwoRateError::AnswersAtOnce.into());
+                }
                 self.split(self.whole_rig(rig)?, direct)
             }
             (Coupling::Continuous, TransferSystem::Ideal) => self.rigid(),
@@ -242,12 +272,27 @@ impl Assembly {
         }
     }
 
-    /// The numerical substructure with any rig.
+    /// The numerical substructure with any rig, at the rate of the tick or, with
+    /// a main loop, at its own.
     pub fn split(
         &self,
         rig: impl Into<RigSlot>,
         direct_inertia: Option<DMatrix<f64>>,
     ) -> Result<Plant, PlantError> {
+        if let Some(rates) = self.rates {
+            let plant = TwoRatePlant::new(TwoRateParts {
+                rates,
+                numerical: &self.substructures.numerical,
+                integrator: &self.integrator,
+                specimen: &self.partition.specimen,
+                preview: (rates.predictor == model::predictor::Design::ModelBased)
+                    .then(|| self.load()),
+                rig: rig.into(),
+                direct_inertia,
+                seed: self.seed,
+            })?;
+            return Ok(Plant::TwoRate(Box::new(plant)));
+        }
         let options = Options { direct_inertia, ..self.integrator.clone() };
         let numerical = Integrator::new(&self.substructures.numerical, &options)?;
         let elements = self.elements.len();

@@ -62,6 +62,15 @@ fn text(loaded: &Loaded, forecast: &Forecast) -> String {
              rehearse the test for the rest"
             .to_owned());
     }
+    if let Some(rates) = &loaded.assembly.rates {
+        say(format!(
+            "a main loop of {} ms, {} ticks for its task; points up to {} ms ahead by {}",
+            number(1e3 * forecast.step_s * rates.ratio as f64),
+            rates.task_ticks,
+            number(1e3 * forecast.step_s * (rates.task_ticks + rates.ratio) as f64),
+            rates.predictor.name()
+        ));
+    }
     let faults = loaded.assembly.faults.len();
     if faults > 0 {
         let noun = if faults == 1 {

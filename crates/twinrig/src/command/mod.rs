@@ -155,7 +155,9 @@ pub fn run(line: CommandLine) -> Exit {
         Command::Export { record, format, out } => export::export(&record, format, out, output),
         Command::Replay { record } => replay::replay(&record, output),
         Command::Reproduce { paper: Paper::Galmez, ground } => reproduce::galmez(ground, output),
-        Command::Reproduce { paper: Paper::Waldbjorn, .. } => reproduce::waldbjorn(output),
+        Command::Reproduce { paper: Paper::Waldbjorn, ground } => {
+            reproduce::waldbjorn(ground, output)
+        }
         Command::Sweep(arguments) => sweep::sweep(&arguments, output),
         Command::Bench { seconds, realtime: true, .. } => bench_realtime::bench(seconds, output),
         Command::Bench { repeat, .. } => bench::bench(repeat, output),

@@ -65,6 +65,14 @@ pub(super) fn run(file: &Path, out: Option<PathBuf>, clock: Clock, output: Outpu
             "folder": folder.display().to_string(),
             "warning_constant_j": outcome.constant_j,
             "warnings": loaded.warnings,
+            "main_loop": outcome.main_loop.map(|counts| json!({
+                "batches": counts.batches,
+                "late": counts.late,
+                "missing": counts.missing,
+                "erased": counts.erased,
+                "longest_bridge": counts.longest_bridge,
+                "most_iterations": counts.most_iterations,
+            })),
             "summary": summary,
         })),
         Output::People => super::output::print(&format!(

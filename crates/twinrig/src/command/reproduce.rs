@@ -17,12 +17,13 @@ pub(super) fn galmez(ground: Option<PathBuf>, output: Output) -> Exit {
     }
 }
 
-pub(super) fn waldbjorn(output: Output) -> Exit {
+pub(super) fn waldbjorn(ground: Option<PathBuf>, output: Output) -> Exit {
+    let ground = ground.map_or(Ground::Synthetic, Ground::File);
     let spinner = output.spinner();
-    let outcome = waldbjorn::reproduce(|what| spinner.set_message(what.to_owned()));
+    let outcome = waldbjorn::reproduce(&ground, |what| spinner.set_message(what.to_owned()));
     spinner.finish_and_clear();
     match outcome {
-        Ok(outcome) => show(&outcome, "identification test", output),
+        Ok(outcome) => show(&outcome, "input", output),
         Err(error) => output.fail(error),
     }
 }

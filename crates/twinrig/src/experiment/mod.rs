@@ -17,6 +17,7 @@ pub mod fault;
 mod grammar;
 pub mod include;
 mod leaf;
+mod main_loop;
 pub mod partition;
 mod path;
 pub mod per_dof;
@@ -36,6 +37,7 @@ pub mod watch;
 use std::ops::Range;
 use std::path::Path;
 
+use runtime::two_rate::Rates;
 use toml::de::DeTable;
 
 pub use closed_loop::{IntegratorSpec, SensorsSpec, TransferSystemSpec};
@@ -72,6 +74,8 @@ pub struct Experiment {
     pub excitation: Excitation,
     /// How the simulated part is advanced.
     pub integrator: IntegratorSpec,
+    /// The slow main loop, where the file declares one.
+    pub main_loop: Option<Rates>,
     /// Actuator and controller.
     pub transfer_system: TransferSystemSpec,
     /// Imperfections of the sensors.
@@ -234,6 +238,8 @@ impl Experiment {
         texts: Diagnostics,
     ) -> Self {
         let integrator = IntegratorSpec::read(root.must_table("integrator"));
+        let transfer_system =
+            TransferSystemSpec::read(root.must_table("transfer_system"), integrator.step_s);
         let mut files = included;
         collect_files(root, &mut files);
         Self {
@@ -243,10 +249,10 @@ impl Experiment {
             structure: Structure::read(root.must_table("structure")),
             partition: Partition::read(root.must_table("partition")),
             excitation: Excitation::read(root.must_table("excitation")),
-            transfer_system: TransferSystemSpec::read(
-                root.must_table("transfer_system"),
-                integrator.step_s,
-            ),
+            main_loop: root
+                .table("main_loop")
+                .map(|branch| main_loop::read(branch, &transfer_system.kind, integrator.step_s)),
+            transfer_system,
             integrator,
             sensors: SensorsSpec::read(root.must_table("sensors")),
             compensator: CompensatorSpec::read(root.must_table("compensator")),

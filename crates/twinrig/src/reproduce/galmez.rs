@@ -394,10 +394,10 @@ fn row(
     ours: Option<f64>,
     unit: &'static str,
 ) -> Row {
-    Row { id, quantity: quantity.to_owned(), paper, ours, unit }
+    Row { id: id.to_owned(), quantity: quantity.to_owned(), paper, ours, unit }
 }
 
 /// A TOML string of any text: JSON's escapes are a part of TOML's.
-fn toml_text(text: &str) -> String {
+pub(super) fn toml_text(text: &str) -> String {
     serde_json::Value::from(text).to_string()
 }

@@ -3,7 +3,9 @@
 //! Every number under `ours` is computed in the call; none is stored.
 
 pub mod benchmark;
+mod chirp;
 pub mod galmez;
+pub mod multirate;
 pub mod waldbjorn;
 
 use serde_json::{Value, json};
@@ -12,7 +14,7 @@ use serde_json::{Value, json};
 #[derive(Debug, Clone, PartialEq)]
 pub struct Row {
     /// Stable name for machines.
-    pub id: &'static str,
+    pub id: String,
     /// What it is.
     pub quantity: String,
     /// The paper's value, where it gives one.

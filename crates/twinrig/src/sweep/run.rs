@@ -8,6 +8,7 @@ use runtime::gate::{Trip, TripKind};
 use runtime::hybrid_loop::HybridLoop;
 use runtime::interlock::Phase;
 use runtime::load::Load;
+use runtime::plant::Plant;
 
 use super::row::{Outcome, Row, RowTrip, floors};
 use super::shared::Answer;
@@ -129,14 +130,22 @@ impl Workspace {
         let plant = assembly.plant().map_err(RehearsalError::from).map_err(StudyError::from)?;
         let options = LoopOptions { constant_j, recording: Recording::Off };
         let mut hybrid = assembly.hybrid_loop(plant, load, options);
+        let two_rates = matches!(hybrid.plant(), Plant::TwoRate(_));
+        let mut shown = Vec::with_capacity(assembly.structure.size());
         // What the interlock does after a trip is for the record; here it is over.
         while !hybrid.is_over() && hybrid.phase() == Phase::Running {
             let framed = hybrid.ticks().is_multiple_of(assembly.every);
-            if framed {
-                // The motion of this tick, before the tick moves on.
+            // The motion of this tick, before the tick moves on; with two rates
+            // the tick finds it.
+            if framed && !two_rates {
                 self.keep_motion(hybrid.plant().displacement(), interface, &floors);
             }
             hybrid.tick();
+            if framed && two_rates {
+                shown.clear();
+                hybrid.plant().show_displacement(assembly.integrator.step_s, &mut shown);
+                self.keep_motion(&shown, interface, &floors);
+            }
             if framed {
                 match decided(&hybrid) {
                     true => self.keep_measured(&hybrid),

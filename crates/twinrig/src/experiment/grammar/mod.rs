@@ -8,6 +8,7 @@ pub(crate) mod closed_loop;
 pub(crate) mod compensator;
 pub(crate) mod excitation;
 pub(crate) mod fault;
+pub(crate) mod main_loop;
 pub(crate) mod realtime;
 pub(crate) mod structure;
 pub(crate) mod sweep;
@@ -280,6 +281,11 @@ pub(crate) static ROOT: Table = Table::plain(
             "integrator",
             Shape::Table(&closed_loop::INTEGRATOR),
             "How the simulated part is advanced.",
+        ),
+        optional(
+            "main_loop",
+            Shape::Table(&main_loop::MAIN_LOOP),
+            "A slower rate for the simulated part.",
         ),
         default(
             "transfer_system",

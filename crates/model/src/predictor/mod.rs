@@ -1,0 +1,322 @@
+//! Predictors: from the motion at the instants of a slow loop to the motion at
+//! the ticks of a fast one, ahead of what is known.
+//!
+//! A [`Design`] declares one with its numbers; [`Predictor::new`] builds it for
+//! the [`Grid`] of points it will be asked for. One file per kind.
+//!
+//! Time is counted in s = t/ΔT from the newest instant, ΔT being the period of
+//! the slow loop. Velocity and acceleration are derivatives of the very
+//! function that gives the displacement, never differences of its points.
+
+mod adaptive;
+mod combined;
+mod hermite;
+mod lagrange;
+mod least_squares;
+mod model_based;
+mod polynomial;
+mod predicted_acceleration;
+#[cfg(test)]
+mod tests;
+
+pub use adaptive::Adaptive;
+pub use combined::Combined;
+pub use hermite::Hermite;
+pub use lagrange::Lagrange;
+pub use least_squares::LeastSquares;
+pub use model_based::{ModelBased, Surroundings};
+pub use predicted_acceleration::PredictedAcceleration;
+
+use thiserror::Error;
+
+use crate::motion::Motion;
+
+/// A predictor as declared.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Design {
+    /// The polynomial through the last displacements.
+    Lagrange {
+        /// Its degree, 1 to 5.
+        order: usize,
+        /// Whether task time and resampling are one prediction or two.
+        stages: Stages,
+    },
+    /// The cubic through displacement and velocity of the last two instants.
+    Hermite,
+    /// The polynomial nearest to the last displacements.
+    LeastSquares {
+        /// Its degree, 1 to 5.
+        order: usize,
+        /// How many displacements, more than the degree and at most [`MOST_POINTS`].
+        points: usize,
+    },
+    /// Displacement and velocity go on under an acceleration that changes at
+    /// its last rate.
+    PredictedAcceleration,
+    /// The free motion of the structure itself, specimen included, under its
+    /// load: exact where the specimen is what it was declared to be.
+    ModelBased,
+    /// A recurrence that is learnt during the test by recursive least squares.
+    Adaptive {
+        /// Instants it looks back on, 2 to [`MOST_TAPS`].
+        taps: usize,
+        /// Weight of the past per instant, up to 1.
+        forgetting: f64,
+    },
+    /// One period late: interpolation as soon as the next instant is known,
+    /// extrapolation before.
+    Combined {
+        /// Degree of the polynomial, 1 to 5.
+        order: usize,
+    },
+}
+
+/// Most instants a least-squares fit looks back on.
+pub const MOST_POINTS: usize = 16;
+/// Most instants a learnt recurrence looks back on.
+pub const MOST_TAPS: usize = 8;
+/// Greatest degree of a polynomial.
+pub const HIGHEST_ORDER: usize = 5;
+
+/// How a predictor bridges the task time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stages {
+    /// One prediction over both.
+    One,
+    /// First over the task time, then over the ticks, from predicted instants:
+    /// the published scheme.
+    Two,
+}
+
+impl Design {
+    /// The name used in the experiment file.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Lagrange { .. } => "lagrange",
+            Self::Hermite => "hermite",
+            Self::LeastSquares { .. } => "least_squares",
+            Self::PredictedAcceleration => "predicted_acceleration",
+            Self::ModelBased => "model_based",
+            Self::Adaptive { .. } => "adaptive",
+            Self::Combined { .. } => "combined",
+        }
+    }
+
+    /// ‖w‖₂ of the weights on the displacements at `s`: by how much white noise
+    /// on them is amplified. `None` for kinds that are no fixed combination of
+    /// displacements alone.
+    pub fn noise_gain(&self, s: f64) -> Option<f64> {
+        let weights = match *self {
+            Self::Lagrange { order, .. } => lagrange::weights(order).ok()?,
+            Self::Combined { order } => lagrange::weights(order).ok()?,
+            Self::LeastSquares { order, points } => least_squares::weights(order, points).ok()?,
+            _ => return None,
+        };
+        let s = if matches!(self, Self::Combined { .. }) { s - 1.0 } else { s };
+        let squares = weights.column_iter().map(|of_point| {
+            let weight = of_point.iter().rev().fold(0.0, |sum, c| sum * s + c);
+            weight * weight
+        });
+        Some(squares.sum::<f64>().sqrt())
+    }
+}
+
+/// The points a predictor is asked for: `first`, `first` + 1, … ticks after the
+/// newest instant.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Grid {
+    /// δt, s.
+    pub tick_s: f64,
+    /// ΔT/δt.
+    pub ratio: usize,
+    /// Ticks from the newest instant to the first point; may be fractional.
+    pub first: f64,
+    /// Number of points.
+    pub points: usize,
+    /// Ticks that the slow loop takes for its task.
+    pub task: f64,
+}
+
+impl Grid {
+    /// ΔT, s.
+    pub fn period_s(&self) -> f64 {
+        self.ratio as f64 * self.tick_s
+    }
+
+    /// s of a point.
+    #[inline]
+    pub fn s(&self, point: usize) -> f64 {
+        (self.first + point as f64) / self.ratio as f64
+    }
+}
+
+/// What is known at an instant of the slow loop.
+#[derive(Debug, Clone, Copy)]
+pub struct Instant<'a> {
+    /// Motion of the interface.
+    pub interface: &'a Motion,
+    /// Displacement of every DOF.
+    pub displacement: &'a [f64],
+    /// Velocity of every DOF.
+    pub velocity: &'a [f64],
+    /// The force measured now.
+    pub force: &'a [f64],
+    /// The load now and at the ticks ahead, one row after the other: as many
+    /// rows as [`Predictor::rows_ahead`] says.
+    pub load: &'a [f64],
+}
+
+/// Why a predictor cannot be made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+pub enum PredictorError {
+    /// A degree out of range.
+    #[error("a polynomial of degree {order} cannot be used: give 1 to {HIGHEST_ORDER}")]
+    BadOrder {
+        /// What was asked for.
+        order: usize,
+    },
+    /// Too few or too many points for a fit.
+    #[error(
+        "{points} points do not fit a polynomial of degree {order}: give more points than the \
+         degree and at most {MOST_POINTS}"
+    )]
+    BadPoints {
+        /// What was asked for.
+        points: usize,
+        /// Degree of the polynomial.
+        order: usize,
+    },
+    /// Too few or too many taps.
+    #[error("a recurrence of {taps} instants cannot be learnt: give 2 to {MOST_TAPS}")]
+    BadTaps {
+        /// What was asked for.
+        taps: usize,
+    },
+    /// A weight of the past that is none.
+    #[error("the weight of the past (forgetting) must be above 0 and at most 1")]
+    BadForgetting,
+    /// A model that does not follow from its state alone.
+    #[error(
+        "a model-based predictor needs a linear numerical part, and this one has {elements} \
+         nonlinear element(s): use hermite"
+    )]
+    NotLinear {
+        /// Their number.
+        elements: usize,
+    },
+    /// The masses cannot be inverted.
+    #[error("the mass matrix of the predicting model is singular")]
+    SingularMass,
+}
+
+impl PredictorError {
+    /// The key of the file that should change.
+    pub fn key(&self) -> &'static str {
+        match self {
+            Self::BadOrder { .. } => "order",
+            Self::BadPoints { .. } => "points",
+            Self::BadTaps { .. } => "taps",
+            Self::BadForgetting => "forgetting",
+            Self::NotLinear { .. } | Self::SingularMass => "kind",
+        }
+    }
+}
+
+/// The duty of one kind of predictor. `observe` and `point` run inside a loop:
+/// no allocation, no blocking, no panic.
+pub trait Predict {
+    /// Takes a new instant in, one period after the last.
+    fn observe(&mut self, now: &Instant);
+
+    /// The motion of the interface at a point of the grid, as seen from the
+    /// newest instant.
+    fn point(&self, index: usize, out: &mut Motion);
+
+    /// Back to the state before the first instant.
+    fn reset(&mut self);
+}
+
+/// Gives the interface motion ahead. A closed set, chosen by the file.
+#[derive(Debug, Clone)]
+pub enum Predictor {
+    /// See [`Design::Lagrange`].
+    Lagrange(Lagrange),
+    /// See [`Design::Hermite`].
+    Hermite(Hermite),
+    /// See [`Design::LeastSquares`].
+    LeastSquares(LeastSquares),
+    /// See [`Design::PredictedAcceleration`].
+    PredictedAcceleration(PredictedAcceleration),
+    /// See [`Design::ModelBased`].
+    ModelBased(Box<ModelBased>),
+    /// See [`Design::Adaptive`].
+    Adaptive(Box<Adaptive>),
+    /// See [`Design::Combined`].
+    Combined(Combined),
+}
+
+/// Calls a method of whatever kind it is.
+macro_rules! each {
+    ($kind:expr, $one:ident => $call:expr) => {
+        match $kind {
+            Predictor::Lagrange($one) => $call,
+            Predictor::Hermite($one) => $call,
+            Predictor::LeastSquares($one) => $call,
+            Predictor::PredictedAcceleration($one) => $call,
+            Predictor::ModelBased($one) => $call,
+            Predictor::Adaptive($one) => $call,
+            Predictor::Combined($one) => $call,
+        }
+    };
+}
+
+impl Predictor {
+    /// Builds a declared predictor, at rest, for `count` interface DOFs.
+    /// `surroundings` are what the model-based kind predicts with.
+    pub fn new(
+        design: &Design,
+        grid: Grid,
+        count: usize,
+        surroundings: &Surroundings,
+    ) -> Result<Self, PredictorError> {
+        Ok(match *design {
+            Design::Lagrange { order, stages } => {
+                Self::Lagrange(Lagrange::new(order, stages, grid, count)?)
+            }
+            Design::Hermite => Self::Hermite(Hermite::new(grid, count)),
+            Design::LeastSquares { order, points } => {
+                Self::LeastSquares(LeastSquares::new(order, points, grid, count)?)
+            }
+            Design::PredictedAcceleration => {
+                Self::PredictedAcceleration(PredictedAcceleration::new(grid, count))
+            }
+            Design::ModelBased => Self::ModelBased(Box::new(ModelBased::new(surroundings, grid)?)),
+            Design::Adaptive { taps, forgetting } => {
+                Self::Adaptive(Box::new(Adaptive::new(taps, forgetting, grid, count)?))
+            }
+            Design::Combined { order } => Self::Combined(Combined::new(order, grid, count)?),
+        })
+    }
+
+    /// Rows of [`Instant::load`] that are looked at: none but for the model-based kind.
+    pub fn rows_ahead(&self) -> usize {
+        match self {
+            Self::ModelBased(model) => model.rows_ahead(),
+            _ => 0,
+        }
+    }
+}
+
+impl Predict for Predictor {
+    fn observe(&mut self, now: &Instant) {
+        each!(self, one => one.observe(now));
+    }
+
+    fn point(&self, index: usize, out: &mut Motion) {
+        each!(self, one => one.point(index, out));
+    }
+
+    fn reset(&mut self) {
+        each!(self, one => one.reset());
+    }
+}

@@ -1,0 +1,180 @@
+//! Two rates: the numerical part in a slow main loop, the rig in the fast tick.
+//!
+//! The tick (period δt) takes one point per tick from the newest batch, and
+//! sends every measured force back. The [`MainLoop`] (period ΔT = R δt)
+//! integrates the numerical part over all of those and predicts the next batch.
+//! Two rings join them; what passes carries the tick it belongs to.
+//!
+//! Batch k is made of all samples up to tick k R, and its points are for the
+//! ticks from k R + P on, P being the task time in ticks. The tick never takes
+//! a batch before that, however early it came: a run in which every batch comes
+//! in time is the same, bit for bit, whether the main loop is called inside the
+//! tick ([virtual time](TwoRatePlant)) or sits on a thread of its own
+//! ([`TwoRatePlant::detach_main`]).
+//!
+//! A batch that comes late is bridged by further points of the one before it,
+//! which were made with it; those of its own points that are past by then are
+//! dropped. More bridged ticks in a row than declared trip the loop.
+
+mod batch;
+mod main_loop;
+mod numerical;
+mod plant;
+mod step_time;
+
+pub use main_loop::{MainLoop, MainState};
+pub use plant::{Counts, TwoRatePlant};
+pub use step_time::StepTime;
+
+use model::channel::Channel;
+use model::equations::Equations;
+use model::integrator::{IntegratorError, Options};
+use model::predictor::{Design, PredictorError};
+use model::specimen::Specimen;
+use thiserror::Error;
+
+use crate::load::Load;
+use crate::rig::RigSlot;
+
+/// How the two loops go together.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Rates {
+    /// R: ticks per step of the main loop.
+    pub ratio: usize,
+    /// P: ticks that the main loop has for its task, at most R.
+    pub task_ticks: usize,
+    /// What becomes of the force samples.
+    pub force: ForceUse,
+    /// Where within its tick a point lies.
+    pub lead: Lead,
+    /// Ticks in a row that may be bridged.
+    pub bridge: usize,
+    /// How the points are predicted.
+    pub predictor: Design,
+    /// How long a step takes in a rehearsal; `None` for never too long.
+    pub step_time: Option<StepTime>,
+}
+
+/// What the main loop makes of the force samples of a period.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ForceUse {
+    /// The numerical part is integrated tick by tick, the force running
+    /// straight from sample to sample.
+    AllSamples,
+    /// One step over the whole period with the mean of the samples: nearly as
+    /// good, for models that are costly to step.
+    Average,
+    /// One step over the whole period with the force at its start, held: the
+    /// published scheme, late by half a period.
+    Last,
+}
+
+/// Where within its tick a point lies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Lead {
+    /// In its middle: a command that is held over a tick is then right on average.
+    HalfSample,
+    /// At its start.
+    None,
+}
+
+impl Lead {
+    /// In ticks.
+    pub fn ticks(self) -> f64 {
+        match self {
+            Self::HalfSample => 0.5,
+            Self::None => 0.0,
+        }
+    }
+}
+
+impl Rates {
+    /// Points of a batch, with one before its first tick and those for bridging.
+    pub(crate) fn points(&self) -> usize {
+        1 + self.ratio + self.bridge
+    }
+
+    /// The channels a two-rate loop adds at the end of a frame.
+    pub fn channels() -> Vec<Channel> {
+        vec![
+            Channel::new("main.batch", "", "Number of the main loop's batch in use, −1 for none"),
+            Channel::new("main.bridged", "", "Ticks bridged in a row because a batch is late"),
+        ]
+    }
+}
+
+/// What a two-rate plant is made of.
+pub struct TwoRateParts<'a> {
+    /// How the two loops go together.
+    pub rates: Rates,
+    /// The numerical part.
+    pub numerical: &'a Equations,
+    /// Algorithm and period δt of the tick.
+    pub integrator: &'a Options,
+    /// What is believed of the specimen, for the model-based predictor.
+    pub specimen: &'a Specimen,
+    /// The load ahead, where it is known beforehand, for the same.
+    pub preview: Option<Load>,
+    /// What stands in the laboratory.
+    pub rig: RigSlot,
+    /// The part of the force that follows the present acceleration; see
+    /// [`Options::direct_inertia`].
+    pub direct_inertia: Option<nalgebra::DMatrix<f64>>,
+    /// Seed of the rehearsed step times.
+    pub seed: u64,
+}
+
+/// Why there is no two-rate plant.
+#[derive(Debug, Clone, PartialEq, Error)]
+pub enum TwoRateError {
+    /// The integrator cannot be made.
+    #[error(transparent)]
+    Integrator(#[from] IntegratorError),
+    /// The predictor cannot be made.
+    #[error(transparent)]
+    Predictor(#[from] PredictorError),
+    /// A ratio out of range.
+    #[error("a ratio of {ratio} cannot be used: give 1 to {MOST_TICKS}")]
+    BadRatio {
+        /// What was asked for.
+        ratio: usize,
+    },
+    /// A task that takes longer than there is.
+    #[error(
+        "the main loop has {ratio} tick(s) for a step, and its task is said to take {task_ticks}: \
+         raise the ratio, or shorten the task time"
+    )]
+    TaskTooLong {
+        /// Ticks of the task.
+        task_ticks: usize,
+        /// Ticks of a step.
+        ratio: usize,
+    },
+    /// Bridging without end.
+    #[error("{bridge} ticks are too many to bridge: give at most {MOST_TICKS}")]
+    BadBridge {
+        /// What was asked for.
+        bridge: usize,
+    },
+    /// A rig that answers within the tick needs a point that is known before it.
+    #[error(
+        "the rig answers within the tick, and a main loop without task time would have to know \
+         its force before: give a task time of one tick or more"
+    )]
+    AnswersAtOnce,
+    /// The velocity of these methods is that of a moment ago.
+    #[error(
+        "a model-based predictor needs the velocity of the instant, and {method} keeps that of a \
+         moment ago: use the method exact, rk4 or newmark, or another predictor"
+    )]
+    ModelBasedMethod {
+        /// The method.
+        method: &'static str,
+    },
+    /// Step times that are none.
+    #[error("the step time of a rehearsal must be made of finite times that are not negative")]
+    BadStepTime,
+}
+
+/// Largest ratio, and most ticks that can be bridged.
+pub const MOST_TICKS: usize = 1000;

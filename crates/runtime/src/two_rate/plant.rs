@@ -1,0 +1,422 @@
+//! The fast side: one point per tick, every force sent back.
+
+use model::integrator::{ElementEnergy, Method, StepWork};
+use model::motion::Motion;
+use model::predictor::{Design, Grid, Predictor, Surroundings};
+use nalgebra::DMatrix;
+use rtrb::{Consumer, Producer, RingBuffer};
+
+use super::batch::{Batch, Shape};
+use super::main_loop::MainLoop;
+use super::numerical::Numerical;
+use super::step_time::StepClock;
+use super::{MOST_TICKS, Rates, TwoRateError, TwoRateParts};
+use crate::event::{Event, EventLog, What};
+use crate::gate::{Trip, TripKind};
+use crate::rig::{Measured, Rig, RigSlot};
+
+/// A rig at the rate of the tick and a numerical part at a slower one.
+pub struct TwoRatePlant {
+    rates: Rates,
+    rig: RigSlot,
+    direct: Option<DMatrix<f64>>,
+    /// Called inside the tick; elsewhere once it is detached.
+    main: Option<MainLoop>,
+    samples: Producer<f64>,
+    batches: Consumer<f64>,
+    shape: Shape,
+    sample: Vec<f64>,
+    /// The tick that comes next.
+    next: u64,
+    /// The batch in use, and the one before it.
+    batch: Batch,
+    earlier: Batch,
+    /// Number of the batch in use, if there is one.
+    number: Option<u64>,
+    /// One that came before its time.
+    waiting: Batch,
+    is_waiting: bool,
+    desired: Motion,
+    /// The point a tick earlier, of the batch in use.
+    before: Motion,
+    /// Work of the steps taken over in this tick.
+    work: StepWork,
+    elements: ElementEnergy,
+    news: News,
+    bridged: u64,
+    counts: Counts,
+    trip: Option<Trip>,
+    /// Which batch each tick used, for a replay.
+    schedule: Option<Vec<f64>>,
+}
+
+/// Whether a tick took over a new batch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum News {
+    None,
+    Batch,
+}
+
+/// What became of the batches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Counts {
+    /// Batches taken over.
+    pub batches: u64,
+    /// Batches that came after their first tick.
+    pub late: u64,
+    /// Ticks that had to be bridged by further points of an older batch.
+    pub missing: u64,
+    /// Points that were past when their batch came.
+    pub erased: u64,
+    /// Most ticks bridged in a row.
+    pub longest_bridge: u64,
+    /// Most iterations of one step of the main loop.
+    pub most_iterations: u64,
+}
+
+impl TwoRatePlant {
+    /// Builds both loops, at rest, joined by their rings.
+    pub fn new(parts: TwoRateParts) -> Result<Self, TwoRateError> {
+        let TwoRateParts { rates, numerical, integrator, specimen, preview, rig, .. } = parts;
+        check(&rates)?;
+        let method = integrator.method;
+        if rates.predictor == Design::ModelBased
+            && matches!(method, Method::ChenRicles | Method::KolayRicles { .. })
+        {
+            return Err(TwoRateError::ModelBasedMethod { method: method.name() });
+        }
+        let (loads, count) = (numerical.load.ncols(), numerical.interface.len());
+        let shape = Shape::new(numerical.size(), loads, count, &rates);
+        let grid = Grid {
+            tick_s: integrator.step_s,
+            ratio: rates.ratio,
+            first: rates.task_ticks as f64 - 1.0 + rates.lead.ticks(),
+            points: rates.points(),
+            task: rates.task_ticks as f64,
+        };
+        let surroundings = Surroundings { numerical, specimen };
+        let predictor = Predictor::new(&rates.predictor, grid, count, &surroundings)?;
+        // A main loop that is as late as may be bridged still finds room.
+        let depth = 2 * (rates.ratio + rates.bridge) + 4;
+        let (samples, taken) = RingBuffer::new(depth * shape.sample());
+        let (sent, batches) = RingBuffer::new((depth / rates.ratio + 4) * shape.batch());
+        let main = MainLoop {
+            rates,
+            numerical: Numerical::new(numerical, integrator, &rates)?,
+            ahead: vec![0.0; predictor.rows_ahead() * loads],
+            predictor,
+            samples: taken,
+            batches: sent,
+            shape,
+            clock: rates.step_time.map(|time| StepClock::new(time, integrator.step_s, parts.seed)),
+            preview,
+            rows: vec![0.0; (rates.ratio + 1) * (loads + count)],
+            filled: 0,
+            sample: vec![0.0; shape.sample()],
+            tick: 0,
+            batch: Batch::new(shape),
+            point: Motion::rest(count),
+            ended: false,
+        };
+        Ok(Self {
+            rates,
+            rig,
+            direct: parts.direct_inertia,
+            main: Some(main),
+            samples,
+            batches,
+            shape,
+            sample: vec![0.0; shape.sample()],
+            next: 0,
+            batch: Batch::new(shape),
+            earlier: Batch::new(shape),
+            number: None,
+            waiting: Batch::new(shape),
+            is_waiting: false,
+            desired: Motion::rest(count),
+            before: Motion::rest(count),
+            work: StepWork::default(),
+            elements: ElementEnergy { work: 0.0, stored: 0.0 },
+            news: News::None,
+            bridged: 0,
+            counts: Counts::default(),
+            trip: None,
+            schedule: None,
+        })
+    }
+
+    /// Takes the main loop out, for a thread of its own. Rehearsed step times
+    /// end with it: a real clock tells. `None` where the main loop has no task
+    /// time and must be called inside the tick, or is out already.
+    pub fn detach_main(&mut self) -> Option<MainLoop> {
+        if self.rates.task_ticks == 0 {
+            return None;
+        }
+        let mut main = self.main.take()?;
+        main.clock = None;
+        Some(main)
+    }
+
+    /// Puts the main loop back, for another run.
+    pub fn attach_main(&mut self, main: MainLoop) {
+        self.main = Some(main);
+    }
+
+    /// Takes every batch at the tick at which a recorded run took it:
+    /// `schedule` is its channel `main.batch`.
+    pub fn follow(&mut self, schedule: Vec<f64>) {
+        self.schedule = Some(schedule);
+    }
+
+    /// How the loops go together.
+    pub fn rates(&self) -> &Rates {
+        &self.rates
+    }
+
+    /// What became of the batches.
+    pub fn counts(&self) -> &Counts {
+        &self.counts
+    }
+
+    /// The tick whose instant [`displacement`](Self::displacement) shows.
+    pub fn state_tick(&self) -> u64 {
+        self.number.unwrap_or(0) * self.rates.ratio as u64
+    }
+
+    /// Displacement of every DOF at the newest instant taken over.
+    pub fn displacement(&self) -> &[f64] {
+        self.batch.displacement()
+    }
+
+    /// Velocity of every DOF at the same instant.
+    pub fn velocity(&self) -> &[f64] {
+        self.batch.velocity()
+    }
+
+    pub(crate) fn rig_mut(&mut self) -> &mut RigSlot {
+        &mut self.rig
+    }
+
+    pub(crate) fn desired(&self) -> &Motion {
+        &self.desired
+    }
+
+    pub(crate) fn element_energy(&self) -> ElementEnergy {
+        self.elements
+    }
+
+    /// Work of the steps taken over in this tick.
+    pub(crate) fn work(&self) -> StepWork {
+        self.work
+    }
+
+    /// Where a new batch begins: what it would have asked for a tick earlier.
+    pub(crate) fn rejoined(&self) -> Option<&Motion> {
+        (self.news == News::Batch).then_some(&self.before)
+    }
+
+    /// At rest under the load of the first instant.
+    pub(crate) fn rest(&mut self, load: &[f64]) {
+        if let Some(main) = &mut self.main {
+            main.rest(load);
+        }
+        while self.batches.pop_entire_slice(&mut self.waiting.row).is_ok() {}
+        (self.next, self.number, self.is_waiting) = (0, None, false);
+        self.batch = Batch::new(self.shape);
+        self.earlier = Batch::new(self.shape);
+        self.desired.clear();
+        self.before.clear();
+        self.elements = ElementEnergy { work: 0.0, stored: 0.0 };
+        (self.bridged, self.counts, self.trip) = (0, Counts::default(), None);
+    }
+
+    /// One tick: choose the point, measure, send the force back.
+    pub(crate) fn measure(&mut self, load: &[f64], measured: &mut Measured) {
+        let tick = self.next;
+        self.next += 1;
+        (self.news, self.work) = (News::None, StepWork::default());
+        let first = self.rates.task_ticks > 0;
+        if first {
+            self.choose(tick);
+        }
+        self.rig.measure(&self.desired, measured);
+        if let Some(direct) = &self.direct {
+            for (i, f) in measured.force.iter_mut().enumerate() {
+                for (j, a) in self.desired.acceleration.iter().enumerate() {
+                    *f += direct[(i, j)] * a;
+                }
+            }
+        }
+        self.send(tick, load, &measured.force);
+        if let Some(main) = &mut self.main {
+            main.poll();
+        }
+        if !first {
+            self.choose(tick);
+        }
+    }
+
+    fn send(&mut self, tick: u64, load: &[f64], force: &[f64]) {
+        self.sample[0] = tick as f64;
+        let (own, rest) = self.sample[1..].split_at_mut(self.shape.loads);
+        own.copy_from_slice(load);
+        rest.copy_from_slice(force);
+        if self.samples.push_entire_slice(&self.sample).is_err() {
+            // The main loop is further behind than can be bridged.
+            self.late(self.bridged.max(1));
+        }
+    }
+
+    /// Takes over the batches whose time has come, and reads this tick's point.
+    fn choose(&mut self, tick: u64) {
+        let (ratio, task) = (self.rates.ratio as u64, self.rates.task_ticks as u64);
+        loop {
+            if !self.is_waiting {
+                if self.batches.pop_entire_slice(&mut self.waiting.row).is_err() {
+                    break;
+                }
+                self.is_waiting = true;
+            }
+            let head = self.waiting.head();
+            let due = head.number * ratio + task;
+            let comes = match &self.schedule {
+                Some(used) => {
+                    used.get(tick as usize).is_none_or(|&number| head.number as f64 <= number)
+                }
+                None => head.ready <= tick,
+            };
+            if !comes || due > tick {
+                break;
+            }
+            self.take_over(tick - due);
+        }
+        let begun = match self.number {
+            Some(number) => number * ratio + task,
+            None => task,
+        };
+        if tick < begun {
+            // Before the first batch: at rest.
+            return;
+        }
+        let point = tick - begun;
+        let due = if self.number.is_some() { ratio } else { 0 };
+        self.bridged = (point + 1).saturating_sub(due);
+        if self.bridged > 0 {
+            self.counts.missing += 1;
+            self.counts.longest_bridge = self.counts.longest_bridge.max(self.bridged);
+            if self.bridged > self.rates.bridge as u64 {
+                self.late(self.bridged);
+            }
+        }
+        if self.number.is_some() {
+            // The first point of a batch lies a tick before its time.
+            self.batch.point(point as usize + 1, &mut self.desired);
+            self.batch.point(point as usize, &mut self.before);
+        }
+    }
+
+    /// The waiting batch becomes the one in use, `past` ticks after its time.
+    fn take_over(&mut self, past: u64) {
+        let head = self.waiting.head();
+        std::mem::swap(&mut self.earlier, &mut self.batch);
+        std::mem::swap(&mut self.batch, &mut self.waiting);
+        if self.number.is_none() {
+            // As if it had always been where it starts.
+            self.earlier.row.copy_from_slice(&self.batch.row);
+        }
+        self.is_waiting = false;
+        self.number = Some(head.number);
+        self.news = News::Batch;
+        self.elements = head.elements;
+        self.work.dissipated += head.work.dissipated;
+        self.work.input += head.work.input;
+        self.work.feedback_held += head.work.feedback_held;
+        self.work.feedback_straight += head.work.feedback_straight;
+        let counts = &mut self.counts;
+        counts.batches += 1;
+        counts.most_iterations = counts.most_iterations.max(head.iterations as u64);
+        if past > 0 {
+            counts.late += 1;
+            counts.erased += past.min(self.rates.ratio as u64);
+        }
+        if let Some(failure) = head.failure {
+            self.trip = Some(Trip {
+                kind: TripKind::NotConverged,
+                dof: 0,
+                value: failure.correction_m,
+                limit: failure.tolerance_m,
+            });
+        }
+    }
+
+    fn late(&mut self, bridged: u64) {
+        let (value, limit) = (bridged as f64, self.rates.bridge as f64);
+        self.trip.get_or_insert(Trip { kind: TripKind::MainLoopLate, dof: 0, value, limit });
+    }
+
+    /// Notes where bridging begins and ends, and trips where it went on too long.
+    pub(crate) fn attend(&mut self, tick: u64, log: &mut EventLog) -> Result<(), Trip> {
+        if let Some(trip) = self.trip {
+            return Err(trip);
+        }
+        let cause = Trip {
+            kind: TripKind::MainLoopLate,
+            dof: 0,
+            value: self.bridged as f64,
+            limit: self.rates.bridge as f64,
+        };
+        if self.bridged == 1 {
+            log.note(Event { tick, what: What::Warning, cause });
+        }
+        Ok(())
+    }
+
+    /// Displacement (order 0), velocity (1) or acceleration (2) of every DOF at
+    /// this tick, appended: the cubic through the last two instants taken over.
+    pub(crate) fn show(&self, order: usize, tick_s: f64, frame: &mut Vec<f64>) {
+        let ratio = self.rates.ratio as f64;
+        let period_s = ratio * tick_s;
+        let tick = self.next.saturating_sub(1);
+        let s = if self.number.is_some() {
+            (tick.saturating_sub(self.state_tick())) as f64 / ratio
+        } else {
+            0.0
+        };
+        let now = self.batch.displacement().iter().zip(self.batch.velocity());
+        let earlier = self.earlier.displacement().iter().zip(self.earlier.velocity());
+        for ((d0, v0), (d1, v1)) in now.zip(earlier) {
+            let (v0, v1) = (v0 * period_s, v1 * period_s);
+            let r1 = d1 - d0 + v0;
+            let c3 = v1 - v0 + 2.0 * r1;
+            let c2 = r1 + c3;
+            frame.push(match order {
+                0 => d0 + s * (v0 + s * (c2 + s * c3)),
+                1 => (v0 + s * (2.0 * c2 + 3.0 * s * c3)) / period_s,
+                _ => (2.0 * c2 + 6.0 * s * c3) / (period_s * period_s),
+            });
+        }
+    }
+
+    /// The values of [`Rates::channels`], appended.
+    pub(crate) fn write(&self, frame: &mut Vec<f64>) {
+        frame.push(self.number.map_or(-1.0, |number| number as f64));
+        frame.push(self.bridged as f64);
+    }
+}
+
+fn check(rates: &Rates) -> Result<(), TwoRateError> {
+    let Rates { ratio, task_ticks, bridge, step_time, .. } = *rates;
+    if ratio == 0 || ratio > MOST_TICKS {
+        return Err(TwoRateError::BadRatio { ratio });
+    }
+    if task_ticks > ratio {
+        return Err(TwoRateError::TaskTooLong { task_ticks, ratio });
+    }
+    if bridge > MOST_TICKS {
+        return Err(TwoRateError::BadBridge { bridge });
+    }
+    if step_time.is_some_and(|time| !time.is_sound()) {
+        return Err(TwoRateError::BadStepTime);
+    }
+    Ok(())
+}
