@@ -12,6 +12,7 @@ use crate::monitor::{EnergyMonitor, Observation, Sight, Watch};
 use crate::plant::Plant;
 use crate::record::FrameSink;
 use crate::rig::Measured;
+use crate::two_rate::MainLoop;
 
 /// What a loop is made of; built before arming.
 pub struct LoopParts {
@@ -301,6 +302,15 @@ impl HybridLoop {
     pub fn trip_overrun(&mut self, periods: u64, limit: u64) {
         if self.interlock.trip().is_none() {
             self.stop(overrun(periods, limit).into());
+        }
+    }
+
+    /// Takes the main loop of a two-rate test out of the tick, for a thread of
+    /// its own; see [`TwoRatePlant::detach_main`](crate::two_rate::TwoRatePlant::detach_main).
+    pub fn detach_main(&mut self) -> Option<MainLoop> {
+        match &mut self.parts.plant {
+            Plant::TwoRate(plant) => plant.detach_main(),
+            _ => None,
         }
     }
 

@@ -184,6 +184,7 @@ fn run_into(assembly: &Assembly, record: &Path) -> Result<Ours, BenchRealtimeErr
         memory: Memory::Locked,
         // Nothing moves: it is counted, not stopped.
         overrun_limit: u64::MAX,
+        main_loop: None,
     };
     let driver = Driver::start(&plan)?;
     let granted = driver.granted().clone();

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use model::integrator::Integrator;
 use runtime::realtime::Latency;
+use runtime::two_rate::MainState;
 
 use crate::assembly::{Assembly, LoopOptions, PlantError, Recording};
 
@@ -22,15 +23,31 @@ const SLEEP: Duration = Duration::from_millis(1);
 /// Highest ratio that is proposed.
 const MOST_RATIO: f64 = 1000.0;
 
-/// What the tick costs here, and what of it could move into a slower loop.
+/// What the tick costs here, and what the numerical part does.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Fit {
     /// Period of the tick.
     pub period_s: f64,
     /// The whole tick, the virtual rig included.
     pub tick: Cost,
-    /// The step of the numerical part alone.
-    pub numerical: Cost,
+    /// The numerical part.
+    pub numerical: NumericalCost,
+}
+
+/// What the numerical part costs.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum NumericalCost {
+    /// A step of it within each tick.
+    InTick(Cost),
+    /// A step of a main loop of its own.
+    MainLoop {
+        /// A step.
+        step: Cost,
+        /// Ticks per step.
+        ratio: u64,
+        /// Ticks that a step may take.
+        task_ticks: u64,
+    },
 }
 
 /// What something took in a trial.
@@ -45,90 +62,139 @@ pub struct Cost {
 impl Fit {
     /// Times a short trial of the loop, which is no part of the test.
     pub fn measure(assembly: &Assembly) -> Result<Self, PlantError> {
-        Ok(Self {
-            period_s: assembly.integrator.step_s,
-            tick: tick_cost(assembly)?,
-            numerical: numerical_cost(assembly)?,
-        })
+        let (tick, main) = tick_costs(assembly)?;
+        let numerical = match (main, &assembly.rates) {
+            (Some(step), Some(rates)) => NumericalCost::MainLoop {
+                step,
+                ratio: rates.ratio as u64,
+                task_ticks: rates.task_ticks as u64,
+            },
+            _ => NumericalCost::InTick(numerical_cost(assembly)?),
+        };
+        Ok(Self { period_s: assembly.integrator.step_s, tick, numerical })
     }
 
     /// Share of the period that the tick needs, the margin included.
-    pub fn share(&self) -> f64 {
+    pub fn tick_share(&self) -> f64 {
         MARGIN * self.tick.p99_s / self.period_s
     }
 
-    /// Whether the tick fits its period.
+    /// Share of its time that a step of a main loop needs, the margin included.
+    pub fn main_share(&self) -> Option<f64> {
+        match self.numerical {
+            NumericalCost::InTick(_) => None,
+            NumericalCost::MainLoop { step, task_ticks, .. } => {
+                Some(MARGIN * step.p99_s / (task_ticks.max(1) as f64 * self.period_s))
+            }
+        }
+    }
+
+    /// Whether every task fits its time.
     pub fn fits(&self) -> bool {
-        self.share() <= 1.0
+        self.tick_share() <= 1.0 && self.main_share().is_none_or(|share| share <= 1.0)
     }
 
     /// The smallest ratio of main loop period to rig period at which both would
-    /// fit: 1 if the loop fits as it is, `None` if what must stay in the tick
-    /// does not fit by itself.
+    /// fit, the task taking the whole of it: 1 if a single loop fits, `None` if
+    /// what must stay in the tick does not fit by itself.
     pub fn ratio(&self) -> Option<u64> {
-        if self.fits() {
-            return Some(1);
-        }
-        let outer_s = (self.tick.p99_s - self.numerical.p99_s).max(0.0);
-        let ratio = (MARGIN * self.numerical.p99_s / self.period_s).ceil().max(2.0);
-        (MARGIN * outer_s <= self.period_s && ratio <= MOST_RATIO).then_some(ratio as u64)
+        let (outer_s, main_s) = match self.numerical {
+            NumericalCost::InTick(_) if self.fits() => return Some(1),
+            NumericalCost::InTick(step) => ((self.tick.p99_s - step.p99_s).max(0.0), step.p99_s),
+            NumericalCost::MainLoop { step, .. } => (self.tick.p99_s, step.p99_s),
+        };
+        let ratio = (MARGIN * main_s / self.period_s).ceil();
+        let least = if matches!(self.numerical, NumericalCost::InTick(_)) { 2.0 } else { 1.0 };
+        (MARGIN * outer_s <= self.period_s && ratio <= MOST_RATIO)
+            .then_some(ratio.max(least) as u64)
     }
 }
 
-/// Times `once` again and again; it says when there is no more to do.
-fn timed(mut once: impl FnMut() -> bool) -> Cost {
-    let mut latency = Latency::new();
+/// Whether there is more to time.
+enum More {
+    Yes,
+    No,
+}
+
+/// Calls `once` again and again, each time after a sleep, until it or the time
+/// for it ends. `once` gets the instant at which it begins.
+fn repeat(mut once: impl FnMut(Instant) -> More) {
     let start = Instant::now();
-    while latency.count() < TRIAL_TICKS {
+    for done in 1..=TRIAL_TICKS {
         sleep(SLEEP);
-        let begun = Instant::now();
-        if !once() {
+        if matches!(once(Instant::now()), More::No) {
             break;
         }
-        latency.record(begun.elapsed().as_nanos() as u64);
-        if latency.count() >= FEWEST_TICKS && start.elapsed().as_secs_f64() > TRIAL_S {
+        if done >= FEWEST_TICKS && start.elapsed().as_secs_f64() > TRIAL_S {
             break;
         }
     }
-    let at = |share: f64| 1e-9 * latency.quantile_ns(share) as f64;
-    Cost { p50_s: at(0.5), p99_s: at(0.99) }
 }
 
-fn tick_cost(assembly: &Assembly) -> Result<Cost, PlantError> {
+fn nanoseconds(since: Instant) -> u64 {
+    since.elapsed().as_nanos() as u64
+}
+
+impl Cost {
+    fn of(latency: &Latency) -> Self {
+        let at = |share: f64| 1e-9 * latency.quantile_ns(share) as f64;
+        Self { p50_s: at(0.5), p99_s: at(0.99) }
+    }
+}
+
+/// The tick, and a step of its main loop where that may stand beside it.
+fn tick_costs(assembly: &Assembly) -> Result<(Cost, Option<Cost>), PlantError> {
     let options = LoopOptions { constant_j: 1.0, recording: Recording::Off };
     let mut hybrid = assembly.hybrid_loop(assembly.plant()?, assembly.load(), options);
-    Ok(timed(|| {
-        let over = hybrid.is_over();
-        if !over {
-            hybrid.tick();
+    let mut main = hybrid.detach_main();
+    let (mut ticks, mut steps) = (Latency::new(), Latency::new());
+    repeat(|begun| {
+        if hybrid.is_over() {
+            return More::No;
         }
-        !over
-    }))
+        hybrid.tick();
+        ticks.record(nanoseconds(begun));
+        if let Some(main) = &mut main {
+            let begun = Instant::now();
+            if main.poll() == MainState::Stepped {
+                steps.record(nanoseconds(begun));
+            }
+        }
+        More::Yes
+    });
+    Ok((Cost::of(&ticks), (steps.count() > 0).then(|| Cost::of(&steps))))
 }
 
-/// The numerical part under its load and without a specimen.
+/// A step of the numerical part under its load, without a specimen.
 fn numerical_cost(assembly: &Assembly) -> Result<Cost, PlantError> {
     let mut numerical = Integrator::new(&assembly.substructures.numerical, &assembly.integrator)?;
     let load = assembly.load();
     numerical.rest(load.at(0));
     let mut force = vec![0.0; assembly.count()];
-    let (mut tick, last) = (0, load.ticks());
-    Ok(timed(|| {
+    let mut steps = Latency::new();
+    let mut tick = 0;
+    repeat(|begun| {
         force.fill(0.0);
         numerical.equilibrium(load.at(tick), &mut force);
         let settled = numerical.advance(load.at(tick), load.at(tick + 1), &force).is_ok();
+        steps.record(nanoseconds(begun));
         tick += 1;
-        settled && tick < last
-    }))
+        if settled && tick < load.ticks() { More::Yes } else { More::No }
+    });
+    Ok(Cost::of(&steps))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn cost(us: f64) -> Cost {
+        Cost { p50_s: 1e-6 * us, p99_s: 1e-6 * us }
+    }
+
     fn fit(tick_us: f64, numerical_us: f64) -> Fit {
-        let cost = |us: f64| Cost { p50_s: 1e-6 * us, p99_s: 1e-6 * us };
-        Fit { period_s: 1e-3, tick: cost(tick_us), numerical: cost(numerical_us) }
+        let numerical = NumericalCost::InTick(cost(numerical_us));
+        Fit { period_s: 1e-3, tick: cost(tick_us), numerical }
     }
 
     #[test]
@@ -139,5 +205,19 @@ mod tests {
         assert_eq!(fit(5000.0, 4900.0).ratio(), Some(10));
         assert_eq!(fit(5000.0, 4000.0).ratio(), None, "1 ms must stay in the tick");
         assert_eq!(fit(9e6, 9e6).ratio(), None);
+    }
+
+    #[test]
+    fn a_main_loop_is_judged_by_the_time_it_has() {
+        let two = |tick: f64, step: f64, task_ticks: u64| Fit {
+            period_s: 1e-3,
+            tick: cost(tick),
+            numerical: NumericalCost::MainLoop { step: cost(step), ratio: 10, task_ticks },
+        };
+        assert!(two(100.0, 900.0, 2).fits());
+        let short = two(100.0, 1400.0, 2);
+        assert!(!short.fits());
+        assert_eq!((short.main_share(), short.ratio()), (Some(1.4), Some(3)));
+        assert_eq!(two(600.0, 100.0, 2).ratio(), None, "the tick alone is too long");
     }
 }

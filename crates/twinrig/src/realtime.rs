@@ -3,8 +3,9 @@
 use std::path::Path;
 
 use runtime::interlock::Phase;
+use runtime::plant::Plant;
 use runtime::realtime::{
-    Cpu, Driver, Memory, RealtimeError, RealtimePlan, SignalStop, Status, machine_facts,
+    Cpu, Driver, MainPlan, Memory, RealtimeError, RealtimePlan, SignalStop, Status, machine_facts,
 };
 use runtime::record::{Durability, Ending, Existing, Options, Recorder};
 use thiserror::Error;
@@ -50,6 +51,11 @@ pub fn plan(experiment: &Experiment) -> RealtimePlan {
             MemorySpec::Unlocked => Memory::Unlocked,
         },
         overrun_limit: spec.overrun_limit,
+        main_loop: experiment.main_loop.is_some().then_some(MainPlan {
+            priority: spec.main_priority,
+            // The scheduler finds it a processor beside the tick's.
+            cpu: Cpu::Any,
+        }),
     }
 }
 
@@ -88,6 +94,10 @@ pub fn run(
     let (hybrid, timing) = (finished.hybrid, finished.timing);
     let trip = hybrid.tripped().map(|(trip, time_s)| trip_note(&trip, time_s));
     let ticks = hybrid.ticks();
+    let main_loop = match hybrid.plant() {
+        Plant::TwoRate(plant) => Some(*plant.counts()),
+        _ => None,
+    };
     for note in events(assembly, &hybrid) {
         handle.note(note);
     }
@@ -95,7 +105,7 @@ pub fn run(
     // The sink goes with the loop: the writer then knows that no frame follows.
     drop(hybrid);
     let summary = handle.finish(Ending { ticks, trip }).map_err(RehearsalError::from)?;
-    Ok(Outcome { summary, constant_j })
+    Ok(Outcome { summary, constant_j, main_loop })
 }
 
 /// How the record of a real test is written.

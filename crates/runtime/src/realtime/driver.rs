@@ -9,12 +9,14 @@ use std::time::Duration;
 use super::deadlines::{Deadlines, Overruns};
 use super::grant::{self, Granted, ProcessGrant, Wish};
 use super::latency::Latency;
+use super::main_thread::{MainThread, MainTiming, Nudge};
 use super::status::{Said, Status};
 use super::stop::StopButton;
-use super::{RealtimeError, RealtimePlan, system};
+use super::{MainPlan, RealtimeError, RealtimePlan, system};
 use crate::hybrid_loop::HybridLoop;
 use crate::interlock::{Phase, Response};
 use crate::operator::Operator;
+use crate::plant::Plant;
 use crate::record::TimingNote;
 
 /// Stack of the loop's thread; all of it is touched before the first tick.
@@ -33,6 +35,7 @@ pub struct Driver {
     status: Arc<Status>,
     job: Sender<Job>,
     thread: JoinHandle<Option<Finished>>,
+    main: Option<MainThread>,
     _process: ProcessGrant,
 }
 
@@ -40,6 +43,8 @@ pub struct Driver {
 struct Job {
     hybrid: Box<HybridLoop>,
     stop: &'static StopButton,
+    /// Wakes the main loop of a two-rate test.
+    nudge: Option<Nudge>,
 }
 
 /// A run that is over.
@@ -65,6 +70,8 @@ pub struct Timing {
     pub missed: u64,
     /// Most periods in a row that had to be bridged.
     pub most_in_a_row: u64,
+    /// The main loop's own, where it has a thread.
+    pub main_loop: Option<MainTiming>,
 }
 
 impl Driver {
@@ -87,9 +94,19 @@ impl Driver {
             })
             .map_err(|source: io::Error| RealtimeError::Thread { source })?;
         let mut granted = told.recv().map_err(|_| RealtimeError::Panicked)?;
+        let main = match plan.main_loop {
+            None => None,
+            Some(MainPlan { priority, cpu }) => {
+                let (main, mut of_main) = MainThread::start(Wish { priority, cpu })
+                    .map_err(|source| RealtimeError::Thread { source })?;
+                granted.facts.append(&mut of_main.facts);
+                granted.notices.append(&mut of_main.notices);
+                Some(main)
+            }
+        };
         granted.facts.append(&mut process.facts);
         granted.notices.append(&mut process.notices);
-        Ok(Self { plan, granted, status, job, thread, _process: grant })
+        Ok(Self { plan, granted, status, job, thread, main, _process: grant })
     }
 
     /// What the system granted.
@@ -101,27 +118,39 @@ impl Driver {
     /// called ten times a second.
     pub fn run(
         self,
-        hybrid: HybridLoop,
+        mut hybrid: HybridLoop,
         stop: &'static StopButton,
         mut look: impl FnMut(&Status),
     ) -> Result<Finished, RealtimeError> {
-        let job = Job { hybrid: Box::new(hybrid), stop };
+        // Without a thread for it, or without time for its task, the main loop
+        // stays inside the tick.
+        let nudge = match &self.main {
+            Some(thread) => hybrid.detach_main().and_then(|main| thread.give(main)),
+            None => None,
+        };
+        let job = Job { hybrid: Box::new(hybrid), stop, nudge };
         self.job.send(job).map_err(|_| RealtimeError::Panicked)?;
         while !self.thread.is_finished() {
             look(&self.status);
             thread::park_timeout(LOOK);
         }
         look(&self.status);
-        self.thread.join().ok().flatten().ok_or(RealtimeError::Panicked)
+        let mut finished = self.thread.join().ok().flatten().ok_or(RealtimeError::Panicked)?;
+        finished.timing.main_loop = self.main.and_then(MainThread::end);
+        Ok(finished)
     }
 
     /// What the record keeps of how punctual a run was.
     pub fn note(plan: &RealtimePlan, granted: &Granted, timing: &Timing) -> TimingNote {
-        let named = [
+        let mut named = vec![
             ("wake_up", &timing.wake_up),
             ("execution", &timing.execution),
             ("round_trip", &timing.round_trip),
         ];
+        if let Some(main) = &timing.main_loop {
+            named.push(("main.wake_up", &main.wake_up));
+            named.push(("main.execution", &main.execution));
+        }
         let known = named.into_iter().filter(|(_, latency)| latency.count() > 0);
         TimingNote {
             period_s: plan.period_s,
@@ -143,9 +172,9 @@ impl Driver {
 
 /// The life of the loop's thread.
 fn work(jobs: &Receiver<Job>, plan: &RealtimePlan, status: &Status) -> Option<Finished> {
-    let Job { mut hybrid, stop } = jobs.recv().ok()?;
+    let Job { mut hybrid, stop, nudge } = jobs.recv().ok()?;
     system::touch_stack();
-    let timing = drive(&mut hybrid, plan, stop, status);
+    let timing = drive(&mut hybrid, plan, stop, nudge.as_ref(), status);
     status.end();
     Some(Finished { hybrid, timing })
 }
@@ -156,6 +185,7 @@ fn drive(
     hybrid: &mut HybridLoop,
     plan: &RealtimePlan,
     stop: &StopButton,
+    nudge: Option<&Nudge>,
     status: &Status,
 ) -> Timing {
     let (mut wake_up, mut execution, mut round_trip) =
@@ -178,6 +208,9 @@ fn drive(
         presses = obey(hybrid, stop.presses(), presses);
         hybrid.tick();
         ended_ns = system::now_ns();
+        if let Some(nudge) = nudge {
+            nudge.after_tick(hybrid.ticks() - 1, ended_ns);
+        }
         wake_up.record(begun.late_ns);
         execution.record(ended_ns - begun.at_ns);
         if let Some(nanoseconds) = hybrid.plant().round_trip_ns() {
@@ -192,6 +225,7 @@ fn drive(
         overruns: overruns.count,
         missed: overruns.missed,
         most_in_a_row: overruns.most_in_a_row,
+        main_loop: None,
     }
 }
 
@@ -223,6 +257,10 @@ fn tell(status: &Status, hybrid: &mut HybridLoop, overruns: &Overruns, late_ns: 
         overruns: overruns.count,
         missed: overruns.missed,
         stability_warning: hybrid.monitor().stability_warning(),
+        bridged: match hybrid.plant() {
+            Plant::TwoRate(plant) => plant.counts().missing,
+            _ => 0,
+        },
         wake_up_ns: late_ns,
     });
     if hybrid.ticks().is_multiple_of(RING_LOOK)

@@ -4,6 +4,10 @@
 //! what the system granted; [`Driver::run`] gives it an armed loop. Deadlines
 //! are absolute instants of the monotonic clock, waited for by sleeping.
 //!
+//! The main loop of a two-rate test has a second thread, below the tick in
+//! priority, woken when the samples of a step are there. One ring each way joins
+//! the two; neither ever waits for the other.
+//!
 //! The processor's flush-to-zero modes are left alone, here as in virtual time:
 //! with them a record would differ in its bits from its rehearsal, from a
 //! replay and from a sweep, and the language gives no meaning to arithmetic in
@@ -14,6 +18,7 @@ mod deadlines;
 mod driver;
 mod grant;
 mod latency;
+mod main_thread;
 mod status;
 mod stop;
 mod system;
@@ -21,6 +26,7 @@ mod system;
 pub use driver::{Driver, Finished, Timing};
 pub use grant::{Cpu, Granted, Memory, machine_facts};
 pub use latency::Latency;
+pub use main_thread::MainTiming;
 pub use status::{Glance, Status};
 pub use stop::{SignalStop, StopButton};
 
@@ -41,6 +47,17 @@ pub struct RealtimePlan {
     pub memory: Memory,
     /// Most periods in a row that may be bridged; one more trips.
     pub overrun_limit: u64,
+    /// The thread of the main loop, for a test at two rates.
+    pub main_loop: Option<MainPlan>,
+}
+
+/// How the main loop of a two-rate test runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MainPlan {
+    /// SCHED_FIFO priority, below that of the tick.
+    pub priority: u8,
+    /// Where it runs.
+    pub cpu: Cpu,
 }
 
 /// Why a real-time run did not take place, or did not end.

@@ -13,6 +13,7 @@ pub struct Status {
     phase: AtomicU8,
     overruns: AtomicU64,
     missed: AtomicU64,
+    bridged: AtomicU64,
     stability_warning: AtomicU64,
     ring_per_mille: AtomicU32,
     frames_lost: AtomicU64,
@@ -31,6 +32,8 @@ pub struct Glance {
     pub overruns: u64,
     /// Periods without a tick.
     pub missed: u64,
+    /// Ticks of a two-rate test that were bridged because the main loop was late.
+    pub bridged: u64,
     /// Stability warning, %.
     pub stability_warning: f64,
     /// How full the recorder's ring is, 0 to 1.
@@ -48,6 +51,7 @@ pub(super) struct Said {
     pub(super) phase: u8,
     pub(super) overruns: u64,
     pub(super) missed: u64,
+    pub(super) bridged: u64,
     pub(super) stability_warning: f64,
     pub(super) wake_up_ns: u64,
 }
@@ -59,6 +63,7 @@ impl Status {
             phase: AtomicU8::new(0),
             overruns: AtomicU64::new(0),
             missed: AtomicU64::new(0),
+            bridged: AtomicU64::new(0),
             stability_warning: AtomicU64::new(0),
             ring_per_mille: AtomicU32::new(0),
             frames_lost: AtomicU64::new(0),
@@ -73,6 +78,7 @@ impl Status {
         self.phase.store(said.phase, Ordering::Relaxed);
         self.overruns.store(said.overruns, Ordering::Relaxed);
         self.missed.store(said.missed, Ordering::Relaxed);
+        self.bridged.store(said.bridged, Ordering::Relaxed);
         self.stability_warning.store(said.stability_warning.to_bits(), Ordering::Relaxed);
         self.wake_up.record(said.wake_up_ns);
     }
@@ -98,6 +104,7 @@ impl Status {
             phase: self.phase.load(Ordering::Relaxed),
             overruns: self.overruns.load(Ordering::Relaxed),
             missed: self.missed.load(Ordering::Relaxed),
+            bridged: self.bridged.load(Ordering::Relaxed),
             stability_warning: f64::from_bits(self.stability_warning.load(Ordering::Relaxed)),
             ring: f64::from(self.ring_per_mille.load(Ordering::Relaxed)) / 1e3,
             frames_lost: self.frames_lost.load(Ordering::Relaxed),

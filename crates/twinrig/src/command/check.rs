@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::output::{Exit, Output, number, print, table};
 use super::rehearse::{Loaded, load};
-use crate::fit::{Fit, MARGIN};
+use crate::fit::{Fit, MARGIN, NumericalCost};
 use crate::forecast::{Forecast, Stability, grows};
 use crate::report;
 
@@ -114,26 +114,47 @@ fn text(loaded: &Loaded, forecast: &Forecast) -> String {
 
 /// Whether the loop fits its period here, and what would.
 fn fit_words(fit: &Fit) -> String {
-    let costs = format!(
+    let us = |seconds: f64| number(1e6 * seconds);
+    let mut costs = format!(
         "after a sleep a tick takes {} µs here (p99 {} µs), {} % of its period with a margin of \
          {MARGIN}",
-        number(1e6 * fit.tick.p50_s),
-        number(1e6 * fit.tick.p99_s),
-        number(100.0 * fit.share()),
+        us(fit.tick.p50_s),
+        us(fit.tick.p99_s),
+        number(100.0 * fit.tick_share()),
     );
-    if fit.fits() {
-        return format!("the loop fits its period: {costs}");
+    match fit.numerical {
+        NumericalCost::InTick(step) if !fit.fits() => {
+            costs += &format!(", {} µs of it the numerical part", us(step.p99_s));
+        }
+        NumericalCost::InTick(_) => {}
+        NumericalCost::MainLoop { step, ratio, task_ticks } => {
+            costs += &format!(
+                "; a step of the main loop (1:{ratio}) takes {} µs (p99 {} µs), {} % of the \
+                 {task_ticks} tick{} it has",
+                us(step.p50_s),
+                us(step.p99_s),
+                number(100.0 * fit.main_share().unwrap_or(f64::NAN)),
+                if task_ticks == 1 { "" } else { "s" },
+            );
+        }
     }
-    let numerical = format!("{} µs of it the numerical part", number(1e6 * fit.numerical.p99_s));
-    match fit.ratio() {
-        Some(ratio) => format!(
-            "the loop does NOT fit its period: {costs}, {numerical}; a main loop {ratio} times \
-             slower than the rig's would fit"
+    match (fit.fits(), fit.ratio()) {
+        (true, _) => format!("the loop fits its period: {costs}"),
+        (false, Some(ratio)) => format!(
+            "the loop does NOT fit its period: {costs}; a [main_loop] with ratio and task_ticks of \
+             {ratio} or more would fit"
         ),
-        None => format!(
-            "the loop does NOT fit its period: {costs}, {numerical}; no ratio of two loops helps, \
-             choose a lower rate or a smaller model"
+        (false, None) => format!(
+            "the loop does NOT fit its period: {costs}; no [main_loop] helps, choose a lower rate \
+             or a smaller model"
         ),
+    }
+}
+
+/// The numerical part alone: within the tick, or a step of the main loop.
+fn numerical_s(fit: &Fit) -> f64 {
+    match fit.numerical {
+        NumericalCost::InTick(step) | NumericalCost::MainLoop { step, .. } => step.p99_s,
     }
 }
 
@@ -192,7 +213,9 @@ fn document(loaded: &Loaded, forecast: &Forecast) -> Value {
         "transfer_delay_s": forecast.delay_s,
         "tick_s": forecast.fit.tick.p50_s,
         "tick_p99_s": forecast.fit.tick.p99_s,
-        "numerical_p99_s": forecast.fit.numerical.p99_s,
+        "numerical_p99_s": numerical_s(&forecast.fit),
+        "main_share": forecast.fit.main_share(),
+        "tick_share": forecast.fit.tick_share(),
         "margin": MARGIN,
         "fits": forecast.fit.fits(),
         "ratio": forecast.fit.ratio(),

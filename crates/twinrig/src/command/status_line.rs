@@ -95,6 +95,9 @@ fn line(glance: &Glance, step_s: f64, duration_s: f64) -> String {
     if glance.missed > 0 {
         line += &format!("  missed {}", glance.missed);
     }
+    if glance.bridged > 0 {
+        line += &format!("  bridged {}", glance.bridged);
+    }
     if glance.frames_lost > 0 {
         line += &format!("  FRAMES LOST {}", glance.frames_lost);
     }
@@ -112,6 +115,7 @@ mod tests {
             phase: 0,
             overruns: 2,
             missed: 0,
+            bridged: 0,
             stability_warning: 12.345,
             ring: 0.014,
             frames_lost: 0,
@@ -124,9 +128,17 @@ mod tests {
             assert!(said.contains(words), "{words}: {said}");
         }
         assert!(!said.contains("LOST") && !said.contains("missed"));
-        glance = Glance { frames_lost: 7, missed: 3, phase: 2, wake_up_p99_ns: None, ..glance };
+        glance = Glance {
+            frames_lost: 7,
+            missed: 3,
+            bridged: 9,
+            phase: 2,
+            wake_up_p99_ns: None,
+            ..glance
+        };
         let said = line(&glance, 1.0 / 1024.0, 40.0);
         assert!(said.contains("FRAMES LOST 7") && said.contains("missed 3"), "{said}");
+        assert!(said.contains("bridged 9"), "{said}");
         assert!(said.contains("RAMPING") && said.contains("p99 –"), "{said}");
     }
 }

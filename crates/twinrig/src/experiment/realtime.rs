@@ -7,6 +7,8 @@ use super::tree::Branch;
 pub struct RealtimeSpec {
     /// SCHED_FIFO priority.
     pub priority: u8,
+    /// The same of the main loop at two rates.
+    pub main_priority: u8,
     /// Processor to stay on; `None` to choose one.
     pub cpu: Option<usize>,
     /// Most periods in a row that are bridged.
@@ -26,9 +28,13 @@ pub enum MemorySpec {
 
 impl RealtimeSpec {
     pub(crate) fn read(branch: &Branch) -> Self {
+        // The grammar keeps priorities below a hundred.
+        let narrow = |priority: u64| u8::try_from(priority).unwrap_or(u8::MAX);
+        let priority = branch.must_count("priority");
+        let main_priority = branch.count("main_priority");
         Self {
-            // The grammar keeps it below a hundred.
-            priority: u8::try_from(branch.must_count("priority")).unwrap_or(u8::MAX),
+            priority: narrow(priority),
+            main_priority: narrow(main_priority.unwrap_or(priority.saturating_sub(10).max(1))),
             cpu: branch.count("cpu").map(|cpu| cpu as usize),
             overrun_limit: branch.must_count("overrun_limit"),
             memory: match branch.must_word("memory") {

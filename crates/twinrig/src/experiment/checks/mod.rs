@@ -26,6 +26,20 @@ pub(crate) fn check(root: &Branch, out: &mut Diagnostics) {
     check_lists(root, out);
     check_limits(root, out);
     guard::check(root, out);
+    check_realtime(root, out);
+}
+
+/// The tick comes before the main loop.
+fn check_realtime(root: &Branch, out: &mut Diagnostics) {
+    let Some(realtime) = root.table("realtime") else { return };
+    if let (Some(tick), Some(main)) = (realtime.count("priority"), realtime.count("main_priority"))
+        && let Some(node) = realtime.node("main_priority")
+        && main >= tick
+    {
+        let message = format!("the main loop has priority {main}, the tick {tick}");
+        let remedy = "choose a `main_priority` below `priority`: the tick must never wait";
+        out.push(Diagnostic::error(message).at(node.span.clone()).remedy(remedy));
+    }
 }
 
 fn check_time(root: &Branch, out: &mut Diagnostics) {

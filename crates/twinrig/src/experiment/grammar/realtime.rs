@@ -23,6 +23,12 @@ pub(crate) static REALTIME: Table = Table::plain(
             "Processor the loop stays on. Absent: an isolated one if there is one, else the last, \
              if the priority is granted.",
         ),
+        optional(
+            "main_priority",
+            Shape::Count { min: 1, max: HIGHEST_PRIORITY - 1 },
+            "SCHED_FIFO priority of the main loop of a test at two rates, below `priority`. \
+             Absent: ten below.",
+        ),
         default(
             "overrun_limit",
             Shape::Count { min: 0, max: 1_000_000 },
