@@ -19,7 +19,7 @@ use runtime::event::What;
 use runtime::gate::TripKind;
 use runtime::interlock::{Phase, Response};
 use runtime::plant::Plant;
-use runtime::realtime::{Cpu, Driver, Finished, Memory, RealtimePlan, StopButton};
+use runtime::realtime::{Cpu, Driver, Finished, MainPlan, Memory, RealtimePlan, StopButton};
 use runtime::record::{Ending, FrameSink, Options, Record, Recorder, Summary};
 use runtime::rig::{Measured, Rig};
 
@@ -60,6 +60,7 @@ fn plan(case: &Case, overrun_limit: u64) -> RealtimePlan {
         cpu: Cpu::Any,
         memory: Memory::Unlocked,
         overrun_limit,
+        main_loop: None,
     }
 }
 
@@ -124,6 +125,74 @@ fn real_time_and_virtual_time_give_the_same_bits() {
         }
         assert_eq!(timing.latency("round_trip"), None, "a virtual rig has none");
     }
+}
+
+/// Two rates, the main loop with eight milliseconds for each step.
+fn two_rates() -> (Case, RealtimePlan) {
+    let mut case = Case::benchmark().with_step(2e-3).with_delay(2.0).with_noise(7).with_ratio(5);
+    case.method = model::integrator::Method::Exact(model::integrator::Hold::First);
+    let rates = case.rates.as_mut().unwrap();
+    (rates.task_ticks, rates.bridge) = (4, 900);
+    let main_loop = Some(MainPlan { priority: 5, cpu: Cpu::Any });
+    let plan = RealtimePlan { main_loop, ..plan(&case, 1_000_000) };
+    (case, plan)
+}
+
+#[test]
+fn two_rates_on_two_threads_give_the_bits_of_virtual_time_until_a_batch_is_late() {
+    const TICKS: usize = 400;
+    let (case, plan) = two_rates();
+    let (rehearsed, _) = recorded(&case, TICKS, |sink| {
+        let mut hybrid = case.recorded(case.two_rate(), ground(case.step_s, TICKS), sink);
+        run_virtual(&mut hybrid, |_| {});
+        (hybrid.ticks(), None)
+    });
+    assert!(rehearsed.column("main.bridged").unwrap().iter().all(|&ticks| ticks == 0.0));
+    let mut compared = 0;
+    // A machine that is late once may be punctual the next time.
+    for _ in 0..5 {
+        let driver = Driver::start(&plan).unwrap();
+        let granted = driver.granted().clone();
+        assert!(granted.facts.iter().any(|(name, _)| name == "main loop scheduling"));
+        let (lived, summary) = recorded(&case, TICKS, |sink| {
+            let hybrid = case.recorded(case.two_rate(), ground(case.step_s, TICKS), sink);
+            let Finished { hybrid, timing } = driver.run(hybrid, &QUIET, |_| {}).unwrap();
+            (hybrid.ticks(), Some(Driver::note(&plan, &granted, &timing)))
+        });
+        let bridged = lived.column("main.bridged").unwrap();
+        let punctual = bridged.iter().position(|&ticks| ticks > 0.0).unwrap_or(TICKS);
+        for (expected, found) in bits(&rehearsed).iter().zip(bits(&lived)) {
+            assert_eq!(expected[..punctual], found[..punctual]);
+        }
+        let timing = summary.timing.unwrap();
+        let steps = timing.latency("main.execution").unwrap().count;
+        assert!((78..=80).contains(&steps), "{steps} of 80 steps: the last may be cut short");
+        assert!(timing.latency("main.wake_up").unwrap().count > 0);
+        compared = compared.max(punctual);
+        if compared == TICKS {
+            break;
+        }
+    }
+    println!("{compared} of {TICKS} ticks compared");
+    assert!(compared > 20, "no run in which the main loop was in time");
+}
+
+#[test]
+fn a_main_loop_that_died_is_bridged_and_then_trips() {
+    let (mut case, plan) = two_rates();
+    case.rates.as_mut().unwrap().bridge = 10;
+    let mut hybrid = case.hybrid(case.two_rate(), ground(case.step_s, 400));
+    // Held here, where nobody calls it.
+    let dead = hybrid.detach_main().unwrap();
+    let driver = Driver::start(&plan).unwrap();
+    let Finished { hybrid, timing } = driver.run(hybrid, &QUIET, |_| {}).unwrap();
+    let (trip, time_s) = hybrid.tripped().unwrap();
+    assert_eq!(trip.kind, TripKind::MainLoopLate);
+    // The first batch is due at tick 4; the eleventh tick without one is too many.
+    assert!((time_s - 14.0 * case.step_s).abs() < 1e-9, "{time_s}");
+    assert_eq!(hybrid.phase(), Phase::Safe);
+    assert!(timing.main_loop.is_none_or(|main| main.execution.count() == 0));
+    drop(dead);
 }
 
 /// A spring that may take its time, and looks at the thread it runs in.

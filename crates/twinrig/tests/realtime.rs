@@ -94,11 +94,51 @@ fn the_record_of_a_real_run_has_the_bits_of_its_rehearsal() {
 }
 
 #[test]
+fn two_rates_run_on_two_threads_and_replay() {
+    let lab = Lab::new();
+    let draft = patient(Draft::new().top("duration = \"1 s\"\nseed = 3"))
+        .with("integrator", "method = \"exact\"\nrate = \"1 kHz\"")
+        .with("main_loop", "ratio = 10\ntask_ticks = 8\nbridge = 900");
+    lab.rehearse(&draft).exits(0);
+    let ran = lab.twinrig(["run", "test.toml", "--realtime", "--out", "real", "--json"]).exits(0);
+    let (rehearsed, expected) = columns(&lab.path("out/record.arrow"));
+    let (lived, found) = columns(&lab.path("real/record.arrow"));
+    let bridged = lived.column("main.bridged").unwrap();
+    let punctual = bridged.iter().position(|&ticks| ticks > 0.0).unwrap_or(bridged.len());
+    println!("{punctual} of {} ticks compared", bridged.len());
+    for ((channel, expected), found) in rehearsed.channels.iter().zip(&expected).zip(&found) {
+        assert_eq!(expected[..punctual], found[..punctual], "{}", channel.name);
+    }
+    let timing = &ran.json()["summary"]["timing"];
+    let names: Vec<&str> = timing["latencies"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|latency| latency["name"].as_str().unwrap())
+        .collect();
+    assert_eq!(names, ["wake_up", "execution", "main.wake_up", "main.execution"]);
+    assert!(lived.header.machine.iter().any(|(name, _)| name == "main loop scheduling"));
+    // Late batches or not: which one each tick used is in the record.
+    lab.twinrig(["replay", "real"]).exits(0);
+    let said = lab.twinrig(["check", "test.toml"]).out;
+    assert!(said.contains("a step of the main loop (1:10) takes"), "{said}");
+    lab.write("bad.toml", draft.with("realtime", "priority = 20\nmain_priority = 20").text());
+    let refused = lab.twinrig(["check", "bad.toml"]).exits(3);
+    assert!(refused.err.contains("the main loop has priority 20, the tick 20"), "{}", refused.err);
+}
+
+#[test]
 fn a_signal_stops_the_test_and_the_rig_is_at_zero() {
     for (name, presses) in [("-INT", 1), ("-TERM", 2), ("-HUP", 3)] {
         let lab = Lab::new();
         lab.write("test.toml", long().text());
-        let child = start(&lab, &[]);
+        // Whatever started this test may ignore hang-ups, as `nohup` does.
+        let wrapper = ["env", "--default-signal=HUP"];
+        if !Command::new(wrapper[0]).args([wrapper[1], "true"]).status().unwrap().success() {
+            println!("skipped: `env` cannot reset signals");
+            return;
+        }
+        let child = start(&lab, &wrapper);
         wait_for_bytes(&lab, 100_000);
         for _ in 0..presses {
             signal(&child, name);

@@ -143,8 +143,9 @@ pub(super) fn on_signal(signal: c_int, handle: extern "C" fn(c_int)) -> io::Resu
         action.sa_sigaction = handle as *const () as libc::sighandler_t;
         action.sa_flags = libc::SA_RESTART;
         checked(libc::sigaction(signal, &action, &mut before))?;
-        // What its parent told it to ignore (`nohup`, a background job) stays ignored.
-        if before.sa_sigaction == libc::SIG_IGN {
+        // Who said `nohup` means it. An ignored SIGINT is only a background job's
+        // lot, and a stop that does nothing is worse than one too many.
+        if signal == libc::SIGHUP && before.sa_sigaction == libc::SIG_IGN {
             checked(libc::sigaction(signal, &before, std::ptr::null_mut()))?;
         }
         Ok(Handler { signal, before })
