@@ -44,7 +44,7 @@ pub enum TripKind {
 
 impl TripKind {
     /// Every kind.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 16] = [
         Self::Command,
         Self::Rate,
         Self::Force,

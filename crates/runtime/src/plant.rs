@@ -268,6 +268,7 @@ impl Plant {
     pub fn round_trip_ns(&self) -> Option<u64> {
         match self {
             Self::Split(plant) => plant.rig.round_trip_ns(),
+            Self::TwoRate(plant) => plant.round_trip_ns(),
             // Their rigs are virtual.
             Self::Rigid(_) | Self::Coupled(_) => None,
         }
