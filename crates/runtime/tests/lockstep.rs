@@ -6,9 +6,10 @@ use common::benchmark::{Case, ground};
 use model::compensator::{AdaptiveInverseDesign, Design, FirstOrderDesign};
 use model::sensor::Converter;
 use model::transfer::{ServoHydraulic, TransferSystem};
+use numerics::lanes::LANES;
 use runtime::hybrid_loop::HybridLoop;
 use runtime::load::Load;
-use runtime::lockstep::{LANES, Lockstep};
+use runtime::lockstep::{Lockstep, View};
 use runtime::monitor::WorkRule;
 use runtime::rig::{LateForce, RigSlot};
 
@@ -51,7 +52,7 @@ fn alone(mut hybrid: HybridLoop) -> Vec<Seen> {
 
 fn together(loops: &[HybridLoop]) -> (Vec<Vec<Seen>>, [bool; LANES]) {
     let mut seen = vec![Vec::new(); LANES];
-    let troubled = Lockstep::new(loops).expect("plain loops").run(|view| {
+    let troubled = Lockstep::new(loops).expect("plain loops").run(&mut |view: &View<'_>| {
         for (lane, seen) in seen.iter_mut().enumerate() {
             let mut tick: Seen = view.displacement.iter().map(|x| x[lane]).collect();
             let rest = [view.desired, view.measured, view.force, view.warning];

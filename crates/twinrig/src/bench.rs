@@ -4,9 +4,10 @@ use std::time::Instant;
 
 use model::transfer::TransferSystem;
 use nalgebra::DMatrix;
+use numerics::lanes::LANES;
 use numerics::panel::PanelMatrix;
 use runtime::clock::run_virtual;
-use runtime::lockstep::{LANES, Lockstep};
+use runtime::lockstep::{Lockstep, View};
 use runtime::record::{Ending, Options, RecordError, Recorder};
 use thiserror::Error;
 
@@ -156,7 +157,7 @@ fn lockstep(assembly: &Assembly) -> Result<f64, BenchError> {
     let Some(lockstep) = Lockstep::new(&loops) else { return Ok(f64::NAN) };
     let mut ticks = 0;
     let start = Instant::now();
-    lockstep.run(|_| ticks += LANES);
+    lockstep.run(&mut |_: &View<'_>| ticks += LANES);
     Ok(start.elapsed().as_nanos() as f64 / ticks as f64)
 }
 
