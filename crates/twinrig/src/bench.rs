@@ -14,7 +14,7 @@ use thiserror::Error;
 use crate::assembly::{Assembly, Coupling, LoopOptions, PlantError, Recording};
 use crate::experiment::{Embedded, Experiment};
 use crate::reproduce::galmez::{self, GalmezError, Ground};
-use crate::sweep::{BATCH, Outcome, Study, StudyError, Workspaces};
+use crate::sweep::{BATCH, Outcome, Study, StudyError, Workspace};
 
 /// One measured cost.
 #[derive(Debug, Clone, PartialEq)]
@@ -108,9 +108,9 @@ fn sweep(repeat: u32) -> Result<f64, BenchError> {
     let spec = experiment.sweep.clone();
     let spec = spec.ok_or_else(|| StudyError::NoSweep { file: name.to_owned() })?;
     let study = Study::new(experiment, spec, &Embedded::new(&[]))?;
-    let mut workspaces = Workspaces::default();
+    let mut workspace = Workspace::default();
     // The first fills what all share.
-    study.run(1, &mut workspaces[0])?;
+    study.run(1, &mut workspace)?;
     let batches = study.spec().variants() / BATCH as u64;
     let mut round = 0;
     fastest(repeat.max(3), || {
@@ -118,7 +118,7 @@ fn sweep(repeat: u32) -> Result<f64, BenchError> {
         round += 1;
         let indices: Vec<u64> = (first..first + BATCH as u64).collect();
         let start = Instant::now();
-        let rows = study.run_some(&indices, &mut workspaces);
+        let rows = study.run_some(&indices, &mut workspace);
         let elapsed = start.elapsed().as_nanos() as f64;
         for row in rows {
             debug_assert_eq!(row?.outcome, Outcome::Completed);

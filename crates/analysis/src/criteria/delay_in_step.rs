@@ -117,3 +117,29 @@ fn correlate_any(
     }
     sums
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use numerics::random::Stream;
+
+    #[test]
+    fn wide_and_narrow_instructions_give_the_same_bits() {
+        let mut noise = Stream::new(3, "lanes");
+        let [x, y] = [0, 1].map(|_| -> Vec<Lanes> {
+            (0..1000).map(|_| Lanes::each(|_| noise.normal())).collect()
+        });
+        let [to_x, to_y] = [0.1, -0.2].map(|mean| Normal {
+            mean: Lanes::all(mean),
+            factor: Lanes([1.0, 0.9, 1.1, 3.0]),
+            known: [true; LANES],
+        });
+        let [mut wide, mut narrow] = [vec![Lanes::ZERO; 50], vec![Lanes::ZERO; 50]];
+        let sums = [
+            correlate(&x, &y, &to_x, &to_y, &mut wide),
+            correlate_any(&x, &y, &to_x, &to_y, &mut narrow),
+        ];
+        assert_eq!(wide, narrow);
+        assert_eq!(sums[0], sums[1]);
+    }
+}

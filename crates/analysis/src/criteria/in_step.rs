@@ -234,7 +234,7 @@ impl Compared<'_> {
 }
 
 /// The sums of one signal in every lane, in the order of [`Sums`].
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(super) struct LaneSums {
     count: usize,
     sum: [Lanes; PHASES],

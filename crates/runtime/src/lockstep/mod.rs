@@ -159,6 +159,12 @@ impl Lockstep {
         self.sound.not().lanes()
     }
 
+    /// The same by plain instructions, as on a processor without wide registers.
+    pub fn run_narrow(mut self, onlooker: &mut impl Onlooker) -> [bool; LANES] {
+        self.run_any(onlooker);
+        self.sound.not().lanes()
+    }
+
     fn dispatch(&mut self, onlooker: &mut impl Onlooker) {
         #[cfg(target_arch = "x86_64")]
         if std::arch::is_x86_feature_detected!("avx2") {

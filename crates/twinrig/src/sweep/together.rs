@@ -16,14 +16,8 @@ use super::study::{Study, StudyError, Variant};
 use crate::assembly::{Assembly, LoopOptions, Recording};
 use crate::rehearsal::warning_constant;
 
-/// Room for [`BATCH`] variants at a time.
-pub type Workspaces = [Workspace; BATCH];
-
 /// Variants a thread takes at once.
 pub const BATCH: usize = LANES;
-
-/// A loop ready to run and the test it belongs to.
-type Prepared = (HybridLoop, Test);
 
 /// A variant and what its results are compared with.
 struct Test {
@@ -38,13 +32,12 @@ impl Study {
     pub fn run_some(
         &self,
         indices: &[u64],
-        workspaces: &mut Workspaces,
+        workspace: &mut Workspace,
     ) -> Vec<Result<Row, StudyError>> {
         // Values far from anything tried must not take the whole study down.
-        let caught = catch_unwind(AssertUnwindSafe(|| self.in_step(indices, workspaces)));
+        let caught = catch_unwind(AssertUnwindSafe(|| self.in_step(indices, workspace)));
         let mut rows = caught.ok().flatten().unwrap_or_default();
         rows.resize(indices.len(), None);
-        let [workspace, ..] = workspaces;
         rows.into_iter()
             .zip(indices)
             .map(|(row, &index)| row.map_or_else(|| self.run(index, workspace), Ok))
@@ -53,24 +46,20 @@ impl Study {
 
     /// The rows of those variants that ran to their end in step; `None` if the
     /// variants do not suit.
-    fn in_step(&self, indices: &[u64], workspaces: &mut Workspaces) -> Option<Vec<Option<Row>>> {
+    fn in_step(&self, indices: &[u64], workspace: &mut Workspace) -> Option<Vec<Option<Row>>> {
         if indices.len() != BATCH {
             return None;
         }
-        let prepared: Vec<Prepared> =
+        let prepared: Vec<(HybridLoop, Test)> =
             indices.iter().map(|&index| self.prepare(index)).collect::<Option<_>>()?;
-        let (mut loops, mut tests) = (Vec::new(), Vec::new());
-        for (hybrid, test) in prepared {
-            loops.push(hybrid);
-            tests.push(test);
-        }
+        let (loops, tests): (Vec<HybridLoop>, Vec<Test>) = prepared.into_iter().unzip();
         let lockstep = Lockstep::new(&loops)?;
-        let room = std::mem::take(&mut workspaces[0].lanes);
+        let room = std::mem::take(&mut workspace.lanes);
         let mut watched = Watched::new(&tests, room)?;
         let troubled = lockstep.run(&mut watched);
         let Watched { criteria, force, warning, .. } = watched;
         let (found, room) = criteria.finish();
-        workspaces[0].lanes = room;
+        workspace.lanes = room;
         let ran = |lane: usize, answer: &Answer, found: Found| Ran {
             trip: None,
             peaks: Peaks {
@@ -92,8 +81,9 @@ impl Study {
         Some(rows.collect())
     }
 
-    /// `None` where the ordinary way has something to say about the variant.
-    fn prepare(&self, index: u64) -> Option<Prepared> {
+    /// A loop ready to run and the test it belongs to; `None` where the ordinary
+    /// way has something to say about the variant.
+    fn prepare(&self, index: u64) -> Option<(HybridLoop, Test)> {
         let variant = self.variant(index).ok()?;
         if variant.values.iter().any(Option::is_none) {
             return None;
