@@ -4,7 +4,7 @@
 //! takes a wide register for it where the function around it is compiled for
 //! one, and plain instructions elsewhere. The bits are the same.
 
-use std::ops::{Add, AddAssign, BitAnd, BitAndAssign, Index, IndexMut, Mul, Sub};
+use std::ops::{Add, AddAssign, BitAnd, BitAndAssign, Index, IndexMut, Mul, Not, Sub};
 
 /// Tests side by side.
 pub const LANES: usize = 4;
@@ -80,12 +80,6 @@ impl Mask {
     #[inline(always)]
     pub fn each(mut answer: impl FnMut(usize) -> bool) -> Self {
         Self(std::array::from_fn(|lane| if answer(lane) { u64::MAX } else { 0 }))
-    }
-
-    /// The other answer in every lane.
-    #[inline(always)]
-    pub fn not(self) -> Self {
-        Self(self.0.map(|lane| !lane))
     }
 
     /// `yes` where it is set, `no` elsewhere.
@@ -174,6 +168,15 @@ impl IndexMut<usize> for Lanes {
     }
 }
 
+impl Not for Mask {
+    type Output = Self;
+
+    #[inline(always)]
+    fn not(self) -> Self {
+        Self(self.0.map(|lane| !lane))
+    }
+}
+
 impl BitAnd for Mask {
     type Output = Self;
 
@@ -203,7 +206,7 @@ mod tests {
         assert_eq!(a.below(b).lanes(), [false; LANES]);
         assert_eq!((a.at_most(b) & b.at_most(a)).lanes(), [true, false, false, false]);
         assert!(a.at_most(b).any() && !a.below(b).any() && Mask::ALL.any());
-        assert_eq!(a.below(b).not(), Mask::ALL);
+        assert_eq!(!a.below(b), Mask::ALL);
     }
 
     #[test]

@@ -47,15 +47,6 @@ impl AdaptiveInverses {
     /// Puts them side by side, all at rest; `None` if one is of another kind, is
     /// shaped, or differs in more than its numbers to learn.
     pub fn new(compensators: [&Compensator; LANES]) -> Option<Self> {
-        let single = |compensator| match compensator {
-            &Compensator::Active(ref active) => match &**active {
-                Active { kind: Kind::AdaptiveInverse(one), shaping: None, count: 1, .. } => {
-                    Some(one)
-                }
-                _ => None,
-            },
-            &Compensator::None => None,
-        };
         let each: Vec<&AdaptiveInverse> =
             compensators.into_iter().map(single).collect::<Option<_>>()?;
         let first = *each.first()?;
@@ -184,6 +175,15 @@ impl Estimate {
                 row[j] = learns.choose(entry, row[j]);
             }
         }
+    }
+}
+
+/// The adaptive inverse of one DOF that a compensator is, if it is nothing more.
+fn single(compensator: &Compensator) -> Option<&AdaptiveInverse> {
+    let Compensator::Active(active) = compensator else { return None };
+    match &**active {
+        Active { kind: Kind::AdaptiveInverse(one), shaping: None, count: 1, .. } => Some(one),
+        _ => None,
     }
 }
 

@@ -79,6 +79,6 @@ impl Monitors {
         let share = Lanes::ZERO.below(taken).choose(share, Lanes::all(f64::INFINITY));
         let fed = self.feedback.at_most(Lanes::ZERO);
         self.warning = fed.choose(Lanes::ZERO, share);
-        self.stop_at.at_most(self.warning).not()
+        !self.stop_at.at_most(self.warning)
     }
 }

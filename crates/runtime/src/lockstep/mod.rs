@@ -156,13 +156,13 @@ impl Lockstep {
     /// nonsense. Gives which lanes were troubled.
     pub fn run(mut self, onlooker: &mut impl Onlooker) -> [bool; LANES] {
         self.dispatch(onlooker);
-        self.sound.not().lanes()
+        (!self.sound).lanes()
     }
 
     /// The same by plain instructions, as on a processor without wide registers.
     pub fn run_narrow(mut self, onlooker: &mut impl Onlooker) -> [bool; LANES] {
         self.run_any(onlooker);
-        self.sound.not().lanes()
+        (!self.sound).lanes()
     }
 
     fn dispatch(&mut self, onlooker: &mut impl Onlooker) {
