@@ -1,5 +1,6 @@
 //! Sensors and converters of a virtual rig: noise and quantisation.
 
+use numerics::normals::Normals;
 use numerics::random::Stream;
 
 /// One sensor.
@@ -23,12 +24,9 @@ impl Sensor {
         (self.noise, self.quantum)
     }
 
-    /// The next numbers of its noise, of unit size: what [`read`](Self::read)
-    /// would draw one by one.
-    pub fn draw(&mut self, out: &mut [f64]) {
-        if self.noise > 0.0 {
-            out.iter_mut().for_each(|value| *value = self.stream.normal());
-        }
+    /// Its noise to come, of unit size; `None` if it has none.
+    pub fn noise_to_come(&self) -> Option<Normals> {
+        (self.noise > 0.0).then(|| self.stream.normals())
     }
 
     /// What the sensor says.

@@ -4,6 +4,8 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use rand_distr::StandardNormal;
 
+use crate::normals::Normals;
+
 /// One independent stream of random numbers.
 ///
 /// The same seed with two names gives two independent streams, so that adding
@@ -24,6 +26,11 @@ impl Stream {
     /// A standard normal number.
     pub fn normal(&mut self) -> f64 {
         self.generator.sample(StandardNormal)
+    }
+
+    /// The same numbers from here on, many at a time.
+    pub fn normals(&self) -> Normals {
+        Normals::new(self.generator.clone())
     }
 
     /// A number uniform in [0, 1).

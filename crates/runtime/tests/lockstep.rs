@@ -6,9 +6,10 @@ use common::benchmark::{Case, ground};
 use model::compensator::{AdaptiveInverseDesign, Design, FirstOrderDesign};
 use model::sensor::Converter;
 use model::transfer::{ServoHydraulic, TransferSystem};
+use numerics::lanes::LANES;
 use runtime::hybrid_loop::HybridLoop;
 use runtime::load::Load;
-use runtime::lockstep::{LANES, Lockstep};
+use runtime::lockstep::{Lockstep, View};
 use runtime::monitor::WorkRule;
 use runtime::rig::{LateForce, RigSlot};
 
@@ -50,16 +51,25 @@ fn alone(mut hybrid: HybridLoop) -> Vec<Seen> {
 }
 
 fn together(loops: &[HybridLoop]) -> (Vec<Vec<Seen>>, [bool; LANES]) {
-    let mut seen = vec![Vec::new(); LANES];
-    let troubled = Lockstep::new(loops).expect("plain loops").run(|view| {
-        for (lane, seen) in seen.iter_mut().enumerate() {
-            let mut tick: Seen = view.displacement.iter().map(|x| x[lane]).collect();
-            let rest = [view.desired, view.measured, view.force, view.warning];
-            tick.extend(rest.iter().map(|value| value[lane]));
-            seen.push(tick);
-        }
-    });
-    (seen, troubled)
+    let lockstep = || Lockstep::new(loops).expect("plain loops");
+    let mut seen = [vec![Vec::new(); LANES], vec![Vec::new(); LANES]];
+    let [wide, narrow] = &mut seen;
+    let troubled = lockstep().run(&mut |view: &View<'_>| keep(view, wide));
+    let plain = lockstep().run_narrow(&mut |view: &View<'_>| keep(view, narrow));
+    assert_eq!(troubled, plain);
+    let sound = (0..LANES).filter(|lane| !troubled[*lane]);
+    sound.for_each(|lane| assert!(seen[0][lane] == seen[1][lane], "wide and narrow, lane {lane}"));
+    let [wide, _] = seen;
+    (wide, troubled)
+}
+
+fn keep(view: &View<'_>, seen: &mut [Vec<Seen>]) {
+    for (lane, seen) in seen.iter_mut().enumerate() {
+        let mut tick: Seen = view.displacement.iter().map(|x| x[lane]).collect();
+        let rest = [view.desired, view.measured, view.force, view.warning];
+        tick.extend(rest.iter().map(|value| value[lane]));
+        seen.push(tick);
+    }
 }
 
 fn assert_same(cases: &[Case], arm: impl Fn(&Case) -> HybridLoop) {

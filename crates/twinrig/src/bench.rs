@@ -4,16 +4,17 @@ use std::time::Instant;
 
 use model::transfer::TransferSystem;
 use nalgebra::DMatrix;
+use numerics::lanes::LANES;
 use numerics::panel::PanelMatrix;
 use runtime::clock::run_virtual;
-use runtime::lockstep::{LANES, Lockstep};
+use runtime::lockstep::{Lockstep, View};
 use runtime::record::{Ending, Options, RecordError, Recorder};
 use thiserror::Error;
 
 use crate::assembly::{Assembly, Coupling, LoopOptions, PlantError, Recording};
 use crate::experiment::{Embedded, Experiment};
 use crate::reproduce::galmez::{self, GalmezError, Ground};
-use crate::sweep::{BATCH, Outcome, Study, StudyError, Workspaces};
+use crate::sweep::{BATCH, Outcome, Study, StudyError, Workspace};
 
 /// One measured cost.
 #[derive(Debug, Clone, PartialEq)]
@@ -107,9 +108,9 @@ fn sweep(repeat: u32) -> Result<f64, BenchError> {
     let spec = experiment.sweep.clone();
     let spec = spec.ok_or_else(|| StudyError::NoSweep { file: name.to_owned() })?;
     let study = Study::new(experiment, spec, &Embedded::new(&[]))?;
-    let mut workspaces = Workspaces::default();
+    let mut workspace = Workspace::default();
     // The first fills what all share.
-    study.run(1, &mut workspaces[0])?;
+    study.run(1, &mut workspace)?;
     let batches = study.spec().variants() / BATCH as u64;
     let mut round = 0;
     fastest(repeat.max(3), || {
@@ -117,7 +118,7 @@ fn sweep(repeat: u32) -> Result<f64, BenchError> {
         round += 1;
         let indices: Vec<u64> = (first..first + BATCH as u64).collect();
         let start = Instant::now();
-        let rows = study.run_some(&indices, &mut workspaces);
+        let rows = study.run_some(&indices, &mut workspace);
         let elapsed = start.elapsed().as_nanos() as f64;
         for row in rows {
             debug_assert_eq!(row?.outcome, Outcome::Completed);
@@ -156,7 +157,7 @@ fn lockstep(assembly: &Assembly) -> Result<f64, BenchError> {
     let Some(lockstep) = Lockstep::new(&loops) else { return Ok(f64::NAN) };
     let mut ticks = 0;
     let start = Instant::now();
-    lockstep.run(|_| ticks += LANES);
+    lockstep.run(&mut |_: &View<'_>| ticks += LANES);
     Ok(start.elapsed().as_nanos() as f64 / ticks as f64)
 }
 

@@ -15,7 +15,7 @@ const ORDINARY: std::ops::Range<f64> = 1e-100..1e100;
 /// one pass, and takes two.
 const CANCELLED: f64 = 1e-6;
 /// Sums that run side by side, so that an addition need not wait for the last.
-const LANES: usize = 4;
+pub(super) const PHASES: usize = 4;
 
 /// How far a signal is from a reference, in per cent.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -68,12 +68,8 @@ pub(super) struct Moments {
 impl Moments {
     /// `None` for a signal that never leaves zero.
     pub(super) fn of(signal: &[f64]) -> Option<Self> {
-        let sums = Sums::over(signal.len(), |at| signal[at]);
-        if let Some((mean, deviation)) = sums.moments()
-            && ORDINARY.contains(&sums.largest)
-        {
-            let scale = sums.largest;
-            return Some(Self { scale, mean: mean / scale, deviation: deviation / scale });
+        if let Some(found) = Self::from_sums(&Sums::of(signal)) {
+            return Some(found);
         }
         let finite = signal.iter().copied().filter(|value| value.is_finite());
         let scale = largest(finite.clone())?;
@@ -81,6 +77,13 @@ impl Moments {
         let mean = finite.clone().map(|value| value / scale).sum::<f64>() / count;
         let deviation = deviation(finite.map(|value| value / scale))?;
         Some(Self { scale, mean, deviation })
+    }
+
+    /// From one pass; `None` where that does not tell them.
+    pub(super) fn from_sums(sums: &Sums) -> Option<Self> {
+        let (mean, deviation) = sums.moments().filter(|_| ORDINARY.contains(&sums.largest))?;
+        let scale = sums.largest;
+        Some(Self { scale, mean: mean / scale, deviation: deviation / scale })
     }
 }
 
@@ -91,18 +94,33 @@ pub(super) fn is_finite(signal: &[f64]) -> bool {
 }
 
 /// What one pass over a signal gives.
+#[derive(Debug, Clone, Copy)]
 pub(super) struct Sums {
-    count: f64,
+    pub(super) count: f64,
     pub(super) sum: f64,
     pub(super) squares: f64,
-    largest: f64,
+    pub(super) largest: f64,
 }
 
 impl Sums {
-    #[inline(always)]
-    fn over(length: usize, value: impl Fn(usize) -> f64) -> Self {
-        let [sums] = many(length, |at| [value(at)]);
+    pub(super) fn of(signal: &[f64]) -> Self {
+        let [sums] = many(signal.len(), |at| [signal[at]]);
         sums
+    }
+
+    /// Those of a signal from its sums in every phase.
+    pub(super) fn joined(
+        count: usize,
+        sum: [f64; PHASES],
+        squares: [f64; PHASES],
+        largest: [f64; PHASES],
+    ) -> Self {
+        Self {
+            count: count as f64,
+            sum: sum.iter().sum(),
+            squares: squares.iter().sum(),
+            largest: largest.into_iter().fold(0.0, f64::max),
+        }
     }
 
     /// Mean and deviation; `None` where one pass does not tell them.
@@ -121,9 +139,9 @@ impl Sums {
 /// The sums of several signals in one pass.
 #[inline(always)]
 pub(super) fn many<const N: usize>(length: usize, values: impl Fn(usize) -> [f64; N]) -> [Sums; N] {
-    let mut sum = [[0.0; LANES]; N];
-    let mut squares = [[0.0; LANES]; N];
-    let mut largest = [[0.0f64; LANES]; N];
+    let mut sum = [[0.0; PHASES]; N];
+    let mut squares = [[0.0; PHASES]; N];
+    let mut largest = [[0.0f64; PHASES]; N];
     let mut add = |lane: usize, values: [f64; N]| {
         for (signal, value) in values.into_iter().enumerate() {
             sum[signal][lane] += value;
@@ -134,21 +152,16 @@ pub(super) fn many<const N: usize>(length: usize, values: impl Fn(usize) -> [f64
                 if size > largest[signal][lane] { size } else { largest[signal][lane] };
         }
     };
-    let whole = length - length % LANES;
-    for start in (0..whole).step_by(LANES) {
-        for lane in 0..LANES {
+    let whole = length - length % PHASES;
+    for start in (0..whole).step_by(PHASES) {
+        for lane in 0..PHASES {
             add(lane, values(start + lane));
         }
     }
     for at in whole..length {
         add(at - whole, values(at));
     }
-    std::array::from_fn(|signal| Sums {
-        count: length as f64,
-        sum: sum[signal].iter().sum(),
-        squares: squares[signal].iter().sum(),
-        largest: largest[signal].iter().copied().fold(0.0, f64::max),
-    })
+    std::array::from_fn(|at| Sums::joined(length, sum[at], squares[at], largest[at]))
 }
 
 /// The comparison from one pass; `None` where it would be inexact or has gaps.
@@ -156,6 +169,12 @@ fn quick(signal: &[f64], reference: &[f64]) -> Option<Comparison> {
     let length = signal.len().min(reference.len());
     let (signal, reference) = (&signal[..length], &reference[..length]);
     let [error, size] = many(length, |at| [signal[at] - reference[at], reference[at]]);
+    from_sums(&error, &size)
+}
+
+/// The comparison from the sums of the error and of the reference; `None` where
+/// they do not tell it.
+pub(super) fn from_sums(error: &Sums, size: &Sums) -> Option<Comparison> {
     let ((_, error_std), (_, size_std)) = (error.moments()?, size.moments()?);
     if !ORDINARY.contains(&size.largest) {
         return None;

@@ -3,7 +3,7 @@
 
 use numerics::correlate::lagged_products;
 
-use super::compare::{CONSTANT, Moments, is_finite, many};
+use super::compare::{CONSTANT, Moments, Sums as SignalSums, is_finite, many};
 
 /// The longest lag the benchmark searches, in samples at its own rate.
 const BENCHMARK_LAG: f64 = 49.0;
@@ -56,17 +56,28 @@ pub fn tracking_delay(desired: &[f64], measured: &[f64], longest: usize) -> Opti
     let (desired, measured) = (&desired[..length], &measured[..length]);
     // Removing the mean first keeps the sums below free of cancellation.
     let (desired_centre, measured_centre) = (centre(desired)?, centre(measured)?);
-    // Two samples always correlate perfectly: an overlap needs more than that.
-    let longest = longest.min(length.checked_sub(3)?);
+    let longest = searched(longest, length)?;
     let (x, y) = (desired_centre.applied(desired), measured_centre.applied(measured));
     let correlations = if is_finite(&x) && is_finite(&y) {
         whole_correlations(&x, &y, longest)
     } else {
         gappy_correlations(&x, &y, longest)
     };
+    best(&correlations)
+}
+
+/// The longest lag that is searched; `None` if the signals are too short for any.
+pub(super) fn searched(longest: usize, length: usize) -> Option<usize> {
+    // Two samples always correlate perfectly: an overlap needs more than that.
+    Some(longest.min(length.checked_sub(3)?))
+}
+
+/// The lag of the largest coefficient, if one is positive.
+pub(super) fn best(correlations: &[Option<f64>]) -> Option<Lag> {
+    let longest = correlations.len().saturating_sub(1);
     let mut best: Option<Lag> = None;
-    for (samples, correlation) in correlations.into_iter().enumerate() {
-        let Some(correlation) = correlation else { continue };
+    for (samples, correlation) in correlations.iter().enumerate() {
+        let Some(correlation) = *correlation else { continue };
         if correlation > best.map_or(0.0, |lag| lag.correlation) {
             best = Some(Lag { samples, correlation, at_limit: false });
         }
@@ -94,12 +105,18 @@ pub fn peak(signal: &[f64]) -> Option<Peak> {
 
 /// What takes a signal to zero mean and unit deviation.
 #[derive(Clone, Copy)]
-struct Centre {
-    mean: f64,
-    deviation: f64,
+pub(super) struct Centre {
+    pub(super) mean: f64,
+    pub(super) deviation: f64,
 }
 
 impl Centre {
+    /// `None` for a signal that does not move.
+    pub(super) fn new(moments: &Moments) -> Option<Self> {
+        let &Moments { scale, mean, deviation } = moments;
+        (deviation > CONSTANT).then_some(Self { mean: mean * scale, deviation: deviation * scale })
+    }
+
     fn applied(self, signal: &[f64]) -> Vec<f64> {
         let factor = self.deviation.recip();
         if factor.is_normal() {
@@ -111,8 +128,7 @@ impl Centre {
 
 /// Mean and deviation of the finite samples; `None` for a signal that does not move.
 fn centre(signal: &[f64]) -> Option<Centre> {
-    let Moments { scale, mean, deviation } = Moments::of(signal)?;
-    (deviation > CONSTANT).then_some(Centre { mean: mean * scale, deviation: deviation * scale })
+    Centre::new(&Moments::of(signal)?)
 }
 
 /// The sums over an overlap that a correlation coefficient is made of.
@@ -144,13 +160,31 @@ impl Sums {
 fn whole_correlations(x: &[f64], y: &[f64], longest: usize) -> Vec<Option<f64>> {
     let mut products = vec![0.0; longest + 1];
     lagged_products(x, y, &mut products);
-    let [of_x, of_y] = many(x.len().min(y.len()), |at| [x[at], y[at]]);
-    let mut sums =
-        Sums { n: x.len(), x: of_x.sum, y: of_y.sum, xx: of_x.squares, yy: of_y.squares, xy: 0.0 };
-    let mut coefficients = Vec::with_capacity(longest + 1);
-    for (lag, xy) in products.into_iter().enumerate() {
+    let sums = many(x.len().min(y.len()), |at| [x[at], y[at]]);
+    let ends = |lag: usize| (x[x.len() - 1 - lag], y[lag]);
+    coefficients(&sums, &products, ends)
+}
+
+/// The coefficients from the sums over both signals and over the products at
+/// every lag. `ends` gives what a lag's overlap has and the next one's has not:
+/// the last sample of the one and the first of the other.
+pub(super) fn coefficients(
+    [of_x, of_y]: &[SignalSums; 2],
+    products: &[f64],
+    ends: impl Fn(usize) -> (f64, f64),
+) -> Vec<Option<f64>> {
+    let mut sums = Sums {
+        n: of_x.count as usize,
+        x: of_x.sum,
+        y: of_y.sum,
+        xx: of_x.squares,
+        yy: of_y.squares,
+        xy: 0.0,
+    };
+    let mut coefficients = Vec::with_capacity(products.len());
+    for (lag, &xy) in products.iter().enumerate() {
         coefficients.push(Sums { xy, ..sums }.coefficient());
-        let (last, first) = (x[x.len() - 1 - lag], y[lag]);
+        let (last, first) = ends(lag);
         sums.n -= 1;
         sums.x -= last;
         sums.y -= first;

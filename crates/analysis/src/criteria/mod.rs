@@ -20,9 +20,12 @@
 //! interface DOFs the first five carry the interface's name: `J1.east`.
 
 mod compare;
+mod delay_in_step;
+mod in_step;
 mod measure;
 
 pub use compare::{Comparison, compare, nrmse, peak_error, std_error};
+pub use in_step::{Extent, Found, InStep, Room, Target};
 pub use measure::{Lag, Peak, benchmark_lags, exceeds, peak, tracking_delay};
 
 /// One criterion with its value.
@@ -101,12 +104,53 @@ pub struct Signals<'a> {
     pub floors: &'a [Floor<'a>],
 }
 
+/// What an interface DOF's criteria are made of.
+struct InterfaceErrors<'a> {
+    name: &'a str,
+    lag: Option<Lag>,
+    tracking: Comparison,
+    answer: Option<Comparison>,
+}
+
+/// What a further DOF's criteria are made of.
+struct FloorErrors<'a> {
+    name: &'a str,
+    answer: Option<Comparison>,
+}
+
 /// All criteria of a test, in the benchmark's order.
 pub fn evaluate(signals: &Signals<'_>) -> Vec<Criterion> {
-    let several = signals.interfaces.len() > 1;
-    let mut criteria = Vec::with_capacity(5 * signals.interfaces.len() + 2 * signals.floors.len());
-    for interface in signals.interfaces {
-        interface_criteria(signals, interface, &mut criteria);
+    let interfaces: Vec<_> = signals
+        .interfaces
+        .iter()
+        .map(|one| InterfaceErrors {
+            name: one.name,
+            lag: tracking_delay(one.desired, one.measured, signals.longest_lag),
+            tracking: compare(one.measured, one.desired),
+            answer: one.reference.map(|reference| compare(one.measured, reference)),
+        })
+        .collect();
+    let floors: Vec<_> = signals
+        .floors
+        .iter()
+        .map(|one| FloorErrors {
+            name: one.name,
+            answer: one.reference.map(|reference| compare(one.numerical, reference)),
+        })
+        .collect();
+    listed(signals.rate_hz, &interfaces, &floors)
+}
+
+/// The criteria one after the other.
+fn listed(
+    rate_hz: f64,
+    interfaces: &[InterfaceErrors<'_>],
+    floors: &[FloorErrors<'_>],
+) -> Vec<Criterion> {
+    let several = interfaces.len() > 1;
+    let mut criteria = Vec::with_capacity(5 * interfaces.len() + 2 * floors.len());
+    for interface in interfaces {
+        interface_criteria(rate_hz, interface, &mut criteria);
         if several {
             let from = criteria.len() - 5;
             for criterion in &mut criteria[from..] {
@@ -116,15 +160,13 @@ pub fn evaluate(signals: &Signals<'_>) -> Vec<Criterion> {
             }
         }
     }
-    let compared: Vec<Option<Comparison>> =
-        signals.floors.iter().map(|f| Some(compare(f.numerical, f.reference?))).collect();
     let measures: [(&str, Measure); 2] =
         [("error", |c| c.std_error), ("peak error", |c| c.peak_error)];
     let mut number = 6;
     for (word, measure) in measures {
-        for (floor, compared) in signals.floors.iter().zip(&compared) {
+        for floor in floors {
             let quantity = format!("{word} of DOF {} against the reference", floor.name);
-            criteria.push(against(number, quantity, *compared, measure));
+            criteria.push(against(number, quantity, floor.answer, measure));
             number += 1;
         }
     }
@@ -134,14 +176,13 @@ pub fn evaluate(signals: &Signals<'_>) -> Vec<Criterion> {
 type Measure = fn(Comparison) -> Option<f64>;
 
 fn interface_criteria(
-    signals: &Signals<'_>,
-    interface: &Interface<'_>,
+    rate_hz: f64,
+    interface: &InterfaceErrors<'_>,
     criteria: &mut Vec<Criterion>,
 ) {
-    let Interface { desired, measured, reference, .. } = *interface;
-    let tracking = Some(compare(measured, desired));
-    let answer = reference.map(|reference| compare(measured, reference));
-    criteria.push(delay_criterion(signals, desired, measured));
+    let &InterfaceErrors { lag, tracking, answer, .. } = interface;
+    let tracking = Some(tracking);
+    criteria.push(delay_criterion(rate_hz, lag));
     let rows: [(&str, Option<Comparison>, Measure); 4] = [
         ("tracking error of the measured motion", tracking, |c| c.std_error),
         ("peak tracking error of the measured motion", tracking, |c| c.peak_error),
@@ -153,10 +194,10 @@ fn interface_criteria(
     }
 }
 
-fn delay_criterion(signals: &Signals<'_>, desired: &[f64], measured: &[f64]) -> Criterion {
-    let ms = |samples: usize| 1e3 * samples as f64 / signals.rate_hz;
-    let timed = signals.rate_hz.is_finite() && signals.rate_hz > 0.0;
-    let lag = tracking_delay(desired, measured, signals.longest_lag).filter(|_| timed);
+fn delay_criterion(rate_hz: f64, lag: Option<Lag>) -> Criterion {
+    let ms = |samples: usize| 1e3 * samples as f64 / rate_hz;
+    let timed = rate_hz.is_finite() && rate_hz > 0.0;
+    let lag = lag.filter(|_| timed);
     let at_limit = lag.filter(|lag| lag.at_limit);
     Criterion {
         id: "J1".to_owned(),

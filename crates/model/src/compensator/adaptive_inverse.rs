@@ -8,7 +8,7 @@ use crate::sensor::Converter;
 use numerics::filter::Section;
 
 /// Number of parameters.
-const N: usize = 4;
+pub(super) const N: usize = 4;
 /// Least that is added to the diagonal of P, whose entries are at most about 1,
 /// in an update: more than its rounding takes away.
 const ROUNDING: f64 = 1e-14;
@@ -35,28 +35,28 @@ const ROUNDING: f64 = 1e-14;
 #[derive(Debug, Clone, PartialEq)]
 pub struct AdaptiveInverse {
     scaled_start: [f64; N],
-    spread: [f64; N],
+    pub(super) spread: [f64; N],
     /// In scaled parameters.
-    lower: [f64; N],
-    upper: [f64; N],
+    pub(super) lower: [f64; N],
+    pub(super) upper: [f64; N],
     /// R and Q of one update.
-    variance: f64,
-    walk: f64,
-    threshold: f64,
-    latency_s: f64,
-    rate_hz: f64,
-    stride: u32,
+    pub(super) variance: f64,
+    pub(super) walk: f64,
+    pub(super) threshold: f64,
+    pub(super) latency_s: f64,
+    pub(super) rate_hz: f64,
+    pub(super) stride: u32,
     converter: Converter,
     states: Vec<State>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
-struct State {
+pub(super) struct State {
     /// a0 … a3.
-    parameters: [f64; N],
+    pub(super) parameters: [f64; N],
     /// The same in parts of the spread.
-    scaled: [f64; N],
-    covariance: [[f64; N]; N],
+    pub(super) scaled: [f64; N],
+    pub(super) covariance: [[f64; N]; N],
     filter: TwinFilter,
     window: Window,
     last_acceleration: Option<f64>,
@@ -144,31 +144,9 @@ impl AdaptiveInverse {
         self.states[0].filter.sections()
     }
 
-    pub(super) fn stride(&self) -> u32 {
-        self.stride
-    }
-
-    #[inline(always)]
-    pub(super) fn latency_s(&self) -> f64 {
-        self.latency_s
-    }
-
-    #[inline(always)]
-    pub(super) fn rate_hz(&self) -> f64 {
-        self.rate_hz
-    }
-
-    /// a0 … a3 of the first DOF.
-    pub(super) fn factors(&self) -> [f64; N] {
-        self.states[0].parameters
-    }
-
-    /// Learns from a window of the first DOF, if there is enough motion in it.
-    pub(super) fn learn_from(&mut self, window: Window) {
-        self.states[0].window = window;
-        if window.measured().abs() > self.threshold {
-            self.update(0);
-        }
+    /// What the first DOF has learnt.
+    pub(super) fn first_state(&self) -> &State {
+        &self.states[0]
     }
 
     /// P of one DOF, in scaled parameters.

@@ -1,5 +1,7 @@
 //! What adaptive kinds look at: command and measurement through the same filter.
 
+use std::ops::{Add, Mul, Sub};
+
 use numerics::filter::{Cascade, Pass, Section};
 use numerics::filter_bank::FilterBank;
 
@@ -53,21 +55,20 @@ pub(super) fn stride(filter_hz: f64, step_s: f64) -> u32 {
     (ticks.floor() as u32).max(1)
 }
 
+/// Filtered samples that are remembered.
+pub(super) const HISTORY: usize = 5;
+
 /// The last five filtered samples, newest last, and their central differences.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Window {
-    command: [f64; 5],
-    measured: [f64; 5],
+    command: [f64; HISTORY],
+    measured: [f64; HISTORY],
     filled: u8,
 }
 
 impl Window {
-    pub(super) const EMPTY: Self = Self { command: [0.0; 5], measured: [0.0; 5], filled: 0 };
-
-    /// A full one from pairs of command and measurement, newest last.
-    pub(super) fn of(pairs: [[f64; 2]; 5]) -> Self {
-        Self { command: pairs.map(|[c, _]| c), measured: pairs.map(|[_, m]| m), filled: 5 }
-    }
+    pub(super) const EMPTY: Self =
+        Self { command: [0.0; HISTORY], measured: [0.0; HISTORY], filled: 0 };
 
     #[inline]
     pub(super) fn push(&mut self, [command, measured]: [f64; 2]) {
@@ -99,13 +100,22 @@ impl Window {
     /// none is late against another.
     #[inline]
     pub(super) fn derivatives(&self, rate_hz: f64) -> [f64; 4] {
-        let [a, b, c, d, e] = self.measured;
-        let half = 0.5 * rate_hz;
-        [
-            c,
-            (d - b) * half,
-            (d - 2.0 * c + b) * rate_hz * rate_hz,
-            (e - 2.0 * (d - b) - a) * half * rate_hz * rate_hz,
-        ]
+        central_differences(self.measured, rate_hz)
     }
+}
+
+/// Derivatives 0 to 3 at the middle one of samples, newest last; of one signal
+/// or of several side by side.
+#[inline(always)]
+pub(super) fn central_differences<T>([a, b, c, d, e]: [T; HISTORY], rate_hz: f64) -> [T; 4]
+where
+    T: Copy + Add<Output = T> + Sub<Output = T> + Mul<f64, Output = T>,
+{
+    let half = 0.5 * rate_hz;
+    [
+        c,
+        (d - b) * half,
+        (d - c * 2.0 + b) * rate_hz * rate_hz,
+        (e - (d - b) * 2.0 - a) * half * rate_hz * rate_hz,
+    ]
 }

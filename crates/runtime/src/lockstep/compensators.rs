@@ -2,14 +2,14 @@
 
 use model::compensator::{AdaptiveInverses, Compensator};
 use model::motion::Motion;
+use numerics::lanes::{LANES, Lanes, Mask};
 
-use super::{LANES, Lanes};
 use crate::hybrid_loop::HybridLoop;
 
 /// The compensators of the lanes.
 pub(super) enum Compensators {
     /// The default one, all at once.
-    Together(Box<AdaptiveInverses<LANES>>),
+    Together(Box<AdaptiveInverses>),
     /// Any others, one by one.
     Each(Box<[Single; LANES]>),
 }
@@ -40,18 +40,18 @@ impl Compensators {
     pub(super) fn step(
         &mut self,
         desired: &[Lanes; 3],
-        measured: &Lanes,
-        convert: impl Fn(&Lanes) -> Lanes,
-    ) -> ([Lanes; 3], Lanes, [bool; LANES]) {
+        measured: Lanes,
+        convert: impl Fn(Lanes) -> Lanes,
+    ) -> ([Lanes; 3], Lanes, Mask) {
         match self {
             Self::Together(together) => {
                 let command = together.command(desired);
-                let sent = convert(&command[0]);
-                let sound = together.learn(sent, *measured);
+                let sent = convert(command[0]);
+                let sound = together.learn(sent, measured);
                 (command, sent, sound)
             }
             Self::Each(singles) => {
-                let mut command = [[0.0; LANES]; 3];
+                let mut command = [Lanes::ZERO; 3];
                 for (lane, single) in singles.iter_mut().enumerate() {
                     single.desired.set(0, desired.map(|signal| signal[lane]));
                     single.compensator.step(
@@ -59,11 +59,12 @@ impl Compensators {
                         &[measured[lane]],
                         &mut single.command,
                     );
-                    let [x, v, a] = single.command.of(0);
-                    (command[0][lane], command[1][lane], command[2][lane]) = (x, v, a);
+                    for (signal, value) in command.iter_mut().zip(single.command.of(0)) {
+                        signal[lane] = value;
+                    }
                 }
-                let sent = convert(&command[0]);
-                (command, sent, [true; LANES])
+                let sent = convert(command[0]);
+                (command, sent, Mask::ALL)
             }
         }
     }

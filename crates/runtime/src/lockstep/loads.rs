@@ -1,6 +1,7 @@
 //! The loads of the lanes.
 
-use super::{LANES, Lanes};
+use numerics::lanes::Lanes;
+
 use crate::hybrid_loop::HybridLoop;
 use crate::load::Load;
 
@@ -31,7 +32,7 @@ impl Loads {
             Self::Shared(load) => {
                 for (out, at) in [(now, tick), (next, tick + 1)] {
                     for (out, value) in out.iter_mut().zip(load.at(at)) {
-                        *out = [*value; LANES];
+                        *out = Lanes::all(*value);
                     }
                 }
             }

@@ -2,8 +2,8 @@
 //!
 //! A robustness study runs one test thousands of times with other numbers in
 //! it. The products of these loops have the same shape, so four of them are
-//! taken at once; sensors and compensator of every lane are its own, stepped
-//! one by one. Every number is the one the ordinary tick computes, bit for bit.
+//! taken at once, and so is everything else that has no branches; a compensator
+//! other than the default one is stepped lane by lane. Every number is the one the ordinary tick computes, bit for bit.
 //!
 //! Only the untroubled course of a test is covered: no recorder, no trip, one
 //! interface DOF, a small linear numerical part, a virtual rig with dynamics and
@@ -16,20 +16,16 @@ mod loads;
 mod product;
 mod rigs;
 
+use numerics::lanes::{LANES, Lanes, Mask};
+
 use crate::hybrid_loop::HybridLoop;
 use crate::plant::{Plant, SplitPlant};
 use crate::rig::LanePart;
 use compensators::Compensators;
 use guard::{Bounds, Monitors};
 use loads::Loads;
-use product::{Product, add, mul};
+use product::Product;
 use rigs::Rigs;
-
-/// Loops side by side.
-pub const LANES: usize = 4;
-
-/// One number of every lane.
-pub type Lanes = [f64; LANES];
 
 /// Four loops in step.
 pub struct Lockstep {
@@ -47,7 +43,8 @@ pub struct Lockstep {
     gate: Bounds,
     monitor: Monitors,
     held: Lanes,
-    troubled: [bool; LANES],
+    /// Lanes without trouble so far.
+    sound: Mask,
 }
 
 /// What the four have in common.
@@ -67,13 +64,27 @@ pub struct View<'a> {
     /// Displacement of every numerical DOF.
     pub displacement: &'a [Lanes],
     /// Desired displacement of the interface.
-    pub desired: &'a Lanes,
+    pub desired: Lanes,
     /// Measured displacement.
-    pub measured: &'a Lanes,
+    pub measured: Lanes,
     /// Measured force.
-    pub force: &'a Lanes,
+    pub force: Lanes,
     /// SW, %.
-    pub warning: &'a Lanes,
+    pub warning: Lanes,
+}
+
+/// Who is shown every tick of the four. What is to be fast is marked for
+/// inlining, and is then compiled for the same registers as the tick.
+pub trait Onlooker {
+    /// One tick.
+    fn see(&mut self, view: &View<'_>);
+}
+
+impl<F: FnMut(&View<'_>)> Onlooker for F {
+    #[inline(always)]
+    fn see(&mut self, view: &View<'_>) {
+        self(view);
+    }
 }
 
 impl Lockstep {
@@ -95,13 +106,13 @@ impl Lockstep {
         }
         let numerical = Product::new(&steps.iter().map(|step| step.matrix).collect::<Vec<_>>())?;
         let inputs = 2 * shape.loads + 1;
-        let mut vector = vec![[0.0; LANES]; inputs + numerical.rows];
+        let mut vector = vec![Lanes::ZERO; inputs + numerical.padded_rows()];
         for (lane, step) in steps.iter().enumerate() {
             for (row, value) in step.output.iter().take(numerical.rows).enumerate() {
                 vector[inputs + row][lane] = *value;
             }
         }
-        let over = |value: &dyn Fn(usize) -> f64| std::array::from_fn(value);
+        let over = |value: &dyn Fn(usize) -> f64| Lanes::each(value);
         let limits = |lane: usize| &loops[lane].parts().limits;
         let monitor = |lane: usize| &loops[lane].parts().monitor;
         Some(Self {
@@ -127,43 +138,55 @@ impl Lockstep {
             monitor: Monitors {
                 rule,
                 constant_j: over(&|lane| monitor(lane).constant_j()),
-                stop_at: over(&|lane| monitor(lane).stop_at()),
-                feedback: [0.0; LANES],
-                dissipated: [0.0; LANES],
-                warning: [0.0; LANES],
+                stop_at: over(&|lane| {
+                    let stop_at = monitor(lane).stop_at();
+                    if stop_at.is_finite() { stop_at } else { f64::NAN }
+                }),
+                feedback: Lanes::ZERO,
+                dissipated: Lanes::ZERO,
+                warning: Lanes::ZERO,
             },
-            held: [0.0; LANES],
-            troubled: [false; LANES],
+            held: Lanes::ZERO,
+            sound: Mask::ALL,
         })
     }
 
-    /// Runs the four to their end, or until all are troubled. `see` is shown
-    /// every tick after it was decided; of a troubled lane it sees nonsense.
-    /// Gives which lanes were troubled.
-    pub fn run(mut self, mut see: impl FnMut(&View<'_>)) -> [bool; LANES] {
+    /// Runs the four to their end, or until all are troubled. `onlooker` is
+    /// shown every tick after it was decided; of a troubled lane it sees
+    /// nonsense. Gives which lanes were troubled.
+    pub fn run(mut self, onlooker: &mut impl Onlooker) -> [bool; LANES] {
+        self.dispatch(onlooker);
+        (!self.sound).lanes()
+    }
+
+    /// The same by plain instructions, as on a processor without wide registers.
+    pub fn run_narrow(mut self, onlooker: &mut impl Onlooker) -> [bool; LANES] {
+        self.run_any(onlooker);
+        (!self.sound).lanes()
+    }
+
+    fn dispatch(&mut self, onlooker: &mut impl Onlooker) {
         #[cfg(target_arch = "x86_64")]
         if std::arch::is_x86_feature_detected!("avx2") {
             // SAFETY: the processor has just been seen to have AVX2.
-            unsafe { self.run_wide(&mut see) };
-            return self.troubled;
+            return unsafe { self.run_wide(onlooker) };
         }
-        self.run_any(&mut see);
-        self.troubled
+        self.run_any(onlooker);
     }
 
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx2")]
-    fn run_wide(&mut self, see: &mut impl FnMut(&View<'_>)) {
-        self.run_any(see);
+    fn run_wide(&mut self, onlooker: &mut impl Onlooker) {
+        self.run_any(onlooker);
     }
 
     #[inline(always)]
-    fn run_any(&mut self, see: &mut impl FnMut(&View<'_>)) {
+    fn run_any(&mut self, onlooker: &mut impl Onlooker) {
         let mut now = 0;
         for tick in 0..self.ticks {
-            self.tick(tick, now, see);
+            self.tick(tick, now, onlooker);
             now = 1 - now;
-            if self.troubled == [true; LANES] {
+            if !self.sound.any() {
                 return;
             }
         }
@@ -171,7 +194,7 @@ impl Lockstep {
 
     /// The ordinary tick, in its order, for all lanes.
     #[inline(always)]
-    fn tick(&mut self, tick: usize, now: usize, see: &mut impl FnMut(&View<'_>)) {
+    fn tick(&mut self, tick: usize, now: usize, onlooker: &mut impl Onlooker) {
         let Shape { loads, states, dofs, .. } = self.shape;
         let inputs = 2 * loads + 1;
         let interface = inputs + states;
@@ -184,34 +207,30 @@ impl Lockstep {
         let desired = vector[interface];
         let mut acceleration = vector[interface + 2];
         for (signal, of_load) in self.of_load.iter().enumerate() {
-            acceleration = add(acceleration, mul(*of_load, vector[signal]));
+            acceleration += *of_load * vector[signal];
         }
-        acceleration = add(acceleration, mul(self.of_force, force));
-        let velocity = add(vector[interface + 1], mul(self.velocity_lag_s, acceleration));
+        acceleration += self.of_force * force;
+        let velocity = vector[interface + 1] + self.velocity_lag_s * acceleration;
 
         // Compensate.
         let rig = &self.rig;
-        let (command, sent, sound) =
-            self.compensators.step(&[desired, velocity, acceleration], &measured, |command| {
-                rig.convert(command)
-            });
+        let wanted = [desired, velocity, acceleration];
+        let (command, sent, followed) =
+            self.compensators.step(&wanted, measured, |command| rig.convert(command));
 
         // Gate and observe.
-        let passed = self.gate.let_through(&self.held, &desired, &measured, &force, &command);
+        let passed = self.gate.let_through(self.held, desired, measured, force, &command);
         if tick > 0 {
-            self.monitor.add_step(vector, other, &force, self.shape);
+            self.monitor.add_step(vector, other, force, self.shape);
         }
-        let calm = self.monitor.warn();
-        for lane in 0..LANES {
-            self.troubled[lane] |= !(passed[lane] & calm[lane] & sound[lane]);
-        }
-        see(&View {
+        self.sound &= passed & self.monitor.warn() & followed;
+        onlooker.see(&View {
             tick,
             displacement: &vector[inputs..inputs + dofs],
-            desired: &desired,
-            measured: &measured,
-            force: &force,
-            warning: &self.monitor.warning,
+            desired,
+            measured,
+            force,
+            warning: self.monitor.warning,
         });
 
         // Actuate and integrate.

@@ -1,10 +1,11 @@
 //! The rigs of the lanes.
 
-use model::sensor::{Converter, Sensor, quantise};
+use model::sensor::{Converter, Sensor};
+use numerics::lanes::{LANES, Lanes};
+use numerics::normals::Normals;
 use numerics::panel::PanelMatrix;
 
-use super::product::{Product, add, mul};
-use super::{LANES, Lanes};
+use super::product::Product;
 use crate::rig::LanePart;
 
 /// Transfer system, specimen and sensors of every lane.
@@ -20,7 +21,7 @@ pub(super) struct Rigs {
     /// Forces on their way, a ring; empty where none comes late.
     late: Vec<Lanes>,
     oldest: usize,
-    converters: [Converter; LANES],
+    converters: Converters,
     displacement: Sensors,
     force: Sensors,
 }
@@ -30,21 +31,21 @@ const DRAWN: usize = 64;
 
 /// One sensor of every lane.
 struct Sensors {
-    each: [Sensor; LANES],
+    sources: [Option<Normals>; LANES],
     noise: Lanes,
-    quantum: Lanes,
+    steps: Steps,
     /// Noise of unit size for the ticks to come.
     drawn: [Lanes; DRAWN],
     next: usize,
 }
 
 impl Sensors {
-    fn new(each: [Sensor; LANES]) -> Self {
+    fn new(each: [&Sensor; LANES]) -> Self {
         Self {
-            noise: std::array::from_fn(|lane| each[lane].imperfections().0),
-            quantum: std::array::from_fn(|lane| each[lane].imperfections().1),
-            each,
-            drawn: [[0.0; LANES]; DRAWN],
+            noise: Lanes::each(|lane| each[lane].imperfections().0),
+            steps: Steps::new(Lanes::each(|lane| each[lane].imperfections().1)),
+            sources: each.map(Sensor::noise_to_come),
+            drawn: [Lanes::ZERO; DRAWN],
             next: DRAWN,
         }
     }
@@ -56,22 +57,71 @@ impl Sensors {
         }
         let drawn = self.drawn[self.next];
         self.next += 1;
-        let noisy = add(truth, mul(self.noise, drawn));
-        if self.quantum == [0.0; LANES] {
-            return noisy;
-        }
-        std::array::from_fn(|lane| quantise(noisy[lane], self.quantum[lane]))
+        self.steps.applied(truth + self.noise * drawn)
     }
 
     fn draw(&mut self) {
         let mut numbers = [0.0; DRAWN];
-        for (lane, sensor) in self.each.iter_mut().enumerate() {
-            sensor.draw(&mut numbers);
+        for (lane, source) in self.sources.iter_mut().enumerate() {
+            let Some(source) = source else { continue };
+            source.draw(&mut numbers);
             for (drawn, number) in self.drawn.iter_mut().zip(&numbers) {
                 drawn[lane] = *number;
             }
         }
         self.next = 0;
+    }
+}
+
+/// Whole steps of a sensor or converter of every lane.
+struct Steps {
+    quantum: Lanes,
+    none: bool,
+}
+
+impl Steps {
+    fn new(quantum: Lanes) -> Self {
+        Self { none: !Lanes::ZERO.below(quantum).any(), quantum }
+    }
+
+    /// [`model::sensor::quantise`] in every lane.
+    #[inline(always)]
+    fn applied(&self, value: Lanes) -> Lanes {
+        if self.none {
+            return value;
+        }
+        let stepped = value.over(self.quantum).round() * self.quantum;
+        Lanes::ZERO.below(self.quantum).choose(stepped, value)
+    }
+}
+
+/// The converters of the lanes.
+struct Converters {
+    steps: Steps,
+    /// Least and largest displacement; infinite for none.
+    least: Lanes,
+    most: Lanes,
+}
+
+impl Converters {
+    fn new(each: [Converter; LANES]) -> Self {
+        let most = |lane: usize| {
+            let Converter { saturation, .. } = each[lane];
+            if saturation >= 0.0 { saturation } else { f64::INFINITY }
+        };
+        Self {
+            steps: Steps::new(Lanes::each(|lane| each[lane].quantum)),
+            least: Lanes::each(|lane| -most(lane)),
+            most: Lanes::each(most),
+        }
+    }
+
+    /// [`Converter::convert`] in every lane.
+    #[inline(always)]
+    fn convert(&self, command: Lanes) -> Lanes {
+        let command = self.steps.applied(command);
+        let command = command.below(self.least).choose(self.least, command);
+        self.most.below(command).choose(self.most, command)
     }
 }
 
@@ -82,22 +132,21 @@ impl Rigs {
         };
         let (motion, step) = (of(|part| &part.motion)?, of(|part| &part.step)?);
         let states = step.rows;
-        let mut input = vec![[0.0; LANES]; states + 3];
+        let mut input = vec![Lanes::ZERO; states + 3];
         for (lane, part) in parts.iter().enumerate() {
             for (row, value) in part.input.iter().enumerate() {
                 input[row][lane] = *value;
             }
         }
-        let output = vec![[0.0; LANES]; motion.rows.max(states)];
-        let specimen =
-            std::array::from_fn(|term| std::array::from_fn(|lane| parts[lane].specimen[term]));
+        let output = vec![Lanes::ZERO; motion.padded_rows().max(step.padded_rows())];
+        let specimen = std::array::from_fn(|term| Lanes::each(|lane| parts[lane].specimen[term]));
         let samples = parts.first()?.late.len();
         if parts.iter().any(|part| part.late.len() != samples) {
             return None;
         }
-        let late = (0..samples).map(|i| std::array::from_fn(|lane| parts[lane].late[i])).collect();
+        let late = (0..samples).map(|i| Lanes::each(|lane| parts[lane].late[i])).collect();
         let sensors = |which: fn(&LanePart) -> &Sensor| {
-            Sensors::new(std::array::from_fn(|lane| which(&parts[lane]).clone()))
+            Sensors::new(std::array::from_fn(|lane| which(&parts[lane])))
         };
         Some(Self {
             input,
@@ -108,7 +157,7 @@ impl Rigs {
             specimen,
             late,
             oldest: 0,
-            converters: std::array::from_fn(|lane| parts[lane].converter),
+            converters: Converters::new(std::array::from_fn(|lane| parts[lane].converter)),
             displacement: sensors(|part| &part.displacement),
             force: sensors(|part| &part.force),
         })
@@ -120,9 +169,9 @@ impl Rigs {
         self.motion.multiply(&self.input, &mut self.output);
         let [u, v, a] = [self.output[0], self.output[1], self.output[2]];
         let [stiffness, damping, mass] = self.specimen;
-        let force = add(add(mul(stiffness, u), mul(damping, v)), mul(mass, a));
+        let force = stiffness * u + damping * v + mass * a;
         // The ordinary rig adds the force of its elements, which is zero here.
-        let force = add(force, [0.0; LANES]);
+        let force = force + Lanes::ZERO;
         let (displacements, mut forces) = (self.displacement.read(u), self.force.read(force));
         if let Some(late) = self.late.get_mut(self.oldest) {
             std::mem::swap(late, &mut forces);
@@ -133,8 +182,8 @@ impl Rigs {
 
     /// The displacement as it leaves the converters.
     #[inline(always)]
-    pub(super) fn convert(&self, command: &Lanes) -> Lanes {
-        std::array::from_fn(|lane| self.converters[lane].convert(command[lane]))
+    pub(super) fn convert(&self, command: Lanes) -> Lanes {
+        self.converters.convert(command)
     }
 
     #[inline(always)]

@@ -75,6 +75,12 @@ pub struct Counts {
 }
 
 impl TwoRatePlant {
+    /// How long the rig took to answer in this tick, where it tells.
+    #[inline]
+    pub fn round_trip_ns(&self) -> Option<u64> {
+        self.rig.round_trip_ns()
+    }
+
     /// Builds both loops, at rest, joined by their rings.
     pub fn new(parts: TwoRateParts) -> Result<Self, TwoRateError> {
         let TwoRateParts { rates, numerical, integrator, specimen, preview, rig, .. } = parts;

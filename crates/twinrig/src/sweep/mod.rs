@@ -25,4 +25,4 @@ pub use row::{Columns, Metric, Outcome, Row, RowTrip};
 pub use run::Workspace;
 pub use study::{Study, StudyError, Variant};
 pub use summary::{Numbers, Statistics, Summary};
-pub use together::{BATCH, Workspaces};
+pub use together::BATCH;

@@ -9,8 +9,9 @@ use thiserror::Error;
 
 use super::journal::{Journal, JournalError};
 use super::row::Row;
+use super::run::Workspace;
 use super::study::{Study, StudyError};
-use super::together::{BATCH, Workspaces};
+use super::together::BATCH;
 
 /// Why a study did not come to its end.
 #[derive(Debug, Error)]
@@ -47,9 +48,9 @@ pub fn run_all(
         for _ in 0..threads {
             let (sender, next, open) = (sender.clone(), &next, &open);
             scope.spawn(move || {
-                let mut workspaces = Workspaces::default();
+                let mut workspace = Workspace::default();
                 while let Some(some) = open.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    for row in study.run_some(some, &mut workspaces) {
+                    for row in study.run_some(some, &mut workspace) {
                         if sender.send(row).is_err() {
                             // Nobody takes rows any more.
                             return;

@@ -13,7 +13,6 @@ use runtime::plant::Plant;
 use super::row::{Outcome, Row, RowTrip, floors};
 use super::shared::Answer;
 use super::study::{Study, StudyError, Variant, check_memory, check_size};
-use super::together::LaneRoom;
 use crate::assembly::{Assembly, LoopOptions, Recording};
 use crate::experiment::{Diagnostics, Experiment, Severity};
 use crate::rehearsal::{RehearsalError, warning_constant};
@@ -26,9 +25,9 @@ pub struct Workspace {
     desired: Vec<Vec<f64>>,
     measured: Vec<Vec<f64>>,
     floors: Vec<Vec<f64>>,
-    pub(super) peaks: Peaks,
-    /// Where four variants run in step, side by side.
-    pub(super) lanes: LaneRoom,
+    peaks: Peaks,
+    /// Where variants run in step, side by side.
+    pub(super) lanes: criteria::Room,
 }
 
 /// Largest values of a run.
@@ -39,9 +38,14 @@ pub(super) struct Peaks {
     pub(super) force: f64,
 }
 
-/// What a run gave beside its signals.
+/// What a run gave.
 pub(super) struct Ran {
     pub(super) trip: Option<(Trip, f64)>,
+    pub(super) peaks: Peaks,
+    /// Whether the interface has left all bounds.
+    pub(super) ran_away: bool,
+    /// The criteria by name.
+    pub(super) criteria: Vec<(String, Option<f64>)>,
 }
 
 /// Why a variant has no result, in words for its row.
@@ -88,22 +92,15 @@ impl Study {
         let (_, assembly) = self.assemble(variant)?;
         let load = self.shared.load(&assembly);
         let answer = self.shared.reference(&assembly, &load).map_err(StudyError::from)?;
-        let ran = workspace.run(&assembly, load, &answer)?;
-        Ok(self.row(variant.clone(), &assembly, &answer, workspace, &ran))
+        let ran = workspace.run(&assembly, load, &answer, self.spec().unstable_beyond)?;
+        Ok(self.row(variant.clone(), ran))
     }
 
-    pub(super) fn row(
-        &self,
-        variant: Variant,
-        assembly: &Assembly,
-        answer: &Answer,
-        workspace: &Workspace,
-        ran: &Ran,
-    ) -> Row {
+    pub(super) fn row(&self, variant: Variant, ran: Ran) -> Row {
         let not_finite = ran.trip.is_some_and(|(trip, _)| trip.kind == TripKind::NotFinite);
-        let stable = !not_finite && !workspace.ran_away(answer, self.spec().unstable_beyond);
-        let mut found = workspace.criteria(assembly, answer);
-        let Peaks { warning, tracking_error, force } = workspace.peaks;
+        let stable = !not_finite && !ran.ran_away;
+        let Peaks { warning, tracking_error, force } = ran.peaks;
+        let mut found = ran.criteria;
         for (id, value) in [("SW", warning), ("tracking error", tracking_error), ("force", force)] {
             found.push((id.to_owned(), Some(value)));
         }
@@ -123,7 +120,13 @@ impl Study {
 impl Workspace {
     /// Runs the test to its end or its trip, and keeps what the record would
     /// hold of the time before.
-    fn run(&mut self, assembly: &Assembly, load: Load, answer: &Answer) -> Result<Ran, Failure> {
+    fn run(
+        &mut self,
+        assembly: &Assembly,
+        load: Load,
+        answer: &Answer,
+        unstable_beyond: f64,
+    ) -> Result<Ran, Failure> {
         self.make_room(assembly)?;
         let (interface, floors) = (&assembly.partition.interface, floors(assembly));
         let constant_j = warning_constant(assembly, &answer.reference);
@@ -153,31 +156,19 @@ impl Workspace {
                 }
             }
         }
-        Ok(Ran { trip: hybrid.tripped() })
+        Ok(Ran {
+            trip: hybrid.tripped(),
+            peaks: self.peaks,
+            ran_away: self.ran_away(answer, unstable_beyond),
+            criteria: self.criteria(assembly, answer),
+        })
     }
 
     /// Makes room for the signals of a run; what was there is forgotten.
-    pub(super) fn make_room(&mut self, assembly: &Assembly) -> Result<(), Failure> {
-        let (interfaces, floors) = (assembly.count(), floors(assembly).len());
-        let frames = assembly.ticks.div_ceil(assembly.every as usize);
-        check_size(frames as f64 * (2 * interfaces + floors) as f64)?;
-        self.clear(interfaces, floors, frames);
+    fn make_room(&mut self, assembly: &Assembly) -> Result<(), Failure> {
+        let frames = frames(assembly)?;
+        self.clear(assembly.count(), floors(assembly).len(), frames);
         Ok(())
-    }
-
-    /// Takes the signals of a run with one interface DOF: desired, measured,
-    /// and every floor.
-    pub(super) fn fill(
-        &mut self,
-        desired: impl Fn(&mut Vec<f64>),
-        measured: impl Fn(&mut Vec<f64>),
-        floor: impl Fn(usize, &mut Vec<f64>),
-    ) {
-        self.desired.iter_mut().for_each(desired);
-        self.measured.iter_mut().for_each(measured);
-        for (index, signals) in self.floors.iter_mut().enumerate() {
-            floor(index, signals);
-        }
     }
 
     fn clear(&mut self, interfaces: usize, floors: usize, frames: usize) {
@@ -275,6 +266,14 @@ impl Workspace {
         found.push(("NRMSE".to_owned(), worst));
         found
     }
+}
+
+/// Frames of a test, if its signals do not fill the memory.
+pub(super) fn frames(assembly: &Assembly) -> Result<usize, StudyError> {
+    let frames = assembly.ticks.div_ceil(assembly.every as usize);
+    let signals = 2 * assembly.count() + floors(assembly).len();
+    check_size(frames as f64 * signals as f64)?;
+    Ok(frames)
 }
 
 /// Whether the last tick came as far as a decision: its frame then belongs to

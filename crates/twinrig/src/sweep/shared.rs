@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
+use analysis::criteria::Extent;
 use model::equations::Equations;
 use model::integrator::Options;
 use runtime::load::Load;
@@ -39,6 +40,10 @@ pub(super) struct Answer {
     pub(super) reference: Reference,
     /// Largest motion of every interface DOF.
     pub(super) peaks: Vec<f64>,
+    /// Extents of the motion of every interface DOF.
+    pub(super) interface: Vec<Extent>,
+    /// Extents of the displacement of every DOF.
+    pub(super) displacement: Vec<Extent>,
 }
 
 impl Shared {
@@ -89,7 +94,13 @@ impl Shared {
         let reference = assembly.reference(load)?;
         let peak = |signal: &Vec<f64>| signal.iter().fold(0.0f64, |peak, x| peak.max(x.abs()));
         let peaks = reference.interface.iter().map(peak).collect();
-        let answer = Arc::new(Answer { reference, peaks });
+        let extents = |signals: &[Vec<f64>]| signals.iter().map(|s| Extent::of(s)).collect();
+        let answer = Arc::new(Answer {
+            peaks,
+            interface: extents(&reference.interface),
+            displacement: extents(&reference.displacement),
+            reference,
+        });
         let key = ReferenceKey {
             whole: whole.clone(),
             integrator: assembly.integrator.clone(),

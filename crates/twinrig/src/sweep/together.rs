@@ -3,29 +3,27 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
+use analysis::criteria::{self, Extent, Found, InStep, Target};
 use model::equations::Deformation;
+use numerics::lanes::{LANES, Lanes};
 use runtime::hybrid_loop::HybridLoop;
-use runtime::lockstep::{LANES, Lanes, Lockstep, View};
+use runtime::lockstep::{Lockstep, Onlooker, View};
 
 use super::row::{Row, floors};
-use super::run::{Peaks, Ran, Workspace};
+use super::run::{Peaks, Ran, Workspace, frames};
 use super::shared::Answer;
 use super::study::{Study, StudyError, Variant};
 use crate::assembly::{Assembly, LoopOptions, Recording};
 use crate::rehearsal::warning_constant;
 
-/// Room for [`BATCH`] variants at a time.
-pub type Workspaces = [Workspace; BATCH];
-
 /// Variants a thread takes at once.
 pub const BATCH: usize = LANES;
 
-/// A variant ready to run.
-struct Prepared {
+/// A variant and what its results are compared with.
+struct Test {
     variant: Variant,
     assembly: Assembly,
     answer: Arc<Answer>,
-    hybrid: HybridLoop,
 }
 
 impl Study {
@@ -34,13 +32,12 @@ impl Study {
     pub fn run_some(
         &self,
         indices: &[u64],
-        workspaces: &mut Workspaces,
+        workspace: &mut Workspace,
     ) -> Vec<Result<Row, StudyError>> {
         // Values far from anything tried must not take the whole study down.
-        let caught = catch_unwind(AssertUnwindSafe(|| self.in_step(indices, workspaces)));
+        let caught = catch_unwind(AssertUnwindSafe(|| self.in_step(indices, workspace)));
         let mut rows = caught.ok().flatten().unwrap_or_default();
         rows.resize(indices.len(), None);
-        let [workspace, ..] = workspaces;
         rows.into_iter()
             .zip(indices)
             .map(|(row, &index)| row.map_or_else(|| self.run(index, workspace), Ok))
@@ -49,51 +46,44 @@ impl Study {
 
     /// The rows of those variants that ran to their end in step; `None` if the
     /// variants do not suit.
-    fn in_step(&self, indices: &[u64], workspaces: &mut Workspaces) -> Option<Vec<Option<Row>>> {
+    fn in_step(&self, indices: &[u64], workspace: &mut Workspace) -> Option<Vec<Option<Row>>> {
         if indices.len() != BATCH {
             return None;
         }
-        let prepared: Vec<Prepared> =
+        let prepared: Vec<(HybridLoop, Test)> =
             indices.iter().map(|&index| self.prepare(index)).collect::<Option<_>>()?;
-        let every = prepared[0].assembly.every;
-        if prepared.iter().any(|one| one.assembly.every != every) {
-            return None;
-        }
-        let (mut loops, mut rest) = (Vec::new(), Vec::new());
-        for Prepared { variant, assembly, answer, hybrid } in prepared {
-            loops.push(hybrid);
-            rest.push((variant, assembly, answer));
-        }
+        let (loops, tests): (Vec<HybridLoop>, Vec<Test>) = prepared.into_iter().unzip();
         let lockstep = Lockstep::new(&loops)?;
-        let (_, assembly, _) = rest.first()?;
-        let interface = *assembly.partition.interface.first()?;
-        let shown = floors(assembly);
-        if rest
-            .iter()
-            .any(|(_, other, _)| other.partition.interface != [interface] || floors(other) != shown)
-        {
-            return None;
-        }
-        for (workspace, (_, assembly, _)) in workspaces.iter_mut().zip(&rest) {
-            workspace.make_room(assembly).ok()?;
-        }
-        let frames = assembly.ticks.div_ceil(every as usize);
-        let mut kept = Kept::new(interface, shown, frames, &mut workspaces[0].lanes);
-        let troubled = lockstep.run(|view| {
-            if (view.tick as u64).is_multiple_of(every) {
-                kept.keep(view);
-            }
-        });
-        kept.hand_out(workspaces);
-        let rows = rest.into_iter().zip(workspaces.iter()).zip(troubled);
-        let row = |((variant, assembly, answer), workspace): ((_, Assembly, Arc<Answer>), _)| {
-            self.row(variant, &assembly, &answer, workspace, &Ran { trip: None })
+        let room = std::mem::take(&mut workspace.lanes);
+        let mut watched = Watched::new(&tests, room)?;
+        let troubled = lockstep.run(&mut watched);
+        let Watched { criteria, force, warning, .. } = watched;
+        let (found, room) = criteria.finish();
+        workspace.lanes = room;
+        let ran = |lane: usize, answer: &Answer, found: Found| Ran {
+            trip: None,
+            peaks: Peaks {
+                warning: warning[lane],
+                tracking_error: found.largest_tracking_error,
+                force: force[lane],
+            },
+            ran_away: answer.peaks.iter().any(|peak| {
+                let limit = self.spec().unstable_beyond * peak;
+                limit > 0.0 && found.largest.iter().any(|largest| *largest > limit)
+            }),
+            criteria: by_name(found),
         };
-        Some(rows.map(|(one, troubled)| (!troubled).then(|| row(one))).collect())
+        let lanes = tests.into_iter().zip(found).enumerate();
+        let rows = lanes.map(|(lane, (Test { variant, answer, .. }, found))| {
+            let found = found.filter(|_| !troubled[lane])?;
+            Some(self.row(variant, ran(lane, &answer, found)))
+        });
+        Some(rows.collect())
     }
 
-    /// `None` where the ordinary way has something to say about the variant.
-    fn prepare(&self, index: u64) -> Option<Prepared> {
+    /// A loop ready to run and the test it belongs to; `None` where the ordinary
+    /// way has something to say about the variant.
+    fn prepare(&self, index: u64) -> Option<(HybridLoop, Test)> {
         let variant = self.variant(index).ok()?;
         if variant.values.iter().any(Option::is_none) {
             return None;
@@ -104,84 +94,92 @@ impl Study {
         let constant_j = warning_constant(&assembly, &answer.reference);
         let options = LoopOptions { constant_j, recording: Recording::Off };
         let hybrid = assembly.hybrid_loop(assembly.plant().ok()?, load, options);
-        Some(Prepared { variant, assembly, answer, hybrid })
+        Some((hybrid, Test { variant, assembly, answer }))
     }
 }
 
-/// The signals of four variants side by side: one store a tick for all of them.
-#[derive(Debug, Default)]
-pub(super) struct LaneRoom {
-    desired: Vec<Lanes>,
-    measured: Vec<Lanes>,
-    floors: Vec<Vec<Lanes>>,
-}
-
-/// What is kept of a run.
-struct Kept {
+/// Who looks on while the variants run.
+struct Watched<'a> {
     interface: Deformation,
     shown: Vec<usize>,
-    room: LaneRoom,
+    /// Ticks between two frames, and until the next one.
+    every: u64,
+    wait: u64,
+    criteria: InStep<'a>,
     force: Lanes,
-    tracking_error: Lanes,
     warning: Lanes,
 }
 
-impl Kept {
-    fn new(interface: Deformation, shown: Vec<usize>, frames: usize, room: &mut LaneRoom) -> Self {
-        let mut room = std::mem::take(room);
-        room.floors.resize_with(shown.len(), Vec::new);
-        room.desired.clear();
-        room.measured.clear();
-        room.floors.iter_mut().for_each(Vec::clear);
-        for column in room.floors.iter_mut().chain([&mut room.desired, &mut room.measured]) {
-            column.reserve(frames);
+impl<'a> Watched<'a> {
+    /// `None` if the tests differ in what there is to see.
+    fn new(tests: &'a [Test], room: criteria::Room) -> Option<Self> {
+        let Test { assembly, .. } = tests.first()?;
+        let (interface, shown) = (*assembly.partition.interface.first()?, floors(assembly));
+        let (every, step_s) = (assembly.every, assembly.integrator.step_s);
+        let alike = |Test { assembly: other, .. }: &Test| {
+            (other.every, other.integrator.step_s) == (every, step_s)
+                && other.partition.interface == [interface]
+                && floors(other) == shown
+                && frames(other).is_ok()
+        };
+        if !tests.iter().all(alike) {
+            return None;
         }
-        let zeros = [0.0; LANES];
-        Self { interface, shown, room, force: zeros, tracking_error: zeros, warning: zeros }
-    }
-
-    #[inline(always)]
-    fn keep(&mut self, view: &View<'_>) {
-        let of = |dof: Option<usize>| dof.map_or([0.0; LANES], |dof| view.displacement[dof]);
-        let (to, from) = (of(self.interface.to), of(self.interface.from));
-        let desired: Lanes = std::array::from_fn(|lane| to[lane] - from[lane]);
-        self.room.desired.push(desired);
-        self.room.measured.push(*view.measured);
-        for (column, &dof) in self.room.floors.iter_mut().zip(&self.shown) {
-            column.push(view.displacement[dof]);
-        }
-        let error = std::array::from_fn(|lane| view.measured[lane] - desired[lane]);
-        raise(&mut self.tracking_error, &error);
-        raise(&mut self.force, view.force);
-        raise(&mut self.warning, view.warning);
-    }
-
-    /// Gives every variant its own signals.
-    fn hand_out(self, workspaces: &mut Workspaces) {
-        for (lane, workspace) in workspaces.iter_mut().enumerate() {
-            let of = |column: &[Lanes], out: &mut Vec<f64>| {
-                out.extend(column.iter().map(|value| value[lane]));
-            };
-            workspace.fill(
-                |signals| of(&self.room.desired, signals),
-                |signals| of(&self.room.measured, signals),
-                |floor, signals| of(&self.room.floors[floor], signals),
-            );
-            workspace.peaks = Peaks {
-                warning: self.warning[lane],
-                tracking_error: self.tracking_error[lane],
-                force: self.force[lane],
-            };
-        }
-        workspaces[0].lanes = self.room;
+        let answer = |lane: usize| &*tests[lane].answer;
+        let at = |dof: usize| -> Option<Target<'a>> {
+            target(&assembly.structure.names[dof], |lane| {
+                let Answer { reference, displacement, .. } = answer(lane);
+                Some((reference.displacement.get(dof)?, *displacement.get(dof)?))
+            })
+        };
+        let at_interface = target("1", |lane| {
+            let Answer { reference, interface, .. } = answer(lane);
+            Some((reference.interface.first()?, *interface.first()?))
+        });
+        let rate_hz = 1.0 / step_s / every as f64;
+        let criteria = InStep::new(
+            rate_hz,
+            criteria::benchmark_lags(rate_hz),
+            frames(assembly).ok()?,
+            at_interface?,
+            shown.iter().map(|&dof| at(dof)).collect::<Option<_>>()?,
+            room,
+        )?;
+        let zero = Lanes::ZERO;
+        Some(Self { interface, shown, every, wait: 0, criteria, force: zero, warning: zero })
     }
 }
 
-/// Whatever is not a number belongs to a troubled lane.
-#[inline(always)]
-fn raise(peak: &mut Lanes, value: &Lanes) {
-    for lane in 0..LANES {
-        let size = value[lane].abs();
-        peak[lane] = if size > peak[lane] { size } else { peak[lane] };
+impl Onlooker for Watched<'_> {
+    #[inline(always)]
+    fn see(&mut self, view: &View<'_>) {
+        if self.wait > 0 {
+            self.wait -= 1;
+            return;
+        }
+        self.wait = self.every.saturating_sub(1);
+        let of = |dof: Option<usize>| dof.map_or(Lanes::ZERO, |dof| view.displacement[dof]);
+        let desired = of(self.interface.to) - of(self.interface.from);
+        let shown = &self.shown;
+        self.criteria.push(desired, view.measured, |floor| view.displacement[shown[floor]]);
+        self.force = self.force.raised_to(view.force.abs());
+        self.warning = self.warning.raised_to(view.warning.abs());
     }
+}
+
+/// The reference of every lane.
+fn target<'a>(
+    name: &'a str,
+    of: impl Fn(usize) -> Option<(&'a Vec<f64>, Extent)>,
+) -> Option<Target<'a>> {
+    let all: Vec<(&'a [f64], Extent)> =
+        (0..LANES).map(|lane| of(lane).map(|(s, e)| (s.as_slice(), e))).collect::<Option<_>>()?;
+    let samples = std::array::from_fn(|lane| all[lane].0);
+    Some(Target { name, samples, extents: std::array::from_fn(|lane| all[lane].1) })
+}
+
+/// The criteria by name, as [`Workspace`] gives them.
+fn by_name(found: Found) -> Vec<(String, Option<f64>)> {
+    let criteria = found.criteria.into_iter().map(|c| (c.id, c.value));
+    criteria.chain([("NRMSE".to_owned(), found.nrmse)]).collect()
 }
