@@ -199,10 +199,6 @@ impl TwoRatePlant {
         self.batch.velocity()
     }
 
-    pub(crate) fn round_trip_ns(&self) -> Option<u64> {
-        self.rig.round_trip_ns()
-    }
-
     pub(crate) fn rig_mut(&mut self) -> &mut RigSlot {
         &mut self.rig
     }
