@@ -66,7 +66,8 @@ fn every_predictor_gives_the_whole_structure_back() {
     let model = of(Prediction::ModelBased);
     println!("hermite {hermite:e}, cubic {cubic:e}, model {model:e}");
     assert!(hermite < 1e-3 && cubic < 5e-3, "{hermite:e} {cubic:e}");
-    assert!(model < 1e-2 * hermite, "{model:e}");
+    // What is left is the force between its samples, taken as straight.
+    assert!(model < 0.3 * hermite && model < 1e-5, "{model:e}");
     for predictor in [
         Prediction::PredictedAcceleration,
         Prediction::Adaptive { taps: 6, forgetting: 0.999 },
