@@ -19,8 +19,10 @@
 mod batch;
 mod main_loop;
 mod numerical;
+mod period;
 mod plant;
 mod step_time;
+mod steps;
 
 pub use main_loop::{MainLoop, MainState};
 pub use plant::{Counts, TwoRatePlant};
