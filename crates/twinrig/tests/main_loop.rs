@@ -162,6 +162,15 @@ fn bad_rates_are_refused_with_a_remedy() {
         &draft("ratio = 4\ntask_ticks = 0").with("transfer_system", "kind = \"ideal\""),
         &["answers within the tick"],
     );
+    // A small file must not ask for gigabytes.
+    let many = "shear_building = { storeys = 400, mass = \"1 t\", stiffness = \"1 MN/m\" }";
+    refused(
+        &draft("ratio = 1000\nbridge = 1000\npredictor = { kind = \"model_based\" }")
+            .with("structure", many)
+            .with("partition", "interface = [1, 2, 3, 4, 5, 6, 7, 8]\nstiffness = [\"1 kN/m\", \"1 kN/m\", \"1 kN/m\", \"1 kN/m\", \"1 kN/m\", \"1 kN/m\", \"1 kN/m\", \"1 kN/m\"]")
+            .with("integrator", "method = \"newmark\"\nrate = \"1024 Hz\""),
+        &["numbers in memory", "lower the ratio"],
+    );
     // The long step of a held force is beyond what the method bears.
     refused(&draft("ratio = 200\nforce = \"last\""), &["points per cycle", "rk4"]);
 }

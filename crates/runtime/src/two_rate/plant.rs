@@ -10,7 +10,7 @@ use super::batch::{Batch, Shape};
 use super::main_loop::MainLoop;
 use super::numerical::Numerical;
 use super::step_time::StepClock;
-use super::{MOST_TICKS, Rates, TwoRateError, TwoRateParts};
+use super::{MOST_NUMBERS, MOST_TICKS, Rates, TwoRateError, TwoRateParts};
 use crate::event::{Event, EventLog, What};
 use crate::gate::{Trip, TripKind};
 use crate::rig::{Measured, Rig, RigSlot};
@@ -87,6 +87,19 @@ impl TwoRatePlant {
         }
         let (loads, count) = (numerical.load.ncols(), numerical.interface.len());
         let shape = Shape::new(numerical.size(), loads, count, &rates);
+        // A main loop that is as late as may be bridged still finds room.
+        let depth = 2 * (rates.ratio + rates.bridge) + 4;
+        let kept = depth / rates.ratio + 4;
+        let mut numbers = kept as f64 * shape.batch() as f64;
+        if rates.predictor == Design::ModelBased {
+            // Weights of state, force and load ahead, for every point.
+            let ahead = rates.task_ticks + rates.points() + 2;
+            let width = 2 * numerical.size() + count + ahead * loads;
+            numbers += (rates.points() * 3 * count) as f64 * width as f64;
+        }
+        if numbers > MOST_NUMBERS {
+            return Err(TwoRateError::TooLarge { numbers });
+        }
         let grid = Grid {
             tick_s: integrator.step_s,
             ratio: rates.ratio,
@@ -96,10 +109,8 @@ impl TwoRatePlant {
         };
         let surroundings = Surroundings { numerical, specimen };
         let predictor = Predictor::new(&rates.predictor, grid, count, &surroundings)?;
-        // A main loop that is as late as may be bridged still finds room.
-        let depth = 2 * (rates.ratio + rates.bridge) + 4;
         let (samples, taken) = RingBuffer::new(depth * shape.sample());
-        let (sent, batches) = RingBuffer::new((depth / rates.ratio + 4) * shape.batch());
+        let (sent, batches) = RingBuffer::new(kept * shape.batch());
         let main = MainLoop {
             rates,
             numerical: Numerical::new(numerical, integrator, &rates)?,

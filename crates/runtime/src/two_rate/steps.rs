@@ -86,7 +86,11 @@ impl Steps {
         let plain =
             matches!(options.method, Method::RungeKutta4 | Method::Exact(_) | Method::Newmark);
         let step = self.integrator.linear_step()?;
-        (plain && self.force == ForceUse::AllSamples)
+        let (states, signals) = (step.transition.nrows(), self.loads + self.zeros.len());
+        let (rows, columns) = (states + signals * ratio, states + signals * (ratio + 1));
+        // For a small model and a great ratio the steps are the cheaper way.
+        let cheaper = rows * columns <= ratio * (states + 8) * (states + 2 * signals);
+        (plain && cheaper && self.force == ForceUse::AllSamples)
             .then(|| Period::new(equations, step, ratio, self.load_rule))
     }
 
