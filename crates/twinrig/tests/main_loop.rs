@@ -63,7 +63,7 @@ fn a_main_loop_that_is_too_late_trips() {
     let ran = lab.twinrig(["run", "test.toml", "--out", "out"]);
     assert_ne!(ran.code, 0);
     assert!(
-        ran.out.contains("The main loop is late: 2 ticks bridged in a row, 1 are allowed"),
+        ran.out.contains("The main loop is late: 2 ticks bridged in a row, 1 allowed"),
         "{}",
         ran.out
     );

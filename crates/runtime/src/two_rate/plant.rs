@@ -44,6 +44,8 @@ pub struct TwoRatePlant {
     elements: ElementEnergy,
     news: News,
     bridged: u64,
+    /// The longest bridge that was noted.
+    told: u64,
     counts: Counts,
     trip: Option<Trip>,
     /// Which batch each tick used, for a replay.
@@ -150,6 +152,7 @@ impl TwoRatePlant {
             elements: ElementEnergy { work: 0.0, stored: 0.0 },
             news: News::None,
             bridged: 0,
+            told: 0,
             counts: Counts::default(),
             trip: None,
             schedule: None,
@@ -238,7 +241,7 @@ impl TwoRatePlant {
         self.desired.clear();
         self.before.clear();
         self.elements = ElementEnergy { work: 0.0, stored: 0.0 };
-        (self.bridged, self.counts, self.trip) = (0, Counts::default(), None);
+        (self.bridged, self.told, self.counts, self.trip) = (0, 0, Counts::default(), None);
     }
 
     /// One tick: choose the point, measure, send the force back.
@@ -365,7 +368,7 @@ impl TwoRatePlant {
         self.trip.get_or_insert(Trip { kind: TripKind::MainLoopLate, dof: 0, value, limit });
     }
 
-    /// Notes where bridging begins and ends, and trips where it went on too long.
+    /// Notes bridges, sparingly, and trips where it went on too long.
     pub(crate) fn attend(&mut self, tick: u64, log: &mut EventLog) -> Result<(), Trip> {
         if let Some(trip) = self.trip {
             return Err(trip);
@@ -376,7 +379,9 @@ impl TwoRatePlant {
             value: self.bridged as f64,
             limit: self.rates.bridge as f64,
         };
-        if self.bridged == 1 {
+        // The first bridge is told, and each that is twice as long as any told before.
+        if self.bridged > 0 && self.bridged >= 2 * self.told {
+            self.told = self.bridged;
             log.note(Event { tick, what: What::Warning, cause });
         }
         Ok(())
