@@ -139,8 +139,10 @@ impl Trip {
                 format!("{words}: {:.4} {unit} against {:.4} {unit}", self.value, self.limit)
             }
             TripKind::MainLoopLate => format!(
-                "{words}: {:.0} ticks bridged in a row, {:.0} are allowed",
-                self.value, self.limit
+                "{words}: {:.0} tick{} bridged in a row, {:.0} allowed",
+                self.value,
+                if self.value == 1.0 { "" } else { "s" },
+                self.limit
             ),
             TripKind::TrackingDelay => format!(
                 "{words}: {:.3} ms against {:.3} ms (interface DOF {})",

@@ -66,7 +66,8 @@ fn every_predictor_gives_the_whole_structure_back() {
     let model = of(Prediction::ModelBased);
     println!("hermite {hermite:e}, cubic {cubic:e}, model {model:e}");
     assert!(hermite < 1e-3 && cubic < 5e-3, "{hermite:e} {cubic:e}");
-    assert!(model < 1e-2 * hermite, "{model:e}");
+    // What is left is the force between its samples, taken as straight.
+    assert!(model < 0.3 * hermite && model < 1e-5, "{model:e}");
     for predictor in [
         Prediction::PredictedAcceleration,
         Prediction::Adaptive { taps: 6, forgetting: 0.999 },
@@ -243,4 +244,55 @@ fn the_energies_balance_at_every_step_of_the_main_loop() {
     });
     let long = residual(&case.run(case.two_rate(), 16_384));
     assert!(long < 2e-3, "{long:e}");
+}
+
+proptest::proptest! {
+    #![proptest_config(proptest::prelude::ProptestConfig::with_cases(64))]
+
+    /// However late the steps are: the loop ends or trips, and the counts agree.
+    #[test]
+    fn no_lateness_is_undefined(
+        ratio in 1usize..12,
+        task in 0usize..12,
+        bridge in 0usize..20,
+        base in 0.0..15.0f64,
+        jitter in 0.0..4.0f64,
+        seed in 0u64..1000,
+    ) {
+        let mut case = with(Case::benchmark().with_transfer(quick()).with_ratio(ratio), |rates| {
+            (rates.task_ticks, rates.bridge) = (task.min(ratio), bridge);
+        });
+        case.seed = seed;
+        let tick_s = case.step_s;
+        let case = with(case, |rates| {
+            rates.step_time = Some(StepTime {
+                base_s: base * tick_s,
+                per_iteration_s: 0.0,
+                jitter_s: jitter * tick_s,
+            });
+        });
+        let mut hybrid = case.hybrid(case.two_rate(), ground(tick_s, 600));
+        let mut bridged = 0;
+        while !hybrid.is_over() {
+            let running = hybrid.phase() == runtime::interlock::Phase::Running;
+            let before = counts(&hybrid).missing;
+            hybrid.tick();
+            bridged += u64::from(running && counts(&hybrid).missing > before);
+            proptest::prop_assert!(hybrid.command().displacement[0].is_finite());
+        }
+        let found = counts(&hybrid);
+        proptest::prop_assert_eq!(found.missing, bridged);
+        proptest::prop_assert!(found.erased <= found.late * ratio as u64);
+        proptest::prop_assert!(found.late <= found.batches);
+        match hybrid.tripped() {
+            None => proptest::prop_assert!(found.longest_bridge <= bridge as u64),
+            Some((trip, _)) => {
+                proptest::prop_assert_eq!(trip.kind, TripKind::MainLoopLate);
+                proptest::prop_assert_eq!(found.longest_bridge, bridge as u64 + 1);
+            }
+        }
+        if base + 4.0 * jitter < 1e-9 || (jitter == 0.0 && base <= task.min(ratio) as f64) {
+            proptest::prop_assert_eq!(found.missing, 0);
+        }
+    }
 }

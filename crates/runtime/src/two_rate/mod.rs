@@ -19,8 +19,10 @@
 mod batch;
 mod main_loop;
 mod numerical;
+mod period;
 mod plant;
 mod step_time;
+mod steps;
 
 pub use main_loop::{MainLoop, MainState};
 pub use plant::{Counts, TwoRatePlant};
@@ -171,10 +173,23 @@ pub enum TwoRateError {
         /// The method.
         method: &'static str,
     },
+    /// More to keep than is reasonable.
+    #[error(
+        "the points of the main loop would need {numbers:.1e} numbers in memory, at most \
+         {MOST_NUMBERS:.0e} are kept: lower the ratio or the number of bridged ticks, or use \
+         another predictor than model_based"
+    )]
+    TooLarge {
+        /// How many.
+        numbers: f64,
+    },
     /// Step times that are none.
     #[error("the step time of a rehearsal must be made of finite times that are not negative")]
     BadStepTime,
 }
+
+/// Most numbers in rings and tables of a main loop: 400 MB.
+const MOST_NUMBERS: f64 = 5e7;
 
 /// Largest ratio, and most ticks that can be bridged.
 pub const MOST_TICKS: usize = 1000;

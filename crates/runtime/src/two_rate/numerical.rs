@@ -1,37 +1,20 @@
 //! The numerical part over one period of the main loop.
 
 use model::equations::Equations;
-use model::first_order::beside;
-use model::integrator::{ElementEnergy, Hold, Integrator, Method, NotConverged, Options, StepWork};
+use model::integrator::{ElementEnergy, NotConverged, Options, StepWork};
 use model::motion::Motion;
 
-use super::{ForceUse, Rates, TwoRateError};
-use crate::monitor::{EnergyMonitor, Observation, WorkRule};
+use super::period::Period;
+use super::steps::Steps;
+use super::{Rates, TwoRateError};
 
 /// Integrator and energies.
-///
-/// Where all samples are used the force joins the load signals, which every
-/// method takes as running straight between their samples; one step per tick.
-/// Else one step goes over the whole period, the force held.
-///
-/// The work of the force is summed as it was integrated: ½ (f + f⁺) Δu over
-/// each tick, or the held force times the way of the whole period. Damping and
-/// load are summed by the straight rule over the same steps.
 #[derive(Debug, Clone)]
-pub(super) struct Numerical {
-    integrator: Integrator,
-    elements: usize,
-    force: ForceUse,
-    loads: usize,
-    /// The load is held over a tick, the force still is not.
-    holds_load: bool,
-    energies: EnergyMonitor,
-    /// Interface displacement before a step.
-    before: Vec<f64>,
-    /// The force that is held, or the signals at the end of a tick.
-    held: Vec<f64>,
-    zeros: Vec<f64>,
-    iterations: usize,
+pub(super) enum Numerical {
+    /// One step after the other.
+    Steps(Box<Steps>),
+    /// A linear model: all of a period at once.
+    Period(Box<Period>),
 }
 
 impl Numerical {
@@ -40,168 +23,145 @@ impl Numerical {
         options: &Options,
         rates: &Rates,
     ) -> Result<Self, TwoRateError> {
-        let (loads, count) = (equations.load.ncols(), equations.interface.len());
-        let mut options = Options { direct_inertia: None, ..options.clone() };
-        let mut holds_load = false;
-        let integrator = match rates.force {
-            ForceUse::AllSamples => {
-                if options.method == Method::Exact(Hold::Zero) {
-                    (options.method, holds_load) = (Method::Exact(Hold::First), true);
-                }
-                let load = beside(&[&equations.load, &-equations.interface_matrix()]);
-                Integrator::new(&Equations { load, ..equations.clone() }, &options)?
-            }
-            ForceUse::Average | ForceUse::Last => {
-                options.step_s *= rates.ratio as f64;
-                Integrator::new(equations, &options)?
-            }
-        };
-        let signals = match rates.force {
-            ForceUse::AllSamples => loads + count,
-            ForceUse::Average | ForceUse::Last => count,
-        };
-        Ok(Self {
-            integrator,
-            elements: equations.elements.len(),
-            force: rates.force,
-            loads,
-            holds_load,
-            energies: EnergyMonitor::new(equations, WorkRule::Trapezoid, 1.0, f64::INFINITY),
-            before: vec![0.0; count],
-            held: vec![0.0; signals],
-            zeros: vec![0.0; count],
-            iterations: 0,
+        let steps = Steps::new(equations, options, rates)?;
+        Ok(match steps.period(equations, options, rates.ratio) {
+            Some(period) => Self::Period(Box::new(period)),
+            None => Self::Steps(Box::new(steps)),
         })
     }
 
     pub(super) fn interface(&self) -> &Motion {
-        self.integrator.interface()
+        match self {
+            Self::Steps(steps) => steps.interface(),
+            Self::Period(period) => period.interface(),
+        }
     }
 
     pub(super) fn displacement(&self) -> &[f64] {
-        self.integrator.displacement()
+        match self {
+            Self::Steps(steps) => steps.displacement(),
+            Self::Period(period) => period.displacement(),
+        }
     }
 
     pub(super) fn velocity(&self) -> &[f64] {
-        self.integrator.velocity()
+        match self {
+            Self::Steps(steps) => steps.velocity(),
+            Self::Period(period) => period.velocity(),
+        }
     }
 
     pub(super) fn element_energy(&self) -> ElementEnergy {
-        self.integrator.element_energy(self.elements)
+        match self {
+            Self::Steps(steps) => steps.element_energy(),
+            Self::Period(_) => ElementEnergy { work: 0.0, stored: 0.0 },
+        }
     }
 
     /// Iterations of the last period.
     pub(super) fn iterations(&self) -> usize {
-        self.iterations
+        match self {
+            Self::Steps(steps) => steps.iterations(),
+            Self::Period(_) => 0,
+        }
     }
 
     /// At rest under the load of the first instant, not in the loop.
     pub(super) fn rest(&mut self, load: &[f64]) {
-        match self.force {
-            ForceUse::AllSamples => {
-                let signals: Vec<f64> = load.iter().chain(&self.zeros).copied().collect();
-                self.integrator.rest(&signals);
-            }
-            ForceUse::Average | ForceUse::Last => self.integrator.rest(load),
+        match self {
+            Self::Steps(steps) => steps.rest(load),
+            Self::Period(period) => period.rest(),
         }
-        self.energies.restart();
-        self.observe(load);
     }
 
     /// Balances the forces of the newest instant: `signals` are load and force.
     pub(super) fn equilibrium(&mut self, signals: &[f64]) {
-        match self.force {
-            ForceUse::AllSamples => {
-                self.zeros.fill(0.0);
-                self.integrator.equilibrium(signals, &mut self.zeros);
-            }
-            ForceUse::Average | ForceUse::Last => {
-                let (load, force) = signals.split_at(self.loads);
-                self.held.copy_from_slice(force);
-                self.integrator.equilibrium(load, &mut self.held);
-            }
+        match self {
+            Self::Steps(steps) => steps.equilibrium(signals),
+            Self::Period(period) => period.equilibrium(signals),
         }
     }
 
     /// Goes one period on. `rows` holds one row of load and force per tick, the
     /// first at its start and the last at its end.
     pub(super) fn advance(&mut self, rows: &[f64], width: usize) -> Result<StepWork, NotConverged> {
-        self.iterations = 0;
-        let started = (self.linear_dissipated(), self.energies.input_work());
-        let feedback = match self.force {
-            ForceUse::AllSamples => self.tick_by_tick(rows, width)?,
-            ForceUse::Average | ForceUse::Last => self.at_once(rows, width)?,
-        };
-        Ok(StepWork {
-            dissipated: self.linear_dissipated() - started.0,
-            input: self.energies.input_work() - started.1,
-            feedback_held: feedback,
-            feedback_straight: feedback,
-        })
-    }
-
-    fn tick_by_tick(&mut self, rows: &[f64], width: usize) -> Result<f64, NotConverged> {
-        let mut feedback = 0.0;
-        let mut pairs = rows.chunks_exact(width).zip(rows.chunks_exact(width).skip(1));
-        pairs.try_for_each(|(now, next)| {
-            self.before.copy_from_slice(&self.integrator.interface().displacement);
-            self.held.copy_from_slice(next);
-            if self.holds_load {
-                self.held[..self.loads].copy_from_slice(&now[..self.loads]);
-            }
-            self.zeros.fill(0.0);
-            self.integrator.advance(now, &self.held, &self.zeros)?;
-            self.iterations += self.integrator.iterations();
-            let forces = now[self.loads..].iter().zip(&next[self.loads..]);
-            let moved = self.integrator.interface().displacement.iter().zip(&self.before);
-            for ((f0, f), (u, u0)) in forces.zip(moved) {
-                feedback -= 0.5 * (f0 + f) * (u - u0);
-            }
-            self.observe(&next[..self.loads]);
-            Ok(())
-        })?;
-        Ok(feedback)
-    }
-
-    fn at_once(&mut self, rows: &[f64], width: usize) -> Result<f64, NotConverged> {
-        let steps = rows.len() / width - 1;
-        let (first, last) = (&rows[..width], &rows[steps * width..]);
-        self.before.copy_from_slice(&self.integrator.interface().displacement);
-        for (i, held) in self.held.iter_mut().enumerate() {
-            let at = self.loads + i;
-            *held = match self.force {
-                ForceUse::Last => first[at],
-                _ => {
-                    let inner: f64 = (1..steps).map(|row| rows[row * width + at]).sum();
-                    (0.5 * (first[at] + last[at]) + inner) / steps as f64
-                }
-            };
+        match self {
+            Self::Steps(steps) => steps.advance(rows, width),
+            Self::Period(period) => Ok(period.advance(rows)),
         }
-        let (load, next) = (&first[..self.loads], &last[..self.loads]);
-        self.integrator.advance(load, next, &self.held)?;
-        self.iterations = self.integrator.iterations();
-        let moved = self.integrator.interface().displacement.iter().zip(&self.before);
-        let feedback = self.held.iter().zip(moved).map(|(f, (u, u0))| -f * (u - u0)).sum();
-        self.observe(next);
-        Ok(feedback)
     }
+}
 
-    /// Sums damping and load over the last step.
-    fn observe(&mut self, load: &[f64]) {
-        self.zeros.fill(0.0);
-        self.energies.observe(&Observation {
-            displacement: self.integrator.displacement(),
-            velocity: self.integrator.velocity(),
-            interface: &self.zeros,
-            load,
-            force: &self.zeros,
-            elements: self.integrator.element_energy(self.elements),
-            work: None,
-        });
-    }
+#[cfg(test)]
+mod tests {
+    use model::equations::Deformation;
+    use model::integrator::{Hold, Method};
+    use model::predictor::Design;
+    use nalgebra::DMatrix;
 
-    /// Without what nonlinear elements take, which is told apart.
-    fn linear_dissipated(&self) -> f64 {
-        self.energies.linear_dissipated()
+    use super::*;
+    use crate::two_rate::{ForceUse, Lead};
+
+    /// One product over a period is its steps, with their works.
+    #[test]
+    fn a_period_at_once_is_its_steps() {
+        let equations = Equations {
+            mass: DMatrix::from_row_slice(2, 2, &[2.0, 0.1, 0.1, 1.0]),
+            damping: DMatrix::from_row_slice(2, 2, &[3.0, -1.0, -1.0, 1.0]),
+            stiffness: DMatrix::from_row_slice(2, 2, &[900.0, -300.0, -300.0, 300.0]),
+            load: DMatrix::from_row_slice(2, 2, &[-2.0, 0.0, -1.0, 5.0]),
+            interface: vec![Deformation { from: Some(0), to: Some(1) }],
+            elements: Vec::new(),
+        };
+        let rates = Rates {
+            ratio: 7,
+            task_ticks: 1,
+            force: ForceUse::AllSamples,
+            lead: Lead::None,
+            bridge: 0,
+            predictor: Design::Hermite,
+            step_time: None,
+        };
+        for method in [
+            Method::RungeKutta4,
+            Method::Exact(Hold::Zero),
+            Method::Exact(Hold::First),
+            Method::Newmark,
+        ] {
+            let options = Options { method, step_s: 1e-3, direct_inertia: None, iterations: 1 };
+            let mut steps = Steps::new(&equations, &options, &rates).unwrap();
+            let mut period = steps.period(&equations, &options, 7).unwrap();
+            steps.rest(&[0.0, 0.0]);
+            period.rest();
+            let mut sums = [[0.0; 3]; 2];
+            for k in 0..200 {
+                let mut rows = Vec::new();
+                for tick in 0..=7 {
+                    let t = 1e-3 * f64::from(7 * k + tick);
+                    rows.extend([(9.0 * t).sin(), (31.0 * t).cos() - 1.0, 20.0 * (17.0 * t).sin()]);
+                }
+                let works = [steps.advance(&rows, 3).unwrap(), period.advance(&rows)];
+                for (sum, work) in sums.iter_mut().zip(works) {
+                    sum[0] += work.dissipated;
+                    sum[1] += work.input;
+                    sum[2] += work.feedback_held;
+                }
+                steps.equilibrium(&rows[21..]);
+                period.equilibrium(&rows[21..]);
+                let ends = [steps.interface().of(0), period.interface().of(0)];
+                for (a, b) in ends[0].iter().zip(ends[1]) {
+                    assert!((a - b).abs() < 1e-11 * a.abs().max(1.0), "{method:?} {k}: {ends:?}");
+                }
+                for (a, b) in steps.velocity().iter().zip(period.velocity()) {
+                    assert!((a - b).abs() < 1e-12, "{method:?} {k}");
+                }
+            }
+            // The held load is held in the works of the one and straight in
+            // those of the other; damping is summed by the straight rule in one.
+            let tolerance = if method == Method::Exact(Hold::Zero) { 2e-2 } else { 1e-5 };
+            for (a, b) in sums[0].iter().zip(sums[1]) {
+                assert!((a - b).abs() < tolerance * a.abs(), "{method:?}: {sums:?}");
+            }
+        }
     }
 }

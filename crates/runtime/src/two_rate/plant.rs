@@ -10,7 +10,7 @@ use super::batch::{Batch, Shape};
 use super::main_loop::MainLoop;
 use super::numerical::Numerical;
 use super::step_time::StepClock;
-use super::{MOST_TICKS, Rates, TwoRateError, TwoRateParts};
+use super::{MOST_NUMBERS, MOST_TICKS, Rates, TwoRateError, TwoRateParts};
 use crate::event::{Event, EventLog, What};
 use crate::gate::{Trip, TripKind};
 use crate::rig::{Measured, Rig, RigSlot};
@@ -44,6 +44,8 @@ pub struct TwoRatePlant {
     elements: ElementEnergy,
     news: News,
     bridged: u64,
+    /// The longest bridge that was noted.
+    told: u64,
     counts: Counts,
     trip: Option<Trip>,
     /// Which batch each tick used, for a replay.
@@ -93,6 +95,19 @@ impl TwoRatePlant {
         }
         let (loads, count) = (numerical.load.ncols(), numerical.interface.len());
         let shape = Shape::new(numerical.size(), loads, count, &rates);
+        // A main loop that is as late as may be bridged still finds room.
+        let depth = 2 * (rates.ratio + rates.bridge) + 4;
+        let kept = depth / rates.ratio + 4;
+        let mut numbers = kept as f64 * shape.batch() as f64;
+        if rates.predictor == Design::ModelBased {
+            // Weights of state, force and load ahead, for every point.
+            let ahead = rates.task_ticks + rates.points() + 2;
+            let width = 2 * numerical.size() + count + ahead * loads;
+            numbers += (rates.points() * 3 * count) as f64 * width as f64;
+        }
+        if numbers > MOST_NUMBERS {
+            return Err(TwoRateError::TooLarge { numbers });
+        }
         let grid = Grid {
             tick_s: integrator.step_s,
             ratio: rates.ratio,
@@ -102,10 +117,8 @@ impl TwoRatePlant {
         };
         let surroundings = Surroundings { numerical, specimen };
         let predictor = Predictor::new(&rates.predictor, grid, count, &surroundings)?;
-        // A main loop that is as late as may be bridged still finds room.
-        let depth = 2 * (rates.ratio + rates.bridge) + 4;
         let (samples, taken) = RingBuffer::new(depth * shape.sample());
-        let (sent, batches) = RingBuffer::new((depth / rates.ratio + 4) * shape.batch());
+        let (sent, batches) = RingBuffer::new(kept * shape.batch());
         let main = MainLoop {
             rates,
             numerical: Numerical::new(numerical, integrator, &rates)?,
@@ -145,6 +158,7 @@ impl TwoRatePlant {
             elements: ElementEnergy { work: 0.0, stored: 0.0 },
             news: News::None,
             bridged: 0,
+            told: 0,
             counts: Counts::default(),
             trip: None,
             schedule: None,
@@ -233,7 +247,7 @@ impl TwoRatePlant {
         self.desired.clear();
         self.before.clear();
         self.elements = ElementEnergy { work: 0.0, stored: 0.0 };
-        (self.bridged, self.counts, self.trip) = (0, Counts::default(), None);
+        (self.bridged, self.told, self.counts, self.trip) = (0, 0, Counts::default(), None);
     }
 
     /// One tick: choose the point, measure, send the force back.
@@ -360,7 +374,7 @@ impl TwoRatePlant {
         self.trip.get_or_insert(Trip { kind: TripKind::MainLoopLate, dof: 0, value, limit });
     }
 
-    /// Notes where bridging begins and ends, and trips where it went on too long.
+    /// Notes bridges, sparingly, and trips where it went on too long.
     pub(crate) fn attend(&mut self, tick: u64, log: &mut EventLog) -> Result<(), Trip> {
         if let Some(trip) = self.trip {
             return Err(trip);
@@ -371,7 +385,9 @@ impl TwoRatePlant {
             value: self.bridged as f64,
             limit: self.rates.bridge as f64,
         };
-        if self.bridged == 1 {
+        // The first bridge is told, and each that is twice as long as any told before.
+        if self.bridged > 0 && self.bridged >= 2 * self.told {
+            self.told = self.bridged;
             log.note(Event { tick, what: What::Warning, cause });
         }
         Ok(())

@@ -447,7 +447,7 @@ fn refuse_staircase(experiment: &Experiment, found: &mut Diagnostics) {
         let message = "the energy error index needs the numerical motion at every tick, and a main \
                        loop gives it at its own steps only";
         let error = Diagnostic::error(message)
-            .remedy("remove `energy_error`, or [main_loop]; stability_warning and windowed work");
+            .remedy("remove `energy_error`, or [main_loop]; the other indicators work");
         found.push(experiment.place("monitor.energy_error", error));
     }
 }

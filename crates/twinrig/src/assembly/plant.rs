@@ -120,7 +120,7 @@ impl PlantError {
                 TwoRateError::Predictor(_) | TwoRateError::ModelBasedMethod { .. } => {
                     "main_loop.predictor"
                 }
-                TwoRateError::BadRatio { .. } => "main_loop.ratio",
+                TwoRateError::BadRatio { .. } | TwoRateError::TooLarge { .. } => "main_loop.ratio",
                 TwoRateError::TaskTooLong { .. } | TwoRateError::AnswersAtOnce => {
                     "main_loop.task_time"
                 }

@@ -36,6 +36,8 @@ pub enum MultirateError {
 
 /// Peak of the shared boundary, m: 0.15 in.
 const PEAK_M: f64 = 0.15 * 0.0254;
+/// A loop that is so far off is unstable.
+const GIVEN_UP_PERCENT: f64 = 1e4;
 /// The paper's calibrated lead of the first-order compensator.
 const ALPHA: f64 = 17.9;
 
@@ -211,7 +213,7 @@ impl Stage {
             let error = 100.0
                 * (plant.displacement()[self.observed] - reference[tick as usize]).abs()
                 / greatest;
-            if !(error < 1e4) {
+            if error.is_nan() || error > GIVEN_UP_PERCENT {
                 return Ok(None);
             }
             sum += error * error;

@@ -125,8 +125,7 @@ pub fn reproduce(
              Peaks and RMS are of the numerical displacement at the main loop's instants."
                 .to_owned(),
             "Processor time is the median of a step on this machine, in this build, over the period \
-             of the main loop; the paper's was a processor of 400 MHz. The default integrates every \
-             force sample, so its steps grow with the ratio; the paper's do not."
+             of the main loop; the paper's was a processor of 400 MHz."
                 .to_owned(),
         ],
     })

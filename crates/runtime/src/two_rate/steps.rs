@@ -1,0 +1,227 @@
+//! The numerical part step by step, through its integrator.
+
+use model::equations::Equations;
+use model::first_order::beside;
+use model::integrator::{ElementEnergy, Hold, Integrator, Method, NotConverged, Options, StepWork};
+use model::motion::Motion;
+
+use super::period::{LoadRule, Period};
+use super::{ForceUse, Rates, TwoRateError};
+use crate::monitor::{EnergyMonitor, Observation, WorkRule};
+
+/// Integrator and energies: every method, linear or not.
+///
+/// Where all samples are used the force joins the load signals, which every
+/// method takes as running straight between their samples; one step per tick.
+/// Else one step goes over the whole period, the force held.
+///
+/// The work of the force is summed as it was integrated: ½ (f + f⁺) Δu over
+/// each tick, or the held force times the way of the whole period. Damping and
+/// load are summed by the straight rule over the same steps.
+#[derive(Debug, Clone)]
+pub(super) struct Steps {
+    integrator: Integrator,
+    elements: usize,
+    force: ForceUse,
+    loads: usize,
+    /// What the load does within a tick; the force always runs straight.
+    load_rule: LoadRule,
+    energies: EnergyMonitor,
+    /// Interface displacement before a step.
+    before: Vec<f64>,
+    /// The force that is held, or the signals at the end of a tick.
+    held: Vec<f64>,
+    zeros: Vec<f64>,
+    iterations: usize,
+}
+
+impl Steps {
+    pub(super) fn new(
+        equations: &Equations,
+        options: &Options,
+        rates: &Rates,
+    ) -> Result<Self, TwoRateError> {
+        let (loads, count) = (equations.load.ncols(), equations.interface.len());
+        let mut options = Options { direct_inertia: None, ..options.clone() };
+        let mut load_rule = LoadRule::Straight;
+        let integrator = match rates.force {
+            ForceUse::AllSamples => {
+                if options.method == Method::Exact(Hold::Zero) {
+                    (options.method, load_rule) = (Method::Exact(Hold::First), LoadRule::Held);
+                }
+                let load = beside(&[&equations.load, &-equations.interface_matrix()]);
+                Integrator::new(&Equations { load, ..equations.clone() }, &options)?
+            }
+            ForceUse::Average | ForceUse::Last => {
+                options.step_s *= rates.ratio as f64;
+                Integrator::new(equations, &options)?
+            }
+        };
+        let signals = match rates.force {
+            ForceUse::AllSamples => loads + count,
+            ForceUse::Average | ForceUse::Last => count,
+        };
+        Ok(Self {
+            integrator,
+            elements: equations.elements.len(),
+            force: rates.force,
+            loads,
+            load_rule,
+            energies: EnergyMonitor::new(equations, WorkRule::Trapezoid, 1.0, f64::INFINITY),
+            before: vec![0.0; count],
+            held: vec![0.0; signals],
+            zeros: vec![0.0; count],
+            iterations: 0,
+        })
+    }
+
+    /// The same over a whole period as one product, where that is possible: a
+    /// linear model whose state is displacement and velocity of one instant.
+    pub(super) fn period(
+        &self,
+        equations: &Equations,
+        options: &Options,
+        ratio: usize,
+    ) -> Option<Period> {
+        let plain =
+            matches!(options.method, Method::RungeKutta4 | Method::Exact(_) | Method::Newmark);
+        let step = self.integrator.linear_step()?;
+        let (states, signals) = (step.transition.nrows(), self.loads + self.zeros.len());
+        let (rows, columns) = (states + signals * ratio, states + signals * (ratio + 1));
+        // For a small model and a great ratio the steps are the cheaper way.
+        let cheaper = rows * columns <= ratio * (states + 8) * (states + 2 * signals);
+        (plain && cheaper && self.force == ForceUse::AllSamples)
+            .then(|| Period::new(equations, step, ratio, self.load_rule))
+    }
+
+    pub(super) fn interface(&self) -> &Motion {
+        self.integrator.interface()
+    }
+
+    pub(super) fn displacement(&self) -> &[f64] {
+        self.integrator.displacement()
+    }
+
+    pub(super) fn velocity(&self) -> &[f64] {
+        self.integrator.velocity()
+    }
+
+    pub(super) fn element_energy(&self) -> ElementEnergy {
+        self.integrator.element_energy(self.elements)
+    }
+
+    /// Iterations of the last period.
+    pub(super) fn iterations(&self) -> usize {
+        self.iterations
+    }
+
+    /// At rest under the load of the first instant, not in the loop.
+    pub(super) fn rest(&mut self, load: &[f64]) {
+        match self.force {
+            ForceUse::AllSamples => {
+                let signals: Vec<f64> = load.iter().chain(&self.zeros).copied().collect();
+                self.integrator.rest(&signals);
+            }
+            ForceUse::Average | ForceUse::Last => self.integrator.rest(load),
+        }
+        self.energies.restart();
+        self.observe(load);
+    }
+
+    /// Balances the forces of the newest instant: `signals` are load and force.
+    pub(super) fn equilibrium(&mut self, signals: &[f64]) {
+        match self.force {
+            ForceUse::AllSamples => {
+                self.zeros.fill(0.0);
+                self.integrator.equilibrium(signals, &mut self.zeros);
+            }
+            ForceUse::Average | ForceUse::Last => {
+                let (load, force) = signals.split_at(self.loads);
+                self.held.copy_from_slice(force);
+                self.integrator.equilibrium(load, &mut self.held);
+            }
+        }
+    }
+
+    /// Goes one period on. `rows` holds one row of load and force per tick, the
+    /// first at its start and the last at its end.
+    pub(super) fn advance(&mut self, rows: &[f64], width: usize) -> Result<StepWork, NotConverged> {
+        self.iterations = 0;
+        let started = (self.linear_dissipated(), self.energies.input_work());
+        let feedback = match self.force {
+            ForceUse::AllSamples => self.tick_by_tick(rows, width)?,
+            ForceUse::Average | ForceUse::Last => self.at_once(rows, width)?,
+        };
+        Ok(StepWork {
+            dissipated: self.linear_dissipated() - started.0,
+            input: self.energies.input_work() - started.1,
+            feedback_held: feedback,
+            feedback_straight: feedback,
+        })
+    }
+
+    fn tick_by_tick(&mut self, rows: &[f64], width: usize) -> Result<f64, NotConverged> {
+        let mut feedback = 0.0;
+        let mut pairs = rows.chunks_exact(width).zip(rows.chunks_exact(width).skip(1));
+        pairs.try_for_each(|(now, next)| {
+            self.before.copy_from_slice(&self.integrator.interface().displacement);
+            self.held.copy_from_slice(next);
+            if self.load_rule == LoadRule::Held {
+                self.held[..self.loads].copy_from_slice(&now[..self.loads]);
+            }
+            self.zeros.fill(0.0);
+            self.integrator.advance(now, &self.held, &self.zeros)?;
+            self.iterations += self.integrator.iterations();
+            let forces = now[self.loads..].iter().zip(&next[self.loads..]);
+            let moved = self.integrator.interface().displacement.iter().zip(&self.before);
+            for ((f0, f), (u, u0)) in forces.zip(moved) {
+                feedback -= 0.5 * (f0 + f) * (u - u0);
+            }
+            self.observe(&next[..self.loads]);
+            Ok(())
+        })?;
+        Ok(feedback)
+    }
+
+    fn at_once(&mut self, rows: &[f64], width: usize) -> Result<f64, NotConverged> {
+        let steps = rows.len() / width - 1;
+        let (first, last) = (&rows[..width], &rows[steps * width..]);
+        self.before.copy_from_slice(&self.integrator.interface().displacement);
+        for (i, held) in self.held.iter_mut().enumerate() {
+            let at = self.loads + i;
+            *held = match self.force {
+                ForceUse::Last => first[at],
+                _ => {
+                    let inner: f64 = (1..steps).map(|row| rows[row * width + at]).sum();
+                    (0.5 * (first[at] + last[at]) + inner) / steps as f64
+                }
+            };
+        }
+        let (load, next) = (&first[..self.loads], &last[..self.loads]);
+        self.integrator.advance(load, next, &self.held)?;
+        self.iterations = self.integrator.iterations();
+        let moved = self.integrator.interface().displacement.iter().zip(&self.before);
+        let feedback = self.held.iter().zip(moved).map(|(f, (u, u0))| -f * (u - u0)).sum();
+        self.observe(next);
+        Ok(feedback)
+    }
+
+    /// Sums damping and load over the last step.
+    fn observe(&mut self, load: &[f64]) {
+        self.zeros.fill(0.0);
+        self.energies.observe(&Observation {
+            displacement: self.integrator.displacement(),
+            velocity: self.integrator.velocity(),
+            interface: &self.zeros,
+            load,
+            force: &self.zeros,
+            elements: self.integrator.element_energy(self.elements),
+            work: None,
+        });
+    }
+
+    /// Without what nonlinear elements take, which is told apart.
+    fn linear_dissipated(&self) -> f64 {
+        self.energies.linear_dissipated()
+    }
+}
