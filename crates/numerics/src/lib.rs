@@ -4,6 +4,7 @@
 //! behind the concrete `f64` functions of [`eigen`], so that an edit elsewhere
 //! does not recompile its generic code.
 
+pub mod continuation;
 pub mod correlate;
 pub mod discretise;
 pub mod distribution;
@@ -11,6 +12,7 @@ pub mod eigen;
 pub mod filter;
 pub mod filter_bank;
 pub mod fourier;
+pub mod harmonic_balance;
 pub mod held_response;
 pub mod interpolate;
 pub mod lanes;

@@ -1,0 +1,255 @@
+//! Periodic responses of second-order systems with local nonlinear springs.
+//!
+//! M ẍ + C ẋ + K x + Σ_j d_j f_j(d_jᵀ x) = p₀ + Re(p e^{iωt})
+//!
+//! The springs' deformations q_j = d_jᵀ x are the only unknowns: with their
+//! harmonics F_jk the rest of the system answers linearly,
+//! x_k = H_k(ω)(p_k − Σ_j d_j F_jk), H_k = (K − k²ω²M + ikωC)⁻¹, and the
+//! residual q_jk − d_jᵀ x_k has the unit of q. F_jk come from one period sampled
+//! in time (alternating frequency/time, Cameron & Griffin 1989,
+//! J. Appl. Mech. 56(1)), and so does the exact Jacobian.
+
+mod floquet;
+#[cfg(test)]
+mod tests;
+
+use std::convert::Infallible;
+
+use nalgebra::{Complex, DMatrix, DVector};
+
+use crate::continuation::{Evaluation, Problem};
+
+/// Force and slope of a spring without memory at a deformation.
+pub type Law = Box<dyn Fn(f64) -> (f64, f64) + Send + Sync>;
+
+/// A nonlinear spring between DOFs.
+pub struct Spring {
+    /// d: deformation = dᵀx, and the forces act along d.
+    pub direction: DVector<f64>,
+    /// Force and slope.
+    pub law: Law,
+}
+
+/// The system and its load.
+pub struct System {
+    /// M.
+    pub mass: DMatrix<f64>,
+    /// C.
+    pub damping: DMatrix<f64>,
+    /// K, without the springs; regular.
+    pub stiffness: DMatrix<f64>,
+    /// Nonlinear springs.
+    pub springs: Vec<Spring>,
+    /// p₀.
+    pub constant: DVector<f64>,
+    /// p: real part with the cosine, imaginary part with minus the sine.
+    pub harmonic: DVector<Complex<f64>>,
+}
+
+/// Harmonics of all DOFs: x = x₀ + Re Σ x_k e^{ikωt}.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Response {
+    /// rad/s.
+    pub omega_rad_s: f64,
+    /// Entry k: harmonic k, one row per DOF; entry 0 is real.
+    pub harmonics: Vec<DVector<Complex<f64>>>,
+}
+
+/// The balance with a number of harmonics, as a [`Problem`] whose parameter is ω.
+pub struct HarmonicBalance {
+    system: System,
+    harmonics: usize,
+    /// cos and sin of every harmonic at every sample, by sample.
+    basis: DMatrix<f64>,
+}
+
+impl HarmonicBalance {
+    /// With harmonics 0 to `harmonics`, 16 samples per period of the highest.
+    pub fn new(system: System, harmonics: usize) -> Self {
+        let samples = (16 * harmonics.max(1)).next_power_of_two().max(256);
+        let basis = DMatrix::from_fn(samples, 2 * harmonics + 1, |i, j| {
+            let phase = std::f64::consts::TAU * i as f64 / samples as f64;
+            let k = j.div_ceil(2) as f64;
+            if j == 0 {
+                1.0
+            } else if j % 2 == 1 {
+                (k * phase).cos()
+            } else {
+                (k * phase).sin()
+            }
+        });
+        Self { system, harmonics, basis }
+    }
+
+    /// The system.
+    pub fn system(&self) -> &System {
+        &self.system
+    }
+
+    /// Unknowns without the frequency: mean, cosine and sine of every harmonic
+    /// of every spring.
+    pub fn unknowns(&self) -> usize {
+        self.width() * self.system.springs.len()
+    }
+
+    fn width(&self) -> usize {
+        2 * self.harmonics + 1
+    }
+
+    /// The whole response where the springs deform by `deformations`.
+    pub fn response(&self, deformations: &[f64], omega_rad_s: f64) -> Option<Response> {
+        let forces = self.spring_forces(deformations);
+        let harmonics = (0..=self.harmonics)
+            .map(|k| {
+                let right = self.right_side(&forces, k);
+                dynamic_stiffness(&self.system, k as f64 * omega_rad_s).lu().solve(&right)
+            })
+            .collect::<Option<Vec<_>>>()?;
+        Some(Response { omega_rad_s, harmonics })
+    }
+
+    /// Harmonic k of p − Σ d F.
+    fn right_side(&self, forces: &[Vec<f64>], k: usize) -> DVector<Complex<f64>> {
+        let mut right = match k {
+            0 => self.system.constant.map(Complex::from),
+            1 => self.system.harmonic.clone(),
+            _ => DVector::zeros(self.system.mass.nrows()),
+        };
+        for (spring, force) in self.system.springs.iter().zip(forces) {
+            let amplitude = complex(force, k);
+            right -= spring.direction.map(|d| amplitude * d);
+        }
+        right
+    }
+
+    /// Harmonics of every spring's force.
+    fn spring_forces(&self, deformations: &[f64]) -> Vec<Vec<f64>> {
+        let springs = self.system.springs.iter().zip(deformations.chunks(self.width()));
+        springs
+            .map(|(spring, q)| {
+                let in_time =
+                    (&self.basis * DVector::from_column_slice(q)).map(|u| (spring.law)(u).0);
+                self.transform(&in_time).iter().copied().collect()
+            })
+            .collect()
+    }
+
+    /// Mean, cosine and sine coefficients of samples over a period.
+    fn transform(&self, samples: &DVector<f64>) -> DVector<f64> {
+        let mut out = self.basis.tr_mul(samples) * (2.0 / samples.len() as f64);
+        out[0] *= 0.5;
+        out
+    }
+
+    /// ∂F/∂q of one spring.
+    fn slope(&self, spring: &Spring, deformation: &[f64]) -> DMatrix<f64> {
+        let in_time = &self.basis * DVector::from_column_slice(deformation);
+        let mut weighted = self.basis.clone();
+        for (mut row, u) in weighted.row_iter_mut().zip(in_time.iter()) {
+            row *= (spring.law)(*u).1;
+        }
+        let mut out = self.basis.tr_mul(&weighted) * (2.0 / in_time.len() as f64);
+        out.row_mut(0).scale_mut(0.5);
+        out
+    }
+}
+
+/// Harmonic k of [mean, cos 1, sin 1, …] as a complex amplitude.
+fn complex(coefficients: &[f64], k: usize) -> Complex<f64> {
+    match k {
+        0 => Complex::new(coefficients[0], 0.0),
+        _ => Complex::new(coefficients[2 * k - 1], -coefficients[2 * k]),
+    }
+}
+
+/// K − ω²M + iωC.
+pub fn dynamic_stiffness(system: &System, omega_rad_s: f64) -> DMatrix<Complex<f64>> {
+    let w = omega_rad_s;
+    let n = system.mass.nrows();
+    DMatrix::from_fn(n, n, |i, j| {
+        let real = system.stiffness[(i, j)] - w * w * system.mass[(i, j)];
+        Complex::new(real, w * system.damping[(i, j)])
+    })
+}
+
+impl Problem for HarmonicBalance {
+    type Error = Infallible;
+
+    fn evaluate(&mut self, unknowns: &[f64]) -> Result<Evaluation, Infallible> {
+        let (q, omega) = unknowns.split_at(self.unknowns());
+        let Some(response) = self.response(q, omega[0]) else {
+            return Ok(Evaluation::exact(vec![f64::NAN; q.len()]));
+        };
+        let mut residual = q.to_vec();
+        for (spring, out) in self.system.springs.iter().zip(residual.chunks_mut(self.width())) {
+            for (k, x) in response.harmonics.iter().enumerate() {
+                put(out, k, -along(&spring.direction, x));
+            }
+        }
+        Ok(Evaluation::exact(residual))
+    }
+
+    fn jacobian(&mut self, unknowns: &[f64]) -> Option<Vec<Vec<f64>>> {
+        let (q, omega) = unknowns.split_at(self.unknowns());
+        let (width, count) = (self.width(), self.unknowns());
+        let forces = self.spring_forces(q);
+        let mut rows = DMatrix::<f64>::identity(count, count + 1);
+        let springs = &self.system.springs;
+        let slopes: Vec<_> =
+            springs.iter().zip(q.chunks(width)).map(|(s, q)| self.slope(s, q)).collect();
+        for k in 0..=self.harmonics {
+            let factors = dynamic_stiffness(&self.system, k as f64 * omega[0]).lu();
+            let x = factors.solve(&self.right_side(&forces, k))?;
+            // dD/dω = ik C − 2k²ω M.
+            let change = self.frequency_slope(k, omega[0]) * &x;
+            let by_omega = factors.solve(&change)?;
+            let answers: Option<Vec<_>> =
+                springs.iter().map(|s| factors.solve(&s.direction.map(Complex::from))).collect();
+            let answers = answers?;
+            for (i, spring) in springs.iter().enumerate() {
+                let mut column = vec![0.0; width];
+                put(&mut column, k, along(&spring.direction, &by_omega));
+                add_column(&mut rows, i * width, count, &column);
+                for (j, answer) in answers.iter().enumerate() {
+                    let gain = along(&spring.direction, answer);
+                    for c in 0..width {
+                        let slope: Vec<f64> = slopes[j].column(c).iter().copied().collect();
+                        let mut column = vec![0.0; width];
+                        put(&mut column, k, gain * complex(&slope, k));
+                        add_column(&mut rows, i * width, j * width + c, &column);
+                    }
+                }
+            }
+        }
+        Some(rows.row_iter().map(|row| row.iter().copied().collect()).collect())
+    }
+}
+
+impl HarmonicBalance {
+    fn frequency_slope(&self, k: usize, omega_rad_s: f64) -> DMatrix<Complex<f64>> {
+        let k = k as f64;
+        self.system.mass.zip_map(&self.system.damping, |m, c| {
+            Complex::new(-2.0 * k * k * omega_rad_s * m, k * c)
+        })
+    }
+}
+
+fn along(direction: &DVector<f64>, x: &DVector<Complex<f64>>) -> Complex<f64> {
+    direction.iter().zip(x.iter()).map(|(d, x)| x * *d).sum()
+}
+
+/// Adds a complex amplitude to harmonic k of [mean, cos 1, sin 1, …].
+fn put(coefficients: &mut [f64], k: usize, value: Complex<f64>) {
+    if k == 0 {
+        coefficients[0] += value.re;
+    } else {
+        coefficients[2 * k - 1] += value.re;
+        coefficients[2 * k] -= value.im;
+    }
+}
+
+fn add_column(rows: &mut DMatrix<f64>, row: usize, column: usize, values: &[f64]) {
+    for (i, value) in values.iter().enumerate() {
+        rows[(row + i, column)] += value;
+    }
+}
