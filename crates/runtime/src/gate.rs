@@ -40,11 +40,15 @@ pub enum TripKind {
     Overrun = 20,
     /// The main loop of a two-rate test is too late.
     MainLoopLate = 15,
+    /// The rig does not stand where it should before the load begins.
+    NotAtStart = 30,
+    /// No load came from the host.
+    NoLoad = 31,
 }
 
 impl TripKind {
     /// Every kind.
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 18] = [
         Self::Command,
         Self::Rate,
         Self::Force,
@@ -61,6 +65,8 @@ impl TripKind {
         Self::Operator,
         Self::Overrun,
         Self::MainLoopLate,
+        Self::NotAtStart,
+        Self::NoLoad,
     ];
 
     /// The number in the record.
@@ -87,17 +93,19 @@ impl TripKind {
             Self::Operator => "stopped by the operator",
             Self::Overrun => "deadlines missed in a row",
             Self::MainLoopLate => "the main loop is late",
+            Self::NotAtStart => "the rig does not stand where it should at the start",
+            Self::NoLoad => "no load came from the host",
         }
     }
 
     /// Unit of the value and limit.
     pub fn unit(self) -> &'static str {
         match self {
-            Self::Command | Self::TrackingError | Self::NotConverged => "m",
+            Self::Command | Self::TrackingError | Self::NotConverged | Self::NotAtStart => "m",
             Self::Rate => "m/s",
             Self::Force => "N",
             Self::NotFinite | Self::TrackingAmplitude | Self::Operator => "",
-            Self::MainLoopLate => "ticks",
+            Self::MainLoopLate | Self::NoLoad => "ticks",
             Self::StabilityWarning
             | Self::WindowedWarning
             | Self::EnergyError
@@ -144,6 +152,7 @@ impl Trip {
                 if self.value == 1.0 { "" } else { "s" },
                 self.limit
             ),
+            TripKind::NoLoad => format!("{words}: waited for {:.0} ticks", self.value),
             TripKind::TrackingDelay => format!(
                 "{words}: {:.3} ms against {:.3} ms (interface DOF {})",
                 1e3 * self.value,

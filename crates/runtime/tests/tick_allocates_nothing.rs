@@ -290,3 +290,66 @@ fn no_changing_rig_allocates() {
     };
     assert_no_allocation("changing", &case, changing);
 }
+
+#[test]
+fn no_course_and_no_streamed_load_allocates() {
+    use runtime::feed::Feed;
+    use runtime::hybrid_loop::course::{Completing, CoursePlan, Initiating, Rest};
+    use runtime::load::Load;
+    use runtime::streamed_load::StreamPlan;
+    let plan = CoursePlan {
+        initiating: Some(Initiating {
+            rate_m_s: 0.01,
+            reach_m: 1e-3,
+            fetch_ticks: 200,
+            settle_ticks: 100,
+            within_m: 1e-3,
+        }),
+        completing: Some(Completing {
+            ring_down_ticks: 500,
+            rest: Some(Rest { within_m: 1e-9, ticks: 100 }),
+            home_rate_m_s: 0.01,
+        }),
+    };
+    let stream = StreamPlan {
+        bounds: vec![100.0],
+        ticks_per_sample: 3,
+        buffer_samples: 500,
+        prefill_samples: 100,
+        bridge_ticks: 40,
+        ease_ticks: 50,
+        patience_ticks: 5000,
+    };
+    type Build = fn(&Case) -> Plant;
+    let case = Case::benchmark().with_noise(2).with_transfer(quick());
+    for (case, build) in
+        [(case.clone(), Case::split as Build), (case.with_ratio(8), Case::two_rate)]
+    {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("record.arrow");
+        let header = common::header();
+        let options = Options::rehearsal();
+        let (sink, handle) =
+            Recorder::create(&path, &header, &case.channels(), vec![], &options).unwrap();
+        let (mut feed, taken) = Feed::new(&stream);
+        let rows: Vec<f64> = (0..400).map(|k| (0.1 * f64::from(k)).sin()).collect();
+        let load = Load::unknown(1, 1_000_000);
+        let mut hybrid = case.recorded(build(&case), load, sink).along(plan, Some(taken));
+        let mut seen = [0u32; 7];
+        while !hybrid.is_over() {
+            hybrid.sink_mut().unwrap().wait_for_room();
+            if hybrid.ticks() == 400 {
+                // It starves at the end.
+                assert_eq!(feed.offer(&rows), Ok(400));
+            }
+            let before = calls();
+            hybrid.tick();
+            assert_eq!(calls() - before, 0, "tick {}, {:?}", hybrid.ticks(), hybrid.phase());
+            seen[hybrid.phase() as usize] += 1;
+        }
+        assert!(seen[0] > 1200 && seen[4] == 400 && seen[5] == 500 && seen[6] > 2, "{seen:?}");
+        let ticks = hybrid.ticks();
+        drop(hybrid);
+        assert_eq!(handle.finish(Ending { ticks, trip: None }).unwrap().frames_lost, 0);
+    }
+}
