@@ -6,4 +6,5 @@ pub mod compensator_design;
 pub mod criteria;
 pub mod critical_delay;
 pub mod identification;
+pub mod loop_stability;
 pub mod sampled_loop;
