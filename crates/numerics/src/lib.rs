@@ -5,6 +5,7 @@
 //! does not recompile its generic code.
 
 pub mod correlate;
+pub mod delay_system;
 pub mod discretise;
 pub mod distribution;
 pub mod eigen;
@@ -16,6 +17,7 @@ pub mod interpolate;
 pub mod lanes;
 pub mod levenberg_marquardt;
 pub mod lti;
+pub mod multi_bisection;
 pub mod normals;
 pub mod panel;
 pub mod random;
