@@ -150,7 +150,7 @@ impl DelaySystem {
             .map(|omega_rad_s| {
                 let (gain, slope) = self.gain_on_axis(omega_rad_s);
                 let phase = gain.arg().rem_euclid(TAU);
-                let at_once = phase < AT_ONCE || phase > TAU - AT_ONCE;
+                let at_once = !(AT_ONCE..=TAU - AT_ONCE).contains(&phase);
                 Crossing {
                     omega_rad_s,
                     first_delay_s: if at_once { 0.0 } else { phase / omega_rad_s },
