@@ -7,4 +7,5 @@ pub mod criteria;
 pub mod critical_delay;
 pub mod delay_stability;
 pub mod identification;
+pub mod loop_stability;
 pub mod sampled_loop;

@@ -4,6 +4,7 @@
 //! behind the concrete `f64` functions of [`eigen`], so that an edit elsewhere
 //! does not recompile its generic code.
 
+pub mod complex_eigen;
 pub mod correlate;
 pub mod delay_system;
 pub mod discretise;
@@ -22,5 +23,6 @@ pub mod normals;
 pub mod panel;
 pub mod random;
 pub mod rational_fit;
+pub mod resolvent;
 pub mod small;
 pub mod welch;
