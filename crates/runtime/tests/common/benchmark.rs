@@ -99,6 +99,7 @@ impl Case {
                     stiffness: one(1.19e6),
                     elements: Vec::new(),
                 },
+                inside: None,
             },
             elements: Vec::new(),
             method: Method::RungeKutta4,
