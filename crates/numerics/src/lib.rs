@@ -4,7 +4,9 @@
 //! behind the concrete `f64` functions of [`eigen`], so that an edit elsewhere
 //! does not recompile its generic code.
 
+pub mod complex_eigen;
 pub mod correlate;
+pub mod delay_system;
 pub mod discretise;
 pub mod distribution;
 pub mod eigen;
@@ -16,9 +18,11 @@ pub mod interpolate;
 pub mod lanes;
 pub mod levenberg_marquardt;
 pub mod lti;
+pub mod multi_bisection;
 pub mod normals;
 pub mod panel;
 pub mod random;
 pub mod rational_fit;
+pub mod resolvent;
 pub mod small;
 pub mod welch;

@@ -86,7 +86,7 @@ impl HybridLoop {
             self.held.velocity.fill(0.0);
             self.held.acceleration.fill(0.0);
             self.command.copy_from(&self.held);
-            self.parts.plant.release(&self.held);
+            self.parts.plant.detach(&self.held);
         }
     }
 
@@ -110,6 +110,7 @@ impl HybridLoop {
     }
 
     fn lead_to_start(&mut self) -> Result<(), Stop> {
+        self.parts.plant.attend_rig(self.tick, &mut self.log)?;
         let Some(staged) = &mut self.staged else { return Ok(()) };
         let Staged { course, stream, desired, .. } = &mut **staged;
         let LoopParts { compensator, limits, step_s, .. } = &mut self.parts;
@@ -168,8 +169,11 @@ impl HybridLoop {
         }
         // The force and the position of the rig are still bounded.
         let desired = &self.command;
-        let LoopParts { limits, .. } = &self.parts;
-        if let Err(trip) = gate(limits, &self.held, desired, &self.measured, &self.command) {
+        let LoopParts { limits, plant, .. } = &mut self.parts;
+        let passed = plant
+            .attend_rig(self.tick, &mut self.log)
+            .and_then(|()| gate(limits, &self.held, desired, &self.measured, &self.command));
+        if let Err(trip) = passed {
             self.refuse(trip.into());
             return;
         }

@@ -111,6 +111,9 @@ pub enum PlantError {
          `initiating`"
     )]
     InitiatingWithoutRig,
+    /// The virtual rig has no DOFs of its own yet.
+    #[error("a specimen with DOFs of its own cannot be rehearsed yet: remove `inside`")]
+    Inside,
     /// The main loop cannot be made.
     #[error(transparent)]
     TwoRate(#[from] TwoRateError),
@@ -139,6 +142,7 @@ impl PlantError {
                 TwoRateError::BadStepTime => "main_loop.step_time",
             },
             Self::ContinuousMainLoop => "integrator.feedback",
+            Self::Inside => "partition.inside",
             Self::Integrator(_) => "integrator.method",
             Self::Transfer(_) => "transfer_system.kind",
             Self::LateForceAtOnce | Self::ContinuousRig { key: "force_delay_samples" } => {
@@ -254,6 +258,9 @@ impl Assembly {
 
     /// Both sides, at rest, joined as declared.
     pub fn plant(&self) -> Result<Plant, PlantError> {
+        if self.partition.inside.is_some() {
+            return Err(PlantError::Inside);
+        }
         if self.coupling == Coupling::Continuous {
             if self.ticks_before() > 0 {
                 return Err(PlantError::InitiatingWithoutRig);
