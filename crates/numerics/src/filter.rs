@@ -162,7 +162,12 @@ impl Cascade {
 
     /// Frequency response at `frequency_hz`.
     pub fn response(&self, frequency_hz: f64) -> Complex<f64> {
-        let z = Complex::from_polar(1.0, -TAU * frequency_hz / self.rate_hz);
+        self.at(Complex::from_polar(1.0, TAU * frequency_hz / self.rate_hz))
+    }
+
+    /// The value of the transfer function at any z, one sample being z⁻¹.
+    pub fn at(&self, z: Complex<f64>) -> Complex<f64> {
+        let z = z.inv();
         self.sections
             .iter()
             .map(|Section { b, a }| {

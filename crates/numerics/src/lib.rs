@@ -5,7 +5,9 @@
 //! does not recompile its generic code.
 
 pub mod continuation;
+pub mod complex_eigen;
 pub mod correlate;
+pub mod delay_system;
 pub mod discretise;
 pub mod distribution;
 pub mod eigen;
@@ -18,9 +20,11 @@ pub mod interpolate;
 pub mod lanes;
 pub mod levenberg_marquardt;
 pub mod lti;
+pub mod multi_bisection;
 pub mod normals;
 pub mod panel;
 pub mod random;
 pub mod rational_fit;
+pub mod resolvent;
 pub mod small;
 pub mod welch;

@@ -1,0 +1,199 @@
+//! How far a loop is from its boundary.
+//!
+//! With several interface DOFs every margin is that of the eigenvalues of L: all
+//! DOFs are delayed, amplified or turned together.
+
+use std::f64::consts::{PI, TAU};
+
+use nalgebra::Complex;
+
+use super::nyquist::evaluate;
+use super::{Curve, LoopError, OpenLoop};
+
+/// Where a loop would stand on its boundary.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Crossing {
+    /// The delay beyond what the loop has.
+    pub delay_s: f64,
+    /// The frequency at which it then swings.
+    pub frequency_hz: f64,
+    /// Whether a motion begins to grow there, or to decay.
+    pub direction: Direction,
+}
+
+/// What a growing delay does at a crossing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Direction {
+    /// A motion begins to grow.
+    Grows,
+    /// A growing one begins to decay.
+    Decays,
+}
+
+/// The margins of a loop.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Margins {
+    /// Growing motions.
+    pub growing: usize,
+    /// Further delay that a stable loop bears.
+    pub delay: Option<Crossing>,
+    /// Factor on the force that brings a stable loop to its boundary from below
+    /// one (where less force harms) and from above, with the frequencies in Hz.
+    pub gain_below: Option<(f64, f64)>,
+    /// See `gain_below`.
+    pub gain_above: Option<(f64, f64)>,
+    /// Smallest angle to −1 where |L| = 1, rad, and its frequency in Hz.
+    pub phase: Option<(f64, f64)>,
+    /// Smallest distance of an eigenvalue of L from −1, and its frequency in Hz.
+    pub distance: (f64, f64),
+    /// The delays at which stability changes, in rising order: what would happen
+    /// if the loop were later and later. At most [`MOST_SWITCHES`].
+    pub switches: Vec<Crossing>,
+}
+
+/// Most switches that are listed.
+pub const MOST_SWITCHES: usize = 12;
+
+/// All margins.
+pub fn margins(open: &OpenLoop, curve: &Curve) -> Result<Margins, LoopError> {
+    let growing = curve.growing();
+    let unit = unit_crossings(open, curve)?;
+    let phase = unit
+        .iter()
+        .map(|(omega, value, _)| ((PI - value.arg().abs()).abs(), omega / TAU))
+        .min_by(|a, b| a.0.total_cmp(&b.0));
+    let switches = switches(&unit);
+    let (gain_below, gain_above) = gain_margins(open, curve)?;
+    let distance = curve
+        .points
+        .iter()
+        .flat_map(|p| p.loci.iter().map(|l| ((l + 1.0).norm(), p.omega_rad_s / TAU)))
+        .min_by(|a, b| a.0.total_cmp(&b.0))
+        .unwrap_or((f64::INFINITY, 0.0));
+    let stable = growing == 0;
+    Ok(Margins {
+        growing,
+        delay: switches.first().copied().filter(|_| stable),
+        gain_below: gain_below.filter(|_| stable),
+        gain_above: gain_above.filter(|_| stable),
+        phase: phase.filter(|_| stable),
+        distance,
+        switches,
+    })
+}
+
+/// The smallest further delay that brings L to −1; `None` if none does.
+pub fn delay_margin(open: &OpenLoop, curve: &Curve) -> Result<Option<Crossing>, LoopError> {
+    Ok(switches(&unit_crossings(open, curve)?).first().copied())
+}
+
+/// The delays at which L passes −1: where |λ| = 1 a delay τ turns λ by ωτ, and
+/// π + arg λ is what is left to −1. From there on it comes back with every turn.
+fn switches(unit: &[(f64, Complex<f64>, Direction)]) -> Vec<Crossing> {
+    let mut found: Vec<Crossing> = Vec::new();
+    for (omega, value, direction) in unit {
+        if *omega <= 0.0 {
+            continue;
+        }
+        let first = (PI + value.arg()).rem_euclid(TAU) / omega;
+        for turn in 0..MOST_SWITCHES {
+            found.push(Crossing {
+                delay_s: first + turn as f64 * TAU / omega,
+                frequency_hz: omega / TAU,
+                direction: *direction,
+            });
+        }
+    }
+    found.sort_by(|a, b| a.delay_s.total_cmp(&b.delay_s));
+    found.truncate(MOST_SWITCHES);
+    found
+}
+
+/// Frequencies at which an eigenvalue has the size one, with its value. Where
+/// the size falls with frequency a delay lets a motion grow, else decay (the
+/// closed pole moves by −λ′/λ there).
+fn unit_crossings(
+    open: &OpenLoop,
+    curve: &Curve,
+) -> Result<Vec<(f64, Complex<f64>, Direction)>, LoopError> {
+    let mut found = Vec::new();
+    for pair in curve.points.windows(2) {
+        let [a, b] = pair else { continue };
+        for (below, above) in a.loci.iter().zip(&b.loci) {
+            if (below.norm() > 1.0) == (above.norm() > 1.0) {
+                continue;
+            }
+            let falls = below.norm() > 1.0;
+            let ends = (a.omega_rad_s, *below, b.omega_rad_s, *above);
+            let (omega, value) = bisect(open, curve, ends, |value| (value.norm() > 1.0) == falls)?;
+            found.push((omega, value, if falls { Direction::Grows } else { Direction::Decays }));
+        }
+    }
+    Ok(found)
+}
+
+type Factor = Option<(f64, f64)>;
+
+/// Factors that bring L to −1 along the negative real axis.
+fn gain_margins(open: &OpenLoop, curve: &Curve) -> Result<(Factor, Factor), LoopError> {
+    let (mut below, mut above): (Factor, Factor) = (None, None);
+    let mut take = |value: Complex<f64>, omega: f64| {
+        let factor = 1.0 / value.norm();
+        if factor >= 1.0 && above.is_none_or(|(known, _)| factor < known) {
+            above = Some((factor, omega / TAU));
+        } else if factor < 1.0 && below.is_none_or(|(known, _)| factor > known) {
+            below = Some((factor, omega / TAU));
+        }
+    };
+    for pair in curve.points.windows(2) {
+        let [a, b] = pair else { continue };
+        for (first, second) in a.loci.iter().zip(&b.loci) {
+            let left = first.re < 0.0 && second.re < 0.0;
+            if !left || (first.im > 0.0) == (second.im > 0.0) || first.norm() < 1e-6 {
+                continue;
+            }
+            let rises = first.im > 0.0;
+            let ends = (a.omega_rad_s, *first, b.omega_rad_s, *second);
+            let (omega, value) = bisect(open, curve, ends, |value| (value.im > 0.0) == rises)?;
+            take(value, omega);
+        }
+    }
+    // At both ends of a sampled axis, and at zero frequency, L is real.
+    for end in [curve.points.first(), curve.points.last()].into_iter().flatten() {
+        for locus in &end.loci {
+            if locus.re < -1e-6 && locus.im.abs() < 1e-6 * locus.norm() {
+                take(*locus, end.omega_rad_s);
+            }
+        }
+    }
+    Ok((below, above))
+}
+
+/// Narrows down on the frequency at which `like_first` changes, following the
+/// eigenvalue between its two ends.
+fn bisect(
+    open: &OpenLoop,
+    curve: &Curve,
+    (mut low, mut first, mut high, mut second): (f64, Complex<f64>, f64, Complex<f64>),
+    like_first: impl Fn(Complex<f64>) -> bool,
+) -> Result<(f64, Complex<f64>), LoopError> {
+    for _ in 0..60 {
+        let middle = 0.5 * (low + high);
+        if middle <= low || middle >= high {
+            break;
+        }
+        let expected = 0.5 * (first + second);
+        let distance = |value: &Complex<f64>| (value - expected).norm();
+        // Nearer to the axis than the curve, whose distance would show in the
+        // seventh digit.
+        let point = evaluate(open, 1e-4 * curve.shift_1_s, middle)?;
+        let nearest = point.loci.iter().copied().min_by(|a, b| distance(a).total_cmp(&distance(b)));
+        let Some(value) = nearest else { break };
+        if like_first(value) {
+            (low, first) = (middle, value);
+        } else {
+            (high, second) = (middle, value);
+        }
+    }
+    Ok((high, second))
+}

@@ -1,0 +1,172 @@
+//! Will the loop be stable? Any linear loop that an experiment can describe.
+//!
+//! A [`LoopDescription`] is the loop as declared: numerical part, integrator,
+//! compensator, transfer system, specimen, late force, one interface DOF or
+//! several. From it an open loop L is built, in one of two ways:
+//!
+//! - [`OpenLoop::sampled`]: the loop that runs, tick by tick, with its holds,
+//!   its integrator and its filters. This is exact: the same matrices that the
+//!   tick multiplies, evaluated at z = e^{sh}.
+//! - [`OpenLoop::continuous`]: the loop of the textbooks, without sampling and
+//!   hold. This is what papers print.
+//!
+//! [`nyquist`](mod@nyquist) counts the growing motions, [`margins`] says how far
+//! the loop is from its boundary, [`modes`] follows each mode of the true
+//! structure into the loop: how wrong the test will be, not only whether it
+//! explodes. [`compensators`] tries others, [`partitions`] other cuts.
+
+mod command;
+mod continuous;
+pub mod margins;
+pub mod modes;
+pub mod nyquist;
+mod open_loop;
+mod sampled;
+#[cfg(test)]
+mod tests;
+
+pub use margins::{Crossing, Margins};
+pub use modes::{Follow, LoopMode, TrueMode};
+pub use nyquist::{Curve, Point};
+pub use open_loop::OpenLoop;
+
+use model::compensator::{CompensatorError, Design, ShapingDesign};
+use model::equations::Equations;
+use model::integrator::{IntegratorError, Options};
+use model::specimen::Specimen;
+use model::transfer::{TransferError, TransferSystem};
+use numerics::eigen::EigenError;
+use thiserror::Error;
+
+/// A hybrid loop with linear parts, as declared.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LoopDescription {
+    /// What is simulated; without nonlinear elements.
+    pub numerical: Equations,
+    /// What stands in the laboratory; without nonlinear elements.
+    pub specimen: Specimen,
+    /// Algorithm and period. Direct inertia is found, not taken from here.
+    pub integrator: Options,
+    /// Between command and motion.
+    pub transfer_system: TransferSystem,
+    /// Desired to command; those that adapt are refused, see
+    /// [`compensators::as_started`].
+    pub compensator: Design,
+    /// What the command passes afterwards. A low-pass filter counts, limits do
+    /// not matter to small motions.
+    pub shaping: ShapingDesign,
+    /// Whole samples by which the measured force comes late.
+    pub force_delay: usize,
+    /// How the force acts between two ticks.
+    pub joint: Joint,
+    /// Further delay of the whole loop.
+    pub extra_delay_s: f64,
+}
+
+/// How the measured force acts between two ticks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Joint {
+    /// It is held, as a real test does.
+    Held,
+    /// It follows the rig's states, as papers simulate.
+    Continuous,
+}
+
+/// Whether a loop is stable, and what it bears.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Verdict {
+    /// Number of growing motions, a pair counted twice; none: stable.
+    pub growing: usize,
+    /// Further delay that a stable loop bears, and the frequency at which it
+    /// then goes; `None` if no delay makes it unstable, or if it is unstable.
+    pub delay_margin: Option<Crossing>,
+}
+
+impl Verdict {
+    /// Whether every motion decays.
+    pub fn is_stable(&self) -> bool {
+        self.growing == 0
+    }
+}
+
+/// Why a loop cannot be judged.
+#[derive(Debug, Clone, PartialEq, Error)]
+pub enum LoopError {
+    /// The integrator cannot be made.
+    #[error(transparent)]
+    Integrator(#[from] IntegratorError),
+    /// Eigenvalues cannot be found.
+    #[error(transparent)]
+    Eigen(#[from] EigenError),
+    /// The transfer system does not fit the specimen.
+    #[error(transparent)]
+    Transfer(#[from] TransferError),
+    /// The compensator cannot be made.
+    #[error(transparent)]
+    Compensator(#[from] CompensatorError),
+    /// A loop gain belongs to a linear loop.
+    #[error("the loop has nonlinear elements: its stability depends on the motion, so rehearse it")]
+    NotLinear,
+    /// An adaptive compensator is no filter.
+    #[error(
+        "an adaptive compensator changes while the test runs, so no loop gain holds for all of it"
+    )]
+    Adaptive,
+    /// An ideal transfer system joined continuously is no loop at all.
+    #[error("rig and structure move as one: there is no loop to judge")]
+    NoLoop,
+    /// Only a transfer system with dynamics can be joined continuously.
+    #[error("a pure delay cannot be joined continuously: hold the force")]
+    ContinuousDelay,
+    /// The eigenvalues of so large a part would take minutes.
+    #[error(
+        "a part of the loop has {states} states, and at most {most} are examined: rehearse it, or \
+         reduce the structure"
+    )]
+    TooLarge {
+        /// States of the part.
+        states: usize,
+        /// The most.
+        most: usize,
+    },
+    /// Too many interface DOFs.
+    #[error(
+        "{count} interface DOFs are too many for the analysis, which takes {most}: rehearse it"
+    )]
+    TooManyDofs {
+        /// What there are.
+        count: usize,
+        /// The most.
+        most: usize,
+    },
+    /// The curve turns too often to be followed.
+    #[error(
+        "the loop gain turns so fast that {points} frequencies do not resolve it: the delay is \
+         longer than what can be judged, so rehearse it"
+    )]
+    TooFine {
+        /// Frequencies tried.
+        points: usize,
+    },
+    /// A number is none.
+    #[error("the loop gain at {frequency_hz} Hz is not a number: check masses and stiffnesses")]
+    NotANumber {
+        /// Where.
+        frequency_hz: f64,
+    },
+}
+
+/// The largest part whose eigenvalues are sought.
+pub const MOST_STATES: usize = 600;
+/// Most interface DOFs.
+pub const MOST_DOFS: usize = 12;
+
+/// Judges the loop as it runs: growing motions and the delay it bears. The cheap
+/// entry, for those who ask for many loops.
+pub fn verdict(description: &LoopDescription) -> Result<Verdict, LoopError> {
+    let open = OpenLoop::sampled(description)?;
+    let curve = Curve::follow(&open)?;
+    let growing = curve.growing();
+    let delay_margin = if growing == 0 { margins::delay_margin(&open, &curve)? } else { None };
+    Ok(Verdict { growing, delay_margin })
+}

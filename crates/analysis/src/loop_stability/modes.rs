@@ -1,0 +1,228 @@
+//! The motions of the closed loop: each mode of the true structure followed into
+//! the loop, and what else swings there.
+
+use std::f64::consts::TAU;
+
+use model::equations::Equations;
+use nalgebra::{Complex, DMatrix};
+use numerics::eigen;
+
+use super::{Curve, LoopError, OpenLoop};
+
+/// A motion e^{st}.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Motion {
+    /// s, 1/s; the imaginary part is not negative.
+    pub exponent: Complex<f64>,
+}
+
+impl Motion {
+    /// |s|/2π.
+    pub fn frequency_hz(&self) -> f64 {
+        self.exponent.norm() / TAU
+    }
+
+    /// −Re s/|s|; negative grows.
+    pub fn damping_ratio(&self) -> f64 {
+        let size = self.exponent.norm();
+        if size > 0.0 { -self.exponent.re / size } else { 0.0 }
+    }
+
+    /// Re s; positive grows.
+    pub fn growth_1_s(&self) -> f64 {
+        self.exponent.re
+    }
+}
+
+/// A mode of the structure as if it were built.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct TrueMode {
+    /// Its place among all modes by frequency, from 1.
+    pub number: usize,
+    /// Its motion.
+    pub motion: Motion,
+}
+
+/// What becomes of a mode in the loop.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct LoopMode {
+    /// The mode of the true structure.
+    pub truth: TrueMode,
+    /// Its motion in the loop; `None` where it could not be followed.
+    pub in_loop: Option<Motion>,
+    /// dζ/dτ in the loop: what a further delay does to its damping, 1/s.
+    pub sensitivity_1_s: Option<f64>,
+}
+
+/// The motions of a loop.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Follow {
+    /// The modes of the structure, slowest first.
+    pub modes: Vec<LoopMode>,
+    /// Further motions that were found: those of the rig and the compensator
+    /// near the axis, and growing ones that belong to no mode.
+    pub others: Vec<Motion>,
+}
+
+impl Follow {
+    /// The motion that decays slowest, or grows fastest, and the number of its mode.
+    pub fn dominant(&self) -> Option<(Motion, Option<usize>)> {
+        let of_modes = self.modes.iter().filter_map(|m| Some((m.in_loop?, Some(m.truth.number))));
+        let all = of_modes.chain(self.others.iter().map(|motion| (*motion, None)));
+        all.max_by(|a, b| a.0.growth_1_s().total_cmp(&b.0.growth_1_s()))
+    }
+}
+
+/// Most modes that are followed.
+pub const MOST_MODES: usize = 40;
+/// Stations between a specimen moved exactly and the loop.
+const STATIONS: [f64; 9] = [0.0, 0.05, 0.15, 0.3, 0.45, 0.6, 0.75, 0.9, 1.0];
+const ROUNDS: usize = 40;
+/// Modes above this part of half the rate mean nothing in a sampled loop.
+const USABLE: f64 = 0.8;
+
+/// The oscillating modes of a structure, slowest first.
+pub fn true_modes(whole: &Equations) -> Result<Vec<TrueMode>, LoopError> {
+    let n = whole.size();
+    let singular = model::integrator::IntegratorError::SingularMass;
+    let inverse = whole.mass.clone().try_inverse().ok_or(singular)?;
+    let mut a = DMatrix::zeros(2 * n, 2 * n);
+    a.view_mut((0, n), (n, n)).fill_with_identity();
+    a.view_mut((n, 0), (n, n)).copy_from(&(-&inverse * &whole.stiffness));
+    a.view_mut((n, n), (n, n)).copy_from(&(-&inverse * &whole.damping));
+    let mut exponents = eigen::eigenvalues(&a)?;
+    exponents.retain(|s| s.im > 1e-9 * s.norm() && s.norm() > 0.0);
+    exponents.sort_by(|a, b| a.norm().total_cmp(&b.norm()));
+    let numbered = exponents.into_iter().enumerate();
+    Ok(numbered
+        .map(|(i, exponent)| TrueMode { number: i + 1, motion: Motion { exponent } })
+        .collect())
+}
+
+/// Follows the modes of the true structure into the loop, and looks for what else
+/// moves there.
+///
+/// At one end of the way the specimen is moved at once and exactly; the loop's
+/// motions are then the structure's but for its integrator. At the other end is
+/// the loop. In between the loop gains are mixed, and at each station all motions
+/// are corrected together by Newton's rule on det(I + L) with the poles of L
+/// taken out, each kept away from the others (Ehrlich and Aberth).
+pub fn follow(open: &OpenLoop, curve: &Curve, truth: &[TrueMode]) -> Result<Follow, LoopError> {
+    let end = USABLE * open.highest_rad_s();
+    let inside = |mode: &&TrueMode| mode.motion.exponent.norm() < end;
+    let followed: Vec<TrueMode> = truth.iter().filter(inside).take(MOST_MODES).copied().collect();
+    let mut places: Vec<Complex<f64>> = followed.iter().map(|m| m.motion.exponent).collect();
+    let mut settled = vec![true; places.len()];
+    for station in STATIONS {
+        settled = settle(&open.part(station), &mut places, &[]);
+    }
+    let modes = followed
+        .iter()
+        .zip(places.iter().zip(&settled))
+        .map(|(truth, (&exponent, &settled))| {
+            let found = settled && exponent.im.abs() <= open.highest_rad_s();
+            let exponent = Complex::new(exponent.re, exponent.im.abs());
+            LoopMode {
+                truth: *truth,
+                in_loop: found.then_some(Motion { exponent }),
+                sensitivity_1_s: found.then(|| sensitivity(open, exponent)).flatten(),
+            }
+        })
+        .collect();
+    let known: Vec<Complex<f64>> =
+        places.iter().zip(&settled).filter(|(_, settled)| **settled).map(|(s, _)| *s).collect();
+    let others = others(open, curve, &known);
+    Ok(Follow { modes, others })
+}
+
+/// dζ/dτ of the motion s of a loop: ds/dτ = −D_τ/D_s.
+pub fn sensitivity(open: &OpenLoop, s: Complex<f64>) -> Option<f64> {
+    let (ds, dt) = (1e-6 * s.norm(), 1e-6 / s.norm());
+    let by_s = (open.determinant(s + ds)? - open.determinant(s - ds)?) / (2.0 * ds);
+    let (later, earlier) = (open.later(dt), open.later(-dt));
+    let by_t = (later.determinant(s)? - earlier.determinant(s)?) / (2.0 * dt);
+    let speed = -by_t / by_s;
+    let size = s.norm();
+    let swing = (s.conj() * speed).re / size;
+    let change = -speed.re / size + s.re * swing / (size * size);
+    change.is_finite().then_some(change)
+}
+
+/// Corrects all places together until they stand; says of each whether it does.
+fn settle(open: &OpenLoop, places: &mut [Complex<f64>], fixed: &[Complex<f64>]) -> Vec<bool> {
+    let mut settled = vec![false; places.len()];
+    for _ in 0..ROUNDS {
+        for i in 0..places.len() {
+            if settled[i] {
+                continue;
+            }
+            let s = places[i];
+            let others = places.iter().enumerate().filter(|(j, p)| *j != i && **p != s);
+            let apart: Complex<f64> = others
+                .map(|(_, p)| (s - p).inv())
+                .chain(fixed.iter().filter(|p| **p != s).map(|p| (s - p).inv()))
+                .sum();
+            let Some(step) = newton(open, s, apart) else { continue };
+            let most = 0.1 * s.norm().max(1e-3);
+            let step = if step.norm() > most { step * (most / step.norm()) } else { step };
+            places[i] += step;
+            settled[i] = step.norm() < 1e-11 * s.norm();
+        }
+        if settled.iter().all(|done| *done) {
+            break;
+        }
+    }
+    // Rounding of a badly conditioned root leaves a trembling that is no doubt.
+    for (place, settled) in places.iter().zip(&mut settled) {
+        if !*settled {
+            let step = newton(open, *place, Complex::ZERO);
+            *settled = step.is_some_and(|step| step.norm() < 1e-6 * place.norm());
+        }
+    }
+    settled
+}
+
+/// Newton's step on det(I + L) times the product over the poles of L.
+fn newton(open: &OpenLoop, s: Complex<f64>, apart: Complex<f64>) -> Option<Complex<f64>> {
+    let ds = 1e-6 * s.norm().max(1e-6);
+    let value = open.determinant(s)?;
+    if value == Complex::ZERO {
+        return Some(Complex::ZERO);
+    }
+    let slope = (open.determinant(s + ds)? - open.determinant(s - ds)?) / (2.0 * ds);
+    let step = -(slope / value + open.pole_slope(s) - apart).inv();
+    (step.re.is_finite() && step.im.is_finite()).then_some(step)
+}
+
+/// Motions beside the known ones: sought from where det(I + L) is smallest on
+/// the axis.
+fn others(open: &OpenLoop, curve: &Curve, known: &[Complex<f64>]) -> Vec<Motion> {
+    const MOST: usize = 12;
+    let near = |index: usize| -> f64 {
+        curve.points[index].loci.iter().map(|l| (l + 1.0).norm()).fold(f64::MAX, f64::min)
+    };
+    let last = curve.points.len().saturating_sub(1);
+    let mut starts: Vec<(f64, f64)> = (0..=last)
+        .filter(|&i| i == 0 || near(i) <= near(i - 1))
+        .filter(|&i| i == last || near(i) < near(i + 1))
+        .map(|i| (near(i), curve.points[i].omega_rad_s))
+        .collect();
+    starts.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let mut fixed: Vec<Complex<f64>> = known.to_vec();
+    let mut found = Vec::new();
+    for (_, omega) in starts.into_iter().take(MOST) {
+        let mut place = [Complex::new(curve.shift_1_s, omega.max(1e-6))];
+        if !settle(open, &mut place, &fixed)[0] {
+            continue;
+        }
+        let mut s = place[0];
+        s.im = s.im.abs();
+        let again = fixed.iter().any(|p| (p - s).norm() < 1e-6 * s.norm());
+        if again || s.im > open.highest_rad_s() * (1.0 + 1e-9) || s.norm() == 0.0 {
+            continue;
+        }
+        fixed.push(s);
+        found.push(Motion { exponent: s });
+    }
+    found
+}

@@ -1,0 +1,200 @@
+//! The loop gain along the frequency axis, and how often it goes round −1.
+
+use std::f64::consts::PI;
+
+use nalgebra::Complex;
+use numerics::complex_eigen;
+
+use super::{LoopError, OpenLoop};
+
+/// Two neighbours on the curve differ by less than this angle, rad.
+const TURN: f64 = 0.3;
+/// Or by this factor in size.
+const STRETCH: f64 = 1.8;
+/// Below this size of every eigenvalue the curve cannot go round −1.
+const SMALL: f64 = 0.9;
+/// Frequencies after which the curve is given up.
+const MOST_POINTS: usize = 200_000;
+/// Points spread over the whole axis before any is added.
+const SPREAD: usize = 400;
+
+/// The eigenvalues of L at one frequency.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Point {
+    /// The frequency.
+    pub omega_rad_s: f64,
+    /// Eigenvalues of L, each next to where it was at the point before.
+    pub loci: Vec<Complex<f64>>,
+    /// det(I + …) of what is closed within L.
+    pub(super) inner: Complex<f64>,
+}
+
+impl Point {
+    /// det(I + L) without what is closed within.
+    fn difference(&self) -> Complex<f64> {
+        self.loci.iter().map(|locus| locus + 1.0).product()
+    }
+
+    /// Size of the largest eigenvalue.
+    pub fn largest(&self) -> f64 {
+        self.loci.iter().map(|locus| locus.norm()).fold(0.0, f64::max)
+    }
+}
+
+/// L from zero to the highest frequency, finely enough that it turns little from
+/// point to point.
+///
+/// The axis is passed at a hair's breadth to its right, so that poles on it (a
+/// structure without damping or without support, an integrator) are passed on a
+/// side that is known; a motion counts as growing if it grows faster than that.
+#[derive(Debug, Clone)]
+pub struct Curve {
+    /// In rising order of frequency.
+    pub points: Vec<Point>,
+    /// The hair's breadth, 1/s.
+    pub shift_1_s: f64,
+    unstable_open: usize,
+}
+
+impl Curve {
+    /// Follows L. Points are placed around every pole of L first, then wherever
+    /// det(I + L) turns or an eigenvalue grows or shrinks too much.
+    pub fn follow(open: &OpenLoop) -> Result<Self, LoopError> {
+        Self::follow_with(open, &[])
+    }
+
+    /// The same with further frequencies of interest, rad/s, and how wide they are.
+    pub fn follow_with(open: &OpenLoop, marked: &[(f64, f64)]) -> Result<Self, LoopError> {
+        let highest = open.highest_rad_s();
+        let poles = open.poles();
+        let sizes =
+            || poles.iter().map(|pole| pole.norm()).filter(|size| *size > 1e-6 * highest.min(1.0));
+        let slowest = sizes().fold(highest, f64::min);
+        let shift_1_s = 1e-7 * slowest;
+        let mut marks: Vec<f64> =
+            (0..=SPREAD).map(|i| highest * (i as f64 / SPREAD as f64).powi(3)).collect();
+        let around = poles.iter().map(|pole| (pole.im, pole.re.abs()));
+        for (middle, width) in around.chain(marked.iter().copied()) {
+            if middle > 0.0 && middle < highest {
+                let width = width.clamp(1e-6 * middle, 0.5 * middle);
+                marks.extend((-8..=8).map(|i| middle + f64::from(i) * 0.5 * width));
+                marks.extend([0.7, 0.85, 1.15, 1.3].map(|factor| factor * middle));
+            }
+        }
+        marks.retain(|omega| (0.0..=highest).contains(omega));
+        marks.sort_by(f64::total_cmp);
+        marks.dedup();
+        let mut curve = Self {
+            points: Vec::with_capacity(2 * marks.len()),
+            shift_1_s,
+            unstable_open: poles.iter().filter(|pole| pole.re > shift_1_s).count(),
+        };
+        curve.fill(open, &marks)?;
+        Ok(curve)
+    }
+
+    fn fill(&mut self, open: &OpenLoop, marks: &[f64]) -> Result<(), LoopError> {
+        let highest = open.highest_rad_s();
+        let inner = open.has_inner();
+        for &mark in marks {
+            // Newest on top; split where the curve turns too much.
+            let mut ahead = vec![self.point(open, mark)?];
+            while let Some(mut point) = ahead.pop() {
+                let Some(before) = self.points.last() else {
+                    self.points.push(point);
+                    continue;
+                };
+                match_loci(&before.loci, &mut point.loci);
+                let gap = point.omega_rad_s - before.omega_rad_s;
+                if gap > 1e-13 * highest && is_coarse(before, &point, inner) {
+                    let middle = before.omega_rad_s + 0.5 * gap;
+                    if self.points.len() + ahead.len() > MOST_POINTS {
+                        return Err(LoopError::TooFine { points: MOST_POINTS });
+                    }
+                    ahead.push(point);
+                    ahead.push(self.point(open, middle)?);
+                } else {
+                    self.points.push(point);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn point(&self, open: &OpenLoop, omega: f64) -> Result<Point, LoopError> {
+        evaluate(open, self.shift_1_s, omega)
+    }
+
+    /// Number of growing motions of the closed loop.
+    ///
+    /// Along the whole axis det(I + L) turns once for every growing motion of the
+    /// open loop that is none of the closed one; the half below zero mirrors the
+    /// half above.
+    pub fn growing(&self) -> usize {
+        let mut turned = 0.0;
+        for pair in self.points.windows(2) {
+            let (a, b) = (&pair[0], &pair[1]);
+            turned += if a.largest() < 1.0 && b.largest() < 1.0 {
+                // Every factor stays to the right of zero: its angle is plain.
+                let angle = |p: &Point| p.loci.iter().map(|l| (l + 1.0).arg()).sum::<f64>();
+                angle(b) - angle(a)
+            } else {
+                (b.difference() / a.difference()).arg()
+            };
+            turned += (b.inner / a.inner).arg();
+        }
+        let growing = self.unstable_open as f64 - turned / PI;
+        growing.round().max(0.0) as usize
+    }
+
+    /// Growing motions of the open loop.
+    pub fn unstable_open(&self) -> usize {
+        self.unstable_open
+    }
+}
+
+/// The eigenvalues at one frequency.
+pub(super) fn evaluate(open: &OpenLoop, shift: f64, omega: f64) -> Result<Point, LoopError> {
+    let mut s = Complex::new(shift, omega);
+    let mut gain = open.at(s);
+    if gain.is_none() {
+        // On a pole to the last digit.
+        s.re += shift;
+        gain = open.at(s);
+    }
+    let gain = gain.ok_or(LoopError::NotANumber { frequency_hz: omega / std::f64::consts::TAU })?;
+    let loci = complex_eigen::eigenvalues(&gain.matrix);
+    Ok(Point { omega_rad_s: omega, loci, inner: gain.inner })
+}
+
+/// Whether there must be a point between these two.
+fn is_coarse(a: &Point, b: &Point, inner: bool) -> bool {
+    if inner && (b.inner / a.inner).arg().abs() > TURN {
+        return true;
+    }
+    let pairs = || a.loci.iter().zip(&b.loci);
+    let stretched = pairs().any(|(a, b)| {
+        let (a, b) = (a.norm(), b.norm());
+        // What is far below one need not be known well.
+        a.max(b) > 0.2 && (a > STRETCH * b || b > STRETCH * a)
+    });
+    if a.largest() < SMALL && b.largest() < SMALL {
+        return stretched;
+    }
+    let turned = (b.difference() / a.difference()).arg().abs() > TURN;
+    // Far from −1 a large eigenvalue may turn unseen by the sum of angles.
+    stretched
+        || turned
+        || pairs().any(|(a, b)| a.norm().max(b.norm()) > 0.5 && (b / a).arg().abs() > 2.0 * TURN)
+}
+
+/// Puts every eigenvalue where its nearest was; greedy, for few of them.
+fn match_loci(before: &[Complex<f64>], loci: &mut [Complex<f64>]) {
+    for i in 0..loci.len().min(before.len()) {
+        let distance = |k: usize| (loci[k] - before[i]).norm();
+        let nearest = (i..loci.len()).min_by(|&a, &b| distance(a).total_cmp(&distance(b)));
+        if let Some(nearest) = nearest {
+            loci.swap(i, nearest);
+        }
+    }
+}
