@@ -4,8 +4,8 @@
 //! behind the concrete `f64` functions of [`eigen`], so that an edit elsewhere
 //! does not recompile its generic code.
 
-pub mod continuation;
 pub mod complex_eigen;
+pub mod continuation;
 pub mod correlate;
 pub mod delay_system;
 pub mod discretise;
