@@ -40,11 +40,21 @@ pub enum TripKind {
     Overrun = 20,
     /// The main loop of a two-rate test is too late.
     MainLoopLate = 15,
+    /// The rig does not stand where it should before the load begins.
+    NotAtStart = 30,
+    /// No load came from the host.
+    NoLoad = 31,
+    /// Nothing is heard from the other end of the link.
+    PeerSilent = 22,
+    /// The other end of the link has tripped.
+    PeerTripped = 23,
+    /// The loop ended the session, and the laboratory takes its rig to zero.
+    PeerLeft = 24,
 }
 
 impl TripKind {
     /// Every kind.
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 21] = [
         Self::Command,
         Self::Rate,
         Self::Force,
@@ -61,7 +71,17 @@ impl TripKind {
         Self::Operator,
         Self::Overrun,
         Self::MainLoopLate,
+        Self::NotAtStart,
+        Self::NoLoad,
+        Self::PeerSilent,
+        Self::PeerTripped,
+        Self::PeerLeft,
     ];
+
+    /// From the number in the record.
+    pub fn from_code(code: u8) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.code() == code)
+    }
 
     /// The number in the record.
     pub fn code(self) -> u8 {
@@ -87,22 +107,28 @@ impl TripKind {
             Self::Operator => "stopped by the operator",
             Self::Overrun => "deadlines missed in a row",
             Self::MainLoopLate => "the main loop is late",
+            Self::NotAtStart => "the rig does not stand where it should at the start",
+            Self::NoLoad => "no load came from the host",
+            Self::PeerSilent => "nothing is heard over the link",
+            Self::PeerTripped => "the other end of the link tripped",
+            Self::PeerLeft => "the loop ended the session",
         }
     }
 
     /// Unit of the value and limit.
     pub fn unit(self) -> &'static str {
         match self {
-            Self::Command | Self::TrackingError | Self::NotConverged => "m",
+            Self::Command | Self::TrackingError | Self::NotConverged | Self::NotAtStart => "m",
             Self::Rate => "m/s",
             Self::Force => "N",
             Self::NotFinite | Self::TrackingAmplitude | Self::Operator => "",
-            Self::MainLoopLate => "ticks",
+            Self::PeerTripped | Self::PeerLeft => "",
+            Self::MainLoopLate | Self::NoLoad => "ticks",
             Self::StabilityWarning
             | Self::WindowedWarning
             | Self::EnergyError
             | Self::LimitsUsed => "%",
-            Self::Forecast | Self::TrackingDelay => "s",
+            Self::Forecast | Self::TrackingDelay | Self::PeerSilent => "s",
             Self::Overrun => "periods",
         }
     }
@@ -126,7 +152,15 @@ impl Trip {
     pub fn text(&self) -> String {
         let (words, unit) = (self.kind.words(), self.kind.unit());
         match self.kind {
-            TripKind::Operator => words.to_owned(),
+            TripKind::Operator | TripKind::PeerLeft => words.to_owned(),
+            TripKind::PeerSilent => {
+                format!("{words}: for {:.4} s, {:.4} s allowed", self.value, self.limit)
+            }
+            TripKind::PeerTripped => {
+                // A float-to-integer cast saturates: an unknown code stays unknown.
+                let cause = TripKind::from_code(self.value as u8);
+                format!("{words}: {}", cause.map_or("it does not say why", TripKind::words))
+            }
             TripKind::Overrun => {
                 format!("{words}: {} against {} allowed", self.value, self.limit)
             }
@@ -144,6 +178,7 @@ impl Trip {
                 if self.value == 1.0 { "" } else { "s" },
                 self.limit
             ),
+            TripKind::NoLoad => format!("{words}: waited for {:.0} ticks", self.value),
             TripKind::TrackingDelay => format!(
                 "{words}: {:.3} ms against {:.3} ms (interface DOF {})",
                 1e3 * self.value,

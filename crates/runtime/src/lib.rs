@@ -2,10 +2,13 @@
 
 pub mod clock;
 pub mod event;
+pub mod feed;
 pub mod frame;
 pub mod gate;
 pub mod hybrid_loop;
 pub mod interlock;
+pub mod laboratory;
+pub mod link;
 pub mod load;
 pub mod lockstep;
 pub mod monitor;
@@ -16,4 +19,5 @@ pub mod realtime;
 pub mod record;
 pub mod reference;
 pub mod rig;
+pub mod streamed_load;
 pub mod two_rate;

@@ -22,9 +22,12 @@ use model::transfer::{ServoHydraulic, TransferSystem};
 use nalgebra::DMatrix;
 use runtime::frame::MotionDetail;
 use runtime::interlock::Phase;
+use runtime::laboratory::{Laboratory, LaboratoryParts};
+use runtime::link::Pace;
 use runtime::monitor::{ForecastPlan, Levels, TrackingPlan, WatchPlan, WindowedPlan};
 use runtime::plant::Plant;
 use runtime::record::{Ending, Options, Recorder};
+use runtime::rig::NetworkRig;
 
 thread_local! {
     /// Of this thread alone: the writer may allocate as it likes.
@@ -310,4 +313,128 @@ fn no_changing_rig_allocates() {
         case.split_with(Box::new(rig), None)
     };
     assert_no_allocation("changing", &case, changing);
+}
+
+/// The loop's end of a wire: answers that come, that are asked for again, and
+/// that never come.
+#[test]
+fn a_rig_at_the_end_of_a_wire() {
+    let mut case = Case::benchmark().with_transfer(quick()).with_noise(3);
+    case.safe_path.rate_m_s = 0.05;
+    let elsewhere = common::link::laboratory(&case, 2.0, 10);
+    let proxy = common::proxy::Proxy::new(elsewhere.address, common::proxy::Mischief::ALL, 5);
+    let pace = Pace::LockStep { timeout_s: 0.5 };
+    let plan = common::link::plan(&case, proxy.address(), pace);
+    let rig = NetworkRig::connect(&plan).unwrap();
+    let mut hybrid = case.hybrid(case.split_with(Box::new(rig), None), ground(case.step_s, 4096));
+    while !hybrid.is_over() {
+        if hybrid.ticks() == 300 {
+            proxy.cut();
+        }
+        let before = calls();
+        hybrid.tick();
+        assert_eq!(calls() - before, 0, "tick {}, {:?}", hybrid.ticks(), hybrid.phase());
+    }
+    let counts = hybrid.plant().link().unwrap();
+    assert!(counts.resent > 0 && counts.corrupt > 0 && counts.bridged > 0, "{counts:?}");
+    assert_eq!(hybrid.phase(), Phase::Safe);
+    drop((hybrid, proxy));
+    elsewhere.thread.join().unwrap().unwrap();
+}
+
+/// The laboratory's end: commands, gaps, a trip and the way to safe.
+#[test]
+fn a_laboratory() {
+    let case = Case::benchmark().with_transfer(quick()).with_noise(3);
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("record.arrow");
+    let channels = Laboratory::channels(1);
+    let (sink, handle) =
+        Recorder::create(&path, &common::header(), &channels, vec![], &Options::rehearsal())
+            .unwrap();
+    let mut limits = case.limits.clone();
+    limits.command[0] = 4e-3;
+    let safe_path = runtime::interlock::SafePath { hold_s: 0.01, rate_m_s: 0.05 };
+    let rig = case.rig().into();
+    let parts = LaboratoryParts { rig, limits, safe_path, every: 1, bridge: 10 };
+    let mut laboratory = Laboratory::new(parts, Some(sink));
+    let mut command = model::motion::Motion::rest(1);
+    let before = calls();
+    for tick in (0..2000).filter(|tick| tick % 50 > 3) {
+        command.displacement[0] = 5e-6 * tick as f64;
+        if laboratory.tripped().is_none() {
+            laboratory.obey(tick, &command, 0);
+        }
+    }
+    let at = laboratory.tick();
+    while !laboratory.is_safe() {
+        laboratory.lead();
+    }
+    assert_eq!(calls() - before, 0);
+    assert!(at > 700 && laboratory.tick() > at + 100, "it tripped and went to safe");
+    drop(laboratory);
+    assert!(handle.finish(Ending { ticks: 0, trip: None }).unwrap().frames > 700);
+}
+
+#[test]
+fn no_course_and_no_streamed_load_allocates() {
+    use runtime::feed::Feed;
+    use runtime::hybrid_loop::course::{Completing, CoursePlan, Initiating, Rest};
+    use runtime::load::Load;
+    use runtime::streamed_load::StreamPlan;
+    let plan = CoursePlan {
+        initiating: Some(Initiating {
+            rate_m_s: 0.01,
+            reach_m: 1e-3,
+            fetch_ticks: 200,
+            settle_ticks: 100,
+            within_m: 1e-3,
+        }),
+        completing: Some(Completing {
+            ring_down_ticks: 500,
+            rest: Some(Rest { within_m: 1e-9, ticks: 100 }),
+            home_rate_m_s: 0.01,
+        }),
+    };
+    let stream = StreamPlan {
+        bounds: vec![100.0],
+        ticks_per_sample: 3,
+        buffer_samples: 500,
+        prefill_samples: 100,
+        bridge_ticks: 40,
+        ease_ticks: 50,
+        patience_ticks: 5000,
+    };
+    type Build = fn(&Case) -> Plant;
+    let case = Case::benchmark().with_noise(2).with_transfer(quick());
+    for (case, build) in
+        [(case.clone(), Case::split as Build), (case.with_ratio(8), Case::two_rate)]
+    {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("record.arrow");
+        let header = common::header();
+        let options = Options::rehearsal();
+        let (sink, handle) =
+            Recorder::create(&path, &header, &case.channels(), vec![], &options).unwrap();
+        let (mut feed, taken) = Feed::new(&stream);
+        let rows: Vec<f64> = (0..400).map(|k| (0.1 * f64::from(k)).sin()).collect();
+        let load = Load::unknown(1, 1_000_000);
+        let mut hybrid = case.recorded(build(&case), load, sink).along(plan, Some(taken));
+        let mut seen = [0u32; 7];
+        while !hybrid.is_over() {
+            hybrid.sink_mut().unwrap().wait_for_room();
+            if hybrid.ticks() == 400 {
+                // It starves at the end.
+                assert_eq!(feed.offer(&rows), Ok(400));
+            }
+            let before = calls();
+            hybrid.tick();
+            assert_eq!(calls() - before, 0, "tick {}, {:?}", hybrid.ticks(), hybrid.phase());
+            seen[hybrid.phase() as usize] += 1;
+        }
+        assert!(seen[0] > 1200 && seen[4] == 400 && seen[5] == 500 && seen[6] > 2, "{seen:?}");
+        let ticks = hybrid.ticks();
+        drop(hybrid);
+        assert_eq!(handle.finish(Ending { ticks, trip: None }).unwrap().frames_lost, 0);
+    }
 }

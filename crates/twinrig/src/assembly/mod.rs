@@ -1,5 +1,6 @@
 //! From an experiment to an armed loop: the models, the plant, the record's header.
 
+mod course;
 mod guard;
 mod load;
 mod plant;
@@ -24,11 +25,13 @@ use numerics::eigen;
 use numerics::lti::TransferFunction;
 use runtime::frame::{FramePlan, MotionDetail};
 use runtime::gate::Limits;
+use runtime::hybrid_loop::course::CoursePlan;
 use runtime::interlock::SafePath;
 use runtime::load::Load;
 use runtime::monitor::{WatchPlan, WorkRule};
 use runtime::reference::{Reference, ReferenceError, reference};
 use runtime::rig::Fault;
+use runtime::streamed_load::StreamPlan;
 use runtime::two_rate::{ForceUse, Rates};
 
 use crate::experiment::closed_loop::{self, TransferKind};
@@ -83,8 +86,16 @@ pub struct Assembly {
     pub faults: Vec<Fault>,
     /// Seed of the sensors.
     pub seed: u64,
-    /// Number of ticks.
+    /// Number of ticks of the load; the most of them if it is streamed.
     pub ticks: usize,
+    /// What comes before and after the load, if anything does.
+    pub course: Option<CoursePlan>,
+    /// Ticks in which the load goes to zero after its end.
+    pub ease_ticks: usize,
+    /// Where the virtual rig stands at the start, m.
+    pub stands_at_m: f64,
+    /// How the load arrives, if it is streamed.
+    pub stream: Option<StreamPlan>,
     /// Ticks between two frames.
     pub every: u64,
     /// What a frame holds of the numerical motion.
@@ -163,8 +174,16 @@ impl Assembly {
 
     /// The sampled load.
     pub fn load(&self) -> Load {
+        if self.stream.is_some() {
+            return Load::unknown(self.loads.len(), self.ticks);
+        }
         let series: Vec<&[f64]> = self.loads.iter().map(|signal| &*signal.samples).collect();
-        Load::side_by_side(&series, self.ticks)
+        let load = Load::side_by_side(&series, self.ticks);
+        // Without an end of its own the test is over with the load.
+        match self.course.and_then(|plan| plan.completing) {
+            Some(_) => load.easing(self.ease_ticks),
+            None => load,
+        }
     }
 
     /// The response of the whole structure, by the method of the test. The exact
@@ -203,6 +222,9 @@ impl Assembly {
     /// Everything a frame holds, in the order in which the tick writes it.
     pub fn channels(&self) -> Vec<Channel> {
         let mut channels = self.frame_plan().channels();
+        if self.course.is_some() {
+            course::describe_phases(&mut channels);
+        }
         channels.extend(self.watch.channels(self.count()));
         if self.rates.is_some() {
             channels.extend(Rates::channels());
@@ -358,6 +380,10 @@ fn build(
             .collect(),
         seed: experiment.seed,
         ticks: experiment.ticks() as usize,
+        course: course::plan(experiment),
+        ease_ticks: course::ease_ticks(experiment),
+        stands_at_m: experiment.phases.initiating.map_or(0.0, |spec| spec.stands_at_m),
+        stream: course::stream(experiment),
         every: experiment.record.every,
         detail: match (experiment.record.motion, experiment.record.displacements) {
             (RecordedMotion::Full, _) => MotionDetail::Full,

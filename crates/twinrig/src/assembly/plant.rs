@@ -15,13 +15,17 @@ use runtime::load::Load;
 use runtime::monitor::{EnergyMonitor, Watch};
 use runtime::plant::{CoupledPlant, Plant, Released, RigidPlant, SplitPlant};
 use runtime::record::FrameSink;
-use runtime::rig::{ChangingRig, FaultyRig, LateForce, RigSlot, VirtualRig, VirtualRigParts};
+use runtime::rig::{ChangingRig, FaultyRig, LateForce, Rig, RigSlot, VirtualRig, VirtualRigParts};
 use runtime::two_rate::{TwoRateError, TwoRateParts, TwoRatePlant};
 use thiserror::Error;
 
 use super::Assembly;
 use crate::experiment::Experiment;
 use crate::experiment::closed_loop::{Feedback, TransferKind};
+
+/// Time in which a virtual rig comes to rest before a test.
+const STANDING_S: f64 = 20.0;
+const MOST_STANDING_TICKS: f64 = 1e6;
 
 /// How the two substructures are joined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -104,6 +108,13 @@ pub enum PlantError {
     /// A specimen with DOFs of its own cannot stand behind this.
     #[error("a specimen with DOFs of its own (`inside`) {0}")]
     Inside(NotInside),
+    /// A rig that is fetched is one of its own.
+    #[error(
+        "a rig is fetched before it is joined to the numerical part, and here both are one system: \
+         use feedback = \"held\" and a transfer system that is at least one step late, or remove \
+         `initiating`"
+    )]
+    InitiatingWithoutRig,
     /// The main loop cannot be made.
     #[error(transparent)]
     TwoRate(#[from] TwoRateError),
@@ -141,6 +152,7 @@ impl PlantError {
             Self::ContinuousRig { .. } | Self::ChangeOfOther => "transfer_system.change",
             Self::ContinuousDelay | Self::ContinuousMethod { .. } => "integrator.feedback",
             Self::FaultWithoutRig | Self::FaultWithinStep => "transfer_system.kind",
+            Self::InitiatingWithoutRig => "phases.initiating",
         }
     }
 }
@@ -262,6 +274,16 @@ impl Assembly {
         })
     }
 
+    /// Lets a rig come to rest where it is said to stand at the start.
+    fn stand(&self, rig: &mut VirtualRig) {
+        let mut command = Motion::rest(self.count());
+        command.displacement.fill(self.stands_at_m);
+        let ticks = (STANDING_S / self.integrator.step_s).clamp(1.0, MOST_STANDING_TICKS);
+        for _ in 0..ticks as u64 {
+            rig.actuate(&command);
+        }
+    }
+
     /// The rig as the loop meets it: changing, its force late, faulty, as declared.
     fn whole_rig(&self, rig: VirtualRig) -> Result<RigSlot, PlantError> {
         let (massive_at_once, at_once) =
@@ -301,6 +323,9 @@ impl Assembly {
     pub fn plant(&self) -> Result<Plant, PlantError> {
         self.check_inside()?;
         if self.coupling == Coupling::Continuous {
+            if self.ticks_before() > 0 {
+                return Err(PlantError::InitiatingWithoutRig);
+            }
             if self.rates.is_some() {
                 return Err(PlantError::ContinuousMainLoop);
             }
@@ -316,8 +341,14 @@ impl Assembly {
         }
         match (self.coupling, &self.transfer_system) {
             (Coupling::Held, _) => {
-                let rig = self.virtual_rig()?;
+                let mut rig = self.virtual_rig()?;
                 let direct = rig.direct_inertia();
+                if self.stands_at_m != 0.0 {
+                    if rig.answers_within_step() {
+                        return Err(PlantError::InitiatingWithoutRig);
+                    }
+                    self.stand(&mut rig);
+                }
                 if rig.answers_within_step() && self.rates.is_some_and(|r| r.task_ticks == 0) {
                     return Err(TwoRateError::AnswersAtOnce.into());
                 }
