@@ -7,5 +7,6 @@ pub mod criteria;
 pub mod critical_delay;
 pub mod delay_stability;
 pub mod identification;
+pub mod iterative;
 pub mod loop_stability;
 pub mod sampled_loop;

@@ -14,6 +14,7 @@ pub mod lockstep;
 pub mod monitor;
 pub mod open_loop;
 pub mod operator;
+pub mod periodic;
 pub mod plant;
 pub mod realtime;
 pub mod record;

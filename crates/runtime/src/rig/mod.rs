@@ -5,6 +5,7 @@ mod fault;
 mod late_force;
 mod network;
 mod replay;
+mod shaken;
 mod virtual_rig;
 
 pub use changing::ChangingRig;
@@ -12,6 +13,7 @@ pub use fault::{Fault, FaultKind, FaultyRig, FaultySensor};
 pub use late_force::LateForce;
 pub use network::{NetworkRig, Peer};
 pub use replay::ReplayRig;
+pub use shaken::{ShakenRig, ShakenSensors};
 pub(crate) use virtual_rig::LanePart;
 pub use virtual_rig::{VirtualRig, VirtualRigParts};
 
@@ -52,6 +54,12 @@ pub trait Rig: Send {
 
     /// Takes the command, held until the next tick.
     fn actuate(&mut self, command: &Motion);
+
+    /// Acceleration of every interface DOF in the last measurement, m/s², from a
+    /// rig that measures it.
+    fn acceleration(&self) -> Option<&[f64]> {
+        None
+    }
 
     /// Nanoseconds from a command to the answer to it, if one came in this
     /// tick and the rig measures it.

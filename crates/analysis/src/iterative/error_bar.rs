@@ -1,0 +1,94 @@
+//! How far a point may be off: what the residual leaves open, and noise.
+//!
+//! Where both sides differ by Φ the measured response is off by about G Φ. Near
+//! a resonance of the whole G is 7 to 10: a small residual is no small error. G
+//! is read off the evaluations that were made anyway.
+
+use nalgebra::{DMatrix, DVector};
+
+use super::Trial;
+
+/// G: change of the measured coefficients per change of the residual, at a fixed
+/// frequency.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Amplification {
+    matrix: DMatrix<f64>,
+}
+
+impl Amplification {
+    /// From evaluations close to each other: Δx = G ΔΦ + g Δω by least squares.
+    /// `None` with fewer evaluations than unknowns.
+    pub fn estimate(trials: &[Trial]) -> Option<Self> {
+        let (last, others) = trials.split_last()?;
+        let (n, m) = (last.residual.len(), response(last).len());
+        let fits = |t: &&Trial| t.residual.iter().all(|r| r.is_finite());
+        let others: Vec<&Trial> = others.iter().filter(fits).collect();
+        if others.len() < n {
+            return None;
+        }
+        let frequency = |t: &Trial| t.unknowns.last().copied().unwrap_or(f64::NAN);
+        let moved = others.iter().any(|t| frequency(t) != frequency(last));
+        let columns = n + usize::from(moved);
+        if others.len() < columns {
+            return None;
+        }
+        // Scaled columns: metres beside hertz.
+        let hz = others.iter().map(|t| (frequency(t) - frequency(last)).abs()).fold(0.0, f64::max);
+        let size = others
+            .iter()
+            .flat_map(|t| changes(&t.residual, &last.residual))
+            .fold(0.0, |most: f64, change| most.max(change.abs()));
+        if size == 0.0 {
+            return None;
+        }
+        let left = DMatrix::from_fn(others.len(), columns, |i, j| {
+            if j < n {
+                (others[i].residual[j] - last.residual[j]) / size
+            } else {
+                (frequency(others[i]) - frequency(last)) / hz
+            }
+        });
+        let base = response(last);
+        let right = DMatrix::from_fn(others.len(), m, |i, j| response(others[i])[j] - base[j]);
+        let solved = left.svd(true, true).solve(&right, 1e-6).ok()?;
+        let matrix = solved.rows(0, n).transpose() / size;
+        matrix.iter().all(|v| v.is_finite()).then_some(Self { matrix })
+    }
+
+    /// Its greatest stretch.
+    pub fn norm(&self) -> f64 {
+        self.matrix.singular_values().max()
+    }
+}
+
+fn changes(a: &[f64], b: &[f64]) -> Vec<f64> {
+    a.iter().zip(b).map(|(a, b)| a - b).collect()
+}
+
+/// Fundamental cosine and sine of every DOF.
+fn response(trial: &Trial) -> Vec<f64> {
+    trial.orbit.measured.iter().flat_map(|c| [c.0[1], c.0[2]]).collect()
+}
+
+/// Half-width of the interval of each DOF's fundamental amplitude.
+pub(super) fn interval(trial: &Trial, amplification: Option<&Amplification>) -> Vec<f64> {
+    let orbit = &trial.orbit;
+    let n = trial.residual.len();
+    let scatter: Vec<f64> = orbit
+        .difference_scatter
+        .iter()
+        .flat_map(|s| s.0[1..=n / orbit.measured.len()].to_vec())
+        .collect();
+    (0..orbit.measured.len())
+        .map(|dof| {
+            let own = orbit.measured_scatter[dof].amplitude(1);
+            let Some(Amplification { matrix }) = amplification else {
+                return f64::NAN;
+            };
+            let rows = matrix.rows(2 * dof, 2);
+            let left_open = (&rows * DVector::from_column_slice(&trial.residual)).norm();
+            let spread: f64 = (0..n).map(|j| (rows.column(j).norm() * scatter[j]).powi(2)).sum();
+            left_open + 2.0 * (own * own + spread).sqrt()
+        })
+        .collect()
+}

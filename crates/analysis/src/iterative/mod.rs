@@ -1,0 +1,221 @@
+//! Iterative hybrid testing: frequency responses where feedback cannot work.
+//!
+//! The loop is cut. The rig follows a periodic target, the measured force drives
+//! the simulated side, and the target's Fourier coefficients are corrected until
+//! both sides of the interface move alike: a root of Φ = measured − simulated,
+//! followed over the frequency.
+//!
+//! Reference: Beregi et al., iterative hybrid testing with continuation.
+
+mod error_bar;
+
+pub use error_bar::Amplification;
+
+use model::periodic::{Coefficients, Orbit};
+use numerics::continuation::{
+    Advance, Continuation, Corrector, Course, End, Evaluation, Fold, Point, Problem, Space,
+};
+
+/// A rig and a simulated side that can be brought to a periodic motion. Its one
+/// duty: apply the target at the frequency, wait until both sides have settled,
+/// and return their coefficients with their scatter.
+pub trait PeriodicExperiment {
+    /// Why the test must end.
+    type Error;
+
+    /// One target per interface DOF; its mean is not used.
+    fn apply(&mut self, frequency_hz: f64, target: &[Coefficients]) -> Result<Orbit, Self::Error>;
+}
+
+/// What is to be traced.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TraceSettings {
+    /// Interface DOFs.
+    pub dofs: usize,
+    /// Harmonics that are matched.
+    pub harmonics: usize,
+    /// Least and greatest frequency, Hz; none beyond is ever tried.
+    pub band_hz: (f64, f64),
+    /// Greatest amplitude of the target's harmonics taken together, per DOF, m.
+    pub target_limit_m: f64,
+    /// Size of the target by which it is scaled, m.
+    pub scale_m: f64,
+    /// Frequency by which it is scaled, Hz.
+    pub scale_hz: f64,
+    /// How a point is corrected.
+    pub corrector: Corrector,
+    /// Where the run goes.
+    pub course: Course,
+    /// The first guess: coefficients, then frequency in Hz.
+    pub guess: Vec<f64>,
+}
+
+impl TraceSettings {
+    /// Target and frequency as unknowns: harmonics 1, 2, … of the first DOF,
+    /// then of the next, then the frequency.
+    pub fn unknowns(&self) -> usize {
+        2 * self.harmonics * self.dofs + 1
+    }
+
+    fn space(&self) -> Space {
+        let n = self.unknowns();
+        let mut scale = vec![self.scale_m; n];
+        scale[n - 1] = self.scale_hz;
+        let mut space = Space::scaled(scale);
+        (space.low[n - 1], space.high[n - 1]) = self.band_hz;
+        let width = 2 * self.harmonics;
+        space.radii = (0..self.dofs).map(|d| (d * width, width, self.target_limit_m)).collect();
+        space
+    }
+
+    /// The target of every DOF.
+    pub fn target(&self, unknowns: &[f64]) -> Vec<Coefficients> {
+        let width = 2 * self.harmonics;
+        let of = |part: &[f64]| Coefficients([&[0.0], part].concat());
+        unknowns[..width * self.dofs].chunks(width).map(of).collect()
+    }
+}
+
+/// One evaluation: what was asked and what came.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Trial {
+    /// Target and frequency.
+    pub unknowns: Vec<f64>,
+    /// Measured − simulated, matched harmonics only.
+    pub residual: Vec<f64>,
+    /// Both sides.
+    pub orbit: Orbit,
+}
+
+/// A point of the response with its error bar.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TracePoint {
+    /// Hz.
+    pub frequency_hz: f64,
+    /// The point as the continuation keeps it.
+    pub point: Point,
+    /// Both sides at the last evaluation.
+    pub orbit: Orbit,
+    /// Half-width of the interval of each DOF's fundamental amplitude, m: what
+    /// the residual left open, and twice the standard deviation of noise.
+    pub interval_m: Vec<f64>,
+    /// Time on the rig for this point, failed tries before it included, s.
+    pub rig_time_s: f64,
+    /// Failed tries before it.
+    pub failures: usize,
+}
+
+/// A trace on the way.
+pub struct Trace<X> {
+    problem: Matching<X>,
+    run: Continuation,
+    points: Vec<TracePoint>,
+    amplification: Option<Amplification>,
+    failures: usize,
+}
+
+/// The experiment as equations.
+struct Matching<X> {
+    experiment: X,
+    settings: TraceSettings,
+    /// Since the last point.
+    trials: Vec<Trial>,
+}
+
+impl<X: PeriodicExperiment> Problem for Matching<X> {
+    type Error = X::Error;
+
+    fn evaluate(&mut self, unknowns: &[f64]) -> Result<Evaluation, X::Error> {
+        let frequency_hz = unknowns[unknowns.len() - 1];
+        let orbit = self.experiment.apply(frequency_hz, &self.settings.target(unknowns))?;
+        let matched = 1..2 * self.settings.harmonics + 1;
+        let pairs = orbit.measured.iter().zip(&orbit.simulated);
+        let residual: Vec<f64> = pairs
+            .flat_map(|(x, xi)| matched.clone().map(|i| x.0[i] - xi.0[i]).collect::<Vec<_>>())
+            .collect();
+        let scatter =
+            orbit.difference_scatter.iter().flat_map(|s| s.0[matched.clone()].to_vec()).collect();
+        self.trials.push(Trial { unknowns: unknowns.to_vec(), residual: residual.clone(), orbit });
+        Ok(Evaluation { residual, scatter })
+    }
+}
+
+impl<X: PeriodicExperiment> Trace<X> {
+    /// Begins, or goes on from saved points.
+    pub fn new(experiment: X, settings: TraceSettings, saved: Vec<TracePoint>) -> Self {
+        let known = saved.iter().map(|p| p.point.clone()).collect();
+        let run = Continuation::resumed(
+            settings.space(),
+            settings.corrector,
+            settings.course.clone(),
+            settings.guess.clone(),
+            known,
+        );
+        let problem = Matching { experiment, settings, trials: Vec::new() };
+        Self { problem, run, points: saved, amplification: None, failures: 0 }
+    }
+
+    /// Tries for one more point.
+    pub fn advance(&mut self) -> Result<Advance, X::Error> {
+        let advance = self.run.advance(&mut self.problem)?;
+        match advance {
+            Advance::Point => self.keep(),
+            Advance::Failed => self.failures += 1,
+            Advance::Ended(_) => {}
+        }
+        Ok(advance)
+    }
+
+    /// To the end.
+    pub fn run(&mut self) -> Result<End, X::Error> {
+        loop {
+            if let Advance::Ended(end) = self.advance()? {
+                return Ok(end);
+            }
+        }
+    }
+
+    fn keep(&mut self) {
+        let Some(point) = self.run.points().last().cloned() else { return };
+        let trials = std::mem::take(&mut self.problem.trials);
+        let at_point = |t: &&Trial| t.residual == point.evaluation.residual;
+        let Some(last) = trials.iter().rev().find(at_point).or(trials.last()) else { return };
+        if let Some(found) = Amplification::estimate(&trials) {
+            self.amplification = Some(found);
+        }
+        let interval_m = error_bar::interval(last, self.amplification.as_ref());
+        self.points.push(TracePoint {
+            frequency_hz: point.parameter(),
+            orbit: last.orbit.clone(),
+            interval_m,
+            rig_time_s: trials.iter().map(|t| t.orbit.time_s).sum(),
+            failures: std::mem::take(&mut self.failures),
+            point,
+        });
+    }
+
+    /// The points so far.
+    pub fn points(&self) -> &[TracePoint] {
+        &self.points
+    }
+
+    /// Where the frequency turns back.
+    pub fn folds(&self) -> Vec<Fold> {
+        self.run.folds()
+    }
+
+    /// Evaluations since the last point.
+    pub fn trials(&self) -> &[Trial] {
+        &self.problem.trials
+    }
+
+    /// The experiment.
+    pub fn experiment(&self) -> &X {
+        &self.problem.experiment
+    }
+
+    /// The experiment, to be stopped or asked.
+    pub fn experiment_mut(&mut self) -> &mut X {
+        &mut self.problem.experiment
+    }
+}

@@ -1,0 +1,88 @@
+//! Periodic signals and orbits by their Fourier coefficients.
+
+use std::f64::consts::PI;
+
+/// Fourier coefficients of a periodic signal: mean, then cosine and sine of
+/// harmonic 1, 2, …
+#[derive(Debug, Clone, PartialEq)]
+pub struct Coefficients(pub Vec<f64>);
+
+impl Coefficients {
+    /// Zeros up to this harmonic.
+    pub fn zeros(harmonics: usize) -> Self {
+        Self(vec![0.0; 2 * harmonics + 1])
+    }
+
+    /// The highest harmonic.
+    pub fn harmonics(&self) -> usize {
+        self.0.len() / 2
+    }
+
+    /// √(A² + B²) of a harmonic.
+    pub fn amplitude(&self, harmonic: usize) -> f64 {
+        self.0[2 * harmonic - 1].hypot(self.0[2 * harmonic])
+    }
+
+    /// A bound on the signal: |mean| and all amplitudes.
+    pub fn bound(&self) -> f64 {
+        (1..=self.harmonics()).map(|k| self.amplitude(k)).sum::<f64>() + self.0[0].abs()
+    }
+
+    /// As if the signal had come `cycles` of the fundamental earlier.
+    pub fn advanced(&self, cycles: f64) -> Self {
+        let mut out = self.clone();
+        for k in 1..=self.harmonics() {
+            let (sin, cos) = (2.0 * PI * k as f64 * cycles).sin_cos();
+            let (a, b) = (self.0[2 * k - 1], self.0[2 * k]);
+            out.0[2 * k - 1] = a * cos + b * sin;
+            out.0[2 * k] = b * cos - a * sin;
+        }
+        out
+    }
+}
+
+/// What a rig and the simulated side do under a periodic target, once settled.
+/// One entry per interface DOF in every list.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Orbit {
+    /// Of the rig, m; the phase is that of the load.
+    pub measured: Vec<Coefficients>,
+    /// Standard deviation of every coefficient of the rig.
+    pub measured_scatter: Vec<Coefficients>,
+    /// Of the simulated side, m.
+    pub simulated: Vec<Coefficients>,
+    /// Standard deviation of measured − simulated, whose noise is shared.
+    pub difference_scatter: Vec<Coefficients>,
+    /// Of the measured force, N.
+    pub force: Vec<Coefficients>,
+    /// Time on the rig, s.
+    pub time_s: f64,
+    /// Estimates averaged.
+    pub estimates: usize,
+    /// Whether it settled within its time.
+    pub settled: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_advanced_signal_came_earlier() {
+        let signal = Coefficients(vec![0.5, 1.0, 2.0, -0.3, 0.4]);
+        let value = |c: &Coefficients, cycles: f64| {
+            let mut sum = c.0[0];
+            for k in 1..=2 {
+                let (sin, cos) = (2.0 * PI * k as f64 * cycles).sin_cos();
+                sum += c.0[2 * k - 1] * cos + c.0[2 * k] * sin;
+            }
+            sum
+        };
+        let early = signal.advanced(0.13);
+        for t in [0.0, 0.2, 0.71] {
+            assert!((value(&early, t) - value(&signal, t + 0.13)).abs() < 1e-12);
+        }
+        assert!((early.amplitude(1) - signal.amplitude(1)).abs() < 1e-12);
+        assert!(signal.bound() >= 0.5 + 5f64.sqrt());
+    }
+}
