@@ -101,7 +101,7 @@ impl PeriodicLoop {
             aligned: Aligned::new(settings.sensor_delays_s, dofs, step_s),
             generator: Generator::new(dofs, settings.harmonics, seen, step_s),
             windows: Windows::new(4 * dofs, seen),
-            history: History::new(settings.settling),
+            history: History::new(settings.settling, 3 * dofs * (2 * seen + 1)),
             interlock: Interlock::new(settings.safe_path, step_s),
             measured: Measured::zeros(dofs),
             command: Motion::rest(dofs),

@@ -5,9 +5,9 @@ use model::periodic::Coefficients;
 /// How settling is judged.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Settling {
-    /// Change of any coefficient between two spells that counts as none, m.
+    /// Range of any coefficient over two spells that counts as none, m.
     pub tolerance_m: f64,
-    /// Estimates per spell; two spells are compared.
+    /// Estimates per spell, at least 2.
     pub spell: usize,
     /// Standard deviation of the mean that is asked for, m: more estimates are
     /// taken until it is reached.
@@ -22,6 +22,8 @@ pub struct Settling {
 #[derive(Debug, Clone)]
 pub(super) struct History {
     rule: Settling,
+    /// How many of the leading values are judged: displacements, not forces.
+    judged: usize,
     /// One per estimate, all signals behind each other.
     kept: Vec<Vec<f64>>,
     /// Where the averaged stretch begins, once settled.
@@ -37,8 +39,8 @@ pub(super) struct Average {
 }
 
 impl History {
-    pub(super) fn new(rule: Settling) -> Self {
-        Self { rule, kept: Vec::new(), from: None }
+    pub(super) fn new(rule: Settling, judged: usize) -> Self {
+        Self { rule, judged, kept: Vec::new(), from: None }
     }
 
     pub(super) fn restart(&mut self) {
@@ -49,38 +51,56 @@ impl History {
     /// Takes one estimate; whether the point is done.
     pub(super) fn add(&mut self, estimate: &[Coefficients]) -> bool {
         self.kept.push(estimate.iter().flat_map(|c| c.0.iter().copied()).collect());
-        if self.from.is_none() && self.is_settled() {
-            self.from = Some(self.kept.len() - 2 * self.rule.spell);
+        if self.from.is_none() {
+            let spells = if self.is_still() { Some(2) } else { self.is_stationary().then_some(4) };
+            self.from = spells.map(|spells| self.kept.len() - spells * self.rule.spell);
         }
         let Some(from) = self.from else { return false };
         if self.kept.len() - from >= self.rule.most_estimates {
             return true;
         }
-        let worst = self.average().scatter.iter().fold(0.0, |m: f64, s| m.max(*s));
+        let worst = self.average().scatter[..self.judged].iter().fold(0.0, |m: f64, s| m.max(*s));
         worst <= self.rule.scatter_m
     }
 
-    /// Two successive spells agree within the tolerance or their own noise.
-    fn is_settled(&self) -> bool {
-        let spell = self.rule.spell;
-        let Some(start) = self.kept.len().checked_sub(2 * spell) else { return false };
-        let stretch = &self.kept[start..];
-        let width = stretch[0].len();
-        let noise = differences(stretch, width);
-        (0..width).all(|i| {
-            let mean = |part: &[Vec<f64>]| part.iter().map(|e| e[i]).sum::<f64>() / spell as f64;
-            let change = (mean(&stretch[spell..]) - mean(&stretch[..spell])).abs();
-            // A trend hides in the mean difference of neighbours; noise does not
-            // add up over a spell.
-            let trend = (stretch[2 * spell - 1][i] - stretch[0][i]).abs();
-            let quiet = 3.0 * noise[i] * (2.0 / spell as f64).sqrt();
-            change <= self.rule.tolerance_m || (change <= quiet && trend <= 4.0 * noise[i])
+    fn last(&self, spells: usize) -> Option<&[Vec<f64>]> {
+        let start = self.kept.len().checked_sub(spells * self.rule.spell)?;
+        Some(&self.kept[start..])
+    }
+
+    /// Over two spells nothing moves by more than the tolerance.
+    fn is_still(&self) -> bool {
+        let Some(stretch) = self.last(2) else { return false };
+        (0..self.judged).all(|i| {
+            let values = || stretch.iter().map(|e| e[i]);
+            let range =
+                values().fold(f64::NEG_INFINITY, f64::max) - values().fold(f64::INFINITY, f64::min);
+            range <= self.rule.tolerance_m
         })
     }
 
-    /// Over the settled stretch, or over the last two spells if it never settled.
+    /// Over four spells what moves is noise: it does not become less, and it
+    /// leads nowhere. A dying transient fails the first, a slow one the second.
+    fn is_stationary(&self) -> bool {
+        let Some(stretch) = self.last(4) else { return false };
+        let half = stretch.len() / 2;
+        let (first, second) = stretch.split_at(half);
+        let power = |part: &[Vec<f64>]| differences(part, self.judged).iter().map(|s| s * s).sum();
+        let (early, late): (f64, f64) = (power(first), power(second));
+        if late < 0.4 * early {
+            return false;
+        }
+        let noise = differences(stretch, self.judged);
+        (0..self.judged).all(|i| {
+            let mean = |part: &[Vec<f64>]| part.iter().map(|e| e[i]).sum::<f64>() / half as f64;
+            let change = (mean(second) - mean(first)).abs();
+            change <= self.rule.tolerance_m.max(3.5 * noise[i] * (8.0 / 3.0 / half as f64).sqrt())
+        })
+    }
+
+    /// Over the settled stretch, or over the last four spells if it never settled.
     pub(super) fn average(&self) -> Average {
-        let last = self.kept.len().saturating_sub(2 * self.rule.spell);
+        let last = self.kept.len().saturating_sub(4 * self.rule.spell);
         let stretch = &self.kept[self.from.unwrap_or(last)..];
         let width = stretch.first().map_or(0, Vec::len);
         let count = stretch.len() as f64;
