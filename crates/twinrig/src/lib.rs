@@ -13,6 +13,7 @@ pub mod input;
 pub mod machine;
 pub mod realtime;
 pub mod rehearsal;
+pub mod remote;
 pub mod replay;
 pub mod report;
 pub mod reproduce;

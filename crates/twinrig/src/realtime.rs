@@ -13,11 +13,11 @@ use thiserror::Error;
 use crate::assembly::{Assembly, LoopOptions, Recording};
 use crate::experiment::realtime::MemorySpec;
 use crate::experiment::{Experiment, Source};
-use crate::machine;
 use crate::rehearsal::{
     Outcome, RehearsalError, events, flush_frames, header, reference_channels, trip_note,
     warning_constant,
 };
+use crate::{machine, remote};
 
 /// Why a test did not take place, or has no record.
 #[derive(Debug, Error)]
@@ -86,7 +86,7 @@ pub fn run(
         Recorder::create(record, &header, &assembly.channels(), extra, &options)
             .map_err(RehearsalError::from)?;
     let loop_options = LoopOptions { constant_j, recording: Recording::Into(sink) };
-    let plant = assembly.plant().map_err(RehearsalError::from)?;
+    let plant = remote::plant(assembly)?;
     let hybrid = assembly.hybrid_loop(plant, load, loop_options);
     let stop = SignalStop::install().map_err(|source| RealtimeError::Signals { source })?;
     let finished = driver.run(hybrid, stop.button(), |status| onlooker.look(status))?;
@@ -98,6 +98,7 @@ pub fn run(
         Plant::TwoRate(plant) => Some(*plant.counts()),
         _ => None,
     };
+    let link = hybrid.plant().link().copied();
     for note in events(assembly, &hybrid) {
         handle.note(note);
     }
@@ -105,7 +106,7 @@ pub fn run(
     // The sink goes with the loop: the writer then knows that no frame follows.
     drop(hybrid);
     let summary = handle.finish(Ending { ticks, trip }).map_err(RehearsalError::from)?;
-    Ok(Outcome { summary, constant_j, main_loop })
+    Ok(Outcome { summary, constant_j, main_loop, link })
 }
 
 /// How the record of a real test is written.

@@ -6,6 +6,7 @@ use model::channel::Channel;
 use runtime::clock::run_virtual;
 use runtime::gate::{Trip, TripKind};
 use runtime::hybrid_loop::HybridLoop;
+use runtime::link::{LinkCounts, LinkError};
 use runtime::plant::Plant;
 use runtime::record::{
     EmbeddedFile, Ending, EventNote, Header, Options, RecordError, Recorder, Summary, TripNote,
@@ -16,7 +17,7 @@ use thiserror::Error;
 
 use crate::assembly::{Assembly, LoopOptions, PlantError, Recording};
 use crate::experiment::{Experiment, Source};
-use crate::machine;
+use crate::{machine, remote};
 
 /// Why a rehearsal did not take place.
 #[derive(Debug, Error)]
@@ -30,6 +31,9 @@ pub enum RehearsalError {
     /// The record cannot be written.
     #[error(transparent)]
     Record(#[from] RecordError),
+    /// The laboratory cannot be reached.
+    #[error(transparent)]
+    Link(#[from] LinkError),
     /// A file the experiment names has gone.
     #[error("\"{name}\" cannot be read: {source}")]
     Input {
@@ -49,6 +53,8 @@ pub struct Outcome {
     pub constant_j: f64,
     /// What became of the main loop's batches, where there is one.
     pub main_loop: Option<Counts>,
+    /// What came and went over the wire, where there is one.
+    pub link: Option<LinkCounts>,
 }
 
 /// Files larger than this are named in the record, not embedded.
@@ -79,7 +85,7 @@ pub fn rehearse(
     let extra = reference_channels(assembly, reference);
     let (sink, mut handle) = Recorder::create(record, &header, &channels, extra, &options)?;
     let loop_options = LoopOptions { constant_j, recording: Recording::Into(sink) };
-    let mut hybrid = assembly.hybrid_loop(assembly.plant()?, load, loop_options);
+    let mut hybrid = assembly.hybrid_loop(remote::plant(assembly)?, load, loop_options);
     run_virtual(&mut hybrid, progress);
     let trip = hybrid.tripped().map(|(trip, time_s)| trip_note(&trip, time_s));
     let ticks = hybrid.ticks();
@@ -87,13 +93,14 @@ pub fn rehearse(
         Plant::TwoRate(plant) => Some(*plant.counts()),
         _ => None,
     };
+    let link = hybrid.plant().link().copied();
     for note in events(assembly, &hybrid) {
         handle.note(note);
     }
     // The sink goes with the loop: the writer then knows that no frame follows.
     drop(hybrid);
     let summary = handle.finish(Ending { ticks, trip })?;
-    Ok(Outcome { summary, constant_j, main_loop })
+    Ok(Outcome { summary, constant_j, main_loop, link })
 }
 
 /// What happened, with the faults that were rehearsed up to the end.
@@ -124,6 +131,7 @@ pub(crate) fn events(assembly: &Assembly, hybrid: &HybridLoop) -> Vec<EventNote>
         }
     }
     notes.extend(main_loop_note(hybrid));
+    notes.extend(remote::link_note(hybrid));
     // A fault comes before what it caused in the same tick.
     let later = |note: &EventNote| note.what != "fault";
     notes.sort_by(|a, b| a.time_s.total_cmp(&b.time_s).then(later(a).cmp(&later(b))));
@@ -204,7 +212,7 @@ pub(crate) fn bare_header(assembly: &Assembly) -> Header {
         rate_hz: 1.0 / assembly.integrator.step_s,
         every: assembly.every,
         started: String::new(),
-        machine: machine::facts(),
+        machine: machine::facts().into_iter().chain(remote::facts(assembly)).collect(),
         trip_codes: TripKind::ALL
             .iter()
             .map(|kind| (kind.code(), kind.words().to_owned()))

@@ -25,10 +25,11 @@ use numerics::lti::TransferFunction;
 use runtime::frame::{FramePlan, MotionDetail};
 use runtime::gate::Limits;
 use runtime::interlock::SafePath;
+use runtime::link::LinkPlan;
 use runtime::load::Load;
 use runtime::monitor::{WatchPlan, WorkRule};
 use runtime::reference::{Reference, ReferenceError, reference};
-use runtime::rig::Fault;
+use runtime::rig::{Fault, NetworkRig};
 use runtime::two_rate::{ForceUse, Rates};
 
 use crate::experiment::closed_loop::{self, TransferKind};
@@ -89,6 +90,8 @@ pub struct Assembly {
     pub every: u64,
     /// What a frame holds of the numerical motion.
     pub detail: MotionDetail,
+    /// A laboratory at the end of a wire that takes the rig's place in a run.
+    pub remote: Option<LinkPlan>,
 }
 
 /// Noise and steps, one entry per interface DOF, SI.
@@ -185,6 +188,9 @@ impl Assembly {
         channels.extend(self.watch.channels(self.count()));
         if self.rates.is_some() {
             channels.extend(Rates::channels());
+        }
+        if self.remote.is_some() {
+            channels.extend(NetworkRig::channels());
         }
         channels
     }
@@ -310,6 +316,7 @@ fn build(
             (_, RecordedDofs::Interface) => MotionDetail::Interface,
             _ => MotionDetail::Displacement,
         },
+        remote: None,
         structure,
         partition,
         elements,

@@ -10,6 +10,7 @@ mod rehearse;
 mod replay;
 mod report;
 mod reproduce;
+mod rig;
 mod status_line;
 mod sweep;
 
@@ -61,7 +62,13 @@ enum Command {
         /// ramp to zero.
         #[arg(long)]
         realtime: bool,
+        /// Laboratory to drive, host and port, instead of [rig] address; `virtual` for a rig in
+        /// this process.
+        #[arg(long, value_name = "ADDRESS")]
+        rig: Option<String>,
     },
+    /// Play the laboratory of an experiment for a loop elsewhere.
+    Rig(rig::RigArguments),
     /// Identify the transfer system: by a test on the rig, or from a record or table.
     Identify(Box<identify::IdentifyArguments>),
     /// Make the report of a record again.
@@ -146,9 +153,10 @@ pub fn run(line: CommandLine) -> Exit {
     let output = if line.json { Output::Json } else { Output::People };
     match line.command {
         Command::Check { file } => check::check(&file, output),
-        Command::Run { file, out, realtime } => {
+        Command::Rig(arguments) => rig::rig(&arguments, output),
+        Command::Run { file, out, realtime, rig } => {
             let clock = if realtime { rehearse::Clock::Real } else { rehearse::Clock::Virtual };
-            rehearse::run(&file, out, clock, output)
+            rehearse::run(&file, out, clock, rig, output)
         }
         Command::Identify(arguments) => identify::identify(&arguments, output),
         Command::Report { record, out } => report::report(&record, out, output),

@@ -24,6 +24,7 @@ pub mod per_dof;
 pub mod quantity;
 pub mod realtime;
 pub mod reference;
+pub mod rig;
 pub mod schema;
 pub mod source;
 mod spelling;
@@ -50,6 +51,7 @@ pub use fault::{FaultKindSpec, FaultSpec};
 pub use partition::{Interface, MassEntry, Partition, SpecimenMass};
 pub use per_dof::PerDof;
 pub use realtime::RealtimeSpec;
+pub use rig::RigSpec;
 pub use source::{Embedded, Folder, Source};
 pub use structure::{DampingSource, MatrixSource, Structure, StructureSource};
 pub use sweep::SweepSpec;
@@ -90,6 +92,8 @@ pub struct Experiment {
     pub record: RecordSpec,
     /// How the loop runs against the clock.
     pub realtime: RealtimeSpec,
+    /// A laboratory at the end of a wire.
+    pub rig: RigSpec,
     /// A study of many variants, where the file declares one.
     pub sweep: Option<SweepSpec>,
     /// Faults to rehearse.
@@ -260,6 +264,7 @@ impl Experiment {
             limits: LimitsSpec::read(root.must_table("limits")),
             record: RecordSpec::read(root.must_table("record")),
             realtime: RealtimeSpec::read(root.must_table("realtime")),
+            rig: RigSpec::read(root.must_table("rig")),
             sweep: None,
             faults: root.tables("fault").map(FaultSpec::read).collect(),
             name: name.to_owned(),

@@ -27,6 +27,7 @@ pub(crate) fn check(root: &Branch, out: &mut Diagnostics) {
     check_limits(root, out);
     guard::check(root, out);
     check_realtime(root, out);
+    super::rig::check(root, out);
 }
 
 /// The tick comes before the main loop.
