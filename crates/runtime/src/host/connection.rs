@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use super::protocol::{Refusal, Reply, Request, VERSION, kind, split};
 use super::server::Shared;
-use crate::feed::Feed;
+use crate::feed::{Feed, FeedError};
 
 /// Time for a greeting.
 const GREETING: Duration = Duration::from_secs(5);
@@ -136,18 +136,25 @@ impl Connection {
     /// Puts samples into the ring; while it is full nothing more is read from
     /// this client, and the client finds it cannot send.
     fn load(&mut self, shared: &Shared, first: u64, rows: &[f64]) -> Result<(), End> {
-        let refused = |text: String| End::Refused(kind::LOAD, Refusal::BadSample, text);
+        let refused = |error: FeedError| {
+            let reason = match error {
+                FeedError::Over => Refusal::Over,
+                _ => Refusal::BadSample,
+            };
+            End::Refused(kind::LOAD, reason, error.to_string())
+        };
         let Some(feed) = &mut self.feed else {
             let text = "ask for the right to feed first".to_owned();
             return Err(End::Refused(kind::LOAD, Refusal::BadRequest, text));
         };
         if first != feed.fed() {
-            return Err(refused(format!("sample {first} came, {} is the next", feed.fed())));
+            let text = format!("sample {first} came, {} is the next", feed.fed());
+            return Err(End::Refused(kind::LOAD, Refusal::BadSample, text));
         }
-        feed.check(rows).map_err(|error| refused(error.to_string()))?;
+        feed.check(rows).map_err(refused)?;
         let (signals, mut rows) = (feed.signals(), rows);
         while !rows.is_empty() {
-            let taken = feed.offer(rows).map_err(|error| refused(error.to_string()))?;
+            let taken = feed.offer(rows).map_err(refused)?;
             rows = &rows[taken * signals..];
             if taken == 0 {
                 if shared.is_over() || feed.is_abandoned() {
@@ -168,6 +175,9 @@ impl Connection {
         if samples != feed.fed() {
             let text = format!("{samples} samples were sent and {} came", feed.fed());
             return Err(refused(Refusal::BadSample, text));
+        }
+        if feed.state().is_over() {
+            return Err(refused(Refusal::Over, FeedError::Over.to_string()));
         }
         feed.end();
         self.grant(kind::END, samples)

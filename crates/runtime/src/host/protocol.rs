@@ -228,9 +228,12 @@ pub mod kind {
     pub const OVER: u8 = 0x86;
 }
 
-/// Finds the next whole message at the start of `bytes`: its type, its body and
-/// its length on the wire. `None` if more bytes are needed.
-pub fn split(bytes: &[u8]) -> Result<Option<(u8, &[u8], usize)>, ProtocolError> {
+/// Type, body and length on the wire of a message.
+pub type Whole<'a> = (u8, &'a [u8], usize);
+
+/// Finds the next whole message at the start of `bytes`. `None` if more bytes
+/// are needed.
+pub fn split(bytes: &[u8]) -> Result<Option<Whole<'_>>, ProtocolError> {
     let Some(head) = bytes.first_chunk() else { return Ok(None) };
     let length = u32::from_le_bytes(*head) as usize;
     if length == 0 || length > LONGEST {

@@ -126,6 +126,7 @@ impl Driver {
             Some(thread) => hybrid.detach_main().and_then(|main| thread.give(main)),
             None => None,
         };
+        self.status.begin(hybrid.phase() as u8);
         let job = Job { hybrid: Box::new(hybrid), stop, nudge };
         self.job.send(job).map_err(|_| RealtimeError::Panicked)?;
         while !self.thread.is_finished() {
