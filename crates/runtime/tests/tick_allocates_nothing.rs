@@ -14,7 +14,9 @@ use model::compensator::{
 use model::element::{Law, Side};
 use model::equations::Deformation;
 use model::first_order::Scheme;
+use model::inside_motion::InsideMotion;
 use model::integrator::{Hold, Method};
+use model::partition::Inside;
 use model::specimen::Specimen;
 use model::transfer::{ServoHydraulic, TransferSystem};
 use nalgebra::DMatrix;
@@ -123,6 +125,25 @@ const METHODS: [Method; 7] = [
 ];
 
 const GAP: Law = Law::Gap { stiffness: 2e6, opening: 1e-3, side: Side::Both };
+
+#[test]
+fn a_specimen_with_dofs_of_its_own_allocates_nothing() {
+    let case = Case::benchmark().with_noise(2).with_delay(3.0);
+    let two = |own: f64, joint: f64| DMatrix::from_row_slice(2, 2, &[own, joint, joint, own]);
+    let inside = Inside {
+        dofs: vec![0, 1],
+        mass: two(20.0, 0.0),
+        damping: two(400.0, -200.0),
+        stiffness: two(2e6, -1e6),
+        mass_to_interface: DMatrix::zeros(2, 1),
+        damping_to_interface: DMatrix::from_column_slice(2, 1, &[0.0, -200.0]),
+        stiffness_to_interface: DMatrix::from_column_slice(2, 1, &[0.0, -1e6]),
+    };
+    assert_no_allocation("inside", &case, |case| {
+        let inside = InsideMotion::new(&inside, case.step_s).unwrap();
+        case.split_with(case.rig().with_inside(inside), None)
+    });
+}
 
 #[test]
 fn the_counter_counts() {

@@ -1,10 +1,12 @@
 //! What can be said about a test before it runs.
 
 use analysis::critical_delay::{CriticalDelay, critical_delay};
+use analysis::delay_stability::{delay_system, first_loss, held};
 use analysis::sampled_loop::{Dominant, LoopError, LoopRig, MOST_STATES, SampledLoop};
 use model::compensator::{Compensator, taps};
 use model::structure::damping;
 use model::transfer::{ActuatorDynamics, TransferSystem};
+use numerics::delay_system::{DelayError, DelaySystem};
 use numerics::eigen::{self, EigenError};
 use std::f64::consts::TAU;
 use thiserror::Error;
@@ -82,7 +84,11 @@ impl Forecast {
         let substructures = &assembly.substructures;
         let specimen = &assembly.partition.specimen;
         let linear = substructures.whole.elements.is_empty();
-        let critical_delay = if assembly.count() == 1 && 2 * modes.len() <= MOST_STATES {
+        let critical_delay = if assembly.partition.inside.is_some() {
+            inside_system(assembly)
+                .and_then(|system| Ok(first_loss(&system.crossings()?)))
+                .unwrap_or_default()
+        } else if assembly.count() == 1 && 2 * modes.len() <= MOST_STATES {
             critical_delay(
                 &substructures.numerical.linearised(),
                 &substructures.whole.linearised(),
@@ -135,7 +141,11 @@ fn dynamics(assembly: &Assembly) -> Option<ActuatorDynamics> {
     }
 }
 
-fn stability(assembly: &Assembly) -> Stability {
+/// Whether the loop of an assembly is stable.
+pub fn stability(assembly: &Assembly) -> Stability {
+    if assembly.partition.inside.is_some() {
+        return inside_stability(assembly);
+    }
     if assembly.rates.is_some() {
         let reason = "two rates are not in the analysis: rehearse it";
         return Stability::Unknown(reason.to_owned());
@@ -168,6 +178,31 @@ fn stability(assembly: &Assembly) -> Stability {
             "a delay below one sample, or one in front of a transfer function: rehearse it"
                 .to_owned(),
         ),
+        Err(error) => Stability::Unknown(error.to_string()),
+    }
+}
+
+/// The delay system of a specimen with DOFs of its own.
+fn inside_system(assembly: &Assembly) -> Result<DelaySystem, DelayError> {
+    delay_system(&assembly.substructures.whole, &assembly.partition)
+}
+
+/// The same for a specimen with DOFs of its own, behind a pure delay.
+fn inside_stability(assembly: &Assembly) -> Stability {
+    let plain = assembly.compensator == Compensator::None && assembly.sensors.force_delay == 0;
+    let TransferSystem::Delay { samples } = assembly.transfer_system else {
+        let reason = "a specimen with DOFs of its own behind anything but a pure delay is not in \
+                      the analysis: rehearse it";
+        return Stability::Unknown(reason.to_owned());
+    };
+    if !plain {
+        let reason = "a specimen with DOFs of its own is judged without a compensator or a late \
+                      force only: rehearse it";
+        return Stability::Unknown(reason.to_owned());
+    }
+    let step_s = assembly.integrator.step_s;
+    match inside_system(assembly).and_then(|system| held(&system, samples * step_s, step_s)) {
+        Ok(dominant) => Stability::Linear(dominant),
         Err(error) => Stability::Unknown(error.to_string()),
     }
 }

@@ -8,7 +8,7 @@ mod store;
 mod structure;
 
 pub use load::LoadSignal;
-pub use plant::{Coupling, LoopOptions, PlantError, Recording};
+pub use plant::{Coupling, LoopOptions, NotInside, PlantError, Recording};
 pub use store::SignalStore;
 
 use std::f64::consts::TAU;
@@ -195,7 +195,28 @@ impl Assembly {
         if matches!(integrator.method, Method::Exact(_)) && !whole.elements.is_empty() {
             integrator = Options { method: Method::Newmark, iterations: 20, ..integrator };
         }
-        reference(whole, &integrator, load, self.every)
+        let mut reference = reference(whole, &integrator, load, self.every)?;
+        if self.partition.inside.is_some() {
+            // What is inside the specimen is neither simulated nor recorded.
+            let simulated = self.simulated();
+            let columns = std::mem::take(&mut reference.displacement);
+            let kept = columns.into_iter().enumerate();
+            reference.displacement =
+                kept.filter(|(dof, _)| simulated.contains(dof)).map(|(_, column)| column).collect();
+        }
+        Ok(reference)
+    }
+
+    /// The DOFs of the structure that are simulated, counted from 0, in the order
+    /// of the numerical part.
+    pub fn simulated(&self) -> Vec<usize> {
+        self.partition.simulated(self.structure.size())
+    }
+
+    /// The name of DOF `dof` of the numerical part.
+    pub fn simulated_name(&self, dof: usize) -> &str {
+        let whole = self.simulated().get(dof).copied().unwrap_or(dof);
+        self.structure.names.get(whole).map_or("", String::as_str)
     }
 
     /// Everything a frame holds, in the order in which the tick writes it.
@@ -217,18 +238,63 @@ impl Assembly {
             model::structure::DofKind::Translation => "m".to_owned(),
             model::structure::DofKind::Rotation => "rad".to_owned(),
         };
-        let names = self.structure.names.iter();
+        let dof =
+            |dof: usize| (self.structure.names[dof].clone(), unit(&self.structure.kinds[dof]));
         FramePlan {
-            dofs: names
-                .zip(&self.structure.kinds)
-                .map(|(name, kind)| (name.clone(), unit(kind)))
-                .collect(),
+            dofs: self.simulated().into_iter().map(dof).collect(),
             interface: self.count(),
             loads: self.loads.iter().map(|signal| signal.channel.clone()).collect(),
             detail: self.detail,
             parameters: self.design.parameters(self.count()),
         }
     }
+}
+
+/// Structure and partition alone, cut: what the stability of a pure delay needs.
+/// No load is read.
+pub fn structure_and_partition(
+    experiment: &Experiment,
+    source: &dyn Source,
+) -> Result<(Partition, Substructures), Diagnostics> {
+    let mut found = experiment.diagnostics();
+    let store = SignalStore::default();
+    let mut builder = Builder { experiment, source, store: &store, found: &mut found };
+    let built = (|| {
+        let structure = builder.structure()?;
+        let elements = builder.elements(&structure);
+        let partition = builder.partition(&structure)?;
+        let substructures =
+            split(experiment, &partition, &structure, &elements?, &[], builder.found)?;
+        Some((partition, substructures))
+    })();
+    found.sort();
+    match built {
+        Some(built) if !found.has_errors() => Ok(built),
+        _ => Err(found),
+    }
+}
+
+/// Both sides of the cut, or what is wrong with it.
+fn split(
+    experiment: &Experiment,
+    partition: &Partition,
+    structure: &Structure,
+    elements: &[PlacedElement],
+    loads: &[LoadPattern],
+    found: &mut Diagnostics,
+) -> Option<Substructures> {
+    partition
+        .split(structure, elements, loads)
+        .map_err(|error| {
+            let path = match error {
+                PartitionError::NoMassLeft { .. } => "partition.mass",
+                PartitionError::InsideLoaded { .. } => "excitation",
+                PartitionError::ElementInside { .. } => "partition.inside",
+                _ => "partition.interface",
+            };
+            found.push(experiment.place(path, Diagnostic::error(error.to_string())));
+        })
+        .ok()
 }
 
 fn build(
@@ -244,19 +310,7 @@ fn build(
     let loads = builder.loads(&structure);
     let (elements, partition, loads) = (elements?, partition?, loads?);
     let patterns: Vec<LoadPattern> = loads.iter().map(|signal| signal.pattern.clone()).collect();
-    let substructures = match partition.split(&structure, &elements, &patterns) {
-        Ok(substructures) => substructures,
-        Err(error) => {
-            let path = match error {
-                PartitionError::NoMassLeft { .. } => "partition.mass",
-                PartitionError::InsideLoaded { .. } => "excitation",
-                PartitionError::ElementInside { .. } => "partition.inside",
-                _ => "partition.interface",
-            };
-            found.push(experiment.place(path, Diagnostic::error(error.to_string())));
-            return None;
-        }
-    };
+    let substructures = split(experiment, &partition, &structure, &elements, &patterns, found)?;
     warn_of_indefinite(experiment, &substructures, found);
     refuse_long_steps(experiment, &substructures, found);
     let transfer_system = transfer_system(experiment, found)?;

@@ -3,6 +3,7 @@
 use model::coupled::Coupled;
 use model::equations::Equations;
 use model::first_order::Scheme;
+use model::inside_motion::InsideMotion;
 use model::integrator::{Hold, Integrator, IntegratorError, Method, Options};
 use model::motion::Motion;
 use model::sensor::Sensor;
@@ -38,7 +39,7 @@ pub enum Coupling {
 impl Coupling {
     /// What the file asks for. An ideal transfer system has no reason to hold
     /// the force unless the file says so.
-    pub(super) fn of(experiment: &Experiment) -> Self {
+    pub(crate) fn of(experiment: &Experiment) -> Self {
         let ideal = matches!(experiment.transfer_system.kind, TransferKind::Ideal);
         let said = experiment.span("integrator.feedback").is_some();
         match experiment.integrator.feedback {
@@ -104,6 +105,9 @@ pub enum PlantError {
          with dynamics"
     )]
     FaultWithinStep,
+    /// A specimen with DOFs of its own cannot stand behind this.
+    #[error("a specimen with DOFs of its own (`inside`) {0}")]
+    Inside(NotInside),
     /// A rig that is fetched is one of its own.
     #[error(
         "a rig is fetched before it is joined to the numerical part, and here both are one system: \
@@ -111,9 +115,6 @@ pub enum PlantError {
          `initiating`"
     )]
     InitiatingWithoutRig,
-    /// The virtual rig has no DOFs of its own yet.
-    #[error("a specimen with DOFs of its own cannot be rehearsed yet: remove `inside`")]
-    Inside,
     /// The main loop cannot be made.
     #[error(transparent)]
     TwoRate(#[from] TwoRateError),
@@ -142,7 +143,7 @@ impl PlantError {
                 TwoRateError::BadStepTime => "main_loop.step_time",
             },
             Self::ContinuousMainLoop => "integrator.feedback",
-            Self::Inside => "partition.inside",
+            Self::Inside(why) => why.path(),
             Self::Integrator(_) => "integrator.method",
             Self::Transfer(_) => "transfer_system.kind",
             Self::LateForceAtOnce | Self::ContinuousRig { key: "force_delay_samples" } => {
@@ -152,6 +153,40 @@ impl PlantError {
             Self::ContinuousDelay | Self::ContinuousMethod { .. } => "integrator.feedback",
             Self::FaultWithoutRig | Self::FaultWithinStep => "transfer_system.kind",
             Self::InitiatingWithoutRig => "phases.initiating",
+        }
+    }
+}
+
+/// Why a specimen with DOFs of its own cannot be rehearsed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+pub enum NotInside {
+    /// Its motion follows the achieved one.
+    #[error("needs a rig that is at least one step late: give [transfer_system] more delay")]
+    AtOnce,
+    /// The actuator's equations hold the specimen's.
+    #[error(
+        "cannot stand behind servo_hydraulic, whose equations are those of a specimen without: use \
+         transfer_function or delay"
+    )]
+    Servo,
+    /// Rig and numerical part are stepped as one.
+    #[error("is stepped on its own: use feedback = \"held\"")]
+    Continuous,
+    /// The main loop would have to predict it.
+    #[error("has no main loop: remove [main_loop]")]
+    MainLoop,
+    /// Its numbers overflow.
+    #[error("cannot be stepped: its mass or stiffness is beyond what numbers hold")]
+    NotFinite,
+}
+
+impl NotInside {
+    fn path(self) -> &'static str {
+        match self {
+            Self::AtOnce | Self::Servo => "transfer_system.kind",
+            Self::Continuous => "integrator.feedback",
+            Self::MainLoop => "main_loop",
+            Self::NotFinite => "partition.inside",
         }
     }
 }
@@ -175,7 +210,35 @@ pub enum Recording {
 impl Assembly {
     /// The rig alone, at rest.
     pub fn virtual_rig(&self) -> Result<VirtualRig, TransferError> {
-        self.rig_of(&self.transfer_system, &self.partition.specimen, "sensor")
+        let rig = self.rig_of(&self.transfer_system, &self.partition.specimen, "sensor")?;
+        let inside = self.partition.inside.as_ref();
+        let moved = inside.and_then(|inside| InsideMotion::new(inside, self.integrator.step_s));
+        Ok(match moved {
+            Some(moved) => rig.with_inside(moved),
+            None => rig,
+        })
+    }
+
+    /// What a specimen with DOFs of its own cannot stand behind.
+    fn check_inside(&self) -> Result<(), PlantError> {
+        let Some(inside) = &self.partition.inside else { return Ok(()) };
+        let refuse = |why| Err(PlantError::Inside(why));
+        match self.transfer_system {
+            TransferSystem::ServoHydraulic(_) => return refuse(NotInside::Servo),
+            TransferSystem::Ideal => return refuse(NotInside::AtOnce),
+            TransferSystem::Delay { samples } if samples < 1.0 => return refuse(NotInside::AtOnce),
+            TransferSystem::Delay { .. } | TransferSystem::TransferFunction { .. } => {}
+        }
+        if self.coupling == Coupling::Continuous {
+            return refuse(NotInside::Continuous);
+        }
+        if self.rates.is_some() {
+            return refuse(NotInside::MainLoop);
+        }
+        if InsideMotion::new(inside, self.integrator.step_s).is_none() {
+            return refuse(NotInside::NotFinite);
+        }
+        Ok(())
     }
 
     /// A rig of these parts; its sensors draw from streams that begin with `family`.
@@ -258,9 +321,7 @@ impl Assembly {
 
     /// Both sides, at rest, joined as declared.
     pub fn plant(&self) -> Result<Plant, PlantError> {
-        if self.partition.inside.is_some() {
-            return Err(PlantError::Inside);
-        }
+        self.check_inside()?;
         if self.coupling == Coupling::Continuous {
             if self.ticks_before() > 0 {
                 return Err(PlantError::InitiatingWithoutRig);

@@ -180,6 +180,15 @@ impl Experiment {
         Ok((Self { sweep, ..Self::build(name, text, &root, included, texts) }, found))
     }
 
+    /// The number at `path`, as a sweep or chart may vary it. The error has no place.
+    pub fn target(&self, path: &str, source: &dyn Source) -> Result<sweep::Target, Diagnostic> {
+        let mut found = self.diagnostics();
+        match read_tree(&self.text, source, &mut found) {
+            Some((root, _)) => sweep::find(&root, path),
+            None => Err(Diagnostic::error("the experiment's files have changed meanwhile")),
+        }
+    }
+
     /// The name of the file.
     pub fn name(&self) -> &str {
         &self.name
