@@ -16,11 +16,13 @@
 //! explodes. [`compensators`] tries others, [`partitions`] other cuts.
 
 mod command;
+pub mod compensators;
 mod continuous;
 pub mod margins;
 pub mod modes;
 pub mod nyquist;
 mod open_loop;
+pub mod partitions;
 mod sampled;
 #[cfg(test)]
 mod tests;

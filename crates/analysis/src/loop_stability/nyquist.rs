@@ -47,7 +47,7 @@ impl Point {
 /// The axis is passed at a hair's breadth to its right, so that poles on it (a
 /// structure without damping or without support, an integrator) are passed on a
 /// side that is known; a motion counts as growing if it grows faster than that.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Curve {
     /// In rising order of frequency.
     pub points: Vec<Point>,
