@@ -278,8 +278,11 @@ fn benchmark() -> (Substructures, Specimen) {
         stiffness: one(1.19e6),
         elements: Vec::new(),
     };
-    let partition =
-        Partition { interface: vec![Deformation::of_dof(0)], specimen: specimen.clone() };
+    let partition = Partition {
+        interface: vec![Deformation::of_dof(0)],
+        specimen: specimen.clone(),
+        inside: None,
+    };
     (partition.split(&structure, &[], &[LoadPattern::Ground]).unwrap(), specimen)
 }
 

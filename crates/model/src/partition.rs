@@ -1,5 +1,9 @@
 //! Splitting a structure into what is simulated and what stands in the laboratory.
 
+mod inside;
+
+pub use inside::Inside;
+
 use nalgebra::{DMatrix, DVector};
 use numerics::eigen;
 use thiserror::Error;
@@ -36,6 +40,52 @@ pub enum PartitionError {
         /// Counted from 1.
         second: usize,
     },
+    /// A DOF inside the specimen is at its interface as well.
+    #[error("DOF {dof} is inside the specimen and at its interface: it can be only one of them")]
+    InsideAtInterface {
+        /// Counted from 1.
+        dof: usize,
+    },
+    /// A DOF inside the specimen is listed twice.
+    #[error("DOF {dof} is listed twice among those inside the specimen")]
+    InsideRepeated {
+        /// Counted from 1.
+        dof: usize,
+    },
+    /// Something joins the inside of the specimen with what is simulated.
+    #[error(
+        "the structure's {matrix} joins DOF {inside}, inside the specimen, with DOF {outside}, \
+         which is simulated: put DOF {outside} inside or at the interface as well"
+    )]
+    InsideReachesOut {
+        /// Which matrix.
+        matrix: &'static str,
+        /// Counted from 1.
+        inside: usize,
+        /// Counted from 1.
+        outside: usize,
+    },
+    /// An element of the simulated part ends inside the specimen.
+    #[error("an element of the structure ends at DOF {dof}, which is inside the specimen")]
+    ElementInside {
+        /// Counted from 1.
+        dof: usize,
+    },
+    /// A load acts inside the specimen.
+    #[error(
+        "the excitation acts on DOF {dof}, inside the specimen, where no actuator can apply it: \
+         apply forces to simulated DOFs; on a strong floor the ground does not shake the specimen"
+    )]
+    InsideLoaded {
+        /// Counted from 1.
+        dof: usize,
+    },
+    /// With DOFs inside, the interface consists of DOFs.
+    #[error(
+        "a specimen with DOFs of its own meets the simulation at DOFs, not at deformations \
+         between two: list DOFs in `interface`"
+    )]
+    InsideDeformation,
 }
 
 /// The excitation's place in the equations.
@@ -67,6 +117,8 @@ pub struct Partition {
     pub interface: Vec<Deformation>,
     /// The specimen on them.
     pub specimen: Specimen,
+    /// The DOFs it has beside them, if any.
+    pub inside: Option<Inside>,
 }
 
 impl Partition {
@@ -80,6 +132,9 @@ impl Partition {
         let n = structure.mass.nrows();
         self.check_interface(n)?;
         let load = load_matrix(structure, loads);
+        if let Some(inside) = &self.inside {
+            return inside.split(self, structure, elements, load);
+        }
         let mut whole = Equations {
             mass: structure.mass.clone(),
             damping: structure.damping.clone(),
@@ -98,15 +153,24 @@ impl Partition {
             interface: self.interface.clone(),
             elements: elements.to_vec(),
         };
-        let smallest = eigen::smallest_symmetric_eigenvalue(&numerical.mass).unwrap_or(f64::NAN);
-        if smallest.is_nan() || smallest <= 0.0 {
-            return Err(PartitionError::NoMassLeft { smallest });
-        }
+        check_mass(&numerical)?;
+        self.add_elements(&mut whole);
+        Ok(Substructures { whole, numerical })
+    }
+
+    /// The specimen's elements belong to the whole as well.
+    fn add_elements(&self, whole: &mut Equations) {
         for (dof, element) in &self.specimen.elements {
             let place = self.interface[*dof];
             whole.elements.push(PlacedElement { place, element: element.clone() });
         }
-        Ok(Substructures { whole, numerical })
+    }
+
+    /// The DOFs of the structure that are simulated, in the order of the
+    /// numerical part.
+    pub fn simulated(&self, size: usize) -> Vec<usize> {
+        let inside = self.inside.as_ref().map_or(&[][..], |inside| &inside.dofs);
+        (0..size).filter(|dof| !inside.contains(dof)).collect()
     }
 
     fn check_interface(&self, size: usize) -> Result<(), PartitionError> {
@@ -122,6 +186,14 @@ impl Partition {
         }
         Ok(())
     }
+}
+
+fn check_mass(numerical: &Equations) -> Result<(), PartitionError> {
+    let smallest = eigen::smallest_symmetric_eigenvalue(&numerical.mass).unwrap_or(f64::NAN);
+    if smallest.is_nan() || smallest <= 0.0 {
+        return Err(PartitionError::NoMassLeft { smallest });
+    }
+    Ok(())
 }
 
 fn load_matrix(structure: &Structure, loads: &[LoadPattern]) -> DMatrix<f64> {

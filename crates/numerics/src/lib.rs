@@ -6,6 +6,7 @@
 
 pub mod complex_eigen;
 pub mod correlate;
+pub mod delay_system;
 pub mod discretise;
 pub mod distribution;
 pub mod eigen;
@@ -17,6 +18,7 @@ pub mod interpolate;
 pub mod lanes;
 pub mod levenberg_marquardt;
 pub mod lti;
+pub mod multi_bisection;
 pub mod normals;
 pub mod panel;
 pub mod random;

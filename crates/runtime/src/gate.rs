@@ -40,11 +40,17 @@ pub enum TripKind {
     Overrun = 20,
     /// The main loop of a two-rate test is too late.
     MainLoopLate = 15,
+    /// Nothing is heard from the other end of the link.
+    PeerSilent = 22,
+    /// The other end of the link has tripped.
+    PeerTripped = 23,
+    /// The loop ended the session, and the laboratory takes its rig to zero.
+    PeerLeft = 24,
 }
 
 impl TripKind {
     /// Every kind.
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 19] = [
         Self::Command,
         Self::Rate,
         Self::Force,
@@ -61,7 +67,15 @@ impl TripKind {
         Self::Operator,
         Self::Overrun,
         Self::MainLoopLate,
+        Self::PeerSilent,
+        Self::PeerTripped,
+        Self::PeerLeft,
     ];
+
+    /// From the number in the record.
+    pub fn from_code(code: u8) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.code() == code)
+    }
 
     /// The number in the record.
     pub fn code(self) -> u8 {
@@ -87,6 +101,9 @@ impl TripKind {
             Self::Operator => "stopped by the operator",
             Self::Overrun => "deadlines missed in a row",
             Self::MainLoopLate => "the main loop is late",
+            Self::PeerSilent => "nothing is heard over the link",
+            Self::PeerTripped => "the other end of the link tripped",
+            Self::PeerLeft => "the loop ended the session",
         }
     }
 
@@ -97,12 +114,13 @@ impl TripKind {
             Self::Rate => "m/s",
             Self::Force => "N",
             Self::NotFinite | Self::TrackingAmplitude | Self::Operator => "",
+            Self::PeerTripped | Self::PeerLeft => "",
             Self::MainLoopLate => "ticks",
             Self::StabilityWarning
             | Self::WindowedWarning
             | Self::EnergyError
             | Self::LimitsUsed => "%",
-            Self::Forecast | Self::TrackingDelay => "s",
+            Self::Forecast | Self::TrackingDelay | Self::PeerSilent => "s",
             Self::Overrun => "periods",
         }
     }
@@ -126,7 +144,15 @@ impl Trip {
     pub fn text(&self) -> String {
         let (words, unit) = (self.kind.words(), self.kind.unit());
         match self.kind {
-            TripKind::Operator => words.to_owned(),
+            TripKind::Operator | TripKind::PeerLeft => words.to_owned(),
+            TripKind::PeerSilent => {
+                format!("{words}: for {:.4} s, {:.4} s allowed", self.value, self.limit)
+            }
+            TripKind::PeerTripped => {
+                // A float-to-integer cast saturates: an unknown code stays unknown.
+                let cause = TripKind::from_code(self.value as u8);
+                format!("{words}: {}", cause.map_or("it does not say why", TripKind::words))
+            }
             TripKind::Overrun => {
                 format!("{words}: {} against {} allowed", self.value, self.limit)
             }

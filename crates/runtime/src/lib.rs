@@ -6,6 +6,8 @@ pub mod frame;
 pub mod gate;
 pub mod hybrid_loop;
 pub mod interlock;
+pub mod laboratory;
+pub mod link;
 pub mod load;
 pub mod lockstep;
 pub mod monitor;

@@ -10,6 +10,7 @@ use model::motion::Motion;
 
 use crate::event::EventLog;
 use crate::gate::Trip;
+use crate::link::LinkCounts;
 use crate::rig::{Measured, Rig, RigSlot, VirtualRig};
 use crate::two_rate::TwoRatePlant;
 
@@ -102,8 +103,12 @@ impl Plant {
     #[inline(always)]
     pub fn attend(&mut self, tick: u64, log: &mut EventLog) -> Result<(), Trip> {
         match self {
-            Self::Split(_) | Self::Rigid(_) | Self::Coupled(_) => Ok(()),
-            Self::TwoRate(plant) => plant.attend(tick, log),
+            Self::Split(plant) => plant.rig.attend(tick, log),
+            Self::Rigid(_) | Self::Coupled(_) => Ok(()),
+            Self::TwoRate(plant) => {
+                plant.attend(tick, log)?;
+                plant.rig_mut().attend(tick, log)
+            }
         }
     }
 
@@ -224,11 +229,27 @@ impl Plant {
         }
     }
 
-    /// Values of the plant's own channels, appended; only two rates have any.
+    /// Values of the plant's own channels, appended: those of two rates, then
+    /// those of its rig.
     #[inline(always)]
     pub fn write(&self, frame: &mut Vec<f64>) {
-        if let Self::TwoRate(plant) = self {
-            plant.write(frame);
+        match self {
+            Self::Split(plant) => plant.rig.write(frame),
+            Self::TwoRate(plant) => {
+                plant.write(frame);
+                plant.rig().write(frame);
+            }
+            Self::Rigid(_) | Self::Coupled(_) => {}
+        }
+    }
+
+    /// What a rig behind a link has counted.
+    #[inline]
+    pub fn link(&self) -> Option<&LinkCounts> {
+        match self {
+            Self::Split(plant) => plant.rig.link(),
+            Self::TwoRate(plant) => plant.rig().link(),
+            Self::Rigid(_) | Self::Coupled(_) => None,
         }
     }
 
@@ -277,7 +298,9 @@ impl Plant {
     /// Takes the rig out of the loop after a trip; it stands where it stood.
     pub fn release(&mut self, command: &Motion) {
         match self {
-            Self::Split(_) | Self::Rigid(_) | Self::TwoRate(_) => {}
+            Self::Rigid(_) => {}
+            Self::Split(plant) => plant.rig.release(),
+            Self::TwoRate(plant) => plant.rig_mut().release(),
             Self::Coupled(plant) => {
                 plant.released = Released::Yes;
                 let CoupledPlant { model, rig, .. } = &mut **plant;

@@ -20,9 +20,12 @@ use model::transfer::{ServoHydraulic, TransferSystem};
 use nalgebra::DMatrix;
 use runtime::frame::MotionDetail;
 use runtime::interlock::Phase;
+use runtime::laboratory::{Laboratory, LaboratoryParts};
+use runtime::link::Pace;
 use runtime::monitor::{ForecastPlan, Levels, TrackingPlan, WatchPlan, WindowedPlan};
 use runtime::plant::Plant;
 use runtime::record::{Ending, Options, Recorder};
+use runtime::rig::NetworkRig;
 
 thread_local! {
     /// Of this thread alone: the writer may allocate as it likes.
@@ -289,4 +292,65 @@ fn no_changing_rig_allocates() {
         case.split_with(Box::new(rig), None)
     };
     assert_no_allocation("changing", &case, changing);
+}
+
+/// The loop's end of a wire: answers that come, that are asked for again, and
+/// that never come.
+#[test]
+fn a_rig_at_the_end_of_a_wire() {
+    let mut case = Case::benchmark().with_transfer(quick()).with_noise(3);
+    case.safe_path.rate_m_s = 0.05;
+    let elsewhere = common::link::laboratory(&case, 2.0, 10);
+    let proxy = common::proxy::Proxy::new(elsewhere.address, common::proxy::Mischief::ALL, 5);
+    let pace = Pace::LockStep { timeout_s: 0.5 };
+    let plan = common::link::plan(&case, proxy.address(), pace);
+    let rig = NetworkRig::connect(&plan).unwrap();
+    let mut hybrid = case.hybrid(case.split_with(Box::new(rig), None), ground(case.step_s, 4096));
+    while !hybrid.is_over() {
+        if hybrid.ticks() == 300 {
+            proxy.cut();
+        }
+        let before = calls();
+        hybrid.tick();
+        assert_eq!(calls() - before, 0, "tick {}, {:?}", hybrid.ticks(), hybrid.phase());
+    }
+    let counts = hybrid.plant().link().unwrap();
+    assert!(counts.resent > 0 && counts.corrupt > 0 && counts.bridged > 0, "{counts:?}");
+    assert_eq!(hybrid.phase(), Phase::Safe);
+    drop((hybrid, proxy));
+    elsewhere.thread.join().unwrap().unwrap();
+}
+
+/// The laboratory's end: commands, gaps, a trip and the way to safe.
+#[test]
+fn a_laboratory() {
+    let case = Case::benchmark().with_transfer(quick()).with_noise(3);
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("record.arrow");
+    let channels = Laboratory::channels(1);
+    let (sink, handle) =
+        Recorder::create(&path, &common::header(), &channels, vec![], &Options::rehearsal())
+            .unwrap();
+    let mut limits = case.limits.clone();
+    limits.command[0] = 4e-3;
+    let safe_path = runtime::interlock::SafePath { hold_s: 0.01, rate_m_s: 0.05 };
+    let rig = case.rig().into();
+    let parts = LaboratoryParts { rig, limits, safe_path, every: 1, bridge: 10 };
+    let mut laboratory = Laboratory::new(parts, Some(sink));
+    let mut command = model::motion::Motion::rest(1);
+    let before = calls();
+    for tick in (0..2000).filter(|tick| tick % 50 > 3) {
+        command.displacement[0] = 5e-6 * tick as f64;
+        if laboratory.tripped().is_none() {
+            laboratory.obey(tick, &command, 0);
+        }
+    }
+    let at = laboratory.tick();
+    while !laboratory.is_safe() {
+        laboratory.lead();
+    }
+    assert_eq!(calls() - before, 0);
+    assert!(at > 700 && laboratory.tick() > at + 100, "it tripped and went to safe");
+    drop(laboratory);
+    assert!(handle.finish(Ending { ticks: 0, trip: None }).unwrap().frames > 700);
 }

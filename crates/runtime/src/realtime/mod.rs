@@ -29,6 +29,7 @@ pub use latency::Latency;
 pub use main_thread::MainTiming;
 pub use status::{Glance, Status};
 pub use stop::{SignalStop, StopButton};
+pub(crate) use system::{now_ns, received_at_ns, sleep_until_ns, wall_ns};
 
 use std::io;
 

@@ -3,6 +3,8 @@
 
 use std::io;
 use std::mem::MaybeUninit;
+use std::net::UdpSocket;
+use std::os::fd::AsRawFd;
 
 use libc::{c_int, c_long, timespec};
 
@@ -19,7 +21,7 @@ pub(super) enum Locked {
 
 /// The monotonic clock, ns.
 #[inline]
-pub(super) fn now_ns() -> u64 {
+pub(crate) fn now_ns() -> u64 {
     let mut time = timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: `time` is a valid place for the answer. The call fails only for a
     // clock that does not exist.
@@ -27,9 +29,29 @@ pub(super) fn now_ns() -> u64 {
     time.tv_sec as u64 * NANOSECONDS + time.tv_nsec as u64
 }
 
+/// The wall clock, ns: by it the system stamps what a socket receives.
+#[inline]
+pub(crate) fn wall_ns() -> u64 {
+    let mut time = timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: as in `now_ns`.
+    unsafe { libc::clock_gettime(libc::CLOCK_REALTIME, &mut time) };
+    time.tv_sec as u64 * NANOSECONDS + time.tv_nsec as u64
+}
+
+/// When the datagram that was read last came in, by the wall clock. The first
+/// question only makes the system stamp what follows.
+#[inline]
+pub(crate) fn received_at_ns(socket: &UdpSocket) -> Option<u64> {
+    const SIOCGSTAMPNS: libc::c_ulong = 0x8907;
+    let mut time = timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the socket is open, and `time` is a valid place for the answer.
+    let code = unsafe { libc::ioctl(socket.as_raw_fd(), SIOCGSTAMPNS as _, &mut time) };
+    (code == 0).then(|| time.tv_sec as u64 * NANOSECONDS + time.tv_nsec as u64)
+}
+
 /// Sleeps until an instant of the monotonic clock; at once if it has passed.
 #[inline]
-pub(super) fn sleep_until_ns(instant_ns: u64) {
+pub(crate) fn sleep_until_ns(instant_ns: u64) {
     let time = timespec {
         tv_sec: (instant_ns / NANOSECONDS) as libc::time_t,
         tv_nsec: (instant_ns % NANOSECONDS) as c_long,

@@ -3,17 +3,23 @@
 mod changing;
 mod fault;
 mod late_force;
+mod network;
 mod replay;
 mod virtual_rig;
 
 pub use changing::ChangingRig;
 pub use fault::{Fault, FaultKind, FaultyRig, FaultySensor};
 pub use late_force::LateForce;
+pub use network::{NetworkRig, Peer};
 pub use replay::ReplayRig;
 pub(crate) use virtual_rig::LanePart;
 pub use virtual_rig::{VirtualRig, VirtualRigParts};
 
 use model::motion::Motion;
+
+use crate::event::EventLog;
+use crate::gate::Trip;
+use crate::link::LinkCounts;
 
 /// What the sensors say in one tick, one entry per interface DOF.
 #[derive(Debug, Clone, PartialEq)]
@@ -52,6 +58,23 @@ pub trait Rig: Send {
     fn round_trip_ns(&self) -> Option<u64> {
         None
     }
+
+    /// Notes what the rig has to say of this tick, after its measurement, and
+    /// trips where it cannot go on.
+    fn attend(&mut self, _tick: u64, _log: &mut EventLog) -> Result<(), Trip> {
+        Ok(())
+    }
+
+    /// Values of the rig's own channels, appended to a frame.
+    fn write(&self, _frame: &mut Vec<f64>) {}
+
+    /// What a rig behind a link has counted.
+    fn link(&self) -> Option<&LinkCounts> {
+        None
+    }
+
+    /// The test has tripped: from here on the rig is led to safe.
+    fn release(&mut self) {}
 }
 
 /// The rig of a loop. The virtual one is met in every rehearsal and every
@@ -90,6 +113,34 @@ impl Rig for RigSlot {
             Self::Virtual(_) => None,
             Self::Late(rig) => rig.round_trip_ns(),
             Self::Other(rig) => rig.round_trip_ns(),
+        }
+    }
+
+    #[inline(always)]
+    fn attend(&mut self, tick: u64, log: &mut EventLog) -> Result<(), Trip> {
+        match self {
+            Self::Virtual(_) | Self::Late(_) => Ok(()),
+            Self::Other(rig) => rig.attend(tick, log),
+        }
+    }
+
+    #[inline(always)]
+    fn write(&self, frame: &mut Vec<f64>) {
+        if let Self::Other(rig) = self {
+            rig.write(frame);
+        }
+    }
+
+    fn link(&self) -> Option<&LinkCounts> {
+        match self {
+            Self::Virtual(_) | Self::Late(_) => None,
+            Self::Other(rig) => rig.link(),
+        }
+    }
+
+    fn release(&mut self) {
+        if let Self::Other(rig) = self {
+            rig.release();
         }
     }
 }

@@ -3,6 +3,8 @@
 use model::motion::Motion;
 
 use super::{Measured, Rig};
+use crate::event::EventLog;
+use crate::gate::Trip;
 
 /// Gives back recorded measurements, tick by tick, and ignores commands.
 #[derive(Debug, Clone)]
@@ -10,13 +12,21 @@ pub struct ReplayRig {
     displacement: Vec<Vec<f64>>,
     force: Vec<Vec<f64>>,
     tick: usize,
+    stop: Option<(u64, Trip)>,
 }
 
 impl ReplayRig {
     /// From the columns `measured.*` and `force.*` of a record, one per
     /// interface DOF.
     pub fn new(displacement: Vec<Vec<f64>>, force: Vec<Vec<f64>>) -> Self {
-        Self { displacement, force, tick: 0 }
+        Self { displacement, force, tick: 0, stop: None }
+    }
+
+    /// The same rig, which trips at `tick` as it once did: no measurement tells
+    /// of a link that fell silent.
+    pub fn tripping(mut self, tick: u64, trip: Trip) -> Self {
+        self.stop = Some((tick, trip));
+        self
     }
 }
 
@@ -35,6 +45,13 @@ impl Rig for ReplayRig {
     }
 
     fn actuate(&mut self, _command: &Motion) {}
+
+    fn attend(&mut self, tick: u64, _log: &mut EventLog) -> Result<(), Trip> {
+        match self.stop {
+            Some((at, trip)) if at == tick => Err(trip),
+            _ => Ok(()),
+        }
+    }
 }
 
 #[cfg(test)]

@@ -213,6 +213,10 @@ impl TwoRatePlant {
         self.batch.velocity()
     }
 
+    pub(crate) fn rig(&self) -> &RigSlot {
+        &self.rig
+    }
+
     pub(crate) fn rig_mut(&mut self) -> &mut RigSlot {
         &mut self.rig
     }

@@ -99,6 +99,7 @@ impl Case {
                     stiffness: one(1.19e6),
                     elements: Vec::new(),
                 },
+                inside: None,
             },
             elements: Vec::new(),
             method: Method::RungeKutta4,
@@ -227,18 +228,32 @@ impl Case {
     /// The same structure and rig at the case's two rates, `load` known beforehand.
     pub(crate) fn two_rate_under(&self, load: Option<Load>) -> TwoRatePlant {
         let rig = self.rig();
-        let direct_inertia = rig.direct_inertia();
+        let direct = rig.direct_inertia();
+        self.two_rate_of(rig.into(), direct, load)
+    }
+
+    fn two_rate_of(
+        &self,
+        rig: RigSlot,
+        direct_inertia: Option<DMatrix<f64>>,
+        load: Option<Load>,
+    ) -> TwoRatePlant {
         TwoRatePlant::new(TwoRateParts {
             rates: self.rates.unwrap(),
             numerical: &self.substructures().numerical,
             integrator: &self.options(None),
             specimen: &self.partition.specimen,
             preview: load,
-            rig: rig.into(),
+            rig,
             direct_inertia,
             seed: self.seed,
         })
         .unwrap()
+    }
+
+    /// The case's two rates with any rig that answers a tick late.
+    pub(crate) fn two_rate_with(&self, rig: RigSlot) -> Plant {
+        Plant::TwoRate(Box::new(self.two_rate_of(rig, None, None)))
     }
 
     pub(crate) fn two_rate(&self) -> Plant {

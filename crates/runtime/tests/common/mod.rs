@@ -2,6 +2,8 @@
 #![allow(dead_code, clippy::unwrap_used)]
 
 pub(crate) mod benchmark;
+pub(crate) mod link;
+pub(crate) mod proxy;
 
 use model::channel::Channel;
 use runtime::record::{EmbeddedFile, Header};

@@ -16,7 +16,7 @@ use model::channel::Channel;
 use model::compensator::{Compensator, CompensatorError, Design, ShapingDesign, Site};
 use model::equations::PlacedElement;
 use model::integrator::{Hold, Method, Options};
-use model::partition::{LoadPattern, Partition, Substructures};
+use model::partition::{LoadPattern, Partition, PartitionError, Substructures};
 use model::sensor::Converter;
 use model::structure::Structure;
 use model::transfer::{ServoHydraulic, TransferSystem};
@@ -229,7 +229,9 @@ fn build(
         Ok(substructures) => substructures,
         Err(error) => {
             let path = match error {
-                model::partition::PartitionError::NoMassLeft { .. } => "partition.mass",
+                PartitionError::NoMassLeft { .. } => "partition.mass",
+                PartitionError::InsideLoaded { .. } => "excitation",
+                PartitionError::ElementInside { .. } => "partition.inside",
                 _ => "partition.interface",
             };
             found.push(experiment.place(path, Diagnostic::error(error.to_string())));

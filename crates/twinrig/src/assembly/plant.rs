@@ -100,6 +100,9 @@ pub enum PlantError {
          with dynamics"
     )]
     FaultWithinStep,
+    /// The virtual rig has no DOFs of its own yet.
+    #[error("a specimen with DOFs of its own cannot be rehearsed yet: remove `inside`")]
+    Inside,
     /// The main loop cannot be made.
     #[error(transparent)]
     TwoRate(#[from] TwoRateError),
@@ -128,6 +131,7 @@ impl PlantError {
                 TwoRateError::BadStepTime => "main_loop.step_time",
             },
             Self::ContinuousMainLoop => "integrator.feedback",
+            Self::Inside => "partition.inside",
             Self::Integrator(_) => "integrator.method",
             Self::Transfer(_) => "transfer_system.kind",
             Self::LateForceAtOnce | Self::ContinuousRig { key: "force_delay_samples" } => {
@@ -232,6 +236,9 @@ impl Assembly {
 
     /// Both sides, at rest, joined as declared.
     pub fn plant(&self) -> Result<Plant, PlantError> {
+        if self.partition.inside.is_some() {
+            return Err(PlantError::Inside);
+        }
         if self.coupling == Coupling::Continuous {
             if self.rates.is_some() {
                 return Err(PlantError::ContinuousMainLoop);

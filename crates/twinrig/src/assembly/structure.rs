@@ -3,7 +3,7 @@
 use model::element::{Element, Law, Side};
 use model::equations::{Deformation, PlacedElement};
 use model::error::{MatrixName, ModelError};
-use model::partition::Partition;
+use model::partition::{Inside, Partition};
 use model::specimen::Specimen;
 use model::structure::{self, BeamEnds, BeamSection, Ends, MassModel, Structure, Support, damping};
 use nalgebra::{DMatrix, DVector};
@@ -115,10 +115,21 @@ impl Builder<'_> {
             })
             .collect();
         let interface = interface.into_iter().collect::<Option<Vec<_>>>();
-        let damping = self.optional_matrix(&declared.damping, "partition.damping", count);
-        let stiffness = self.optional_matrix(&declared.stiffness, "partition.stiffness", count);
+        let mut damping = self.optional_matrix(&declared.damping, "partition.damping", count);
+        let mut stiffness = self.optional_matrix(&declared.stiffness, "partition.stiffness", count);
         let interface = interface?;
         let mass = self.specimen_mass(structure, &interface);
+        let mut inside = None;
+        if !declared.inside.is_empty() {
+            let found = self.inside(structure, &interface)?;
+            if declared.stiffness.is_none() {
+                stiffness = self.joining(&found.stiffness_to_interface, "stiffness");
+            }
+            if declared.damping.is_none() {
+                damping = self.joining(&found.damping_to_interface, "damping");
+            }
+            inside = Some(found);
+        }
         let specimen = Specimen {
             mass: mass?,
             damping: damping?,
@@ -129,7 +140,44 @@ impl Builder<'_> {
                 .map(|element| (element.at, Element::new(law(&element.law))))
                 .collect(),
         };
-        Some(Partition { interface, specimen })
+        Some(Partition { interface, specimen, inside })
+    }
+
+    /// The DOFs of the specimen away from its interface.
+    fn inside(&mut self, structure: &Structure, interface: &[Deformation]) -> Option<Inside> {
+        let declared = &self.experiment.partition.inside;
+        let dofs = declared.iter().map(|dof| resolve(dof, &structure.names, structure.size()));
+        let dofs: Vec<_> = dofs.collect();
+        self.found.extend(dofs.iter().filter_map(|dof| dof.clone().err()));
+        let dofs = dofs.into_iter().collect::<Result<Vec<_>, _>>().ok()?;
+        match Inside::of(structure, &dofs, interface) {
+            Ok(inside) => Some(inside),
+            Err(error) => {
+                let error = Diagnostic::error(error.to_string());
+                self.found.push(self.experiment.place("partition.inside", error));
+                None
+            }
+        }
+    }
+
+    /// What the springs or dampers towards the inside of the specimen add at the
+    /// interface, where the structure's kind tells.
+    fn joining(&mut self, to_interface: &DMatrix<f64>, key: &str) -> Option<DMatrix<f64>> {
+        let told = match self.experiment.structure.source {
+            StructureSource::ShearBuilding { .. } | StructureSource::Chain { .. } => true,
+            StructureSource::Matrices { .. } | StructureSource::Beam(_) => false,
+        };
+        if told || to_interface.iter().all(|&value| value == 0.0) {
+            return Some(Inside::joining(to_interface));
+        }
+        let message = format!(
+            "the {key} that the specimen has at its interface cannot be told from the matrices of \
+             the whole structure"
+        );
+        let remedy = format!("give `{key}` with one entry per interface DOF, or a matrix");
+        let error = Diagnostic::error(message).remedy(remedy);
+        self.found.push(self.experiment.place("partition.inside", error));
+        None
     }
 
     fn specimen_mass(

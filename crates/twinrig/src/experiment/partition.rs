@@ -10,6 +10,8 @@ use super::tree::{Branch, Node, Value};
 pub struct Partition {
     /// Where simulation and laboratory meet; never empty.
     pub interface: Vec<Interface>,
+    /// DOFs of the specimen away from it.
+    pub inside: Vec<DofRef>,
     /// Mass of the specimen.
     pub mass: Option<SpecimenMass>,
     /// Damping of the specimen.
@@ -57,6 +59,12 @@ impl Partition {
         let interface = branch.must_list("interface").iter().filter_map(Interface::read);
         Self {
             interface: interface.collect(),
+            inside: branch
+                .list("inside")
+                .unwrap_or_default()
+                .iter()
+                .filter_map(DofRef::read)
+                .collect(),
             mass: branch.node("mass").map(SpecimenMass::read),
             damping: branch.node("damping").map(MatrixSource::read),
             stiffness: branch.node("stiffness").map(MatrixSource::read),

@@ -225,6 +225,8 @@ fn references(root: &Branch) -> Vec<&Node> {
             None => dofs.push(node),
         }
     }
+    let inside = root.table("partition").and_then(|partition| partition.list("inside"));
+    dofs.extend(inside.unwrap_or_default());
     let forces = root.table("excitation").into_iter().flat_map(|e| e.tables("force"));
     dofs.extend(forces.filter_map(|force| force.node("dof")));
     dofs.extend(ends.into_iter().filter(|node| node.text() != Some(GROUND)));
@@ -295,7 +297,7 @@ fn check_partition(root: &Branch, out: &mut Diagnostics) {
             out.push(error.at(at.span.clone()).remedy(format!("`interface` lists {count}")));
         }
     }
-    let parts = ["mass", "damping", "stiffness", "element"];
+    let parts = ["mass", "damping", "stiffness", "element", "inside"];
     if count.is_some() && !parts.iter().any(|key| partition.mentions(key)) {
         let warning = Diagnostic::warning("the specimen has neither mass, damping nor stiffness")
             .remedy("state what is expected of it: a rehearsal would measure no force");

@@ -407,6 +407,15 @@ pub(crate) static PARTITION: Table = Table::plain(
             "Where simulation and laboratory meet: DOF numbers or names, or deformations \
              `{ from = 2, to = 3 }`.",
         ),
+        optional(
+            "inside",
+            Shape::List(&Shape::Dof, up_to(MOST_DOFS)),
+            "DOFs of the specimen away from the interface, such as the storeys below the one that \
+             is driven. They stand in the laboratory with all their mass, damping and stiffness, \
+             and touch nothing that is simulated but the interface. In a shear building or chain \
+             the springs and dampers between them and the interface are the specimen's where \
+             `stiffness` and `damping` are absent.",
+        ),
         Field {
             key: "mass",
             shape: Shape::Either(&[

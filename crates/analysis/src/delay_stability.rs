@@ -1,0 +1,152 @@
+//! Stability of a hybrid loop with a pure delay, in continuous time: the neutral
+//! delay system that structure and partition make together.
+//!
+//! The force comes back at once, the specimen's interface moves τ late. With the
+//! DOFs of the structure q, those inside the specimen among them, the late signal
+//! is the interface y = Bᵀq and everything the specimen makes of it is late:
+//!   •_τ = [•_ib; B •_bb],  •_0 = • − •_τ Bᵀ.
+//! Sampling and holds are not part of this; see [`crate::sampled_loop`].
+
+use model::equations::Equations;
+use model::partition::{Inside, Partition};
+use model::specimen::Specimen;
+use nalgebra::DMatrix;
+use numerics::delay_system::crossing::Crossings;
+use numerics::delay_system::{Coefficients, DelayError, DelaySystem};
+
+use crate::critical_delay::CriticalDelay;
+
+/// The delay system of a structure cut as `partition` says. Nonlinear elements
+/// count with their initial stiffness.
+pub fn delay_system(whole: &Equations, partition: &Partition) -> Result<DelaySystem, DelayError> {
+    let (whole, specimen) = (whole.linearised(), partition.specimen.linearised());
+    let b = whole.interface_matrix();
+    let late = |specimen: &DMatrix<f64>, joint: fn(&Inside) -> &DMatrix<f64>| {
+        let mut late = &b * specimen;
+        if let Some(inside) = &partition.inside {
+            for (row, &dof) in inside.dofs.iter().enumerate() {
+                let mut target = late.row_mut(dof);
+                target += joint(inside).row(row);
+            }
+        }
+        late
+    };
+    let Specimen { mass, damping, stiffness, .. } = &specimen;
+    let late = Coefficients {
+        second: late(mass, |inside| &inside.mass_to_interface),
+        first: late(damping, |inside| &inside.damping_to_interface),
+        zeroth: late(stiffness, |inside| &inside.stiffness_to_interface),
+    };
+    let of = b.transpose();
+    let now = Coefficients {
+        second: &whole.mass - &late.second * &of,
+        first: &whole.damping - &late.first * &of,
+        zeroth: &whole.stiffness - &late.zeroth * &of,
+    };
+    DelaySystem::new(now, late, of)
+}
+
+/// The shortest delay that takes the loop's stability, from its crossings; in
+/// the manner of [`crate::critical_delay::critical_delay`].
+pub fn first_loss(crossings: &Crossings) -> Option<CriticalDelay> {
+    crossings.critical().map(|crossing| CriticalDelay {
+        delay_s: crossing.first_delay_s,
+        frequency_hz: crossing.omega_rad_s / std::f64::consts::TAU,
+    })
+}
+
+/// The shortest delay, up to `longest_s`, that takes the loop's stability, for
+/// any number of interface DOFs: the rightmost root along growing delays, then
+/// bisection. `None` if it stays stable.
+///
+/// Between two delays of the search stability may be lost and won again; the
+/// crossings of one interface DOF miss nothing.
+pub fn search_loss(
+    system: &DelaySystem,
+    longest_s: f64,
+    steps: u32,
+) -> Result<Option<CriticalDelay>, DelayError> {
+    if system.neutral_radius()? >= 1.0 {
+        return Ok(Some(CriticalDelay { delay_s: 0.0, frequency_hz: f64::INFINITY }));
+    }
+    let mut low = 0.0;
+    for step in 1..=steps.max(1) {
+        let mut high = longest_s * f64::from(step) / f64::from(steps.max(1));
+        if system.rightmost(high)?.growth_1_s <= 0.0 {
+            low = high;
+            continue;
+        }
+        for _ in 0..60 {
+            let middle = 0.5 * (low + high);
+            if system.rightmost(middle)?.growth_1_s > 0.0 { high = middle } else { low = middle }
+        }
+        let frequency_hz = system.rightmost(high)?.frequency_hz();
+        return Ok(Some(CriticalDelay { delay_s: high, frequency_hz }));
+    }
+    Ok(None)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::critical_delay::critical_delay;
+    use model::equations::Deformation;
+    use model::structure::{Structure, shear_building};
+
+    fn building(storeys: usize) -> Structure {
+        let mass = [5.37, 5.37, 5.37, 10.74, 5.37];
+        let stiffness = [53048.0, 45724.0, 45052.0, 45052.0, 45052.0];
+        let damping = [4.4062, 3.7979, 3.7421, 3.7421, 3.7421];
+        shear_building(&mass[..storeys], &stiffness[..storeys], &damping[..storeys]).unwrap()
+    }
+
+    fn split(structure: &Structure, p: f64) -> (Equations, Partition) {
+        let interface = vec![Deformation::of_dof(2)];
+        let inside = Inside::of(structure, &[0, 1], &interface).unwrap();
+        let specimen = Specimen {
+            mass: DMatrix::from_element(1, 1, (1.0 - p) * structure.mass[(2, 2)]),
+            damping: Inside::joining(&inside.damping_to_interface),
+            stiffness: Inside::joining(&inside.stiffness_to_interface),
+            elements: Vec::new(),
+        };
+        let partition = Partition { interface, specimen, inside: Some(inside) };
+        let whole = partition.split(structure, &[], &[]).unwrap().whole;
+        (whole, partition)
+    }
+
+    #[test]
+    fn structure_and_partition_give_the_published_critical_delays() {
+        for (storeys, p, delay_ms) in
+            [(4, 0.55, 0.126831), (4, 0.67, 0.121922), (4, 1.0, 0.110194), (5, 0.67, 0.119642)]
+        {
+            let (whole, partition) = split(&building(storeys), p);
+            let system = delay_system(&whole, &partition).unwrap();
+            let exact = first_loss(&system.crossings().unwrap()).unwrap();
+            assert!((1e3 * exact.delay_s - delay_ms).abs() < 6e-7, "{storeys} {p} {exact:?}");
+            let searched = search_loss(&system, 2e-4, 10).unwrap().unwrap();
+            assert!((searched.delay_s / exact.delay_s - 1.0).abs() < 1e-9);
+            assert!((searched.frequency_hz / exact.frequency_hz - 1.0).abs() < 1e-6);
+        }
+    }
+
+    #[test]
+    fn without_inside_it_is_the_characteristic_equation_of_one_interface() {
+        let structure = building(4);
+        let scalar = |value| DMatrix::from_element(1, 1, value);
+        let interface = vec![Deformation { from: Some(1), to: Some(2) }];
+        let specimen = Specimen {
+            mass: scalar(0.4),
+            damping: scalar(1.0),
+            stiffness: scalar(9000.0),
+            elements: Vec::new(),
+        };
+        let partition = Partition { interface, specimen, inside: None };
+        let split = partition.split(&structure, &[], &[]).unwrap();
+        let system = delay_system(&split.whole, &partition).unwrap();
+        let ours = first_loss(&system.crossings().unwrap()).unwrap();
+        let other = critical_delay(&split.numerical, &split.whole, &partition.specimen);
+        let other = other.unwrap().unwrap();
+        assert!((ours.delay_s / other.delay_s - 1.0).abs() < 1e-8, "{ours:?} {other:?}");
+        assert!((ours.frequency_hz / other.frequency_hz - 1.0).abs() < 1e-8);
+    }
+}

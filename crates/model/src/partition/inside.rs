@@ -1,0 +1,248 @@
+//! A specimen with degrees of freedom of its own, away from the interface.
+//!
+//! Storeys 1 and 2 of a building that is driven at storey 3, say. They are part
+//! of the structure, but nobody simulates them: they move as the specimen does.
+
+use nalgebra::DMatrix;
+
+use super::{Partition, PartitionError, Substructures, check_mass};
+use crate::equations::{Deformation, Equations, PlacedElement};
+use crate::structure::Structure;
+
+/// DOFs of the specimen away from its interface, with what joins them.
+///
+/// They take all the mass, damping and stiffness that the structure has there:
+///   M_ii ẍ + C_ii ẋ + K_ii x = −(M_ib ü + C_ib u̇ + K_ib u)
+/// and add M_bi ẍ + C_bi ẋ + K_bi x to the force at the interface.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Inside {
+    /// Of the structure, counted from 0.
+    pub dofs: Vec<usize>,
+    /// M_ii.
+    pub mass: DMatrix<f64>,
+    /// C_ii.
+    pub damping: DMatrix<f64>,
+    /// K_ii.
+    pub stiffness: DMatrix<f64>,
+    /// M_ib, one column per interface DOF.
+    pub mass_to_interface: DMatrix<f64>,
+    /// C_ib.
+    pub damping_to_interface: DMatrix<f64>,
+    /// K_ib.
+    pub stiffness_to_interface: DMatrix<f64>,
+}
+
+impl Inside {
+    /// The part of the structure at `dofs`, driven at the interface.
+    pub fn of(
+        structure: &Structure,
+        dofs: &[usize],
+        interface: &[Deformation],
+    ) -> Result<Self, PartitionError> {
+        let size = structure.mass.nrows();
+        let places = places(interface)?;
+        for (index, &dof) in dofs.iter().enumerate() {
+            if dof >= size {
+                return Err(PartitionError::NoSuchDof { dof: dof + 1, size });
+            }
+            if places.contains(&dof) {
+                return Err(PartitionError::InsideAtInterface { dof: dof + 1 });
+            }
+            if dofs[..index].contains(&dof) {
+                return Err(PartitionError::InsideRepeated { dof: dof + 1 });
+            }
+        }
+        if let Some(&dof) = places.iter().find(|&&dof| dof >= size) {
+            return Err(PartitionError::NoSuchDof { dof: dof + 1, size });
+        }
+        let parts = [&structure.mass, &structure.damping, &structure.stiffness];
+        for (matrix, name) in parts.into_iter().zip(["mass", "damping", "stiffness"]) {
+            check_reach(matrix, name, dofs, &places)?;
+        }
+        let own = |matrix: &DMatrix<f64>| block(matrix, dofs, dofs);
+        let joint = |matrix: &DMatrix<f64>| block(matrix, dofs, &places);
+        Ok(Self {
+            dofs: dofs.to_vec(),
+            mass: own(&structure.mass),
+            damping: own(&structure.damping),
+            stiffness: own(&structure.stiffness),
+            mass_to_interface: joint(&structure.mass),
+            damping_to_interface: joint(&structure.damping),
+            stiffness_to_interface: joint(&structure.stiffness),
+        })
+    }
+
+    /// What the springs or dampers between inside and interface add at the
+    /// interface itself, where nothing else stands there: when inside and
+    /// interface move together they give no force. So it is in shear buildings
+    /// and chains, whose DOFs all point the same way.
+    pub fn joining(to_interface: &DMatrix<f64>) -> DMatrix<f64> {
+        DMatrix::from_diagonal(&-to_interface.row_sum().transpose())
+    }
+
+    /// Both sides of the cut; the numerical part has fewer DOFs than the whole.
+    pub(super) fn split(
+        &self,
+        partition: &Partition,
+        structure: &Structure,
+        elements: &[PlacedElement],
+        load: DMatrix<f64>,
+    ) -> Result<Substructures, PartitionError> {
+        places(&partition.interface)?;
+        for &dof in &self.dofs {
+            if load.row(dof).iter().any(|&value| value != 0.0) {
+                return Err(PartitionError::InsideLoaded { dof: dof + 1 });
+            }
+        }
+        let kept = partition.simulated(structure.mass.nrows());
+        let moved = |place: &Deformation| -> Result<Deformation, PartitionError> {
+            let index = |dof: Option<usize>| match dof {
+                None => Ok(None),
+                Some(dof) => match kept.iter().position(|&other| other == dof) {
+                    Some(index) => Ok(Some(index)),
+                    None => Err(PartitionError::ElementInside { dof: dof + 1 }),
+                },
+            };
+            Ok(Deformation { from: index(place.from)?, to: index(place.to)? })
+        };
+        let mut whole = Equations {
+            mass: structure.mass.clone(),
+            damping: structure.damping.clone(),
+            stiffness: structure.stiffness.clone(),
+            load: load.clone(),
+            interface: partition.interface.clone(),
+            elements: elements.to_vec(),
+        };
+        let rest = |matrix: &DMatrix<f64>| block(matrix, &kept, &kept);
+        let mut numerical = Equations {
+            mass: rest(&structure.mass),
+            damping: rest(&structure.damping),
+            stiffness: rest(&structure.stiffness),
+            load: load.select_rows(&kept),
+            interface: partition.interface.iter().map(moved).collect::<Result<_, _>>()?,
+            elements: elements
+                .iter()
+                .map(|placed| {
+                    let place = moved(&placed.place)?;
+                    Ok(PlacedElement { place, element: placed.element.clone() })
+                })
+                .collect::<Result<_, PartitionError>>()?,
+        };
+        let b = numerical.interface_matrix();
+        numerical.mass -= &b * &partition.specimen.mass * b.transpose();
+        numerical.damping -= &b * &partition.specimen.damping * b.transpose();
+        numerical.stiffness -= &b * &partition.specimen.stiffness * b.transpose();
+        check_mass(&numerical)?;
+        partition.add_elements(&mut whole);
+        Ok(Substructures { whole, numerical })
+    }
+}
+
+/// The DOFs of an interface that consists of DOFs.
+fn places(interface: &[Deformation]) -> Result<Vec<usize>, PartitionError> {
+    let dof = |place: &Deformation| match place {
+        Deformation { from: None, to: Some(dof) } => Ok(*dof),
+        _ => Err(PartitionError::InsideDeformation),
+    };
+    interface.iter().map(dof).collect()
+}
+
+/// What is inside may touch the interface only.
+fn check_reach(
+    matrix: &DMatrix<f64>,
+    name: &'static str,
+    inside: &[usize],
+    interface: &[usize],
+) -> Result<(), PartitionError> {
+    let rounding = 1e-12 * matrix.amax();
+    for &row in inside {
+        for column in 0..matrix.ncols() {
+            let known = inside.contains(&column) || interface.contains(&column);
+            let joins =
+                matrix[(row, column)].abs() > rounding || matrix[(column, row)].abs() > rounding;
+            if !known && joins {
+                return Err(PartitionError::InsideReachesOut {
+                    matrix: name,
+                    inside: row + 1,
+                    outside: column + 1,
+                });
+            }
+        }
+    }
+    Ok(())
+}
+
+fn block(matrix: &DMatrix<f64>, rows: &[usize], columns: &[usize]) -> DMatrix<f64> {
+    DMatrix::from_fn(rows.len(), columns.len(), |i, j| matrix[(rows[i], columns[j])])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::partition::LoadPattern;
+    use crate::specimen::Specimen;
+    use crate::structure::shear_building;
+
+    fn four_storeys() -> Structure {
+        let mass = [5.37, 5.37, 5.37, 10.74];
+        let stiffness = [53048.0, 45724.0, 45052.0, 45052.0];
+        shear_building(&mass, &stiffness, &[4.4062, 3.7979, 3.7421, 3.7421]).unwrap()
+    }
+
+    fn partition(structure: &Structure, dofs: &[usize]) -> Result<Partition, PartitionError> {
+        let interface = vec![Deformation::of_dof(2)];
+        let inside = Inside::of(structure, dofs, &interface)?;
+        let specimen = Specimen {
+            mass: DMatrix::from_element(1, 1, 1.79),
+            damping: Inside::joining(&inside.damping_to_interface),
+            stiffness: Inside::joining(&inside.stiffness_to_interface),
+            elements: Vec::new(),
+        };
+        Ok(Partition { interface, specimen, inside: Some(inside) })
+    }
+
+    #[test]
+    fn the_simulated_storeys_stand_on_what_is_left_of_the_third() {
+        let structure = four_storeys();
+        let partition = partition(&structure, &[0, 1]).unwrap();
+        let split = partition.split(&structure, &[], &[LoadPattern::Force { dof: 3 }]).unwrap();
+        let numerical = split.numerical;
+        assert_eq!(numerical.mass, DMatrix::from_row_slice(2, 2, &[5.37 - 1.79, 0.0, 0.0, 10.74]));
+        // Free at its foot: only the fourth storey's leg is simulated.
+        let leg = [45052.0, -45052.0, -45052.0, 45052.0];
+        assert!((numerical.stiffness - DMatrix::from_row_slice(2, 2, &leg)).amax() < 1e-9);
+        assert_eq!(numerical.interface, vec![Deformation::of_dof(0)]);
+        assert_eq!(numerical.load.as_slice(), [0.0, 1.0]);
+        assert_eq!(split.whole.size(), 4);
+        assert_eq!(partition.simulated(4), [2, 3]);
+    }
+
+    #[test]
+    fn what_cannot_stand_in_a_laboratory_is_refused() {
+        let structure = four_storeys();
+        // Without storey 2, storey 1 would reach across it.
+        assert_eq!(
+            partition(&structure, &[0]).unwrap_err(),
+            PartitionError::InsideReachesOut { matrix: "damping", inside: 1, outside: 2 }
+        );
+        assert_eq!(
+            partition(&structure, &[0, 1, 2]).unwrap_err(),
+            PartitionError::InsideAtInterface { dof: 3 }
+        );
+        assert_eq!(
+            partition(&structure, &[0, 1, 1]).unwrap_err(),
+            PartitionError::InsideRepeated { dof: 2 }
+        );
+        assert_eq!(
+            partition(&structure, &[7]).unwrap_err(),
+            PartitionError::NoSuchDof { dof: 8, size: 4 }
+        );
+        let good = partition(&structure, &[0, 1]).unwrap();
+        for load in [LoadPattern::Ground, LoadPattern::Force { dof: 0 }] {
+            assert_eq!(
+                good.split(&structure, &[], &[load]).unwrap_err(),
+                PartitionError::InsideLoaded { dof: 1 }
+            );
+        }
+    }
+}

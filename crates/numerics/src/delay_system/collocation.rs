@@ -1,0 +1,245 @@
+//! The rightmost root of a delay system from its discretised history.
+//!
+//! What the delay keeps is v(t + θ) = ẏ(t + θ), −τ ≤ θ ≤ 0: it moves on by
+//! ∂v/∂t = ∂v/∂θ with v(t, 0) = E q̇(t), and gives the late signals
+//!   ÿ(t − τ) = ∂v/∂θ(−τ),  ẏ(t − τ) = v(−τ),  y(t − τ) = E q − ∫v dθ.
+//! Collocated at Chebyshev points this is an ordinary matrix of 2n + cN rows: the
+//! history of the late velocities alone, neither of what is not late nor of the
+//! displacement, which keeps it small. Its eigenvalues converge faster than any
+//! power of N as soon as the points resolve the motion; the rightmost are then
+//! polished on the characteristic function, so that the answer does not depend
+//! on N.
+//!
+//! Trap: two or four points look smooth and misjudge; fewer than [`FEWEST`] are
+//! never used. With ρ ≥ 1 nothing converges; see
+//! [`DelaySystem::neutral_radius`].
+
+use std::f64::consts::{PI, TAU};
+
+use nalgebra::{Complex, DMatrix};
+
+use super::{DelayError, DelaySystem, check_delay, companion};
+use crate::eigen;
+
+/// Fewest points of the history.
+pub const FEWEST: usize = 8;
+/// Most points: beyond, a delay covers some forty periods.
+const MOST: usize = 160;
+/// Eigenvalues that are polished.
+const POLISHED: usize = 6;
+
+/// The root that decides.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Rightmost {
+    /// λ, its imaginary part not negative; infinite where the neutral part decides.
+    pub root: Complex<f64>,
+    /// Real part, 1/s: positive grows.
+    pub growth_1_s: f64,
+}
+
+impl Rightmost {
+    /// Frequency of the motion.
+    pub fn frequency_hz(&self) -> f64 {
+        self.root.im / TAU
+    }
+
+    /// Damping ratio of the motion: negative grows.
+    pub fn damping_ratio(&self) -> f64 {
+        if self.root.im.is_infinite() { f64::NAN } else { -self.root.re / self.root.norm() }
+    }
+}
+
+impl DelaySystem {
+    /// The rightmost root at this delay.
+    ///
+    /// Of a neutral system its supremum: where the roots at high frequency lie
+    /// further right than any other, the frequency is infinite.
+    pub fn rightmost(&self, delay_s: f64) -> Result<Rightmost, DelayError> {
+        let neutral = self.neutral_growth_1_s(delay_s)?;
+        let by_neutral =
+            Rightmost { root: Complex::new(neutral, f64::INFINITY), growth_1_s: neutral };
+        if neutral >= 0.0 {
+            return Ok(by_neutral);
+        }
+        let mut points = self.points(delay_s)?;
+        loop {
+            let roots = self.candidates(delay_s, points)?;
+            let found = self.best(&roots, delay_s, points);
+            match found {
+                Some(root) if root.re >= neutral => {
+                    return Ok(Rightmost { root, growth_1_s: root.re });
+                }
+                Some(_) => return Ok(by_neutral),
+                None if points >= MOST => {
+                    let turns = points as f64 / PI;
+                    return Err(DelayError::TooLong { delay_s, turns });
+                }
+                None => points = (points + points / 2).min(MOST),
+            }
+        }
+    }
+
+    /// The eigenvalues of the discretised history with this many points (at
+    /// least [`FEWEST`] are used), upper half plane, rightmost first.
+    pub fn candidates(&self, delay_s: f64, points: usize) -> Result<Vec<Complex<f64>>, DelayError> {
+        check_delay(delay_s)?;
+        let values = if delay_s == 0.0 {
+            self.undelayed_roots()?
+        } else {
+            eigen::eigenvalues(&self.generator(delay_s, points.max(FEWEST)))?
+        };
+        let mut values: Vec<_> = values.into_iter().filter(|value| value.im >= 0.0).collect();
+        values.sort_by(|a, b| b.re.total_cmp(&a.re));
+        Ok(values)
+    }
+
+    /// Points that resolve the fastest motion of the undelayed parts with a margin.
+    fn points(&self, delay_s: f64) -> Result<usize, DelayError> {
+        let alone = companion(&self.inverse, &self.now.first, &self.now.zeroth);
+        // A bound on the eigenvalues that costs no iteration.
+        let fastest = self.bound(&alone);
+        let wanted = 0.5 * fastest * delay_s + FEWEST as f64;
+        if wanted > MOST as f64 {
+            return Err(DelayError::TooLong { delay_s, turns: fastest * delay_s / TAU });
+        }
+        Ok(wanted.ceil() as usize)
+    }
+
+    /// Of the fastest motion, from above: √‖M₀⁻¹K₀‖ + ‖M₀⁻¹C₀‖, delayed parts included.
+    fn bound(&self, alone: &DMatrix<f64>) -> f64 {
+        let n = self.size();
+        let rows = |matrix: &DMatrix<f64>| {
+            matrix
+                .row_iter()
+                .map(|row| row.iter().map(|x| x.abs()).sum::<f64>())
+                .fold(0.0, f64::max)
+        };
+        let stiffness = alone.view((n, 0), (n, n)).into_owned();
+        let damping = alone.view((n, n), (n, n)).into_owned();
+        let late = |matrix: &DMatrix<f64>| &self.inverse * matrix * &self.of;
+        (rows(&stiffness) + rows(&late(&self.late.zeroth))).sqrt()
+            + rows(&damping)
+            + rows(&late(&self.late.first))
+    }
+
+    /// The rightmost of the candidates that are roots; `None` if none is.
+    fn best(&self, roots: &[Complex<f64>], delay_s: f64, points: usize) -> Option<Complex<f64>> {
+        // Beyond one point per radian an eigenvalue is not resolved; it may still
+        // lead to a root, but does not take the place of one that is.
+        let resolved = |root: &&Complex<f64>| root.norm() * delay_s <= points as f64;
+        let known = roots.iter().filter(resolved).take(POLISHED);
+        let doubtful = roots.iter().filter(|root| !resolved(root)).take(2);
+        let polished = known.chain(doubtful).filter_map(|&start| {
+            let root = self.polished(start, delay_s)?;
+            // A root far from where it was sought says nothing about that place.
+            let far = (root - start).norm() > 0.5 * start.norm() + 1.0;
+            (!far && root.re.is_finite()).then_some(Complex::new(root.re, root.im.abs()))
+        });
+        polished.max_by(|a, b| a.re.total_cmp(&b.re))
+    }
+
+    /// The matrix of q, q̇ and the history.
+    fn generator(&self, delay_s: f64, points: usize) -> DMatrix<f64> {
+        let (n, count) = (self.size(), self.late_count());
+        let (slope, weights) = chebyshev(points);
+        let scale = 2.0 / delay_s;
+        let size = 2 * n + count * points;
+        let mut matrix = DMatrix::zeros(size, size);
+        matrix.view_mut((0, 0), (2 * n, 2 * n)).copy_from(&companion(
+            &self.inverse,
+            &self.now.first,
+            &self.now.zeroth,
+        ));
+        // What acts late, per late signal: on ÿ, ẏ and y.
+        let [second, first, zeroth] = [&self.late.second, &self.late.first, &self.late.zeroth]
+            .map(|part| -&self.inverse * part);
+        // Column of the state in which node `node` of the history lies; node 0 is
+        // E q̇ itself.
+        let mut add = |row: usize, rows: &DMatrix<f64>, node: usize, factor: f64| {
+            if node == 0 {
+                let mut block = matrix.view_mut((row, n), (rows.nrows(), n));
+                block += rows * &self.of * factor;
+            } else {
+                let column = 2 * n + (node - 1) * count;
+                let mut block = matrix.view_mut((row, column), (rows.nrows(), count));
+                block += rows * factor;
+            }
+        };
+        let last = points;
+        for node in 0..=points {
+            // ÿ(t − τ), and the part of y(t − τ) that the history takes away.
+            add(n, &second, node, scale * slope[(last, node)]);
+            add(n, &zeroth, node, -weights[node] / scale);
+        }
+        add(n, &first, last, 1.0);
+        let unit = DMatrix::identity(count, count);
+        for row in 1..=points {
+            for node in 0..=points {
+                add(2 * n + (row - 1) * count, &unit, node, scale * slope[(row, node)]);
+            }
+        }
+        let mut block = matrix.view_mut((n, 0), (n, n));
+        block += &zeroth * &self.of;
+        matrix
+    }
+}
+
+/// Differentiation matrix and weights of integration on N + 1 Chebyshev points
+/// from 1 down to −1.
+///
+/// Reference: Trefethen 2000, Spectral Methods in MATLAB, chapters 6 and 12.
+fn chebyshev(points: usize) -> (DMatrix<f64>, Vec<f64>) {
+    let n = points;
+    let angle = |j: usize| PI * j as f64 / n as f64;
+    // Differences of cosines without cancellation.
+    let between = |i: usize, j: usize| {
+        2.0 * (0.5 * (angle(i) + angle(j))).sin() * (0.5 * (angle(j) - angle(i))).sin()
+    };
+    let weight = |j: usize| {
+        let end = if j == 0 || j == n { 2.0 } else { 1.0 };
+        if j.is_multiple_of(2) { end } else { -end }
+    };
+    let mut slope = DMatrix::from_fn(n + 1, n + 1, |i, j| {
+        if i == j { 0.0 } else { weight(i) / weight(j) / between(i, j) }
+    });
+    for i in 0..=n {
+        // A constant has no slope.
+        slope[(i, i)] = -slope.row(i).sum();
+    }
+    let integral = |j: usize| {
+        let mut sum = 1.0;
+        for k in 1..=n / 2 {
+            let half = if 2 * k == n { 1.0 } else { 2.0 };
+            let turn = (2.0 * k as f64 * angle(j)).cos();
+            sum -= half * turn / (4.0 * (k * k) as f64 - 1.0);
+        }
+        let end = if j == 0 || j == n { 1.0 } else { 2.0 };
+        end * sum / n as f64
+    };
+    (slope, (0..=n).map(integral).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn polynomials_are_differentiated_and_integrated_exactly() {
+        for n in [8, 9, 16] {
+            let (slope, weights) = chebyshev(n);
+            let x: Vec<f64> = (0..=n).map(|j| (PI * j as f64 / n as f64).cos()).collect();
+            for power in 1..=n as i32 {
+                let values =
+                    nalgebra::DVector::from_iterator(n + 1, x.iter().map(|x| x.powi(power)));
+                let found = &slope * &values;
+                for (found, x) in found.iter().zip(&x) {
+                    let exact = f64::from(power) * x.powi(power - 1);
+                    assert!((found - exact).abs() < 1e-11, "{n} {power} {found} {exact}");
+                }
+                let sum: f64 = values.iter().zip(&weights).map(|(v, w)| v * w).sum();
+                let exact = if power % 2 == 0 { 2.0 / f64::from(power + 1) } else { 0.0 };
+                assert!((sum - exact).abs() < 1e-13, "{n} {power}");
+            }
+        }
+    }
+}

@@ -1,0 +1,275 @@
+//! Where roots cross the imaginary axis as the delay grows: one late signal.
+//!
+//! D(λ) = det A₀ · (1 − G(λ) e^{−λτ}) with G = −E A₀⁻¹(λ²M_τ + λC_τ + K_τ). A root
+//! stands at jω exactly when |G(jω)| = 1 and τ = (arg G + 2πk)/ω. The condition
+//! |G| = 1 is a polynomial in ω², |P₀|² = |P₁|²; its roots are computed as the
+//! imaginary eigenvalues of the Hamiltonian matrix of G, which also serves large
+//! systems, where the polynomial's coefficients would drown in rounding, and
+//! then polished on |G| itself.
+//!
+//! A root crosses to the right where |G| falls with ω, and back where it rises,
+//! whatever the delay. So the unstable roots at any delay are counted from those
+//! without delay, and all delays are judged at once.
+
+use std::f64::consts::TAU;
+
+use nalgebra::{Complex, DMatrix};
+
+use super::{DelayError, DelaySystem, check_delay, companion};
+use crate::eigen;
+
+/// Phase within which a crossing counts as one without delay.
+const AT_ONCE: f64 = 1e-9;
+
+/// Which way a pair of roots goes as the delay grows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Direction {
+    /// To the right: two more unstable roots.
+    Out,
+    /// To the left: two fewer.
+    In,
+}
+
+/// A frequency at which roots cross.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Crossing {
+    /// Where on the axis.
+    pub omega_rad_s: f64,
+    /// The shortest delay at which; the others follow one period apart.
+    pub first_delay_s: f64,
+    /// Which way.
+    pub direction: Direction,
+}
+
+/// All crossings of a system, hence its stability for every delay.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Crossings {
+    /// Unstable roots without delay.
+    unstable_at_once: usize,
+    /// ρ of the neutral part.
+    neutral_radius: f64,
+    /// By their first delay.
+    all: Vec<Crossing>,
+}
+
+impl Crossings {
+    /// The crossings, by their first delay.
+    pub fn all(&self) -> &[Crossing] {
+        &self.all
+    }
+
+    /// Unstable roots at this delay; `None` for infinitely many.
+    pub fn unstable_roots(&self, delay_s: f64) -> Option<usize> {
+        if delay_s > 0.0 && self.neutral_radius >= 1.0 {
+            return None;
+        }
+        let mut count = self.unstable_at_once as i64;
+        for crossing in &self.all {
+            let passed = delay_s - crossing.first_delay_s;
+            if passed > 0.0 {
+                let times = (passed * crossing.omega_rad_s / TAU).floor() as i64 + 1;
+                count += match crossing.direction {
+                    Direction::Out => 2 * times,
+                    Direction::In => -2 * times,
+                };
+            }
+        }
+        Some(count.max(0) as usize)
+    }
+
+    /// Whether no root is unstable at this delay.
+    pub fn is_stable(&self, delay_s: f64) -> bool {
+        self.unstable_roots(delay_s) == Some(0)
+    }
+
+    /// The shortest delay at which stability is lost; `None` if none takes it or
+    /// it is not there to begin with. Of a neutral system that no delay leaves
+    /// stable it is zero, at an infinite frequency.
+    pub fn critical(&self) -> Option<Crossing> {
+        if self.unstable_at_once > 0 {
+            return None;
+        }
+        if self.neutral_radius >= 1.0 {
+            return Some(Crossing {
+                omega_rad_s: f64::INFINITY,
+                first_delay_s: 0.0,
+                direction: Direction::Out,
+            });
+        }
+        self.all.iter().copied().find(|crossing| crossing.direction == Direction::Out)
+    }
+
+    /// The delays up to `most_s` at which stability is lost or won, ascending.
+    pub fn boundaries(&self, most_s: f64) -> Vec<f64> {
+        if self.neutral_radius >= 1.0 {
+            return vec![0.0];
+        }
+        let mut delays = Vec::new();
+        for crossing in &self.all {
+            let period = TAU / crossing.omega_rad_s;
+            let mut delay = crossing.first_delay_s;
+            while delay <= most_s && delays.len() < 100_000 {
+                delays.push(delay);
+                delay += period;
+            }
+        }
+        delays.sort_by(f64::total_cmp);
+        // Of all crossings, those that change the verdict.
+        let mut stable = self.unstable_at_once == 0;
+        let mut changes = Vec::new();
+        for (index, &delay) in delays.iter().enumerate() {
+            let next = delays.get(index + 1).copied().unwrap_or(delay + 1e-9 + 1e-9 * delay);
+            let now = self.is_stable(0.5 * (delay + next));
+            if now != stable {
+                changes.push(delay);
+                stable = now;
+            }
+        }
+        changes
+    }
+}
+
+impl DelaySystem {
+    /// Every crossing of the imaginary axis, for one late signal.
+    pub fn crossings(&self) -> Result<Crossings, DelayError> {
+        if self.late_count() != 1 {
+            return Err(DelayError::NotSingle { count: self.late_count() });
+        }
+        let neutral_radius = self.neutral_radius()?;
+        let roots = self.undelayed_roots()?;
+        let largest = roots.iter().map(|root| root.norm()).fold(0.0, f64::max);
+        // A mode without damping stands on the axis within rounding.
+        let right = |root: &&Complex<f64>| root.re > 1e-9 * root.norm() + 1e-12 * largest;
+        let unstable_at_once = roots.iter().filter(right).count();
+        if neutral_radius >= 1.0 {
+            return Ok(Crossings { unstable_at_once, neutral_radius, all: Vec::new() });
+        }
+        let mut all: Vec<Crossing> = self
+            .unit_gain_frequencies()?
+            .into_iter()
+            .map(|omega_rad_s| {
+                let (gain, slope) = self.gain_on_axis(omega_rad_s);
+                let phase = gain.arg().rem_euclid(TAU);
+                let at_once = !(AT_ONCE..=TAU - AT_ONCE).contains(&phase);
+                Crossing {
+                    omega_rad_s,
+                    first_delay_s: if at_once { 0.0 } else { phase / omega_rad_s },
+                    direction: if slope < 0.0 { Direction::Out } else { Direction::In },
+                }
+            })
+            .collect();
+        // |G| ends below 1, so from the highest frequency down the directions take turns.
+        all.sort_by(|a, b| b.omega_rad_s.total_cmp(&a.omega_rad_s));
+        let turns = |(index, crossing): (usize, &Crossing)| {
+            (crossing.direction == Direction::Out) == (index % 2 == 0)
+        };
+        if !all.iter().enumerate().all(turns) {
+            return Err(DelayError::Touching);
+        }
+        all.sort_by(|a, b| a.first_delay_s.total_cmp(&b.first_delay_s));
+        Ok(Crossings { unstable_at_once, neutral_radius, all })
+    }
+
+    /// The frequencies with |G| = 1.
+    fn unit_gain_frequencies(&self) -> Result<Vec<f64>, DelayError> {
+        let candidates = eigen::eigenvalues(&self.hamiltonian()?)?;
+        let largest = candidates.iter().map(|value| value.norm()).fold(0.0, f64::max);
+        let near =
+            |value: &&Complex<f64>| value.im > 1e-9 * largest && value.re.abs() <= 1e-3 * value.im;
+        let mut found: Vec<f64> = Vec::new();
+        for value in candidates.iter().filter(near) {
+            let Some(omega) = self.unit_gain_near(value.im) else { continue };
+            let known = |other: &f64| (other - omega).abs() <= 1e-9 * omega;
+            if !found.iter().any(known) {
+                found.push(omega);
+            }
+        }
+        Ok(found)
+    }
+
+    /// Newton's method on ln|G| from a candidate; `None` if it is none.
+    fn unit_gain_near(&self, start: f64) -> Option<f64> {
+        let mut omega = start;
+        for _ in 0..30 {
+            let (gain, slope) = self.gain_on_axis(omega);
+            let step = gain.norm().ln() / slope;
+            if !step.is_finite() {
+                return None;
+            }
+            omega -= step;
+            // Far from its candidate it belongs to another one.
+            if (omega - start).abs() > 2e-3 * start {
+                return None;
+            }
+            if step.abs() <= 4.0 * f64::EPSILON * omega {
+                return Some(omega);
+            }
+        }
+        // Rounding may keep it from the last digits.
+        let (gain, _) = self.gain_on_axis(omega);
+        (gain.norm().ln().abs() < 1e-9).then_some(omega)
+    }
+
+    /// G(jω) and d ln|G|/dω.
+    fn gain_on_axis(&self, omega: f64) -> (Complex<f64>, f64) {
+        let nan = (Complex::new(f64::NAN, f64::NAN), f64::NAN);
+        let s = Complex::new(0.0, omega);
+        let factors = self.now.at(s).lu();
+        let Some(motion) = factors.solve(&self.late.at(s)) else { return nan };
+        let turned = self.late.slope(s) - self.now.slope(s) * &motion;
+        let Some(moved) = factors.solve(&turned) else { return nan };
+        let seen = |column: &DMatrix<Complex<f64>>| -> Complex<f64> {
+            -(0..self.size()).map(|i| column[(i, 0)] * self.of[(0, i)]).sum::<Complex<f64>>()
+        };
+        let (gain, slope) = (seen(&motion), seen(&moved));
+        // d ln|G|/dω = Re(j G'/G).
+        (gain, -(slope / gain).im)
+    }
+
+    /// The matrix whose imaginary eigenvalues are the frequencies with |G| = 1.
+    ///
+    /// With G = d + c(sI − A)⁻¹b and r = 1 − d²:
+    ///   [A + b d c/r, b bᵀ/r; −cᵀc (1 + d²/r), −(A + b d c/r)ᵀ].
+    fn hamiltonian(&self) -> Result<DMatrix<f64>, DelayError> {
+        let (a, b, c, d) = self.realisation();
+        let n = a.nrows();
+        let d = d[(0, 0)];
+        let rest = 1.0 - d * d;
+        // b and c differ by many decades; equal sizes keep the blocks in balance.
+        let size = (c.norm() / b.norm()).sqrt();
+        if !(size.is_finite() && size > 0.0) {
+            // Nothing comes back late: no crossing.
+            return Ok(DMatrix::zeros(0, 0));
+        }
+        let (b, c) = (b * size, c / size);
+        let inner = &a + &b * &c * (d / rest);
+        let mut matrix = DMatrix::zeros(2 * n, 2 * n);
+        matrix.view_mut((0, 0), (n, n)).copy_from(&inner);
+        matrix.view_mut((0, n), (n, n)).copy_from(&(&b * b.transpose() / rest));
+        matrix.view_mut((n, 0), (n, n)).copy_from(&(c.transpose() * &c * (-1.0 - d * d / rest)));
+        matrix.view_mut((n, n), (n, n)).copy_from(&-inner.transpose());
+        Ok(matrix)
+    }
+
+    /// G = d + c(sI − A)⁻¹b in first order: the late accelerations are divided out.
+    fn realisation(&self) -> (DMatrix<f64>, DMatrix<f64>, DMatrix<f64>, DMatrix<f64>) {
+        let (n, count) = (self.size(), self.late_count());
+        let passed = &self.inverse * &self.late.second;
+        let first = &self.inverse * (&self.late.first - &self.now.first * &passed);
+        let zeroth = &self.inverse * (&self.late.zeroth - &self.now.zeroth * &passed);
+        let mut b = DMatrix::zeros(2 * n, count);
+        b.view_mut((0, 0), (n, count)).copy_from(&first);
+        let lower = zeroth - &self.inverse * &self.now.first * &first;
+        b.view_mut((n, 0), (n, count)).copy_from(&lower);
+        let mut c = DMatrix::zeros(count, 2 * n);
+        c.view_mut((0, 0), (count, n)).copy_from(&-&self.of);
+        let d = -&self.of * passed;
+        (companion(&self.inverse, &self.now.first, &self.now.zeroth), b, c, d)
+    }
+
+    /// Whether the system is stable at this delay, by the crossings.
+    pub fn is_stable_by_crossings(&self, delay_s: f64) -> Result<bool, DelayError> {
+        check_delay(delay_s)?;
+        Ok(self.crossings()?.is_stable(delay_s))
+    }
+}

@@ -1,0 +1,294 @@
+//! Linear systems with one delay, retarded or neutral:
+//!
+//!   M₀ q̈ + C₀ q̇ + K₀ q + (M_τ ÿ + C_τ ẏ + K_τ y)(t − τ) = 0,  y = E q.
+//!
+//! Only y, a few combinations of q, comes late. Three ways lead to the stability
+//! of such a system, and tests hold them against each other: the crossings of
+//! the imaginary axis ([`crossing`], one late signal, exact), the spectrum of the
+//! discretised history ([`collocation`], any number of them), and the zero set
+//! of the characteristic function ([`crate::multi_bisection`]).
+
+pub mod collocation;
+pub mod crossing;
+
+use nalgebra::{Complex, DMatrix};
+use thiserror::Error;
+
+use crate::eigen::{self, EigenError};
+
+/// Why a delay system cannot be judged.
+#[derive(Debug, Clone, PartialEq, Error)]
+pub enum DelayError {
+    /// The matrices do not go together.
+    #[error("the {name} is {rows} × {columns}; it must be {wanted_rows} × {wanted_columns}")]
+    Shape {
+        /// Which.
+        name: &'static str,
+        /// Rows it has.
+        rows: usize,
+        /// Columns it has.
+        columns: usize,
+        /// Rows it should have.
+        wanted_rows: usize,
+        /// Columns it should have.
+        wanted_columns: usize,
+    },
+    /// An entry is NaN or infinite.
+    #[error("the {name} has an entry that is not a finite number")]
+    NotFinite {
+        /// Which.
+        name: &'static str,
+    },
+    /// M₀ has no inverse.
+    #[error("the undelayed mass is singular: part of the motion has no inertia without delay")]
+    SingularMass,
+    /// The delay is not a length of time.
+    #[error("a delay of {delay_s} s cannot be judged: it must be finite and not negative")]
+    BadDelay {
+        /// What was given.
+        delay_s: f64,
+    },
+    /// The history would need too many points.
+    #[error(
+        "a delay of {delay_s} s is {turns:.0} periods of the fastest motion that matters: more \
+         than the history is resolved for"
+    )]
+    TooLong {
+        /// The delay.
+        delay_s: f64,
+        /// Periods it covers.
+        turns: f64,
+    },
+    /// The crossings are those of one late signal.
+    #[error("the crossings are found for one late signal; this system has {count}")]
+    NotSingle {
+        /// Late signals.
+        count: usize,
+    },
+    /// Rounding hides whether the axis is touched or crossed.
+    #[error("the crossings of the imaginary axis do not add up: a root touches it within rounding")]
+    Touching,
+    /// The eigenvalues cannot be found.
+    #[error(transparent)]
+    Eigen(#[from] EigenError),
+}
+
+/// The matrices in front of the second, first and zeroth derivative.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Coefficients {
+    /// M.
+    pub second: DMatrix<f64>,
+    /// C.
+    pub first: DMatrix<f64>,
+    /// K.
+    pub zeroth: DMatrix<f64>,
+}
+
+impl Coefficients {
+    /// λ²M + λC + K.
+    fn at(&self, s: Complex<f64>) -> DMatrix<Complex<f64>> {
+        let square = s * s;
+        DMatrix::from_fn(self.second.nrows(), self.second.ncols(), |i, j| {
+            let at = (i, j);
+            square * self.second[at] + s * self.first[at] + self.zeroth[at]
+        })
+    }
+
+    /// 2λM + C.
+    fn slope(&self, s: Complex<f64>) -> DMatrix<Complex<f64>> {
+        DMatrix::from_fn(self.second.nrows(), self.second.ncols(), |i, j| {
+            2.0 * s * self.second[(i, j)] + self.first[(i, j)]
+        })
+    }
+
+    fn check(
+        &self,
+        rows: usize,
+        columns: usize,
+        names: [&'static str; 3],
+    ) -> Result<(), DelayError> {
+        for (matrix, name) in [&self.second, &self.first, &self.zeroth].into_iter().zip(names) {
+            check(matrix, rows, columns, name)?;
+        }
+        Ok(())
+    }
+}
+
+fn check(
+    matrix: &DMatrix<f64>,
+    wanted_rows: usize,
+    wanted_columns: usize,
+    name: &'static str,
+) -> Result<(), DelayError> {
+    let (rows, columns) = matrix.shape();
+    if (rows, columns) != (wanted_rows, wanted_columns) {
+        return Err(DelayError::Shape { name, rows, columns, wanted_rows, wanted_columns });
+    }
+    if matrix.iter().any(|value| !value.is_finite()) {
+        return Err(DelayError::NotFinite { name });
+    }
+    Ok(())
+}
+
+/// A linear system with one delay, whose length is given to each question.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DelaySystem {
+    /// M₀, C₀, K₀: n × n.
+    now: Coefficients,
+    /// M_τ, C_τ, K_τ: n × c.
+    late: Coefficients,
+    /// E: c × n.
+    of: DMatrix<f64>,
+    /// M₀⁻¹.
+    inverse: DMatrix<f64>,
+}
+
+impl DelaySystem {
+    /// From its matrices: those of q as it is, n × n, those of the late signal,
+    /// n × c, and E, c × n.
+    pub fn new(
+        now: Coefficients,
+        late: Coefficients,
+        of: DMatrix<f64>,
+    ) -> Result<Self, DelayError> {
+        let (n, count) = (now.second.nrows(), of.nrows());
+        now.check(n, n, ["undelayed mass", "undelayed damping", "undelayed stiffness"])?;
+        late.check(n, count, ["delayed mass", "delayed damping", "delayed stiffness"])?;
+        check(&of, count, n, "selection of the late signals")?;
+        let inverse = now.second.clone().try_inverse().ok_or(DelayError::SingularMass)?;
+        if inverse.iter().any(|value| !value.is_finite()) {
+            return Err(DelayError::SingularMass);
+        }
+        Ok(Self { now, late, of, inverse })
+    }
+
+    /// Size of q.
+    pub fn size(&self) -> usize {
+        self.of.ncols()
+    }
+
+    /// Number of late signals.
+    pub fn late_count(&self) -> usize {
+        self.of.nrows()
+    }
+
+    /// The system as it is without delay.
+    pub fn undelayed(&self) -> Coefficients {
+        let joined = |now: &DMatrix<f64>, late: &DMatrix<f64>| now + late * &self.of;
+        Coefficients {
+            second: joined(&self.now.second, &self.late.second),
+            first: joined(&self.now.first, &self.late.first),
+            zeroth: joined(&self.now.zeroth, &self.late.zeroth),
+        }
+    }
+
+    /// ρ(M₀⁻¹ M_τ E): the accelerations a delay hands on from one pass to the next.
+    ///
+    /// At 1 or above the system is unstable for every delay above zero, however
+    /// short, and infinitely many roots lie near the line Re λ = ln ρ/τ. This is
+    /// the strong-stability test; no discretised spectrum converges there.
+    pub fn neutral_radius(&self) -> Result<f64, DelayError> {
+        let passed = &self.of * &self.inverse * &self.late.second;
+        // One late signal is the usual case, and its radius exact.
+        if let [single] = passed.as_slice() {
+            return Ok(single.abs());
+        }
+        Ok(eigen::spectral_radius(&passed)?)
+    }
+
+    /// ln ρ/τ: what the roots at high frequency grow with, 1/s.
+    pub fn neutral_growth_1_s(&self, delay_s: f64) -> Result<f64, DelayError> {
+        check_delay(delay_s)?;
+        let radius = self.neutral_radius()?;
+        // Without delay nothing is handed on, so nothing grows.
+        Ok(if delay_s > 0.0 { radius.ln() / delay_s } else { f64::NEG_INFINITY })
+    }
+
+    /// The roots without delay.
+    pub fn undelayed_roots(&self) -> Result<Vec<Complex<f64>>, DelayError> {
+        let Coefficients { second, first, zeroth } = self.undelayed();
+        let inverse = second.try_inverse().ok_or(DelayError::SingularMass)?;
+        Ok(eigen::eigenvalues(&companion(&inverse, &first, &zeroth))?)
+    }
+
+    /// λ²M₀ + λC₀ + K₀ + (λ²M_τ + λC_τ + K_τ) E e^{−λτ}, whose determinant D(λ)
+    /// vanishes at the roots.
+    pub fn characteristic(&self, root: Complex<f64>, delay_s: f64) -> DMatrix<Complex<f64>> {
+        let turn = (-root * delay_s).exp();
+        let mut matrix = self.now.at(root);
+        self.add_late(&mut matrix, &(self.late.at(root) * turn));
+        matrix
+    }
+
+    /// D(jω), divided by a positive number so that it is of the order of 1: with
+    /// the late signals put to 1, −1 and nought, its largest size.
+    pub fn characteristic_on_axis(&self, omega_rad_s: f64, delay_s: f64) -> Complex<f64> {
+        let s = Complex::new(0.0, omega_rad_s);
+        let value = self.characteristic(s, delay_s).determinant();
+        let now = self.now.at(s).determinant();
+        let mut whole = self.now.at(s);
+        self.add_late(&mut whole, &self.late.at(s));
+        value / (now.norm() + (whole.determinant() - now).norm())
+    }
+
+    /// Newton's method on D from near a root: D/D' = 1/tr(A⁻¹A').
+    ///
+    /// `None` if it does not settle.
+    pub fn polished(&self, start: Complex<f64>, delay_s: f64) -> Option<Complex<f64>> {
+        let mut root = start;
+        let floor = 1e-14 * start.norm();
+        for _ in 0..40 {
+            let turn = (-root * delay_s).exp();
+            let matrix = self.characteristic(root, delay_s);
+            let late = (self.late.slope(root) - self.late.at(root) * Complex::from(delay_s)) * turn;
+            let mut slope = self.now.slope(root);
+            self.add_late(&mut slope, &late);
+            let Some(solved) = matrix.lu().solve(&slope) else {
+                // Singular to the last digit: this is a root.
+                return Some(root);
+            };
+            let step = solved.trace().inv();
+            if !(step.re.is_finite() && step.im.is_finite()) {
+                return None;
+            }
+            root -= step;
+            if step.norm() <= floor.max(4.0 * f64::EPSILON * root.norm()) {
+                return Some(root);
+            }
+        }
+        None
+    }
+
+    fn add_late(&self, matrix: &mut DMatrix<Complex<f64>>, late: &DMatrix<Complex<f64>>) {
+        for k in 0..self.of.nrows() {
+            for j in 0..self.of.ncols() {
+                let share = self.of[(k, j)];
+                if share != 0.0 {
+                    for i in 0..late.nrows() {
+                        matrix[(i, j)] += late[(i, k)] * share;
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn check_delay(delay_s: f64) -> Result<(), DelayError> {
+    if delay_s.is_finite() && delay_s >= 0.0 {
+        return Ok(());
+    }
+    Err(DelayError::BadDelay { delay_s })
+}
+
+/// [0 I; −M⁻¹K −M⁻¹C].
+fn companion(inverse: &DMatrix<f64>, first: &DMatrix<f64>, zeroth: &DMatrix<f64>) -> DMatrix<f64> {
+    let n = inverse.nrows();
+    let mut matrix = DMatrix::zeros(2 * n, 2 * n);
+    matrix.view_mut((0, n), (n, n)).fill_with_identity();
+    matrix.view_mut((n, 0), (n, n)).copy_from(&(-inverse * zeroth));
+    matrix.view_mut((n, n), (n, n)).copy_from(&(-inverse * first));
+    matrix
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,124 @@
+//! A laboratory without a wire.
+
+use super::*;
+
+/// Achieves every command one tick later, with a force of 1 kN/mm.
+struct Prompt {
+    command: Vec<f64>,
+}
+
+impl Rig for Prompt {
+    fn measure(&mut self, _: &Motion, measured: &mut Measured) {
+        measured.displacement.copy_from_slice(&self.command);
+        measured.achieved.copy_from_slice(&self.command);
+        for (force, x) in measured.force.iter_mut().zip(&self.command) {
+            *force = 1e6 * x;
+        }
+    }
+
+    fn actuate(&mut self, command: &Motion) {
+        self.command.copy_from_slice(&command.displacement);
+    }
+}
+
+/// 20 mm, 1 m/s at 1 kHz (1 mm a tick), 15 kN; 3 missing commands are bridged.
+fn laboratory() -> Laboratory {
+    let limits = Limits {
+        command: vec![0.02],
+        rate: vec![1.0],
+        force: vec![15e3],
+        tracking_error: vec![0.0],
+        step_s: 1e-3,
+    };
+    let rig = RigSlot::Other(Box::new(Prompt { command: vec![0.0] }));
+    let safe_path = SafePath { hold_s: 0.002, rate_m_s: 0.5 };
+    Laboratory::new(LaboratoryParts { rig, limits, safe_path, every: 1, bridge: 3 }, None)
+}
+
+fn to(displacement: f64) -> Motion {
+    let mut motion = Motion::rest(1);
+    motion.displacement[0] = displacement;
+    motion
+}
+
+#[test]
+fn a_command_is_obeyed_and_the_answer_belongs_to_the_next_tick() {
+    let mut laboratory = laboratory();
+    for tick in 0..10 {
+        let x = 0.5e-3 * (tick + 1) as f64;
+        laboratory.obey(tick, &to(x), 0);
+        assert_eq!(laboratory.tick(), tick + 1);
+        assert_eq!(laboratory.measured().displacement, [x]);
+    }
+    assert_eq!(laboratory.tripped(), None);
+}
+
+#[test]
+fn its_own_limits_hold_whatever_the_loop_sends() {
+    for (commands, kind) in [
+        (vec![1e-3, 2.5e-3], TripKind::Rate),
+        ((1..30).map(|k| 1e-3 * f64::from(k)).collect(), TripKind::Force),
+        (vec![f64::NAN], TripKind::NotFinite),
+        (vec![0.0, f64::INFINITY], TripKind::NotFinite),
+    ] {
+        let mut laboratory = laboratory();
+        let mut last = 0.0;
+        for (tick, x) in commands.into_iter().enumerate() {
+            if laboratory.tripped().is_none() {
+                laboratory.obey(tick as u64, &to(x), 0);
+            }
+            let now = laboratory.command().displacement[0];
+            assert!((now - last).abs() <= 1e-3 + 1e-12 && now.abs() <= 0.02);
+            last = now;
+        }
+        assert_eq!(laboratory.tripped().unwrap().0.kind, kind);
+        let mut ticks = 0;
+        while !laboratory.is_safe() {
+            laboratory.lead();
+            let now = laboratory.command().displacement[0];
+            assert!((now - last).abs() <= 0.5e-3 + 1e-12, "the ramp has its own rate");
+            last = now;
+            ticks += 1;
+            assert!(ticks < 1000);
+        }
+        assert_eq!(laboratory.command().displacement, [0.0]);
+    }
+}
+
+#[test]
+fn after_missing_commands_the_rig_catches_up_without_a_jump() {
+    let mut laboratory = laboratory();
+    // 0.9 mm a tick; the commands of ticks 3, 4 and 5 are lost.
+    let path = |tick: u64| 0.9e-3 * (tick + 1) as f64;
+    let mut last = 0.0;
+    for tick in (0..3).chain(6..40) {
+        // Turns at 18 mm would trip the force limit: go back from 10 mm.
+        let x = if tick < 10 { path(tick) } else { 9e-3 };
+        laboratory.obey(tick, &to(x), 0);
+        assert_eq!(laboratory.tripped(), None, "tick {tick}");
+        let now = laboratory.command().displacement[0];
+        assert!((now - last).abs() <= 1e-3 + 1e-12, "tick {tick}: {last} to {now}");
+        last = now;
+        if tick == 6 {
+            assert!((now - 3.7e-3).abs() < 1e-12, "one stride of the limit, not four of the loop");
+        }
+    }
+    assert_eq!(last.to_bits(), 9e-3f64.to_bits(), "it has caught up, bit for bit");
+    // A command too fast for all ticks since the last one still trips.
+    laboratory.obey(42, &to(9e-3 - 3.1e-3), 0);
+    assert_eq!(laboratory.tripped().unwrap().0.kind, TripKind::Rate);
+}
+
+#[test]
+fn too_many_missing_commands_trip() {
+    let mut laboratory = laboratory();
+    laboratory.obey(3, &to(0.0), 0);
+    assert_eq!(laboratory.tripped(), None);
+    laboratory.obey(8, &to(0.0), 0);
+    let (trip, _) = laboratory.tripped().unwrap();
+    assert_eq!((trip.kind, trip.value, trip.limit), (TripKind::PeerSilent, 0.004, 0.003));
+    assert_eq!(laboratory.tick(), 9, "its clock is the loop's");
+    // A tick at the end of all numbers is no more than that.
+    laboratory.obey(u64::MAX - 1, &to(0.0), 0);
+    assert_eq!(laboratory.phase(), Phase::Holding);
+}

@@ -1,0 +1,171 @@
+//! The wire between a loop and its laboratory: datagrams over UDP.
+//!
+//! [`wire`] is what stands in them, `docs/protocol.md` what they mean. The
+//! loop's end is [`NetworkRig`](crate::rig::NetworkRig), the laboratory's
+//! [`Laboratory`](crate::laboratory::Laboratory). Both count what reaches them
+//! and what does not, and neither ever trusts the wire: what is not whole, not
+//! of this session or not new is counted and ignored.
+
+mod end;
+mod siphash;
+mod window;
+pub mod wire;
+
+pub use end::LinkCounts;
+pub(crate) use end::{End, Heard};
+pub use siphash::siphash_2_4;
+pub(crate) use window::Ticks;
+
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::io;
+use std::net::SocketAddr;
+
+use thiserror::Error;
+
+use wire::{Kind, MOST_DOFS, Refusal};
+
+/// What both ends must know, so that no loop drives the wrong bench by mistake:
+/// up to sixteen bytes of text. It is a lock against mix-ups and strangers, not
+/// encryption: who can read the wire can also forge on it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Token([u8; 16]);
+
+impl Token {
+    /// From text of at most sixteen bytes; `None` if it is longer.
+    pub fn new(text: &str) -> Option<Self> {
+        let mut key = [0; 16];
+        key.get_mut(..text.len())?.copy_from_slice(text.as_bytes());
+        Some(Self(key))
+    }
+
+    /// Proof of knowing it, for one datagram of the handshake.
+    pub fn tag(&self, kind: Kind, nonce: u64, session: u64) -> u64 {
+        let mut message = [0; 17];
+        message[0] = kind as u8;
+        message[1..9].copy_from_slice(&nonce.to_le_bytes());
+        message[9..].copy_from_slice(&session.to_le_bytes());
+        siphash_2_4(&self.0, &message)
+    }
+}
+
+/// How the two ends keep step.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Pace {
+    /// In virtual time: every tick waits for its answer. What is lost is asked
+    /// for again, so that the record does not depend on the wire.
+    LockStep {
+        /// Longest wait for an answer, s.
+        timeout_s: f64,
+    },
+    /// Against the clock: an answer that is not there when its tick begins is
+    /// bridged.
+    Paced {
+        /// Most ticks in a row that are bridged; one more trips.
+        bridge: u64,
+        /// What stands in for an answer that is missing.
+        bridge_by: Bridge,
+    },
+}
+
+/// What stands in for a measurement that is missing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Bridge {
+    /// The last one.
+    Hold,
+    /// The straight line through the last two.
+    Line,
+}
+
+/// What a loop asks of a laboratory at the end of a wire.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LinkPlan {
+    /// Where it listens.
+    pub address: SocketAddr,
+    /// Interface DOFs.
+    pub count: usize,
+    /// Ticks per second.
+    pub rate_hz: f64,
+    /// How the two keep step.
+    pub pace: Pace,
+    /// What both know.
+    pub token: Token,
+    /// Longest wait for the laboratory to answer at all, s.
+    pub connect_s: f64,
+    /// What the gate of the loop lets through, told to the laboratory: command
+    /// in m, rate in m/s, force in N.
+    pub limits: [Vec<f64>; 3],
+}
+
+/// Why there is no link.
+#[derive(Debug, Error)]
+pub enum LinkError {
+    /// The system refused.
+    #[error("cannot {what} {address}: {source}")]
+    Socket {
+        /// What was tried.
+        what: &'static str,
+        /// With which address.
+        address: SocketAddr,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// Nobody answers.
+    #[error(
+        "no laboratory answers at {address} within {waited_s} s: start `twinrig rig FILE` there \
+         (with --listen if it is another machine), or check address, cable and firewall"
+    )]
+    NoAnswer {
+        /// Where it should be.
+        address: SocketAddr,
+        /// How long it was asked.
+        waited_s: f64,
+    },
+    /// It does not want to.
+    #[error("the laboratory at {address} refuses the test: {}", reason.words())]
+    Refused {
+        /// Where it is.
+        address: SocketAddr,
+        /// Why.
+        reason: Refusal,
+    },
+    /// Who answers does not know the token.
+    #[error(
+        "who answers at {address} does not know the token: give both sides the same [rig] token, \
+         or check the address"
+    )]
+    Impostor {
+        /// Who answers.
+        address: SocketAddr,
+    },
+    /// Too many for a datagram.
+    #[error("{count} interface DOFs do not fit into a datagram, at most {MOST_DOFS} do")]
+    TooManyDofs {
+        /// How many.
+        count: usize,
+    },
+}
+
+/// A number nobody can guess.
+pub(crate) fn unguessable() -> u64 {
+    // Keyed afresh by the system for this purpose. Zero means "no session".
+    RandomState::new().build_hasher().finish().max(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tag_depends_on_all_it_stands_for() {
+        let token = Token::new("bench 3").unwrap();
+        let tag = token.tag(Kind::Arm, 1, 2);
+        assert_eq!(tag, token.tag(Kind::Arm, 1, 2));
+        assert_ne!(tag, token.tag(Kind::Welcome, 1, 2));
+        assert_ne!(tag, token.tag(Kind::Arm, 2, 1));
+        assert_ne!(tag, Token::new("bench 4").unwrap().tag(Kind::Arm, 1, 2));
+        assert_ne!(tag, Token::default().tag(Kind::Arm, 1, 2));
+        assert_eq!(Token::new("seventeen bytes !"), None);
+        assert_eq!(Token::new(""), Some(Token::default()));
+        assert_ne!(unguessable(), unguessable());
+    }
+}

@@ -1,0 +1,302 @@
+//! The datagrams: bytes to numbers and back.
+//!
+//! Fixed places, little-endian, one size for each kind and number of DOFs, a
+//! checksum at the end. Nothing here allocates, and no bytes whatever make it
+//! panic.
+
+/// The first four bytes.
+pub const MAGIC: [u8; 4] = *b"TWRG";
+/// Version of the protocol.
+pub const VERSION: u16 = 1;
+/// Most interface DOFs: with them a datagram still fits into an Ethernet frame.
+pub const MOST_DOFS: usize = 56;
+/// The largest datagram.
+pub const MOST_BYTES: usize = HANDSHAKE_VALUES + 24 * MOST_DOFS + CHECKSUM;
+
+const VALUES: usize = 56;
+const HANDSHAKE_VALUES: usize = 96;
+const CHECKSUM: usize = 4;
+
+/// What a datagram is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Kind {
+    /// Loop: who I am and what I want.
+    Hello = 1,
+    /// Laboratory: yes, and what I can.
+    Welcome = 2,
+    /// Laboratory: no, and why.
+    Refuse = 3,
+    /// Loop: close the loop.
+    Arm = 4,
+    /// Loop: the command of a tick.
+    Command = 5,
+    /// Laboratory: what the sensors say.
+    Measured = 6,
+    /// Either: go to safe by yourself, now.
+    Stop = 7,
+    /// Loop: the session is over.
+    Bye = 8,
+}
+
+impl Kind {
+    fn from_byte(byte: u8) -> Option<Self> {
+        Some(match byte {
+            1 => Self::Hello,
+            2 => Self::Welcome,
+            3 => Self::Refuse,
+            4 => Self::Arm,
+            5 => Self::Command,
+            6 => Self::Measured,
+            7 => Self::Stop,
+            8 => Self::Bye,
+            _ => return None,
+        })
+    }
+
+    /// Whether it carries a [`Handshake`].
+    pub fn is_handshake(self) -> bool {
+        matches!(self, Self::Hello | Self::Welcome | Self::Refuse | Self::Arm)
+    }
+
+    /// Where the values begin.
+    fn values_at(self) -> usize {
+        if self.is_handshake() { HANDSHAKE_VALUES } else { VALUES }
+    }
+
+    /// Bytes of a datagram of this kind.
+    pub fn bytes(self, dofs: usize) -> usize {
+        self.values_at() + 24 * dofs + CHECKSUM
+    }
+}
+
+/// What every datagram begins with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Header {
+    /// What it is for.
+    pub kind: Kind,
+    /// Interface DOFs.
+    pub dofs: u8,
+    /// The session, chosen by the laboratory; 0 before there is one.
+    pub session: u64,
+    /// Number among all that its sender sent in this session, from 1.
+    pub sequence: u64,
+    /// The sender's clock, ns; it need not agree with the receiver's.
+    pub time_ns: u64,
+    /// Tick of the loop.
+    pub tick: u64,
+    /// The clock of the datagram that this one answers, 0 for none.
+    pub echo_ns: u64,
+    /// Where the sender stands, as in the channel `phase`.
+    pub state: u8,
+    /// Code of its trip, 0 for none.
+    pub trip: u8,
+}
+
+/// What the handshake adds.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Handshake {
+    /// Ticks per second.
+    pub rate_hz: f64,
+    /// Chosen by the loop for this handshake.
+    pub nonce: u64,
+    /// Proof of knowing the token.
+    pub tag: u64,
+    /// The laboratory's watchdog, ns; 0 from a loop.
+    pub watchdog_ns: u64,
+    /// What is wanted or can be done: a sum of the constants below.
+    pub modes: u32,
+    /// Code of a [`Refusal`], 0 for none.
+    pub reason: u32,
+}
+
+/// Every tick waits for its answer.
+pub const LOCK_STEP: u32 = 1;
+/// Against the clock.
+pub const PACED: u32 = 2;
+/// The laboratory knows where its specimen truly is.
+pub const KNOWS_ACHIEVED: u32 = 4;
+/// Nothing in it is real.
+pub const VIRTUAL: u32 = 8;
+
+/// Why a laboratory does not want to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u32)]
+pub enum Refusal {
+    /// It has another session, or is not at rest yet.
+    Busy = 1,
+    /// It speaks another version.
+    Version = 2,
+    /// Its rate is another.
+    Rate = 3,
+    /// Its number of DOFs is another.
+    Dofs = 4,
+    /// The token is wrong.
+    Token = 5,
+    /// It cannot keep step in this way.
+    Mode = 6,
+    /// Something else.
+    Other = 7,
+}
+
+impl Refusal {
+    /// From its code; an unknown one is `Other`.
+    pub fn from_code(code: u32) -> Self {
+        match code {
+            1 => Self::Busy,
+            2 => Self::Version,
+            3 => Self::Rate,
+            4 => Self::Dofs,
+            5 => Self::Token,
+            6 => Self::Mode,
+            _ => Self::Other,
+        }
+    }
+
+    /// In words.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Busy => "it has another session, or is still on its way to safe",
+            Self::Version => "it speaks another version of the protocol",
+            Self::Rate => "its rate is another one ([integrator] rate differs)",
+            Self::Dofs => "its number of interface DOFs is another one",
+            Self::Token => "the token is wrong ([rig] token)",
+            Self::Mode => "it cannot keep step in this way (lock-step, or against the clock)",
+            Self::Other => "for a reason of its own; its screen may say more",
+        }
+    }
+}
+
+/// Why bytes are no datagram.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Flaw {
+    /// They do not begin as ours do.
+    NotOurs,
+    /// They are of another version.
+    Version(u16),
+    /// The checksum is wrong: damaged on the way, or cut off.
+    Damaged,
+    /// Whole, but of an unknown kind, or of a size that does not fit the kind.
+    Malformed,
+}
+
+/// A datagram as it was received.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Datagram<'a> {
+    /// What it begins with.
+    pub header: Header,
+    /// In the handshake only.
+    pub handshake: Option<Handshake>,
+    values: &'a [u8],
+}
+
+impl Datagram<'_> {
+    /// Copies block `index` of three: displacement, velocity, acceleration of a
+    /// command; displacement, force, achieved of a measurement; command, rate and
+    /// force limits in the handshake. As many as both sides have.
+    pub fn block(&self, index: usize, out: &mut [f64]) {
+        let bytes = 8 * usize::from(self.header.dofs);
+        let block = self.values.get(index * bytes..(index + 1) * bytes).unwrap_or(&[]);
+        for (value, bytes) in out.iter_mut().zip(block.chunks_exact(8)) {
+            *value = f64::from_le_bytes(bytes.try_into().unwrap_or_default());
+        }
+    }
+}
+
+fn u16_at(bytes: &[u8], at: usize) -> u16 {
+    bytes.get(at..at + 2).and_then(|b| b.try_into().ok()).map_or(0, u16::from_le_bytes)
+}
+
+fn u32_at(bytes: &[u8], at: usize) -> u32 {
+    bytes.get(at..at + 4).and_then(|b| b.try_into().ok()).map_or(0, u32::from_le_bytes)
+}
+
+fn u64_at(bytes: &[u8], at: usize) -> u64 {
+    bytes.get(at..at + 8).and_then(|b| b.try_into().ok()).map_or(0, u64::from_le_bytes)
+}
+
+/// Reads a datagram, or says why it is none.
+pub fn decode(bytes: &[u8]) -> Result<Datagram<'_>, Flaw> {
+    if bytes.len() < VALUES + CHECKSUM || bytes[..4] != MAGIC {
+        return Err(Flaw::NotOurs);
+    }
+    let (whole, checksum) = bytes.split_at(bytes.len() - CHECKSUM);
+    if crc32fast::hash(whole) != u32_at(checksum, 0) {
+        return Err(Flaw::Damaged);
+    }
+    let version = u16_at(bytes, 4);
+    if version != VERSION {
+        return Err(Flaw::Version(version));
+    }
+    let kind = Kind::from_byte(bytes[6]).ok_or(Flaw::Malformed)?;
+    let dofs = bytes[7];
+    let fits = (1..=MOST_DOFS).contains(&usize::from(dofs));
+    if !fits || bytes.len() != kind.bytes(usize::from(dofs)) {
+        return Err(Flaw::Malformed);
+    }
+    let header = Header {
+        kind,
+        dofs,
+        session: u64_at(bytes, 8),
+        sequence: u64_at(bytes, 16),
+        time_ns: u64_at(bytes, 24),
+        tick: u64_at(bytes, 32),
+        echo_ns: u64_at(bytes, 40),
+        state: bytes[48],
+        trip: bytes[49],
+    };
+    let handshake = kind.is_handshake().then(|| Handshake {
+        rate_hz: f64::from_bits(u64_at(bytes, 56)),
+        nonce: u64_at(bytes, 64),
+        tag: u64_at(bytes, 72),
+        watchdog_ns: u64_at(bytes, 80),
+        modes: u32_at(bytes, 88),
+        reason: u32_at(bytes, 92),
+    });
+    Ok(Datagram { header, handshake, values: &whole[kind.values_at()..] })
+}
+
+/// Writes a datagram and returns its bytes. A handshake's kind needs the
+/// [`Handshake`]; the others ignore it. A block that is shorter than the number
+/// of DOFs is filled up with zeros.
+pub fn encode<'a>(
+    header: &Header,
+    handshake: Option<&Handshake>,
+    blocks: [&[f64]; 3],
+    out: &'a mut [u8; MOST_BYTES],
+) -> &'a [u8] {
+    let dofs = usize::from(header.dofs).min(MOST_DOFS);
+    let (at, bytes) = (header.kind.values_at(), header.kind.bytes(dofs));
+    out[..bytes].fill(0);
+    out[..4].copy_from_slice(&MAGIC);
+    out[4..6].copy_from_slice(&VERSION.to_le_bytes());
+    out[6] = header.kind as u8;
+    out[7] = dofs as u8;
+    let mut put = |at: usize, word: u64| out[at..at + 8].copy_from_slice(&word.to_le_bytes());
+    put(8, header.session);
+    put(16, header.sequence);
+    put(24, header.time_ns);
+    put(32, header.tick);
+    put(40, header.echo_ns);
+    if let Some(handshake) = handshake.filter(|_| header.kind.is_handshake()) {
+        put(56, handshake.rate_hz.to_bits());
+        put(64, handshake.nonce);
+        put(72, handshake.tag);
+        put(80, handshake.watchdog_ns);
+        put(88, u64::from(handshake.reason) << 32 | u64::from(handshake.modes));
+    }
+    for (index, block) in blocks.iter().enumerate() {
+        for (dof, value) in block.iter().take(dofs).enumerate() {
+            put(at + 8 * (index * dofs + dof), value.to_bits());
+        }
+    }
+    out[48] = header.state;
+    out[49] = header.trip;
+    let end = bytes - CHECKSUM;
+    let checksum = crc32fast::hash(&out[..end]);
+    out[end..bytes].copy_from_slice(&checksum.to_le_bytes());
+    &out[..bytes]
+}
+
+#[cfg(test)]
+mod tests;
