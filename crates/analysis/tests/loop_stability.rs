@@ -93,6 +93,7 @@ fn random_loop(random: &mut Stream, number: usize) -> LoopDescription {
             elements: Vec::new(),
         },
         specimen,
+        inside: None,
         integrator: Options {
             method: METHODS[number % METHODS.len()],
             step_s: 1e-3,
@@ -341,6 +342,7 @@ fn forty_dofs_with_four_at_the_interface_are_judged() {
     let described = |samples: f64| LoopDescription {
         numerical: numerical.clone(),
         specimen: specimen.clone(),
+        inside: None,
         integrator: Options {
             method: Method::Newmark,
             step_s: 1.0 / 1024.0,

@@ -36,12 +36,7 @@ pub struct Mode {
 pub enum Stability {
     /// From the loop gain of the loop as it runs, nonlinear elements at their
     /// initial stiffness.
-    Linear {
-        /// Growing motions; none: stable.
-        growing: usize,
-        /// The motion that decays slowest or grows fastest, where it was found.
-        dominant: Option<Dominant>,
-    },
+    Linear(Dominant),
     /// From the free decay of the loop itself after a push.
     Decay(FreeDecay),
     /// Rig and structure move as one: as stable as the structure.
@@ -50,9 +45,12 @@ pub enum Stability {
     Unknown(String),
 }
 
-/// The slowest-decaying motion of a loop.
+/// The slowest-decaying motion of a loop; its numbers are none (NaN) where only
+/// the count of growing motions is known.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Dominant {
+    /// Growing motions of the loop, a pair counted twice; none: stable.
+    pub growing: usize,
     /// What one period multiplies it by; grows above 1.
     pub radius: f64,
     /// Its growth rate, 1/s; negative decays.
@@ -136,7 +134,8 @@ impl Forecast {
             .collect();
         let description = describe(assembly);
         let critical_delay = if 2 * modes.len() <= MOST_STATES {
-            critical(&description.numerical, &whole, &description.specimen).ok().flatten()
+            let inside = description.inside.as_ref();
+            critical(&description.numerical, &whole, &description.specimen, inside).ok().flatten()
         } else {
             None
         };
@@ -145,7 +144,7 @@ impl Forecast {
             Some(critical) if critical.frequency_hz.is_finite() => critical.frequency_hz,
             _ => first_hz,
         };
-        let (stability, examined) = judge(assembly, &description, matters_hz);
+        let (stability, examined) = judge(assembly, &description, Some(matters_hz));
         Ok(Self {
             modes: listed,
             samples_per_cycle: 1.0 / (assembly.integrator.step_s * fastest_hz),
@@ -162,11 +161,22 @@ impl Forecast {
     /// Whether instability is predicted.
     pub fn is_unstable(&self) -> bool {
         match &self.stability {
-            Stability::Linear { growing, .. } => *growing > 0,
+            Stability::Linear(dominant) => grows(dominant),
             Stability::Decay(decay) => decay.grows(),
             Stability::Rigid | Stability::Unknown(_) => false,
         }
     }
+}
+
+/// Whether a loop has growing motions.
+pub fn grows(dominant: &Dominant) -> bool {
+    dominant.growing > 0
+}
+
+/// Whether the loop of an assembly is stable, and nothing else about it.
+pub fn stability(assembly: &Assembly) -> Stability {
+    let description = describe(assembly);
+    judge(assembly, &description, None).0
 }
 
 /// The loop of an experiment, nonlinear elements at their initial stiffness.
@@ -174,6 +184,7 @@ pub fn describe(assembly: &Assembly) -> LoopDescription {
     LoopDescription {
         numerical: assembly.substructures.numerical.linearised(),
         specimen: assembly.partition.specimen.linearised(),
+        inside: assembly.partition.inside.clone(),
         integrator: assembly.integrator.clone(),
         transfer_system: assembly.transfer_system.clone(),
         compensator: assembly.design.clone(),
@@ -200,10 +211,12 @@ pub fn followed_modes(assembly: &Assembly) -> Result<Vec<TrueMode>, LoopError> {
     Ok(modes)
 }
 
+/// `matters_hz` is the frequency for which compensators are designed; without it
+/// none is tried.
 fn judge(
     assembly: &Assembly,
     description: &LoopDescription,
-    matters_hz: f64,
+    matters_hz: Option<f64>,
 ) -> (Stability, Option<Examined>) {
     if assembly.rates.is_some() {
         let stability = match free_decay(assembly) {
@@ -213,7 +226,7 @@ fn judge(
         return (stability, None);
     }
     match examine(assembly, description, matters_hz) {
-        Ok(examined) => (stability(&examined, description.integrator.step_s), Some(examined)),
+        Ok(examined) => (judged(&examined, description.integrator.step_s), Some(examined)),
         Err(LoopError::NoLoop) => (Stability::Rigid, None),
         Err(error) => (Stability::Unknown(error.to_string()), None),
     }
@@ -222,13 +235,15 @@ fn judge(
 fn examine(
     assembly: &Assembly,
     declared: &LoopDescription,
-    matters_hz: f64,
+    matters_hz: Option<f64>,
 ) -> Result<Examined, LoopError> {
     let truth = followed_modes(assembly)?;
+    let first_hz = truth.first().map_or(1.0, |mode| mode.motion.frequency_hz());
+    let design_hz = matters_hz.unwrap_or(first_hz);
     let mut description = declared.clone();
     let mut started = None;
     if declared.compensator.is_adaptive() {
-        description.compensator = as_learnt(declared, matters_hz).ok_or(LoopError::Adaptive)?;
+        description.compensator = as_learnt(declared, design_hz).ok_or(LoopError::Adaptive)?;
         let compensator = as_started(&declared.compensator);
         let first = LoopDescription { compensator, ..declared.clone() };
         started = Some(Trial::of("as it starts", &first, &truth)?);
@@ -237,15 +252,15 @@ fn examine(
     let curve = Curve::follow(&open)?;
     let margins = margins::margins(&open, &curve)?;
     let motions = follow(&open, &curve, &truth)?;
-    let trials = if truth.len() <= TRIED && description.joint == Joint::Held {
-        try_all(&description, &truth, matters_hz)?
-    } else {
-        Vec::new()
+    let small = truth.len() <= TRIED && description.joint == Joint::Held;
+    let trials = match matters_hz {
+        Some(hertz) if small => try_all(&description, &truth, hertz)?,
+        _ => Vec::new(),
     };
     Ok(Examined { description, margins, motions, trials, started, curve })
 }
 
-fn stability(examined: &Examined, step_s: f64) -> Stability {
+fn judged(examined: &Examined, step_s: f64) -> Stability {
     let Examined { margins, motions, started, .. } = examined;
     if let Some(started) = started.as_ref().filter(|started| !started.is_stable())
         && margins.growing == 0
@@ -255,25 +270,38 @@ fn stability(examined: &Examined, step_s: f64) -> Stability {
             .filter(|motion| motion.growth_1_s() > 0.0)
             .map(|motion| format!(" (a motion of {:.4} Hz grows)", motion.exponent.im / TAU));
         return Stability::Unknown(format!(
-            "the adaptive compensator makes the loop unstable as it starts{} and stable as it \
-                 will have learnt: whether it learns in time, a rehearsal tells",
+            "the adaptive compensator makes the loop unstable as it starts{} and stable as it will \
+             have learnt: whether it learns in time, a rehearsal tells",
             grows.unwrap_or_default()
         ));
     }
-    let dominant = motions.dominant().map(|(motion, mode)| Dominant::new(motion, mode, step_s));
-    // What is found must be what is counted, or it is not said.
-    let agrees = |dominant: &Dominant| (dominant.growth_1_s > 0.0) == (margins.growing > 0);
-    Stability::Linear { growing: margins.growing, dominant: dominant.filter(agrees) }
+    // What is found must be all that is counted, or it is not told.
+    let found = motions.modes.iter().filter_map(|mode| mode.in_loop);
+    let growing: usize = found
+        .chain(motions.others.iter().copied())
+        .filter(|motion| motion.growth_1_s() > 0.0)
+        .map(|motion| if motion.exponent.im > 0.0 { 2 } else { 1 })
+        .sum();
+    let known = motions.dominant().filter(|_| growing == margins.growing);
+    Stability::Linear(Dominant::new(margins.growing, known, step_s))
 }
 
 impl Dominant {
-    fn new(motion: Motion, mode: Option<usize>, step_s: f64) -> Self {
+    fn new(growing: usize, known: Option<(Motion, Option<usize>)>, step_s: f64) -> Self {
+        let nan = Motion { exponent: nalgebra::Complex::new(f64::NAN, f64::NAN) };
+        let (motion, mode) = known.unwrap_or((nan, None));
         Self {
+            growing,
             radius: (motion.growth_1_s() * step_s).exp(),
             growth_1_s: motion.growth_1_s(),
             frequency_hz: motion.exponent.im / TAU,
             damping_ratio: motion.damping_ratio(),
             mode,
         }
+    }
+
+    /// Whether more is known than the count of growing motions.
+    pub fn is_known(&self) -> bool {
+        self.growth_1_s.is_finite()
     }
 }

@@ -196,11 +196,12 @@ impl Rig {
 
     /// The lag, followed from zero up so that it may exceed half a turn.
     fn lag_rad(&self, hertz: f64) -> f64 {
-        const STEPS: usize = 200;
-        let mut before = self.at(1e-3 * hertz);
-        let mut lag = -before.arg();
+        const STEPS: usize = 64;
+        let own = Self { dynamics: self.dynamics.clone(), late_s: 0.0 };
+        let mut before = own.at(1e-3 * hertz);
+        let mut lag = TAU * hertz * self.late_s - before.arg();
         for step in 1..=STEPS {
-            let now = self.at(hertz * step as f64 / STEPS as f64);
+            let now = own.at(hertz * step as f64 / STEPS as f64);
             lag -= (now / before).arg();
             before = now;
         }

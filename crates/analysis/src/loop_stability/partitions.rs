@@ -5,7 +5,7 @@
 
 use model::compensator::{Design, ShapingDesign};
 use model::equations::{Deformation, Equations};
-use model::partition::Partition;
+use model::partition::{Inside, Partition};
 use model::specimen::Specimen;
 use model::structure::Structure;
 use model::transfer::TransferSystem;
@@ -90,9 +90,13 @@ pub fn advise(
         "partitions with further elements, or several elements at once, are not tried".to_owned(),
     ];
     let mut cuts = vec![Cut { partition: declared.clone(), origin: Origin::Declared }];
-    mass_splits(structure, declared, &mut cuts, &mut skipped);
     let springs = springs(structure, &mut skipped);
-    moved(declared, &springs, &mut cuts, &mut skipped);
+    if declared.inside.is_some() {
+        skipped.push("a specimen with DOFs of its own is neither moved nor split".to_owned());
+    } else {
+        mass_splits(structure, declared, &mut cuts, &mut skipped);
+        moved(declared, &springs, &mut cuts, &mut skipped);
+    }
     elements(&springs, &mut cuts);
     let n = structure.size() as f64;
     let most = ((WORK / (n * n * n)) as usize).clamp(CUTS.0, CUTS.1);
@@ -135,8 +139,10 @@ fn rank(
     let specimen = cut.partition.specimen.linearised();
     let partition = Partition { specimen: specimen.clone(), ..cut.partition.clone() };
     let Ok(parts) = partition.split(structure, &[], &[]) else { return Ok(None) };
-    let critical = critical(&parts.numerical, &parts.whole, &specimen)?;
-    let own = LoopDescription { numerical: parts.numerical, specimen, ..description.clone() };
+    let inside = cut.partition.inside.clone();
+    let critical = critical(&parts.numerical, &parts.whole, &specimen, inside.as_ref())?;
+    let numerical = parts.numerical;
+    let own = LoopDescription { numerical, specimen, inside, ..description.clone() };
     let own = verdict(&own).ok().map(|found| (found.growing, found.delay_margin));
     Ok(Some(Ranked { cut, critical, own }))
 }
@@ -144,27 +150,38 @@ fn rank(
 /// The critical delay of a loop with nothing but a delay, for any number of
 /// interface DOFs: a delay of zero where every delay makes it unstable.
 ///
-/// One DOF is left to [`critical_delay`]. For several the eigenvalues of the loop
+/// One DOF of a specimen without DOFs of its own is left to [`critical_delay`].
+/// Otherwise the eigenvalues of the loop
 /// gain take the place of the gain, after the test for strong stability: with
 /// ρ(M_e Bᵀ M⁻¹ B) ≥ 1 any delay makes fast motions grow.
 pub fn critical(
     numerical: &Equations,
     whole: &Equations,
     specimen: &Specimen,
+    inside: Option<&Inside>,
 ) -> Result<Option<CriticalDelay>, LoopError> {
-    if specimen.count() == 1 {
+    if specimen.count() == 1 && inside.is_none() {
         return Ok(critical_delay(numerical, whole, specimen)?);
     }
     let b = numerical.interface_matrix();
     let singular = model::integrator::IntegratorError::SingularMass;
     let inverse = numerical.mass.clone().try_inverse().ok_or(singular)?;
-    let ratio: DMatrix<f64> = &specimen.mass * b.transpose() * inverse * &b;
+    // Fast motions feel what the mass inside leaves at the interface.
+    let mut mass = specimen.mass.clone();
+    if let Some(inside) = inside {
+        let joint = &inside.mass_to_interface;
+        let own = inside.mass.clone().try_inverse();
+        let own = own.ok_or(model::integrator::IntegratorError::SingularMass)?;
+        mass -= joint.transpose() * own * joint;
+    }
+    let ratio: DMatrix<f64> = mass * b.transpose() * inverse * &b;
     if numerics::eigen::spectral_radius(&ratio)? >= 1.0 {
         return Ok(Some(CriticalDelay { delay_s: 0.0, frequency_hz: f64::INFINITY }));
     }
     let ideal = LoopDescription {
         numerical: numerical.clone(),
         specimen: specimen.clone(),
+        inside: inside.cloned(),
         integrator: model::integrator::Options {
             method: model::integrator::Method::Newmark,
             step_s: 1e-3,
@@ -206,7 +223,7 @@ fn mass_splits(
             continue;
         }
         let specimen = Specimen { mass, ..declared.specimen.clone() };
-        let partition = Partition { interface: declared.interface.clone(), specimen };
+        let partition = Partition { interface: declared.interface.clone(), specimen, inside: None };
         cuts.push(Cut { partition, origin: Origin::MassSplit { share } });
     }
 }
@@ -261,8 +278,11 @@ fn moved(declared: &Partition, springs: &[Spring], cuts: &mut Vec<Cut>, skipped:
             weak += 1;
             continue;
         }
-        let partition =
-            Partition { interface: vec![spring.place], specimen: declared.specimen.clone() };
+        let partition = Partition {
+            interface: vec![spring.place],
+            specimen: declared.specimen.clone(),
+            inside: None,
+        };
         cuts.push(Cut { partition, origin: Origin::Moved });
     }
     if weak > 0 {
@@ -281,7 +301,7 @@ fn elements(springs: &[Spring], cuts: &mut Vec<Cut>) {
                 stiffness: one(share * spring.stiffness),
                 elements: Vec::new(),
             };
-            let partition = Partition { interface: vec![spring.place], specimen };
+            let partition = Partition { interface: vec![spring.place], specimen, inside: None };
             cuts.push(Cut { partition, origin: Origin::Element { share } });
         }
     }

@@ -10,14 +10,14 @@ use serde_json::{Value, json};
 use super::words;
 use crate::command::rehearse::Loaded;
 use crate::fit::{Fit, MARGIN, NumericalCost};
-use crate::forecast::{Examined, Forecast, Stability};
+use crate::forecast::{Examined, Forecast, Stability, grows};
 
 pub(super) fn document(loaded: &Loaded, forecast: &Forecast, advice: Option<&Advice>) -> Value {
     let (verdict, dominant) = match &forecast.stability {
         Stability::Rigid => ("stable", None),
         Stability::Unknown(_) => ("unknown", None),
-        Stability::Linear { growing: 0, dominant } => ("stable", dominant.as_ref()),
-        Stability::Linear { dominant, .. } => ("unstable", dominant.as_ref()),
+        Stability::Linear(dominant) if grows(dominant) => ("unstable", Some(dominant)),
+        Stability::Linear(dominant) => ("stable", Some(dominant)),
         Stability::Decay(decay) if decay.is_unclear() => ("unknown", None),
         Stability::Decay(decay) if decay.grows() => ("unstable", None),
         Stability::Decay(_) => ("stable", None),
@@ -38,7 +38,7 @@ pub(super) fn document(loaded: &Loaded, forecast: &Forecast, advice: Option<&Adv
         _ => None,
     };
     let method = match &forecast.stability {
-        Stability::Linear { .. } => Some("sampled loop gain"),
+        Stability::Linear(_) => Some("sampled loop gain"),
         Stability::Decay(_) => Some("free decay"),
         Stability::Rigid | Stability::Unknown(_) => None,
     };
@@ -54,7 +54,7 @@ pub(super) fn document(loaded: &Loaded, forecast: &Forecast, advice: Option<&Adv
         "words": words::verdict(forecast),
         "method": method,
         "linear": forecast.linear,
-        "dominant": dominant.map(|d| json!({
+        "dominant": dominant.filter(|d| d.is_known()).map(|d| json!({
             "radius": d.radius,
             "growth_1_s": d.growth_1_s,
             "frequency_hz": d.frequency_hz,

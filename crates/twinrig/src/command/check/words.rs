@@ -125,7 +125,7 @@ pub(super) fn verdict(forecast: &Forecast) -> String {
                              structure"
             .to_owned(),
         Stability::Unknown(reason) => format!("stability not predicted: {reason}"),
-        Stability::Linear { growing: 0, dominant: Some(dominant) } => {
+        Stability::Linear(dominant) if dominant.growing == 0 && dominant.is_known() => {
             let truth = dominant.mode.and_then(|mode| forecast.modes.get(mode - 1));
             let truth = truth.map(|mode| {
                 format!(", {} % in the true structure", number(100.0 * mode.damping_ratio))
@@ -139,18 +139,20 @@ pub(super) fn verdict(forecast: &Forecast) -> String {
                 learnt(forecast)
             )
         }
-        Stability::Linear { growing: 0, dominant: None } => {
+        Stability::Linear(dominant) if dominant.growing == 0 => {
             format!("stable: every motion decays{}", learnt(forecast))
         }
-        Stability::Linear { growing, dominant } => {
-            let what = match dominant {
-                Some(d) => format!(
+        Stability::Linear(d) => {
+            let what = if d.is_known() {
+                format!(
                     "a motion of {} Hz{} grows by {} per second",
                     number(d.frequency_hz),
                     of_mode(d.mode),
                     number(d.growth_1_s)
-                ),
-                None => format!("{growing} motions grow"),
+                )
+            } else {
+                // A swinging motion is a pair.
+                format!("{} motions grow", d.growing.div_ceil(2))
             };
             format!("UNSTABLE: {what}{}; {}", learnt(forecast), remedy(forecast))
         }
@@ -274,7 +276,7 @@ fn trials(examined: &Examined) -> String {
         .trials
         .iter()
         .map(|trial| {
-            let learns = if trial.kind.starts_with("adaptive") { ", as learnt" } else { "" };
+            let learns = if trial.kind.starts_with("adaptive") { ", learnt" } else { "" };
             let dash = || "–".to_owned();
             vec![
                 format!("{}{learns}", trial.kind),
@@ -293,8 +295,7 @@ fn trials(examined: &Examined) -> String {
             ]
         })
         .collect();
-    let header =
-        ["compensator", "loop", "least damping", "furthest from the truth", "bears further"];
+    let header = ["compensator", "loop", "least damping", "furthest off", "bears further"];
     format!("\n{}", table(&header, &rows))
 }
 
@@ -343,11 +344,11 @@ pub(super) fn origin(cut: &Cut) -> String {
     match cut.origin {
         Origin::Declared => "as declared".to_owned(),
         Origin::MassSplit { share } => {
-            format!("declared, with {} % of the mass", number(100.0 * share))
+            format!("with {:.0} % of the mass", 100.0 * share)
         }
         Origin::Moved => "the declared one here".to_owned(),
         Origin::Element { share: 1.0 } => "the whole spring".to_owned(),
-        Origin::Element { share } => format!("{} % of the spring", number(100.0 * share)),
+        Origin::Element { share } => format!("{:.0} % of the spring", 100.0 * share),
     }
 }
 
