@@ -135,6 +135,29 @@ pub fn follow(open: &OpenLoop, curve: &Curve, truth: &[TrueMode]) -> Result<Foll
     Ok(Follow { modes, others })
 }
 
+/// The motions `start` of a loop, followed along further delays, which go on from
+/// one to the next in small steps; one row per delay, gaps where a motion is lost.
+pub fn along_delay(
+    open: &OpenLoop,
+    start: &[Motion],
+    delays_s: &[f64],
+) -> Vec<Vec<Option<Motion>>> {
+    let mut places: Vec<Complex<f64>> = start.iter().map(|motion| motion.exponent).collect();
+    let mut lost = vec![false; places.len()];
+    delays_s
+        .iter()
+        .map(|&delay_s| {
+            let settled = settle(&open.later(delay_s), &mut places, &[]);
+            let found = places.iter().zip(settled).zip(&mut lost);
+            let of = |((&exponent, settled), lost): ((&Complex<f64>, bool), &mut bool)| {
+                *lost |= !settled;
+                (!*lost).then_some(Motion { exponent })
+            };
+            found.map(of).collect()
+        })
+        .collect()
+}
+
 /// dζ/dτ of the motion s of a loop: ds/dτ = −D_τ/D_s.
 pub fn sensitivity(open: &OpenLoop, s: Complex<f64>) -> Option<f64> {
     let (ds, dt) = (1e-6 * s.norm(), 1e-6 / s.norm());

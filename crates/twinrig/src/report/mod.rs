@@ -10,6 +10,7 @@ mod findings;
 mod guard;
 mod outcome;
 mod page;
+mod picture;
 mod punctuality;
 #[cfg(test)]
 mod sample;
@@ -23,6 +24,7 @@ use serde_json::{Value, json};
 
 pub(crate) use bode::{BodePage, BodePoint, BodeSection, BodeTable, Verdict};
 use findings::Findings;
+pub(crate) use picture::{Curve, Look, Pane, Picture, Span, Square};
 pub(crate) use sweep_page::sweep_html;
 /// A text of the user on one line, fit for a terminal.
 pub(crate) use text::label as one_line;

@@ -5,6 +5,7 @@
 pub mod benchmark;
 mod chirp;
 pub mod galmez;
+mod loops;
 pub mod multirate;
 pub mod waldbjorn;
 

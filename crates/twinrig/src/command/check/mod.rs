@@ -1,6 +1,7 @@
 //! `twinrig check`: valid, stable, how far from the boundary, fast enough?
 
 mod document;
+mod plot;
 mod words;
 
 use std::path::PathBuf;
@@ -17,6 +18,9 @@ pub(super) struct CheckArguments {
     /// Rank other partitions of the structure by the delay they bear.
     #[arg(long)]
     advise: bool,
+    /// Draw the loop gain and the damping against the delay into FILE (.html or .svg).
+    #[arg(long, value_name = "FILE")]
+    plot: Option<PathBuf>,
 }
 
 pub(super) fn check(arguments: &CheckArguments, output: Output) -> Exit {
@@ -41,6 +45,11 @@ pub(super) fn check(arguments: &CheckArguments, output: Output) -> Exit {
             Ok(found) => advice = Some(found),
             Err(error) => return output.fail(error),
         }
+    }
+    if let Some(path) = &arguments.plot
+        && let Err(reason) = plot::write(path, &loaded, &forecast)
+    {
+        return output.fail(reason);
     }
     let shown = match output {
         Output::Json => output.document(&document::document(&loaded, &forecast, advice.as_ref())),
