@@ -125,6 +125,33 @@ impl Curve {
         evaluate(open, self.shift_1_s, omega)
     }
 
+    /// The same points and, between any two that lie within `reach` of zero and
+    /// further apart than `step`, as many more as a smooth picture needs.
+    pub fn smooth(&self, open: &OpenLoop, step: f64, reach: f64) -> Vec<Point> {
+        const MOST: f64 = 24.0;
+        let mut points: Vec<Point> = Vec::new();
+        for point in &self.points {
+            if let Some(before) = points.last() {
+                let (first, last) = (before.omega_rad_s, point.omega_rad_s);
+                let seen = before.largest().min(point.largest()) < reach;
+                let pairs = before.loci.iter().zip(&point.loci);
+                let apart = pairs.map(|(a, b)| (a - b).norm()).fold(0.0, f64::max);
+                let parts = if seen { (apart / step).ceil().clamp(1.0, MOST) } else { 1.0 };
+                for part in 1..parts as usize {
+                    let omega = first + (last - first) * part as f64 / parts;
+                    if let Ok(mut between) = self.point(open, omega) {
+                        if let Some(before) = points.last() {
+                            match_loci(&before.loci, &mut between.loci);
+                        }
+                        points.push(between);
+                    }
+                }
+            }
+            points.push(point.clone());
+        }
+        points
+    }
+
     /// Number of growing motions of the closed loop.
     ///
     /// Along the whole axis det(I + L) turns once for every growing motion of the

@@ -208,9 +208,10 @@ impl Pane {
         }
         text.push_str("</g>\n");
         let small = "font-size=\"12\" paint-order=\"stroke\" stroke=\"#ffffff\" stroke-width=\"3\"";
-        for (x, y, words) in &self.marks {
+        for (index, (x, y, words)) in self.marks.iter().enumerate() {
             let (x, y) = self.place(*x, *y);
-            let words = escape(words);
+            // One above, the next below: marks are often neighbours.
+            let (words, y) = (escape(words), if index % 2 == 0 { y } else { y + 22.0 });
             let _ = writeln!(
                 text,
                 "<text x=\"{:.1}\" y=\"{:.1}\" {small}>{words}</text>",
@@ -332,7 +333,10 @@ impl Pane {
                 "x": numbers(self.marks.iter().map(|m| m.0)),
                 "y": numbers(self.marks.iter().map(|m| m.1)),
                 "text": self.marks.iter().map(|m| escape(&m.2)).collect::<Vec<_>>(),
-                "textposition": "top right", "marker": { "color": INK, "size": 8 },
+                "textposition": self.marks.iter().enumerate().map(|(i, _)| {
+                    if i % 2 == 0 { "top right" } else { "bottom right" }
+                }).collect::<Vec<_>>(),
+                "marker": { "color": INK, "size": 8 },
             }));
         }
         layout["shapes"] = self

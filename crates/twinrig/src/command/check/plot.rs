@@ -4,6 +4,7 @@ use std::path::Path;
 
 use analysis::loop_stability::modes::{Motion, along_delay};
 use analysis::loop_stability::{LoopMode, OpenLoop};
+use model::compensator::Design;
 
 use super::words;
 use crate::command::output::{cannot_write, number, write_whole};
@@ -65,13 +66,14 @@ fn picture(loaded: &Loaded, forecast: &Forecast, examined: &Examined) -> Result<
         title: loaded.experiment.title.clone(),
         verdict: (verdict.0, verdict.1, words::verdict(forecast)),
         facts,
-        panes: vec![nyquist(examined), damping(forecast, examined, &open)],
+        panes: vec![nyquist(examined, &open), damping(forecast, examined, &open)],
     })
 }
 
 /// L around −1.
-fn nyquist(examined: &Examined) -> Pane {
+fn nyquist(examined: &Examined, open: &OpenLoop) -> Pane {
     const REACH: f64 = 2.6;
+    let smooth = examined.curve.smooth(open, 0.03, 1.5 * REACH);
     let count = examined.curve.points.first().map_or(0, |point| point.loci.len());
     let mut curves: Vec<Curve> = (0..count)
         .map(|locus| {
@@ -82,7 +84,7 @@ fn nyquist(examined: &Examined) -> Pane {
             Curve {
                 name: if count == 1 { "L".to_owned() } else { format!("λ{} of L", locus + 1) },
                 look: Look::Number(locus),
-                points: examined.curve.points.iter().map(of).collect(),
+                points: smooth.iter().map(of).collect(),
             }
         })
         .collect();
@@ -124,11 +126,16 @@ fn nyquist(examined: &Examined) -> Pane {
 
 /// The damping of the modes that lose most, against the delay.
 fn damping(forecast: &Forecast, examined: &Examined, open: &OpenLoop) -> Pane {
-    let has_s = if forecast.delay_s.is_finite() { forecast.delay_s.max(0.0) } else { 0.0 };
+    let plain = examined.description.compensator == Design::None;
+    let mut has_s = if forecast.delay_s.is_finite() { forecast.delay_s.max(0.0) } else { 0.0 };
     let more_s = match examined.margins.delay {
         Some(delay) => (1.4 * delay.delay_s).min(10.0 * (has_s + 1e-3)),
         None => 0.5 * has_s + 1e-3,
     };
+    if !plain {
+        // The compensator has taken most of it: earlier than this means nothing.
+        has_s = has_s.min(0.25 * more_s);
+    }
     let slope = |mode: &LoopMode| mode.sensitivity_1_s.unwrap_or(0.0);
     let mut modes: Vec<LoopMode> =
         examined.motions.modes.iter().filter(|mode| mode.in_loop.is_some()).copied().collect();
@@ -160,6 +167,15 @@ fn damping(forecast: &Forecast, examined: &Examined, open: &OpenLoop) -> Pane {
             points,
         });
     }
+    let flat = |mode: &LoopMode| {
+        let truth = 100.0 * mode.truth.motion.damping_ratio();
+        [(-1e3 * has_s, truth), (1e3 * more_s, truth), (f64::NAN, f64::NAN)]
+    };
+    curves.push(Curve {
+        name: "true structure".to_owned(),
+        look: Look::Faint,
+        points: modes.iter().flat_map(flat).collect(),
+    });
     let room = 0.06 * (range.1 - range.0).max(0.1);
     let mut walls = vec![(0.0, "the loop as declared".to_owned())];
     if let Some(delay) = examined.margins.delay.filter(|delay| delay.delay_s <= more_s) {
@@ -168,8 +184,7 @@ fn damping(forecast: &Forecast, examined: &Examined, open: &OpenLoop) -> Pane {
     Pane {
         title: "Damping in the loop".to_owned(),
         caption: "Of each mode, if the whole loop were later or earlier than declared. Where a \
-                  curve falls below zero the test is unstable; at the left the transfer system has \
-                  no delay left."
+                  curve falls below zero the test is unstable."
             .to_owned(),
         x: Span { title: "further delay [ms]", low: -1e3 * has_s, high: 1e3 * more_s },
         y: Span { title: "damping ratio [%]", low: range.0 - room, high: range.1 + room },
