@@ -15,6 +15,7 @@ use numerics::delay_system::crossing::Crossings;
 use numerics::delay_system::{Coefficients, DelayError, DelaySystem};
 
 use crate::critical_delay::CriticalDelay;
+use crate::sampled_loop::Dominant;
 
 /// The delay system of a structure cut as `partition` says. Nonlinear elements
 /// count with their initial stiffness.
@@ -84,6 +85,29 @@ pub fn search_loss(
         return Ok(Some(CriticalDelay { delay_s: high, frequency_hz }));
     }
     Ok(None)
+}
+
+/// The further delay that sampling and hold mean to motions well below the rate.
+///
+/// A held force acts half a step late on average. The acceleration that goes out
+/// to the rig is balanced with the force of its very instant, half a step
+/// younger than what acted; the specimen's mass hands that on, and the whole
+/// force is later by another ρ/2 of a step.
+pub fn hold_delay_s(system: &DelaySystem, step_s: f64) -> Result<f64, DelayError> {
+    Ok(0.5 * step_s * (1.0 + system.neutral_radius()?.min(1.0)))
+}
+
+/// The slowest-decaying motion of a loop whose force is held over steps, the
+/// hold counted as further delay: see [`hold_delay_s`].
+pub fn held(system: &DelaySystem, delay_s: f64, step_s: f64) -> Result<Dominant, DelayError> {
+    let found = system.rightmost(delay_s + hold_delay_s(system, step_s)?)?;
+    Ok(Dominant {
+        radius: (found.growth_1_s * step_s).exp(),
+        growth_1_s: found.growth_1_s,
+        // Nothing in a sampled loop is faster than half its rate.
+        frequency_hz: found.frequency_hz().min(0.5 / step_s),
+        damping_ratio: if found.root.im.is_finite() { found.damping_ratio() } else { 0.0 },
+    })
 }
 
 #[cfg(test)]

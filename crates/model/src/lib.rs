@@ -11,6 +11,7 @@ pub mod equations;
 pub mod error;
 pub mod excitation;
 pub mod first_order;
+pub mod inside_motion;
 pub mod integrator;
 pub mod motion;
 pub mod partition;

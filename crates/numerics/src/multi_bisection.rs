@@ -6,7 +6,8 @@
 //! the corners; kept cells are halved in every direction, and the neighbours of
 //! kept cells are tried as well, which closes the gaps that a coarse grid leaves.
 //! A cell is not halved any further once the zero of its linear model is off by
-//! less than the tolerance, so the work goes where the set bends.
+//! less than the tolerance, by the slopes at that place, so the work goes where
+//! the set bends; the point is then moved by that last error.
 //!
 //! Trap: a set that enters and leaves a cell through one face, or two sets within
 //! a cell, can be missed. The grid must be finer than what is sought.
@@ -65,6 +66,7 @@ pub fn zeros<const N: usize, const M: usize>(
         },
         function,
         values: HashMap::new(),
+        evaluations: 0,
     };
     let mut open = work.first_grid();
     let mut points = Vec::new();
@@ -88,7 +90,7 @@ pub fn zeros<const N: usize, const M: usize>(
             break;
         }
     }
-    Zeros { points, evaluations: work.values.len(), complete }
+    Zeros { points, evaluations: work.evaluations, complete }
 }
 
 enum Settled<const N: usize> {
@@ -102,11 +104,12 @@ struct Work<F, const N: usize, const M: usize> {
     function: F,
     /// By corner, in units of the smallest cell.
     values: HashMap<[u32; N], [f64; M]>,
+    evaluations: usize,
 }
 
 impl<F: FnMut(&[f64; N]) -> [f64; M], const N: usize, const M: usize> Work<F, N, M> {
     fn is_spent(&self) -> bool {
-        self.values.len() >= self.search.evaluations
+        self.evaluations >= self.search.evaluations
     }
 
     fn first_grid(&self) -> Vec<Cell<N>> {
@@ -190,18 +193,37 @@ impl<F: FnMut(&[f64; N]) -> [f64; M], const N: usize, const M: usize> Work<F, N,
             return if cell.1 >= self.search.halvings { Settled::Nowhere } else { Settled::Open };
         }
         let point = self.point(cell, &from_centre);
-        let left = DVector::from_column_slice(&(self.function)(&point));
-        let Some(error) = least_step(&slope, &left) else { return Settled::Open };
-        let worst = (0..N).map(|axis| {
-            let cells = f64::from(self.search.cells[axis]) * f64::from(cell.1).exp2();
-            error[axis].abs() / cells
-        });
-        if worst.fold(0.0, f64::max) <= self.search.tolerance {
-            // A zero beyond the cell's edge is its neighbour's.
-            let inside = reach <= 0.75;
-            return if inside { Settled::At(point) } else { Settled::Nowhere };
+        let Some(error) = self.step_from(&point) else { return Settled::Open };
+        if error.amax() > self.search.tolerance {
+            return Settled::Open;
         }
-        Settled::Open
+        // A zero beyond the cell's edge is its neighbour's.
+        if reach > 0.75 {
+            return Settled::Nowhere;
+        }
+        let width = |axis: usize| self.search.high[axis] - self.search.low[axis];
+        Settled::At(std::array::from_fn(|axis| point[axis] + error[axis] * width(axis)))
+    }
+
+    /// One step of Newton's method from a point, in units of the box: how far off
+    /// it is. The slopes are taken there: those of the cell would flatter a point
+    /// where the functions bend within it.
+    fn step_from(&mut self, point: &[f64; N]) -> Option<DVector<f64>> {
+        let here = DVector::from_column_slice(&self.evaluated(point));
+        let mut slope = DMatrix::zeros(M, N);
+        let share = 0.1 * self.search.tolerance;
+        for axis in 0..N {
+            let mut moved = *point;
+            moved[axis] += share * (self.search.high[axis] - self.search.low[axis]);
+            let there = DVector::from_column_slice(&self.evaluated(&moved));
+            slope.set_column(axis, &((there - &here) / share));
+        }
+        least_step(&slope, &here)
+    }
+
+    fn evaluated(&mut self, point: &[f64; N]) -> [f64; M] {
+        self.evaluations += 1;
+        (self.function)(point)
     }
 
     /// Mean and slopes, per cell unit, of the functions over the corners.
@@ -230,7 +252,7 @@ impl<F: FnMut(&[f64; N]) -> [f64; M], const N: usize, const M: usize> Work<F, N,
             let whole = f64::from(self.search.cells[axis] << self.search.halvings);
             self.place(axis, f64::from(key[axis]) / whole)
         });
-        let values = (self.function)(&point);
+        let values = self.evaluated(&point);
         self.values.insert(key, values);
         values
     }

@@ -40,6 +40,10 @@ pub enum TripKind {
     Overrun = 20,
     /// The main loop of a two-rate test is too late.
     MainLoopLate = 15,
+    /// The rig does not stand where it should before the load begins.
+    NotAtStart = 30,
+    /// No load came from the host.
+    NoLoad = 31,
     /// Nothing is heard from the other end of the link.
     PeerSilent = 22,
     /// The other end of the link has tripped.
@@ -50,7 +54,7 @@ pub enum TripKind {
 
 impl TripKind {
     /// Every kind.
-    pub const ALL: [Self; 19] = [
+    pub const ALL: [Self; 21] = [
         Self::Command,
         Self::Rate,
         Self::Force,
@@ -67,6 +71,8 @@ impl TripKind {
         Self::Operator,
         Self::Overrun,
         Self::MainLoopLate,
+        Self::NotAtStart,
+        Self::NoLoad,
         Self::PeerSilent,
         Self::PeerTripped,
         Self::PeerLeft,
@@ -101,6 +107,8 @@ impl TripKind {
             Self::Operator => "stopped by the operator",
             Self::Overrun => "deadlines missed in a row",
             Self::MainLoopLate => "the main loop is late",
+            Self::NotAtStart => "the rig does not stand where it should at the start",
+            Self::NoLoad => "no load came from the host",
             Self::PeerSilent => "nothing is heard over the link",
             Self::PeerTripped => "the other end of the link tripped",
             Self::PeerLeft => "the loop ended the session",
@@ -110,12 +118,12 @@ impl TripKind {
     /// Unit of the value and limit.
     pub fn unit(self) -> &'static str {
         match self {
-            Self::Command | Self::TrackingError | Self::NotConverged => "m",
+            Self::Command | Self::TrackingError | Self::NotConverged | Self::NotAtStart => "m",
             Self::Rate => "m/s",
             Self::Force => "N",
             Self::NotFinite | Self::TrackingAmplitude | Self::Operator => "",
             Self::PeerTripped | Self::PeerLeft => "",
-            Self::MainLoopLate => "ticks",
+            Self::MainLoopLate | Self::NoLoad => "ticks",
             Self::StabilityWarning
             | Self::WindowedWarning
             | Self::EnergyError
@@ -170,6 +178,7 @@ impl Trip {
                 if self.value == 1.0 { "" } else { "s" },
                 self.limit
             ),
+            TripKind::NoLoad => format!("{words}: waited for {:.0} ticks", self.value),
             TripKind::TrackingDelay => format!(
                 "{words}: {:.3} ms against {:.3} ms (interface DOF {})",
                 1e3 * self.value,

@@ -1,5 +1,8 @@
 //! The tick: the whole loop once.
 
+pub mod course;
+mod staged;
+
 use model::compensator::Compensator;
 use model::motion::Motion;
 
@@ -13,6 +16,8 @@ use crate::plant::Plant;
 use crate::record::FrameSink;
 use crate::rig::Measured;
 use crate::two_rate::MainLoop;
+
+use staged::Staged;
 
 /// What a loop is made of; built before arming.
 pub struct LoopParts {
@@ -53,6 +58,10 @@ pub struct HybridLoop {
     log: EventLog,
     /// Phase of the last frame: a change is recorded whatever the pace.
     recorded: Phase,
+    /// What comes before and after the load, if the file asks for it.
+    staged: Option<Box<Staged>>,
+    /// The tick at which the load began.
+    origin: u64,
 }
 
 impl HybridLoop {
@@ -74,6 +83,8 @@ impl HybridLoop {
             watch: None,
             log: EventLog::new(),
             recorded: Phase::Running,
+            staged: None,
+            origin: 0,
             parts,
         }
     }
@@ -88,34 +99,47 @@ impl HybridLoop {
     /// The whole loop once. Allocates, locks, formats and blocks nowhere.
     #[inline]
     pub fn tick(&mut self) {
-        if self.interlock.phase() == Phase::Running {
-            match self.decide() {
-                Ok(()) => {
-                    self.record();
-                    if let Err(trip) = self.act() {
-                        // The way to the next instant failed: it trips there.
-                        self.trip(trip.into(), self.tick + 1);
-                    }
-                }
-                Err(stop) => {
-                    // The rig keeps the command it has; the frame shows what was seen.
-                    self.command.copy_from(&self.held);
-                    self.trip(stop, self.tick);
-                    self.record();
-                    self.parts.plant.actuate(&self.held);
-                }
-            }
-        } else {
+        if self.interlock.phase() != Phase::Running {
             self.make_safe();
+        } else if self.staged.is_none() {
+            self.closed_loop();
+        } else {
+            self.along_course();
         }
         self.tick += 1;
+    }
+
+    /// A tick of the test proper.
+    #[inline(always)]
+    fn closed_loop(&mut self) {
+        match self.decide() {
+            Ok(()) => {
+                self.record();
+                if let Err(trip) = self.act() {
+                    // The way to the next instant failed: it trips there.
+                    self.trip(trip.into(), self.tick + 1);
+                }
+            }
+            Err(stop) => self.refuse(stop),
+        }
+    }
+
+    /// The rig keeps the command it has; the frame shows what was seen.
+    fn refuse(&mut self, stop: Stop) {
+        self.command.copy_from(&self.held);
+        self.trip(stop, self.tick);
+        self.record();
+        self.parts.plant.actuate(&self.held);
     }
 
     /// Measure, compensate, gate, observe.
     #[inline(always)]
     fn decide(&mut self) -> Result<(), Stop> {
         let LoopParts { plant, compensator, limits, monitor, load, .. } = &mut self.parts;
-        let load = load.at(self.tick as usize);
+        let load = match &self.staged {
+            Some(staged) => staged.load(load, self.tick - self.origin),
+            None => load.at(self.tick as usize),
+        };
         plant.measure(load, &mut self.measured);
         plant.attend(self.tick, &mut self.log)?;
         if let Some(before) = plant.rejoined() {
@@ -155,8 +179,12 @@ impl HybridLoop {
         plant.actuate(&self.command);
         // The next decision writes the whole command anew.
         std::mem::swap(&mut self.held, &mut self.command);
-        let tick = self.tick as usize;
-        plant.advance(load.at(tick), load.at(tick + 1), &self.measured).map_err(|failure| Trip {
+        let tick = (self.tick - self.origin) as usize;
+        let (now, next) = match self.staged.as_ref().and_then(|staged| staged.stream()) {
+            Some(stream) => (stream.now(), stream.next()),
+            None => (load.at(tick), load.at(tick + 1)),
+        };
+        plant.advance(now, next, &self.measured).map_err(|failure| Trip {
             kind: TripKind::NotConverged,
             dof: 0,
             value: failure.correction_m,
@@ -187,21 +215,28 @@ impl HybridLoop {
     /// Fills the frame and hands it over, in the order of `FramePlan::channels`.
     #[inline]
     fn record(&mut self) {
+        let phase = self.phase();
         let Some(sink) = &mut self.sink else { return };
-        let phase = self.interlock.phase();
+        // A course begins its load at a tick of which there is a frame anyway.
         if !self.tick.is_multiple_of(self.parts.every) && phase == self.recorded {
             return;
         }
         self.recorded = phase;
         let LoopParts { plant, compensator, monitor, load, step_s, detail, .. } = &mut self.parts;
-        let load = load.at(self.tick as usize);
+        let (load, desired) = match &self.staged {
+            Some(staged) => {
+                let load = staged.load(load, self.tick - self.origin);
+                (load, staged.desired(plant.desired()))
+            }
+            None => (load.at(self.tick as usize), plant.desired()),
+        };
         let frame = &mut self.frame;
         frame.clear();
         frame.push(self.tick as f64 * *step_s);
-        frame.push(f64::from(self.interlock.phase() as u8));
+        frame.push(f64::from(phase as u8));
         frame.push(self.interlock.trip().map_or(0.0, |(trip, _)| f64::from(trip.kind.code())));
         frame.extend_from_slice(load);
-        frame.extend_from_slice(&plant.desired().displacement);
+        frame.extend_from_slice(&desired.displacement);
         frame.extend_from_slice(&self.command.displacement);
         frame.extend_from_slice(&self.measured.achieved);
         frame.extend_from_slice(&self.measured.displacement);
@@ -234,9 +269,12 @@ impl HybridLoop {
     #[inline]
     pub fn is_over(&self) -> bool {
         match self.interlock.phase() {
-            Phase::Running => self.tick >= self.parts.load.ticks() as u64,
-            Phase::Safe => true,
             Phase::Holding | Phase::Ramping => self.interlock.is_out_of_reach(&self.held),
+            Phase::Safe => true,
+            _ => match &self.staged {
+                None => self.tick >= self.parts.load.ticks() as u64,
+                Some(staged) => staged.is_over(self.tick - self.origin, &self.parts.load),
+            },
         }
     }
 
@@ -260,8 +298,12 @@ impl HybridLoop {
     }
 
     /// Where the test stands.
+    #[inline]
     pub fn phase(&self) -> Phase {
-        self.interlock.phase()
+        match self.interlock.phase() {
+            Phase::Running => self.stage().phase(),
+            phase => phase,
+        }
     }
 
     /// The trip and the time of its tick, if one occurred.

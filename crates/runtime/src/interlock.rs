@@ -16,6 +16,25 @@ pub enum Phase {
     Ramping = 2,
     /// The command is zero, or stands where an abort left it; the test is over.
     Safe = 3,
+    /// Before the load: the rig is brought to its start, where the file asks for it.
+    Initiating = 4,
+    /// After the load, the loop still closed: the structure rings down.
+    Completing = 5,
+    /// After that: the command goes to zero at a limited rate.
+    Homing = 6,
+}
+
+impl Phase {
+    /// Every phase.
+    pub const ALL: [Self; 7] = [
+        Self::Running,
+        Self::Holding,
+        Self::Ramping,
+        Self::Safe,
+        Self::Initiating,
+        Self::Completing,
+        Self::Homing,
+    ];
 }
 
 /// How a trip takes the rig to its safe state.
@@ -129,7 +148,11 @@ impl Interlock {
         command.velocity.fill(0.0);
         command.acceleration.fill(0.0);
         match self.phase {
-            Phase::Running | Phase::Safe => {}
+            Phase::Running
+            | Phase::Safe
+            | Phase::Initiating
+            | Phase::Completing
+            | Phase::Homing => {}
             Phase::Holding => {
                 self.held_ticks += 1;
                 if self.held_ticks > self.hold_ticks {
@@ -137,22 +160,37 @@ impl Interlock {
                 }
             }
             Phase::Ramping => {
-                let mut moving = false;
-                for (x, v) in command.displacement.iter_mut().zip(&mut command.velocity) {
-                    if x.abs() > self.stride_m {
-                        *v = -self.rate_m_s.copysign(*x);
-                        *x -= self.stride_m.copysign(*x);
-                        moving = true;
-                    } else {
-                        *x = 0.0;
-                    }
-                }
-                if !moving {
+                if ramp(command, self.stride_m, self.rate_m_s) == Ramped::AtZero {
                     self.phase = Phase::Safe;
                 }
             }
         }
     }
+}
+
+/// What a step of a ramp came to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Ramped {
+    /// Some displacement is on its way.
+    OnItsWay,
+    /// All are zero.
+    AtZero,
+}
+
+/// Moves every displacement towards zero by at most `stride_m`; velocities that
+/// are not needed stay as they are.
+pub(crate) fn ramp(command: &mut Motion, stride_m: f64, rate_m_s: f64) -> Ramped {
+    let mut ramped = Ramped::AtZero;
+    for (x, v) in command.displacement.iter_mut().zip(&mut command.velocity) {
+        if x.abs() > stride_m {
+            *v = -rate_m_s.copysign(*x);
+            *x -= stride_m.copysign(*x);
+            ramped = Ramped::OnItsWay;
+        } else {
+            *x = 0.0;
+        }
+    }
+    ramped
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 pub mod clock;
 pub mod event;
+pub mod feed;
 pub mod frame;
 pub mod gate;
 pub mod hybrid_loop;
@@ -18,4 +19,5 @@ pub mod realtime;
 pub mod record;
 pub mod reference;
 pub mod rig;
+pub mod streamed_load;
 pub mod two_rate;

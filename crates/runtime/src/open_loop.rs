@@ -89,7 +89,7 @@ impl OpenLoop {
     pub fn is_over(&self) -> bool {
         match self.interlock.phase() {
             Phase::Running => self.tick >= self.drive.displacement.len() as u64,
-            Phase::Safe => true,
+            Phase::Safe | Phase::Initiating | Phase::Completing | Phase::Homing => true,
             Phase::Holding | Phase::Ramping => self.interlock.is_out_of_reach(&self.held),
         }
     }

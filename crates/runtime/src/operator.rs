@@ -59,7 +59,7 @@ impl Operator {
     /// Stops a running test before its next tick. A test that has tripped
     /// already stays as it is.
     pub fn stop(&self, hybrid: &mut HybridLoop, response: Response) {
-        if hybrid.phase() == Phase::Running {
+        if hybrid.tripped().is_none() && !hybrid.is_over() {
             let trip = Trip { kind: TripKind::Operator, dof: 0, value: f64::NAN, limit: f64::NAN };
             hybrid.stop(Stop { trip, response });
         }

@@ -112,6 +112,15 @@ impl Plant {
         }
     }
 
+    /// The same of the rig alone, while the numerical part stands still.
+    pub fn attend_rig(&mut self, tick: u64, log: &mut EventLog) -> Result<(), Trip> {
+        match self {
+            Self::Split(plant) => plant.rig.attend(tick, log),
+            Self::Rigid(_) | Self::Coupled(_) => Ok(()),
+            Self::TwoRate(plant) => plant.rig_mut().attend(tick, log),
+        }
+    }
+
     /// Where the desired motion belongs to a new prediction from this tick on:
     /// what that would have asked for a tick earlier.
     #[inline(always)]
@@ -301,11 +310,19 @@ impl Plant {
             Self::Rigid(_) => {}
             Self::Split(plant) => plant.rig.release(),
             Self::TwoRate(plant) => plant.rig_mut().release(),
-            Self::Coupled(plant) => {
-                plant.released = Released::Yes;
-                let CoupledPlant { model, rig, .. } = &mut **plant;
-                rig.take_over(model.rig_state(), model.specimen(), command);
-            }
+            Self::Coupled(_) => self.detach(command),
+        }
+    }
+
+    /// Takes the rig out of a joint model, where it is led on alone; a rig of
+    /// its own needs no word.
+    pub fn detach(&mut self, command: &Motion) {
+        if let Self::Coupled(plant) = self
+            && plant.released == Released::No
+        {
+            plant.released = Released::Yes;
+            let CoupledPlant { model, rig, .. } = &mut **plant;
+            rig.take_over(model.rig_state(), model.specimen(), command);
         }
     }
 }

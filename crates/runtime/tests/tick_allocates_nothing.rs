@@ -14,7 +14,9 @@ use model::compensator::{
 use model::element::{Law, Side};
 use model::equations::Deformation;
 use model::first_order::Scheme;
+use model::inside_motion::InsideMotion;
 use model::integrator::{Hold, Method};
+use model::partition::Inside;
 use model::specimen::Specimen;
 use model::transfer::{ServoHydraulic, TransferSystem};
 use nalgebra::DMatrix;
@@ -123,6 +125,25 @@ const METHODS: [Method; 7] = [
 ];
 
 const GAP: Law = Law::Gap { stiffness: 2e6, opening: 1e-3, side: Side::Both };
+
+#[test]
+fn a_specimen_with_dofs_of_its_own_allocates_nothing() {
+    let case = Case::benchmark().with_noise(2).with_delay(3.0);
+    let two = |own: f64, joint: f64| DMatrix::from_row_slice(2, 2, &[own, joint, joint, own]);
+    let inside = Inside {
+        dofs: vec![0, 1],
+        mass: two(20.0, 0.0),
+        damping: two(400.0, -200.0),
+        stiffness: two(2e6, -1e6),
+        mass_to_interface: DMatrix::zeros(2, 1),
+        damping_to_interface: DMatrix::from_column_slice(2, 1, &[0.0, -200.0]),
+        stiffness_to_interface: DMatrix::from_column_slice(2, 1, &[0.0, -1e6]),
+    };
+    assert_no_allocation("inside", &case, |case| {
+        let inside = InsideMotion::new(&inside, case.step_s).unwrap();
+        case.split_with(case.rig().with_inside(inside), None)
+    });
+}
 
 #[test]
 fn the_counter_counts() {
@@ -353,4 +374,67 @@ fn a_laboratory() {
     assert!(at > 700 && laboratory.tick() > at + 100, "it tripped and went to safe");
     drop(laboratory);
     assert!(handle.finish(Ending { ticks: 0, trip: None }).unwrap().frames > 700);
+}
+
+#[test]
+fn no_course_and_no_streamed_load_allocates() {
+    use runtime::feed::Feed;
+    use runtime::hybrid_loop::course::{Completing, CoursePlan, Initiating, Rest};
+    use runtime::load::Load;
+    use runtime::streamed_load::StreamPlan;
+    let plan = CoursePlan {
+        initiating: Some(Initiating {
+            rate_m_s: 0.01,
+            reach_m: 1e-3,
+            fetch_ticks: 200,
+            settle_ticks: 100,
+            within_m: 1e-3,
+        }),
+        completing: Some(Completing {
+            ring_down_ticks: 500,
+            rest: Some(Rest { within_m: 1e-9, ticks: 100 }),
+            home_rate_m_s: 0.01,
+        }),
+    };
+    let stream = StreamPlan {
+        bounds: vec![100.0],
+        ticks_per_sample: 3,
+        buffer_samples: 500,
+        prefill_samples: 100,
+        bridge_ticks: 40,
+        ease_ticks: 50,
+        patience_ticks: 5000,
+    };
+    type Build = fn(&Case) -> Plant;
+    let case = Case::benchmark().with_noise(2).with_transfer(quick());
+    for (case, build) in
+        [(case.clone(), Case::split as Build), (case.with_ratio(8), Case::two_rate)]
+    {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("record.arrow");
+        let header = common::header();
+        let options = Options::rehearsal();
+        let (sink, handle) =
+            Recorder::create(&path, &header, &case.channels(), vec![], &options).unwrap();
+        let (mut feed, taken) = Feed::new(&stream);
+        let rows: Vec<f64> = (0..400).map(|k| (0.1 * f64::from(k)).sin()).collect();
+        let load = Load::unknown(1, 1_000_000);
+        let mut hybrid = case.recorded(build(&case), load, sink).along(plan, Some(taken));
+        let mut seen = [0u32; 7];
+        while !hybrid.is_over() {
+            hybrid.sink_mut().unwrap().wait_for_room();
+            if hybrid.ticks() == 400 {
+                // It starves at the end.
+                assert_eq!(feed.offer(&rows), Ok(400));
+            }
+            let before = calls();
+            hybrid.tick();
+            assert_eq!(calls() - before, 0, "tick {}, {:?}", hybrid.ticks(), hybrid.phase());
+            seen[hybrid.phase() as usize] += 1;
+        }
+        assert!(seen[0] > 1200 && seen[4] == 400 && seen[5] == 500 && seen[6] > 2, "{seen:?}");
+        let ticks = hybrid.ticks();
+        drop(hybrid);
+        assert_eq!(handle.finish(Ending { ticks, trip: None }).unwrap().frames_lost, 0);
+    }
 }

@@ -2,11 +2,12 @@
 
 mod free_decay;
 
-pub use free_decay::{FreeDecay, free_decay};
+pub use free_decay::{FreeDecay, free_decay, free_decay_with_margin};
 
 use std::f64::consts::TAU;
 
 use analysis::critical_delay::CriticalDelay;
+use analysis::delay_stability::{delay_system, first_loss};
 use analysis::loop_stability::compensators::{
     Trial, as_learnt, as_started, transfer_delay_s, try_all,
 };
@@ -134,8 +135,7 @@ impl Forecast {
             .collect();
         let description = describe(assembly);
         let critical_delay = if 2 * modes.len() <= MOST_STATES {
-            let inside = description.inside.as_ref();
-            critical(&description.numerical, &whole, &description.specimen, inside).ok().flatten()
+            critical_delay(assembly, &description)
         } else {
             None
         };
@@ -179,6 +179,21 @@ pub fn stability(assembly: &Assembly) -> Stability {
     judge(assembly, &description, None).0
 }
 
+/// The critical delay; of a specimen with DOFs of its own by the crossings of its
+/// delay system, which miss none.
+fn critical_delay(assembly: &Assembly, description: &LoopDescription) -> Option<CriticalDelay> {
+    let inside = description.inside.as_ref();
+    let system = inside.and_then(|_| {
+        let system = delay_system(&assembly.substructures.whole, &assembly.partition).ok()?;
+        system.crossings().ok()
+    });
+    if let Some(crossings) = system {
+        return first_loss(&crossings);
+    }
+    let whole = assembly.substructures.whole.linearised();
+    critical(&description.numerical, &whole, &description.specimen, inside).ok().flatten()
+}
+
 /// The loop of an experiment, nonlinear elements at their initial stiffness.
 pub fn describe(assembly: &Assembly) -> LoopDescription {
     LoopDescription {
@@ -219,7 +234,11 @@ fn judge(
     matters_hz: Option<f64>,
 ) -> (Stability, Option<Examined>) {
     if assembly.rates.is_some() {
-        let stability = match free_decay(assembly) {
+        let decayed = match matters_hz {
+            Some(_) => free_decay_with_margin(assembly),
+            None => free_decay(assembly),
+        };
+        let stability = match decayed {
             Ok(decay) => Stability::Decay(decay),
             Err(reason) => Stability::Unknown(reason),
         };

@@ -15,8 +15,7 @@ use crate::experiment::realtime::MemorySpec;
 use crate::experiment::{Experiment, Source};
 use crate::machine;
 use crate::rehearsal::{
-    Outcome, RehearsalError, events, flush_frames, header, reference_channels, trip_note,
-    warning_constant,
+    Expected, Outcome, RehearsalError, along_course, events, flush_frames, header, trip_note,
 };
 
 /// Why a test did not take place, or has no record.
@@ -68,9 +67,12 @@ pub fn run(
     record: &Path,
     onlooker: &mut dyn Onlooker,
 ) -> Result<Outcome, RunError> {
+    if assembly.stream.is_some() {
+        return Err(RehearsalError::NoHost.into());
+    }
     let load = assembly.load();
-    let reference = assembly.reference(&load).map_err(RehearsalError::from)?;
-    let constant_j = warning_constant(assembly, &reference);
+    let Expected { constant_j, columns } =
+        Expected::of(assembly, &load).map_err(RehearsalError::from)?;
     let plan = plan(experiment);
     // From here on, so that whatever is allocated below is kept in place too.
     let driver = Driver::start(&plan)?;
@@ -81,13 +83,12 @@ pub fn run(
     header.machine.extend(machine_facts());
     header.machine.extend(granted.facts.iter().cloned());
     let options = options(experiment);
-    let extra = reference_channels(assembly, reference);
     let (sink, mut handle) =
-        Recorder::create(record, &header, &assembly.channels(), extra, &options)
+        Recorder::create(record, &header, &assembly.channels(), columns, &options)
             .map_err(RehearsalError::from)?;
     let loop_options = LoopOptions { constant_j, recording: Recording::Into(sink) };
     let plant = assembly.plant().map_err(RehearsalError::from)?;
-    let hybrid = assembly.hybrid_loop(plant, load, loop_options);
+    let hybrid = along_course(assembly, assembly.hybrid_loop(plant, load, loop_options));
     let stop = SignalStop::install().map_err(|source| RealtimeError::Signals { source })?;
     let finished = driver.run(hybrid, stop.button(), |status| onlooker.look(status))?;
     drop(stop);
@@ -127,11 +128,17 @@ pub fn phase_word(phase: u8) -> &'static str {
     const HOLDING: u8 = Phase::Holding as u8;
     const RAMPING: u8 = Phase::Ramping as u8;
     const SAFE: u8 = Phase::Safe as u8;
+    const INITIATING: u8 = Phase::Initiating as u8;
+    const COMPLETING: u8 = Phase::Completing as u8;
+    const HOMING: u8 = Phase::Homing as u8;
     match phase {
         RUNNING => "running",
         HOLDING => "HOLDING",
         RAMPING => "RAMPING",
         SAFE => "safe",
+        INITIATING => "initiating",
+        COMPLETING => "completing",
+        HOMING => "going home",
         _ => "under way",
     }
 }

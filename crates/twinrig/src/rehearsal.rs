@@ -6,11 +6,14 @@ use model::channel::Channel;
 use runtime::clock::run_virtual;
 use runtime::gate::{Trip, TripKind};
 use runtime::hybrid_loop::HybridLoop;
+use runtime::hybrid_loop::course::Stage;
+use runtime::load::Load;
 use runtime::plant::Plant;
 use runtime::record::{
     EmbeddedFile, Ending, EventNote, Header, Options, RecordError, Recorder, Summary, TripNote,
 };
 use runtime::reference::{Reference, ReferenceError};
+use runtime::streamed_load::LoadEnd;
 use runtime::two_rate::Counts;
 use thiserror::Error;
 
@@ -30,6 +33,9 @@ pub enum RehearsalError {
     /// The record cannot be written.
     #[error(transparent)]
     Record(#[from] RecordError),
+    /// There is no link to a host.
+    #[error("the load of this test is streamed from a host, and there is no link to one")]
+    NoHost,
     /// A file the experiment names has gone.
     #[error("\"{name}\" cannot be read: {source}")]
     Input {
@@ -63,9 +69,11 @@ pub fn rehearse(
     record: &Path,
     progress: impl FnMut(u64),
 ) -> Result<Outcome, RehearsalError> {
+    if assembly.stream.is_some() {
+        return Err(RehearsalError::NoHost);
+    }
     let load = assembly.load();
-    let reference = assembly.reference(&load)?;
-    let constant_j = warning_constant(assembly, &reference);
+    let Expected { constant_j, columns } = Expected::of(assembly, &load)?;
     let header = header(experiment, source, assembly)?;
     let channels = assembly.channels();
     let options = Options {
@@ -76,10 +84,10 @@ pub fn rehearse(
         batch_frames: flush_frames(experiment),
         ..Options::rehearsal()
     };
-    let extra = reference_channels(assembly, reference);
-    let (sink, mut handle) = Recorder::create(record, &header, &channels, extra, &options)?;
+    let (sink, mut handle) = Recorder::create(record, &header, &channels, columns, &options)?;
     let loop_options = LoopOptions { constant_j, recording: Recording::Into(sink) };
-    let mut hybrid = assembly.hybrid_loop(assembly.plant()?, load, loop_options);
+    let hybrid = assembly.hybrid_loop(assembly.plant()?, load, loop_options);
+    let mut hybrid = along_course(assembly, hybrid);
     run_virtual(&mut hybrid, progress);
     let trip = hybrid.tripped().map(|(trip, time_s)| trip_note(&trip, time_s));
     let ticks = hybrid.ticks();
@@ -94,6 +102,35 @@ pub fn rehearse(
     drop(hybrid);
     let summary = handle.finish(Ending { ticks, trip })?;
     Ok(Outcome { summary, constant_j, main_loop })
+}
+
+/// The loop with what comes before and after its load, where anything does.
+pub(crate) fn along_course(assembly: &Assembly, hybrid: HybridLoop) -> HybridLoop {
+    match assembly.course {
+        Some(plan) => hybrid.along(plan, None),
+        None => hybrid,
+    }
+}
+
+/// What is known of a test before it runs.
+pub(crate) struct Expected {
+    /// C of the stability warning, J.
+    pub(crate) constant_j: f64,
+    /// Columns of the record: the response of the whole structure.
+    pub(crate) columns: Vec<(Channel, Vec<f64>)>,
+}
+
+impl Expected {
+    pub(crate) fn of(assembly: &Assembly, load: &Load) -> Result<Self, ReferenceError> {
+        if assembly.stream.is_some() {
+            // Nothing is known of the load; the file then gives the constant.
+            let constant_j = assembly.constant_j.unwrap_or(1.0);
+            return Ok(Self { constant_j, columns: Vec::new() });
+        }
+        let reference = assembly.reference(load)?;
+        let constant_j = warning_constant(assembly, &reference);
+        Ok(Self { constant_j, columns: reference_channels(assembly, reference) })
+    }
 }
 
 /// What happened, with the faults that were rehearsed up to the end.
@@ -124,10 +161,42 @@ pub(crate) fn events(assembly: &Assembly, hybrid: &HybridLoop) -> Vec<EventNote>
         }
     }
     notes.extend(main_loop_note(hybrid));
+    notes.extend(phase_notes(hybrid, step_s));
     // A fault comes before what it caused in the same tick.
     let later = |note: &EventNote| note.what != "fault";
     notes.sort_by(|a, b| a.time_s.total_cmp(&b.time_s).then(later(a).cmp(&later(b))));
     notes
+}
+
+/// When each stage of the course began.
+fn phase_notes(hybrid: &HybridLoop, step_s: f64) -> Vec<EventNote> {
+    let Some(course) = hybrid.course() else { return Vec::new() };
+    let note = |stage: Stage| {
+        let mut text = stage.words().to_owned();
+        if stage == Stage::RingingDown && hybrid.load_end() == Some(LoadEnd::Starved) {
+            text = "no load came from the host any more: the structure rings down".to_owned();
+        }
+        let time_s = course.begun(stage)? as f64 * step_s;
+        Some(EventNote { time_s, what: "phase".into(), text, value: None, limit: None })
+    };
+    let stages = Stage::ALL.iter().filter_map(|&stage| note(stage));
+    stages.chain(stream_note(hybrid)).collect()
+}
+
+/// What became of a load that arrived while the test ran.
+fn stream_note(hybrid: &HybridLoop) -> Option<EventNote> {
+    let stream = hybrid.stream()?;
+    Some(EventNote {
+        time_s: hybrid.time_s(),
+        what: "streamed load".into(),
+        text: format!(
+            "{} samples used, {} ticks bridged for want of them",
+            stream.used(),
+            stream.starved()
+        ),
+        value: Some(stream.starved() as f64),
+        limit: None,
+    })
 }
 
 /// What became of the batches of a main loop, in one line at the end.
@@ -229,15 +298,22 @@ pub(crate) fn reference_channels(
 ) -> Vec<(Channel, Vec<f64>)> {
     let plan = assembly.frame_plan();
     let mut channels = Vec::new();
+    // Nothing is compared before the load begins.
+    let before = assembly.ticks_before().div_ceil(assembly.every) as usize;
+    let late = |mut values: Vec<f64>| {
+        values.splice(0..0, std::iter::repeat_n(f64::NAN, before));
+        values
+    };
     for (index, values) in reference.interface.into_iter().enumerate() {
         let name = format!("reference.interface.{}", index + 1);
         let words = "Interface displacement of the whole structure, as if it were built";
-        channels.push((Channel::new(name, "m", words), values));
+        channels.push((Channel::new(name, "m", words), late(values)));
     }
     if plan.detail != runtime::frame::MotionDetail::Interface {
         for ((name, unit), values) in plan.dofs.iter().zip(reference.displacement) {
             let words = format!("Displacement of DOF {name} of the whole structure");
-            channels.push((Channel::new(format!("reference.{name}"), unit, words), values));
+            let channel = Channel::new(format!("reference.{name}"), unit, words);
+            channels.push((channel, late(values)));
         }
     }
     channels

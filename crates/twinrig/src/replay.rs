@@ -3,7 +3,9 @@
 use runtime::event::What;
 use runtime::gate::TripKind;
 use runtime::hybrid_loop::HybridLoop;
-use runtime::interlock::Response;
+use runtime::hybrid_loop::course::{CoursePlan, Initiating};
+use runtime::interlock::{Phase, Response};
+use runtime::load::Load;
 use runtime::operator::Operator;
 use runtime::plant::Plant;
 use runtime::record::Record;
@@ -13,7 +15,7 @@ use thiserror::Error;
 
 use crate::assembly::{Assembly, Coupling, LoopOptions, PlantError, Recording};
 use crate::experiment::{Diagnostics, Embedded, Experiment};
-use crate::rehearsal::warning_constant;
+use crate::rehearsal::Expected;
 
 /// Why a record cannot be replayed.
 #[derive(Debug, Error)]
@@ -125,6 +127,49 @@ impl Stops {
     }
 }
 
+/// Rows before the load began.
+fn rows_before(record: &Record) -> usize {
+    let initiating = f64::from(Phase::Initiating as u8);
+    let phases = record.column("phase").unwrap_or_default();
+    phases.iter().take_while(|&&phase| phase == initiating).count()
+}
+
+/// A load that arrived while the test ran is in the record.
+fn streamed_load(record: &Record, assembly: &Assembly) -> Result<Load, ReplayError> {
+    let before = rows_before(record);
+    let (running, completing) = (0.0, f64::from(Phase::Completing as u8));
+    let phases = record.column("phase").unwrap_or_default();
+    let after = &phases[before.min(phases.len())..];
+    let ticks = after.iter().take_while(|&&phase| phase == running).count();
+    let rows = after.iter().take_while(|&&phase| phase == running || phase == completing).count();
+    let mut series = Vec::new();
+    for signal in &assembly.loads {
+        let name = &signal.channel.name;
+        let column = record.column(name).ok_or_else(|| ReplayError::NoChannel(name.clone()))?;
+        series.push(column[before.min(column.len())..].to_vec());
+    }
+    let whole = Load::new(&series, rows);
+    Ok(whole.ending(ticks))
+}
+
+/// The course as it was: a streamed load is waited for as long as it took.
+fn course(record: &Record, assembly: &Assembly, plan: CoursePlan) -> CoursePlan {
+    if assembly.stream.is_none() {
+        return plan;
+    }
+    let before = rows_before(record) as u64;
+    let fetched = plan.initiating.unwrap_or(Initiating {
+        rate_m_s: 0.0,
+        reach_m: f64::INFINITY,
+        fetch_ticks: 0,
+        settle_ticks: 0,
+        within_m: f64::INFINITY,
+    });
+    let initiating =
+        Initiating { settle_ticks: before.saturating_sub(fetched.fetch_ticks), ..fetched };
+    CoursePlan { initiating: Some(initiating), ..plan }
+}
+
 /// Replays a record through the same tick.
 pub fn replay(record: &Record) -> Result<Replay, ReplayError> {
     let header = &record.header;
@@ -160,17 +205,23 @@ pub fn replay(record: &Record) -> Result<Replay, ReplayError> {
             if let Plant::TwoRate(two) = &mut plant {
                 // Which batch a tick used is part of what happened.
                 let name = "main.batch".to_owned();
-                let used = record.column(&name).map(<[f64]>::to_vec);
-                two.follow(used.ok_or(ReplayError::NoChannel(name))?);
+                let used = record.column(&name).ok_or(ReplayError::NoChannel(name))?;
+                two.follow(used[rows_before(record).min(used.len())..].to_vec());
             }
             (plant, ReplayKind::Measurements)
         }
         Coupling::Continuous => (assembly.plant()?, ReplayKind::Seed),
     };
-    let load = assembly.load();
-    let constant_j = warning_constant(&assembly, &assembly.reference(&load)?);
+    let load = match assembly.stream {
+        Some(_) => streamed_load(record, &assembly)?,
+        None => assembly.load(),
+    };
+    let Expected { constant_j, .. } = Expected::of(&assembly, &load)?;
     let options = LoopOptions { constant_j, recording: Recording::Off };
     let mut hybrid = assembly.hybrid_loop(plant, load, options);
+    if let Some(plan) = assembly.course {
+        hybrid = hybrid.along(course(record, &assembly, plan), None);
+    }
     let frames = recorded.first().map_or(0, Vec::len);
     let mut outcome = Replay { ticks: 0, first_difference: None, kind };
     let stops = Stops::of(record);

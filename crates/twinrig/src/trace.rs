@@ -62,7 +62,7 @@ pub fn trace(assembly: &Assembly, constant_j: f64) -> Result<Trace, PlantError> 
         step_s: assembly.integrator.step_s,
         desired: columns(assembly.count()),
         measured: columns(assembly.count()),
-        displacement: columns(assembly.structure.size()),
+        displacement: columns(assembly.substructures.numerical.size()),
         parameters: Vec::new(),
         stability_warning: Vec::with_capacity(assembly.ticks),
         input_work: Vec::with_capacity(assembly.ticks),

@@ -208,8 +208,8 @@ fn drive(
         presses = obey(hybrid, stop.presses(), presses);
         hybrid.tick();
         ended_ns = system::now_ns();
-        if let Some(nudge) = nudge {
-            nudge.after_tick(hybrid.ticks() - 1, ended_ns);
+        if let (Some(nudge), Some(tick)) = (nudge, hybrid.closed_tick()) {
+            nudge.after_tick(tick, ended_ns);
         }
         wake_up.record(begun.late_ns);
         execution.record(ended_ns - begun.at_ns);

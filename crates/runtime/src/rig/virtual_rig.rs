@@ -1,6 +1,7 @@
 //! A laboratory in virtual time: converter, transfer system, specimen, sensors.
 
 use model::first_order::{FirstOrderStepper, Scheme};
+use model::inside_motion::InsideMotion;
 use model::motion::Motion;
 use model::sensor::{Converter, Sensor};
 use model::specimen::{RestoringForce, Specimen};
@@ -33,6 +34,8 @@ pub struct VirtualRig {
     actuator: Actuator,
     specimen: Specimen,
     restoring: RestoringForce,
+    /// The specimen away from its interface, where it has DOFs there.
+    inside: Option<Box<InsideMotion>>,
     converter: Converter,
     displacement_sensors: Vec<Sensor>,
     force_sensors: Vec<Sensor>,
@@ -91,6 +94,7 @@ impl VirtualRig {
         Ok(Self {
             actuator,
             restoring: RestoringForce::new(&parts.specimen),
+            inside: None,
             specimen: parts.specimen,
             converter: parts.converter,
             displacement_sensors: parts.displacement_sensors,
@@ -100,6 +104,12 @@ impl VirtualRig {
             elements: vec![0.0; count],
             force: vec![0.0; count],
         })
+    }
+
+    /// The same rig with a specimen that has DOFs of its own. It must be at
+    /// least one step late: what is inside follows the achieved motion.
+    pub fn with_inside(self, inside: InsideMotion) -> Self {
+        Self { inside: Some(Box::new(inside)), ..self }
     }
 
     /// The part of the measured force that follows the present acceleration:
@@ -195,6 +205,7 @@ impl VirtualRig {
         let Actuator::Dynamic(dynamic) = &self.actuator else { return None };
         let plain = self.specimen.count() == 1
             && self.specimen.elements.is_empty()
+            && self.inside.is_none()
             && dynamic.line.newest_weight() == 1.0;
         let step = dynamic.stepper.product().filter(|_| plain)?;
         let held = &dynamic.delayed;
@@ -261,6 +272,9 @@ impl VirtualRig {
     #[inline(always)]
     fn report(&mut self, measured: &mut Measured) {
         self.restoring.evaluate(&self.achieved, &self.elements, &mut self.force);
+        if let Some(inside) = &mut self.inside {
+            inside.follow(&self.achieved, &mut self.force);
+        }
         self.specimen.commit(&self.achieved.displacement);
         let sensors = self.displacement_sensors.iter_mut().zip(&mut self.force_sensors);
         for (i, (displacement, force)) in sensors.enumerate() {

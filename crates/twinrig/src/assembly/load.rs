@@ -24,7 +24,7 @@ pub struct LoadSignal {
     pub pattern: LoadPattern,
     /// Its channel in the record.
     pub channel: Channel,
-    /// One sample per tick and one more.
+    /// One sample per tick and one more; none if it is streamed.
     pub samples: Arc<[f64]>,
 }
 
@@ -66,6 +66,9 @@ impl Builder<'_> {
         path: &str,
         kind: Kind,
     ) -> Option<Arc<[f64]>> {
+        if let declared::SignalSource::Streamed { .. } = declared {
+            return Some(Arc::new([]));
+        }
         let store = self.store;
         let key = SampledKey {
             declared: declared.clone(),
@@ -183,8 +186,8 @@ impl Builder<'_> {
                     width_s: *width_s,
                 })
             }
-            declared::SignalSource::File(_) => {
-                unreachable!("files are read by `recorded`, not generated over {whole_s} s")
+            declared::SignalSource::File(_) | declared::SignalSource::Streamed { .. } => {
+                unreachable!("neither read nor streamed signals are generated over {whole_s} s")
             }
         }
     }

@@ -1,5 +1,6 @@
 //! From an experiment to an armed loop: the models, the plant, the record's header.
 
+mod course;
 mod guard;
 mod load;
 mod plant;
@@ -7,7 +8,7 @@ mod store;
 mod structure;
 
 pub use load::LoadSignal;
-pub use plant::{Coupling, LoopOptions, PlantError, Recording};
+pub use plant::{Coupling, LoopOptions, NotInside, PlantError, Recording};
 pub use store::SignalStore;
 
 use std::f64::consts::TAU;
@@ -24,11 +25,13 @@ use numerics::eigen;
 use numerics::lti::TransferFunction;
 use runtime::frame::{FramePlan, MotionDetail};
 use runtime::gate::Limits;
+use runtime::hybrid_loop::course::CoursePlan;
 use runtime::interlock::SafePath;
 use runtime::load::Load;
 use runtime::monitor::{WatchPlan, WorkRule};
 use runtime::reference::{Reference, ReferenceError, reference};
 use runtime::rig::Fault;
+use runtime::streamed_load::StreamPlan;
 use runtime::two_rate::{ForceUse, Rates};
 
 use crate::experiment::closed_loop::{self, TransferKind};
@@ -85,8 +88,16 @@ pub struct Assembly {
     pub faults: Vec<Fault>,
     /// Seed of the sensors.
     pub seed: u64,
-    /// Number of ticks.
+    /// Number of ticks of the load; the most of them if it is streamed.
     pub ticks: usize,
+    /// What comes before and after the load, if anything does.
+    pub course: Option<CoursePlan>,
+    /// Ticks in which the load goes to zero after its end.
+    pub ease_ticks: usize,
+    /// Where the virtual rig stands at the start, m.
+    pub stands_at_m: f64,
+    /// How the load arrives, if it is streamed.
+    pub stream: Option<StreamPlan>,
     /// Ticks between two frames.
     pub every: u64,
     /// What a frame holds of the numerical motion.
@@ -166,8 +177,16 @@ impl Assembly {
 
     /// The sampled load.
     pub fn load(&self) -> Load {
+        if self.stream.is_some() {
+            return Load::unknown(self.loads.len(), self.ticks);
+        }
         let series: Vec<&[f64]> = self.loads.iter().map(|signal| &*signal.samples).collect();
-        Load::side_by_side(&series, self.ticks)
+        let load = Load::side_by_side(&series, self.ticks);
+        // Without an end of its own the test is over with the load.
+        match self.course.and_then(|plan| plan.completing) {
+            Some(_) => load.easing(self.ease_ticks),
+            None => load,
+        }
     }
 
     /// The response of the whole structure, by the method of the test. The exact
@@ -179,12 +198,36 @@ impl Assembly {
         if matches!(integrator.method, Method::Exact(_)) && !whole.elements.is_empty() {
             integrator = Options { method: Method::Newmark, iterations: 20, ..integrator };
         }
-        reference(whole, &integrator, load, self.every)
+        let mut reference = reference(whole, &integrator, load, self.every)?;
+        if self.partition.inside.is_some() {
+            // What is inside the specimen is neither simulated nor recorded.
+            let simulated = self.simulated();
+            let columns = std::mem::take(&mut reference.displacement);
+            let kept = columns.into_iter().enumerate();
+            reference.displacement =
+                kept.filter(|(dof, _)| simulated.contains(dof)).map(|(_, column)| column).collect();
+        }
+        Ok(reference)
+    }
+
+    /// The DOFs of the structure that are simulated, counted from 0, in the order
+    /// of the numerical part.
+    pub fn simulated(&self) -> Vec<usize> {
+        self.partition.simulated(self.structure.size())
+    }
+
+    /// The name of DOF `dof` of the numerical part.
+    pub fn simulated_name(&self, dof: usize) -> &str {
+        let whole = self.simulated().get(dof).copied().unwrap_or(dof);
+        self.structure.names.get(whole).map_or("", String::as_str)
     }
 
     /// Everything a frame holds, in the order in which the tick writes it.
     pub fn channels(&self) -> Vec<Channel> {
         let mut channels = self.frame_plan().channels();
+        if self.course.is_some() {
+            course::describe_phases(&mut channels);
+        }
         channels.extend(self.watch.channels(self.count()));
         if self.rates.is_some() {
             channels.extend(Rates::channels());
@@ -198,18 +241,63 @@ impl Assembly {
             model::structure::DofKind::Translation => "m".to_owned(),
             model::structure::DofKind::Rotation => "rad".to_owned(),
         };
-        let names = self.structure.names.iter();
+        let dof =
+            |dof: usize| (self.structure.names[dof].clone(), unit(&self.structure.kinds[dof]));
         FramePlan {
-            dofs: names
-                .zip(&self.structure.kinds)
-                .map(|(name, kind)| (name.clone(), unit(kind)))
-                .collect(),
+            dofs: self.simulated().into_iter().map(dof).collect(),
             interface: self.count(),
             loads: self.loads.iter().map(|signal| signal.channel.clone()).collect(),
             detail: self.detail,
             parameters: self.design.parameters(self.count()),
         }
     }
+}
+
+/// Structure and partition alone, cut: what the stability of a pure delay needs.
+/// No load is read.
+pub fn structure_and_partition(
+    experiment: &Experiment,
+    source: &dyn Source,
+) -> Result<(Partition, Substructures), Diagnostics> {
+    let mut found = experiment.diagnostics();
+    let store = SignalStore::default();
+    let mut builder = Builder { experiment, source, store: &store, found: &mut found };
+    let built = (|| {
+        let structure = builder.structure()?;
+        let elements = builder.elements(&structure);
+        let partition = builder.partition(&structure)?;
+        let substructures =
+            split(experiment, &partition, &structure, &elements?, &[], builder.found)?;
+        Some((partition, substructures))
+    })();
+    found.sort();
+    match built {
+        Some(built) if !found.has_errors() => Ok(built),
+        _ => Err(found),
+    }
+}
+
+/// Both sides of the cut, or what is wrong with it.
+fn split(
+    experiment: &Experiment,
+    partition: &Partition,
+    structure: &Structure,
+    elements: &[PlacedElement],
+    loads: &[LoadPattern],
+    found: &mut Diagnostics,
+) -> Option<Substructures> {
+    partition
+        .split(structure, elements, loads)
+        .map_err(|error| {
+            let path = match error {
+                PartitionError::NoMassLeft { .. } => "partition.mass",
+                PartitionError::InsideLoaded { .. } => "excitation",
+                PartitionError::ElementInside { .. } => "partition.inside",
+                _ => "partition.interface",
+            };
+            found.push(experiment.place(path, Diagnostic::error(error.to_string())));
+        })
+        .ok()
 }
 
 fn build(
@@ -225,19 +313,7 @@ fn build(
     let loads = builder.loads(&structure);
     let (elements, partition, loads) = (elements?, partition?, loads?);
     let patterns: Vec<LoadPattern> = loads.iter().map(|signal| signal.pattern.clone()).collect();
-    let substructures = match partition.split(&structure, &elements, &patterns) {
-        Ok(substructures) => substructures,
-        Err(error) => {
-            let path = match error {
-                PartitionError::NoMassLeft { .. } => "partition.mass",
-                PartitionError::InsideLoaded { .. } => "excitation",
-                PartitionError::ElementInside { .. } => "partition.inside",
-                _ => "partition.interface",
-            };
-            found.push(experiment.place(path, Diagnostic::error(error.to_string())));
-            return None;
-        }
-    };
+    let substructures = split(experiment, &partition, &structure, &elements, &patterns, found)?;
     warn_of_indefinite(experiment, &substructures, found);
     refuse_long_steps(experiment, &substructures, found);
     let transfer_system = transfer_system(experiment, found)?;
@@ -308,6 +384,10 @@ fn build(
             .collect(),
         seed: experiment.seed,
         ticks: experiment.ticks() as usize,
+        course: course::plan(experiment),
+        ease_ticks: course::ease_ticks(experiment),
+        stands_at_m: experiment.phases.initiating.map_or(0.0, |spec| spec.stands_at_m),
+        stream: course::stream(experiment),
         every: experiment.record.every,
         detail: match (experiment.record.motion, experiment.record.displacements) {
             (RecordedMotion::Full, _) => MotionDetail::Full,

@@ -3,6 +3,7 @@
 use model::coupled::Coupled;
 use model::equations::Equations;
 use model::first_order::Scheme;
+use model::inside_motion::InsideMotion;
 use model::integrator::{Hold, Integrator, IntegratorError, Method, Options};
 use model::motion::Motion;
 use model::sensor::Sensor;
@@ -14,13 +15,17 @@ use runtime::load::Load;
 use runtime::monitor::{EnergyMonitor, Watch};
 use runtime::plant::{CoupledPlant, Plant, Released, RigidPlant, SplitPlant};
 use runtime::record::FrameSink;
-use runtime::rig::{ChangingRig, FaultyRig, LateForce, RigSlot, VirtualRig, VirtualRigParts};
+use runtime::rig::{ChangingRig, FaultyRig, LateForce, Rig, RigSlot, VirtualRig, VirtualRigParts};
 use runtime::two_rate::{TwoRateError, TwoRateParts, TwoRatePlant};
 use thiserror::Error;
 
 use super::Assembly;
 use crate::experiment::Experiment;
 use crate::experiment::closed_loop::{Feedback, TransferKind};
+
+/// Time in which a virtual rig comes to rest before a test.
+const STANDING_S: f64 = 20.0;
+const MOST_STANDING_TICKS: f64 = 1e6;
 
 /// How the two substructures are joined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,7 +39,7 @@ pub enum Coupling {
 impl Coupling {
     /// What the file asks for. An ideal transfer system has no reason to hold
     /// the force unless the file says so.
-    pub(super) fn of(experiment: &Experiment) -> Self {
+    pub(crate) fn of(experiment: &Experiment) -> Self {
         let ideal = matches!(experiment.transfer_system.kind, TransferKind::Ideal);
         let said = experiment.span("integrator.feedback").is_some();
         match experiment.integrator.feedback {
@@ -100,9 +105,16 @@ pub enum PlantError {
          with dynamics"
     )]
     FaultWithinStep,
-    /// The virtual rig has no DOFs of its own yet.
-    #[error("a specimen with DOFs of its own cannot be rehearsed yet: remove `inside`")]
-    Inside,
+    /// A specimen with DOFs of its own cannot stand behind this.
+    #[error("a specimen with DOFs of its own (`inside`) {0}")]
+    Inside(NotInside),
+    /// A rig that is fetched is one of its own.
+    #[error(
+        "a rig is fetched before it is joined to the numerical part, and here both are one system: \
+         use feedback = \"held\" and a transfer system that is at least one step late, or remove \
+         `initiating`"
+    )]
+    InitiatingWithoutRig,
     /// The main loop cannot be made.
     #[error(transparent)]
     TwoRate(#[from] TwoRateError),
@@ -131,7 +143,7 @@ impl PlantError {
                 TwoRateError::BadStepTime => "main_loop.step_time",
             },
             Self::ContinuousMainLoop => "integrator.feedback",
-            Self::Inside => "partition.inside",
+            Self::Inside(why) => why.path(),
             Self::Integrator(_) => "integrator.method",
             Self::Transfer(_) => "transfer_system.kind",
             Self::LateForceAtOnce | Self::ContinuousRig { key: "force_delay_samples" } => {
@@ -140,6 +152,41 @@ impl PlantError {
             Self::ContinuousRig { .. } | Self::ChangeOfOther => "transfer_system.change",
             Self::ContinuousDelay | Self::ContinuousMethod { .. } => "integrator.feedback",
             Self::FaultWithoutRig | Self::FaultWithinStep => "transfer_system.kind",
+            Self::InitiatingWithoutRig => "phases.initiating",
+        }
+    }
+}
+
+/// Why a specimen with DOFs of its own cannot be rehearsed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+pub enum NotInside {
+    /// Its motion follows the achieved one.
+    #[error("needs a rig that is at least one step late: give [transfer_system] more delay")]
+    AtOnce,
+    /// The actuator's equations hold the specimen's.
+    #[error(
+        "cannot stand behind servo_hydraulic, whose equations are those of a specimen without: use \
+         transfer_function or delay"
+    )]
+    Servo,
+    /// Rig and numerical part are stepped as one.
+    #[error("is stepped on its own: use feedback = \"held\"")]
+    Continuous,
+    /// The main loop would have to predict it.
+    #[error("has no main loop: remove [main_loop]")]
+    MainLoop,
+    /// Its numbers overflow.
+    #[error("cannot be stepped: its mass or stiffness is beyond what numbers hold")]
+    NotFinite,
+}
+
+impl NotInside {
+    fn path(self) -> &'static str {
+        match self {
+            Self::AtOnce | Self::Servo => "transfer_system.kind",
+            Self::Continuous => "integrator.feedback",
+            Self::MainLoop => "main_loop",
+            Self::NotFinite => "partition.inside",
         }
     }
 }
@@ -163,7 +210,35 @@ pub enum Recording {
 impl Assembly {
     /// The rig alone, at rest.
     pub fn virtual_rig(&self) -> Result<VirtualRig, TransferError> {
-        self.rig_of(&self.transfer_system, &self.partition.specimen, "sensor")
+        let rig = self.rig_of(&self.transfer_system, &self.partition.specimen, "sensor")?;
+        let inside = self.partition.inside.as_ref();
+        let moved = inside.and_then(|inside| InsideMotion::new(inside, self.integrator.step_s));
+        Ok(match moved {
+            Some(moved) => rig.with_inside(moved),
+            None => rig,
+        })
+    }
+
+    /// What a specimen with DOFs of its own cannot stand behind.
+    fn check_inside(&self) -> Result<(), PlantError> {
+        let Some(inside) = &self.partition.inside else { return Ok(()) };
+        let refuse = |why| Err(PlantError::Inside(why));
+        match self.transfer_system {
+            TransferSystem::ServoHydraulic(_) => return refuse(NotInside::Servo),
+            TransferSystem::Ideal => return refuse(NotInside::AtOnce),
+            TransferSystem::Delay { samples } if samples < 1.0 => return refuse(NotInside::AtOnce),
+            TransferSystem::Delay { .. } | TransferSystem::TransferFunction { .. } => {}
+        }
+        if self.coupling == Coupling::Continuous {
+            return refuse(NotInside::Continuous);
+        }
+        if self.rates.is_some() {
+            return refuse(NotInside::MainLoop);
+        }
+        if InsideMotion::new(inside, self.integrator.step_s).is_none() {
+            return refuse(NotInside::NotFinite);
+        }
+        Ok(())
     }
 
     /// A rig of these parts; its sensors draw from streams that begin with `family`.
@@ -197,6 +272,16 @@ impl Assembly {
             force_sensors: sensors(&values.force_noise, &values.force_quantum, "force"),
             step_s: self.integrator.step_s,
         })
+    }
+
+    /// Lets a rig come to rest where it is said to stand at the start.
+    fn stand(&self, rig: &mut VirtualRig) {
+        let mut command = Motion::rest(self.count());
+        command.displacement.fill(self.stands_at_m);
+        let ticks = (STANDING_S / self.integrator.step_s).clamp(1.0, MOST_STANDING_TICKS);
+        for _ in 0..ticks as u64 {
+            rig.actuate(&command);
+        }
     }
 
     /// The rig as the loop meets it: changing, its force late, faulty, as declared.
@@ -236,10 +321,11 @@ impl Assembly {
 
     /// Both sides, at rest, joined as declared.
     pub fn plant(&self) -> Result<Plant, PlantError> {
-        if self.partition.inside.is_some() {
-            return Err(PlantError::Inside);
-        }
+        self.check_inside()?;
         if self.coupling == Coupling::Continuous {
+            if self.ticks_before() > 0 {
+                return Err(PlantError::InitiatingWithoutRig);
+            }
             if self.rates.is_some() {
                 return Err(PlantError::ContinuousMainLoop);
             }
@@ -255,8 +341,14 @@ impl Assembly {
         }
         match (self.coupling, &self.transfer_system) {
             (Coupling::Held, _) => {
-                let rig = self.virtual_rig()?;
+                let mut rig = self.virtual_rig()?;
                 let direct = rig.direct_inertia();
+                if self.stands_at_m != 0.0 {
+                    if rig.answers_within_step() {
+                        return Err(PlantError::InitiatingWithoutRig);
+                    }
+                    self.stand(&mut rig);
+                }
                 if rig.answers_within_step() && self.rates.is_some_and(|r| r.task_ticks == 0) {
                     return Err(TwoRateError::AnswersAtOnce.into());
                 }

@@ -2,6 +2,7 @@
 
 mod bench;
 mod bench_realtime;
+mod chart;
 mod check;
 mod export;
 mod identify;
@@ -94,6 +95,8 @@ enum Command {
         #[arg(long, value_name = "FILE")]
         ground: Option<PathBuf>,
     },
+    /// Chart where a test is stable, over any two numbers of its file.
+    Chart(Box<chart::ChartArguments>),
     /// Run many variants of a test in parallel; sum up how robust it is.
     Sweep(sweep::SweepArguments),
     /// Measure the cost of a step on this machine, or how punctual it is.
@@ -136,6 +139,8 @@ enum Paper {
     Galmez,
     /// Waldbjørn et al.: multi-rate real-time hybrid simulation.
     Waldbjorn,
+    /// Beregi et al.: delay stability and iterative hybrid testing.
+    Beregi,
 }
 
 /// Does what the command line asks for.
@@ -155,6 +160,8 @@ pub fn run(line: CommandLine) -> Exit {
         Command::Reproduce { paper: Paper::Waldbjorn, ground } => {
             reproduce::waldbjorn(ground, output)
         }
+        Command::Reproduce { paper: Paper::Beregi, ground } => reproduce::beregi(ground, output),
+        Command::Chart(arguments) => chart::chart(&arguments, output),
         Command::Sweep(arguments) => sweep::sweep(&arguments, output),
         Command::Bench { seconds, realtime: true, .. } => bench_realtime::bench(seconds, output),
         Command::Bench { repeat, .. } => bench::bench(repeat, output),

@@ -107,7 +107,7 @@ pub(super) fn write_rehearsal(
 ) -> Result<Rehearsed, Exit> {
     fs::create_dir_all(folder).map_err(|error| output.fail(cannot_write(folder, &error)))?;
     let path = folder.join("record.arrow");
-    let bar = output.progress(experiment.ticks(), "rehearsing");
+    let bar = output.progress(assembly.most_ticks(), "rehearsing");
     let outcome = rehearse(experiment, source, assembly, &path, |ticks| bar.set_position(ticks));
     bar.finish_and_clear();
     let outcome = outcome.map_err(|error| output.fail(error))?;
@@ -125,7 +125,11 @@ fn write_run(
     fs::create_dir_all(folder).map_err(|error| output.fail(cannot_write(folder, &error)))?;
     let path = folder.join("record.arrow");
     let step_s = assembly.integrator.step_s;
-    let mut line = StatusLine::new(output, step_s, experiment.duration_s);
+    let duration_s = match assembly.course {
+        Some(_) => assembly.most_ticks() as f64 * step_s,
+        None => experiment.duration_s,
+    };
+    let mut line = StatusLine::new(output, step_s, duration_s);
     let outcome = realtime::run(experiment, source, assembly, &path, &mut line);
     line.end();
     let outcome = outcome.map_err(|error| output.fail(error))?;

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use super::output::{Exit, Output, number, print, table};
 use crate::reproduce::galmez::{Ground, reproduce};
-use crate::reproduce::{Reproduction, waldbjorn};
+use crate::reproduce::{Reproduction, beregi, waldbjorn};
 
 pub(super) fn galmez(ground: Option<PathBuf>, output: Output) -> Exit {
     let ground = ground.map_or(Ground::Synthetic, Ground::File);
@@ -23,6 +23,16 @@ pub(super) fn waldbjorn(ground: Option<PathBuf>, output: Output) -> Exit {
     let outcome = waldbjorn::reproduce(&ground, |what| spinner.set_message(what.to_owned()));
     spinner.finish_and_clear();
     match outcome {
+        Ok(outcome) => show(&outcome, "input", output),
+        Err(error) => output.fail(error),
+    }
+}
+
+pub(super) fn beregi(ground: Option<PathBuf>, output: Output) -> Exit {
+    if ground.is_some() {
+        return output.fail("no ground shakes this paper's buildings: leave out --ground");
+    }
+    match beregi::reproduce() {
         Ok(outcome) => show(&outcome, "input", output),
         Err(error) => output.fail(error),
     }

@@ -11,6 +11,23 @@ pub struct Excitation {
     pub ground: Option<SignalSource>,
     /// Forces, in N (or N m on a rotation).
     pub forces: Vec<Force>,
+    /// How they arrive, where they come from a host.
+    pub stream: Option<StreamSpec>,
+}
+
+/// How a load arrives from a host.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct StreamSpec {
+    /// Samples per second.
+    pub rate_hz: f64,
+    /// How much is kept ahead.
+    pub buffer_s: f64,
+    /// How much must be there before the load begins.
+    pub prefill_s: f64,
+    /// How long silence is bridged.
+    pub bridge_s: f64,
+    /// How long the first samples are waited for.
+    pub patience_s: f64,
 }
 
 /// A force on one degree of freedom.
@@ -109,6 +126,11 @@ pub enum SignalSource {
         /// How long it lasts.
         width_s: f64,
     },
+    /// From a host, while the test runs.
+    Streamed {
+        /// Largest value, either way.
+        bound: f64,
+    },
 }
 
 /// A signal in a file.
@@ -188,6 +210,13 @@ impl Excitation {
         Self {
             ground: branch.table("ground").map(SignalSource::read),
             forces: branch.tables("force").map(force).collect(),
+            stream: branch.table("stream").map(|table| StreamSpec {
+                rate_hz: table.must_number("rate"),
+                buffer_s: table.must_number("buffer"),
+                prefill_s: table.must_number("prefill"),
+                bridge_s: table.must_number("bridge"),
+                patience_s: table.must_number("patience"),
+            }),
         }
     }
 }
@@ -201,7 +230,8 @@ impl SignalSource {
             .or_else(|| table("noise").map(Self::noise))
             .or_else(|| table("multisine").map(Self::multisine))
             .or_else(|| table("synthetic").map(Self::synthetic))
-            .or_else(|| table("impulse").map(Self::impulse));
+            .or_else(|| table("impulse").map(Self::impulse))
+            .or_else(|| table("streamed").map(Self::streamed));
         generated.unwrap_or_else(|| Self::File(SignalFile::read(branch)))
     }
 
@@ -263,6 +293,10 @@ impl SignalSource {
             decay_s: branch.number("decay"),
             seed: branch.count("seed"),
         }
+    }
+
+    fn streamed(branch: &Branch) -> Self {
+        Self::Streamed { bound: branch.must_number("bound") }
     }
 
     fn impulse(branch: &Branch) -> Self {

@@ -21,6 +21,7 @@ mod main_loop;
 pub mod partition;
 mod path;
 pub mod per_dof;
+pub mod phases;
 pub mod quantity;
 pub mod realtime;
 pub mod reference;
@@ -49,6 +50,7 @@ pub use excitation::{Excitation, Force, SignalFile, SignalSource};
 pub use fault::{FaultKindSpec, FaultSpec};
 pub use partition::{Interface, MassEntry, Partition, SpecimenMass};
 pub use per_dof::PerDof;
+pub use phases::PhasesSpec;
 pub use realtime::RealtimeSpec;
 pub use source::{Embedded, Folder, Source};
 pub use structure::{DampingSource, MatrixSource, Structure, StructureSource};
@@ -88,6 +90,8 @@ pub struct Experiment {
     pub limits: LimitsSpec,
     /// What is written down.
     pub record: RecordSpec,
+    /// What comes before and after the load.
+    pub phases: PhasesSpec,
     /// How the loop runs against the clock.
     pub realtime: RealtimeSpec,
     /// A study of many variants, where the file declares one.
@@ -176,6 +180,15 @@ impl Experiment {
         Ok((Self { sweep, ..Self::build(name, text, &root, included, texts) }, found))
     }
 
+    /// The number at `path`, as a sweep or chart may vary it. The error has no place.
+    pub fn target(&self, path: &str, source: &dyn Source) -> Result<sweep::Target, Diagnostic> {
+        let mut found = self.diagnostics();
+        match read_tree(&self.text, source, &mut found) {
+            Some((root, _)) => sweep::find(&root, path),
+            None => Err(Diagnostic::error("the experiment's files have changed meanwhile")),
+        }
+    }
+
     /// The name of the file.
     pub fn name(&self) -> &str {
         &self.name
@@ -259,6 +272,7 @@ impl Experiment {
             monitor: MonitorSpec::read(root.must_table("monitor")),
             limits: LimitsSpec::read(root.must_table("limits")),
             record: RecordSpec::read(root.must_table("record")),
+            phases: PhasesSpec::read(root.must_table("phases")),
             realtime: RealtimeSpec::read(root.must_table("realtime")),
             sweep: None,
             faults: root.tables("fault").map(FaultSpec::read).collect(),

@@ -61,7 +61,12 @@ pub fn free_decay(assembly: &Assembly) -> Result<FreeDecay, String> {
     if assembly.loads.is_empty() {
         return Err("without a load there is no push to watch: rehearse it".to_owned());
     }
-    let mut found = watch(assembly, 0)?;
+    watch(assembly, 0)
+}
+
+/// The same, and the further delay that a stable loop bears.
+pub fn free_decay_with_margin(assembly: &Assembly) -> Result<FreeDecay, String> {
+    let mut found = free_decay(assembly)?;
     if !found.grows() && !found.is_unclear() {
         found.delay_margin_s = delay_margin(assembly)?;
     }
@@ -142,6 +147,8 @@ fn quiet(assembly: &Assembly, ticks: usize, later: usize) -> Result<Assembly, St
     quiet.ticks = ticks;
     quiet.faults.clear();
     quiet.change = None;
+    quiet.course = None;
+    (quiet.ease_ticks, quiet.stands_at_m, quiet.stream) = (0, 0.0, None);
     quiet.watch = WatchPlan::NOTHING;
     quiet.stop_at = f64::INFINITY;
     quiet.sensors = SensorValues {

@@ -118,6 +118,8 @@ impl Choice {
             return Err(NoChoice::Gain(gain));
         }
         let band_hz = assembly.and_then(|of| band(found, of)).unwrap_or(found.band_hz);
+        // A specimen with DOFs of its own is not what this loop's equations hold.
+        let assembly = assembly.filter(|of| of.partition.inside.is_none());
         let parts = assembly.map(|assembly| {
             let numerical = assembly.substructures.numerical.linearised();
             (numerical, assembly.partition.specimen.linearised(), assembly.sensors.force_delay)

@@ -162,10 +162,11 @@ fn close_up<'a>(findings: &'a Findings<'a>, interface: &Interface<'a>) -> Option
     }
     let rows = rows as usize;
     let start = peak.index.saturating_sub(rows / 2).min(desired.len() - rows);
-    let window = start..start + rows;
+    let window = view.first() + start..view.first() + start + rows;
     let lines = tracking_lines(interface, &window);
     let panes = vec![millimetres("displacement [mm]", 1.0, lines)];
-    let content = Content::History { time: &view.time[window], panes, tripped_s: None };
+    let content =
+        Content::History { time: &view.time[window], panes, tripped_s: None, phases: vec![] };
     Some(Figure {
         title: name_of(findings, interface, "Close-up of the tracking"),
         caption: "The cycles around the largest desired motion. The command leads where the compensator expects a \
@@ -284,7 +285,8 @@ pub(super) fn history<'a>(
     panes: Vec<Pane<'a>>,
 ) -> Figure<'a> {
     let tripped_s = findings.outcome.trip.as_ref().map(|trip| trip.time_s);
-    let content = Content::History { time: findings.view.time, panes, tripped_s };
+    let phases = findings.view.phases();
+    let content = Content::History { time: findings.view.time, panes, tripped_s, phases };
     Figure { title, caption, width: Width::Whole, height_px, content }
 }
 

@@ -38,6 +38,9 @@ pub(super) enum Content<'a> {
         panes: Vec<Pane<'a>>,
         /// Start of the time after a trip, to be shaded.
         tripped_s: Option<f64>,
+        /// Times before and after the load, to be shaded: from, to, and a word
+        /// of ours.
+        phases: Vec<(f64, f64, &'static str)>,
     },
     /// One curve over another quantity.
     Loop { x: Axis<'a>, y: Axis<'a>, role: Role, shape: LoopShape },
@@ -158,7 +161,9 @@ impl Figure<'_> {
     /// Data and layout for plotly, with about `points` points per curve.
     pub(super) fn plotly(&self, points: usize) -> Value {
         let (data, mut layout) = match &self.content {
-            Content::History { time, panes, tripped_s } => history(time, panes, *tripped_s, points),
+            Content::History { time, panes, tripped_s, phases } => {
+                history(time, panes, *tripped_s, phases, points)
+            }
             Content::Loop { x, y, role, shape } => looped(x, y, *role, *shape, points),
             Content::Histogram { distributions, mark_s } => histogram(distributions, *mark_s),
         };
@@ -171,6 +176,7 @@ fn history(
     time: &[f64],
     panes: &[Pane<'_>],
     tripped_s: Option<f64>,
+    phases: &[(f64, f64, &'static str)],
     points: usize,
 ) -> (Vec<Value>, Value) {
     let mut layout = base_layout();
@@ -218,6 +224,19 @@ fn history(
                 json!(format!("%{{y:.5g}} {}<extra>%{{fullData.name}}</extra>", pane.unit));
             data.push(trace);
         }
+    }
+    for (from, to, word) in phases.iter().filter(|(from, to, _)| from.is_finite() && to >= from) {
+        shapes.push(json!({
+            "type": "rect", "xref": "x", "yref": "paper", "x0": from, "x1": to, "y0": 0, "y1": 1,
+            "fillcolor": "#56b4e9", "opacity": if *word == "going home" { 0.2 } else { 0.11 },
+            "layer": "below", "line": { "width": 0 },
+        }));
+        // Below the trip's mark, should both stand at one place.
+        annotations.push(json!({
+            "xref": "x", "x": from, "yref": "paper", "y": 0, "text": word, "showarrow": false,
+            "xanchor": "left", "yanchor": "bottom", "xshift": 3, "textangle": -90,
+            "font": { "size": 11, "color": "#20587a" },
+        }));
     }
     let last = time.iter().rev().find(|time| time.is_finite());
     if let (Some(start), Some(end)) = (tripped_s.filter(|time| time.is_finite()), last) {
@@ -429,7 +448,8 @@ mod tests {
             limits: Vec::new(),
             range: None,
         };
-        let content = Content::History { time, panes: vec![pane], tripped_s: Some(0.5) };
+        let content =
+            Content::History { time, panes: vec![pane], tripped_s: Some(0.5), phases: vec![] };
         let (title, caption) = (String::new(), String::new());
         Figure { title, caption, width: Width::Whole, height_px: 300, content }
     }

@@ -208,7 +208,7 @@ fn peaks(view: &View<'_>) -> Vec<PeakRow> {
             return;
         }
         let peak = criteria::peak(&view.running(column));
-        let peak = peak.map(|peak| (peak.value, view.time[peak.index]));
+        let peak = peak.map(|peak| (peak.value, view.time[view.first() + peak.index]));
         rows.push(PeakRow { channel, quantity, peak, unit, subject });
     };
     for (index, interface) in view.interfaces.iter().enumerate() {

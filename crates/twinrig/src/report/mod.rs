@@ -4,6 +4,7 @@
 mod adaptation;
 mod bode;
 mod chapters;
+mod chart_page;
 mod decimate;
 mod figure;
 mod findings;
@@ -23,9 +24,12 @@ use runtime::record::Record;
 use serde_json::{Value, json};
 
 pub(crate) use bode::{BodePage, BodePoint, BodeSection, BodeTable, Verdict};
+pub(crate) use chart_page::chart_html;
 use findings::Findings;
 pub(crate) use picture::{Curve, Look, Pane, Picture, Span, Square};
 pub(crate) use sweep_page::sweep_html;
+/// A text of the user as the content of a picture's element.
+pub(crate) use text::escape as markup;
 /// A text of the user on one line, fit for a terminal.
 pub(crate) use text::label as one_line;
 

@@ -217,9 +217,10 @@ pub(super) fn remarks(findings: &Findings<'_>) -> Vec<String> {
     let (running, rows) = (findings.view.running_rows(), findings.view.rows());
     if running < rows {
         remarks.push(format!(
-            "Criteria and peaks count the {} in which the test was running, not the {} after it.",
+            "Criteria and peaks count the {} in which the test was running, not the {} {}.",
             counted(running as u64, "frame"),
-            count((rows - running) as u64)
+            count((rows - running) as u64),
+            if findings.view.first() > 0 { "before and after it" } else { "after it" },
         ));
     }
     remarks

@@ -29,7 +29,7 @@ pub(crate) fn label(text: &str) -> String {
 }
 
 /// `text` for HTML, as content or inside a quoted attribute.
-pub(super) fn escape(text: &str) -> String {
+pub(crate) fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len() + text.len() / 8);
     for c in plain(text).chars() {
         match c {

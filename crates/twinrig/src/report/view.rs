@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
+use std::ops::Range;
 
 use analysis::criteria;
 use runtime::record::Record;
@@ -47,8 +48,8 @@ pub(super) struct Floor<'a> {
 
 /// Which rows belong to the test proper (phase 0), not to what followed a trip.
 enum Running {
-    /// Rows before this one.
-    Until(usize),
+    /// These rows, one after the other.
+    Rows(Range<usize>),
     /// The marked rows: a phase that came back to 0.
     Marked(Vec<bool>),
 }
@@ -116,11 +117,14 @@ impl<'a> View<'a> {
         Some(told).filter(usable).or_else(from_time)
     }
 
-    /// `column` with its rows kept in place, those outside the test proper left
-    /// out at the end or set to NaN.
+    /// The rows of `column` from [`first`](Self::first) on, those after the test
+    /// proper left out or set to NaN.
     pub(super) fn running<'c>(&self, column: &'c [f64]) -> Cow<'c, [f64]> {
         match &self.running {
-            Running::Until(end) => Cow::Borrowed(&column[..column.len().min(*end)]),
+            Running::Rows(rows) => {
+                let end = column.len().min(rows.end);
+                Cow::Borrowed(&column[rows.start.min(end)..end])
+            }
             Running::Marked(marks) => {
                 let kept = |(value, mark): (&f64, &bool)| if *mark { *value } else { f64::NAN };
                 Cow::Owned(column.iter().zip(marks).map(kept).collect())
@@ -128,10 +132,49 @@ impl<'a> View<'a> {
         }
     }
 
+    /// The row with which [`running`](Self::running) begins.
+    pub(super) fn first(&self) -> usize {
+        match &self.running {
+            Running::Rows(rows) => rows.start,
+            Running::Marked(_) => 0,
+        }
+    }
+
+    /// What came before and after the load, in the test without a trip: from and
+    /// to, s, and a word.
+    pub(super) fn phases(&self) -> Vec<(f64, f64, &'static str)> {
+        let Some(phase) = self.column("phase") else { return Vec::new() };
+        let word = |phase: f64| match phase {
+            4.0 => Some("initiating"),
+            5.0 => Some("ringing down"),
+            6.0 => Some("going home"),
+            _ => None,
+        };
+        let mut found: Vec<(f64, f64, &'static str)> = Vec::new();
+        let mut before = f64::NAN;
+        for (&phase, &time) in phase.iter().zip(self.time) {
+            // A phase lasts until the next one begins.
+            if let Some(last) = found.last_mut().filter(|_| word(before).is_some()) {
+                last.1 = time;
+            }
+            if phase != before
+                && let Some(word) = word(phase)
+            {
+                found.push((time, time, word));
+            }
+            before = phase;
+            // A record that jumps about is damaged; so many phases no test has.
+            if found.len() > 16 {
+                return Vec::new();
+            }
+        }
+        found
+    }
+
     /// Number of rows of the test proper.
     pub(super) fn running_rows(&self) -> usize {
         match &self.running {
-            Running::Until(end) => *end,
+            Running::Rows(rows) => rows.len(),
             Running::Marked(marks) => marks.iter().filter(|mark| **mark).count(),
         }
     }
@@ -185,12 +228,15 @@ impl<'a> View<'a> {
 
 impl Running {
     fn new(phase: Option<&[f64]>, rows: usize) -> Self {
-        let Some(phase) = phase else { return Self::Until(rows) };
-        let end = phase.iter().position(|value| *value != 0.0).unwrap_or(rows);
+        let Some(phase) = phase else { return Self::Rows(0..rows) };
+        // The rig may have been brought to its start before.
+        let start = phase.iter().take_while(|value| **value == 4.0).count();
+        let running = phase[start..].iter().take_while(|value| **value == 0.0).count();
+        let end = start + running;
         if phase[end..].contains(&0.0) {
             Self::Marked(phase.iter().map(|value| *value == 0.0).collect())
         } else {
-            Self::Until(end)
+            Self::Rows(start..end)
         }
     }
 }
@@ -268,6 +314,18 @@ mod tests {
         let view = View::new(&record).unwrap();
         assert_eq!(view.running_rows(), 3);
         assert_eq!(view.running(view.time).len(), 3);
+        record.columns[phase] = vec![4., 4., 4., 0., 0., 0., 5., 5., 6., 3.];
+        let view = View::new(&record).unwrap();
+        assert_eq!((view.first(), view.running_rows()), (3, 3));
+        assert_eq!(view.running(view.time), &view.time[3..6]);
+        let times = |from: usize, to: usize| (view.time[from], view.time[to]);
+        let named: Vec<_> = view.phases().iter().map(|p| ((p.0, p.1), p.2)).collect();
+        let expected = [
+            (times(0, 3), "initiating"),
+            (times(6, 8), "ringing down"),
+            (times(8, 9), "going home"),
+        ];
+        assert_eq!(named, expected);
         record.columns[phase] = vec![0., 0., 1., 0., 1., 2., 2., 3., 3., f64::NAN];
         let view = View::new(&record).unwrap();
         assert_eq!(view.running_rows(), 3);

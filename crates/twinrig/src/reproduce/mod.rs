@@ -3,6 +3,7 @@
 //! Every number under `ours` is computed in the call; none is stored.
 
 pub mod benchmark;
+pub mod beregi;
 mod chirp;
 pub mod galmez;
 mod loops;

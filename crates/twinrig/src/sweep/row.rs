@@ -106,7 +106,7 @@ impl Columns {
         let floors: Vec<criteria::Floor<'_>> = floors(assembly)
             .into_iter()
             .map(|dof| criteria::Floor {
-                name: &assembly.structure.names[dof],
+                name: assembly.simulated_name(dof),
                 numerical: empty,
                 reference: None,
             })
@@ -203,8 +203,8 @@ pub(super) fn floors(assembly: &Assembly) -> Vec<usize> {
         return Vec::new();
     }
     let at_interface = |dof: &usize| {
-        let places = &assembly.partition.interface;
+        let places = &assembly.substructures.numerical.interface;
         places.iter().any(|place| place.from.is_none() && place.to == Some(*dof))
     };
-    (0..assembly.structure.size()).filter(|dof| !at_interface(dof)).collect()
+    (0..assembly.substructures.numerical.size()).filter(|dof| !at_interface(dof)).collect()
 }

@@ -128,7 +128,7 @@ impl Workspace {
         unstable_beyond: f64,
     ) -> Result<Ran, Failure> {
         self.make_room(assembly)?;
-        let (interface, floors) = (&assembly.partition.interface, floors(assembly));
+        let (interface, floors) = (&assembly.substructures.numerical.interface, floors(assembly));
         let constant_j = warning_constant(assembly, &answer.reference);
         let plant = assembly.plant().map_err(RehearsalError::from).map_err(StudyError::from)?;
         let options = LoopOptions { constant_j, recording: Recording::Off };
@@ -246,7 +246,7 @@ impl Workspace {
             .iter()
             .zip(&self.floors)
             .map(|(&dof, numerical)| criteria::Floor {
-                name: &assembly.structure.names[dof],
+                name: assembly.simulated_name(dof),
                 numerical,
                 reference: reference.displacement.get(dof).map(Vec::as_slice),
             })

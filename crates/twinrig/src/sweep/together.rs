@@ -127,7 +127,7 @@ impl<'a> Watched<'a> {
         }
         let answer = |lane: usize| &*tests[lane].answer;
         let at = |dof: usize| -> Option<Target<'a>> {
-            target(&assembly.structure.names[dof], |lane| {
+            target(assembly.simulated_name(dof), |lane| {
                 let Answer { reference, displacement, .. } = answer(lane);
                 Some((reference.displacement.get(dof)?, *displacement.get(dof)?))
             })

@@ -5,6 +5,7 @@
 
 mod excitation;
 mod guard;
+mod phases;
 mod structure;
 
 use super::closed_loop::rate_and_step;
@@ -26,6 +27,7 @@ pub(crate) fn check(root: &Branch, out: &mut Diagnostics) {
     check_lists(root, out);
     check_limits(root, out);
     guard::check(root, out);
+    phases::check(root, out);
     check_realtime(root, out);
 }
 

@@ -15,10 +15,62 @@ pub(crate) static EXCITATION: Table = Table {
             Shape::List(&Shape::Table(&FORCE), up_to(1000)),
             "Forces on DOFs, each as `[[excitation.force]]`.",
         ),
+        optional(
+            "stream",
+            Shape::Table(&STREAM),
+            "How a load arrives from a host while the test runs; with signals that are `streamed`.",
+        ),
     ],
     choices: &[Choice { count: Count::AtLeast, of: &[lone("ground"), lone("force")] }],
     variants: None,
 };
+
+static STREAM: Table = Table::plain(
+    "A load that arrives from a host over `twinrig run --host` while the test runs. `duration` is \
+     then the longest time for it. It needs [phases] `completing`, with which the test goes on \
+     when the host ends the load or falls silent. See `docs/host-link.md`.",
+    &[
+        required(
+            "rate",
+            quantity(Kind::Frequency, Bounds::Positive),
+            "Samples per second; a whole number of ticks lies between two of them, in which the \
+             load runs straight.",
+        ),
+        default("buffer", SPAN, "\"2 s\"", "How much of the load is kept ahead, at most."),
+        default("prefill", SPAN, "\"0.5 s\"", "How much must be there before the load begins."),
+        default(
+            "bridge",
+            SPAN,
+            "\"50 ms\"",
+            "How long a load that does not come is bridged: its last value goes straight to zero \
+             in this time, and comes back as fast if the load goes on. At zero it is over.",
+        ),
+        default(
+            "patience",
+            SPAN,
+            "\"60 s\"",
+            "How long the first samples are waited for in real time; then the test trips.",
+        ),
+    ],
+);
+
+static GROUND_STREAMED: Table = Table::plain(
+    "A signal that arrives from the host.",
+    &[required(
+        "bound",
+        quantity(Kind::Acceleration, Bounds::Positive),
+        "Largest value, either way; a sample beyond it is refused.",
+    )],
+);
+
+static FORCE_STREAMED: Table = Table::plain(
+    "A signal that arrives from the host.",
+    &[required(
+        "bound",
+        of_dof(Kind::Force, Bounds::Positive),
+        "Largest value, either way; a sample beyond it is refused.",
+    )],
+);
 
 const TIME: Shape = quantity(Kind::Time, Bounds::NotNegative);
 const SPAN: Shape = quantity(Kind::Time, Bounds::Positive);
@@ -231,6 +283,7 @@ signal!(
         "multisine": GROUND_MULTISINE, "A periodic sum of sines.";
         "synthetic": SYNTHETIC, "A synthetic earthquake.";
         "impulse": GROUND_IMPULSE, "A single pulse.";
+        "streamed": GROUND_STREAMED, "From a host, while the test runs.";
     ]
 );
 
@@ -243,5 +296,6 @@ signal!(
         "noise": FORCE_NOISE, "Random noise in a band.";
         "multisine": FORCE_MULTISINE, "A periodic sum of sines.";
         "impulse": FORCE_IMPULSE, "A single pulse.";
+        "streamed": FORCE_STREAMED, "From a host, while the test runs.";
     ]
 );

@@ -9,6 +9,7 @@ pub(crate) mod compensator;
 pub(crate) mod excitation;
 pub(crate) mod fault;
 pub(crate) mod main_loop;
+pub(crate) mod phases;
 pub(crate) mod realtime;
 pub(crate) mod structure;
 pub(crate) mod sweep;
@@ -319,6 +320,12 @@ pub(crate) static ROOT: Table = Table::plain(
             "What the gate never lets through.",
         ),
         default("record", Shape::Table(&closed_loop::RECORD), "{}", "What is written down."),
+        default(
+            "phases",
+            Shape::Table(&phases::PHASES),
+            "{}",
+            "What comes before and after the load.",
+        ),
         default(
             "realtime",
             Shape::Table(&realtime::REALTIME),

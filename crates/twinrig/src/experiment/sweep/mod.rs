@@ -7,8 +7,8 @@ use numerics::distribution::{Distribution, Truncation};
 use toml::de::DeValue;
 
 pub use edit::{EditError, Edits};
-pub(crate) use target::Step;
 pub use target::{Measure, Target};
+pub(crate) use target::{Step, find};
 
 use super::diagnostic::{Diagnostic, Diagnostics, shorten};
 use super::grammar::sweep::MOST_VARIANTS;
@@ -152,7 +152,7 @@ impl Variation {
             let error = Diagnostic::error("a sweep cannot vary itself");
             return Err(place(error.remedy("vary a key of another section")));
         }
-        let target = target::find(root, path).map_err(place)?;
+        let target = find(root, path).map_err(place)?;
         let spread = Reader { target: &target, parameter }.spread(table)?;
         Ok(Self { target, spread })
     }

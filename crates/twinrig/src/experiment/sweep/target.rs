@@ -47,6 +47,8 @@ impl Measure {
             Self::Number | Self::Ratio => format!("{value:?}"),
             // A cast saturates; what is then out of bounds is refused by the reader.
             Self::Whole => format!("{}", value.round() as i64),
+            // A share is told from a quantity by its sign.
+            Self::Quantity(Kind::Ratio, _) => format!("\"{:?} %\"", 100.0 * value),
             Self::Quantity(kind, _) => format!("\"{value:?} {}\"", kind.si_unit()),
         }
     }

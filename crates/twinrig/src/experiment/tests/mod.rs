@@ -6,6 +6,7 @@ mod good;
 mod guard;
 mod hostile;
 mod include;
+mod phases;
 
 use std::io;
 

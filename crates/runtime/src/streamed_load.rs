@@ -1,0 +1,293 @@
+//! A load that arrives while the test runs, at the tick's end of the ring.
+
+use std::sync::Arc;
+
+use rtrb::Consumer;
+
+use crate::feed::FeedState;
+
+/// How a load is streamed.
+#[derive(Debug, Clone, PartialEq)]
+pub struct StreamPlan {
+    /// Largest value of each signal, either way.
+    pub bounds: Vec<f64>,
+    /// Ticks from one sample to the next; between them the load runs straight.
+    pub ticks_per_sample: usize,
+    /// Samples the ring holds.
+    pub buffer_samples: usize,
+    /// Samples that must be there before the load begins.
+    pub prefill_samples: usize,
+    /// Ticks in a row without a sample that are bridged, the load easing to zero.
+    pub bridge_ticks: usize,
+    /// Ticks in which the load eases to zero after its end.
+    pub ease_ticks: usize,
+    /// Ticks for which the first samples are waited for.
+    pub patience_ticks: u64,
+}
+
+/// Why a load is over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LoadEnd {
+    /// Its end was declared.
+    Declared,
+    /// Nothing came for longer than may be bridged.
+    Starved,
+    /// The longest time of the test is over.
+    TimeUp,
+}
+
+/// The tick's end. Nothing here allocates, locks or waits once it is made.
+///
+/// A sample that is due and not there is bridged: the load keeps its last value
+/// under a gain that goes from one to zero over the ticks that may be bridged,
+/// and back at the same pace when samples come again. The load is late then, but
+/// nothing of it is left out. At a gain of zero the load is over.
+#[derive(Debug)]
+pub struct StreamedLoad {
+    ring: Consumer<f64>,
+    state: Arc<FeedState>,
+    signals: usize,
+    ratio: usize,
+    prefill: usize,
+    patience: u64,
+    bridge: f64,
+    ease: f64,
+    /// The samples around the instant of `next`, and the ticks since the first.
+    earlier: Vec<f64>,
+    later: Vec<f64>,
+    part: usize,
+    gain: f64,
+    used: u64,
+    starved: u64,
+    end: Option<LoadEnd>,
+    /// Load at this tick and at the one after it.
+    now: Vec<f64>,
+    next: Vec<f64>,
+}
+
+impl StreamedLoad {
+    pub(crate) fn new(plan: &StreamPlan, ring: Consumer<f64>, state: Arc<FeedState>) -> Self {
+        let zeros = vec![0.0; plan.bounds.len()];
+        let ratio = plan.ticks_per_sample.max(1);
+        Self {
+            ring,
+            state,
+            signals: zeros.len(),
+            ratio,
+            // The ring holds whole samples and never less than it needs to begin.
+            prefill: plan.prefill_samples.clamp(2, plan.buffer_samples.max(2)),
+            patience: plan.patience_ticks,
+            bridge: plan.bridge_ticks.max(1) as f64,
+            ease: plan.ease_ticks.max(1) as f64,
+            earlier: zeros.clone(),
+            later: zeros.clone(),
+            part: ratio,
+            gain: 1.0,
+            used: 0,
+            starved: 0,
+            end: None,
+            now: zeros.clone(),
+            next: zeros,
+        }
+    }
+
+    /// Whether the load may begin: enough of it is there, or all of it.
+    pub fn is_ready(&self) -> bool {
+        // The mark is read first: what it ends is in the ring by then.
+        let ended = self.state.is_ended();
+        let samples = self.ring.slots() / self.signals.max(1);
+        samples >= self.prefill || ended
+    }
+
+    /// Whether the next tick would have to do without a sample that may still
+    /// come. For a clock that can wait.
+    pub fn is_dry(&self) -> bool {
+        let (ended, broken) = (self.state.is_ended(), self.state.is_broken());
+        self.end.is_none()
+            && self.part >= self.ratio
+            && self.ring.slots() < self.signals
+            && !ended
+            && !broken
+    }
+
+    /// Ticks for which the first samples are waited for.
+    pub fn patience(&self) -> u64 {
+        self.patience
+    }
+
+    /// Why the load is over, if it is.
+    #[inline]
+    pub fn end(&self) -> Option<LoadEnd> {
+        self.end
+    }
+
+    /// Ends the load: its time is up.
+    pub(crate) fn time_up(&mut self) {
+        self.end.get_or_insert(LoadEnd::TimeUp);
+    }
+
+    /// Takes the first sample; the load then begins with [`advance`](Self::advance).
+    pub(crate) fn begin(&mut self) {
+        if self.ring.pop_entire_slice(&mut self.later).is_ok() {
+            self.used = 1;
+            self.state.note_used(self.used);
+        }
+        self.part = self.ratio;
+        self.next.copy_from_slice(&self.later);
+    }
+
+    /// One tick on: the load of the tick that begins, and of the one after it.
+    #[inline]
+    pub(crate) fn advance(&mut self) {
+        std::mem::swap(&mut self.now, &mut self.next);
+        if self.part < self.ratio {
+            self.part += 1;
+            self.recover();
+        } else {
+            self.turn_sample();
+        }
+        let part = self.part as f64 / self.ratio as f64;
+        for ((out, a), b) in self.next.iter_mut().zip(&self.earlier).zip(&self.later) {
+            // At the sample itself no rounding comes in.
+            let value = if self.part == self.ratio { *b } else { a + (b - a) * part };
+            *out = self.gain * value;
+        }
+    }
+
+    fn turn_sample(&mut self) {
+        // The mark is read before the ring: see `is_ready`.
+        let ended = self.state.is_ended();
+        if self.end.is_none() && self.ring.slots() >= self.signals {
+            std::mem::swap(&mut self.earlier, &mut self.later);
+            if self.ring.pop_entire_slice(&mut self.later).is_ok() {
+                self.used += 1;
+                self.state.note_used(self.used);
+                self.part = 1;
+                self.recover();
+                return;
+            }
+        }
+        if ended {
+            self.end.get_or_insert(LoadEnd::Declared);
+        }
+        if self.end.is_some() {
+            self.gain = (self.gain - 1.0 / self.ease).max(0.0);
+            return;
+        }
+        self.starved += 1;
+        self.state.note_starved(self.starved);
+        self.gain = (self.gain - 1.0 / self.bridge).max(0.0);
+        // Sums of a fraction miss zero by a hair.
+        if self.gain < 1e-9 {
+            self.gain = 0.0;
+            self.end = Some(LoadEnd::Starved);
+        }
+    }
+
+    fn recover(&mut self) {
+        if self.end.is_some() {
+            self.gain = (self.gain - 1.0 / self.ease).max(0.0);
+        } else if self.gain < 1.0 {
+            self.gain = (self.gain + 1.0 / self.bridge).min(1.0);
+        }
+    }
+
+    /// Load at this tick.
+    #[inline]
+    pub fn now(&self) -> &[f64] {
+        &self.now
+    }
+
+    /// Load at the tick after this one.
+    #[inline]
+    pub fn next(&self) -> &[f64] {
+        &self.next
+    }
+
+    /// Ticks without a sample that was due.
+    pub fn starved(&self) -> u64 {
+        self.starved
+    }
+
+    /// Samples taken out of the ring.
+    pub fn used(&self) -> u64 {
+        self.used
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::feed::{Feed, FeedError};
+
+    fn plan(ticks_per_sample: usize) -> StreamPlan {
+        StreamPlan {
+            bounds: vec![10.0, 5.0],
+            ticks_per_sample,
+            buffer_samples: 8,
+            prefill_samples: 4,
+            bridge_ticks: 4,
+            ease_ticks: 2,
+            patience_ticks: 100,
+        }
+    }
+
+    /// Runs `ticks` ticks, feeding where `feed` asks for it.
+    fn first_signal(load: &mut StreamedLoad, ticks: usize) -> Vec<f64> {
+        (0..ticks)
+            .map(|_| {
+                load.advance();
+                load.now()[0]
+            })
+            .collect()
+    }
+
+    #[test]
+    fn samples_come_out_as_they_went_in_straight_between_them() {
+        let (mut feed, mut load) = Feed::new(&plan(2));
+        assert!(!load.is_ready());
+        assert_eq!(feed.offer(&[1.0, 0.0, 3.0, 0.0, -1.0, 1.0]), Ok(3));
+        assert!(!load.is_ready(), "three of four");
+        feed.end();
+        assert!(load.is_ready(), "all there is");
+        load.begin();
+        assert_eq!(first_signal(&mut load, 4), [1.0, 2.0, 3.0, 1.0]);
+        assert_eq!(load.end(), None);
+        // The tick of the last sample is the first without load, as with a file.
+        assert_eq!(first_signal(&mut load, 4), [-1.0, -0.5, 0.0, 0.0]);
+        assert_eq!((load.end(), load.starved(), load.used()), (Some(LoadEnd::Declared), 0, 3));
+    }
+
+    #[test]
+    fn silence_is_bridged_and_counted_and_what_comes_late_is_not_left_out() {
+        let (mut feed, mut load) = Feed::new(&plan(1));
+        feed.offer(&[8.0, 0.0, 8.0, 0.0]).unwrap();
+        load.begin();
+        assert_eq!(first_signal(&mut load, 4), [8.0, 8.0, 6.0, 4.0]);
+        assert!(load.is_dry());
+        feed.offer(&[8.0, 0.0, 8.0, 0.0, 8.0, 0.0, 8.0, 0.0]).unwrap();
+        assert!(!load.is_dry());
+        assert_eq!(first_signal(&mut load, 4), [2.0, 4.0, 6.0, 8.0], "it comes back as it went");
+        assert_eq!((load.starved(), load.end(), load.used()), (3, None, 6));
+        assert_eq!(first_signal(&mut load, 5), [8.0, 6.0, 4.0, 2.0, 0.0]);
+        assert_eq!(load.end(), Some(LoadEnd::Starved));
+        // Too late: the load stays over.
+        feed.offer(&[8.0, 0.0]).unwrap();
+        assert_eq!(first_signal(&mut load, 2), [0.0, 0.0]);
+    }
+
+    #[test]
+    fn nothing_of_a_bad_call_goes_in_and_the_ring_is_bounded() {
+        let (mut feed, _load) = Feed::new(&plan(1));
+        assert_eq!(feed.offer(&[1.0]), Err(FeedError::BadRow { values: 1, signals: 2 }));
+        let beyond = FeedError::BeyondBound { sample: 1, signal: 1, value: -5.5, bound: 5.0 };
+        assert_eq!(feed.offer(&[1.0, 1.0, 1.0, -5.5]), Err(beyond));
+        let bad = FeedError::NotFinite { sample: 0, signal: 0 };
+        assert_eq!(feed.offer(&[f64::NAN, 1.0]), Err(bad));
+        assert_eq!((feed.fed(), feed.room()), (0, 8));
+        assert_eq!(feed.offer(&[1.0; 24]), Ok(8));
+        assert_eq!(feed.offer(&[1.0; 2]), Ok(0));
+        feed.end();
+        assert_eq!(feed.offer(&[1.0; 2]), Err(FeedError::Ended));
+    }
+}

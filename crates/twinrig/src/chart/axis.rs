@@ -1,0 +1,159 @@
+//! One axis of a chart: a number of the file, from here to there.
+
+use crate::experiment::quantity::{self, Kind, Motion};
+use crate::experiment::sweep::{Measure, Target};
+use crate::experiment::{Diagnostic, Diagnostics, Experiment, Source};
+
+/// A number of the file that varies along one side of a chart.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Axis {
+    /// Which.
+    pub target: Target,
+    /// First value, SI.
+    pub low: f64,
+    /// Last value, SI.
+    pub high: f64,
+    /// The unit it was given in, for people; empty for pure numbers.
+    pub unit: String,
+    /// SI value of one such unit.
+    pub factor: f64,
+}
+
+impl Axis {
+    /// Reads `PATH=a..b`, such as `transfer_system.delay=0..0.3 ms`. A unit at
+    /// the second end serves the first as well.
+    pub fn read(
+        experiment: &Experiment,
+        source: &dyn Source,
+        assignment: &str,
+    ) -> Result<Self, Box<Diagnostics>> {
+        let refuse = |error: Diagnostic| {
+            let mut found = experiment.diagnostics();
+            found.push(error);
+            Box::new(found)
+        };
+        let parts = assignment.split_once('=');
+        let range = parts.and_then(|(_, range)| range.split_once(".."));
+        let (Some((path, _)), Some((low, high))) = (parts, range) else {
+            let message = format!("\"{assignment}\" is not PATH=a..b");
+            let remedy = "write it like transfer_system.delay=\"0..4 ms\" or \
+                          partition.mass[1]=\"0..60 %\"";
+            return Err(refuse(Diagnostic::error(message).remedy(remedy)));
+        };
+        let target = experiment.target(path.trim(), source).map_err(refuse)?;
+        let (low, high) = (low.trim(), high.trim());
+        let unit = unit_of(high);
+        let low = if unit_of(low).is_empty() { format!("{low} {unit}") } else { low.to_owned() };
+        let read = |text: &str| {
+            value(target.measure, text.trim()).map_err(|message| {
+                let message = format!("`{}`: {message}", target.path);
+                refuse(Diagnostic::error(message).remedy(remedy(target.measure)))
+            })
+        };
+        let (low, high) = (read(&low)?, read(high)?);
+        if low >= high {
+            let message = format!("`{}`: the range is empty or falls", target.path);
+            let error = Diagnostic::error(message).remedy("write the lower end first");
+            return Err(refuse(error));
+        }
+        let factor = if unit.is_empty() { 1.0 } else { read(&format!("1 {unit}"))? };
+        Ok(Self { low, high, unit: unit.to_owned(), factor, target })
+    }
+
+    /// The value of grid point `index` of `count`.
+    pub fn at(&self, index: usize, count: usize) -> f64 {
+        let last = count.saturating_sub(1).max(1) as f64;
+        let share = index as f64 / last;
+        // Both ends exactly.
+        if share >= 1.0 { self.high } else { self.low + share * (self.high - self.low) }
+    }
+
+    /// A value as people read it.
+    pub fn shown(&self, value: f64) -> f64 {
+        value / self.factor
+    }
+
+    /// The title of the axis.
+    pub fn title(&self) -> String {
+        match self.unit.as_str() {
+            "" => self.target.path.clone(),
+            unit => format!("{} [{unit}]", self.target.path),
+        }
+    }
+
+    /// What the file declares, if it lies on the chart.
+    pub fn declared(&self) -> Option<f64> {
+        let reach = 1e-9 * (self.high - self.low);
+        self.target.declared.filter(|value| (self.low - reach..=self.high + reach).contains(value))
+    }
+}
+
+/// What stands behind the number.
+fn unit_of(text: &str) -> &str {
+    let number = |c: char| c.is_ascii_digit() || matches!(c, '.' | '+' | '-' | '_');
+    let mut end = text.len();
+    for (at, c) in text.char_indices() {
+        let exponent = matches!(c, 'e' | 'E')
+            && at > 0
+            && text[at + 1..]
+                .starts_with(|next: char| next.is_ascii_digit() || "+-".contains(next));
+        if !number(c) && !exponent {
+            end = at;
+            break;
+        }
+    }
+    text[end..].trim()
+}
+
+fn value(measure: Measure, text: &str) -> Result<f64, String> {
+    let quantity =
+        |kind, motion| quantity::parse(text, kind, motion).map_err(|error| error.to_string());
+    let bare = || match text.parse::<f64>() {
+        Ok(value) if value.is_finite() => Ok(value),
+        _ => Err(format!("\"{text}\" is not a number")),
+    };
+    match measure {
+        Measure::Quantity(Kind::Ratio, _) | Measure::Ratio if text.contains(['%', 'p']) => {
+            quantity(Kind::Ratio, Motion::Translation)
+        }
+        Measure::Quantity(Kind::Ratio, _) | Measure::Ratio | Measure::Number => bare(),
+        Measure::Quantity(kind, motion) => quantity(kind, motion),
+        Measure::Whole => Err("a whole number does not vary smoothly over a chart".to_owned()),
+    }
+}
+
+fn remedy(measure: Measure) -> String {
+    match measure {
+        Measure::Quantity(kind, _) => kind.advice(),
+        Measure::Ratio => "write it like 0..5 % or 0..0.05".to_owned(),
+        Measure::Number => "write a bare number at both ends".to_owned(),
+        Measure::Whole => {
+            "vary a number that need not be whole; a sweep takes whole ones".to_owned()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn units_are_told_from_numbers() {
+        for (text, unit) in
+            [("0.3 ms", "ms"), ("1e-3 s", "s"), ("5", ""), ("2e3", ""), ("12%", "%"), ("3 e", "e")]
+        {
+            assert_eq!(unit_of(text), unit, "{text}");
+        }
+    }
+
+    #[test]
+    fn values_are_read_as_their_parameter_is_written() {
+        let time = Measure::Quantity(Kind::Time, Motion::Translation);
+        assert_eq!(value(time, "3 ms"), Ok(3e-3));
+        assert!(value(time, "3").is_err());
+        assert_eq!(value(Measure::Ratio, "5 %"), Ok(0.05));
+        assert_eq!(value(Measure::Ratio, "0.05"), Ok(0.05));
+        assert!(value(Measure::Number, "NaN").is_err());
+        assert!(value(Measure::Whole, "3").is_err());
+    }
+}

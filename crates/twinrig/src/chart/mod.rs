@@ -1,0 +1,175 @@
+//! Stability charts: stable or not, over any two numbers of an experiment file.
+
+mod axis;
+mod boundary;
+mod cross_check;
+mod grid;
+mod judge;
+mod svg;
+mod table;
+
+pub use axis::Axis;
+pub use boundary::{Boundaries, BoundaryPoint};
+pub use cross_check::CrossCheck;
+pub use grid::{Grid, Refinement};
+pub use judge::{Depth, Judge, Judged, Model, Verdict};
+
+use std::time::{Duration, Instant};
+
+use runtime::record::EmbeddedFile;
+use thiserror::Error;
+
+use crate::experiment::sweep::EditError;
+use crate::experiment::{Diagnostics, Experiment, Source};
+
+/// Why there is no chart.
+#[derive(Debug, Error)]
+pub enum ChartError {
+    /// The file, or an axis, is wrong.
+    #[error("{0}")]
+    Experiment(Box<Diagnostics>),
+    /// A number has no place in the file.
+    #[error(transparent)]
+    Edit(#[from] EditError),
+    /// A file the experiment names has gone.
+    #[error("\"{name}\" cannot be read: {source}")]
+    Input {
+        /// Its name.
+        name: String,
+        /// The system's reason.
+        source: std::io::Error,
+    },
+    /// Both axes are the same number.
+    #[error("both axes are `{path}`: a chart needs two different numbers")]
+    SameAxis {
+        /// The path.
+        path: String,
+    },
+    /// There is no delay in the file.
+    #[error(
+        "an ideal transfer system has neither delay nor dynamics, so every such loop is as stable \
+         as its structure: give [transfer_system] a delay or dynamics"
+    )]
+    Rigid,
+    /// A delay system was asked for, but the loop is more than a delay.
+    #[error(
+        "the loop is more than a pure delay (a transfer function, a compensator, a late force or a \
+         main loop): it can be judged as it runs only"
+    )]
+    NotPureDelay,
+    /// No point of the chart could be judged.
+    #[error("no point of the chart can be judged: {reason}")]
+    NothingJudged {
+        /// The first reason met.
+        reason: String,
+    },
+}
+
+/// What a chart is to be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Options {
+    /// Points along x and y.
+    pub size: [usize; 2],
+    /// Which points are computed.
+    pub refinement: Refinement,
+    /// How much is asked of each.
+    pub depth: Depth,
+    /// What is judged; by default a delay system where the loop is one.
+    pub model: Option<Model>,
+    /// Threads.
+    pub threads: usize,
+}
+
+/// A chart with its boundaries.
+pub struct Chart {
+    /// What judged it.
+    pub judge: Judge,
+    /// The points.
+    pub grid: Grid,
+    /// The lines between stable and unstable.
+    pub boundaries: Boundaries,
+    /// The verdict of the file as it is, where it lies on the chart.
+    pub declared: Option<([f64; 2], Judged)>,
+    /// What the points alone took.
+    pub elapsed: Duration,
+    /// Threads that computed them.
+    pub threads: usize,
+}
+
+impl Chart {
+    /// Computes a chart over two axes, each `PATH=a..b`. `progress` is told how
+    /// many points are done.
+    pub fn new(
+        experiment: Experiment,
+        source: &dyn Source,
+        axes: [&str; 2],
+        options: &Options,
+        progress: &(dyn Fn(usize) + Sync),
+    ) -> Result<Self, ChartError> {
+        let axis = |text| Axis::read(&experiment, source, text).map_err(ChartError::Experiment);
+        let axes = [axis(axes[0])?, axis(axes[1])?];
+        if axes[0].target.steps == axes[1].target.steps {
+            return Err(ChartError::SameAxis { path: axes[0].target.path.clone() });
+        }
+        if judge::is_rigid(&experiment) {
+            return Err(ChartError::Rigid);
+        }
+        let mut files = Vec::new();
+        for name in experiment.files() {
+            let bytes = source
+                .read(name)
+                .map_err(|source| ChartError::Input { name: name.clone(), source })?;
+            files.push(EmbeddedFile { name: name.clone(), bytes });
+        }
+        let judge = Judge::new(experiment, files, axes, options.model)?;
+        // Colours need every point; a cell taken over has none of its own.
+        let refinement = match options.depth {
+            Depth::Growth => Refinement::Full,
+            Depth::Verdict => options.refinement,
+        };
+        let start = Instant::now();
+        let threads = options.threads.max(1);
+        let grid = Grid::new(&judge, options.size, refinement, options.depth, threads, progress);
+        let elapsed = start.elapsed();
+        if grid.points.iter().all(|point| point.verdict == Verdict::Unknown) {
+            let reason = judge.trouble().unwrap_or_else(|| "nothing was said".to_owned());
+            return Err(ChartError::NothingJudged { reason });
+        }
+        let boundaries = Boundaries::new(&judge, &grid, threads);
+        let place = judge.axes()[0].declared().zip(judge.axes()[1].declared());
+        let declared = place.map(|(x, y)| ([x, y], judge.at([x, y], Depth::Growth)));
+        Ok(Self { judge, grid, boundaries, declared, elapsed, threads })
+    }
+
+    /// How far the declared value of axis `axis` may go, down and up, before the
+    /// verdict changes: `None` where it does not on this chart.
+    pub fn room(&self, axis: usize) -> [Option<f64>; 2] {
+        let Some((place, judged)) = self.declared else { return [None; 2] };
+        let range = &self.judge.axes()[axis];
+        let steps = 400;
+        let moved = |share: f64, end: f64| {
+            let mut point = place;
+            point[axis] = place[axis] + share * (end - place[axis]);
+            point
+        };
+        let same = |point: [f64; 2]| self.judge.at(point, Depth::Verdict).verdict == judged.verdict;
+        // A loop as it runs is dear; the grid's own step is fine enough there.
+        let (steps, halvings) =
+            if self.judge.model() == Model::Delay { (steps, 30) } else { (40, 6) };
+        [range.low, range.high].map(|end| {
+            let at = |step: u32| f64::from(step) / f64::from(steps);
+            let change = (1..=steps).find(|&step| !same(moved(at(step), end)))?;
+            let (mut low, mut high) = (at(change - 1), at(change));
+            for _ in 0..halvings {
+                let middle = 0.5 * (low + high);
+                if same(moved(middle, end)) { low = middle } else { high = middle }
+            }
+            Some(moved(0.5 * (low + high), end)[axis])
+        })
+    }
+
+    /// Points per second and thread.
+    pub fn pace(&self) -> f64 {
+        self.grid.computed_count() as f64 / self.elapsed.as_secs_f64() / self.threads as f64
+    }
+}
