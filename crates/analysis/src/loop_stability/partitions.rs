@@ -10,6 +10,7 @@ use model::specimen::Specimen;
 use model::structure::Structure;
 use model::transfer::TransferSystem;
 use nalgebra::DMatrix;
+use numerics::eigen::EigenError;
 
 use super::{Crossing, Curve, LoopDescription, LoopError, OpenLoop, margins, verdict};
 use crate::critical_delay::{CriticalDelay, critical_delay};
@@ -116,12 +117,20 @@ pub fn advise(
         });
     }
     let mut ranked = Vec::new();
-    let mut massless = 0;
+    let (mut massless, mut falling) = (0, 0);
     for cut in cuts {
-        match rank(structure, cut, description)? {
-            Some(found) => ranked.push(found),
-            None => massless += 1,
+        match rank(structure, cut, description) {
+            Ok(Some(found)) => ranked.push(found),
+            Ok(None) => massless += 1,
+            Err(LoopError::Eigen(EigenError::NegativeStiffness { .. })) => falling += 1,
+            Err(error) => return Err(error),
         }
+    }
+    if falling > 0 {
+        skipped.push(format!(
+            "{falling} would leave a structure that does not stand by itself: its stiffness is not \
+             positive"
+        ));
     }
     if massless > 0 {
         skipped.push(format!("{massless} would leave no mass to simulate at a DOF"));
