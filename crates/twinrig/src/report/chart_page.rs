@@ -9,6 +9,9 @@ use super::page::{POLICY, library};
 use super::text::{count, escape, label, number, script_json};
 use crate::chart::{Chart, CrossCheck, Depth, Verdict};
 
+const STABLE: &str = "#c6e5d9";
+const UNSTABLE: &str = "#f7dfd3";
+
 /// The page: the chart, what it says of the declared experiment, and the file.
 pub(crate) fn chart_html(chart: &Chart, depth: Depth, checked: Option<&CrossCheck>) -> String {
     let experiment = chart.judge.experiment();
@@ -129,6 +132,16 @@ fn figure(chart: &Chart, depth: Depth) -> Value {
         Depth::Verdict => verdicts(chart, &x, &y),
         Depth::Growth => growth(chart, &x, &y),
     }];
+    if depth == Depth::Verdict {
+        for (name, colour) in [("stable", STABLE), ("unstable", UNSTABLE)] {
+            // A heat map has no entry of its own in the legend.
+            data.push(json!({
+                "type": "scatter", "mode": "markers", "name": name, "x": [null], "y": [null],
+                "marker": { "symbol": "square", "size": 13, "color": colour,
+                            "line": { "color": "#9aa5b1", "width": 1 } },
+            }));
+        }
+    }
     for (index, line) in chart.boundaries.lines.iter().enumerate() {
         let hover: Vec<String> = line
             .iter()
@@ -183,7 +196,7 @@ fn verdicts(chart: &Chart, x: &[Value], y: &[Value]) -> Value {
         .collect();
     json!({
         "type": "heatmap", "x": x, "y": y, "z": rows, "zmin": 0, "zmax": 1, "showscale": false,
-        "colorscale": [[0, "#c6e5d9"], [0.5, "#c6e5d9"], [0.5, "#f7dfd3"], [1, "#f7dfd3"]],
+        "colorscale": [[0, STABLE], [0.5, STABLE], [0.5, UNSTABLE], [1, UNSTABLE]],
         "hovertemplate": "%{x:.5g}, %{y:.5g}<extra></extra>",
     })
 }
