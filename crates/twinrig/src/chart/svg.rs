@@ -137,6 +137,7 @@ impl Chart {
         let axes = self.judge.axes();
         let half = |axis: &Axis, count: usize| 0.5 * (axis.high - axis.low) / (count - 1) as f64;
         let (dx, dy) = (half(&axes[0], columns), half(&axes[1], rows));
+        text.push_str("<g shape-rendering=\"crispEdges\">\n");
         for j in 0..rows {
             let colours: Vec<_> = (0..columns).map(|i| colour(self.grid.at(i, j))).collect();
             let mut start = 0;
@@ -162,6 +163,7 @@ impl Chart {
                 start = end;
             }
         }
+        text.push_str("</g>\n");
     }
 
     /// The colour of a growth, in steps that an eye still tells apart.
