@@ -287,3 +287,43 @@ fn a_load_that_never_comes_trips_and_a_load_without_end_is_ended() {
     assert_eq!(seen.iter().filter(|s| s.0 == Phase::Running).count(), 700);
     assert_eq!(hybrid.load_end(), Some(LoadEnd::TimeUp));
 }
+
+/// What a course and a streamed load cost a tick: run it with
+/// `cargo test --release --test phases -- --ignored --nocapture`.
+#[test]
+#[ignore = "a measurement, not a test"]
+fn cost_of_a_course() {
+    const TICKS: usize = 200_000;
+    let case = case();
+    let time = |mut hybrid: HybridLoop| {
+        // Past whatever comes before the load.
+        while hybrid.phase() == Phase::Initiating {
+            hybrid.tick();
+        }
+        let begun = std::time::Instant::now();
+        let first = hybrid.ticks();
+        while hybrid.ticks() < first + TICKS as u64 - 10 {
+            hybrid.tick();
+        }
+        assert_eq!(hybrid.phase(), Phase::Running);
+        begun.elapsed().as_secs_f64() / (TICKS as f64 - 10.0)
+    };
+    let (mut plain, mut staged, mut fed) = (Vec::new(), Vec::new(), Vec::new());
+    for _ in 0..15 {
+        plain.push(time(case.hybrid(case.split(), ground(case.step_s, TICKS))));
+        staged.push(time(course(&case, case.split(), TICKS)));
+        let stream = StreamPlan { buffer_samples: TICKS + 1, ..streaming(10) };
+        let (mut feed, stream) = Feed::new(&stream);
+        feed.offer(&samples(&ground(case.step_s, TICKS))).unwrap();
+        let load = Load::unknown(1, TICKS);
+        let hybrid = case.hybrid(case.split(), load).along(plan(case.step_s), Some(stream));
+        fed.push(time(hybrid));
+    }
+    let median = |values: &mut Vec<f64>| {
+        values.sort_by(f64::total_cmp);
+        1e9 * values[values.len() / 2]
+    };
+    let (plain, staged, fed) = (median(&mut plain), median(&mut staged), median(&mut fed));
+    println!("a tick: plain {plain:.1} ns, with phases {staged:.1} ns ({:.3})", staged / plain);
+    println!("        with phases and a streamed load {fed:.1} ns ({:.3})", fed / plain);
+}

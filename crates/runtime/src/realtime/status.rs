@@ -83,6 +83,11 @@ impl Status {
         self.wake_up.record(said.wake_up_ns);
     }
 
+    /// Before the first tick.
+    pub(super) fn begin(&self, phase: u8) {
+        self.phase.store(phase, Ordering::Relaxed);
+    }
+
     pub(super) fn say_ring(&self, fill: f64, frames_lost: u64) {
         self.ring_per_mille.store((1e3 * fill) as u32, Ordering::Relaxed);
         self.frames_lost.store(frames_lost, Ordering::Relaxed);

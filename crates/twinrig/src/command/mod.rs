@@ -5,6 +5,7 @@ mod bench_realtime;
 mod chart;
 mod check;
 mod export;
+mod host;
 mod identify;
 mod output;
 mod rehearse;
@@ -62,6 +63,24 @@ enum Command {
         /// ramp to zero.
         #[arg(long)]
         realtime: bool,
+        /// Open a link for a host: feed the load, watch, stop [default address: 127.0.0.1:7420].
+        #[arg(
+            long,
+            value_name = "ADDRESS",
+            num_args = 0..=1,
+            require_equals = true,
+            default_missing_value = crate::hosted::USUAL_ADDRESS
+        )]
+        host: Option<String>,
+        /// File with the token that clients of the link must know; without it one is drawn and
+        /// shown.
+        #[arg(long, value_name = "FILE", requires = "host")]
+        token_file: Option<PathBuf>,
+    },
+    /// Feed, watch, stop or look at a test that runs with --host.
+    Host {
+        #[command(subcommand)]
+        command: host::HostCommand,
     },
     /// Identify the transfer system: by a test on the rig, or from a record or table.
     Identify(Box<identify::IdentifyArguments>),
@@ -151,10 +170,12 @@ pub fn run(line: CommandLine) -> Exit {
     let output = if line.json { Output::Json } else { Output::People };
     match line.command {
         Command::Check { file } => check::check(&file, output),
-        Command::Run { file, out, realtime } => {
+        Command::Run { file, out, realtime, host, token_file } => {
             let clock = if realtime { rehearse::Clock::Real } else { rehearse::Clock::Virtual };
-            rehearse::run(&file, out, clock, output)
+            let wish = host.map(|address| rehearse::HostWish { address, token_file });
+            rehearse::run(&file, out, clock, wish, output)
         }
+        Command::Host { command } => host::host(&command, output),
         Command::Identify(arguments) => identify::identify(&arguments, output),
         Command::Report { record, out } => report::report(&record, out, output),
         Command::Export { record, format, out } => export::export(&record, format, out, output),

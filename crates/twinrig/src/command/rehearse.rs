@@ -2,6 +2,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fs;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use runtime::gate::TripKind;
@@ -12,6 +13,7 @@ use super::output::{Exit, Output, cannot_write, write_whole};
 use super::status_line::StatusLine;
 use crate::assembly::Assembly;
 use crate::experiment::{Experiment, Folder, Source};
+use crate::hosted::{Hosting, token_from};
 use crate::rehearsal::{Outcome, rehearse};
 use crate::{machine, realtime, report};
 
@@ -44,16 +46,57 @@ pub(super) enum Clock {
     Real,
 }
 
-pub(super) fn run(file: &Path, out: Option<PathBuf>, clock: Clock, output: Output) -> Exit {
+/// The link that is asked for.
+pub(super) struct HostWish {
+    pub(super) address: String,
+    pub(super) token_file: Option<PathBuf>,
+}
+
+impl HostWish {
+    /// Takes the address, and says where the link is.
+    fn open(&self, output: Output) -> Result<Hosting, Exit> {
+        let drawn = self.token_file.is_none();
+        let token = self.token_file.as_deref().map(token_from).transpose();
+        let hosting = token.and_then(|token| Hosting::new(&self.address, token));
+        let hosting = hosting.map_err(|error| output.fail(error))?;
+        let mut said = hosting.address().map_or(String::new(), |address| {
+            let open = if address.ip().is_loopback() {
+                ""
+            } else {
+                "\nnotice: the link is not encrypted, and can be reached from other machines"
+            };
+            format!("host link on {address}{open}\n")
+        });
+        if drawn {
+            said += &format!("token {}\n", hosting.token().text());
+        }
+        // To people beside the tables, to machines beside the document. Who cannot
+        // be told does not stop the test.
+        let _ = std::io::stderr().write_all(said.as_bytes());
+        Ok(hosting)
+    }
+}
+
+pub(super) fn run(
+    file: &Path,
+    out: Option<PathBuf>,
+    clock: Clock,
+    host: Option<HostWish>,
+    output: Output,
+) -> Exit {
     let loaded = match load(file, output) {
         Ok(loaded) => loaded,
         Err(exit) => return exit,
     };
     let folder = out.unwrap_or_else(|| Path::new("runs").join(folder_name(file, clock)));
     let Loaded { experiment, assembly, folder: source, .. } = &loaded;
+    let host = match host.map(|wish| wish.open(output)).transpose() {
+        Ok(host) => host,
+        Err(exit) => return exit,
+    };
     let written = match clock {
-        Clock::Virtual => write_rehearsal(experiment, source, assembly, &folder, output),
-        Clock::Real => write_run(experiment, source, assembly, &folder, output),
+        Clock::Virtual => write_rehearsal(experiment, source, assembly, &folder, host, output),
+        Clock::Real => write_run(experiment, source, assembly, &folder, host, output),
     };
     let rehearsed = match written {
         Ok(rehearsed) => rehearsed,
@@ -103,12 +146,14 @@ pub(super) fn write_rehearsal(
     source: &dyn Source,
     assembly: &Assembly,
     folder: &Path,
+    host: Option<Hosting>,
     output: Output,
 ) -> Result<Rehearsed, Exit> {
     fs::create_dir_all(folder).map_err(|error| output.fail(cannot_write(folder, &error)))?;
     let path = folder.join("record.arrow");
     let bar = output.progress(assembly.most_ticks(), "rehearsing");
-    let outcome = rehearse(experiment, source, assembly, &path, |ticks| bar.set_position(ticks));
+    let outcome =
+        rehearse(experiment, source, assembly, &path, host, |ticks| bar.set_position(ticks));
     bar.finish_and_clear();
     let outcome = outcome.map_err(|error| output.fail(error))?;
     write_report(outcome, &path, folder, output)
@@ -120,6 +165,7 @@ fn write_run(
     source: &dyn Source,
     assembly: &Assembly,
     folder: &Path,
+    host: Option<Hosting>,
     output: Output,
 ) -> Result<Rehearsed, Exit> {
     fs::create_dir_all(folder).map_err(|error| output.fail(cannot_write(folder, &error)))?;
@@ -130,7 +176,7 @@ fn write_run(
         None => experiment.duration_s,
     };
     let mut line = StatusLine::new(output, step_s, duration_s);
-    let outcome = realtime::run(experiment, source, assembly, &path, &mut line);
+    let outcome = realtime::run(experiment, source, assembly, &path, host, &mut line);
     line.end();
     let outcome = outcome.map_err(|error| output.fail(error))?;
     write_report(outcome, &path, folder, output)

@@ -265,7 +265,14 @@ fn gaps<'a>(view: &View<'a>) -> Vec<(&'a str, usize)> {
                 "forecast" => value.is_nan(),
                 _ => !value.is_finite(),
             };
-            (channel.name.as_str(), column.iter().filter(missing).count())
+            let name = channel.name.as_str();
+            let count = if name.starts_with("reference.") {
+                // Before and after the load there is none.
+                view.running(column).iter().filter(missing).count()
+            } else {
+                column.iter().filter(missing).count()
+            };
+            (name, count)
         })
         .filter(|(_, count)| *count > 0)
         .collect()
