@@ -68,6 +68,8 @@ pub struct Assembly {
     pub change: Option<PlantChange>,
     /// From desired motion to command, as declared.
     pub design: Design,
+    /// What the command passes behind it, as declared.
+    pub shaping: ShapingDesign,
     /// The same, built and at rest; see [`Assembly::set_compensator`].
     pub compensator: Compensator,
     /// What may pass.
@@ -169,6 +171,7 @@ impl Assembly {
             Site { count: self.count(), step_s: self.integrator.step_s, converter: self.converter };
         self.compensator = Compensator::new(&design, shaping, &site)?;
         self.design = design;
+        self.shaping = *shaping;
         Ok(())
     }
 
@@ -328,6 +331,7 @@ fn build(
         coupling,
         rates: experiment.main_loop,
         design: Design::None,
+        shaping: ShapingDesign::default(),
         compensator: Compensator::None,
         change: spec.change.map(|change| PlantChange {
             tick: (change.at_s / experiment.integrator.step_s).round() as u64,

@@ -47,10 +47,7 @@ const EXIT_CODES: &str = "Exit codes:\n  \
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Read and validate an experiment file, and predict whether the loop is stable.
-    Check {
-        /// Experiment file (TOML).
-        file: PathBuf,
-    },
+    Check(check::CheckArguments),
     /// Rehearse a test in virtual time, or run it in real time; write its record and report.
     Run {
         /// Experiment file (TOML).
@@ -169,7 +166,7 @@ enum Paper {
 pub fn run(line: CommandLine) -> Exit {
     let output = if line.json { Output::Json } else { Output::People };
     match line.command {
-        Command::Check { file } => check::check(&file, output),
+        Command::Check(arguments) => check::check(&arguments, output),
         Command::Run { file, out, realtime, host, token_file } => {
             let clock = if realtime { rehearse::Clock::Real } else { rehearse::Clock::Virtual };
             let wish = host.map(|address| rehearse::HostWish { address, token_file });
