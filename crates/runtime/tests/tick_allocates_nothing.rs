@@ -22,7 +22,7 @@ use model::transfer::{ServoHydraulic, TransferSystem};
 use nalgebra::DMatrix;
 use runtime::frame::MotionDetail;
 use runtime::interlock::Phase;
-use runtime::laboratory::{Laboratory, LaboratoryParts};
+use runtime::laboratory::{Laboratory, LaboratoryParts, Start};
 use runtime::link::Pace;
 use runtime::monitor::{ForecastPlan, Levels, TrackingPlan, WatchPlan, WindowedPlan};
 use runtime::plant::Plant;
@@ -356,7 +356,8 @@ fn a_laboratory() {
     limits.command[0] = 4e-3;
     let safe_path = runtime::interlock::SafePath { hold_s: 0.01, rate_m_s: 0.05 };
     let rig = case.rig().into();
-    let parts = LaboratoryParts { rig, limits, safe_path, every: 1, bridge: 10 };
+    let parts =
+        LaboratoryParts { rig, limits, safe_path, every: 1, start: Start::Zero, bridge: 10 };
     let mut laboratory = Laboratory::new(parts, Some(sink));
     let mut command = model::motion::Motion::rest(1);
     let before = calls();

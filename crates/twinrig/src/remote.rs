@@ -7,7 +7,7 @@ use std::path::Path;
 use runtime::gate::TripKind;
 use runtime::hybrid_loop::HybridLoop;
 use runtime::laboratory::{
-    House, Laboratory, LaboratoryParts, ListenError, Listener, SessionEnd, Visit,
+    House, Laboratory, LaboratoryParts, ListenError, Listener, SessionEnd, Start, Visit,
 };
 use runtime::link::wire::{KNOWS_ACHIEVED, LOCK_STEP, PACED, VIRTUAL};
 use runtime::link::{LinkCounts, LinkPlan, Pace};
@@ -185,6 +185,7 @@ pub fn laboratory_parts(
         limits: assembly.limits.clone(),
         safe_path: assembly.safe_path,
         every: assembly.every,
+        start: if assembly.stands_at_m == 0.0 { Start::Zero } else { Start::WhereItStands },
         bridge: experiment.rig.bridge,
     })
 }

@@ -147,6 +147,27 @@ fn in_virtual_time_a_test_over_the_wire_has_the_bits_of_one_process() {
 }
 
 #[test]
+fn a_rig_is_fetched_and_taken_home_over_the_wire() {
+    let lab = Lab::new();
+    let phases = "initiating = { rate = \"5 mm/s\", reach = \"5 mm\", settle = \"0.2 s\", within = \
+                  \"0.1 mm\", stands_at = \"2 mm\" }\n\
+                  completing = { ring_down = \"1 s\", at_rest = \"0.1 mm\", home_rate = \"5 mm/s\" }";
+    let limits = "command = \"100 mm\"\nrate = \"1 m/s\"";
+    lab.write("test.toml", draft().with("phases", phases).with("limits", limits).text());
+    lab.twinrig(["run", "test.toml", "--out", "near"]).exits(0);
+    let rig = rig(&lab);
+    lab.twinrig(["run", "test.toml", "--rig", &rig.address, "--out", "far"]).exits(0);
+    ended(rig);
+    let near = Record::read(lab.path("near/record.arrow")).unwrap();
+    let far = Record::read(lab.path("far/record.arrow")).unwrap();
+    assert!(near.column("measured.1").unwrap()[0] > 1e-3, "it stands elsewhere at first");
+    for channel in &near.channels {
+        assert_eq!(bits(&near, &channel.name), bits(&far, &channel.name), "{}", channel.name);
+    }
+    lab.twinrig(["replay", "far"]).exits(0);
+}
+
+#[test]
 fn against_the_clock_over_the_wire() {
     let lab = Lab::new();
     lab.write("test.toml", draft().text());

@@ -32,9 +32,20 @@ pub struct LaboratoryParts {
     pub safe_path: SafePath,
     /// Ticks between two frames.
     pub every: u64,
+    /// From where the first command may lead.
+    pub start: Start,
     /// Most ticks in a row without a command that are bridged when the next one
     /// comes; one more trips.
     pub bridge: u64,
+}
+
+/// Where a rig is before its first command.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Start {
+    /// At zero, as a command of zero would hold it.
+    Zero,
+    /// Where its sensors say it stands; the loop fetches it from there.
+    WhereItStands,
 }
 
 /// A rig with its own gate, interlock and record, moved tick by tick.
@@ -69,11 +80,17 @@ impl Laboratory {
         let mut measured = Measured::zeros(count);
         parts.rig.measure(&Motion::rest(count), &mut measured);
         parts.limits.tracking_error.fill(f64::INFINITY);
+        let mut held = Motion::rest(count);
+        if parts.start == Start::WhereItStands
+            && measured.displacement.iter().all(|x| x.is_finite())
+        {
+            held.displacement.copy_from_slice(&measured.displacement);
+        }
         Self {
             interlock: Interlock::new(parts.safe_path, step_s),
             measured,
-            received: Motion::rest(count),
-            held: Motion::rest(count),
+            received: held.clone(),
+            held,
             tick: 0,
             step_s,
             missing: 0,

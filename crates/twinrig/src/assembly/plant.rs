@@ -326,8 +326,14 @@ impl Assembly {
     /// The rig as a laboratory of its own plays it; `None` if it answers within
     /// the tick, which no wire can carry.
     pub fn rig_alone(&self) -> Result<Option<RigSlot>, PlantError> {
-        let rig = self.virtual_rig()?;
-        if rig.answers_within_step() { Ok(None) } else { self.whole_rig(rig).map(Some) }
+        let mut rig = self.virtual_rig()?;
+        if rig.answers_within_step() {
+            return Ok(None);
+        }
+        if self.stands_at_m != 0.0 {
+            self.stand(&mut rig);
+        }
+        self.whole_rig(rig).map(Some)
     }
 
     /// Both sides, at rest, joined as declared.
