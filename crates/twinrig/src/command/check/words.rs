@@ -227,10 +227,10 @@ fn margins(margins: &Margins) -> Vec<String> {
     }
     let mut rest = Vec::new();
     if let Some((factor, hertz)) = margins.gain_above {
-        rest.push(format!("force × {} at {} Hz", number(factor), number(hertz)));
+        rest.push(format!("loop gain × {} at {} Hz", number(factor), number(hertz)));
     }
     if let Some((factor, hertz)) = margins.gain_below {
-        rest.push(format!("force × {} at {} Hz", number(factor), number(hertz)));
+        rest.push(format!("loop gain × {} at {} Hz", number(factor), number(hertz)));
     }
     if let Some((phase, hertz)) = margins.phase {
         rest.push(format!("phase {}° at {} Hz", number(phase.to_degrees()), number(hertz)));
@@ -322,6 +322,12 @@ fn cuts(loaded: &Loaded, advice: &Advice) -> String {
     let mut text = format!("\n{}", table(&header, &rows));
     if advice.ranked.len() > rows.len() {
         text.push_str(&format!("and {} more\n", advice.ranked.len() - rows.len()));
+    }
+    if advice.ranked.iter().any(|ranked| ranked.own.is_none()) {
+        text.push_str(
+            "– : this transfer system cannot be judged there; a servo-hydraulic actuator needs a \
+             specimen with mass\n",
+        );
     }
     for words in &advice.skipped {
         text.push_str(&format!("not examined: {words}\n"));
