@@ -27,10 +27,11 @@ use runtime::frame::{FramePlan, MotionDetail};
 use runtime::gate::Limits;
 use runtime::hybrid_loop::course::CoursePlan;
 use runtime::interlock::SafePath;
+use runtime::link::LinkPlan;
 use runtime::load::Load;
 use runtime::monitor::{WatchPlan, WorkRule};
 use runtime::reference::{Reference, ReferenceError, reference};
-use runtime::rig::Fault;
+use runtime::rig::{Fault, NetworkRig};
 use runtime::streamed_load::StreamPlan;
 use runtime::two_rate::{ForceUse, Rates};
 
@@ -102,6 +103,8 @@ pub struct Assembly {
     pub every: u64,
     /// What a frame holds of the numerical motion.
     pub detail: MotionDetail,
+    /// A laboratory at the end of a wire that takes the rig's place in a run.
+    pub remote: Option<LinkPlan>,
 }
 
 /// Noise and steps, one entry per interface DOF, SI.
@@ -231,6 +234,9 @@ impl Assembly {
         channels.extend(self.watch.channels(self.count()));
         if self.rates.is_some() {
             channels.extend(Rates::channels());
+        }
+        if self.remote.is_some() {
+            channels.extend(NetworkRig::channels());
         }
         channels
     }
@@ -394,6 +400,7 @@ fn build(
             (_, RecordedDofs::Interface) => MotionDetail::Interface,
             _ => MotionDetail::Displacement,
         },
+        remote: None,
         structure,
         partition,
         elements,
