@@ -16,6 +16,7 @@ pub mod load_rows;
 pub mod machine;
 pub mod realtime;
 pub mod rehearsal;
+pub mod remote;
 pub mod replay;
 pub mod report;
 pub mod reproduce;

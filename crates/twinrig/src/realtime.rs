@@ -15,10 +15,10 @@ use crate::assembly::{Assembly, LoopOptions, Recording};
 use crate::experiment::realtime::MemorySpec;
 use crate::experiment::{Experiment, Source};
 use crate::hosted::{HostError, Hosting, join, part};
-use crate::machine;
 use crate::rehearsal::{
     Expected, Outcome, RehearsalError, events, flush_frames, header, trip_note,
 };
+use crate::{machine, remote};
 
 /// Why a test did not take place, or has no record.
 #[derive(Debug, Error)]
@@ -90,7 +90,7 @@ pub fn run(
         Recorder::create(record, &header, &assembly.channels(), columns, &options)
             .map_err(RehearsalError::from)?;
     let loop_options = LoopOptions { constant_j, recording: Recording::Into(sink) };
-    let plant = assembly.plant().map_err(RehearsalError::from)?;
+    let plant = remote::plant(assembly)?;
     let hybrid = assembly.hybrid_loop(plant, load, loop_options);
     let stop = SignalStop::install().map_err(|source| RealtimeError::Signals { source })?;
     let (hybrid, link) = join(experiment, assembly, hybrid, host, stop.button(), RealTime::Yes)
@@ -104,6 +104,7 @@ pub fn run(
         Plant::TwoRate(plant) => Some(*plant.counts()),
         _ => None,
     };
+    let wire = hybrid.plant().link().copied();
     for note in events(assembly, &hybrid) {
         handle.note(note);
     }
@@ -114,7 +115,7 @@ pub fn run(
     // The sink goes with the loop: the writer then knows that no frame follows.
     drop(hybrid);
     let summary = handle.finish(Ending { ticks, trip }).map_err(RehearsalError::from)?;
-    Ok(Outcome { summary, constant_j, main_loop })
+    Ok(Outcome { summary, constant_j, main_loop, link: wire })
 }
 
 /// How the record of a real test is written.

@@ -8,6 +8,7 @@ use runtime::gate::{Trip, TripKind};
 use runtime::host::RealTime;
 use runtime::hybrid_loop::HybridLoop;
 use runtime::hybrid_loop::course::Stage;
+use runtime::link::{LinkCounts, LinkError};
 use runtime::load::Load;
 use runtime::plant::Plant;
 use runtime::realtime::{SignalStop, StopButton};
@@ -22,7 +23,7 @@ use thiserror::Error;
 use crate::assembly::{Assembly, LoopOptions, PlantError, Recording};
 use crate::experiment::{Experiment, Source};
 use crate::hosted::{HostError, Hosting, join, part};
-use crate::machine;
+use crate::{machine, remote};
 
 /// Why a rehearsal did not take place.
 #[derive(Debug, Error)]
@@ -36,6 +37,9 @@ pub enum RehearsalError {
     /// The record cannot be written.
     #[error(transparent)]
     Record(#[from] RecordError),
+    /// The laboratory cannot be reached.
+    #[error(transparent)]
+    Link(#[from] LinkError),
     /// There is no link to the host.
     #[error(transparent)]
     Host(#[from] HostError),
@@ -61,6 +65,8 @@ pub struct Outcome {
     pub constant_j: f64,
     /// What became of the main loop's batches, where there is one.
     pub main_loop: Option<Counts>,
+    /// What came and went over the wire, where there is one.
+    pub link: Option<LinkCounts>,
 }
 
 /// Files larger than this are named in the record, not embedded.
@@ -93,7 +99,7 @@ pub fn rehearse(
     };
     let (sink, mut handle) = Recorder::create(record, &header, &channels, columns, &options)?;
     let loop_options = LoopOptions { constant_j, recording: Recording::Into(sink) };
-    let hybrid = assembly.hybrid_loop(assembly.plant()?, load, loop_options);
+    let hybrid = assembly.hybrid_loop(remote::plant(assembly)?, load, loop_options);
     // Only a test with a host can be stopped from outside.
     let stop = host.as_ref().map(|_| SignalStop::install()).transpose();
     let stop = stop.map_err(RehearsalError::Signals)?;
@@ -112,13 +118,14 @@ pub fn rehearse(
         Plant::TwoRate(plant) => Some(*plant.counts()),
         _ => None,
     };
+    let wire = hybrid.plant().link().copied();
     for note in events(assembly, &hybrid) {
         handle.note(note);
     }
     // The sink goes with the loop: the writer then knows that no frame follows.
     drop(hybrid);
     let summary = handle.finish(Ending { ticks, trip })?;
-    Ok(Outcome { summary, constant_j, main_loop })
+    Ok(Outcome { summary, constant_j, main_loop, link: wire })
 }
 
 /// A rehearsal without a host runs to its end.
@@ -173,6 +180,7 @@ pub(crate) fn events(assembly: &Assembly, hybrid: &HybridLoop) -> Vec<EventNote>
         }
     }
     notes.extend(main_loop_note(hybrid));
+    notes.extend(remote::link_note(hybrid));
     notes.extend(phase_notes(hybrid, step_s));
     // A fault comes before what it caused in the same tick.
     let later = |note: &EventNote| note.what != "fault";
@@ -285,7 +293,7 @@ pub(crate) fn bare_header(assembly: &Assembly) -> Header {
         rate_hz: 1.0 / assembly.integrator.step_s,
         every: assembly.every,
         started: String::new(),
-        machine: machine::facts(),
+        machine: machine::facts().into_iter().chain(remote::facts(assembly)).collect(),
         trip_codes: TripKind::ALL
             .iter()
             .map(|kind| (kind.code(), kind.words().to_owned()))

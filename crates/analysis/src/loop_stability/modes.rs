@@ -135,6 +135,29 @@ pub fn follow(open: &OpenLoop, curve: &Curve, truth: &[TrueMode]) -> Result<Foll
     Ok(Follow { modes, others })
 }
 
+/// The motions `start` of a loop, followed along further delays, which go on from
+/// one to the next in small steps; one row per delay, gaps where a motion is lost.
+pub fn along_delay(
+    open: &OpenLoop,
+    start: &[Motion],
+    delays_s: &[f64],
+) -> Vec<Vec<Option<Motion>>> {
+    let mut places: Vec<Complex<f64>> = start.iter().map(|motion| motion.exponent).collect();
+    let mut lost = vec![false; places.len()];
+    delays_s
+        .iter()
+        .map(|&delay_s| {
+            let settled = settle(&open.later(delay_s), &mut places, &[]);
+            let found = places.iter().zip(settled).zip(&mut lost);
+            let of = |((&exponent, settled), lost): ((&Complex<f64>, bool), &mut bool)| {
+                *lost |= !settled;
+                (!*lost).then_some(Motion { exponent })
+            };
+            found.map(of).collect()
+        })
+        .collect()
+}
+
 /// dζ/dτ of the motion s of a loop: ds/dτ = −D_τ/D_s.
 pub fn sensitivity(open: &OpenLoop, s: Complex<f64>) -> Option<f64> {
     let (ds, dt) = (1e-6 * s.norm(), 1e-6 / s.norm());
@@ -194,6 +217,19 @@ fn newton(open: &OpenLoop, s: Complex<f64>, apart: Complex<f64>) -> Option<Compl
     (step.re.is_finite() && step.im.is_finite()).then_some(step)
 }
 
+/// Whether det(I + L) vanishes, against the size of its terms. A mode that the
+/// interface does not see is none of its roots: it is a pole that L has lost.
+fn is_root(open: &OpenLoop, s: Complex<f64>) -> bool {
+    let size = open.at(s).map(|gain| {
+        let n = gain.matrix.nrows() as i32;
+        (1.0 + gain.matrix.iter().map(|x| x.norm()).fold(0.0, f64::max)).powi(n)
+    });
+    match (open.determinant(s), size) {
+        (Some(value), Some(size)) => value.norm() < 1e-5 * size,
+        _ => false,
+    }
+}
+
 /// Motions beside the known ones: sought from where det(I + L) is smallest on
 /// the axis.
 fn others(open: &OpenLoop, curve: &Curve, known: &[Complex<f64>]) -> Vec<Motion> {
@@ -218,7 +254,11 @@ fn others(open: &OpenLoop, curve: &Curve, known: &[Complex<f64>]) -> Vec<Motion>
         let mut s = place[0];
         s.im = s.im.abs();
         let again = fixed.iter().any(|p| (p - s).norm() < 1e-6 * s.norm());
-        if again || s.im > open.highest_rad_s() * (1.0 + 1e-9) || s.norm() == 0.0 {
+        if again
+            || !is_root(open, s)
+            || s.im > open.highest_rad_s() * (1.0 + 1e-9)
+            || s.norm() == 0.0
+        {
             continue;
         }
         fixed.push(s);

@@ -96,7 +96,11 @@ impl Laboratory {
                 "",
                 "0 running, 1 holding after a trip, 2 ramping to safe, 3 safe",
             ),
-            Channel::new("trip", "", "Code of the laboratory's own trip, 0 for none"),
+            Channel::new(
+                "trip",
+                "",
+                "Code of the laboratory's own trip, 0 for none or when the loop has left",
+            ),
         ];
         for (name, unit, words) in [
             ("command", "m", "Displacement the rig was given"),
@@ -187,7 +191,10 @@ impl Laboratory {
         if self.interlock.trip().is_none() {
             self.interlock.latch(stop, self.tick);
             let cause = stop.trip;
-            self.log.note(Event { tick: self.tick, what: What::Trip(stop.response), cause });
+            // A goodbye is how a session should end.
+            if cause.kind != TripKind::PeerLeft {
+                self.log.note(Event { tick: self.tick, what: What::Trip(stop.response), cause });
+            }
             self.rest();
         }
     }
@@ -224,7 +231,8 @@ impl Laboratory {
         frame.clear();
         frame.push(self.tick as f64 * self.step_s);
         frame.push(f64::from(phase as u8));
-        frame.push(self.interlock.trip().map_or(0.0, |(trip, _)| f64::from(trip.kind.code())));
+        let trip = self.interlock.trip().filter(|(trip, _)| trip.kind != TripKind::PeerLeft);
+        frame.push(trip.map_or(0.0, |(trip, _)| f64::from(trip.kind.code())));
         frame.extend_from_slice(&self.held.displacement);
         frame.extend_from_slice(&self.measured.achieved);
         frame.extend_from_slice(&self.measured.displacement);

@@ -57,7 +57,7 @@ fn a_command_is_obeyed_and_the_answer_belongs_to_the_next_tick() {
 fn its_own_limits_hold_whatever_the_loop_sends() {
     for (commands, kind) in [
         (vec![1e-3, 2.5e-3], TripKind::Rate),
-        ((1..30).map(|k| 1e-3 * f64::from(k)).collect(), TripKind::Force),
+        ((1..30).map(|k| 0.9e-3 * f64::from(k)).collect(), TripKind::Force),
         (vec![f64::NAN], TripKind::NotFinite),
         (vec![0.0, f64::INFINITY], TripKind::NotFinite),
     ] {

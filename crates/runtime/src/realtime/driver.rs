@@ -230,7 +230,10 @@ fn drive(
 
 #[inline]
 fn tell(status: &Status, hybrid: &mut HybridLoop, overruns: &Overruns, late_ns: u64) {
+    let link = hybrid.plant().link();
     status.say(&Said {
+        unanswered: link.map_or(0, |counts| counts.bridged),
+        late_answers: link.map_or(0, |counts| counts.late),
         ticks: hybrid.ticks(),
         phase: hybrid.phase() as u8,
         overruns: overruns.count,

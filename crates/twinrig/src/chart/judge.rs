@@ -200,6 +200,14 @@ impl Judge {
                 growth_1_s: dominant.growth_1_s,
                 frequency_hz: dominant.frequency_hz,
             },
+            Ok(Stability::Decay(decay)) if decay.is_unclear() => {
+                self.unknown("neither growth nor decay shows within the time watched".to_owned())
+            }
+            Ok(Stability::Decay(decay)) => Judged {
+                verdict: if decay.grows() { Verdict::Unstable } else { Verdict::Stable },
+                growth_1_s: decay.growth_1_s,
+                frequency_hz: decay.frequency_hz,
+            },
             Ok(Stability::Rigid) => Judged { verdict: Verdict::Stable, ..UNKNOWN },
             Ok(Stability::Unknown(reason)) => self.unknown(reason),
             Err(found) => self.unknown(found.to_string()),

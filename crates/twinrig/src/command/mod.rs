@@ -12,6 +12,7 @@ mod rehearse;
 mod replay;
 mod report;
 mod reproduce;
+mod rig;
 mod status_line;
 mod sweep;
 
@@ -47,10 +48,7 @@ const EXIT_CODES: &str = "Exit codes:\n  \
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Read and validate an experiment file, and predict whether the loop is stable.
-    Check {
-        /// Experiment file (TOML).
-        file: PathBuf,
-    },
+    Check(check::CheckArguments),
     /// Rehearse a test in virtual time, or run it in real time; write its record and report.
     Run {
         /// Experiment file (TOML).
@@ -63,6 +61,10 @@ enum Command {
         /// ramp to zero.
         #[arg(long)]
         realtime: bool,
+        /// Laboratory to drive, host and port, instead of [rig] address; `virtual` for a rig in
+        /// this process.
+        #[arg(long, value_name = "ADDRESS")]
+        rig: Option<String>,
         /// Open a link for a host: feed the load, watch, stop [default address: 127.0.0.1:7420].
         #[arg(
             long,
@@ -82,6 +84,8 @@ enum Command {
         #[command(subcommand)]
         command: host::HostCommand,
     },
+    /// Play the laboratory of an experiment for a loop elsewhere.
+    Rig(rig::RigArguments),
     /// Identify the transfer system: by a test on the rig, or from a record or table.
     Identify(Box<identify::IdentifyArguments>),
     /// Make the report of a record again.
@@ -169,11 +173,12 @@ enum Paper {
 pub fn run(line: CommandLine) -> Exit {
     let output = if line.json { Output::Json } else { Output::People };
     match line.command {
-        Command::Check { file } => check::check(&file, output),
-        Command::Run { file, out, realtime, host, token_file } => {
+        Command::Check(arguments) => check::check(&arguments, output),
+        Command::Rig(arguments) => rig::rig(&arguments, output),
+        Command::Run { file, out, realtime, host, token_file, rig } => {
             let clock = if realtime { rehearse::Clock::Real } else { rehearse::Clock::Virtual };
             let wish = host.map(|address| rehearse::HostWish { address, token_file });
-            rehearse::run(&file, out, clock, wish, output)
+            rehearse::run(&file, out, clock, rehearse::Links { rig, host: wish }, output)
         }
         Command::Host { command } => host::host(&command, output),
         Command::Identify(arguments) => identify::identify(&arguments, output),

@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 
 use runtime::gate::TripKind;
 use runtime::record::Record;
-use serde_json::json;
+use runtime::rig::NetworkRig;
+use serde_json::{Map, json};
 
 use super::output::{Exit, Output, cannot_write, write_whole};
 use super::status_line::StatusLine;
@@ -15,6 +16,7 @@ use crate::assembly::Assembly;
 use crate::experiment::{Experiment, Folder, Source};
 use crate::hosted::{Hosting, token_from};
 use crate::rehearsal::{Outcome, rehearse};
+use crate::remote::{self, Timing};
 use crate::{machine, realtime, report};
 
 /// An experiment with its models, or the exit that says what is wrong.
@@ -37,6 +39,9 @@ pub(super) fn load(file: &Path, output: Output) -> Result<Loaded, Exit> {
     Ok(Loaded { experiment, assembly, folder, warnings: warnings.to_json() })
 }
 
+/// Said instead of an address for a rig in this process.
+const IN_PROCESS: &str = "virtual";
+
 /// What sets the pace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Clock {
@@ -44,6 +49,14 @@ pub(super) enum Clock {
     Virtual,
     /// Each tick at its deadline.
     Real,
+}
+
+/// What the test is joined to.
+pub(super) struct Links {
+    /// The laboratory, instead of the one the file names.
+    pub(super) rig: Option<String>,
+    /// A host.
+    pub(super) host: Option<HostWish>,
 }
 
 /// The link that is asked for.
@@ -81,13 +94,17 @@ pub(super) fn run(
     file: &Path,
     out: Option<PathBuf>,
     clock: Clock,
-    host: Option<HostWish>,
+    links: Links,
     output: Output,
 ) -> Exit {
-    let loaded = match load(file, output) {
+    let Links { rig, host } = links;
+    let mut loaded = match load(file, output) {
         Ok(loaded) => loaded,
         Err(exit) => return exit,
     };
+    if let Err(exit) = reach(&mut loaded, clock, rig, output) {
+        return exit;
+    }
     let folder = out.unwrap_or_else(|| Path::new("runs").join(folder_name(file, clock)));
     let Loaded { experiment, assembly, folder: source, .. } = &loaded;
     let host = match host.map(|wish| wish.open(output)).transpose() {
@@ -116,6 +133,10 @@ pub(super) fn run(
                 "longest_bridge": counts.longest_bridge,
                 "most_iterations": counts.most_iterations,
             })),
+            "link": outcome.link.map(|counts| {
+                let named = counts.named();
+                named.iter().map(|&(name, n)| (name.to_owned(), n.into())).collect::<Map<_, _>>()
+            }),
             "summary": summary,
         })),
         Output::People => super::output::print(&format!(
@@ -129,6 +150,30 @@ pub(super) fn run(
         (None, false) => Exit::Incomplete,
         (None, true) => shown,
     }
+}
+
+/// Finds the laboratory of a test over a wire, before any file is written.
+fn reach(
+    loaded: &mut Loaded,
+    clock: Clock,
+    rig: Option<String>,
+    output: Output,
+) -> Result<(), Exit> {
+    let address = rig.or_else(|| loaded.experiment.rig.address.clone());
+    let Some(address) = address.filter(|address| address != IN_PROCESS) else { return Ok(()) };
+    let timing = match clock {
+        Clock::Virtual => Timing::LockStep,
+        Clock::Real => Timing::Paced,
+    };
+    let plan = remote::resolve(&address)
+        .and_then(|at| remote::link_plan(&loaded.experiment, &loaded.assembly, at, timing))
+        .map_err(|error| output.fail(error))?;
+    let peer = NetworkRig::find(&plan).map_err(|error| output.fail(error))?;
+    if output == Output::People {
+        eprintln!("{}", remote::told(&peer));
+    }
+    loaded.assembly.remote = Some(plan);
+    Ok(())
 }
 
 /// A rehearsal whose files are written.

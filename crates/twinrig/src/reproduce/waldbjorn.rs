@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use analysis::critical_delay::{CriticalDelay, critical_delay};
 use analysis::identification::{Hold, OrderChoice, Settings};
+use analysis::loop_stability::LoopError;
 use model::predictor::{self, Design as Prediction};
 use model::transfer::TransferSystem;
 use numerics::eigen::{self, EigenError};
@@ -17,7 +18,7 @@ use thiserror::Error;
 use super::chirp::chirp_error_percent;
 use super::galmez::{Ground, toml_text};
 use super::multirate::{MultirateError, PaperCompensator, Rig, Stage};
-use super::{Reproduction, Row};
+use super::{Reproduction, Row, loops};
 use crate::assembly::Assembly;
 use crate::experiment::{Diagnostics, Experiment, Folder, Severity};
 use crate::identify::drive::{DrivePlan, Kind, Size};
@@ -67,6 +68,9 @@ pub enum WaldbjornError {
         /// What is wrong with it.
         reason: String,
     },
+    /// A loop cannot be judged.
+    #[error(transparent)]
+    Loop(#[from] LoopError),
     /// A loop at two rates cannot be run.
     #[error(transparent)]
     Multirate(#[from] MultirateError),
@@ -87,6 +91,7 @@ pub fn reproduce(
         return Err(WaldbjornError::NoFunction);
     };
     let mut rows = structure_rows(&mdof, &sdof, &printed)?;
+    rows.extend(loops::rows(&mdof, &sdof, &printed)?);
     rows.extend(transfer_rows(&function));
     rows.extend(chirp_rows());
     progress("reference structures");
