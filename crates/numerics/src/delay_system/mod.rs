@@ -6,10 +6,12 @@
 //! of such a system, and tests hold them against each other: the crossings of
 //! the imaginary axis ([`crossing`], one late signal, exact), the spectrum of the
 //! discretised history ([`collocation`], any number of them), and the zero set
-//! of the characteristic function ([`crate::multi_bisection`]).
+//! of the characteristic function ([`crate::multi_bisection`]). For short delays
+//! there are equivalent matrices as well ([`DelaySystem::equivalent`]).
 
 pub mod collocation;
 pub mod crossing;
+mod equivalent;
 
 use nalgebra::{Complex, DMatrix};
 use thiserror::Error;

@@ -138,6 +138,24 @@ fn bisection_in_three_dimensions_finds_the_boundary() {
     }
 }
 
+#[test]
+fn equivalent_matrices_are_near_for_short_delays() {
+    for p in P {
+        let system = building(4, p);
+        let exact_s = system.crossings().unwrap().critical().unwrap().first_delay_s;
+        let (mut low, mut high) = (0.0, 2.0 * exact_s);
+        for _ in 0..50 {
+            let middle = 0.5 * (low + high);
+            let grows = system.equivalent_growth_1_s(middle).unwrap() > 0.0;
+            if grows { high = middle } else { low = middle }
+        }
+        // Second order in τω of the lowest mode, 27 rad/s × 0.13 ms.
+        assert!((high / exact_s - 1.0).abs() < 1e-4, "{p} {high} {exact_s}");
+    }
+    // Of the neutral instability it knows nothing.
+    assert!(building(4, 0.33).equivalent_growth_1_s(1e-5).unwrap() < 0.0);
+}
+
 /// m ẍ + c ẋ + k x + k_e x(t − τ) = 0.
 fn one_mass(m: f64, c: f64, k: f64, k_e: f64) -> DelaySystem {
     let scalar = |value| DMatrix::from_element(1, 1, value);

@@ -22,6 +22,8 @@ pub struct CrossCheck {
     pub history_differs: usize,
     /// Largest growth, either way, at which it does, 1/s: near nought at a boundary.
     pub history_worst_1_s: f64,
+    /// Those at which Gao & You's equivalent matrices have another verdict.
+    pub equivalent_differs: usize,
     /// Points with a root on the axis, found by bisection in (x, y, ω); none
     /// where the delay is on no axis of the chart.
     pub bisection_points: usize,
@@ -43,6 +45,7 @@ impl CrossCheck {
             history_points: 0,
             history_differs: 0,
             history_worst_1_s: 0.0,
+            equivalent_differs: 0,
             bisection_points: 0,
             bisection_worst: f64::NAN,
             loop_points: 0,
@@ -63,6 +66,7 @@ impl CrossCheck {
                 self.history_differs += 1;
                 self.history_worst_1_s = self.history_worst_1_s.max(history.growth_1_s.abs());
             }
+            self.equivalent_differs += usize::from(differs(own, judge.by_equivalent(point)));
         }
         for (own, point) in some_points(judge, grid, LOOPS) {
             let sampled = judge.by_loop(point).verdict;
@@ -136,6 +140,11 @@ impl CrossCheck {
                 self.bisection_points, self.bisection_worst
             ));
         }
+        words.push(format!(
+            "Gao & You's equivalent matrices, an approximation, have another verdict at {} of {} \
+             points",
+            self.equivalent_differs, self.history_points
+        ));
         if self.loop_points > 0 {
             words.push(format!(
                 "the loop as it runs, sampled and with its force held, has another verdict at {} of \

@@ -184,6 +184,17 @@ impl Judge {
         self.rightmost(system, self.delay_s(&line, point))
     }
 
+    /// The verdict of Gao & You's equivalent matrices.
+    pub fn by_equivalent(&self, point: [f64; 2]) -> Verdict {
+        let line = self.line(point);
+        let Ok(system) = &line.system else { return Verdict::Unknown };
+        match system.equivalent_growth_1_s(self.delay_s(&line, point)) {
+            Ok(growth) if growth > 0.0 => Verdict::Unstable,
+            Ok(_) => Verdict::Stable,
+            Err(_) => Verdict::Unknown,
+        }
+    }
+
     /// The verdict of the loop as it runs.
     pub fn by_loop(&self, point: [f64; 2]) -> Judged {
         let text = self.text(point);
