@@ -166,7 +166,7 @@ fn against_the_clock_over_the_wire() {
 #[test]
 fn a_killed_laboratory_trips_the_loop_and_both_records_are_readable() {
     let lab = Lab::new();
-    lab.write("test.toml", long("timeout = \"0.5 s\"\nwatchdog = \"20 s\"").text());
+    lab.write("test.toml", long("timeout = \"2 s\"\nwatchdog = \"20 s\"").text());
     let mut rig = rig(&lab);
     let child = run(&lab, &rig.address, &[]);
     wait_for_bytes(&lab.path("far/record.arrow"), 100_000);
@@ -333,7 +333,7 @@ fn in_two_network_namespaces_a_pulled_link_makes_both_sides_safe() {
 
 fn pull_the_link(here: &str, there: &str, ip: &dyn Fn(&str) -> bool) {
     let lab = Lab::new();
-    lab.write("test.toml", long("timeout = \"0.5 s\"\nwatchdog = \"2 s\"").text());
+    lab.write("test.toml", long("timeout = \"2 s\"\nwatchdog = \"3 s\"").text());
     let listen = ["--once", "--listen", "0.0.0.0:47071", "--out", "rig", "--json"];
     let words = ["ip", "netns", "exec", there, PROGRAM, "rig", "test.toml"];
     let rig = start(&lab, &[&words[..], &listen[..]].concat());
