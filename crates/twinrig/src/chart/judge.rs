@@ -177,6 +177,11 @@ impl Judge {
         }
     }
 
+    /// Whether the crossings of the imaginary axis are known at a point.
+    pub fn has_crossings(&self, point: [f64; 2]) -> bool {
+        self.line(point).crossings.is_some()
+    }
+
     /// The verdict by the discretised history instead of the crossings.
     pub fn by_history(&self, point: [f64; 2]) -> Judged {
         let line = self.line(point);
