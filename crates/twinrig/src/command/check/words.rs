@@ -50,6 +50,7 @@ pub(super) fn text(loaded: &Loaded, forecast: &Forecast, advice: Option<&Advice>
             rates.predictor.name()
         ));
     }
+    phases(loaded).into_iter().for_each(&mut say);
     let faults = loaded.assembly.faults.len();
     if faults > 0 {
         let noun = if faults == 1 {
@@ -72,6 +73,27 @@ pub(super) fn text(loaded: &Loaded, forecast: &Forecast, advice: Option<&Advice>
         text.push_str(&cuts(loaded, advice));
     }
     text
+}
+
+/// What comes before and after the load, and where it comes from.
+fn phases(loaded: &Loaded) -> Option<String> {
+    let assembly = &loaded.assembly;
+    let course = assembly.course?;
+    let seconds = |ticks: u64| number(assembly.integrator.step_s * ticks as f64);
+    let mut words = format!("the load begins after {} s", seconds(assembly.ticks_before()));
+    if let Some(plan) = &assembly.stream {
+        words += &format!(
+            ", once a host has sent {} of its samples, one in {} ticks",
+            plan.prefill_samples, plan.ticks_per_sample
+        );
+    }
+    if let Some(plan) = course.completing {
+        words += &format!(
+            "; after it the loop rings down for up to {} s",
+            seconds(plan.ring_down_ticks)
+        );
+    }
+    Some(words)
 }
 
 /// The modes of the structure, and what the loop makes of their damping.
