@@ -76,8 +76,12 @@ impl Follow {
 /// Most modes that are followed.
 pub const MOST_MODES: usize = 40;
 /// Stations between a specimen moved exactly and the loop.
-const STATIONS: [f64; 9] = [0.0, 0.05, 0.15, 0.3, 0.45, 0.6, 0.75, 0.9, 1.0];
+const STATIONS: [f64; 8] = [0.05, 0.15, 0.3, 0.45, 0.6, 0.75, 0.9, 1.0];
 const ROUNDS: usize = 40;
+/// A search for further motions is given up sooner.
+const SEARCH_ROUNDS: usize = 15;
+/// Motions that move by less than this part of their size need no stations.
+const NEAR: f64 = 0.05;
 /// Modes above this part of half the rate mean nothing in a sampled loop.
 const USABLE: f64 = 0.8;
 
@@ -112,9 +116,18 @@ pub fn follow(open: &OpenLoop, curve: &Curve, truth: &[TrueMode]) -> Result<Foll
     let inside = |mode: &&TrueMode| mode.motion.exponent.norm() < end;
     let followed: Vec<TrueMode> = truth.iter().filter(inside).take(MOST_MODES).copied().collect();
     let mut places: Vec<Complex<f64>> = followed.iter().map(|m| m.motion.exponent).collect();
-    let mut settled = vec![true; places.len()];
-    for station in STATIONS {
-        settled = settle(&open.part(station), &mut places, &[]);
+    let ideal = open.part(0.0);
+    settle(&ideal, &mut places, &[], ROUNDS);
+    // In one step where nothing moves far, else from station to station.
+    let start = places.clone();
+    let mut settled = settle(open, &mut places, &[], ROUNDS);
+    let moved = |(from, to): (&Complex<f64>, &Complex<f64>)| (to - from).norm() / from.norm();
+    let far = start.iter().zip(&places).map(moved).any(|share| share.is_nan() || share > NEAR);
+    if far || settled.contains(&false) {
+        places = start;
+        for station in STATIONS {
+            settled = settle(&open.part(station), &mut places, &[], ROUNDS);
+        }
     }
     let modes = followed
         .iter()
@@ -147,7 +160,7 @@ pub fn along_delay(
     delays_s
         .iter()
         .map(|&delay_s| {
-            let settled = settle(&open.later(delay_s), &mut places, &[]);
+            let settled = settle(&open.later(delay_s), &mut places, &[], ROUNDS);
             let found = places.iter().zip(settled).zip(&mut lost);
             let of = |((&exponent, settled), lost): ((&Complex<f64>, bool), &mut bool)| {
                 *lost |= !settled;
@@ -172,9 +185,14 @@ pub fn sensitivity(open: &OpenLoop, s: Complex<f64>) -> Option<f64> {
 }
 
 /// Corrects all places together until they stand; says of each whether it does.
-fn settle(open: &OpenLoop, places: &mut [Complex<f64>], fixed: &[Complex<f64>]) -> Vec<bool> {
+fn settle(
+    open: &OpenLoop,
+    places: &mut [Complex<f64>],
+    fixed: &[Complex<f64>],
+    rounds: usize,
+) -> Vec<bool> {
     let mut settled = vec![false; places.len()];
-    for _ in 0..ROUNDS {
+    for _ in 0..rounds {
         for i in 0..places.len() {
             if settled[i] {
                 continue;
@@ -248,7 +266,7 @@ fn others(open: &OpenLoop, curve: &Curve, known: &[Complex<f64>]) -> Vec<Motion>
     let mut found = Vec::new();
     for (_, omega) in starts.into_iter().take(MOST) {
         let mut place = [Complex::new(curve.shift_1_s, omega.max(1e-6))];
-        if !settle(open, &mut place, &fixed)[0] {
+        if !settle(open, &mut place, &fixed, SEARCH_ROUNDS)[0] {
             continue;
         }
         let mut s = place[0];

@@ -77,7 +77,7 @@ impl Curve {
         for (middle, width) in around.chain(marked.iter().copied()) {
             if middle > 0.0 && middle < highest {
                 let width = width.clamp(1e-6 * middle, 0.5 * middle);
-                marks.extend((-8..=8).map(|i| middle + f64::from(i) * 0.5 * width));
+                marks.extend((-5..=5).map(|i| middle + f64::from(i) * 0.8 * width));
                 marks.extend([0.7, 0.85, 1.15, 1.3].map(|factor| factor * middle));
             }
         }

@@ -32,7 +32,14 @@ pub struct Seen {
 impl Tap {
     /// Both ends, for `frames` frames of `width` values.
     pub fn new(width: usize, frames: usize) -> (Self, TapReader) {
-        let (ring, taken) = RingBuffer::new(width * frames.max(1));
+        let (mut ring, mut taken) = RingBuffer::new(width * frames.max(1));
+        // Touched, so that the tick meets no page fault in it.
+        if let Ok(chunk) = ring.write_chunk(ring.slots()) {
+            chunk.commit_all();
+        }
+        if let Ok(chunk) = taken.read_chunk(taken.slots()) {
+            chunk.commit_all();
+        }
         let seen = Arc::new(Seen {
             ticks: AtomicU64::new(0),
             phase: AtomicU8::new(Phase::Initiating as u8),

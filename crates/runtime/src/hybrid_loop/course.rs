@@ -171,6 +171,10 @@ impl Course {
     /// the load may begin, `load_over` whether it is over.
     #[inline]
     pub(super) fn turn(&mut self, tick: u64, load_ready: bool, load_over: bool) {
+        // Nearly always.
+        if self.stage == Stage::Running && !load_over {
+            return;
+        }
         if self.stage == Stage::Fetching
             && self.plan.initiating.is_none_or(|plan| self.since(tick) >= plan.fetch_ticks)
         {

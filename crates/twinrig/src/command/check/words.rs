@@ -50,6 +50,7 @@ pub(super) fn text(loaded: &Loaded, forecast: &Forecast, advice: Option<&Advice>
             rates.predictor.name()
         ));
     }
+    phases(loaded).into_iter().for_each(&mut say);
     let faults = loaded.assembly.faults.len();
     if faults > 0 {
         let noun = if faults == 1 {
@@ -72,6 +73,27 @@ pub(super) fn text(loaded: &Loaded, forecast: &Forecast, advice: Option<&Advice>
         text.push_str(&cuts(loaded, advice));
     }
     text
+}
+
+/// What comes before and after the load, and where it comes from.
+fn phases(loaded: &Loaded) -> Option<String> {
+    let assembly = &loaded.assembly;
+    let course = assembly.course?;
+    let seconds = |ticks: u64| number(assembly.integrator.step_s * ticks as f64);
+    let mut words = format!("the load begins after {} s", seconds(assembly.ticks_before()));
+    if let Some(plan) = &assembly.stream {
+        words += &format!(
+            ", once a host has sent {} of its samples, one in {} ticks",
+            plan.prefill_samples, plan.ticks_per_sample
+        );
+    }
+    if let Some(plan) = course.completing {
+        words += &format!(
+            "; after it the loop rings down for up to {} s",
+            seconds(plan.ring_down_ticks)
+        );
+    }
+    Some(words)
 }
 
 /// The modes of the structure, and what the loop makes of their damping.
@@ -227,10 +249,10 @@ fn margins(margins: &Margins) -> Vec<String> {
     }
     let mut rest = Vec::new();
     if let Some((factor, hertz)) = margins.gain_above {
-        rest.push(format!("force × {} at {} Hz", number(factor), number(hertz)));
+        rest.push(format!("loop gain × {} at {} Hz", number(factor), number(hertz)));
     }
     if let Some((factor, hertz)) = margins.gain_below {
-        rest.push(format!("force × {} at {} Hz", number(factor), number(hertz)));
+        rest.push(format!("loop gain × {} at {} Hz", number(factor), number(hertz)));
     }
     if let Some((phase, hertz)) = margins.phase {
         rest.push(format!("phase {}° at {} Hz", number(phase.to_degrees()), number(hertz)));
@@ -322,6 +344,12 @@ fn cuts(loaded: &Loaded, advice: &Advice) -> String {
     let mut text = format!("\n{}", table(&header, &rows));
     if advice.ranked.len() > rows.len() {
         text.push_str(&format!("and {} more\n", advice.ranked.len() - rows.len()));
+    }
+    if advice.ranked.iter().any(|ranked| ranked.own.is_none()) {
+        text.push_str(
+            "– : this transfer system cannot be judged there; a servo-hydraulic actuator needs a \
+             specimen with mass\n",
+        );
     }
     for words in &advice.skipped {
         text.push_str(&format!("not examined: {words}\n"));
