@@ -16,7 +16,9 @@ pub(super) fn rows(
     sdof: &Assembly,
     printed: &Assembly,
 ) -> Result<Vec<Row>, LoopError> {
-    let (growing, storeys) = uncompensated(mdof)?;
+    // One actuator for all: the files of the one mass leave it out.
+    let actuator = &mdof.transfer_system;
+    let (growing, storeys) = uncompensated(mdof, actuator)?;
     let percent = |mode: Option<&LoopMode>| {
         mode.and_then(|mode| mode.in_loop).map(|motion| 100.0 * motion.damping_ratio())
     };
@@ -39,13 +41,13 @@ pub(super) fn rows(
         row(
             "ga_sdof_zeta",
             "One mass, uncompensated: damping, k_n = 140 kN/m",
-            percent(uncompensated(sdof)?.1.first()),
+            percent(uncompensated(sdof, actuator)?.1.first()),
             "%",
         ),
         row(
             "ga_sdof_zeta_printed",
             "One mass, uncompensated: damping, k_n = 110 kN/m",
-            percent(uncompensated(printed)?.1.first()),
+            percent(uncompensated(printed, actuator)?.1.first()),
             "%",
         ),
         row("sens_sdof", "One mass: damping lost to a delay", loss(ideal(sdof)?.first()), "%/ms"),
@@ -63,9 +65,13 @@ pub(super) fn rows(
 }
 
 /// Growing motions, and the modes in the loop.
-fn uncompensated(assembly: &Assembly) -> Result<(usize, Vec<LoopMode>), LoopError> {
-    let compensator = Design::None;
-    examined(assembly, &LoopDescription { compensator, ..describe(assembly) })
+fn uncompensated(
+    assembly: &Assembly,
+    actuator: &TransferSystem,
+) -> Result<(usize, Vec<LoopMode>), LoopError> {
+    let (compensator, transfer_system) = (Design::None, actuator.clone());
+    let bare = LoopDescription { compensator, transfer_system, ..describe(assembly) };
+    examined(assembly, &bare)
 }
 
 /// The modes with a specimen that is moved at once.
@@ -87,4 +93,25 @@ fn examined(
 
 fn row(id: &str, quantity: &str, ours: Option<f64>, unit: &'static str) -> Row {
     Row { id: id.to_owned(), quantity: quantity.to_owned(), paper: None, ours, unit }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::reproduce::galmez::Ground;
+    use crate::reproduce::waldbjorn::{MDOF, assembly, one_mass_text};
+
+    #[test]
+    fn the_indicators_are_those_of_the_specification() {
+        let built = |text: &str| assembly(text, &Ground::Synthetic, "2 s").unwrap();
+        let (sdof, printed) = (built(&one_mass_text(140.0)), built(&one_mass_text(110.0)));
+        let rows = rows(&built(MDOF), &sdof, &printed).unwrap();
+        let ours = |id: &str| rows.iter().find(|row| row.id == id).unwrap().ours.unwrap();
+        assert_eq!(ours("ga_mdof_growing"), 2.0);
+        assert!((ours("ga_mdof_zeta2") + 0.41).abs() < 0.005);
+        for id in ["ga_sdof_zeta", "ga_sdof_zeta_printed"] {
+            assert!((0.845..0.915).contains(&ours(id)), "{id} {}", ours(id));
+        }
+        assert!((ours("sens_sdof") + 0.139).abs() < 6e-4);
+    }
 }

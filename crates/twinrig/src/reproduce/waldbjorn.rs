@@ -24,7 +24,7 @@ use crate::experiment::{Diagnostics, Experiment, Folder, Severity};
 use crate::identify::drive::{DrivePlan, Kind, Size};
 use crate::identify::{IdentifyError, run_test};
 
-const MDOF: &str = include_str!("waldbjorn.toml");
+pub(super) const MDOF: &str = include_str!("waldbjorn.toml");
 const SDOF: &str = include_str!("waldbjorn_sdof.toml");
 
 const INCH_M: f64 = 0.0254;
@@ -217,7 +217,7 @@ impl Stages {
 }
 
 /// The text of the one-mass test with so many kN/m beside the specimen's 110.
-fn one_mass_text(own_kn_m: f64) -> String {
+pub(super) fn one_mass_text(own_kn_m: f64) -> String {
     SDOF.replace("STIFFNESS", &(own_kn_m + 110.0).to_string())
 }
 
@@ -481,7 +481,11 @@ fn cramer_rao(function: &TransferFunction, plan: &DrivePlan, noise_m: f64) -> f6
     covariance.map_or(f64::NAN, |c| c.diagonal().max().sqrt())
 }
 
-fn assembly(text: &str, ground: &Ground, duration: &str) -> Result<Assembly, WaldbjornError> {
+pub(super) fn assembly(
+    text: &str,
+    ground: &Ground,
+    duration: &str,
+) -> Result<Assembly, WaldbjornError> {
     let (folder, line) = match ground {
         Ground::Synthetic => {
             (PathBuf::new(), "synthetic = { peak = \"0.1 g\", seed = 7 }".to_owned())
