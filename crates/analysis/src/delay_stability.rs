@@ -113,7 +113,7 @@ pub fn held(system: &DelaySystem, delay_s: f64, step_s: f64) -> Result<Dominant,
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::critical_delay::critical_delay;
+    use crate::critical_delay::{critical_delay, gao_you_delay};
     use model::equations::Deformation;
     use model::structure::{Structure, shear_building};
 
@@ -172,5 +172,10 @@ mod tests {
         let other = other.unwrap().unwrap();
         assert!((ours.delay_s / other.delay_s - 1.0).abs() < 1e-8, "{ours:?} {other:?}");
         assert!((ours.frequency_hz / other.frequency_hz - 1.0).abs() < 1e-8);
+        // Gao & You's equivalent matrices, here and there.
+        let there = gao_you_delay(&split.whole, &partition.specimen, 2.0 * ours.delay_s).unwrap();
+        let there = there.unwrap();
+        assert!(system.equivalent_growth_1_s(there * (1.0 + 1e-9)).unwrap() > 0.0);
+        assert!(system.equivalent_growth_1_s(there * (1.0 - 1e-9)).unwrap() < 0.0);
     }
 }

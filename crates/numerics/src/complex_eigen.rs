@@ -28,10 +28,12 @@ pub fn eigenvalues(matrix: &DMatrix<Complex<f64>>) -> Vec<Complex<f64>> {
             vec![large, small]
         }
         _ => {
+            if matrix.iter().any(|x| !(x.re.is_finite() && x.im.is_finite())) {
+                return vec![Complex::new(f64::NAN, f64::NAN); matrix.nrows()];
+            }
             let size = matrix.iter().map(|x| x.norm()).fold(0.0, f64::max);
-            if !(size > 0.0 && size.is_finite()) {
-                let value = if size == 0.0 { 0.0 } else { f64::NAN };
-                return vec![Complex::from(value); matrix.nrows()];
+            if size == 0.0 {
+                return vec![Complex::ZERO; matrix.nrows()];
             }
             let scaled = matrix.map(|x| x / size);
             roots(&characteristic(&scaled)).into_iter().map(|root| root * size).collect()

@@ -39,65 +39,52 @@ impl Resolvent {
     /// C (zI − A)⁻¹ B; `None` where z is a pole.
     pub fn at(&self, z: Complex<f64>) -> Option<DMatrix<Complex<f64>>> {
         let (n, columns) = (self.rows.len(), self.input.ncols());
-        // Elimination from the top: one entry below the diagonal per column, and
-        // the larger of two rows as pivot. `upper[i]` begins at column i.
-        let row = |i: usize| -> Vec<Complex<f64>> {
-            let before = i.saturating_sub(1);
-            let place = |(k, &h): (usize, &f64)| {
-                let unit = if before + k == i { z } else { Complex::ZERO };
-                unit - h
-            };
-            self.rows[i].iter().enumerate().map(place).collect()
-        };
-        let right = |i: usize| -> Vec<Complex<f64>> {
-            self.input.row(i).iter().map(|&b| Complex::from(b)).collect()
-        };
-        let mut upper: Vec<Vec<Complex<f64>>> = Vec::with_capacity(n);
-        let mut solved: Vec<Vec<Complex<f64>>> = Vec::with_capacity(n);
-        if n == 0 {
-            return Some(DMatrix::zeros(self.output.nrows(), columns));
-        }
-        let (mut current, mut b) = (row(0), right(0));
-        for i in 1..n {
-            let (mut next, mut c) = (row(i), right(i));
-            if next[0].norm_sqr() > current[0].norm_sqr() {
-                std::mem::swap(&mut next, &mut current);
-                std::mem::swap(&mut c, &mut b);
+        // Rows of zI − H with the right side behind them.
+        let width = n + columns;
+        let mut work = vec![Complex::new(0.0, 0.0); n * width];
+        for (i, row) in work.chunks_exact_mut(width).enumerate() {
+            let first = i.saturating_sub(1);
+            for (entry, h) in row[first..n].iter_mut().zip(&self.rows[i]) {
+                entry.re = -h;
             }
-            if current[0] == Complex::ZERO {
+            row[i] += z;
+            for (entry, b) in row[n..].iter_mut().zip(self.input.row(i).iter()) {
+                entry.re = *b;
+            }
+        }
+        // From the top: one entry below the diagonal per column, and the larger
+        // of two rows as pivot.
+        for i in 1..n {
+            let (above, below) = work.split_at_mut(i * width);
+            let (above, below) = (&mut above[(i - 1) * width..], &mut below[..width]);
+            let (above, below) = (&mut above[i - 1..], &mut below[i - 1..]);
+            if below[0].norm_sqr() > above[0].norm_sqr() {
+                above.swap_with_slice(below);
+            }
+            if above[0].norm_sqr() == 0.0 {
                 return None;
             }
-            let factor = next[0] / current[0];
-            for (x, y) in next.iter_mut().zip(&current).skip(1) {
+            let factor = below[0] / above[0];
+            for (x, y) in below[1..].iter_mut().zip(&above[1..]) {
                 *x -= factor * y;
             }
-            for (x, y) in c.iter_mut().zip(&b) {
-                *x -= factor * y;
-            }
-            next.remove(0);
-            upper.push(current);
-            solved.push(b);
-            (current, b) = (next, c);
         }
-        upper.push(current);
-        solved.push(b);
         for i in (0..n).rev() {
-            let (head, tail) = solved.split_at_mut(i + 1);
-            let own = &mut head[i];
-            for (u, later) in upper[i][1..].iter().zip(tail.iter()) {
-                for (x, y) in own.iter_mut().zip(later) {
+            let (above, below) = work.split_at_mut((i + 1) * width);
+            let own = &mut above[i * width..];
+            let (left, right) = own.split_at_mut(n);
+            for (k, u) in left[i + 1..].iter().enumerate() {
+                let later = &below[k * width + n..(k + 1) * width];
+                for (x, y) in right.iter_mut().zip(later) {
                     *x -= u * y;
                 }
             }
-            let pivot = upper[i][0];
-            if pivot == Complex::ZERO {
-                return None;
-            }
-            own.iter_mut().for_each(|x| *x /= pivot);
+            let pivot = left[i].inv();
+            right.iter_mut().for_each(|x| *x *= pivot);
         }
         let mut answer: DMatrix<Complex<f64>> = DMatrix::zeros(self.output.nrows(), columns);
-        for (k, x) in solved.iter().enumerate() {
-            for (column, value) in x.iter().enumerate() {
+        for (k, row) in work.chunks_exact(width.max(1)).enumerate() {
+            for (column, value) in row[n..].iter().enumerate() {
                 for line in 0..self.output.nrows() {
                     answer[(line, column)] += value * self.output[(line, k)];
                 }

@@ -1,6 +1,10 @@
 //! The virtual clock: as fast as the machine goes, always the same.
 
+use std::thread;
+use std::time::Duration;
+
 use crate::hybrid_loop::HybridLoop;
+use crate::realtime::StopButton;
 
 /// Ticks between two calls of the progress function.
 const STRIDE: u64 = 8192;
@@ -18,5 +22,32 @@ pub fn run_virtual(hybrid: &mut HybridLoop, mut progress: impl FnMut(u64)) {
             hybrid.tick();
         }
         progress(hybrid.ticks());
+    }
+}
+
+/// How often a clock that waits for its load looks for it.
+const AWAIT: Duration = Duration::from_micros(200);
+
+/// The same with a host: the clock also waits for samples of a streamed load,
+/// as long as they may come, and obeys the operator's stop.
+pub fn run_virtual_hosted(
+    hybrid: &mut HybridLoop,
+    stop: &StopButton,
+    mut progress: impl FnMut(u64),
+) {
+    let mut presses = 0;
+    while !hybrid.is_over() {
+        presses = stop.obey(hybrid, presses);
+        if hybrid.awaits_load() {
+            thread::sleep(AWAIT);
+            continue;
+        }
+        if let Some(sink) = hybrid.sink_mut() {
+            sink.wait_for_room();
+        }
+        hybrid.tick();
+        if hybrid.ticks().is_multiple_of(STRIDE) {
+            progress(hybrid.ticks());
+        }
     }
 }

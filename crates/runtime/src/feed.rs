@@ -41,6 +41,9 @@ pub enum FeedError {
     /// Samples after the end.
     #[error("the load has been ended: no sample can follow")]
     Ended,
+    /// The test goes on without a load.
+    #[error("the load of the test is over: nothing came for too long, or its time is up")]
+    Over,
     /// A row with too few or too many values.
     #[error("{values} values do not make rows of {signals} load signals")]
     BadRow {
@@ -58,6 +61,8 @@ pub struct FeedState {
     ended: AtomicBool,
     /// Who fed has gone without ending the load.
     broken: AtomicBool,
+    /// The test goes on without a load.
+    over: AtomicBool,
     /// Samples put in.
     fed: AtomicU64,
     /// Samples taken out.
@@ -92,6 +97,15 @@ impl FeedState {
     /// Ticks without a sample that was due.
     pub fn starved(&self) -> u64 {
         self.starved.load(Ordering::Relaxed)
+    }
+
+    /// Whether the test goes on without a load, be it ended or missed.
+    pub fn is_over(&self) -> bool {
+        self.over.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn note_over(&self) {
+        self.over.store(true, Ordering::Relaxed);
     }
 
     #[inline]
@@ -164,6 +178,9 @@ impl Feed {
         }
         if self.state.is_ended() {
             return Err(FeedError::Ended);
+        }
+        if self.state.is_over() {
+            return Err(FeedError::Over);
         }
         for (row, values) in rows.chunks_exact(signals).enumerate() {
             let sample = self.fed + row as u64;

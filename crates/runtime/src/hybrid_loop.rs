@@ -9,6 +9,7 @@ use model::motion::Motion;
 use crate::event::{Event, EventLog, What};
 use crate::frame::MotionDetail;
 use crate::gate::{Limits, Trip, TripKind, gate};
+use crate::host::Tap;
 use crate::interlock::{Interlock, Phase, SafePath, Stop};
 use crate::load::Load;
 use crate::monitor::{EnergyMonitor, Observation, Sight, Watch};
@@ -62,6 +63,8 @@ pub struct HybridLoop {
     staged: Option<Box<Staged>>,
     /// The tick at which the load began.
     origin: u64,
+    /// The way out to those who look on from afar.
+    tap: Option<Box<Tap>>,
 }
 
 impl HybridLoop {
@@ -85,8 +88,20 @@ impl HybridLoop {
             recorded: Phase::Running,
             staged: None,
             origin: 0,
+            tap: None,
             parts,
         }
+    }
+
+    /// The same loop with a way out for its frames, beside the record.
+    pub fn tapped(mut self, tap: Tap) -> Self {
+        self.tap = Some(Box::new(tap));
+        self
+    }
+
+    /// The way out to those who look on from afar.
+    pub fn tap(&self) -> Option<&Tap> {
+        self.tap.as_deref()
     }
 
     /// The same loop with further indicators. The frames get their channels
@@ -107,6 +122,10 @@ impl HybridLoop {
             self.along_course();
         }
         self.tick += 1;
+        if let Some(tap) = &self.tap {
+            let trip = self.interlock.trip().map_or(0, |(trip, _)| trip.kind.code());
+            tap.tell(self.tick, self.phase(), trip);
+        }
     }
 
     /// A tick of the test proper.
@@ -262,6 +281,9 @@ impl HybridLoop {
         }
         plant.write(frame);
         sink.push(frame);
+        if let Some(tap) = &mut self.tap {
+            tap.push(frame);
+        }
     }
 
     /// Whether there is nothing left to do: the load is over, or the rig is

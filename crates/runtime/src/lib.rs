@@ -5,6 +5,7 @@ pub mod event;
 pub mod feed;
 pub mod frame;
 pub mod gate;
+pub mod host;
 pub mod hybrid_loop;
 pub mod interlock;
 pub mod laboratory;

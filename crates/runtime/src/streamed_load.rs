@@ -123,7 +123,12 @@ impl StreamedLoad {
 
     /// Ends the load: its time is up.
     pub(crate) fn time_up(&mut self) {
-        self.end.get_or_insert(LoadEnd::TimeUp);
+        self.finish(LoadEnd::TimeUp);
+    }
+
+    fn finish(&mut self, end: LoadEnd) {
+        self.end.get_or_insert(end);
+        self.state.note_over();
     }
 
     /// Takes the first sample; the load then begins with [`advance`](Self::advance).
@@ -168,7 +173,7 @@ impl StreamedLoad {
             }
         }
         if ended {
-            self.end.get_or_insert(LoadEnd::Declared);
+            self.finish(LoadEnd::Declared);
         }
         if self.end.is_some() {
             self.gain = (self.gain - 1.0 / self.ease).max(0.0);
@@ -180,7 +185,7 @@ impl StreamedLoad {
         // Sums of a fraction miss zero by a hair.
         if self.gain < 1e-9 {
             self.gain = 0.0;
-            self.end = Some(LoadEnd::Starved);
+            self.finish(LoadEnd::Starved);
         }
     }
 
@@ -272,7 +277,7 @@ mod tests {
         assert_eq!(first_signal(&mut load, 5), [8.0, 6.0, 4.0, 2.0, 0.0]);
         assert_eq!(load.end(), Some(LoadEnd::Starved));
         // Too late: the load stays over.
-        feed.offer(&[8.0, 0.0]).unwrap();
+        assert_eq!(feed.offer(&[8.0, 0.0]), Err(FeedError::Over));
         assert_eq!(first_signal(&mut load, 2), [0.0, 0.0]);
     }
 

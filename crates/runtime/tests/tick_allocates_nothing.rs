@@ -22,7 +22,7 @@ use model::transfer::{ServoHydraulic, TransferSystem};
 use nalgebra::DMatrix;
 use runtime::frame::MotionDetail;
 use runtime::interlock::Phase;
-use runtime::laboratory::{Laboratory, LaboratoryParts};
+use runtime::laboratory::{Laboratory, LaboratoryParts, Start};
 use runtime::link::Pace;
 use runtime::monitor::{ForecastPlan, Levels, TrackingPlan, WatchPlan, WindowedPlan};
 use runtime::plant::Plant;
@@ -356,7 +356,8 @@ fn a_laboratory() {
     limits.command[0] = 4e-3;
     let safe_path = runtime::interlock::SafePath { hold_s: 0.01, rate_m_s: 0.05 };
     let rig = case.rig().into();
-    let parts = LaboratoryParts { rig, limits, safe_path, every: 1, bridge: 10 };
+    let parts =
+        LaboratoryParts { rig, limits, safe_path, every: 1, start: Start::Zero, bridge: 10 };
     let mut laboratory = Laboratory::new(parts, Some(sink));
     let mut command = model::motion::Motion::rest(1);
     let before = calls();
@@ -419,7 +420,11 @@ fn no_course_and_no_streamed_load_allocates() {
         let (mut feed, taken) = Feed::new(&stream);
         let rows: Vec<f64> = (0..400).map(|k| (0.1 * f64::from(k)).sin()).collect();
         let load = Load::unknown(1, 1_000_000);
-        let mut hybrid = case.recorded(build(&case), load, sink).along(plan, Some(taken));
+        // Those who look on take nothing: their ring is full, and the frames are dropped.
+        let (tap, _reader) = runtime::host::Tap::new(case.channels().len(), 100);
+        let looked = std::sync::Arc::clone(tap.seen());
+        let hybrid = case.recorded(build(&case), load, sink).along(plan, Some(taken));
+        let mut hybrid = hybrid.tapped(tap);
         let mut seen = [0u32; 7];
         while !hybrid.is_over() {
             hybrid.sink_mut().unwrap().wait_for_room();
@@ -434,6 +439,7 @@ fn no_course_and_no_streamed_load_allocates() {
         }
         assert!(seen[0] > 1200 && seen[4] == 400 && seen[5] == 500 && seen[6] > 2, "{seen:?}");
         let ticks = hybrid.ticks();
+        assert_eq!((looked.ticks(), looked.dropped()), (ticks, ticks - 100));
         drop(hybrid);
         assert_eq!(handle.finish(Ending { ticks, trip: None }).unwrap().frames_lost, 0);
     }

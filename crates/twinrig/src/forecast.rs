@@ -1,14 +1,23 @@
 //! What can be said about a test before it runs.
 
-use analysis::critical_delay::{CriticalDelay, critical_delay};
-use analysis::delay_stability::{delay_system, first_loss, held};
-use analysis::sampled_loop::{Dominant, LoopError, LoopRig, MOST_STATES, SampledLoop};
-use model::compensator::{Compensator, taps};
-use model::structure::damping;
-use model::transfer::{ActuatorDynamics, TransferSystem};
-use numerics::delay_system::{DelayError, DelaySystem};
-use numerics::eigen::{self, EigenError};
+mod free_decay;
+
+pub use free_decay::{FreeDecay, free_decay, free_decay_with_margin};
+
 use std::f64::consts::TAU;
+
+use analysis::critical_delay::CriticalDelay;
+use analysis::delay_stability::{delay_system, first_loss};
+use analysis::loop_stability::compensators::{
+    Trial, as_learnt, as_started, transfer_delay_s, try_all,
+};
+use analysis::loop_stability::modes::{Motion, TrueMode, follow, true_modes};
+use analysis::loop_stability::partitions::critical;
+use analysis::loop_stability::{
+    Curve, Follow, Joint, LoopDescription, LoopError, MOST_STATES, Margins, OpenLoop, margins,
+};
+use model::structure::damping;
+use numerics::eigen::{self, EigenError};
 use thiserror::Error;
 
 use crate::assembly::{Assembly, Coupling, PlantError};
@@ -26,13 +35,50 @@ pub struct Mode {
 /// Whether the loop will be stable.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Stability {
-    /// From the eigenvalues of the sampled loop, nonlinear elements at their
+    /// From the loop gain of the loop as it runs, nonlinear elements at their
     /// initial stiffness.
     Linear(Dominant),
+    /// From the free decay of the loop itself after a push.
+    Decay(FreeDecay),
     /// Rig and structure move as one: as stable as the structure.
     Rigid,
     /// Nothing can be said without running it.
     Unknown(String),
+}
+
+/// The slowest-decaying motion of a loop; its numbers are none (NaN) where only
+/// the count of growing motions is known.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Dominant {
+    /// Growing motions of the loop, a pair counted twice; none: stable.
+    pub growing: usize,
+    /// What one period multiplies it by; grows above 1.
+    pub radius: f64,
+    /// Its growth rate, 1/s; negative decays.
+    pub growth_1_s: f64,
+    /// Its frequency, Hz.
+    pub frequency_hz: f64,
+    /// Its damping ratio; negative grows.
+    pub damping_ratio: f64,
+    /// The mode of the structure it belongs to, from 1.
+    pub mode: Option<usize>,
+}
+
+/// What the loop gain says.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Examined {
+    /// The loop; an adaptive compensator as it will have learnt.
+    pub description: LoopDescription,
+    /// How far from the boundary.
+    pub margins: Margins,
+    /// Each mode of the structure in the loop.
+    pub motions: Follow,
+    /// The loop with other compensators.
+    pub trials: Vec<Trial>,
+    /// The loop as an adaptive compensator starts, if it has one.
+    pub started: Option<Trial>,
+    /// The loop gain, for a picture.
+    pub curve: Curve,
 }
 
 /// What can be said before the test.
@@ -44,9 +90,11 @@ pub struct Forecast {
     pub samples_per_cycle: f64,
     /// Whether the loop will be stable.
     pub stability: Stability,
+    /// What the loop gain says beyond that, where there is one.
+    pub examined: Option<Box<Examined>>,
     /// Whether every element is linear; if not, stability is that of small motions.
     pub linear: bool,
-    /// The delay at which it would not be, for one interface DOF.
+    /// The delay at which a loop with nothing but a delay would not be stable.
     pub critical_delay: Option<CriticalDelay>,
     /// The delay the transfer system has at the frequency that matters.
     pub delay_s: f64,
@@ -69,6 +117,11 @@ pub enum ForecastError {
 
 /// Most modes that are listed.
 const MODES: usize = 12;
+/// Up to this many DOFs every mode is followed into the loop; of larger
+/// structures those that are listed.
+const SMALL: usize = 40;
+/// Other compensators are tried for structures up to this size.
+const TRIED: usize = 60;
 
 impl Forecast {
     /// Examines an assembly.
@@ -80,37 +133,26 @@ impl Forecast {
         let listed = (0..modes.len().min(MODES))
             .map(|i| Mode { frequency_hz: modes.frequency_hz(i), damping_ratio: ratios[i] })
             .collect();
-        let stability = stability(assembly);
-        let substructures = &assembly.substructures;
-        let specimen = &assembly.partition.specimen;
-        let linear = substructures.whole.elements.is_empty();
-        let critical_delay = if assembly.partition.inside.is_some() {
-            inside_system(assembly)
-                .and_then(|system| Ok(first_loss(&system.crossings()?)))
-                .unwrap_or_default()
-        } else if assembly.count() == 1 && 2 * modes.len() <= MOST_STATES {
-            critical_delay(
-                &substructures.numerical.linearised(),
-                &substructures.whole.linearised(),
-                &specimen.linearised(),
-            )?
+        let description = describe(assembly);
+        let critical_delay = if 2 * modes.len() <= MOST_STATES {
+            critical_delay(assembly, &description)
         } else {
             None
         };
-        let matters_hz = match (&critical_delay, &stability) {
-            (Some(critical), _) if critical.frequency_hz.is_finite() => critical.frequency_hz,
-            (_, Stability::Linear(dominant)) if dominant.frequency_hz > 0.0 => {
-                dominant.frequency_hz
-            }
-            _ => modes.omega_rad_s.iter().copied().find(|&o| o > 0.0).unwrap_or(TAU) / TAU,
+        let first_hz = modes.omega_rad_s.iter().copied().find(|&o| o > 0.0).unwrap_or(TAU) / TAU;
+        let matters_hz = match &critical_delay {
+            Some(critical) if critical.frequency_hz.is_finite() => critical.frequency_hz,
+            _ => first_hz,
         };
+        let (stability, examined) = judge(assembly, &description, Some(matters_hz));
         Ok(Self {
             modes: listed,
             samples_per_cycle: 1.0 / (assembly.integrator.step_s * fastest_hz),
             stability,
-            linear,
+            examined: examined.map(Box::new),
+            linear: assembly.substructures.whole.elements.is_empty(),
             critical_delay,
-            delay_s: transfer_delay_s(assembly, matters_hz),
+            delay_s: transfer_delay_s(&description, matters_hz),
             fit: Fit::measure(assembly)?,
             step_s: assembly.integrator.step_s,
         })
@@ -118,157 +160,167 @@ impl Forecast {
 
     /// Whether instability is predicted.
     pub fn is_unstable(&self) -> bool {
-        matches!(&self.stability, Stability::Linear(dominant) if grows(dominant))
+        match &self.stability {
+            Stability::Linear(dominant) => grows(dominant),
+            Stability::Decay(decay) => decay.grows(),
+            Stability::Rigid | Stability::Unknown(_) => false,
+        }
     }
 }
 
-/// Whether a motion grows, beyond what rounding alone makes of one without damping.
+/// Whether a loop has growing motions.
 pub fn grows(dominant: &Dominant) -> bool {
-    dominant.radius > 1.0 + 1e-10
+    dominant.growing > 0
 }
 
-/// Dynamics of the transfer system, where it has any.
-fn dynamics(assembly: &Assembly) -> Option<ActuatorDynamics> {
-    let specimen = assembly.partition.specimen.linearised();
-    match &assembly.transfer_system {
-        TransferSystem::TransferFunction { function, .. } => {
-            Some(ActuatorDynamics::from_function(function, &specimen))
-        }
-        TransferSystem::ServoHydraulic(servo) => {
-            ActuatorDynamics::from_servo(servo, &specimen).ok()
-        }
-        TransferSystem::Ideal | TransferSystem::Delay { .. } => None,
-    }
-}
-
-/// Whether the loop of an assembly is stable.
+/// Whether the loop of an assembly is stable, and nothing else about it.
 pub fn stability(assembly: &Assembly) -> Stability {
-    if assembly.partition.inside.is_some() {
-        return inside_stability(assembly);
+    let description = describe(assembly);
+    judge(assembly, &description, None).0
+}
+
+/// The critical delay; of a specimen with DOFs of its own by the crossings of its
+/// delay system, which miss none.
+fn critical_delay(assembly: &Assembly, description: &LoopDescription) -> Option<CriticalDelay> {
+    let inside = description.inside.as_ref();
+    let system = inside.and_then(|_| {
+        let system = delay_system(&assembly.substructures.whole, &assembly.partition).ok()?;
+        system.crossings().ok()
+    });
+    if let Some(crossings) = system {
+        return first_loss(&crossings);
     }
+    let whole = assembly.substructures.whole.linearised();
+    critical(&description.numerical, &whole, &description.specimen, inside).ok().flatten()
+}
+
+/// The loop of an experiment, nonlinear elements at their initial stiffness.
+pub fn describe(assembly: &Assembly) -> LoopDescription {
+    LoopDescription {
+        numerical: assembly.substructures.numerical.linearised(),
+        specimen: assembly.partition.specimen.linearised(),
+        inside: assembly.partition.inside.clone(),
+        integrator: assembly.integrator.clone(),
+        transfer_system: assembly.transfer_system.clone(),
+        compensator: assembly.design.clone(),
+        shaping: assembly.shaping,
+        force_delay: assembly.sensors.force_delay,
+        joint: match assembly.coupling {
+            Coupling::Held => Joint::Held,
+            Coupling::Continuous => Joint::Continuous,
+        },
+        extra_delay_s: 0.0,
+    }
+}
+
+/// The true modes that are followed.
+pub fn followed_modes(assembly: &Assembly) -> Result<Vec<TrueMode>, LoopError> {
+    let whole = assembly.substructures.whole.linearised();
+    if 2 * whole.size() > MOST_STATES {
+        return Ok(Vec::new());
+    }
+    let mut modes = true_modes(&whole)?;
+    if modes.len() > SMALL {
+        modes.truncate(MODES);
+    }
+    Ok(modes)
+}
+
+/// `matters_hz` is the frequency for which compensators are designed; without it
+/// none is tried.
+fn judge(
+    assembly: &Assembly,
+    description: &LoopDescription,
+    matters_hz: Option<f64>,
+) -> (Stability, Option<Examined>) {
     if assembly.rates.is_some() {
-        let reason = "two rates are not in the analysis: rehearse it";
-        return Stability::Unknown(reason.to_owned());
+        let decayed = match matters_hz {
+            Some(_) => free_decay_with_margin(assembly),
+            None => free_decay(assembly),
+        };
+        let stability = match decayed {
+            Ok(decay) => Stability::Decay(decay),
+            Err(reason) => Stability::Unknown(reason),
+        };
+        return (stability, None);
     }
-    if assembly.coupling == Coupling::Continuous
-        && assembly.transfer_system == TransferSystem::Ideal
+    match examine(assembly, description, matters_hz) {
+        Ok(examined) => (judged(&examined, description.integrator.step_s), Some(examined)),
+        Err(LoopError::NoLoop) => (Stability::Rigid, None),
+        Err(error) => (Stability::Unknown(error.to_string()), None),
+    }
+}
+
+fn examine(
+    assembly: &Assembly,
+    declared: &LoopDescription,
+    matters_hz: Option<f64>,
+) -> Result<Examined, LoopError> {
+    let truth = followed_modes(assembly)?;
+    let first_hz = truth.first().map_or(1.0, |mode| mode.motion.frequency_hz());
+    let design_hz = matters_hz.unwrap_or(first_hz);
+    let mut description = declared.clone();
+    let mut started = None;
+    if declared.compensator.is_adaptive() {
+        description.compensator = as_learnt(declared, design_hz).ok_or(LoopError::Adaptive)?;
+        let compensator = as_started(&declared.compensator);
+        let first = LoopDescription { compensator, ..declared.clone() };
+        started = Some(Trial::of("as it starts", &first, &truth)?);
+    }
+    let open = OpenLoop::sampled(&description)?;
+    let curve = Curve::follow(&open)?;
+    let margins = margins::margins(&open, &curve)?;
+    let motions = follow(&open, &curve, &truth)?;
+    let small = truth.len() <= TRIED && description.joint == Joint::Held;
+    let trials = match matters_hz {
+        Some(hertz) if small => try_all(&description, &truth, hertz)?,
+        _ => Vec::new(),
+    };
+    Ok(Examined { description, margins, motions, trials, started, curve })
+}
+
+fn judged(examined: &Examined, step_s: f64) -> Stability {
+    let Examined { margins, motions, started, .. } = examined;
+    if let Some(started) = started.as_ref().filter(|started| !started.is_stable())
+        && margins.growing == 0
     {
-        return Stability::Rigid;
+        let motion = started.dominant.map(|(motion, _)| motion);
+        let grows = motion
+            .filter(|motion| motion.growth_1_s() > 0.0)
+            .map(|motion| format!(" (a motion of {:.4} Hz grows)", motion.exponent.im / TAU));
+        return Stability::Unknown(format!(
+            "the adaptive compensator makes the loop unstable as it starts{} and stable as it will \
+             have learnt: whether it learns in time, a rehearsal tells",
+            grows.unwrap_or_default()
+        ));
     }
-    if matches!(assembly.compensator, Compensator::Active(_)) || assembly.sensors.force_delay > 0 {
-        return compensated_stability(assembly);
-    }
-    let judged = (|| -> Result<Option<Dominant>, LoopError> {
-        let specimen = assembly.partition.specimen.linearised();
-        let numerical = assembly.substructures.numerical.linearised();
-        let sampled = SampledLoop::new(&numerical, &assembly.integrator, &specimen)?;
-        match (&assembly.transfer_system, dynamics(assembly)) {
-            (TransferSystem::TransferFunction { samples, .. }, _) if *samples > 0.0 => Ok(None),
-            (_, Some(dynamics)) => sampled.with_dynamics(&dynamics).map(Some),
-            (TransferSystem::Delay { samples }, _) if *samples >= 1.0 => {
-                // Between two whole delays the longer one decides.
-                sampled.with_delay(samples.ceil() as usize).map(Some)
-            }
-            _ => Ok(None),
-        }
-    })();
-    match judged {
-        Ok(Some(dominant)) => Stability::Linear(dominant),
-        Ok(None) => Stability::Unknown(
-            "a delay below one sample, or one in front of a transfer function: rehearse it"
-                .to_owned(),
-        ),
-        Err(error) => Stability::Unknown(error.to_string()),
-    }
+    // What is found must be all that is counted, or it is not told.
+    let found = motions.modes.iter().filter_map(|mode| mode.in_loop);
+    let growing: usize = found
+        .chain(motions.others.iter().copied())
+        .filter(|motion| motion.growth_1_s() > 0.0)
+        .map(|motion| if motion.exponent.im > 0.0 { 2 } else { 1 })
+        .sum();
+    let known = motions.dominant().filter(|_| growing == margins.growing);
+    Stability::Linear(Dominant::new(margins.growing, known, step_s))
 }
 
-/// The delay system of a specimen with DOFs of its own.
-fn inside_system(assembly: &Assembly) -> Result<DelaySystem, DelayError> {
-    delay_system(&assembly.substructures.whole, &assembly.partition)
-}
+impl Dominant {
+    fn new(growing: usize, known: Option<(Motion, Option<usize>)>, step_s: f64) -> Self {
+        let nan = Motion { exponent: nalgebra::Complex::new(f64::NAN, f64::NAN) };
+        let (motion, mode) = known.unwrap_or((nan, None));
+        Self {
+            growing,
+            radius: (motion.growth_1_s() * step_s).exp(),
+            growth_1_s: motion.growth_1_s(),
+            frequency_hz: motion.exponent.im / TAU,
+            damping_ratio: motion.damping_ratio(),
+            mode,
+        }
+    }
 
-/// The same for a specimen with DOFs of its own, behind a pure delay.
-fn inside_stability(assembly: &Assembly) -> Stability {
-    let plain = assembly.compensator == Compensator::None && assembly.sensors.force_delay == 0;
-    let TransferSystem::Delay { samples } = assembly.transfer_system else {
-        let reason = "a specimen with DOFs of its own behind anything but a pure delay is not in \
-                      the analysis: rehearse it";
-        return Stability::Unknown(reason.to_owned());
-    };
-    if !plain {
-        let reason = "a specimen with DOFs of its own is judged without a compensator or a late \
-                      force only: rehearse it";
-        return Stability::Unknown(reason.to_owned());
+    /// Whether more is known than the count of growing motions.
+    pub fn is_known(&self) -> bool {
+        self.growth_1_s.is_finite()
     }
-    let step_s = assembly.integrator.step_s;
-    match inside_system(assembly).and_then(|system| held(&system, samples * step_s, step_s)) {
-        Ok(dominant) => Stability::Linear(dominant),
-        Err(error) => Stability::Unknown(error.to_string()),
-    }
-}
-
-/// The same for a loop with a compensator or a late force. Filters and limits on
-/// the command are left out: limits do not matter to small motions, a filter does
-/// and is said.
-fn compensated_stability(assembly: &Assembly) -> Stability {
-    let unknown = |reason: &str| Stability::Unknown(reason.to_owned());
-    if assembly.coupling == Coupling::Continuous {
-        return unknown(
-            "with feedback = \"continuous\" the compensator is not in the analysis: rehearse it",
-        );
-    }
-    let step_s = assembly.integrator.step_s;
-    let taps = match taps(&assembly.design, step_s) {
-        Err(error) => return Stability::Unknown(error.to_string()),
-        Ok(Some(taps)) => taps,
-        Ok(None) if assembly.design.is_adaptive() => {
-            return unknown(
-                "an adaptive compensator changes while the test runs, so no spectrum holds for \
-                 all of it: rehearse it",
-            );
-        }
-        Ok(None) => {
-            return unknown("a compensator with feedback is not in the analysis: rehearse it");
-        }
-    };
-    if assembly.compensator.has_low_pass() {
-        return unknown("the low-pass filter on the command is not in the analysis: rehearse it");
-    }
-    let judged = (|| -> Result<Option<Dominant>, LoopError> {
-        let specimen = assembly.partition.specimen.linearised();
-        let numerical = assembly.substructures.numerical.linearised();
-        let sampled = SampledLoop::new(&numerical, &assembly.integrator, &specimen)?;
-        let late = assembly.sensors.force_delay;
-        match (&assembly.transfer_system, dynamics(assembly)) {
-            (TransferSystem::TransferFunction { samples, .. }, _) if *samples > 0.0 => Ok(None),
-            (_, Some(dynamics)) => {
-                sampled.with_compensator(LoopRig::Dynamics(&dynamics), &taps, late).map(Some)
-            }
-            (TransferSystem::Delay { samples }, _) if *samples >= 1.0 => {
-                let rig = LoopRig::Delay(samples.round() as usize);
-                sampled.with_compensator(rig, &taps, late).map(Some)
-            }
-            _ => Ok(None),
-        }
-    })();
-    match judged {
-        Ok(Some(dominant)) => Stability::Linear(dominant),
-        Ok(None) => {
-            unknown("a delay below one sample, or one in front of a transfer function: rehearse it")
-        }
-        Err(error) => Stability::Unknown(error.to_string()),
-    }
-}
-
-/// The delay of the transfer system at a frequency, in time.
-fn transfer_delay_s(assembly: &Assembly, frequency_hz: f64) -> f64 {
-    let omega = frequency_hz * TAU;
-    let pure_s = match &assembly.transfer_system {
-        TransferSystem::Delay { samples } | TransferSystem::TransferFunction { samples, .. } => {
-            samples * assembly.integrator.step_s
-        }
-        TransferSystem::Ideal | TransferSystem::ServoHydraulic(_) => 0.0,
-    };
-    let response = dynamics(assembly).and_then(|dynamics| dynamics.response(0, omega));
-    pure_s + response.map_or(0.0, |response| -response.arg() / omega)
 }

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use runtime::host::RealTime;
 use runtime::interlock::Phase;
 use runtime::plant::Plant;
 use runtime::realtime::{
@@ -13,10 +14,11 @@ use thiserror::Error;
 use crate::assembly::{Assembly, LoopOptions, Recording};
 use crate::experiment::realtime::MemorySpec;
 use crate::experiment::{Experiment, Source};
-use crate::machine;
+use crate::hosted::{HostError, Hosting, join, part};
 use crate::rehearsal::{
-    Expected, Outcome, RehearsalError, along_course, events, flush_frames, header, trip_note,
+    Expected, Outcome, RehearsalError, events, flush_frames, header, trip_note,
 };
+use crate::{machine, remote};
 
 /// Why a test did not take place, or has no record.
 #[derive(Debug, Error)]
@@ -65,10 +67,11 @@ pub fn run(
     source: &dyn Source,
     assembly: &Assembly,
     record: &Path,
+    host: Option<Hosting>,
     onlooker: &mut dyn Onlooker,
 ) -> Result<Outcome, RunError> {
-    if assembly.stream.is_some() {
-        return Err(RehearsalError::NoHost.into());
+    if assembly.stream.is_some() && host.is_none() {
+        return Err(RehearsalError::from(HostError::NoHost).into());
     }
     let load = assembly.load();
     let Expected { constant_j, columns } =
@@ -87,9 +90,11 @@ pub fn run(
         Recorder::create(record, &header, &assembly.channels(), columns, &options)
             .map_err(RehearsalError::from)?;
     let loop_options = LoopOptions { constant_j, recording: Recording::Into(sink) };
-    let plant = assembly.plant().map_err(RehearsalError::from)?;
-    let hybrid = along_course(assembly, assembly.hybrid_loop(plant, load, loop_options));
+    let plant = remote::plant(assembly)?;
+    let hybrid = assembly.hybrid_loop(plant, load, loop_options);
     let stop = SignalStop::install().map_err(|source| RealtimeError::Signals { source })?;
+    let (hybrid, link) = join(experiment, assembly, hybrid, host, stop.button(), RealTime::Yes)
+        .map_err(RehearsalError::from)?;
     let finished = driver.run(hybrid, stop.button(), |status| onlooker.look(status))?;
     drop(stop);
     let (hybrid, timing) = (finished.hybrid, finished.timing);
@@ -99,14 +104,18 @@ pub fn run(
         Plant::TwoRate(plant) => Some(*plant.counts()),
         _ => None,
     };
+    let wire = hybrid.plant().link().copied();
     for note in events(assembly, &hybrid) {
         handle.note(note);
+    }
+    if let Some(link) = link {
+        handle.note(part(link, &hybrid));
     }
     handle.note_timing(Driver::note(&plan, &granted, &timing));
     // The sink goes with the loop: the writer then knows that no frame follows.
     drop(hybrid);
     let summary = handle.finish(Ending { ticks, trip }).map_err(RehearsalError::from)?;
-    Ok(Outcome { summary, constant_j, main_loop })
+    Ok(Outcome { summary, constant_j, main_loop, link: wire })
 }
 
 /// How the record of a real test is written.

@@ -3,12 +3,15 @@
 use std::path::Path;
 
 use model::channel::Channel;
-use runtime::clock::run_virtual;
+use runtime::clock::{run_virtual, run_virtual_hosted};
 use runtime::gate::{Trip, TripKind};
+use runtime::host::RealTime;
 use runtime::hybrid_loop::HybridLoop;
 use runtime::hybrid_loop::course::Stage;
+use runtime::link::{LinkCounts, LinkError};
 use runtime::load::Load;
 use runtime::plant::Plant;
+use runtime::realtime::{SignalStop, StopButton};
 use runtime::record::{
     EmbeddedFile, Ending, EventNote, Header, Options, RecordError, Recorder, Summary, TripNote,
 };
@@ -19,7 +22,8 @@ use thiserror::Error;
 
 use crate::assembly::{Assembly, LoopOptions, PlantError, Recording};
 use crate::experiment::{Experiment, Source};
-use crate::machine;
+use crate::hosted::{HostError, Hosting, join, part};
+use crate::{machine, remote};
 
 /// Why a rehearsal did not take place.
 #[derive(Debug, Error)]
@@ -33,9 +37,15 @@ pub enum RehearsalError {
     /// The record cannot be written.
     #[error(transparent)]
     Record(#[from] RecordError),
-    /// There is no link to a host.
-    #[error("the load of this test is streamed from a host, and there is no link to one")]
-    NoHost,
+    /// The laboratory cannot be reached.
+    #[error(transparent)]
+    Link(#[from] LinkError),
+    /// There is no link to the host.
+    #[error(transparent)]
+    Host(#[from] HostError),
+    /// Signals cannot be taken.
+    #[error("cannot take the signals that stop a test: {0}")]
+    Signals(std::io::Error),
     /// A file the experiment names has gone.
     #[error("\"{name}\" cannot be read: {source}")]
     Input {
@@ -55,6 +65,8 @@ pub struct Outcome {
     pub constant_j: f64,
     /// What became of the main loop's batches, where there is one.
     pub main_loop: Option<Counts>,
+    /// What came and went over the wire, where there is one.
+    pub link: Option<LinkCounts>,
 }
 
 /// Files larger than this are named in the record, not embedded.
@@ -67,10 +79,11 @@ pub fn rehearse(
     source: &dyn Source,
     assembly: &Assembly,
     record: &Path,
+    host: Option<Hosting>,
     progress: impl FnMut(u64),
 ) -> Result<Outcome, RehearsalError> {
-    if assembly.stream.is_some() {
-        return Err(RehearsalError::NoHost);
+    if assembly.stream.is_some() && host.is_none() {
+        return Err(HostError::NoHost.into());
     }
     let load = assembly.load();
     let Expected { constant_j, columns } = Expected::of(assembly, &load)?;
@@ -86,31 +99,37 @@ pub fn rehearse(
     };
     let (sink, mut handle) = Recorder::create(record, &header, &channels, columns, &options)?;
     let loop_options = LoopOptions { constant_j, recording: Recording::Into(sink) };
-    let hybrid = assembly.hybrid_loop(assembly.plant()?, load, loop_options);
-    let mut hybrid = along_course(assembly, hybrid);
-    run_virtual(&mut hybrid, progress);
+    let hybrid = assembly.hybrid_loop(remote::plant(assembly)?, load, loop_options);
+    // Only a test with a host can be stopped from outside.
+    let stop = host.as_ref().map(|_| SignalStop::install()).transpose();
+    let stop = stop.map_err(RehearsalError::Signals)?;
+    let button = stop.as_ref().map_or(&UNUSED, SignalStop::button);
+    let (mut hybrid, link) = join(experiment, assembly, hybrid, host, button, RealTime::No)?;
+    match link {
+        None => run_virtual(&mut hybrid, progress),
+        Some(link) => {
+            run_virtual_hosted(&mut hybrid, button, progress);
+            handle.note(part(link, &hybrid));
+        }
+    }
     let trip = hybrid.tripped().map(|(trip, time_s)| trip_note(&trip, time_s));
     let ticks = hybrid.ticks();
     let main_loop = match hybrid.plant() {
         Plant::TwoRate(plant) => Some(*plant.counts()),
         _ => None,
     };
+    let wire = hybrid.plant().link().copied();
     for note in events(assembly, &hybrid) {
         handle.note(note);
     }
     // The sink goes with the loop: the writer then knows that no frame follows.
     drop(hybrid);
     let summary = handle.finish(Ending { ticks, trip })?;
-    Ok(Outcome { summary, constant_j, main_loop })
+    Ok(Outcome { summary, constant_j, main_loop, link: wire })
 }
 
-/// The loop with what comes before and after its load, where anything does.
-pub(crate) fn along_course(assembly: &Assembly, hybrid: HybridLoop) -> HybridLoop {
-    match assembly.course {
-        Some(plan) => hybrid.along(plan, None),
-        None => hybrid,
-    }
-}
+/// A rehearsal without a host runs to its end.
+static UNUSED: StopButton = StopButton::new();
 
 /// What is known of a test before it runs.
 pub(crate) struct Expected {
@@ -161,6 +180,7 @@ pub(crate) fn events(assembly: &Assembly, hybrid: &HybridLoop) -> Vec<EventNote>
         }
     }
     notes.extend(main_loop_note(hybrid));
+    notes.extend(remote::link_note(hybrid));
     notes.extend(phase_notes(hybrid, step_s));
     // A fault comes before what it caused in the same tick.
     let later = |note: &EventNote| note.what != "fault";
@@ -273,7 +293,7 @@ pub(crate) fn bare_header(assembly: &Assembly) -> Header {
         rate_hz: 1.0 / assembly.integrator.step_s,
         every: assembly.every,
         started: String::new(),
-        machine: machine::facts(),
+        machine: machine::facts().into_iter().chain(remote::facts(assembly)).collect(),
         trip_codes: TripKind::ALL
             .iter()
             .map(|kind| (kind.code(), kind.words().to_owned()))

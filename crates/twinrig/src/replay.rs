@@ -1,7 +1,7 @@
 //! Feeding a record's measurements through the loop again.
 
 use runtime::event::What;
-use runtime::gate::TripKind;
+use runtime::gate::{Trip, TripKind};
 use runtime::hybrid_loop::HybridLoop;
 use runtime::hybrid_loop::course::{CoursePlan, Initiating};
 use runtime::interlock::{Phase, Response};
@@ -16,6 +16,7 @@ use thiserror::Error;
 use crate::assembly::{Assembly, Coupling, LoopOptions, PlantError, Recording};
 use crate::experiment::{Diagnostics, Embedded, Experiment};
 use crate::rehearsal::Expected;
+use crate::remote;
 
 /// Why a record cannot be replayed.
 #[derive(Debug, Error)]
@@ -32,6 +33,9 @@ pub enum ReplayError {
     /// A column is missing.
     #[error("the record has no channel \"{0}\"")]
     NoChannel(String),
+    /// There is no loop in it.
+    #[error("this is a laboratory's record: it has no loop to replay; replay the loop's own")]
+    Laboratory,
     /// Not every tick was recorded.
     #[error("the record keeps one tick in {0}: a replay needs all ([record] every = 1)")]
     NotEveryTick(u64),
@@ -127,6 +131,15 @@ impl Stops {
     }
 }
 
+/// Where the link tripped the test, which no measurement tells.
+fn link_trip(record: &Record) -> Option<(u64, TripKind)> {
+    let codes = record.column("trip")?;
+    let tick = codes.iter().position(|&code| code != 0.0)?;
+    let kind = TripKind::from_code(codes[tick] as u8)?;
+    let of_link = matches!(kind, TripKind::PeerSilent | TripKind::PeerTripped);
+    of_link.then_some((tick as u64, kind))
+}
+
 /// Rows before the load began.
 fn rows_before(record: &Record) -> usize {
     let initiating = f64::from(Phase::Initiating as u8);
@@ -176,6 +189,9 @@ pub fn replay(record: &Record) -> Result<Replay, ReplayError> {
     if header.version != env!("CARGO_PKG_VERSION") {
         return Err(ReplayError::OtherVersion(header.version.clone()));
     }
+    if header.machine.contains(&(remote::ROLE.to_owned(), remote::LABORATORY.to_owned())) {
+        return Err(ReplayError::Laboratory);
+    }
     if header.every != 1 {
         return Err(ReplayError::NotEveryTick(header.every));
     }
@@ -199,7 +215,11 @@ pub fn replay(record: &Record) -> Result<Replay, ReplayError> {
     let recorded = columns("command")?;
     let (plant, kind) = match assembly.coupling {
         Coupling::Held => {
-            let rig = ReplayRig::new(columns("measured")?, columns("force")?);
+            let mut rig = ReplayRig::new(columns("measured")?, columns("force")?);
+            if let Some((tick, kind)) = link_trip(record) {
+                // Which of the numbers was told does not change what follows.
+                rig = rig.tripping(tick, Trip { kind, dof: 0, value: 0.0, limit: 0.0 });
+            }
             // The recorded force is whole: nothing of it is left to be solved for.
             let mut plant = assembly.split(RigSlot::Other(Box::new(rig)), None)?;
             if let Plant::TwoRate(two) = &mut plant {

@@ -99,6 +99,9 @@ fn a_rig_too_far_away_trips_before_it_is_commanded() {
 fn phases_need_a_rig_of_its_own() {
     let lab = Lab::new();
     lab.write("ideal.toml", staged().with("transfer_system", "kind = \"ideal\"").text());
+    lab.write("staged.toml", staged().text());
+    let ran = lab.twinrig(["check", "staged.toml"]).exits(0);
+    assert!(ran.out.contains("rings down for up to"), "{}", ran.out);
     let ran = lab.twinrig(["check", "ideal.toml"]).exits(3);
     assert!(ran.err.contains("both are one system"), "{}", ran.err);
 }

@@ -4,6 +4,7 @@
 use std::f64::consts::TAU;
 
 use model::integrator::IntegratorError;
+use model::partition::Inside;
 use model::transfer::{ActuatorDynamics, TransferSystem};
 use nalgebra::{Complex, DMatrix};
 use numerics::eigen;
@@ -25,6 +26,7 @@ pub(super) struct Continuous {
     /// Interface displacement from the force that pulls on it.
     receptance: Resolvent,
     specimen: [Matrix; 3],
+    inside: Option<Inside>,
     command: Command,
     late_s: f64,
     actuator: Option<Actuator>,
@@ -85,6 +87,9 @@ impl Continuous {
                 Some(Actuator::new(&dynamics, count))
             }
         };
+        if let Some(inside) = &description.inside {
+            poles.extend(inside_poles(inside)?);
+        }
         let command = Command::new(&description.compensator, &description.shaping, step_s)?;
         let fastest = poles.iter().map(|pole| pole.norm()).fold(TAU, f64::max);
         if command.feeds_back() {
@@ -95,6 +100,7 @@ impl Continuous {
             count,
             receptance: Resolvent::new(&a, &input, &output),
             specimen: [&specimen.stiffness, &specimen.damping, &specimen.mass].map(complex),
+            inside: description.inside.clone(),
             command,
             late_s,
             actuator,
@@ -118,7 +124,21 @@ impl Continuous {
     pub(super) fn at(&self, s: Complex<f64>) -> Option<Gain> {
         let n = self.count;
         let [stiffness, damping, mass] = &self.specimen;
-        let impedance = stiffness + damping * s + mass * (s * s);
+        let mut impedance = stiffness + damping * s + mass * (s * s);
+        if let Some(inside) = &self.inside {
+            let dynamic = |m: &DMatrix<f64>, c: &DMatrix<f64>, k: &DMatrix<f64>| {
+                DMatrix::from_fn(m.nrows(), m.ncols(), |i, j| {
+                    s * s * m[(i, j)] + s * c[(i, j)] + k[(i, j)]
+                })
+            };
+            let own = dynamic(&inside.mass, &inside.damping, &inside.stiffness);
+            let joint = dynamic(
+                &inside.mass_to_interface,
+                &inside.damping_to_interface,
+                &inside.stiffness_to_interface,
+            );
+            impedance -= joint.transpose() * own.lu().solve(&joint)?;
+        }
         let receptance = self.receptance.at(s)?;
         let ideal = &impedance * &receptance;
         let (ahead, feedback) = self.command.along(s);
@@ -137,6 +157,17 @@ impl Continuous {
         let sound = matrix.iter().all(|x| x.re.is_finite() && x.im.is_finite());
         sound.then_some(Gain { matrix, inner, ideal })
     }
+}
+
+/// Motions of the specimen with its interface held.
+fn inside_poles(inside: &Inside) -> Result<Vec<Complex<f64>>, LoopError> {
+    let n = inside.mass.nrows();
+    let inverse = inside.mass.clone().try_inverse().ok_or(IntegratorError::SingularMass)?;
+    let mut a = DMatrix::zeros(2 * n, 2 * n);
+    a.view_mut((0, n), (n, n)).fill_with_identity();
+    a.view_mut((n, 0), (n, n)).copy_from(&(-&inverse * &inside.stiffness));
+    a.view_mut((n, n), (n, n)).copy_from(&(-&inverse * &inside.damping));
+    Ok(eigen::eigenvalues(&a)?)
 }
 
 impl Actuator {

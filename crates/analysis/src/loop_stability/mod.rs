@@ -16,11 +16,13 @@
 //! explodes. [`compensators`] tries others, [`partitions`] other cuts.
 
 mod command;
+pub mod compensators;
 mod continuous;
 pub mod margins;
 pub mod modes;
 pub mod nyquist;
 mod open_loop;
+pub mod partitions;
 mod sampled;
 #[cfg(test)]
 mod tests;
@@ -33,6 +35,7 @@ pub use open_loop::OpenLoop;
 use model::compensator::{CompensatorError, Design, ShapingDesign};
 use model::equations::Equations;
 use model::integrator::{IntegratorError, Options};
+use model::partition::Inside;
 use model::specimen::Specimen;
 use model::transfer::{TransferError, TransferSystem};
 use numerics::eigen::EigenError;
@@ -45,6 +48,8 @@ pub struct LoopDescription {
     pub numerical: Equations,
     /// What stands in the laboratory; without nonlinear elements.
     pub specimen: Specimen,
+    /// The DOFs that the specimen has beside those at the interface.
+    pub inside: Option<Inside>,
     /// Algorithm and period. Direct inertia is found, not taken from here.
     pub integrator: Options,
     /// Between command and motion.
@@ -115,6 +120,9 @@ pub enum LoopError {
     /// An ideal transfer system joined continuously is no loop at all.
     #[error("rig and structure move as one: there is no loop to judge")]
     NoLoop,
+    /// A specimen with DOFs of its own is stepped by itself.
+    #[error("a specimen with DOFs of its own cannot be joined continuously: hold the force")]
+    ContinuousInside,
     /// Only a transfer system with dynamics can be joined continuously.
     #[error("a pure delay cannot be joined continuously: hold the force")]
     ContinuousDelay,

@@ -76,8 +76,12 @@ impl Follow {
 /// Most modes that are followed.
 pub const MOST_MODES: usize = 40;
 /// Stations between a specimen moved exactly and the loop.
-const STATIONS: [f64; 9] = [0.0, 0.05, 0.15, 0.3, 0.45, 0.6, 0.75, 0.9, 1.0];
+const STATIONS: [f64; 8] = [0.05, 0.15, 0.3, 0.45, 0.6, 0.75, 0.9, 1.0];
 const ROUNDS: usize = 40;
+/// A search for further motions is given up sooner.
+const SEARCH_ROUNDS: usize = 15;
+/// Motions that move by less than this part of their size need no stations.
+const NEAR: f64 = 0.05;
 /// Modes above this part of half the rate mean nothing in a sampled loop.
 const USABLE: f64 = 0.8;
 
@@ -112,9 +116,18 @@ pub fn follow(open: &OpenLoop, curve: &Curve, truth: &[TrueMode]) -> Result<Foll
     let inside = |mode: &&TrueMode| mode.motion.exponent.norm() < end;
     let followed: Vec<TrueMode> = truth.iter().filter(inside).take(MOST_MODES).copied().collect();
     let mut places: Vec<Complex<f64>> = followed.iter().map(|m| m.motion.exponent).collect();
-    let mut settled = vec![true; places.len()];
-    for station in STATIONS {
-        settled = settle(&open.part(station), &mut places, &[]);
+    let ideal = open.part(0.0);
+    settle(&ideal, &mut places, &[], ROUNDS);
+    // In one step where nothing moves far, else from station to station.
+    let start = places.clone();
+    let mut settled = settle(open, &mut places, &[], ROUNDS);
+    let moved = |(from, to): (&Complex<f64>, &Complex<f64>)| (to - from).norm() / from.norm();
+    let far = start.iter().zip(&places).map(moved).any(|share| share.is_nan() || share > NEAR);
+    if far || settled.contains(&false) {
+        places = start;
+        for station in STATIONS {
+            settled = settle(&open.part(station), &mut places, &[], ROUNDS);
+        }
     }
     let modes = followed
         .iter()
@@ -135,6 +148,29 @@ pub fn follow(open: &OpenLoop, curve: &Curve, truth: &[TrueMode]) -> Result<Foll
     Ok(Follow { modes, others })
 }
 
+/// The motions `start` of a loop, followed along further delays, which go on from
+/// one to the next in small steps; one row per delay, gaps where a motion is lost.
+pub fn along_delay(
+    open: &OpenLoop,
+    start: &[Motion],
+    delays_s: &[f64],
+) -> Vec<Vec<Option<Motion>>> {
+    let mut places: Vec<Complex<f64>> = start.iter().map(|motion| motion.exponent).collect();
+    let mut lost = vec![false; places.len()];
+    delays_s
+        .iter()
+        .map(|&delay_s| {
+            let settled = settle(&open.later(delay_s), &mut places, &[], ROUNDS);
+            let found = places.iter().zip(settled).zip(&mut lost);
+            let of = |((&exponent, settled), lost): ((&Complex<f64>, bool), &mut bool)| {
+                *lost |= !settled;
+                (!*lost).then_some(Motion { exponent })
+            };
+            found.map(of).collect()
+        })
+        .collect()
+}
+
 /// dζ/dτ of the motion s of a loop: ds/dτ = −D_τ/D_s.
 pub fn sensitivity(open: &OpenLoop, s: Complex<f64>) -> Option<f64> {
     let (ds, dt) = (1e-6 * s.norm(), 1e-6 / s.norm());
@@ -149,9 +185,14 @@ pub fn sensitivity(open: &OpenLoop, s: Complex<f64>) -> Option<f64> {
 }
 
 /// Corrects all places together until they stand; says of each whether it does.
-fn settle(open: &OpenLoop, places: &mut [Complex<f64>], fixed: &[Complex<f64>]) -> Vec<bool> {
+fn settle(
+    open: &OpenLoop,
+    places: &mut [Complex<f64>],
+    fixed: &[Complex<f64>],
+    rounds: usize,
+) -> Vec<bool> {
     let mut settled = vec![false; places.len()];
-    for _ in 0..ROUNDS {
+    for _ in 0..rounds {
         for i in 0..places.len() {
             if settled[i] {
                 continue;
@@ -194,6 +235,19 @@ fn newton(open: &OpenLoop, s: Complex<f64>, apart: Complex<f64>) -> Option<Compl
     (step.re.is_finite() && step.im.is_finite()).then_some(step)
 }
 
+/// Whether det(I + L) vanishes, against the size of its terms. A mode that the
+/// interface does not see is none of its roots: it is a pole that L has lost.
+fn is_root(open: &OpenLoop, s: Complex<f64>) -> bool {
+    let size = open.at(s).map(|gain| {
+        let n = gain.matrix.nrows() as i32;
+        (1.0 + gain.matrix.iter().map(|x| x.norm()).fold(0.0, f64::max)).powi(n)
+    });
+    match (open.determinant(s), size) {
+        (Some(value), Some(size)) => value.norm() < 1e-5 * size,
+        _ => false,
+    }
+}
+
 /// Motions beside the known ones: sought from where det(I + L) is smallest on
 /// the axis.
 fn others(open: &OpenLoop, curve: &Curve, known: &[Complex<f64>]) -> Vec<Motion> {
@@ -212,13 +266,17 @@ fn others(open: &OpenLoop, curve: &Curve, known: &[Complex<f64>]) -> Vec<Motion>
     let mut found = Vec::new();
     for (_, omega) in starts.into_iter().take(MOST) {
         let mut place = [Complex::new(curve.shift_1_s, omega.max(1e-6))];
-        if !settle(open, &mut place, &fixed)[0] {
+        if !settle(open, &mut place, &fixed, SEARCH_ROUNDS)[0] {
             continue;
         }
         let mut s = place[0];
         s.im = s.im.abs();
         let again = fixed.iter().any(|p| (p - s).norm() < 1e-6 * s.norm());
-        if again || s.im > open.highest_rad_s() * (1.0 + 1e-9) || s.norm() == 0.0 {
+        if again
+            || !is_root(open, s)
+            || s.im > open.highest_rad_s() * (1.0 + 1e-9)
+            || s.norm() == 0.0
+        {
             continue;
         }
         fixed.push(s);

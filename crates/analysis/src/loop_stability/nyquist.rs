@@ -47,7 +47,7 @@ impl Point {
 /// The axis is passed at a hair's breadth to its right, so that poles on it (a
 /// structure without damping or without support, an integrator) are passed on a
 /// side that is known; a motion counts as growing if it grows faster than that.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Curve {
     /// In rising order of frequency.
     pub points: Vec<Point>,
@@ -77,7 +77,7 @@ impl Curve {
         for (middle, width) in around.chain(marked.iter().copied()) {
             if middle > 0.0 && middle < highest {
                 let width = width.clamp(1e-6 * middle, 0.5 * middle);
-                marks.extend((-8..=8).map(|i| middle + f64::from(i) * 0.5 * width));
+                marks.extend((-5..=5).map(|i| middle + f64::from(i) * 0.8 * width));
                 marks.extend([0.7, 0.85, 1.15, 1.3].map(|factor| factor * middle));
             }
         }
@@ -123,6 +123,33 @@ impl Curve {
 
     fn point(&self, open: &OpenLoop, omega: f64) -> Result<Point, LoopError> {
         evaluate(open, self.shift_1_s, omega)
+    }
+
+    /// The same points and, between any two that lie within `reach` of zero and
+    /// further apart than `step`, as many more as a smooth picture needs.
+    pub fn smooth(&self, open: &OpenLoop, step: f64, reach: f64) -> Vec<Point> {
+        const MOST: f64 = 24.0;
+        let mut points: Vec<Point> = Vec::new();
+        for point in &self.points {
+            if let Some(before) = points.last() {
+                let (first, last) = (before.omega_rad_s, point.omega_rad_s);
+                let seen = before.largest().min(point.largest()) < reach;
+                let pairs = before.loci.iter().zip(&point.loci);
+                let apart = pairs.map(|(a, b)| (a - b).norm()).fold(0.0, f64::max);
+                let parts = if seen { (apart / step).ceil().clamp(1.0, MOST) } else { 1.0 };
+                for part in 1..parts as usize {
+                    let omega = first + (last - first) * part as f64 / parts;
+                    if let Ok(mut between) = self.point(open, omega) {
+                        if let Some(before) = points.last() {
+                            match_loci(&before.loci, &mut between.loci);
+                        }
+                        points.push(between);
+                    }
+                }
+            }
+            points.push(point.clone());
+        }
+        points
     }
 
     /// Number of growing motions of the closed loop.

@@ -5,6 +5,7 @@
 
 use model::equations::Equations;
 use model::integrator::{Integrator, LinearStep, Method, Options};
+use model::partition::Inside;
 use model::specimen::Specimen;
 use model::transfer::{ActuatorDynamics, TransferSystem};
 use nalgebra::{Complex, DMatrix};
@@ -31,9 +32,22 @@ pub(super) struct Sampled {
     specimen: Matrix,
     /// The same without the mass that the numerical part has taken over.
     ideal: Matrix,
+    inside: Option<InsideAnswer>,
     late: usize,
     form: Form,
     exponents: Vec<Complex<f64>>,
+}
+
+/// Force of the specimen's own DOFs from the motion of its interface, as
+/// `InsideMotion` steps it: driven by w, which runs straight between samples.
+#[derive(Debug, Clone)]
+struct InsideAnswer {
+    /// w from the motion.
+    drive: Matrix,
+    /// Force from w at the start of a step, then from w at its end.
+    states: Resolvent,
+    /// Force from w now.
+    direct: Matrix,
 }
 
 #[derive(Debug, Clone)]
@@ -130,7 +144,16 @@ impl Sampled {
             | TransferSystem::TransferFunction { samples, .. } => Line::new(*samples, step_s),
             TransferSystem::Ideal | TransferSystem::ServoHydraulic(_) => Line::new(0.0, step_s),
         };
-        let (form, poles) = match description.joint {
+        let mut inside = None;
+        let mut inside_poles = Vec::new();
+        if let Some(dofs) = &description.inside {
+            if description.joint == Joint::Continuous {
+                return Err(LoopError::ContinuousInside);
+            }
+            let (answer, poles) = InsideAnswer::new(dofs, step_s)?;
+            (inside, inside_poles) = (Some(answer), poles);
+        }
+        let (form, mut poles) = match description.joint {
             Joint::Held => held(numerical, specimen, integrator, line, dynamics.as_ref())?,
             Joint::Continuous => {
                 let dynamics = match (&description.transfer_system, &dynamics) {
@@ -141,6 +164,7 @@ impl Sampled {
                 joined(numerical, specimen, integrator, dynamics)?
             }
         };
+        poles.extend(inside_poles);
         let command = Command::new(&description.compensator, &description.shaping, step_s)?;
         let mut exponents: Vec<Complex<f64>> = poles.iter().map(|z| z.ln() / step_s).collect();
         // A pole at zero is a delay, not a motion.
@@ -159,6 +183,7 @@ impl Sampled {
             command,
             specimen: of_motion(&specimen.mass),
             ideal: of_motion(&((1.0 - taken) * &specimen.mass)),
+            inside,
             late: description.force_delay,
             form,
             exponents,
@@ -196,7 +221,7 @@ impl Sampled {
         let late = desired.rows(2 * n, n) * Complex::from(held.velocity_lag_s);
         let mut velocity = desired.rows_mut(n, n);
         velocity += late;
-        let ideal = -(&self.ideal * &desired);
+        let ideal = -(&self.ideal * &desired + self.inside_force(&desired, z)?);
 
         let mut command = mixed(&gains.ahead, &desired, n);
         let ahead = held.ahead(&raw, n);
@@ -220,9 +245,21 @@ impl Sampled {
                 motion += ahead;
             }
         }
-        let matrix = -(&self.specimen * motion) * z.powi(-(self.late as i32));
+        let force = &self.specimen * &motion + self.inside_force(&motion, z)?;
+        let matrix = -force * z.powi(-(self.late as i32));
         let sound = matrix.iter().all(|x| x.re.is_finite() && x.im.is_finite());
         sound.then_some(Gain { matrix, inner, ideal })
+    }
+
+    /// What the DOFs inside the specimen add to its force.
+    fn inside_force(&self, motion: &Matrix, z: Complex<f64>) -> Option<Matrix> {
+        let Some(inside) = &self.inside else {
+            return Some(Matrix::zeros(self.count, motion.ncols()));
+        };
+        let answer = inside.states.at(z)?;
+        let half = answer.ncols() / 2;
+        let of_drive = answer.columns(0, half) + answer.columns(half, half) * z + &inside.direct;
+        Some(of_drive * (&inside.drive * motion))
     }
 
     /// Cut where the command leaves: command = filter of the desired motion that
@@ -238,6 +275,38 @@ impl Sampled {
         let sound = matrix.iter().all(|x| x.re.is_finite() && x.im.is_finite());
         // Cut here there is no loop in which the rig is ideal.
         sound.then(|| Gain { ideal: matrix.clone(), matrix, inner: Complex::ONE })
+    }
+}
+
+impl InsideAnswer {
+    fn new(inside: &Inside, step_s: f64) -> Result<(Self, Vec<Complex<f64>>), LoopError> {
+        let n = inside.mass.nrows();
+        check_size(2 * n)?;
+        let singular = model::integrator::IntegratorError::SingularMass;
+        let inverse = inside.mass.clone().try_inverse().ok_or(singular)?;
+        let mut a = DMatrix::zeros(2 * n, 2 * n);
+        a.view_mut((0, n), (n, n)).fill_with_identity();
+        a.view_mut((n, 0), (n, n)).copy_from(&(-&inverse * &inside.stiffness));
+        a.view_mut((n, n), (n, n)).copy_from(&(-&inverse * &inside.damping));
+        let mut b = DMatrix::zeros(2 * n, n);
+        b.rows_mut(n, n).copy_from(&inverse);
+        let exact = discretise::first_order_hold(&a, &b, step_s);
+        let drive = -beside(&[
+            &inside.stiffness_to_interface,
+            &inside.damping_to_interface,
+            &inside.mass_to_interface,
+        ]);
+        // K_bi x + C_bi v + M_bi a with a = M_ii⁻¹(w − C_ii v − K_ii x).
+        let mass = inside.mass_to_interface.transpose() * &inverse;
+        let of_displacement = inside.stiffness_to_interface.transpose() - &mass * &inside.stiffness;
+        let of_velocity = inside.damping_to_interface.transpose() - &mass * &inside.damping;
+        let mut output = beside(&[&of_displacement, &of_velocity]);
+        let poles = eigen::eigenvalues(&exact.transition)?;
+        let (mut transition, mut input) = (exact.transition, beside(&[&exact.start, &exact.end]));
+        scale(&mut transition, &mut input, &mut output, n, step_s);
+        let states = Resolvent::new(&transition, &input, &output);
+        let complex = |m: &DMatrix<f64>| m.map(Complex::from);
+        Ok((Self { drive: complex(&drive), states, direct: complex(&mass) }, poles))
     }
 }
 

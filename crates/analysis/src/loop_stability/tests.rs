@@ -68,6 +68,7 @@ fn described(
     LoopDescription {
         numerical,
         specimen,
+        inside: None,
         integrator: Options {
             method: Method::Exact(Hold::First),
             step_s,

@@ -15,6 +15,7 @@
 //! [`DelaySystem::neutral_radius`].
 
 use std::f64::consts::{PI, TAU};
+use std::sync::OnceLock;
 
 use nalgebra::{Complex, DMatrix};
 
@@ -86,7 +87,7 @@ impl DelaySystem {
         let values = if delay_s == 0.0 {
             self.undelayed_roots()?
         } else {
-            eigen::eigenvalues(&self.generator(delay_s, points.max(FEWEST)))?
+            eigen::eigenvalues(&self.generator(delay_s, points.clamp(FEWEST, MOST)))?
         };
         let mut values: Vec<_> = values.into_iter().filter(|value| value.im >= 0.0).collect();
         values.sort_by(|a, b| b.re.total_cmp(&a.re));
@@ -129,19 +130,32 @@ impl DelaySystem {
         let resolved = |root: &&Complex<f64>| root.norm() * delay_s <= points as f64;
         let known = roots.iter().filter(resolved).take(POLISHED);
         let doubtful = roots.iter().filter(|root| !resolved(root)).take(2);
-        let polished = known.chain(doubtful).filter_map(|&start| {
-            let root = self.polished(start, delay_s)?;
+        let mut best: Option<Complex<f64>> = None;
+        for &start in known.chain(doubtful) {
+            // Eigenvalues err by far less than this; what lies further left stays there.
+            let beyond = |best: Complex<f64>| start.re < best.re - 1e-3 * start.norm();
+            if best.is_some_and(beyond) {
+                continue;
+            }
             // A root far from where it was sought says nothing about that place.
-            let far = (root - start).norm() > 0.5 * start.norm() + 1.0;
-            (!far && root.re.is_finite()).then_some(Complex::new(root.re, root.im.abs()))
-        });
-        polished.max_by(|a, b| a.re.total_cmp(&b.re))
+            let near = |root: &Complex<f64>| (root - start).norm() <= 0.1 * start.norm();
+            let root = match self.polished(start, delay_s).filter(near) {
+                Some(root) => root,
+                // What is resolved is a root to some digits, polished or not.
+                None if resolved(&&start) => start,
+                None => continue,
+            };
+            if root.re.is_finite() && best.is_none_or(|best| root.re > best.re) {
+                best = Some(Complex::new(root.re, root.im.abs()));
+            }
+        }
+        best
     }
 
     /// The matrix of q, q̇ and the history.
     fn generator(&self, delay_s: f64, points: usize) -> DMatrix<f64> {
         let (n, count) = (self.size(), self.late_count());
-        let (slope, weights) = chebyshev(points);
+        let (slope, weights) = known_chebyshev(points);
         let scale = 2.0 / delay_s;
         let size = 2 * n + count * points;
         let mut matrix = DMatrix::zeros(size, size);
@@ -182,6 +196,14 @@ impl DelaySystem {
         block += &zeroth * &self.of;
         matrix
     }
+}
+
+/// [`chebyshev`], computed once for each number of points.
+fn known_chebyshev(points: usize) -> &'static (DMatrix<f64>, Vec<f64>) {
+    static KNOWN: [OnceLock<(DMatrix<f64>, Vec<f64>)>; MOST + 1] =
+        [const { OnceLock::new() }; MOST + 1];
+    let points = points.clamp(FEWEST, MOST);
+    KNOWN[points].get_or_init(|| chebyshev(points))
 }
 
 /// Differentiation matrix and weights of integration on N + 1 Chebyshev points

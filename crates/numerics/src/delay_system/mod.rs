@@ -6,10 +6,12 @@
 //! of such a system, and tests hold them against each other: the crossings of
 //! the imaginary axis ([`crossing`], one late signal, exact), the spectrum of the
 //! discretised history ([`collocation`], any number of them), and the zero set
-//! of the characteristic function ([`crate::multi_bisection`]).
+//! of the characteristic function ([`crate::multi_bisection`]). For short delays
+//! there are equivalent matrices as well ([`DelaySystem::equivalent`]).
 
 pub mod collocation;
 pub mod crossing;
+mod equivalent;
 
 use nalgebra::{Complex, DMatrix};
 use thiserror::Error;
@@ -72,6 +74,10 @@ pub enum DelayError {
     #[error(transparent)]
     Eigen(#[from] EigenError),
 }
+
+/// Relative step of Newton's method below which a root is found, if not to the
+/// last digit.
+const SETTLED: f64 = 1e-8;
 
 /// The matrices in front of the second, first and zeroth derivative.
 #[derive(Debug, Clone, PartialEq)]
@@ -236,7 +242,7 @@ impl DelaySystem {
     /// `None` if it does not settle.
     pub fn polished(&self, start: Complex<f64>, delay_s: f64) -> Option<Complex<f64>> {
         let mut root = start;
-        let floor = 1e-14 * start.norm();
+        let mut last = f64::INFINITY;
         for _ in 0..40 {
             let turn = (-root * delay_s).exp();
             let matrix = self.characteristic(root, delay_s);
@@ -252,11 +258,15 @@ impl DelaySystem {
                 return None;
             }
             root -= step;
-            if step.norm() <= floor.max(4.0 * f64::EPSILON * root.norm()) {
+            let size = step.norm() / root.norm();
+            // Beside another root the last digits are noise: steps that are small
+            // and no longer fall are as far as it goes.
+            if size <= 4.0 * f64::EPSILON || (size < SETTLED && size > 0.3 * last) {
                 return Some(root);
             }
+            last = size;
         }
-        None
+        (last < SETTLED).then_some(root)
     }
 
     fn add_late(&self, matrix: &mut DMatrix<Complex<f64>>, late: &DMatrix<Complex<f64>>) {

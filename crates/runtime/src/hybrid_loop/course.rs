@@ -24,7 +24,8 @@ pub struct CoursePlan {
 pub struct Initiating {
     /// How fast the command goes to zero, m/s.
     pub rate_m_s: f64,
-    /// How far from zero the rig may stand, m.
+    /// How far from zero the rig may stand, m; infinite for a rig that is not
+    /// asked, and whose command begins at zero.
     pub reach_m: f64,
     /// Time to fetch it, whether it needs that or not: the load then begins at
     /// a tick that is known beforehand.
@@ -170,6 +171,10 @@ impl Course {
     /// the load may begin, `load_over` whether it is over.
     #[inline]
     pub(super) fn turn(&mut self, tick: u64, load_ready: bool, load_over: bool) {
+        // Nearly always.
+        if self.stage == Stage::Running && !load_over {
+            return;
+        }
         if self.stage == Stage::Fetching
             && self.plan.initiating.is_none_or(|plan| self.since(tick) >= plan.fetch_ticks)
         {

@@ -116,8 +116,9 @@ impl HybridLoop {
         let LoopParts { compensator, limits, step_s, .. } = &mut self.parts;
         let measured = &self.measured.displacement;
         let plan = course.plan().initiating;
+        // A rig that may stand anywhere is taken as it stands.
         if self.tick == 0
-            && let Some(plan) = plan
+            && let Some(plan) = plan.filter(|plan| plan.reach_m.is_finite())
         {
             if let Some(dof) = measured.iter().position(|x| !x.is_finite()) {
                 let (value, limit) = (measured[dof], f64::NAN);

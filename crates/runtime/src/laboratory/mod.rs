@@ -32,9 +32,20 @@ pub struct LaboratoryParts {
     pub safe_path: SafePath,
     /// Ticks between two frames.
     pub every: u64,
+    /// From where the first command may lead.
+    pub start: Start,
     /// Most ticks in a row without a command that are bridged when the next one
     /// comes; one more trips.
     pub bridge: u64,
+}
+
+/// Where a rig is before its first command.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Start {
+    /// At zero, as a command of zero would hold it.
+    Zero,
+    /// Where its sensors say it stands; the loop fetches it from there.
+    WhereItStands,
 }
 
 /// A rig with its own gate, interlock and record, moved tick by tick.
@@ -69,11 +80,17 @@ impl Laboratory {
         let mut measured = Measured::zeros(count);
         parts.rig.measure(&Motion::rest(count), &mut measured);
         parts.limits.tracking_error.fill(f64::INFINITY);
+        let mut held = Motion::rest(count);
+        if parts.start == Start::WhereItStands
+            && measured.displacement.iter().all(|x| x.is_finite())
+        {
+            held.displacement.copy_from_slice(&measured.displacement);
+        }
         Self {
             interlock: Interlock::new(parts.safe_path, step_s),
             measured,
-            received: Motion::rest(count),
-            held: Motion::rest(count),
+            received: held.clone(),
+            held,
             tick: 0,
             step_s,
             missing: 0,
@@ -96,7 +113,11 @@ impl Laboratory {
                 "",
                 "0 running, 1 holding after a trip, 2 ramping to safe, 3 safe",
             ),
-            Channel::new("trip", "", "Code of the laboratory's own trip, 0 for none"),
+            Channel::new(
+                "trip",
+                "",
+                "Code of the laboratory's own trip, 0 for none or when the loop has left",
+            ),
         ];
         for (name, unit, words) in [
             ("command", "m", "Displacement the rig was given"),
@@ -187,7 +208,10 @@ impl Laboratory {
         if self.interlock.trip().is_none() {
             self.interlock.latch(stop, self.tick);
             let cause = stop.trip;
-            self.log.note(Event { tick: self.tick, what: What::Trip(stop.response), cause });
+            // A goodbye is how a session should end.
+            if cause.kind != TripKind::PeerLeft {
+                self.log.note(Event { tick: self.tick, what: What::Trip(stop.response), cause });
+            }
             self.rest();
         }
     }
@@ -224,7 +248,8 @@ impl Laboratory {
         frame.clear();
         frame.push(self.tick as f64 * self.step_s);
         frame.push(f64::from(phase as u8));
-        frame.push(self.interlock.trip().map_or(0.0, |(trip, _)| f64::from(trip.kind.code())));
+        let trip = self.interlock.trip().filter(|(trip, _)| trip.kind != TripKind::PeerLeft);
+        frame.push(trip.map_or(0.0, |(trip, _)| f64::from(trip.kind.code())));
         frame.extend_from_slice(&self.held.displacement);
         frame.extend_from_slice(&self.measured.achieved);
         frame.extend_from_slice(&self.measured.displacement);

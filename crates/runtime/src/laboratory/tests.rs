@@ -22,7 +22,7 @@ impl Rig for Prompt {
 }
 
 /// 20 mm, 1 m/s at 1 kHz (1 mm a tick), 15 kN; 3 missing commands are bridged.
-fn laboratory() -> Laboratory {
+fn laboratory_at(position: f64, start: Start) -> Laboratory {
     let limits = Limits {
         command: vec![0.02],
         rate: vec![1.0],
@@ -30,9 +30,25 @@ fn laboratory() -> Laboratory {
         tracking_error: vec![0.0],
         step_s: 1e-3,
     };
-    let rig = RigSlot::Other(Box::new(Prompt { command: vec![0.0] }));
+    let rig = RigSlot::Other(Box::new(Prompt { command: vec![position] }));
     let safe_path = SafePath { hold_s: 0.002, rate_m_s: 0.5 };
-    Laboratory::new(LaboratoryParts { rig, limits, safe_path, every: 1, bridge: 3 }, None)
+    let parts = LaboratoryParts { rig, limits, safe_path, every: 1, start, bridge: 3 };
+    Laboratory::new(parts, None)
+}
+
+fn laboratory() -> Laboratory {
+    laboratory_at(0.0, Start::Zero)
+}
+
+#[test]
+fn a_rig_that_stands_elsewhere_is_fetched_from_there() {
+    let mut fetched = laboratory_at(5e-3, Start::WhereItStands);
+    fetched.obey(0, &to(4.5e-3), 0);
+    assert_eq!(fetched.tripped(), None);
+    // To a laboratory that believes it is at zero this is a jump.
+    let mut jumping = laboratory_at(5e-3, Start::Zero);
+    jumping.obey(0, &to(4.5e-3), 0);
+    assert_eq!(jumping.tripped().unwrap().0.kind, TripKind::Rate);
 }
 
 fn to(displacement: f64) -> Motion {
@@ -57,7 +73,7 @@ fn a_command_is_obeyed_and_the_answer_belongs_to_the_next_tick() {
 fn its_own_limits_hold_whatever_the_loop_sends() {
     for (commands, kind) in [
         (vec![1e-3, 2.5e-3], TripKind::Rate),
-        ((1..30).map(|k| 1e-3 * f64::from(k)).collect(), TripKind::Force),
+        ((1..30).map(|k| 0.9e-3 * f64::from(k)).collect(), TripKind::Force),
         (vec![f64::NAN], TripKind::NotFinite),
         (vec![0.0, f64::INFINITY], TripKind::NotFinite),
     ] {

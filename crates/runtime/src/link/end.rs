@@ -57,22 +57,29 @@ impl LinkCounts {
 
     /// In words, for people.
     pub fn words(&self) -> String {
-        format!(
-            "{} sent, {} received; {} bridged ({} lost, {} late), longest bridge {}; {} reordered, \
-             {} duplicated, {} corrupt, {} foreign, {} asked for again, {} not sent",
-            self.sent,
-            self.received,
-            self.bridged,
-            self.lost(),
-            self.late,
-            self.longest_bridge,
-            self.reordered,
-            self.duplicated,
-            self.corrupt,
-            self.foreign,
-            self.resent,
-            self.unsent
-        )
+        let mut words = format!("{} sent, {} received", self.sent, self.received);
+        words += &match self.bridged {
+            0 => ", nothing bridged".to_owned(),
+            bridged => format!(
+                ", {bridged} ticks bridged ({} lost, {} late), at most {} in a row",
+                self.lost(),
+                self.late,
+                self.longest_bridge
+            ),
+        };
+        for (count, what) in [
+            (self.reordered, "reordered"),
+            (self.duplicated, "duplicated"),
+            (self.corrupt, "corrupt"),
+            (self.foreign, "foreign"),
+            (self.resent, "asked for again"),
+            (self.unsent, "not sent"),
+        ] {
+            if count > 0 {
+                words += &format!(", {count} {what}");
+            }
+        }
+        words
     }
 
     /// Counts a tick that is bridged, the last of so many in a row.

@@ -14,8 +14,6 @@ use super::status::{Said, Status};
 use super::stop::StopButton;
 use super::{MainPlan, RealtimeError, RealtimePlan, system};
 use crate::hybrid_loop::HybridLoop;
-use crate::interlock::{Phase, Response};
-use crate::operator::Operator;
 use crate::plant::Plant;
 use crate::record::TimingNote;
 
@@ -128,6 +126,7 @@ impl Driver {
             Some(thread) => hybrid.detach_main().and_then(|main| thread.give(main)),
             None => None,
         };
+        self.status.begin(hybrid.phase() as u8);
         let job = Job { hybrid: Box::new(hybrid), stop, nudge };
         self.job.send(job).map_err(|_| RealtimeError::Panicked)?;
         while !self.thread.is_finished() {
@@ -205,7 +204,7 @@ fn drive(
         if overruns.in_a_row > plan.overrun_limit {
             hybrid.trip_overrun(overruns.in_a_row, plan.overrun_limit);
         }
-        presses = obey(hybrid, stop.presses(), presses);
+        presses = stop.obey(hybrid, presses);
         hybrid.tick();
         ended_ns = system::now_ns();
         if let (Some(nudge), Some(tick)) = (nudge, hybrid.closed_tick()) {
@@ -229,29 +228,12 @@ fn drive(
     }
 }
 
-/// Does what the operator's button asks for; returns the presses seen.
-#[inline]
-fn obey(hybrid: &mut HybridLoop, presses: u32, seen: u32) -> u32 {
-    if presses == seen {
-        return seen;
-    }
-    let operator = Operator::new();
-    if hybrid.tripped().is_none() {
-        operator.stop(hybrid, Response::Hold);
-        // A second press that came within the same period counts too.
-        if presses.wrapping_sub(seen) > 1 {
-            let _ = operator.ramp_down(hybrid);
-        }
-    } else if hybrid.phase() == Phase::Holding {
-        // The rig is on its way: the hold ends.
-        let _ = operator.ramp_down(hybrid);
-    }
-    presses
-}
-
 #[inline]
 fn tell(status: &Status, hybrid: &mut HybridLoop, overruns: &Overruns, late_ns: u64) {
+    let link = hybrid.plant().link();
     status.say(&Said {
+        unanswered: link.map_or(0, |counts| counts.bridged),
+        late_answers: link.map_or(0, |counts| counts.late),
         ticks: hybrid.ticks(),
         phase: hybrid.phase() as u8,
         overruns: overruns.count,

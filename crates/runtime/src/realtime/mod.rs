@@ -35,6 +35,11 @@ use std::io;
 
 use thiserror::Error;
 
+/// Asks for a real-time priority for the calling thread; gives what was refused.
+pub fn prepare_thread(priority: u8) -> Vec<String> {
+    grant::for_thread("rig", grant::Wish { priority, cpu: Cpu::Any }).notices
+}
+
 /// How a loop runs in real time.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct RealtimePlan {

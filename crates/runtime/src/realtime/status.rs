@@ -14,6 +14,8 @@ pub struct Status {
     overruns: AtomicU64,
     missed: AtomicU64,
     bridged: AtomicU64,
+    unanswered: AtomicU64,
+    late_answers: AtomicU64,
     stability_warning: AtomicU64,
     ring_per_mille: AtomicU32,
     frames_lost: AtomicU64,
@@ -34,6 +36,10 @@ pub struct Glance {
     pub missed: u64,
     /// Ticks of a two-rate test that were bridged because the main loop was late.
     pub bridged: u64,
+    /// Ticks for which a rig behind a link had not answered in time.
+    pub unanswered: u64,
+    /// Of these, how many answers came afterwards.
+    pub late_answers: u64,
     /// Stability warning, %.
     pub stability_warning: f64,
     /// How full the recorder's ring is, 0 to 1.
@@ -52,6 +58,8 @@ pub(super) struct Said {
     pub(super) overruns: u64,
     pub(super) missed: u64,
     pub(super) bridged: u64,
+    pub(super) unanswered: u64,
+    pub(super) late_answers: u64,
     pub(super) stability_warning: f64,
     pub(super) wake_up_ns: u64,
 }
@@ -64,6 +72,8 @@ impl Status {
             overruns: AtomicU64::new(0),
             missed: AtomicU64::new(0),
             bridged: AtomicU64::new(0),
+            unanswered: AtomicU64::new(0),
+            late_answers: AtomicU64::new(0),
             stability_warning: AtomicU64::new(0),
             ring_per_mille: AtomicU32::new(0),
             frames_lost: AtomicU64::new(0),
@@ -79,8 +89,15 @@ impl Status {
         self.overruns.store(said.overruns, Ordering::Relaxed);
         self.missed.store(said.missed, Ordering::Relaxed);
         self.bridged.store(said.bridged, Ordering::Relaxed);
+        self.unanswered.store(said.unanswered, Ordering::Relaxed);
+        self.late_answers.store(said.late_answers, Ordering::Relaxed);
         self.stability_warning.store(said.stability_warning.to_bits(), Ordering::Relaxed);
         self.wake_up.record(said.wake_up_ns);
+    }
+
+    /// Before the first tick.
+    pub(super) fn begin(&self, phase: u8) {
+        self.phase.store(phase, Ordering::Relaxed);
     }
 
     pub(super) fn say_ring(&self, fill: f64, frames_lost: u64) {
@@ -105,6 +122,8 @@ impl Status {
             overruns: self.overruns.load(Ordering::Relaxed),
             missed: self.missed.load(Ordering::Relaxed),
             bridged: self.bridged.load(Ordering::Relaxed),
+            unanswered: self.unanswered.load(Ordering::Relaxed),
+            late_answers: self.late_answers.load(Ordering::Relaxed),
             stability_warning: f64::from_bits(self.stability_warning.load(Ordering::Relaxed)),
             ring: f64::from(self.ring_per_mille.load(Ordering::Relaxed)) / 1e3,
             frames_lost: self.frames_lost.load(Ordering::Relaxed),

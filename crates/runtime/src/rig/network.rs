@@ -125,6 +125,16 @@ impl NetworkRig {
         Ok(rig)
     }
 
+    /// Asks who is there and whether it would play, without closing the loop.
+    pub fn find(plan: &LinkPlan) -> Result<Peer, LinkError> {
+        if plan.count > MOST_DOFS {
+            return Err(LinkError::TooManyDofs { count: plan.count });
+        }
+        let socket = connected(plan.address)?;
+        let until = Instant::now() + Duration::from_secs_f64(plan.connect_s);
+        knock(plan, &socket, until, &mut [0; MOST_BYTES + 1]).map(|(_, _, peer)| peer)
+    }
+
     /// What the laboratory told of itself.
     pub fn peer(&self) -> &Peer {
         &self.peer

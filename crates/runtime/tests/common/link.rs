@@ -6,7 +6,7 @@ use std::thread::JoinHandle;
 
 use runtime::gate::Trip;
 use runtime::interlock::Phase;
-use runtime::laboratory::{House, Laboratory, LaboratoryParts, Listener, SessionEnd};
+use runtime::laboratory::{House, Laboratory, LaboratoryParts, Listener, SessionEnd, Start};
 use runtime::link::wire::{KNOWS_ACHIEVED, LOCK_STEP, PACED, VIRTUAL};
 use runtime::link::{LinkPlan, Pace, Token};
 use runtime::realtime::StopButton;
@@ -54,7 +54,8 @@ pub(crate) fn laboratory_of(rig: RigSlot, case: &Case, watchdog_s: f64, bridge: 
     let (limits, safe_path, of_thread) = (case.limits.clone(), case.safe_path, Arc::clone(&stop));
     let thread = std::thread::spawn(move || {
         let visit = listener.accept(&of_thread).unwrap()?;
-        let parts = LaboratoryParts { rig, limits, safe_path, every: 1, bridge };
+        let parts =
+            LaboratoryParts { rig, limits, safe_path, every: 1, start: Start::Zero, bridge };
         let mut laboratory = Laboratory::new(parts, None);
         let end = listener.play(visit, &mut laboratory, &of_thread).unwrap();
         Some(Left {

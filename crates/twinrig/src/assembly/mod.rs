@@ -27,10 +27,11 @@ use runtime::frame::{FramePlan, MotionDetail};
 use runtime::gate::Limits;
 use runtime::hybrid_loop::course::CoursePlan;
 use runtime::interlock::SafePath;
+use runtime::link::LinkPlan;
 use runtime::load::Load;
 use runtime::monitor::{WatchPlan, WorkRule};
 use runtime::reference::{Reference, ReferenceError, reference};
-use runtime::rig::Fault;
+use runtime::rig::{Fault, NetworkRig};
 use runtime::streamed_load::StreamPlan;
 use runtime::two_rate::{ForceUse, Rates};
 
@@ -68,6 +69,8 @@ pub struct Assembly {
     pub change: Option<PlantChange>,
     /// From desired motion to command, as declared.
     pub design: Design,
+    /// What the command passes behind it, as declared.
+    pub shaping: ShapingDesign,
     /// The same, built and at rest; see [`Assembly::set_compensator`].
     pub compensator: Compensator,
     /// What may pass.
@@ -100,6 +103,8 @@ pub struct Assembly {
     pub every: u64,
     /// What a frame holds of the numerical motion.
     pub detail: MotionDetail,
+    /// A laboratory at the end of a wire that takes the rig's place in a run.
+    pub remote: Option<LinkPlan>,
 }
 
 /// Noise and steps, one entry per interface DOF, SI.
@@ -169,6 +174,7 @@ impl Assembly {
             Site { count: self.count(), step_s: self.integrator.step_s, converter: self.converter };
         self.compensator = Compensator::new(&design, shaping, &site)?;
         self.design = design;
+        self.shaping = *shaping;
         Ok(())
     }
 
@@ -228,6 +234,9 @@ impl Assembly {
         channels.extend(self.watch.channels(self.count()));
         if self.rates.is_some() {
             channels.extend(Rates::channels());
+        }
+        if self.remote.is_some() {
+            channels.extend(NetworkRig::channels());
         }
         channels
     }
@@ -328,6 +337,7 @@ fn build(
         coupling,
         rates: experiment.main_loop,
         design: Design::None,
+        shaping: ShapingDesign::default(),
         compensator: Compensator::None,
         change: spec.change.map(|change| PlantChange {
             tick: (change.at_s / experiment.integrator.step_s).round() as u64,
@@ -390,6 +400,7 @@ fn build(
             (_, RecordedDofs::Interface) => MotionDetail::Interface,
             _ => MotionDetail::Displacement,
         },
+        remote: None,
         structure,
         partition,
         elements,

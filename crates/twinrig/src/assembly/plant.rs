@@ -42,10 +42,14 @@ impl Coupling {
     pub(crate) fn of(experiment: &Experiment) -> Self {
         let ideal = matches!(experiment.transfer_system.kind, TransferKind::Ideal);
         let said = experiment.span("integrator.feedback").is_some();
+        // Nor can one part of a system be at the end of a wire.
+        let elsewhere = experiment.rig.address.is_some();
         match experiment.integrator.feedback {
             Feedback::Continuous => Self::Continuous,
             // A main loop is a rate of its own: nothing is one system.
-            Feedback::Held if ideal && !said && experiment.main_loop.is_none() => Self::Continuous,
+            Feedback::Held if ideal && !said && !elsewhere && experiment.main_loop.is_none() => {
+                Self::Continuous
+            }
             Feedback::Held => Self::Held,
         }
     }
@@ -317,6 +321,19 @@ impl Assembly {
             whole = RigSlot::Other(Box::new(faulty));
         }
         Ok(whole)
+    }
+
+    /// The rig as a laboratory of its own plays it; `None` if it answers within
+    /// the tick, which no wire can carry.
+    pub fn rig_alone(&self) -> Result<Option<RigSlot>, PlantError> {
+        let mut rig = self.virtual_rig()?;
+        if rig.answers_within_step() {
+            return Ok(None);
+        }
+        if self.stands_at_m != 0.0 {
+            self.stand(&mut rig);
+        }
+        self.whole_rig(rig).map(Some)
     }
 
     /// Both sides, at rest, joined as declared.

@@ -9,12 +9,15 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 use super::grid::Grid;
-use super::judge::{Depth, Judge, Verdict};
+use super::judge::{Depth, Judge, Model, Verdict};
 
-/// Halvings of an edge: its boundary is then known to a millionth of the edge.
+/// Halvings of an edge along which one system serves: its boundary is then known
+/// to a millionth of the edge.
 const HALVINGS: u32 = 20;
-/// The same where every verdict is a whole loop's.
-const FEW_HALVINGS: u32 = 8;
+/// The same where every verdict is that of a system of its own.
+const FEW_HALVINGS: u32 = 12;
+/// The same where it is that of a whole loop.
+const LOOP_HALVINGS: u32 = 8;
 
 /// A point of a boundary.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -134,9 +137,13 @@ fn bisected(judge: &Judge, grid: &Grid, &(i, j, along): &Edge) -> BoundaryPoint 
     let ends = [place(judge, grid, i, j), place(judge, grid, other.0, other.1)];
     let first = grid.at(i, j).verdict == Verdict::Stable;
     let between = |share: f64| [0, 1].map(|k| ends[0][k] + share * (ends[1][k] - ends[0][k]));
-    let exact = judge.model() == super::Model::Delay;
+    let halvings = match (judge.model(), judge.delay_axis()) {
+        (Model::Delay, Some(_)) => HALVINGS,
+        (Model::Delay, None) => FEW_HALVINGS,
+        (Model::Loop, _) => LOOP_HALVINGS,
+    };
     let (mut low, mut high) = (0.0, 1.0);
-    for _ in 0..if exact { HALVINGS } else { FEW_HALVINGS } {
+    for _ in 0..halvings {
         let middle = 0.5 * (low + high);
         let same = (judge.at(between(middle), Depth::Verdict).verdict == Verdict::Stable) == first;
         if same { low = middle } else { high = middle }

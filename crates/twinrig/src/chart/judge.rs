@@ -177,11 +177,27 @@ impl Judge {
         }
     }
 
+    /// Whether the crossings of the imaginary axis are known at a point.
+    pub fn has_crossings(&self, point: [f64; 2]) -> bool {
+        self.line(point).crossings.is_some()
+    }
+
     /// The verdict by the discretised history instead of the crossings.
     pub fn by_history(&self, point: [f64; 2]) -> Judged {
         let line = self.line(point);
         let Ok(system) = &line.system else { return UNKNOWN };
         self.rightmost(system, self.delay_s(&line, point))
+    }
+
+    /// The verdict of Gao & You's equivalent matrices.
+    pub fn by_equivalent(&self, point: [f64; 2]) -> Verdict {
+        let line = self.line(point);
+        let Ok(system) = &line.system else { return Verdict::Unknown };
+        match system.equivalent_growth_1_s(self.delay_s(&line, point)) {
+            Ok(growth) if growth > 0.0 => Verdict::Unstable,
+            Ok(_) => Verdict::Stable,
+            Err(_) => Verdict::Unknown,
+        }
     }
 
     /// The verdict of the loop as it runs.
@@ -199,6 +215,14 @@ impl Judge {
                 },
                 growth_1_s: dominant.growth_1_s,
                 frequency_hz: dominant.frequency_hz,
+            },
+            Ok(Stability::Decay(decay)) if decay.is_unclear() => {
+                self.unknown("neither growth nor decay shows within the time watched".to_owned())
+            }
+            Ok(Stability::Decay(decay)) => Judged {
+                verdict: if decay.grows() { Verdict::Unstable } else { Verdict::Stable },
+                growth_1_s: decay.growth_1_s,
+                frequency_hz: decay.frequency_hz,
             },
             Ok(Stability::Rigid) => Judged { verdict: Verdict::Stable, ..UNKNOWN },
             Ok(Stability::Unknown(reason)) => self.unknown(reason),

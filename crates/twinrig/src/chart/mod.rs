@@ -90,6 +90,8 @@ pub struct Chart {
     pub boundaries: Boundaries,
     /// The verdict of the file as it is, where it lies on the chart.
     pub declared: Option<([f64; 2], Judged)>,
+    /// How much was asked of each point.
+    pub depth: Depth,
     /// What the points alone took.
     pub elapsed: Duration,
     /// Threads that computed them.
@@ -138,7 +140,8 @@ impl Chart {
         let boundaries = Boundaries::new(&judge, &grid, threads);
         let place = judge.axes()[0].declared().zip(judge.axes()[1].declared());
         let declared = place.map(|(x, y)| ([x, y], judge.at([x, y], Depth::Growth)));
-        Ok(Self { judge, grid, boundaries, declared, elapsed, threads })
+        let depth = options.depth;
+        Ok(Self { judge, grid, boundaries, declared, depth, elapsed, threads })
     }
 
     /// How far the declared value of axis `axis` may go, down and up, before the
@@ -166,6 +169,17 @@ impl Chart {
             }
             Some(moved(0.5 * (low + high), end)[axis])
         })
+    }
+
+    /// The growth, 1/s, at which a scale of colours ends: that of the better half
+    /// of the points, and of everything that decays. A neutral instability grows
+    /// by thousands and would leave no colour for the rest.
+    pub fn growth_scale_1_s(&self) -> f64 {
+        let finite = || self.grid.points.iter().map(|p| p.growth_1_s).filter(|g| g.is_finite());
+        let mut sizes: Vec<f64> = finite().map(f64::abs).collect();
+        sizes.sort_by(f64::total_cmp);
+        let decays = finite().fold(0.0_f64, |most, growth| most.max(-growth));
+        sizes.get(sizes.len() / 2).copied().unwrap_or(1.0).max(decays).max(1e-12)
     }
 
     /// Points per second and thread.

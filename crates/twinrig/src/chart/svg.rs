@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::{Axis, Chart, Verdict};
+use super::{Axis, Chart, Depth, Judged, Verdict};
 use crate::report::markup;
 
 const WIDTH: f64 = 760.0;
@@ -12,6 +12,11 @@ const FRAME: [f64; 4] = [84.0, 56.0, 736.0, 452.0];
 
 const STABLE: &str = "#c6e5d9";
 const UNSTABLE: &str = "#f7dfd3";
+const UNJUDGED: &str = "#d9dde2";
+/// Ends and middle of the colours of a growth.
+const DECAYS: [f64; 3] = [0.0, 116.0, 90.0];
+const GROWS: [f64; 3] = [182.0, 68.0, 0.0];
+const PALE: [f64; 3] = [244.0, 246.0, 248.0];
 const BOUNDARY: &str = "#0b4f6c";
 const INK: &str = "#1f2933";
 
@@ -72,10 +77,22 @@ impl Chart {
         let block = |colour: &str| {
             format!("<rect width=\"14\" height=\"12\" fill=\"{colour}\" stroke=\"#9aa5b1\"/>")
         };
-        swatch(text, &block(STABLE), "stable", 84.0);
-        swatch(text, &block(UNSTABLE), "unstable", 96.0);
+        if self.depth == Depth::Growth {
+            let scale = self.growth_scale_1_s();
+            let colour = |[r, g, b]: [f64; 3]| format!("rgb({r},{g},{b})");
+            swatch(text, &block(&colour(DECAYS)), &format!("decays by {scale:.2e} 1/s"), 166.0);
+            swatch(
+                text,
+                &block(&colour(GROWS)),
+                &format!("grows by {scale:.2e} 1/s or more"),
+                206.0,
+            );
+        } else {
+            swatch(text, &block(STABLE), "stable", 84.0);
+            swatch(text, &block(UNSTABLE), "unstable", 96.0);
+        }
         if self.grid.points.iter().any(|point| point.verdict == Verdict::Unknown) {
-            swatch(text, &block("#d9dde2"), "not judged", 108.0);
+            swatch(text, &block(UNJUDGED), "not judged", 108.0);
         }
         let line = format!("<path d=\"M0 6h14\" stroke=\"{BOUNDARY}\" stroke-width=\"2\"/>");
         swatch(text, &line, "boundary", 98.0);
@@ -93,6 +110,10 @@ impl Chart {
 
     /// What is stable, as one path; what is not judged, in grey over it.
     fn regions(&self, text: &mut String) {
+        if self.depth == Depth::Growth {
+            let scale = self.growth_scale_1_s();
+            return self.runs(text, &|point| self.growth_colour(point, scale));
+        }
         let mut path = String::new();
         for polygon in &self.boundaries.stable {
             for (index, point) in polygon.iter().enumerate() {
@@ -105,36 +126,58 @@ impl Chart {
             text,
             "<path d=\"{path}\" fill=\"{STABLE}\" stroke=\"{STABLE}\" stroke-width=\"0.6\"/>"
         );
+        let unknown = |point: &Judged| (point.verdict == Verdict::Unknown).then_some(UNJUDGED);
+        self.runs(text, &|point| unknown(point).map(str::to_owned));
+    }
+
+    /// Runs of points of one colour along x, as rectangles around their points.
+    fn runs(&self, text: &mut String, colour: &dyn Fn(&Judged) -> Option<String>) {
         let [columns, rows] = self.grid.size;
+        let [left, top, right, bottom] = FRAME;
         let axes = self.judge.axes();
         let half = |axis: &Axis, count: usize| 0.5 * (axis.high - axis.low) / (count - 1) as f64;
         let (dx, dy) = (half(&axes[0], columns), half(&axes[1], rows));
+        text.push_str("<g shape-rendering=\"crispEdges\">\n");
         for j in 0..rows {
-            let unknown = |i: usize| self.grid.at(i, j).verdict == Verdict::Unknown;
-            let mut i = 0;
-            while i < columns {
-                let start = i;
-                while i < columns && unknown(i) {
-                    i += 1;
+            let colours: Vec<_> = (0..columns).map(|i| colour(self.grid.at(i, j))).collect();
+            let mut start = 0;
+            for end in 1..=columns {
+                if end < columns && colours[end] == colours[start] {
+                    continue;
                 }
-                if i > start {
+                if let Some(colour) = &colours[start] {
                     let y = axes[1].at(j, rows);
                     let (x0, y0) = self.place([axes[0].at(start, columns) - dx, y + dy]);
-                    let (x1, y1) = self.place([axes[0].at(i - 1, columns) + dx, y - dy]);
-                    let [left, top, right, bottom] = FRAME;
+                    let (x1, y1) = self.place([axes[0].at(end - 1, columns) + dx, y - dy]);
                     let (x0, x1) = (x0.max(left), x1.min(right));
                     let (y0, y1) = (y0.max(top), y1.min(bottom));
+                    // A hair wider, so that no seam shows between two of them.
                     let _ = writeln!(
                         text,
                         "<rect x=\"{x0:.1}\" y=\"{y0:.1}\" width=\"{:.1}\" height=\"{:.1}\" \
-                         fill=\"#d9dde2\"/>",
-                        x1 - x0,
-                        y1 - y0
+                         fill=\"{colour}\"/>",
+                        (x1 - x0 + 0.3).min(right - x0),
+                        (y1 - y0 + 0.3).min(bottom - y0)
                     );
                 }
-                i += 1;
+                start = end;
             }
         }
+        text.push_str("</g>\n");
+    }
+
+    /// The colour of a growth, in steps that an eye still tells apart.
+    fn growth_colour(&self, point: &Judged, scale: f64) -> Option<String> {
+        if point.verdict == Verdict::Unknown {
+            return Some(UNJUDGED.to_owned());
+        }
+        let level = (10.0 * point.growth_1_s / scale).clamp(-10.0, 10.0).round();
+        let ends = if level < 0.0 { DECAYS } else { GROWS };
+        let share = level.abs() / 10.0;
+        level.is_finite().then(|| {
+            let mixed = [0, 1, 2].map(|k| PALE[k] + share * (ends[k] - PALE[k]));
+            format!("rgb({:.0},{:.0},{:.0})", mixed[0], mixed[1], mixed[2])
+        })
     }
 
     fn lines(&self, text: &mut String) {

@@ -85,10 +85,9 @@ pub(super) fn chart(arguments: &ChartArguments, output: Output) -> Exit {
     });
     let mut summary = chart.summary();
     summary["cross_check"] = json!(checked.as_ref().map(CrossCheck::words));
-    let depth = if arguments.growth { Depth::Growth } else { Depth::Verdict };
     let files = [
         ("chart.svg", chart.svg()),
-        ("chart.html", report::chart_html(&chart, depth, checked.as_ref())),
+        ("chart.html", report::chart_html(&chart, checked.as_ref())),
         ("points.csv", chart.points_csv()),
         ("boundary.csv", chart.boundary_csv()),
         ("summary.json", format!("{summary:#}\n")),

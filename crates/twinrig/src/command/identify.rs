@@ -120,6 +120,12 @@ fn by_test(arguments: &IdentifyArguments, output: Output) -> Exit {
         Ok(loaded) => loaded,
         Err(exit) => return exit,
     };
+    if let Some(address) = experiment.rig.address.as_ref().filter(|_| output == Output::People) {
+        eprintln!(
+            "note: the laboratory at {address} is not driven: what is identified is the virtual rig \
+             of the file; to identify a laboratory, give its record"
+        );
+    }
     if matches!(assembly.transfer_system, TransferSystem::Ideal | TransferSystem::Delay { .. }) {
         return output.fail(format!(
             "{}: an ideal or purely delayed transfer system has no dynamics to identify; choose \

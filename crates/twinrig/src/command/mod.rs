@@ -5,12 +5,14 @@ mod bench_realtime;
 mod chart;
 mod check;
 mod export;
+mod host;
 mod identify;
 mod output;
 mod rehearse;
 mod replay;
 mod report;
 mod reproduce;
+mod rig;
 mod status_line;
 mod sweep;
 
@@ -46,10 +48,7 @@ const EXIT_CODES: &str = "Exit codes:\n  \
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Read and validate an experiment file, and predict whether the loop is stable.
-    Check {
-        /// Experiment file (TOML).
-        file: PathBuf,
-    },
+    Check(check::CheckArguments),
     /// Rehearse a test in virtual time, or run it in real time; write its record and report.
     Run {
         /// Experiment file (TOML).
@@ -62,7 +61,31 @@ enum Command {
         /// ramp to zero.
         #[arg(long)]
         realtime: bool,
+        /// Laboratory to drive, host and port, instead of [rig] address; `virtual` for a rig in
+        /// this process.
+        #[arg(long, value_name = "ADDRESS")]
+        rig: Option<String>,
+        /// Open a link for a host: feed the load, watch, stop [default address: 127.0.0.1:7420].
+        #[arg(
+            long,
+            value_name = "ADDRESS",
+            num_args = 0..=1,
+            require_equals = true,
+            default_missing_value = crate::hosted::USUAL_ADDRESS
+        )]
+        host: Option<String>,
+        /// File with the token that clients of the link must know; without it one is drawn and
+        /// shown.
+        #[arg(long, value_name = "FILE", requires = "host")]
+        token_file: Option<PathBuf>,
     },
+    /// Feed, watch, stop or look at a test that runs with --host.
+    Host {
+        #[command(subcommand)]
+        command: host::HostCommand,
+    },
+    /// Play the laboratory of an experiment for a loop elsewhere.
+    Rig(rig::RigArguments),
     /// Identify the transfer system: by a test on the rig, or from a record or table.
     Identify(Box<identify::IdentifyArguments>),
     /// Make the report of a record again.
@@ -150,11 +173,14 @@ enum Paper {
 pub fn run(line: CommandLine) -> Exit {
     let output = if line.json { Output::Json } else { Output::People };
     match line.command {
-        Command::Check { file } => check::check(&file, output),
-        Command::Run { file, out, realtime } => {
+        Command::Check(arguments) => check::check(&arguments, output),
+        Command::Rig(arguments) => rig::rig(&arguments, output),
+        Command::Run { file, out, realtime, host, token_file, rig } => {
             let clock = if realtime { rehearse::Clock::Real } else { rehearse::Clock::Virtual };
-            rehearse::run(&file, out, clock, output)
+            let wish = host.map(|address| rehearse::HostWish { address, token_file });
+            rehearse::run(&file, out, clock, rehearse::Links { rig, host: wish }, output)
         }
+        Command::Host { command } => host::host(&command, output),
         Command::Identify(arguments) => identify::identify(&arguments, output),
         Command::Report { record, out } => report::report(&record, out, output),
         Command::Export { record, format, out } => export::export(&record, format, out, output),

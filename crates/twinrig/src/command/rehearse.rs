@@ -2,17 +2,21 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fs;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use runtime::gate::TripKind;
 use runtime::record::Record;
-use serde_json::json;
+use runtime::rig::NetworkRig;
+use serde_json::{Map, json};
 
 use super::output::{Exit, Output, cannot_write, write_whole};
 use super::status_line::StatusLine;
 use crate::assembly::Assembly;
 use crate::experiment::{Experiment, Folder, Source};
+use crate::hosted::{Hosting, token_from};
 use crate::rehearsal::{Outcome, rehearse};
+use crate::remote::{self, Timing};
 use crate::{machine, realtime, report};
 
 /// An experiment with its models, or the exit that says what is wrong.
@@ -35,6 +39,9 @@ pub(super) fn load(file: &Path, output: Output) -> Result<Loaded, Exit> {
     Ok(Loaded { experiment, assembly, folder, warnings: warnings.to_json() })
 }
 
+/// Said instead of an address for a rig in this process.
+const IN_PROCESS: &str = "virtual";
+
 /// What sets the pace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Clock {
@@ -44,16 +51,69 @@ pub(super) enum Clock {
     Real,
 }
 
-pub(super) fn run(file: &Path, out: Option<PathBuf>, clock: Clock, output: Output) -> Exit {
-    let loaded = match load(file, output) {
+/// What the test is joined to.
+pub(super) struct Links {
+    /// The laboratory, instead of the one the file names.
+    pub(super) rig: Option<String>,
+    /// A host.
+    pub(super) host: Option<HostWish>,
+}
+
+/// The link that is asked for.
+pub(super) struct HostWish {
+    pub(super) address: String,
+    pub(super) token_file: Option<PathBuf>,
+}
+
+impl HostWish {
+    /// Takes the address, and says where the link is.
+    fn open(&self, output: Output) -> Result<Hosting, Exit> {
+        let drawn = self.token_file.is_none();
+        let token = self.token_file.as_deref().map(token_from).transpose();
+        let hosting = token.and_then(|token| Hosting::new(&self.address, token));
+        let hosting = hosting.map_err(|error| output.fail(error))?;
+        let mut said = hosting.address().map_or(String::new(), |address| {
+            let open = if address.ip().is_loopback() {
+                ""
+            } else {
+                "\nnotice: the link is not encrypted, and can be reached from other machines"
+            };
+            format!("host link on {address}{open}\n")
+        });
+        if drawn {
+            said += &format!("token {}\n", hosting.token().text());
+        }
+        // To people beside the tables, to machines beside the document. Who cannot
+        // be told does not stop the test.
+        let _ = std::io::stderr().write_all(said.as_bytes());
+        Ok(hosting)
+    }
+}
+
+pub(super) fn run(
+    file: &Path,
+    out: Option<PathBuf>,
+    clock: Clock,
+    links: Links,
+    output: Output,
+) -> Exit {
+    let Links { rig, host } = links;
+    let mut loaded = match load(file, output) {
         Ok(loaded) => loaded,
         Err(exit) => return exit,
     };
+    if let Err(exit) = reach(&mut loaded, clock, rig, output) {
+        return exit;
+    }
     let folder = out.unwrap_or_else(|| Path::new("runs").join(folder_name(file, clock)));
     let Loaded { experiment, assembly, folder: source, .. } = &loaded;
+    let host = match host.map(|wish| wish.open(output)).transpose() {
+        Ok(host) => host,
+        Err(exit) => return exit,
+    };
     let written = match clock {
-        Clock::Virtual => write_rehearsal(experiment, source, assembly, &folder, output),
-        Clock::Real => write_run(experiment, source, assembly, &folder, output),
+        Clock::Virtual => write_rehearsal(experiment, source, assembly, &folder, host, output),
+        Clock::Real => write_run(experiment, source, assembly, &folder, host, output),
     };
     let rehearsed = match written {
         Ok(rehearsed) => rehearsed,
@@ -73,6 +133,10 @@ pub(super) fn run(file: &Path, out: Option<PathBuf>, clock: Clock, output: Outpu
                 "longest_bridge": counts.longest_bridge,
                 "most_iterations": counts.most_iterations,
             })),
+            "link": outcome.link.map(|counts| {
+                let named = counts.named();
+                named.iter().map(|&(name, n)| (name.to_owned(), n.into())).collect::<Map<_, _>>()
+            }),
             "summary": summary,
         })),
         Output::People => super::output::print(&format!(
@@ -86,6 +150,30 @@ pub(super) fn run(file: &Path, out: Option<PathBuf>, clock: Clock, output: Outpu
         (None, false) => Exit::Incomplete,
         (None, true) => shown,
     }
+}
+
+/// Finds the laboratory of a test over a wire, before any file is written.
+fn reach(
+    loaded: &mut Loaded,
+    clock: Clock,
+    rig: Option<String>,
+    output: Output,
+) -> Result<(), Exit> {
+    let address = rig.or_else(|| loaded.experiment.rig.address.clone());
+    let Some(address) = address.filter(|address| address != IN_PROCESS) else { return Ok(()) };
+    let timing = match clock {
+        Clock::Virtual => Timing::LockStep,
+        Clock::Real => Timing::Paced,
+    };
+    let plan = remote::resolve(&address)
+        .and_then(|at| remote::link_plan(&loaded.experiment, &loaded.assembly, at, timing))
+        .map_err(|error| output.fail(error))?;
+    let peer = NetworkRig::find(&plan).map_err(|error| output.fail(error))?;
+    if output == Output::People {
+        eprintln!("{}", remote::told(&peer));
+    }
+    loaded.assembly.remote = Some(plan);
+    Ok(())
 }
 
 /// A rehearsal whose files are written.
@@ -103,12 +191,14 @@ pub(super) fn write_rehearsal(
     source: &dyn Source,
     assembly: &Assembly,
     folder: &Path,
+    host: Option<Hosting>,
     output: Output,
 ) -> Result<Rehearsed, Exit> {
     fs::create_dir_all(folder).map_err(|error| output.fail(cannot_write(folder, &error)))?;
     let path = folder.join("record.arrow");
     let bar = output.progress(assembly.most_ticks(), "rehearsing");
-    let outcome = rehearse(experiment, source, assembly, &path, |ticks| bar.set_position(ticks));
+    let outcome =
+        rehearse(experiment, source, assembly, &path, host, |ticks| bar.set_position(ticks));
     bar.finish_and_clear();
     let outcome = outcome.map_err(|error| output.fail(error))?;
     write_report(outcome, &path, folder, output)
@@ -120,6 +210,7 @@ fn write_run(
     source: &dyn Source,
     assembly: &Assembly,
     folder: &Path,
+    host: Option<Hosting>,
     output: Output,
 ) -> Result<Rehearsed, Exit> {
     fs::create_dir_all(folder).map_err(|error| output.fail(cannot_write(folder, &error)))?;
@@ -130,7 +221,7 @@ fn write_run(
         None => experiment.duration_s,
     };
     let mut line = StatusLine::new(output, step_s, duration_s);
-    let outcome = realtime::run(experiment, source, assembly, &path, &mut line);
+    let outcome = realtime::run(experiment, source, assembly, &path, host, &mut line);
     line.end();
     let outcome = outcome.map_err(|error| output.fail(error))?;
     write_report(outcome, &path, folder, output)

@@ -98,6 +98,9 @@ fn line(glance: &Glance, step_s: f64, duration_s: f64) -> String {
     if glance.bridged > 0 {
         line += &format!("  bridged {}", glance.bridged);
     }
+    if glance.unanswered > 0 {
+        line += &format!("  unanswered {} ({} late)", glance.unanswered, glance.late_answers);
+    }
     if glance.frames_lost > 0 {
         line += &format!("  FRAMES LOST {}", glance.frames_lost);
     }
@@ -116,6 +119,8 @@ mod tests {
             overruns: 2,
             missed: 0,
             bridged: 0,
+            unanswered: 0,
+            late_answers: 0,
             stability_warning: 12.345,
             ring: 0.014,
             frames_lost: 0,
@@ -132,13 +137,15 @@ mod tests {
             frames_lost: 7,
             missed: 3,
             bridged: 9,
+            unanswered: 5,
+            late_answers: 4,
             phase: 2,
             wake_up_p99_ns: None,
             ..glance
         };
         let said = line(&glance, 1.0 / 1024.0, 40.0);
         assert!(said.contains("FRAMES LOST 7") && said.contains("missed 3"), "{said}");
-        assert!(said.contains("bridged 9"), "{said}");
+        assert!(said.contains("bridged 9") && said.contains("unanswered 5 (4 late)"), "{said}");
         assert!(said.contains("RAMPING") && said.contains("p99 –"), "{said}");
     }
 }

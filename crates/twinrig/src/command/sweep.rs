@@ -331,7 +331,7 @@ fn record_variant(
         StudyError::Experiment(found) => output.refuse(&found),
         error => output.fail(error),
     })?;
-    let rehearsed = write_rehearsal(&experiment, &study.source(), &assembly, folder, output)?;
+    let rehearsed = write_rehearsal(&experiment, &study.source(), &assembly, folder, None, output)?;
     let file = folder.join("experiment.toml");
     write_whole(&file, experiment.text())
         .map_err(|error| output.fail(cannot_write(&file, &error)))?;

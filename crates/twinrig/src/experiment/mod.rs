@@ -25,6 +25,7 @@ pub mod phases;
 pub mod quantity;
 pub mod realtime;
 pub mod reference;
+pub mod rig;
 pub mod schema;
 pub mod source;
 mod spelling;
@@ -52,6 +53,7 @@ pub use partition::{Interface, MassEntry, Partition, SpecimenMass};
 pub use per_dof::PerDof;
 pub use phases::PhasesSpec;
 pub use realtime::RealtimeSpec;
+pub use rig::RigSpec;
 pub use source::{Embedded, Folder, Source};
 pub use structure::{DampingSource, MatrixSource, Structure, StructureSource};
 pub use sweep::SweepSpec;
@@ -94,6 +96,8 @@ pub struct Experiment {
     pub phases: PhasesSpec,
     /// How the loop runs against the clock.
     pub realtime: RealtimeSpec,
+    /// A laboratory at the end of a wire.
+    pub rig: RigSpec,
     /// A study of many variants, where the file declares one.
     pub sweep: Option<SweepSpec>,
     /// Faults to rehearse.
@@ -274,6 +278,7 @@ impl Experiment {
             record: RecordSpec::read(root.must_table("record")),
             phases: PhasesSpec::read(root.must_table("phases")),
             realtime: RealtimeSpec::read(root.must_table("realtime")),
+            rig: RigSpec::read(root.must_table("rig")),
             sweep: None,
             faults: root.tables("fault").map(FaultSpec::read).collect(),
             name: name.to_owned(),

@@ -51,7 +51,7 @@ impl Folder {
 }
 
 /// The contents of a regular file of at most `largest` bytes.
-pub(super) fn read_regular(path: &Path, largest: u64) -> io::Result<Vec<u8>> {
+pub(crate) fn read_regular(path: &Path, largest: u64) -> io::Result<Vec<u8>> {
     let (file, _) = open_regular(path, largest)?;
     let mut bytes = Vec::new();
     // The file may grow while it is read, so the limit holds here again.

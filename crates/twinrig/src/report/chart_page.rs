@@ -9,8 +9,11 @@ use super::page::{POLICY, library};
 use super::text::{count, escape, label, number, script_json};
 use crate::chart::{Chart, CrossCheck, Depth, Verdict};
 
+const STABLE: &str = "#c6e5d9";
+const UNSTABLE: &str = "#f7dfd3";
+
 /// The page: the chart, what it says of the declared experiment, and the file.
-pub(crate) fn chart_html(chart: &Chart, depth: Depth, checked: Option<&CrossCheck>) -> String {
+pub(crate) fn chart_html(chart: &Chart, checked: Option<&CrossCheck>) -> String {
     let experiment = chart.judge.experiment();
     let title = escape(&label(&experiment.title));
     let mut page = String::new();
@@ -31,7 +34,7 @@ pub(crate) fn chart_html(chart: &Chart, depth: Depth, checked: Option<&CrossChec
          and unstable regions\"></div>\n<p class=\"notes\">{}</p>\n</section>\n\
          <script type=\"application/json\" id=\"data\">{}</script>\n",
         chart.model_words(),
-        script_json(&figure(chart, depth))
+        script_json(&figure(chart))
     );
     if let Some(checked) = checked {
         cross_check(&mut page, checked);
@@ -120,15 +123,25 @@ fn facts(page: &mut String, chart: &Chart) {
 }
 
 /// Data and layout for plotly.
-fn figure(chart: &Chart, depth: Depth) -> Value {
+fn figure(chart: &Chart) -> Value {
     let axes = chart.judge.axes();
     let [columns, rows] = chart.grid.size;
     let x = numbers((0..columns).map(|i| axes[0].shown(axes[0].at(i, columns))));
     let y = numbers((0..rows).map(|j| axes[1].shown(axes[1].at(j, rows))));
-    let mut data = vec![match depth {
+    let mut data = vec![match chart.depth {
         Depth::Verdict => verdicts(chart, &x, &y),
         Depth::Growth => growth(chart, &x, &y),
     }];
+    if chart.depth == Depth::Verdict {
+        for (name, colour) in [("stable", STABLE), ("unstable", UNSTABLE)] {
+            // A heat map has no entry of its own in the legend.
+            data.push(json!({
+                "type": "scatter", "mode": "markers", "name": name, "x": [null], "y": [null],
+                "marker": { "symbol": "square", "size": 13, "color": colour,
+                            "line": { "color": "#9aa5b1", "width": 1 } },
+            }));
+        }
+    }
     for (index, line) in chart.boundaries.lines.iter().enumerate() {
         let hover: Vec<String> = line
             .iter()
@@ -183,20 +196,15 @@ fn verdicts(chart: &Chart, x: &[Value], y: &[Value]) -> Value {
         .collect();
     json!({
         "type": "heatmap", "x": x, "y": y, "z": rows, "zmin": 0, "zmax": 1, "showscale": false,
-        "colorscale": [[0, "#c6e5d9"], [0.5, "#c6e5d9"], [0.5, "#f7dfd3"], [1, "#f7dfd3"]],
+        "colorscale": [[0, STABLE], [0.5, STABLE], [0.5, UNSTABLE], [1, UNSTABLE]],
         "hovertemplate": "%{x:.5g}, %{y:.5g}<extra></extra>",
     })
 }
 
-/// Growth of the motion that decides, on a scale that ends at the growths of the
-/// better half of the unstable points: a neutral instability grows by thousands.
+/// Growth of the motion that decides.
 fn growth(chart: &Chart, x: &[Value], y: &[Value]) -> Value {
     let [columns, _] = chart.grid.size;
-    let finite = || chart.grid.points.iter().map(|p| p.growth_1_s).filter(|g| g.is_finite());
-    let mut sizes: Vec<f64> = finite().map(f64::abs).collect();
-    sizes.sort_by(f64::total_cmp);
-    let decays = finite().fold(0.0_f64, |most, growth| most.max(-growth));
-    let most = sizes.get(sizes.len() / 2).copied().unwrap_or(1.0).max(decays).max(1e-12);
+    let most = chart.growth_scale_1_s();
     let rows: Vec<Vec<Value>> = chart
         .grid
         .points

@@ -159,6 +159,12 @@ fn evaluate(view: &View<'_>) -> (Vec<Criterion>, Vec<Option<f64>>) {
             (view.running(i.desired), view.running(i.measured), reference)
         })
         .collect();
+    // A laboratory's record knows nothing of what was desired.
+    if !view.interfaces.is_empty()
+        && !view.record.channels.iter().any(|channel| channel.name.starts_with("desired."))
+    {
+        return (Vec::new(), vec![None; view.interfaces.len()]);
+    }
     let interfaces: Vec<criteria::Interface<'_>> = view
         .interfaces
         .iter()
@@ -265,7 +271,14 @@ fn gaps<'a>(view: &View<'a>) -> Vec<(&'a str, usize)> {
                 "forecast" => value.is_nan(),
                 _ => !value.is_finite(),
             };
-            (channel.name.as_str(), column.iter().filter(missing).count())
+            let name = channel.name.as_str();
+            let count = if name.starts_with("reference.") {
+                // Before and after the load there is none.
+                view.running(column).iter().filter(missing).count()
+            } else {
+                column.iter().filter(missing).count()
+            };
+            (name, count)
         })
         .filter(|(_, count)| *count > 0)
         .collect()

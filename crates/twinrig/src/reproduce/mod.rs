@@ -6,6 +6,7 @@ pub mod benchmark;
 pub mod beregi;
 mod chirp;
 pub mod galmez;
+mod loops;
 pub mod multirate;
 pub mod waldbjorn;
 

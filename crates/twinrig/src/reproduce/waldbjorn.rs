@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use analysis::critical_delay::{CriticalDelay, critical_delay};
 use analysis::identification::{Hold, OrderChoice, Settings};
+use analysis::loop_stability::LoopError;
 use model::predictor::{self, Design as Prediction};
 use model::transfer::TransferSystem;
 use numerics::eigen::{self, EigenError};
@@ -17,13 +18,13 @@ use thiserror::Error;
 use super::chirp::chirp_error_percent;
 use super::galmez::{Ground, toml_text};
 use super::multirate::{MultirateError, PaperCompensator, Rig, Stage};
-use super::{Reproduction, Row};
+use super::{Reproduction, Row, loops};
 use crate::assembly::Assembly;
 use crate::experiment::{Diagnostics, Experiment, Folder, Severity};
 use crate::identify::drive::{DrivePlan, Kind, Size};
 use crate::identify::{IdentifyError, run_test};
 
-const MDOF: &str = include_str!("waldbjorn.toml");
+pub(super) const MDOF: &str = include_str!("waldbjorn.toml");
 const SDOF: &str = include_str!("waldbjorn_sdof.toml");
 
 const INCH_M: f64 = 0.0254;
@@ -67,6 +68,9 @@ pub enum WaldbjornError {
         /// What is wrong with it.
         reason: String,
     },
+    /// A loop cannot be judged.
+    #[error(transparent)]
+    Loop(#[from] LoopError),
     /// A loop at two rates cannot be run.
     #[error(transparent)]
     Multirate(#[from] MultirateError),
@@ -87,6 +91,7 @@ pub fn reproduce(
         return Err(WaldbjornError::NoFunction);
     };
     let mut rows = structure_rows(&mdof, &sdof, &printed)?;
+    rows.extend(loops::rows(&mdof, &sdof, &printed)?);
     rows.extend(transfer_rows(&function));
     rows.extend(chirp_rows());
     progress("reference structures");
@@ -212,7 +217,7 @@ impl Stages {
 }
 
 /// The text of the one-mass test with so many kN/m beside the specimen's 110.
-fn one_mass_text(own_kn_m: f64) -> String {
+pub(super) fn one_mass_text(own_kn_m: f64) -> String {
     SDOF.replace("STIFFNESS", &(own_kn_m + 110.0).to_string())
 }
 
@@ -476,7 +481,11 @@ fn cramer_rao(function: &TransferFunction, plan: &DrivePlan, noise_m: f64) -> f6
     covariance.map_or(f64::NAN, |c| c.diagonal().max().sqrt())
 }
 
-fn assembly(text: &str, ground: &Ground, duration: &str) -> Result<Assembly, WaldbjornError> {
+pub(super) fn assembly(
+    text: &str,
+    ground: &Ground,
+    duration: &str,
+) -> Result<Assembly, WaldbjornError> {
     let (folder, line) = match ground {
         Ground::Synthetic => {
             (PathBuf::new(), "synthetic = { peak = \"0.1 g\", seed = 7 }".to_owned())

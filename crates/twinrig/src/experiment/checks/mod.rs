@@ -29,6 +29,7 @@ pub(crate) fn check(root: &Branch, out: &mut Diagnostics) {
     guard::check(root, out);
     phases::check(root, out);
     check_realtime(root, out);
+    super::rig::check(root, out);
 }
 
 /// The tick comes before the main loop.

@@ -11,6 +11,7 @@ pub(crate) mod fault;
 pub(crate) mod main_loop;
 pub(crate) mod phases;
 pub(crate) mod realtime;
+pub(crate) mod rig;
 pub(crate) mod structure;
 pub(crate) mod sweep;
 pub(crate) mod watch;
@@ -331,6 +332,12 @@ pub(crate) static ROOT: Table = Table::plain(
             Shape::Table(&realtime::REALTIME),
             "{}",
             "How the test runs against the clock.",
+        ),
+        default(
+            "rig",
+            Shape::Table(&rig::RIG),
+            "{}",
+            "A laboratory in another process or on another machine.",
         ),
         optional("sweep", Shape::Table(&sweep::SWEEP), "A study of many variants of this test."),
         optional(

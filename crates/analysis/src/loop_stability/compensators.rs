@@ -1,0 +1,245 @@
+//! What other compensators would make of a loop.
+
+use std::f64::consts::{FRAC_PI_2, TAU};
+
+use model::compensator::{
+    DerivativeSource, Design, FirstOrderDesign, ForwardPredictionDesign, InverseDesign,
+    PiLeadDesign,
+};
+use model::transfer::{ActuatorDynamics, TransferSystem};
+use nalgebra::{Complex, DMatrix, DVector};
+
+use super::modes::{Motion, TrueMode, follow};
+use super::{Crossing, Curve, LoopDescription, LoopError, OpenLoop, margins};
+
+/// A loop with another compensator.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Trial {
+    /// Its name in the file.
+    pub kind: &'static str,
+    /// With the numbers it should have, or will have learnt.
+    pub design: Design,
+    /// Growing motions; none: stable.
+    pub growing: usize,
+    /// The motion that decays slowest, and the number of its mode.
+    pub dominant: Option<(Motion, Option<usize>)>,
+    /// The mode whose damping is furthest from the truth: its number, and the
+    /// difference of the damping ratios.
+    pub worst: Option<(usize, f64)>,
+    /// Further delay that it bears.
+    pub delay_margin: Option<Crossing>,
+}
+
+impl Trial {
+    /// Examines a loop as described.
+    pub fn of(
+        kind: &'static str,
+        description: &LoopDescription,
+        truth: &[TrueMode],
+    ) -> Result<Self, LoopError> {
+        let open = OpenLoop::sampled(description)?;
+        let curve = Curve::follow(&open)?;
+        let growing = curve.growing();
+        let found = follow(&open, &curve, truth)?;
+        let error = |mode: &super::LoopMode| {
+            let in_loop = mode.in_loop?.damping_ratio();
+            Some((mode.truth.number, in_loop - mode.truth.motion.damping_ratio()))
+        };
+        let worst = found.modes.iter().filter_map(error);
+        let worst = worst.max_by(|a, b| a.1.abs().total_cmp(&b.1.abs()));
+        let delay_margin = if growing == 0 { margins::delay_margin(&open, &curve)? } else { None };
+        Ok(Self {
+            kind,
+            design: description.compensator.clone(),
+            growing,
+            dominant: found.dominant(),
+            worst,
+            delay_margin,
+        })
+    }
+
+    /// Whether every motion decays.
+    pub fn is_stable(&self) -> bool {
+        self.growing == 0
+    }
+}
+
+/// Tries the fixed compensators, each with numbers that suit the transfer system
+/// in the band of the modes, and the adaptive ones as they will have learnt.
+/// Those that cannot be designed here are left out.
+pub fn try_all(
+    description: &LoopDescription,
+    truth: &[TrueMode],
+    at_hz: f64,
+) -> Result<Vec<Trial>, LoopError> {
+    let designs = designs(description, at_hz);
+    designs
+        .into_iter()
+        .map(|(kind, design)| {
+            let changed = LoopDescription { compensator: design, ..description.clone() };
+            Trial::of(kind, &changed, truth)
+        })
+        .collect()
+}
+
+fn designs(description: &LoopDescription, at_hz: f64) -> Vec<(&'static str, Design)> {
+    let mut found = vec![("none", Design::None)];
+    let Some(rig) = Rig::new(description) else { return found };
+    let step_s = description.integrator.step_s;
+    let gain = 1.0 / rig.at(1e-3 * at_hz).re;
+    if !(gain.is_finite() && gain > 0.0) {
+        return found;
+    }
+    let lag = rig.lag_rad(at_hz);
+    let theta = TAU * at_hz * step_s;
+    let below = theta.sin() - lag.tan() * (1.0 - theta.cos());
+    if (0.0..FRAC_PI_2).contains(&lag) && below > 0.0 {
+        let lead_s = lag.tan() / below * step_s;
+        found.push(("first_order", Design::FirstOrder(FirstOrderDesign { gain, lead_s })));
+    }
+    if let Some(coefficients) = rig.inverse(at_hz, 4) {
+        found.push(("inverse", inverse(coefficients)));
+    }
+    let delay_s = lag / (TAU * at_hz);
+    if delay_s > 0.0 {
+        for (kind, order) in
+            [("forward_prediction, order 2", 2), ("forward_prediction, order 3", 3)]
+        {
+            let design = ForwardPredictionDesign { order, delay_s, gain };
+            found.push((kind, Design::ForwardPrediction(design)));
+        }
+    }
+    if matches!(description.transfer_system, TransferSystem::ServoHydraulic(_)) {
+        found.push(("pi_lead", Design::PiLead(PiLeadDesign::BENCHMARK)));
+    }
+    for (kind, terms) in
+        [("adaptive_model_based", 2), ("adaptive_time_series", 3), ("adaptive_inverse", 4)]
+    {
+        if let Some(coefficients) = rig.inverse(at_hz, terms) {
+            found.push((kind, inverse(coefficients)));
+        }
+    }
+    found
+}
+
+fn inverse(coefficients: Vec<f64>) -> Design {
+    Design::Inverse(InverseDesign { coefficients, derivatives: DerivativeSource::Motion })
+}
+
+/// An adaptive compensator as it starts: the fixed one with its first numbers. A
+/// fixed one as it is.
+pub fn as_started(design: &Design) -> Design {
+    match design {
+        Design::AdaptiveModelBased(design) => Design::Inverse(InverseDesign {
+            coefficients: design.start.to_vec(),
+            derivatives: design.derivatives,
+        }),
+        Design::AdaptiveInverse(design) => inverse(design.start.to_vec()),
+        Design::AdaptiveTimeSeries(design) => inverse(design.start.to_vec()),
+        fixed => fixed.clone(),
+    }
+}
+
+/// An adaptive compensator as it will have learnt from motion that fills the band
+/// of the modes around `at_hz`; `None` for a rig without a response. A fixed one
+/// as it is.
+pub fn as_learnt(description: &LoopDescription, at_hz: f64) -> Option<Design> {
+    let within = |terms: usize, lower: &[f64], upper: &[f64]| {
+        let found = Rig::new(description)?.inverse(at_hz, terms)?;
+        let bounded = found.iter().zip(lower.iter().zip(upper));
+        Some(inverse(bounded.map(|(a, (low, high))| a.clamp(*low, *high)).collect()))
+    };
+    match &description.compensator {
+        Design::AdaptiveModelBased(design) => within(2, &design.lower, &design.upper),
+        Design::AdaptiveInverse(design) => within(4, &design.lower, &design.upper),
+        Design::AdaptiveTimeSeries(design) => within(3, &design.lower, &design.upper),
+        fixed => Some(fixed.clone()),
+    }
+}
+
+/// The transfer system as a response, of the first interface DOF.
+struct Rig {
+    dynamics: Option<ActuatorDynamics>,
+    late_s: f64,
+}
+
+impl Rig {
+    fn new(description: &LoopDescription) -> Option<Self> {
+        let (specimen, step_s) = (&description.specimen, description.integrator.step_s);
+        // A rig with states holds its command, which is half a period late.
+        match &description.transfer_system {
+            TransferSystem::Ideal => None,
+            TransferSystem::Delay { samples } => {
+                Some(Self { dynamics: None, late_s: samples * step_s })
+            }
+            TransferSystem::TransferFunction { function, samples } => Some(Self {
+                dynamics: Some(ActuatorDynamics::from_function(function, specimen)),
+                late_s: (samples + 0.5) * step_s,
+            }),
+            TransferSystem::ServoHydraulic(servo) => Some(Self {
+                dynamics: Some(ActuatorDynamics::from_servo(servo, specimen).ok()?),
+                late_s: 0.5 * step_s,
+            }),
+        }
+    }
+
+    /// Achieved over commanded displacement.
+    fn at(&self, hertz: f64) -> Complex<f64> {
+        let omega = TAU * hertz;
+        let nan = Complex::new(f64::NAN, f64::NAN);
+        let own = match &self.dynamics {
+            None => Complex::ONE,
+            Some(dynamics) => dynamics.response(0, omega).unwrap_or(nan),
+        };
+        own * Complex::from_polar(1.0, -omega * self.late_s)
+    }
+
+    /// The lag, followed from zero up so that it may exceed half a turn.
+    fn lag_rad(&self, hertz: f64) -> f64 {
+        const STEPS: usize = 64;
+        let own = Self { dynamics: self.dynamics.clone(), late_s: 0.0 };
+        let mut before = own.at(1e-3 * hertz);
+        let mut lag = TAU * hertz * self.late_s - before.arg();
+        for step in 1..=STEPS {
+            let now = own.at(hertz * step as f64 / STEPS as f64);
+            lag -= (now / before).arg();
+            before = now;
+        }
+        lag
+    }
+
+    /// The inverse with so many terms that leaves the least error up to one and a
+    /// half times the frequency that matters.
+    fn inverse(&self, at_hz: f64, terms: usize) -> Option<Vec<f64>> {
+        const POINTS: usize = 60;
+        let highest = 1.5 * at_hz;
+        // In parts of the band's end, so that the columns are of one size.
+        let scale = TAU * highest;
+        let mut matrix = DMatrix::zeros(2 * POINTS, terms);
+        let mut wanted = DVector::zeros(2 * POINTS);
+        for point in 0..POINTS {
+            let hertz = highest * (point as f64 + 0.5) / POINTS as f64;
+            let mut part = self.at(hertz);
+            for term in 0..terms {
+                matrix[(2 * point, term)] = part.re;
+                matrix[(2 * point + 1, term)] = part.im;
+                part *= Complex::new(0.0, TAU * hertz / scale);
+            }
+            wanted[2 * point] = 1.0;
+        }
+        if matrix.iter().any(|x| !x.is_finite()) {
+            return None;
+        }
+        let solution = matrix.svd(true, true).solve(&wanted, 1e-12).ok()?;
+        Some((0..terms).map(|term| solution[term] * scale.powi(-(term as i32))).collect())
+    }
+}
+
+/// The time by which the transfer system is late at a frequency, s; 0 for an
+/// ideal one.
+pub fn transfer_delay_s(description: &LoopDescription, hertz: f64) -> f64 {
+    let Some(rig) = Rig::new(description) else { return 0.0 };
+    // The hold belongs to the loop, not to the transfer system.
+    let hold_s = if rig.dynamics.is_some() { 0.5 * description.integrator.step_s } else { 0.0 };
+    if hertz > 0.0 { rig.lag_rad(hertz) / (TAU * hertz) - hold_s } else { f64::NAN }
+}

@@ -1,0 +1,317 @@
+//! Which cut of a structure bears the most delay.
+//!
+//! The places of a structure are its springs: between two DOFs where their
+//! entry of K is negative, and against the ground where a row of K has a sum.
+
+use model::compensator::{Design, ShapingDesign};
+use model::equations::{Deformation, Equations};
+use model::partition::{Inside, Partition};
+use model::specimen::Specimen;
+use model::structure::Structure;
+use model::transfer::TransferSystem;
+use nalgebra::DMatrix;
+use numerics::eigen::EigenError;
+
+use super::{Crossing, Curve, LoopDescription, LoopError, OpenLoop, margins, verdict};
+use crate::critical_delay::{CriticalDelay, critical_delay};
+
+/// A way to cut the structure.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Cut {
+    /// What stands in the laboratory, and where.
+    pub partition: Partition,
+    /// How it came about.
+    pub origin: Origin,
+}
+
+/// How a cut came about.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Origin {
+    /// As declared.
+    Declared,
+    /// The declared specimen with this share of the mass of its DOF.
+    MassSplit {
+        /// Of the structure's mass there.
+        share: f64,
+    },
+    /// The declared specimen in another place.
+    Moved,
+    /// The structure's own spring there, and its share of the damping.
+    Element {
+        /// Of the spring that is tested.
+        share: f64,
+    },
+}
+
+/// A cut and what it bears.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Ranked {
+    /// The cut.
+    pub cut: Cut,
+    /// The delay at which a loop with nothing but a delay loses its stability;
+    /// `None` if none makes it unstable.
+    pub critical: Option<CriticalDelay>,
+    /// The file's own loop around this cut: growing motions, and the further
+    /// delay it bears. `None` where it cannot be judged.
+    pub own: Option<(usize, Option<Crossing>)>,
+}
+
+impl Ranked {
+    /// For the order: more is better.
+    fn bears_s(&self) -> f64 {
+        self.critical.map_or(f64::INFINITY, |critical| critical.delay_s)
+    }
+}
+
+/// All cuts that were examined, and what was left out.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Advice {
+    /// The one that bears the longest delay first.
+    pub ranked: Vec<Ranked>,
+    /// What was not examined, and why, in words.
+    pub skipped: Vec<String>,
+}
+
+/// Shares of the mass that are tried.
+const MASS_SHARES: [f64; 5] = [0.0, 0.1, 0.25, 0.5, 0.75];
+/// Shares of a spring that are tried.
+const SPRING_SHARES: [f64; 2] = [1.0, 0.5];
+/// Work that may be done, in cuts × DOFs³, and bounds on the number of cuts.
+const WORK: f64 = 2e7;
+const CUTS: (usize, usize) = (10, 240);
+
+/// Ranks the cuts of a structure. `description` is the loop as declared, whose rig
+/// and compensator every cut is tried with.
+pub fn advise(
+    structure: &Structure,
+    declared: &Partition,
+    description: &LoopDescription,
+) -> Result<Advice, LoopError> {
+    let mut skipped = vec![
+        "partitions with further elements, or several elements at once, are not tried".to_owned(),
+    ];
+    let mut cuts = vec![Cut { partition: declared.clone(), origin: Origin::Declared }];
+    let springs = springs(structure, &mut skipped);
+    if declared.inside.is_some() {
+        skipped.push("a specimen with DOFs of its own is neither moved nor split".to_owned());
+    } else {
+        mass_splits(structure, declared, &mut cuts, &mut skipped);
+        moved(declared, &springs, &mut cuts, &mut skipped);
+    }
+    elements(&springs, &mut cuts);
+    let n = structure.size() as f64;
+    let most = ((WORK / (n * n * n)) as usize).clamp(CUTS.0, CUTS.1);
+    if cuts.len() > most {
+        skipped.push(format!(
+            "{} of {} possible cuts are left out: {most} are examined for a structure of this size",
+            cuts.len() - most,
+            cuts.len()
+        ));
+        // The declared one first, then evenly through the rest.
+        let rest = cuts.len() - 1;
+        let kept: Vec<usize> = (0..most - 1).map(|i| 1 + i * rest / (most - 1)).collect();
+        let mut index = 0;
+        cuts.retain(|_| {
+            index += 1;
+            index == 1 || kept.contains(&(index - 1))
+        });
+    }
+    let mut ranked = Vec::new();
+    let (mut massless, mut falling) = (0, 0);
+    for cut in cuts {
+        match rank(structure, cut, description) {
+            Ok(Some(found)) => ranked.push(found),
+            Ok(None) => massless += 1,
+            Err(LoopError::Eigen(EigenError::NegativeStiffness { .. })) => falling += 1,
+            Err(error) => return Err(error),
+        }
+    }
+    if falling > 0 {
+        skipped.push(format!(
+            "{falling} would leave a structure that does not stand by itself: its stiffness is not \
+             positive"
+        ));
+    }
+    if massless > 0 {
+        skipped.push(format!("{massless} would leave no mass to simulate at a DOF"));
+    }
+    ranked.sort_by(|a, b| b.bears_s().total_cmp(&a.bears_s()));
+    Ok(Advice { ranked, skipped })
+}
+
+/// Judges a cut; `None` if it leaves no mass.
+fn rank(
+    structure: &Structure,
+    cut: Cut,
+    description: &LoopDescription,
+) -> Result<Option<Ranked>, LoopError> {
+    let specimen = cut.partition.specimen.linearised();
+    let partition = Partition { specimen: specimen.clone(), ..cut.partition.clone() };
+    let Ok(parts) = partition.split(structure, &[], &[]) else { return Ok(None) };
+    let inside = cut.partition.inside.clone();
+    let critical = critical(&parts.numerical, &parts.whole, &specimen, inside.as_ref())?;
+    let numerical = parts.numerical;
+    let own = LoopDescription { numerical, specimen, inside, ..description.clone() };
+    let own = verdict(&own).ok().map(|found| (found.growing, found.delay_margin));
+    Ok(Some(Ranked { cut, critical, own }))
+}
+
+/// The critical delay of a loop with nothing but a delay, for any number of
+/// interface DOFs: a delay of zero where every delay makes it unstable.
+///
+/// One DOF of a specimen without DOFs of its own is left to [`critical_delay`].
+/// Otherwise the eigenvalues of the loop
+/// gain take the place of the gain, after the test for strong stability: with
+/// ρ(M_e Bᵀ M⁻¹ B) ≥ 1 any delay makes fast motions grow.
+pub fn critical(
+    numerical: &Equations,
+    whole: &Equations,
+    specimen: &Specimen,
+    inside: Option<&Inside>,
+) -> Result<Option<CriticalDelay>, LoopError> {
+    if specimen.count() == 1 && inside.is_none() {
+        return Ok(critical_delay(numerical, whole, specimen)?);
+    }
+    let b = numerical.interface_matrix();
+    let singular = model::integrator::IntegratorError::SingularMass;
+    let inverse = numerical.mass.clone().try_inverse().ok_or(singular)?;
+    // Fast motions feel what the mass inside leaves at the interface.
+    let mut mass = specimen.mass.clone();
+    if let Some(inside) = inside {
+        let joint = &inside.mass_to_interface;
+        let own = inside.mass.clone().try_inverse();
+        let own = own.ok_or(model::integrator::IntegratorError::SingularMass)?;
+        mass -= joint.transpose() * own * joint;
+    }
+    let ratio: DMatrix<f64> = mass * b.transpose() * inverse * &b;
+    if numerics::eigen::spectral_radius(&ratio)? >= 1.0 {
+        return Ok(Some(CriticalDelay { delay_s: 0.0, frequency_hz: f64::INFINITY }));
+    }
+    let ideal = LoopDescription {
+        numerical: numerical.clone(),
+        specimen: specimen.clone(),
+        inside: inside.cloned(),
+        integrator: model::integrator::Options {
+            method: model::integrator::Method::Newmark,
+            step_s: 1e-3,
+            direct_inertia: None,
+            iterations: 1,
+        },
+        transfer_system: TransferSystem::Ideal,
+        compensator: Design::None,
+        shaping: ShapingDesign::default(),
+        force_delay: 0,
+        joint: super::Joint::Held,
+        extra_delay_s: 0.0,
+    };
+    let open = OpenLoop::continuous(&ideal)?;
+    let curve = Curve::follow(&open)?;
+    let found = margins::delay_margin(&open, &curve)?;
+    Ok(found.map(|c| CriticalDelay { delay_s: c.delay_s, frequency_hz: c.frequency_hz }))
+}
+
+/// The declared specimen with other shares of the mass of its DOF.
+fn mass_splits(
+    structure: &Structure,
+    declared: &Partition,
+    cuts: &mut Vec<Cut>,
+    skipped: &mut Vec<String>,
+) {
+    let [Deformation { from: None, to: Some(dof) }] = declared.interface[..] else {
+        skipped.push(
+            "the mass is split only where one DOF moves against the ground: a storey's \
+             deformation carries none"
+                .to_owned(),
+        );
+        return;
+    };
+    let whole = structure.mass[(dof, dof)];
+    for share in MASS_SHARES {
+        let mass = DMatrix::from_element(1, 1, share * whole);
+        if (mass[(0, 0)] - declared.specimen.mass[(0, 0)]).abs() < 1e-9 * whole {
+            continue;
+        }
+        let specimen = Specimen { mass, ..declared.specimen.clone() };
+        let partition = Partition { interface: declared.interface.clone(), specimen, inside: None };
+        cuts.push(Cut { partition, origin: Origin::MassSplit { share } });
+    }
+}
+
+/// A spring of the structure.
+struct Spring {
+    place: Deformation,
+    stiffness: f64,
+    damping: f64,
+}
+
+/// The springs that K consists of, as far as it does.
+fn springs(structure: &Structure, skipped: &mut Vec<String>) -> Vec<Spring> {
+    let (k, c, n) = (&structure.stiffness, &structure.damping, structure.size());
+    let small = 1e-9 * k.amax();
+    let (mut found, mut odd) = (Vec::new(), 0);
+    for j in 0..n {
+        for i in 0..j {
+            if k[(i, j)] < -small {
+                let place = Deformation { from: Some(i), to: Some(j) };
+                let (stiffness, damping) = (-k[(i, j)], (-c[(i, j)]).max(0.0));
+                found.push(Spring { place, stiffness, damping });
+            } else if k[(i, j)] > small {
+                odd += 1;
+            }
+        }
+        let (stiffness, damping) = (k.row(j).sum(), c.row(j).sum().max(0.0));
+        if stiffness > 1e3 * small {
+            found.push(Spring { place: Deformation::of_dof(j), stiffness, damping });
+        } else if stiffness < -1e3 * small {
+            odd += 1;
+        }
+    }
+    if odd > 0 {
+        skipped.push(format!(
+            "{odd} entries of the stiffness matrix are no spring between two DOFs (bending, \
+             condensed DOFs): what they stand for cannot be cut out alone"
+        ));
+    }
+    found
+}
+
+/// The declared specimen in every other place that is stiff enough for it.
+fn moved(declared: &Partition, springs: &[Spring], cuts: &mut Vec<Cut>, skipped: &mut Vec<String>) {
+    let [own] = declared.interface[..] else {
+        skipped.push("a specimen with several interface DOFs is not moved elsewhere".to_owned());
+        return;
+    };
+    let mut weak = 0;
+    for spring in springs.iter().filter(|spring| spring.place != own) {
+        if spring.stiffness < declared.specimen.linearised().stiffness[(0, 0)] {
+            weak += 1;
+            continue;
+        }
+        let partition = Partition {
+            interface: vec![spring.place],
+            specimen: declared.specimen.clone(),
+            inside: None,
+        };
+        cuts.push(Cut { partition, origin: Origin::Moved });
+    }
+    if weak > 0 {
+        skipped.push(format!("{weak} places are less stiff than the declared specimen"));
+    }
+}
+
+/// Every spring of the structure, tested whole or in part.
+fn elements(springs: &[Spring], cuts: &mut Vec<Cut>) {
+    for spring in springs {
+        for share in SPRING_SHARES {
+            let one = |value: f64| DMatrix::from_element(1, 1, value);
+            let specimen = Specimen {
+                mass: one(0.0),
+                damping: one(share * spring.damping),
+                stiffness: one(share * spring.stiffness),
+                elements: Vec::new(),
+            };
+            let partition = Partition { interface: vec![spring.place], specimen, inside: None };
+            cuts.push(Cut { partition, origin: Origin::Element { share } });
+        }
+    }
+}

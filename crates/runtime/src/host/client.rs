@@ -1,0 +1,225 @@
+//! The other side of the link, for programs that feed, watch or stop a test.
+
+use std::io::{self, Read, Write};
+use std::net::{TcpStream, ToSocketAddrs};
+use std::time::Duration;
+
+use thiserror::Error;
+
+use super::protocol::{
+    ProtocolError, Refusal, Reply, Request, StatusBody, VERSION, Welcome, kind, split,
+};
+use super::token::Token;
+
+/// Time to reach the test.
+const GREETING: Duration = Duration::from_secs(5);
+/// Time to be welcomed: the test may still be preparing.
+const WELCOME: Duration = Duration::from_secs(60);
+/// Values in one message of samples.
+const VALUES: usize = 4096;
+
+/// Where a test stands.
+pub type Status = StatusBody;
+
+/// Why a client cannot go on.
+#[derive(Debug, Error)]
+pub enum ClientError {
+    /// The network.
+    #[error("the link to the test failed: {0}")]
+    Io(#[from] io::Error),
+    /// The other side is no test.
+    #[error("the other side does not speak this protocol: {0}")]
+    Protocol(#[from] ProtocolError),
+    /// The test says no.
+    #[error("the test refuses: {text}")]
+    Refused {
+        /// Why.
+        reason: Refusal,
+        /// In words.
+        text: String,
+    },
+    /// It is over.
+    #[error("the test is over")]
+    Over,
+    /// Another answer than the one asked for.
+    #[error("the test gave another answer than the one asked for")]
+    Unexpected,
+}
+
+/// What comes while watching.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Event {
+    /// Frames, one after the other, and how many this client has lost so far.
+    Frames {
+        /// Frame after frame.
+        values: Vec<f64>,
+        /// Frames lost so far.
+        dropped: u64,
+    },
+    /// The test is over.
+    Over {
+        /// Number of the last phase.
+        phase: u8,
+        /// Code of the trip, 0 for none.
+        trip: u8,
+        /// Ticks done.
+        ticks: u64,
+        /// Frames lost.
+        dropped: u64,
+    },
+}
+
+/// A client that was let in.
+pub struct Client {
+    stream: TcpStream,
+    bytes: Vec<u8>,
+    welcome: Welcome,
+}
+
+impl Client {
+    /// Reaches a test and is let in.
+    pub fn connect(address: impl ToSocketAddrs, token: &Token) -> Result<Self, ClientError> {
+        let mut last = io::Error::from(io::ErrorKind::AddrNotAvailable);
+        for address in address.to_socket_addrs()? {
+            match TcpStream::connect_timeout(&address, GREETING) {
+                Ok(stream) => return Self::greet(stream, token),
+                Err(error) => last = error,
+            }
+        }
+        Err(last.into())
+    }
+
+    fn greet(stream: TcpStream, token: &Token) -> Result<Self, ClientError> {
+        stream.set_nodelay(true)?;
+        stream.set_read_timeout(Some(WELCOME))?;
+        let nothing = Welcome {
+            version: VERSION,
+            clock: 0,
+            tick_hz: 0.0,
+            load_hz: 0.0,
+            buffer: 0,
+            title: String::new(),
+            signals: Vec::new(),
+            channels: Vec::new(),
+        };
+        let mut client = Self { stream, bytes: Vec::new(), welcome: nothing };
+        let token = token.text().as_bytes().to_vec();
+        client.say(&Request::Hello { version: VERSION, token })?;
+        match client.hear()? {
+            Reply::Welcome(welcome) => client.welcome = welcome,
+            _ => return Err(ClientError::Unexpected),
+        }
+        // From here on the test may take its time.
+        client.stream.set_read_timeout(None)?;
+        Ok(client)
+    }
+
+    /// What the test is like.
+    pub fn welcome(&self) -> &Welcome {
+        &self.welcome
+    }
+
+    /// The connection itself, for tests of what a test makes of garbage.
+    pub fn raw(&mut self) -> &mut TcpStream {
+        &mut self.stream
+    }
+
+    fn say(&mut self, request: &Request) -> Result<(), ClientError> {
+        match self.stream.write_all(&request.bytes()) {
+            Ok(()) => Ok(()),
+            // What the test said before it closed is the better reason.
+            Err(error) => match self.hear() {
+                Err(told @ (ClientError::Refused { .. } | ClientError::Over)) => Err(told),
+                _ => Err(error.into()),
+            },
+        }
+    }
+
+    /// The next answer; a refusal and the end are errors.
+    fn hear(&mut self) -> Result<Reply, ClientError> {
+        let mut piece = [0; 16_384];
+        loop {
+            if let Some((kind, body, length)) = split(&self.bytes)? {
+                let reply = Reply::read(kind, body)?;
+                self.bytes.drain(..length);
+                return match reply {
+                    Reply::Refused { reason, text, .. } => {
+                        Err(ClientError::Refused { reason, text })
+                    }
+                    reply => Ok(reply),
+                };
+            }
+            match self.stream.read(&mut piece)? {
+                0 => return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into()),
+                count => self.bytes.extend_from_slice(&piece[..count]),
+            }
+        }
+    }
+
+    fn granted(&mut self, request: u8) -> Result<u64, ClientError> {
+        match self.hear()? {
+            Reply::Granted { request: of, value } if of == request => Ok(value),
+            Reply::Over { .. } => Err(ClientError::Over),
+            _ => Err(ClientError::Unexpected),
+        }
+    }
+
+    /// Asks for the right to feed; gives the number of the sample that is next.
+    pub fn feed(&mut self) -> Result<u64, ClientError> {
+        self.say(&Request::Feed)?;
+        self.granted(kind::FEED)
+    }
+
+    /// Sends rows of samples, the first of them with number `first`. Waits while
+    /// the test has no room for them.
+    pub fn load(&mut self, first: u64, rows: &[f64]) -> Result<(), ClientError> {
+        let signals = self.welcome.signals.len().max(1);
+        let most = (VALUES / signals).max(1) * signals;
+        let mut first = first;
+        for rows in rows.chunks(most) {
+            self.say(&Request::Load { first, rows: rows.to_vec() })?;
+            first += (rows.len() / signals) as u64;
+        }
+        Ok(())
+    }
+
+    /// Ends the load after so many samples.
+    pub fn end(&mut self, samples: u64) -> Result<(), ClientError> {
+        self.say(&Request::End { samples })?;
+        self.granted(kind::END).map(|_| ())
+    }
+
+    /// Presses the operator's stop; gives how often it has been pressed.
+    pub fn stop(&mut self) -> Result<u64, ClientError> {
+        self.say(&Request::Stop)?;
+        self.granted(kind::STOP)
+    }
+
+    /// Where the test stands.
+    pub fn status(&mut self) -> Result<Status, ClientError> {
+        self.say(&Request::Status)?;
+        match self.hear()? {
+            Reply::Status(status) => Ok(status),
+            Reply::Over { .. } => Err(ClientError::Over),
+            _ => Err(ClientError::Unexpected),
+        }
+    }
+
+    /// Asks for one frame in `every`; then only [`next`](Self::next) may be called.
+    pub fn watch(&mut self, every: u32) -> Result<(), ClientError> {
+        self.say(&Request::Watch { every })?;
+        self.granted(kind::WATCH).map(|_| ())
+    }
+
+    /// What comes next while watching.
+    #[expect(clippy::should_implement_trait, reason = "it has a fallible answer")]
+    pub fn next(&mut self) -> Result<Event, ClientError> {
+        match self.hear()? {
+            Reply::Frames { dropped, values, .. } => Ok(Event::Frames { values, dropped }),
+            Reply::Over { phase, trip, ticks, dropped } => {
+                Ok(Event::Over { phase, trip, ticks, dropped })
+            }
+            _ => Err(ClientError::Unexpected),
+        }
+    }
+}

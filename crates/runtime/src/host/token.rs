@@ -1,0 +1,88 @@
+//! What a client must know to be let in.
+
+use std::fs::File;
+use std::io::{self, Read};
+
+use thiserror::Error;
+
+/// A secret shared by test and clients. Its text is never shown by `Debug`.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Token {
+    text: String,
+}
+
+/// A text that is no token.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+#[error(
+    "a token has {SHORTEST} to {LONGEST} printable ASCII characters without spaces; this one has \
+     {characters} characters{}", if *.printable { "" } else { ", some of them others" }
+)]
+pub struct BadToken {
+    /// How many there are.
+    pub characters: usize,
+    /// Whether all are allowed ones.
+    pub printable: bool,
+}
+
+const SHORTEST: usize = 16;
+const LONGEST: usize = 128;
+
+impl Token {
+    /// From its text; white space around it is left out.
+    pub fn new(text: &str) -> Result<Self, BadToken> {
+        let text = text.trim();
+        let printable = text.bytes().all(|byte| byte.is_ascii_graphic());
+        if !printable || !(SHORTEST..=LONGEST).contains(&text.len()) {
+            return Err(BadToken { characters: text.chars().count(), printable });
+        }
+        Ok(Self { text: text.to_owned() })
+    }
+
+    /// A new one from the system's random numbers.
+    pub fn random() -> io::Result<Self> {
+        let mut bytes = [0; 16];
+        File::open("/dev/urandom")?.read_exact(&mut bytes)?;
+        Ok(Self { text: bytes.iter().map(|byte| format!("{byte:02x}")).collect() })
+    }
+
+    /// To be shown to the operator.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Whether these bytes are it. Takes as long for any that are not.
+    pub fn is(&self, said: &[u8]) -> bool {
+        let own = self.text.as_bytes();
+        let differing = own
+            .iter()
+            .enumerate()
+            .map(|(at, byte)| byte ^ said.get(at).copied().unwrap_or(0))
+            .fold(0, |all, bits| all | bits);
+        differing == 0 && own.len() == said.len()
+    }
+}
+
+impl std::fmt::Debug for Token {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Token(…)")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tokens_are_random_compared_whole_and_not_shown() {
+        let (a, b) = (Token::random().unwrap(), Token::random().unwrap());
+        assert_ne!(a, b);
+        assert!(a.is(a.text().as_bytes()) && !a.is(b.text().as_bytes()) && !a.is(b""));
+        let longer = format!("{}0", a.text());
+        assert!(!a.is(longer.as_bytes()) && !a.is(&a.text().as_bytes()[..31]));
+        assert!(!format!("{a:?}").contains(a.text()));
+        assert_eq!(Token::new(&format!(" {}\n", a.text())), Ok(a));
+        for bad in ["short", "with a space inside it", "äöüäöüäöüäöüäöüäöü"] {
+            assert!(Token::new(bad).is_err(), "{bad}");
+        }
+    }
+}

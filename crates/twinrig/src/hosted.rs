@@ -1,0 +1,164 @@
+//! A test with a host link: load in, feedback out, and a stop from afar.
+
+use std::io;
+use std::net::{SocketAddr, TcpListener};
+use std::path::Path;
+
+use runtime::feed::Feed;
+use runtime::host::{BadToken, Description, HostLink, HostParts, LoadSignal, RealTime, Tap, Token};
+use runtime::hybrid_loop::HybridLoop;
+use runtime::realtime::StopButton;
+use runtime::record::EventNote;
+use thiserror::Error;
+
+use crate::assembly::Assembly;
+use crate::experiment::Experiment;
+
+/// Where a link listens, and a client looks for it, unless told otherwise.
+pub const USUAL_ADDRESS: &str = "127.0.0.1:7420";
+/// Channels of a frame that go out to those who look on.
+const MOST_CHANNELS: usize = 1024;
+/// Time for which frames are kept on their way out of the loop.
+const TAP_S: f64 = 1.0;
+/// Largest token file.
+const LONGEST_FILE: u64 = 4096;
+
+/// Why there is no link.
+#[derive(Debug, Error)]
+pub enum HostError {
+    /// The address cannot be had.
+    #[error("cannot listen on {address}: {source}; name another with --host=ADDRESS:PORT")]
+    Listen {
+        /// Which.
+        address: String,
+        /// The system's reason.
+        source: io::Error,
+    },
+    /// The token cannot be read.
+    #[error("the token in {path} cannot be read: {source}")]
+    TokenFile {
+        /// Which file.
+        path: String,
+        /// The system's reason.
+        source: io::Error,
+    },
+    /// It is none.
+    #[error("{path}: {source}")]
+    Token {
+        /// Which file.
+        path: String,
+        /// What is wrong.
+        source: BadToken,
+    },
+    /// The system has no random numbers.
+    #[error("no token can be drawn: {0}; give one with --token-file")]
+    Random(io::Error),
+    /// Threads.
+    #[error("the host link cannot be opened: {0}")]
+    Open(io::Error),
+    /// The load must come from somewhere.
+    #[error(
+        "the load of this test is streamed: run it with --host, and feed it with `twinrig host \
+         feed FILE`"
+    )]
+    NoHost,
+}
+
+/// An address that is taken, and the token that lets clients in.
+pub struct Hosting {
+    listener: TcpListener,
+    token: Token,
+}
+
+impl Hosting {
+    /// Takes the address. Without a token one is drawn.
+    pub fn new(address: &str, token: Option<Token>) -> Result<Self, HostError> {
+        let listen = |source| HostError::Listen { address: address.to_owned(), source };
+        let listener = TcpListener::bind(address).map_err(listen)?;
+        let token = match token {
+            Some(token) => token,
+            None => Token::random().map_err(HostError::Random)?,
+        };
+        Ok(Self { listener, token })
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> Option<SocketAddr> {
+        self.listener.local_addr().ok()
+    }
+
+    /// What lets clients in.
+    pub fn token(&self) -> &Token {
+        &self.token
+    }
+}
+
+/// Reads a token from a file.
+pub fn token_from(path: &Path) -> Result<Token, HostError> {
+    let name = path.display().to_string();
+    let bytes = crate::experiment::source::read_regular(path, LONGEST_FILE)
+        .map_err(|source| HostError::TokenFile { path: name.clone(), source })?;
+    Token::new(&String::from_utf8_lossy(&bytes))
+        .map_err(|source| HostError::Token { path: name, source })
+}
+
+/// Joins a loop with its course and, where there is one, with its host.
+pub(crate) fn join(
+    experiment: &Experiment,
+    assembly: &Assembly,
+    hybrid: HybridLoop,
+    hosting: Option<Hosting>,
+    stop: &'static StopButton,
+    real_time: RealTime,
+) -> Result<(HybridLoop, Option<HostLink>), HostError> {
+    let along = |hybrid: HybridLoop, stream| match assembly.course {
+        Some(plan) => hybrid.along(plan, stream),
+        None => hybrid,
+    };
+    let Some(Hosting { listener, token }) = hosting else {
+        return match assembly.stream {
+            Some(_) => Err(HostError::NoHost),
+            None => Ok((along(hybrid, None), None)),
+        };
+    };
+    let (feed, stream) = assembly.stream.as_ref().map(Feed::new).unzip();
+    let mut channels = assembly.channels();
+    channels.truncate(MOST_CHANNELS);
+    let rate_hz = experiment.integrator.rate_hz;
+    let frames = (TAP_S * rate_hz / assembly.every as f64).clamp(256.0, 65_536.0);
+    let (tap, reader) = Tap::new(channels.len(), frames as usize);
+    let seen = std::sync::Arc::clone(tap.seen());
+    let bounds = assembly.stream.iter().flat_map(|plan| &plan.bounds);
+    let signals = assembly.loads.iter().zip(bounds);
+    let description = Description {
+        title: experiment.title.clone(),
+        real_time,
+        tick_hz: rate_hz,
+        load_hz: experiment.excitation.stream.map_or(0.0, |stream| stream.rate_hz),
+        buffer: assembly.stream.as_ref().map_or(0, |plan| plan.buffer_samples as u64),
+        signals: signals
+            .map(|(signal, &bound)| LoadSignal { channel: signal.channel.clone(), bound })
+            .collect(),
+        channels,
+    };
+    let parts = HostParts { token, description, feed, tap: reader, seen, stop };
+    let link = HostLink::open(listener, parts).map_err(HostError::Open)?;
+    Ok((along(hybrid, stream).tapped(tap), Some(link)))
+}
+
+/// What the record keeps of the link; closes it.
+pub(crate) fn part(link: HostLink, hybrid: &HybridLoop) -> EventNote {
+    let (served, turned_away) = link.clients();
+    let dropped = hybrid.tap().map_or(0, |tap| tap.seen().dropped());
+    link.close();
+    EventNote {
+        time_s: hybrid.time_s(),
+        what: "host link".into(),
+        text: format!(
+            "{served} connections, {turned_away} turned away; {dropped} frames of feedback found \
+             no room on their way out, none of the record"
+        ),
+        value: Some(dropped as f64),
+        limit: None,
+    }
+}

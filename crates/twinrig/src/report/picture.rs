@@ -1,0 +1,424 @@
+//! Curves in panes side by side: one description, drawn as SVG for documents and
+//! as an interactive page.
+
+use std::fmt::Write as _;
+
+use serde_json::{Value, json};
+
+use super::bode::Verdict;
+use super::figure::{axis, base_layout, numbers};
+use super::page::{POLICY, library};
+use super::text::{escape, label, script_json};
+
+/// Colours that people of any colour vision can tell apart (Okabe and Ito).
+const COLOURS: [&str; 6] = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9"];
+const INK: &str = "#1f2933";
+const WIDTH: f64 = 520.0;
+const HEIGHT: f64 = 430.0;
+/// Left, top, right and bottom of a pane's frame.
+const FRAME: [f64; 4] = [76.0, 64.0, 500.0, 376.0];
+
+/// A picture of several panes.
+pub(crate) struct Picture {
+    /// Text; it may be the user's.
+    pub(crate) title: String,
+    /// How good it is, and why, in words.
+    pub(crate) verdict: (Verdict, &'static str, String),
+    /// Names and values for the head of the page.
+    pub(crate) facts: Vec<(String, String)>,
+    pub(crate) panes: Vec<Pane>,
+}
+
+/// Curves over one pair of axes.
+pub(crate) struct Pane {
+    pub(crate) title: String,
+    /// Markup: our words, never text from a file.
+    pub(crate) caption: String,
+    pub(crate) x: Span,
+    pub(crate) y: Span,
+    /// Equal scales on both axes.
+    pub(crate) square: Square,
+    pub(crate) curves: Vec<Curve>,
+    /// Points to mark, with our words.
+    pub(crate) marks: Vec<(f64, f64, String)>,
+    /// Values of x to mark, with our words.
+    pub(crate) walls: Vec<(f64, String)>,
+}
+
+/// Whether both axes have one scale.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Square {
+    Yes,
+    No,
+}
+
+/// An axis.
+pub(crate) struct Span {
+    pub(crate) title: &'static str,
+    pub(crate) low: f64,
+    pub(crate) high: f64,
+}
+
+/// One curve; a point that is not finite is a gap.
+pub(crate) struct Curve {
+    /// Our words.
+    pub(crate) name: String,
+    pub(crate) look: Look,
+    pub(crate) points: Vec<(f64, f64)>,
+}
+
+/// What a curve looks like.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Look {
+    /// One of many.
+    Number(usize),
+    /// To compare with.
+    Faint,
+}
+
+impl Look {
+    fn colour(self) -> &'static str {
+        match self {
+            Self::Number(i) => COLOURS[i % COLOURS.len()],
+            Self::Faint => "#9aa5b1",
+        }
+    }
+
+    fn dash(self) -> &'static str {
+        match self {
+            Self::Number(i) if i < COLOURS.len() => "solid",
+            _ => "dash",
+        }
+    }
+}
+
+impl Picture {
+    /// A picture for documents.
+    pub(crate) fn svg(&self) -> String {
+        let (width, title) = (WIDTH * self.panes.len() as f64, escape(&label(&self.title)));
+        let mut text = String::new();
+        let _ = write!(
+            text,
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {HEIGHT}\" \
+             width=\"{width}\" height=\"{HEIGHT}\" font-family=\"system-ui, 'Segoe UI', Roboto, \
+             Arial, sans-serif\" font-size=\"13\" fill=\"{INK}\">\n<title>{title}</title>\n\
+             <rect width=\"{width}\" height=\"{HEIGHT}\" fill=\"#ffffff\"/>\n\
+             <text x=\"{}\" y=\"22\" font-size=\"15\" font-weight=\"600\">{title}</text>\n",
+            FRAME[0]
+        );
+        for (index, pane) in self.panes.iter().enumerate() {
+            let _ = writeln!(text, "<g transform=\"translate({} 0)\">", WIDTH * index as f64);
+            pane.svg(&mut text, index);
+            text.push_str("</g>\n");
+        }
+        text.push_str("</svg>\n");
+        text
+    }
+
+    /// One HTML file that needs nothing else.
+    pub(crate) fn html(&self, kicker: &str) -> String {
+        let title = escape(&label(&self.title));
+        let mut page = String::new();
+        let _ = write!(
+            page,
+            "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+             <meta http-equiv=\"Content-Security-Policy\" content=\"{POLICY}\">\n\
+             <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+             <title>{title} – twinrig</title>\n<style>\n{}</style>\n</head>\n<body>\n<main>\n\
+             <header>\n<p class=\"kicker\">{kicker}</p>\n<h1>{title}</h1>\n</header>\n",
+            include_str!("page.css")
+        );
+        let class = match self.verdict.0 {
+            Verdict::Good => "good",
+            Verdict::Doubtful => "doubtful",
+            Verdict::Bad => "bad",
+        };
+        let _ = write!(
+            page,
+            "<section class=\"banner {class}\" role=\"status\">\n<h2>{}</h2>\n<p>{}</p>\n\
+             </section>\n<dl class=\"facts\">\n",
+            self.verdict.1,
+            escape(&self.verdict.2)
+        );
+        for (name, value) in &self.facts {
+            let (name, value) = (escape(name), escape(&label(value)));
+            let _ = writeln!(page, "<div><dt>{name}</dt><dd>{value}</dd></div>");
+        }
+        page.push_str("</dl>\n<section>\n<div class=\"figures\">\n");
+        for pane in &self.panes {
+            let _ = write!(
+                page,
+                "<figure class=\"whole\">\n<figcaption><h3>{}</h3><p>{}</p></figcaption>\n\
+                 <div class=\"plot\" role=\"img\" aria-label=\"{}\" style=\"height:560px\"></div>\n\
+                 <script type=\"application/json\">{}</script>\n</figure>\n",
+                escape(&pane.title),
+                pane.caption,
+                escape(&pane.title),
+                script_json(&pane.plotly())
+            );
+        }
+        page.push_str("</div>\n</section>\n</main>\n");
+        page.push_str(&library());
+        let _ = write!(page, "<script>\n{}</script>\n</body>\n</html>\n", include_str!("page.js"));
+        page
+    }
+}
+
+impl Pane {
+    fn place(&self, x: f64, y: f64) -> (f64, f64) {
+        let share = |span: &Span, value: f64| (value - span.low) / (span.high - span.low);
+        let [left, top, right, bottom] = FRAME;
+        let (sx, sy) = (share(&self.x, x), share(&self.y, y));
+        // Far outside is as good as outside, and keeps the numbers short.
+        let clamp = |share: f64| share.clamp(-5.0, 6.0);
+        (left + clamp(sx) * (right - left), bottom - clamp(sy) * (bottom - top))
+    }
+
+    fn svg(&self, text: &mut String, index: usize) {
+        let [left, top, right, bottom] = FRAME;
+        let _ = write!(
+            text,
+            "<clipPath id=\"pane{index}\"><rect x=\"{left}\" y=\"{top}\" width=\"{}\" \
+             height=\"{}\"/></clipPath>\n<text x=\"{left}\" y=\"44\" font-weight=\"600\">{}</text>\n",
+            right - left,
+            bottom - top,
+            escape(&self.title)
+        );
+        self.ticks(text);
+        let _ = writeln!(text, "<g clip-path=\"url(#pane{index})\">");
+        for (x, _) in &self.walls {
+            let (x, _) = self.place(*x, self.y.low);
+            let _ = writeln!(
+                text,
+                "<path d=\"M{x:.1} {top}V{bottom}\" stroke=\"{INK}\" stroke-dasharray=\"5 4\"/>"
+            );
+        }
+        for curve in &self.curves {
+            let dash = if curve.look.dash() == "dash" { " stroke-dasharray=\"6 4\"" } else { "" };
+            let _ = writeln!(
+                text,
+                "<path d=\"{}\" fill=\"none\" stroke=\"{}\" stroke-width=\"1.8\"{dash}/>",
+                self.path(&curve.points),
+                curve.look.colour()
+            );
+        }
+        for (x, y, _) in &self.marks {
+            let (x, y) = self.place(*x, *y);
+            let _ = writeln!(text, "<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"4\" fill=\"{INK}\"/>");
+        }
+        text.push_str("</g>\n");
+        let small = "font-size=\"12\" paint-order=\"stroke\" stroke=\"#ffffff\" stroke-width=\"3\"";
+        for (index, (x, y, words)) in self.marks.iter().enumerate() {
+            let (x, y) = self.place(*x, *y);
+            // One above, the next below: marks are often neighbours.
+            let (words, y) = (escape(words), if index % 2 == 0 { y } else { y + 22.0 });
+            let _ = writeln!(
+                text,
+                "<text x=\"{:.1}\" y=\"{:.1}\" {small}>{words}</text>",
+                x + 7.0,
+                y - 6.0
+            );
+        }
+        for (row, (x, words)) in self.walls.iter().enumerate() {
+            let (x, _) = self.place(*x, self.y.low);
+            let (anchor, x) =
+                if x > 0.5 * (left + right) { ("end", x - 5.0) } else { ("start", x + 5.0) };
+            let (y, words) = (top + 16.0 + 15.0 * row as f64, escape(words));
+            let _ = writeln!(
+                text,
+                "<text x=\"{x:.1}\" y=\"{y}\" text-anchor=\"{anchor}\" {small}>{words}</text>"
+            );
+        }
+        self.legend(text);
+        let _ = write!(
+            text,
+            "<rect x=\"{left}\" y=\"{top}\" width=\"{}\" height=\"{}\" fill=\"none\" \
+             stroke=\"#7b8794\"/>\n<text x=\"{}\" y=\"{}\" text-anchor=\"middle\">{}</text>\n\
+             <text transform=\"translate(20 {}) rotate(-90)\" text-anchor=\"middle\">{}</text>\n",
+            right - left,
+            bottom - top,
+            0.5 * (left + right),
+            bottom + 38.0,
+            escape(self.x.title),
+            0.5 * (top + bottom),
+            escape(self.y.title),
+        );
+    }
+
+    fn path(&self, points: &[(f64, f64)]) -> String {
+        let (mut path, mut down) = (String::new(), false);
+        let mut last = (f64::NAN, f64::NAN);
+        for &(x, y) in points {
+            if !(x.is_finite() && y.is_finite()) {
+                down = false;
+                continue;
+            }
+            let (x, y) = self.place(x, y);
+            // Nearer than a third of a pixel shows nothing new.
+            if down && (x - last.0).hypot(y - last.1) < 0.3 {
+                continue;
+            }
+            let _ = write!(path, "{}{x:.1} {y:.1}", if down { 'L' } else { 'M' });
+            (down, last) = (true, (x, y));
+        }
+        path
+    }
+
+    fn ticks(&self, text: &mut String) {
+        let [left, top, right, bottom] = FRAME;
+        for value in ticks(self.x.low, self.x.high) {
+            let (x, _) = self.place(value, self.y.low);
+            let _ = writeln!(
+                text,
+                "<path d=\"M{x:.1} {top}V{bottom}\" stroke=\"#e4e7eb\"/><text x=\"{x:.1}\" \
+                 y=\"{}\" text-anchor=\"middle\" font-size=\"12\">{value}</text>",
+                bottom + 17.0
+            );
+        }
+        for value in ticks(self.y.low, self.y.high) {
+            let (_, y) = self.place(self.x.low, value);
+            let _ = writeln!(
+                text,
+                "<path d=\"M{left} {y:.1}H{right}\" stroke=\"#e4e7eb\"/><text x=\"{}\" \
+                 y=\"{:.1}\" text-anchor=\"end\" font-size=\"12\">{value}</text>",
+                left - 6.0,
+                y + 4.0
+            );
+        }
+    }
+
+    fn legend(&self, text: &mut String) {
+        let mut at = FRAME[0];
+        for curve in &self.curves {
+            let dash = if curve.look.dash() == "dash" { " stroke-dasharray=\"4 3\"" } else { "" };
+            let _ = writeln!(
+                text,
+                "<g transform=\"translate({at:.0} 52)\"><path d=\"M0 2h14\" stroke=\"{}\" \
+                 stroke-width=\"2\"{dash}/><text x=\"18\" y=\"6\" font-size=\"11\">{}</text></g>",
+                curve.look.colour(),
+                escape(&curve.name)
+            );
+            at += 30.0 + 6.2 * curve.name.chars().count() as f64;
+        }
+    }
+
+    fn plotly(&self) -> Value {
+        let mut layout = base_layout();
+        layout["xaxis"] = axis(self.x.title);
+        layout["yaxis"] = axis(self.y.title);
+        layout["xaxis"]["range"] = json!([self.x.low, self.x.high]);
+        layout["yaxis"]["range"] = json!([self.y.low, self.y.high]);
+        if self.square == Square::Yes {
+            layout["yaxis"]["scaleanchor"] = json!("x");
+        }
+        layout["height"] = json!(560);
+        layout["hovermode"] = json!("closest");
+        let mut data: Vec<Value> = self
+            .curves
+            .iter()
+            .map(|curve| {
+                json!({
+                    "type": "scatter", "mode": "lines", "name": escape(&curve.name),
+                    "x": numbers(curve.points.iter().map(|p| p.0)),
+                    "y": numbers(curve.points.iter().map(|p| p.1)),
+                    "line": { "color": curve.look.colour(), "width": 1.8,
+                              "dash": curve.look.dash() },
+                    "connectgaps": false,
+                })
+            })
+            .collect();
+        if !self.marks.is_empty() {
+            data.push(json!({
+                "type": "scatter", "mode": "markers+text", "showlegend": false,
+                "x": numbers(self.marks.iter().map(|m| m.0)),
+                "y": numbers(self.marks.iter().map(|m| m.1)),
+                "text": self.marks.iter().map(|m| escape(&m.2)).collect::<Vec<_>>(),
+                "textposition": self.marks.iter().enumerate().map(|(i, _)| {
+                    if i % 2 == 0 { "top right" } else { "bottom right" }
+                }).collect::<Vec<_>>(),
+                "marker": { "color": INK, "size": 8 },
+            }));
+        }
+        layout["shapes"] = self
+            .walls
+            .iter()
+            .map(|(x, _)| {
+                json!({ "type": "line", "xref": "x", "yref": "paper", "x0": x, "x1": x, "y0": 0,
+                        "y1": 1, "line": { "color": INK, "width": 1.2, "dash": "dash" } })
+            })
+            .collect();
+        layout["annotations"] = self
+            .walls
+            .iter()
+            .enumerate()
+            .map(|(row, (x, words))| {
+                json!({ "xref": "x", "x": x, "yref": "paper", "y": 1.0 - 0.05 * row as f64,
+                        "text": escape(words), "showarrow": false, "xanchor": "left",
+                        "yanchor": "top", "font": { "size": 12, "color": INK } })
+            })
+            .collect();
+        json!({ "data": data, "layout": layout })
+    }
+}
+
+/// Five or so round values within an axis.
+fn ticks(low: f64, high: f64) -> Vec<f64> {
+    let rough = (high - low) / 6.0;
+    if !(rough.is_finite() && rough > 0.0) {
+        return Vec::new();
+    }
+    let power = 10f64.powf(rough.log10().floor());
+    let step = [1.0, 2.0, 5.0, 10.0].map(|m| m * power).into_iter().find(|s| *s >= rough);
+    let step = step.unwrap_or(10.0 * power);
+    let digits = (-step.log10().floor()).clamp(0.0, 12.0) as usize;
+    let (first, last) = ((low / step).ceil() as i64, (high / step).floor() as i64);
+    let round = |value: f64| format!("{value:.digits$}").parse::<f64>().unwrap_or(value) + 0.0;
+    (first..=last).take(40).map(|i| round(i as f64 * step)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn picture() -> Picture {
+        let span = |title| Span { title, low: -1.0, high: 2.0 };
+        let points = vec![(0.0, 0.0), (f64::NAN, 1.0), (1e300, 1.0), (0.5, 0.25)];
+        Picture {
+            title: "A <b>frame</b>".into(),
+            verdict: (Verdict::Good, "Stable", "as <it> is".into()),
+            facts: vec![("name".into(), "<value>".into())],
+            panes: vec![Pane {
+                title: "Loop gain".into(),
+                caption: "A curve.".into(),
+                x: span("x"),
+                y: span("y"),
+                square: Square::Yes,
+                curves: vec![Curve { name: "L".into(), look: Look::Number(0), points }],
+                marks: vec![(-1.0, 0.0, "−1".into())],
+                walls: vec![(0.5, "here".into())],
+            }],
+        }
+    }
+
+    #[test]
+    fn both_forms_hold_the_curve_and_no_foreign_markup() {
+        let (svg, html) = (picture().svg(), picture().html("Check"));
+        assert!(svg.starts_with("<svg") && svg.ends_with("</svg>\n"));
+        assert!(!svg.contains("<b>") && !html.contains("<b>frame") && !html.contains("<value>"));
+        assert!(!svg.contains("NaN") && !svg.contains("inf"), "{svg}");
+        assert!(svg.contains("A &lt;b&gt;frame"), "{svg}");
+        assert_eq!(
+            svg.matches("<path").count(),
+            svg.matches("/>").count()
+                - svg.matches("<rect").count()
+                - svg.matches("<circle").count()
+        );
+    }
+
+    #[test]
+    fn ticks_are_round_and_within() {
+        assert_eq!(ticks(0.0, 3.0), [0.0, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0]);
+        assert_eq!(ticks(-0.031, 0.012), [-0.03, -0.02, -0.01, 0.0, 0.01]);
+        assert!(ticks(1.0, 1.0).is_empty() && ticks(f64::NAN, 1.0).is_empty());
+    }
+}

@@ -1,0 +1,140 @@
+//! What `check` says of a loop: words, document, picture, advice.
+
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+mod common;
+
+use common::{Draft, Lab};
+
+fn unstable() -> Draft {
+    Draft::new().with("transfer_system", "kind = \"delay\"\nsamples = 12")
+}
+
+#[test]
+fn the_margin_is_where_the_verdict_turns() {
+    let lab = Lab::new();
+    lab.write("test.toml", Draft::new().text());
+    let said = lab.twinrig(["check", "test.toml", "--json"]).exits(0).json();
+    let margin_s = said["loop"]["delay_margin"]["delay_s"].as_f64().unwrap();
+    let more = margin_s * 1024.0;
+    for (samples, code) in [(2.0 + more.floor(), 0), (2.0 + more.ceil(), 7)] {
+        let text = format!("kind = \"delay\"\nsamples = {samples}");
+        lab.write("late.toml", Draft::new().with("transfer_system", &text).text());
+        lab.twinrig(["check", "late.toml"]).exits(code);
+    }
+    // Modes: each in the loop beside what it is in the structure.
+    let modes = said["loop"]["modes"].as_array().unwrap();
+    assert_eq!(modes.len(), 2);
+    let damping = |mode: usize, place: &str| modes[mode][place]["damping_ratio"].as_f64().unwrap();
+    assert!((damping(0, "truth") - 0.03).abs() < 1e-9);
+    let lost = damping(0, "in_loop") - 0.03;
+    let per_s = modes[0]["damping_per_s_of_delay"].as_f64().unwrap();
+    // Two samples and half of one for the hold, at the rate of loss.
+    assert!((lost / (per_s * 2.5 / 1024.0) - 1.0).abs() < 0.05, "{lost} {per_s}");
+    assert_eq!(said["dominant"]["mode"], 1);
+}
+
+#[test]
+fn an_unstable_loop_is_told_what_would_help() {
+    let lab = Lab::new();
+    lab.write("bad.toml", unstable().text());
+    let said = lab.twinrig(["check", "bad.toml"]).exits(7).out;
+    assert!(said.contains("(mode 1) grows by"), "{said}");
+    assert!(said.contains("would make it stable"), "{said}");
+    assert!(said.contains("forward_prediction, order 3"), "{said}");
+    let said = lab.twinrig(["check", "bad.toml", "--json"]).exits(7).json();
+    let trials = said["loop"]["compensators"].as_array().unwrap();
+    let none = trials.iter().find(|trial| trial["kind"] == "none").unwrap();
+    assert_eq!(none["stable"], false);
+    assert!(trials.iter().any(|trial| trial["stable"] == true), "{said}");
+}
+
+#[test]
+fn a_picture_is_written_as_its_name_asks() {
+    let lab = Lab::new();
+    lab.write("test.toml", Draft::new().top("duration = \"1 s\"").text());
+    lab.twinrig(["check", "test.toml", "--plot", "loop.svg"]).exits(0);
+    let svg = std::fs::read_to_string(lab.path("loop.svg")).unwrap();
+    assert!(svg.contains("Loop gain") && svg.contains("Damping in the loop"), "{svg}");
+    lab.twinrig(["check", "test.toml", "--plot", "loop.html"]).exits(0);
+    let html = std::fs::read_to_string(lab.path("loop.html")).unwrap();
+    assert!(html.contains("Will it be stable?") && html.contains("plotly"));
+    for name in ["loop.png", "loop", "nowhere/loop.svg"] {
+        let ran = lab.twinrig(["check", "test.toml", "--plot", name]).exits(1);
+        assert!(ran.err.contains(".svg") || ran.err.contains("cannot write"), "{}", ran.err);
+    }
+    // Nothing to draw: rig and structure are one.
+    lab.write("one.toml", Draft::new().with("transfer_system", "kind = \"ideal\"").text());
+    let ran = lab.twinrig(["check", "one.toml", "--plot", "one.svg"]).exits(1);
+    assert!(ran.err.contains("no loop gain to draw"), "{}", ran.err);
+}
+
+#[test]
+fn partitions_are_ranked_by_the_delay_they_bear() {
+    let lab = Lab::new();
+    let building = "shear_building = { storeys = 4, mass = \"20 t\", stiffness = \"40 MN/m\" }\n\
+                    damping = { modal = \"2 %\" }\nnames = [\"a\", \"b\", \"c\", \"d\"]";
+    let draft = Draft::new()
+        .with("structure", building)
+        .with("partition", "interface = [\"a\"]\nmass = [\"200 kg\"]\nstiffness = [\"8 MN/m\"]");
+    lab.write("test.toml", draft.text());
+    let said = lab.twinrig(["check", "test.toml", "--advise", "--json"]).json();
+    let ranked = said["advice"]["ranked"].as_array().unwrap();
+    // One declared, five masses, three other places, four springs whole and half.
+    assert_eq!(ranked.len(), 1 + 5 + 3 + 8, "{said}");
+    let delays: Vec<f64> = ranked
+        .iter()
+        .map(|cut| cut["critical_delay_s"].as_f64().unwrap_or(f64::INFINITY))
+        .collect();
+    assert!(delays.windows(2).all(|pair| pair[0] >= pair[1]), "{delays:?}");
+    let declared = ranked.iter().find(|cut| cut["specimen"] == "as declared").unwrap();
+    assert_eq!(declared["critical_delay_s"], said["critical_delay_s"]);
+    assert!(ranked.iter().any(|cut| cut["interface"] == "b – c"), "{said}");
+    assert!(said["advice"]["skipped"].as_array().unwrap().len() == 1, "{said}");
+    let text = lab.twinrig(["check", "test.toml", "--advise"]).out;
+    assert!(text.contains("the whole spring") && text.contains("not examined:"), "{text}");
+
+    // A frame whose stiffness is no row of springs says what it cannot cut.
+    let frame = "mass = [\"1 t\", \"1 t\", \"1 t\"]\ndamping = { modal = \"3 %\" }\nstiffness = { \
+                 unit = \"N/m\", rows = [[26054884.0, -23133939.0, 5937035.0], [-23133939.0, \
+                 32560774.0, -14419971.0], [5937035.0, -14419971.0, 9267276.0]] }";
+    lab.write("frame.toml", Draft::new().with("structure", frame).text());
+    let text = lab.twinrig(["check", "frame.toml", "--advise"]).out;
+    assert!(text.contains("no spring between two DOFs"), "{text}");
+}
+
+#[test]
+fn several_interface_dofs_have_margins_too() {
+    let lab = Lab::new();
+    let two = "interface = [1, { from = 1, to = 2 }]\nmass = [\"20 kg\", \"0 kg\"]\n\
+               stiffness = [\"0.3 MN/m\", \"0.2 MN/m\"]";
+    let draft = Draft::new().with("partition", two);
+    lab.write("two.toml", draft.text());
+    let said = lab.twinrig(["check", "two.toml", "--json"]).exits(0).json();
+    let critical_s = said["critical_delay_s"].as_f64().unwrap();
+    let margin_s = said["loop"]["delay_margin"]["delay_s"].as_f64().unwrap();
+    // The critical delay is without sampling: two samples and the hold's half.
+    assert!((margin_s + 2.5 / 1024.0 - critical_s).abs() < 2e-5, "{margin_s} {critical_s}");
+    let svg = lab.twinrig(["check", "two.toml", "--plot", "two.svg", "--advise"]).exits(0);
+    assert!(svg.out.contains("1, 1 – 2"), "{}", svg.out);
+}
+
+#[test]
+fn two_rates_are_judged_by_their_free_decay() {
+    let lab = Lab::new();
+    let draft = Draft::new()
+        .with("integrator", "method = \"exact\"\nrate = \"1024 Hz\"")
+        .with("main_loop", "ratio = 4\ntask_ticks = 1");
+    lab.write("good.toml", draft.text());
+    let said = lab.twinrig(["check", "good.toml", "--json"]).exits(0).json();
+    assert_eq!(said["verdict"], "stable");
+    assert_eq!(said["method"], "free decay");
+    let margin_s = said["decay"]["delay_margin_s"].as_f64().unwrap();
+    // A good prediction leaves the rig's delay: what the critical delay leaves over.
+    let left_s = said["critical_delay_s"].as_f64().unwrap() - 2.0 / 1024.0;
+    assert!((margin_s - left_s).abs() < 2.5 / 1024.0, "{margin_s} {left_s}");
+    let late = draft.with("transfer_system", "kind = \"delay\"\nsamples = 40");
+    lab.write("bad.toml", late.text());
+    let said = lab.twinrig(["check", "bad.toml"]).exits(7).out;
+    assert!(said.contains("UNSTABLE: after a push"), "{said}");
+}
