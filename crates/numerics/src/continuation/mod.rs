@@ -99,7 +99,18 @@ impl Space {
     }
 
     fn real(&self, scaled: &[f64]) -> Vec<f64> {
-        scaled.iter().zip(&self.scale).map(|(w, s)| w * s).collect()
+        // Dividing and multiplying may cost the last bit: a limit stays a limit.
+        let back = |i: usize| {
+            let (value, slack) = (scaled[i] * self.scale[i], 1e-9 * self.scale[i]);
+            if value > self.high[i] && value - self.high[i] < slack {
+                self.high[i]
+            } else if value < self.low[i] && self.low[i] - value < slack {
+                self.low[i]
+            } else {
+                value
+            }
+        };
+        (0..scaled.len()).map(back).collect()
     }
 
     fn divided(&self, unknowns: &[f64]) -> Vec<f64> {
