@@ -495,7 +495,10 @@ fn bounds_make_room_for_what_was_identified() {
         assert!(toml.contains("upper       = ["), "{toml}");
         let include = format!("include = [\"id/transfer_system.toml\", \"{name}\"]");
         lab.write("test.toml", format!("{include}\n{text}"));
-        lab.twinrig(["check", "test.toml"]).exits(0);
+        // A file that can run; whether its loop is predicted to be stable (0) or
+        // not (7) is the actuator's affair.
+        let checked = lab.twinrig(["check", "test.toml"]);
+        assert!([0, 7].contains(&checked.code), "{}", checked.err);
     }
 }
 
