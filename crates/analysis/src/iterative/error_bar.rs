@@ -86,7 +86,7 @@ pub(super) fn interval(trial: &Trial, amplification: Option<&Amplification>) -> 
                 return f64::NAN;
             };
             let rows = matrix.rows(2 * dof, 2);
-            let left_open = (&rows * DVector::from_column_slice(&trial.residual)).norm();
+            let left_open = (rows * DVector::from_column_slice(&trial.residual)).norm();
             let spread: f64 = (0..n).map(|j| (rows.column(j).norm() * scatter[j]).powi(2)).sum();
             left_open + 2.0 * (own * own + spread).sqrt()
         })
