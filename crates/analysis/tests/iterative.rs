@@ -60,7 +60,7 @@ fn truth(hz: f64) -> f64 {
     });
     let mut load = DVector::zeros(4);
     load[3] = Complex::from(1.0);
-    d.lu().solve(&load).unwrap()[2].norm()
+    d.lu().solve(&load).expect("a damped structure")[2].norm()
 }
 
 struct Setup {
@@ -132,8 +132,8 @@ fn rig(setup: &Setup) -> Rig {
         },
         safe_path: SafePath { hold_s: 0.01, rate_m_s: 0.1 },
     };
-    let rig = ShakenRig::new(&shaker, &specimen, sensors, STEP_S).unwrap();
-    Rig(PeriodicLoop::new(Box::new(rig), settings).unwrap())
+    let rig = ShakenRig::new(&shaker, &specimen, sensors, STEP_S).expect("mass everywhere");
+    Rig(PeriodicLoop::new(Box::new(rig), settings).expect("mass everywhere"))
 }
 
 fn corrector(tolerance: f64) -> Corrector {
