@@ -6,8 +6,10 @@ pub mod benchmark;
 pub mod beregi;
 mod chirp;
 pub mod galmez;
+mod iterative;
 mod loops;
 pub mod multirate;
+pub mod shaken_building;
 pub mod waldbjorn;
 
 use serde_json::{Value, json};
