@@ -20,8 +20,8 @@ pub enum RowError {
     },
     /// Too few or too many.
     #[error(
-        "line {line} has {found} columns: the load has {signals} signals, and a column of times \
-         may stand before them"
+        "line {line} has {found} columns: the load has {signals} signals, a column of times may \
+         stand before them, and all rows have as many"
     )]
     Columns {
         /// Which line, from 1.
@@ -59,17 +59,26 @@ pub struct LoadRows {
     rate_hz: f64,
     line: u64,
     rows: u64,
+    /// Whether a header was left out.
+    headed: bool,
+    /// Columns of the first row: a later one has as many, or was cut off.
+    columns: usize,
     time_s: Option<f64>,
 }
 
 impl LoadRows {
     /// At the first line.
     pub fn new(signals: usize, rate_hz: f64) -> Self {
-        Self { signals, rate_hz, line: 0, rows: 0, time_s: None }
+        Self { signals, rate_hz, line: 0, rows: 0, headed: false, columns: 0, time_s: None }
+    }
+
+    /// Rows read so far.
+    pub fn rows(&self) -> u64 {
+        self.rows
     }
 
     /// Appends the values of a line, times `scale`. Blank lines, comments (`#`,
-    /// `%`) and a header before the first row are left out.
+    /// `%`) and one line of headings before the first row are left out.
     pub fn read(&mut self, text: &str, scale: f64, out: &mut Vec<f64>) -> Result<(), RowError> {
         self.line += 1;
         let line = self.line;
@@ -81,17 +90,27 @@ impl LoadRows {
         if text.is_empty() || text.starts_with(['#', '%']) {
             return Ok(());
         }
-        let fields = || {
-            text.split(|c: char| c == ',' || c == ';' || c.is_whitespace())
-                .filter(|field| !field.is_empty())
-        };
-        if self.rows == 0 && fields().next().is_some_and(|field| field.parse::<f64>().is_err()) {
+        // Blanks may be many between two columns; a comma or semicolon is one, and
+        // what is missing between two of them is missing.
+        let blank = !text.contains([',', ';']);
+        let separates = |c: char| if blank { c.is_whitespace() } else { c == ',' || c == ';' };
+        let fields =
+            || text.split(separates).map(str::trim).filter(|field| !blank || !field.is_empty());
+        let words = || fields().next().is_some_and(|field| field.parse::<f64>().is_err());
+        if self.rows == 0 && !self.headed && words() {
+            self.headed = true;
             return Ok(());
         }
         let (found, signals) = (fields().count(), self.signals);
-        if found != signals && found != signals + 1 {
+        let fits = if self.rows == 0 {
+            found == signals || found == signals + 1
+        } else {
+            found == self.columns
+        };
+        if !fits {
             return Err(RowError::Columns { line, found, signals });
         }
+        self.columns = found;
         let mut numbers = fields().map(|field| {
             let text = || field.chars().take(40).collect();
             field.parse().map_err(|_| RowError::NotANumber { line, text: text() })
@@ -144,6 +163,12 @@ mod tests {
     #[test]
     fn rows_are_read_with_and_without_times_and_headers() {
         assert_eq!(rows("# c\na b\n1,2\n 3;4 \n\n", 2), Ok(vec![2.0, 4.0, 6.0, 8.0]));
+        // A row that was cut off is no load, and nothing slips into its neighbour's column.
+        let cut = RowError::Columns { line: 2, found: 1, signals: 1 };
+        assert_eq!(rows("0.00,1\n0.01", 1), Err(cut));
+        let missing = RowError::NotANumber { line: 1, text: String::new() };
+        assert_eq!(rows("0.5,,7", 2), Err(missing));
+        assert!(rows("one\ntwo\n1", 1).is_err(), "one line of headings, no more");
         assert_eq!(rows("t,a\n0.00,1\n0.01,-2e0\n0.02,3", 1), Ok(vec![2.0, -4.0, 6.0]));
         let rate = RowError::Rate { line: 2, step_s: 0.02, rate_hz: 100.0 };
         assert_eq!(rows("0 1\n0.02 1", 1), Err(rate));

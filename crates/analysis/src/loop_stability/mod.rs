@@ -126,6 +126,15 @@ pub enum LoopError {
     /// Only a transfer system with dynamics can be joined continuously.
     #[error("a pure delay cannot be joined continuously: hold the force")]
     ContinuousDelay,
+    /// The loop gain lost its digits.
+    #[error(
+        "{count:.2} growing motions were counted, which is no number of motions: the loop gain has \
+         lost its digits, so rehearse the test"
+    )]
+    NotCounted {
+        /// What was counted.
+        count: f64,
+    },
     /// The eigenvalues of so large a part would take minutes.
     #[error(
         "a part of the loop has {states} states, and at most {most} are examined: rehearse it, or \

@@ -17,6 +17,11 @@ const SMALL: f64 = 0.9;
 const MOST_POINTS: usize = 200_000;
 /// Points spread over the whole axis before any is added.
 const SPREAD: usize = 400;
+/// Poles below this share of the highest frequency are zero: a double one, of a
+/// part without support, comes out of rounding as two that lie √ε of it apart.
+const ZERO: f64 = 1e-6;
+/// How far a counted number of motions may lie from a whole one.
+const OFF: f64 = 0.25;
 
 /// The eigenvalues of L at one frequency.
 #[derive(Debug, Clone, PartialEq)]
@@ -47,12 +52,16 @@ impl Point {
 /// The axis is passed at a hair's breadth to its right, so that poles on it (a
 /// structure without damping or without support, an integrator) are passed on a
 /// side that is known; a motion counts as growing if it grows faster than that.
+/// Poles at zero are passed on an arc that is wider, for so close to a double one
+/// L would be nothing but rounding: a motion slower than the arc is not seen.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Curve {
     /// In rising order of frequency.
     pub points: Vec<Point>,
     /// The hair's breadth, 1/s.
     pub shift_1_s: f64,
+    /// Radius of the arc around zero, rad/s; 0 without poles there.
+    arc_rad_s: f64,
     unstable_open: usize,
 }
 
@@ -67,10 +76,13 @@ impl Curve {
     pub fn follow_with(open: &OpenLoop, marked: &[(f64, f64)]) -> Result<Self, LoopError> {
         let highest = open.highest_rad_s();
         let poles = open.poles();
-        let sizes =
-            || poles.iter().map(|pole| pole.norm()).filter(|size| *size > 1e-6 * highest.min(1.0));
-        let slowest = sizes().fold(highest, f64::min);
+        let sizes = || poles.iter().map(|pole| pole.norm());
+        let zero = ZERO * highest;
+        let slowest = sizes().filter(|size| *size > zero).fold(highest, f64::min);
         let shift_1_s = 1e-7 * slowest;
+        let at_zero = sizes().any(|size| size <= zero);
+        let arc_rad_s =
+            if at_zero { (1e-2 * slowest).max(2.0 * zero).min(0.3 * slowest) } else { 0.0 };
         let mut marks: Vec<f64> =
             (0..=SPREAD).map(|i| highest * (i as f64 / SPREAD as f64).powi(3)).collect();
         let around = poles.iter().map(|pole| (pole.im, pole.re.abs()));
@@ -81,15 +93,27 @@ impl Curve {
                 marks.extend([0.7, 0.85, 1.15, 1.3].map(|factor| factor * middle));
             }
         }
+        let along =
+            [0.2, 0.4, 0.6, 0.8, 0.9, 0.95, 0.99, 1.0, 1.01, 1.1, 1.3, 1.6, 2.0, 3.0, 5.0, 9.0];
+        marks.extend(along.map(|share| share * arc_rad_s));
         marks.retain(|omega| (0.0..=highest).contains(omega));
         marks.sort_by(f64::total_cmp);
         marks.dedup();
         let mut curve = Self {
             points: Vec::with_capacity(2 * marks.len()),
             shift_1_s,
-            unstable_open: poles.iter().filter(|pole| pole.re > shift_1_s).count(),
+            arc_rad_s,
+            unstable_open: poles
+                .iter()
+                .filter(|pole| pole.re > shift_1_s && pole.norm() > arc_rad_s)
+                .count(),
         };
         curve.fill(open, &marks)?;
+        // No curve can go round a part of a time, or a negative number of times.
+        let count = curve.counted();
+        if !(count > -OFF && (count - count.round()).abs() < OFF) {
+            return Err(LoopError::NotCounted { count });
+        }
         Ok(curve)
     }
 
@@ -122,7 +146,9 @@ impl Curve {
     }
 
     fn point(&self, open: &OpenLoop, omega: f64) -> Result<Point, LoopError> {
-        evaluate(open, self.shift_1_s, omega)
+        // Along the arc, then along the axis.
+        let arc = (self.arc_rad_s * self.arc_rad_s - omega * omega).max(0.0).sqrt();
+        evaluate(open, self.shift_1_s.max(arc), omega)
     }
 
     /// The same points and, between any two that lie within `reach` of zero and
@@ -158,6 +184,10 @@ impl Curve {
     /// open loop that is none of the closed one; the half below zero mirrors the
     /// half above.
     pub fn growing(&self) -> usize {
+        self.counted().round().max(0.0) as usize
+    }
+
+    fn counted(&self) -> f64 {
         let mut turned = 0.0;
         for pair in self.points.windows(2) {
             let (a, b) = (&pair[0], &pair[1]);
@@ -170,8 +200,7 @@ impl Curve {
             };
             turned += (b.inner / a.inner).arg();
         }
-        let growing = self.unstable_open as f64 - turned / PI;
-        growing.round().max(0.0) as usize
+        self.unstable_open as f64 - turned / PI
     }
 
     /// Growing motions of the open loop.

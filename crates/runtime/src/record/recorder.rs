@@ -17,7 +17,7 @@ use super::output::{Gather, Output};
 use super::schema::{Storage, data_schema};
 use super::summary::summary_batch;
 use super::writer::{Layout, Progress, Writer, Written};
-use super::{EventNote, FrameSink, Header, RecordError, Summary, TimingNote, TripNote};
+use super::{EventNote, FrameSink, Header, Record, RecordError, Summary, TimingNote, TripNote};
 
 /// The ring and the batch each stay below this, however wide the frames are.
 const MAX_VALUES: usize = 32 << 20;
@@ -36,7 +36,7 @@ pub enum Durability {
 pub enum Existing {
     /// It stays, and the recorder reports an error.
     Keep,
-    /// It is removed first.
+    /// It is removed first, unless it is the record of a real test.
     Replace,
 }
 
@@ -262,6 +262,10 @@ fn close<O: Output>(
 
 fn open(path: &Path, existing: Existing) -> Result<File, RecordError> {
     if existing == Existing::Replace {
+        // A rehearsal carries no start time; a real test cannot be repeated.
+        if Record::read_header(path).is_ok_and(|header| !header.started.is_empty()) {
+            return Err(RecordError::Exists { path: path.to_path_buf() });
+        }
         // Removed, not truncated: whoever reads the old record keeps it, and
         // ext4 would wait for the disk when a truncated file is closed. A file
         // that cannot be removed shows in the next call.

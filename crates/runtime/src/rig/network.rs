@@ -300,6 +300,12 @@ impl Rig for NetworkRig {
         self.end.counts.bridge(self.in_a_row);
         let by = match self.pace {
             Pace::LockStep { .. } => Bridge::Hold,
+            // Beyond what is bridged, and on the way to safe, nothing is made up.
+            Pace::Paced { bridge, .. }
+                if self.in_a_row > bridge || self.end.state != Phase::Running as u8 =>
+            {
+                Bridge::Hold
+            }
             Pace::Paced { bridge_by, .. } => bridge_by,
         };
         self.bridge(by, measured);

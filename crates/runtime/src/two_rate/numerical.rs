@@ -156,14 +156,16 @@ mod tests {
                     assert!((a - b).abs() < 1e-12, "{method:?} {k}");
                 }
             }
-            // The held load is held in the works of the one and straight in
-            // those of the other. Damping is summed by the straight rule in one:
-            // v² at twice the fastest load's 31 rad/s is off by (2ωh)²/12.
-            let held: f64 = if method == Method::Exact(Hold::Zero) { 2e-2 } else { 1e-5 };
+            // A held load is held in the works of the one and straight, half a step
+            // earlier, in those of the other: ωh/2 of the work that goes to and fro.
+            // Damping is summed by the straight rule in one: v² at twice the
+            // fastest load's 31 rad/s is off by (2ωh)²/12.
+            let held = if method == Method::Exact(Hold::Zero) { 2e-2 } else { 1e-5 };
             let straight = (2.0 * 31.0 * 1e-3f64).powi(2) / 12.0;
+            let exchanged = sums[0].iter().fold(0.0, |most: f64, work| most.max(work.abs()));
             for (i, (a, b)) in sums[0].iter().zip(sums[1]).enumerate() {
-                let tolerance = if i == 0 { held.max(straight) } else { held };
-                assert!((a - b).abs() < tolerance * a.abs(), "{method:?} {i}: {sums:?}");
+                let tolerance = if i == 0 { straight } else { held };
+                assert!((a - b).abs() < tolerance * exchanged, "{method:?} {i}: {sums:?}");
             }
         }
     }

@@ -54,6 +54,11 @@ impl Steps {
             }
             ForceUse::Average | ForceUse::Last => {
                 options.step_s *= rates.ratio as f64;
+                // A load held over the long step would be late by half of it, and
+                // so undo what averaging the force is for.
+                if rates.force == ForceUse::Average && options.method == Method::Exact(Hold::Zero) {
+                    options.method = Method::Exact(Hold::First);
+                }
                 Integrator::new(equations, &options)?
             }
         };

@@ -284,6 +284,9 @@ impl Judge {
             Err(reason) => return self.unknown(reason.clone()),
         };
         let delay_s = self.delay_s(&line, point);
+        if delay_s < 0.0 {
+            return self.unknown("no rig answers before it is asked".to_owned());
+        }
         match (&line.crossings, depth) {
             (Some(crossings), Depth::Verdict) => {
                 let stable = crossings.is_stable(delay_s);

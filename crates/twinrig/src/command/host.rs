@@ -127,6 +127,9 @@ fn feed(file: &PathBuf, to: &Reach, scale: f64, output: Output) -> Result<Exit, 
             break;
         }
     }
+    if rows.rows() == 0 {
+        return Err(output.fail(format!("{}: there is no row of numbers in it", file.display())));
+    }
     client.end(sample).map_err(fail)?;
     Ok(match output {
         Output::Json => output.document(&json!({ "samples": sample })),

@@ -34,6 +34,14 @@ fn check_phases(root: &Branch, out: &mut Diagnostics) {
         let remedy = "choose a longer `ring_down`, or a shorter `ease`";
         out.push(Diagnostic::error(message).at(node.span.clone()).remedy(remedy));
     }
+    if let Some(table) = phases.table("completing")
+        && let (Some(rate), Some(node)) = (table.number("home_rate"), table.node("home_rate"))
+        && 1.0 / rate > LONGEST_S
+    {
+        let message = format!("the rig would go home by {:.3e} m in a day", rate * LONGEST_S);
+        let error = Diagnostic::error(message).at(node.span.clone());
+        out.push(error.remedy("choose a higher `home_rate`, such as \"5 mm/s\""));
+    }
     let times = [("initiating", "settle"), ("completing", "ring_down"), ("completing", "ease")];
     for (table, key) in times {
         let Some(node) = phases.table(table).and_then(|table| table.node(key)) else { continue };
