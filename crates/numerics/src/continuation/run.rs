@@ -91,6 +91,8 @@ pub struct Continuation {
     failures: usize,
     /// How far noise alone moves a point, in scaled unknowns.
     noise: f64,
+    /// The last point is tried as a corner: see [`Continuation::turn_corner`].
+    cornered: bool,
     end: Option<End>,
 }
 
@@ -141,6 +143,7 @@ impl Continuation {
             next_value,
             failures: 0,
             noise: 0.0,
+            cornered: false,
             end: None,
         }
     }
@@ -240,7 +243,8 @@ impl Continuation {
             return Ok(self.shorter(steps, End::Stuck));
         }
         self.failures = 0;
-        let tangent = self.direction(&found, &moved);
+        let tangent = if self.cornered { unit(moved).0 } else { self.direction(&found, &moved) };
+        self.cornered = false;
         self.keep(found, tangent);
         // A turn close to the limit would fail at the next longer step.
         if turn < 0.6 * steps.most_turn_rad {
@@ -256,6 +260,9 @@ impl Continuation {
             from.iter().zip(direction).map(|(w, t)| w + self.step * t).collect::<Vec<f64>>()
         };
         let [.., a, b, c] = &self.points[..] else { return plain(&last.tangent) };
+        if self.cornered {
+            return plain(&last.tangent);
+        }
         let (d1, h1) = unit(chord(&self.space, a, b));
         let (d2, h2) = unit(chord(&self.space, b, c));
         // A sharp corner or a noisy stretch is no parabola.
@@ -341,7 +348,26 @@ impl Continuation {
         // An exact problem fails the same way again; a noisy one may not.
         self.failures += 1;
         let tries = if self.noise > 0.0 { MOST_FAILURES } else { 1 };
-        if self.failures >= tries { Advance::Ended(end) } else { Advance::Failed }
+        if self.failures < tries {
+            return Advance::Failed;
+        }
+        if self.cornered || end == End::Limit {
+            return Advance::Ended(end);
+        }
+        self.turn_corner(steps);
+        Advance::Failed
+    }
+
+    /// Where something touches or lets go, a branch has a corner, and often a fold
+    /// in it: straight on there is nothing, however short the step. The branch is
+    /// looked for with the parameter turned back and everything else going on.
+    fn turn_corner(&mut self, steps: Steps) {
+        self.cornered = true;
+        self.failures = 0;
+        self.step = 0.5 * steps.first;
+        if let Some(parameter) = self.points.last_mut().and_then(|p| p.tangent.last_mut()) {
+            *parameter = -*parameter;
+        }
     }
 
     fn sweep<P: Problem>(&mut self, problem: &mut P, values: &[f64]) -> Result<Advance, P::Error> {

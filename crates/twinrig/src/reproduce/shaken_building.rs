@@ -155,7 +155,7 @@ fn force_n(legs: Legs) -> f64 {
 pub(super) fn trace_settings(legs: Legs, harmonics: usize, course: Course) -> TraceSettings {
     let (band_hz, scale_m, scale_hz, tolerance) = match legs {
         Legs::Linear => ((12.0, 14.0), 1e-3, 0.3, 1e-8),
-        Legs::Bilinear => ((13.7, 14.6), 3e-3, 0.1, 2e-7),
+        Legs::Bilinear => ((13.7, 14.6), 3e-3, 0.1, 5e-7),
     };
     let mut guess = vec![0.0; 2 * harmonics + 1];
     guess[2 * harmonics] = match &course {
