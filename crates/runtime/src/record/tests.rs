@@ -195,6 +195,29 @@ fn a_test_never_overwrites_a_record() {
 }
 
 #[test]
+fn a_rehearsal_replaces_a_rehearsal_but_never_a_real_test() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("record.arrow");
+    let real = Header { started: "2026-11-16T08:00:00Z".into(), ..header() };
+    for (header, is_kept) in [(header(), false), (real, true)] {
+        let (_sink, handle) =
+            Recorder::create(&path, &header, &channels(1), vec![], &options(64)).unwrap();
+        handle.finish(Ending { ticks: 0, trip: None }).unwrap();
+        let again =
+            Recorder::create(&path, &super::tests::header(), &channels(1), vec![], &options(64));
+        match again {
+            Ok((_sink, handle)) => {
+                assert!(!is_kept, "the record of a real test is gone");
+                handle.finish(Ending { ticks: 0, trip: None }).unwrap();
+            }
+            Err(error) => {
+                assert!(is_kept && matches!(error, RecordError::Exists { .. }), "{error}");
+            }
+        }
+    }
+}
+
+#[test]
 fn impossible_channels_are_refused() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("record.arrow");

@@ -52,6 +52,7 @@ fn what_does_not_go_together_is_said_with_a_remedy() {
         (replaced("rate = \"256 Hz\"", "rate = \"256 Hz\", buffer = \"1e6 s\""), "at most 1e7"),
         (replaced("ring_down = \"10 s\"", "ring_down = \"50 ms\""), "eases out"),
         (replaced("reach = \"5 mm\"", "reach = \"500 m\""), "would be fetched"),
+        (replaced("home_rate = \"5 mm/s\"", "home_rate = \"1e-9 mm/s\""), "would go home by"),
         (replaced("bound = \"0.5 g\"", "bound = \"0 g\""), "greater than zero"),
         (replaced("[phases]", &format!("{main_loop}[phases]")), "not known ahead"),
         (replaced("[phases]", &format!("{forces}[phases]")), "streamed as a whole"),
