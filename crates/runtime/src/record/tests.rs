@@ -199,12 +199,11 @@ fn a_rehearsal_replaces_a_rehearsal_but_never_a_real_test() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("record.arrow");
     let real = Header { started: "2026-11-16T08:00:00Z".into(), ..header() };
-    for (header, is_kept) in [(header(), false), (real, true)] {
+    for (first, is_kept) in [(header(), false), (real, true)] {
         let (_sink, handle) =
-            Recorder::create(&path, &header, &channels(1), vec![], &options(64)).unwrap();
+            Recorder::create(&path, &first, &channels(1), vec![], &options(64)).unwrap();
         handle.finish(Ending { ticks: 0, trip: None }).unwrap();
-        let again =
-            Recorder::create(&path, &super::tests::header(), &channels(1), vec![], &options(64));
+        let again = Recorder::create(&path, &header(), &channels(1), vec![], &options(64));
         match again {
             Ok((_sink, handle)) => {
                 assert!(!is_kept, "the record of a real test is gone");
