@@ -114,6 +114,7 @@ fn rig(setup: &Setup) -> Rig {
         control: Control { proportional_n_per_m: 2e4, derivative_n_s_per_m: 400.0, filter_s: 1e-3 },
         inertia_compensation_kg: vec![setup.simulated_kg],
         sensor_delays_s: [0.0; 3],
+        ramp_m_s: f64::INFINITY,
         harmonics: setup.harmonics,
         seen_harmonics: setup.harmonics + 2,
         settling: Settling {

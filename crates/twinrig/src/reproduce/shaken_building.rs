@@ -123,6 +123,7 @@ fn settings(legs: Legs, simulated_kg: f64, harmonics: usize) -> PeriodicSettings
         control: Control { proportional_n_per_m: 2e4, derivative_n_s_per_m: 400.0, filter_s: 1e-3 },
         inertia_compensation_kg: vec![simulated_kg],
         sensor_delays_s: [0.0; 3],
+        ramp_m_s: f64::INFINITY,
         harmonics,
         seen_harmonics: harmonics,
         settling: Settling {
