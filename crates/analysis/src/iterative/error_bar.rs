@@ -5,6 +5,7 @@
 //! is read off the evaluations that were made anyway.
 
 use nalgebra::{DMatrix, DVector};
+use numerics::continuation::Evaluation;
 
 use super::Trial;
 
@@ -70,15 +71,15 @@ fn response(trial: &Trial) -> Vec<f64> {
     trial.orbit.measured.iter().flat_map(|c| [c.0[1], c.0[2]]).collect()
 }
 
-/// Half-width of the interval of each DOF's fundamental amplitude.
-pub(super) fn interval(trial: &Trial, amplification: Option<&Amplification>) -> Vec<f64> {
+/// Half-width of the interval of each DOF's fundamental amplitude at a point
+/// whose residual is thought to be `left`.
+pub(super) fn interval(
+    trial: &Trial,
+    left: &Evaluation,
+    amplification: Option<&Amplification>,
+) -> Vec<f64> {
     let orbit = &trial.orbit;
-    let n = trial.residual.len();
-    let scatter: Vec<f64> = orbit
-        .difference_scatter
-        .iter()
-        .flat_map(|s| s.0[1..=n / orbit.measured.len()].to_vec())
-        .collect();
+    let (n, scatter) = (left.residual.len(), &left.scatter);
     (0..orbit.measured.len())
         .map(|dof| {
             let own = orbit.measured_scatter[dof].amplitude(1);
@@ -86,7 +87,7 @@ pub(super) fn interval(trial: &Trial, amplification: Option<&Amplification>) -> 
                 return f64::NAN;
             };
             let rows = matrix.rows(2 * dof, 2);
-            let left_open = (rows * DVector::from_column_slice(&trial.residual)).norm();
+            let left_open = (rows * DVector::from_column_slice(&left.residual)).norm();
             let spread: f64 = (0..n).map(|j| (rows.column(j).norm() * scatter[j]).powi(2)).sum();
             left_open + 2.0 * (own * own + spread).sqrt()
         })

@@ -14,6 +14,7 @@ pub use error_bar::Amplification;
 use model::periodic::{Coefficients, Orbit};
 use numerics::continuation::{
     Advance, Continuation, Corrector, Course, End, Evaluation, Fold, Point, Problem, Space,
+    Surrogate, SurrogateRule,
 };
 
 /// A rig and a simulated side that can be brought to a periodic motion. Its one
@@ -44,6 +45,9 @@ pub struct TraceSettings {
     pub scale_hz: f64,
     /// How a point is corrected.
     pub corrector: Corrector,
+    /// Whether the evaluations near a point are joined by a Gaussian process, for
+    /// rigs whose noise hides differences.
+    pub surrogate: bool,
     /// Where the run goes.
     pub course: Course,
     /// The first guess: coefficients, then frequency in Hz.
@@ -105,9 +109,12 @@ pub struct TracePoint {
     pub failures: usize,
 }
 
+/// Evaluations that a surrogate goes through.
+const SURROGATE_EVALUATIONS: usize = 60;
+
 /// A trace on the way.
-pub struct Trace<X> {
-    problem: Matching<X>,
+pub struct Trace<X: PeriodicExperiment> {
+    problem: Surrogate<Matching<X>>,
     run: Continuation,
     points: Vec<TracePoint>,
     amplification: Option<Amplification>,
@@ -151,7 +158,11 @@ impl<X: PeriodicExperiment> Trace<X> {
             settings.guess.clone(),
             known,
         );
-        let problem = Matching { experiment, settings, trials: Vec::new() };
+        let rule = settings
+            .surrogate
+            .then(|| SurrogateRule { scale: settings.space().scale, most: SURROGATE_EVALUATIONS });
+        let matching = Matching { experiment, settings, trials: Vec::new() };
+        let problem = Surrogate::new(matching, rule);
         Self { problem, run, points: saved, amplification: None, failures: 0 }
     }
 
@@ -177,13 +188,17 @@ impl<X: PeriodicExperiment> Trace<X> {
 
     fn keep(&mut self) {
         let Some(point) = self.run.points().last().cloned() else { return };
-        let trials = std::mem::take(&mut self.problem.trials);
-        let at_point = |t: &&Trial| t.residual == point.evaluation.residual;
-        let Some(last) = trials.iter().rev().find(at_point).or(trials.last()) else { return };
+        let trials = std::mem::take(&mut self.problem.inner_mut().trials);
+        let far = |t: &Trial| -> f64 {
+            t.unknowns.iter().zip(&point.unknowns).map(|(a, b)| (a - b).abs()).sum()
+        };
+        let Some(last) = trials.iter().rev().min_by(|a, b| far(a).total_cmp(&far(b))) else {
+            return;
+        };
         if let Some(found) = Amplification::estimate(&trials) {
             self.amplification = Some(found);
         }
-        let interval_m = error_bar::interval(last, self.amplification.as_ref());
+        let interval_m = error_bar::interval(last, &point.evaluation, self.amplification.as_ref());
         self.points.push(TracePoint {
             frequency_hz: point.parameter(),
             orbit: last.orbit.clone(),
@@ -206,16 +221,16 @@ impl<X: PeriodicExperiment> Trace<X> {
 
     /// Evaluations since the last point.
     pub fn trials(&self) -> &[Trial] {
-        &self.problem.trials
+        &self.problem.inner().trials
     }
 
     /// The experiment.
     pub fn experiment(&self) -> &X {
-        &self.problem.experiment
+        &self.problem.inner().experiment
     }
 
     /// The experiment, to be stopped or asked.
     pub fn experiment_mut(&mut self) -> &mut X {
-        &mut self.problem.experiment
+        &mut self.problem.inner_mut().experiment
     }
 }

@@ -171,6 +171,7 @@ pub(super) fn trace_settings(legs: Legs, harmonics: usize, course: Course) -> Tr
         target_limit_m: 0.025,
         scale_m,
         scale_hz,
+        surrogate: false,
         corrector: Corrector {
             tolerance,
             floor: 2.5,

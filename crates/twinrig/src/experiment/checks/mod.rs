@@ -30,6 +30,7 @@ pub(crate) fn check(root: &Branch, out: &mut Diagnostics) {
     phases::check(root, out);
     check_realtime(root, out);
     super::rig::check(root, out);
+    super::trace::check(root, out);
 }
 
 /// The tick comes before the main loop.
