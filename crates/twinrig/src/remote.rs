@@ -92,8 +92,18 @@ pub fn link_plan(
     if assembly.coupling != Coupling::Held {
         return Err(RemoteError::OneSystem);
     }
+    Ok(open_link_plan(experiment, assembly, address, timing))
+}
+
+/// The same where the loop is cut, so that any rig may stand at its end.
+pub fn open_link_plan(
+    experiment: &Experiment,
+    assembly: &Assembly,
+    address: SocketAddr,
+    timing: Timing,
+) -> LinkPlan {
     let spec = &experiment.rig;
-    Ok(LinkPlan {
+    LinkPlan {
         address,
         count: assembly.count(),
         rate_hz: experiment.integrator.rate_hz,
@@ -104,7 +114,7 @@ pub fn link_plan(
         token: spec.token,
         connect_s: spec.connect_s,
         limits: told_limits(assembly),
-    })
+    }
 }
 
 /// Both sides of an experiment, joined for a run: over the wire if there is one.

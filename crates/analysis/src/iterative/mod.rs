@@ -127,6 +127,8 @@ struct Matching<X> {
     settings: TraceSettings,
     /// Since the last point.
     trials: Vec<Trial>,
+    /// Since they were last taken.
+    log: Vec<Trial>,
 }
 
 impl<X: PeriodicExperiment> Problem for Matching<X> {
@@ -142,7 +144,9 @@ impl<X: PeriodicExperiment> Problem for Matching<X> {
             .collect();
         let scatter =
             orbit.difference_scatter.iter().flat_map(|s| s.0[matched.clone()].to_vec()).collect();
-        self.trials.push(Trial { unknowns: unknowns.to_vec(), residual: residual.clone(), orbit });
+        let trial = Trial { unknowns: unknowns.to_vec(), residual: residual.clone(), orbit };
+        self.log.push(trial.clone());
+        self.trials.push(trial);
         Ok(Evaluation { residual, scatter })
     }
 }
@@ -161,7 +165,7 @@ impl<X: PeriodicExperiment> Trace<X> {
         let rule = settings
             .surrogate
             .then(|| SurrogateRule { scale: settings.space().scale, most: SURROGATE_EVALUATIONS });
-        let matching = Matching { experiment, settings, trials: Vec::new() };
+        let matching = Matching { experiment, settings, trials: Vec::new(), log: Vec::new() };
         let problem = Surrogate::new(matching, rule);
         Self { problem, run, points: saved, amplification: None, failures: 0 }
     }
@@ -222,6 +226,16 @@ impl<X: PeriodicExperiment> Trace<X> {
     /// Evaluations since the last point.
     pub fn trials(&self) -> &[Trial] {
         &self.problem.inner().trials
+    }
+
+    /// Every evaluation since this was last asked.
+    pub fn take_trials(&mut self) -> Vec<Trial> {
+        std::mem::take(&mut self.problem.inner_mut().log)
+    }
+
+    /// The experiment, when there is nothing more to trace.
+    pub fn into_experiment(self) -> X {
+        self.problem.into_inner().experiment
     }
 
     /// The experiment.

@@ -87,6 +87,11 @@ impl<P: Problem> Surrogate<P> {
         &self.inner
     }
 
+    /// The problem behind, alone again.
+    pub fn into_inner(self) -> P {
+        self.inner
+    }
+
     /// The problem behind.
     pub fn inner_mut(&mut self) -> &mut P {
         &mut self.inner

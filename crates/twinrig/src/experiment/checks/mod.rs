@@ -148,7 +148,13 @@ fn check_lists(root: &Branch, out: &mut Diagnostics) {
         ("partition", &["mass", "damping", "stiffness"][..]),
         (
             "sensors",
-            &["displacement_noise", "force_noise", "displacement_quantum", "force_quantum"][..],
+            &[
+                "displacement_noise",
+                "force_noise",
+                "acceleration_noise",
+                "displacement_quantum",
+                "force_quantum",
+            ][..],
         ),
         ("limits", &["command", "rate", "force", "tracking_error"][..]),
     ];
