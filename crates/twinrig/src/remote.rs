@@ -19,6 +19,7 @@ use thiserror::Error;
 
 use crate::assembly::{Assembly, Coupling, PlantError};
 use crate::experiment::{Experiment, Source};
+use crate::iterative::{Setup, SetupError};
 use crate::machine;
 use crate::realtime::options as realtime_options;
 use crate::rehearsal::{RehearsalError, flush_frames, header, trip_note};
@@ -55,6 +56,9 @@ pub enum RemoteError {
     /// The rig cannot be made.
     #[error(transparent)]
     Plant(#[from] PlantError),
+    /// The rig of an iterative test cannot be made.
+    #[error(transparent)]
+    Setup(#[from] SetupError),
     /// The wire.
     #[error(transparent)]
     Listen(#[from] ListenError),
@@ -188,8 +192,13 @@ pub fn laboratory_parts(
     experiment: &Experiment,
     assembly: &Assembly,
 ) -> Result<LaboratoryParts, RemoteError> {
-    let rig = assembly.rig_alone()?;
-    let rig = rig.ok_or(RemoteError::AnswersAtOnce)?;
+    // The laboratory of an iterative test may have a shaker.
+    let shaker = experiment.trace.as_ref().and_then(|trace| trace.shaker.as_ref());
+    let rig = if shaker.is_some() && experiment.span("transfer_system").is_none() {
+        Setup::new(experiment, assembly)?.rig()?
+    } else {
+        assembly.rig_alone()?.ok_or(RemoteError::AnswersAtOnce)?
+    };
     Ok(LaboratoryParts {
         rig,
         limits: assembly.limits.clone(),

@@ -8,6 +8,7 @@ mod saved;
 mod setup;
 
 pub use bench::{Bench, BenchError, Pace};
+pub(crate) use outcome::RECORD_OF;
 pub use outcome::{Outcome, PointRow, record_trials};
 pub use reference::{Branch, ReferencePoint};
 pub use saved::{Line, from_line, to_line};

@@ -99,7 +99,8 @@ impl Outcome {
         let rows: Vec<PointRow> =
             points.iter().map(|point| row(setup, point, reference.as_ref())).collect();
         let count = setup.assembly().count();
-        let peaks: Vec<Mark> = (0..count).filter_map(|dof| peak(&rows, dof)).collect();
+        let is_linear = setup.assembly().substructures.whole.elements.is_empty();
+        let peaks: Vec<Mark> = (0..count).filter_map(|dof| peak(&rows, dof, is_linear)).collect();
         let folds = folds.iter().filter_map(|fold| {
             // The target turns with the response: its neighbours tell the amplitude.
             let near = rows.get(fold.near)?;
@@ -231,7 +232,8 @@ fn row(setup: &Setup<'_>, point: &TracePoint, reference: Option<&Branch>) -> Poi
         let exact = reference
             .and_then(|branch| branch.amplitude_at(setup, point.frequency_hz, dof))
             .map(|truth| amplitude_m - truth);
-        let nearest = || reference?.nearest_difference(point.frequency_hz, amplitude_m, dof);
+        let scale_hz = setup.spec().scale_hz;
+        let nearest = || reference?.distance_m(point.frequency_hz, amplitude_m, dof, scale_hz);
         DofRow {
             amplitude_m,
             phase_deg: (-measured.0[2]).atan2(measured.0[1]).to_degrees(),
@@ -256,13 +258,14 @@ fn row(setup: &Setup<'_>, point: &TracePoint, reference: Option<&Branch>) -> Poi
     }
 }
 
-/// The largest amplitude. Between neighbours on one branch it is taken from the
-/// parabola of 1/|x|², which is exact near a lightly damped resonance.
-fn peak(rows: &[PointRow], dof: usize) -> Option<Mark> {
+/// The largest amplitude. Of a linear structure it is taken from the parabola of
+/// 1/|x|² through the points around it, which is exact near a lightly damped
+/// resonance.
+fn peak(rows: &[PointRow], dof: usize, is_linear: bool) -> Option<Mark> {
     let value = |k: usize| rows[k].dofs[dof].amplitude_m;
     let top = (0..rows.len()).max_by(|&a, &b| value(a).total_cmp(&value(b)))?;
     let found = Mark { frequency_hz: rows[top].frequency_hz, amplitude_m: value(top) };
-    if top == 0 || top + 1 >= rows.len() {
+    if !is_linear || top == 0 || top + 1 >= rows.len() {
         return Some(found);
     }
     let at = |k: usize| (rows[k].frequency_hz, value(k).powi(-2));
@@ -285,7 +288,7 @@ fn peak(rows: &[PointRow], dof: usize) -> Option<Mark> {
 
 /// Name of the fact in a record's header that tells the evaluations of an
 /// iterative test from the ticks of a hybrid test, and its value.
-pub const RECORD_OF: (&str, &str) = ("record of", "evaluations of an iterative test");
+pub(crate) const RECORD_OF: (&str, &str) = ("record of", "evaluations of an iterative test");
 
 /// Writes a record with one frame per evaluation.
 pub fn record_trials(

@@ -70,25 +70,29 @@ impl Branch {
         Some(point(setup, &balance, &[], frequency_hz)?.fundamental[dof].norm())
     }
 
-    /// How far a measured point lies from the branch: the least difference of
-    /// amplitude where the branch passes its frequency, m.
-    pub fn nearest_difference(
+    /// How far a measured point lies from the branch, m: the shortest way to it,
+    /// a `scale_hz` of frequency counting as much as the largest amplitude. At a
+    /// fold a difference of amplitude at one frequency would say nothing.
+    pub fn distance_m(
         &self,
         frequency_hz: f64,
         amplitude_m: f64,
         dof: usize,
+        scale_hz: f64,
     ) -> Option<f64> {
-        let passes = self.points.windows(2).filter_map(|pair| {
-            let (a, b) = (&pair[0], &pair[1]);
-            let (from, to) = (a.frequency_hz - frequency_hz, b.frequency_hz - frequency_hz);
-            if from * to > 0.0 || from == to {
-                return None;
-            }
-            let share = from / (from - to);
-            let (x, y) = (a.fundamental[dof].norm(), b.fundamental[dof].norm());
-            Some((x + share * (y - x) - amplitude_m).abs())
+        let size = self.points.iter().map(|p| p.fundamental[dof].norm()).fold(0.0, f64::max);
+        let flat = |p: &ReferencePoint| {
+            [(p.frequency_hz - frequency_hz) / scale_hz * size, p.fundamental[dof].norm() - amplitude_m]
+        };
+        let far = self.points.windows(2).map(|pair| {
+            let (a, b) = (flat(&pair[0]), flat(&pair[1]));
+            let along = [b[0] - a[0], b[1] - a[1]];
+            let length = along[0] * along[0] + along[1] * along[1];
+            let share = if length > 0.0 { -(a[0] * along[0] + a[1] * along[1]) / length } else { 0.0 };
+            let share = share.clamp(0.0, 1.0);
+            (a[0] + share * along[0]).hypot(a[1] + share * along[1])
         });
-        passes.reduce(f64::min)
+        far.reduce(f64::min)
     }
 }
 
