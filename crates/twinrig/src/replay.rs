@@ -37,7 +37,9 @@ pub enum ReplayError {
     #[error("this is a laboratory's record: it has no loop to replay; replay the loop's own")]
     Laboratory,
     /// There are no ticks in it.
-    #[error("the record holds the evaluations of an iterative test, not its ticks: nothing to replay")]
+    #[error(
+        "the record holds the evaluations of an iterative test, not its ticks: nothing to replay"
+    )]
     Iterative,
     /// Not every tick was recorded.
     #[error("the record keeps one tick in {0}: a replay needs all ([record] every = 1)")]

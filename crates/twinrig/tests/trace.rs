@@ -200,7 +200,10 @@ fn bad_files_are_refused_with_a_reason() {
         (file(two, band), "not in phase"),
         (file(FORCE, "frequency = [\"14 Hz\", \"4 Hz\"]"), "the lower frequency first"),
         (file(FORCE, "frequency = [\"4 Hz\", \"900 Hz\"]"), "samples per period"),
-        (file(FORCE, &format!("{band}\nseen = 2\nharmonics = 3")), "at least those that are matched"),
+        (
+            file(FORCE, &format!("{band}\nseen = 2\nharmonics = 3")),
+            "at least those that are matched",
+        ),
         (
             file(FORCE, &format!("{band}\nsteps = {{ first = 2, least = 3, most = 4 }}")),
             "least ≤ first ≤ most",

@@ -100,8 +100,11 @@ pub struct TracePoint {
     pub point: Point,
     /// Both sides at the last evaluation.
     pub orbit: Orbit,
-    /// Half-width of the interval of each DOF's fundamental amplitude, m: what
-    /// the residual left open, and twice the standard deviation of noise.
+    /// Cosine and sine of each DOF's fundamental, m: measured, less what the
+    /// residual leaves open, as far as that is known.
+    pub fundamental: Vec<[f64; 2]>,
+    /// Half-width of the interval of its amplitude, m: what is still open, and
+    /// twice the standard deviation of noise.
     pub interval_m: Vec<f64>,
     /// Time on the rig for this point, failed tries before it included, s.
     pub rig_time_s: f64,
@@ -111,6 +114,13 @@ pub struct TracePoint {
 
 /// Evaluations that a surrogate goes through.
 const SURROGATE_EVALUATIONS: usize = 60;
+
+impl TracePoint {
+    /// Amplitude of a DOF's fundamental, m.
+    pub fn amplitude_m(&self, dof: usize) -> f64 {
+        self.fundamental[dof][0].hypot(self.fundamental[dof][1])
+    }
+}
 
 /// A trace on the way.
 pub struct Trace<X: PeriodicExperiment> {
@@ -202,11 +212,12 @@ impl<X: PeriodicExperiment> Trace<X> {
         if let Some(found) = Amplification::estimate(&trials) {
             self.amplification = Some(found);
         }
-        let interval_m = error_bar::interval(last, &point.evaluation, self.amplification.as_ref());
+        let known = error_bar::known(last, &point.evaluation, self.amplification.as_ref());
         self.points.push(TracePoint {
             frequency_hz: point.parameter(),
             orbit: last.orbit.clone(),
-            interval_m,
+            fundamental: known.fundamental,
+            interval_m: known.interval_m,
             rig_time_s: trials.iter().map(|t| t.orbit.time_s).sum(),
             failures: std::mem::take(&mut self.failures),
             point,

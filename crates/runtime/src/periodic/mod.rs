@@ -249,7 +249,7 @@ impl PeriodicLoop {
 
     fn latch(&mut self, trip: Trip) {
         self.interlock.latch(trip, self.tick);
-        self.rig.release();
+        self.rig.release(trip.kind);
         // Held means at rest: a rig must not go on with the last velocity.
         self.held.velocity.fill(0.0);
         self.held.acceleration.fill(0.0);

@@ -11,7 +11,7 @@ use runtime::realtime::{RealtimeError, SignalStop};
 use serde_json::json;
 
 use super::output::{Exit, Output, cannot_write, number, print, table, write_whole};
-use super::rehearse::{Loaded, load, test_name};
+use super::rehearse::{Loaded, load_with, test_name};
 use crate::experiment::{Experiment, Source};
 use crate::iterative::{
     Bench, Branch, Ended, Line, News, Outcome, Pace, Setup, follow, from_line, record_trials,
@@ -30,6 +30,9 @@ pub(super) struct TraceArguments {
     /// runs/NAME-trace].
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
+    /// Another value in the file; may be repeated.
+    #[arg(long, value_name = "PATH=VALUE")]
+    set: Vec<String>,
     /// Throw away what an earlier trace has left in the folder.
     #[arg(long)]
     restart: bool,
@@ -46,7 +49,7 @@ pub(super) struct TraceArguments {
 const KIND: Kind = Kind { magic: "twinrig-trace-1 ", what: "trace" };
 
 pub(super) fn trace(arguments: &TraceArguments, output: Output) -> Exit {
-    let mut loaded = match load(&arguments.file, output) {
+    let mut loaded = match load_with(&arguments.file, &arguments.set, output) {
         Ok(loaded) => loaded,
         Err(exit) => return exit,
     };
@@ -211,12 +214,11 @@ fn run(
 /// A point in one line.
 fn told(index: usize, point: &TracePoint) -> String {
     let amplitudes: Vec<String> = point
-        .orbit
-        .measured
+        .interval_m
         .iter()
-        .zip(&point.interval_m)
-        .map(|(measured, interval)| {
-            let amplitude = number(1e3 * measured.amplitude(1));
+        .enumerate()
+        .map(|(dof, interval)| {
+            let amplitude = number(1e3 * point.amplitude_m(dof));
             if interval.is_finite() {
                 format!("{amplitude} ± {} mm", number(1e3 * interval))
             } else {

@@ -38,7 +38,7 @@ pub struct PointRow {
 /// One interface DOF at a point.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DofRow {
-    /// Measured fundamental, m.
+    /// Fundamental, m: measured, less what the residual leaves open.
     pub amplitude_m: f64,
     /// Its phase against the load, degrees; negative when it lags.
     pub phase_deg: f64,
@@ -228,7 +228,7 @@ fn row(setup: &Setup<'_>, point: &TracePoint, reference: Option<&Branch>) -> Poi
     let (amplitudes, compensated) = (setup.amplitudes(), setup.compensated_kg());
     let dofs = (0..orbit.measured.len()).map(|dof| {
         let measured = &orbit.measured[dof];
-        let amplitude_m = measured.amplitude(1);
+        let (amplitude_m, [cosine, sine]) = (point.amplitude_m(dof), point.fundamental[dof]);
         let exact = reference
             .and_then(|branch| branch.amplitude_at(setup, point.frequency_hz, dof))
             .map(|truth| amplitude_m - truth);
@@ -236,7 +236,7 @@ fn row(setup: &Setup<'_>, point: &TracePoint, reference: Option<&Branch>) -> Poi
         let nearest = || reference?.distance_m(point.frequency_hz, amplitude_m, dof, scale_hz);
         DofRow {
             amplitude_m,
-            phase_deg: (-measured.0[2]).atan2(measured.0[1]).to_degrees(),
+            phase_deg: (-sine).atan2(cosine).to_degrees(),
             interval_m: point.interval_m.get(dof).copied().unwrap_or(f64::NAN),
             simulated_m: orbit.simulated[dof].amplitude(1),
             higher_m: (2..=measured.harmonics()).map(|k| measured.amplitude(k)).collect(),

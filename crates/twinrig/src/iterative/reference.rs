@@ -82,13 +82,17 @@ impl Branch {
     ) -> Option<f64> {
         let size = self.points.iter().map(|p| p.fundamental[dof].norm()).fold(0.0, f64::max);
         let flat = |p: &ReferencePoint| {
-            [(p.frequency_hz - frequency_hz) / scale_hz * size, p.fundamental[dof].norm() - amplitude_m]
+            [
+                (p.frequency_hz - frequency_hz) / scale_hz * size,
+                p.fundamental[dof].norm() - amplitude_m,
+            ]
         };
         let far = self.points.windows(2).map(|pair| {
             let (a, b) = (flat(&pair[0]), flat(&pair[1]));
             let along = [b[0] - a[0], b[1] - a[1]];
             let length = along[0] * along[0] + along[1] * along[1];
-            let share = if length > 0.0 { -(a[0] * along[0] + a[1] * along[1]) / length } else { 0.0 };
+            let share =
+                if length > 0.0 { -(a[0] * along[0] + a[1] * along[1]) / length } else { 0.0 };
             let share = share.clamp(0.0, 1.0);
             (a[0] + share * along[0]).hypot(a[1] + share * along[1])
         });

@@ -33,6 +33,7 @@ pub fn to_line(line: &Line) -> String {
             "iterations": point.point.iterations,
             "evaluations": point.point.evaluations,
             "orbit": orbit(&point.orbit),
+            "fundamental": point.fundamental.iter().map(|x| numbers(x)).collect::<Vec<_>>(),
             "interval": numbers(&point.interval_m),
             "rig_time": number(point.rig_time_s),
             "failures": point.failures,
@@ -71,6 +72,7 @@ pub fn from_line(line: &str) -> Option<Line> {
         Some(Line::Point(Box::new(TracePoint {
             frequency_hz: point.parameter(),
             orbit,
+            fundamental: pairs(map.get("fundamental")?)?,
             interval_m: of("interval")?,
             rig_time_s: read_number(map.get("rig_time")?)?,
             failures: count(&map, "failures")?,
@@ -98,6 +100,11 @@ fn read_number(value: &Value) -> Option<f64> {
 
 fn read_numbers(value: &Value) -> Option<Vec<f64>> {
     value.as_array()?.iter().map(read_number).collect()
+}
+
+fn pairs(value: &Value) -> Option<Vec<[f64; 2]>> {
+    let pair = |entry| <[f64; 2]>::try_from(read_numbers(entry)?).ok();
+    value.as_array()?.iter().map(pair).collect()
 }
 
 fn orbit(orbit: &Orbit) -> Value {
@@ -173,6 +180,7 @@ mod tests {
                 evaluations: 5,
             },
             orbit: some_orbit(),
+            fundamental: vec![[1.5e-3, -2e-4]],
             interval_m: vec![f64::NAN],
             rig_time_s: 4.5,
             failures: 1,

@@ -56,7 +56,9 @@ pub(super) fn check(loaded: &Loaded, output: Output) -> Exit {
 /// What feedback would have done.
 enum Feedback {
     /// Unstable however short the delay.
-    Impossible { ratio: f64 },
+    Impossible {
+        ratio: f64,
+    },
     /// Stable up to this delay, s.
     Bears(f64),
     /// Stable for every delay.
