@@ -122,6 +122,7 @@ fn rig(setup: &Setup) -> Rig {
             spell: 3,
             scatter_m: 4e-8,
             most_estimates: 30,
+            refined_estimates: 30,
             most_s: 10.0,
         },
         limits: Limits {

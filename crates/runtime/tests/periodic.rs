@@ -92,6 +92,7 @@ fn test_loop(noise: f64) -> PeriodicLoop {
             spell: 2,
             scatter_m: 1e-7,
             most_estimates: 12,
+            refined_estimates: 12,
             most_s: 3.0,
         },
         limits: Limits {

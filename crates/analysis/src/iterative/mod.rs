@@ -26,6 +26,12 @@ pub trait PeriodicExperiment {
 
     /// One target per interface DOF; its mean is not used.
     fn apply(&mut self, frequency_hz: f64, target: &[Coefficients]) -> Result<Orbit, Self::Error>;
+
+    /// Averages on at the target that was applied last, because its point is kept;
+    /// `None` if nothing is to be gained. The orbit is that of the whole time.
+    fn refine(&mut self) -> Result<Option<Orbit>, Self::Error> {
+        Ok(None)
+    }
 }
 
 /// What is to be traced.
@@ -147,6 +153,16 @@ impl<X: PeriodicExperiment> Problem for Matching<X> {
     fn evaluate(&mut self, unknowns: &[f64]) -> Result<Evaluation, X::Error> {
         let frequency_hz = unknowns[unknowns.len() - 1];
         let orbit = self.experiment.apply(frequency_hz, &self.settings.target(unknowns))?;
+        let (evaluation, trial) = self.matched(unknowns, orbit);
+        self.log.push(trial.clone());
+        self.trials.push(trial);
+        Ok(evaluation)
+    }
+}
+
+impl<X> Matching<X> {
+    /// What is left between both sides of an orbit.
+    fn matched(&self, unknowns: &[f64], orbit: Orbit) -> (Evaluation, Trial) {
         let matched = 1..2 * self.settings.harmonics + 1;
         let pairs = orbit.measured.iter().zip(&orbit.simulated);
         let residual: Vec<f64> = pairs
@@ -155,9 +171,7 @@ impl<X: PeriodicExperiment> Problem for Matching<X> {
         let scatter =
             orbit.difference_scatter.iter().flat_map(|s| s.0[matched.clone()].to_vec()).collect();
         let trial = Trial { unknowns: unknowns.to_vec(), residual: residual.clone(), orbit };
-        self.log.push(trial.clone());
-        self.trials.push(trial);
-        Ok(Evaluation { residual, scatter })
+        (Evaluation { residual, scatter }, trial)
     }
 }
 
@@ -184,7 +198,7 @@ impl<X: PeriodicExperiment> Trace<X> {
     pub fn advance(&mut self) -> Result<Advance, X::Error> {
         let advance = self.run.advance(&mut self.problem)?;
         match advance {
-            Advance::Point => self.keep(),
+            Advance::Point => self.keep()?,
             Advance::Failed => self.failures += 1,
             Advance::Ended(_) => {}
         }
@@ -200,28 +214,41 @@ impl<X: PeriodicExperiment> Trace<X> {
         }
     }
 
-    fn keep(&mut self) {
-        let Some(point) = self.run.points().last().cloned() else { return };
+    fn keep(&mut self) -> Result<(), X::Error> {
+        let Some(point) = self.run.points().last().cloned() else { return Ok(()) };
         let trials = std::mem::take(&mut self.problem.inner_mut().trials);
         let far = |t: &Trial| -> f64 {
             t.unknowns.iter().zip(&point.unknowns).map(|(a, b)| (a - b).abs()).sum()
         };
-        let Some(last) = trials.iter().rev().min_by(|a, b| far(a).total_cmp(&far(b))) else {
-            return;
-        };
+        let nearest = |&a: &usize, &b: &usize| far(&trials[a]).total_cmp(&far(&trials[b]));
+        let Some(index) = (0..trials.len()).rev().min_by(nearest) else { return Ok(()) };
         if let Some(found) = Amplification::estimate(&trials) {
             self.amplification = Some(found);
         }
-        let known = error_bar::known(last, &point.evaluation, self.amplification.as_ref());
+        let (mut trial, mut left) = (trials[index].clone(), point.evaluation.clone());
+        let quick_s = trial.orbit.time_s;
+        // The rig still follows the last target: that of the point, but for the first.
+        let matching = self.problem.inner_mut();
+        if index + 1 == trials.len()
+            && let Some(orbit) = matching.experiment.refine()?
+        {
+            (left, trial) = matching.matched(&point.unknowns, orbit);
+            if let Some(logged) = matching.log.last_mut() {
+                *logged = trial.clone();
+            }
+        }
+        let known = error_bar::known(&trial, &left, self.amplification.as_ref());
         self.points.push(TracePoint {
             frequency_hz: point.parameter(),
-            orbit: last.orbit.clone(),
+            rig_time_s: trials.iter().map(|t| t.orbit.time_s).sum::<f64>() + trial.orbit.time_s
+                - quick_s,
+            orbit: trial.orbit,
             fundamental: known.fundamental,
             interval_m: known.interval_m,
-            rig_time_s: trials.iter().map(|t| t.orbit.time_s).sum(),
             failures: std::mem::take(&mut self.failures),
             point,
         });
+        Ok(())
     }
 
     /// The points so far.

@@ -108,6 +108,8 @@ pub struct PeriodicLoop {
     log: EventLog,
     tick: u64,
     ticks_of_point: u64,
+    /// Ticks after which the point is taken as it is.
+    most_ticks: u64,
     settled: bool,
 }
 
@@ -141,6 +143,7 @@ impl PeriodicLoop {
             log: EventLog::new(),
             tick: 0,
             ticks_of_point: 0,
+            most_ticks: 0,
             settled: false,
             settings,
         })
@@ -152,7 +155,25 @@ impl PeriodicLoop {
         self.windows.restart();
         self.history.restart();
         self.ticks_of_point = 0;
+        self.most_ticks = self.in_ticks(self.settings.settling.most_s);
         self.settled = false;
+    }
+
+    fn in_ticks(&self, time_s: f64) -> u64 {
+        (time_s / self.settings.limits.step_s).ceil() as u64
+    }
+
+    /// Averages on at the same target, up to the estimates of a refined point.
+    /// Whether that can help; if not, the point stays done.
+    pub fn refine(&mut self) -> bool {
+        if self.interlock.phase() != Phase::Running || !self.history.refine() {
+            return false;
+        }
+        let longest = self.settings.settling.refined_estimates as f64 + 2.0;
+        let more = self.in_ticks(longest / self.generator.frequency_hz());
+        self.most_ticks = self.ticks_of_point.saturating_add(more);
+        self.settled = false;
+        true
     }
 
     /// Ticks until the point has settled, its time is over, or the loop trips.
@@ -173,7 +194,7 @@ impl PeriodicLoop {
     pub fn is_done(&self) -> bool {
         self.settled
             || self.interlock.phase() != Phase::Running
-            || self.time_of_point_s() >= self.settings.settling.most_s
+            || self.ticks_of_point >= self.most_ticks
     }
 
     fn time_of_point_s(&self) -> f64 {

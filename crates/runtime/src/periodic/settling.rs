@@ -14,6 +14,8 @@ pub struct Settling {
     pub scatter_m: f64,
     /// Estimates averaged at most.
     pub most_estimates: usize,
+    /// The same when a point that is kept is refined.
+    pub refined_estimates: usize,
     /// Time after which the point is taken as it is, s.
     pub most_s: f64,
 }
@@ -35,12 +37,14 @@ pub(super) struct History {
     from: Option<usize>,
     /// Standard deviations of single estimates, to judge by.
     noise: Vec<f64>,
+    /// Estimates averaged at most, now.
+    most: usize,
 }
 
 impl History {
     /// Of estimates with `width` values.
     pub(super) fn new(rule: Settling, judged: usize, width: usize) -> Self {
-        let rows = rule.most_estimates.max(4 * rule.spell);
+        let rows = rule.most_estimates.max(rule.refined_estimates).max(4 * rule.spell);
         Self {
             rule,
             judged,
@@ -49,12 +53,29 @@ impl History {
             count: 0,
             from: None,
             noise: vec![0.0; judged],
+            most: rule.most_estimates,
         }
     }
 
     pub(super) fn restart(&mut self) {
         self.count = 0;
         self.from = None;
+        self.most = self.rule.most_estimates;
+    }
+
+    /// Goes on with what there is, for more estimates; whether that can help.
+    pub(super) fn refine(&mut self) -> bool {
+        self.most = self.rule.refined_estimates;
+        let Some(from) = self.from else { return false };
+        self.count - from < self.most && self.worst(from) > self.rule.scatter_m
+    }
+
+    /// Greatest standard deviation of a judged mean.
+    fn worst(&self, from: usize) -> f64 {
+        let factor = mean_factor(self.count - from);
+        (0..self.judged)
+            .map(|i| factor * deviation(&self.kept, self.width, from..self.count, i))
+            .fold(0.0, f64::max)
     }
 
     /// Takes one estimate; whether the point is done.
@@ -65,14 +86,7 @@ impl History {
             self.from = spells.map(|spells| self.count - spells * self.rule.spell);
         }
         let Some(from) = self.from else { return false };
-        if self.count - from >= self.rule.most_estimates {
-            return true;
-        }
-        let factor = mean_factor(self.count - from);
-        let worst = (0..self.judged)
-            .map(|i| factor * deviation(&self.kept, self.width, from..self.count, i))
-            .fold(0.0, f64::max);
-        worst <= self.rule.scatter_m
+        self.count - from >= self.most || self.worst(from) <= self.rule.scatter_m
     }
 
     fn push(&mut self, estimate: &[Coefficients]) {

@@ -86,6 +86,7 @@ fn settings(mass: f64, tolerance_m: f64) -> PeriodicSettings {
             spell: 3,
             scatter_m: f64::INFINITY,
             most_estimates: 6,
+            refined_estimates: 6,
             most_s: 30.0,
         },
         limits: Limits {

@@ -33,6 +33,8 @@ struct Errand {
     frequency_hz: f64,
     target: Vec<Coefficients>,
     answer: Settled,
+    /// Whether refining could help.
+    helped: bool,
 }
 
 /// What is asked of the loop.
@@ -40,6 +42,8 @@ struct Errand {
 enum Wanted {
     /// A settled point.
     Point,
+    /// The same point, averaged longer.
+    Refined,
     /// Rest, and the end.
     Rest,
 }
@@ -76,6 +80,7 @@ impl PeriodicDriver {
             frequency_hz: 0.0,
             target: periodic.blank_target(),
             answer: periodic.blank(),
+            helped: false,
         };
         let ended = Arc::new(AtomicBool::new(false));
         let of_thread = Arc::clone(&ended);
@@ -131,6 +136,15 @@ impl PeriodicDriver {
         let orbit = errand.answer.orbit(self.dofs, self.harmonics);
         self.errand = Some(errand);
         orbit
+    }
+
+    /// Averages the last point on and waits; `None` if that cannot help.
+    pub fn refine(&mut self, look: impl FnMut()) -> Result<Option<Orbit>, PeriodicError> {
+        let errand = self.exchange(Wanted::Refined, look, |_| {})?;
+        let orbit = errand.answer.orbit(self.dofs, self.harmonics);
+        let helped = errand.helped;
+        self.errand = Some(errand);
+        orbit.map(|orbit| helped.then_some(orbit))
     }
 
     /// Takes the rig to rest (or waits until it is safe after a trip) and ends
@@ -196,10 +210,11 @@ fn drive(
             periodic.stop_by_operator();
         }
         if at_work.is_none()
-            && let Ok(errand) = inbox.pop()
+            && let Ok(mut errand) = inbox.pop()
         {
             match errand.wish {
                 Wanted::Point => periodic.set(errand.frequency_hz, &errand.target),
+                Wanted::Refined => errand.helped = periodic.refine(),
                 Wanted::Rest => {
                     resting = true;
                     periodic.wind_down();

@@ -100,6 +100,8 @@ pub struct SettlingSpec {
     pub scatter_m: f64,
     /// Periods averaged at most.
     pub periods: usize,
+    /// The same for a point that is kept.
+    pub refined: usize,
     /// Time after which a point is taken as it is.
     pub longest_s: f64,
 }
@@ -164,6 +166,7 @@ impl TraceSpec {
                 spell: settling.must_count("spell") as usize,
                 scatter_m: settling.number("scatter").unwrap_or(tolerance_m),
                 periods: settling.must_count("periods") as usize,
+                refined: settling.must_count("refined") as usize,
                 longest_s: settling.must_number("longest"),
             },
             ramp_m_s: branch.must_number("ramp"),

@@ -103,15 +103,32 @@ impl PeriodicExperiment for Bench {
         match &mut self.drive {
             Drive::Virtual(periodic) => {
                 periodic.set(frequency_hz, target);
-                while !periodic.is_done() {
-                    if self.stop.presses() > 0 {
-                        periodic.stop_by_operator();
-                    }
-                    periodic.tick();
-                }
+                tick_until_done(periodic, self.stop);
                 Ok(periodic.result()?)
             }
             Drive::Real(driver) => Ok(driver.settle(frequency_hz, target, || {})?),
         }
+    }
+
+    fn refine(&mut self) -> Result<Option<Orbit>, BenchError> {
+        match &mut self.drive {
+            Drive::Virtual(periodic) => {
+                if !periodic.refine() {
+                    return Ok(None);
+                }
+                tick_until_done(periodic, self.stop);
+                Ok(Some(periodic.result()?))
+            }
+            Drive::Real(driver) => Ok(driver.refine(|| {})?),
+        }
+    }
+}
+
+fn tick_until_done(periodic: &mut PeriodicLoop, stop: &StopButton) {
+    while !periodic.is_done() {
+        if stop.presses() > 0 {
+            periodic.stop_by_operator();
+        }
+        periodic.tick();
     }
 }

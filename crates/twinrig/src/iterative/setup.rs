@@ -205,6 +205,7 @@ impl<'a> Setup<'a> {
                 spell: spec.settling.spell,
                 scatter_m: spec.settling.scatter_m,
                 most_estimates: spec.settling.periods,
+                refined_estimates: spec.settling.refined.max(spec.settling.periods),
                 most_s: spec.settling.longest_s,
             },
             limits: assembly.limits.clone(),

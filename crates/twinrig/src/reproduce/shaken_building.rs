@@ -131,6 +131,7 @@ fn settings(legs: Legs, simulated_kg: f64, harmonics: usize) -> PeriodicSettings
             spell: 3,
             scatter_m: f64::INFINITY,
             most_estimates: 6,
+            refined_estimates: 6,
             most_s: 10.0,
         },
         limits: Limits {

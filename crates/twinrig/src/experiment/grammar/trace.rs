@@ -211,7 +211,13 @@ static SETTLING: Table = Table::plain(
             "periods",
             Shape::Count { min: 2, max: 100_000 },
             "40",
-            "Periods averaged at most.",
+            "Periods averaged at most, while both sides are brought together.",
+        ),
+        default(
+            "refined",
+            Shape::Count { min: 2, max: 100_000 },
+            "400",
+            "Periods averaged at most once a point is found, as long as `scatter` is not reached.",
         ),
         default(
             "longest",
