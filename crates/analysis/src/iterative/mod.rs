@@ -118,6 +118,8 @@ pub struct TracePoint {
     pub failures: usize,
 }
 
+/// Corrections of a point that is kept, once it is known better.
+const MOST_POLISHED: usize = 2;
 /// Evaluations that a surrogate goes through.
 const SURROGATE_EVALUATIONS: usize = 60;
 
@@ -160,7 +162,24 @@ impl<X: PeriodicExperiment> Problem for Matching<X> {
     }
 }
 
-impl<X> Matching<X> {
+impl<X: PeriodicExperiment> Matching<X> {
+    /// An evaluation of a point that is kept, averaged as long as it pays.
+    fn carefully(&mut self, unknowns: &[f64]) -> Result<(Evaluation, Trial), X::Error> {
+        let frequency_hz = unknowns[unknowns.len() - 1];
+        let orbit = self.experiment.apply(frequency_hz, &self.settings.target(unknowns))?;
+        let orbit = self.experiment.refine()?.unwrap_or(orbit);
+        let (evaluation, trial) = self.matched(unknowns, orbit);
+        self.log.push(trial.clone());
+        Ok((evaluation, trial))
+    }
+
+    /// The last evaluation was averaged on.
+    fn replace_logged(&mut self, trial: Trial) {
+        if let Some(last) = self.log.last_mut() {
+            *last = trial;
+        }
+    }
+
     /// What is left between both sides of an orbit.
     fn matched(&self, unknowns: &[f64], orbit: Orbit) -> (Evaluation, Trial) {
         let matched = 1..2 * self.settings.harmonics + 1;
@@ -215,36 +234,50 @@ impl<X: PeriodicExperiment> Trace<X> {
     }
 
     fn keep(&mut self) -> Result<(), X::Error> {
-        let Some(point) = self.run.points().last().cloned() else { return Ok(()) };
-        let trials = std::mem::take(&mut self.problem.inner_mut().trials);
+        let Some(mut point) = self.run.points().last().cloned() else { return Ok(()) };
+        let matching = self.problem.inner_mut();
+        let mut trials = std::mem::take(&mut matching.trials);
         let far = |t: &Trial| -> f64 {
             t.unknowns.iter().zip(&point.unknowns).map(|(a, b)| (a - b).abs()).sum()
         };
         let nearest = |&a: &usize, &b: &usize| far(&trials[a]).total_cmp(&far(&trials[b]));
-        let Some(index) = (0..trials.len()).rev().min_by(nearest) else { return Ok(()) };
+        let Some(mut index) = (0..trials.len()).rev().min_by(nearest) else { return Ok(()) };
+        // The rig still follows the last target: that of the point, but for the first.
+        let is_last = index + 1 == trials.len();
+        if is_last && let Some(orbit) = matching.experiment.refine()? {
+            let (mut left, trial) = matching.matched(&point.unknowns, orbit);
+            trials[index] = trial.clone();
+            matching.replace_logged(trial);
+            // Known better, the residual may stand out again.
+            let corrector = matching.settings.corrector;
+            for _ in 0..MOST_POLISHED {
+                if left.norm() <= corrector.accepted(&left) {
+                    break;
+                }
+                let Some(unknowns) = self.run.polished(&left.residual) else { break };
+                let (there, trial) = matching.carefully(&unknowns)?;
+                trials.push(trial);
+                if there.norm() >= left.norm() {
+                    break;
+                }
+                index = trials.len() - 1;
+                left = there;
+                self.run.amend_last(unknowns, left.clone());
+            }
+            point = self.run.points().last().cloned().unwrap_or(point);
+            point.evaluation = left;
+        }
         if let Some(found) = Amplification::estimate(&trials) {
             self.amplification = Some(found);
         }
-        let (mut trial, mut left) = (trials[index].clone(), point.evaluation.clone());
-        let quick_s = trial.orbit.time_s;
-        // The rig still follows the last target: that of the point, but for the first.
-        let matching = self.problem.inner_mut();
-        if index + 1 == trials.len()
-            && let Some(orbit) = matching.experiment.refine()?
-        {
-            (left, trial) = matching.matched(&point.unknowns, orbit);
-            if let Some(logged) = matching.log.last_mut() {
-                *logged = trial.clone();
-            }
-        }
-        let known = error_bar::known(&trial, &left, self.amplification.as_ref());
+        let trial = &trials[index];
+        let known = error_bar::known(trial, &point.evaluation, self.amplification.as_ref());
         self.points.push(TracePoint {
             frequency_hz: point.parameter(),
-            rig_time_s: trials.iter().map(|t| t.orbit.time_s).sum::<f64>() + trial.orbit.time_s
-                - quick_s,
-            orbit: trial.orbit,
+            orbit: trial.orbit.clone(),
             fundamental: known.fundamental,
             interval_m: known.interval_m,
+            rig_time_s: trials.iter().map(|t| t.orbit.time_s).sum(),
             failures: std::mem::take(&mut self.failures),
             point,
         });
