@@ -70,11 +70,12 @@ pub fn symmetric_pairs(matrix: &DMatrix<f64>) -> Result<(DVector<f64>, DMatrix<f
     Err(failed)
 }
 
+/// Eigenvalues and the eigenvectors that belong to them, one per column.
+pub type ComplexPairs = (Vec<Complex<f64>>, DMatrix<Complex<f64>>);
+
 /// Eigenvalues and right eigenvectors (columns of unit length) of a general
 /// real matrix, in no particular order.
-pub fn general_pairs(
-    matrix: &DMatrix<f64>,
-) -> Result<(Vec<Complex<f64>>, DMatrix<Complex<f64>>), EigenError> {
+pub fn general_pairs(matrix: &DMatrix<f64>) -> Result<ComplexPairs, EigenError> {
     let n = matrix.nrows();
     if n == 0 {
         return Ok((Vec::new(), DMatrix::zeros(0, 0)));
