@@ -129,16 +129,18 @@ fn numbered(
     (dofs, next)
 }
 
-/// Assembles element matrices; `element(e)` gives nodes, mass and stiffness as
-/// rows of a square.
+/// Nodes, mass and stiffness of one element, the matrices column by column.
+type ElementParts<'a> = (&'a [usize], &'a [f64], &'a [f64]);
+
+/// Assembles the elements that `element` gives by number.
 fn assembled<'a>(
     size: usize,
     per_node: usize,
     dofs: &'a [Option<usize>],
     elements: usize,
-    element: &'a dyn Fn(usize) -> (&'a [usize], &'a [f64], &'a [f64]),
+    element: &'a dyn Fn(usize) -> ElementParts<'a>,
 ) -> Result<(SparseMatrix, SparseMatrix), ReductionError> {
-    let entries = |which: fn((&'a [usize], &'a [f64], &'a [f64])) -> (&'a [usize], &'a [f64])| {
+    let entries = |which: fn(ElementParts<'a>) -> (&'a [usize], &'a [f64])| {
         (0..elements).flat_map(move |e| {
             let (nodes, values) = which(element(e));
             let width = nodes.len() * per_node;
