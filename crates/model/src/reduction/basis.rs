@@ -67,7 +67,7 @@ fn congruence(
 }
 
 /// Free-interface modes, orthogonal to the rigid ones, at most `most` of them.
-fn free_modes(
+pub(super) fn free_modes(
     component: &Component,
     flexibility: &Flexibility,
     choice: ModeChoice,
@@ -93,6 +93,7 @@ fn wanted(choice: ModeChoice, most: usize) -> Result<Wanted, ReductionError> {
         ModeChoice::CutOff { omega_rad_s } if omega_rad_s.is_finite() && omega_rad_s >= 0.0 => {
             Ok(Wanted::Below(omega_rad_s * omega_rad_s))
         }
+        ModeChoice::InterfaceError { most: number, .. } => Ok(Wanted::Number(number.min(most))),
         ModeChoice::CutOff { omega_rad_s } => Err(ReductionError::BadParameter {
             name: "cut_off",
             value: omega_rad_s,
@@ -113,6 +114,15 @@ fn first(mut modes: SlowModes, most: usize) -> SlowModes {
 fn omegas(rigid: usize, modes: &SlowModes) -> Vec<f64> {
     let elastic = modes.omega_squared.iter().map(|square| square.max(0.0).sqrt());
     std::iter::repeat_n(0.0, rigid).chain(elastic).collect()
+}
+
+/// ω of the last of the `count` slowest elastic modes.
+pub(super) fn slow_omegas(component: &Component, count: usize) -> Result<f64, ReductionError> {
+    let flexibility = Flexibility::of(component)?;
+    let most = component.size() - flexibility.rigid.ncols();
+    let choice = ModeChoice::Number(count);
+    let modes = free_modes(component, &flexibility, choice, most, &mut Facts::default())?;
+    Ok(modes.omega_squared.iter().next_back().map_or(1.0, |square| square.sqrt()))
 }
 
 /// Rubin's basis in Martinez's coordinates:
@@ -275,7 +285,7 @@ pub(super) fn boundary_coordinates(rows: &DMatrix<f64>) -> Option<DMatrix<f64>> 
     Some(join(&right, &null))
 }
 
-fn units(n: usize, dofs: &[usize]) -> DMatrix<f64> {
+pub(super) fn units(n: usize, dofs: &[usize]) -> DMatrix<f64> {
     let mut matrix = DMatrix::zeros(n, dofs.len());
     for (column, &dof) in dofs.iter().enumerate() {
         matrix[(dof, column)] = 1.0;

@@ -8,11 +8,14 @@
 //! References: Rubin 1975, AIAA J. 13(8); Craig & Bampton 1968, AIAA J. 6(7);
 //! Martinez, Carne & Miller 1984, AIAA 84-0941; de Kraker 1994, WFW 94.081.
 
+pub mod assembly;
 mod basis;
 mod component;
 mod error;
 mod flexibility;
 mod reduced;
+pub mod response;
+pub mod state_space;
 #[cfg(test)]
 mod tests;
 pub mod trust;
@@ -23,6 +26,8 @@ pub use flexibility::Flexibility;
 pub use reduced::ReducedModel;
 
 use nalgebra::DMatrix;
+
+use response::{Response, Spread, band};
 
 /// Most DOFs that are taken for ends of discrete dampers; with more the damping
 /// counts as spread over the component.
@@ -60,6 +65,18 @@ pub enum ModeChoice {
     },
     /// This many elastic modes.
     Number(usize),
+    /// As few as keep the response at the interface true.
+    InterfaceError {
+        /// Largest error at any frequency looked at, as
+        /// [`Response::errors`] measures it.
+        relative: f64,
+        /// End of the band in which it must hold.
+        band_rad_s: f64,
+        /// Frequencies looked at.
+        points: usize,
+        /// Most elastic modes to try.
+        most: usize,
+    },
 }
 
 /// Which DOFs stay because a discrete damper acts on them.
@@ -144,7 +161,71 @@ pub struct Reduction {
 
 /// Reduces a component.
 pub fn reduce(component: &Component, recipe: &Recipe) -> Result<Reduction, ReductionError> {
-    basis::reduce(component, recipe)
+    let ModeChoice::InterfaceError { relative, band_rad_s, points, most } = recipe.modes else {
+        return basis::reduce(component, recipe);
+    };
+    for (name, value) in [("error", relative), ("band", band_rad_s), ("points", points as f64)] {
+        if !(value.is_finite() && value > 0.0) {
+            let requirement = "greater than zero";
+            return Err(ReductionError::BadParameter { name, value, requirement });
+        }
+    }
+    let full = Response::of_component(component, &recipe.interface, &band(band_rad_s, points))?;
+    smallest(component, recipe, &full, relative, most)
+}
+
+/// The smallest model whose interface response errs by at most `relative`.
+///
+/// The bases are nested, so the modes are found once for each doubling and every
+/// smaller model is a part of the largest. More modes err less but for the
+/// smallest of differences, so a bisection finds the number.
+fn smallest(
+    component: &Component,
+    recipe: &Recipe,
+    full: &Response,
+    relative: f64,
+    most: usize,
+) -> Result<Reduction, ReductionError> {
+    let error = |model: &ReducedModel| -> Result<f64, ReductionError> {
+        let own = Response::of_model(model, model.interface, &full.omegas_rad_s)?;
+        Ok(Spread::of(&own.errors(full)).map_or(0.0, |spread| spread.max))
+    };
+    let mut tried = 8.min(most);
+    loop {
+        let recipe = Recipe { modes: ModeChoice::Number(tried), ..recipe.clone() };
+        let reduction = basis::reduce(component, &recipe)?;
+        let found = reduction.model.omega_rad_s.len();
+        let rigid = reduction.facts.rigid_modes.min(found);
+        let reached = error(&reduction.model)?;
+        if reached <= relative {
+            if recipe.method == Method::ModesOnly {
+                return Ok(reduction);
+            }
+            let (mut enough, mut few) = (found, rigid);
+            if error(&reduction.model.truncated(rigid))? <= relative {
+                enough = rigid;
+            }
+            while few + 1 < enough {
+                let middle = few + (enough - few) / 2;
+                if error(&reduction.model.truncated(middle))? <= relative {
+                    enough = middle;
+                } else {
+                    few = middle;
+                }
+            }
+            let model = reduction.model.truncated(enough);
+            let basis = reduction.basis.columns(0, model.size()).into_owned();
+            return Ok(Reduction { model, basis, facts: reduction.facts });
+        }
+        if tried >= most || found < rigid + tried {
+            return Err(ReductionError::ErrorNotReached {
+                modes: found - rigid,
+                reached,
+                required: relative,
+            });
+        }
+        tried = (2 * tried).min(most);
+    }
 }
 
 /// The boundary set: interface, retained and damper DOFs, each once, in that order.

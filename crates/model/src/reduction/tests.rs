@@ -173,3 +173,45 @@ fn hostile_recipes_are_errors() {
     let all = reduce(&component, &recipe((0..8).collect())).unwrap();
     assert_eq!(all.model.size(), 8);
 }
+
+#[test]
+fn the_smallest_model_that_meets_an_error_is_found() {
+    let component = beam(20, BeamEnds::CANTILEVER).with_rayleigh(1.0, 1e-6);
+    let choice = |relative: f64, most: usize| ModeChoice::InterfaceError {
+        relative,
+        band_rad_s: 3000.0,
+        points: 24,
+        most,
+    };
+    let recipe = |relative, most| Recipe::rubin(vec![38], choice(relative, most));
+    let found = reduce(&component, &recipe(1e-3, 30)).unwrap();
+    let grid = band(3000.0, 24);
+    let error = |model: &ReducedModel| {
+        trust::Comparison::new(&component, model, &grid).unwrap().response.max
+    };
+    assert!(error(&found.model) <= 1e-3);
+    let count = found.model.omega_rad_s.len();
+    let fewer =
+        reduce(&component, &Recipe::rubin(vec![38], ModeChoice::Number(count - 1))).unwrap();
+    assert!(error(&fewer.model) > 1e-3);
+    assert_eq!(found.basis.ncols(), found.model.size());
+    let error = reduce(&component, &recipe(1e-13, 2)).unwrap_err();
+    assert!(matches!(error, ReductionError::ErrorNotReached { modes: 2, .. }), "{error}");
+    assert!(reduce(&component, &recipe(f64::NAN, 2)).is_err());
+}
+
+#[test]
+fn a_comparison_says_what_a_model_is_worth() {
+    let component = beam(20, BeamEnds::CANTILEVER).with_rayleigh(1.0, 1e-6);
+    let recipe = Recipe::rubin(vec![38, 39], ModeChoice::Number(6));
+    let model = reduce(&component, &recipe).unwrap().model;
+    let comparison = trust::Comparison::new(&component, &model, &band(2000.0, 20)).unwrap();
+    assert_eq!((comparison.states_before, comparison.states_after), (80, 16));
+    // The kept modes are exact as long as the interface is free.
+    assert!(comparison.eigenvalues.unwrap().max < 1e-7);
+    // Rubin's error at ω below the first mode left out goes with (ω/ω_out)⁴.
+    assert!(comparison.response.max < 2e-3, "{comparison:?}");
+    assert!(comparison.response.median < 1e-4 && comparison.response.median > 0.0);
+    assert!(comparison.worst_rad_s > 1000.0 && comparison.verdict.is_passive());
+    assert!(comparison.effective_mass > 0.9);
+}

@@ -5,7 +5,8 @@ use std::f64::consts::TAU;
 use nalgebra::{Complex, DMatrix};
 use numerics::eigen;
 
-use super::{ReducedModel, ReductionError};
+use super::response::{Response, Spread};
+use super::{Component, ReducedModel, ReductionError};
 
 /// Growth below this part of the greatest |λ| is rounding.
 const GROWTH_NOISE: f64 = 1e-10;
@@ -87,13 +88,21 @@ impl Verdict {
 
 /// Eigenvalues of the reduced model.
 pub fn eigenvalues(model: &ReducedModel) -> Result<Vec<Complex<f64>>, ReductionError> {
-    let n = model.size();
-    let factor = model.mass.clone().lu();
-    let dof = 0;
+    quadratic_eigenvalues(&model.mass, &model.damping, &model.stiffness)
+}
+
+/// λ of λ²M + λB + K.
+pub(super) fn quadratic_eigenvalues(
+    mass: &DMatrix<f64>,
+    damping: &DMatrix<f64>,
+    stiffness: &DMatrix<f64>,
+) -> Result<Vec<Complex<f64>>, ReductionError> {
+    let n = mass.nrows();
+    let factor = mass.clone().lu();
     let solved = |matrix: &DMatrix<f64>| {
-        factor.solve(matrix).ok_or(ReductionError::MassNotPositiveDefinite { dof })
+        factor.solve(matrix).ok_or(ReductionError::MassNotPositiveDefinite { dof: 0 })
     };
-    let (stiffness, damping) = (solved(&model.stiffness)?, solved(&model.damping)?);
+    let (stiffness, damping) = (solved(stiffness)?, solved(damping)?);
     let mut matrix = DMatrix::zeros(2 * n, 2 * n);
     matrix.view_mut((0, n), (n, n)).fill_diagonal(1.0);
     matrix.view_mut((n, 0), (n, n)).copy_from(&-stiffness);
@@ -111,4 +120,101 @@ pub(super) fn growing(values: &[Complex<f64>]) -> Vec<Complex<f64>> {
         .collect();
     growing.sort_by(|a, b| b.re.total_cmp(&a.re));
     growing
+}
+
+/// A reduced model against the full one.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Comparison {
+    /// States of the full model.
+    pub states_before: usize,
+    /// States of the reduced model.
+    pub states_after: usize,
+    /// The band the two were compared in, up to this circular frequency.
+    pub band_rad_s: f64,
+    /// |λ − λ_full|/|λ_full| over the full model's eigenvalues in the band;
+    /// `None` where the full model is too large for all of them.
+    pub eigenvalues: Option<Spread>,
+    /// Error of the interface response over the grid.
+    pub response: Spread,
+    /// Circular frequency at which the response is worst.
+    pub worst_rad_s: f64,
+    /// Frequencies compared.
+    pub points: usize,
+    /// Part of the mass under ground motion that the model carries, 0 to 1.
+    pub effective_mass: f64,
+    /// Stable? Passive?
+    pub verdict: Verdict,
+}
+
+/// DOFs up to which all eigenvalues of a full model are computed for comparison.
+const MOST_DOFS_FOR_EIGENVALUES: usize = 400;
+
+impl Comparison {
+    /// Compares at the interface DOFs of the model over `omegas_rad_s`; each
+    /// costs one complex factor of the full model.
+    pub fn new(
+        component: &Component,
+        model: &ReducedModel,
+        omegas_rad_s: &[f64],
+    ) -> Result<Self, ReductionError> {
+        let dofs = &model.boundary[..model.interface];
+        let full = Response::of_component(component, dofs, omegas_rad_s)?;
+        Self::with_response(component, model, &full)
+    }
+
+    /// The same with a response of the full model that is known already.
+    pub fn with_response(
+        component: &Component,
+        model: &ReducedModel,
+        full: &Response,
+    ) -> Result<Self, ReductionError> {
+        let omegas = &full.omegas_rad_s;
+        let reduced = Response::of_model(model, model.interface, omegas)?;
+        let none = ReductionError::WrongCount { what: "frequencies", given: 0, expected: 1 };
+        let response = Spread::of(&reduced.errors(full)).ok_or(none)?;
+        let band_rad_s = omegas.iter().copied().fold(0.0, f64::max);
+        let eigenvalues = if component.size() <= MOST_DOFS_FOR_EIGENVALUES {
+            let full = component_eigenvalues(component)?;
+            Spread::of(&eigenvalue_errors(&full, &eigenvalues(model)?, band_rad_s))
+        } else {
+            None
+        };
+        Ok(Self {
+            states_before: 2 * component.size(),
+            states_after: model.states(),
+            band_rad_s,
+            eigenvalues,
+            response,
+            worst_rad_s: omegas[response.worst],
+            points: omegas.len(),
+            effective_mass: model.effective_mass(),
+            verdict: Verdict::of(model)?,
+        })
+    }
+}
+
+/// All eigenvalues of a component, densely.
+pub fn component_eigenvalues(component: &Component) -> Result<Vec<Complex<f64>>, ReductionError> {
+    quadratic_eigenvalues(
+        &component.mass.to_dense(),
+        &component.damping.to_dense(),
+        &component.stiffness.to_dense(),
+    )
+}
+
+/// For every full eigenvalue with |Im λ| up to the band's end, not a rigid one,
+/// the relative distance of the nearest reduced one.
+pub fn eigenvalue_errors(
+    full: &[Complex<f64>],
+    reduced: &[Complex<f64>],
+    band_rad_s: f64,
+) -> Vec<f64> {
+    let largest = full.iter().map(|value| value.norm()).fold(0.0, f64::max);
+    full.iter()
+        .filter(|value| value.im.abs() <= band_rad_s && value.norm() > 1e-9 * largest)
+        .map(|value| {
+            let near = reduced.iter().map(|own| (own - value).norm()).fold(f64::INFINITY, f64::min);
+            near / value.norm()
+        })
+        .collect()
 }
