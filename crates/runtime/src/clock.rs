@@ -28,9 +28,10 @@ pub fn run_virtual(hybrid: &mut HybridLoop, mut progress: impl FnMut(u64)) {
 /// How often a clock that waits for its load looks for it.
 const AWAIT: Duration = Duration::from_micros(200);
 
-/// The same with a host: the clock also waits for samples of a streamed load,
-/// as long as they may come, and obeys the operator's stop.
-pub fn run_virtual_hosted(
+/// The same for a test that others take part in, a host or a laboratory: the
+/// clock obeys the operator's stop, and waits for samples of a streamed load as
+/// long as they may come.
+pub fn run_virtual_stoppable(
     hybrid: &mut HybridLoop,
     stop: &StopButton,
     mut progress: impl FnMut(u64),

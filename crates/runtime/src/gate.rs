@@ -168,10 +168,10 @@ impl Trip {
             TripKind::StabilityWarning
             | TripKind::WindowedWarning
             | TripKind::EnergyError
-            | TripKind::Forecast
-            | TripKind::NotConverged => {
+            | TripKind::Forecast => {
                 format!("{words}: {:.4} {unit} against {:.4} {unit}", self.value, self.limit)
             }
+            TripKind::NotConverged => format!("{words}: {}", against(self.value, self.limit, unit)),
             TripKind::MainLoopLate => format!(
                 "{words}: {:.0} tick{} bridged in a row, {:.0} allowed",
                 self.value,
@@ -192,13 +192,26 @@ impl Trip {
                 self.dof + 1
             ),
             _ => format!(
-                "{words}: {:.6} {unit} against {:.6} {unit} (interface DOF {})",
-                self.value,
-                self.limit,
+                "{words}: {} (interface DOF {})",
+                against(self.value, self.limit, unit),
                 self.dof + 1
             ),
         }
     }
+}
+
+/// Both numbers with as many digits as tell them apart; motions below a
+/// millimetre in millionths of the unit.
+fn against(value: f64, limit: f64, unit: &str) -> String {
+    let larger = value.abs().max(if limit.is_finite() { limit.abs() } else { 0.0 });
+    let tiny = unit.starts_with('m') && larger > 0.0 && larger < 1e-3;
+    let (factor, prefix, usual) = if tiny { (1e6, "µ", 3) } else { (1.0, "", 6) };
+    let (value, limit) = (factor * value, factor * limit);
+    // Two digits of what lies between them, as far as a number has digits.
+    let apart = (value.abs() - limit.abs()).abs();
+    let needed = if apart > 0.0 && apart.is_finite() { 1.0 - apart.log10().floor() } else { 0.0 };
+    let digits = (needed.max(0.0) as usize).clamp(usual, 12);
+    format!("{value:.digits$} {prefix}{unit} against {limit:.digits$} {prefix}{unit}")
 }
 
 /// What the gate may never let through, per interface DOF; infinite where the
@@ -329,6 +342,28 @@ mod tests {
         desired.acceleration[0] = f64::NAN;
         let trip = gate(&limits, &Motion::rest(2), &desired, &measured, &desired).unwrap_err();
         assert_eq!((trip.kind, trip.dof), (TripKind::NotFinite, 1));
+    }
+
+    #[test]
+    fn a_trip_tells_value_from_limit_however_small_or_close_they_are() {
+        let text = |kind, value, limit| Trip { kind, dof: 0, value, limit }.text();
+        assert_eq!(
+            text(TripKind::Command, 0.0213, 0.02),
+            "command beyond its limit: 0.021300 m against 0.020000 m (interface DOF 1)"
+        );
+        let said = text(TripKind::Command, -0.020_000_034, 0.02);
+        assert!(said.contains("-0.020000034 m against 0.020000000 m"), "{said}");
+        let said = text(TripKind::NotConverged, 4.21e-8, 1e-9);
+        assert!(said.contains("0.042 µm against 0.001 µm"), "{said}");
+        let said = text(TripKind::TrackingError, 3.2e-10, 3e-10);
+        assert!(said.contains("0.000320 µm against 0.000300 µm"), "{said}");
+        let said = text(TripKind::Rate, 2e-4, 1e-4);
+        assert!(said.contains("200.000 µm/s against 100.000 µm/s"), "{said}");
+        let said = text(TripKind::Force, 8900.5, 8900.0);
+        assert!(said.contains("8900.500000 N against 8900.000000 N"), "{said}");
+        // What is no number still gives a text.
+        text(TripKind::Force, f64::NAN, f64::INFINITY);
+        text(TripKind::Command, f64::INFINITY, f64::NAN);
     }
 
     #[test]

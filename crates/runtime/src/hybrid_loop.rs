@@ -219,7 +219,7 @@ impl HybridLoop {
         self.held.acceleration.fill(0.0);
         // From here on the command is led from where the rig stands.
         self.command.copy_from(&self.held);
-        self.parts.plant.release(&self.held);
+        self.parts.plant.release(&self.held, stop.trip.kind);
     }
 
     /// One tick of the way to safe: the rig alone, measured and recorded.

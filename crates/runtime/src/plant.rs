@@ -9,7 +9,7 @@ use model::integrator::{ElementEnergy, Integrator, NotConverged, StepWork};
 use model::motion::Motion;
 
 use crate::event::EventLog;
-use crate::gate::Trip;
+use crate::gate::{Trip, TripKind};
 use crate::link::LinkCounts;
 use crate::rig::{Measured, Rig, RigSlot, VirtualRig};
 use crate::two_rate::TwoRatePlant;
@@ -305,11 +305,11 @@ impl Plant {
     }
 
     /// Takes the rig out of the loop after a trip; it stands where it stood.
-    pub fn release(&mut self, command: &Motion) {
+    pub fn release(&mut self, command: &Motion, cause: TripKind) {
         match self {
             Self::Rigid(_) => {}
-            Self::Split(plant) => plant.rig.release(),
-            Self::TwoRate(plant) => plant.rig_mut().release(),
+            Self::Split(plant) => plant.rig.release(cause),
+            Self::TwoRate(plant) => plant.rig_mut().release(cause),
             Self::Coupled(_) => self.detach(command),
         }
     }

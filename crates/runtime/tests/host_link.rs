@@ -10,7 +10,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use common::benchmark::{Case, ground, quick};
-use runtime::clock::run_virtual_hosted;
+use runtime::clock::run_virtual_stoppable;
 use runtime::feed::Feed;
 use runtime::host::protocol::{Refusal, Reply, Request, kind, split};
 use runtime::host::{
@@ -86,7 +86,7 @@ fn bench(buffer_samples: usize) -> Bench {
 /// How the run ended: phase, why the load ended, frames and frames lost, record.
 fn run(bench: Bench) -> (Phase, Option<LoadEnd>, u64, Record) {
     let Bench { mut hybrid, handle, link, stop, .. } = bench;
-    run_virtual_hosted(&mut hybrid, stop, |_| {});
+    run_virtual_stoppable(&mut hybrid, stop, |_| {});
     link.close();
     let (phase, end, ticks) = (hybrid.phase(), hybrid.load_end(), hybrid.ticks());
     drop(hybrid);
@@ -134,11 +134,23 @@ fn a_watcher_that_never_reads_costs_nothing_and_one_that_reads_is_told_of_gaps()
     let (address, token) = (bench.address, bench.token.clone());
     let mut stalled = Client::connect(address, &token).unwrap();
     stalled.watch(1).unwrap();
-    let (of_watcher, of_feeder) = (token.clone(), token);
+    let of_feeder = token.clone();
+    // It looks on from the first frame.
+    let mut client = Client::connect(address, &token).unwrap();
+    let width = client.welcome().channels.len();
+    client.watch(1).unwrap();
+    let mut tenth = Client::connect(address, &token).unwrap();
+    tenth.watch(10).unwrap();
+    let of_ten = thread::spawn(move || {
+        let mut frames = 0;
+        loop {
+            match tenth.next().unwrap() {
+                Event::Frames { values, .. } => frames += (values.len() / width) as u64,
+                Event::Over { dropped, .. } => return (frames, dropped),
+            }
+        }
+    });
     let watcher = thread::spawn(move || {
-        let mut client = Client::connect(address, &of_watcher).unwrap();
-        let width = client.welcome().channels.len();
-        client.watch(1).unwrap();
         let (mut frames, mut times) = (0, Vec::new());
         loop {
             match client.next().unwrap() {
@@ -168,8 +180,10 @@ fn a_watcher_that_never_reads_costs_nothing_and_one_that_reads_is_told_of_gaps()
     feeder.join().unwrap();
     let (frames, dropped, told) = watcher.join().unwrap();
     assert_eq!(told, ticks);
-    assert_eq!(frames + dropped + seen.dropped(), ticks, "every frame is shown or counted");
-    assert!(frames > 0);
+    assert_eq!(frames + dropped, ticks, "every frame is shown or told to be skipped");
+    assert!(frames > 0 && dropped >= seen.dropped());
+    let (frames_of_ten, dropped_of_ten) = of_ten.join().unwrap();
+    assert_eq!(frames_of_ten + dropped_of_ten, ticks.div_ceil(10), "one in ten, or told");
     drop(stalled);
     println!("{ticks} ticks, {frames} shown, in {:?}", begun.elapsed());
 }
@@ -281,14 +295,47 @@ fn more_clients_than_are_served_are_turned_away_and_the_others_stay() {
     let bench = bench(1024);
     let (address, token) = (bench.address, bench.token.clone());
     let kept: Vec<Client> = (0..16).map(|_| Client::connect(address, &token).unwrap()).collect();
-    let Err(ClientError::Refused { reason: Refusal::TooMany, .. }) =
-        Client::connect(address, &token)
-    else {
-        panic!("a seventeenth client was served");
-    };
+    // Four more may stop the test and ask where it stands.
+    let mut standing: Vec<Client> =
+        (0..4).map(|_| Client::connect(address, &token).unwrap()).collect();
+    standing.iter_mut().for_each(|client| assert_eq!(client.status().unwrap().fed, 0));
+    let watch = |client: &mut Client| client.watch(1).map(|()| 0);
+    for too_much in [Client::feed as fn(&mut Client) -> Result<u64, ClientError>, watch] {
+        let refused = too_much(&mut standing.pop().unwrap());
+        assert!(matches!(refused, Err(ClientError::Refused { reason: Refusal::TooMany, .. })));
+    }
     let mut feeder = kept.into_iter().next().unwrap();
     feeder.feed().unwrap();
     feeder.load(0, &samples(500)).unwrap();
     feeder.end(500).unwrap();
     assert_eq!(run(bench).0, Phase::Safe);
+}
+
+#[test]
+fn silent_strangers_take_no_place_from_who_has_the_token() {
+    let bench = bench(1024);
+    let (address, token) = (bench.address, bench.token.clone());
+    // They say nothing, or half a greeting, and stay.
+    let strangers: Vec<TcpStream> = (0..100)
+        .map(|number| {
+            let mut stream = TcpStream::connect(address).unwrap();
+            if number % 2 == 0 {
+                let _ = stream.write_all(&[9, 0]);
+            }
+            stream
+        })
+        .collect();
+    let mut kept: Vec<Client> =
+        (0..16).map(|_| Client::connect(address, &token).unwrap()).collect();
+    let more: Vec<TcpStream> = (0..40).map(|_| TcpStream::connect(address).unwrap()).collect();
+    for client in &mut kept {
+        client.status().unwrap();
+    }
+    let mut stopper = Client::connect(address, &token).unwrap();
+    assert_eq!(stopper.stop().unwrap(), 1, "a stop finds its place");
+    let (served, turned_away) = bench.link.clients();
+    assert_eq!(served, 17);
+    assert!(turned_away >= 100 + 40 - 16, "{turned_away}");
+    assert_eq!(run(bench).0, Phase::Safe);
+    drop((strangers, more));
 }

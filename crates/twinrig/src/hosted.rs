@@ -7,12 +7,15 @@ use std::path::Path;
 use runtime::feed::Feed;
 use runtime::host::{BadToken, Description, HostLink, HostParts, LoadSignal, RealTime, Tap, Token};
 use runtime::hybrid_loop::HybridLoop;
+use runtime::hybrid_loop::course::Stage;
 use runtime::realtime::StopButton;
 use runtime::record::EventNote;
+use runtime::streamed_load::LoadEnd;
 use thiserror::Error;
 
 use crate::assembly::Assembly;
 use crate::experiment::Experiment;
+use crate::rehearsal::LOAD_BROKE_OFF;
 
 /// Where a link listens, and a client looks for it, unless told otherwise.
 pub const USUAL_ADDRESS: &str = "127.0.0.1:7420";
@@ -146,19 +149,39 @@ pub(crate) fn join(
     Ok((along(hybrid, stream).tapped(tap), Some(link)))
 }
 
-/// What the record keeps of the link; closes it.
-pub(crate) fn part(link: HostLink, hybrid: &HybridLoop) -> EventNote {
+/// What the record keeps of the link and of a load that broke off; closes the
+/// link.
+pub(crate) fn part(link: HostLink, hybrid: &HybridLoop, step_s: f64) -> Vec<EventNote> {
     let (served, turned_away) = link.clients();
+    let broken = broken_load(&link, hybrid, step_s);
     let dropped = hybrid.tap().map_or(0, |tap| tap.seen().dropped());
     link.close();
-    EventNote {
+    let of_link = EventNote {
         time_s: hybrid.time_s(),
         what: "host link".into(),
         text: format!(
-            "{served} connections, {turned_away} turned away; {dropped} frames of feedback found \
-             no room on their way out, none of the record"
+            "{served} clients let in, {turned_away} connections turned away; {dropped} frames of \
+             feedback found no room on their way out, none of the record"
         ),
         value: Some(dropped as f64),
         limit: None,
+    };
+    broken.into_iter().chain([of_link]).collect()
+}
+
+/// Says of a load that ended before its end was declared.
+fn broken_load(link: &HostLink, hybrid: &HybridLoop, step_s: f64) -> Option<EventNote> {
+    if hybrid.load_end() != Some(LoadEnd::Starved) {
+        return None;
     }
+    let begun = hybrid.course().and_then(|course| course.begun(Stage::RingingDown));
+    let why = link.feed_left().unwrap_or_else(|| "the host fell silent".to_owned());
+    let used = hybrid.stream().map_or(0, |stream| stream.used());
+    Some(EventNote {
+        time_s: begun.unwrap_or(hybrid.ticks()) as f64 * step_s,
+        what: LOAD_BROKE_OFF.into(),
+        text: format!("{why}; {used} samples had acted, and what was to follow did not"),
+        value: Some(used as f64),
+        limit: None,
+    })
 }

@@ -4,6 +4,7 @@ pub mod assembly;
 pub mod bench;
 pub mod bench_realtime;
 pub mod chart;
+pub mod claim;
 pub mod command;
 pub mod experiment;
 pub mod export;

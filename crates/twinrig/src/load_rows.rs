@@ -33,13 +33,13 @@ pub enum RowError {
     },
     /// Another rate than the one declared.
     #[error(
-        "line {line}: {step_s} s after the row before it, and the test takes {rate_hz} samples per \
+        "line {line}: a step of {step_s} s from row to row, and the test takes {rate_hz} samples per \
          second: resample the load"
     )]
     Rate {
         /// Which line, from 1.
         line: u64,
-        /// Time since the row before.
+        /// Time from row to row: since the one before, or on average.
         step_s: f64,
         /// Declared.
         rate_hz: f64,
@@ -63,13 +63,68 @@ pub struct LoadRows {
     headed: bool,
     /// Columns of the first row: a later one has as many, or was cut off.
     columns: usize,
-    time_s: Option<f64>,
+    /// The first time and the last.
+    first: Option<Time>,
+    before: Option<Time>,
+    digits: Digits,
+}
+
+/// The time of a row.
+#[derive(Debug, Clone, Copy)]
+struct Time {
+    s: f64,
+    /// Number of its row, from 0.
+    row: u64,
+}
+
+/// How finely times are written: the most that any showed, as zeros at the end
+/// are often left out.
+#[derive(Debug, Clone, Copy, Default)]
+struct Digits {
+    /// Behind the point.
+    decimals: i32,
+    /// From the first that is not zero.
+    significant: i32,
+}
+
+impl Digits {
+    /// Takes in a number as it is written, `1.25` or `1.25e-3`.
+    fn see(&mut self, text: &str) {
+        let (mantissa, exponent) = text.split_once(['e', 'E']).unwrap_or((text, "0"));
+        let exponent = exponent.parse::<i32>().unwrap_or(0).clamp(-400, 400);
+        let behind = mantissa.split_once('.').map_or(0, |(_, behind)| behind.len().min(400));
+        let digits = mantissa.chars().filter(char::is_ascii_digit);
+        let significant = digits.skip_while(|digit| *digit == '0').count().min(400);
+        self.decimals = self.decimals.max(behind as i32 - exponent);
+        self.significant = self.significant.max(significant as i32);
+    }
+
+    /// By how much a time may have been rounded: half a unit of its last digit.
+    fn rounding_s(&self, time_s: f64) -> f64 {
+        let finest = 10f64.powi(-self.decimals);
+        let of_digits = if time_s == 0.0 {
+            0.0
+        } else {
+            10f64.powi(time_s.abs().log10().floor() as i32 + 1 - self.significant)
+        };
+        0.5 * finest.max(of_digits)
+    }
 }
 
 impl LoadRows {
     /// At the first line.
     pub fn new(signals: usize, rate_hz: f64) -> Self {
-        Self { signals, rate_hz, line: 0, rows: 0, headed: false, columns: 0, time_s: None }
+        Self {
+            signals,
+            rate_hz,
+            line: 0,
+            rows: 0,
+            headed: false,
+            columns: 0,
+            first: None,
+            before: None,
+            digits: Digits::default(),
+        }
     }
 
     /// Rows read so far.
@@ -118,7 +173,8 @@ impl LoadRows {
         if found > signals
             && let Some(time_s) = numbers.next()
         {
-            self.tick(time_s?)?;
+            self.digits.see(fields().next().unwrap_or_default());
+            self.tick(Time { s: time_s?, row: self.rows })?;
         }
         let start = out.len();
         for number in numbers {
@@ -134,14 +190,20 @@ impl LoadRows {
         Ok(())
     }
 
-    fn tick(&mut self, time_s: f64) -> Result<(), RowError> {
-        if let Some(before_s) = self.time_s.replace(time_s) {
-            let step_s = time_s - before_s;
-            // Times are often rounded: a share of the step, or of the time itself.
-            let off = OFF.max(1e-6 * (time_s * self.rate_hz).abs());
-            if ((step_s * self.rate_hz) - 1.0).abs() > off || step_s.is_nan() {
+    /// Judges the time of a row by the one before it and by the first. Each may
+    /// be off by a share, and by what was lost when both were written down: with
+    /// six digits that can be more than a step, but it does not add up.
+    fn tick(&mut self, time: Time) -> Result<(), RowError> {
+        let first = *self.first.get_or_insert(time);
+        let Some(before) = self.before.replace(time) else { return Ok(()) };
+        for since in [before, first] {
+            let (steps, passed) = ((time.row - since.row) as f64, time.s - since.s);
+            let rounded_s = self.digits.rounding_s(time.s) + self.digits.rounding_s(since.s);
+            let off = OFF * steps + 1.001 * self.rate_hz * rounded_s;
+            let within = (passed * self.rate_hz - steps).abs() <= off;
+            if !within {
                 let (line, rate_hz) = (self.line, self.rate_hz);
-                return Err(RowError::Rate { line, step_s, rate_hz });
+                return Err(RowError::Rate { line, step_s: passed / steps, rate_hz });
             }
         }
         Ok(())
@@ -171,13 +233,42 @@ mod tests {
         assert!(rows("one\ntwo\n1", 1).is_err(), "one line of headings, no more");
         assert_eq!(rows("t,a\n0.00,1\n0.01,-2e0\n0.02,3", 1), Ok(vec![2.0, -4.0, 6.0]));
         let rate = RowError::Rate { line: 2, step_s: 0.02, rate_hz: 100.0 };
-        assert_eq!(rows("0 1\n0.02 1", 1), Err(rate));
+        assert_eq!(rows("0 1\n0.020 1", 1), Err(rate));
         let columns = RowError::Columns { line: 2, found: 3, signals: 1 };
         assert_eq!(rows("1\n1 2 3", 1), Err(columns));
         assert!(rows("1\nnan", 1).unwrap()[1].is_nan(), "the test itself refuses it");
         let text = "x".to_owned();
         assert_eq!(rows("1\nx", 1), Err(RowError::NotANumber { line: 2, text }));
         assert_eq!(rows(&"1".repeat(70_000), 1), Err(RowError::TooLong { line: 1 }));
+    }
+
+    /// As `%g`, `%.6f` and spreadsheets write them, at a high rate, for long.
+    #[test]
+    fn times_may_be_rounded_as_they_were_written() {
+        let six = |time_s: f64| {
+            let digits = if time_s == 0.0 { 0 } else { time_s.log10().floor() as i32 };
+            format!("{time_s:.*}", (5 - digits).max(0) as usize)
+        };
+        let fixed = |time_s: f64| format!("{time_s:.6}");
+        let bare = |time_s: f64| six(time_s).trim_end_matches('0').to_owned();
+        let science = |time_s: f64| format!("{time_s:.5e}");
+        let read = |write: &dyn Fn(f64) -> String, rate_hz: f64, from: u64, count: u64| {
+            let (mut rows, mut out) = (LoadRows::new(1, 4096.0), Vec::new());
+            (from..from + count).try_for_each(|row| {
+                rows.read(&format!("{},1", write(row as f64 / rate_hz)), 1.0, &mut out)
+            })
+        };
+        let writers: [&dyn Fn(f64) -> String; 4] = [&six, &fixed, &bare, &science];
+        for write in writers {
+            // From the start, and around 1, 10 and 100 s, where a digit is lost.
+            for from in [0, 4000, 40_900, 409_500] {
+                assert_eq!(read(write, 4096.0, from, 3000), Ok(()), "from row {from}");
+            }
+            // Another rate is still found, soon where the digits show it.
+            assert!(read(write, 4000.0, 0, 100).is_err());
+            assert!(read(write, 8192.0, 8192, 1000).is_err());
+            assert!(read(write, 4096.0 / 1.1, 409_500, 30_000).is_err());
+        }
     }
 
     proptest! {

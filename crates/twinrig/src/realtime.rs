@@ -8,7 +8,7 @@ use runtime::plant::Plant;
 use runtime::realtime::{
     Cpu, Driver, MainPlan, Memory, RealtimeError, RealtimePlan, SignalStop, Status, machine_facts,
 };
-use runtime::record::{Durability, Ending, Existing, Options, Recorder};
+use runtime::record::{Durability, Ending, Existing, Options, Recorder, Summary};
 use thiserror::Error;
 
 use crate::assembly::{Assembly, LoopOptions, Recording};
@@ -29,6 +29,16 @@ pub enum RunError {
     /// The threads of the loop.
     #[error(transparent)]
     Realtime(#[from] RealtimeError),
+}
+
+impl RunError {
+    /// How the test ended, where it did and only its record failed.
+    pub fn unrecorded(&self) -> Option<&Summary> {
+        match self {
+            Self::Rehearsal(error) => error.unrecorded(),
+            Self::Realtime(_) => None,
+        }
+    }
 }
 
 /// Who looks on while a test runs. Called from a thread that the loop does not
@@ -90,9 +100,11 @@ pub fn run(
         Recorder::create(record, &header, &assembly.channels(), columns, &options)
             .map_err(RehearsalError::from)?;
     let loop_options = LoopOptions { constant_j, recording: Recording::Into(sink) };
+    // Before the laboratory is asked to close the loop: from there on a signal
+    // must be a stop that it hears of.
+    let stop = SignalStop::install().map_err(|source| RealtimeError::Signals { source })?;
     let plant = remote::plant(assembly)?;
     let hybrid = assembly.hybrid_loop(plant, load, loop_options);
-    let stop = SignalStop::install().map_err(|source| RealtimeError::Signals { source })?;
     let (hybrid, link) = join(experiment, assembly, hybrid, host, stop.button(), RealTime::Yes)
         .map_err(RehearsalError::from)?;
     let finished = driver.run(hybrid, stop.button(), |status| onlooker.look(status))?;
@@ -108,8 +120,9 @@ pub fn run(
     for note in events(assembly, &hybrid) {
         handle.note(note);
     }
-    if let Some(link) = link {
-        handle.note(part(link, &hybrid));
+    let step_s = assembly.integrator.step_s;
+    for note in link.into_iter().flat_map(|link| part(link, &hybrid, step_s)) {
+        handle.note(note);
     }
     handle.note_timing(Driver::note(&plan, &granted, &timing));
     // The sink goes with the loop: the writer then knows that no frame follows.

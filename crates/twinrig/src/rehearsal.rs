@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use model::channel::Channel;
-use runtime::clock::{run_virtual, run_virtual_hosted};
+use runtime::clock::{run_virtual, run_virtual_stoppable};
 use runtime::gate::{Trip, TripKind};
 use runtime::host::RealTime;
 use runtime::hybrid_loop::HybridLoop;
@@ -56,6 +56,24 @@ pub enum RehearsalError {
     },
 }
 
+impl RehearsalError {
+    /// How the test ended, where it did and only its record failed.
+    pub fn unrecorded(&self) -> Option<&Summary> {
+        match self {
+            Self::Record(RecordError::Write { summary, .. }) => Some(summary),
+            _ => None,
+        }
+    }
+}
+
+/// What the event is called that tells of a load that broke off.
+pub const LOAD_BROKE_OFF: &str = "load broke off";
+
+/// Whether the load of a test broke off before its end.
+pub fn broke_off(summary: &Summary) -> bool {
+    summary.events.iter().any(|event| event.what == LOAD_BROKE_OFF)
+}
+
 /// How a rehearsal ended.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Outcome {
@@ -99,18 +117,22 @@ pub fn rehearse(
     };
     let (sink, mut handle) = Recorder::create(record, &header, &channels, columns, &options)?;
     let loop_options = LoopOptions { constant_j, recording: Recording::Into(sink) };
-    let hybrid = assembly.hybrid_loop(remote::plant(assembly)?, load, loop_options);
-    // Only a test with a host can be stopped from outside.
-    let stop = host.as_ref().map(|_| SignalStop::install()).transpose();
+    // Where somebody else takes part, a signal is the operator's stop: the others
+    // must hear of it. A rehearsal by itself just ends.
+    let joined = host.is_some() || assembly.remote.is_some();
+    let stop = joined.then(SignalStop::install).transpose();
     let stop = stop.map_err(RehearsalError::Signals)?;
     let button = stop.as_ref().map_or(&UNUSED, SignalStop::button);
+    let hybrid = assembly.hybrid_loop(remote::plant(assembly)?, load, loop_options);
     let (mut hybrid, link) = join(experiment, assembly, hybrid, host, button, RealTime::No)?;
-    match link {
-        None => run_virtual(&mut hybrid, progress),
-        Some(link) => {
-            run_virtual_hosted(&mut hybrid, button, progress);
-            handle.note(part(link, &hybrid));
-        }
+    if joined {
+        run_virtual_stoppable(&mut hybrid, button, progress);
+    } else {
+        run_virtual(&mut hybrid, progress);
+    }
+    let step_s = assembly.integrator.step_s;
+    for note in link.into_iter().flat_map(|link| part(link, &hybrid, step_s)) {
+        handle.note(note);
     }
     let trip = hybrid.tripped().map(|(trip, time_s)| trip_note(&trip, time_s));
     let ticks = hybrid.ticks();
@@ -128,7 +150,7 @@ pub fn rehearse(
     Ok(Outcome { summary, constant_j, main_loop, link: wire })
 }
 
-/// A rehearsal without a host runs to its end.
+/// A rehearsal by itself runs to its end.
 static UNUSED: StopButton = StopButton::new();
 
 /// What is known of a test before it runs.

@@ -4,7 +4,7 @@
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::Path;
 
-use runtime::gate::TripKind;
+use runtime::gate::{Trip, TripKind};
 use runtime::hybrid_loop::HybridLoop;
 use runtime::laboratory::{
     House, Laboratory, LaboratoryParts, ListenError, Listener, SessionEnd, Start, Visit,
@@ -13,7 +13,7 @@ use runtime::link::wire::{KNOWS_ACHIEVED, LOCK_STEP, PACED, VIRTUAL};
 use runtime::link::{LinkCounts, LinkPlan, Pace};
 use runtime::plant::Plant;
 use runtime::realtime::{StopButton, prepare_thread};
-use runtime::record::{Ending, EventNote, Header, Options, Recorder, Summary};
+use runtime::record::{Ending, EventNote, Header, Options, Recorder, Summary, TripNote};
 use runtime::rig::{NetworkRig, Peer};
 use thiserror::Error;
 
@@ -64,6 +64,16 @@ pub enum RemoteError {
     /// A defect of twinrig.
     #[error("the thread of the laboratory failed; please report this defect")]
     Panicked,
+}
+
+impl RemoteError {
+    /// How the session ended, where it did and only its record failed.
+    pub fn unrecorded(&self) -> Option<&Summary> {
+        match self {
+            Self::Record(error) => error.unrecorded(),
+            _ => None,
+        }
+    }
 }
 
 /// What sets the pace of a test over a wire.
@@ -247,15 +257,37 @@ pub fn host(
         let (what, text) = ("goodbye".to_owned(), trip.text());
         handle.note(EventNote { time_s, what, text, value: None, limit: None });
     }
+    let of_loop = laboratory.loop_tripped().map(|(trip, time_s)| of_loop(&trip, time_s));
+    if let Some(trip) = &of_loop {
+        let (time_s, what, text) = (trip.time_s, "trip of the loop".to_owned(), trip.text.clone());
+        handle.note(EventNote { time_s, what, text, value: None, limit: None });
+    }
     let time_s = laboratory.tick() as f64 * step_s;
     handle.note(note_of(&end.counts, time_s));
     let trip = laboratory.tripped().map(|(trip, time_s)| trip_note(&trip, time_s));
-    // That the loop said goodbye is how a session should end.
-    let trip = trip.filter(|trip| trip.code != TripKind::PeerLeft.code());
+    // That the loop said goodbye is how a session should end; that it tripped is not.
+    let trip = trip.filter(|trip| trip.code != TripKind::PeerLeft.code()).or(of_loop);
     let ticks = laboratory.tick();
     drop(laboratory);
     let summary = handle.finish(Ending { ticks, trip }).map_err(RehearsalError::from)?;
     Ok(Session { end, summary, notices })
+}
+
+/// A trip of the loop as the laboratory remembers it.
+fn of_loop(trip: &Trip, time_s: f64) -> TripNote {
+    // A float-to-integer cast saturates: an unknown code stays unknown.
+    let cause = TripKind::from_code(trip.value as u8);
+    let text = match cause {
+        Some(TripKind::Operator) => "the operator of the loop stopped the test".to_owned(),
+        Some(cause) => format!("the loop tripped: {}", cause.words()),
+        None => "the loop tripped, and does not say why".to_owned(),
+    };
+    TripNote { text, ..trip_note(trip, time_s) }
+}
+
+/// Whether the operator at the other end of a wire stopped the test.
+pub fn stopped_elsewhere(trip: &TripNote) -> bool {
+    trip.code == TripKind::PeerTripped.code() && trip.value == f64::from(TripKind::Operator.code())
 }
 
 fn laboratory_header(

@@ -139,7 +139,10 @@ fn in_real_time_a_test_is_fed_watched_and_completed() {
     assert_eq!(text, "time [s],phase\n");
     lab.write("load.csv", load(256));
     host(&lab, &["feed", "load.csv", &test.address]).exits(0);
-    test.end().exits(0);
+    let ran = test.end();
+    // On a busy machine the load may starve.
+    let broke = ran.json()["summary"]["status"] == "load_broke_off";
+    ran.exits(if broke { 9 } else { 0 });
     shown.read_to_string(&mut text).unwrap();
     assert!(watcher.wait().unwrap().success());
     let rows = text.lines().count() - 1;
@@ -190,12 +193,53 @@ fn a_killed_feeder_leaves_a_test_that_completes() {
         }
         feeder.kill().unwrap();
         feeder.wait().unwrap();
-        let ran = test.end().exits(0);
-        let events = ran.json()["summary"]["events"].to_string();
+        let ran = test.end().exits(9);
+        let summary = &ran.json()["summary"];
+        let events = summary["events"].to_string();
         assert!(events.contains("no load came from the host any more"), "{events}");
+        assert_eq!(summary["status"], "load_broke_off", "{summary}");
+        let said = summary["statements"].to_string();
+        assert!(said.contains("the host that fed it went away; 128 samples had acted"), "{said}");
+        let report = std::fs::read_to_string(lab.path("out/report.html")).unwrap();
+        assert!(report.contains("Load broke off"));
         let order = phases(&lab, "out").1;
         assert!(order.ends_with(&[0.0, 5.0, 6.0, 3.0]), "{order:?}");
     }
+}
+
+#[test]
+fn a_load_that_turns_bad_breaks_off_and_the_record_says_why() {
+    let lab = Lab::new();
+    let test = Hosted::start(&lab, &["--out", "out"]);
+    let mut rows: Vec<String> = load(400).lines().map(str::to_owned).collect();
+    rows[301] = "1.171875,nan".to_owned();
+    lab.write("bad.csv", rows.join("\n"));
+    // What comes first is taken; the message with the bad sample is not.
+    let mut feeder = Command::new(env!("CARGO_BIN_EXE_twinrig"))
+        .args(["host", "feed", "-", &test.address, "--token-file", "token"])
+        .current_dir(lab.folder())
+        .stdin(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut input = feeder.stdin.take().unwrap();
+    input.write_all(format!("{}\n", rows[..301].join("\n")).as_bytes()).unwrap();
+    input.flush().unwrap();
+    loop {
+        let status = host(&lab, &["status", &test.address, "--json"]).exits(0).json();
+        if status["load"]["samples"].as_u64() == Some(300) {
+            break;
+        }
+    }
+    input.write_all(rows[301..].join("\n").as_bytes()).unwrap();
+    drop(input);
+    let fed = feeder.wait_with_output().unwrap();
+    assert_eq!(fed.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&fed.stderr).contains("not a finite number"));
+    let ran = test.end().exits(9);
+    let said = ran.json()["summary"]["statements"].to_string();
+    assert!(said.contains("sample 300 of load signal 1 is not a finite number"), "{said}");
+    assert!(phases(&lab, "out").1.ends_with(&[0.0, 5.0, 6.0, 3.0]));
 }
 
 #[test]

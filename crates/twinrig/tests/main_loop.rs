@@ -70,6 +70,37 @@ fn a_main_loop_that_is_too_late_trips() {
 }
 
 #[test]
+fn check_says_of_a_step_time_that_leaves_no_hope() {
+    let lab = Lab::new();
+    for (text, words, remedy) in [
+        (
+            "task_ticks = 8\nstep_time = { base = \"9 ms\" }",
+            "there are 7.8125 ms for it",
+            "10 or more",
+        ),
+        (
+            "task_ticks = 8\nstep_time = { base = \"7 ms\", jitter = \"2 ms\" }",
+            "8.5958 ms on average",
+            "9 or more",
+        ),
+        ("bridge = 1\nstep_time = { base = \"6 ms\" }", "the first one trips", "task_ticks = 7"),
+        ("step_time = { base = \"1.5 ms\" }", "every batch comes late", "task_ticks = 2"),
+    ] {
+        lab.write("test.toml", draft(&format!("ratio = 8\n{text}")).text());
+        let said = lab.twinrig(["check", "test.toml"]).err;
+        assert!(said.contains(words) && said.contains(remedy), "{text}: {said}");
+    }
+    for text in [
+        "task_ticks = 2\nstep_time = { base = \"1.5 ms\", jitter = \"1 ms\" }",
+        "task_ticks = 8\nstep_time = { base = \"7.8125 ms\" }",
+    ] {
+        lab.write("test.toml", draft(&format!("ratio = 8\n{text}")).text());
+        let said = lab.twinrig(["check", "test.toml"]).err;
+        assert!(!said.contains("main loop takes"), "{text}: {said}");
+    }
+}
+
+#[test]
 fn every_predictor_and_every_use_of_the_force_runs() {
     let lab = Lab::new();
     for (index, text) in [

@@ -251,13 +251,128 @@ fn the_operator_of_the_laboratory_stops_both() {
     assert!(sent.success());
     let output = child.wait_with_output().unwrap();
     let said = String::from_utf8_lossy(&output.stdout);
-    assert_eq!(output.status.code(), Some(4), "{said}");
+    assert_eq!(output.status.code(), Some(8), "{said}");
     assert!(said.contains("the link tripped: stopped by the operator"), "{said}");
     lab.twinrig(["replay", "far"]).exits(0);
     let (output, json) = ended(rig);
     assert_eq!(output.status.code(), Some(8), "{json}");
     let there = Record::read(lab.path("rig/record.arrow")).unwrap();
     assert_eq!((last(&there, "command.1"), last(&there, "trip")), (0.0, 14.0));
+}
+
+/// A signal to the loop is its operator's stop in either clock, and the
+/// laboratory hears of it.
+#[test]
+fn the_operator_of_the_loop_stops_both() {
+    for (signal, more) in [("-INT", &[][..]), ("-TERM", &[][..]), ("-INT", &["--realtime"])] {
+        let lab = Lab::new();
+        lab.write(
+            "test.toml",
+            long("timeout = \"20 s\"\nwatchdog = \"20 s\"\nbridge = 100000").text(),
+        );
+        let rig = rig(&lab);
+        let child = run(&lab, &rig.address, more);
+        wait_for_bytes(&lab.path("far/record.arrow"), 100_000);
+        let sent = Command::new("kill").args([signal, &child.id().to_string()]).status().unwrap();
+        assert!(sent.success());
+        let output = child.wait_with_output().unwrap();
+        let said = String::from_utf8_lossy(&output.stdout);
+        assert_eq!(output.status.code(), Some(8), "{said}");
+        assert!(said.contains("Stopped by the operator"), "{said}");
+        let far = Record::read(lab.path("far/record.arrow")).unwrap();
+        assert!(far.summary.as_ref().unwrap().is_complete());
+        assert_eq!((last(&far, "command.1"), last(&far, "trip")), (0.0, 14.0));
+        lab.twinrig(["replay", "far"]).exits(0);
+        let (output, json) = ended(rig);
+        assert_eq!(output.status.code(), Some(8), "{json}");
+        let session = &json["sessions"][0];
+        assert_eq!(session["silent_s"], serde_json::Value::Null, "it heard the goodbye: {session}");
+        assert_eq!(session["summary"]["status"], "tripped");
+        assert_eq!(session["summary"]["trip"]["code"], 23);
+        let text = session["summary"]["statements"][0].as_str().unwrap();
+        assert!(text.starts_with("The operator of the loop stopped the test at"), "{text}");
+        let there = Record::read(lab.path("rig/record.arrow")).unwrap();
+        assert_eq!((last(&there, "command.1"), last(&there, "phase")), (0.0, 3.0));
+        let report = std::fs::read_to_string(lab.path("rig/report.html")).unwrap();
+        assert!(report.contains("The operator of the loop stopped the test"));
+    }
+}
+
+#[test]
+fn a_laboratory_tells_of_a_trip_of_the_loop_and_counts_no_peak_after_it() {
+    let lab = Lab::new();
+    let limits = "command = \"0.2 mm\"\nsafe = { hold = \"0.1 s\", rate = \"100 mm/s\" }";
+    lab.write("test.toml", draft().with("limits", limits).text());
+    let rig = rig(&lab);
+    let ran = lab.twinrig(["run", "test.toml", "--rig", &rig.address, "--out", "far"]).exits(4);
+    assert!(ran.out.contains("Command beyond its limit"), "{}", ran.out);
+    let (output, json) = ended(rig);
+    assert_eq!(output.status.code(), Some(4), "{json}");
+    let summary = &json["sessions"][0]["summary"];
+    assert_eq!((&summary["status"], &summary["trip"]["code"]), (&"tripped".into(), &23.into()));
+    let text = summary["statements"][0].as_str().unwrap();
+    assert!(text.starts_with("The loop tripped: command beyond its limit at"), "{text}");
+    let far = Record::read(lab.path("far/record.arrow")).unwrap();
+    let running = far.column("phase").unwrap().iter().filter(|&&phase| phase == 0.0).count();
+    assert_eq!(summary["running_rows"], running, "what the loop led after its trip is no test");
+    let told = (summary["trip"]["time_s"].as_f64(), far.summary.unwrap().trip.unwrap().time_s);
+    assert_eq!(told.0, Some(told.1), "the same tick");
+}
+
+#[test]
+fn a_laboratory_that_cannot_record_says_so_before_it_listens() {
+    let lab = Lab::new();
+    lab.write("test.toml", draft().top("duration = \"0.1 s\"").text());
+    lab.twinrig(["run", "test.toml", "--realtime", "--out", "rig"]).exits(0);
+    let words = ["rig", "test.toml", "--once", "--listen", "127.0.0.1:0", "--out"];
+    let said = lab.twinrig(words.iter().chain(&["rig"])).exits(1);
+    assert!(said.err.contains("exists and is not replaced"), "{}", said.err);
+    assert!(!said.err.contains("listening"), "{}", said.err);
+    lab.write("file", "in the way");
+    let said = lab.twinrig(words.iter().chain(&["file/rig"])).exits(1);
+    assert!(said.err.contains("--out") && !said.err.contains("listening"), "{}", said.err);
+    // Nor is the rehearsal of a loop replaced by a laboratory's.
+    lab.twinrig(["run", "test.toml", "--out", "near"]).exits(0);
+    let said = lab.twinrig(words.iter().chain(&["near"])).exits(1);
+    assert!(said.err.contains("the record of a loop"), "{}", said.err);
+}
+
+#[test]
+fn a_loop_and_its_laboratory_never_write_into_one_folder() {
+    let lab = Lab::new();
+    lab.write("test.toml", draft().top("duration = \"0.1 s\"").text());
+    let listen = ["--listen", "127.0.0.1:0", "--out", "rig", "--json"];
+    let rig = start(&lab, &[&[PROGRAM, "rig", "test.toml"], &listen[..]].concat());
+    let run = |more: &[&str]| {
+        let words = ["run", "test.toml", "--rig", &rig.address, "--out"];
+        lab.twinrig(words.iter().chain(more))
+    };
+    let said = run(&["rig"]).exits(1);
+    assert!(said.err.contains("another test or laboratory is writing"), "{}", said.err);
+    run(&["far"]).exits(0);
+    // The session is over; its record is the laboratory's still.
+    let said = run(&["rig"]).exits(1);
+    assert!(said.err.contains("the record of a laboratory"), "{}", said.err);
+    // Three more sessions, each in a folder of its own; a real one replaces nothing.
+    run(&["far"]).exits(0);
+    let real = run(&["real", "--realtime"]);
+    assert_eq!(real.code, 0, "{}", real.err);
+    let sent = Command::new("kill").args(["-INT", &rig.child.id().to_string()]).status().unwrap();
+    assert!(sent.success());
+    let (output, json) = ended(rig);
+    assert_eq!(output.status.code(), Some(0), "{json}");
+    let folders: Vec<&str> = json["sessions"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|session| session["folder"].as_str().unwrap())
+        .collect();
+    assert_eq!(folders, ["rig", "rig-2", "rig-3"]);
+    for folder in folders {
+        let record = Record::read(lab.path(folder).join("record.arrow")).unwrap();
+        assert!(record.header.machine.iter().any(|(_, value)| value == "laboratory"), "{folder}");
+    }
+    assert!(!lab.path("rig-4").exists(), "a folder that was not used is gone");
 }
 
 #[test]

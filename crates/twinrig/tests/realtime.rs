@@ -194,7 +194,9 @@ fn a_full_disk_never_reaches_the_tick() {
     lab.write("test.toml", long().top("duration = \"3 s\"").text());
     let output = start(&lab, &wrapper).wait_with_output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert_eq!(output.status.code(), Some(5), "{said}");
+    let told = String::from_utf8_lossy(&output.stdout);
+    assert!(told.contains("Incomplete: ") && told.contains("peak of"), "{told}");
     assert!(said.contains("writing the record") && said.contains("frames are safe"), "{said}");
     assert!(said.contains("FRAMES LOST"), "the operator was told while it ran: {said}");
     assert!(said.contains("3.0 s of 3.0 s"), "the loop went on to its end: {said}");
@@ -203,6 +205,20 @@ fn a_full_disk_never_reaches_the_tick() {
     let time = record.column("time").unwrap();
     assert!(!time.is_empty() && time.len() < 3000, "{}", time.len());
     assert!(time.iter().enumerate().all(|(tick, &time)| time == tick as f64 / 1024.0));
+    // A trip after the last frame that found room is known from nowhere else.
+    let lab = Lab::new();
+    let fault = "kind = \"stuck_actuator\"\nat = \"2.5 s\"";
+    let limits = "command = \"1 m\"\ntracking_error = \"0.2 mm\"";
+    let text =
+        long().top("duration = \"60 s\"").with("limits", limits).with("[fault]", fault).text();
+    lab.write("test.toml", text);
+    let output = start(&lab, &wrapper).wait_with_output().unwrap();
+    let (told, said) =
+        (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert_eq!(output.status.code(), Some(4), "{told}{said}");
+    assert!(told.contains("Tripped: Tracking error beyond its limit"), "{told}");
+    assert!(told.contains("rehearsed fault begins"), "{told}");
+    assert!(said.contains("writing the record"), "{said}");
 }
 
 #[test]

@@ -15,6 +15,8 @@ use super::token::Token;
 const GREETING: Duration = Duration::from_secs(5);
 /// Time to be welcomed: the test may still be preparing.
 const WELCOME: Duration = Duration::from_secs(60);
+/// How often a greeting that is cut off is tried.
+const TRIES: usize = 3;
 /// Values in one message of samples.
 const VALUES: usize = 4096;
 
@@ -79,14 +81,27 @@ pub struct Client {
 impl Client {
     /// Reaches a test and is let in.
     pub fn connect(address: impl ToSocketAddrs, token: &Token) -> Result<Self, ClientError> {
-        let mut last = io::Error::from(io::ErrorKind::AddrNotAvailable);
+        let mut last = ClientError::Io(io::ErrorKind::AddrNotAvailable.into());
         for address in address.to_socket_addrs()? {
-            match TcpStream::connect_timeout(&address, GREETING) {
-                Ok(stream) => return Self::greet(stream, token),
-                Err(error) => last = error,
+            for _ in 0..TRIES {
+                let reached = TcpStream::connect_timeout(&address, GREETING);
+                let greeted = match reached {
+                    Ok(stream) => Self::greet(stream, token),
+                    Err(error) => {
+                        last = error.into();
+                        break;
+                    }
+                };
+                match greeted {
+                    // Pushed out of the crowd at the door before it had greeted.
+                    Err(ClientError::Io(error)) if is_cut_off(error.kind()) => {
+                        last = error.into();
+                    }
+                    greeted => return greeted,
+                }
             }
         }
-        Err(last.into())
+        Err(last)
     }
 
     fn greet(stream: TcpStream, token: &Token) -> Result<Self, ClientError> {
@@ -222,4 +237,14 @@ impl Client {
             _ => Err(ClientError::Unexpected),
         }
     }
+}
+
+fn is_cut_off(kind: io::ErrorKind) -> bool {
+    matches!(
+        kind,
+        io::ErrorKind::UnexpectedEof
+            | io::ErrorKind::ConnectionReset
+            | io::ErrorKind::ConnectionAborted
+            | io::ErrorKind::BrokenPipe
+    )
 }

@@ -7,7 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::protocol::{Refusal, Reply, Request, VERSION, kind, split};
-use super::server::Shared;
+use super::server::{MOST_CLIENTS, Place, Shared};
 use crate::feed::{Feed, FeedError};
 
 /// Time for a greeting.
@@ -42,7 +42,7 @@ impl From<io::Error> for End {
 }
 
 /// Serves a client to its end.
-pub(super) fn serve(stream: TcpStream, shared: &Shared) {
+pub(super) fn serve(stream: TcpStream, id: u64, shared: &Shared) {
     let _ = stream.set_nodelay(true);
     let timed = stream.set_read_timeout(Some(LOOK)).is_ok()
         && stream.set_write_timeout(Some(STALL)).is_ok();
@@ -50,8 +50,14 @@ pub(super) fn serve(stream: TcpStream, shared: &Shared) {
         return;
     }
     let mut client = Connection { stream, bytes: Vec::new(), feed: None };
-    let end = client.greet(shared).and_then(|()| client.work(shared));
+    let end = client.greet(shared, id).and_then(|place| client.work(shared, place));
     if let Some(mut feed) = client.feed.take() {
+        if !feed.state().is_ended() {
+            shared.note_feed_left(match &end {
+                Err(End::Refused(_, _, text)) => text.clone(),
+                _ => "the host that fed it went away".to_owned(),
+            });
+        }
         feed.break_off();
         shared.give_back(feed);
     }
@@ -61,6 +67,14 @@ pub(super) fn serve(stream: TcpStream, shared: &Shared) {
         Ok(()) | Err(End::Gone) => return,
     };
     let _ = client.stream.write_all(&last.bytes());
+}
+
+fn too_many(request: u8) -> End {
+    let text = format!(
+        "{MOST_CLIENTS} clients are served already; one more can only stop the test or ask where \
+         it stands"
+    );
+    End::Refused(request, Refusal::TooMany, text)
 }
 
 struct Connection {
@@ -73,7 +87,7 @@ struct Connection {
 
 impl Connection {
     /// Version and token, before anything else is answered.
-    fn greet(&mut self, shared: &Shared) -> Result<(), End> {
+    fn greet(&mut self, shared: &Shared, id: u64) -> Result<Place, End> {
         let refused = |reason, text: &str| End::Refused(kind::HELLO, reason, text.to_owned());
         match self.next(shared, GREETING)? {
             Request::Hello { version, .. } if version != VERSION => {
@@ -84,14 +98,21 @@ impl Connection {
                 thread::sleep(PENALTY);
                 Err(refused(Refusal::WrongToken, "the token is wrong"))
             }
-            Request::Hello { .. } => Ok(self.stream.write_all(&shared.welcome)?),
+            Request::Hello { .. } => {
+                let place = shared.let_in(id).ok_or_else(|| too_many(kind::HELLO))?;
+                self.stream.write_all(&shared.welcome)?;
+                Ok(place)
+            }
             _ => Err(refused(Refusal::BadGreeting, "a client greets first")),
         }
     }
 
-    fn work(&mut self, shared: &Shared) -> Result<(), End> {
+    fn work(&mut self, shared: &Shared, place: Place) -> Result<(), End> {
+        let whole = place == Place::Whole;
         loop {
             match self.next(shared, SILENCE)? {
+                Request::Feed if !whole => return Err(too_many(kind::FEED)),
+                Request::Watch { .. } if !whole => return Err(too_many(kind::WATCH)),
                 Request::Hello { .. } => {
                     let text = "a client greets once".to_owned();
                     return Err(End::Refused(kind::HELLO, Refusal::BadRequest, text));

@@ -10,15 +10,23 @@ use std::time::{Duration, Instant};
 use model::channel::Channel;
 
 use super::connection;
-use super::protocol::{Refusal, Reply, StatusBody, VERSION, Welcome};
+use super::protocol::{Reply, StatusBody, VERSION, Welcome};
 use super::tap::{Seen, TapReader};
 use super::token::Token;
 use super::watchers::Watchers;
 use crate::feed::{Feed, FeedState};
 use crate::realtime::StopButton;
 
-/// Most clients at a time.
+/// Most clients at a time that have greeted and were let in.
 pub(super) const MOST_CLIENTS: usize = 16;
+/// Places beyond these for clients that only stop the test or ask where it
+/// stands: a stop must find one however many look on.
+const STANDING: usize = 4;
+/// Most connections at a time that have not greeted yet. One more, and the
+/// oldest of them goes: who keeps silent takes no place from who has a token.
+const MOST_STRANGERS: usize = 16;
+/// Most connections whose threads have not ended yet, whatever they are.
+const MOST_CONNECTIONS: usize = 2 * MOST_STRANGERS + MOST_CLIENTS + STANDING;
 /// How often the threads look around.
 const LOOK: Duration = Duration::from_millis(5);
 /// Time in which clients may take what is left when the test is over.
@@ -102,7 +110,37 @@ pub(super) struct Shared {
     clients: AtomicUsize,
     served: AtomicU64,
     turned_away: AtomicU64,
-    sockets: Mutex<Vec<(u64, TcpStream)>>,
+    /// The oldest first.
+    sockets: Mutex<Vec<Guest>>,
+    /// Why the last client that fed the load did not go on with it.
+    feed_left: Mutex<Option<String>>,
+}
+
+/// A connection.
+struct Guest {
+    id: u64,
+    socket: TcpStream,
+    standing: Standing,
+}
+
+/// How far a connection has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Standing {
+    /// It has not greeted.
+    Stranger,
+    /// The same, and it has been told to go.
+    Leaving,
+    /// It is let in.
+    Greeted(Place),
+}
+
+/// What a client that was let in may do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Place {
+    /// Everything.
+    Whole,
+    /// Stop the test and ask where it stands.
+    StopAndStatus,
 }
 
 impl HostLink {
@@ -126,6 +164,7 @@ impl HostLink {
             served: AtomicU64::new(0),
             turned_away: AtomicU64::new(0),
             sockets: Mutex::new(Vec::new()),
+            feed_left: Mutex::new(None),
         });
         let of_thread = Arc::clone(&shared);
         let acceptor = thread::Builder::new()
@@ -146,12 +185,17 @@ impl HostLink {
         self.address
     }
 
-    /// Clients that were let in, and those that were not.
+    /// Clients that were let in, and those that were not or kept silent.
     pub fn clients(&self) -> (u64, u64) {
         (
             self.shared.served.load(Ordering::Relaxed),
             self.shared.turned_away.load(Ordering::Relaxed),
         )
+    }
+
+    /// Why the last client that fed the load did not go on with it.
+    pub fn feed_left(&self) -> Option<String> {
+        self.shared.feed_left.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Closes the link once the last tick is done. Clients get what waits for
@@ -170,8 +214,8 @@ impl HostLink {
         while self.shared.clients.load(Ordering::Acquire) > 0 && begun.elapsed() < linger {
             thread::sleep(LOOK);
         }
-        for (_, socket) in self.shared.sockets().iter() {
-            let _ = socket.shutdown(Shutdown::Both);
+        for guest in self.shared.sockets().iter() {
+            let _ = guest.socket.shutdown(Shutdown::Both);
         }
     }
 }
@@ -185,8 +229,47 @@ impl Drop for HostLink {
 }
 
 impl Shared {
-    fn sockets(&self) -> MutexGuard<'_, Vec<(u64, TcpStream)>> {
+    fn sockets(&self) -> MutexGuard<'_, Vec<Guest>> {
         self.sockets.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes a connection in that has not greeted; the oldest such one goes if
+    /// there are too many.
+    fn take_in(&self, id: u64, socket: TcpStream) {
+        let mut guests = self.sockets();
+        let is_stranger = |guest: &&mut Guest| guest.standing == Standing::Stranger;
+        if guests.iter_mut().filter(is_stranger).count() >= MOST_STRANGERS
+            && let Some(oldest) = guests.iter_mut().find(is_stranger)
+        {
+            oldest.standing = Standing::Leaving;
+            self.turned_away.fetch_add(1, Ordering::Relaxed);
+            let _ = oldest.socket.shutdown(Shutdown::Both);
+        }
+        guests.push(Guest { id, socket, standing: Standing::Stranger });
+        self.clients.fetch_add(1, Ordering::AcqRel);
+    }
+
+    /// A place for a client that has greeted with the right token, if there is one.
+    pub(super) fn let_in(&self, id: u64) -> Option<Place> {
+        let mut guests = self.sockets();
+        let inside =
+            guests.iter().filter(|guest| matches!(guest.standing, Standing::Greeted(_))).count();
+        let place = match inside {
+            0..MOST_CLIENTS => Place::Whole,
+            _ if inside < MOST_CLIENTS + STANDING => Place::StopAndStatus,
+            _ => {
+                self.turned_away.fetch_add(1, Ordering::Relaxed);
+                return None;
+            }
+        };
+        guests.iter_mut().find(|guest| guest.id == id)?.standing = Standing::Greeted(place);
+        self.served.fetch_add(1, Ordering::Relaxed);
+        Some(place)
+    }
+
+    /// Takes down why a client that fed did not go on.
+    pub(super) fn note_feed_left(&self, why: String) {
+        *self.feed_left.lock().unwrap_or_else(PoisonError::into_inner) = Some(why);
     }
 
     fn lock_feed(&self) -> MutexGuard<'_, Option<Feed>> {
@@ -259,34 +342,24 @@ fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
             continue;
         };
         number += 1;
-        if shared.clients.load(Ordering::Acquire) >= MOST_CLIENTS {
-            turn_away(&stream, shared);
-            continue;
-        }
         let Ok(socket) = stream.try_clone() else { continue };
-        shared.sockets().push((number, socket));
-        shared.clients.fetch_add(1, Ordering::AcqRel);
+        // Those who were told to go are gone in a moment.
+        while shared.clients.load(Ordering::Acquire) >= MOST_CONNECTIONS && !shared.is_over() {
+            thread::sleep(LOOK);
+        }
+        shared.take_in(number, socket);
         let (of_thread, id) = (Arc::clone(shared), number);
         let named = thread::Builder::new().name("host client".into()).stack_size(STACK_BYTES);
         let spawned = named.spawn(move || {
             let _leaves = Leaves { shared: Arc::clone(&of_thread), id };
             if stream.set_nonblocking(false).is_ok() {
-                of_thread.served.fetch_add(1, Ordering::Relaxed);
-                connection::serve(stream, &of_thread);
+                connection::serve(stream, id, &of_thread);
             }
         });
         if spawned.is_err() {
             drop(Leaves { shared: Arc::clone(shared), id });
         }
     }
-}
-
-fn turn_away(stream: &TcpStream, shared: &Shared) {
-    shared.turned_away.fetch_add(1, Ordering::Relaxed);
-    let text = format!("{MOST_CLIENTS} clients are served already");
-    let reply = Reply::Refused { request: 0, reason: Refusal::TooMany, text };
-    // What does not fit at once is not said.
-    let _ = io::Write::write(&mut &*stream, &reply.bytes());
 }
 
 /// Counts a client out, however its thread ends.
@@ -297,7 +370,7 @@ struct Leaves {
 
 impl Drop for Leaves {
     fn drop(&mut self) {
-        self.shared.sockets().retain(|(id, _)| *id != self.id);
+        self.shared.sockets().retain(|guest| guest.id != self.id);
         self.shared.clients.fetch_sub(1, Ordering::AcqRel);
     }
 }
@@ -305,10 +378,17 @@ impl Drop for Leaves {
 /// Hands the frames out until the test is over and the ring empty.
 fn distribute(mut tap: TapReader, shared: &Shared) {
     let mut frame = vec![0.0; tap.width()];
+    let mut skipped = 0;
     loop {
         let over = shared.is_over();
+        let now = shared.seen.dropped();
         while tap.pop(&mut frame) {
             shared.watchers.offer(&frame);
+        }
+        // What found no room in the ring is missing behind what was in it.
+        if now > skipped {
+            shared.watchers.skip(now - skipped);
+            skipped = now;
         }
         if over {
             break;

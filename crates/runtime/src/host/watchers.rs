@@ -52,6 +52,20 @@ impl Watcher {
         self.ready.notify_one();
     }
 
+    /// Counts those of `frames` frames that never came this far and would have
+    /// been shown.
+    fn skip(&self, frames: u64) {
+        let mut queue = self.lock();
+        let (every, until) = (u64::from(queue.every), u64::from(queue.until));
+        if frames < until {
+            queue.until -= frames as u32;
+            return;
+        }
+        let beyond = frames - until;
+        queue.dropped += 1 + beyond / every;
+        queue.until = queue.every - (beyond % every) as u32;
+    }
+
     /// Waits a while for frames and takes at most `most` values.
     pub(super) fn take(&self, most: usize, patience: Duration) -> Batch {
         let queue = self.lock();
@@ -106,6 +120,11 @@ impl Watchers {
         self.lock().each.retain(|other| !Arc::ptr_eq(other, watcher));
     }
 
+    /// Tells each of frames that found no room on their way from the tick.
+    pub(super) fn skip(&self, frames: u64) {
+        self.lock().each.iter().for_each(|watcher| watcher.skip(frames));
+    }
+
     /// Hands a frame to each.
     pub(super) fn offer(&self, frame: &[f64]) {
         self.lock().each.iter().for_each(|watcher| watcher.offer(frame));
@@ -125,6 +144,26 @@ impl Watchers {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Shown and skipped frames are one in three, wherever the gaps are.
+    #[test]
+    fn frames_that_never_came_are_counted_as_they_would_have_been_shown() {
+        let watchers = Watchers::default();
+        let third = watchers.join(3);
+        let (mut number, mut shown) = (0u64, Vec::new());
+        for gap in [0, 1, 2, 3, 4, 10, 0, 7] {
+            watchers.skip(gap);
+            number += gap;
+            for _ in 0..5 {
+                watchers.offer(&[number as f64]);
+                number += 1;
+            }
+        }
+        let batch = third.take(usize::MAX, Duration::ZERO);
+        shown.extend(batch.values);
+        assert!(shown.iter().all(|frame| frame % 3.0 == 0.0), "{shown:?}");
+        assert_eq!(shown.len() as u64 + batch.dropped, number.div_ceil(3));
+    }
 
     #[test]
     fn who_does_not_take_loses_frames_and_is_told_how_many() {

@@ -66,6 +66,8 @@ pub struct Laboratory {
     behind: bool,
     /// Where the loop said it stands.
     loop_phase: u8,
+    /// The trip of the loop: its code, and the tick at which the loop said so.
+    loop_trip: Option<(u8, u64)>,
     frame: Vec<f64>,
     sink: Option<FrameSink>,
     log: EventLog,
@@ -96,6 +98,7 @@ impl Laboratory {
             missing: 0,
             behind: false,
             loop_phase: 0,
+            loop_trip: None,
             frame: Vec::with_capacity(sink.as_ref().map_or(0, FrameSink::width)),
             sink,
             log: EventLog::new(),
@@ -272,6 +275,19 @@ impl Laboratory {
     /// Its own trip and the time of its tick, if one occurred.
     pub fn tripped(&self) -> Option<(Trip, f64)> {
         self.interlock.trip().map(|(trip, tick)| (trip, tick as f64 * self.step_s))
+    }
+
+    /// Takes down that the loop says it has tripped, and why. What it said first
+    /// stays.
+    pub fn note_loop_trip(&mut self, code: u8) {
+        self.loop_trip.get_or_insert((code, self.tick));
+    }
+
+    /// The trip of the loop and the time at which it said so, if it did.
+    pub fn loop_tripped(&self) -> Option<(Trip, f64)> {
+        let (code, tick) = self.loop_trip?;
+        let trip = Trip { kind: TripKind::PeerTripped, dof: 0, value: f64::from(code), limit: 0.0 };
+        Some((trip, tick as f64 * self.step_s))
     }
 
     /// Whether there is no further motion to be made on its own.

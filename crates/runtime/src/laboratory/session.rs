@@ -156,6 +156,10 @@ impl Session<'_> {
 
     fn do_as_told(&mut self, datagram: &Datagram<'_>) {
         let header = &datagram.header;
+        // Not where the laboratory itself tripped first: that is why the loop did.
+        if header.state != 0 && self.laboratory.tripped().is_none() {
+            self.laboratory.note_loop_trip(header.trip);
+        }
         match header.kind {
             Kind::Command => self.take_command(datagram),
             // The first answer was lost.

@@ -5,6 +5,8 @@ use std::path::PathBuf;
 
 use arrow_schema::ArrowError;
 
+use super::Summary;
+
 /// A record that could not be written or read. Every message names the file
 /// and the remedy.
 #[derive(Debug, thiserror::Error)]
@@ -83,6 +85,8 @@ pub enum RecordError {
         frames: u64,
         /// Frames lost, by this failure or a full ring.
         lost: u64,
+        /// How the test ended, which is in no file.
+        summary: Box<Summary>,
         /// What the system said.
         source: ArrowError,
     },

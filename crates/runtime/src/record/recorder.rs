@@ -220,12 +220,16 @@ impl RecorderHandle {
             Some(error) => Err(error),
             None => close(written.stream, &summary, self.durability),
         };
-        closed.map(|()| summary).map_err(|source| RecordError::Write {
-            path: self.path.clone(),
-            frames: self.frames_written(),
-            lost: self.frames_lost(),
-            source,
-        })
+        match closed {
+            Ok(()) => Ok(summary),
+            Err(source) => Err(RecordError::Write {
+                path: self.path.clone(),
+                frames: self.frames_written(),
+                lost: self.frames_lost(),
+                summary: Box::new(summary),
+                source,
+            }),
+        }
     }
 
     fn stop(&mut self) -> Option<thread::Result<Written<File>>> {

@@ -20,7 +20,7 @@ pub use virtual_rig::{VirtualRig, VirtualRigParts};
 use model::motion::Motion;
 
 use crate::event::EventLog;
-use crate::gate::Trip;
+use crate::gate::{Trip, TripKind};
 use crate::link::LinkCounts;
 
 /// What the sensors say in one tick, one entry per interface DOF.
@@ -81,8 +81,8 @@ pub trait Rig: Send {
         None
     }
 
-    /// The test has tripped: from here on the rig is led to safe.
-    fn release(&mut self) {}
+    /// The test has tripped, and why: from here on the rig is led to safe.
+    fn release(&mut self, _cause: TripKind) {}
 }
 
 /// The rig of a loop. The virtual one is met in every rehearsal and every
@@ -146,9 +146,9 @@ impl Rig for RigSlot {
         }
     }
 
-    fn release(&mut self) {
+    fn release(&mut self, cause: TripKind) {
         if let Self::Other(rig) = self {
-            rig.release();
+            rig.release(cause);
         }
     }
 }

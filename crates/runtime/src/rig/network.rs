@@ -360,8 +360,9 @@ impl Rig for NetworkRig {
         Some(&self.end.counts)
     }
 
-    fn release(&mut self) {
+    fn release(&mut self, cause: TripKind) {
         self.end.state = Phase::Holding as u8;
+        self.end.trip = cause.code();
     }
 }
 

@@ -184,7 +184,11 @@ fn watch(
                 left -= frames.len() as u64;
                 let rows = frames.map(|frame| shown.iter().map(|&at| frame[at]).collect());
                 let rows: Vec<Vec<f64>> = rows.collect();
-                if !say(&shown_frames(&rows, dropped, output)) || left == 0 {
+                let shown = say(&shown_frames(&rows, dropped, output));
+                if !shown || left == 0 {
+                    if output == Output::People && dropped > 0 {
+                        eprintln!("{}", skipped(dropped, every));
+                    }
                     return Ok(Exit::Done);
                 }
             }
@@ -198,15 +202,27 @@ fn watch(
                     }
                     Output::People => {
                         eprintln!(
-                            "the test is over after {ticks} ticks: {}; {dropped} frames were not \
-                             shown because this end was too slow",
-                            trip_words(trip)
+                            "the test is over after {ticks} ticks: {}; {}",
+                            trip_words(trip),
+                            skipped(dropped, every)
                         );
                     }
                 }
                 return Ok(Exit::Done);
             }
         }
+    }
+}
+
+/// What those who look on did not see.
+fn skipped(frames: u64, every: u32) -> String {
+    let of = if every > 1 { format!(" of one in {every}") } else { String::new() };
+    match frames {
+        0 => format!("every frame{of} was shown"),
+        1 => format!("1 frame{of} was skipped, faster than it could be shown; the record has it"),
+        _ => format!(
+            "{frames} frames{of} were skipped, faster than they could be shown; the record has them"
+        ),
     }
 }
 

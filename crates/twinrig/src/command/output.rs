@@ -7,11 +7,14 @@ use std::time::Duration;
 
 use comfy_table::{Cell, CellAlignment};
 use indicatif::{ProgressBar, ProgressStyle};
-use runtime::record::Record;
+use runtime::gate::TripKind;
+use runtime::record::{Record, Summary};
 use serde_json::{Value, json};
 
 use crate::experiment::{Diagnostics, Paint};
-use crate::terminal;
+use crate::rehearsal::broke_off;
+use crate::remote::stopped_elsewhere;
+use crate::{report, terminal};
 
 /// How a command ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,6 +38,23 @@ pub enum Exit {
     Unstable = 7,
     /// The operator stopped the test.
     Stopped = 8,
+    /// The load broke off: the test did not apply all that it was to apply.
+    LoadBrokeOff = 9,
+}
+
+impl Exit {
+    /// How a test ended, the gravest first; `done` where nothing is wrong.
+    pub(super) fn of(summary: &Summary, done: Self) -> Self {
+        match &summary.trip {
+            Some(trip) if trip.code == TripKind::Operator.code() || stopped_elsewhere(trip) => {
+                Self::Stopped
+            }
+            Some(_) => Self::Tripped,
+            None if broke_off(summary) => Self::LoadBrokeOff,
+            None if !summary.is_complete() => Self::Incomplete,
+            None => done,
+        }
+    }
 }
 
 /// For whom a command prints.
@@ -62,6 +82,43 @@ impl Output {
     pub(super) fn misused(self, found: &Diagnostics) -> Exit {
         self.refuse(found);
         Exit::Usage
+    }
+
+    /// Says that a file of a test that took place could not be written, and how
+    /// the test ended all the same: that is in no other place.
+    pub(super) fn fail_to_keep(
+        self,
+        error: impl Display,
+        ended: Option<&Summary>,
+        record: &Path,
+    ) -> Exit {
+        let Some(summary) = ended else { return self.fail(error) };
+        // What was written before is readable; how it ended is known here.
+        let read =
+            Record::read(record).ok().map(|read| Record { summary: Some(summary.clone()), ..read });
+        let document = read.as_ref().map(report::summary_json);
+        match self {
+            Self::People => {
+                let text = read.as_ref().map_or_else(
+                    || match &summary.trip {
+                        Some(trip) => format!("Tripped: {} at {:.3} s\n", trip.text, trip.time_s),
+                        None => format!("The test ran to its end, {} ticks\n", summary.ticks),
+                    },
+                    report::summary_text,
+                );
+                print(&format!("{text}\n"));
+                eprintln!("error: {error}");
+            }
+            Self::Json => {
+                let (error, ticks) = (error.to_string(), summary.ticks);
+                let trip = summary.trip.as_ref().map(|trip| &trip.text);
+                let said = json!({
+                    "error": error, "ticks": ticks, "trip": trip, "summary": document,
+                });
+                print(&format!("{said:#}\n"));
+            }
+        }
+        Exit::of(summary, Exit::Incomplete)
     }
 
     /// Shows what is wrong with an experiment file.

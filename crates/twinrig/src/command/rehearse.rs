@@ -1,18 +1,17 @@
 //! `twinrig run`: rehearse in virtual time, or run against the clock.
 
 use std::ffi::{OsStr, OsString};
-use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use runtime::gate::TripKind;
-use runtime::record::Record;
+use runtime::record::{Existing, Record};
 use runtime::rig::NetworkRig;
 use serde_json::{Map, json};
 
 use super::output::{Exit, Output, cannot_write, write_whole};
 use super::status_line::StatusLine;
 use crate::assembly::Assembly;
+use crate::claim::{Claim, Side};
 use crate::experiment::{Experiment, Folder, Source};
 use crate::hosted::{Hosting, token_from};
 use crate::rehearsal::{Outcome, rehearse};
@@ -107,13 +106,22 @@ pub(super) fn run(
     }
     let folder = out.unwrap_or_else(|| Path::new("runs").join(folder_name(file, clock)));
     let Loaded { experiment, assembly, folder: source, .. } = &loaded;
+    let existing = match clock {
+        Clock::Virtual => Existing::Replace,
+        Clock::Real => Existing::Keep,
+    };
+    // Ours until the report is written.
+    let claim = match Claim::take(&folder, Side::Loop, existing) {
+        Ok(claim) => claim,
+        Err(error) => return output.fail(error),
+    };
     let host = match host.map(|wish| wish.open(output)).transpose() {
         Ok(host) => host,
         Err(exit) => return exit,
     };
     let written = match clock {
-        Clock::Virtual => write_rehearsal(experiment, source, assembly, &folder, host, output),
-        Clock::Real => write_run(experiment, source, assembly, &folder, host, output),
+        Clock::Virtual => write_rehearsal(experiment, source, assembly, &claim, host, output),
+        Clock::Real => write_run(experiment, source, assembly, &claim, host, output),
     };
     let rehearsed = match written {
         Ok(rehearsed) => rehearsed,
@@ -144,12 +152,7 @@ pub(super) fn run(
             folder.display()
         )),
     };
-    match (&outcome.summary.trip, outcome.summary.is_complete()) {
-        (Some(trip), _) if trip.code == TripKind::Operator.code() => Exit::Stopped,
-        (Some(_), _) => Exit::Tripped,
-        (None, false) => Exit::Incomplete,
-        (None, true) => shown,
-    }
+    Exit::of(&outcome.summary, shown)
 }
 
 /// Finds the laboratory of a test over a wire, before any file is written.
@@ -190,18 +193,18 @@ pub(super) fn write_rehearsal(
     experiment: &Experiment,
     source: &dyn Source,
     assembly: &Assembly,
-    folder: &Path,
+    claim: &Claim,
     host: Option<Hosting>,
     output: Output,
 ) -> Result<Rehearsed, Exit> {
-    fs::create_dir_all(folder).map_err(|error| output.fail(cannot_write(folder, &error)))?;
-    let path = folder.join("record.arrow");
+    let path = claim.record();
     let bar = output.progress(assembly.most_ticks(), "rehearsing");
     let outcome =
         rehearse(experiment, source, assembly, &path, host, |ticks| bar.set_position(ticks));
     bar.finish_and_clear();
-    let outcome = outcome.map_err(|error| output.fail(error))?;
-    write_report(outcome, &path, folder, output)
+    let outcome =
+        outcome.map_err(|error| output.fail_to_keep(&error, error.unrecorded(), &path))?;
+    write_report(outcome, claim, output)
 }
 
 /// Runs against the clock into a folder: record, report and summary.
@@ -209,12 +212,11 @@ fn write_run(
     experiment: &Experiment,
     source: &dyn Source,
     assembly: &Assembly,
-    folder: &Path,
+    claim: &Claim,
     host: Option<Hosting>,
     output: Output,
 ) -> Result<Rehearsed, Exit> {
-    fs::create_dir_all(folder).map_err(|error| output.fail(cannot_write(folder, &error)))?;
-    let path = folder.join("record.arrow");
+    let path = claim.record();
     let step_s = assembly.integrator.step_s;
     let duration_s = match assembly.course {
         Some(_) => assembly.most_ticks() as f64 * step_s,
@@ -223,25 +225,34 @@ fn write_run(
     let mut line = StatusLine::new(output, step_s, duration_s);
     let outcome = realtime::run(experiment, source, assembly, &path, host, &mut line);
     line.end();
-    let outcome = outcome.map_err(|error| output.fail(error))?;
-    write_report(outcome, &path, folder, output)
+    let outcome =
+        outcome.map_err(|error| output.fail_to_keep(&error, error.unrecorded(), &path))?;
+    write_report(outcome, claim, output)
 }
 
 /// Report and summary of a record that is there.
-fn write_report(
-    outcome: Outcome,
-    path: &Path,
-    folder: &Path,
-    output: Output,
-) -> Result<Rehearsed, Exit> {
-    let record = Record::read(path).map_err(|error| output.fail(error))?;
-    let summary = report::summary_json(&record);
-    let html = report::html(&record).map_err(|error| output.fail(error))?;
-    for (name, text) in [("report.html", html), ("summary.json", format!("{summary:#}\n"))] {
-        let file = folder.join(name);
-        write_whole(&file, &text).map_err(|error| output.fail(cannot_write(&file, &error)))?;
-    }
+fn write_report(outcome: Outcome, claim: &Claim, output: Output) -> Result<Rehearsed, Exit> {
+    let record = Record::read(claim.record()).map_err(|error| output.fail(error))?;
+    let summary = write_pages(&record, claim, output)?;
     Ok(Rehearsed { outcome, summary, text: report::summary_text(&record) })
+}
+
+/// The report and the summary of a record, beside it.
+pub(super) fn write_pages(
+    record: &Record,
+    claim: &Claim,
+    output: Output,
+) -> Result<serde_json::Value, Exit> {
+    let summary = report::summary_json(record);
+    let html = report::html(record).map_err(|error| output.fail(error))?;
+    for (name, text) in [("report.html", html), ("summary.json", format!("{summary:#}\n"))] {
+        let file = claim.folder().join(name);
+        write_whole(&file, &text).map_err(|error| {
+            let error = cannot_write(&file, &error);
+            output.fail_to_keep(error, record.summary.as_ref(), &claim.record())
+        })?;
+    }
+    Ok(summary)
 }
 
 /// A rehearsal replaces the one before; a real test is never overwritten.

@@ -1,21 +1,23 @@
 //! `twinrig rig`: plays the laboratory of an experiment for loops elsewhere.
 
-use std::fs;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use runtime::gate::TripKind;
 use runtime::laboratory::{Listener, Visit};
 use runtime::realtime::{RealtimeError, SignalStop};
-use runtime::record::Record;
+use runtime::record::{Existing, Record};
 use serde_json::{Value, json};
 
-use super::output::{Exit, Output, cannot_write, print, write_whole};
-use super::rehearse::{Loaded, load, test_name};
+use super::output::{Exit, Output, print};
+use super::rehearse::{Loaded, load, test_name, write_pages};
+use crate::claim::{Claim, ClaimError, Side};
 use crate::experiment::rig::USUAL_PORT;
 use crate::remote::{self, Session};
 use crate::{machine, report};
+
+/// Sessions that one call may record.
+const MOST_FOLDERS: u64 = 100_000;
 
 /// What `rig` is told.
 #[derive(Debug, Args)]
@@ -41,10 +43,15 @@ pub(super) fn rig(arguments: &RigArguments, output: Output) -> Exit {
         Err(exit) => return exit,
     };
     let Loaded { experiment, assembly, .. } = &loaded;
-    // What cannot be played is said before anybody knocks.
+    // What cannot be played or recorded is said before anybody knocks.
     if let Err(error) = remote::laboratory_parts(experiment, assembly) {
         return output.fail(error);
     }
+    let mut folders = Folders::new(arguments);
+    let mut ahead = match folders.ahead() {
+        Ok(claim) => claim,
+        Err(error) => return output.fail(error),
+    };
     let port = experiment.rig.port().unwrap_or(USUAL_PORT);
     let address = arguments.listen.unwrap_or_else(|| (Ipv4Addr::LOCALHOST, port).into());
     let mut listener = match Listener::bind(address, remote::house(experiment, assembly)) {
@@ -56,25 +63,31 @@ pub(super) fn rig(arguments: &RigArguments, output: Output) -> Exit {
         Err(source) => return output.fail(RealtimeError::Signals { source }),
     };
     eprintln!("listening at {}", listener.address());
-    let (mut sessions, mut number) = (Vec::new(), 0);
+    let mut sessions = Vec::new();
     let exit = loop {
         let visit = match listener.accept(stop.button()) {
             Ok(Some(visit)) => visit,
             Ok(None) => break Exit::Done,
             Err(error) => break output.fail(error),
         };
-        number += 1;
-        let folder = folder(arguments, number);
-        match play(&loaded, &mut listener, visit, &folder, &stop, output) {
+        let claim = match folders.of(&visit, ahead) {
+            Ok(claim) => claim,
+            Err(error) => break output.fail(error),
+        };
+        match play(&loaded, &mut listener, visit, &claim, &stop, output) {
             Ok((session, document)) => {
                 sessions.push(document);
-                let ended = exit_of(&session);
-                if arguments.once || ended == Exit::Stopped {
-                    break ended;
+                if arguments.once || stop.button().presses() > 0 {
+                    break Exit::of(&session.summary, Exit::Done);
                 }
             }
             Err(exit) => break exit,
         }
+        drop(claim);
+        ahead = match folders.ahead() {
+            Ok(claim) => claim,
+            Err(error) => break output.fail(error),
+        };
     };
     if output == Output::Json && exit != Exit::Failed {
         output.document(&json!({ "sessions": sessions }));
@@ -87,26 +100,20 @@ fn play(
     loaded: &Loaded,
     listener: &mut Listener,
     visit: Visit,
-    folder: &Path,
+    claim: &Claim,
     stop: &SignalStop,
     output: Output,
 ) -> Result<(Session, Value), Exit> {
     let Loaded { experiment, assembly, folder: source, .. } = loaded;
-    fs::create_dir_all(folder).map_err(|error| output.fail(cannot_write(folder, &error)))?;
-    let path = folder.join("record.arrow");
+    let (folder, path) = (claim.folder(), claim.record());
     let pace = if visit.is_lock_step() { "lock-step" } else { "against the clock" };
     eprintln!("session with {}, {pace}, watchdog {} s", visit.peer(), visit.watchdog_s());
     let peer = visit.peer().to_string();
     let session = remote::host(experiment, source, assembly, listener, visit, &path, stop.button())
-        .map_err(|error| output.fail(error))?;
+        .map_err(|error| output.fail_to_keep(&error, error.unrecorded(), &path))?;
     session.notices.iter().for_each(|notice| eprintln!("notice: {notice}"));
     let record = Record::read(&path).map_err(|error| output.fail(error))?;
-    let summary = report::summary_json(&record);
-    let html = report::html(&record).map_err(|error| output.fail(error))?;
-    for (name, text) in [("report.html", html), ("summary.json", format!("{summary:#}\n"))] {
-        let file = folder.join(name);
-        write_whole(&file, &text).map_err(|error| output.fail(cannot_write(&file, &error)))?;
-    }
+    let summary = write_pages(&record, claim, output)?;
     if output == Output::People {
         let safe = told_safe(&session);
         let written = folder.display();
@@ -137,26 +144,63 @@ fn told_safe(session: &Session) -> String {
     }
 }
 
-fn exit_of(session: &Session) -> Exit {
-    match &session.summary.trip {
-        Some(trip) if trip.code == TripKind::Operator.code() => Exit::Stopped,
-        Some(_) => Exit::Tripped,
-        None if session.summary.is_complete() => Exit::Done,
-        None => Exit::Incomplete,
-    }
+/// The folders of the sessions, one after the other.
+struct Folders<'a> {
+    arguments: &'a RigArguments,
+    number: u64,
 }
 
-/// The first session's folder, or one of its name with a number.
-fn folder(arguments: &RigArguments, number: u64) -> PathBuf {
-    let first = arguments.out.clone().unwrap_or_else(|| {
-        let mut name = test_name(&arguments.file).to_owned();
-        name.push(format!("-rig-{}", machine::utc_now().replace([':', '-'], "")));
-        Path::new("runs").join(name)
-    });
-    if number == 1 {
-        return first;
+impl<'a> Folders<'a> {
+    fn new(arguments: &'a RigArguments) -> Self {
+        Self { arguments, number: 0 }
     }
-    let mut name = first.into_os_string();
-    name.push(format!("-{number}"));
-    name.into()
+
+    /// Takes the folder of the next session before anybody is welcomed. One with
+    /// the time in its name is tried and let go: it is named when it is needed.
+    fn ahead(&mut self) -> Result<Option<Claim>, ClaimError> {
+        if self.arguments.out.is_some() {
+            return self.next(Existing::Replace).map(Some);
+        }
+        let number = self.number;
+        self.next(Existing::Keep)?;
+        self.number = number;
+        Ok(None)
+    }
+
+    /// The folder of a session that begins.
+    fn of(&mut self, visit: &Visit, ahead: Option<Claim>) -> Result<Claim, ClaimError> {
+        match ahead {
+            // A real test replaces nothing, not even a rehearsal.
+            Some(claim) if visit.is_lock_step() || !claim.record().exists() => Ok(claim),
+            _ => self.next(Existing::Keep),
+        }
+    }
+
+    /// Takes the next one. The first is where it was asked for or nowhere; of
+    /// those with a number, what is kept or in use is passed over.
+    fn next(&mut self, existing: Existing) -> Result<Claim, ClaimError> {
+        loop {
+            self.number += 1;
+            let claimed = Claim::take(&self.name(), Side::Laboratory, existing);
+            match claimed {
+                Err(ClaimError::Folder { .. }) => return claimed,
+                Err(_) if self.number > 1 && self.number < MOST_FOLDERS => {}
+                claimed => return claimed,
+            }
+        }
+    }
+
+    fn name(&self) -> PathBuf {
+        let first = self.arguments.out.clone().unwrap_or_else(|| {
+            let mut name = test_name(&self.arguments.file).to_owned();
+            name.push(format!("-rig-{}", machine::utc_now().replace([':', '-'], "")));
+            Path::new("runs").join(name)
+        });
+        if self.number == 1 {
+            return first;
+        }
+        let mut name = first.into_os_string();
+        name.push(format!("-{}", self.number));
+        name.into()
+    }
 }

@@ -7,10 +7,12 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 use indicatif::ProgressStyle;
+use runtime::record::Existing;
 use serde_json::{Value, json};
 
 use super::output::{Exit, Output, cannot_write, number, print, table, write_whole};
 use super::rehearse::{Rehearsed, test_name, write_rehearsal};
+use crate::claim::{Claim, Side};
 use crate::experiment::include::flattened;
 use crate::experiment::sweep::with_value;
 use crate::experiment::{Experiment, Folder};
@@ -331,7 +333,9 @@ fn record_variant(
         StudyError::Experiment(found) => output.refuse(&found),
         error => output.fail(error),
     })?;
-    let rehearsed = write_rehearsal(&experiment, &study.source(), &assembly, folder, None, output)?;
+    let claim =
+        Claim::take(folder, Side::Loop, Existing::Replace).map_err(|error| output.fail(error))?;
+    let rehearsed = write_rehearsal(&experiment, &study.source(), &assembly, &claim, None, output)?;
     let file = folder.join("experiment.toml");
     write_whole(&file, experiment.text())
         .map_err(|error| output.fail(cannot_write(&file, &error)))?;

@@ -50,7 +50,11 @@ pub(super) fn chapters<'a>(findings: &'a Findings<'a>) -> Vec<Chapter<'a>> {
             figures: guard::figures(findings),
         },
         Chapter { id: "excitation", title: "Excitation", figures: excitation(findings) },
-        Chapter { id: "timing", title: "Punctuality", figures: punctuality::figures(findings) },
+        Chapter {
+            id: "timing",
+            title: "Punctuality",
+            figures: punctuality::figures(findings).into_iter().chain(bridged(findings)).collect(),
+        },
     ];
     chapters.retain(|chapter| !chapter.figures.is_empty());
     if findings.view.rows() == 0 {
@@ -65,14 +69,14 @@ fn against_reference<'a>(findings: &'a Findings<'a>, index: usize) -> Option<Fig
     if interface.measured.is_empty() {
         return None;
     }
-    let error = difference(interface.measured, reference);
+    let error = difference(&interface.measured, reference);
     let panes = vec![
         millimetres(
             "displacement [mm]",
             3.0,
             vec![
                 line(Role::Reference, "reference", reference),
-                line(Role::Measured, "measured", interface.measured),
+                line(Role::Measured, "measured", &*interface.measured),
             ],
         ),
         millimetres("error [mm]", 1.2, vec![line(Role::Error, "measured − reference", error)]),
@@ -109,14 +113,14 @@ fn tracking<'a>(findings: &'a Findings<'a>, index: usize) -> Vec<Figure<'a>> {
     let mut figures = Vec::new();
     if !interface.desired.is_empty() && !interface.measured.is_empty() {
         let delay = findings.criteria.get(5 * index).and_then(|criterion| criterion.value);
-        let error = difference(interface.measured, interface.desired);
+        let error = difference(&interface.measured, interface.desired);
         let panes = vec![
             millimetres(
                 "displacement [mm]",
                 3.0,
                 vec![
                     line(Role::Desired, "desired", interface.desired),
-                    line(Role::Measured, "measured", interface.measured),
+                    line(Role::Measured, "measured", &*interface.measured),
                 ],
             ),
             millimetres("error [mm]", 1.2, vec![line(Role::Error, "measured − desired", error)]),
@@ -140,11 +144,14 @@ fn tracking<'a>(findings: &'a Findings<'a>, index: usize) -> Vec<Figure<'a>> {
 }
 
 /// The motions from the numerical substructure to the sensor, as far as recorded.
-fn tracking_lines<'a>(interface: &Interface<'a>, rows: &std::ops::Range<usize>) -> Vec<Line<'a>> {
+fn tracking_lines<'a>(
+    interface: &'a Interface<'a>,
+    rows: &std::ops::Range<usize>,
+) -> Vec<Line<'a>> {
     let roles = [
         (Role::Desired, "desired", interface.desired),
         (Role::Command, "command", interface.command),
-        (Role::Measured, "measured", interface.measured),
+        (Role::Measured, "measured", &*interface.measured),
         (Role::Achieved, "achieved", interface.achieved),
     ];
     let present = roles.into_iter().filter(|(_, _, column)| !column.is_empty());
@@ -152,7 +159,7 @@ fn tracking_lines<'a>(interface: &Interface<'a>, rows: &std::ops::Range<usize>) 
 }
 
 /// A few cycles around the largest desired motion, where a delay can be seen.
-fn close_up<'a>(findings: &'a Findings<'a>, interface: &Interface<'a>) -> Option<Figure<'a>> {
+fn close_up<'a>(findings: &'a Findings<'a>, interface: &'a Interface<'a>) -> Option<Figure<'a>> {
     let view = &findings.view;
     let desired = view.running(interface.desired);
     let peak = criteria::peak(&desired).filter(|peak| peak.value != 0.0)?;
@@ -191,11 +198,11 @@ fn period_rows(signal: &[f64]) -> f64 {
     if cycles == 0 { signal.len() as f64 } else { (last - first) as f64 / cycles as f64 }
 }
 
-fn synchronisation<'a>(findings: &'a Findings<'a>, interface: &Interface<'a>) -> Figure<'a> {
+fn synchronisation<'a>(findings: &'a Findings<'a>, interface: &'a Interface<'a>) -> Figure<'a> {
     let running = |column| findings.view.running(column);
     let x = Axis { title: "desired [mm]".into(), values: running(interface.desired), scale: MILLI };
     let y =
-        Axis { title: "measured [mm]".into(), values: running(interface.measured), scale: MILLI };
+        Axis { title: "measured [mm]".into(), values: running(&interface.measured), scale: MILLI };
     Figure {
         title: name_of(findings, interface, "Synchronisation"),
         caption: "Perfect tracking follows the dashed line; a delay opens a loop, a wrong \
@@ -207,13 +214,14 @@ fn synchronisation<'a>(findings: &'a Findings<'a>, interface: &Interface<'a>) ->
     }
 }
 
-fn force_loop<'a>(findings: &'a Findings<'a>, interface: &Interface<'a>) -> Option<Figure<'a>> {
+fn force_loop<'a>(findings: &'a Findings<'a>, interface: &'a Interface<'a>) -> Option<Figure<'a>> {
     let view = &findings.view;
-    let motion = if interface.measured.is_empty() { interface.desired } else { interface.measured };
+    let motion =
+        if interface.measured.is_empty() { interface.desired } else { &interface.measured };
     if interface.force.is_empty() || motion.is_empty() {
         return None;
     }
-    let force = view.running(interface.force);
+    let force = view.running(&interface.force);
     let (unit, scale) = force_unit(&force);
     let x = Axis { title: "displacement [mm]".into(), values: view.running(motion), scale: MILLI };
     let y = Axis { title: format!("force [{unit}]"), values: force, scale };
@@ -226,6 +234,16 @@ fn force_loop<'a>(findings: &'a Findings<'a>, interface: &Interface<'a>) -> Opti
         height_px: 430,
         content: Content::Loop { x, y, role: Role::Measured, shape: LoopShape::Free },
     })
+}
+
+/// When answers of a rig behind a wire were missing.
+fn bridged<'a>(findings: &'a Findings<'a>) -> Option<Figure<'a>> {
+    let column = findings.view.column("rig.bridged").filter(|_| findings.view.bridged > 0)?;
+    let panes = vec![pane("ticks [–]", "", 1.0, vec![line(Role::Error, "in a row", column)])];
+    let caption = "Ticks in a row that had no answer of the rig when they needed one. The loop \
+                   went on with what stood in for it; no curve or number above shows that.";
+    let title = "Answers of the rig that did not come in time".into();
+    Some(history(findings, title, caption.into(), 260, panes))
 }
 
 fn energy<'a>(findings: &'a Findings<'a>) -> Vec<Figure<'a>> {

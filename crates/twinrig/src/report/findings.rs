@@ -156,7 +156,7 @@ fn evaluate(view: &View<'_>) -> (Vec<Criterion>, Vec<Option<f64>>) {
         .iter()
         .map(|i| {
             let reference = i.reference.map(|reference| view.running(reference));
-            (view.running(i.desired), view.running(i.measured), reference)
+            (view.running(i.desired), view.running(&i.measured), reference)
         })
         .collect();
     // A laboratory's record knows nothing of what was desired.
@@ -220,14 +220,14 @@ fn peaks(view: &View<'_>) -> Vec<PeakRow> {
     for (index, interface) in view.interfaces.iter().enumerate() {
         let at = if several { format!(", interface {}", interface.name) } else { String::new() };
         let reference = interface.reference.unwrap_or_default();
-        let error = difference(interface.measured, interface.desired);
+        let error = difference(&interface.measured, interface.desired);
         let quantities = [
             ("desired", "desired displacement", "m", interface.desired),
             ("command", "command", "m", interface.command),
-            ("measured", "measured displacement", "m", interface.measured),
+            ("measured", "measured displacement", "m", &interface.measured),
             ("reference.interface", "reference displacement", "m", reference),
             ("tracking_error", "tracking error", "m", &error),
-            ("force", "measured force", "N", interface.force),
+            ("force", "measured force", "N", &interface.force),
         ];
         for (role, words, unit, column) in quantities {
             let channel = format!("{role}.{}", interface.name);
@@ -350,6 +350,41 @@ mod tests {
         assert_eq!(findings.shown_criteria().count(), 5 + 24);
         assert_eq!(findings.criteria.len(), 5 + 78);
         assert!(findings.left_out().unwrap().starts_with("Of 39 further DOFs the 12"));
+    }
+
+    #[test]
+    fn what_was_bridged_is_told_and_counts_in_no_number() {
+        let mut record = sample::benchmark().rows(3000).record();
+        let before = Findings::of(&record).unwrap();
+        let peak = |findings: &Findings<'_>, name: &str| {
+            findings.peaks.iter().find(|row| row.channel == name).unwrap().peak.unwrap()
+        };
+        let (force, error) = (peak(&before, "force.1"), peak(&before, "tracking_error.1"));
+        drop(before);
+        let rows = record.columns[0].len();
+        let mut bridged = vec![0.0; rows];
+        for (name, value) in [("force.1", 1e9), ("measured.1", 1.0)] {
+            let at = record.channels.iter().position(|c| c.name == name).unwrap();
+            record.columns[at][1000..1010].fill(value);
+        }
+        bridged[1000..1010].iter_mut().zip(1..).for_each(|(x, n)| *x = f64::from(n));
+        let channel = model::channel::Channel::new("rig.bridged", "", "");
+        record.channels.push(channel);
+        record.columns.push(bridged);
+        let findings = Findings::of(&record).unwrap();
+        assert_eq!(findings.view.bridged, 10);
+        assert_eq!(
+            (peak(&findings, "force.1"), peak(&findings, "tracking_error.1")),
+            (force, error)
+        );
+        drop(findings);
+        let (text, page) =
+            (super::super::summary_text(&record), super::super::html(&record).unwrap());
+        for said in [&text, &page] {
+            assert!(said.contains("10 frames hold"), "{text}");
+        }
+        assert_eq!(super::super::summary_json(&record)["bridged_frames"], 10);
+        assert!(page.contains("Answers of the rig that did not come"));
     }
 
     #[test]

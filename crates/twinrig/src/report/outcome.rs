@@ -2,6 +2,7 @@
 
 use super::text::{counted, label, plain, seconds};
 use super::view::View;
+use crate::rehearsal::LOAD_BROKE_OFF;
 
 /// The verdict of a report's banner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -9,6 +10,8 @@ pub(super) enum Status {
     Completed,
     /// Frames were lost or are missing.
     Incomplete,
+    /// The test ended as it should, but its load had broken off.
+    LoadBrokeOff,
     /// The record ends without a summary: a crash or a kill.
     CutOff,
     Tripped,
@@ -20,6 +23,7 @@ impl Status {
         match self {
             Self::Completed => "completed",
             Self::Incomplete => "incomplete",
+            Self::LoadBrokeOff => "load_broke_off",
             Self::CutOff => "cut_off",
             Self::Tripped => "tripped",
         }
@@ -30,6 +34,7 @@ impl Status {
         match self {
             Self::Completed => "Completed",
             Self::Incomplete => "Incomplete",
+            Self::LoadBrokeOff => "Load broke off",
             Self::CutOff => "Cut off",
             Self::Tripped => "Tripped",
         }
@@ -75,11 +80,20 @@ impl Outcome {
                 ));
             }
             Some(summary) => {
+                for event in summary.events.iter().filter(|event| event.what == LOAD_BROKE_OFF) {
+                    status = worse(status, Status::LoadBrokeOff);
+                    statements.push(format!(
+                        "The load broke off at {}: {}.",
+                        seconds(event.time_s),
+                        label(&event.text)
+                    ));
+                }
                 let missing = summary.frames.abs_diff(view.rows() as u64);
                 if summary.frames_lost > 0 {
                     status = worse(status, Status::Incomplete);
                     statements.push(format!(
-                        "{} did not fit the recorder's buffer and {} lost: the record has gaps.",
+                        "{} did not fit the recorder's buffer or the disk and {} lost: the record \
+                         has gaps.",
                         counted(summary.frames_lost, "frame"),
                         if summary.frames_lost == 1 { "was" } else { "were" },
                     ));
@@ -108,13 +122,15 @@ impl Outcome {
     }
 }
 
-/// The gravest first: a trip, then a record that ends too early, then gaps.
+/// The gravest first: a trip, a record that ends too early, a load that broke
+/// off, gaps.
 fn worse(a: Status, b: Status) -> Status {
     let rank = |status| match status {
         Status::Completed => 0,
         Status::Incomplete => 1,
-        Status::CutOff => 2,
-        Status::Tripped => 3,
+        Status::LoadBrokeOff => 2,
+        Status::CutOff => 3,
+        Status::Tripped => 4,
     };
     if rank(b) > rank(a) { b } else { a }
 }
@@ -225,6 +241,24 @@ mod tests {
         assert_eq!(outcome.status, Status::Incomplete);
         assert!(outcome.statements[0].starts_with("3 frames did not fit"));
         assert!(outcome.statements[1].contains("wrote 510 frames, but 500 frames"));
+    }
+
+    #[test]
+    fn a_load_that_broke_off_is_no_completed_test() {
+        let mut record = sample::benchmark().rows(500).record();
+        record.summary.as_mut().unwrap().events.push(runtime::record::EventNote {
+            time_s: 0.25,
+            what: LOAD_BROKE_OFF.into(),
+            text: "sample 64 is not a finite number".into(),
+            value: Some(64.0),
+            limit: None,
+        });
+        let told = outcome(&record);
+        assert_eq!((told.status, told.status.id()), (Status::LoadBrokeOff, "load_broke_off"));
+        let said = "The load broke off at 0.250 s: sample 64 is not a finite number.";
+        assert_eq!(told.statements, [said]);
+        record.summary.as_mut().unwrap().frames_lost = 1;
+        assert_eq!(outcome(&record).status, Status::LoadBrokeOff, "the graver of the two");
     }
 
     #[test]

@@ -82,7 +82,7 @@ fn banner(page: &mut String, findings: &Findings<'_>) {
     let outcome = &findings.outcome;
     let class = match outcome.status {
         Status::Completed => "good",
-        Status::Incomplete | Status::CutOff => "doubtful",
+        Status::Incomplete | Status::LoadBrokeOff | Status::CutOff => "doubtful",
         Status::Tripped => "bad",
     };
     let _ = write!(

@@ -156,6 +156,7 @@ pub(super) fn json(findings: &Findings<'_>) -> Value {
         "duration_s": duration_s(findings),
         "rows": view.rows(),
         "running_rows": view.running_rows(),
+        "bridged_frames": view.bridged,
         "ticks": summary.map(|summary| summary.ticks),
         "frames": summary.map(|summary| summary.frames),
         "frames_lost": summary.map(|summary| summary.frames_lost),
@@ -213,6 +214,15 @@ pub(super) fn remarks(findings: &Findings<'_>) -> Vec<String> {
         let more = if more > 0 { format!(" and {more} further channels") } else { String::new() };
         remarks
             .push(format!("Not finite, and left out of every number: {}{more}.", named.join(", ")));
+    }
+    if findings.view.bridged > 0 {
+        remarks.push(format!(
+            "{} hold{} a measurement that stands in for an answer of the rig that did not come in \
+             time (channel rig.bridged). The loop went on with it; it is left out of every curve \
+             and number.",
+            counted(findings.view.bridged as u64, "frame"),
+            if findings.view.bridged == 1 { "s" } else { "" },
+        ));
     }
     let (running, rows) = (findings.view.running_rows(), findings.view.rows());
     if running < rows {

@@ -24,6 +24,9 @@ pub(super) struct View<'a> {
     pub(super) floors: Vec<Floor<'a>>,
     /// Number of DOFs of the numerical substructure.
     pub(super) dofs: usize,
+    /// Rows whose measurement stands in for an answer of the rig that did not
+    /// come in time. The loop went on with it, but nobody measured it.
+    pub(super) bridged: usize,
     columns: HashMap<&'a str, &'a [f64]>,
     running: Running,
 }
@@ -34,8 +37,10 @@ pub(super) struct Interface<'a> {
     pub(super) desired: &'a [f64],
     pub(super) command: &'a [f64],
     pub(super) achieved: &'a [f64],
-    pub(super) measured: &'a [f64],
-    pub(super) force: &'a [f64],
+    /// NaN where it was bridged; see [`View::bridged`].
+    pub(super) measured: Cow<'a, [f64]>,
+    /// The same.
+    pub(super) force: Cow<'a, [f64]>,
     pub(super) reference: Option<&'a [f64]>,
 }
 
@@ -80,9 +85,21 @@ impl<'a> View<'a> {
             None if rows == 0 => &[],
             None => return Err(ReportError::NoTime),
         };
-        let running = Running::new(columns.get("phase").copied(), rows);
-        let mut view =
-            Self { record, time, interfaces: vec![], floors: vec![], dofs: 0, columns, running };
+        let of_loop = columns.get("loop.phase").copied();
+        let running = Running::new(columns.get("phase").copied(), of_loop, rows);
+        let bridged = columns
+            .get(BRIDGED)
+            .map_or(0, |column| column.iter().filter(|ticks| is_bridged(**ticks)).count());
+        let mut view = Self {
+            record,
+            time,
+            interfaces: vec![],
+            floors: vec![],
+            dofs: 0,
+            bridged,
+            columns,
+            running,
+        };
         view.find_dofs();
         Ok(view)
     }
@@ -203,8 +220,8 @@ impl<'a> View<'a> {
                 desired,
                 command: of("command"),
                 achieved: of("achieved"),
-                measured: of("measured"),
-                force: of("force"),
+                measured: self.answered(of("measured")),
+                force: self.answered(of("force")),
                 reference,
             });
         }
@@ -218,6 +235,17 @@ impl<'a> View<'a> {
         self.interfaces = interfaces;
     }
 
+    /// A measurement without what was bridged in it.
+    fn answered(&self, column: &'a [f64]) -> Cow<'a, [f64]> {
+        match self.column(BRIDGED) {
+            Some(bridged) if self.bridged > 0 => {
+                let cells = column.iter().zip(bridged);
+                cells.map(|(x, ticks)| if is_bridged(*ticks) { f64::NAN } else { *x }).collect()
+            }
+            _ => Cow::Borrowed(column),
+        }
+    }
+
     /// Names of the interface DOFs, in file order; either channel may be missing.
     fn interface_names(&self) -> Vec<&'a str> {
         let mut seen = HashSet::new();
@@ -226,9 +254,27 @@ impl<'a> View<'a> {
     }
 }
 
+/// The channel that counts ticks without an answer of the rig.
+const BRIDGED: &str = "rig.bridged";
+
+fn is_bridged(ticks: f64) -> bool {
+    ticks > 0.0
+}
+
 impl Running {
-    fn new(phase: Option<&[f64]>, rows: usize) -> Self {
+    /// `of_loop` is where the loop stands, in the record of a laboratory: what it
+    /// leads after its trip is no test any more.
+    fn new(phase: Option<&[f64]>, of_loop: Option<&[f64]>, rows: usize) -> Self {
         let Some(phase) = phase else { return Self::Rows(0..rows) };
+        let joined: Vec<f64>;
+        let phase = match of_loop {
+            Some(of_loop) => {
+                let both = phase.iter().zip(of_loop);
+                joined = both.map(|(own, led)| if *own == 0.0 { *led } else { *own }).collect();
+                &joined
+            }
+            None => phase,
+        };
         // The rig may have been brought to its start before.
         let start = phase.iter().take_while(|value| **value == 4.0).count();
         let running = phase[start..].iter().take_while(|value| **value == 0.0).count();

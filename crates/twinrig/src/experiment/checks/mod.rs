@@ -5,6 +5,7 @@
 
 mod excitation;
 mod guard;
+mod main_loop;
 mod phases;
 mod structure;
 
@@ -29,6 +30,7 @@ pub(crate) fn check(root: &Branch, out: &mut Diagnostics) {
     guard::check(root, out);
     phases::check(root, out);
     check_realtime(root, out);
+    main_loop::check(root, out);
     super::rig::check(root, out);
 }
 
