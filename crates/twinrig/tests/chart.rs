@@ -181,8 +181,8 @@ fn what_is_merely_unjudged_is_no_change_of_the_verdict() {
     assert!(!said.contains("changes with"), "{said}");
 }
 
-/// A late spring drives one mass for half of its period, then damps it for the other
-/// half. Along a delay axis many periods long, steps would jump over that.
+/// A late spring drives one mass for half of its period, then damps it for a while.
+/// Along a delay axis many periods long, steps would jump over that.
 #[test]
 fn a_very_wide_delay_axis_misses_no_window() {
     let lab = Lab::new();
@@ -204,7 +204,8 @@ fn a_very_wide_delay_axis_misses_no_window() {
     };
     let (narrow, wide) = (room("200 ms"), room("400 s"));
     assert_eq!(narrow, wide);
-    assert!((0.08..0.11).contains(&narrow[1]), "half a period of some 5 Hz: {narrow:?}");
+    // Half a period of the motion with its late spring turned round, some 3.2 Hz.
+    assert!((0.15..0.157).contains(&narrow[1]), "{narrow:?}");
 }
 
 #[test]
