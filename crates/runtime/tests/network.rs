@@ -12,6 +12,7 @@ use common::benchmark::{Case, Trace, ground, quick};
 use common::link::{Elsewhere, Left, laboratory, laboratory_of, plan};
 use common::proxy::{Mischief, Proxy};
 use model::motion::Motion;
+use runtime::event::EventLog;
 use runtime::gate::TripKind;
 use runtime::hybrid_loop::HybridLoop;
 use runtime::interlock::Phase;
@@ -98,6 +99,63 @@ fn in_lock_step_mischief_does_not_change_a_bit_either() {
         let left = left(elsewhere);
         assert!(left.end.counts.corrupt > 0 && left.end.counts.duplicated > 0);
     }
+}
+
+/// A line through the last two answers stands in for the next ones, but no
+/// further than may be bridged: beyond, the last answer is held.
+#[test]
+fn a_rig_extrapolates_no_further_than_its_bridge() {
+    const BRIDGE: u64 = 3;
+    let case = Case::benchmark().with_delay(1.0);
+    let elsewhere = laboratory(&case, WATCHDOG_S, 100_000);
+    let proxy = Proxy::new(elsewhere.address, Mischief::default(), 1);
+    let pace = Pace::Paced { bridge: BRIDGE, bridge_by: Bridge::Line };
+    let mut rig = NetworkRig::connect(&plan(&case, proxy.address(), pace)).unwrap();
+    let (mut command, mut measured) = (Motion::rest(1), Measured::zeros(1));
+    let bridged = |rig: &NetworkRig| {
+        let mut own = Vec::new();
+        rig.write(&mut own);
+        own[0]
+    };
+    let mut answers = Vec::new();
+    for tick in 0..12 {
+        // However slow the machine is, each tick gets its answer.
+        loop {
+            rig.measure(&command, &mut measured);
+            if bridged(&rig) == 0.0 {
+                break;
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        answers.push(measured.displacement[0]);
+        command.displacement[0] = 1e-5 * f64::from(tick);
+        rig.actuate(&command);
+    }
+    loop {
+        rig.measure(&command, &mut measured);
+        if bridged(&rig) == 0.0 {
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    let (last, stride) = (measured.displacement[0], measured.displacement[0] - answers[11]);
+    assert!((stride - 1e-5).abs() < 1e-12, "it moves steadily: {stride}");
+    proxy.cut();
+    let mut log = EventLog::new();
+    for missing in 1..=2 * BRIDGE {
+        command.displacement[0] += 1e-5;
+        rig.actuate(&command);
+        rig.measure(&command, &mut measured);
+        assert_eq!(bridged(&rig), missing as f64);
+        let line = if missing <= BRIDGE { missing as f64 } else { 0.0 };
+        let expected = last + line * stride;
+        let found = measured.displacement[0];
+        assert!((found - expected).abs() < 1e-15, "{missing}: {found}, not {expected}");
+        assert_eq!(rig.attend(missing, &mut log).is_err(), missing > BRIDGE, "{missing}");
+    }
+    drop(rig);
+    elsewhere.stop.press();
+    drop(proxy);
 }
 
 /// Runs as `Case::run` does, and keeps what the link counted.

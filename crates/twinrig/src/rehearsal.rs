@@ -259,6 +259,9 @@ pub fn main_loop_note(hybrid: &HybridLoop) -> Option<EventNote> {
     if counts.most_iterations > 0 {
         text += &format!(", at most {} iterations a step", counts.most_iterations);
     }
+    if rates.predictor == model::predictor::Design::ModelBased && !plant.shows_model() {
+        text += ", numerical motion between two steps by a cubic";
+    }
     let (value, limit) = (counts.missing as f64, rates.bridge as f64);
     let time_s = hybrid.time_s();
     Some(EventNote {

@@ -30,6 +30,9 @@ pub const ROLE: &str = "role";
 /// Its value in the record of a laboratory.
 pub const LABORATORY: &str = "laboratory";
 
+/// What the event is called by which a laboratory remembers a trip of the loop.
+pub const TRIP_OF_LOOP: &str = "trip of the loop";
+
 /// Why a test cannot go over a wire, or a laboratory cannot be played.
 #[derive(Debug, Error)]
 pub enum RemoteError {
@@ -278,7 +281,7 @@ pub fn host(
     }
     let of_loop = laboratory.loop_tripped().map(|(trip, time_s)| of_loop(&trip, time_s));
     if let Some(trip) = &of_loop {
-        let (time_s, what, text) = (trip.time_s, "trip of the loop".to_owned(), trip.text.clone());
+        let (time_s, what, text) = (trip.time_s, TRIP_OF_LOOP.to_owned(), trip.text.clone());
         handle.note(EventNote { time_s, what, text, value: None, limit: None });
     }
     let time_s = laboratory.tick() as f64 * step_s;

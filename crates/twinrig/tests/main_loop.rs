@@ -69,6 +69,32 @@ fn a_main_loop_that_is_too_late_trips() {
     );
 }
 
+/// The floors are shown as the model has them, at any ratio: what is left is the
+/// error of the loop, which the interface shows as well.
+#[test]
+fn with_a_model_the_floors_are_right_at_any_ratio() {
+    let lab = Lab::new();
+    let criteria = |ratio: u32, kind: &str| {
+        let text = format!("ratio = {ratio}\ntask_ticks = 1\npredictor = {{ kind = \"{kind}\" }}");
+        lab.write("test.toml", draft(&text).text());
+        let json = lab.twinrig(["run", "test.toml", "--out", "out", "--json"]).exits(0).json();
+        let value = |id: &str| {
+            let all = json["summary"]["criteria"].as_array().unwrap();
+            all.iter().find(|c| c["id"] == id).unwrap()["value"].as_f64().unwrap()
+        };
+        [value("J4"), value("J6"), value("J7")]
+    };
+    let near = criteria(4, "model_based");
+    println!("1:4 {near:?}");
+    for ratio in [20, 40] {
+        let far = criteria(ratio, "model_based");
+        println!("1:{ratio} {far:?}");
+        for (near, far) in near.iter().zip(far) {
+            assert!(far < 1.2 * near + 0.05, "1:{ratio}: {far} %, and {near} % at 1:4");
+        }
+    }
+}
+
 #[test]
 fn check_says_of_a_step_time_that_leaves_no_hope() {
     let lab = Lab::new();

@@ -298,6 +298,27 @@ impl Predictor {
         })
     }
 
+    /// Prepares the motion of every DOF at the points of a second grid, where the
+    /// kind knows it: see [`ModelBased::tabulate`].
+    pub fn tabulate(
+        &mut self,
+        surroundings: &Surroundings,
+        grid: Grid,
+        orders: usize,
+    ) -> Result<(), PredictorError> {
+        match self {
+            Self::ModelBased(model) => model.tabulate(surroundings, grid, orders),
+            _ => Ok(()),
+        }
+    }
+
+    /// The motion of every DOF at a point of that grid, where it was prepared.
+    pub fn whole(&self, index: usize, out: &mut [f64]) {
+        if let Self::ModelBased(model) = self {
+            model.whole(index, out);
+        }
+    }
+
     /// Rows of [`Instant::load`] that are looked at: none but for the model-based kind.
     pub fn rows_ahead(&self) -> usize {
         match self {

@@ -36,6 +36,9 @@ pub struct ModelBased {
     /// Per point, displacement, velocity and acceleration of every DOF one
     /// after the other: weights of state, g and load rows.
     weights: Vec<DMatrix<f64>>,
+    /// The same for every DOF of the numerical part, if asked for; see
+    /// [`tabulate`](Self::tabulate).
+    whole: Vec<DMatrix<f64>>,
     /// State, g, load.
     input: Vec<f64>,
 }
@@ -44,28 +47,15 @@ impl ModelBased {
     /// At rest.
     pub fn new(surroundings: &Surroundings, grid: Grid) -> Result<Self, PredictorError> {
         let Surroundings { numerical, .. } = surroundings;
-        let specimen = surroundings.specimen.linearised();
         let elements = numerical.elements.len();
         if elements > 0 {
             return Err(PredictorError::NotLinear { elements });
         }
         let (n, count, loads) =
             (numerical.size(), numerical.interface.len(), numerical.load.ncols());
+        let (a, by) = continuous(surroundings)?;
+        let specimen = surroundings.specimen.linearised();
         let b = numerical.interface_matrix();
-        let joined = |part: &DMatrix<f64>, of: &DMatrix<f64>| part + &b * of * b.transpose();
-        let inverse = joined(&numerical.mass, &specimen.mass)
-            .try_inverse()
-            .ok_or(PredictorError::SingularMass)?;
-        let stiffness = joined(&numerical.stiffness, &specimen.stiffness);
-        let damping = joined(&numerical.damping, &specimen.damping);
-        let mut a = DMatrix::zeros(2 * n, 2 * n);
-        a.view_mut((0, n), (n, n)).fill_with_identity();
-        a.view_mut((n, 0), (n, n)).copy_from(&(-&inverse * stiffness));
-        a.view_mut((n, n), (n, n)).copy_from(&(-&inverse * damping));
-        // Inputs: g, then the load.
-        let mut by = DMatrix::zeros(2 * n, count + loads);
-        by.view_mut((n, 0), (n, count)).copy_from(&(-&inverse * &b));
-        by.view_mut((n, count), (n, loads)).copy_from(&(&inverse * &numerical.load));
         // Displacement, velocity, acceleration of the interface.
         let across = b.transpose();
         let mut out = DMatrix::zeros(3 * count, 2 * n);
@@ -83,8 +73,51 @@ impl ModelBased {
             rows_ahead,
             specimen: [specimen.stiffness, specimen.damping, specimen.mass],
             weights,
+            whole: Vec::new(),
             input: vec![0.0; 2 * n + count + rows_ahead * loads],
         })
+    }
+
+    /// Prepares the motion of every DOF at the points of a second grid, which
+    /// reaches no further than the first: displacement alone (`orders` 1), with
+    /// velocity (2) and acceleration (3), one after the other.
+    pub fn tabulate(
+        &mut self,
+        surroundings: &Surroundings,
+        grid: Grid,
+        orders: usize,
+    ) -> Result<(), PredictorError> {
+        let Surroundings { numerical, .. } = surroundings;
+        let (n, orders) = (numerical.size(), orders.min(3));
+        let (a, by) = continuous(surroundings)?;
+        let mut out = DMatrix::zeros(orders * n, 2 * n);
+        for order in 0..orders.min(2) {
+            out.view_mut((order * n, order * n), (n, n)).fill_with_identity();
+        }
+        let mut direct = DMatrix::zeros(0, by.ncols());
+        if orders == 3 {
+            out.view_mut((2 * n, 0), (n, 2 * n)).copy_from(&a.rows(n, n));
+            direct = by.rows(n, n).into_owned();
+        }
+        let (count, loads) = (self.count, numerical.load.ncols());
+        let problem = Problem { a: &a, by: &by, out: &out, direct: &direct, count, loads };
+        self.whole = problem.weights(&grid, self.rows_ahead);
+        Ok(())
+    }
+
+    /// The motion of every DOF at a point of the second grid. Allocates nowhere.
+    pub fn whole(&self, index: usize, out: &mut [f64]) {
+        let Some(weights) = self.whole.get(index) else { return };
+        out.fill(0.0);
+        for (column, &value) in weights.column_iter().zip(&self.input) {
+            // Where there is no load, and before the first motion.
+            if value == 0.0 {
+                continue;
+            }
+            for (out, weight) in out.iter_mut().zip(column.iter()) {
+                *out += weight * value;
+            }
+        }
     }
 
     /// Rows of the load, from the newest instant on, that are looked at.
@@ -93,12 +126,36 @@ impl ModelBased {
     }
 }
 
+/// ẋ = A x + B (g, load) of numerical part and specimen in one piece.
+fn continuous(surroundings: &Surroundings) -> Result<(DMatrix<f64>, DMatrix<f64>), PredictorError> {
+    let Surroundings { numerical, .. } = surroundings;
+    let specimen = surroundings.specimen.linearised();
+    let (n, count, loads) = (numerical.size(), numerical.interface.len(), numerical.load.ncols());
+    let b = numerical.interface_matrix();
+    let joined = |part: &DMatrix<f64>, of: &DMatrix<f64>| part + &b * of * b.transpose();
+    let inverse = joined(&numerical.mass, &specimen.mass)
+        .try_inverse()
+        .ok_or(PredictorError::SingularMass)?;
+    let stiffness = joined(&numerical.stiffness, &specimen.stiffness);
+    let damping = joined(&numerical.damping, &specimen.damping);
+    let mut a = DMatrix::zeros(2 * n, 2 * n);
+    a.view_mut((0, n), (n, n)).fill_with_identity();
+    a.view_mut((n, 0), (n, n)).copy_from(&(-&inverse * stiffness));
+    a.view_mut((n, n), (n, n)).copy_from(&(-&inverse * damping));
+    // Inputs: g, then the load.
+    let mut by = DMatrix::zeros(2 * n, count + loads);
+    by.view_mut((n, 0), (n, count)).copy_from(&(-&inverse * &b));
+    by.view_mut((n, count), (n, loads)).copy_from(&(&inverse * &numerical.load));
+    Ok((a, by))
+}
+
 /// The continuous model, from which the weights are found.
 struct Problem<'a> {
     a: &'a DMatrix<f64>,
     by: &'a DMatrix<f64>,
+    /// What is wanted, from the state.
     out: &'a DMatrix<f64>,
-    /// Acceleration from the inputs at once.
+    /// Acceleration from the inputs at once: the last rows of what is wanted.
     direct: &'a DMatrix<f64>,
     count: usize,
     loads: usize,
@@ -133,7 +190,8 @@ impl Problem<'_> {
                 rows *= &whole.transition;
                 ticks += 1;
             }
-            let mut weights = DMatrix::zeros(3 * count, width);
+            let (outputs, at_once) = (self.out.nrows(), self.direct.nrows());
+            let mut weights = DMatrix::zeros(outputs, width);
             weights.columns_mut(0, states).copy_from(&rows);
             for (tick, inputs) in ahead.iter().enumerate() {
                 let last = tick + 1 == ahead.len();
@@ -149,11 +207,12 @@ impl Problem<'_> {
                 }
             }
             // The inputs of the instant act on its acceleration at once.
-            let mut of_g = weights.view_mut((2 * count, states), (count, count));
+            let below = outputs - at_once;
+            let mut of_g = weights.view_mut((below, states), (at_once, count));
             of_g += self.direct.columns(0, count);
             for (row, share) in [(ticks, 1.0 - part), (ticks + 1, part)] {
                 let at = states + count + row * loads;
-                let mut of_load = weights.view_mut((2 * count, at), (count, loads));
+                let mut of_load = weights.view_mut((below, at), (at_once, loads));
                 of_load += share * self.direct.columns(count, loads);
             }
             all.push(weights);
@@ -165,12 +224,14 @@ impl Problem<'_> {
     fn before(&self, time_s: f64, width: usize) -> DMatrix<f64> {
         let (count, states) = (self.count, self.a.nrows());
         let back = discretise::zero_order_hold(self.a, self.by, time_s);
-        let mut weights = DMatrix::zeros(3 * count, width);
+        let (outputs, at_once) = (self.out.nrows(), self.direct.nrows());
+        let mut weights = DMatrix::zeros(outputs, width);
         weights.columns_mut(0, states).copy_from(&(self.out * back.transition));
         let mut inputs = weights.columns_mut(states, count + self.loads);
         inputs += self.out * back.start;
-        let mut at_once = weights.view_mut((2 * count, states), (count, count + self.loads));
-        at_once += self.direct;
+        let corner = (outputs - at_once, states);
+        let mut direct = weights.view_mut(corner, (at_once, count + self.loads));
+        direct += self.direct;
         weights
     }
 }

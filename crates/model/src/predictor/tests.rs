@@ -308,6 +308,8 @@ fn a_model_predicts_its_structure_exactly() {
         let grid = Grid { tick_s, ratio, first, points: 90, task: 0.0 };
         let surroundings = Surroundings { numerical: &numerical, specimen: &specimen };
         let mut predictor = Predictor::new(&Design::ModelBased, grid, 1, &surroundings).unwrap();
+        let ticks_of_all = Grid { first: 2.0, points: 80, ..grid };
+        predictor.tabulate(&surroundings, ticks_of_all, 2).unwrap();
         let now = 300;
         let ((displacement, velocity), interface) = &states[2 * now];
         let force = 250.0 * interface.displacement[0]
@@ -323,6 +325,16 @@ fn a_model_predicts_its_structure_exactly() {
             force: &force,
             load: &rows,
         });
+        // Every DOF at every tick, as exactly as the interface.
+        let n = displacement.len();
+        let mut all = vec![0.0; 2 * n];
+        for point in 0..80 {
+            predictor.whole(point, &mut all);
+            let ((x, v), _) = &states[2 * (now + 2 + point)];
+            for (found, exact) in all.iter().zip(x.iter().chain(v)) {
+                assert!((found - exact).abs() < 1e-10, "{first} {point}: {found} {exact}");
+            }
+        }
         let mut out = Motion::rest(1);
         for point in 0..90 {
             predictor.point(point, &mut out);

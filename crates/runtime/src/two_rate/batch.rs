@@ -13,11 +13,15 @@ pub(super) struct Shape {
     pub(super) count: usize,
     /// Points of a batch.
     pub(super) points: usize,
+    /// Ticks of which the motion of every DOF is in a batch, to be shown.
+    pub(super) ticks: usize,
+    /// Numbers of each: displacements, or these with velocities and accelerations.
+    pub(super) whole: usize,
 }
 
 impl Shape {
     pub(super) fn new(dofs: usize, loads: usize, count: usize, rates: &Rates) -> Self {
-        Self { dofs, loads, count, points: rates.points() }
+        Self { dofs, loads, count, points: rates.points(), ticks: rates.ratio, whole: 0 }
     }
 
     /// Length of a sample: tick, load, force.
@@ -27,7 +31,7 @@ impl Shape {
 
     /// Length of a batch.
     pub(super) fn batch(&self) -> usize {
-        HEAD + 2 * self.dofs + 3 * self.count * self.points
+        HEAD + 2 * self.dofs + 3 * self.count * self.points + self.ticks * self.whole
     }
 }
 
@@ -118,6 +122,28 @@ impl Batch {
     fn at(&self, point: usize) -> usize {
         let point = point.min(self.shape.points - 1);
         HEAD + 2 * self.shape.dofs + 3 * self.shape.count * point
+    }
+
+    fn whole_at(&self, tick: usize) -> usize {
+        let shape = &self.shape;
+        HEAD + 2 * shape.dofs + 3 * shape.count * shape.points + tick * shape.whole
+    }
+
+    /// Where the motion of every DOF at a tick goes.
+    pub(super) fn whole_mut(&mut self, tick: usize) -> &mut [f64] {
+        let at = self.whole_at(tick);
+        &mut self.row[at..at + self.shape.whole]
+    }
+
+    /// Displacement (order 0), velocity or acceleration of every DOF at a tick
+    /// of the batch, if it is there.
+    pub(super) fn whole(&self, tick: u64, order: usize) -> Option<&[f64]> {
+        let Shape { dofs, ticks, whole, .. } = self.shape;
+        if tick >= ticks as u64 || (order + 1) * dofs > whole {
+            return None;
+        }
+        let at = self.whole_at(tick as usize) + order * dofs;
+        self.row.get(at..at + dofs)
     }
 
     pub(super) fn set_point(&mut self, point: usize, motion: &Motion) {

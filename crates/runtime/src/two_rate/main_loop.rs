@@ -133,6 +133,11 @@ impl MainLoop {
             self.predictor.point(point, &mut self.point);
             self.batch.set_point(point, &self.point);
         }
+        if self.shape.whole > 0 {
+            for tick in 0..self.shape.ticks {
+                self.predictor.whole(tick, self.batch.whole_mut(tick));
+            }
+        }
     }
 
     fn send(&mut self, number: u64, stepped: Result<StepWork, NotConverged>) {

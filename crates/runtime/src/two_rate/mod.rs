@@ -35,6 +35,7 @@ use model::predictor::{Design, PredictorError};
 use model::specimen::Specimen;
 use thiserror::Error;
 
+use crate::frame::MotionDetail;
 use crate::load::Load;
 use crate::rig::RigSlot;
 
@@ -124,6 +125,8 @@ pub struct TwoRateParts<'a> {
     pub direct_inertia: Option<nalgebra::DMatrix<f64>>,
     /// Seed of the rehearsed step times.
     pub seed: u64,
+    /// What will be shown of the motion of every DOF between two instants.
+    pub detail: MotionDetail,
 }
 
 /// Why there is no two-rate plant.
@@ -190,6 +193,10 @@ pub enum TwoRateError {
 
 /// Most numbers in rings and tables of a main loop: 400 MB.
 const MOST_NUMBERS: f64 = 5e7;
+
+/// Most numbers in the table by which a model-based main loop shows every DOF at
+/// every tick: about half a millisecond for each step. Beyond, a cubic does.
+const MOST_SHOWN: f64 = 1e6;
 
 /// Largest ratio, and most ticks that can be bridged.
 pub const MOST_TICKS: usize = 1000;

@@ -102,6 +102,52 @@ mod tests {
     use super::*;
     use crate::two_rate::{ForceUse, Lead};
 
+    /// With averaged forces the load runs straight over the long step, whatever
+    /// the method holds within a tick: a held one would be late by half a period,
+    /// just what averaging is to mend.
+    #[test]
+    fn averaged_forces_meet_a_straight_load() {
+        let one = DMatrix::from_element(1, 1, 1.0);
+        let equations = Equations {
+            mass: one.clone(),
+            damping: 0.0 * &one,
+            stiffness: 0.0 * &one,
+            load: one,
+            interface: vec![Deformation { from: None, to: Some(0) }],
+            elements: Vec::new(),
+        };
+        let rates = Rates {
+            ratio: 10,
+            task_ticks: 1,
+            force: ForceUse::Average,
+            lead: Lead::None,
+            bridge: 0,
+            predictor: Design::Hermite,
+            step_time: None,
+        };
+        for method in [Method::Exact(Hold::Zero), Method::Exact(Hold::First)] {
+            let options = Options { method, step_s: 0.1, direct_inertia: None, iterations: 1 };
+            // ẍ = s(t) − f(t) from rest over one second, s and f straight.
+            let end = |s: f64, f: f64| {
+                let mut part = Numerical::new(&equations, &options, &rates).unwrap();
+                part.rest(&[0.0]);
+                let rows: Vec<f64> = (0..=10)
+                    .flat_map(|k| [0.1 * s * f64::from(k), 0.1 * f * f64::from(k)])
+                    .collect();
+                part.advance(&rows, 2).unwrap();
+                (part.displacement()[0], part.velocity()[0])
+            };
+            let (x, v) = end(1.0, 0.0);
+            assert!(
+                (x - 1.0 / 6.0).abs() < 1e-12 && (v - 0.5).abs() < 1e-12,
+                "{method:?}: {x} {v}"
+            );
+            // The force by its mean: right in velocity.
+            assert!((end(0.0, 1.0).1 + 0.5).abs() < 1e-12, "{method:?}");
+            assert!(end(1.0, 1.0).1.abs() < 1e-12, "{method:?}: they balance");
+        }
+    }
+
     /// One product over a period is its steps, with their works.
     #[test]
     fn a_period_at_once_is_its_steps() {

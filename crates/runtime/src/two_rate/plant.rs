@@ -10,8 +10,9 @@ use super::batch::{Batch, Shape};
 use super::main_loop::MainLoop;
 use super::numerical::Numerical;
 use super::step_time::StepClock;
-use super::{MOST_NUMBERS, MOST_TICKS, Rates, TwoRateError, TwoRateParts};
+use super::{MOST_NUMBERS, MOST_SHOWN, MOST_TICKS, Rates, TwoRateError, TwoRateParts};
 use crate::event::{Event, EventLog, What};
+use crate::frame::MotionDetail;
 use crate::gate::{Trip, TripKind};
 use crate::rig::{Measured, Rig, RigSlot};
 
@@ -94,17 +95,29 @@ impl TwoRatePlant {
             return Err(TwoRateError::ModelBasedMethod { method: method.name() });
         }
         let (loads, count) = (numerical.load.ncols(), numerical.interface.len());
-        let shape = Shape::new(numerical.size(), loads, count, &rates);
+        let mut shape = Shape::new(numerical.size(), loads, count, &rates);
         // A main loop that is as late as may be bridged still finds room.
         let depth = 2 * (rates.ratio + rates.bridge) + 4;
         let kept = depth / rates.ratio + 4;
-        let mut numbers = kept as f64 * shape.batch() as f64;
+        let mut tables = 0.0;
+        let orders = match parts.detail {
+            MotionDetail::Interface => 0,
+            MotionDetail::Displacement => 1,
+            MotionDetail::Full => 3,
+        };
         if rates.predictor == Design::ModelBased {
             // Weights of state, force and load ahead, for every point.
             let ahead = rates.task_ticks + rates.points() + 2;
-            let width = 2 * numerical.size() + count + ahead * loads;
-            numbers += (rates.points() * 3 * count) as f64 * width as f64;
+            let width = (2 * numerical.size() + count + ahead * loads) as f64;
+            tables = (rates.points() * 3 * count) as f64 * width;
+            let rows = orders * numerical.size();
+            let of_all = (rates.ratio * rows) as f64 * width;
+            if of_all <= MOST_SHOWN {
+                shape.whole = rows;
+                tables += of_all;
+            }
         }
+        let numbers = tables + kept as f64 * shape.batch() as f64;
         if numbers > MOST_NUMBERS {
             return Err(TwoRateError::TooLarge { numbers });
         }
@@ -116,7 +129,11 @@ impl TwoRatePlant {
             task: rates.task_ticks as f64,
         };
         let surroundings = Surroundings { numerical, specimen };
-        let predictor = Predictor::new(&rates.predictor, grid, count, &surroundings)?;
+        let mut predictor = Predictor::new(&rates.predictor, grid, count, &surroundings)?;
+        if shape.whole > 0 {
+            let ticks = Grid { first: rates.task_ticks as f64, points: shape.ticks, ..grid };
+            predictor.tabulate(&surroundings, ticks, orders)?;
+        }
         let (samples, taken) = RingBuffer::new(depth * shape.sample());
         let (sent, batches) = RingBuffer::new(kept * shape.batch());
         let main = MainLoop {
@@ -397,12 +414,27 @@ impl TwoRatePlant {
         Ok(())
     }
 
+    /// Whether every DOF is shown between two instants as the model has it, and
+    /// not by a cubic.
+    pub fn shows_model(&self) -> bool {
+        self.shape.whole > 0
+    }
+
     /// Displacement (order 0), velocity (1) or acceleration (2) of every DOF at
-    /// this tick, appended: the cubic through the last two instants taken over.
+    /// this tick, appended: as the model-based predictor has it, else the cubic
+    /// through the last two instants taken over.
     pub(crate) fn show(&self, order: usize, tick_s: f64, frame: &mut Vec<f64>) {
         let ratio = self.rates.ratio as f64;
         let period_s = ratio * tick_s;
         let tick = self.next.saturating_sub(1);
+        let begun = self.state_tick() + self.rates.task_ticks as u64;
+        if self.number.is_some()
+            && let Some(point) = tick.checked_sub(begun)
+            && let Some(motion) = self.batch.whole(point, order)
+        {
+            frame.extend_from_slice(motion);
+            return;
+        }
         let s = if self.number.is_some() {
             (tick.saturating_sub(self.state_tick())) as f64 / ratio
         } else {

@@ -247,6 +247,7 @@ impl Case {
             rig,
             direct_inertia,
             seed: self.seed,
+            detail: self.detail,
         })
         .unwrap()
     }

@@ -416,6 +416,7 @@ impl Assembly {
                 rig: rig.into(),
                 direct_inertia,
                 seed: self.seed,
+                detail: self.detail,
             })?;
             return Ok(Plant::TwoRate(Box::new(plant)));
         }

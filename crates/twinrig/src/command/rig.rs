@@ -13,7 +13,7 @@ use super::output::{Exit, Output, print};
 use super::rehearse::{Loaded, load, test_name, write_pages};
 use crate::claim::{Claim, ClaimError, Side};
 use crate::experiment::rig::USUAL_PORT;
-use crate::remote::{self, Session};
+use crate::remote::{self, Session, TRIP_OF_LOOP};
 use crate::{machine, report};
 
 /// Sessions that one call may record.
@@ -134,7 +134,11 @@ fn play(
 
 /// How long the rig took to safe, by the clock.
 fn told_safe(session: &Session) -> String {
+    let led = session.summary.events.iter().any(|event| event.what == TRIP_OF_LOOP);
     let way = match session.end.safe_after_s {
+        Some(_) if led && session.end.silent_s.is_none() => {
+            "the loop led the rig to where it stands".to_owned()
+        }
         Some(way_s) => format!("the rig is safe, {way_s:.3} s after the laboratory took over"),
         None => "the loop led the rig to where it stands".to_owned(),
     };

@@ -7,13 +7,14 @@ use serde_json::{Value, json};
 use super::figure::{axis, base_layout, numbers};
 use super::page::{POLICY, library};
 use super::text::{count, escape, label, number, script_json};
-use crate::chart::{Chart, CrossCheck, Depth, Verdict};
+use crate::chart::{Chart, Depth, End, Verdict};
 
 const STABLE: &str = "#c6e5d9";
 const UNSTABLE: &str = "#f7dfd3";
+const UNJUDGED: &str = "#d9dde2";
 
 /// The page: the chart, what it says of the declared experiment, and the file.
-pub(crate) fn chart_html(chart: &Chart, checked: Option<&CrossCheck>) -> String {
+pub(crate) fn chart_html(chart: &Chart, checked: Option<&[String]>) -> String {
     let experiment = chart.judge.experiment();
     let title = escape(&label(&experiment.title));
     let mut page = String::new();
@@ -79,16 +80,21 @@ fn room(chart: &Chart) -> String {
     for (index, axis) in chart.judge.axes().iter().enumerate() {
         let shown = |value: f64| format!("{} {}", number(axis.shown(value)), axis.unit);
         let [down, up] = chart.room(index);
-        let ends: Vec<String> = [("below", down), ("above", up)]
-            .into_iter()
-            .filter_map(|(side, end)| Some(format!("{side} {}", shown(end?).trim_end())))
-            .collect();
+        let sides = |of: fn(End) -> Option<f64>| {
+            let ends = [("below", down), ("above", up)].into_iter();
+            let ends = ends.filter_map(|(side, end)| Some((side, end.and_then(of)?)));
+            ends.map(|(side, at)| format!("{side} {}", shown(at).trim_end())).collect::<Vec<_>>()
+        };
+        let (changes, unjudged) = (sides(End::change), sides(End::unjudged));
         let name = &axis.target.path;
-        words.push(if ends.is_empty() {
+        words.push(if changes.is_empty() {
             format!("{name} alone does not change that on this chart.")
         } else {
-            format!("It changes with {name} {}.", ends.join(" or "))
+            format!("It changes with {name} {}.", changes.join(" or "))
         });
+        if !unjudged.is_empty() {
+            words.push(format!("With {name} {} nothing can be said.", unjudged.join(" or ")));
+        }
     }
     words.join(" ")
 }
@@ -132,15 +138,21 @@ fn figure(chart: &Chart) -> Value {
         Depth::Verdict => verdicts(chart, &x, &y),
         Depth::Growth => growth(chart, &x, &y),
     }];
-    if chart.depth == Depth::Verdict {
-        for (name, colour) in [("stable", STABLE), ("unstable", UNSTABLE)] {
-            // A heat map has no entry of its own in the legend.
-            data.push(json!({
-                "type": "scatter", "mode": "markers", "name": name, "x": [null], "y": [null],
-                "marker": { "symbol": "square", "size": 13, "color": colour,
-                            "line": { "color": "#9aa5b1", "width": 1 } },
-            }));
-        }
+    let mut names = match chart.depth {
+        Depth::Verdict => vec![("stable", STABLE), ("unstable", UNSTABLE)],
+        Depth::Growth => Vec::new(),
+    };
+    let unjudged = chart.grid.points.iter().any(|point| point.verdict == Verdict::Unknown);
+    if unjudged {
+        names.push(("not judged", UNJUDGED));
+    }
+    for (name, colour) in names {
+        // A heat map has no entry of its own in the legend.
+        data.push(json!({
+            "type": "scatter", "mode": "markers", "name": name, "x": [null], "y": [null],
+            "marker": { "symbol": "square", "size": 13, "color": colour,
+                        "line": { "color": "#9aa5b1", "width": 1 } },
+        }));
     }
     for (index, line) in chart.boundaries.lines.iter().enumerate() {
         let hover: Vec<String> = line
@@ -172,6 +184,9 @@ fn figure(chart: &Chart) -> Value {
     }
     let mut layout = base_layout();
     layout["height"] = json!(620);
+    if unjudged {
+        layout["plot_bgcolor"] = json!(UNJUDGED);
+    }
     layout["xaxis"] = axis(&axes[0].title());
     layout["yaxis"] = axis(&axes[1].title());
     layout["xaxis"]["range"] = json!([axes[0].shown(axes[0].low), axes[0].shown(axes[0].high)]);
@@ -220,10 +235,10 @@ fn growth(chart: &Chart, x: &[Value], y: &[Value]) -> Value {
     })
 }
 
-fn cross_check(page: &mut String, checked: &CrossCheck) {
+fn cross_check(page: &mut String, checked: &[String]) {
     page.push_str("<section>\n<h2>Methods held against each other</h2>\n<ul class=\"notes\">\n");
-    for line in checked.words() {
-        let _ = writeln!(page, "<li>{}</li>", escape(&line));
+    for line in checked {
+        let _ = writeln!(page, "<li>{}</li>", escape(line));
     }
     page.push_str("</ul>\n</section>\n");
 }

@@ -243,14 +243,21 @@ pub(super) fn duration_s(findings: &Findings<'_>) -> Option<f64> {
 
 fn facts_line(findings: &Findings<'_>) -> String {
     let (view, header) = (&findings.view, &findings.view.record.header);
+    // A laboratory knows nothing of the structure.
+    let of_structure = match view.dofs {
+        0 => String::new(),
+        dofs => format!("{} of the structure, ", counted(dofs as u64, "DOF")),
+    };
     format!(
-        "{} at {} Hz, {}, {} of the structure, {} at the interface, seed {}, twinrig {}",
+        "{} at {} Hz, {}, {of_structure}{} at the interface, seed {}, twinrig {}",
         duration_s(findings)
             .map_or_else(|| "no time".to_owned(), |time| format!("{} s", number(time))),
         number(header.rate_hz),
         counted(view.rows() as u64, "frame"),
-        counted(view.dofs as u64, "DOF"),
-        view.interfaces.len(),
+        match view.dofs {
+            0 => counted(view.interfaces.len() as u64, "DOF"),
+            _ => view.interfaces.len().to_string(),
+        },
         header.seed,
         label(&header.version),
     )

@@ -3,6 +3,7 @@
 mod cut;
 mod document;
 mod plot;
+mod tables;
 mod words;
 
 use std::path::PathBuf;
