@@ -1,5 +1,7 @@
 //! Random dampers on a beam of two components: what each method makes of them.
 
+#![allow(clippy::unwrap_used)]
+
 use model::reduction::assembly::{assemble, assemble_states};
 use model::reduction::state_space::{Completion, StateChoice, StateRecipe, reduce_states};
 use model::reduction::trust::{Acceptance, Verdict, eigenvalues};
