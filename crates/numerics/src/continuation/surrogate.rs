@@ -225,8 +225,8 @@ impl Fit {
             let bump = self.kernel.deviation / self.kernel.length(j, count);
             let prior = SLOPE * SLOPE + bump * bump;
             let left = (prior - row.dot(&self.cholesky.solve(&row))).max(0.0).sqrt();
-            // NaN is not known either.
-            if !(left <= KNOWN * slopes.row(j).norm()) {
+            let size = slopes.row(j).norm();
+            if size.is_nan() || left > KNOWN * size {
                 return None;
             }
         }
