@@ -167,6 +167,8 @@ enum Paper {
     Waldbjorn,
     /// Beregi et al.: delay stability and iterative hybrid testing.
     Beregi,
+    /// De Kraker 1994: component mode synthesis.
+    Dekraker,
 }
 
 /// Does what the command line asks for.
@@ -190,6 +192,9 @@ pub fn run(line: CommandLine) -> Exit {
             reproduce::waldbjorn(ground, output)
         }
         Command::Reproduce { paper: Paper::Beregi, ground } => reproduce::beregi(ground, output),
+        Command::Reproduce { paper: Paper::Dekraker, ground } => {
+            reproduce::dekraker(ground, output)
+        }
         Command::Chart(arguments) => chart::chart(&arguments, output),
         Command::Sweep(arguments) => sweep::sweep(&arguments, output),
         Command::Bench { seconds, realtime: true, .. } => bench_realtime::bench(seconds, output),
