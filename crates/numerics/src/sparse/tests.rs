@@ -1,3 +1,5 @@
+//! Sparse matrices, solutions and modes against dense ones.
+
 use super::*;
 use crate::eigen;
 use crate::random::Stream;
