@@ -20,11 +20,20 @@ use crate::sampled_loop::Dominant;
 /// The delay system of a structure cut as `partition` says. Nonlinear elements
 /// count with their initial stiffness.
 pub fn delay_system(whole: &Equations, partition: &Partition) -> Result<DelaySystem, DelayError> {
-    let (whole, specimen) = (whole.linearised(), partition.specimen.linearised());
+    delay_system_of(whole, &partition.specimen, partition.inside.as_ref())
+}
+
+/// The same from the parts: `whole` knows where its interface is.
+pub fn delay_system_of(
+    whole: &Equations,
+    specimen: &Specimen,
+    inside: Option<&Inside>,
+) -> Result<DelaySystem, DelayError> {
+    let (whole, specimen) = (whole.linearised(), specimen.linearised());
     let b = whole.interface_matrix();
     let late = |specimen: &DMatrix<f64>, joint: fn(&Inside) -> &DMatrix<f64>| {
         let mut late = &b * specimen;
-        if let Some(inside) = &partition.inside {
+        if let Some(inside) = inside {
             for (row, &dof) in inside.dofs.iter().enumerate() {
                 let mut target = late.row_mut(dof);
                 target += joint(inside).row(row);

@@ -1,4 +1,4 @@
-//! Eigenvalues and modes of dense real matrices.
+//! Eigenvalues and modes of dense matrices.
 //!
 //! The only module that calls faer; everything it gives back is nalgebra or
 //! plain numbers. Input that is not finite is an error, never a panic.
@@ -246,6 +246,30 @@ pub fn eigenvalues(matrix: &DMatrix<f64>) -> Result<Vec<Complex<f64>>, EigenErro
         return Err(EigenError::NoConvergence { size: n });
     }
     Ok(values.into_iter().map(|value| Complex::new(value.re, value.im)).collect())
+}
+
+/// Eigenvalues of a general complex matrix, in no particular order.
+pub fn complex_eigenvalues(
+    matrix: &DMatrix<Complex<f64>>,
+) -> Result<Vec<Complex<f64>>, EigenError> {
+    let (rows, columns) = matrix.shape();
+    if rows != columns {
+        return Err(EigenError::NotSquare { rows, columns });
+    }
+    for column in 0..columns {
+        for row in 0..rows {
+            let entry = matrix[(row, column)];
+            if let Some(value) = [entry.re, entry.im].into_iter().find(|part| !part.is_finite()) {
+                return Err(EigenError::NotFinite { row, column, value });
+            }
+        }
+    }
+    let copy = Mat::from_fn(rows, columns, |i, j| matrix[(i, j)]);
+    let values = copy.eigenvalues().map_err(|_| EigenError::NoConvergence { size: rows })?;
+    if values.iter().all(|value| value.re.is_finite() && value.im.is_finite()) {
+        return Ok(values);
+    }
+    Err(EigenError::NoConvergence { size: rows })
 }
 
 /// Largest modulus of the eigenvalues; 0 for a matrix without entries.

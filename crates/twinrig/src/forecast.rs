@@ -7,15 +7,16 @@ pub use free_decay::{FreeDecay, free_decay, free_decay_with_margin};
 use std::f64::consts::TAU;
 
 use analysis::critical_delay::CriticalDelay;
-use analysis::delay_stability::{delay_system, first_loss};
 use analysis::loop_stability::compensators::{
     Trial, as_learnt, as_started, transfer_delay_s, try_all,
 };
 use analysis::loop_stability::modes::{Motion, TrueMode, follow, true_modes};
 use analysis::loop_stability::partitions::critical;
 use analysis::loop_stability::{
-    Curve, Follow, Joint, LoopDescription, LoopError, MOST_STATES, Margins, OpenLoop, margins,
+    Curve, Follow, Joint, LoopDescription, LoopError, MOST_STATES, Margins, OpenLoop, growing,
+    margins,
 };
+use model::compensator::Design;
 use model::structure::damping;
 use numerics::eigen::{self, EigenError};
 use thiserror::Error;
@@ -26,10 +27,18 @@ use crate::fit::Fit;
 /// A mode of the whole structure.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Mode {
-    /// Natural frequency.
+    /// Natural frequency; zero of a structure without support that moves as a
+    /// rigid body.
     pub frequency_hz: f64,
-    /// Ratio of critical damping.
+    /// Ratio of critical damping; NaN of a rigid body.
     pub damping_ratio: f64,
+}
+
+impl Mode {
+    /// Whether the structure moves as a rigid body.
+    pub fn is_rigid(&self) -> bool {
+        self.frequency_hz == 0.0
+    }
 }
 
 /// Whether the loop will be stable.
@@ -73,6 +82,9 @@ pub struct Examined {
     pub margins: Margins,
     /// Each mode of the structure in the loop.
     pub motions: Follow,
+    /// The least damped of all motions and its mode, where all that grow were
+    /// found.
+    pub least_damped: Option<(Motion, Option<usize>)>,
     /// The loop with other compensators.
     pub trials: Vec<Trial>,
     /// The loop as an adaptive compensator starts, if it has one.
@@ -86,12 +98,16 @@ pub struct Examined {
 pub struct Forecast {
     /// The first modes of the whole structure, lowest first.
     pub modes: Vec<Mode>,
+    /// Motions of the whole structure without frequency, for want of support.
+    pub rigid_bodies: usize,
     /// Samples per cycle of the fastest mode.
     pub samples_per_cycle: f64,
     /// Whether the loop will be stable.
     pub stability: Stability,
     /// What the loop gain says beyond that, where there is one.
     pub examined: Option<Box<Examined>>,
+    /// The compensator as declared.
+    pub compensator: Design,
     /// Whether every element is linear; if not, stability is that of small motions.
     pub linear: bool,
     /// The delay at which a loop with nothing but a delay would not be stable.
@@ -122,6 +138,10 @@ const MODES: usize = 12;
 const SMALL: usize = 40;
 /// Other compensators are tried for structures up to this size.
 const TRIED: usize = 60;
+/// Frequencies below this part of the highest are those of rigid bodies.
+const RIGID: f64 = 1e-6;
+/// Ratios of critical damping below this are none.
+const NEUTRAL: f64 = 1e-6;
 
 impl Forecast {
     /// Examines an assembly.
@@ -130,8 +150,14 @@ impl Forecast {
         let modes = eigen::symmetric_modes(&whole.stiffness, &whole.mass)?;
         let ratios = damping::ratios(&whole.damping, &modes);
         let fastest_hz = modes.omega_rad_s.iter().copied().fold(0.0, f64::max) / TAU;
-        let listed = (0..modes.len().min(MODES))
-            .map(|i| Mode { frequency_hz: modes.frequency_hz(i), damping_ratio: ratios[i] })
+        let listed: Vec<Mode> = (0..modes.len())
+            .map(|i| match modes.frequency_hz(i) {
+                // A motion without frequency comes out of rounding with some.
+                hertz if hertz < RIGID * fastest_hz => {
+                    Mode { frequency_hz: 0.0, damping_ratio: f64::NAN }
+                }
+                frequency_hz => Mode { frequency_hz, damping_ratio: ratios[i] },
+            })
             .collect();
         let description = describe(assembly);
         let critical_delay = if 2 * modes.len() <= MOST_STATES {
@@ -139,17 +165,19 @@ impl Forecast {
         } else {
             None
         };
-        let first_hz = modes.omega_rad_s.iter().copied().find(|&o| o > 0.0).unwrap_or(TAU) / TAU;
+        let first_hz = listed.iter().find(|mode| !mode.is_rigid()).map_or(1.0, |m| m.frequency_hz);
         let matters_hz = match &critical_delay {
             Some(critical) if critical.frequency_hz.is_finite() => critical.frequency_hz,
             _ => first_hz,
         };
         let (stability, examined) = judge(assembly, &description, Some(matters_hz));
         Ok(Self {
-            modes: listed,
+            rigid_bodies: listed.iter().filter(|mode| mode.is_rigid()).count(),
+            modes: listed.into_iter().take(MODES).collect(),
             samples_per_cycle: 1.0 / (assembly.integrator.step_s * fastest_hz),
             stability,
             examined: examined.map(Box::new),
+            compensator: assembly.design.clone(),
             linear: assembly.substructures.whole.elements.is_empty(),
             critical_delay,
             delay_s: transfer_delay_s(&description, matters_hz),
@@ -173,23 +201,32 @@ pub fn grows(dominant: &Dominant) -> bool {
     dominant.growing > 0
 }
 
-/// Whether the loop of an assembly is stable, and nothing else about it.
+/// Whether a motion neither grows nor decays.
+pub fn is_neutral(motion: Motion) -> bool {
+    motion.damping_ratio().abs() < NEUTRAL
+}
+
+/// The stability of the loop of an assembly, with the motion that decides.
 pub fn stability(assembly: &Assembly) -> Stability {
     let description = describe(assembly);
     judge(assembly, &description, None).0
 }
 
-/// The critical delay; of a specimen with DOFs of its own by the crossings of its
-/// delay system, which miss none.
+/// Whether the loop of an assembly is stable, and nothing else about it.
+pub fn stable_or_not(assembly: &Assembly) -> Stability {
+    let description = describe(assembly);
+    if assembly.rates.is_some() || description.compensator.is_adaptive() {
+        return judge(assembly, &description, None).0;
+    }
+    match growing(&description) {
+        Ok(count) => Stability::Linear(Dominant::new(count, None, description.integrator.step_s)),
+        Err(LoopError::NoLoop) => Stability::Rigid,
+        Err(error) => Stability::Unknown(error.to_string()),
+    }
+}
+
 fn critical_delay(assembly: &Assembly, description: &LoopDescription) -> Option<CriticalDelay> {
     let inside = description.inside.as_ref();
-    let system = inside.and_then(|_| {
-        let system = delay_system(&assembly.substructures.whole, &assembly.partition).ok()?;
-        system.crossings().ok()
-    });
-    if let Some(crossings) = system {
-        return first_loss(&crossings);
-    }
     let whole = assembly.substructures.whole.linearised();
     critical(&description.numerical, &whole, &description.specimen, inside).ok().flatten()
 }
@@ -276,11 +313,12 @@ fn examine(
         Some(hertz) if small => try_all(&description, &truth, hertz)?,
         _ => Vec::new(),
     };
-    Ok(Examined { description, margins, motions, trials, started, curve })
+    let least_damped = motions.least_damped_among(&curve);
+    Ok(Examined { description, margins, motions, least_damped, trials, started, curve })
 }
 
 fn judged(examined: &Examined, step_s: f64) -> Stability {
-    let Examined { margins, motions, started, .. } = examined;
+    let Examined { margins, motions, started, curve, .. } = examined;
     if let Some(started) = started.as_ref().filter(|started| !started.is_stable())
         && margins.growing == 0
     {
@@ -295,13 +333,7 @@ fn judged(examined: &Examined, step_s: f64) -> Stability {
         ));
     }
     // What is found must be all that is counted, or it is not told.
-    let found = motions.modes.iter().filter_map(|mode| mode.in_loop);
-    let growing: usize = found
-        .chain(motions.others.iter().copied())
-        .filter(|motion| motion.growth_1_s() > 0.0)
-        .map(|motion| if motion.exponent.im > 0.0 { 2 } else { 1 })
-        .sum();
-    let known = motions.dominant().filter(|_| growing == margins.growing);
+    let known = motions.dominant_among(curve);
     Stability::Linear(Dominant::new(margins.growing, known, step_s))
 }
 

@@ -7,7 +7,7 @@ mod common;
 use std::path::Path;
 
 use common::{Draft, Lab};
-use twinrig::chart::{Chart, CrossCheck, Depth, Model, Options, Refinement, Verdict};
+use twinrig::chart::{Chart, CrossCheck, Depth, End, Model, Options, Refinement, Verdict};
 use twinrig::experiment::{Experiment, Folder};
 
 const BUILDING: &str =
@@ -35,12 +35,13 @@ fn building(axes: [&str; 2], options: &Options) -> Chart {
 fn the_boundary_runs_through_the_critical_delays() {
     let chart = building([DELAY, SHARE], &options(31));
     // p = 0.67, and half of the mass in the laboratory.
+    let change = |end: Option<End>| end.and_then(End::change).unwrap();
     let [down, up] = chart.room(0);
     assert_eq!(down, None);
-    assert!((1e3 * up.unwrap() - 0.121922).abs() < 6e-7, "{up:?}");
+    assert!((1e3 * change(up) - 0.121922).abs() < 6e-7, "{up:?}");
     let [down, up] = chart.room(1);
     assert_eq!(down, None);
-    assert!((up.unwrap() - 0.5).abs() < 1e-6, "{up:?}");
+    assert!((change(up) - 0.5).abs() < 1e-6, "{up:?}");
     // The lines: p = 1, 0.9, 0.8, 0.6 lie on rows of the grid.
     for (share, delay_ms) in [(0.0, 0.110194), (0.1, 0.113503), (0.2, 0.117016), (0.4, 0.124738)] {
         let points = chart.boundaries.lines.iter().flatten();
@@ -132,15 +133,25 @@ fn what_makes_no_chart_is_refused_with_a_remedy() {
     let lab = Lab::new();
     lab.write("ideal.toml", Draft::new().with("transfer_system", "kind = \"ideal\"").text());
     let call = |file: &str, x: &str, y: &str| lab.twinrig(["chart", file, "--x", x, "--y", y]);
-    let wrong = call(BUILDING, "transfer_system.dealy=0..1 ms", SHARE).exits(3);
+    let wrong = call(BUILDING, "transfer_system.dealy=0..1 ms", SHARE).exits(2);
     assert!(wrong.err.contains("did you mean `transfer_system.delay`"), "{}", wrong.err);
-    let wrong = call(BUILDING, "transfer_system.delay=0..1", SHARE).exits(3);
+    let wrong = call(BUILDING, "transfer_system.delay=0..1", SHARE).exits(2);
     assert!(wrong.err.contains("has no unit"), "{}", wrong.err);
-    let wrong = call(BUILDING, "transfer_system.delay=2..1 ms", SHARE).exits(3);
-    assert!(wrong.err.contains("write the lower end first"), "{}", wrong.err);
-    let wrong = call(BUILDING, "transfer_system.delay", SHARE).exits(3);
+    for range in ["2..1 ms", "1..1 ms"] {
+        let wrong = call(BUILDING, &format!("transfer_system.delay={range}"), SHARE).exits(2);
+        assert!(wrong.err.contains("write the lower end first"), "{}", wrong.err);
+    }
+    let wrong = call(BUILDING, "transfer_system.delay=-1..1 ms", SHARE).exits(2);
+    assert!(wrong.err.contains("no rig answers before it is asked"), "{}", wrong.err);
+    let wrong = call(BUILDING, "transfer_system.samples=0..4", SHARE).exits(2);
+    assert!(wrong.err.contains("transfer_system.delay=\"0..1 ms\""), "{}", wrong.err);
+    lab.write("late.toml", Draft::new().text());
+    let stiff = "partition.stiffness[1]=1..2 MN/m";
+    let wrong = call("late.toml", "transfer_system.delay=0..4 ms", stiff).exits(2);
+    assert!(wrong.err.contains("transfer_system.samples=0..4"), "{}", wrong.err);
+    let wrong = call(BUILDING, "transfer_system.delay", SHARE).exits(2);
     assert!(wrong.err.contains("PATH=a..b"), "{}", wrong.err);
-    assert!(call(BUILDING, DELAY, DELAY).exits(1).err.contains("two different numbers"));
+    assert!(call(BUILDING, DELAY, DELAY).exits(2).err.contains("two different numbers"));
     let ideal = call("ideal.toml", "partition.stiffness[1]=1..2 MN/m", "partition.mass[1]=0..9 kg");
     assert!(ideal.exits(1).err.contains("an ideal transfer system"));
     let size = ["chart", BUILDING, "--x", DELAY, "--y", SHARE, "--grid", "1x900"];
@@ -148,4 +159,65 @@ fn what_makes_no_chart_is_refused_with_a_remedy() {
     // All of the mass in the laboratory leaves nothing to simulate: grey, not an error.
     let some = call(BUILDING, DELAY, "partition.mass[1]=50..150 %").exits(0);
     assert!(some.out.contains("could not be judged"), "{}", some.out);
+}
+
+#[test]
+fn what_is_merely_unjudged_is_no_change_of_the_verdict() {
+    let lab = Lab::new();
+    lab.write("test.toml", Draft::new().text());
+    let (experiment, _) = Experiment::from_path(&lab.path("test.toml")).unwrap();
+    let folder = Folder::new(lab.folder());
+    let axes = ["structure.damping.modal=2..150 %", "transfer_system.samples=0..4"];
+    let chart = Chart::new(experiment, &folder, axes, &options(9), &|_| {}).unwrap();
+    // No file may have more than critical damping.
+    let [down, up] = chart.room(0);
+    assert_eq!(down, None);
+    assert!(matches!(up, Some(End::Unjudged(at)) if (at - 1.0).abs() < 1e-6), "{up:?}");
+    let reason = chart.judge.trouble().unwrap();
+    assert!(!reason.contains('\n') && !reason.starts_with("warning"), "{reason}");
+    let call = ["chart", "test.toml", "--x", axes[0], "--y", axes[1], "--grid", "9x9"];
+    let said = lab.twinrig(call).exits(0).out;
+    assert!(said.contains("cannot be judged with structure.damping.modal above 100"), "{said}");
+    assert!(!said.contains("changes with"), "{said}");
+}
+
+/// A late spring drives one mass for half of its period, then damps it for a while.
+/// Along a delay axis many periods long, steps would jump over that.
+#[test]
+fn a_very_wide_delay_axis_misses_no_window() {
+    let lab = Lab::new();
+    let one = "shear_building = { storeys = 1, mass = \"1 t\", stiffness = \"1 MN/m\" }\n\
+               damping = { modal = \"2 %\" }";
+    let draft = Draft::new()
+        .with("structure", one)
+        .with("partition", "interface = [1]\nstiffness = [\"0.3 MN/m\"]")
+        .with("transfer_system", "kind = \"delay\"\ndelay = \"50 ms\"");
+    lab.write("late.toml", draft.text());
+    let room = |range: &str| {
+        let axis = format!("transfer_system.delay=0..{range}");
+        let (experiment, _) = Experiment::from_path(&lab.path("late.toml")).unwrap();
+        let axes = [axis.as_str(), "partition.stiffness[1]=0.1..0.5 MN/m"];
+        let folder = Folder::new(lab.folder());
+        let chart = Chart::new(experiment, &folder, axes, &options(9), &|_| {}).unwrap();
+        assert_eq!(chart.declared.unwrap().1.verdict, Verdict::Unstable);
+        chart.room(0).map(|end| end.and_then(End::change).unwrap())
+    };
+    let (narrow, wide) = (room("200 ms"), room("400 s"));
+    assert_eq!(narrow, wide);
+    // Half a period of the motion with its late spring turned round, some 3.2 Hz.
+    assert!((0.15..0.157).contains(&narrow[1]), "{narrow:?}");
+}
+
+#[test]
+fn a_loop_with_dynamics_says_that_there_is_nothing_to_compare() {
+    let lab = Lab::new();
+    let lag = "kind = \"transfer_function\"\nnumerator = [1.0]\ndenominator = [0.02, 1.0]";
+    lab.write("lag.toml", Draft::new().with("transfer_system", lag).text());
+    let (x, y) = ("transfer_system.denominator[1]=0.01..0.03", "partition.mass[1]=1..60 kg");
+    let call =
+        ["chart", "lag.toml", "--x", x, "--y", y, "--grid", "4x4", "--full", "--cross-check"];
+    let said = lab.twinrig(call).exits(0).out;
+    assert!(said.contains("nothing to compare"), "{said}");
+    let page = std::fs::read_to_string(lab.path("runs/lag-chart/chart.html")).unwrap();
+    assert!(page.contains("nothing to compare"));
 }

@@ -21,8 +21,11 @@ pub struct Trial {
     pub design: Design,
     /// Growing motions; none: stable.
     pub growing: usize,
-    /// The motion that decays slowest, and the number of its mode.
+    /// The motion that decays slowest, or grows fastest, and the number of its
+    /// mode; `None` where a growing one is counted but was not found.
     pub dominant: Option<(Motion, Option<usize>)>,
+    /// The least damped motion, likewise.
+    pub least_damped: Option<(Motion, Option<usize>)>,
     /// The mode whose damping is furthest from the truth: its number, and the
     /// difference of the damping ratios.
     pub worst: Option<(usize, f64)>,
@@ -52,13 +55,14 @@ impl Trial {
             kind,
             design: description.compensator.clone(),
             growing,
-            dominant: found.dominant(),
+            dominant: found.dominant_among(&curve),
+            least_damped: found.least_damped_among(&curve),
             worst,
             delay_margin,
         })
     }
 
-    /// Whether every motion decays.
+    /// Whether no motion grows.
     pub fn is_stable(&self) -> bool {
         self.growing == 0
     }

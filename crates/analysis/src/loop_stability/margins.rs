@@ -8,7 +8,7 @@ use std::f64::consts::{PI, TAU};
 use nalgebra::Complex;
 
 use super::nyquist::evaluate;
-use super::{Curve, LoopError, OpenLoop};
+use super::{Curve, LoopError, LoopGain, OpenLoop};
 
 /// Where a loop would stand on its boundary.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -83,7 +83,7 @@ pub fn margins(open: &OpenLoop, curve: &Curve) -> Result<Margins, LoopError> {
 }
 
 /// The smallest further delay that brings L to −1; `None` if none does.
-pub fn delay_margin(open: &OpenLoop, curve: &Curve) -> Result<Option<Crossing>, LoopError> {
+pub fn delay_margin(open: &impl LoopGain, curve: &Curve) -> Result<Option<Crossing>, LoopError> {
     Ok(switches(&unit_crossings(open, curve)?).first().copied())
 }
 
@@ -113,7 +113,7 @@ fn switches(unit: &[(f64, Complex<f64>, Direction)]) -> Vec<Crossing> {
 /// the size falls with frequency a delay lets a motion grow, else decay (the
 /// closed pole moves by −λ′/λ there).
 fn unit_crossings(
-    open: &OpenLoop,
+    open: &impl LoopGain,
     curve: &Curve,
 ) -> Result<Vec<(f64, Complex<f64>, Direction)>, LoopError> {
     let mut found = Vec::new();
@@ -172,7 +172,7 @@ fn gain_margins(open: &OpenLoop, curve: &Curve) -> Result<(Factor, Factor), Loop
 /// Narrows down on the frequency at which `like_first` changes, following the
 /// eigenvalue between its two ends.
 fn bisect(
-    open: &OpenLoop,
+    open: &impl LoopGain,
     curve: &Curve,
     (mut low, mut first, mut high, mut second): (f64, Complex<f64>, f64, Complex<f64>),
     like_first: impl Fn(Complex<f64>) -> bool,

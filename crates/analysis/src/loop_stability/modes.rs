@@ -67,9 +67,33 @@ pub struct Follow {
 impl Follow {
     /// The motion that decays slowest, or grows fastest, and the number of its mode.
     pub fn dominant(&self) -> Option<(Motion, Option<usize>)> {
+        self.all().max_by(|a, b| a.0.growth_1_s().total_cmp(&b.0.growth_1_s()))
+    }
+
+    /// The same if the growing motions that were found are all that the curve
+    /// counts: else one that decays might be shown for one that was missed.
+    pub fn dominant_among(&self, curve: &Curve) -> Option<(Motion, Option<usize>)> {
+        self.dominant().filter(|_| self.is_complete(curve))
+    }
+
+    /// The motion with the smallest damping ratio, likewise.
+    pub fn least_damped_among(&self, curve: &Curve) -> Option<(Motion, Option<usize>)> {
+        let least = self.all().min_by(|a, b| a.0.damping_ratio().total_cmp(&b.0.damping_ratio()));
+        least.filter(|_| self.is_complete(curve))
+    }
+
+    fn all(&self) -> impl Iterator<Item = (Motion, Option<usize>)> + '_ {
         let of_modes = self.modes.iter().filter_map(|m| Some((m.in_loop?, Some(m.truth.number))));
-        let all = of_modes.chain(self.others.iter().map(|motion| (*motion, None)));
-        all.max_by(|a, b| a.0.growth_1_s().total_cmp(&b.0.growth_1_s()))
+        of_modes.chain(self.others.iter().map(|motion| (*motion, None)))
+    }
+
+    fn is_complete(&self, curve: &Curve) -> bool {
+        let growing: usize = self
+            .all()
+            .filter(|(motion, _)| motion.growth_1_s() > curve.shift_1_s)
+            .map(|(motion, _)| if motion.exponent.im > 0.0 { 2 } else { 1 })
+            .sum();
+        growing == curve.growing()
     }
 }
 
@@ -85,7 +109,13 @@ const NEAR: f64 = 0.05;
 /// Modes above this part of half the rate mean nothing in a sampled loop.
 const USABLE: f64 = 0.8;
 
-/// The oscillating modes of a structure, slowest first.
+/// Motions slower than this part of the fastest are the rounding of a motion
+/// that has no frequency, where a structure has such.
+const RIGID: f64 = 1e-6;
+
+/// The oscillating modes of a structure, slowest first. Those that do not
+/// oscillate, as rigid bodies or beyond critical damping, are left out but keep
+/// their number.
 pub fn true_modes(whole: &Equations) -> Result<Vec<TrueMode>, LoopError> {
     let n = whole.size();
     let singular = model::integrator::IntegratorError::SingularMass;
@@ -97,10 +127,55 @@ pub fn true_modes(whole: &Equations) -> Result<Vec<TrueMode>, LoopError> {
     let mut exponents = eigen::eigenvalues(&a)?;
     exponents.retain(|s| s.im > 1e-9 * s.norm() && s.norm() > 0.0);
     exponents.sort_by(|a, b| a.norm().total_cmp(&b.norm()));
-    let numbered = exponents.into_iter().enumerate();
-    Ok(numbered
-        .map(|(i, exponent)| TrueMode { number: i + 1, motion: Motion { exponent } })
-        .collect())
+    let Ok(modes) = eigen::symmetric_modes(&whole.stiffness, &whole.mass) else {
+        let numbered = (1..).zip(exponents);
+        return Ok(numbered.map(|(number, s)| TrueMode::new(number, s)).collect());
+    };
+    let omegas = modes.omega_rad_s.as_slice();
+    let slowest = RIGID * omegas.iter().copied().fold(0.0, f64::max);
+    if omegas.iter().any(|omega| *omega < slowest) {
+        exponents.retain(|s| s.norm() > slowest);
+    }
+    let sizes: Vec<f64> = exponents.iter().map(|s| s.norm()).collect();
+    let numbered = numbers(&sizes, omegas).into_iter().zip(exponents);
+    Ok(numbered.map(|(number, s)| TrueMode::new(number, s)).collect())
+}
+
+impl TrueMode {
+    fn new(number: usize, exponent: Complex<f64>) -> Self {
+        Self { number, motion: Motion { exponent } }
+    }
+}
+
+/// The places of some frequencies among those of all modes, both ascending, from
+/// 1: in order, and so that the ratios are nearest to one in all.
+fn numbers(sizes: &[f64], omegas: &[f64]) -> Vec<usize> {
+    let (m, n) = (sizes.len(), omegas.len());
+    if m >= n {
+        return (1..=m).collect();
+    }
+    let apart = |j: usize, i: usize| {
+        let (size, omega) = (sizes[j], omegas[i]);
+        if omega > 0.0 { (size / omega).ln().abs() } else { f64::MAX.ln() }
+    };
+    // The first j of the sizes among the first i modes.
+    let mut cost = vec![vec![f64::INFINITY; n + 1]; m + 1];
+    cost[0].fill(0.0);
+    for j in 1..=m {
+        for i in j..=n {
+            cost[j][i] = cost[j][i - 1].min(cost[j - 1][i - 1] + apart(j - 1, i - 1));
+        }
+    }
+    let mut found = vec![0; m];
+    let mut i = n;
+    for j in (1..=m).rev() {
+        while i > j && cost[j][i - 1] <= cost[j][i] {
+            i -= 1;
+        }
+        found[j - 1] = i;
+        i -= 1;
+    }
+    found
 }
 
 /// Follows the modes of the true structure into the loop, and looks for what else
@@ -217,7 +292,13 @@ fn settle(
     for (place, settled) in places.iter().zip(&mut settled) {
         if !*settled {
             let step = newton(open, *place, Complex::ZERO);
-            *settled = step.is_some_and(|step| step.norm() < 1e-6 * place.norm());
+            // A motion that the interface does not see is a pole of the parts and
+            // stays one; on it there is no L.
+            let on_pole = |pole: &Complex<f64>| (pole - *place).norm() < 1e-9 * place.norm();
+            *settled = match step {
+                Some(step) => step.norm() < 1e-6 * place.norm(),
+                None => open.poles().iter().any(on_pole),
+            };
         }
     }
     settled
@@ -276,6 +357,8 @@ fn others(open: &OpenLoop, curve: &Curve, known: &[Complex<f64>]) -> Vec<Motion>
             || !is_root(open, s)
             || s.im > open.highest_rad_s() * (1.0 + 1e-9)
             || s.norm() == 0.0
+            // Around poles at zero all is rounding, and nothing is counted.
+            || s.norm() <= curve.arc_rad_s
         {
             continue;
         }
@@ -283,4 +366,18 @@ fn others(open: &OpenLoop, curve: &Curve, known: &[Complex<f64>]) -> Vec<Motion>
         found.push(Motion { exponent: s });
     }
     found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn modes_that_do_not_swing_keep_their_numbers() {
+        assert_eq!(numbers(&[2.0, 3.0], &[2.0, 3.0]), [1, 2]);
+        // A rigid body, and one damped beyond critical in the middle.
+        assert_eq!(numbers(&[2.0, 9.1], &[0.0, 2.1, 5.0, 9.0]), [2, 4]);
+        assert_eq!(numbers(&[2.0, 3.0], &[0.0, 0.0, 2.0, 3.0]), [3, 4]);
+        assert!(numbers(&[], &[1.0]).is_empty());
+    }
 }

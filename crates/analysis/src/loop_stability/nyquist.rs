@@ -2,7 +2,7 @@
 
 use std::f64::consts::PI;
 
-use nalgebra::Complex;
+use nalgebra::{Complex, DMatrix};
 use numerics::complex_eigen;
 
 use super::{LoopError, OpenLoop};
@@ -22,6 +22,37 @@ const SPREAD: usize = 400;
 const ZERO: f64 = 1e-6;
 /// How far a counted number of motions may lie from a whole one.
 const OFF: f64 = 0.25;
+
+/// What can be followed along the frequency axis.
+pub trait LoopGain {
+    /// End of the axis.
+    fn highest_rad_s(&self) -> f64;
+    /// Poles of L as exponents, 1/s.
+    fn poles(&self) -> &[Complex<f64>];
+    /// L at s, and det(I + …) of what is closed within it (one where nothing
+    /// is); `None` on a pole.
+    fn gain(&self, s: Complex<f64>) -> Option<(DMatrix<Complex<f64>>, Complex<f64>)>;
+    /// Whether something is closed within L, whose winding counts too.
+    fn has_inner(&self) -> bool;
+}
+
+impl LoopGain for OpenLoop {
+    fn highest_rad_s(&self) -> f64 {
+        OpenLoop::highest_rad_s(self)
+    }
+
+    fn poles(&self) -> &[Complex<f64>] {
+        OpenLoop::poles(self)
+    }
+
+    fn gain(&self, s: Complex<f64>) -> Option<(DMatrix<Complex<f64>>, Complex<f64>)> {
+        self.at(s).map(|gain| (gain.matrix, gain.inner))
+    }
+
+    fn has_inner(&self) -> bool {
+        OpenLoop::has_inner(self)
+    }
+}
 
 /// The eigenvalues of L at one frequency.
 #[derive(Debug, Clone, PartialEq)]
@@ -61,19 +92,19 @@ pub struct Curve {
     /// The hair's breadth, 1/s.
     pub shift_1_s: f64,
     /// Radius of the arc around zero, rad/s; 0 without poles there.
-    arc_rad_s: f64,
+    pub(super) arc_rad_s: f64,
     unstable_open: usize,
 }
 
 impl Curve {
     /// Follows L. Points are placed around every pole of L first, then wherever
     /// det(I + L) turns or an eigenvalue grows or shrinks too much.
-    pub fn follow(open: &OpenLoop) -> Result<Self, LoopError> {
+    pub fn follow(open: &impl LoopGain) -> Result<Self, LoopError> {
         Self::follow_with(open, &[])
     }
 
     /// The same with further frequencies of interest, rad/s, and how wide they are.
-    pub fn follow_with(open: &OpenLoop, marked: &[(f64, f64)]) -> Result<Self, LoopError> {
+    pub fn follow_with(open: &impl LoopGain, marked: &[(f64, f64)]) -> Result<Self, LoopError> {
         let highest = open.highest_rad_s();
         let poles = open.poles();
         let sizes = || poles.iter().map(|pole| pole.norm());
@@ -117,7 +148,7 @@ impl Curve {
         Ok(curve)
     }
 
-    fn fill(&mut self, open: &OpenLoop, marks: &[f64]) -> Result<(), LoopError> {
+    fn fill(&mut self, open: &impl LoopGain, marks: &[f64]) -> Result<(), LoopError> {
         let highest = open.highest_rad_s();
         let inner = open.has_inner();
         for &mark in marks {
@@ -145,7 +176,7 @@ impl Curve {
         Ok(())
     }
 
-    fn point(&self, open: &OpenLoop, omega: f64) -> Result<Point, LoopError> {
+    fn point(&self, open: &impl LoopGain, omega: f64) -> Result<Point, LoopError> {
         // Along the arc, then along the axis.
         let arc = (self.arc_rad_s * self.arc_rad_s - omega * omega).max(0.0).sqrt();
         evaluate(open, self.shift_1_s.max(arc), omega)
@@ -210,17 +241,17 @@ impl Curve {
 }
 
 /// The eigenvalues at one frequency.
-pub(super) fn evaluate(open: &OpenLoop, shift: f64, omega: f64) -> Result<Point, LoopError> {
+pub(super) fn evaluate(open: &impl LoopGain, shift: f64, omega: f64) -> Result<Point, LoopError> {
     let mut s = Complex::new(shift, omega);
-    let mut gain = open.at(s);
+    let mut gain = open.gain(s);
     if gain.is_none() {
         // On a pole to the last digit.
         s.re += shift;
-        gain = open.at(s);
+        gain = open.gain(s);
     }
-    let gain = gain.ok_or(LoopError::NotANumber { frequency_hz: omega / std::f64::consts::TAU })?;
-    let loci = complex_eigen::eigenvalues(&gain.matrix);
-    Ok(Point { omega_rad_s: omega, loci, inner: gain.inner })
+    let (matrix, inner) =
+        gain.ok_or(LoopError::NotANumber { frequency_hz: omega / std::f64::consts::TAU })?;
+    Ok(Point { omega_rad_s: omega, loci: complex_eigen::eigenvalues(&matrix), inner })
 }
 
 /// Whether there must be a point between these two.

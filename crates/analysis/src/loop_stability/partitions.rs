@@ -14,6 +14,7 @@ use numerics::eigen::EigenError;
 
 use super::{Crossing, Curve, LoopDescription, LoopError, OpenLoop, margins, verdict};
 use crate::critical_delay::{CriticalDelay, critical_delay};
+use crate::delay_stability::{delay_system_of, first_loss};
 
 /// A way to cut the structure.
 #[derive(Debug, Clone, PartialEq)]
@@ -117,23 +118,17 @@ pub fn advise(
         });
     }
     let mut ranked = Vec::new();
-    let (mut massless, mut falling) = (0, 0);
+    let mut massless = 0;
     for cut in cuts {
         match rank(structure, cut, description) {
             Ok(Some(found)) => ranked.push(found),
             Ok(None) => massless += 1,
-            Err(LoopError::Eigen(EigenError::NegativeStiffness { .. })) => falling += 1,
             Err(error) => return Err(error),
         }
     }
-    if falling > 0 {
-        skipped.push(format!(
-            "{falling} would leave a structure that does not stand by itself: its stiffness is not \
-             positive"
-        ));
-    }
     if massless > 0 {
-        skipped.push(format!("{massless} would leave no mass to simulate at a DOF"));
+        skipped
+            .push(format!("{} that would leave no mass to simulate at a DOF", cuts_of(massless)));
     }
     ranked.sort_by(|a, b| b.bears_s().total_cmp(&a.bears_s()));
     Ok(Advice { ranked, skipped })
@@ -159,10 +154,12 @@ fn rank(
 /// The critical delay of a loop with nothing but a delay, for any number of
 /// interface DOFs: a delay of zero where every delay makes it unstable.
 ///
-/// One DOF of a specimen without DOFs of its own is left to [`critical_delay`].
-/// Otherwise the eigenvalues of the loop
-/// gain take the place of the gain, after the test for strong stability: with
-/// ρ(M_e Bᵀ M⁻¹ B) ≥ 1 any delay makes fast motions grow.
+/// One DOF of a specimen without DOFs of its own is left to [`critical_delay`],
+/// which needs a numerical part that stands by itself; where it does not, or the
+/// specimen has DOFs of its own, the crossings of the delay system are taken.
+/// With several DOFs the eigenvalues of the loop gain take the place of the gain,
+/// after the test for strong stability: with ρ(M_e Bᵀ M⁻¹ B) ≥ 1 any delay makes
+/// fast motions grow.
 pub fn critical(
     numerical: &Equations,
     whole: &Equations,
@@ -170,7 +167,16 @@ pub fn critical(
     inside: Option<&Inside>,
 ) -> Result<Option<CriticalDelay>, LoopError> {
     if specimen.count() == 1 && inside.is_none() {
-        return Ok(critical_delay(numerical, whole, specimen)?);
+        match critical_delay(numerical, whole, specimen) {
+            Err(EigenError::NegativeStiffness { .. }) => {}
+            found => return Ok(found?),
+        }
+    }
+    if specimen.count() == 1 {
+        let system = delay_system_of(whole, specimen, inside).ok();
+        if let Some(crossings) = system.and_then(|system| system.crossings().ok()) {
+            return Ok(first_loss(&crossings));
+        }
     }
     let b = numerical.interface_matrix();
     let singular = model::integrator::IntegratorError::SingularMass;
@@ -210,6 +216,10 @@ pub fn critical(
     Ok(found.map(|c| CriticalDelay { delay_s: c.delay_s, frequency_hz: c.frequency_hz }))
 }
 
+fn cuts_of(count: usize) -> String {
+    if count == 1 { "1 cut".to_owned() } else { format!("{count} cuts") }
+}
+
 /// The declared specimen with other shares of the mass of its DOF.
 fn mass_splits(
     structure: &Structure,
@@ -226,9 +236,13 @@ fn mass_splits(
         return;
     };
     let whole = structure.mass[(dof, dof)];
+    let linear = declared.specimen.linearised();
+    let is_mass_alone = linear.stiffness[(0, 0)] == 0.0 && linear.damping[(0, 0)] == 0.0;
     for share in MASS_SHARES {
         let mass = DMatrix::from_element(1, 1, share * whole);
-        if (mass[(0, 0)] - declared.specimen.mass[(0, 0)]).abs() < 1e-9 * whole {
+        let same = (mass[(0, 0)] - declared.specimen.mass[(0, 0)]).abs() < 1e-9 * whole;
+        // A mass without its mass is nothing to test.
+        if same || (share == 0.0 && is_mass_alone) {
             continue;
         }
         let specimen = Specimen { mass, ..declared.specimen.clone() };
@@ -295,7 +309,7 @@ fn moved(declared: &Partition, springs: &[Spring], cuts: &mut Vec<Cut>, skipped:
         cuts.push(Cut { partition, origin: Origin::Moved });
     }
     if weak > 0 {
-        skipped.push(format!("{weak} places are less stiff than the declared specimen"));
+        skipped.push(format!("{} in places less stiff than the declared specimen", cuts_of(weak)));
     }
 }
 

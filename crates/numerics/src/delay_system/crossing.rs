@@ -20,6 +20,8 @@ use crate::eigen;
 
 /// Phase within which a crossing counts as one without delay.
 const AT_ONCE: f64 = 1e-9;
+/// Most crossings that are looked at one by one.
+const MOST_DELAYS: usize = 100_000;
 
 /// Which way a pair of roots goes as the delay grows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -99,21 +101,27 @@ impl Crossings {
         self.all.iter().copied().find(|crossing| crossing.direction == Direction::Out)
     }
 
-    /// The delays up to `most_s` at which stability is lost or won, ascending.
+    /// The delays up to `most_s` at which stability is lost or won, ascending; of
+    /// very many crossings the first hundred thousand are looked at.
     pub fn boundaries(&self, most_s: f64) -> Vec<f64> {
         if self.neutral_radius >= 1.0 {
             return vec![0.0];
         }
+        // In the order of time, so that a limit leaves out the latest.
         let mut delays = Vec::new();
-        for crossing in &self.all {
-            let period = TAU / crossing.omega_rad_s;
-            let mut delay = crossing.first_delay_s;
-            while delay <= most_s && delays.len() < 100_000 {
-                delays.push(delay);
-                delay += period;
+        let mut passed = vec![0.0; self.all.len()];
+        let next = |(crossing, passed): (&Crossing, &f64)| {
+            crossing.first_delay_s + passed * TAU / crossing.omega_rad_s
+        };
+        while delays.len() < MOST_DELAYS {
+            let ahead = self.all.iter().zip(&passed).map(next).enumerate();
+            let Some((at, delay)) = ahead.min_by(|a, b| a.1.total_cmp(&b.1)) else { break };
+            if delay > most_s {
+                break;
             }
+            delays.push(delay);
+            passed[at] += 1.0;
         }
-        delays.sort_by(f64::total_cmp);
         // Of all crossings, those that change the verdict.
         let mut stable = self.unstable_at_once == 0;
         let mut changes = Vec::new();

@@ -1,5 +1,6 @@
 //! One axis of a chart: a number of the file, from here to there.
 
+use crate::experiment::closed_loop::TransferKind;
 use crate::experiment::quantity::{self, Kind, Motion};
 use crate::experiment::sweep::{Measure, Target};
 use crate::experiment::{Diagnostic, Diagnostics, Experiment, Source};
@@ -41,6 +42,9 @@ impl Axis {
             return Err(refuse(Diagnostic::error(message).remedy(remedy)));
         };
         let target = experiment.target(path.trim(), source).map_err(refuse)?;
+        if let Some(error) = other_delay(experiment, &target) {
+            return Err(refuse(error));
+        }
         let (low, high) = (low.trim(), high.trim());
         let unit = unit_of(high);
         let low = if unit_of(low).is_empty() { format!("{low} {unit}") } else { low.to_owned() };
@@ -55,6 +59,10 @@ impl Axis {
             let message = format!("`{}`: the range is empty or falls", target.path);
             let error = Diagnostic::error(message).remedy("write the lower end first");
             return Err(refuse(error));
+        }
+        if low < 0.0 && [DELAY, SAMPLES].contains(&target.path.as_str()) {
+            let message = format!("`{}`: no rig answers before it is asked", target.path);
+            return Err(refuse(Diagnostic::error(message).remedy("let the range begin at 0")));
         }
         let factor = if unit.is_empty() { 1.0 } else { read(&format!("1 {unit}"))? };
         Ok(Self { low, high, unit: unit.to_owned(), factor, target })
@@ -86,6 +94,29 @@ impl Axis {
         let reach = 1e-9 * (self.high - self.low);
         self.target.declared.filter(|value| (self.low - reach..=self.high + reach).contains(value))
     }
+}
+
+/// The two ways to write a pure delay, of which a file has one.
+pub(super) const DELAY: &str = "transfer_system.delay";
+/// See [`DELAY`].
+pub(super) const SAMPLES: &str = "transfer_system.samples";
+
+/// What to say where the file has the delay, but written the other way.
+fn other_delay(experiment: &Experiment, target: &Target) -> Option<Diagnostic> {
+    let TransferKind::Delay { delay_s, samples } = experiment.transfer_system.kind else {
+        return None;
+    };
+    if target.declared.is_some() {
+        return None;
+    }
+    let (other, example) = match target.path.as_str() {
+        DELAY => ("samples", format!("{SAMPLES}=0..{}", (2.0 * samples).ceil().max(4.0))),
+        SAMPLES => ("delay", format!("{DELAY}=\"0..{} ms\"", (2e3 * delay_s).ceil().max(1.0))),
+        _ => return None,
+    };
+    let message = format!("`{}` is not in the file, which gives `{other}` instead", target.path);
+    let remedy = format!("vary that, such as {example}, or write it the other way in the file");
+    Some(Diagnostic::error(message).remedy(remedy))
 }
 
 /// What stands behind the number.

@@ -5,7 +5,7 @@ use std::f64::consts::TAU;
 
 use super::boundary::Boundaries;
 use super::grid::Grid;
-use super::judge::{Judge, Model, Verdict};
+use super::judge::{Depth, Judge, Model, Verdict};
 
 /// Grid points along each axis at which the slower methods are asked.
 const POINTS: usize = 40;
@@ -76,7 +76,7 @@ impl CrossCheck {
             self.equivalent_differs += usize::from(differs(own, judge.by_equivalent(point)));
         }
         for (own, point) in some_points(judge, grid, LOOPS) {
-            let sampled = judge.by_loop(point).verdict;
+            let sampled = judge.by_loop(point, Depth::Verdict).verdict;
             self.loop_points += usize::from(sampled != Verdict::Unknown);
             self.loop_differs += usize::from(differs(own, sampled));
         }
@@ -126,9 +126,16 @@ fn some_points<'a>(
     })
 }
 
+/// What there is to say where nothing can be compared.
+pub const NOTHING_TO_COMPARE: &str = "nothing to compare: the other methods are those of a loop with nothing but a delay; this loop \
+     is judged as it runs, in one way, so rehearse its points that matter";
+
 impl CrossCheck {
     /// What the comparison gave, a sentence each.
     pub fn words(&self) -> Vec<String> {
+        if self.history_points + self.equivalent_points + self.loop_points == 0 {
+            return vec!["nothing to compare: none of the points asked can be judged".to_owned()];
+        }
         let mut words = vec![match self.history_differs {
             _ if self.history_points == 0 => {
                 "several interface DOFs have no crossings to compare the history with".to_owned()

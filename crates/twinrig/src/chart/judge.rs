@@ -8,11 +8,12 @@ use analysis::delay_stability::delay_system;
 use numerics::delay_system::DelaySystem;
 use numerics::delay_system::crossing::Crossings;
 
+use super::axis::{DELAY, SAMPLES};
 use super::{Axis, ChartError};
 use crate::assembly::{Assembly, Coupling, SignalStore, structure_and_partition};
 use crate::experiment::closed_loop::TransferKind;
 use crate::experiment::sweep::Edits;
-use crate::experiment::{Embedded, Experiment};
+use crate::experiment::{Diagnostics, Embedded, Experiment, Severity};
 use crate::forecast::{self, Stability};
 use runtime::record::EmbeddedFile;
 
@@ -124,8 +125,8 @@ impl Judge {
             None => Model::Loop,
         };
         let unit = |axis: &Axis| match axis.target.path.as_str() {
-            "transfer_system.delay" => Some(DelayUnit::Seconds),
-            "transfer_system.samples" => Some(DelayUnit::Samples),
+            DELAY => Some(DelayUnit::Seconds),
+            SAMPLES => Some(DelayUnit::Samples),
             _ => None,
         };
         let delay_axis = (model == Model::Delay)
@@ -173,7 +174,7 @@ impl Judge {
     pub fn at(&self, point: [f64; 2], depth: Depth) -> Judged {
         match self.model {
             Model::Delay => self.by_delay(point, depth),
-            Model::Loop => self.by_loop(point),
+            Model::Loop => self.by_loop(point, depth),
         }
     }
 
@@ -201,12 +202,16 @@ impl Judge {
     }
 
     /// The verdict of the loop as it runs.
-    pub fn by_loop(&self, point: [f64; 2]) -> Judged {
+    pub fn by_loop(&self, point: [f64; 2], depth: Depth) -> Judged {
         let text = self.text(point);
         let files = Embedded::new(&self.files);
         let assembly = Experiment::variant(self.experiment.name(), &text, &files)
             .and_then(|(experiment, _)| Assembly::sharing(&experiment, &files, &self.signals));
-        match assembly.map(|(assembly, _)| forecast::stability(&assembly)) {
+        let stability = assembly.map(|(assembly, _)| match depth {
+            Depth::Verdict => forecast::stable_or_not(&assembly),
+            Depth::Growth => forecast::stability(&assembly),
+        });
+        match stability {
             Ok(Stability::Linear(dominant)) => Judged {
                 verdict: if forecast::grows(&dominant) {
                     Verdict::Unstable
@@ -226,7 +231,7 @@ impl Judge {
             },
             Ok(Stability::Rigid) => Judged { verdict: Verdict::Stable, ..UNKNOWN },
             Ok(Stability::Unknown(reason)) => self.unknown(reason),
-            Err(found) => self.unknown(found.to_string()),
+            Err(found) => self.unknown(first_error(&found)),
         }
     }
 
@@ -264,6 +269,20 @@ impl Judge {
             DelayUnit::Seconds => nearest,
             DelayUnit::Samples => nearest / line.step_s,
         })
+    }
+
+    /// The places on the delay axis at which the verdict changes, through a point,
+    /// in the axis's own measure; `None` where they are not known directly.
+    pub fn delay_changes(&self, point: [f64; 2]) -> Option<Vec<f64>> {
+        let (axis, unit) = self.delay_axis?;
+        let line = self.line(point);
+        let crossings = line.crossings.as_ref()?;
+        let size_s = match unit {
+            DelayUnit::Seconds => 1.0,
+            DelayUnit::Samples => line.step_s,
+        };
+        let found = crossings.boundaries(self.axes[axis].high * size_s);
+        Some(found.into_iter().map(|delay_s| delay_s / size_s).collect())
     }
 
     /// The experiment file of a point, complete.
@@ -356,7 +375,7 @@ impl Judge {
         let read = Experiment::variant(self.experiment.name(), &self.text(point), &files);
         let (experiment, _) = match read {
             Ok(read) => read,
-            Err(found) => return Line::failed(found.to_string()),
+            Err(found) => return Line::failed(first_error(&found)),
         };
         let step_s = experiment.integrator.step_s;
         let delay_s = match experiment.transfer_system.kind {
@@ -364,7 +383,7 @@ impl Judge {
             _ => 0.0,
         };
         let system = structure_and_partition(&experiment, &files)
-            .map_err(|found| found.to_string())
+            .map_err(|found| first_error(&found))
             .and_then(|(partition, substructures)| {
                 delay_system(&substructures.whole, &partition).map_err(|error| error.to_string())
             });
@@ -382,6 +401,17 @@ impl Judge {
 impl Line {
     fn failed(reason: String) -> Self {
         Self { system: Err(reason), crossings: None, delay_s: f64::NAN, step_s: f64::NAN }
+    }
+}
+
+/// What makes a file no experiment: its first error, in one line. What it is
+/// merely warned of does not count.
+fn first_error(found: &Diagnostics) -> String {
+    let error = found.items().iter().find(|item| item.severity == Severity::Error);
+    match error.map(|item| (&item.message, &item.remedy)) {
+        Some((message, Some(remedy))) => format!("{message}: {remedy}"),
+        Some((message, None)) => message.clone(),
+        None => "the file makes no experiment".to_owned(),
     }
 }
 

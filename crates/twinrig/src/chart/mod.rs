@@ -10,7 +10,7 @@ mod table;
 
 pub use axis::Axis;
 pub use boundary::{Boundaries, BoundaryPoint};
-pub use cross_check::CrossCheck;
+pub use cross_check::{CrossCheck, NOTHING_TO_COMPARE};
 pub use grid::{Grid, Refinement};
 pub use judge::{Depth, Judge, Judged, Model, Verdict};
 
@@ -25,9 +25,9 @@ use crate::experiment::{Diagnostics, Experiment, Source};
 /// Why there is no chart.
 #[derive(Debug, Error)]
 pub enum ChartError {
-    /// The file, or an axis, is wrong.
+    /// An axis is wrong.
     #[error("{0}")]
-    Experiment(Box<Diagnostics>),
+    Axis(Box<Diagnostics>),
     /// A number has no place in the file.
     #[error(transparent)]
     Edit(#[from] EditError),
@@ -98,6 +98,33 @@ pub struct Chart {
     pub threads: usize,
 }
 
+/// How far a number may go from what the file declares.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum End {
+    /// Beyond this the verdict is another.
+    Changes(f64),
+    /// Beyond this nothing can be said.
+    Unjudged(f64),
+}
+
+impl End {
+    /// Where the verdict changes, if it is that.
+    pub fn change(self) -> Option<f64> {
+        match self {
+            Self::Changes(at) => Some(at),
+            Self::Unjudged(_) => None,
+        }
+    }
+
+    /// Where nothing can be said any more, if it is that.
+    pub fn unjudged(self) -> Option<f64> {
+        match self {
+            Self::Changes(_) => None,
+            Self::Unjudged(at) => Some(at),
+        }
+    }
+}
+
 impl Chart {
     /// Computes a chart over two axes, each `PATH=a..b`. `progress` is told how
     /// many points are done.
@@ -108,7 +135,7 @@ impl Chart {
         options: &Options,
         progress: &(dyn Fn(usize) + Sync),
     ) -> Result<Self, ChartError> {
-        let axis = |text| Axis::read(&experiment, source, text).map_err(ChartError::Experiment);
+        let axis = |text| Axis::read(&experiment, source, text).map_err(ChartError::Axis);
         let axes = [axis(axes[0])?, axis(axes[1])?];
         if axes[0].target.steps == axes[1].target.steps {
             return Err(ChartError::SameAxis { path: axes[0].target.path.clone() });
@@ -145,17 +172,30 @@ impl Chart {
     }
 
     /// How far the declared value of axis `axis` may go, down and up, before the
-    /// verdict changes: `None` where it does not on this chart.
-    pub fn room(&self, axis: usize) -> [Option<f64>; 2] {
+    /// verdict changes or nothing can be said: `None` where neither happens on this
+    /// chart.
+    pub fn room(&self, axis: usize) -> [Option<End>; 2] {
         let Some((place, judged)) = self.declared else { return [None; 2] };
+        if judged.verdict == Verdict::Unknown {
+            return [None; 2];
+        }
         let range = &self.judge.axes()[axis];
+        if self.judge.delay_axis() == Some(axis)
+            && let Some(changes) = self.judge.delay_changes(place)
+        {
+            let within = |at: &&f64| range.low < **at && **at < range.high;
+            let below = changes.iter().filter(within).rfind(|at| **at < place[axis]);
+            let above = changes.iter().filter(within).find(|at| **at > place[axis]);
+            return [below, above].map(|at| at.map(|at| End::Changes(*at)));
+        }
         let steps = 400;
         let moved = |share: f64, end: f64| {
             let mut point = place;
             point[axis] = place[axis] + share * (end - place[axis]);
             point
         };
-        let same = |point: [f64; 2]| self.judge.at(point, Depth::Verdict).verdict == judged.verdict;
+        let verdict = |point: [f64; 2]| self.judge.at(point, Depth::Verdict).verdict;
+        let same = |point: [f64; 2]| verdict(point) == judged.verdict;
         // A loop as it runs is dear; the grid's own step is fine enough there.
         let (steps, halvings) =
             if self.judge.model() == Model::Delay { (steps, 30) } else { (40, 6) };
@@ -167,7 +207,11 @@ impl Chart {
                 let middle = 0.5 * (low + high);
                 if same(moved(middle, end)) { low = middle } else { high = middle }
             }
-            Some(moved(0.5 * (low + high), end)[axis])
+            let at = moved(0.5 * (low + high), end)[axis];
+            Some(match verdict(moved(high, end)) {
+                Verdict::Unknown => End::Unjudged(at),
+                Verdict::Stable | Verdict::Unstable => End::Changes(at),
+            })
         })
     }
 

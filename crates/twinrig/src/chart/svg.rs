@@ -80,11 +80,16 @@ impl Chart {
         if self.depth == Depth::Growth {
             let scale = self.growth_scale_1_s();
             let colour = |[r, g, b]: [f64; 3]| format!("rgb({r},{g},{b})");
-            swatch(text, &block(&colour(DECAYS)), &format!("decays by {scale:.2e} 1/s"), 166.0);
+            swatch(
+                text,
+                &block(&colour(DECAYS)),
+                &format!("decays by {} 1/s", three(scale)),
+                166.0,
+            );
             swatch(
                 text,
                 &block(&colour(GROWS)),
-                &format!("grows by {scale:.2e} 1/s or more"),
+                &format!("grows by {} 1/s or more", three(scale)),
                 206.0,
             );
         } else {
@@ -259,6 +264,15 @@ fn ticks(low: f64, high: f64) -> Vec<f64> {
     (first..=last).take(20).map(|index| index as f64 * step).collect()
 }
 
+/// Three digits, as people write them.
+fn three(value: f64) -> String {
+    if !(1e-3..1e5).contains(&value) {
+        return format!("{value:.2e}");
+    }
+    let digits = (2 - value.log10().floor() as i32).max(0) as usize;
+    format!("{value:.digits$}")
+}
+
 /// A tick without noise in its last digits.
 fn short(value: f64) -> String {
     let size = value.abs();
@@ -285,5 +299,7 @@ mod tests {
         assert_eq!(short(0.15000000000000002), "0.15");
         assert_eq!(short(-0.0), "0");
         assert_eq!(short(2.5e-7), "2.50e-7");
+        assert_eq!([three(10.0), three(0.1234), three(1234.6)], ["10.0", "0.123", "1235"]);
+        assert_eq!(three(2.5e-7), "2.50e-7");
     }
 }

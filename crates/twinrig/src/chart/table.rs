@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use serde_json::{Value, json};
 
 use super::judge::Model;
-use super::{Chart, Verdict};
+use super::{Chart, End, Verdict};
 
 impl Chart {
     /// Every point: x and y in SI, verdict, growth, frequency, and whether it was
@@ -61,7 +61,10 @@ impl Chart {
             json!({
                 "path": axis.target.path, "unit": axis.target.measure.unit(),
                 "low": axis.low, "high": axis.high, "declared": axis.target.declared,
-                "verdict_changes_below": down, "verdict_changes_above": up,
+                "verdict_changes_below": down.and_then(End::change),
+                "verdict_changes_above": up.and_then(End::change),
+                "unjudged_below": down.and_then(End::unjudged),
+                "unjudged_above": up.and_then(End::unjudged),
             })
         };
         let count = |verdict| self.grid.points.iter().filter(|p| p.verdict == verdict).count();

@@ -6,9 +6,12 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use serde_json::json;
 
-use super::output::{Exit, Output, cannot_write, number, print, write_whole};
+use super::output::{Exit, Output, cannot_write, counted, number, print, write_whole};
 use super::rehearse::test_name;
-use crate::chart::{Chart, ChartError, CrossCheck, Depth, Model, Options, Refinement, Verdict};
+use crate::chart::{
+    Chart, ChartError, CrossCheck, Depth, End, Model, NOTHING_TO_COMPARE, Options, Refinement,
+    Verdict,
+};
 use crate::experiment::include::flattened;
 use crate::experiment::{Experiment, Folder};
 use crate::report;
@@ -68,26 +71,23 @@ pub(super) fn chart(arguments: &ChartArguments, output: Output) -> Exit {
         Ok(chart) => chart,
         Err(exit) => return exit,
     };
-    let checked = arguments
-        .cross_check
-        .then(|| {
-            let spinner = output.spinner();
-            spinner.set_message("comparing the methods");
-            let checked = CrossCheck::new(&chart.judge, &chart.grid, &chart.boundaries);
-            spinner.finish_and_clear();
-            checked
-        })
-        .flatten();
+    let checked = arguments.cross_check.then(|| {
+        let spinner = output.spinner();
+        spinner.set_message("comparing the methods");
+        let checked = CrossCheck::new(&chart.judge, &chart.grid, &chart.boundaries);
+        spinner.finish_and_clear();
+        checked.map_or_else(|| vec![NOTHING_TO_COMPARE.to_owned()], |checked| checked.words())
+    });
     let folder = arguments.out.clone().unwrap_or_else(|| {
         let mut name = test_name(&arguments.file).to_owned();
         name.push("-chart");
         Path::new("runs").join(name)
     });
     let mut summary = chart.summary();
-    summary["cross_check"] = json!(checked.as_ref().map(CrossCheck::words));
+    summary["cross_check"] = json!(checked);
     let files = [
         ("chart.svg", chart.svg()),
-        ("chart.html", report::chart_html(&chart, checked.as_ref())),
+        ("chart.html", report::chart_html(&chart, checked.as_deref())),
         ("points.csv", chart.points_csv()),
         ("boundary.csv", chart.boundary_csv()),
         ("summary.json", format!("{summary:#}\n")),
@@ -106,7 +106,7 @@ pub(super) fn chart(arguments: &ChartArguments, output: Output) -> Exit {
             summary["folder"] = json!(folder.display().to_string());
             output.document(&summary)
         }
-        Output::People => print(&words(&chart, checked.as_ref(), &folder)),
+        Output::People => print(&words(&chart, checked.as_deref(), &folder)),
     }
 }
 
@@ -134,7 +134,11 @@ fn compute(arguments: &ChartArguments, output: Output) -> Result<Chart, Exit> {
         Chart::new(experiment, &folder, axes, &options, &|done| bar.set_position(done as u64));
     bar.finish_and_clear();
     chart.map_err(|error| match error {
-        ChartError::Experiment(found) => output.refuse(&found),
+        ChartError::Axis(found) => output.misused(&found),
+        error @ ChartError::SameAxis { .. } => {
+            output.fail(error);
+            Exit::Usage
+        }
         error => output.fail(error),
     })
 }
@@ -143,7 +147,7 @@ fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
 
-fn words(chart: &Chart, checked: Option<&CrossCheck>, folder: &Path) -> String {
+fn words(chart: &Chart, checked: Option<&[String]>, folder: &Path) -> String {
     let axes = chart.judge.axes();
     let shown = |axis: usize, value: f64| {
         let axis = &axes[axis];
@@ -174,10 +178,13 @@ fn words(chart: &Chart, checked: Option<&CrossCheck>, folder: &Path) -> String {
             );
             for index in 0..2 {
                 for (side, end) in ["below", "above"].into_iter().zip(chart.room(index)) {
-                    if let Some(end) = end {
-                        let name = &axes[index].target.path;
-                        text += &format!("  changes with {name} {side} {}\n", shown(index, end));
-                    }
+                    let (what, at) = match end {
+                        None => continue,
+                        Some(End::Changes(at)) => ("changes", at),
+                        Some(End::Unjudged(at)) => ("cannot be judged", at),
+                    };
+                    let name = &axes[index].target.path;
+                    text += &format!("  {what} with {name} {side} {}\n", shown(index, at));
                 }
             }
         }
@@ -185,10 +192,11 @@ fn words(chart: &Chart, checked: Option<&CrossCheck>, folder: &Path) -> String {
     text += &format!("{} % of the chart is stable\n", number(100.0 * chart.grid.stable_share()));
     let unknown = chart.grid.points.iter().filter(|p| p.verdict == Verdict::Unknown).count();
     if let Some(reason) = chart.judge.trouble().filter(|_| unknown > 0) {
-        let first = reason.lines().next().unwrap_or_default();
-        text += &format!("{unknown} points could not be judged, the first because: {first}\n");
+        let (points, first) = (counted(unknown, "point"), reason.lines().next());
+        let first = first.unwrap_or_default();
+        text += &format!("{points} could not be judged, the first because: {first}\n");
     }
-    for line in checked.map(CrossCheck::words).unwrap_or_default() {
+    for line in checked.unwrap_or_default() {
         text += &format!("{line}\n");
     }
     let [columns, rows] = chart.grid.size;

@@ -24,6 +24,8 @@ pub enum Exit {
     Done = 0,
     /// Something failed.
     Failed = 1,
+    /// The command line asks for something that cannot be.
+    Usage = 2,
     /// The experiment file is wrong.
     BadExperiment = 3,
     /// The test tripped.
@@ -74,6 +76,12 @@ impl Output {
             }
         }
         Exit::Failed
+    }
+
+    /// Shows what is wrong with an argument that names a part of the file.
+    pub(super) fn misused(self, found: &Diagnostics) -> Exit {
+        self.refuse(found);
+        Exit::Usage
     }
 
     /// Says that a file of a test that took place could not be written, and how
@@ -227,13 +235,23 @@ pub(super) fn is_record(out: &Path, record: &Path) -> bool {
     }
 }
 
-/// What to say when a file or folder cannot be written.
+/// What to say when a file or folder cannot be written that --out names.
 pub(super) fn cannot_write(path: &Path, error: &io::Error) -> String {
+    cannot_write_by(path, error, "--out")
+}
+
+/// The same where another option names it.
+pub(super) fn cannot_write_by(path: &Path, error: &io::Error, option: &str) -> String {
     format!(
         "cannot write {}: {error}; check that its folder exists, may be written to and has room, \
-         or name another place with --out",
+         or name another place with {option}",
         path.display()
     )
+}
+
+/// A number of things, in words.
+pub(super) fn counted(count: usize, noun: &str) -> String {
+    if count == 1 { format!("1 {noun}") } else { format!("{count} {noun}s") }
 }
 
 /// What to say when the output is the record itself.

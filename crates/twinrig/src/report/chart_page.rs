@@ -7,13 +7,13 @@ use serde_json::{Value, json};
 use super::figure::{axis, base_layout, numbers};
 use super::page::{POLICY, library};
 use super::text::{count, escape, label, number, script_json};
-use crate::chart::{Chart, CrossCheck, Depth, Verdict};
+use crate::chart::{Chart, Depth, End, Verdict};
 
 const STABLE: &str = "#c6e5d9";
 const UNSTABLE: &str = "#f7dfd3";
 
 /// The page: the chart, what it says of the declared experiment, and the file.
-pub(crate) fn chart_html(chart: &Chart, checked: Option<&CrossCheck>) -> String {
+pub(crate) fn chart_html(chart: &Chart, checked: Option<&[String]>) -> String {
     let experiment = chart.judge.experiment();
     let title = escape(&label(&experiment.title));
     let mut page = String::new();
@@ -79,16 +79,21 @@ fn room(chart: &Chart) -> String {
     for (index, axis) in chart.judge.axes().iter().enumerate() {
         let shown = |value: f64| format!("{} {}", number(axis.shown(value)), axis.unit);
         let [down, up] = chart.room(index);
-        let ends: Vec<String> = [("below", down), ("above", up)]
-            .into_iter()
-            .filter_map(|(side, end)| Some(format!("{side} {}", shown(end?).trim_end())))
-            .collect();
+        let sides = |of: fn(End) -> Option<f64>| {
+            let ends = [("below", down), ("above", up)].into_iter();
+            let ends = ends.filter_map(|(side, end)| Some((side, end.and_then(of)?)));
+            ends.map(|(side, at)| format!("{side} {}", shown(at).trim_end())).collect::<Vec<_>>()
+        };
+        let (changes, unjudged) = (sides(End::change), sides(End::unjudged));
         let name = &axis.target.path;
-        words.push(if ends.is_empty() {
+        words.push(if changes.is_empty() {
             format!("{name} alone does not change that on this chart.")
         } else {
-            format!("It changes with {name} {}.", ends.join(" or "))
+            format!("It changes with {name} {}.", changes.join(" or "))
         });
+        if !unjudged.is_empty() {
+            words.push(format!("With {name} {} nothing can be said.", unjudged.join(" or ")));
+        }
     }
     words.join(" ")
 }
@@ -220,10 +225,10 @@ fn growth(chart: &Chart, x: &[Value], y: &[Value]) -> Value {
     })
 }
 
-fn cross_check(page: &mut String, checked: &CrossCheck) {
+fn cross_check(page: &mut String, checked: &[String]) {
     page.push_str("<section>\n<h2>Methods held against each other</h2>\n<ul class=\"notes\">\n");
-    for line in checked.words() {
-        let _ = writeln!(page, "<li>{}</li>", escape(&line));
+    for line in checked {
+        let _ = writeln!(page, "<li>{}</li>", escape(line));
     }
     page.push_str("</ul>\n</section>\n");
 }

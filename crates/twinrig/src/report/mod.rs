@@ -9,6 +9,7 @@ mod decimate;
 mod figure;
 mod findings;
 mod guard;
+mod labels;
 mod outcome;
 mod page;
 mod picture;
@@ -26,7 +27,7 @@ use serde_json::{Value, json};
 pub(crate) use bode::{BodePage, BodePoint, BodeSection, BodeTable, Verdict};
 pub(crate) use chart_page::chart_html;
 use findings::Findings;
-pub(crate) use picture::{Curve, Look, Pane, Picture, Span, Square};
+pub(crate) use picture::{Curve, Look, Pane, Picture, Span, Square, Table};
 pub(crate) use sweep_page::sweep_html;
 /// A text of the user as the content of a picture's element.
 pub(crate) use text::escape as markup;

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use super::bode::Verdict;
 use super::figure::{axis, base_layout, numbers};
+use super::labels::{Area, Room, width};
 use super::page::{POLICY, library};
 use super::text::{escape, label, script_json};
 
@@ -16,7 +17,9 @@ const INK: &str = "#1f2933";
 const WIDTH: f64 = 520.0;
 const HEIGHT: f64 = 430.0;
 /// Left, top, right and bottom of a pane's frame.
-const FRAME: [f64; 4] = [76.0, 64.0, 500.0, 376.0];
+const FRAME: Area = [76.0, 64.0, 500.0, 376.0];
+/// Height of a row of the legend; the frame has room for one above it.
+const LEGEND_ROW: f64 = 15.0;
 
 /// A picture of several panes.
 pub(crate) struct Picture {
@@ -26,7 +29,16 @@ pub(crate) struct Picture {
     pub(crate) verdict: (Verdict, &'static str, String),
     /// Names and values for the head of the page.
     pub(crate) facts: Vec<(String, String)>,
+    /// Shown below the panes, on the page only.
+    pub(crate) tables: Vec<Table>,
     pub(crate) panes: Vec<Pane>,
+}
+
+/// A table; our words and numbers.
+pub(crate) struct Table {
+    pub(crate) title: &'static str,
+    pub(crate) header: Vec<&'static str>,
+    pub(crate) rows: Vec<Vec<String>>,
 }
 
 /// Curves over one pair of axes.
@@ -96,19 +108,22 @@ impl Picture {
     /// A picture for documents.
     pub(crate) fn svg(&self) -> String {
         let (width, title) = (WIDTH * self.panes.len() as f64, escape(&label(&self.title)));
+        let rows = self.panes.iter().map(|pane| pane.legend_places().1).max().unwrap_or(1);
+        let lift = LEGEND_ROW * (rows - 1) as f64;
+        let height = HEIGHT + lift;
         let mut text = String::new();
         let _ = write!(
             text,
-            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {HEIGHT}\" \
-             width=\"{width}\" height=\"{HEIGHT}\" font-family=\"system-ui, 'Segoe UI', Roboto, \
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" \
+             width=\"{width}\" height=\"{height}\" font-family=\"system-ui, 'Segoe UI', Roboto, \
              Arial, sans-serif\" font-size=\"13\" fill=\"{INK}\">\n<title>{title}</title>\n\
-             <rect width=\"{width}\" height=\"{HEIGHT}\" fill=\"#ffffff\"/>\n\
+             <rect width=\"{width}\" height=\"{height}\" fill=\"#ffffff\"/>\n\
              <text x=\"{}\" y=\"22\" font-size=\"15\" font-weight=\"600\">{title}</text>\n",
             FRAME[0]
         );
         for (index, pane) in self.panes.iter().enumerate() {
             let _ = writeln!(text, "<g transform=\"translate({} 0)\">", WIDTH * index as f64);
-            pane.svg(&mut text, index);
+            pane.svg(&mut text, index, lift);
             text.push_str("</g>\n");
         }
         text.push_str("</svg>\n");
@@ -157,11 +172,48 @@ impl Picture {
                 script_json(&pane.plotly())
             );
         }
-        page.push_str("</div>\n</section>\n</main>\n");
+        page.push_str("</div>\n</section>\n");
+        for table in &self.tables {
+            table.html(&mut page);
+        }
+        page.push_str("</main>\n");
         page.push_str(&library());
         let _ = write!(page, "<script>\n{}</script>\n</body>\n</html>\n", include_str!("page.js"));
         page
     }
+}
+
+impl Table {
+    fn html(&self, page: &mut String) {
+        let _ = write!(page, "<section>\n<h2>{}</h2>\n<table>\n<thead><tr>", escape(self.title));
+        for (column, name) in self.header.iter().enumerate() {
+            let class = if column == 0 { "" } else { " class=\"n\"" };
+            let _ = write!(page, "<th{class}>{}</th>", escape(name));
+        }
+        page.push_str("</tr></thead>\n<tbody>\n");
+        for row in &self.rows {
+            page.push_str("<tr>");
+            for (column, cell) in row.iter().enumerate() {
+                let cell = escape(&label(cell));
+                let _ = match column {
+                    0 => write!(page, "<th>{cell}</th>"),
+                    _ => write!(page, "<td class=\"n\">{cell}</td>"),
+                };
+            }
+            page.push_str("</tr>\n");
+        }
+        page.push_str("</tbody>\n</table>\n</section>\n");
+    }
+}
+
+/// Where words stand.
+struct Label {
+    /// Their left end.
+    x: f64,
+    /// Their base line.
+    y: f64,
+    /// What plotly calls this place: the side of a mark, the end that lies at a wall.
+    side: &'static str,
 }
 
 impl Pane {
@@ -174,15 +226,19 @@ impl Pane {
         (left + clamp(sx) * (right - left), bottom - clamp(sy) * (bottom - top))
     }
 
-    fn svg(&self, text: &mut String, index: usize) {
+    /// `lift`: what further rows of the legend take above the frame.
+    fn svg(&self, text: &mut String, index: usize, lift: f64) {
         let [left, top, right, bottom] = FRAME;
-        let _ = write!(
+        let (title, (marks, walls)) = (escape(&self.title), self.labels());
+        let _ = writeln!(text, "<text x=\"{left}\" y=\"44\" font-weight=\"600\">{title}</text>");
+        self.legend(text);
+        let _ = writeln!(text, "<g transform=\"translate(0 {lift})\">");
+        let _ = writeln!(
             text,
             "<clipPath id=\"pane{index}\"><rect x=\"{left}\" y=\"{top}\" width=\"{}\" \
-             height=\"{}\"/></clipPath>\n<text x=\"{left}\" y=\"44\" font-weight=\"600\">{}</text>\n",
+             height=\"{}\"/></clipPath>",
             right - left,
-            bottom - top,
-            escape(&self.title)
+            bottom - top
         );
         self.ticks(text);
         let _ = writeln!(text, "<g clip-path=\"url(#pane{index})\">");
@@ -208,33 +264,17 @@ impl Pane {
         }
         text.push_str("</g>\n");
         let small = "font-size=\"12\" paint-order=\"stroke\" stroke=\"#ffffff\" stroke-width=\"3\"";
-        for (index, (x, y, words)) in self.marks.iter().enumerate() {
-            let (x, y) = self.place(*x, *y);
-            // One above, the next below: marks are often neighbours.
-            let (words, y) = (escape(words), if index % 2 == 0 { y } else { y + 22.0 });
-            let _ = writeln!(
-                text,
-                "<text x=\"{:.1}\" y=\"{:.1}\" {small}>{words}</text>",
-                x + 7.0,
-                y - 6.0
-            );
+        let named = self.marks.iter().map(|mark| &mark.2).zip(&marks);
+        for (words, label) in named.chain(self.walls.iter().map(|wall| &wall.1).zip(&walls)) {
+            let (Label { x, y, .. }, words) = (label, escape(words));
+            let _ = writeln!(text, "<text x=\"{x:.1}\" y=\"{y:.1}\" {small}>{words}</text>");
         }
-        for (row, (x, words)) in self.walls.iter().enumerate() {
-            let (x, _) = self.place(*x, self.y.low);
-            let (anchor, x) =
-                if x > 0.5 * (left + right) { ("end", x - 5.0) } else { ("start", x + 5.0) };
-            let (y, words) = (top + 16.0 + 15.0 * row as f64, escape(words));
-            let _ = writeln!(
-                text,
-                "<text x=\"{x:.1}\" y=\"{y}\" text-anchor=\"{anchor}\" {small}>{words}</text>"
-            );
-        }
-        self.legend(text);
         let _ = write!(
             text,
             "<rect x=\"{left}\" y=\"{top}\" width=\"{}\" height=\"{}\" fill=\"none\" \
              stroke=\"#7b8794\"/>\n<text x=\"{}\" y=\"{}\" text-anchor=\"middle\">{}</text>\n\
-             <text transform=\"translate(20 {}) rotate(-90)\" text-anchor=\"middle\">{}</text>\n",
+             <text transform=\"translate(20 {}) rotate(-90)\" text-anchor=\"middle\">{}</text>\n\
+             </g>\n",
             right - left,
             bottom - top,
             0.5 * (left + right),
@@ -288,21 +328,82 @@ impl Pane {
     }
 
     fn legend(&self, text: &mut String) {
-        let mut at = FRAME[0];
-        for curve in &self.curves {
+        let (places, _) = self.legend_places();
+        for (curve, (x, row)) in self.curves.iter().zip(places) {
             let dash = if curve.look.dash() == "dash" { " stroke-dasharray=\"4 3\"" } else { "" };
             let _ = writeln!(
                 text,
-                "<g transform=\"translate({at:.0} 52)\"><path d=\"M0 2h14\" stroke=\"{}\" \
+                "<g transform=\"translate({x:.0} {:.0})\"><path d=\"M0 2h14\" stroke=\"{}\" \
                  stroke-width=\"2\"{dash}/><text x=\"18\" y=\"6\" font-size=\"11\">{}</text></g>",
+                52.0 + LEGEND_ROW * row as f64,
                 curve.look.colour(),
                 escape(&curve.name)
             );
-            at += 30.0 + 6.2 * curve.name.chars().count() as f64;
         }
     }
 
+    /// Where each curve's name begins and in which row, and how many rows there are.
+    fn legend_places(&self) -> (Vec<(f64, usize)>, usize) {
+        let [left, _, right, _] = FRAME;
+        let (mut at, mut row) = (left, 0);
+        let mut places = Vec::new();
+        for curve in &self.curves {
+            let wide = 30.0 + 6.2 * curve.name.chars().count() as f64;
+            if at > left && at + wide > right + 12.0 {
+                (at, row) = (left, row + 1);
+            }
+            places.push((at, row));
+            at += wide;
+        }
+        (places, row + 1)
+    }
+
+    /// Where the words at the marks and at the walls lie best.
+    fn labels(&self) -> (Vec<Label>, Vec<Label>) {
+        let [_, top, _, bottom] = FRAME;
+        let mut room = Room::new(FRAME);
+        for curve in &self.curves {
+            room.keep_free(curve.points.iter().map(|&(x, y)| {
+                if x.is_finite() && y.is_finite() { self.place(x, y) } else { (x, y) }
+            }));
+        }
+        for (x, _) in &self.walls {
+            let (x, _) = self.place(*x, self.y.low);
+            room.keep_free([(x, top), (x, bottom)]);
+        }
+        for (x, y, _) in &self.marks {
+            let (x, y) = self.place(*x, *y);
+            room.keep_free([(x - 4.0, y), (x + 4.0, y)]);
+        }
+        let mut choose = |places: Vec<Label>, wide: f64| {
+            let area = |place: &Label| [place.x, place.y - 10.0, place.x + wide, place.y + 3.0];
+            let areas: Vec<Area> = places.iter().map(area).collect();
+            let best = room.choose(&areas);
+            places.into_iter().nth(best).unwrap_or(Label { x: 0.0, y: 0.0, side: "" })
+        };
+        let marks = self.marks.iter().map(|(x, y, words)| {
+            let ((x, y), wide) = (self.place(*x, *y), width(words));
+            choose(around(x, y, wide), wide)
+        });
+        let marks: Vec<Label> = marks.collect();
+        let walls = self.walls.iter().map(|(x, words)| {
+            let ((x, _), wide) = (self.place(*x, self.y.low), width(words));
+            let rows = ((bottom - top) / 15.0) as usize;
+            let beside = |row: usize| {
+                let y = top + 16.0 + 15.0 * row as f64;
+                [
+                    Label { x: x + 5.0, y, side: "left" },
+                    Label { x: x - 5.0 - wide, y, side: "right" },
+                ]
+            };
+            choose((0..rows).flat_map(beside).collect(), wide)
+        });
+        let walls = walls.collect();
+        (marks, walls)
+    }
+
     fn plotly(&self) -> Value {
+        let (marks, walls) = self.labels();
         let mut layout = base_layout();
         layout["xaxis"] = axis(self.x.title);
         layout["yaxis"] = axis(self.y.title);
@@ -333,9 +434,7 @@ impl Pane {
                 "x": numbers(self.marks.iter().map(|m| m.0)),
                 "y": numbers(self.marks.iter().map(|m| m.1)),
                 "text": self.marks.iter().map(|m| escape(&m.2)).collect::<Vec<_>>(),
-                "textposition": self.marks.iter().enumerate().map(|(i, _)| {
-                    if i % 2 == 0 { "top right" } else { "bottom right" }
-                }).collect::<Vec<_>>(),
+                "textposition": marks.iter().map(|mark| mark.side).collect::<Vec<_>>(),
                 "marker": { "color": INK, "size": 8 },
             }));
         }
@@ -350,15 +449,32 @@ impl Pane {
         layout["annotations"] = self
             .walls
             .iter()
-            .enumerate()
-            .map(|(row, (x, words))| {
-                json!({ "xref": "x", "x": x, "yref": "paper", "y": 1.0 - 0.05 * row as f64,
-                        "text": escape(words), "showarrow": false, "xanchor": "left",
-                        "yanchor": "top", "font": { "size": 12, "color": INK } })
+            .zip(&walls)
+            .map(|((x, words), label)| {
+                let [_, top, _, bottom] = FRAME;
+                let up = 1.0 - (label.y - 4.0 - top) / (bottom - top);
+                json!({ "xref": "x", "x": x, "yref": "paper", "y": up, "text": escape(words),
+                        "showarrow": false, "xanchor": label.side, "yanchor": "middle",
+                        "font": { "size": 12, "color": INK } })
             })
             .collect();
         json!({ "data": data, "layout": layout })
     }
+}
+
+/// The places around a mark at which words so wide may stand.
+fn around(x: f64, y: f64, wide: f64) -> Vec<Label> {
+    let sides = [
+        ("top right", x + 7.0, y - 6.0),
+        ("bottom right", x + 7.0, y + 16.0),
+        ("top left", x - 7.0 - wide, y - 6.0),
+        ("bottom left", x - 7.0 - wide, y + 16.0),
+        ("top center", x - 0.5 * wide, y - 10.0),
+        ("bottom center", x - 0.5 * wide, y + 20.0),
+        ("middle right", x + 10.0, y + 4.0),
+        ("middle left", x - 10.0 - wide, y + 4.0),
+    ];
+    sides.map(|(side, x, y)| Label { x, y, side }).into()
 }
 
 /// Five or so round values within an axis.
@@ -387,6 +503,11 @@ mod tests {
             title: "A <b>frame</b>".into(),
             verdict: (Verdict::Good, "Stable", "as <it> is".into()),
             facts: vec![("name".into(), "<value>".into())],
+            tables: vec![Table {
+                title: "Modes",
+                header: vec!["mode", "damping"],
+                rows: vec![vec!["1".into(), "<3 %>".into()]],
+            }],
             panes: vec![Pane {
                 title: "Loop gain".into(),
                 caption: "A curve.".into(),
@@ -413,6 +534,28 @@ mod tests {
                 - svg.matches("<rect").count()
                 - svg.matches("<circle").count()
         );
+    }
+
+    #[test]
+    fn a_long_legend_takes_further_rows_and_stays_within() {
+        let mut picture = picture();
+        let curve = |i: usize| Curve {
+            name: format!("mode {i}, {i}0.25 Hz"),
+            look: Look::Number(i),
+            points: vec![(0.0, 0.0)],
+        };
+        let pane = &mut picture.panes[0];
+        assert_eq!(pane.legend_places().1, 1);
+        pane.curves = (0..7).map(curve).collect();
+        let (places, rows) = pane.legend_places();
+        assert!(rows > 1);
+        for (curve, (x, row)) in pane.curves.iter().zip(places) {
+            assert!(x + 18.0 + 6.2 * curve.name.chars().count() as f64 <= WIDTH && row < rows);
+        }
+        let svg = picture.svg();
+        assert!(svg.contains(&format!("height=\"{}\"", HEIGHT + LEGEND_ROW * (rows - 1) as f64)));
+        assert_eq!(svg.matches("<g").count(), svg.matches("</g>").count());
+        assert!(picture.html("Check").contains("&lt;3 %&gt;"));
     }
 
     #[test]

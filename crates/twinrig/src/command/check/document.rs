@@ -7,7 +7,7 @@ use analysis::loop_stability::modes::Motion;
 use analysis::loop_stability::partitions::Advice;
 use serde_json::{Value, json};
 
-use super::words;
+use super::{tables, words};
 use crate::command::rehearse::Loaded;
 use crate::fit::{Fit, MARGIN, NumericalCost};
 use crate::forecast::{Examined, Forecast, Stability, grows};
@@ -49,6 +49,7 @@ pub(super) fn document(loaded: &Loaded, forecast: &Forecast, advice: Option<&Adv
         "ticks": loaded.assembly.ticks,
         "step_s": forecast.step_s,
         "modes": modes,
+        "rigid_bodies": forecast.rigid_bodies,
         "samples_per_cycle": forecast.samples_per_cycle,
         "verdict": verdict,
         "words": words::verdict(forecast),
@@ -82,7 +83,7 @@ pub(super) fn document(loaded: &Loaded, forecast: &Forecast, advice: Option<&Adv
 
 /// The loop gain and what follows from it.
 fn examined(examined: &Examined) -> Value {
-    let Examined { margins, motions, trials, started, .. } = examined;
+    let Examined { margins, motions, least_damped, trials, started, .. } = examined;
     let factor = |found: Option<(f64, f64)>| {
         found.map(|(factor, hertz)| json!({ "factor": factor, "frequency_hz": hertz }))
     };
@@ -108,6 +109,8 @@ fn examined(examined: &Examined) -> Value {
         }),
         "distance": { "value": margins.distance.0, "frequency_hz": margins.distance.1 },
         "switches": margins.switches.iter().map(|c| crossing(*c)).collect::<Vec<_>>(),
+        "least_damped": least_damped.map(|(found, _)| motion(found)),
+        "least_damped_mode": least_damped.and_then(|(_, mode)| mode),
         "modes": modes,
         "other_motions": motions.others.iter().map(|m| motion(*m)).collect::<Vec<_>>(),
         "compensators": trials.iter().map(trial).collect::<Vec<_>>(),
@@ -138,8 +141,10 @@ fn trial(trial: &Trial) -> Value {
     json!({
         "kind": trial.kind,
         "stable": trial.is_stable(),
-        "least_damped": trial.dominant.map(|(found, _)| motion(found)),
-        "least_damped_mode": trial.dominant.and_then(|(_, mode)| mode),
+        "growing": trial.growing,
+        // Null: a growing motion is counted but was not found.
+        "least_damped": trial.least_damped.map(|(found, _)| motion(found)),
+        "least_damped_mode": trial.least_damped.and_then(|(_, mode)| mode),
         "furthest_mode": trial.worst.map(|(mode, _)| mode),
         "furthest_damping_error": trial.worst.map(|(_, error)| error),
         "delay_margin": trial.delay_margin.map(crossing),
@@ -157,8 +162,8 @@ fn partitions(loaded: &Loaded, advice: &Advice) -> Value {
                 |m: &nalgebra::DMatrix<f64>| m.diagonal().iter().copied().collect::<Vec<_>>();
             json!({
                 "rank": i + 1,
-                "interface": words::place(loaded, &ranked.cut),
-                "specimen": words::origin(&ranked.cut),
+                "interface": tables::place(loaded, &ranked.cut),
+                "specimen": tables::origin(&ranked.cut),
                 "mass_kg": diagonal(&specimen.mass),
                 "damping_n_s_m": diagonal(&specimen.damping),
                 "stiffness_n_m": diagonal(&specimen.stiffness),

@@ -2,6 +2,7 @@
 
 mod document;
 mod plot;
+mod tables;
 mod words;
 
 use std::path::PathBuf;

@@ -6,8 +6,8 @@ use analysis::loop_stability::modes::{Motion, along_delay};
 use analysis::loop_stability::{LoopMode, OpenLoop};
 use model::compensator::Design;
 
-use super::words;
-use crate::command::output::{cannot_write, number, write_whole};
+use super::{tables, words};
+use crate::command::output::{cannot_write_by, number, write_whole};
 use crate::command::rehearse::Loaded;
 use crate::forecast::{Examined, Forecast, Stability};
 use crate::report::{Curve, Look, Pane, Picture, Span, Square, Verdict};
@@ -36,7 +36,7 @@ pub(super) fn write(path: &Path, loaded: &Loaded, forecast: &Forecast) -> Result
             ));
         }
     };
-    write_whole(path, &text).map_err(|error| cannot_write(path, &error))
+    write_whole(path, &text).map_err(|error| cannot_write_by(path, &error, "--plot"))
 }
 
 fn picture(loaded: &Loaded, forecast: &Forecast, examined: &Examined) -> Result<Picture, String> {
@@ -66,6 +66,10 @@ fn picture(loaded: &Loaded, forecast: &Forecast, examined: &Examined) -> Result<
         title: loaded.experiment.title.clone(),
         verdict: (verdict.0, verdict.1, words::verdict(forecast)),
         facts,
+        tables: [Some(tables::modes(forecast)), tables::trials(examined)]
+            .into_iter()
+            .flatten()
+            .collect(),
         panes: vec![nyquist(examined, &open), damping(forecast, examined, &open)],
     })
 }

@@ -2,37 +2,37 @@
 
 use analysis::loop_stability::Margins;
 use analysis::loop_stability::compensators::Trial;
-use analysis::loop_stability::partitions::{Advice, Cut, Origin, Ranked};
-use model::equations::Deformation;
+use analysis::loop_stability::partitions::Advice;
+use model::compensator::Design;
+use model::transfer::TransferSystem;
 
-use crate::command::output::{number, table};
+use super::tables::{self, of_mode};
+use crate::command::output::{counted, number};
 use crate::command::rehearse::Loaded;
-use crate::fit::{Fit, MARGIN, NumericalCost};
-use crate::forecast::{Examined, Forecast, Stability};
+use crate::fit::{Cost, Fit, MARGIN, NumericalCost};
+use crate::forecast::{Forecast, Stability, is_neutral};
 use crate::report;
-
-/// Cuts that are listed.
-const CUTS: usize = 15;
 
 pub(super) fn text(loaded: &Loaded, forecast: &Forecast, advice: Option<&Advice>) -> String {
     let mut text = format!(
-        "{}\n{} DOFs, {} at the interface, {} ticks of {} ms\n\n{}",
+        "{}\n{}, {} at the interface, {} of {} ms\n\n{}",
         report::one_line(&loaded.experiment.title),
-        loaded.assembly.structure.size(),
+        counted(loaded.assembly.structure.size(), "DOF"),
         loaded.assembly.count(),
-        loaded.assembly.ticks,
+        counted(loaded.assembly.ticks, "tick"),
         number(1e3 * forecast.step_s),
-        modes(forecast),
+        tables::text(&tables::modes(forecast)),
     );
     let more = loaded.assembly.structure.size().saturating_sub(forecast.modes.len());
     if more > 0 {
-        text.push_str(&format!("and {more} higher modes\n"));
+        text.push_str(&format!("and {}\n", counted(more, "higher mode")));
     }
     let mut say = |line: String| {
         text.push_str(&line);
         text.push('\n');
     };
     say(verdict(forecast));
+    rigid_bodies(forecast).into_iter().for_each(&mut say);
     if !forecast.linear {
         say("this holds for small motions, every nonlinear element at its initial stiffness: \
              rehearse the test for the rest"
@@ -43,9 +43,9 @@ pub(super) fn text(loaded: &Loaded, forecast: &Forecast, advice: Option<&Advice>
     }
     if let Some(rates) = &loaded.assembly.rates {
         say(format!(
-            "a main loop of {} ms, {} ticks for its task; points up to {} ms ahead by {}",
+            "a main loop of {} ms, {} for its task; points up to {} ms ahead by {}",
             number(1e3 * forecast.step_s * rates.ratio as f64),
-            rates.task_ticks,
+            counted(rates.task_ticks, "tick"),
             number(1e3 * forecast.step_s * (rates.task_ticks + rates.ratio) as f64),
             rates.predictor.name()
         ));
@@ -60,17 +60,17 @@ pub(super) fn text(loaded: &Loaded, forecast: &Forecast, advice: Option<&Advice>
         };
         say(format!("{faults} {noun} not part of this"));
     }
-    critical(forecast).into_iter().for_each(&mut say);
+    critical(loaded, forecast).into_iter().for_each(&mut say);
     if forecast.samples_per_cycle.is_finite() {
         let samples = number(forecast.samples_per_cycle);
         say(format!("{samples} samples per cycle of the fastest mode"));
     }
     say(fit_words(&forecast.fit));
-    if let Some(examined) = &forecast.examined {
-        text.push_str(&trials(examined));
+    if let Some(found) = forecast.examined.as_ref().and_then(|found| tables::trials(found)) {
+        text.push_str(&format!("\n{}", tables::text(&found)));
     }
     if let Some(advice) = advice {
-        text.push_str(&cuts(loaded, advice));
+        text.push_str(&tables::cuts(loaded, advice));
     }
     text
 }
@@ -96,50 +96,6 @@ fn phases(loaded: &Loaded) -> Option<String> {
     Some(words)
 }
 
-/// The modes of the structure, and what the loop makes of their damping.
-fn modes(forecast: &Forecast) -> String {
-    let in_loop = |number: usize| {
-        let modes = &forecast.examined.as_ref()?.motions.modes;
-        modes.iter().find(|mode| mode.truth.number == number)
-    };
-    let header =
-        ["whole structure", "frequency", "damping", "in the loop", "damping", "per ms later"];
-    let known = forecast.examined.is_some();
-    let rows: Vec<Vec<String>> = forecast
-        .modes
-        .iter()
-        .enumerate()
-        .map(|(i, mode)| {
-            let mut row = vec![
-                format!("mode {}", i + 1),
-                format!("{} Hz", number(mode.frequency_hz)),
-                format!("{} %", number(100.0 * mode.damping_ratio)),
-            ];
-            if known {
-                let found = in_loop(i + 1);
-                let motion = found.and_then(|mode| mode.in_loop);
-                let dash = || "–".to_owned();
-                let sensitivity = found.and_then(|mode| mode.sensitivity_1_s);
-                row.extend([
-                    motion.map_or_else(dash, |m| format!("{} Hz", number(m.frequency_hz()))),
-                    motion.map_or_else(dash, |m| percent(m.damping_ratio())),
-                    sensitivity.map_or_else(dash, |s| format!("{:+.3} %", 0.1 * s)),
-                ]);
-            }
-            row
-        })
-        .collect();
-    table(if known { &header } else { &header[..3] }, &rows)
-}
-
-fn percent(ratio: f64) -> String {
-    format!("{} %", number(100.0 * ratio))
-}
-
-fn of_mode(mode: Option<usize>) -> String {
-    mode.map_or(String::new(), |number| format!(" (mode {number})"))
-}
-
 /// The verdict in words.
 pub(super) fn verdict(forecast: &Forecast) -> String {
     match &forecast.stability {
@@ -147,22 +103,8 @@ pub(super) fn verdict(forecast: &Forecast) -> String {
                              structure"
             .to_owned(),
         Stability::Unknown(reason) => format!("stability not predicted: {reason}"),
-        Stability::Linear(dominant) if dominant.growing == 0 && dominant.is_known() => {
-            let truth = dominant.mode.and_then(|mode| forecast.modes.get(mode - 1));
-            let truth = truth.map(|mode| {
-                format!(", {} % in the true structure", number(100.0 * mode.damping_ratio))
-            });
-            format!(
-                "stable: the slowest motion, {} Hz{}, keeps {} % of critical damping{}{}",
-                number(dominant.frequency_hz),
-                of_mode(dominant.mode),
-                number(100.0 * dominant.damping_ratio),
-                truth.unwrap_or_default(),
-                learnt(forecast)
-            )
-        }
         Stability::Linear(dominant) if dominant.growing == 0 => {
-            format!("stable: every motion decays{}", learnt(forecast))
+            format!("{}{}", stable(forecast), learnt(forecast))
         }
         Stability::Linear(d) => {
             let what = if d.is_known() {
@@ -174,7 +116,10 @@ pub(super) fn verdict(forecast: &Forecast) -> String {
                 )
             } else {
                 // A swinging motion is a pair.
-                format!("{} motions grow", d.growing.div_ceil(2))
+                match d.growing.div_ceil(2) {
+                    1 => "a motion grows".to_owned(),
+                    count => format!("{count} motions grow"),
+                }
             };
             format!("UNSTABLE: {what}{}; {}", learnt(forecast), remedy(forecast))
         }
@@ -218,19 +163,96 @@ fn learnt(forecast: &Forecast) -> &'static str {
     }
 }
 
-/// What would help an unstable loop.
+/// A loop in which nothing grows, by the motion that is nearest to it.
+fn stable(forecast: &Forecast) -> String {
+    let least = forecast.examined.as_ref().and_then(|examined| examined.least_damped);
+    let Some((motion, mode)) = least else { return "stable: no motion grows".to_owned() };
+    let (hertz, mode_words) = (number(motion.frequency_hz()), of_mode(mode));
+    if is_neutral(motion) {
+        return format!(
+            "stable, but only just: no motion grows, and that of {hertz} Hz{mode_words} does not \
+             decay either; give the structure some damping"
+        );
+    }
+    let followed = forecast.examined.iter().flat_map(|examined| &examined.motions.modes);
+    let truth = followed.map(|found| found.truth).find(|truth| Some(truth.number) == mode);
+    let truth = truth.map(|truth| {
+        format!(", {} % in the true structure", number(100.0 * truth.motion.damping_ratio()))
+    });
+    format!(
+        "stable: the least damped motion, {hertz} Hz{mode_words}, keeps {} % of critical damping{}",
+        number(100.0 * motion.damping_ratio()),
+        truth.unwrap_or_default()
+    )
+}
+
+/// A structure without support drifts, in the loop as in truth.
+fn rigid_bodies(forecast: &Forecast) -> Option<String> {
+    (forecast.rigid_bodies > 0).then(|| {
+        let (motion, it) = match forecast.rigid_bodies {
+            1 => ("its rigid-body motion neither grows nor decays".to_owned(), "it"),
+            count => (format!("its {count} rigid-body motions neither grow nor decay"), "them"),
+        };
+        format!(
+            "the structure has no support: {motion}, and any offset of the measured force lets \
+             {it} drift"
+        )
+    })
+}
+
+/// What would help an unstable loop: nothing that the table of compensators
+/// rejects.
 fn remedy(forecast: &Forecast) -> String {
-    let trials = forecast.examined.as_ref().map_or(&[][..], |examined| &examined.trials);
+    let Some(examined) = &forecast.examined else {
+        return "less delay, a compensator, or less of the structure in the laboratory would help"
+            .to_owned();
+    };
     let error = |trial: &&Trial| trial.worst.map_or(f64::INFINITY, |(_, error)| error.abs());
-    let stable = trials.iter().filter(|trial| trial.is_stable());
-    match stable.min_by(|a, b| error(a).total_cmp(&error(b))) {
-        Some(best) => format!(
-            "the compensator {} would make it stable (see below); less delay or less of the \
-             structure in the laboratory help too",
-            best.kind
+    let stable = examined.trials.iter().filter(|trial| trial.is_stable());
+    let declared = kind(&forecast.compensator);
+    let best = stable.min_by(|a, b| error(a).total_cmp(&error(b)));
+    let less = "less delay or less of the structure in the laboratory would help";
+    match (best, &forecast.critical_delay) {
+        (Some(best), _) if best.kind == "none" => {
+            "without its compensator it would be stable".to_owned()
+        }
+        (Some(best), _) if best.kind.starts_with(declared) => format!(
+            "its compensator {declared} with the numbers that suit this rig would make it stable; \
+             {less} too"
         ),
-        None => "less delay, a compensator, or less of the structure in the laboratory would help"
+        (Some(best), _) => {
+            format!("the compensator {} would make it stable; {less} too", best.kind)
+        }
+        (None, Some(critical))
+            if critical.delay_s == 0.0 && critical.frequency_hz.is_infinite() =>
+        {
+            "no delay is short enough and no compensator tried makes it stable: give more of the \
+             mass to the numerical side"
+                .to_owned()
+        }
+        (None, Some(critical)) if critical.delay_s == 0.0 => {
+            "no compensator tried makes it stable: give the structure some damping".to_owned()
+        }
+        (None, _) if examined.trials.len() > 1 => {
+            format!("no compensator tried makes it stable; {less}")
+        }
+        (None, _) => "less delay, a compensator, or less of the structure in the laboratory would \
+                      help"
             .to_owned(),
+    }
+}
+
+/// The name of a compensator in the file.
+fn kind(design: &Design) -> &'static str {
+    match design {
+        Design::None => "none",
+        Design::FirstOrder(_) => "first_order",
+        Design::Inverse(_) => "inverse",
+        Design::ForwardPrediction(_) => "forward_prediction",
+        Design::AdaptiveModelBased(_) => "adaptive_model_based",
+        Design::AdaptiveInverse(_) => "adaptive_inverse",
+        Design::AdaptiveTimeSeries(_) => "adaptive_time_series",
+        Design::PiLead(_) => "pi_lead",
     }
 }
 
@@ -263,13 +285,23 @@ fn margins(margins: &Margins) -> Vec<String> {
     said
 }
 
-fn critical(forecast: &Forecast) -> Option<String> {
+fn critical(loaded: &Loaded, forecast: &Forecast) -> Option<String> {
     let critical = forecast.critical_delay.as_ref()?;
+    let rig = &loaded.assembly.transfer_system;
+    // Dynamics change the gain as well as the time, and a compensator changes both.
+    let plain = matches!(rig, TransferSystem::Delay { .. } | TransferSystem::Ideal)
+        && forecast.compensator == Design::None;
     Some(if critical.delay_s > 0.0 {
-        let has = if forecast.delay_s.is_finite() {
-            format!("; the transfer system has {} ms there", number(1e3 * forecast.delay_s))
-        } else {
-            String::new()
+        let has = match plain {
+            _ if !forecast.delay_s.is_finite() => String::new(),
+            true => {
+                format!("; the transfer system has {} ms there", number(1e3 * forecast.delay_s))
+            }
+            false => format!(
+                ", if the loop were late and nothing else; the transfer system alone has {} ms \
+                 there",
+                number(1e3 * forecast.delay_s)
+            ),
         };
         format!(
             "critical delay {} ms at {} Hz{has}",
@@ -289,139 +321,30 @@ fn critical(forecast: &Forecast) -> Option<String> {
     })
 }
 
-/// The loop with other compensators.
-fn trials(examined: &Examined) -> String {
-    if examined.trials.len() < 2 {
-        return String::new();
-    }
-    let rows: Vec<Vec<String>> = examined
-        .trials
-        .iter()
-        .map(|trial| {
-            let learns = if trial.kind.starts_with("adaptive") { ", learnt" } else { "" };
-            let dash = || "–".to_owned();
-            vec![
-                format!("{}{learns}", trial.kind),
-                if trial.is_stable() { "stable" } else { "UNSTABLE" }.to_owned(),
-                trial.dominant.map_or_else(dash, |(motion, mode)| {
-                    format!("{}{}", percent(motion.damping_ratio()), of_mode(mode))
-                }),
-                trial.worst.map_or_else(dash, |(mode, error)| {
-                    format!("{:+.3} % (mode {mode})", 100.0 * error)
-                }),
-                match trial.delay_margin {
-                    Some(margin) => format!("{} ms", number(1e3 * margin.delay_s)),
-                    None if trial.is_stable() => "any".to_owned(),
-                    None => dash(),
-                },
-            ]
-        })
-        .collect();
-    let header = ["compensator", "loop", "least damping", "furthest off", "bears further"];
-    format!("\n{}", table(&header, &rows))
-}
-
-/// Cuts of the structure, ranked.
-fn cuts(loaded: &Loaded, advice: &Advice) -> String {
-    let rows: Vec<Vec<String>> = advice
-        .ranked
-        .iter()
-        .enumerate()
-        .filter(|(i, ranked)| *i < CUTS || ranked.cut.origin == Origin::Declared)
-        .map(|(i, ranked)| {
-            let specimen = ranked.cut.partition.specimen.linearised();
-            let amount = specimen.stiffness[(0, 0)];
-            vec![
-                format!("{}. {}", i + 1, place(loaded, &ranked.cut)),
-                origin(&ranked.cut),
-                format!("{} MN/m", number(1e-6 * amount)),
-                bears(ranked),
-                own(ranked),
-            ]
-        })
-        .collect();
-    let header = ["partition", "specimen", "stiffness", "critical delay", "this rig"];
-    let mut text = format!("\n{}", table(&header, &rows));
-    if advice.ranked.len() > rows.len() {
-        text.push_str(&format!("and {} more\n", advice.ranked.len() - rows.len()));
-    }
-    if advice.ranked.iter().any(|ranked| ranked.own.is_none()) {
-        text.push_str(
-            "– : this transfer system cannot be judged there; a servo-hydraulic actuator needs a \
-             specimen with mass\n",
-        );
-    }
-    for words in &advice.skipped {
-        text.push_str(&format!("not examined: {words}\n"));
-    }
-    text
-}
-
-pub(super) fn place(loaded: &Loaded, cut: &Cut) -> String {
-    let name = |dof: Option<usize>| {
-        dof.map_or("ground", |dof| loaded.assembly.structure.names[dof].as_str())
-    };
-    let of = |place: &Deformation| match place.from {
-        None => name(place.to).to_owned(),
-        Some(_) => format!("{} – {}", name(place.from), name(place.to)),
-    };
-    cut.partition.interface.iter().map(of).collect::<Vec<_>>().join(", ")
-}
-
-pub(super) fn origin(cut: &Cut) -> String {
-    match cut.origin {
-        Origin::Declared => "as declared".to_owned(),
-        Origin::MassSplit { share } => {
-            format!("with {:.0} % of the mass", 100.0 * share)
-        }
-        Origin::Moved => "the declared one here".to_owned(),
-        Origin::Element { share: 1.0 } => "the whole spring".to_owned(),
-        Origin::Element { share } => format!("{:.0} % of the spring", 100.0 * share),
-    }
-}
-
-fn bears(ranked: &Ranked) -> String {
-    match ranked.critical {
-        None => "any".to_owned(),
-        Some(critical) if critical.delay_s <= 0.0 => "none".to_owned(),
-        Some(critical) => {
-            format!("{} ms at {} Hz", number(1e3 * critical.delay_s), number(critical.frequency_hz))
-        }
-    }
-}
-
-fn own(ranked: &Ranked) -> String {
-    match ranked.own {
-        None => "–".to_owned(),
-        Some((0, None)) => "stable".to_owned(),
-        Some((0, Some(margin))) => format!("bears {} ms more", number(1e3 * margin.delay_s)),
-        Some(_) => "UNSTABLE".to_owned(),
-    }
-}
-
 /// Whether the loop fits its period here, and what would.
 fn fit_words(fit: &Fit) -> String {
     let us = |seconds: f64| number(1e6 * seconds);
+    // The slowest of a hundred is what must fit; the median is for comparison.
+    let cost = |cost: &Cost| {
+        format!("{} µs in 99 of 100 cases (median {} µs)", us(cost.p99_s), us(cost.p50_s))
+    };
     let mut costs = format!(
-        "after a sleep a tick takes {} µs here (p99 {} µs), {} % of its period with a margin of \
-         {MARGIN}",
-        us(fit.tick.p50_s),
-        us(fit.tick.p99_s),
+        "after a sleep a tick takes at most {} here: {} % of its period with a margin of {MARGIN}",
+        cost(&fit.tick),
         number(100.0 * fit.tick_share()),
     );
-    match fit.numerical {
+    match &fit.numerical {
         NumericalCost::InTick(step) if !fit.fits() => {
-            costs += &format!(", {} µs of it the numerical part", us(step.p99_s));
+            costs += &format!("; the numerical part alone takes {}", cost(step));
         }
         NumericalCost::InTick(_) => {}
         NumericalCost::MainLoop { step, ratio, task_ticks } => {
             costs += &format!(
-                "; a step of the main loop (1:{ratio}) takes {} µs (p99 {} µs), {} % of the \
-                 {task_ticks} tick{} it has",
-                us(step.p50_s),
-                us(step.p99_s),
+                "; a step of the main loop (1:{ratio}) takes at most {}: {} % of the {} it has with \
+                 the same margin",
+                cost(step),
                 number(100.0 * fit.main_share().unwrap_or(f64::NAN)),
-                if task_ticks == 1 { "" } else { "s" },
+                counted(*task_ticks as usize, "tick"),
             );
         }
     }
