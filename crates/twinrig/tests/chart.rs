@@ -172,6 +172,7 @@ fn what_is_merely_unjudged_is_no_change_of_the_verdict() {
     // No file may have more than critical damping.
     let [down, up] = chart.room(0);
     assert_eq!(down, None);
+    assert!(chart.boundaries.lines.is_empty(), "nothing is known to be unstable");
     assert!(matches!(up, Some(End::Unjudged(at)) if (at - 1.0).abs() < 1e-6), "{up:?}");
     let reason = chart.judge.trouble().unwrap();
     assert!(!reason.contains('\n') && !reason.starts_with("warning"), "{reason}");

@@ -246,6 +246,10 @@ fn what_is_unstable_shows_no_positive_damping_and_no_remedy_that_fails() {
         let ratio = trial["least_damped"]["damping_ratio"].as_f64();
         assert!(ratio.is_none_or(|ratio| ratio < 0.0), "{trial}");
     }
+    // All modes are well damped: the picture shows what grows, or says that it does not.
+    lab.twinrig(["check", "heavy.toml", "--plot", "heavy.html"]).exits(7);
+    let page = std::fs::read_to_string(lab.path("heavy.html")).unwrap();
+    assert!(page.contains("\"no mode, ") || page.contains("belongs to no mode"));
     // A mass that carries no spring is not split down to nothing.
     let advice = lab.twinrig(["check", "heavy.toml", "--advise"]).exits(7).out;
     assert!(!advice.contains("with 0 % of the mass") && advice.contains(" kg"), "{advice}");

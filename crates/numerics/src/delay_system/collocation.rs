@@ -87,7 +87,11 @@ impl DelaySystem {
         let values = if delay_s == 0.0 {
             self.undelayed_roots()?
         } else {
-            eigen::eigenvalues(&self.generator(delay_s, points.clamp(FEWEST, MOST)))?
+            let generator = self.generator(delay_s, points.clamp(FEWEST, MOST));
+            let rest = self.at_rest_1_s(&generator);
+            let mut values = eigen::eigenvalues(&generator)?;
+            values.retain(|value| value.norm() >= rest);
+            values
         };
         let mut values: Vec<_> = values.into_iter().filter(|value| value.im >= 0.0).collect();
         values.sort_by(|a, b| b.re.total_cmp(&a.re));
@@ -96,9 +100,8 @@ impl DelaySystem {
 
     /// Points that resolve the fastest motion of the undelayed parts with a margin.
     fn points(&self, delay_s: f64) -> Result<usize, DelayError> {
-        let alone = companion(&self.inverse, &self.now.first, &self.now.zeroth);
         // A bound on the eigenvalues that costs no iteration.
-        let fastest = self.bound(&alone);
+        let fastest = self.bound();
         let wanted = 0.5 * fastest * delay_s + FEWEST as f64;
         if wanted > MOST as f64 {
             return Err(DelayError::TooLong { delay_s, turns: fastest * delay_s / TAU });
@@ -107,16 +110,15 @@ impl DelaySystem {
     }
 
     /// Of the fastest motion, from above: √‖M₀⁻¹K₀‖ + ‖M₀⁻¹C₀‖, delayed parts included.
-    fn bound(&self, alone: &DMatrix<f64>) -> f64 {
-        let n = self.size();
+    pub(super) fn bound(&self) -> f64 {
         let rows = |matrix: &DMatrix<f64>| {
             matrix
                 .row_iter()
                 .map(|row| row.iter().map(|x| x.abs()).sum::<f64>())
                 .fold(0.0, f64::max)
         };
-        let stiffness = alone.view((n, 0), (n, n)).into_owned();
-        let damping = alone.view((n, n), (n, n)).into_owned();
+        let (stiffness, damping) =
+            (&self.inverse * &self.now.zeroth, &self.inverse * &self.now.first);
         let late = |matrix: &DMatrix<f64>| &self.inverse * matrix * &self.of;
         (rows(&stiffness) + rows(&late(&self.late.zeroth))).sqrt()
             + rows(&damping)

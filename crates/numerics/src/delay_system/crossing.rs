@@ -180,10 +180,11 @@ impl DelaySystem {
 
     /// The frequencies with |G| = 1.
     fn unit_gain_frequencies(&self) -> Result<Vec<f64>, DelayError> {
-        let candidates = eigen::eigenvalues(&self.hamiltonian()?)?;
+        let matrix = self.hamiltonian()?;
+        let candidates = eigen::eigenvalues(&matrix)?;
         let largest = candidates.iter().map(|value| value.norm()).fold(0.0, f64::max);
-        let near =
-            |value: &&Complex<f64>| value.im > 1e-9 * largest && value.re.abs() <= 1e-3 * value.im;
+        let least = (1e-9 * largest).max(self.at_rest_1_s(&matrix));
+        let near = |value: &&Complex<f64>| value.im > least && value.re.abs() <= 1e-3 * value.im;
         let mut found: Vec<f64> = Vec::new();
         for value in candidates.iter().filter(near) {
             let Some(omega) = self.unit_gain_near(value.im) else { continue };

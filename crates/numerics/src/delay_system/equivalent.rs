@@ -30,6 +30,9 @@ impl DelaySystem {
     pub fn equivalent_growth_1_s(&self, delay_s: f64) -> Result<f64, DelayError> {
         let Coefficients { second, first, zeroth } = self.equivalent(delay_s)?;
         let inverse = second.try_inverse().ok_or(DelayError::SingularMass)?;
-        Ok(eigen::spectral_abscissa(&companion(&inverse, &first, &zeroth))?)
+        let matrix = companion(&inverse, &first, &zeroth);
+        let (values, rest) = (eigen::eigenvalues(&matrix)?, self.at_rest_1_s(&matrix));
+        let moving = values.iter().filter(|value| value.norm() >= rest);
+        Ok(moving.map(|value| value.re).fold(f64::NEG_INFINITY, f64::max))
     }
 }

@@ -147,6 +147,9 @@ pub struct DelaySystem {
     of: DMatrix<f64>,
     /// M₀⁻¹.
     inverse: DMatrix<f64>,
+    /// Whether λ = 0 is a root at every delay: the stiffness without delay is
+    /// singular, for want of support.
+    floats: bool,
 }
 
 impl DelaySystem {
@@ -165,7 +168,25 @@ impl DelaySystem {
         if inverse.iter().any(|value| !value.is_finite()) {
             return Err(DelayError::SingularMass);
         }
-        Ok(Self { now, late, of, inverse })
+        let mut system = Self { now, late, of, inverse, floats: false };
+        system.floats = is_singular(&system.undelayed().zeroth);
+        Ok(system)
+    }
+
+    /// Whether the system without delay has no support: it then rests anywhere,
+    /// and roots at zero say neither that it grows nor that it decays.
+    pub fn floats(&self) -> bool {
+        self.floats
+    }
+
+    /// Roots of a floating system below this size are roots at zero: a double one
+    /// comes out of rounding as two that lie √ε apart, against the size of the
+    /// matrix they were found with. 0 for a system with support.
+    fn at_rest_1_s(&self, matrix: &DMatrix<f64>) -> f64 {
+        if !self.floats {
+            return 0.0;
+        }
+        (1e-13 * matrix.amax() * self.bound()).sqrt().max(1e-7 * self.bound())
     }
 
     /// Size of q.
@@ -210,11 +231,15 @@ impl DelaySystem {
         Ok(if delay_s > 0.0 { radius.ln() / delay_s } else { f64::NEG_INFINITY })
     }
 
-    /// The roots without delay.
+    /// The roots without delay, but for those at zero of a system that floats.
     pub fn undelayed_roots(&self) -> Result<Vec<Complex<f64>>, DelayError> {
         let Coefficients { second, first, zeroth } = self.undelayed();
         let inverse = second.try_inverse().ok_or(DelayError::SingularMass)?;
-        Ok(eigen::eigenvalues(&companion(&inverse, &first, &zeroth))?)
+        let matrix = companion(&inverse, &first, &zeroth);
+        let mut roots = eigen::eigenvalues(&matrix)?;
+        let rest = self.at_rest_1_s(&matrix);
+        roots.retain(|root| root.norm() >= rest);
+        Ok(roots)
     }
 
     /// λ²M₀ + λC₀ + K₀ + (λ²M_τ + λC_τ + K_τ) E e^{−λτ}, whose determinant D(λ)
@@ -281,6 +306,22 @@ impl DelaySystem {
             }
         }
     }
+}
+
+/// Whether a stiffness has no inverse but for rounding, whatever its units.
+fn is_singular(matrix: &DMatrix<f64>) -> bool {
+    if matrix.is_empty() {
+        return false;
+    }
+    let scale: Vec<f64> = matrix.diagonal().iter().map(|x| x.abs().sqrt()).collect();
+    if scale.contains(&0.0) {
+        return matrix.clone().try_inverse().is_none();
+    }
+    let scaled = DMatrix::from_fn(matrix.nrows(), matrix.ncols(), |i, j| {
+        matrix[(i, j)] / (scale[i] * scale[j])
+    });
+    let values = scaled.singular_values();
+    values.min() < 1e-13 * values.max()
 }
 
 fn check_delay(delay_s: f64) -> Result<(), DelayError> {

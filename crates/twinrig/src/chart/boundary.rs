@@ -180,7 +180,10 @@ fn cell(
             crossed.push(edges[k]);
         }
     }
+    // Between what is stable and what is not judged there is no boundary to draw.
+    let unjudged = corners.iter().any(|&(i, j)| grid.at(i, j).verdict == Verdict::Unknown);
     match crossed[..] {
+        _ if unjudged => {}
         [a, b] => pieces.push((a, b)),
         // A saddle: the corners that are stable are cut off one by one.
         [a, b, c, d] if inside[0] => pieces.extend([(d, a), (b, c)]),

@@ -189,8 +189,9 @@ fn words(chart: &Chart, checked: Option<&[String]>, folder: &Path) -> String {
             }
         }
     }
-    text += &format!("{} % of the chart is stable\n", number(100.0 * chart.grid.stable_share()));
     let unknown = chart.grid.points.iter().filter(|p| p.verdict == Verdict::Unknown).count();
+    let of = if unknown > 0 { "what could be judged" } else { "the chart" };
+    text += &format!("{} % of {of} is stable\n", number(100.0 * chart.grid.stable_share()));
     if let Some(reason) = chart.judge.trouble().filter(|_| unknown > 0) {
         let (points, first) = (counted(unknown, "point"), reason.lines().next());
         let first = first.unwrap_or_default();

@@ -11,6 +11,7 @@ use crate::chart::{Chart, Depth, End, Verdict};
 
 const STABLE: &str = "#c6e5d9";
 const UNSTABLE: &str = "#f7dfd3";
+const UNJUDGED: &str = "#d9dde2";
 
 /// The page: the chart, what it says of the declared experiment, and the file.
 pub(crate) fn chart_html(chart: &Chart, checked: Option<&[String]>) -> String {
@@ -137,15 +138,21 @@ fn figure(chart: &Chart) -> Value {
         Depth::Verdict => verdicts(chart, &x, &y),
         Depth::Growth => growth(chart, &x, &y),
     }];
-    if chart.depth == Depth::Verdict {
-        for (name, colour) in [("stable", STABLE), ("unstable", UNSTABLE)] {
-            // A heat map has no entry of its own in the legend.
-            data.push(json!({
-                "type": "scatter", "mode": "markers", "name": name, "x": [null], "y": [null],
-                "marker": { "symbol": "square", "size": 13, "color": colour,
-                            "line": { "color": "#9aa5b1", "width": 1 } },
-            }));
-        }
+    let mut names = match chart.depth {
+        Depth::Verdict => vec![("stable", STABLE), ("unstable", UNSTABLE)],
+        Depth::Growth => Vec::new(),
+    };
+    let unjudged = chart.grid.points.iter().any(|point| point.verdict == Verdict::Unknown);
+    if unjudged {
+        names.push(("not judged", UNJUDGED));
+    }
+    for (name, colour) in names {
+        // A heat map has no entry of its own in the legend.
+        data.push(json!({
+            "type": "scatter", "mode": "markers", "name": name, "x": [null], "y": [null],
+            "marker": { "symbol": "square", "size": 13, "color": colour,
+                        "line": { "color": "#9aa5b1", "width": 1 } },
+        }));
     }
     for (index, line) in chart.boundaries.lines.iter().enumerate() {
         let hover: Vec<String> = line
@@ -177,6 +184,9 @@ fn figure(chart: &Chart) -> Value {
     }
     let mut layout = base_layout();
     layout["height"] = json!(620);
+    if unjudged {
+        layout["plot_bgcolor"] = json!(UNJUDGED);
+    }
     layout["xaxis"] = axis(&axes[0].title());
     layout["yaxis"] = axis(&axes[1].title());
     layout["xaxis"]["range"] = json!([axes[0].shown(axes[0].low), axes[0].shown(axes[0].high)]);

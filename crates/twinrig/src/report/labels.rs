@@ -1,5 +1,7 @@
 //! Where the words of a picture lie, so that they cover neither a curve nor each other.
 
+use super::picture::{FRAME, Pane};
+
 /// Pixels between two points of a line that is to stay free.
 const SPACING: f64 = 3.0;
 /// What lies outside the frame is as bad as this many covered points.
@@ -7,11 +9,82 @@ const OUTSIDE: usize = 1000;
 /// Points on one segment of a line, at most.
 const MOST: f64 = 500.0;
 
+/// Where words stand.
+pub(super) struct Label {
+    /// Their left end.
+    pub(super) x: f64,
+    /// Their base line.
+    pub(super) y: f64,
+    /// What plotly calls this place: the side of a mark, the end that lies at a wall.
+    pub(super) side: &'static str,
+}
+
+impl Pane {
+    /// Where the words at the marks and at the walls lie best.
+    pub(super) fn labels(&self) -> (Vec<Label>, Vec<Label>) {
+        let [_, top, _, bottom] = FRAME;
+        let mut room = Room::new(FRAME);
+        for curve in &self.curves {
+            room.keep_free(curve.points.iter().map(|&(x, y)| {
+                if x.is_finite() && y.is_finite() { self.place(x, y) } else { (x, y) }
+            }));
+        }
+        for (x, _) in &self.walls {
+            let (x, _) = self.place(*x, self.y.low);
+            room.keep_free([(x, top), (x, bottom)]);
+        }
+        for (x, y, _) in &self.marks {
+            let (x, y) = self.place(*x, *y);
+            room.keep_free([(x - 4.0, y), (x + 4.0, y)]);
+        }
+        let mut choose = |places: Vec<Label>, wide: f64| {
+            let area = |place: &Label| [place.x, place.y - 10.0, place.x + wide, place.y + 3.0];
+            let areas: Vec<Area> = places.iter().map(area).collect();
+            let best = room.choose(&areas);
+            places.into_iter().nth(best).unwrap_or(Label { x: 0.0, y: 0.0, side: "" })
+        };
+        let marks = self.marks.iter().map(|(x, y, words)| {
+            let ((x, y), wide) = (self.place(*x, *y), width(words));
+            choose(around(x, y, wide), wide)
+        });
+        let marks: Vec<Label> = marks.collect();
+        let walls = self.walls.iter().map(|(x, words)| {
+            let ((x, _), wide) = (self.place(*x, self.y.low), width(words));
+            let rows = ((bottom - top) / 15.0) as usize;
+            let beside = |row: usize| {
+                let y = top + 16.0 + 15.0 * row as f64;
+                [
+                    Label { x: x + 5.0, y, side: "left" },
+                    Label { x: x - 5.0 - wide, y, side: "right" },
+                ]
+            };
+            choose((0..rows).flat_map(beside).collect(), wide)
+        });
+        let walls = walls.collect();
+        (marks, walls)
+    }
+}
+
+/// The places around a mark at which words so wide may stand.
+fn around(x: f64, y: f64, wide: f64) -> Vec<Label> {
+    let sides = [
+        ("top right", x + 7.0, y - 6.0),
+        ("bottom right", x + 7.0, y + 16.0),
+        ("top left", x - 7.0 - wide, y - 6.0),
+        ("bottom left", x - 7.0 - wide, y + 16.0),
+        ("top center", x - 0.5 * wide, y - 10.0),
+        ("bottom center", x - 0.5 * wide, y + 20.0),
+        ("middle right", x + 10.0, y + 4.0),
+        ("middle left", x - 10.0 - wide, y + 4.0),
+    ];
+    sides.map(|(side, x, y)| Label { x, y, side }).into()
+}
+
 /// Left, top, right and bottom, in pixels.
 pub(super) type Area = [f64; 4];
 
 /// The room of a picture in which words are to be placed.
-pub(super) struct Room {
+struct Room {
     frame: Area,
     points: Vec<(f64, f64)>,
     taken: Vec<Area>,
@@ -19,12 +92,12 @@ pub(super) struct Room {
 
 impl Room {
     /// An empty frame.
-    pub(super) fn new(frame: Area) -> Self {
+    fn new(frame: Area) -> Self {
         Self { frame, points: Vec::new(), taken: Vec::new() }
     }
 
     /// A line that words should not cover; a point that is not finite is a gap.
-    pub(super) fn keep_free(&mut self, line: impl IntoIterator<Item = (f64, f64)>) {
+    fn keep_free(&mut self, line: impl IntoIterator<Item = (f64, f64)>) {
         let [left, top, right, bottom] = self.frame;
         let mut before: Option<(f64, f64)> = None;
         for (x, y) in line {
@@ -46,7 +119,7 @@ impl Room {
     }
 
     /// The first of those places that cover least; it is taken from then on.
-    pub(super) fn choose(&mut self, places: &[Area]) -> usize {
+    fn choose(&mut self, places: &[Area]) -> usize {
         let best = (0..places.len()).min_by_key(|&index| self.covered(places[index]));
         let best = best.unwrap_or(0);
         self.taken.extend(places.get(best));
@@ -65,7 +138,7 @@ impl Room {
 }
 
 /// About as wide as these words are in a small font.
-pub(super) fn width(words: &str) -> f64 {
+fn width(words: &str) -> f64 {
     6.6 * words.chars().count() as f64
 }
 

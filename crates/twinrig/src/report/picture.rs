@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::bode::Verdict;
 use super::figure::{axis, base_layout, numbers};
-use super::labels::{Area, Room, width};
+use super::labels::{Area, Label};
 use super::page::{POLICY, library};
 use super::text::{escape, label, script_json};
 
@@ -17,7 +17,7 @@ const INK: &str = "#1f2933";
 const WIDTH: f64 = 520.0;
 const HEIGHT: f64 = 430.0;
 /// Left, top, right and bottom of a pane's frame.
-const FRAME: Area = [76.0, 64.0, 500.0, 376.0];
+pub(super) const FRAME: Area = [76.0, 64.0, 500.0, 376.0];
 /// Height of a row of the legend; the frame has room for one above it.
 const LEGEND_ROW: f64 = 15.0;
 
@@ -206,18 +206,8 @@ impl Table {
     }
 }
 
-/// Where words stand.
-struct Label {
-    /// Their left end.
-    x: f64,
-    /// Their base line.
-    y: f64,
-    /// What plotly calls this place: the side of a mark, the end that lies at a wall.
-    side: &'static str,
-}
-
 impl Pane {
-    fn place(&self, x: f64, y: f64) -> (f64, f64) {
+    pub(super) fn place(&self, x: f64, y: f64) -> (f64, f64) {
         let share = |span: &Span, value: f64| (value - span.low) / (span.high - span.low);
         let [left, top, right, bottom] = FRAME;
         let (sx, sy) = (share(&self.x, x), share(&self.y, y));
@@ -358,50 +348,6 @@ impl Pane {
         (places, row + 1)
     }
 
-    /// Where the words at the marks and at the walls lie best.
-    fn labels(&self) -> (Vec<Label>, Vec<Label>) {
-        let [_, top, _, bottom] = FRAME;
-        let mut room = Room::new(FRAME);
-        for curve in &self.curves {
-            room.keep_free(curve.points.iter().map(|&(x, y)| {
-                if x.is_finite() && y.is_finite() { self.place(x, y) } else { (x, y) }
-            }));
-        }
-        for (x, _) in &self.walls {
-            let (x, _) = self.place(*x, self.y.low);
-            room.keep_free([(x, top), (x, bottom)]);
-        }
-        for (x, y, _) in &self.marks {
-            let (x, y) = self.place(*x, *y);
-            room.keep_free([(x - 4.0, y), (x + 4.0, y)]);
-        }
-        let mut choose = |places: Vec<Label>, wide: f64| {
-            let area = |place: &Label| [place.x, place.y - 10.0, place.x + wide, place.y + 3.0];
-            let areas: Vec<Area> = places.iter().map(area).collect();
-            let best = room.choose(&areas);
-            places.into_iter().nth(best).unwrap_or(Label { x: 0.0, y: 0.0, side: "" })
-        };
-        let marks = self.marks.iter().map(|(x, y, words)| {
-            let ((x, y), wide) = (self.place(*x, *y), width(words));
-            choose(around(x, y, wide), wide)
-        });
-        let marks: Vec<Label> = marks.collect();
-        let walls = self.walls.iter().map(|(x, words)| {
-            let ((x, _), wide) = (self.place(*x, self.y.low), width(words));
-            let rows = ((bottom - top) / 15.0) as usize;
-            let beside = |row: usize| {
-                let y = top + 16.0 + 15.0 * row as f64;
-                [
-                    Label { x: x + 5.0, y, side: "left" },
-                    Label { x: x - 5.0 - wide, y, side: "right" },
-                ]
-            };
-            choose((0..rows).flat_map(beside).collect(), wide)
-        });
-        let walls = walls.collect();
-        (marks, walls)
-    }
-
     fn plotly(&self) -> Value {
         let (marks, walls) = self.labels();
         let mut layout = base_layout();
@@ -455,26 +401,12 @@ impl Pane {
                 let up = 1.0 - (label.y - 4.0 - top) / (bottom - top);
                 json!({ "xref": "x", "x": x, "yref": "paper", "y": up, "text": escape(words),
                         "showarrow": false, "xanchor": label.side, "yanchor": "middle",
+                        "xshift": if label.side == "left" { 5 } else { -5 },
                         "font": { "size": 12, "color": INK } })
             })
             .collect();
         json!({ "data": data, "layout": layout })
     }
-}
-
-/// The places around a mark at which words so wide may stand.
-fn around(x: f64, y: f64, wide: f64) -> Vec<Label> {
-    let sides = [
-        ("top right", x + 7.0, y - 6.0),
-        ("bottom right", x + 7.0, y + 16.0),
-        ("top left", x - 7.0 - wide, y - 6.0),
-        ("bottom left", x - 7.0 - wide, y + 16.0),
-        ("top center", x - 0.5 * wide, y - 10.0),
-        ("bottom center", x - 0.5 * wide, y + 20.0),
-        ("middle right", x + 10.0, y + 4.0),
-        ("middle left", x - 10.0 - wide, y + 4.0),
-    ];
-    sides.map(|(side, x, y)| Label { x, y, side }).into()
 }
 
 /// Five or so round values within an axis.

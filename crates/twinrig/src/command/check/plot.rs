@@ -9,13 +9,15 @@ use model::compensator::Design;
 use super::{tables, words};
 use crate::command::output::{cannot_write_by, number, write_whole};
 use crate::command::rehearse::Loaded;
-use crate::forecast::{Examined, Forecast, Stability};
+use crate::forecast::{Examined, Forecast, Stability, is_neutral};
 use crate::report::{Curve, Look, Pane, Picture, Span, Square, Verdict};
 
 /// Delays at which the modes are drawn.
 const STEPS: usize = 60;
-/// Modes that are drawn: those that lose most.
+/// Modes that are drawn.
 const MODES: usize = 6;
+/// Motions that belong to no mode, if they grow.
+const OTHERS: usize = 2;
 
 /// Writes the picture, in the form that the name asks for.
 pub(super) fn write(path: &Path, loaded: &Loaded, forecast: &Forecast) -> Result<(), String> {
@@ -140,13 +142,8 @@ fn damping(forecast: &Forecast, examined: &Examined, open: &OpenLoop) -> Pane {
         // The compensator has taken most of it: earlier than this means nothing.
         has_s = has_s.min(0.25 * more_s);
     }
-    let slope = |mode: &LoopMode| mode.sensitivity_1_s.unwrap_or(0.0);
-    let mut modes: Vec<LoopMode> =
-        examined.motions.modes.iter().filter(|mode| mode.in_loop.is_some()).copied().collect();
-    modes.sort_by(|a, b| slope(a).total_cmp(&slope(b)));
-    modes.truncate(MODES);
-    modes.sort_by_key(|mode| mode.truth.number);
-    let start: Vec<Motion> = modes.iter().filter_map(|mode| mode.in_loop).collect();
+    let drawn = drawn(examined, more_s);
+    let start: Vec<Motion> = drawn.iter().map(|drawn| drawn.motion).collect();
     let steps =
         |end_s: f64| -> Vec<f64> { (0..=STEPS).map(|i| end_s * i as f64 / STEPS as f64).collect() };
     // Both ways from where the loop is.
@@ -154,31 +151,24 @@ fn damping(forecast: &Forecast, examined: &Examined, open: &OpenLoop) -> Pane {
     let (back, forth) = (along_delay(open, &start, &less), along_delay(open, &start, &more));
     let mut curves = Vec::new();
     let mut range = (0.0f64, 0.0f64);
-    for (index, mode) in modes.iter().enumerate() {
+    for (index, drawn) in drawn.iter().enumerate() {
         let point = |(delay_s, row): (&f64, &Vec<Option<Motion>>)| {
             let ratio = row[index].map_or(f64::NAN, |motion| 100.0 * motion.damping_ratio());
             (1e3 * delay_s, ratio)
         };
         let earlier = less.iter().zip(&back).rev().map(point);
         let points: Vec<(f64, f64)> = earlier.chain(more.iter().zip(&forth).map(point)).collect();
-        let truth = 100.0 * mode.truth.motion.damping_ratio();
-        for value in points.iter().map(|p| p.1).chain([truth]).filter(|v| v.is_finite()) {
+        let values = points.iter().map(|p| p.1).chain(drawn.truth);
+        for value in values.filter(|value| value.is_finite()) {
             range = (range.0.min(value), range.1.max(value));
         }
-        curves.push(Curve {
-            name: format!("mode {}, {} Hz", mode.truth.number, short(mode)),
-            look: Look::Number(index),
-            points,
-        });
+        curves.push(Curve { name: drawn.name.clone(), look: Look::Number(index), points });
     }
-    let flat = |mode: &LoopMode| {
-        let truth = 100.0 * mode.truth.motion.damping_ratio();
-        [(-1e3 * has_s, truth), (1e3 * more_s, truth), (f64::NAN, f64::NAN)]
-    };
+    let flat = |truth: f64| [(-1e3 * has_s, truth), (1e3 * more_s, truth), (f64::NAN, f64::NAN)];
     curves.push(Curve {
         name: "true structure".to_owned(),
         look: Look::Faint,
-        points: modes.iter().flat_map(flat).collect(),
+        points: drawn.iter().filter_map(|drawn| drawn.truth).flat_map(flat).collect(),
     });
     let room = 0.06 * (range.1 - range.0).max(0.1);
     let mut walls = vec![(0.0, "the loop as declared".to_owned())];
@@ -187,9 +177,7 @@ fn damping(forecast: &Forecast, examined: &Examined, open: &OpenLoop) -> Pane {
     }
     Pane {
         title: "Damping in the loop".to_owned(),
-        caption: "Of each mode, if the whole loop were later or earlier than declared. Where a \
-                  curve falls below zero the test is unstable."
-            .to_owned(),
+        caption: caption(examined, &drawn),
         x: Span { title: "further delay [ms]", low: -1e3 * has_s, high: 1e3 * more_s },
         y: Span { title: "damping ratio [%]", low: range.0 - room, high: range.1 + room },
         square: Square::No,
@@ -199,7 +187,59 @@ fn damping(forecast: &Forecast, examined: &Examined, open: &OpenLoop) -> Pane {
     }
 }
 
-fn short(mode: &LoopMode) -> String {
-    let hertz = mode.truth.motion.frequency_hz();
+/// A motion whose damping is drawn.
+struct Drawn {
+    name: String,
+    motion: Motion,
+    /// Damping in the true structure, %; none of the rig's own motions.
+    truth: Option<f64>,
+}
+
+/// The modes that are least damped now or if the loop were later by `more_s`, and
+/// what grows beside them.
+fn drawn(examined: &Examined, more_s: f64) -> Vec<Drawn> {
+    let nearest = |mode: &LoopMode| {
+        let now = mode.in_loop.map_or(f64::INFINITY, |motion| motion.damping_ratio());
+        now.min(now + mode.sensitivity_1_s.unwrap_or(0.0) * more_s)
+    };
+    let followed = examined.motions.modes.iter();
+    let mut modes: Vec<LoopMode> =
+        followed.filter(|mode| mode.in_loop.is_some()).copied().collect();
+    modes.sort_by(|a, b| nearest(a).total_cmp(&nearest(b)));
+    modes.truncate(MODES);
+    modes.sort_by_key(|mode| mode.truth.number);
+    let of_mode = |mode: &LoopMode| {
+        Some(Drawn {
+            name: format!("mode {}, {} Hz", mode.truth.number, short(&mode.truth.motion)),
+            motion: mode.in_loop?,
+            truth: Some(100.0 * mode.truth.motion.damping_ratio()),
+        })
+    };
+    let grows = |motion: &&Motion| motion.growth_1_s() > 0.0 && !is_neutral(**motion);
+    let others = examined.motions.others.iter().filter(grows).take(OTHERS);
+    let of_other = |motion: &Motion| Drawn {
+        name: format!("no mode, {} Hz", short(motion)),
+        motion: *motion,
+        truth: None,
+    };
+    modes.iter().filter_map(of_mode).chain(others.map(of_other)).collect()
+}
+
+fn caption(examined: &Examined, drawn: &[Drawn]) -> String {
+    let mut words = "If the whole loop were later or earlier than declared. Where a curve falls \
+                     below zero the test is unstable."
+        .to_owned();
+    let left_out = examined.motions.modes.len().saturating_sub(MODES);
+    if left_out > 0 {
+        words += &format!(" Of the modes, the {MODES} that come nearest to that.");
+    }
+    if examined.margins.growing > 0 && !drawn.iter().any(|drawn| drawn.motion.growth_1_s() > 0.0) {
+        words += " The motion that grows here belongs to no mode and is not drawn.";
+    }
+    words
+}
+
+fn short(motion: &Motion) -> String {
+    let hertz = motion.frequency_hz();
     if hertz < 10.0 { format!("{hertz:.2}") } else { format!("{hertz:.1}") }
 }
