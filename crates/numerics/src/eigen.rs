@@ -1,7 +1,6 @@
 //! Eigenvalues and modes of dense matrices.
 //!
-//! The only module that calls faer; everything it gives back is nalgebra or
-//! plain numbers. Input that is not finite is an error, never a panic.
+//! Everything it gives back is nalgebra or plain numbers. Input that is not finite is an error, never a panic.
 
 use faer::linalg::triangular_solve::{
     solve_lower_triangular_in_place, solve_upper_triangular_in_place,

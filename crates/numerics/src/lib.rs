@@ -1,8 +1,8 @@
 //! Linear systems, discretisation, spectra, filters and kernels.
 //!
 //! This crate knows no structural word and no file. All calls into faer stay
-//! behind the concrete `f64` functions of [`eigen`], so that an edit elsewhere
-//! does not recompile its generic code.
+//! behind the concrete `f64` functions of [`eigen`] and [`sparse`], so that an edit
+//! elsewhere does not recompile its generic code.
 
 pub mod complex_eigen;
 pub mod continuation;
@@ -27,4 +27,5 @@ pub mod random;
 pub mod rational_fit;
 pub mod resolvent;
 pub mod small;
+pub mod sparse;
 pub mod welch;

@@ -1,0 +1,207 @@
+//! Frames of straight beams in space.
+
+use nalgebra::{Matrix3, Vector3};
+
+use super::brick::mirror;
+use super::{Direction, Material, Mesh, assembled, numbered};
+use crate::check::check_positive;
+use crate::error::ModelError;
+use crate::reduction::{Component, ReductionError};
+
+/// Elements beyond this are no small model.
+const MOST_ELEMENTS: usize = 500_000;
+
+/// A beam's cross-section.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct FrameSection {
+    /// A.
+    pub area_m2: f64,
+    /// Second moment for bending in the plane of the member and its `up` vector.
+    pub inertia_up_m4: f64,
+    /// Second moment for bending across that plane.
+    pub inertia_side_m4: f64,
+    /// Torsion constant.
+    pub torsion_m4: f64,
+}
+
+impl FrameSection {
+    /// A solid rectangle: `up_m` along the member's `up` vector, `side_m` across.
+    /// The torsion constant is Roark's approximation, within 0.2 %.
+    pub fn rectangle(side_m: f64, up_m: f64) -> Self {
+        let (long, short) = (side_m.max(up_m), side_m.min(up_m));
+        let ratio = short / long;
+        let torsion =
+            long * short.powi(3) / 3.0 * (1.0 - 0.63 * ratio * (1.0 - ratio.powi(4) / 12.0));
+        Self {
+            area_m2: side_m * up_m,
+            inertia_up_m4: side_m * up_m.powi(3) / 12.0,
+            inertia_side_m4: up_m * side_m.powi(3) / 12.0,
+            torsion_m4: torsion,
+        }
+    }
+}
+
+/// A straight member between two nodes.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Member {
+    /// Its ends.
+    pub nodes: [usize; 2],
+    /// Its section, by its place in [`Frame::sections`].
+    pub section: usize,
+    /// Elements along it.
+    pub elements: usize,
+}
+
+/// A frame: nodes, members, and the nodes that are clamped.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Frame {
+    /// What all members are made of.
+    pub material: Material,
+    /// Coordinates of the joints.
+    pub nodes: Vec<[f64; 3]>,
+    /// Sections the members refer to.
+    pub sections: Vec<FrameSection>,
+    /// The members.
+    pub members: Vec<Member>,
+    /// Joints that neither move nor turn.
+    pub clamped: Vec<usize>,
+}
+
+/// Builds the frame of Euler–Bernoulli beams with consistent mass. `up` of a
+/// member is z, or x for a member along z. The joints keep their numbers; nodes
+/// inside members follow.
+pub fn frame(frame: &Frame) -> Result<Mesh, ReductionError> {
+    frame.material.check()?;
+    let bad = |name, value: usize, requirement| {
+        Err(ModelError::BadParameter { name, value: value as f64, requirement }.into())
+    };
+    let total: usize = frame.members.iter().map(|member| member.elements).sum();
+    if !(1..=MOST_ELEMENTS).contains(&total) {
+        return bad("elements", total, "from 1 to 500000");
+    }
+    let mut nodes = frame.nodes.clone();
+    let mut ends: Vec<usize> = Vec::with_capacity(2 * total);
+    let mut matrices = Vec::with_capacity(frame.members.len());
+    let mut matrix_of = Vec::with_capacity(total);
+    for (index, member) in frame.members.iter().enumerate() {
+        let [from, to] = member.nodes;
+        if from == to || from.max(to) >= frame.nodes.len() {
+            return bad(
+                "node of a member",
+                from.max(to) + 1,
+                "a joint that exists, two per member",
+            );
+        }
+        if member.elements == 0 || member.section >= frame.sections.len() {
+            return bad("section of a member", member.section + 1, "a section that exists");
+        }
+        let section = &frame.sections[member.section];
+        for value in
+            [section.area_m2, section.inertia_up_m4, section.inertia_side_m4, section.torsion_m4]
+        {
+            check_positive("section", value)?;
+        }
+        let (a, b) = (Vector3::from(frame.nodes[from]), Vector3::from(frame.nodes[to]));
+        let length = (b - a).norm() / member.elements as f64;
+        check_positive("length of a member", length)?;
+        matrices.push(element(&frame.material, section, length, (b - a).normalize()));
+        let mut last = from;
+        for part in 1..=member.elements {
+            let next = if part == member.elements {
+                to
+            } else {
+                let at = a + (b - a) * (part as f64 / member.elements as f64);
+                nodes.push(at.into());
+                nodes.len() - 1
+            };
+            ends.extend([last, next]);
+            matrix_of.push(index);
+            last = next;
+        }
+    }
+    let (dofs, size) = numbered(nodes.len(), 6, &|node| frame.clamped.contains(&node));
+    let one = |e: usize| {
+        let (mass, stiffness) = &matrices[matrix_of[e]];
+        (&ends[2 * e..2 * e + 2], mass.as_slice(), stiffness.as_slice())
+    };
+    let (mass, stiffness) = assembled(size, 6, &dofs, total, &one)?;
+    let mut mesh =
+        Mesh { component: Component::undamped(mass, stiffness)?, nodes, per_node: 6, dofs };
+    mesh.component.influence = mesh.influence(Direction::X);
+    Ok(mesh)
+}
+
+/// Mass and stiffness of one element in global directions, columns one behind
+/// the other. Local DOFs of an end: along, up, side, and the turns about them.
+fn element(
+    material: &Material,
+    section: &FrameSection,
+    l: f64,
+    along: Vector3<f64>,
+) -> (Vec<f64>, Vec<f64>) {
+    let e = material.young_pa;
+    let g = e / (2.0 * (1.0 + material.poisson));
+    let line = material.density_kg_m3 * section.area_m2;
+    let polar = material.density_kg_m3 * (section.inertia_up_m4 + section.inertia_side_m4);
+    let (mut mass, mut stiffness) = (vec![0.0; 144], vec![0.0; 144]);
+    // A bar: values at (0,0) and (0,1) of its 2 × 2 matrix, for DOFs i and i + 6.
+    let bar = |matrix: &mut Vec<f64>, dof: usize, own: f64, other: f64| {
+        for (i, j, value) in
+            [(dof, dof, own), (dof + 6, dof + 6, own), (dof, dof + 6, other), (dof + 6, dof, other)]
+        {
+            matrix[12 * j + i] += value;
+        }
+    };
+    let axial = e * section.area_m2 / l;
+    let torsion = g * section.torsion_m4 / l;
+    bar(&mut stiffness, 0, axial, -axial);
+    bar(&mut stiffness, 3, torsion, -torsion);
+    bar(&mut mass, 0, line * l / 3.0, line * l / 6.0);
+    bar(&mut mass, 3, polar * l / 3.0, polar * l / 6.0);
+    // Bending: deflection up turns about side with +, deflection to the side
+    // turns about up with −.
+    let k = [
+        [12.0, 6.0 * l, -12.0, 6.0 * l],
+        [6.0 * l, 4.0 * l * l, -6.0 * l, 2.0 * l * l],
+        [-12.0, -6.0 * l, 12.0, -6.0 * l],
+        [6.0 * l, 2.0 * l * l, -6.0 * l, 4.0 * l * l],
+    ];
+    let m = [
+        [156.0, 22.0 * l, 54.0, -13.0 * l],
+        [22.0 * l, 4.0 * l * l, 13.0 * l, -3.0 * l * l],
+        [54.0, 13.0 * l, 156.0, -22.0 * l],
+        [-13.0 * l, -3.0 * l * l, -22.0 * l, 4.0 * l * l],
+    ];
+    for (places, sign, inertia) in [
+        ([1, 5, 7, 11], 1.0, section.inertia_up_m4),
+        ([2, 4, 8, 10], -1.0, section.inertia_side_m4),
+    ] {
+        for (i, &row) in places.iter().enumerate() {
+            for (j, &column) in places.iter().enumerate() {
+                let turn = if i % 2 == j % 2 { 1.0 } else { sign };
+                stiffness[12 * column + row] += turn * k[i][j] * e * inertia / l.powi(3);
+                mass[12 * column + row] += turn * m[i][j] * line * l / 420.0;
+            }
+        }
+    }
+    let up = if along.z.abs() > 0.999 { Vector3::x() } else { Vector3::z() };
+    let up = (up - along * along.dot(&up)).normalize();
+    let turn = Matrix3::from_columns(&[along, up, along.cross(&up)]);
+    (turned(&mass, &turn), turned(&stiffness, &turn))
+}
+
+/// R A Rᵀ with R the rotation of each triple of DOFs.
+fn turned(matrix: &[f64], turn: &Matrix3<f64>) -> Vec<f64> {
+    let mut out = vec![0.0; 144];
+    for (bi, bj) in (0..16).map(|k| (k / 4, k % 4)) {
+        let block = Matrix3::from_fn(|i, j| matrix[12 * (3 * bj + j) + 3 * bi + i]);
+        let block = turn * block * turn.transpose();
+        for i in 0..3 {
+            for j in 0..3 {
+                out[12 * (3 * bj + j) + 3 * bi + i] = block[(i, j)];
+            }
+        }
+    }
+    mirror(&mut out, 12);
+    out
+}

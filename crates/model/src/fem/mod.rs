@@ -1,0 +1,157 @@
+//! Small finite-element models, for examples, tests and first estimates: solid
+//! bricks and frames of beams, as sparse matrices.
+
+mod brick;
+mod frame;
+#[cfg(test)]
+mod tests;
+
+pub use brick::{Brick, brick};
+pub use frame::{Frame, FrameSection, Member, frame};
+
+use nalgebra::DVector;
+use numerics::sparse::SparseMatrix;
+
+use crate::error::ModelError;
+use crate::reduction::{Component, ReductionError};
+
+/// What a body is made of.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Material {
+    /// E.
+    pub young_pa: f64,
+    /// ν.
+    pub poisson: f64,
+    /// ρ.
+    pub density_kg_m3: f64,
+}
+
+impl Material {
+    /// Structural steel.
+    pub const STEEL: Self = Self { young_pa: 2.1e11, poisson: 0.3, density_kg_m3: 7850.0 };
+
+    fn check(&self) -> Result<(), ModelError> {
+        crate::check::check_positive("young", self.young_pa)?;
+        crate::check::check_positive("density", self.density_kg_m3)?;
+        if self.poisson > -1.0 && self.poisson < 0.5 {
+            return Ok(());
+        }
+        let requirement = "greater than -1 and less than 0.5";
+        Err(ModelError::BadParameter { name: "poisson", value: self.poisson, requirement })
+    }
+}
+
+/// A direction of a node: three displacements, and three rotations for beams.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Direction {
+    /// Along x.
+    X,
+    /// Along y.
+    Y,
+    /// Along z.
+    Z,
+    /// About x.
+    TurnX,
+    /// About y.
+    TurnY,
+    /// About z.
+    TurnZ,
+}
+
+/// A component with the nodes its DOFs belong to.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Mesh {
+    /// The matrices; undamped, excited by a ground that moves along x.
+    pub component: Component,
+    /// Coordinates of every node, held ones included.
+    pub nodes: Vec<[f64; 3]>,
+    per_node: usize,
+    /// DOF of each node and direction; `None` where it is held.
+    dofs: Vec<Option<usize>>,
+}
+
+impl Mesh {
+    /// The DOF of a node in one direction; `None` where it is held, or the
+    /// elements have no such DOF.
+    pub fn dof(&self, node: usize, direction: Direction) -> Option<usize> {
+        let place = direction as usize;
+        if place >= self.per_node {
+            return None;
+        }
+        *self.dofs.get(node * self.per_node + place)?
+    }
+
+    /// The node nearest to a point.
+    pub fn nearest(&self, point: [f64; 3]) -> usize {
+        let square = |node: &[f64; 3]| (0..3).map(|i| (node[i] - point[i]).powi(2)).sum::<f64>();
+        let order =
+            |a: &usize, b: &usize| square(&self.nodes[*a]).total_cmp(&square(&self.nodes[*b]));
+        (0..self.nodes.len()).min_by(order).unwrap_or(0)
+    }
+
+    /// The motion of every DOF when the ground moves by one metre in a direction.
+    pub fn influence(&self, direction: Direction) -> DVector<f64> {
+        let mut influence = DVector::zeros(self.component.size());
+        for node in 0..self.nodes.len() {
+            if let Some(dof) = self.dof(node, direction) {
+                influence[dof] = 1.0;
+            }
+        }
+        influence
+    }
+
+    /// A name for a DOF: node counted from 1, and direction.
+    pub fn name(&self, dof: usize) -> String {
+        let words = ["x", "y", "z", "rx", "ry", "rz"];
+        match self.dofs.iter().position(|&place| place == Some(dof)) {
+            Some(place) => {
+                format!("n{}{}", place / self.per_node + 1, words[place % self.per_node])
+            }
+            None => format!("{}", dof + 1),
+        }
+    }
+}
+
+/// Numbers the DOFs that are not held, in the order of the nodes.
+fn numbered(
+    nodes: usize,
+    per_node: usize,
+    held: &dyn Fn(usize) -> bool,
+) -> (Vec<Option<usize>>, usize) {
+    let mut dofs = vec![None; nodes * per_node];
+    let mut next = 0;
+    for node in (0..nodes).filter(|&node| !held(node)) {
+        for place in 0..per_node {
+            dofs[node * per_node + place] = Some(next);
+            next += 1;
+        }
+    }
+    (dofs, next)
+}
+
+/// Nodes, mass and stiffness of one element, the matrices column by column.
+type ElementParts<'a> = (&'a [usize], &'a [f64], &'a [f64]);
+
+/// Assembles the elements that `element` gives by number.
+fn assembled<'a>(
+    size: usize,
+    per_node: usize,
+    dofs: &'a [Option<usize>],
+    elements: usize,
+    element: &'a dyn Fn(usize) -> ElementParts<'a>,
+) -> Result<(SparseMatrix, SparseMatrix), ReductionError> {
+    let entries = |which: fn(ElementParts<'a>) -> (&'a [usize], &'a [f64])| {
+        (0..elements).flat_map(move |e| {
+            let (nodes, values) = which(element(e));
+            let width = nodes.len() * per_node;
+            let place = move |k: usize| dofs[nodes[k / per_node] * per_node + k % per_node];
+            (0..width * width).filter_map(move |k| {
+                let (i, j) = (k % width, k / width);
+                Some((place(i)?, place(j)?, values[k]))
+            })
+        })
+    };
+    let mass = SparseMatrix::from_triplets(size, size, entries(|(n, m, _)| (n, m)))?;
+    let stiffness = SparseMatrix::from_triplets(size, size, entries(|(n, _, k)| (n, k)))?;
+    Ok((mass, stiffness))
+}

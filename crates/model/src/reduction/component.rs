@@ -1,0 +1,222 @@
+//! A linear component by its sparse matrices.
+
+use nalgebra::{DMatrix, DVector};
+use numerics::sparse::SparseMatrix;
+
+use super::ReductionError;
+use crate::error::MatrixName;
+use crate::structure::Structure;
+
+/// Mirrored entries may differ by this part of their size.
+const SYMMETRY_TOLERANCE: f64 = 1e-9;
+
+/// A residual of B = αM + βK below this part of the entry is no damper.
+const RAYLEIGH_TOLERANCE: f64 = 1e-7;
+
+/// M q̈ + B q̇ + K q = f of a component, large and sparse.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Component {
+    /// M, symmetric.
+    pub mass: SparseMatrix,
+    /// B.
+    pub damping: SparseMatrix,
+    /// K.
+    pub stiffness: SparseMatrix,
+    /// ι: the motion of each DOF when the ground moves by one metre.
+    pub influence: DVector<f64>,
+}
+
+impl Component {
+    /// A component whose DOFs all follow the ground. Damping and stiffness may
+    /// be non-symmetric (rotors, followers); entries that mirror each other to
+    /// 1e-9 are made equal.
+    pub fn new(
+        mass: SparseMatrix,
+        damping: SparseMatrix,
+        stiffness: SparseMatrix,
+    ) -> Result<Self, ReductionError> {
+        let expected = mass.rows();
+        for (matrix, values) in [
+            (MatrixName::Mass, &mass),
+            (MatrixName::Damping, &damping),
+            (MatrixName::Stiffness, &stiffness),
+        ] {
+            let (rows, columns) = (values.rows(), values.columns());
+            if rows != expected || columns != expected {
+                return Err(ReductionError::SizeMismatch { matrix, rows, columns, expected });
+            }
+        }
+        let mass = rounded_symmetric(mass);
+        if let Some((row, column, relative)) = mass.worst_asymmetry() {
+            let matrix = MatrixName::Mass;
+            return Err(ReductionError::NotSymmetric { matrix, row, column, relative });
+        }
+        Ok(Self {
+            influence: DVector::from_element(expected, 1.0),
+            mass,
+            damping: rounded_symmetric(damping),
+            stiffness: rounded_symmetric(stiffness),
+        })
+    }
+
+    /// An undamped component.
+    pub fn undamped(mass: SparseMatrix, stiffness: SparseMatrix) -> Result<Self, ReductionError> {
+        let n = mass.rows();
+        Self::new(mass, SparseMatrix::zeros(n, n), stiffness)
+    }
+
+    /// From dense matrices.
+    pub fn from_dense(
+        mass: &DMatrix<f64>,
+        damping: &DMatrix<f64>,
+        stiffness: &DMatrix<f64>,
+    ) -> Result<Self, ReductionError> {
+        let sparse = SparseMatrix::from_dense;
+        Self::new(sparse(mass)?, sparse(damping)?, sparse(stiffness)?)
+    }
+
+    /// A structure, with its influence.
+    pub fn from_structure(structure: &Structure) -> Result<Self, ReductionError> {
+        let component =
+            Self::from_dense(&structure.mass, &structure.damping, &structure.stiffness)?;
+        component.with_influence(structure.influence.clone())
+    }
+
+    /// The same component with another influence of the ground.
+    pub fn with_influence(mut self, influence: DVector<f64>) -> Result<Self, ReductionError> {
+        if influence.len() != self.size() {
+            let (given, expected) = (influence.len(), self.size());
+            let what = "influence of the ground";
+            return Err(ReductionError::WrongCount { what, given, expected });
+        }
+        self.influence = influence;
+        Ok(self)
+    }
+
+    /// The same component with αM + βK added to its damping.
+    pub fn with_rayleigh(mut self, alpha_1_s: f64, beta_s: f64) -> Self {
+        self.damping = SparseMatrix::sum(&[
+            (1.0, &self.damping),
+            (alpha_1_s, &self.mass),
+            (beta_s, &self.stiffness),
+        ]);
+        self
+    }
+
+    /// The same component with a damper between two DOFs, or one and the ground.
+    pub fn with_damper(
+        mut self,
+        from: Option<usize>,
+        to: Option<usize>,
+        damping_n_s_m: f64,
+    ) -> Result<Self, ReductionError> {
+        let n = self.size();
+        let ends = [(from, -1.0), (to, 1.0)];
+        let mut entries = Vec::new();
+        for (i, a) in ends {
+            for (j, b) in ends {
+                if let (Some(i), Some(j)) = (i, j) {
+                    entries.push((i, j, a * b * damping_n_s_m));
+                }
+            }
+        }
+        let damper = SparseMatrix::from_triplets(n, n, entries)?;
+        self.damping = SparseMatrix::sum(&[(1.0, &self.damping), (1.0, &damper)]);
+        Ok(self)
+    }
+
+    /// Number of DOFs.
+    pub fn size(&self) -> usize {
+        self.mass.rows()
+    }
+
+    /// Whether damping and stiffness are symmetric.
+    pub fn is_symmetric(&self) -> bool {
+        self.damping.is_symmetric() && self.stiffness.is_symmetric()
+    }
+
+    /// Memory of the three matrices.
+    pub fn bytes(&self) -> usize {
+        self.mass.bytes() + self.damping.bytes() + self.stiffness.bytes()
+    }
+
+    /// The DOFs that carry discrete dampers: the rows of B that no αM + βK
+    /// explains. `None` where that leaves more than `most` rows, as a modal
+    /// damping matrix does: such damping is spread over the component.
+    pub fn damper_dofs(&self, most: usize) -> Option<Vec<usize>> {
+        let rows = |matrix: &SparseMatrix, floor: &dyn Fn(usize, usize) -> f64| {
+            let mut rows: Vec<usize> = matrix
+                .triplets()
+                .filter(|&(i, j, value)| value.abs() > floor(i, j))
+                .map(|(i, _, _)| i)
+                .collect();
+            rows.sort_unstable();
+            rows.dedup();
+            rows
+        };
+        let present = rows(&self.damping, &|_, _| 0.0);
+        if present.len() <= most.min(self.size() / 2) {
+            return Some(present);
+        }
+        let (alpha, beta) = self.rayleigh_part();
+        let rest = SparseMatrix::sum(&[
+            (1.0, &self.damping),
+            (-alpha, &self.mass),
+            (-beta, &self.stiffness),
+        ]);
+        let size: Vec<f64> = self
+            .mass
+            .diagonal()
+            .iter()
+            .zip(self.stiffness.diagonal())
+            .map(|(m, k)| (alpha * m).abs() + (beta * k).abs())
+            .collect();
+        let floor = |i: usize, j: usize| RAYLEIGH_TOLERANCE * (size[i] * size[j]).sqrt();
+        let outside = rows(&rest, &floor);
+        (outside.len() <= most).then_some(outside)
+    }
+
+    /// α and β of the B = αM + βK that most diagonal entries obey: the sum of the
+    /// relative misfits is made small, not that of their squares, so that a few
+    /// dampers do not count.
+    fn rayleigh_part(&self) -> (f64, f64) {
+        let (m, k) = (self.mass.diagonal(), self.stiffness.diagonal());
+        let b = self.damping.diagonal();
+        let rows: Vec<(f64, f64)> =
+            (0..self.size()).filter(|&i| b[i] != 0.0).map(|i| (m[i] / b[i], k[i] / b[i])).collect();
+        let mut fit = (0.0, 0.0);
+        let mut weights = vec![1.0; rows.len()];
+        for _ in 0..60 {
+            // (αm + βk)/b = 1, each weighted by what it missed last time.
+            let (mut mm, mut mk, mut kk, mut m1, mut k1) = (0.0, 0.0, 0.0, 0.0, 0.0);
+            for (&(x, y), w) in rows.iter().zip(&weights) {
+                mm += w * x * x;
+                mk += w * x * y;
+                kk += w * y * y;
+                m1 += w * x;
+                k1 += w * y;
+            }
+            let determinant = mm * kk - mk * mk;
+            fit = if determinant > 1e-14 * mm * kk {
+                ((kk * m1 - mk * k1) / determinant, (mm * k1 - mk * m1) / determinant)
+            } else if kk > 0.0 {
+                (0.0, k1 / kk)
+            } else if mm > 0.0 {
+                (m1 / mm, 0.0)
+            } else {
+                break;
+            };
+            for (&(x, y), w) in rows.iter().zip(&mut weights) {
+                *w = 1.0 / (fit.0 * x + fit.1 * y - 1.0).abs().max(1e-9);
+            }
+        }
+        fit
+    }
+}
+
+fn rounded_symmetric(matrix: SparseMatrix) -> SparseMatrix {
+    match matrix.worst_asymmetry() {
+        Some((_, _, relative)) if relative > SYMMETRY_TOLERANCE => matrix,
+        _ => matrix.symmetric_part(),
+    }
+}

@@ -1,0 +1,160 @@
+//! What can be wrong with a reduction, in words that tell the engineer what to change.
+
+use numerics::eigen::EigenError;
+use numerics::sparse::SparseError;
+use thiserror::Error;
+
+use crate::error::{MatrixName, ModelError};
+
+/// Why a component cannot be reduced as asked. DOFs are kept counted from 0 and
+/// shown counted from 1.
+#[derive(Debug, Clone, PartialEq, Error)]
+pub enum ReductionError {
+    /// A matrix does not fit the mass.
+    #[error("the {matrix} matrix is {rows} × {columns} but the mass has {expected} DOFs")]
+    SizeMismatch {
+        /// Which matrix.
+        matrix: MatrixName,
+        /// Rows it has.
+        rows: usize,
+        /// Columns it has.
+        columns: usize,
+        /// Size of the mass.
+        expected: usize,
+    },
+    /// A matrix that must be symmetric is not.
+    #[error(
+        "the {matrix} matrix is not symmetric: row {r}, column {c} differs from its mirror by \
+         {percent:.3} %; this method needs it symmetric, or take a state-space method with left \
+         and right modes",
+        r = row + 1, c = column + 1, percent = 100.0 * relative
+    )]
+    NotSymmetric {
+        /// Which matrix.
+        matrix: MatrixName,
+        /// Row of the worst pair.
+        row: usize,
+        /// Its column.
+        column: usize,
+        /// Difference over size.
+        relative: f64,
+    },
+    /// A DOF beyond the component.
+    #[error("DOF {d} does not exist: the component has {size}", d = dof + 1)]
+    NoSuchDof {
+        /// The DOF.
+        dof: usize,
+        /// DOFs of the component.
+        size: usize,
+    },
+    /// No boundary DOF at all.
+    #[error("no DOF stays in the reduced model: name at least one interface DOF")]
+    NoBoundary,
+    /// The mass has a direction without inertia.
+    #[error("the mass matrix is not positive definite (found at DOF {d})", d = dof + 1)]
+    MassNotPositiveDefinite {
+        /// The DOF.
+        dof: usize,
+    },
+    /// The stiffness pushes away from rest.
+    #[error(
+        "the stiffness matrix is not positive semidefinite (found at DOF {d}): check the signs of \
+         its entries and the units", d = dof + 1
+    )]
+    NegativeStiffness {
+        /// The DOF.
+        dof: usize,
+    },
+    /// With the boundary held the component still floats.
+    #[error(
+        "with its {boundary} boundary DOFs held the component can still move (found at DOF {d}): \
+         Craig–Bampton needs a boundary that holds it; take rubin, or keep more DOFs", d = dof + 1
+    )]
+    BoundaryDoesNotHold {
+        /// Boundary DOFs.
+        boundary: usize,
+        /// The DOF.
+        dof: usize,
+    },
+    /// The flexibility at the boundary is singular.
+    #[error(
+        "{boundary} boundary DOFs of {size} do not deform independently (found at DOF {d}): \
+         keep fewer DOFs, or take craig_bampton", d = dof + 1
+    )]
+    DependentBoundary {
+        /// Boundary DOFs.
+        boundary: usize,
+        /// DOFs of the component.
+        size: usize,
+        /// The DOF.
+        dof: usize,
+    },
+    /// Modes only, and too few of them.
+    #[error(
+        "{modes} modes cannot carry {boundary} boundary DOFs: keep more modes, or take a method \
+         with flexibility modes"
+    )]
+    TooFewModes {
+        /// Modes kept.
+        modes: usize,
+        /// Boundary DOFs.
+        boundary: usize,
+    },
+    /// A number out of its range.
+    #[error("{name} is {value}; it must be {requirement}")]
+    BadParameter {
+        /// Name as in the experiment file.
+        name: &'static str,
+        /// The value given.
+        value: f64,
+        /// What is allowed.
+        requirement: &'static str,
+    },
+    /// The required error cannot be met.
+    #[error(
+        "with {modes} modes the interface response is still off by {reached:.2e}; {required:.2e} \
+         was asked for: allow more modes, or a larger error"
+    )]
+    ErrorNotReached {
+        /// Most modes tried.
+        modes: usize,
+        /// Error then.
+        reached: f64,
+        /// Error asked for.
+        required: f64,
+    },
+    /// A DOF that something acts on is not in the reduced model.
+    #[error(
+        "DOF {d} was not kept in the reduced model: list it under the interface or the retained \
+         DOFs", d = dof + 1
+    )]
+    NotRetained {
+        /// The DOF.
+        dof: usize,
+    },
+    /// The reduced model is unstable and nobody said that it may be.
+    #[error("the reduced model is unstable: {modes}. It will not be run unless you accept it")]
+    Unstable {
+        /// The offending modes, in words.
+        modes: String,
+    },
+    /// An assembly that does not fit together.
+    #[error("{what}: {given} given, {expected} needed")]
+    WrongCount {
+        /// What the list holds.
+        what: &'static str,
+        /// Entries given.
+        given: usize,
+        /// Entries needed.
+        expected: usize,
+    },
+    /// Sparse numerics.
+    #[error(transparent)]
+    Sparse(#[from] SparseError),
+    /// Dense numerics.
+    #[error(transparent)]
+    Eigen(#[from] EigenError),
+    /// The reduced matrices are no structure.
+    #[error(transparent)]
+    Model(#[from] ModelError),
+}

@@ -1,0 +1,267 @@
+//! Component mode synthesis: a large component becomes a small model that still
+//! answers truly at its boundary.
+//!
+//! The default is Rubin's method with real modes and every DOF that carries a
+//! discrete damper or a nonlinear element in the boundary set. It is a congruence
+//! (Tᵀ M T, Tᵀ B T, Tᵀ K T), so a passive component stays passive.
+//!
+//! References: Rubin 1975, AIAA J. 13(8); Craig & Bampton 1968, AIAA J. 6(7);
+//! Martinez, Carne & Miller 1984, AIAA 84-0941; de Kraker 1994, WFW 94.081.
+
+pub mod assembly;
+mod basis;
+mod component;
+mod error;
+mod flexibility;
+mod reduced;
+pub mod response;
+pub mod state_space;
+#[cfg(test)]
+mod tests;
+pub mod trust;
+
+pub use component::Component;
+pub use error::ReductionError;
+pub use flexibility::Flexibility;
+pub use reduced::ReducedModel;
+
+use nalgebra::DMatrix;
+
+use response::{Response, Spread, band};
+
+/// Most DOFs that are taken for ends of discrete dampers; with more the damping
+/// counts as spread over the component.
+const MOST_DAMPER_DOFS: usize = 64;
+
+/// The second-order methods.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Method {
+    /// Free-interface modes, rigid-body modes and flexibility modes.
+    Rubin,
+    /// Constraint modes and modes with the boundary held.
+    CraigBampton,
+    /// Free-interface modes and rigid-body modes alone: for comparison.
+    ModesOnly,
+}
+
+impl Method {
+    /// The name used in the experiment file.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Rubin => "rubin",
+            Self::CraigBampton => "craig_bampton",
+            Self::ModesOnly => "modes_only",
+        }
+    }
+}
+
+/// Which modes are kept.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum ModeChoice {
+    /// All up to this circular frequency.
+    CutOff {
+        /// ω_c.
+        omega_rad_s: f64,
+    },
+    /// This many elastic modes.
+    Number(usize),
+    /// As few as keep the response at the interface true.
+    InterfaceError {
+        /// Largest error at any frequency looked at, as
+        /// [`Response::errors`] measures it.
+        relative: f64,
+        /// End of the band in which it must hold.
+        band_rad_s: f64,
+        /// Frequencies looked at.
+        points: usize,
+        /// Most elastic modes to try.
+        most: usize,
+    },
+}
+
+/// Which DOFs stay because a discrete damper acts on them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Dampers {
+    /// Those whose damping no αM + βK explains, if they are few.
+    Found,
+    /// These.
+    These(Vec<usize>),
+    /// None: dampers are left to the modes.
+    Inside,
+}
+
+/// What to make of a component.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Recipe {
+    /// The method.
+    pub method: Method,
+    /// The modes.
+    pub modes: ModeChoice,
+    /// DOFs at which the component meets the specimen or its neighbours.
+    pub interface: Vec<usize>,
+    /// Further DOFs that stay as they are: ends of nonlinear elements, DOFs under
+    /// point loads.
+    pub retained: Vec<usize>,
+    /// DOFs of discrete dampers.
+    pub dampers: Dampers,
+    /// DOFs whose motion is to be recovered.
+    pub monitored: Vec<usize>,
+}
+
+impl Recipe {
+    /// The default method with these modes at this interface.
+    pub fn rubin(interface: Vec<usize>, modes: ModeChoice) -> Self {
+        Self {
+            method: Method::Rubin,
+            modes,
+            interface,
+            retained: Vec::new(),
+            dampers: Dampers::Found,
+            monitored: Vec::new(),
+        }
+    }
+}
+
+/// What a reduction cost and found.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Facts {
+    /// DOFs before.
+    pub full_size: usize,
+    /// DOFs kept because of dampers, counted from 0.
+    pub damper_dofs: Vec<usize>,
+    /// Whether the damping is spread over the component, so that no damper DOF
+    /// was looked for any further.
+    pub spread_damping: bool,
+    /// Rigid-body modes.
+    pub rigid_modes: usize,
+    /// DOFs suppressed for the flexibility.
+    pub suppressed: Vec<usize>,
+    /// Memory of the component's matrices.
+    pub matrix_bytes: usize,
+    /// Memory of the factor.
+    pub factor_bytes: usize,
+    /// Memory of the Krylov space and the basis.
+    pub vector_bytes: usize,
+    /// Vectors of the Krylov space.
+    pub krylov_vectors: usize,
+    /// Single solutions with the factor.
+    pub solves: usize,
+}
+
+/// A reduced model, the basis it stands on, and what it cost.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Reduction {
+    /// The small model.
+    pub model: ReducedModel,
+    /// T: full motion = T × coordinates.
+    pub basis: DMatrix<f64>,
+    /// What it cost and found.
+    pub facts: Facts,
+}
+
+/// Reduces a component.
+pub fn reduce(component: &Component, recipe: &Recipe) -> Result<Reduction, ReductionError> {
+    let ModeChoice::InterfaceError { relative, band_rad_s, points, most } = recipe.modes else {
+        return basis::reduce(component, recipe);
+    };
+    for (name, value) in [("error", relative), ("band", band_rad_s), ("points", points as f64)] {
+        if !(value.is_finite() && value > 0.0) {
+            let requirement = "greater than zero";
+            return Err(ReductionError::BadParameter { name, value, requirement });
+        }
+    }
+    let full = Response::of_component(component, &recipe.interface, &band(band_rad_s, points))?;
+    smallest(component, recipe, &full, relative, most)
+}
+
+/// The smallest model whose interface response errs by at most `relative`.
+///
+/// The bases are nested, so the modes are found once for each doubling and every
+/// smaller model is a part of the largest. More modes err less but for the
+/// smallest of differences, so a bisection finds the number.
+fn smallest(
+    component: &Component,
+    recipe: &Recipe,
+    full: &Response,
+    relative: f64,
+    most: usize,
+) -> Result<Reduction, ReductionError> {
+    let error = |model: &ReducedModel| -> Result<f64, ReductionError> {
+        let own = Response::of_model(model, model.interface, &full.omegas_rad_s)?;
+        Ok(Spread::of(&own.errors(full)).map_or(0.0, |spread| spread.max))
+    };
+    let mut tried = 8.min(most);
+    loop {
+        let recipe = Recipe { modes: ModeChoice::Number(tried), ..recipe.clone() };
+        let reduction = basis::reduce(component, &recipe)?;
+        let found = reduction.model.omega_rad_s.len();
+        let rigid = reduction.facts.rigid_modes.min(found);
+        let reached = error(&reduction.model)?;
+        if reached <= relative {
+            if recipe.method == Method::ModesOnly {
+                return Ok(reduction);
+            }
+            let (mut enough, mut few) = (found, rigid);
+            if error(&reduction.model.truncated(rigid))? <= relative {
+                enough = rigid;
+            }
+            while few + 1 < enough {
+                let middle = few + (enough - few) / 2;
+                if error(&reduction.model.truncated(middle))? <= relative {
+                    enough = middle;
+                } else {
+                    few = middle;
+                }
+            }
+            let model = reduction.model.truncated(enough);
+            let basis = reduction.basis.columns(0, model.size()).into_owned();
+            return Ok(Reduction { model, basis, facts: reduction.facts });
+        }
+        if tried >= most || found < rigid + tried {
+            return Err(ReductionError::ErrorNotReached {
+                modes: found - rigid,
+                reached,
+                required: relative,
+            });
+        }
+        tried = (2 * tried).min(most);
+    }
+}
+
+/// The boundary set: interface, retained and damper DOFs, each once, in that order.
+fn boundary_set(
+    component: &Component,
+    recipe: &Recipe,
+    facts: &mut Facts,
+) -> Result<Vec<usize>, ReductionError> {
+    let found;
+    let dampers = match &recipe.dampers {
+        Dampers::These(dofs) => dofs.as_slice(),
+        Dampers::Inside => &[],
+        Dampers::Found => {
+            found = component.damper_dofs(MOST_DAMPER_DOFS);
+            facts.spread_damping = found.is_none();
+            found.as_deref().unwrap_or_default()
+        }
+    };
+    facts.damper_dofs = dampers.to_vec();
+    let size = component.size();
+    let mut boundary: Vec<usize> = Vec::new();
+    for &dof in recipe.interface.iter().chain(&recipe.retained).chain(dampers) {
+        if dof >= size {
+            return Err(ReductionError::NoSuchDof { dof, size });
+        }
+        if !boundary.contains(&dof) {
+            boundary.push(dof);
+        }
+    }
+    for &dof in &recipe.monitored {
+        if dof >= size {
+            return Err(ReductionError::NoSuchDof { dof, size });
+        }
+    }
+    if boundary.is_empty() {
+        return Err(ReductionError::NoBoundary);
+    }
+    Ok(boundary)
+}

@@ -1,0 +1,130 @@
+//! Responses of full and reduced models at a set of DOFs.
+
+use nalgebra::{Complex, DMatrix};
+use numerics::sparse::{ComplexLu, SparseMatrix};
+
+use super::{Component, ReducedModel, ReductionError};
+
+/// H(jω) = displacements over forces at some DOFs, one matrix per frequency.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Response {
+    /// The frequencies.
+    pub omegas_rad_s: Vec<f64>,
+    /// The receptances.
+    pub receptances: Vec<DMatrix<Complex<f64>>>,
+}
+
+impl Response {
+    /// Of the full component: one complex factor per frequency.
+    pub fn of_component(
+        component: &Component,
+        dofs: &[usize],
+        omegas_rad_s: &[f64],
+    ) -> Result<Self, ReductionError> {
+        let (m, b, k) = (&component.mass, &component.damping, &component.stiffness);
+        let lu = ComplexLu::new(&SparseMatrix::sum(&[(1.0, k), (1.0, m), (1.0, b)]))?;
+        let n = component.size();
+        let mut receptances = Vec::with_capacity(omegas_rad_s.len());
+        for &omega in omegas_rad_s {
+            let mut x = DMatrix::zeros(n, dofs.len());
+            for (column, &dof) in dofs.iter().enumerate() {
+                x[(dof, column)] = Complex::ONE;
+            }
+            let terms = [
+                (Complex::ONE, k),
+                (Complex::new(0.0, omega), b),
+                (Complex::new(-omega * omega, 0.0), m),
+            ];
+            lu.solve(&terms, &mut x)?;
+            receptances.push(x.select_rows(dofs));
+        }
+        Ok(Self { omegas_rad_s: omegas_rad_s.to_vec(), receptances })
+    }
+
+    /// Of a reduced model at its first `count` coordinates.
+    pub fn of_model(
+        model: &ReducedModel,
+        count: usize,
+        omegas_rad_s: &[f64],
+    ) -> Result<Self, ReductionError> {
+        let coordinates: Vec<usize> = (0..count).collect();
+        Self::of_coordinates(model, &coordinates, omegas_rad_s)
+    }
+
+    /// Of a reduced model at these coordinates.
+    pub fn of_coordinates(
+        model: &ReducedModel,
+        coordinates: &[usize],
+        omegas_rad_s: &[f64],
+    ) -> Result<Self, ReductionError> {
+        let n = model.size();
+        let mut receptances = Vec::with_capacity(omegas_rad_s.len());
+        for &omega in omegas_rad_s {
+            let all = DMatrix::from_fn(n, n, |i, j| {
+                let real = model.stiffness[(i, j)] - omega * omega * model.mass[(i, j)];
+                Complex::new(real, omega * model.damping[(i, j)])
+            });
+            let mut forces = DMatrix::zeros(n, coordinates.len());
+            for (column, &row) in coordinates.iter().enumerate() {
+                forces[(row, column)] = Complex::ONE;
+            }
+            let solved = all.lu().solve(&forces);
+            let solved = solved.ok_or(numerics::sparse::SparseError::Singular)?;
+            receptances.push(solved.select_rows(coordinates));
+        }
+        Ok(Self { omegas_rad_s: omegas_rad_s.to_vec(), receptances })
+    }
+
+    /// ‖S(H − H_full)S‖/‖S H_full S‖ in the Frobenius norm at every frequency. S
+    /// divides each DOF by the square root of the median of its own |H_full| over
+    /// the frequencies, so that metres and radians weigh the same.
+    pub fn errors(&self, full: &Self) -> Vec<f64> {
+        let dofs = full.receptances.first().map_or(0, |h| h.nrows());
+        let scale: Vec<f64> = (0..dofs)
+            .map(|i| {
+                let own: Vec<f64> = full.receptances.iter().map(|h| h[(i, i)].norm()).collect();
+                let median = Spread::of(&own).map_or(1.0, |spread| spread.median);
+                if median > 0.0 { median.sqrt().recip() } else { 1.0 }
+            })
+            .collect();
+        let size = |h: &DMatrix<Complex<f64>>| {
+            DMatrix::from_fn(dofs, dofs, |i, j| h[(i, j)] * (scale[i] * scale[j])).norm()
+        };
+        let pairs = self.receptances.iter().zip(&full.receptances);
+        pairs.map(|(own, full)| size(&(own - full)) / size(full)).collect()
+    }
+}
+
+/// A grid for a band: `count` frequencies, a quarter of them spread evenly over
+/// the decades below a tenth of the band's end, the others evenly up to it.
+pub fn band(to_rad_s: f64, count: usize) -> Vec<f64> {
+    let low = (count / 4).max(1);
+    let (start, middle) = (1e-3 * to_rad_s, 0.1 * to_rad_s);
+    let slow = (0..low).map(|k| start * (middle / start).powf(k as f64 / low as f64));
+    let rest = count.max(low + 2) - low;
+    let fast = (0..rest).map(|k| middle + (to_rad_s - middle) * k as f64 / (rest - 1) as f64);
+    slow.chain(fast).collect()
+}
+
+/// Largest and median of some errors, and where the largest is.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Spread {
+    /// The largest.
+    pub max: f64,
+    /// The median.
+    pub median: f64,
+    /// Place of the largest.
+    pub worst: usize,
+}
+
+impl Spread {
+    /// Of these; `None` without any.
+    pub fn of(errors: &[f64]) -> Option<Self> {
+        let worst = (0..errors.len()).max_by(|&i, &j| errors[i].total_cmp(&errors[j]))?;
+        let mut sorted = errors.to_vec();
+        sorted.sort_by(f64::total_cmp);
+        let n = sorted.len();
+        let median = 0.5 * (sorted[(n - 1) / 2] + sorted[n / 2]);
+        Some(Self { max: errors[worst], median, worst })
+    }
+}

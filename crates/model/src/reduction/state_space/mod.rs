@@ -1,0 +1,334 @@
+//! De Kraker's method for generally damped components, in state space.
+//!
+//! C ẋ + D x = g with x = (q, q̇), C = [B M; M 0], D = [K 0; 0 −M]. The basis is
+//! T = [Ψ V_R V_K]: flexibility modes of the boundary states, state rigid-body
+//! modes (regular and generalised) and complex modes as their real and imaginary
+//! parts; Martinez's coordinates put the boundary states back. Non-symmetric
+//! matrices take a left basis of their own, that of the transposed matrices.
+//!
+//! Traps: the reduced model need be neither stable nor passive, although the
+//! component is: judge it before use. The report's sign of G_E is wrong (G_E =
+//! Pᵀ G P = −V Λ⁻¹ C⁻¹ Vᵀ), and r displacements are suppressed, no velocities.
+//! Velocities are scaled by ω₀ ≈ ω_c inside, or Ψ_BB is hardly regular.
+//!
+//! Reference: de Kraker 1994, WFW 94.081.
+
+mod modes;
+mod system;
+
+use nalgebra::{Complex, DMatrix};
+use numerics::eigen;
+use numerics::sparse::dense::{product, transposed_product};
+
+use super::basis::{boundary_coordinates, join};
+use super::trust::{Acceptance, Verdict, growing};
+use super::{Component, ReductionError};
+use modes::StateModes;
+use system::System;
+
+/// What stands beside the modes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Completion {
+    /// Flexibility modes of the boundary states.
+    Flexibility,
+    /// Residual flexibility modes: the same span, worse conditioned.
+    ResidualFlexibility,
+    /// Nothing: modes only, for comparison.
+    None,
+}
+
+/// Which state modes are kept, beside the rigid ones.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum StateChoice {
+    /// |Im λ| up to this: overdamped modes always stay. For components of more
+    /// than some 600 DOFs modes with |λ| beyond twice the cut-off are not looked
+    /// for.
+    Imaginary {
+        /// ω_c.
+        omega_rad_s: f64,
+    },
+    /// |λ| up to this.
+    Modulus {
+        /// ω_c.
+        omega_rad_s: f64,
+    },
+    /// This many, slowest |λ| first; a pair is never parted.
+    Number(usize),
+}
+
+/// What to make of a component in state space.
+#[derive(Debug, Clone, PartialEq)]
+pub struct StateRecipe {
+    /// What stands beside the modes.
+    pub completion: Completion,
+    /// The modes.
+    pub modes: StateChoice,
+    /// Boundary DOFs; their displacements and velocities become coordinates.
+    pub boundary: Vec<usize>,
+}
+
+/// C_p ẏ + D_p y = g, with y first the boundary displacements, then the boundary
+/// velocities, then amplitudes.
+#[derive(Debug, Clone, PartialEq)]
+pub struct StateModel {
+    /// T_Lᵀ C T.
+    pub c: DMatrix<f64>,
+    /// T_Lᵀ D T.
+    pub d: DMatrix<f64>,
+    /// DOFs of the full model whose states come first.
+    pub boundary: Vec<usize>,
+    /// λ of the kept modes.
+    pub kept: Vec<Complex<f64>>,
+    /// r: rigid-body modes of K.
+    pub rigid_modes: usize,
+    /// R: state rigid-body modes, regular and generalised.
+    pub state_rigid_modes: usize,
+}
+
+/// A reduced state-space model with the bases it stands on.
+#[derive(Debug, Clone, PartialEq)]
+pub struct StateReduction {
+    /// The small model.
+    pub model: StateModel,
+    /// T: (q, q̇) = T y.
+    pub right: DMatrix<f64>,
+    /// T_L.
+    pub left: DMatrix<f64>,
+}
+
+/// The pieces that tests and the reproduction of the report look at.
+#[derive(Debug, Clone, PartialEq)]
+pub struct StateParts {
+    /// λ of all modes, rigid ones left out.
+    pub values: Vec<Complex<f64>>,
+    /// V_R, unscaled: (q, q̇).
+    pub rigid: DMatrix<f64>,
+    /// C_RR = W_Rᵀ C V_R.
+    pub c_rr: DMatrix<f64>,
+    /// Ψ: one column per boundary displacement, then per boundary velocity,
+    /// unscaled.
+    pub flexibility: DMatrix<f64>,
+}
+
+/// Reduces a component in state space.
+pub fn reduce_states(
+    component: &Component,
+    recipe: &StateRecipe,
+) -> Result<StateReduction, ReductionError> {
+    let (n, size) = (component.size(), component.size());
+    if recipe.boundary.is_empty() {
+        return Err(ReductionError::NoBoundary);
+    }
+    if let Some(&dof) = recipe.boundary.iter().find(|&&dof| dof >= size) {
+        return Err(ReductionError::NoSuchDof { dof, size });
+    }
+    let system = System::new(component, scale_of(component, recipe.modes)?)?;
+    let modes = StateModes::of(&system, recipe.modes)?;
+    let (right, left) = (modes.right_basis(), modes.left_basis());
+    let states = system.boundary_states(&recipe.boundary);
+    let side = |mirrored: bool, modes_basis: &DMatrix<f64>| {
+        let rigid = if mirrored { &system.left_rigid } else { &system.right_rigid };
+        let inner = join(rigid, modes_basis);
+        match recipe.completion {
+            Completion::None => {
+                let turn = boundary_coordinates(&inner.select_rows(&states)).ok_or(
+                    ReductionError::TooFewModes { modes: inner.ncols(), boundary: states.len() },
+                )?;
+                Ok(product(&inner, &turn))
+            }
+            Completion::Flexibility => {
+                martinez(&system.flexibility(&states, mirrored), inner, &states)
+            }
+            Completion::ResidualFlexibility => {
+                let mut psi = system.flexibility(&states, mirrored);
+                modes.remove_from(&system, &mut psi, &states, mirrored);
+                martinez(&psi, inner, &states)
+            }
+        }
+    };
+    let mut right = side(false, &right)?;
+    let mut left = if system.symmetric { right.clone() } else { side(true, &left)? };
+    for basis in [&mut right, &mut left] {
+        for (column, &state) in states.iter().enumerate() {
+            basis.row_mut(state).fill(0.0);
+            basis[(state, column)] = 1.0;
+        }
+    }
+    let mut c = transposed_product(&left, &system.c_times(&right));
+    let mut d = transposed_product(&left, &system.d_times(&right));
+    // Back to true velocities: rows of T by ω₀, boundary velocity columns by 1/ω₀.
+    let b = recipe.boundary.len();
+    for matrix in [&mut c, &mut d] {
+        for k in b..2 * b {
+            matrix.column_mut(k).scale_mut(1.0 / system.omega);
+            matrix.row_mut(k).scale_mut(1.0 / system.omega);
+        }
+    }
+    for basis in [&mut right, &mut left] {
+        basis.rows_mut(n, n).scale_mut(system.omega);
+        basis.columns_mut(b, b).scale_mut(1.0 / system.omega);
+    }
+    if system.symmetric {
+        c = 0.5 * (&c + c.transpose());
+        d = 0.5 * (&d + d.transpose());
+    }
+    let model = StateModel {
+        c,
+        d,
+        boundary: recipe.boundary.clone(),
+        kept: modes.values,
+        rigid_modes: system.rigid_modes,
+        state_rigid_modes: system.right_rigid.ncols(),
+    };
+    Ok(StateReduction { model, right, left })
+}
+
+/// The pieces of the method, for components small enough for all their modes.
+pub fn state_parts(
+    component: &Component,
+    boundary: &[usize],
+    omega_rad_s: f64,
+) -> Result<StateParts, ReductionError> {
+    let system = System::new(component, omega_rad_s)?;
+    let all = StateChoice::Modulus { omega_rad_s: f64::MAX };
+    let modes = StateModes::of(&system, all)?;
+    let n = component.size();
+    let states = system.boundary_states(boundary);
+    let mut flexibility = system.flexibility(&states, false);
+    let mut rigid = system.right_rigid.clone();
+    // Ψ = G_E F: in true velocities G is scaled by ω₀ on both sides.
+    for matrix in [&mut flexibility, &mut rigid] {
+        matrix.rows_mut(n, n).scale_mut(system.omega);
+    }
+    flexibility.columns_mut(boundary.len(), boundary.len()).scale_mut(system.omega);
+    let c_rr = transposed_product(&system.left_rigid, &system.c_times(&system.right_rigid));
+    Ok(StateParts { values: modes.values, rigid, c_rr, flexibility })
+}
+
+/// ω₀, at which velocities and displacements weigh the same.
+fn scale_of(component: &Component, choice: StateChoice) -> Result<f64, ReductionError> {
+    let given = match choice {
+        StateChoice::Imaginary { omega_rad_s } | StateChoice::Modulus { omega_rad_s } => {
+            if !(omega_rad_s.is_finite() && omega_rad_s > 0.0) {
+                let requirement = "greater than zero";
+                let (name, value) = ("cut_off", omega_rad_s);
+                return Err(ReductionError::BadParameter { name, value, requirement });
+            }
+            return Ok(omega_rad_s);
+        }
+        StateChoice::Number(number) => number,
+    };
+    // About the fastest of so many modes, by the slowest undamped ones.
+    let symmetric = Component {
+        stiffness: component.stiffness.symmetric_part(),
+        damping: component.damping.symmetric_part(),
+        ..component.clone()
+    };
+    let count = (given / 2).clamp(1, component.size());
+    super::basis::slow_omegas(&symmetric, count)
+}
+
+/// [Ψ Ψ_BB⁻¹, V − Ψ Ψ_BB⁻¹ V_B].
+fn martinez(
+    psi: &DMatrix<f64>,
+    mut inner: DMatrix<f64>,
+    states: &[usize],
+) -> Result<DMatrix<f64>, ReductionError> {
+    let at_boundary = psi.select_rows(states);
+    let (boundary, size) = (states.len(), psi.nrows());
+    let singular = || ReductionError::DependentBoundary { boundary, size, dof: 0 };
+    let lengths: Vec<f64> = at_boundary.row_iter().map(|row| row.norm()).collect();
+    if lengths.iter().any(|&length| length.is_nan() || length <= 0.0) {
+        return Err(singular());
+    }
+    let scaled = DMatrix::from_fn(boundary, boundary, |i, j| at_boundary[(i, j)] / lengths[i]);
+    let inverse = scaled.try_inverse().ok_or_else(singular)?;
+    let inverse = DMatrix::from_fn(boundary, boundary, |i, j| inverse[(i, j)] / lengths[j]);
+    let constraint = product(psi, &inverse);
+    let rows = inner.select_rows(states);
+    inner -= product(&constraint, &rows);
+    Ok(join(&constraint, &inner))
+}
+
+impl StateModel {
+    /// Number of states.
+    pub fn states(&self) -> usize {
+        self.c.nrows()
+    }
+
+    /// λ of the reduced model.
+    pub fn eigenvalues(&self) -> Result<Vec<Complex<f64>>, ReductionError> {
+        state_eigenvalues(&self.c, &self.d)
+    }
+
+    /// Growing modes; passivity is judged by the response, see
+    /// [`least_resistance`](Self::least_resistance).
+    pub fn verdict(&self) -> Result<Verdict, ReductionError> {
+        Ok(Verdict { growing: growing(&self.eigenvalues()?), active: Vec::new() })
+    }
+
+    /// Boundary displacements from boundary forces at a frequency.
+    pub fn receptance(&self, omega_rad_s: f64) -> Option<DMatrix<Complex<f64>>> {
+        let b = self.boundary.len();
+        let all = DMatrix::from_fn(self.states(), self.states(), |i, j| {
+            Complex::new(self.d[(i, j)], omega_rad_s * self.c[(i, j)])
+        });
+        let mut forces = DMatrix::zeros(self.states(), b);
+        forces.fill_diagonal(Complex::ONE);
+        Some(all.lu().solve(&forces)?.rows(0, b).into_owned())
+    }
+
+    /// The smallest eigenvalue of the Hermitian part of jω H(jω) over these
+    /// frequencies, over the norm of jω H there, and where: negative where the
+    /// boundary gives more energy than it takes.
+    pub fn least_resistance(&self, omegas_rad_s: &[f64]) -> Option<(f64, f64)> {
+        let worst = omegas_rad_s.iter().filter_map(|&omega| {
+            let mobility = self.receptance(omega)?.map(|h| h * Complex::new(0.0, omega));
+            Some((omega, least_hermitian(&mobility)))
+        });
+        worst.min_by(|a, b| a.1.total_cmp(&b.1))
+    }
+
+    /// ẏ = A y + B f, boundary forces in, for those who integrate it. An unstable
+    /// model is refused unless `acceptance` says otherwise.
+    pub fn first_order(
+        &self,
+        acceptance: Acceptance,
+    ) -> Result<(DMatrix<f64>, DMatrix<f64>), ReductionError> {
+        self.verdict()?.accept(acceptance)?;
+        let singular = ReductionError::MassNotPositiveDefinite { dof: 0 };
+        let lu = self.c.clone().lu();
+        let mut forces = DMatrix::zeros(self.states(), self.boundary.len());
+        forces.fill_diagonal(1.0);
+        match (lu.solve(&-&self.d), lu.solve(&forces)) {
+            (Some(a), Some(b)) => Ok((a, b)),
+            _ => Err(singular),
+        }
+    }
+}
+
+/// Smallest eigenvalue of (A + Aᴴ)/2 over the largest entry of A, by the real
+/// symmetric matrix [Re −Im; Im Re] of twice the size.
+fn least_hermitian(a: &DMatrix<Complex<f64>>) -> f64 {
+    let n = a.nrows();
+    let hermitian = DMatrix::from_fn(n, n, |i, j| 0.5 * (a[(i, j)] + a[(j, i)].conj()));
+    let real = DMatrix::from_fn(2 * n, 2 * n, |i, j| {
+        let value = hermitian[(i % n, j % n)];
+        match (i < n, j < n) {
+            (true, true) | (false, false) => value.re,
+            (true, false) => -value.im,
+            (false, true) => value.im,
+        }
+    });
+    let size = a.iter().map(|value| value.norm()).fold(0.0, f64::max);
+    eigen::smallest_symmetric_eigenvalue(&real).map_or(f64::NAN, |least| least / size)
+}
+
+pub(super) fn state_eigenvalues(
+    c: &DMatrix<f64>,
+    d: &DMatrix<f64>,
+) -> Result<Vec<Complex<f64>>, ReductionError> {
+    let matrix =
+        c.clone().lu().solve(&-d).ok_or(ReductionError::MassNotPositiveDefinite { dof: 0 })?;
+    Ok(eigen::eigenvalues(&matrix)?)
+}

@@ -1,0 +1,217 @@
+//! Small components, against dense modes and closed forms.
+
+use super::trust::{Acceptance, Verdict, eigenvalues};
+use super::*;
+use crate::equations::Deformation;
+use crate::structure::{BeamEnds, BeamSection, MassModel, Support, euler_bernoulli_beam};
+use numerics::eigen;
+
+fn beam(elements: usize, ends: BeamEnds) -> Component {
+    let section = BeamSection { flexural_rigidity_n_m2: 127.575, mass_per_length_kg_m: 0.7065 };
+    let length = 0.05 * elements as f64;
+    let beam =
+        euler_bernoulli_beam(section, elements, length, ends, MassModel::Consistent).unwrap();
+    Component::from_structure(&beam).unwrap()
+}
+
+const FREE: BeamEnds = BeamEnds { left: Support::Free, right: Support::Free };
+
+#[test]
+fn rubin_keeps_statics_modes_and_rigid_motion() {
+    for (ends, interface, rigid) in
+        [(BeamEnds::CANTILEVER, vec![18, 19], 0), (FREE, vec![0, 20], 2)]
+    {
+        let component = beam(10, ends);
+        let recipe = Recipe::rubin(interface.clone(), ModeChoice::Number(4));
+        let reduction = reduce(&component, &recipe).unwrap();
+        let model = &reduction.model;
+        assert_eq!(model.size(), 2 + rigid + 4);
+        assert_eq!(reduction.facts.rigid_modes, rigid);
+        assert!(reduction.facts.damper_dofs.is_empty());
+        // The kept modes come out of the small model as they went in.
+        let exact =
+            eigen::symmetric_modes(&component.stiffness.to_dense(), &component.mass.to_dense())
+                .unwrap();
+        let small = eigen::symmetric_modes(&model.stiffness, &model.mass).unwrap();
+        for mode in rigid..rigid + 4 {
+            let error = small.omega_rad_s[mode] / exact.omega_rad_s[mode] - 1.0;
+            assert!(error.abs() < 1e-8, "{mode}: {error:e}");
+            let kept = model.omega_rad_s[mode] / exact.omega_rad_s[mode] - 1.0;
+            assert!(kept.abs() < 1e-8);
+        }
+        if rigid == 0 {
+            // And so does the flexibility at the interface.
+            let full = component.stiffness.to_dense().try_inverse().unwrap();
+            let reduced = model.stiffness.clone().try_inverse().unwrap();
+            for i in 0..2 {
+                for j in 0..2 {
+                    let exact = full[(interface[i], interface[j])];
+                    assert!((reduced[(i, j)] / exact - 1.0).abs() < 1e-8);
+                }
+            }
+        }
+        assert!(Verdict::of(model).unwrap().is_passive());
+        assert!(
+            (model.effective_mass() - 1.0).abs() < 0.35 && model.effective_mass() <= 1.0 + 1e-12
+        );
+    }
+}
+
+#[test]
+fn craig_bampton_with_all_modes_is_the_component() {
+    let component = beam(4, BeamEnds::CANTILEVER);
+    let recipe = Recipe {
+        method: Method::CraigBampton,
+        monitored: vec![2, 7],
+        ..Recipe::rubin(vec![6, 7], ModeChoice::Number(100))
+    };
+    let reduction = reduce(&component, &recipe).unwrap();
+    let model = &reduction.model;
+    assert_eq!(model.size(), 8);
+    let exact = eigen::symmetric_modes(&component.stiffness.to_dense(), &component.mass.to_dense())
+        .unwrap();
+    let small = eigen::symmetric_modes(&model.stiffness, &model.mass).unwrap();
+    for mode in 0..8 {
+        assert!((small.omega_rad_s[mode] / exact.omega_rad_s[mode] - 1.0).abs() < 1e-9);
+    }
+    assert!((model.effective_mass() - 1.0).abs() < 1e-9);
+    // Recovery: the motion of DOF 2 in the first mode.
+    let shape = exact.shapes.column(0);
+    let mut own = small.shapes.column(0).into_owned();
+    own *= shape[6] / own[0];
+    let found = model.recover(own.as_slice());
+    assert!((found[0] / shape[2] - 1.0).abs() < 1e-8);
+    assert!((found[1] / shape[7] - 1.0).abs() < 1e-8);
+    // Without a boundary that holds it, a free component is refused.
+    let free = beam(4, FREE);
+    let recipe =
+        Recipe { method: Method::CraigBampton, ..Recipe::rubin(vec![0], ModeChoice::Number(2)) };
+    let error = reduce(&free, &recipe).unwrap_err();
+    assert!(matches!(error, ReductionError::BoundaryDoesNotHold { .. }), "{error}");
+}
+
+#[test]
+fn modes_alone_span_the_modes() {
+    let component = beam(6, FREE);
+    let recipe =
+        Recipe { method: Method::ModesOnly, ..Recipe::rubin(vec![0, 12], ModeChoice::Number(5)) };
+    let model = reduce(&component, &recipe).unwrap().model;
+    assert_eq!(model.size(), 7);
+    let exact = eigen::symmetric_modes(&component.stiffness.to_dense(), &component.mass.to_dense())
+        .unwrap();
+    let small = eigen::symmetric_modes(&model.stiffness, &model.mass).unwrap();
+    for mode in 2..7 {
+        assert!((small.omega_rad_s[mode] / exact.omega_rad_s[mode] - 1.0).abs() < 1e-8);
+    }
+    let recipe = Recipe { modes: ModeChoice::Number(0), interface: vec![0, 2, 4], ..recipe };
+    assert!(matches!(reduce(&component, &recipe), Err(ReductionError::TooFewModes { .. })));
+}
+
+#[test]
+fn damper_dofs_are_found_beside_rayleigh_damping() {
+    let component = beam(10, BeamEnds::CANTILEVER);
+    assert_eq!(component.damper_dofs(64), Some(vec![]));
+    let local = component.clone().with_damper(None, Some(8), 1000.0).unwrap();
+    assert_eq!(local.damper_dofs(64), Some(vec![8]));
+    let both =
+        component.clone().with_rayleigh(0.3, 1e-5).with_damper(Some(2), Some(8), 50.0).unwrap();
+    assert_eq!(both.damper_dofs(64), Some(vec![2, 8]));
+    let rayleigh = component.with_rayleigh(0.0, 1e-5);
+    assert_eq!(rayleigh.damper_dofs(64), Some(vec![]));
+    let modal = crate::structure::damping::modal(
+        &rayleigh.mass.to_dense(),
+        &rayleigh.stiffness.to_dense(),
+        &[0.02],
+    )
+    .unwrap();
+    let spread =
+        Component::from_dense(&rayleigh.mass.to_dense(), &modal, &rayleigh.stiffness.to_dense())
+            .unwrap();
+    assert_eq!(spread.damper_dofs(5), None);
+    // The default keeps the damper in the boundary set.
+    let recipe = Recipe::rubin(vec![18], ModeChoice::CutOff { omega_rad_s: 3000.0 });
+    let reduction = reduce(&local, &recipe).unwrap();
+    assert_eq!(reduction.model.boundary, [18, 8]);
+    assert_eq!(reduction.model.interface, 1);
+}
+
+#[test]
+fn a_reduced_model_is_a_structure_that_the_ground_shakes() {
+    let component = beam(10, BeamEnds::CANTILEVER);
+    let recipe = Recipe::rubin(vec![18], ModeChoice::Number(6));
+    let model = reduce(&component, &recipe).unwrap().model;
+    let structure = model.structure(|dof| format!("w{dof}"), Acceptance::StableOnly).unwrap();
+    assert_eq!(structure.names[..2], ["w18".to_owned(), "mode 1".to_owned()]);
+    let load = &structure.mass * &structure.influence;
+    assert!((load - &model.participation).amax() < 1e-9);
+    assert_eq!(model.coordinate(18), Ok(0));
+    assert!(matches!(model.coordinate(3), Err(ReductionError::NotRetained { dof: 3 })));
+    assert_eq!(Deformation::of_dof(model.coordinate(18).unwrap()).to, Some(0));
+    // A model that grows is refused, with the mode named, unless accepted.
+    let mut bad = model;
+    bad.damping = -0.5 * &bad.mass;
+    let error = bad.structure(|dof| dof.to_string(), Acceptance::StableOnly).unwrap_err();
+    assert!(error.to_string().contains("Hz grows by"), "{error}");
+    let verdict = Verdict::of(&bad).unwrap();
+    assert!(!verdict.is_stable() && verdict.active[0].0 == "damping");
+    assert!(bad.structure(|dof| dof.to_string(), Acceptance::Any).is_ok());
+    assert!(eigenvalues(&bad).unwrap().iter().any(|value| value.re > 0.0));
+}
+
+#[test]
+fn hostile_recipes_are_errors() {
+    let component = beam(4, BeamEnds::CANTILEVER);
+    let recipe = |interface: Vec<usize>| Recipe::rubin(interface, ModeChoice::Number(2));
+    assert_eq!(reduce(&component, &recipe(vec![])).unwrap_err(), ReductionError::NoBoundary);
+    assert!(matches!(
+        reduce(&component, &recipe(vec![8])),
+        Err(ReductionError::NoSuchDof { dof: 8, size: 8 })
+    ));
+    let choice = ModeChoice::CutOff { omega_rad_s: f64::NAN };
+    assert!(reduce(&component, &Recipe::rubin(vec![6], choice)).is_err());
+    // All DOFs in the boundary set: nothing is left to reduce, and nothing breaks.
+    let all = reduce(&component, &recipe((0..8).collect())).unwrap();
+    assert_eq!(all.model.size(), 8);
+}
+
+#[test]
+fn the_smallest_model_that_meets_an_error_is_found() {
+    let component = beam(20, BeamEnds::CANTILEVER).with_rayleigh(1.0, 1e-6);
+    let choice = |relative: f64, most: usize| ModeChoice::InterfaceError {
+        relative,
+        band_rad_s: 3000.0,
+        points: 24,
+        most,
+    };
+    let recipe = |relative, most| Recipe::rubin(vec![38], choice(relative, most));
+    let found = reduce(&component, &recipe(1e-3, 30)).unwrap();
+    let grid = band(3000.0, 24);
+    let error = |model: &ReducedModel| {
+        trust::Comparison::new(&component, model, &grid).unwrap().response.max
+    };
+    assert!(error(&found.model) <= 1e-3);
+    let count = found.model.omega_rad_s.len();
+    let fewer =
+        reduce(&component, &Recipe::rubin(vec![38], ModeChoice::Number(count - 1))).unwrap();
+    assert!(error(&fewer.model) > 1e-3);
+    assert_eq!(found.basis.ncols(), found.model.size());
+    let error = reduce(&component, &recipe(1e-13, 2)).unwrap_err();
+    assert!(matches!(error, ReductionError::ErrorNotReached { modes: 2, .. }), "{error}");
+    assert!(reduce(&component, &recipe(f64::NAN, 2)).is_err());
+}
+
+#[test]
+fn a_comparison_says_what_a_model_is_worth() {
+    let component = beam(20, BeamEnds::CANTILEVER).with_rayleigh(1.0, 1e-6);
+    let recipe = Recipe::rubin(vec![38, 39], ModeChoice::Number(6));
+    let model = reduce(&component, &recipe).unwrap().model;
+    let comparison = trust::Comparison::new(&component, &model, &band(2000.0, 20)).unwrap();
+    assert_eq!((comparison.states_before, comparison.states_after), (80, 16));
+    // The kept modes are exact as long as the interface is free.
+    assert!(comparison.eigenvalues.unwrap().max < 1e-7);
+    // Rubin's error at ω below the first mode left out goes with (ω/ω_out)⁴.
+    assert!(comparison.response.max < 2e-3, "{comparison:?}");
+    assert!(comparison.response.median < 1e-4 && comparison.response.median > 0.0);
+    assert!(comparison.worst_rad_s > 1000.0 && comparison.verdict.is_passive());
+    assert!(comparison.effective_mass > 0.9);
+}

@@ -1,0 +1,220 @@
+//! Whether a reduced model may be believed.
+
+use std::f64::consts::TAU;
+
+use nalgebra::{Complex, DMatrix};
+use numerics::eigen;
+
+use super::response::{Response, Spread};
+use super::{Component, ReducedModel, ReductionError};
+
+/// Growth below this part of the greatest |λ| is rounding.
+const GROWTH_NOISE: f64 = 1e-10;
+
+/// A negative eigenvalue below this part of the largest is rounding.
+const DEFINITE_NOISE: f64 = 1e-10;
+
+/// Whether an unstable reduced model may be used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Acceptance {
+    /// Only a stable one.
+    StableOnly,
+    /// Any, because the user said so.
+    Any,
+}
+
+/// Eigenvalues that grow and matrices that feed energy.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Verdict {
+    /// Eigenvalues with a positive real part beyond rounding, Im ≥ 0, fastest
+    /// growth first.
+    pub growing: Vec<Complex<f64>>,
+    /// Matrices that are not positive semidefinite, with their smallest
+    /// eigenvalue over their largest: what keeps the model from being passive.
+    pub active: Vec<(&'static str, f64)>,
+}
+
+impl Verdict {
+    /// Judges a second-order model. With M > 0, B ≥ 0 and K ≥ 0 it is passive,
+    /// and so stable, whatever passive specimen it is joined to.
+    pub fn of(model: &ReducedModel) -> Result<Self, ReductionError> {
+        let mut active = Vec::new();
+        for (name, matrix) in
+            [("mass", &model.mass), ("damping", &model.damping), ("stiffness", &model.stiffness)]
+        {
+            let values = eigen::symmetric_eigenvalues(&(0.5 * (matrix + matrix.transpose())))?;
+            let largest = values.amax();
+            let smallest = values.iter().copied().fold(f64::INFINITY, f64::min);
+            if smallest < -DEFINITE_NOISE * largest {
+                active.push((name, smallest / largest));
+            }
+        }
+        let symmetric = eigen::is_symmetric(&model.stiffness, 1e-9);
+        let growing =
+            if active.is_empty() && symmetric { Vec::new() } else { growing(&eigenvalues(model)?) };
+        Ok(Self { growing, active })
+    }
+
+    /// Whether nothing grows.
+    pub fn is_stable(&self) -> bool {
+        self.growing.is_empty()
+    }
+
+    /// Whether no motion takes energy out of it.
+    pub fn is_passive(&self) -> bool {
+        self.growing.is_empty() && self.active.is_empty()
+    }
+
+    /// Refuses an unstable model unless told.
+    pub fn accept(&self, acceptance: Acceptance) -> Result<(), ReductionError> {
+        if self.is_stable() || acceptance == Acceptance::Any {
+            return Ok(());
+        }
+        Err(ReductionError::Unstable { modes: self.offenders() })
+    }
+
+    /// The growing modes in words.
+    pub fn offenders(&self) -> String {
+        let words = self.growing.iter().map(|value| {
+            if value.im == 0.0 {
+                format!("a motion that grows by {:.3e} 1/s", value.re)
+            } else {
+                format!("the mode at {:.4} Hz grows by {:.3e} 1/s", value.im / TAU, value.re)
+            }
+        });
+        words.collect::<Vec<_>>().join(", ")
+    }
+}
+
+/// Eigenvalues of the reduced model.
+pub fn eigenvalues(model: &ReducedModel) -> Result<Vec<Complex<f64>>, ReductionError> {
+    quadratic_eigenvalues(&model.mass, &model.damping, &model.stiffness)
+}
+
+/// λ of λ²M + λB + K.
+pub(super) fn quadratic_eigenvalues(
+    mass: &DMatrix<f64>,
+    damping: &DMatrix<f64>,
+    stiffness: &DMatrix<f64>,
+) -> Result<Vec<Complex<f64>>, ReductionError> {
+    let n = mass.nrows();
+    let factor = mass.clone().lu();
+    let solved = |matrix: &DMatrix<f64>| {
+        factor.solve(matrix).ok_or(ReductionError::MassNotPositiveDefinite { dof: 0 })
+    };
+    let (stiffness, damping) = (solved(stiffness)?, solved(damping)?);
+    let mut matrix = DMatrix::zeros(2 * n, 2 * n);
+    matrix.view_mut((0, n), (n, n)).fill_diagonal(1.0);
+    matrix.view_mut((n, 0), (n, n)).copy_from(&-stiffness);
+    matrix.view_mut((n, n), (n, n)).copy_from(&-damping);
+    Ok(eigen::eigenvalues(&matrix)?)
+}
+
+/// Those that grow beyond rounding, Im ≥ 0, fastest first.
+pub(super) fn growing(values: &[Complex<f64>]) -> Vec<Complex<f64>> {
+    let largest = values.iter().map(|value| value.norm()).fold(0.0, f64::max);
+    let mut growing: Vec<_> = values
+        .iter()
+        .filter(|value| value.re > GROWTH_NOISE * largest && value.im >= 0.0)
+        .copied()
+        .collect();
+    growing.sort_by(|a, b| b.re.total_cmp(&a.re));
+    growing
+}
+
+/// A reduced model against the full one.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Comparison {
+    /// States of the full model.
+    pub states_before: usize,
+    /// States of the reduced model.
+    pub states_after: usize,
+    /// The band the two were compared in, up to this circular frequency.
+    pub band_rad_s: f64,
+    /// |λ − λ_full|/|λ_full| over the full model's eigenvalues in the band;
+    /// `None` where the full model is too large for all of them.
+    pub eigenvalues: Option<Spread>,
+    /// Error of the interface response over the grid.
+    pub response: Spread,
+    /// Circular frequency at which the response is worst.
+    pub worst_rad_s: f64,
+    /// Frequencies compared.
+    pub points: usize,
+    /// Part of the mass under ground motion that the model carries, 0 to 1.
+    pub effective_mass: f64,
+    /// Stable? Passive?
+    pub verdict: Verdict,
+}
+
+/// DOFs up to which all eigenvalues of a full model are computed for comparison.
+const MOST_DOFS_FOR_EIGENVALUES: usize = 400;
+
+impl Comparison {
+    /// Compares at the interface DOFs of the model over `omegas_rad_s`; each
+    /// costs one complex factor of the full model.
+    pub fn new(
+        component: &Component,
+        model: &ReducedModel,
+        omegas_rad_s: &[f64],
+    ) -> Result<Self, ReductionError> {
+        let dofs = &model.boundary[..model.interface];
+        let full = Response::of_component(component, dofs, omegas_rad_s)?;
+        Self::with_response(component, model, &full)
+    }
+
+    /// The same with a response of the full model that is known already.
+    pub fn with_response(
+        component: &Component,
+        model: &ReducedModel,
+        full: &Response,
+    ) -> Result<Self, ReductionError> {
+        let omegas = &full.omegas_rad_s;
+        let reduced = Response::of_model(model, model.interface, omegas)?;
+        let none = ReductionError::WrongCount { what: "frequencies", given: 0, expected: 1 };
+        let response = Spread::of(&reduced.errors(full)).ok_or(none)?;
+        let band_rad_s = omegas.iter().copied().fold(0.0, f64::max);
+        let eigenvalues = if component.size() <= MOST_DOFS_FOR_EIGENVALUES {
+            let full = component_eigenvalues(component)?;
+            Spread::of(&eigenvalue_errors(&full, &eigenvalues(model)?, band_rad_s))
+        } else {
+            None
+        };
+        Ok(Self {
+            states_before: 2 * component.size(),
+            states_after: model.states(),
+            band_rad_s,
+            eigenvalues,
+            response,
+            worst_rad_s: omegas[response.worst],
+            points: omegas.len(),
+            effective_mass: model.effective_mass(),
+            verdict: Verdict::of(model)?,
+        })
+    }
+}
+
+/// All eigenvalues of a component, densely.
+pub fn component_eigenvalues(component: &Component) -> Result<Vec<Complex<f64>>, ReductionError> {
+    quadratic_eigenvalues(
+        &component.mass.to_dense(),
+        &component.damping.to_dense(),
+        &component.stiffness.to_dense(),
+    )
+}
+
+/// For every full eigenvalue with |Im λ| up to the band's end, not a rigid one,
+/// the relative distance of the nearest reduced one.
+pub fn eigenvalue_errors(
+    full: &[Complex<f64>],
+    reduced: &[Complex<f64>],
+    band_rad_s: f64,
+) -> Vec<f64> {
+    let largest = full.iter().map(|value| value.norm()).fold(0.0, f64::max);
+    full.iter()
+        .filter(|value| value.im.abs() <= band_rad_s && value.norm() > 1e-9 * largest)
+        .map(|value| {
+            let near = reduced.iter().map(|own| (own - value).norm()).fold(f64::INFINITY, f64::min);
+            near / value.norm()
+        })
+        .collect()
+}

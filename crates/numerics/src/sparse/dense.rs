@@ -1,0 +1,102 @@
+//! Products and small decompositions of tall dense matrices, by faer's kernels.
+
+use faer::linalg::matmul::matmul;
+use faer::{Accum, MatMut, MatRef, Par, Side};
+use nalgebra::{Complex, DMatrix, DVector};
+
+use crate::eigen::EigenError;
+
+/// A B.
+pub fn product(a: &DMatrix<f64>, b: &DMatrix<f64>) -> DMatrix<f64> {
+    let mut out = DMatrix::zeros(a.nrows(), b.ncols());
+    accumulate(&mut out, view(a), view(b), 1.0);
+    out
+}
+
+/// Aᵀ B.
+pub fn transposed_product(a: &DMatrix<f64>, b: &DMatrix<f64>) -> DMatrix<f64> {
+    let mut out = DMatrix::zeros(a.ncols(), b.ncols());
+    accumulate(&mut out, view(a).transpose(), view(b), 1.0);
+    out
+}
+
+/// C ← C + factor · A B.
+pub fn add_product(c: &mut DMatrix<f64>, a: &DMatrix<f64>, b: &DMatrix<f64>, factor: f64) {
+    accumulate(c, view(a), view(b), factor);
+}
+
+/// Aᵀ B for A given as columns one behind the other.
+pub(super) fn columns_transposed_product(a: &[f64], b: &DMatrix<f64>) -> DMatrix<f64> {
+    let n = b.nrows();
+    let count = a.len().checked_div(n).unwrap_or(0);
+    let mut out = DMatrix::zeros(count, b.ncols());
+    accumulate(&mut out, MatRef::from_column_major_slice(a, n, count).transpose(), view(b), 1.0);
+    out
+}
+
+/// C ← C + factor · A B for A given as columns one behind the other.
+pub(super) fn add_columns_product(c: &mut DMatrix<f64>, a: &[f64], b: &DMatrix<f64>, factor: f64) {
+    let n = c.nrows();
+    accumulate(c, MatRef::from_column_major_slice(a, n, b.nrows()), view(b), factor);
+}
+
+fn accumulate(c: &mut DMatrix<f64>, a: MatRef<'_, f64>, b: MatRef<'_, f64>, factor: f64) {
+    if c.is_empty() || a.ncols() == 0 {
+        return;
+    }
+    let (rows, columns) = c.shape();
+    let c = MatMut::from_column_major_slice_mut(c.as_mut_slice(), rows, columns);
+    matmul(c, Accum::Add, a, b, factor, Par::Seq);
+}
+
+/// Eigenvalues, ascending, and orthonormal eigenvectors of a symmetric matrix.
+pub fn symmetric_pairs(matrix: &DMatrix<f64>) -> Result<(DVector<f64>, DMatrix<f64>), EigenError> {
+    let n = matrix.nrows();
+    if n == 0 {
+        return Ok((DVector::zeros(0), DMatrix::zeros(0, 0)));
+    }
+    let failed = EigenError::NoConvergence { size: n };
+    if matrix.iter().any(|value| !value.is_finite()) {
+        return Err(failed);
+    }
+    let pairs = view(matrix).self_adjoint_eigen(Side::Lower).map_err(|_| failed.clone())?;
+    let values = pairs.S().column_vector();
+    let values = DVector::from_fn(n, |i, _| values[i]);
+    let vectors = pairs.U();
+    let vectors = DMatrix::from_fn(n, n, |i, j| vectors[(i, j)]);
+    if values.iter().chain(vectors.iter()).all(|value| value.is_finite()) {
+        return Ok((values, vectors));
+    }
+    Err(failed)
+}
+
+/// Eigenvalues and the eigenvectors that belong to them, one per column.
+pub type ComplexPairs = (Vec<Complex<f64>>, DMatrix<Complex<f64>>);
+
+/// Eigenvalues and right eigenvectors (columns of unit length) of a general
+/// real matrix, in no particular order.
+pub fn general_pairs(matrix: &DMatrix<f64>) -> Result<ComplexPairs, EigenError> {
+    let n = matrix.nrows();
+    if n == 0 {
+        return Ok((Vec::new(), DMatrix::zeros(0, 0)));
+    }
+    let failed = EigenError::NoConvergence { size: n };
+    if matrix.iter().any(|value| !value.is_finite()) {
+        return Err(failed);
+    }
+    let pairs = view(matrix).eigen().map_err(|_| failed.clone())?;
+    let complex = |value: faer::c64| Complex::new(value.re, value.im);
+    let values = pairs.S().column_vector();
+    let values: Vec<_> = (0..n).map(|i| complex(values[i])).collect();
+    let vectors = pairs.U();
+    let vectors = DMatrix::from_fn(n, n, |i, j| complex(vectors[(i, j)]));
+    let finite = |value: &Complex<f64>| value.re.is_finite() && value.im.is_finite();
+    if values.iter().all(finite) && vectors.iter().all(finite) {
+        return Ok((values, vectors));
+    }
+    Err(failed)
+}
+
+pub(super) fn view(matrix: &DMatrix<f64>) -> MatRef<'_, f64> {
+    MatRef::from_column_major_slice(matrix.as_slice(), matrix.nrows(), matrix.ncols())
+}

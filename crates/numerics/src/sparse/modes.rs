@@ -1,0 +1,328 @@
+//! The slowest modes of K φ = ω² M φ by a block Krylov method.
+
+use nalgebra::{DMatrix, DVector};
+
+use super::dense::{
+    add_columns_product, columns_transposed_product, product, symmetric_pairs, transposed_product,
+};
+use super::{SparseError, SparseMatrix};
+use crate::random::Stream;
+
+/// Part of its length before orthogonalisation below which a vector is nothing
+/// but rounding.
+const ROUNDING: f64 = 1e-13;
+
+/// How closely the first mode beyond a cut-off must be known for it to be sure
+/// that it lies beyond.
+const BEYOND: f64 = 1e-3;
+
+/// Which modes.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Wanted {
+    /// This many, or all there are.
+    Number(usize),
+    /// All with ω² up to this.
+    Below(f64),
+}
+
+/// How they are found.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct KrylovOptions {
+    /// Vectors per step. A mode of greater multiplicity may be missed; a solution
+    /// for several vectors at once reads the factor once for all.
+    pub block: usize,
+    /// Residual over θ = 1/ω² at which a mode is taken. Its frequency is then
+    /// good to the square of this.
+    pub tolerance: f64,
+    /// Most vectors kept; memory is 16 bytes times this times the rows.
+    pub most_vectors: usize,
+}
+
+impl Default for KrylovOptions {
+    fn default() -> Self {
+        Self { block: 8, tolerance: 1e-9, most_vectors: 4000 }
+    }
+}
+
+/// The modes found, slowest first.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SlowModes {
+    /// ω², ascending.
+    pub omega_squared: DVector<f64>,
+    /// One column per mode, Φᵀ M Φ = I.
+    pub shapes: DMatrix<f64>,
+    /// Vectors the search kept.
+    pub vectors: usize,
+    /// Single solutions with the factor.
+    pub solves: usize,
+}
+
+/// The slowest modes of K φ = ω² M φ, orthogonal to `locked`.
+///
+/// `solve` turns M X into A X = K⁻¹ M X in place. `locked` are modes known
+/// already (of a free-floating structure the rigid ones, and `solve` its elastic
+/// flexibility), orthonormal in M. The space of M-orthonormal V grows by one
+/// block a step, W = A V_last, orthogonalised twice against everything found:
+/// lost orthogonality would bring copies of modes that are there already. On it
+/// θ = 1/ω² are the eigenvalues of T = Vᵀ M A V, and ‖R s‖ (R from W = V_next R,
+/// s the last block of the eigenvector) is the residual.
+///
+/// Reference: Grimes, Lewis & Simon 1994, SIAM J. Matrix Anal. 15(1).
+pub fn slowest(
+    solve: &dyn Fn(&mut DMatrix<f64>),
+    mass: &SparseMatrix,
+    locked: &DMatrix<f64>,
+    wanted: Wanted,
+    options: &KrylovOptions,
+) -> Result<SlowModes, SparseError> {
+    let mut space = Space::new(mass, locked);
+    let n = mass.rows();
+    let free = n - locked.ncols();
+    let number = match wanted {
+        Wanted::Number(number) => number.min(free),
+        Wanted::Below(_) => 0,
+    };
+    if free == 0 || wanted == Wanted::Number(0) {
+        return Ok(space.modes(0));
+    }
+    let block = options.block.clamp(1, free);
+    let mut random = Stream::new(1, "krylov modes");
+    let mut start = |columns: usize| {
+        let mut start = DMatrix::from_fn(n, columns, |_, _| random.normal());
+        start = mass.times(&start);
+        solve(&mut start);
+        start
+    };
+    let mut next = start(block);
+    space.solves += block;
+    let mut fresh = true;
+    loop {
+        let residual = space.append(next, options.most_vectors.min(free), fresh);
+        if space.last == 0 {
+            // Nothing new: the space is invariant. Another start finds what the
+            // first could not see.
+            if space.count >= free || space.fresh_starts > 3 {
+                space.ritz(None)?;
+                let count = space.chosen(wanted, number);
+                return Ok(space.modes(count));
+            }
+            space.fresh_starts += 1;
+            next = start(block);
+            space.solves += block;
+            fresh = true;
+            continue;
+        }
+        if !fresh {
+            // Residuals are of the space before this block.
+            space.ritz(Some(&residual))?;
+            if let Some(count) = space.converged(wanted, number, options.tolerance) {
+                return Ok(space.modes(count));
+            }
+        }
+        if space.count >= options.most_vectors && space.count < free {
+            let found = space.values.len();
+            return Err(SparseError::NoConvergence {
+                found: found.min(number),
+                wanted: number,
+                vectors: space.count,
+            });
+        }
+        next = space.expand(solve);
+        fresh = false;
+    }
+}
+
+/// The Krylov space as it grows.
+struct Space<'a> {
+    mass: &'a SparseMatrix,
+    n: usize,
+    /// Locked vectors, then V, columns one behind the other; and M times them.
+    vectors: Vec<f64>,
+    weighted: Vec<f64>,
+    locked: usize,
+    /// Columns of V, and how many of them are in the last block.
+    count: usize,
+    last: usize,
+    /// T of all but the last block, as blocks are projected one step late.
+    projected: DMatrix<f64>,
+    projected_count: usize,
+    /// Size of A on the space: what rounding is measured against.
+    scale: f64,
+    values: DVector<f64>,
+    coefficients: DMatrix<f64>,
+    residuals: Vec<f64>,
+    solves: usize,
+    fresh_starts: usize,
+}
+
+impl<'a> Space<'a> {
+    fn new(mass: &'a SparseMatrix, locked: &DMatrix<f64>) -> Self {
+        Self {
+            mass,
+            n: mass.rows(),
+            vectors: locked.as_slice().to_vec(),
+            weighted: mass.times(locked).as_slice().to_vec(),
+            locked: locked.ncols(),
+            count: 0,
+            last: 0,
+            projected: DMatrix::zeros(0, 0),
+            projected_count: 0,
+            scale: 0.0,
+            values: DVector::zeros(0),
+            coefficients: DMatrix::zeros(0, 0),
+            residuals: Vec::new(),
+            solves: 0,
+            fresh_starts: 0,
+        }
+    }
+
+    /// Orthogonalises W, which comes from [`expand`](Self::expand) or is fresh,
+    /// against everything and appends what is left of it. Gives R with
+    /// W = V_new R (+ what was removed).
+    fn append(&mut self, mut w: DMatrix<f64>, most: usize, fresh: bool) -> DMatrix<f64> {
+        let columns = w.ncols();
+        let mut r = DMatrix::identity(columns, columns);
+        for pass in 0..2 {
+            if fresh || pass > 0 {
+                self.remove_known(&mut w);
+            }
+            let weighted = self.mass.times(&w);
+            let gram = transposed_product(&w, &weighted);
+            let Ok((squares, turn)) = symmetric_pairs(&(0.5 * (&gram + gram.transpose()))) else {
+                self.last = 0;
+                return DMatrix::zeros(0, columns);
+            };
+            let largest = squares.iter().fold(0.0_f64, |a, b| a.max(*b));
+            // The first pass made everything one long; what has become much
+            // shorter since was in the known space.
+            let floor = match (pass, fresh) {
+                (0, false) => (ROUNDING * self.scale).powi(2),
+                (0, true) => ROUNDING * largest,
+                _ => 0.25,
+            };
+            let room = most.saturating_sub(self.count);
+            let kept: Vec<usize> = (0..squares.len())
+                .rev()
+                .filter(|&k| squares[k] > floor.max(f64::EPSILON * 1e-8 * largest))
+                .take(room)
+                .collect();
+            if kept.is_empty() {
+                self.last = 0;
+                return DMatrix::zeros(0, columns);
+            }
+            // W ← W Q Λ^(−1/2), R ← Λ^(1/2) Qᵀ R.
+            let scaled = DMatrix::from_fn(squares.len(), kept.len(), |i, k| {
+                turn[(i, kept[k])] / squares[kept[k]].sqrt()
+            });
+            let back = DMatrix::from_fn(kept.len(), squares.len(), |k, i| {
+                turn[(i, kept[k])] * squares[kept[k]].sqrt()
+            });
+            w = product(&w, &scaled);
+            r = back * r;
+            if pass == 1 {
+                self.weighted.extend_from_slice(product(&weighted, &scaled).as_slice());
+            }
+        }
+        self.vectors.extend_from_slice(w.as_slice());
+        self.last = w.ncols();
+        self.count += self.last;
+        r
+    }
+
+    /// W ← W − V (M V)ᵀ W over locked vectors and V; gives (M V)ᵀ W of V.
+    fn remove_known(&self, w: &mut DMatrix<f64>) -> DMatrix<f64> {
+        let h = columns_transposed_product(&self.weighted, w);
+        add_columns_product(w, &self.vectors, &h, -1.0);
+        h.rows(self.locked, self.count).into_owned()
+    }
+
+    /// A times the last block, its projection kept, what is known removed once.
+    fn expand(&mut self, solve: &dyn Fn(&mut DMatrix<f64>)) -> DMatrix<f64> {
+        let from = (self.locked + self.count - self.last) * self.n;
+        let mut w = DMatrix::from_column_slice(self.n, self.last, &self.weighted[from..]);
+        solve(&mut w);
+        self.solves += self.last;
+        let h = self.remove_known(&mut w);
+        self.scale = self.scale.max(h.amax());
+        let (old, new) = (self.count - self.last, self.count);
+        self.projected.resize_mut(new, new, 0.0);
+        for j in 0..self.last {
+            for i in 0..new {
+                let value =
+                    if i >= old { 0.5 * (h[(i, j)] + h[(old + j, i - old)]) } else { h[(i, j)] };
+                self.projected[(i, old + j)] = value;
+                self.projected[(old + j, i)] = value;
+            }
+        }
+        self.projected_count = new;
+        w
+    }
+
+    /// Eigenpairs of T, fastest-decaying flexibility last, with residuals.
+    fn ritz(&mut self, residual: Option<&DMatrix<f64>>) -> Result<(), SparseError> {
+        let m = self.projected_count;
+        let (values, vectors) = symmetric_pairs(&self.projected)
+            .map_err(|_| SparseError::NoConvergence { found: 0, wanted: 0, vectors: self.count })?;
+        self.values = DVector::from_fn(m, |i, _| values[m - 1 - i]);
+        self.coefficients = DMatrix::from_fn(m, m, |i, j| vectors[(i, m - 1 - j)]);
+        self.residuals = match residual {
+            None => vec![0.0; m],
+            Some(r) => {
+                let rows = r.ncols();
+                let last = self.coefficients.rows(m - rows, rows);
+                (r * last).column_iter().map(|column| column.norm()).collect()
+            }
+        };
+        Ok(())
+    }
+
+    /// How many modes to give, if those are all known well enough.
+    fn converged(&self, wanted: Wanted, number: usize, tolerance: f64) -> Option<usize> {
+        let good = |k: usize, tolerance: f64| self.residuals[k] <= tolerance * self.values[k];
+        match wanted {
+            Wanted::Number(_) => (self.values.len() >= number
+                && self.values[number - 1] > 0.0
+                && (0..number).all(|k| good(k, tolerance)))
+            .then_some(number),
+            Wanted::Below(limit) => {
+                let count = self.below(limit);
+                let beyond = count < self.values.len() && good(count, BEYOND);
+                (beyond && (0..count).all(|k| good(k, tolerance))).then_some(count)
+            }
+        }
+    }
+
+    fn below(&self, limit: f64) -> usize {
+        self.values.iter().take_while(|&&theta| theta > 0.0 && 1.0 / theta <= limit).count()
+    }
+
+    fn chosen(&self, wanted: Wanted, number: usize) -> usize {
+        match wanted {
+            Wanted::Number(_) => {
+                number.min(self.values.iter().take_while(|&&theta| theta > 0.0).count())
+            }
+            Wanted::Below(limit) => self.below(limit),
+        }
+    }
+
+    fn modes(&self, count: usize) -> SlowModes {
+        let m = self.projected_count;
+        let mut shapes = DMatrix::zeros(self.n, count);
+        if count > 0 {
+            let v = &self.vectors[self.locked * self.n..(self.locked + m) * self.n];
+            let chosen = self.coefficients.columns(0, count).into_owned();
+            add_columns_product(&mut shapes, v, &chosen, 1.0);
+        }
+        for mut shape in shapes.column_iter_mut() {
+            if shape[shape.icamax()] < 0.0 {
+                shape.neg_mut();
+            }
+        }
+        SlowModes {
+            omega_squared: DVector::from_fn(count, |k, _| 1.0 / self.values[k]),
+            shapes,
+            vectors: self.count,
+            solves: self.solves,
+        }
+    }
+}

@@ -1,0 +1,160 @@
+use super::*;
+use crate::eigen;
+use crate::random::Stream;
+use nalgebra::Complex;
+use proptest::prelude::*;
+
+/// A line of masses and springs, as sparse matrices.
+fn line(n: usize, held: bool) -> (SparseMatrix, SparseMatrix) {
+    let spring = |i: usize, j: usize| match (i == j, i.abs_diff(j) == 1) {
+        (true, _) if !held && (i == 0 || i == n - 1) => 1.0,
+        (true, _) => 2.0,
+        (_, true) => -1.0,
+        _ => 0.0,
+    };
+    let k = DMatrix::from_fn(n, n, spring) * 1e6;
+    let m = DMatrix::from_fn(n, n, |i, j| match i.abs_diff(j) {
+        0 => 4.0,
+        1 => 1.0,
+        _ => 0.0,
+    });
+    (SparseMatrix::from_dense(&k).unwrap(), SparseMatrix::from_dense(&m).unwrap())
+}
+
+#[test]
+fn entries_are_added_sorted_and_checked() {
+    let entries = [(2, 0, 1.0), (0, 0, 2.0), (2, 0, 0.5), (1, 2, -1.0)];
+    let matrix = SparseMatrix::from_triplets(3, 3, entries).unwrap();
+    assert_eq!(matrix.entries(), 3);
+    assert_eq!(matrix.get(2, 0), 1.5);
+    assert_eq!(matrix.get(0, 2), 0.0);
+    assert!(!matrix.is_symmetric() && matrix.symmetric_part().is_symmetric());
+    assert_eq!(matrix.worst_asymmetry().map(|w| w.2), Some(1.0));
+    assert!(SparseMatrix::from_triplets(2, 2, [(2, 0, 1.0)]).is_err());
+    assert!(SparseMatrix::from_triplets(2, 2, [(0, 0, f64::NAN)]).is_err());
+    assert!(SparseMatrix::from_triplets(usize::MAX, 2, []).is_err());
+    let empty = SparseMatrix::zeros(0, 0);
+    assert_eq!(empty.times(&DMatrix::zeros(0, 2)).shape(), (0, 2));
+}
+
+proptest! {
+    #[test]
+    fn products_sums_and_selections_are_those_of_dense_matrices(
+        values in prop::collection::vec(-2.0..2.0_f64, 63), columns in 1_usize..7,
+    ) {
+        let keep = |v: f64| if v.abs() < 0.7 { 0.0 } else { v };
+        let a = DMatrix::from_iterator(7, 9, values.iter().map(|v| keep(*v)));
+        let b = DMatrix::from_iterator(7, 9, values.iter().rev().map(|v| keep(*v)));
+        let x = DMatrix::from_fn(9, columns, |i, j| (i + 3 * j) as f64 - 4.0);
+        let y = DMatrix::from_fn(7, columns, |i, j| (2 * i + j) as f64 - 5.0);
+        let (sa, sb) = (SparseMatrix::from_dense(&a).unwrap(), SparseMatrix::from_dense(&b).unwrap());
+        prop_assert!((sa.times(&x) - &a * &x).amax() < 1e-12);
+        prop_assert!((sa.transposed_times(&y) - a.transpose() * &y).amax() < 1e-12);
+        let sum = SparseMatrix::sum(&[(2.0, &sa), (-1.0, &sb)]).to_dense();
+        prop_assert!((sum - (2.0 * &a - &b)).amax() < 1e-12);
+        let part = sa.selected(&[5, 1, 2], &[8, 0]).to_dense();
+        prop_assert_eq!(part[(0, 0)], a[(5, 8)]);
+        prop_assert_eq!(part[(2, 1)], a[(2, 0)]);
+        let square = SparseMatrix::from_dense(&(a.transpose() * &a)).unwrap().symmetric_part();
+        let z = DMatrix::from_fn(9, columns, |i, j| (i * j) as f64 - 4.0);
+        prop_assert!((square.times(&z) - square.to_dense() * &z).amax() < 1e-10);
+    }
+}
+
+#[test]
+fn factors_solve_for_every_ordering() {
+    let mut random = Stream::new(4, "factors");
+    let (k, _) = line(60, true);
+    let x = DMatrix::from_fn(60, 5, |_, _| random.normal());
+    for ordering in [Ordering::Automatic, Ordering::MinimumDegree, Ordering::NestedDissection] {
+        let factor = Cholesky::with_ordering(&k, ordering).unwrap();
+        let mut solved = k.times(&x);
+        factor.solve(&mut solved);
+        assert!((&solved - &x).amax() < 1e-9, "{ordering:?}");
+        assert!(factor.bytes() == 8 * factor.entries() && factor.entries() >= 119);
+        // The last pivot of a held line of springs: (n + 1)/n of its stiffness.
+        assert!(factor.weakest_pivot().1 > 0.01);
+    }
+    let skew = SparseMatrix::from_triplets(60, 60, (1..60).map(|i| (i, i - 1, 3e5))).unwrap();
+    let general = SparseMatrix::sum(&[(1.0, &k), (1.0, &skew)]);
+    let lu = Lu::new(&general).unwrap();
+    let mut solved = general.times(&x);
+    lu.solve(&mut solved);
+    assert!((&solved - &x).amax() < 1e-9);
+    let mut solved = general.transposed_times(&x);
+    lu.solve_transposed(&mut solved);
+    assert!((&solved - &x).amax() < 1e-9);
+}
+
+#[test]
+fn complex_responses_and_singular_matrices() {
+    let (k, m) = line(30, true);
+    let lu = ComplexLu::new(&SparseMatrix::sum(&[(1.0, &k), (1.0, &m)])).unwrap();
+    let terms = [(Complex::new(1.0, 0.02), &k), (Complex::new(-9e4, 0.0), &m)];
+    let mut x = DMatrix::zeros(30, 1);
+    x[(7, 0)] = Complex::ONE;
+    lu.solve(&terms, &mut x).unwrap();
+    let dense = k.to_dense().map(|v| Complex::new(v, 0.02 * v))
+        - m.to_dense().map(|v| Complex::new(9e4 * v, 0.0));
+    let back = dense * x;
+    assert!((back[7] - Complex::ONE).norm() < 1e-10 && back[8].norm() < 1e-10);
+    let (free, _) = line(30, false);
+    // Singular: no factor, or one that says so.
+    match Cholesky::new(&free) {
+        Ok(factor) => assert!(factor.weakest_pivot().1 < 1e-13),
+        Err(error) => assert!(matches!(error, SparseError::NotPositiveDefinite { .. })),
+    }
+    let negative = SparseMatrix::from_dense(&-DMatrix::<f64>::identity(3, 3)).unwrap();
+    assert!(Cholesky::new(&negative).is_err());
+}
+
+#[test]
+fn krylov_modes_are_the_dense_ones() {
+    let (k, m) = line(120, true);
+    let exact = eigen::symmetric_modes(&k.to_dense(), &m.to_dense()).unwrap();
+    let factor = Cholesky::new(&k).unwrap();
+    let solve = |x: &mut DMatrix<f64>| factor.solve(x);
+    let none = DMatrix::zeros(120, 0);
+    let options = KrylovOptions::default();
+    let limit = (0.5 * (exact.omega_rad_s[9] + exact.omega_rad_s[10])).powi(2);
+    for (wanted, count) in [
+        (Wanted::Number(0), 0),
+        (Wanted::Number(1), 1),
+        (Wanted::Number(12), 12),
+        (Wanted::Number(500), 120),
+        (Wanted::Below(limit), 10),
+        (Wanted::Below(0.0), 0),
+        (Wanted::Below(1e30), 120),
+    ] {
+        let found = slowest(&solve, &m, &none, wanted, &options).unwrap();
+        assert_eq!(found.omega_squared.len(), count, "{wanted:?}");
+        for (mode, square) in found.omega_squared.iter().enumerate() {
+            let error = square.sqrt() / exact.omega_rad_s[mode] - 1.0;
+            assert!(error.abs() < 1e-10, "{wanted:?} {mode} {error:e}");
+        }
+        let unit = found.shapes.transpose() * m.times(&found.shapes);
+        assert!((unit - DMatrix::identity(count, count)).amax() < 1e-10);
+    }
+}
+
+#[test]
+fn modes_of_one_frequency_are_all_found() {
+    // Six equal lines side by side: every mode six times.
+    let (k, m) = line(25, true);
+    let beside = |a: &SparseMatrix| {
+        let copies =
+            (0..6).flat_map(|c| a.triplets().map(move |(i, j, v)| (25 * c + i, 25 * c + j, v)));
+        SparseMatrix::from_triplets(150, 150, copies).unwrap()
+    };
+    let (k, m) = (beside(&k), beside(&m));
+    let factor = Cholesky::new(&k).unwrap();
+    let solve = |x: &mut DMatrix<f64>| factor.solve(x);
+    let none = DMatrix::zeros(150, 0);
+    let found = slowest(&solve, &m, &none, Wanted::Number(18), &KrylovOptions::default()).unwrap();
+    let squares = &found.omega_squared;
+    for group in 0..3 {
+        let (first, last) = (squares[6 * group], squares[6 * group + 5]);
+        assert!((last / first - 1.0).abs() < 1e-10);
+    }
+    assert!(squares[6] > 1.5 * squares[5] && squares[12] > 1.5 * squares[11]);
+}
