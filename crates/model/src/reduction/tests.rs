@@ -215,3 +215,163 @@ fn a_comparison_says_what_a_model_is_worth() {
     assert!(comparison.worst_rad_s > 1000.0 && comparison.verdict.is_passive());
     assert!(comparison.effective_mass > 0.9);
 }
+
+#[test]
+fn dual_craig_bampton_has_the_modes_and_one_growing_motion_per_force() {
+    let (one, two) = (beam(10, BeamEnds::CANTILEVER), beam(8, FREE));
+    let boundaries = [vec![18, 19], vec![0, 1]];
+    let joints = [vec![0, 1], vec![0, 1]];
+    let components = [&one, &two];
+    let modes = ModeChoice::CutOff { omega_rad_s: 2e4 };
+    let dual = assembly::dual_craig_bampton(&components, &boundaries, &joints, modes).unwrap();
+    let (whole, _) = assembly::assemble_components(&components, &boundaries, &joints).unwrap();
+    let full = trust::component_eigenvalues(&whole).unwrap();
+    let values = dual.eigenvalues().unwrap();
+    let errors = trust::eigenvalue_errors(&full, &values, 5e3);
+    assert!(errors.len() >= 6 && errors.iter().all(|error| *error < 1e-3), "{errors:?}");
+    let growing = trust::growing(&values);
+    assert_eq!((growing.len(), dual.forces), (2, 2), "{growing:?}");
+}
+
+/// A shaft with gyroscopic coupling and a follower force: B and K non-symmetric.
+fn rotor() -> Component {
+    let base = beam(8, BeamEnds::CANTILEVER).with_rayleigh(2.0, 1e-5);
+    let n = base.size();
+    let both = |matrix: &numerics::sparse::SparseMatrix| {
+        let dense = matrix.to_dense();
+        let mut two = DMatrix::zeros(2 * n, 2 * n);
+        two.view_mut((0, 0), (n, n)).copy_from(&dense);
+        two.view_mut((n, n), (n, n)).copy_from(&dense);
+        two
+    };
+    let (mut damping, mut stiffness) = (both(&base.damping), both(&base.stiffness));
+    for (node, spin) in [(6, 0.05), (14, 0.08)] {
+        // Gyroscopic: turns couple skew. Circulatory: deflections couple skew.
+        damping[(node + 1, n + node + 1)] += spin;
+        damping[(n + node + 1, node + 1)] -= spin;
+        stiffness[(node, n + node)] += 60.0;
+        stiffness[(n + node, node)] -= 60.0;
+    }
+    Component::from_dense(&both(&base.mass), &damping, &stiffness).unwrap()
+}
+
+#[test]
+fn left_and_right_bases_keep_modes_and_statics_of_a_rotor() {
+    use state_space::{Completion, StateChoice, StateRecipe, reduce_states};
+    let component = rotor();
+    assert!(!component.is_symmetric());
+    let boundary = vec![14, 30];
+    let recipe = StateRecipe {
+        completion: Completion::Flexibility,
+        modes: StateChoice::Modulus { omega_rad_s: 8e3 },
+        boundary: boundary.clone(),
+    };
+    let reduction = reduce_states(&component, &recipe).unwrap();
+    let model = &reduction.model;
+    assert!(model.kept.len() >= 8 && model.states() < 2 * component.size());
+    assert!((&reduction.left - &reduction.right).amax() > 1e-3);
+    let full = trust::component_eigenvalues(&component).unwrap();
+    let values = model.eigenvalues().unwrap();
+    for kept in &model.kept {
+        for (all, what) in [(&full, "full"), (&values, "reduced")] {
+            let near = all.iter().map(|v| (v - kept).norm()).fold(f64::INFINITY, f64::min);
+            assert!(near < 1e-6 * kept.norm(), "{kept} {what}: {near:e}");
+        }
+    }
+    // Exact at rest, close within the band; the transposed problem is another one.
+    let grid = [0.0, 500.0, 2500.0];
+    let exact = Response::of_component(&component, &boundary, &grid).unwrap();
+    for (k, tolerance) in [(0, 1e-8), (1, 1e-4), (2, 2e-2)] {
+        let own = model.receptance(grid[k]).unwrap();
+        let wanted = &exact.receptances[k];
+        assert!((own - wanted).norm() < tolerance * wanted.norm(), "{k}");
+        assert!((wanted[(0, 1)] - wanted[(1, 0)]).norm() > 1e-3 * wanted[(0, 1)].norm());
+    }
+    // The second-order methods say that they cannot.
+    let error = reduce(&component, &Recipe::rubin(boundary, ModeChoice::Number(4))).unwrap_err();
+    assert!(error.to_string().contains("left"), "{error}");
+}
+
+#[test]
+fn residual_flexibility_has_the_same_span() {
+    use state_space::{Completion, StateChoice, StateRecipe, reduce_states};
+    for component in [rotor(), beam(8, FREE).with_damper(None, Some(8), 300.0).unwrap()] {
+        let recipe = |completion| StateRecipe {
+            completion,
+            modes: StateChoice::Number(9),
+            boundary: vec![0, 14],
+        };
+        let one = reduce_states(&component, &recipe(Completion::Flexibility)).unwrap().model;
+        let other =
+            reduce_states(&component, &recipe(Completion::ResidualFlexibility)).unwrap().model;
+        assert_eq!(one.states(), other.states());
+        for omega in [300.0, 900.0] {
+            let (a, b) = (one.receptance(omega).unwrap(), other.receptance(omega).unwrap());
+            assert!((&a - &b).norm() < 1e-6 * a.norm());
+        }
+    }
+}
+
+#[test]
+fn a_yielding_spring_at_a_retained_dof_keeps_working() {
+    use crate::element::{Element, Law};
+    use crate::equations::{Equations, PlacedElement};
+    use crate::integrator::{Integrator, Method as Algorithm, Options};
+    let component = beam(20, BeamEnds::CANTILEVER).with_rayleigh(2.0, 1e-5);
+    let (tip, middle) = (38, 18);
+    let recipe = Recipe {
+        retained: vec![middle],
+        monitored: vec![28],
+        ..Recipe::rubin(vec![tip], ModeChoice::Number(8))
+    };
+    let model = reduce(&component, &recipe).unwrap().model;
+    let options =
+        Options { method: Algorithm::Newmark, step_s: 1e-4, direct_inertia: None, iterations: 20 };
+    let run = |equations: &Equations, watch: &dyn Fn(&[f64]) -> f64| {
+        let mut integrator = Integrator::new(equations, &options).unwrap();
+        let load = |k: usize| 30.0 * (0.01 * k as f64).sin() * (0.0037 * k as f64).cos();
+        (0..3000)
+            .map(|k| {
+                let mut force: [f64; 0] = [];
+                integrator.equilibrium(&[load(k)], &mut force);
+                integrator.advance(&[load(k)], &[load(k + 1)], &force).unwrap();
+                watch(integrator.displacement())
+            })
+            .collect::<Vec<f64>>()
+    };
+    let spring = |dof: usize| PlacedElement {
+        place: Deformation::of_dof(dof),
+        element: Element::new(Law::Bilinear { stiffness: 2e4, yield_force: 8.0, hardening: 0.1 }),
+    };
+    let unit = |size: usize, dof: usize| {
+        let mut column = DMatrix::zeros(size, 1);
+        column[(dof, 0)] = 1.0;
+        column
+    };
+    let full = Equations {
+        mass: component.mass.to_dense(),
+        damping: component.damping.to_dense(),
+        stiffness: component.stiffness.to_dense(),
+        load: unit(40, tip),
+        interface: Vec::new(),
+        elements: vec![spring(middle)],
+    };
+    let small = Equations {
+        mass: model.mass.clone(),
+        damping: model.damping.clone(),
+        stiffness: model.stiffness.clone(),
+        load: unit(model.size(), model.coordinate(tip).unwrap()),
+        interface: Vec::new(),
+        elements: vec![spring(model.coordinate(middle).unwrap())],
+    };
+    let exact = run(&full, &|x| x[28]);
+    let found = run(&small, &|x| model.recover(x)[0]);
+    let linear = run(&Equations { elements: Vec::new(), ..full.clone() }, &|x| x[28]);
+    let size = exact.iter().fold(0.0_f64, |a, b| a.max(b.abs()));
+    let off = |other: &[f64]| {
+        exact.iter().zip(other).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max) / size
+    };
+    // The spring matters, and the small model feels it as the full one does.
+    assert!(off(&linear) > 0.2, "{}", off(&linear));
+    assert!(off(&found) < 2e-3, "{}", off(&found));
+}

@@ -2,7 +2,6 @@
 
 use faer::dyn_stack::{MemBuffer, MemStack};
 use faer::linalg::solvers::LltError;
-use faer::perm::PermRef;
 use faer::sparse::linalg::LuError;
 use faer::sparse::linalg::cholesky::{
     CholeskySymbolicParams, LltRef, SymbolicCholesky, SymbolicCholeskyRaw, SymmetricOrdering,
@@ -13,8 +12,13 @@ use faer::sparse::{SparseColMatRef, SymbolicSparseColMatRef};
 use faer::{Conj, MatMut, Par, Side, c64};
 use nalgebra::{Complex, DMatrix};
 
-use super::ordering::{Ordering, nested_dissection};
 use super::{SparseError, SparseMatrix};
+
+/// Columns solved for together.
+const GROUP: usize = 8;
+
+/// Entries of a factor from which on several threads pay.
+const LARGE_FACTOR: usize = 1_000_000;
 
 /// A = L Lᵀ of a symmetric positive definite matrix, rows reordered for little fill.
 #[derive(Debug)]
@@ -28,36 +32,12 @@ pub struct Cholesky {
 impl Cholesky {
     /// Factors a symmetric matrix; only its lower triangle is read.
     pub fn new(matrix: &SparseMatrix) -> Result<Self, SparseError> {
-        Self::with_ordering(matrix, Ordering::Automatic)
-    }
-
-    /// Factors with a chosen ordering.
-    pub fn with_ordering(matrix: &SparseMatrix, ordering: Ordering) -> Result<Self, SparseError> {
         let size = check_square(matrix)?;
-        let memory = |_| SparseError::OutOfMemory { size };
         let (pattern, numbers) = (symbolic(matrix), numeric(matrix));
-        let params = CholeskySymbolicParams::default;
-        let order = match ordering {
-            Ordering::MinimumDegree => None,
-            Ordering::NestedDissection => Some(nested_dissection(matrix)),
-            Ordering::Automatic => Ordering::suits(matrix).then(|| nested_dissection(matrix)),
-        };
-        let symbolic = match order {
-            None => {
-                let order = SymmetricOrdering::Amd;
-                factorize_symbolic_cholesky(pattern, Side::Lower, order, params())
-            }
-            Some(forward) => {
-                let mut inverse = vec![0_u32; size];
-                for (new, &old) in forward.iter().enumerate() {
-                    inverse[old as usize] = new as u32;
-                }
-                let order =
-                    SymmetricOrdering::Custom(PermRef::new_checked(&forward, &inverse, size));
-                factorize_symbolic_cholesky(pattern, Side::Lower, order, params())
-            }
-        }
-        .map_err(memory)?;
+        let order = SymmetricOrdering::Amd;
+        let params = CholeskySymbolicParams::default();
+        let symbolic = factorize_symbolic_cholesky(pattern, Side::Lower, order, params)
+            .map_err(|_| SparseError::OutOfMemory { size })?;
         let mut values = Vec::new();
         let length = symbolic.len_val();
         values.try_reserve_exact(length).map_err(|_| SparseError::OutOfMemory { size })?;
@@ -105,6 +85,10 @@ impl Cholesky {
 
     /// X ← A⁻¹ X.
     ///
+    /// Columns go in fixed groups, which share the reading of L, and on a large
+    /// factor groups go to as many threads as there are cores. The groups do not
+    /// depend on the cores, so neither does the result.
+    ///
     /// # Panics
     /// If the rows do not fit.
     pub fn solve(&self, x: &mut DMatrix<f64>) {
@@ -113,7 +97,18 @@ impl Cholesky {
         if rows == 0 || columns == 0 {
             return;
         }
-        self.solve_columns(x.as_mut_slice());
+        let threads = if self.values.len() < LARGE_FACTOR { 1 } else { threads() };
+        let mut groups: Vec<&mut [f64]> = x.as_mut_slice().chunks_mut(GROUP * rows).collect();
+        if threads == 1 || groups.len() == 1 {
+            groups.iter_mut().for_each(|group| self.solve_columns(group));
+            return;
+        }
+        let share = groups.len().div_ceil(threads);
+        std::thread::scope(|scope| {
+            for some in groups.chunks_mut(share) {
+                scope.spawn(move || some.iter_mut().for_each(|group| self.solve_columns(group)));
+            }
+        });
     }
 
     /// The same for columns one behind the other.
@@ -127,6 +122,10 @@ impl Cholesky {
             MemStack::new(&mut MemBuffer::new(scratch)),
         );
     }
+}
+
+fn threads() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
 }
 
 fn original(symbolic: &SymbolicCholesky<u32>, place: usize) -> usize {

@@ -6,11 +6,9 @@
 pub mod dense;
 mod factor;
 mod modes;
-mod ordering;
 
 pub use factor::{Cholesky, ComplexLu, Lu};
 pub use modes::{KrylovOptions, SlowModes, Wanted, slowest};
-pub use ordering::{Ordering, nested_dissection};
 
 use nalgebra::DMatrix;
 use thiserror::Error;

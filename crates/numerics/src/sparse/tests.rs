@@ -1,3 +1,5 @@
+//! Sparse matrices, solutions and modes against dense ones.
+
 use super::*;
 use crate::eigen;
 use crate::random::Stream;
@@ -62,19 +64,20 @@ proptest! {
 }
 
 #[test]
-fn factors_solve_for_every_ordering() {
+fn factors_solve() {
     let mut random = Stream::new(4, "factors");
     let (k, _) = line(60, true);
     let x = DMatrix::from_fn(60, 5, |_, _| random.normal());
-    for ordering in [Ordering::Automatic, Ordering::MinimumDegree, Ordering::NestedDissection] {
-        let factor = Cholesky::with_ordering(&k, ordering).unwrap();
+    let factor = Cholesky::new(&k).unwrap();
+    for columns in [1, 5, 19] {
+        let x = DMatrix::from_fn(60, columns, |_, _| random.normal());
         let mut solved = k.times(&x);
         factor.solve(&mut solved);
-        assert!((&solved - &x).amax() < 1e-9, "{ordering:?}");
-        assert!(factor.bytes() == 8 * factor.entries() && factor.entries() >= 119);
-        // The last pivot of a held line of springs: (n + 1)/n of its stiffness.
-        assert!(factor.weakest_pivot().1 > 0.01);
+        assert!((&solved - &x).amax() < 1e-9);
     }
+    assert!(factor.bytes() == 8 * factor.entries() && factor.entries() >= 119);
+    // The last pivot of a held line of springs: (n + 1)/n of its stiffness.
+    assert!(factor.weakest_pivot().1 > 0.01);
     let skew = SparseMatrix::from_triplets(60, 60, (1..60).map(|i| (i, i - 1, 3e5))).unwrap();
     let general = SparseMatrix::sum(&[(1.0, &k), (1.0, &skew)]);
     let lu = Lu::new(&general).unwrap();

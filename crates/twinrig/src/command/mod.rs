@@ -15,6 +15,7 @@ mod reproduce;
 mod rig;
 mod status_line;
 mod sweep;
+mod trace;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -123,6 +124,8 @@ enum Command {
     },
     /// Chart where a test is stable, over any two numbers of its file.
     Chart(Box<chart::ChartArguments>),
+    /// Trace a frequency response by iteration, where feedback cannot work.
+    Trace(trace::TraceArguments),
     /// Run many variants of a test in parallel; sum up how robust it is.
     Sweep(sweep::SweepArguments),
     /// Measure the cost of a step on this machine, or how punctual it is.
@@ -167,6 +170,8 @@ enum Paper {
     Waldbjorn,
     /// Beregi et al.: delay stability and iterative hybrid testing.
     Beregi,
+    /// De Kraker 1994: component mode synthesis.
+    Dekraker,
 }
 
 /// Does what the command line asks for.
@@ -190,7 +195,11 @@ pub fn run(line: CommandLine) -> Exit {
             reproduce::waldbjorn(ground, output)
         }
         Command::Reproduce { paper: Paper::Beregi, ground } => reproduce::beregi(ground, output),
+        Command::Reproduce { paper: Paper::Dekraker, ground } => {
+            reproduce::dekraker(ground, output)
+        }
         Command::Chart(arguments) => chart::chart(&arguments, output),
+        Command::Trace(arguments) => trace::trace(&arguments, output),
         Command::Sweep(arguments) => sweep::sweep(&arguments, output),
         Command::Bench { seconds, realtime: true, .. } => bench_realtime::bench(seconds, output),
         Command::Bench { repeat, .. } => bench::bench(repeat, output),

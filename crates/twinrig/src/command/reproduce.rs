@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use super::output::{Exit, Output, number, print, table};
 use crate::reproduce::galmez::{Ground, reproduce};
-use crate::reproduce::{Reproduction, beregi, waldbjorn};
+use crate::reproduce::{Reproduction, beregi, dekraker, waldbjorn};
 
 pub(super) fn galmez(ground: Option<PathBuf>, output: Output) -> Exit {
     let ground = ground.map_or(Ground::Synthetic, Ground::File);
@@ -33,6 +33,16 @@ pub(super) fn beregi(ground: Option<PathBuf>, output: Output) -> Exit {
         return output.fail("no ground shakes this paper's buildings: leave out --ground");
     }
     match beregi::reproduce() {
+        Ok(outcome) => show(&outcome, "input", output),
+        Err(error) => output.fail(error),
+    }
+}
+
+pub(super) fn dekraker(ground: Option<PathBuf>, output: Output) -> Exit {
+    if ground.is_some() {
+        return output.fail("no ground shakes this report's beams: leave out --ground");
+    }
+    match dekraker::reproduce() {
         Ok(outcome) => show(&outcome, "input", output),
         Err(error) => output.fail(error),
     }

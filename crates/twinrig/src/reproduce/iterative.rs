@@ -59,7 +59,7 @@ pub(super) fn linear_rows() -> Result<Vec<Row>, BeregiError> {
         ));
         peaks.extend(peak.map(|(hz, _)| hz));
         for point in points {
-            let ours = point.orbit.measured[0].amplitude(1);
+            let ours = point.amplitude_m(0);
             if let Some(truth) = amplitude(point.frequency_hz) {
                 worst = worst.max((ours - truth).abs());
             }
@@ -87,7 +87,7 @@ pub(super) fn linear_rows() -> Result<Vec<Row>, BeregiError> {
 
 /// Frequency and height of the peak: near a resonance 1/|x|² is a parabola.
 fn peak(points: &[TracePoint]) -> Option<(f64, f64)> {
-    let value = |k: usize| points[k].orbit.measured[0].amplitude(1);
+    let value = |k: usize| points[k].amplitude_m(0);
     let top = (0..points.len()).max_by(|&a, &b| value(a).total_cmp(&value(b)))?;
     if top == 0 || top + 1 >= points.len() {
         return None;
@@ -161,7 +161,7 @@ fn branches(
         let rig = ShakenBuilding::new(Legs::Bilinear, simulated_kg, 3)?;
         let mut one = Trace::new(rig, settings, Vec::new());
         one.run()?;
-        found.extend(one.points().first().map(|point| point.orbit.measured[0].amplitude(1)));
+        found.extend(one.points().first().map(|point| point.amplitude_m(0)));
     }
     found.sort_by(|a, b| b.total_cmp(a));
     Ok([0, 1, 2].map(|k| found.get(k).copied()))

@@ -5,6 +5,7 @@
 pub mod benchmark;
 pub mod beregi;
 mod chirp;
+pub mod dekraker;
 pub mod galmez;
 mod iterative;
 mod loops;

@@ -335,3 +335,34 @@ fn turned(value: Complex<f64>, vector: DVector<Complex<f64>>) -> DVector<Complex
     }
     out
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::reduction::Component;
+    use crate::structure::{Ends, chain};
+
+    #[test]
+    fn the_krylov_search_finds_what_all_modes_hold() {
+        let n = 60;
+        let free = chain(&[2.0; 60], &[1e6; 59], &[3.0; 59], Ends::FreeFree).unwrap();
+        let component = Component::from_structure(&free).unwrap();
+        let component = component.with_damper(None, Some(20), 400.0).unwrap();
+        let system = System::new(&component, 300.0).unwrap();
+        assert_eq!((system.rigid_modes, system.right_rigid.ncols()), (1, 1));
+        let shift = 60.0;
+        let inverse = Shifted::new(&system, shift).unwrap();
+        let apply = |x: &DMatrix<f64>| inverse.apply(x, false);
+        let all = dense(&apply, 2 * n, 2 * n - 1, shift).unwrap();
+        for choice in [StateChoice::Modulus { omega_rad_s: 300.0 }, StateChoice::Number(9)] {
+            let found = chosen(krylov(&apply, 2 * n, choice, shift).unwrap(), choice);
+            let wanted = chosen(all.clone(), choice);
+            assert!(wanted.len() >= 5);
+            assert_eq!(found.len(), wanted.len(), "{choice:?}");
+            for (a, b) in found.iter().zip(&wanted) {
+                assert!((a.0 - b.0).norm() < 1e-7 * b.0.norm(), "{} {}", a.0, b.0);
+                assert!((&a.1 - &b.1).map(|x| x.norm()).amax() < 1e-5);
+            }
+        }
+    }
+}
