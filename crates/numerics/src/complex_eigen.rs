@@ -8,7 +8,7 @@ use crate::eigen;
 ///
 /// One and two rows have closed forms, which is what most loops need, ten
 /// thousands of times each. Beyond, the QR iteration of [`eigen`] is as fast as
-/// the characteristic polynomial and its roots from five rows on, and keeps four
+/// the characteristic polynomial and its roots from five rows on, and keeps two
 /// more digits at eight.
 pub fn eigenvalues(matrix: &DMatrix<Complex<f64>>) -> Vec<Complex<f64>> {
     match matrix.nrows() {

@@ -90,9 +90,9 @@ fn test_loop(noise: f64) -> PeriodicLoop {
         settling: Settling {
             tolerance_m: 1e-7,
             spell: 2,
-            scatter_m: 1e-7,
+            scatter_m: 1e-9,
             most_estimates: 12,
-            refined_estimates: 12,
+            refined_estimates: 48,
             most_s: 3.0,
         },
         limits: Limits {
@@ -129,6 +129,17 @@ fn no_tick_allocates_until_the_rig_is_safe() {
         points += usize::from(test.result().unwrap().estimates > 4);
     }
     assert_eq!(points, 2);
+    // A point that is kept is averaged on, and is then known better.
+    let quick = test.result().unwrap();
+    assert!(test.refine(), "noise is left");
+    while !test.is_done() {
+        quiet(&mut test);
+    }
+    let refined = test.result().unwrap();
+    assert_eq!((quick.estimates, refined.estimates), (12, 48));
+    let scatter = |orbit: &model::periodic::Orbit| orbit.difference_scatter[0].amplitude(1);
+    assert!(scatter(&refined) < 0.8 * scatter(&quick));
+    assert!(!test.refine(), "nothing more is allowed");
     test.set(20.0, &target(6e-3));
     while !test.is_at_rest() {
         quiet(&mut test);

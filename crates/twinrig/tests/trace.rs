@@ -253,3 +253,37 @@ fn a_limit_on_the_rig_trips_and_keeps_what_was_found() {
     assert!(ran.out.contains("command beyond its limit"), "{}", ran.out);
     assert!(!rows(&lab.path("out")).is_empty());
 }
+
+#[test]
+fn noise_is_averaged_away_where_a_point_is_kept_and_the_interval_tells() {
+    let lab = Lab::new();
+    let noisy = |settling: &str, method: &str| {
+        let trace = format!(
+            "frequency = [\"6.5 Hz\", \"7.5 Hz\"]\ncourse = \"sweep\"\npoints = 5\n\
+             tolerance = \"5 um\"\nsettling = {{ {settling} }}\nmethod = \"{method}\""
+        );
+        let sensors = "[sensors]\ndisplacement_noise = \"100 um\"\nforce_noise = \"5 N\"\n\
+                       acceleration_noise = \"2 m/s^2\"\n[trace]";
+        file(FORCE, &trace).replace("[trace]", sensors)
+    };
+    let mut differences = Vec::new();
+    for (settling, method) in [
+        ("periods = 20, refined = 20", "differences"),
+        ("periods = 20, refined = 200", "differences"),
+        ("periods = 20, refined = 200", "surrogate"),
+    ] {
+        lab.write("t.toml", noisy(settling, method));
+        let arguments = ["--json", "trace", "t.toml", "--out", "out", "--restart"];
+        let ran = lab.twinrig(arguments).exits(0).json();
+        assert_eq!(ran["summary"]["points"], 5, "{ran}");
+        differences.push(ran["summary"]["largest_difference_percent"].as_f64().unwrap());
+        for row in rows(&lab.path("out")) {
+            let (hz, ours): (f64, f64) = (row[1].parse().unwrap(), row[2].parse().unwrap());
+            let interval: f64 = row[4].parse().unwrap();
+            // Twice the standard deviation holds 19 of 20.
+            assert!((ours - truth(hz)).abs() < 2.0 * interval + 5e-6, "{hz}: {ours} ± {interval}");
+        }
+    }
+    assert!(differences[1] < 0.8 && differences[2] < 0.8, "{differences:?}");
+    assert!(differences[1] < 0.6 * differences[0], "{differences:?}");
+}
