@@ -114,6 +114,7 @@ fn rig(setup: &Setup) -> Rig {
         control: Control { proportional_n_per_m: 2e4, derivative_n_s_per_m: 400.0, filter_s: 1e-3 },
         inertia_compensation_kg: vec![setup.simulated_kg],
         sensor_delays_s: [0.0; 3],
+        ramp_m_s: f64::INFINITY,
         harmonics: setup.harmonics,
         seen_harmonics: setup.harmonics + 2,
         settling: Settling {
@@ -121,6 +122,7 @@ fn rig(setup: &Setup) -> Rig {
             spell: 3,
             scatter_m: 4e-8,
             most_estimates: 30,
+            refined_estimates: 30,
             most_s: 10.0,
         },
         limits: Limits {
@@ -166,6 +168,7 @@ fn sweep(values: Vec<f64>, tolerance: f64) -> TraceSettings {
         target_limit_m: 1e-2,
         scale_m: 1e-3,
         scale_hz: 1.0,
+        surrogate: false,
         corrector: corrector(tolerance),
         guess: vec![1e-5, 0.0, values[0]],
         course: Course::Sweep { values },
@@ -181,14 +184,16 @@ fn the_response_is_the_same_for_every_split_of_the_mass() {
         assert_eq!(trace.run(), Ok(End::Complete));
         assert_eq!(trace.points().len(), values.len());
         for point in trace.points() {
-            let (ours, truth) = (point.orbit.measured[0].amplitude(1), truth(point.frequency_hz));
+            let (ours, truth) = (point.amplitude_m(0), truth(point.frequency_hz));
             let off = (ours - truth).abs();
             assert!(
                 off < 2e-3 * 3.416e-4,
                 "{simulated_kg} kg, {} Hz: {ours} {truth}",
                 point.frequency_hz
             );
-            assert!(off < point.interval_m[0] + 3e-4 * 3.416e-4, "{off} {:?}", point.interval_m);
+            // The interval knows nothing of what sampling at 0.1 ms itself does, 0.06 %
+            // of the peak.
+            assert!(off < point.interval_m[0] + 1e-3 * 3.416e-4, "{off} {:?}", point.interval_m);
         }
     }
 }
@@ -198,7 +203,7 @@ fn implicit_euler_matches_both_sides_and_is_wrong_all_the_same() {
     let setup = Setup { method: Method::ImplicitEuler, ..linear(3.58) };
     let mut trace = Trace::new(rig(&setup), sweep(vec![13.4, 13.47148], 5e-8), Vec::new());
     assert_eq!(trace.run(), Ok(End::Complete));
-    let peak = trace.points()[1].orbit.measured[0].amplitude(1);
+    let peak = trace.points()[1].amplitude_m(0);
     assert!(peak < 0.8 * truth(13.47148), "{peak}");
 }
 
@@ -209,7 +214,7 @@ fn noise_widens_the_interval_and_the_interval_holds_the_truth() {
         Trace::new(rig(&setup), sweep(vec![13.2, 13.4, 13.45, 13.5, 13.6], 5e-8), Vec::new());
     assert_eq!(trace.run(), Ok(End::Complete));
     for point in trace.points() {
-        let off = (point.orbit.measured[0].amplitude(1) - truth(point.frequency_hz)).abs();
+        let off = (point.amplitude_m(0) - truth(point.frequency_hz)).abs();
         assert!(off < 0.01 * 3.416e-4, "{} Hz: {off}", point.frequency_hz);
         assert!(
             off < 1.5 * point.interval_m[0],
@@ -240,6 +245,7 @@ fn the_bilinear_rig_is_followed_through_both_folds() {
             target_limit_m: 2e-2,
             scale_m: 3e-3,
             scale_hz: 0.1,
+            surrogate: false,
             corrector: corrector(5e-7),
             guess: vec![1e-4, 0.0, 0.0, 0.0, 0.0, 0.0, 14.6],
             course: Course::Arclength { steps, falling: true },
@@ -249,7 +255,7 @@ fn the_bilinear_rig_is_followed_through_both_folds() {
         let points: Vec<_> = trace
             .points()
             .iter()
-            .map(|p| (p.frequency_hz, p.orbit.measured[0].amplitude(1), p.point.iterations))
+            .map(|p| (p.frequency_hz, p.amplitude_m(0), p.point.iterations))
             .collect();
         assert_eq!(end, Ok(End::Limit), "{simulated_kg} kg: {points:?}");
         let folds: Vec<f64> = trace.folds().iter().map(|f| f.unknowns[6]).collect();

@@ -76,6 +76,11 @@ impl Element {
         Self { law, deformation: 0.0, force: 0.0, memory: 0.0, work: 0.0 }
     }
 
+    /// Its law.
+    pub fn law(&self) -> &Law {
+        &self.law
+    }
+
     /// Force at a trial deformation; the history stays.
     #[inline]
     pub fn trial_force(&self, deformation: f64) -> f64 {

@@ -160,8 +160,8 @@ pub(crate) fn part(link: HostLink, hybrid: &HybridLoop, step_s: f64) -> Vec<Even
         time_s: hybrid.time_s(),
         what: "host link".into(),
         text: format!(
-            "{served} clients let in, {turned_away} connections turned away; {dropped} frames of \
-             feedback found no room on their way out, none of the record"
+            "clients let in: {served}, connections turned away: {turned_away}; {dropped} frames \
+             of feedback found no room on their way out, none of the record"
         ),
         value: Some(dropped as f64),
         limit: None,

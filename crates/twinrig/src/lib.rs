@@ -13,6 +13,8 @@ pub mod forecast;
 pub mod hosted;
 pub mod identify;
 pub mod input;
+pub mod iterative;
+pub mod journal;
 pub mod load_rows;
 pub mod machine;
 pub mod realtime;

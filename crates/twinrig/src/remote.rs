@@ -19,6 +19,7 @@ use thiserror::Error;
 
 use crate::assembly::{Assembly, Coupling, PlantError};
 use crate::experiment::{Experiment, Source};
+use crate::iterative::{Setup, SetupError};
 use crate::machine;
 use crate::realtime::options as realtime_options;
 use crate::rehearsal::{RehearsalError, flush_frames, header, trip_note};
@@ -58,6 +59,9 @@ pub enum RemoteError {
     /// The rig cannot be made.
     #[error(transparent)]
     Plant(#[from] PlantError),
+    /// The rig of an iterative test cannot be made.
+    #[error(transparent)]
+    Setup(#[from] SetupError),
     /// The wire.
     #[error(transparent)]
     Listen(#[from] ListenError),
@@ -105,8 +109,18 @@ pub fn link_plan(
     if assembly.coupling != Coupling::Held {
         return Err(RemoteError::OneSystem);
     }
+    Ok(open_link_plan(experiment, assembly, address, timing))
+}
+
+/// The same where the loop is cut, so that any rig may stand at its end.
+pub fn open_link_plan(
+    experiment: &Experiment,
+    assembly: &Assembly,
+    address: SocketAddr,
+    timing: Timing,
+) -> LinkPlan {
     let spec = &experiment.rig;
-    Ok(LinkPlan {
+    LinkPlan {
         address,
         count: assembly.count(),
         rate_hz: experiment.integrator.rate_hz,
@@ -117,7 +131,7 @@ pub fn link_plan(
         token: spec.token,
         connect_s: spec.connect_s,
         limits: told_limits(assembly),
-    })
+    }
 }
 
 /// Both sides of an experiment, joined for a run: over the wire if there is one.
@@ -191,8 +205,13 @@ pub fn laboratory_parts(
     experiment: &Experiment,
     assembly: &Assembly,
 ) -> Result<LaboratoryParts, RemoteError> {
-    let rig = assembly.rig_alone()?;
-    let rig = rig.ok_or(RemoteError::AnswersAtOnce)?;
+    // The laboratory of an iterative test may have a shaker.
+    let shaker = experiment.trace.as_ref().and_then(|trace| trace.shaker.as_ref());
+    let rig = if shaker.is_some() && experiment.span("transfer_system").is_none() {
+        Setup::new(experiment, assembly)?.rig()?
+    } else {
+        assembly.rig_alone()?.ok_or(RemoteError::AnswersAtOnce)?
+    };
     Ok(LaboratoryParts {
         rig,
         limits: assembly.limits.clone(),

@@ -36,6 +36,11 @@ pub enum ReplayError {
     /// There is no loop in it.
     #[error("this is a laboratory's record: it has no loop to replay; replay the loop's own")]
     Laboratory,
+    /// There are no ticks in it.
+    #[error(
+        "the record holds the evaluations of an iterative test, not its ticks: nothing to replay"
+    )]
+    Iterative,
     /// Not every tick was recorded.
     #[error("the record keeps one tick in {0}: a replay needs all ([record] every = 1)")]
     NotEveryTick(u64),
@@ -191,6 +196,10 @@ pub fn replay(record: &Record) -> Result<Replay, ReplayError> {
     }
     if header.machine.contains(&(remote::ROLE.to_owned(), remote::LABORATORY.to_owned())) {
         return Err(ReplayError::Laboratory);
+    }
+    let (name, value) = crate::iterative::RECORD_OF;
+    if header.machine.contains(&(name.to_owned(), value.to_owned())) {
+        return Err(ReplayError::Iterative);
     }
     if header.every != 1 {
         return Err(ReplayError::NotEveryTick(header.every));

@@ -5,6 +5,7 @@
 //! is read off the evaluations that were made anyway.
 
 use nalgebra::{DMatrix, DVector};
+use numerics::continuation::Evaluation;
 
 use super::Trial;
 
@@ -70,25 +71,50 @@ fn response(trial: &Trial) -> Vec<f64> {
     trial.orbit.measured.iter().flat_map(|c| [c.0[1], c.0[2]]).collect()
 }
 
-/// Half-width of the interval of each DOF's fundamental amplitude.
-pub(super) fn interval(trial: &Trial, amplification: Option<&Amplification>) -> Vec<f64> {
+/// A point's fundamental as it is known.
+pub(super) struct Known {
+    /// Cosine and sine of every DOF, less what the residual leaves open, m.
+    pub(super) fundamental: Vec<[f64; 2]>,
+    /// Half-width of the interval of its amplitude, m.
+    pub(super) interval_m: Vec<f64>,
+}
+
+/// Share of the amplitude up to which the residual's part is taken out. Beyond
+/// it, as at a fold, G says too little.
+const CORRECTED: f64 = 0.05;
+/// Share of a correction that stays in doubt: G comes from noisy differences.
+const DOUBT: f64 = 0.25;
+
+/// What is known of a point whose residual is thought to be `left`: with both
+/// sides alike the response would be x − G Φ.
+pub(super) fn known(
+    trial: &Trial,
+    left: &Evaluation,
+    amplification: Option<&Amplification>,
+) -> Known {
     let orbit = &trial.orbit;
-    let n = trial.residual.len();
-    let scatter: Vec<f64> = orbit
-        .difference_scatter
-        .iter()
-        .flat_map(|s| s.0[1..=n / orbit.measured.len()].to_vec())
-        .collect();
-    (0..orbit.measured.len())
-        .map(|dof| {
-            let own = orbit.measured_scatter[dof].amplitude(1);
-            let Some(Amplification { matrix }) = amplification else {
-                return f64::NAN;
-            };
-            let rows = matrix.rows(2 * dof, 2);
-            let left_open = (rows * DVector::from_column_slice(&trial.residual)).norm();
-            let spread: f64 = (0..n).map(|j| (rows.column(j).norm() * scatter[j]).powi(2)).sum();
-            left_open + 2.0 * (own * own + spread).sqrt()
-        })
-        .collect()
+    let (n, scatter) = (left.residual.len(), &left.scatter);
+    let (mut fundamental, mut interval_m) = (Vec::new(), Vec::new());
+    for (dof, measured) in orbit.measured.iter().enumerate() {
+        let own = orbit.measured_scatter[dof].amplitude(1);
+        let mut x = [measured.0[1], measured.0[2]];
+        let Some(Amplification { matrix }) = amplification else {
+            fundamental.push(x);
+            interval_m.push(f64::NAN);
+            continue;
+        };
+        let rows = matrix.rows(2 * dof, 2);
+        let left_open = rows * DVector::from_column_slice(&left.residual);
+        let spread: f64 = (0..n).map(|j| (rows.column(j).norm() * scatter[j]).powi(2)).sum();
+        let noise = 2.0 * (own * own + spread).sqrt();
+        let size = left_open.norm();
+        if size <= CORRECTED * x[0].hypot(x[1]) {
+            x = [x[0] - left_open[0], x[1] - left_open[1]];
+            interval_m.push(DOUBT * size + noise);
+        } else {
+            interval_m.push(size + noise);
+        }
+        fundamental.push(x);
+    }
+    Known { fundamental, interval_m }
 }

@@ -14,6 +14,7 @@ pub use error_bar::Amplification;
 use model::periodic::{Coefficients, Orbit};
 use numerics::continuation::{
     Advance, Continuation, Corrector, Course, End, Evaluation, Fold, Point, Problem, Space,
+    Surrogate, SurrogateRule,
 };
 
 /// A rig and a simulated side that can be brought to a periodic motion. Its one
@@ -25,6 +26,12 @@ pub trait PeriodicExperiment {
 
     /// One target per interface DOF; its mean is not used.
     fn apply(&mut self, frequency_hz: f64, target: &[Coefficients]) -> Result<Orbit, Self::Error>;
+
+    /// Averages on at the target that was applied last, because its point is kept;
+    /// `None` if nothing is to be gained. The orbit is that of the whole time.
+    fn refine(&mut self) -> Result<Option<Orbit>, Self::Error> {
+        Ok(None)
+    }
 }
 
 /// What is to be traced.
@@ -44,6 +51,9 @@ pub struct TraceSettings {
     pub scale_hz: f64,
     /// How a point is corrected.
     pub corrector: Corrector,
+    /// Whether the evaluations near a point are joined by a Gaussian process, for
+    /// rigs whose noise hides differences.
+    pub surrogate: bool,
     /// Where the run goes.
     pub course: Course,
     /// The first guess: coefficients, then frequency in Hz.
@@ -96,8 +106,11 @@ pub struct TracePoint {
     pub point: Point,
     /// Both sides at the last evaluation.
     pub orbit: Orbit,
-    /// Half-width of the interval of each DOF's fundamental amplitude, m: what
-    /// the residual left open, and twice the standard deviation of noise.
+    /// Cosine and sine of each DOF's fundamental, m: measured, less what the
+    /// residual leaves open, as far as that is known.
+    pub fundamental: Vec<[f64; 2]>,
+    /// Half-width of the interval of its amplitude, m: what is still open, and
+    /// twice the standard deviation of noise.
     pub interval_m: Vec<f64>,
     /// Time on the rig for this point, failed tries before it included, s.
     pub rig_time_s: f64,
@@ -105,9 +118,21 @@ pub struct TracePoint {
     pub failures: usize,
 }
 
+/// Corrections of a point that is kept, once it is known better.
+const MOST_POLISHED: usize = 2;
+/// Evaluations that a surrogate goes through.
+const SURROGATE_EVALUATIONS: usize = 60;
+
+impl TracePoint {
+    /// Amplitude of a DOF's fundamental, m.
+    pub fn amplitude_m(&self, dof: usize) -> f64 {
+        self.fundamental[dof][0].hypot(self.fundamental[dof][1])
+    }
+}
+
 /// A trace on the way.
-pub struct Trace<X> {
-    problem: Matching<X>,
+pub struct Trace<X: PeriodicExperiment> {
+    problem: Surrogate<Matching<X>>,
     run: Continuation,
     points: Vec<TracePoint>,
     amplification: Option<Amplification>,
@@ -120,6 +145,8 @@ struct Matching<X> {
     settings: TraceSettings,
     /// Since the last point.
     trials: Vec<Trial>,
+    /// Since they were last taken.
+    log: Vec<Trial>,
 }
 
 impl<X: PeriodicExperiment> Problem for Matching<X> {
@@ -128,6 +155,33 @@ impl<X: PeriodicExperiment> Problem for Matching<X> {
     fn evaluate(&mut self, unknowns: &[f64]) -> Result<Evaluation, X::Error> {
         let frequency_hz = unknowns[unknowns.len() - 1];
         let orbit = self.experiment.apply(frequency_hz, &self.settings.target(unknowns))?;
+        let (evaluation, trial) = self.matched(unknowns, orbit);
+        self.log.push(trial.clone());
+        self.trials.push(trial);
+        Ok(evaluation)
+    }
+}
+
+impl<X: PeriodicExperiment> Matching<X> {
+    /// An evaluation of a point that is kept, averaged as long as it pays.
+    fn carefully(&mut self, unknowns: &[f64]) -> Result<(Evaluation, Trial), X::Error> {
+        let frequency_hz = unknowns[unknowns.len() - 1];
+        let orbit = self.experiment.apply(frequency_hz, &self.settings.target(unknowns))?;
+        let orbit = self.experiment.refine()?.unwrap_or(orbit);
+        let (evaluation, trial) = self.matched(unknowns, orbit);
+        self.log.push(trial.clone());
+        Ok((evaluation, trial))
+    }
+
+    /// The last evaluation was averaged on.
+    fn replace_logged(&mut self, trial: Trial) {
+        if let Some(last) = self.log.last_mut() {
+            *last = trial;
+        }
+    }
+
+    /// What is left between both sides of an orbit.
+    fn matched(&self, unknowns: &[f64], orbit: Orbit) -> (Evaluation, Trial) {
         let matched = 1..2 * self.settings.harmonics + 1;
         let pairs = orbit.measured.iter().zip(&orbit.simulated);
         let residual: Vec<f64> = pairs
@@ -135,8 +189,8 @@ impl<X: PeriodicExperiment> Problem for Matching<X> {
             .collect();
         let scatter =
             orbit.difference_scatter.iter().flat_map(|s| s.0[matched.clone()].to_vec()).collect();
-        self.trials.push(Trial { unknowns: unknowns.to_vec(), residual: residual.clone(), orbit });
-        Ok(Evaluation { residual, scatter })
+        let trial = Trial { unknowns: unknowns.to_vec(), residual: residual.clone(), orbit };
+        (Evaluation { residual, scatter }, trial)
     }
 }
 
@@ -151,7 +205,11 @@ impl<X: PeriodicExperiment> Trace<X> {
             settings.guess.clone(),
             known,
         );
-        let problem = Matching { experiment, settings, trials: Vec::new() };
+        let rule = settings
+            .surrogate
+            .then(|| SurrogateRule { scale: settings.space().scale, most: SURROGATE_EVALUATIONS });
+        let matching = Matching { experiment, settings, trials: Vec::new(), log: Vec::new() };
+        let problem = Surrogate::new(matching, rule);
         Self { problem, run, points: saved, amplification: None, failures: 0 }
     }
 
@@ -159,7 +217,7 @@ impl<X: PeriodicExperiment> Trace<X> {
     pub fn advance(&mut self) -> Result<Advance, X::Error> {
         let advance = self.run.advance(&mut self.problem)?;
         match advance {
-            Advance::Point => self.keep(),
+            Advance::Point => self.keep()?,
             Advance::Failed => self.failures += 1,
             Advance::Ended(_) => {}
         }
@@ -175,23 +233,55 @@ impl<X: PeriodicExperiment> Trace<X> {
         }
     }
 
-    fn keep(&mut self) {
-        let Some(point) = self.run.points().last().cloned() else { return };
-        let trials = std::mem::take(&mut self.problem.trials);
-        let at_point = |t: &&Trial| t.residual == point.evaluation.residual;
-        let Some(last) = trials.iter().rev().find(at_point).or(trials.last()) else { return };
+    fn keep(&mut self) -> Result<(), X::Error> {
+        let Some(mut point) = self.run.points().last().cloned() else { return Ok(()) };
+        let matching = self.problem.inner_mut();
+        let mut trials = std::mem::take(&mut matching.trials);
+        let far = |t: &Trial| -> f64 {
+            t.unknowns.iter().zip(&point.unknowns).map(|(a, b)| (a - b).abs()).sum()
+        };
+        let nearest = |&a: &usize, &b: &usize| far(&trials[a]).total_cmp(&far(&trials[b]));
+        let Some(mut index) = (0..trials.len()).rev().min_by(nearest) else { return Ok(()) };
+        // The rig still follows the last target: that of the point, but for the first.
+        let is_last = index + 1 == trials.len();
+        if is_last && let Some(orbit) = matching.experiment.refine()? {
+            let (mut left, trial) = matching.matched(&point.unknowns, orbit);
+            trials[index] = trial.clone();
+            matching.replace_logged(trial);
+            // Known better, the residual may stand out again.
+            let corrector = matching.settings.corrector;
+            for _ in 0..MOST_POLISHED {
+                if left.norm() <= corrector.accepted(&left) {
+                    break;
+                }
+                let Some(unknowns) = self.run.polished(&left.residual) else { break };
+                let (there, trial) = matching.carefully(&unknowns)?;
+                trials.push(trial);
+                if there.norm() >= left.norm() {
+                    break;
+                }
+                index = trials.len() - 1;
+                left = there;
+                self.run.amend_last(unknowns, left.clone());
+            }
+            point = self.run.points().last().cloned().unwrap_or(point);
+            point.evaluation = left;
+        }
         if let Some(found) = Amplification::estimate(&trials) {
             self.amplification = Some(found);
         }
-        let interval_m = error_bar::interval(last, self.amplification.as_ref());
+        let trial = &trials[index];
+        let known = error_bar::known(trial, &point.evaluation, self.amplification.as_ref());
         self.points.push(TracePoint {
             frequency_hz: point.parameter(),
-            orbit: last.orbit.clone(),
-            interval_m,
+            orbit: trial.orbit.clone(),
+            fundamental: known.fundamental,
+            interval_m: known.interval_m,
             rig_time_s: trials.iter().map(|t| t.orbit.time_s).sum(),
             failures: std::mem::take(&mut self.failures),
             point,
         });
+        Ok(())
     }
 
     /// The points so far.
@@ -206,16 +296,26 @@ impl<X: PeriodicExperiment> Trace<X> {
 
     /// Evaluations since the last point.
     pub fn trials(&self) -> &[Trial] {
-        &self.problem.trials
+        &self.problem.inner().trials
+    }
+
+    /// Every evaluation since this was last asked.
+    pub fn take_trials(&mut self) -> Vec<Trial> {
+        std::mem::take(&mut self.problem.inner_mut().log)
+    }
+
+    /// The experiment, when there is nothing more to trace.
+    pub fn into_experiment(self) -> X {
+        self.problem.into_inner().experiment
     }
 
     /// The experiment.
     pub fn experiment(&self) -> &X {
-        &self.problem.experiment
+        &self.problem.inner().experiment
     }
 
     /// The experiment, to be stopped or asked.
     pub fn experiment_mut(&mut self) -> &mut X {
-        &mut self.problem.experiment
+        &mut self.problem.inner_mut().experiment
     }
 }

@@ -1,3 +1,5 @@
+//! Meshes against closed forms.
+
 use super::*;
 use crate::reduction::Flexibility;
 use nalgebra::DMatrix;

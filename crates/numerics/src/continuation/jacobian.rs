@@ -44,7 +44,7 @@ impl Jacobian {
         earlier: Option<&Self>,
     ) -> Result<Option<(Self, usize)>, P::Error> {
         let n = here.residual.len();
-        if let Some(rows) = problem.jacobian(&space.real(at)) {
+        if let Some(rows) = problem.jacobian(&space.real(at), columns.clone()) {
             let scaled =
                 rows.iter().map(|row| row.iter().zip(&space.scale).map(|(j, s)| j * s).collect());
             return Ok(Some((Self { rows: scaled.collect() }, 0)));

@@ -12,12 +12,18 @@
 mod corrector;
 mod jacobian;
 mod run;
+mod surrogate;
+#[cfg(test)]
+mod surrogate_tests;
 #[cfg(test)]
 mod tests;
 
 pub use corrector::{Corrector, Refresh};
 pub use jacobian::Difference;
 pub use run::{Advance, Continuation, Course, End, Fold, Steps};
+pub use surrogate::{Surrogate, SurrogateRule};
+
+use std::ops::Range;
 
 /// What an evaluation gives.
 #[derive(Debug, Clone, PartialEq)]
@@ -61,8 +67,9 @@ pub trait Problem {
     /// The residual at these unknowns, in their own units.
     fn evaluate(&mut self, unknowns: &[f64]) -> Result<Evaluation, Self::Error>;
 
-    /// ∂residual/∂unknowns, row by row, where the problem knows it.
-    fn jacobian(&mut self, _unknowns: &[f64]) -> Option<Vec<Vec<f64>>> {
+    /// ∂residual/∂unknowns, row by row, where the problem knows it; at least the
+    /// columns that are `needed`.
+    fn jacobian(&mut self, _unknowns: &[f64], _needed: Range<usize>) -> Option<Vec<Vec<f64>>> {
         None
     }
 }

@@ -2,7 +2,7 @@
 
 use super::corrector::{Corrected, Corrector};
 use super::jacobian::Jacobian;
-use super::{Point, Problem, Space, dot, norm};
+use super::{Evaluation, Point, Problem, Space, dot, norm};
 
 /// Steps along the branch, in scaled unknowns.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -96,6 +96,8 @@ pub struct Continuation {
     end: Option<End>,
 }
 
+/// A correction of a point that was found is shorter than this, scaled.
+const FAR: f64 = 0.3;
 /// Values of a sweep, or tries at the shortest step, that may fail in a row.
 const MOST_FAILURES: usize = 4;
 
@@ -426,6 +428,32 @@ impl Continuation {
             iterations: found.iterations,
             evaluations: found.evaluations,
         });
+    }
+
+    /// Where the last point would be if `residual` were taken off it, in its
+    /// unknowns' own units: for a residual that is known better than it was when
+    /// the point was found. `None` if that leads far away or beyond a limit.
+    pub fn polished(&self, residual: &[f64]) -> Option<Vec<f64>> {
+        let last = self.points.last()?;
+        let jacobian = Jacobian { rows: last.jacobian.clone() };
+        let row = match self.course {
+            Course::Arclength { .. } => last.tangent.clone(),
+            Course::Sweep { .. } => along_parameter(last.unknowns.len(), 1.0),
+        };
+        let step = jacobian.solve(&row, residual, 0.0).filter(|step| norm(step) < FAR)?;
+        let from = self.space.divided(&last.unknowns);
+        let there: Vec<f64> = from.iter().zip(&step).map(|(w, s)| w + s).collect();
+        let real = self.space.real(&there);
+        self.space.allows(&real).then_some(real)
+    }
+
+    /// Puts the last point where it was found to be by better means.
+    pub fn amend_last(&mut self, unknowns: Vec<f64>, evaluation: Evaluation) {
+        if let Some(last) = self.points.last_mut() {
+            last.unknowns = unknowns;
+            last.evaluation = evaluation;
+            last.evaluations += 1;
+        }
     }
 
     /// Where the parameter turns back, each by a parabola through three points.

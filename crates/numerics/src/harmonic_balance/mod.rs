@@ -189,7 +189,11 @@ impl Problem for HarmonicBalance {
         Ok(Evaluation::exact(residual))
     }
 
-    fn jacobian(&mut self, unknowns: &[f64]) -> Option<Vec<Vec<f64>>> {
+    fn jacobian(
+        &mut self,
+        unknowns: &[f64],
+        _needed: std::ops::Range<usize>,
+    ) -> Option<Vec<Vec<f64>>> {
         let (q, omega) = unknowns.split_at(self.unknowns());
         let (width, count) = (self.width(), self.unknowns());
         let forces = self.spring_forces(q);

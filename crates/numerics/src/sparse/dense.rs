@@ -50,6 +50,10 @@ fn accumulate(c: &mut DMatrix<f64>, a: MatRef<'_, f64>, b: MatRef<'_, f64>, fact
 }
 
 /// Eigenvalues, ascending, and orthonormal eigenvectors of a symmetric matrix.
+///
+/// faer's solver compares with fixed numbers somewhere: a matrix of entries near
+/// 1e-8 came back with errors of 1e-16, not of 1e-16 times its size. So it is
+/// brought to unit size first.
 pub fn symmetric_pairs(matrix: &DMatrix<f64>) -> Result<(DVector<f64>, DMatrix<f64>), EigenError> {
     let n = matrix.nrows();
     if n == 0 {
@@ -59,9 +63,14 @@ pub fn symmetric_pairs(matrix: &DMatrix<f64>) -> Result<(DVector<f64>, DMatrix<f
     if matrix.iter().any(|value| !value.is_finite()) {
         return Err(failed);
     }
-    let pairs = view(matrix).self_adjoint_eigen(Side::Lower).map_err(|_| failed.clone())?;
+    let size = matrix.amax();
+    if size == 0.0 {
+        return Ok((DVector::zeros(n), DMatrix::identity(n, n)));
+    }
+    let scaled = matrix / size;
+    let pairs = view(&scaled).self_adjoint_eigen(Side::Lower).map_err(|_| failed.clone())?;
     let values = pairs.S().column_vector();
-    let values = DVector::from_fn(n, |i, _| values[i]);
+    let values = DVector::from_fn(n, |i, _| values[i] * size);
     let vectors = pairs.U();
     let vectors = DMatrix::from_fn(n, n, |i, j| vectors[(i, j)]);
     if values.iter().chain(vectors.iter()).all(|value| value.is_finite()) {
@@ -84,10 +93,13 @@ pub fn general_pairs(matrix: &DMatrix<f64>) -> Result<ComplexPairs, EigenError> 
     if matrix.iter().any(|value| !value.is_finite()) {
         return Err(failed);
     }
-    let pairs = view(matrix).eigen().map_err(|_| failed.clone())?;
+    let size = matrix.amax();
+    let scaled = if size > 0.0 { matrix / size } else { matrix.clone() };
+    let pairs = view(&scaled).eigen().map_err(|_| failed.clone())?;
     let complex = |value: faer::c64| Complex::new(value.re, value.im);
     let values = pairs.S().column_vector();
-    let values: Vec<_> = (0..n).map(|i| complex(values[i])).collect();
+    let scale = if size > 0.0 { size } else { 1.0 };
+    let values: Vec<_> = (0..n).map(|i| complex(values[i]) * scale).collect();
     let vectors = pairs.U();
     let vectors = DMatrix::from_fn(n, n, |i, j| complex(vectors[(i, j)]));
     let finite = |value: &Complex<f64>| value.re.is_finite() && value.im.is_finite();

@@ -12,6 +12,9 @@ use crate::random::Stream;
 /// but rounding.
 const ROUNDING: f64 = 1e-13;
 
+/// Eigenvalues of a Gram matrix below this part of the largest are rounding.
+const GRAM_ROUNDING: f64 = 1e-14;
+
 /// How closely the first mode beyond a cut-off must be known for it to be sure
 /// that it lies beyond.
 const BEYOND: f64 = 1e-3;
@@ -40,7 +43,7 @@ pub struct KrylovOptions {
 
 impl Default for KrylovOptions {
     fn default() -> Self {
-        Self { block: 8, tolerance: 1e-9, most_vectors: 4000 }
+        Self { block: 8, tolerance: 1e-8, most_vectors: 4000 }
     }
 }
 
@@ -179,54 +182,63 @@ impl<'a> Space<'a> {
     /// Orthogonalises W, which comes from [`expand`](Self::expand) or is fresh,
     /// against everything and appends what is left of it. Gives R with
     /// W = V_new R (+ what was removed).
+    ///
+    /// Each pass turns W by its Gram matrix, whose small eigenvalues are nothing
+    /// but rounding: they are raised to what can be trusted, and the next pass
+    /// sees them at their own size. Only what is rounding of A itself is dropped;
+    /// more would hide a residual.
     fn append(&mut self, mut w: DMatrix<f64>, most: usize, fresh: bool) -> DMatrix<f64> {
         let columns = w.ncols();
         let mut r = DMatrix::identity(columns, columns);
-        for pass in 0..2 {
+        let mut norms = vec![0.0; columns];
+        for pass in 0..4 {
             if fresh || pass > 0 {
                 self.remove_known(&mut w);
             }
-            let weighted = self.mass.times(&w);
-            let gram = transposed_product(&w, &weighted);
+            let gram = transposed_product(&w, &self.mass.times(&w));
             let Ok((squares, turn)) = symmetric_pairs(&(0.5 * (&gram + gram.transpose()))) else {
-                self.last = 0;
-                return DMatrix::zeros(0, columns);
+                return self.nothing(columns);
             };
-            let largest = squares.iter().fold(0.0_f64, |a, b| a.max(*b));
-            // The first pass made everything one long; what has become much
-            // shorter since was in the known space.
-            let floor = match (pass, fresh) {
-                (0, false) => (ROUNDING * self.scale).powi(2),
-                (0, true) => ROUNDING * largest,
-                _ => 0.25,
-            };
-            let room = most.saturating_sub(self.count);
-            let kept: Vec<usize> = (0..squares.len())
-                .rev()
-                .filter(|&k| squares[k] > floor.max(f64::EPSILON * 1e-8 * largest))
-                .take(room)
-                .collect();
-            if kept.is_empty() {
-                self.last = 0;
-                return DMatrix::zeros(0, columns);
+            let largest = squares[columns - 1];
+            if largest.is_nan() || largest <= 0.0 {
+                return self.nothing(columns);
             }
-            // W ← W Q Λ^(−1/2), R ← Λ^(1/2) Qᵀ R.
-            let scaled = DMatrix::from_fn(squares.len(), kept.len(), |i, k| {
-                turn[(i, kept[k])] / squares[kept[k]].sqrt()
-            });
-            let back = DMatrix::from_fn(kept.len(), squares.len(), |k, i| {
-                turn[(i, kept[k])] * squares[kept[k]].sqrt()
-            });
-            w = product(&w, &scaled);
-            r = back * r;
-            if pass == 1 {
-                self.weighted.extend_from_slice(product(&weighted, &scaled).as_slice());
+            let trusted = GRAM_ROUNDING * largest;
+            let sizes = squares.map(|square| square.max(trusted).sqrt());
+            // First into the principal directions; later passes turn as little as
+            // possible, so that small directions stay apart from large ones.
+            let back = if pass == 0 { DMatrix::identity(columns, columns) } else { turn.clone() };
+            let scaled =
+                |power: i32| &turn * DMatrix::from_diagonal(&sizes.map(|size| size.powi(power)));
+            w = product(&w, &(scaled(-1) * back.transpose()));
+            r = back * scaled(1).transpose() * r;
+            if pass > 0 && squares[0] > 0.25 {
+                norms.fill(1.0);
+                break;
             }
+            norms = gram.diagonal().iter().map(|square| square.max(0.0).sqrt()).collect();
         }
+        let size = if fresh { r.norm() } else { self.scale };
+        let room = most.saturating_sub(self.count);
+        let kept: Vec<usize> = (0..columns)
+            .rev()
+            .filter(|&k| norms[k] > 0.5 && r.row(k).norm() > ROUNDING * size)
+            .take(room)
+            .collect();
+        if kept.is_empty() {
+            return self.nothing(columns);
+        }
+        let w = w.select_columns(&kept);
         self.vectors.extend_from_slice(w.as_slice());
-        self.last = w.ncols();
+        self.weighted.extend_from_slice(self.mass.times(&w).as_slice());
+        self.last = kept.len();
         self.count += self.last;
-        r
+        r.select_rows(&kept)
+    }
+
+    fn nothing(&mut self, columns: usize) -> DMatrix<f64> {
+        self.last = 0;
+        DMatrix::zeros(0, columns)
     }
 
     /// W ← W − V (M V)ᵀ W over locked vectors and V; gives (M V)ᵀ W of V.

@@ -1,3 +1,5 @@
+//! Sparse matrices, solutions and modes against dense ones.
+
 use super::*;
 use crate::eigen;
 use crate::random::Stream;
@@ -158,4 +160,22 @@ fn modes_of_one_frequency_are_all_found() {
         assert!((last / first - 1.0).abs() < 1e-10);
     }
     assert!(squares[6] > 1.5 * squares[5] && squares[12] > 1.5 * squares[11]);
+}
+
+#[test]
+fn pairs_of_tiny_and_huge_matrices_are_as_good_as_those_of_others() {
+    let mut random = Stream::new(6, "sizes");
+    let n = 40;
+    let turn = DMatrix::from_fn(n, n, |_, _| random.normal()).qr().q();
+    // Two of each, over five decades.
+    let wanted = DMatrix::from_diagonal(&nalgebra::DVector::from_fn(n, |i, _| {
+        10_f64.powf(-0.25 * (i / 2) as f64)
+    }));
+    for size in [1e-12, 1e-8, 1.0, 1e12] {
+        let matrix = &turn * (&wanted * size) * turn.transpose();
+        let matrix = 0.5 * (&matrix + matrix.transpose());
+        let (values, vectors) = dense::symmetric_pairs(&matrix).unwrap();
+        let left = &matrix * &vectors - &vectors * DMatrix::from_diagonal(&values);
+        assert!(left.amax() < 1e-14 * size, "{size:e}: {:e}", left.amax() / size);
+    }
 }

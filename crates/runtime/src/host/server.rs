@@ -278,7 +278,12 @@ impl Shared {
 
     /// The right to feed, if nobody has it.
     pub(super) fn take_feed(&self) -> Option<Feed> {
-        self.lock_feed().take()
+        let taken = self.lock_feed().take();
+        if taken.is_some() {
+            // Whatever became of the one before, the load goes on.
+            *self.feed_left.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        }
+        taken
     }
 
     pub(super) fn give_back(&self, feed: Feed) {

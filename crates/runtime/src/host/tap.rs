@@ -64,6 +64,12 @@ impl Tap {
         }
     }
 
+    /// Whether the next frame would find no room although somebody takes them
+    /// out. For a clock that can wait.
+    pub(crate) fn is_full(&self) -> bool {
+        self.ring.slots() < self.width && !self.ring.is_abandoned()
+    }
+
     /// Says where the test stands.
     #[inline]
     pub(crate) fn tell(&self, ticks: u64, phase: Phase, trip: u8) {

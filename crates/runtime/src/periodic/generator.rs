@@ -48,10 +48,20 @@ pub(super) struct Generator {
     now: Vec<Coefficients>,
     /// Share of the way from the old to the new coefficients.
     share: f64,
+    /// How fast the target may change, m/s.
+    ramp_m_s: f64,
+    /// Change of the share per second; half a period is the shortest way.
+    share_1_s: f64,
 }
 
 impl Generator {
-    pub(super) fn new(dofs: usize, harmonics: usize, seen: usize, step_s: f64) -> Self {
+    pub(super) fn new(
+        dofs: usize,
+        harmonics: usize,
+        seen: usize,
+        step_s: f64,
+        ramp_m_s: f64,
+    ) -> Self {
         let zeros = vec![Coefficients::zeros(harmonics); dofs];
         Self {
             phase: Phase::new(seen.max(harmonics)),
@@ -61,11 +71,14 @@ impl Generator {
             to: zeros.clone(),
             now: zeros,
             share: 1.0,
+            ramp_m_s,
+            share_1_s: 0.0,
         }
     }
 
-    /// A new frequency at once, new harmonics over half a period: the phase never
-    /// jumps. The mean stays: it follows the rig.
+    /// A new frequency at once, new harmonics over half a period or, where they
+    /// change much, at the ramp: the phase never jumps. The mean stays: it follows
+    /// the rig.
     pub(super) fn set(&mut self, frequency_hz: f64, target: &[Coefficients]) {
         self.frequency_hz = frequency_hz;
         for ((from, now), (to, new)) in
@@ -75,7 +88,39 @@ impl Generator {
             to.0[0] = now.0[0];
             to.0[1..].copy_from_slice(&new.0[1..]);
         }
+        self.begin();
+    }
+
+    /// To no motion, at the frequency that is.
+    pub(super) fn wind_down(&mut self) {
+        for ((from, now), to) in self.from.iter_mut().zip(&self.now).zip(&mut self.to) {
+            from.0.copy_from_slice(&now.0);
+            to.0[0] = now.0[0];
+            to.0[1..].fill(0.0);
+        }
+        self.begin();
+    }
+
+    fn begin(&mut self) {
+        let change = |(a, b): (&Coefficients, &Coefficients)| -> f64 {
+            a.0[1..]
+                .chunks_exact(2)
+                .zip(b.0[1..].chunks_exact(2))
+                .map(|(a, b)| (b[0] - a[0]).hypot(b[1] - a[1]))
+                .sum()
+        };
+        let most = self.from.iter().zip(&self.to).map(change).fold(0.0, f64::max);
+        self.share_1_s = (2.0 * self.frequency_hz).min(self.ramp_m_s / most);
         self.share = 0.0;
+        if self.frequency_hz <= 0.0 {
+            // Nothing has been set yet, so there is nothing to leave.
+            self.share = 1.0;
+        }
+    }
+
+    /// Whether the target does not move.
+    pub(super) fn is_still(&self) -> bool {
+        self.now.iter().all(|c| c.0[1..].iter().all(|&v| v == 0.0))
     }
 
     /// Another mean, the rest as it is.
@@ -119,7 +164,7 @@ impl Generator {
     pub(super) fn advance(&mut self) -> bool {
         let change = self.frequency_hz * self.step_s;
         if self.share < 1.0 {
-            self.share = (self.share + 2.0 * change).min(1.0);
+            self.share = (self.share + self.share_1_s * self.step_s).min(1.0);
             for ((now, from), to) in self.now.iter_mut().zip(&self.from).zip(&self.to) {
                 for ((now, a), b) in now.0.iter_mut().zip(&from.0).zip(&to.0) {
                     *now = a + self.share * (b - a);

@@ -20,6 +20,7 @@ use model::integrator::{IntegratorError, Method};
 use model::motion::Motion;
 use model::periodic::{Coefficients, Orbit};
 
+use crate::event::EventLog;
 use crate::gate::{Limits, Trip, TripKind, gate};
 use crate::interlock::{Interlock, Phase, SafePath};
 use crate::rig::{Measured, Rig};
@@ -45,6 +46,9 @@ pub struct PeriodicSettings {
     pub inertia_compensation_kg: Vec<f64>,
     /// How late displacement, force and acceleration are measured, s.
     pub sensor_delays_s: [f64; 3],
+    /// How fast the target's amplitude may change, m/s; never faster than within
+    /// half a period.
+    pub ramp_m_s: f64,
     /// Harmonics of the target.
     pub harmonics: usize,
     /// Harmonics that are looked at; at least those of the target.
@@ -62,8 +66,23 @@ pub struct PeriodicSettings {
 pub enum PeriodicError {
     /// The loop tripped, and the rig goes to safe.
     Tripped(Trip),
-    /// The rig does not measure the acceleration that inertia compensation needs.
-    NoAcceleration,
+    /// The thread of the loop has ended.
+    Gone,
+}
+
+/// What a point has given, as plain numbers: mean and standard deviation of the
+/// mean of every coefficient of displacement, simulated displacement, their
+/// difference and force, all DOFs of one signal behind each other.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Settled {
+    mean: Vec<f64>,
+    scatter: Vec<f64>,
+    estimates: usize,
+    has_settled: bool,
+    time_s: f64,
+    /// By how much of a cycle all signals are late.
+    late_cycles: f64,
+    pub(crate) trip: Option<Trip>,
 }
 
 /// The loop with its rig.
@@ -83,8 +102,14 @@ pub struct PeriodicLoop {
     force: Vec<f64>,
     signals: Vec<f64>,
     estimate: Vec<Coefficients>,
+    /// Acceleration from the harmonics of the displacement, for a rig that
+    /// measures none.
+    synthesised: Vec<f64>,
+    log: EventLog,
     tick: u64,
     ticks_of_point: u64,
+    /// Ticks after which the point is taken as it is.
+    most_ticks: u64,
     settled: bool,
 }
 
@@ -99,9 +124,13 @@ impl PeriodicLoop {
             rig,
             numerical,
             aligned: Aligned::new(settings.sensor_delays_s, dofs, step_s),
-            generator: Generator::new(dofs, settings.harmonics, seen, step_s),
+            generator: Generator::new(dofs, settings.harmonics, seen, step_s, settings.ramp_m_s),
             windows: Windows::new(4 * dofs, seen),
-            history: History::new(settings.settling, 3 * dofs * (2 * seen + 1)),
+            history: History::new(
+                settings.settling,
+                3 * dofs * (2 * seen + 1),
+                4 * dofs * (2 * seen + 1),
+            ),
             interlock: Interlock::new(settings.safe_path, step_s),
             measured: Measured::zeros(dofs),
             command: Motion::rest(dofs),
@@ -110,20 +139,14 @@ impl PeriodicLoop {
             force: vec![0.0; dofs],
             signals: vec![0.0; 4 * dofs],
             estimate: vec![Coefficients::zeros(seen); 4 * dofs],
+            synthesised: vec![0.0; dofs],
+            log: EventLog::new(),
             tick: 0,
             ticks_of_point: 0,
+            most_ticks: 0,
             settled: false,
             settings,
         })
-    }
-
-    /// Whether inertia compensation has the acceleration it needs.
-    pub fn check(&mut self) -> Result<(), PeriodicError> {
-        let needed = self.settings.inertia_compensation_kg.iter().any(|&m| m != 0.0);
-        if needed && self.rig.acceleration().is_none() {
-            return Err(PeriodicError::NoAcceleration);
-        }
-        Ok(())
     }
 
     /// A new target; the means are kept where the rig's own are.
@@ -132,7 +155,25 @@ impl PeriodicLoop {
         self.windows.restart();
         self.history.restart();
         self.ticks_of_point = 0;
+        self.most_ticks = self.in_ticks(self.settings.settling.most_s);
         self.settled = false;
+    }
+
+    fn in_ticks(&self, time_s: f64) -> u64 {
+        (time_s / self.settings.limits.step_s).ceil() as u64
+    }
+
+    /// Averages on at the same target, up to the estimates of a refined point.
+    /// Whether that can help; if not, the point stays done.
+    pub fn refine(&mut self) -> bool {
+        if self.interlock.phase() != Phase::Running || !self.history.refine() {
+            return false;
+        }
+        let longest = self.settings.settling.refined_estimates as f64 + 2.0;
+        let more = self.in_ticks(longest / self.generator.frequency_hz());
+        self.most_ticks = self.ticks_of_point.saturating_add(more);
+        self.settled = false;
+        true
     }
 
     /// Ticks until the point has settled, its time is over, or the loop trips.
@@ -142,7 +183,6 @@ impl PeriodicLoop {
         frequency_hz: f64,
         target: &[Coefficients],
     ) -> Result<Orbit, PeriodicError> {
-        self.check()?;
         self.set(frequency_hz, target);
         while !self.is_done() {
             self.tick();
@@ -154,7 +194,7 @@ impl PeriodicLoop {
     pub fn is_done(&self) -> bool {
         self.settled
             || self.interlock.phase() != Phase::Running
-            || self.time_of_point_s() >= self.settings.settling.most_s
+            || self.ticks_of_point >= self.most_ticks
     }
 
     fn time_of_point_s(&self) -> f64 {
@@ -168,45 +208,51 @@ impl PeriodicLoop {
 
     /// What the point has given.
     pub fn result(&self) -> Result<Orbit, PeriodicError> {
-        if let Some((trip, _)) = self.interlock.trip() {
-            return Err(PeriodicError::Tripped(trip));
-        }
-        let average = self.history.average();
-        let width = 2 * self.settings.seen_harmonics.max(self.settings.harmonics) + 1;
-        let dofs = self.measured.displacement.len();
-        let late = self.aligned.latency_s() * self.generator.frequency_hz();
-        let part = |values: &[f64], signal: usize| -> Vec<Coefficients> {
-            (0..dofs)
-                .map(|dof| {
-                    let at = (signal * dofs + dof) * width;
-                    let end = (at + width).min(values.len());
-                    Coefficients(values.get(at..end).map_or(vec![f64::NAN; width], <[f64]>::to_vec))
-                })
-                .collect()
-        };
-        let turned = |signal: usize| -> Vec<Coefficients> {
-            part(&average.mean, signal).iter().map(|c| c.advanced(late)).collect()
-        };
-        Ok(Orbit {
-            measured: turned(0),
-            measured_scatter: part(&average.scatter, 0),
-            simulated: turned(1),
-            difference_scatter: part(&average.scatter, 2),
-            force: turned(3),
-            time_s: self.time_of_point_s(),
-            estimates: average.estimates,
-            settled: self.history.has_settled(),
-        })
+        let mut settled = self.blank();
+        self.write(&mut settled);
+        let (dofs, harmonics) = self.shape();
+        settled.orbit(dofs, harmonics)
     }
 
-    /// One tick. Allocates nothing but when a period ends, for its estimate.
+    /// Interface DOFs, and harmonics that are looked at.
+    pub(crate) fn shape(&self) -> (usize, usize) {
+        let seen = self.settings.seen_harmonics.max(self.settings.harmonics);
+        (self.measured.displacement.len(), seen)
+    }
+
+    /// Room for a target.
+    pub(crate) fn blank_target(&self) -> Vec<Coefficients> {
+        vec![Coefficients::zeros(self.settings.harmonics); self.measured.displacement.len()]
+    }
+
+    /// Room for what a point gives.
+    pub(crate) fn blank(&self) -> Settled {
+        let width = self.estimate.iter().map(|c| c.0.len()).sum();
+        Settled {
+            mean: vec![f64::NAN; width],
+            scatter: vec![f64::NAN; width],
+            estimates: 0,
+            has_settled: false,
+            time_s: 0.0,
+            late_cycles: 0.0,
+            trip: None,
+        }
+    }
+
+    /// Writes what the point has given. Allocates nothing.
+    pub(crate) fn write(&self, out: &mut Settled) {
+        out.estimates = self.history.average(&mut out.mean, &mut out.scatter);
+        out.has_settled = self.history.has_settled();
+        out.time_s = self.time_of_point_s();
+        out.late_cycles = self.aligned.latency_s() * self.generator.frequency_hz();
+        out.trip = self.interlock.trip().map(|(trip, _)| trip);
+    }
+
+    /// One tick. Allocates, locks, formats and blocks nowhere.
     pub fn tick(&mut self) {
         if self.interlock.phase() == Phase::Running {
             if let Err(trip) = self.follow() {
-                self.interlock.latch(trip, self.tick);
-                self.held.velocity.fill(0.0);
-                self.held.acceleration.fill(0.0);
-                self.command.copy_from(&self.held);
+                self.latch(trip);
             }
         } else {
             self.rig.measure(&self.held, &mut self.measured);
@@ -222,23 +268,87 @@ impl PeriodicLoop {
         self.ticks_of_point += 1;
     }
 
+    fn latch(&mut self, trip: Trip) {
+        self.interlock.latch(trip, self.tick);
+        self.rig.release(trip.kind);
+        // Held means at rest: a rig must not go on with the last velocity.
+        self.held.velocity.fill(0.0);
+        self.held.acceleration.fill(0.0);
+        self.command.copy_from(&self.held);
+    }
+
+    /// Stops a running test before its next tick: the rig holds, then ramps to
+    /// zero. For the operator and for the clock in front of the tick.
+    pub(crate) fn stop(&mut self, trip: Trip) {
+        if self.interlock.trip().is_none() {
+            self.latch(trip);
+        }
+    }
+
+    /// The operator stops the test.
+    pub fn stop_by_operator(&mut self) {
+        self.stop(Trip { kind: TripKind::Operator, dof: 0, value: f64::NAN, limit: f64::NAN });
+    }
+
+    /// Whether the rig needs no further tick: it is safe after a trip, or its
+    /// target is at rest.
+    pub fn is_at_rest(&self) -> bool {
+        match self.interlock.phase() {
+            Phase::Running => self.generator.has_arrived() && self.generator.is_still(),
+            Phase::Holding | Phase::Ramping => self.interlock.is_out_of_reach(&self.held),
+            Phase::Safe | Phase::Initiating | Phase::Completing | Phase::Homing => true,
+        }
+    }
+
+    /// Takes the target to rest, at the frequency it has.
+    pub fn wind_down(&mut self) {
+        self.generator.wind_down();
+    }
+
+    /// Winds down and ticks until the rig is at rest, or safe after a trip. For
+    /// virtual time.
+    pub fn come_to_rest(&mut self) {
+        self.wind_down();
+        while !self.is_at_rest() {
+            self.tick();
+        }
+    }
+
+    /// What a link to the rig has counted, if there is one.
+    pub fn link(&self) -> Option<&crate::link::LinkCounts> {
+        self.rig.link()
+    }
+
+    /// Nanoseconds from a command to its answer, where the rig tells.
+    pub(crate) fn round_trip_ns(&self) -> Option<u64> {
+        self.rig.round_trip_ns()
+    }
+
     /// Measures, moves the simulated side to the same instant, makes the command.
     fn follow(&mut self) -> Result<(), Trip> {
         self.rig.measure(&self.held, &mut self.measured);
+        self.rig.attend(self.tick, &mut self.log)?;
         let dofs = self.measured.displacement.len();
         let acceleration = self.rig.acceleration();
         self.aligned.take(&self.measured.displacement, &self.measured.force, acceleration);
+        let has_accelerometer = acceleration.is_some();
+        if !has_accelerometer {
+            self.synthesise();
+        }
+        let acceleration =
+            if has_accelerometer { self.aligned.acceleration() } else { &self.synthesised };
         for (i, force) in self.force.iter_mut().enumerate() {
             let compensated = self.settings.inertia_compensation_kg[i];
-            let inertia =
-                if compensated == 0.0 { 0.0 } else { compensated * self.aligned.acceleration()[i] };
+            let inertia = if compensated == 0.0 { 0.0 } else { compensated * acceleration[i] };
             *force = inertia - self.aligned.force()[i];
         }
         // The signals are late together; the load waits for them.
         let late = self.aligned.latency_s() * self.generator.frequency_hz();
         let (cos, sin) = self.generator.phase().harmonics[0];
         let (shift_sin, shift_cos) = (std::f64::consts::TAU * late).sin_cos();
-        let wave = cos * shift_cos + sin * shift_sin;
+        // Before the first point nothing acts.
+        let idle = self.generator.frequency_hz() == 0.0;
+        let wave = if idle { 0.0 } else { cos * shift_cos + sin * shift_sin };
         for (load, amplitude) in self.load.iter_mut().zip(&self.settings.load) {
             *load = amplitude * wave;
         }
@@ -261,6 +371,22 @@ impl PeriodicLoop {
         gate(&self.settings.limits, &self.held, &self.command, &self.measured, &self.command)
     }
 
+    /// The acceleration of the last period's harmonics. The rig feels nothing of
+    /// the simulated side, so it settles by itself, and this with it.
+    fn synthesise(&mut self) {
+        let omega = std::f64::consts::TAU * self.generator.frequency_hz();
+        let harmonics = &self.generator.phase().harmonics;
+        for (out, displacement) in self.synthesised.iter_mut().zip(&self.estimate) {
+            let pairs = displacement.0[1..].chunks_exact(2).zip(harmonics).enumerate();
+            *out = pairs
+                .map(|(k, (pair, (cos, sin)))| {
+                    let rate = (k + 1) as f64 * omega;
+                    -rate * rate * (pair[0] * cos + pair[1] * sin)
+                })
+                .sum();
+        }
+    }
+
     /// A period has ended: an estimate, and the target's mean to where the rig's
     /// mean is, so that control adds no mean force.
     fn period(&mut self) {
@@ -278,5 +404,32 @@ impl PeriodicLoop {
     pub fn tripped(&self) -> Option<(Trip, f64)> {
         let step_s = self.settings.limits.step_s;
         self.interlock.trip().map(|(trip, tick)| (trip, tick as f64 * step_s))
+    }
+}
+
+impl Settled {
+    /// The numbers as an orbit of so many DOFs and harmonics.
+    pub(crate) fn orbit(&self, dofs: usize, harmonics: usize) -> Result<Orbit, PeriodicError> {
+        if let Some(trip) = self.trip {
+            return Err(PeriodicError::Tripped(trip));
+        }
+        let width = 2 * harmonics + 1;
+        let part = |values: &[f64], signal: usize| -> Vec<Coefficients> {
+            let of = |dof| Coefficients(values[(signal * dofs + dof) * width..][..width].to_vec());
+            (0..dofs).map(of).collect()
+        };
+        let turned = |signal: usize| -> Vec<Coefficients> {
+            part(&self.mean, signal).iter().map(|c| c.advanced(self.late_cycles)).collect()
+        };
+        Ok(Orbit {
+            measured: turned(0),
+            measured_scatter: part(&self.scatter, 0),
+            simulated: turned(1),
+            difference_scatter: part(&self.scatter, 2),
+            force: turned(3),
+            time_s: self.time_s,
+            estimates: self.estimates,
+            settled: self.has_settled,
+        })
     }
 }

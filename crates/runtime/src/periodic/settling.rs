@@ -14,65 +14,110 @@ pub struct Settling {
     pub scatter_m: f64,
     /// Estimates averaged at most.
     pub most_estimates: usize,
+    /// The same when a point that is kept is refined.
+    pub refined_estimates: usize,
     /// Time after which the point is taken as it is, s.
     pub most_s: f64,
 }
 
-/// Estimates of all signals since the last change, newest last.
+/// Estimates of all signals since the last change, newest last. All memory is
+/// laid out ahead: estimates are added inside the tick.
 #[derive(Debug, Clone)]
 pub(super) struct History {
     rule: Settling,
     /// How many of the leading values are judged: displacements, not forces.
     judged: usize,
-    /// One per estimate, all signals behind each other.
-    kept: Vec<Vec<f64>>,
+    /// Values of one estimate.
+    width: usize,
+    /// Row by row, the oldest first.
+    kept: Vec<f64>,
+    /// Rows in use.
+    count: usize,
     /// Where the averaged stretch begins, once settled.
     from: Option<usize>,
-}
-
-/// Mean over the settled stretch, with the standard deviation of the mean.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) struct Average {
-    pub(super) mean: Vec<f64>,
-    pub(super) scatter: Vec<f64>,
-    pub(super) estimates: usize,
+    /// Standard deviations of single estimates, to judge by.
+    noise: Vec<f64>,
+    /// Estimates averaged at most, now.
+    most: usize,
 }
 
 impl History {
-    pub(super) fn new(rule: Settling, judged: usize) -> Self {
-        Self { rule, judged, kept: Vec::new(), from: None }
+    /// Of estimates with `width` values.
+    pub(super) fn new(rule: Settling, judged: usize, width: usize) -> Self {
+        let rows = rule.most_estimates.max(rule.refined_estimates).max(4 * rule.spell);
+        Self {
+            rule,
+            judged,
+            width,
+            kept: vec![0.0; rows * width],
+            count: 0,
+            from: None,
+            noise: vec![0.0; judged],
+            most: rule.most_estimates,
+        }
     }
 
     pub(super) fn restart(&mut self) {
-        self.kept.clear();
+        self.count = 0;
         self.from = None;
+        self.most = self.rule.most_estimates;
+    }
+
+    /// Goes on with what there is, for more estimates; whether that can help.
+    pub(super) fn refine(&mut self) -> bool {
+        self.most = self.rule.refined_estimates;
+        let Some(from) = self.from else { return false };
+        self.count - from < self.most && self.worst(from) > self.rule.scatter_m
+    }
+
+    /// Greatest standard deviation of a judged mean.
+    fn worst(&self, from: usize) -> f64 {
+        let factor = mean_factor(self.count - from);
+        (0..self.judged)
+            .map(|i| factor * deviation(&self.kept, self.width, from..self.count, i))
+            .fold(0.0, f64::max)
     }
 
     /// Takes one estimate; whether the point is done.
     pub(super) fn add(&mut self, estimate: &[Coefficients]) -> bool {
-        self.kept.push(estimate.iter().flat_map(|c| c.0.iter().copied()).collect());
+        self.push(estimate);
         if self.from.is_none() {
             let spells = if self.is_still() { Some(2) } else { self.is_stationary().then_some(4) };
-            self.from = spells.map(|spells| self.kept.len() - spells * self.rule.spell);
+            self.from = spells.map(|spells| self.count - spells * self.rule.spell);
         }
         let Some(from) = self.from else { return false };
-        if self.kept.len() - from >= self.rule.most_estimates {
-            return true;
-        }
-        let worst = self.average().scatter[..self.judged].iter().fold(0.0, |m: f64, s| m.max(*s));
-        worst <= self.rule.scatter_m
+        self.count - from >= self.most || self.worst(from) <= self.rule.scatter_m
     }
 
-    fn last(&self, spells: usize) -> Option<&[Vec<f64>]> {
-        let start = self.kept.len().checked_sub(spells * self.rule.spell)?;
-        Some(&self.kept[start..])
+    fn push(&mut self, estimate: &[Coefficients]) {
+        if (self.count + 1) * self.width > self.kept.len() {
+            // Nothing before the last four spells is looked at again; a settled
+            // stretch ends before it fills the memory.
+            self.kept.copy_within(self.width.., 0);
+            self.count -= 1;
+            self.from = self.from.map(|from| from.saturating_sub(1));
+        }
+        let row = &mut self.kept[self.count * self.width..][..self.width];
+        for (kept, value) in row.iter_mut().zip(estimate.iter().flat_map(|c| &c.0)) {
+            *kept = *value;
+        }
+        self.count += 1;
+    }
+
+    fn value(&self, row: usize, i: usize) -> f64 {
+        self.kept[row * self.width + i]
+    }
+
+    /// The rows of the last spells, if there are as many.
+    fn last(&self, spells: usize) -> Option<std::ops::Range<usize>> {
+        Some(self.count.checked_sub(spells * self.rule.spell)?..self.count)
     }
 
     /// Over two spells nothing moves by more than the tolerance.
     fn is_still(&self) -> bool {
-        let Some(stretch) = self.last(2) else { return false };
+        let Some(rows) = self.last(2) else { return false };
         (0..self.judged).all(|i| {
-            let values = || stretch.iter().map(|e| e[i]);
+            let values = || rows.clone().map(|row| self.value(row, i));
             let range =
                 values().fold(f64::NEG_INFINITY, f64::max) - values().fold(f64::INFINITY, f64::min);
             range <= self.rule.tolerance_m
@@ -81,36 +126,42 @@ impl History {
 
     /// Over four spells what moves is noise: it does not become less, and it
     /// leads nowhere. A dying transient fails the first, a slow one the second.
-    fn is_stationary(&self) -> bool {
-        let Some(stretch) = self.last(4) else { return false };
-        let half = stretch.len() / 2;
-        let (first, second) = stretch.split_at(half);
-        let power = |part: &[Vec<f64>]| differences(part, self.judged).iter().map(|s| s * s).sum();
-        let (early, late): (f64, f64) = (power(first), power(second));
-        if late < 0.4 * early {
+    fn is_stationary(&mut self) -> bool {
+        let Some(rows) = self.last(4) else { return false };
+        let half = rows.len() / 2;
+        let (first, second) = (rows.start..rows.start + half, rows.start + half..rows.end);
+        let power = |part: &std::ops::Range<usize>| -> f64 {
+            let squares = |i| deviation(&self.kept, self.width, part.clone(), i).powi(2);
+            (0..self.judged).map(squares).sum()
+        };
+        if power(&second) < 0.4 * power(&first) {
             return false;
         }
-        let noise = differences(stretch, self.judged);
+        for i in 0..self.judged {
+            self.noise[i] = deviation(&self.kept, self.width, rows.clone(), i);
+        }
         (0..self.judged).all(|i| {
-            let mean = |part: &[Vec<f64>]| part.iter().map(|e| e[i]).sum::<f64>() / half as f64;
-            let change = (mean(second) - mean(first)).abs();
-            change <= self.rule.tolerance_m.max(3.5 * noise[i] * (8.0 / 3.0 / half as f64).sqrt())
+            let mean = |part: &std::ops::Range<usize>| {
+                part.clone().map(|row| self.value(row, i)).sum::<f64>() / half as f64
+            };
+            let change = (mean(&second) - mean(&first)).abs();
+            let chance = 3.5 * self.noise[i] * (8.0 / 3.0 / half as f64).sqrt();
+            change <= self.rule.tolerance_m.max(chance)
         })
     }
 
-    /// Over the settled stretch, or over the last four spells if it never settled.
-    pub(super) fn average(&self) -> Average {
-        let last = self.kept.len().saturating_sub(4 * self.rule.spell);
-        let stretch = &self.kept[self.from.unwrap_or(last)..];
-        let width = stretch.first().map_or(0, Vec::len);
-        let count = stretch.len() as f64;
-        let mean: Vec<f64> =
-            (0..width).map(|i| stretch.iter().map(|e| e[i]).sum::<f64>() / count).collect();
-        // Neighbouring windows overlap by half: a correlation of 1/6, which
-        // raises the variance of a mean by a third.
-        let factor = (4.0 / 3.0 / count).sqrt();
-        let scatter = differences(stretch, width).iter().map(|s| s * factor).collect();
-        Average { mean, scatter, estimates: stretch.len() }
+    /// Mean and standard deviation of the mean over the settled stretch, or over
+    /// the last four spells if it never settled. Gives the estimates averaged;
+    /// NaN where there is none.
+    pub(super) fn average(&self, mean: &mut [f64], scatter: &mut [f64]) -> usize {
+        let last = self.count.saturating_sub(4 * self.rule.spell);
+        let rows = self.from.unwrap_or(last)..self.count;
+        let (count, factor) = (rows.len() as f64, mean_factor(rows.len()));
+        for (i, (mean, scatter)) in mean.iter_mut().zip(scatter).enumerate() {
+            *mean = rows.clone().map(|row| self.value(row, i)).sum::<f64>() / count;
+            *scatter = factor * deviation(&self.kept, self.width, rows.clone(), i);
+        }
+        rows.len()
     }
 
     pub(super) fn has_settled(&self) -> bool {
@@ -118,15 +169,20 @@ impl History {
     }
 }
 
+/// From the standard deviation of an estimate to that of a mean. Neighbouring
+/// windows overlap by half: a correlation of 1/6, which raises the variance of
+/// a mean by a third.
+fn mean_factor(count: usize) -> f64 {
+    (4.0 / 3.0 / count as f64).sqrt()
+}
+
 /// Standard deviation of one estimate from the differences of neighbours, which
 /// know nothing of a slow trend: E(d²) = 2σ²(1 − ρ) with ρ = 1/6 between
 /// windows that overlap by half.
-fn differences(stretch: &[Vec<f64>], width: usize) -> Vec<f64> {
-    let pairs = stretch.len().saturating_sub(1).max(1) as f64;
-    (0..width)
-        .map(|i| {
-            let squares: f64 = stretch.windows(2).map(|w| (w[1][i] - w[0][i]).powi(2)).sum();
-            (squares / pairs / (2.0 * (1.0 - 1.0 / 6.0))).sqrt()
-        })
-        .collect()
+fn deviation(kept: &[f64], width: usize, rows: std::ops::Range<usize>, i: usize) -> f64 {
+    let pairs = rows.len().saturating_sub(1).max(1) as f64;
+    let squares: f64 = (rows.start + 1..rows.end)
+        .map(|row| (kept[row * width + i] - kept[(row - 1) * width + i]).powi(2))
+        .sum();
+    (squares / pairs / (2.0 * (1.0 - 1.0 / 6.0))).sqrt()
 }

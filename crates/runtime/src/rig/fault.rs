@@ -224,6 +224,10 @@ impl Rig for FaultyRig {
         std::mem::swap(&mut self.given, &mut self.command);
         self.tick += 1;
     }
+
+    fn acceleration(&self) -> Option<&[f64]> {
+        self.rig.acceleration()
+    }
 }
 
 fn disturb_measured(

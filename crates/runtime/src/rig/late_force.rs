@@ -50,6 +50,10 @@ impl Rig for LateForce {
         self.rig.actuate(command);
     }
 
+    fn acceleration(&self) -> Option<&[f64]> {
+        self.rig.acceleration()
+    }
+
     fn round_trip_ns(&self) -> Option<u64> {
         self.rig.round_trip_ns()
     }

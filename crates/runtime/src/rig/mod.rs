@@ -115,6 +115,14 @@ impl Rig for RigSlot {
         }
     }
 
+    fn acceleration(&self) -> Option<&[f64]> {
+        match self {
+            Self::Virtual(_) => None,
+            Self::Late(rig) => rig.acceleration(),
+            Self::Other(rig) => rig.acceleration(),
+        }
+    }
+
     #[inline]
     fn round_trip_ns(&self) -> Option<u64> {
         match self {

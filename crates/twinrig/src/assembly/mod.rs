@@ -59,6 +59,9 @@ pub struct Assembly {
     pub partition: Partition,
     /// Nonlinear elements of the numerical part.
     pub elements: Vec<PlacedElement>,
+    /// Nonlinear elements between DOFs of the specimen, by the DOFs of the
+    /// structure; only the virtual shaker of an iterative test has them.
+    pub inside_elements: Vec<PlacedElement>,
     /// Both sides of the cut.
     pub substructures: Substructures,
     /// The load signals.
@@ -124,6 +127,8 @@ pub struct SensorValues {
     pub displacement_noise: Vec<f64>,
     /// Standard deviation of the force, N.
     pub force_noise: Vec<f64>,
+    /// Standard deviation of the acceleration, m/s².
+    pub acceleration_noise: Vec<f64>,
     /// Step of the displacement, m.
     pub displacement_quantum: Vec<f64>,
     /// Step of the force, N.
@@ -347,14 +352,17 @@ fn build(
     let structure = builder.structure()?;
     let elements = builder.elements(&structure);
     let partition = builder.partition(&structure);
+    let inside_elements = builder.inside_elements(&structure);
     let loads = builder.loads(&structure);
     let reduced = match builder.origin {
         Origin::Reduced(reduced) => Some(reduced),
         Origin::Itself | Origin::Mesh(_) => None,
     };
     let (elements, partition, loads) = (elements?, partition?, loads?);
+    let inside_elements = inside_elements?;
     let patterns: Vec<LoadPattern> = loads.iter().map(|signal| signal.pattern.clone()).collect();
-    let substructures = split(experiment, &partition, &structure, &elements, &patterns, found)?;
+    let mut substructures = split(experiment, &partition, &structure, &elements, &patterns, found)?;
+    substructures.whole.elements.extend(inside_elements.iter().cloned());
     warn_of_indefinite(experiment, &substructures, found);
     refuse_long_steps(experiment, &substructures, found);
     let transfer_system = transfer_system(experiment, found)?;
@@ -387,6 +395,7 @@ fn build(
         sensors: SensorValues {
             displacement_noise: expand(&sensors.displacement_noise, 0.0),
             force_noise: expand(&sensors.force_noise, 0.0),
+            acceleration_noise: expand(&sensors.acceleration_noise, 0.0),
             displacement_quantum: expand(&sensors.displacement_quantum, 0.0),
             force_quantum: expand(&sensors.force_quantum, 0.0),
             force_delay: sensors.force_delay_samples,
@@ -440,6 +449,7 @@ fn build(
         reduced,
         partition,
         elements,
+        inside_elements,
         substructures,
         loads,
     };
@@ -450,8 +460,10 @@ fn build(
         return None;
     }
     warn_of_idle_compensator(experiment, &assembly, found);
+    // A file for iterative tests need not describe a loop that is closed.
+    let is_cut = experiment.trace.is_some() && experiment.span("transfer_system").is_none();
     // Building the plant once finds what only it can know.
-    if let Err(error) = assembly.plant() {
+    if !is_cut && let Err(error) = assembly.plant() {
         let path = error.path();
         found.push(experiment.place(path, Diagnostic::error(error.to_string())));
         return None;

@@ -182,6 +182,12 @@ pub enum NotInside {
     /// Its numbers overflow.
     #[error("cannot be stepped: its mass or stiffness is beyond what numbers hold")]
     NotFinite,
+    /// Its elements are played by the virtual shaker alone.
+    #[error(
+        "has nonlinear elements between its DOFs, which only `twinrig trace` with [trace.shaker] \
+         plays"
+    )]
+    Elements,
 }
 
 impl NotInside {
@@ -191,6 +197,7 @@ impl NotInside {
             Self::Continuous => "integrator.feedback",
             Self::MainLoop => "main_loop",
             Self::NotFinite => "partition.inside",
+            Self::Elements => "partition.element",
         }
     }
 }
@@ -225,8 +232,11 @@ impl Assembly {
 
     /// What a specimen with DOFs of its own cannot stand behind.
     fn check_inside(&self) -> Result<(), PlantError> {
-        let Some(inside) = &self.partition.inside else { return Ok(()) };
         let refuse = |why| Err(PlantError::Inside(why));
+        if !self.inside_elements.is_empty() {
+            return refuse(NotInside::Elements);
+        }
+        let Some(inside) = &self.partition.inside else { return Ok(()) };
         match self.transfer_system {
             TransferSystem::ServoHydraulic(_) => return refuse(NotInside::Servo),
             TransferSystem::Ideal => return refuse(NotInside::AtOnce),

@@ -17,7 +17,7 @@ use crate::experiment::element::GapSide;
 use crate::experiment::structure as declared;
 use crate::experiment::{
     DampingSource, Diagnostic, Diagnostics, DofRef, ElementSpec, Experiment, Interface, MassEntry,
-    MatrixSource, NodeRef, Source, SpecimenMass, StructureSource, resolve,
+    MatrixSource, NodeRef, Source, SpecimenMass, SpecimenPlace, StructureSource, resolve,
 };
 use crate::input;
 
@@ -212,10 +212,49 @@ impl Builder<'_> {
             elements: declared
                 .elements
                 .iter()
-                .map(|element| (element.at, Element::new(law(&element.law))))
+                .filter_map(|element| match &element.place {
+                    SpecimenPlace::Interface(at) => Some((*at, Element::new(law(&element.law)))),
+                    SpecimenPlace::Between(_) => None,
+                })
                 .collect(),
         };
         Some(Partition { interface, specimen, inside })
+    }
+
+    /// Nonlinear elements between DOFs of the specimen.
+    pub(super) fn inside_elements(&mut self, structure: &Structure) -> Option<Vec<PlacedElement>> {
+        let declared = &self.experiment.partition;
+        let mut of_specimen = declared.inside.clone();
+        of_specimen.extend(declared.interface.iter().filter_map(|interface| match interface {
+            Interface::Dof(dof) => Some(dof.clone()),
+            Interface::Deformation { .. } => None,
+        }));
+        let known: Vec<usize> =
+            of_specimen.iter().filter_map(|dof| self.resolve(dof, structure).ok()).collect();
+        let mut placed = Some(Vec::new());
+        for (index, element) in declared.elements.iter().enumerate() {
+            let SpecimenPlace::Between([from, to]) = &element.place else { continue };
+            let place = self.deformation(from, to, structure);
+            let ends = place.into_iter().flat_map(|place| [place.from, place.to]).flatten();
+            let stray = ends.into_iter().find(|dof| !known.contains(dof));
+            if let Some(dof) = stray {
+                let name = &structure.names[dof];
+                let message = format!("\"{name}\" is no DOF of the specimen");
+                let remedy = "an element of the specimen ends at its interface, its `inside` or \
+                              the ground; those of the simulated part are [[structure.element]]";
+                let path = format!("partition.element[{index}].between");
+                let error = Diagnostic::error(message).remedy(remedy);
+                self.found.push(self.experiment.place(&path, error));
+            }
+            let built = place
+                .filter(|_| stray.is_none())
+                .map(|place| PlacedElement { place, element: Element::new(law(&element.law)) });
+            match (&mut placed, built) {
+                (Some(placed), Some(built)) => placed.push(built),
+                _ => placed = None,
+            }
+        }
+        placed
     }
 
     /// The DOFs of the specimen away from its interface.

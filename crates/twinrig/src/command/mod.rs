@@ -16,6 +16,7 @@ mod reproduce;
 mod rig;
 mod status_line;
 mod sweep;
+mod trace;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -126,6 +127,8 @@ enum Command {
     Reduce(reduce::ReduceArguments),
     /// Chart where a test is stable, over any two numbers of its file.
     Chart(Box<chart::ChartArguments>),
+    /// Trace a frequency response by iteration, where feedback cannot work.
+    Trace(trace::TraceArguments),
     /// Run many variants of a test in parallel; sum up how robust it is.
     Sweep(sweep::SweepArguments),
     /// Measure the cost of a step on this machine, or how punctual it is.
@@ -200,6 +203,7 @@ pub fn run(line: CommandLine) -> Exit {
         }
         Command::Reduce(arguments) => reduce::reduce(&arguments, output),
         Command::Chart(arguments) => chart::chart(&arguments, output),
+        Command::Trace(arguments) => trace::trace(&arguments, output),
         Command::Sweep(arguments) => sweep::sweep(&arguments, output),
         Command::Bench { seconds, realtime: true, .. } => bench_realtime::bench(seconds, output),
         Command::Bench { repeat, .. } => bench::bench(repeat, output),

@@ -13,6 +13,8 @@ use super::output::{Exit, Output, cannot_write, write_whole};
 use super::status_line::StatusLine;
 use crate::assembly::{Assembly, CACHE, Reduced, SignalStore};
 use crate::claim::{Claim, Side};
+use crate::experiment::include::flattened;
+use crate::experiment::sweep::with_value;
 use crate::experiment::{Experiment, Folder, Source};
 use crate::hosted::{Hosting, token_from};
 use crate::rehearsal::{Outcome, rehearse};
@@ -31,9 +33,24 @@ pub(super) struct Loaded {
 
 /// Reads and builds an experiment, showing warnings on the way.
 pub(super) fn load(file: &Path, output: Output) -> Result<Loaded, Exit> {
-    let (experiment, mut warnings) =
-        Experiment::from_path(file).map_err(|found| output.refuse(&found))?;
+    load_with(file, &[], output)
+}
+
+/// The same with other values at some paths, each given as PATH=VALUE.
+pub(super) fn load_with(file: &Path, set: &[String], output: Output) -> Result<Loaded, Exit> {
     let folder = Folder::new(file.parent().unwrap_or(Path::new("")));
+    let read = Experiment::from_path(file).map_err(|found| output.refuse(&found))?;
+    let (experiment, mut warnings) = if set.is_empty() {
+        read
+    } else {
+        // What is set may lie in any of the files.
+        let mut text = flattened(read.0.text(), &folder);
+        for assignment in set {
+            text = assigned(&text, assignment).map_err(|error| output.fail(error))?;
+        }
+        Experiment::from_text(&file.display().to_string(), &text, &folder)
+            .map_err(|found| output.refuse(&found))?
+    };
     let store = SignalStore::keeping(CACHE);
     let spinner = experiment.reduction.as_ref().map(|_| output.spinner());
     if let Some(spinner) = &spinner {
@@ -115,6 +132,15 @@ fn write_monitored(assembly: &Assembly, claim: &Claim) -> Result<Option<&'static
     let path = claim.folder().join(NAME);
     write_whole(&path, &text).map_err(|error| cannot_write(&path, &error))?;
     Ok(Some(NAME))
+}
+
+/// The text with one value replaced.
+pub(super) fn assigned(text: &str, assignment: &str) -> Result<String, String> {
+    let Some((path, value)) = assignment.split_once('=') else {
+        return Err(format!("--set {assignment}: write PATH=VALUE, such as duration=\"10 s\""));
+    };
+    with_value(text, path.trim(), value.trim())
+        .map_err(|error| format!("--set {assignment}: {error}"))
 }
 
 /// Said instead of an address for a rig in this process.

@@ -14,6 +14,13 @@ pub(super) fn report(record: &Path, out: Option<PathBuf>, output: Output) -> Exi
         Ok(read) => read,
         Err(exit) => return exit,
     };
+    let (name, value) = crate::iterative::RECORD_OF;
+    if record.header.machine.contains(&(name.to_owned(), value.to_owned())) {
+        return output.fail(
+            "the record holds the evaluations of an iterative test; `twinrig trace` with the same \
+             file and --out writes its report again",
+        );
+    }
     let out = out.unwrap_or_else(|| path.with_file_name("report.html"));
     if is_record(&out, &path) {
         return output.fail(would_overwrite(&out));

@@ -11,10 +11,9 @@ use runtime::record::Existing;
 use serde_json::{Value, json};
 
 use super::output::{Exit, Output, cannot_write, number, print, table, write_whole};
-use super::rehearse::{Rehearsed, test_name, write_rehearsal};
+use super::rehearse::{Rehearsed, assigned, test_name, write_rehearsal};
 use crate::claim::{Claim, Side};
 use crate::experiment::include::flattened;
-use crate::experiment::sweep::with_value;
 use crate::experiment::{Experiment, Folder};
 use crate::report;
 use crate::sweep::{
@@ -72,12 +71,7 @@ fn study(arguments: &SweepArguments, output: Output) -> Result<Study, Exit> {
         .map_err(|found| output.refuse(&found))?;
     text = flattened(&text, &folder);
     for assignment in &arguments.set {
-        let Some((path, value)) = assignment.split_once('=') else {
-            let said = format!("--set {assignment}: write PATH=VALUE, such as duration=\"10 s\"");
-            return Err(output.fail(said));
-        };
-        text = with_value(&text, path.trim(), value.trim())
-            .map_err(|error| output.fail(format!("--set {assignment}: {error}")))?;
+        text = assigned(&text, assignment).map_err(|error| output.fail(error))?;
     }
     let (experiment, warnings) = Experiment::from_text(&file.display().to_string(), &text, &folder)
         .map_err(|found| output.refuse(&found))?;

@@ -140,6 +140,8 @@ pub struct SensorsSpec {
     pub displacement_noise: Option<PerDof>,
     /// Root mean square of the noise on the force, in N.
     pub force_noise: Option<PerDof>,
+    /// Of the measured acceleration.
+    pub acceleration_noise: Option<PerDof>,
     /// Smallest step of the displacement, in m.
     pub displacement_quantum: Option<PerDof>,
     /// Smallest step of the force, in N.
@@ -260,6 +262,7 @@ impl SensorsSpec {
         Self {
             displacement_noise: PerDof::read(branch, "displacement_noise"),
             force_noise: PerDof::read(branch, "force_noise"),
+            acceleration_noise: PerDof::read(branch, "acceleration_noise"),
             displacement_quantum: PerDof::read(branch, "displacement_quantum"),
             force_quantum: PerDof::read(branch, "force_quantum"),
             force_delay_samples: branch.must_count("force_delay_samples") as usize,

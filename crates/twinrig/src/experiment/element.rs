@@ -15,10 +15,19 @@ pub struct StructureElement {
 /// A nonlinear element of the specimen.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SpecimenElement {
-    /// Index from 0 into the interface.
-    pub at: usize,
+    /// Where it acts.
+    pub place: SpecimenPlace,
     /// Its law.
     pub law: ElementSpec,
+}
+
+/// Where an element of the specimen acts.
+#[derive(Debug, Clone, PartialEq)]
+pub enum SpecimenPlace {
+    /// At an interface DOF, by its index from 0.
+    Interface(usize),
+    /// Between two DOFs of the specimen.
+    Between([NodeRef; 2]),
 }
 
 /// The law of a nonlinear element, in SI (newton, metre).
@@ -79,17 +88,23 @@ pub enum GapSide {
 
 impl StructureElement {
     pub(crate) fn read(branch: &Branch) -> Self {
-        let ends: Vec<NodeRef> =
-            branch.must_list("between").iter().filter_map(NodeRef::read).collect();
-        let between = ends.try_into().expect("the grammar asks for two ends");
-        Self { between, law: ElementSpec::read(branch) }
+        Self { between: ends(branch), law: ElementSpec::read(branch) }
     }
 }
 
 impl SpecimenElement {
     pub(crate) fn read(branch: &Branch) -> Self {
-        Self { at: branch.must_count("at") as usize - 1, law: ElementSpec::read(branch) }
+        let place = match branch.count("at") {
+            Some(at) => SpecimenPlace::Interface(at as usize - 1),
+            None => SpecimenPlace::Between(ends(branch)),
+        };
+        Self { place, law: ElementSpec::read(branch) }
     }
+}
+
+fn ends(branch: &Branch) -> [NodeRef; 2] {
+    let ends: Vec<NodeRef> = branch.must_list("between").iter().filter_map(NodeRef::read).collect();
+    ends.try_into().expect("the grammar asks for two ends")
 }
 
 impl ElementSpec {

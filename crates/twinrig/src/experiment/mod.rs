@@ -33,6 +33,7 @@ pub mod source;
 mod spelling;
 pub mod structure;
 pub mod sweep;
+pub mod trace;
 mod tree;
 pub mod units;
 mod walker;
@@ -48,7 +49,7 @@ pub use closed_loop::{IntegratorSpec, SensorsSpec, TransferSystemSpec};
 pub use compensator::CompensatorSpec;
 pub use diagnostic::{Diagnostic, Diagnostics, Paint, Severity};
 pub use dof::{DofLabel, DofRef, NodeRef, resolve};
-pub use element::{ElementSpec, SpecimenElement, StructureElement};
+pub use element::{ElementSpec, SpecimenElement, SpecimenPlace, StructureElement};
 pub use excitation::{Excitation, Force, SignalFile, SignalSource};
 pub use fault::{FaultKindSpec, FaultSpec};
 pub use partition::{Interface, MassEntry, Partition, SpecimenMass};
@@ -60,6 +61,7 @@ pub use rig::RigSpec;
 pub use source::{Embedded, Folder, Source};
 pub use structure::{DampingSource, MatrixSource, Structure, StructureSource};
 pub use sweep::SweepSpec;
+pub use trace::TraceSpec;
 pub use watch::{LimitsSpec, MonitorSpec, RecordSpec};
 
 use tree::Branch;
@@ -105,6 +107,8 @@ pub struct Experiment {
     pub rig: RigSpec,
     /// A study of many variants, where the file declares one.
     pub sweep: Option<SweepSpec>,
+    /// A frequency response by iteration, where the file declares one.
+    pub trace: Option<TraceSpec>,
     /// Faults to rehearse.
     pub faults: Vec<FaultSpec>,
     name: String,
@@ -286,6 +290,7 @@ impl Experiment {
             realtime: RealtimeSpec::read(root.must_table("realtime")),
             rig: RigSpec::read(root.must_table("rig")),
             sweep: None,
+            trace: root.table("trace").map(TraceSpec::read),
             faults: root.tables("fault").map(FaultSpec::read).collect(),
             name: name.to_owned(),
             text: text.to_owned(),

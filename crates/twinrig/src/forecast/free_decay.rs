@@ -154,6 +154,7 @@ fn quiet(assembly: &Assembly, ticks: usize, later: usize) -> Result<Assembly, St
     quiet.sensors = SensorValues {
         displacement_noise: vec![0.0; count],
         force_noise: vec![0.0; count],
+        acceleration_noise: vec![0.0; count],
         displacement_quantum: vec![0.0; count],
         force_quantum: vec![0.0; count],
         force_delay: assembly.sensors.force_delay,

@@ -19,6 +19,7 @@ mod sample;
 mod summary;
 mod sweep_page;
 mod text;
+mod trace_page;
 mod view;
 
 use runtime::record::Record;
@@ -33,6 +34,7 @@ pub(crate) use sweep_page::sweep_html;
 pub(crate) use text::escape as markup;
 /// A text of the user on one line, fit for a terminal.
 pub(crate) use text::label as one_line;
+pub(crate) use trace_page::trace_html;
 
 /// Why a record cannot be reported.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -112,6 +112,9 @@ impl Outcome {
                 }
             }
         }
+        if status == Status::LoadBrokeOff {
+            statements.push(format!("The test ended, {}, without a trip.", last_time(view)));
+        }
         if status == Status::Completed {
             statements.push(format!(
                 "The test ran to its end, {}, without a trip and without losing a frame.",
@@ -256,7 +259,8 @@ mod tests {
         let told = outcome(&record);
         assert_eq!((told.status, told.status.id()), (Status::LoadBrokeOff, "load_broke_off"));
         let said = "The load broke off at 0.250 s: sample 64 is not a finite number.";
-        assert_eq!(told.statements, [said]);
+        assert_eq!(told.statements[0], said);
+        assert!(told.statements[1].ends_with("without a trip."), "{:?}", told.statements);
         record.summary.as_mut().unwrap().frames_lost = 1;
         assert_eq!(outcome(&record).status, Status::LoadBrokeOff, "the graver of the two");
     }

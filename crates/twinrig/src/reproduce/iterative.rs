@@ -59,7 +59,7 @@ pub(super) fn linear_rows() -> Result<Vec<Row>, BeregiError> {
         ));
         peaks.extend(peak.map(|(hz, _)| hz));
         for point in points {
-            let ours = point.orbit.measured[0].amplitude(1);
+            let ours = point.amplitude_m(0);
             if let Some(truth) = amplitude(point.frequency_hz) {
                 worst = worst.max((ours - truth).abs());
             }
@@ -87,7 +87,7 @@ pub(super) fn linear_rows() -> Result<Vec<Row>, BeregiError> {
 
 /// Frequency and height of the peak: near a resonance 1/|x|² is a parabola.
 fn peak(points: &[TracePoint]) -> Option<(f64, f64)> {
-    let value = |k: usize| points[k].orbit.measured[0].amplitude(1);
+    let value = |k: usize| points[k].amplitude_m(0);
     let top = (0..points.len()).max_by(|&a, &b| value(a).total_cmp(&value(b)))?;
     if top == 0 || top + 1 >= points.len() {
         return None;
@@ -102,24 +102,62 @@ fn peak(points: &[TracePoint]) -> Option<(f64, f64)> {
     (bend > 0.0 && least > 0.0).then(|| (x1 + moved, least.powf(-0.5)))
 }
 
+/// The bilinear building, traced with so many harmonics.
+fn bilinear(simulated_kg: f64, harmonics: usize) -> Result<Trace<ShakenBuilding>, BeregiError> {
+    let steps = Steps {
+        first: 0.2,
+        least: 0.004,
+        most: 0.35,
+        grow: 1.1,
+        shrink: 0.5,
+        most_turn_rad: 0.6,
+        most_points: 120,
+    };
+    let course = Course::Arclength { steps, falling: true };
+    let settings = trace_settings(Legs::Bilinear, harmonics, course);
+    let rig = ShakenBuilding::new(Legs::Bilinear, simulated_kg, harmonics)?;
+    let mut trace = Trace::new(rig, settings, Vec::new());
+    trace.run()?;
+    Ok(trace)
+}
+
+/// The largest amplitude of a trace, and the middle of its corrections.
+fn largest(trace: &Trace<ShakenBuilding>) -> (Option<f64>, Option<f64>) {
+    let points = trace.points();
+    let mut iterations: Vec<usize> = points.iter().map(|p| p.point.iterations).collect();
+    iterations.sort_unstable();
+    let most = points.iter().map(|point| point.amplitude_m(0)).reduce(f64::max);
+    (most, iterations.get(iterations.len() / 2).map(|&n| n as f64))
+}
+
+/// What one harmonic misses: the bracket's higher harmonics carry a fifth of the
+/// peak.
+fn one_harmonic_rows() -> Result<Vec<Row>, BeregiError> {
+    let (_, _, simulated_kg) = SPLITS[1];
+    let mut rows = Vec::new();
+    for (harmonics, words) in [(1, "one harmonic"), (3, "three harmonics")] {
+        let (peak, median) = largest(&bilinear(simulated_kg, harmonics)?);
+        rows.push(row(
+            format!("bilinear_peak_{harmonics}"),
+            format!("largest measured amplitude, bilinear, {words}, p = 0.5"),
+            peak,
+            "m",
+        ));
+        rows.push(row(
+            format!("bilinear_iterations_{harmonics}"),
+            format!("median of its corrections per point, {words}"),
+            median,
+            "",
+        ));
+    }
+    Ok(rows)
+}
+
 /// The bilinear building through both folds with three harmonics.
 pub(super) fn nonlinear_rows() -> Result<Vec<Row>, BeregiError> {
-    let mut rows = Vec::new();
+    let mut rows = one_harmonic_rows()?;
     for (p, name, simulated_kg) in SPLITS {
-        let steps = Steps {
-            first: 0.2,
-            least: 0.004,
-            most: 0.35,
-            grow: 1.1,
-            shrink: 0.5,
-            most_turn_rad: 0.6,
-            most_points: 120,
-        };
-        let settings =
-            trace_settings(Legs::Bilinear, 3, Course::Arclength { steps, falling: true });
-        let rig = ShakenBuilding::new(Legs::Bilinear, simulated_kg, 3)?;
-        let mut trace = Trace::new(rig, settings, Vec::new());
-        trace.run()?;
+        let trace = bilinear(simulated_kg, 3)?;
         let folds: Vec<f64> = trace.folds().iter().map(|fold| fold.unknowns[6]).collect();
         let low = folds.iter().copied().reduce(f64::min);
         let high = folds.iter().copied().reduce(f64::max);
@@ -161,7 +199,7 @@ fn branches(
         let rig = ShakenBuilding::new(Legs::Bilinear, simulated_kg, 3)?;
         let mut one = Trace::new(rig, settings, Vec::new());
         one.run()?;
-        found.extend(one.points().first().map(|point| point.orbit.measured[0].amplitude(1)));
+        found.extend(one.points().first().map(|point| point.amplitude_m(0)));
     }
     found.sort_by(|a, b| b.total_cmp(a));
     Ok([0, 1, 2].map(|k| found.get(k).copied()))

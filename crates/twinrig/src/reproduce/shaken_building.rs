@@ -123,6 +123,7 @@ fn settings(legs: Legs, simulated_kg: f64, harmonics: usize) -> PeriodicSettings
         control: Control { proportional_n_per_m: 2e4, derivative_n_s_per_m: 400.0, filter_s: 1e-3 },
         inertia_compensation_kg: vec![simulated_kg],
         sensor_delays_s: [0.0; 3],
+        ramp_m_s: f64::INFINITY,
         harmonics,
         seen_harmonics: harmonics,
         settling: Settling {
@@ -130,6 +131,7 @@ fn settings(legs: Legs, simulated_kg: f64, harmonics: usize) -> PeriodicSettings
             spell: 3,
             scatter_m: f64::INFINITY,
             most_estimates: 6,
+            refined_estimates: 6,
             most_s: 10.0,
         },
         limits: Limits {
@@ -170,6 +172,7 @@ pub(super) fn trace_settings(legs: Legs, harmonics: usize, course: Course) -> Tr
         target_limit_m: 0.025,
         scale_m,
         scale_hz,
+        surrogate: false,
         corrector: Corrector {
             tolerance,
             floor: 2.5,

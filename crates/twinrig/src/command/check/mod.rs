@@ -1,5 +1,6 @@
 //! `twinrig check`: valid, stable, how far from the boundary, fast enough?
 
+mod cut;
 mod document;
 mod plot;
 mod tables;
@@ -29,6 +30,9 @@ pub(super) fn check(arguments: &CheckArguments, output: Output) -> Exit {
         Ok(loaded) => loaded,
         Err(exit) => return exit,
     };
+    if cut::is_cut(&loaded.experiment) {
+        return cut::check(&loaded, output);
+    }
     let forecast = match Forecast::new(&loaded.assembly) {
         Ok(forecast) => forecast,
         Err(error) => return output.fail(error),

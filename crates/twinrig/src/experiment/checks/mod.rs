@@ -33,6 +33,7 @@ pub(crate) fn check(root: &Branch, out: &mut Diagnostics) {
     check_realtime(root, out);
     main_loop::check(root, out);
     super::rig::check(root, out);
+    super::trace::check(root, out);
 }
 
 /// The tick comes before the main loop.
@@ -150,7 +151,13 @@ fn check_lists(root: &Branch, out: &mut Diagnostics) {
         ("partition", &["mass", "damping", "stiffness"][..]),
         (
             "sensors",
-            &["displacement_noise", "force_noise", "displacement_quantum", "force_quantum"][..],
+            &[
+                "displacement_noise",
+                "force_noise",
+                "acceleration_noise",
+                "displacement_quantum",
+                "force_quantum",
+            ][..],
         ),
         ("limits", &["command", "rate", "force", "tracking_error"][..]),
     ];

@@ -215,6 +215,11 @@ pub(crate) static SENSORS: Table = Table::plain(
             "Root mean square of the noise on the measured force.",
         ),
         optional(
+            "acceleration_noise",
+            per_dof!(Kind::Acceleration, Bounds::NotNegative),
+            "Root mean square of the noise on the measured acceleration, for [trace].",
+        ),
+        optional(
             "displacement_quantum",
             per_dof!(Kind::Length, Bounds::NotNegative),
             "Smallest step of the measured displacement.",

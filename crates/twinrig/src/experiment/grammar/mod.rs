@@ -15,6 +15,7 @@ pub(crate) mod realtime;
 pub(crate) mod rig;
 pub(crate) mod structure;
 pub(crate) mod sweep;
+pub(crate) mod trace;
 pub(crate) mod watch;
 
 use super::quantity::{Kind, Motion};
@@ -348,6 +349,11 @@ pub(crate) static ROOT: Table = Table::plain(
             "A laboratory in another process or on another machine.",
         ),
         optional("sweep", Shape::Table(&sweep::SWEEP), "A study of many variants of this test."),
+        optional(
+            "trace",
+            Shape::Table(&trace::TRACE),
+            "A frequency response by iteration, where feedback cannot work.",
+        ),
         optional(
             "fault",
             Shape::List(&Shape::Table(&fault::FAULT), up_to(fault::MOST_FAULTS)),

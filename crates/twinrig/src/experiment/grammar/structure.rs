@@ -389,12 +389,20 @@ static ELEMENT: Table = Table {
 
 static SPECIMEN_ELEMENT: Table = Table {
     doc: "A nonlinear element of the specimen.",
-    fields: &[required(
-        "at",
-        Shape::Count { min: 1, max: MOST_INTERFACE as u64 },
-        "The interface DOF it acts on, by its place in `interface`, from 1.",
-    )],
-    choices: &[],
+    fields: &[
+        optional(
+            "at",
+            Shape::Count { min: 1, max: MOST_INTERFACE as u64 },
+            "The interface DOF it acts on, by its place in `interface`, from 1.",
+        ),
+        optional(
+            "between",
+            Shape::List(&Shape::Node, exactly(2)),
+            "Instead of `at`: two ends among the interface, the `inside` and `\"ground\"`, for the \
+             virtual shaker of [trace]. The deformation is the second minus the first.",
+        ),
+    ],
+    choices: &[Choice { count: Count::Exactly, of: &[lone("at"), lone("between")] }],
     variants: Some(ELEMENT_KINDS),
 };
 

@@ -264,7 +264,7 @@ hardening = 0.05"#,
     assert_eq!(
         partition.elements,
         [SpecimenElement {
-            at: 1,
+            place: SpecimenPlace::Interface(1),
             law: ElementSpec::Bilinear { stiffness: 1e3, yield_force: 1.0, hardening: 0.05 }
         }]
     );

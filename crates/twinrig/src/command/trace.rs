@@ -1,0 +1,357 @@
+//! `twinrig trace`: the frequency response of a structure by iteration.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use analysis::iterative::{Trace, TracePoint, Trial};
+use clap::Args;
+use numerics::random::fnv1a;
+use runtime::realtime::{RealtimeError, SignalStop};
+use serde_json::json;
+
+use super::output::{Exit, Output, cannot_write, number, print, table, write_whole};
+use super::rehearse::{Loaded, load_with, test_name};
+use crate::experiment::{Experiment, Source};
+use crate::iterative::{
+    Bench, Branch, Ended, Line, News, Outcome, Pace, Setup, follow, from_line, record_trials,
+    to_line,
+};
+use crate::journal::{Journal, Kind, Opening};
+use crate::remote::{self, Timing};
+use crate::{realtime, rehearsal, report};
+
+/// What `twinrig trace` is told.
+#[derive(Debug, Args)]
+pub(super) struct TraceArguments {
+    /// Experiment file (TOML) with a [trace].
+    file: PathBuf,
+    /// Folder for points.csv, record.arrow, report.html, summary.json and the journal [default:
+    /// runs/NAME-trace].
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// Another value in the file; may be repeated.
+    #[arg(long, value_name = "PATH=VALUE")]
+    set: Vec<String>,
+    /// Throw away what an earlier trace has left in the folder.
+    #[arg(long)]
+    restart: bool,
+    /// Run against the clock. Ctrl-C stops the test: hold, then ramp to zero; the same command
+    /// goes on later.
+    #[arg(long)]
+    realtime: bool,
+    /// Laboratory to drive, host and port, instead of [rig] address; `virtual` for a rig in this
+    /// process.
+    #[arg(long, value_name = "ADDRESS")]
+    rig: Option<String>,
+}
+
+const KIND: Kind = Kind { magic: "twinrig-trace-1 ", what: "trace" };
+
+pub(super) fn trace(arguments: &TraceArguments, output: Output) -> Exit {
+    let mut loaded = match load_with(&arguments.file, &arguments.set, output) {
+        Ok(loaded) => loaded,
+        Err(exit) => return exit,
+    };
+    if let Err(exit) = connect(arguments, &mut loaded, output) {
+        return exit;
+    }
+    let setup = match Setup::new(&loaded.experiment, &loaded.assembly) {
+        Ok(setup) => setup,
+        Err(error) => {
+            output.fail(error);
+            return Exit::BadExperiment;
+        }
+    };
+    let folder = arguments.out.clone().unwrap_or_else(|| {
+        let mut name = test_name(&arguments.file).to_owned();
+        name.push("-trace");
+        Path::new("runs").join(name)
+    });
+    if let Err(error) = fs::create_dir_all(&folder) {
+        return output.fail(cannot_write(&folder, &error));
+    }
+    let opening = if arguments.restart { Opening::Restart } else { Opening::Resume };
+    let fingerprint = match fingerprint(&loaded.experiment, &loaded.folder) {
+        Ok(fingerprint) => fingerprint,
+        Err(error) => return output.fail(error),
+    };
+    let opened =
+        Journal::open(&folder.join("trace.journal"), KIND, fingerprint, opening, from_line);
+    let (mut journal, lines) = match opened {
+        Ok(opened) => opened,
+        Err(error) => return output.fail(error),
+    };
+    let mut kept = Kept::from_lines(lines);
+    let resumed = kept.points.len();
+    let begun = Instant::now();
+    let ended = match run(arguments, &setup, &mut journal, &mut kept, output) {
+        Ok(ended) => ended,
+        Err(exit) => return exit,
+    };
+    let elapsed_s = begun.elapsed().as_secs_f64();
+    finish(&loaded, &setup, &folder, &kept, ended, resumed, elapsed_s, output)
+}
+
+/// What there is so far.
+#[derive(Default)]
+struct Kept {
+    trials: Vec<Trial>,
+    points: Vec<TracePoint>,
+    end: Option<String>,
+}
+
+impl Kept {
+    fn from_lines(lines: Vec<Line>) -> Self {
+        let mut kept = Self::default();
+        for line in lines {
+            match line {
+                Line::Trial(trial) => kept.trials.push(trial),
+                Line::Point(point) => kept.points.push(*point),
+                Line::End(word) => kept.end = Some(word),
+            }
+        }
+        kept
+    }
+}
+
+/// Where the rig is.
+fn connect(arguments: &TraceArguments, loaded: &mut Loaded, output: Output) -> Result<(), Exit> {
+    let declared = loaded.experiment.rig.address.clone();
+    let wanted = arguments.rig.clone().or(declared).filter(|address| address != "virtual");
+    let Some(address) = wanted else { return Ok(()) };
+    let timing = if arguments.realtime { Timing::Paced } else { Timing::LockStep };
+    let address = remote::resolve(&address).map_err(|error| output.fail(error))?;
+    let plan = remote::open_link_plan(&loaded.experiment, &loaded.assembly, address, timing);
+    loaded.assembly.remote = Some(plan);
+    Ok(())
+}
+
+/// What the points belong to: a change of the file, its inputs or the version
+/// is another trace.
+fn fingerprint(experiment: &Experiment, source: &dyn Source) -> Result<u64, String> {
+    let mut content = format!("{}\n{}", env!("CARGO_PKG_VERSION"), experiment.text()).into_bytes();
+    for name in experiment.files() {
+        let bytes = source.read(name).map_err(|error| format!("\"{name}\": {error}"))?;
+        content.extend_from_slice(&fnv1a(&bytes).to_le_bytes());
+    }
+    Ok(fnv1a(&content))
+}
+
+/// Follows the response from where it stands.
+fn run(
+    arguments: &TraceArguments,
+    setup: &Setup<'_>,
+    journal: &mut Journal,
+    kept: &mut Kept,
+    output: Output,
+) -> Result<(Ended, Vec<numerics::continuation::Fold>), Exit> {
+    let periodic = setup.periodic().map_err(|error| output.fail(error))?;
+    let stop = SignalStop::install();
+    let stop = stop.map_err(|source| output.fail(RealtimeError::Signals { source }))?;
+    let pace = match arguments.realtime {
+        true => Pace::Real(realtime::plan(setup.experiment())),
+        false => Pace::Virtual,
+    };
+    let progress = output.spinner();
+    let (shown, say) = (progress.clone(), output == Output::People && progress.is_hidden());
+    let asked = Box::new(move |hz: f64| shown.set_message(format!("trying {hz:.4} Hz")));
+    let bench = Bench::start(periodic, &pace, stop.button(), asked);
+    let bench = bench.map_err(|error| output.fail(error))?;
+    if output == Output::People {
+        bench.notices().iter().for_each(|notice| eprintln!("notice: {notice}"));
+        if !kept.points.is_empty() {
+            eprintln!("going on behind {} points that are done", kept.points.len());
+        }
+    }
+    let mut traced = Trace::new(bench, setup.trace(), kept.points.clone());
+    let outcome = match &kept.end {
+        Some(word) => Ok(Ended::from_word(word)),
+        None => follow(&mut traced, |news| -> Result<(), crate::journal::JournalError> {
+            match news {
+                News::Trial(_, trial) => {
+                    journal.append(&to_line(&Line::Trial(trial.clone())))?;
+                    kept.trials.push(trial.clone());
+                }
+                News::Point(point) => {
+                    journal.append(&to_line(&Line::Point(Box::new(point.clone()))))?;
+                    journal.sync()?;
+                    kept.points.push(point.clone());
+                    let words = told(kept.points.len(), point);
+                    if say { eprintln!("{words}") } else { progress.println(words) }
+                }
+            }
+            Ok(())
+        }),
+    };
+    let folds = traced.folds();
+    progress.finish_and_clear();
+    // Whatever happened, the rig is brought to rest first.
+    let rested = traced.into_experiment().finish();
+    drop(stop);
+    let ended = outcome.map_err(|error| output.fail(error))?;
+    let rested = rested.map_err(|error| output.fail(error))?;
+    if output == Output::People {
+        if let Some(link) = &rested.link {
+            eprintln!("link: {}", link.words());
+        }
+        if let Some(timing) = &rested.timing {
+            eprintln!(
+                "real time: wake-up p99 {} µs, {} overruns, {} periods missed",
+                number(1e-3 * timing.wake_up.quantile_ns(0.99) as f64),
+                timing.overruns,
+                timing.missed
+            );
+        }
+    }
+    if ended.is_complete() && kept.end.is_none() {
+        journal.append(&to_line(&Line::End(ended.word().into()))).map_err(|e| output.fail(e))?;
+        journal.sync().map_err(|error| output.fail(error))?;
+    }
+    Ok((ended, folds))
+}
+
+/// A point in one line.
+fn told(index: usize, point: &TracePoint) -> String {
+    let amplitudes: Vec<String> = point
+        .interval_m
+        .iter()
+        .enumerate()
+        .map(|(dof, interval)| {
+            let amplitude = number(1e3 * point.amplitude_m(dof));
+            if interval.is_finite() {
+                format!("{amplitude} ± {} mm", number(1e3 * interval))
+            } else {
+                format!("{amplitude} mm")
+            }
+        })
+        .collect();
+    format!(
+        "{index:4}  {:9.4} Hz  {}  {} corrections, {} s on the rig",
+        point.frequency_hz,
+        amplitudes.join(", "),
+        point.point.iterations,
+        number(point.rig_time_s)
+    )
+}
+
+#[expect(clippy::too_many_arguments, reason = "everything that is told at the end")]
+fn finish(
+    loaded: &Loaded,
+    setup: &Setup<'_>,
+    folder: &Path,
+    kept: &Kept,
+    (ended, folds): (Ended, Vec<numerics::continuation::Fold>),
+    resumed: usize,
+    elapsed_s: f64,
+    output: Output,
+) -> Exit {
+    let Loaded { experiment, assembly, folder: source, .. } = loaded;
+    let names = names(setup);
+    let reference = Branch::of(setup);
+    let found = Outcome::new(setup, &kept.points, &kept.trials, &folds, reference, ended);
+    let mut document = found.json(&names);
+    document["title"] = json!(experiment.title);
+    let record = folder.join("record.arrow");
+    let header = match rehearsal::header(experiment, source, assembly) {
+        Ok(header) => header,
+        Err(error) => return output.fail(error),
+    };
+    let harmonics = setup.spec().harmonics;
+    if let Err(error) = record_trials(&record, header, &names, harmonics, &kept.trials) {
+        return output.fail(error);
+    }
+    let html = report::trace_html(setup, &names, &kept.points, &found);
+    let files = [
+        ("points.csv", found.csv(&names)),
+        ("summary.json", format!("{document:#}\n")),
+        ("report.html", html),
+    ];
+    for (name, text) in files {
+        if let Err(error) = write_whole(&folder.join(name), &text) {
+            return output.fail(cannot_write(&folder.join(name), &error));
+        }
+    }
+    let shown = match output {
+        Output::Json => output.document(&json!({
+            "folder": folder.display().to_string(),
+            "resumed_points": resumed,
+            "elapsed_s": elapsed_s,
+            "summary": document,
+        })),
+        Output::People => print(&words(experiment, &names, &found, folder, elapsed_s)),
+    };
+    match ended {
+        Ended::Tripped(_) => Exit::Tripped,
+        Ended::Stopped => Exit::Stopped,
+        ended if ended.is_complete() => shown,
+        _ => Exit::Failed,
+    }
+}
+
+/// Names of the interface DOFs.
+fn names(setup: &Setup<'_>) -> Vec<String> {
+    let assembly = setup.assembly();
+    let name = |dof: Option<usize>| match dof {
+        Some(dof) => assembly.structure.names[dof].clone(),
+        None => "ground".to_owned(),
+    };
+    let places = assembly.partition.interface.iter();
+    places
+        .map(|place| match place.from {
+            None => name(place.to),
+            Some(_) => format!("{} – {}", name(place.to), name(place.from)),
+        })
+        .collect()
+}
+
+fn words(
+    experiment: &Experiment,
+    names: &[String],
+    found: &Outcome,
+    folder: &Path,
+    elapsed_s: f64,
+) -> String {
+    let mut text = format!(
+        "{}\n{} points: {}\n\n",
+        report::one_line(&experiment.title),
+        found.rows.len(),
+        found.ended.words()
+    );
+    let mut rows = Vec::new();
+    for (name, peak) in names.iter().zip(&found.peaks) {
+        let value = format!("{} mm", number(1e3 * peak.amplitude_m));
+        rows.push(vec![format!("peak of {name}"), value, format!("{:.4} Hz", peak.frequency_hz)]);
+    }
+    for fold in &found.folds {
+        let value = format!("{} mm", number(1e3 * fold.amplitude_m));
+        rows.push(vec!["fold".into(), value, format!("{:.4} Hz", fold.frequency_hz)]);
+    }
+    let mut add = |name: &str, value: String| rows.push(vec![name.into(), value, String::new()]);
+    match found.largest_difference_percent {
+        Some(percent) => add(
+            "largest difference from the whole structure's model",
+            format!("{} % of peak", number(percent)),
+        ),
+        None => add("model of the whole structure", "none to compare with".into()),
+    }
+    if let Some(percent) = found.largest_bias_percent {
+        add("largest bias of the simulation", format!("{} % of peak", number(percent)));
+    }
+    if let Some(median) = found.median_iterations() {
+        let most = found.iterations().len() - 1;
+        add("corrections per point", format!("{median} (median), {most} (most)"));
+    }
+    add("evaluations", found.evaluations.to_string());
+    add("time on the rig", format!("{} min", number(found.rig_time_s / 60.0)));
+    add("time it took", format!("{} s", number(elapsed_s)));
+    if found.unsettled() > 0 {
+        add("points that had not settled in time", found.unsettled().to_string());
+    }
+    text.push_str(&table(&["", "value", "at"], &rows));
+    text.push_str(&format!(
+        "written to {}: points.csv, record.arrow, report.html, summary.json\n",
+        folder.display()
+    ));
+    text
+}

@@ -1,0 +1,134 @@
+//! The bench of an iterative test: a loop in virtual or in real time.
+
+use analysis::iterative::PeriodicExperiment;
+use model::periodic::{Coefficients, Orbit};
+use runtime::gate::{Trip, TripKind};
+use runtime::link::LinkCounts;
+use runtime::periodic::{PeriodicError, PeriodicLoop};
+use runtime::realtime::{PeriodicDriver, RealtimeError, RealtimePlan, StopButton, Timing};
+
+/// Why a bench gives no further point.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum BenchError {
+    /// The rig tripped and went to safe.
+    Tripped(Trip),
+    /// The operator stopped it.
+    Stopped,
+    /// The thread of the loop has ended.
+    Gone,
+}
+
+impl From<PeriodicError> for BenchError {
+    fn from(error: PeriodicError) -> Self {
+        match error {
+            PeriodicError::Tripped(trip) if trip.kind == TripKind::Operator => Self::Stopped,
+            PeriodicError::Tripped(trip) => Self::Tripped(trip),
+            PeriodicError::Gone => Self::Gone,
+        }
+    }
+}
+
+/// What sets the pace.
+pub enum Pace {
+    /// As fast as it goes.
+    Virtual,
+    /// The clock.
+    Real(RealtimePlan),
+}
+
+/// A loop with its rig, brought to one periodic motion after the other.
+pub struct Bench {
+    drive: Drive,
+    stop: &'static StopButton,
+    /// Before a point is accepted: frequency, Hz.
+    asked: Box<dyn FnMut(f64)>,
+}
+
+enum Drive {
+    Virtual(Box<PeriodicLoop>),
+    Real(Box<PeriodicDriver>),
+}
+
+/// A bench that is at rest.
+pub struct Rested {
+    /// What came and went over a wire, if there is one.
+    pub link: Option<LinkCounts>,
+    /// How punctual the loop was, in real time.
+    pub timing: Option<Timing>,
+}
+
+impl Bench {
+    /// Starts; `asked` is told each frequency that is tried.
+    pub fn start(
+        periodic: PeriodicLoop,
+        pace: &Pace,
+        stop: &'static StopButton,
+        asked: Box<dyn FnMut(f64)>,
+    ) -> Result<Self, RealtimeError> {
+        let drive = match pace {
+            Pace::Virtual => Drive::Virtual(Box::new(periodic)),
+            Pace::Real(plan) => Drive::Real(Box::new(PeriodicDriver::start(plan, periodic, stop)?)),
+        };
+        Ok(Self { drive, stop, asked })
+    }
+
+    /// What the system refused, in real time.
+    pub fn notices(&self) -> &[String] {
+        match &self.drive {
+            Drive::Virtual(_) => &[],
+            Drive::Real(driver) => &driver.granted().notices,
+        }
+    }
+
+    /// Takes the rig to rest.
+    pub fn finish(self) -> Result<Rested, RealtimeError> {
+        match self.drive {
+            Drive::Virtual(mut periodic) => {
+                periodic.come_to_rest();
+                Ok(Rested { link: periodic.link().copied(), timing: None })
+            }
+            Drive::Real(driver) => {
+                let (periodic, timing) = driver.finish()?;
+                Ok(Rested { link: periodic.link().copied(), timing: Some(timing) })
+            }
+        }
+    }
+}
+
+impl PeriodicExperiment for Bench {
+    type Error = BenchError;
+
+    fn apply(&mut self, frequency_hz: f64, target: &[Coefficients]) -> Result<Orbit, BenchError> {
+        (self.asked)(frequency_hz);
+        match &mut self.drive {
+            Drive::Virtual(periodic) => {
+                periodic.set(frequency_hz, target);
+                tick_until_done(periodic, self.stop);
+                Ok(periodic.result()?)
+            }
+            Drive::Real(driver) => Ok(driver.settle(frequency_hz, target, || {})?),
+        }
+    }
+
+    fn refine(&mut self) -> Result<Option<Orbit>, BenchError> {
+        match &mut self.drive {
+            Drive::Virtual(periodic) => {
+                if !periodic.refine() {
+                    return Ok(None);
+                }
+                tick_until_done(periodic, self.stop);
+                Ok(Some(periodic.result()?))
+            }
+            Drive::Real(driver) => Ok(driver.refine(|| {})?),
+        }
+    }
+}
+
+fn tick_until_done(periodic: &mut PeriodicLoop, stop: &StopButton) {
+    while !periodic.is_done() {
+        if stop.presses() > 0 {
+            periodic.stop_by_operator();
+        }
+        periodic.tick();
+    }
+}

@@ -1,0 +1,117 @@
+//! Iterative tests from an experiment file: setup, bench, journal, results.
+
+mod bench;
+mod bias;
+mod outcome;
+mod reference;
+mod saved;
+mod setup;
+
+pub use bench::{Bench, BenchError, Pace};
+pub(crate) use outcome::RECORD_OF;
+pub use outcome::{Outcome, PointRow, record_trials};
+pub use reference::{Branch, ReferencePoint};
+pub use saved::{Line, from_line, to_line};
+pub use setup::{Setup, SetupError};
+
+use analysis::iterative::{Trace, TracePoint};
+use numerics::continuation::{Advance, End};
+
+/// How a trace ended.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Ended {
+    /// By itself.
+    Course(End),
+    /// The rig tripped.
+    Tripped(runtime::gate::Trip),
+    /// The operator stopped it.
+    Stopped,
+    /// The loop's thread is gone.
+    Gone,
+}
+
+impl Ended {
+    /// In words.
+    pub fn words(&self) -> String {
+        match self {
+            Self::Course(End::Limit) => "the response leaves the band or the target's limit".into(),
+            Self::Course(End::Complete) => "all frequencies are done".into(),
+            Self::Course(End::MostPoints) => "the greatest number of points is reached".into(),
+            Self::Course(End::NoStart) => "no first point was found: both sides did not come \
+                 together at the first frequency; try another one, a larger target limit or a \
+                 larger tolerance"
+                .into(),
+            Self::Course(End::Stuck) => "no further point was found, however short the step; try \
+                 other scales, a larger tolerance or a longer settling"
+                .into(),
+            Self::Tripped(trip) => format!("the rig tripped: {}", trip.text()),
+            Self::Stopped => "stopped by the operator; the same command goes on from here".into(),
+            Self::Gone => "the thread of the loop ended".into(),
+        }
+    }
+
+    /// From its word in a journal: of a course that was run to its end.
+    pub fn from_word(word: &str) -> Self {
+        Self::Course(match word {
+            "limit" => End::Limit,
+            "most_points" => End::MostPoints,
+            _ => End::Complete,
+        })
+    }
+
+    /// One word, for machines.
+    pub fn word(&self) -> &'static str {
+        match self {
+            Self::Course(End::Limit) => "limit",
+            Self::Course(End::Complete) => "complete",
+            Self::Course(End::MostPoints) => "most_points",
+            Self::Course(End::NoStart) => "no_start",
+            Self::Course(End::Stuck) => "stuck",
+            Self::Tripped(_) => "tripped",
+            Self::Stopped => "stopped",
+            Self::Gone => "gone",
+        }
+    }
+
+    /// Whether the course was run to its end.
+    pub fn is_complete(&self) -> bool {
+        matches!(self, Self::Course(End::Limit | End::Complete | End::MostPoints))
+    }
+}
+
+/// Follows the trace to its end. `kept` is told of every evaluation and every
+/// point as soon as it is there, and may end the trace by an error.
+pub fn follow<E>(
+    trace: &mut Trace<Bench>,
+    mut kept: impl FnMut(News<'_>) -> Result<(), E>,
+) -> Result<Ended, E> {
+    let mut told = 0;
+    loop {
+        let advance = trace.advance();
+        let trials = trace.take_trials();
+        for trial in &trials {
+            told += 1;
+            kept(News::Trial(told, trial))?;
+        }
+        match advance {
+            Ok(Advance::Point) => {
+                if let Some(point) = trace.points().last() {
+                    kept(News::Point(point))?;
+                }
+            }
+            Ok(Advance::Failed) => {}
+            Ok(Advance::Ended(end)) => return Ok(Ended::Course(end)),
+            Err(BenchError::Tripped(trip)) => return Ok(Ended::Tripped(trip)),
+            Err(BenchError::Stopped) => return Ok(Ended::Stopped),
+            Err(BenchError::Gone) => return Ok(Ended::Gone),
+        }
+    }
+}
+
+/// What has come.
+pub enum News<'a> {
+    /// An evaluation, with its number in this run.
+    Trial(usize, &'a analysis::iterative::Trial),
+    /// A point of the response.
+    Point(&'a TracePoint),
+}

@@ -1,0 +1,205 @@
+//! Evaluations and points as lines of a journal.
+
+use analysis::iterative::{TracePoint, Trial};
+use model::periodic::{Coefficients, Orbit};
+use numerics::continuation::{Evaluation, Point};
+use serde_json::{Map, Value, json};
+
+/// What a line holds.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Line {
+    /// An evaluation.
+    Trial(Trial),
+    /// A point.
+    Point(Box<TracePoint>),
+    /// The course was run to its end, in a word.
+    End(String),
+}
+
+/// The line, with its end.
+pub fn to_line(line: &Line) -> String {
+    let value = match line {
+        Line::Trial(trial) => json!({
+            "trial": numbers(&trial.unknowns),
+            "residual": numbers(&trial.residual),
+            "orbit": orbit(&trial.orbit),
+        }),
+        Line::Point(point) => json!({
+            "point": numbers(&point.point.unknowns),
+            "residual": numbers(&point.point.evaluation.residual),
+            "scatter": numbers(&point.point.evaluation.scatter),
+            "tangent": numbers(&point.point.tangent),
+            "jacobian": point.point.jacobian.iter().map(|row| numbers(row)).collect::<Vec<_>>(),
+            "iterations": point.point.iterations,
+            "evaluations": point.point.evaluations,
+            "orbit": orbit(&point.orbit),
+            "fundamental": point.fundamental.iter().map(|x| numbers(x)).collect::<Vec<_>>(),
+            "interval": numbers(&point.interval_m),
+            "rig_time": number(point.rig_time_s),
+            "failures": point.failures,
+        }),
+        Line::End(word) => json!({ "end": word }),
+    };
+    format!("{value}\n")
+}
+
+/// What a line holds, if it is one.
+pub fn from_line(line: &str) -> Option<Line> {
+    let Value::Object(map) = serde_json::from_str(line).ok()? else { return None };
+    if let Some(end) = map.get("end") {
+        return Some(Line::End(end.as_str()?.to_owned()));
+    }
+    let orbit = read_orbit(map.get("orbit")?)?;
+    let of = |key: &str| read_numbers(map.get(key)?);
+    if map.contains_key("trial") {
+        let (unknowns, residual) = (of("trial")?, of("residual")?);
+        return Some(Line::Trial(Trial { unknowns, residual, orbit }));
+    }
+    let jacobian =
+        map.get("jacobian")?.as_array()?.iter().map(read_numbers).collect::<Option<_>>()?;
+    let unknowns = of("point")?;
+    let point = Point {
+        evaluation: Evaluation { residual: of("residual")?, scatter: of("scatter")? },
+        tangent: of("tangent")?,
+        jacobian,
+        iterations: count(&map, "iterations")?,
+        evaluations: count(&map, "evaluations")?,
+        unknowns,
+    };
+    let is_whole = point.tangent.len() == point.unknowns.len()
+        && point.evaluation.residual.len() + 1 == point.unknowns.len();
+    is_whole.then(|| {
+        Some(Line::Point(Box::new(TracePoint {
+            frequency_hz: point.parameter(),
+            orbit,
+            fundamental: pairs(map.get("fundamental")?)?,
+            interval_m: of("interval")?,
+            rig_time_s: read_number(map.get("rig_time")?)?,
+            failures: count(&map, "failures")?,
+            point,
+        })))
+    })?
+}
+
+fn count(map: &Map<String, Value>, key: &str) -> Option<usize> {
+    usize::try_from(map.get(key)?.as_u64()?).ok()
+}
+
+/// A number; what is not finite is null.
+fn number(value: f64) -> Value {
+    if value.is_finite() { json!(value) } else { Value::Null }
+}
+
+fn numbers(values: &[f64]) -> Value {
+    values.iter().map(|&value| number(value)).collect()
+}
+
+fn read_number(value: &Value) -> Option<f64> {
+    if value.is_null() { Some(f64::NAN) } else { value.as_f64() }
+}
+
+fn read_numbers(value: &Value) -> Option<Vec<f64>> {
+    value.as_array()?.iter().map(read_number).collect()
+}
+
+fn pairs(value: &Value) -> Option<Vec<[f64; 2]>> {
+    let pair = |entry| <[f64; 2]>::try_from(read_numbers(entry)?).ok();
+    value.as_array()?.iter().map(pair).collect()
+}
+
+fn orbit(orbit: &Orbit) -> Value {
+    let list = |list: &[Coefficients]| list.iter().map(|c| numbers(&c.0)).collect::<Vec<_>>();
+    json!({
+        "measured": list(&orbit.measured),
+        "measured_scatter": list(&orbit.measured_scatter),
+        "simulated": list(&orbit.simulated),
+        "difference_scatter": list(&orbit.difference_scatter),
+        "force": list(&orbit.force),
+        "time": number(orbit.time_s),
+        "estimates": orbit.estimates,
+        "settled": orbit.settled,
+    })
+}
+
+fn read_orbit(value: &Value) -> Option<Orbit> {
+    let map = value.as_object()?;
+    let list = |key: &str| -> Option<Vec<Coefficients>> {
+        let read = |entry| read_numbers(entry).map(Coefficients);
+        map.get(key)?.as_array()?.iter().map(read).collect()
+    };
+    Some(Orbit {
+        measured: list("measured")?,
+        measured_scatter: list("measured_scatter")?,
+        simulated: list("simulated")?,
+        difference_scatter: list("difference_scatter")?,
+        force: list("force")?,
+        time_s: read_number(map.get("time")?)?,
+        estimates: count(map, "estimates")?,
+        settled: map.get("settled")?.as_bool()?,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn some_orbit() -> Orbit {
+        let c = |k: f64| vec![Coefficients(vec![k, 0.1 * k, f64::NAN])];
+        Orbit {
+            measured: c(1.0 / 3.0),
+            measured_scatter: c(1e-9),
+            simulated: c(2.0),
+            difference_scatter: c(3e-300),
+            force: c(-4.0),
+            time_s: 1.25,
+            estimates: 7,
+            settled: true,
+        }
+    }
+
+    /// NaN is not equal to itself, its text is.
+    fn same(a: &Line, b: &Line) -> bool {
+        format!("{a:?}") == format!("{b:?}")
+    }
+
+    #[test]
+    fn lines_come_back_as_they_went() {
+        let trial = Trial {
+            unknowns: vec![1e-3, -2e-4, 13.0],
+            residual: vec![1e-9, 2e-9],
+            orbit: some_orbit(),
+        };
+        let point = TracePoint {
+            frequency_hz: 13.0,
+            point: Point {
+                unknowns: vec![1e-3, -2e-4, 13.0],
+                evaluation: Evaluation { residual: vec![1e-9, 2e-9], scatter: vec![0.0, 0.0] },
+                tangent: vec![0.6, 0.0, 0.8],
+                jacobian: vec![vec![1.0, 2.0, 3.0], vec![4.0, 5.0, 6.0]],
+                iterations: 2,
+                evaluations: 5,
+            },
+            orbit: some_orbit(),
+            fundamental: vec![[1.5e-3, -2e-4]],
+            interval_m: vec![f64::NAN],
+            rig_time_s: 4.5,
+            failures: 1,
+        };
+        let lines = [Line::Trial(trial), Line::Point(Box::new(point)), Line::End("limit".into())];
+        for line in lines {
+            let text = to_line(&line);
+            assert_eq!(text.matches('\n').count(), 1);
+            let back = from_line(&text).expect("a line of ours");
+            assert!(same(&back, &line), "{back:?} {line:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_line_is_none() {
+        for text in
+            ["", "{}", "[1]", "{\"trial\":[1]}", "{\"end\":3}", "{\"point\":[],\"orbit\":{}}"]
+        {
+            assert_eq!(from_line(text), None, "{text}");
+        }
+    }
+}

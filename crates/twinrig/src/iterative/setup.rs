@@ -1,0 +1,347 @@
+//! From an experiment file to a rig, a simulated part and a course.
+
+use std::f64::consts::TAU;
+
+use analysis::iterative::TraceSettings;
+use model::equations::{Deformation, PlacedElement};
+use model::integrator::IntegratorError;
+use model::sensor::Sensor;
+use model::shaken::{ShakenError, ShakenSpecimen, Shaker};
+use nalgebra::DMatrix;
+use numerics::continuation::{Corrector, Course, Difference, Refresh, Steps};
+use runtime::link::LinkError;
+use runtime::periodic::{Control, PeriodicLoop, PeriodicSettings, Settling};
+use runtime::rig::{LateForce, NetworkRig, Rig, RigSlot, ShakenRig, ShakenSensors};
+use thiserror::Error;
+
+use crate::assembly::{Assembly, PlantError};
+use crate::experiment::trace::{CourseSpec, MethodSpec};
+use crate::experiment::{Experiment, SignalSource, TraceSpec};
+
+/// Why a trace cannot be set up.
+#[derive(Debug, Error)]
+pub enum SetupError {
+    /// The file has no such section.
+    #[error(
+        "the file has no [trace]: add one with `frequency` and `target`, and the virtual rig as \
+         [trace.shaker] (see docs/iterative-testing.md)"
+    )]
+    NoTrace,
+    /// A load that is no harmonic.
+    #[error(
+        "{place} is no harmonic: in an iterative test every load is one, `harmonic = {{ amplitude \
+         = …, frequency = … }}`, and takes the frequency of the point"
+    )]
+    NotHarmonic {
+        /// Which load.
+        place: String,
+    },
+    /// Loads that are not in phase.
+    #[error("{place} is not in phase with the other loads: all act as cosines of one phase")]
+    Phases {
+        /// Which load.
+        place: String,
+    },
+    /// The specimen.
+    #[error("the specimen on the virtual shaker: {0}")]
+    Specimen(#[from] ShakenError),
+    /// The simulated part.
+    #[error(transparent)]
+    Integrator(#[from] IntegratorError),
+    /// The rig of the transfer system.
+    #[error(transparent)]
+    Plant(#[from] PlantError),
+    /// The rig answers at once.
+    #[error(
+        "the rig of [transfer_system] answers within the tick: add [trace.shaker], or give \
+         [transfer_system] a delay of a step or more, or dynamics"
+    )]
+    AnswersAtOnce,
+    /// The laboratory.
+    #[error(transparent)]
+    Link(#[from] LinkError),
+    /// Damping of the simulated part must come from somewhere.
+    #[error(
+        "two rates do not go with [trace]: remove [main_loop], the simulated part of an iterative \
+         test runs at one rate"
+    )]
+    MainLoop,
+}
+
+/// Everything a trace needs.
+pub struct Setup<'a> {
+    experiment: &'a Experiment,
+    assembly: &'a Assembly,
+    spec: &'a TraceSpec,
+    amplitudes: Vec<f64>,
+}
+
+impl<'a> Setup<'a> {
+    /// Checks what the file says of the loads.
+    pub fn new(experiment: &'a Experiment, assembly: &'a Assembly) -> Result<Self, SetupError> {
+        let spec = experiment.trace.as_ref().ok_or(SetupError::NoTrace)?;
+        if assembly.rates.is_some() {
+            return Err(SetupError::MainLoop);
+        }
+        Ok(Self { experiment, assembly, spec, amplitudes: amplitudes(experiment)? })
+    }
+
+    /// What is declared.
+    pub fn spec(&self) -> &TraceSpec {
+        self.spec
+    }
+
+    /// The models.
+    pub fn assembly(&self) -> &Assembly {
+        self.assembly
+    }
+
+    /// Amplitude of each load pattern.
+    pub fn amplitudes(&self) -> &[f64] {
+        &self.amplitudes
+    }
+
+    /// Mass in the laboratory that is simulated, kg, per interface DOF.
+    pub fn compensated_kg(&self) -> Vec<f64> {
+        let count = self.assembly.count();
+        let declared = self.spec.inertia_compensation_kg.as_ref();
+        declared.map_or(vec![0.0; count], |values| values.expand(count))
+    }
+
+    /// The loop, with the rig in this process or at the end of the wire that the
+    /// assembly names.
+    pub fn periodic(&self) -> Result<PeriodicLoop, SetupError> {
+        let rig: Box<dyn Rig> = match &self.assembly.remote {
+            Some(plan) => Box::new(NetworkRig::connect(plan)?),
+            None => Box::new(self.rig()?),
+        };
+        Ok(PeriodicLoop::new(rig, self.settings())?)
+    }
+
+    /// The virtual rig: the declared shaker, or that of the transfer system.
+    pub fn rig(&self) -> Result<RigSlot, SetupError> {
+        let compensated = self.compensated_kg();
+        let Some(shaker) = &self.spec.shaker else {
+            let mut assembly = self.assembly.clone();
+            for (i, mass) in compensated.iter().enumerate() {
+                assembly.partition.specimen.mass[(i, i)] += mass;
+            }
+            return assembly.rig_alone()?.ok_or(SetupError::AnswersAtOnce);
+        };
+        let count = self.assembly.count();
+        let actuator = Shaker {
+            gain_n_per_v: 1.0,
+            lag_s: shaker.lag_s,
+            proportional_v_per_m: shaker.stiffness_n_m,
+            derivative_v_s_per_m: shaker.damping_n_s_m,
+        };
+        let mut specimen = shaken_specimen(self.assembly);
+        let first = specimen.mass.nrows() - count;
+        for (i, mass) in compensated.iter().enumerate() {
+            specimen.mass[(first + i, first + i)] += mass;
+        }
+        if let Some(preload) = &shaker.preload_n {
+            specimen.preload_n = preload.expand(count);
+        }
+        let step_s = self.assembly.integrator.step_s;
+        let rig = ShakenRig::new(&actuator, &specimen, self.sensors(), step_s)?;
+        let late = self.assembly.sensors.force_delay;
+        let mut whole = RigSlot::Other(Box::new(rig));
+        if late > 0 {
+            whole = RigSlot::Late(Box::new(LateForce::new(whole, late, count)));
+        }
+        if !self.assembly.faults.is_empty() {
+            let (faults, seed) = (&self.assembly.faults, self.assembly.seed);
+            let faulty = runtime::rig::FaultyRig::new(Box::new(whole), faults, count, seed);
+            whole = RigSlot::Other(Box::new(faulty));
+        }
+        Ok(whole)
+    }
+
+    fn sensors(&self) -> ShakenSensors {
+        let values = &self.assembly.sensors;
+        let none = vec![0.0; self.assembly.count()];
+        let sensors = |noise: &[f64], quantum: &[f64], name: &str| -> Vec<Sensor> {
+            let each = noise.iter().zip(quantum).enumerate();
+            each.map(|(i, (&noise, &quantum))| {
+                let stream = format!("trace.{name}.{}", i + 1);
+                Sensor::new(noise, quantum, self.assembly.seed, &stream)
+            })
+            .collect()
+        };
+        ShakenSensors {
+            displacement: sensors(
+                &values.displacement_noise,
+                &values.displacement_quantum,
+                "displacement",
+            ),
+            force: sensors(&values.force_noise, &values.force_quantum, "force"),
+            acceleration: sensors(&values.acceleration_noise, &none, "acceleration"),
+        }
+    }
+
+    /// The loop as it is declared.
+    pub fn settings(&self) -> PeriodicSettings {
+        let (spec, assembly) = (self.spec, self.assembly);
+        let step_s = assembly.integrator.step_s;
+        let force_s = spec.force_delay_s;
+        let force_s = force_s.unwrap_or(assembly.sensors.force_delay as f64 * step_s);
+        PeriodicSettings {
+            equations: assembly.substructures.numerical.clone(),
+            load: self.amplitudes.clone(),
+            method: assembly.integrator.method,
+            control: Control {
+                proportional_n_per_m: spec.control.stiffness_n_m,
+                derivative_n_s_per_m: spec.control.damping_n_s_m,
+                filter_s: spec.control.filter_s,
+            },
+            inertia_compensation_kg: self.compensated_kg(),
+            sensor_delays_s: [spec.delays_s[0], force_s, spec.delays_s[1]],
+            ramp_m_s: spec.ramp_m_s,
+            harmonics: spec.harmonics,
+            seen_harmonics: spec.seen,
+            settling: Settling {
+                tolerance_m: spec.settling.tolerance_m,
+                spell: spec.settling.spell,
+                scatter_m: spec.settling.scatter_m,
+                most_estimates: spec.settling.periods,
+                refined_estimates: spec.settling.refined.max(spec.settling.periods),
+                most_s: spec.settling.longest_s,
+            },
+            limits: assembly.limits.clone(),
+            safe_path: assembly.safe_path,
+        }
+    }
+
+    /// What is traced.
+    pub fn trace(&self) -> TraceSettings {
+        let spec = self.spec;
+        let (low, high) = spec.band_hz;
+        let first = if spec.falling { high } else { low };
+        let course = match spec.course {
+            CourseSpec::Arclength => Course::Arclength {
+                steps: Steps {
+                    first: spec.steps.first,
+                    least: spec.steps.least,
+                    most: spec.steps.most,
+                    grow: 1.3,
+                    shrink: 0.5,
+                    most_turn_rad: spec.steps.turn_rad,
+                    most_points: spec.points,
+                },
+                falling: spec.falling,
+            },
+            CourseSpec::Sweep => Course::Sweep { values: sweep(spec) },
+        };
+        let dofs = self.assembly.count();
+        let mut guess = vec![0.0; 2 * spec.harmonics * dofs + 1];
+        if let Some(frequency) = guess.last_mut() {
+            *frequency = first;
+        }
+        TraceSettings {
+            dofs,
+            harmonics: spec.harmonics,
+            band_hz: spec.band_hz,
+            target_limit_m: spec.target_m,
+            scale_m: spec.scale_m,
+            scale_hz: spec.scale_hz,
+            corrector: Corrector {
+                tolerance: spec.tolerance_m,
+                floor: 2.5,
+                most_iterations: 8,
+                most_halvings: 3,
+                refresh: Refresh::EveryPoint,
+                difference: Difference { least: 0.01, most: 0.5, over_noise: 10.0 },
+            },
+            surrogate: spec.method == MethodSpec::Surrogate,
+            course,
+            guess,
+        }
+    }
+
+    /// The file.
+    pub fn experiment(&self) -> &Experiment {
+        self.experiment
+    }
+}
+
+/// The frequencies of a sweep.
+fn sweep(spec: &TraceSpec) -> Vec<f64> {
+    let (low, high) = spec.band_hz;
+    let last = spec.points.saturating_sub(1).max(1) as f64;
+    let mut values: Vec<f64> =
+        (0..spec.points).map(|k| low + (high - low) * k as f64 / last).collect();
+    if spec.falling {
+        values = (0..spec.points).map(|k| high - (high - low) * k as f64 / last).collect();
+    }
+    // Rounding must not leave the band.
+    values.iter_mut().for_each(|value| *value = value.clamp(low, high));
+    values
+}
+
+/// The amplitudes of the loads, in the order of the load patterns.
+fn amplitudes(experiment: &Experiment) -> Result<Vec<f64>, SetupError> {
+    let excitation = &experiment.excitation;
+    let ground = excitation.ground.iter().map(|signal| ("[excitation.ground]".to_owned(), signal));
+    let forces = excitation.forces.iter().enumerate().map(|(index, force)| {
+        (format!("force {} of [[excitation.force]]", index + 1), &force.signal)
+    });
+    let mut first_phase = None;
+    let mut found = Vec::new();
+    for (place, signal) in ground.chain(forces) {
+        let SignalSource::Harmonic { amplitude, phase_rad, .. } = signal else {
+            return Err(SetupError::NotHarmonic { place });
+        };
+        let first = *first_phase.get_or_insert(*phase_rad);
+        let turn = ((phase_rad - first) / TAU).fract().abs();
+        if turn.min(1.0 - turn) > 1e-9 {
+            return Err(SetupError::Phases { place });
+        }
+        found.push(*amplitude);
+    }
+    Ok(found)
+}
+
+/// The specimen with all its DOFs: what is inside, then the interface.
+fn shaken_specimen(assembly: &Assembly) -> ShakenSpecimen {
+    let partition = &assembly.partition;
+    let (specimen, count) = (&partition.specimen, assembly.count());
+    let inside = partition.inside.as_ref();
+    let own = inside.map_or(0, |inside| inside.dofs.len());
+    let joined = |at: &DMatrix<f64>, of: Option<(&DMatrix<f64>, &DMatrix<f64>)>| {
+        let mut whole = DMatrix::zeros(own + count, own + count);
+        whole.view_mut((own, own), (count, count)).copy_from(at);
+        if let Some((alone, joint)) = of {
+            whole.view_mut((0, 0), (own, own)).copy_from(alone);
+            whole.view_mut((0, own), (own, count)).copy_from(joint);
+            whole.view_mut((own, 0), (count, own)).copy_from(&joint.transpose());
+        }
+        whole
+    };
+    let local = |dof: Option<usize>| {
+        let dof = dof?;
+        let within = inside.and_then(|inside| inside.dofs.iter().position(|&d| d == dof));
+        within.or_else(|| {
+            partition.interface.iter().position(|place| place.to == Some(dof)).map(|k| own + k)
+        })
+    };
+    let at_interface = specimen.elements.iter().map(|(dof, element)| PlacedElement {
+        place: Deformation::of_dof(own + dof),
+        element: element.clone(),
+    });
+    let between = assembly.inside_elements.iter().map(|placed| PlacedElement {
+        place: Deformation { from: local(placed.place.from), to: local(placed.place.to) },
+        element: placed.element.clone(),
+    });
+    ShakenSpecimen {
+        mass: joined(&specimen.mass, inside.map(|i| (&i.mass, &i.mass_to_interface))),
+        damping: joined(&specimen.damping, inside.map(|i| (&i.damping, &i.damping_to_interface))),
+        stiffness: joined(
+            &specimen.stiffness,
+            inside.map(|i| (&i.stiffness, &i.stiffness_to_interface)),
+        ),
+        interface: (own..own + count).collect(),
+        elements: at_interface.chain(between).collect(),
+        preload_n: vec![0.0; count],
+    }
+}

@@ -1,0 +1,169 @@
+//! Journals: lines appended one by one, so that work that was killed goes on
+//! where it stood.
+//!
+//! A text file. The first line names the format and what the work belongs to by
+//! a fingerprint; every further one stands behind a checksum. What a kill or a
+//! crash has torn at the end is cut off when the journal is opened again.
+
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
+use std::path::{Path, PathBuf};
+
+use numerics::random::fnv1a;
+use thiserror::Error;
+
+/// An open journal; nobody else can open it meanwhile.
+#[derive(Debug)]
+pub struct Journal {
+    file: File,
+    path: PathBuf,
+}
+
+/// What a journal is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Kind {
+    /// The beginning of its first line, with the space behind it.
+    pub magic: &'static str,
+    /// What writes it, as in "a sweep".
+    pub what: &'static str,
+}
+
+/// What is wrong with a journal.
+#[derive(Debug, Error)]
+pub enum JournalError {
+    /// Another process has it open.
+    #[error("{} belongs to a {what} that is still running; wait for it, or use another --out", .path.display())]
+    Busy {
+        /// The journal.
+        path: PathBuf,
+        /// What writes it.
+        what: &'static str,
+    },
+    /// It belongs to something else.
+    #[error(
+        "{} was begun with another experiment file, input, seed or version of twinrig: its \
+         results do not belong together with new ones. Use another --out, or --restart to throw \
+         them away",
+        .path.display()
+    )]
+    OtherStudy {
+        /// The journal.
+        path: PathBuf,
+    },
+    /// It is something else.
+    #[error("{} is not the journal of a {what}; use another --out, or remove the file", .path.display())]
+    NotAJournal {
+        /// The file.
+        path: PathBuf,
+        /// What should have written it.
+        what: &'static str,
+    },
+    /// The disk.
+    #[error("{}: {source}", .path.display())]
+    Io {
+        /// The journal.
+        path: PathBuf,
+        /// The system's reason.
+        source: io::Error,
+    },
+}
+
+/// Whether to go on with what is there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Opening {
+    /// Go on.
+    Resume,
+    /// Throw it away.
+    Restart,
+}
+
+/// Real lines are far shorter; a longer one is none.
+const LONGEST_LINE: usize = 1 << 20;
+
+impl Journal {
+    /// Opens or creates the journal at `path` and gives what `read` makes of its
+    /// lines. From the first line that is damaged, or that `read` does not know,
+    /// everything is cut off.
+    pub fn open<T>(
+        path: &Path,
+        kind: Kind,
+        fingerprint: u64,
+        opening: Opening,
+        mut read: impl FnMut(&str) -> Option<T>,
+    ) -> Result<(Self, Vec<T>), JournalError> {
+        let io = |source| JournalError::Io { path: path.to_owned(), source };
+        let mut file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .open(path)
+            .map_err(io)?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                return Err(JournalError::Busy { path: path.to_owned(), what: kind.what });
+            }
+            // Some file systems know no locks: then nobody is kept out.
+            Err(TryLockError::Error(_)) => {}
+        }
+        let head = format!("{}{fingerprint:016x}\n", kind.magic);
+        let mut bytes = Vec::new();
+        if opening == Opening::Resume {
+            file.read_to_end(&mut bytes).map_err(io)?;
+        }
+        let mut journal = Self { file, path: path.to_owned() };
+        // A head that was torn holds nothing worth keeping.
+        if head.as_bytes().starts_with(&bytes) && bytes.len() < head.len() {
+            journal.cut(0)?;
+            journal.write(head.as_bytes())?;
+            return Ok((journal, Vec::new()));
+        }
+        if !bytes.starts_with(kind.magic.as_bytes()) {
+            return Err(JournalError::NotAJournal { path: path.to_owned(), what: kind.what });
+        }
+        let Some(rest) = bytes.strip_prefix(head.as_bytes()) else {
+            return Err(JournalError::OtherStudy { path: path.to_owned() });
+        };
+        let (mut found, mut length) = (Vec::new(), 0);
+        for line in rest.split_inclusive(|&byte| byte == b'\n') {
+            let Some(one) = checked(line).and_then(&mut read) else { break };
+            found.push(one);
+            length += line.len();
+        }
+        journal.cut((head.len() + length) as u64)?;
+        Ok((journal, found))
+    }
+
+    /// Appends a line, in one piece. It ends with the only line break in it.
+    pub fn append(&mut self, line: &str) -> Result<(), JournalError> {
+        self.write(format!("{:016x},{line}", fnv1a(line.as_bytes())).as_bytes())
+    }
+
+    /// Waits until the disk has everything.
+    pub fn sync(&self) -> Result<(), JournalError> {
+        self.file.sync_data().map_err(|source| self.error(source))
+    }
+
+    fn cut(&mut self, length: u64) -> Result<(), JournalError> {
+        let cut = self.file.set_len(length);
+        let cut = cut.and_then(|()| self.file.seek(SeekFrom::Start(length)).map(drop));
+        cut.map_err(|source| self.error(source))
+    }
+
+    fn write(&mut self, bytes: &[u8]) -> Result<(), JournalError> {
+        // The file is not buffered: once written, a killed program cannot lose it.
+        self.file.write_all(bytes).map_err(|source| self.error(source))
+    }
+
+    fn error(&self, source: io::Error) -> JournalError {
+        JournalError::Io { path: self.path.clone(), source }
+    }
+}
+
+/// A line whose checksum is right.
+fn checked(line: &[u8]) -> Option<&str> {
+    let text = std::str::from_utf8(line).ok().filter(|line| line.len() <= LONGEST_LINE)?;
+    let (sum, line) = text.split_once(',').filter(|_| text.ends_with('\n'))?;
+    (sum == format!("{:016x}", fnv1a(line.as_bytes()))).then_some(line)
+}

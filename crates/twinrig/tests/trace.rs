@@ -1,0 +1,255 @@
+//! `twinrig trace`: right, resumable, honest about what it cannot do.
+
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+mod common;
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use common::Lab;
+
+/// A mass on a spring on the shaker, another simulated on top; the lower mass is
+/// split, and the simulated part of it stands in the laboratory.
+fn file(excitation: &str, trace: &str) -> String {
+    format!(
+        "title = \"Two masses\"\nduration = \"1 s\"\n\
+         [structure]\nnames = [\"low\", \"high\"]\n\
+         [structure.chain]\nmass = [\"2 kg\", \"1 kg\"]\n\
+         stiffness = [\"8000 N/m\", \"4000 N/m\"]\ndamping = [\"20 N s/m\", \"6 N s/m\"]\n\
+         ends = \"fixed-free\"\n\
+         [partition]\ninterface = [\"low\"]\nmass = [\"1.2 kg\"]\ndamping = [\"20 N s/m\"]\n\
+         stiffness = [\"8000 N/m\"]\n\
+         {excitation}\n\
+         [integrator]\nmethod = \"newmark\"\nrate = \"4 kHz\"\n\
+         [limits]\ncommand = \"50 mm\"\n\
+         [trace]\ntarget = \"20 mm\"\ninertia_compensation = \"0.8 kg\"\n\
+         control = {{ stiffness = \"4 kN/m\", damping = \"60 N s/m\" }}\n{trace}\n\
+         [trace.shaker]\nstiffness = \"4 kN/m\"\ndamping = \"80 N s/m\"\n"
+    )
+}
+
+const FORCE: &str = "[[excitation.force]]\ndof = \"high\"\n\
+                     harmonic = { amplitude = \"5 N\", frequency = \"8 Hz\" }";
+
+fn linear() -> String {
+    file(FORCE, "frequency = [\"4 Hz\", \"14 Hz\"]\ntolerance = \"100 nm\"")
+}
+
+/// |x| of the lower mass by hand.
+fn truth(hz: f64) -> f64 {
+    let w = std::f64::consts::TAU * hz;
+    // D = [[a, b], [b, c]], x1 = −b F / det.
+    let (a, ai) = (12000.0 - 2.0 * w * w, 26.0 * w);
+    let (b, bi) = (-4000.0, -6.0 * w);
+    let (c, ci) = (4000.0 - w * w, 6.0 * w);
+    let det = (a * c - ai * ci - b * b + bi * bi, a * ci + ai * c - 2.0 * b * bi);
+    5.0 * b.hypot(bi) / det.0.hypot(det.1)
+}
+
+fn rows(folder: &Path) -> Vec<csv::StringRecord> {
+    let mut reader = csv::Reader::from_path(folder.join("points.csv")).unwrap();
+    reader.records().map(Result::unwrap).collect()
+}
+
+#[test]
+fn the_response_is_that_of_the_whole_structure_and_is_written_down() {
+    let lab = Lab::new();
+    lab.write("t.toml", linear());
+    let ran = lab.twinrig(["--json", "trace", "t.toml", "--out", "out"]).exits(0).json();
+    let summary = &ran["summary"];
+    assert_eq!(summary["ended"], "limit");
+    assert!(summary["largest_difference_percent"].as_f64().unwrap() < 0.3, "{summary}");
+    assert!(summary["largest_bias_percent"].as_f64().unwrap() < 0.5, "{summary}");
+    let (mut most, points) = (0.0f64, rows(&lab.path("out")));
+    assert!(points.len() > 10);
+    for row in &points {
+        let (hz, ours): (f64, f64) = (row[1].parse().unwrap(), row[2].parse().unwrap());
+        assert!((4.0..=14.0).contains(&hz));
+        most = most.max((ours - truth(hz)).abs());
+    }
+    let peak = summary["peaks"][0]["amplitude_m"].as_f64().unwrap();
+    assert!(most < 3e-3 * peak, "{most} {peak}");
+    let page = std::fs::read_to_string(lab.path("out/report.html")).unwrap();
+    assert!(page.contains("Response of low") && page.contains("Motion at a point"));
+    // One frame per evaluation.
+    lab.twinrig(["export", "out", "--format", "csv"]).exits(0);
+    let exported = std::fs::read_to_string(lab.path("out/record.csv")).unwrap();
+    let lines = exported.lines().filter(|line| !line.starts_with('#')).count();
+    assert!(lines > summary["evaluations"].as_u64().unwrap() as usize, "{lines}");
+    for command in ["report", "replay"] {
+        let ran = lab.twinrig([command, "out"]).exits(1);
+        assert!(ran.err.contains("iterative test"), "{}", ran.err);
+    }
+}
+
+#[test]
+fn a_trace_that_was_cut_off_goes_on_and_ends_alike() {
+    let lab = Lab::new();
+    lab.write("t.toml", linear());
+    lab.twinrig(["trace", "t.toml", "--out", "whole"]).exits(0);
+    let journal = std::fs::read(lab.path("whole/trace.journal")).unwrap();
+    std::fs::create_dir(lab.path("cut")).unwrap();
+    // In the middle of a line.
+    std::fs::write(lab.path("cut/trace.journal"), &journal[..journal.len() / 2]).unwrap();
+    let ran = lab.twinrig(["--json", "trace", "t.toml", "--out", "cut"]).exits(0).json();
+    assert!(ran["resumed_points"].as_u64().unwrap() > 3, "{ran}");
+    assert_eq!(ran["summary"]["ended"], "limit");
+    for row in rows(&lab.path("cut")) {
+        let (hz, ours): (f64, f64) = (row[1].parse().unwrap(), row[2].parse().unwrap());
+        assert!((ours - truth(hz)).abs() < 2e-2 * truth(hz), "{hz}");
+    }
+    // A finished one is only written again.
+    let before = rows(&lab.path("whole"));
+    let again = lab.twinrig(["--json", "trace", "t.toml", "--out", "whole"]).exits(0).json();
+    assert_eq!(again["resumed_points"], again["summary"]["points"]);
+    let after = rows(&lab.path("whole"));
+    assert_eq!(after.len(), before.len());
+    for (a, b) in after.iter().flatten().zip(before.iter().flatten()) {
+        // A number may lose its last bit on the way through the journal.
+        let (a, b): (f64, f64) = (a.parse().unwrap(), b.parse().unwrap());
+        assert!((a - b).abs() <= 1e-9 * b.abs() + 1e-18, "{a} {b}");
+    }
+    // Another file is another trace.
+    lab.write("t.toml", linear().replace("100 nm", "200 nm"));
+    let ran = lab.twinrig(["trace", "t.toml", "--out", "whole"]).exits(1);
+    assert!(ran.err.contains("--restart"), "{}", ran.err);
+    lab.twinrig(["trace", "t.toml", "--out", "whole", "--restart"]).exits(0);
+}
+
+#[test]
+fn ctrl_c_leaves_the_points_and_says_how_to_go_on() {
+    let lab = Lab::new();
+    let slow = "frequency = [\"4 Hz\", \"14 Hz\"]\ncourse = \"sweep\"\npoints = 3000\n\
+                tolerance = \"10 nm\"";
+    lab.write("t.toml", file(FORCE, slow));
+    let mut child = Command::new(env!("CARGO_BIN_EXE_twinrig"))
+        .args(["trace", "t.toml", "--out", "out"])
+        .current_dir(lab.folder())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let begun = Instant::now();
+    let journal = lab.path("out/trace.journal");
+    while std::fs::metadata(&journal).map_or(0, |m| m.len()) < 20_000 {
+        assert!(begun.elapsed() < Duration::from_secs(120), "no points");
+        assert!(child.try_wait().unwrap().is_none(), "ended by itself");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let pid = child.id().to_string();
+    assert!(Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(8));
+    let told = String::from_utf8(output.stdout).unwrap();
+    assert!(told.contains("stopped by the operator; the same command goes on from here"), "{told}");
+    assert!(rows(&lab.path("out")).len() > 3);
+}
+
+#[test]
+fn two_interface_dofs_are_matched_together() {
+    let lab = Lab::new();
+    let text = "title = \"Three masses\"\nduration = \"1 s\"\n\
+        [structure.chain]\nmass = [\"2 kg\", \"2 kg\", \"1 kg\"]\n\
+        stiffness = [\"8000 N/m\", \"6000 N/m\", \"4000 N/m\", \"5000 N/m\"]\n\
+        damping = [\"20 N s/m\", \"15 N s/m\", \"8 N s/m\", \"9 N s/m\"]\nends = \"fixed-fixed\"\n\
+        [partition]\ninterface = [1, 2]\nmass = [\"1.2 kg\", \"1 kg\"]\n\
+        damping = { unit = \"N s/m\", rows = [[35, -15], [-15, 15]] }\n\
+        stiffness = { unit = \"N/m\", rows = [[14e3, -6e3], [-6e3, 6e3]] }\n\
+        [[excitation.force]]\ndof = 3\nharmonic = { amplitude = \"5 N\", frequency = \"8 Hz\" }\n\
+        [integrator]\nmethod = \"newmark\"\nrate = \"4 kHz\"\n\
+        [trace]\nfrequency = [\"6 Hz\", \"14 Hz\"]\ntarget = \"20 mm\"\ntolerance = \"100 nm\"\n\
+        inertia_compensation = [\"0.8 kg\", \"1 kg\"]\n\
+        control = { stiffness = \"4 kN/m\", damping = \"60 N s/m\" }\n\
+        [trace.shaker]\nstiffness = \"4 kN/m\"\ndamping = \"80 N s/m\"\n";
+    lab.write("t.toml", text);
+    let ran = lab.twinrig(["--json", "trace", "t.toml", "--out", "out"]).exits(0).json();
+    let summary = &ran["summary"];
+    assert_eq!(summary["peaks"].as_array().unwrap().len(), 2);
+    assert!(summary["largest_difference_percent"].as_f64().unwrap() < 0.5, "{summary}");
+}
+
+#[test]
+fn a_laboratory_elsewhere_is_traced_without_its_accelerometer() {
+    let lab = Lab::new();
+    lab.write("t.toml", linear());
+    let mut rig = Command::new(env!("CARGO_BIN_EXE_twinrig"))
+        .args(["rig", "t.toml", "--once", "--listen", "127.0.0.1:0", "--out", "rig"])
+        .current_dir(lab.folder())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = std::io::BufRead::lines(std::io::BufReader::new(rig.stderr.take().unwrap()));
+    let address = lines
+        .find_map(|line| line.unwrap().strip_prefix("listening at ").map(str::to_owned))
+        .unwrap();
+    let arguments = ["--json", "trace", "t.toml", "--out", "out", "--rig", &address];
+    let ran = lab.twinrig(arguments).exits(0).json();
+    std::thread::spawn(move || lines.for_each(drop));
+    assert!(ran["summary"]["largest_difference_percent"].as_f64().unwrap() < 0.5, "{ran}");
+    assert!(rig.wait().unwrap().success());
+}
+
+#[test]
+fn bad_files_are_refused_with_a_reason() {
+    let lab = Lab::new();
+    let band = "frequency = [\"4 Hz\", \"14 Hz\"]";
+    let chirp = "[[excitation.force]]\ndof = \"high\"\nchirp = { amplitude = \"5 N\", from = \
+                 \"1 Hz\", to = \"9 Hz\", duration = \"1 s\" }";
+    let two = "[[excitation.force]]\ndof = \"high\"\nharmonic = { amplitude = \"5 N\", frequency = \
+               \"8 Hz\" }\n[[excitation.force]]\ndof = \"low\"\nharmonic = { amplitude = \"5 N\", \
+               frequency = \"8 Hz\", phase = \"90 deg\" }";
+    let cases = [
+        (file(chirp, band), "is no harmonic"),
+        (file(two, band), "not in phase"),
+        (file(FORCE, "frequency = [\"14 Hz\", \"4 Hz\"]"), "the lower frequency first"),
+        (file(FORCE, "frequency = [\"4 Hz\", \"900 Hz\"]"), "samples per period"),
+        (
+            file(FORCE, &format!("{band}\nseen = 2\nharmonics = 3")),
+            "at least those that are matched",
+        ),
+        (
+            file(FORCE, &format!("{band}\nsteps = {{ first = 2, least = 3, most = 4 }}")),
+            "least ≤ first ≤ most",
+        ),
+        (
+            linear().replace(
+                "[trace]",
+                "[[partition.element]]\nbetween = [\"ground\", \"high\"]\nkind = \"gap\"\n\
+                 stiffness = \"1 kN/m\"\nopening = \"1 mm\"\n[trace]",
+            ),
+            "is no DOF of the specimen",
+        ),
+        (linear().replace("[trace]", "[main_loop]\nratio = 4\n[trace]"), "two rates"),
+    ];
+    for (text, expected) in cases {
+        lab.write("t.toml", &text);
+        let ran = lab.twinrig(["trace", "t.toml", "--out", "out"]);
+        assert_eq!(ran.code, 3, "{expected}: {} {}", ran.out, ran.err);
+        assert!(ran.err.contains(expected), "{expected}: {}", ran.err);
+    }
+    lab.write("t.toml", common::Draft::new().text());
+    let ran = lab.twinrig(["trace", "t.toml", "--out", "out"]).exits(3);
+    assert!(ran.err.contains("no [trace]"), "{}", ran.err);
+}
+
+#[test]
+fn check_says_what_feedback_would_do() {
+    let lab = Lab::new();
+    lab.write("t.toml", linear());
+    let ran = lab.twinrig(["check", "t.toml"]).exits(0);
+    assert!(ran.out.contains("unstable for every delay"), "{}", ran.out);
+    let json = lab.twinrig(["--json", "check", "t.toml"]).exits(0).json();
+    assert_eq!(json["feedback"]["verdict"], "impossible");
+}
+
+#[test]
+fn a_limit_on_the_rig_trips_and_keeps_what_was_found() {
+    let lab = Lab::new();
+    lab.write("t.toml", linear().replace("command = \"50 mm\"", "command = \"6 mm\""));
+    let ran = lab.twinrig(["trace", "t.toml", "--out", "out"]).exits(4);
+    assert!(ran.out.contains("command beyond its limit"), "{}", ran.out);
+    assert!(!rows(&lab.path("out")).is_empty());
+}
