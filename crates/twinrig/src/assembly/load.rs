@@ -14,7 +14,7 @@ use numerics::interpolate::Series;
 use super::store::SampledKey;
 use super::structure::Builder;
 use crate::experiment::excitation as declared;
-use crate::experiment::{Diagnostic, SignalFile, resolve};
+use crate::experiment::{Diagnostic, SignalFile};
 use crate::input::{self, AccelerationUnit, CsvOptions, InputError, TimeColumn, TimeSeries};
 
 /// One load signal: where it acts, what it is called, its samples.
@@ -45,9 +45,8 @@ impl Builder<'_> {
         }
         for (index, force) in excitation.forces.iter().enumerate() {
             let path = format!("excitation.force[{index}]");
-            let dof = resolve(&force.dof, &structure.names, structure.size())
-                .map_err(|error| self.found.push(error))
-                .ok();
+            let dof =
+                self.resolve(&force.dof, structure).map_err(|error| self.found.push(error)).ok();
             let samples = self.samples(&force.signal, &path, Kind::Force);
             let (Some(dof), Some(samples)) = (dof, samples) else {
                 complete = false;

@@ -1,17 +1,22 @@
 //! From an experiment to an armed loop: the models, the plant, the record's header.
 
+mod cache;
 mod course;
+mod full;
 mod guard;
 mod load;
 mod plant;
+mod reduced;
 mod store;
 mod structure;
 
 pub use load::LoadSignal;
 pub use plant::{Coupling, LoopOptions, NotInside, PlantError, Recording};
+pub use reduced::{Examined, Reduced};
 pub use store::SignalStore;
 
 use std::f64::consts::TAU;
+use std::sync::Arc;
 
 use model::channel::Channel;
 use model::compensator::{Compensator, CompensatorError, Design, ShapingDesign, Site};
@@ -38,13 +43,18 @@ use runtime::two_rate::{ForceUse, Rates};
 use crate::experiment::closed_loop::{self, TransferKind};
 use crate::experiment::watch::{RecordedDofs, RecordedMotion, Work};
 use crate::experiment::{CompensatorSpec, Diagnostic, Diagnostics, Experiment, PerDof, Source};
-use structure::Builder;
+use structure::{Builder, Origin};
+
+/// Where the commands keep reduced models, beside the runs.
+pub const CACHE: &str = "runs/cache";
 
 /// Everything a test consists of, in models and numbers.
 #[derive(Debug, Clone)]
 pub struct Assembly {
-    /// The structure as if it were built.
+    /// The structure as if it were built; the reduced one if it is reduced.
     pub structure: Structure,
+    /// What it was reduced from, if it was.
+    pub reduced: Option<Arc<Reduced>>,
     /// What of it stands in the laboratory.
     pub partition: Partition,
     /// Nonlinear elements of the numerical part.
@@ -252,8 +262,13 @@ impl Assembly {
             model::structure::DofKind::Translation => "m".to_owned(),
             model::structure::DofKind::Rotation => "rad".to_owned(),
         };
-        let dof =
-            |dof: usize| (self.structure.names[dof].clone(), unit(&self.structure.kinds[dof]));
+        let stayed = self.reduced.as_ref().map_or(usize::MAX, |reduced| reduced.names.len());
+        let dof = |dof: usize| {
+            let kind = &self.structure.kinds[dof];
+            // Modes are normalised by mass.
+            let unit = if dof < stayed { unit(kind) } else { "m √kg".to_owned() };
+            (self.structure.names[dof].clone(), unit)
+        };
         FramePlan {
             dofs: self.simulated().into_iter().map(dof).collect(),
             interface: self.count(),
@@ -269,10 +284,11 @@ impl Assembly {
 pub fn structure_and_partition(
     experiment: &Experiment,
     source: &dyn Source,
+    store: &SignalStore,
 ) -> Result<(Partition, Substructures), Diagnostics> {
     let mut found = experiment.diagnostics();
-    let store = SignalStore::default();
-    let mut builder = Builder { experiment, source, store: &store, found: &mut found };
+    let origin = Origin::default();
+    let mut builder = Builder { experiment, source, store, found: &mut found, origin };
     let built = (|| {
         let structure = builder.structure()?;
         let elements = builder.elements(&structure);
@@ -286,6 +302,21 @@ pub fn structure_and_partition(
         Some(built) if !found.has_errors() => Ok(built),
         _ => Err(found),
     }
+}
+
+/// The structure in full beside the reduced one, which is made now and kept. A
+/// file that asks for no reduction gives none, and no diagnostics.
+pub fn examine(
+    experiment: &Experiment,
+    source: &dyn Source,
+    store: &SignalStore,
+) -> Result<Examined, Diagnostics> {
+    let mut found = experiment.diagnostics();
+    let origin = Origin::default();
+    let mut builder = Builder { experiment, source, store, found: &mut found, origin };
+    let examined = experiment.reduction.as_ref().and_then(|spec| builder.examined(spec));
+    found.sort();
+    examined.ok_or(found)
 }
 
 /// Both sides of the cut, or what is wrong with it.
@@ -317,12 +348,16 @@ fn build(
     store: &SignalStore,
     found: &mut Diagnostics,
 ) -> Option<Assembly> {
-    let mut builder = Builder { experiment, source, store, found };
+    let mut builder = Builder { experiment, source, store, found, origin: Origin::default() };
     let structure = builder.structure()?;
     let elements = builder.elements(&structure);
     let partition = builder.partition(&structure);
     let inside_elements = builder.inside_elements(&structure);
     let loads = builder.loads(&structure);
+    let reduced = match builder.origin {
+        Origin::Reduced(reduced) => Some(reduced),
+        Origin::Itself | Origin::Mesh(_) => None,
+    };
     let (elements, partition, loads) = (elements?, partition?, loads?);
     let inside_elements = inside_elements?;
     let patterns: Vec<LoadPattern> = loads.iter().map(|signal| signal.pattern.clone()).collect();
@@ -411,6 +446,7 @@ fn build(
         },
         remote: None,
         structure,
+        reduced,
         partition,
         elements,
         inside_elements,

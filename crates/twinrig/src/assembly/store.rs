@@ -1,11 +1,15 @@
-//! Signals that variants of one experiment share: each file is read once, each
-//! signal sampled once.
+//! What variants of one experiment share: each file is read once, each signal
+//! sampled once, each structure reduced once.
 
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use numerics::interpolate::Series;
 
+use super::cache;
 use super::load::Kind;
+use super::reduced::Reduced;
 use crate::experiment::SignalFile;
 use crate::experiment::excitation::{Resample, Scaling, SignalSource};
 
@@ -18,6 +22,10 @@ const KEPT: usize = 16;
 pub struct SignalStore {
     series: Mutex<Vec<((SignalFile, Kind), Series)>>,
     sampled: Mutex<Vec<(SampledKey, Arc<[f64]>)>>,
+    reduced: Mutex<Vec<(u128, Arc<Reduced>)>>,
+    /// Where reduced models are kept for the next process.
+    folder: Option<PathBuf>,
+    reused: AtomicBool,
 }
 
 /// Everything that the samples of a signal depend on.
@@ -31,6 +39,35 @@ pub(super) struct SampledKey {
 }
 
 impl SignalStore {
+    /// A store that keeps reduced models in a folder, too.
+    pub fn keeping(folder: impl Into<PathBuf>) -> Self {
+        Self { folder: Some(folder.into()), ..Self::default() }
+    }
+
+    /// Whether a reduced model came from the folder.
+    pub fn reused(&self) -> bool {
+        self.reused.load(Ordering::Relaxed)
+    }
+
+    /// The reduced model with this digest, from memory or from the folder.
+    pub(super) fn reduced(&self, key: u128) -> Option<Arc<Reduced>> {
+        if let Some(found) = find(&self.reduced, &key) {
+            return Some(found);
+        }
+        let found = cache::load(self.folder.as_deref()?, key)?;
+        self.reused.store(true, Ordering::Relaxed);
+        Some(keep(&self.reduced, key, Arc::new(found)))
+    }
+
+    /// Keeps a reduced model. A folder that cannot be written to costs the next
+    /// process its time, nothing else.
+    pub(super) fn keep_reduced(&self, reduced: Reduced) -> Arc<Reduced> {
+        if let Some(folder) = &self.folder {
+            let _ = cache::save(folder, &reduced);
+        }
+        keep(&self.reduced, reduced.key, Arc::new(reduced))
+    }
+
     /// The samples under this key, made by `make` if nobody has made them yet.
     pub(super) fn sampled(
         &self,

@@ -1,5 +1,7 @@
 //! From the declared structure and specimen to matrices.
 
+use std::sync::Arc;
+
 use model::element::{Element, Law, Side};
 use model::equations::{Deformation, PlacedElement};
 use model::error::{MatrixName, ModelError};
@@ -9,10 +11,12 @@ use model::structure::{self, BeamEnds, BeamSection, Ends, MassModel, Structure, 
 use nalgebra::{DMatrix, DVector};
 
 use super::SignalStore;
+use super::full::FullModel;
+use super::reduced::Reduced;
 use crate::experiment::element::GapSide;
 use crate::experiment::structure as declared;
 use crate::experiment::{
-    DampingSource, Diagnostic, Diagnostics, ElementSpec, Experiment, Interface, MassEntry,
+    DampingSource, Diagnostic, Diagnostics, DofRef, ElementSpec, Experiment, Interface, MassEntry,
     MatrixSource, NodeRef, Source, SpecimenMass, SpecimenPlace, StructureSource, resolve,
 };
 use crate::input;
@@ -23,11 +27,51 @@ pub(super) struct Builder<'a> {
     pub(super) source: &'a dyn Source,
     pub(super) store: &'a SignalStore,
     pub(super) found: &'a mut Diagnostics,
+    pub(super) origin: Origin,
+}
+
+/// What the structure that is simulated came from.
+#[derive(Default)]
+pub(super) enum Origin {
+    /// It is the declared one.
+    #[default]
+    Itself,
+    /// It is a mesh in full.
+    Mesh(Box<FullModel>),
+    /// It is a reduced one.
+    Reduced(Arc<Reduced>),
 }
 
 impl Builder<'_> {
-    /// The whole structure.
+    /// The whole structure, reduced if the file asks for it.
     pub(super) fn structure(&mut self) -> Option<Structure> {
+        if let Some(spec) = &self.experiment.reduction {
+            let (reduced, structure) = self.reduced(spec)?;
+            self.origin = Origin::Reduced(reduced);
+            return Some(structure);
+        }
+        if let StructureSource::Brick(_) | StructureSource::Frame(_) =
+            self.experiment.structure.source
+        {
+            let full = self.full_model()?;
+            let structure = self.keep(full.dense(), "structure")?;
+            self.origin = Origin::Mesh(Box::new(full));
+            return Some(structure);
+        }
+        self.plain_structure()
+    }
+
+    /// The index of what the file calls a DOF in the structure that is simulated.
+    pub(super) fn resolve(&self, dof: &DofRef, structure: &Structure) -> Result<usize, Diagnostic> {
+        match &self.origin {
+            Origin::Itself => resolve(dof, &structure.names, structure.size()),
+            Origin::Mesh(full) => full.resolve(dof),
+            Origin::Reduced(reduced) => reduced.resolve(dof),
+        }
+    }
+
+    /// The declared structure without its damping.
+    pub(super) fn built(&mut self) -> Option<Structure> {
         let declared = &self.experiment.structure;
         let built = match &declared.source {
             StructureSource::Matrices { mass, stiffness } => {
@@ -45,20 +89,51 @@ impl Builder<'_> {
                 chain(mass, stiffness, &damping, *ends)
             }
             StructureSource::Beam(beam) => built_beam(beam),
+            StructureSource::Brick(_) | StructureSource::Frame(_) => {
+                unreachable!("meshes are built sparse")
+            }
         };
-        let built = self.keep(built, "structure")?;
+        self.keep(built, "structure")
+    }
+
+    /// The structure as it is declared.
+    fn plain_structure(&mut self) -> Option<Structure> {
+        let declared = &self.experiment.structure;
+        let built = self.built()?;
         let built = self.damped(built)?;
         let built = match &declared.names {
             names if names.is_empty() => built,
             names => self.keep(built.with_names(names.clone()), "structure.names")?,
         };
-        match &declared.influence {
-            None => Some(built),
+        let built = match &declared.influence {
+            None => built,
             Some(influence) => {
                 let influence = DVector::from_column_slice(influence);
-                self.keep(built.with_influence(influence), "structure.influence")
+                self.keep(built.with_influence(influence), "structure.influence")?
+            }
+        };
+        self.linked(built)
+    }
+
+    /// With the springs, dampers and masses that the file adds.
+    fn linked(&mut self, mut built: Structure) -> Option<Structure> {
+        for link in &self.experiment.structure.links {
+            let [from, to] = &link.between;
+            let place = self.deformation(from, to, &built)?;
+            let ends = [(place.from, -1.0), (place.to, 1.0)];
+            for (i, a) in ends {
+                for (j, b) in ends {
+                    if let (Some(i), Some(j)) = (i, j) {
+                        built.stiffness[(i, j)] += a * b * link.stiffness;
+                        built.damping[(i, j)] += a * b * link.damping;
+                    }
+                }
+            }
+            if let Some(dof) = place.to {
+                built.mass[(dof, dof)] += link.mass;
             }
         }
+        Some(built)
     }
 
     fn damped(&mut self, built: Structure) -> Option<Structure> {
@@ -154,10 +229,8 @@ impl Builder<'_> {
             Interface::Dof(dof) => Some(dof.clone()),
             Interface::Deformation { .. } => None,
         }));
-        let known: Vec<usize> = of_specimen
-            .iter()
-            .filter_map(|dof| resolve(dof, &structure.names, structure.size()).ok())
-            .collect();
+        let known: Vec<usize> =
+            of_specimen.iter().filter_map(|dof| self.resolve(dof, structure).ok()).collect();
         let mut placed = Some(Vec::new());
         for (index, element) in declared.elements.iter().enumerate() {
             let SpecimenPlace::Between([from, to]) = &element.place else { continue };
@@ -187,7 +260,7 @@ impl Builder<'_> {
     /// The DOFs of the specimen away from its interface.
     fn inside(&mut self, structure: &Structure, interface: &[Deformation]) -> Option<Inside> {
         let declared = &self.experiment.partition.inside;
-        let dofs = declared.iter().map(|dof| resolve(dof, &structure.names, structure.size()));
+        let dofs = declared.iter().map(|dof| self.resolve(dof, structure));
         let dofs: Vec<_> = dofs.collect();
         self.found.extend(dofs.iter().filter_map(|dof| dof.clone().err()));
         let dofs = dofs.into_iter().collect::<Result<Vec<_>, _>>().ok()?;
@@ -206,7 +279,10 @@ impl Builder<'_> {
     fn joining(&mut self, to_interface: &DMatrix<f64>, key: &str) -> Option<DMatrix<f64>> {
         let told = match self.experiment.structure.source {
             StructureSource::ShearBuilding { .. } | StructureSource::Chain { .. } => true,
-            StructureSource::Matrices { .. } | StructureSource::Beam(_) => false,
+            StructureSource::Matrices { .. }
+            | StructureSource::Beam(_)
+            | StructureSource::Brick(_)
+            | StructureSource::Frame(_) => false,
         };
         if told || to_interface.iter().all(|&value| value == 0.0) {
             return Some(Inside::joining(to_interface));
@@ -232,6 +308,15 @@ impl Builder<'_> {
             Some(SpecimenMass::Matrix(source)) => {
                 let matrix = self.matrix(source, "partition.mass")?;
                 self.symmetric(matrix, "partition.mass", count)
+            }
+            Some(SpecimenMass::Diagonal(entries))
+                if matches!(self.origin, Origin::Reduced(_))
+                    && entries.iter().any(|entry| matches!(entry, MassEntry::Share(_))) =>
+            {
+                let message = "a reduced structure has no mass of its own at a DOF to share";
+                let error = Diagnostic::error(message).remedy("give the specimen's mass in kg");
+                self.found.push(self.experiment.place("partition.mass", error));
+                None
             }
             Some(SpecimenMass::Diagonal(entries)) => {
                 let values = entries.iter().zip(interface).map(|(entry, place)| match entry {
@@ -295,7 +380,7 @@ impl Builder<'_> {
     ) -> Option<Deformation> {
         let index = |node: &NodeRef| match node {
             NodeRef::Ground => Ok(None),
-            NodeRef::Dof(dof) => resolve(dof, &structure.names, structure.size()).map(Some),
+            NodeRef::Dof(dof) => self.resolve(dof, structure).map(Some),
         };
         match (index(from), index(to)) {
             (Ok(from), Ok(to)) => Some(Deformation { from, to }),
@@ -306,7 +391,7 @@ impl Builder<'_> {
         }
     }
 
-    fn matrix(&mut self, source: &MatrixSource, path: &str) -> Option<DMatrix<f64>> {
+    pub(super) fn matrix(&mut self, source: &MatrixSource, path: &str) -> Option<DMatrix<f64>> {
         match source {
             MatrixSource::Diagonal(entries) => {
                 Some(DMatrix::from_diagonal(&DVector::from_column_slice(entries)))

@@ -10,7 +10,7 @@ use numerics::delay_system::crossing::Crossings;
 
 use super::axis::{DELAY, SAMPLES};
 use super::{Axis, ChartError};
-use crate::assembly::{Assembly, Coupling, SignalStore, structure_and_partition};
+use crate::assembly::{Assembly, CACHE, Coupling, SignalStore, structure_and_partition};
 use crate::experiment::closed_loop::TransferKind;
 use crate::experiment::sweep::Edits;
 use crate::experiment::{Diagnostics, Embedded, Experiment, Severity};
@@ -136,7 +136,7 @@ impl Judge {
             experiment,
             edits,
             files,
-            signals: SignalStore::default(),
+            signals: SignalStore::keeping(CACHE),
             axes,
             model,
             delay_axis,
@@ -382,7 +382,7 @@ impl Judge {
             TransferKind::Delay { delay_s, .. } => delay_s,
             _ => 0.0,
         };
-        let system = structure_and_partition(&experiment, &files)
+        let system = structure_and_partition(&experiment, &files, &self.signals)
             .map_err(|found| first_error(&found))
             .and_then(|(partition, substructures)| {
                 delay_system(&substructures.whole, &partition).map_err(|error| error.to_string())

@@ -8,6 +8,7 @@ mod export;
 mod host;
 mod identify;
 mod output;
+mod reduce;
 mod rehearse;
 mod replay;
 mod report;
@@ -122,6 +123,8 @@ enum Command {
         #[arg(long, value_name = "FILE")]
         ground: Option<PathBuf>,
     },
+    /// Make a large structure small, and compare it with the full one.
+    Reduce(reduce::ReduceArguments),
     /// Chart where a test is stable, over any two numbers of its file.
     Chart(Box<chart::ChartArguments>),
     /// Trace a frequency response by iteration, where feedback cannot work.
@@ -198,6 +201,7 @@ pub fn run(line: CommandLine) -> Exit {
         Command::Reproduce { paper: Paper::Dekraker, ground } => {
             reproduce::dekraker(ground, output)
         }
+        Command::Reduce(arguments) => reduce::reduce(&arguments, output),
         Command::Chart(arguments) => chart::chart(&arguments, output),
         Command::Trace(arguments) => trace::trace(&arguments, output),
         Command::Sweep(arguments) => sweep::sweep(&arguments, output),

@@ -261,9 +261,14 @@ pub(super) fn would_overwrite(out: &Path) -> String {
 
 /// Writes a file whole: beside its place first, then moved there.
 pub(super) fn write_whole(path: &Path, text: &str) -> io::Result<()> {
+    write_bytes(path, text.as_bytes())
+}
+
+/// The same for any contents.
+pub(super) fn write_bytes(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut name = path.as_os_str().to_owned();
     name.push(".part");
     let part = PathBuf::from(name);
-    std::fs::write(&part, text)?;
+    std::fs::write(&part, bytes)?;
     std::fs::rename(&part, path)
 }

@@ -1,6 +1,7 @@
 //! `twinrig run`: rehearse in virtual time, or run against the clock.
 
 use std::ffi::{OsStr, OsString};
+use std::fmt::Write as _;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -10,7 +11,7 @@ use serde_json::{Map, json};
 
 use super::output::{Exit, Output, cannot_write, write_whole};
 use super::status_line::StatusLine;
-use crate::assembly::Assembly;
+use crate::assembly::{Assembly, CACHE, Reduced, SignalStore};
 use crate::claim::{Claim, Side};
 use crate::experiment::include::flattened;
 use crate::experiment::sweep::with_value;
@@ -26,6 +27,8 @@ pub(super) struct Loaded {
     pub(super) assembly: Assembly,
     pub(super) folder: Folder,
     pub(super) warnings: serde_json::Value,
+    /// What became of a large structure, for machines.
+    pub(super) reduction: Option<serde_json::Value>,
 }
 
 /// Reads and builds an experiment, showing warnings on the way.
@@ -48,11 +51,87 @@ pub(super) fn load_with(file: &Path, set: &[String], output: Output) -> Result<L
         Experiment::from_text(&file.display().to_string(), &text, &folder)
             .map_err(|found| output.refuse(&found))?
     };
-    let (assembly, more) =
-        Assembly::new(&experiment, &folder).map_err(|found| output.refuse(&found))?;
+    let store = SignalStore::keeping(CACHE);
+    let spinner = experiment.reduction.as_ref().map(|_| output.spinner());
+    if let Some(spinner) = &spinner {
+        spinner.set_message("reducing the structure");
+    }
+    let assembled = Assembly::sharing(&experiment, &folder, &store);
+    if let Some(spinner) = spinner {
+        spinner.finish_and_clear();
+    }
+    let (assembly, more) = assembled.map_err(|found| output.refuse(&found))?;
     warnings.extend(more.items().iter().cloned());
     output.warn(&warnings);
-    Ok(Loaded { experiment, assembly, folder, warnings: warnings.to_json() })
+    let reduced = assembly.reduced.as_deref();
+    if let (Some(reduced), Output::People) = (reduced, output) {
+        eprintln!("{}", reduction_words(reduced, store.reused()));
+    }
+    let reduction = reduced.map(|reduced| reduction_json(reduced, store.reused()));
+    Ok(Loaded { experiment, assembly, folder, warnings: warnings.to_json(), reduction })
+}
+
+/// What became of a large structure.
+fn reduction_words(reduced: &Reduced, reused: bool) -> String {
+    let (full, small) = (reduced.facts.full_size, reduced.model.size());
+    let (stay, modes) = (reduced.model.boundary.len(), reduced.model.omega_rad_s.len());
+    let how = if reused {
+        format!("taken from {CACHE}")
+    } else {
+        format!("in {:.2} s, kept in {CACHE}", reduced.seconds)
+    };
+    format!("reduced {full} DOFs to {small}: {stay} that stay and {modes} modes, {how}")
+}
+
+/// The same for machines.
+fn reduction_json(reduced: &Reduced, reused: bool) -> serde_json::Value {
+    json!({
+        "dofs_before": reduced.facts.full_size,
+        "dofs_after": reduced.model.size(),
+        "retained": reduced.names,
+        "modes": reduced.model.omega_rad_s.len(),
+        "seconds": reduced.seconds,
+        "from_cache": reused,
+        "key": format!("{:032x}", reduced.key),
+    })
+}
+
+/// Writes the motion of the monitored DOFs of a reduced structure, recovered from
+/// that of its coordinates. Gives the name of the file, if there is one.
+fn write_monitored(assembly: &Assembly, claim: &Claim) -> Result<Option<&'static str>, String> {
+    const NAME: &str = "monitored.csv";
+    let Some(reduced) = &assembly.reduced else { return Ok(None) };
+    if reduced.monitored.is_empty() {
+        return Ok(None);
+    }
+    let record = Record::read(claim.record()).map_err(|error| error.to_string())?;
+    let column = |name: &str| {
+        let missing = "the monitored DOFs need every displacement: set displacements = \"all\" in \
+                       [record]";
+        record.column(name).ok_or_else(|| missing.to_owned())
+    };
+    let time = column("time")?;
+    let coordinates = assembly.structure.names.iter();
+    let coordinates = coordinates.map(|name| column(&format!("numerical.{name}")));
+    let coordinates = coordinates.collect::<Result<Vec<&[f64]>, String>>()?;
+    let mut text = String::from("time [s]");
+    for name in &reduced.monitored {
+        let _ = write!(text, ",\"{}\"", name.replace('"', "\"\""));
+    }
+    let mut now = vec![0.0; coordinates.len()];
+    for (frame, time) in time.iter().enumerate() {
+        let _ = write!(text, "\n{time}");
+        for (value, column) in now.iter_mut().zip(&coordinates) {
+            *value = column[frame];
+        }
+        for value in reduced.model.recover(&now).iter() {
+            let _ = write!(text, ",{value:e}");
+        }
+    }
+    text.push('\n');
+    let path = claim.folder().join(NAME);
+    write_whole(&path, &text).map_err(|error| cannot_write(&path, &error))?;
+    Ok(Some(NAME))
 }
 
 /// The text with one value replaced.
@@ -154,11 +233,17 @@ pub(super) fn run(
         Err(exit) => return exit,
     };
     let Rehearsed { outcome, summary, text } = rehearsed;
+    let monitored = match write_monitored(assembly, &claim) {
+        Ok(name) => name.map_or(String::new(), |name| format!(", {name}")),
+        // The test itself is safe in its record.
+        Err(error) => return output.fail(error),
+    };
     let shown = match output {
         Output::Json => output.document(&json!({
             "folder": folder.display().to_string(),
             "warning_constant_j": outcome.constant_j,
             "warnings": loaded.warnings,
+            "reduction": loaded.reduction,
             "main_loop": outcome.main_loop.map(|counts| json!({
                 "batches": counts.batches,
                 "late": counts.late,
@@ -174,7 +259,7 @@ pub(super) fn run(
             "summary": summary,
         })),
         Output::People => super::output::print(&format!(
-            "{text}\nwritten to {}: record.arrow, report.html, summary.json\n",
+            "{text}\nwritten to {}: record.arrow, report.html, summary.json{monitored}\n",
             folder.display()
         )),
     };

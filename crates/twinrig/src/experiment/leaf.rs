@@ -6,7 +6,7 @@ use toml::Spanned;
 use toml::de::{DeArray, DeValue};
 
 use super::diagnostic::{Diagnostic, shorten};
-use super::grammar::{Bounds, Field, Length, MOST_DOFS, Shape};
+use super::grammar::{Bounds, Field, HIGHEST_DOF, Length, MOST_DOFS, Shape};
 use super::quantity::{self, Kind, Motion};
 use super::source::Source;
 use super::spelling::{listed, nearest};
@@ -26,7 +26,7 @@ pub(crate) fn read(
     let wrong = || wrong_type(label, shape, toml);
     match shape {
         Shape::Text | Shape::Node | Shape::Dof if toml.is_str() => text(label, toml),
-        Shape::Node | Shape::Dof if toml.is_integer() => count(label, toml, 1, MOST_DOFS as u64)
+        Shape::Node | Shape::Dof if toml.is_integer() => count(label, toml, 1, HIGHEST_DOF)
             .map_err(|error| error.remedy("degrees of freedom count from 1")),
         Shape::Count { min, max } if toml.is_integer() => count(label, toml, *min, *max),
         Shape::Number(bounds) => {

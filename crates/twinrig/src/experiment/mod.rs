@@ -18,12 +18,14 @@ mod grammar;
 pub mod include;
 mod leaf;
 mod main_loop;
+pub mod mesh;
 pub mod partition;
 mod path;
 pub mod per_dof;
 pub mod phases;
 pub mod quantity;
 pub mod realtime;
+pub mod reduction;
 pub mod reference;
 pub mod rig;
 pub mod schema;
@@ -54,6 +56,7 @@ pub use partition::{Interface, MassEntry, Partition, SpecimenMass};
 pub use per_dof::PerDof;
 pub use phases::PhasesSpec;
 pub use realtime::RealtimeSpec;
+pub use reduction::ReductionSpec;
 pub use rig::RigSpec;
 pub use source::{Embedded, Folder, Source};
 pub use structure::{DampingSource, MatrixSource, Structure, StructureSource};
@@ -74,6 +77,8 @@ pub struct Experiment {
     pub seed: u64,
     /// The whole structure.
     pub structure: Structure,
+    /// How it is made small, where the file asks for it.
+    pub reduction: Option<ReductionSpec>,
     /// What of it stands in the laboratory.
     pub partition: Partition,
     /// What shakes it.
@@ -268,6 +273,7 @@ impl Experiment {
             duration_s: root.must_number("duration"),
             seed: root.must_count("seed"),
             structure: Structure::read(root.must_table("structure")),
+            reduction: root.table("reduction").map(ReductionSpec::read),
             partition: Partition::read(root.must_table("partition")),
             excitation: Excitation::read(root.must_table("excitation")),
             main_loop: root

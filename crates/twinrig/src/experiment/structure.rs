@@ -1,6 +1,7 @@
 //! The structure as the file declares it.
 
 use super::element::StructureElement;
+use super::mesh::{Brick, Frame, Link, Point};
 use super::tree::{Branch, Node, Value};
 
 /// The whole structure, as if it were built.
@@ -14,6 +15,10 @@ pub struct Structure {
     pub names: Vec<String>,
     /// How far each degree of freedom follows the ground; `None` for the natural choice.
     pub influence: Option<Vec<f64>>,
+    /// Names for DOFs of a mesh.
+    pub points: Vec<Point>,
+    /// Springs, dampers and masses added to the matrices.
+    pub links: Vec<Link>,
     /// Nonlinear elements of the simulated part.
     pub elements: Vec<StructureElement>,
 }
@@ -50,6 +55,10 @@ pub enum StructureSource {
     },
     /// A straight beam.
     Beam(Beam),
+    /// A solid block.
+    Brick(Brick),
+    /// A building of columns and beams.
+    Frame(Frame),
 }
 
 /// A matrix: written down, or in a file.
@@ -162,6 +171,8 @@ impl Structure {
             damping: branch.node("damping").map(DampingSource::read),
             names: names.iter().filter_map(Node::text).map(str::to_owned).collect(),
             influence: branch.node("influence").and_then(Node::numbers),
+            points: branch.tables("point").map(Point::read).collect(),
+            links: branch.tables("link").map(Link::read).collect(),
             elements: branch.tables("element").map(StructureElement::read).collect(),
         }
     }
@@ -174,6 +185,8 @@ impl Structure {
                 Some(mass.len())
             }
             StructureSource::Beam(beam) => Some(beam.size()),
+            StructureSource::Brick(brick) => Some(brick.size()),
+            StructureSource::Frame(frame) => Some(frame.size()),
         };
         let written = match &self.damping {
             Some(DampingSource::Matrix(matrix)) => matrix.size(),
@@ -206,6 +219,12 @@ impl StructureSource {
         }
         if let Some(beam) = branch.table("beam") {
             return Self::Beam(Beam::read(beam));
+        }
+        if let Some(brick) = branch.table("brick") {
+            return Self::Brick(Brick::read(brick));
+        }
+        if let Some(frame) = branch.table("frame") {
+            return Self::Frame(Frame::read(frame));
         }
         Self::Matrices {
             mass: MatrixSource::read(branch.must_node("mass")),

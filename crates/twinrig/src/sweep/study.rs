@@ -6,7 +6,7 @@ use thiserror::Error;
 
 use super::row::Columns;
 use super::shared::Shared;
-use crate::assembly::{Assembly, SignalStore};
+use crate::assembly::{Assembly, CACHE, SignalStore};
 use crate::experiment::excitation::SignalSource;
 use crate::experiment::sweep::{EditError, Edits, SensorNoise, Spread, Step};
 use crate::experiment::{Diagnostics, Embedded, Experiment, Source, SweepSpec};
@@ -129,7 +129,7 @@ impl Study {
             edits: Edits::default(),
             kept_seeds: Vec::new(),
             noise: Noise::AsDeclared,
-            signals: SignalStore::default(),
+            signals: SignalStore::keeping(CACHE),
             shared: Shared::default(),
             columns: Columns::default(),
             files,

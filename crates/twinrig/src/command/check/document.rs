@@ -46,6 +46,7 @@ pub(super) fn document(loaded: &Loaded, forecast: &Forecast, advice: Option<&Adv
         "title": loaded.experiment.title,
         "dofs": loaded.assembly.structure.size(),
         "interface_dofs": loaded.assembly.count(),
+        "reduction": loaded.reduction,
         "ticks": loaded.assembly.ticks,
         "step_s": forecast.step_s,
         "modes": modes,

@@ -6,6 +6,7 @@
 mod excitation;
 mod guard;
 mod main_loop;
+mod mesh;
 mod phases;
 mod structure;
 

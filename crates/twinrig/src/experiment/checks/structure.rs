@@ -26,6 +26,7 @@ pub(super) fn check(root: &Branch, out: &mut Diagnostics) {
             check_matrix(structure, key, out);
         }
     }
+    super::mesh::check(root, size, out);
     check_references(root, &names, size, out);
     check_partition(root, out);
 }
@@ -55,6 +56,9 @@ fn built_size(structure: &Branch, out: &mut Diagnostics) -> Option<usize> {
     }
     if let Some(chain) = structure.table("chain") {
         return chain.list("mass").map(<[Node]>::len);
+    }
+    if let Some(size) = super::mesh::size(structure) {
+        return Some(size);
     }
     let beam = structure.table("beam")?;
     let ends = BeamEnds::read(beam.word("ends")?);
@@ -191,8 +195,11 @@ fn check_matrix(section: &Branch, key: &str, out: &mut Diagnostics) {
 
 /// Every degree of freedom the file refers to must exist.
 fn check_references(root: &Branch, names: &[String], size: Option<usize>, out: &mut Diagnostics) {
-    // Without a size only names can be checked, and they need a list of names.
+    let meshed = super::mesh::is_meshed(root);
+    // Without a size only names can be checked, and they need a list of names; the
+    // names of a mesh are its builder's business.
     let known = |dof: &DofRef| match size {
+        _ if meshed && matches!(dof.label, DofLabel::Name(_)) => Ok(None),
         Some(size) => resolve(dof, names, size).map(Some),
         None if matches!(dof.label, DofLabel::Number(_)) => Ok(None),
         None => resolve(dof, names, names.len()).map(Some),
@@ -214,7 +221,8 @@ fn check_references(root: &Branch, names: &[String], size: Option<usize>, out: &
 
 /// Everything in the file that means a degree of freedom.
 fn references(root: &Branch) -> Vec<&Node> {
-    let elements = root.table("structure").into_iter().flat_map(|s| s.tables("element"));
+    let structure = root.table("structure").into_iter();
+    let elements = structure.flat_map(|s| s.tables("element").chain(s.tables("link")));
     let mut ends: Vec<&Node> =
         elements.flat_map(|element| element.list("between").unwrap_or_default()).collect();
     let mut dofs = Vec::new();
@@ -229,12 +237,17 @@ fn references(root: &Branch) -> Vec<&Node> {
     dofs.extend(inside.unwrap_or_default());
     let forces = root.table("excitation").into_iter().flat_map(|e| e.tables("force"));
     dofs.extend(forces.filter_map(|force| force.node("dof")));
+    for key in ["retain", "monitor"] {
+        let listed = root.table("reduction").and_then(|reduction| reduction.list(key));
+        dofs.extend(listed.unwrap_or_default());
+    }
     dofs.extend(ends.into_iter().filter(|node| node.text() != Some(GROUND)));
     dofs
 }
 
 fn check_ends(root: &Branch, apart: &dyn Fn(&NodeRef, &NodeRef) -> bool, out: &mut Diagnostics) {
-    let elements = root.table("structure").into_iter().flat_map(|s| s.tables("element"));
+    let structure = root.table("structure").into_iter();
+    let elements = structure.flat_map(|s| s.tables("element").chain(s.tables("link")));
     for node in elements.filter_map(|element| element.node("between")) {
         let ends: Vec<NodeRef> =
             node.list().unwrap_or_default().iter().filter_map(NodeRef::read).collect();

@@ -9,6 +9,7 @@ pub(crate) mod compensator;
 pub(crate) mod excitation;
 pub(crate) mod fault;
 pub(crate) mod main_loop;
+pub(crate) mod mesh;
 pub(crate) mod phases;
 pub(crate) mod realtime;
 pub(crate) mod rig;
@@ -156,6 +157,8 @@ pub(crate) struct Variant {
 
 /// Most degrees of freedom, storeys or elements of anything written in a file.
 pub(crate) const MOST_DOFS: usize = 20_000;
+/// Highest number of a degree of freedom: matrix files and meshes may be large.
+pub(crate) const HIGHEST_DOF: u64 = 10_000_000;
 /// Most interface degrees of freedom.
 pub(crate) const MOST_INTERFACE: usize = 64;
 
@@ -273,6 +276,11 @@ pub(crate) static ROOT: Table = Table::plain(
             "structure",
             Shape::Table(&structure::STRUCTURE),
             "The whole structure, as if it were built.",
+        ),
+        optional(
+            "reduction",
+            Shape::Table(&mesh::REDUCTION),
+            "How a large structure is made small enough for the loop.",
         ),
         required(
             "partition",

@@ -1,6 +1,7 @@
 //! Grammar of `[structure]` and `[partition]`.
 
 use super::super::quantity::{Kind, Motion};
+use super::mesh;
 use super::{
     Alternative, Bounds, Choice, Count, Field, MOST_DOFS, MOST_INTERFACE, Need, Shape, Table,
     Variant, Variants, default, exactly, lone, of_dof, optional, quantity, required, up_to, word,
@@ -39,7 +40,7 @@ static DAMPING_ENTRY: Shape = of_dof(Kind::Damping, Bounds::NotNegative);
 
 pub(crate) static STRUCTURE: Table = Table {
     doc: "The whole structure, as if it were built: mass and stiffness, or one of the builders \
-          `shear_building`, `chain` and `beam`. Degrees of freedom (DOFs) count from 1. Entries \
+          `shear_building`, `chain`, `beam`, `brick` and `frame`. Degrees of freedom (DOFs) count from 1. Entries \
           for rotations take moment units (`kg m^2`, `N m/rad`).",
     fields: &[
         optional(
@@ -67,6 +68,18 @@ pub(crate) static STRUCTURE: Table = Table {
         optional("shear_building", Shape::Table(&SHEAR_BUILDING), "Storeys above one another."),
         optional("chain", Shape::Table(&CHAIN), "Masses in a row, joined by springs."),
         optional("beam", Shape::Table(&BEAM), "A straight Euler–Bernoulli beam."),
+        optional("brick", Shape::Table(&mesh::BRICK), "A solid block of finite elements."),
+        optional("frame", Shape::Table(&mesh::FRAME), "A building of columns and beams."),
+        optional(
+            "point",
+            Shape::List(&Shape::Table(&mesh::POINT), mesh::MOST),
+            "Names for DOFs of a brick or frame, each as `[[structure.point]]`.",
+        ),
+        optional(
+            "link",
+            Shape::List(&Shape::Table(&mesh::LINK), mesh::MOST),
+            "Springs, dampers and masses to add, each as `[[structure.link]]`.",
+        ),
         optional(
             "names",
             Shape::List(&Shape::Text, up_to(MOST_DOFS)),
@@ -91,6 +104,8 @@ pub(crate) static STRUCTURE: Table = Table {
             lone("shear_building"),
             lone("chain"),
             lone("beam"),
+            lone("brick"),
+            lone("frame"),
         ],
     }],
     variants: None,

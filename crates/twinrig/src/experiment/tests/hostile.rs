@@ -141,6 +141,9 @@ fn top_level(text: &str) -> String {
     out
 }
 
+/// What a structure without a mesh is made by.
+const BUILDERS: [&str; 3] = ["shear_building", "chain", "beam"];
+
 /// A random inline table that obeys the grammar.
 fn write_table(table: &'static Table, dice: &mut Dice) -> String {
     let mut entries = Vec::new();
@@ -168,6 +171,10 @@ fn write_table(table: &'static Table, dice: &mut Dice) -> String {
             );
         }
     }
+    // A point belongs to a mesh.
+    if wanted.contains(&"stiffness") || wanted.iter().any(|key| BUILDERS.contains(key)) {
+        banned.push("point");
+    }
     for field in fields {
         let must = field.need == Need::Required || wanted.contains(&field.key);
         if !banned.contains(&field.key) && (must || dice.below(3) == 0) {
@@ -175,6 +182,7 @@ fn write_table(table: &'static Table, dice: &mut Dice) -> String {
             let value = match field.key {
                 "duration" => "\"30 s\"".to_owned(),
                 "rate" if wanted.contains(&"rate") => "\"100 Hz\"".to_owned(),
+                "poisson" => "0.3".to_owned(),
                 "step" if wanted.contains(&"step") => "\"10 ms\"".to_owned(),
                 _ => write_value(&field.shape, 0, dice),
             };

@@ -1,0 +1,458 @@
+//! A structure as large as it is declared, by sparse matrices, and what its
+//! DOFs are called.
+
+use std::cell::RefCell;
+
+use model::error::{MatrixName, ModelError};
+use model::fem::{self, Material, Member, Mesh};
+use model::reduction::{Component, Dampers, ModeChoice, Recipe, ReductionError, reduce};
+use model::structure::{DofKind, Structure, damping};
+use nalgebra::DVector;
+use numerics::sparse::SparseMatrix;
+
+use super::structure::Builder;
+use crate::experiment::mesh::{Brick, Direction, Frame};
+use crate::experiment::{
+    DampingSource, Diagnostic, DofLabel, DofRef, MatrixSource, NodeRef, StructureSource, resolve,
+};
+use crate::input;
+
+/// DOFs up to which a dense matrix is no matter.
+pub(super) const SMALL: usize = 1500;
+
+/// The full model.
+pub(super) struct FullModel {
+    /// Its matrices.
+    pub(super) component: Component,
+    mesh: Option<Mesh>,
+    /// Names of all DOFs, if the file gives them.
+    names: Vec<String>,
+    /// Kinds of all DOFs; empty where the mesh tells.
+    kinds: Vec<DofKind>,
+    /// Points of a mesh and their DOFs.
+    points: Vec<(String, usize)>,
+}
+
+impl FullModel {
+    /// The DOF, from 0, that the file means.
+    pub(super) fn resolve(&self, dof: &DofRef) -> Result<usize, Diagnostic> {
+        let (Some(mesh), DofLabel::Name(name)) = (&self.mesh, &dof.label) else {
+            return resolve(dof, &self.names, self.component.size());
+        };
+        if let Some((_, found)) = self.points.iter().find(|(known, _)| known == name) {
+            return Ok(*found);
+        }
+        if let Some((node, direction)) = node_and_direction(name) {
+            return mesh.dof(node, direction).ok_or_else(|| {
+                let message = format!("\"{name}\" is held, or the mesh has no such DOF");
+                let remedy = format!("the mesh has {} nodes, counted from 1", mesh.nodes.len());
+                Diagnostic::error(message).at(dof.span.clone()).remedy(remedy)
+            });
+        }
+        let points: Vec<String> = self.points.iter().map(|(name, _)| name.clone()).collect();
+        match resolve(dof, &points, points.len()) {
+            Err(error) if !points.is_empty() => Err(error),
+            _ => Err(Diagnostic::error(format!("no degree of freedom is called \"{name}\""))
+                .at(dof.span.clone())
+                .remedy(
+                    "name its place in [[structure.point]], or write node and direction: n42y",
+                )),
+        }
+    }
+
+    /// What DOF `dof` is called where the file does not name it.
+    pub(super) fn name(&self, dof: usize) -> String {
+        match &self.mesh {
+            Some(mesh) => mesh.name(dof),
+            None => self.names.get(dof).cloned().unwrap_or_else(|| (dof + 1).to_string()),
+        }
+    }
+
+    /// What DOF `dof` moves along.
+    pub(super) fn kind(&self, dof: usize) -> DofKind {
+        let turns = self.mesh.as_ref().is_some_and(|mesh| mesh.name(dof).contains('r'));
+        let known = self.kinds.get(dof).copied();
+        known.unwrap_or(if turns { DofKind::Rotation } else { DofKind::Translation })
+    }
+}
+
+impl FullModel {
+    /// As a structure of dense matrices.
+    pub(super) fn dense(&self) -> Result<Structure, ModelError> {
+        let Component { mass, damping, stiffness, influence } = &self.component;
+        let dofs = 0..self.component.size();
+        let point = |dof| self.points.iter().find(|(_, known)| *known == dof);
+        let name = |dof| point(dof).map_or_else(|| self.name(dof), |(name, _)| name.clone());
+        let structure = Structure::new(mass.to_dense(), damping.to_dense(), stiffness.to_dense())?;
+        let structure = structure.with_names(dofs.clone().map(name).collect())?;
+        let structure = structure.with_kinds(dofs.map(|dof| self.kind(dof)).collect())?;
+        structure.with_influence(influence.clone())
+    }
+}
+
+/// `n42ry` is node 42, counted from 1, turning about y.
+fn node_and_direction(name: &str) -> Option<(usize, fem::Direction)> {
+    let rest = name.strip_prefix('n')?;
+    let digits = rest.find(|c: char| !c.is_ascii_digit())?;
+    let node: usize = rest[..digits].parse().ok()?;
+    let direction = match &rest[digits..] {
+        "x" => fem::Direction::X,
+        "y" => fem::Direction::Y,
+        "z" => fem::Direction::Z,
+        "rx" => fem::Direction::TurnX,
+        "ry" => fem::Direction::TurnY,
+        "rz" => fem::Direction::TurnZ,
+        _ => return None,
+    };
+    Some((node.checked_sub(1)?, direction))
+}
+
+fn direction(declared: Direction) -> fem::Direction {
+    match declared {
+        Direction::X => fem::Direction::X,
+        Direction::Y => fem::Direction::Y,
+        Direction::Z => fem::Direction::Z,
+        Direction::TurnX => fem::Direction::TurnX,
+        Direction::TurnY => fem::Direction::TurnY,
+        Direction::TurnZ => fem::Direction::TurnZ,
+    }
+}
+
+impl Builder<'_> {
+    /// The structure in full: matrices, damping, influence, links and names.
+    pub(super) fn full_model(&mut self) -> Option<FullModel> {
+        let mut full = self.undamped()?;
+        full.component = self.with_damping(full.component)?;
+        let declared = &self.experiment.structure;
+        if !declared.names.is_empty() {
+            let (given, expected) = (declared.names.len(), full.component.size());
+            if given != expected {
+                let what = "names of DOFs";
+                let error = ReductionError::WrongCount { what, given, expected };
+                return self.refuse(&error, "structure.names");
+            }
+            full.names.clone_from(&declared.names);
+        }
+        if let Some(influence) = &declared.influence {
+            let influence = DVector::from_column_slice(influence);
+            let changed = full.component.with_influence(influence);
+            full.component = self.accept(changed, "structure.influence")?;
+        }
+        self.with_points(&mut full)?;
+        self.with_links(full)
+    }
+
+    fn undamped(&mut self) -> Option<FullModel> {
+        let declared = &self.experiment.structure;
+        let whole = |component| FullModel {
+            component,
+            mesh: None,
+            names: Vec::new(),
+            kinds: Vec::new(),
+            points: Vec::new(),
+        };
+        match &declared.source {
+            StructureSource::Brick(brick) => {
+                let mesh = self.accept(built_brick(brick), "structure.brick")?;
+                self.meshed(mesh, brick.ground)
+            }
+            StructureSource::Frame(frame) => {
+                let mesh = self.accept(built_frame(frame), "structure.frame")?;
+                self.meshed(mesh, frame.ground)
+            }
+            StructureSource::Matrices { mass, stiffness } => {
+                let mass = self.sparse(mass, "structure.mass");
+                let stiffness = self.sparse(stiffness, "structure.stiffness");
+                let component = Component::undamped(mass?, stiffness?);
+                self.accept(component, "structure").map(whole)
+            }
+            _ => {
+                let built = self.built()?;
+                let component = self.accept(Component::from_structure(&built), "structure")?;
+                Some(FullModel { kinds: built.kinds, ..whole(component) })
+            }
+        }
+    }
+
+    fn meshed(&mut self, mut mesh: Mesh, ground: Direction) -> Option<FullModel> {
+        let influence = mesh.influence(direction(ground));
+        // The mesh keeps its nodes; its matrices move on.
+        let none = SparseMatrix::zeros(0, 0);
+        let empty = self.accept(Component::undamped(none.clone(), none), "structure")?;
+        let component = std::mem::replace(&mut mesh.component, empty);
+        let component = self.accept(component.with_influence(influence), "structure")?;
+        Some(FullModel {
+            component,
+            mesh: Some(mesh),
+            names: Vec::new(),
+            kinds: Vec::new(),
+            points: Vec::new(),
+        })
+    }
+
+    fn with_damping(&mut self, component: Component) -> Option<Component> {
+        const PATH: &str = "structure.damping";
+        let size = component.size();
+        match &self.experiment.structure.damping {
+            None => Some(component),
+            Some(DampingSource::Rayleigh { mass_1_s, stiffness_s }) => {
+                Some(component.with_rayleigh(*mass_1_s, *stiffness_s))
+            }
+            Some(DampingSource::RayleighRatios { ratios, modes }) => {
+                let omegas = frequencies(&component, modes[0].max(modes[1]) + 1);
+                let omegas = self.accept(omegas, PATH)?;
+                let (Some(&first), Some(&second)) = (omegas.get(modes[0]), omegas.get(modes[1]))
+                else {
+                    let message = format!("the structure has only {} modes", omegas.len());
+                    self.found.push(self.experiment.place(PATH, Diagnostic::error(message)));
+                    return None;
+                };
+                // ζ = α/2ω + βω/2 at both.
+                let determinant = second / first - first / second;
+                let alpha = 2.0 * (ratios[0] * second - ratios[1] * first) / determinant;
+                let beta = 2.0 * (ratios[1] / first - ratios[0] / second) / determinant;
+                if !(alpha.is_finite() && beta.is_finite()) {
+                    let error = Diagnostic::error("the two modes have one frequency, or none");
+                    let error = error.remedy("choose two elastic modes that differ");
+                    self.found.push(self.experiment.place(PATH, error));
+                    return None;
+                }
+                Some(component.with_rayleigh(alpha, beta))
+            }
+            Some(DampingSource::Modal(ratios)) if size <= SMALL => {
+                let last = ratios.last().copied().unwrap_or(0.0);
+                let mut ratios = ratios.clone();
+                ratios.resize(size.max(ratios.len()), last);
+                let (mass, stiffness) = (component.mass.to_dense(), component.stiffness.to_dense());
+                let matrix = self.keep(damping::modal(&mass, &stiffness, &ratios), PATH)?;
+                let damped = Component::from_dense(&mass, &matrix, &stiffness)
+                    .and_then(|damped| damped.with_influence(component.influence));
+                self.accept(damped, PATH)
+            }
+            Some(DampingSource::Modal(_)) => {
+                let message = format!(
+                    "modal damping of {size} DOFs would be a full matrix of {size} × {size}"
+                );
+                let remedy = "use `rayleigh`, with ratios of two modes or with both factors";
+                let error = Diagnostic::error(message).remedy(remedy);
+                self.found.push(self.experiment.place(PATH, error));
+                None
+            }
+            Some(DampingSource::Matrix(source)) => {
+                let matrix = self.sparse(source, PATH)?;
+                let damped = Component::new(component.mass, matrix, component.stiffness)
+                    .and_then(|damped| damped.with_influence(component.influence));
+                self.accept(damped, PATH)
+            }
+        }
+    }
+
+    fn with_points(&mut self, full: &mut FullModel) -> Option<()> {
+        let Some(mesh) = &full.mesh else { return Some(()) };
+        for (index, point) in self.experiment.structure.points.iter().enumerate() {
+            let node = mesh.nearest(point.at_m);
+            let Some(dof) = mesh.dof(node, direction(point.direction)) else {
+                let [x, y, z] = mesh.nodes[node];
+                let message = format!(
+                    "the node nearest to \"{}\", at {x:.4} m, {y:.4} m, {z:.4} m, is held or has no \
+                     such direction",
+                    point.name
+                );
+                let error = Diagnostic::error(message).remedy("choose another place or direction");
+                let path = format!("structure.point[{index}].at");
+                self.found.push(self.experiment.place(&path, error));
+                return None;
+            };
+            full.points.push((point.name.clone(), dof));
+        }
+        Some(())
+    }
+
+    fn with_links(&mut self, full: FullModel) -> Option<FullModel> {
+        let links = &self.experiment.structure.links;
+        if links.is_empty() {
+            return Some(full);
+        }
+        let size = full.component.size();
+        let failed = RefCell::new(Vec::new());
+        let index = |node: &NodeRef| match node {
+            NodeRef::Ground => None,
+            NodeRef::Dof(dof) => full.resolve(dof).map_err(|e| failed.borrow_mut().push(e)).ok(),
+        };
+        let (mut springs, mut dampers, mut masses) = (Vec::new(), Vec::new(), Vec::new());
+        for link in links {
+            let ends = [(index(&link.between[0]), -1.0), (index(&link.between[1]), 1.0)];
+            for (i, a) in ends {
+                for (j, b) in ends {
+                    if let (Some(i), Some(j)) = (i, j) {
+                        springs.push((i, j, a * b * link.stiffness));
+                        dampers.push((i, j, a * b * link.damping));
+                    }
+                }
+            }
+            masses.extend(ends[1].0.map(|dof| (dof, dof, link.mass)));
+        }
+        let failed = failed.into_inner();
+        if !failed.is_empty() {
+            self.found.extend(failed);
+            return None;
+        }
+        let mut component = full.component.clone();
+        for (matrix, entries) in [
+            (&mut component.stiffness, springs),
+            (&mut component.damping, dampers),
+            (&mut component.mass, masses),
+        ] {
+            let entries = entries.into_iter().filter(|&(_, _, value)| value != 0.0);
+            let entries: Vec<_> = entries.collect();
+            let added = SparseMatrix::from_triplets(size, size, entries);
+            let added = self.accept(added.map_err(ReductionError::from), "structure.link")?;
+            *matrix = SparseMatrix::sum(&[(1.0, matrix), (1.0, &added)]);
+        }
+        Some(FullModel { component, ..full })
+    }
+
+    fn sparse(&mut self, source: &MatrixSource, path: &str) -> Option<SparseMatrix> {
+        let matrix = match source {
+            MatrixSource::Diagonal(entries) => {
+                let n = entries.len();
+                let entries = entries.iter().enumerate().map(|(i, &value)| (i, i, value));
+                SparseMatrix::from_triplets(n, n, entries)
+            }
+            MatrixSource::File { name, factor } if is_matrix_market(name) => {
+                let read = self.source.read(name).map_err(|error| error.to_string());
+                let read = read.and_then(|bytes| {
+                    input::matrix_market(&bytes).map_err(|error| error.to_string())
+                });
+                let read = read.map_err(|error| {
+                    let error = Diagnostic::error(format!("\"{name}\": {error}"));
+                    self.found.push(self.experiment.place(path, error));
+                });
+                let read = read.ok()?;
+                let entries = read.entries.iter().map(|&(i, j, value)| (i, j, value * *factor));
+                SparseMatrix::from_triplets(read.rows, read.columns, entries)
+            }
+            other => SparseMatrix::from_dense(&self.matrix(other, path)?),
+        };
+        let matrix = self.accept(matrix.map_err(ReductionError::from), path)?;
+        if matrix.rows() != matrix.columns() {
+            let (rows, columns) = (matrix.rows(), matrix.columns());
+            let error = Diagnostic::error(format!("the matrix is {rows} × {columns}, not square"));
+            let error = error.remedy("give one row and one column per DOF");
+            self.found.push(self.experiment.place(path, error));
+            return None;
+        }
+        Some(matrix)
+    }
+
+    /// The value, or its error placed at `path`, or nearer where it says so.
+    pub(super) fn accept<T>(&mut self, result: Result<T, ReductionError>, path: &str) -> Option<T> {
+        match result {
+            Ok(value) => Some(value),
+            Err(error) => self.refuse(&error, path),
+        }
+    }
+
+    pub(super) fn refuse<T>(&mut self, error: &ReductionError, path: &str) -> Option<T> {
+        let of = |matrix: &MatrixName| match matrix {
+            MatrixName::Mass => "structure.mass",
+            MatrixName::Damping => "structure.damping",
+            MatrixName::Stiffness => "structure.stiffness",
+        };
+        let path = match error {
+            ReductionError::SizeMismatch { matrix, .. }
+            | ReductionError::NotSymmetric { matrix, .. } => of(matrix),
+            ReductionError::MassNotPositiveDefinite { .. } => of(&MatrixName::Mass),
+            ReductionError::NegativeStiffness { .. } => of(&MatrixName::Stiffness),
+            _ => path,
+        };
+        let mut diagnostic = Diagnostic::error(error.to_string());
+        if matches!(error, ReductionError::Unstable { .. }) {
+            diagnostic = diagnostic.remedy(
+                "take method = \"rubin\", keep more modes, or say unstable = \"accept\" in \
+                 [reduction] if you know better",
+            );
+        }
+        self.found.push(self.experiment.place(path, diagnostic));
+        None
+    }
+}
+
+fn is_matrix_market(name: &str) -> bool {
+    name.to_ascii_lowercase().ends_with(".mtx")
+}
+
+/// The slowest elastic modes of a component, rad/s.
+pub(crate) fn frequencies(component: &Component, count: usize) -> Result<Vec<f64>, ReductionError> {
+    let stiffest = component.stiffness.diagonal();
+    let at = (0..stiffest.len()).max_by(|&i, &j| stiffest[i].total_cmp(&stiffest[j])).unwrap_or(0);
+    let recipe = Recipe {
+        dampers: Dampers::Inside,
+        ..Recipe::rubin(vec![at], ModeChoice::Number(count.min(component.size())))
+    };
+    let omegas = reduce(component, &recipe)?.model.omega_rad_s;
+    Ok(omegas.into_iter().filter(|&omega| omega > 0.0).collect())
+}
+
+fn built_brick(brick: &Brick) -> Result<Mesh, ReductionError> {
+    fem::brick(&fem::Brick {
+        material: material(brick.young_pa, brick.poisson, brick.density_kg_m3),
+        size_m: brick.size_m,
+        elements: brick.elements,
+        held: brick.held,
+    })
+}
+
+fn material(young_pa: f64, poisson: f64, density_kg_m3: f64) -> Material {
+    Material { young_pa, poisson, density_kg_m3 }
+}
+
+/// Columns stand along z; their section's first edge is along x.
+fn built_frame(frame: &Frame) -> Result<Mesh, ReductionError> {
+    let [nx, ny] = frame.bays.map(|bays| bays + 1);
+    let total = nx.saturating_mul(ny).saturating_mul(frame.storeys + 1);
+    if total > 1_000_000 {
+        let (name, value, requirement) = ("joints", total as f64, "at most 1000000");
+        return Err(ModelError::BadParameter { name, value, requirement }.into());
+    }
+    let joint = |i: usize, j: usize, k: usize| (k * ny + j) * nx + i;
+    let mut nodes = Vec::new();
+    let mut members = Vec::new();
+    for k in 0..=frame.storeys {
+        for j in 0..ny {
+            for i in 0..nx {
+                let here = joint(i, j, k);
+                nodes.push([
+                    i as f64 * frame.bay_m[0],
+                    j as f64 * frame.bay_m[1],
+                    k as f64 * frame.storey_m,
+                ]);
+                if k == 0 {
+                    continue;
+                }
+                let mut member = |from: usize, section: usize| {
+                    let elements = frame.elements;
+                    members.push(Member { nodes: [from, here], section, elements });
+                };
+                member(joint(i, j, k - 1), 0);
+                if i > 0 {
+                    member(joint(i - 1, j, k), 1);
+                }
+                if j > 0 {
+                    member(joint(i, j - 1, k), 1);
+                }
+            }
+        }
+    }
+    fem::frame(&fem::Frame {
+        material: material(frame.young_pa, frame.poisson, frame.density_kg_m3),
+        nodes,
+        // `up` of a column is x, of a beam z.
+        sections: vec![
+            fem::FrameSection::rectangle(frame.column_m[1], frame.column_m[0]),
+            fem::FrameSection::rectangle(frame.beam_m[0], frame.beam_m[1]),
+        ],
+        members,
+        clamped: (0..nx * ny).collect(),
+    })
+}

@@ -1,0 +1,305 @@
+//! From a structure in full to the small one that is simulated.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+use std::time::Instant;
+
+use model::reduction::trust::Acceptance;
+use model::reduction::{
+    Component, Dampers, Facts, Method, ModeChoice, Recipe, ReducedModel, Reduction, reduce,
+};
+use model::structure::{DofKind, Structure};
+
+use super::cache::Digest;
+use super::full::FullModel;
+use super::structure::Builder;
+use crate::experiment::reduction::{ModeSpec, ReductionMethod, Unstable};
+use crate::experiment::{
+    DampingSource, Diagnostic, DofLabel, DofRef, Interface, MatrixSource, NodeRef, ReductionSpec,
+    StructureSource,
+};
+
+/// Frequencies of the full model looked at where an error is asked for.
+const ERROR_POINTS: usize = 24;
+/// Most modes tried then.
+const ERROR_MODES: usize = 400;
+
+/// A structure made small, with all that the file calls by name.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Reduced {
+    /// The small model.
+    pub model: ReducedModel,
+    /// What the reduction cost and found.
+    pub facts: Facts,
+    /// Seconds it took.
+    pub seconds: f64,
+    /// Names of the DOFs that stayed.
+    pub names: Vec<String>,
+    /// What they move along.
+    pub kinds: Vec<DofKind>,
+    /// Names of the monitored DOFs.
+    pub monitored: Vec<String>,
+    /// Every way in which the file calls a DOF, and which one that is.
+    pub labels: Vec<(DofLabel, usize)>,
+    /// Digest of all that it came from.
+    pub key: u128,
+}
+
+impl Reduced {
+    /// Coordinate of what the file calls a DOF.
+    pub(super) fn resolve(&self, dof: &DofRef) -> Result<usize, Diagnostic> {
+        let found = self.labels.iter().find(|(label, _)| *label == dof.label);
+        found.and_then(|(_, full)| self.model.coordinate(*full).ok()).ok_or_else(|| {
+            Diagnostic::error(format!("DOF {dof} did not stay in the reduced model"))
+                .at(dof.span.clone())
+                .remedy("list it under `retain` in [reduction]")
+        })
+    }
+
+    /// End of the band in which the model is judged, rad/s.
+    pub fn band_rad_s(&self, spec: &ReductionSpec) -> f64 {
+        let highest = self.model.omega_rad_s.iter().copied().fold(0.0, f64::max);
+        spec.band_rad_s.unwrap_or(match spec.modes {
+            ModeSpec::CutOff { omega_rad_s } => omega_rad_s,
+            _ => highest,
+        })
+    }
+}
+
+/// The recipe that the file asks for, and what every reference in it means.
+pub(crate) struct Wanted {
+    pub(crate) recipe: Recipe,
+    labels: Vec<(DofLabel, usize)>,
+    /// Names in the order of the references.
+    monitored: Vec<String>,
+}
+
+impl Builder<'_> {
+    /// The structure, reduced as the file asks for, from memory, from the cache,
+    /// or now.
+    pub(super) fn reduced(&mut self, spec: &ReductionSpec) -> Option<(Arc<Reduced>, Structure)> {
+        let key = self.digest(spec)?;
+        let store = self.store;
+        let reduced = match store.reduced(key) {
+            Some(known) => known,
+            None => {
+                let full = self.full_model()?;
+                let (reduced, _) = self.reduce_now(spec, &full, key)?;
+                store.keep_reduced(reduced)
+            }
+        };
+        let structure = self.small_structure(spec, &reduced)?;
+        Some((reduced, structure))
+    }
+
+    /// The full model beside the reduced one.
+    pub(super) fn examined(&mut self, spec: &ReductionSpec) -> Option<Examined> {
+        let key = self.digest(spec)?;
+        let full = self.full_model()?;
+        let (reduced, recipe) = self.reduce_now(spec, &full, key)?;
+        self.store.keep_reduced(reduced.clone());
+        Some(Examined { component: full.component, reduced, recipe })
+    }
+
+    /// Reduces a full model, whatever is known already.
+    pub(super) fn reduce_now(
+        &mut self,
+        spec: &ReductionSpec,
+        full: &FullModel,
+        key: u128,
+    ) -> Option<(Reduced, Recipe)> {
+        let wanted = self.wanted(spec, full)?;
+        let begun = Instant::now();
+        let reduction = self.accept(reduce(&full.component, &wanted.recipe), "reduction")?;
+        let Reduction { model, facts, basis } = reduction;
+        drop(basis);
+        let label_of = |dof: usize| {
+            let names = wanted.labels.iter().filter(|(_, known)| *known == dof);
+            names.map(|(label, _)| label).find_map(|label| match label {
+                DofLabel::Name(name) => Some(name.clone()),
+                DofLabel::Number(_) => None,
+            })
+        };
+        let names = model.boundary.iter();
+        let names = names.map(|&dof| label_of(dof).unwrap_or_else(|| full.name(dof))).collect();
+        let kinds = model.boundary.iter().map(|&dof| full.kind(dof)).collect();
+        let reduced = Reduced {
+            names,
+            kinds,
+            facts,
+            seconds: begun.elapsed().as_secs_f64(),
+            monitored: wanted.monitored,
+            labels: wanted.labels,
+            model,
+            key,
+        };
+        Some((reduced, wanted.recipe))
+    }
+
+    /// The reduced model as a structure like any other.
+    fn small_structure(&mut self, spec: &ReductionSpec, reduced: &Reduced) -> Option<Structure> {
+        let acceptance = match spec.unstable {
+            Unstable::Refuse => Acceptance::StableOnly,
+            Unstable::Accept => Acceptance::Any,
+        };
+        let model = &reduced.model;
+        let name = |dof: usize| {
+            model.coordinate(dof).map_or_else(|_| String::new(), |at| reduced.names[at].clone())
+        };
+        let structure = self.accept(model.structure(name, acceptance), "reduction")?;
+        let mut kinds = reduced.kinds.clone();
+        kinds.resize(model.size(), DofKind::Translation);
+        // Rotations of a reduced model may well follow the ground: T decides.
+        let influence = structure.influence.clone();
+        let structure = self.keep(structure.with_kinds(kinds), "reduction")?;
+        self.keep(structure.with_influence(influence), "reduction")
+    }
+
+    /// What the file asks for, in DOFs of the full model.
+    fn wanted(&mut self, spec: &ReductionSpec, full: &FullModel) -> Option<Wanted> {
+        let mut labels: Vec<(DofLabel, usize)> = Vec::new();
+        let mut wrong = Vec::new();
+        let mut find = |refs: Vec<&DofRef>| -> Vec<usize> {
+            let mut found = Vec::new();
+            for dof in refs {
+                match full.resolve(dof) {
+                    Ok(index) => {
+                        if !labels.iter().any(|(label, _)| *label == dof.label) {
+                            labels.push((dof.label.clone(), index));
+                        }
+                        found.push(index);
+                    }
+                    Err(error) => wrong.push(error),
+                }
+            }
+            found
+        };
+        let References { interface, loaded } = self.references();
+        let interface = find(interface);
+        let mut retained = find(loaded);
+        retained.extend(find(spec.retain.iter().collect()));
+        let monitored = find(spec.monitor.iter().collect());
+        if !wrong.is_empty() {
+            self.found.extend(wrong);
+            return None;
+        }
+        let modes = match spec.modes {
+            ModeSpec::CutOff { omega_rad_s } => ModeChoice::CutOff { omega_rad_s },
+            ModeSpec::Number(number) => ModeChoice::Number(number),
+            ModeSpec::Error(relative) => ModeChoice::InterfaceError {
+                relative,
+                band_rad_s: spec.band_rad_s.unwrap_or(f64::NAN),
+                points: ERROR_POINTS,
+                most: ERROR_MODES,
+            },
+        };
+        let method = match spec.method {
+            ReductionMethod::Rubin => Method::Rubin,
+            ReductionMethod::CraigBampton => Method::CraigBampton,
+            ReductionMethod::ModesOnly => Method::ModesOnly,
+        };
+        let names = spec.monitor.iter().map(ToString::to_string).collect();
+        let dampers = Dampers::Found;
+        let recipe = Recipe { method, modes, interface, retained, dampers, monitored };
+        Some(Wanted { recipe, labels, monitored: names })
+    }
+
+    /// Every DOF that must stay.
+    fn references(&self) -> References<'_> {
+        fn dof(node: &NodeRef) -> Option<&DofRef> {
+            match node {
+                NodeRef::Ground => None,
+                NodeRef::Dof(dof) => Some(dof),
+            }
+        }
+        let experiment = self.experiment;
+        let mut interface = Vec::new();
+        for declared in &experiment.partition.interface {
+            match declared {
+                Interface::Dof(dof) => interface.push(dof),
+                Interface::Deformation { from, to } => {
+                    interface.extend([from, to].into_iter().filter_map(dof));
+                }
+            }
+        }
+        let ends = experiment.structure.elements.iter().flat_map(|element| &element.between);
+        let mut loaded: Vec<&DofRef> = ends.filter_map(dof).collect();
+        loaded.extend(experiment.excitation.forces.iter().map(|force| &force.dof));
+        References { interface, loaded }
+    }
+
+    /// A digest of everything that the reduced model depends on.
+    fn digest(&mut self, spec: &ReductionSpec) -> Option<u128> {
+        let mut digest = Digest::new();
+        digest.text(env!("CARGO_PKG_VERSION"));
+        let declared = &self.experiment.structure;
+        let mut text = String::new();
+        let _ = write!(
+            text,
+            "{:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?}",
+            declared.source,
+            declared.damping,
+            declared.names,
+            declared.influence,
+            declared.points,
+            spec.method,
+            spec.modes,
+            spec.band_rad_s,
+            ERROR_POINTS,
+        );
+        for link in &declared.links {
+            let [from, to] = &link.between;
+            let ends = (shown(from), shown(to));
+            let _ = write!(text, " {ends:?} {:?}", (link.stiffness, link.damping, link.mass));
+        }
+        let References { interface, loaded } = self.references();
+        for list in [interface, loaded, spec.retain.iter().collect(), spec.monitor.iter().collect()]
+        {
+            let labels: Vec<&DofLabel> = list.iter().map(|dof| &dof.label).collect();
+            let _ = write!(text, " {labels:?}");
+        }
+        digest.text(&text);
+        let mut files = Vec::new();
+        if let StructureSource::Matrices { mass, stiffness } = &declared.source {
+            files.extend([(mass, "structure.mass"), (stiffness, "structure.stiffness")]);
+        }
+        if let Some(DampingSource::Matrix(damping)) = &declared.damping {
+            files.push((damping, "structure.damping"));
+        }
+        for (source, path) in files {
+            let MatrixSource::File { name, .. } = source else { continue };
+            match self.source.read(name) {
+                Ok(bytes) => digest.bytes(&bytes),
+                Err(error) => {
+                    let error = Diagnostic::error(format!("\"{name}\": {error}"));
+                    self.found.push(self.experiment.place(path, error));
+                    return None;
+                }
+            }
+        }
+        Some(digest.finish())
+    }
+}
+
+struct References<'a> {
+    interface: Vec<&'a DofRef>,
+    /// Ends of nonlinear elements and DOFs under forces.
+    loaded: Vec<&'a DofRef>,
+}
+
+fn shown(node: &NodeRef) -> String {
+    match node {
+        NodeRef::Ground => "ground".to_owned(),
+        NodeRef::Dof(dof) => format!("{:?}", dof.label),
+    }
+}
+
+/// A reduction to be looked at: the full model beside the reduced one.
+pub struct Examined {
+    /// The full model.
+    pub component: Component,
+    /// The reduced one.
+    pub reduced: Reduced,
+    /// How it was made.
+    pub recipe: Recipe,
+}

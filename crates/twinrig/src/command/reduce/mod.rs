@@ -1,0 +1,352 @@
+//! `twinrig reduce`: a large model made small, and how far it can be trusted.
+
+mod files;
+mod page;
+
+use std::f64::consts::TAU;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use model::reduction::response::{Response, Spread, band};
+use model::reduction::trust::{Comparison, component_eigenvalues, eigenvalue_errors, eigenvalues};
+use model::reduction::{Dampers, ModeChoice, Recipe, ReductionError, reduce as reduce_component};
+use nalgebra::DMatrix;
+use numerics::eigen;
+use serde_json::{Value, json};
+
+use super::output::{Exit, Output, number, print, table};
+use super::rehearse::test_name;
+use crate::assembly::{Assembly, CACHE, Examined, SignalStore, examine};
+use crate::experiment::{Diagnostic, Diagnostics, Experiment, Folder, ReductionSpec};
+use crate::fit::{Cost, Fit, NumericalCost};
+
+/// DOFs beyond which a factorisation takes seconds.
+const MANY_DOFS: usize = 5000;
+
+/// What `reduce` is asked.
+#[derive(Debug, clap::Args)]
+pub(super) struct ReduceArguments {
+    /// Experiment file (TOML) with a [reduction].
+    file: PathBuf,
+    /// Folder for the matrices, summary.json and report.html [default: runs/NAME-reduced].
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// Frequencies at which the full model is computed for comparison, each of which costs a
+    /// factorisation [default: 40, and 8 beyond 5000 DOFs]. Resonances come on top, up to half
+    /// as many.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(4..=2000))]
+    points: Option<u16>,
+}
+
+/// All that was found.
+pub(super) struct Found {
+    title: String,
+    examined: Examined,
+    full: Response,
+    reduced: Response,
+    errors: Vec<f64>,
+    comparison: Comparison,
+    /// Error of the damped eigenvalues with |λ| in the band, of a model that is
+    /// small enough.
+    eigenvalues: Option<Spread>,
+    /// Undamped natural frequencies of the full model in the band, and how far
+    /// the nearest of the reduced one is off.
+    frequencies: Option<(usize, Spread)>,
+    step: Option<Cost>,
+    period_s: f64,
+    compare_s: f64,
+}
+
+pub(super) fn reduce(arguments: &ReduceArguments, output: Output) -> Exit {
+    let (experiment, warnings) = match Experiment::from_path(&arguments.file) {
+        Ok(read) => read,
+        Err(found) => return output.refuse(&found),
+    };
+    output.warn(&warnings);
+    let Some(spec) = experiment.reduction.clone() else {
+        return output.refuse(&nothing_to_reduce(&experiment));
+    };
+    let source = Folder::new(arguments.file.parent().unwrap_or(Path::new("")));
+    let store = SignalStore::keeping(CACHE);
+    let spinner = output.spinner();
+    spinner.set_message("reducing");
+    let examined = examine(&experiment, &source, &store);
+    let examined = match examined {
+        Ok(examined) => examined,
+        Err(found) => {
+            spinner.finish_and_clear();
+            return output.refuse(&found);
+        }
+    };
+    spinner.set_message("comparing with the full model");
+    let usual = if examined.component.size() > MANY_DOFS { 8 } else { 40 };
+    let points = arguments.points.map_or(usual, usize::from);
+    let compared = compare(&experiment, &spec, examined, points);
+    let mut found = match compared {
+        Ok(found) => found,
+        Err(error) => {
+            spinner.finish_and_clear();
+            return output.fail(error);
+        }
+    };
+    // What the run would say against the model, and what a step of it costs.
+    let assembled = Assembly::sharing(&experiment, &source, &store);
+    if let Ok((assembly, _)) = &assembled {
+        found.step = Fit::measure(assembly).ok().map(|fit| match fit.numerical {
+            NumericalCost::InTick(cost) | NumericalCost::MainLoop { step: cost, .. } => cost,
+        });
+    }
+    spinner.finish_and_clear();
+    let folder = arguments.out.clone().unwrap_or_else(|| {
+        let mut name = test_name(&arguments.file).to_owned();
+        name.push("-reduced");
+        Path::new("runs").join(name)
+    });
+    if let Err(error) = files::write(&folder, &found) {
+        return output.fail(error);
+    }
+    let shown = match output {
+        Output::Json => {
+            let mut document = found.document();
+            document["folder"] = json!(folder.display().to_string());
+            if let Err(refused) = &assembled {
+                document["diagnostics"] = refused.to_json();
+            }
+            output.document(&document)
+        }
+        Output::People => {
+            let files = files::NAMES.join(", ");
+            print(&format!("{}\nwritten to {}: {files}\n", found.text(), folder.display()))
+        }
+    };
+    match (assembled, output) {
+        (Ok(_), _) => shown,
+        (Err(refused), Output::People) => output.refuse(&refused),
+        (Err(_), Output::Json) => Exit::BadExperiment,
+    }
+}
+
+fn nothing_to_reduce(experiment: &Experiment) -> Diagnostics {
+    let mut found = experiment.diagnostics();
+    found.push(
+        Diagnostic::error("the file has no [reduction]")
+            .remedy("add one: [reduction] with cut_off = \"500 Hz\", or modes = 30"),
+    );
+    found
+}
+
+fn compare(
+    experiment: &Experiment,
+    spec: &ReductionSpec,
+    examined: Examined,
+    points: usize,
+) -> Result<Found, ReductionError> {
+    let begun = Instant::now();
+    let model = &examined.reduced.model;
+    let end = examined.reduced.band_rad_s(spec);
+    let omegas = grid(end, points, &model.omega_rad_s);
+    let dofs = &model.boundary[..model.interface];
+    let full = Response::of_component(&examined.component, dofs, &omegas)?;
+    let reduced = Response::of_model(model, model.interface, &omegas)?;
+    let errors = reduced.errors(&full);
+    let comparison = Comparison::with_response(&examined.component, model, &full)?;
+    let (mut spread, mut frequencies) = (None, None);
+    if comparison.eigenvalues.is_some() {
+        // By |λ|: overdamped motions far beyond the band are none of its business.
+        let mut all = component_eigenvalues(&examined.component)?;
+        all.retain(|value| value.norm() <= end);
+        spread = Spread::of(&eigenvalue_errors(&all, &eigenvalues(model)?, end));
+    } else {
+        frequencies = in_band(&examined, end)?;
+    }
+    Ok(Found {
+        title: experiment.title.clone(),
+        full,
+        reduced,
+        errors,
+        comparison,
+        eigenvalues: spread,
+        frequencies,
+        step: None,
+        period_s: experiment.integrator.step_s,
+        compare_s: begun.elapsed().as_secs_f64(),
+        examined,
+    })
+}
+
+/// The grid of a band, and the resonances in it.
+fn grid(end: f64, points: usize, modes: &[f64]) -> Vec<f64> {
+    let mut omegas = band(end, points);
+    let inside: Vec<f64> =
+        modes.iter().copied().filter(|&omega| omega > 1e-3 * end && omega <= end).collect();
+    omegas.extend(inside.into_iter().take(points / 2));
+    omegas.sort_by(f64::total_cmp);
+    omegas
+}
+
+/// Undamped natural frequencies in the band: their number, and the errors of the
+/// nearest ones of the reduced model.
+fn in_band(examined: &Examined, end: f64) -> Result<Option<(usize, Spread)>, ReductionError> {
+    let recipe = Recipe {
+        interface: examined.recipe.interface.clone(),
+        dampers: Dampers::Inside,
+        ..Recipe::rubin(Vec::new(), ModeChoice::CutOff { omega_rad_s: end })
+    };
+    let full = reduce_component(&examined.component, &recipe)?.model.omega_rad_s;
+    let model = &examined.reduced.model;
+    let own = eigen::symmetric_modes(&model.stiffness, &model.mass)?;
+    let own: Vec<f64> = own.omega_rad_s.iter().copied().collect();
+    let off = |&omega: &f64| {
+        let near = own.iter().map(|value| (value - omega).abs()).fold(f64::INFINITY, f64::min);
+        near / omega
+    };
+    let errors: Vec<f64> = full.iter().filter(|&&omega| omega > 0.0).map(off).collect();
+    Ok(Spread::of(&errors).map(|spread| (errors.len(), spread)))
+}
+
+impl Found {
+    fn hertz(&self, index: usize) -> f64 {
+        self.full.omegas_rad_s[index] / TAU
+    }
+
+    fn band_hz(&self) -> f64 {
+        self.comparison.band_rad_s / TAU
+    }
+
+    fn elastic(&self) -> Vec<f64> {
+        let omegas = self.examined.reduced.model.omega_rad_s.iter();
+        omegas.filter(|&&omega| omega > 0.0).map(|omega| omega / TAU).collect()
+    }
+
+    /// Stable? Passive? In words.
+    fn verdict(&self) -> String {
+        let verdict = &self.comparison.verdict;
+        let active = verdict.active.iter();
+        let active: Vec<String> = active
+            .map(|(name, part)| format!("the {name} matrix takes {part:.1e} of its size away"))
+            .collect();
+        match (verdict.is_stable(), verdict.is_passive()) {
+            (true, true) => "stable and passive".to_owned(),
+            (true, false) => format!("stable, not passive: {}", active.join(", ")),
+            (false, _) => format!("UNSTABLE: {}", verdict.offenders()),
+        }
+    }
+
+    /// Quantity and value, for people.
+    fn rows(&self) -> Vec<(String, String)> {
+        let (reduced, comparison) = (&self.examined.reduced, &self.comparison);
+        let facts = &reduced.facts;
+        let elastic = self.elastic();
+        let percent = |value: f64| format!("{} %", number(100.0 * value));
+        let mut rows: Vec<(String, String)> = Vec::new();
+        let mut row = |name: &str, value: String| rows.push((name.to_owned(), value));
+        row("method", self.examined.recipe.method.name().to_owned());
+        row("DOFs", format!("{} → {}", facts.full_size, reduced.model.size()));
+        row("states", format!("{} → {}", comparison.states_before, comparison.states_after));
+        let kept = format!(
+            "{} at the interface, {} elsewhere",
+            reduced.model.interface,
+            reduced.model.boundary.len() - reduced.model.interface
+        );
+        row("DOFs that stay", kept);
+        if !facts.damper_dofs.is_empty() {
+            row("DOFs with discrete dampers", facts.damper_dofs.len().to_string());
+        }
+        let highest = elastic.iter().copied().fold(0.0, f64::max);
+        row("modes kept", format!("{}, up to {} Hz", elastic.len(), number(highest)));
+        if facts.rigid_modes > 0 {
+            row("rigid-body modes", facts.rigid_modes.to_string());
+        }
+        if facts.spread_damping {
+            row("damping", "spread: no discrete dampers looked for".to_owned());
+        }
+        let memory = facts.matrix_bytes + facts.factor_bytes + facts.vector_bytes;
+        row("memory of the reduction", format!("{:.1} MiB", memory as f64 / 1048576.0));
+        row("time of the reduction", format!("{} s", number(reduced.seconds)));
+        row(
+            "compared up to",
+            format!("{} Hz, {} points", number(self.band_hz()), comparison.points),
+        );
+        if let Some(spread) = &self.eigenvalues {
+            row("eigenvalue error, worst", percent(spread.max));
+            row("eigenvalue error, median", percent(spread.median));
+        }
+        if let Some((count, spread)) = &self.frequencies {
+            row("natural frequencies in the band", count.to_string());
+            row("frequency error, worst", percent(spread.max));
+        }
+        let worst = number(comparison.worst_rad_s / TAU);
+        row("interface response error, worst", percent(comparison.response.max));
+        row("… at", format!("{worst} Hz"));
+        row("interface response error, median", percent(comparison.response.median));
+        row("effective mass", percent(comparison.effective_mass));
+        row("reduced model", self.verdict());
+        if let Some(step) = self.step {
+            let share = percent(step.p99_s / self.period_s);
+            let (p50, p99) = (number(1e6 * step.p50_s), number(1e6 * step.p99_s));
+            let period = number(1e6 * self.period_s);
+            let text = format!("{p50} µs (p99 {p99} µs) of {period} µs: {share}");
+            row("a step takes", text);
+        }
+        rows
+    }
+
+    fn text(&self) -> String {
+        let rows: Vec<Vec<String>> =
+            self.rows().into_iter().map(|(name, value)| vec![name, value]).collect();
+        format!("{}\n\n{}", self.title, table(&["quantity", "value"], &rows))
+    }
+
+    /// For machines.
+    fn document(&self) -> Value {
+        let (reduced, comparison) = (&self.examined.reduced, &self.comparison);
+        let (facts, model) = (&reduced.facts, &reduced.model);
+        let spread = |spread: &Spread| json!({ "max": spread.max, "median": spread.median });
+        let response: Vec<Value> = (0..self.errors.len())
+            .map(|k| {
+                let diagonal = |h: &DMatrix<nalgebra::Complex<f64>>| -> Vec<f64> {
+                    (0..h.nrows()).map(|i| h[(i, i)].norm()).collect()
+                };
+                json!({
+                    "frequency_hz": self.hertz(k),
+                    "full_m_n": diagonal(&self.full.receptances[k]),
+                    "reduced_m_n": diagonal(&self.reduced.receptances[k]),
+                    "error": self.errors[k],
+                })
+            })
+            .collect();
+        json!({
+            "title": self.title,
+            "method": self.examined.recipe.method.name(),
+            "dofs_before": facts.full_size,
+            "dofs_after": model.size(),
+            "states_before": comparison.states_before,
+            "states_after": comparison.states_after,
+            "interface_dofs": model.interface,
+            "retained": reduced.names,
+            "damper_dofs": facts.damper_dofs.iter().map(|dof| dof + 1).collect::<Vec<_>>(),
+            "modes_hz": self.elastic(),
+            "rigid_modes": facts.rigid_modes,
+            "matrix_bytes": facts.matrix_bytes,
+            "factor_bytes": facts.factor_bytes,
+            "vector_bytes": facts.vector_bytes,
+            "reduction_s": reduced.seconds,
+            "comparison_s": self.compare_s,
+            "band_hz": self.band_hz(),
+            "points": comparison.points,
+            "eigenvalue_error": self.eigenvalues.as_ref().map(spread),
+            "frequencies_in_band": self.frequencies.as_ref().map(|(count, _)| count),
+            "frequency_error": self.frequencies.as_ref().map(|(_, s)| spread(s)),
+            "response_error": spread(&comparison.response),
+            "worst_hz": comparison.worst_rad_s / TAU,
+            "effective_mass": comparison.effective_mass,
+            "stable": comparison.verdict.is_stable(),
+            "passive": comparison.verdict.is_passive(),
+            "verdict": self.verdict(),
+            "step_p50_s": self.step.map(|step| step.p50_s),
+            "step_p99_s": self.step.map(|step| step.p99_s),
+            "period_s": self.period_s,
+            "response": response,
+        })
+    }
+}

@@ -1,0 +1,86 @@
+//! Checks of meshes, their points and `[reduction]`.
+
+use super::super::diagnostic::{Diagnostic, Diagnostics, shorten};
+use super::super::dof::GROUND;
+use super::super::mesh::{Brick, Frame};
+use super::super::tree::Branch;
+
+/// DOFs of a mesh beyond which it must be reduced.
+const MOST_FULL: usize = 1500;
+/// DOFs of the largest mesh.
+const MOST_MESHED: usize = 3_000_000;
+
+/// Whether the structure is a mesh, whose DOFs have names of their own.
+pub(super) fn is_meshed(root: &Branch) -> bool {
+    let mentions = |structure: &Branch| structure.mentions("brick") || structure.mentions("frame");
+    root.table("structure").is_some_and(mentions)
+}
+
+/// Degrees of freedom of a mesh without errors.
+pub(super) fn size(structure: &Branch) -> Option<usize> {
+    if let Some(brick) = structure.table("brick") {
+        return complete(brick, &["size", "elements", "young", "density"])
+            .then(|| Brick::read(brick).size());
+    }
+    let keys = ["bays", "storeys", "bay", "storey", "column", "beam", "young", "density"];
+    let frame = structure.table("frame")?;
+    complete(frame, &keys).then(|| Frame::read(frame).size())
+}
+
+fn complete(table: &Branch, keys: &[&str]) -> bool {
+    table.refused.is_empty() && keys.iter().all(|key| table.node(key).is_some())
+}
+
+pub(super) fn check(root: &Branch, size: Option<usize>, out: &mut Diagnostics) {
+    let Some(structure) = root.table("structure") else { return };
+    if let Some(size) = size.filter(|_| is_meshed(root)) {
+        let mesh = structure.table("brick").or(structure.table("frame"));
+        let span = mesh.map_or(structure.span.clone(), |mesh| mesh.span.clone());
+        if size > MOST_MESHED {
+            let message = format!("the mesh has {size} DOFs, at most {MOST_MESHED} are built");
+            let error = Diagnostic::error(message).remedy("use fewer elements");
+            out.push(error.at(span));
+        } else if size > MOST_FULL && !root.mentions("reduction") {
+            let message = format!("the mesh has {size} DOFs, too many for the loop");
+            let error = Diagnostic::error(message)
+                .remedy("add [reduction], such as cut_off = \"500 Hz\", or use fewer elements");
+            out.push(error.at(span));
+        }
+    }
+    check_points(root, structure, out);
+    if root.mentions("reduction")
+        && let Some(inside) = root.table("partition").and_then(|p| p.given("inside"))
+    {
+        let error = Diagnostic::error("`inside` does not go with [reduction]");
+        let remedy = "give the specimen's mass, damping and stiffness at the interface instead";
+        out.push(error.at(inside.span.clone()).remedy(remedy));
+    }
+}
+
+fn check_points(root: &Branch, structure: &Branch, out: &mut Diagnostics) {
+    let mut seen: Vec<&str> = Vec::new();
+    for point in structure.tables("point") {
+        if !is_meshed(root) {
+            let error = Diagnostic::error("a point needs a `brick` or `frame`");
+            let remedy = "give the DOF's number, or a name in `names`";
+            out.push(error.at(point.span.clone()).remedy(remedy));
+            return;
+        }
+        let Some((node, name)) = point.node("name").and_then(|node| Some((node, node.text()?)))
+        else {
+            continue;
+        };
+        let error = if name == GROUND || name.parse::<i64>().is_ok() {
+            Some("neither a number nor \"ground\" names a point".to_owned())
+        } else if seen.contains(&name) {
+            Some(format!("two points are called \"{}\"", shorten(name)))
+        } else {
+            None
+        };
+        if let Some(message) = error {
+            let remedy = "give every point a name of its own";
+            out.push(Diagnostic::error(message).at(node.span.clone()).remedy(remedy));
+        }
+        seen.push(name);
+    }
+}

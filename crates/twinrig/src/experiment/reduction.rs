@@ -1,0 +1,86 @@
+//! How a large structure is made small, as declared.
+
+use std::f64::consts::TAU;
+
+use super::dof::DofRef;
+use super::tree::{Branch, Node};
+
+/// `[reduction]`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ReductionSpec {
+    /// The method.
+    pub method: ReductionMethod,
+    /// Which modes are kept.
+    pub modes: ModeSpec,
+    /// End of the band in which the model is judged, where it is given.
+    pub band_rad_s: Option<f64>,
+    /// Further DOFs that stay.
+    pub retain: Vec<DofRef>,
+    /// DOFs whose motion is wanted back.
+    pub monitor: Vec<DofRef>,
+    /// What becomes of an unstable model.
+    pub unstable: Unstable,
+}
+
+/// How the basis is made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ReductionMethod {
+    /// Free modes and flexibility modes.
+    Rubin,
+    /// Modes with the boundary held and constraint modes.
+    CraigBampton,
+    /// Free modes alone.
+    ModesOnly,
+}
+
+/// Which modes are kept.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum ModeSpec {
+    /// All up to this circular frequency.
+    CutOff {
+        /// ω_c.
+        omega_rad_s: f64,
+    },
+    /// So many.
+    Number(usize),
+    /// As few as hold the interface response to this relative error.
+    Error(f64),
+}
+
+/// What becomes of an unstable reduced model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unstable {
+    /// It is an error.
+    Refuse,
+    /// It is used all the same.
+    Accept,
+}
+
+impl ReductionSpec {
+    pub(crate) fn read(branch: &Branch) -> Self {
+        let dofs = |key| -> Vec<DofRef> {
+            let list: &[Node] = branch.list(key).unwrap_or_default();
+            list.iter().filter_map(DofRef::read).collect()
+        };
+        Self {
+            method: match branch.must_word("method") {
+                "rubin" => ReductionMethod::Rubin,
+                "craig_bampton" => ReductionMethod::CraigBampton,
+                "modes_only" => ReductionMethod::ModesOnly,
+                word => unreachable!("the grammar has no method {word}"),
+            },
+            modes: match (branch.number("cut_off"), branch.count("modes")) {
+                (Some(hertz), _) => ModeSpec::CutOff { omega_rad_s: TAU * hertz },
+                (None, Some(number)) => ModeSpec::Number(number as usize),
+                (None, None) => ModeSpec::Error(branch.must_number("error")),
+            },
+            band_rad_s: branch.number("band").map(|hertz| TAU * hertz),
+            retain: dofs("retain"),
+            monitor: dofs("monitor"),
+            unstable: match branch.must_word("unstable") {
+                "accept" => Unstable::Accept,
+                _ => Unstable::Refuse,
+            },
+        }
+    }
+}
