@@ -191,9 +191,9 @@ fn the_response_is_the_same_for_every_split_of_the_mass() {
                 "{simulated_kg} kg, {} Hz: {ours} {truth}",
                 point.frequency_hz
             );
-            // The interval knows nothing of what sampling at 0.1 ms itself does, 0.06 %
-            // of the peak.
-            assert!(off < point.interval_m[0] + 1e-3 * 3.416e-4, "{off} {:?}", point.interval_m);
+            // The interval knows nothing of the bias of sampling at 0.1 ms, which is up
+            // to 0.12 % of the peak here.
+            assert!(off < point.interval_m[0] + 1.3e-3 * 3.416e-4, "{off} {:?}", point.interval_m);
         }
     }
 }
