@@ -191,8 +191,8 @@ fn the_response_is_the_same_for_every_split_of_the_mass() {
                 "{simulated_kg} kg, {} Hz: {ours} {truth}",
                 point.frequency_hz
             );
-            // The interval knows nothing of the bias of sampling at 0.1 ms, which is up
-            // to 0.12 % of the peak here.
+            // The interval knows nothing of the bias of sampling at 0.1 ms, up to
+            // 0.12 % of the peak here; it falls with the square of the step.
             assert!(off < point.interval_m[0] + 1.3e-3 * 3.416e-4, "{off} {:?}", point.interval_m);
         }
     }

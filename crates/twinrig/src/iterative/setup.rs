@@ -60,7 +60,7 @@ pub enum SetupError {
     /// The laboratory.
     #[error(transparent)]
     Link(#[from] LinkError),
-    /// Damping of the simulated part must come from somewhere.
+    /// A main loop has a rate of its own.
     #[error(
         "two rates do not go with [trace]: remove [main_loop], the simulated part of an iterative \
          test runs at one rate"

@@ -130,8 +130,8 @@ fn largest(trace: &Trace<ShakenBuilding>) -> (Option<f64>, Option<f64>) {
     (most, iterations.get(iterations.len() / 2).map(|&n| n as f64))
 }
 
-/// What one harmonic misses: the bracket's higher harmonics carry a fifth of the
-/// peak.
+/// What one harmonic misses: the rig's control resists those that are not in
+/// the target, so how much depends on its gains.
 fn one_harmonic_rows() -> Result<Vec<Row>, BeregiError> {
     let (_, _, simulated_kg) = SPLITS[1];
     let mut rows = Vec::new();
