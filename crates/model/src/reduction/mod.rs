@@ -18,6 +18,7 @@ pub mod response;
 pub mod state_space;
 #[cfg(test)]
 mod tests;
+pub mod transient;
 pub mod trust;
 
 pub use component::Component;

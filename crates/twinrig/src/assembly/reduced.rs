@@ -98,7 +98,8 @@ impl Builder<'_> {
         let full = self.full_model()?;
         let (reduced, recipe) = self.reduce_now(spec, &full, key)?;
         self.store.keep_reduced(reduced.clone());
-        Some(Examined { component: full.component, reduced, recipe })
+        let monitored_kinds = recipe.monitored.iter().map(|&dof| full.kind(dof)).collect();
+        Some(Examined { component: full.component, reduced, recipe, monitored_kinds })
     }
 
     /// Reduces a full model, whatever is known already.
@@ -302,4 +303,6 @@ pub struct Examined {
     pub reduced: Reduced,
     /// How it was made.
     pub recipe: Recipe,
+    /// What the monitored DOFs move along.
+    pub monitored_kinds: Vec<DofKind>,
 }
