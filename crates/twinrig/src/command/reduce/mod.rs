@@ -246,6 +246,18 @@ impl Found {
         omegas.filter(|&&omega| omega > 0.0).map(|omega| omega / TAU).collect()
     }
 
+    /// What was made of the damping, in words.
+    fn damping(&self) -> String {
+        let facts = &self.examined.reduced.facts;
+        match facts.damper_dofs.len() {
+            _ if self.examined.component.damping.entries() == 0 => "none".to_owned(),
+            _ if facts.spread_damping => "spread: no discrete dampers kept".to_owned(),
+            0 => "αM + βK: no discrete dampers".to_owned(),
+            1 => "one DOF with a discrete damper, kept".to_owned(),
+            count => format!("{count} DOFs with discrete dampers, kept"),
+        }
+    }
+
     /// Stable? Passive? In words.
     fn verdict(&self) -> String {
         let verdict = &self.comparison.verdict;
@@ -277,16 +289,11 @@ impl Found {
             reduced.model.boundary.len() - reduced.model.interface
         );
         row("DOFs that stay", kept);
-        if !facts.damper_dofs.is_empty() {
-            row("DOFs with discrete dampers", facts.damper_dofs.len().to_string());
-        }
+        row("damping", self.damping());
         let highest = elastic.iter().copied().fold(0.0, f64::max);
         row("modes kept", format!("{}, up to {} Hz", elastic.len(), number(highest)));
         if facts.rigid_modes > 0 {
             row("rigid-body modes", facts.rigid_modes.to_string());
-        }
-        if facts.spread_damping {
-            row("damping", "spread: no discrete dampers looked for".to_owned());
         }
         let memory = facts.matrix_bytes + facts.factor_bytes + facts.vector_bytes;
         row("memory of the reduction", format!("{:.1} MiB", memory as f64 / 1048576.0));
@@ -295,6 +302,18 @@ impl Found {
             "compared up to",
             format!("{} Hz, {} points", number(self.band_hz()), comparison.points),
         );
+        if let Some(held) = &facts.held {
+            let text =
+                format!("{}, {} factors of the full model", percent(held.error), held.factors);
+            row("error held, at most", text);
+            let text = format!(
+                "{}, {} frequencies of a model with {} modes",
+                percent(held.estimate),
+                held.probes,
+                held.rich_modes
+            );
+            row("… and between, at most", text);
+        }
         if let Some(spread) = &self.eigenvalues {
             row("eigenvalue error, worst", percent(spread.max));
             row("eigenvalue error, median", percent(spread.median));
@@ -354,6 +373,15 @@ impl Found {
             "interface_dofs": model.interface,
             "retained": reduced.names,
             "damper_dofs": facts.damper_dofs.iter().map(|dof| dof + 1).collect::<Vec<_>>(),
+            "damping": self.damping(),
+            "held": facts.held.map(|held| json!({
+                "error": held.error,
+                "factors": held.factors,
+                "estimate": held.estimate,
+                "probes": held.probes,
+                "rich_modes": held.rich_modes,
+                "rich_error": held.rich_error,
+            })),
             "modes_hz": self.elastic(),
             "rigid_modes": facts.rigid_modes,
             "matrix_bytes": facts.matrix_bytes,
