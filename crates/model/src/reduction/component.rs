@@ -236,7 +236,7 @@ fn agreed(rows: &[(f64, f64)]) -> Option<(f64, f64)> {
         for &(u, v) in &tried[..at] {
             let determinant = x * v - y * u;
             let relative = determinant.abs() / (x * v).abs().max((y * u).abs());
-            if !(relative > 1e-6) {
+            if relative.is_nan() || relative <= 1e-6 {
                 continue;
             }
             let fit = ((v - y) / determinant, (x - u) / determinant);
