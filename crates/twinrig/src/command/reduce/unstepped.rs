@@ -92,7 +92,7 @@ impl Judged {
             ModeSpec::CutOff { omega_rad_s } => omega_rad_s,
             _ => highest,
         });
-        if !(end > 0.0) {
+        if end.is_nan() || end <= 0.0 {
             let (name, requirement) = ("band", "given, where no mode swings");
             return Err(ReductionError::BadParameter { name, value: end, requirement });
         }
