@@ -100,7 +100,7 @@ impl ShakenBuilding {
         };
         let rig = ShakenRig::new(&shaker, &specimen, sensors, STEP_S)
             .map_err(ShakenBuildingError::Specimen)?;
-        let test = PeriodicLoop::new(Box::new(rig), settings(legs, simulated_kg, harmonics))
+        let test = PeriodicLoop::new(rig, settings(legs, simulated_kg, harmonics))
             .map_err(ShakenBuildingError::Integrator)?;
         Ok(Self(test))
     }
