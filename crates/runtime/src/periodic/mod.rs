@@ -228,8 +228,8 @@ impl PeriodicLoop {
         (self.measured.displacement.len(), seen)
     }
 
-    /// Room for a target.
-    pub(crate) fn blank_target(&self) -> Vec<Coefficients> {
+    /// A target at rest.
+    pub fn blank_target(&self) -> Vec<Coefficients> {
         vec![Coefficients::zeros(self.settings.harmonics); self.measured.displacement.len()]
     }
 
