@@ -96,6 +96,12 @@ fn a_reduced_block_moves_like_the_full_one() {
     let middle = lines.map(|line| line.split(',').nth(1).unwrap().parse().unwrap());
     let off = difference(&middle.collect::<Vec<f64>>(), &column(&full, "numerical.middle"));
     assert!(off < 5e-4, "middle {off}");
+    // Modes are no DOFs that anybody could look at: criteria and peaks leave them out.
+    let shown = lab.twinrig(["report", "small"]).exits(0);
+    let text = format!("{}{}", shown.out, shown.err);
+    assert!(!text.contains("mode 1"), "{text}");
+    let shown = lab.twinrig(["--json", "run", "small.toml", "--out", "again"]).exits(0).out;
+    assert!(!shown.contains("mode 1") && shown.contains("n50y"), "{shown}");
     // The replay reduces again, to the same bits.
     lab.twinrig(["replay", "small"]).exits(0);
 }
@@ -238,9 +244,13 @@ fn matrix_files_are_reduced_and_dampers_stay() {
     assert_eq!(found["dofs_after"], 17);
     lab.write("error.toml", format!("{CHAIN}[reduction]\nerror = \"1 %\"\nband = \"60 Hz\"\n"));
     let found = lab.twinrig(["--json", "reduce", "error.toml"]).exits(0).json();
-    // Held on a grid; without damping to speak of a resonance between can be worse.
-    assert!(found["response_error"]["median"].as_f64().unwrap() < 0.01, "{found}");
-    assert!(found["dofs_after"].as_u64().unwrap() < 20, "{found}");
+    // Held at resonances, too, that no grid would meet.
+    let held = &found["held"];
+    assert!(held["factors"].as_u64().unwrap() <= 120, "{held}");
+    let ran = ["--json", "reduce", "error.toml", "--points", "2000"];
+    let dense = lab.twinrig(ran).exits(0).json();
+    assert!(dense["response_error"]["max"].as_f64().unwrap() <= 0.01, "{held}");
+    assert!(found["dofs_after"].as_u64().unwrap() < 20, "{held}");
 }
 
 #[test]
@@ -296,4 +306,50 @@ fn an_unstable_model_is_refused_unless_told() {
     let ran = lab.twinrig(["reduce", "told.toml"]).exits(0);
     assert!(ran.out.contains("UNSTABLE"), "{}", ran.out);
     lab.twinrig(["run", "told.toml"]).exits(0);
+}
+
+/// Full and reduced structure in time, over the whole record; the loop beside them.
+#[test]
+fn compare_steps_the_full_model_beside_the_reduced_one() {
+    let lab = Lab::new();
+    let of = |name: &str, reduction: &str, span: &str| {
+        lab.write(&format!("{name}.toml"), format!("{BRICK}{reduction}"));
+        let file = format!("{name}.toml");
+        lab.twinrig(["--json", "reduce", &file, span, "--out", name]).exits(0).json()["history"]
+            .clone()
+    };
+    let true_ = of("true", REDUCTION, "--compare");
+    assert_eq!((&true_["steps"], &true_["method"]), (&1000.into(), &"newmark".into()));
+    let places = true_["places"].as_array().unwrap();
+    let names: Vec<&str> = places.iter().map(|place| place["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["tip", "middle"]);
+    let off = |place: &Value, what: &str, key: &str| place[what][key].as_f64().unwrap();
+    for (place, most) in places.iter().zip([1e-4, 4e-4]) {
+        assert!(off(place, "reduced", "rms") < most, "{place}");
+        assert!(off(place, "reduced", "peak") < most, "{place}");
+    }
+    // An ideal rig leaves the reduction's error and no more.
+    assert!(off(&places[0], "hybrid", "rms") < 1e-4, "{}", places[0]);
+    // Both models are in the files, sample by sample.
+    let csv = std::fs::read_to_string(lab.path("true").join("history.csv")).unwrap();
+    let head = "time [s],\"tip full\",\"tip reduced\",\"tip hybrid\",\"middle full\"";
+    assert!(csv.starts_with(head) && csv.lines().count() == 1001, "{}", &csv[..200]);
+    let page = std::fs::read_to_string(lab.path("true").join("report.html")).unwrap();
+    assert!(page.contains("Motion in time: tip") && page.contains("Difference in time: middle"));
+    // A bad reduction shows: modes alone, and few.
+    let poor = of("poor", "[reduction]\nmethod = \"modes_only\"\nmodes = 3\n", "--compare=0.1s");
+    assert_eq!(poor["steps"], 400);
+    assert!(off(&poor["places"][0], "reduced", "rms") > 1e-3, "{poor}");
+}
+
+#[test]
+fn compare_refuses_what_it_cannot_step() {
+    let lab = Lab::new();
+    let element = "[[structure.element]]\nbetween = [\"ground\", \"n50y\"]\nkind = \"bilinear\"\n\
+        stiffness = \"1 MN/m\"\nyield_force = \"300 N\"\nhardening = \"10 %\"\n";
+    lab.write("bad.toml", format!("{BRICK}{element}{REDUCTION}"));
+    let err = lab.twinrig(["reduce", "bad.toml", "--compare"]).exits(1).err;
+    assert!(err.contains("1 nonlinear element") && err.contains("linear structure"), "{err}");
+    let err = lab.twinrig(["reduce", "bad.toml", "--compare=2"]).exits(2).err;
+    assert!(err.contains("--compare") && err.contains("unit"), "{err}");
 }

@@ -15,9 +15,11 @@ mod error;
 mod flexibility;
 mod reduced;
 pub mod response;
+mod selection;
 pub mod state_space;
 #[cfg(test)]
 mod tests;
+pub mod transient;
 pub mod trust;
 
 pub use component::Component;
@@ -27,7 +29,7 @@ pub use reduced::ReducedModel;
 
 use nalgebra::DMatrix;
 
-use response::{Response, Spread, band};
+use selection::Wish;
 
 /// Most DOFs that are taken for ends of discrete dampers; with more the damping
 /// counts as spread over the component.
@@ -67,12 +69,13 @@ pub enum ModeChoice {
     Number(usize),
     /// As few as keep the response at the interface true.
     InterfaceError {
-        /// Largest error at any frequency looked at, as
-        /// [`Response::errors`] measures it.
+        /// Largest error in the band, resonances included, as
+        /// [`Response::errors`](response::Response::errors) measures it.
         relative: f64,
         /// End of the band in which it must hold.
         band_rad_s: f64,
-        /// Frequencies looked at.
+        /// Frequencies at which the full model is computed first; those where
+        /// the error is likely to be largest follow, at most four times as many.
         points: usize,
         /// Most elastic modes to try.
         most: usize,
@@ -146,6 +149,26 @@ pub struct Facts {
     pub krylov_vectors: usize,
     /// Single solutions with the factor.
     pub solves: usize,
+    /// What an error that was asked for rests on.
+    pub held: Option<Held>,
+}
+
+/// How an interface error was held to what was asked for.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Held {
+    /// Frequencies at which the full model was computed, a complex factor each.
+    pub factors: usize,
+    /// Largest error there.
+    pub error: f64,
+    /// Frequencies at which a richer model stood for the full one: resonances,
+    /// their flanks, antiresonances and what lies between.
+    pub probes: usize,
+    /// Largest error there.
+    pub estimate: f64,
+    /// Largest error of the richer model where the full one is known.
+    pub rich_error: f64,
+    /// Modes of the richer model.
+    pub rich_modes: usize,
 }
 
 /// A reduced model, the basis it stands on, and what it cost.
@@ -170,62 +193,7 @@ pub fn reduce(component: &Component, recipe: &Recipe) -> Result<Reduction, Reduc
             return Err(ReductionError::BadParameter { name, value, requirement });
         }
     }
-    let full = Response::of_component(component, &recipe.interface, &band(band_rad_s, points))?;
-    smallest(component, recipe, &full, relative, most)
-}
-
-/// The smallest model whose interface response errs by at most `relative`.
-///
-/// The bases are nested, so the modes are found once for each doubling and every
-/// smaller model is a part of the largest. More modes err less but for the
-/// smallest of differences, so a bisection finds the number.
-fn smallest(
-    component: &Component,
-    recipe: &Recipe,
-    full: &Response,
-    relative: f64,
-    most: usize,
-) -> Result<Reduction, ReductionError> {
-    let error = |model: &ReducedModel| -> Result<f64, ReductionError> {
-        let own = Response::of_model(model, model.interface, &full.omegas_rad_s)?;
-        Ok(Spread::of(&own.errors(full)).map_or(0.0, |spread| spread.max))
-    };
-    let mut tried = 8.min(most);
-    loop {
-        let recipe = Recipe { modes: ModeChoice::Number(tried), ..recipe.clone() };
-        let reduction = basis::reduce(component, &recipe)?;
-        let found = reduction.model.omega_rad_s.len();
-        let rigid = reduction.facts.rigid_modes.min(found);
-        let reached = error(&reduction.model)?;
-        if reached <= relative {
-            if recipe.method == Method::ModesOnly {
-                return Ok(reduction);
-            }
-            let (mut enough, mut few) = (found, rigid);
-            if error(&reduction.model.truncated(rigid))? <= relative {
-                enough = rigid;
-            }
-            while few + 1 < enough {
-                let middle = few + (enough - few) / 2;
-                if error(&reduction.model.truncated(middle))? <= relative {
-                    enough = middle;
-                } else {
-                    few = middle;
-                }
-            }
-            let model = reduction.model.truncated(enough);
-            let basis = reduction.basis.columns(0, model.size()).into_owned();
-            return Ok(Reduction { model, basis, facts: reduction.facts });
-        }
-        if tried >= most || found < rigid + tried {
-            return Err(ReductionError::ErrorNotReached {
-                modes: found - rigid,
-                reached,
-                required: relative,
-            });
-        }
-        tried = (2 * tried).min(most);
-    }
+    selection::smallest(component, recipe, &Wish { relative, band_rad_s, points, most })
 }
 
 /// The boundary set: interface, retained and damper DOFs, each once, in that order.

@@ -14,31 +14,85 @@ pub struct Response {
     pub receptances: Vec<DMatrix<Complex<f64>>>,
 }
 
+/// A full component, ready for its response at one frequency after the other.
+pub struct FullResponse<'a> {
+    component: &'a Component,
+    lu: ComplexLu,
+    dofs: Vec<usize>,
+}
+
+impl<'a> FullResponse<'a> {
+    /// Analyses the pattern once for all frequencies.
+    pub fn new(component: &'a Component, dofs: &[usize]) -> Result<Self, ReductionError> {
+        let size = component.size();
+        if let Some(&dof) = dofs.iter().find(|&&dof| dof >= size) {
+            return Err(ReductionError::NoSuchDof { dof, size });
+        }
+        let (m, b, k) = (&component.mass, &component.damping, &component.stiffness);
+        let lu = ComplexLu::new(&SparseMatrix::sum(&[(1.0, k), (1.0, m), (1.0, b)]))?;
+        Ok(Self { component, lu, dofs: dofs.to_vec() })
+    }
+
+    /// The receptance at one frequency: one complex factor.
+    pub fn at(&self, omega_rad_s: f64) -> Result<DMatrix<Complex<f64>>, ReductionError> {
+        let Component { mass, damping, stiffness, .. } = self.component;
+        let mut x = DMatrix::zeros(self.component.size(), self.dofs.len());
+        for (column, &dof) in self.dofs.iter().enumerate() {
+            x[(dof, column)] = Complex::ONE;
+        }
+        let terms = [
+            (Complex::ONE, stiffness),
+            (Complex::new(0.0, omega_rad_s), damping),
+            (Complex::new(-omega_rad_s * omega_rad_s, 0.0), mass),
+        ];
+        self.lu.solve(&terms, &mut x)?;
+        Ok(x.select_rows(&self.dofs))
+    }
+
+    /// Adds frequencies to a response.
+    pub fn extend(&self, known: &mut Response, omegas: &[f64]) -> Result<(), ReductionError> {
+        for &omega in omegas {
+            known.receptances.push(self.at(omega)?);
+            known.omegas_rad_s.push(omega);
+        }
+        Ok(())
+    }
+}
+
+/// What makes errors of metres and radians comparable, and keeps an
+/// antiresonance from counting for more than it is worth.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Scale {
+    dofs: Vec<f64>,
+    /// A response below this is measured against it.
+    floor: f64,
+}
+
+impl Scale {
+    fn size(&self, h: &DMatrix<Complex<f64>>) -> f64 {
+        DMatrix::from_fn(h.nrows(), h.ncols(), |i, j| h[(i, j)] * (self.dofs[i] * self.dofs[j]))
+            .norm()
+    }
+}
+
+/// Part of its median below which a response is an antiresonance.
+const ANTIRESONANCE: f64 = 0.01;
+
 impl Response {
+    /// No frequency yet.
+    pub fn empty() -> Self {
+        Self { omegas_rad_s: Vec::new(), receptances: Vec::new() }
+    }
+
     /// Of the full component: one complex factor per frequency.
     pub fn of_component(
         component: &Component,
         dofs: &[usize],
         omegas_rad_s: &[f64],
     ) -> Result<Self, ReductionError> {
-        let (m, b, k) = (&component.mass, &component.damping, &component.stiffness);
-        let lu = ComplexLu::new(&SparseMatrix::sum(&[(1.0, k), (1.0, m), (1.0, b)]))?;
-        let n = component.size();
-        let mut receptances = Vec::with_capacity(omegas_rad_s.len());
-        for &omega in omegas_rad_s {
-            let mut x = DMatrix::zeros(n, dofs.len());
-            for (column, &dof) in dofs.iter().enumerate() {
-                x[(dof, column)] = Complex::ONE;
-            }
-            let terms = [
-                (Complex::ONE, k),
-                (Complex::new(0.0, omega), b),
-                (Complex::new(-omega * omega, 0.0), m),
-            ];
-            lu.solve(&terms, &mut x)?;
-            receptances.push(x.select_rows(dofs));
-        }
-        Ok(Self { omegas_rad_s: omegas_rad_s.to_vec(), receptances })
+        let mut response = Self::empty();
+        FullResponse::new(component, dofs)?.extend(&mut response, omegas_rad_s)?;
+        Ok(response)
     }
 
     /// Of a reduced model at its first `count` coordinates.
@@ -75,23 +129,40 @@ impl Response {
         Ok(Self { omegas_rad_s: omegas_rad_s.to_vec(), receptances })
     }
 
-    /// ‖S(H − H_full)S‖/‖S H_full S‖ in the Frobenius norm at every frequency. S
-    /// divides each DOF by the square root of the median of its own |H_full| over
-    /// the frequencies, so that metres and radians weigh the same.
+    /// What errors against this response are measured by: S divides each DOF by
+    /// the square root of the median of its own |H| over the frequencies.
+    pub fn scale(&self) -> Scale {
+        let dofs = self.receptances.first().map_or(0, |h| h.nrows());
+        let dofs = (0..dofs).map(|i| {
+            let own: Vec<f64> = self.receptances.iter().map(|h| h[(i, i)].norm()).collect();
+            let median = Spread::of(&own).map_or(1.0, |spread| spread.median);
+            if median > 0.0 { median.sqrt().recip() } else { 1.0 }
+        });
+        let mut scale = Scale { dofs: dofs.collect(), floor: 0.0 };
+        let sizes: Vec<f64> = self.receptances.iter().map(|h| scale.size(h)).collect();
+        scale.floor = Spread::of(&sizes).map_or(0.0, |spread| ANTIRESONANCE * spread.median);
+        scale
+    }
+
+    /// ‖S(H − H_full)S‖/‖S H_full S‖ in the Frobenius norm at every frequency,
+    /// with the [`scale`](Self::scale) of the full response. Where that is below a
+    /// hundredth of its median, an antiresonance, the hundredth is what counts:
+    /// a zero that is shifted by a hair is no error of any size.
     pub fn errors(&self, full: &Self) -> Vec<f64> {
-        let dofs = full.receptances.first().map_or(0, |h| h.nrows());
-        let scale: Vec<f64> = (0..dofs)
-            .map(|i| {
-                let own: Vec<f64> = full.receptances.iter().map(|h| h[(i, i)].norm()).collect();
-                let median = Spread::of(&own).map_or(1.0, |spread| spread.median);
-                if median > 0.0 { median.sqrt().recip() } else { 1.0 }
-            })
-            .collect();
-        let size = |h: &DMatrix<Complex<f64>>| {
-            DMatrix::from_fn(dofs, dofs, |i, j| h[(i, j)] * (scale[i] * scale[j])).norm()
-        };
+        self.errors_by(full, &full.scale())
+    }
+
+    /// The same by another scale.
+    pub fn errors_by(&self, full: &Self, scale: &Scale) -> Vec<f64> {
         let pairs = self.receptances.iter().zip(&full.receptances);
-        pairs.map(|(own, full)| size(&(own - full)) / size(full)).collect()
+        pairs
+            .map(|(own, full)| scale.size(&(own - full)) / scale.size(full).max(scale.floor))
+            .collect()
+    }
+
+    /// ‖S H S‖ at every frequency.
+    pub fn sizes(&self, scale: &Scale) -> Vec<f64> {
+        self.receptances.iter().map(|h| scale.size(h)).collect()
     }
 }
 

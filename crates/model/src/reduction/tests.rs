@@ -1,10 +1,12 @@
 //! Small components, against dense modes and closed forms.
 
+use super::response::{Response, band};
 use super::trust::{Acceptance, Verdict, eigenvalues};
 use super::*;
 use crate::equations::Deformation;
 use crate::structure::{BeamEnds, BeamSection, MassModel, Support, euler_bernoulli_beam};
 use numerics::eigen;
+use numerics::sparse::SparseMatrix;
 
 fn beam(elements: usize, ends: BeamEnds) -> Component {
     let section = BeamSection { flexural_rigidity_n_m2: 127.575, mass_per_length_kg_m: 0.7065 };
@@ -185,7 +187,7 @@ fn the_smallest_model_that_meets_an_error_is_found() {
     };
     let recipe = |relative, most| Recipe::rubin(vec![38], choice(relative, most));
     let found = reduce(&component, &recipe(1e-3, 30)).unwrap();
-    let grid = band(3000.0, 24);
+    let grid = band(3000.0, 600);
     let error = |model: &ReducedModel| {
         trust::Comparison::new(&component, model, &grid).unwrap().response.max
     };
@@ -195,9 +197,53 @@ fn the_smallest_model_that_meets_an_error_is_found() {
         reduce(&component, &Recipe::rubin(vec![38], ModeChoice::Number(count - 1))).unwrap();
     assert!(error(&fewer.model) > 1e-3);
     assert_eq!(found.basis.ncols(), found.model.size());
+    let held = found.facts.held.unwrap();
+    assert!(held.factors > 24 && held.factors <= 120 && held.probes > 60, "{held:?}");
+    assert!(held.error <= 1e-3 && held.estimate <= 1e-3 && held.rich_modes > count, "{held:?}");
     let error = reduce(&component, &recipe(1e-13, 2)).unwrap_err();
     assert!(matches!(error, ReductionError::ErrorNotReached { modes: 2, .. }), "{error}");
     assert!(reduce(&component, &recipe(f64::NAN, 2)).is_err());
+}
+
+/// A chain of 40 equal masses with next to no damping: every resonance in the
+/// band is far narrower than the way between the frequencies looked at first.
+#[test]
+fn an_error_holds_at_resonances_that_no_grid_meets() {
+    let springs = [1e6; 40];
+    let chain = crate::structure::chain(
+        &[2.0; 40],
+        &springs,
+        &[0.0; 40],
+        crate::structure::Ends::FixedFree,
+    )
+    .unwrap();
+    let component = Component::from_structure(&chain).unwrap().with_rayleigh(0.05, 0.0);
+    for damper in [None, Some(500.0)] {
+        let component = match damper {
+            Some(damping) => component.clone().with_damper(None, Some(6), damping).unwrap(),
+            None => component.clone(),
+        };
+        let band_rad_s = std::f64::consts::TAU * 60.0;
+        for relative in [0.01, 0.1] {
+            let choice = ModeChoice::InterfaceError { relative, band_rad_s, points: 24, most: 40 };
+            let found = reduce(&component, &Recipe::rubin(vec![39], choice)).unwrap();
+            // Evenly, and closely around every true resonance.
+            let mut dense: Vec<f64> = (1..=3000).map(|k| band_rad_s * f64::from(k) / 3e3).collect();
+            for value in trust::component_eigenvalues(&component).unwrap() {
+                let width = value.re.abs();
+                let near = (-20..=20).map(|k| value.im + 0.25 * f64::from(k) * width);
+                dense.extend(near.filter(|&omega| omega > 0.0 && omega <= band_rad_s));
+            }
+            let comparison = trust::Comparison::new(&component, &found.model, &dense).unwrap();
+            let held = found.facts.held.unwrap();
+            assert!(comparison.response.max <= relative, "{comparison:?} {held:?}");
+            assert!(held.factors <= 120, "{held:?}");
+            // And it is the smallest: with one mode less it does not hold.
+            let fewer = found.model.truncated(found.model.omega_rad_s.len() - 1);
+            let comparison = trust::Comparison::new(&component, &fewer, &dense).unwrap();
+            assert!(comparison.response.max > relative, "{comparison:?}");
+        }
+    }
 }
 
 #[test]
@@ -237,7 +283,7 @@ fn dual_craig_bampton_has_the_modes_and_one_growing_motion_per_force() {
 fn rotor() -> Component {
     let base = beam(8, BeamEnds::CANTILEVER).with_rayleigh(2.0, 1e-5);
     let n = base.size();
-    let both = |matrix: &numerics::sparse::SparseMatrix| {
+    let both = |matrix: &SparseMatrix| {
         let dense = matrix.to_dense();
         let mut two = DMatrix::zeros(2 * n, 2 * n);
         two.view_mut((0, 0), (n, n)).copy_from(&dense);
@@ -374,4 +420,17 @@ fn a_yielding_spring_at_a_retained_dof_keeps_working() {
     // The spring matters, and the small model feels it as the full one does.
     assert!(off(&linear) > 0.2, "{}", off(&linear));
     assert!(off(&found) < 2e-3, "{}", off(&found));
+}
+
+/// A heavy mass with a damper on a fine mesh: αm is a millionth of βk elsewhere,
+/// so that the one DOF could draw α to itself.
+#[test]
+fn a_damper_at_a_heavy_dof_is_found_on_a_fine_mesh() {
+    let mut component = beam(60, BeamEnds::CANTILEVER).with_rayleigh(0.5, 4e-4);
+    let (n, tip) = (component.size(), 118);
+    assert_eq!(component.damper_dofs(64), Some(vec![]));
+    let one = |value| SparseMatrix::from_triplets(n, n, [(tip, tip, value)]).unwrap();
+    component.mass = SparseMatrix::sum(&[(1.0, &component.mass), (1.0, &one(400.0))]);
+    component.damping = SparseMatrix::sum(&[(1.0, &component.damping), (1.0, &one(210.0))]);
+    assert_eq!(component.damper_dofs(64), Some(vec![tip]));
 }

@@ -6,7 +6,7 @@
 
 use std::path::{Path, PathBuf};
 
-use model::reduction::{Facts, ReducedModel};
+use model::reduction::{Facts, Held, ReducedModel};
 use model::structure::DofKind;
 use nalgebra::{DMatrix, DVector};
 
@@ -14,7 +14,7 @@ use super::reduced::Reduced;
 use crate::experiment::DofLabel;
 
 /// First bytes of a file; the digits are the layout's version.
-const MAGIC: &[u8; 8] = b"TWINRED1";
+const MAGIC: &[u8; 8] = b"TWINRED2";
 /// Largest file that is read.
 const LARGEST: u64 = 1 << 30;
 
@@ -183,6 +183,11 @@ impl Writer {
             facts.solves,
         ];
         self.counts(&rest);
+        let held = facts.held.iter();
+        let counts = held.clone().flat_map(|held| [held.factors, held.probes, held.rich_modes]);
+        self.counts(&counts.collect::<Vec<_>>());
+        let errors = held.flat_map(|held| [held.error, held.estimate, held.rich_error]);
+        self.numbers(&errors.collect::<Vec<_>>());
     }
 }
 
@@ -268,6 +273,13 @@ impl Reader<'_> {
         let (excited_mass, monitored) = (self.number()?, self.counts()?);
         let (damper_dofs, suppressed) = (self.counts()?, self.counts()?);
         let rest: [usize; 8] = self.counts()?.try_into().ok()?;
+        let held = match (self.counts()?.as_slice(), self.numbers()?.as_slice()) {
+            (&[factors, probes, rich_modes], &[error, estimate, rich_error]) => {
+                Some(Held { factors, error, probes, estimate, rich_error, rich_modes })
+            }
+            ([], []) => None,
+            _ => return None,
+        };
         let facts = Facts {
             damper_dofs,
             suppressed,
@@ -279,6 +291,7 @@ impl Reader<'_> {
             vector_bytes: rest[5],
             krylov_vectors: rest[6],
             solves: rest[7],
+            held,
         };
         let model = ReducedModel {
             mass,
@@ -324,7 +337,19 @@ mod tests {
                 monitored: vec![3],
                 recovery: DMatrix::from_row_slice(1, 2, &[0.1, 0.2]),
             },
-            facts: Facts { full_size: 100, damper_dofs: vec![4], ..Facts::default() },
+            facts: Facts {
+                full_size: 100,
+                damper_dofs: vec![4],
+                held: Some(Held {
+                    factors: 24,
+                    error: 0.01,
+                    probes: 300,
+                    estimate: 0.02,
+                    rich_error: 1e-3,
+                    rich_modes: 16,
+                }),
+                ..Facts::default()
+            },
             seconds: 1.5,
             names: vec!["tip".to_owned()],
             kinds: vec![DofKind::Rotation],

@@ -45,6 +45,9 @@ use crate::experiment::watch::{RecordedDofs, RecordedMotion, Work};
 use crate::experiment::{CompensatorSpec, Diagnostic, Diagnostics, Experiment, PerDof, Source};
 use structure::{Builder, Origin};
 
+/// Unit of the amplitude of a mode, which is normalised by mass.
+pub const MODAL_UNIT: &str = "m √kg";
+
 /// Where the commands keep reduced models, beside the runs.
 pub const CACHE: &str = "runs/cache";
 
@@ -265,8 +268,7 @@ impl Assembly {
         let stayed = self.reduced.as_ref().map_or(usize::MAX, |reduced| reduced.names.len());
         let dof = |dof: usize| {
             let kind = &self.structure.kinds[dof];
-            // Modes are normalised by mass.
-            let unit = if dof < stayed { unit(kind) } else { "m √kg".to_owned() };
+            let unit = if dof < stayed { unit(kind) } else { MODAL_UNIT.to_owned() };
             (self.structure.names[dof].clone(), unit)
         };
         FramePlan {

@@ -19,8 +19,10 @@ use crate::experiment::{
     StructureSource,
 };
 
-/// Frequencies of the full model looked at where an error is asked for.
+/// Frequencies of the full model looked at first where an error is asked for.
 const ERROR_POINTS: usize = 24;
+/// Changes whenever the same recipe gives another model.
+const METHODS: &str = "2";
 /// Most modes tried then.
 const ERROR_MODES: usize = 400;
 
@@ -98,7 +100,8 @@ impl Builder<'_> {
         let full = self.full_model()?;
         let (reduced, recipe) = self.reduce_now(spec, &full, key)?;
         self.store.keep_reduced(reduced.clone());
-        Some(Examined { component: full.component, reduced, recipe })
+        let monitored_kinds = recipe.monitored.iter().map(|&dof| full.kind(dof)).collect();
+        Some(Examined { component: full.component, reduced, recipe, monitored_kinds })
     }
 
     /// Reduces a full model, whatever is known already.
@@ -232,6 +235,7 @@ impl Builder<'_> {
     fn digest(&mut self, spec: &ReductionSpec) -> Option<u128> {
         let mut digest = Digest::new();
         digest.text(env!("CARGO_PKG_VERSION"));
+        digest.text(METHODS);
         let declared = &self.experiment.structure;
         let mut text = String::new();
         let _ = write!(
@@ -302,4 +306,6 @@ pub struct Examined {
     pub reduced: Reduced,
     /// How it was made.
     pub recipe: Recipe,
+    /// What the monitored DOFs move along.
+    pub monitored_kinds: Vec<DofKind>,
 }

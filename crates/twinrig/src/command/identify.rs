@@ -462,7 +462,7 @@ fn length(text: &str) -> Result<f64, String> {
     positive(text, Quantity::Length)
 }
 
-fn time(text: &str) -> Result<f64, String> {
+pub(super) fn time(text: &str) -> Result<f64, String> {
     positive(text, Quantity::Time)
 }
 

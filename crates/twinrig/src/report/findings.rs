@@ -129,6 +129,12 @@ impl<'a> Findings<'a> {
                 self.shown_floors.len()
             ));
         }
+        if self.view.modal > 0 {
+            said.push(format!(
+                "The amplitudes of {} modes of the reduced structure are not judged.",
+                self.view.modal
+            ));
+        }
         (!said.is_empty()).then(|| said.join(" ") + " The record holds them all.")
     }
 

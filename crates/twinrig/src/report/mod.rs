@@ -27,6 +27,7 @@ use serde_json::{Value, json};
 
 pub(crate) use bode::{BodePage, BodePoint, BodeSection, BodeTable, Verdict};
 pub(crate) use chart_page::chart_html;
+pub(crate) use decimate::min_max;
 use findings::Findings;
 pub(crate) use picture::{Curve, Look, Pane, Picture, Span, Square, Table};
 pub(crate) use sweep_page::sweep_html;

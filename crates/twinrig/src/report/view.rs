@@ -8,6 +8,7 @@ use analysis::criteria;
 use runtime::record::Record;
 
 use super::ReportError;
+use crate::assembly::MODAL_UNIT;
 
 /// A desired motion further than this from a DOF's motion is not that DOF's, in per cent.
 const SAME_MOTION: f64 = 5.0;
@@ -24,6 +25,9 @@ pub(super) struct View<'a> {
     pub(super) floors: Vec<Floor<'a>>,
     /// Number of DOFs of the numerical substructure.
     pub(super) dofs: usize,
+    /// Amplitudes of modes of a reduced structure, which are no DOFs that anybody
+    /// could look at: they are recorded, not judged.
+    pub(super) modal: usize,
     /// Rows whose measurement stands in for an answer of the rig that did not
     /// come in time. The loop went on with it, but nobody measured it.
     pub(super) bridged: usize,
@@ -96,6 +100,7 @@ impl<'a> View<'a> {
             interfaces: vec![],
             floors: vec![],
             dofs: 0,
+            modal: 0,
             bridged,
             columns,
             running,
@@ -201,6 +206,16 @@ impl<'a> View<'a> {
             |name: &str| !name.starts_with("velocity.") && !name.starts_with("acceleration.");
         let mut numerical = self.family("numerical.");
         numerical.retain(|(name, _)| is_motion(name));
+        let modal: HashSet<&str> = self
+            .record
+            .channels
+            .iter()
+            .filter(|channel| channel.unit == MODAL_UNIT)
+            .filter_map(|channel| channel.name.strip_prefix("numerical."))
+            .collect();
+        let all = numerical.len();
+        numerical.retain(|(name, _)| !modal.contains(name));
+        self.modal = all - numerical.len();
         self.dofs = numerical.len();
         let mut at_interface = vec![false; numerical.len()];
         let named = |role: &str, name: &str| self.column(&format!("{role}.{name}"));
@@ -337,6 +352,17 @@ mod tests {
         let names: Vec<&str> = view.floors.iter().map(|floor| floor.name).collect();
         assert_eq!(names, ["2", "1"]);
         assert_eq!(view.dofs, 3);
+    }
+
+    #[test]
+    fn amplitudes_of_modes_are_no_floors() {
+        let mut record = sample::benchmark().rows(4096).record();
+        for channel in record.channels.iter_mut().filter(|channel| channel.name == "numerical.3") {
+            channel.unit = MODAL_UNIT.to_owned();
+        }
+        let view = View::new(&record).unwrap();
+        let names: Vec<&str> = view.floors.iter().map(|floor| floor.name).collect();
+        assert_eq!((names, view.dofs, view.modal), (vec!["2"], 2, 1));
     }
 
     #[test]

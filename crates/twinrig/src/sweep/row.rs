@@ -197,7 +197,8 @@ impl Columns {
     }
 }
 
-/// The DOFs that have criteria of their own: recorded, and not at the interface.
+/// The DOFs that have criteria of their own: recorded, not at the interface, and no
+/// amplitudes of modes.
 pub(super) fn floors(assembly: &Assembly) -> Vec<usize> {
     if assembly.detail == runtime::frame::MotionDetail::Interface {
         return Vec::new();
@@ -206,5 +207,7 @@ pub(super) fn floors(assembly: &Assembly) -> Vec<usize> {
         let places = &assembly.substructures.numerical.interface;
         places.iter().any(|place| place.from.is_none() && place.to == Some(*dof))
     };
-    (0..assembly.substructures.numerical.size()).filter(|dof| !at_interface(dof)).collect()
+    let stayed = assembly.reduced.as_ref().map_or(usize::MAX, |reduced| reduced.names.len());
+    let dofs = 0..assembly.substructures.numerical.size().min(stayed);
+    dofs.filter(|dof| !at_interface(dof)).collect()
 }

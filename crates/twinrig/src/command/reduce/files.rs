@@ -39,6 +39,11 @@ pub(super) fn write(folder: &Path, found: &Found) -> Result<(), String> {
         let path = folder.join(name);
         write_bytes(&path, &bytes).map_err(|error| cannot_write(&path, &error))?;
     }
+    if let Some(history) = &found.history {
+        let path = folder.join("history.csv");
+        let text = history.csv();
+        write_bytes(&path, text.as_bytes()).map_err(|error| cannot_write(&path, &error))?;
+    }
     if !model.monitored.is_empty() {
         let path = folder.join("recovery.npy");
         write_bytes(&path, &npy(&model.recovery)).map_err(|error| cannot_write(&path, &error))?;

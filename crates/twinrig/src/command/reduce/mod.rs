@@ -1,6 +1,7 @@
 //! `twinrig reduce`: a large model made small, and how far it can be trusted.
 
 mod files;
+mod history;
 mod page;
 
 use std::f64::consts::TAU;
@@ -14,11 +15,13 @@ use nalgebra::DMatrix;
 use numerics::eigen;
 use serde_json::{Value, json};
 
+use super::identify::time;
 use super::output::{Exit, Output, number, print, table};
 use super::rehearse::test_name;
 use crate::assembly::{Assembly, CACHE, Examined, SignalStore, examine};
 use crate::experiment::{Diagnostic, Diagnostics, Experiment, Folder, ReductionSpec};
 use crate::fit::{Cost, Fit, NumericalCost};
+use history::History;
 
 /// DOFs beyond which a factorisation takes seconds.
 const MANY_DOFS: usize = 5000;
@@ -36,6 +39,10 @@ pub(super) struct ReduceArguments {
     /// as many.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(4..=2000))]
     points: Option<u16>,
+    /// Also step the full structure through the load, or the first TIME of it, beside the reduced
+    /// one and the hybrid test; each step costs a solution with the full model's factor.
+    #[arg(long, value_name = "TIME", num_args = 0..=1, require_equals = true, value_parser = time)]
+    compare: Option<Option<f64>>,
 }
 
 /// All that was found.
@@ -55,6 +62,8 @@ pub(super) struct Found {
     step: Option<Cost>,
     period_s: f64,
     compare_s: f64,
+    /// Both in time, if that was asked for.
+    history: Option<History>,
 }
 
 pub(super) fn reduce(arguments: &ReduceArguments, output: Output) -> Exit {
@@ -96,6 +105,21 @@ pub(super) fn reduce(arguments: &ReduceArguments, output: Output) -> Exit {
             NumericalCost::InTick(cost) | NumericalCost::MainLoop { step: cost, .. } => cost,
         });
     }
+    if let (Some(span_s), Ok((assembly, _))) = (arguments.compare, &assembled) {
+        let begun = Instant::now();
+        let progress = |done: usize, all: usize| {
+            let left_s = begun.elapsed().as_secs_f64() * (all - done) as f64 / done.max(1) as f64;
+            let left = if done == 0 { String::new() } else { format!(", {left_s:.0} s to go") };
+            spinner.set_message(format!("stepping the full model: {done} of {all}{left}"));
+        };
+        match History::new(assembly, &found.examined, span_s, progress) {
+            Ok(history) => found.history = Some(history),
+            Err(error) => {
+                spinner.finish_and_clear();
+                return output.fail(error);
+            }
+        }
+    }
     spinner.finish_and_clear();
     let folder = arguments.out.clone().unwrap_or_else(|| {
         let mut name = test_name(&arguments.file).to_owned();
@@ -115,7 +139,10 @@ pub(super) fn reduce(arguments: &ReduceArguments, output: Output) -> Exit {
             output.document(&document)
         }
         Output::People => {
-            let files = files::NAMES.join(", ");
+            let mut files = files::NAMES.join(", ");
+            if found.history.is_some() {
+                files += ", history.csv";
+            }
             print(&format!("{}\nwritten to {}: {files}\n", found.text(), folder.display()))
         }
     };
@@ -170,6 +197,7 @@ fn compare(
         step: None,
         period_s: experiment.integrator.step_s,
         compare_s: begun.elapsed().as_secs_f64(),
+        history: None,
         examined,
     })
 }
@@ -218,6 +246,18 @@ impl Found {
         omegas.filter(|&&omega| omega > 0.0).map(|omega| omega / TAU).collect()
     }
 
+    /// What was made of the damping, in words.
+    fn damping(&self) -> String {
+        let facts = &self.examined.reduced.facts;
+        match facts.damper_dofs.len() {
+            _ if self.examined.component.damping.entries() == 0 => "none".to_owned(),
+            _ if facts.spread_damping => "spread: no discrete dampers kept".to_owned(),
+            0 => "αM + βK: no discrete dampers".to_owned(),
+            1 => "one DOF with a discrete damper, kept".to_owned(),
+            count => format!("{count} DOFs with discrete dampers, kept"),
+        }
+    }
+
     /// Stable? Passive? In words.
     fn verdict(&self) -> String {
         let verdict = &self.comparison.verdict;
@@ -249,16 +289,11 @@ impl Found {
             reduced.model.boundary.len() - reduced.model.interface
         );
         row("DOFs that stay", kept);
-        if !facts.damper_dofs.is_empty() {
-            row("DOFs with discrete dampers", facts.damper_dofs.len().to_string());
-        }
+        row("damping", self.damping());
         let highest = elastic.iter().copied().fold(0.0, f64::max);
         row("modes kept", format!("{}, up to {} Hz", elastic.len(), number(highest)));
         if facts.rigid_modes > 0 {
             row("rigid-body modes", facts.rigid_modes.to_string());
-        }
-        if facts.spread_damping {
-            row("damping", "spread: no discrete dampers looked for".to_owned());
         }
         let memory = facts.matrix_bytes + facts.factor_bytes + facts.vector_bytes;
         row("memory of the reduction", format!("{:.1} MiB", memory as f64 / 1048576.0));
@@ -267,6 +302,18 @@ impl Found {
             "compared up to",
             format!("{} Hz, {} points", number(self.band_hz()), comparison.points),
         );
+        if let Some(held) = &facts.held {
+            let text =
+                format!("{}, {} factors of the full model", percent(held.error), held.factors);
+            row("error held, at most", text);
+            let text = format!(
+                "{}, {} frequencies of a model with {} modes",
+                percent(held.estimate),
+                held.probes,
+                held.rich_modes
+            );
+            row("… and between, at most", text);
+        }
         if let Some(spread) = &self.eigenvalues {
             row("eigenvalue error, worst", percent(spread.max));
             row("eigenvalue error, median", percent(spread.median));
@@ -288,6 +335,7 @@ impl Found {
             let text = format!("{p50} µs (p99 {p99} µs) of {period} µs: {share}");
             row("a step takes", text);
         }
+        rows.extend(self.history.iter().flat_map(History::rows));
         rows
     }
 
@@ -325,6 +373,15 @@ impl Found {
             "interface_dofs": model.interface,
             "retained": reduced.names,
             "damper_dofs": facts.damper_dofs.iter().map(|dof| dof + 1).collect::<Vec<_>>(),
+            "damping": self.damping(),
+            "held": facts.held.map(|held| json!({
+                "error": held.error,
+                "factors": held.factors,
+                "estimate": held.estimate,
+                "probes": held.probes,
+                "rich_modes": held.rich_modes,
+                "rich_error": held.rich_error,
+            })),
             "modes_hz": self.elastic(),
             "rigid_modes": facts.rigid_modes,
             "matrix_bytes": facts.matrix_bytes,
@@ -346,6 +403,7 @@ impl Found {
             "step_p50_s": self.step.map(|step| step.p50_s),
             "step_p99_s": self.step.map(|step| step.p99_s),
             "period_s": self.period_s,
+            "history": self.history.as_ref().map(History::document),
             "response": response,
         })
     }

@@ -3,6 +3,7 @@
 use model::reduction::response::Response;
 
 use super::Found;
+use super::history::History;
 use crate::report::{Curve, Look, Pane, Picture, Span, Square, Table, Verdict};
 
 /// Interface DOFs that are drawn.
@@ -41,6 +42,7 @@ pub(super) fn html(found: &Found) -> String {
     let shown = found.examined.reduced.model.interface.min(DRAWN);
     let mut panes: Vec<Pane> = (0..shown).map(|dof| response(found, dof)).collect();
     panes.push(error(found));
+    panes.extend(found.history.iter().flat_map(History::panes));
     let picture = Picture {
         title: found.title.clone(),
         verdict,
