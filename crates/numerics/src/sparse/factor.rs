@@ -13,21 +13,27 @@ use nalgebra::DMatrix;
 
 use super::multifrontal::Fronts;
 use super::ordering::Order;
-use super::panels::{self, Row, WIDE, side_by_side};
-use super::threads::{share, threads, with_threads};
+use super::panels::{Factor, Row, WIDE, side_by_side};
+use super::tree::{Parts, Tree};
 use super::{SparseError, SparseMatrix};
 
 /// Entries of a factor from which on several threads pay.
 const LARGE_FACTOR: usize = 1_000_000;
 
-/// Groups of right sides that one thread reads the factor for together.
+/// Groups of right sides that the factor is read for together.
 const MOST_GROUPS: usize = 4;
+
+/// Subtrees with at most this part of a factor's entries are solved side by side:
+/// four of a slender body, so that little is left above them.
+const PART: f64 = 0.3;
 
 /// A = L Lᵀ of a symmetric positive definite matrix, rows reordered for little fill.
 #[derive(Debug)]
 pub struct Cholesky {
     symbolic: SymbolicCholesky<u32>,
     values: Vec<f64>,
+    /// How threads share a large factor.
+    parts: Option<Parts>,
     /// Smallest pivot over the diagonal entry it comes from, and its row.
     weakest: (usize, f64),
 }
@@ -51,14 +57,24 @@ impl Cholesky {
         let mut values: Vec<f64> = Vec::new();
         values.try_reserve_exact(length).map_err(|_| no_room())?;
         values.resize(length, 0.0);
-        fill(&symbolic, matrix, &mut values).map_err(|failure| match failure {
+        let tree = match symbolic.raw() {
+            SymbolicCholeskyRaw::Supernodal(supernodal) => Tree::of(supernodal),
+            SymbolicCholeskyRaw::Simplicial(_) => None,
+        };
+        fill(&symbolic, tree.as_ref(), matrix, &mut values).map_err(|failure| match failure {
             Failure::Pivot(place) => {
                 SparseError::NotPositiveDefinite { row: original(&symbolic, place) }
             }
             Failure::NoRoom => no_room(),
         })?;
         let weakest = weakest_pivot(&symbolic, &values, &matrix.diagonal());
-        Ok(Self { symbolic, values, weakest })
+        let parts = match (symbolic.raw(), &tree) {
+            (SymbolicCholeskyRaw::Supernodal(supernodal), Some(tree)) if length >= LARGE_FACTOR => {
+                Some(Parts::of(tree, supernodal, PART))
+            }
+            _ => None,
+        };
+        Ok(Self { symbolic, values, parts, weakest })
     }
 
     /// Rows of the matrix.
@@ -84,8 +100,8 @@ impl Cholesky {
 
     /// X ← A⁻¹ X.
     ///
-    /// On a large factor the columns go to as many threads as there are cores, in
-    /// groups of eight. What becomes of a column does not depend on the threads.
+    /// Parts of a large factor go to as many threads as there are cores; the
+    /// result does not depend on them.
     ///
     /// # Panics
     /// If the rows do not fit.
@@ -95,17 +111,15 @@ impl Cholesky {
         if rows == 0 || columns == 0 {
             return;
         }
-        let threads = if self.values.len() < LARGE_FACTOR { 1 } else { threads() };
-        let groups = columns.div_ceil(WIDE);
-        let together = groups.div_ceil(threads).min(MOST_GROUPS);
-        let parts = x.as_mut_slice().chunks_mut(together * WIDE * rows);
-        with_threads(threads, || share(parts, |part| self.solve_columns(part)));
+        for some in x.as_mut_slice().chunks_mut(MOST_GROUPS * WIDE * rows) {
+            self.solve_columns(some);
+        }
     }
 
     /// The same for columns one behind the other.
     fn solve_columns(&self, x: &mut [f64]) {
         let (rows, columns) = (self.size(), x.len() / self.size());
-        if let (SymbolicCholeskyRaw::Supernodal(supernodal), Some(order)) =
+        if let (SymbolicCholeskyRaw::Supernodal(symbolic), Some(order)) =
             (self.symbolic.raw(), self.symbolic.perm())
         {
             let forward = order.arrays().0;
@@ -113,7 +127,11 @@ impl Cholesky {
                 .chunks(WIDE * rows)
                 .map(|columns| side_by_side(columns, rows, |place| forward[place] as usize))
                 .collect();
-            panels::solve(supernodal, &self.values, &mut groups);
+            let factor = Factor { symbolic, values: &self.values };
+            match &self.parts {
+                None => factor.solve(&mut groups),
+                Some(parts) => factor.solve_parts(parts, &mut groups),
+            }
             for (columns, group) in x.chunks_mut(WIDE * rows).zip(&groups) {
                 for (place, row) in group.iter().enumerate() {
                     let at = forward[place] as usize;
@@ -143,14 +161,15 @@ enum Failure {
 /// The numbers of L: by panels where there are any, by faer otherwise.
 fn fill(
     symbolic: &SymbolicCholesky<u32>,
+    tree: Option<&Tree>,
     matrix: &SparseMatrix,
     values: &mut [f64],
 ) -> Result<(), Failure> {
-    if let (SymbolicCholeskyRaw::Supernodal(supernodal), Some(order)) =
-        (symbolic.raw(), symbolic.perm())
+    if let (SymbolicCholeskyRaw::Supernodal(supernodal), Some(order), Some(tree)) =
+        (symbolic.raw(), symbolic.perm(), tree)
         && matrix.is_symmetric()
-        && let Some(fronts) = Fronts::new(supernodal, order.arrays(), matrix)
     {
+        let fronts = Fronts::new(supernodal, tree, order.arrays(), matrix);
         return fronts.factor(values).map_err(Failure::Pivot);
     }
     let scratch = symbolic.factorize_numeric_llt_scratch::<f64>(Par::Seq, Default::default());

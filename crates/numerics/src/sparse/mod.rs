@@ -11,6 +11,7 @@ mod ordering;
 mod panels;
 mod product;
 mod threads;
+mod tree;
 
 pub use factor::Cholesky;
 pub use lu::{ComplexLu, Lu};

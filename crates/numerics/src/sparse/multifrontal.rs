@@ -25,8 +25,7 @@ use faer::{Accum, MatMut, MatRef, Par};
 
 use super::SparseMatrix;
 use super::threads::share;
-
-const NONE: u32 = u32::MAX;
+use super::tree::{NONE, Tree, shape};
 
 /// Subtrees with more than this part of the work are split.
 const LARGE_SUBTREE: f64 = 1.0 / 16.0;
@@ -34,16 +33,13 @@ const LARGE_SUBTREE: f64 = 1.0 / 16.0;
 /// Columns of an update that one thread computes at a time.
 const BLOCK: usize = 256;
 
-/// The tree of panels.
+/// Panels, the order of their rows and the matrix they factor.
 pub(super) struct Fronts<'a> {
     symbolic: &'a SymbolicSupernodalCholesky<u32>,
+    tree: &'a Tree,
     /// Row of the matrix at each place, and place of each row.
     order: (&'a [u32], &'a [u32]),
-    /// Equal to its transpose.
     matrix: &'a SparseMatrix,
-    parent: Vec<u32>,
-    /// First panel of the subtree under each.
-    first: Vec<u32>,
 }
 
 /// The lower triangle of what a panel leaves to its parent, column by column.
@@ -62,48 +58,20 @@ struct Subtree<'a> {
 }
 
 impl<'a> Fronts<'a> {
-    /// `None` unless every subtree is one piece, which orders from elsewhere need
-    /// not give.
+    /// `tree` is that of `symbolic`, `matrix` equal to its transpose.
     pub(super) fn new(
         symbolic: &'a SymbolicSupernodalCholesky<u32>,
+        tree: &'a Tree,
         order: (&'a [u32], &'a [u32]),
         matrix: &'a SparseMatrix,
-    ) -> Option<Self> {
-        let count = symbolic.n_supernodes();
-        let mut panel_of = vec![0_u32; symbolic.nrows()];
-        for panel in 0..count {
-            let range = symbolic.supernode_begin()[panel]..symbolic.supernode_end()[panel];
-            panel_of[range.start as usize..range.end as usize].fill(panel as u32);
-        }
-        let mut parent = vec![NONE; count];
-        let mut first: Vec<u32> = (0..count as u32).collect();
-        for panel in 0..count {
-            if let Some(&row) = symbolic.supernode(panel).pattern().first() {
-                let above = panel_of[row as usize];
-                parent[panel] = above;
-                first[above as usize] = first[above as usize].min(first[panel]);
-            }
-        }
-        let fronts = Self { symbolic, order, matrix, parent, first };
-        let whole = |panel| fronts.children(panel).all(|c| fronts.parent[c] == panel as u32);
-        (0..count).all(whole).then_some(fronts)
-    }
-
-    /// From the last one down: each ends where the next one's subtree begins.
-    fn children(&self, panel: usize) -> impl Iterator<Item = usize> {
-        let first = self.first[panel] as usize;
-        let mut end = panel;
-        std::iter::from_fn(move || {
-            let child = end.checked_sub(1).filter(|&child| child >= first)?;
-            end = self.first[child] as usize;
-            Some(child)
-        })
+    ) -> Self {
+        Self { symbolic, tree, order, matrix }
     }
 
     /// Fills `values`, which are zero; or the place of the first pivot that is
     /// not positive.
     pub(super) fn factor(&self, values: &mut [f64]) -> Result<(), usize> {
-        let count = self.parent.len();
+        let count = self.tree.parent.len();
         let roots = self.subtree_roots();
         let mut of_panel: Vec<Option<&mut [f64]>> = Vec::with_capacity(count);
         let mut subtrees = Vec::with_capacity(roots.len());
@@ -111,7 +79,7 @@ impl<'a> Fronts<'a> {
         let starts = self.symbolic.col_ptr_for_val();
         let mut next_root = roots.iter().peekable();
         while panel < count {
-            let root = next_root.next_if(|&&root| self.first[root] as usize == panel).copied();
+            let root = next_root.next_if(|&&root| self.tree.first[root] as usize == panel).copied();
             let end = root.unwrap_or(panel) + 1;
             let length = (starts[end] - starts[panel]) as usize;
             let (own, after) = rest.split_at_mut(length);
@@ -158,35 +126,20 @@ impl<'a> Fronts<'a> {
     /// Subtrees small enough to share out, ascending. What is above them is done
     /// afterwards.
     fn subtree_roots(&self) -> Vec<usize> {
-        let count = self.parent.len();
-        let mut work = vec![0.0; count];
-        for panel in 0..count {
+        self.tree.roots(LARGE_SUBTREE, |panel| {
             let (columns, below) = self.shape(panel);
             let (columns, below) = (columns as f64, below as f64);
-            work[panel] += columns * (columns * columns / 3.0 + columns * below + below * below);
-            if self.parent[panel] != NONE {
-                work[self.parent[panel] as usize] += work[panel];
-            }
-        }
-        let total: f64 = (0..count).filter(|&p| self.parent[p] == NONE).map(|p| work[p]).sum();
-        let small = |panel: usize| work[panel] <= LARGE_SUBTREE * total;
-        (0..count)
-            .filter(|&panel| {
-                let above = self.parent[panel];
-                small(panel) && (above == NONE || !small(above as usize))
-            })
-            .collect()
+            columns * (columns * columns / 3.0 + columns * below + below * below)
+        })
     }
 
-    /// Columns and rows below the diagonal block.
     fn shape(&self, panel: usize) -> (usize, usize) {
-        let columns = self.symbolic.supernode_end()[panel] - self.symbolic.supernode_begin()[panel];
-        (columns as usize, self.symbolic.supernode(panel).pattern().len())
+        shape(self.symbolic, panel)
     }
 
     fn subtree(&self, subtree: Subtree<'_>, bench: &mut Bench) -> Result<Update, usize> {
         let Subtree { root, mut values } = subtree;
-        let from = self.first[root] as usize;
+        let from = self.tree.first[root] as usize;
         let mut updates: Vec<Option<Update>> = (from..=root).map(|_| None).collect();
         for panel in from..=root {
             let (columns, below) = self.shape(panel);
@@ -227,7 +180,7 @@ impl<'a> Fronts<'a> {
             }
         }
         let mut update = vec![0.0; below * below];
-        for child in self.children(panel) {
+        for child in self.tree.children(panel) {
             if let Some(left) = updates[child - from].take() {
                 self.extend(child, &left, columns, values, &mut update, bench);
             }

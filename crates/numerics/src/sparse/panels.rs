@@ -2,10 +2,13 @@
 //!
 //! Time goes into reading the factor, so it is read once for several groups of
 //! eight: while a part of it is in the fastest cache it is used for all of them.
-//! One row of a group is one cache line. What is computed for a column does not
-//! depend on the others.
+//! One row of a group is one cache line. Subtrees of a large factor go to different
+//! threads, always the same ones, so that results do not depend on the threads.
 
 use faer::sparse::linalg::cholesky::supernodal::SymbolicSupernodalCholesky;
+
+use super::threads::share;
+use super::tree::{Part, Parts, shape};
 
 /// Right sides solved for together.
 pub(super) const WIDE: usize = 8;
@@ -27,72 +30,116 @@ pub(super) fn side_by_side(x: &[f64], rows: usize, row: impl Fn(usize) -> usize)
     (0..rows).map(gather).collect()
 }
 
-/// X ← (L Lᵀ)⁻¹ X for groups of right sides, rows in the order of elimination.
-pub(super) fn solve(
-    symbolic: &SymbolicSupernodalCholesky<u32>,
-    values: &[f64],
-    groups: &mut [Vec<Row>],
-) {
-    #[cfg(target_arch = "x86_64")]
-    if std::arch::is_x86_feature_detected!("avx2") && std::arch::is_x86_feature_detected!("fma") {
-        // SAFETY: the processor has both.
-        return unsafe { fused::solve(symbolic, values, groups) };
+/// A factor for solutions.
+pub(super) struct Factor<'a> {
+    pub(super) symbolic: &'a SymbolicSupernodalCholesky<u32>,
+    pub(super) values: &'a [f64],
+}
+
+impl Factor<'_> {
+    /// X ← (L Lᵀ)⁻¹ X for groups of right sides, rows in the order of elimination.
+    pub(super) fn solve(&self, groups: &mut [Vec<Row>]) {
+        let panels = 0..self.symbolic.n_supernodes();
+        let rows = self.symbolic.row_idx();
+        self.pass(Way::Forward, panels.clone(), rows, 0, groups);
+        self.pass(Way::Backward, panels.rev(), rows, 0, groups);
     }
-    passes::<false>(symbolic, values, groups);
+
+    /// The same with the parts side by side. Each has its own rows and a place for
+    /// what it does to the others, which are added up in a fixed order.
+    pub(super) fn solve_parts(&self, parts: &Parts, groups: &mut [Vec<Row>]) {
+        let Parts { parts, above, rows } = parts;
+        let outside = |part: &Part| self.symbolic.supernode(part.panels.end - 1).pattern();
+        let mut within: Vec<(&Part, Vec<Vec<Row>>)> = parts
+            .iter()
+            .map(|part| {
+                let length = part.places.len() + outside(part).len();
+                let own = |x: &Vec<Row>| {
+                    let mut own = x[part.places.clone()].to_vec();
+                    own.resize(length, [0.0; WIDE]);
+                    own
+                };
+                (part, groups.iter().map(own).collect())
+            })
+            .collect();
+        share(&mut within, |(part, own)| {
+            self.pass(Way::Forward, part.panels.clone(), rows, part.places.start, own);
+        });
+        for (part, own) in &within {
+            for (x, own) in groups.iter_mut().zip(own) {
+                for (change, &place) in own[part.places.len()..].iter().zip(outside(part)) {
+                    let to = &mut x[place as usize];
+                    (0..WIDE).for_each(|l| to[l] += change[l]);
+                }
+            }
+        }
+        self.pass(Way::Forward, above.iter().copied(), rows, 0, groups);
+        self.pass(Way::Backward, above.iter().rev().copied(), rows, 0, groups);
+        for (part, own) in &mut within {
+            for (x, own) in groups.iter().zip(own) {
+                let (_, other) = own.split_at_mut(part.places.len());
+                let from = outside(part).iter().map(|&place| x[place as usize]);
+                other.iter_mut().zip(from).for_each(|(to, from)| *to = from);
+            }
+        }
+        share(&mut within, |(part, own)| {
+            self.pass(Way::Backward, part.panels.clone().rev(), rows, part.places.start, own);
+        });
+        for (part, own) in &within {
+            for (x, own) in groups.iter_mut().zip(own) {
+                x[part.places.clone()].copy_from_slice(&own[..part.places.len()]);
+            }
+        }
+    }
+
+    /// Some panels one after the other. `rows` are those of all patterns, and the
+    /// first row of X is at place `start`.
+    fn pass(
+        &self,
+        way: Way,
+        panels: impl Iterator<Item = usize>,
+        rows: &[u32],
+        start: usize,
+        groups: &mut [Vec<Row>],
+    ) {
+        let symbolic = self.symbolic;
+        let (starts, row_starts) = (symbolic.col_ptr_for_val(), symbolic.col_ptr_for_row_idx());
+        let mut below: Vec<Vec<Row>> = vec![Vec::new(); groups.len()];
+        for k in panels {
+            let (columns, length) = shape(symbolic, k);
+            let from = row_starts[k] as usize;
+            let panel = Panel {
+                values: &self.values[starts[k] as usize..starts[k + 1] as usize],
+                begin: symbolic.supernode_begin()[k] as usize - start,
+                rows: columns + length,
+                columns,
+            };
+            panel.work(way, &rows[from..from + length], groups, &mut below);
+        }
+    }
+}
+
+/// The first half of a solution, or the second.
+#[derive(Clone, Copy)]
+enum Way {
+    Forward,
+    Backward,
 }
 
 #[cfg(target_arch = "x86_64")]
 mod fused {
-    use super::{Row, SymbolicSupernodalCholesky, passes};
+    use super::{Panel, Row, Way};
 
     /// The same, compiled for 256-bit vectors and fused products.
     #[target_feature(enable = "avx2,fma")]
-    pub(super) fn solve(
-        symbolic: &SymbolicSupernodalCholesky<u32>,
-        values: &[f64],
+    pub(super) fn work(
+        panel: &Panel<'_>,
+        way: Way,
+        pattern: &[u32],
         groups: &mut [Vec<Row>],
+        below: &mut [Vec<Row>],
     ) {
-        passes::<true>(symbolic, values, groups);
-    }
-}
-
-#[inline(always)]
-fn passes<const FUSED: bool>(
-    symbolic: &SymbolicSupernodalCholesky<u32>,
-    values: &[f64],
-    groups: &mut [Vec<Row>],
-) {
-    let count = symbolic.n_supernodes();
-    let starts = symbolic.col_ptr_for_val();
-    let panel = |k: usize| {
-        let begin = symbolic.supernode_begin()[k] as usize;
-        let columns = symbolic.supernode_end()[k] as usize - begin;
-        let pattern = symbolic.supernode(k).pattern();
-        let values = &values[starts[k] as usize..starts[k + 1] as usize];
-        (pattern, Panel { values, begin, rows: columns + pattern.len(), columns })
-    };
-    let mut below: Vec<Vec<Row>> = vec![Vec::new(); groups.len()];
-    for k in 0..count {
-        let (pattern, panel) = panel(k);
-        for bottom in &mut below {
-            bottom.clear();
-            bottom.resize(pattern.len(), [0.0; WIDE]);
-        }
-        panel.forward::<FUSED>(groups, &mut below);
-        for (x, bottom) in groups.iter_mut().zip(&below) {
-            for (change, &row) in bottom.iter().zip(pattern) {
-                let to = &mut x[row as usize];
-                (0..WIDE).for_each(|l| to[l] += change[l]);
-            }
-        }
-    }
-    for k in (0..count).rev() {
-        let (pattern, panel) = panel(k);
-        for (x, bottom) in groups.iter().zip(&mut below) {
-            bottom.clear();
-            bottom.extend(pattern.iter().map(|&row| x[row as usize]));
-        }
-        panel.backward::<FUSED>(groups, &below);
+        panel.half::<true>(way, pattern, groups, below);
     }
 }
 
@@ -106,6 +153,49 @@ struct Panel<'a> {
 }
 
 impl Panel<'_> {
+    /// Its part of a solution; `below` is scratch.
+    fn work(&self, way: Way, pattern: &[u32], groups: &mut [Vec<Row>], below: &mut [Vec<Row>]) {
+        #[cfg(target_arch = "x86_64")]
+        if std::arch::is_x86_feature_detected!("avx2") && std::arch::is_x86_feature_detected!("fma")
+        {
+            // SAFETY: the processor has both.
+            return unsafe { fused::work(self, way, pattern, groups, below) };
+        }
+        self.half::<false>(way, pattern, groups, below);
+    }
+
+    #[inline(always)]
+    fn half<const FUSED: bool>(
+        &self,
+        way: Way,
+        pattern: &[u32],
+        groups: &mut [Vec<Row>],
+        below: &mut [Vec<Row>],
+    ) {
+        match way {
+            Way::Forward => {
+                for bottom in below.iter_mut() {
+                    bottom.clear();
+                    bottom.resize(pattern.len(), [0.0; WIDE]);
+                }
+                self.forward::<FUSED>(groups, below);
+                for (x, bottom) in groups.iter_mut().zip(below) {
+                    for (change, &row) in bottom.iter().zip(pattern) {
+                        let to = &mut x[row as usize];
+                        (0..WIDE).for_each(|l| to[l] += change[l]);
+                    }
+                }
+            }
+            Way::Backward => {
+                for (x, bottom) in groups.iter().zip(below.iter_mut()) {
+                    bottom.clear();
+                    bottom.extend(pattern.iter().map(|&row| x[row as usize]));
+                }
+                self.backward::<FUSED>(groups, below);
+            }
+        }
+    }
+
     #[inline(always)]
     fn at(&self, row: usize, column: usize) -> f64 {
         self.values[column * self.rows + row]
