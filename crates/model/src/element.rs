@@ -155,6 +155,7 @@ impl Element {
         }
     }
 
+    #[inline]
     fn respond(&self, deformation: f64) -> (f64, f64) {
         match self.law {
             Law::Bilinear { stiffness, yield_force, hardening } => {

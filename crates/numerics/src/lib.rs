@@ -22,6 +22,7 @@ pub mod levenberg_marquardt;
 pub mod lti;
 pub mod multi_bisection;
 pub mod normals;
+pub mod packs;
 pub mod panel;
 pub mod random;
 pub mod rational_fit;

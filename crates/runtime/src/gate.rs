@@ -244,7 +244,7 @@ pub fn gate(
         let x = command.displacement[dof];
         let (position, force) = (measured.displacement[dof], measured.force[dof]);
         let (velocity, acceleration) = (command.velocity[dof], command.acceleration[dof]);
-        // The comparisons below let NaN pass, so nothing they use may be NaN.
+        // What is not a number is named as such before any limit is.
         let values = [position, force, x, velocity, acceleration, desired.displacement[dof]];
         // Zero times anything that is not finite is NaN: one test for all.
         if values.iter().map(|value| 0.0 * value).sum::<f64>() != 0.0 {
@@ -252,19 +252,32 @@ pub fn gate(
         }
         let rate = (x - held.displacement[dof]) / limits.step_s;
         let error = position - desired.displacement[dof];
-        for (kind, value, limit) in [
-            (TripKind::Force, force, limits.force[dof]),
-            (TripKind::TrackingError, error, limits.tracking_error[dof]),
-            (TripKind::Command, x, limits.command[dof]),
-            (TripKind::Rate, rate, limits.rate[dof]),
-        ] {
-            // A limit that is not a number lets nothing pass.
-            if value.abs() > limit || limit.is_nan() {
-                return Err(Trip { kind, dof, value, limit });
-            }
+        // All at once, for nearly always all hold. A limit that is not a number
+        // lets nothing pass.
+        let hold = (force.abs() <= limits.force[dof])
+            & (error.abs() <= limits.tracking_error[dof])
+            & (x.abs() <= limits.command[dof])
+            & (rate.abs() <= limits.rate[dof]);
+        if !hold {
+            return Err(exceeded(limits, dof, [force, error, x, rate]));
         }
     }
     Ok(())
+}
+
+/// Names the limit that does not hold, the specimen's first.
+#[cold]
+fn exceeded(limits: &Limits, dof: usize, [force, error, x, rate]: [f64; 4]) -> Trip {
+    let checks = [
+        (TripKind::Force, force, limits.force[dof]),
+        (TripKind::TrackingError, error, limits.tracking_error[dof]),
+        (TripKind::Command, x, limits.command[dof]),
+        (TripKind::Rate, rate, limits.rate[dof]),
+    ];
+    let [.., last] = checks;
+    let broken = |&(_, value, limit): &(TripKind, f64, f64)| value.abs() > limit || limit.is_nan();
+    let (kind, value, limit) = checks.into_iter().find(broken).unwrap_or(last);
+    Trip { kind, dof, value, limit }
 }
 
 /// Names the culprit: what a sensor says of one DOF spreads to the motion of

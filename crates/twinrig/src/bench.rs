@@ -13,7 +13,9 @@ use thiserror::Error;
 
 use crate::assembly::{Assembly, Coupling, LoopOptions, PlantError, Recording};
 use crate::experiment::{Embedded, Experiment};
+use crate::reproduce::beregi::BeregiError;
 use crate::reproduce::galmez::{self, GalmezError, Ground};
+use crate::reproduce::shaken_building::{Legs, ShakenBuilding};
 use crate::sweep::{BATCH, Outcome, Study, StudyError, Workspace};
 
 /// One measured cost.
@@ -44,6 +46,9 @@ pub enum BenchError {
     /// The study cannot be run.
     #[error(transparent)]
     Study(#[from] StudyError),
+    /// The shaken building cannot be built.
+    #[error(transparent)]
+    Beregi(#[from] BeregiError),
     /// No place for a record.
     #[error("no folder for a trial record: {0}")]
     Folder(#[from] std::io::Error),
@@ -89,6 +94,16 @@ pub fn measure(
         let what = format!("matrix–vector product, {states} × {states}");
         let nanoseconds = fastest(repeat, || Ok(product(states)))?;
         measurements.push(Measurement { id, what, nanoseconds, per: "product" });
+    }
+    for (id, legs, what) in [
+        ("trace_linear", Legs::Linear, "iterative test, linear building, 1 harmonic"),
+        ("trace_bilinear", Legs::Bilinear, "iterative test, bilinear building, 3 harmonics"),
+    ] {
+        progress(what);
+        let harmonics = if legs == Legs::Linear { 1 } else { 3 };
+        let mut building = ShakenBuilding::new(legs, 1.79, harmonics)?;
+        let nanoseconds = fastest(repeat, || Ok(building.time_ticks(50_000)))?;
+        measurements.push(Measurement { id, what: what.to_owned(), nanoseconds, per: "step" });
     }
     progress("sweep");
     let nanoseconds = sweep(repeat)?;

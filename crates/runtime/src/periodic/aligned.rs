@@ -1,5 +1,7 @@
 //! Signals measured with different delays, brought to one instant.
 
+use numerics::small::copy;
+
 /// Delay lines that make every signal as late as the latest. A common lateness
 /// does no harm: the simulated side then runs that much behind the rig.
 #[derive(Debug, Clone)]
@@ -16,10 +18,12 @@ impl Aligned {
     }
 
     /// How late everything is, s.
+    #[inline]
     pub(super) fn latency_s(&self) -> f64 {
         self.latency_s
     }
 
+    #[inline]
     pub(super) fn take(
         &mut self,
         displacement: &[f64],
@@ -33,14 +37,17 @@ impl Aligned {
         }
     }
 
+    #[inline]
     pub(super) fn displacement(&self) -> &[f64] {
         &self.lines[0].out
     }
 
+    #[inline]
     pub(super) fn force(&self) -> &[f64] {
         &self.lines[1].out
     }
 
+    #[inline]
     pub(super) fn acceleration(&self) -> &[f64] {
         &self.lines[2].out
     }
@@ -71,12 +78,22 @@ impl Line {
         }
     }
 
+    #[inline(always)]
     fn push(&mut self, values: &[f64]) {
+        if self.depth == 2 && self.share == 0.0 {
+            copy(&mut self.out, values);
+        } else {
+            self.delay(values);
+        }
+    }
+
+    fn delay(&mut self, values: &[f64]) {
         let dofs = self.out.len();
         self.past[self.at * dofs..][..dofs].copy_from_slice(values);
         // The ring holds `depth` samples: the oldest is depth − 1 back.
-        let older = (self.at + 1) % self.depth;
-        let newer = (self.at + 2) % self.depth;
+        let next = |at: usize| if at + 1 == self.depth { 0 } else { at + 1 };
+        let older = next(self.at);
+        let newer = next(older);
         for i in 0..dofs {
             let (a, b) = (self.past[newer * dofs + i], self.past[older * dofs + i]);
             self.out[i] = a + self.share * (b - a);

@@ -4,36 +4,115 @@ use std::f64::consts::PI;
 
 use model::motion::Motion;
 use model::periodic::Coefficients;
+use numerics::packs::{Kernels, PACK, Pack};
+
+/// Ticks after which the phase is computed anew rather than turned on: turning
+/// costs a rounding each time.
+const TURNS: u32 = 256;
+
+/// Packs that hold a value of every harmonic, the mean counted as one.
+pub(super) fn packs(harmonics: usize) -> usize {
+    (harmonics + 1).div_ceil(PACK)
+}
 
 /// Where the period stands: cos and sin of half the phase, and of every
 /// harmonic of it.
 #[derive(Debug, Clone)]
 pub(super) struct Phase {
+    kernels: Kernels,
     cycles: f64,
     /// cos(πφ), φ in cycles: the shape of the Fourier windows.
     pub(super) half_cosine: f64,
-    /// cos 2πkφ, sin 2πkφ for k = 1, 2, …
-    pub(super) harmonics: Vec<(f64, f64)>,
+    half_sine: f64,
+    /// cos and sin of half the change in a tick, and the ticks turned by it.
+    half_turn: (f64, f64),
+    turned: u32,
+    /// cos 2πkφ for k = 0, 1, …, then the sines; then both times cos(πφ).
+    basis: Vec<Pack>,
+    /// Cosines and sines of every harmonic's change in a tick.
+    turn: Vec<Pack>,
 }
 
 impl Phase {
     fn new(harmonics: usize) -> Self {
-        let mut phase =
-            Self { cycles: 0.0, half_cosine: 1.0, harmonics: vec![(1.0, 0.0); harmonics] };
-        phase.refresh();
+        let packs = packs(harmonics);
+        let mut phase = Self {
+            kernels: Kernels::new(),
+            cycles: 0.0,
+            half_cosine: 1.0,
+            half_sine: 0.0,
+            half_turn: (1.0, 0.0),
+            turned: 0,
+            basis: vec![[0.0; PACK]; 4 * packs],
+            turn: vec![[0.0; PACK]; 2 * packs],
+        };
+        phase.set_change(0.0);
+        phase.compute();
         phase
     }
 
-    fn refresh(&mut self) {
-        let (sin, cos) = (PI * self.cycles).sin_cos();
-        self.half_cosine = cos;
-        // One sine and cosine a tick: the rest follows by the sums of angles.
-        let one = (cos * cos - sin * sin, 2.0 * sin * cos);
-        let mut now = (1.0, 0.0);
-        for harmonic in &mut self.harmonics {
-            now = (now.0 * one.0 - now.1 * one.1, now.1 * one.0 + now.0 * one.1);
-            *harmonic = now;
+    /// What the windows sum a signal with.
+    #[inline(always)]
+    pub(super) fn basis(&self) -> &[Pack] {
+        &self.basis
+    }
+
+    /// cos 2πkφ and sin 2πkφ for k = 0, 1, 2, …
+    #[inline(always)]
+    pub(super) fn harmonics(&self) -> (&[f64], &[f64]) {
+        let (cosines, rest) = self.basis.split_at(self.basis.len() / 4);
+        (cosines.as_flattened(), rest[..cosines.len()].as_flattened())
+    }
+
+    /// From now on a tick changes the phase by so many cycles.
+    fn set_change(&mut self, cycles: f64) {
+        let (sin, cos) = (PI * cycles).sin_cos();
+        self.half_turn = (cos, sin);
+        let half = self.turn.len() / 2;
+        let (cosines, sines) = self.turn.split_at_mut(half);
+        fill(cosines, sines, cycles);
+    }
+
+    /// Goes on by `cycles`, which [`set_change`](Self::set_change) knows; whether
+    /// a period has ended.
+    #[inline]
+    fn advance(&mut self, cycles: f64) -> bool {
+        self.cycles += cycles;
+        let wrapped = self.cycles >= 1.0;
+        if wrapped {
+            self.cycles -= 1.0;
         }
+        self.turned += 1;
+        if wrapped || self.turned >= TURNS {
+            self.compute();
+        } else {
+            let ((cos, sin), (c, s)) = ((self.half_cosine, self.half_sine), self.half_turn);
+            self.half_cosine = cos * c - sin * s;
+            self.half_sine = sin * c + cos * s;
+            self.kernels.turn(&mut self.basis, &self.turn, self.half_cosine);
+        }
+        wrapped
+    }
+
+    #[inline(never)]
+    fn compute(&mut self) {
+        (self.half_sine, self.half_cosine) = (PI * self.cycles).sin_cos();
+        self.turned = 0;
+        let quarter = self.basis.len() / 4;
+        let (plain, scaled) = self.basis.split_at_mut(2 * quarter);
+        let (cosines, sines) = plain.split_at_mut(quarter);
+        fill(cosines, sines, self.cycles);
+        for (scaled, plain) in scaled.iter_mut().zip(plain) {
+            *scaled = plain.map(|value| self.half_cosine * value);
+        }
+    }
+}
+
+/// cos 2πkφ and sin 2πkφ of all harmonics.
+fn fill(cosines: &mut [Pack], sines: &mut [Pack], cycles: f64) {
+    let both = cosines.as_flattened_mut().iter_mut().zip(sines.as_flattened_mut());
+    for (k, (cos, sin)) in both.enumerate() {
+        (*sin, *cos) = (2.0 * PI * k as f64 * cycles).sin_cos();
     }
 }
 
@@ -81,6 +160,7 @@ impl Generator {
     /// the rig.
     pub(super) fn set(&mut self, frequency_hz: f64, target: &[Coefficients]) {
         self.frequency_hz = frequency_hz;
+        self.phase.set_change(frequency_hz * self.step_s);
         for ((from, now), (to, new)) in
             self.from.iter_mut().zip(&self.now).zip(self.to.iter_mut().zip(target))
         {
@@ -146,14 +226,17 @@ impl Generator {
     /// The target of this tick.
     pub(super) fn target(&self, out: &mut Motion) {
         let omega = 2.0 * PI * self.frequency_hz;
+        let (cosines, sines) = self.phase.harmonics();
+        let waves = || cosines.iter().zip(sines).skip(1);
         for (dof, coefficients) in self.now.iter().enumerate() {
             let (mut x, mut v, mut a) = (coefficients.0[0], 0.0, 0.0);
-            for (k, pair) in coefficients.0[1..].chunks_exact(2).enumerate() {
-                let (cos, sin) = self.phase.harmonics[k];
-                let rate = (k + 1) as f64 * omega;
-                let value = pair[0] * cos + pair[1] * sin;
+            let pairs = coefficients.0[1..].as_chunks::<2>().0;
+            let mut rate = 0.0;
+            for ([a_k, b_k], (cos, sin)) in pairs.iter().zip(waves()) {
+                rate += omega;
+                let value = a_k * cos + b_k * sin;
                 x += value;
-                v += rate * (pair[1] * cos - pair[0] * sin);
+                v += rate * (b_k * cos - a_k * sin);
                 a -= rate * rate * value;
             }
             out.set(dof, [x, v, a]);
@@ -162,7 +245,6 @@ impl Generator {
 
     /// Goes one tick on; whether a period has ended.
     pub(super) fn advance(&mut self) -> bool {
-        let change = self.frequency_hz * self.step_s;
         if self.share < 1.0 {
             self.share = (self.share + self.share_1_s * self.step_s).min(1.0);
             for ((now, from), to) in self.now.iter_mut().zip(&self.from).zip(&self.to) {
@@ -171,12 +253,6 @@ impl Generator {
                 }
             }
         }
-        self.phase.cycles += change;
-        let wrapped = self.phase.cycles >= 1.0;
-        if wrapped {
-            self.phase.cycles -= 1.0;
-        }
-        self.phase.refresh();
-        wrapped
+        self.phase.advance(self.frequency_hz * self.step_s)
     }
 }

@@ -19,11 +19,12 @@ use model::equations::Equations;
 use model::integrator::{IntegratorError, Method};
 use model::motion::Motion;
 use model::periodic::{Coefficients, Orbit};
+use numerics::small::copy;
 
 use crate::event::EventLog;
 use crate::gate::{Limits, Trip, TripKind, gate};
 use crate::interlock::{Interlock, Phase, SafePath};
-use crate::rig::{Measured, Rig};
+use crate::rig::{Measured, Rig, RigSlot};
 use aligned::Aligned;
 use generator::Generator;
 use numerical::Numerical;
@@ -87,7 +88,7 @@ pub(crate) struct Settled {
 
 /// The loop with its rig.
 pub struct PeriodicLoop {
-    rig: Box<dyn Rig>,
+    rig: RigSlot,
     settings: PeriodicSettings,
     numerical: Numerical,
     aligned: Aligned,
@@ -108,6 +109,8 @@ pub struct PeriodicLoop {
     log: EventLog,
     tick: u64,
     ticks_of_point: u64,
+    /// sin and cos of the angle by which all signals are late.
+    late: (f64, f64),
     /// Ticks after which the point is taken as it is.
     most_ticks: u64,
     settled: bool,
@@ -115,17 +118,20 @@ pub struct PeriodicLoop {
 
 impl PeriodicLoop {
     /// Arms the loop at rest.
-    pub fn new(rig: Box<dyn Rig>, settings: PeriodicSettings) -> Result<Self, IntegratorError> {
+    pub fn new(
+        rig: impl Into<RigSlot>,
+        settings: PeriodicSettings,
+    ) -> Result<Self, IntegratorError> {
         let (dofs, step_s) = (settings.limits.command.len(), settings.limits.step_s);
         let seen = settings.seen_harmonics.max(settings.harmonics);
         let numerical =
             Numerical::new(&settings.equations, settings.control, settings.method, step_s)?;
         Ok(Self {
-            rig,
+            rig: rig.into(),
             numerical,
             aligned: Aligned::new(settings.sensor_delays_s, dofs, step_s),
             generator: Generator::new(dofs, settings.harmonics, seen, step_s, settings.ramp_m_s),
-            windows: Windows::new(4 * dofs, seen),
+            windows: Windows::new(3 * dofs, seen),
             history: History::new(
                 settings.settling,
                 3 * dofs * (2 * seen + 1),
@@ -137,12 +143,13 @@ impl PeriodicLoop {
             held: Motion::rest(dofs),
             load: vec![0.0; settings.load.len()],
             force: vec![0.0; dofs],
-            signals: vec![0.0; 4 * dofs],
+            signals: vec![0.0; 3 * dofs],
             estimate: vec![Coefficients::zeros(seen); 4 * dofs],
             synthesised: vec![0.0; dofs],
             log: EventLog::new(),
             tick: 0,
             ticks_of_point: 0,
+            late: (0.0, 1.0),
             most_ticks: 0,
             settled: false,
             settings,
@@ -152,6 +159,7 @@ impl PeriodicLoop {
     /// A new target; the means are kept where the rig's own are.
     pub fn set(&mut self, frequency_hz: f64, target: &[Coefficients]) {
         self.generator.set(frequency_hz, target);
+        self.late = (std::f64::consts::TAU * self.late_cycles()).sin_cos();
         self.windows.restart();
         self.history.restart();
         self.ticks_of_point = 0;
@@ -220,8 +228,8 @@ impl PeriodicLoop {
         (self.measured.displacement.len(), seen)
     }
 
-    /// Room for a target.
-    pub(crate) fn blank_target(&self) -> Vec<Coefficients> {
+    /// A target at rest.
+    pub fn blank_target(&self) -> Vec<Coefficients> {
         vec![Coefficients::zeros(self.settings.harmonics); self.measured.displacement.len()]
     }
 
@@ -239,12 +247,16 @@ impl PeriodicLoop {
         }
     }
 
+    fn late_cycles(&self) -> f64 {
+        self.aligned.latency_s() * self.generator.frequency_hz()
+    }
+
     /// Writes what the point has given. Allocates nothing.
     pub(crate) fn write(&self, out: &mut Settled) {
         out.estimates = self.history.average(&mut out.mean, &mut out.scatter);
         out.has_settled = self.history.has_settled();
         out.time_s = self.time_of_point_s();
-        out.late_cycles = self.aligned.latency_s() * self.generator.frequency_hz();
+        out.late_cycles = self.late_cycles();
         out.trip = self.interlock.trip().map(|(trip, _)| trip);
     }
 
@@ -337,18 +349,18 @@ impl PeriodicLoop {
         }
         let acceleration =
             if has_accelerometer { self.aligned.acceleration() } else { &self.synthesised };
-        for (i, force) in self.force.iter_mut().enumerate() {
-            let compensated = self.settings.inertia_compensation_kg[i];
-            let inertia = if compensated == 0.0 { 0.0 } else { compensated * acceleration[i] };
-            *force = inertia - self.aligned.force()[i];
+        let compensated = self.settings.inertia_compensation_kg.iter().zip(acceleration);
+        let forces = self.force.iter_mut().zip(self.aligned.force());
+        for ((force, measured), (mass, acceleration)) in forces.zip(compensated) {
+            let inertia = if *mass == 0.0 { 0.0 } else { mass * acceleration };
+            *force = inertia - measured;
         }
         // The signals are late together; the load waits for them.
-        let late = self.aligned.latency_s() * self.generator.frequency_hz();
-        let (cos, sin) = self.generator.phase().harmonics[0];
-        let (shift_sin, shift_cos) = (std::f64::consts::TAU * late).sin_cos();
+        let (cosines, sines) = self.generator.phase().harmonics();
+        let (shift_sin, shift_cos) = self.late;
         // Before the first point nothing acts.
         let idle = self.generator.frequency_hz() == 0.0;
-        let wave = if idle { 0.0 } else { cos * shift_cos + sin * shift_sin };
+        let wave = if idle { 0.0 } else { cosines[1] * shift_cos + sines[1] * shift_sin };
         for (load, amplitude) in self.load.iter_mut().zip(&self.settings.load) {
             *load = amplitude * wave;
         }
@@ -359,13 +371,11 @@ impl PeriodicLoop {
             value: e.correction_m,
             limit: e.tolerance_m,
         })?;
-        let simulated = self.numerical.displacement();
-        for i in 0..dofs {
-            self.signals[i] = displacement[i];
-            self.signals[dofs + i] = simulated[i];
-            self.signals[2 * dofs + i] = displacement[i] - simulated[i];
-            self.signals[3 * dofs + i] = self.aligned.force()[i];
-        }
+        let (of_rig, rest) = self.signals.split_at_mut(dofs);
+        let (of_simulation, of_force) = rest.split_at_mut(dofs);
+        copy(of_rig, displacement);
+        copy(of_simulation, self.numerical.displacement());
+        copy(of_force, self.aligned.force());
         self.windows.add(self.generator.phase(), &self.signals);
         self.generator.target(&mut self.command);
         gate(&self.settings.limits, &self.held, &self.command, &self.measured, &self.command)
@@ -375,25 +385,32 @@ impl PeriodicLoop {
     /// the simulated side, so it settles by itself, and this with it.
     fn synthesise(&mut self) {
         let omega = std::f64::consts::TAU * self.generator.frequency_hz();
-        let harmonics = &self.generator.phase().harmonics;
+        let (cosines, sines) = self.generator.phase().harmonics();
         for (out, displacement) in self.synthesised.iter_mut().zip(&self.estimate) {
-            let pairs = displacement.0[1..].chunks_exact(2).zip(harmonics).enumerate();
-            *out = pairs
-                .map(|(k, (pair, (cos, sin)))| {
-                    let rate = (k + 1) as f64 * omega;
-                    -rate * rate * (pair[0] * cos + pair[1] * sin)
-                })
-                .sum();
+            *out = 0.0;
+            for (k, pair) in displacement.0[1..].chunks_exact(2).enumerate() {
+                let rate = (k + 1) as f64 * omega;
+                *out -= rate * rate * (pair[0] * cosines[k + 1] + pair[1] * sines[k + 1]);
+            }
         }
     }
 
     /// A period has ended: an estimate, and the target's mean to where the rig's
     /// mean is, so that control adds no mean force.
     fn period(&mut self) {
-        if !self.windows.wrap(&mut self.estimate) || !self.generator.has_arrived() {
+        let complete = self.windows.wrap(&mut self.estimate);
+        let dofs = self.measured.displacement.len();
+        for dof in 0..dofs {
+            // Force last; the difference needs no sums of its own, for they are linear.
+            self.estimate.swap(2 * dofs + dof, 3 * dofs + dof);
+            for k in 0..self.estimate[dof].0.len() {
+                let apart = self.estimate[dof].0[k] - self.estimate[dofs + dof].0[k];
+                self.estimate[2 * dofs + dof].0[k] = apart;
+            }
+        }
+        if !complete || !self.generator.has_arrived() {
             return;
         }
-        let dofs = self.measured.displacement.len();
         for dof in 0..dofs {
             self.generator.set_mean(dof, self.estimate[dof].0[0]);
         }

@@ -13,6 +13,7 @@
 use model::equations::Equations;
 use model::integrator::{Integrator, IntegratorError, Method, NotConverged, Options};
 use nalgebra::DMatrix;
+use numerics::small::copy;
 
 /// Control of the simulated side.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -87,12 +88,12 @@ impl Numerical {
         measured: &[f64],
     ) -> Result<(), NotConverged> {
         let (own, drive) = self.next.split_at_mut(self.patterns);
-        own.copy_from_slice(load);
+        copy(own, load);
         for (i, drive) in drive.iter_mut().enumerate() {
             *drive = force[i] + self.implicit * measured[i] - self.explicit * self.filtered[i];
         }
         self.integrator.advance(&self.load, &self.next, &self.zeros)?;
-        self.load.copy_from_slice(&self.next);
+        copy(&mut self.load, &self.next);
         let interface = &self.integrator.interface().displacement;
         for (i, &x) in measured.iter().enumerate() {
             self.error[i] = x - interface[i];
@@ -101,6 +102,7 @@ impl Numerical {
         Ok(())
     }
 
+    #[inline]
     pub(super) fn displacement(&self) -> &[f64] {
         &self.integrator.interface().displacement
     }

@@ -4,76 +4,86 @@
 //! vanishes with its slope at both ends, so a period that is no whole number of
 //! samples costs (h/T)³ instead of h/T, and it is blind to every other harmonic.
 //! A second window lies one period later, so every period gives an estimate.
+//!
+//! Both windows need the same two sums over a period, Σ s b and Σ cos(πφ) s b
+//! with b the harmonics: in its first period a window is their difference, in its
+//! second, where θ = φ + 1, their sum.
 
 use model::periodic::Coefficients;
+use numerics::packs::{Kernels, PACK, Pack};
 
-use super::generator::Phase;
-
-#[derive(Debug, Clone)]
-struct Window {
-    weight: f64,
-    /// Per signal: sums with 1, cos, sin, …
-    sums: Vec<Vec<f64>>,
-    /// Whether it has begun at its own start.
-    whole: bool,
-}
+use super::generator::{Phase, packs};
 
 /// Two overlapping windows over several signals.
 #[derive(Debug, Clone)]
 pub(super) struct Windows {
-    windows: [Window; 2],
-    /// Which of the two is in its second period.
-    older: usize,
+    /// Values of an estimate of one signal: 1, cos, sin, …
+    width: usize,
+    kernels: Kernels,
+    /// Signal by signal, in the order of the phase's basis: Σ s b, then
+    /// Σ cos(πφ) s b, of this period.
+    sums: Vec<Pack>,
+    /// The same of the weight itself.
+    weights: [f64; 2],
+    /// What the window in its second period has from its first, signal by signal.
+    first: Vec<f64>,
+    first_weight: f64,
+    /// Windows to come that have not begun at their own start.
+    broken: usize,
 }
 
 impl Windows {
     pub(super) fn new(signals: usize, harmonics: usize) -> Self {
-        let window =
-            Window { weight: 0.0, sums: vec![vec![0.0; 2 * harmonics + 1]; signals], whole: false };
-        Self { windows: [window.clone(), window], older: 0 }
+        let width = 2 * harmonics + 1;
+        Self {
+            width,
+            kernels: Kernels::new(),
+            sums: vec![[0.0; PACK]; 4 * packs(harmonics) * signals],
+            weights: [0.0; 2],
+            first: vec![0.0; width * signals],
+            first_weight: 0.0,
+            broken: 2,
+        }
     }
 
     /// Begins anew: what was seen so far belongs to another target.
     pub(super) fn restart(&mut self) {
-        for window in &mut self.windows {
-            window.whole = false;
-        }
+        self.broken = 2;
     }
 
     /// Takes the signals of one tick.
     #[inline]
     pub(super) fn add(&mut self, phase: &Phase, signals: &[f64]) {
-        // θ = φ in the younger window and φ + 1 in the older.
-        let cosine = phase.half_cosine;
-        for (index, window) in self.windows.iter_mut().enumerate() {
-            let weight = if index == self.older { 1.0 + cosine } else { 1.0 - cosine };
-            window.weight += weight;
-            for (sums, &signal) in window.sums.iter_mut().zip(signals) {
-                let weighted = weight * signal;
-                sums[0] += weighted;
-                for (pair, (cos, sin)) in sums[1..].chunks_exact_mut(2).zip(&phase.harmonics) {
-                    pair[0] += weighted * cos;
-                    pair[1] += weighted * sin;
-                }
-            }
-        }
+        let basis = phase.basis();
+        self.weights[0] += 1.0;
+        self.weights[1] += phase.half_cosine;
+        self.kernels.add(&mut self.sums, basis, signals);
     }
 
     /// A period has ended: gives the estimates of the window that is complete.
     pub(super) fn wrap(&mut self, out: &mut [Coefficients]) -> bool {
-        let done = &mut self.windows[self.older];
-        let complete = done.whole;
-        for (sums, out) in done.sums.iter_mut().zip(out) {
-            let scale = 2.0 / done.weight;
-            for (sum, out) in sums.iter_mut().zip(&mut out.0) {
-                *out = scale * *sum;
-                *sum = 0.0;
+        let [plain, curved] = self.weights;
+        let scale = 2.0 / (self.first_weight + plain + curved);
+        self.first_weight = plain - curved;
+        self.weights = [0.0; 2];
+        let quarter = packs(self.width / 2);
+        let signals = self.sums.chunks_exact_mut(4 * quarter);
+        for ((sums, first), out) in
+            signals.zip(self.first.chunks_exact_mut(self.width)).zip(&mut *out)
+        {
+            let (plain, curved) = sums.as_flattened().split_at(2 * PACK * quarter);
+            for (i, (first, out)) in first.iter_mut().zip(&mut out.0).enumerate() {
+                // Mean, cos, sin, cos, sin, … from all cosines, then all sines.
+                let sine = if i > 0 && i % 2 == 0 { PACK * quarter } else { 0 };
+                let at = i.div_ceil(2) + sine;
+                *out = scale * (*first + (plain[at] + curved[at]));
+                *first = plain[at] - curved[at];
             }
             out.0[0] *= 0.5;
+            sums.fill([0.0; PACK]);
         }
-        done.weight = 0.0;
-        done.whole = true;
-        self.older = 1 - self.older;
+        let complete = self.broken == 0;
+        self.broken = self.broken.saturating_sub(1);
         complete
     }
 }

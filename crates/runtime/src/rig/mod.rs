@@ -90,6 +90,8 @@ pub trait Rig: Send {
 pub enum RigSlot {
     /// A laboratory in virtual time.
     Virtual(Box<VirtualRig>),
+    /// A specimen on shakers, in virtual time.
+    Shaken(Box<ShakenRig>),
     /// One whose force comes late.
     Late(Box<LateForce>),
     /// Any other.
@@ -101,6 +103,7 @@ impl Rig for RigSlot {
     fn measure(&mut self, ahead: &Motion, measured: &mut Measured) {
         match self {
             Self::Virtual(rig) => rig.measure(ahead, measured),
+            Self::Shaken(rig) => rig.measure(ahead, measured),
             Self::Late(rig) => rig.measure(ahead, measured),
             Self::Other(rig) => rig.measure(ahead, measured),
         }
@@ -110,14 +113,17 @@ impl Rig for RigSlot {
     fn actuate(&mut self, command: &Motion) {
         match self {
             Self::Virtual(rig) => rig.actuate(command),
+            Self::Shaken(rig) => rig.actuate(command),
             Self::Late(rig) => rig.actuate(command),
             Self::Other(rig) => rig.actuate(command),
         }
     }
 
+    #[inline]
     fn acceleration(&self) -> Option<&[f64]> {
         match self {
             Self::Virtual(_) => None,
+            Self::Shaken(rig) => rig.acceleration(),
             Self::Late(rig) => rig.acceleration(),
             Self::Other(rig) => rig.acceleration(),
         }
@@ -126,7 +132,7 @@ impl Rig for RigSlot {
     #[inline]
     fn round_trip_ns(&self) -> Option<u64> {
         match self {
-            Self::Virtual(_) => None,
+            Self::Virtual(_) | Self::Shaken(_) => None,
             Self::Late(rig) => rig.round_trip_ns(),
             Self::Other(rig) => rig.round_trip_ns(),
         }
@@ -135,7 +141,7 @@ impl Rig for RigSlot {
     #[inline(always)]
     fn attend(&mut self, tick: u64, log: &mut EventLog) -> Result<(), Trip> {
         match self {
-            Self::Virtual(_) | Self::Late(_) => Ok(()),
+            Self::Virtual(_) | Self::Shaken(_) | Self::Late(_) => Ok(()),
             Self::Other(rig) => rig.attend(tick, log),
         }
     }
@@ -149,7 +155,7 @@ impl Rig for RigSlot {
 
     fn link(&self) -> Option<&LinkCounts> {
         match self {
-            Self::Virtual(_) | Self::Late(_) => None,
+            Self::Virtual(_) | Self::Shaken(_) | Self::Late(_) => None,
             Self::Other(rig) => rig.link(),
         }
     }
@@ -183,7 +189,7 @@ impl RigSlot {
                 let Self::Virtual(rig) = rig else { return None };
                 Some(LanePart { late: forces, ..rig.lane_part()? })
             }
-            Self::Other(_) => None,
+            Self::Shaken(_) | Self::Other(_) => None,
         }
     }
 }
@@ -191,5 +197,11 @@ impl RigSlot {
 impl From<VirtualRig> for RigSlot {
     fn from(rig: VirtualRig) -> Self {
         Self::Virtual(Box::new(rig))
+    }
+}
+
+impl From<ShakenRig> for RigSlot {
+    fn from(rig: ShakenRig) -> Self {
+        Self::Shaken(Box::new(rig))
     }
 }

@@ -11,7 +11,7 @@ use nalgebra::DMatrix;
 use numerics::continuation::{Corrector, Course, Difference, Refresh, Steps};
 use runtime::link::LinkError;
 use runtime::periodic::{Control, PeriodicLoop, PeriodicSettings, Settling};
-use runtime::rig::{LateForce, NetworkRig, Rig, RigSlot, ShakenRig, ShakenSensors};
+use runtime::rig::{LateForce, NetworkRig, RigSlot, ShakenRig, ShakenSensors};
 use thiserror::Error;
 
 use crate::assembly::{Assembly, PlantError};
@@ -111,9 +111,9 @@ impl<'a> Setup<'a> {
     /// The loop, with the rig in this process or at the end of the wire that the
     /// assembly names.
     pub fn periodic(&self) -> Result<PeriodicLoop, SetupError> {
-        let rig: Box<dyn Rig> = match &self.assembly.remote {
-            Some(plan) => Box::new(NetworkRig::connect(plan)?),
-            None => Box::new(self.rig()?),
+        let rig = match &self.assembly.remote {
+            Some(plan) => RigSlot::Other(Box::new(NetworkRig::connect(plan)?)),
+            None => self.rig()?,
         };
         Ok(PeriodicLoop::new(rig, self.settings())?)
     }
@@ -146,7 +146,7 @@ impl<'a> Setup<'a> {
         let step_s = self.assembly.integrator.step_s;
         let rig = ShakenRig::new(&actuator, &specimen, self.sensors(), step_s)?;
         let late = self.assembly.sensors.force_delay;
-        let mut whole = RigSlot::Other(Box::new(rig));
+        let mut whole = RigSlot::from(rig);
         if late > 0 {
             whole = RigSlot::Late(Box::new(LateForce::new(whole, late, count)));
         }

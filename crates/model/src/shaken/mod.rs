@@ -4,6 +4,10 @@
 //! by proportional and derivative control; how well does not matter, for the
 //! iteration corrects the target until both sides of the interface move alike.
 
+mod step;
+
+pub use step::ShakenStep;
+
 use nalgebra::{DMatrix, DVector};
 use thiserror::Error;
 
