@@ -190,3 +190,26 @@ fn the_loop_refuses_what_it_cannot_step() {
     let err = lab.twinrig(["reduce", "a.toml", "--compare"]).exits(1).err;
     assert!(err.contains("--compare") && err.contains("rubin"), "{err}");
 }
+
+#[test]
+fn no_mode_and_all_modes_are_said_and_survived() {
+    let lab = lab(&damper(20.0));
+    let of = |more: &str| {
+        let text = CHAIN.replace("cut_off = \"120 Hz\"\nband    = \"60 Hz\"\n", "");
+        lab.write("a.toml", format!("{text}{more}unstable = \"accept\"\n"));
+        lab.twinrig(["reduce", "a.toml", "--out", "out"]).exits(0)
+    };
+    for method in ["state_space", "dual_craig_bampton"] {
+        let ran = of(&format!("method = \"{method}\"\ncut_off = \"0.1 Hz\"\n"));
+        assert!(ran.err.contains("no mode lies below the cut-off"), "{method}: {}", ran.err);
+        let ran = of(&format!("method = \"{method}\"\ncut_off = \"5 kHz\"\n"));
+        assert!(ran.out.contains("80 → 80"), "{method}: {}", ran.out);
+        assert!(!ran.err.contains("no mode"), "{}", ran.err);
+        if method == "state_space" {
+            assert!(!ran.out.contains("UNSTABLE"), "{}", ran.out);
+        }
+    }
+    // All DOFs stay, so that no mode does, and no band is given.
+    let every: Vec<String> = (1..=40).map(|dof| dof.to_string()).collect();
+    of(&format!("modes = 3\nretain = [{}]\n", every.join(", ")));
+}

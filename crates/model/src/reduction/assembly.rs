@@ -203,6 +203,9 @@ impl DualAssembly {
             all.view((i, j), (rows, columns)).into_owned()
         };
         let forces = part(inner, inner, self.forces, self.forces);
+        if inner == 0 {
+            return Some(-forces);
+        }
         let solved = part(0, 0, inner, inner).lu().solve(&part(0, inner, inner, self.forces))?;
         Some(part(inner, 0, self.forces, inner) * solved - forces)
     }
@@ -294,8 +297,11 @@ fn dual_block(
 ) -> Result<[DMatrix<f64>; 3], ReductionError> {
     let n = component.size();
     let flexibility = Flexibility::of(component)?;
-    let rigid = flexibility.rigid.ncols();
-    let found = free_modes(component, &flexibility, modes, n - rigid, &mut Default::default())?;
+    let (rigid, forces) = (flexibility.rigid.ncols(), boundary.len());
+    // With all modes nothing is left for the residual flexibility to be.
+    let most = n.checked_sub(rigid + forces);
+    let most = most.ok_or(ReductionError::TooManyForces { rigid, forces, size: n })?;
+    let found = free_modes(component, &flexibility, modes, most, &mut Default::default())?;
     let mut residual = units(n, boundary);
     flexibility.apply(&mut residual);
     let at_boundary = found.shapes.select_rows(boundary);

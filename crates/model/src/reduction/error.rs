@@ -89,6 +89,19 @@ pub enum ReductionError {
         /// The DOF.
         dof: usize,
     },
+    /// More rigid-body modes and forces than motions.
+    #[error(
+        "{forces} forces at the boundary and {rigid} rigid-body modes are more than the {size} \
+         DOFs of the component: keep fewer DOFs, or take craig_bampton"
+    )]
+    TooManyForces {
+        /// Rigid-body modes.
+        rigid: usize,
+        /// Forces at the boundary.
+        forces: usize,
+        /// DOFs of the component.
+        size: usize,
+    },
     /// Modes only, and too few of them.
     #[error(
         "{modes} modes cannot carry {boundary} boundary DOFs: keep more modes, or take a method \

@@ -54,8 +54,7 @@ impl Flexibility {
                 weighted: none(),
             });
         }
-        let found = null_space(stiffness, &component.mass)?;
-        let suppressed = suppressed_set(&found, &stiffness.diagonal());
+        let suppressed = holding_set(stiffness, &component.mass)?;
         let is_kept = |dof: &usize| !suppressed.contains(dof);
         let kept: Vec<usize> = (0..n).filter(is_kept).collect();
         let factor =
@@ -160,6 +159,35 @@ fn orthonormal(
         x.set_column(j, &column.column(0));
     }
     Ok(x)
+}
+
+/// DOFs whose suppression holds the component. Those that nothing is attached to
+/// are rigid-body modes of their own, exactly, and are taken out before the others
+/// are looked for: they have no stiffness to tell rounding by.
+fn holding_set(k: &SparseMatrix, m: &SparseMatrix) -> Result<Vec<usize>, ReductionError> {
+    let mut attached = vec![false; k.rows()];
+    for (i, j, value) in k.triplets() {
+        if value != 0.0 {
+            (attached[i], attached[j]) = (true, true);
+        }
+    }
+    let (rest, mut suppressed): (Vec<usize>, Vec<usize>) =
+        (0..k.rows()).partition(|&dof| attached[dof]);
+    let (k, m) = (k.selected(&rest, &rest), m.selected(&rest, &rest));
+    let is_held = !suppressed.is_empty()
+        && Cholesky::new(&k).is_ok_and(|factor| factor.weakest_pivot().1 > SINGULAR_PIVOT);
+    if !is_held {
+        let original = |error| match error {
+            ReductionError::NegativeStiffness { dof } => ReductionError::NegativeStiffness {
+                dof: rest.get(dof).copied().unwrap_or_default(),
+            },
+            other => other,
+        };
+        let found = null_space(&k, &m).map_err(original)?;
+        suppressed.extend(suppressed_set(&found, &k.diagonal()).into_iter().map(|at| rest[at]));
+        suppressed.sort_unstable();
+    }
+    Ok(suppressed)
 }
 
 /// A basis of null(K), by inverse iteration on K + s²M and Rayleigh–Ritz on K.

@@ -434,3 +434,93 @@ fn a_damper_at_a_heavy_dof_is_found_on_a_fine_mesh() {
     component.damping = SparseMatrix::sum(&[(1.0, &component.damping), (1.0, &one(210.0))]);
     assert_eq!(component.damper_dofs(64), Some(vec![tip]));
 }
+
+#[test]
+fn dual_craig_bampton_without_modes_and_with_all() {
+    let component = beam(10, BeamEnds::CANTILEVER).with_rayleigh(2.0, 1e-6);
+    let boundary = [18, 19];
+    let none = ModeChoice::CutOff { omega_rad_s: 1.0 };
+    let dual = assembly::dual_component(&component, &boundary, none).unwrap();
+    assert_eq!((dual.mass.nrows(), dual.forces), (2, 2));
+    let full = Response::of_component(&component, &boundary, &[1.0]).unwrap();
+    let still = dual.receptance(1.0).unwrap();
+    assert!((&still - &full.receptances[0]).norm() < 1e-3 * still.norm(), "{still}");
+    // As many modes as leave room for the forces, and never more.
+    let all = ModeChoice::Number(1000);
+    let dual = assembly::dual_component(&component, &boundary, all).unwrap();
+    assert_eq!(dual.mass.nrows(), component.size());
+    let every: Vec<usize> = (0..22).collect();
+    let error = assembly::dual_component(&beam(10, FREE), &every, all).unwrap_err();
+    assert!(error.to_string().contains("22 forces"), "{error}");
+}
+
+#[test]
+fn a_state_space_model_is_never_larger_than_the_full_one() {
+    use state_space::{Completion, StateChoice, StateRecipe, reduce_states};
+    let free = beam(8, FREE).with_damper(None, Some(8), 300.0).unwrap().with_rayleigh(2.0, 1e-6);
+    let held = beam(8, BeamEnds::CANTILEVER).with_rayleigh(2.0, 1e-6);
+    for (component, boundary) in [(held, vec![14, 3]), (free, vec![0, 14]), (rotor(), vec![14])] {
+        let states = 2 * component.size();
+        for completion in [Completion::Flexibility, Completion::ResidualFlexibility] {
+            for number in [states - 6, states - 3, states - 2, states, 10 * states] {
+                let modes = StateChoice::Number(number);
+                let recipe = StateRecipe { completion, modes, boundary: boundary.clone() };
+                let model = reduce_states(&component, &recipe).unwrap().model;
+                assert!(model.states() <= states, "{number}: {}", model.states());
+                if number < states {
+                    continue;
+                }
+                let full = Response::of_component(&component, &boundary, &[300.0]).unwrap();
+                let own = model.receptance(300.0).unwrap();
+                let off = (&own - &full.receptances[0]).norm() / own.norm();
+                assert!(off < 1e-8, "{off}");
+            }
+        }
+    }
+}
+
+#[test]
+fn an_odd_number_of_state_modes_keeps_the_whole_pair() {
+    use state_space::{Completion, StateChoice, StateRecipe, reduce_states};
+    let component = beam(8, BeamEnds::CANTILEVER).with_rayleigh(2.0, 1e-6);
+    for (number, kept) in [(1, 2), (2, 2), (5, 6)] {
+        let modes = StateChoice::Number(number);
+        let completion = Completion::Flexibility;
+        let recipe = StateRecipe { completion, modes, boundary: vec![14] };
+        assert_eq!(reduce_states(&component, &recipe).unwrap().model.kept.len(), kept);
+    }
+}
+
+/// Masses that nothing is attached to, anywhere among the DOFs.
+#[test]
+fn loose_masses_are_rigid_modes() {
+    let n = 40;
+    for (loose, held) in [(vec![10], true), (vec![3, 4, 20, 39], true), (vec![0, 11, 38], false)] {
+        let chained: Vec<usize> = (0..n).filter(|dof| !loose.contains(dof)).collect();
+        let mut entries = Vec::new();
+        for pair in chained.windows(2) {
+            let (i, j) = (pair[0], pair[1]);
+            entries.extend([(i, i, 1e6), (j, j, 1e6), (i, j, -1e6), (j, i, -1e6)]);
+        }
+        if held {
+            entries.push((chained[0], chained[0], 1e6));
+        }
+        let stiffness = SparseMatrix::from_triplets(n, n, entries).unwrap();
+        // A mass that couples a loose DOF to its neighbour.
+        let (a, b) = (loose[0], loose[0] + 1);
+        let coupled = (0..n).map(|i| (i, i, 2.0)).chain([(a, b, 0.3), (b, a, 0.3)]);
+        let mass = SparseMatrix::from_triplets(n, n, coupled).unwrap();
+        let component = Component::undamped(mass, stiffness).unwrap();
+        let interface = vec![chained[chained.len() - 1]];
+        let recipe = Recipe::rubin(interface.clone(), ModeChoice::Number(6));
+        let reduction = reduce(&component, &recipe).unwrap();
+        let rigid = loose.len() + usize::from(!held);
+        assert_eq!(reduction.facts.rigid_modes, rigid);
+        assert!(loose.iter().all(|dof| reduction.facts.suppressed.contains(dof)));
+        let omegas = [5.0, 40.0];
+        let full = Response::of_component(&component, &interface, &omegas).unwrap();
+        let own = Response::of_model(&reduction.model, 1, &omegas).unwrap();
+        let errors = own.errors(&full);
+        assert!(errors.iter().all(|error| *error < 1e-4), "{loose:?} {errors:?}");
+    }
+}

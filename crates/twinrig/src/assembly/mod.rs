@@ -323,18 +323,21 @@ pub fn examine(
     examined.ok_or(found)
 }
 
-/// The structure in full beside a model that the loop does not step.
+/// The structure in full beside a model that the loop does not step, and warnings.
 pub fn examine_unstepped(
     experiment: &Experiment,
     source: &dyn Source,
     store: &SignalStore,
-) -> Result<Unstepped, Diagnostics> {
+) -> Result<(Unstepped, Diagnostics), Diagnostics> {
     let mut found = experiment.diagnostics();
     let origin = Origin::default();
     let mut builder = Builder { experiment, source, store, found: &mut found, origin };
     let examined = experiment.reduction.as_ref().and_then(|spec| builder.unstepped(spec));
     found.sort();
-    examined.ok_or(found)
+    match examined {
+        Some(made) => Ok((made, found)),
+        None => Err(found),
+    }
 }
 
 /// Both sides of the cut, or what is wrong with it.

@@ -9,6 +9,7 @@ use model::reduction::{
     Component, Dampers, Facts, Method, ModeChoice, Recipe, ReducedModel, Reduction, reduce,
 };
 use model::structure::{DofKind, Structure};
+use numerics::eigen;
 
 use super::cache::Digest;
 use super::full::FullModel;
@@ -60,11 +61,21 @@ impl Reduced {
 
     /// End of the band in which the model is judged, rad/s.
     pub fn band_rad_s(&self, spec: &ReductionSpec) -> f64 {
-        let highest = self.model.omega_rad_s.iter().copied().fold(0.0, f64::max);
         spec.band_rad_s.unwrap_or(match spec.modes {
             ModeSpec::CutOff { omega_rad_s } => omega_rad_s,
-            _ => highest,
+            _ => self.highest_rad_s(),
         })
+    }
+
+    /// The fastest mode that was kept; without any, that of the reduced model.
+    fn highest_rad_s(&self) -> f64 {
+        let kept = self.model.omega_rad_s.iter().copied().fold(0.0, f64::max);
+        if kept > 0.0 {
+            return kept;
+        }
+        let own = eigen::symmetric_modes(&self.model.stiffness, &self.model.mass);
+        let own = own.map_or(0.0, |modes| modes.omega_rad_s.iter().copied().fold(0.0, f64::max));
+        if own > 0.0 { own } else { std::f64::consts::TAU }
     }
 }
 
@@ -155,9 +166,20 @@ impl Builder<'_> {
             model.coordinate(dof).map_or_else(|_| String::new(), |at| reduced.names[at].clone())
         };
         let structure = self.accept(model.structure(name, acceptance), "reduction")?;
-        if let ModeSpec::CutOff { omega_rad_s } = spec.modes
-            && model.omega_rad_s.iter().all(|&omega| omega == 0.0)
-        {
+        if model.omega_rad_s.iter().all(|&omega| omega == 0.0) {
+            self.warn_of_no_mode(spec);
+        }
+        let mut kinds = reduced.kinds.clone();
+        kinds.resize(model.size(), DofKind::Translation);
+        // Rotations of a reduced model may well follow the ground: T decides.
+        let influence = structure.influence.clone();
+        let structure = self.keep(structure.with_kinds(kinds), "reduction")?;
+        self.keep(structure.with_influence(influence), "reduction")
+    }
+
+    /// Says that the cut-off leaves no mode.
+    pub(super) fn warn_of_no_mode(&mut self, spec: &ReductionSpec) {
+        if let ModeSpec::CutOff { omega_rad_s } = spec.modes {
             let message = format!(
                 "no mode lies below the cut-off of {:.4} Hz: only static shapes are left",
                 omega_rad_s / std::f64::consts::TAU
@@ -166,12 +188,6 @@ impl Builder<'_> {
             let warning = Diagnostic::warning(message).remedy(remedy);
             self.found.push(self.experiment.place("reduction.cut_off", warning));
         }
-        let mut kinds = reduced.kinds.clone();
-        kinds.resize(model.size(), DofKind::Translation);
-        // Rotations of a reduced model may well follow the ground: T decides.
-        let influence = structure.influence.clone();
-        let structure = self.keep(structure.with_kinds(kinds), "reduction")?;
-        self.keep(structure.with_influence(influence), "reduction")
     }
 
     /// What the file asks for, in DOFs of the full model.

@@ -39,6 +39,18 @@ pub enum UnsteppedModel {
     Dual(Box<DualAssembly>),
 }
 
+impl UnsteppedModel {
+    /// Whether any mode beside the rigid ones was kept.
+    fn has_modes(&self) -> bool {
+        match self {
+            Self::States(states) => !states.model.kept.is_empty(),
+            Self::Dual(dual) => {
+                (0..dual.mass.nrows() - dual.forces).any(|k| dual.stiffness[(k, k)] > 0.0)
+            }
+        }
+    }
+}
+
 impl Builder<'_> {
     /// Says so where a method gives nothing that the loop could step.
     pub(super) fn check_stepped(&mut self, spec: &ReductionSpec) -> Option<()> {
@@ -76,6 +88,9 @@ impl Builder<'_> {
         let begun = Instant::now();
         let model = made(&full.component, spec, recipe.modes, &boundary);
         let model = self.accept(model, "reduction")?;
+        if !model.has_modes() {
+            self.warn_of_no_mode(spec);
+        }
         let names = boundary.iter().map(|&dof| wanted.name(&full, dof)).collect();
         Some(Unstepped {
             model,

@@ -52,7 +52,7 @@ pub enum StateChoice {
         /// ω_c.
         omega_rad_s: f64,
     },
-    /// This many, slowest |λ| first; a pair is never parted.
+    /// This many, slowest |λ| first; a pair is never parted: one more if need be.
     Number(usize),
 }
 
@@ -146,8 +146,16 @@ pub fn reduce_states(
             }
         }
     };
-    let mut right = side(false, &right)?;
-    let mut left = if system.symmetric { right.clone() } else { side(true, &left)? };
+    // With (nearly) all modes the flexibility modes lie in their span; so many
+    // columns span all states, and those need no basis.
+    let columns = system.right_rigid.ncols() + right.ncols() + states.len();
+    let (mut right, mut left) = if recipe.completion != Completion::None && columns >= 2 * n {
+        (all_states(2 * n, &states), all_states(2 * n, &states))
+    } else {
+        let right = side(false, &right)?;
+        let left = if system.symmetric { right.clone() } else { side(true, &left)? };
+        (right, left)
+    };
     for basis in [&mut right, &mut left] {
         for (column, &state) in states.iter().enumerate() {
             basis.row_mut(state).fill(0.0);
@@ -224,8 +232,15 @@ fn scale_of(component: &Component, choice: StateChoice) -> Result<f64, Reduction
         damping: component.damping.symmetric_part(),
         ..component.clone()
     };
-    let count = (given / 2).clamp(1, component.size());
+    let count = given.div_ceil(2).clamp(1, component.size());
     super::basis::slow_omegas(&symmetric, count)
+}
+
+/// Every state as it is, those of the boundary first.
+fn all_states(size: usize, states: &[usize]) -> DMatrix<f64> {
+    let others = (0..size).filter(|state| !states.contains(state));
+    let order: Vec<usize> = states.iter().copied().chain(others).collect();
+    super::basis::units(size, &order)
 }
 
 /// [Ψ Ψ_BB⁻¹, V − Ψ Ψ_BB⁻¹ V_B].

@@ -316,9 +316,8 @@ fn chosen(found: Found, choice: StateChoice) -> Found {
     if let StateChoice::Number(number) = choice {
         let mut count = 0;
         kept.retain(|(value, _)| {
-            let own = if value.im > 0.0 { 2 } else { 1 };
-            let fits = count + own <= number;
-            count += if fits { own } else { number };
+            let fits = count < number;
+            count += if value.im > 0.0 { 2 } else { 1 };
             fits
         });
     }

@@ -189,13 +189,14 @@ fn judge(
     let spinner = output.spinner();
     spinner.set_message("reducing");
     let made = examine_unstepped(experiment, &source, &SignalStore::default());
-    let made = match made {
+    let (made, warnings) = match made {
         Ok(made) => made,
         Err(found) => {
             spinner.finish_and_clear();
             return output.refuse(&found);
         }
     };
+    spinner.suspend(|| output.warn(&warnings));
     spinner.set_message("comparing with the full model");
     let points = arguments.points(made.component.size());
     let judged = Judged::new(&experiment.title, spec, made, points);

@@ -90,12 +90,10 @@ impl Judged {
         let highest = made.kept().into_iter().fold(0.0, f64::max);
         let end = spec.band_rad_s.unwrap_or(match spec.modes {
             ModeSpec::CutOff { omega_rad_s } => omega_rad_s,
-            _ => highest,
+            _ if highest > 0.0 => highest,
+            // No mode swings.
+            _ => TAU,
         });
-        if end.is_nan() || end <= 0.0 {
-            let (name, requirement) = ("band", "given, where no mode swings");
-            return Err(ReductionError::BadParameter { name, value: end, requirement });
-        }
         let omegas = super::grid(end, points, &made.kept());
         let full =
             Response::of_component(&made.component, &made.boundary[..made.interface], &omegas)?;
