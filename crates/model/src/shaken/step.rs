@@ -132,6 +132,20 @@ impl ShakenStep {
         let (own, forces) = self.input.split_at_mut(self.states + 2 * self.targets + 1);
         let held = &own[self.states..self.states + 2 * self.targets];
         let idle = &self.output[self.states + self.targets..][..STAGES * count];
+        if let ([element], [i1, i2, i3, i4], [f1, f2, f3, f4], [c31, c41, c42]) = (
+            &self.elements[..],
+            idle,
+            &mut *forces,
+            self.couplings.each_ref().map(|block| block[0]),
+        ) {
+            // One element is the usual case: in registers.
+            let target: f64 = self.of_target.iter().zip(held).map(|(c, w)| c * w).sum();
+            *f1 = element.trial_force(*i1);
+            *f2 = element.trial_force(*i2);
+            *f3 = element.trial_force(i3 + c31 * *f1);
+            *f4 = element.trial_force(i4 + (c41 * *f1 + c42 * *f2 + target));
+            return;
+        }
         for (j, element) in self.elements.iter().enumerate() {
             forces[j] = element.trial_force(idle[j]);
             forces[count + j] = element.trial_force(idle[count + j]);
@@ -365,6 +379,8 @@ mod tests {
         let (substeps, apart) = compare(elements(), 1e-4);
         assert_eq!(substeps, 1);
         assert!(apart < 1e-11, "{apart}");
+        let (_, apart) = compare(vec![gap(between, 2e4)], 1e-4);
+        assert!(apart < 1e-11, "one element: {apart}");
         let (substeps, apart) = compare(elements(), 1e-2);
         assert!(substeps > 1);
         assert!(apart < 1e-11, "{substeps}: {apart}");
