@@ -190,6 +190,23 @@ pub struct DualAssembly {
 }
 
 impl DualAssembly {
+    /// Displacements over forces at the joints, which are open. The last rows say
+    /// that they do not part; open, they part by u, and μ pulls inwards, so with
+    /// S the Schur complement of the forces u = S μ = −S f.
+    pub fn receptance(&self, omega_rad_s: f64) -> Option<DMatrix<Complex<f64>>> {
+        let (size, inner) = (self.mass.nrows(), self.mass.nrows() - self.forces);
+        let all = DMatrix::from_fn(size, size, |i, j| {
+            let real = self.stiffness[(i, j)] - omega_rad_s * omega_rad_s * self.mass[(i, j)];
+            Complex::new(real, omega_rad_s * self.damping[(i, j)])
+        });
+        let part = |i: usize, j: usize, rows: usize, columns: usize| {
+            all.view((i, j), (rows, columns)).into_owned()
+        };
+        let forces = part(inner, inner, self.forces, self.forces);
+        let solved = part(0, 0, inner, inner).lu().solve(&part(0, inner, inner, self.forces))?;
+        Some(part(inner, 0, self.forces, inner) * solved - forces)
+    }
+
     /// λ, the growing ones of the forces among them.
     pub fn eigenvalues(&self) -> Result<Vec<Complex<f64>>, ReductionError> {
         quadratic_eigenvalues(&self.mass, &self.damping, &self.stiffness)
@@ -246,6 +263,26 @@ pub fn dual_craig_bampton(
         scattered(size, &parts)
     };
     Ok(DualAssembly { mass: sum(0), damping: sum(1), stiffness: sum(2), forces })
+}
+
+/// One component by dual Craig–Bampton, with the forces at its boundary.
+pub fn dual_component(
+    component: &Component,
+    boundary: &[usize],
+    modes: ModeChoice,
+) -> Result<DualAssembly, ReductionError> {
+    let size = component.size();
+    if let Some(&dof) = boundary.iter().find(|&&dof| dof >= size) {
+        return Err(ReductionError::NoSuchDof { dof, size });
+    }
+    if let Some((row, column, relative)) = component.stiffness.worst_asymmetry() {
+        let matrix = crate::error::MatrixName::Stiffness;
+        return Err(ReductionError::NotSymmetric { matrix, row, column, relative });
+    }
+    let forces = boundary.len();
+    let signs = DMatrix::identity(forces, forces);
+    let [mass, damping, stiffness] = dual_block(component, boundary, &signs, modes)?;
+    Ok(DualAssembly { mass, damping, stiffness, forces })
 }
 
 /// Mass, damping and stiffness of one component over (α, η, μ).

@@ -51,6 +51,9 @@ impl Component {
             let matrix = MatrixName::Mass;
             return Err(ReductionError::NotSymmetric { matrix, row, column, relative });
         }
+        if let Some(dof) = mass.diagonal().iter().position(|&value| value < 0.0) {
+            return Err(ReductionError::MassNotPositiveDefinite { dof });
+        }
         Ok(Self {
             influence: DVector::from_element(expected, 1.0),
             mass,
@@ -176,7 +179,7 @@ impl Component {
         (outside.len() <= most).then_some(outside)
     }
 
-    /// α and β of the B = αM + βK that most diagonal entries obey.
+    /// α and β of the B = αM + βK that most entries obey.
     ///
     /// Where more than half of them obey one pair to the last digits, that is it.
     /// On a fine mesh αm is a millionth of βk, so that a heavy mass with a damper
@@ -189,7 +192,13 @@ impl Component {
         let b = self.damping.diagonal();
         let rows: Vec<(f64, f64)> =
             (0..self.size()).filter(|&i| b[i] != 0.0).map(|i| (m[i] / b[i], k[i] / b[i])).collect();
-        if let Some(fit) = agreed(&rows) {
+        // Where all rows have one m/k, only entries beside the diagonal tell α from β.
+        let step = self.damping.entries().div_ceil(MOST_ENTRIES).max(1);
+        let entries = self.damping.triplets().step_by(step).filter(|entry| entry.2 != 0.0);
+        let entries = entries
+            .map(|(i, j, b)| (self.mass.get(i, j) / b, self.stiffness.get(i, j) / b))
+            .collect::<Vec<_>>();
+        if let Some(fit) = agreed(&entries) {
             return fit;
         }
         let mut fit = (0.0, 0.0);
@@ -222,15 +231,17 @@ impl Component {
     }
 }
 
+/// Entries of a matrix that are asked for α and β.
+const MOST_ENTRIES: usize = 4000;
+
 /// α and β of αx + βy = 1 on which more than half of the rows agree to rounding:
 /// of the pairs of some rows, the one that most others obey.
 fn agreed(rows: &[(f64, f64)]) -> Option<(f64, f64)> {
     const TRIED: usize = 48;
-    const ASKED: usize = 4000;
     const ROUNDING: f64 = 1e-12;
     let every = |count: usize| rows.iter().step_by(rows.len().div_ceil(count).max(1));
     let tried: Vec<(f64, f64)> = every(TRIED).copied().collect();
-    let asked: Vec<(f64, f64)> = every(ASKED).copied().collect();
+    let asked: Vec<(f64, f64)> = every(MOST_ENTRIES).copied().collect();
     let mut best = (0, 0.0, (0.0, 0.0));
     for (at, &(x, y)) in tried.iter().enumerate() {
         for &(u, v) in &tried[..at] {

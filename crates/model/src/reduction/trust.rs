@@ -55,6 +55,12 @@ impl Verdict {
         Ok(Self { growing, active })
     }
 
+    /// Judges any linear model by its eigenvalues alone; nothing is said of
+    /// passivity.
+    pub fn of_eigenvalues(values: &[Complex<f64>]) -> Self {
+        Self { growing: growing(values), active: Vec::new() }
+    }
+
     /// Whether nothing grows.
     pub fn is_stable(&self) -> bool {
         self.growing.is_empty()

@@ -4,7 +4,18 @@ use faer::linalg::matmul::matmul;
 use faer::{Accum, MatMut, MatRef, Par, Side};
 use nalgebra::{Complex, DMatrix, DVector};
 
+use super::threads::{share, threads, with_threads};
 use crate::eigen::EigenError;
+
+/// Sums from here on are long: their products have few rows.
+const LONG_SUM: usize = 4096;
+
+/// Rows of one piece of a product, with long sums and otherwise.
+const FEW_ROWS: usize = 32;
+const MANY_ROWS: usize = 4096;
+
+/// Multiplications from which on several threads pay.
+const LARGE_PRODUCT: usize = 4_000_000;
 
 /// A B.
 pub fn product(a: &DMatrix<f64>, b: &DMatrix<f64>) -> DMatrix<f64> {
@@ -40,13 +51,26 @@ pub(super) fn add_columns_product(c: &mut DMatrix<f64>, a: &[f64], b: &DMatrix<f
     accumulate(c, MatRef::from_column_major_slice(a, n, b.nrows()), view(b), factor);
 }
 
+/// C ← C + factor · A B, the rows of C in pieces of a fixed size, which threads
+/// share: those of a tall C, or the few of one that a long sum leads to.
 fn accumulate(c: &mut DMatrix<f64>, a: MatRef<'_, f64>, b: MatRef<'_, f64>, factor: f64) {
     if c.is_empty() || a.ncols() == 0 {
         return;
     }
     let (rows, columns) = c.shape();
-    let c = MatMut::from_column_major_slice_mut(c.as_mut_slice(), rows, columns);
-    matmul(c, Accum::Add, a, b, factor, Par::Seq);
+    let mut rest = MatMut::from_column_major_slice_mut(c.as_mut_slice(), rows, columns);
+    let height = if a.ncols() > LONG_SUM { FEW_ROWS } else { MANY_ROWS };
+    let mut pieces = Vec::new();
+    for from in (0..rows).step_by(height) {
+        let here = height.min(rows - from);
+        let (piece, after) = rest.split_at_row_mut(here);
+        pieces.push((piece, a.subrows(from, here)));
+        rest = after;
+    }
+    let large = rows * columns * a.ncols() > LARGE_PRODUCT;
+    with_threads(if large { threads() } else { 1 }, || {
+        share(pieces, |(c, a)| matmul(c, Accum::Add, a, b, factor, Par::Seq));
+    });
 }
 
 /// Eigenvalues, ascending, and orthonormal eigenvectors of a symmetric matrix.

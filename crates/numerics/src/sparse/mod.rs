@@ -1,14 +1,22 @@
 //! Large matrices with few entries: storage, factors, modes.
 //!
-//! All calls into faer's sparse code stay in `factor.rs` and `dense.rs`, behind
-//! concrete `f64` functions. Input that is not finite is an error, never a panic.
+//! All calls into faer stay in this folder, behind concrete `f64` functions. Input that is not finite is an error, never a panic.
 
 pub mod dense;
 mod factor;
+mod lu;
 mod modes;
+mod multifrontal;
+mod ordering;
+mod panels;
+mod product;
+mod threads;
+mod tree;
 
-pub use factor::{Cholesky, ComplexLu, Lu};
+pub use factor::Cholesky;
+pub use lu::{ComplexLu, Lu};
 pub use modes::{KrylovOptions, SlowModes, Wanted, slowest};
+pub use threads::with_threads;
 
 use nalgebra::DMatrix;
 use thiserror::Error;
@@ -374,74 +382,6 @@ impl SparseMatrix {
             dense[(row, column)] = value;
         }
         dense
-    }
-
-    /// A X.
-    pub fn times(&self, x: &DMatrix<f64>) -> DMatrix<f64> {
-        if self.symmetric {
-            return self.gathered(x);
-        }
-        let mut product = DMatrix::zeros(self.rows, x.ncols());
-        for (from, mut to) in x.column_iter().zip(product.column_iter_mut()) {
-            for column in 0..self.columns() {
-                let factor = from[column];
-                if factor != 0.0 {
-                    for (row, value) in self.column(column) {
-                        to[row] += value * factor;
-                    }
-                }
-            }
-        }
-        product
-    }
-
-    /// Aᵀ X.
-    pub fn transposed_times(&self, x: &DMatrix<f64>) -> DMatrix<f64> {
-        self.gathered(x)
-    }
-
-    /// Each column against each column of X: four of X at a time, so that the
-    /// matrix is read once for them.
-    fn gathered(&self, x: &DMatrix<f64>) -> DMatrix<f64> {
-        let (n, m) = (self.rows, self.columns());
-        let mut product = DMatrix::zeros(m, x.ncols());
-        let (from, to) = (x.as_slice(), product.as_mut_slice());
-        let mut done = 0;
-        while done < x.ncols() {
-            let width = if x.ncols() - done >= 4 { 4 } else { 1 };
-            let source = &from[done * n..(done + width) * n];
-            let target = &mut to[done * m..(done + width) * m];
-            if width == 4 {
-                self.gather_four(source, target);
-            } else {
-                for (column, out) in target.iter_mut().enumerate() {
-                    *out = self.column(column).map(|(row, value)| value * source[row]).sum();
-                }
-            }
-            done += width;
-        }
-        product
-    }
-
-    fn gather_four(&self, x: &[f64], y: &mut [f64]) {
-        let (n, m) = (self.rows, self.columns());
-        let (x0, rest) = x.split_at(n);
-        let (x1, rest) = rest.split_at(n);
-        let (x2, x3) = rest.split_at(n);
-        for column in 0..m {
-            let mut sums = [0.0; 4];
-            let range = self.starts[column] as usize..self.starts[column + 1] as usize;
-            for (&row, &value) in self.row_of[range.clone()].iter().zip(&self.values[range]) {
-                let row = row as usize;
-                sums[0] += value * x0[row];
-                sums[1] += value * x1[row];
-                sums[2] += value * x2[row];
-                sums[3] += value * x3[row];
-            }
-            for (k, sum) in sums.into_iter().enumerate() {
-                y[k * m + column] = sum;
-            }
-        }
     }
 }
 

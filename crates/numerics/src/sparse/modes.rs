@@ -65,10 +65,10 @@ pub struct SlowModes {
 /// `solve` turns M X into A X = K⁻¹ M X in place. `locked` are modes known
 /// already (of a free-floating structure the rigid ones, and `solve` its elastic
 /// flexibility), orthonormal in M. The space of M-orthonormal V grows by one
-/// block a step, W = A V_last, orthogonalised twice against everything found:
-/// lost orthogonality would bring copies of modes that are there already. On it
-/// θ = 1/ω² are the eigenvalues of T = Vᵀ M A V, and ‖R s‖ (R from W = V_next R,
-/// s the last block of the eigenvector) is the residual.
+/// block a step, W = A V_last, orthogonalised against its two neighbours and then
+/// against everything found: lost orthogonality would bring copies of modes that
+/// are there already. On it θ = 1/ω² are the eigenvalues of T = Vᵀ M A V, and
+/// ‖R s‖ (R from W = V_next R, s the last block of the eigenvector) is the residual.
 ///
 /// Reference: Grimes, Lewis & Simon 1994, SIAM J. Matrix Anal. 15(1).
 pub fn slowest(
@@ -115,7 +115,7 @@ pub fn slowest(
             fresh = true;
             continue;
         }
-        if !fresh {
+        if !fresh && space.projected_count >= number {
             // Residuals are of the space before this block.
             space.ritz(Some(&residual))?;
             if let Some(count) = space.converged(wanted, number, options.tolerance) {
@@ -143,9 +143,10 @@ struct Space<'a> {
     vectors: Vec<f64>,
     weighted: Vec<f64>,
     locked: usize,
-    /// Columns of V, and how many of them are in the last block.
+    /// Columns of V, and how many of them are in the last block and in the one before.
     count: usize,
     last: usize,
+    before: usize,
     /// T of all but the last block, as blocks are projected one step late.
     projected: DMatrix<f64>,
     projected_count: usize,
@@ -168,6 +169,7 @@ impl<'a> Space<'a> {
             locked: locked.ncols(),
             count: 0,
             last: 0,
+            before: 0,
             projected: DMatrix::zeros(0, 0),
             projected_count: 0,
             scale: 0.0,
@@ -191,11 +193,13 @@ impl<'a> Space<'a> {
         let columns = w.ncols();
         let mut r = DMatrix::identity(columns, columns);
         let mut norms = vec![0.0; columns];
+        let mut weighted = DMatrix::zeros(0, 0);
         for pass in 0..4 {
             if fresh || pass > 0 {
                 self.remove_known(&mut w);
             }
-            let gram = transposed_product(&w, &self.mass.times(&w));
+            weighted = self.mass.times(&w);
+            let gram = transposed_product(&w, &weighted);
             let Ok((squares, turn)) = symmetric_pairs(&(0.5 * (&gram + gram.transpose()))) else {
                 return self.nothing(columns);
             };
@@ -210,9 +214,11 @@ impl<'a> Space<'a> {
             let back = if pass == 0 { DMatrix::identity(columns, columns) } else { turn.clone() };
             let scaled =
                 |power: i32| &turn * DMatrix::from_diagonal(&sizes.map(|size| size.powi(power)));
-            w = product(&w, &(scaled(-1) * back.transpose()));
+            let to_unit = scaled(-1) * back.transpose();
+            w = product(&w, &to_unit);
             r = back * scaled(1).transpose() * r;
             if pass > 0 && squares[0] > 0.25 {
+                weighted = product(&weighted, &to_unit);
                 norms.fill(1.0);
                 break;
             }
@@ -229,8 +235,15 @@ impl<'a> Space<'a> {
             return self.nothing(columns);
         }
         let w = w.select_columns(&kept);
+        // The last turn was slight, so that M W turned with W; or W is taken again.
+        let weighted = if norms.iter().all(|&norm| norm == 1.0) {
+            weighted.select_columns(&kept)
+        } else {
+            self.mass.times(&w)
+        };
         self.vectors.extend_from_slice(w.as_slice());
-        self.weighted.extend_from_slice(self.mass.times(&w).as_slice());
+        self.weighted.extend_from_slice(weighted.as_slice());
+        self.before = if fresh { 0 } else { self.last };
         self.last = kept.len();
         self.count += self.last;
         r.select_rows(&kept)
@@ -241,27 +254,42 @@ impl<'a> Space<'a> {
         DMatrix::zeros(0, columns)
     }
 
-    /// W ← W − V (M V)ᵀ W over locked vectors and V; gives (M V)ᵀ W of V.
-    fn remove_known(&self, w: &mut DMatrix<f64>) -> DMatrix<f64> {
-        let h = columns_transposed_product(&self.weighted, w);
-        add_columns_product(w, &self.vectors, &h, -1.0);
-        h.rows(self.locked, self.count).into_owned()
+    /// W ← W − V (M V)ᵀ W over locked vectors and V.
+    fn remove_known(&self, w: &mut DMatrix<f64>) {
+        self.remove_from(0, w);
     }
 
-    /// A times the last block, its projection kept, what is known removed once.
+    /// The same over the vectors from `first` on, locked ones counted; gives (M V)ᵀ W.
+    fn remove_from(&self, first: usize, w: &mut DMatrix<f64>) -> DMatrix<f64> {
+        let from = first * self.n;
+        let h = columns_transposed_product(&self.weighted[from..], w);
+        add_columns_product(w, &self.vectors[from..], &h, -1.0);
+        h
+    }
+
+    /// A times the last block, its projection kept and removed.
+    ///
+    /// A is symmetric in M, so its product with a block reaches back to the block
+    /// before and no further, but for rounding, which the orthogonalisation against
+    /// everything in [`append`](Self::append) removes: T is block tridiagonal.
     fn expand(&mut self, solve: &dyn Fn(&mut DMatrix<f64>)) -> DMatrix<f64> {
-        let from = (self.locked + self.count - self.last) * self.n;
+        let (old, new) = (self.count - self.last, self.count);
+        let from = (self.locked + old) * self.n;
         let mut w = DMatrix::from_column_slice(self.n, self.last, &self.weighted[from..]);
         solve(&mut w);
         self.solves += self.last;
-        let h = self.remove_known(&mut w);
+        let reach = old - self.before;
+        let h = self.remove_from(self.locked + reach, &mut w);
         self.scale = self.scale.max(h.amax());
-        let (old, new) = (self.count - self.last, self.count);
         self.projected.resize_mut(new, new, 0.0);
         for j in 0..self.last {
-            for i in 0..new {
-                let value =
-                    if i >= old { 0.5 * (h[(i, j)] + h[(old + j, i - old)]) } else { h[(i, j)] };
+            for i in reach..new {
+                let at = i - reach;
+                let value = if i >= old {
+                    0.5 * (h[(at, j)] + h[(self.before + j, i - old)])
+                } else {
+                    h[(at, j)]
+                };
                 self.projected[(i, old + j)] = value;
                 self.projected[(old + j, i)] = value;
             }

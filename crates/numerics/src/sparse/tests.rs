@@ -179,3 +179,98 @@ fn pairs_of_tiny_and_huge_matrices_are_as_good_as_those_of_others() {
         assert!(left.amax() < 1e-14 * size, "{size:e}: {:e}", left.amax() / size);
     }
 }
+
+/// Springs between all neighbours of a grid of points with three DOFs each, and
+/// to the ground at one end: K and M.
+fn solid([x, y, z]: [usize; 3]) -> (SparseMatrix, SparseMatrix) {
+    let n = x * y * z;
+    let at = |p: usize| [p / (y * z), p / z % y, p % z];
+    let mut springs = Vec::new();
+    for p in 0..n {
+        let here = at(p);
+        if here[0] == 0 {
+            (0..3).for_each(|d| springs.push((3 * p + d, 3 * p + d, 2.0)));
+        }
+        for shift in 1..27_usize {
+            let step = [shift / 9, shift / 3 % 3, shift % 3].map(|s| s as isize - 1);
+            let there: [isize; 3] = std::array::from_fn(|d| here[d] as isize + step[d]);
+            let inside = (0..3).all(|d| (0..[x, y, z][d] as isize).contains(&there[d]));
+            let q = (there[0] * (y * z) as isize + there[1] * z as isize + there[2]) as usize;
+            if !inside || q <= p {
+                continue;
+            }
+            let length: f64 = step.iter().map(|s| (s * s) as f64).sum();
+            for (a, b) in (0..9).map(|k| (k / 3, k % 3)) {
+                let stiffness =
+                    (step[a] * step[b]) as f64 / length + if a == b { 0.1 } else { 0.0 };
+                springs.extend([
+                    (3 * p + a, 3 * p + b, stiffness),
+                    (3 * q + a, 3 * q + b, stiffness),
+                    (3 * p + a, 3 * q + b, -stiffness),
+                    (3 * q + a, 3 * p + b, -stiffness),
+                ]);
+            }
+        }
+    }
+    let k = SparseMatrix::from_triplets(3 * n, 3 * n, springs).unwrap().symmetric_part();
+    let mass = (0..3 * n).map(|i| (i, i, 1.0 + 0.01 * (i % 7) as f64));
+    (k, SparseMatrix::from_triplets(3 * n, 3 * n, mass).unwrap())
+}
+
+#[test]
+fn a_large_factor_solves_and_does_not_depend_on_the_threads() {
+    let (k, m) = solid([14, 13, 12]);
+    let mut random = Stream::new(9, "large factor");
+    let x = DMatrix::from_fn(k.rows(), 27, |_, _| random.normal());
+    let right = k.times(&x);
+    let none = DMatrix::zeros(k.rows(), 0);
+    let results: Vec<_> = [1, 2, 3]
+        .map(|count| {
+            with_threads(count, || {
+                let factor = Cholesky::new(&k).unwrap();
+                let mut solved = right.clone();
+                factor.solve(&mut solved);
+                let solve = |x: &mut DMatrix<f64>| factor.solve(x);
+                let options = KrylovOptions::default();
+                let modes = slowest(&solve, &m, &none, Wanted::Number(5), &options).unwrap();
+                (factor.entries(), factor.weakest_pivot(), solved, modes)
+            })
+        })
+        .into();
+    assert!(results[0].0 > 1_000_000, "large enough to be shared: {}", results[0].0);
+    assert!((&results[0].2 - &x).amax() < 1e-9 * x.amax());
+    assert!(results[1] == results[0] && results[2] == results[0], "to the last bit");
+    let modes = &results[0].3;
+    let residual = k.times(&modes.shapes)
+        - m.times(&modes.shapes) * DMatrix::from_diagonal(&modes.omega_squared);
+    assert!(residual.amax() < 1e-7 * k.amax(), "{:e}", residual.amax());
+}
+
+#[test]
+fn a_pivot_that_is_not_positive_is_found_in_a_large_matrix() {
+    let (k, _) = solid([10, 10, 10]);
+    for (row, value) in [(0, -50.0), (1500, -60.0), (2999, f64::MIN_POSITIVE)] {
+        let change = SparseMatrix::from_triplets(3000, 3000, [(row, row, value)]).unwrap();
+        let spoilt = SparseMatrix::sum(&[(1.0, &k), (1.0, &change)]);
+        if value < 0.0 {
+            let error = Cholesky::new(&spoilt).unwrap_err();
+            assert_eq!(error, SparseError::NotPositiveDefinite { row });
+        } else {
+            assert!(Cholesky::new(&spoilt).is_ok());
+        }
+    }
+}
+
+#[test]
+fn only_the_lower_triangle_counts() {
+    let (k, _) = solid([10, 9, 9]);
+    let n = k.rows();
+    let lower =
+        SparseMatrix::from_triplets(n, n, k.triplets().filter(|&(i, j, _)| i >= j)).unwrap();
+    let x = DMatrix::from_fn(n, 3, |i, j| ((i + 5 * j) % 11) as f64 - 5.0);
+    for matrix in [&k, &lower] {
+        let mut solved = k.times(&x);
+        Cholesky::new(matrix).unwrap().solve(&mut solved);
+        assert!((solved - &x).amax() < 1e-9);
+    }
+}

@@ -15,7 +15,7 @@ use crate::experiment::mesh::{Brick, Direction, Frame};
 use crate::experiment::{
     DampingSource, Diagnostic, DofLabel, DofRef, MatrixSource, NodeRef, StructureSource, resolve,
 };
-use crate::input;
+use crate::input::{self, Triplets};
 
 /// DOFs up to which a dense matrix is no matter.
 pub(super) const SMALL: usize = 1500;
@@ -329,6 +329,7 @@ impl Builder<'_> {
                     self.found.push(self.experiment.place(path, error));
                 });
                 let read = read.ok()?;
+                self.check_filled(name, &read, path)?;
                 let entries = read.entries.iter().map(|&(i, j, value)| (i, j, value * *factor));
                 SparseMatrix::from_triplets(read.rows, read.columns, entries)
             }
@@ -343,6 +344,24 @@ impl Builder<'_> {
             return None;
         }
         Some(matrix)
+    }
+
+    /// Mass and stiffness without any entry are mistakes, and so is a stiffness
+    /// that leaves most of its DOFs out. Dampers may be few.
+    fn check_filled(&mut self, name: &str, read: &Triplets, path: &str) -> Option<()> {
+        let (rows, entries) = (read.rows, read.entries.len());
+        let fewest = match path {
+            "structure.mass" => 1,
+            "structure.stiffness" => 1.max(rows / 2),
+            _ => 0,
+        };
+        if entries >= fewest {
+            return Some(());
+        }
+        let message = format!("\"{name}\": {entries} entries cannot be the matrix of {rows} DOFs");
+        let error = Diagnostic::error(message).remedy("check which matrix was written to it");
+        self.found.push(self.experiment.place(path, error));
+        None
     }
 
     /// The value, or its error placed at `path`, or nearer where it says so.

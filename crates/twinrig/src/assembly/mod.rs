@@ -9,11 +9,13 @@ mod plant;
 mod reduced;
 mod store;
 mod structure;
+mod unstepped;
 
 pub use load::LoadSignal;
 pub use plant::{Coupling, LoopOptions, NotInside, PlantError, Recording};
 pub use reduced::{Examined, Reduced};
 pub use store::SignalStore;
+pub use unstepped::{Unstepped, UnsteppedModel};
 
 use std::f64::consts::TAU;
 use std::sync::Arc;
@@ -317,6 +319,20 @@ pub fn examine(
     let origin = Origin::default();
     let mut builder = Builder { experiment, source, store, found: &mut found, origin };
     let examined = experiment.reduction.as_ref().and_then(|spec| builder.examined(spec));
+    found.sort();
+    examined.ok_or(found)
+}
+
+/// The structure in full beside a model that the loop does not step.
+pub fn examine_unstepped(
+    experiment: &Experiment,
+    source: &dyn Source,
+    store: &SignalStore,
+) -> Result<Unstepped, Diagnostics> {
+    let mut found = experiment.diagnostics();
+    let origin = Origin::default();
+    let mut builder = Builder { experiment, source, store, found: &mut found, origin };
+    let examined = experiment.reduction.as_ref().and_then(|spec| builder.unstepped(spec));
     found.sort();
     examined.ok_or(found)
 }

@@ -76,10 +76,23 @@ pub(crate) struct Wanted {
     monitored: Vec<String>,
 }
 
+impl Wanted {
+    /// What the file calls a DOF of the full model, or else its own name.
+    pub(super) fn name(&self, full: &FullModel, dof: usize) -> String {
+        let labels = self.labels.iter().filter(|(_, known)| *known == dof);
+        let mut names = labels.filter_map(|(label, _)| match label {
+            DofLabel::Name(name) => Some(name.clone()),
+            DofLabel::Number(_) => None,
+        });
+        names.next().unwrap_or_else(|| full.name(dof))
+    }
+}
+
 impl Builder<'_> {
     /// The structure, reduced as the file asks for, from memory, from the cache,
     /// or now.
     pub(super) fn reduced(&mut self, spec: &ReductionSpec) -> Option<(Arc<Reduced>, Structure)> {
+        self.check_stepped(spec)?;
         let key = self.digest(spec)?;
         let store = self.store;
         let reduced = match store.reduced(key) {
@@ -116,15 +129,7 @@ impl Builder<'_> {
         let reduction = self.accept(reduce(&full.component, &wanted.recipe), "reduction")?;
         let Reduction { model, facts, basis } = reduction;
         drop(basis);
-        let label_of = |dof: usize| {
-            let names = wanted.labels.iter().filter(|(_, known)| *known == dof);
-            names.map(|(label, _)| label).find_map(|label| match label {
-                DofLabel::Name(name) => Some(name.clone()),
-                DofLabel::Number(_) => None,
-            })
-        };
-        let names = model.boundary.iter();
-        let names = names.map(|&dof| label_of(dof).unwrap_or_else(|| full.name(dof))).collect();
+        let names = model.boundary.iter().map(|&dof| wanted.name(full, dof)).collect();
         let kinds = model.boundary.iter().map(|&dof| full.kind(dof)).collect();
         let reduced = Reduced {
             names,
@@ -150,6 +155,17 @@ impl Builder<'_> {
             model.coordinate(dof).map_or_else(|_| String::new(), |at| reduced.names[at].clone())
         };
         let structure = self.accept(model.structure(name, acceptance), "reduction")?;
+        if let ModeSpec::CutOff { omega_rad_s } = spec.modes
+            && model.omega_rad_s.iter().all(|&omega| omega == 0.0)
+        {
+            let message = format!(
+                "no mode lies below the cut-off of {:.4} Hz: only static shapes are left",
+                omega_rad_s / std::f64::consts::TAU
+            );
+            let remedy = "raise it to twice the highest frequency you care for";
+            let warning = Diagnostic::warning(message).remedy(remedy);
+            self.found.push(self.experiment.place("reduction.cut_off", warning));
+        }
         let mut kinds = reduced.kinds.clone();
         kinds.resize(model.size(), DofKind::Translation);
         // Rotations of a reduced model may well follow the ground: T decides.
@@ -159,7 +175,7 @@ impl Builder<'_> {
     }
 
     /// What the file asks for, in DOFs of the full model.
-    fn wanted(&mut self, spec: &ReductionSpec, full: &FullModel) -> Option<Wanted> {
+    pub(super) fn wanted(&mut self, spec: &ReductionSpec, full: &FullModel) -> Option<Wanted> {
         let mut labels: Vec<(DofLabel, usize)> = Vec::new();
         let mut wrong = Vec::new();
         let mut find = |refs: Vec<&DofRef>| -> Vec<usize> {
@@ -197,9 +213,10 @@ impl Builder<'_> {
             },
         };
         let method = match spec.method {
-            ReductionMethod::Rubin => Method::Rubin,
             ReductionMethod::CraigBampton => Method::CraigBampton,
             ReductionMethod::ModesOnly => Method::ModesOnly,
+            // The others have recipes of their own.
+            _ => Method::Rubin,
         };
         let names = spec.monitor.iter().map(ToString::to_string).collect();
         let dampers = Dampers::Found;

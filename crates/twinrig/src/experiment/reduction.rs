@@ -10,6 +10,8 @@ use super::tree::{Branch, Node};
 pub struct ReductionSpec {
     /// The method.
     pub method: ReductionMethod,
+    /// What stands beside the modes of `state_space`.
+    pub completion: Completion,
     /// Which modes are kept.
     pub modes: ModeSpec,
     /// End of the band in which the model is judged, where it is given.
@@ -31,6 +33,21 @@ pub enum ReductionMethod {
     CraigBampton,
     /// Free modes alone.
     ModesOnly,
+    /// De Kraker's complex modes; judged and written, not stepped.
+    StateSpace,
+    /// Free modes and forces; judged and written, not stepped.
+    DualCraigBampton,
+}
+
+/// What stands beside the modes in state space.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Completion {
+    /// Flexibility modes.
+    Flexibility,
+    /// Residual flexibility modes.
+    Residual,
+    /// Nothing.
+    None,
 }
 
 /// Which modes are kept.
@@ -67,7 +84,14 @@ impl ReductionSpec {
                 "rubin" => ReductionMethod::Rubin,
                 "craig_bampton" => ReductionMethod::CraigBampton,
                 "modes_only" => ReductionMethod::ModesOnly,
+                "state_space" => ReductionMethod::StateSpace,
+                "dual_craig_bampton" => ReductionMethod::DualCraigBampton,
                 word => unreachable!("the grammar has no method {word}"),
+            },
+            completion: match branch.must_word("completion") {
+                "residual" => Completion::Residual,
+                "none" => Completion::None,
+                _ => Completion::Flexibility,
             },
             modes: match (branch.number("cut_off"), branch.count("modes")) {
                 (Some(hertz), _) => ModeSpec::CutOff { omega_rad_s: TAU * hertz },

@@ -220,6 +220,14 @@ pub enum InputError {
         /// Limit.
         most: usize,
     },
+    /// More rows than any model here has.
+    #[error("the size line says {rows} rows, and at most {most} are read: check it")]
+    TooManyRows {
+        /// Rows.
+        rows: usize,
+        /// Limit.
+        most: usize,
+    },
     /// No NPY file, or one whose header is out of the ordinary.
     #[error("this is not an NPY file with a plain numeric array: {reason}")]
     NpyHeader {

@@ -6,6 +6,10 @@ use nalgebra::DMatrix;
 
 use super::{InputError, MOST_DENSE_ENTRIES, excerpt, parse_number};
 
+/// Most rows or columns of a file. Memory of a sparse matrix goes with them, too,
+/// and a size line is quickly written.
+const MOST_ROWS: usize = 10_000_000;
+
 /// A matrix by its entries; memory grows with the entries, not the size.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Triplets {
@@ -166,6 +170,9 @@ impl Builder {
         if symmetry != Symmetry::General && rows != columns {
             return Err(InputError::NotSquare { rows, columns });
         }
+        if rows.max(columns) > MOST_ROWS {
+            return Err(InputError::TooManyRows { rows: rows.max(columns), most: MOST_ROWS });
+        }
         let next = if symmetry == Symmetry::Skew { (1, 0) } else { (0, 0) };
         // Nothing is reserved from the header's word alone.
         let entries = Vec::new();
@@ -307,11 +314,15 @@ mod tests {
         assert!(matches!(triplets.to_dense(), Err(InputError::TooLarge { .. })));
         let huge = usize::MAX;
         assert_eq!(
-            dense(&format!("{head}{huge} {huge} {huge}\n1 1 1\n")),
+            dense(&format!("{head}9999999 9999999 {huge}\n1 1 1\n")),
             Err(InputError::EntryCount { given: 1, expected: huge })
         );
+        let too_many = InputError::TooManyRows { rows: huge, most: MOST_ROWS };
+        assert_eq!(dense(&format!("{head}{huge} {huge} 1\n1 1 1\n")), Err(too_many.clone()));
         for kind in ["general", "symmetric", "skew-symmetric"] {
-            let text = format!("%%MatrixMarket matrix array real {kind}\n{huge} {huge}\n1\n");
+            let array = format!("%%MatrixMarket matrix array real {kind}\n");
+            assert_eq!(dense(&format!("{array}{huge} {huge}\n1\n")), Err(too_many.clone()));
+            let text = format!("{array}9999999 9999999\n1\n");
             assert!(matches!(dense(&text), Err(InputError::EntryCount { given: 1, .. })));
         }
     }

@@ -21,7 +21,7 @@ use numerics::eigen;
 use numerics::sparse::dense::{product, transposed_product};
 
 use super::basis::{boundary_coordinates, join};
-use super::trust::{Acceptance, Verdict, growing};
+use super::trust::{Acceptance, Verdict};
 use super::{Component, ReductionError};
 use modes::StateModes;
 use system::System;
@@ -264,7 +264,7 @@ impl StateModel {
     /// Growing modes; passivity is judged by the response, see
     /// [`least_resistance`](Self::least_resistance).
     pub fn verdict(&self) -> Result<Verdict, ReductionError> {
-        Ok(Verdict { growing: growing(&self.eigenvalues()?), active: Vec::new() })
+        Ok(Verdict::of_eigenvalues(&self.eigenvalues()?))
     }
 
     /// Boundary displacements from boundary forces at a frequency.
@@ -309,7 +309,7 @@ impl StateModel {
 
 /// Smallest eigenvalue of (A + Aᴴ)/2 over the largest entry of A, by the real
 /// symmetric matrix [Re −Im; Im Re] of twice the size.
-fn least_hermitian(a: &DMatrix<Complex<f64>>) -> f64 {
+pub fn least_hermitian(a: &DMatrix<Complex<f64>>) -> f64 {
     let n = a.nrows();
     let hermitian = DMatrix::from_fn(n, n, |i, j| 0.5 * (a[(i, j)] + a[(j, i)].conj()));
     let real = DMatrix::from_fn(2 * n, 2 * n, |i, j| {

@@ -69,7 +69,7 @@ fn coordinates(found: &Found) -> String {
 }
 
 /// NumPy's format 1.0: little-endian doubles, by columns.
-fn npy(matrix: &DMatrix<f64>) -> Vec<u8> {
+pub(super) fn npy(matrix: &DMatrix<f64>) -> Vec<u8> {
     let (rows, columns) = matrix.shape();
     let header =
         format!("{{'descr': '<f8', 'fortran_order': True, 'shape': ({rows}, {columns}), }}");

@@ -3,6 +3,7 @@
 mod files;
 mod history;
 mod page;
+mod unstepped;
 
 use std::f64::consts::TAU;
 use std::path::{Path, PathBuf};
@@ -18,10 +19,12 @@ use serde_json::{Value, json};
 use super::identify::time;
 use super::output::{Exit, Output, number, print, table};
 use super::rehearse::test_name;
-use crate::assembly::{Assembly, CACHE, Examined, SignalStore, examine};
+use crate::assembly::{Assembly, CACHE, Examined, SignalStore, examine, examine_unstepped};
+use crate::experiment::reduction::{ReductionMethod, Unstable};
 use crate::experiment::{Diagnostic, Diagnostics, Experiment, Folder, ReductionSpec};
 use crate::fit::{Cost, Fit, NumericalCost};
 use history::History;
+use unstepped::Judged;
 
 /// DOFs beyond which a factorisation takes seconds.
 const MANY_DOFS: usize = 5000;
@@ -77,6 +80,9 @@ pub(super) fn reduce(arguments: &ReduceArguments, output: Output) -> Exit {
     };
     let source = Folder::new(arguments.file.parent().unwrap_or(Path::new("")));
     let store = SignalStore::keeping(CACHE);
+    if let ReductionMethod::StateSpace | ReductionMethod::DualCraigBampton = spec.method {
+        return judge(arguments, &experiment, &spec, output);
+    }
     let spinner = output.spinner();
     spinner.set_message("reducing");
     let examined = examine(&experiment, &source, &store);
@@ -88,18 +94,20 @@ pub(super) fn reduce(arguments: &ReduceArguments, output: Output) -> Exit {
         }
     };
     spinner.set_message("comparing with the full model");
-    let usual = if examined.component.size() > MANY_DOFS { 8 } else { 40 };
-    let points = arguments.points.map_or(usual, usize::from);
+    let points = arguments.points(examined.component.size());
     let compared = compare(&experiment, &spec, examined, points);
-    let mut found = match compared {
-        Ok(found) => found,
-        Err(error) => {
-            spinner.finish_and_clear();
-            return output.fail(error);
-        }
-    };
     // What the run would say against the model, and what a step of it costs.
     let assembled = Assembly::sharing(&experiment, &source, &store);
+    let mut found = match (compared, &assembled) {
+        (Ok(found), _) => found,
+        (Err(error), refused) => {
+            spinner.finish_and_clear();
+            return match refused {
+                Err(refused) => output.refuse(refused),
+                Ok(_) => output.fail(error),
+            };
+        }
+    };
     if let Ok((assembly, _)) = &assembled {
         found.step = Fit::measure(assembly).ok().map(|fit| match fit.numerical {
             NumericalCost::InTick(cost) | NumericalCost::MainLoop { step: cost, .. } => cost,
@@ -121,11 +129,10 @@ pub(super) fn reduce(arguments: &ReduceArguments, output: Output) -> Exit {
         }
     }
     spinner.finish_and_clear();
-    let folder = arguments.out.clone().unwrap_or_else(|| {
-        let mut name = test_name(&arguments.file).to_owned();
-        name.push("-reduced");
-        Path::new("runs").join(name)
-    });
+    if let Ok((_, warnings)) = &assembled {
+        output.warn(warnings);
+    }
+    let folder = arguments.folder();
     if let Err(error) = files::write(&folder, &found) {
         return output.fail(error);
     }
@@ -150,6 +157,84 @@ pub(super) fn reduce(arguments: &ReduceArguments, output: Output) -> Exit {
         (Ok(_), _) => shown,
         (Err(refused), Output::People) => output.refuse(&refused),
         (Err(_), Output::Json) => Exit::BadExperiment,
+    }
+}
+
+impl ReduceArguments {
+    fn folder(&self) -> PathBuf {
+        self.out.clone().unwrap_or_else(|| {
+            let mut name = test_name(&self.file).to_owned();
+            name.push("-reduced");
+            Path::new("runs").join(name)
+        })
+    }
+
+    fn points(&self, dofs: usize) -> usize {
+        let usual = if dofs > MANY_DOFS { 8 } else { 40 };
+        self.points.map_or(usual, usize::from)
+    }
+}
+
+/// A method whose model is judged and written, and not stepped.
+fn judge(
+    arguments: &ReduceArguments,
+    experiment: &Experiment,
+    spec: &ReductionSpec,
+    output: Output,
+) -> Exit {
+    if arguments.compare.is_some() {
+        return output.fail("--compare needs a method whose model the loop steps: take rubin");
+    }
+    let source = Folder::new(arguments.file.parent().unwrap_or(Path::new("")));
+    let spinner = output.spinner();
+    spinner.set_message("reducing");
+    let made = examine_unstepped(experiment, &source, &SignalStore::default());
+    let made = match made {
+        Ok(made) => made,
+        Err(found) => {
+            spinner.finish_and_clear();
+            return output.refuse(&found);
+        }
+    };
+    spinner.set_message("comparing with the full model");
+    let points = arguments.points(made.component.size());
+    let judged = Judged::new(&experiment.title, spec, made, points);
+    spinner.finish_and_clear();
+    let judged = match judged {
+        Ok(judged) => judged,
+        Err(error) => return output.fail(error),
+    };
+    let folder = arguments.folder();
+    let files = match judged.write(&folder, spec) {
+        Ok(files) => files,
+        Err(error) => return output.fail(error),
+    };
+    let mut refused = experiment.diagnostics();
+    if !judged.is_stable() && spec.unstable == Unstable::Refuse {
+        let error = ReductionError::Unstable { modes: judged.offenders() };
+        let error = Diagnostic::error(error.to_string())
+            .remedy("take method = \"rubin\", or say unstable = \"accept\" in [reduction]");
+        refused.push(experiment.place("reduction.method", error));
+    }
+    let shown = match output {
+        Output::Json => {
+            let mut document = judged.document();
+            document["folder"] = json!(folder.display().to_string());
+            document["files"] = json!(files);
+            if refused.has_errors() {
+                document["diagnostics"] = refused.to_json();
+            }
+            output.document(&document)
+        }
+        Output::People => {
+            let files = files.join(", ");
+            print(&format!("{}\nwritten to {}: {files}\n", judged.text(), folder.display()))
+        }
+    };
+    match (refused.has_errors(), output) {
+        (false, _) => shown,
+        (true, Output::People) => output.refuse(&refused),
+        (true, Output::Json) => Exit::BadExperiment,
     }
 }
 

@@ -7,11 +7,11 @@ use super::history::History;
 use crate::report::{Curve, Look, Pane, Picture, Span, Square, Table, Verdict};
 
 /// Interface DOFs that are drawn.
-const DRAWN: usize = 4;
+pub(super) const DRAWN: usize = 4;
 /// Points of the reduced model's curve.
 const FINE: usize = 800;
 /// An error above this is doubtful.
-const DOUBTFUL: f64 = 0.05;
+pub(super) const DOUBTFUL: f64 = 0.05;
 
 pub(super) fn html(found: &Found) -> String {
     let comparison = &found.comparison;
@@ -40,8 +40,9 @@ pub(super) fn html(found: &Found) -> String {
         ("worst error", format!("{:.2e}", comparison.response.max)),
     ];
     let shown = found.examined.reduced.model.interface.min(DRAWN);
-    let mut panes: Vec<Pane> = (0..shown).map(|dof| response(found, dof)).collect();
-    panes.push(error(found));
+    let mut panes: Vec<Pane> = (0..shown).map(|dof| both(found, dof)).collect();
+    let errors = (0..found.errors.len()).map(|k| (found.hertz(k), found.errors[k]));
+    panes.push(error(found.band_hz(), errors));
     panes.extend(found.history.iter().flat_map(History::panes));
     let picture = Picture {
         title: found.title.clone(),
@@ -53,7 +54,7 @@ pub(super) fn html(found: &Found) -> String {
     picture.html("Component mode synthesis")
 }
 
-fn decibel(value: f64) -> f64 {
+pub(super) fn decibel(value: f64) -> f64 {
     20.0 * value.log10()
 }
 
@@ -69,16 +70,15 @@ fn around(title: &'static str, values: impl Iterator<Item = f64> + Clone) -> Spa
     Span { title, low: low - room, high: high + room }
 }
 
-fn frequency(found: &Found) -> Span {
-    Span { title: "frequency [Hz]", low: 0.0, high: found.band_hz() }
+fn frequency(band_hz: f64) -> Span {
+    Span { title: "frequency [Hz]", low: 0.0, high: band_hz }
 }
 
-/// |H| of one interface DOF, full and reduced.
-fn response(found: &Found, dof: usize) -> Pane {
+/// The full and the reduced response at one interface DOF.
+fn both(found: &Found, dof: usize) -> Pane {
     let reduced = &found.examined.reduced;
     let level = |response: &Response, k: usize| decibel(response.receptances[k][(dof, dof)].norm());
-    let full: Vec<(f64, f64)> =
-        (0..found.errors.len()).map(|k| (found.hertz(k), level(&found.full, k))).collect();
+    let full = (0..found.errors.len()).map(|k| (found.hertz(k), level(&found.full, k))).collect();
     let mut omegas = found.full.omegas_rad_s.clone();
     let end = found.comparison.band_rad_s;
     omegas.extend((1..=FINE).map(|k| end * k as f64 / FINE as f64));
@@ -91,32 +91,42 @@ fn response(found: &Found, dof: usize) -> Pane {
             (0..omegas.len()).map(|k| (at(k), level(&fine, k))).collect()
         },
     );
-    let y = around("|displacement / force| [dB re 1 m/N]", fine.iter().map(|point| point.1));
+    response(dof, found.band_hz(), full, fine)
+}
+
+/// |H| of one interface DOF, full as dots and reduced as a line.
+pub(super) fn response(
+    dof: usize,
+    band_hz: f64,
+    full: Vec<(f64, f64)>,
+    reduced: Vec<(f64, f64)>,
+) -> Pane {
+    let levels = reduced.iter().chain(&full).map(|point| point.1);
+    let y = around("|displacement / force| [dB re 1 m/N]", levels);
     Pane {
         title: format!("Response at interface DOF {}", dof + 1),
         caption:
             "Receptance at the interface DOF itself. Dots: the full model, at the frequencies \
                   where it was computed. Line: the reduced model."
                 .to_owned(),
-        x: frequency(found),
+        x: frequency(band_hz),
         y,
         square: Square::No,
-        curves: vec![Curve { name: "reduced".to_owned(), look: Look::Number(1), points: fine }],
+        curves: vec![Curve { name: "reduced".to_owned(), look: Look::Number(1), points: reduced }],
         marks: full.into_iter().map(|(x, y)| (x, y, String::new())).collect(),
         walls: Vec::new(),
     }
 }
 
 /// The error over frequency.
-fn error(found: &Found) -> Pane {
-    let points: Vec<(f64, f64)> =
-        (0..found.errors.len()).map(|k| (found.hertz(k), found.errors[k].log10())).collect();
+pub(super) fn error(band_hz: f64, errors: impl Iterator<Item = (f64, f64)>) -> Pane {
+    let points: Vec<(f64, f64)> = errors.map(|(hertz, error)| (hertz, error.log10())).collect();
     let y = around("log10 of the relative error", points.iter().map(|point| point.1));
     Pane {
         title: "Error of the interface response".to_owned(),
         caption: "Relative to the full model, over all interface DOFs together. −2 is one percent."
             .to_owned(),
-        x: frequency(found),
+        x: frequency(band_hz),
         y,
         square: Square::No,
         curves: vec![Curve { name: "error".to_owned(), look: Look::Number(0), points }],

@@ -48,12 +48,31 @@ pub(super) fn check(root: &Branch, size: Option<usize>, out: &mut Diagnostics) {
         }
     }
     check_points(root, structure, out);
+    if let Some(reduction) = root.table("reduction") {
+        check_method(reduction, out);
+    }
     if root.mentions("reduction")
         && let Some(inside) = root.table("partition").and_then(|p| p.given("inside"))
     {
         let error = Diagnostic::error("`inside` does not go with [reduction]");
         let remedy = "give the specimen's mass, damping and stiffness at the interface instead";
         out.push(error.at(inside.span.clone()).remedy(remedy));
+    }
+}
+
+/// What goes with which method.
+fn check_method(reduction: &Branch, out: &mut Diagnostics) {
+    let Some(method) = reduction.word("method") else { return };
+    let other = matches!(method, "state_space" | "dual_craig_bampton");
+    if let (true, Some(error)) = (other, reduction.given("error")) {
+        let message = format!("`error` does not go with method = \"{method}\"");
+        let remedy = "give `cut_off` or `modes`";
+        out.push(Diagnostic::error(message).at(error.span.clone()).remedy(remedy));
+    }
+    if let (false, Some(given)) = (method == "state_space", reduction.given("completion")) {
+        let message = format!("`completion` does not go with method = \"{method}\"");
+        let remedy = "remove it, or take method = \"state_space\"";
+        out.push(Diagnostic::error(message).at(given.span.clone()).remedy(remedy));
     }
 }
 

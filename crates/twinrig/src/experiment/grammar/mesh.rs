@@ -127,21 +127,43 @@ pub(crate) static REDUCTION: Table = Table {
                 word("rubin", "free modes and flexibility modes"),
                 word("craig_bampton", "modes with the retained DOFs held, and constraint modes"),
                 word("modes_only", "free modes alone, for comparison"),
+                word(
+                    "state_space",
+                    "de Kraker's complex modes with flexibility modes; `twinrig reduce` judges and \
+                     writes the first-order model, which the loop does not step",
+                ),
+                word(
+                    "dual_craig_bampton",
+                    "free modes and the forces at the DOFs that stay; for `twinrig reduce` alone, \
+                     for some of its motions always grow",
+                ),
             ]),
             "\"rubin\"",
             "The method.",
         ),
+        default(
+            "completion",
+            Shape::Word(&[
+                word("flexibility", "flexibility modes of the DOFs that stay"),
+                word("residual", "residual flexibility modes: the same span, worse conditioned"),
+                word("none", "nothing: for comparison"),
+            ]),
+            "\"flexibility\"",
+            "What stands beside the modes of `state_space`.",
+        ),
         optional(
             "cut_off",
             quantity(Kind::Frequency, Bounds::Positive),
-            "Keep all modes up to this frequency.",
+            "Keep all modes up to this frequency; in `state_space` by |Im λ|, so that overdamped \
+             modes always stay.",
         ),
         optional("modes", Shape::Count { min: 1, max: MOST_MODES }, "Keep this many modes."),
         optional(
             "error",
             Shape::Ratio(Bounds::Within(1e-12, 1.0)),
             "Keep as few modes as hold the response at the interface to this error, up to the end \
-             of `band`, at some frequencies, each of which costs a factorisation of the full model.",
+             of `band`, resonances included. Costs 28 factorisations of the full model or more, 120 \
+             at most.",
         ),
         optional(
             "band",

@@ -1,0 +1,75 @@
+//! The step of a reduced model of 150 states: `cargo bench -p twinrig-model --bench
+//! reduced_step`. Forces balanced and one period on, the fastest and the median of
+//! many rounds. What a loop adds (gate, rig, energies) `twinrig bench` shows.
+
+use std::hint::black_box;
+use std::time::Instant;
+
+use model::equations::{Deformation, Equations};
+use model::fem::{Brick, Direction, Material, brick};
+use model::integrator::{Hold, Integrator, Method, Options};
+use model::reduction::{ModeChoice, Recipe, reduce};
+use nalgebra::DMatrix;
+
+const STEPS: usize = 2000;
+
+fn main() {
+    for interface in [1, 24] {
+        let equations = reduced(interface);
+        let methods = [Method::Exact(Hold::First), Method::Newmark];
+        for method in methods {
+            let name = method.name();
+            let options =
+                Options { method, step_s: 1.0 / 4096.0, direct_inertia: None, iterations: 1 };
+            let mut integrator = Integrator::new(&equations, &options).expect("it can be stepped");
+            let mut rounds: Vec<f64> = (0..60).map(|_| round(&mut integrator, interface)).collect();
+            rounds.sort_by(f64::total_cmp);
+            println!(
+                "{} states, {interface} interface DOF(s), {name}: fastest {:.2} us, median {:.2} us",
+                2 * equations.size(),
+                rounds[0],
+                rounds[rounds.len() / 2]
+            );
+        }
+    }
+}
+
+/// A steel block held at one end as 75 coordinates.
+fn reduced(interface: usize) -> Equations {
+    let elements = [24, 3, 3];
+    let size_m = elements.map(|count| 0.01 * count as f64);
+    let block = Brick { material: Material::STEEL, size_m, elements, held: true };
+    let mesh = brick(&block).expect("the block can be built");
+    let end = mesh.nodes.iter().enumerate().filter(|(_, at)| at[0] > size_m[0] - 1e-6);
+    let directions = [Direction::Y, Direction::X, Direction::Z];
+    let dofs: Vec<usize> =
+        end.flat_map(|(node, _)| directions.map(|way| mesh.dof(node, way))).flatten().collect();
+    let component = mesh.component.with_rayleigh(20.0, 1e-7);
+    let modes = ModeChoice::Number(75 - interface);
+    let recipe = Recipe::rubin(dofs[..interface].to_vec(), modes);
+    let model = reduce(&component, &recipe).expect("the block can be reduced").model;
+    assert_eq!(model.states(), 150);
+    let load = DMatrix::from_column_slice(75, 1, model.participation.as_slice());
+    Equations {
+        mass: model.mass,
+        damping: model.damping,
+        stiffness: model.stiffness,
+        load,
+        interface: (0..interface).map(Deformation::of_dof).collect(),
+        elements: Vec::new(),
+    }
+}
+
+/// Microseconds of a step, over some thousand of them.
+fn round(integrator: &mut Integrator, interface: usize) -> f64 {
+    let mut force = vec![0.0; interface];
+    let start = Instant::now();
+    for step in 0..STEPS {
+        let load = [(0.01 * step as f64) % 1.0];
+        integrator.equilibrium(&load, &mut force);
+        integrator.advance(&load, &load, &force).expect("a linear step converges");
+        force.fill(-1e3 * integrator.interface().displacement[0]);
+    }
+    black_box(&force);
+    1e6 * start.elapsed().as_secs_f64() / STEPS as f64
+}

@@ -1,0 +1,290 @@
+//! The numbers of a sparse Cholesky factor, by the multifrontal method.
+//!
+//! Columns with one pattern below the diagonal form a panel. Panels are the
+//! nodes of a tree; a panel gathers its part of A and the updates of its
+//! children, is factored as a dense matrix, and leaves the update U = −B Bᵀ of
+//! what lies below it (B its rows below the diagonal block) to its parent. All
+//! heavy work is in a few large dense products.
+//!
+//! Subtrees are independent and go to different threads; the panels above them
+//! cut their products into blocks. Every number is computed in one fixed order,
+//! so it does not depend on how many threads there are.
+//!
+//! Reference: Liu 1992, SIAM Review 34(1).
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use faer::dyn_stack::{MemBuffer, MemStack};
+use faer::linalg::cholesky::llt::factor::{cholesky_in_place, cholesky_in_place_scratch};
+use faer::linalg::matmul::matmul;
+use faer::linalg::matmul::triangular::{self, BlockStructure};
+use faer::linalg::solvers::LltError;
+use faer::linalg::triangular_solve::solve_lower_triangular_in_place;
+use faer::sparse::linalg::cholesky::supernodal::SymbolicSupernodalCholesky;
+use faer::{Accum, MatMut, MatRef, Par};
+
+use super::SparseMatrix;
+use super::threads::share;
+use super::tree::{NONE, Tree, shape};
+
+/// Subtrees with more than this part of the work are split.
+const LARGE_SUBTREE: f64 = 1.0 / 16.0;
+
+/// Columns of an update that one thread computes at a time.
+const BLOCK: usize = 256;
+
+/// Panels, the order of their rows and the matrix they factor.
+pub(super) struct Fronts<'a> {
+    symbolic: &'a SymbolicSupernodalCholesky<u32>,
+    tree: &'a Tree,
+    /// Row of the matrix at each place, and place of each row.
+    order: (&'a [u32], &'a [u32]),
+    matrix: &'a SparseMatrix,
+}
+
+/// The lower triangle of what a panel leaves to its parent, column by column.
+type Update = Vec<f64>;
+
+/// What a thread needs besides: places within the panel at work.
+struct Bench {
+    local: Vec<u32>,
+    targets: Vec<u32>,
+}
+
+/// A subtree, its part of the factor, and what comes of it.
+struct Subtree<'a> {
+    root: usize,
+    values: &'a mut [f64],
+}
+
+impl<'a> Fronts<'a> {
+    /// `tree` is that of `symbolic`, `matrix` equal to its transpose.
+    pub(super) fn new(
+        symbolic: &'a SymbolicSupernodalCholesky<u32>,
+        tree: &'a Tree,
+        order: (&'a [u32], &'a [u32]),
+        matrix: &'a SparseMatrix,
+    ) -> Self {
+        Self { symbolic, tree, order, matrix }
+    }
+
+    /// Fills `values`, which are zero; or the place of the first pivot that is
+    /// not positive.
+    pub(super) fn factor(&self, values: &mut [f64]) -> Result<(), usize> {
+        let count = self.tree.parent.len();
+        let roots = self.subtree_roots();
+        let mut of_panel: Vec<Option<&mut [f64]>> = Vec::with_capacity(count);
+        let mut subtrees = Vec::with_capacity(roots.len());
+        let (mut rest, mut panel) = (values, 0);
+        let starts = self.symbolic.col_ptr_for_val();
+        let mut next_root = roots.iter().peekable();
+        while panel < count {
+            let root = next_root.next_if(|&&root| self.tree.first[root] as usize == panel).copied();
+            let end = root.unwrap_or(panel) + 1;
+            let length = (starts[end] - starts[panel]) as usize;
+            let (own, after) = rest.split_at_mut(length);
+            rest = after;
+            of_panel.resize_with(end, || None);
+            match root {
+                Some(root) => subtrees.push(Subtree { root, values: own }),
+                None => of_panel[panel] = Some(own),
+            }
+            panel = end;
+        }
+        let updates = Mutex::new((0..count).map(|_| None).collect::<Vec<Option<Update>>>());
+        let failed = Mutex::new(None::<usize>);
+        let benches = Mutex::new(Vec::new());
+        share(subtrees, |subtree| {
+            let root = subtree.root;
+            let mut bench = open(&benches).pop().unwrap_or_else(|| self.bench());
+            match self.subtree(subtree, &mut bench) {
+                Ok(update) => open(&updates)[root] = Some(update),
+                Err(place) => {
+                    let mut failed = open(&failed);
+                    *failed = Some(failed.map_or(place, |other| other.min(place)));
+                }
+            }
+            open(&benches).push(bench);
+        });
+        if let Some(place) = *open(&failed) {
+            return Err(place);
+        }
+        let mut updates = std::mem::take(&mut *open(&updates));
+        let mut bench = self.bench();
+        for (panel, values) in of_panel.into_iter().enumerate() {
+            if let Some(values) = values {
+                updates[panel] = Some(self.front(panel, values, 0, &mut updates, &mut bench)?);
+            }
+        }
+        Ok(())
+    }
+
+    fn bench(&self) -> Bench {
+        Bench { local: vec![NONE; self.symbolic.nrows()], targets: Vec::new() }
+    }
+
+    /// Subtrees small enough to share out, ascending. What is above them is done
+    /// afterwards.
+    fn subtree_roots(&self) -> Vec<usize> {
+        self.tree.roots(LARGE_SUBTREE, |panel| {
+            let (columns, below) = self.shape(panel);
+            let (columns, below) = (columns as f64, below as f64);
+            columns * (columns * columns / 3.0 + columns * below + below * below)
+        })
+    }
+
+    fn shape(&self, panel: usize) -> (usize, usize) {
+        shape(self.symbolic, panel)
+    }
+
+    fn subtree(&self, subtree: Subtree<'_>, bench: &mut Bench) -> Result<Update, usize> {
+        let Subtree { root, mut values } = subtree;
+        let from = self.tree.first[root] as usize;
+        let mut updates: Vec<Option<Update>> = (from..=root).map(|_| None).collect();
+        for panel in from..=root {
+            let (columns, below) = self.shape(panel);
+            let (own, after) = values.split_at_mut((columns + below) * columns);
+            values = after;
+            updates[panel - from] = Some(self.front(panel, own, from, &mut updates, bench)?);
+        }
+        Ok(updates.pop().flatten().unwrap_or_default())
+    }
+
+    /// One panel; `updates` are those of the panels from `from` on.
+    fn front(
+        &self,
+        panel: usize,
+        values: &mut [f64],
+        from: usize,
+        updates: &mut [Option<Update>],
+        bench: &mut Bench,
+    ) -> Result<Update, usize> {
+        let (columns, below) = self.shape(panel);
+        let begin = self.symbolic.supernode_begin()[panel] as usize;
+        let pattern = self.symbolic.supernode(panel).pattern();
+        let rows = columns + below;
+        for column in 0..columns {
+            bench.local[begin + column] = column as u32;
+        }
+        for (k, &row) in pattern.iter().enumerate() {
+            bench.local[row as usize] = (columns + k) as u32;
+        }
+        let (forward, inverse) = self.order;
+        for column in 0..columns {
+            let own = &mut values[column * rows..(column + 1) * rows];
+            for (row, value) in self.matrix.column(forward[begin + column] as usize) {
+                let place = inverse[row] as usize;
+                if place >= begin + column {
+                    own[bench.local[place] as usize] += value;
+                }
+            }
+        }
+        let mut update = vec![0.0; below * below];
+        for child in self.tree.children(panel) {
+            if let Some(left) = updates[child - from].take() {
+                self.extend(child, &left, columns, values, &mut update, bench);
+            }
+        }
+        dense(values, columns, &mut update).map_err(|column| begin + column)?;
+        Ok(update)
+    }
+
+    /// Adds a child's update to the panel and to its own update.
+    fn extend(
+        &self,
+        child: usize,
+        left: &[f64],
+        columns: usize,
+        values: &mut [f64],
+        update: &mut [f64],
+        bench: &mut Bench,
+    ) {
+        let pattern = self.symbolic.supernode(child).pattern();
+        bench.targets.clear();
+        bench.targets.extend(pattern.iter().map(|&row| bench.local[row as usize]));
+        let targets = &bench.targets;
+        let rows = values.len() / columns;
+        let below = rows - columns;
+        for (k, &target) in targets.iter().enumerate() {
+            let target = target as usize;
+            let source = &left[k * pattern.len() + k..(k + 1) * pattern.len()];
+            if target < columns {
+                let own = &mut values[target * rows..(target + 1) * rows];
+                add(own, source, &targets[k..], 0);
+            } else {
+                let own = &mut update[(target - columns) * below..(target - columns + 1) * below];
+                add(own, source, &targets[k..], columns);
+            }
+        }
+    }
+}
+
+fn open<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn add(to: &mut [f64], from: &[f64], targets: &[u32], shift: usize) {
+    for (value, &target) in from.iter().zip(targets) {
+        to[target as usize - shift] += value;
+    }
+}
+
+/// Factors the panel [A; B] in place, A = L Lᵀ and B ← B L⁻ᵀ, and subtracts B Bᵀ
+/// from the lower triangle of the update; or the column of a pivot that is not
+/// positive.
+fn dense(panel: &mut [f64], columns: usize, update: &mut [f64]) -> Result<(), usize> {
+    let rows = panel.len() / columns;
+    let below = rows - columns;
+    let panel = MatMut::from_column_major_slice_mut(panel, rows, columns);
+    let (mut top, mut bottom) = panel.split_at_row_mut(columns);
+    let scratch = cholesky_in_place_scratch::<f64>(columns, Par::Seq, Default::default());
+    let mut buffer = MemBuffer::new(scratch);
+    cholesky_in_place(
+        top.as_mut(),
+        Default::default(),
+        Par::Seq,
+        MemStack::new(&mut buffer),
+        Default::default(),
+    )
+    .map_err(|LltError::NonPositivePivot { index }| index)?;
+    if below == 0 {
+        return Ok(());
+    }
+    let top = top.as_ref();
+    let mut pieces = Vec::with_capacity(below.div_ceil(BLOCK));
+    let mut rest = bottom.as_mut();
+    while rest.nrows() > 0 {
+        let height = BLOCK.min(rest.nrows());
+        let (piece, after) = rest.split_at_row_mut(height);
+        pieces.push(piece);
+        rest = after;
+    }
+    share(pieces, |rows| {
+        solve_lower_triangular_in_place(top, rows.transpose_mut(), Par::Seq);
+    });
+    let bottom = bottom.as_ref();
+    let blocks = update.chunks_mut(BLOCK * below).enumerate();
+    share(blocks, |(k, block)| subtract_square(block, bottom.split_at_row(k * BLOCK).1, below));
+    Ok(())
+}
+
+/// Columns of an update from the diagonal down: minus B B₀ᵀ, B₀ its first rows.
+fn subtract_square(block: &mut [f64], b: MatRef<'_, f64>, below: usize) {
+    let width = block.len() / below;
+    let block = MatMut::from_column_major_slice_mut(block, below, width);
+    let (_, block) = block.split_at_row_mut(below - b.nrows());
+    let (diagonal, rest) = block.split_at_row_mut(width);
+    let (first, after) = b.split_at_row(width);
+    triangular::matmul(
+        diagonal,
+        BlockStructure::TriangularLower,
+        Accum::Add,
+        first,
+        BlockStructure::Rectangular,
+        first.transpose(),
+        BlockStructure::Rectangular,
+        -1.0,
+        Par::Seq,
+    );
+    matmul(rest, Accum::Add, after, first.transpose(), -1.0, Par::Seq);
+}

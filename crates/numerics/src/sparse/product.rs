@@ -1,0 +1,105 @@
+//! Products of sparse matrices with dense ones.
+
+use nalgebra::DMatrix;
+
+use super::SparseMatrix;
+use super::panels::{Row, WIDE, side_by_side};
+use super::threads::{share, threads, with_threads};
+
+/// Columns of the matrix that one thread takes at a time.
+const PIECE: usize = 2048;
+
+/// Entries from which on several threads pay.
+const LARGE_MATRIX: usize = 200_000;
+
+impl SparseMatrix {
+    /// A X.
+    pub fn times(&self, x: &DMatrix<f64>) -> DMatrix<f64> {
+        if self.symmetric {
+            return self.gathered(x);
+        }
+        let mut product = DMatrix::zeros(self.rows, x.ncols());
+        for (from, mut to) in x.column_iter().zip(product.column_iter_mut()) {
+            for column in 0..self.columns() {
+                let factor = from[column];
+                if factor != 0.0 {
+                    for (row, value) in self.column(column) {
+                        to[row] += value * factor;
+                    }
+                }
+            }
+        }
+        product
+    }
+
+    /// Aᵀ X.
+    pub fn transposed_times(&self, x: &DMatrix<f64>) -> DMatrix<f64> {
+        self.gathered(x)
+    }
+
+    /// Each column against each column of X: eight of X at a time, so that the
+    /// matrix is read once for them and a row of X is one cache line.
+    fn gathered(&self, x: &DMatrix<f64>) -> DMatrix<f64> {
+        let (n, m) = (self.rows, self.columns());
+        let mut product = DMatrix::zeros(m, x.ncols());
+        if n == 0 || m == 0 {
+            return product;
+        }
+        let most = if self.entries() < LARGE_MATRIX { 1 } else { threads() };
+        let mut sums: Vec<Row> = vec![[0.0; WIDE]; m];
+        let targets = product.as_mut_slice().chunks_mut(WIDE * m);
+        for (from, to) in x.as_slice().chunks(WIDE * n).zip(targets) {
+            if from.len() == n {
+                for (column, out) in to.iter_mut().enumerate() {
+                    *out = self.column(column).map(|(row, value)| value * from[row]).sum();
+                }
+                continue;
+            }
+            let rows = side_by_side(from, n, |row| row);
+            let pieces = sums.chunks_mut(PIECE).enumerate();
+            with_threads(most, || {
+                share(pieces, |(piece, sums)| gather(self, &rows, piece * PIECE, sums));
+            });
+            for (column, sums) in sums.iter().enumerate() {
+                to[column..].iter_mut().step_by(m).zip(sums).for_each(|(to, sum)| *to = *sum);
+            }
+        }
+        product
+    }
+}
+
+/// sums ← the columns of the matrix from `first` on, times X.
+fn gather(matrix: &SparseMatrix, x: &[Row], first: usize, sums: &mut [Row]) {
+    #[cfg(target_arch = "x86_64")]
+    if std::arch::is_x86_feature_detected!("avx2") {
+        // SAFETY: the processor has it.
+        return unsafe { wide::gather(matrix, x, first, sums) };
+    }
+    gather_rows(matrix, x, first, sums);
+}
+
+#[cfg(target_arch = "x86_64")]
+mod wide {
+    use super::{Row, SparseMatrix, gather_rows};
+
+    /// The same, compiled for 256-bit vectors.
+    #[target_feature(enable = "avx2")]
+    pub(super) fn gather(matrix: &SparseMatrix, x: &[Row], first: usize, sums: &mut [Row]) {
+        gather_rows(matrix, x, first, sums);
+    }
+}
+
+#[inline(always)]
+fn gather_rows(matrix: &SparseMatrix, x: &[Row], first: usize, sums: &mut [Row]) {
+    for (column, out) in (first..).zip(sums) {
+        let range = matrix.starts[column] as usize..matrix.starts[column + 1] as usize;
+        let mut sum = [0.0; WIDE];
+        for (&row, &value) in matrix.row_of[range.clone()].iter().zip(&matrix.values[range]) {
+            let from = &x[row as usize];
+            for l in 0..WIDE {
+                sum[l] += value * from[l];
+            }
+        }
+        *out = sum;
+    }
+}
