@@ -355,7 +355,15 @@ fn split(
                 PartitionError::ElementInside { .. } => "partition.inside",
                 _ => "partition.interface",
             };
-            found.push(experiment.place(path, Diagnostic::error(error.to_string())));
+            let mut diagnostic = Diagnostic::error(error.to_string());
+            if matches!(error, PartitionError::NoMassLeft { .. }) && experiment.reduction.is_some()
+            {
+                diagnostic = diagnostic.remedy(
+                    "if that is rounding, keep fewer modes: a reduced model with nearly all of \
+                     them has motions without mass",
+                );
+            }
+            found.push(experiment.place(path, diagnostic));
         })
         .ok()
 }
@@ -386,6 +394,7 @@ fn build(
     let transfer_system = transfer_system(experiment, found)?;
     let coupling = Coupling::of(experiment);
     refuse_staircase(experiment, found);
+    refuse_unrecovered(experiment, found);
     let count = partition.interface.len();
     let expand = |values: &Option<PerDof>, absent: f64| {
         values.as_ref().map_or(vec![absent; count], |values| values.expand(count))
@@ -608,6 +617,18 @@ fn refuse_staircase(experiment: &Experiment, found: &mut Diagnostics) {
         let error = Diagnostic::error(message)
             .remedy("remove `energy_error`, or [main_loop]; the other indicators work");
         found.push(experiment.place("monitor.energy_error", error));
+    }
+}
+
+/// Monitored DOFs of a reduced structure follow from all its coordinates.
+fn refuse_unrecovered(experiment: &Experiment, found: &mut Diagnostics) {
+    let monitors = experiment.reduction.as_ref().is_some_and(|spec| !spec.monitor.is_empty());
+    if monitors && experiment.record.displacements == RecordedDofs::Interface {
+        let message = "the monitored DOFs of a reduced structure follow from all of its \
+                       displacements, and only those of the interface are recorded";
+        let error = Diagnostic::error(message)
+            .remedy("set displacements = \"all\" in [record], or remove `monitor`");
+        found.push(experiment.place("record.displacements", error));
     }
 }
 

@@ -4,9 +4,11 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 use std::time::Instant;
 
+use model::error::MatrixName;
 use model::reduction::trust::Acceptance;
 use model::reduction::{
-    Component, Dampers, Facts, Method, ModeChoice, Recipe, ReducedModel, Reduction, reduce,
+    Component, Dampers, Facts, Method, ModeChoice, Recipe, ReducedModel, Reduction, ReductionError,
+    reduce,
 };
 use model::structure::{DofKind, Structure};
 
@@ -126,6 +128,11 @@ impl Builder<'_> {
     ) -> Option<(Reduced, Recipe)> {
         let wanted = self.wanted(spec, full)?;
         let begun = Instant::now();
+        if let Some((row, column, relative)) = full.component.damping.worst_asymmetry() {
+            let matrix = MatrixName::Damping;
+            let error = ReductionError::NotSymmetric { matrix, row, column, relative };
+            return self.accept(Err(error), "reduction");
+        }
         let reduction = self.accept(reduce(&full.component, &wanted.recipe), "reduction")?;
         let Reduction { model, facts, basis } = reduction;
         drop(basis);
