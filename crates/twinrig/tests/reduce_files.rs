@@ -182,7 +182,7 @@ fn bad_wishes_are_refused_and_odd_ones_granted() {
         assert!(err.contains("monitored DOFs") && err.contains("\"all\""), "{err}");
     }
     // A cache that is none is no reason to stop, and none to praise it.
-    std::fs::create_dir_all(lab.path("runs")).unwrap();
+    std::fs::remove_dir_all(lab.path("runs/cache")).unwrap();
     lab.write("runs/cache", "not a folder").write("five.toml", &five);
     let err = lab.twinrig(["run", "five.toml"]).err;
     assert!(err.contains("not kept"), "{err}");

@@ -128,7 +128,11 @@ impl Builder<'_> {
     ) -> Option<(Reduced, Recipe)> {
         let wanted = self.wanted(spec, full)?;
         let begun = Instant::now();
-        if let Some((row, column, relative)) = full.component.damping.worst_asymmetry() {
+        let Component { stiffness, damping, .. } = &full.component;
+        // Of a stiffness that is not symmetric the reduction tells itself.
+        if let (None, Some((row, column, relative))) =
+            (stiffness.worst_asymmetry(), damping.worst_asymmetry())
+        {
             let matrix = MatrixName::Damping;
             let error = ReductionError::NotSymmetric { matrix, row, column, relative };
             return self.accept(Err(error), "reduction");
