@@ -1,6 +1,7 @@
 //! From an experiment to an armed loop: the models, the plant, the record's header.
 
 mod cache;
+mod contradictions;
 mod course;
 mod full;
 mod guard;
@@ -393,8 +394,7 @@ fn build(
     refuse_long_steps(experiment, &substructures, found);
     let transfer_system = transfer_system(experiment, found)?;
     let coupling = Coupling::of(experiment);
-    refuse_staircase(experiment, found);
-    refuse_unrecovered(experiment, found);
+    contradictions::refuse(experiment, found);
     let count = partition.interface.len();
     let expand = |values: &Option<PerDof>, absent: f64| {
         values.as_ref().map_or(vec![absent; count], |values| values.expand(count))
@@ -606,29 +606,6 @@ fn refuse_long_steps(
         let error = Diagnostic::error(message).remedy(remedy);
         found.push(experiment.place(&format!("integrator.{key}"), error));
         return;
-    }
-}
-
-/// An indicator that differences the numerical motion from tick to tick.
-fn refuse_staircase(experiment: &Experiment, found: &mut Diagnostics) {
-    if experiment.main_loop.is_some() && experiment.monitor.energy_error.is_some() {
-        let message = "the energy error index needs the numerical motion at every tick, and a main \
-                       loop gives it at its own steps only";
-        let error = Diagnostic::error(message)
-            .remedy("remove `energy_error`, or [main_loop]; the other indicators work");
-        found.push(experiment.place("monitor.energy_error", error));
-    }
-}
-
-/// Monitored DOFs of a reduced structure follow from all its coordinates.
-fn refuse_unrecovered(experiment: &Experiment, found: &mut Diagnostics) {
-    let monitors = experiment.reduction.as_ref().is_some_and(|spec| !spec.monitor.is_empty());
-    if monitors && experiment.record.displacements == RecordedDofs::Interface {
-        let message = "the monitored DOFs of a reduced structure follow from all of its \
-                       displacements, and only those of the interface are recorded";
-        let error = Diagnostic::error(message)
-            .remedy("set displacements = \"all\" in [record], or remove `monitor`");
-        found.push(experiment.place("record.displacements", error));
     }
 }
 
