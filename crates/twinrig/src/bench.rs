@@ -105,12 +105,32 @@ pub fn measure(
         let nanoseconds = fastest(repeat, || Ok(building.time_ticks(50_000)))?;
         measurements.push(Measurement { id, what: what.to_owned(), nanoseconds, per: "step" });
     }
+    progress("reduced model");
+    for (id, method) in [("loop_reduced_exact", "exact"), ("loop_reduced_newmark", "newmark")] {
+        let assembly = reduced(method)?;
+        let states = 2 * assembly.simulated().len();
+        let nanoseconds = fastest(repeat, || bare_loop(&assembly))?;
+        let what = format!("hybrid test with a reduced model of {states} states, {method}");
+        measurements.push(Measurement { id, what, nanoseconds, per: "step" });
+    }
     progress("sweep");
     let nanoseconds = sweep(repeat)?;
     let what =
         "sweep: complete benchmark tests of 40 s, from draw to criteria, one core".to_owned();
     measurements.push(Measurement { id: "sweep_throughput", what, nanoseconds, per: "test" });
     Ok(measurements)
+}
+
+/// A large model made small, with an integrator.
+fn reduced(method: &str) -> Result<Assembly, BenchError> {
+    let text = include_str!("bench_reduced.toml");
+    let text = text.replace("method = \"exact\"", &format!("method = \"{method}\""));
+    let none = Embedded::new(&[]);
+    let (experiment, _) = Experiment::from_text("bench_reduced.toml", &text, &none)
+        .map_err(|found| StudyError::Experiment(Box::new(found)))?;
+    let built = Assembly::new(&experiment, &none);
+    let (assembly, _) = built.map_err(|found| StudyError::Experiment(Box::new(found)))?;
+    Ok(assembly)
 }
 
 /// Nanoseconds of one variant of a sweep, from its draw to its row, in the
@@ -213,4 +233,23 @@ fn product(states: usize) -> f64 {
     let elapsed = start.elapsed().as_nanos() as f64;
     std::hint::black_box(&x);
     elapsed / rounds as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_reduced_model_has_150_states_and_completes_its_test() {
+        for method in ["exact", "newmark"] {
+            let mut assembly = reduced(method).expect("the reduced model can be built");
+            assert_eq!(assembly.simulated().len(), 75);
+            assembly.ticks = 2000;
+            let options = LoopOptions { constant_j: 1.0, recording: Recording::Off };
+            let plant = assembly.plant().expect("the plant can be built");
+            let mut hybrid = assembly.hybrid_loop(plant, assembly.load(), options);
+            run_virtual(&mut hybrid, |_| {});
+            assert!(hybrid.tripped().is_none() && hybrid.ticks() == 2000, "{method}");
+        }
+    }
 }

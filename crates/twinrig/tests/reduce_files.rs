@@ -165,6 +165,28 @@ fn bad_wishes_are_refused_and_odd_ones_granted() {
     refused(&five.replace("[40]", "[41]"), &["no degree of freedom 41"]);
     refused(&five.replace("[40]", "[0]"), &["interface", "from 1"]);
     refused(&format!("{five}retain = [99]\n"), &["no degree of freedom 99"]);
+    // Known before any reduction, with the rows of the file.
+    let rayleigh = "{ rayleigh = { mass = \"1 1/s\", stiffness = \"50 us\" } }";
+    let lopsided = format!("{}40 40 2\n5 5 3\n5 9 2\n", HEAD.replace("symmetric", "general"));
+    lab.write("c.mtx", lopsided);
+    let damped = five.replace(rayleigh, "{ file = \"c.mtx\", unit = \"N s/m\" }");
+    refused(&damped, &["damping", "not symmetric", "row 5", "column 9"]);
+    assert!(!lab.path("runs/bad-reduced").exists());
+    lab.write("five.toml", &five);
+    lab.twinrig(["reduce", "five.toml", "--compare=0 s"]).exits(2);
+    // Nothing to recover the monitored DOFs from.
+    let monitored = format!("{five}monitor = [20]\n[record]\ndisplacements = \"interface\"\n");
+    lab.write("unrecovered.toml", monitored);
+    for command in ["check", "run"] {
+        let err = lab.twinrig([command, "unrecovered.toml"]).exits(3).err;
+        assert!(err.contains("monitored DOFs") && err.contains("\"all\""), "{err}");
+    }
+    // A cache that is none is no reason to stop, and none to praise it.
+    std::fs::remove_dir_all(lab.path("runs/cache")).unwrap();
+    lab.write("runs/cache", "not a folder").write("five.toml", &five);
+    let err = lab.twinrig(["run", "five.toml"]).err;
+    assert!(err.contains("not kept"), "{err}");
+    std::fs::remove_file(lab.path("runs/cache")).unwrap();
     let of = |text: &str| {
         lab.write("odd.toml", text);
         let ran = lab.twinrig(["--json", "reduce", "odd.toml"]).exits(0);

@@ -126,7 +126,7 @@ pub enum ReductionError {
     /// The required error cannot be met.
     #[error(
         "with {modes} modes the interface response is still off by {reached:.2e}; {required:.2e} \
-         was asked for: allow more modes, or a larger error"
+         was asked for: allow a larger error, or narrow the band"
     )]
     ErrorNotReached {
         /// Most modes tried.

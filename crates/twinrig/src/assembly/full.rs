@@ -355,7 +355,8 @@ impl Builder<'_> {
             "structure.stiffness" => 1.max(rows / 2),
             _ => 0,
         };
-        if entries >= fewest {
+        // One that is not square is refused as such.
+        if entries >= fewest || rows != read.columns {
             return Some(());
         }
         let message = format!("\"{name}\": {entries} entries cannot be the matrix of {rows} DOFs");

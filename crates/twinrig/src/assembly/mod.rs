@@ -1,6 +1,7 @@
 //! From an experiment to an armed loop: the models, the plant, the record's header.
 
 mod cache;
+mod contradictions;
 mod course;
 mod full;
 mod guard;
@@ -358,7 +359,15 @@ fn split(
                 PartitionError::ElementInside { .. } => "partition.inside",
                 _ => "partition.interface",
             };
-            found.push(experiment.place(path, Diagnostic::error(error.to_string())));
+            let mut diagnostic = Diagnostic::error(error.to_string());
+            if matches!(error, PartitionError::NoMassLeft { .. }) && experiment.reduction.is_some()
+            {
+                diagnostic = diagnostic.remedy(
+                    "if that is rounding, keep fewer modes: a reduced model with nearly all of \
+                     them has motions without mass",
+                );
+            }
+            found.push(experiment.place(path, diagnostic));
         })
         .ok()
 }
@@ -388,7 +397,7 @@ fn build(
     refuse_long_steps(experiment, &substructures, found);
     let transfer_system = transfer_system(experiment, found)?;
     let coupling = Coupling::of(experiment);
-    refuse_staircase(experiment, found);
+    contradictions::refuse(experiment, found);
     let count = partition.interface.len();
     let expand = |values: &Option<PerDof>, absent: f64| {
         values.as_ref().map_or(vec![absent; count], |values| values.expand(count))
@@ -600,17 +609,6 @@ fn refuse_long_steps(
         let error = Diagnostic::error(message).remedy(remedy);
         found.push(experiment.place(&format!("integrator.{key}"), error));
         return;
-    }
-}
-
-/// An indicator that differences the numerical motion from tick to tick.
-fn refuse_staircase(experiment: &Experiment, found: &mut Diagnostics) {
-    if experiment.main_loop.is_some() && experiment.monitor.energy_error.is_some() {
-        let message = "the energy error index needs the numerical motion at every tick, and a main \
-                       loop gives it at its own steps only";
-        let error = Diagnostic::error(message)
-            .remedy("remove `energy_error`, or [main_loop]; the other indicators work");
-        found.push(experiment.place("monitor.energy_error", error));
     }
 }
 

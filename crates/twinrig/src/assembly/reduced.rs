@@ -4,9 +4,11 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 use std::time::Instant;
 
+use model::error::MatrixName;
 use model::reduction::trust::Acceptance;
 use model::reduction::{
-    Component, Dampers, Facts, Method, ModeChoice, Recipe, ReducedModel, Reduction, reduce,
+    Component, Dampers, Facts, Method, ModeChoice, Recipe, ReducedModel, Reduction, ReductionError,
+    reduce,
 };
 use model::structure::{DofKind, Structure};
 use numerics::eigen;
@@ -137,6 +139,15 @@ impl Builder<'_> {
     ) -> Option<(Reduced, Recipe)> {
         let wanted = self.wanted(spec, full)?;
         let begun = Instant::now();
+        let Component { stiffness, damping, .. } = &full.component;
+        // Of a stiffness that is not symmetric the reduction tells itself.
+        if let (None, Some((row, column, relative))) =
+            (stiffness.worst_asymmetry(), damping.worst_asymmetry())
+        {
+            let matrix = MatrixName::Damping;
+            let error = ReductionError::NotSymmetric { matrix, row, column, relative };
+            return self.accept(Err(error), "reduction");
+        }
         let reduction = self.accept(reduce(&full.component, &wanted.recipe), "reduction")?;
         let Reduction { model, facts, basis } = reduction;
         drop(basis);

@@ -26,6 +26,7 @@ pub struct SignalStore {
     /// Where reduced models are kept for the next process.
     folder: Option<PathBuf>,
     reused: AtomicBool,
+    kept: AtomicBool,
 }
 
 /// Everything that the samples of a signal depend on.
@@ -49,6 +50,11 @@ impl SignalStore {
         self.reused.load(Ordering::Relaxed)
     }
 
+    /// Whether the last reduced model that was made is in the folder now.
+    pub fn kept(&self) -> bool {
+        self.kept.load(Ordering::Relaxed)
+    }
+
     /// The reduced model with this digest, from memory or from the folder.
     pub(super) fn reduced(&self, key: u128) -> Option<Arc<Reduced>> {
         if let Some(found) = find(&self.reduced, &key) {
@@ -63,7 +69,7 @@ impl SignalStore {
     /// process its time, nothing else.
     pub(super) fn keep_reduced(&self, reduced: Reduced) -> Arc<Reduced> {
         if let Some(folder) = &self.folder {
-            let _ = cache::save(folder, &reduced);
+            self.kept.store(cache::save(folder, &reduced).is_ok(), Ordering::Relaxed);
         }
         keep(&self.reduced, reduced.key, Arc::new(reduced))
     }

@@ -65,20 +65,22 @@ pub(super) fn load_with(file: &Path, set: &[String], output: Output) -> Result<L
     output.warn(&warnings);
     let reduced = assembly.reduced.as_deref();
     if let (Some(reduced), Output::People) = (reduced, output) {
-        eprintln!("{}", reduction_words(reduced, store.reused()));
+        eprintln!("{}", reduction_words(reduced, &store));
     }
     let reduction = reduced.map(|reduced| reduction_json(reduced, store.reused()));
     Ok(Loaded { experiment, assembly, folder, warnings: warnings.to_json(), reduction })
 }
 
 /// What became of a large structure.
-fn reduction_words(reduced: &Reduced, reused: bool) -> String {
+fn reduction_words(reduced: &Reduced, store: &SignalStore) -> String {
     let (full, small) = (reduced.facts.full_size, reduced.model.size());
     let (stay, modes) = (reduced.model.boundary.len(), reduced.model.omega_rad_s.len());
-    let how = if reused {
+    let how = if store.reused() {
         format!("taken from {CACHE}")
-    } else {
+    } else if store.kept() {
         format!("in {:.2} s, kept in {CACHE}", reduced.seconds)
+    } else {
+        format!("in {:.2} s, and not kept: {CACHE} cannot be written to", reduced.seconds)
     };
     format!("reduced {full} DOFs to {small}: {stay} that stay and {modes} modes, {how}")
 }

@@ -44,7 +44,7 @@ pub(super) struct ReduceArguments {
     points: Option<u16>,
     /// Also step the full structure through the load, or the first TIME of it, beside the reduced
     /// one and the hybrid test; each step costs a solution with the full model's factor.
-    #[arg(long, value_name = "TIME", num_args = 0..=1, require_equals = true, value_parser = time)]
+    #[arg(long, value_name = "TIME", num_args = 0..=1, require_equals = true, value_parser = span)]
     compare: Option<Option<f64>>,
 }
 
@@ -150,6 +150,9 @@ pub(super) fn reduce(arguments: &ReduceArguments, output: Output) -> Exit {
             if found.history.is_some() {
                 files += ", history.csv";
             }
+            if !found.examined.recipe.monitored.is_empty() {
+                files += ", recovery.npy";
+            }
             print(&format!("{}\nwritten to {}: {files}\n", found.text(), folder.display()))
         }
     };
@@ -173,6 +176,11 @@ impl ReduceArguments {
         let usual = if dofs > MANY_DOFS { 8 } else { 40 };
         self.points.map_or(usual, usize::from)
     }
+}
+
+fn span(text: &str) -> Result<f64, String> {
+    let span_s = time(text)?;
+    if span_s > 0.0 { Ok(span_s) } else { Err("must be greater than zero".to_owned()) }
 }
 
 /// A method whose model is judged and written, and not stepped.

@@ -4,6 +4,7 @@ use model::reduction::response::Response;
 
 use super::Found;
 use super::history::History;
+use crate::command::output::number;
 use crate::report::{Curve, Look, Pane, Picture, Span, Square, Table, Verdict};
 
 /// Interface DOFs that are drawn.
@@ -11,7 +12,7 @@ pub(super) const DRAWN: usize = 4;
 /// Points of the reduced model's curve.
 const FINE: usize = 800;
 /// An error above this is doubtful.
-pub(super) const DOUBTFUL: f64 = 0.05;
+pub(super) const DOUBTFUL: f64 = 0.01;
 
 pub(super) fn html(found: &Found) -> String {
     let comparison = &found.comparison;
@@ -26,9 +27,9 @@ pub(super) fn html(found: &Found) -> String {
         (Verdict::Doubtful, "Look at the error", text)
     } else {
         let text = format!(
-            "{}; the interface response is off by at most {:.2e} %",
+            "{}; the interface response is off by at most {} %",
             found.verdict(),
-            100.0 * comparison.response.max
+            number(100.0 * comparison.response.max)
         );
         (Verdict::Good, "True at the interface", text)
     };
@@ -37,7 +38,7 @@ pub(super) fn html(found: &Found) -> String {
         ("DOFs", format!("{} → {}", comparison.states_before / 2, comparison.states_after / 2)),
         ("modes kept", found.elastic().len().to_string()),
         ("band", format!("{:.1} Hz", found.band_hz())),
-        ("worst error", format!("{:.2e}", comparison.response.max)),
+        ("worst error", format!("{} %", number(100.0 * comparison.response.max))),
     ];
     let shown = found.examined.reduced.model.interface.min(DRAWN);
     let mut panes: Vec<Pane> = (0..shown).map(|dof| both(found, dof)).collect();
