@@ -6,14 +6,18 @@
 //! ("69,21,21") takes another block, `TWINRIG_EXPORT` names a folder that gets
 //! the matrices for `benches/peer/cholmod_arpack.c`.
 
+mod block;
+
 use std::fs;
 use std::io::{BufWriter, Write};
 use std::path::Path;
 use std::time::Instant;
 
-use model::fem::{Brick, Direction, Material, Mesh, brick};
+use model::fem::Mesh;
 use model::reduction::{ModeChoice, Recipe, reduce};
 use numerics::sparse::SparseMatrix;
+
+use block::block;
 
 fn main() {
     let elements = elements();
@@ -52,21 +56,6 @@ fn elements() -> [usize; 3] {
     let Ok(text) = std::env::var("TWINRIG_ELEMENTS") else { return [69, 21, 21] };
     let counts: Vec<usize> = text.split(',').filter_map(|part| part.trim().parse().ok()).collect();
     counts.try_into().expect("TWINRIG_ELEMENTS is three numbers: 69,21,21")
-}
-
-/// The block of `benches/reduction.rs`: a grid of 8 nodes at its free end.
-fn block(elements: [usize; 3]) -> (Mesh, Vec<usize>) {
-    let size_m = elements.map(|count| 0.01 * count as f64);
-    let block = Brick { material: Material::STEEL, size_m, elements, held: true };
-    let mesh = brick(&block).expect("the block can be built");
-    let [x, y, z] = size_m;
-    let corners = [0.0, 0.5, 1.0].map(|b| [0.0, 0.5, 1.0].map(|c| [x, b * y, c * z]));
-    let nodes = corners.iter().flatten().enumerate().filter(|(k, _)| *k != 4);
-    let nodes: Vec<usize> = nodes.map(|(_, point)| mesh.nearest(*point)).collect();
-    let directions = [Direction::X, Direction::Y, Direction::Z];
-    let dofs = nodes.iter().flat_map(|&node| directions.map(|way| mesh.dof(node, way)));
-    let interface = dofs.flatten().collect();
-    (mesh, interface)
 }
 
 /// Lower triangles as rows, entries, column starts, row of each entry (all 64-bit

@@ -395,5 +395,7 @@ mod tests {
         assert_eq!(kind(&limits(), &rest, &jerky), Err(TripKind::NotFinite));
         let broken = Limits { force: vec![f64::NAN], ..limits() };
         assert_eq!(kind(&broken, &rest, &rest), Err(TripKind::Force));
+        let unknown = gate(&limits(), &motion(f64::NAN), &rest, &still, &rest);
+        assert_eq!(unknown.map_err(|trip| trip.kind), Err(TripKind::Rate), "from nowhere");
     }
 }

@@ -7,6 +7,7 @@ mod common;
 use std::fmt::Write as _;
 
 use common::Lab;
+use common::chain::{CHAIN, damper, write_chain};
 use runtime::record::Record;
 use serde_json::Value;
 
@@ -188,52 +189,10 @@ fn reduce_says_how_far_the_model_can_be_trusted_and_writes_it() {
     lab.twinrig(["check", "again.toml"]).exits(0);
 }
 
-/// A chain of 40 masses as Matrix Market files.
-fn write_chain(lab: &Lab, damping: f64) {
-    let n = 40;
-    let mut mass = format!("%%MatrixMarket matrix coordinate real symmetric\n{n} {n} {n}\n");
-    let mut stiffness =
-        format!("%%MatrixMarket matrix coordinate real symmetric\n{n} {n} {}\n", 2 * n - 1);
-    for i in 1..=n {
-        let _ = writeln!(mass, "{i} {i} 2.0");
-        let _ = writeln!(stiffness, "{i} {i} {}", if i < n { 2.0 } else { 1.0 });
-        if i > 1 {
-            let _ = writeln!(stiffness, "{i} {} -1.0", i - 1);
-        }
-    }
-    let damping =
-        format!("%%MatrixMarket matrix coordinate real symmetric\n{n} {n} 1\n7 7 {damping}\n");
-    lab.write("m.mtx", mass).write("k.mtx", stiffness).write("c.mtx", damping);
-}
-
-const CHAIN: &str = r#"
-title    = "Chain"
-duration = "0.5 s"
-
-[structure]
-mass      = { file = "m.mtx", unit = "kg" }
-stiffness = { file = "k.mtx", unit = "MN/m" }
-damping   = { file = "c.mtx", unit = "N s/m" }
-
-[partition]
-interface = [40]
-stiffness = ["10 kN/m"]
-
-[excitation]
-ground = { synthetic = { peak = "1 g", seed = 7 } }
-
-[integrator]
-method = "newmark"
-rate   = "2 kHz"
-
-[limits]
-command = "1 m"
-"#;
-
 #[test]
 fn matrix_files_are_reduced_and_dampers_stay() {
     let lab = Lab::new();
-    write_chain(&lab, 500.0);
+    write_chain(&lab, &damper(500.0));
     let full = run(&lab, "full", CHAIN);
     let small = run(&lab, "small", &format!("{CHAIN}[reduction]\nmodes = 15\n"));
     let column = |record: &Record| record.column("numerical.40").unwrap().to_vec();
@@ -256,7 +215,7 @@ fn matrix_files_are_reduced_and_dampers_stay() {
 #[test]
 fn what_is_wrong_is_said_with_its_place() {
     let lab = Lab::new();
-    write_chain(&lab, 500.0);
+    write_chain(&lab, &damper(500.0));
     let refused = |command: &str, text: &str, words: &[&str]| {
         lab.write("bad.toml", text);
         let err = lab.twinrig([command, "bad.toml"]).exits(3).err;
@@ -292,7 +251,7 @@ fn what_is_wrong_is_said_with_its_place() {
 #[test]
 fn an_unstable_model_is_refused_unless_told() {
     let lab = Lab::new();
-    write_chain(&lab, -20.0);
+    write_chain(&lab, &damper(-20.0));
     let text = format!("{CHAIN}[reduction]\nmodes = 10\n");
     lab.write("bad.toml", &text);
     let err = lab.twinrig(["run", "bad.toml"]).exits(3).err;

@@ -8,30 +8,8 @@ mod common;
 use std::fmt::Write as _;
 
 use common::Lab;
+use common::chain::{HEAD, N, diagonal, springs};
 use runtime::record::Record;
-
-const HEAD: &str = "%%MatrixMarket matrix coordinate real symmetric\n";
-const N: usize = 40;
-
-fn diagonal(n: usize, value: f64) -> String {
-    let mut text = format!("{HEAD}{n} {n} {n}\n");
-    for i in 1..=n {
-        let _ = writeln!(text, "{i} {i} {value}");
-    }
-    text
-}
-
-/// A chain of springs from the ground, lower triangle.
-fn springs(n: usize) -> String {
-    let mut text = format!("{HEAD}{n} {n} {}\n", 2 * n - 1);
-    for i in 1..=n {
-        let _ = writeln!(text, "{i} {i} {}", if i < n { 2.0 } else { 1.0 });
-        if i > 1 {
-            let _ = writeln!(text, "{i} {} -1.0", i - 1);
-        }
-    }
-    text
-}
 
 const CHAIN: &str = r#"
 title    = "Chain"

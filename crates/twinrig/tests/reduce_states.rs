@@ -8,51 +8,17 @@ mod common;
 use std::fmt::Write as _;
 
 use common::Lab;
+use common::chain::{CHAIN, damper, write_chain};
 use serde_json::Value;
 
-/// A chain of 40 masses with one strong damper at DOF 7.
+/// A chain with this damping matrix.
 fn lab(damping: &str) -> Lab {
-    let (lab, n) = (Lab::new(), 40);
-    let head = format!("%%MatrixMarket matrix coordinate real symmetric\n{n} {n} ");
-    let (mut mass, mut stiffness) = (format!("{head}{n}\n"), format!("{head}{}\n", 2 * n - 1));
-    for i in 1..=n {
-        let _ = writeln!(mass, "{i} {i} 2.0");
-        let _ = writeln!(stiffness, "{i} {i} {}", if i < n { 2.0 } else { 1.0 });
-        if i > 1 {
-            let _ = writeln!(stiffness, "{i} {} -1.0", i - 1);
-        }
-    }
-    lab.write("m.mtx", mass).write("k.mtx", stiffness).write("c.mtx", damping);
+    let lab = Lab::new();
+    write_chain(&lab, damping);
     lab
 }
 
-fn damper(value: f64) -> String {
-    format!("%%MatrixMarket matrix coordinate real symmetric\n40 40 1\n7 7 {value}\n")
-}
-
-const CHAIN: &str = r#"
-title    = "Chain"
-duration = "0.5 s"
-
-[structure]
-mass      = { file = "m.mtx", unit = "kg" }
-stiffness = { file = "k.mtx", unit = "MN/m" }
-damping   = { file = "c.mtx", unit = "N s/m" }
-
-[partition]
-interface = [40]
-stiffness = ["10 kN/m"]
-
-[excitation]
-ground = { synthetic = { peak = "1 g", seed = 7 } }
-
-[integrator]
-method = "newmark"
-rate   = "2 kHz"
-
-[limits]
-command = "1 m"
-
+const REDUCTION: &str = r#"
 [reduction]
 cut_off = "120 Hz"
 band    = "60 Hz"
@@ -73,7 +39,7 @@ fn shape(lab: &Lab, name: &str) -> String {
 fn a_state_space_model_is_judged_and_written() {
     let lab = lab(&damper(2000.0));
     let of = |name: &str, more: &str| {
-        lab.write("a.toml", format!("{CHAIN}method = \"state_space\"\n{more}"));
+        lab.write("a.toml", format!("{CHAIN}{REDUCTION}method = \"state_space\"\n{more}"));
         lab.twinrig(["--json", "reduce", "a.toml", "--out", name]).exits(0).json()
     };
     let found = of("out", "monitor = [3]\n");
@@ -121,7 +87,7 @@ fn matrices_need_not_be_symmetric() {
         }
     }
     let lab = lab(&gyroscopic);
-    lab.write("a.toml", format!("{CHAIN}method = \"state_space\"\n"));
+    lab.write("a.toml", format!("{CHAIN}{REDUCTION}method = \"state_space\"\n"));
     let found = lab.twinrig(["--json", "reduce", "a.toml"]).exits(0).json();
     assert!(number(&found["response_error"]["max"]) < 0.01, "{}", found["response_error"]);
     assert!(number(&found["eigenvalue_error"]["max"]) < 1e-4, "{}", found["eigenvalue_error"]);
@@ -130,7 +96,7 @@ fn matrices_need_not_be_symmetric() {
 #[test]
 fn an_unstable_state_space_model_is_named_and_refused_unless_told() {
     let lab = lab(&damper(-20.0));
-    let text = format!("{CHAIN}method = \"state_space\"\n");
+    let text = format!("{CHAIN}{REDUCTION}method = \"state_space\"\n");
     lab.write("bad.toml", &text);
     let ran = lab.twinrig(["reduce", "bad.toml", "--out", "bad"]).exits(3);
     assert!(
@@ -151,7 +117,7 @@ fn an_unstable_state_space_model_is_named_and_refused_unless_told() {
 #[test]
 fn dual_craig_bampton_is_true_at_the_interface_and_always_grows() {
     let lab = lab(&damper(20.0));
-    let text = format!("{CHAIN}method = \"dual_craig_bampton\"\n");
+    let text = format!("{CHAIN}{REDUCTION}method = \"dual_craig_bampton\"\n");
     lab.write("a.toml", &text);
     let ran = lab.twinrig(["reduce", "a.toml"]).exits(3);
     assert!(ran.out.contains("UNSTABLE: a motion that grows"), "{}", ran.out);
@@ -169,7 +135,7 @@ fn the_loop_refuses_what_it_cannot_step() {
     let lab = lab(&damper(500.0));
     for (method, word) in [("state_space", "first-order"), ("dual_craig_bampton", "grow")] {
         for more in ["", "unstable = \"accept\"\n"] {
-            lab.write("a.toml", format!("{CHAIN}method = \"{method}\"\n{more}"));
+            lab.write("a.toml", format!("{CHAIN}{REDUCTION}method = \"{method}\"\n{more}"));
             for command in ["run", "check"] {
                 let err = lab.twinrig([command, "a.toml"]).exits(3).err;
                 let known = [method, word, "twinrig reduce", "rubin"];
@@ -182,10 +148,10 @@ fn the_loop_refuses_what_it_cannot_step() {
         let err = lab.twinrig(["reduce", "bad.toml"]).exits(3).err;
         assert!(words.iter().all(|word| err.contains(word)), "{words:?}\n{err}");
     };
-    let states = format!("{CHAIN}method = \"state_space\"\n");
+    let states = format!("{CHAIN}{REDUCTION}method = \"state_space\"\n");
     let by_error = states.replace("cut_off = \"120 Hz\"", "error = \"1 %\"");
     refused(&by_error, &["`error`", "state_space", "cut_off"]);
-    refused(&format!("{CHAIN}completion = \"none\"\n"), &["`completion`", "rubin"]);
+    refused(&format!("{CHAIN}{REDUCTION}completion = \"none\"\n"), &["`completion`", "rubin"]);
     lab.write("a.toml", &states);
     let err = lab.twinrig(["reduce", "a.toml", "--compare"]).exits(1).err;
     assert!(err.contains("--compare") && err.contains("rubin"), "{err}");
@@ -195,7 +161,7 @@ fn the_loop_refuses_what_it_cannot_step() {
 fn no_mode_and_all_modes_are_said_and_survived() {
     let lab = lab(&damper(20.0));
     let of = |more: &str| {
-        let text = CHAIN.replace("cut_off = \"120 Hz\"\nband    = \"60 Hz\"\n", "");
+        let text = format!("{CHAIN}[reduction]\n");
         lab.write("a.toml", format!("{text}{more}unstable = \"accept\"\n"));
         lab.twinrig(["reduce", "a.toml", "--out", "out"]).exits(0)
     };

@@ -8,8 +8,8 @@
 //! product gives the next state, the acceleration there, and what the deformations
 //! at the stages of the next step would be if nothing pushed. Forces and targets
 //! change velocities first: what they do to a deformation comes two stages later
-//! (the amplifier makes it three for the target), so four numbers complete it. It
-//! is the same scheme at a fraction of its price.
+//! (the amplifier makes it three for the target), so a few numbers complete it. It
+//! is the same scheme with one product instead of four.
 
 use nalgebra::{DMatrix, DVector};
 use numerics::discretise;
@@ -132,20 +132,6 @@ impl ShakenStep {
         let (own, forces) = self.input.split_at_mut(self.states + 2 * self.targets + 1);
         let held = &own[self.states..self.states + 2 * self.targets];
         let idle = &self.output[self.states + self.targets..][..STAGES * count];
-        if let ([element], [i1, i2, i3, i4], [f1, f2, f3, f4], [c31, c41, c42]) = (
-            &self.elements[..],
-            idle,
-            &mut *forces,
-            self.couplings.each_ref().map(|block| block[0]),
-        ) {
-            // One element is the usual case: in registers.
-            let target: f64 = self.of_target.iter().zip(held).map(|(c, w)| c * w).sum();
-            *f1 = element.trial_force(*i1);
-            *f2 = element.trial_force(*i2);
-            *f3 = element.trial_force(i3 + c31 * *f1);
-            *f4 = element.trial_force(i4 + (c41 * *f1 + c42 * *f2 + target));
-            return;
-        }
         for (j, element) in self.elements.iter().enumerate() {
             forces[j] = element.trial_force(idle[j]);
             forces[count + j] = element.trial_force(idle[count + j]);

@@ -7,6 +7,8 @@
     reason = "shared by several test programs"
 )]
 
+pub mod chain;
+
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};

@@ -69,6 +69,8 @@ struct Place {
     reduced: Vec<f64>,
     /// What the sensors of the hybrid test said.
     hybrid: Option<Vec<f64>>,
+    /// Noise and step of that sensor.
+    floor: f64,
 }
 
 impl Place {
@@ -98,7 +100,8 @@ struct Off {
 impl Off {
     fn of(ours: &[f64], truth: &[f64]) -> Self {
         let largest = |values: &mut dyn Iterator<Item = f64>| {
-            values.fold(0.0, |m: f64, x| if x.is_nan() { x } else { m.max(x.abs()) })
+            // What is not a number stays so.
+            values.fold(0.0, |m: f64, x| if m.is_nan() || x.abs() <= m { m } else { x.abs() })
         };
         let differences = || ours.iter().zip(truth).map(|(a, b)| a - b);
         let square = |values: &mut dyn Iterator<Item = f64>| values.map(|x| x * x).sum::<f64>();
@@ -224,6 +227,12 @@ impl History {
             let Some(hybrid) = &place.hybrid else { continue };
             let off = Off::of(hybrid, &place.full);
             let name = format!("{}: hybrid test against full in time", place.name);
+            if place.peak() < place.floor {
+                let floor = number(place.floor);
+                let words = format!("the motion is below what the sensor sees, {floor} {unit}");
+                rows.push((name, words));
+                continue;
+            }
             let (rms, at_peak) = (percent(off.rms), percent(off.peak));
             rows.push((name, format!("{rms} rms, {at_peak} at the peak")));
         }
@@ -335,9 +344,14 @@ impl History {
         [
             pane(
                 format!("Motion in time: {name}"),
-                "The whole structure under the load of the file: the full model and the reduced \
-                 one, both by average acceleration at the step of the test, and what the sensors \
-                 of the hybrid test said.",
+                if place.hybrid.is_some() {
+                    "The whole structure under the load of the file: the full model and the \
+                     reduced one, both by average acceleration at the step of the test, and what \
+                     the sensors of the hybrid test said."
+                } else {
+                    "The whole structure under the load of the file: the full model and the \
+                     reduced one, both by average acceleration at the step of the test."
+                },
                 motion_y,
                 motion,
             ),
@@ -371,7 +385,7 @@ fn reduced(
     };
     let place = |name: String, kind: DofKind, reduced: Vec<f64>| {
         let full = Vec::with_capacity(reduced.len());
-        Place { name, kind, full, reduced, hybrid: None }
+        Place { name, kind, full, reduced, hybrid: None, floor: 0.0 }
     };
     let kind = |at: &Deformation| match at.to.or(at.from) {
         Some(dof) => assembly.structure.kinds[dof],
@@ -414,8 +428,11 @@ fn hybrid(
             column.push(*value);
         }
     }
-    for (place, column) in places.iter_mut().zip(measured) {
+    let sensors = &assembly.sensors;
+    let floors = sensors.displacement_noise.iter().zip(&sensors.displacement_quantum);
+    for ((place, column), (noise, quantum)) in places.iter_mut().zip(measured).zip(floors) {
         place.hybrid = Some(column);
+        place.floor = noise + quantum;
     }
     let trip = hybrid.tripped();
     Ok(trip.map(|(trip, time_s)| format!("{} at {} s", trip.text(), number(time_s))))
@@ -432,6 +449,7 @@ mod tests {
         assert_eq!((off.largest, off.peak), (0.25, 0.25));
         // A loop that ended early is judged by what it did.
         assert_eq!(Off::of(&[1.0], &[1.0, 7.0]), Off { rms: 0.0, largest: 0.0, peak: 0.0 });
-        assert!(Off::of(&[f64::NAN], &[1.0]).rms.is_nan());
+        let off = Off::of(&[f64::NAN, 1.0], &[1.0, 1.0]);
+        assert!(off.rms.is_nan() && off.largest.is_nan() && off.peak.is_nan());
     }
 }
