@@ -32,11 +32,14 @@ impl Sensor {
     /// What the sensor says.
     #[inline(always)]
     pub fn read(&mut self, truth: f64) -> f64 {
-        let mut value = truth;
-        if self.noise > 0.0 {
-            value += self.noise * self.stream.normal();
-        }
+        let value = if self.noise > 0.0 { self.noisy(truth) } else { truth };
         quantise(value, self.quantum)
+    }
+
+    /// Kept out of the loops that read perfect sensors.
+    #[inline(never)]
+    fn noisy(&mut self, truth: f64) -> f64 {
+        truth + self.noise * self.stream.normal()
     }
 }
 

@@ -11,13 +11,17 @@ pub const PACK: usize = 4;
 pub type Pack = [f64; PACK];
 
 type Add = fn(&mut [Pack], &[Pack], &[f64]);
+type AddRows = fn(&mut [Pack], &[Pack], &[f64], usize);
 type Turn = fn(&mut [Pack], &[Pack], f64);
+type TurnRows = fn(&mut [Pack], &[Pack], &[f64]);
 
 /// The kernels that are best for this processor.
 #[derive(Debug, Clone, Copy)]
 pub struct Kernels {
     add: Add,
+    add_rows: AddRows,
     turn: Turn,
+    turn_rows: TurnRows,
 }
 
 impl Kernels {
@@ -25,9 +29,9 @@ impl Kernels {
     pub fn new() -> Self {
         #[cfg(target_arch = "x86_64")]
         if std::arch::is_x86_feature_detected!("avx2") {
-            return Self { add: wide::add, turn: wide::turn };
+            return wide::KERNELS;
         }
-        Self { add, turn }
+        Self { add, add_rows, turn, turn_rows }
     }
 
     /// Sᵢ ← Sᵢ + sᵢ b for every signal sᵢ. The sums lie behind each other, each
@@ -37,12 +41,27 @@ impl Kernels {
         (self.add)(sums, basis, signals);
     }
 
+    /// S ← S + Σ sᵢ bᵢ, one term after the other: `rows` are the bᵢ, each as long
+    /// as `sums`, and the sᵢ are every `stride`-th of `signals`. The bits are
+    /// those of [`add`](Self::add), row by row.
+    #[inline]
+    pub fn add_rows(&self, sums: &mut [Pack], rows: &[Pack], signals: &[f64], stride: usize) {
+        (self.add_rows)(sums, rows, signals, stride);
+    }
+
     /// Turns the cosines in the first quarter of `basis` and the sines in the
     /// second by the angles whose cosines and sines are the halves of `angles`;
     /// the second half becomes `factor` times the first.
     #[inline]
     pub fn turn(&self, basis: &mut [Pack], angles: &[Pack], factor: f64) {
         (self.turn)(basis, angles, factor);
+    }
+
+    /// Makes every row from the one before it, as [`turn`](Self::turn) would, each
+    /// with its own factor. A row is twice as long as `angles`.
+    #[inline]
+    pub fn turn_rows(&self, rows: &mut [Pack], angles: &[Pack], factors: &[f64]) {
+        (self.turn_rows)(rows, angles, factors);
     }
 }
 
@@ -66,33 +85,86 @@ fn add(sums: &mut [Pack], basis: &[Pack], signals: &[f64]) {
     }
 }
 
+/// Packs summed at once: as many as registers hold while the rows go by.
+const HELD: usize = 4;
+
+#[inline(always)]
+fn add_rows(sums: &mut [Pack], rows: &[Pack], signals: &[f64], stride: usize) {
+    let width = sums.len();
+    if width == 0 || stride == 0 {
+        return;
+    }
+    let mut at = 0;
+    for held in sums.chunks_mut(HELD) {
+        if let Ok(held) = <&mut [Pack; HELD]>::try_from(&mut *held) {
+            let mut own = *held;
+            for (row, &signal) in rows.chunks_exact(width).zip(signals.iter().step_by(stride)) {
+                let Some(b) = row[at..].first_chunk::<HELD>() else { return };
+                for (sum, b) in own.iter_mut().zip(b) {
+                    for i in 0..PACK {
+                        sum[i] += signal * b[i];
+                    }
+                }
+            }
+            *held = own;
+        } else {
+            for (row, &signal) in rows.chunks_exact(width).zip(signals.iter().step_by(stride)) {
+                add(held, &row[at..at + held.len()], &[signal]);
+            }
+        }
+        at += held.len();
+    }
+}
+
 #[inline(always)]
 fn turn(basis: &mut [Pack], angles: &[Pack], factor: f64) {
     let quarter = basis.len() / 4;
-    let (plain, scaled) = basis.split_at_mut(2 * quarter);
-    let (cosines, sines) = plain.split_at_mut(quarter);
-    let (scaled_cosines, scaled_sines) = scaled.split_at_mut(quarter);
-    let (turn_cosines, turn_sines) = angles.split_at(angles.len() / 2);
-    let plain = cosines.iter_mut().zip(sines);
-    let scaled = scaled_cosines.iter_mut().zip(scaled_sines);
-    for (((c, s), (fc, fs)), (tc, ts)) in plain.zip(scaled).zip(turn_cosines.iter().zip(turn_sines))
-    {
-        let (old_c, old_s) = (*c, *s);
-        for i in 0..PACK {
-            c[i] = old_c[i] * tc[i] - old_s[i] * ts[i];
-            s[i] = old_s[i] * tc[i] + old_c[i] * ts[i];
-            fc[i] = factor * c[i];
-            fs[i] = factor * s[i];
+    for j in 0..quarter {
+        let (cosines, sines) = turned(basis[j], basis[quarter + j], angles[j], angles[quarter + j]);
+        basis[j] = cosines;
+        basis[quarter + j] = sines;
+        basis[2 * quarter + j] = cosines.map(|value| factor * value);
+        basis[3 * quarter + j] = sines.map(|value| factor * value);
+    }
+}
+
+#[inline(always)]
+fn turn_rows(rows: &mut [Pack], angles: &[Pack], factors: &[f64]) {
+    let (width, quarter) = (2 * angles.len(), angles.len() / 2);
+    let Some((first, rest)) = rows.split_at_mut_checked(width) else { return };
+    for j in 0..quarter {
+        let (mut cosines, mut sines) = (first[j], first[quarter + j]);
+        let (turn_cosines, turn_sines) = (angles[j], angles[quarter + j]);
+        for (row, factor) in rest.chunks_exact_mut(width).zip(factors) {
+            (cosines, sines) = turned(cosines, sines, turn_cosines, turn_sines);
+            row[j] = cosines;
+            row[quarter + j] = sines;
+            row[2 * quarter + j] = cosines.map(|value| factor * value);
+            row[3 * quarter + j] = sines.map(|value| factor * value);
         }
     }
 }
 
+/// Cosines and sines of the sums of two angles.
+#[inline(always)]
+fn turned(c: Pack, s: Pack, turn_c: Pack, turn_s: Pack) -> (Pack, Pack) {
+    let (mut cosines, mut sines) = ([0.0; PACK], [0.0; PACK]);
+    for i in 0..PACK {
+        cosines[i] = c[i] * turn_c[i] - s[i] * turn_s[i];
+        sines[i] = s[i] * turn_c[i] + c[i] * turn_s[i];
+    }
+    (cosines, sines)
+}
+
 #[cfg(target_arch = "x86_64")]
 mod wide {
-    use super::Pack;
+    use super::{Kernels, Pack};
+
+    /// For a processor with AVX2 only.
+    pub(super) const KERNELS: Kernels = Kernels { add, add_rows, turn, turn_rows };
 
     /// The same sums, compiled for 256-bit vectors.
-    pub(super) fn add(sums: &mut [Pack], basis: &[Pack], signals: &[f64]) {
+    fn add(sums: &mut [Pack], basis: &[Pack], signals: &[f64]) {
         // SAFETY: `Kernels::new` hands this function out only after it has seen AVX2.
         unsafe { add_for_avx2(sums, basis, signals) }
     }
@@ -102,8 +174,19 @@ mod wide {
         super::add(sums, basis, signals);
     }
 
+    /// The same sums over rows, compiled for 256-bit vectors.
+    fn add_rows(sums: &mut [Pack], rows: &[Pack], signals: &[f64], stride: usize) {
+        // SAFETY: as above.
+        unsafe { add_rows_for_avx2(sums, rows, signals, stride) }
+    }
+
+    #[target_feature(enable = "avx2")]
+    fn add_rows_for_avx2(sums: &mut [Pack], rows: &[Pack], signals: &[f64], stride: usize) {
+        super::add_rows(sums, rows, signals, stride);
+    }
+
     /// The same turn, compiled for 256-bit vectors.
-    pub(super) fn turn(basis: &mut [Pack], angles: &[Pack], factor: f64) {
+    fn turn(basis: &mut [Pack], angles: &[Pack], factor: f64) {
         // SAFETY: as above.
         unsafe { turn_for_avx2(basis, angles, factor) }
     }
@@ -111,6 +194,17 @@ mod wide {
     #[target_feature(enable = "avx2")]
     fn turn_for_avx2(basis: &mut [Pack], angles: &[Pack], factor: f64) {
         super::turn(basis, angles, factor);
+    }
+
+    /// The same turns, compiled for 256-bit vectors.
+    fn turn_rows(rows: &mut [Pack], angles: &[Pack], factors: &[f64]) {
+        // SAFETY: as above.
+        unsafe { turn_rows_for_avx2(rows, angles, factors) }
+    }
+
+    #[target_feature(enable = "avx2")]
+    fn turn_rows_for_avx2(rows: &mut [Pack], angles: &[Pack], factors: &[f64]) {
+        super::turn_rows(rows, angles, factors);
     }
 }
 
@@ -141,6 +235,25 @@ mod tests {
     }
 
     #[test]
+    fn rows_are_added_as_one_after_the_other_would_be() {
+        let mut random = Stream::new(4, "packs");
+        for (packs, count, stride) in [(4, 1, 1), (8, 17, 1), (6, 5, 3), (3, 4, 2), (4, 0, 1)] {
+            let mut pack = || [0; PACK].map(|_| random.normal());
+            let rows: Vec<_> = (0..packs * count).map(|_| pack()).collect();
+            let start: Vec<_> = (0..packs).map(|_| pack()).collect();
+            let signals: Vec<f64> = (0..count * stride).map(|_| pack()[0]).collect();
+            let (mut sums, mut narrow, mut single) = (start.clone(), start.clone(), start);
+            Kernels::new().add_rows(&mut sums, &rows, &signals, stride);
+            add_rows(&mut narrow, &rows, &signals, stride);
+            for i in 0..count {
+                add(&mut single, &rows[i * packs..][..packs], &[signals[i * stride]]);
+            }
+            assert_eq!(sums, single);
+            assert_eq!(narrow, single);
+        }
+    }
+
+    #[test]
     fn angles_add_up() {
         let of = |angles: &[f64]| -> Vec<Pack> {
             let cosines = angles.iter().map(|a| a.cos());
@@ -156,7 +269,15 @@ mod tests {
         Kernels::new().turn(&mut basis, &of(&change), 0.5);
         turn(&mut narrow, &of(&change), 0.5);
         assert_eq!(basis, narrow);
-        let (plain, scaled) = basis.split_at(4);
+        let mut rows = [of(&start), vec![[f64::NAN; PACK]; 4 + 16]].concat();
+        let mut narrow = rows.clone();
+        Kernels::new().turn_rows(&mut rows, &of(&change), &[0.5, 0.25]);
+        turn_rows(&mut narrow, &of(&change), &[0.5, 0.25]);
+        assert_eq!(rows[8..16], basis[..]);
+        Kernels::new().turn(&mut basis, &of(&change), 0.25);
+        assert_eq!(rows[16..], basis[..]);
+        assert_eq!(rows[8..], narrow[8..]);
+        let (plain, scaled) = rows[8..16].split_at(4);
         for ((ours, scaled), expected) in plain.iter().zip(scaled).zip(of(&end)) {
             for i in 0..PACK {
                 assert!((ours[i] - expected[i]).abs() < 1e-15);

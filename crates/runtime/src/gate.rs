@@ -241,28 +241,72 @@ pub fn gate(
     command: &Motion,
 ) -> Result<(), Trip> {
     for dof in 0..command.count() {
-        let x = command.displacement[dof];
-        let (position, force) = (measured.displacement[dof], measured.force[dof]);
-        let (velocity, acceleration) = (command.velocity[dof], command.acceleration[dof]);
-        // What is not a number is named as such before any limit is.
-        let values = [position, force, x, velocity, acceleration, desired.displacement[dof]];
-        // Zero times anything that is not finite is NaN: one test for all.
-        if values.iter().map(|value| 0.0 * value).sum::<f64>() != 0.0 {
-            return Err(not_finite(measured, dof, &values));
+        let seen = Seen {
+            held: held.displacement[dof],
+            desired: desired.displacement[dof],
+            position: measured.displacement[dof],
+            force: measured.force[dof],
+            command: command.of(dof),
+        };
+        if !seen.is_finite() {
+            return Err(not_finite(measured, dof, &seen.values()));
         }
-        let rate = (x - held.displacement[dof]) / limits.step_s;
-        let error = position - desired.displacement[dof];
-        // All at once, for nearly always all hold. A limit that is not a number
-        // lets nothing pass.
-        let hold = (force.abs() <= limits.force[dof])
-            & (error.abs() <= limits.tracking_error[dof])
-            & (x.abs() <= limits.command[dof])
-            & (rate.abs() <= limits.rate[dof]);
-        if !hold {
-            return Err(exceeded(limits, dof, [force, error, x, rate]));
+        if !seen.holds(limits, dof) {
+            return Err(exceeded(limits, dof, seen.against(limits.step_s)));
         }
     }
     Ok(())
+}
+
+/// What the gate looks at, of one interface DOF.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Seen {
+    /// The displacement the rig has been told last.
+    pub(crate) held: f64,
+    pub(crate) desired: f64,
+    pub(crate) position: f64,
+    pub(crate) force: f64,
+    /// Displacement, velocity and acceleration that would go out.
+    pub(crate) command: [f64; 3],
+}
+
+impl Seen {
+    /// Whether the command may go out.
+    #[inline(always)]
+    pub(crate) fn passes(&self, limits: &Limits, dof: usize) -> bool {
+        self.is_finite() && self.holds(limits, dof)
+    }
+
+    #[inline(always)]
+    fn values(&self) -> [f64; 6] {
+        let [x, v, a] = self.command;
+        [self.position, self.force, x, v, a, self.desired]
+    }
+
+    /// What is not a number is named as such before any limit is.
+    #[inline(always)]
+    fn is_finite(&self) -> bool {
+        // Zero times anything that is not finite is NaN: one test for all.
+        self.values().iter().map(|value| 0.0 * value).sum::<f64>() == 0.0
+    }
+
+    /// Force, tracking error, command and its rate.
+    #[inline(always)]
+    fn against(&self, step_s: f64) -> [f64; 4] {
+        let [x, ..] = self.command;
+        [self.force, self.position - self.desired, x, (x - self.held) / step_s]
+    }
+
+    /// All at once, for nearly always all hold. A limit that is not a number lets
+    /// nothing pass.
+    #[inline(always)]
+    fn holds(&self, limits: &Limits, dof: usize) -> bool {
+        let [force, error, x, rate] = self.against(limits.step_s);
+        (force.abs() <= limits.force[dof])
+            & (error.abs() <= limits.tracking_error[dof])
+            & (x.abs() <= limits.command[dof])
+            & (rate.abs() <= limits.rate[dof])
+    }
 }
 
 /// Names the limit that does not hold, the specimen's first.

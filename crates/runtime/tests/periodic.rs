@@ -114,10 +114,19 @@ fn target(size: f64) -> [Coefficients; 1] {
 
 #[test]
 fn no_tick_allocates_until_the_rig_is_safe() {
+    allocates_nothing(PeriodicLoop::tick);
+}
+
+#[test]
+fn many_ticks_at_once_allocate_nothing_either() {
+    allocates_nothing(PeriodicLoop::go_on);
+}
+
+fn allocates_nothing(go: impl Fn(&mut PeriodicLoop)) {
     let mut test = test_loop(1.0);
     let quiet = |test: &mut PeriodicLoop| {
         let before = CALLS.with(Cell::get);
-        test.tick();
+        go(test);
         assert_eq!(CALLS.with(Cell::get) - before, 0, "{} s", test.time_s());
     };
     let mut points = 0;

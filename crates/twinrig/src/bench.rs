@@ -8,6 +8,7 @@ use numerics::lanes::LANES;
 use numerics::panel::PanelMatrix;
 use runtime::clock::run_virtual;
 use runtime::lockstep::{Lockstep, View};
+use runtime::periodic::PeriodicLoop;
 use runtime::record::{Ending, Options, RecordError, Recorder};
 use thiserror::Error;
 
@@ -95,14 +96,18 @@ pub fn measure(
         let nanoseconds = fastest(repeat, || Ok(product(states)))?;
         measurements.push(Measurement { id, what, nanoseconds, per: "product" });
     }
-    for (id, legs, what) in [
-        ("trace_linear", Legs::Linear, "iterative test, linear building, 1 harmonic"),
-        ("trace_bilinear", Legs::Bilinear, "iterative test, bilinear building, 3 harmonics"),
+    let tick: fn(&mut PeriodicLoop) = PeriodicLoop::tick;
+    let many: fn(&mut PeriodicLoop) = PeriodicLoop::go_on;
+    let (linear, bilinear) = ((Legs::Linear, 1), (Legs::Bilinear, 3));
+    for (id, (legs, harmonics), go, what) in [
+        ("trace_linear", linear, tick, "iterative test, linear building, 1 harmonic"),
+        ("trace_linear_virtual", linear, many, "the same in virtual time, many steps at once"),
+        ("trace_bilinear", bilinear, tick, "iterative test, bilinear building, 3 harmonics"),
+        ("trace_bilinear_virtual", bilinear, many, "the same in virtual time, many steps at once"),
     ] {
         progress(what);
-        let harmonics = if legs == Legs::Linear { 1 } else { 3 };
         let mut building = ShakenBuilding::new(legs, 1.79, harmonics)?;
-        let nanoseconds = fastest(repeat, || Ok(building.time_ticks(50_000)))?;
+        let nanoseconds = fastest(repeat, || Ok(building.time_ticks(5.0, go)))?;
         measurements.push(Measurement { id, what: what.to_owned(), nanoseconds, per: "step" });
     }
     progress("reduced model");

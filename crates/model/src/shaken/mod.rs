@@ -6,7 +6,7 @@
 
 mod step;
 
-pub use step::ShakenStep;
+pub use step::{Now, ShakenStep};
 
 use nalgebra::{DMatrix, DVector};
 use thiserror::Error;

@@ -30,16 +30,18 @@ const REACH: [f64; STAGES] = [0.5, 0.5, 1.0, 0.0];
 const PART: [f64; STAGES] = [1.0 / 6.0, 1.0 / 3.0, 1.0 / 3.0, 1.0 / 6.0];
 
 /// The prepared step, with its state.
+///
+/// Two vectors take turns: what one product has written is where the next reads.
+/// Each holds target, its velocity and 1; the element forces, stage by stage; the
+/// state; then what is read off it, the acceleration of the interface without what
+/// the elements do there and then, and the deformations at the stages to come, if
+/// nothing pushed.
 #[derive(Debug, Clone)]
 pub struct ShakenStep {
-    size: usize,
     states: usize,
     targets: usize,
-    /// State; then target, its velocity, 1; then the element forces, stage by stage.
-    input: Vec<f64>,
-    /// Next state; acceleration of the interface, without what the elements do
-    /// there and then; deformations at the stages to come, if nothing pushed.
-    output: Vec<f64>,
+    vectors: [Vec<f64>; 2],
+    now: usize,
     map: PanelMatrix,
     /// What a force of stage 1 adds at stage 3, stage 1 at 4 and stage 2 at 4,
     /// element by element, row by row.
@@ -49,7 +51,6 @@ pub struct ShakenStep {
     /// Acceleration of the interface from the elements, row by row.
     of_elements: Vec<f64>,
     acceleration: Vec<f64>,
-    places: Vec<Deformation>,
     elements: Vec<Element>,
     substeps: usize,
 }
@@ -69,24 +70,24 @@ impl ShakenStep {
         } else {
             staged(dynamics, &places, step_s / substeps as f64)
         };
-        let map = PanelMatrix::new(&maps.next);
-        let mut output = map.output();
-        output[states..states + maps.at_rest.len()].copy_from_slice(maps.at_rest.as_slice());
+        let inputs = maps.next.ncols() - states;
+        let [of_state, of_input] = [(0, states), (states, inputs)]
+            .map(|(from, count)| maps.next.columns(from, count).into_owned());
+        let map = PanelMatrix::new(&beside(&[&of_input, &of_state]));
+        let mut vector = vec![0.0; inputs + map.padded_rows()];
+        vector[2 * targets] = 1.0;
+        vector[inputs + states..][..maps.at_rest.len()].copy_from_slice(maps.at_rest.as_slice());
         let of_elements = dynamics.acceleration.columns(states + 1, elements.len()).into_owned();
-        let mut input = vec![0.0; map.columns()];
-        input[states + 2 * targets] = 1.0;
         let mut step = Self {
-            size: dynamics.size,
             states,
             targets,
-            input,
-            output,
+            vectors: [vector.clone(), vector],
+            now: 0,
             map,
             couplings: maps.couplings.map(|block| row_by_row(&block)),
             of_target: row_by_row(&maps.of_target),
             of_elements: row_by_row(&of_elements),
             acceleration: vec![0.0; targets],
-            places,
             elements,
             substeps,
         };
@@ -94,14 +95,30 @@ impl ShakenStep {
         step
     }
 
+    fn accelerate(&mut self) {
+        let push = Push {
+            couplings: &self.couplings,
+            of_target: &self.of_target,
+            count: self.elements.len(),
+        };
+        let read = &self.vectors[self.now][self.inputs() + self.states..][..self.targets];
+        push.accelerate(&self.elements, &self.of_elements, read, &mut self.acceleration);
+    }
+
+    /// Where the state begins.
+    #[inline(always)]
+    fn inputs(&self) -> usize {
+        2 * self.targets + 1 + STAGES * self.elements.len()
+    }
+
     /// Displacements, velocities, actuator forces.
-    #[inline]
+    #[inline(always)]
     pub fn state(&self) -> &[f64] {
-        &self.input[..self.states]
+        &self.vectors[self.now][self.inputs()..][..self.states]
     }
 
     /// Acceleration of the interface DOFs, m/s².
-    #[inline]
+    #[inline(always)]
     pub fn acceleration(&self) -> &[f64] {
         &self.acceleration
     }
@@ -109,40 +126,122 @@ impl ShakenStep {
     /// One tick with the target and its velocity held.
     #[inline]
     pub fn advance(&mut self, target: &[f64], velocity: &[f64]) {
-        copy(&mut self.input[self.states..][..self.targets], target);
-        copy(&mut self.input[self.states + self.targets..][..self.targets], velocity);
-        for _ in 0..self.substeps {
-            if !self.elements.is_empty() {
-                self.push();
-            }
-            self.map.multiply(&self.input, &mut self.output);
-            copy(&mut self.input[..self.states], &self.output[..self.states]);
-        }
-        let displacement = &self.input[..self.size];
-        for (element, place) in self.elements.iter_mut().zip(&self.places) {
-            element.commit(place.value(displacement));
-        }
-        self.accelerate();
+        self.run(1, |_, now| {
+            copy(now.target, target);
+            copy(now.velocity, velocity);
+            true
+        });
     }
 
-    /// The element forces of all stages.
+    /// Goes through `ticks`. Before each, `lead` sees where the specimen is and
+    /// sets target and velocity, which are then held; if it says no, the run ends
+    /// there, before that tick. How many ticks were done.
     #[inline]
-    fn push(&mut self) {
-        let count = self.elements.len();
-        let (own, forces) = self.input.split_at_mut(self.states + 2 * self.targets + 1);
-        let held = &own[self.states..self.states + 2 * self.targets];
-        let idle = &self.output[self.states + self.targets..][..STAGES * count];
-        for (j, element) in self.elements.iter().enumerate() {
-            forces[j] = element.trial_force(idle[j]);
+    pub fn run(&mut self, ticks: usize, lead: impl FnMut(usize, Now<'_>) -> bool) -> usize {
+        // The usual numbers are known to the compiler: no loop is left of them.
+        match (self.targets, self.elements.len()) {
+            (1, 0) => self.run_sized(1, 0, ticks, lead),
+            (1, 1) => self.run_sized(1, 1, ticks, lead),
+            (targets, elements) => self.run_sized(targets, elements, ticks, lead),
+        }
+    }
+
+    #[inline(always)]
+    fn run_sized(
+        &mut self,
+        targets: usize,
+        count: usize,
+        ticks: usize,
+        mut lead: impl FnMut(usize, Now<'_>) -> bool,
+    ) -> usize {
+        let (states, forced) = (self.states, STAGES * count);
+        let inputs = 2 * targets + 1 + forced;
+        let length = inputs + self.map.padded_rows();
+        let [first, second] = &mut self.vectors;
+        let (mut now, mut next) = (&mut first[..length], &mut second[..length]);
+        if self.now == 1 {
+            std::mem::swap(&mut now, &mut next);
+        }
+        let (elements, acceleration) = (&mut self.elements[..count], &mut self.acceleration);
+        let push = Push {
+            couplings: &self.couplings,
+            of_target: &self.of_target[..2 * targets * count],
+            count,
+        };
+        for tick in 0..ticks {
+            let (held, rest) = now.split_at_mut(inputs);
+            let (target, rates) = held.split_at_mut(targets);
+            let (velocity, state) = (&mut rates[..targets], &rest[..states]);
+            if !lead(tick, Now { state, acceleration: &*acceleration, target, velocity }) {
+                return tick;
+            }
+            for substep in 0..self.substeps {
+                let (held, rest) = now.split_at_mut(inputs);
+                let (held, forces) = held.split_at_mut(2 * targets + 1);
+                let idle = &rest[states + targets..][..forced];
+                push.forces(elements, &held[..2 * targets], idle, forces, substep == 0);
+                self.map.multiply(&now[..inputs + states], &mut next[inputs..]);
+                if substep + 1 < self.substeps {
+                    copy(&mut next[..2 * targets], &now[..2 * targets]);
+                }
+                std::mem::swap(&mut now, &mut next);
+                self.now = 1 - self.now;
+            }
+            let read = &now[inputs + states..];
+            // At the first stage nothing has moved yet: the deformation is that of
+            // the state.
+            for (element, deformation) in elements.iter_mut().zip(&read[targets..]) {
+                element.commit(*deformation);
+            }
+            push.accelerate(elements, &self.of_elements, &read[..targets], acceleration);
+        }
+        ticks
+    }
+}
+
+/// What a tick begins with, and where its target goes.
+#[derive(Debug)]
+pub struct Now<'a> {
+    /// Displacements, velocities, actuator forces.
+    pub state: &'a [f64],
+    /// Of the interface DOFs, m/s².
+    pub acceleration: &'a [f64],
+    /// Of the interface DOFs, m.
+    pub target: &'a mut [f64],
+    /// Of the target, m/s.
+    pub velocity: &'a mut [f64],
+}
+
+/// What the elements need to push, see [`ShakenStep`].
+struct Push<'a> {
+    couplings: &'a [Vec<f64>; 3],
+    of_target: &'a [f64],
+    count: usize,
+}
+
+impl Push<'_> {
+    /// The element forces of all stages. `fresh`: the elements stand where the
+    /// step begins.
+    #[inline(always)]
+    fn forces(
+        &self,
+        elements: &[Element],
+        held: &[f64],
+        idle: &[f64],
+        forces: &mut [f64],
+        fresh: bool,
+    ) {
+        let count = self.count;
+        for (j, element) in elements.iter().enumerate() {
+            forces[j] = if fresh { element.force() } else { element.trial_force(idle[j]) };
             forces[count + j] = element.trial_force(idle[count + j]);
         }
-        for (j, element) in self.elements.iter().enumerate() {
+        for (j, element) in elements.iter().enumerate() {
             let of = |block: usize, from: usize| {
-                let row = self.couplings[block][j * count..].iter();
-                row.zip(&forces[from..from + count]).map(|(c, f)| c * f).sum::<f64>()
+                let row = &self.couplings[block][j * count..][..count];
+                sum_of_products(row, &forces[from..from + count])
             };
-            let of_target = self.of_target[j * held.len()..].iter();
-            let target: f64 = of_target.zip(held).map(|(c, w)| c * w).sum();
+            let target = sum_of_products(&self.of_target[j * held.len()..], held);
             let third = idle[2 * count + j] + of(0, 0);
             let fourth = idle[3 * count + j] + of(1, 0) + of(2, count) + target;
             forces[2 * count + j] = element.trial_force(third);
@@ -150,17 +249,19 @@ impl ShakenStep {
         }
     }
 
-    #[inline]
-    fn accelerate(&mut self) {
-        copy(&mut self.acceleration, &self.output[self.states..][..self.targets]);
-        if self.elements.is_empty() {
-            return;
-        }
-        let rows = self.of_elements.chunks_exact(self.elements.len());
-        for (a, row) in self.acceleration.iter_mut().zip(rows) {
-            *a += row.iter().zip(&self.elements).map(|(b, e)| b * e.force()).sum::<f64>();
+    /// The acceleration of the interface with what the elements do.
+    #[inline(always)]
+    fn accelerate(&self, elements: &[Element], of: &[f64], idle: &[f64], out: &mut [f64]) {
+        for (i, (out, idle)) in out.iter_mut().zip(idle).enumerate() {
+            let row = &of[i * self.count..][..self.count];
+            *out = row.iter().zip(elements).fold(*idle, |a, (b, e)| a + b * e.force());
         }
     }
+}
+
+#[inline(always)]
+fn sum_of_products(a: &[f64], b: &[f64]) -> f64 {
+    a.iter().zip(b).map(|(a, b)| a * b).sum()
 }
 
 /// A step as matrices.

@@ -37,6 +37,19 @@ impl Aligned {
         }
     }
 
+    /// [`take`](Self::take) for many ticks, in place.
+    pub(super) fn pass(
+        &mut self,
+        displacement: &mut [f64],
+        force: &mut [f64],
+        acceleration: &mut [f64],
+    ) {
+        let [of_displacement, of_force, of_acceleration] = &mut self.lines;
+        of_displacement.pass(displacement);
+        of_force.pass(force);
+        of_acceleration.pass(acceleration);
+    }
+
     #[inline]
     pub(super) fn displacement(&self) -> &[f64] {
         &self.lines[0].out
@@ -80,10 +93,25 @@ impl Line {
 
     #[inline(always)]
     fn push(&mut self, values: &[f64]) {
-        if self.depth == 2 && self.share == 0.0 {
+        if self.is_direct() {
             copy(&mut self.out, values);
         } else {
             self.delay(values);
+        }
+    }
+
+    #[inline(always)]
+    fn is_direct(&self) -> bool {
+        self.depth == 2 && self.share == 0.0
+    }
+
+    fn pass(&mut self, rows: &mut [f64]) {
+        if self.is_direct() || self.out.is_empty() {
+            return;
+        }
+        for row in rows.chunks_exact_mut(self.out.len()) {
+            self.delay(row);
+            row.copy_from_slice(&self.out);
         }
     }
 

@@ -6,6 +6,8 @@ use model::motion::Motion;
 use model::periodic::Coefficients;
 use numerics::packs::{Kernels, PACK, Pack};
 
+use super::stretch::{STRETCH, Stretch};
+
 /// Ticks after which the phase is computed anew rather than turned on: turning
 /// costs a rounding each time.
 const TURNS: u32 = 256;
@@ -77,21 +79,67 @@ impl Phase {
     /// a period has ended.
     #[inline]
     fn advance(&mut self, cycles: f64) -> bool {
+        let wrapped = self.count(cycles);
+        if wrapped || self.turned >= TURNS {
+            self.compute();
+        } else {
+            self.turn_half();
+            self.kernels.turn(&mut self.basis, &self.turn, self.half_cosine);
+        }
+        wrapped
+    }
+
+    /// Counts a tick; whether a period has ended.
+    #[inline(always)]
+    fn count(&mut self, cycles: f64) -> bool {
         self.cycles += cycles;
+        self.turned += 1;
         let wrapped = self.cycles >= 1.0;
         if wrapped {
             self.cycles -= 1.0;
         }
-        self.turned += 1;
-        if wrapped || self.turned >= TURNS {
+        wrapped
+    }
+
+    #[inline(always)]
+    fn turn_half(&mut self) {
+        let ((cos, sin), (c, s)) = ((self.half_cosine, self.half_sine), self.half_turn);
+        self.half_cosine = cos * c - sin * s;
+        self.half_sine = sin * c + cos * s;
+    }
+
+    /// Many times [`advance`](Self::advance), until the phase is computed anew:
+    /// the basis of every tick, row by row, and cos(πφ). The ticks, and whether a
+    /// period has ended with them.
+    fn stretch(
+        &mut self,
+        cycles: f64,
+        most: usize,
+        rows: &mut [Pack],
+        half_cosines: &mut [f64],
+    ) -> (usize, bool) {
+        let width = self.basis.len();
+        half_cosines[0] = self.half_cosine;
+        rows[..width].copy_from_slice(&self.basis);
+        let (mut ticks, mut wrapped, mut anew) = (0, false, false);
+        while ticks < most && !anew {
+            ticks += 1;
+            wrapped = self.count(cycles);
+            anew = wrapped || self.turned >= TURNS;
+            if !anew {
+                self.turn_half();
+                half_cosines[ticks] = self.half_cosine;
+            }
+        }
+        let turned = ticks - usize::from(anew);
+        let rows = &mut rows[..(turned + 1) * width];
+        self.kernels.turn_rows(rows, &self.turn, &half_cosines[1..=turned]);
+        if anew {
             self.compute();
         } else {
-            let ((cos, sin), (c, s)) = ((self.half_cosine, self.half_sine), self.half_turn);
-            self.half_cosine = cos * c - sin * s;
-            self.half_sine = sin * c + cos * s;
-            self.kernels.turn(&mut self.basis, &self.turn, self.half_cosine);
+            self.basis.copy_from_slice(&rows[turned * width..]);
         }
-        wrapped
+        (ticks, wrapped)
     }
 
     #[inline(never)]
@@ -227,32 +275,80 @@ impl Generator {
     pub(super) fn target(&self, out: &mut Motion) {
         let omega = 2.0 * PI * self.frequency_hz;
         let (cosines, sines) = self.phase.harmonics();
-        let waves = || cosines.iter().zip(sines).skip(1);
         for (dof, coefficients) in self.now.iter().enumerate() {
-            let (mut x, mut v, mut a) = (coefficients.0[0], 0.0, 0.0);
-            let pairs = coefficients.0[1..].as_chunks::<2>().0;
-            let mut rate = 0.0;
-            for ([a_k, b_k], (cos, sin)) in pairs.iter().zip(waves()) {
-                rate += omega;
-                let value = a_k * cos + b_k * sin;
-                x += value;
-                v += rate * (b_k * cos - a_k * sin);
-                a -= rate * rate * value;
+            out.set(dof, motion(&coefficients.0, omega, cosines, sines));
+        }
+    }
+
+    /// The load's wave, which acts as cos ωt, turned back by an angle of which
+    /// sine and cosine are given. Before the first point nothing acts.
+    #[inline]
+    pub(super) fn wave(&self, late: (f64, f64)) -> f64 {
+        let (cosines, sines) = self.phase.harmonics();
+        if self.frequency_hz == 0.0 { 0.0 } else { wave(late, cosines, sines) }
+    }
+
+    /// Targets and phases of the ticks to come, until the phase is computed anew or
+    /// `out` is full, and goes there. Whether a period has ended.
+    pub(super) fn stretch(&mut self, late: (f64, f64), most: usize, out: &mut Stretch) -> bool {
+        let most = most.min(STRETCH);
+        let change = self.frequency_hz * self.step_s;
+        let (ticks, ended) =
+            self.phase.stretch(change, most, &mut out.basis, &mut out.half_cosines);
+        out.ticks = ticks;
+        let (omega, dofs) = (2.0 * PI * self.frequency_hz, self.now.len());
+        let packs = self.phase.basis.len();
+        let rows = out.basis.chunks_exact(packs).zip(&mut out.waves);
+        let commands = out.commands.chunks_exact_mut(dofs);
+        for ((row, to), commands) in rows.zip(commands).take(ticks) {
+            let (cosines, rest) = row.split_at(packs / 4);
+            let (cosines, sines) = (cosines.as_flattened(), rest.as_flattened());
+            *to = if omega == 0.0 { 0.0 } else { wave(late, cosines, sines) };
+            for (command, coefficients) in commands.iter_mut().zip(&self.now) {
+                *command = motion(&coefficients.0, omega, cosines, sines);
             }
-            out.set(dof, [x, v, a]);
+            self.ramp();
+        }
+        ended
+    }
+
+    /// Takes the coefficients one tick on, as long as they are on their way.
+    #[inline]
+    fn ramp(&mut self) {
+        if self.share >= 1.0 {
+            return;
+        }
+        self.share = (self.share + self.share_1_s * self.step_s).min(1.0);
+        for ((now, from), to) in self.now.iter_mut().zip(&self.from).zip(&self.to) {
+            for ((now, a), b) in now.0.iter_mut().zip(&from.0).zip(&to.0) {
+                *now = a + self.share * (b - a);
+            }
         }
     }
 
     /// Goes one tick on; whether a period has ended.
     pub(super) fn advance(&mut self) -> bool {
-        if self.share < 1.0 {
-            self.share = (self.share + self.share_1_s * self.step_s).min(1.0);
-            for ((now, from), to) in self.now.iter_mut().zip(&self.from).zip(&self.to) {
-                for ((now, a), b) in now.0.iter_mut().zip(&from.0).zip(&to.0) {
-                    *now = a + self.share * (b - a);
-                }
-            }
-        }
+        self.ramp();
         self.phase.advance(self.frequency_hz * self.step_s)
     }
+}
+
+#[inline(always)]
+fn wave((sin, cos): (f64, f64), cosines: &[f64], sines: &[f64]) -> f64 {
+    cosines[1] * cos + sines[1] * sin
+}
+
+/// Displacement, velocity and acceleration of a target.
+#[inline(always)]
+fn motion(coefficients: &[f64], omega: f64, cosines: &[f64], sines: &[f64]) -> [f64; 3] {
+    let (mut x, mut v, mut a) = (coefficients[0], 0.0, 0.0);
+    let (mut rate, pairs) = (0.0, coefficients[1..].as_chunks::<2>().0);
+    for ([a_k, b_k], (cos, sin)) in pairs.iter().zip(cosines.iter().zip(sines).skip(1)) {
+        rate += omega;
+        let value = a_k * cos + b_k * sin;
+        x += value;
+        v += rate * (b_k * cos - a_k * sin);
+        a -= rate * rate * value;
+    }
+    [x, v, a]
 }

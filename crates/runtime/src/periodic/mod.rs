@@ -8,6 +8,7 @@ mod aligned;
 mod generator;
 mod numerical;
 mod settling;
+mod stretch;
 #[cfg(test)]
 mod tests;
 mod windows;
@@ -27,8 +28,9 @@ use crate::interlock::{Interlock, Phase, SafePath};
 use crate::rig::{Measured, Rig, RigSlot};
 use aligned::Aligned;
 use generator::Generator;
-use numerical::Numerical;
+use numerical::{Numerical, Ticks};
 use settling::History;
+use stretch::Stretch;
 use windows::Windows;
 
 /// What is declared of a periodic test.
@@ -94,12 +96,12 @@ pub struct PeriodicLoop {
     aligned: Aligned,
     generator: Generator,
     windows: Windows,
+    rows: Stretch,
     history: History,
     interlock: Interlock,
     measured: Measured,
     command: Motion,
     held: Motion,
-    load: Vec<f64>,
     force: Vec<f64>,
     signals: Vec<f64>,
     estimate: Vec<Coefficients>,
@@ -132,6 +134,7 @@ impl PeriodicLoop {
             aligned: Aligned::new(settings.sensor_delays_s, dofs, step_s),
             generator: Generator::new(dofs, settings.harmonics, seen, step_s, settings.ramp_m_s),
             windows: Windows::new(3 * dofs, seen),
+            rows: Stretch::new(dofs, seen),
             history: History::new(
                 settings.settling,
                 3 * dofs * (2 * seen + 1),
@@ -141,7 +144,6 @@ impl PeriodicLoop {
             measured: Measured::zeros(dofs),
             command: Motion::rest(dofs),
             held: Motion::rest(dofs),
-            load: vec![0.0; settings.load.len()],
             force: vec![0.0; dofs],
             signals: vec![0.0; 3 * dofs],
             estimate: vec![Coefficients::zeros(seen); 4 * dofs],
@@ -193,7 +195,7 @@ impl PeriodicLoop {
     ) -> Result<Orbit, PeriodicError> {
         self.set(frequency_hz, target);
         while !self.is_done() {
-            self.tick();
+            self.go_on();
         }
         self.result()
     }
@@ -349,32 +351,26 @@ impl PeriodicLoop {
         }
         let acceleration =
             if has_accelerometer { self.aligned.acceleration() } else { &self.synthesised };
-        let compensated = self.settings.inertia_compensation_kg.iter().zip(acceleration);
-        let forces = self.force.iter_mut().zip(self.aligned.force());
-        for ((force, measured), (mass, acceleration)) in forces.zip(compensated) {
-            let inertia = if *mass == 0.0 { 0.0 } else { mass * acceleration };
-            *force = inertia - measured;
-        }
+        let masses = &self.settings.inertia_compensation_kg;
+        compensate(masses, self.aligned.force(), acceleration, &mut self.force);
         // The signals are late together; the load waits for them.
-        let (cosines, sines) = self.generator.phase().harmonics();
-        let (shift_sin, shift_cos) = self.late;
-        // Before the first point nothing acts.
-        let idle = self.generator.frequency_hz() == 0.0;
-        let wave = if idle { 0.0 } else { cosines[1] * shift_cos + sines[1] * shift_sin };
-        for (load, amplitude) in self.load.iter_mut().zip(&self.settings.load) {
-            *load = amplitude * wave;
-        }
+        let wave = self.generator.wave(self.late);
         let displacement = self.aligned.displacement();
-        self.numerical.step(&self.load, &self.force, displacement).map_err(|e| Trip {
+        let ticks = Ticks {
+            amplitudes: &self.settings.load,
+            waves: &[wave],
+            forces: &self.force,
+            measured: displacement,
+        };
+        let (of_rig, rest) = self.signals.split_at_mut(dofs);
+        let (of_simulation, of_force) = rest.split_at_mut(dofs);
+        self.numerical.run(&ticks, of_simulation).map_err(|e| Trip {
             kind: TripKind::NotConverged,
             dof: 0,
             value: e.correction_m,
             limit: e.tolerance_m,
         })?;
-        let (of_rig, rest) = self.signals.split_at_mut(dofs);
-        let (of_simulation, of_force) = rest.split_at_mut(dofs);
         copy(of_rig, displacement);
-        copy(of_simulation, self.numerical.displacement());
         copy(of_force, self.aligned.force());
         self.windows.add(self.generator.phase(), &self.signals);
         self.generator.target(&mut self.command);
@@ -421,6 +417,17 @@ impl PeriodicLoop {
     pub fn tripped(&self) -> Option<(Trip, f64)> {
         let step_s = self.settings.limits.step_s;
         self.interlock.trip().map(|(trip, tick)| (trip, tick as f64 * step_s))
+    }
+}
+
+/// The forces on the simulated side, of one tick or of many: what is measured,
+/// without the inertia of the mass that is simulated.
+#[inline(always)]
+fn compensate(masses: &[f64], measured: &[f64], acceleration: &[f64], out: &mut [f64]) {
+    let signals = measured.iter().zip(acceleration).zip(masses.iter().cycle());
+    for (out, ((measured, acceleration), mass)) in out.iter_mut().zip(signals) {
+        let inertia = if *mass == 0.0 { 0.0 } else { mass * acceleration };
+        *out = inertia - measured;
     }
 }
 

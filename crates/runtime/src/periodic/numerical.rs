@@ -11,8 +11,9 @@
 //! (e − z)/T with ż = (e − z)/T, so it too vanishes with e.
 
 use model::equations::Equations;
-use model::integrator::{Integrator, IntegratorError, Method, NotConverged, Options};
+use model::integrator::{Integrator, IntegratorError, LinearStep, Method, NotConverged, Options};
 use nalgebra::DMatrix;
+use numerics::panel::PanelMatrix;
 use numerics::small::copy;
 
 /// Control of the simulated side.
@@ -29,20 +30,44 @@ pub struct Control {
 /// The simulated side with its state.
 #[derive(Debug, Clone)]
 pub(super) struct Numerical {
-    integrator: Integrator,
-    /// Loads of the structure, then one force per interface DOF.
-    load: Vec<f64>,
-    next: Vec<f64>,
-    zeros: Vec<f64>,
+    side: Side,
     /// Filtered e.
     filtered: Vec<f64>,
+    gains: Gains,
+    patterns: usize,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Gains {
     /// k_p + α k_d/T: what acts at the new instant.
     implicit: f64,
     /// α k_d/T.
     explicit: f64,
     alpha: f64,
-    patterns: usize,
-    error: Vec<f64>,
+}
+
+#[derive(Debug, Clone)]
+enum Side {
+    Linear(LinearSide),
+    /// With elements; loads of the structure, then one force per interface DOF, of
+    /// the last instant and of this one; no other force.
+    Elements {
+        integrator: Box<Integrator>,
+        last: Vec<f64>,
+        now: Vec<f64>,
+        none: Vec<f64>,
+    },
+}
+
+/// The ticks to go through, all DOFs of a tick behind each other.
+pub(super) struct Ticks<'a> {
+    /// Amplitude of every load pattern, and the wave of each tick.
+    pub(super) amplitudes: &'a [f64],
+    pub(super) waves: &'a [f64],
+    /// Forces on the simulated side.
+    pub(super) forces: &'a [f64],
+    /// The rig's displacements.
+    pub(super) measured: &'a [f64],
 }
 
 impl Numerical {
@@ -64,46 +89,151 @@ impl Numerical {
         load.columns_mut(patterns, dofs).copy_from(&b);
         held.load = load;
         let options = Options { method, step_s, direct_inertia: None, iterations: 50 };
-        Ok(Self {
-            integrator: Integrator::new(&held, &options)?,
-            load: vec![0.0; patterns + dofs],
-            next: vec![0.0; patterns + dofs],
-            zeros: vec![0.0; dofs],
-            filtered: vec![0.0; dofs],
-            implicit,
-            explicit,
-            alpha,
-            patterns,
-            error: vec![0.0; dofs],
-        })
+        let integrator = Integrator::new(&held, &options)?;
+        let side = match integrator.linear_step() {
+            Some(step) => Side::Linear(LinearSide::new(step, &b)),
+            None => Side::Elements {
+                integrator: Box::new(integrator),
+                last: vec![0.0; patterns + dofs],
+                now: vec![0.0; patterns + dofs],
+                none: vec![0.0; dofs],
+            },
+        };
+        let gains = Gains { implicit, explicit, alpha };
+        Ok(Self { side, filtered: vec![0.0; dofs], gains, patterns })
     }
 
-    /// Goes to the instant of these signals: `force` acts on the simulated side,
-    /// `measured` is the rig's displacement, `load` the structure's own load.
+    /// Whether a step can never fail.
+    pub(super) fn is_linear(&self) -> bool {
+        matches!(self.side, Side::Linear(_))
+    }
+
+    /// Goes through the instants of these signals; `out` gets the displacements of
+    /// the simulated side.
     #[inline]
-    pub(super) fn step(
-        &mut self,
-        load: &[f64],
-        force: &[f64],
-        measured: &[f64],
-    ) -> Result<(), NotConverged> {
-        let (own, drive) = self.next.split_at_mut(self.patterns);
-        copy(own, load);
-        for (i, drive) in drive.iter_mut().enumerate() {
-            *drive = force[i] + self.implicit * measured[i] - self.explicit * self.filtered[i];
-        }
-        self.integrator.advance(&self.load, &self.next, &self.zeros)?;
-        copy(&mut self.load, &self.next);
-        let interface = &self.integrator.interface().displacement;
-        for (i, &x) in measured.iter().enumerate() {
-            self.error[i] = x - interface[i];
-            self.filtered[i] = self.alpha * self.filtered[i] + (1.0 - self.alpha) * self.error[i];
+    pub(super) fn run(&mut self, ticks: &Ticks<'_>, out: &mut [f64]) -> Result<(), NotConverged> {
+        match &mut self.side {
+            // The usual numbers are known to the compiler: no loop is left of them.
+            Side::Linear(side) if self.patterns == 1 && self.filtered.len() == 1 => {
+                side.run(1, 1, self.gains, ticks, &mut self.filtered, out);
+            }
+            Side::Linear(side) => {
+                let dofs = self.filtered.len();
+                side.run(self.patterns, dofs, self.gains, ticks, &mut self.filtered, out);
+            }
+            Side::Elements { integrator, last, now, none } => {
+                let (gains, dofs) = (self.gains, none.len());
+                let rows = ticks.forces.chunks_exact(dofs).zip(ticks.measured.chunks_exact(dofs));
+                let rows = rows.zip(ticks.waves).zip(out.chunks_exact_mut(dofs));
+                for (((forces, measured), wave), out) in rows {
+                    let (own, drives) = now.split_at_mut(self.patterns);
+                    gains.drive(ticks.amplitudes, *wave, own);
+                    gains.control(forces, measured, &self.filtered, drives);
+                    integrator.advance(last, now, none)?;
+                    copy(last, now);
+                    copy(out, &integrator.interface().displacement);
+                    gains.filter(measured, out, &mut self.filtered);
+                }
+            }
         }
         Ok(())
     }
+}
 
-    #[inline]
-    pub(super) fn displacement(&self) -> &[f64] {
-        &self.integrator.interface().displacement
+impl Gains {
+    #[inline(always)]
+    fn drive(self, amplitudes: &[f64], wave: f64, out: &mut [f64]) {
+        for (load, amplitude) in out.iter_mut().zip(amplitudes) {
+            *load = amplitude * wave;
+        }
+    }
+
+    /// Force and control on the simulated side, but for what is in its stiffness.
+    #[inline(always)]
+    fn control(self, forces: &[f64], measured: &[f64], filtered: &[f64], out: &mut [f64]) {
+        for (i, drive) in out.iter_mut().enumerate() {
+            *drive = forces[i] + self.implicit * measured[i] - self.explicit * filtered[i];
+        }
+    }
+
+    #[inline(always)]
+    fn filter(self, measured: &[f64], simulated: &[f64], filtered: &mut [f64]) {
+        for ((x, xi), z) in measured.iter().zip(simulated).zip(filtered) {
+            *z = self.alpha * *z + (1.0 - self.alpha) * (x - xi);
+        }
+    }
+}
+
+/// A linear side as one product a tick.
+///
+/// Its step z⁺ = A z + B₀u + B₁u⁺ asks for two instants of the input. With
+/// w = z − B₁u it is
+///
+///   w⁺ = A w + (A B₁ + B₀) u,  ξ = C w + C B₁u,
+///
+/// so the product that follows an instant has all but that instant's own input.
+#[derive(Debug, Clone)]
+struct LinearSide {
+    /// Two that take turns: u; w; C w.
+    vectors: [Vec<f64>; 2],
+    now: usize,
+    map: PanelMatrix,
+    /// C B₁, row by row.
+    direct: Vec<f64>,
+}
+
+impl LinearSide {
+    fn new(step: &LinearStep, interface: &DMatrix<f64>) -> Self {
+        let (states, dofs) = (step.transition.nrows(), interface.ncols());
+        let inputs = step.next.ncols();
+        let mut read = DMatrix::zeros(dofs, states);
+        read.columns_mut(0, interface.nrows()).copy_from(&interface.transpose());
+        let mut next = DMatrix::zeros(states, inputs + states);
+        next.columns_mut(0, inputs).copy_from(&(&step.transition * &step.next + &step.load));
+        next.columns_mut(inputs, states).copy_from(&step.transition);
+        let mut map = DMatrix::zeros(states + dofs, inputs + states);
+        map.rows_mut(0, states).copy_from(&next);
+        map.rows_mut(states, dofs).copy_from(&(&read * &next));
+        let map = PanelMatrix::new(&map);
+        let vector = vec![0.0; inputs + map.padded_rows()];
+        let direct = (&read * &step.next).transpose().as_slice().to_vec();
+        Self { vectors: [vector.clone(), vector], now: 0, map, direct }
+    }
+
+    #[inline(always)]
+    fn run(
+        &mut self,
+        patterns: usize,
+        dofs: usize,
+        gains: Gains,
+        ticks: &Ticks<'_>,
+        filtered: &mut [f64],
+        out: &mut [f64],
+    ) {
+        let inputs = patterns + dofs;
+        let (columns, length) = (self.map.columns(), inputs + self.map.padded_rows());
+        let [first, second] = &mut self.vectors;
+        let (mut now, mut next) = (&mut first[..length], &mut second[..length]);
+        if self.now == 1 {
+            std::mem::swap(&mut now, &mut next);
+        }
+        let (amplitudes, filtered) = (&ticks.amplitudes[..patterns], &mut filtered[..dofs]);
+        let direct = &self.direct[..dofs * inputs];
+        let rows = ticks.forces.chunks_exact(dofs).zip(ticks.measured.chunks_exact(dofs));
+        let rows = rows.zip(ticks.waves).zip(out.chunks_exact_mut(dofs));
+        for (((forces, measured), wave), out) in rows {
+            let (input, rest) = now.split_at_mut(inputs);
+            let (own, drives) = input.split_at_mut(patterns);
+            gains.drive(amplitudes, *wave, own);
+            gains.control(forces, measured, filtered, drives);
+            let read = &rest[columns - inputs..][..dofs];
+            for ((out, read), row) in out.iter_mut().zip(read).zip(direct.chunks_exact(inputs)) {
+                *out = row.iter().zip(&*input).fold(*read, |x, (d, u)| x + d * u);
+            }
+            gains.filter(measured, out, filtered);
+            self.map.multiply(&now[..columns], &mut next[inputs..]);
+            std::mem::swap(&mut now, &mut next);
+            self.now = 1 - self.now;
+        }
     }
 }

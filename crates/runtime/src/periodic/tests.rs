@@ -209,6 +209,94 @@ fn a_limit_trips() {
     );
 }
 
+/// Two driven DOFs of three, with a gap between them.
+fn two_driven(limits: [f64; 3], noise: f64, delays_s: [f64; 3]) -> PeriodicLoop {
+    use model::element::{Element, Law, Side};
+    use model::equations::PlacedElement;
+    let law = Law::Gap { stiffness: 3e4, opening: 5e-5, side: Side::Positive };
+    let place = Deformation { to: Some(2), from: Some(0) };
+    let gap = PlacedElement { place, element: Element::new(law) };
+    let specimen = ShakenSpecimen {
+        interface: vec![2, 0],
+        elements: vec![gap],
+        preload_n: vec![1.0, 0.0],
+        ..specimen()
+    };
+    let two = |size: f64, name: &str| {
+        let sensor = |dof| Sensor::new(noise * size, 0.0, 5, &format!("{name} {dof}"));
+        vec![sensor(1), sensor(2)]
+    };
+    let sensors = ShakenSensors {
+        displacement: two(1e-6, "laser"),
+        force: two(0.05, "cell"),
+        acceleration: two(0.02, "accelerometer"),
+    };
+    let rig = ShakenRig::new(&SHAKER, &specimen, sensors, STEP_S).unwrap();
+    let [command, rate, force] = limits;
+    let one = settings(3.58, 1e-8);
+    let settings = PeriodicSettings {
+        equations: Equations {
+            interface: vec![Deformation::of_dof(0), Deformation::of_dof(1)],
+            ..equations(3.58)
+        },
+        inertia_compensation_kg: vec![3.58, 0.0],
+        sensor_delays_s: delays_s,
+        ramp_m_s: 5e-3,
+        harmonics: 3,
+        seen_harmonics: 5,
+        limits: Limits {
+            command: vec![command; 2],
+            rate: vec![rate; 2],
+            force: vec![force; 2],
+            tracking_error: vec![f64::INFINITY; 2],
+            step_s: STEP_S,
+        },
+        ..one
+    };
+    PeriodicLoop::new(rig, settings).unwrap()
+}
+
+#[test]
+fn a_stretch_has_the_bits_of_its_ticks() {
+    let none = f64::INFINITY;
+    let mut outcomes = Vec::new();
+    for (limits, noise, delays_s) in [
+        ([none; 3], 0.0, [0.0; 3]),
+        ([none; 3], 1.0, [0.0, 2.5e-4, 1e-4]),
+        ([8e-4, none, none], 0.0, [0.0; 3]),
+        ([none, 0.05, none], 1.0, [0.0; 3]),
+        ([none, none, 20.0], 1.0, [1e-4, 0.0, 0.0]),
+        ([none, none, -1.0], 0.0, [0.0; 3]),
+    ] {
+        let mut ticks = two_driven(limits, noise, delays_s);
+        let mut stretches = two_driven(limits, noise, delays_s);
+        assert!(matches!(stretches.rig, RigSlot::Shaken(_)));
+        for (hz, size) in [(12.7, 3e-4), (13.31, 9e-4)] {
+            let target = |a: f64| Coefficients([0.0, a, 0.1, -a, 0.0, 0.2 * a, 0.0].to_vec());
+            let target = [target(size), target(-0.4 * size)].map(|mut c| {
+                c.0[2] = 0.3 * size;
+                c
+            });
+            ticks.set(hz, &target);
+            while !ticks.is_done() {
+                ticks.tick();
+            }
+            let outcome = stretches.settle(hz, &target);
+            assert_eq!(outcome, ticks.result());
+            outcomes.push(outcome.map(|orbit| orbit.settled));
+        }
+        assert_eq!(stretches.tripped(), ticks.tripped());
+        assert_eq!(stretches.time_s(), ticks.time_s());
+        ticks.come_to_rest();
+        stretches.come_to_rest();
+        assert_eq!(stretches.time_s(), ticks.time_s());
+        assert_eq!(stretches.command, ticks.command);
+        assert_eq!(stretches.measured, ticks.measured);
+    }
+    let tripped = outcomes.iter().filter(|outcome| outcome.is_err()).count();
+    assert!(outcomes.contains(&Ok(true)) && tripped >= 6, "{outcomes:?}");
+}
+
 #[test]
 fn a_delayed_sensor_is_brought_in_line() {
     let mut aligned = Aligned::new([0.0, 2.5e-4, 1e-4], 1, 1e-4);

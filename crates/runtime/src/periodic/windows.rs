@@ -13,6 +13,7 @@ use model::periodic::Coefficients;
 use numerics::packs::{Kernels, PACK, Pack};
 
 use super::generator::{Phase, packs};
+use super::stretch::Stretch;
 
 /// Two overlapping windows over several signals.
 #[derive(Debug, Clone)]
@@ -58,6 +59,23 @@ impl Windows {
         self.weights[0] += 1.0;
         self.weights[1] += phase.half_cosine;
         self.kernels.add(&mut self.sums, basis, signals);
+    }
+
+    /// Takes the signals of a stretch: of each kind, all DOFs tick by tick.
+    pub(super) fn add_stretch(&mut self, stretch: &Stretch) {
+        let ticks = stretch.ticks;
+        for half_cosine in &stretch.half_cosines[..ticks] {
+            self.weights[0] += 1.0;
+            self.weights[1] += half_cosine;
+        }
+        let packs = 4 * packs(self.width / 2);
+        let rows = &stretch.basis[..ticks * packs];
+        let mut sums = self.sums.chunks_exact_mut(packs);
+        for signal in stretch.signals() {
+            for (dof, sums) in (&mut sums).take(stretch.dofs).enumerate() {
+                self.kernels.add_rows(sums, rows, &signal[dof..], stretch.dofs);
+            }
+        }
     }
 
     /// A period has ended: gives the estimates of the window that is complete.

@@ -26,6 +26,8 @@ pub struct ShakenRig {
     /// Where the actuators' forces stand in the state.
     forces_at: usize,
     sensors: ShakenSensors,
+    /// Displacement, force and acceleration of each interface DOF.
+    readings: Vec<[f64; 3]>,
     measured_acceleration: Vec<f64>,
 }
 
@@ -43,21 +45,64 @@ impl ShakenRig {
             interface: specimen.interface.clone(),
             forces_at: 2 * dynamics.size,
             sensors,
+            readings: vec![[0.0; 3]; specimen.interface.len()],
             measured_acceleration: vec![0.0; specimen.interface.len()],
         })
+    }
+}
+
+impl ShakenRig {
+    /// Goes through `ticks` of measuring and actuating. `lead` is shown what each
+    /// interface DOF's sensors say, displacement, force and acceleration, and sets
+    /// target and velocity; if it says no, the run ends after that measurement.
+    #[inline]
+    pub(crate) fn run(
+        &mut self,
+        ticks: usize,
+        mut lead: impl FnMut(usize, &[[f64; 3]], &mut [f64], &mut [f64]) -> bool,
+    ) {
+        let Self { step, interface, forces_at, sensors, readings, .. } = self;
+        let readings = &mut readings[..interface.len()];
+        step.run(ticks, |tick, now| {
+            for (i, reading) in readings.iter_mut().enumerate() {
+                *reading = sensors.read(i, *forces_at, interface[i], now.state, now.acceleration);
+            }
+            lead(tick, readings, now.target, now.velocity)
+        });
+    }
+}
+
+impl ShakenSensors {
+    /// What those of one interface DOF say.
+    #[inline(always)]
+    fn read(
+        &mut self,
+        i: usize,
+        forces_at: usize,
+        dof: usize,
+        state: &[f64],
+        acceleration: &[f64],
+    ) -> [f64; 3] {
+        [
+            self.displacement[i].read(state[dof]),
+            self.force[i].read(state[forces_at + i]),
+            self.acceleration[i].read(acceleration[i]),
+        ]
     }
 }
 
 impl Rig for ShakenRig {
     #[inline]
     fn measure(&mut self, _ahead: &Motion, measured: &mut Measured) {
-        let (state, acceleration) = (self.step.state(), self.step.acceleration());
-        for (i, &dof) in self.interface.iter().enumerate() {
-            let (sensors, force) = (&mut self.sensors, state[self.forces_at + i]);
+        for i in 0..self.interface.len() {
+            let (state, now) = (self.step.state(), self.step.acceleration());
+            let dof = self.interface[i];
+            let [displacement, force, acceleration] =
+                self.sensors.read(i, self.forces_at, dof, state, now);
             measured.achieved[i] = state[dof];
-            measured.displacement[i] = sensors.displacement[i].read(state[dof]);
-            measured.force[i] = sensors.force[i].read(force);
-            self.measured_acceleration[i] = sensors.acceleration[i].read(acceleration[i]);
+            measured.displacement[i] = displacement;
+            measured.force[i] = force;
+            self.measured_acceleration[i] = acceleration;
         }
     }
 

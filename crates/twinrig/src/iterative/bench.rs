@@ -103,7 +103,7 @@ impl PeriodicExperiment for Bench {
         match &mut self.drive {
             Drive::Virtual(periodic) => {
                 periodic.set(frequency_hz, target);
-                tick_until_done(periodic, self.stop);
+                go_on_until_done(periodic, self.stop);
                 Ok(periodic.result()?)
             }
             Drive::Real(driver) => Ok(driver.settle(frequency_hz, target, || {})?),
@@ -116,7 +116,7 @@ impl PeriodicExperiment for Bench {
                 if !periodic.refine() {
                     return Ok(None);
                 }
-                tick_until_done(periodic, self.stop);
+                go_on_until_done(periodic, self.stop);
                 Ok(Some(periodic.result()?))
             }
             Drive::Real(driver) => Ok(driver.refine(|| {})?),
@@ -124,11 +124,11 @@ impl PeriodicExperiment for Bench {
     }
 }
 
-fn tick_until_done(periodic: &mut PeriodicLoop, stop: &StopButton) {
+fn go_on_until_done(periodic: &mut PeriodicLoop, stop: &StopButton) {
     while !periodic.is_done() {
         if stop.presses() > 0 {
             periodic.stop_by_operator();
         }
-        periodic.tick();
+        periodic.go_on();
     }
 }

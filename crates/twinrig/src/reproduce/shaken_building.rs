@@ -105,16 +105,18 @@ impl ShakenBuilding {
         Ok(Self(test))
     }
 
-    /// Nanoseconds of a tick while the rig moves.
-    pub(crate) fn time_ticks(&mut self, ticks: u32) -> f64 {
+    /// Nanoseconds of a tick while the rig moves, over `time_s` of it; `go` ticks
+    /// once or more.
+    pub(crate) fn time_ticks(&mut self, time_s: f64, go: fn(&mut PeriodicLoop)) -> f64 {
         let mut target = self.0.blank_target();
         target[0].0[1] = 2e-4;
         self.0.set(13.5, &target);
-        let start = std::time::Instant::now();
-        for _ in 0..ticks {
-            self.0.tick();
+        let (start, begun_s) = (std::time::Instant::now(), self.0.time_s());
+        while self.0.time_s() < begun_s + time_s {
+            go(&mut self.0);
         }
-        start.elapsed().as_nanos() as f64 / f64::from(ticks)
+        let ticks = (self.0.time_s() - begun_s) / STEP_S;
+        start.elapsed().as_nanos() as f64 / ticks
     }
 }
 

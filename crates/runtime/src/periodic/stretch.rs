@@ -1,0 +1,182 @@
+//! Many ticks of a shaken virtual rig at once.
+//!
+//! The target depends on nothing that is measured. So in virtual time a stretch of
+//! ticks may be gone through stage by stage: all targets, then the rig, then the
+//! simulated side, then the sums. Every number is made from the same numbers in
+//! the same order as tick by tick, so the bits are the same; what is gained is that
+//! each stage is a short loop. The gate still stands before every command.
+
+use model::motion::Motion;
+use numerics::packs::{PACK, Pack};
+
+use super::generator::packs;
+use super::numerical::Ticks;
+use super::{PeriodicLoop, compensate};
+use crate::gate::{Seen, Trip, gate};
+use crate::interlock::Phase;
+use crate::rig::{Rig, RigSlot};
+
+/// Most ticks of a stretch: all rows stay in the nearest cache.
+pub(super) const STRETCH: usize = 32;
+
+/// Room for a stretch, tick by tick, all DOFs of a tick behind each other.
+#[derive(Debug, Clone)]
+pub(super) struct Stretch {
+    pub(super) dofs: usize,
+    /// Ticks in it.
+    pub(super) ticks: usize,
+    /// The phase's basis of each tick, and of the one after.
+    pub(super) basis: Vec<Pack>,
+    pub(super) half_cosines: Vec<f64>,
+    /// The load's wave.
+    pub(super) waves: Vec<f64>,
+    /// Displacement, velocity and acceleration.
+    pub(super) commands: Vec<[f64; 3]>,
+    displacement: Vec<f64>,
+    force: Vec<f64>,
+    acceleration: Vec<f64>,
+    /// Forces on the simulated side.
+    drive: Vec<f64>,
+    simulated: Vec<f64>,
+}
+
+impl Stretch {
+    pub(super) fn new(dofs: usize, harmonics: usize) -> Self {
+        let rows = || vec![0.0; STRETCH * dofs];
+        Self {
+            dofs,
+            ticks: 0,
+            basis: vec![[0.0; PACK]; (STRETCH + 1) * 4 * packs(harmonics)],
+            half_cosines: vec![0.0; STRETCH + 1],
+            waves: vec![0.0; STRETCH],
+            commands: vec![[0.0; 3]; STRETCH * dofs],
+            displacement: rows(),
+            force: rows(),
+            acceleration: rows(),
+            drive: rows(),
+            simulated: rows(),
+        }
+    }
+
+    /// What the windows sum, in their order.
+    pub(super) fn signals(&self) -> [&[f64]; 3] {
+        [&self.displacement, &self.simulated, &self.force]
+    }
+}
+
+impl PeriodicLoop {
+    /// Goes on in virtual time: by one tick, or by some at once where that is the
+    /// same. Allocates nowhere.
+    pub fn go_on(&mut self) {
+        let running = self.interlock.phase() == Phase::Running;
+        if running && matches!(self.rig, RigSlot::Shaken(_)) && self.numerical.is_linear() {
+            self.stretch();
+        } else {
+            self.tick();
+        }
+    }
+
+    fn stretch(&mut self) {
+        let left = self.most_ticks.saturating_sub(self.ticks_of_point).max(1);
+        let most = usize::try_from(left).unwrap_or(STRETCH);
+        let wrapped = self.generator.stretch(self.late, most, &mut self.rows);
+        let outcome = self.drive();
+        self.simulate();
+        self.windows.add_stretch(&self.rows);
+        self.tick += self.rows.ticks as u64;
+        self.ticks_of_point += self.rows.ticks as u64;
+        if let Err(trip) = outcome {
+            // The command that did not pass: its tick ends as any that trips.
+            self.tick -= 1;
+            self.latch(trip);
+            self.rig.actuate(&self.command);
+            self.held.copy_from(&self.command);
+            self.tick += 1;
+        } else if wrapped {
+            self.period();
+        }
+    }
+
+    /// Measures and actuates, tick by tick. A command that may not go out ends the
+    /// stretch with its tick.
+    fn drive(&mut self) -> Result<(), Trip> {
+        // The usual number is known to the compiler: no loop is left of it.
+        match self.rows.dofs {
+            1 => self.drive_sized(1),
+            dofs => self.drive_sized(dofs),
+        }
+    }
+
+    #[inline(always)]
+    fn drive_sized(&mut self, dofs: usize) -> Result<(), Trip> {
+        let RigSlot::Shaken(rig) = &mut self.rig else { return Ok(()) };
+        let limits = &self.settings.limits;
+        let Stretch { ticks, commands, displacement, force, acceleration, .. } = &mut self.rows;
+        let held = &mut self.held.displacement[..dofs];
+        let commands = &commands[..*ticks * dofs];
+        let displacement = &mut displacement[..commands.len()];
+        let force = &mut force[..commands.len()];
+        let acceleration = &mut acceleration[..commands.len()];
+        let mut refused = None;
+        rig.run(*ticks, |tick, readings, target, velocity| {
+            let at = tick * dofs;
+            let commands = &commands[at..at + dofs];
+            let mut passes = true;
+            for dof in 0..dofs {
+                let (command, reading) = (commands[dof], readings[dof]);
+                [displacement[at + dof], force[at + dof], acceleration[at + dof]] = reading;
+                let [position, force, _] = reading;
+                let desired = command[0];
+                let seen = Seen { held: held[dof], desired, position, force, command };
+                passes &= seen.passes(limits, dof);
+            }
+            if !passes {
+                refused = Some(tick);
+                return false;
+            }
+            for dof in 0..dofs {
+                [target[dof], velocity[dof], _] = commands[dof];
+                held[dof] = target[dof];
+            }
+            true
+        });
+        if let Some(tick) = refused {
+            *ticks = tick + 1;
+            let at = tick * dofs;
+            self.measured.displacement.copy_from_slice(&displacement[at..at + dofs]);
+            self.measured.force.copy_from_slice(&force[at..at + dofs]);
+            set(&mut self.command, &commands[at..at + dofs]);
+            return gate(limits, &self.held, &self.command, &self.measured, &self.command);
+        }
+        if let Some(last) = commands.len().checked_sub(dofs) {
+            set(&mut self.command, &commands[last..]);
+            self.held.copy_from(&self.command);
+        }
+        Ok(())
+    }
+
+    /// Moves the simulated side through the same instants.
+    fn simulate(&mut self) {
+        let rows = &mut self.rows;
+        let count = rows.ticks * rows.dofs;
+        let displacement = &mut rows.displacement[..count];
+        let (force, acceleration) = (&mut rows.force[..count], &mut rows.acceleration[..count]);
+        self.aligned.pass(displacement, force, acceleration);
+        let masses = &self.settings.inertia_compensation_kg;
+        compensate(masses, force, acceleration, &mut rows.drive[..count]);
+        let ticks = Ticks {
+            amplitudes: &self.settings.load,
+            waves: &rows.waves[..rows.ticks],
+            forces: &rows.drive[..count],
+            measured: displacement,
+        };
+        // A linear step does not fail.
+        let _ = self.numerical.run(&ticks, &mut rows.simulated[..count]);
+    }
+}
+
+fn set(motion: &mut Motion, commands: &[[f64; 3]]) {
+    for (dof, &command) in commands.iter().enumerate() {
+        motion.set(dof, command);
+    }
+}
