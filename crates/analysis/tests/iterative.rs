@@ -135,7 +135,7 @@ fn rig(setup: &Setup) -> Rig {
         safe_path: SafePath { hold_s: 0.01, rate_m_s: 0.1 },
     };
     let rig = ShakenRig::new(&shaker, &specimen, sensors, STEP_S).expect("mass everywhere");
-    Rig(PeriodicLoop::new(Box::new(rig), settings).expect("mass everywhere"))
+    Rig(PeriodicLoop::new(rig, settings).expect("mass everywhere"))
 }
 
 fn corrector(tolerance: f64) -> Corrector {

@@ -6,7 +6,7 @@
 
 mod step;
 
-pub use step::{Now, ShakenStep};
+pub use step::{Instant, ShakenStep};
 
 use nalgebra::{DMatrix, DVector};
 use thiserror::Error;

@@ -137,7 +137,7 @@ impl ShakenStep {
     /// sets target and velocity, which are then held; if it says no, the run ends
     /// there, before that tick. How many ticks were done.
     #[inline]
-    pub fn run(&mut self, ticks: usize, lead: impl FnMut(usize, Now<'_>) -> bool) -> usize {
+    pub fn run(&mut self, ticks: usize, lead: impl FnMut(usize, Instant<'_>) -> bool) -> usize {
         // The usual numbers are known to the compiler: no loop is left of them.
         match (self.targets, self.elements.len()) {
             (1, 0) => self.run_sized(1, 0, ticks, lead),
@@ -152,7 +152,7 @@ impl ShakenStep {
         targets: usize,
         count: usize,
         ticks: usize,
-        mut lead: impl FnMut(usize, Now<'_>) -> bool,
+        mut lead: impl FnMut(usize, Instant<'_>) -> bool,
     ) -> usize {
         let (states, forced) = (self.states, STAGES * count);
         let inputs = 2 * targets + 1 + forced;
@@ -172,7 +172,7 @@ impl ShakenStep {
             let (held, rest) = now.split_at_mut(inputs);
             let (target, rates) = held.split_at_mut(targets);
             let (velocity, state) = (&mut rates[..targets], &rest[..states]);
-            if !lead(tick, Now { state, acceleration: &*acceleration, target, velocity }) {
+            if !lead(tick, Instant { state, acceleration: &*acceleration, target, velocity }) {
                 return tick;
             }
             for substep in 0..self.substeps {
@@ -201,7 +201,7 @@ impl ShakenStep {
 
 /// What a tick begins with, and where its target goes.
 #[derive(Debug)]
-pub struct Now<'a> {
+pub struct Instant<'a> {
     /// Displacements, velocities, actuator forces.
     pub state: &'a [f64],
     /// Of the interface DOFs, m/s².

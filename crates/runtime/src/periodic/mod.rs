@@ -7,6 +7,8 @@
 mod aligned;
 mod generator;
 mod numerical;
+#[cfg(test)]
+mod same_bits;
 mod settling;
 mod stretch;
 #[cfg(test)]
@@ -17,7 +19,7 @@ pub use numerical::Control;
 pub use settling::Settling;
 
 use model::equations::Equations;
-use model::integrator::{IntegratorError, Method};
+use model::integrator::{IntegratorError, Method, NotConverged};
 use model::motion::Motion;
 use model::periodic::{Coefficients, Orbit};
 use numerics::small::copy;
@@ -96,7 +98,7 @@ pub struct PeriodicLoop {
     aligned: Aligned,
     generator: Generator,
     windows: Windows,
-    rows: Stretch,
+    stretch: Stretch,
     history: History,
     interlock: Interlock,
     measured: Measured,
@@ -122,8 +124,10 @@ impl PeriodicLoop {
     /// Arms the loop at rest.
     pub fn new(
         rig: impl Into<RigSlot>,
-        settings: PeriodicSettings,
+        mut settings: PeriodicSettings,
     ) -> Result<Self, IntegratorError> {
+        // A pattern without an amplitude does not act.
+        settings.load.resize(settings.equations.load.ncols(), 0.0);
         let (dofs, step_s) = (settings.limits.command.len(), settings.limits.step_s);
         let seen = settings.seen_harmonics.max(settings.harmonics);
         let numerical =
@@ -134,7 +138,7 @@ impl PeriodicLoop {
             aligned: Aligned::new(settings.sensor_delays_s, dofs, step_s),
             generator: Generator::new(dofs, settings.harmonics, seen, step_s, settings.ramp_m_s),
             windows: Windows::new(3 * dofs, seen),
-            rows: Stretch::new(dofs, seen),
+            stretch: Stretch::new(dofs, seen),
             history: History::new(
                 settings.settling,
                 3 * dofs * (2 * seen + 1),
@@ -272,14 +276,19 @@ impl PeriodicLoop {
             self.rig.measure(&self.held, &mut self.measured);
             self.interlock.lead(&mut self.command);
         }
-        self.rig.actuate(&self.command);
-        self.held.copy_from(&self.command);
+        self.actuate();
         let wrapped = self.generator.advance();
         if wrapped && self.interlock.phase() == Phase::Running {
             self.period();
         }
         self.tick += 1;
         self.ticks_of_point += 1;
+    }
+
+    #[inline(always)]
+    fn actuate(&mut self) {
+        self.rig.actuate(&self.command);
+        self.held.copy_from(&self.command);
     }
 
     fn latch(&mut self, trip: Trip) {
@@ -364,12 +373,7 @@ impl PeriodicLoop {
         };
         let (of_rig, rest) = self.signals.split_at_mut(dofs);
         let (of_simulation, of_force) = rest.split_at_mut(dofs);
-        self.numerical.run(&ticks, of_simulation).map_err(|e| Trip {
-            kind: TripKind::NotConverged,
-            dof: 0,
-            value: e.correction_m,
-            limit: e.tolerance_m,
-        })?;
+        self.numerical.run(&ticks, of_simulation).map_err(not_converged)?;
         copy(of_rig, displacement);
         copy(of_force, self.aligned.force());
         self.windows.add(self.generator.phase(), &self.signals);
@@ -418,6 +422,11 @@ impl PeriodicLoop {
         let step_s = self.settings.limits.step_s;
         self.interlock.trip().map(|(trip, tick)| (trip, tick as f64 * step_s))
     }
+}
+
+fn not_converged(found: NotConverged) -> Trip {
+    let (value, limit) = (found.correction_m, found.tolerance_m);
+    Trip { kind: TripKind::NotConverged, dof: 0, value, limit }
 }
 
 /// The forces on the simulated side, of one tick or of many: what is measured,

@@ -59,6 +59,17 @@ enum Side {
     },
 }
 
+impl Side {
+    fn stepped(integrator: Integrator, patterns: usize, dofs: usize) -> Self {
+        Self::Elements {
+            integrator: Box::new(integrator),
+            last: vec![0.0; patterns + dofs],
+            now: vec![0.0; patterns + dofs],
+            none: vec![0.0; dofs],
+        }
+    }
+}
+
 /// The ticks to go through, all DOFs of a tick behind each other.
 pub(super) struct Ticks<'a> {
     /// Amplitude of every load pattern, and the wave of each tick.
@@ -92,12 +103,7 @@ impl Numerical {
         let integrator = Integrator::new(&held, &options)?;
         let side = match integrator.linear_step() {
             Some(step) => Side::Linear(LinearSide::new(step, &b)),
-            None => Side::Elements {
-                integrator: Box::new(integrator),
-                last: vec![0.0; patterns + dofs],
-                now: vec![0.0; patterns + dofs],
-                none: vec![0.0; dofs],
-            },
+            None => Side::stepped(integrator, patterns, dofs),
         };
         let gains = Gains { implicit, explicit, alpha };
         Ok(Self { side, filtered: vec![0.0; dofs], gains, patterns })
@@ -126,9 +132,9 @@ impl Numerical {
                 let rows = ticks.forces.chunks_exact(dofs).zip(ticks.measured.chunks_exact(dofs));
                 let rows = rows.zip(ticks.waves).zip(out.chunks_exact_mut(dofs));
                 for (((forces, measured), wave), out) in rows {
-                    let (own, drives) = now.split_at_mut(self.patterns);
-                    gains.drive(ticks.amplitudes, *wave, own);
-                    gains.control(forces, measured, &self.filtered, drives);
+                    let (own, control) = now.split_at_mut(self.patterns);
+                    set_load(ticks.amplitudes, *wave, own);
+                    gains.control(forces, measured, &self.filtered, control);
                     integrator.advance(last, now, none)?;
                     copy(last, now);
                     copy(out, &integrator.interface().displacement);
@@ -140,19 +146,19 @@ impl Numerical {
     }
 }
 
-impl Gains {
-    #[inline(always)]
-    fn drive(self, amplitudes: &[f64], wave: f64, out: &mut [f64]) {
-        for (load, amplitude) in out.iter_mut().zip(amplitudes) {
-            *load = amplitude * wave;
-        }
+#[inline(always)]
+fn set_load(amplitudes: &[f64], wave: f64, out: &mut [f64]) {
+    for (load, amplitude) in out.iter_mut().zip(amplitudes) {
+        *load = amplitude * wave;
     }
+}
 
+impl Gains {
     /// Force and control on the simulated side, but for what is in its stiffness.
     #[inline(always)]
     fn control(self, forces: &[f64], measured: &[f64], filtered: &[f64], out: &mut [f64]) {
-        for (i, drive) in out.iter_mut().enumerate() {
-            *drive = forces[i] + self.implicit * measured[i] - self.explicit * filtered[i];
+        for (i, out) in out.iter_mut().enumerate() {
+            *out = forces[i] + self.implicit * measured[i] - self.explicit * filtered[i];
         }
     }
 
@@ -211,7 +217,8 @@ impl LinearSide {
         out: &mut [f64],
     ) {
         let inputs = patterns + dofs;
-        let (columns, length) = (self.map.columns(), inputs + self.map.padded_rows());
+        let states = self.map.columns() - inputs;
+        let length = inputs + self.map.padded_rows();
         let [first, second] = &mut self.vectors;
         let (mut now, mut next) = (&mut first[..length], &mut second[..length]);
         if self.now == 1 {
@@ -223,17 +230,109 @@ impl LinearSide {
         let rows = rows.zip(ticks.waves).zip(out.chunks_exact_mut(dofs));
         for (((forces, measured), wave), out) in rows {
             let (input, rest) = now.split_at_mut(inputs);
-            let (own, drives) = input.split_at_mut(patterns);
-            gains.drive(amplitudes, *wave, own);
-            gains.control(forces, measured, filtered, drives);
-            let read = &rest[columns - inputs..][..dofs];
+            let (own, control) = input.split_at_mut(patterns);
+            set_load(amplitudes, *wave, own);
+            gains.control(forces, measured, filtered, control);
+            let read = &rest[states..][..dofs];
             for ((out, read), row) in out.iter_mut().zip(read).zip(direct.chunks_exact(inputs)) {
                 *out = row.iter().zip(&*input).fold(*read, |x, (d, u)| x + d * u);
             }
             gains.filter(measured, out, filtered);
-            self.map.multiply(&now[..columns], &mut next[inputs..]);
+            self.map.multiply(&now[..inputs + states], &mut next[inputs..]);
             std::mem::swap(&mut now, &mut next);
             self.now = 1 - self.now;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use model::element::{Element, Law, Side as GapSide};
+    use model::equations::{Deformation, PlacedElement};
+    use model::integrator::Hold;
+    use numerics::random::Stream;
+
+    const STEP_S: f64 = 1e-3;
+    const CONTROL: Control =
+        Control { proportional_n_per_m: 5e3, derivative_n_s_per_m: 50.0, filter_s: 5e-3 };
+
+    /// Three masses, two of them at the interface, two loads.
+    fn equations() -> Equations {
+        let three = |a: [f64; 9]| DMatrix::from_row_slice(3, 3, &a);
+        Equations {
+            mass: three([2.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 3.0]),
+            damping: three([9.0, -4.0, 0.0, -4.0, 6.0, -2.0, 0.0, -2.0, 5.0]),
+            stiffness: three([9e3, -4e3, 0.0, -4e3, 6e3, -2e3, 0.0, -2e3, 5e3]),
+            load: DMatrix::from_row_slice(3, 2, &[1.0, 0.0, 0.0, -2.0, 0.5, 1.0]),
+            interface: vec![Deformation::of_dof(2), Deformation { to: Some(0), from: Some(1) }],
+            elements: Vec::new(),
+        }
+    }
+
+    /// The displacements of a few hundred ticks of noise.
+    fn displacements(numerical: &mut Numerical) -> Vec<f64> {
+        let mut random = Stream::new(7, "numerical");
+        let mut draw = |count: usize| -> Vec<f64> { (0..count).map(|_| random.normal()).collect() };
+        let (waves, forces, measured) = (draw(300), draw(600), draw(600));
+        let measured: Vec<f64> = measured.iter().map(|x| 1e-3 * x).collect();
+        let mut out = vec![0.0; 600];
+        let ticks =
+            Ticks { amplitudes: &[3.0, -1.0], waves: &waves, forces: &forces, measured: &measured };
+        numerical.run(&ticks, &mut out).unwrap();
+        out
+    }
+
+    #[test]
+    fn one_product_a_tick_is_the_step_of_every_method() {
+        for method in [
+            Method::Newmark,
+            Method::ImplicitEuler,
+            Method::RungeKutta4,
+            Method::ChenRicles,
+            Method::KolayRicles { spectral_radius: 0.7 },
+            Method::Exact(Hold::Zero),
+            Method::Exact(Hold::First),
+        ] {
+            let mut product = Numerical::new(&equations(), CONTROL, method, STEP_S).unwrap();
+            assert!(product.is_linear());
+            // The same control, stepped by the integrator itself.
+            let mut stepped = product.clone();
+            let b = equations().interface_matrix();
+            let mut held = equations();
+            held.stiffness += product.gains.implicit * &b * b.transpose();
+            held.load = DMatrix::from_fn(3, 4, |i, j| {
+                if j < 2 { equations().load[(i, j)] } else { b[(i, j - 2)] }
+            });
+            let options = Options { method, step_s: STEP_S, direct_inertia: None, iterations: 50 };
+            stepped.side = Side::stepped(Integrator::new(&held, &options).unwrap(), 2, 2);
+            let (ours, expected) = (displacements(&mut product), displacements(&mut stepped));
+            let largest = expected.iter().fold(0.0, |m: f64, x| m.max(x.abs()));
+            assert!(largest > 1e-4, "{method:?}: {largest}");
+            for (ours, expected) in ours.iter().zip(&expected) {
+                assert!((ours - expected).abs() < 1e-12 * largest, "{method:?}: {ours} {expected}");
+            }
+        }
+    }
+
+    #[test]
+    fn elements_are_stepped_and_may_fail() {
+        let law = Law::Gap { stiffness: 2e3, opening: 10.0, side: GapSide::Both };
+        let far = PlacedElement { place: Deformation::of_dof(1), element: Element::new(law) };
+        let with = Equations { elements: vec![far], ..equations() };
+        let mut stepped = Numerical::new(&with, CONTROL, Method::Newmark, STEP_S).unwrap();
+        assert!(!stepped.is_linear());
+        let mut product = Numerical::new(&equations(), CONTROL, Method::Newmark, STEP_S).unwrap();
+        let (ours, expected) = (displacements(&mut stepped), displacements(&mut product));
+        for (ours, expected) in ours.iter().zip(&expected) {
+            assert!((ours - expected).abs() < 1e-9, "a gap that never closes: {ours} {expected}");
+        }
+        let hopeless = Ticks {
+            amplitudes: &[0.0; 2],
+            waves: &[0.0],
+            forces: &[f64::NAN, 0.0],
+            measured: &[0.0; 2],
+        };
+        assert!(stepped.run(&hopeless, &mut [0.0; 2]).is_err());
     }
 }

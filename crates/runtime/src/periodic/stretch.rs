@@ -1,20 +1,22 @@
 //! Many ticks of a shaken virtual rig at once.
 //!
-//! The target depends on nothing that is measured. So in virtual time a stretch of
-//! ticks may be gone through stage by stage: all targets, then the rig, then the
-//! simulated side, then the sums. Every number is made from the same numbers in
-//! the same order as tick by tick, so the bits are the same; what is gained is that
-//! each stage is a short loop. The gate still stands before every command.
+//! Within a period the target depends on nothing that is measured; only its mean
+//! follows the rig, when a period ends. So in virtual time a stretch of ticks that
+//! crosses no such end may be gone through stage by stage: all targets, then the
+//! rig, then the simulated side, then the sums. Every number is made from the same
+//! numbers in the same order as tick by tick, so the bits are the same; what is
+//! gained is that each stage is a short loop. The gate still stands before every
+//! command.
 
 use model::motion::Motion;
 use numerics::packs::{PACK, Pack};
 
 use super::generator::packs;
 use super::numerical::Ticks;
-use super::{PeriodicLoop, compensate};
-use crate::gate::{Seen, Trip, gate};
+use super::{PeriodicLoop, compensate, not_converged};
+use crate::gate::{Seen, Trip, TripKind, gate};
 use crate::interlock::Phase;
-use crate::rig::{Rig, RigSlot};
+use crate::rig::RigSlot;
 
 /// Most ticks of a stretch: all rows stay in the nearest cache.
 pub(super) const STRETCH: usize = 32;
@@ -36,7 +38,7 @@ pub(super) struct Stretch {
     force: Vec<f64>,
     acceleration: Vec<f64>,
     /// Forces on the simulated side.
-    drive: Vec<f64>,
+    compensated: Vec<f64>,
     simulated: Vec<f64>,
 }
 
@@ -53,7 +55,7 @@ impl Stretch {
             displacement: rows(),
             force: rows(),
             acceleration: rows(),
-            drive: rows(),
+            compensated: rows(),
             simulated: rows(),
         }
     }
@@ -70,55 +72,48 @@ impl PeriodicLoop {
     pub fn go_on(&mut self) {
         let running = self.interlock.phase() == Phase::Running;
         if running && matches!(self.rig, RigSlot::Shaken(_)) && self.numerical.is_linear() {
-            self.stretch();
+            self.go_through_stretch();
         } else {
             self.tick();
         }
     }
 
-    fn stretch(&mut self) {
+    fn go_through_stretch(&mut self) {
         let left = self.most_ticks.saturating_sub(self.ticks_of_point).max(1);
         let most = usize::try_from(left).unwrap_or(STRETCH);
-        let wrapped = self.generator.stretch(self.late, most, &mut self.rows);
-        let outcome = self.drive();
-        self.simulate();
-        self.windows.add_stretch(&self.rows);
-        self.tick += self.rows.ticks as u64;
-        self.ticks_of_point += self.rows.ticks as u64;
+        let wrapped = self.generator.stretch(self.late, most, &mut self.stretch);
+        let passed = self.move_rig();
+        let outcome = self.simulate().and(passed);
+        self.windows.add_stretch(&self.stretch);
+        let ticks = self.stretch.ticks as u64;
+        self.ticks_of_point += ticks;
+        self.tick += ticks - 1;
         if let Err(trip) = outcome {
-            // The command that did not pass: its tick ends as any that trips.
-            self.tick -= 1;
+            // As the tick of any trip ends. The generator may stand some ticks ahead,
+            // but after a trip nobody asks it.
             self.latch(trip);
-            self.rig.actuate(&self.command);
-            self.held.copy_from(&self.command);
-            self.tick += 1;
-        } else if wrapped {
+            self.actuate();
+        }
+        self.tick += 1;
+        if wrapped && self.interlock.phase() == Phase::Running {
             self.period();
         }
     }
 
     /// Measures and actuates, tick by tick. A command that may not go out ends the
     /// stretch with its tick.
-    fn drive(&mut self) -> Result<(), Trip> {
-        // The usual number is known to the compiler: no loop is left of it.
-        match self.rows.dofs {
-            1 => self.drive_sized(1),
-            dofs => self.drive_sized(dofs),
-        }
-    }
-
-    #[inline(always)]
-    fn drive_sized(&mut self, dofs: usize) -> Result<(), Trip> {
+    fn move_rig(&mut self) -> Result<(), Trip> {
         let RigSlot::Shaken(rig) = &mut self.rig else { return Ok(()) };
         let limits = &self.settings.limits;
-        let Stretch { ticks, commands, displacement, force, acceleration, .. } = &mut self.rows;
+        let Stretch { dofs, ticks, commands, displacement, force, acceleration, .. } =
+            &mut self.stretch;
+        let dofs = *dofs;
         let held = &mut self.held.displacement[..dofs];
         let commands = &commands[..*ticks * dofs];
         let displacement = &mut displacement[..commands.len()];
         let force = &mut force[..commands.len()];
         let acceleration = &mut acceleration[..commands.len()];
-        let mut refused = None;
-        rig.run(*ticks, |tick, readings, target, velocity| {
+        let done = rig.run(*ticks, |tick, readings, target, velocity| {
             let at = tick * dofs;
             let commands = &commands[at..at + dofs];
             let mut passes = true;
@@ -130,48 +125,46 @@ impl PeriodicLoop {
                 let seen = Seen { held: held[dof], desired, position, force, command };
                 passes &= seen.passes(limits, dof);
             }
-            if !passes {
-                refused = Some(tick);
-                return false;
+            if passes {
+                for dof in 0..dofs {
+                    [target[dof], velocity[dof], _] = commands[dof];
+                    held[dof] = target[dof];
+                }
             }
-            for dof in 0..dofs {
-                [target[dof], velocity[dof], _] = commands[dof];
-                held[dof] = target[dof];
-            }
-            true
+            passes
         });
-        if let Some(tick) = refused {
-            *ticks = tick + 1;
-            let at = tick * dofs;
-            self.measured.displacement.copy_from_slice(&displacement[at..at + dofs]);
-            self.measured.force.copy_from_slice(&force[at..at + dofs]);
-            set(&mut self.command, &commands[at..at + dofs]);
-            return gate(limits, &self.held, &self.command, &self.measured, &self.command);
-        }
-        if let Some(last) = commands.len().checked_sub(dofs) {
-            set(&mut self.command, &commands[last..]);
+        let refused = done < *ticks;
+        let at = if refused { done * dofs } else { commands.len() - dofs };
+        set(&mut self.command, &commands[at..at + dofs]);
+        if !refused {
             self.held.copy_from(&self.command);
+            return Ok(());
         }
-        Ok(())
+        *ticks = done + 1;
+        self.measured.displacement.copy_from_slice(&displacement[at..at + dofs]);
+        self.measured.force.copy_from_slice(&force[at..at + dofs]);
+        let verdict = gate(limits, &self.held, &self.command, &self.measured, &self.command);
+        // Refused above, so refused here; a trip it is in any case.
+        let unknown = Trip { kind: TripKind::Command, dof: 0, value: f64::NAN, limit: f64::NAN };
+        Err(verdict.err().unwrap_or(unknown))
     }
 
     /// Moves the simulated side through the same instants.
-    fn simulate(&mut self) {
-        let rows = &mut self.rows;
+    fn simulate(&mut self) -> Result<(), Trip> {
+        let rows = &mut self.stretch;
         let count = rows.ticks * rows.dofs;
         let displacement = &mut rows.displacement[..count];
         let (force, acceleration) = (&mut rows.force[..count], &mut rows.acceleration[..count]);
         self.aligned.pass(displacement, force, acceleration);
         let masses = &self.settings.inertia_compensation_kg;
-        compensate(masses, force, acceleration, &mut rows.drive[..count]);
+        compensate(masses, force, acceleration, &mut rows.compensated[..count]);
         let ticks = Ticks {
             amplitudes: &self.settings.load,
             waves: &rows.waves[..rows.ticks],
-            forces: &rows.drive[..count],
+            forces: &rows.compensated[..count],
             measured: displacement,
         };
-        // A linear step does not fail.
-        let _ = self.numerical.run(&ticks, &mut rows.simulated[..count]);
+        self.numerical.run(&ticks, &mut rows.simulated[..count]).map_err(not_converged)
     }
 }
 

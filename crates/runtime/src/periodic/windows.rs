@@ -68,9 +68,9 @@ impl Windows {
             self.weights[0] += 1.0;
             self.weights[1] += half_cosine;
         }
-        let packs = 4 * packs(self.width / 2);
-        let rows = &stretch.basis[..ticks * packs];
-        let mut sums = self.sums.chunks_exact_mut(packs);
+        let width = 4 * packs(self.width / 2);
+        let rows = &stretch.basis[..ticks * width];
+        let mut sums = self.sums.chunks_exact_mut(width);
         for signal in stretch.signals() {
             for (dof, sums) in (&mut sums).take(stretch.dofs).enumerate() {
                 self.kernels.add_rows(sums, rows, &signal[dof..], stretch.dofs);

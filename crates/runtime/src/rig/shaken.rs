@@ -49,18 +49,17 @@ impl ShakenRig {
             measured_acceleration: vec![0.0; specimen.interface.len()],
         })
     }
-}
 
-impl ShakenRig {
     /// Goes through `ticks` of measuring and actuating. `lead` is shown what each
     /// interface DOF's sensors say, displacement, force and acceleration, and sets
-    /// target and velocity; if it says no, the run ends after that measurement.
+    /// target and velocity; if it says no, the run ends after that measurement. How
+    /// many ticks were done.
     #[inline]
     pub(crate) fn run(
         &mut self,
         ticks: usize,
         mut lead: impl FnMut(usize, &[[f64; 3]], &mut [f64], &mut [f64]) -> bool,
-    ) {
+    ) -> usize {
         let Self { step, interface, forces_at, sensors, readings, .. } = self;
         let readings = &mut readings[..interface.len()];
         step.run(ticks, |tick, now| {
@@ -68,7 +67,7 @@ impl ShakenRig {
                 *reading = sensors.read(i, *forces_at, interface[i], now.state, now.acceleration);
             }
             lead(tick, readings, now.target, now.velocity)
-        });
+        })
     }
 }
 
@@ -95,10 +94,10 @@ impl Rig for ShakenRig {
     #[inline]
     fn measure(&mut self, _ahead: &Motion, measured: &mut Measured) {
         for i in 0..self.interface.len() {
-            let (state, now) = (self.step.state(), self.step.acceleration());
+            let (state, accelerations) = (self.step.state(), self.step.acceleration());
             let dof = self.interface[i];
             let [displacement, force, acceleration] =
-                self.sensors.read(i, self.forces_at, dof, state, now);
+                self.sensors.read(i, self.forces_at, dof, state, accelerations);
             measured.achieved[i] = state[dof];
             measured.displacement[i] = displacement;
             measured.force[i] = force;
