@@ -124,6 +124,29 @@ impl ActuatorDynamics {
         Self { system, motion, count }
     }
 
+    /// The rows of [`motion`](Self::motion) for an instant at which a held command
+    /// is about to change, `step_s` after its last change.
+    ///
+    /// A command in steps shakes what follows it at once: the acceleration behind
+    /// two poles jumps with every step, and just before the next one it is half a
+    /// step's change of the command off its mean. No actuator does that, and times a
+    /// mass it would pass for damping. So where displacement is smooth but velocity
+    /// or acceleration are not, they see the command in the middle of its step.
+    pub fn sampled_motion(&self, step_s: f64) -> DMatrix<f64> {
+        let (count, states) = (self.count, self.system.dynamics.nrows());
+        let mut motion = self.motion.clone();
+        let direct = self.motion.view((0, states), (count, count));
+        if direct.iter().any(|&value| value != 0.0) {
+            return motion;
+        }
+        for derivative in [0, count] {
+            let from = self.motion.view((count, states + derivative), (2 * count, count));
+            let mut to = motion.view_mut((count, states + derivative + count), (2 * count, count));
+            to += 0.5 * step_s * from;
+        }
+        motion
+    }
+
     /// Displacement of interface DOF `dof` per unit of its own command at jω, the
     /// other commands zero. `None` where jω is a pole.
     pub fn response(&self, dof: usize, omega_rad_s: f64) -> Option<Complex<f64>> {

@@ -71,6 +71,44 @@ fn velocity_and_acceleration_are_the_derivatives_for_any_relative_degree() {
     }
 }
 
+/// What is sampled of a command in steps is what the smooth command would give,
+/// half a step later.
+#[test]
+fn a_command_in_steps_does_not_pass_for_damping() {
+    let (step_s, omega) = (1e-3, 20.0f64);
+    for function in [
+        TransferFunction::new(&[1e5], &[1.0, 600.0, 1e5]).unwrap(),
+        TransferFunction::new(&[300.0], &[1.0, 300.0]).unwrap(),
+        TransferFunction::new(&[30.0, 1e5], &[1.0, 600.0, 1e5]).unwrap(),
+    ] {
+        let dynamics = ActuatorDynamics::from_function(&function, &specimen());
+        let rows = dynamics.sampled_motion(step_s);
+        let mut stepper = FirstOrderStepper::new(&dynamics.system, Scheme::ExactZeroHold, step_s);
+        let x = function.response(omega) * Complex::new(0.0, -0.5 * omega * step_s).exp();
+        let mut worst: [f64; 2] = [0.0; 2];
+        for k in 0..2000 {
+            let t = f64::from(k) * step_s;
+            let held = {
+                let (sin, cos) = (omega * t).sin_cos();
+                [sin, omega * cos, -omega * omega * sin]
+            };
+            stepper.advance(&[], &[], &held, |_, _| {});
+            if k < 1000 {
+                continue;
+            }
+            let mut input = stepper.state().to_vec();
+            input.extend(held);
+            let found = &rows * nalgebra::DVector::from_vec(input);
+            let wave = x * Complex::new(0.0, omega * (t + step_s)).exp();
+            let velocity = (Complex::new(0.0, omega) * wave).im;
+            let acceleration = -omega * omega * wave.im;
+            worst[0] = worst[0].max((found[1] - velocity).abs() / omega);
+            worst[1] = worst[1].max((found[2] - acceleration).abs() / (omega * omega));
+        }
+        assert!(worst[0] < 1e-3 && worst[1] < 5e-3, "{function:?}: {worst:?}");
+    }
+}
+
 #[test]
 fn runge_kutta_and_exponential_agree_on_the_servo_to_fourth_order() {
     let servo = ActuatorDynamics::from_servo(&ServoHydraulic::BENCHMARK, &specimen()).unwrap();
