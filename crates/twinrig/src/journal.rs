@@ -101,6 +101,10 @@ impl Journal {
             .truncate(false)
             .open(path)
             .map_err(io)?;
+        // A device may never end.
+        if !file.metadata().map_err(io)?.is_file() {
+            return Err(JournalError::NotAJournal { path: path.to_owned(), what: kind.what });
+        }
         match file.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {

@@ -362,6 +362,11 @@ fn a_damaged_line_of_the_journal_costs_that_line() {
     let ran = lab.twinrig(["trace", "t.toml", "--out", "out"]).exits(0);
     assert!(ran.err.contains("1 line is damaged"), "{}", ran.err);
     assert_eq!(rows(&lab.path("out")).len(), whole - 1);
+    // A device is no journal, even one that can be read for ever.
+    std::fs::remove_file(&path).unwrap();
+    std::os::unix::fs::symlink("/dev/zero", &path).unwrap();
+    let ran = lab.twinrig(["trace", "t.toml", "--out", "out"]).exits(1);
+    assert!(ran.err.contains("is not the journal of a trace"), "{}", ran.err);
 }
 
 #[test]

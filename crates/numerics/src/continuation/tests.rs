@@ -202,7 +202,7 @@ fn nothing_outside_the_limits_is_tried() {
     space.radii.push((0, 2, 1.5));
     let mut run =
         Continuation::new(space, corrector(1e-6), arclength(steps(0.3, 400)), vec![0.2, 0.0, 0.8]);
-    assert_eq!(follow(&mut run, &mut problem), End::Bound);
+    assert_eq!(follow(&mut run, &mut problem), End::Limit);
     assert!(run.points().len() > 5);
     assert_eq!(outside, 0);
     assert!(worst <= 1.5 && worst > 1.3, "{worst}");
