@@ -134,7 +134,8 @@ impl SampledLoop {
             let kc = beside(&self.specimen.stiffness, &self.specimen.damping);
             beside(&kc, &self.specimen.mass)
         };
-        let force = of_motion * dynamics.motion.columns(0, inner + 3 * count);
+        let motion = dynamics.sampled_motion(self.step_s);
+        let force = of_motion * motion.columns(0, inner + 3 * count);
         // Command now: desired displacement, velocity and acceleration.
         let mut command = DMatrix::zeros(3 * count, size);
         command.view_mut((0, 0), (2 * count, states)).copy_from(&self.motion);

@@ -14,7 +14,7 @@ use nalgebra::{Complex, DMatrix, DVector};
 use numerics::continuation::{Corrector, Course, Difference, End, Refresh, Steps};
 use runtime::gate::Limits;
 use runtime::interlock::SafePath;
-use runtime::periodic::{Control, PeriodicError, PeriodicLoop, PeriodicSettings, Settling};
+use runtime::periodic::{Control, Mean, PeriodicError, PeriodicLoop, PeriodicSettings, Settling};
 use runtime::rig::{ShakenRig, ShakenSensors};
 
 const STEP_S: f64 = 1e-4;
@@ -114,6 +114,7 @@ fn rig(setup: &Setup) -> Rig {
         control: Control { proportional_n_per_m: 2e4, derivative_n_s_per_m: 400.0, filter_s: 1e-3 },
         inertia_compensation_kg: vec![setup.simulated_kg],
         sensor_delays_s: [0.0; 3],
+        mean: Mean::Followed,
         ramp_m_s: f64::INFINITY,
         harmonics: setup.harmonics,
         seen_harmonics: setup.harmonics + 2,
@@ -163,6 +164,7 @@ fn linear(simulated_kg: f64) -> Setup {
 fn sweep(values: Vec<f64>, tolerance: f64) -> TraceSettings {
     TraceSettings {
         dofs: 1,
+        mean: false,
         harmonics: 1,
         band_hz: (11.0, 15.0),
         target_limit_m: 1e-2,
@@ -240,6 +242,7 @@ fn the_bilinear_rig_is_followed_through_both_folds() {
         };
         let settings = TraceSettings {
             dofs: 1,
+            mean: false,
             harmonics: 3,
             band_hz: (13.7, 14.6),
             target_limit_m: 2e-2,
@@ -257,7 +260,7 @@ fn the_bilinear_rig_is_followed_through_both_folds() {
             .iter()
             .map(|p| (p.frequency_hz, p.amplitude_m(0), p.point.iterations))
             .collect();
-        assert_eq!(end, Ok(End::Limit), "{simulated_kg} kg: {points:?}");
+        assert_eq!(end, Ok(End::Bound), "{simulated_kg} kg: {points:?}");
         let folds: Vec<f64> = trace.folds().iter().map(|f| f.unknowns[6]).collect();
         assert_eq!(folds.len(), 2, "{simulated_kg} kg: {folds:?} {points:?}");
         let (low, high) = (folds[0].min(folds[1]), folds[0].max(folds[1]));

@@ -13,7 +13,7 @@ use model::shaken::{ShakenSpecimen, Shaker};
 use nalgebra::{DMatrix, DVector};
 use runtime::gate::{Limits, Trip, TripKind};
 use runtime::interlock::SafePath;
-use runtime::periodic::{Control, PeriodicError, PeriodicLoop, PeriodicSettings, Settling};
+use runtime::periodic::{Control, Mean, PeriodicError, PeriodicLoop, PeriodicSettings, Settling};
 use runtime::realtime::{Cpu, Memory, PeriodicDriver, RealtimePlan, StopButton};
 use runtime::rig::{ShakenRig, ShakenSensors};
 
@@ -84,6 +84,7 @@ fn test_loop(noise: f64) -> PeriodicLoop {
         control: Control { proportional_n_per_m: 5e3, derivative_n_s_per_m: 50.0, filter_s: 5e-3 },
         inertia_compensation_kg: vec![0.5],
         sensor_delays_s: [0.0; 3],
+        mean: Mean::Followed,
         ramp_m_s: f64::INFINITY,
         harmonics: 1,
         seen_harmonics: 2,

@@ -3,7 +3,8 @@
 //!
 //! A text file. The first line names the format and what the work belongs to by
 //! a fingerprint; every further one stands behind a checksum. What a kill or a
-//! crash has torn at the end is cut off when the journal is opened again.
+//! crash has torn at the end is cut off when the journal is opened again; a line
+//! that was damaged later, among good ones, is left out and counted.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
@@ -17,6 +18,7 @@ use thiserror::Error;
 pub struct Journal {
     file: File,
     path: PathBuf,
+    damaged: usize,
 }
 
 /// What a journal is for.
@@ -82,8 +84,8 @@ const LONGEST_LINE: usize = 1 << 20;
 
 impl Journal {
     /// Opens or creates the journal at `path` and gives what `read` makes of its
-    /// lines. From the first line that is damaged, or that `read` does not know,
-    /// everything is cut off.
+    /// lines. Lines that are damaged, or that `read` does not know, are left out;
+    /// behind the last good one everything is cut off.
     pub fn open<T>(
         path: &Path,
         kind: Kind,
@@ -99,6 +101,10 @@ impl Journal {
             .truncate(false)
             .open(path)
             .map_err(io)?;
+        // A device may never end.
+        if !file.metadata().map_err(io)?.is_file() {
+            return Err(JournalError::NotAJournal { path: path.to_owned(), what: kind.what });
+        }
         match file.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
@@ -112,7 +118,7 @@ impl Journal {
         if opening == Opening::Resume {
             file.read_to_end(&mut bytes).map_err(io)?;
         }
-        let mut journal = Self { file, path: path.to_owned() };
+        let mut journal = Self { file, path: path.to_owned(), damaged: 0 };
         // A head that was torn holds nothing worth keeping.
         if head.as_bytes().starts_with(&bytes) && bytes.len() < head.len() {
             journal.cut(0)?;
@@ -125,14 +131,28 @@ impl Journal {
         let Some(rest) = bytes.strip_prefix(head.as_bytes()) else {
             return Err(JournalError::OtherStudy { path: path.to_owned() });
         };
-        let (mut found, mut length) = (Vec::new(), 0);
+        let (mut found, mut length, mut seen, mut bad) = (Vec::new(), 0, 0, 0);
         for line in rest.split_inclusive(|&byte| byte == b'\n') {
-            let Some(one) = checked(line).and_then(&mut read) else { break };
-            found.push(one);
-            length += line.len();
+            seen += line.len();
+            match checked(line).and_then(&mut read) {
+                Some(one) => {
+                    found.push(one);
+                    (length, journal.damaged) = (seen, bad);
+                }
+                None => bad += 1,
+            }
         }
         journal.cut((head.len() + length) as u64)?;
         Ok((journal, found))
+    }
+
+    /// That lines among good ones were left out, in words.
+    pub fn damage(&self) -> Option<String> {
+        let lines = if self.damaged == 1 { "line is" } else { "lines are" };
+        (self.damaged > 0).then(|| {
+            let path = self.path.display();
+            format!("{} {lines} damaged in {path} and left out", self.damaged)
+        })
     }
 
     /// Appends a line, in one piece. It ends with the only line break in it.

@@ -59,7 +59,7 @@ fn the_response_is_that_of_the_whole_structure_and_is_written_down() {
     lab.write("t.toml", linear());
     let ran = lab.twinrig(["--json", "trace", "t.toml", "--out", "out"]).exits(0).json();
     let summary = &ran["summary"];
-    assert_eq!(summary["ended"], "limit");
+    assert_eq!((&summary["ended"], &summary["complete"]), (&"band_end".into(), &true.into()));
     assert!(summary["largest_difference_percent"].as_f64().unwrap() < 0.3, "{summary}");
     assert!(summary["largest_bias_percent"].as_f64().unwrap() < 0.5, "{summary}");
     let (mut most, points) = (0.0f64, rows(&lab.path("out")));
@@ -95,7 +95,7 @@ fn a_trace_that_was_cut_off_goes_on_and_ends_alike() {
     std::fs::write(lab.path("cut/trace.journal"), &journal[..journal.len() / 2]).unwrap();
     let ran = lab.twinrig(["--json", "trace", "t.toml", "--out", "cut"]).exits(0).json();
     assert!(ran["resumed_points"].as_u64().unwrap() > 3, "{ran}");
-    assert_eq!(ran["summary"]["ended"], "limit");
+    assert_eq!(ran["summary"]["ended"], "band_end");
     for row in rows(&lab.path("cut")) {
         let (hz, ours): (f64, f64) = (row[1].parse().unwrap(), row[2].parse().unwrap());
         assert!((ours - truth(hz)).abs() < 2e-2 * truth(hz), "{hz}");
@@ -221,6 +221,8 @@ fn bad_files_are_refused_with_a_reason() {
             "is no DOF of the specimen",
         ),
         (linear().replace("[trace]", "[main_loop]\nratio = 4\n[trace]"), "two rates"),
+        (file(FORCE, "frequency = [\"40 Hz\", \"100 Hz\"]\nseen = 20"), "record fewer"),
+        (linear().split("[trace.shaker]").next().unwrap().to_owned(), "t.toml: the rig of"),
     ];
     for (text, expected) in cases {
         lab.write("t.toml", &text);
@@ -284,6 +286,95 @@ fn noise_is_averaged_away_where_a_point_is_kept_and_the_interval_tells() {
     }
     assert!(differences[1] < 0.8 && differences[2] < 0.8, "{differences:?}");
     assert!(differences[1] < 0.6 * differences[0], "{differences:?}");
+}
+
+/// The same masses on an actuator that holds a place.
+fn placed(transfer_system: &str, trace: &str) -> String {
+    let text = file(FORCE, trace);
+    let text = text.split("[trace.shaker]").next().unwrap();
+    format!("{text}\n[transfer_system]\n{transfer_system}\n")
+}
+
+const GAP: &str = "[[partition.element]]\nat = 1\nkind = \"gap\"\nstiffness = \"8 kN/m\"\n\
+                   opening = \"0 mm\"\nside = \"positive\"\n";
+
+#[test]
+fn an_actuator_that_holds_a_place_finds_the_mean_of_a_one_sided_specimen() {
+    let lab = Lab::new();
+    let trace = "frequency = [\"5 Hz\", \"6 Hz\"]\nharmonics = 5\ntolerance = \"1 um\"\n\
+                 course = \"sweep\"\npoints = 3\nscale = { target = \"2 mm\" }";
+    lab.write("t.toml", placed("kind = \"delay\"\ndelay = \"2 ms\"", trace) + GAP);
+    let ran = lab.twinrig(["--json", "trace", "t.toml", "--out", "out"]).exits(0).json();
+    let summary = &ran["summary"];
+    assert!(summary["largest_difference_percent"].as_f64().unwrap() < 0.5, "{summary}");
+    lab.twinrig(["export", "out", "--format", "csv"]).exits(0);
+    let text = std::fs::read_to_string(lab.path("out/record.csv")).unwrap();
+    let mut reader = csv::ReaderBuilder::new().comment(Some(b'#')).from_reader(text.as_bytes());
+    let heads = reader.headers().unwrap().clone();
+    let column = |name: &str| heads.iter().position(|head| head.starts_with(name)).unwrap();
+    let last = reader.records().last().unwrap().unwrap();
+    let of = |name: &str| last[column(name)].parse::<f64>().unwrap();
+    let (target, simulated) = (of("target.1.mean"), of("simulated.1.mean"));
+    assert!(target < -1e-4, "pushed to the side without the spring: {target}");
+    assert!((target - simulated).abs() < 2e-6, "{target} {simulated}");
+}
+
+#[test]
+fn the_mean_of_a_rig_with_a_gain_does_not_run_away() {
+    let lab = Lab::new();
+    let trace = "frequency = [\"6 Hz\", \"7 Hz\"]\ncourse = \"sweep\"\npoints = 3\n\
+                 tolerance = \"2 um\"";
+    let noisy = "[sensors]\ndisplacement_noise = \"20 um\"\n";
+    let rig = "kind = \"transfer_function\"\nnumerator = [3.06e6]\n\
+               denominator = [1, 200, 3e4, 3e6]";
+    for mean in ["", "\nmean = \"solved\"", "\nmean = \"zero\""] {
+        lab.write("t.toml", placed(rig, &format!("{trace}{mean}")) + noisy);
+        let ran = lab.twinrig(["--json", "trace", "t.toml", "--restart", "--out", "out"]);
+        let ran = ran.exits(0).json();
+        assert!(ran["summary"]["largest_difference_percent"].as_f64().unwrap() < 2.0, "{ran}");
+    }
+}
+
+#[test]
+fn a_response_beyond_the_target_is_no_whole_trace() {
+    let lab = Lab::new();
+    lab.write("t.toml", linear().replace("target = \"20 mm\"", "target = \"6 mm\""));
+    let ran = lab.twinrig(["--json", "trace", "t.toml", "--out", "out"]).exits(5).json();
+    let summary = &ran["summary"];
+    assert_eq!((&summary["ended"], &summary["complete"]), (&"limit".into(), &false.into()));
+    assert!(summary["reason"].as_str().unwrap().contains("beyond the limit `trace.target`"));
+    let page = std::fs::read_to_string(lab.path("out/report.html")).unwrap();
+    assert!(page.contains("Not the whole band"));
+    assert!(rows(&lab.path("out")).len() > 2);
+}
+
+#[test]
+fn a_damaged_line_of_the_journal_costs_that_line() {
+    let lab = Lab::new();
+    lab.write("t.toml", linear());
+    lab.twinrig(["trace", "t.toml", "--out", "out"]).exits(0);
+    let whole = rows(&lab.path("out")).len();
+    let path = lab.path("out/trace.journal");
+    let mut text = std::fs::read_to_string(&path).unwrap();
+    let at = text.match_indices("\"point\"").nth(2).unwrap().0;
+    text.replace_range(at..at + 7, "\"paint\"");
+    std::fs::write(&path, text).unwrap();
+    let ran = lab.twinrig(["trace", "t.toml", "--out", "out"]).exits(0);
+    assert!(ran.err.contains("1 line is damaged"), "{}", ran.err);
+    assert_eq!(rows(&lab.path("out")).len(), whole - 1);
+    // A device is no journal, even one that can be read for ever.
+    std::fs::remove_file(&path).unwrap();
+    std::os::unix::fs::symlink("/dev/zero", &path).unwrap();
+    let ran = lab.twinrig(["trace", "t.toml", "--out", "out"]).exits(1);
+    assert!(ran.err.contains("is not the journal of a trace"), "{}", ran.err);
+}
+
+#[test]
+fn a_target_that_the_gate_would_stop_is_warned_of() {
+    let lab = Lab::new();
+    lab.write("t.toml", linear().replace("command = \"50 mm\"", "command = \"6 mm\""));
+    let ran = lab.twinrig(["check", "t.toml"]).exits(0);
+    assert!(ran.err.contains("targets up to 20 mm may be tried"), "{}", ran.err);
 }
 
 #[test]

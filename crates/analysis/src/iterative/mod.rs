@@ -24,7 +24,7 @@ pub trait PeriodicExperiment {
     /// Why the test must end.
     type Error;
 
-    /// One target per interface DOF; its mean is not used.
+    /// One target per interface DOF; its mean counts where the rig holds a place.
     fn apply(&mut self, frequency_hz: f64, target: &[Coefficients]) -> Result<Orbit, Self::Error>;
 
     /// Averages on at the target that was applied last, because its point is kept;
@@ -39,11 +39,13 @@ pub trait PeriodicExperiment {
 pub struct TraceSettings {
     /// Interface DOFs.
     pub dofs: usize,
+    /// Whether the mean is matched, too.
+    pub mean: bool,
     /// Harmonics that are matched.
     pub harmonics: usize,
     /// Least and greatest frequency, Hz; none beyond is ever tried.
     pub band_hz: (f64, f64),
-    /// Greatest amplitude of the target's harmonics taken together, per DOF, m.
+    /// Greatest size of the target, mean and harmonics taken together, per DOF, m.
     pub target_limit_m: f64,
     /// Size of the target by which it is scaled, m.
     pub scale_m: f64,
@@ -61,10 +63,15 @@ pub struct TraceSettings {
 }
 
 impl TraceSettings {
-    /// Target and frequency as unknowns: harmonics 1, 2, … of the first DOF,
-    /// then of the next, then the frequency.
+    /// Target and frequency as unknowns: mean (if matched) and harmonics 1, 2, … of
+    /// the first DOF, then of the next, then the frequency.
     pub fn unknowns(&self) -> usize {
-        2 * self.harmonics * self.dofs + 1
+        self.width() * self.dofs + 1
+    }
+
+    /// Unknowns of one DOF.
+    fn width(&self) -> usize {
+        2 * self.harmonics + usize::from(self.mean)
     }
 
     fn space(&self) -> Space {
@@ -73,15 +80,16 @@ impl TraceSettings {
         scale[n - 1] = self.scale_hz;
         let mut space = Space::scaled(scale);
         (space.low[n - 1], space.high[n - 1]) = self.band_hz;
-        let width = 2 * self.harmonics;
+        let width = self.width();
         space.radii = (0..self.dofs).map(|d| (d * width, width, self.target_limit_m)).collect();
         space
     }
 
     /// The target of every DOF.
     pub fn target(&self, unknowns: &[f64]) -> Vec<Coefficients> {
-        let width = 2 * self.harmonics;
-        let of = |part: &[f64]| Coefficients([&[0.0], part].concat());
+        let width = self.width();
+        let mean: &[f64] = if self.mean { &[] } else { &[0.0] };
+        let of = |part: &[f64]| Coefficients([mean, part].concat());
         unknowns[..width * self.dofs].chunks(width).map(of).collect()
     }
 }
@@ -182,7 +190,8 @@ impl<X: PeriodicExperiment> Matching<X> {
 
     /// What is left between both sides of an orbit.
     fn matched(&self, unknowns: &[f64], orbit: Orbit) -> (Evaluation, Trial) {
-        let matched = 1..2 * self.settings.harmonics + 1;
+        let first = usize::from(!self.settings.mean);
+        let matched = first..2 * self.settings.harmonics + 1;
         let pairs = orbit.measured.iter().zip(&orbit.simulated);
         let residual: Vec<f64> = pairs
             .flat_map(|(x, xi)| matched.clone().map(|i| x.0[i] - xi.0[i]).collect::<Vec<_>>())

@@ -79,7 +79,8 @@ impl<'a> Stepped<'a> {
                 let held =
                     discretise::zero_order_hold(&system.dynamics, &system.held, parent.step_s);
                 let inner = held.transition.nrows();
-                let rows = dynamics.motion.columns(0, inner + SIGNALS * count);
+                let motion = dynamics.sampled_motion(parent.step_s);
+                let rows = motion.columns(0, inner + SIGNALS * count);
                 (held.transition, held.start, of_motion * rows, 1)
             }
             LoopRig::Delay(samples) => {

@@ -1,6 +1,7 @@
 //! Transfer systems with dynamics of their own, as ż = A z + B u.
 
 use nalgebra::{Complex, DMatrix};
+use numerics::discretise::zero_order_hold;
 use numerics::lti::TransferFunction;
 use thiserror::Error;
 
@@ -122,6 +123,61 @@ impl ActuatorDynamics {
             elements: DMatrix::zeros(states, elements),
         };
         Self { system, motion, count }
+    }
+
+    /// The rows of [`motion`](Self::motion) for an instant at which a held command
+    /// is about to change, `step_s` after its last change.
+    ///
+    /// A command in steps shakes what follows it at once: the acceleration behind
+    /// two poles jumps with every step, and just before the next one it is half a
+    /// step's change of the command off its mean. No actuator does that, and times a
+    /// mass it would pass for damping. So where velocity or acceleration see the
+    /// command directly, the command's own derivatives are given such a part that
+    /// both are those of the sampled displacement for every command that is a
+    /// parabola.
+    pub fn sampled_motion(&self, step_s: f64) -> DMatrix<f64> {
+        let (n, states) = (self.count, self.system.dynamics.nrows());
+        let mut motion = self.motion.clone();
+        let direct = self.motion.view((n, states), (2 * n, 3 * n));
+        if direct.iter().all(|&value| value == 0.0) {
+            return motion;
+        }
+        let held = zero_order_hold(&self.system.dynamics, &self.system.held, step_s);
+        let input = |derivative: usize| held.start.columns(derivative * n, n).into_owned();
+        let lu = (DMatrix::identity(states, states) - held.transition).lu();
+        // The states under t and under t², as polynomials.
+        let (t, h) = (step_s, step_s * step_s);
+        let solved = || {
+            let first = lu.solve(&input(0))?;
+            let ramp = [lu.solve(&(input(1) - t * &first))?, first.clone()];
+            let middle = lu.solve(&(2.0 * input(1) - 2.0 * t * &first))?;
+            let last = lu.solve(&(2.0 * input(2) - t * &middle - h * &first))?;
+            Some((ramp, [last, middle, first]))
+        };
+        // An integrator has no such states; it is as it is.
+        let Some((ramp, parabola)) = solved() else { return motion };
+        for derivative in [1, 2] {
+            let rows = derivative * n;
+            let part = |row: usize, signal: usize| {
+                self.motion.view((row, states + signal * n), (n, n)).into_owned()
+            };
+            let of = |row: usize, z: &DMatrix<f64>| self.motion.view((row, 0), (n, states)) * z;
+            // What the command was at the last change, seen from this instant.
+            let ramp_rate = of(0, &ramp[1]) + part(0, 0);
+            let wanted = if derivative == 1 { ramp_rate } else { DMatrix::zeros(n, n) };
+            let missing = wanted - of(rows, &ramp[0]) + t * part(rows, 0) - part(rows, 1);
+            let x1 = of(0, &parabola[1]) - 2.0 * t * part(0, 0) + 2.0 * part(0, 1);
+            let x2 = of(0, &parabola[2]) + part(0, 0);
+            let wanted = if derivative == 1 { x1 } else { 2.0 * x2 };
+            let rate = part(rows, 1) + &missing;
+            let found = of(rows, &parabola[0]) + h * part(rows, 0) - 2.0 * t * rate;
+            let bend = 0.5 * (wanted - found) - part(rows, 2);
+            let mut to = motion.view_mut((rows, states + n), (n, n));
+            to += missing;
+            let mut to = motion.view_mut((rows, states + 2 * n), (n, n));
+            to += bend;
+        }
+        motion
     }
 
     /// Displacement of interface DOF `dof` per unit of its own command at jω, the

@@ -71,6 +71,42 @@ fn velocity_and_acceleration_are_the_derivatives_for_any_relative_degree() {
     }
 }
 
+/// What is sampled of a command in steps is what a smooth one would give: velocity
+/// and acceleration are those of the sampled displacement.
+#[test]
+fn a_command_in_steps_does_not_pass_for_damping() {
+    let (step_s, omega) = (1e-3, 20.0f64);
+    for function in [
+        TransferFunction::new(&[1e5], &[1.0, 600.0, 1e5]).unwrap(),
+        TransferFunction::new(&[300.0], &[1.0, 300.0]).unwrap(),
+        TransferFunction::new(&[30.0, 1e5], &[1.0, 600.0, 1e5]).unwrap(),
+    ] {
+        let dynamics = ActuatorDynamics::from_function(&function, &specimen());
+        let rows = dynamics.sampled_motion(step_s);
+        let mut stepper = FirstOrderStepper::new(&dynamics.system, Scheme::ExactZeroHold, step_s);
+        let (mut held, mut sampled) = ([0.0; 3], Vec::new());
+        for k in 0..2000 {
+            let (sin, cos) = (omega * f64::from(k) * step_s).sin_cos();
+            let mut input = stepper.state().to_vec();
+            input.extend(held);
+            sampled.push(&rows * nalgebra::DVector::from_vec(input));
+            held = [sin, omega * cos, -omega * omega * sin];
+            stepper.advance(&[], &[], &held, |_, _| {});
+        }
+        // Differences of fourth order.
+        let mut worst: [f64; 2] = [0.0; 2];
+        for at in sampled[1000..].windows(5) {
+            let x = |i: usize| at[i][0];
+            let velocity = (x(0) - x(4) + 8.0 * (x(3) - x(1))) / (12.0 * step_s);
+            let bend = 16.0 * (x(1) + x(3)) - 30.0 * x(2) - x(0) - x(4);
+            let acceleration = bend / (12.0 * step_s * step_s);
+            worst[0] = worst[0].max((at[2][1] - velocity).abs() / omega);
+            worst[1] = worst[1].max((at[2][2] - acceleration).abs() / (omega * omega));
+        }
+        assert!(worst[0] < 1e-4 && worst[1] < 1e-3, "{function:?}: {worst:?}");
+    }
+}
+
 #[test]
 fn runge_kutta_and_exponential_agree_on_the_servo_to_fourth_order() {
     let servo = ActuatorDynamics::from_servo(&ServoHydraulic::BENCHMARK, &specimen()).unwrap();

@@ -45,7 +45,9 @@ pub enum Course {
 /// Why a run has ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum End {
-    /// The branch leaves the limits.
+    /// The branch reaches a bound of the parameter.
+    Bound,
+    /// The branch leaves the limits of the other unknowns.
     Limit,
     /// All points are made.
     Complete,
@@ -306,9 +308,9 @@ impl Continuation {
         let at = from.len() - 1;
         let bound = bound / self.space.scale[at];
         let share = (bound - from[at]) / (guess[at] - from[at]);
-        self.end = Some(End::Limit);
+        self.end = Some(End::Bound);
         if share.abs() < 1e-9 {
-            return Ok(Advance::Ended(End::Limit));
+            return Ok(Advance::Ended(End::Bound));
         }
         let mut start: Vec<f64> =
             from.iter().zip(guess).map(|(a, b)| a + share * (b - a)).collect();
@@ -320,7 +322,7 @@ impl Continuation {
         let known = self.jacobian.clone();
         let found = self.corrector.correct(problem, &self.space, start, &row, known)?;
         if !found.converged {
-            return Ok(Advance::Ended(End::Limit));
+            return Ok(Advance::Ended(End::Bound));
         }
         let moved: Vec<f64> = found.at.iter().zip(from).map(|(b, a)| b - a).collect();
         self.keep(found, unit(moved).0);

@@ -115,7 +115,7 @@ fn a_hardening_resonance_folds_where_the_closed_form_does() {
     space.low[2] = 0.5;
     let mut run =
         Continuation::new(space, corrector(1e-9), arclength(steps(0.15, 400)), vec![0.1, 0.0, 0.6]);
-    assert_eq!(follow(&mut run, &mut problem), End::Limit);
+    assert_eq!(follow(&mut run, &mut problem), End::Bound);
     assert!((run.points().last().unwrap().parameter() - 1.6).abs() < 1e-12);
     let (low, high) = duffing_folds();
     let folds = run.folds();
@@ -134,7 +134,7 @@ fn a_jacobian_that_is_kept_saves_evaluations() {
         let method = Corrector { refresh, ..corrector(1e-6) };
         let course = arclength(steps(0.1, 400));
         let mut run = Continuation::new(space, method, course, vec![0.1, 0.0, 0.6]);
-        assert_eq!(follow(&mut run, &mut problem), End::Limit);
+        assert_eq!(follow(&mut run, &mut problem), End::Bound);
         assert_eq!(run.folds().len(), 2);
         problem.1
     };
@@ -175,7 +175,7 @@ fn noise_neither_stops_the_run_nor_hides_the_folds() {
         let course = arclength(Steps { first: 0.1, least: 0.01, ..steps(0.15, 400) });
         let mut run = Continuation::new(space, corrector(1e-6), course, vec![0.1, 0.0, 0.6]);
         let end = follow(&mut run, &mut problem);
-        assert_eq!(end, End::Limit, "seed {seed}: {} points", run.points().len());
+        assert_eq!(end, End::Bound, "seed {seed}: {} points", run.points().len());
         let (low, high) = duffing_folds();
         let folds = run.folds();
         let highest = folds.iter().map(|f| f.unknowns[2]).fold(0.0, f64::max);

@@ -123,7 +123,7 @@ fn the_bilinear_building_folds_and_its_middle_branch_is_unstable() {
             break end;
         }
     };
-    assert_eq!(end, End::Limit, "{} points", run.points().len());
+    assert_eq!(end, End::Bound, "{} points", run.points().len());
     let folds: Vec<f64> = run.folds().iter().map(|f| f.unknowns[count] / hz).collect();
     assert_eq!(folds.len(), 2, "{folds:?}");
     assert!((folds[0] - 13.9093).abs() < 1e-3, "{folds:?}");

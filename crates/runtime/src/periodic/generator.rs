@@ -6,6 +6,7 @@ use model::motion::Motion;
 use model::periodic::Coefficients;
 use numerics::packs::{Kernels, PACK, Pack};
 
+use super::Mean;
 use super::stretch::{STRETCH, Stretch};
 
 /// Ticks after which the phase is computed anew rather than turned on: turning
@@ -173,6 +174,7 @@ pub(super) struct Generator {
     from: Vec<Coefficients>,
     to: Vec<Coefficients>,
     now: Vec<Coefficients>,
+    mean: Mean,
     /// Share of the way from the old to the new coefficients.
     share: f64,
     /// How fast the target may change, m/s.
@@ -184,9 +186,9 @@ pub(super) struct Generator {
 impl Generator {
     pub(super) fn new(
         dofs: usize,
-        harmonics: usize,
-        seen: usize,
+        (harmonics, seen): (usize, usize),
         step_s: f64,
+        mean: Mean,
         ramp_m_s: f64,
     ) -> Self {
         let zeros = vec![Coefficients::zeros(harmonics); dofs];
@@ -197,6 +199,7 @@ impl Generator {
             from: zeros.clone(),
             to: zeros.clone(),
             now: zeros,
+            mean,
             share: 1.0,
             ramp_m_s,
             share_1_s: 0.0,
@@ -204,8 +207,8 @@ impl Generator {
     }
 
     /// A new frequency at once, new harmonics over half a period or, where they
-    /// change much, at the ramp: the phase never jumps. The mean stays: it follows
-    /// the rig.
+    /// change much, at the ramp: the phase never jumps. A mean that follows the rig
+    /// stays.
     pub(super) fn set(&mut self, frequency_hz: f64, target: &[Coefficients]) {
         self.frequency_hz = frequency_hz;
         self.phase.set_change(frequency_hz * self.step_s);
@@ -213,8 +216,10 @@ impl Generator {
             self.from.iter_mut().zip(&self.now).zip(self.to.iter_mut().zip(target))
         {
             from.0.copy_from_slice(&now.0);
-            to.0[0] = now.0[0];
-            to.0[1..].copy_from_slice(&new.0[1..]);
+            to.0.copy_from_slice(&new.0);
+            if self.mean == Mean::Followed {
+                to.0[0] = now.0[0];
+            }
         }
         self.begin();
     }
@@ -223,19 +228,19 @@ impl Generator {
     pub(super) fn wind_down(&mut self) {
         for ((from, now), to) in self.from.iter_mut().zip(&self.now).zip(&mut self.to) {
             from.0.copy_from_slice(&now.0);
-            to.0[0] = now.0[0];
-            to.0[1..].fill(0.0);
+            to.0.fill(0.0);
+            if self.mean == Mean::Followed {
+                to.0[0] = now.0[0];
+            }
         }
         self.begin();
     }
 
     fn begin(&mut self) {
         let change = |(a, b): (&Coefficients, &Coefficients)| -> f64 {
-            a.0[1..]
-                .chunks_exact(2)
-                .zip(b.0[1..].chunks_exact(2))
-                .map(|(a, b)| (b[0] - a[0]).hypot(b[1] - a[1]))
-                .sum()
+            let waves = a.0[1..].chunks_exact(2).zip(b.0[1..].chunks_exact(2));
+            let waves: f64 = waves.map(|(a, b)| (b[0] - a[0]).hypot(b[1] - a[1])).sum();
+            (b.0[0] - a.0[0]).abs() + waves
         };
         let most = self.from.iter().zip(&self.to).map(change).fold(0.0, f64::max);
         self.share_1_s = (2.0 * self.frequency_hz).min(self.ramp_m_s / most);

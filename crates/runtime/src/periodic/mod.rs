@@ -51,6 +51,8 @@ pub struct PeriodicSettings {
     pub inertia_compensation_kg: Vec<f64>,
     /// How late displacement, force and acceleration are measured, s.
     pub sensor_delays_s: [f64; 3],
+    /// What becomes of the target's mean.
+    pub mean: Mean,
     /// How fast the target's amplitude may change, m/s; never faster than within
     /// half a period.
     pub ramp_m_s: f64,
@@ -64,6 +66,16 @@ pub struct PeriodicSettings {
     pub limits: Limits,
     /// The way to safe.
     pub safe_path: SafePath,
+}
+
+/// What becomes of the target's mean.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mean {
+    /// It follows the rig's own mean, so that control adds no mean force: for
+    /// actuators that push, while the specimen finds its place.
+    Followed,
+    /// It is that of the target: for actuators that hold a place.
+    Commanded,
 }
 
 /// Why there is no settled point.
@@ -136,7 +148,13 @@ impl PeriodicLoop {
             rig: rig.into(),
             numerical,
             aligned: Aligned::new(settings.sensor_delays_s, dofs, step_s),
-            generator: Generator::new(dofs, settings.harmonics, seen, step_s, settings.ramp_m_s),
+            generator: Generator::new(
+                dofs,
+                (settings.harmonics, seen),
+                step_s,
+                settings.mean,
+                settings.ramp_m_s,
+            ),
             windows: Windows::new(3 * dofs, seen),
             stretch: Stretch::new(dofs, seen),
             history: History::new(
@@ -162,7 +180,7 @@ impl PeriodicLoop {
         })
     }
 
-    /// A new target; the means are kept where the rig's own are.
+    /// A new target.
     pub fn set(&mut self, frequency_hz: f64, target: &[Coefficients]) {
         self.generator.set(frequency_hz, target);
         self.late = (std::f64::consts::TAU * self.late_cycles()).sin_cos();
@@ -395,8 +413,7 @@ impl PeriodicLoop {
         }
     }
 
-    /// A period has ended: an estimate, and the target's mean to where the rig's
-    /// mean is, so that control adds no mean force.
+    /// A period has ended: an estimate, and the target's mean may follow the rig's.
     fn period(&mut self) {
         let complete = self.windows.wrap(&mut self.estimate);
         let dofs = self.measured.displacement.len();
@@ -411,8 +428,10 @@ impl PeriodicLoop {
         if !complete || !self.generator.has_arrived() {
             return;
         }
-        for dof in 0..dofs {
-            self.generator.set_mean(dof, self.estimate[dof].0[0]);
+        if self.settings.mean == Mean::Followed {
+            for dof in 0..dofs {
+                self.generator.set_mean(dof, self.estimate[dof].0[0]);
+            }
         }
         self.settled = self.history.add(&self.estimate);
     }

@@ -78,6 +78,7 @@ pub(super) fn settings(mass: f64, tolerance_m: f64) -> PeriodicSettings {
         control: CONTROL,
         inertia_compensation_kg: vec![mass],
         sensor_delays_s: [0.0; 3],
+        mean: Mean::Followed,
         ramp_m_s: f64::INFINITY,
         harmonics: 1,
         seen_harmonics: 2,
@@ -107,7 +108,7 @@ fn complex(c: &Coefficients, k: usize) -> Complex<f64> {
 #[test]
 fn windows_read_harmonics_of_periods_that_are_no_whole_number_of_samples() {
     let truth = [0.3, 1.0, -0.5, 0.2, 0.1, -0.05, 0.07];
-    let mut generator = Generator::new(1, 3, 3, 1e-3, f64::INFINITY);
+    let mut generator = Generator::new(1, (3, 3), 1e-3, Mean::Followed, f64::INFINITY);
     let mut windows = Windows::new(1, 3);
     generator.set(7.31, &[Coefficients(truth.to_vec())]);
     generator.set_mean(0, truth[0]);
@@ -296,4 +297,26 @@ fn a_large_change_of_the_target_takes_its_time_and_the_end_is_at_rest() {
     test.come_to_rest();
     assert!(test.tripped().is_none());
     assert!(test.generator.is_still());
+}
+
+#[test]
+fn a_mean_that_is_commanded_is_reached_at_the_ramp_and_given_up_at_the_end() {
+    let rig = ShakenRig::new(&SHAKER, &specimen(), sensors(0.0), STEP_S).unwrap();
+    let settings =
+        PeriodicSettings { mean: Mean::Commanded, ramp_m_s: 1e-3, ..settings(3.58, 1e-9) };
+    let mut test = PeriodicLoop::new(rig, settings).unwrap();
+    test.set(13.0, &[Coefficients(vec![2e-3, 0.0, 0.0])]);
+    let mut fastest: f64 = 0.0;
+    for _ in 0..30_000 {
+        let before = test.command.displacement[0];
+        test.tick();
+        fastest = fastest.max((test.command.displacement[0] - before).abs() / STEP_S);
+    }
+    assert!((test.command.displacement[0] - 2e-3).abs() < 1e-15);
+    assert!(fastest < 1.001e-3, "{fastest}");
+    // The specimen gives way to control, and its own mean is not taken for the target's.
+    let found = test.result().unwrap().measured[0].0[0];
+    assert!(found > 1e-4 && found < 1.9e-3, "{found}");
+    test.come_to_rest();
+    assert!(test.command.displacement[0].abs() < 1e-15);
 }

@@ -294,7 +294,7 @@ impl Dynamic {
         if specimen.elements.is_empty() {
             slopes = slopes.remove_rows(0, count);
         }
-        let motion = PanelMatrix::new(&dynamics.motion);
+        let motion = PanelMatrix::new(&dynamics.sampled_motion(step_s));
         Self {
             line: DelayLine::new(samples, step_s, count),
             delayed: Motion::rest(count),

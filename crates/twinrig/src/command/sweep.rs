@@ -124,6 +124,9 @@ fn all(study: &Study, arguments: &SweepArguments, output: Output) -> Exit {
     // An earlier sweep may have had more runs.
     rows.retain(|index, _| *index <= study.spec().variants());
     let found = rows.len();
+    if let Some(damage) = journal.damage() {
+        eprintln!("warning: {damage}; these variants are run again");
+    }
     if found > 0 && output == Output::People {
         eprintln!("going on behind {found} variants that are done");
     }

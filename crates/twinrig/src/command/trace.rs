@@ -14,8 +14,8 @@ use super::output::{Exit, Output, cannot_write, number, print, table, write_whol
 use super::rehearse::{Loaded, load_with, test_name};
 use crate::experiment::{Experiment, Source};
 use crate::iterative::{
-    Bench, Branch, Ended, Line, News, Outcome, Pace, Setup, follow, from_line, record_trials,
-    to_line,
+    Bench, Branch, Ended, Line, News, Outcome, Pace, Setup, SetupError, follow, from_line,
+    record_trials, to_line,
 };
 use crate::journal::{Journal, Kind, Opening};
 use crate::remote::{self, Timing};
@@ -59,7 +59,7 @@ pub(super) fn trace(arguments: &TraceArguments, output: Output) -> Exit {
     let setup = match Setup::new(&loaded.experiment, &loaded.assembly) {
         Ok(setup) => setup,
         Err(error) => {
-            output.fail(error);
+            output.fail(format!("{}: {error}", arguments.file.display()));
             return Exit::BadExperiment;
         }
     };
@@ -82,6 +82,9 @@ pub(super) fn trace(arguments: &TraceArguments, output: Output) -> Exit {
         Ok(opened) => opened,
         Err(error) => return output.fail(error),
     };
+    if let Some(damage) = journal.damage() {
+        eprintln!("warning: {damage}");
+    }
     let mut kept = Kept::from_lines(lines);
     let resumed = kept.points.len();
     let begun = Instant::now();
@@ -146,7 +149,11 @@ fn run(
     kept: &mut Kept,
     output: Output,
 ) -> Result<(Ended, Vec<numerics::continuation::Fold>), Exit> {
-    let periodic = setup.periodic().map_err(|error| output.fail(error))?;
+    let periodic = setup.periodic().map_err(|error| {
+        let failed = output.fail(format!("{}: {error}", arguments.file.display()));
+        // What cannot be set up is wrong in the file; a laboratory may be away.
+        if matches!(error, SetupError::Link(_)) { failed } else { Exit::BadExperiment }
+    })?;
     let stop = SignalStop::install();
     let stop = stop.map_err(|source| output.fail(RealtimeError::Signals { source }))?;
     let pace = match arguments.realtime {
@@ -204,7 +211,7 @@ fn run(
             );
         }
     }
-    if ended.is_complete() && kept.end.is_none() {
+    if ended.is_final() && kept.end.is_none() {
         journal.append(&to_line(&Line::End(ended.word().into()))).map_err(|e| output.fail(e))?;
         journal.sync().map_err(|error| output.fail(error))?;
     }
@@ -252,6 +259,7 @@ fn finish(
     let found = Outcome::new(setup, &kept.points, &kept.trials, &folds, reference, ended);
     let mut document = found.json(&names);
     document["title"] = json!(experiment.title);
+    document["reason"] = json!(ended.words());
     let record = folder.join("record.arrow");
     let header = match rehearsal::header(experiment, source, assembly) {
         Ok(header) => header,
@@ -285,6 +293,7 @@ fn finish(
         Ended::Tripped(_) => Exit::Tripped,
         Ended::Stopped => Exit::Stopped,
         ended if ended.is_complete() => shown,
+        ended if ended.is_final() => Exit::Incomplete,
         _ => Exit::Failed,
     }
 }

@@ -11,6 +11,8 @@ pub struct TraceSpec {
     pub band_hz: (f64, f64),
     /// Greatest amplitude of the target.
     pub target_m: f64,
+    /// What becomes of the target's mean; `None` as the rig asks for.
+    pub mean: Option<MeanSpec>,
     /// Harmonics that are matched.
     pub harmonics: usize,
     /// Harmonics that are recorded.
@@ -54,6 +56,17 @@ pub enum CourseSpec {
     Arclength,
     /// Equally spaced.
     Sweep,
+}
+
+/// What becomes of the target's mean.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MeanSpec {
+    /// It follows the rig.
+    Followed,
+    /// It is matched like the harmonics.
+    Solved,
+    /// It stays zero.
+    Zero,
 }
 
 /// How the target is corrected.
@@ -132,6 +145,12 @@ impl TraceSpec {
         Self {
             band_hz: (low, high),
             target_m,
+            mean: branch.word("mean").map(|word| match word {
+                "followed" => MeanSpec::Followed,
+                "solved" => MeanSpec::Solved,
+                "zero" => MeanSpec::Zero,
+                word => unreachable!("the grammar has no mean {word}"),
+            }),
             harmonics,
             seen: branch.count("seen").map_or(harmonics + 2, |n| n as usize).max(harmonics),
             course: match branch.must_word("course") {
@@ -187,6 +206,27 @@ const FEWEST_SAMPLES: f64 = 10.0;
 /// Longest delay that is compensated.
 const LONGEST_DELAY_S: f64 = 1.0;
 
+/// A target that the gate would never let through.
+fn check_limit(root: &Branch, trace: &Branch, out: &mut Diagnostics) {
+    let command = root.table("limits").and_then(|limits| limits.node("command"));
+    let Some(node) = trace.node("target") else { return };
+    let least = command.and_then(|node| {
+        let each = node.numbers().or_else(|| node.number().map(|one| vec![one]))?;
+        each.into_iter().reduce(f64::min)
+    });
+    if let (Some(limit), Some(target)) = (least, trace.number("target"))
+        && target > limit
+    {
+        let message = format!(
+            "targets up to {} mm may be tried, but [limits] command ends the test at {} mm",
+            1e3 * target,
+            1e3 * limit
+        );
+        let remedy = "choose a `target` below the limit, so that the trace ends there by itself";
+        out.push(Diagnostic::warning(message).at(node.span.clone()).remedy(remedy));
+    }
+}
+
 /// What single values cannot show.
 pub(crate) fn check(root: &Branch, out: &mut Diagnostics) {
     let Some(trace) = root.table("trace") else { return };
@@ -203,6 +243,17 @@ pub(crate) fn check(root: &Branch, out: &mut Diagnostics) {
         }
         let rate = root.table("integrator").and_then(super::closed_loop::rate_and_step);
         if let (Some((rate, _)), Some(harmonics)) = (rate, trace.count("harmonics")) {
+            let seen = trace.count("seen").unwrap_or(harmonics + 2);
+            if rate / high <= 2.0 * seen as f64 {
+                let message = format!(
+                    "{seen} harmonics are recorded, but a period of {high} Hz has {:.1} samples at \
+                     {rate} Hz",
+                    rate / high
+                );
+                let remedy = "a harmonic needs more than two samples, or lower ones fold onto it: \
+                              record fewer (`seen`)";
+                out.push(at("seen", Diagnostic::error(message).remedy(remedy)));
+            }
             let samples = rate / (high * harmonics as f64);
             if samples < FEWEST_SAMPLES {
                 let message = format!(
@@ -222,6 +273,7 @@ pub(crate) fn check(root: &Branch, out: &mut Diagnostics) {
         let error = Diagnostic::error(message).remedy("record at least those that are matched");
         out.push(at("seen", error));
     }
+    check_limit(root, trace, out);
     if let Some(steps) = trace.table("steps") {
         let length = |key| steps.number(key);
         if let (Some(least), Some(first), Some(most)) =

@@ -37,7 +37,10 @@ impl Ended {
     /// In words.
     pub fn words(&self) -> String {
         match self {
-            Self::Course(End::Limit) => "the response leaves the band or the target's limit".into(),
+            Self::Course(End::Bound) => "the response is followed to the end of the band".into(),
+            Self::Course(End::Limit) => "the response goes on beyond the limit `trace.target`; \
+                 nothing there was tried"
+                .into(),
             Self::Course(End::Complete) => "all frequencies are done".into(),
             Self::Course(End::MostPoints) => "the greatest number of points is reached".into(),
             Self::Course(End::NoStart) => "no first point was found: both sides did not come \
@@ -56,6 +59,7 @@ impl Ended {
     /// From its word in a journal: of a course that was run to its end.
     pub fn from_word(word: &str) -> Self {
         Self::Course(match word {
+            "band_end" => End::Bound,
             "limit" => End::Limit,
             "most_points" => End::MostPoints,
             _ => End::Complete,
@@ -65,6 +69,7 @@ impl Ended {
     /// One word, for machines.
     pub fn word(&self) -> &'static str {
         match self {
+            Self::Course(End::Bound) => "band_end",
             Self::Course(End::Limit) => "limit",
             Self::Course(End::Complete) => "complete",
             Self::Course(End::MostPoints) => "most_points",
@@ -76,9 +81,14 @@ impl Ended {
         }
     }
 
-    /// Whether the course was run to its end.
+    /// Whether all that was asked for was traced.
     pub fn is_complete(&self) -> bool {
-        matches!(self, Self::Course(End::Limit | End::Complete | End::MostPoints))
+        matches!(self, Self::Course(End::Bound | End::Complete))
+    }
+
+    /// Whether nothing is left to try: the same command would end at once.
+    pub fn is_final(&self) -> bool {
+        self.is_complete() || matches!(self, Self::Course(End::Limit | End::MostPoints))
     }
 }
 

@@ -338,8 +338,11 @@ pub fn record_trials(
         frame.push(f64::from(u8::from(orbit.settled)));
         frame.push(orbit.estimates as f64);
         for dof in 0..names.len() {
-            let width = 2 * harmonics;
-            frame.push(orbit.measured[dof].0[0]);
+            let width = (trial.unknowns.len() - 1) / names.len();
+            // A mean that is no unknown follows the rig, or is zero like the rig's.
+            if width == 2 * harmonics {
+                frame.push(orbit.measured[dof].0[0]);
+            }
             frame.extend(&trial.unknowns[dof * width..(dof + 1) * width]);
             frame.extend(&orbit.measured[dof].0);
             frame.extend(&orbit.simulated[dof].0);

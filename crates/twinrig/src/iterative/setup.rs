@@ -10,12 +10,12 @@ use model::shaken::{ShakenError, ShakenSpecimen, Shaker};
 use nalgebra::DMatrix;
 use numerics::continuation::{Corrector, Course, Difference, Refresh, Steps};
 use runtime::link::LinkError;
-use runtime::periodic::{Control, PeriodicLoop, PeriodicSettings, Settling};
+use runtime::periodic::{Control, Mean, PeriodicLoop, PeriodicSettings, Settling};
 use runtime::rig::{LateForce, NetworkRig, RigSlot, ShakenRig, ShakenSensors};
 use thiserror::Error;
 
 use crate::assembly::{Assembly, PlantError};
-use crate::experiment::trace::{CourseSpec, MethodSpec};
+use crate::experiment::trace::{CourseSpec, MeanSpec, MethodSpec};
 use crate::experiment::{Experiment, SignalSource, TraceSpec};
 
 /// Why a trace cannot be set up.
@@ -197,6 +197,10 @@ impl<'a> Setup<'a> {
             },
             inertia_compensation_kg: self.compensated_kg(),
             sensor_delays_s: [spec.delays_s[0], force_s, spec.delays_s[1]],
+            mean: match self.mean() {
+                MeanSpec::Followed => Mean::Followed,
+                MeanSpec::Solved | MeanSpec::Zero => Mean::Commanded,
+            },
             ramp_m_s: spec.ramp_m_s,
             harmonics: spec.harmonics,
             seen_harmonics: spec.seen,
@@ -211,6 +215,18 @@ impl<'a> Setup<'a> {
             limits: assembly.limits.clone(),
             safe_path: assembly.safe_path,
         }
+    }
+
+    /// What becomes of the target's mean.
+    pub fn mean(&self) -> MeanSpec {
+        let assembly = self.assembly;
+        let elements = !assembly.substructures.numerical.elements.is_empty()
+            || !shaken_specimen(assembly).elements.is_empty();
+        self.spec.mean.unwrap_or(match &self.spec.shaker {
+            Some(_) => MeanSpec::Followed,
+            None if assembly.remote.is_none() && !elements => MeanSpec::Zero,
+            None => MeanSpec::Solved,
+        })
     }
 
     /// What is traced.
@@ -234,12 +250,9 @@ impl<'a> Setup<'a> {
             CourseSpec::Sweep => Course::Sweep { values: sweep(spec) },
         };
         let dofs = self.assembly.count();
-        let mut guess = vec![0.0; 2 * spec.harmonics * dofs + 1];
-        if let Some(frequency) = guess.last_mut() {
-            *frequency = first;
-        }
-        TraceSettings {
+        let mut settings = TraceSettings {
             dofs,
+            mean: self.mean() == MeanSpec::Solved,
             harmonics: spec.harmonics,
             band_hz: spec.band_hz,
             target_limit_m: spec.target_m,
@@ -255,8 +268,13 @@ impl<'a> Setup<'a> {
             },
             surrogate: spec.method == MethodSpec::Surrogate,
             course,
-            guess,
+            guess: Vec::new(),
+        };
+        settings.guess = vec![0.0; settings.unknowns()];
+        if let Some(frequency) = settings.guess.last_mut() {
+            *frequency = first;
         }
+        settings
     }
 
     /// The file.

@@ -109,6 +109,7 @@ fn banner(page: &mut String, found: &Outcome) {
         Ended::Stopped => ("doubtful", "Stopped"),
         ended if ended.is_complete() && found.unsettled() == 0 => ("good", "Complete"),
         ended if ended.is_complete() => ("doubtful", "Complete, but not every point had settled"),
+        ended if ended.is_final() => ("doubtful", "Not the whole band"),
         _ => ("bad", "Not complete"),
     };
     let _ = write!(

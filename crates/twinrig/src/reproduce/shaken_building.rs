@@ -14,7 +14,7 @@ use numerics::continuation::{Corrector, Course, Difference, Refresh};
 use numerics::harmonic_balance::{HarmonicBalance, System};
 use runtime::gate::Limits;
 use runtime::interlock::SafePath;
-use runtime::periodic::{Control, PeriodicError, PeriodicLoop, PeriodicSettings, Settling};
+use runtime::periodic::{Control, Mean, PeriodicError, PeriodicLoop, PeriodicSettings, Settling};
 use runtime::rig::{ShakenRig, ShakenSensors};
 use thiserror::Error;
 
@@ -137,6 +137,7 @@ fn settings(legs: Legs, simulated_kg: f64, harmonics: usize) -> PeriodicSettings
         control: Control { proportional_n_per_m: 2e4, derivative_n_s_per_m: 400.0, filter_s: 1e-3 },
         inertia_compensation_kg: vec![simulated_kg],
         sensor_delays_s: [0.0; 3],
+        mean: Mean::Followed,
         ramp_m_s: f64::INFINITY,
         harmonics,
         seen_harmonics: harmonics,
@@ -181,6 +182,7 @@ pub(super) fn trace_settings(legs: Legs, harmonics: usize, course: Course) -> Tr
     };
     TraceSettings {
         dofs: 1,
+        mean: false,
         harmonics,
         band_hz,
         target_limit_m: 0.025,

@@ -42,6 +42,11 @@ impl Journal {
         self.lines.append(&csv_line(&self.columns.fields(row)))
     }
 
+    /// That rows were damaged and left out, in words.
+    pub fn damage(&self) -> Option<String> {
+        self.lines.damage()
+    }
+
     /// Waits until the disk has everything.
     pub fn sync(&self) -> Result<(), JournalError> {
         self.lines.sync()

@@ -28,8 +28,8 @@ pub(crate) static TRACE: Table = Table::plain(
         required(
             "target",
             LENGTH,
-            "Greatest amplitude of the target's harmonics taken together, at every interface DOF; \
-             none beyond is ever tried.",
+            "Greatest amplitude of the target's harmonics taken together (and its mean, where that \
+             is solved for), at every interface DOF; none beyond is ever tried.",
         ),
         default(
             "harmonics",
@@ -41,6 +41,16 @@ pub(crate) static TRACE: Table = Table::plain(
             "seen",
             Shape::Count { min: 1, max: 63 },
             "Harmonics that are recorded, at least `harmonics`. Absent: two more than `harmonics`.",
+        ),
+        optional(
+            "mean",
+            Shape::Word(&[
+                word("followed", "it goes where the rig's own mean is: for actuators that push"),
+                word("solved", "both sides are to have the same: for actuators that hold a place"),
+                word("zero", "it stays zero: where nothing is one-sided"),
+            ]),
+            "What becomes of the target's mean. Absent: `followed` with a `shaker`, else `solved`, \
+             but `zero` with a virtual rig and no nonlinear element.",
         ),
         default(
             "course",
