@@ -376,3 +376,77 @@ fn a_target_that_the_gate_would_stop_is_warned_of() {
     let ran = lab.twinrig(["check", "t.toml"]).exits(0);
     assert!(ran.err.contains("targets up to 20 mm may be tried"), "{}", ran.err);
 }
+
+#[test]
+fn a_peak_between_wide_points_is_not_made_up() {
+    let lab = Lab::new();
+    // The resonance at 7.12 Hz is 0.05 Hz wide.
+    let trace = "frequency = [\"4.5 Hz\", \"10.5 Hz\"]\ncourse = \"sweep\"\npoints = 7\n\
+                 tolerance = \"100 nm\"";
+    let text = file(FORCE, trace).replace("20 N s/m", "2 N s/m").replace("6 N s/m", "0.6 N s/m");
+    lab.write("t.toml", text);
+    let ran = lab.twinrig(["--json", "trace", "t.toml", "--out", "out"]).exits(0).json();
+    let largest = rows(&lab.path("out")).into_iter().map(|row| row[2].parse::<f64>().unwrap());
+    let peak = &ran["summary"]["peaks"][0];
+    assert_eq!(peak["amplitude_m"].as_f64().unwrap(), largest.fold(0.0, f64::max));
+    assert_eq!(peak["from"], "largest_point");
+    let told = lab.twinrig(["trace", "t.toml", "--out", "out"]).exits(0).out;
+    assert!(told.contains("largest point of low; peak between points"), "{told}");
+    let page = std::fs::read_to_string(lab.path("out/report.html")).unwrap();
+    assert!(page.contains("largest point of low; peak between points"));
+}
+
+#[test]
+fn without_a_load_nothing_moves() {
+    let lab = Lab::new();
+    lab.write("t.toml", linear().replace("\"5 N\"", "\"0 N\""));
+    let ran = lab.twinrig(["trace", "t.toml", "--out", "out"]).exits(0);
+    assert!(ran.out.contains("nothing moved: the load is zero"), "{}", ran.out);
+    assert!(!ran.out.contains('%') && !ran.out.contains("inf"), "{}", ran.out);
+    let summary = std::fs::read_to_string(lab.path("out/summary.json")).unwrap();
+    assert!(summary.contains("\"moved\": false"), "{summary}");
+    let page = std::fs::read_to_string(lab.path("out/report.html")).unwrap();
+    assert!(page.contains("the load is zero"));
+}
+
+/// A two-storey building that touches a stop 1 mm away. Its folds by an
+/// independent harmonic balance (25 harmonics, 1024 samples, Newton's method with
+/// the amplitude prescribed): 6.84497 Hz at 1.136 mm and 6.88856 Hz at 2.687 mm.
+const STOP: &str = "title = \"Stop\"\nduration = \"2 s\"\n\
+    [structure]\nnames = [\"low\", \"top\"]\n\
+    [structure.shear_building]\nmass = [\"20 kg\", \"15 kg\"]\n\
+    stiffness = [\"80 kN/m\", \"60 kN/m\"]\ndamping = [\"40 N s/m\", \"30 N s/m\"]\n\
+    [partition]\ninterface = [\"low\"]\nmass = [\"12 kg\"]\nstiffness = [\"80 kN/m\"]\n\
+    damping = [\"40 N s/m\"]\n\
+    [[partition.element]]\nat = 1\nkind = \"gap\"\nstiffness = \"40 kN/m\"\n\
+    opening = \"1 mm\"\nside = \"positive\"\n\
+    [[excitation.force]]\ndof = \"top\"\n\
+    harmonic = { amplitude = \"5 N\", frequency = \"13 Hz\" }\n\
+    [integrator]\nmethod = \"newmark\"\nrate = \"5 kHz\"\n\
+    [limits]\ncommand = \"200 mm\"\n\
+    [trace]\nfrequency = [\"6.2 Hz\", \"7.1 Hz\"]\ntarget = \"60 mm\"\nharmonics = 3\n\
+    scale = { target = \"5 mm\", frequency = \"0.3 Hz\" }\ntolerance = \"100 nm\"\n\
+    inertia_compensation = \"3 kg\"\n\
+    [trace.shaker]\nstiffness = \"5 kN/m\"\ndamping = \"500 N s/m\"\n";
+
+#[test]
+fn folds_and_differences_are_those_of_the_branch_and_not_of_its_chords() {
+    let lab = Lab::new();
+    lab.write("t.toml", STOP);
+    let ran = lab.twinrig(["--json", "trace", "t.toml", "--out", "out"]).exits(0).json();
+    let summary = &ran["summary"];
+    // What the integrator does at 5 kHz, and no more.
+    assert!(summary["largest_difference_percent"].as_f64().unwrap() < 0.25, "{summary}");
+    let truth = [(6.888_565, 2.687e-3), (6.844_966, 1.136e-3)];
+    for (k, (hz, amplitude)) in truth.into_iter().enumerate() {
+        let of = |list: &str, key: &str| summary[list][k][key].as_f64().unwrap();
+        assert!((of("reference_folds", "frequency_hz") - hz).abs() < 1e-5, "{summary}");
+        assert!((of("reference_folds", "amplitude_m") - amplitude).abs() < 1e-5, "{summary}");
+        let off = (of("folds", "frequency_hz") - hz).abs();
+        assert!(off < of("folds", "frequency_interval_hz"), "{summary}");
+        assert!(of("folds", "frequency_interval_hz") < 3e-3, "{summary}");
+        let off = (of("folds", "amplitude_m") - amplitude).abs();
+        assert!(off < of("folds", "amplitude_interval_m"), "{summary}");
+        assert!(of("folds", "amplitude_interval_m") < 0.15e-3, "{summary}");
+    }
+}

@@ -298,9 +298,10 @@ impl<X: PeriodicExperiment> Trace<X> {
         &self.points
     }
 
-    /// Where the frequency turns back.
+    /// Where the frequency turns back: from the points as they are known at last.
     pub fn folds(&self) -> Vec<Fold> {
-        self.run.folds()
+        let points: Vec<Point> = self.points.iter().map(|p| p.point.clone()).collect();
+        numerics::continuation::folds(&self.problem.inner().settings.space(), &points)
     }
 
     /// Evaluations since the last point.

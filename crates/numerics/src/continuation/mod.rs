@@ -10,6 +10,7 @@
 //! where its unknowns do, and metres beside hertz would hide every fold.
 
 mod corrector;
+mod fold;
 mod jacobian;
 mod run;
 mod surrogate;
@@ -19,8 +20,9 @@ mod surrogate_tests;
 mod tests;
 
 pub use corrector::{Corrector, Refresh};
+pub use fold::{Estimate, Fold, folds};
 pub use jacobian::Difference;
-pub use run::{Advance, Continuation, Course, End, Fold, Steps};
+pub use run::{Advance, Continuation, Course, End, Steps};
 pub use surrogate::{Surrogate, SurrogateRule};
 
 use std::ops::Range;

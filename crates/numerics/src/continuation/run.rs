@@ -1,6 +1,7 @@
 //! A run along a branch, point by point.
 
 use super::corrector::{Corrected, Corrector};
+use super::fold::{Fold, folds};
 use super::jacobian::Jacobian;
 use super::{Evaluation, Point, Problem, Space, dot, norm};
 
@@ -67,15 +68,6 @@ pub enum Advance {
     Failed,
     /// Nothing more to come.
     Ended(End),
-}
-
-/// A point where the parameter turns back.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Fold {
-    /// All unknowns there, by a parabola through the points around it.
-    pub unknowns: Vec<f64>,
-    /// Index of the point next to it.
-    pub near: usize,
 }
 
 /// A run with its points.
@@ -458,34 +450,32 @@ impl Continuation {
         }
     }
 
-    /// Where the parameter turns back, each by a parabola through three points.
+    /// Where the parameter turns back.
     pub fn folds(&self) -> Vec<Fold> {
         folds(&self.space, &self.points)
     }
-}
 
-/// The folds of a branch.
-fn folds(space: &Space, points: &[Point]) -> Vec<Fold> {
-    let mut found = Vec::new();
-    for (k, window) in points.windows(3).enumerate() {
-        let [a, b, c] = window else { continue };
-        let (before, after) = (b.parameter() - a.parameter(), c.parameter() - b.parameter());
-        if before * after >= 0.0 {
-            continue;
+    /// The branch half way between two places on it, all in the unknowns' own
+    /// units: the root in the plane that halves their chord. `None` if there is
+    /// none nearby. For problems without noise.
+    pub fn between<P: Problem>(
+        &self,
+        problem: &mut P,
+        a: &[f64],
+        b: &[f64],
+    ) -> Result<Option<Vec<f64>>, P::Error> {
+        let (from, to) = (self.space.divided(a), self.space.divided(b));
+        let middle: Vec<f64> = from.iter().zip(&to).map(|(a, b)| 0.5 * (a + b)).collect();
+        let (row, length) = unit(to.iter().zip(&from).map(|(b, a)| b - a).collect());
+        if length == 0.0 || !self.space.allows(&self.space.real(&middle)) {
+            return Ok(None);
         }
-        let (h1, h2) = (norm(&chord(space, a, b)), norm(&chord(space, b, c)));
-        // λ(s) = λ_b + s·slope + s²·bend around the middle point.
-        let bend = |p: f64, q: f64, r: f64| ((r - q) / h2 - (q - p) / h1) / (h1 + h2);
-        let slope = |p: f64, q: f64, r: f64| (q - p) / h1 + h1 * bend(p, q, r);
-        let (l, m, n) = (a.parameter(), b.parameter(), c.parameter());
-        let s = -0.5 * slope(l, m, n) / bend(l, m, n);
-        let at = |i: usize| {
-            let (p, q, r) = (a.unknowns[i], b.unknowns[i], c.unknowns[i]);
-            q + s * slope(p, q, r) + s * s * bend(p, q, r)
-        };
-        found.push(Fold { unknowns: (0..b.unknowns.len()).map(at).collect(), near: k + 1 });
+        let start = middle.clone();
+        let found = self.corrector.correct(problem, &self.space, start, &row, None)?;
+        let aside: Vec<f64> = found.at.iter().zip(&middle).map(|(b, a)| b - a).collect();
+        let is_near = found.converged && norm(&aside) <= 0.5 * length;
+        Ok(is_near.then(|| self.space.real(&found.at)))
     }
-    found
 }
 
 /// How far the noise of an evaluation moves the root, in scaled unknowns.
@@ -499,7 +489,7 @@ fn along_parameter(unknowns: usize, sign: f64) -> Vec<f64> {
     row
 }
 
-fn chord(space: &Space, a: &Point, b: &Point) -> Vec<f64> {
+pub(super) fn chord(space: &Space, a: &Point, b: &Point) -> Vec<f64> {
     a.unknowns.iter().zip(&b.unknowns).zip(&space.scale).map(|((a, b), s)| (b - a) / s).collect()
 }
 

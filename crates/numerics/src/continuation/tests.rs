@@ -260,3 +260,41 @@ fn a_problem_without_a_root_says_so() {
         Continuation::new(space, corrector(1e-9), arclength(steps(0.1, 9)), vec![0.5, 0.0]);
     assert_eq!(follow(&mut run, &mut nan), End::NoStart);
 }
+
+#[test]
+fn a_fold_seen_from_afar_has_a_wide_interval_that_holds_it() {
+    let (least_upper, greatest_lower) = duffing_folds();
+    for most in [0.1, 0.3, 0.6] {
+        let mut space = Space::scaled(vec![1.0, 1.0, 0.2]);
+        (space.low[2], space.high[2]) = (0.5, 1.6);
+        let steps = Steps { most_turn_rad: 1.5, ..steps(most, 400) };
+        let mut run =
+            Continuation::new(space, corrector(1e-9), arclength(steps), vec![0.1, 0.0, 0.6]);
+        follow(&mut run, &mut Function(duffing, 0));
+        let folds = run.folds();
+        assert_eq!(folds.len(), 2, "{most}");
+        for (fold, truth) in folds.iter().zip([greatest_lower, least_upper]) {
+            let off = (fold.unknowns[2] - truth).abs();
+            // The truth is known to 1e-6.
+            assert!(off < fold.interval + 1e-6, "{most}: {off} {}", fold.interval);
+            assert!(fold.interval < 0.03 * most, "{most}: {}", fold.interval);
+            // On the branch, and not at the point next to it.
+            let (radius, apart) = fold.of(|k| norm(&run.points()[k].unknowns[..2]));
+            let exact = norm(&fold.unknowns[..2]);
+            assert!((radius - exact).abs() < 0.02 + apart, "{radius} {exact} {apart}");
+        }
+    }
+}
+
+#[test]
+fn half_way_between_two_points_is_on_the_branch() {
+    let mut circle = Function(|u: &[f64]| vec![u[0] * u[0] + u[1] * u[1] - 1.0], 0);
+    let space = Space::scaled(vec![1.0, 1.0]);
+    let run = Continuation::new(space, corrector(1e-12), arclength(steps(0.2, 80)), vec![0.9, 0.3]);
+    let middle = run.between(&mut circle, &[1.0, 0.0], &[0.0, 1.0]).unwrap().unwrap();
+    let exact = std::f64::consts::FRAC_1_SQRT_2;
+    assert!((middle[0] - exact).abs() < 1e-9 && (middle[1] - exact).abs() < 1e-9, "{middle:?}");
+    assert_eq!(run.between(&mut circle, &[1.0, 0.0], &[1.0, 0.0]), Ok(None));
+    // A chord beside which there is nothing.
+    assert_eq!(run.between(&mut circle, &[3.0, 0.0], &[3.0, 1.0]), Ok(None));
+}

@@ -64,9 +64,11 @@ pub struct HarmonicBalance {
 }
 
 impl HarmonicBalance {
-    /// With harmonics 0 to `harmonics`, 16 samples per period of the highest.
+    /// With harmonics 0 to `harmonics`, 16 samples per period of the highest, and
+    /// no fewer than 1024: a spring that touches between two samples shifts a fold
+    /// by the square of their spacing.
     pub fn new(system: System, harmonics: usize) -> Self {
-        let samples = (16 * harmonics.max(1)).next_power_of_two().max(256);
+        let samples = (16 * harmonics.max(1)).next_power_of_two().max(1024);
         let basis = DMatrix::from_fn(samples, 2 * harmonics + 1, |i, j| {
             let phase = std::f64::consts::TAU * i as f64 / samples as f64;
             let k = j.div_ceil(2) as f64;

@@ -255,7 +255,7 @@ fn finish(
 ) -> Exit {
     let Loaded { experiment, assembly, folder: source, .. } = loaded;
     let names = names(setup);
-    let reference = Branch::of(setup);
+    let reference = Branch::of(setup, &kept.points);
     let found = Outcome::new(setup, &kept.points, &kept.trials, &folds, reference, ended);
     let mut document = found.json(&names);
     document["title"] = json!(experiment.title);
@@ -327,22 +327,32 @@ fn words(
         found.rows.len(),
         found.ended.words()
     );
+    if let Some(why) = &found.still {
+        text.insert_str(text.len() - 1, &format!("nothing moved: {why}\n"));
+    }
     let mut rows = Vec::new();
     for (name, peak) in names.iter().zip(&found.peaks) {
-        let value = format!("{} mm", number(1e3 * peak.amplitude_m));
-        rows.push(vec![format!("peak of {name}"), value, format!("{:.4} Hz", peak.frequency_hz)]);
+        let value = format!("{} mm", number(1e3 * peak.mark.amplitude_m));
+        let at = format!("{:.4} Hz", peak.mark.frequency_hz);
+        rows.push(vec![peak.from.label(name), value, at]);
     }
     for fold in &found.folds {
+        let value = report::plus_minus(1e3 * fold.mark.amplitude_m, 1e3 * fold.interval_m);
+        let at = report::plus_minus(fold.mark.frequency_hz, fold.interval_hz);
+        rows.push(vec!["fold".into(), format!("{value} mm"), format!("{at} Hz")]);
+    }
+    for fold in found.reference.iter().flat_map(|reference| &reference.folds) {
         let value = format!("{} mm", number(1e3 * fold.amplitude_m));
-        rows.push(vec!["fold".into(), value, format!("{:.4} Hz", fold.frequency_hz)]);
+        rows.push(vec!["fold of the model".into(), value, format!("{:.4} Hz", fold.frequency_hz)]);
     }
     let mut add = |name: &str, value: String| rows.push(vec![name.into(), value, String::new()]);
-    match found.largest_difference_percent {
-        Some(percent) => add(
+    match (found.largest_difference_percent, &found.still) {
+        (Some(percent), _) => add(
             "largest difference from the whole structure's model",
             format!("{} % of peak", number(percent)),
         ),
-        None => add("model of the whole structure", "none to compare with".into()),
+        (None, None) => add("model of the whole structure", "none to compare with".into()),
+        (None, Some(_)) => {}
     }
     if let Some(percent) = found.largest_bias_percent {
         add("largest bias of the simulation", format!("{} % of peak", number(percent)));

@@ -2,12 +2,15 @@
 
 mod bench;
 mod bias;
+mod finer;
+mod marks;
 mod outcome;
 mod reference;
 mod saved;
 mod setup;
 
 pub use bench::{Bench, BenchError, Pace};
+pub use marks::{FoldMark, Mark, Peak, PeakFrom};
 pub(crate) use outcome::RECORD_OF;
 pub use outcome::{Outcome, PointRow, record_trials};
 pub use reference::{Branch, ReferencePoint};

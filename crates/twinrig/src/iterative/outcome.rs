@@ -8,7 +8,7 @@ use runtime::record::{Ending, Header, Options, RecordError, Recorder};
 use serde_json::{Value, json};
 
 use super::reference::Branch;
-use super::{Ended, Setup, bias};
+use super::{Ended, FoldMark, Mark, Peak, Setup, bias, marks};
 
 /// A point of the response as it is shown.
 #[derive(Debug, Clone, PartialEq)]
@@ -54,15 +54,6 @@ pub struct DofRow {
     pub difference_m: Option<f64>,
 }
 
-/// A frequency with an amplitude.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Mark {
-    /// Hz.
-    pub frequency_hz: f64,
-    /// m.
-    pub amplitude_m: f64,
-}
-
 /// What a trace has found.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Outcome {
@@ -70,10 +61,13 @@ pub struct Outcome {
     pub ended: Ended,
     /// The points.
     pub rows: Vec<PointRow>,
+    /// Why there is no response to speak of, in words; then there are no peaks
+    /// and nothing is told in per cent of them.
+    pub still: Option<String>,
     /// The largest amplitude of every interface DOF.
-    pub peaks: Vec<Mark>,
-    /// Where the frequency turns back, with the first DOF's amplitude.
-    pub folds: Vec<Mark>,
+    pub peaks: Vec<Peak>,
+    /// Where the frequency turns back.
+    pub folds: Vec<FoldMark>,
     /// Of the whole structure.
     pub reference: Option<Branch>,
     /// Largest difference from it, of its largest amplitude, every DOF; %.
@@ -96,33 +90,40 @@ impl Outcome {
         reference: Option<Branch>,
         ended: Ended,
     ) -> Self {
-        let rows: Vec<PointRow> =
-            points.iter().map(|point| row(setup, point, reference.as_ref())).collect();
+        let differences = reference.as_ref().map(|branch| &branch.differences_m);
+        let difference = |k: usize| differences.and_then(|all| all.get(k)).map(Vec::as_slice);
+        let rows: Vec<PointRow> = points
+            .iter()
+            .enumerate()
+            .map(|(k, point)| row(setup, point, difference(k).unwrap_or(&[])))
+            .collect();
         let count = setup.assembly().count();
         let is_linear = setup.assembly().substructures.whole.elements.is_empty();
-        let peaks: Vec<Mark> = (0..count).filter_map(|dof| peak(&rows, dof, is_linear)).collect();
-        let folds = folds.iter().filter_map(|fold| {
-            // The target turns with the response: its neighbours tell the amplitude.
-            let near = rows.get(fold.near)?;
-            let frequency_hz = fold.unknowns.last().copied()?;
-            Some(Mark { frequency_hz, amplitude_m: near.dofs[0].amplitude_m })
-        });
-        let folds = folds.collect();
+        let still = still(setup, &rows);
+        let peaks: Vec<Peak> = match still {
+            None => (0..count).filter_map(|dof| marks::peak(&rows, dof, is_linear)).collect(),
+            Some(_) => Vec::new(),
+        };
+        let folds = folds.iter().filter_map(|fold| marks::fold(&rows, fold)).collect();
         let largest = |of: &dyn Fn(&PointRow) -> Option<f64>| {
             let all = rows.iter().filter_map(of).map(f64::abs);
             all.reduce(f64::max)
         };
+        let percent = |part: f64, whole: f64| {
+            let share = 100.0 * part / whole;
+            (still.is_none() && share.is_finite()).then_some(share)
+        };
         let difference = (0..count)
             .filter_map(|dof| {
                 let size = reference.as_ref()?.points.iter().map(|p| p.fundamental[dof].norm());
-                let size = size.fold(0.0, f64::max);
-                Some(100.0 * largest(&|row| row.dofs[dof].difference_m)? / size)
+                percent(largest(&|row| row.dofs[dof].difference_m)?, size.fold(0.0, f64::max))
             })
             .reduce(f64::max);
-        let bias = largest(&|row| row.bias_m);
-        let bias = bias.zip(peaks.first()).map(|(bias, peak)| 100.0 * bias / peak.amplitude_m);
+        let bias = largest(&|row| row.bias_m).zip(peaks.first());
+        let bias = bias.and_then(|(bias, peak)| percent(bias, peak.mark.amplitude_m));
         Self {
             ended,
+            still,
             largest_difference_percent: difference,
             largest_bias_percent: bias,
             evaluations: trials.len(),
@@ -203,14 +204,30 @@ impl Outcome {
     /// For machines.
     pub fn json(&self, names: &[String]) -> Value {
         let mark = |mark: &Mark| json!({ "frequency_hz": mark.frequency_hz, "amplitude_m": mark.amplitude_m });
+        let peak = |peak: &Peak| {
+            let mut value = mark(&peak.mark);
+            value["from"] = json!(peak.from.word());
+            value
+        };
+        let fold = |fold: &FoldMark| {
+            let mut value = mark(&fold.mark);
+            value["frequency_interval_hz"] = json!(fold.interval_hz);
+            value["amplitude_interval_m"] = json!(fold.interval_m);
+            value
+        };
+        let reference_folds = self.reference.as_ref().map(|r| &r.folds);
         json!({
             "ended": self.ended.word(),
             "complete": self.ended.is_complete(),
             "points": self.rows.len(),
             "interface": names,
-            "peaks": self.peaks.iter().map(mark).collect::<Vec<_>>(),
-            "folds": self.folds.iter().map(mark).collect::<Vec<_>>(),
-            "reference_folds_hz": self.reference.as_ref().map(|r| r.folds_hz.clone()),
+            "moved": self.still.is_none(),
+            "peaks": self.peaks.iter().map(peak).collect::<Vec<_>>(),
+            "folds": self.folds.iter().map(fold).collect::<Vec<_>>(),
+            "reference_folds_hz": reference_folds
+                .map(|folds| folds.iter().map(|fold| fold.frequency_hz).collect::<Vec<_>>()),
+            "reference_folds": reference_folds
+                .map(|folds| folds.iter().map(mark).collect::<Vec<_>>()),
             "largest_difference_percent": self.largest_difference_percent,
             "largest_bias_percent": self.largest_bias_percent,
             "iterations": self.iterations(),
@@ -222,18 +239,13 @@ impl Outcome {
     }
 }
 
-fn row(setup: &Setup<'_>, point: &TracePoint, reference: Option<&Branch>) -> PointRow {
+fn row(setup: &Setup<'_>, point: &TracePoint, differences_m: &[f64]) -> PointRow {
     let orbit = &point.orbit;
     let numerical = &setup.assembly().substructures.numerical;
     let (amplitudes, compensated) = (setup.amplitudes(), setup.compensated_kg());
     let dofs = (0..orbit.measured.len()).map(|dof| {
         let measured = &orbit.measured[dof];
         let (amplitude_m, [cosine, sine]) = (point.amplitude_m(dof), point.fundamental[dof]);
-        let exact = reference
-            .and_then(|branch| branch.amplitude_at(setup, point.frequency_hz, dof))
-            .map(|truth| amplitude_m - truth);
-        let scale_hz = setup.spec().scale_hz;
-        let nearest = || reference?.distance_m(point.frequency_hz, amplitude_m, dof, scale_hz);
         DofRow {
             amplitude_m,
             phase_deg: (-sine).atan2(cosine).to_degrees(),
@@ -241,7 +253,7 @@ fn row(setup: &Setup<'_>, point: &TracePoint, reference: Option<&Branch>) -> Poi
             simulated_m: orbit.simulated[dof].amplitude(1),
             higher_m: (2..=measured.harmonics()).map(|k| measured.amplitude(k)).collect(),
             mean_m: measured.0[0],
-            difference_m: exact.or_else(nearest),
+            difference_m: differences_m.get(dof).copied(),
         }
     });
     PointRow {
@@ -258,32 +270,17 @@ fn row(setup: &Setup<'_>, point: &TracePoint, reference: Option<&Branch>) -> Poi
     }
 }
 
-/// The largest amplitude. Of a linear structure it is taken from the parabola of
-/// 1/|x|² through the points around it, which is exact near a lightly damped
-/// resonance.
-fn peak(rows: &[PointRow], dof: usize, is_linear: bool) -> Option<Mark> {
-    let value = |k: usize| rows[k].dofs[dof].amplitude_m;
-    let top = (0..rows.len()).max_by(|&a, &b| value(a).total_cmp(&value(b)))?;
-    let found = Mark { frequency_hz: rows[top].frequency_hz, amplitude_m: value(top) };
-    if !is_linear || top == 0 || top + 1 >= rows.len() {
-        return Some(found);
+/// Why there is no response to speak of, if so. Without a load both sides agree
+/// at rest, up to the tolerance.
+fn still(setup: &Setup<'_>, rows: &[PointRow]) -> Option<String> {
+    let amplitudes = rows.iter().flat_map(|row| row.dofs.iter().map(|dof| dof.amplitude_m));
+    let most = amplitudes.reduce(f64::max)?;
+    let mm = crate::report::number(1e3 * most);
+    if setup.amplitudes().iter().all(|&load| load == 0.0) {
+        return Some(format!("the load is zero; {mm} mm at most are residual and noise"));
     }
-    let at = |k: usize| (rows[k].frequency_hz, value(k).powi(-2));
-    let ((x0, y0), (x1, y1), (x2, y2)) = (at(top - 1), at(top), at(top + 1));
-    if (x1 - x0) * (x2 - x1) <= 0.0 {
-        // The branch turns back here: no function of the frequency.
-        return Some(found);
-    }
-    let (s1, s2) = ((y1 - y0) / (x1 - x0), (y2 - y1) / (x2 - x1));
-    let bend = (s2 - s1) / (x2 - x0);
-    let slope = s1 + bend * (x1 - x0);
-    let moved = -slope / (2.0 * bend);
-    let least = y1 + slope * moved + bend * moved * moved;
-    let inside = (x1 + moved - x0) * (x1 + moved - x2) <= 0.0;
-    if bend > 0.0 && least > 0.0 && inside {
-        return Some(Mark { frequency_hz: x1 + moved, amplitude_m: least.powf(-0.5) });
-    }
-    Some(found)
+    let within = most <= setup.spec().tolerance_m;
+    within.then(|| format!("{mm} mm at most are within the tolerance; is the load too small?"))
 }
 
 /// Name of the fact in a record's header that tells the evaluations of an

@@ -1,11 +1,13 @@
 //! The response of the structure as if it were built, for comparison.
 //!
 //! Linear: by its frequency response. With springs without memory: by harmonic
-//! balance, followed through folds, each point with the verdict of its Floquet
-//! multipliers. With hysteresis there is none.
+//! balance, followed through folds and made finer where it is drawn or compared
+//! (see `finer`), each point with the verdict of its Floquet multipliers. With
+//! hysteresis there is none.
 
 use std::f64::consts::TAU;
 
+use analysis::iterative::TracePoint;
 use model::element::{Law, Side};
 use nalgebra::{Complex, DVector};
 use numerics::continuation::{
@@ -13,7 +15,8 @@ use numerics::continuation::{
 };
 use numerics::harmonic_balance::{HarmonicBalance, Response, Spring, System};
 
-use super::Setup;
+use super::finer::Finer;
+use super::{Mark, Setup};
 
 /// Points of a linear response.
 const POINTS: usize = 400;
@@ -28,10 +31,12 @@ const MOST_JUDGED: usize = 40;
 pub struct Branch {
     /// In the order of the branch.
     pub points: Vec<ReferencePoint>,
-    /// Where the frequency turns back, Hz.
-    pub folds_hz: Vec<f64>,
-    /// Whether a frequency has one response.
-    pub is_linear: bool,
+    /// Where the frequency turns back, with the first DOF's amplitude.
+    pub folds: Vec<Mark>,
+    /// How far every measured point lies from it, one entry per DOF, m. Linear:
+    /// measured less true amplitude. Else the shortest way to the branch, see
+    /// [`Finer::distance_m`].
+    pub differences_m: Vec<Vec<f64>>,
 }
 
 /// One response.
@@ -46,58 +51,45 @@ pub struct ReferencePoint {
 }
 
 impl Branch {
-    /// Of the structure behind a trace; `None` if its model says nothing of it.
-    pub fn of(setup: &Setup<'_>) -> Option<Self> {
+    /// Of the structure behind a trace, held against its points; `None` if its
+    /// model says nothing of it.
+    pub fn of(setup: &Setup<'_>, measured: &[TracePoint]) -> Option<Self> {
         let balance = balance(setup)?;
-        let (low, high) = setup.spec().band_hz;
         if balance.system().springs.is_empty() {
-            let at = |k: usize| low + (high - low) * k as f64 / (POINTS - 1) as f64;
-            let points = (0..POINTS).filter_map(|k| point(setup, &balance, &[], at(k))).collect();
-            return Some(Self { points, folds_hz: Vec::new(), is_linear: true });
+            return linear(setup, &balance, measured);
         }
         if balance.system().mass.nrows() > MOST_BALANCED {
             return None;
         }
-        followed(setup, balance)
-    }
-
-    /// The reference of a point on a linear branch: exactly at its frequency.
-    pub fn amplitude_at(&self, setup: &Setup<'_>, frequency_hz: f64, dof: usize) -> Option<f64> {
-        if !self.is_linear {
-            return None;
-        }
-        let balance = balance(setup)?;
-        Some(point(setup, &balance, &[], frequency_hz)?.fundamental[dof].norm())
-    }
-
-    /// How far a measured point lies from the branch, m: the shortest way to it,
-    /// a `scale_hz` of frequency counting as much as the largest amplitude. At a
-    /// fold a difference of amplitude at one frequency would say nothing.
-    pub fn distance_m(
-        &self,
-        frequency_hz: f64,
-        amplitude_m: f64,
-        dof: usize,
-        scale_hz: f64,
-    ) -> Option<f64> {
-        let size = self.points.iter().map(|p| p.fundamental[dof].norm()).fold(0.0, f64::max);
-        let flat = |p: &ReferencePoint| {
-            [
-                (p.frequency_hz - frequency_hz) / scale_hz * size,
-                p.fundamental[dof].norm() - amplitude_m,
-            ]
+        let mut finer = Finer::new(setup, followed(setup, balance)?)?;
+        let folds = finer.folds().to_vec();
+        let dofs = 0..setup.assembly().count();
+        let of = |point: &TracePoint| {
+            let each = dofs
+                .clone()
+                .map(|dof| finer.distance_m(dof, point.frequency_hz, point.amplitude_m(dof)));
+            each.collect()
         };
-        let far = self.points.windows(2).map(|pair| {
-            let (a, b) = (flat(&pair[0]), flat(&pair[1]));
-            let along = [b[0] - a[0], b[1] - a[1]];
-            let length = along[0] * along[0] + along[1] * along[1];
-            let share =
-                if length > 0.0 { -(a[0] * along[0] + a[1] * along[1]) / length } else { 0.0 };
-            let share = share.clamp(0.0, 1.0);
-            (a[0] + share * along[0]).hypot(a[1] + share * along[1])
-        });
-        far.reduce(f64::min)
+        let differences_m = measured.iter().map(of).collect();
+        Some(Self { points: finer.into_points(), folds, differences_m })
     }
+}
+
+fn linear(setup: &Setup<'_>, balance: &HarmonicBalance, measured: &[TracePoint]) -> Option<Branch> {
+    let (low, high) = setup.spec().band_hz;
+    let at = |k: usize| low + (high - low) * k as f64 / (POINTS - 1) as f64;
+    let points = (0..POINTS).filter_map(|k| {
+        let frequency_hz = at(k);
+        let fundamental = fundamental(setup, balance, &[], frequency_hz)?;
+        Some(ReferencePoint { frequency_hz, fundamental, stable: None })
+    });
+    let points = points.collect();
+    let difference = |point: &TracePoint| {
+        let truth = fundamental(setup, balance, &[], point.frequency_hz)?;
+        Some(truth.iter().enumerate().map(|(dof, x)| point.amplitude_m(dof) - x.norm()).collect())
+    };
+    let differences_m = measured.iter().map(difference).collect::<Option<_>>()?;
+    Some(Branch { points, folds: Vec::new(), differences_m })
 }
 
 /// The whole structure with its loads.
@@ -152,21 +144,35 @@ fn interface(setup: &Setup<'_>, response: &Response) -> Vec<Complex<f64>> {
     places.iter().map(|place| along(&place.direction(n))).collect()
 }
 
-fn point(
+/// Fundamental of every interface DOF, m.
+pub(super) fn fundamental(
     setup: &Setup<'_>,
     balance: &HarmonicBalance,
     deformations: &[f64],
     frequency_hz: f64,
-) -> Option<ReferencePoint> {
+) -> Option<Vec<Complex<f64>>> {
+    Some(interface(setup, &balance.response(deformations, TAU * frequency_hz)?))
+}
+
+/// Whether a free structure would show a response; `None` if that is not judged.
+pub(super) fn stable(
+    balance: &HarmonicBalance,
+    deformations: &[f64],
+    frequency_hz: f64,
+) -> Option<bool> {
+    if balance.system().mass.nrows() > MOST_JUDGED {
+        return None;
+    }
     let response = balance.response(deformations, TAU * frequency_hz)?;
-    let judged = !balance.system().springs.is_empty() && response.harmonics[0].len() <= MOST_JUDGED;
-    let stable = judged.then(|| balance.multipliers(&response).ok()).flatten();
-    let stable = stable.map(|multipliers| multipliers.iter().all(|m| m.norm() < 1.0));
-    Some(ReferencePoint { frequency_hz, fundamental: interface(setup, &response), stable })
+    let multipliers = balance.multipliers(&response).ok()?;
+    Some(multipliers.iter().all(|m| m.norm() < 1.0))
 }
 
 /// A nonlinear response along its branch.
-fn followed(setup: &Setup<'_>, mut balance: HarmonicBalance) -> Option<Branch> {
+fn followed(
+    setup: &Setup<'_>,
+    mut balance: HarmonicBalance,
+) -> Option<(HarmonicBalance, Continuation)> {
     let spec = setup.spec();
     let count = balance.unknowns();
     let (low, high) = spec.band_hz;
@@ -183,7 +189,7 @@ fn followed(setup: &Setup<'_>, mut balance: HarmonicBalance) -> Option<Branch> {
         most_points: 1500,
     };
     let corrector = Corrector {
-        tolerance: 1e-7 * scale_m,
+        tolerance: 1e-9 * scale_m,
         floor: 0.0,
         most_iterations: 25,
         most_halvings: 6,
@@ -195,13 +201,7 @@ fn followed(setup: &Setup<'_>, mut balance: HarmonicBalance) -> Option<Branch> {
     let course = Course::Arclength { steps, falling: spec.falling };
     let mut run = Continuation::new(space, corrector, course, guess);
     while !matches!(run.advance(&mut balance), Ok(Advance::Ended(_)) | Err(_)) {}
-    let points: Vec<ReferencePoint> = run
-        .points()
-        .iter()
-        .filter_map(|p| point(setup, &balance, &p.unknowns[..count], p.parameter() / TAU))
-        .collect();
-    let folds_hz = run.folds().iter().map(|fold| fold.unknowns[count] / TAU).collect();
-    (points.len() > 1).then_some(Branch { points, folds_hz, is_linear: false })
+    (run.points().len() > 1).then_some((balance, run))
 }
 
 /// A typical deformation of the springs: the largest in a linear structure with

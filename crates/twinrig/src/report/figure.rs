@@ -424,6 +424,8 @@ pub(super) fn axis(title: &str) -> Value {
         "title": { "text": escape(title), "standoff": 8 },
         "showline": true, "linecolor": "#7b8794", "linewidth": 1, "mirror": true,
         "ticks": "outside", "tickcolor": "#7b8794", "ticklen": 4,
+        // Else a tick of 2.5e-7 in [mm] reads 250n, a prefix before a prefix.
+        "exponentformat": "power",
         "gridcolor": "#e4e7eb", "zerolinecolor": "#cbd2d9", "automargin": true,
     })
 }
@@ -465,6 +467,11 @@ mod tests {
         assert!(y.len() <= 2000);
         let at = y.iter().position(|y| (y.as_f64().unwrap() + 7.654_321).abs() < 1e-5).unwrap();
         assert!((x[at].as_f64().unwrap() - time[101_234]).abs() < 1e-4);
+    }
+
+    #[test]
+    fn ticks_carry_no_prefix_of_their_own() {
+        assert_eq!(axis("[mm]")["exponentformat"], "power");
     }
 
     #[test]

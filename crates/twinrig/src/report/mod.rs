@@ -35,6 +35,8 @@ pub(crate) use sweep_page::sweep_html;
 pub(crate) use text::escape as markup;
 /// A text of the user on one line, fit for a terminal.
 pub(crate) use text::label as one_line;
+/// Numbers for people.
+pub(crate) use text::{number, plus_minus};
 pub(crate) use trace_page::trace_html;
 
 /// Why a record cannot be reported.

@@ -100,7 +100,7 @@ fn the_three_forms_agree() {
     let (page, text, json) = (html(&record).unwrap(), summary_text(&record), summary_json(&record));
     assert_eq!(json["criteria"].as_array().unwrap().len(), 9);
     for criterion in json["criteria"].as_array().unwrap() {
-        let shown = text::number(criterion["value"].as_f64().unwrap());
+        let shown = number(criterion["value"].as_f64().unwrap());
         assert!(text.contains(&shown) && page.contains(&shown), "{criterion}");
     }
     assert_eq!(json["status"], "completed");

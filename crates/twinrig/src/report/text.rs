@@ -62,7 +62,7 @@ pub(super) fn script_json(value: &serde_json::Value) -> String {
 }
 
 /// A number to four significant digits.
-pub(super) fn number(value: f64) -> String {
+pub(crate) fn number(value: f64) -> String {
     if !value.is_finite() {
         return "not a number".to_owned();
     }
@@ -75,6 +75,16 @@ pub(super) fn number(value: f64) -> String {
     } else {
         format!("{value:.3e}")
     }
+}
+
+/// A value with the half-width of its interval, both to the half-width's second
+/// digit.
+pub(crate) fn plus_minus(value: f64, half_width: f64) -> String {
+    if !half_width.is_finite() || half_width <= 0.0 {
+        return format!("{value:.4}");
+    }
+    let digits = (1.0 - half_width.log10().floor()).clamp(0.0, 9.0) as usize;
+    format!("{value:.digits$} ± {half_width:.digits$}")
 }
 
 /// A number if there is one, else a dash.

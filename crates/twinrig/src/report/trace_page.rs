@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 
 use super::figure::{axis, base_layout, numbers};
 use super::page::{POLICY, library};
-use super::text::{escape, label, number, script_json};
-use crate::iterative::{Branch, Ended, Outcome, Setup};
+use super::text::{escape, label, number, plus_minus, script_json};
+use crate::iterative::{Branch, Ended, Mark, Outcome, Setup};
 
 const MEASURED: &str = "#d55e00";
 const SIMULATED: &str = "#0072b2";
@@ -122,17 +122,22 @@ fn banner(page: &mut String, found: &Outcome) {
 fn facts(page: &mut String, setup: &Setup<'_>, names: &[String], found: &Outcome) {
     let mut facts: Vec<(String, String)> = Vec::new();
     let mm = |value: f64| format!("{} mm", number(1e3 * value));
+    if let Some(why) = &found.still {
+        facts.push(("nothing moved".into(), why.clone()));
+    }
     for (name, peak) in names.iter().zip(&found.peaks) {
-        let value = format!("{} at {:.4} Hz", mm(peak.amplitude_m), peak.frequency_hz);
-        facts.push((format!("peak of {}", label(name)), value));
+        let Mark { frequency_hz, amplitude_m } = peak.mark;
+        let value = format!("{} at {frequency_hz:.4} Hz", mm(amplitude_m));
+        facts.push((peak.from.label(&label(name)), value));
     }
     for fold in &found.folds {
-        facts.push(("fold".into(), format!("{:.4} Hz", fold.frequency_hz)));
+        let hz = plus_minus(fold.mark.frequency_hz, fold.interval_hz);
+        let amplitude = plus_minus(1e3 * fold.mark.amplitude_m, 1e3 * fold.interval_m);
+        facts.push(("fold".into(), format!("{hz} Hz, {amplitude} mm")));
     }
-    if let Some(reference) = &found.reference {
-        for fold in &reference.folds_hz {
-            facts.push(("fold of the model".into(), format!("{fold:.4} Hz")));
-        }
+    for fold in found.reference.iter().flat_map(|reference| &reference.folds) {
+        let value = format!("{:.4} Hz, {}", fold.frequency_hz, mm(fold.amplitude_m));
+        facts.push(("fold of the model".into(), value));
     }
     let percent = |value: Option<f64>| {
         value.map_or_else(|| "–".to_owned(), |v| format!("{} % of peak", number(v)))
@@ -201,10 +206,18 @@ fn response(found: &Outcome, dof: usize) -> Value {
     if !found.folds.is_empty() && dof == 0 {
         data.push(json!({
             "type": "scatter", "mode": "markers", "name": "fold",
-            "x": numbers(found.folds.iter().map(|fold| fold.frequency_hz)),
-            "y": numbers(found.folds.iter().map(|fold| 1e3 * fold.amplitude_m)),
+            "x": numbers(found.folds.iter().map(|fold| fold.mark.frequency_hz)),
+            "y": numbers(found.folds.iter().map(|fold| 1e3 * fold.mark.amplitude_m)),
+            "error_x": {
+                "type": "data", "color": FOLD, "thickness": 1.6, "width": 4,
+                "array": numbers(found.folds.iter().map(|fold| fold.interval_hz)),
+            },
+            "error_y": {
+                "type": "data", "color": FOLD, "thickness": 1.6, "width": 4,
+                "array": numbers(found.folds.iter().map(|fold| 1e3 * fold.interval_m)),
+            },
             "marker": { "symbol": "diamond-open", "size": 13, "color": FOLD, "line": { "width": 2 } },
-            "hovertemplate": "fold at %{x:.4f} Hz<extra></extra>",
+            "hovertemplate": "fold at %{x:.5f} Hz, %{y:.5g} mm<extra></extra>",
         }));
     }
     data.push(json!({
