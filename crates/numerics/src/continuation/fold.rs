@@ -4,8 +4,8 @@
 //! Around the point that lies furthest the parameter is a polynomial of the
 //! length along the branch, through three, four (either side) or five points. No
 //! choice is always good: few points miss how the branch bends, many swing where
-//! it has a corner. The estimate is the mean of the two in the middle; how far the
-//! others lie from it says what the choice matters.
+//! it has a corner. The estimate is the mean of the two in the middle; how far they
+//! all lie apart says what the choice matters.
 
 use std::ops::Range;
 
@@ -25,7 +25,7 @@ pub struct Fold {
     pub interval: f64,
     /// How the points around it are taken together.
     pub best: Estimate,
-    /// Other ways to do so.
+    /// The ways to do so from which it was chosen.
     pub others: Vec<Estimate>,
 }
 
@@ -47,12 +47,13 @@ impl Estimate {
 
 impl Fold {
     /// What is `value` at the points, at the fold, and the half-width that their
-    /// spacing leaves open: the largest difference from another way to take them
-    /// together, or part of the way from the point next to it.
+    /// spacing leaves open: the whole spread of all ways to take them together, or
+    /// part of the way from the point next to it.
     pub fn of(&self, value: impl Fn(usize) -> f64) -> (f64, f64) {
         let best = self.best.of(&value);
-        let apart = self.others.iter().map(|other| (other.of(&value) - best).abs());
-        (best, apart.fold(DOUBT * (best - value(self.near)).abs(), f64::max))
+        let all = self.others.iter().map(|other| other.of(&value));
+        let (least, most) = all.fold((best, best), |(least, most), v| (least.min(v), most.max(v)));
+        (best, (most - least).max(DOUBT * (best - value(self.near)).abs()))
     }
 }
 

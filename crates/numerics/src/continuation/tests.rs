@@ -263,25 +263,28 @@ fn a_problem_without_a_root_says_so() {
 
 #[test]
 fn a_fold_seen_from_afar_has_a_wide_interval_that_holds_it() {
-    let (least_upper, greatest_lower) = duffing_folds();
-    for most in [0.1, 0.3, 0.6] {
+    let followed = |most: f64| {
         let mut space = Space::scaled(vec![1.0, 1.0, 0.2]);
         (space.low[2], space.high[2]) = (0.5, 1.6);
-        let steps = Steps { most_turn_rad: 1.5, ..steps(most, 400) };
+        let steps = Steps { most_turn_rad: 1.5, ..steps(most, 4000) };
         let mut run =
             Continuation::new(space, corrector(1e-9), arclength(steps), vec![0.1, 0.0, 0.6]);
         follow(&mut run, &mut Function(duffing, 0));
-        let folds = run.folds();
-        assert_eq!(folds.len(), 2, "{most}");
-        for (fold, truth) in folds.iter().zip([greatest_lower, least_upper]) {
-            let off = (fold.unknowns[2] - truth).abs();
-            // The truth is known to 1e-6.
-            assert!(off < fold.interval + 1e-6, "{most}: {off} {}", fold.interval);
+        run
+    };
+    let radius =
+        |run: &Continuation, fold: &Fold| fold.of(|k| norm(&run.points()[k].unknowns[..2]));
+    let fine = followed(0.02);
+    for most in [0.15, 0.3, 0.6] {
+        let run = followed(most);
+        let (folds, truth) = (run.folds(), fine.folds());
+        assert_eq!((folds.len(), truth.len()), (2, 2), "{most}");
+        for (fold, truth) in folds.iter().zip(&truth) {
+            let off = (fold.unknowns[2] - truth.unknowns[2]).abs();
+            assert!(off < fold.interval + truth.interval, "{most}: {off} {}", fold.interval);
             assert!(fold.interval < 0.03 * most, "{most}: {}", fold.interval);
-            // On the branch, and not at the point next to it.
-            let (radius, apart) = fold.of(|k| norm(&run.points()[k].unknowns[..2]));
-            let exact = norm(&fold.unknowns[..2]);
-            assert!((radius - exact).abs() < 0.02 + apart, "{radius} {exact} {apart}");
+            let ((ours, interval), (exact, _)) = (radius(&run, fold), radius(&fine, truth));
+            assert!((ours - exact).abs() < interval, "{most}: {ours} ± {interval}, {exact}");
         }
     }
 }
