@@ -131,7 +131,7 @@ fn changes(a: &[f64], b: &[f64]) -> Vec<f64> {
 /// Matched coefficients of a DOF, and the first of them: 0 if the mean is one.
 fn matched_width(trial: &Trial) -> (usize, usize) {
     let width = trial.residual.len() / trial.orbit.measured.len().max(1);
-    (width.max(1), usize::from(width % 2 == 0))
+    (width.max(1), usize::from(width.is_multiple_of(2)))
 }
 
 /// The measured motion of all DOFs, as far as it is matched.
