@@ -451,6 +451,56 @@ fn folds_and_differences_are_those_of_the_branch_and_not_of_its_chords() {
     }
 }
 
+/// A cantilever whose tip is held by a spring against turning, in the laboratory.
+const BEAM: &str = r#"
+title = "Cantilever"
+duration = "1 s"
+[structure]
+names = ["mid", "mid turn", "tip", "turn"]
+[structure.beam]
+elements = 2
+length = "1 m"
+young = "210 GPa"
+density = "7850 kg/m^3"
+width = "40 mm"
+height = "8 mm"
+ends = "clamped-free"
+[structure.damping]
+modal = "2 %"
+[partition]
+interface = ["turn"]
+mass = ["0.0002 kg m^2"]
+stiffness = ["40 N m/rad"]
+[[excitation.force]]
+dof = "tip"
+harmonic = { amplitude = "1 N", frequency = "5 Hz" }
+[integrator]
+method = "newmark"
+rate = "4 kHz"
+[limits]
+command = "0.5 rad"
+[trace]
+frequency = ["4 Hz", "8 Hz"]
+target = "0.3 rad"
+tolerance = "1e-7 rad"
+course = "sweep"
+points = 3
+[transfer_system]
+kind = "delay"
+delay = "2 ms"
+"#;
+
+#[test]
+fn a_rotation_is_shown_as_one() {
+    let lab = Lab::new();
+    lab.write("t.toml", BEAM);
+    let ran = lab.twinrig(["trace", "t.toml", "--out", "out"]).exits(0);
+    assert!(ran.out.contains(" mrad") && !ran.out.contains(" mm"), "{}", ran.out);
+    let head = std::fs::read_to_string(lab.path("out/points.csv")).unwrap();
+    assert!(head.starts_with("point,frequency_hz,turn.amplitude_rad"), "{head:.80}");
+    let page = std::fs::read_to_string(lab.path("out/report.html")).unwrap();
+    assert!(page.contains("amplitude [mrad]") && !page.contains("[mm]"));
+
 #[test]
 fn intervals_by_a_surrogate_hold_the_truth() {
     let lab = Lab::new();

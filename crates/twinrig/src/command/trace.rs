@@ -14,7 +14,7 @@ use super::output::{Exit, Output, cannot_write, number, print, table, write_whol
 use super::rehearse::{Loaded, load_with, test_name};
 use crate::experiment::{Experiment, Source};
 use crate::iterative::{
-    Bench, Branch, Ended, Line, News, Outcome, Pace, Setup, SetupError, follow, from_line,
+    Bench, Branch, Ended, Line, News, Outcome, Pace, Place, Setup, SetupError, follow, from_line,
     record_trials, to_line,
 };
 use crate::journal::{Journal, Kind, Opening};
@@ -171,6 +171,7 @@ fn run(
             eprintln!("going on behind {} points that are done", kept.points.len());
         }
     }
+    let places = Place::all(setup);
     let mut traced = Trace::new(bench, setup.trace(), kept.points.clone());
     let outcome = match &kept.end {
         Some(word) => Ok(Ended::from_word(word)),
@@ -184,7 +185,7 @@ fn run(
                     journal.append(&to_line(&Line::Point(Box::new(point.clone()))))?;
                     journal.sync()?;
                     kept.points.push(point.clone());
-                    let words = told(kept.points.len(), point);
+                    let words = told(kept.points.len(), point, &places);
                     if say { eprintln!("{words}") } else { progress.println(words) }
                 }
             }
@@ -219,17 +220,18 @@ fn run(
 }
 
 /// A point in one line.
-fn told(index: usize, point: &TracePoint) -> String {
+fn told(index: usize, point: &TracePoint, places: &[Place]) -> String {
     let amplitudes: Vec<String> = point
         .interval_m
         .iter()
+        .zip(places)
         .enumerate()
-        .map(|(dof, interval)| {
-            let amplitude = number(1e3 * point.amplitude_m(dof));
+        .map(|(dof, (interval, place))| {
+            let (amplitude, unit) = (number(1e3 * point.amplitude_m(dof)), place.shown_unit());
             if interval.is_finite() {
-                format!("{amplitude} ± {} mm", number(1e3 * interval))
+                format!("{amplitude} ± {} {unit}", number(1e3 * interval))
             } else {
-                format!("{amplitude} mm")
+                format!("{amplitude} {unit}")
             }
         })
         .collect();
@@ -254,10 +256,10 @@ fn finish(
     output: Output,
 ) -> Exit {
     let Loaded { experiment, assembly, folder: source, .. } = loaded;
-    let names = names(setup);
+    let places = Place::all(setup);
     let reference = Branch::of(setup, &kept.points);
     let found = Outcome::new(setup, &kept.points, &kept.trials, &folds, reference, ended);
-    let mut document = found.json(&names);
+    let mut document = found.json(&places);
     document["title"] = json!(experiment.title);
     document["reason"] = json!(ended.words());
     let record = folder.join("record.arrow");
@@ -266,12 +268,12 @@ fn finish(
         Err(error) => return output.fail(error),
     };
     let harmonics = setup.spec().harmonics;
-    if let Err(error) = record_trials(&record, header, &names, harmonics, &kept.trials) {
+    if let Err(error) = record_trials(&record, header, &places, harmonics, &kept.trials) {
         return output.fail(error);
     }
-    let html = report::trace_html(setup, &names, &kept.points, &found);
+    let html = report::trace_html(setup, &places, &kept.points, &found);
     let files = [
-        ("points.csv", found.csv(&names)),
+        ("points.csv", found.csv(&places)),
         ("summary.json", format!("{document:#}\n")),
         ("report.html", html),
     ];
@@ -287,7 +289,7 @@ fn finish(
             "elapsed_s": elapsed_s,
             "summary": document,
         })),
-        Output::People => print(&words(experiment, &names, &found, folder, elapsed_s)),
+        Output::People => print(&words(experiment, &places, &found, folder, elapsed_s)),
     };
     match ended {
         Ended::Tripped(_) => Exit::Tripped,
@@ -298,25 +300,9 @@ fn finish(
     }
 }
 
-/// Names of the interface DOFs.
-fn names(setup: &Setup<'_>) -> Vec<String> {
-    let assembly = setup.assembly();
-    let name = |dof: Option<usize>| match dof {
-        Some(dof) => assembly.structure.names[dof].clone(),
-        None => "ground".to_owned(),
-    };
-    let places = assembly.partition.interface.iter();
-    places
-        .map(|place| match place.from {
-            None => name(place.to),
-            Some(_) => format!("{} – {}", name(place.to), name(place.from)),
-        })
-        .collect()
-}
-
 fn words(
     experiment: &Experiment,
-    names: &[String],
+    places: &[Place],
     found: &Outcome,
     folder: &Path,
     elapsed_s: f64,
@@ -331,18 +317,20 @@ fn words(
         text.insert_str(text.len() - 1, &format!("nothing moved: {why}\n"));
     }
     let mut rows = Vec::new();
-    for (name, peak) in names.iter().zip(&found.peaks) {
-        let value = format!("{} mm", number(1e3 * peak.mark.amplitude_m));
+    for (place, peak) in places.iter().zip(&found.peaks) {
+        let value = format!("{} {}", number(1e3 * peak.mark.amplitude_m), place.shown_unit());
         let at = format!("{:.4} Hz", peak.mark.frequency_hz);
-        rows.push(vec![peak.from.label(name), value, at]);
+        rows.push(vec![peak.from.label(&place.name), value, at]);
     }
+    // Folds are told at the first place.
+    let unit = places.first().map_or_else(String::new, Place::shown_unit);
     for fold in &found.folds {
         let value = report::plus_minus(1e3 * fold.mark.amplitude_m, 1e3 * fold.interval_m);
         let at = report::plus_minus(fold.mark.frequency_hz, fold.interval_hz);
-        rows.push(vec!["fold".into(), format!("{value} mm"), format!("{at} Hz")]);
+        rows.push(vec!["fold".into(), format!("{value} {unit}"), format!("{at} Hz")]);
     }
     for fold in found.reference.iter().flat_map(|reference| &reference.folds) {
-        let value = format!("{} mm", number(1e3 * fold.amplitude_m));
+        let value = format!("{} {unit}", number(1e3 * fold.amplitude_m));
         rows.push(vec!["fold of the model".into(), value, format!("{:.4} Hz", fold.frequency_hz)]);
     }
     let mut add = |name: &str, value: String| rows.push(vec![name.into(), value, String::new()]);

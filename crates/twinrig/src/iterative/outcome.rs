@@ -8,7 +8,7 @@ use runtime::record::{Ending, Header, Options, RecordError, Recorder};
 use serde_json::{Value, json};
 
 use super::reference::Branch;
-use super::{Ended, FoldMark, Mark, Peak, Setup, bias, marks};
+use super::{Ended, FoldMark, Mark, Peak, Place, Setup, bias, marks};
 
 /// A point of the response as it is shown.
 #[derive(Debug, Clone, PartialEq)]
@@ -154,19 +154,20 @@ impl Outcome {
         self.rows.iter().filter(|row| !row.settled).count()
     }
 
-    /// The points as comma-separated text, SI and degrees.
-    pub fn csv(&self, names: &[String]) -> String {
+    /// The points as comma-separated text, SI and degrees of phase.
+    pub fn csv(&self, places: &[Place]) -> String {
         let mut head = vec!["point".to_owned(), "frequency_hz".to_owned()];
         let higher = self.rows.first().map_or(0, |row| row.dofs[0].higher_m.len());
-        for name in names {
+        for place in places {
+            let (name, unit) = (&place.name, place.unit());
             let mut add = |what: &str| head.push(format!("{name}.{what}"));
-            add("amplitude_m");
+            add(&format!("amplitude_{unit}"));
             add("phase_deg");
-            add("interval_m");
-            add("simulated_m");
-            add("mean_m");
-            (0..higher).for_each(|k| add(&format!("harmonic{}_m", k + 2)));
-            add("difference_from_reference_m");
+            add(&format!("interval_{unit}"));
+            add(&format!("simulated_{unit}"));
+            add(&format!("mean_{unit}"));
+            (0..higher).for_each(|k| add(&format!("harmonic{}_{unit}", k + 2)));
+            add(&format!("difference_from_reference_{unit}"));
         }
         let rest = [
             "bias_m",
@@ -202,7 +203,7 @@ impl Outcome {
     }
 
     /// For machines.
-    pub fn json(&self, names: &[String]) -> Value {
+    pub fn json(&self, places: &[Place]) -> Value {
         let mark = |mark: &Mark| json!({ "frequency_hz": mark.frequency_hz, "amplitude_m": mark.amplitude_m });
         let peak = |peak: &Peak| {
             let mut value = mark(&peak.mark);
@@ -220,7 +221,8 @@ impl Outcome {
             "ended": self.ended.word(),
             "complete": self.ended.is_complete(),
             "points": self.rows.len(),
-            "interface": names,
+            "interface": places.iter().map(|place| &place.name).collect::<Vec<_>>(),
+            "interface_units": places.iter().map(Place::unit).collect::<Vec<_>>(),
             "moved": self.still.is_none(),
             "peaks": self.peaks.iter().map(peak).collect::<Vec<_>>(),
             "folds": self.folds.iter().map(fold).collect::<Vec<_>>(),
@@ -275,12 +277,13 @@ fn row(setup: &Setup<'_>, point: &TracePoint, differences_m: &[f64]) -> PointRow
 fn still(setup: &Setup<'_>, rows: &[PointRow]) -> Option<String> {
     let amplitudes = rows.iter().flat_map(|row| row.dofs.iter().map(|dof| dof.amplitude_m));
     let most = amplitudes.reduce(f64::max)?;
-    let mm = crate::report::number(1e3 * most);
+    let unit = Place::all(setup).first().map_or_else(String::new, Place::shown_unit);
+    let size = format!("{} {unit} at most", crate::report::number(1e3 * most));
     if setup.amplitudes().iter().all(|&load| load == 0.0) {
-        return Some(format!("the load is zero; {mm} mm at most are residual and noise"));
+        return Some(format!("the load is zero; {size} are residual and noise"));
     }
     let within = most <= setup.spec().tolerance_m;
-    within.then(|| format!("{mm} mm at most are within the tolerance; is the load too small?"))
+    within.then(|| format!("{size} are within the tolerance; is the load too small?"))
 }
 
 /// Name of the fact in a record's header that tells the evaluations of an
@@ -291,7 +294,7 @@ pub(crate) const RECORD_OF: (&str, &str) = ("record of", "evaluations of an iter
 pub fn record_trials(
     path: &Path,
     mut header: Header,
-    names: &[String],
+    places: &[Place],
     harmonics: usize,
     trials: &[Trial],
 ) -> Result<(), RecordError> {
@@ -306,9 +309,10 @@ pub fn record_trials(
         Channel::new("periods", "", "Periods averaged"),
     ];
     let parts = ["target", "measured", "simulated", "force"];
-    for (dof, name) in names.iter().enumerate() {
+    for (dof, place) in places.iter().enumerate() {
+        let name = &place.name;
         for part in parts {
-            let unit = if part == "force" { "N" } else { "m" };
+            let unit = if part == "force" { place.force_unit() } else { place.unit() };
             let most = if part == "target" { harmonics } else { seen };
             for index in 0..=2 * most {
                 let words = match index {
@@ -337,8 +341,8 @@ pub fn record_trials(
         frame.push(trial.unknowns.last().copied().unwrap_or(f64::NAN));
         frame.push(f64::from(u8::from(orbit.settled)));
         frame.push(orbit.estimates as f64);
-        for dof in 0..names.len() {
-            let width = (trial.unknowns.len() - 1) / names.len();
+        for dof in 0..places.len() {
+            let width = (trial.unknowns.len() - 1) / places.len();
             // A mean that is no unknown follows the rig, or is zero like the rig's.
             if width == 2 * harmonics {
                 frame.push(orbit.measured[dof].0[0]);

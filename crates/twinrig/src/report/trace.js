@@ -38,10 +38,10 @@ function show(index) {
     lissajous.push({ x: measured, y: simulated, mode: "lines", name: name, showlegend: data.names.length > 1, line: { width: 1.8 } });
   });
   const layout = (x, y) => Object.assign(structuredClone(data.layout), { height: 380, xaxis: titled(x), yaxis: titled(y), showlegend: true });
-  const square = layout("measured [mm]", "simulated [mm]");
+  const square = layout(`measured [${data.unit}]`, `simulated [${data.unit}]`);
   square.yaxis.scaleanchor = "x";
   square.showlegend = data.names.length > 1;
-  Plotly.react("profile", profile, layout("time [ms]", "displacement [mm]"), config);
+  Plotly.react("profile", profile, layout("time [ms]", `motion [${data.unit}]`), config);
   Plotly.react("lissajous", lissajous, square, config);
 }
 
@@ -52,7 +52,7 @@ if (which) {
     const option = document.createElement("option");
     const size = (p) => Math.hypot(p.measured[0][1], p.measured[0][2]);
     option.value = index;
-    option.textContent = `${index + 1}: ${point.hz.toFixed(4)} Hz, ${size(point).toPrecision(4)} mm`;
+    option.textContent = `${index + 1}: ${point.hz.toFixed(4)} Hz, ${size(point).toPrecision(4)} ${data.unit.split(",")[0]}`;
     which.append(option);
     if (size(point) > size(data.points[largest])) largest = index;
   });

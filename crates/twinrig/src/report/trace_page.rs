@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::figure::{axis, base_layout, numbers};
 use super::page::{POLICY, library};
 use super::text::{escape, label, number, plus_minus, script_json};
-use crate::iterative::{Branch, Ended, Mark, Outcome, Setup};
+use crate::iterative::{Branch, Ended, Mark, Outcome, Place, Setup, common_unit};
 
 const MEASURED: &str = "#d55e00";
 const SIMULATED: &str = "#0072b2";
@@ -20,7 +20,7 @@ const HIGHER: [&str; 6] = ["#009e73", "#e69f00", "#56b4e9", "#cc79a7", "#000000"
 /// The page: response, error, higher harmonics, cost, and every point's motion.
 pub(crate) fn trace_html(
     setup: &Setup<'_>,
-    names: &[String],
+    places: &[Place],
     points: &[TracePoint],
     found: &Outcome,
 ) -> String {
@@ -37,19 +37,19 @@ pub(crate) fn trace_html(
         include_str!("page.css"),
     );
     banner(&mut page, found);
-    facts(&mut page, setup, names, found);
+    facts(&mut page, setup, places, found);
     let mut figures: Vec<(String, Value)> = Vec::new();
-    for (dof, name) in names.iter().enumerate() {
-        let shown = escape(&label(name));
+    for (dof, place) in places.iter().enumerate() {
+        let shown = escape(&label(&place.name));
         section(&mut page, &format!("frf{dof}"), &format!("Response of {shown}"), RESPONSE_NOTE);
-        figures.push((format!("frf{dof}"), response(found, dof)));
+        figures.push((format!("frf{dof}"), response(found, dof, &place.shown_unit())));
     }
     if found.rows.first().is_some_and(|row| !row.dofs[0].higher_m.is_empty()) {
         section(&mut page, "higher", "Higher harmonics", HIGHER_NOTE);
-        figures.push(("higher".into(), higher(found, names)));
+        figures.push(("higher".into(), higher(found, places)));
     }
     section(&mut page, "error", "How well it is known", ERROR_NOTE);
-    figures.push(("error".into(), errors(found)));
+    figures.push(("error".into(), errors(found, common_unit(places))));
     section(&mut page, "cost", "Corrections and time", COST_NOTE);
     figures.push(("cost".into(), cost(found)));
     if !points.is_empty() {
@@ -59,7 +59,8 @@ pub(crate) fn trace_html(
         "figures": figures.iter().map(|(id, figure)| json!({ "id": id, "figure": figure }))
             .collect::<Vec<_>>(),
         "points": points.iter().map(motion).collect::<Vec<_>>(),
-        "names": names.iter().map(|name| escape(&label(name))).collect::<Vec<_>>(),
+        "names": places.iter().map(|place| escape(&label(&place.name))).collect::<Vec<_>>(),
+        "unit": shown_units(places),
         "layout": base_layout(),
         "axis": axis(""),
         "colours": { "measured": MEASURED, "simulated": SIMULATED },
@@ -119,24 +120,26 @@ fn banner(page: &mut String, found: &Outcome) {
     );
 }
 
-fn facts(page: &mut String, setup: &Setup<'_>, names: &[String], found: &Outcome) {
+fn facts(page: &mut String, setup: &Setup<'_>, places: &[Place], found: &Outcome) {
     let mut facts: Vec<(String, String)> = Vec::new();
-    let mm = |value: f64| format!("{} mm", number(1e3 * value));
+    let unit = places.first().map_or_else(String::new, Place::shown_unit);
     if let Some(why) = &found.still {
         facts.push(("nothing moved".into(), why.clone()));
     }
-    for (name, peak) in names.iter().zip(&found.peaks) {
+    for (place, peak) in places.iter().zip(&found.peaks) {
         let Mark { frequency_hz, amplitude_m } = peak.mark;
-        let value = format!("{} at {frequency_hz:.4} Hz", mm(amplitude_m));
-        facts.push((peak.from.label(&label(name)), value));
+        let (size, unit) = (number(1e3 * amplitude_m), place.shown_unit());
+        let value = format!("{size} {unit} at {frequency_hz:.4} Hz");
+        facts.push((peak.from.label(&label(&place.name)), value));
     }
     for fold in &found.folds {
         let hz = plus_minus(fold.mark.frequency_hz, fold.interval_hz);
         let amplitude = plus_minus(1e3 * fold.mark.amplitude_m, 1e3 * fold.interval_m);
-        facts.push(("fold".into(), format!("{hz} Hz, {amplitude} mm")));
+        facts.push(("fold".into(), format!("{hz} Hz, {amplitude} {unit}")));
     }
     for fold in found.reference.iter().flat_map(|reference| &reference.folds) {
-        let value = format!("{:.4} Hz, {}", fold.frequency_hz, mm(fold.amplitude_m));
+        let size = number(1e3 * fold.amplitude_m);
+        let value = format!("{:.4} Hz, {size} {unit}", fold.frequency_hz);
         facts.push(("fold of the model".into(), value));
     }
     let percent = |value: Option<f64>| {
@@ -180,18 +183,27 @@ fn panes(titles: &[&str], height: u32) -> Value {
     layout
 }
 
-fn response(found: &Outcome, dof: usize) -> Value {
+fn hover(unit: &str, name: &str) -> String {
+    format!("%{{x:.5f}} Hz: %{{y:.5g}} {unit}<extra>{name}</extra>")
+}
+
+/// Units of several places in one picture.
+fn shown_units(places: &[Place]) -> String {
+    common_unit(places).replace('µ', "m")
+}
+
+fn response(found: &Outcome, dof: usize, unit: &str) -> Value {
     let rows = &found.rows;
     let hz = || numbers(rows.iter().map(|row| row.frequency_hz));
     let mut data = Vec::new();
     if let Some(reference) = &found.reference {
-        data.extend(reference_lines(reference, dof));
+        data.extend(reference_lines(reference, dof, unit));
     }
     data.push(json!({
         "type": "scatter", "mode": "lines+markers", "name": "simulated side", "x": hz(),
         "y": numbers(rows.iter().map(|row| 1e3 * row.dofs[dof].simulated_m)),
         "line": { "color": SIMULATED, "width": 1.2, "dash": "dot" }, "marker": { "size": 4 },
-        "hovertemplate": "%{x:.4f} Hz: %{y:.5g} mm<extra>simulated</extra>",
+        "hovertemplate": hover(unit, "simulated"),
     }));
     data.push(json!({
         "type": "scatter", "mode": "lines+markers", "name": "measured", "x": hz(),
@@ -201,7 +213,7 @@ fn response(found: &Outcome, dof: usize) -> Value {
             "array": numbers(rows.iter().map(|row| 1e3 * row.dofs[dof].interval_m)),
         },
         "line": { "color": MEASURED, "width": 1.2 }, "marker": { "size": 5 },
-        "hovertemplate": "%{x:.4f} Hz: %{y:.5g} mm<extra>measured</extra>",
+        "hovertemplate": hover(unit, "measured"),
     }));
     if !found.folds.is_empty() && dof == 0 {
         data.push(json!({
@@ -217,7 +229,7 @@ fn response(found: &Outcome, dof: usize) -> Value {
                 "array": numbers(found.folds.iter().map(|fold| 1e3 * fold.interval_m)),
             },
             "marker": { "symbol": "diamond-open", "size": 13, "color": FOLD, "line": { "width": 2 } },
-            "hovertemplate": "fold at %{x:.5f} Hz, %{y:.5g} mm<extra></extra>",
+            "hovertemplate": hover(unit, "fold"),
         }));
     }
     data.push(json!({
@@ -226,7 +238,7 @@ fn response(found: &Outcome, dof: usize) -> Value {
         "line": { "color": MEASURED, "width": 1.2 }, "marker": { "size": 4 },
         "hovertemplate": "%{x:.4f} Hz: %{y:.4g}°<extra>phase</extra>",
     }));
-    let mut layout = panes(&["amplitude [mm]", "phase [°]"], 620);
+    let mut layout = panes(&[&format!("amplitude [{unit}]"), "phase [°]"], 620);
     layout["yaxis"]["domain"] = json!([0.34, 1.0]);
     layout["yaxis2"]["domain"] = json!([0.0, 0.26]);
     layout["yaxis"]["rangemode"] = json!("tozero");
@@ -234,7 +246,7 @@ fn response(found: &Outcome, dof: usize) -> Value {
 }
 
 /// The model's response, dashed where a free structure would not show it.
-fn reference_lines(reference: &Branch, dof: usize) -> Vec<Value> {
+fn reference_lines(reference: &Branch, dof: usize, unit: &str) -> Vec<Value> {
     let mut lines: Vec<Value> = Vec::new();
     let mut drawn = [false, false];
     let mut start = 0;
@@ -254,7 +266,7 @@ fn reference_lines(reference: &Branch, dof: usize) -> Vec<Value> {
             "x": numbers(stretch.iter().map(|p| p.frequency_hz)),
             "y": numbers(stretch.iter().map(|p| 1e3 * p.fundamental[dof].norm())),
             "line": { "color": REFERENCE, "width": 3.2, "dash": if unstable { "dash" } else { "solid" } },
-            "hovertemplate": "%{x:.4f} Hz: %{y:.5g} mm<extra>model</extra>",
+            "hovertemplate": hover(unit, "model"),
         }));
         drawn[known] = true;
         start = end;
@@ -262,14 +274,14 @@ fn reference_lines(reference: &Branch, dof: usize) -> Vec<Value> {
     lines
 }
 
-fn higher(found: &Outcome, names: &[String]) -> Value {
+fn higher(found: &Outcome, places: &[Place]) -> Value {
     let rows = &found.rows;
     let count = rows.first().map_or(0, |row| row.dofs[0].higher_m.len());
     let mut data = Vec::new();
-    for (dof, name) in names.iter().enumerate() {
+    for (dof, place) in places.iter().enumerate() {
         for k in 0..count {
-            let of = if names.len() > 1 {
-                format!(" of {}", escape(&label(name)))
+            let of = if places.len() > 1 {
+                format!(" of {}", escape(&label(&place.name)))
             } else {
                 String::new()
             };
@@ -279,16 +291,16 @@ fn higher(found: &Outcome, names: &[String]) -> Value {
                 "x": numbers(rows.iter().map(|row| row.frequency_hz)),
                 "y": numbers(rows.iter().map(|row| 1e3 * row.dofs[dof].higher_m[k])),
                 "line": { "color": HIGHER[k % HIGHER.len()], "width": 1.2 }, "marker": { "size": 4 },
-                "hovertemplate": "%{x:.4f} Hz: %{y:.4g} mm<extra>%{fullData.name}</extra>",
+                "hovertemplate": hover(&place.shown_unit(), "%{fullData.name}"),
             }));
         }
     }
-    let mut layout = panes(&["amplitude [mm]"], 380);
+    let mut layout = panes(&[&format!("amplitude [{}]", shown_units(places))], 380);
     layout["yaxis"]["rangemode"] = json!("tozero");
     json!({ "data": data, "layout": layout })
 }
 
-fn errors(found: &Outcome) -> Value {
+fn errors(found: &Outcome, unit: &str) -> Value {
     let rows = &found.rows;
     let mut data = Vec::new();
     let mut add = |name: &str, colour: &str, values: Vec<f64>| {
@@ -298,7 +310,7 @@ fn errors(found: &Outcome) -> Value {
                 "x": numbers(rows.iter().map(|row| row.frequency_hz)),
                 "y": numbers(values.iter().map(|v| 1e6 * v)),
                 "line": { "color": colour, "width": 1.2 }, "marker": { "size": 4 },
-                "hovertemplate": format!("%{{x:.4f}} Hz: %{{y:.4g}} µm<extra>{name}</extra>"),
+                "hovertemplate": hover(unit, name),
             }));
         }
     };
@@ -312,7 +324,7 @@ fn errors(found: &Outcome) -> Value {
     );
     add("bias of the simulation", "#009e73", rows.iter().map(|row| of(row.bias_m)).collect());
     add("residual", SIMULATED, rows.iter().map(|row| row.residual_m).collect());
-    let mut layout = panes(&["[µm]"], 380);
+    let mut layout = panes(&[&format!("[{unit}]")], 380);
     layout["yaxis"]["type"] = json!("log");
     layout["yaxis"]["exponentformat"] = json!("power");
     json!({ "data": data, "layout": layout })
@@ -350,7 +362,7 @@ fn cost(found: &Outcome) -> Value {
     json!({ "data": data, "layout": layout })
 }
 
-/// Coefficients of both sides, mm, for the page to draw.
+/// Coefficients of both sides, in thousandths, for the page to draw.
 fn motion(point: &TracePoint) -> Value {
     let list = |side: &[model::periodic::Coefficients]| -> Vec<Vec<Value>> {
         side.iter().map(|c| numbers(c.0.iter().map(|v| 1e3 * v))).collect()

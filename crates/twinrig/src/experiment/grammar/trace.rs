@@ -2,12 +2,12 @@
 
 use super::super::quantity::{Kind, Motion};
 use super::{
-    Bounds, MOST_INTERFACE, Shape, Table, default, exactly, optional, quantity, required, up_to,
-    word,
+    Bounds, MOST_INTERFACE, Shape, Table, default, exactly, of_dof, optional, quantity, required,
+    up_to, word,
 };
 
 const HZ: Shape = quantity(Kind::Frequency, Bounds::Positive);
-const LENGTH: Shape = quantity(Kind::Length, Bounds::Positive);
+const LENGTH: Shape = of_dof(Kind::Length, Bounds::Positive);
 const TIME: Shape = quantity(Kind::Time, Bounds::NotNegative);
 static BAND_END: Shape = quantity(Kind::Frequency, Bounds::Positive);
 /// A step along the branch, in scaled unknowns.
@@ -132,7 +132,7 @@ pub(crate) static TRACE: Table = Table::plain(
         ),
         default(
             "ramp",
-            quantity(Kind::Velocity, Bounds::Positive),
+            of_dof(Kind::Velocity, Bounds::Positive),
             "\"20 mm/s\"",
             "How fast the amplitude of the target may change; never faster than within half a \
              period.",
@@ -180,14 +180,14 @@ static CONTROL: Table = Table::plain(
     &[
         default(
             "stiffness",
-            quantity(Kind::Stiffness, Bounds::NotNegative),
+            of_dof(Kind::Stiffness, Bounds::NotNegative),
             "\"20 kN/m\"",
             "Force per difference of both sides. Of the order of the stiffness at the interface; \
              more settles faster and amplifies noise.",
         ),
         default(
             "damping",
-            quantity(Kind::Damping, Bounds::NotNegative),
+            of_dof(Kind::Damping, Bounds::NotNegative),
             "\"400 N s/m\"",
             "Force per rate of the difference.",
         ),
@@ -253,13 +253,13 @@ static SHAKER: Table = Table::plain(
     &[
         required(
             "stiffness",
-            quantity(Kind::Stiffness, Bounds::Positive),
+            of_dof(Kind::Stiffness, Bounds::Positive),
             "Force per difference between target and displacement: the gain of the controller times \
              that of the amplifier.",
         ),
         required(
             "damping",
-            quantity(Kind::Damping, Bounds::NotNegative),
+            of_dof(Kind::Damping, Bounds::NotNegative),
             "Force per rate of that difference.",
         ),
         default(

@@ -1,0 +1,328 @@
+//! The models of an experiment, or what is wrong with it.
+
+use std::f64::consts::TAU;
+
+use model::compensator::{Compensator, Design, ShapingDesign};
+use model::equations::PlacedElement;
+use model::integrator::{Hold, Method, Options};
+use model::partition::{LoadPattern, Partition, PartitionError, Substructures};
+use model::sensor::Converter;
+use model::structure::Structure;
+use model::transfer::{ServoHydraulic, TransferSystem};
+use numerics::eigen;
+use numerics::lti::TransferFunction;
+use runtime::frame::MotionDetail;
+use runtime::gate::Limits;
+use runtime::interlock::SafePath;
+use runtime::monitor::WorkRule;
+use runtime::two_rate::ForceUse;
+
+use super::structure::{Builder, Origin};
+use super::{
+    Assembly, Coupling, PlantChange, SensorValues, SignalStore, contradictions, course, guard,
+};
+use crate::experiment::closed_loop::{self, TransferKind};
+use crate::experiment::watch::{RecordedDofs, RecordedMotion, Work};
+use crate::experiment::{CompensatorSpec, Diagnostic, Diagnostics, Experiment, PerDof, Source};
+
+/// Both sides of the cut, or what is wrong with it.
+pub(super) fn split(
+    experiment: &Experiment,
+    partition: &Partition,
+    structure: &Structure,
+    elements: &[PlacedElement],
+    loads: &[LoadPattern],
+    found: &mut Diagnostics,
+) -> Option<Substructures> {
+    partition
+        .split(structure, elements, loads)
+        .map_err(|error| {
+            let path = match error {
+                PartitionError::NoMassLeft { .. } => "partition.mass",
+                PartitionError::InsideLoaded { .. } => "excitation",
+                PartitionError::ElementInside { .. } => "partition.inside",
+                _ => "partition.interface",
+            };
+            let mut diagnostic = Diagnostic::error(error.to_string());
+            if matches!(error, PartitionError::NoMassLeft { .. }) && experiment.reduction.is_some()
+            {
+                diagnostic = diagnostic.remedy(
+                    "if that is rounding, keep fewer modes: a reduced model with nearly all of \
+                     them has motions without mass",
+                );
+            }
+            found.push(experiment.place(path, diagnostic));
+        })
+        .ok()
+}
+
+pub(super) fn build(
+    experiment: &Experiment,
+    source: &dyn Source,
+    store: &SignalStore,
+    found: &mut Diagnostics,
+) -> Option<Assembly> {
+    let mut builder = Builder { experiment, source, store, found, origin: Origin::default() };
+    let structure = builder.structure()?;
+    let elements = builder.elements(&structure);
+    let partition = builder.partition(&structure);
+    let inside_elements = builder.inside_elements(&structure);
+    let loads = builder.loads(&structure);
+    let reduced = match builder.origin {
+        Origin::Reduced(reduced) => Some(reduced),
+        Origin::Itself | Origin::Mesh(_) => None,
+    };
+    let (elements, partition, loads) = (elements?, partition?, loads?);
+    let inside_elements = inside_elements?;
+    let patterns: Vec<LoadPattern> = loads.iter().map(|signal| signal.pattern.clone()).collect();
+    let mut substructures = split(experiment, &partition, &structure, &elements, &patterns, found)?;
+    substructures.whole.elements.extend(inside_elements.iter().cloned());
+    warn_of_indefinite(experiment, &substructures, found);
+    refuse_long_steps(experiment, &substructures, found);
+    let transfer_system = transfer_system(experiment, found)?;
+    let coupling = Coupling::of(experiment);
+    contradictions::refuse(experiment, found);
+    let count = partition.interface.len();
+    let expand = |values: &Option<PerDof>, absent: f64| {
+        values.as_ref().map_or(vec![absent; count], |values| values.expand(count))
+    };
+    let (spec, limits) = (&experiment.transfer_system, &experiment.limits);
+    let capacity = spec.capacity_n.unwrap_or(f64::INFINITY);
+    let sensors = &experiment.sensors;
+    let integrator = integrator_options(experiment);
+    let mut assembly = Assembly {
+        coupling,
+        rates: experiment.main_loop,
+        design: Design::None,
+        shaping: ShapingDesign::default(),
+        compensator: Compensator::None,
+        change: spec.change.map(|change| PlantChange {
+            tick: (change.at_s / experiment.integrator.step_s).round() as u64,
+            servo: servo(&change.servo),
+            specimen_stiffness: change.specimen_stiffness,
+        }),
+        transfer_system,
+        converter: Converter {
+            quantum: spec.quantum_m.unwrap_or(0.0),
+            saturation: spec.saturation_m.unwrap_or(f64::INFINITY),
+        },
+        sensors: SensorValues {
+            displacement_noise: expand(&sensors.displacement_noise, 0.0),
+            force_noise: expand(&sensors.force_noise, 0.0),
+            acceleration_noise: expand(&sensors.acceleration_noise, 0.0),
+            displacement_quantum: expand(&sensors.displacement_quantum, 0.0),
+            force_quantum: expand(&sensors.force_quantum, 0.0),
+            force_delay: sensors.force_delay_samples,
+        },
+        limits: Limits {
+            command: expand(&limits.command, f64::INFINITY),
+            rate: expand(&limits.rate, f64::INFINITY),
+            force: expand(&limits.force, f64::INFINITY)
+                .into_iter()
+                .map(|force| force.min(capacity))
+                .collect(),
+            tracking_error: expand(&limits.tracking_error, f64::INFINITY),
+            step_s: experiment.integrator.step_s,
+        },
+        safe_path: SafePath {
+            hold_s: limits.safe_hold_s,
+            // The way to safe keeps the gate's own limit.
+            rate_m_s: expand(&limits.rate, f64::INFINITY)
+                .into_iter()
+                .fold(limits.safe_rate_m_s, f64::min),
+        },
+        work: match (experiment.monitor.work, coupling) {
+            (Work::Exact, Coupling::Held) => WorkRule::exact_for(integrator.method),
+            // A force that changes within the step is not held: the straight
+            // rule is the better one.
+            _ => WorkRule::Trapezoid,
+        },
+        integrator,
+        stop_at: experiment.monitor.stop_at.map_or(f64::INFINITY, |ratio| 100.0 * ratio),
+        constant_j: experiment.monitor.constant_j,
+        watch: guard::watch_plan(&experiment.monitor),
+        faults: experiment
+            .faults
+            .iter()
+            .map(|spec| guard::fault(spec, experiment.integrator.step_s))
+            .collect(),
+        seed: experiment.seed,
+        ticks: experiment.ticks() as usize,
+        course: course::plan(experiment),
+        ease_ticks: course::ease_ticks(experiment),
+        stands_at_m: experiment.phases.initiating.map_or(0.0, |spec| spec.stands_at_m),
+        stream: course::stream(experiment),
+        every: experiment.record.every,
+        detail: match (experiment.record.motion, experiment.record.displacements) {
+            (RecordedMotion::Full, _) => MotionDetail::Full,
+            (_, RecordedDofs::Interface) => MotionDetail::Interface,
+            _ => MotionDetail::Displacement,
+        },
+        remote: None,
+        structure,
+        reduced,
+        partition,
+        elements,
+        inside_elements,
+        substructures,
+        loads,
+    };
+    let CompensatorSpec { design, shaping } = &experiment.compensator;
+    if let Err(error) = assembly.set_compensator(design.clone(), shaping) {
+        let path = format!("compensator.{}", error.key());
+        found.push(experiment.place(&path, Diagnostic::error(error.to_string())));
+        return None;
+    }
+    warn_of_idle_compensator(experiment, &assembly, found);
+    // A file for iterative tests need not describe a loop that is closed.
+    let is_cut = experiment.trace.is_some() && experiment.span("transfer_system").is_none();
+    // Building the plant once finds what only it can know.
+    if !is_cut && let Err(error) = assembly.plant() {
+        let path = error.path();
+        found.push(experiment.place(path, Diagnostic::error(error.to_string())));
+        return None;
+    }
+    Some(assembly)
+}
+
+fn integrator_options(experiment: &Experiment) -> Options {
+    let (method, iterations) = match experiment.integrator.method {
+        closed_loop::Method::Rk4 => (Method::RungeKutta4, 1),
+        closed_loop::Method::Exact { hold: closed_loop::Hold::Zero } => {
+            (Method::Exact(Hold::Zero), 1)
+        }
+        closed_loop::Method::Exact { hold: closed_loop::Hold::First } => {
+            (Method::Exact(Hold::First), 1)
+        }
+        closed_loop::Method::Newmark { iterations } => (Method::Newmark, iterations),
+        closed_loop::Method::ImplicitEuler { iterations } => (Method::ImplicitEuler, iterations),
+        closed_loop::Method::Cr => (Method::ChenRicles, 1),
+        closed_loop::Method::KrAlpha { spectral_radius } => {
+            (Method::KolayRicles { spectral_radius }, 1)
+        }
+    };
+    Options { method, step_s: experiment.integrator.step_s, direct_inertia: None, iterations }
+}
+
+fn transfer_system(experiment: &Experiment, found: &mut Diagnostics) -> Option<TransferSystem> {
+    match &experiment.transfer_system.kind {
+        TransferKind::Ideal => Some(TransferSystem::Ideal),
+        TransferKind::Delay { samples, .. } => Some(TransferSystem::Delay { samples: *samples }),
+        TransferKind::TransferFunction { numerator, denominator, delay_s } => {
+            match TransferFunction::new(numerator, denominator) {
+                Ok(function) => Some(TransferSystem::TransferFunction {
+                    function,
+                    samples: delay_s / experiment.integrator.step_s,
+                }),
+                Err(error) => {
+                    let error = Diagnostic::error(error.to_string());
+                    found.push(experiment.place("transfer_system.numerator", error));
+                    None
+                }
+            }
+        }
+        TransferKind::ServoHydraulic(declared) => {
+            Some(TransferSystem::ServoHydraulic(servo(declared)))
+        }
+    }
+}
+
+fn servo(declared: &closed_loop::ServoHydraulic) -> ServoHydraulic {
+    ServoHydraulic {
+        gain: declared.gain,
+        servo_gain: declared.servo_gain,
+        velocity_feedback: declared.velocity_feedback,
+        leakage: declared.leakage,
+        servo_damping: declared.servo_damping,
+        servo_stiffness: declared.servo_stiffness,
+    }
+}
+
+/// A rig without delay follows the desired motion, whatever it is commanded.
+fn warn_of_idle_compensator(experiment: &Experiment, assembly: &Assembly, found: &mut Diagnostics) {
+    let at_once = match assembly.transfer_system {
+        TransferSystem::Ideal => true,
+        TransferSystem::Delay { samples } => samples < 1.0,
+        TransferSystem::TransferFunction { .. } | TransferSystem::ServoHydraulic(_) => false,
+    };
+    if at_once && assembly.compensator != Compensator::None {
+        let message = "the transfer system answers at once: the compensator has no part in the \
+                       rehearsal";
+        let warning = Diagnostic::warning(message)
+            .remedy("give [transfer_system] a delay of a step or more, or dynamics");
+        found.push(experiment.place("compensator", warning));
+    }
+}
+
+/// A step beyond the method's bound blows the numerical part up by itself.
+fn refuse_long_steps(
+    experiment: &Experiment,
+    substructures: &Substructures,
+    found: &mut Diagnostics,
+) {
+    let options = integrator_options(experiment);
+    let (bound, step_s) = (options.method.stability_bound(), options.step_s);
+    if bound.is_infinite() {
+        return;
+    }
+    // The reference goes tick by tick; the main loop may take longer steps.
+    let long = experiment.main_loop.filter(|rates| rates.force != ForceUse::AllSamples);
+    let main_s = step_s * long.map_or(1.0, |rates| rates.ratio as f64);
+    for (equations, step_s) in [(&substructures.numerical, main_s), (&substructures.whole, step_s)]
+    {
+        let stiffness = equations.steepest_stiffness();
+        let Ok(modes) = eigen::symmetric_modes(&stiffness, &equations.mass) else { continue };
+        let fastest = modes.omega_rad_s.iter().copied().fold(0.0, f64::max);
+        if fastest * step_s <= bound {
+            continue;
+        }
+        let message = format!(
+            "a step of {:.4} ms leaves {:.2} points per cycle of the {:.4} Hz mode, and {} is \
+             unstable below {:.2}",
+            1e3 * step_s,
+            TAU / (fastest * step_s),
+            fastest / TAU,
+            options.method.name(),
+            TAU / bound
+        );
+        let remedy = format!(
+            "use a rate of at least \"{:.0} Hz\", or the method exact, newmark, cr or kr_alpha",
+            (2.0 * fastest * step_s / options.step_s / bound).ceil()
+        );
+        let key = if experiment.span("integrator.step").is_some() { "step" } else { "rate" };
+        let error = Diagnostic::error(message).remedy(remedy);
+        found.push(experiment.place(&format!("integrator.{key}"), error));
+        return;
+    }
+}
+
+/// What is allowed, but makes a test or its monitor doubtful.
+fn warn_of_indefinite(
+    experiment: &Experiment,
+    substructures: &Substructures,
+    found: &mut Diagnostics,
+) {
+    let numerical = &substructures.numerical;
+    let negative = |matrix: &nalgebra::DMatrix<f64>| {
+        let smallest = eigen::smallest_symmetric_eigenvalue(matrix).unwrap_or(0.0);
+        (smallest < -1e-9 * matrix.amax()).then_some(smallest)
+    };
+    if let Some(smallest) = negative(&numerical.damping) {
+        let message = format!(
+            "the numerical damping is not positive semidefinite (eigenvalue {smallest:.4e} N·s/m): \
+             its dissipated energy may fall, and the stability warning means little"
+        );
+        let warning = Diagnostic::warning(message)
+            .remedy("give the specimen less damping than the structure has at its DOF");
+        found.push(experiment.place("partition.damping", warning));
+    }
+    if let Some(smallest) = negative(&numerical.stiffness) {
+        let message = format!(
+            "the numerical stiffness is not positive semidefinite (eigenvalue {smallest:.4e} N/m): \
+             the simulated part stands only as long as the specimen holds it"
+        );
+        let warning = Diagnostic::warning(message)
+            .remedy("give the specimen less stiffness than the structure has at its DOF");
+        found.push(experiment.place("partition.stiffness", warning));
+    }
+}
