@@ -500,6 +500,7 @@ fn a_rotation_is_shown_as_one() {
     assert!(head.starts_with("point,frequency_hz,turn.amplitude_rad"), "{head:.80}");
     let page = std::fs::read_to_string(lab.path("out/report.html")).unwrap();
     assert!(page.contains("amplitude [mrad]") && !page.contains("[mm]"));
+}
 
 #[test]
 fn intervals_by_a_surrogate_hold_the_truth() {
