@@ -144,6 +144,8 @@ pub struct Trace<X: PeriodicExperiment> {
     run: Continuation,
     points: Vec<TracePoint>,
     amplification: Option<Amplification>,
+    /// All evaluations, where a surrogate makes few for each point.
+    pool: Vec<Trial>,
     failures: usize,
 }
 
@@ -219,7 +221,7 @@ impl<X: PeriodicExperiment> Trace<X> {
             .then(|| SurrogateRule { scale: settings.space().scale, most: SURROGATE_EVALUATIONS });
         let matching = Matching { experiment, settings, trials: Vec::new(), log: Vec::new() };
         let problem = Surrogate::new(matching, rule);
-        Self { problem, run, points: saved, amplification: None, failures: 0 }
+        Self { problem, run, points: saved, amplification: None, pool: Vec::new(), failures: 0 }
     }
 
     /// Tries for one more point.
@@ -276,10 +278,18 @@ impl<X: PeriodicExperiment> Trace<X> {
             point = self.run.points().last().cloned().unwrap_or(point);
             point.evaluation = left;
         }
-        if let Some(found) = Amplification::estimate(&trials) {
+        let trial = &trials[index];
+        // A surrogate's own idea of the residual is smooth and too sure of itself:
+        // what is taken off the measured motion is what was measured with it.
+        point.evaluation = matching.matched(&trial.unknowns, trial.orbit.clone()).0;
+        let mut pooled = None;
+        if matching.settings.surrogate {
+            self.pool.extend(trials.iter().cloned());
+            pooled = Amplification::pooled(&self.pool, trial, &matching.settings.space().scale);
+        }
+        if let Some(found) = pooled.or_else(|| Amplification::estimate(&trials)) {
             self.amplification = Some(found);
         }
-        let trial = &trials[index];
         let known = error_bar::known(trial, &point.evaluation, self.amplification.as_ref());
         self.points.push(TracePoint {
             frequency_hz: point.parameter(),
