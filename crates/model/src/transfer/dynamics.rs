@@ -68,6 +68,9 @@ impl ServoHydraulic {
     }
 }
 
+/// What settles by less than this in a step, beside what settles fastest, integrates.
+const INTEGRATES: f64 = 1e-10;
+
 /// A transfer system and specimen as a first-order system driven by the held
 /// command (displacement, velocity, acceleration), with the rows that give the
 /// achieved motion.
@@ -139,22 +142,27 @@ impl ActuatorDynamics {
         let (n, states) = (self.count, self.system.dynamics.nrows());
         let mut motion = self.motion.clone();
         let direct = self.motion.view((n, states), (2 * n, 3 * n));
-        if direct.iter().all(|&value| value == 0.0) {
+        if states == 0 || direct.iter().all(|&value| value == 0.0) {
             return motion;
         }
         let held = zero_order_hold(&self.system.dynamics, &self.system.held, step_s);
         let input = |derivative: usize| held.start.columns(derivative * n, n).into_owned();
-        let lu = (DMatrix::identity(states, states) - held.transition).lu();
-        // The states under t and under t², as polynomials.
-        let (t, h) = (step_s, step_s * step_s);
+        let left = DMatrix::identity(states, states) - held.transition;
+        let stretches = left.singular_values();
+        // An integrator never settles behind a constant command; it is as it is.
+        if stretches.min() <= INTEGRATES * stretches.max() {
+            return motion;
+        }
+        let lu = left.lu();
+        // The states under t and under t², as polynomials: constant, slope, bend.
+        let (h, h2) = (step_s, step_s * step_s);
         let solved = || {
             let first = lu.solve(&input(0))?;
-            let ramp = [lu.solve(&(input(1) - t * &first))?, first.clone()];
-            let middle = lu.solve(&(2.0 * input(1) - 2.0 * t * &first))?;
-            let last = lu.solve(&(2.0 * input(2) - t * &middle - h * &first))?;
+            let ramp = [lu.solve(&(input(1) - h * &first))?, first.clone()];
+            let middle = lu.solve(&(2.0 * input(1) - 2.0 * h * &first))?;
+            let last = lu.solve(&(2.0 * input(2) - h * &middle - h2 * &first))?;
             Some((ramp, [last, middle, first]))
         };
-        // An integrator has no such states; it is as it is.
         let Some((ramp, parabola)) = solved() else { return motion };
         for derivative in [1, 2] {
             let rows = derivative * n;
@@ -162,15 +170,15 @@ impl ActuatorDynamics {
                 self.motion.view((row, states + signal * n), (n, n)).into_owned()
             };
             let of = |row: usize, z: &DMatrix<f64>| self.motion.view((row, 0), (n, states)) * z;
-            // What the command was at the last change, seen from this instant.
+            // The command of the last change is h old.
             let ramp_rate = of(0, &ramp[1]) + part(0, 0);
             let wanted = if derivative == 1 { ramp_rate } else { DMatrix::zeros(n, n) };
-            let missing = wanted - of(rows, &ramp[0]) + t * part(rows, 0) - part(rows, 1);
-            let x1 = of(0, &parabola[1]) - 2.0 * t * part(0, 0) + 2.0 * part(0, 1);
+            let missing = wanted - of(rows, &ramp[0]) + h * part(rows, 0) - part(rows, 1);
+            let x1 = of(0, &parabola[1]) - 2.0 * h * part(0, 0) + 2.0 * part(0, 1);
             let x2 = of(0, &parabola[2]) + part(0, 0);
             let wanted = if derivative == 1 { x1 } else { 2.0 * x2 };
             let rate = part(rows, 1) + &missing;
-            let found = of(rows, &parabola[0]) + h * part(rows, 0) - 2.0 * t * rate;
+            let found = of(rows, &parabola[0]) + h2 * part(rows, 0) - 2.0 * h * rate;
             let bend = 0.5 * (wanted - found) - part(rows, 2);
             let mut to = motion.view_mut((rows, states + n), (n, n));
             to += missing;

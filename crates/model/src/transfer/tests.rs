@@ -104,6 +104,17 @@ fn a_command_in_steps_does_not_pass_for_damping() {
             worst[1] = worst[1].max((at[2][2] - acceleration).abs() / (omega * omega));
         }
         assert!(worst[0] < 1e-4 && worst[1] < 1e-3, "{function:?}: {worst:?}");
+        let plain = &dynamics.motion;
+        assert!((plain - &rows).amax() > 0.05, "without it: {plain}");
+    }
+}
+
+#[test]
+fn what_integrates_or_has_no_states_is_sampled_as_it_is() {
+    for (numerator, denominator) in [(300.0, &[1.0, 300.0, 0.0][..]), (1.02, &[1.0])] {
+        let function = TransferFunction::new(&[numerator], denominator).unwrap();
+        let dynamics = ActuatorDynamics::from_function(&function, &specimen());
+        assert_eq!(dynamics.sampled_motion(1e-3), dynamics.motion);
     }
 }
 
