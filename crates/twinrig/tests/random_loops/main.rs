@@ -1,0 +1,136 @@
+//! The verdict of `twinrig check` against the running loop, on random loops.
+//!
+//! A seed gives an experiment file (`generator`). The file is judged beforehand by
+//! `forecast`, as `check` does; then its loop runs in virtual time after a push,
+//! and what remains of the motion says how it really grows (`growth`). No model of
+//! the loop stands on that side. `docs/random-loops.md` says how to run more.
+#![allow(clippy::unwrap_used, unreachable_pub, missing_docs, reason = "a test program")]
+
+mod comparison;
+mod generator;
+mod growth;
+
+use std::fmt::Write as _;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use comparison::{Compared, Outcome, compare, compare_file};
+
+/// Loops that are compared in an ordinary run of the tests.
+const LOOPS: u64 = 200;
+
+/// What is not yet judged as it runs. With `TWINRIG_RANDOM_LOOPS_ALL` it counts.
+fn is_pending(compared: &Compared) -> bool {
+    let kinds = &compared.kinds;
+    let wrong = ["degree 0", "degree 1", "degree 2", "servo", "ideal"];
+    from_environment("TWINRIG_RANDOM_LOOPS_ALL").is_none()
+        && (matches!(compared.outcome, Outcome::GrowthOff | Outcome::NoGrowth)
+            || kinds.rates != "one rate"
+            || kinds.compensator.starts_with("adaptive")
+            || wrong.iter().any(|actuator| kinds.actuator.starts_with(actuator)))
+}
+
+/// Known cases that are not yet judged as they run.
+const PENDING: [&str; 17] = [
+    "a-real-root-wrong-growth",
+    "a-tf-degree0-false-stable",
+    "a-tf-degree1-false-stable",
+    "a-tf-degree1-mass-damping-15-times",
+    "a-tf-degree1-zero-false-stable",
+    "a-tf-degree2-mass-false-unstable",
+    "a-tf-degree2-zero-mass-false-unstable",
+    "a-two-rates-0-Hz-growth-17-percent-low",
+    "a-two-rates-pi-lead-false-stable",
+    "b1-rk4-damper-ideal-false-stable",
+    "b1-rk4-definite-refused-though-stable",
+    "b1-rk4-indefinite-not-refused",
+    "sub-sample-200",
+    "sub-sample-201",
+    "sub-sample-203",
+    "two-poles-with-mass",
+    "two-real-roots",
+];
+
+fn from_environment(name: &str) -> Option<String> {
+    std::env::var(name).ok().filter(|value| !value.is_empty())
+}
+
+fn number(name: &str, absent: u64) -> u64 {
+    from_environment(name).map_or(absent, |text| text.parse().expect("a whole number"))
+}
+
+/// Compares the loops of all seeds on all cores; in the order of the seeds.
+fn compare_all(seeds: std::ops::Range<u64>) -> Vec<Compared> {
+    let next = AtomicU64::new(seeds.start);
+    let done = Mutex::new(Vec::new());
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    std::thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|| {
+                loop {
+                    let seed = next.fetch_add(1, Ordering::Relaxed);
+                    if seed >= seeds.end {
+                        return;
+                    }
+                    let compared = compare(seed);
+                    done.lock().unwrap().push(compared);
+                }
+            });
+        }
+    });
+    let mut all = done.into_inner().unwrap();
+    all.sort_by_key(|compared| compared.seed);
+    all
+}
+
+#[test]
+fn the_verdict_of_random_loops_is_that_of_their_runs() {
+    if let Some(seed) = from_environment("TWINRIG_RANDOM_LOOP") {
+        show(seed.parse().expect("a seed"));
+        return;
+    }
+    let from = number("TWINRIG_RANDOM_LOOPS_FROM", 1);
+    let all = compare_all(from..from + number("TWINRIG_RANDOM_LOOPS", LOOPS));
+    let table = comparison::table(&all);
+    println!("{table}");
+    if let Some(path) = from_environment("TWINRIG_RANDOM_LOOPS_TABLE") {
+        std::fs::write(path, comparison::list(&all) + &table).unwrap();
+    }
+    let failed: Vec<&Compared> = all
+        .iter()
+        .filter(|compared| compared.outcome.is_failure() && !is_pending(compared))
+        .collect();
+    if let Some(first) = failed.first() {
+        let mut words = String::new();
+        for compared in &failed {
+            let _ = writeln!(words, "{}", compared.line());
+        }
+        panic!("{} of {} differ\n{words}\nthe first:\n{}", failed.len(), all.len(), first.file);
+    }
+    let unjudged = all.iter().filter(|compared| compared.outcome == Outcome::Unclear).count();
+    assert!(100 * unjudged <= all.len(), "{unjudged} runs of {} are not understood", all.len());
+}
+
+#[test]
+fn loops_that_were_judged_wrongly_are_judged_as_they_run() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/random_loops/cases");
+    let mut names: Vec<_> = std::fs::read_dir(folder).unwrap().map(|e| e.unwrap().path()).collect();
+    names.sort();
+    assert!(names.len() > 20);
+    let mut failed = String::new();
+    for path in names {
+        let name = path.file_stem().unwrap().to_string_lossy().into_owned();
+        let compared = compare_file(&name, &std::fs::read_to_string(&path).unwrap());
+        println!("{}", compared.line());
+        if compared.outcome.is_failure() && !PENDING.contains(&name.as_str()) {
+            let _ = writeln!(failed, "{}", compared.line());
+        }
+    }
+    assert!(failed.is_empty(), "{failed}");
+}
+
+/// Writes the file of one seed to standard output, with what is known about it.
+fn show(seed: u64) {
+    let compared = compare(seed);
+    println!("{}\n{}", compared.file, compared.line());
+}
