@@ -54,7 +54,7 @@ pub fn draw(seed: u64, attempt: u32) -> Drawn {
         let massive = rig.kind == RigKind::Servo;
         (structure.specimen(&mut draw, massive, &mut features), structure.size())
     };
-    let continuous = matches!(rig.kind, RigKind::Degree(_))
+    let continuous = matches!(rig.kind, RigKind::Degree(_) | RigKind::Servo)
         && rig.delay_s == 0.0
         && ratio == 0
         && !inside
