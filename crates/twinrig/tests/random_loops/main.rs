@@ -11,6 +11,8 @@ mod generator;
 mod growth;
 
 use std::fmt::Write as _;
+use std::path::Path;
+use std::process::Command;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -109,6 +111,22 @@ fn the_verdict_of_random_loops_is_that_of_their_runs() {
     }
     let unjudged = all.iter().filter(|compared| compared.outcome == Outcome::Unclear).count();
     assert!(100 * unjudged <= all.len(), "{unjudged} runs of {} are not understood", all.len());
+}
+
+/// The forecast of the library is what the program says: exit code 7 where the
+/// run grows.
+#[test]
+fn the_program_says_the_same_of_the_first_loops() {
+    let built = (option_env!("CARGO_BIN_EXE_twinrig"), option_env!("CARGO_TARGET_TMPDIR"));
+    let (Some(program), Some(folder)) = built else { return };
+    let file = Path::new(folder).join("random-loop.toml");
+    let clear = compare_all(1..13).into_iter().filter(|c| c.outcome == Outcome::Agrees);
+    for compared in clear {
+        std::fs::write(&file, &compared.file).unwrap();
+        let code = Command::new(program).arg("check").arg(&file).output().unwrap().status.code();
+        let grows = compared.run.is_some_and(|run| run.growth_1_s > 0.0);
+        assert_eq!(code, Some(if grows { 7 } else { 0 }), "{}", compared.line());
+    }
 }
 
 #[test]
