@@ -207,7 +207,6 @@ fn run(assembly: &Assembly) -> Option<Motion> {
             row.clear();
             row.extend_from_slice(hybrid.plant().displacement());
             row.extend_from_slice(&hybrid.plant().desired().displacement);
-            row.extend_from_slice(&hybrid.command().displacement);
             row.extend_from_slice(&hybrid.measured().displacement);
             let size = row.iter().fold(0.0f64, |most, value| most.max(value.abs())).ln();
             let pushed = samples.rows() > 8 * samples.period;
