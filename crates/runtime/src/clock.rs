@@ -3,9 +3,10 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::host::Tap;
 use crate::hybrid_loop::HybridLoop;
-use crate::realtime::StopButton;
+use crate::operator::obey;
+use crate::stop::StopButton;
+use crate::tap::Tap;
 
 /// Ticks between two calls of the progress function.
 const STRIDE: u64 = 8192;
@@ -45,7 +46,7 @@ pub fn run_virtual_stoppable(
     // Whether frames that go out are handed on at all.
     let mut hands_on = true;
     while !hybrid.is_over() {
-        presses = stop.obey(hybrid, presses);
+        presses = obey(stop, hybrid, presses);
         if hybrid.awaits_load() {
             thread::sleep(AWAIT);
             continue;

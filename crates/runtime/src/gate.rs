@@ -2,7 +2,7 @@
 
 use model::motion::Motion;
 
-use crate::rig::Measured;
+use crate::measured::Measured;
 
 /// What tripped. The number is the one in the channel `trip`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

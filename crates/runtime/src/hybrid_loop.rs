@@ -9,13 +9,13 @@ use model::motion::Motion;
 use crate::event::{Event, EventLog, What};
 use crate::frame::MotionDetail;
 use crate::gate::{Limits, Trip, TripKind, gate};
-use crate::host::Tap;
 use crate::interlock::{Interlock, Phase, SafePath, Stop};
 use crate::load::Load;
 use crate::monitor::{EnergyMonitor, Observation, Sight, Watch};
 use crate::plant::Plant;
 use crate::record::FrameSink;
 use crate::rig::Measured;
+use crate::tap::Tap;
 use crate::two_rate::MainLoop;
 
 use staged::Staged;

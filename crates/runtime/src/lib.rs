@@ -2,7 +2,6 @@
 
 pub mod clock;
 pub mod event;
-pub mod feed;
 pub mod frame;
 pub mod gate;
 pub mod host;
@@ -12,6 +11,7 @@ pub mod laboratory;
 pub mod link;
 pub mod load;
 pub mod lockstep;
+pub mod measured;
 pub mod monitor;
 pub mod open_loop;
 pub mod operator;
@@ -21,5 +21,8 @@ pub mod realtime;
 pub mod record;
 pub mod reference;
 pub mod rig;
+pub mod stop;
 pub mod streamed_load;
+mod system;
+pub mod tap;
 pub mod two_rate;

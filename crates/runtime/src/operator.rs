@@ -8,6 +8,7 @@ use crate::hybrid_loop::{HybridLoop, LoopParts};
 use crate::interlock::{Phase, Response, Stop};
 use crate::plant::Plant;
 use crate::record::FrameSink;
+use crate::stop::StopButton;
 
 /// A person, or what acts for one. Its calls come between two ticks, never from
 /// inside one, and everything it does is in the log of the loop.
@@ -108,4 +109,25 @@ fn obstacle(hybrid: &HybridLoop) -> Option<OperatorError> {
     let command = &hybrid.command().displacement;
     let dof = command.iter().position(|&x| x != 0.0)?;
     Some(OperatorError::NotAtZero { dof, displacement_m: command[dof] })
+}
+
+/// Does what the presses beyond those `seen` ask for; gives those seen now.
+#[inline]
+pub(crate) fn obey(stop: &StopButton, hybrid: &mut HybridLoop, seen: u32) -> u32 {
+    let presses = stop.presses();
+    if presses == seen {
+        return seen;
+    }
+    let operator = Operator::new();
+    if hybrid.tripped().is_none() {
+        operator.stop(hybrid, Response::Hold);
+        // A second press that came within the same period counts too.
+        if presses.wrapping_sub(seen) > 1 {
+            let _ = operator.ramp_down(hybrid);
+        }
+    } else if hybrid.phase() == Phase::Holding {
+        // The rig is on its way: the hold ends.
+        let _ = operator.ramp_down(hybrid);
+    }
+    presses
 }

@@ -7,11 +7,11 @@ mod common;
 use std::time::Instant;
 
 use common::benchmark::{Case, ground, quick};
-use runtime::feed::Feed;
 use runtime::hybrid_loop::HybridLoop;
 use runtime::hybrid_loop::course::{Completing, CoursePlan, Initiating};
 use runtime::interlock::Phase;
 use runtime::load::Load;
+use runtime::streamed_load::Feed;
 use runtime::streamed_load::StreamPlan;
 
 const TICKS: usize = 200_000;

@@ -11,18 +11,19 @@ use std::time::{Duration, Instant};
 
 use common::benchmark::{Case, ground, quick};
 use runtime::clock::run_virtual_stoppable;
-use runtime::feed::Feed;
 use runtime::host::protocol::{Refusal, Reply, Request, kind, split};
 use runtime::host::{
-    Client, ClientError, Description, Event, HostLink, HostParts, LoadSignal, RealTime, Tap, Token,
+    Client, ClientError, Description, Event, HostLink, HostParts, LoadSignal, RealTime, Token,
 };
 use runtime::hybrid_loop::HybridLoop;
 use runtime::hybrid_loop::course::{Completing, CoursePlan};
 use runtime::interlock::Phase;
 use runtime::load::Load;
-use runtime::realtime::StopButton;
 use runtime::record::{Ending, Options, Record, Recorder, RecorderHandle};
+use runtime::stop::StopButton;
+use runtime::streamed_load::Feed;
 use runtime::streamed_load::{LoadEnd, StreamPlan};
+use runtime::tap::Tap;
 
 struct Bench {
     hybrid: HybridLoop,

@@ -14,8 +14,9 @@ use nalgebra::{DMatrix, DVector};
 use runtime::gate::{Limits, Trip, TripKind};
 use runtime::interlock::SafePath;
 use runtime::periodic::{Control, Mean, PeriodicError, PeriodicLoop, PeriodicSettings, Settling};
-use runtime::realtime::{Cpu, Memory, PeriodicDriver, RealtimePlan, StopButton};
+use runtime::realtime::{Cpu, Memory, PeriodicDriver, RealtimePlan};
 use runtime::rig::{ShakenRig, ShakenSensors};
+use runtime::stop::StopButton;
 
 thread_local! {
     /// Of this thread alone.

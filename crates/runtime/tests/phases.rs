@@ -6,7 +6,6 @@ mod common;
 
 use common::benchmark::{Case, ground, quick};
 use model::motion::Motion;
-use runtime::feed::Feed;
 use runtime::gate::TripKind;
 use runtime::hybrid_loop::HybridLoop;
 use runtime::hybrid_loop::course::{Completing, CoursePlan, Initiating, Rest, Stage};
@@ -15,6 +14,7 @@ use runtime::load::Load;
 use runtime::operator::Operator;
 use runtime::plant::Plant;
 use runtime::rig::{Measured, Rig, VirtualRig};
+use runtime::streamed_load::Feed;
 use runtime::streamed_load::{LoadEnd, StreamPlan};
 
 const TICKS: usize = 3000;

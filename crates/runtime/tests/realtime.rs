@@ -19,9 +19,10 @@ use runtime::event::What;
 use runtime::gate::TripKind;
 use runtime::interlock::{Phase, Response};
 use runtime::plant::Plant;
-use runtime::realtime::{Cpu, Driver, Finished, MainPlan, Memory, RealtimePlan, StopButton};
+use runtime::realtime::{Cpu, Driver, Finished, MainPlan, Memory, RealtimePlan};
 use runtime::record::{Ending, FrameSink, Options, Record, Recorder, Summary};
 use runtime::rig::{Measured, Rig};
+use runtime::stop::StopButton;
 
 thread_local! {
     /// Of this thread alone.

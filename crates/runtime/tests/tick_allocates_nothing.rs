@@ -379,9 +379,9 @@ fn a_laboratory() {
 
 #[test]
 fn no_course_and_no_streamed_load_allocates() {
-    use runtime::feed::Feed;
     use runtime::hybrid_loop::course::{Completing, CoursePlan, Initiating, Rest};
     use runtime::load::Load;
+    use runtime::streamed_load::Feed;
     use runtime::streamed_load::StreamPlan;
     let plan = CoursePlan {
         initiating: Some(Initiating {
@@ -421,7 +421,7 @@ fn no_course_and_no_streamed_load_allocates() {
         let rows: Vec<f64> = (0..400).map(|k| (0.1 * f64::from(k)).sin()).collect();
         let load = Load::unknown(1, 1_000_000);
         // Those who look on take nothing: their ring is full, and the frames are dropped.
-        let (tap, _reader) = runtime::host::Tap::new(case.channels().len(), 100);
+        let (tap, _reader) = runtime::tap::Tap::new(case.channels().len(), 100);
         let looked = std::sync::Arc::clone(tap.seen());
         let hybrid = case.recorded(build(&case), load, sink).along(plan, Some(taken));
         let mut hybrid = hybrid.tapped(tap);

@@ -4,10 +4,9 @@ mod cyclictest;
 
 use std::path::Path;
 
-use runtime::realtime::{
-    Cpu, Driver, Granted, Latency, Memory, RealtimeError, RealtimePlan, StopButton,
-};
+use runtime::realtime::{Cpu, Driver, Granted, Latency, Memory, RealtimeError, RealtimePlan};
 use runtime::record::{Ending, Options, RecordError, Recorder};
+use runtime::stop::StopButton;
 use thiserror::Error;
 
 use crate::assembly::{Assembly, LoopOptions, PlantError, Recording};

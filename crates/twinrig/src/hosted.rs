@@ -4,13 +4,14 @@ use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::path::Path;
 
-use runtime::feed::Feed;
-use runtime::host::{BadToken, Description, HostLink, HostParts, LoadSignal, RealTime, Tap, Token};
+use runtime::host::{BadToken, Description, HostLink, HostParts, LoadSignal, RealTime, Token};
 use runtime::hybrid_loop::HybridLoop;
 use runtime::hybrid_loop::course::Stage;
-use runtime::realtime::StopButton;
 use runtime::record::EventNote;
+use runtime::stop::StopButton;
+use runtime::streamed_load::Feed;
 use runtime::streamed_load::LoadEnd;
+use runtime::tap::Tap;
 use thiserror::Error;
 
 use crate::assembly::Assembly;

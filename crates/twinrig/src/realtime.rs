@@ -6,9 +6,10 @@ use runtime::host::RealTime;
 use runtime::interlock::Phase;
 use runtime::plant::Plant;
 use runtime::realtime::{
-    Cpu, Driver, MainPlan, Memory, RealtimeError, RealtimePlan, SignalStop, Status, machine_facts,
+    Cpu, Driver, MainPlan, Memory, RealtimeError, RealtimePlan, Status, machine_facts,
 };
 use runtime::record::{Durability, Ending, Existing, Options, Recorder, Summary};
+use runtime::stop::SignalStop;
 use thiserror::Error;
 
 use crate::assembly::{Assembly, LoopOptions, Recording};

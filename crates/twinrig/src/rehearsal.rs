@@ -11,11 +11,11 @@ use runtime::hybrid_loop::course::Stage;
 use runtime::link::{LinkCounts, LinkError};
 use runtime::load::Load;
 use runtime::plant::Plant;
-use runtime::realtime::{SignalStop, StopButton};
 use runtime::record::{
     EmbeddedFile, Ending, EventNote, Header, Options, RecordError, Recorder, Summary, TripNote,
 };
 use runtime::reference::{Reference, ReferenceError};
+use runtime::stop::{SignalStop, StopButton};
 use runtime::streamed_load::LoadEnd;
 use runtime::two_rate::Counts;
 use thiserror::Error;

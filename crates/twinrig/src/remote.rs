@@ -12,9 +12,10 @@ use runtime::laboratory::{
 use runtime::link::wire::{KNOWS_ACHIEVED, LOCK_STEP, PACED, VIRTUAL};
 use runtime::link::{LinkCounts, LinkPlan, Pace};
 use runtime::plant::Plant;
-use runtime::realtime::{StopButton, prepare_thread};
+use runtime::realtime::prepare_thread;
 use runtime::record::{Ending, EventNote, Header, Options, Recorder, Summary, TripNote};
 use runtime::rig::{NetworkRig, Peer};
+use runtime::stop::StopButton;
 use thiserror::Error;
 
 use crate::assembly::{Assembly, Coupling, PlantError};

@@ -1,5 +1,6 @@
 //! The house rules that a machine can check.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -122,4 +123,154 @@ fn files_stay_readable_and_begin_with_what_they_are() {
         let lines = text.lines().count();
         assert!(lines <= 650, "{} has {lines} lines: split it", path.display());
     }
+}
+
+/// The text of a file without comments and without its test modules; the names
+/// of test modules that are files of their own are put into `tests`.
+fn product_code(text: &str, tests: &mut Vec<String>) -> String {
+    let mut code = String::new();
+    let mut lines = text.lines();
+    while let Some(line) = lines.next() {
+        if line.trim() != "#[cfg(test)]" {
+            code.push_str(line.split("//").next().unwrap_or_default());
+            code.push('\n');
+            continue;
+        }
+        let item = lines.next().unwrap_or_default();
+        if let Some(name) = item.strip_prefix("mod ").and_then(|rest| rest.strip_suffix(';')) {
+            tests.push(format!("{name}.rs"));
+        } else if item.ends_with('{') {
+            let indent = item.len() - item.trim_start().len();
+            let end = format!("{:indent$}}}", "");
+            lines.by_ref().find(|line| *line == end);
+        }
+    }
+    code
+}
+
+/// The modules that a piece of code names behind `crate::`.
+fn named_modules(code: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    let word = |text: &str| -> String {
+        text.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect()
+    };
+    for rest in code.split("crate::").skip(1) {
+        match rest.strip_prefix('{') {
+            None => found.push(word(rest)),
+            Some(group) => {
+                // One entry at each start of a path of the group's own level.
+                let (mut depth, mut begins) = (0, true);
+                for (at, c) in group.char_indices() {
+                    match c {
+                        '{' => depth += 1,
+                        '}' if depth == 0 => break,
+                        '}' => depth -= 1,
+                        ',' if depth == 0 => begins = true,
+                        c if begins && c.is_alphanumeric() => {
+                            found.push(word(&group[at..]));
+                            begins = false;
+                        }
+                        _ => {}
+                    }
+                }
+            }
+        }
+    }
+    found
+}
+
+/// Which top-level modules of a crate name which others, outside their tests.
+fn module_uses(name: &str) -> BTreeMap<String, BTreeSet<String>> {
+    let source = root().join(format!("crates/{name}/src"));
+    let mut files = Vec::new();
+    rust_files(&source, &mut files);
+    let module = |path: &Path| {
+        let first = path.strip_prefix(&source).unwrap().components().next().unwrap();
+        first.as_os_str().to_str().unwrap().trim_end_matches(".rs").to_owned()
+    };
+    let modules: BTreeSet<String> = files.iter().map(|path| module(path)).collect();
+    let mut tests = vec!["lib.rs".to_owned(), "main.rs".to_owned()];
+    let codes: Vec<(PathBuf, String)> = files
+        .into_iter()
+        .map(|path| {
+            let code = product_code(&fs::read_to_string(&path).unwrap(), &mut tests);
+            (path, code)
+        })
+        .collect();
+    let mut uses = BTreeMap::new();
+    for (path, code) in codes {
+        if tests.contains(&path.file_name().unwrap().to_str().unwrap().to_owned()) {
+            continue;
+        }
+        let own = module(&path);
+        let named = named_modules(&code).into_iter();
+        let others = named.filter(|other| *other != own && modules.contains(other));
+        uses.entry(own.clone()).or_insert_with(BTreeSet::new).extend(others);
+    }
+    uses
+}
+
+/// A way from a module back to itself, if there is one.
+fn cycle(uses: &BTreeMap<String, BTreeSet<String>>) -> Option<Vec<String>> {
+    fn search(
+        uses: &BTreeMap<String, BTreeSet<String>>,
+        path: &mut Vec<String>,
+        done: &mut BTreeSet<String>,
+    ) -> bool {
+        let now = path.last().cloned().unwrap_or_default();
+        if let Some(at) = path[..path.len() - 1].iter().position(|module| *module == now) {
+            path.drain(..at);
+            return true;
+        }
+        for next in uses.get(&now).into_iter().flatten() {
+            if done.contains(next) {
+                continue;
+            }
+            path.push(next.clone());
+            if search(uses, path, done) {
+                return true;
+            }
+            path.pop();
+        }
+        done.insert(now);
+        false
+    }
+    let mut done = BTreeSet::new();
+    uses.keys().find_map(|module| {
+        let mut path = vec![module.clone()];
+        (!done.contains(module) && search(uses, &mut path, &mut done)).then_some(path)
+    })
+}
+
+/// Crates whose modules form no cycle.
+const WITHOUT_CYCLES: [&str; 1] = ["runtime"];
+
+#[test]
+fn modules_of_a_crate_form_no_cycle() {
+    for name in WITHOUT_CYCLES {
+        let uses = module_uses(name);
+        let named: usize = uses.values().map(BTreeSet::len).sum();
+        assert!(uses.len() > 10 && named > 10, "{name}: the search is broken");
+        if let Some(path) = cycle(&uses) {
+            panic!("modules of {name} form a cycle: {}", path.join(" → "));
+        }
+    }
+}
+
+#[test]
+fn the_search_for_cycles_finds_what_it_should() {
+    let code = "use crate::a::b;\nuse crate::{c::{d, e}, f};\nlet x = crate::g::h(); // crate::i\n";
+    let text = format!("{code}#[cfg(test)]\nmod tests {{\n    use crate::j::k;\n}}\n");
+    let mut tests = Vec::new();
+    assert_eq!(named_modules(&product_code(&text, &mut tests)), ["a", "c", "f", "g"]);
+    let uses = |pairs: &[(&str, &str)]| {
+        let mut uses: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+        for (from, to) in pairs {
+            uses.entry((*from).to_owned()).or_default().insert((*to).to_owned());
+        }
+        uses
+    };
+    assert_eq!(cycle(&uses(&[("a", "b"), ("b", "c"), ("a", "c")])), None);
+    let found = cycle(&uses(&[("a", "b"), ("b", "c"), ("c", "d"), ("d", "b")])).unwrap();
+    assert_eq!(found, ["b", "c", "d", "b"]);
 }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use super::protocol::{Refusal, Reply, Request, VERSION, kind, split};
 use super::server::{MOST_CLIENTS, Place, Shared};
-use crate::feed::{Feed, FeedError};
+use crate::streamed_load::{Feed, FeedError};
 
 /// Time for a greeting.
 const GREETING: Duration = Duration::from_secs(5);

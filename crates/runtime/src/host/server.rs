@@ -11,11 +11,11 @@ use model::channel::Channel;
 
 use super::connection;
 use super::protocol::{Reply, StatusBody, VERSION, Welcome};
-use super::tap::{Seen, TapReader};
 use super::token::Token;
 use super::watchers::Watchers;
-use crate::feed::{Feed, FeedState};
-use crate::realtime::StopButton;
+use crate::stop::StopButton;
+use crate::streamed_load::{Feed, FeedState};
+use crate::tap::{Seen, TapReader};
 
 /// Most clients at a time that have greeted and were let in.
 pub(super) const MOST_CLIENTS: usize = 16;

@@ -10,7 +10,8 @@ use crate::link::wire::{
     Datagram, Flaw, Handshake, Header, Kind, LOCK_STEP, MOST_BYTES, PACED, Refusal, decode, encode,
 };
 use crate::link::{End, Heard, LinkCounts, Token, unguessable};
-use crate::realtime::{StopButton, now_ns};
+use crate::stop::StopButton;
+use crate::system::now_ns;
 
 /// How long the socket waits before the operator's button is looked at.
 pub(super) const SLICE: Duration = Duration::from_millis(5);

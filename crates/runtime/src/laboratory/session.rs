@@ -12,7 +12,8 @@ use crate::gate::{Trip, TripKind};
 use crate::interlock::{Phase, Response, Stop};
 use crate::link::wire::{Datagram, Kind, MOST_BYTES};
 use crate::link::{Heard, LinkCounts};
-use crate::realtime::{StopButton, now_ns, sleep_until_ns};
+use crate::stop::StopButton;
+use crate::system::{now_ns, sleep_until_ns};
 
 /// Datagrams read between two ticks of the way to safe.
 const MOST_READ: usize = 64;

@@ -2,7 +2,7 @@
 
 use super::window::{Seen, Window};
 use super::wire::{Datagram, Flaw, Handshake, Header, Kind, MOST_BYTES, decode, encode};
-use crate::realtime::now_ns;
+use crate::system::now_ns;
 
 /// Everything that reached one end of a link, or did not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -3,7 +3,7 @@
 use model::motion::Motion;
 
 use crate::gate::Limits;
-use crate::rig::Measured;
+use crate::measured::Measured;
 
 /// The largest share of each limit over the interface DOFs, %; 0 where there is
 /// no limit.

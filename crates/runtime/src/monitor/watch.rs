@@ -14,7 +14,7 @@ use super::windowed::WindowedWarning;
 use crate::event::EventLog;
 use crate::gate::{Limits, TripKind};
 use crate::interlock::Stop;
-use crate::rig::Measured;
+use crate::measured::Measured;
 
 /// Which indicators are computed, and their levels. Percent and SI.
 #[derive(Debug, Clone, Copy, PartialEq)]

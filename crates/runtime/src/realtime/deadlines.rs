@@ -1,6 +1,6 @@
 //! Absolute deadlines, and what becomes of those that are missed.
 
-use super::system;
+use crate::system;
 
 /// Instants one period apart.
 ///

@@ -11,11 +11,13 @@ use super::grant::{self, Granted, ProcessGrant, Wish};
 use super::latency::Latency;
 use super::main_thread::{MainThread, MainTiming, Nudge};
 use super::status::{Said, Status};
-use super::stop::StopButton;
-use super::{MainPlan, RealtimeError, RealtimePlan, system};
+use super::{MainPlan, RealtimeError, RealtimePlan};
 use crate::hybrid_loop::HybridLoop;
+use crate::operator::obey;
 use crate::plant::Plant;
 use crate::record::TimingNote;
+use crate::stop::StopButton;
+use crate::system;
 
 /// Stack of the loop's thread; all of it is touched before the first tick.
 const STACK_BYTES: usize = 1 << 20;
@@ -204,7 +206,7 @@ fn drive(
         if overruns.in_a_row > plan.overrun_limit {
             hybrid.trip_overrun(overruns.in_a_row, plan.overrun_limit);
         }
-        presses = stop.obey(hybrid, presses);
+        presses = obey(stop, hybrid, presses);
         hybrid.tick();
         ended_ns = system::now_ns();
         if let (Some(nudge), Some(tick)) = (nudge, hybrid.closed_tick()) {

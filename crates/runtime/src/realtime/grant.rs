@@ -4,7 +4,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 
 use super::RealtimePlan;
-use super::system::{self, Locked};
+use crate::system::{self, Locked};
 
 /// What one thread wants of the system.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use super::grant::{self, Granted, Wish};
 use super::latency::Latency;
-use super::system;
+use crate::system;
 use crate::two_rate::{MainLoop, MainState};
 
 /// A step may use more of the stack than a tick: implicit models iterate.

@@ -21,8 +21,6 @@ mod latency;
 mod main_thread;
 mod periodic;
 mod status;
-mod stop;
-mod system;
 
 pub use driver::{Driver, Finished, Timing};
 pub use grant::{Cpu, Granted, Memory, machine_facts};
@@ -30,8 +28,6 @@ pub use latency::Latency;
 pub use main_thread::MainTiming;
 pub use periodic::PeriodicDriver;
 pub use status::{Glance, Status};
-pub use stop::{SignalStop, StopButton};
-pub(crate) use system::{now_ns, received_at_ns, sleep_until_ns, wall_ns};
 
 use std::io;
 

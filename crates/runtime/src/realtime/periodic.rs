@@ -18,10 +18,11 @@ use super::deadlines::{Deadlines, Overruns};
 use super::driver::Timing;
 use super::grant::{self, Granted, ProcessGrant, Wish};
 use super::latency::Latency;
-use super::stop::StopButton;
-use super::{RealtimeError, RealtimePlan, system};
+use super::{RealtimeError, RealtimePlan};
 use crate::gate::{Trip, TripKind};
 use crate::periodic::{PeriodicError, PeriodicLoop, Settled};
+use crate::stop::StopButton;
+use crate::system;
 
 /// How often the other side looks for an answer.
 const LOOK: Duration = Duration::from_millis(2);

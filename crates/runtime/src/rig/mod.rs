@@ -8,6 +8,7 @@ mod replay;
 mod shaken;
 mod virtual_rig;
 
+pub use crate::measured::Measured;
 pub use changing::ChangingRig;
 pub use fault::{Fault, FaultKind, FaultyRig, FaultySensor};
 pub use late_force::LateForce;
@@ -22,25 +23,6 @@ use model::motion::Motion;
 use crate::event::EventLog;
 use crate::gate::{Trip, TripKind};
 use crate::link::LinkCounts;
-
-/// What the sensors say in one tick, one entry per interface DOF.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Measured {
-    /// Displacement, m.
-    pub displacement: Vec<f64>,
-    /// Restoring force, N.
-    pub force: Vec<f64>,
-    /// Where the specimen truly is, m: known to virtual rigs only, NaN elsewhere.
-    pub achieved: Vec<f64>,
-}
-
-impl Measured {
-    /// Zeros for `count` interface DOFs.
-    pub fn zeros(count: usize) -> Self {
-        let zeros = vec![0.0; count];
-        Self { displacement: zeros.clone(), force: zeros.clone(), achieved: zeros }
-    }
-}
 
 /// A rig behind the tick. Both calls run inside the tick: they must not
 /// allocate, block or panic.

@@ -16,7 +16,7 @@ use crate::link::wire::{
     encode,
 };
 use crate::link::{Bridge, End, Heard, LinkCounts, LinkError, LinkPlan, Pace, Ticks, unguessable};
-use crate::realtime::{now_ns, received_at_ns, wall_ns};
+use crate::system::{now_ns, received_at_ns, wall_ns};
 
 /// Between two tries of the handshake.
 const KNOCK: Duration = Duration::from_millis(100);

@@ -9,8 +9,8 @@ use runtime::interlock::Phase;
 use runtime::laboratory::{House, Laboratory, LaboratoryParts, Listener, SessionEnd, Start};
 use runtime::link::wire::{KNOWS_ACHIEVED, LOCK_STEP, PACED, VIRTUAL};
 use runtime::link::{LinkPlan, Pace, Token};
-use runtime::realtime::StopButton;
 use runtime::rig::RigSlot;
+use runtime::stop::StopButton;
 
 use super::benchmark::Case;
 

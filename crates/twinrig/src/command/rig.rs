@@ -5,8 +5,9 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use runtime::laboratory::{Listener, Visit};
-use runtime::realtime::{RealtimeError, SignalStop};
+use runtime::realtime::RealtimeError;
 use runtime::record::{Existing, Record};
+use runtime::stop::SignalStop;
 use serde_json::{Value, json};
 
 use super::output::{Exit, Output, print};

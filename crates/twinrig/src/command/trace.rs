@@ -7,7 +7,8 @@ use std::time::Instant;
 use analysis::iterative::{Trace, TracePoint, Trial};
 use clap::Args;
 use numerics::random::fnv1a;
-use runtime::realtime::{RealtimeError, SignalStop};
+use runtime::realtime::RealtimeError;
+use runtime::stop::SignalStop;
 use serde_json::json;
 
 use super::output::{Exit, Output, cannot_write, number, print, table, write_whole};

@@ -5,7 +5,8 @@ use model::periodic::{Coefficients, Orbit};
 use runtime::gate::{Trip, TripKind};
 use runtime::link::LinkCounts;
 use runtime::periodic::{PeriodicError, PeriodicLoop};
-use runtime::realtime::{PeriodicDriver, RealtimeError, RealtimePlan, StopButton, Timing};
+use runtime::realtime::{PeriodicDriver, RealtimeError, RealtimePlan, Timing};
+use runtime::stop::StopButton;
 
 /// Why a bench gives no further point.
 #[derive(Debug, Clone, Copy, PartialEq)]

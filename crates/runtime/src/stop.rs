@@ -3,11 +3,7 @@
 use std::io;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use crate::hybrid_loop::HybridLoop;
-use crate::interlock::{Phase, Response};
-use crate::operator::Operator;
-
-use super::system::{ENDING_SIGNALS, Handler, on_signal};
+use crate::system::{ENDING_SIGNALS, Handler, on_signal};
 
 /// A button to stop the test. The first press stops it (hold, then ramp to
 /// zero), the second ends the hold. Further ones change nothing: there is no
@@ -32,27 +28,6 @@ impl StopButton {
     #[inline]
     pub fn presses(&self) -> u32 {
         self.presses.load(Ordering::Relaxed)
-    }
-
-    /// Does what the presses beyond those `seen` ask for; returns those seen now.
-    #[inline]
-    pub(crate) fn obey(&self, hybrid: &mut HybridLoop, seen: u32) -> u32 {
-        let presses = self.presses();
-        if presses == seen {
-            return seen;
-        }
-        let operator = Operator::new();
-        if hybrid.tripped().is_none() {
-            operator.stop(hybrid, Response::Hold);
-            // A second press that came within the same period counts too.
-            if presses.wrapping_sub(seen) > 1 {
-                let _ = operator.ramp_down(hybrid);
-            }
-        } else if hybrid.phase() == Phase::Holding {
-            // The rig is on its way: the hold ends.
-            let _ = operator.ramp_down(hybrid);
-        }
-        presses
     }
 
     fn clear(&self) {

@@ -1,7 +1,7 @@
 //! The way of a streamed load from the host to the tick: one bounded ring.
 //!
 //! The host's thread pushes samples through a [`Feed`]; the tick takes them out
-//! through a [`StreamedLoad`](crate::streamed_load::StreamedLoad). Neither waits
+//! through a [`StreamedLoad`](super::StreamedLoad). Neither waits
 //! for the other. What lies in the ring is all that is ever in memory of a load,
 //! however long it is.
 
@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use rtrb::{Producer, RingBuffer};
 use thiserror::Error;
 
-use crate::streamed_load::{StreamPlan, StreamedLoad};
+use super::{StreamPlan, StreamedLoad};
 
 /// Why samples are not taken.
 #[derive(Debug, Clone, Copy, PartialEq, Error)]

@@ -12,7 +12,7 @@ const NANOSECONDS: u64 = 1_000_000_000;
 
 /// What became of the wish to keep all memory in place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Locked {
+pub(crate) enum Locked {
     /// What is there and what will be.
     All,
     /// What is there: the limit of this user would make later allocations fail.
@@ -74,14 +74,14 @@ fn checked(code: c_int) -> io::Result<()> {
 }
 
 /// First in, first out scheduling of the calling thread.
-pub(super) fn set_fifo(priority: u8) -> io::Result<()> {
+pub(crate) fn set_fifo(priority: u8) -> io::Result<()> {
     let parameter = libc::sched_param { sched_priority: c_int::from(priority) };
     // SAFETY: `parameter` is valid; 0 is the calling thread.
     checked(unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &parameter) })
 }
 
 /// Keeps the calling thread on one processor.
-pub(super) fn pin(cpu: usize) -> io::Result<()> {
+pub(crate) fn pin(cpu: usize) -> io::Result<()> {
     if cpu >= libc::CPU_SETSIZE as usize {
         return Err(io::ErrorKind::InvalidInput.into());
     }
@@ -95,7 +95,7 @@ pub(super) fn pin(cpu: usize) -> io::Result<()> {
 }
 
 /// The processors the calling thread may run on.
-pub(super) fn allowed_cpus() -> Vec<usize> {
+pub(crate) fn allowed_cpus() -> Vec<usize> {
     // SAFETY: as in `pin`; the set is filled by the call.
     unsafe {
         let mut set: libc::cpu_set_t = MaybeUninit::zeroed().assume_init();
@@ -108,7 +108,7 @@ pub(super) fn allowed_cpus() -> Vec<usize> {
 
 /// Wakes the calling thread when asked for, not up to 50 µs later. Threads with
 /// a real-time policy have no slack anyway; it helps those that were refused one.
-pub(super) fn no_timer_slack() {
+pub(crate) fn no_timer_slack() {
     // SAFETY: takes numbers only.
     unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1 as libc::c_ulong) };
 }
@@ -117,7 +117,7 @@ pub(super) fn no_timer_slack() {
 ///
 /// Locking what is yet to come under a limit would make later allocations fail,
 /// and with them the program: then only what is there is locked.
-pub(super) fn lock_memory() -> io::Result<Locked> {
+pub(crate) fn lock_memory() -> io::Result<Locked> {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     // SAFETY: `limit` is a valid place for the answer.
     checked(unsafe { libc::getrlimit(libc::RLIMIT_MEMLOCK, &mut limit) })?;
@@ -141,22 +141,22 @@ fn may_lock_any() -> bool {
 }
 
 /// Gives the memory free again.
-pub(super) fn unlock_memory() {
+pub(crate) fn unlock_memory() {
     // SAFETY: takes nothing.
     unsafe { libc::munlockall() };
 }
 
 /// A handler of signals, and what was there before it.
-pub(super) struct Handler {
+pub(crate) struct Handler {
     signal: c_int,
     before: libc::sigaction,
 }
 
 /// The signals by which people and systems ask a program to end.
-pub(super) const ENDING_SIGNALS: [c_int; 3] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP];
+pub(crate) const ENDING_SIGNALS: [c_int; 3] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP];
 
 /// Calls `handle` when the signal comes, which must do nothing but store to atomics.
-pub(super) fn on_signal(signal: c_int, handle: extern "C" fn(c_int)) -> io::Result<Handler> {
+pub(crate) fn on_signal(signal: c_int, handle: extern "C" fn(c_int)) -> io::Result<Handler> {
     // SAFETY: all-zero is a valid action with an empty mask; the handler is a
     // function of the right kind that is safe in a signal handler (see above).
     unsafe {
@@ -183,7 +183,7 @@ impl Drop for Handler {
 
 /// Touches the stack the loop will use, so that it meets no page fault there.
 #[inline(never)]
-pub(super) fn touch_stack() {
+pub(crate) fn touch_stack() {
     const BYTES: usize = 256 << 10;
     const PAGE: usize = 4096;
     let mut stack = [0u8; BYTES];

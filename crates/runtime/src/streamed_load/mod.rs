@@ -1,10 +1,12 @@
 //! A load that arrives while the test runs, at the tick's end of the ring.
 
+mod feed;
+
+pub use feed::{Feed, FeedError, FeedState};
+
 use std::sync::Arc;
 
 use rtrb::Consumer;
-
-use crate::feed::FeedState;
 
 /// How a load is streamed.
 #[derive(Debug, Clone, PartialEq)]
@@ -223,7 +225,6 @@ impl StreamedLoad {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::feed::{Feed, FeedError};
 
     fn plan(ticks_per_sample: usize) -> StreamPlan {
         StreamPlan {
