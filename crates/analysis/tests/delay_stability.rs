@@ -99,7 +99,7 @@ fn grows(plant: &mut Plant, ticks: usize) -> bool {
     let mut energy = [0.0_f64; 4];
     plant.rest(&load(0));
     for tick in 0..ticks {
-        plant.measure(&load(tick), &mut measured);
+        plant.measure(&load(tick), &mut measured).unwrap();
         let desired = plant.desired().clone();
         plant.actuate(&desired);
         let size = plant.displacement().iter().map(|x| x * x).sum::<f64>();

@@ -25,8 +25,6 @@ pub enum What {
     Trip(Response),
     /// The operator ended the hold, or took an aborted rig down.
     OperatorRampDown,
-    /// The operator armed again after this trip; the event is the first of the new loop.
-    Rearmed,
 }
 
 impl What {
@@ -39,7 +37,6 @@ impl What {
             Self::Trip(Response::RampDown) => "trip, ramp down",
             Self::Trip(Response::Abort) => "trip, abort",
             Self::OperatorRampDown => "operator ramps down",
-            Self::Rearmed => "re-armed",
         }
     }
 }
@@ -67,7 +64,7 @@ impl EventLog {
     pub fn note(&mut self, event: Event) {
         let most = match event.what {
             What::Warning | What::Recovered => MOST - RESERVED,
-            What::Trip(_) | What::OperatorRampDown | What::Rearmed => MOST,
+            What::Trip(_) | What::OperatorRampDown => MOST,
         };
         if self.events.len() < most {
             self.events.push(event);

@@ -50,11 +50,13 @@ pub enum TripKind {
     PeerTripped = 23,
     /// The loop ended the session, and the laboratory takes its rig to zero.
     PeerLeft = 24,
+    /// The rig reports a fault of its own.
+    Device = 25,
 }
 
 impl TripKind {
     /// Every kind.
-    pub const ALL: [Self; 21] = [
+    pub const ALL: [Self; 22] = [
         Self::Command,
         Self::Rate,
         Self::Force,
@@ -76,6 +78,7 @@ impl TripKind {
         Self::PeerSilent,
         Self::PeerTripped,
         Self::PeerLeft,
+        Self::Device,
     ];
 
     /// From the number in the record.
@@ -112,6 +115,7 @@ impl TripKind {
             Self::PeerSilent => "nothing is heard over the link",
             Self::PeerTripped => "the other end of the link tripped",
             Self::PeerLeft => "the loop ended the session",
+            Self::Device => "the rig reports a fault",
         }
     }
 
@@ -122,7 +126,7 @@ impl TripKind {
             Self::Rate => "m/s",
             Self::Force => "N",
             Self::NotFinite | Self::TrackingAmplitude | Self::Operator => "",
-            Self::PeerTripped | Self::PeerLeft => "",
+            Self::PeerTripped | Self::PeerLeft | Self::Device => "",
             Self::MainLoopLate | Self::NoLoad => "ticks",
             Self::StabilityWarning
             | Self::WindowedWarning
@@ -161,6 +165,7 @@ impl Trip {
                 let cause = TripKind::from_code(self.value as u8);
                 format!("{words}: {}", cause.map_or("it does not say why", TripKind::words))
             }
+            TripKind::Device => format!("{words}: its number {}", self.value),
             TripKind::Overrun => {
                 format!("{words}: {} against {} allowed", self.value, self.limit)
             }
@@ -362,7 +367,7 @@ mod tests {
 
     fn try_gate(held: f64, command: f64, position: f64, force: f64) -> Result<(), TripKind> {
         let measured =
-            Measured { displacement: vec![position], force: vec![force], achieved: vec![position] };
+            Measured { displacement: vec![position], force: vec![force], ..Measured::zeros(1) };
         gate(&limits(), &motion(held), &motion(command), &measured, &motion(command))
             .map_err(|trip| trip.kind)
     }
@@ -392,8 +397,7 @@ mod tests {
             tracking_error: two(1.0),
             step_s: 1e-3,
         };
-        let measured =
-            Measured { displacement: two(0.0), force: vec![0.0, f64::NAN], achieved: two(0.0) };
+        let measured = Measured { force: vec![0.0, f64::NAN], ..Measured::zeros(2) };
         let mut desired = Motion::rest(2);
         // The balance of forces has carried it to the first DOF.
         desired.acceleration[0] = f64::NAN;
@@ -425,7 +429,7 @@ mod tests {
 
     #[test]
     fn nothing_passes_that_cannot_be_compared() {
-        let still = Measured { displacement: vec![0.0], force: vec![0.0], achieved: vec![0.0] };
+        let still = Measured { displacement: vec![0.0], force: vec![0.0], ..Measured::zeros(1) };
         let kind = |limits: &Limits, desired: &Motion, command: &Motion| {
             gate(limits, &motion(0.0), desired, &still, command).map_err(|trip| trip.kind)
         };

@@ -14,11 +14,14 @@ use crate::load::Load;
 use crate::monitor::{EnergyMonitor, Observation, Sight, Watch};
 use crate::plant::Plant;
 use crate::record::FrameSink;
-use crate::rig::Measured;
+use crate::rig::{Measured, RigFault, Validity};
 use crate::tap::Tap;
 use crate::two_rate::MainLoop;
 
 use staged::Staged;
+
+/// Times that missing measurements are noted as events; the others are counted.
+const MOST_GAPS_NOTED: u64 = 8;
 
 /// What a loop is made of; built before arming.
 pub struct LoopParts {
@@ -65,6 +68,14 @@ pub struct HybridLoop {
     origin: u64,
     /// The way out to those who look on from afar.
     tap: Option<Box<Tap>>,
+    /// Times that measurements began to be missing.
+    gaps: u64,
+}
+
+impl Drop for HybridLoop {
+    fn drop(&mut self) {
+        self.parts.plant.disarm();
+    }
 }
 
 impl HybridLoop {
@@ -76,7 +87,7 @@ impl HybridLoop {
         let dofs = parts.plant.displacement().len();
         Self {
             interlock: Interlock::new(parts.safe_path, parts.step_s),
-            measured: Measured::zeros(count),
+            measured: Measured::with_auxiliary(count, parts.plant.rig_channels().len()),
             command: Motion::rest(count),
             held: Motion::rest(count),
             tick: 0,
@@ -89,6 +100,7 @@ impl HybridLoop {
             staged: None,
             origin: 0,
             tap: None,
+            gaps: 0,
             parts,
         }
     }
@@ -159,8 +171,10 @@ impl HybridLoop {
             Some(staged) => staged.load(load, self.tick - self.origin),
             None => load.at(self.tick as usize),
         };
-        plant.measure(load, &mut self.measured);
+        let health = plant.measure(load, &mut self.measured);
         plant.attend(self.tick, &mut self.log)?;
+        health?;
+        note_gap(&self.measured, self.tick, &mut self.gaps, &mut self.log);
         if let Some(before) = plant.rejoined() {
             compensator.rejoin(before);
         }
@@ -224,7 +238,8 @@ impl HybridLoop {
 
     /// One tick of the way to safe: the rig alone, measured and recorded.
     fn make_safe(&mut self) {
-        self.parts.plant.measure_rig(&self.held, &mut self.measured);
+        // What ails the rig now cannot stop it twice.
+        let _ = self.parts.plant.measure_rig(&self.held, &mut self.measured);
         self.interlock.lead(&mut self.command);
         self.record();
         self.parts.plant.actuate(&self.command);
@@ -280,6 +295,7 @@ impl HybridLoop {
             watch.write(frame);
         }
         plant.write(frame);
+        frame.extend_from_slice(&self.measured.auxiliary);
         sink.push(frame);
         if let Some(tap) = &mut self.tap {
             tap.push(frame);
@@ -378,11 +394,6 @@ impl HybridLoop {
         }
     }
 
-    /// Gives up both sides of the interface, for the operator side.
-    pub(crate) fn into_plant(self) -> Plant {
-        self.parts.plant
-    }
-
     /// The monitor, for those who look on.
     pub fn monitor(&self) -> &EnergyMonitor {
         &self.parts.monitor
@@ -412,6 +423,18 @@ impl HybridLoop {
     /// The recorder's ring, for the virtual clock to wait on.
     pub fn sink_mut(&mut self) -> Option<&mut FrameSink> {
         self.sink.as_mut()
+    }
+}
+
+/// Notes that measurements began to be missing; the first few times.
+#[inline(always)]
+fn note_gap(measured: &Measured, tick: u64, gaps: &mut u64, log: &mut EventLog) {
+    if let Validity::Bridged { ticks: 1, for_s, allowed_s } = measured.validity {
+        *gaps += 1;
+        if *gaps <= MOST_GAPS_NOTED {
+            let cause = RigFault::silent(for_s, allowed_s).into();
+            log.note(Event { tick, what: What::Warning, cause });
+        }
     }
 }
 

@@ -80,7 +80,7 @@ pub struct SafePath {
 const LONGEST_RAMP_S: f64 = 3600.0;
 
 /// The latch. The tick can only trip it; there is no way back from inside the
-/// loop. To arm again, the [operator](crate::operator::Operator) builds a new loop.
+/// loop. Who arms again builds a new loop.
 #[derive(Debug, Clone)]
 pub struct Interlock {
     phase: Phase,

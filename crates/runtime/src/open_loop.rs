@@ -40,15 +40,15 @@ impl OpenLoop {
         let count = limits.command.len();
         let step_s = limits.step_s;
         Self {
-            rig,
             drive,
             interlock: Interlock::new(safe_path, step_s),
             limits,
-            measured: Measured::zeros(count),
+            measured: Measured::with_auxiliary(count, rig.channels().len()),
             command: Motion::rest(count),
             held: Motion::rest(count),
             step_s,
             tick: 0,
+            rig,
         }
     }
 
@@ -56,18 +56,21 @@ impl OpenLoop {
     pub fn tick(&mut self) {
         if self.interlock.phase() == Phase::Running {
             self.follow();
-            self.rig.measure(&self.command, &mut self.measured);
-            let passed =
-                gate(&self.limits, &self.held, &self.command, &self.measured, &self.command);
+            let health = self.rig.measure(&self.command, &mut self.measured);
+            let passed = health.map_err(Trip::from).and_then(|()| {
+                gate(&self.limits, &self.held, &self.command, &self.measured, &self.command)
+            });
             if let Err(trip) = passed {
                 self.interlock.latch(trip, self.tick);
+                self.rig.on_trip(trip.kind);
                 // Held means at rest: a rig must not go on with the last velocity.
                 self.held.velocity.fill(0.0);
                 self.held.acceleration.fill(0.0);
                 self.command.copy_from(&self.held);
             }
         } else {
-            self.rig.measure(&self.held, &mut self.measured);
+            // What ails the rig now cannot stop it twice.
+            let _ = self.rig.measure(&self.held, &mut self.measured);
             self.interlock.lead(&mut self.command);
         }
         self.rig.actuate(&self.command);
@@ -125,6 +128,9 @@ impl OpenLoop {
 mod tests {
     use super::*;
     use crate::gate::TripKind;
+    use crate::link::LinkCounts;
+    use crate::rig::RigFault;
+    use model::channel::Channel;
 
     /// A rig that shows its last command, and a force of a spring.
     struct Late {
@@ -133,16 +139,29 @@ mod tests {
     }
 
     impl Rig for Late {
-        fn measure(&mut self, _: &Motion, measured: &mut Measured) {
+        fn channels(&self) -> Vec<Channel> {
+            Vec::new()
+        }
+
+        fn measure(&mut self, _: &Motion, measured: &mut Measured) -> Result<(), RigFault> {
             measured.displacement.copy_from_slice(&self.command);
             measured.achieved.copy_from_slice(&self.command);
             for (force, x) in measured.force.iter_mut().zip(&self.command) {
                 *force = self.stiffness * x;
             }
+            Ok(())
         }
 
         fn actuate(&mut self, command: &Motion) {
             self.command.copy_from_slice(&command.displacement);
+        }
+
+        fn on_trip(&mut self, _cause: TripKind) {}
+
+        fn disarm(&mut self) {}
+
+        fn link(&self) -> Option<&LinkCounts> {
+            None
         }
     }
 

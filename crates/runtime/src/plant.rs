@@ -4,6 +4,7 @@
 //! actuates and advances. `Split` is the real thing, and `TwoRate` the same with
 //! a slower numerical part; the other two exist in virtual time only.
 
+use model::channel::Channel;
 use model::coupled::Coupled;
 use model::integrator::{ElementEnergy, Integrator, NotConverged, StepWork};
 use model::motion::Motion;
@@ -11,7 +12,7 @@ use model::motion::Motion;
 use crate::event::EventLog;
 use crate::gate::{Trip, TripKind};
 use crate::link::LinkCounts;
-use crate::rig::{Measured, Rig, RigSlot, VirtualRig};
+use crate::rig::{Measured, Rig, RigFault, RigSlot, VirtualRig};
 use crate::two_rate::TwoRatePlant;
 
 /// Both sides of the interface.
@@ -86,16 +87,18 @@ impl Plant {
 
     /// Samples the sensors and balances the forces of this instant.
     #[inline(always)]
-    pub fn measure(&mut self, load: &[f64], measured: &mut Measured) {
+    pub fn measure(&mut self, load: &[f64], measured: &mut Measured) -> Result<(), RigFault> {
         match self {
             Self::Split(plant) => {
-                plant.rig.measure(plant.numerical.interface(), measured);
+                let health = plant.rig.measure(plant.numerical.interface(), measured);
                 plant.numerical.equilibrium(load, &mut measured.force);
+                return health;
             }
             Self::Rigid(plant) => plant.measure(load, measured),
             Self::Coupled(plant) => plant.measure(load, measured),
-            Self::TwoRate(plant) => plant.measure(load, measured),
+            Self::TwoRate(plant) => return plant.measure(load, measured),
         }
+        Ok(())
     }
 
     /// Notes what the plant has to say of this tick, and trips where it cannot
@@ -103,21 +106,8 @@ impl Plant {
     #[inline(always)]
     pub fn attend(&mut self, tick: u64, log: &mut EventLog) -> Result<(), Trip> {
         match self {
-            Self::Split(plant) => plant.rig.attend(tick, log),
-            Self::Rigid(_) | Self::Coupled(_) => Ok(()),
-            Self::TwoRate(plant) => {
-                plant.attend(tick, log)?;
-                plant.rig_mut().attend(tick, log)
-            }
-        }
-    }
-
-    /// The same of the rig alone, while the numerical part stands still.
-    pub fn attend_rig(&mut self, tick: u64, log: &mut EventLog) -> Result<(), Trip> {
-        match self {
-            Self::Split(plant) => plant.rig.attend(tick, log),
-            Self::Rigid(_) | Self::Coupled(_) => Ok(()),
-            Self::TwoRate(plant) => plant.rig_mut().attend(tick, log),
+            Self::Split(_) | Self::Rigid(_) | Self::Coupled(_) => Ok(()),
+            Self::TwoRate(plant) => plant.attend(tick, log),
         }
     }
 
@@ -132,7 +122,7 @@ impl Plant {
     }
 
     /// Samples the sensors of the rig alone, on the way to safe.
-    pub fn measure_rig(&mut self, ahead: &Motion, measured: &mut Measured) {
+    pub fn measure_rig(&mut self, ahead: &Motion, measured: &mut Measured) -> Result<(), RigFault> {
         match self {
             Self::Split(plant) => plant.rig.measure(ahead, measured),
             Self::Rigid(plant) => plant.rig.measure(ahead, measured),
@@ -238,17 +228,31 @@ impl Plant {
         }
     }
 
-    /// Values of the plant's own channels, appended: those of two rates, then
-    /// those of its rig.
+    /// Values of the channels of two rates, appended.
     #[inline(always)]
     pub fn write(&self, frame: &mut Vec<f64>) {
+        if let Self::TwoRate(plant) = self {
+            plant.write(frame);
+        }
+    }
+
+    /// The channels of the rig itself.
+    pub fn rig_channels(&self) -> Vec<Channel> {
         match self {
-            Self::Split(plant) => plant.rig.write(frame),
-            Self::TwoRate(plant) => {
-                plant.write(frame);
-                plant.rig().write(frame);
-            }
-            Self::Rigid(_) | Self::Coupled(_) => {}
+            Self::Split(plant) => plant.rig.channels(),
+            Self::Rigid(plant) => plant.rig.channels(),
+            Self::Coupled(plant) => plant.rig.channels(),
+            Self::TwoRate(plant) => plant.rig().channels(),
+        }
+    }
+
+    /// Lets the rig go after the last tick.
+    pub fn disarm(&mut self) {
+        match self {
+            Self::Split(plant) => plant.rig.disarm(),
+            Self::Rigid(plant) => plant.rig.disarm(),
+            Self::Coupled(plant) => plant.rig.disarm(),
+            Self::TwoRate(plant) => plant.rig_mut().disarm(),
         }
     }
 
@@ -293,23 +297,12 @@ impl Plant {
         }
     }
 
-    /// How long the rig took to answer in this tick, where it tells.
-    #[inline]
-    pub fn round_trip_ns(&self) -> Option<u64> {
-        match self {
-            Self::Split(plant) => plant.rig.round_trip_ns(),
-            Self::TwoRate(plant) => plant.round_trip_ns(),
-            // Their rigs are virtual.
-            Self::Rigid(_) | Self::Coupled(_) => None,
-        }
-    }
-
     /// Takes the rig out of the loop after a trip; it stands where it stood.
     pub fn release(&mut self, command: &Motion, cause: TripKind) {
         match self {
-            Self::Rigid(_) => {}
-            Self::Split(plant) => plant.rig.release(cause),
-            Self::TwoRate(plant) => plant.rig_mut().release(cause),
+            Self::Rigid(plant) => plant.rig.on_trip(cause),
+            Self::Split(plant) => plant.rig.on_trip(cause),
+            Self::TwoRate(plant) => plant.rig_mut().on_trip(cause),
             Self::Coupled(_) => self.detach(command),
         }
     }

@@ -87,7 +87,7 @@ fn the_forecast_comes_true_when_the_delay_jumps_beyond_what_is_stable() {
         let case = Case::benchmark().with_delay(2.0);
         let kind = FaultKind::Delay { by };
         let fault = Fault { kind, from: from_s * 4096, until: u64::MAX, dof: None };
-        let rig = FaultyRig::new(Box::new(case.rig()), &[fault], 1, 1);
+        let rig = FaultyRig::new(case.rig(), &[fault], 1, 1);
         let seen = run(&case, case.split_with(Box::new(rig), None), 16);
         let crossing = seen.iter().find(|s| s.warning >= 100.0).expect("it is unstable").t;
         let told = |left: f64| {
@@ -143,7 +143,7 @@ fn the_windowed_warning_sees_a_late_fault_sooner_and_forgets_it_when_it_is_over(
     let case = Case::benchmark().with_delay(2.0);
     let fault =
         Fault { kind: FaultKind::Delay { by: 58 }, from: 4 * 4096, until: 6 * 4096, dof: None };
-    let rig = FaultyRig::new(Box::new(case.rig()), &[fault], 1, 1);
+    let rig = FaultyRig::new(case.rig(), &[fault], 1, 1);
     let seen = run(&case, case.split_with(Box::new(rig), None), 16);
     let first =
         |level: f64, of: fn(&Seen) -> f64| seen.iter().find(|s| of(s) >= level).map(|s| s.t);

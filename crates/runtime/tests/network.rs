@@ -11,15 +11,15 @@ use std::time::{Duration, Instant};
 use common::benchmark::{Case, Trace, ground, quick};
 use common::link::{Elsewhere, Left, laboratory, laboratory_of, plan};
 use common::proxy::{Mischief, Proxy};
+use model::channel::Channel;
 use model::motion::Motion;
-use runtime::event::EventLog;
 use runtime::gate::TripKind;
 use runtime::hybrid_loop::HybridLoop;
 use runtime::interlock::Phase;
 use runtime::link::wire::{self, Header, Kind, MOST_BYTES, Refusal};
 use runtime::link::{Bridge, LinkCounts, LinkError, Pace, Token};
 use runtime::plant::Plant;
-use runtime::rig::{Measured, NetworkRig, ReplayRig, Rig, RigSlot};
+use runtime::rig::{Measured, NetworkRig, ReplayRig, Rig, RigFault, RigSlot, Validity};
 
 const PATIENT: Pace = Pace::LockStep { timeout_s: 20.0 };
 /// A machine of the tests' may stand still for long.
@@ -111,18 +111,13 @@ fn a_rig_extrapolates_no_further_than_its_bridge() {
     let proxy = Proxy::new(elsewhere.address, Mischief::default(), 1);
     let pace = Pace::Paced { bridge: BRIDGE, bridge_by: Bridge::Line };
     let mut rig = NetworkRig::connect(&plan(&case, proxy.address(), pace)).unwrap();
-    let (mut command, mut measured) = (Motion::rest(1), Measured::zeros(1));
-    let bridged = |rig: &NetworkRig| {
-        let mut own = Vec::new();
-        rig.write(&mut own);
-        own[0]
-    };
+    let (mut command, mut measured) = (Motion::rest(1), Measured::with_auxiliary(1, 2));
     let mut answers = Vec::new();
     for tick in 0..12 {
         // However slow the machine is, each tick gets its answer.
         loop {
-            rig.measure(&command, &mut measured);
-            if bridged(&rig) == 0.0 {
+            rig.measure(&command, &mut measured).unwrap();
+            if measured.validity == Validity::Fresh {
                 break;
             }
             std::thread::sleep(Duration::from_millis(1));
@@ -132,8 +127,8 @@ fn a_rig_extrapolates_no_further_than_its_bridge() {
         rig.actuate(&command);
     }
     loop {
-        rig.measure(&command, &mut measured);
-        if bridged(&rig) == 0.0 {
+        rig.measure(&command, &mut measured).unwrap();
+        if measured.validity == Validity::Fresh {
             break;
         }
         std::thread::sleep(Duration::from_millis(1));
@@ -141,17 +136,16 @@ fn a_rig_extrapolates_no_further_than_its_bridge() {
     let (last, stride) = (measured.displacement[0], measured.displacement[0] - answers[11]);
     assert!((stride - 1e-5).abs() < 1e-12, "it moves steadily: {stride}");
     proxy.cut();
-    let mut log = EventLog::new();
     for missing in 1..=2 * BRIDGE {
         command.displacement[0] += 1e-5;
         rig.actuate(&command);
-        rig.measure(&command, &mut measured);
-        assert_eq!(bridged(&rig), missing as f64);
+        let health = rig.measure(&command, &mut measured);
+        assert_eq!(measured.auxiliary[0], missing as f64);
         let line = if missing <= BRIDGE { missing as f64 } else { 0.0 };
         let expected = last + line * stride;
         let found = measured.displacement[0];
         assert!((found - expected).abs() < 1e-15, "{missing}: {found}, not {expected}");
-        assert_eq!(rig.attend(missing, &mut log).is_err(), missing > BRIDGE, "{missing}");
+        assert_eq!(health.is_err(), missing > BRIDGE, "{missing}");
     }
     drop(rig);
     elsewhere.stop.press();
@@ -210,7 +204,7 @@ fn against_the_clock_what_is_missing_is_bridged_counted_and_replayed() {
         // What the loop saw, bridged or not, gives its commands again.
         let column = |rows: &[Vec<f64>]| vec![rows.iter().map(|row| row[0]).collect::<Vec<_>>()];
         let replay = ReplayRig::new(column(&trace.measured), column(&trace.force));
-        let again = case.run(case.split_with(RigSlot::Other(Box::new(replay)), None), 1000);
+        let again = case.run(case.split_with(replay, None), 1000);
         assert_eq!(again.command, trace.command);
     }
 }
@@ -290,16 +284,33 @@ struct Overloaded {
 }
 
 impl Rig for Overloaded {
-    fn measure(&mut self, ahead: &Motion, measured: &mut Measured) {
-        self.rig.measure(ahead, measured);
+    fn channels(&self) -> Vec<Channel> {
+        self.rig.channels()
+    }
+
+    fn measure(&mut self, ahead: &Motion, measured: &mut Measured) -> Result<(), RigFault> {
+        let health = self.rig.measure(ahead, measured);
         self.ticks_left = self.ticks_left.saturating_sub(1);
         if self.ticks_left == 0 {
             measured.force[0] = 1e6;
         }
+        health
     }
 
     fn actuate(&mut self, command: &Motion) {
         self.rig.actuate(command);
+    }
+
+    fn on_trip(&mut self, cause: TripKind) {
+        self.rig.on_trip(cause);
+    }
+
+    fn disarm(&mut self) {
+        self.rig.disarm();
+    }
+
+    fn link(&self) -> Option<&LinkCounts> {
+        self.rig.link()
     }
 }
 

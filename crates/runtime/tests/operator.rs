@@ -95,32 +95,3 @@ fn the_operator_stops_holds_short_and_takes_an_aborted_rig_down() {
     finish(&mut hybrid);
     assert_eq!(hybrid.command().displacement, [0.0]);
 }
-
-#[test]
-fn only_a_safe_rig_at_zero_is_armed_again_and_it_is_noted() {
-    let operator = Operator::new();
-    let (case, hybrid) = running();
-    let parts = |plant| case.parts(plant, ground(case.step_s, 4096));
-    let rearm = |hybrid: HybridLoop| operator.rearm(hybrid, parts, None);
-    let refused = rearm(hybrid).err().unwrap();
-    assert_eq!(refused.reason, OperatorError::NotSafe { phase: Phase::Running });
-    let mut hybrid = *refused.hybrid;
-    operator.stop(&mut hybrid, Response::Abort);
-    let refused = rearm(hybrid).err().unwrap();
-    assert!(matches!(refused.reason, OperatorError::NotAtZero { dof: 0, .. }));
-    assert!(refused.reason.to_string().contains("interface DOF 1"));
-    let mut hybrid = *refused.hybrid;
-    operator.ramp_down(&mut hybrid).unwrap();
-    finish(&mut hybrid);
-    // The last commands arrive before the numerical part starts anew.
-    (0..10).for_each(|_| hybrid.tick());
-    let mut hybrid = rearm(hybrid).ok().unwrap();
-    assert_eq!((hybrid.phase(), hybrid.tripped()), (Phase::Running, None));
-    let event = hybrid.events().events()[0];
-    assert_eq!((event.what, event.cause.kind), (What::Rearmed, TripKind::Operator));
-    finish(&mut hybrid);
-    // The second test gives what a first one gives.
-    let fresh = case.run(case.split(), 4096);
-    let end = fresh.command.last().unwrap()[0];
-    assert!((hybrid.command().displacement[0] - end).abs() < 1e-12, "{end}");
-}

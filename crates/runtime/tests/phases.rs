@@ -5,17 +5,18 @@
 mod common;
 
 use common::benchmark::{Case, ground, quick};
+use model::channel::Channel;
 use model::motion::Motion;
 use runtime::gate::TripKind;
 use runtime::hybrid_loop::HybridLoop;
 use runtime::hybrid_loop::course::{Completing, CoursePlan, Initiating, Rest, Stage};
 use runtime::interlock::{Phase, Response};
+use runtime::link::LinkCounts;
 use runtime::load::Load;
 use runtime::operator::Operator;
 use runtime::plant::Plant;
-use runtime::rig::{Measured, Rig, VirtualRig};
-use runtime::streamed_load::Feed;
-use runtime::streamed_load::{LoadEnd, StreamPlan};
+use runtime::rig::{Measured, Rig, RigFault, VirtualRig};
+use runtime::streamed_load::{Feed, LoadEnd, StreamPlan};
 
 const TICKS: usize = 3000;
 const RATE_M_S: f64 = 0.01;
@@ -141,13 +142,26 @@ struct Far {
 }
 
 impl Rig for Far {
-    fn measure(&mut self, _: &Motion, measured: &mut Measured) {
+    fn channels(&self) -> Vec<Channel> {
+        Vec::new()
+    }
+
+    fn measure(&mut self, _: &Motion, measured: &mut Measured) -> Result<(), RigFault> {
         measured.displacement[0] = self.at_m;
         measured.force[0] = 0.0;
+        Ok(())
     }
 
     fn actuate(&mut self, _: &Motion) {
         self.commands.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+    }
+
+    fn on_trip(&mut self, _cause: TripKind) {}
+
+    fn disarm(&mut self) {}
+
+    fn link(&self) -> Option<&LinkCounts> {
+        None
     }
 }
 

@@ -12,16 +12,18 @@ use std::thread;
 use std::time::Duration;
 
 use common::benchmark::{Case, ground, quick};
+use model::channel::Channel;
 use model::first_order::Scheme;
 use model::motion::Motion;
 use runtime::clock::run_virtual;
 use runtime::event::What;
 use runtime::gate::TripKind;
 use runtime::interlock::{Phase, Response};
+use runtime::link::LinkCounts;
 use runtime::plant::Plant;
 use runtime::realtime::{Cpu, Driver, Finished, MainPlan, Memory, RealtimePlan};
 use runtime::record::{Ending, FrameSink, Options, Record, Recorder, Summary};
-use runtime::rig::{Measured, Rig};
+use runtime::rig::{Measured, Rig, RigFault};
 use runtime::stop::StopButton;
 
 thread_local! {
@@ -214,7 +216,11 @@ impl Watched {
 }
 
 impl Rig for Watched {
-    fn measure(&mut self, _ahead: &Motion, measured: &mut Measured) {
+    fn channels(&self) -> Vec<Channel> {
+        Vec::new()
+    }
+
+    fn measure(&mut self, _ahead: &Motion, measured: &mut Measured) -> Result<(), RigFault> {
         let calls = CALLS.with(Cell::get);
         if let Some(before) = self.calls.replace(calls) {
             self.spent.fetch_add(calls - before, Ordering::Relaxed);
@@ -228,6 +234,7 @@ impl Rig for Watched {
         measured.achieved.fill(self.position);
         measured.force.fill(1.19e6 * self.position);
         self.tick += 1;
+        Ok(())
     }
 
     fn actuate(&mut self, command: &Motion) {
@@ -236,6 +243,14 @@ impl Rig for Watched {
 
     fn round_trip_ns(&self) -> Option<u64> {
         self.tick.is_multiple_of(2).then_some(5000)
+    }
+
+    fn on_trip(&mut self, _cause: TripKind) {}
+
+    fn disarm(&mut self) {}
+
+    fn link(&self) -> Option<&LinkCounts> {
+        None
     }
 }
 

@@ -187,7 +187,7 @@ fn strike(loop_of: fn(Case) -> Case, least_unstable: u64) {
             let fault = Fault { kind, from, until: u64::MAX, dof: None };
             let case = loop_of(guarded(&reference, seed));
             let run = |case: &Case| {
-                let rig = FaultyRig::new(Box::new(case.rig()), &[fault], 1, seed);
+                let rig = FaultyRig::new(case.rig(), &[fault], 1, seed);
                 case.run_under(case.split_with(Box::new(rig), None), quake())
             };
             let what = format!("seed {seed}, {fault:?}");

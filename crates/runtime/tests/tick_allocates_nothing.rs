@@ -305,12 +305,12 @@ fn no_compensator_allocates() {
 }
 
 #[test]
-fn no_changing_rig_allocates() {
+fn no_planned_change_allocates() {
     let case = Case::benchmark().with_noise(2).with_transfer(servo());
     let changing = |case: &Case| {
         let factors = ServoHydraulic::BENCHMARK.rescale_to(&ServoHydraulic::BENCHMARK, 1);
-        let rig = runtime::rig::ChangingRig::new(case.rig(), case.rig(), 500, factors);
-        case.split_with(Box::new(rig), None)
+        let rig = case.rig().becoming(case.rig(), 500, factors);
+        case.split_with(rig, None)
     };
     assert_no_allocation("changing", &case, changing);
 }

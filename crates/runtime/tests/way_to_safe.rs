@@ -4,12 +4,14 @@
 mod common;
 
 use common::benchmark::{BILINEAR, Case, Trace, ground, quick, servo};
+use model::channel::Channel;
 use model::first_order::Scheme;
 use model::integrator::Method;
 use model::motion::Motion;
 use runtime::gate::TripKind;
 use runtime::interlock::Phase;
-use runtime::rig::{Measured, Rig, VirtualRig};
+use runtime::link::LinkCounts;
+use runtime::rig::{Measured, Rig, RigFault, VirtualRig};
 
 /// What goes wrong, from its tick on.
 #[derive(Clone, Copy, Debug)]
@@ -32,8 +34,12 @@ struct Faulty {
 }
 
 impl Rig for Faulty {
-    fn measure(&mut self, ahead: &Motion, measured: &mut Measured) {
-        self.rig.measure(ahead, measured);
+    fn channels(&self) -> Vec<Channel> {
+        self.rig.channels()
+    }
+
+    fn measure(&mut self, ahead: &Motion, measured: &mut Measured) -> Result<(), RigFault> {
+        let health = self.rig.measure(ahead, measured);
         if self.tick >= self.at {
             match self.fault {
                 Fault::Displacement(value) if self.tick == self.at => {
@@ -47,10 +53,23 @@ impl Rig for Faulty {
             }
         }
         self.tick += 1;
+        health
     }
 
     fn actuate(&mut self, command: &Motion) {
         self.rig.actuate(command);
+    }
+
+    fn on_trip(&mut self, cause: TripKind) {
+        self.rig.on_trip(cause);
+    }
+
+    fn disarm(&mut self) {
+        self.rig.disarm();
+    }
+
+    fn link(&self) -> Option<&LinkCounts> {
+        self.rig.link()
     }
 }
 
@@ -178,17 +197,34 @@ fn the_first_trip_stays() {
     // NaN once, then a force spike every tick of the way to safe.
     struct Broken(VirtualRig, u64);
     impl Rig for Broken {
-        fn measure(&mut self, ahead: &Motion, measured: &mut Measured) {
-            self.0.measure(ahead, measured);
+        fn channels(&self) -> Vec<Channel> {
+            self.0.channels()
+        }
+
+        fn measure(&mut self, ahead: &Motion, measured: &mut Measured) -> Result<(), RigFault> {
+            let health = self.0.measure(ahead, measured);
             match self.1.cmp(&AT) {
                 std::cmp::Ordering::Less => {}
                 std::cmp::Ordering::Equal => measured.displacement[0] = f64::NAN,
                 std::cmp::Ordering::Greater => measured.force[0] = 1e9,
             }
             self.1 += 1;
+            health
         }
         fn actuate(&mut self, command: &Motion) {
             self.0.actuate(command);
+        }
+
+        fn on_trip(&mut self, cause: TripKind) {
+            self.0.on_trip(cause);
+        }
+
+        fn disarm(&mut self) {
+            self.0.disarm();
+        }
+
+        fn link(&self) -> Option<&LinkCounts> {
+            self.0.link()
         }
     }
     let case = guarded();
@@ -356,16 +392,33 @@ fn a_number_that_is_none_at_any_moment_ends_safe() {
     /// Says NaN at one tick, be it on the way to safe.
     struct Once(VirtualRig, u64, u64);
     impl Rig for Once {
-        fn measure(&mut self, ahead: &Motion, measured: &mut Measured) {
-            self.0.measure(ahead, measured);
+        fn channels(&self) -> Vec<Channel> {
+            self.0.channels()
+        }
+
+        fn measure(&mut self, ahead: &Motion, measured: &mut Measured) -> Result<(), RigFault> {
+            let health = self.0.measure(ahead, measured);
             if self.2 == self.1 {
                 measured.displacement[0] = f64::NAN;
                 measured.force[0] = f64::NAN;
             }
             self.2 += 1;
+            health
         }
         fn actuate(&mut self, command: &Motion) {
             self.0.actuate(command);
+        }
+
+        fn on_trip(&mut self, cause: TripKind) {
+            self.0.on_trip(cause);
+        }
+
+        fn disarm(&mut self) {
+            self.0.disarm();
+        }
+
+        fn link(&self) -> Option<&LinkCounts> {
+            self.0.link()
         }
     }
     let mut case = guarded();

@@ -139,7 +139,7 @@ pub fn open_link_plan(
 pub(crate) fn plant(assembly: &Assembly) -> Result<Plant, RehearsalError> {
     match &assembly.remote {
         None => Ok(assembly.plant()?),
-        Some(plan) => Ok(assembly.split(Box::new(NetworkRig::connect(plan)?), None)?),
+        Some(plan) => Ok(assembly.split(NetworkRig::connect(plan)?, None)?),
     }
 }
 

@@ -1,7 +1,7 @@
 //! Feeding a record's measurements through the loop again.
 
 use runtime::event::What;
-use runtime::gate::{Trip, TripKind};
+use runtime::gate::TripKind;
 use runtime::hybrid_loop::HybridLoop;
 use runtime::hybrid_loop::course::{CoursePlan, Initiating};
 use runtime::interlock::{Phase, Response};
@@ -10,7 +10,7 @@ use runtime::operator::Operator;
 use runtime::plant::Plant;
 use runtime::record::Record;
 use runtime::reference::ReferenceError;
-use runtime::rig::{ReplayRig, RigSlot};
+use runtime::rig::{ReplayRig, RigFault};
 use thiserror::Error;
 
 use crate::assembly::{Assembly, Coupling, LoopOptions, PlantError, Recording};
@@ -136,13 +136,12 @@ impl Stops {
     }
 }
 
-/// Where the link tripped the test, which no measurement tells.
-fn link_trip(record: &Record) -> Option<(u64, TripKind)> {
+/// Where the rig itself tripped the test, which no measurement tells.
+fn rig_fault(record: &Record) -> Option<(u64, RigFault)> {
     let codes = record.column("trip")?;
     let tick = codes.iter().position(|&code| code != 0.0)?;
     let kind = TripKind::from_code(codes[tick] as u8)?;
-    let of_link = matches!(kind, TripKind::PeerSilent | TripKind::PeerTripped);
-    of_link.then_some((tick as u64, kind))
+    Some((tick as u64, RigFault::recorded(kind)?))
 }
 
 /// Rows before the load began.
@@ -225,12 +224,11 @@ pub fn replay(record: &Record) -> Result<Replay, ReplayError> {
     let (plant, kind) = match assembly.coupling {
         Coupling::Held => {
             let mut rig = ReplayRig::new(columns("measured")?, columns("force")?);
-            if let Some((tick, kind)) = link_trip(record) {
-                // Which of the numbers was told does not change what follows.
-                rig = rig.tripping(tick, Trip { kind, dof: 0, value: 0.0, limit: 0.0 });
+            if let Some((tick, fault)) = rig_fault(record) {
+                rig = rig.failing(tick, fault);
             }
             // The recorded force is whole: nothing of it is left to be solved for.
-            let mut plant = assembly.split(RigSlot::Other(Box::new(rig)), None)?;
+            let mut plant = assembly.split(rig, None)?;
             if let Plant::TwoRate(two) = &mut plant {
                 // Which batch a tick used is part of what happened.
                 let name = "main.batch".to_owned();

@@ -3,10 +3,11 @@
 use model::motion::Motion;
 
 use super::course::{Course, CoursePlan, Stage};
-use super::{HybridLoop, LoopParts};
+use super::{HybridLoop, LoopParts, note_gap};
 use crate::gate::{Trip, TripKind, gate};
 use crate::interlock::{Phase, Ramped, Response, Stop, ramp};
 use crate::load::Load;
+use crate::rig::RigFault;
 use crate::streamed_load::{LoadEnd, StreamedLoad};
 
 /// A course, and what the tick needs along it.
@@ -92,8 +93,8 @@ impl HybridLoop {
 
     /// A tick before the load: the rig alone, brought to zero and settled there.
     fn initiate(&mut self) {
-        self.parts.plant.measure_rig(&self.held, &mut self.measured);
-        if let Err(stop) = self.lead_to_start() {
+        let health = self.parts.plant.measure_rig(&self.held, &mut self.measured);
+        if let Err(stop) = self.lead_to_start(health) {
             if self.tick == 0 {
                 // A rig that stands elsewhere is left there: no command goes out.
                 self.command.copy_from(&self.held);
@@ -109,8 +110,9 @@ impl HybridLoop {
         std::mem::swap(&mut self.held, &mut self.command);
     }
 
-    fn lead_to_start(&mut self) -> Result<(), Stop> {
-        self.parts.plant.attend_rig(self.tick, &mut self.log)?;
+    fn lead_to_start(&mut self, health: Result<(), RigFault>) -> Result<(), Stop> {
+        health?;
+        note_gap(&self.measured, self.tick, &mut self.gaps, &mut self.log);
         let Some(staged) = &mut self.staged else { return Ok(()) };
         let Staged { course, stream, desired, .. } = &mut **staged;
         let LoopParts { compensator, limits, step_s, .. } = &mut self.parts;
@@ -159,7 +161,7 @@ impl HybridLoop {
 
     /// A tick after the load and the ringing down: the rig alone, led to zero.
     fn go_home(&mut self) {
-        self.parts.plant.measure_rig(&self.held, &mut self.measured);
+        let health = self.parts.plant.measure_rig(&self.held, &mut self.measured);
         let Some(staged) = &mut self.staged else { return };
         let completing = staged.course.plan().completing;
         let rate_m_s = completing.map_or(0.0, |plan| plan.home_rate_m_s);
@@ -170,9 +172,9 @@ impl HybridLoop {
         }
         // The force and the position of the rig are still bounded.
         let desired = &self.command;
-        let LoopParts { limits, plant, .. } = &mut self.parts;
-        let passed = plant
-            .attend_rig(self.tick, &mut self.log)
+        let limits = &self.parts.limits;
+        let passed = health
+            .map_err(Trip::from)
             .and_then(|()| gate(limits, &self.held, desired, &self.measured, &self.command));
         if let Err(trip) = passed {
             self.refuse(trip.into());

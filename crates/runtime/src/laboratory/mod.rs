@@ -19,7 +19,7 @@ use crate::event::{Event, EventLog, What};
 use crate::gate::{Limits, Trip, TripKind, gate};
 use crate::interlock::{Interlock, Phase, SafePath, Stop};
 use crate::record::FrameSink;
-use crate::rig::{Measured, Rig, RigSlot};
+use crate::rig::{Measured, Rig, RigFault, RigSlot};
 
 /// What a laboratory is made of.
 pub struct LaboratoryParts {
@@ -79,8 +79,8 @@ impl Laboratory {
     /// At rest, its sensors read once. `sink` takes the frames, if any are wanted.
     pub fn new(mut parts: LaboratoryParts, sink: Option<FrameSink>) -> Self {
         let (count, step_s) = (parts.limits.command.len(), parts.limits.step_s);
-        let mut measured = Measured::zeros(count);
-        parts.rig.measure(&Motion::rest(count), &mut measured);
+        let mut measured = Measured::with_auxiliary(count, parts.rig.channels().len());
+        let health = parts.rig.measure(&Motion::rest(count), &mut measured);
         parts.limits.tracking_error.fill(f64::INFINITY);
         let mut held = Motion::rest(count);
         if parts.start == Start::WhereItStands
@@ -88,7 +88,7 @@ impl Laboratory {
         {
             held.displacement.copy_from_slice(&measured.displacement);
         }
-        Self {
+        let mut laboratory = Self {
             interlock: Interlock::new(parts.safe_path, step_s),
             measured,
             received: held.clone(),
@@ -104,6 +104,15 @@ impl Laboratory {
             log: EventLog::new(),
             recorded: Phase::Running,
             parts,
+        };
+        laboratory.heed(health);
+        laboratory
+    }
+
+    /// Trips where the rig says that it cannot go on.
+    fn heed(&mut self, health: Result<(), RigFault>) {
+        if let Err(fault) = health {
+            self.trip(fault.into());
         }
     }
 
@@ -215,6 +224,7 @@ impl Laboratory {
             if cause.kind != TripKind::PeerLeft {
                 self.log.note(Event { tick: self.tick, what: What::Trip(stop.response), cause });
             }
+            self.parts.rig.on_trip(cause.kind);
             self.rest();
         }
     }
@@ -230,7 +240,8 @@ impl Laboratory {
         self.record();
         self.parts.rig.actuate(&self.held);
         self.tick = self.tick.saturating_add(1);
-        self.parts.rig.measure(&self.held, &mut self.measured);
+        let health = self.parts.rig.measure(&self.held, &mut self.measured);
+        self.heed(health);
     }
 
     /// Records where the rig was left, if no frame says so yet.

@@ -1,6 +1,7 @@
 //! A laboratory without a wire.
 
 use super::*;
+use crate::link::LinkCounts;
 
 /// Achieves every command one tick later, with a force of 1 kN/mm.
 struct Prompt {
@@ -8,16 +9,29 @@ struct Prompt {
 }
 
 impl Rig for Prompt {
-    fn measure(&mut self, _: &Motion, measured: &mut Measured) {
+    fn channels(&self) -> Vec<Channel> {
+        Vec::new()
+    }
+
+    fn measure(&mut self, _: &Motion, measured: &mut Measured) -> Result<(), RigFault> {
         measured.displacement.copy_from_slice(&self.command);
         measured.achieved.copy_from_slice(&self.command);
         for (force, x) in measured.force.iter_mut().zip(&self.command) {
             *force = 1e6 * x;
         }
+        Ok(())
     }
 
     fn actuate(&mut self, command: &Motion) {
         self.command.copy_from_slice(&command.displacement);
+    }
+
+    fn on_trip(&mut self, _cause: TripKind) {}
+
+    fn disarm(&mut self) {}
+
+    fn link(&self) -> Option<&LinkCounts> {
+        None
     }
 }
 

@@ -20,6 +20,7 @@ use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io;
 use std::net::SocketAddr;
 
+use model::channel::Channel;
 use thiserror::Error;
 
 use wire::{Kind, MOST_DOFS, Refusal};
@@ -94,6 +95,24 @@ pub struct LinkPlan {
     /// What the gate of the loop lets through, told to the laboratory: command
     /// in m, rate in m/s, force in N.
     pub limits: [Vec<f64>; 3],
+}
+
+impl LinkPlan {
+    /// The channels of a rig at the end of a wire, known before it is there.
+    pub fn channels() -> Vec<Channel> {
+        vec![
+            Channel::new(
+                "rig.bridged",
+                "",
+                "Ticks in a row without an answer of the rig; 0 when it came in time",
+            ),
+            Channel::new(
+                "rig.phase",
+                "",
+                "Where the rig said it stands: 0 running, 1 holding, 2 ramping to safe, 3 safe",
+            ),
+        ]
+    }
 }
 
 /// Why there is no link.

@@ -101,7 +101,7 @@ mod tests {
         let measured = Measured {
             displacement: vec![0.009, -0.08],
             force: vec![-100.0, 400.0],
-            achieved: vec![f64::NAN; 2],
+            ..Measured::zeros(2)
         };
         let (held, command) = (motion([0.0099, 0.0]), motion([0.01, 0.06]));
         used.observe(&command, &measured, &held, &command);

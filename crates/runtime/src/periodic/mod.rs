@@ -24,7 +24,6 @@ use model::motion::Motion;
 use model::periodic::{Coefficients, Orbit};
 use numerics::small::copy;
 
-use crate::event::EventLog;
 use crate::gate::{Limits, Trip, TripKind, gate};
 use crate::interlock::{Interlock, Phase, SafePath};
 use crate::rig::{Measured, Rig, RigSlot};
@@ -122,7 +121,6 @@ pub struct PeriodicLoop {
     /// Acceleration from the harmonics of the displacement, for a rig that
     /// measures none.
     synthesised: Vec<f64>,
-    log: EventLog,
     tick: u64,
     ticks_of_point: u64,
     /// sin and cos of the angle by which all signals are late.
@@ -144,8 +142,10 @@ impl PeriodicLoop {
         let seen = settings.seen_harmonics.max(settings.harmonics);
         let numerical =
             Numerical::new(&settings.equations, settings.control, settings.method, step_s)?;
+        let rig = rig.into();
+        let measured = Measured::with_auxiliary(dofs, rig.channels().len());
         Ok(Self {
-            rig: rig.into(),
+            rig,
             numerical,
             aligned: Aligned::new(settings.sensor_delays_s, dofs, step_s),
             generator: Generator::new(
@@ -163,14 +163,13 @@ impl PeriodicLoop {
                 4 * dofs * (2 * seen + 1),
             ),
             interlock: Interlock::new(settings.safe_path, step_s),
-            measured: Measured::zeros(dofs),
+            measured,
             command: Motion::rest(dofs),
             held: Motion::rest(dofs),
             force: vec![0.0; dofs],
             signals: vec![0.0; 3 * dofs],
             estimate: vec![Coefficients::zeros(seen); 4 * dofs],
             synthesised: vec![0.0; dofs],
-            log: EventLog::new(),
             tick: 0,
             ticks_of_point: 0,
             late: (0.0, 1.0),
@@ -291,7 +290,8 @@ impl PeriodicLoop {
                 self.latch(trip);
             }
         } else {
-            self.rig.measure(&self.held, &mut self.measured);
+            // What ails the rig now cannot stop it twice.
+            let _ = self.rig.measure(&self.held, &mut self.measured);
             self.interlock.lead(&mut self.command);
         }
         self.actuate();
@@ -311,7 +311,7 @@ impl PeriodicLoop {
 
     fn latch(&mut self, trip: Trip) {
         self.interlock.latch(trip, self.tick);
-        self.rig.release(trip.kind);
+        self.rig.on_trip(trip.kind);
         // Held means at rest: a rig must not go on with the last velocity.
         self.held.velocity.fill(0.0);
         self.held.acceleration.fill(0.0);
@@ -362,15 +362,14 @@ impl PeriodicLoop {
 
     /// Nanoseconds from a command to its answer, where the rig tells.
     pub(crate) fn round_trip_ns(&self) -> Option<u64> {
-        self.rig.round_trip_ns()
+        self.measured.round_trip_ns
     }
 
     /// Measures, moves the simulated side to the same instant, makes the command.
     fn follow(&mut self) -> Result<(), Trip> {
-        self.rig.measure(&self.held, &mut self.measured);
-        self.rig.attend(self.tick, &mut self.log)?;
+        self.rig.measure(&self.held, &mut self.measured)?;
         let dofs = self.measured.displacement.len();
-        let acceleration = self.rig.acceleration();
+        let acceleration = self.measured.acceleration();
         self.aligned.take(&self.measured.displacement, &self.measured.force, acceleration);
         let has_accelerometer = acceleration.is_some();
         if !has_accelerometer {

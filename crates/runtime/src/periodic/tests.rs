@@ -2,13 +2,15 @@
 
 use std::f64::consts::TAU;
 
+use model::channel::Channel;
 use model::equations::Deformation;
 use model::sensor::Sensor;
 use model::shaken::{ShakenDynamics, ShakenSpecimen, Shaker};
 use nalgebra::{Complex, DMatrix, DVector};
 
 use super::*;
-use crate::rig::{ShakenRig, ShakenSensors};
+use crate::link::LinkCounts;
+use crate::rig::{RigFault, ShakenRig, ShakenSensors};
 
 pub(super) const STEP_S: f64 = 1e-4;
 
@@ -227,12 +229,30 @@ fn a_delayed_sensor_is_brought_in_line() {
 struct WithoutAccelerometer(ShakenRig);
 
 impl Rig for WithoutAccelerometer {
-    fn measure(&mut self, ahead: &Motion, measured: &mut Measured) {
-        self.0.measure(ahead, measured);
+    fn channels(&self) -> Vec<Channel> {
+        self.0.channels()
+    }
+
+    fn measure(&mut self, ahead: &Motion, measured: &mut Measured) -> Result<(), RigFault> {
+        let health = self.0.measure(ahead, measured);
+        measured.has_acceleration = false;
+        health
     }
 
     fn actuate(&mut self, command: &Motion) {
         self.0.actuate(command);
+    }
+
+    fn on_trip(&mut self, cause: TripKind) {
+        self.0.on_trip(cause);
+    }
+
+    fn disarm(&mut self) {
+        self.0.disarm();
+    }
+
+    fn link(&self) -> Option<&LinkCounts> {
+        self.0.link()
     }
 }
 
@@ -259,11 +279,9 @@ fn inertia_is_compensated_with_and_without_an_accelerometer() {
 
 #[test]
 fn a_late_force_does_no_harm_if_it_is_declared() {
-    use crate::rig::{LateForce, RigSlot};
+    use crate::rig::LateForce;
     let rig = || ShakenRig::new(&SHAKER, &specimen(), sensors(0.0), STEP_S).unwrap();
-    let late = |samples| -> Box<dyn Rig> {
-        Box::new(LateForce::new(RigSlot::Other(Box::new(rig())), samples, 1))
-    };
+    let late = |samples| -> Box<dyn Rig> { Box::new(LateForce::new(rig(), samples, 1)) };
     let target = [Coefficients(vec![0.0, 2e-4, -1e-4])];
     let settle = |rig: Box<dyn Rig>, delays_s| {
         let settings = PeriodicSettings { sensor_delays_s: delays_s, ..settings(3.58, 1e-9) };

@@ -214,7 +214,7 @@ fn drive(
         }
         wake_up.record(begun.late_ns);
         execution.record(ended_ns - begun.at_ns);
-        if let Some(nanoseconds) = hybrid.plant().round_trip_ns() {
+        if let Some(nanoseconds) = hybrid.measured().round_trip_ns {
             round_trip.record(nanoseconds);
         }
         tell(status, hybrid, &overruns, begun.late_ns);

@@ -2,10 +2,13 @@
 
 use std::collections::VecDeque;
 
+use model::channel::Channel;
 use model::motion::Motion;
 use numerics::random::Stream;
 
-use super::{Measured, Rig};
+use super::{Measured, Rig, RigFault, RigSlot};
+use crate::gate::TripKind;
+use crate::link::LinkCounts;
 
 /// A fault, in ticks of the loop.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -119,7 +122,7 @@ impl FaultKind {
 /// Meant for rigs that answer at least a sample late. A rig without delay takes
 /// part in the balance of forces within the tick, where a wrapper cannot reach.
 pub struct FaultyRig {
-    rig: Box<dyn Rig>,
+    rig: RigSlot,
     faults: Vec<Active>,
     tick: u64,
     /// The last commands, newest first.
@@ -156,7 +159,7 @@ impl Active {
 impl FaultyRig {
     /// Puts `faults` in front of a rig with `count` interface DOFs. Faults on
     /// one signal act in the order of the list.
-    pub fn new(rig: Box<dyn Rig>, faults: &[Fault], count: usize, seed: u64) -> Self {
+    pub fn new(rig: impl Into<RigSlot>, faults: &[Fault], count: usize, seed: u64) -> Self {
         let reach: usize = faults.iter().map(|fault| fault.kind.reach()).sum();
         let active = |(index, fault): (usize, &Fault)| Active {
             fault: *fault,
@@ -169,7 +172,7 @@ impl FaultyRig {
             },
         };
         Self {
-            rig,
+            rig: rig.into(),
             faults: faults.iter().enumerate().map(active).collect(),
             tick: 0,
             history: vec![Motion::rest(count); reach + 1].into(),
@@ -181,8 +184,12 @@ impl FaultyRig {
 }
 
 impl Rig for FaultyRig {
-    fn measure(&mut self, ahead: &Motion, measured: &mut Measured) {
-        self.rig.measure(ahead, measured);
+    fn channels(&self) -> Vec<Channel> {
+        self.rig.channels()
+    }
+
+    fn measure(&mut self, ahead: &Motion, measured: &mut Measured) -> Result<(), RigFault> {
+        let health = self.rig.measure(ahead, measured);
         for active in &mut self.faults {
             // Drawn every tick, so that a fault does not depend on another's times.
             let draw = active.stream.uniform();
@@ -197,6 +204,7 @@ impl Rig for FaultyRig {
         }
         self.said.displacement.copy_from_slice(&measured.displacement);
         self.said.force.copy_from_slice(&measured.force);
+        health
     }
 
     fn actuate(&mut self, command: &Motion) {
@@ -225,8 +233,16 @@ impl Rig for FaultyRig {
         self.tick += 1;
     }
 
-    fn acceleration(&self) -> Option<&[f64]> {
-        self.rig.acceleration()
+    fn on_trip(&mut self, cause: TripKind) {
+        self.rig.on_trip(cause);
+    }
+
+    fn disarm(&mut self) {
+        self.rig.disarm();
+    }
+
+    fn link(&self) -> Option<&LinkCounts> {
+        self.rig.link()
     }
 }
 
@@ -335,14 +351,27 @@ mod tests {
     struct Spring(f64);
 
     impl Rig for Spring {
-        fn measure(&mut self, _ahead: &Motion, measured: &mut Measured) {
+        fn channels(&self) -> Vec<Channel> {
+            Vec::new()
+        }
+
+        fn measure(&mut self, _: &Motion, measured: &mut Measured) -> Result<(), RigFault> {
             measured.displacement.fill(self.0);
             measured.achieved.fill(self.0);
             measured.force.fill(100.0 * self.0);
+            Ok(())
         }
 
         fn actuate(&mut self, command: &Motion) {
             self.0 = command.displacement[0];
+        }
+
+        fn on_trip(&mut self, _cause: TripKind) {}
+
+        fn disarm(&mut self) {}
+
+        fn link(&self) -> Option<&LinkCounts> {
+            None
         }
     }
 
@@ -356,7 +385,7 @@ mod tests {
         let (mut command, mut measured) = (Motion::rest(1), Measured::zeros(1));
         (0..40)
             .map(|tick| {
-                rig.measure(&command, &mut measured);
+                rig.measure(&command, &mut measured).unwrap();
                 command.displacement[0] = f64::from(tick) + 1.0;
                 command.velocity[0] = 1.0;
                 rig.actuate(&command);
@@ -440,7 +469,7 @@ mod tests {
         let fault = Fault { kind: FaultKind::WrongSign, from: 0, until: u64::MAX, dof: Some(1) };
         let mut rig = FaultyRig::new(Box::new(Spring(1.0)), &[fault], 2, 1);
         let mut measured = Measured::zeros(2);
-        rig.measure(&Motion::rest(2), &mut measured);
+        rig.measure(&Motion::rest(2), &mut measured).unwrap();
         assert_eq!(measured.force, [100.0, -100.0]);
     }
 }

@@ -1,8 +1,11 @@
 //! A rig whose force comes late.
 
+use model::channel::Channel;
 use model::motion::Motion;
 
-use super::{Measured, Rig, RigSlot};
+use super::{Measured, Rig, RigFault, RigSlot};
+use crate::gate::TripKind;
+use crate::link::LinkCounts;
 
 /// Delays the measured force of a rig by whole samples: conversion and
 /// transmission of the load cell. The displacement is not delayed.
@@ -29,11 +32,15 @@ impl LateForce {
 }
 
 impl Rig for LateForce {
+    fn channels(&self) -> Vec<Channel> {
+        self.rig.channels()
+    }
+
     #[inline]
-    fn measure(&mut self, ahead: &Motion, measured: &mut Measured) {
-        self.rig.measure(ahead, measured);
+    fn measure(&mut self, ahead: &Motion, measured: &mut Measured) -> Result<(), RigFault> {
+        let health = self.rig.measure(ahead, measured);
         if self.past.is_empty() {
-            return;
+            return health;
         }
         let row = &mut self.past[self.oldest..self.oldest + self.count];
         for (late, force) in row.iter_mut().zip(&mut measured.force) {
@@ -43,6 +50,7 @@ impl Rig for LateForce {
         if self.oldest == self.past.len() {
             self.oldest = 0;
         }
+        health
     }
 
     #[inline]
@@ -50,12 +58,16 @@ impl Rig for LateForce {
         self.rig.actuate(command);
     }
 
-    fn acceleration(&self) -> Option<&[f64]> {
-        self.rig.acceleration()
+    fn on_trip(&mut self, cause: TripKind) {
+        self.rig.on_trip(cause);
     }
 
-    fn round_trip_ns(&self) -> Option<u64> {
-        self.rig.round_trip_ns()
+    fn disarm(&mut self) {
+        self.rig.disarm();
+    }
+
+    fn link(&self) -> Option<&LinkCounts> {
+        self.rig.link()
     }
 }
 
@@ -69,10 +81,10 @@ mod tests {
         let series: Vec<f64> = (1..=9).map(f64::from).collect();
         for samples in 0..4 {
             let inner = ReplayRig::new(vec![series.clone(); 2], vec![series.clone(); 2]);
-            let mut rig = LateForce::new(RigSlot::Other(Box::new(inner)), samples, 2);
+            let mut rig = LateForce::new(inner, samples, 2);
             let mut measured = Measured::zeros(2);
             for k in 0..9 {
-                rig.measure(&Motion::rest(2), &mut measured);
+                rig.measure(&Motion::rest(2), &mut measured).unwrap();
                 let late = if k >= samples { series[k - samples] } else { 0.0 };
                 assert_eq!(measured.force, [late, late]);
                 assert_eq!(measured.displacement[1], series[k]);

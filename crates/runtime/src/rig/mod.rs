@@ -1,15 +1,18 @@
 //! Rigs: what the loop measures and moves.
+//!
+//! A new kind is a file with a type that implements [`Rig`], and a line in the
+//! list of kinds below.
 
-mod changing;
 mod fault;
 mod late_force;
 mod network;
 mod replay;
 mod shaken;
+#[cfg(test)]
+mod tests;
 mod virtual_rig;
 
-pub use crate::measured::Measured;
-pub use changing::ChangingRig;
+pub use crate::measured::{Measured, Validity};
 pub use fault::{Fault, FaultKind, FaultyRig, FaultySensor};
 pub use late_force::LateForce;
 pub use network::{NetworkRig, Peer};
@@ -18,135 +21,165 @@ pub use shaken::{ShakenRig, ShakenSensors};
 pub(crate) use virtual_rig::LanePart;
 pub use virtual_rig::{VirtualRig, VirtualRigParts};
 
+use model::channel::Channel;
 use model::motion::Motion;
 
-use crate::event::EventLog;
 use crate::gate::{Trip, TripKind};
+use crate::interlock::Stop;
 use crate::link::LinkCounts;
 
-/// A rig behind the tick. Both calls run inside the tick: they must not
+/// A rig behind the tick. Nothing has a default: a wrapper that forgets to hand
+/// on what safety needs does not compile.
+///
+/// `measure`, `actuate` and `on_trip` run inside the tick: they must not
 /// allocate, block or panic.
 pub trait Rig: Send {
-    /// Samples the sensors, before the command of this tick acts.
+    /// The rig's own channels, in the order of [`Measured::auxiliary`].
+    fn channels(&self) -> Vec<Channel>;
+
+    /// Samples the sensors, before the command of this tick acts, and says if
+    /// the rig cannot go on. What could be measured is there in either case.
     ///
     /// `ahead` is the desired motion of this tick. Only a rig without delay
     /// answers to it, with its acceleration left out: the integrator adds that
     /// part (see `Options::direct_inertia`).
-    fn measure(&mut self, ahead: &Motion, measured: &mut Measured);
+    fn measure(&mut self, ahead: &Motion, measured: &mut Measured) -> Result<(), RigFault>;
 
     /// Takes the command, held until the next tick.
     fn actuate(&mut self, command: &Motion);
 
-    /// Acceleration of every interface DOF in the last measurement, m/s², from a
-    /// rig that measures it.
-    fn acceleration(&self) -> Option<&[f64]> {
-        None
-    }
+    /// The test has tripped, and why: from here on the rig is led to safe.
+    fn on_trip(&mut self, cause: TripKind);
 
-    /// Nanoseconds from a command to the answer to it, if one came in this
-    /// tick and the rig measures it.
-    fn round_trip_ns(&self) -> Option<u64> {
-        None
-    }
-
-    /// Notes what the rig has to say of this tick, after its measurement, and
-    /// trips where it cannot go on.
-    fn attend(&mut self, _tick: u64, _log: &mut EventLog) -> Result<(), Trip> {
-        Ok(())
-    }
-
-    /// Values of the rig's own channels, appended to a frame.
-    fn write(&self, _frame: &mut Vec<f64>) {}
+    /// The test is over: no command follows. Called once.
+    fn disarm(&mut self);
 
     /// What a rig behind a link has counted.
-    fn link(&self) -> Option<&LinkCounts> {
-        None
-    }
-
-    /// The test has tripped, and why: from here on the rig is led to safe.
-    fn release(&mut self, _cause: TripKind) {}
+    fn link(&self) -> Option<&LinkCounts>;
 }
 
-/// The rig of a loop. The virtual one is met in every rehearsal and every
-/// variant of a sweep, so it is spared the virtual call.
-pub enum RigSlot {
+/// Why a rig cannot go on: numbers only.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct RigFault(Trip);
+
+impl RigFault {
+    /// Nothing is heard from it.
+    pub fn silent(for_s: f64, allowed_s: f64) -> Self {
+        Self(Trip { kind: TripKind::PeerSilent, dof: 0, value: for_s, limit: allowed_s })
+    }
+
+    /// It has tripped by itself, for the reason with this code.
+    pub fn tripped(code: u8) -> Self {
+        let value = f64::from(code);
+        Self(Trip { kind: TripKind::PeerTripped, dof: 0, value, limit: 0.0 })
+    }
+
+    /// It reports a fault of its own, by the number its manual gives.
+    pub fn device(code: u32) -> Self {
+        let value = f64::from(code);
+        Self(Trip { kind: TripKind::Device, dof: 0, value, limit: 0.0 })
+    }
+
+    /// The fault that a record tells of; which of the numbers it had does not
+    /// change what followed.
+    pub fn recorded(kind: TripKind) -> Option<Self> {
+        let of_rig =
+            matches!(kind, TripKind::PeerSilent | TripKind::PeerTripped | TripKind::Device);
+        of_rig.then_some(Self(Trip { kind, dof: 0, value: 0.0, limit: 0.0 }))
+    }
+}
+
+impl From<RigFault> for Trip {
+    fn from(RigFault(trip): RigFault) -> Self {
+        trip
+    }
+}
+
+impl From<RigFault> for Stop {
+    fn from(RigFault(trip): RigFault) -> Self {
+        trip.into()
+    }
+}
+
+/// The list of kinds gives the enum, its dispatch and the conversions: the
+/// kinds met in every rehearsal are spared the virtual call.
+macro_rules! kinds {
+    ($($(#[$words:meta])* $kind:ident($rig:ty),)*) => {
+        /// The rig of a loop.
+        pub enum RigSlot {
+            $($(#[$words])* $kind(Box<$rig>),)*
+            /// Any other.
+            Other(Box<dyn Rig>),
+        }
+
+        impl Rig for RigSlot {
+            fn channels(&self) -> Vec<Channel> {
+                match self {
+                    $(Self::$kind(rig) => rig.channels(),)*
+                    Self::Other(rig) => rig.channels(),
+                }
+            }
+
+            #[inline(always)]
+            fn measure(&mut self, ahead: &Motion, measured: &mut Measured) -> Result<(), RigFault> {
+                match self {
+                    $(Self::$kind(rig) => rig.measure(ahead, measured),)*
+                    Self::Other(rig) => rig.measure(ahead, measured),
+                }
+            }
+
+            #[inline(always)]
+            fn actuate(&mut self, command: &Motion) {
+                match self {
+                    $(Self::$kind(rig) => rig.actuate(command),)*
+                    Self::Other(rig) => rig.actuate(command),
+                }
+            }
+
+            fn on_trip(&mut self, cause: TripKind) {
+                match self {
+                    $(Self::$kind(rig) => rig.on_trip(cause),)*
+                    Self::Other(rig) => rig.on_trip(cause),
+                }
+            }
+
+            fn disarm(&mut self) {
+                match self {
+                    $(Self::$kind(rig) => rig.disarm(),)*
+                    Self::Other(rig) => rig.disarm(),
+                }
+            }
+
+            #[inline]
+            fn link(&self) -> Option<&LinkCounts> {
+                match self {
+                    $(Self::$kind(rig) => rig.link(),)*
+                    Self::Other(rig) => rig.link(),
+                }
+            }
+        }
+
+        $(impl From<$rig> for RigSlot {
+            fn from(rig: $rig) -> Self {
+                Self::$kind(Box::new(rig))
+            }
+        })*
+    };
+}
+
+kinds! {
     /// A laboratory in virtual time.
-    Virtual(Box<VirtualRig>),
+    Virtual(VirtualRig),
     /// A specimen on shakers, in virtual time.
-    Shaken(Box<ShakenRig>),
+    Shaken(ShakenRig),
     /// One whose force comes late.
-    Late(Box<LateForce>),
-    /// Any other.
-    Other(Box<dyn Rig>),
-}
-
-impl Rig for RigSlot {
-    #[inline(always)]
-    fn measure(&mut self, ahead: &Motion, measured: &mut Measured) {
-        match self {
-            Self::Virtual(rig) => rig.measure(ahead, measured),
-            Self::Shaken(rig) => rig.measure(ahead, measured),
-            Self::Late(rig) => rig.measure(ahead, measured),
-            Self::Other(rig) => rig.measure(ahead, measured),
-        }
-    }
-
-    #[inline(always)]
-    fn actuate(&mut self, command: &Motion) {
-        match self {
-            Self::Virtual(rig) => rig.actuate(command),
-            Self::Shaken(rig) => rig.actuate(command),
-            Self::Late(rig) => rig.actuate(command),
-            Self::Other(rig) => rig.actuate(command),
-        }
-    }
-
-    #[inline]
-    fn acceleration(&self) -> Option<&[f64]> {
-        match self {
-            Self::Virtual(_) => None,
-            Self::Shaken(rig) => rig.acceleration(),
-            Self::Late(rig) => rig.acceleration(),
-            Self::Other(rig) => rig.acceleration(),
-        }
-    }
-
-    #[inline]
-    fn round_trip_ns(&self) -> Option<u64> {
-        match self {
-            Self::Virtual(_) | Self::Shaken(_) => None,
-            Self::Late(rig) => rig.round_trip_ns(),
-            Self::Other(rig) => rig.round_trip_ns(),
-        }
-    }
-
-    #[inline(always)]
-    fn attend(&mut self, tick: u64, log: &mut EventLog) -> Result<(), Trip> {
-        match self {
-            Self::Virtual(_) | Self::Shaken(_) | Self::Late(_) => Ok(()),
-            Self::Other(rig) => rig.attend(tick, log),
-        }
-    }
-
-    #[inline(always)]
-    fn write(&self, frame: &mut Vec<f64>) {
-        if let Self::Other(rig) = self {
-            rig.write(frame);
-        }
-    }
-
-    fn link(&self) -> Option<&LinkCounts> {
-        match self {
-            Self::Virtual(_) | Self::Shaken(_) | Self::Late(_) => None,
-            Self::Other(rig) => rig.link(),
-        }
-    }
-
-    fn release(&mut self, cause: TripKind) {
-        if let Self::Other(rig) = self {
-            rig.release(cause);
-        }
-    }
+    Late(LateForce),
+    /// One that fails on purpose.
+    Faulty(FaultyRig),
+    /// One at the end of a wire.
+    Network(NetworkRig),
+    /// One that says again what it once said.
+    Replay(ReplayRig),
 }
 
 impl<R: Rig + 'static> From<Box<R>> for RigSlot {
@@ -171,19 +204,7 @@ impl RigSlot {
                 let Self::Virtual(rig) = rig else { return None };
                 Some(LanePart { late: forces, ..rig.lane_part()? })
             }
-            Self::Shaken(_) | Self::Other(_) => None,
+            _ => None,
         }
-    }
-}
-
-impl From<VirtualRig> for RigSlot {
-    fn from(rig: VirtualRig) -> Self {
-        Self::Virtual(Box::new(rig))
-    }
-}
-
-impl From<ShakenRig> for RigSlot {
-    fn from(rig: ShakenRig) -> Self {
-        Self::Shaken(Box::new(rig))
     }
 }

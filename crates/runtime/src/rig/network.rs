@@ -7,9 +7,8 @@ use std::time::{Duration, Instant};
 use model::channel::Channel;
 use model::motion::Motion;
 
-use super::{Measured, Rig};
-use crate::event::{Event, EventLog, What};
-use crate::gate::{Trip, TripKind};
+use super::{Measured, Rig, RigFault, Validity};
+use crate::gate::TripKind;
 use crate::interlock::Phase;
 use crate::link::wire::{
     Datagram, Handshake, Header, Kind, LOCK_STEP, MOST_BYTES, MOST_DOFS, PACED, Refusal, decode,
@@ -24,8 +23,6 @@ const KNOCK: Duration = Duration::from_millis(100);
 const ASK_AGAIN: Duration = Duration::from_millis(20);
 /// Datagrams read in one tick: a flood must not stop the clock.
 const MOST_READ: usize = 64;
-/// Rows of missing answers that are noted as events; the others are counted.
-const MOST_NOTED: u64 = 8;
 
 /// What the laboratory told of itself.
 #[derive(Debug, Clone, PartialEq)]
@@ -62,9 +59,10 @@ pub struct NetworkRig {
     sent_wall_ns: u64,
     round_trip_ns: Option<u64>,
     in_a_row: u64,
-    rows: u64,
     /// Set when the other side was given up: nobody waits for it any more.
     silent: bool,
+    /// Until it was told that the test is over.
+    armed: bool,
 }
 
 /// One measurement that came.
@@ -118,8 +116,8 @@ impl NetworkRig {
             sent_wall_ns: 0,
             round_trip_ns: None,
             in_a_row: 0,
-            rows: 0,
             silent: false,
+            armed: true,
         };
         rig.arm(plan, nonce, until)?;
         Ok(rig)
@@ -138,22 +136,6 @@ impl NetworkRig {
     /// What the laboratory told of itself.
     pub fn peer(&self) -> &Peer {
         &self.peer
-    }
-
-    /// Channels of a frame beside those of every rig.
-    pub fn channels() -> Vec<Channel> {
-        vec![
-            Channel::new(
-                "rig.bridged",
-                "",
-                "Ticks in a row without an answer of the rig; 0 when it came in time",
-            ),
-            Channel::new(
-                "rig.phase",
-                "",
-                "Where the rig said it stands: 0 running, 1 holding, 2 ramping to safe, 3 safe",
-            ),
-        ]
     }
 
     /// Asks the laboratory to close the loop, until its sensors answer.
@@ -282,7 +264,11 @@ impl NetworkRig {
 }
 
 impl Rig for NetworkRig {
-    fn measure(&mut self, _ahead: &Motion, measured: &mut Measured) {
+    fn channels(&self) -> Vec<Channel> {
+        LinkPlan::channels()
+    }
+
+    fn measure(&mut self, _ahead: &Motion, measured: &mut Measured) -> Result<(), RigFault> {
         self.round_trip_ns = None;
         match self.pace {
             _ if self.is_answered() => {}
@@ -291,24 +277,31 @@ impl Rig for NetworkRig {
         }
         if self.is_answered() {
             self.in_a_row = 0;
+            measured.validity = Validity::Fresh;
             measured.displacement.copy_from_slice(&self.newest.measured.displacement);
             measured.force.copy_from_slice(&self.newest.measured.force);
             measured.achieved.copy_from_slice(&self.newest.measured.achieved);
-            return;
+        } else {
+            self.in_a_row += 1;
+            self.end.counts.bridge(self.in_a_row);
+            let by = match self.pace {
+                Pace::LockStep { .. } => Bridge::Hold,
+                // Beyond what is bridged, and on the way to safe, nothing is made up.
+                Pace::Paced { bridge, .. }
+                    if self.in_a_row > bridge || self.end.state != Phase::Running as u8 =>
+                {
+                    Bridge::Hold
+                }
+                Pace::Paced { bridge_by, .. } => bridge_by,
+            };
+            self.bridge(by, measured);
         }
-        self.in_a_row += 1;
-        self.end.counts.bridge(self.in_a_row);
-        let by = match self.pace {
-            Pace::LockStep { .. } => Bridge::Hold,
-            // Beyond what is bridged, and on the way to safe, nothing is made up.
-            Pace::Paced { bridge, .. }
-                if self.in_a_row > bridge || self.end.state != Phase::Running as u8 =>
-            {
-                Bridge::Hold
-            }
-            Pace::Paced { bridge_by, .. } => bridge_by,
-        };
-        self.bridge(by, measured);
+        measured.round_trip_ns = self.round_trip_ns;
+        if let [bridged, phase] = &mut measured.auxiliary[..] {
+            *bridged = self.in_a_row as f64;
+            *phase = f64::from(self.newest.state);
+        }
+        self.health(measured)
     }
 
     fn actuate(&mut self, command: &Motion) {
@@ -317,63 +310,57 @@ impl Rig for NetworkRig {
         self.tick += 1;
     }
 
-    fn round_trip_ns(&self) -> Option<u64> {
-        self.round_trip_ns
+    fn on_trip(&mut self, cause: TripKind) {
+        self.end.state = Phase::Holding as u8;
+        self.end.trip = cause.code();
     }
 
-    fn attend(&mut self, tick: u64, log: &mut EventLog) -> Result<(), Trip> {
-        if self.newest.state != Phase::Running as u8 {
-            let value = f64::from(self.newest.trip);
-            return Err(Trip { kind: TripKind::PeerTripped, dof: 0, value, limit: 0.0 });
-        }
-        if self.in_a_row == 0 {
-            return Ok(());
-        }
-        let (allowed, value, limit) = match self.pace {
-            Pace::LockStep { timeout_s } => (0, timeout_s, timeout_s),
-            Pace::Paced { bridge, .. } => {
-                (bridge, self.in_a_row as f64 * self.step_s, bridge as f64 * self.step_s)
-            }
-        };
-        let cause = Trip { kind: TripKind::PeerSilent, dof: 0, value, limit };
-        if self.in_a_row > allowed {
-            self.silent = true;
-            // Its answers are still read on the way to safe, but not waited for.
-            let _ = self.socket.set_nonblocking(true);
-            return Err(cause);
-        }
-        if self.in_a_row == 1 {
-            self.rows += 1;
-            if self.rows <= MOST_NOTED {
-                log.note(Event { tick, what: What::Warning, cause });
+    /// Ends the session. After a trip the loop has led the rig to safe; before
+    /// one the laboratory does it by itself. It also would if this were lost.
+    fn disarm(&mut self) {
+        if std::mem::take(&mut self.armed) {
+            for _ in 0..3 {
+                let bytes = self.end.frame(Kind::Bye, self.tick, 0, None, [&[]; 3]);
+                let _ = self.socket.send(bytes);
             }
         }
-        Ok(())
-    }
-
-    fn write(&self, frame: &mut Vec<f64>) {
-        frame.push(self.in_a_row as f64);
-        frame.push(f64::from(self.newest.state));
     }
 
     fn link(&self) -> Option<&LinkCounts> {
         Some(&self.end.counts)
     }
+}
 
-    fn release(&mut self, cause: TripKind) {
-        self.end.state = Phase::Holding as u8;
-        self.end.trip = cause.code();
+impl NetworkRig {
+    /// Whether the other end is there and has not tripped.
+    fn health(&mut self, measured: &mut Measured) -> Result<(), RigFault> {
+        let (allowed, for_s, allowed_s) = match self.pace {
+            Pace::LockStep { timeout_s } => (0, timeout_s, timeout_s),
+            Pace::Paced { bridge, .. } => {
+                (bridge, self.in_a_row as f64 * self.step_s, bridge as f64 * self.step_s)
+            }
+        };
+        if self.in_a_row > 0 {
+            measured.validity = Validity::Bridged { ticks: self.in_a_row, for_s, allowed_s };
+        }
+        if self.in_a_row > allowed && !self.silent {
+            self.silent = true;
+            // Its answers are still read on the way to safe, but not waited for.
+            let _ = self.socket.set_nonblocking(true);
+        }
+        if self.newest.state != Phase::Running as u8 {
+            return Err(RigFault::tripped(self.newest.trip));
+        }
+        if self.in_a_row > allowed {
+            return Err(RigFault::silent(for_s, allowed_s));
+        }
+        Ok(())
     }
 }
 
 impl Drop for NetworkRig {
-    /// Ends the session. After a trip the loop has led the rig to safe; before
-    /// one the laboratory does it by itself. It also would if this were lost.
     fn drop(&mut self) {
-        for _ in 0..3 {
-            let bytes = self.end.frame(Kind::Bye, self.tick, 0, None, [&[]; 3]);
-            let _ = self.socket.send(bytes);
-        }
+        self.disarm();
     }
 }
 

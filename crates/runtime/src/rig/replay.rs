@@ -1,10 +1,11 @@
 //! A rig that says again what it once said.
 
+use model::channel::Channel;
 use model::motion::Motion;
 
-use super::{Measured, Rig};
-use crate::event::EventLog;
-use crate::gate::Trip;
+use super::{Measured, Rig, RigFault};
+use crate::gate::TripKind;
+use crate::link::LinkCounts;
 
 /// Gives back recorded measurements, tick by tick, and ignores commands.
 #[derive(Debug, Clone)]
@@ -12,7 +13,7 @@ pub struct ReplayRig {
     displacement: Vec<Vec<f64>>,
     force: Vec<Vec<f64>>,
     tick: usize,
-    stop: Option<(u64, Trip)>,
+    stop: Option<(u64, RigFault)>,
 }
 
 impl ReplayRig {
@@ -22,16 +23,20 @@ impl ReplayRig {
         Self { displacement, force, tick: 0, stop: None }
     }
 
-    /// The same rig, which trips at `tick` as it once did: no measurement tells
+    /// The same rig, which fails at `tick` as it once did: no measurement tells
     /// of a link that fell silent.
-    pub fn tripping(mut self, tick: u64, trip: Trip) -> Self {
-        self.stop = Some((tick, trip));
+    pub fn failing(mut self, tick: u64, fault: RigFault) -> Self {
+        self.stop = Some((tick, fault));
         self
     }
 }
 
 impl Rig for ReplayRig {
-    fn measure(&mut self, _ahead: &Motion, measured: &mut Measured) {
+    fn channels(&self) -> Vec<Channel> {
+        Vec::new()
+    }
+
+    fn measure(&mut self, _ahead: &Motion, measured: &mut Measured) -> Result<(), RigFault> {
         let said = |columns: &[Vec<f64>], i: usize| -> f64 {
             // What the record does not have is not a number: the gate trips on it.
             columns.get(i).and_then(|c| c.get(self.tick)).copied().unwrap_or(f64::NAN)
@@ -41,16 +46,22 @@ impl Rig for ReplayRig {
             measured.force[i] = said(&self.force, i);
             measured.achieved[i] = f64::NAN;
         }
+        let tick = self.tick as u64;
         self.tick += 1;
+        match self.stop {
+            Some((at, fault)) if at == tick => Err(fault),
+            _ => Ok(()),
+        }
     }
 
     fn actuate(&mut self, _command: &Motion) {}
 
-    fn attend(&mut self, tick: u64, _log: &mut EventLog) -> Result<(), Trip> {
-        match self.stop {
-            Some((at, trip)) if at == tick => Err(trip),
-            _ => Ok(()),
-        }
+    fn on_trip(&mut self, _cause: TripKind) {}
+
+    fn disarm(&mut self) {}
+
+    fn link(&self) -> Option<&LinkCounts> {
+        None
     }
 }
 
@@ -62,10 +73,10 @@ mod tests {
     fn what_was_not_recorded_is_not_a_number() {
         let mut rig = ReplayRig::new(vec![vec![1.0]], vec![vec![2.0], vec![3.0]]);
         let (rest, mut measured) = (Motion::rest(2), Measured::zeros(2));
-        rig.measure(&rest, &mut measured);
+        rig.measure(&rest, &mut measured).unwrap();
         assert_eq!((measured.displacement[0], measured.force[1]), (1.0, 3.0));
         assert!(measured.displacement[1].is_nan(), "no such column");
-        rig.measure(&rest, &mut measured);
+        rig.measure(&rest, &mut measured).unwrap();
         assert!(measured.displacement[0].is_nan(), "past the end");
     }
 }

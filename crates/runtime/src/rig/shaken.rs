@@ -1,10 +1,13 @@
 //! A virtual rig whose specimen is shaken by force actuators under control.
 
+use model::channel::Channel;
 use model::motion::Motion;
 use model::sensor::Sensor;
 use model::shaken::{ShakenDynamics, ShakenError, ShakenSpecimen, ShakenStep, Shaker};
 
-use super::{Measured, Rig};
+use super::{Measured, Rig, RigFault};
+use crate::gate::TripKind;
+use crate::link::LinkCounts;
 
 /// Sensors of a shaken specimen, one per interface DOF each.
 #[derive(Debug, Clone)]
@@ -28,7 +31,6 @@ pub struct ShakenRig {
     sensors: ShakenSensors,
     /// Displacement, force and acceleration of each interface DOF.
     readings: Vec<[f64; 3]>,
-    measured_acceleration: Vec<f64>,
 }
 
 impl ShakenRig {
@@ -46,7 +48,6 @@ impl ShakenRig {
             forces_at: 2 * dynamics.size,
             sensors,
             readings: vec![[0.0; 3]; specimen.interface.len()],
-            measured_acceleration: vec![0.0; specimen.interface.len()],
         })
     }
 
@@ -91,8 +92,13 @@ impl ShakenSensors {
 }
 
 impl Rig for ShakenRig {
+    fn channels(&self) -> Vec<Channel> {
+        Vec::new()
+    }
+
     #[inline]
-    fn measure(&mut self, _ahead: &Motion, measured: &mut Measured) {
+    fn measure(&mut self, _ahead: &Motion, measured: &mut Measured) -> Result<(), RigFault> {
+        measured.has_acceleration = true;
         for i in 0..self.interface.len() {
             let (state, accelerations) = (self.step.state(), self.step.acceleration());
             let dof = self.interface[i];
@@ -101,8 +107,9 @@ impl Rig for ShakenRig {
             measured.achieved[i] = state[dof];
             measured.displacement[i] = displacement;
             measured.force[i] = force;
-            self.measured_acceleration[i] = acceleration;
+            measured.acceleration[i] = acceleration;
         }
+        Ok(())
     }
 
     #[inline]
@@ -110,8 +117,11 @@ impl Rig for ShakenRig {
         self.step.advance(&command.displacement, &command.velocity);
     }
 
-    #[inline]
-    fn acceleration(&self) -> Option<&[f64]> {
-        Some(&self.measured_acceleration)
+    fn on_trip(&mut self, _cause: TripKind) {}
+
+    fn disarm(&mut self) {}
+
+    fn link(&self) -> Option<&LinkCounts> {
+        None
     }
 }

@@ -1,5 +1,6 @@
 //! A laboratory in virtual time: converter, transfer system, specimen, sensors.
 
+use model::channel::Channel;
 use model::first_order::{FirstOrderStepper, Scheme};
 use model::inside_motion::InsideMotion;
 use model::motion::Motion;
@@ -9,7 +10,9 @@ use model::transfer::{ActuatorDynamics, DelayLine, TransferError, TransferSystem
 use nalgebra::DMatrix;
 use numerics::panel::PanelMatrix;
 
-use super::{Measured, Rig};
+use super::{Measured, Rig, RigFault};
+use crate::gate::TripKind;
+use crate::link::LinkCounts;
 
 /// What a virtual rig is made of.
 #[derive(Debug, Clone)]
@@ -44,6 +47,19 @@ pub struct VirtualRig {
     achieved: Motion,
     elements: Vec<f64>,
     force: Vec<f64>,
+    /// What it becomes, if it is to change.
+    planned: Option<Box<PlannedChange>>,
+}
+
+/// Another rig of the same kind that takes over at a tick.
+#[derive(Debug, Clone)]
+struct PlannedChange {
+    next: VirtualRig,
+    /// Factors that turn the states of the first into those of the second.
+    rescale: Vec<f64>,
+    /// The converted states, kept so that the tick allocates nothing.
+    states: Vec<f64>,
+    ticks_left: u64,
 }
 
 #[derive(Debug, Clone)]
@@ -103,6 +119,7 @@ impl VirtualRig {
             achieved: Motion::rest(count),
             elements: vec![0.0; count],
             force: vec![0.0; count],
+            planned: None,
         })
     }
 
@@ -110,6 +127,34 @@ impl VirtualRig {
     /// least one step late: what is inside follows the achieved motion.
     pub fn with_inside(self, inside: InsideMotion) -> Self {
         Self { inside: Some(Box::new(inside)), ..self }
+    }
+
+    /// The same rig, which fails at `tick` by becoming another of its kind where it
+    /// stands, states and all: a specimen or a valve that changes. `rescale` has one
+    /// factor for each state of the transfer system.
+    pub fn becoming(self, next: Self, tick: u64, rescale: Vec<f64>) -> Self {
+        let states = vec![0.0; rescale.len()];
+        let planned = PlannedChange { next, rescale, states, ticks_left: tick };
+        Self { planned: Some(Box::new(planned)), ..self }
+    }
+
+    /// Counts a tick on the way to a planned change, and makes it.
+    fn count_down(&mut self) {
+        let Some(mut planned) = self.planned.take() else { return };
+        if planned.ticks_left > 0 {
+            planned.ticks_left -= 1;
+        } else {
+            // Once is enough.
+            planned.ticks_left = u64::MAX;
+            let old = self.states();
+            for ((state, old), factor) in planned.states.iter_mut().zip(old).zip(&planned.rescale) {
+                *state = old * factor;
+            }
+            planned.next.take_over(&planned.states, &self.specimen, &self.command);
+            // The old one is kept where the new one was: nothing is freed in the tick.
+            std::mem::swap(self, &mut planned.next);
+        }
+        self.planned = Some(planned);
     }
 
     /// The part of the measured force that follows the present acceleration:
@@ -148,21 +193,11 @@ impl VirtualRig {
     }
 
     /// The transfer system's own states; empty for a pure delay.
-    pub fn states(&self) -> &[f64] {
+    fn states(&self) -> &[f64] {
         match &self.actuator {
             Actuator::Delay(_) => &[],
             Actuator::Dynamic(dynamic) => dynamic.stepper.state(),
         }
-    }
-
-    /// The specimen with its history.
-    pub fn specimen(&self) -> &Specimen {
-        &self.specimen
-    }
-
-    /// The command as it left the converter.
-    pub fn command(&self) -> &Motion {
-        &self.command
     }
 
     /// Takes a rig over where another left it: the transfer system's states, the
@@ -206,6 +241,7 @@ impl VirtualRig {
         let plain = self.specimen.count() == 1
             && self.specimen.elements.is_empty()
             && self.inside.is_none()
+            && self.planned.is_none()
             && dynamic.line.newest_weight() == 1.0;
         let step = dynamic.stepper.product().filter(|_| plain)?;
         let held = &dynamic.delayed;
@@ -225,8 +261,15 @@ impl VirtualRig {
 }
 
 impl Rig for VirtualRig {
+    fn channels(&self) -> Vec<Channel> {
+        Vec::new()
+    }
+
     #[inline(always)]
-    fn measure(&mut self, ahead: &Motion, measured: &mut Measured) {
+    fn measure(&mut self, ahead: &Motion, measured: &mut Measured) -> Result<(), RigFault> {
+        if self.planned.is_some() {
+            self.count_down();
+        }
         match &mut self.actuator {
             Actuator::Delay(line) => {
                 let weight = line.newest_weight();
@@ -246,6 +289,7 @@ impl Rig for VirtualRig {
             }
         }
         self.report(measured);
+        Ok(())
     }
 
     #[inline(always)]
@@ -257,6 +301,14 @@ impl Rig for VirtualRig {
                 dynamic.drive(&self.command, &self.specimen);
             }
         }
+    }
+
+    fn on_trip(&mut self, _cause: TripKind) {}
+
+    fn disarm(&mut self) {}
+
+    fn link(&self) -> Option<&LinkCounts> {
+        None
     }
 }
 

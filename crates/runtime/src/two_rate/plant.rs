@@ -14,7 +14,7 @@ use super::{MOST_NUMBERS, MOST_SHOWN, MOST_TICKS, Rates, TwoRateError, TwoRatePa
 use crate::event::{Event, EventLog, What};
 use crate::frame::MotionDetail;
 use crate::gate::{Trip, TripKind};
-use crate::rig::{Measured, Rig, RigSlot};
+use crate::rig::{Measured, Rig, RigFault, RigSlot};
 
 /// A rig at the rate of the tick and a numerical part at a slower one.
 pub struct TwoRatePlant {
@@ -78,12 +78,6 @@ pub struct Counts {
 }
 
 impl TwoRatePlant {
-    /// How long the rig took to answer in this tick, where it tells.
-    #[inline]
-    pub fn round_trip_ns(&self) -> Option<u64> {
-        self.rig.round_trip_ns()
-    }
-
     /// Builds both loops, at rest, joined by their rings.
     pub fn new(parts: TwoRateParts) -> Result<Self, TwoRateError> {
         let TwoRateParts { rates, numerical, integrator, specimen, preview, rig, .. } = parts;
@@ -272,7 +266,11 @@ impl TwoRatePlant {
     }
 
     /// One tick: choose the point, measure, send the force back.
-    pub(crate) fn measure(&mut self, load: &[f64], measured: &mut Measured) {
+    pub(crate) fn measure(
+        &mut self,
+        load: &[f64],
+        measured: &mut Measured,
+    ) -> Result<(), RigFault> {
         let tick = self.next;
         self.next += 1;
         (self.news, self.work) = (News::None, StepWork::default());
@@ -280,7 +278,7 @@ impl TwoRatePlant {
         if first {
             self.choose(tick);
         }
-        self.rig.measure(&self.desired, measured);
+        let health = self.rig.measure(&self.desired, measured);
         if let Some(direct) = &self.direct {
             for (i, f) in measured.force.iter_mut().enumerate() {
                 for (j, a) in self.desired.acceleration.iter().enumerate() {
@@ -295,6 +293,7 @@ impl TwoRatePlant {
         if !first {
             self.choose(tick);
         }
+        health
     }
 
     fn send(&mut self, tick: u64, load: &[f64], force: &[f64]) {

@@ -37,7 +37,7 @@ use runtime::link::LinkPlan;
 use runtime::load::Load;
 use runtime::monitor::{WatchPlan, WorkRule};
 use runtime::reference::{Reference, ReferenceError, reference};
-use runtime::rig::{Fault, NetworkRig};
+use runtime::rig::Fault;
 use runtime::streamed_load::StreamPlan;
 use runtime::two_rate::Rates;
 
@@ -254,7 +254,7 @@ impl Assembly {
             channels.extend(Rates::channels());
         }
         if self.remote.is_some() {
-            channels.extend(NetworkRig::channels());
+            channels.extend(LinkPlan::channels());
         }
         channels
     }

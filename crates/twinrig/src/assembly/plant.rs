@@ -15,7 +15,7 @@ use runtime::load::Load;
 use runtime::monitor::{EnergyMonitor, Watch};
 use runtime::plant::{CoupledPlant, Plant, Released, RigidPlant, SplitPlant};
 use runtime::record::FrameSink;
-use runtime::rig::{ChangingRig, FaultyRig, LateForce, Rig, RigSlot, VirtualRig, VirtualRigParts};
+use runtime::rig::{FaultyRig, LateForce, Rig, RigSlot, VirtualRig, VirtualRigParts};
 use runtime::two_rate::{TwoRateError, TwoRateParts, TwoRatePlant};
 use thiserror::Error;
 
@@ -313,7 +313,7 @@ impl Assembly {
                 let after = TransferSystem::ServoHydraulic(change.servo);
                 let rescale = before.rescale_to(&change.servo, self.count());
                 let after = self.rig_of(&after, &specimen, "sensor.changed")?;
-                RigSlot::Other(Box::new(ChangingRig::new(rig, after, change.tick, rescale)))
+                RigSlot::from(rig.becoming(after, change.tick, rescale))
             }
         };
         let samples = self.sensors.force_delay;
@@ -321,14 +321,13 @@ impl Assembly {
             if massive_at_once {
                 return Err(PlantError::LateForceAtOnce);
             }
-            whole = RigSlot::Late(Box::new(LateForce::new(whole, samples, self.count())));
+            whole = LateForce::new(whole, samples, self.count()).into();
         }
         if !self.faults.is_empty() {
             if at_once {
                 return Err(PlantError::FaultWithinStep);
             }
-            let faulty = FaultyRig::new(Box::new(whole), &self.faults, self.count(), self.seed);
-            whole = RigSlot::Other(Box::new(faulty));
+            whole = FaultyRig::new(whole, &self.faults, self.count(), self.seed).into();
         }
         Ok(whole)
     }

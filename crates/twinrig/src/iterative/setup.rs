@@ -11,7 +11,7 @@ use nalgebra::DMatrix;
 use numerics::continuation::{Corrector, Course, Difference, Refresh, Steps};
 use runtime::link::LinkError;
 use runtime::periodic::{Control, Mean, PeriodicLoop, PeriodicSettings, Settling};
-use runtime::rig::{LateForce, NetworkRig, RigSlot, ShakenRig, ShakenSensors};
+use runtime::rig::{FaultyRig, LateForce, NetworkRig, RigSlot, ShakenRig, ShakenSensors};
 use thiserror::Error;
 
 use crate::assembly::{Assembly, PlantError};
@@ -112,7 +112,7 @@ impl<'a> Setup<'a> {
     /// assembly names.
     pub fn periodic(&self) -> Result<PeriodicLoop, SetupError> {
         let rig = match &self.assembly.remote {
-            Some(plan) => RigSlot::Other(Box::new(NetworkRig::connect(plan)?)),
+            Some(plan) => NetworkRig::connect(plan)?.into(),
             None => self.rig()?,
         };
         Ok(PeriodicLoop::new(rig, self.settings())?)
@@ -148,12 +148,11 @@ impl<'a> Setup<'a> {
         let late = self.assembly.sensors.force_delay;
         let mut whole = RigSlot::from(rig);
         if late > 0 {
-            whole = RigSlot::Late(Box::new(LateForce::new(whole, late, count)));
+            whole = LateForce::new(whole, late, count).into();
         }
         if !self.assembly.faults.is_empty() {
             let (faults, seed) = (&self.assembly.faults, self.assembly.seed);
-            let faulty = runtime::rig::FaultyRig::new(Box::new(whole), faults, count, seed);
-            whole = RigSlot::Other(Box::new(faulty));
+            whole = FaultyRig::new(whole, faults, count, seed).into();
         }
         Ok(whole)
     }

@@ -1,18 +1,17 @@
-//! A rig that becomes another one.
+//! A virtual rig that becomes another one.
 #![allow(clippy::unwrap_used)]
 
 mod common;
 
 use common::benchmark::{Case, servo};
 use model::transfer::{ServoHydraulic, TransferSystem};
-use runtime::rig::ChangingRig;
 
 #[test]
 fn a_change_into_the_same_rig_is_no_change() {
     let case = Case::benchmark().with_transfer(servo());
     let factors = ServoHydraulic::BENCHMARK.rescale_to(&ServoHydraulic::BENCHMARK, 1);
-    let rig = ChangingRig::new(case.rig(), case.rig(), 700, factors);
-    let changed = case.run(case.split_with(Box::new(rig), None), 2048);
+    let rig = case.rig().becoming(case.rig(), 700, factors);
+    let changed = case.run(case.split_with(rig, None), 2048);
     let plain = case.run(case.split(), 2048);
     assert_eq!(changed.command, plain.command, "bit for bit");
     assert_eq!(changed.force, plain.force);
@@ -24,8 +23,8 @@ fn the_motion_goes_on_where_the_rig_changes() {
     let softer = ServoHydraulic { servo_stiffness: 8.5e4, ..ServoHydraulic::BENCHMARK };
     let after = case.clone().with_transfer(TransferSystem::ServoHydraulic(softer));
     let factors = ServoHydraulic::BENCHMARK.rescale_to(&softer, 1);
-    let rig = ChangingRig::new(case.rig(), after.rig(), 1000, factors);
-    let run = case.run(case.split_with(Box::new(rig), None), 2048);
+    let rig = case.rig().becoming(after.rig(), 1000, factors);
+    let run = case.run(case.split_with(rig, None), 2048);
     let x: Vec<f64> = run.measured.iter().map(|x| x[0]).collect();
     // Second differences: the acceleration has no jump beyond its usual changes.
     let jerk = |k: usize| (x[k + 1] - 3.0 * x[k] + 3.0 * x[k - 1] - x[k - 2]).abs();
