@@ -234,15 +234,12 @@ impl Rig for Watched {
         measured.achieved.fill(self.position);
         measured.force.fill(1.19e6 * self.position);
         self.tick += 1;
+        measured.round_trip_ns = self.tick.is_multiple_of(2).then_some(5000);
         Ok(())
     }
 
     fn actuate(&mut self, command: &Motion) {
         self.position = command.displacement[0];
-    }
-
-    fn round_trip_ns(&self) -> Option<u64> {
-        self.tick.is_multiple_of(2).then_some(5000)
     }
 
     fn on_trip(&mut self, _cause: TripKind) {}
