@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use crate::hybrid_loop::HybridLoop;
 use crate::operator::obey;
-use crate::stop::StopButton;
+use crate::stop::StopHandle;
 use crate::tap::Tap;
 
 /// Ticks between two calls of the progress function.
@@ -39,7 +39,7 @@ const LONGEST_AWAIT: Duration = Duration::from_secs(10);
 /// who look on then miss only what they are too slow for themselves.
 pub fn run_virtual_stoppable(
     hybrid: &mut HybridLoop,
-    stop: &StopButton,
+    stop: &StopHandle,
     mut progress: impl FnMut(u64),
 ) {
     let mut presses = 0;

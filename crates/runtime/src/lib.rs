@@ -26,3 +26,4 @@ pub mod streamed_load;
 mod system;
 pub mod tap;
 pub mod two_rate;
+pub mod world;

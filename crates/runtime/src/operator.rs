@@ -7,7 +7,7 @@ use crate::event::{Event, What};
 use crate::gate::{Trip, TripKind};
 use crate::hybrid_loop::HybridLoop;
 use crate::interlock::{Phase, Response, Stop};
-use crate::stop::StopButton;
+use crate::stop::StopHandle;
 
 /// A person, or what acts for one. Its calls come between two ticks, never from
 /// inside one, and everything it does is in the log of the loop.
@@ -54,7 +54,7 @@ impl Operator {
 
 /// Does what the presses beyond those `seen` ask for; gives those seen now.
 #[inline]
-pub(crate) fn obey(stop: &StopButton, hybrid: &mut HybridLoop, seen: u32) -> u32 {
+pub(crate) fn obey(stop: &StopHandle, hybrid: &mut HybridLoop, seen: u32) -> u32 {
     let presses = stop.presses();
     if presses == seen {
         return seen;

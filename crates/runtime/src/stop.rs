@@ -1,63 +1,61 @@
 //! The operator's stop, from a key, a signal or another thread.
 
-use std::io;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use crate::system::{ENDING_SIGNALS, Handler, on_signal};
+/// A stop that is handed to the test it stops. Its clones press the same one,
+/// and two tests have two.
+///
+/// The first press stops the test (hold, then ramp to zero), the second ends
+/// the hold. Further ones change nothing: there is no press that leaves the rig
+/// in motion.
+#[derive(Debug, Clone, Default)]
+pub struct StopHandle(Arc<Shared>);
 
-/// A button to stop the test. The first press stops it (hold, then ramp to
-/// zero), the second ends the hold. Further ones change nothing: there is no
-/// press that leaves the rig in motion.
 #[derive(Debug, Default)]
-pub struct StopButton {
+struct Shared {
     presses: AtomicU32,
+    attended: AtomicU32,
 }
 
-impl StopButton {
+impl StopHandle {
     /// Not pressed.
-    pub const fn new() -> Self {
-        Self { presses: AtomicU32::new(0) }
+    pub fn new() -> Self {
+        Self::default()
     }
 
     /// Presses it. Safe in a signal handler.
     pub fn press(&self) {
-        self.presses.fetch_add(1, Ordering::Relaxed);
+        self.0.presses.fetch_add(1, Ordering::Relaxed);
     }
 
     /// How often it was pressed.
     #[inline]
     pub fn presses(&self) -> u32 {
-        self.presses.load(Ordering::Relaxed)
+        self.0.presses.load(Ordering::Relaxed)
     }
 
-    fn clear(&self) {
-        self.presses.store(0, Ordering::Relaxed);
+    /// Says that presses are obeyed while the answer lives.
+    #[must_use]
+    pub fn attend(&self) -> Attended {
+        self.0.attended.fetch_add(1, Ordering::Relaxed);
+        Attended(self.clone())
+    }
+
+    /// Whether somebody obeys a press. Safe in a signal handler, which otherwise
+    /// ends the program as if there were no test.
+    pub fn is_attended(&self) -> bool {
+        self.0.attended.load(Ordering::Relaxed) > 0
     }
 }
 
-static OF_SIGNALS: StopButton = StopButton::new();
+/// While it lives, presses of a stop are obeyed.
+#[derive(Debug)]
+pub struct Attended(StopHandle);
 
-extern "C" fn pressed(_signal: libc::c_int) {
-    OF_SIGNALS.press();
-}
-
-/// While it lives, Ctrl-C and the other signals that ask a program to end press
-/// a button instead. Dropped, it leaves them as they were.
-pub struct SignalStop {
-    _handlers: Vec<Handler>,
-}
-
-impl SignalStop {
-    /// Takes the signals.
-    pub fn install() -> io::Result<Self> {
-        OF_SIGNALS.clear();
-        let handlers = ENDING_SIGNALS.iter().map(|&signal| on_signal(signal, pressed));
-        Ok(Self { _handlers: handlers.collect::<io::Result<_>>()? })
-    }
-
-    /// The button they press.
-    pub fn button(&self) -> &'static StopButton {
-        &OF_SIGNALS
+impl Drop for Attended {
+    fn drop(&mut self) {
+        self.0.0.attended.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
@@ -66,13 +64,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_signal_presses_the_button_and_nothing_else() {
-        let stop = SignalStop::install().unwrap();
-        assert_eq!(stop.button().presses(), 0);
-        for press in 1..=3 {
-            // SAFETY: the signal has a handler.
-            unsafe { libc::raise(libc::SIGTERM) };
-            assert_eq!(stop.button().presses(), press);
-        }
+    fn two_tests_do_not_share_a_stop() {
+        let (one, other) = (StopHandle::new(), StopHandle::new());
+        let attended = one.attend();
+        one.clone().press();
+        assert_eq!((one.presses(), other.presses()), (1, 0));
+        assert_eq!((one.is_attended(), other.is_attended()), (true, false));
+        drop(attended);
+        assert!(!one.is_attended());
     }
 }

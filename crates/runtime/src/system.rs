@@ -1,14 +1,12 @@
-//! What the operating system is asked for: the clock, sleep, priority, memory,
-//! signals. The only file of the crate that calls it directly.
+//! What the operating system is asked for by real-time threads: priority,
+//! processor, memory.
 
 use std::io;
 use std::mem::MaybeUninit;
-use std::net::UdpSocket;
-use std::os::fd::AsRawFd;
 
-use libc::{c_int, c_long, timespec};
+use libc::c_int;
 
-const NANOSECONDS: u64 = 1_000_000_000;
+use crate::world::{Clock, System};
 
 /// What became of the wish to keep all memory in place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,51 +20,13 @@ pub(crate) enum Locked {
 /// The monotonic clock, ns.
 #[inline]
 pub(crate) fn now_ns() -> u64 {
-    let mut time = timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: `time` is a valid place for the answer. The call fails only for a
-    // clock that does not exist.
-    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut time) };
-    time.tv_sec as u64 * NANOSECONDS + time.tv_nsec as u64
-}
-
-/// The wall clock, ns: by it the system stamps what a socket receives.
-#[inline]
-pub(crate) fn wall_ns() -> u64 {
-    let mut time = timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: as in `now_ns`.
-    unsafe { libc::clock_gettime(libc::CLOCK_REALTIME, &mut time) };
-    time.tv_sec as u64 * NANOSECONDS + time.tv_nsec as u64
-}
-
-/// When the datagram that was read last came in, by the wall clock. The first
-/// question only makes the system stamp what follows.
-#[inline]
-pub(crate) fn received_at_ns(socket: &UdpSocket) -> Option<u64> {
-    const SIOCGSTAMPNS: libc::c_ulong = 0x8907;
-    let mut time = timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: the socket is open, and `time` is a valid place for the answer.
-    let code = unsafe { libc::ioctl(socket.as_raw_fd(), SIOCGSTAMPNS as _, &mut time) };
-    (code == 0).then(|| time.tv_sec as u64 * NANOSECONDS + time.tv_nsec as u64)
+    System.now_ns()
 }
 
 /// Sleeps until an instant of the monotonic clock; at once if it has passed.
 #[inline]
 pub(crate) fn sleep_until_ns(instant_ns: u64) {
-    let time = timespec {
-        tv_sec: (instant_ns / NANOSECONDS) as libc::time_t,
-        tv_nsec: (instant_ns % NANOSECONDS) as c_long,
-    };
-    // A signal ends the sleep early; the instant stays the same.
-    // SAFETY: `time` is valid, and nothing is written for an absolute sleep.
-    while unsafe {
-        libc::clock_nanosleep(
-            libc::CLOCK_MONOTONIC,
-            libc::TIMER_ABSTIME,
-            &time,
-            std::ptr::null_mut(),
-        )
-    } == libc::EINTR
-    {}
+    System.sleep_until_ns(instant_ns);
 }
 
 fn checked(code: c_int) -> io::Result<()> {
@@ -146,41 +106,6 @@ pub(crate) fn unlock_memory() {
     unsafe { libc::munlockall() };
 }
 
-/// A handler of signals, and what was there before it.
-pub(crate) struct Handler {
-    signal: c_int,
-    before: libc::sigaction,
-}
-
-/// The signals by which people and systems ask a program to end.
-pub(crate) const ENDING_SIGNALS: [c_int; 3] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP];
-
-/// Calls `handle` when the signal comes, which must do nothing but store to atomics.
-pub(crate) fn on_signal(signal: c_int, handle: extern "C" fn(c_int)) -> io::Result<Handler> {
-    // SAFETY: all-zero is a valid action with an empty mask; the handler is a
-    // function of the right kind that is safe in a signal handler (see above).
-    unsafe {
-        let mut action: libc::sigaction = MaybeUninit::zeroed().assume_init();
-        let mut before: libc::sigaction = MaybeUninit::zeroed().assume_init();
-        action.sa_sigaction = handle as *const () as libc::sighandler_t;
-        action.sa_flags = libc::SA_RESTART;
-        checked(libc::sigaction(signal, &action, &mut before))?;
-        // Who said `nohup` means it. An ignored SIGINT is only a background job's
-        // lot, and a stop that does nothing is worse than one too many.
-        if signal == libc::SIGHUP && before.sa_sigaction == libc::SIG_IGN {
-            checked(libc::sigaction(signal, &before, std::ptr::null_mut()))?;
-        }
-        Ok(Handler { signal, before })
-    }
-}
-
-impl Drop for Handler {
-    fn drop(&mut self) {
-        // SAFETY: puts back what the system itself gave.
-        unsafe { libc::sigaction(self.signal, &self.before, std::ptr::null_mut()) };
-    }
-}
-
 /// Touches the stack the loop will use, so that it meets no page fault there.
 #[inline(never)]
 pub(crate) fn touch_stack() {
@@ -199,11 +124,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sleep_ends_at_its_instant_and_at_once_in_the_past() {
-        let wanted = now_ns() + 2_000_000;
-        sleep_until_ns(wanted);
-        assert!(now_ns() >= wanted);
-        sleep_until_ns(0);
+    fn processors_are_known_and_the_stack_can_be_touched() {
         assert!(!allowed_cpus().is_empty());
         assert!(pin(usize::MAX).is_err());
         touch_stack();

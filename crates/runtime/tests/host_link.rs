@@ -20,7 +20,7 @@ use runtime::hybrid_loop::course::{Completing, CoursePlan};
 use runtime::interlock::Phase;
 use runtime::load::Load;
 use runtime::record::{Ending, Options, Record, Recorder, RecorderHandle};
-use runtime::stop::StopButton;
+use runtime::stop::StopHandle;
 use runtime::streamed_load::Feed;
 use runtime::streamed_load::{LoadEnd, StreamPlan};
 use runtime::tap::Tap;
@@ -31,7 +31,7 @@ struct Bench {
     link: HostLink,
     token: Token,
     address: std::net::SocketAddr,
-    stop: &'static StopButton,
+    stop: StopHandle,
     _folder: tempfile::TempDir,
 }
 
@@ -55,7 +55,7 @@ fn bench(buffer_samples: usize) -> Bench {
     };
     let (feed, stream) = Feed::new(&plan);
     let (tap, reader) = Tap::new(channels.len(), 512);
-    let stop: &'static StopButton = Box::leak(Box::new(StopButton::new()));
+    let stop = StopHandle::new();
     let token = Token::random().unwrap();
     let description = Description {
         title: "Bench".into(),
@@ -72,7 +72,7 @@ fn bench(buffer_samples: usize) -> Bench {
         feed: Some(feed),
         seen: std::sync::Arc::clone(tap.seen()),
         tap: reader,
-        stop,
+        stop: stop.clone(),
     };
     let link = HostLink::open(TcpListener::bind("127.0.0.1:0").unwrap(), parts).unwrap();
     let plan = CoursePlan { initiating: None, completing: Some(COMPLETING) };
@@ -87,7 +87,7 @@ fn bench(buffer_samples: usize) -> Bench {
 /// How the run ended: phase, why the load ended, frames and frames lost, record.
 fn run(bench: Bench) -> (Phase, Option<LoadEnd>, u64, Record) {
     let Bench { mut hybrid, handle, link, stop, .. } = bench;
-    run_virtual_stoppable(&mut hybrid, stop, |_| {});
+    run_virtual_stoppable(&mut hybrid, &stop, |_| {});
     link.close();
     let (phase, end, ticks) = (hybrid.phase(), hybrid.load_end(), hybrid.ticks());
     drop(hybrid);

@@ -16,7 +16,7 @@ use runtime::interlock::SafePath;
 use runtime::periodic::{Control, Mean, PeriodicError, PeriodicLoop, PeriodicSettings, Settling};
 use runtime::realtime::{Cpu, Memory, PeriodicDriver, RealtimePlan};
 use runtime::rig::{ShakenRig, ShakenSensors};
-use runtime::stop::StopButton;
+use runtime::stop::StopHandle;
 
 thread_local! {
     /// Of this thread alone.
@@ -175,9 +175,8 @@ fn plan() -> RealtimePlan {
 
 #[test]
 fn in_real_time_a_point_settles_to_the_same_bits() {
-    static QUIET: StopButton = StopButton::new();
     let expected = test_loop(0.0).settle(20.0, &target(1e-3)).unwrap();
-    let mut driver = PeriodicDriver::start(&plan(), test_loop(0.0), &QUIET).unwrap();
+    let mut driver = PeriodicDriver::start(&plan(), test_loop(0.0), &StopHandle::new()).unwrap();
     let found = driver.settle(20.0, &target(1e-3), || {}).unwrap();
     assert_eq!(found, expected);
     // A second point goes on where the rig is.
@@ -190,13 +189,13 @@ fn in_real_time_a_point_settles_to_the_same_bits() {
 
 #[test]
 fn the_operator_stops_it_and_the_rig_goes_to_zero() {
-    static PRESSED: StopButton = StopButton::new();
-    let mut driver = PeriodicDriver::start(&plan(), test_loop(0.0), &PRESSED).unwrap();
+    let pressed = StopHandle::new();
+    let mut driver = PeriodicDriver::start(&plan(), test_loop(0.0), &pressed).unwrap();
     let mut looks = 0;
     let outcome = driver.settle(20.0, &target(1e-3), || {
         looks += 1;
         if looks == 20 {
-            PRESSED.press();
+            pressed.press();
         }
     });
     let is_stop = |e: &PeriodicError| {

@@ -24,7 +24,7 @@ use runtime::plant::Plant;
 use runtime::realtime::{Cpu, Driver, Finished, MainPlan, Memory, RealtimePlan};
 use runtime::record::{Ending, FrameSink, Options, Record, Recorder, Summary};
 use runtime::rig::{Measured, Rig, RigFault};
-use runtime::stop::StopButton;
+use runtime::stop::StopHandle;
 
 thread_local! {
     /// Of this thread alone.
@@ -54,7 +54,6 @@ unsafe impl GlobalAlloc for Counting {
 static ALLOCATOR: Counting = Counting;
 
 /// Nobody presses it.
-static QUIET: StopButton = StopButton::new();
 
 fn plan(case: &Case, overrun_limit: u64) -> RealtimePlan {
     RealtimePlan {
@@ -110,7 +109,8 @@ fn real_time_and_virtual_time_give_the_same_bits() {
         assert!(granted.facts.iter().any(|(name, _)| name == "loop scheduling"), "{granted:?}");
         let (lived, summary) = recorded(&case, TICKS, |sink| {
             let hybrid = case.recorded(plant(&case), load(), sink);
-            let Finished { hybrid, timing } = driver.run(hybrid, &QUIET, |_| {}).unwrap();
+            let Finished { hybrid, timing } =
+                driver.run(hybrid, &StopHandle::new(), |_| {}).unwrap();
             (hybrid.ticks(), Some(Driver::note(&plan, &granted, &timing)))
         });
         assert_eq!(bits(&rehearsed), bits(&lived));
@@ -159,7 +159,8 @@ fn two_rates_on_two_threads_give_the_bits_of_virtual_time_until_a_batch_is_late(
         assert!(granted.facts.iter().any(|(name, _)| name == "main loop scheduling"));
         let (lived, summary) = recorded(&case, TICKS, |sink| {
             let hybrid = case.recorded(case.two_rate(), ground(case.step_s, TICKS), sink);
-            let Finished { hybrid, timing } = driver.run(hybrid, &QUIET, |_| {}).unwrap();
+            let Finished { hybrid, timing } =
+                driver.run(hybrid, &StopHandle::new(), |_| {}).unwrap();
             (hybrid.ticks(), Some(Driver::note(&plan, &granted, &timing)))
         });
         let bridged = lived.column("main.bridged").unwrap();
@@ -188,7 +189,7 @@ fn a_main_loop_that_died_is_bridged_and_then_trips() {
     // Held here, where nobody calls it.
     let dead = hybrid.detach_main().unwrap();
     let driver = Driver::start(&plan).unwrap();
-    let Finished { hybrid, timing } = driver.run(hybrid, &QUIET, |_| {}).unwrap();
+    let Finished { hybrid, timing } = driver.run(hybrid, &StopHandle::new(), |_| {}).unwrap();
     let (trip, time_s) = hybrid.tripped().unwrap();
     assert_eq!(trip.kind, TripKind::MainLoopLate);
     // The first batch is due at tick 4; the eleventh tick without one is too many.
@@ -257,7 +258,7 @@ fn run_slow(limit: u64, time: Duration) -> Finished {
     let case = Case::benchmark().with_step(1e-3);
     let plant = case.split_with(Watched::new(Some((300, time)), &UNUSED), None);
     let hybrid = case.hybrid(plant, ground(case.step_s, 700));
-    Driver::start(&plan(&case, limit)).unwrap().run(hybrid, &QUIET, |_| {}).unwrap()
+    Driver::start(&plan(&case, limit)).unwrap().run(hybrid, &StopHandle::new(), |_| {}).unwrap()
 }
 
 #[test]
@@ -293,7 +294,7 @@ fn too_many_missed_in_a_row_trip_and_the_rig_is_taken_to_safe() {
 #[test]
 fn the_button_stops_and_a_second_press_only_ends_the_hold() {
     for presses in 1..=4 {
-        let button: &'static StopButton = Box::leak(Box::new(StopButton::new()));
+        let button = StopHandle::new();
         let mut case = Case::benchmark().with_step(1e-3);
         case.safe_path.hold_s = 0.2;
         let plant = case.split_with(Watched::new(None, &UNUSED), None);
@@ -301,7 +302,7 @@ fn the_button_stops_and_a_second_press_only_ends_the_hold() {
         let driver = Driver::start(&plan(&case, 1_000_000)).unwrap();
         let mut pressed = 0;
         let Finished { hybrid, .. } = driver
-            .run(hybrid, button, |status| {
+            .run(hybrid, &button, |status| {
                 if status.glance().ticks > 100 && pressed < presses {
                     pressed += 1;
                     button.press();
@@ -327,7 +328,7 @@ fn nothing_is_allocated_between_the_first_tick_and_the_last() {
         let rig = Watched::new(Some((300, Duration::from_millis(50))), &SPENT);
         let hybrid = case.recorded(case.split_with(rig, None), ground(case.step_s, 600), sink);
         let driver = Driver::start(&plan(&case, 20)).unwrap();
-        let finished = driver.run(hybrid, &QUIET, |_| {}).unwrap();
+        let finished = driver.run(hybrid, &StopHandle::new(), |_| {}).unwrap();
         assert!(finished.hybrid.tripped().is_some());
         (finished.hybrid.ticks(), None)
     });

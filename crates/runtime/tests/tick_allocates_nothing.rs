@@ -28,6 +28,7 @@ use runtime::monitor::{ForecastPlan, Levels, TrackingPlan, WatchPlan, WindowedPl
 use runtime::plant::Plant;
 use runtime::record::{Ending, Options, Recorder};
 use runtime::rig::NetworkRig;
+use runtime::world::World;
 
 thread_local! {
     /// Of this thread alone: the writer may allocate as it likes.
@@ -325,7 +326,7 @@ fn a_rig_at_the_end_of_a_wire() {
     let proxy = common::proxy::Proxy::new(elsewhere.address, common::proxy::Mischief::ALL, 5);
     let pace = Pace::LockStep { timeout_s: 0.5 };
     let plan = common::link::plan(&case, proxy.address(), pace);
-    let rig = NetworkRig::connect(&plan).unwrap();
+    let rig = NetworkRig::connect(&World::system(), &plan).unwrap();
     let mut hybrid = case.hybrid(case.split_with(Box::new(rig), None), ground(case.step_s, 4096));
     while !hybrid.is_over() {
         if hybrid.ticks() == 300 {

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use runtime::realtime::{Cpu, Driver, Granted, Latency, Memory, RealtimeError, RealtimePlan};
 use runtime::record::{Ending, Options, RecordError, Recorder};
-use runtime::stop::StopButton;
+use runtime::stop::StopHandle;
 use thiserror::Error;
 
 use crate::assembly::{Assembly, LoopOptions, PlantError, Recording};
@@ -21,9 +21,6 @@ const SLICE_S: f64 = 5.0;
 const LARGE_S: f64 = 10.0;
 /// As high as the default of `[realtime]`.
 const PRIORITY: u8 = 80;
-
-/// Nobody stops a bench but the system.
-static NO_BUTTON: StopButton = StopButton::new();
 
 /// Why nothing was measured.
 #[derive(Debug, Error)]
@@ -193,7 +190,7 @@ fn run_into(assembly: &Assembly, record: &Path) -> Result<Ours, BenchRealtimeErr
         Recorder::create(record, &header, &assembly.channels(), Vec::new(), &options)?;
     let loop_options = LoopOptions { constant_j: 1.0, recording: Recording::Into(sink) };
     let hybrid = assembly.hybrid_loop(assembly.plant()?, assembly.load(), loop_options);
-    let finished = driver.run(hybrid, &NO_BUTTON, |_| {})?;
+    let finished = driver.run(hybrid, &StopHandle::new(), |_| {})?;
     let (ticks, timing) = (finished.hybrid.ticks(), finished.timing);
     drop(finished.hybrid);
     let summary = handle.finish(Ending { ticks, trip: None })?;

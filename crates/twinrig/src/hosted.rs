@@ -8,7 +8,7 @@ use runtime::host::{BadToken, Description, HostLink, HostParts, LoadSignal, Real
 use runtime::hybrid_loop::HybridLoop;
 use runtime::hybrid_loop::course::Stage;
 use runtime::record::EventNote;
-use runtime::stop::StopButton;
+use runtime::stop::StopHandle;
 use runtime::streamed_load::Feed;
 use runtime::streamed_load::LoadEnd;
 use runtime::tap::Tap;
@@ -112,7 +112,7 @@ pub(crate) fn join(
     assembly: &Assembly,
     hybrid: HybridLoop,
     hosting: Option<Hosting>,
-    stop: &'static StopButton,
+    stop: &StopHandle,
     real_time: RealTime,
 ) -> Result<(HybridLoop, Option<HostLink>), HostError> {
     let along = |hybrid: HybridLoop, stream| match assembly.course {
@@ -145,7 +145,7 @@ pub(crate) fn join(
             .collect(),
         channels,
     };
-    let parts = HostParts { token, description, feed, tap: reader, seen, stop };
+    let parts = HostParts { token, description, feed, tap: reader, seen, stop: stop.clone() };
     let link = HostLink::open(listener, parts).map_err(HostError::Open)?;
     Ok((along(hybrid, stream).tapped(tap), Some(link)))
 }

@@ -9,7 +9,7 @@ use runtime::realtime::{
     Cpu, Driver, MainPlan, Memory, RealtimeError, RealtimePlan, Status, machine_facts,
 };
 use runtime::record::{Durability, Ending, Existing, Options, Recorder, Summary};
-use runtime::stop::SignalStop;
+use runtime::stop::StopHandle;
 use thiserror::Error;
 
 use crate::assembly::{Assembly, LoopOptions, Recording};
@@ -79,6 +79,7 @@ pub fn run(
     assembly: &Assembly,
     record: &Path,
     host: Option<Hosting>,
+    stop: &StopHandle,
     onlooker: &mut dyn Onlooker,
 ) -> Result<Outcome, RunError> {
     if assembly.stream.is_some() && host.is_none() {
@@ -103,13 +104,13 @@ pub fn run(
     let loop_options = LoopOptions { constant_j, recording: Recording::Into(sink) };
     // Before the laboratory is asked to close the loop: from there on a signal
     // must be a stop that it hears of.
-    let stop = SignalStop::install().map_err(|source| RealtimeError::Signals { source })?;
+    let attended = stop.attend();
     let plant = remote::plant(assembly)?;
     let hybrid = assembly.hybrid_loop(plant, load, loop_options);
-    let (hybrid, link) = join(experiment, assembly, hybrid, host, stop.button(), RealTime::Yes)
+    let (hybrid, link) = join(experiment, assembly, hybrid, host, stop, RealTime::Yes)
         .map_err(RehearsalError::from)?;
-    let finished = driver.run(hybrid, stop.button(), |status| onlooker.look(status))?;
-    drop(stop);
+    let finished = driver.run(hybrid, stop, |status| onlooker.look(status))?;
+    drop(attended);
     let (hybrid, timing) = (finished.hybrid, finished.timing);
     let trip = hybrid.tripped().map(|(trip, time_s)| trip_note(&trip, time_s));
     let ticks = hybrid.ticks();

@@ -15,7 +15,7 @@ use runtime::record::{
     EmbeddedFile, Ending, EventNote, Header, Options, RecordError, Recorder, Summary, TripNote,
 };
 use runtime::reference::{Reference, ReferenceError};
-use runtime::stop::{SignalStop, StopButton};
+use runtime::stop::StopHandle;
 use runtime::streamed_load::LoadEnd;
 use runtime::two_rate::Counts;
 use thiserror::Error;
@@ -43,9 +43,6 @@ pub enum RehearsalError {
     /// There is no link to the host.
     #[error(transparent)]
     Host(#[from] HostError),
-    /// Signals cannot be taken.
-    #[error("cannot take the signals that stop a test: {0}")]
-    Signals(std::io::Error),
     /// A file the experiment names has gone.
     #[error("\"{name}\" cannot be read: {source}")]
     Input {
@@ -98,6 +95,7 @@ pub fn rehearse(
     assembly: &Assembly,
     record: &Path,
     host: Option<Hosting>,
+    stop: &StopHandle,
     progress: impl FnMut(u64),
 ) -> Result<Outcome, RehearsalError> {
     if assembly.stream.is_some() && host.is_none() {
@@ -117,19 +115,18 @@ pub fn rehearse(
     };
     let (sink, mut handle) = Recorder::create(record, &header, &channels, columns, &options)?;
     let loop_options = LoopOptions { constant_j, recording: Recording::Into(sink) };
-    // Where somebody else takes part, a signal is the operator's stop: the others
-    // must hear of it. A rehearsal by itself just ends.
+    // Where somebody else takes part, the others must hear of a stop. A rehearsal
+    // by itself just ends.
     let joined = host.is_some() || assembly.remote.is_some();
-    let stop = joined.then(SignalStop::install).transpose();
-    let stop = stop.map_err(RehearsalError::Signals)?;
-    let button = stop.as_ref().map_or(&UNUSED, SignalStop::button);
+    let attended = joined.then(|| stop.attend());
     let hybrid = assembly.hybrid_loop(remote::plant(assembly)?, load, loop_options);
-    let (mut hybrid, link) = join(experiment, assembly, hybrid, host, button, RealTime::No)?;
+    let (mut hybrid, link) = join(experiment, assembly, hybrid, host, stop, RealTime::No)?;
     if joined {
-        run_virtual_stoppable(&mut hybrid, button, progress);
+        run_virtual_stoppable(&mut hybrid, stop, progress);
     } else {
         run_virtual(&mut hybrid, progress);
     }
+    drop(attended);
     let step_s = assembly.integrator.step_s;
     for note in link.into_iter().flat_map(|link| part(link, &hybrid, step_s)) {
         handle.note(note);
@@ -149,9 +146,6 @@ pub fn rehearse(
     let summary = handle.finish(Ending { ticks, trip })?;
     Ok(Outcome { summary, constant_j, main_loop, link: wire })
 }
-
-/// A rehearsal by itself runs to its end.
-static UNUSED: StopButton = StopButton::new();
 
 /// What is known of a test before it runs.
 pub(crate) struct Expected {

@@ -7,7 +7,8 @@ use std::path::Path;
 use runtime::gate::{Trip, TripKind};
 use runtime::hybrid_loop::HybridLoop;
 use runtime::laboratory::{
-    House, Laboratory, LaboratoryParts, ListenError, Listener, SessionEnd, Start, Visit,
+    AcceptedSession, LabProfile, LabServer, Laboratory, LaboratoryParts, ListenError, SessionEnd,
+    Start,
 };
 use runtime::link::wire::{KNOWS_ACHIEVED, LOCK_STEP, PACED, VIRTUAL};
 use runtime::link::{LinkCounts, LinkPlan, Pace};
@@ -15,7 +16,8 @@ use runtime::plant::Plant;
 use runtime::realtime::prepare_thread;
 use runtime::record::{Ending, EventNote, Header, Options, Recorder, Summary, TripNote};
 use runtime::rig::{NetworkRig, Peer};
-use runtime::stop::StopButton;
+use runtime::stop::StopHandle;
+use runtime::world::World;
 use thiserror::Error;
 
 use crate::assembly::{Assembly, Coupling, PlantError};
@@ -139,7 +141,7 @@ pub fn open_link_plan(
 pub(crate) fn plant(assembly: &Assembly) -> Result<Plant, RehearsalError> {
     match &assembly.remote {
         None => Ok(assembly.plant()?),
-        Some(plan) => Ok(assembly.split(NetworkRig::connect(plan)?, None)?),
+        Some(plan) => Ok(assembly.split(NetworkRig::connect(&World::system(), plan)?, None)?),
     }
 }
 
@@ -191,8 +193,8 @@ fn note_of(counts: &LinkCounts, time_s: f64) -> EventNote {
 }
 
 /// What the laboratory of an experiment says of itself.
-pub fn house(experiment: &Experiment, assembly: &Assembly) -> House {
-    House {
+pub fn lab_profile(experiment: &Experiment, assembly: &Assembly) -> LabProfile {
+    LabProfile {
         rate_hz: experiment.integrator.rate_hz,
         limits: told_limits(assembly),
         watchdog_s: experiment.rig.watchdog_s,
@@ -234,20 +236,20 @@ pub struct Session {
     pub notices: Vec<String>,
 }
 
-/// Plays the laboratory for one loop and writes its record.
-pub fn host(
+/// Moves the laboratory for one loop and writes its record.
+pub fn serve(
     experiment: &Experiment,
     source: &dyn Source,
     assembly: &Assembly,
-    listener: &mut Listener,
-    visit: Visit,
+    server: &mut LabServer,
+    accepted: AcceptedSession,
     record: &Path,
-    stop: &StopButton,
+    stop: &StopHandle,
 ) -> Result<Session, RemoteError> {
     let parts = laboratory_parts(experiment, assembly)?;
-    let header = laboratory_header(experiment, source, assembly, &visit)?;
+    let header = laboratory_header(experiment, source, assembly, &accepted)?;
     let usual = realtime_options(experiment);
-    let options = if visit.is_lock_step() {
+    let options = if accepted.is_lock_step() {
         Options {
             ring_frames: experiment.record.ring.unwrap_or(16_384),
             batch_frames: flush_frames(experiment),
@@ -260,17 +262,16 @@ pub fn host(
     let channels = Laboratory::channels(assembly.count());
     let (sink, mut handle) = Recorder::create(record, &header, &channels, vec![], &options)
         .map_err(RehearsalError::from)?;
-    let mut laboratory = Laboratory::new(parts, Some(sink));
-    let real = (!visit.is_lock_step()).then_some(experiment.realtime.priority);
+    let laboratory = Laboratory::new(parts, Some(sink));
+    let real = (!accepted.is_lock_step()).then_some(experiment.realtime.priority);
     // A thread of its own: what it is granted must not pass to the writer's.
-    let (end, notices) = std::thread::scope(|scope| {
-        let played = scope.spawn(|| {
+    let ((laboratory, end), notices) = std::thread::scope(|scope| {
+        let served = scope.spawn(move || {
             let notices = real.map(prepare_thread).unwrap_or_default();
-            (listener.play(visit, &mut laboratory, stop), notices)
+            (server.serve(accepted, laboratory, stop), notices)
         });
-        played.join().map_err(|_| RemoteError::Panicked)
+        served.join().map_err(|_| RemoteError::Panicked)
     })?;
-    let end = end?;
     let step_s = laboratory.step_s();
     for event in laboratory.events().events() {
         handle.note(EventNote::of(event, step_s));
@@ -317,16 +318,16 @@ fn laboratory_header(
     experiment: &Experiment,
     source: &dyn Source,
     assembly: &Assembly,
-    visit: &Visit,
+    accepted: &AcceptedSession,
 ) -> Result<Header, RemoteError> {
     let mut header = header(experiment, source, assembly)?;
     header.title = format!("Laboratory: {}", experiment.title);
     header.machine.push((ROLE.into(), LABORATORY.into()));
-    header.machine.push(("loop".into(), visit.peer().to_string()));
-    let pace = if visit.is_lock_step() { "lock-step" } else { "against the clock" };
+    header.machine.push(("loop".into(), accepted.peer().to_string()));
+    let pace = if accepted.is_lock_step() { "lock-step" } else { "against the clock" };
     header.machine.push(("pace".into(), pace.into()));
-    header.machine.push(("watchdog".into(), format!("{} s", visit.watchdog_s())));
-    if !visit.is_lock_step() {
+    header.machine.push(("watchdog".into(), format!("{} s", accepted.watchdog_s())));
+    if !accepted.is_lock_step() {
         header.started = machine::utc_now();
     }
     Ok(header)

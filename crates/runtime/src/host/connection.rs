@@ -1,280 +1,257 @@
-//! One client: its thread from greeting to end.
+//! One client: bytes in, bytes out, and the frames that wait for it.
 
-use std::io::{self, Read, Write};
-use std::net::TcpStream;
-use std::sync::atomic::Ordering;
-use std::thread;
-use std::time::{Duration, Instant};
+use std::collections::VecDeque;
 
-use super::protocol::{Refusal, Reply, Request, VERSION, kind, split};
-use super::server::{MOST_CLIENTS, Place, Shared};
-use crate::streamed_load::{Feed, FeedError};
+use super::protocol::{ProtocolError, Reply, Request, split};
+use crate::streamed_load::Feed;
 
-/// Time for a greeting.
-const GREETING: Duration = Duration::from_secs(5);
-/// A client that says nothing for so long is let go.
-const SILENCE: Duration = Duration::from_secs(30);
-/// A client that takes nothing for so long is let go.
-const STALL: Duration = Duration::from_secs(5);
-/// How often a waiting thread looks around.
-const LOOK: Duration = Duration::from_millis(50);
-/// A wrong token costs so much time.
-const PENALTY: Duration = Duration::from_millis(300);
-/// While the ring of the load is full.
-const FULL: Duration = Duration::from_micros(500);
+/// Most values that wait for one client.
+pub(super) const MOST_WAITING: usize = 1 << 17;
 /// Values in one message of frames.
 const VALUES: usize = 8192;
+/// While so many bytes wait to be sent, nothing more is asked of the test.
+const MOST_UNSENT: usize = 1 << 16;
 
-/// Why a connection ends.
-enum End {
-    /// The client went away, stalled or fell silent.
-    Gone,
-    /// It is told, and the connection closed.
-    Refused(u8, Refusal, String),
-    /// The test is over.
-    Over,
+/// How far a connection has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Standing {
+    /// It has not greeted.
+    Stranger,
+    /// It is let in.
+    Greeted(Place),
+    /// Nothing more is taken from it; what waits for it is sent.
+    Leaving,
 }
 
-impl From<io::Error> for End {
-    fn from(_: io::Error) -> Self {
-        Self::Gone
-    }
+/// What a client that was let in may do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Place {
+    /// Everything.
+    Whole,
+    /// Stop the test and ask where it stands.
+    StopAndStatus,
 }
 
-/// Serves a client to its end.
-pub(super) fn serve(stream: TcpStream, id: u64, shared: &Shared) {
-    let _ = stream.set_nodelay(true);
-    let timed = stream.set_read_timeout(Some(LOOK)).is_ok()
-        && stream.set_write_timeout(Some(STALL)).is_ok();
-    if !timed {
-        return;
-    }
-    let mut client = Connection { stream, bytes: Vec::new(), feed: None };
-    let end = client.greet(shared, id).and_then(|place| client.work(shared, place));
-    if let Some(mut feed) = client.feed.take() {
-        if !feed.state().is_ended() {
-            shared.note_feed_left(match &end {
-                Err(End::Refused(_, _, text)) => text.clone(),
-                _ => "the host that fed it went away".to_owned(),
-            });
-        }
-        feed.break_off();
-        shared.give_back(feed);
-    }
-    let last = match end {
-        Err(End::Refused(request, reason, text)) => Reply::Refused { request, reason, text },
-        Err(End::Over) => shared.over(0),
-        Ok(()) | Err(End::Gone) => return,
-    };
-    let _ = client.stream.write_all(&last.bytes());
-}
-
-fn too_many(request: u8) -> End {
-    let text = format!(
-        "{MOST_CLIENTS} clients are served already; one more can only stop the test or ask where \
-         it stands"
-    );
-    End::Refused(request, Refusal::TooMany, text)
-}
-
-struct Connection {
-    stream: TcpStream,
+/// A connection, without its socket.
+pub(super) struct Connection {
+    pub(super) standing: Standing,
     /// What has come of messages that are not whole yet.
-    bytes: Vec<u8>,
+    inbox: Vec<u8>,
+    outbox: Vec<u8>,
+    /// Bytes of the outbox that are sent.
+    sent: usize,
+    /// Since when a whole message is waited for.
+    pub(super) heard_ns: u64,
+    /// Since when what waits to be sent has not moved.
+    moved_ns: u64,
     /// The right to feed.
-    feed: Option<Feed>,
+    pub(super) feed: Option<Feed>,
+    /// Samples that wait for room in the ring; meanwhile nothing more is taken.
+    pub(super) rows: VecDeque<f64>,
+    pub(super) frames: Option<FrameQueue>,
+    /// An answer that is held back, and until when.
+    pub(super) held_back: Option<(u64, Reply)>,
 }
 
 impl Connection {
-    /// Version and token, before anything else is answered.
-    fn greet(&mut self, shared: &Shared, id: u64) -> Result<Place, End> {
-        let refused = |reason, text: &str| End::Refused(kind::HELLO, reason, text.to_owned());
-        match self.next(shared, GREETING)? {
-            Request::Hello { version, .. } if version != VERSION => {
-                let text = format!("version {version} of the protocol; this side has {VERSION}");
-                Err(refused(Refusal::BadGreeting, &text))
-            }
-            Request::Hello { token, .. } if !shared.token.is(&token) => {
-                thread::sleep(PENALTY);
-                Err(refused(Refusal::WrongToken, "the token is wrong"))
-            }
-            Request::Hello { .. } => {
-                let place = shared.let_in(id).ok_or_else(|| too_many(kind::HELLO))?;
-                self.stream.write_all(&shared.welcome)?;
-                Ok(place)
-            }
-            _ => Err(refused(Refusal::BadGreeting, "a client greets first")),
+    pub(super) fn new(now_ns: u64) -> Self {
+        Self {
+            standing: Standing::Stranger,
+            inbox: Vec::new(),
+            outbox: Vec::new(),
+            sent: 0,
+            heard_ns: now_ns,
+            moved_ns: now_ns,
+            feed: None,
+            rows: VecDeque::new(),
+            frames: None,
+            held_back: None,
         }
     }
 
-    fn work(&mut self, shared: &Shared, place: Place) -> Result<(), End> {
-        let whole = place == Place::Whole;
-        loop {
-            match self.next(shared, SILENCE)? {
-                Request::Feed if !whole => return Err(too_many(kind::FEED)),
-                Request::Watch { .. } if !whole => return Err(too_many(kind::WATCH)),
-                Request::Hello { .. } => {
-                    let text = "a client greets once".to_owned();
-                    return Err(End::Refused(kind::HELLO, Refusal::BadRequest, text));
-                }
-                Request::Feed => self.take_feed(shared)?,
-                Request::Load { first, rows } => self.load(shared, first, &rows)?,
-                Request::End { samples } => self.end_load(samples)?,
-                Request::Watch { every } => return self.watch(shared, every),
-                Request::Stop => {
-                    shared.stop.press();
-                    self.grant(kind::STOP, u64::from(shared.stop.presses()))?;
-                }
-                Request::Status => {
-                    self.stream.write_all(&Reply::Status(shared.status()).bytes())?;
-                }
+    pub(super) fn is_leaving(&self) -> bool {
+        self.standing == Standing::Leaving
+    }
+
+    /// Whether bytes of it are taken now. Who only takes frames may send what it
+    /// likes.
+    pub(super) fn wants_bytes(&self) -> bool {
+        let waits = !self.rows.is_empty() || self.held_back.is_some();
+        !waits && self.unsent() < MOST_UNSENT
+    }
+
+    /// Keeps bytes that have come.
+    pub(super) fn take(&mut self, bytes: &[u8]) {
+        if self.frames.is_none() && !self.is_leaving() {
+            self.inbox.extend_from_slice(bytes);
+        }
+    }
+
+    /// The next whole message, if it can be taken now. What is wrong with it comes
+    /// with its type, 0 if it has none.
+    pub(super) fn next(&mut self, now_ns: u64) -> Option<Result<Request, (u8, ProtocolError)>> {
+        if !self.wants_bytes() || self.frames.is_some() || self.is_leaving() {
+            return None;
+        }
+        match split(&self.inbox) {
+            Err(error) => Some(Err((0, error))),
+            Ok(None) => None,
+            Ok(Some((kind, body, length))) => {
+                let request = Request::read(kind, body).map_err(|error| (kind, error));
+                self.inbox.drain(..length);
+                self.heard_ns = now_ns;
+                Some(request)
             }
         }
     }
 
-    fn grant(&mut self, request: u8, value: u64) -> Result<(), End> {
-        Ok(self.stream.write_all(&Reply::Granted { request, value }.bytes())?)
+    pub(super) fn say(&mut self, now_ns: u64, bytes: &[u8]) {
+        if self.unsent() == 0 {
+            self.moved_ns = now_ns;
+        }
+        self.outbox.extend_from_slice(bytes);
     }
 
-    fn take_feed(&mut self, shared: &Shared) -> Result<(), End> {
-        let refused = |reason, text: &str| End::Refused(kind::FEED, reason, text.to_owned());
-        if shared.state.is_none() {
-            return Err(refused(Refusal::NotStreamed, "the load of this test is not streamed"));
+    fn unsent(&self) -> usize {
+        self.outbox.len() - self.sent
+    }
+
+    /// What is to be sent; frames that wait, once nothing else does.
+    pub(super) fn pending(&mut self, now_ns: u64, width: u16) -> &[u8] {
+        if self.unsent() == 0
+            && let Some(message) = self.frames.as_mut().and_then(|it| it.message(width))
+        {
+            self.say(now_ns, &message.bytes());
         }
-        if self.feed.is_none() {
-            self.feed = shared.take_feed();
+        &self.outbox[self.sent..]
+    }
+
+    /// The last words, behind all frames that wait.
+    pub(super) fn say_last(&mut self, now_ns: u64, width: u16, last: impl Fn(u64) -> Reply) {
+        while let Some(message) = self.frames.as_mut().and_then(|it| it.message(width)) {
+            self.say(now_ns, &message.bytes());
         }
-        match &self.feed {
-            Some(feed) if !feed.state().is_ended() => {
-                let next = feed.fed();
-                self.grant(kind::FEED, next)
-            }
-            Some(_) => Err(refused(Refusal::FeedTaken, "the load has been ended")),
-            None => Err(refused(Refusal::FeedTaken, "another client feeds the load")),
+        let dropped = self.frames.as_ref().map_or(0, |frames| frames.dropped);
+        self.say(now_ns, &last(dropped).bytes());
+        self.standing = Standing::Leaving;
+    }
+
+    /// So many bytes of it were sent.
+    pub(super) fn note_sent(&mut self, now_ns: u64, count: usize) {
+        self.moved_ns = now_ns;
+        self.sent += count;
+        if self.unsent() == 0 {
+            self.outbox.clear();
+            self.sent = 0;
         }
     }
 
-    /// Puts samples into the ring; while it is full nothing more is read from
-    /// this client, and the client finds it cannot send.
-    fn load(&mut self, shared: &Shared, first: u64, rows: &[f64]) -> Result<(), End> {
-        let refused = |error: FeedError| {
-            let reason = match error {
-                FeedError::Over => Refusal::Over,
-                _ => Refusal::BadSample,
-            };
-            End::Refused(kind::LOAD, reason, error.to_string())
-        };
-        let Some(feed) = &mut self.feed else {
-            let text = "ask for the right to feed first".to_owned();
-            return Err(End::Refused(kind::LOAD, Refusal::BadRequest, text));
-        };
-        if first != feed.fed() {
-            let text = format!("sample {first} came, {} is the next", feed.fed());
-            return Err(End::Refused(kind::LOAD, Refusal::BadSample, text));
-        }
-        feed.check(rows).map_err(refused)?;
-        let (signals, mut rows) = (feed.signals(), rows);
-        while !rows.is_empty() {
-            let taken = feed.offer(rows).map_err(refused)?;
-            rows = &rows[taken * signals..];
-            if taken == 0 {
-                if shared.is_over() || feed.is_abandoned() {
-                    return Err(End::Over);
-                }
-                thread::sleep(FULL);
-            }
-        }
-        Ok(())
+    /// Whether something waits to be sent.
+    pub(super) fn has_unsent(&self) -> bool {
+        self.unsent() > 0 || self.frames.as_ref().is_some_and(|frames| !frames.values.is_empty())
     }
 
-    fn end_load(&mut self, samples: u64) -> Result<(), End> {
-        let refused = |reason, text: String| End::Refused(kind::END, reason, text);
-        let Some(feed) = &mut self.feed else {
-            let text = "ask for the right to feed first".to_owned();
-            return Err(refused(Refusal::BadRequest, text));
-        };
-        if samples != feed.fed() {
-            let text = format!("{samples} samples were sent and {} came", feed.fed());
-            return Err(refused(Refusal::BadSample, text));
-        }
-        if feed.state().is_over() {
-            return Err(refused(Refusal::Over, FeedError::Over.to_string()));
-        }
-        feed.end();
-        self.grant(kind::END, samples)
+    /// Whether it was told to go and has been told everything.
+    pub(super) fn has_left(&self) -> bool {
+        self.is_leaving() && self.unsent() == 0
     }
 
-    /// From here on the client only takes frames.
-    fn watch(&mut self, shared: &Shared, every: u32) -> Result<(), End> {
-        let Some(width) = shared.width.filter(|_| every > 0) else {
-            let text = "one frame in 1 or more can be had".to_owned();
-            return Err(End::Refused(kind::WATCH, Refusal::BadRequest, text));
-        };
-        self.grant(kind::WATCH, u64::from(every))?;
-        let watcher = shared.watchers.join(every);
+    /// For how long what waits to be sent has not moved, ns.
+    pub(super) fn stalled_ns(&self, now_ns: u64) -> u64 {
+        if self.unsent() == 0 { 0 } else { now_ns.saturating_sub(self.moved_ns) }
+    }
+}
+
+/// Frames that wait for one client.
+pub(super) struct FrameQueue {
+    values: VecDeque<f64>,
+    every: u32,
+    until: u32,
+    pub(super) dropped: u64,
+}
+
+impl FrameQueue {
+    /// Of one frame in `every`.
+    pub(super) fn new(every: u32) -> Self {
+        Self { values: VecDeque::new(), every: every.max(1), until: 1, dropped: 0 }
+    }
+
+    pub(super) fn offer(&mut self, frame: &[f64]) {
+        self.until -= 1;
+        if self.until > 0 {
+            return;
+        }
+        self.until = self.every;
+        if self.values.len() + frame.len() > MOST_WAITING.max(frame.len()) {
+            self.dropped += 1;
+        } else {
+            self.values.extend(frame);
+        }
+    }
+
+    /// Counts those of `frames` frames that never came this far and would have
+    /// been shown.
+    pub(super) fn skip(&mut self, frames: u64) {
+        let (every, until) = (u64::from(self.every), u64::from(self.until));
+        if frames < until {
+            self.until -= frames as u32;
+            return;
+        }
+        let beyond = frames - until;
+        self.dropped += 1 + beyond / every;
+        self.until = self.every - (beyond % every) as u32;
+    }
+
+    /// The next message of whole frames.
+    fn message(&mut self, width: u16) -> Option<Reply> {
         let most = (VALUES / usize::from(width)).max(1) * usize::from(width);
-        let result = loop {
-            let batch = watcher.take(most, LOOK);
-            if !batch.values.is_empty() {
-                let (dropped, values) = (batch.dropped, batch.values);
-                let sent = self.stream.write_all(&Reply::Frames { dropped, width, values }.bytes());
-                if let Err(error) = sent {
-                    break Err(error.into());
-                }
-            }
-            if batch.last {
-                break Ok(self.stream.write_all(&shared.over(batch.dropped).bytes())?);
-            }
-            if self.has_left() {
-                break Err(End::Gone);
-            }
-        };
-        shared.watchers.leave(&watcher);
-        result
+        let count = self.values.len().min(most);
+        let values: Vec<f64> = self.values.drain(..count).collect();
+        (count > 0).then_some(Reply::Frames { dropped: self.dropped, width, values })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn taken(queue: &mut FrameQueue, width: u16) -> Vec<f64> {
+        let mut all = Vec::new();
+        while let Some(Reply::Frames { values, .. }) = queue.message(width) {
+            all.extend(values);
+        }
+        all
     }
 
-    /// Whether a client that only takes has closed its side.
-    fn has_left(&self) -> bool {
-        let mut byte = [0];
-        let _ = self.stream.set_nonblocking(true);
-        let peeked = self.stream.peek(&mut byte);
-        let _ = self.stream.set_nonblocking(false);
-        matches!(peeked, Ok(0))
-    }
-
-    /// The next message of the client.
-    fn next(&mut self, shared: &Shared, patience: Duration) -> Result<Request, End> {
-        let begun = Instant::now();
-        let mut piece = [0; 16_384];
-        loop {
-            let bad = |request: u8, text: String| End::Refused(request, Refusal::BadRequest, text);
-            match split(&self.bytes) {
-                Err(error) => return Err(bad(0, error.to_string())),
-                Ok(Some((kind, body, length))) => {
-                    let request = Request::read(kind, body);
-                    self.bytes.drain(..length);
-                    return request.map_err(|error| bad(kind, error.to_string()));
-                }
-                Ok(None) => {}
-            }
-            if shared.over.load(Ordering::Acquire) {
-                return Err(End::Over);
-            }
-            if begun.elapsed() > patience {
-                return Err(bad(0, "nothing whole came for too long".to_owned()));
-            }
-            match self.stream.read(&mut piece) {
-                Ok(0) => return Err(End::Gone),
-                Ok(count) => self.bytes.extend_from_slice(&piece[..count]),
-                Err(error)
-                    if matches!(
-                        error.kind(),
-                        io::ErrorKind::WouldBlock
-                            | io::ErrorKind::TimedOut
-                            | io::ErrorKind::Interrupted
-                    ) => {}
-                Err(_) => return Err(End::Gone),
+    /// Shown and skipped frames are one in three, wherever the gaps are.
+    #[test]
+    fn frames_that_never_came_are_counted_as_they_would_have_been_shown() {
+        let mut third = FrameQueue::new(3);
+        let mut number = 0u64;
+        for gap in [0, 1, 2, 3, 4, 10, 0, 7] {
+            third.skip(gap);
+            number += gap;
+            for _ in 0..5 {
+                third.offer(&[number as f64]);
+                number += 1;
             }
         }
+        let shown = taken(&mut third, 1);
+        assert!(shown.iter().all(|frame| frame % 3.0 == 0.0), "{shown:?}");
+        assert_eq!(shown.len() as u64 + third.dropped, number.div_ceil(3));
+    }
+
+    #[test]
+    fn who_does_not_take_loses_frames_and_is_told_how_many() {
+        let (mut slow, mut thin) = (FrameQueue::new(1), FrameQueue::new(10));
+        let frames = 3 * MOST_WAITING / 64;
+        for _ in 0..frames {
+            slow.offer(&[1.0; 64]);
+            thin.offer(&[1.0; 64]);
+        }
+        assert_eq!((taken(&mut thin, 64).len() / 64, thin.dropped), (frames.div_ceil(10), 0));
+        assert_eq!(slow.dropped, (frames - MOST_WAITING / 64) as u64);
+        let Some(Reply::Frames { dropped, values, .. }) = slow.message(64) else { panic!() };
+        assert_eq!((values.len(), dropped), (VALUES, slow.dropped));
     }
 }

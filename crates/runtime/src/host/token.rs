@@ -1,7 +1,6 @@
 //! What a client must know to be let in.
 
-use std::fs::File;
-use std::io::{self, Read};
+use std::io;
 
 use thiserror::Error;
 
@@ -41,7 +40,7 @@ impl Token {
     /// A new one from the system's random numbers.
     pub fn random() -> io::Result<Self> {
         let mut bytes = [0; 16];
-        File::open("/dev/urandom")?.read_exact(&mut bytes)?;
+        getrandom::fill(&mut bytes)?;
         Ok(Self { text: bytes.iter().map(|byte| format!("{byte:02x}")).collect() })
     }
 

@@ -1,20 +1,15 @@
-//! Waiting for a loop, and agreeing with it.
+//! Agreeing with a loop: who is welcomed, and why others are not.
 
-use std::io;
-use std::net::{SocketAddr, UdpSocket};
-use std::time::{Duration, Instant};
-
-use thiserror::Error;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
 
 use crate::link::wire::{
     Datagram, Flaw, Handshake, Header, Kind, LOCK_STEP, MOST_BYTES, PACED, Refusal, decode, encode,
 };
-use crate::link::{End, Heard, LinkCounts, Token, unguessable};
-use crate::stop::StopButton;
-use crate::system::now_ns;
+use crate::link::{Endpoint, LinkCounts, Received, Token};
+use crate::world::Entropy;
 
-/// How long the socket waits before the operator's button is looked at.
-pub(super) const SLICE: Duration = Duration::from_millis(5);
 /// How long a welcome waits for its arm.
 const ARM_WITHIN: Duration = Duration::from_secs(2);
 /// In lock-step the loop says how patient it is; nobody is patient for longer.
@@ -22,7 +17,7 @@ const MOST_PATIENCE_S: f64 = 60.0;
 
 /// What a laboratory says of itself.
 #[derive(Debug, Clone, PartialEq)]
-pub struct House {
+pub struct LabProfile {
     /// Ticks per second.
     pub rate_hz: f64,
     /// What its gate lets through, per DOF: command in m, rate in m/s, force in N.
@@ -35,42 +30,31 @@ pub struct House {
     pub modes: u32,
 }
 
-/// Why nobody can be waited for.
-#[derive(Debug, Error)]
-pub enum ListenError {
-    /// The address cannot be used.
-    #[error(
-        "cannot listen at {address}: {source}; choose another with --listen, or end the program \
-         that has it"
-    )]
-    Bind {
-        /// Which.
-        address: SocketAddr,
-        /// What the system said.
-        source: io::Error,
-    },
-    /// The socket failed later.
-    #[error("the socket failed: {source}")]
-    Socket {
-        /// What the system said.
-        source: io::Error,
-    },
+/// A datagram to be sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Transmit<'a> {
+    /// To whom.
+    pub to: SocketAddr,
+    /// The datagram.
+    pub bytes: &'a [u8],
 }
 
-/// Waits for loops.
-pub struct Listener {
-    pub(super) socket: UdpSocket,
-    pub(super) house: House,
-    address: SocketAddr,
-    /// What came between sessions.
-    pub(super) counts: LinkCounts,
+/// What becomes of a datagram between sessions.
+pub enum Reception<'a> {
+    /// Counted and ignored.
+    Ignored,
+    /// This is the answer.
+    Answer(Transmit<'a>),
+    /// A loop has been welcomed and has armed: the session begins.
+    Accepted(AcceptedSession),
 }
 
 /// A loop that has been welcomed and has armed.
-pub struct Visit {
+pub struct AcceptedSession {
+    pub(super) profile: Arc<LabProfile>,
     pub(super) peer: SocketAddr,
     pub(super) nonce: u64,
-    pub(super) end: End,
+    pub(super) endpoint: Endpoint,
     pub(super) lock_step: bool,
     /// After this much silence the rig goes to safe.
     pub(super) watchdog_s: f64,
@@ -78,7 +62,7 @@ pub struct Visit {
     pub(super) arm_ns: u64,
 }
 
-impl Visit {
+impl AcceptedSession {
     /// Who it is.
     pub fn peer(&self) -> SocketAddr {
         self.peer
@@ -86,7 +70,7 @@ impl Visit {
 
     /// Its number.
     pub fn session(&self) -> u64 {
-        self.end.session()
+        self.endpoint.session()
     }
 
     /// Whether the session is in virtual time.
@@ -100,18 +84,28 @@ impl Visit {
     }
 }
 
-impl Listener {
-    /// Opens the address.
-    pub fn bind(address: SocketAddr, house: House) -> Result<Self, ListenError> {
-        let failed = |source| ListenError::Bind { address, source };
-        let socket = UdpSocket::bind(address).map_err(failed)?;
-        let address = socket.local_addr().map_err(failed)?;
-        Ok(Self { socket, house, address, counts: LinkCounts::default() })
-    }
+/// Waits for loops: takes datagrams and the time, gives answers, and in the end a
+/// session. It does no I/O and needs no timer.
+pub struct Listener {
+    profile: Arc<LabProfile>,
+    entropy: Arc<dyn Entropy>,
+    /// Who was welcomed and has not armed, and how long it may take.
+    welcomed: Option<(AcceptedSession, u64)>,
+    /// What came between sessions.
+    pub(super) counts: LinkCounts,
+    out: Box<[u8; MOST_BYTES]>,
+}
 
-    /// Where it listens; with port 0 the system has chosen one.
-    pub fn address(&self) -> SocketAddr {
-        self.address
+impl Listener {
+    /// Nobody has come yet.
+    pub fn new(profile: LabProfile, entropy: Arc<dyn Entropy>) -> Self {
+        Self {
+            profile: Arc::new(profile),
+            entropy,
+            welcomed: None,
+            counts: LinkCounts::default(),
+            out: Box::new([0; MOST_BYTES]),
+        }
     }
 
     /// What reached it between sessions.
@@ -119,153 +113,200 @@ impl Listener {
         &self.counts
     }
 
-    /// Waits for a loop; `None` when the operator's button is pressed.
-    pub fn accept(&mut self, stop: &StopButton) -> Result<Option<Visit>, ListenError> {
-        let failed = |source| ListenError::Socket { source };
-        self.socket.set_nonblocking(false).map_err(failed)?;
-        self.socket.set_read_timeout(Some(SLICE)).map_err(failed)?;
-        let mut inbox = [0; MOST_BYTES + 1];
-        let mut welcomed: Option<(Visit, Instant)> = None;
-        while stop.presses() == 0 {
-            if welcomed.as_ref().is_some_and(|(_, until)| Instant::now() >= *until) {
-                welcomed = None;
-            }
-            let Ok((bytes, from)) = self.socket.recv_from(&mut inbox) else { continue };
-            if let Some((visit, until)) = &mut welcomed
-                && visit.peer == from
-                && let Heard::Ours(datagram) = visit.end.hear(&inbox[..bytes])
-                && datagram.header.kind == Kind::Arm
-                && let Some(arm) = datagram.handshake
-            {
-                let tag = self.house.token.tag(Kind::Arm, visit.nonce, visit.session());
-                if arm.nonce == visit.nonce && arm.tag == tag {
-                    visit.arm_ns = datagram.header.time_ns;
-                    return Ok(welcomed.map(|(visit, _)| visit));
-                }
-                *until = Instant::now();
-                self.counts.foreign += 1;
-                continue;
-            }
-            match decode(&inbox[..bytes]) {
-                Ok(datagram) if datagram.header.kind == Kind::Hello => {
-                    let known = welcomed.take().map(|(visit, _)| visit);
-                    let visit = self.greet(&datagram, from, known);
-                    welcomed = visit.map(|visit| (visit, Instant::now() + ARM_WITHIN));
-                }
-                Ok(_) | Err(Flaw::NotOurs | Flaw::Malformed) => self.counts.foreign += 1,
-                Err(Flaw::Damaged) => self.counts.corrupt += 1,
-                Err(Flaw::Version(_)) => {
+    /// Takes a datagram.
+    pub fn handle(&mut self, now_ns: u64, from: SocketAddr, bytes: &[u8]) -> Reception<'_> {
+        self.welcomed.take_if(|(_, until_ns)| now_ns >= *until_ns);
+        if let Some((session, _)) = &mut self.welcomed
+            && session.peer == from
+            && let Received::Ours(datagram) = session.endpoint.receive(bytes)
+            && datagram.header.kind == Kind::Arm
+            && let Some(arm) = datagram.handshake
+        {
+            let tag = self.profile.token.tag(Kind::Arm, session.nonce, session.session());
+            let fits = arm.nonce == session.nonce && arm.tag == tag;
+            session.arm_ns = datagram.header.time_ns;
+            return match self.welcomed.take().filter(|_| fits) {
+                Some((session, _)) => Reception::Accepted(session),
+                None => {
                     self.counts.foreign += 1;
-                    self.answer(Kind::Refuse, from, 1, 0, 0, refused(Refusal::Version, 0));
+                    Reception::Ignored
                 }
+            };
+        }
+        match decode(bytes) {
+            Ok(datagram) if datagram.header.kind == Kind::Hello => {
+                return self.answer_hello(now_ns, &datagram, from);
+            }
+            Ok(_) | Err(Flaw::NotOurs | Flaw::Malformed) => self.counts.foreign += 1,
+            Err(Flaw::Damaged) => self.counts.corrupt += 1,
+            Err(Flaw::Version(_)) => {
+                self.counts.foreign += 1;
+                let question = Question { now_ns, to: from, dofs: 1, echo_ns: 0 };
+                let refused = refusal(Refusal::Version, 0);
+                return Reception::Answer(self.profile.answer(
+                    &question,
+                    0,
+                    refused,
+                    &mut self.out,
+                ));
             }
         }
-        Ok(None)
+        Reception::Ignored
     }
 
-    /// Welcomes who fits, or says why not. `known` is who was welcomed before
-    /// and has not armed: a hello that came twice means the same session.
-    fn greet(
+    /// Welcomes who fits, or says why not. A hello that came twice means the same
+    /// session.
+    fn answer_hello(
         &mut self,
+        now_ns: u64,
         datagram: &Datagram<'_>,
         from: SocketAddr,
-        known: Option<Visit>,
-    ) -> Option<Visit> {
-        let hello = datagram.handshake?;
-        let dofs = self.house.limits[0].len();
-        if let Err(reason) = self.judge(datagram, &hello) {
-            self.counts.foreign += 1;
-            let dofs = usize::from(datagram.header.dofs);
-            let time_ns = datagram.header.time_ns;
-            self.answer(Kind::Refuse, from, dofs, 0, time_ns, refused(reason, hello.nonce));
-            return known;
-        }
-        let again = known.filter(|visit| visit.peer == from && visit.nonce == hello.nonce);
+    ) -> Reception<'_> {
+        let Some(hello) = datagram.handshake else { return Reception::Ignored };
+        let again =
+            |session: &AcceptedSession| session.peer == from && session.nonce == hello.nonce;
+        let known = self.welcomed.as_ref().is_some_and(|(session, _)| again(session));
+        let judged = self.profile.judge(datagram, &hello);
+        let session = judged.and_then(|()| match known {
+            true => Ok(0),
+            false => self.entropy.number().map_err(|_| Refusal::Other),
+        });
+        let session = match session {
+            Ok(session) => session,
+            Err(reason) => {
+                self.counts.foreign += 1;
+                let question = Question::of(now_ns, datagram, from);
+                let refused = refusal(reason, hello.nonce);
+                return Reception::Answer(self.profile.answer(
+                    &question,
+                    0,
+                    refused,
+                    &mut self.out,
+                ));
+            }
+        };
+        let until_ns = now_ns + ARM_WITHIN.as_nanos() as u64;
+        let session = match self.welcomed.take().filter(|_| known) {
+            Some((session, _)) => session,
+            None => AcceptedSession::new(&self.profile, &hello, from, session),
+        };
+        let (session, _) = self.welcomed.insert((session, until_ns));
+        Reception::Answer(session.welcome(now_ns, datagram.header.time_ns, &mut self.out))
+    }
+}
+
+impl AcceptedSession {
+    fn new(profile: &Arc<LabProfile>, hello: &Handshake, peer: SocketAddr, session: u64) -> Self {
         let lock_step = hello.modes & LOCK_STEP != 0;
         let patience_s = 1e-9 * hello.watchdog_ns as f64;
-        let visit = again.unwrap_or_else(|| Visit {
-            peer: from,
+        Self {
+            peer,
             nonce: hello.nonce,
-            end: End::new(unguessable(), dofs),
+            endpoint: Endpoint::new(session, profile.dofs()),
             lock_step,
             watchdog_s: if lock_step {
                 // Virtual time may stand still for as long as the loop would wait.
-                self.house.watchdog_s.max(patience_s.min(MOST_PATIENCE_S))
+                profile.watchdog_s.max(patience_s.min(MOST_PATIENCE_S))
             } else {
-                self.house.watchdog_s
+                profile.watchdog_s
             },
             arm_ns: 0,
-        });
-        self.welcome(&visit, datagram.header.time_ns);
-        Some(visit)
+            profile: Arc::clone(profile),
+        }
+    }
+
+    /// Says welcome, for the first time or again.
+    pub(super) fn welcome<'a>(
+        &self,
+        now_ns: u64,
+        echo_ns: u64,
+        out: &'a mut [u8; MOST_BYTES],
+    ) -> Transmit<'a> {
+        let profile = &self.profile;
+        let session = self.session();
+        let welcome = Handshake {
+            rate_hz: profile.rate_hz,
+            nonce: self.nonce,
+            tag: profile.token.tag(Kind::Welcome, self.nonce, session),
+            watchdog_ns: (1e9 * self.watchdog_s) as u64,
+            modes: profile.modes,
+            reason: 0,
+        };
+        let question = Question { now_ns, to: self.peer, dofs: profile.dofs(), echo_ns };
+        profile.answer(&question, session, welcome, out)
+    }
+}
+
+/// What an answer answers.
+struct Question {
+    now_ns: u64,
+    to: SocketAddr,
+    dofs: usize,
+    echo_ns: u64,
+}
+
+impl Question {
+    fn of(now_ns: u64, datagram: &Datagram<'_>, to: SocketAddr) -> Self {
+        let dofs = usize::from(datagram.header.dofs);
+        Self { now_ns, to, dofs, echo_ns: datagram.header.time_ns }
+    }
+}
+
+impl LabProfile {
+    fn dofs(&self) -> usize {
+        self.limits[0].len()
     }
 
     fn judge(&self, datagram: &Datagram<'_>, hello: &Handshake) -> Result<(), Refusal> {
         let modes = hello.modes & (LOCK_STEP | PACED);
-        if hello.tag != self.house.token.tag(Kind::Hello, hello.nonce, 0) {
+        if hello.tag != self.token.tag(Kind::Hello, hello.nonce, 0) {
             Err(Refusal::Token)
-        } else if usize::from(datagram.header.dofs) != self.house.limits[0].len() {
+        } else if usize::from(datagram.header.dofs) != self.dofs() {
             Err(Refusal::Dofs)
-        } else if hello.rate_hz.to_bits() != self.house.rate_hz.to_bits() {
+        } else if hello.rate_hz.to_bits() != self.rate_hz.to_bits() {
             Err(Refusal::Rate)
-        } else if !modes.is_power_of_two() || modes & self.house.modes == 0 {
+        } else if !modes.is_power_of_two() || modes & self.modes == 0 {
             Err(Refusal::Mode)
         } else {
             Ok(())
         }
     }
 
-    /// Says again to whom it was said before.
-    pub(super) fn welcome(&mut self, visit: &Visit, echo_ns: u64) {
-        let session = visit.session();
-        let welcome = Handshake {
-            rate_hz: self.house.rate_hz,
-            nonce: visit.nonce,
-            tag: self.house.token.tag(Kind::Welcome, visit.nonce, session),
-            watchdog_ns: (1e9 * visit.watchdog_s) as u64,
-            modes: self.house.modes,
-            reason: 0,
-        };
-        let dofs = self.house.limits[0].len();
-        self.answer(Kind::Welcome, visit.peer, dofs, session, echo_ns, welcome);
-    }
-
     /// Tells who asks during a session that there is one.
-    pub(super) fn turn_away(&mut self, datagram: &Datagram<'_>, from: SocketAddr) {
-        let Some(hello) = datagram.handshake else { return };
-        let (dofs, time_ns) = (usize::from(datagram.header.dofs), datagram.header.time_ns);
-        self.answer(Kind::Refuse, from, dofs, 0, time_ns, refused(Refusal::Busy, hello.nonce));
+    pub(super) fn refuse_busy<'a>(
+        &self,
+        now_ns: u64,
+        datagram: &Datagram<'_>,
+        from: SocketAddr,
+        out: &'a mut [u8; MOST_BYTES],
+    ) -> Option<Transmit<'a>> {
+        let refused = refusal(Refusal::Busy, datagram.handshake?.nonce);
+        Some(self.answer(&Question::of(now_ns, datagram, from), 0, refused, out))
     }
 
-    fn answer(
-        &mut self,
-        kind: Kind,
-        to: SocketAddr,
-        dofs: usize,
+    fn answer<'a>(
+        &self,
+        question: &Question,
         session: u64,
-        echo_ns: u64,
         handshake: Handshake,
-    ) {
+        out: &'a mut [u8; MOST_BYTES],
+    ) -> Transmit<'a> {
         let header = Header {
-            kind,
-            dofs: dofs as u8,
+            kind: if handshake.reason == 0 { Kind::Welcome } else { Kind::Refuse },
+            dofs: question.dofs as u8,
             session,
             sequence: 0,
-            time_ns: now_ns(),
+            time_ns: question.now_ns,
             tick: 0,
-            echo_ns,
+            echo_ns: question.echo_ns,
             state: 0,
             trip: 0,
         };
-        let blocks = [&self.house.limits[0][..], &self.house.limits[1], &self.house.limits[2]];
-        let mut out = [0; MOST_BYTES];
-        let bytes = encode(&header, Some(&handshake), blocks, &mut out);
-        if self.socket.send_to(bytes, to).is_err() {
-            self.counts.unsent += 1;
-        }
+        let blocks = [&self.limits[0][..], &self.limits[1], &self.limits[2]];
+        Transmit { to: question.to, bytes: encode(&header, Some(&handshake), blocks, out) }
     }
 }
 
-fn refused(reason: Refusal, nonce: u64) -> Handshake {
+fn refusal(reason: Refusal, nonce: u64) -> Handshake {
     Handshake { rate_hz: 0.0, nonce, tag: 0, watchdog_ns: 0, modes: 0, reason: reason as u32 }
 }

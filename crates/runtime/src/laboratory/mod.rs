@@ -1,16 +1,19 @@
 //! The laboratory at the other end of a wire: a rig with a gate and a way to
 //! safe of its own.
 //!
-//! A [`Listener`] waits for a loop and agrees with it; a [`Visit`] plays the
-//! [`Laboratory`] for that loop until the session is over and the rig is safe.
+//! A [`Listener`] agrees with a loop, a [`Session`] moves the [`Laboratory`] for
+//! it until the session is over and the rig is safe: state machines without I/O,
+//! which a [`LabServer`] joins to a socket.
 //! The loop leads; but what the laboratory's own limits forbid does not pass,
 //! and when the loop falls silent the rig goes to safe by itself.
 
 mod listener;
+mod server;
 mod session;
 
-pub use listener::{House, ListenError, Listener, Visit};
-pub use session::SessionEnd;
+pub use listener::{AcceptedSession, LabProfile, Listener, Reception, Transmit};
+pub use server::{LabServer, ListenError};
+pub use session::{Session, SessionEnd};
 
 use model::channel::Channel;
 use model::motion::Motion;

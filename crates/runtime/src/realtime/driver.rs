@@ -16,7 +16,7 @@ use crate::hybrid_loop::HybridLoop;
 use crate::operator::obey;
 use crate::plant::Plant;
 use crate::record::TimingNote;
-use crate::stop::StopButton;
+use crate::stop::StopHandle;
 use crate::system;
 
 /// Stack of the loop's thread; all of it is touched before the first tick.
@@ -42,7 +42,7 @@ pub struct Driver {
 /// What the thread is given to do.
 struct Job {
     hybrid: Box<HybridLoop>,
-    stop: &'static StopButton,
+    stop: StopHandle,
     /// Wakes the main loop of a two-rate test.
     nudge: Option<Nudge>,
 }
@@ -119,7 +119,7 @@ impl Driver {
     pub fn run(
         self,
         mut hybrid: HybridLoop,
-        stop: &'static StopButton,
+        stop: &StopHandle,
         mut look: impl FnMut(&Status),
     ) -> Result<Finished, RealtimeError> {
         // Without a thread for it, or without time for its task, the main loop
@@ -129,7 +129,7 @@ impl Driver {
             None => None,
         };
         self.status.begin(hybrid.phase() as u8);
-        let job = Job { hybrid: Box::new(hybrid), stop, nudge };
+        let job = Job { hybrid: Box::new(hybrid), stop: stop.clone(), nudge };
         self.job.send(job).map_err(|_| RealtimeError::Panicked)?;
         while !self.thread.is_finished() {
             look(&self.status);
@@ -175,7 +175,7 @@ impl Driver {
 fn work(jobs: &Receiver<Job>, plan: &RealtimePlan, status: &Status) -> Option<Finished> {
     let Job { mut hybrid, stop, nudge } = jobs.recv().ok()?;
     system::touch_stack();
-    let timing = drive(&mut hybrid, plan, stop, nudge.as_ref(), status);
+    let timing = drive(&mut hybrid, plan, &stop, nudge.as_ref(), status);
     status.end();
     Some(Finished { hybrid, timing })
 }
@@ -185,7 +185,7 @@ fn work(jobs: &Receiver<Job>, plan: &RealtimePlan, status: &Status) -> Option<Fi
 fn drive(
     hybrid: &mut HybridLoop,
     plan: &RealtimePlan,
-    stop: &StopButton,
+    stop: &StopHandle,
     nudge: Option<&Nudge>,
     status: &Status,
 ) -> Timing {

@@ -82,10 +82,4 @@ pub enum RealtimeError {
          please report this defect"
     )]
     Panicked,
-    /// Signals cannot be taken.
-    #[error("cannot take the signals that stop a test: {source}")]
-    Signals {
-        /// What the system said.
-        source: io::Error,
-    },
 }

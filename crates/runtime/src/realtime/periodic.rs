@@ -21,7 +21,7 @@ use super::latency::Latency;
 use super::{RealtimeError, RealtimePlan};
 use crate::gate::{Trip, TripKind};
 use crate::periodic::{PeriodicError, PeriodicLoop, Settled};
-use crate::stop::StopButton;
+use crate::stop::StopHandle;
 use crate::system;
 
 /// How often the other side looks for an answer.
@@ -69,7 +69,7 @@ impl PeriodicDriver {
     pub fn start(
         plan: &RealtimePlan,
         periodic: PeriodicLoop,
-        stop: &'static StopButton,
+        stop: &StopHandle,
     ) -> Result<Self, RealtimeError> {
         let mut process = Granted::default();
         let grant = ProcessGrant::ask(plan, &mut process);
@@ -87,6 +87,7 @@ impl PeriodicDriver {
         let of_thread = Arc::clone(&ended);
         let (tell, told) = std::sync::mpsc::channel();
         let (plan, wish) = (*plan, Wish { priority: plan.priority, cpu: plan.cpu });
+        let stop = stop.clone();
         let thread = thread::Builder::new()
             .name("tick".into())
             .stack_size(STACK_BYTES)
@@ -94,7 +95,7 @@ impl PeriodicDriver {
                 let _ = tell.send(grant::for_thread("loop", wish));
                 system::touch_stack();
                 let mut periodic = periodic;
-                let timing = drive(&mut periodic, &plan, stop, &mut inbox, &mut outbox);
+                let timing = drive(&mut periodic, &plan, &stop, &mut inbox, &mut outbox);
                 of_thread.store(true, Ordering::Release);
                 (periodic, timing)
             })
@@ -188,7 +189,7 @@ impl PeriodicDriver {
 fn drive(
     periodic: &mut PeriodicLoop,
     plan: &RealtimePlan,
-    stop: &StopButton,
+    stop: &StopHandle,
     inbox: &mut Consumer<Box<Errand>>,
     outbox: &mut Producer<Box<Errand>>,
 ) -> Timing {

@@ -16,6 +16,7 @@ mod timing;
 mod writer;
 
 use model::channel::Channel;
+use serde::{Deserialize, Serialize};
 
 use crate::event::Event;
 
@@ -102,7 +103,7 @@ pub struct TripNote {
 }
 
 /// An event as it is remembered.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct EventNote {
     /// When.
     pub time_s: f64,

@@ -1,40 +1,22 @@
 //! Where a record's bytes go.
 
-use std::fs::File;
-use std::io::{self, Seek, SeekFrom, Write};
+use std::io::{self, Write};
+
+use crate::world::DiskFile;
 
 /// Writes below this size are gathered; larger ones go straight to the file.
 const GATHER_BYTES: usize = 8 << 10;
 
-/// Where the record goes. A trait so that a failing disk can be tested.
-pub(super) trait Output: Write + Send + 'static {
-    /// Cuts the output back to its first `length` bytes.
-    fn truncate(&mut self, length: u64) -> io::Result<()>;
-    /// Waits until everything is on the disk.
-    fn sync(&mut self) -> io::Result<()>;
-}
-
-impl Output for File {
-    fn truncate(&mut self, length: u64) -> io::Result<()> {
-        self.set_len(length)?;
-        self.seek(SeekFrom::Start(length)).map(|_| ())
-    }
-
-    fn sync(&mut self) -> io::Result<()> {
-        self.sync_data()
-    }
-}
-
 /// Gathers small writes, counts bytes, and forgets what it holds on failure
 /// (`BufWriter` would try to write it once more when dropped).
-pub(super) struct Gather<O> {
-    output: O,
+pub(super) struct Gather {
+    output: Box<dyn DiskFile>,
     held: Vec<u8>,
     written: u64,
 }
 
-impl<O: Output> Gather<O> {
-    pub(super) fn new(output: O) -> Self {
+impl Gather {
+    pub(super) fn new(output: Box<dyn DiskFile>) -> Self {
         Self { output, held: Vec::with_capacity(GATHER_BYTES), written: 0 }
     }
 
@@ -62,7 +44,7 @@ impl<O: Output> Gather<O> {
     }
 }
 
-impl<O: Output> Write for Gather<O> {
+impl Write for Gather {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         if self.held.len() + bytes.len() > GATHER_BYTES {
             self.flush()?;

@@ -5,7 +5,6 @@
 //! that no crash explains are one. Lengths and offsets in the file are checked
 //! against what is there before anything is allocated or sliced.
 
-use std::fs::File;
 use std::io::{self, BufReader, Read};
 use std::path::Path;
 
@@ -16,6 +15,7 @@ use arrow_schema::Schema;
 use super::schema::{FORMAT, FORMAT_KEY, Storage, parse_channels, parse_header};
 use super::summary::{MARK, parse_summary};
 use super::{Header, Record, RecordError, Summary};
+use crate::world::{Disk, System};
 
 /// What begins every message of an Arrow stream.
 const CONTINUATION: [u8; 4] = [0xff; 4];
@@ -40,7 +40,12 @@ impl Record {
     /// Reads a record. One that was cut off by a crash or a kill is read up to
     /// its last complete batch and has no summary.
     pub fn read(path: impl AsRef<Path>) -> Result<Self, RecordError> {
-        let Salvage { record, damage } = Self::salvage(path)?;
+        Self::read_in(&System, path.as_ref())
+    }
+
+    /// The same from a disk that is handed in.
+    pub fn read_in(disk: &dyn Disk, path: &Path) -> Result<Self, RecordError> {
+        let Salvage { record, damage } = Self::salvage_in(disk, path)?;
         match damage {
             None => Ok(record),
             Some(error) => Err(error),
@@ -50,8 +55,11 @@ impl Record {
     /// Reads what stands before the first damaged byte, and says what is wrong
     /// there. Needs a readable header.
     pub fn salvage(path: impl AsRef<Path>) -> Result<Salvage, RecordError> {
-        let path = path.as_ref();
-        let mut messages = Messages::open(path)?;
+        Self::salvage_in(&System, path.as_ref())
+    }
+
+    fn salvage_in(disk: &dyn Disk, path: &Path) -> Result<Salvage, RecordError> {
+        let mut messages = Messages::open(disk, path)?;
         let schema = read_schema(&mut messages, path)?;
         let header = header_of(&schema, path)?;
         let (channels, storage): (Vec<_>, Vec<_>) = parse_channels(&schema)
@@ -78,8 +86,11 @@ impl Record {
 
     /// Reads only what was known before the first tick.
     pub fn read_header(path: impl AsRef<Path>) -> Result<Header, RecordError> {
-        let path = path.as_ref();
-        let schema = read_schema(&mut Messages::open(path)?, path)?;
+        Self::header_in(&System, path.as_ref())
+    }
+
+    pub(super) fn header_in(disk: &dyn Disk, path: &Path) -> Result<Header, RecordError> {
+        let schema = read_schema(&mut Messages::open(disk, path)?, path)?;
         header_of(&schema, path)
     }
 }
@@ -109,7 +120,7 @@ fn damaged<T>(problem: impl Into<String>) -> Result<T, Stop> {
 
 /// The messages of a file, one after the other.
 struct Messages {
-    input: BufReader<File>,
+    input: BufReader<Box<dyn Read>>,
     /// Where the current message starts.
     start: u64,
     position: u64,
@@ -117,13 +128,10 @@ struct Messages {
 }
 
 impl Messages {
-    fn open(path: &Path) -> Result<Self, RecordError> {
-        let open = || {
-            let file = File::open(path)?;
-            let length = file.metadata()?.len();
-            Ok(Self { input: BufReader::new(file), start: 0, position: 0, length })
-        };
-        open().map_err(|source| RecordError::Read { path: path.into(), source })
+    fn open(disk: &dyn Disk, path: &Path) -> Result<Self, RecordError> {
+        let (bytes, length) =
+            disk.open(path).map_err(|source| RecordError::Read { path: path.into(), source })?;
+        Ok(Self { input: BufReader::new(bytes), start: 0, position: 0, length })
     }
 
     fn remaining(&self) -> u64 {

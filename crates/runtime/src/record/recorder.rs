@@ -1,23 +1,18 @@
 //! The recorder: from the tick's frames to a record on disk.
 
-use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::thread::{self, JoinHandle};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use arrow_ipc::writer::StreamWriter;
-use arrow_schema::ArrowError;
 use model::channel::Channel;
 use rtrb::{Consumer, Producer, RingBuffer};
 
-use super::output::{Gather, Output};
 use super::schema::{Storage, data_schema};
-use super::summary::summary_batch;
-use super::writer::{Layout, Progress, Writer, Written};
+use super::writer::{Layout, Progress, Writer};
 use super::{EventNote, FrameSink, Header, Record, RecordError, Summary, TimingNote, TripNote};
+use crate::world::{Disk, DiskFile, Process, Running, World};
 
 /// The ring and the batch each stay below this, however wide the frames are.
 const MAX_VALUES: usize = 32 << 20;
@@ -99,12 +94,25 @@ pub struct Ending {
 pub struct Recorder;
 
 impl Recorder {
-    /// Creates the file with its header and starts the writer's thread.
+    /// A record on the system's disk, written by a thread of its own: see
+    /// [`create_in`](Self::create_in).
+    pub fn create(
+        path: impl AsRef<Path>,
+        header: &Header,
+        channels: &[Channel],
+        extra: Vec<(Channel, Vec<f64>)>,
+        options: &Options,
+    ) -> Result<(FrameSink, RecorderHandle), RecordError> {
+        Self::create_in(&World::system(), path, header, channels, extra, options)
+    }
+
+    /// Creates the file with its header and starts the writer.
     ///
     /// `channels` are the values of a frame, in order. `extra` are columns known
     /// beforehand, one value per frame pushed (lost ones included); past their
     /// end they read NaN. They cost the tick nothing.
-    pub fn create(
+    pub fn create_in(
+        world: &World,
         path: impl AsRef<Path>,
         header: &Header,
         channels: &[Channel],
@@ -129,7 +137,7 @@ impl Recorder {
             durability: options.durability,
         };
 
-        let file = open(&path, options.existing)?;
+        let file = open(&*world.disk, &path, options.existing)?;
         let (producer, consumer) = ring(channels.len() + 1, options.ring_frames);
         let lost = Arc::new(AtomicU64::new(0));
         let progress = Arc::new(Progress {
@@ -137,35 +145,61 @@ impl Recorder {
             frames: AtomicU64::new(0),
             lost: Arc::clone(&lost),
         });
-        let writer = Writer::new(file, consumer, Arc::clone(&progress), layout)
-            .map_err(|source| RecordError::Create { path: path.clone(), source })?;
-        let thread = thread::Builder::new()
-            .name("recorder".into())
-            .spawn(move || writer.run())
+        let writer =
+            Writer::new(world.clock.now_ns(), file, consumer, Arc::clone(&progress), layout)
+                .map_err(|source| RecordError::Create { path: path.clone(), source })?;
+        let writer = Arc::new(Mutex::new(Some(writer)));
+        let writing = Writing { writer: Arc::clone(&writer), progress: Arc::clone(&progress) };
+        let running = world
+            .threads
+            .spawn("recorder", Box::new(writing))
             .map_err(|source| RecordError::Thread { path: path.clone(), source })?;
-        let sink = FrameSink::new(producer, channels.len(), lost, thread.thread().clone());
-        let handle = RecorderHandle {
-            path,
-            progress,
-            durability: options.durability,
-            events: Vec::new(),
-            timing: None,
-            thread: Some(thread),
-        };
+        let thread = running.thread().cloned();
+        let sink = FrameSink::new(producer, channels.len(), lost, Arc::clone(&world.clock), thread);
+        let running = Some(running);
+        let handle =
+            RecorderHandle { path, progress, events: Vec::new(), timing: None, writer, running };
         Ok((sink, handle))
     }
 }
 
+/// The writer as a process.
+struct Writing {
+    /// Who ends the record takes it away.
+    writer: Arc<Mutex<Option<Writer>>>,
+    progress: Arc<Progress>,
+}
+
+impl Process for Writing {
+    fn poll(&mut self, now_ns: u64) {
+        if let Some(writer) = lock(&self.writer).as_mut() {
+            writer.poll(now_ns);
+        }
+    }
+
+    fn next_timeout_ns(&self) -> u64 {
+        lock(&self.writer).as_ref().map_or(u64::MAX, Writer::next_timeout_ns)
+    }
+
+    fn is_over(&self) -> bool {
+        self.progress.stop.load(Ordering::Acquire)
+    }
+}
+
+fn lock(writer: &Mutex<Option<Writer>>) -> MutexGuard<'_, Option<Writer>> {
+    // A writer that failed in its thread is found out when that is joined.
+    writer.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// The operator's side of a running recorder. Dropped without
 /// [`finish`](Self::finish), it leaves a readable record without a summary.
-#[derive(Debug)]
 pub struct RecorderHandle {
     path: PathBuf,
     progress: Arc<Progress>,
-    durability: Durability,
     events: Vec<EventNote>,
     timing: Option<TimingNote>,
-    thread: Option<JoinHandle<Written<File>>>,
+    writer: Arc<Mutex<Option<Writer>>>,
+    running: Option<Running>,
 }
 
 /// Events kept in a summary; a loop's own log is shorter.
@@ -205,7 +239,7 @@ impl RecorderHandle {
     /// Writes the frames that are left and the summary, and closes the record.
     /// Call it when the last tick is over: frames pushed later are not recorded.
     pub fn finish(mut self, ending: Ending) -> Result<Summary, RecordError> {
-        let Some(Ok(written)) = self.stop() else {
+        let Some(writer) = self.stop() else {
             return Err(RecordError::WriterPanicked { path: self.path.clone() });
         };
         let summary = Summary {
@@ -216,11 +250,7 @@ impl RecorderHandle {
             events: std::mem::take(&mut self.events),
             timing: self.timing.take(),
         };
-        let closed = match written.failure {
-            Some(error) => Err(error),
-            None => close(written.stream, &summary, self.durability),
-        };
-        match closed {
+        match writer.close(&summary) {
             Ok(()) => Ok(summary),
             Err(source) => Err(RecordError::Write {
                 path: self.path.clone(),
@@ -232,11 +262,16 @@ impl RecorderHandle {
         }
     }
 
-    fn stop(&mut self) -> Option<thread::Result<Written<File>>> {
-        let thread = self.thread.take()?;
+    /// Ends the writer's work and writes what is left.
+    fn stop(&mut self) -> Option<Writer> {
+        let running = self.running.take()?;
         self.progress.stop.store(true, Ordering::Release);
-        thread.thread().unpark();
-        Some(thread.join())
+        if !running.join() {
+            return None;
+        }
+        let mut writer = lock(&self.writer).take()?;
+        writer.flush();
+        Some(writer)
     }
 }
 
@@ -247,39 +282,24 @@ impl Drop for RecorderHandle {
     }
 }
 
-/// Ends the stream of frames and appends the stream with the summary.
-fn close<O: Output>(
-    stream: StreamWriter<Gather<O>>,
-    summary: &Summary,
-    durability: Durability,
-) -> Result<(), ArrowError> {
-    let output = stream.into_inner()?;
-    let batch = summary_batch(summary)?;
-    let mut stream = StreamWriter::try_new(output, &batch.schema())?;
-    stream.write(&batch)?;
-    let mut output = stream.into_inner()?;
-    if durability == Durability::PowerLoss {
-        output.sync()?;
-    }
-    Ok(())
-}
-
-fn open(path: &Path, existing: Existing) -> Result<File, RecordError> {
+fn open(
+    disk: &dyn Disk,
+    path: &Path,
+    existing: Existing,
+) -> Result<Box<dyn DiskFile>, RecordError> {
     if existing == Existing::Replace {
         // A rehearsal carries no start time; a real test cannot be repeated.
-        if Record::read_header(path).is_ok_and(|header| !header.started.is_empty()) {
+        if Record::header_in(disk, path).is_ok_and(|header| !header.started.is_empty()) {
             return Err(RecordError::Exists { path: path.to_path_buf() });
         }
         // Removed, not truncated: whoever reads the old record keeps it, and
         // ext4 would wait for the disk when a truncated file is closed. A file
         // that cannot be removed shows in the next call.
-        let _ = fs::remove_file(path);
+        let _ = disk.remove(path);
     }
-    OpenOptions::new().write(true).create_new(true).open(path).map_err(|source| {
-        match source.kind() {
-            io::ErrorKind::AlreadyExists => RecordError::Exists { path: path.to_path_buf() },
-            _ => RecordError::Create { path: path.to_path_buf(), source: source.into() },
-        }
+    disk.create(path).map_err(|source| match source.kind() {
+        io::ErrorKind::AlreadyExists => RecordError::Exists { path: path.to_path_buf() },
+        _ => RecordError::Create { path: path.to_path_buf(), source: source.into() },
     })
 }
 

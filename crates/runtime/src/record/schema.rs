@@ -8,7 +8,9 @@ use arrow_schema::{DataType, Field, Metadata, Schema};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use model::channel::Channel;
-use serde_json::{Value, json};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
 
 use super::{EmbeddedFile, Header, RecordError};
 
@@ -92,19 +94,24 @@ pub(super) fn data_schema(header: &Header, channels: &[&Channel]) -> Result<Sche
     Ok(Schema::new_with_metadata(fields, metadata))
 }
 
+/// An embedded file as it is written.
+#[derive(Serialize, Deserialize)]
+struct Input {
+    name: String,
+    base64: String,
+}
+
 fn header_metadata(header: &Header) -> Metadata {
-    let inputs: Vec<Value> = header
-        .inputs
-        .iter()
-        .map(|file| json!({ "name": file.name, "base64": BASE64.encode(&file.bytes) }))
-        .collect();
+    let input =
+        |file: &EmbeddedFile| Input { name: file.name.clone(), base64: BASE64.encode(&file.bytes) };
+    let inputs: Vec<Input> = header.inputs.iter().map(input).collect();
     Metadata::from([
         (FORMAT_KEY, FORMAT.to_string()),
         ("version", header.version.clone()),
         ("title", header.title.clone()),
         ("experiment_name", header.experiment_name.clone()),
         ("experiment", header.experiment.clone()),
-        ("inputs", Value::from(inputs).to_string()),
+        ("inputs", json!(inputs).to_string()),
         ("seed", header.seed.to_string()),
         ("rate_hz", header.rate_hz.to_string()),
         ("every", header.every.to_string()),
@@ -129,10 +136,8 @@ pub(super) fn parse_header(metadata: &Metadata) -> Result<Header, HeaderProblem>
         rate_hz: number(metadata, "rate_hz")?,
         every: number(metadata, "every")?,
         started: text(metadata, "started")?,
-        machine: pairs(metadata, "machine", |value| value.as_str().map(String::from))?,
-        trip_codes: pairs(metadata, "trip_codes", |value| {
-            value.as_u64().and_then(|code| u8::try_from(code).ok())
-        })?,
+        machine: parsed(metadata, "machine", "a JSON array of pairs")?,
+        trip_codes: parsed(metadata, "trip_codes", "a JSON array of codes and words")?,
     })
 }
 
@@ -148,33 +153,23 @@ fn number<T: std::str::FromStr>(
     text.parse().map_err(|_| (key, format!("is \"{}\", not a number", shorten(&text))))
 }
 
-fn array(metadata: &Metadata, key: &'static str) -> Result<Vec<Value>, HeaderProblem> {
-    serde_json::from_str(&text(metadata, key)?)
-        .map_err(|error| (key, format!("is not a JSON array ({error})")))
-}
-
-fn pairs<T>(
+/// A value that is written as JSON.
+fn parsed<T: DeserializeOwned>(
     metadata: &Metadata,
     key: &'static str,
-    first: impl Fn(&Value) -> Option<T>,
-) -> Result<Vec<(T, String)>, HeaderProblem> {
-    let pair = |value: &Value| match value.as_array()?.as_slice() {
-        [left, right] => Some((first(left)?, right.as_str()?.to_owned())),
-        _ => None,
-    };
-    let entries = array(metadata, key)?;
-    let parsed: Option<Vec<_>> = entries.iter().map(pair).collect();
-    parsed.ok_or((key, "has an entry that is not a pair of the expected kind".into()))
+    expected: &str,
+) -> Result<T, HeaderProblem> {
+    serde_json::from_str(&text(metadata, key)?)
+        .map_err(|error| (key, format!("is not {expected} ({error})")))
 }
 
 fn parse_inputs(metadata: &Metadata) -> Result<Vec<EmbeddedFile>, HeaderProblem> {
-    let file = |value: &Value| {
-        let name = value.get("name")?.as_str()?.to_owned();
-        let bytes = BASE64.decode(value.get("base64")?.as_str()?).ok()?;
+    let inputs: Vec<Input> = parsed(metadata, "inputs", "a JSON array of files")?;
+    let files = inputs.into_iter().map(|Input { name, base64 }| {
+        let bytes = BASE64.decode(base64).ok()?;
         Some(EmbeddedFile { name, bytes })
-    };
-    let files: Option<Vec<_>> = array(metadata, "inputs")?.iter().map(file).collect();
-    files.ok_or(("inputs", "has an entry without a name or readable contents".into()))
+    });
+    files.collect::<Option<_>>().ok_or(("inputs", "has an entry without readable contents".into()))
 }
 
 fn shorten(text: &str) -> String {

@@ -3,9 +3,13 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::{self, Thread};
-use std::time::Duration;
 
 use rtrb::{CopyToUninit, Producer};
+
+use crate::world::Clock;
+
+/// Between two looks for room in the ring, ns.
+const PATIENCE_NS: u64 = 50_000;
 
 /// What became of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,7 +31,9 @@ pub struct FrameSink {
     /// Number of the next frame; exact up to 2⁵³.
     sequence: f64,
     lost: Arc<AtomicU64>,
-    writer: Thread,
+    clock: Arc<dyn Clock>,
+    /// To be woken; without a thread of its own the writer works while others sleep.
+    writer: Option<Thread>,
     /// Frames between two nudges of the writer in virtual time.
     nudge_every: usize,
     until_nudge: usize,
@@ -38,10 +44,12 @@ impl FrameSink {
         ring: Producer<f64>,
         width: usize,
         lost: Arc<AtomicU64>,
-        writer: Thread,
+        clock: Arc<dyn Clock>,
+        writer: Option<Thread>,
     ) -> Self {
         let nudge_every = (ring.buffer().capacity() / (width + 1) / 4).max(1);
-        Self { ring, width, sequence: 0.0, lost, writer, nudge_every, until_nudge: nudge_every }
+        let until_nudge = nudge_every;
+        Self { ring, width, sequence: 0.0, lost, clock, writer, nudge_every, until_nudge }
     }
 
     /// Number of values in a frame.
@@ -98,7 +106,7 @@ impl FrameSink {
         if self.until_nudge == 0 {
             // The writer looks only every few milliseconds on its own.
             self.until_nudge = self.nudge_every;
-            self.writer.unpark();
+            self.wake_writer();
         }
         if self.ring.cached_slots() <= self.width {
             self.wait();
@@ -109,13 +117,19 @@ impl FrameSink {
     fn wait(&self) {
         let mut tries = 0;
         while !self.has_room() && !self.ring.is_abandoned() {
-            self.writer.unpark();
-            if tries < 100 {
+            self.wake_writer();
+            if tries < 100 && self.writer.is_some() {
                 thread::yield_now();
             } else {
-                thread::sleep(Duration::from_micros(50));
+                self.clock.sleep_until_ns(self.clock.now_ns() + PATIENCE_NS);
             }
             tries += 1;
+        }
+    }
+
+    fn wake_writer(&self) {
+        if let Some(writer) = &self.writer {
+            writer.unpark();
         }
     }
 }

@@ -7,10 +7,10 @@ use arrow_array::{
     Array, ArrayRef, BooleanArray, Float64Array, RecordBatch, StringArray, UInt8Array, UInt64Array,
 };
 use arrow_schema::{ArrowError, DataType, Field, Schema};
-use serde_json::{Value, json};
+use serde::Serialize;
 
 use super::schema::FORMAT_KEY;
-use super::{EventNote, Summary, TimingNote, TripNote};
+use super::{Summary, TripNote};
 
 /// What the schema carries under [`FORMAT_KEY`] in place of a version.
 pub(super) const MARK: &str = "summary";
@@ -28,10 +28,10 @@ pub(super) fn summary_batch(summary: &Summary) -> Result<RecordBatch, ArrowError
         ("trip_time_s", Arc::new(Float64Array::from(vec![trip.map(|trip| trip.time_s)]))),
         ("trip_value", Arc::new(Float64Array::from(vec![trip.map(|trip| trip.value)]))),
         ("trip_limit", Arc::new(Float64Array::from(vec![trip.map(|trip| trip.limit)]))),
-        ("events", Arc::new(StringArray::from(vec![events_text(&summary.events)]))),
+        ("events", Arc::new(StringArray::from(vec![json(&summary.events)?]))),
     ];
     if let Some(timing) = &summary.timing {
-        columns.push(("timing", Arc::new(StringArray::from(vec![timing.to_json().to_string()]))));
+        columns.push(("timing", Arc::new(StringArray::from(vec![json(timing)?]))));
     }
     let fields: Vec<Field> = columns
         .iter()
@@ -43,29 +43,9 @@ pub(super) fn summary_batch(summary: &Summary) -> Result<RecordBatch, ArrowError
     RecordBatch::try_new(Arc::new(schema), columns.into_iter().map(|(_, column)| column).collect())
 }
 
-fn events_text(events: &[EventNote]) -> String {
-    let event = |note: &EventNote| {
-        json!({
-            "time_s": note.time_s, "what": note.what, "text": note.text,
-            "value": note.value, "limit": note.limit,
-        })
-    };
-    Value::from(events.iter().map(event).collect::<Vec<_>>()).to_string()
-}
-
-/// Reads the events back; `None` if they are damaged.
-fn parse_events(text: &str) -> Option<Vec<EventNote>> {
-    let events: Vec<Value> = serde_json::from_str(text).ok()?;
-    let event = |value: &Value| {
-        Some(EventNote {
-            time_s: value.get("time_s")?.as_f64()?,
-            what: value.get("what")?.as_str()?.to_owned(),
-            text: value.get("text")?.as_str()?.to_owned(),
-            value: value.get("value")?.as_f64(),
-            limit: value.get("limit")?.as_f64(),
-        })
-    };
-    events.iter().map(event).collect()
+/// As JSON. A number that is none becomes `null`.
+fn json(value: &impl Serialize) -> Result<String, ArrowError> {
+    serde_json::to_string(value).map_err(|error| ArrowError::JsonError(error.to_string()))
 }
 
 /// One value of the row.
@@ -145,13 +125,13 @@ pub(super) fn parse_summary<'a>(
     let events = match row.get("events") {
         // Records of earlier versions have none.
         None => Vec::new(),
-        Some(Cell::Text(text)) => parse_events(text)?,
+        Some(Cell::Text(text)) => serde_json::from_str(text).ok()?,
         Some(_) => return None,
     };
     let timing = match row.get("timing") {
         // Rehearsals have none.
         None => None,
-        Some(Cell::Text(text)) => Some(TimingNote::parse(text)?),
+        Some(Cell::Text(text)) => Some(serde_json::from_str(text).ok()?),
         Some(_) => return None,
     };
     Some(Summary {

@@ -1,9 +1,9 @@
 //! How punctual a real-time run was, as the record's summary keeps it.
 
-use serde_json::{Value, json};
+use serde::{Deserialize, Serialize};
 
 /// How punctual a real-time run was. A rehearsal has none.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TimingNote {
     /// Period of the tick.
     pub period_s: f64,
@@ -24,7 +24,7 @@ pub struct TimingNote {
 }
 
 /// A histogram as it is remembered.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LatencyNote {
     /// `wake_up`, `execution`, `round_trip` …
     pub name: String,
@@ -53,78 +53,6 @@ impl TimingNote {
     pub fn latency(&self, name: &str) -> Option<&LatencyNote> {
         self.latencies.iter().find(|latency| latency.name == name)
     }
-
-    /// For machines.
-    pub fn to_json(&self) -> Value {
-        json!({
-            "period_s": self.period_s,
-            "overruns": self.overruns,
-            "missed": self.missed,
-            "most_in_a_row": self.most_in_a_row,
-            "overrun_limit": self.overrun_limit,
-            "facts": self.facts,
-            "notices": self.notices,
-            "latencies": self.latencies.iter().map(LatencyNote::to_json).collect::<Vec<_>>(),
-        })
-    }
-
-    /// Reads it back; `None` if it is damaged.
-    pub(super) fn parse(text: &str) -> Option<Self> {
-        let value: Value = serde_json::from_str(text).ok()?;
-        let count = |key: &str| value.get(key)?.as_u64();
-        Some(Self {
-            period_s: value.get("period_s")?.as_f64()?,
-            overruns: count("overruns")?,
-            missed: count("missed")?,
-            most_in_a_row: count("most_in_a_row")?,
-            overrun_limit: count("overrun_limit")?,
-            facts: list(&value, "facts", |fact| {
-                let text = |index: usize| Some(fact.get(index)?.as_str()?.to_owned());
-                Some((text(0)?, text(1)?))
-            })?,
-            notices: list(&value, "notices", |notice| Some(notice.as_str()?.to_owned()))?,
-            latencies: list(&value, "latencies", LatencyNote::parse)?,
-        })
-    }
-}
-
-impl LatencyNote {
-    fn to_json(&self) -> Value {
-        json!({
-            "name": self.name,
-            "count": self.count,
-            "min_s": self.min_s,
-            "mean_s": self.mean_s,
-            "p50_s": self.p50_s,
-            "p90_s": self.p90_s,
-            "p99_s": self.p99_s,
-            "p999_s": self.p999_s,
-            "max_s": self.max_s,
-            "bins": self.bins,
-        })
-    }
-
-    fn parse(value: &Value) -> Option<Self> {
-        let number = |key: &str| value.get(key)?.as_f64();
-        Some(Self {
-            name: value.get("name")?.as_str()?.to_owned(),
-            count: value.get("count")?.as_u64()?,
-            min_s: number("min_s")?,
-            mean_s: number("mean_s")?,
-            p50_s: number("p50_s")?,
-            p90_s: number("p90_s")?,
-            p99_s: number("p99_s")?,
-            p999_s: number("p999_s")?,
-            max_s: number("max_s")?,
-            bins: list(value, "bins", |bin| {
-                Some((bin.get(0)?.as_f64()?, bin.get(1)?.as_f64()?, bin.get(2)?.as_u64()?))
-            })?,
-        })
-    }
-}
-
-fn list<T>(value: &Value, key: &str, parse: impl Fn(&Value) -> Option<T>) -> Option<Vec<T>> {
-    value.get(key)?.as_array()?.iter().map(parse).collect()
 }
 
 #[cfg(test)]
@@ -158,18 +86,23 @@ mod tests {
 
     #[test]
     fn what_is_written_reads_back() {
-        assert_eq!(TimingNote::parse(&note().to_json().to_string()), Some(note()));
+        let text = serde_json::to_string(&note()).unwrap();
+        assert_eq!(serde_json::from_str::<TimingNote>(&text).unwrap(), note());
+        assert!(
+            text.starts_with("{\"period_s\":0.000244140625,\"overruns\":3,\"missed\":2,"),
+            "{text}"
+        );
+        assert!(text.contains("\"facts\":[[\"loop processor\",\"1\"]]"), "{text}");
     }
 
     #[test]
     fn damage_is_found_wherever_it_is() {
-        let whole = note().to_json();
+        let whole = serde_json::to_value(note()).unwrap();
         let keys: Vec<String> = whole.as_object().unwrap().keys().cloned().collect();
         for key in keys {
             let mut torn = whole.clone();
-            torn[&key] = json!({ "other": true });
-            assert_eq!(TimingNote::parse(&torn.to_string()), None, "{key}");
+            torn[&key] = serde_json::json!({ "other": true });
+            assert!(serde_json::from_value::<TimingNote>(torn).is_err(), "{key}");
         }
-        assert_eq!(TimingNote::parse("["), None);
     }
 }

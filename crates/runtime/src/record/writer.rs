@@ -1,10 +1,9 @@
-//! The writer's thread: drains the ring, turns frames into columns and columns
-//! into Arrow batches.
+//! The writer: drains the ring, turns frames into columns and columns into Arrow
+//! batches.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use arrow_array::{ArrayRef, Float64Array, RecordBatch, UInt8Array};
 use arrow_buffer::{Buffer, ScalarBuffer};
@@ -12,13 +11,16 @@ use arrow_ipc::writer::StreamWriter;
 use arrow_schema::{ArrowError, SchemaRef};
 use rtrb::Consumer;
 
-use super::output::{Gather, Output};
+use super::Summary;
+use super::output::Gather;
 use super::recorder::Durability;
 use super::schema::Storage;
+use super::summary::summary_batch;
+use crate::world::DiskFile;
 
-/// How long the writer sleeps when the ring is nearly empty. The tick cannot
+/// How long the writer sleeps when the ring is nearly empty, ns. The tick cannot
 /// wake it (that would be a system call), so the ring must hold this long.
-const NAP: Duration = Duration::from_millis(5);
+const NAP_NS: u64 = 5_000_000;
 /// Frames turned at once: small enough that a tile stays in the first cache.
 const TILE_FRAMES: usize = 64;
 
@@ -93,12 +95,13 @@ impl Column {
     }
 }
 
-/// What the thread works with.
-pub(super) struct Writer<O: Output> {
+/// Takes frames from the ring to the file whenever it is asked, and says when it
+/// wants to be asked again.
+pub(super) struct Writer {
     ring: Consumer<f64>,
     progress: Arc<Progress>,
     schema: SchemaRef,
-    stream: StreamWriter<Gather<O>>,
+    stream: StreamWriter<Gather>,
     /// Values in a frame; in the ring one more, its number.
     width: usize,
     /// The frame's channels, then the ones known beforehand.
@@ -107,20 +110,16 @@ pub(super) struct Writer<O: Output> {
     batch_frames: usize,
     rows: usize,
     flush: Option<Duration>,
-    flushed: Instant,
+    now_ns: u64,
+    flushed_ns: u64,
+    next_ns: u64,
     durability: Durability,
     /// Bytes up to the end of the last complete batch.
     good: u64,
     failure: Option<ArrowError>,
 }
 
-/// What the thread leaves behind.
-pub(super) struct Written<O> {
-    pub(super) stream: StreamWriter<Gather<O>>,
-    pub(super) failure: Option<ArrowError>,
-}
-
-/// What the thread needs to know besides its ends.
+/// What the writer needs to know besides its ends.
 pub(super) struct Layout {
     pub(super) schema: SchemaRef,
     pub(super) storage: Vec<Storage>,
@@ -131,10 +130,11 @@ pub(super) struct Layout {
     pub(super) durability: Durability,
 }
 
-impl<O: Output> Writer<O> {
+impl Writer {
     /// Writes the header, so that whatever fails at once fails before the run.
     pub(super) fn new(
-        output: O,
+        now_ns: u64,
+        output: Box<dyn DiskFile>,
         ring: Consumer<f64>,
         progress: Arc<Progress>,
         layout: Layout,
@@ -154,32 +154,52 @@ impl<O: Output> Writer<O> {
             batch_frames,
             rows: 0,
             flush,
-            flushed: Instant::now(),
+            now_ns,
+            flushed_ns: now_ns,
+            next_ns: now_ns,
             durability,
             good,
             failure: None,
         })
     }
 
-    /// Runs until told to stop, then writes what is left.
-    pub(super) fn run(mut self) -> Written<O> {
+    /// Takes what is in the ring; writes a batch that is full or has waited long
+    /// enough.
+    pub(super) fn poll(&mut self, now_ns: u64) {
+        self.now_ns = now_ns;
         let busy = self.ring.buffer().capacity() / (self.width + 1) / 4;
-        loop {
-            // Read before draining: every frame pushed before the stop is seen.
-            let stop = self.progress.stop.load(Ordering::Acquire);
-            let drained = self.drain();
-            if stop {
-                break;
-            }
-            if self.flush.is_some_and(|period| self.flushed.elapsed() >= period) {
-                self.write_batch();
-            }
-            if drained < busy {
-                thread::park_timeout(NAP);
-            }
+        let drained = self.drain();
+        let waited = Duration::from_nanos(now_ns.saturating_sub(self.flushed_ns));
+        if self.flush.is_some_and(|period| waited >= period) {
+            self.write_batch();
         }
+        self.next_ns = if drained < busy { now_ns + NAP_NS } else { now_ns };
+    }
+
+    /// When it wants to be asked again.
+    pub(super) fn next_timeout_ns(&self) -> u64 {
+        self.next_ns
+    }
+
+    /// Writes the frames that are left.
+    pub(super) fn flush(&mut self) {
+        self.drain();
         self.write_batch();
-        Written { stream: self.stream, failure: self.failure }
+    }
+
+    /// Ends the stream of frames and appends the stream with the summary.
+    pub(super) fn close(self, summary: &Summary) -> Result<(), ArrowError> {
+        if let Some(error) = self.failure {
+            return Err(error);
+        }
+        let batch = summary_batch(summary)?;
+        let mut stream = StreamWriter::try_new(self.stream.into_inner()?, &batch.schema())?;
+        stream.write(&batch)?;
+        let mut output = stream.into_inner()?;
+        if self.durability == Durability::PowerLoss {
+            output.sync()?;
+        }
+        Ok(())
     }
 
     /// Takes the frames that are in the ring now; returns their number.
@@ -232,7 +252,7 @@ impl<O: Output> Writer<O> {
     }
 
     fn write_batch(&mut self) {
-        self.flushed = Instant::now();
+        self.flushed_ns = self.now_ns;
         if self.rows == 0 || self.failure.is_some() {
             return;
         }
@@ -278,6 +298,7 @@ mod tests {
     use super::super::tests::{channels, header};
     use super::super::{FrameSink, Record};
     use super::*;
+    use crate::world::System;
 
     /// A disk with room for so many bytes.
     struct SmallDisk {
@@ -301,7 +322,7 @@ mod tests {
         }
     }
 
-    impl Output for SmallDisk {
+    impl DiskFile for SmallDisk {
         fn truncate(&mut self, length: u64) -> io::Result<()> {
             self.bytes.lock().unwrap().truncate(length as usize);
             Ok(())
@@ -348,9 +369,10 @@ mod tests {
         let progress = progress();
         let known = (0..35).map(|frame| f64::from(frame) * 100.0).collect();
         let mut writer =
-            Writer::new(disk, consumer, Arc::clone(&progress), layout(1, vec![known])).unwrap();
+            Writer::new(0, Box::new(disk), consumer, Arc::clone(&progress), layout(1, vec![known]))
+                .unwrap();
         let lost = Arc::clone(&progress.lost);
-        let mut sink = FrameSink::new(producer, 1, lost, thread::current());
+        let mut sink = FrameSink::new(producer, 1, lost, Arc::new(System), None);
         for burst in 0..3 {
             // Room for ten: of every fifteen frames five are lost.
             for frame in 0..15 {
@@ -359,8 +381,8 @@ mod tests {
             assert_eq!(writer.drain(), 10);
         }
         assert_eq!(sink.frames_lost(), 15);
-        progress.stop.store(true, Ordering::Release);
-        drop(writer.run());
+        writer.flush();
+        drop(writer);
         let record = read(&bytes.lock().unwrap());
         assert_eq!(record.columns[0].len(), 30);
         for (&frame, &known) in record.columns[0].iter().zip(&record.columns[1]) {
@@ -374,18 +396,19 @@ mod tests {
         let disk = SmallDisk { bytes: Arc::clone(&bytes), room: 12_000 };
         let (mut ring, consumer) = rtrb::RingBuffer::new(4 * 1000);
         let progress = progress();
-        let writer = Writer::new(disk, consumer, Arc::clone(&progress), layout(3, vec![])).unwrap();
+        let mut writer =
+            Writer::new(0, Box::new(disk), consumer, Arc::clone(&progress), layout(3, vec![]))
+                .unwrap();
         for frame in 0..1000 {
             ring.push_entire_slice(&[f64::from(frame), 1.0, 2.0, 3.0]).unwrap();
         }
-        progress.stop.store(true, Ordering::Release);
-        let written = writer.run();
-        assert!(matches!(written.failure, Some(ArrowError::IoError(..))));
+        writer.flush();
+        assert!(matches!(writer.failure, Some(ArrowError::IoError(..))));
         let kept = progress.frames.load(Ordering::Relaxed);
         assert!(kept > 0 && kept.is_multiple_of(100), "{kept} frames kept");
         assert_eq!(kept + progress.lost.load(Ordering::Relaxed), 1000);
         assert_eq!(ring.slots(), 4 * 1000, "the ring is emptied all the same");
-        drop(written);
+        drop(writer);
         let record = read(&bytes.lock().unwrap());
         assert_eq!(record.columns[0].len() as u64, kept);
         assert_eq!(record.summary, None);

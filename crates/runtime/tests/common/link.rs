@@ -1,16 +1,16 @@
 //! A laboratory on a thread of its own, and a loop that finds it.
 
 use std::net::SocketAddr;
-use std::sync::Arc;
 use std::thread::JoinHandle;
 
 use runtime::gate::Trip;
 use runtime::interlock::Phase;
-use runtime::laboratory::{House, Laboratory, LaboratoryParts, Listener, SessionEnd, Start};
+use runtime::laboratory::{LabProfile, LabServer, Laboratory, LaboratoryParts, SessionEnd, Start};
 use runtime::link::wire::{KNOWS_ACHIEVED, LOCK_STEP, PACED, VIRTUAL};
 use runtime::link::{LinkPlan, Pace, Token};
 use runtime::rig::RigSlot;
-use runtime::stop::StopButton;
+use runtime::stop::StopHandle;
+use runtime::world::World;
 
 use super::benchmark::Case;
 
@@ -25,7 +25,7 @@ pub(crate) struct Left {
 
 pub(crate) struct Elsewhere {
     pub(crate) address: SocketAddr,
-    pub(crate) stop: Arc<StopButton>,
+    pub(crate) stop: StopHandle,
     pub(crate) thread: JoinHandle<Option<Left>>,
 }
 
@@ -42,22 +42,14 @@ pub(crate) fn laboratory(case: &Case, watchdog_s: f64, bridge: u64) -> Elsewhere
 }
 
 pub(crate) fn laboratory_of(rig: RigSlot, case: &Case, watchdog_s: f64, bridge: u64) -> Elsewhere {
-    let house = House {
-        rate_hz: 1.0 / case.step_s,
-        limits: limits(case),
-        watchdog_s,
-        token: Token::new(TOKEN).unwrap(),
-        modes: LOCK_STEP | PACED | KNOWS_ACHIEVED | VIRTUAL,
-    };
-    let mut listener = Listener::bind("127.0.0.1:0".parse().unwrap(), house).unwrap();
-    let (address, stop) = (listener.address(), Arc::new(StopButton::new()));
-    let (limits, safe_path, of_thread) = (case.limits.clone(), case.safe_path, Arc::clone(&stop));
+    let profile = profile(case, watchdog_s);
+    let mut server =
+        LabServer::bind(&World::system(), "127.0.0.1:0".parse().unwrap(), profile).unwrap();
+    let (address, stop) = (server.address(), StopHandle::new());
+    let (parts, of_thread) = (parts(rig, case, bridge), stop.clone());
     let thread = std::thread::spawn(move || {
-        let visit = listener.accept(&of_thread).unwrap()?;
-        let parts =
-            LaboratoryParts { rig, limits, safe_path, every: 1, start: Start::Zero, bridge };
-        let mut laboratory = Laboratory::new(parts, None);
-        let end = listener.play(visit, &mut laboratory, &of_thread).unwrap();
+        let accepted = server.accept(&of_thread)?;
+        let (laboratory, end) = server.serve(accepted, Laboratory::new(parts, None), &of_thread);
         Some(Left {
             end,
             trip: laboratory.tripped(),
@@ -67,6 +59,21 @@ pub(crate) fn laboratory_of(rig: RigSlot, case: &Case, watchdog_s: f64, bridge: 
         })
     });
     Elsewhere { address, stop, thread }
+}
+
+pub(crate) fn profile(case: &Case, watchdog_s: f64) -> LabProfile {
+    LabProfile {
+        rate_hz: 1.0 / case.step_s,
+        limits: limits(case),
+        watchdog_s,
+        token: Token::new(TOKEN).unwrap(),
+        modes: LOCK_STEP | PACED | KNOWS_ACHIEVED | VIRTUAL,
+    }
+}
+
+pub(crate) fn parts(rig: RigSlot, case: &Case, bridge: u64) -> LaboratoryParts {
+    let (limits, safe_path) = (case.limits.clone(), case.safe_path);
+    LaboratoryParts { rig, limits, safe_path, every: 1, start: Start::Zero, bridge }
 }
 
 pub(crate) fn plan(case: &Case, address: SocketAddr, pace: Pace) -> LinkPlan {

@@ -14,6 +14,7 @@ mod replay;
 mod report;
 mod reproduce;
 mod rig;
+mod signals;
 mod status_line;
 mod sweep;
 mod trace;

@@ -7,9 +7,12 @@ use std::path::{Path, PathBuf};
 
 use runtime::record::{Existing, Record};
 use runtime::rig::NetworkRig;
+use runtime::stop::StopHandle;
+use runtime::world::World;
 use serde_json::{Map, json};
 
 use super::output::{Exit, Output, cannot_write, write_whole};
+use super::signals::stop_on_signals;
 use super::status_line::StatusLine;
 use crate::assembly::{Assembly, CACHE, Reduced, SignalStore};
 use crate::claim::{Claim, Side};
@@ -226,9 +229,15 @@ pub(super) fn run(
         Ok(host) => host,
         Err(exit) => return exit,
     };
+    let stop = match stop_on_signals(output) {
+        Ok(stop) => stop,
+        Err(exit) => return exit,
+    };
     let written = match clock {
-        Clock::Virtual => write_rehearsal(experiment, source, assembly, &claim, host, output),
-        Clock::Real => write_run(experiment, source, assembly, &claim, host, output),
+        Clock::Virtual => {
+            write_rehearsal(experiment, source, assembly, &claim, host, &stop, output)
+        }
+        Clock::Real => write_run(experiment, source, assembly, &claim, host, &stop, output),
     };
     let rehearsed = match written {
         Ok(rehearsed) => rehearsed,
@@ -284,7 +293,7 @@ fn reach(
     let plan = remote::resolve(&address)
         .and_then(|at| remote::link_plan(&loaded.experiment, &loaded.assembly, at, timing))
         .map_err(|error| output.fail(error))?;
-    let peer = NetworkRig::find(&plan).map_err(|error| output.fail(error))?;
+    let peer = NetworkRig::find(&World::system(), &plan).map_err(|error| output.fail(error))?;
     if output == Output::People {
         eprintln!("{}", remote::told(&peer));
     }
@@ -308,12 +317,13 @@ pub(super) fn write_rehearsal(
     assembly: &Assembly,
     claim: &Claim,
     host: Option<Hosting>,
+    stop: &StopHandle,
     output: Output,
 ) -> Result<Rehearsed, Exit> {
     let path = claim.record();
     let bar = output.progress(assembly.most_ticks(), "rehearsing");
     let outcome =
-        rehearse(experiment, source, assembly, &path, host, |ticks| bar.set_position(ticks));
+        rehearse(experiment, source, assembly, &path, host, stop, |ticks| bar.set_position(ticks));
     bar.finish_and_clear();
     let outcome =
         outcome.map_err(|error| output.fail_to_keep(&error, error.unrecorded(), &path))?;
@@ -327,6 +337,7 @@ fn write_run(
     assembly: &Assembly,
     claim: &Claim,
     host: Option<Hosting>,
+    stop: &StopHandle,
     output: Output,
 ) -> Result<Rehearsed, Exit> {
     let path = claim.record();
@@ -336,7 +347,7 @@ fn write_run(
         None => experiment.duration_s,
     };
     let mut line = StatusLine::new(output, step_s, duration_s);
-    let outcome = realtime::run(experiment, source, assembly, &path, host, &mut line);
+    let outcome = realtime::run(experiment, source, assembly, &path, host, stop, &mut line);
     line.end();
     let outcome =
         outcome.map_err(|error| output.fail_to_keep(&error, error.unrecorded(), &path))?;

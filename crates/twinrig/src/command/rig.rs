@@ -4,14 +4,15 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use runtime::laboratory::{Listener, Visit};
-use runtime::realtime::RealtimeError;
+use runtime::laboratory::{AcceptedSession, LabServer};
 use runtime::record::{Existing, Record};
-use runtime::stop::SignalStop;
+use runtime::stop::StopHandle;
+use runtime::world::World;
 use serde_json::{Value, json};
 
 use super::output::{Exit, Output, print};
 use super::rehearse::{Loaded, load, test_name, write_pages};
+use super::signals::stop_on_signals;
 use crate::claim::{Claim, ClaimError, Side};
 use crate::experiment::rig::USUAL_PORT;
 use crate::remote::{self, Session, TRIP_OF_LOOP};
@@ -55,30 +56,28 @@ pub(super) fn rig(arguments: &RigArguments, output: Output) -> Exit {
     };
     let port = experiment.rig.port().unwrap_or(USUAL_PORT);
     let address = arguments.listen.unwrap_or_else(|| (Ipv4Addr::LOCALHOST, port).into());
-    let mut listener = match Listener::bind(address, remote::house(experiment, assembly)) {
-        Ok(listener) => listener,
+    let profile = remote::lab_profile(experiment, assembly);
+    let mut server = match LabServer::bind(&World::system(), address, profile) {
+        Ok(server) => server,
         Err(error) => return output.fail(error),
     };
-    let stop = match SignalStop::install() {
+    let stop = match stop_on_signals(output) {
         Ok(stop) => stop,
-        Err(source) => return output.fail(RealtimeError::Signals { source }),
+        Err(exit) => return exit,
     };
-    eprintln!("listening at {}", listener.address());
+    let _attended = stop.attend();
+    eprintln!("listening at {}", server.address());
     let mut sessions = Vec::new();
     let exit = loop {
-        let visit = match listener.accept(stop.button()) {
-            Ok(Some(visit)) => visit,
-            Ok(None) => break Exit::Done,
-            Err(error) => break output.fail(error),
-        };
-        let claim = match folders.of(&visit, ahead) {
+        let Some(accepted) = server.accept(&stop) else { break Exit::Done };
+        let claim = match folders.of(&accepted, ahead) {
             Ok(claim) => claim,
             Err(error) => break output.fail(error),
         };
-        match play(&loaded, &mut listener, visit, &claim, &stop, output) {
+        match serve(&loaded, &mut server, accepted, &claim, &stop, output) {
             Ok((session, document)) => {
                 sessions.push(document);
-                if arguments.once || stop.button().presses() > 0 {
+                if arguments.once || stop.presses() > 0 {
                     break Exit::of(&session.summary, Exit::Done);
                 }
             }
@@ -97,20 +96,20 @@ pub(super) fn rig(arguments: &RigArguments, output: Output) -> Exit {
 }
 
 /// One session: the laboratory, its record, its report.
-fn play(
+fn serve(
     loaded: &Loaded,
-    listener: &mut Listener,
-    visit: Visit,
+    server: &mut LabServer,
+    accepted: AcceptedSession,
     claim: &Claim,
-    stop: &SignalStop,
+    stop: &StopHandle,
     output: Output,
 ) -> Result<(Session, Value), Exit> {
     let Loaded { experiment, assembly, folder: source, .. } = loaded;
     let (folder, path) = (claim.folder(), claim.record());
-    let pace = if visit.is_lock_step() { "lock-step" } else { "against the clock" };
-    eprintln!("session with {}, {pace}, watchdog {} s", visit.peer(), visit.watchdog_s());
-    let peer = visit.peer().to_string();
-    let session = remote::host(experiment, source, assembly, listener, visit, &path, stop.button())
+    let pace = if accepted.is_lock_step() { "lock-step" } else { "against the clock" };
+    eprintln!("session with {}, {pace}, watchdog {} s", accepted.peer(), accepted.watchdog_s());
+    let peer = accepted.peer().to_string();
+    let session = remote::serve(experiment, source, assembly, server, accepted, &path, stop)
         .map_err(|error| output.fail_to_keep(&error, error.unrecorded(), &path))?;
     session.notices.iter().for_each(|notice| eprintln!("notice: {notice}"));
     let record = Record::read(&path).map_err(|error| output.fail(error))?;
@@ -173,10 +172,14 @@ impl<'a> Folders<'a> {
     }
 
     /// The folder of a session that begins.
-    fn of(&mut self, visit: &Visit, ahead: Option<Claim>) -> Result<Claim, ClaimError> {
+    fn of(
+        &mut self,
+        accepted: &AcceptedSession,
+        ahead: Option<Claim>,
+    ) -> Result<Claim, ClaimError> {
         match ahead {
             // A real test replaces nothing, not even a rehearsal.
-            Some(claim) if visit.is_lock_step() || !claim.record().exists() => Ok(claim),
+            Some(claim) if accepted.is_lock_step() || !claim.record().exists() => Ok(claim),
             _ => self.next(Existing::Keep),
         }
     }

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use clap::Args;
 use indicatif::ProgressStyle;
 use runtime::record::Existing;
+use runtime::stop::StopHandle;
 use serde_json::{Value, json};
 
 use super::output::{Exit, Output, cannot_write, number, print, table, write_whole};
@@ -332,7 +333,15 @@ fn record_variant(
     })?;
     let claim =
         Claim::take(folder, Side::Loop, Existing::Replace).map_err(|error| output.fail(error))?;
-    let rehearsed = write_rehearsal(&experiment, &study.source(), &assembly, &claim, None, output)?;
+    let rehearsed = write_rehearsal(
+        &experiment,
+        &study.source(),
+        &assembly,
+        &claim,
+        None,
+        &StopHandle::new(),
+        output,
+    )?;
     let file = folder.join("experiment.toml");
     write_whole(&file, experiment.text())
         .map_err(|error| output.fail(cannot_write(&file, &error)))?;

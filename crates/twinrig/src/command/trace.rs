@@ -7,12 +7,11 @@ use std::time::Instant;
 use analysis::iterative::{Trace, TracePoint, Trial};
 use clap::Args;
 use numerics::random::fnv1a;
-use runtime::realtime::RealtimeError;
-use runtime::stop::SignalStop;
 use serde_json::json;
 
 use super::output::{Exit, Output, cannot_write, number, print, table, write_whole};
 use super::rehearse::{Loaded, load_with, test_name};
+use super::signals::stop_on_signals;
 use crate::experiment::{Experiment, Source};
 use crate::iterative::{
     Bench, Branch, Ended, Line, News, Outcome, Pace, Place, Setup, SetupError, follow, from_line,
@@ -155,8 +154,8 @@ fn run(
         // What cannot be set up is wrong in the file; a laboratory may be away.
         if matches!(error, SetupError::Link(_)) { failed } else { Exit::BadExperiment }
     })?;
-    let stop = SignalStop::install();
-    let stop = stop.map_err(|source| output.fail(RealtimeError::Signals { source }))?;
+    let stop = stop_on_signals(output)?;
+    let attended = stop.attend();
     let pace = match arguments.realtime {
         true => Pace::Real(realtime::plan(setup.experiment())),
         false => Pace::Virtual,
@@ -164,7 +163,7 @@ fn run(
     let progress = output.spinner();
     let (shown, say) = (progress.clone(), output == Output::People && progress.is_hidden());
     let asked = Box::new(move |hz: f64| shown.set_message(format!("trying {hz:.4} Hz")));
-    let bench = Bench::start(periodic, &pace, stop.button(), asked);
+    let bench = Bench::start(periodic, &pace, &stop, asked);
     let bench = bench.map_err(|error| output.fail(error))?;
     if output == Output::People {
         bench.notices().iter().for_each(|notice| eprintln!("notice: {notice}"));
@@ -197,7 +196,7 @@ fn run(
     progress.finish_and_clear();
     // Whatever happened, the rig is brought to rest first.
     let rested = traced.into_experiment().finish();
-    drop(stop);
+    drop(attended);
     let ended = outcome.map_err(|error| output.fail(error))?;
     let rested = rested.map_err(|error| output.fail(error))?;
     if output == Output::People {

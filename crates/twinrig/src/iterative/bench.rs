@@ -6,7 +6,7 @@ use runtime::gate::{Trip, TripKind};
 use runtime::link::LinkCounts;
 use runtime::periodic::{PeriodicError, PeriodicLoop};
 use runtime::realtime::{PeriodicDriver, RealtimeError, RealtimePlan, Timing};
-use runtime::stop::StopButton;
+use runtime::stop::StopHandle;
 
 /// Why a bench gives no further point.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -40,7 +40,7 @@ pub enum Pace {
 /// A loop with its rig, brought to one periodic motion after the other.
 pub struct Bench {
     drive: Drive,
-    stop: &'static StopButton,
+    stop: StopHandle,
     /// Before a point is accepted: frequency, Hz.
     asked: Box<dyn FnMut(f64)>,
 }
@@ -63,14 +63,14 @@ impl Bench {
     pub fn start(
         periodic: PeriodicLoop,
         pace: &Pace,
-        stop: &'static StopButton,
+        stop: &StopHandle,
         asked: Box<dyn FnMut(f64)>,
     ) -> Result<Self, RealtimeError> {
         let drive = match pace {
             Pace::Virtual => Drive::Virtual(Box::new(periodic)),
             Pace::Real(plan) => Drive::Real(Box::new(PeriodicDriver::start(plan, periodic, stop)?)),
         };
-        Ok(Self { drive, stop, asked })
+        Ok(Self { drive, stop: stop.clone(), asked })
     }
 
     /// What the system refused, in real time.
@@ -104,7 +104,7 @@ impl PeriodicExperiment for Bench {
         match &mut self.drive {
             Drive::Virtual(periodic) => {
                 periodic.set(frequency_hz, target);
-                go_on_until_done(periodic, self.stop);
+                go_on_until_done(periodic, &self.stop);
                 Ok(periodic.result()?)
             }
             Drive::Real(driver) => Ok(driver.settle(frequency_hz, target, || {})?),
@@ -117,7 +117,7 @@ impl PeriodicExperiment for Bench {
                 if !periodic.refine() {
                     return Ok(None);
                 }
-                go_on_until_done(periodic, self.stop);
+                go_on_until_done(periodic, &self.stop);
                 Ok(Some(periodic.result()?))
             }
             Drive::Real(driver) => Ok(driver.refine(|| {})?),
@@ -125,7 +125,7 @@ impl PeriodicExperiment for Bench {
     }
 }
 
-fn go_on_until_done(periodic: &mut PeriodicLoop, stop: &StopButton) {
+fn go_on_until_done(periodic: &mut PeriodicLoop, stop: &StopHandle) {
     while !periodic.is_done() {
         if stop.presses() > 0 {
             periodic.stop_by_operator();

@@ -12,6 +12,7 @@ use numerics::continuation::{Corrector, Course, Difference, Refresh, Steps};
 use runtime::link::LinkError;
 use runtime::periodic::{Control, Mean, PeriodicLoop, PeriodicSettings, Settling};
 use runtime::rig::{FaultyRig, LateForce, NetworkRig, RigSlot, ShakenRig, ShakenSensors};
+use runtime::world::World;
 use thiserror::Error;
 
 use crate::assembly::{Assembly, PlantError};
@@ -112,7 +113,7 @@ impl<'a> Setup<'a> {
     /// assembly names.
     pub fn periodic(&self) -> Result<PeriodicLoop, SetupError> {
         let rig = match &self.assembly.remote {
-            Some(plan) => NetworkRig::connect(plan)?.into(),
+            Some(plan) => NetworkRig::connect(&World::system(), plan)?.into(),
             None => self.rig()?,
         };
         Ok(PeriodicLoop::new(rig, self.settings())?)

@@ -160,7 +160,7 @@ pub(super) fn json(findings: &Findings<'_>) -> Value {
         "ticks": summary.map(|summary| summary.ticks),
         "frames": summary.map(|summary| summary.frames),
         "frames_lost": summary.map(|summary| summary.frames_lost),
-        "timing": punctuality::note(findings).map(|timing| timing.to_json()),
+        "timing": punctuality::note(findings),
         "dofs": view.dofs,
         "interface_dofs": view.interfaces.len(),
         "criteria": criteria,

@@ -1,8 +1,7 @@
-//! One end of a link: numbers what it sends, judges what it hears, counts both.
+//! One end of a link: numbers what it sends, judges what it receives, counts both.
 
 use super::window::{Seen, Window};
 use super::wire::{Datagram, Flaw, Handshake, Header, Kind, MOST_BYTES, decode, encode};
-use crate::system::now_ns;
 
 /// Everything that reached one end of a link, or did not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -96,7 +95,7 @@ impl LinkCounts {
 }
 
 /// What bytes turned out to be.
-pub(crate) enum Heard<'a> {
+pub(crate) enum Received<'a> {
     /// A new datagram of this session.
     Ours(Datagram<'a>),
     /// Someone asks for a session.
@@ -106,7 +105,7 @@ pub(crate) enum Heard<'a> {
 }
 
 /// One end of a session.
-pub(crate) struct End {
+pub(crate) struct Endpoint {
     session: u64,
     dofs: u8,
     sequence: u64,
@@ -119,7 +118,7 @@ pub(crate) struct End {
     out: Box<[u8; MOST_BYTES]>,
 }
 
-impl End {
+impl Endpoint {
     pub(crate) fn new(session: u64, dofs: usize) -> Self {
         Self {
             session,
@@ -137,9 +136,10 @@ impl End {
         self.session
     }
 
-    /// The next datagram of this session.
+    /// The next datagram of this session, sent now.
     pub(crate) fn frame(
         &mut self,
+        now_ns: u64,
         kind: Kind,
         tick: u64,
         echo_ns: u64,
@@ -153,7 +153,7 @@ impl End {
             dofs: self.dofs,
             session: self.session,
             sequence: self.sequence,
-            time_ns: now_ns(),
+            time_ns: now_ns,
             tick,
             echo_ns,
             state: self.state,
@@ -163,36 +163,36 @@ impl End {
     }
 
     /// Judges bytes from the other side's address.
-    pub(crate) fn hear<'a>(&mut self, bytes: &'a [u8]) -> Heard<'a> {
+    pub(crate) fn receive<'a>(&mut self, bytes: &'a [u8]) -> Received<'a> {
         let datagram = match decode(bytes) {
             Ok(datagram) => datagram,
             Err(Flaw::Damaged) => {
                 self.counts.corrupt += 1;
-                return Heard::Nothing;
+                return Received::Nothing;
             }
             Err(Flaw::NotOurs | Flaw::Version(_) | Flaw::Malformed) => {
                 self.counts.foreign += 1;
-                return Heard::Nothing;
+                return Received::Nothing;
             }
         };
         let header = &datagram.header;
         if header.kind == Kind::Hello {
-            return Heard::Hello(datagram);
+            return Received::Hello(datagram);
         }
         if header.session != self.session || header.dofs != self.dofs {
             self.counts.foreign += 1;
-            return Heard::Nothing;
+            return Received::Nothing;
         }
         match self.window.see(header.sequence) {
             Seen::New => {}
             Seen::OutOfOrder => self.counts.reordered += 1,
             Seen::Again => {
                 self.counts.duplicated += 1;
-                return Heard::Nothing;
+                return Received::Nothing;
             }
         }
         self.counts.received += 1;
-        Heard::Ours(datagram)
+        Received::Ours(datagram)
     }
 }
 
@@ -200,17 +200,18 @@ impl End {
 mod tests {
     use super::*;
 
-    fn sent(end: &mut End, tick: u64) -> Vec<u8> {
-        end.frame(Kind::Measured, tick, 0, None, [&[1.0], &[2.0], &[3.0]]).to_vec()
+    fn sent(end: &mut Endpoint, tick: u64) -> Vec<u8> {
+        end.frame(1, Kind::Measured, tick, 0, None, [&[1.0], &[2.0], &[3.0]]).to_vec()
     }
 
     #[test]
     fn everything_is_counted_once_under_its_own_name() {
-        let (mut there, mut here) = (End::new(7, 1), End::new(7, 1));
+        let (mut there, mut here) = (Endpoint::new(7, 1), Endpoint::new(7, 1));
         let first = sent(&mut there, 0);
         let second = sent(&mut there, 1);
         let third = sent(&mut there, 2);
-        let ours = |here: &mut End, bytes: &[u8]| matches!(here.hear(bytes), Heard::Ours(_));
+        let ours =
+            |here: &mut Endpoint, bytes: &[u8]| matches!(here.receive(bytes), Received::Ours(_));
         assert!(ours(&mut here, &first));
         assert!(ours(&mut here, &third));
         assert!(ours(&mut here, &second));
@@ -218,8 +219,8 @@ mod tests {
         let mut torn = sent(&mut there, 3);
         torn[60] ^= 1;
         assert!(!ours(&mut here, &torn));
-        assert!(!ours(&mut here, &sent(&mut End::new(8, 1), 3)));
-        assert!(!ours(&mut here, &sent(&mut End::new(7, 2), 3)));
+        assert!(!ours(&mut here, &sent(&mut Endpoint::new(8, 1), 3)));
+        assert!(!ours(&mut here, &sent(&mut Endpoint::new(7, 2), 3)));
         assert!(!ours(&mut here, b"GET / HTTP/1.1"));
         let expected = LinkCounts {
             received: 3,

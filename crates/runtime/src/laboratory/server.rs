@@ -1,0 +1,158 @@
+//! The laboratory's socket: a shell around listener and session.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use thiserror::Error;
+
+use super::Laboratory;
+use super::listener::{AcceptedSession, LabProfile, Listener, Reception};
+use super::session::{Session, SessionEnd};
+use crate::link::LinkCounts;
+use crate::link::wire::MOST_BYTES;
+use crate::stop::StopHandle;
+use crate::world::{Clock, DatagramSocket, World};
+
+/// How long the socket waits before the operator's stop is looked at.
+const SLICE: Duration = Duration::from_millis(5);
+/// Datagrams read before the clock is looked at: a flood must not stop it.
+const MOST_READ: usize = 64;
+
+/// Why nobody can be waited for.
+#[derive(Debug, Error)]
+pub enum ListenError {
+    /// The address cannot be used.
+    #[error(
+        "cannot listen at {address}: {source}; choose another with --listen, or end the program \
+         that has it"
+    )]
+    Bind {
+        /// Which.
+        address: SocketAddr,
+        /// What the system said.
+        source: io::Error,
+    },
+}
+
+/// A laboratory at its address.
+pub struct LabServer {
+    clock: Arc<dyn Clock>,
+    socket: Box<dyn DatagramSocket>,
+    listener: Listener,
+    address: SocketAddr,
+    inbox: Box<[u8; MOST_BYTES + 1]>,
+}
+
+impl LabServer {
+    /// Opens the address.
+    pub fn bind(
+        world: &World,
+        address: SocketAddr,
+        profile: LabProfile,
+    ) -> Result<Self, ListenError> {
+        let failed = |source| ListenError::Bind { address, source };
+        let socket = world.network.listen(address).map_err(failed)?;
+        let address = socket.address().map_err(failed)?;
+        Ok(Self {
+            clock: Arc::clone(&world.clock),
+            socket,
+            listener: Listener::new(profile, Arc::clone(&world.entropy)),
+            address,
+            inbox: Box::new([0; MOST_BYTES + 1]),
+        })
+    }
+
+    /// Where it listens; with port 0 the system has chosen one.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// What reached it between sessions.
+    pub fn counts(&self) -> &LinkCounts {
+        self.listener.counts()
+    }
+
+    /// Waits for a loop; `None` when the operator's stop is pressed.
+    pub fn accept(&mut self, stop: &StopHandle) -> Option<AcceptedSession> {
+        while stop.presses() == 0 {
+            self.wait(u64::MAX);
+            if let Some(accepted) = self.accept_now() {
+                return Some(accepted);
+            }
+        }
+        None
+    }
+
+    /// Takes what has come, without waiting.
+    pub fn accept_now(&mut self) -> Option<AcceptedSession> {
+        for _ in 0..MOST_READ {
+            // A socket's error is that of a datagram sent before.
+            let Ok(Some((bytes, from))) = self.socket.receive(&mut self.inbox[..]) else { break };
+            match self.listener.handle(self.clock.now_ns(), from, &self.inbox[..bytes]) {
+                Reception::Ignored => {}
+                Reception::Answer(answer) => {
+                    if self.socket.send(answer.to, answer.bytes).is_err() {
+                        self.listener.counts.unsent += 1;
+                    }
+                }
+                Reception::Accepted(accepted) => return Some(accepted),
+            }
+        }
+        None
+    }
+
+    /// Moves the laboratory for a loop, until the session is over and the rig is
+    /// safe.
+    pub fn serve(
+        &mut self,
+        accepted: AcceptedSession,
+        laboratory: Laboratory,
+        stop: &StopHandle,
+    ) -> (Laboratory, SessionEnd) {
+        let mut session = self.begin(accepted, laboratory, stop);
+        while !session.is_over() {
+            self.wait(session.next_timeout_ns());
+            self.serve_now(&mut session);
+        }
+        session.finish()
+    }
+
+    /// Begins a session and answers the arm.
+    pub fn begin(
+        &mut self,
+        accepted: AcceptedSession,
+        laboratory: Laboratory,
+        stop: &StopHandle,
+    ) -> Session {
+        let now_ns = self.clock.now_ns();
+        let mut session = Session::new(now_ns, accepted, laboratory, stop);
+        let answer = session.open(now_ns);
+        if self.socket.send(answer.to, answer.bytes).is_err() {
+            session.note_unsent();
+        }
+        session
+    }
+
+    /// Does what a session has to do now, without waiting.
+    pub fn serve_now(&mut self, session: &mut Session) {
+        for _ in 0..MOST_READ {
+            let Ok(Some((bytes, from))) = self.socket.receive(&mut self.inbox[..]) else { break };
+            session.wait_for_room();
+            let answer = session.handle(self.clock.now_ns(), from, &self.inbox[..bytes]);
+            if let Some(answer) = answer
+                && self.socket.send(answer.to, answer.bytes).is_err()
+            {
+                session.note_unsent();
+            }
+        }
+        session.wait_for_room();
+        session.poll(self.clock.now_ns());
+    }
+
+    fn wait(&mut self, until_ns: u64) {
+        let look_ns = self.clock.now_ns() + SLICE.as_nanos() as u64;
+        self.socket.wait_until_ns(until_ns.min(look_ns));
+    }
+}

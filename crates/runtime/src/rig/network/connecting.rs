@@ -1,0 +1,198 @@
+//! Finding a laboratory and agreeing with it.
+
+use std::net::SocketAddr;
+
+use super::exchange::Exchange;
+use crate::link::wire::{
+    Datagram, Handshake, Header, Kind, LOCK_STEP, MOST_BYTES, MOST_DOFS, PACED, Refusal, decode,
+    encode,
+};
+use crate::link::{LinkError, LinkPlan, Pace};
+
+/// Between two tries, ns.
+const TRY_AGAIN_NS: u64 = 100_000_000;
+
+/// What the laboratory told of itself.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Peer {
+    /// Where it is.
+    pub address: SocketAddr,
+    /// After this much silence it goes to safe by itself, s.
+    pub watchdog_s: f64,
+    /// What it lets through, per DOF: command in m, rate in m/s, force in N.
+    pub limits: [Vec<f64>; 3],
+    /// What it can: a sum of the constants in [`crate::link::wire`].
+    pub modes: u32,
+}
+
+/// The loop's side of the handshake: says hello until it is welcomed, then arms
+/// until the sensors answer. Takes datagrams and the time, and does no I/O.
+pub(super) struct Connecting<'a> {
+    plan: &'a LinkPlan,
+    nonce: u64,
+    until_ns: u64,
+    again_ns: u64,
+    stage: Stage,
+    out: Box<[u8; MOST_BYTES]>,
+}
+
+enum Stage {
+    /// Nobody has welcomed it; whether somebody was busy.
+    Hello { busy: bool },
+    /// It is welcomed.
+    Arm(Box<(Peer, Exchange)>),
+}
+
+/// What comes next.
+pub(super) enum Next<'a> {
+    /// This is sent.
+    Send(&'a [u8]),
+    /// Nothing, until this instant or a datagram comes.
+    WaitUntil(u64),
+}
+
+impl<'a> Connecting<'a> {
+    /// Begins now, with a number nobody can guess.
+    pub(super) fn new(now_ns: u64, plan: &'a LinkPlan, nonce: u64) -> Result<Self, LinkError> {
+        if plan.count > MOST_DOFS {
+            return Err(LinkError::TooManyDofs { count: plan.count });
+        }
+        Ok(Self {
+            plan,
+            nonce,
+            until_ns: now_ns.saturating_add((1e9 * plan.connect_s) as u64),
+            again_ns: now_ns,
+            stage: Stage::Hello { busy: false },
+            out: Box::new([0; MOST_BYTES]),
+        })
+    }
+
+    /// Who has welcomed it.
+    pub(super) fn peer(&self) -> Option<&Peer> {
+        match &self.stage {
+            Stage::Hello { .. } => None,
+            Stage::Arm(welcomed) => Some(&welcomed.0),
+        }
+    }
+
+    /// Whether the sensors have answered: the loop is closed.
+    pub(super) fn is_closed(&self) -> bool {
+        matches!(&self.stage, Stage::Arm(welcomed) if welcomed.1.counts().received > 0)
+    }
+
+    /// The laboratory and the session with it, once there is one.
+    pub(super) fn finish(self) -> Option<(Peer, Exchange)> {
+        match self.stage {
+            Stage::Hello { .. } => None,
+            Stage::Arm(welcomed) => Some(*welcomed),
+        }
+    }
+
+    /// What is to be done now.
+    pub(super) fn poll(&mut self, now_ns: u64) -> Result<Next<'_>, LinkError> {
+        let LinkPlan { address, limits, token, .. } = self.plan;
+        if now_ns >= self.until_ns {
+            let (address, waited_s) = (*address, self.plan.connect_s);
+            return Err(match self.stage {
+                Stage::Hello { busy: true } => {
+                    LinkError::Refused { address, reason: Refusal::Busy }
+                }
+                _ => LinkError::NoAnswer { address, waited_s },
+            });
+        }
+        if now_ns < self.again_ns {
+            return Ok(Next::WaitUntil(self.again_ns.min(self.until_ns)));
+        }
+        self.again_ns = now_ns + TRY_AGAIN_NS;
+        let blocks = [&limits[0][..], &limits[1], &limits[2]];
+        Ok(Next::Send(match &mut self.stage {
+            Stage::Hello { .. } => {
+                let tag = token.tag(Kind::Hello, self.nonce, 0);
+                let header = Header {
+                    kind: Kind::Hello,
+                    dofs: self.plan.count as u8,
+                    session: 0,
+                    sequence: 0,
+                    time_ns: now_ns,
+                    tick: 0,
+                    echo_ns: 0,
+                    state: 0,
+                    trip: 0,
+                };
+                let hello = handshake(self.plan, self.nonce, tag);
+                encode(&header, Some(&hello), blocks, &mut self.out)
+            }
+            Stage::Arm(welcomed) => {
+                let endpoint = welcomed.1.endpoint_mut();
+                let tag = token.tag(Kind::Arm, self.nonce, endpoint.session());
+                let arm = handshake(self.plan, self.nonce, tag);
+                endpoint.frame(now_ns, Kind::Arm, 0, 0, Some(&arm), blocks)
+            }
+        }))
+    }
+
+    /// Takes a datagram.
+    pub(super) fn handle(&mut self, bytes: &[u8]) -> Result<(), LinkError> {
+        let busy = match &mut self.stage {
+            Stage::Arm(welcomed) => {
+                welcomed.1.handle(bytes);
+                return Ok(());
+            }
+            Stage::Hello { busy } => busy,
+        };
+        let Ok(datagram) = decode(bytes) else { return Ok(()) };
+        let Some(answer) = datagram.handshake.filter(|answer| answer.nonce == self.nonce) else {
+            return Ok(());
+        };
+        match (datagram.header.kind, Refusal::from_code(answer.reason)) {
+            // It may be free in a moment.
+            (Kind::Refuse, Refusal::Busy) => *busy = true,
+            (Kind::Refuse, reason) => {
+                return Err(LinkError::Refused { address: self.plan.address, reason });
+            }
+            (Kind::Welcome, _) => {
+                let peer = welcomed(self.plan, &datagram, &answer)?;
+                let exchange = Exchange::new(self.plan, datagram.header.session);
+                self.stage = Stage::Arm(Box::new((peer, exchange)));
+                self.again_ns = 0;
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
+fn handshake(plan: &LinkPlan, nonce: u64, tag: u64) -> Handshake {
+    let (modes, patience_s) = match plan.pace {
+        Pace::LockStep { timeout_s } => (LOCK_STEP, timeout_s),
+        Pace::Paced { .. } => (PACED, 0.0),
+    };
+    let watchdog_ns = (1e9 * patience_s) as u64;
+    Handshake { rate_hz: plan.rate_hz, nonce, tag, watchdog_ns, modes, reason: 0 }
+}
+
+/// Checks a welcome: it comes from who knows the token and fits the test.
+fn welcomed(
+    plan: &LinkPlan,
+    datagram: &Datagram<'_>,
+    answer: &Handshake,
+) -> Result<Peer, LinkError> {
+    let (address, session) = (plan.address, datagram.header.session);
+    if answer.tag != plan.token.tag(Kind::Welcome, answer.nonce, session) {
+        return Err(LinkError::Impostor { address });
+    }
+    let refused = |reason| Err(LinkError::Refused { address, reason });
+    if usize::from(datagram.header.dofs) != plan.count {
+        return refused(Refusal::Dofs);
+    }
+    if answer.rate_hz.to_bits() != plan.rate_hz.to_bits() {
+        return refused(Refusal::Rate);
+    }
+    let limits = [0, 1, 2].map(|index| {
+        let mut values = vec![f64::INFINITY; plan.count];
+        datagram.block(index, &mut values);
+        values
+    });
+    let watchdog_s = 1e-9 * answer.watchdog_ns as f64;
+    Ok(Peer { address, watchdog_s, limits, modes: answer.modes })
+}

@@ -1,0 +1,171 @@
+//! The world a test runs in: clock, network, disk and entropy are handed in.
+//!
+//! Sessions, links, connections and the recorder are state machines that take
+//! bytes and the time and say when they want to be asked again. The shells that
+//! join them to sockets, files and threads take what they need from a [`World`].
+//! The [`System`]'s is thin; a [`Simulated`] one runs everything in one thread
+//! on virtual time, with losses, from a seed.
+
+mod simulated;
+mod system;
+
+pub use simulated::{Faults, Simulated};
+pub use system::System;
+pub(crate) use system::wait_for;
+
+use std::io::{self, Read, Write};
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::Arc;
+use std::thread::{JoinHandle, Thread};
+
+/// What a test gets from outside.
+#[derive(Clone)]
+pub struct World {
+    /// Time.
+    pub clock: Arc<dyn Clock>,
+    /// Datagrams.
+    pub network: Arc<dyn Network>,
+    /// Files.
+    pub disk: Arc<dyn Disk>,
+    /// Numbers nobody can guess.
+    pub entropy: Arc<dyn Entropy>,
+    /// What goes on beside the test.
+    pub threads: Arc<dyn Threads>,
+}
+
+impl World {
+    /// The real one.
+    pub fn system() -> Self {
+        Self::of(System)
+    }
+
+    /// All from one.
+    fn of(all: impl Clock + Network + Disk + Entropy + Threads + 'static) -> Self {
+        let all = Arc::new(all);
+        Self {
+            clock: all.clone(),
+            network: all.clone(),
+            disk: all.clone(),
+            entropy: all.clone(),
+            threads: all,
+        }
+    }
+}
+
+/// Time, in nanoseconds.
+pub trait Clock: Send + Sync {
+    /// Now, by a clock that never goes back.
+    fn now_ns(&self) -> u64;
+
+    /// Now, by the clock that stamps what a socket receives.
+    fn wall_ns(&self) -> u64;
+
+    /// Sleeps until an instant of [`now_ns`](Self::now_ns); at once if it has passed.
+    fn sleep_until_ns(&self, instant_ns: u64);
+}
+
+/// Where sockets come from.
+pub trait Network: Send + Sync {
+    /// A socket at this address; with port 0 one is chosen.
+    fn listen(&self, address: SocketAddr) -> io::Result<Box<dyn DatagramSocket>>;
+
+    /// A socket that hears nobody but this address.
+    fn connect(&self, address: SocketAddr) -> io::Result<Box<dyn DatagramSocket>>;
+}
+
+/// A socket for datagrams. Nothing but [`wait_until_ns`](Self::wait_until_ns)
+/// waits, and nothing allocates.
+pub trait DatagramSocket: Send {
+    /// Its own address.
+    fn address(&self) -> io::Result<SocketAddr>;
+
+    /// Hands a datagram to the network.
+    fn send(&mut self, to: SocketAddr, bytes: &[u8]) -> io::Result<()>;
+
+    /// The next datagram that has come: its size and its sender. `None` if there
+    /// is none.
+    fn receive(&mut self, buffer: &mut [u8]) -> io::Result<Option<(usize, SocketAddr)>>;
+
+    /// When the datagram that was received last came in, by [`Clock::wall_ns`].
+    /// The first question may only make the system stamp what follows.
+    fn received_at_ns(&self) -> Option<u64>;
+
+    /// Waits for a datagram, at most until an instant of [`Clock::now_ns`].
+    fn wait_until_ns(&mut self, instant_ns: u64);
+}
+
+/// Where files are.
+pub trait Disk: Send + Sync {
+    /// A new file; one that is there already is an error.
+    fn create(&self, path: &Path) -> io::Result<Box<dyn DiskFile>>;
+
+    /// The bytes of a file, and how many there are.
+    fn open(&self, path: &Path) -> io::Result<(Box<dyn Read>, u64)>;
+
+    /// Removes a file.
+    fn remove(&self, path: &Path) -> io::Result<()>;
+}
+
+/// A file that is being written, from its start to its end.
+pub trait DiskFile: Write + Send {
+    /// Cuts the file back to its first `length` bytes.
+    fn truncate(&mut self, length: u64) -> io::Result<()>;
+
+    /// Waits until everything is on the disk.
+    fn sync(&mut self) -> io::Result<()>;
+}
+
+/// Where numbers come from that nobody can guess.
+pub trait Entropy: Send + Sync {
+    /// Fills the bytes.
+    fn fill(&self, bytes: &mut [u8]) -> io::Result<()>;
+}
+
+impl dyn Entropy {
+    /// A number that is not zero.
+    pub fn number(&self) -> io::Result<u64> {
+        let mut bytes = [0; 8];
+        self.fill(&mut bytes)?;
+        Ok(u64::from_le_bytes(bytes).max(1))
+    }
+}
+
+/// Where processes run.
+pub trait Threads: Send + Sync {
+    /// Runs a process until it is over.
+    fn spawn(&self, name: &str, process: Box<dyn Process>) -> io::Result<Running>;
+}
+
+/// Something that goes on beside the test: a shell around a state machine.
+pub trait Process: Send {
+    /// Does what is due now.
+    fn poll(&mut self, now_ns: u64);
+
+    /// When it wants to be asked again, though nobody wakes it.
+    fn next_timeout_ns(&self) -> u64;
+
+    /// Whether it has nothing more to do.
+    fn is_over(&self) -> bool;
+}
+
+/// A process that was started. Without a thread of its own it runs while others
+/// sleep.
+#[derive(Debug)]
+pub struct Running {
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Running {
+    /// To wake it with.
+    pub fn thread(&self) -> Option<&Thread> {
+        self.thread.as_ref().map(JoinHandle::thread)
+    }
+
+    /// Waits until it is over; says whether it came to its end.
+    pub fn join(self) -> bool {
+        let Some(thread) = self.thread else { return true };
+        thread.thread().unpark();
+        thread.join().is_ok()
+    }
+}

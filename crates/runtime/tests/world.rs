@@ -1,0 +1,285 @@
+//! Loop, laboratory, link and both recorders in one thread, on simulated time,
+//! with a wire that loses, delays, repeats and spoils datagrams, all from a seed.
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+
+use common::benchmark::{Case, ground, quick};
+use common::link::{parts, plan, profile};
+use runtime::clock::run_virtual_stoppable;
+use runtime::gate::{Trip, TripKind};
+use runtime::hybrid_loop::HybridLoop;
+use runtime::interlock::Phase;
+use runtime::laboratory::{LabServer, Laboratory, Session, SessionEnd};
+use runtime::link::{Bridge, LinkCounts, LinkPlan, Pace};
+use runtime::record::{Ending, Options, Record, Recorder, RecorderHandle};
+use runtime::rig::{NetworkRig, ReplayRig};
+use runtime::stop::StopHandle;
+use runtime::world::{Faults, Process, Simulated, World};
+
+const LOOP: &str = "loop/record.arrow";
+const LABORATORY: &str = "laboratory/record.arrow";
+const TICKS: usize = 1500;
+const WATCHDOG_S: f64 = 0.5;
+const SECOND_NS: u64 = 1_000_000_000;
+
+const CALM: Faults =
+    Faults { loss: 0.0, duplicate: 0.0, corrupt: 0.0, delay_ns: 30_000, most_delay_ns: 60_000 };
+/// One in ten is lost, and some come after the next one.
+const STORM: Faults =
+    Faults { loss: 0.1, duplicate: 0.05, corrupt: 0.03, delay_ns: 30_000, most_delay_ns: 700_000 };
+const CUT: Faults = Faults { loss: 1.0, ..CALM };
+
+const PACED: Pace = Pace::Paced { bridge: 200, bridge_by: Bridge::Line };
+
+/// What the laboratory leaves behind.
+struct Left {
+    end: SessionEnd,
+    trip: Option<(Trip, f64)>,
+    phase: Phase,
+    command: Vec<f64>,
+    ticks: u64,
+}
+
+/// The laboratory's side: what its thread does in the real world.
+struct Bench {
+    server: LabServer,
+    laboratory: Option<Laboratory>,
+    session: Option<Session>,
+    stop: StopHandle,
+    left: Arc<Mutex<Option<Left>>>,
+}
+
+impl Process for Bench {
+    fn poll(&mut self, _now_ns: u64) {
+        if let Some(session) = &mut self.session {
+            self.server.serve_now(session);
+        } else if let Some(accepted) = self.server.accept_now()
+            && let Some(laboratory) = self.laboratory.take()
+        {
+            self.session = Some(self.server.begin(accepted, laboratory, &self.stop));
+        }
+        if let Some(session) = self.session.take_if(|session| session.is_over()) {
+            let (laboratory, end) = session.finish();
+            *self.left.lock().unwrap() = Some(Left {
+                end,
+                trip: laboratory.tripped(),
+                phase: laboratory.phase(),
+                command: laboratory.command().displacement.clone(),
+                ticks: laboratory.tick(),
+            });
+        }
+    }
+
+    fn next_timeout_ns(&self) -> u64 {
+        self.session.as_ref().map_or(u64::MAX, Session::next_timeout_ns)
+    }
+
+    fn is_over(&self) -> bool {
+        self.laboratory.is_none() && self.session.is_none()
+    }
+}
+
+/// A test over a simulated wire.
+struct Test {
+    case: Case,
+    simulated: Simulated,
+    world: World,
+    hybrid: HybridLoop,
+    records: [RecorderHandle; 2],
+    stop: StopHandle,
+    left: Arc<Mutex<Option<Left>>>,
+}
+
+/// What a test leaves behind.
+struct Ran {
+    counts: LinkCounts,
+    trip: Option<(Trip, f64)>,
+    ticks: u64,
+    left: Left,
+    simulated: Simulated,
+}
+
+impl Test {
+    fn new(case: Case, seed: u64, faults: Faults, pace: Pace) -> Self {
+        println!("seed {seed}");
+        let simulated = Simulated::new(seed, faults);
+        let world = simulated.world();
+        let create = |path: &str, channels: &[_]| {
+            let options = Options::rehearsal();
+            Recorder::create_in(&world, path, &common::header(), channels, vec![], &options)
+                .unwrap()
+        };
+        let (sink, of_laboratory) = create(LABORATORY, &Laboratory::channels(1));
+        let address: SocketAddr = "10.0.0.2:7420".parse().unwrap();
+        let (stop, left) = (StopHandle::new(), Arc::default());
+        let laboratory = Laboratory::new(parts(case.rig().into(), &case, 200), Some(sink));
+        let bench = Bench {
+            server: LabServer::bind(&world, address, profile(&case, WATCHDOG_S)).unwrap(),
+            laboratory: Some(laboratory),
+            session: None,
+            stop: stop.clone(),
+            left: Arc::clone(&left),
+        };
+        world.threads.spawn("laboratory", Box::new(bench)).unwrap();
+        let rig = NetworkRig::connect(&world, &plan(&case, address, pace)).unwrap();
+        let mut channels = case.channels();
+        channels.extend(LinkPlan::channels());
+        let (sink, of_loop) = create(LOOP, &channels);
+        let plant = case.split_with(rig, None);
+        let hybrid = case.recorded(plant, ground(case.step_s, TICKS), sink);
+        let records = [of_loop, of_laboratory];
+        Self { case, simulated, world, hybrid, records, stop, left }
+    }
+
+    /// Ticks at its deadlines to its end; `between` comes before each.
+    fn run(mut self, mut between: impl FnMut(&Self)) -> Ran {
+        let clock = Arc::clone(&self.world.clock);
+        let period_ns = (1e9 * self.case.step_s).round() as u64;
+        let mut deadline_ns = clock.now_ns();
+        while !self.hybrid.is_over() {
+            clock.sleep_until_ns(deadline_ns);
+            between(&self);
+            self.hybrid.tick();
+            deadline_ns += period_ns;
+        }
+        let Self { hybrid, records, simulated, left, .. } = self;
+        let (trip, ticks) = (hybrid.tripped(), hybrid.ticks());
+        let counts = *hybrid.plant().link().unwrap();
+        drop(hybrid);
+        // Time for the laboratory to go to safe by itself.
+        clock.sleep_until_ns(clock.now_ns() + 20 * SECOND_NS);
+        let left = left.lock().unwrap().take().expect("the session is over");
+        for (record, ticks) in records.into_iter().zip([ticks, left.ticks]) {
+            record.finish(Ending { ticks, trip: None }).unwrap();
+        }
+        Ran { counts, trip, ticks, left, simulated }
+    }
+}
+
+impl Ran {
+    fn bytes(&self, path: &str) -> Vec<u8> {
+        self.simulated.file(Path::new(path)).unwrap()
+    }
+
+    /// A record of the test: whole, and every frame in it.
+    fn record(&self, path: &str) -> Record {
+        let world = self.simulated.world();
+        let record = Record::read_in(&*world.disk, Path::new(path)).unwrap();
+        let summary = record.summary.as_ref().unwrap();
+        assert_eq!((summary.frames_lost, summary.frames), (0, record.columns[0].len() as u64));
+        record
+    }
+}
+
+fn case(seed: u64) -> Case {
+    let mut case = Case::benchmark().with_transfer(quick()).with_noise(seed);
+    case.safe_path.rate_m_s = 0.05;
+    case
+}
+
+#[test]
+fn a_whole_test_through_a_storm_reads_back_and_the_same_seed_gives_the_same_bytes() {
+    let storm = |seed| Test::new(case(1), seed, STORM, PACED).run(|_| {});
+    for seed in [1, 2, 3] {
+        let (ran, again) = (storm(seed), storm(seed));
+        for path in [LOOP, LABORATORY] {
+            assert_eq!(ran.bytes(path), again.bytes(path), "{path}");
+            assert_ne!(ran.bytes(path), storm(seed + 100).bytes(path), "{path}");
+        }
+        assert_eq!((ran.trip, ran.counts), (None, again.counts));
+        for (name, count) in ran.counts.named() {
+            let quiet = matches!(name, "resent" | "unsent" | "foreign");
+            assert!(quiet || count > 0, "{name}: {:?}", ran.counts);
+        }
+        let record = ran.record(LOOP);
+        assert_eq!(ran.ticks, record.columns[0].len() as u64);
+        let bridged = record.column("rig.bridged").unwrap();
+        let ticks_bridged = bridged.iter().filter(|&&in_a_row| in_a_row > 0.0).count() as u64;
+        assert_eq!(ticks_bridged, ran.counts.bridged);
+        // What the loop saw, bridged or not, gives its commands again.
+        let column = |name: &str| vec![record.column(name).unwrap().to_vec()];
+        let replay = ReplayRig::new(column("measured.1"), column("force.1"));
+        let case = case(1);
+        let replayed = case.run(case.split_with(replay, None), TICKS);
+        let commands: Vec<f64> = replayed.command.iter().map(|row| row[0]).collect();
+        assert_eq!(commands, record.column("command.1").unwrap());
+        // The laboratory went home when the loop had said goodbye.
+        let laboratory = ran.record(LABORATORY);
+        assert_eq!((ran.left.phase, &ran.left.command[..]), (Phase::Safe, &[0.0][..]));
+        assert_eq!(ran.left.trip.unwrap().0.kind, TripKind::PeerLeft);
+        assert_eq!(*laboratory.column("command.1").unwrap().last().unwrap(), 0.0);
+        assert!(ran.left.end.counts.bridged > 0, "{:?}", ran.left.end.counts);
+    }
+}
+
+#[test]
+fn in_lock_step_no_storm_changes_a_bit() {
+    let here = case(2).run(case(2).split(), TICKS);
+    let commands: Vec<f64> = here.command.iter().map(|row| row[0]).collect();
+    for seed in [4, 5] {
+        let pace = Pace::LockStep { timeout_s: 5.0 };
+        let ran = Test::new(case(2), seed, STORM, pace).run(|_| {});
+        assert!(ran.counts.resent > 0 && ran.counts.corrupt > 0, "{:?}", ran.counts);
+        assert_eq!(ran.record(LOOP).column("command.1").unwrap(), commands);
+        ran.record(LABORATORY);
+    }
+}
+
+#[test]
+fn a_wire_that_is_cut_leaves_both_sides_safe_the_laboratory_by_its_watchdog() {
+    let ran = Test::new(case(3), 6, CALM, PACED).run(|test| {
+        if test.hybrid.ticks() == 700 {
+            test.simulated.set_faults(CUT);
+        }
+    });
+    let (trip, _) = ran.trip.unwrap();
+    assert_eq!(trip.kind, TripKind::PeerSilent);
+    let commands = ran.record(LOOP).column("command.1").unwrap().to_vec();
+    assert_eq!(*commands.last().unwrap(), 0.0);
+    let left = &ran.left;
+    assert_eq!(left.trip.unwrap().0.kind, TripKind::PeerSilent);
+    // Simulated time is exact: the watchdog bites at its time.
+    let silent_s = left.end.silent_s.unwrap();
+    assert!((silent_s - WATCHDOG_S).abs() < 1e-6, "{silent_s}");
+    assert_eq!((left.phase, &left.command[..]), (Phase::Safe, &[0.0][..]));
+    // Its own way to safe, at its own pace: never faster than its rate.
+    let record = ran.record(LABORATORY);
+    let held = record.column("command.1").unwrap();
+    let phase = record.column("phase").unwrap();
+    let most = 0.05 * case(3).step_s * (1.0 + 1e-9);
+    for (pair, phase) in held.windows(2).zip(&phase[1..]) {
+        assert!(*phase == 0.0 || (pair[1] - pair[0]).abs() <= most, "{pair:?}");
+    }
+}
+
+#[test]
+fn the_laboratorys_stop_stops_its_own_test_and_no_other() {
+    let mut pressed = false;
+    let ran = Test::new(case(4), 7, CALM, PACED).run(|test| {
+        if test.hybrid.ticks() == 300 && !std::mem::replace(&mut pressed, true) {
+            test.stop.press();
+        }
+    });
+    assert_eq!(ran.trip.unwrap().0.kind, TripKind::PeerTripped);
+    assert_eq!(ran.left.trip.unwrap().0.kind, TripKind::Operator);
+    // Another test in the same process, with a stop of its own, runs to its end.
+    let other = Test::new(case(4), 7, CALM, PACED).run(|_| {});
+    assert_eq!((other.trip, other.ticks), (None, TICKS as u64));
+}
+
+#[test]
+fn two_loops_in_one_process_do_not_share_a_stop() {
+    let stops = [StopHandle::new(), StopHandle::new()];
+    stops[0].press();
+    let trips = stops.map(|stop| {
+        let mut hybrid = case(5).hybrid(case(5).split(), ground(case(5).step_s, 200));
+        run_virtual_stoppable(&mut hybrid, &stop, |_| {});
+        hybrid.tripped().map(|(trip, _)| trip.kind)
+    });
+    assert_eq!(trips, [Some(TripKind::Operator), None]);
+}
