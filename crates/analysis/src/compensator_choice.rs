@@ -4,10 +4,7 @@
 //! command, in front of the held force. Those that adapt are judged after they
 //! have learnt, as the best their form can do in the band.
 
-mod margin;
 mod response;
-
-pub use margin::{LoopJudgement, LoopSide};
 
 use std::f64::consts::TAU;
 
@@ -15,9 +12,12 @@ use model::compensator::{
     DerivativeSource, Design, FirstOrderDesign, ForwardPredictionDesign, InverseDesign,
     PiLeadDesign,
 };
+use model::transfer::TransferSystem;
 use nalgebra::Complex;
+use numerics::eigen;
 
 use crate::compensator_design::{self as formula, Plant};
+use crate::loop_stability::{LoopDescription, OpenLoop, Verdict, judge};
 use response::{Tracking, best_inverse};
 
 /// What a compensator is chosen for.
@@ -29,8 +29,9 @@ pub struct Task<'a> {
     pub step_s: f64,
     /// Lowest and highest frequency that matters, Hz.
     pub band_hz: (f64, f64),
-    /// The rest of the loop, where it is linear and has one interface DOF.
-    pub side: Option<LoopSide<'a>>,
+    /// The loop it shall work in, where that is known and linear; its transfer
+    /// system and its compensator do not count.
+    pub description: Option<&'a LoopDescription>,
 }
 
 /// One compensator and what is expected of it.
@@ -47,7 +48,7 @@ pub struct Candidate {
     /// Delay left at [`Table::at_hz`], s; negative leads.
     pub delay_left_s: f64,
     /// The loop with it, where the rest of the loop is known.
-    pub judgement: Option<LoopJudgement>,
+    pub judgement: Option<Verdict>,
 }
 
 /// Whether a compensator learns while the test runs.
@@ -79,13 +80,13 @@ const ENOUGH: f64 = 0.05;
 
 /// Tabulates the compensators for a task.
 pub fn tabulate(task: &Task<'_>) -> Table {
-    let at_hz = match &task.side {
-        Some(side) => side.first_mode_hz().unwrap_or(task.middle_hz()),
-        None => task.middle_hz(),
-    };
+    let at_hz = task.description.and_then(first_mode_hz).unwrap_or(task.middle_hz());
+    let known = task.in_loop();
     let candidates: Vec<Candidate> = designs(task, at_hz)
         .into_iter()
-        .filter_map(|(kind, learning, design)| judge(task, kind, learning, design, at_hz))
+        .filter_map(|(kind, learning, design)| {
+            candidate(task, known.as_ref(), (kind, learning, design), at_hz)
+        })
         .collect();
     let advice = best(&candidates, task.step_s);
     let reason = reason(&candidates, advice, task);
@@ -96,6 +97,31 @@ impl Task<'_> {
     fn middle_hz(&self) -> f64 {
         0.5 * (self.band_hz.0 + self.band_hz.1)
     }
+
+    /// The loop with the identified transfer system and no compensator.
+    fn in_loop(&self) -> Option<(LoopDescription, OpenLoop)> {
+        let declared = self.description?;
+        let samples = self.plant.delay_s / declared.integrator.step_s;
+        let function = self.plant.function.clone();
+        let description = LoopDescription {
+            transfer_system: TransferSystem::TransferFunction { function, samples },
+            compensator: Design::None,
+            ..declared.clone()
+        };
+        let open = OpenLoop::sampled(&description).ok()?;
+        Some((description, open))
+    }
+}
+
+/// The lowest natural frequency of the whole structure, Hz.
+fn first_mode_hz(description: &LoopDescription) -> Option<f64> {
+    let LoopDescription { numerical, specimen, .. } = description;
+    let b = numerical.interface_matrix();
+    let stiffness = &numerical.stiffness + &b * &specimen.stiffness * b.transpose();
+    let mass = &numerical.mass + &b * &specimen.mass * b.transpose();
+    let modes = eigen::symmetric_modes(&stiffness, &mass).ok()?;
+    let lowest = modes.omega_rad_s.iter().copied().find(|omega| *omega > 0.0)?;
+    Some(lowest / TAU)
 }
 
 /// Every kind with its numbers, or those it will have learnt.
@@ -130,11 +156,10 @@ fn designs(task: &Task<'_>, at_hz: f64) -> Vec<(&'static str, Learning, Design)>
     found
 }
 
-fn judge(
+fn candidate(
     task: &Task<'_>,
-    kind: &'static str,
-    learning: Learning,
-    design: Design,
+    known: Option<&(LoopDescription, OpenLoop)>,
+    (kind, learning, design): (&'static str, Learning, Design),
     at_hz: f64,
 ) -> Option<Candidate> {
     let tracking = Tracking::new(task, &design)?;
@@ -145,13 +170,18 @@ fn judge(
         .map(|i| low + (high - low) * (i as f64 + 0.5) / POINTS as f64)
         .map(|hertz| (of_frequency(hertz) - 1.0).norm_sqr())
         .sum();
+    let judgement = known.and_then(|(description, open)| {
+        let compensator = design.clone();
+        let changed = LoopDescription { compensator, ..description.clone() };
+        judge(&open.recompensated(&changed).ok()?).ok()
+    });
     Some(Candidate {
         kind,
         learning,
         design,
         error: 100.0 * (squares / POINTS as f64).sqrt(),
         delay_left_s: lag_rad(&of_frequency, at_hz) / (TAU * at_hz),
-        judgement: task.side.as_ref().and_then(|side| side.judge(&|s| tracking.at(s), task.step_s)),
+        judgement,
     })
 }
 

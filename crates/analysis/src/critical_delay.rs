@@ -1,9 +1,14 @@
 //! The critical delay of a hybrid loop with a pure delay, in continuous time.
 
 use model::equations::Equations;
+use model::integrator::IntegratorError;
+use model::partition::Inside;
 use model::specimen::Specimen;
-use nalgebra::{Complex, DMatrix};
+use model::transfer::TransferSystem;
+use nalgebra::DMatrix;
 use numerics::eigen::{self, EigenError};
+
+use crate::loop_stability::{Curve, LoopDescription, LoopError, OpenLoop, growing, margins};
 
 /// A delay at which the loop loses its stability.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -14,134 +19,75 @@ pub struct CriticalDelay {
     pub frequency_hz: f64,
 }
 
-/// The critical delay from the characteristic equation, for one interface DOF.
+/// The critical delay of a loop with nothing but a delay, for any number of
+/// interface DOFs.
 ///
-/// With g = bᵀ(−ω²M + jωC + K)⁻¹b of the numerical part and
-/// h = −ω²m + jωc + k of the specimen, the loop stands on the boundary where
-/// g h e^{−jωτ} = −1: the frequencies are those with |g h| = 1, and each has its
-/// smallest delay τ = (arg(g h) + π)/ω. The smallest of all is critical,
-/// because the loop without delay is the structure itself.
+/// With G = Bᵀ(s²M + sC + K)⁻¹B of the numerical part and H = s²M_e + sC_e + K_e of
+/// the specimen, the loop stands on the boundary where an eigenvalue of H G turned
+/// by e^{−jωτ} is −1: the frequencies are those at which one has the size 1, and each
+/// has its smallest delay. The smallest of all is critical, because the loop without
+/// delay is the structure itself.
 ///
 /// `None`: no delay makes it unstable. A delay of zero: every delay does, at an
-/// infinite frequency because the specimen's mass is not below the numerical
-/// one, at a finite one because a mode has no damping.
+/// infinite frequency because the specimen's mass is not below the numerical one
+/// (ρ(M_e BᵀM⁻¹B) ≥ 1: fast motions grow), at a finite one because a mode has no
+/// damping.
 pub fn critical_delay(
     numerical: &Equations,
-    whole: &Equations,
     specimen: &Specimen,
-) -> Result<Option<CriticalDelay>, EigenError> {
-    let gain = LoopGain::new(numerical, specimen)?;
-    if gain.high * specimen.mass[(0, 0)] >= 1.0 {
+    inside: Option<&Inside>,
+) -> Result<Option<CriticalDelay>, LoopError> {
+    let b = numerical.interface_matrix();
+    let inverse = numerical.mass.clone().try_inverse().ok_or(IntegratorError::SingularMass)?;
+    // Fast motions feel what the mass inside leaves at the interface.
+    let mut mass = specimen.mass.clone();
+    if let Some(inside) = inside {
+        let joint = &inside.mass_to_interface;
+        let own = inside.mass.clone().try_inverse().ok_or(IntegratorError::SingularMass)?;
+        mass -= joint.transpose() * own * joint;
+    }
+    let ratio: DMatrix<f64> = mass * b.transpose() * inverse * &b;
+    if eigen::spectral_radius(&ratio)? >= 1.0 {
         return Ok(Some(CriticalDelay { delay_s: 0.0, frequency_hz: f64::INFINITY }));
     }
-    let excess = |omega: f64| gain.size(omega) - 1.0;
-    let grid = frequencies(numerical, whole)?;
-    let signs: Vec<f64> = grid.iter().map(|&omega| excess(omega).signum()).collect();
-    let mut best: Option<CriticalDelay> = None;
-    for (pair, sign) in grid.windows(2).zip(signs.windows(2)) {
-        if sign[0] == sign[1] {
+    let open = OpenLoop::continuous(&LoopDescription::ideal(numerical, specimen, inside))?;
+    let curve = Curve::follow(&open)?;
+    let found = margins::delay_margin(&open, &curve)?;
+    Ok(found.map(|c| CriticalDelay { delay_s: c.delay_s, frequency_hz: c.frequency_hz }))
+}
+
+/// The greatest delay of whole samples, from one up to `most`, with which the loop
+/// as it runs is stable; `None` if even one sample is not.
+///
+/// Stability is lost once for the delays that matter here, but it may come back for
+/// long ones: the search walks up from one sample in growing strides and narrows
+/// down on the first loss.
+pub fn greatest_stable_delay(
+    description: &LoopDescription,
+    most: usize,
+) -> Result<Option<usize>, LoopError> {
+    let stable = |samples: usize| -> Result<bool, LoopError> {
+        let transfer_system = TransferSystem::Delay { samples: samples as f64 };
+        Ok(growing(&LoopDescription { transfer_system, ..description.clone() })? == 0)
+    };
+    if !stable(1)? {
+        return Ok(None);
+    }
+    let mut good = 1;
+    while good < most {
+        let next = (good + (good / 4).max(1)).min(most);
+        if stable(next)? {
+            good = next;
             continue;
         }
-        let (mut low, mut high) = (pair[0], pair[1]);
-        for _ in 0..80 {
-            let middle = 0.5 * (low + high);
-            if excess(middle).signum() == sign[0] { low = middle } else { high = middle }
+        let mut bad = next;
+        while bad - good > 1 {
+            let middle = good.midpoint(bad);
+            if stable(middle)? { good = middle } else { bad = middle }
         }
-        let omega = 0.5 * (low + high);
-        let delay_s = crossing_delay_s(numerical, specimen, omega);
-        if delay_s.is_finite() && best.is_none_or(|best| delay_s < best.delay_s) {
-            let frequency_hz = omega / std::f64::consts::TAU;
-            best = Some(CriticalDelay { delay_s, frequency_hz });
-        }
+        break;
     }
-    Ok(best)
-}
-
-/// The smallest delay that turns g h at this frequency to −1.
-fn crossing_delay_s(numerical: &Equations, specimen: &Specimen, omega: f64) -> f64 {
-    use std::f64::consts::{PI, TAU};
-    let phase = loop_gain(numerical, specimen, omega).arg() + PI;
-    // A mode without damping stands on the boundary already. A spring's delayed
-    // force then drives it at once; a mass's takes energy out for a whole turn.
-    let undamped = !(1e-7..=TAU - 1e-7).contains(&phase);
-    let spring = specimen.stiffness[(0, 0)] > omega * omega * specimen.mass[(0, 0)];
-    match (undamped, spring) {
-        (true, true) => 0.0,
-        (true, false) => TAU / omega,
-        (false, _) => phase / omega,
-    }
-}
-
-/// |g h| by poles and zeros, so that ten thousands of frequencies of a large
-/// structure take no factorisation each.
-///
-/// g(s) = bᵀM⁻¹b Π(s − z) / Π(s − p): the poles are those of the numerical
-/// part, the zeros those of the same part with its interface held.
-struct LoopGain {
-    /// bᵀM⁻¹b.
-    high: f64,
-    poles: Vec<Complex<f64>>,
-    zeros: Vec<Complex<f64>>,
-    mass: f64,
-    damping: f64,
-    stiffness: f64,
-}
-
-impl LoopGain {
-    fn new(numerical: &Equations, specimen: &Specimen) -> Result<Self, EigenError> {
-        let n = numerical.size();
-        let b = numerical.interface_matrix();
-        let b = b.column(0);
-        let parts = [&numerical.mass, &numerical.damping, &numerical.stiffness];
-        // A reflection that takes b to the first axis; its other columns span
-        // the motions that leave the interface in place.
-        let mut v = b.into_owned();
-        v[0] += b.norm().copysign(b[0]);
-        let reflection = DMatrix::identity(n, n) - 2.0 / v.norm_squared() * &v * v.transpose();
-        let held = reflection.columns(1, n - 1);
-        let [mass, damping, stiffness] = parts.map(|part| held.transpose() * part * held);
-        let inverse = numerical.mass.clone().try_inverse();
-        Ok(Self {
-            high: inverse.map_or(f64::NAN, |inverse| (b.transpose() * inverse * b)[(0, 0)]),
-            poles: poles(parts[0], parts[1], parts[2])?,
-            zeros: poles(&mass, &damping, &stiffness)?,
-            mass: specimen.mass[(0, 0)],
-            damping: specimen.damping[(0, 0)],
-            stiffness: specimen.stiffness[(0, 0)],
-        })
-    }
-
-    fn size(&self, omega: f64) -> f64 {
-        let s = Complex::new(0.0, omega);
-        let specimen =
-            Complex::new(self.stiffness - omega * omega * self.mass, omega * self.damping);
-        // Poles and zeros interlace, sorted by size: their ratios stay moderate.
-        let (last, paired) = self.poles.split_at(2.min(self.poles.len()));
-        let ratios = self.zeros.iter().zip(paired).map(|(z, p)| (s - z).norm() / (s - p).norm());
-        let rest: f64 = last.iter().map(|p| (s - p).norm()).product();
-        self.high * specimen.norm() * ratios.product::<f64>() / rest
-    }
-}
-
-/// Eigenvalues of M ẍ + C ẋ + K x = 0, by size.
-fn poles(
-    mass: &DMatrix<f64>,
-    damping: &DMatrix<f64>,
-    stiffness: &DMatrix<f64>,
-) -> Result<Vec<Complex<f64>>, EigenError> {
-    let n = mass.nrows();
-    if n == 0 {
-        return Ok(Vec::new());
-    }
-    let inverse =
-        mass.clone().try_inverse().unwrap_or_else(|| DMatrix::from_element(n, n, f64::NAN));
-    let mut a = DMatrix::zeros(2 * n, 2 * n);
-    a.view_mut((0, n), (n, n)).copy_from(&DMatrix::identity(n, n));
-    a.view_mut((n, 0), (n, n)).copy_from(&(-&inverse * stiffness));
-    a.view_mut((n, n), (n, n)).copy_from(&(-inverse * damping));
-    let mut values = eigen::eigenvalues(&a)?;
-    values.sort_by(|a, b| a.norm().total_cmp(&b.norm()));
-    Ok(values)
+    Ok(Some(good))
 }
 
 /// The critical delay by Gao & You's equivalent matrices: the delayed force is
@@ -192,53 +138,11 @@ pub fn gao_you_delay(
     Ok(None)
 }
 
-/// g h at jω.
-fn loop_gain(numerical: &Equations, specimen: &Specimen, omega: f64) -> Complex<f64> {
-    let impedance = |mass: f64, damping: f64, stiffness: f64| {
-        Complex::new(stiffness - omega * omega * mass, omega * damping)
-    };
-    let n = numerical.size();
-    let dynamic = DMatrix::from_fn(n, n, |i, j| {
-        impedance(numerical.mass[(i, j)], numerical.damping[(i, j)], numerical.stiffness[(i, j)])
-    });
-    let b = numerical.interface_matrix().map(Complex::from);
-    let nan = Complex::new(f64::NAN, f64::NAN);
-    let g = dynamic.lu().solve(&b).map_or(nan, |x| (b.transpose() * x)[(0, 0)]);
-    let (m, c, k) = (specimen.mass[(0, 0)], specimen.damping[(0, 0)], specimen.stiffness[(0, 0)]);
-    g * impedance(m, c, k)
-}
-
-/// A grid that is dense around every mode of both structures, where |g h| turns.
-fn frequencies(numerical: &Equations, whole: &Equations) -> Result<Vec<f64>, EigenError> {
-    let mut modes = Vec::new();
-    for equations in [numerical, whole] {
-        let found = eigen::symmetric_modes(&equations.stiffness, &equations.mass)?;
-        modes.extend(found.omega_rad_s.iter().copied().filter(|&omega| omega > 0.0));
-    }
-    modes.sort_by(f64::total_cmp);
-    let (lowest, highest) = match (modes.first(), modes.last()) {
-        (Some(&lowest), Some(&highest)) => (lowest, highest),
-        _ => (1.0, 1.0),
-    };
-    let mut grid = Vec::new();
-    for step in 0..=2000 {
-        let part = f64::from(step) / 2000.0;
-        grid.push(0.01 * lowest * (1000.0 * highest / (0.01 * lowest)).powf(part));
-    }
-    for &mode in &modes {
-        for step in -60..=60 {
-            grid.push(mode * (1.0 + 0.3 * (f64::from(step) / 60.0).powi(3)));
-        }
-    }
-    grid.sort_by(f64::total_cmp);
-    grid.dedup();
-    Ok(grid)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use model::equations::Deformation;
+    use nalgebra::Complex;
 
     fn scalar(value: f64) -> DMatrix<f64> {
         DMatrix::from_element(1, 1, value)
@@ -249,9 +153,8 @@ mod tests {
         Specimen { mass, damping, stiffness: scalar(stiffness), elements: Vec::new() }
     }
 
-    /// A shear building of `n` storeys without the spring in the laboratory,
-    /// and the whole one.
-    fn building(n: usize, ratio: f64, specimen: &Specimen) -> (Equations, Equations) {
+    /// A shear building of `n` storeys without the spring in the laboratory.
+    fn building(n: usize, ratio: f64, specimen: &Specimen) -> Equations {
         let stiffness = DMatrix::from_fn(n, n, |i, j| match i.abs_diff(j) {
             0 if i + 1 == n => 4e5,
             0 => 8e5,
@@ -268,7 +171,7 @@ mod tests {
         };
         let mut numerical = whole.clone();
         numerical.stiffness[(0, 0)] -= specimen.stiffness[(0, 0)];
-        (numerical, whole)
+        numerical
     }
 
     #[test]
@@ -284,7 +187,7 @@ mod tests {
             interface: vec![Deformation::of_dof(0)],
             elements: Vec::new(),
         };
-        let found = critical_delay(&part(k), &part(k + k_e), &specimen).unwrap().unwrap();
+        let found = critical_delay(&part(k), &specimen, None).unwrap().unwrap();
         // m²ω⁴ + (c² − 2 k m) ω² + k² − k_e² = 0
         let half = (2.0 * k * m - c * c) / (2.0 * m * m);
         let square = half + (half * half - (k * k - k_e * k_e) / (m * m)).sqrt();
@@ -296,23 +199,10 @@ mod tests {
     }
 
     #[test]
-    fn poles_and_zeros_give_the_gain_of_the_dynamic_stiffness() {
-        let specimen = spring(1e5);
-        for n in [1, 2, 7] {
-            let (numerical, _) = building(n, 1e-4, &specimen);
-            let gain = LoopGain::new(&numerical, &specimen).unwrap();
-            for omega in [0.1, 3.0, 40.0, 90.0, 126.0, 1e4] {
-                let direct = loop_gain(&numerical, &specimen, omega).norm();
-                assert!((gain.size(omega) / direct - 1.0).abs() < 1e-9, "{n} {omega}");
-            }
-        }
-    }
-
-    #[test]
     fn any_delay_of_a_spring_drives_a_structure_without_damping() {
         let specimen = spring(1e5);
-        let (numerical, whole) = building(3, 0.0, &specimen);
-        let found = critical_delay(&numerical, &whole, &specimen).unwrap().unwrap();
+        let numerical = building(3, 0.0, &specimen);
+        let found = critical_delay(&numerical, &specimen, None).unwrap().unwrap();
         assert_eq!(found.delay_s, 0.0);
         assert!(found.frequency_hz.is_finite());
     }
@@ -320,11 +210,18 @@ mod tests {
     #[test]
     fn a_tall_building_has_its_critical_delay() {
         let specimen = spring(1e5);
-        let (numerical, whole) = building(60, 1e-4, &specimen);
-        let found = critical_delay(&numerical, &whole, &specimen).unwrap().unwrap();
+        let numerical = building(60, 1e-4, &specimen);
+        let found = critical_delay(&numerical, &specimen, None).unwrap().unwrap();
         let omega = found.frequency_hz * std::f64::consts::TAU;
         let turn = Complex::from_polar(1.0, -omega * found.delay_s);
-        let gain = loop_gain(&numerical, &specimen, omega) * turn;
+        let s = Complex::new(0.0, omega);
+        let dynamic = DMatrix::from_fn(60, 60, |i, j| {
+            let Equations { mass, damping, stiffness, .. } = &numerical;
+            s * s * mass[(i, j)] + s * damping[(i, j)] + stiffness[(i, j)]
+        });
+        let b = numerical.interface_matrix().map(Complex::from);
+        let receptance = (b.transpose() * dynamic.lu().solve(&b).unwrap())[(0, 0)];
+        let gain = receptance * specimen.stiffness[(0, 0)] * turn;
         assert!((gain + 1.0).norm() < 1e-6, "{gain}");
     }
 }

@@ -5,7 +5,7 @@
 //! DOFs of the structure q, those inside the specimen among them, the late signal
 //! is the interface y = Bᵀq and everything the specimen makes of it is late:
 //!   •_τ = [•_ib; B •_bb],  •_0 = • − •_τ Bᵀ.
-//! Sampling and holds are not part of this; see [`crate::sampled_loop`].
+//! Sampling and holds are not part of this; see [`crate::loop_stability`].
 
 use model::equations::Equations;
 use model::partition::{Inside, Partition};
@@ -15,7 +15,6 @@ use numerics::delay_system::crossing::Crossings;
 use numerics::delay_system::{Coefficients, DelayError, DelaySystem};
 
 use crate::critical_delay::CriticalDelay;
-use crate::sampled_loop::Dominant;
 
 /// The delay system of a structure cut as `partition` says. Nonlinear elements
 /// count with their initial stiffness.
@@ -65,60 +64,6 @@ pub fn first_loss(crossings: &Crossings) -> Option<CriticalDelay> {
     })
 }
 
-/// The shortest delay, up to `longest_s`, that takes the loop's stability, for
-/// any number of interface DOFs: the rightmost root along growing delays, then
-/// bisection. `None` if it stays stable.
-///
-/// Between two delays of the search stability may be lost and won again; the
-/// crossings of one interface DOF miss nothing.
-pub fn search_loss(
-    system: &DelaySystem,
-    longest_s: f64,
-    steps: u32,
-) -> Result<Option<CriticalDelay>, DelayError> {
-    if system.neutral_radius()? >= 1.0 {
-        return Ok(Some(CriticalDelay { delay_s: 0.0, frequency_hz: f64::INFINITY }));
-    }
-    let mut low = 0.0;
-    for step in 1..=steps.max(1) {
-        let mut high = longest_s * f64::from(step) / f64::from(steps.max(1));
-        if system.rightmost(high)?.growth_1_s <= 0.0 {
-            low = high;
-            continue;
-        }
-        for _ in 0..60 {
-            let middle = 0.5 * (low + high);
-            if system.rightmost(middle)?.growth_1_s > 0.0 { high = middle } else { low = middle }
-        }
-        let frequency_hz = system.rightmost(high)?.frequency_hz();
-        return Ok(Some(CriticalDelay { delay_s: high, frequency_hz }));
-    }
-    Ok(None)
-}
-
-/// The further delay that sampling and hold mean to motions well below the rate.
-///
-/// A held force acts half a step late on average. The acceleration that goes out
-/// to the rig is balanced with the force of its very instant, half a step
-/// younger than what acted; the specimen's mass hands that on, and the whole
-/// force is later by another ρ/2 of a step.
-pub fn hold_delay_s(system: &DelaySystem, step_s: f64) -> Result<f64, DelayError> {
-    Ok(0.5 * step_s * (1.0 + system.neutral_radius()?.min(1.0)))
-}
-
-/// The slowest-decaying motion of a loop whose force is held over steps, the
-/// hold counted as further delay: see [`hold_delay_s`].
-pub fn held(system: &DelaySystem, delay_s: f64, step_s: f64) -> Result<Dominant, DelayError> {
-    let found = system.rightmost(delay_s + hold_delay_s(system, step_s)?)?;
-    Ok(Dominant {
-        radius: (found.growth_1_s * step_s).exp(),
-        growth_1_s: found.growth_1_s,
-        // Nothing in a sampled loop is faster than half its rate.
-        frequency_hz: found.frequency_hz().min(0.5 / step_s),
-        damping_ratio: if found.root.im.is_finite() { found.damping_ratio() } else { 0.0 },
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -156,9 +101,10 @@ mod tests {
             let system = delay_system(&whole, &partition).unwrap();
             let exact = first_loss(&system.crossings().unwrap()).unwrap();
             assert!((1e3 * exact.delay_s - delay_ms).abs() < 6e-7, "{storeys} {p} {exact:?}");
-            let searched = search_loss(&system, 2e-4, 10).unwrap().unwrap();
-            assert!((searched.delay_s / exact.delay_s - 1.0).abs() < 1e-9);
-            assert!((searched.frequency_hz / exact.frequency_hz - 1.0).abs() < 1e-6);
+            // The rightmost root is on the axis there.
+            let at = system.rightmost(exact.delay_s).unwrap();
+            assert!(at.growth_1_s.abs() < 1e-6 * at.root.norm(), "{at:?}");
+            assert!((at.frequency_hz() / exact.frequency_hz - 1.0).abs() < 1e-6);
         }
     }
 
@@ -177,7 +123,7 @@ mod tests {
         let split = partition.split(&structure, &[], &[]).unwrap();
         let system = delay_system(&split.whole, &partition).unwrap();
         let ours = first_loss(&system.crossings().unwrap()).unwrap();
-        let other = critical_delay(&split.numerical, &split.whole, &partition.specimen);
+        let other = critical_delay(&split.numerical, &partition.specimen, None);
         let other = other.unwrap().unwrap();
         assert!((ours.delay_s / other.delay_s - 1.0).abs() < 1e-8, "{ours:?} {other:?}");
         assert!((ours.frequency_hz / other.frequency_hz - 1.0).abs() < 1e-8);

@@ -10,4 +10,3 @@ pub mod delay_stability;
 pub mod identification;
 pub mod iterative;
 pub mod loop_stability;
-pub mod sampled_loop;

@@ -3,11 +3,11 @@
 
 use std::f64::consts::TAU;
 
-use analysis::critical_delay::{critical_delay, gao_you_delay};
-use analysis::sampled_loop::{LoopRig, SampledLoop};
+use analysis::critical_delay::{critical_delay, gao_you_delay, greatest_stable_delay};
+use analysis::loop_stability::{Joint, LoopDescription, Motion, dominant};
 use model::compensator::{
     Compensator, DerivativeSource, Design, FirstOrderDesign, ForwardPredictionDesign,
-    InverseDesign, ShapingDesign, Site, delay_series, taps,
+    InverseDesign, ShapingDesign, Site, delay_series,
 };
 use model::equations::{Deformation, Equations};
 use model::integrator::{Hold, Integrator, Method, Options};
@@ -15,7 +15,7 @@ use model::partition::{LoadPattern, Partition, Substructures};
 use model::sensor::{Converter, Sensor};
 use model::specimen::Specimen;
 use model::structure::{Structure, damping};
-use model::transfer::{ActuatorDynamics, ServoHydraulic, TransferSystem};
+use model::transfer::{ServoHydraulic, TransferSystem};
 use nalgebra::{DMatrix, DVector};
 use numerics::lti::TransferFunction;
 use numerics::random::Stream;
@@ -46,6 +46,26 @@ struct System {
 }
 
 impl System {
+    fn description(&self, transfer_system: &TransferSystem) -> LoopDescription {
+        LoopDescription {
+            numerical: self.numerical.clone(),
+            specimen: self.specimen.clone(),
+            inside: None,
+            integrator: self.options.clone(),
+            transfer_system: transfer_system.clone(),
+            compensator: self.design.clone(),
+            shaping: ShapingDesign::default(),
+            force_delay: self.late,
+            joint: Joint::Held,
+            extra_delay_s: 0.0,
+        }
+    }
+
+    /// The motion that decays slowest, or grows fastest.
+    fn dominant(&self, transfer_system: &TransferSystem) -> Motion {
+        dominant(&self.description(transfer_system)).unwrap().unwrap()
+    }
+
     /// The armed loop after a push on the first DOF, for `ticks`.
     fn armed(&self, transfer_system: &TransferSystem, ticks: usize) -> HybridLoop {
         let count = self.specimen.count();
@@ -183,19 +203,15 @@ fn the_spectrum_of_a_delayed_loop_is_the_growth_of_the_running_one() {
     while compared < 36 {
         let system = random_system(&mut random, METHODS[compared % METHODS.len()]);
         let samples = 1 + (25.0 * random.uniform()) as usize;
-        let spectrum = SampledLoop::new(&system.numerical, &system.options, &system.specimen)
-            .unwrap()
-            .with_delay(samples)
-            .unwrap();
+        let transfer_system = TransferSystem::Delay { samples: samples as f64 };
+        let growth = system.dominant(&transfer_system).growth_1_s();
         // Near the boundary, and where the motion would leave the numbers.
-        if spectrum.growth_1_s.abs() < 0.3 || spectrum.growth_1_s.abs() > 12.0 {
+        if growth.abs() < 0.3 || growth.abs() > 12.0 {
             continue;
         }
-        let transfer_system = TransferSystem::Delay { samples: samples as f64 };
         let what = format!("{compared}, {:?}, {samples} samples", system.options.method);
-        compare(&system, &transfer_system, spectrum.growth_1_s, &what);
-        assert!((spectrum.radius.ln() / 1e-3 - spectrum.growth_1_s).abs() < 1e-9);
-        unstable += usize::from(spectrum.radius > 1.0);
+        compare(&system, &transfer_system, growth, &what);
+        unstable += usize::from(growth > 0.0);
         compared += 1;
     }
     assert!(unstable > 6 && unstable < 30, "{unstable} unstable ones");
@@ -209,7 +225,7 @@ fn the_spectrum_of_a_loop_with_an_actuator_is_the_growth_of_the_running_one() {
         let mut system = random_system(&mut random, METHODS[compared % METHODS.len()]);
         let corner = TAU * (8.0 + 30.0 * random.uniform());
         let (lower, higher) = (1.0 + random.uniform(), 3.0);
-        let (transfer_system, dynamics) = match compared % 4 {
+        let transfer_system = match compared % 4 {
             0 => {
                 system.specimen.mass = one(20.0 + 40.0 * random.uniform());
                 let servo = ServoHydraulic {
@@ -217,8 +233,7 @@ fn the_spectrum_of_a_loop_with_an_actuator_is_the_growth_of_the_running_one() {
                         * (0.8 + 0.4 * random.uniform()),
                     ..ServoHydraulic::BENCHMARK
                 };
-                let dynamics = ActuatorDynamics::from_servo(&servo, &system.specimen).unwrap();
-                (TransferSystem::ServoHydraulic(servo), dynamics)
+                TransferSystem::ServoHydraulic(servo)
             }
             order => {
                 // Relative degree one, two and three: with the command seen at
@@ -234,20 +249,16 @@ fn the_spectrum_of_a_loop_with_an_actuator_is_the_growth_of_the_running_one() {
                 }
                 let gain = *denominator.last().unwrap();
                 let function = TransferFunction::new(&[gain], &denominator).unwrap();
-                let dynamics = ActuatorDynamics::from_function(&function, &system.specimen);
-                (TransferSystem::TransferFunction { function, samples: 0.0 }, dynamics)
+                TransferSystem::TransferFunction { function, samples: 0.0 }
             }
         };
-        let spectrum = SampledLoop::new(&system.numerical, &system.options, &system.specimen)
-            .unwrap()
-            .with_dynamics(&dynamics)
-            .unwrap();
-        if spectrum.growth_1_s.abs() < 0.3 || spectrum.growth_1_s.abs() > 12.0 {
+        let growth = system.dominant(&transfer_system).growth_1_s();
+        if growth.abs() < 0.3 || growth.abs() > 12.0 {
             continue;
         }
         let what = format!("{compared}, {:?}, kind {}", system.options.method, compared % 4);
-        compare(&system, &transfer_system, spectrum.growth_1_s, &what);
-        unstable += usize::from(spectrum.radius > 1.0);
+        compare(&system, &transfer_system, growth, &what);
+        unstable += usize::from(growth > 0.0);
         compared += 1;
     }
     assert!(unstable > 3 && unstable < 30, "{unstable} unstable ones");
@@ -289,7 +300,7 @@ fn benchmark() -> (Substructures, Specimen) {
 #[test]
 fn the_benchmark_loses_its_stability_where_it_should() {
     let (parts, specimen) = benchmark();
-    let exact = critical_delay(&parts.numerical, &parts.whole, &specimen).unwrap().unwrap();
+    let exact = critical_delay(&parts.numerical, &specimen, None).unwrap().unwrap();
     assert!((exact.delay_s - 8.7253e-3).abs() < 1e-7, "{exact:?}");
     assert!((exact.frequency_hz - 3.6034).abs() < 1e-4, "{exact:?}");
     let gao_you = gao_you_delay(&parts.whole, &specimen, 0.05).unwrap().unwrap();
@@ -301,13 +312,15 @@ fn the_benchmark_loses_its_stability_where_it_should() {
         direct_inertia: None,
         iterations: 1,
     };
-    let sampled = SampledLoop::new(&parts.numerical, &options, &specimen).unwrap();
-    assert_eq!(sampled.greatest_stable_delay(200).unwrap(), Some(35));
-    assert!(sampled.with_delay(35).unwrap().radius < 1.0);
-    assert!(sampled.with_delay(36).unwrap().radius > 1.0);
-    let beyond = sampled.with_delay(37).unwrap();
-    assert!((beyond.growth_1_s - 0.033).abs() < 5e-4, "{beyond:?}");
-    assert!((beyond.frequency_hz - 3.60).abs() < 0.01, "{beyond:?}");
+    let system =
+        System { numerical: parts.numerical, specimen, options, design: Design::None, late: 0 };
+    let late = |samples: f64| system.dominant(&TransferSystem::Delay { samples });
+    let any = system.description(&TransferSystem::Ideal);
+    assert_eq!(greatest_stable_delay(&any, 200).unwrap(), Some(35));
+    assert!(late(35.0).growth_1_s() < 0.0 && late(36.0).growth_1_s() > 0.0);
+    let beyond = late(37.0);
+    assert!((beyond.growth_1_s() - 0.033).abs() < 5e-4, "{beyond:?}");
+    assert!((beyond.exponent.im / TAU - 3.60).abs() < 0.01, "{beyond:?}");
 }
 
 #[test]
@@ -319,13 +332,12 @@ fn the_running_benchmark_agrees_with_its_spectrum() {
         direct_inertia: None,
         iterations: 1,
     };
-    let sampled = SampledLoop::new(&parts.numerical, &options, &specimen).unwrap();
     let system =
         System { numerical: parts.numerical, specimen, options, design: Design::None, late: 0 };
     for samples in [4usize, 30, 35, 36, 37, 45] {
-        let told = sampled.with_delay(samples).unwrap().growth_1_s;
-        // Ten periods of the mode that swings at 3.6 Hz.
         let delay = TransferSystem::Delay { samples: samples as f64 };
+        let told = system.dominant(&delay).growth_1_s();
+        // Ten periods of the mode that swings at 3.6 Hz.
         let found = system.growth(&delay, 80_000, 11_367);
         assert!((found - told).abs() < 2e-3 + 5e-3 * told.abs(), "{samples}: {found} {told}");
     }
@@ -355,20 +367,15 @@ fn a_velocity_that_lags_is_counted_as_the_loop_counts_it() {
             design: Design::None,
             late: 0,
         };
-        let sampled =
-            SampledLoop::new(&system.numerical, &system.options, &system.specimen).unwrap();
         let function = TransferFunction::new(&[40.0], &[1.0, 40.0]).unwrap();
-        let dynamics = ActuatorDynamics::from_function(&function, &system.specimen);
-        for (transfer_system, spectrum) in [
-            (TransferSystem::Delay { samples: 3.0 }, sampled.with_delay(3).unwrap()),
-            (
-                TransferSystem::TransferFunction { function, samples: 0.0 },
-                sampled.with_dynamics(&dynamics).unwrap(),
-            ),
+        for transfer_system in [
+            TransferSystem::Delay { samples: 3.0 },
+            TransferSystem::TransferFunction { function, samples: 0.0 },
         ] {
-            let told = spectrum.growth_1_s;
+            let spectrum = system.dominant(&transfer_system);
+            let told = spectrum.growth_1_s();
             // Windows of whole swings, far enough in for the others to fade.
-            let window = (10.0 / spectrum.frequency_hz / 5e-3).round() as usize;
+            let window = (10.0 * TAU / spectrum.exponent.im / 5e-3).round() as usize;
             let found = system.growth(&transfer_system, 10 * window, window);
             assert!((found - told).abs() < 2e-3 * told.abs(), "{method:?}: {found} {told}");
         }
@@ -388,24 +395,14 @@ fn designs() -> [Design; 4] {
 }
 
 #[test]
-fn a_compensator_that_does_nothing_changes_no_spectrum() {
+fn a_force_that_comes_late_and_a_motion_that_comes_late_are_one_loop() {
     let mut random = Stream::new(13, "nothing");
     for method in METHODS {
-        let system = random_system(&mut random, method);
-        let sampled =
-            SampledLoop::new(&system.numerical, &system.options, &system.specimen).unwrap();
-        let through = taps(&Design::None, 1e-3).unwrap().unwrap();
-        let plain = sampled.with_delay(7).unwrap();
-        let found = sampled.with_compensator(LoopRig::Delay(7), &through, 0).unwrap();
-        assert!((plain.radius - found.radius).abs() < 1e-9, "{plain:?} {found:?}");
-        // A force that comes late and a motion that comes late are the same loop.
-        let found = sampled.with_compensator(LoopRig::Delay(4), &through, 3).unwrap();
-        assert!((plain.radius - found.radius).abs() < 1e-9, "{plain:?} {found:?}");
-        let function = TransferFunction::new(&[8000.0], &[1.0, 60.0, 8000.0]).unwrap();
-        let dynamics = ActuatorDynamics::from_function(&function, &system.specimen);
-        let plain = sampled.with_dynamics(&dynamics).unwrap();
-        let found = sampled.with_compensator(LoopRig::Dynamics(&dynamics), &through, 0).unwrap();
-        assert!((plain.radius - found.radius).abs() < 1e-9, "{plain:?} {found:?}");
+        let mut system = random_system(&mut random, method);
+        let plain = system.dominant(&TransferSystem::Delay { samples: 7.0 });
+        system.late = 3;
+        let found = system.dominant(&TransferSystem::Delay { samples: 4.0 });
+        assert!((plain.exponent - found.exponent).norm() < 1e-6, "{plain:?} {found:?}");
     }
 }
 
@@ -417,9 +414,6 @@ fn the_spectrum_with_a_compensator_is_the_growth_of_the_running_loop() {
         let mut system = random_system(&mut random, METHODS[compared % METHODS.len()]);
         system.design = designs()[compared % 4].clone();
         system.late = compared / 4 % 3;
-        let taps = taps(&system.design, system.options.step_s).unwrap().unwrap();
-        let sampled =
-            SampledLoop::new(&system.numerical, &system.options, &system.specimen).unwrap();
         let samples = 4 + (20.0 * random.uniform()) as usize;
         let corner = TAU * (8.0 + 30.0 * random.uniform());
         let function = TransferFunction::new(
@@ -427,20 +421,18 @@ fn the_spectrum_with_a_compensator_is_the_growth_of_the_running_loop() {
             &[1.0, 2.0 * corner, 2.0 * corner * corner, corner.powi(3)],
         )
         .unwrap();
-        let dynamics = ActuatorDynamics::from_function(&function, &system.specimen);
-        let (transfer_system, rig) = if compared % 2 == 0 {
-            (TransferSystem::Delay { samples: samples as f64 }, LoopRig::Delay(samples))
+        let transfer_system = if compared % 2 == 0 {
+            TransferSystem::Delay { samples: samples as f64 }
         } else {
-            let transfer_system = TransferSystem::TransferFunction { function, samples: 0.0 };
-            (transfer_system, LoopRig::Dynamics(&dynamics))
+            TransferSystem::TransferFunction { function, samples: 0.0 }
         };
-        let spectrum = sampled.with_compensator(rig, &taps, system.late).unwrap();
-        if spectrum.growth_1_s.abs() < 0.3 || spectrum.growth_1_s.abs() > 12.0 {
+        let growth = system.dominant(&transfer_system).growth_1_s();
+        if growth.abs() < 0.3 || growth.abs() > 12.0 {
             continue;
         }
         let what = format!("{compared}, {:?}, {:?}", system.options.method, system.design);
-        compare(&system, &transfer_system, spectrum.growth_1_s, &what);
-        unstable += usize::from(spectrum.radius > 1.0);
+        compare(&system, &transfer_system, growth, &what);
+        unstable += usize::from(growth > 0.0);
         compared += 1;
     }
     assert!(unstable > 1 && unstable < 15, "{unstable} unstable ones");

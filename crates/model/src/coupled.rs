@@ -5,6 +5,7 @@
 //! within the step. This is that simulation: for comparison with them.
 
 use nalgebra::DMatrix;
+use numerics::linear_system::{LinearSystem, Time};
 use numerics::panel::PanelMatrix;
 
 use crate::equations::{Equations, PlacedElement};
@@ -127,6 +128,34 @@ impl Coupled {
             achieved: Motion::rest(count),
             force: vec![0.0; count],
         })
+    }
+
+    /// The same as a linear system, without nonlinear elements: from the command of
+    /// a tick, held from there on, to displacement, velocity and acceleration of the
+    /// interface and the achieved displacement. Its state is that of both parts, then
+    /// the command held so far.
+    pub fn linear_form(&self, step_s: f64) -> Option<LinearSystem> {
+        let map = self.stepper.product()?;
+        let (n, states) = (self.count, self.stepper.state().len());
+        let loads = (map.columns() - states - self.held.len()) / 2;
+        let command = 3 * n;
+        let entries = |m: &PanelMatrix, rows: &[usize], from: usize, columns: usize| {
+            DMatrix::from_fn(rows.len(), columns, |i, j| m.entry(rows[i], from + j))
+        };
+        let all: Vec<usize> = (0..states).collect();
+        let mut a = DMatrix::zeros(states + command, states + command);
+        a.view_mut((0, 0), (states, states)).copy_from(&entries(map, &all, 0, states));
+        let mut b = DMatrix::zeros(states + command, command);
+        b.rows_mut(0, states).copy_from(&entries(map, &all, states + 2 * loads, command));
+        b.view_mut((states, 0), (command, command)).fill_with_identity();
+        // The rows of `outputs` in the order of a motion, then the achieved displacement.
+        let rows: Vec<usize> = (5 * n..7 * n).chain(4 * n..5 * n).chain(0..n).collect();
+        let mut c = DMatrix::zeros(4 * n, states + command);
+        c.columns_mut(0, states).copy_from(&entries(&self.outputs, &rows, 0, states));
+        let held = entries(&self.outputs, &rows, states + loads, command);
+        c.columns_mut(states, command).copy_from(&held);
+        let d = DMatrix::zeros(4 * n, command);
+        Some(LinearSystem::new(a, b, c, d, Time::Step(step_s)))
     }
 
     /// Displacement of every numerical DOF.

@@ -2,6 +2,7 @@
 
 use nalgebra::DMatrix;
 use numerics::discretise;
+use numerics::linear_system::{LinearSystem, Time};
 use numerics::panel::PanelMatrix;
 use numerics::small::copy;
 
@@ -92,6 +93,27 @@ impl InsideMotion {
         for (force, added) in force.iter_mut().zip(&self.added) {
             *force += added;
         }
+    }
+
+    /// The same as a linear system, from the motion of the interface to the force
+    /// of the inside. Its state is that of the instant before, and w then.
+    pub fn linear_form(&self, step_s: f64) -> LinearSystem {
+        let (n, count) = (self.count, self.interface);
+        let entries = |matrix: &PanelMatrix, rows: usize, from: usize, columns: usize| {
+            DMatrix::from_fn(rows, columns, |i, j| matrix.entry(i, from + j))
+        };
+        let drive = entries(&self.drive, n, 0, 3 * count);
+        let carried = entries(&self.step, 2 * n, 0, 3 * n);
+        let driven = entries(&self.step, 2 * n, 3 * n, n) * &drive;
+        let mut a = DMatrix::zeros(3 * n, 3 * n);
+        a.rows_mut(0, 2 * n).copy_from(&carried);
+        let mut b = DMatrix::zeros(3 * n, 3 * count);
+        b.rows_mut(0, 2 * n).copy_from(&driven);
+        b.rows_mut(2 * n, n).copy_from(&drive);
+        // The force belongs to the new state and the new w.
+        let force = entries(&self.force, count, 0, 3 * n);
+        let (c, d) = (&force * &a, &force * &b);
+        LinearSystem::new(a, b, c, d, Time::Step(step_s))
     }
 
     /// Displacements inside.

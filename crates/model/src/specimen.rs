@@ -1,6 +1,7 @@
 //! The specimen of a virtual rig: mass, damping, stiffness and nonlinear elements.
 
 use nalgebra::DMatrix;
+use numerics::linear_system::{LinearSystem, Time};
 use numerics::panel::PanelMatrix;
 use numerics::small::copy;
 
@@ -39,6 +40,14 @@ impl Specimen {
             stiffness[(*dof, *dof)] += element.initial_stiffness();
         }
         Self { stiffness, elements: Vec::new(), ..self.clone() }
+    }
+
+    /// From displacement, velocity and acceleration of the interface to its force,
+    /// every element as a spring of its initial stiffness.
+    pub fn linear_form(&self, step_s: f64) -> LinearSystem {
+        let small = self.linearised();
+        let gain = crate::first_order::beside(&[&small.stiffness, &small.damping, &small.mass]);
+        LinearSystem::gain(gain, Time::Step(step_s))
     }
 
     /// Element forces per interface DOF at a trial displacement. Without

@@ -2,6 +2,7 @@
 //!
 //! Everything it gives back is nalgebra or plain numbers. Input that is not finite is an error, never a panic.
 
+use faer::linalg::solvers::Solve;
 use faer::linalg::triangular_solve::{
     solve_lower_triangular_in_place, solve_upper_triangular_in_place,
 };
@@ -241,12 +242,44 @@ pub fn eigenvalues(matrix: &DMatrix<f64>) -> Result<Vec<Complex<f64>>, EigenErro
     if n == 0 {
         return Ok(Vec::new());
     }
-    let values =
-        view(&balanced(matrix)).eigenvalues().map_err(|_| EigenError::NoConvergence { size: n })?;
+    let values = view(&balanced(matrix).0)
+        .eigenvalues()
+        .map_err(|_| EigenError::NoConvergence { size: n })?;
     if values.iter().any(|value| !(value.re.is_finite() && value.im.is_finite())) {
         return Err(EigenError::NoConvergence { size: n });
     }
     Ok(values.into_iter().map(|value| Complex::new(value.re, value.im)).collect())
+}
+
+/// A = V Λ V⁻¹ and V⁻¹B of a general real matrix.
+#[derive(Debug, Clone)]
+pub struct Decomposition {
+    /// Λ.
+    pub values: Vec<Complex<f64>>,
+    /// V, one column per eigenvalue.
+    pub vectors: DMatrix<Complex<f64>>,
+    /// V⁻¹B.
+    pub input: DMatrix<Complex<f64>>,
+}
+
+/// Decomposes a balanced A, with the part of B in every eigenvector. `None` for
+/// eigenvectors so nearly parallel that no inverse is found.
+pub fn decompose(
+    matrix: &DMatrix<f64>,
+    input: &DMatrix<f64>,
+) -> Result<Option<Decomposition>, EigenError> {
+    check_square(matrix)?;
+    let n = matrix.nrows();
+    let (balanced, scales) = balanced(matrix);
+    let found = view(&balanced).eigen().map_err(|_| EigenError::NoConvergence { size: n })?;
+    let values: Vec<Complex<f64>> = found.S().column_vector().iter().copied().collect();
+    let right = Mat::from_fn(n, input.ncols(), |i, j| Complex::from(input[(i, j)] / scales[i]));
+    let solved = found.U().partial_piv_lu().solve(&right);
+    let vectors = DMatrix::from_fn(n, n, |i, j| found.U()[(i, j)] * scales[i]);
+    let input = DMatrix::from_fn(n, input.ncols(), |i, j| solved[(i, j)]);
+    let finite = |x: &Complex<f64>| x.re.is_finite() && x.im.is_finite();
+    let sound = values.iter().chain(vectors.iter()).chain(input.iter()).all(finite);
+    Ok(sound.then_some(Decomposition { values, vectors, input }))
 }
 
 /// Eigenvalues of a general complex matrix, in no particular order.
@@ -419,7 +452,7 @@ fn symmetric_part(matrix: &DMatrix<f64>) -> DMatrix<f64> {
 ///
 /// Reference: Parlett & Reinsch 1969, with the 2-norm of James, Langou & Lowery
 /// 2014, which does not harm Hessenberg matrices.
-fn balanced(matrix: &DMatrix<f64>) -> DMatrix<f64> {
+pub(crate) fn balanced(matrix: &DMatrix<f64>) -> (DMatrix<f64>, Vec<f64>) {
     // Only scales that keep every entry a normal number leave the matrix exact.
     const MOST_SWEEPS: usize = 100;
     const LARGEST_SCALE: f64 = 1e100;
@@ -456,7 +489,11 @@ fn balanced(matrix: &DMatrix<f64>) -> DMatrix<f64> {
             break;
         }
     }
-    if a.iter().all(|value| value.is_finite()) { a } else { matrix.clone() }
+    if a.iter().all(|value| value.is_finite()) {
+        (a, scales)
+    } else {
+        (matrix.clone(), vec![1.0; n])
+    }
 }
 
 fn view(matrix: &DMatrix<f64>) -> MatRef<'_, f64> {

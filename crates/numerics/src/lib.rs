@@ -19,6 +19,7 @@ pub mod held_response;
 pub mod interpolate;
 pub mod lanes;
 pub mod levenberg_marquardt;
+pub mod linear_system;
 pub mod lti;
 pub mod multi_bisection;
 pub mod normals;

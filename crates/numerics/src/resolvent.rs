@@ -38,18 +38,41 @@ impl Resolvent {
 
     /// C (zI − A)⁻¹ B; `None` where z is a pole.
     pub fn at(&self, z: Complex<f64>) -> Option<DMatrix<Complex<f64>>> {
-        let (n, columns) = (self.rows.len(), self.input.ncols());
+        let solved = self.solve(z, self.input.map(Complex::from))?;
+        Some(self.seen(&solved))
+    }
+
+    /// The same and its derivative −C (zI − A)⁻² B.
+    pub fn with_slope(&self, z: Complex<f64>) -> Option<[DMatrix<Complex<f64>>; 2]> {
+        let once = self.solve(z, self.input.map(Complex::from))?;
+        let twice = self.solve(z, once.clone())?;
+        Some([self.seen(&once), -self.seen(&twice)])
+    }
+
+    fn seen(&self, states: &DMatrix<Complex<f64>>) -> DMatrix<Complex<f64>> {
+        DMatrix::from_fn(self.output.nrows(), states.ncols(), |i, j| {
+            self.output.row(i).iter().zip(states.column(j).iter()).map(|(c, x)| x * *c).sum()
+        })
+    }
+
+    /// (zI − H)⁻¹ times the columns of `right`.
+    fn solve(
+        &self,
+        z: Complex<f64>,
+        right: DMatrix<Complex<f64>>,
+    ) -> Option<DMatrix<Complex<f64>>> {
+        let (n, columns) = right.shape();
         // Rows of zI − H with the right side behind them.
         let width = n + columns;
         let mut work = vec![Complex::new(0.0, 0.0); n * width];
-        for (i, row) in work.chunks_exact_mut(width).enumerate() {
+        for (i, row) in work.chunks_exact_mut(width.max(1)).enumerate() {
             let first = i.saturating_sub(1);
             for (entry, h) in row[first..n].iter_mut().zip(&self.rows[i]) {
                 entry.re = -h;
             }
             row[i] += z;
-            for (entry, b) in row[n..].iter_mut().zip(self.input.row(i).iter()) {
-                entry.re = *b;
+            for (entry, b) in row[n..].iter_mut().zip(right.row(i).iter()) {
+                *entry = *b;
             }
         }
         // From the top: one entry below the diagonal per column, and the larger
@@ -82,15 +105,8 @@ impl Resolvent {
             let pivot = left[i].inv();
             right.iter_mut().for_each(|x| *x *= pivot);
         }
-        let mut answer: DMatrix<Complex<f64>> = DMatrix::zeros(self.output.nrows(), columns);
-        for (k, row) in work.chunks_exact(width.max(1)).enumerate() {
-            for (column, value) in row[n..].iter().enumerate() {
-                for line in 0..self.output.nrows() {
-                    answer[(line, column)] += value * self.output[(line, k)];
-                }
-            }
-        }
-        answer.iter().all(|x| x.re.is_finite() && x.im.is_finite()).then_some(answer)
+        let solved = DMatrix::from_fn(n, columns, |i, j| work[i * width + n + j]);
+        solved.iter().all(|x| x.re.is_finite() && x.im.is_finite()).then_some(solved)
     }
 }
 

@@ -6,12 +6,11 @@ pub use free_decay::{FreeDecay, free_decay, free_decay_with_margin};
 
 use std::f64::consts::TAU;
 
-use analysis::critical_delay::CriticalDelay;
+use analysis::critical_delay::{CriticalDelay, critical_delay};
 use analysis::loop_stability::compensators::{
     Trial, as_learnt, as_started, transfer_delay_s, try_all,
 };
 use analysis::loop_stability::modes::{Motion, TrueMode, follow, true_modes};
-use analysis::loop_stability::partitions::critical;
 use analysis::loop_stability::{
     Curve, Follow, Joint, LoopDescription, LoopError, MOST_STATES, Margins, OpenLoop, growing,
     margins,
@@ -160,11 +159,8 @@ impl Forecast {
             })
             .collect();
         let description = describe(assembly);
-        let critical_delay = if 2 * modes.len() <= MOST_STATES {
-            critical_delay(assembly, &description)
-        } else {
-            None
-        };
+        let critical_delay =
+            if 2 * modes.len() <= MOST_STATES { of_pure_delay(&description) } else { None };
         let first_hz = listed.iter().find(|mode| !mode.is_rigid()).map_or(1.0, |m| m.frequency_hz);
         let matters_hz = match &critical_delay {
             Some(critical) if critical.frequency_hz.is_finite() => critical.frequency_hz,
@@ -225,10 +221,9 @@ pub fn stable_or_not(assembly: &Assembly) -> Stability {
     }
 }
 
-fn critical_delay(assembly: &Assembly, description: &LoopDescription) -> Option<CriticalDelay> {
-    let inside = description.inside.as_ref();
-    let whole = assembly.substructures.whole.linearised();
-    critical(&description.numerical, &whole, &description.specimen, inside).ok().flatten()
+fn of_pure_delay(description: &LoopDescription) -> Option<CriticalDelay> {
+    let LoopDescription { numerical, specimen, inside, .. } = description;
+    critical_delay(numerical, specimen, inside.as_ref()).ok().flatten()
 }
 
 /// The loop of an experiment, nonlinear elements at their initial stiffness.
@@ -300,17 +295,19 @@ fn examine(
     let mut started = None;
     if declared.compensator.is_adaptive() {
         description.compensator = as_learnt(declared, design_hz).ok_or(LoopError::Adaptive)?;
-        let compensator = as_started(&declared.compensator);
-        let first = LoopDescription { compensator, ..declared.clone() };
-        started = Some(Trial::of("as it starts", &first, &truth)?);
     }
     let open = OpenLoop::sampled(&description)?;
+    if declared.compensator.is_adaptive() {
+        let compensator = as_started(&declared.compensator);
+        let first = LoopDescription { compensator, ..declared.clone() };
+        started = Some(Trial::of("as it starts", &open, &first, &truth)?);
+    }
     let curve = Curve::follow(&open)?;
     let margins = margins::margins(&open, &curve)?;
     let motions = follow(&open, &curve, &truth)?;
     let small = truth.len() <= TRIED && description.joint == Joint::Held;
     let trials = match matters_hz {
-        Some(hertz) if small => try_all(&description, &truth, hertz)?,
+        Some(hertz) if small => try_all(&open, &description, &truth, hertz)?,
         _ => Vec::new(),
     };
     let least_damped = motions.least_damped_among(&curve);

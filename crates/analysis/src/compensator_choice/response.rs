@@ -90,7 +90,7 @@ fn plant_response(plant: &Plant, s: Complex<f64>) -> Complex<f64> {
 }
 
 /// A signal held for a time: (1 − e^{−sh})/(sh).
-pub(super) fn hold(s: Complex<f64>, hold_s: f64) -> Complex<f64> {
+fn hold(s: Complex<f64>, hold_s: f64) -> Complex<f64> {
     let turn = s * hold_s;
     if turn.norm() < 1e-6 {
         // The quotient loses its digits there; the series has them.

@@ -2,6 +2,7 @@
 
 use model::equations::Deformation;
 use model::equations::Equations;
+use model::integrator::{Hold, Method, Options};
 use model::specimen::Specimen;
 use nalgebra::DMatrix;
 use numerics::lti::TransferFunction;
@@ -57,13 +58,19 @@ fn late(delay_s: f64) -> Plant {
     Plant { function: TransferFunction::new(&[1.0], &[1.0]).unwrap(), delay_s, hold_s: 0.0 }
 }
 
-fn judged(numerical: &Equations, plant: &Plant, step_s: f64) -> LoopJudgement {
-    let specimen = spring();
-    let side = LoopSide { numerical, specimen: &specimen, force_delay_samples: 0 };
-    let task = Task { plant, step_s, band_hz: (0.1, 10.0), side: Some(side) };
+fn described(numerical: &Equations, step_s: f64, force_delay: usize) -> LoopDescription {
+    let ideal = LoopDescription::ideal(numerical, &spring(), None);
+    let integrator =
+        Options { method: Method::Exact(Hold::First), step_s, ..ideal.integrator.clone() };
+    LoopDescription { integrator, force_delay, ..ideal }
+}
+
+fn judged(numerical: &Equations, plant: &Plant, step_s: f64) -> Verdict {
+    let description = described(numerical, step_s, 0);
+    let task = Task { plant, step_s, band_hz: (0.1, 10.0), description: Some(&description) };
     let table = tabulate(&task);
     assert_eq!(table.candidates[0].design, Design::None);
-    table.candidates[0].judgement.unwrap()
+    table.candidates[0].judgement.clone().unwrap()
 }
 
 #[test]
@@ -74,13 +81,13 @@ fn the_margin_of_perfect_tracking_is_the_critical_delay() {
     for (numerical, critical_ms, digit, hertz) in
         [(oscillator(), 21.6, 0.05, None), (chain(), 14.36, 0.005, Some(4.93))]
     {
-        let LoopJudgement::Stable { margin: Some((margin_s, at_hz)) } =
-            judged(&numerical, &late(0.0), step_s)
-        else {
-            panic!("perfect tracking is stable, and a delay ends it");
-        };
-        let found = 1e3 * (margin_s + 0.5 * step_s);
+        let found = judged(&numerical, &late(0.0), step_s);
+        assert!(found.is_stable());
+        let margin = found.delay_margin.expect("a delay ends it");
+        // The rig is measured before it is commanded: a sample, and half of a hold.
+        let found = 1e3 * (margin.delay_s + 1.5 * step_s);
         assert!((found - critical_ms).abs() < digit, "{found}");
+        let at_hz = margin.frequency_hz;
         assert!(hertz.is_none_or(|hertz: f64| (at_hz - hertz).abs() < 0.005), "{at_hz}");
     }
 }
@@ -92,11 +99,7 @@ fn a_delay_takes_its_share_of_the_margin_and_more_makes_the_loop_grow() {
     let whole = margin(0.0).unwrap();
     let rest = margin(0.6 * whole).unwrap();
     assert!((rest - 0.4 * whole).abs() < 1e-9, "{whole} {rest}");
-    assert_eq!(
-        judged(&chain, &late(1.001 * whole), step_s),
-        LoopJudgement::Unstable { growing: 2 },
-        "a pair of motions"
-    );
+    assert_eq!(judged(&chain, &late(1.001 * whole), step_s).growing, 2, "a pair of motions");
 }
 
 #[test]
@@ -108,9 +111,9 @@ fn without_compensation_the_chain_grows_and_the_oscillator_does_not() {
 
 #[test]
 fn a_table_knows_the_exact_inverse_and_advises_the_one_that_adapts() {
-    let (chain, specimen, plant) = (chain(), spring(), actuator(1e-3));
-    let side = LoopSide { numerical: &chain, specimen: &specimen, force_delay_samples: 0 };
-    let task = Task { plant: &plant, step_s: 1e-3, band_hz: (0.2, 8.0), side: Some(side) };
+    let (plant, description) = (actuator(1e-3), described(&chain(), 1e-3, 0));
+    let description = Some(&description);
+    let task = Task { plant: &plant, step_s: 1e-3, band_hz: (0.2, 8.0), description };
     let table = tabulate(&task);
     // The first mode of the whole chain, 1.771 Hz.
     assert!((table.at_hz - 1.771).abs() < 5e-4, "{}", table.at_hz);
@@ -119,7 +122,7 @@ fn a_table_knows_the_exact_inverse_and_advises_the_one_that_adapts() {
     assert!((1e3 * none.delay_left_s - 16.86).abs() < 0.05, "actuator and half a hold: {none:?}");
     let inverse = of("inverse");
     assert!(inverse.error < 0.5, "{inverse:?}");
-    assert!(inverse.judgement.unwrap().is_stable());
+    assert!(inverse.judgement.as_ref().unwrap().is_stable());
     let first = of("first_order");
     assert!(first.delay_left_s.abs() < 1e-4, "matched at the first mode: {first:?}");
     let adaptive = of("adaptive_inverse");
@@ -127,11 +130,11 @@ fn a_table_knows_the_exact_inverse_and_advises_the_one_that_adapts() {
     let advised = &table.candidates[table.advice.unwrap()];
     assert_eq!(advised, adaptive, "{}", table.reason);
     // A longer delay of the force takes its share of the margin.
-    let side = LoopSide { force_delay_samples: 2, ..side };
-    let later = tabulate(&Task { side: Some(side), ..task });
+    let description = described(&chain(), 1e-3, 2);
+    let later = tabulate(&Task { description: Some(&description), ..task });
     let margin = |table: &Table| {
         let found = table.candidates.iter().find(|c| c.design == inverse.design);
-        found.and_then(|c| c.judgement?.margin_s()).unwrap()
+        found.and_then(|c| c.judgement.as_ref()?.margin_s()).unwrap()
     };
     assert!((margin(&table) - margin(&later) - 2e-3).abs() < 1e-9);
 }
@@ -139,7 +142,7 @@ fn a_table_knows_the_exact_inverse_and_advises_the_one_that_adapts() {
 #[test]
 fn without_the_rest_of_the_loop_the_errors_alone_decide() {
     let plant = actuator(1e-3);
-    let task = Task { plant: &plant, step_s: 1e-3, band_hz: (0.2, 8.0), side: None };
+    let task = Task { plant: &plant, step_s: 1e-3, band_hz: (0.2, 8.0), description: None };
     let table = tabulate(&task);
     assert!(table.candidates.iter().all(|candidate| candidate.judgement.is_none()));
     assert!(table.advice.is_some());
@@ -150,7 +153,8 @@ fn without_the_rest_of_the_loop_the_errors_alone_decide() {
 fn the_delay_left_may_exceed_half_a_turn() {
     // 30 ms at 20 Hz are 0.6 turns.
     let plant = late(0.03);
-    let table = tabulate(&Task { plant: &plant, step_s: 1e-3, band_hz: (0.0, 40.0), side: None });
+    let table =
+        tabulate(&Task { plant: &plant, step_s: 1e-3, band_hz: (0.0, 40.0), description: None });
     assert_eq!(table.at_hz, 20.0);
     let none = &table.candidates[0];
     assert!((none.delay_left_s - 0.03).abs() < 1e-12, "{none:?}");
@@ -159,17 +163,13 @@ fn the_delay_left_may_exceed_half_a_turn() {
 #[test]
 fn a_loop_that_bears_less_than_a_period_is_not_advised() {
     // A later and later force eats up the margin of some 14 ms.
-    let (chain, specimen, step_s) = (chain(), spring(), 1e-3);
+    let step_s = 1e-3;
     let plant = actuator(step_s);
-    let side = |force_delay_samples| LoopSide {
-        numerical: &chain,
-        specimen: &specimen,
-        force_delay_samples,
-    };
     let advised = |late: usize| {
-        let side = Some(side(late));
-        let table = tabulate(&Task { plant: &plant, step_s, band_hz: (0.2, 8.0), side });
-        let margin = |c: &Candidate| c.judgement.unwrap().margin_s();
+        let description = described(&chain(), step_s, late);
+        let description = Some(&description);
+        let table = tabulate(&Task { plant: &plant, step_s, band_hz: (0.2, 8.0), description });
+        let margin = |c: &Candidate| c.judgement.as_ref().unwrap().margin_s();
         let least = table.candidates.iter().filter_map(margin).reduce(f64::min);
         (table.advice.map(|index| margin(&table.candidates[index]).unwrap()), least)
     };

@@ -34,13 +34,14 @@ pub struct Trial {
 }
 
 impl Trial {
-    /// Examines a loop as described.
+    /// Examines a loop that differs from `open` in its compensator.
     pub fn of(
         kind: &'static str,
+        open: &OpenLoop,
         description: &LoopDescription,
         truth: &[TrueMode],
     ) -> Result<Self, LoopError> {
-        let open = OpenLoop::sampled(description)?;
+        let open = open.recompensated(description)?;
         let curve = Curve::follow(&open)?;
         let growing = curve.growing();
         let found = follow(&open, &curve, truth)?;
@@ -72,6 +73,7 @@ impl Trial {
 /// in the band of the modes, and the adaptive ones as they will have learnt.
 /// Those that cannot be designed here are left out.
 pub fn try_all(
+    open: &OpenLoop,
     description: &LoopDescription,
     truth: &[TrueMode],
     at_hz: f64,
@@ -81,7 +83,7 @@ pub fn try_all(
         .into_iter()
         .map(|(kind, design)| {
             let changed = LoopDescription { compensator: design, ..description.clone() };
-            Trial::of(kind, &changed, truth)
+            Trial::of(kind, open, &changed, truth)
         })
         .collect()
 }

@@ -8,7 +8,7 @@ use std::f64::consts::{PI, TAU};
 use nalgebra::Complex;
 
 use super::nyquist::evaluate;
-use super::{Curve, LoopError, LoopGain, OpenLoop};
+use super::{Curve, LoopError, OpenLoop};
 
 /// Where a loop would stand on its boundary.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -83,7 +83,7 @@ pub fn margins(open: &OpenLoop, curve: &Curve) -> Result<Margins, LoopError> {
 }
 
 /// The smallest further delay that brings L to −1; `None` if none does.
-pub fn delay_margin(open: &impl LoopGain, curve: &Curve) -> Result<Option<Crossing>, LoopError> {
+pub fn delay_margin(open: &OpenLoop, curve: &Curve) -> Result<Option<Crossing>, LoopError> {
     Ok(switches(&unit_crossings(open, curve)?).first().copied())
 }
 
@@ -95,7 +95,7 @@ fn switches(unit: &[(f64, Complex<f64>, Direction)]) -> Vec<Crossing> {
         if *omega <= 0.0 {
             continue;
         }
-        let first = (PI + value.arg()).rem_euclid(TAU) / omega;
+        let first = turn_left(*value, *direction) / omega;
         for turn in 0..MOST_SWITCHES {
             found.push(Crossing {
                 delay_s: first + turn as f64 * TAU / omega,
@@ -109,11 +109,23 @@ fn switches(unit: &[(f64, Complex<f64>, Direction)]) -> Vec<Crossing> {
     found
 }
 
+/// The angle left to −1. A mode without damping stands on −1 already: what makes
+/// it grow does so at once, what damps it comes round again after a whole turn.
+fn turn_left(value: Complex<f64>, direction: Direction) -> f64 {
+    const ON_IT: f64 = 1e-7;
+    let left = (PI + value.arg()).rem_euclid(TAU);
+    match direction {
+        Direction::Grows if left > TAU - ON_IT => 0.0,
+        Direction::Decays if left < ON_IT => TAU,
+        _ => left,
+    }
+}
+
 /// Frequencies at which an eigenvalue has the size one, with its value. Where
 /// the size falls with frequency a delay lets a motion grow, else decay (the
 /// closed pole moves by −λ′/λ there).
 fn unit_crossings(
-    open: &impl LoopGain,
+    open: &OpenLoop,
     curve: &Curve,
 ) -> Result<Vec<(f64, Complex<f64>, Direction)>, LoopError> {
     let mut found = Vec::new();
@@ -172,7 +184,7 @@ fn gain_margins(open: &OpenLoop, curve: &Curve) -> Result<(Factor, Factor), Loop
 /// Narrows down on the frequency at which `like_first` changes, following the
 /// eigenvalue between its two ends.
 fn bisect(
-    open: &impl LoopGain,
+    open: &OpenLoop,
     curve: &Curve,
     (mut low, mut first, mut high, mut second): (f64, Complex<f64>, f64, Complex<f64>),
     like_first: impl Fn(Complex<f64>) -> bool,

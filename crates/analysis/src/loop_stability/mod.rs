@@ -15,26 +15,24 @@
 //! structure into the loop: how wrong the test will be, not only whether it
 //! explodes. [`compensators`] tries others, [`partitions`] other cuts.
 
-mod command;
 pub mod compensators;
-mod continuous;
 pub mod margins;
 pub mod modes;
 pub mod nyquist;
 mod open_loop;
 pub mod partitions;
-mod sampled;
+mod parts;
 #[cfg(test)]
 mod tests;
 
 pub use margins::{Crossing, Margins};
-pub use modes::{Follow, LoopMode, TrueMode};
-pub use nyquist::{Curve, LoopGain, Point};
+pub use modes::{Follow, LoopMode, Motion, TrueMode};
+pub use nyquist::{Curve, Point};
 pub use open_loop::OpenLoop;
 
 use model::compensator::{CompensatorError, Design, ShapingDesign};
 use model::equations::Equations;
-use model::integrator::{IntegratorError, Options};
+use model::integrator::{IntegratorError, Method, Options};
 use model::partition::Inside;
 use model::specimen::Specimen;
 use model::transfer::{TransferError, TransferSystem};
@@ -68,6 +66,30 @@ pub struct LoopDescription {
     pub extra_delay_s: f64,
 }
 
+impl LoopDescription {
+    /// A loop with nothing but what is simulated and what stands in the laboratory,
+    /// for [`OpenLoop::continuous`]: its rig is ideal, its period any.
+    pub fn ideal(numerical: &Equations, specimen: &Specimen, inside: Option<&Inside>) -> Self {
+        Self {
+            numerical: numerical.clone(),
+            specimen: specimen.clone(),
+            inside: inside.cloned(),
+            integrator: Options {
+                method: Method::Newmark,
+                step_s: 1e-3,
+                direct_inertia: None,
+                iterations: 1,
+            },
+            transfer_system: TransferSystem::Ideal,
+            compensator: Design::None,
+            shaping: ShapingDesign::default(),
+            force_delay: 0,
+            joint: Joint::Held,
+            extra_delay_s: 0.0,
+        }
+    }
+}
+
 /// How the measured force acts between two ticks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Joint {
@@ -91,6 +113,12 @@ impl Verdict {
     /// Whether no motion grows.
     pub fn is_stable(&self) -> bool {
         self.growing == 0
+    }
+
+    /// The further delay a stable loop bears, s; infinite where none harms.
+    pub fn margin_s(&self) -> Option<f64> {
+        let margin_s = self.delay_margin.map_or(f64::INFINITY, |crossing| crossing.delay_s);
+        self.is_stable().then_some(margin_s)
     }
 }
 
@@ -126,6 +154,15 @@ pub enum LoopError {
     /// Only a transfer system with dynamics can be joined continuously.
     #[error("a pure delay cannot be joined continuously: hold the force")]
     ContinuousDelay,
+    /// Signals go round within one tick, without a unique solution.
+    #[error(
+        "the loop closes within one tick and its forces have no unique balance: check the masses \
+         of specimen and structure"
+    )]
+    Algebraic,
+    /// The loop without sampling has no sampled compensator.
+    #[error("the loop without sampling is that of an uncompensated rig")]
+    Uncompensated,
     /// The loop gain lost its digits.
     #[error(
         "{count:.2} growing motions were counted, which is no number of motions: the loop gain has \
@@ -174,7 +211,7 @@ pub enum LoopError {
 }
 
 /// The largest part whose eigenvalues are sought.
-pub const MOST_STATES: usize = 600;
+pub const MOST_STATES: usize = 1500;
 /// Most interface DOFs.
 pub const MOST_DOFS: usize = 12;
 
@@ -182,15 +219,32 @@ pub const MOST_DOFS: usize = 12;
 /// cheapest entry, for those who ask for very many loops.
 pub fn growing(description: &LoopDescription) -> Result<usize, LoopError> {
     let open = OpenLoop::sampled(description)?;
-    Ok(Curve::follow(&open)?.growing())
+    match open.closed_poles()? {
+        Some(poles) => Ok(nyquist::unstable_poles(&open, &poles)),
+        None => Ok(Curve::follow(&open)?.growing()),
+    }
+}
+
+/// The motion of the loop as it runs that decays slowest, or grows fastest; rigid
+/// motions left out. `None` where not all motions can be found at once.
+pub fn dominant(description: &LoopDescription) -> Result<Option<Motion>, LoopError> {
+    let open = OpenLoop::sampled(description)?;
+    let Some(poles) = open.closed_poles()? else { return Ok(None) };
+    let motions = poles.into_iter().map(|(exponent, _)| Motion { exponent });
+    let moving = motions.filter(|motion| motion.exponent.norm() > open.zero_rad_s());
+    Ok(moving.max_by(|a, b| a.growth_1_s().total_cmp(&b.growth_1_s())))
 }
 
 /// Judges the loop as it runs: growing motions and the delay it bears. A cheap
 /// entry, for those who ask for many loops.
 pub fn verdict(description: &LoopDescription) -> Result<Verdict, LoopError> {
-    let open = OpenLoop::sampled(description)?;
-    let curve = Curve::follow(&open)?;
+    judge(&OpenLoop::sampled(description)?)
+}
+
+/// The same of a loop that is at hand.
+pub fn judge(open: &OpenLoop) -> Result<Verdict, LoopError> {
+    let curve = Curve::follow(open)?;
     let growing = curve.growing();
-    let delay_margin = if growing == 0 { margins::delay_margin(&open, &curve)? } else { None };
+    let delay_margin = if growing == 0 { margins::delay_margin(open, &curve)? } else { None };
     Ok(Verdict { growing, delay_margin })
 }

@@ -88,6 +88,9 @@ impl Follow {
     }
 
     fn is_complete(&self, curve: &Curve) -> bool {
+        if curve.closed.is_some() {
+            return true;
+        }
         let growing: usize = self
             .all()
             .filter(|(motion, _)| motion.growth_1_s() > curve.shift_1_s)
@@ -108,6 +111,11 @@ const SEARCH_ROUNDS: usize = 15;
 const NEAR: f64 = 0.05;
 /// Modes above this part of half the rate mean nothing in a sampled loop.
 const USABLE: f64 = 0.8;
+
+/// A motion that was followed lies on its pole to this part of its size, one that
+/// still moved within the other.
+const SAME: f64 = 1e-3;
+const CLOSE: f64 = 5e-2;
 
 /// Motions slower than this part of the fastest are the rounding of a motion
 /// that has no frequency, where a structure has such.
@@ -204,23 +212,45 @@ pub fn follow(open: &OpenLoop, curve: &Curve, truth: &[TrueMode]) -> Result<Foll
             settled = settle(&open.part(station), &mut places, &[], ROUNDS);
         }
     }
-    let modes = followed
-        .iter()
-        .zip(places.iter().zip(&settled))
-        .map(|(truth, (&exponent, &settled))| {
-            let found = settled && exponent.im.abs() <= open.highest_rad_s();
-            let exponent = Complex::new(exponent.re, exponent.im.abs());
-            LoopMode {
-                truth: *truth,
-                in_loop: found.then_some(Motion { exponent }),
-                sensitivity_1_s: found.then(|| sensitivity(open, exponent)).flatten(),
-            }
-        })
-        .collect();
-    let known: Vec<Complex<f64>> =
-        places.iter().zip(&settled).filter(|(_, settled)| **settled).map(|(s, _)| *s).collect();
-    let others = others(open, curve, &known);
+    let mut left = curve.closed.clone();
+    let mut known = Vec::new();
+    let mut modes = Vec::new();
+    for (truth, (&place, &settled)) in followed.iter().zip(places.iter().zip(&settled)) {
+        let place = Complex::new(place.re, place.im.abs());
+        let found = match &mut left {
+            Some(poles) => take_nearest(poles, place, if settled { SAME } else { CLOSE }),
+            None => (settled && place.im <= open.highest_rad_s()).then_some(place),
+        };
+        known.extend(found);
+        modes.push(LoopMode {
+            truth: *truth,
+            in_loop: found.map(|exponent| Motion { exponent }),
+            sensitivity_1_s: found.and_then(|exponent| sensitivity(open, exponent)),
+        });
+    }
+    let others = match left {
+        // Rigid motions come out of rounding with some growth; they are none.
+        Some(poles) => poles
+            .into_iter()
+            .filter(|(s, _)| s.norm() > open.zero_rad_s())
+            .map(|(exponent, _)| Motion { exponent })
+            .collect(),
+        None => others(open, curve, &known),
+    };
     Ok(Follow { modes, others })
+}
+
+/// Takes the pole nearest to a place out of the list, if it is within this share
+/// of its size.
+fn take_nearest(
+    poles: &mut Vec<(Complex<f64>, usize)>,
+    place: Complex<f64>,
+    share: f64,
+) -> Option<Complex<f64>> {
+    let distance = |s: &Complex<f64>| (s - place).norm();
+    let nearest = (0..poles.len())
+        .min_by(|&a, &b| distance(&poles[a].0).total_cmp(&distance(&poles[b].0)))?;
+    (distance(&poles[nearest].0) <= share * place.norm()).then(|| poles.swap_remove(nearest).0)
 }
 
 /// The motions `start` of a loop, followed along further delays, which go on from
@@ -246,12 +276,16 @@ pub fn along_delay(
         .collect()
 }
 
-/// dζ/dτ of the motion s of a loop: ds/dτ = −D_τ/D_s.
+/// dζ/dτ of the motion s of a loop: ds/dτ = −D_τ/D_s with D = det(I + L), and a
+/// further delay turns L by −s L.
 pub fn sensitivity(open: &OpenLoop, s: Complex<f64>) -> Option<f64> {
-    let (ds, dt) = (1e-6 * s.norm(), 1e-6 / s.norm());
-    let by_s = (open.determinant(s + ds)? - open.determinant(s - ds)?) / (2.0 * ds);
-    let (later, earlier) = (open.later(dt), open.later(-dt));
-    let by_t = (later.determinant(s)? - earlier.determinant(s)?) / (2.0 * dt);
+    // Beside the root, where I + L has an inverse; the ratio does not notice.
+    let beside = s * Complex::from(1.0 + 1e-9);
+    let found = open.with_slope(beside)?;
+    let n = found.gain.matrix.nrows();
+    let inverse = (DMatrix::identity(n, n) + &found.gain.matrix).try_inverse()?;
+    let by_s = (&inverse * &found.matrix).trace() + found.inner;
+    let by_t = -(inverse * found.gain.matrix).trace() * s;
     let speed = -by_t / by_s;
     let size = s.norm();
     let swing = (s.conj() * speed).re / size;
@@ -306,27 +340,26 @@ fn settle(
 
 /// Newton's step on det(I + L) times the product over the poles of L.
 fn newton(open: &OpenLoop, s: Complex<f64>, apart: Complex<f64>) -> Option<Complex<f64>> {
-    let ds = 1e-6 * s.norm().max(1e-6);
-    let value = open.determinant(s)?;
-    if value == Complex::ZERO {
+    let found = open.with_slope(s)?;
+    let n = found.gain.matrix.nrows();
+    let Some(inverse) = (DMatrix::identity(n, n) + &found.gain.matrix).try_inverse() else {
+        // On the root to the last digit.
         return Some(Complex::ZERO);
-    }
-    let slope = (open.determinant(s + ds)? - open.determinant(s - ds)?) / (2.0 * ds);
-    let step = -(slope / value + open.pole_slope(s) - apart).inv();
+    };
+    let slope = (inverse * found.matrix).trace() + found.inner;
+    let step = -(slope + open.pole_slope(s) - apart).inv();
     (step.re.is_finite() && step.im.is_finite()).then_some(step)
 }
 
 /// Whether det(I + L) vanishes, against the size of its terms. A mode that the
 /// interface does not see is none of its roots: it is a pole that L has lost.
 fn is_root(open: &OpenLoop, s: Complex<f64>) -> bool {
-    let size = open.at(s).map(|gain| {
-        let n = gain.matrix.nrows() as i32;
-        (1.0 + gain.matrix.iter().map(|x| x.norm()).fold(0.0, f64::max)).powi(n)
-    });
-    match (open.determinant(s), size) {
-        (Some(value), Some(size)) => value.norm() < 1e-5 * size,
-        _ => false,
-    }
+    open.at(s).is_some_and(|gain| {
+        let n = gain.matrix.nrows();
+        let size = (1.0 + gain.matrix.iter().map(|x| x.norm()).fold(0.0, f64::max)).powi(n as i32);
+        let value = (DMatrix::identity(n, n) + gain.matrix).determinant() * gain.inner;
+        value.norm() < 1e-5 * size
+    })
 }
 
 /// Motions beside the known ones: sought from where det(I + L) is smallest on

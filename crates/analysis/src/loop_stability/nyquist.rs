@@ -2,9 +2,10 @@
 
 use std::f64::consts::PI;
 
-use nalgebra::{Complex, DMatrix};
+use nalgebra::Complex;
 use numerics::complex_eigen;
 
+use super::open_loop::Gain;
 use super::{LoopError, OpenLoop};
 
 /// Two neighbours on the curve differ by less than this angle, rad.
@@ -17,42 +18,10 @@ const SMALL: f64 = 0.9;
 const MOST_POINTS: usize = 200_000;
 /// Points spread over the whole axis before any is added.
 const SPREAD: usize = 400;
-/// Poles below this share of the highest frequency are zero: a double one, of a
-/// part without support, comes out of rounding as two that lie √ε of it apart.
-const ZERO: f64 = 1e-6;
+/// Growth below this share of a pole's size is rounding.
+const NEUTRAL: f64 = 1e-7;
 /// How far a counted number of motions may lie from a whole one.
 const OFF: f64 = 0.25;
-
-/// What can be followed along the frequency axis.
-pub trait LoopGain {
-    /// End of the axis.
-    fn highest_rad_s(&self) -> f64;
-    /// Poles of L as exponents, 1/s.
-    fn poles(&self) -> &[Complex<f64>];
-    /// L at s, and det(I + …) of what is closed within it (one where nothing
-    /// is); `None` on a pole.
-    fn gain(&self, s: Complex<f64>) -> Option<(DMatrix<Complex<f64>>, Complex<f64>)>;
-    /// Whether something is closed within L, whose winding counts too.
-    fn has_inner(&self) -> bool;
-}
-
-impl LoopGain for OpenLoop {
-    fn highest_rad_s(&self) -> f64 {
-        OpenLoop::highest_rad_s(self)
-    }
-
-    fn poles(&self) -> &[Complex<f64>] {
-        OpenLoop::poles(self)
-    }
-
-    fn gain(&self, s: Complex<f64>) -> Option<(DMatrix<Complex<f64>>, Complex<f64>)> {
-        self.at(s).map(|gain| (gain.matrix, gain.inner))
-    }
-
-    fn has_inner(&self) -> bool {
-        OpenLoop::has_inner(self)
-    }
-}
 
 /// The eigenvalues of L at one frequency.
 #[derive(Debug, Clone, PartialEq)]
@@ -94,21 +63,25 @@ pub struct Curve {
     /// Radius of the arc around zero, rad/s; 0 without poles there.
     pub(super) arc_rad_s: f64,
     unstable_open: usize,
+    /// Every pole of the closed loop and the number of roots it stands for, where
+    /// they could be found at once.
+    pub(super) closed: Option<Vec<(Complex<f64>, usize)>>,
+    growing: usize,
 }
 
 impl Curve {
     /// Follows L. Points are placed around every pole of L first, then wherever
     /// det(I + L) turns or an eigenvalue grows or shrinks too much.
-    pub fn follow(open: &impl LoopGain) -> Result<Self, LoopError> {
+    pub fn follow(open: &OpenLoop) -> Result<Self, LoopError> {
         Self::follow_with(open, &[])
     }
 
     /// The same with further frequencies of interest, rad/s, and how wide they are.
-    pub fn follow_with(open: &impl LoopGain, marked: &[(f64, f64)]) -> Result<Self, LoopError> {
+    fn follow_with(open: &OpenLoop, marked: &[(f64, f64)]) -> Result<Self, LoopError> {
         let highest = open.highest_rad_s();
         let poles = open.poles();
         let sizes = || poles.iter().map(|pole| pole.norm());
-        let zero = ZERO * highest;
+        let zero = open.zero_rad_s();
         let slowest = sizes().filter(|size| *size > zero).fold(highest, f64::min);
         let shift_1_s = 1e-7 * slowest;
         let at_zero = sizes().any(|size| size <= zero);
@@ -138,17 +111,18 @@ impl Curve {
                 .iter()
                 .filter(|pole| pole.re > shift_1_s && pole.norm() > arc_rad_s)
                 .count(),
+            closed: open.closed_poles()?,
+            growing: 0,
         };
         curve.fill(open, &marks)?;
-        // No curve can go round a part of a time, or a negative number of times.
-        let count = curve.counted();
-        if !(count > -OFF && (count - count.round()).abs() < OFF) {
-            return Err(LoopError::NotCounted { count });
-        }
+        curve.growing = match &curve.closed {
+            Some(poles) => unstable_poles(open, poles),
+            None => curve.turned()?,
+        };
         Ok(curve)
     }
 
-    fn fill(&mut self, open: &impl LoopGain, marks: &[f64]) -> Result<(), LoopError> {
+    fn fill(&mut self, open: &OpenLoop, marks: &[f64]) -> Result<(), LoopError> {
         let highest = open.highest_rad_s();
         let inner = open.has_inner();
         for &mark in marks {
@@ -176,7 +150,7 @@ impl Curve {
         Ok(())
     }
 
-    fn point(&self, open: &impl LoopGain, omega: f64) -> Result<Point, LoopError> {
+    fn point(&self, open: &OpenLoop, omega: f64) -> Result<Point, LoopError> {
         // Along the arc, then along the axis.
         let arc = (self.arc_rad_s * self.arc_rad_s - omega * omega).max(0.0).sqrt();
         evaluate(open, self.shift_1_s.max(arc), omega)
@@ -210,12 +184,22 @@ impl Curve {
     }
 
     /// Number of growing motions of the closed loop.
+    pub fn growing(&self) -> usize {
+        self.growing
+    }
+
+    /// The same by the curve alone.
     ///
     /// Along the whole axis det(I + L) turns once for every growing motion of the
     /// open loop that is none of the closed one; the half below zero mirrors the
     /// half above.
-    pub fn growing(&self) -> usize {
-        self.counted().round().max(0.0) as usize
+    pub(super) fn turned(&self) -> Result<usize, LoopError> {
+        // No curve can go round a part of a time, or a negative number of times.
+        let count = self.counted();
+        if !(count > -OFF && (count - count.round()).abs() < OFF) {
+            return Err(LoopError::NotCounted { count });
+        }
+        Ok(count.round().max(0.0) as usize)
     }
 
     fn counted(&self) -> f64 {
@@ -240,16 +224,24 @@ impl Curve {
     }
 }
 
+/// Growing roots among the poles of a closed loop: those that grow by more than
+/// rounding, and are no rigid motion that rounding took from zero.
+pub(super) fn unstable_poles(open: &OpenLoop, poles: &[(Complex<f64>, usize)]) -> usize {
+    let zero = open.zero_rad_s();
+    let grows = |s: &Complex<f64>| s.re > NEUTRAL * s.norm() && s.norm() > zero;
+    poles.iter().filter(|(s, _)| grows(s)).map(|(_, roots)| roots).sum()
+}
+
 /// The eigenvalues at one frequency.
-pub(super) fn evaluate(open: &impl LoopGain, shift: f64, omega: f64) -> Result<Point, LoopError> {
+pub(super) fn evaluate(open: &OpenLoop, shift: f64, omega: f64) -> Result<Point, LoopError> {
     let mut s = Complex::new(shift, omega);
-    let mut gain = open.gain(s);
+    let mut gain = open.at(s);
     if gain.is_none() {
         // On a pole to the last digit.
         s.re += shift;
-        gain = open.gain(s);
+        gain = open.at(s);
     }
-    let (matrix, inner) =
+    let Gain { matrix, inner } =
         gain.ok_or(LoopError::NotANumber { frequency_hz: omega / std::f64::consts::TAU })?;
     Ok(Point { omega_rad_s: omega, loci: complex_eigen::eigenvalues(&matrix), inner })
 }

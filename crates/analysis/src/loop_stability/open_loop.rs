@@ -1,54 +1,113 @@
 //! An open loop: what comes back for what is sent, at any complex frequency.
 
 use std::f64::consts::PI;
+use std::sync::Arc;
 
+use model::compensator::Design;
 use nalgebra::{Complex, DMatrix};
+use numerics::linear_system::{Join, LinearSystem, Time};
 
-use super::continuous::Continuous;
-use super::sampled::Sampled;
-use super::{LoopDescription, LoopError, MOST_DOFS};
+use super::parts::{self, Half};
+use super::{Joint, LoopDescription, LoopError, MOST_DOFS};
+
+/// The axis of a loop without sampling ends at this multiple of its fastest pole.
+const BEYOND: f64 = 100.0;
+/// Up to this many states, delays counted as registers, the poles of the closed
+/// loop are found at once.
+const AT_ONCE: usize = 400;
+
+type Matrix = DMatrix<Complex<f64>>;
 
 /// L(s) of a hybrid loop, cut where the force acts on the numerical part (or,
 /// joined continuously, where the command leaves). The loop is closed where
 /// det(I + L) = 0.
 #[derive(Debug, Clone)]
 pub struct OpenLoop {
-    form: Form,
+    numerical: Arc<Half>,
+    rest: Arc<Half>,
+    /// The rest with the specimen moved at once and exactly, where there is such.
+    ideal: Option<Arc<Half>>,
+    time: Time,
+    poles: Vec<Complex<f64>>,
+    /// Of the force, in a loop without sampling.
+    late_s: f64,
     extra_delay_s: f64,
     /// 1: the loop; 0: the same with the specimen moved at once and exactly.
     reality: f64,
-}
-
-#[derive(Debug, Clone)]
-enum Form {
-    Sampled(Box<Sampled>),
-    Continuous(Box<Continuous>),
 }
 
 /// L at one frequency.
 #[derive(Debug, Clone)]
 pub(super) struct Gain {
     /// L.
-    pub(super) matrix: DMatrix<Complex<f64>>,
+    pub(super) matrix: Matrix,
     /// det(I + …) of what is closed within it already.
     pub(super) inner: Complex<f64>,
-    /// The same with a specimen that is moved at once and exactly.
-    pub(super) ideal: DMatrix<Complex<f64>>,
+}
+
+/// L with its derivatives.
+pub(super) struct GainSlope {
+    pub(super) gain: Gain,
+    /// dL/ds.
+    pub(super) matrix: Matrix,
+    /// d ln(inner)/ds.
+    pub(super) inner: Complex<f64>,
 }
 
 impl OpenLoop {
     /// The loop as it runs: sampled, held, integrated.
     pub fn sampled(description: &LoopDescription) -> Result<Self, LoopError> {
         check(description)?;
-        let form = Form::Sampled(Box::new(Sampled::new(description)?));
-        Ok(Self { form, extra_delay_s: description.extra_delay_s, reality: 1.0 })
+        let numerical = Arc::new(parts::numerical(description)?);
+        let ideal = match description.joint {
+            Joint::Held => Some(Arc::new(parts::ideal(description)?)),
+            Joint::Continuous => None,
+        };
+        let time = Time::Step(description.integrator.step_s);
+        Self::of(numerical, parts::rest(description)?, ideal, time, description, 0.0)
     }
 
-    /// The loop without sampling and hold.
+    /// The loop without sampling and hold; without compensator.
     pub fn continuous(description: &LoopDescription) -> Result<Self, LoopError> {
         check(description)?;
-        let form = Form::Continuous(Box::new(Continuous::new(description)?));
-        Ok(Self { form, extra_delay_s: description.extra_delay_s, reality: 1.0 })
+        if description.compensator != Design::None || description.shaping.low_pass_hz.is_some() {
+            return Err(LoopError::Uncompensated);
+        }
+        let (numerical, rest, late_s) = parts::unsampled(description)?;
+        let exact = LoopDescription {
+            transfer_system: model::transfer::TransferSystem::Ideal,
+            ..description.clone()
+        };
+        let ideal = Some(Arc::new(parts::unsampled(&exact)?.1));
+        Self::of(Arc::new(numerical), rest, ideal, Time::Continuous, description, late_s)
+    }
+
+    fn of(
+        numerical: Arc<Half>,
+        rest: Half,
+        ideal: Option<Arc<Half>>,
+        time: Time,
+        description: &LoopDescription,
+        late_s: f64,
+    ) -> Result<Self, LoopError> {
+        Ok(Self {
+            poles: parts::exponents([&numerical, &rest]),
+            numerical,
+            rest: Arc::new(rest),
+            ideal,
+            time,
+            late_s,
+            extra_delay_s: description.extra_delay_s,
+            reality: 1.0,
+        })
+    }
+
+    /// The sampled loop with another compensator: `description` differs from that of
+    /// this loop in nothing else. What is simulated is not examined again.
+    pub fn recompensated(&self, description: &LoopDescription) -> Result<Self, LoopError> {
+        let numerical = Arc::clone(&self.numerical);
+        let rest = parts::rest(description)?;
+        Self::of(numerical, rest, self.ideal.clone(), self.time, description, 0.0)
     }
 
     /// The same loop, later by this time.
@@ -70,76 +129,144 @@ impl OpenLoop {
     /// End of the frequency axis: half the rate of a sampled loop, far beyond
     /// every resonance of a continuous one.
     pub fn highest_rad_s(&self) -> f64 {
-        match &self.form {
-            Form::Sampled(sampled) => PI / sampled.step_s(),
-            Form::Continuous(continuous) => continuous.highest_rad_s(),
+        match self.time {
+            Time::Step(step_s) => PI / step_s,
+            Time::Continuous => BEYOND * self.fastest_rad_s(),
+        }
+    }
+
+    fn fastest_rad_s(&self) -> f64 {
+        self.poles.iter().map(|pole| pole.norm()).fold(2.0 * PI, f64::max)
+    }
+
+    /// Poles slower than this are zero: a double one, of a part without support,
+    /// comes out of rounding as two that lie √ε of the fastest pole (or, sampled, of
+    /// the rate) apart.
+    pub(super) fn zero_rad_s(&self) -> f64 {
+        match self.time {
+            Time::Step(step_s) => 1e-6 * PI / step_s,
+            Time::Continuous => 1e-7 * self.fastest_rad_s(),
         }
     }
 
     /// Period of a sampled loop.
     pub fn step_s(&self) -> Option<f64> {
-        match &self.form {
-            Form::Sampled(sampled) => Some(sampled.step_s()),
-            Form::Continuous(_) => None,
+        match self.time {
+            Time::Step(step_s) => Some(step_s),
+            Time::Continuous => None,
         }
     }
 
     /// Whether something is closed within L, whose winding counts too.
     pub(super) fn has_inner(&self) -> bool {
-        match &self.form {
-            Form::Sampled(sampled) => sampled.has_inner(),
-            Form::Continuous(continuous) => continuous.has_inner(),
-        }
+        self.rest.response.has_delays()
     }
 
     /// Poles of L as exponents, 1/s.
     pub fn poles(&self) -> &[Complex<f64>] {
-        match &self.form {
-            Form::Sampled(sampled) => sampled.exponents(),
-            Form::Continuous(continuous) => continuous.poles(),
-        }
+        &self.poles
     }
 
     /// d/ds of the logarithm of the product over all poles: what takes the poles
     /// out of det(I + L).
     pub(super) fn pole_slope(&self, s: Complex<f64>) -> Complex<f64> {
-        match &self.form {
-            Form::Sampled(sampled) => {
-                let h = sampled.step_s();
-                sampled.exponents().iter().map(|p| h / (1.0 - ((p - s) * h).exp())).sum()
+        match self.time {
+            Time::Step(h) => self.poles.iter().map(|p| h / (1.0 - ((p - s) * h).exp())).sum(),
+            Time::Continuous => self.poles.iter().map(|pole| (s - pole).inv()).sum(),
+        }
+    }
+
+    /// The place of s in the plane of the responses, and dλ/ds.
+    fn place(&self, s: Complex<f64>) -> (Complex<f64>, Complex<f64>) {
+        match self.time {
+            Time::Step(h) => {
+                let z = (s * h).exp();
+                (z, z * h)
             }
-            Form::Continuous(continuous) => {
-                continuous.poles().iter().map(|pole| (s - pole).inv()).sum()
-            }
+            Time::Continuous => (s, Complex::ONE),
         }
     }
 
     /// L at s, this loop's delay included; `None` on a pole.
     pub(super) fn at(&self, s: Complex<f64>) -> Option<Gain> {
-        let mut gain = match &self.form {
-            Form::Sampled(sampled) => sampled.at(s)?,
-            Form::Continuous(continuous) => continuous.at(s)?,
-        };
-        if self.extra_delay_s != 0.0 {
-            gain.matrix *= (-s * self.extra_delay_s).exp();
+        let (place, _) = self.place(s);
+        let moved = self.numerical.response.at(place)?.matrix;
+        let rest = self.rest.response.at(place)?;
+        let mut back = rest.matrix;
+        let late_s = self.extra_delay_s + self.late_s;
+        if late_s != 0.0 {
+            back *= (-s * late_s).exp();
         }
-        if self.reality != 1.0 {
-            let (part, rest) = (Complex::from(self.reality), Complex::from(1.0 - self.reality));
-            gain.matrix = gain.matrix * part + &gain.ideal * rest;
+        if self.reality != 1.0
+            && let Some(ideal) = &self.ideal
+        {
+            let exact = ideal.response.at(place)?.matrix;
+            back = back * Complex::from(self.reality) + exact * Complex::from(1.0 - self.reality);
         }
-        Some(gain)
+        let matrix = -(back * moved);
+        let sound = matrix.iter().all(|x| x.re.is_finite() && x.im.is_finite());
+        sound.then_some(Gain { matrix, inner: rest.inner })
     }
 
-    /// det(I + L), closed parts included.
-    pub(super) fn determinant(&self, s: Complex<f64>) -> Option<Complex<f64>> {
-        let Gain { matrix, inner, .. } = self.at(s)?;
-        let n = matrix.nrows();
-        let difference = if n == 1 {
-            matrix[(0, 0)] + 1.0
-        } else {
-            (DMatrix::identity(n, n) + matrix).determinant()
-        };
-        Some(difference * inner)
+    /// L and its derivative at s.
+    pub(super) fn with_slope(&self, s: Complex<f64>) -> Option<GainSlope> {
+        let (place, speed) = self.place(s);
+        let (moved, moved_slope) = self.numerical.response.with_slope(place)?;
+        let (rest, rest_slope) = self.rest.response.with_slope(place)?;
+        let (mut back, mut back_slope) = (rest.matrix, rest_slope.matrix * speed);
+        let late_s = self.extra_delay_s + self.late_s;
+        if late_s != 0.0 {
+            let turn = (-s * late_s).exp();
+            back_slope = (back_slope - &back * Complex::from(late_s)) * turn;
+            back *= turn;
+        }
+        if self.reality != 1.0
+            && let Some(ideal) = &self.ideal
+        {
+            let (exact, exact_slope) = ideal.response.with_slope(place)?;
+            let (real, rest) = (Complex::from(self.reality), Complex::from(1.0 - self.reality));
+            back = back * real + exact.matrix * rest;
+            back_slope = back_slope * real + exact_slope.matrix * (speed * rest);
+        }
+        let slope = -(&back_slope * &moved.matrix + &back * moved_slope.matrix * speed);
+        let matrix = -(back * moved.matrix);
+        let finite = |m: &Matrix| m.iter().all(|x| x.re.is_finite() && x.im.is_finite());
+        (finite(&matrix) && finite(&slope)).then_some(GainSlope {
+            gain: Gain { matrix, inner: rest.inner },
+            matrix: slope,
+            inner: rest_slope.inner * speed,
+        })
+    }
+
+    /// The closed loop as one system without inputs, if its matrices are known.
+    fn closed(&self) -> Option<LinearSystem> {
+        let (numerical, rest) = (self.numerical.system.as_ref()?, self.rest.system.as_ref()?);
+        let states = numerical.expanded_states().saturating_add(rest.expanded_states());
+        let delayed = self.extra_delay_s + self.late_s != 0.0 || self.reality != 1.0;
+        if delayed || states > AT_ONCE {
+            return None;
+        }
+        let (shown, back) = (numerical.outputs(), numerical.inputs());
+        let mut join = Join::new(self.time);
+        let (numerical, rest) = (join.add(numerical.clone()), join.add(rest.clone()));
+        join.wire(numerical.port(0..shown), rest.port(0..shown));
+        join.wire(rest.port(0..back), numerical.port(0..back));
+        join.system(&[], &[])
+    }
+
+    /// The poles of the closed loop, all of them, as exponents with the number of
+    /// roots each stands for (a pair is one exponent, with its imaginary part above
+    /// zero); `None` where there are too many states, or delays that are no whole
+    /// steps.
+    pub(super) fn closed_poles(&self) -> Result<Option<Vec<(Complex<f64>, usize)>>, LoopError> {
+        let Some(closed) = self.closed() else { return Ok(None) };
+        let poles = closed.poles()?;
+        let upper = poles.into_iter().filter(|pole| pole.im >= 0.0);
+        let found = upper.filter_map(|pole| {
+            let s = parts::exponent(pole, self.time)?;
+            Some((s, if pole.im > 0.0 { 2 } else { 1 }))
+        });
+        Ok(Some(found.collect()))
     }
 }
 
@@ -147,6 +274,9 @@ fn check(description: &LoopDescription) -> Result<(), LoopError> {
     let LoopDescription { numerical, specimen, .. } = description;
     if !(numerical.elements.is_empty() && specimen.elements.is_empty()) {
         return Err(LoopError::NotLinear);
+    }
+    if description.inside.is_some() && description.joint == Joint::Continuous {
+        return Err(LoopError::ContinuousInside);
     }
     let count = specimen.count();
     if count > MOST_DOFS {

@@ -3,18 +3,14 @@
 //! The places of a structure are its springs: between two DOFs where their
 //! entry of K is negative, and against the ground where a row of K has a sum.
 
-use model::compensator::{Design, ShapingDesign};
-use model::equations::{Deformation, Equations};
-use model::partition::{Inside, Partition};
+use model::equations::Deformation;
+use model::partition::Partition;
 use model::specimen::Specimen;
 use model::structure::Structure;
-use model::transfer::TransferSystem;
 use nalgebra::DMatrix;
-use numerics::eigen::EigenError;
 
-use super::{Crossing, Curve, LoopDescription, LoopError, OpenLoop, margins, verdict};
+use super::{Crossing, LoopDescription, LoopError, verdict};
 use crate::critical_delay::{CriticalDelay, critical_delay};
-use crate::delay_stability::{delay_system_of, first_loss};
 
 /// A way to cut the structure.
 #[derive(Debug, Clone, PartialEq)]
@@ -144,76 +140,11 @@ fn rank(
     let partition = Partition { specimen: specimen.clone(), ..cut.partition.clone() };
     let Ok(parts) = partition.split(structure, &[], &[]) else { return Ok(None) };
     let inside = cut.partition.inside.clone();
-    let critical = critical(&parts.numerical, &parts.whole, &specimen, inside.as_ref())?;
+    let critical = critical_delay(&parts.numerical, &specimen, inside.as_ref())?;
     let numerical = parts.numerical;
     let own = LoopDescription { numerical, specimen, inside, ..description.clone() };
     let own = verdict(&own).ok().map(|found| (found.growing, found.delay_margin));
     Ok(Some(Ranked { cut, critical, own }))
-}
-
-/// The critical delay of a loop with nothing but a delay, for any number of
-/// interface DOFs: a delay of zero where every delay makes it unstable.
-///
-/// One DOF of a specimen without DOFs of its own is left to [`critical_delay`],
-/// which needs a numerical part that stands by itself; where it does not, or the
-/// specimen has DOFs of its own, the crossings of the delay system are taken.
-/// With several DOFs the eigenvalues of the loop gain take the place of the gain,
-/// after the test for strong stability: with ρ(M_e Bᵀ M⁻¹ B) ≥ 1 any delay makes
-/// fast motions grow.
-pub fn critical(
-    numerical: &Equations,
-    whole: &Equations,
-    specimen: &Specimen,
-    inside: Option<&Inside>,
-) -> Result<Option<CriticalDelay>, LoopError> {
-    if specimen.count() == 1 && inside.is_none() {
-        match critical_delay(numerical, whole, specimen) {
-            Err(EigenError::NegativeStiffness { .. }) => {}
-            found => return Ok(found?),
-        }
-    }
-    if specimen.count() == 1 {
-        let system = delay_system_of(whole, specimen, inside).ok();
-        if let Some(crossings) = system.and_then(|system| system.crossings().ok()) {
-            return Ok(first_loss(&crossings));
-        }
-    }
-    let b = numerical.interface_matrix();
-    let singular = model::integrator::IntegratorError::SingularMass;
-    let inverse = numerical.mass.clone().try_inverse().ok_or(singular)?;
-    // Fast motions feel what the mass inside leaves at the interface.
-    let mut mass = specimen.mass.clone();
-    if let Some(inside) = inside {
-        let joint = &inside.mass_to_interface;
-        let own = inside.mass.clone().try_inverse();
-        let own = own.ok_or(model::integrator::IntegratorError::SingularMass)?;
-        mass -= joint.transpose() * own * joint;
-    }
-    let ratio: DMatrix<f64> = mass * b.transpose() * inverse * &b;
-    if numerics::eigen::spectral_radius(&ratio)? >= 1.0 {
-        return Ok(Some(CriticalDelay { delay_s: 0.0, frequency_hz: f64::INFINITY }));
-    }
-    let ideal = LoopDescription {
-        numerical: numerical.clone(),
-        specimen: specimen.clone(),
-        inside: inside.cloned(),
-        integrator: model::integrator::Options {
-            method: model::integrator::Method::Newmark,
-            step_s: 1e-3,
-            direct_inertia: None,
-            iterations: 1,
-        },
-        transfer_system: TransferSystem::Ideal,
-        compensator: Design::None,
-        shaping: ShapingDesign::default(),
-        force_delay: 0,
-        joint: super::Joint::Held,
-        extra_delay_s: 0.0,
-    };
-    let open = OpenLoop::continuous(&ideal)?;
-    let curve = Curve::follow(&open)?;
-    let found = margins::delay_margin(&open, &curve)?;
-    Ok(found.map(|c| CriticalDelay { delay_s: c.delay_s, frequency_hz: c.frequency_hz }))
 }
 
 fn cuts_of(count: usize) -> String {

@@ -12,6 +12,7 @@ mod estimator;
 mod first_order;
 mod forward_prediction;
 mod inverse;
+mod linear_form;
 mod pi_lead;
 mod shaping;
 mod side_by_side;

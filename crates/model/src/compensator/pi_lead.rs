@@ -37,11 +37,10 @@ impl PiLead {
         let integral = finite("integral", design.integral_1_s)?;
         let pole = positive("lead_pole", design.lead_pole_1_s)?;
         let lead_gain = finite("lead_gain", design.lead_gain)?;
-        Ok(Self {
-            lead: Tustin::new([lead_gain, pole], [1.0, pole], site.step_s),
-            feedback: Tustin::new([proportional, integral], [1.0, 0.0], site.step_s),
-            states: vec![State::default(); site.count],
-        })
+        let checked =
+            PiLeadDesign { proportional, integral_1_s: integral, lead_pole_1_s: pole, lead_gain };
+        let (lead, feedback) = Tustin::of(&checked, site.step_s);
+        Ok(Self { lead, feedback, states: vec![State::default(); site.count] })
     }
 }
 
@@ -67,9 +66,9 @@ impl Compensate for PiLead {
 
 /// (n1 s + n0)/(d1 s + d0) by the bilinear rule.
 #[derive(Debug, Clone, Copy, PartialEq)]
-struct Tustin {
-    b: [f64; 2],
-    a: f64,
+pub(super) struct Tustin {
+    pub(super) b: [f64; 2],
+    pub(super) a: f64,
 }
 
 /// Input and output of the tick before.
@@ -80,6 +79,14 @@ struct Memory {
 }
 
 impl Tustin {
+    /// The lead and the feedback of a design.
+    pub(super) fn of(design: &PiLeadDesign, step_s: f64) -> (Self, Self) {
+        let pole = design.lead_pole_1_s;
+        let lead = Self::new([design.lead_gain, pole], [1.0, pole], step_s);
+        let both = [design.proportional, design.integral_1_s];
+        (lead, Self::new(both, [1.0, 0.0], step_s))
+    }
+
     fn new(numerator: [f64; 2], denominator: [f64; 2], step_s: f64) -> Self {
         let image = |[high, low]: [f64; 2]| {
             let high = high * 2.0 / step_s;

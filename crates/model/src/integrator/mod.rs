@@ -19,6 +19,7 @@ mod stepper;
 mod tests;
 
 use nalgebra::DMatrix;
+use numerics::linear_system::{LinearSystem, Time};
 use numerics::panel::PanelMatrix;
 use numerics::small::copy;
 use thiserror::Error;
@@ -297,6 +298,38 @@ impl Integrator {
             Core::Linear(map) => Some(map.step()),
             Core::Nonlinear(_) => None,
         }
+    }
+
+    /// The tick's part of a linear model as a linear system: from the measured
+    /// force, without what direct inertia adds to it, to the motion ahead that the
+    /// rig is shown (displacement and velocity) and to the desired motion after
+    /// [`equilibrium`](Self::equilibrium) (displacement, velocity, acceleration).
+    pub fn linear_form(&self, step_s: f64) -> Option<LinearSystem> {
+        let step = self.linear_step()?;
+        let (states, count) = (step.transition.nrows(), self.places.len());
+        let (of_state, of_force) = (&step.acceleration_of_state, &step.acceleration_of_force);
+        let mut ahead = DMatrix::zeros(2 * count, states);
+        for (i, place) in self.places.iter().enumerate() {
+            let direction = place.direction(self.size).transpose();
+            ahead.view_mut((i, 0), (1, self.size)).copy_from(&direction);
+            ahead.view_mut((count + i, self.size), (1, self.size)).copy_from(&direction);
+        }
+        let lag = self.velocity_lag_s;
+        let mut c = DMatrix::zeros(5 * count, states);
+        c.rows_mut(0, 2 * count).copy_from(&ahead);
+        c.rows_mut(2 * count, 2 * count).copy_from(&ahead);
+        let mut velocity = c.rows_mut(3 * count, count);
+        velocity += lag * of_state;
+        c.rows_mut(4 * count, count).copy_from(of_state);
+        let mut d = DMatrix::zeros(5 * count, count);
+        d.rows_mut(3 * count, count).copy_from(&(lag * of_force));
+        d.rows_mut(4 * count, count).copy_from(of_force);
+        let (mut a, mut b) = (step.transition.clone(), step.force.clone());
+        if let Some(direct) = &self.direct {
+            a += &step.force * direct * of_state;
+            b += &step.force * direct * of_force;
+        }
+        Some(LinearSystem::new(a, b, c, d, Time::Step(step_s)))
     }
 
     /// The work done over the step just taken, where the step gives it without

@@ -1,5 +1,7 @@
 //! A pure delay of whole or fractional samples.
 
+use nalgebra::DMatrix;
+
 use crate::motion::Motion;
 
 /// Remembers motions and gives them back late.
@@ -30,6 +32,37 @@ impl DelayLine {
     /// delay, 0 from one sample on.
     pub fn newest_weight(&self) -> f64 {
         if self.whole == 0 { 1.0 - self.fraction } else { 0.0 }
+    }
+
+    /// Whole samples, and the fraction beyond them.
+    pub(super) fn samples(&self) -> (usize, f64) {
+        (self.whole, self.fraction)
+    }
+
+    /// Weights of the newer and of the older of the two motions it lies between,
+    /// `[to][from]` of displacement, velocity and acceleration.
+    pub(super) fn weights(&self) -> [DMatrix<f64>; 2] {
+        let one = |signal: usize| {
+            let mut motion = Motion::rest(1);
+            let mut unit = [0.0; 3];
+            unit[signal] = 1.0;
+            motion.set(0, unit);
+            motion
+        };
+        let (rest, mut out) = (Motion::rest(1), Motion::rest(1));
+        let mut weights = [DMatrix::zeros(3, 3), DMatrix::zeros(3, 3)];
+        for from in 0..3 {
+            let pulse = one(from);
+            for (older, newer, of) in [(&rest, &pulse, 0), (&pulse, &rest, 1)] {
+                if self.fraction == 0.0 {
+                    out.copy_from(newer);
+                } else {
+                    interpolate(older, newer, 1.0 - self.fraction, self.step_s, &mut out);
+                }
+                weights[of].set_column(from, &nalgebra::Vector3::from(out.of(0)));
+            }
+        }
+        weights
     }
 
     /// The delayed motion, if `present` is the motion of this instant.

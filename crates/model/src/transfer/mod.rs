@@ -2,11 +2,13 @@
 
 mod delay;
 mod dynamics;
+mod linear_form;
 #[cfg(test)]
 mod tests;
 
 pub use delay::DelayLine;
 pub use dynamics::{ActuatorDynamics, ServoHydraulic, TransferError};
+pub use linear_form::whole_delay;
 
 use numerics::lti::TransferFunction;
 

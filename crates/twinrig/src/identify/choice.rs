@@ -2,9 +2,10 @@
 
 use std::f64::consts::TAU;
 
-use analysis::compensator_choice::{Candidate, LoopJudgement, LoopSide, Table, Task, tabulate};
+use analysis::compensator_choice::{Candidate, Table, Task, tabulate};
 use analysis::compensator_design::Plant;
 use analysis::identification::{Hold, Identification};
+use analysis::loop_stability::Verdict;
 use model::compensator::Design;
 use numerics::eigen;
 use serde_json::{Value, json};
@@ -13,6 +14,7 @@ use thiserror::Error;
 use super::Identified;
 use super::table::short;
 use crate::assembly::Assembly;
+use crate::forecast::describe;
 
 /// The band begins at this share of the lowest natural frequency: motion below
 /// it is nearly static and needs no compensator.
@@ -118,18 +120,9 @@ impl Choice {
             return Err(NoChoice::Gain(gain));
         }
         let band_hz = assembly.and_then(|of| band(found, of)).unwrap_or(found.band_hz);
-        // A specimen with DOFs of its own is not what this loop's equations hold.
-        let assembly = assembly.filter(|of| of.partition.inside.is_none());
-        let parts = assembly.map(|assembly| {
-            let numerical = assembly.substructures.numerical.linearised();
-            (numerical, assembly.partition.specimen.linearised(), assembly.sensors.force_delay)
-        });
-        let side = parts.as_ref().map(|(numerical, specimen, force_delay)| LoopSide {
-            numerical,
-            specimen,
-            force_delay_samples: *force_delay,
-        });
-        let table = tabulate(&Task { plant: &plant, step_s, band_hz, side });
+        let description = assembly.map(describe);
+        let task = Task { plant: &plant, step_s, band_hz, description: description.as_ref() };
+        let table = tabulate(&task);
         let known = match assembly {
             None => KnownLoop::Nothing,
             Some(of) if of.substructures.whole.elements.is_empty() => KnownLoop::Linear,
@@ -181,10 +174,10 @@ impl Choice {
                 delay_left: format!("{:.3}", (1e6 * candidate.delay_left_s).round() / 1e3 + 0.0),
                 judgement: match &candidate.judgement {
                     None => "–".to_owned(),
-                    Some(LoopJudgement::Unstable { .. }) => "unstable".to_owned(),
-                    Some(LoopJudgement::Stable { margin: None }) => "bears any delay".to_owned(),
-                    Some(LoopJudgement::Stable { margin: Some((margin_s, _)) }) => {
-                        format!("bears {} ms more", short(1e3 * margin_s))
+                    Some(found) if !found.is_stable() => "unstable".to_owned(),
+                    Some(Verdict { delay_margin: None, .. }) => "bears any delay".to_owned(),
+                    Some(Verdict { delay_margin: Some(margin), .. }) => {
+                        format!("bears {} ms more", short(1e3 * margin.delay_s))
                     }
                 },
             }
@@ -230,13 +223,13 @@ pub fn add_json(document: &mut Value, choice: &Result<Choice, NoChoice>) {
 fn candidate_json(candidate: &Candidate, advised: bool) -> Value {
     let judgement = candidate.judgement.as_ref();
     // JSON has no infinity: a loop that bears any delay is stable without a margin.
-    let margin_s = judgement.and_then(LoopJudgement::margin_s).filter(|s| s.is_finite());
+    let margin_s = judgement.and_then(Verdict::margin_s).filter(|s| s.is_finite());
     json!({
         "kind": candidate.kind,
         "order": order(candidate),
         "error_percent": candidate.error,
         "delay_left_ms": 1e3 * candidate.delay_left_s,
-        "stable": judgement.map(LoopJudgement::is_stable),
+        "stable": judgement.map(Verdict::is_stable),
         "margin_ms": margin_s.map(|s| 1e3 * s),
         "advised": advised,
     })

@@ -5,8 +5,7 @@
 use std::path::{Path, PathBuf};
 
 use analysis::criteria;
-use analysis::critical_delay::{critical_delay, gao_you_delay};
-use analysis::sampled_loop::SampledLoop;
+use analysis::critical_delay::{critical_delay, gao_you_delay, greatest_stable_delay};
 use model::transfer::TransferSystem;
 use runtime::monitor::WorkRule;
 use runtime::reference::Reference;
@@ -77,7 +76,7 @@ pub enum GalmezError {
     Function(#[from] numerics::lti::TransferFunctionError),
     /// The loop cannot be judged.
     #[error(transparent)]
-    Loop(#[from] analysis::sampled_loop::LoopError),
+    Loop(#[from] analysis::loop_stability::LoopError),
     /// Eigenvalues cannot be found.
     #[error(transparent)]
     Eigen(#[from] numerics::eigen::EigenError),
@@ -93,9 +92,9 @@ pub fn reproduce(
     let substructures = &assembly.substructures;
     let specimen = &assembly.partition.specimen;
     let gao_you_s = gao_you_delay(&substructures.whole, specimen, 0.1)?;
-    let exact = critical_delay(&substructures.numerical, &substructures.whole, specimen)?;
-    let sampled = SampledLoop::new(&substructures.numerical, &assembly.integrator, specimen)?;
-    let stable_samples = sampled.greatest_stable_delay(400)?;
+    let exact = critical_delay(&substructures.numerical, specimen, None)?;
+    let bare = LoopDescription { compensator: Design::None, ..describe(&assembly) };
+    let stable_samples = greatest_stable_delay(&bare, 400)?;
 
     progress("reference structure");
     let reference = assembly.reference(&assembly.load())?;

@@ -513,9 +513,8 @@ fn refused(ground: &Ground, found: Diagnostics) -> WaldbjornError {
     WaldbjornError::Ground { path: path.clone(), reason: reasons.join("; ") }
 }
 
-fn critical(assembly: &Assembly) -> Result<Option<CriticalDelay>, EigenError> {
-    let parts = &assembly.substructures;
-    critical_delay(&parts.numerical, &parts.whole, &assembly.partition.specimen)
+fn critical(assembly: &Assembly) -> Result<Option<CriticalDelay>, LoopError> {
+    critical_delay(&assembly.substructures.numerical, &assembly.partition.specimen, None)
 }
 
 fn frequencies_hz(assembly: &Assembly) -> Result<Vec<f64>, EigenError> {

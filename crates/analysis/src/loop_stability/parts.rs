@@ -1,0 +1,326 @@
+//! The loop joined from the linear forms of its parts: the one place where a
+//! loop is derived.
+//!
+//! Every part (integrator, compensator, transfer system, specimen, sensor) gives
+//! its own linear system, the one that it steps in the tick. Here they are wired
+//! as the tick wires them, in two halves:
+//!
+//! ```text
+//!   numerical: force that acts        → motion ahead, desired motion
+//!   rest:      motion ahead, desired  → compensator → transfer system → specimen → sensor → force
+//! ```
+//!
+//! The loop is cut where the force acts on the numerical part. Joined
+//! continuously, as papers simulate it, numerical part and rig are one system and
+//! the loop is cut where the command leaves.
+
+use model::coupled::Coupled;
+use model::equations::Equations;
+use model::first_order::Scheme;
+use model::inside_motion::InsideMotion;
+use model::integrator::{Hold, Integrator, IntegratorError, Method, Options};
+use model::transfer::{ActuatorDynamics, TransferSystem, whole_delay};
+use nalgebra::{Complex, DMatrix};
+use numerics::eigen;
+use numerics::linear_system::{Join, LinearSystem, Response, Time};
+
+use super::{Joint, LoopDescription, LoopError, MOST_STATES};
+
+/// Displacement, velocity, acceleration.
+const SIGNALS: usize = 3;
+/// Displacement and velocity of the motion ahead.
+const AHEAD: usize = 2;
+/// Up to this many states a numerical part is kept as one matrix, whose joint
+/// poles with the rest are found at once.
+const WHOLE: usize = 240;
+/// What of ΦᵀCΦ may lie beside its diagonal, in parts of the diagonal.
+const MODAL: f64 = 1e-9;
+
+/// One half of a loop.
+#[derive(Debug, Clone)]
+pub(super) struct Half {
+    /// Its response.
+    pub(super) response: Response,
+    /// Its matrices; a large structure is known by its modes alone.
+    pub(super) system: Option<LinearSystem>,
+}
+
+impl Half {
+    fn new(system: LinearSystem) -> Result<Self, LoopError> {
+        check_size(system.states())?;
+        Ok(Self { response: Response::new(&system)?, system: Some(system) })
+    }
+}
+
+/// From the force that acts to the motion ahead and the desired motion (or from
+/// the command to desired motion and achieved displacement, joined continuously).
+pub(super) fn numerical(description: &LoopDescription) -> Result<Half, LoopError> {
+    let LoopDescription { numerical, specimen, integrator, transfer_system, .. } = description;
+    let step_s = integrator.step_s;
+    match description.joint {
+        Joint::Held => {
+            let share = transfer_system.direct_share();
+            let direct_inertia =
+                (share > 0.0 && specimen.is_massive()).then(|| share * &specimen.mass);
+            let options = Options { direct_inertia, ..integrator.clone() };
+            if 2 * numerical.size() > WHOLE
+                && let Some(half) = by_modes(numerical, &options)?
+            {
+                return Ok(half);
+            }
+            check_size(2 * numerical.size())?;
+            let built = Integrator::new(numerical, &options)?;
+            Half::new(built.linear_form(step_s).ok_or(LoopError::NotLinear)?)
+        }
+        Joint::Continuous => {
+            let dynamics = match transfer_system {
+                TransferSystem::Ideal => return Err(LoopError::NoLoop),
+                TransferSystem::TransferFunction { function, samples } if *samples == 0.0 => {
+                    ActuatorDynamics::from_function(function, specimen)
+                }
+                TransferSystem::ServoHydraulic(servo) => {
+                    ActuatorDynamics::from_servo(servo, specimen)?
+                }
+                _ => return Err(LoopError::ContinuousDelay),
+            };
+            let scheme = match integrator.method {
+                Method::RungeKutta4 => Scheme::RungeKutta4,
+                Method::Exact(Hold::Zero) => Scheme::ExactZeroHold,
+                _ => Scheme::ExactFirstHold,
+            };
+            let joint = Coupled::new(numerical, &dynamics, specimen, scheme, step_s)?;
+            Half::new(joint.linear_form(step_s).ok_or(LoopError::NotLinear)?)
+        }
+    }
+}
+
+/// From what the numerical half shows to the force (or the command).
+pub(super) fn rest(description: &LoopDescription) -> Result<Half, LoopError> {
+    let LoopDescription { specimen, transfer_system, .. } = description;
+    let (count, step_s) = (specimen.count(), description.integrator.step_s);
+    let compensator = description
+        .compensator
+        .linear_form(&description.shaping, step_s, count)?
+        .ok_or(LoopError::Adaptive)?;
+    if description.joint == Joint::Continuous {
+        return Half::new(compensator);
+    }
+    let (motion, ahead) = (SIGNALS * count, AHEAD * count);
+    let mut join = Join::new(Time::Step(step_s));
+    let compensator = join.add(compensator);
+    let rig = join.add(transfer_system.linear_form(specimen, step_s)?);
+    let article = join.add(article(description)?);
+    let sensor = join.add(whole_delay(count, description.force_delay, Time::Step(step_s)));
+    join.wire(compensator.port(0..motion), rig.port(ahead..ahead + motion));
+    join.wire(rig.port(0..motion), article.port(0..motion));
+    join.wire(rig.port(0..count), compensator.port(motion..motion + count));
+    join.wire(article.port(0..count), sensor.port(0..count));
+    let inputs = [rig.port(0..ahead), compensator.port(0..motion)];
+    Half::new(join.system(&inputs, &[sensor.port(0..count)]).ok_or(LoopError::Algebraic)?)
+}
+
+/// The rest of a loop whose specimen is moved at once and exactly: all of the
+/// specimen's force but the part that the integrator adds.
+pub(super) fn ideal(description: &LoopDescription) -> Result<Half, LoopError> {
+    let (count, time) = (description.specimen.count(), Time::Step(description.integrator.step_s));
+    let mut exact = description.clone();
+    exact.specimen.mass *= 1.0 - description.transfer_system.direct_share();
+    let mut join = Join::new(time);
+    let unseen = join.add(LinearSystem::gain(DMatrix::zeros(0, AHEAD * count), time));
+    let article = join.add(article(&exact)?);
+    let inputs = [unseen.port(0..AHEAD * count), article.port(0..SIGNALS * count)];
+    let joint = join.system(&inputs, &[article.port(0..count)]).ok_or(LoopError::Algebraic)?;
+    Half::new(joint)
+}
+
+/// From the achieved motion to the force of the specimen, its own DOFs included.
+fn article(description: &LoopDescription) -> Result<LinearSystem, LoopError> {
+    let LoopDescription { specimen, inside, integrator, .. } = description;
+    let (count, step_s) = (specimen.count(), integrator.step_s);
+    let own = specimen.linear_form(step_s);
+    let Some(inside) = inside else { return Ok(own) };
+    check_size(3 * inside.mass.nrows())?;
+    let moved = InsideMotion::new(inside, step_s).ok_or(IntegratorError::SingularMass)?;
+    sum(own, moved.linear_form(step_s), count)
+}
+
+/// Two systems that see the same motion and add their forces.
+fn sum(one: LinearSystem, other: LinearSystem, count: usize) -> Result<LinearSystem, LoopError> {
+    let (time, motion) = (one.time, SIGNALS * count);
+    let mut join = Join::new(time);
+    let split = join.add(LinearSystem::gain(DMatrix::identity(motion, motion), time));
+    let (one, other) = (join.add(one), join.add(other));
+    let both = join.add(LinearSystem::gain(DMatrix::identity(count, count), time));
+    for part in [one, other] {
+        join.wire(split.port(0..motion), part.port(0..motion));
+        join.wire(part.port(0..count), both.port(0..count));
+    }
+    let joint = join.system(&[split.port(0..motion)], &[both.port(0..count)]);
+    joint.ok_or(LoopError::Algebraic)
+}
+
+/// A structure with modal damping mode by mode, each stepped by the integrator
+/// itself; `None` where the damping, or a mass that the integrator solves for,
+/// couples the modes.
+fn by_modes(numerical: &Equations, options: &Options) -> Result<Option<Half>, LoopError> {
+    if options.direct_inertia.is_some() {
+        return Ok(None);
+    }
+    let Ok(modes) = eigen::symmetric_modes(&numerical.stiffness, &numerical.mass) else {
+        return Ok(None);
+    };
+    let damping = modes.shapes.transpose() * &numerical.damping * &modes.shapes;
+    let largest = damping.diagonal().amax();
+    let coupled = |i: usize, j: usize| {
+        let size = (damping[(i, i)] * damping[(j, j)]).abs().sqrt().max(MODAL * largest);
+        i != j && damping[(i, j)].abs() > MODAL * size.max(MODAL * largest)
+    };
+    let n = modes.len();
+    if (0..n).any(|j| (0..n).any(|i| coupled(i, j))) {
+        return Ok(None);
+    }
+    let one = |value: f64| DMatrix::from_element(1, 1, value);
+    let reach = numerical.interface_matrix().transpose() * &modes.shapes;
+    let mut forms = Vec::with_capacity(n);
+    for (k, omega) in modes.omega_rad_s.iter().enumerate() {
+        let single = Equations {
+            mass: one(1.0),
+            damping: one(damping[(k, k)]),
+            stiffness: one(omega * omega),
+            load: DMatrix::zeros(1, 0),
+            interface: vec![model::equations::Deformation::of_dof(0)],
+            elements: Vec::new(),
+        };
+        let built = Integrator::new(&single, options)?;
+        let form = built.linear_form(options.step_s).ok_or(LoopError::NotLinear)?;
+        let across = reach.column(k);
+        let spread = |m: &DMatrix<f64>| m.kronecker(&across);
+        forms.push(LinearSystem {
+            b: &form.b * across.transpose(),
+            c: spread(&form.c),
+            d: spread(&form.d) * across.transpose(),
+            ..form
+        });
+    }
+    Ok(Response::of_sum(&forms)?.map(|response| Half { response, system: None }))
+}
+
+/// The halves of the loop without sampling and hold, as papers write it, and the
+/// time by which its force is late beside that:
+///   L(s) = (s²M_e + sC_e + K_e) T(s) Bᵀ(s²M + sC + K)⁻¹B e^{−sτ}.
+pub(super) fn unsampled(description: &LoopDescription) -> Result<(Half, Half, f64), LoopError> {
+    let LoopDescription { numerical, specimen, integrator, .. } = description;
+    let (n, count, step_s) = (numerical.size(), specimen.count(), integrator.step_s);
+    let motion = SIGNALS * count;
+    let time = Time::Continuous;
+    check_size(2 * n)?;
+    let inverse = numerical.mass.clone().try_inverse().ok_or(IntegratorError::SingularMass)?;
+    let b = numerical.interface_matrix();
+    let (a, input) = companion(&inverse, &numerical.damping, &numerical.stiffness, &-&b);
+    let across = b.transpose();
+    let mut c = DMatrix::zeros(5 * count, 2 * n);
+    for (row, from) in [(0, 0), (1, n), (2, 0), (3, n)] {
+        c.view_mut((row * count, from), (count, n)).copy_from(&across);
+    }
+    c.rows_mut(4 * count, count).copy_from(&(&across * a.rows(n, n)));
+    let mut d = DMatrix::zeros(5 * count, count);
+    d.rows_mut(4 * count, count).copy_from(&(&across * input.rows(n, n)));
+    let moved = Half::new(LinearSystem::new(a, input, c, d, time))?;
+
+    let mut late_s = description.force_delay as f64 * step_s;
+    let follows = match &description.transfer_system {
+        TransferSystem::Ideal => None,
+        TransferSystem::Delay { samples } => {
+            late_s += samples * step_s;
+            None
+        }
+        TransferSystem::TransferFunction { function, samples } => {
+            late_s += samples * step_s;
+            Some(ActuatorDynamics::from_function(function, specimen))
+        }
+        TransferSystem::ServoHydraulic(servo) => {
+            Some(ActuatorDynamics::from_servo(servo, specimen)?)
+        }
+    };
+    let rig = match follows {
+        None => LinearSystem::gain(DMatrix::identity(motion, motion), time),
+        Some(dynamics) => {
+            let states = dynamics.system.dynamics.nrows();
+            let [c, d] = [(0, states), (states, motion)]
+                .map(|(from, width)| dynamics.motion.columns(from, width).into_owned());
+            let system = &dynamics.system;
+            LinearSystem::new(system.dynamics.clone(), system.held.clone(), c, d, time)
+        }
+    };
+    let stiffness =
+        model::first_order::beside(&[&specimen.stiffness, &specimen.damping, &specimen.mass]);
+    let mut article = LinearSystem::gain(stiffness, time);
+    if let Some(inside) = &description.inside {
+        let inverse = inside.mass.clone().try_inverse().ok_or(IntegratorError::SingularMass)?;
+        let m = inside.mass.nrows();
+        let drive = -model::first_order::beside(&[
+            &inside.stiffness_to_interface,
+            &inside.damping_to_interface,
+            &inside.mass_to_interface,
+        ]);
+        let (a, b) = companion(&inverse, &inside.damping, &inside.stiffness, &drive);
+        let mass = inside.mass_to_interface.transpose();
+        let mut c = &mass * a.rows(m, m);
+        c.columns_mut(0, m).zip_apply(&inside.stiffness_to_interface.transpose(), |x, y| *x += y);
+        c.columns_mut(m, m).zip_apply(&inside.damping_to_interface.transpose(), |x, y| *x += y);
+        let d = &mass * b.rows(m, m);
+        article = sum(article, LinearSystem::new(a, b, c, d, time), count)?;
+    }
+    let mut join = Join::new(time);
+    let unseen = join.add(LinearSystem::gain(DMatrix::zeros(0, AHEAD * count), time));
+    let (rig, article) = (join.add(rig), join.add(article));
+    join.wire(rig.port(0..motion), article.port(0..motion));
+    let inputs = [unseen.port(0..AHEAD * count), rig.port(0..motion)];
+    let joint = join.system(&inputs, &[article.port(0..count)]).ok_or(LoopError::Algebraic)?;
+    Ok((moved, Half::new(joint)?, late_s))
+}
+
+/// ẋ = A x + B u of M ẍ + C ẋ + K x = F u, from M⁻¹.
+fn companion(
+    inverse: &DMatrix<f64>,
+    damping: &DMatrix<f64>,
+    stiffness: &DMatrix<f64>,
+    force: &DMatrix<f64>,
+) -> (DMatrix<f64>, DMatrix<f64>) {
+    let n = inverse.nrows();
+    let mut a = DMatrix::zeros(2 * n, 2 * n);
+    a.view_mut((0, n), (n, n)).fill_with_identity();
+    a.view_mut((n, 0), (n, n)).copy_from(&(-inverse * stiffness));
+    a.view_mut((n, n), (n, n)).copy_from(&(-inverse * damping));
+    let mut b = DMatrix::zeros(2 * n, force.ncols());
+    b.rows_mut(n, n).copy_from(&(inverse * force));
+    (a, b)
+}
+
+/// Poles of both halves as exponents, 1/s; what is gone within a step is a delay,
+/// not a motion.
+pub(super) fn exponents(halves: [&Half; 2]) -> Vec<Complex<f64>> {
+    let all = halves.into_iter().flat_map(|half| {
+        let time = half.response.time();
+        half.response.poles().iter().filter_map(move |pole| exponent(*pole, time))
+    });
+    all.collect()
+}
+
+/// s of a pole; `None` where it is gone within a step.
+pub(super) fn exponent(pole: Complex<f64>, time: Time) -> Option<Complex<f64>> {
+    match time {
+        Time::Continuous => Some(pole),
+        Time::Step(step_s) => {
+            let s = pole.ln() / step_s;
+            (s.re.is_finite() && s.re > -1e3 / step_s).then_some(s)
+        }
+    }
+}
+
+fn check_size(states: usize) -> Result<usize, LoopError> {
+    if states <= MOST_STATES {
+        return Ok(states);
+    }
+    Err(LoopError::TooLarge { states, most: MOST_STATES })
+}

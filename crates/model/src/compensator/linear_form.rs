@@ -1,0 +1,112 @@
+//! A fixed compensator with the filter behind it, as a linear system.
+
+use nalgebra::DMatrix;
+use numerics::filter::{Cascade, Pass, Section};
+use numerics::linear_system::{Join, LinearSystem, Time};
+
+use super::pi_lead::Tustin;
+use super::{CompensatorError, Design, PiLeadDesign, ShapingDesign, Tap, taps};
+
+/// Displacement, velocity, acceleration.
+const SIGNALS: usize = 3;
+
+impl Design {
+    /// From displacement, velocity and acceleration desired and the displacement
+    /// measured to displacement, velocity and acceleration commanded, for `count`
+    /// interface DOFs; limits are far away. `None` for those that adapt: they are
+    /// no one filter.
+    pub fn linear_form(
+        &self,
+        shaping: &ShapingDesign,
+        step_s: f64,
+        count: usize,
+    ) -> Result<Option<LinearSystem>, CompensatorError> {
+        let time = Time::Step(step_s);
+        let own = match self {
+            Self::PiLead(design) => pi_lead(design, step_s),
+            design => match taps(design, step_s)? {
+                Some(taps) => from_taps(&taps, time),
+                None => return Ok(None),
+            },
+        };
+        let Some(cutoff_hz) = shaping.low_pass_hz else { return Ok(Some(own.copies(count))) };
+        let filter = Cascade::butterworth(Pass::Low, 2, cutoff_hz, 1.0 / step_s)
+            .map_err(|source| CompensatorError::Filter { key: "low_pass", source })?;
+        let mut join = Join::new(time);
+        let own = join.add(own);
+        let mut before = own;
+        for section in filter.sections() {
+            let smooth = join.add(section_form(section, time).copies(SIGNALS));
+            join.wire(before.port(0..SIGNALS), smooth.port(0..SIGNALS));
+            before = smooth;
+        }
+        let joint = join.system(&[own.port(0..SIGNALS + 1)], &[before.port(0..SIGNALS)]);
+        Ok(Some(joint.expect("wired in a row, not in a ring").copies(count)))
+    }
+}
+
+/// The taps hang on chains of delays, one chain for each signal.
+fn from_taps(taps: &[Tap], time: Time) -> LinearSystem {
+    let inputs = SIGNALS + 1;
+    // (signal, lag) of every place on a chain, and the delay from the place before.
+    let mut places: Vec<(usize, usize, usize)> = Vec::new();
+    for from in 0..SIGNALS {
+        let mut lags: Vec<usize> =
+            taps.iter().filter(|tap| tap.from == from && tap.lag > 0).map(|tap| tap.lag).collect();
+        lags.sort_unstable();
+        lags.dedup();
+        let mut before = 0;
+        for lag in lags {
+            places.push((from, lag, lag - before));
+            before = lag;
+        }
+    }
+    let ports = places.len();
+    let mut d = DMatrix::zeros(SIGNALS + ports, inputs + ports);
+    for (port, &(from, lag, step)) in places.iter().enumerate() {
+        // What goes in: the signal itself, or what came out of the place before.
+        let source = if lag == step { from } else { inputs + port - 1 };
+        d[(SIGNALS + port, source)] = 1.0;
+    }
+    for tap in taps {
+        let at = places.iter().position(|&(from, lag, _)| (from, lag) == (tap.from, tap.lag));
+        d[(tap.to, at.map_or(tap.from, |port| inputs + port))] += tap.weight;
+    }
+    let delays = places.iter().map(|&(_, _, step)| step).collect();
+    LinearSystem::gain(d, time).with_delays(delays)
+}
+
+fn pi_lead(design: &PiLeadDesign, step_s: f64) -> LinearSystem {
+    let time = Time::Step(step_s);
+    let (lead, feedback) = Tustin::of(design, step_s);
+    let mut join = Join::new(time);
+    let lead = join.add(tustin_form(&lead, time).copies(SIGNALS));
+    // The lead of the displacement less the measured one.
+    let difference =
+        join.add(LinearSystem::gain(DMatrix::from_row_slice(1, 2, &[1.0, -1.0]), time));
+    let feedback = join.add(tustin_form(&feedback, time));
+    join.wire(lead.port(0..1), difference.port(0..1));
+    join.wire(difference.port(0..1), feedback.port(0..1));
+    let inputs = [lead.port(0..SIGNALS), difference.port(1..2)];
+    let outputs = [feedback.port(0..1), lead.port(1..SIGNALS)];
+    join.system(&inputs, &outputs).expect("wired in a row")
+}
+
+/// y = b0 u + w, w⁺ = b1 u − a y.
+fn tustin_form(filter: &Tustin, time: Time) -> LinearSystem {
+    let one = |value: f64| DMatrix::from_element(1, 1, value);
+    let ([b0, b1], a) = (filter.b, filter.a);
+    LinearSystem::new(one(-a), one(b1 - a * b0), one(1.0), one(b0), time)
+}
+
+/// The same with two states.
+fn section_form(section: &Section, time: Time) -> LinearSystem {
+    let ([b0, b1, b2], [a1, a2]) = (section.b, section.a);
+    LinearSystem::new(
+        DMatrix::from_row_slice(2, 2, &[-a1, 1.0, -a2, 0.0]),
+        DMatrix::from_row_slice(2, 1, &[b1 - a1 * b0, b2 - a2 * b0]),
+        DMatrix::from_row_slice(1, 2, &[1.0, 0.0]),
+        DMatrix::from_element(1, 1, b0),
+        time,
+    )
+}

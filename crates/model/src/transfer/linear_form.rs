@@ -1,0 +1,144 @@
+//! A transfer system as the virtual rig steps it, as a linear system.
+
+use nalgebra::DMatrix;
+use numerics::discretise::zero_order_hold;
+use numerics::linear_system::{Join, LinearSystem, Time};
+
+use super::{ActuatorDynamics, DelayLine, TransferError, TransferSystem};
+use crate::specimen::Specimen;
+
+/// Displacement, velocity, acceleration.
+const SIGNALS: usize = 3;
+
+impl TransferSystem {
+    /// From the desired motion ahead (displacement and velocity, which a rig
+    /// without delay answers to within the tick) and the command of the tick, to
+    /// the motion achieved at the tick, before that command acts.
+    ///
+    /// The part of the acceleration ahead is left out, as it is by the rig: the
+    /// integrator adds it, see [`direct_share`](Self::direct_share).
+    pub fn linear_form(
+        &self,
+        specimen: &Specimen,
+        step_s: f64,
+    ) -> Result<LinearSystem, TransferError> {
+        let (count, small) = (specimen.count(), specimen.linearised());
+        let line = self.delay_line(step_s, 1);
+        let dynamics = match self {
+            Self::Ideal | Self::Delay { .. } => {
+                return Ok(delay_form(&line, step_s).copies(count));
+            }
+            Self::TransferFunction { function, .. } => {
+                ActuatorDynamics::from_function(function, &small)
+            }
+            Self::ServoHydraulic(servo) => ActuatorDynamics::from_servo(servo, &small)?,
+        };
+        let mut join = Join::new(Time::Step(step_s));
+        let late = join.add(late_form(&line, step_s).copies(count));
+        let moved = join.add(dynamics.linear_form(step_s));
+        let all = SIGNALS * count;
+        // It does not look at the motion ahead.
+        let ahead = join.add(LinearSystem::gain(DMatrix::zeros(0, 2 * count), Time::Step(step_s)));
+        join.wire(late.port(0..all), moved.port(0..all));
+        let inputs = [ahead.port(0..2 * count), late.port(0..all)];
+        Ok(join.system(&inputs, &[moved.port(0..all)]).expect("wired in a row, not in a ring"))
+    }
+
+    /// The share of the present acceleration that is achieved at once: 1 of an
+    /// ideal system, 0 from one sample of delay on and of every one with dynamics.
+    pub fn direct_share(&self) -> f64 {
+        match self {
+            Self::Ideal | Self::Delay { .. } => self.delay_line(1.0, 1).newest_weight(),
+            Self::TransferFunction { .. } | Self::ServoHydraulic(_) => 0.0,
+        }
+    }
+
+    /// The pure delay before everything else.
+    pub fn delay_line(&self, step_s: f64, count: usize) -> DelayLine {
+        let samples = match self {
+            Self::Ideal | Self::ServoHydraulic(_) => 0.0,
+            Self::Delay { samples } | Self::TransferFunction { samples, .. } => *samples,
+        };
+        DelayLine::new(samples, step_s, count)
+    }
+}
+
+impl ActuatorDynamics {
+    /// From the command of a tick, held from there on, to the motion at the tick.
+    /// Its state is the transfer system's, then the command held so far.
+    pub fn linear_form(&self, step_s: f64) -> LinearSystem {
+        let (n, all) = (self.system.dynamics.nrows(), SIGNALS * self.count);
+        let step = zero_order_hold(&self.system.dynamics, &self.system.held, step_s);
+        let mut a = DMatrix::zeros(n + all, n + all);
+        a.view_mut((0, 0), (n, n)).copy_from(&step.transition);
+        let mut b = DMatrix::zeros(n + all, all);
+        b.rows_mut(0, n).copy_from(&step.start);
+        b.view_mut((n, 0), (all, all)).fill_with_identity();
+        let c = self.sampled_motion(step_s).columns(0, n + all).into_owned();
+        LinearSystem::new(a, b, c, DMatrix::zeros(all, all), Time::Step(step_s))
+    }
+}
+
+/// A pure delay of one DOF seen before the command of the tick is taken in.
+fn delay_form(line: &DelayLine, step_s: f64) -> LinearSystem {
+    let ((whole, fraction), [newer, older]) = (line.samples(), line.weights());
+    let time = Time::Step(step_s);
+    let (ahead, command) = (2, SIGNALS);
+    // The commands of one and of two ticks ago.
+    let registers = if fraction > 0.0 && whole > 0 { 2 } else { 1 };
+    let mut a = DMatrix::zeros(registers * SIGNALS, registers * SIGNALS);
+    let mut b = DMatrix::zeros(registers * SIGNALS, ahead + command);
+    b.view_mut((0, ahead), (SIGNALS, SIGNALS)).fill_with_identity();
+    let mut c = DMatrix::zeros(SIGNALS, registers * SIGNALS);
+    let mut d = DMatrix::zeros(SIGNALS, ahead + command);
+    if whole == 0 {
+        d.columns_mut(0, ahead).copy_from(&newer.columns(0, ahead));
+        c.columns_mut(0, SIGNALS).copy_from(&older);
+    } else {
+        c.columns_mut(0, SIGNALS).copy_from(&newer);
+        if registers == 2 {
+            c.columns_mut(SIGNALS, SIGNALS).copy_from(&older);
+            a.view_mut((SIGNALS, 0), (SIGNALS, SIGNALS)).fill_with_identity();
+        }
+    }
+    let seen = LinearSystem::new(a, b, c, d, time);
+    if whole < 2 {
+        return seen;
+    }
+    let mut join = Join::new(time);
+    let wait = join.add(whole_delay(SIGNALS, whole - 1, time));
+    let seen = join.add(seen);
+    join.wire(wait.port(0..command), seen.port(ahead..ahead + command));
+    let inputs = [seen.port(0..ahead), wait.port(0..command)];
+    join.system(&inputs, &[seen.port(0..SIGNALS)]).expect("wired in a row")
+}
+
+/// A pure delay of one DOF that the command of the tick passes on its way.
+fn late_form(line: &DelayLine, step_s: f64) -> LinearSystem {
+    let ((whole, fraction), [newer, older]) = (line.samples(), line.weights());
+    let time = Time::Step(step_s);
+    let between = if fraction > 0.0 {
+        let (zero, one) = (DMatrix::zeros(SIGNALS, SIGNALS), DMatrix::identity(SIGNALS, SIGNALS));
+        LinearSystem::new(zero, one, older, newer, time)
+    } else {
+        LinearSystem::gain(newer, time)
+    };
+    if whole == 0 {
+        return between;
+    }
+    let mut join = Join::new(time);
+    let (wait, between) = (join.add(whole_delay(SIGNALS, whole, time)), join.add(between));
+    join.wire(wait.port(0..SIGNALS), between.port(0..SIGNALS));
+    join.system(&[wait.port(0..SIGNALS)], &[between.port(0..SIGNALS)]).expect("wired in a row")
+}
+
+/// Signals that come so many whole samples late.
+pub fn whole_delay(signals: usize, samples: usize, time: Time) -> LinearSystem {
+    if samples == 0 {
+        return LinearSystem::gain(DMatrix::identity(signals, signals), time);
+    }
+    let mut d = DMatrix::zeros(2 * signals, 2 * signals);
+    d.view_mut((0, signals), (signals, signals)).fill_with_identity();
+    d.view_mut((signals, 0), (signals, signals)).fill_with_identity();
+    LinearSystem::gain(d, time).with_delays(vec![samples; signals])
+}

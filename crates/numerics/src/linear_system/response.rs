@@ -1,0 +1,357 @@
+//! A system at many points of the complex plane.
+
+use nalgebra::{Complex, DMatrix};
+
+use super::{LinearSystem, Time};
+use crate::eigen::{self, EigenError};
+use crate::resolvent::Resolvent;
+
+/// Largest share of an input in one eigenvector: more costs too many digits.
+const WORST_CONDITION: f64 = 1e7;
+
+type Matrix = DMatrix<Complex<f64>>;
+
+/// C (λI − A)⁻¹ B + D, prepared once. λ is s in continuous time and z = e^{sh}
+/// from step to step.
+#[derive(Debug, Clone)]
+pub struct Response {
+    core: Core,
+    direct: Matrix,
+    delays: Vec<usize>,
+    outer: (usize, usize),
+    time: Time,
+    poles: Vec<Complex<f64>>,
+}
+
+#[derive(Debug, Clone)]
+enum Core {
+    /// Partial fractions: a point costs as many divisions as there are states.
+    Fractions(Fractions),
+    /// For matrices whose eigenvectors are nearly parallel: n² for each point.
+    Hessenberg(Resolvent),
+}
+
+#[derive(Debug, Clone)]
+struct Fractions {
+    poles: Vec<Complex<f64>>,
+    /// One row per pole.
+    input: Matrix,
+    /// One column per pole.
+    output: Matrix,
+}
+
+/// A system at one point.
+#[derive(Debug, Clone)]
+pub struct Answer {
+    /// Outputs from inputs.
+    pub matrix: Matrix,
+    /// det(I − …) of the delays that are closed within.
+    pub inner: Complex<f64>,
+}
+
+/// How an [`Answer`] changes with λ.
+#[derive(Debug, Clone)]
+pub struct Slope {
+    /// dG/dλ.
+    pub matrix: Matrix,
+    /// d ln(inner)/dλ.
+    pub inner: Complex<f64>,
+}
+
+impl Response {
+    /// Prepares a system.
+    pub fn new(system: &LinearSystem) -> Result<Self, EigenError> {
+        let poles = eigen::eigenvalues(&system.a)?;
+        let core = match Fractions::new(system) {
+            Some(fractions) => Core::Fractions(fractions),
+            None => {
+                // States of one size, so that the reflections lose no digits.
+                let (a, scales) = eigen::balanced(&system.a);
+                let (mut b, mut c) = (system.b.clone(), system.c.clone());
+                for (k, scale) in scales.iter().enumerate() {
+                    b.row_mut(k).scale_mut(1.0 / scale);
+                    c.column_mut(k).scale_mut(*scale);
+                }
+                Core::Hessenberg(Resolvent::new(&a, &b, &c))
+            }
+        };
+        Ok(Self::of(core, poles, system))
+    }
+
+    fn of(core: Core, poles: Vec<Complex<f64>>, system: &LinearSystem) -> Self {
+        Self {
+            core,
+            direct: system.d.map(Complex::from),
+            delays: system.delays.clone(),
+            outer: (system.outputs(), system.inputs()),
+            time: system.time,
+            poles,
+        }
+    }
+
+    /// Prepares the sum of many small systems that share their inputs and outputs:
+    /// a structure in its modes. `None` if there are none, or one has delays.
+    pub fn of_sum(systems: &[LinearSystem]) -> Result<Option<Self>, EigenError> {
+        let Some(first) = systems.first().filter(|_| systems.iter().all(|s| s.delays.is_empty()))
+        else {
+            return Ok(None);
+        };
+        let states: usize = systems.iter().map(LinearSystem::states).sum();
+        let mut all = Fractions {
+            poles: Vec::with_capacity(states),
+            input: Matrix::zeros(states, first.inputs()),
+            output: Matrix::zeros(first.outputs(), states),
+        };
+        let mut direct = DMatrix::zeros(first.outputs(), first.inputs());
+        for system in systems {
+            let Some(own) = Fractions::new(system) else { return Ok(None) };
+            let at = all.poles.len();
+            all.input.rows_mut(at, own.poles.len()).copy_from(&own.input);
+            all.output.columns_mut(at, own.poles.len()).copy_from(&own.output);
+            all.poles.extend(own.poles);
+            direct += &system.d;
+        }
+        let outer = (first.outputs(), first.inputs());
+        let poles = all.poles.clone();
+        let (core, direct) = (Core::Fractions(all), direct.map(Complex::from));
+        Ok(Some(Self { core, direct, delays: Vec::new(), outer, time: first.time, poles }))
+    }
+
+    /// What λ stands for.
+    pub fn time(&self) -> Time {
+        self.time
+    }
+
+    /// Eigenvalues of A, delays left open.
+    pub fn poles(&self) -> &[Complex<f64>] {
+        &self.poles
+    }
+
+    /// Whether delays are closed within.
+    pub fn has_delays(&self) -> bool {
+        !self.delays.is_empty()
+    }
+
+    /// Outputs from inputs at λ; `None` on a pole.
+    pub fn at(&self, point: Complex<f64>) -> Option<Answer> {
+        let open = match &self.core {
+            Core::Fractions(fractions) => fractions.at(point)?,
+            Core::Hessenberg(resolvent) => resolvent.at(point)?,
+        } + &self.direct;
+        if self.delays.is_empty() {
+            return finite(&open).then_some(Answer { matrix: open, inner: Complex::ONE });
+        }
+        let ports = Ports::of(open, self.outer);
+        let (closed, inner) = self.closed(&ports, point)?;
+        let matrix = ports.ahead + ports.from_delays * closed * ports.to_delays;
+        finite(&matrix).then_some(Answer { matrix, inner })
+    }
+
+    /// The same with its derivative.
+    pub fn with_slope(&self, point: Complex<f64>) -> Option<(Answer, Slope)> {
+        let [mut open, slope] = match &self.core {
+            Core::Fractions(fractions) => fractions.with_slope(point)?,
+            Core::Hessenberg(resolvent) => resolvent.with_slope(point)?,
+        };
+        open += &self.direct;
+        if self.delays.is_empty() {
+            let answer = Answer { matrix: open, inner: Complex::ONE };
+            return Some((answer, Slope { matrix: slope, inner: Complex::ZERO }));
+        }
+        let (ports, slopes) = (Ports::of(open, self.outer), Ports::of(slope, self.outer));
+        let (closed, inner) = self.closed(&ports, point)?;
+        // W = (Z⁻¹ − G₂₂)⁻¹, so W′ = W (G₂₂′ − (Z⁻¹)′) W.
+        let lead = |delay: usize| match self.time {
+            Time::Step(_) => point.powi(delay as i32 - 1) * delay as f64,
+            Time::Continuous => (point * delay as f64).exp() * delay as f64,
+        };
+        let mut change = slopes.around.clone();
+        for (i, &delay) in self.delays.iter().enumerate() {
+            change[(i, i)] -= lead(delay);
+        }
+        // ln det(I − G₂₂ Z) = ln det Z + ln det(Z⁻¹ − G₂₂).
+        let of_delays: Complex<f64> = self.delays.iter().map(|&d| self.log_slope(d, point)).sum();
+        let of_inner = of_delays - (&closed * &change).trace();
+        let turned = &closed * &change * &closed;
+        let matrix = slopes.ahead
+            + slopes.from_delays * &closed * &ports.to_delays
+            + &ports.from_delays * turned * &ports.to_delays
+            + &ports.from_delays * &closed * slopes.to_delays;
+        let value = ports.ahead + ports.from_delays * closed * ports.to_delays;
+        let sound = finite(&value) && finite(&matrix);
+        sound.then_some((Answer { matrix: value, inner }, Slope { matrix, inner: of_inner }))
+    }
+
+    /// d ln Z/dλ of a delay.
+    fn log_slope(&self, delay: usize, point: Complex<f64>) -> Complex<f64> {
+        match self.time {
+            Time::Step(_) => -Complex::from(delay as f64) / point,
+            Time::Continuous => Complex::from(-(delay as f64)),
+        }
+    }
+
+    /// Z (I − G₂₂ Z)⁻¹ with Z the delays, and the determinant.
+    fn closed(&self, ports: &Ports, point: Complex<f64>) -> Option<(Matrix, Complex<f64>)> {
+        let late = |delay: usize| match self.time {
+            Time::Step(_) => point.powi(-i32::try_from(delay).unwrap_or(i32::MAX)),
+            Time::Continuous => (-point * delay as f64).exp(),
+        };
+        let n = self.delays.len();
+        let mut round = ports.around.clone();
+        for (mut column, &delay) in round.column_iter_mut().zip(&self.delays) {
+            column *= late(delay);
+        }
+        let left = Matrix::identity(n, n) - round;
+        let inner = left.determinant();
+        let mut closed = left.try_inverse()?;
+        for (mut row, &delay) in closed.row_iter_mut().zip(&self.delays) {
+            row *= late(delay);
+        }
+        Some((closed, inner))
+    }
+}
+
+/// The blocks of a system with delay ports.
+struct Ports {
+    ahead: Matrix,
+    from_delays: Matrix,
+    to_delays: Matrix,
+    around: Matrix,
+}
+
+impl Ports {
+    fn of(open: Matrix, (outputs, inputs): (usize, usize)) -> Self {
+        let (rows, columns) = (open.nrows() - outputs, open.ncols() - inputs);
+        let block = |at: (usize, usize), size: (usize, usize)| open.view(at, size).into_owned();
+        Self {
+            ahead: block((0, 0), (outputs, inputs)),
+            from_delays: block((0, inputs), (outputs, columns)),
+            to_delays: block((outputs, 0), (rows, inputs)),
+            around: block((outputs, inputs), (rows, columns)),
+        }
+    }
+}
+
+impl Fractions {
+    /// `None` where the eigenvectors are too nearly parallel.
+    fn new(system: &LinearSystem) -> Option<Self> {
+        if system.states() == 0 {
+            let input = Matrix::zeros(0, system.b.ncols());
+            return Some(Self {
+                poles: Vec::new(),
+                input,
+                output: Matrix::zeros(system.c.nrows(), 0),
+            });
+        }
+        let found = eigen::decompose(&system.a, &system.b).ok()??;
+        let output = system.c.map(Complex::from) * &found.vectors;
+        // What the inputs put into nearly parallel vectors cancels between them.
+        let size = |m: &Matrix, k: usize| m.row(k).iter().map(|x| x.norm_sqr()).sum::<f64>();
+        let length = |k: usize| found.vectors.column(k).iter().map(|x| x.norm_sqr()).sum::<f64>();
+        let largest = (0..found.values.len()).map(|k| size(&found.input, k) * length(k));
+        let stretched = largest.fold(0.0, f64::max).sqrt() / system.b.norm();
+        let (poles, input) = (found.values, found.input);
+        // Without inputs nothing is stretched.
+        if stretched > WORST_CONDITION {
+            return None;
+        }
+        Some(Self { poles, input, output })
+    }
+
+    fn at(&self, point: Complex<f64>) -> Option<Matrix> {
+        let mut answer = Matrix::zeros(self.output.nrows(), self.input.ncols());
+        for (k, pole) in self.poles.iter().enumerate() {
+            self.add(k, (point - pole).inv(), &mut answer);
+        }
+        finite(&answer).then_some(answer)
+    }
+
+    fn with_slope(&self, point: Complex<f64>) -> Option<[Matrix; 2]> {
+        let empty = || Matrix::zeros(self.output.nrows(), self.input.ncols());
+        let (mut answer, mut slope) = (empty(), empty());
+        for (k, pole) in self.poles.iter().enumerate() {
+            let share = (point - pole).inv();
+            self.add(k, share, &mut answer);
+            self.add(k, -share * share, &mut slope);
+        }
+        (finite(&answer) && finite(&slope)).then_some([answer, slope])
+    }
+
+    #[inline]
+    fn add(&self, k: usize, share: Complex<f64>, to: &mut Matrix) {
+        for j in 0..self.input.ncols() {
+            let weight = share * self.input[(k, j)];
+            for i in 0..self.output.nrows() {
+                to[(i, j)] += weight * self.output[(i, k)];
+            }
+        }
+    }
+}
+
+fn finite(matrix: &Matrix) -> bool {
+    matrix.iter().all(|x| x.re.is_finite() && x.im.is_finite())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::random;
+    use super::*;
+
+    fn direct(system: &LinearSystem, z: Complex<f64>) -> Matrix {
+        let n = system.states();
+        let left = DMatrix::from_fn(n, n, |i, j| {
+            (if i == j { z } else { Complex::ZERO }) - system.a[(i, j)]
+        });
+        let complex = |m: &DMatrix<f64>| m.map(Complex::from);
+        let inner = left.lu().solve(&complex(&system.b)).unwrap();
+        complex(&system.c) * inner + complex(&system.d)
+    }
+
+    #[test]
+    fn a_response_is_that_of_the_registers() {
+        let system = random(6, 4, 4, 11).with_delays(vec![3, 2]);
+        let (response, expanded) = (Response::new(&system).unwrap(), system.expanded());
+        for z in [Complex::new(0.9, 0.7), Complex::new(1.1, 0.0), Complex::new(-0.3, 1.2)] {
+            let found = response.at(z).unwrap();
+            let apart = (&found.matrix - direct(&expanded, z)).map(Complex::norm).amax();
+            assert!(apart < 1e-12, "{apart}");
+            // det(zI − A) of all states is that of the open ones times what is closed within.
+            let characteristic = |a: &DMatrix<f64>| {
+                let n = a.nrows();
+                (Matrix::identity(n, n) * z - a.map(Complex::from)).determinant()
+            };
+            let ratio = characteristic(&expanded.a) / (characteristic(&system.a) * z.powi(5));
+            assert!((found.inner - ratio).norm() < 1e-12, "{} {ratio}", found.inner);
+            let (same, slope) = response.with_slope(z).unwrap();
+            assert!((same.matrix - &found.matrix).map(Complex::norm).amax() < 1e-12);
+            let [next, before] = [1e-6, -1e-6].map(|step| response.at(z + step).unwrap());
+            let differences = (next.matrix - before.matrix) / Complex::from(2e-6);
+            assert!((slope.matrix - differences).map(Complex::norm).amax() < 1e-7);
+            let change = (next.inner / before.inner).ln() / 2e-6;
+            assert!((slope.inner - change).norm() < 1e-7, "{} {change}", slope.inner);
+        }
+    }
+
+    #[test]
+    fn a_double_pole_keeps_its_digits() {
+        // A double integrator, stepped: nearly parallel eigenvectors.
+        let a = DMatrix::from_row_slice(2, 2, &[1.0, 1e-3, 0.0, 1.0]);
+        let (b, c) = (DMatrix::from_row_slice(2, 1, &[5e-7, 1e-3]), DMatrix::identity(2, 2));
+        let system = LinearSystem::new(a, b, c, DMatrix::zeros(2, 1), Time::Step(1e-3));
+        let response = Response::new(&system).unwrap();
+        let z = Complex::new(0.0, 1e-4).exp();
+        let apart = (response.at(z).unwrap().matrix - direct(&system, z)).map(Complex::norm).amax();
+        assert!(apart < 1e-9 * direct(&system, z).map(Complex::norm).amax(), "{apart}");
+    }
+
+    #[test]
+    fn a_sum_is_the_sum_of_its_responses() {
+        let parts: Vec<LinearSystem> = (0..5).map(|seed| random(3, 2, 2, 20 + seed)).collect();
+        let sum = Response::of_sum(&parts).unwrap().unwrap();
+        let z = Complex::new(0.4, 1.1);
+        let whole: Matrix =
+            parts.iter().map(|part| direct(part, z)).fold(Matrix::zeros(2, 2), |a, b| a + b);
+        assert!((sum.at(z).unwrap().matrix - whole).map(Complex::norm).amax() < 1e-12);
+        assert_eq!(sum.poles().len(), 15);
+    }
+}
