@@ -115,8 +115,8 @@ fn turn_left(value: Complex<f64>, direction: Direction) -> f64 {
     const ON_IT: f64 = 1e-7;
     let left = (PI + value.arg()).rem_euclid(TAU);
     match direction {
-        Direction::Grows if left > TAU - ON_IT => 0.0,
-        Direction::Decays if left < ON_IT => TAU,
+        Direction::Grows if !(ON_IT..=TAU - ON_IT).contains(&left) => 0.0,
+        Direction::Decays if !(ON_IT..=TAU - ON_IT).contains(&left) => TAU,
         _ => left,
     }
 }
