@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 
 use analysis::criteria;
 use analysis::critical_delay::{critical_delay, gao_you_delay, greatest_stable_delay};
+use analysis::loop_stability::{Joint, LoopDescription, dominant};
+use model::compensator::Design;
 use model::transfer::TransferSystem;
 use runtime::monitor::WorkRule;
 use runtime::reference::Reference;
@@ -14,6 +16,7 @@ use thiserror::Error;
 use super::{Reproduction, Row, benchmark};
 use crate::assembly::{Assembly, Coupling, PlantError};
 use crate::experiment::{Diagnostics, Experiment, Folder, Severity};
+use crate::forecast::describe;
 use crate::trace::{Trace, trace};
 
 const EXPERIMENT: &str = include_str!("galmez.toml");
@@ -93,8 +96,11 @@ pub fn reproduce(
     let specimen = &assembly.partition.specimen;
     let gao_you_s = gao_you_delay(&substructures.whole, specimen, 0.1)?;
     let exact = critical_delay(&substructures.numerical, specimen, None)?;
-    let bare = LoopDescription { compensator: Design::None, ..describe(&assembly) };
+    let (compensator, joint) = (Design::None, Joint::Held);
+    let bare = LoopDescription { compensator, joint, ..describe(&assembly) };
     let stable_samples = greatest_stable_delay(&bare, 400)?;
+    let transfer_system = TransferSystem::Delay { samples: 37.0 };
+    let late = LoopDescription { transfer_system, ..bare };
 
     progress("reference structure");
     let reference = assembly.reference(&assembly.load())?;
@@ -172,7 +178,7 @@ pub fn reproduce(
             "growth_d37",
             "Growth after the load, 37 samples",
             None,
-            Some(sampled.with_delay(37)?.growth_1_s),
+            dominant(&late)?.map(|motion| motion.growth_1_s()),
             "1/s",
         ),
         row(
