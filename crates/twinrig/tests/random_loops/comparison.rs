@@ -10,7 +10,7 @@ use twinrig::experiment::{Experiment, Folder};
 use twinrig::forecast::{self, Stability};
 
 use crate::generator::{Kinds, draw};
-use crate::growth::{Motion, Samples};
+use crate::growth::{Detail, Motion, Samples};
 
 /// Loops whose slowest motion has less of critical damping than this, either
 /// way, are left out.
@@ -215,11 +215,11 @@ fn run(assembly: &Assembly) -> Option<Motion> {
                 samples.push(&row);
             }
         }
-        if let Some(found) = samples.slowest() {
+        if let Some(found) = samples.slowest(Detail::COARSE) {
             return Some(found);
         }
         if over || watched >= MOST_TICKS {
-            return None;
+            return samples.slowest(Detail::FINE);
         }
         watched *= 2;
     }

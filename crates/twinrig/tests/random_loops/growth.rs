@@ -39,10 +39,22 @@ impl Motion {
     }
 }
 
-/// Samples of a window at most.
-const MOST: usize = 220;
-/// Rows of the Hankel matrix, about.
-const ROWS: usize = 60;
+/// How many motions can be told apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Detail {
+    /// Samples of a window at most.
+    samples: usize,
+    /// Rows of the Hankel matrix, about.
+    rows: usize,
+}
+
+impl Detail {
+    /// Enough for most loops.
+    pub const COARSE: Self = Self { samples: 220, rows: 60 };
+    /// Enough for long delays with a large gain, whose many motions grow alike.
+    pub const FINE: Self = Self { samples: 600, rows: 200 };
+}
+
 /// Combinations of the signals that are looked at.
 const MIXED: usize = 4;
 /// Singular values below this part of the largest are rounding.
@@ -73,18 +85,18 @@ impl Samples {
 
     /// The motion that remains, where two windows, the second behind the first,
     /// agree about it.
-    pub fn slowest(&self) -> Option<Motion> {
+    pub fn slowest(&self, detail: Detail) -> Option<Motion> {
         let end = self.rows();
-        let last = self.remaining(end / 2, end)?;
-        let before = self.remaining(end / 4, end / 2)?;
+        let last = self.remaining(end / 2, end, detail)?;
+        let before = self.remaining(end / 4, end / 2, detail)?;
         let size = (TAU * last.frequency_hz).hypot(last.growth_1_s);
         let allowed = (0.004 * last.growth_1_s.abs()).max(2e-5 * size);
         ((last.growth_1_s - before.growth_1_s).abs() <= allowed).then_some(last)
     }
 
     /// The motion that remains of those between two rows.
-    pub fn remaining(&self, start: usize, end: usize) -> Option<Motion> {
-        let stride = ((end - start) / MOST / self.period).max(1) * self.period;
+    fn remaining(&self, start: usize, end: usize, detail: Detail) -> Option<Motion> {
+        let stride = ((end - start) / detail.samples / self.period).max(1) * self.period;
         let count = (end - start) / stride;
         if count < 8 {
             return None;
@@ -110,7 +122,7 @@ impl Samples {
             if size < 1e-9 * most { column.fill(0.0) } else { column /= size }
         }
         let mixed = &seen * mixture(self.width);
-        let (values, shares) = motions(&mixed)?;
+        let (values, shares) = motions(&mixed, detail.rows)?;
         let most = shares.iter().copied().fold(0.0, f64::max);
         let (value, _) = values
             .iter()
@@ -197,9 +209,9 @@ fn mixture(width: usize) -> DMatrix<f64> {
 
 /// The multipliers of equally spaced samples (one a row), and how large each
 /// motion is at the end.
-fn motions(seen: &DMatrix<f64>) -> Option<(Vec<Complex<f64>>, Vec<f64>)> {
+fn motions(seen: &DMatrix<f64>, rows: usize) -> Option<(Vec<Complex<f64>>, Vec<f64>)> {
     let (count, width) = seen.shape();
-    let blocks = (ROWS / width).min(count / 2).max(2);
+    let blocks = (rows / width).min(count / 2).max(2);
     let columns = count - blocks + 1;
     let hankel = DMatrix::from_fn(blocks * width, columns, |i, j| seen[(i / width + j, i % width)]);
     let decomposed = hankel.try_svd(true, false, 1e-14, 10_000)?;
@@ -270,7 +282,7 @@ mod tests {
 
     #[track_caller]
     fn assert_slowest(motions: &[(f64, f64, f64)], step_s: f64, rows: usize) {
-        let found = made(motions, step_s, rows).slowest().expect("it is found");
+        let found = made(motions, step_s, rows).slowest(Detail::COARSE).expect("it is found");
         let (_, growth, hertz) = motions[0];
         assert!((found.growth_1_s - growth).abs() <= 1e-3 * growth.abs(), "{found:?} {motions:?}");
         assert!((found.frequency_hz - hertz).abs() <= 1e-3 * hertz + 1e-3, "{found:?} {motions:?}");
