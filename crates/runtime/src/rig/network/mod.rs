@@ -17,7 +17,7 @@ use crate::link::{LinkCounts, LinkError, LinkPlan};
 use crate::world::{Clock, DatagramSocket, World};
 
 use connecting::{Connecting, Next};
-use exchange::{Exchange, Taken};
+use exchange::{Exchange, Taken, Wait};
 
 /// Datagrams read in one tick: a flood must not stop the clock.
 const MOST_READ: usize = 64;
@@ -73,27 +73,25 @@ impl NetworkRig {
         &self.peer
     }
 
-    /// Reads what is there, without waiting.
-    fn drain(&mut self) {
-        for _ in 0..MOST_READ {
-            match self.socket.receive(&mut self.inbox[..]) {
-                Ok(Some((bytes, _))) => {
-                    if self.exchange.handle(&self.inbox[..bytes]) == Taken::Current {
-                        let stamp = self.socket.received_at_ns();
-                        self.round_trip_ns = stamp.map(|at| at.saturating_sub(self.sent_wall_ns));
-                    }
+    /// Takes a datagram that is there; says whether there was one.
+    fn take(&mut self) -> bool {
+        match self.socket.receive(&mut self.inbox[..]) {
+            Ok(Some((bytes, _))) => {
+                if self.exchange.handle(&self.inbox[..bytes]) == Taken::Current {
+                    let stamp = self.socket.received_at_ns();
+                    self.round_trip_ns = stamp.map(|at| at.saturating_sub(self.sent_wall_ns));
                 }
-                Ok(None) => return,
-                // Nobody listens there, or no way to it: the silence will tell.
-                Err(_) => self.exchange.endpoint_mut().counts.unsent += 1,
             }
+            Ok(None) => return false,
+            // Nobody listens there, or no way to it: the silence will tell.
+            Err(_) => self.exchange.endpoint_mut().counts.unsent += 1,
         }
+        true
     }
 
     /// Waits for the answer, asking again now and then.
-    fn wait(&mut self) {
+    fn wait_for_answer(&mut self, mut wait: Wait) {
         let mut now_ns = self.clock.now_ns();
-        let Some(mut wait) = self.exchange.wait(now_ns) else { return };
         while !self.exchange.is_answered() && !wait.is_over(now_ns) {
             if let Some(bytes) = self.exchange.ask_again(now_ns, &mut wait) {
                 self.sent_wall_ns = self.clock.wall_ns();
@@ -102,7 +100,7 @@ impl NetworkRig {
                 }
             }
             self.socket.wait_until_ns(wait.next_timeout_ns());
-            self.drain();
+            while !self.exchange.is_answered() && self.take() {}
             now_ns = self.clock.now_ns();
         }
     }
@@ -116,8 +114,15 @@ impl Rig for NetworkRig {
     fn measure(&mut self, _ahead: &Motion, measured: &mut Measured) -> Result<(), RigFault> {
         self.round_trip_ns = None;
         if !self.exchange.is_answered() {
-            self.drain();
-            self.wait();
+            match self.exchange.wait(self.clock.now_ns()) {
+                Some(wait) => self.wait_for_answer(wait),
+                None => {
+                    let mut left = MOST_READ;
+                    while left > 0 && self.take() {
+                        left -= 1;
+                    }
+                }
+            }
         }
         measured.round_trip_ns = self.round_trip_ns;
         self.exchange.measure(measured)
