@@ -1,6 +1,6 @@
 //! Absolute deadlines, and what becomes of those that are missed.
 
-use crate::world::Clock;
+use crate::system;
 
 /// Instants one period apart.
 ///
@@ -9,8 +9,8 @@ use crate::world::Clock;
 /// periods does not bring the missed ones after it in a burst: a rig would take
 /// them as one violent motion. The test's time stands still over them instead
 /// (the rig holds its last command), and each counts as missed.
-pub(super) struct Deadlines<'a> {
-    clock: &'a dyn Clock,
+#[derive(Debug)]
+pub(super) struct Deadlines {
     start_ns: u64,
     period_ns: f64,
     slot: u64,
@@ -26,12 +26,12 @@ pub(super) struct Begun {
     pub(super) missed: u64,
 }
 
-impl<'a> Deadlines<'a> {
+impl Deadlines {
     /// The first instant is a little after now.
-    pub(super) fn from_now(clock: &'a dyn Clock, period_s: f64) -> Self {
+    pub(super) fn from_now(period_s: f64) -> Self {
         let period_ns = 1e9 * period_s;
         let lead_ns = (2.0 * period_ns).clamp(1e6, 1e8) as u64;
-        Self { clock, start_ns: clock.now_ns() + lead_ns, period_ns, slot: 0 }
+        Self { start_ns: system::now_ns() + lead_ns, period_ns, slot: 0 }
     }
 
     /// The deadline of the next tick, ns.
@@ -47,8 +47,8 @@ impl<'a> Deadlines<'a> {
     #[inline]
     pub(super) fn wait(&mut self) -> Begun {
         let deadline_ns = self.next_ns();
-        self.clock.sleep_until_ns(deadline_ns);
-        self.begin(self.clock.now_ns())
+        system::sleep_until_ns(deadline_ns);
+        self.begin(system::now_ns())
     }
 
     /// The tick of the next deadline begins now.
@@ -95,12 +95,10 @@ impl Overruns {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::world::System;
 
     #[test]
     fn deadlines_do_not_drift() {
-        let mut deadlines =
-            Deadlines { clock: &System, start_ns: 7, period_ns: 1e9 / 4096.0, slot: 0 };
+        let mut deadlines = Deadlines { start_ns: 7, period_ns: 1e9 / 4096.0, slot: 0 };
         for second in 1..=3 {
             deadlines.slot = 4096 * second * 86_400;
             assert_eq!(deadlines.next_ns(), 7 + second * 86_400 * 1_000_000_000);
@@ -109,7 +107,7 @@ mod tests {
 
     #[test]
     fn jitter_is_caught_up_and_whole_periods_are_not() {
-        let mut deadlines = Deadlines { clock: &System, start_ns: 1000, period_ns: 100.0, slot: 0 };
+        let mut deadlines = Deadlines { start_ns: 1000, period_ns: 100.0, slot: 0 };
         assert_eq!(deadlines.begin(1000), Begun { at_ns: 1000, late_ns: 0, missed: 0 });
         // 99 late: the next deadline stays where it is.
         assert_eq!(deadlines.begin(1199), Begun { at_ns: 1199, late_ns: 99, missed: 0 });

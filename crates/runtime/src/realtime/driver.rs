@@ -18,7 +18,6 @@ use crate::plant::Plant;
 use crate::record::TimingNote;
 use crate::stop::StopHandle;
 use crate::system;
-use crate::world::{Clock, System};
 
 /// Stack of the loop's thread; all of it is touched before the first tick.
 const STACK_BYTES: usize = 1 << 20;
@@ -176,26 +175,14 @@ impl Driver {
 fn work(jobs: &Receiver<Job>, plan: &RealtimePlan, status: &Status) -> Option<Finished> {
     let Job { mut hybrid, stop, nudge } = jobs.recv().ok()?;
     system::touch_stack();
-    let timing = drive(&System, &mut hybrid, plan, &stop, nudge.as_ref(), status);
+    let timing = drive(&mut hybrid, plan, &stop, nudge.as_ref(), status);
     status.end();
     Some(Finished { hybrid, timing })
-}
-
-/// Runs a loop to its end in the calling thread, each tick at its deadline by a
-/// clock that is handed in.
-pub fn run_by(
-    clock: &dyn Clock,
-    hybrid: &mut HybridLoop,
-    plan: &RealtimePlan,
-    stop: &StopHandle,
-) -> Timing {
-    drive(clock, hybrid, plan, stop, None, &Status::new())
 }
 
 /// The same tick as in virtual time, each at its deadline. Nothing here
 /// allocates, locks or formats once the first deadline is set.
 fn drive(
-    clock: &dyn Clock,
     hybrid: &mut HybridLoop,
     plan: &RealtimePlan,
     stop: &StopHandle,
@@ -206,7 +193,7 @@ fn drive(
         (Latency::new(), Latency::new(), Latency::new());
     let mut overruns = Overruns::default();
     let (mut ended_ns, mut presses, mut rows) = (0, 0, 0);
-    let mut deadlines = Deadlines::from_now(clock, plan.period_s);
+    let mut deadlines = Deadlines::from_now(plan.period_s);
     while !hybrid.is_over() {
         let deadline_ns = deadlines.next_ns();
         let begun = deadlines.wait();
@@ -221,7 +208,7 @@ fn drive(
         }
         presses = obey(stop, hybrid, presses);
         hybrid.tick();
-        ended_ns = clock.now_ns();
+        ended_ns = system::now_ns();
         if let (Some(nudge), Some(tick)) = (nudge, hybrid.closed_tick()) {
             nudge.after_tick(tick, ended_ns);
         }

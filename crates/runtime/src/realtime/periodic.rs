@@ -23,7 +23,6 @@ use crate::gate::{Trip, TripKind};
 use crate::periodic::{PeriodicError, PeriodicLoop, Settled};
 use crate::stop::StopHandle;
 use crate::system;
-use crate::world::{Clock, System};
 
 /// How often the other side looks for an answer.
 const LOOK: Duration = Duration::from_millis(2);
@@ -199,7 +198,7 @@ fn drive(
     let mut overruns = Overruns::default();
     let mut ended_ns = 0;
     let mut at_work: Option<Box<Errand>> = None;
-    let mut deadlines = Deadlines::from_now(&System, plan.period_s);
+    let mut deadlines = Deadlines::from_now(plan.period_s);
     let mut resting = false;
     loop {
         let deadline_ns = deadlines.next_ns();
@@ -226,7 +225,7 @@ fn drive(
             at_work = Some(errand);
         }
         periodic.tick();
-        ended_ns = System.now_ns();
+        ended_ns = system::now_ns();
         wake_up.record(begun.late_ns);
         execution.record(ended_ns - begun.at_ns);
         if let Some(nanoseconds) = periodic.round_trip_ns() {
