@@ -12,8 +12,8 @@ use analysis::loop_stability::compensators::{
 };
 use analysis::loop_stability::modes::{Motion, TrueMode, follow, true_modes};
 use analysis::loop_stability::{
-    Curve, Follow, Joint, LoopDescription, LoopError, MOST_STATES, Margins, OpenLoop, growing,
-    margins,
+    Curve, Follow, Joint, LoopDescription, LoopError, MOST_STATES, Margins, OpenLoop, as_one,
+    growing, margins,
 };
 use model::compensator::Design;
 use model::structure::damping;
@@ -48,8 +48,8 @@ pub enum Stability {
     Linear(Dominant),
     /// From the free decay of the loop itself after a push.
     Decay(FreeDecay),
-    /// Rig and structure move as one: as stable as the structure.
-    Rigid,
+    /// Rig and structure move as one: as stable as the integrated structure.
+    Rigid(Dominant),
     /// Nothing can be said without running it.
     Unknown(String),
 }
@@ -185,9 +185,9 @@ impl Forecast {
     /// Whether instability is predicted.
     pub fn is_unstable(&self) -> bool {
         match &self.stability {
-            Stability::Linear(dominant) => grows(dominant),
+            Stability::Linear(dominant) | Stability::Rigid(dominant) => grows(dominant),
             Stability::Decay(decay) => decay.grows(),
-            Stability::Rigid | Stability::Unknown(_) => false,
+            Stability::Unknown(_) => false,
         }
     }
 }
@@ -216,7 +216,7 @@ pub fn stable_or_not(assembly: &Assembly) -> Stability {
     }
     match growing(&description) {
         Ok(count) => Stability::Linear(Dominant::new(count, None, description.integrator.step_s)),
-        Err(LoopError::NoLoop) => Stability::Rigid,
+        Err(LoopError::NoLoop) => rigid(assembly),
         Err(error) => Stability::Unknown(error.to_string()),
     }
 }
@@ -278,8 +278,19 @@ fn judge(
     }
     match examine(assembly, description, matters_hz) {
         Ok(examined) => (judged(&examined, description.integrator.step_s), Some(examined)),
-        Err(LoopError::NoLoop) => (Stability::Rigid, None),
+        Err(LoopError::NoLoop) => (rigid(assembly), None),
         Err(error) => (Stability::Unknown(error.to_string()), None),
+    }
+}
+
+/// Structure and specimen moved as one.
+fn rigid(assembly: &Assembly) -> Stability {
+    match as_one(&assembly.substructures.whole, &assembly.integrator) {
+        Ok((growing, slowest)) => {
+            let known = slowest.map(|motion| (motion, None));
+            Stability::Rigid(Dominant::new(growing, known, assembly.integrator.step_s))
+        }
+        Err(error) => Stability::Unknown(error.to_string()),
     }
 }
 

@@ -1,14 +1,16 @@
 //! How far a loop is from its boundary.
 //!
-//! With several interface DOFs every margin is that of the eigenvalues of L: all
-//! DOFs are delayed, amplified or turned together.
+//! With several interface DOFs these margins are those of the eigenvalues of L: all
+//! DOFs are delayed, amplified or turned together. What each bears on its own is the
+//! disk margin.
 
 use std::f64::consts::{PI, TAU};
 
 use nalgebra::Complex;
 
+use super::disk::disk_margin;
 use super::nyquist::evaluate;
-use super::{Curve, LoopError, OpenLoop};
+use super::{Curve, DiskMargin, LoopError, OpenLoop};
 
 /// Where a loop would stand on its boundary.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -46,6 +48,8 @@ pub struct Margins {
     pub phase: Option<(f64, f64)>,
     /// Smallest distance of an eigenvalue of L from −1, and its frequency in Hz.
     pub distance: (f64, f64),
+    /// What a stable loop bears if its interface DOFs differ, where it has several.
+    pub disk: Option<DiskMargin>,
     /// The delays at which stability changes, in rising order: what would happen
     /// if the loop were later and later. At most [`MOST_SWITCHES`].
     pub switches: Vec<Crossing>,
@@ -78,6 +82,7 @@ pub fn margins(open: &OpenLoop, curve: &Curve) -> Result<Margins, LoopError> {
         gain_above: gain_above.filter(|_| stable),
         phase: phase.filter(|_| stable),
         distance,
+        disk: disk_margin(open, curve),
         switches,
     })
 }

@@ -16,6 +16,7 @@
 //! explodes. [`compensators`] tries others, [`partitions`] other cuts.
 
 pub mod compensators;
+mod disk;
 pub mod margins;
 pub mod modes;
 pub mod nyquist;
@@ -25,6 +26,7 @@ mod parts;
 #[cfg(test)]
 mod tests;
 
+pub use disk::DiskMargin;
 pub use margins::{Crossing, Margins};
 pub use modes::{Follow, LoopMode, Motion, TrueMode};
 pub use nyquist::{Curve, Point};
@@ -32,11 +34,13 @@ pub use open_loop::OpenLoop;
 
 use model::compensator::{CompensatorError, Design, ShapingDesign};
 use model::equations::Equations;
-use model::integrator::{IntegratorError, Method, Options};
+use model::integrator::{Integrator, IntegratorError, Method, Options};
 use model::partition::Inside;
 use model::specimen::Specimen;
 use model::transfer::{TransferError, TransferSystem};
-use numerics::eigen::EigenError;
+use nalgebra::Complex;
+use numerics::eigen::{self, EigenError};
+use numerics::linear_system::Time;
 use thiserror::Error;
 
 /// A hybrid loop with linear parts, as declared.
@@ -233,6 +237,33 @@ pub fn dominant(description: &LoopDescription) -> Result<Option<Motion>, LoopErr
     let motions = poles.into_iter().map(|(exponent, _)| Motion { exponent });
     let moving = motions.filter(|motion| motion.exponent.norm() > open.zero_rad_s());
     Ok(moving.max_by(|a, b| a.growth_1_s().total_cmp(&b.growth_1_s())))
+}
+
+/// Structure and specimen stepped as one, as an ideal rig moves them: the number of
+/// growing motions, and the one that decays slowest. There is no loop, but an
+/// explicit algorithm has a bound of its own.
+pub fn as_one(
+    whole: &Equations,
+    integrator: &Options,
+) -> Result<(usize, Option<Motion>), LoopError> {
+    let options = Options { direct_inertia: None, ..integrator.clone() };
+    parts::check_size(2 * whole.size())?;
+    let built = Integrator::new(&whole.linearised(), &options)?;
+    let step = built.linear_step().ok_or(LoopError::NotLinear)?;
+    let zero = 1e-6 * std::f64::consts::PI / options.step_s;
+    let (mut growing, mut slowest) = (0, None::<Motion>);
+    for pole in eigen::eigenvalues(&step.transition)? {
+        let Some(exponent) = parts::exponent(pole, Time::Step(options.step_s)) else { continue };
+        if exponent.norm() <= zero {
+            continue;
+        }
+        growing += usize::from(exponent.re > nyquist::NEUTRAL * exponent.norm());
+        let motion = Motion { exponent: Complex::new(exponent.re, exponent.im.abs()) };
+        if slowest.is_none_or(|known| motion.growth_1_s() > known.growth_1_s()) {
+            slowest = Some(motion);
+        }
+    }
+    Ok((growing, slowest))
 }
 
 /// Judges the loop as it runs: growing motions and the delay it bears. A cheap

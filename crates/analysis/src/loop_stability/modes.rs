@@ -7,7 +7,7 @@ use model::equations::Equations;
 use nalgebra::{Complex, DMatrix};
 use numerics::eigen;
 
-use super::{Curve, LoopError, OpenLoop};
+use super::{Curve, LoopError, OpenLoop, parts};
 
 /// A motion e^{st}.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -125,14 +125,14 @@ const RIGID: f64 = 1e-6;
 /// oscillate, as rigid bodies or beyond critical damping, are left out but keep
 /// their number.
 pub fn true_modes(whole: &Equations) -> Result<Vec<TrueMode>, LoopError> {
-    let n = whole.size();
-    let singular = model::integrator::IntegratorError::SingularMass;
-    let inverse = whole.mass.clone().try_inverse().ok_or(singular)?;
-    let mut a = DMatrix::zeros(2 * n, 2 * n);
-    a.view_mut((0, n), (n, n)).fill_with_identity();
-    a.view_mut((n, 0), (n, n)).copy_from(&(-&inverse * &whole.stiffness));
-    a.view_mut((n, n), (n, n)).copy_from(&(-&inverse * &whole.damping));
-    let mut exponents = eigen::eigenvalues(&a)?;
+    let mut exponents = match parts::modal(whole) {
+        Some((modes, damping)) => {
+            let pairs = modes.omega_rad_s.iter().zip(damping);
+            let above = |omega: f64, c: f64| Complex::from(omega * omega - 0.25 * c * c).sqrt();
+            pairs.map(|(&omega, c)| above(omega, c) * Complex::I - 0.5 * c).collect()
+        }
+        None => parts::own_poles(whole)?,
+    };
     exponents.retain(|s| s.im > 1e-9 * s.norm() && s.norm() > 0.0);
     exponents.sort_by(|a, b| a.norm().total_cmp(&b.norm()));
     let Ok(modes) = eigen::symmetric_modes(&whole.stiffness, &whole.mass) else {

@@ -19,7 +19,7 @@ const MOST_POINTS: usize = 200_000;
 /// Points spread over the whole axis before any is added.
 const SPREAD: usize = 400;
 /// Growth below this share of a pole's size is rounding.
-const NEUTRAL: f64 = 1e-7;
+pub(super) const NEUTRAL: f64 = 1e-7;
 /// How far a counted number of motions may lie from a whole one.
 const OFF: f64 = 0.25;
 

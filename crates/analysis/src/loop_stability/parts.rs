@@ -15,7 +15,7 @@
 //! the loop is cut where the command leaves.
 
 use model::coupled::Coupled;
-use model::equations::Equations;
+use model::equations::{Deformation, Equations};
 use model::first_order::Scheme;
 use model::inside_motion::InsideMotion;
 use model::integrator::{Hold, Integrator, IntegratorError, Method, Options};
@@ -63,14 +63,13 @@ pub(super) fn numerical(description: &LoopDescription) -> Result<Half, LoopError
             let direct_inertia =
                 (share > 0.0 && specimen.is_massive()).then(|| share * &specimen.mass);
             let options = Options { direct_inertia, ..integrator.clone() };
-            if 2 * numerical.size() > WHOLE
-                && let Some(half) = by_modes(numerical, &options)?
-            {
-                return Ok(half);
-            }
-            check_size(2 * numerical.size())?;
-            let built = Integrator::new(numerical, &options)?;
-            Half::new(built.linear_form(step_s).ok_or(LoopError::NotLinear)?)
+            let stepped = |equations: &Equations| {
+                let built = Integrator::new(equations, &options)?;
+                built.linear_form(step_s).ok_or(LoopError::NotLinear)
+            };
+            // A mass that the integrator solves for couples the modes.
+            let apart = options.direct_inertia.is_none();
+            structure(numerical, apart, stepped)
         }
         Joint::Continuous => {
             let dynamics = match transfer_system {
@@ -159,50 +158,64 @@ fn sum(one: LinearSystem, other: LinearSystem, count: usize) -> Result<LinearSys
     joint.ok_or(LoopError::Algebraic)
 }
 
-/// A structure with modal damping mode by mode, each stepped by the integrator
-/// itself; `None` where the damping, or a mass that the integrator solves for,
-/// couples the modes.
-fn by_modes(numerical: &Equations, options: &Options) -> Result<Option<Half>, LoopError> {
-    if options.direct_inertia.is_some() {
-        return Ok(None);
+/// The numerical half from the linear form of its equations. A large structure with
+/// modal damping is taken mode by mode, each by the same form, if it comes `apart`.
+fn structure(
+    numerical: &Equations,
+    apart: bool,
+    form: impl Fn(&Equations) -> Result<LinearSystem, LoopError>,
+) -> Result<Half, LoopError> {
+    if apart
+        && 2 * numerical.size() > WHOLE
+        && let Some((modes, damping)) = modal(numerical)
+    {
+        let reach = numerical.interface_matrix().transpose() * &modes.shapes;
+        let single = (0..modes.len()).map(|k| {
+            let one = form(&one_mode(damping[k], modes.omega_rad_s[k]))?;
+            let across = reach.column(k);
+            let spread = |m: &DMatrix<f64>| m.kronecker(&across);
+            Ok(LinearSystem {
+                b: &one.b * across.transpose(),
+                c: spread(&one.c),
+                d: spread(&one.d) * across.transpose(),
+                ..one
+            })
+        });
+        let single: Vec<LinearSystem> = single.collect::<Result<_, LoopError>>()?;
+        if let Some(response) = Response::of_sum(&single)? {
+            return Ok(Half { response, system: None });
+        }
     }
-    let Ok(modes) = eigen::symmetric_modes(&numerical.stiffness, &numerical.mass) else {
-        return Ok(None);
-    };
-    let damping = modes.shapes.transpose() * &numerical.damping * &modes.shapes;
+    check_size(2 * numerical.size())?;
+    Half::new(form(numerical)?)
+}
+
+/// One mode of unit mass, driven and seen as an interface DOF.
+fn one_mode(damping: f64, omega_rad_s: f64) -> Equations {
+    let one = |value: f64| DMatrix::from_element(1, 1, value);
+    Equations {
+        mass: one(1.0),
+        damping: one(damping),
+        stiffness: one(omega_rad_s * omega_rad_s),
+        load: DMatrix::zeros(1, 0),
+        interface: vec![Deformation::of_dof(0)],
+        elements: Vec::new(),
+    }
+}
+
+/// Modes of unit mass and the damping of each; `None` where the damping couples
+/// them, or K and M are not symmetric.
+pub(super) fn modal(equations: &Equations) -> Option<(eigen::Modes, Vec<f64>)> {
+    let modes = eigen::symmetric_modes(&equations.stiffness, &equations.mass).ok()?;
+    let damping = modes.shapes.transpose() * &equations.damping * &modes.shapes;
+    let n = modes.len();
     let largest = damping.diagonal().amax();
     let coupled = |i: usize, j: usize| {
-        let size = (damping[(i, i)] * damping[(j, j)]).abs().sqrt().max(MODAL * largest);
-        i != j && damping[(i, j)].abs() > MODAL * size.max(MODAL * largest)
+        let own = (damping[(i, i)] * damping[(j, j)]).abs().sqrt();
+        i != j && damping[(i, j)].abs() > MODAL * own.max(MODAL * largest)
     };
-    let n = modes.len();
-    if (0..n).any(|j| (0..n).any(|i| coupled(i, j))) {
-        return Ok(None);
-    }
-    let one = |value: f64| DMatrix::from_element(1, 1, value);
-    let reach = numerical.interface_matrix().transpose() * &modes.shapes;
-    let mut forms = Vec::with_capacity(n);
-    for (k, omega) in modes.omega_rad_s.iter().enumerate() {
-        let single = Equations {
-            mass: one(1.0),
-            damping: one(damping[(k, k)]),
-            stiffness: one(omega * omega),
-            load: DMatrix::zeros(1, 0),
-            interface: vec![model::equations::Deformation::of_dof(0)],
-            elements: Vec::new(),
-        };
-        let built = Integrator::new(&single, options)?;
-        let form = built.linear_form(options.step_s).ok_or(LoopError::NotLinear)?;
-        let across = reach.column(k);
-        let spread = |m: &DMatrix<f64>| m.kronecker(&across);
-        forms.push(LinearSystem {
-            b: &form.b * across.transpose(),
-            c: spread(&form.c),
-            d: spread(&form.d) * across.transpose(),
-            ..form
-        });
-    }
-    Ok(Response::of_sum(&forms)?.map(|response| Half { response, system: None }))
+    let plain = !(0..n).any(|j| (0..n).any(|i| coupled(i, j)));
+    plain.then(|| (modes, damping.diagonal().iter().copied().collect()))
 }
 
 /// The halves of the loop without sampling and hold, as papers write it, and the
@@ -210,22 +223,10 @@ fn by_modes(numerical: &Equations, options: &Options) -> Result<Option<Half>, Lo
 ///   L(s) = (s²M_e + sC_e + K_e) T(s) Bᵀ(s²M + sC + K)⁻¹B e^{−sτ}.
 pub(super) fn unsampled(description: &LoopDescription) -> Result<(Half, Half, f64), LoopError> {
     let LoopDescription { numerical, specimen, integrator, .. } = description;
-    let (n, count, step_s) = (numerical.size(), specimen.count(), integrator.step_s);
+    let (count, step_s) = (specimen.count(), integrator.step_s);
     let motion = SIGNALS * count;
     let time = Time::Continuous;
-    check_size(2 * n)?;
-    let inverse = numerical.mass.clone().try_inverse().ok_or(IntegratorError::SingularMass)?;
-    let b = numerical.interface_matrix();
-    let (a, input) = companion(&inverse, &numerical.damping, &numerical.stiffness, &-&b);
-    let across = b.transpose();
-    let mut c = DMatrix::zeros(5 * count, 2 * n);
-    for (row, from) in [(0, 0), (1, n), (2, 0), (3, n)] {
-        c.view_mut((row * count, from), (count, n)).copy_from(&across);
-    }
-    c.rows_mut(4 * count, count).copy_from(&(&across * a.rows(n, n)));
-    let mut d = DMatrix::zeros(5 * count, count);
-    d.rows_mut(4 * count, count).copy_from(&(&across * input.rows(n, n)));
-    let moved = Half::new(LinearSystem::new(a, input, c, d, time))?;
+    let moved = structure(numerical, true, unstepped)?;
 
     let mut late_s = description.force_delay as f64 * step_s;
     let follows = match &description.transfer_system {
@@ -280,6 +281,29 @@ pub(super) fn unsampled(description: &LoopDescription) -> Result<(Half, Half, f6
     Ok((moved, Half::new(joint)?, late_s))
 }
 
+/// Eigenvalues of a structure by itself, 1/s.
+pub(super) fn own_poles(equations: &Equations) -> Result<Vec<Complex<f64>>, LoopError> {
+    check_size(2 * equations.size())?;
+    Ok(unstepped(equations)?.poles()?)
+}
+
+/// From the force that acts to the motion ahead and the desired motion, unsampled.
+fn unstepped(equations: &Equations) -> Result<LinearSystem, LoopError> {
+    let (n, count) = (equations.size(), equations.interface.len());
+    let inverse = equations.mass.clone().try_inverse().ok_or(IntegratorError::SingularMass)?;
+    let b = equations.interface_matrix();
+    let (a, input) = companion(&inverse, &equations.damping, &equations.stiffness, &-&b);
+    let across = b.transpose();
+    let mut c = DMatrix::zeros(5 * count, 2 * n);
+    for (row, from) in [(0, 0), (1, n), (2, 0), (3, n)] {
+        c.view_mut((row * count, from), (count, n)).copy_from(&across);
+    }
+    c.rows_mut(4 * count, count).copy_from(&(&across * a.rows(n, n)));
+    let mut d = DMatrix::zeros(5 * count, count);
+    d.rows_mut(4 * count, count).copy_from(&(&across * input.rows(n, n)));
+    Ok(LinearSystem::new(a, input, c, d, Time::Continuous))
+}
+
 /// ẋ = A x + B u of M ẍ + C ẋ + K x = F u, from M⁻¹.
 fn companion(
     inverse: &DMatrix<f64>,
@@ -318,7 +342,7 @@ pub(super) fn exponent(pole: Complex<f64>, time: Time) -> Option<Complex<f64>> {
     }
 }
 
-fn check_size(states: usize) -> Result<usize, LoopError> {
+pub(super) fn check_size(states: usize) -> Result<usize, LoopError> {
     if states <= MOST_STATES {
         return Ok(states);
     }

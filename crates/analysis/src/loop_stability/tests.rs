@@ -227,3 +227,47 @@ fn what_cannot_be_judged_is_said() {
     description.numerical.mass = one(f64::NAN);
     assert!(verdict(&description).is_err());
 }
+
+/// Two masses on a link that is tested by two actuators: all forces together may be
+/// five times as large, one alone no tenth smaller.
+#[test]
+fn forces_that_differ_have_a_margin_of_their_own() {
+    let pair = |own: f64, link: f64| DMatrix::from_row_slice(2, 2, &[own, -link, -link, own]);
+    let zero = DMatrix::zeros(2, 2);
+    let numerical = Equations {
+        mass: DMatrix::identity(2, 2) * 1000.0,
+        damping: pair(20_063.245_553_203_4, 20_000.0),
+        stiffness: DMatrix::identity(2, 2) * 40_000.0,
+        load: DMatrix::zeros(2, 0),
+        interface: vec![Deformation::of_dof(0), Deformation::of_dof(1)],
+        elements: Vec::new(),
+    };
+    let specimen = |factor: f64| {
+        let mut stiffness = pair(8e5, 8e5);
+        stiffness.row_mut(0).scale_mut(factor);
+        Specimen { mass: zero.clone(), damping: zero.clone(), stiffness, elements: Vec::new() }
+    };
+    let judged = |factor: f64| {
+        let late = TransferSystem::Delay { samples: 10.0 };
+        let description = described((numerical.clone(), specimen(factor)), late, 1.0 / 1024.0);
+        let open = OpenLoop::sampled(&description).unwrap();
+        margins::margins(&open, &Curve::follow(&open).unwrap()).unwrap()
+    };
+    let nominal = judged(1.0);
+    assert_eq!(nominal.growing, 0);
+    assert!(nominal.gain_above.unwrap().0 > 2.0, "{nominal:?}");
+    let disk = nominal.disk.clone().unwrap();
+    let (below, above) = disk.gain();
+    // What it promises holds, and it does not promise much: a fifth is too much.
+    for factor in [0.999 * below + 0.001, 0.999 * above + 0.001] {
+        assert_eq!(judged(factor).growing, 0, "{factor} {disk:?}");
+    }
+    let lost = [0.95, 0.9, 0.8, 1.02, 1.05, 1.1, 1.25].into_iter().find(|f| judged(*f).growing > 0);
+    assert!(lost.is_some(), "{disk:?}");
+    assert!(above < 1.2 && below > 0.8, "{disk:?}");
+    assert_eq!(disk.direction.len(), 2);
+    // One interface DOF needs none.
+    let single = described(three_storeys(), actuator(), 1e-3);
+    let open = OpenLoop::sampled(&single).unwrap();
+    assert_eq!(margins::margins(&open, &Curve::follow(&open).unwrap()).unwrap().disk, None);
+}

@@ -212,7 +212,7 @@ impl Judge {
             Depth::Growth => forecast::stability(&assembly),
         });
         match stability {
-            Ok(Stability::Linear(dominant)) => Judged {
+            Ok(Stability::Linear(dominant) | Stability::Rigid(dominant)) => Judged {
                 verdict: if forecast::grows(&dominant) {
                     Verdict::Unstable
                 } else {
@@ -229,7 +229,6 @@ impl Judge {
                 growth_1_s: decay.growth_1_s,
                 frequency_hz: decay.frequency_hz,
             },
-            Ok(Stability::Rigid) => Judged { verdict: Verdict::Stable, ..UNKNOWN },
             Ok(Stability::Unknown(reason)) => self.unknown(reason),
             Err(found) => self.unknown(first_error(&found)),
         }

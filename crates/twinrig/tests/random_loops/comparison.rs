@@ -155,7 +155,7 @@ fn judged(assembly: &Assembly) -> Judged {
     let stability = catch_unwind(AssertUnwindSafe(|| forecast::stability(assembly)));
     match stability {
         Err(_) => Judged::Panicked,
-        Ok(Stability::Linear(dominant)) => Judged::Verdict {
+        Ok(Stability::Linear(dominant) | Stability::Rigid(dominant)) => Judged::Verdict {
             unstable: forecast::grows(&dominant),
             growth_1_s: dominant.is_known().then_some(dominant.growth_1_s),
         },
@@ -165,7 +165,6 @@ fn judged(assembly: &Assembly) -> Judged {
         Ok(Stability::Decay(decay)) => {
             Judged::Verdict { unstable: decay.grows(), growth_1_s: Some(decay.growth_1_s) }
         }
-        Ok(Stability::Rigid) => Judged::Verdict { unstable: false, growth_1_s: None },
         Ok(Stability::Unknown(reason)) => Judged::Nothing(reason),
     }
 }

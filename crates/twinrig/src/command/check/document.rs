@@ -14,10 +14,10 @@ use crate::forecast::{Examined, Forecast, Stability, grows};
 
 pub(super) fn document(loaded: &Loaded, forecast: &Forecast, advice: Option<&Advice>) -> Value {
     let (verdict, dominant) = match &forecast.stability {
-        Stability::Rigid => ("stable", None),
         Stability::Unknown(_) => ("unknown", None),
-        Stability::Linear(dominant) if grows(dominant) => ("unstable", Some(dominant)),
-        Stability::Linear(dominant) => ("stable", Some(dominant)),
+        Stability::Linear(dominant) | Stability::Rigid(dominant) => {
+            (if grows(dominant) { "unstable" } else { "stable" }, Some(dominant))
+        }
         Stability::Decay(decay) if decay.is_unclear() => ("unknown", None),
         Stability::Decay(decay) if decay.grows() => ("unstable", None),
         Stability::Decay(_) => ("stable", None),
@@ -40,7 +40,8 @@ pub(super) fn document(loaded: &Loaded, forecast: &Forecast, advice: Option<&Adv
     let method = match &forecast.stability {
         Stability::Linear(_) => Some("sampled loop gain"),
         Stability::Decay(_) => Some("free decay"),
-        Stability::Rigid | Stability::Unknown(_) => None,
+        Stability::Rigid(_) => Some("integrated structure"),
+        Stability::Unknown(_) => None,
     };
     json!({
         "title": loaded.experiment.title,
@@ -109,6 +110,13 @@ fn examined(examined: &Examined) -> Value {
             json!({ "rad": phase, "frequency_hz": hertz })
         }),
         "distance": { "value": margins.distance.0, "frequency_hz": margins.distance.1 },
+        "disk_margin": margins.disk.as_ref().map(|disk| json!({
+            "alpha": disk.alpha,
+            "gain": [disk.gain().0, disk.gain().1],
+            "phase_rad": disk.phase_rad(),
+            "frequency_hz": disk.frequency_hz,
+            "direction": disk.direction,
+        })),
         "switches": margins.switches.iter().map(|c| crossing(*c)).collect::<Vec<_>>(),
         "least_damped": least_damped.map(|(found, _)| motion(found)),
         "least_damped_mode": least_damped.and_then(|(_, mode)| mode),

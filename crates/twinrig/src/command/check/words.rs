@@ -99,9 +99,16 @@ fn phases(loaded: &Loaded) -> Option<String> {
 /// The verdict in words.
 pub(super) fn verdict(forecast: &Forecast) -> String {
     match &forecast.stability {
-        Stability::Rigid => "stable: an ideal transfer system moves the specimen with the \
-                             structure"
-            .to_owned(),
+        Stability::Rigid(dominant) if dominant.growing == 0 => {
+            "stable: an ideal transfer system moves the specimen with the structure".to_owned()
+        }
+        Stability::Rigid(dominant) => format!(
+            "UNSTABLE: an ideal transfer system moves the specimen with the structure, and the \
+             integrator lets a motion of {} Hz grow by {} per second; raise the rate, or use an \
+             unconditionally stable method (newmark, cr, kr_alpha, exact)",
+            number(dominant.frequency_hz),
+            number(dominant.growth_1_s)
+        ),
         Stability::Unknown(reason) => format!("stability not predicted: {reason}"),
         Stability::Linear(dominant) if dominant.growing == 0 => {
             format!("{}{}", stable(forecast), learnt(forecast))
@@ -281,6 +288,21 @@ fn margins(margins: &Margins) -> Vec<String> {
     }
     if !rest.is_empty() {
         said.push(format!("margins: {}", rest.join(", ")));
+    }
+    if let Some(disk) = &margins.disk {
+        let (below, above) = disk.gain();
+        let named: Vec<String> = (1..)
+            .zip(&disk.direction)
+            .map(|(dof, part)| format!("{} of interface DOF {dof}", number(*part)))
+            .collect();
+        said.push(format!(
+            "margins if the forces differ: gain × {} to × {}, phase {}° at {} Hz (weakest direction: {})",
+            number(below),
+            number(above),
+            number(disk.phase_rad().to_degrees()),
+            number(disk.frequency_hz),
+            named.join(", ")
+        ));
     }
     said
 }
