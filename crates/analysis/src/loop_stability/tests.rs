@@ -228,43 +228,46 @@ fn what_cannot_be_judged_is_said() {
     assert!(verdict(&description).is_err());
 }
 
-/// Two masses on a link that is tested by two actuators: all forces together may be
-/// five times as large, one alone no tenth smaller.
+/// Two masses on a link that is tested by two late actuators: all forces together may be
+/// four times as large, one alone no tenth smaller.
 #[test]
 fn forces_that_differ_have_a_margin_of_their_own() {
-    let pair = |own: f64, link: f64| DMatrix::from_row_slice(2, 2, &[own, -link, -link, own]);
-    let zero = DMatrix::zeros(2, 2);
+    let rows = |values: [f64; 4]| DMatrix::from_row_slice(2, 2, &values);
+    let link = 2_363_115.821_503_15;
     let numerical = Equations {
-        mass: DMatrix::identity(2, 2) * 1000.0,
-        damping: pair(20_063.245_553_203_4, 20_000.0),
-        stiffness: DMatrix::identity(2, 2) * 40_000.0,
+        mass: rows([1000.0, 0.0, 0.0, 445.247_929_470_95]),
+        damping: rows([
+            148_785.167_818_884,
+            -148_765.831_604_545,
+            -148_765.831_604_545,
+            148_818.309_027_713,
+        ]),
+        stiffness: rows([2_375_024.669_509_2 - link, 0.0, 0.0, 2_560_117.507_808_17 - link]),
         load: DMatrix::zeros(2, 0),
         interface: vec![Deformation::of_dof(0), Deformation::of_dof(1)],
         elements: Vec::new(),
     };
-    let specimen = |factor: f64| {
-        let mut stiffness = pair(8e5, 8e5);
-        stiffness.row_mut(0).scale_mut(factor);
-        Specimen { mass: zero.clone(), damping: zero.clone(), stiffness, elements: Vec::new() }
-    };
     let judged = |factor: f64| {
-        let late = TransferSystem::Delay { samples: 10.0 };
-        let description = described((numerical.clone(), specimen(factor)), late, 1.0 / 1024.0);
+        let mut stiffness = rows([link, -link, -link, link]);
+        stiffness.row_mut(1).scale_mut(factor);
+        let zero = DMatrix::zeros(2, 2);
+        let specimen =
+            Specimen { mass: zero.clone(), damping: zero, stiffness, elements: Vec::new() };
+        let late = TransferSystem::Delay { samples: 19.0 };
+        let description = described((numerical.clone(), specimen), late, 1.0 / 1024.0);
         let open = OpenLoop::sampled(&description).unwrap();
         margins::margins(&open, &Curve::follow(&open).unwrap()).unwrap()
     };
     let nominal = judged(1.0);
     assert_eq!(nominal.growing, 0);
-    assert!(nominal.gain_above.unwrap().0 > 2.0, "{nominal:?}");
+    assert!(nominal.gain_above.unwrap().0 > 4.0, "{nominal:?}");
     let disk = nominal.disk.clone().unwrap();
     let (below, above) = disk.gain();
-    // What it promises holds, and it does not promise much: a fifth is too much.
+    assert!(below > 0.9 && judged(0.9).growing > 0, "{disk:?}");
+    // What it promises holds.
     for factor in [0.999 * below + 0.001, 0.999 * above + 0.001] {
         assert_eq!(judged(factor).growing, 0, "{factor} {disk:?}");
     }
-    let lost = [0.95, 0.9, 0.8, 1.02, 1.05, 1.1, 1.25].into_iter().find(|f| judged(*f).growing > 0);
-    assert!(lost.is_some(), "{disk:?}");
-    assert!(above < 1.2 && below > 0.8, "{disk:?}");
     assert_eq!(disk.direction.len(), 2);
     // One interface DOF needs none.
     let single = described(three_storeys(), actuator(), 1e-3);
