@@ -33,7 +33,7 @@ pub use open_loop::OpenLoop;
 use model::compensator::{CompensatorError, Design, ShapingDesign};
 use model::equations::Equations;
 use model::integrator::{IntegratorError, Method, Options};
-use model::partition::Inside;
+use model::partition::InternalDofs;
 use model::specimen::Specimen;
 use model::transfer::{TransferError, TransferSystem};
 use numerics::eigen::EigenError;
@@ -47,7 +47,7 @@ pub struct LoopDescription {
     /// What stands in the laboratory; without nonlinear elements.
     pub specimen: Specimen,
     /// The DOFs that the specimen has beside those at the interface.
-    pub inside: Option<Inside>,
+    pub inside: Option<InternalDofs>,
     /// Algorithm and period. Direct inertia is found, not taken from here.
     pub integrator: Options,
     /// Between command and motion.
@@ -69,7 +69,11 @@ pub struct LoopDescription {
 impl LoopDescription {
     /// A loop with nothing but what is simulated and what stands in the laboratory,
     /// for [`OpenLoop::continuous`]: its rig is ideal, its period any.
-    pub fn ideal(numerical: &Equations, specimen: &Specimen, inside: Option<&Inside>) -> Self {
+    pub fn ideal(
+        numerical: &Equations,
+        specimen: &Specimen,
+        inside: Option<&InternalDofs>,
+    ) -> Self {
         Self {
             numerical: numerical.clone(),
             specimen: specimen.clone(),

@@ -17,8 +17,8 @@
 use model::coupled::Coupled;
 use model::equations::Equations;
 use model::first_order::Scheme;
-use model::inside_motion::InsideMotion;
 use model::integrator::{Hold, Integrator, IntegratorError, Method, Options};
+use model::internal_motion::InternalMotion;
 use model::transfer::{ActuatorDynamics, TransferSystem, whole_delay};
 use nalgebra::{Complex, DMatrix};
 use numerics::eigen;
@@ -140,7 +140,7 @@ fn article(description: &LoopDescription) -> Result<LinearSystem, LoopError> {
     let own = specimen.linear_form(step_s);
     let Some(inside) = inside else { return Ok(own) };
     check_size(3 * inside.mass.nrows())?;
-    let moved = InsideMotion::new(inside, step_s).ok_or(IntegratorError::SingularMass)?;
+    let moved = InternalMotion::new(inside, step_s).ok_or(IntegratorError::SingularMass)?;
     sum(own, moved.linear_form(step_s), count)
 }
 
@@ -188,8 +188,9 @@ fn by_modes(numerical: &Equations, options: &Options) -> Result<Option<Half>, Lo
             damping: one(damping[(k, k)]),
             stiffness: one(omega * omega),
             load: DMatrix::zeros(1, 0),
-            interface: vec![model::equations::Deformation::of_dof(0)],
+            interface: vec![model::equations::RelativeDof::of_dof(0)],
             elements: Vec::new(),
+            states: None,
         };
         let built = Integrator::new(&single, options)?;
         let form = built.linear_form(options.step_s).ok_or(LoopError::NotLinear)?;
@@ -253,12 +254,12 @@ pub(super) fn unsampled(description: &LoopDescription) -> Result<(Half, Half, f6
         }
     };
     let stiffness =
-        model::first_order::beside(&[&specimen.stiffness, &specimen.damping, &specimen.mass]);
+        numerics::block::hstack(&[&specimen.stiffness, &specimen.damping, &specimen.mass]);
     let mut article = LinearSystem::gain(stiffness, time);
     if let Some(inside) = &description.inside {
         let inverse = inside.mass.clone().try_inverse().ok_or(IntegratorError::SingularMass)?;
         let m = inside.mass.nrows();
-        let drive = -model::first_order::beside(&[
+        let drive = -numerics::block::hstack(&[
             &inside.stiffness_to_interface,
             &inside.damping_to_interface,
             &inside.mass_to_interface,
