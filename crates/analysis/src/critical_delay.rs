@@ -2,7 +2,7 @@
 
 use model::equations::Equations;
 use model::integrator::IntegratorError;
-use model::partition::Inside;
+use model::partition::InternalDofs;
 use model::specimen::Specimen;
 use model::transfer::TransferSystem;
 use nalgebra::DMatrix;
@@ -35,7 +35,7 @@ pub struct CriticalDelay {
 pub fn critical_delay(
     numerical: &Equations,
     specimen: &Specimen,
-    inside: Option<&Inside>,
+    inside: Option<&InternalDofs>,
 ) -> Result<Option<CriticalDelay>, LoopError> {
     let b = numerical.interface_matrix();
     let inverse = numerical.mass.clone().try_inverse().ok_or(IntegratorError::SingularMass)?;
@@ -141,7 +141,7 @@ pub fn gao_you_delay(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use model::equations::Deformation;
+    use model::equations::RelativeDof;
     use nalgebra::Complex;
 
     fn scalar(value: f64) -> DMatrix<f64> {
@@ -166,8 +166,9 @@ mod tests {
             damping: ratio * &stiffness,
             stiffness,
             load: DMatrix::zeros(n, 0),
-            interface: vec![Deformation::of_dof(0)],
+            interface: vec![RelativeDof::of_dof(0)],
             elements: Vec::new(),
+            states: None,
         };
         let mut numerical = whole.clone();
         numerical.stiffness[(0, 0)] -= specimen.stiffness[(0, 0)];
@@ -184,8 +185,9 @@ mod tests {
             damping: scalar(c),
             stiffness: scalar(stiffness),
             load: DMatrix::zeros(1, 0),
-            interface: vec![Deformation::of_dof(0)],
+            interface: vec![RelativeDof::of_dof(0)],
             elements: Vec::new(),
+            states: None,
         };
         let found = critical_delay(&part(k), &specimen, None).unwrap().unwrap();
         // m²ω⁴ + (c² − 2 k m) ω² + k² − k_e² = 0

@@ -8,11 +8,12 @@
 //! Sampling and holds are not part of this; see [`crate::loop_stability`].
 
 use model::equations::Equations;
-use model::partition::{Inside, Partition};
+use model::partition::{InternalDofs, Partition};
 use model::specimen::Specimen;
 use nalgebra::DMatrix;
 use numerics::delay_system::crossing::Crossings;
-use numerics::delay_system::{Coefficients, DelayError, DelaySystem};
+use numerics::delay_system::{DelayError, DelaySystem};
+use numerics::second_order::SecondOrder;
 
 use crate::critical_delay::CriticalDelay;
 
@@ -26,11 +27,11 @@ pub fn delay_system(whole: &Equations, partition: &Partition) -> Result<DelaySys
 pub fn delay_system_of(
     whole: &Equations,
     specimen: &Specimen,
-    inside: Option<&Inside>,
+    inside: Option<&InternalDofs>,
 ) -> Result<DelaySystem, DelayError> {
     let (whole, specimen) = (whole.linearised(), specimen.linearised());
     let b = whole.interface_matrix();
-    let late = |specimen: &DMatrix<f64>, joint: fn(&Inside) -> &DMatrix<f64>| {
+    let late = |specimen: &DMatrix<f64>, joint: fn(&InternalDofs) -> &DMatrix<f64>| {
         let mut late = &b * specimen;
         if let Some(inside) = inside {
             for (row, &dof) in inside.dofs.iter().enumerate() {
@@ -41,16 +42,16 @@ pub fn delay_system_of(
         late
     };
     let Specimen { mass, damping, stiffness, .. } = &specimen;
-    let late = Coefficients {
-        second: late(mass, |inside| &inside.mass_to_interface),
-        first: late(damping, |inside| &inside.damping_to_interface),
-        zeroth: late(stiffness, |inside| &inside.stiffness_to_interface),
+    let late = SecondOrder {
+        mass: late(mass, |inside| &inside.mass_to_interface),
+        damping: late(damping, |inside| &inside.damping_to_interface),
+        stiffness: late(stiffness, |inside| &inside.stiffness_to_interface),
     };
     let of = b.transpose();
-    let now = Coefficients {
-        second: &whole.mass - &late.second * &of,
-        first: &whole.damping - &late.first * &of,
-        zeroth: &whole.stiffness - &late.zeroth * &of,
+    let now = SecondOrder {
+        mass: &whole.mass - &late.mass * &of,
+        damping: &whole.damping - &late.damping * &of,
+        stiffness: &whole.stiffness - &late.stiffness * &of,
     };
     DelaySystem::new(now, late, of)
 }
@@ -68,7 +69,7 @@ pub fn first_loss(crossings: &Crossings) -> Option<CriticalDelay> {
 mod tests {
     use super::*;
     use crate::critical_delay::{critical_delay, gao_you_delay};
-    use model::equations::Deformation;
+    use model::equations::RelativeDof;
     use model::structure::{Structure, shear_building};
 
     fn building(storeys: usize) -> Structure {
@@ -79,12 +80,12 @@ mod tests {
     }
 
     fn split(structure: &Structure, p: f64) -> (Equations, Partition) {
-        let interface = vec![Deformation::of_dof(2)];
-        let inside = Inside::of(structure, &[0, 1], &interface).unwrap();
+        let interface = vec![RelativeDof::of_dof(2)];
+        let inside = InternalDofs::of(structure, &[0, 1], &interface).unwrap();
         let specimen = Specimen {
             mass: DMatrix::from_element(1, 1, (1.0 - p) * structure.mass[(2, 2)]),
-            damping: Inside::joining(&inside.damping_to_interface),
-            stiffness: Inside::joining(&inside.stiffness_to_interface),
+            damping: InternalDofs::joining(&inside.damping_to_interface),
+            stiffness: InternalDofs::joining(&inside.stiffness_to_interface),
             elements: Vec::new(),
         };
         let partition = Partition { interface, specimen, inside: Some(inside) };
@@ -112,7 +113,7 @@ mod tests {
     fn without_inside_it_is_the_characteristic_equation_of_one_interface() {
         let structure = building(4);
         let scalar = |value| DMatrix::from_element(1, 1, value);
-        let interface = vec![Deformation { from: Some(1), to: Some(2) }];
+        let interface = vec![RelativeDof { from: Some(1), to: Some(2) }];
         let specimen = Specimen {
             mass: scalar(0.4),
             damping: scalar(1.0),

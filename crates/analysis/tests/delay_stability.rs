@@ -5,10 +5,10 @@
 use analysis::delay_stability::delay_system;
 use analysis::loop_stability::{Joint, LoopDescription, Motion, dominant};
 use model::compensator::{Design, ShapingDesign};
-use model::equations::Deformation;
-use model::inside_motion::InsideMotion;
+use model::equations::RelativeDof;
 use model::integrator::{Hold, Integrator, Method, Options};
-use model::partition::{Inside, LoadPattern, Partition};
+use model::internal_motion::InternalMotion;
+use model::partition::{InternalDofs, LoadPattern, Partition};
 use model::sensor::{Converter, Sensor};
 use model::specimen::Specimen;
 use model::structure::shear_building;
@@ -39,16 +39,16 @@ fn random_test(random: &mut Stream) -> Test {
     let damping: Vec<f64> = stiffness.iter().map(|k| loss * k).collect();
     let structure = shear_building(&mass, &stiffness, &damping).unwrap();
     let at = between(1.0, storeys as f64 - 0.001) as usize;
-    let interface = vec![Deformation::of_dof(at)];
+    let interface = vec![RelativeDof::of_dof(at)];
     let scalar = |value: f64| DMatrix::from_element(1, 1, value);
     let share = scalar(between(0.05, 0.6) * mass[at]);
     let partition = if between(0.0, 1.0) < 0.75 {
         let below: Vec<usize> = (0..at).collect();
-        let inside = Inside::of(&structure, &below, &interface).unwrap();
+        let inside = InternalDofs::of(&structure, &below, &interface).unwrap();
         let specimen = Specimen {
             mass: share,
-            damping: Inside::joining(&inside.damping_to_interface),
-            stiffness: Inside::joining(&inside.stiffness_to_interface),
+            damping: InternalDofs::joining(&inside.damping_to_interface),
+            stiffness: InternalDofs::joining(&inside.stiffness_to_interface),
             elements: Vec::new(),
         };
         Partition { interface, specimen, inside: Some(inside) }
@@ -77,7 +77,7 @@ fn random_test(random: &mut Stream) -> Test {
     })
     .unwrap();
     if let Some(inside) = &partition.inside {
-        rig = rig.with_inside(InsideMotion::new(inside, STEP_S).unwrap());
+        rig = rig.with_inside(InternalMotion::new(inside, STEP_S).unwrap());
     }
     let options = Options {
         method: Method::Exact(Hold::First),

@@ -5,7 +5,7 @@ use std::f64::consts::TAU;
 
 use analysis::iterative::{PeriodicExperiment, Trace, TraceSettings};
 use model::element::{Element, Law, Side};
-use model::equations::{Deformation, Equations, PlacedElement};
+use model::equations::{ConnectedElement, Equations, RelativeDof};
 use model::integrator::Method;
 use model::periodic::{Coefficients, Orbit};
 use model::sensor::Sensor;
@@ -74,14 +74,14 @@ struct Setup {
 
 fn rig(setup: &Setup) -> Rig {
     let law = Law::Gap { stiffness: LEGS[2], opening: 0.0, side: Side::Positive };
-    let place = Deformation { from: Some(1), to: Some(2) };
+    let place = RelativeDof { from: Some(1), to: Some(2) };
     let specimen = ShakenSpecimen {
         mass: DMatrix::from_diagonal_element(3, 3, 5.37),
         damping: chain(&DAMPERS[..3]),
         stiffness: chain(&LEGS[..3]),
         interface: vec![2],
         elements: if setup.bilinear {
-            vec![PlacedElement { place, element: Element::new(law) }]
+            vec![ConnectedElement { place, element: Element::new(law) }]
         } else {
             Vec::new()
         },
@@ -106,8 +106,9 @@ fn rig(setup: &Setup) -> Rig {
             damping: leg(DAMPERS[3]),
             stiffness: leg(LEGS[3]),
             load: DMatrix::from_column_slice(2, 1, &[0.0, 1.0]),
-            interface: vec![Deformation::of_dof(0)],
+            interface: vec![RelativeDof::of_dof(0)],
             elements: Vec::new(),
+            states: None,
         },
         load: vec![setup.force_n],
         method: setup.method,

@@ -9,7 +9,7 @@ use model::compensator::{
     Compensator, DerivativeSource, Design, FirstOrderDesign, ForwardPredictionDesign,
     InverseDesign, PiLeadDesign, ShapingDesign, Site, delay_series,
 };
-use model::equations::{Deformation, Equations};
+use model::equations::{Equations, RelativeDof};
 use model::integrator::{Hold, Integrator, Method, Options};
 use model::sensor::{Converter, Sensor};
 use model::specimen::Specimen;
@@ -62,11 +62,11 @@ fn random_loop(random: &mut Stream, number: usize) -> LoopDescription {
     let count = if n > 1 && random.uniform() < 0.4 { 2 } else { 1 };
     let first = (n as f64 * random.uniform()) as usize;
     let second = (first + 1) % n;
-    let interface: Vec<Deformation> = [first, second][..count]
+    let interface: Vec<RelativeDof> = [first, second][..count]
         .iter()
         .map(|&dof| {
             let between = dof > 0 && random.uniform() < 0.3;
-            Deformation { from: between.then(|| dof - 1), to: Some(dof) }
+            RelativeDof { from: between.then(|| dof - 1), to: Some(dof) }
         })
         .collect();
     let transfer_system = random_rig(random, number);
@@ -91,6 +91,7 @@ fn random_loop(random: &mut Stream, number: usize) -> LoopDescription {
             load: DMatrix::from_element(n, 1, 1.0),
             interface,
             elements: Vec::new(),
+            states: None,
         },
         specimen,
         inside: None,
@@ -323,17 +324,18 @@ fn forty_dofs_with_four_at_the_interface_are_judged() {
         stiffness: diagonal(8e6),
         elements: Vec::new(),
     };
-    let interface: Vec<Deformation> = [0, 9, 19, 29]
+    let interface: Vec<RelativeDof> = [0, 9, 19, 29]
         .into_iter()
-        .map(|dof: usize| Deformation { from: dof.checked_sub(1), to: Some(dof) })
+        .map(|dof: usize| RelativeDof { from: dof.checked_sub(1), to: Some(dof) })
         .collect();
-    let place = |interface: Vec<Deformation>| Equations {
+    let place = |interface: Vec<RelativeDof>| Equations {
         mass: mass.clone(),
         damping: damping.clone(),
         stiffness: stiffness.clone(),
         load: DMatrix::from_element(n, 1, 1.0),
         interface,
         elements: Vec::new(),
+        states: None,
     };
     let b = place(interface.clone()).interface_matrix();
     let mut numerical = place(interface);

@@ -9,7 +9,7 @@ use model::compensator::{
     Compensator, DerivativeSource, Design, FirstOrderDesign, ForwardPredictionDesign,
     InverseDesign, ShapingDesign, Site, delay_series,
 };
-use model::equations::{Deformation, Equations};
+use model::equations::{Equations, RelativeDof};
 use model::integrator::{Hold, Integrator, Method, Options};
 use model::partition::{LoadPattern, Partition, Substructures};
 use model::sensor::{Converter, Sensor};
@@ -161,7 +161,7 @@ fn random_system(random: &mut Stream, method: Method) -> System {
     load.fill(1.0);
     load[(dof, 0)] = 1.7;
     let between = dof > 0 && random.uniform() < 0.5;
-    let place = Deformation { from: between.then(|| dof - 1), to: Some(dof) };
+    let place = RelativeDof { from: between.then(|| dof - 1), to: Some(dof) };
     System {
         numerical: Equations {
             mass,
@@ -170,6 +170,7 @@ fn random_system(random: &mut Stream, method: Method) -> System {
             load,
             interface: vec![place],
             elements: Vec::new(),
+            states: None,
         },
         specimen: Specimen {
             mass: one(80.0 * random.uniform()),
@@ -290,7 +291,7 @@ fn benchmark() -> (Substructures, Specimen) {
         elements: Vec::new(),
     };
     let partition = Partition {
-        interface: vec![Deformation::of_dof(0)],
+        interface: vec![RelativeDof::of_dof(0)],
         specimen: specimen.clone(),
         inside: None,
     };
@@ -354,8 +355,9 @@ fn a_velocity_that_lags_is_counted_as_the_loop_counts_it() {
                 damping: one(1000.0),
                 stiffness: one(4e5),
                 load: one(1.0),
-                interface: vec![Deformation::of_dof(0)],
+                interface: vec![RelativeDof::of_dof(0)],
                 elements: Vec::new(),
+                states: None,
             },
             specimen: Specimen {
                 mass: one(10.0),

@@ -5,11 +5,12 @@
 //! within the step. This is that simulation: for comparison with them.
 
 use nalgebra::DMatrix;
+use numerics::block::{hstack, vstack};
+use numerics::gemv::PanelMatrix;
 use numerics::linear_system::{LinearSystem, Time};
-use numerics::panel::PanelMatrix;
 
-use crate::equations::{Equations, PlacedElement};
-use crate::first_order::{FirstOrder, FirstOrderStepper, Scheme, beside};
+use crate::equations::{ConnectedElement, Equations};
+use crate::first_order::{FirstOrder, FirstOrderStepper, Scheme};
 use crate::integrator::{ElementEnergy, IntegratorError};
 use crate::motion::Motion;
 use crate::specimen::Specimen;
@@ -19,9 +20,11 @@ use crate::transfer::ActuatorDynamics;
 #[derive(Debug, Clone)]
 pub struct Coupled {
     size: usize,
+    /// States of the numerical part.
+    states: usize,
     count: usize,
     stepper: FirstOrderStepper,
-    elements: Vec<PlacedElement>,
+    elements: Vec<ConnectedElement>,
     specimen: Specimen,
     /// Achieved (x; v; a), force and interface acceleration from (y; s; w; r).
     outputs: PanelMatrix,
@@ -47,55 +50,43 @@ impl Coupled {
         scheme: Scheme,
         step_s: f64,
     ) -> Result<Self, IntegratorError> {
-        let (n, count) = (numerical.size(), specimen.count());
+        let (n, own_states, count) = (numerical.size(), numerical.state_count(), specimen.count());
         let states = dynamics.system.dynamics.nrows();
         let nonlinear = !numerical.elements.is_empty() || !specimen.elements.is_empty();
         if nonlinear && scheme != Scheme::RungeKutta4 {
             let elements = numerical.elements.len() + specimen.elements.len();
             return Err(IntegratorError::NotLinear { elements });
         }
-        let inverse = numerical.mass.clone().try_inverse().ok_or(IntegratorError::SingularMass)?;
+        let own = numerical.first_order().ok_or(IntegratorError::SingularMass)?;
         let of_specimen = if specimen.elements.is_empty() { 0 } else { count };
         let forces = force_rows(dynamics, specimen);
         let b = numerical.interface_matrix();
-        let pull = -&inverse * &b;
-        let pulled = &pull * &forces;
+        let pulled = &own.held * &forces;
 
-        // Columns: y = (x, v, z); s; w = (command ×3, force error); r = (numerical, specimen).
-        let mut dynamics_matrix = DMatrix::zeros(2 * n + states, 2 * n + states);
-        let mut put = |row, column, block: &DMatrix<f64>| {
-            dynamics_matrix.view_mut((row, column), block.shape()).copy_from(block);
+        // Columns: y = (x, v, …, z); s; w = (command ×3, force error); r = (numerical, specimen).
+        let part = |from: usize, width: usize| pulled.columns(from, width).into_owned();
+        let none = |columns: usize| DMatrix::zeros(states, columns);
+        let of_numerical = own.elements.ncols();
+        let system = FirstOrder {
+            dynamics: hstack(&[
+                &own.dynamics,
+                &vstack(&[&part(0, states), &dynamics.system.dynamics]),
+            ]),
+            load: vstack(&[&own.load, &none(own.load.ncols())]),
+            held: hstack(&[
+                &vstack(&[&part(states, 3 * count), &dynamics.system.held]),
+                &vstack(&[&own.held, &none(count)]),
+            ]),
+            elements: hstack(&[
+                &vstack(&[&own.elements, &none(of_numerical)]),
+                &vstack(&[
+                    &part(states + 3 * count, of_specimen),
+                    &dynamics.system.elements.columns(0, of_specimen).into_owned(),
+                ]),
+            ]),
         };
-        put(0, n, &DMatrix::identity(n, n));
-        put(n, 0, &(-&inverse * &numerical.stiffness));
-        put(n, n, &(-&inverse * &numerical.damping));
-        put(n, 2 * n, &pulled.columns(0, states).into_owned());
-        put(2 * n, 2 * n, &dynamics.system.dynamics);
-        let tall = |upper: DMatrix<f64>, lower: DMatrix<f64>| {
-            let mut m = DMatrix::zeros(2 * n + states, upper.ncols());
-            m.view_mut((n, 0), upper.shape()).copy_from(&upper);
-            m.view_mut((2 * n, 0), lower.shape()).copy_from(&lower);
-            m
-        };
-        let loads = numerical.load.ncols();
-        let load = tall(&inverse * &numerical.load, DMatrix::zeros(states, loads));
-        let command = pulled.columns(states, 3 * count).into_owned();
-        let held = beside(&[
-            &tall(command, dynamics.system.held.clone()),
-            &tall(pull, DMatrix::zeros(states, count)),
-        ]);
-        let of_numerical = numerical.element_matrix();
-        let element_columns = beside(&[
-            &tall(-&inverse * &of_numerical, DMatrix::zeros(states, of_numerical.ncols())),
-            &tall(
-                pulled.columns(states + 3 * count, of_specimen).into_owned(),
-                dynamics.system.elements.columns(0, of_specimen).into_owned(),
-            ),
-        ]);
-        let system =
-            FirstOrder { dynamics: dynamics_matrix, load, held, elements: element_columns };
 
-        let mut slopes = DMatrix::zeros(system.elements.ncols(), 2 * n + states);
+        let mut slopes = DMatrix::zeros(system.elements.ncols(), own_states + states);
         for (row, placed) in numerical.elements.iter().enumerate() {
             let steepest = placed.element.greatest_stiffness() * placed.place.direction(n);
             slopes.view_mut((row, 0), (1, n)).copy_from(&steepest.transpose());
@@ -103,16 +94,17 @@ impl Coupled {
         if of_specimen > 0 {
             let displacement = dynamics.motion.view((0, 0), (count, states)).into_owned();
             slopes
-                .view_mut((of_numerical.ncols(), 2 * n), (count, states))
+                .view_mut((of_numerical, own_states), (count, states))
                 .copy_from(&specimen.steepest_slopes(&displacement));
         }
 
-        let slope = beside(&[&system.dynamics, &system.load, &system.held, &system.elements]);
+        let slope = hstack(&[&system.dynamics, &system.load, &system.held, &system.elements]);
         let slope = PanelMatrix::new(&slope.rows(n, n).into_owned());
-        let outputs = output_rows(&system, dynamics, &forces, &b, n, of_numerical.ncols());
+        let outputs = output_rows(&system, dynamics, &forces, &b, own_states, of_numerical);
         let outputs = PanelMatrix::new(&outputs);
         Ok(Self {
             size: n,
+            states: own_states,
             count,
             stepper: FirstOrderStepper::with_slopes(&system, &slopes, scheme, step_s),
             elements: numerical.elements.clone(),
@@ -170,7 +162,7 @@ impl Coupled {
 
     /// The rig's own states, for those who take the rig over after a trip.
     pub fn rig_state(&self) -> &[f64] {
-        &self.stepper.state()[2 * self.size..]
+        &self.stepper.state()[self.states..]
     }
 
     /// The specimen with its history, for the same.
@@ -208,7 +200,7 @@ impl Coupled {
         self.input[held_at..held_at + self.held.len()].copy_from_slice(&self.held);
         let (before, r) = self.input.split_at_mut(held_at + self.held.len());
         trial_forces(
-            self.size,
+            self.states,
             &self.elements,
             &self.specimen,
             &self.rig_displacement,
@@ -242,22 +234,17 @@ impl Coupled {
         self.held[n..2 * n].copy_from_slice(&command.velocity);
         self.held[2 * n..3 * n].copy_from_slice(&command.acceleration);
         self.held[3 * n..].copy_from_slice(error);
-        let (size, elements, specimen) = (self.size, &self.elements, &self.specimen);
+        let (states, elements, specimen) = (self.states, &self.elements, &self.specimen);
         let (rows, held) = (&self.rig_displacement, &self.held);
         self.stepper.advance(load, next, held, |y, r| {
-            trial_forces(size, elements, specimen, rows, held, y, r);
+            trial_forces(states, elements, specimen, rows, held, y, r);
         });
         let y = self.stepper.state();
         for placed in &mut self.elements {
             placed.element.commit(placed.place.value(&y[..self.size]));
         }
         for (dof, element) in &mut self.specimen.elements {
-            element.commit(row_value(
-                &self.rig_displacement,
-                *dof,
-                &y[2 * self.size..],
-                &self.held,
-            ));
+            element.commit(row_value(&self.rig_displacement, *dof, &y[self.states..], &self.held));
         }
     }
 }
@@ -265,7 +252,7 @@ impl Coupled {
 /// Specimen force from (z; command ×3; specimen element forces).
 fn force_rows(dynamics: &ActuatorDynamics, specimen: &Specimen) -> DMatrix<f64> {
     let count = specimen.count();
-    let of_motion = beside(&[&specimen.stiffness, &specimen.damping, &specimen.mass]);
+    let of_motion = hstack(&[&specimen.stiffness, &specimen.damping, &specimen.mass]);
     let mut rows = of_motion * &dynamics.motion;
     if !specimen.elements.is_empty() {
         let at = rows.ncols() - count;
@@ -282,13 +269,13 @@ fn output_rows(
     dynamics: &ActuatorDynamics,
     forces: &DMatrix<f64>,
     b: &DMatrix<f64>,
-    n: usize,
+    own_states: usize,
     numerical_elements: usize,
 ) -> DMatrix<f64> {
-    let count = dynamics.count;
+    let (n, count) = (b.nrows(), dynamics.count);
     let states = dynamics.system.dynamics.nrows();
     let loads = system.load.ncols();
-    let held_at = 2 * n + states + loads;
+    let held_at = own_states + states + loads;
     let columns = held_at + 4 * count + system.elements.ncols();
     let mut rows = DMatrix::zeros(7 * count, columns);
     // Rig rows know z, command and specimen elements.
@@ -298,11 +285,11 @@ fn output_rows(
         let mut copy = |from: usize, to: usize, width: usize| {
             rows.view_mut((top, to), (height, width)).copy_from(&block.columns(from, width));
         };
-        copy(0, 2 * n, states);
+        copy(0, own_states, states);
         copy(states, held_at, 3 * count);
         copy(states + 3 * count, held_at + 4 * count + numerical_elements, elements);
     }
-    let slope = beside(&[&system.dynamics, &system.load, &system.held, &system.elements]);
+    let slope = hstack(&[&system.dynamics, &system.load, &system.held, &system.elements]);
     let acceleration = b.transpose() * slope.rows(n, n);
     rows.view_mut((4 * count, 0), acceleration.shape()).copy_from(&acceleration);
     rows.view_mut((5 * count, 0), (count, n)).copy_from(&b.transpose());
@@ -311,8 +298,8 @@ fn output_rows(
 }
 
 fn trial_forces(
-    size: usize,
-    elements: &[PlacedElement],
+    states: usize,
+    elements: &[ConnectedElement],
     specimen: &Specimen,
     rows: &DMatrix<f64>,
     held: &[f64],
@@ -321,11 +308,11 @@ fn trial_forces(
 ) {
     let (of_numerical, of_specimen) = r.split_at_mut(elements.len());
     for (r, placed) in of_numerical.iter_mut().zip(elements) {
-        *r = placed.element.trial_force(placed.place.value(&y[..size]));
+        *r = placed.element.trial_force(placed.place.value(y));
     }
     of_specimen.fill(0.0);
     for (dof, element) in &specimen.elements {
-        of_specimen[*dof] += element.trial_force(row_value(rows, *dof, &y[2 * size..], held));
+        of_specimen[*dof] += element.trial_force(row_value(rows, *dof, &y[states..], held));
     }
 }
 

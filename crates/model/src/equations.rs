@@ -1,20 +1,25 @@
 //! The equations an integrator solves.
 
-use nalgebra::{DMatrix, DVector};
+use nalgebra::{Complex, DMatrix, DVector};
+use numerics::block::hstack;
+use numerics::eigen::{self, EigenError};
+use numerics::second_order::{SecondOrder, companion, inverted};
+use numerics::solve;
 
 use crate::element::Element;
+use crate::first_order::FirstOrder;
 
 /// The deformation between two DOFs, or the motion of one DOF against the
 /// ground: `x[to] − x[from]`. Interfaces and elements are both of this kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Deformation {
+pub struct RelativeDof {
     /// DOF that counts negative; `None` is the ground.
     pub from: Option<usize>,
     /// DOF that counts positive; `None` is the ground.
     pub to: Option<usize>,
 }
 
-impl Deformation {
+impl RelativeDof {
     /// Motion of one DOF against the ground.
     pub fn of_dof(dof: usize) -> Self {
         Self { from: None, to: Some(dof) }
@@ -41,37 +46,64 @@ impl Deformation {
 
 /// An element and where it acts.
 #[derive(Debug, Clone, PartialEq)]
-pub struct PlacedElement {
+pub struct ConnectedElement {
     /// The deformation that drives it and takes its force.
-    pub place: Deformation,
+    pub place: RelativeDof,
     /// The element.
     pub element: Element,
 }
 
-/// M ẍ + C ẋ + K x + r(x) = L s(t) − B f.
+/// M ẍ + C ẋ + K x + r(x) = L s(t) − B f, or E ẏ = A y + L s(t) − B f − r(x).
 ///
-/// `s` are the scalar load signals and L their patterns over the DOFs, `f` the
-/// force measured at the interface, `r` the nonlinear elements.
+/// `s` are the scalar load signals and L their patterns, `f` the force measured
+/// at the interface, `r` the nonlinear elements. M, C and K need not be
+/// symmetric. In first order y = (x, v, …): displacements of the DOFs, their
+/// velocities, and whatever else the model has; B and the elements act on the
+/// rows of the displacements.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Equations {
-    /// M, positive definite.
+    /// M, invertible; zero where the equations are of first order.
     pub mass: DMatrix<f64>,
     /// C.
     pub damping: DMatrix<f64>,
     /// K, without the nonlinear elements.
     pub stiffness: DMatrix<f64>,
-    /// L: one column per load signal.
+    /// L: one column per load signal, one row per equation.
     pub load: DMatrix<f64>,
     /// Interface DOFs, the columns of B.
-    pub interface: Vec<Deformation>,
+    pub interface: Vec<RelativeDof>,
     /// r.
-    pub elements: Vec<PlacedElement>,
+    pub elements: Vec<ConnectedElement>,
+    /// E and A, of equations that have no second-order form.
+    pub states: Option<Box<Descriptor>>,
+}
+
+/// E ẏ = A y, E invertible. The DOFs' displacements come first in y, then their
+/// velocities, then all other states.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Descriptor {
+    /// E.
+    pub e: DMatrix<f64>,
+    /// A.
+    pub a: DMatrix<f64>,
+}
+
+impl Descriptor {
+    /// Number of states.
+    pub fn states(&self) -> usize {
+        self.a.nrows()
+    }
 }
 
 impl Equations {
     /// Number of DOFs.
     pub fn size(&self) -> usize {
         self.mass.nrows()
+    }
+
+    /// Number of states: displacements, velocities, and those beside.
+    pub fn state_count(&self) -> usize {
+        self.states.as_ref().map_or(2 * self.size(), |states| states.states())
     }
 
     /// B: one column per interface DOF.
@@ -85,33 +117,156 @@ impl Equations {
         directions(&places, self.size())
     }
 
-    /// K with every nonlinear element at its steepest: what the stability of
-    /// an explicit algorithm and the convergence of an implicit one rest on.
+    /// The same equations with something linear added between the interface DOFs,
+    /// such as a specimen.
+    pub fn joined(&self, added: &SecondOrder) -> Self {
+        self.changed(added, 1.0)
+    }
+
+    /// The same equations without something linear between the interface DOFs.
+    pub fn without(&self, taken: &SecondOrder) -> Self {
+        self.changed(taken, -1.0)
+    }
+
+    fn changed(&self, by: &SecondOrder, sign: f64) -> Self {
+        let (n, b) = (self.size(), self.interface_matrix());
+        let across = |matrix: &DMatrix<f64>| sign * (&b * matrix * b.transpose());
+        let mut changed = self.clone();
+        if let Some(states) = &mut changed.states {
+            // f = M v̇ + C v + K x acts on the rows of the displacements.
+            let mut inertia = states.e.view_mut((0, n), (n, n));
+            inertia += across(&by.mass);
+            let mut drag = states.a.view_mut((0, n), (n, n));
+            drag -= across(&by.damping);
+            let mut spring = states.a.view_mut((0, 0), (n, n));
+            spring -= across(&by.stiffness);
+            return changed;
+        }
+        changed.mass += across(&by.mass);
+        changed.damping += across(&by.damping);
+        changed.stiffness += across(&by.stiffness);
+        changed
+    }
+
+    /// The equations with every nonlinear element at its steepest: what the
+    /// stability of an explicit algorithm and the convergence of an implicit one
+    /// rest on.
+    pub fn steepest(&self) -> Self {
+        self.with_springs(Element::greatest_stiffness)
+    }
+
+    /// K with every nonlinear element at its steepest.
     pub fn steepest_stiffness(&self) -> DMatrix<f64> {
-        self.stiffness_with(Element::greatest_stiffness)
+        self.steepest().stiffness
     }
 
     /// The linear equations a small motion sees: every element as a spring of
     /// its initial stiffness.
     pub fn linearised(&self) -> Self {
-        Self {
-            stiffness: self.stiffness_with(Element::initial_stiffness),
-            elements: Vec::new(),
-            ..self.clone()
-        }
+        self.with_springs(Element::initial_stiffness)
     }
 
-    fn stiffness_with(&self, slope: impl Fn(&Element) -> f64) -> DMatrix<f64> {
-        let mut stiffness = self.stiffness.clone();
+    fn with_springs(&self, slope: impl Fn(&Element) -> f64) -> Self {
+        let mut linear = Self { elements: Vec::new(), ..self.clone() };
         for placed in &self.elements {
             let b = placed.place.direction(self.size());
-            stiffness += slope(&placed.element) * &b * b.transpose();
+            let spring = slope(&placed.element) * &b * b.transpose();
+            match &mut linear.states {
+                Some(states) => {
+                    let mut stiffness = states.a.view_mut((0, 0), spring.shape());
+                    stiffness -= spring;
+                }
+                None => linear.stiffness += spring,
+            }
         }
-        stiffness
+        linear
+    }
+
+    /// ẏ = A y + B s + H f + N r with y = (x, v, …); `None` where M or E has no
+    /// inverse in numbers.
+    pub fn first_order(&self) -> Option<FirstOrder> {
+        let n = self.size();
+        let (b, elements) = (self.interface_matrix(), self.element_matrix());
+        let Some(states) = &self.states else {
+            let inverse = inverted(&self.mass)?;
+            let lower = |block: DMatrix<f64>| {
+                let mut tall = DMatrix::zeros(2 * n, block.ncols());
+                tall.rows_mut(n, n).copy_from(&block);
+                tall
+            };
+            return Some(FirstOrder {
+                dynamics: companion(&inverse, &self.damping, &self.stiffness),
+                load: lower(&inverse * &self.load),
+                held: lower(-&inverse * b),
+                elements: lower(-&inverse * elements),
+            });
+        };
+        let right = hstack(&[&states.a, &self.load, &-b, &-elements]);
+        let solved = solve::solved(states.e.clone(), &right)?;
+        let mut at = 0;
+        let mut take = |width: usize| {
+            at += width;
+            solved.columns(at - width, width).into_owned()
+        };
+        Some(FirstOrder {
+            dynamics: take(states.states()),
+            load: take(self.load.ncols()),
+            held: take(self.interface.len()),
+            elements: take(self.elements.len()),
+        })
+    }
+
+    /// The roots λ of the linearised equations, symmetric or not, of second or of
+    /// first order, in no particular order. Where the undamped modes diagonalise
+    /// the damping they follow from those, which costs an eighth.
+    pub fn eigenvalues(&self) -> Result<Vec<Complex<f64>>, EigenError> {
+        let linear = self.linearised();
+        if let Some(values) = linear.modal_eigenvalues() {
+            return Ok(values);
+        }
+        let singular = EigenError::MassNotPositiveDefinite { row: 0 };
+        eigen::eigenvalues(&linear.first_order().ok_or(singular)?.dynamics)
+    }
+
+    fn modal_eigenvalues(&self) -> Option<Vec<Complex<f64>>> {
+        if !self.has_energies() {
+            return None;
+        }
+        let modes = eigen::symmetric_modes(&self.stiffness, &self.mass).ok()?;
+        let damping = modes.shapes.tr_mul(&(&self.damping * &modes.shapes));
+        let largest = damping.diagonal().amax();
+        let beside = |i: usize, j: usize| if i == j { 0.0 } else { damping[(i, j)].abs() };
+        let n = modes.len();
+        if (0..n).any(|j| (0..n).any(|i| beside(i, j) > 1e-12 * largest)) {
+            return None;
+        }
+        let roots = |k: usize| {
+            let (half, square) = (0.5 * damping[(k, k)], modes.omega_rad_s[k].powi(2));
+            let root = Complex::new(half * half - square, 0.0).sqrt();
+            // The smaller of two real roots from the product of both.
+            let large = -half - root * if half < 0.0 { -1.0 } else { 1.0 };
+            if large.norm() == 0.0 { [large, large] } else { [large, square / large] }
+        };
+        Some((0..n).flat_map(roots).collect())
+    }
+
+    /// M, C and K, where there are any.
+    pub fn second_order(&self) -> Option<SecondOrder> {
+        self.states.is_none().then(|| SecondOrder {
+            mass: self.mass.clone(),
+            damping: self.damping.clone(),
+            stiffness: self.stiffness.clone(),
+        })
+    }
+
+    /// Whether energies are the quadratic forms of M, C and K: a symmetric
+    /// structure of second order.
+    pub fn has_energies(&self) -> bool {
+        self.second_order().is_some_and(|matrices| matrices.is_symmetric())
     }
 }
 
-fn directions(places: &[Deformation], size: usize) -> DMatrix<f64> {
+fn directions(places: &[RelativeDof], size: usize) -> DMatrix<f64> {
     let mut matrix = DMatrix::zeros(size, places.len());
     for (column, place) in places.iter().enumerate() {
         matrix.set_column(column, &place.direction(size));

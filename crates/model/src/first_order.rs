@@ -1,8 +1,10 @@
 //! ẏ = A y + B s(t) + H w + N r(y): a rig, or rig and numerical part as one.
 
 use nalgebra::DMatrix;
+use numerics::block::hstack;
 use numerics::discretise;
-use numerics::panel::PanelMatrix;
+use numerics::gemv::PanelMatrix;
+use numerics::solve;
 
 /// The system. `s` runs straight between its samples, `w` is held over a
 /// period, `r` are the forces of nonlinear elements at the present state.
@@ -27,6 +29,10 @@ pub enum Scheme {
     ExactFirstHold,
     /// Matrix exponential, the load held.
     ExactZeroHold,
+    /// The trapezoidal rule: implicit, second order, keeps energy.
+    Trapezoidal,
+    /// Implicit Euler: first order, damps strongly.
+    ImplicitEuler,
 }
 
 /// The prepared step, with its state.
@@ -68,11 +74,7 @@ impl FirstOrderStepper {
         let core = if system.elements.ncols() > 0 {
             Core::Staged(Box::new(Staged::new(system, slopes, step_s)))
         } else {
-            let map = match scheme {
-                Scheme::RungeKutta4 => runge_kutta_map(system, step_s),
-                Scheme::ExactFirstHold | Scheme::ExactZeroHold => exact_map(system, scheme, step_s),
-            };
-            let map = PanelMatrix::new(&map);
+            let map = PanelMatrix::new(&step_map(system, scheme, step_s));
             Core::Linear { output: map.output(), map }
         };
         Self { states, loads, input: vec![0.0; states + 2 * loads + held], core }
@@ -138,7 +140,7 @@ struct Staged {
 impl Staged {
     fn new(system: &FirstOrder, slopes: &DMatrix<f64>, step_s: f64) -> Self {
         let states = system.dynamics.nrows();
-        let joined = beside(&[&system.dynamics, &system.load, &system.held, &system.elements]);
+        let joined = hstack(&[&system.dynamics, &system.load, &system.held, &system.elements]);
         let slope = PanelMatrix::new(&joined);
         // Substeps such that |λ|h < 1, with the elements slack and at their
         // steepest: well inside the stability bound of 2.8.
@@ -194,15 +196,36 @@ impl Staged {
     }
 }
 
-fn exact_map(system: &FirstOrder, scheme: Scheme, step_s: f64) -> DMatrix<f64> {
-    let load = match scheme {
-        Scheme::ExactZeroHold => {
-            discretise::zero_order_hold(&system.dynamics, &system.load, step_s)
-        }
-        _ => discretise::first_order_hold(&system.dynamics, &system.load, step_s),
+/// The step of a system without elements: state, load, next load and held input
+/// to state. NaN where a scheme has no step.
+pub fn step_map(system: &FirstOrder, scheme: Scheme, step_s: f64) -> DMatrix<f64> {
+    let FirstOrder { dynamics, load, held, .. } = system;
+    let exact = |load: discretise::Discrete| {
+        let held = discretise::zero_order_hold(dynamics, held, step_s);
+        hstack(&[&load.transition, &load.start, &load.end, &held.start])
     };
-    let held = discretise::zero_order_hold(&system.dynamics, &system.held, step_s);
-    beside(&[&load.transition, &load.start, &load.end, &held.start])
+    match scheme {
+        Scheme::RungeKutta4 => runge_kutta_map(system, step_s),
+        Scheme::ExactZeroHold => exact(discretise::zero_order_hold(dynamics, load, step_s)),
+        Scheme::ExactFirstHold => exact(discretise::first_order_hold(dynamics, load, step_s)),
+        Scheme::Trapezoidal => implicit_map(system, step_s, 0.5),
+        Scheme::ImplicitEuler => implicit_map(system, step_s, 1.0),
+    }
+}
+
+/// (I − θhA)⁻¹ [I + (1−θ)hA, (1−θ)hB, θhB, hH].
+fn implicit_map(system: &FirstOrder, step_s: f64, theta: f64) -> DMatrix<f64> {
+    let n = system.dynamics.nrows();
+    let identity = DMatrix::<f64>::identity(n, n);
+    let (before, after) = ((1.0 - theta) * step_s, theta * step_s);
+    let right = hstack(&[
+        &(&identity + before * &system.dynamics),
+        &(before * &system.load),
+        &(after * &system.load),
+        &(step_s * &system.held),
+    ]);
+    let solved = solve::solved(identity - after * &system.dynamics, &right);
+    solved.unwrap_or_else(|| right.map(|_| f64::NAN))
 }
 
 /// The classical Runge–Kutta step of a linear system, as a matrix: the Taylor
@@ -218,7 +241,7 @@ fn runge_kutta_map(system: &FirstOrder, step_s: f64) -> DMatrix<f64> {
         columns.push(stage_sum(&z, &identity, Some((b, weights)), step_s));
     }
     columns.push(stage_sum(&z, &identity, Some((&system.held, [1.0; 3])), step_s));
-    beside(&columns.iter().collect::<Vec<_>>())
+    hstack(&columns.iter().collect::<Vec<_>>())
 }
 
 /// Runge–Kutta on all columns at once: from unit states without input, or from
@@ -242,16 +265,4 @@ fn stage_sum(
     let k3 = slope(&(&start + 0.5 * &k2), 1);
     let k4 = slope(&(&start + &k3), 2);
     start + (k1 + 2.0 * (k2 + k3) + k4) / 6.0
-}
-
-/// Blocks side by side.
-pub fn beside(blocks: &[&DMatrix<f64>]) -> DMatrix<f64> {
-    let rows = blocks.iter().map(|b| b.nrows()).max().unwrap_or(0);
-    let mut joined = DMatrix::zeros(rows, blocks.iter().map(|b| b.ncols()).sum());
-    let mut at = 0;
-    for block in blocks {
-        joined.view_mut((0, at), block.shape()).copy_from(block);
-        at += block.ncols();
-    }
-    joined
 }

@@ -1,14 +1,14 @@
 //! Splitting a structure into what is simulated and what stands in the laboratory.
 
-mod inside;
+mod internal_dofs;
 
-pub use inside::Inside;
+pub use internal_dofs::InternalDofs;
 
 use nalgebra::{DMatrix, DVector};
 use numerics::eigen;
 use thiserror::Error;
 
-use crate::equations::{Deformation, Equations, PlacedElement};
+use crate::equations::{ConnectedElement, Equations, RelativeDof};
 use crate::specimen::Specimen;
 use crate::structure::Structure;
 
@@ -114,11 +114,11 @@ pub struct Substructures {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Partition {
     /// One deformation per interface DOF.
-    pub interface: Vec<Deformation>,
+    pub interface: Vec<RelativeDof>,
     /// The specimen on them.
     pub specimen: Specimen,
     /// The DOFs it has beside them, if any.
-    pub inside: Option<Inside>,
+    pub inside: Option<InternalDofs>,
 }
 
 impl Partition {
@@ -126,7 +126,7 @@ impl Partition {
     pub fn split(
         &self,
         structure: &Structure,
-        elements: &[PlacedElement],
+        elements: &[ConnectedElement],
         loads: &[LoadPattern],
     ) -> Result<Substructures, PartitionError> {
         let n = structure.mass.nrows();
@@ -139,21 +139,16 @@ impl Partition {
             mass: structure.mass.clone(),
             damping: structure.damping.clone(),
             stiffness: structure.stiffness.clone(),
-            load: load.clone(),
-            interface: self.interface.clone(),
-            elements: elements.to_vec(),
-        };
-        let b = whole.interface_matrix();
-        let taken = |m: &DMatrix<f64>| &b * m * b.transpose();
-        let numerical = Equations {
-            mass: &structure.mass - taken(&self.specimen.mass),
-            damping: &structure.damping - taken(&self.specimen.damping),
-            stiffness: &structure.stiffness - taken(&self.specimen.stiffness),
             load,
             interface: self.interface.clone(),
             elements: elements.to_vec(),
+            states: structure.states.as_ref().map(|states| Box::new(states.descriptor.clone())),
         };
-        check_mass(&numerical)?;
+        let numerical = whole.without(&self.specimen.matrices());
+        match structure.states {
+            None => check_mass(&numerical)?,
+            Some(_) => check_inertance(&whole, &numerical)?,
+        }
         self.add_elements(&mut whole);
         Ok(Substructures { whole, numerical })
     }
@@ -162,7 +157,7 @@ impl Partition {
     fn add_elements(&self, whole: &mut Equations) {
         for (dof, element) in &self.specimen.elements {
             let place = self.interface[*dof];
-            whole.elements.push(PlacedElement { place, element: element.clone() });
+            whole.elements.push(ConnectedElement { place, element: element.clone() });
         }
     }
 
@@ -196,12 +191,33 @@ fn check_mass(numerical: &Equations) -> Result<(), PartitionError> {
     Ok(())
 }
 
+/// A first-order model has no mass matrix; what answers to a force at once at its
+/// interface must not turn its sign when the specimen is taken out.
+fn check_inertance(whole: &Equations, numerical: &Equations) -> Result<(), PartitionError> {
+    let least = |equations: &Equations| {
+        let system = equations.first_order()?;
+        let n = equations.size();
+        let answer = -equations.interface_matrix().transpose() * system.held.rows(n, n);
+        eigen::smallest_symmetric_eigenvalue(&(0.5 * (&answer + answer.transpose()))).ok()
+    };
+    match (least(whole), least(numerical)) {
+        (_, None) => Err(PartitionError::NoMassLeft { smallest: 0.0 }),
+        (Some(before), Some(left)) if before > 0.0 && left <= 0.0 => {
+            Err(PartitionError::NoMassLeft { smallest: 1.0 / left })
+        }
+        _ => Ok(()),
+    }
+}
+
 fn load_matrix(structure: &Structure, loads: &[LoadPattern]) -> DMatrix<f64> {
-    let n = structure.mass.nrows();
+    let n = structure.states.as_ref().map_or(structure.size(), |s| s.descriptor.states());
     let mut matrix = DMatrix::zeros(n, loads.len());
     for (column, pattern) in loads.iter().enumerate() {
         let pattern = match pattern {
-            LoadPattern::Ground => -&structure.mass * &structure.influence,
+            LoadPattern::Ground => match &structure.states {
+                Some(states) => states.ground.clone(),
+                None => -&structure.mass * &structure.influence,
+            },
             LoadPattern::Force { dof } => {
                 let mut unit = DVector::zeros(n);
                 unit[*dof] = 1.0;

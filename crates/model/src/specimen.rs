@@ -1,8 +1,10 @@
 //! The specimen of a virtual rig: mass, damping, stiffness and nonlinear elements.
 
 use nalgebra::DMatrix;
+use numerics::block::hstack;
+use numerics::gemv::PanelMatrix;
 use numerics::linear_system::{LinearSystem, Time};
-use numerics::panel::PanelMatrix;
+use numerics::second_order::SecondOrder;
 use numerics::small::copy;
 
 use crate::element::Element;
@@ -27,6 +29,15 @@ impl Specimen {
         self.mass.nrows()
     }
 
+    /// Its linear part.
+    pub fn matrices(&self) -> SecondOrder {
+        SecondOrder {
+            mass: self.mass.clone(),
+            damping: self.damping.clone(),
+            stiffness: self.stiffness.clone(),
+        }
+    }
+
     /// Whether any inertia is there.
     pub fn is_massive(&self) -> bool {
         self.mass.iter().any(|&m| m != 0.0)
@@ -46,7 +57,7 @@ impl Specimen {
     /// every element as a spring of its initial stiffness.
     pub fn linear_form(&self, step_s: f64) -> LinearSystem {
         let small = self.linearised();
-        let gain = crate::first_order::beside(&[&small.stiffness, &small.damping, &small.mass]);
+        let gain = hstack(&[&small.stiffness, &small.damping, &small.mass]);
         LinearSystem::gain(gain, Time::Step(step_s))
     }
 
@@ -99,12 +110,7 @@ impl RestoringForce {
     pub fn new(specimen: &Specimen) -> Self {
         let count = specimen.count();
         let identity = DMatrix::identity(count, count);
-        let joined = crate::first_order::beside(&[
-            &specimen.stiffness,
-            &specimen.damping,
-            &specimen.mass,
-            &identity,
-        ]);
+        let joined = hstack(&[&specimen.stiffness, &specimen.damping, &specimen.mass, &identity]);
         let matrix = PanelMatrix::new(&joined);
         let output = matrix.output();
         let single = [&specimen.stiffness, &specimen.damping, &specimen.mass]

@@ -160,6 +160,18 @@ pub fn symmetric_modes(stiffness: &DMatrix<f64>, mass: &DMatrix<f64>) -> Result<
     Ok(Modes { omega_rad_s: squares.map(|square| square.max(0.0).sqrt()), shapes })
 }
 
+/// Smallest and largest λ of A x = λ B x, for symmetric matrices, B positive
+/// definite; [0, 0] for matrices without entries.
+pub fn definite_range(a: &DMatrix<f64>, b: &DMatrix<f64>) -> Result<[f64; 2], EigenError> {
+    check_symmetric(a)?;
+    check_symmetric(b)?;
+    if a.is_empty() {
+        return Ok([0.0; 2]);
+    }
+    let (values, _) = definite_pair(a, b)?;
+    Ok([values[0], values[values.len() - 1]])
+}
+
 /// λ ascending and X of A x = λ B x with Xᵀ B X = I, for B positive definite.
 ///
 /// Every λ carries an error of about ε times the largest.

@@ -4,6 +4,7 @@
 //! behind the concrete `f64` functions of [`eigen`] and [`sparse`], so that an edit
 //! elsewhere does not recompile its generic code.
 
+pub mod block;
 pub mod complex_eigen;
 pub mod continuation;
 pub mod correlate;
@@ -14,7 +15,9 @@ pub mod eigen;
 pub mod filter;
 pub mod filter_bank;
 pub mod fourier;
+pub mod gemv;
 pub mod harmonic_balance;
+pub mod harmonics;
 pub mod held_response;
 pub mod interpolate;
 pub mod lanes;
@@ -23,11 +26,11 @@ pub mod linear_system;
 pub mod lti;
 pub mod multi_bisection;
 pub mod normals;
-pub mod packs;
-pub mod panel;
 pub mod random;
 pub mod rational_fit;
 pub mod resolvent;
+pub mod second_order;
 pub mod small;
+pub mod solve;
 pub mod sparse;
 pub mod welch;

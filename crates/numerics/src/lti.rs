@@ -65,12 +65,6 @@ impl TransferFunction {
         self.denominator.len() - 1
     }
 
-    /// Poles minus zeros: how many derivatives of the output do not see the
-    /// input directly.
-    pub fn relative_degree(&self) -> usize {
-        self.denominator.len() - self.numerator.len()
-    }
-
     /// The value at s = jω.
     pub fn response(&self, omega_rad_s: f64) -> Complex<f64> {
         let s = Complex::new(0.0, omega_rad_s);

@@ -2,7 +2,8 @@
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 use nalgebra::DMatrix;
-use numerics::delay_system::{Coefficients, DelaySystem};
+use numerics::delay_system::DelaySystem;
+use numerics::second_order::SecondOrder;
 
 /// Three masses in a row without support: at any delay they may rest anywhere, and
 /// what decides is the motion against each other. The crossings of one late spring
@@ -18,10 +19,10 @@ fn a_floating_system_is_judged_by_what_moves() {
     let system = |rows: &[[f64; 3]]| {
         let of = of(rows);
         let late = |k: f64| of.transpose() * k;
-        let zeroth = spring(2e6, 3e6) - late(late_k) * &of;
-        let now = Coefficients { second: mass.clone(), first: spring(4e3, 5e3), zeroth };
+        let stiffness = spring(2e6, 3e6) - late(late_k) * &of;
+        let now = SecondOrder { mass: mass.clone(), damping: spring(4e3, 5e3), stiffness };
         let none = DMatrix::zeros(3, rows.len());
-        let late = Coefficients { second: none.clone(), first: none, zeroth: late(late_k) };
+        let late = SecondOrder { mass: none.clone(), damping: none, stiffness: late(late_k) };
         DelaySystem::new(now, late, of).unwrap()
     };
     let one = system(&[[-1.0, 1.0, 0.0]]);

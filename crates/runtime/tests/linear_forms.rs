@@ -7,12 +7,12 @@ use model::compensator::{
     InverseDesign, PiLeadDesign, ShapingDesign, Site, delay_series,
 };
 use model::coupled::Coupled;
-use model::equations::{Deformation, Equations};
+use model::equations::{Equations, RelativeDof};
 use model::first_order::Scheme;
-use model::inside_motion::InsideMotion;
 use model::integrator::{Hold, Integrator, Method, Options};
+use model::internal_motion::InternalMotion;
 use model::motion::Motion;
-use model::partition::Inside;
+use model::partition::InternalDofs;
 use model::sensor::{Converter, Sensor};
 use model::specimen::Specimen;
 use model::structure::shear_building;
@@ -73,8 +73,9 @@ fn two_storeys() -> Equations {
         damping: DMatrix::from_row_slice(2, 2, &[900.0, -300.0, -300.0, 500.0]),
         stiffness: DMatrix::from_row_slice(2, 2, &[9e5, -4e5, -4e5, 4e5]),
         load: DMatrix::zeros(2, 0),
-        interface: vec![Deformation::of_dof(0), Deformation { from: Some(0), to: Some(1) }],
+        interface: vec![RelativeDof::of_dof(0), RelativeDof { from: Some(0), to: Some(1) }],
         elements: Vec::new(),
+        states: None,
     }
 }
 
@@ -229,8 +230,8 @@ fn stacked(seen: &DMatrix<f64>, of: &DMatrix<f64>, outputs: usize) -> DMatrix<f6
 #[test]
 fn specimens_with_dofs_of_their_own() {
     let structure = shear_building(&[500.0, 400.0, 600.0], &[9e5, 7e5, 8e5], &[9e2, 7e2, 8e2]);
-    let inside = Inside::of(&structure.unwrap(), &[0, 1], &[Deformation::of_dof(2)]).unwrap();
-    let mut moved = InsideMotion::new(&inside, STEP_S).unwrap();
+    let inside = InternalDofs::of(&structure.unwrap(), &[0, 1], &[RelativeDof::of_dof(2)]).unwrap();
+    let mut moved = InternalMotion::new(&inside, STEP_S).unwrap();
     let form = moved.linear_form(STEP_S);
     compare("inside", &form, 4, |input| {
         let mut force = [0.0];

@@ -5,7 +5,7 @@
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
-use model::equations::{Deformation, Equations};
+use model::equations::{Equations, RelativeDof};
 use model::integrator::Method;
 use model::periodic::Coefficients;
 use model::sensor::Sensor;
@@ -77,8 +77,9 @@ fn test_loop(noise: f64) -> PeriodicLoop {
             damping: pair(10.0),
             stiffness: pair(4e3),
             load: DMatrix::from_column_slice(2, 1, &[0.0, 1.0]),
-            interface: vec![Deformation::of_dof(0)],
+            interface: vec![RelativeDof::of_dof(0)],
             elements: Vec::new(),
+            states: None,
         },
         load: vec![1.0],
         method: Method::Newmark,

@@ -12,14 +12,16 @@ use model::compensator::{
     Design, FirstOrderDesign, ForwardPredictionDesign, InverseDesign, PiLeadDesign, ShapingDesign,
 };
 use model::element::{Law, Side};
-use model::equations::Deformation;
+use model::equations::{Descriptor, RelativeDof};
 use model::first_order::Scheme;
-use model::inside_motion::InsideMotion;
 use model::integrator::{Hold, Method};
-use model::partition::Inside;
+use model::internal_motion::InternalMotion;
+use model::partition::InternalDofs;
 use model::specimen::Specimen;
+use model::structure::{StateForm, Structure};
 use model::transfer::{ServoHydraulic, TransferSystem};
 use nalgebra::DMatrix;
+use numerics::block::{hstack, vstack};
 use runtime::frame::MotionDetail;
 use runtime::interlock::Phase;
 use runtime::laboratory::{Laboratory, LaboratoryParts, Start};
@@ -131,7 +133,7 @@ const GAP: Law = Law::Gap { stiffness: 2e6, opening: 1e-3, side: Side::Both };
 fn a_specimen_with_dofs_of_its_own_allocates_nothing() {
     let case = Case::benchmark().with_noise(2).with_delay(3.0);
     let two = |own: f64, joint: f64| DMatrix::from_row_slice(2, 2, &[own, joint, joint, own]);
-    let inside = Inside {
+    let inside = InternalDofs {
         dofs: vec![0, 1],
         mass: two(20.0, 0.0),
         damping: two(400.0, -200.0),
@@ -141,7 +143,7 @@ fn a_specimen_with_dofs_of_its_own_allocates_nothing() {
         stiffness_to_interface: DMatrix::from_column_slice(2, 1, &[0.0, -1e6]),
     };
     assert_no_allocation("inside", &case, |case| {
-        let inside = InsideMotion::new(&inside, case.step_s).unwrap();
+        let inside = InternalMotion::new(&inside, case.step_s).unwrap();
         case.split_with(case.rig().with_inside(inside), None)
     });
 }
@@ -179,6 +181,40 @@ fn no_linear_loop_allocates() {
     }
 }
 
+/// The same structure as E ẏ = A y, with E = [C M; M 0] and A = [−K 0; 0 M].
+fn in_first_order(mut case: Case) -> Case {
+    let structure = &mut case.structure;
+    let (n, none) = (structure.size(), DMatrix::zeros(structure.size(), structure.size()));
+    let Structure { mass, damping, stiffness, influence, .. } = &*structure;
+    let square = |a, b, c, d| vstack(&[&hstack(&[a, b]), &hstack(&[c, d])]);
+    let descriptor = Descriptor {
+        e: square(damping, mass, mass, &none),
+        a: square(&-stiffness, &none, &none, mass),
+    };
+    let ground = (-mass * influence).resize_vertically(2 * n, 0.0);
+    structure.states = Some(Box::new(StateForm { descriptor, ground }));
+    structure.mass = none.clone();
+    structure.damping = none.clone();
+    structure.stiffness = none;
+    case
+}
+
+#[test]
+fn no_loop_around_a_first_order_model_allocates() {
+    let noisy = Case::benchmark().with_noise(2);
+    for method in &METHODS[..5] {
+        let case = in_first_order(noisy.clone()).with_method(*method).with_delay(3.0);
+        assert_no_allocation(&format!("first order {method:?}"), &case, Case::split);
+        assert_no_allocation(&format!("first order {method:?}"), &case, Case::rigid);
+    }
+    for scheme in [Scheme::RungeKutta4, Scheme::ExactFirstHold] {
+        let case = in_first_order(noisy.clone()).with_transfer(quick());
+        assert_no_allocation("first order, coupled", &case, |case| case.coupled(scheme));
+    }
+    let yielding = noisy.with_storey_law(BILINEAR).with_method(Method::RungeKutta4);
+    assert_no_allocation("first order, element", &in_first_order(yielding), Case::split);
+}
+
 #[test]
 fn no_nonlinear_loop_allocates() {
     let yielding =
@@ -202,7 +238,7 @@ fn no_loop_with_two_interface_dofs_allocates() {
     let two = |a: f64, b: f64, c: f64| DMatrix::from_row_slice(2, 2, &[a, b, b, c]);
     let mut case = Case::benchmark().with_noise(2);
     case.partition.interface =
-        vec![Deformation::of_dof(0), Deformation { from: Some(0), to: Some(1) }];
+        vec![RelativeDof::of_dof(0), RelativeDof { from: Some(0), to: Some(1) }];
     case.partition.specimen = Specimen {
         mass: two(40.0, 5.0, 30.0),
         damping: two(150.0, -40.0, 120.0),

@@ -4,7 +4,7 @@
 mod common;
 
 use common::benchmark::{BILINEAR, BOUC_WEN, Case, STEP_S, Trace, ground};
-use model::equations::Deformation;
+use model::equations::RelativeDof;
 use model::integrator::{Hold, Integrator, Method};
 use model::specimen::Specimen;
 use nalgebra::DMatrix;
@@ -34,7 +34,7 @@ fn whole(case: &Case, ticks: usize) -> Trace {
 }
 
 /// A specimen on two interface DOFs with full matrices.
-fn on(interface: Vec<Deformation>) -> Case {
+fn on(interface: Vec<RelativeDof>) -> Case {
     let mut case = Case::benchmark();
     let two = |a: f64, b: f64, c: f64| DMatrix::from_row_slice(2, 2, &[a, b, b, c]);
     case.partition.interface = interface;
@@ -50,10 +50,10 @@ fn on(interface: Vec<Deformation>) -> Case {
 
 fn several_interfaces() -> Vec<Case> {
     vec![
-        on(vec![Deformation::of_dof(0), Deformation::of_dof(2)]),
+        on(vec![RelativeDof::of_dof(0), RelativeDof::of_dof(2)]),
         // The first floor against the ground and the second storey's spring.
-        on(vec![Deformation::of_dof(0), Deformation { from: Some(0), to: Some(1) }]),
-        on(vec![Deformation { from: Some(1), to: Some(2) }, Deformation::of_dof(1)]),
+        on(vec![RelativeDof::of_dof(0), RelativeDof { from: Some(0), to: Some(1) }]),
+        on(vec![RelativeDof { from: Some(1), to: Some(2) }, RelativeDof::of_dof(1)]),
     ]
 }
 

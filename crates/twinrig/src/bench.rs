@@ -4,8 +4,8 @@ use std::time::Instant;
 
 use model::transfer::TransferSystem;
 use nalgebra::DMatrix;
+use numerics::gemv::PanelMatrix;
 use numerics::lanes::LANES;
-use numerics::panel::PanelMatrix;
 use runtime::clock::run_virtual;
 use runtime::lockstep::{Lockstep, View};
 use runtime::periodic::PeriodicLoop;

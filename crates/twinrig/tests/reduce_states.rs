@@ -1,5 +1,6 @@
-//! Reductions that are judged and written, and not stepped: de Kraker's in state
-//! space, and dual Craig–Bampton.
+//! Models without symmetric M, C and K: de Kraker's in state space and
+//! non-symmetric ones, which are stepped as they are, and dual Craig–Bampton,
+//! which is judged and written only.
 
 #![allow(clippy::unwrap_used, reason = "tests")]
 
@@ -9,6 +10,7 @@ use std::fmt::Write as _;
 
 use common::Lab;
 use common::chain::{CHAIN, damper, write_chain};
+use runtime::record::Record;
 use serde_json::Value;
 
 /// A chain with this damping matrix.
@@ -76,17 +78,22 @@ fn a_state_space_model_is_judged_and_written() {
     assert!(error(&bare) > 20.0 * error(&found), "{} {}", error(&bare), error(&found));
 }
 
+/// Damping with gyroscopic coupling of neighbours.
+fn gyroscopic() -> String {
+    let mut text = "%%MatrixMarket matrix coordinate real general\n40 40 118\n".to_owned();
+    for i in 1..=40 {
+        let _ = writeln!(text, "{i} {i} 30");
+        if i < 40 {
+            let _ = writeln!(text, "{i} {} 100\n{} {i} -100", i + 1, i + 1);
+        }
+    }
+    text
+}
+
 /// Gyroscopic coupling: no second-order method of ours, but left and right modes.
 #[test]
 fn matrices_need_not_be_symmetric() {
-    let mut gyroscopic = "%%MatrixMarket matrix coordinate real general\n40 40 118\n".to_owned();
-    for i in 1..=40 {
-        let _ = writeln!(gyroscopic, "{i} {i} 30");
-        if i < 40 {
-            let _ = writeln!(gyroscopic, "{i} {} 100\n{} {i} -100", i + 1, i + 1);
-        }
-    }
-    let lab = lab(&gyroscopic);
+    let lab = lab(&gyroscopic());
     lab.write("a.toml", format!("{CHAIN}{REDUCTION}method = \"state_space\"\n"));
     let found = lab.twinrig(["--json", "reduce", "a.toml"]).exits(0).json();
     assert!(number(&found["response_error"]["max"]) < 0.01, "{}", found["response_error"]);
@@ -133,15 +140,33 @@ fn dual_craig_bampton_is_true_at_the_interface_and_always_grows() {
 #[test]
 fn the_loop_refuses_what_it_cannot_step() {
     let lab = lab(&damper(500.0));
-    for (method, word) in [("state_space", "first-order"), ("dual_craig_bampton", "grow")] {
-        for more in ["", "unstable = \"accept\"\n"] {
-            lab.write("a.toml", format!("{CHAIN}{REDUCTION}method = \"{method}\"\n{more}"));
-            for command in ["run", "check"] {
-                let err = lab.twinrig([command, "a.toml"]).exits(3).err;
-                let known = [method, word, "twinrig reduce", "rubin"];
-                assert!(known.iter().all(|word| err.contains(word)), "{command}: {err}");
-            }
+    for more in ["", "unstable = \"accept\"\n"] {
+        let text = format!("{CHAIN}{REDUCTION}method = \"dual_craig_bampton\"\n{more}");
+        lab.write("a.toml", text);
+        for command in ["run", "check"] {
+            let err = lab.twinrig([command, "a.toml"]).exits(3).err;
+            let known = ["dual_craig_bampton", "grow", "twinrig reduce", "rubin"];
+            assert!(known.iter().all(|word| err.contains(word)), "{command}: {err}");
         }
+    }
+    let stepped = format!("{CHAIN}{REDUCTION}method = \"state_space\"\n");
+    for (old, new, words) in [
+        ("\"newmark\"", "\"cr\"", &["cr integrates second-order", "exact"][..]),
+        (
+            "[limits]",
+            "[monitor.stability_warning]\nstop_at = \"100 %\"\n[limits]",
+            &["stability_warning", "first-order"],
+        ),
+        (
+            "[partition]",
+            "[[structure.element]]\nbetween = [\"ground\", 40]\nkind = \"elastic_plastic\"\n\
+             stiffness = \"1 kN/m\"\nyield_force = \"1 N\"\n[partition]",
+            &["nonlinear element", "rk4"],
+        ),
+    ] {
+        lab.write("a.toml", stepped.replace(old, new));
+        let err = lab.twinrig(["run", "a.toml"]).exits(3).err;
+        assert!(words.iter().all(|word| err.contains(word)), "{words:?}: {err}");
     }
     let refused = |text: &str, words: &[&str]| {
         lab.write("bad.toml", text);
@@ -155,6 +180,53 @@ fn the_loop_refuses_what_it_cannot_step() {
     lab.write("a.toml", &states);
     let err = lab.twinrig(["reduce", "a.toml", "--compare"]).exits(1).err;
     assert!(err.contains("--compare") && err.contains("rubin"), "{err}");
+}
+
+/// Displacement of the interface in a record.
+fn interface(lab: &Lab, folder: &str) -> Vec<f64> {
+    let record = Record::read(lab.path(folder).join("record.arrow")).unwrap();
+    record.column("desired.1").unwrap().to_vec()
+}
+
+/// RMS of the difference over that of `b`.
+fn apart(a: &[f64], b: &[f64]) -> f64 {
+    let square = |values: &mut dyn Iterator<Item = f64>| values.map(|x| x * x).sum::<f64>();
+    let off = square(&mut a.iter().zip(b).map(|(a, b)| a - b));
+    (off / square(&mut b.iter().copied())).sqrt()
+}
+
+const DELAY: &str = "[transfer_system]\nkind = \"delay\"\nsamples = 1\n";
+
+#[test]
+fn first_order_and_non_symmetric_models_run_as_the_full_structure_does() {
+    for (damping, energies) in
+        [(damper(2000.0), "of first order"), (gyroscopic(), "of first order")]
+    {
+        let lab = lab(&damping);
+        let reduced = format!("{CHAIN}{DELAY}{REDUCTION}method = \"state_space\"\n");
+        let of = |name: &str, text: &str| {
+            lab.write("a.toml", text);
+            let ran = lab.twinrig(["run", "a.toml", "--out", name]).exits(0);
+            (interface(&lab, name), ran.err)
+        };
+        let (full, told) = of("full", &format!("{CHAIN}{DELAY}"));
+        // The user's own gyroscopic matrix is told and taken.
+        assert_eq!(told.contains("damping matrix is not symmetric"), damping == gyroscopic());
+        let (small, told) = of("small", &reduced);
+        assert!(told.contains(energies), "{told}");
+        assert!(apart(&small, &full) < 0.02, "{}", apart(&small, &full));
+        let exact = reduced.replace("\"newmark\"", "\"exact\"");
+        assert!(apart(&of("exact", &exact).0, &full) < 0.02);
+        lab.twinrig(["replay", "small"]).exits(0);
+        // Behind an ideal rig both sides are put together again.
+        let (whole, _) = of("whole", &reduced.replace(DELAY, ""));
+        assert!(apart(&whole, &of("whole-full", CHAIN).0) < 0.02);
+        let sweep = "[sweep]\nruns = 3\n[[sweep.vary]]\nparameter = \"partition.stiffness[1]\"\n\
+            uniform = [\"5 kN/m\", \"20 kN/m\"]\n";
+        lab.write("sweep.toml", format!("{reduced}{sweep}"));
+        let ran = lab.twinrig(["--json", "sweep", "sweep.toml", "--out", "swept"]).exits(0).json();
+        assert_eq!(ran["summary"]["completed"], 3, "{}", ran["summary"]);
+    }
 }
 
 #[test]

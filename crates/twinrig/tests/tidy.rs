@@ -243,7 +243,7 @@ fn cycle(uses: &BTreeMap<String, BTreeSet<String>>) -> Option<Vec<String>> {
 }
 
 /// Crates whose modules form no cycle.
-const WITHOUT_CYCLES: [&str; 1] = ["runtime"];
+const WITHOUT_CYCLES: [&str; 4] = ["numerics", "model", "analysis", "runtime"];
 
 #[test]
 fn modules_of_a_crate_form_no_cycle() {

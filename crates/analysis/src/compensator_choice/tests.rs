@@ -1,7 +1,7 @@
 //! The table against the papers' critical delays and the exact inverse.
 
-use model::equations::Deformation;
 use model::equations::Equations;
+use model::equations::RelativeDof;
 use model::integrator::{Hold, Method, Options};
 use model::specimen::Specimen;
 use nalgebra::DMatrix;
@@ -32,8 +32,9 @@ fn chain() -> Equations {
         damping: tied([880.0; 3]),
         stiffness: tied([275e3, 275e3, 165e3]),
         load: DMatrix::from_element(3, 1, -440.0),
-        interface: vec![Deformation { from: Some(1), to: Some(2) }],
+        interface: vec![RelativeDof { from: Some(1), to: Some(2) }],
         elements: Vec::new(),
+        states: None,
     }
 }
 
@@ -44,8 +45,9 @@ fn oscillator() -> Equations {
         damping: one(2370.0),
         stiffness: one(140e3),
         load: one(-6300.0),
-        interface: vec![Deformation::of_dof(0)],
+        interface: vec![RelativeDof::of_dof(0)],
         elements: Vec::new(),
+        states: None,
     }
 }
 

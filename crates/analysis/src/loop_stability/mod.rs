@@ -35,7 +35,7 @@ pub use open_loop::OpenLoop;
 use model::compensator::{CompensatorError, Design, ShapingDesign};
 use model::equations::Equations;
 use model::integrator::{Integrator, IntegratorError, Method, Options};
-use model::partition::Inside;
+use model::partition::InternalDofs;
 use model::specimen::Specimen;
 use model::transfer::{TransferError, TransferSystem};
 use nalgebra::Complex;
@@ -51,7 +51,7 @@ pub struct LoopDescription {
     /// What stands in the laboratory; without nonlinear elements.
     pub specimen: Specimen,
     /// The DOFs that the specimen has beside those at the interface.
-    pub inside: Option<Inside>,
+    pub inside: Option<InternalDofs>,
     /// Algorithm and period. Direct inertia is found, not taken from here.
     pub integrator: Options,
     /// Between command and motion.
@@ -73,7 +73,11 @@ pub struct LoopDescription {
 impl LoopDescription {
     /// A loop with nothing but what is simulated and what stands in the laboratory,
     /// for [`OpenLoop::continuous`]: its rig is ideal, its period any.
-    pub fn ideal(numerical: &Equations, specimen: &Specimen, inside: Option<&Inside>) -> Self {
+    pub fn ideal(
+        numerical: &Equations,
+        specimen: &Specimen,
+        inside: Option<&InternalDofs>,
+    ) -> Self {
         Self {
             numerical: numerical.clone(),
             specimen: specimen.clone(),
@@ -247,7 +251,7 @@ pub fn as_one(
     integrator: &Options,
 ) -> Result<(usize, Option<Motion>), LoopError> {
     let options = Options { direct_inertia: None, ..integrator.clone() };
-    parts::check_size(2 * whole.size())?;
+    parts::check_size(whole.state_count())?;
     let built = Integrator::new(&whole.linearised(), &options)?;
     let step = built.linear_step().ok_or(LoopError::NotLinear)?;
     let zero = 1e-6 * std::f64::consts::PI / options.step_s;

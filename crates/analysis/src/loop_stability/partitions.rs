@@ -3,7 +3,7 @@
 //! The places of a structure are its springs: between two DOFs where their
 //! entry of K is negative, and against the ground where a row of K has a sum.
 
-use model::equations::Deformation;
+use model::equations::RelativeDof;
 use model::partition::Partition;
 use model::specimen::Specimen;
 use model::structure::Structure;
@@ -158,7 +158,7 @@ fn mass_splits(
     cuts: &mut Vec<Cut>,
     skipped: &mut Vec<String>,
 ) {
-    let [Deformation { from: None, to: Some(dof) }] = declared.interface[..] else {
+    let [RelativeDof { from: None, to: Some(dof) }] = declared.interface[..] else {
         skipped.push(
             "the mass is split only where one DOF moves against the ground: a storey's \
              deformation carries none"
@@ -184,7 +184,7 @@ fn mass_splits(
 
 /// A spring of the structure.
 struct Spring {
-    place: Deformation,
+    place: RelativeDof,
     stiffness: f64,
     damping: f64,
 }
@@ -197,7 +197,7 @@ fn springs(structure: &Structure, skipped: &mut Vec<String>) -> Vec<Spring> {
     for j in 0..n {
         for i in 0..j {
             if k[(i, j)] < -small {
-                let place = Deformation { from: Some(i), to: Some(j) };
+                let place = RelativeDof { from: Some(i), to: Some(j) };
                 let (stiffness, damping) = (-k[(i, j)], (-c[(i, j)]).max(0.0));
                 found.push(Spring { place, stiffness, damping });
             } else if k[(i, j)] > small {
@@ -206,7 +206,7 @@ fn springs(structure: &Structure, skipped: &mut Vec<String>) -> Vec<Spring> {
         }
         let (stiffness, damping) = (k.row(j).sum(), c.row(j).sum().max(0.0));
         if stiffness > 1e3 * small {
-            found.push(Spring { place: Deformation::of_dof(j), stiffness, damping });
+            found.push(Spring { place: RelativeDof::of_dof(j), stiffness, damping });
         } else if stiffness < -1e3 * small {
             odd += 1;
         }

@@ -15,10 +15,10 @@
 //! the loop is cut where the command leaves.
 
 use model::coupled::Coupled;
-use model::equations::{Deformation, Equations};
+use model::equations::{Equations, RelativeDof};
 use model::first_order::Scheme;
-use model::inside_motion::InsideMotion;
 use model::integrator::{Hold, Integrator, IntegratorError, Method, Options};
+use model::internal_motion::InternalMotion;
 use model::transfer::{ActuatorDynamics, TransferSystem, whole_delay};
 use nalgebra::{Complex, DMatrix};
 use numerics::eigen;
@@ -139,7 +139,7 @@ fn article(description: &LoopDescription) -> Result<LinearSystem, LoopError> {
     let own = specimen.linear_form(step_s);
     let Some(inside) = inside else { return Ok(own) };
     check_size(3 * inside.mass.nrows())?;
-    let moved = InsideMotion::new(inside, step_s).ok_or(IntegratorError::SingularMass)?;
+    let moved = InternalMotion::new(inside, step_s).ok_or(IntegratorError::SingularMass)?;
     sum(own, moved.linear_form(step_s), count)
 }
 
@@ -186,7 +186,7 @@ fn structure(
             return Ok(Half { response, system: None });
         }
     }
-    check_size(2 * numerical.size())?;
+    check_size(numerical.state_count())?;
     Half::new(form(numerical)?)
 }
 
@@ -198,14 +198,18 @@ fn one_mode(damping: f64, omega_rad_s: f64) -> Equations {
         damping: one(damping),
         stiffness: one(omega_rad_s * omega_rad_s),
         load: DMatrix::zeros(1, 0),
-        interface: vec![Deformation::of_dof(0)],
+        interface: vec![RelativeDof::of_dof(0)],
         elements: Vec::new(),
+        states: None,
     }
 }
 
 /// Modes of unit mass and the damping of each; `None` where the damping couples
 /// them, or K and M are not symmetric.
 pub(super) fn modal(equations: &Equations) -> Option<(eigen::Modes, Vec<f64>)> {
+    if equations.states.is_some() {
+        return None;
+    }
     let modes = eigen::symmetric_modes(&equations.stiffness, &equations.mass).ok()?;
     let damping = modes.shapes.transpose() * &equations.damping * &modes.shapes;
     let n = modes.len();
@@ -254,12 +258,12 @@ pub(super) fn unsampled(description: &LoopDescription) -> Result<(Half, Half, f6
         }
     };
     let stiffness =
-        model::first_order::beside(&[&specimen.stiffness, &specimen.damping, &specimen.mass]);
+        numerics::block::hstack(&[&specimen.stiffness, &specimen.damping, &specimen.mass]);
     let mut article = LinearSystem::gain(stiffness, time);
     if let Some(inside) = &description.inside {
         let inverse = inside.mass.clone().try_inverse().ok_or(IntegratorError::SingularMass)?;
         let m = inside.mass.nrows();
-        let drive = -model::first_order::beside(&[
+        let drive = -numerics::block::hstack(&[
             &inside.stiffness_to_interface,
             &inside.damping_to_interface,
             &inside.mass_to_interface,
@@ -283,7 +287,11 @@ pub(super) fn unsampled(description: &LoopDescription) -> Result<(Half, Half, f6
 
 /// Eigenvalues of a structure by itself, 1/s.
 pub(super) fn own_poles(equations: &Equations) -> Result<Vec<Complex<f64>>, LoopError> {
-    check_size(2 * equations.size())?;
+    check_size(equations.state_count())?;
+    if let Some(states) = &equations.states {
+        let slope = states.e.clone().lu().solve(&states.a).ok_or(IntegratorError::SingularMass)?;
+        return Ok(eigen::eigenvalues(&slope)?);
+    }
     Ok(unstepped(equations)?.poles()?)
 }
 

@@ -3,7 +3,7 @@
 use std::f64::consts::TAU;
 
 use model::compensator::{Design, ShapingDesign};
-use model::equations::{Deformation, Equations};
+use model::equations::{Equations, RelativeDof};
 use model::integrator::{Hold, Method, Options};
 use model::specimen::Specimen;
 use model::transfer::TransferSystem;
@@ -23,7 +23,7 @@ fn spring(stiffness: f64) -> Specimen {
     Specimen { mass, damping, stiffness: one(stiffness), elements: Vec::new() }
 }
 
-fn equations(m: DMatrix<f64>, c: DMatrix<f64>, k: DMatrix<f64>, at: Deformation) -> Equations {
+fn equations(m: DMatrix<f64>, c: DMatrix<f64>, k: DMatrix<f64>, at: RelativeDof) -> Equations {
     let n = m.nrows();
     Equations {
         mass: m,
@@ -32,12 +32,13 @@ fn equations(m: DMatrix<f64>, c: DMatrix<f64>, k: DMatrix<f64>, at: Deformation)
         load: DMatrix::zeros(n, 0),
         interface: vec![at],
         elements: Vec::new(),
+        states: None,
     }
 }
 
 /// The structures of Waldbjørn et al.
 fn one_mass(own: f64) -> (Equations, Specimen) {
-    let numerical = equations(one(6300.0), one(2370.0), one(own), Deformation::of_dof(0));
+    let numerical = equations(one(6300.0), one(2370.0), one(own), RelativeDof::of_dof(0));
     (numerical, spring(110e3))
 }
 
@@ -50,7 +51,7 @@ fn three_storeys() -> (Equations, Specimen) {
         )
     };
     let mass = DMatrix::identity(3, 3) * 440.0;
-    let place = Deformation { from: Some(1), to: Some(2) };
+    let place = RelativeDof { from: Some(1), to: Some(2) };
     let numerical = equations(mass, chain([880.0; 3]), chain([275e3, 275e3, 165e3]), place);
     (numerical, spring(110e3))
 }
@@ -244,8 +245,9 @@ fn forces_that_differ_have_a_margin_of_their_own() {
         ]),
         stiffness: rows([2_375_024.669_509_2 - link, 0.0, 0.0, 2_560_117.507_808_17 - link]),
         load: DMatrix::zeros(2, 0),
-        interface: vec![Deformation::of_dof(0), Deformation::of_dof(1)],
+        interface: vec![RelativeDof::of_dof(0), RelativeDof::of_dof(1)],
         elements: Vec::new(),
+        states: None,
     };
     let judged = |factor: f64| {
         let mut stiffness = rows([link, -link, -link, link]);

@@ -1,18 +1,23 @@
-//! Explicit steps: Runge–Kutta, the matrix exponential, KR-α.
+//! Explicit steps: Runge–Kutta, the maps of first-order systems, KR-α.
 
 use nalgebra::DMatrix;
-use numerics::discretise;
-use numerics::panel::PanelMatrix;
+use numerics::block::hstack;
+use numerics::gemv::PanelMatrix;
+use numerics::second_order::inverted;
+use numerics::solve;
 
-use super::stepper::{Balance, Inertia, inverted};
-use super::{Hold, Options};
-use crate::equations::{Equations, PlacedElement};
+use super::Options;
+use super::stepper::{Balance, Inertia};
+use crate::equations::{ConnectedElement, Equations};
+use crate::first_order::{FirstOrder, Scheme, step_map};
 
-/// Classical Runge–Kutta on (x, v), the load straight between its samples.
+/// Classical Runge–Kutta on the state, the load straight between its samples.
 #[derive(Debug, Clone)]
 pub(super) struct RungeKutta {
     step_s: f64,
-    size: usize,
+    /// So many states, from the first on, are integrals of as many behind them;
+    /// the slopes of the others come from the balance.
+    integrals: usize,
     start: Vec<f64>,
     stage: Vec<f64>,
     sum: Vec<f64>,
@@ -21,10 +26,10 @@ pub(super) struct RungeKutta {
 
 impl RungeKutta {
     pub(super) fn new(equations: &Equations, step_s: f64) -> Self {
-        let zeros = vec![0.0; 2 * equations.size()];
+        let zeros = vec![0.0; equations.state_count()];
         Self {
             step_s,
-            size: equations.size(),
+            integrals: if equations.states.is_some() { 0 } else { equations.size() },
             start: zeros.clone(),
             stage: zeros.clone(),
             sum: zeros,
@@ -38,10 +43,10 @@ impl RungeKutta {
         load: &[f64],
         next: &[f64],
         force: &[f64],
-        elements: &[PlacedElement],
+        elements: &[ConnectedElement],
         balance: &mut Balance,
     ) {
-        let (n, h) = (self.size, self.step_s);
+        let (n, h) = (self.integrals, self.step_s);
         for ((m, a), b) in self.middle.iter_mut().zip(load).zip(next) {
             *m = 0.5 * (a + b);
         }
@@ -55,13 +60,15 @@ impl RungeKutta {
                 1 | 2 => &self.middle,
                 _ => next,
             };
-            let acceleration = balance.evaluate(&self.stage, at, force, elements);
+            let slopes = balance.evaluate(&self.stage, at, force, elements);
             for i in 0..n {
-                let (velocity, acceleration) = (self.stage[n + i], acceleration[i]);
+                let velocity = self.stage[n + i];
                 self.sum[i] += weight * velocity;
-                self.sum[n + i] += weight * acceleration;
                 self.stage[i] = self.start[i] + reach * h * velocity;
-                self.stage[n + i] = self.start[n + i] + reach * h * acceleration;
+            }
+            for (i, slope) in slopes.iter().enumerate() {
+                self.sum[n + i] += weight * slope;
+                self.stage[n + i] = self.start[n + i] + reach * h * slope;
             }
         }
         for ((z, z0), sum) in state.iter_mut().zip(&self.start).zip(&self.sum) {
@@ -70,49 +77,22 @@ impl RungeKutta {
     }
 }
 
-/// The exact step of a linear model: load held or straight, force held.
+/// The step of a linear first-order system as it is: exact, implicit or by stages.
 #[derive(Debug, Clone)]
-pub(super) struct ExactStep {
+pub(super) struct MapStep {
     matrix: PanelMatrix,
     input: Vec<f64>,
     output: Vec<f64>,
 }
 
-impl ExactStep {
-    pub(super) fn new(
-        equations: &Equations,
-        mass_inverse: &DMatrix<f64>,
-        hold: Hold,
-        step_s: f64,
-    ) -> Self {
-        let n = equations.size();
-        let mut a = DMatrix::zeros(2 * n, 2 * n);
-        a.view_mut((0, n), (n, n)).copy_from(&DMatrix::identity(n, n));
-        a.view_mut((n, 0), (n, n)).copy_from(&(-mass_inverse * &equations.stiffness));
-        a.view_mut((n, n), (n, n)).copy_from(&(-mass_inverse * &equations.damping));
-        let lower = |block: DMatrix<f64>| {
-            let mut b = DMatrix::zeros(2 * n, block.ncols());
-            b.view_mut((n, 0), (n, block.ncols())).copy_from(&block);
-            b
-        };
-        let by_load = lower(mass_inverse * &equations.load);
-        let by_force = lower(-mass_inverse * equations.interface_matrix());
-        let load = match hold {
-            Hold::Zero => discretise::zero_order_hold(&a, &by_load, step_s),
-            Hold::First => discretise::first_order_hold(&a, &by_load, step_s),
-        };
-        let force = discretise::zero_order_hold(&a, &by_force, step_s);
-        let blocks = [load.transition, load.start, load.end, force.start];
-        let columns = blocks.iter().map(DMatrix::ncols).sum();
-        let mut joined = DMatrix::zeros(2 * n, columns);
-        let mut at = 0;
-        for block in &blocks {
-            joined.view_mut((0, at), (2 * n, block.ncols())).copy_from(block);
-            at += block.ncols();
-        }
-        let matrix = PanelMatrix::new(&joined);
+impl MapStep {
+    /// `None` where the step is not finite.
+    pub(super) fn new(system: &FirstOrder, scheme: Scheme, step_s: f64) -> Option<Self> {
+        let map = step_map(system, scheme, step_s);
+        let matrix = PanelMatrix::new(&map);
         let output = matrix.output();
-        Self { matrix, input: vec![0.0; columns], output }
+        let step = Self { matrix, input: vec![0.0; map.ncols()], output };
+        map.iter().all(|value| value.is_finite()).then_some(step)
     }
 
     pub(super) fn advance(&mut self, state: &mut [f64], load: &[f64], next: &[f64], force: &[f64]) {
@@ -175,12 +155,12 @@ impl KolayRicles {
                 + alpha_f * beta * h * h * &stiffness);
         let weighted = mass * (DMatrix::identity(n, n) - &alpha3);
         let row = |left: DMatrix<f64>| -> Option<PanelMatrix> {
-            let inverse = left.try_inverse()?;
-            let mut joined = DMatrix::zeros(n, 3 * n);
-            joined.view_mut((0, 0), (n, n)).copy_from(&(-(1.0 - alpha_f) * &inverse));
-            joined.view_mut((0, n), (n, n)).copy_from(&(-alpha_f * &inverse));
-            joined.view_mut((0, 2 * n), (n, n)).copy_from(&(-&inverse * mass * &alpha3));
-            Some(PanelMatrix::new(&joined))
+            let inverse = solve::inverse(&left)?;
+            Some(PanelMatrix::new(&hstack(&[
+                &(-(1.0 - alpha_f) * &inverse),
+                &(-alpha_f * &inverse),
+                &(-&inverse * mass * &alpha3),
+            ])))
         };
         let b = equations.interface_matrix();
         let direct = match &options.direct_inertia {
@@ -216,7 +196,7 @@ impl KolayRicles {
         state: &mut [f64],
         load: &[f64],
         force: &[f64],
-        elements: &[PlacedElement],
+        elements: &[ConnectedElement],
         balance: &mut Balance,
     ) {
         let n = self.size;
@@ -230,7 +210,7 @@ impl KolayRicles {
         state: &[f64],
         load: &[f64],
         force: &[f64],
-        elements: &[PlacedElement],
+        elements: &[ConnectedElement],
         inertia: Inertia,
     ) -> &[f64] {
         let n = self.size;
@@ -251,7 +231,7 @@ impl KolayRicles {
         state: &mut [f64],
         load: &[f64],
         force: &[f64],
-        elements: &[PlacedElement],
+        elements: &[ConnectedElement],
     ) {
         let (n, h) = (self.size, self.step_s);
         self.accelerate(state, load, force, elements, Inertia::Own);

@@ -1,10 +1,11 @@
 //! Implicit steps: Newmark's average acceleration and implicit Euler.
 
-use numerics::panel::PanelMatrix;
+use numerics::gemv::PanelMatrix;
+use numerics::second_order::inverted;
 
-use super::stepper::{Balance, inverted};
+use super::stepper::Balance;
 use super::{Method, NotConverged, Options};
-use crate::equations::{Equations, PlacedElement};
+use crate::equations::{ConnectedElement, Equations};
 
 /// Both methods solve for the new displacement
 ///   L s⁺ − B f − r(x⁺) − C v⁺ − K x⁺ − M a⁺ = 0,
@@ -79,7 +80,7 @@ impl Implicit {
         load: &[f64],
         next: &[f64],
         force: &[f64],
-        elements: &[PlacedElement],
+        elements: &[ConnectedElement],
         own: &mut Balance,
     ) -> Result<(), NotConverged> {
         let n = self.size;

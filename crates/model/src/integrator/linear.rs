@@ -1,13 +1,13 @@
 //! A linear step as one matrix–vector product.
 
 use nalgebra::DMatrix;
-use numerics::panel::PanelMatrix;
+use numerics::block::hstack;
+use numerics::gemv::PanelMatrix;
 use numerics::small::copy;
 
 use super::stepper::{Inertia, Stepper};
 use super::{LinearStep, StepProduct, StepWork};
 use crate::equations::Equations;
-use crate::first_order;
 
 /// The step of a linear model, found by feeding unit vectors to its algorithm.
 ///
@@ -36,11 +36,17 @@ pub(super) struct LinearMap {
 struct WorkRows {
     /// Where they begin in a vector.
     at: usize,
+    /// Rows of C v; none for a first-order model, whose damping nobody knows.
     dofs: usize,
 }
 
 /// Up to this many DOFs the energies are read out of the step.
 const WORK_DOFS: usize = 8;
+
+/// The works of a first-order model are known to its states alone.
+fn gives_work(equations: &Equations) -> bool {
+    equations.size() <= WORK_DOFS || equations.states.is_some()
+}
 
 impl LinearMap {
     pub(super) fn probe(mut stepper: Stepper, equations: &Equations) -> Self {
@@ -72,7 +78,15 @@ impl LinearMap {
         }
         stepper.state_mut().fill(0.0);
         let block = |m: &DMatrix<f64>, from: usize, n: usize| m.columns(from, n).into_owned();
+        let places = equations.interface_matrix().transpose();
+        let read = |first: usize| {
+            let mut rows = DMatrix::zeros(forces, states);
+            rows.columns_mut(first, places.ncols()).copy_from(&places);
+            rows
+        };
         let step = LinearStep {
+            displacement_of_state: read(0),
+            velocity_of_state: read(places.ncols()),
             transition: block(&map, 0, states),
             load: block(&map, states, loads),
             next: block(&map, states + loads, loads),
@@ -84,16 +98,16 @@ impl LinearMap {
         };
         // Columns: load, next load, force, state. Rows: state, readout of it.
         let inputs = columns - states;
-        let ordered = first_order::beside(&[&block(&map, states, inputs), &block(&map, 0, states)]);
+        let ordered = hstack(&[&block(&map, states, inputs), &block(&map, 0, states)]);
         let readout = readout(equations, &step);
         let mut tall = DMatrix::zeros(states + readout.nrows(), columns);
         tall.rows_mut(0, states).copy_from(&ordered);
         tall.rows_mut(states, readout.nrows()).copy_from(&(&readout * &ordered));
         let advance = PanelMatrix::new(&tall);
         let vector = vec![0.0; inputs + advance.padded_rows()];
-        let dofs = equations.size();
+        let dofs = if equations.states.is_some() { 0 } else { equations.size() };
         let work =
-            (dofs <= WORK_DOFS).then_some(WorkRows { at: inputs + states + 3 * forces, dofs });
+            gives_work(equations).then_some(WorkRows { at: inputs + states + 3 * forces, dofs });
         Self {
             step,
             vectors: [vector.clone(), vector],
@@ -113,7 +127,7 @@ impl LinearMap {
     }
 
     pub(super) fn product(&self, velocity_lag_s: f64) -> Option<StepProduct<'_>> {
-        let rows = self.work?;
+        let rows = self.work.filter(|rows| rows.dofs > 0)?;
         Some(StepProduct {
             matrix: &self.advance,
             output: &self.vectors[self.now][self.inputs()..],
@@ -237,11 +251,17 @@ impl LinearMap {
 /// the) acceleration of the interface, then what the energies need.
 fn readout(equations: &Equations, step: &LinearStep) -> DMatrix<f64> {
     let (n, states) = (equations.size(), step.transition.nrows());
-    let directions = equations.interface_matrix().transpose();
     let reach = equations.load.transpose();
-    let of_work: &[(&DMatrix<f64>, usize)] =
-        if n <= WORK_DOFS { &[(&equations.damping, n), (&reach, 0)] } else { &[] };
-    let blocks = [(&directions, 0), (&directions, n), (&step.acceleration_of_state, 0)];
+    let of_work: &[(&DMatrix<f64>, usize)] = match &equations.states {
+        Some(_) => &[(&reach, 0)],
+        None if gives_work(equations) => &[(&equations.damping, n), (&reach, 0)],
+        None => &[],
+    };
+    let blocks = [
+        (&step.displacement_of_state, 0),
+        (&step.velocity_of_state, 0),
+        (&step.acceleration_of_state, 0),
+    ];
     let blocks: Vec<_> = blocks.iter().chain(of_work).collect();
     let mut readout = DMatrix::zeros(blocks.iter().map(|(b, _)| b.nrows()).sum(), states);
     let mut row = 0;

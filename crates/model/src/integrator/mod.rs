@@ -14,17 +14,20 @@
 mod explicit;
 mod implicit;
 mod linear;
+mod stability;
 mod stepper;
 #[cfg(test)]
 mod tests;
 
+pub use stability::{UnstableStep, unstable_step};
+
 use nalgebra::DMatrix;
+use numerics::gemv::PanelMatrix;
 use numerics::linear_system::{LinearSystem, Time};
-use numerics::panel::PanelMatrix;
 use numerics::small::copy;
 use thiserror::Error;
 
-use crate::equations::{Deformation, Equations, PlacedElement};
+use crate::equations::{ConnectedElement, Equations, RelativeDof};
 use crate::motion::Motion;
 use linear::LinearMap;
 use stepper::{Inertia, Stepper};
@@ -45,7 +48,8 @@ pub enum Method {
     RungeKutta4,
     /// Matrix exponential; linear models only.
     Exact(Hold),
-    /// Newmark's average acceleration: implicit, second order, keeps energy.
+    /// Newmark's average acceleration: implicit, second order, keeps energy. For
+    /// equations of first order it is the trapezoidal rule.
     Newmark,
     /// Implicit Euler: first order, damps strongly. For comparison.
     ImplicitEuler,
@@ -60,16 +64,6 @@ pub enum Method {
 }
 
 impl Method {
-    /// The greatest product of a natural frequency and the step at which an
-    /// undamped motion does not grow; infinite for the unconditionally stable.
-    pub fn stability_bound(&self) -> f64 {
-        match self {
-            // |R(jy)| = 1 at y² = 8, R the Taylor polynomial of order four.
-            Self::RungeKutta4 => 8f64.sqrt(),
-            _ => f64::INFINITY,
-        }
-    }
-
     /// The name used in the experiment file.
     pub fn name(&self) -> &'static str {
         match self {
@@ -110,6 +104,23 @@ pub enum IntegratorError {
         /// The algorithm's name.
         method: &'static str,
     },
+    /// A structural method was asked for a first-order model.
+    #[error(
+        "{method} integrates second-order equations, and the numerical part is of first order: \
+         use exact, newmark (then the trapezoidal rule), implicit_euler or rk4"
+    )]
+    NeedsSecondOrder {
+        /// The algorithm's name.
+        method: &'static str,
+    },
+    /// Nonlinear elements on a first-order model.
+    #[error(
+        "a first-order numerical part with {elements} nonlinear element(s) is stepped by rk4 alone"
+    )]
+    ElementsOfFirstOrder {
+        /// Their number.
+        elements: usize,
+    },
     /// An exact method was asked for a nonlinear model.
     #[error(
         "the exact method is for linear models, and the numerical part has {elements} nonlinear \
@@ -136,7 +147,7 @@ pub struct Integrator {
     core: Core,
     size: usize,
     interface: Motion,
-    places: Vec<Deformation>,
+    places: Vec<RelativeDof>,
     direct: Option<DMatrix<f64>>,
     /// CR and KR-α keep the velocity of a moment ago; the interface's is brought
     /// up to date with its acceleration.
@@ -421,7 +432,7 @@ pub struct ElementEnergy {
 
 impl ElementEnergy {
     /// The sum over some elements.
-    pub(crate) fn of(elements: &[PlacedElement]) -> Self {
+    pub(crate) fn of(elements: &[ConnectedElement]) -> Self {
         let mut energy = Self { work: 0.0, stored: 0.0 };
         for placed in elements {
             energy.work += placed.element.work();
@@ -442,6 +453,10 @@ pub struct LinearStep {
     pub next: DMatrix<f64>,
     /// B_f, for the held force.
     pub force: DMatrix<f64>,
+    /// Interface displacement from the state.
+    pub displacement_of_state: DMatrix<f64>,
+    /// Interface velocity from the state, but for `velocity_lag_s`.
+    pub velocity_of_state: DMatrix<f64>,
     /// Interface acceleration from the state.
     pub acceleration_of_state: DMatrix<f64>,
     /// Interface acceleration from the load.

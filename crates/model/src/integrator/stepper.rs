@@ -1,12 +1,17 @@
 //! The algorithms themselves, for linear and nonlinear models alike.
 
-use nalgebra::{DMatrix, DVector};
-use numerics::panel::PanelMatrix;
+use std::ops::Range;
 
-use super::explicit::{ExactStep, KolayRicles, RungeKutta};
+use nalgebra::{DMatrix, DVector};
+use numerics::block::hstack;
+use numerics::gemv::PanelMatrix;
+use numerics::second_order::{SecondOrder, inverted};
+
+use super::explicit::{KolayRicles, MapStep, RungeKutta};
 use super::implicit::Implicit;
-use super::{IntegratorError, Method, NotConverged, Options};
-use crate::equations::{Deformation, Equations, PlacedElement};
+use super::{Hold, IntegratorError, Method, NotConverged, Options};
+use crate::equations::{ConnectedElement, Equations, RelativeDof};
+use crate::first_order::{FirstOrder, Scheme};
 
 /// Whose inertia answers to the forces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,10 +27,10 @@ pub(super) enum Inertia {
 pub(super) struct Stepper {
     size: usize,
     loads: usize,
-    places: Vec<Deformation>,
+    places: Vec<RelativeDof>,
     /// x, v, and what the algorithm keeps of the past.
     state: Vec<f64>,
-    elements: Vec<PlacedElement>,
+    elements: Vec<ConnectedElement>,
     own: Balance,
     with_specimen: Option<Balance>,
     algorithm: Algorithm,
@@ -36,14 +41,23 @@ pub(super) struct Stepper {
 #[derive(Debug, Clone)]
 enum Algorithm {
     RungeKutta(RungeKutta),
-    Exact(ExactStep),
+    /// A first-order system with nonlinear elements: its slopes.
+    Stages(RungeKutta, Box<Balance>),
+    Map(MapStep),
     Implicit(Implicit),
-    ChenRicles { step_s: f64, alpha: PanelMatrix, product: Vec<f64> },
+    ChenRicles {
+        step_s: f64,
+        alpha: PanelMatrix,
+        product: Vec<f64>,
+    },
     KolayRicles(KolayRicles),
 }
 
 impl Stepper {
     pub(super) fn new(equations: &Equations, options: &Options) -> Result<Self, IntegratorError> {
+        if equations.states.is_some() {
+            return Self::of_states(equations, options);
+        }
         let n = equations.size();
         let h = options.step_s;
         let singular = || IntegratorError::SingularStep { method: options.method.name() };
@@ -65,7 +79,8 @@ impl Stepper {
                     let elements = equations.elements.len();
                     return Err(IntegratorError::NotLinear { elements });
                 }
-                Algorithm::Exact(ExactStep::new(equations, &inverse, hold, h))
+                let system = equations.first_order().ok_or(IntegratorError::SingularMass)?;
+                Algorithm::Map(MapStep::new(&system, exact(hold), h).ok_or_else(singular)?)
             }
             Method::Newmark | Method::ImplicitEuler => {
                 Algorithm::Implicit(Implicit::new(equations, options).ok_or_else(singular)?)
@@ -101,6 +116,57 @@ impl Stepper {
         })
     }
 
+    /// The same for equations of first order.
+    fn of_states(equations: &Equations, options: &Options) -> Result<Self, IntegratorError> {
+        let (n, h) = (equations.size(), options.step_s);
+        let singular = || IntegratorError::SingularStep { method: options.method.name() };
+        let elements = equations.elements.len();
+        let system = equations.first_order().ok_or(IntegratorError::SingularMass)?;
+        // The velocities' slopes are the accelerations.
+        let accelerations = n..2 * n;
+        let with_specimen = match &options.direct_inertia {
+            Some(direct) => {
+                let none = DMatrix::zeros(direct.nrows(), direct.ncols());
+                let specimen =
+                    SecondOrder { mass: direct.clone(), damping: none.clone(), stiffness: none };
+                let joined = equations.joined(&specimen).first_order();
+                let joined = joined.ok_or(IntegratorError::SingularMass)?;
+                Some(Balance::of_slopes(&joined, accelerations.clone(), n))
+            }
+            None => None,
+        };
+        let scheme = match options.method {
+            Method::RungeKutta4 => Scheme::RungeKutta4,
+            Method::Exact(hold) => exact(hold),
+            Method::Newmark => Scheme::Trapezoidal,
+            Method::ImplicitEuler => Scheme::ImplicitEuler,
+            method @ (Method::ChenRicles | Method::KolayRicles { .. }) => {
+                return Err(IntegratorError::NeedsSecondOrder { method: method.name() });
+            }
+        };
+        let algorithm = match scheme {
+            _ if elements == 0 => {
+                Algorithm::Map(MapStep::new(&system, scheme, h).ok_or_else(singular)?)
+            }
+            Scheme::RungeKutta4 => {
+                let slopes = Balance::of_slopes(&system, 0..equations.state_count(), n);
+                Algorithm::Stages(RungeKutta::new(equations, h), Box::new(slopes))
+            }
+            _ => return Err(IntegratorError::ElementsOfFirstOrder { elements }),
+        };
+        Ok(Self {
+            size: n,
+            loads: equations.load.ncols(),
+            places: equations.interface.clone(),
+            state: vec![0.0; equations.state_count()],
+            elements: equations.elements.clone(),
+            own: Balance::of_slopes(&system, accelerations, n),
+            with_specimen,
+            algorithm,
+            velocity_lag_s: 0.0,
+        })
+    }
+
     /// Numbers of load signals and interface forces.
     pub(super) fn inputs(&self) -> (usize, usize) {
         (self.loads, self.places.len())
@@ -133,7 +199,7 @@ impl Stepper {
         &mut self.state
     }
 
-    pub(super) fn elements(&self) -> &[PlacedElement] {
+    pub(super) fn elements(&self) -> &[ConnectedElement] {
         &self.elements
     }
 
@@ -147,6 +213,7 @@ impl Stepper {
         let n = self.size;
         self.state[..n].copy_from_slice(displacement);
         self.state[n..2 * n].copy_from_slice(velocity);
+        self.state[2 * n..].fill(0.0);
         for placed in &mut self.elements {
             placed.element.reset();
             placed.element.commit(placed.place.value(displacement));
@@ -183,7 +250,10 @@ impl Stepper {
             Algorithm::RungeKutta(rk) => {
                 rk.advance(state, load, next, force, elements, &mut self.own);
             }
-            Algorithm::Exact(exact) => exact.advance(state, load, next, force),
+            Algorithm::Stages(stages, slopes) => {
+                stages.advance(state, load, next, force, elements, slopes);
+            }
+            Algorithm::Map(map) => map.advance(state, load, next, force),
             Algorithm::Implicit(implicit) => {
                 implicit.advance(state, load, next, force, elements, &mut self.own)?;
             }
@@ -206,36 +276,52 @@ impl Stepper {
     }
 }
 
-/// G [L s − B f − r(x) − C v − K x] for a fixed G, as one product.
+/// The exact step with this run of the load.
+fn exact(hold: Hold) -> Scheme {
+    match hold {
+        Hold::Zero => Scheme::ExactZeroHold,
+        Hold::First => Scheme::ExactFirstHold,
+    }
+}
+
+/// G [L s − B f − r(x) − C v − K x] for a fixed G, or slopes of a first-order
+/// system, as one product.
 #[derive(Debug, Clone)]
 pub(super) struct Balance {
     matrix: PanelMatrix,
-    /// x, v, s, f, r.
+    /// x, v (or all states), s, f, r.
     input: Vec<f64>,
     output: Vec<f64>,
+    states: usize,
+    /// DOFs.
     size: usize,
 }
 
 impl Balance {
     pub(super) fn new(equations: &Equations, left: &DMatrix<f64>) -> Self {
         let n = equations.size();
-        let blocks = [
-            -&equations.stiffness,
-            -&equations.damping,
-            equations.load.clone(),
-            -equations.interface_matrix(),
-            -equations.element_matrix(),
-        ];
-        let columns = blocks.iter().map(DMatrix::ncols).sum();
-        let mut joined = DMatrix::zeros(n, columns);
-        let mut at = 0;
-        for block in &blocks {
-            joined.view_mut((0, at), (n, block.ncols())).copy_from(block);
-            at += block.ncols();
-        }
-        let matrix = PanelMatrix::new(&(left * joined));
+        let joined = hstack(&[
+            &-&equations.stiffness,
+            &-&equations.damping,
+            &equations.load,
+            &-equations.interface_matrix(),
+            &-equations.element_matrix(),
+        ]);
+        Self::of(left * joined, 2 * n, n)
+    }
+
+    /// Some slopes of a first-order system whose first `size` states are DOFs.
+    fn of_slopes(system: &FirstOrder, rows: Range<usize>, size: usize) -> Self {
+        let FirstOrder { dynamics, load, held, elements } = system;
+        let all = hstack(&[dynamics, load, held, elements]);
+        Self::of(all.rows(rows.start, rows.len()).into_owned(), dynamics.nrows(), size)
+    }
+
+    fn of(matrix: DMatrix<f64>, states: usize, size: usize) -> Self {
+        let input = vec![0.0; matrix.ncols()];
+        let matrix = PanelMatrix::new(&matrix);
         let output = matrix.output();
-        Self { matrix, input: vec![0.0; columns], output, size: n }
+        Self { matrix, input, output, states, size }
     }
 
     /// The balance at displacement and velocity `state` (elements at trial).
@@ -244,10 +330,10 @@ impl Balance {
         state: &[f64],
         load: &[f64],
         force: &[f64],
-        elements: &[PlacedElement],
+        elements: &[ConnectedElement],
     ) -> &[f64] {
-        let (motion, rest) = self.input.split_at_mut(2 * self.size);
-        motion.copy_from_slice(&state[..2 * self.size]);
+        let (motion, rest) = self.input.split_at_mut(self.states);
+        motion.copy_from_slice(&state[..self.states]);
         let (s, rest) = rest.split_at_mut(load.len());
         s.copy_from_slice(load);
         let (f, r) = rest.split_at_mut(force.len());
@@ -256,14 +342,6 @@ impl Balance {
             *r = placed.element.trial_force(placed.place.value(&state[..self.size]));
         }
         self.matrix.multiply(&self.input, &mut self.output);
-        &self.output[..self.size]
-    }
-}
-
-/// The inverse of a symmetric positive definite matrix, or of any regular one.
-pub(super) fn inverted(matrix: &DMatrix<f64>) -> Option<DMatrix<f64>> {
-    match nalgebra::linalg::Cholesky::new(matrix.clone()) {
-        Some(cholesky) => Some(cholesky.inverse()),
-        None => matrix.clone().try_inverse().filter(|m| m.iter().all(|v| v.is_finite())),
+        &self.output[..self.matrix.rows()]
     }
 }

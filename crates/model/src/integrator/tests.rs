@@ -1,10 +1,11 @@
 //! Order of accuracy, energy and stability of every algorithm.
 
 use nalgebra::{DMatrix, DVector};
+use numerics::block::{hstack, vstack};
 
 use super::*;
 use crate::element::{Element, Law};
-use crate::equations::{Deformation, PlacedElement};
+use crate::equations::{ConnectedElement, Descriptor, RelativeDof};
 
 const ALL: [Method; 7] = [
     Method::RungeKutta4,
@@ -25,8 +26,9 @@ fn two_masses(damping: f64) -> Equations {
         mass,
         stiffness,
         load: DMatrix::from_row_slice(2, 1, &[800.0, 600.0]),
-        interface: vec![Deformation { from: Some(0), to: Some(1) }],
+        interface: vec![RelativeDof { from: Some(0), to: Some(1) }],
         elements: Vec::new(),
+        states: None,
     }
 }
 
@@ -159,10 +161,10 @@ fn the_unconditionally_stable_ones_stay_bounded_at_ten_times_the_period() {
 /// The same equations with the second spring as an element.
 fn with_element(law: Law) -> Equations {
     let mut equations = two_masses(2e-4);
-    let place = Deformation { from: Some(0), to: Some(1) };
+    let place = RelativeDof { from: Some(0), to: Some(1) };
     let b = place.direction(2);
     equations.stiffness -= 1.0e6 * &b * b.transpose();
-    equations.elements.push(PlacedElement { place, element: Element::new(law) });
+    equations.elements.push(ConnectedElement { place, element: Element::new(law) });
     equations
 }
 
@@ -271,8 +273,12 @@ fn an_implicit_step_settles_where_everything_passes_through_zero() {
         damping: one(0.0),
         stiffness: one(0.0),
         load: one(1.0),
-        interface: vec![Deformation::of_dof(0)],
-        elements: vec![PlacedElement { place: Deformation::of_dof(0), element: Element::new(law) }],
+        interface: vec![RelativeDof::of_dof(0)],
+        elements: vec![ConnectedElement {
+            place: RelativeDof::of_dof(0),
+            element: Element::new(law),
+        }],
+        states: None,
     };
     let step_s = 2.0 * std::f64::consts::FRAC_PI_8.tan() / 10.0;
     let mut integrator = integrator(&equations, Method::Newmark, step_s);
@@ -322,4 +328,121 @@ fn a_load_that_starts_with_a_jump_costs_no_order() {
         let order = (errors[0] / errors[1]).log2();
         assert!((order - 2.0).abs() < 0.15, "{method:?}: order {order}, {errors:?}");
     }
+}
+
+/// The same equations in first order: E = [C M; M 0], A = [−K 0; 0 M].
+fn in_states(equations: &Equations) -> Equations {
+    let n = equations.size();
+    let none = DMatrix::zeros(n, n);
+    let Equations { mass, damping, stiffness, .. } = equations;
+    let square = |a, b, c, d| vstack(&[&hstack(&[a, b]), &hstack(&[c, d])]);
+    Equations {
+        load: equations.load.clone().resize_vertically(2 * n, 0.0),
+        states: Some(Box::new(Descriptor {
+            e: square(damping, mass, mass, &none),
+            a: square(&-stiffness, &none, &none, mass),
+        })),
+        mass: none.clone(),
+        damping: none.clone(),
+        stiffness: none.clone(),
+        ..equations.clone()
+    }
+}
+
+/// A rotor on springs: gyroscopic and circulatory forces between its two DOFs.
+fn rotor() -> Equations {
+    let mut equations = two_masses(1e-3);
+    equations.damping += DMatrix::from_row_slice(2, 2, &[0.0, 9e3, -9e3, 0.0]);
+    equations.stiffness += DMatrix::from_row_slice(2, 2, &[0.0, 4e4, -4e4, 0.0]);
+    equations
+}
+
+#[test]
+fn a_first_order_model_steps_as_the_second_order_one_it_stands_for() {
+    let direct = Some(DMatrix::from_element(1, 1, 120.0));
+    for (second, direct_inertia) in [(two_masses(1e-3), None), (rotor(), None), (rotor(), direct)] {
+        for method in &ALL[..5] {
+            let options = Options {
+                method: *method,
+                step_s: 2e-3,
+                direct_inertia: direct_inertia.clone(),
+                iterations: 1,
+            };
+            let mut ours = Integrator::new(&in_states(&second), &options).unwrap();
+            let mut theirs = Integrator::new(&second, &options).unwrap();
+            let (mut largest, mut apart) = ([0.0f64; 4], [0.0f64; 4]);
+            for k in 0..400 {
+                let load = |k: usize| [3.0 * (0.11 * k as f64).sin()];
+                let force = 900.0 * (0.07 * k as f64).cos();
+                let mut forces = [[force], [force]];
+                let mut seen = [[0.0; 4]; 2];
+                for (side, integrator) in [&mut ours, &mut theirs].into_iter().enumerate() {
+                    integrator.equilibrium(&load(k), &mut forces[side]);
+                    let motion = integrator.interface();
+                    seen[side] = [
+                        motion.displacement[0],
+                        motion.velocity[0],
+                        motion.acceleration[0],
+                        forces[side][0],
+                    ];
+                    integrator.advance(&load(k), &load(k + 1), &forces[side]).unwrap();
+                    assert_eq!(integrator.displacement().len(), 2);
+                }
+                for i in 0..4 {
+                    largest[i] = largest[i].max(seen[1][i].abs());
+                    apart[i] = apart[i].max((seen[0][i] - seen[1][i]).abs());
+                }
+                let work = [&ours, &theirs].map(|one| one.step_work(&[force]).unwrap());
+                for (a, b) in
+                    [(work[0].input, work[1].input), (work[0].feedback_held, work[1].feedback_held)]
+                {
+                    assert!((a - b).abs() < 1e-8, "{method:?}: {a} {b}");
+                }
+            }
+            for i in 0..4 {
+                assert!(apart[i] < 1e-9 * largest[i], "{method:?}: {apart:?} of {largest:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn structural_methods_keep_their_order_on_a_rotor() {
+    let exact = free_motion(&rotor(), Method::Exact(Hold::First), 1);
+    let in_first_order = free_motion(&in_states(&rotor()), Method::Exact(Hold::First), 1);
+    assert!(distance(&exact, &in_first_order) < 1e-9);
+    for method in
+        [Method::Newmark, Method::ChenRicles, Method::KolayRicles { spectral_radius: 0.6 }]
+    {
+        let error = |substeps| distance(&free_motion(&rotor(), method, substeps), &exact);
+        let (coarse, fine) = (error(16), error(32));
+        assert!((3.4..4.6).contains(&(coarse / fine)), "{method:?}: {coarse} {fine}");
+    }
+}
+
+#[test]
+fn elements_on_a_first_order_model_are_stepped_by_stages_alone() {
+    let law = Law::Bilinear { stiffness: 1.0e6, yield_force: 1.5e3, hardening: 0.05 };
+    let second = with_element(law);
+    let of = |equations: &Equations| free_motion(equations, Method::RungeKutta4, 8);
+    let (ours, theirs) = (of(&in_states(&second)), of(&second));
+    assert!(distance(&ours, &theirs) < 1e-9, "{}", distance(&ours, &theirs));
+    let refused = |equations: &Equations, method| {
+        let options = Options { method, step_s: 1e-3, direct_inertia: None, iterations: 1 };
+        Integrator::new(equations, &options).unwrap_err()
+    };
+    let states = in_states(&second);
+    let elements = IntegratorError::ElementsOfFirstOrder { elements: 1 };
+    assert_eq!(refused(&states, Method::Newmark), elements);
+    let plain = in_states(&two_masses(1e-3));
+    assert_eq!(
+        refused(&plain, Method::ChenRicles),
+        IntegratorError::NeedsSecondOrder { method: "cr" }
+    );
+    let mut singular = plain.clone();
+    singular.states.as_mut().unwrap().e.row_mut(1).fill(0.0);
+    assert_eq!(refused(&singular, Method::Newmark), IntegratorError::SingularMass);
+    let mut wild = plain;
+    wild.states.as_mut().unwrap().a[(0, 0)] = f64::NAN;
+    assert_eq!(refused(&wild, Method::Exact(Hold::Zero)), IntegratorError::SingularMass);
 }

@@ -2,6 +2,8 @@
 
 use nalgebra::DMatrix;
 use numerics::discretise;
+use numerics::second_order::companion;
+use numerics::solve;
 
 use super::{Grid, Instant, Predict, PredictorError};
 use crate::equations::Equations;
@@ -133,15 +135,11 @@ fn continuous(surroundings: &Surroundings) -> Result<(DMatrix<f64>, DMatrix<f64>
     let (n, count, loads) = (numerical.size(), numerical.interface.len(), numerical.load.ncols());
     let b = numerical.interface_matrix();
     let joined = |part: &DMatrix<f64>, of: &DMatrix<f64>| part + &b * of * b.transpose();
-    let inverse = joined(&numerical.mass, &specimen.mass)
-        .try_inverse()
+    let inverse = solve::inverse(&joined(&numerical.mass, &specimen.mass))
         .ok_or(PredictorError::SingularMass)?;
     let stiffness = joined(&numerical.stiffness, &specimen.stiffness);
     let damping = joined(&numerical.damping, &specimen.damping);
-    let mut a = DMatrix::zeros(2 * n, 2 * n);
-    a.view_mut((0, n), (n, n)).fill_with_identity();
-    a.view_mut((n, 0), (n, n)).copy_from(&(-&inverse * stiffness));
-    a.view_mut((n, n), (n, n)).copy_from(&(-&inverse * damping));
+    let a = companion(&inverse, &damping, &stiffness);
     // Inputs: g, then the load.
     let mut by = DMatrix::zeros(2 * n, count + loads);
     by.view_mut((n, 0), (n, count)).copy_from(&(-&inverse * &b));

@@ -5,7 +5,7 @@ use std::f64::consts::TAU;
 use nalgebra::DMatrix;
 
 use super::*;
-use crate::equations::{Deformation, Equations};
+use crate::equations::{Equations, RelativeDof};
 use crate::integrator::{Hold, Integrator, Method, Options};
 use crate::specimen::Specimen;
 
@@ -28,8 +28,9 @@ fn nothing() -> (Equations, Specimen) {
         damping: one(0.0),
         stiffness: one(0.0),
         load: DMatrix::zeros(1, 0),
-        interface: vec![Deformation::of_dof(0)],
+        interface: vec![RelativeDof::of_dof(0)],
         elements: Vec::new(),
+        states: None,
     };
     let specimen =
         Specimen { mass: one(0.0), damping: one(0.0), stiffness: one(0.0), elements: Vec::new() };
@@ -263,8 +264,9 @@ fn chain() -> (Equations, Equations, Specimen) {
         damping: DMatrix::from_row_slice(2, 2, &[3.0, -1.0, -1.0, 1.0]),
         stiffness: DMatrix::from_row_slice(2, 2, &[900.0, -300.0, -300.0, 300.0]),
         load: DMatrix::from_row_slice(2, 2, &[-2.0, 0.0, -1.0, 5.0]),
-        interface: vec![Deformation { from: Some(0), to: Some(1) }],
+        interface: vec![RelativeDof { from: Some(0), to: Some(1) }],
         elements: Vec::new(),
+        states: None,
     };
     let specimen =
         Specimen { mass: one(0.3), damping: one(0.7), stiffness: one(250.0), elements: Vec::new() };

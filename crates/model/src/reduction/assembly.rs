@@ -4,6 +4,8 @@
 //! to; DOFs with one number are one DOF. Any number of components may meet.
 
 use nalgebra::{Complex, DMatrix, DVector};
+use numerics::block::hstack;
+use numerics::solve;
 
 use super::state_space::StateModel;
 use super::{Component, Flexibility, ModeChoice, ReducedModel, ReductionError};
@@ -206,7 +208,7 @@ impl DualAssembly {
         if inner == 0 {
             return Some(-forces);
         }
-        let solved = part(0, 0, inner, inner).lu().solve(&part(0, inner, inner, self.forces))?;
+        let solved = solve::solved(part(0, 0, inner, inner), &part(0, inner, inner, self.forces))?;
         Some(part(inner, 0, self.forces, inner) * solved - forces)
     }
 
@@ -309,9 +311,9 @@ fn dual_block(
         at_boundary[(i, k)] / found.omega_squared[k]
     });
     residual -= &found.shapes * carried;
-    let inner = super::basis::join(&flexibility.rigid, &found.shapes);
+    let inner = hstack(&[&flexibility.rigid, &found.shapes]);
     let pulled = -(&residual * signs);
-    let basis = super::basis::join(&inner, &pulled);
+    let basis = hstack(&[&inner, &pulled]);
     let reduced = |matrix: &numerics::sparse::SparseMatrix| basis.tr_mul(&matrix.times(&basis));
     let (mass, damping) = (reduced(&component.mass), reduced(&component.damping));
     let (k, f) = (inner.ncols(), signs.ncols());

@@ -1,9 +1,10 @@
 //! The bases of the second-order methods.
 
 use nalgebra::{DMatrix, DVector};
+use numerics::block::hstack;
 use numerics::sparse::dense::{add_product, product, symmetric_pairs, transposed_product};
 use numerics::sparse::{
-    Cholesky, KrylovOptions, SlowModes, SparseError, SparseMatrix, Wanted, slowest,
+    Cholesky, KrylovOptions, LowestModes, SparseError, SparseMatrix, Wanted, lowest_modes,
 };
 
 use super::{
@@ -73,11 +74,11 @@ pub(super) fn free_modes(
     choice: ModeChoice,
     most: usize,
     facts: &mut Facts,
-) -> Result<SlowModes, ReductionError> {
+) -> Result<LowestModes, ReductionError> {
     let solve = |x: &mut DMatrix<f64>| flexibility.apply(x);
     let wanted = wanted(choice, most)?;
     let options = KrylovOptions::default();
-    let modes = slowest(&solve, &component.mass, &flexibility.rigid, wanted, &options)?;
+    let modes = lowest_modes(&solve, &component.mass, &flexibility.rigid, wanted, &options)?;
     facts.rigid_modes = flexibility.rigid.ncols();
     facts.suppressed = flexibility.suppressed.clone();
     facts.factor_bytes = flexibility.factor_bytes();
@@ -103,7 +104,7 @@ fn wanted(choice: ModeChoice, most: usize) -> Result<Wanted, ReductionError> {
 }
 
 /// The first `most` modes.
-fn first(mut modes: SlowModes, most: usize) -> SlowModes {
+fn first(mut modes: LowestModes, most: usize) -> LowestModes {
     if modes.omega_squared.len() > most {
         modes.omega_squared = modes.omega_squared.rows(0, most).into_owned();
         modes.shapes = modes.shapes.columns(0, most).into_owned();
@@ -111,7 +112,7 @@ fn first(mut modes: SlowModes, most: usize) -> SlowModes {
     modes
 }
 
-fn omegas(rigid: usize, modes: &SlowModes) -> Vec<f64> {
+fn omegas(rigid: usize, modes: &LowestModes) -> Vec<f64> {
     let elastic = modes.omega_squared.iter().map(|square| square.max(0.0).sqrt());
     std::iter::repeat_n(0.0, rigid).chain(elastic).collect()
 }
@@ -147,7 +148,7 @@ fn rubin(
     facts.solves += b;
     let constraint = martinez(&psi, boundary, n)?;
     let omega = omegas(rigid, &modes);
-    let mut inner = join(&flexibility.rigid, &modes.shapes);
+    let mut inner = hstack(&[&flexibility.rigid, &modes.shapes]);
     let at_boundary = inner.select_rows(boundary);
     add_product(&mut inner, &constraint, &at_boundary, -1.0);
     Ok((with_boundary(constraint, inner, boundary), omega))
@@ -211,7 +212,7 @@ fn craig_bampton(
     let none = DMatrix::zeros(inner.len(), 0);
     let solve = |x: &mut DMatrix<f64>| factor.solve(x);
     let wanted = wanted(choice, inner.len())?;
-    let modes = slowest(&solve, &mass, &none, wanted, &KrylovOptions::default())?;
+    let modes = lowest_modes(&solve, &mass, &none, wanted, &KrylovOptions::default())?;
     facts.factor_bytes = factor.bytes();
     facts.krylov_vectors = modes.vectors;
     facts.solves = modes.solves + b;
@@ -241,7 +242,7 @@ fn modes_only(
     let flexibility = Flexibility::of(component)?;
     let rigid = flexibility.rigid.ncols();
     let modes = free_modes(component, &flexibility, choice, n - rigid, facts)?;
-    let all = join(&flexibility.rigid, &modes.shapes);
+    let all = hstack(&[&flexibility.rigid, &modes.shapes]);
     let turn = boundary_coordinates(&all.select_rows(boundary))
         .ok_or(ReductionError::TooFewModes { modes: all.ncols(), boundary: b })?;
     let basis = product(&all, &turn);
@@ -282,7 +283,7 @@ pub(super) fn boundary_coordinates(rows: &DMatrix<f64>) -> Option<DMatrix<f64>> 
     }
     let (_, turn) = symmetric_pairs(&(0.5 * (&projection + projection.transpose()))).ok()?;
     let null = turn.columns(b, p - b).into_owned();
-    Some(join(&right, &null))
+    Some(hstack(&[&right, &null]))
 }
 
 pub(super) fn units(n: usize, dofs: &[usize]) -> DMatrix<f64> {
@@ -293,21 +294,13 @@ pub(super) fn units(n: usize, dofs: &[usize]) -> DMatrix<f64> {
     matrix
 }
 
-pub(super) fn join(left: &DMatrix<f64>, right: &DMatrix<f64>) -> DMatrix<f64> {
-    let rows = left.nrows().max(right.nrows());
-    let mut joined = DMatrix::zeros(rows, left.ncols() + right.ncols());
-    joined.columns_mut(0, left.ncols()).copy_from(left);
-    joined.columns_mut(left.ncols(), right.ncols()).copy_from(right);
-    joined
-}
-
 /// [constraint, inner] with the rows of the boundary made exactly [I 0].
 fn with_boundary(
     constraint: DMatrix<f64>,
     inner: DMatrix<f64>,
     boundary: &[usize],
 ) -> DMatrix<f64> {
-    let mut basis = join(&constraint, &inner);
+    let mut basis = hstack(&[&constraint, &inner]);
     for (column, &dof) in boundary.iter().enumerate() {
         basis.row_mut(dof).fill(0.0);
         basis[(dof, column)] = 1.0;

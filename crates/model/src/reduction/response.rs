@@ -122,7 +122,7 @@ impl Response {
             for (column, &row) in coordinates.iter().enumerate() {
                 forces[(row, column)] = Complex::ONE;
             }
-            let solved = all.lu().solve(&forces);
+            let solved = numerics::solve::solved(all, &forces);
             let solved = solved.ok_or(numerics::sparse::SparseError::Singular)?;
             receptances.push(solved.select_rows(coordinates));
         }

@@ -3,7 +3,7 @@
 use super::response::{Response, band};
 use super::trust::{Acceptance, Verdict, eigenvalues};
 use super::*;
-use crate::equations::Deformation;
+use crate::equations::RelativeDof;
 use crate::structure::{BeamEnds, BeamSection, MassModel, Support, euler_bernoulli_beam};
 use numerics::eigen;
 use numerics::sparse::SparseMatrix;
@@ -148,7 +148,7 @@ fn a_reduced_model_is_a_structure_that_the_ground_shakes() {
     assert!((load - &model.participation).amax() < 1e-9);
     assert_eq!(model.coordinate(18), Ok(0));
     assert!(matches!(model.coordinate(3), Err(ReductionError::NotRetained { dof: 3 })));
-    assert_eq!(Deformation::of_dof(model.coordinate(18).unwrap()).to, Some(0));
+    assert_eq!(RelativeDof::of_dof(model.coordinate(18).unwrap()).to, Some(0));
     // A model that grows is refused, with the mode named, unless accepted.
     let mut bad = model;
     bad.damping = -0.5 * &bad.mass;
@@ -361,7 +361,7 @@ fn residual_flexibility_has_the_same_span() {
 #[test]
 fn a_yielding_spring_at_a_retained_dof_keeps_working() {
     use crate::element::{Element, Law};
-    use crate::equations::{Equations, PlacedElement};
+    use crate::equations::{ConnectedElement, Equations};
     use crate::integrator::{Integrator, Method as Algorithm, Options};
     let component = beam(20, BeamEnds::CANTILEVER).with_rayleigh(2.0, 1e-5);
     let (tip, middle) = (38, 18);
@@ -385,8 +385,8 @@ fn a_yielding_spring_at_a_retained_dof_keeps_working() {
             })
             .collect::<Vec<f64>>()
     };
-    let spring = |dof: usize| PlacedElement {
-        place: Deformation::of_dof(dof),
+    let spring = |dof: usize| ConnectedElement {
+        place: RelativeDof::of_dof(dof),
         element: Element::new(Law::Bilinear { stiffness: 2e4, yield_force: 8.0, hardening: 0.1 }),
     };
     let unit = |size: usize, dof: usize| {
@@ -401,6 +401,7 @@ fn a_yielding_spring_at_a_retained_dof_keeps_working() {
         load: unit(40, tip),
         interface: Vec::new(),
         elements: vec![spring(middle)],
+        states: None,
     };
     let small = Equations {
         mass: model.mass.clone(),
@@ -409,6 +410,7 @@ fn a_yielding_spring_at_a_retained_dof_keeps_working() {
         load: unit(model.size(), model.coordinate(tip).unwrap()),
         interface: Vec::new(),
         elements: vec![spring(model.coordinate(middle).unwrap())],
+        states: None,
     };
     let exact = run(&full, &|x| x[28]);
     let found = run(&small, &|x| model.recover(x)[0]);

@@ -131,7 +131,7 @@ mod tests {
     #![allow(clippy::unwrap_used, reason = "tests")]
 
     use super::*;
-    use crate::equations::{Deformation, Equations};
+    use crate::equations::{Equations, RelativeDof};
     use crate::integrator::{Integrator, Method, Options};
     use crate::structure::{Ends, Structure, chain};
 
@@ -154,8 +154,9 @@ mod tests {
             damping: structure.damping.clone(),
             stiffness: structure.stiffness.clone(),
             load,
-            interface: vec![Deformation::of_dof(3)],
+            interface: vec![RelativeDof::of_dof(3)],
             elements: Vec::new(),
+            states: None,
         };
         let step_s = 0.01;
         let method = Method::Newmark;

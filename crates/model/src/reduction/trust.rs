@@ -4,6 +4,7 @@ use std::f64::consts::TAU;
 
 use nalgebra::{Complex, DMatrix};
 use numerics::eigen;
+use numerics::second_order::SecondOrder;
 
 use super::response::{Response, Spread};
 use super::{Component, ReducedModel, ReductionError};
@@ -103,17 +104,9 @@ pub(super) fn quadratic_eigenvalues(
     damping: &DMatrix<f64>,
     stiffness: &DMatrix<f64>,
 ) -> Result<Vec<Complex<f64>>, ReductionError> {
-    let n = mass.nrows();
-    let factor = mass.clone().lu();
-    let solved = |matrix: &DMatrix<f64>| {
-        factor.solve(matrix).ok_or(ReductionError::MassNotPositiveDefinite { dof: 0 })
-    };
-    let (stiffness, damping) = (solved(stiffness)?, solved(damping)?);
-    let mut matrix = DMatrix::zeros(2 * n, 2 * n);
-    matrix.view_mut((0, n), (n, n)).fill_diagonal(1.0);
-    matrix.view_mut((n, 0), (n, n)).copy_from(&-stiffness);
-    matrix.view_mut((n, n), (n, n)).copy_from(&-damping);
-    Ok(eigen::eigenvalues(&matrix)?)
+    let (mass, damping, stiffness) = (mass.clone(), damping.clone(), stiffness.clone());
+    let matrix = SecondOrder { mass, damping, stiffness }.state_matrix();
+    Ok(eigen::eigenvalues(&matrix.ok_or(ReductionError::MassNotPositiveDefinite { dof: 0 })?)?)
 }
 
 /// Those that grow beyond rounding, Im ≥ 0, fastest first.

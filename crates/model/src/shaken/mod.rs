@@ -9,9 +9,10 @@ mod step;
 pub use step::{Instant, ShakenStep};
 
 use nalgebra::{DMatrix, DVector};
+use numerics::second_order::companion;
 use thiserror::Error;
 
-use crate::equations::PlacedElement;
+use crate::equations::ConnectedElement;
 use crate::first_order::FirstOrder;
 
 /// A force actuator and its amplifier, one for every interface DOF:
@@ -42,7 +43,7 @@ pub struct ShakenSpecimen {
     /// The DOFs that are driven, among those above.
     pub interface: Vec<usize>,
     /// Nonlinear elements between any of them.
-    pub elements: Vec<PlacedElement>,
+    pub elements: Vec<ConnectedElement>,
     /// A constant force of the actuator at every interface DOF, N.
     pub preload_n: Vec<f64>,
 }
@@ -90,9 +91,8 @@ impl ShakenDynamics {
         let states = 2 * n + m;
 
         let mut dynamics = DMatrix::zeros(states, states);
-        dynamics.view_mut((0, n), (n, n)).fill_with_identity();
-        dynamics.view_mut((n, 0), (n, n)).copy_from(&(-&inverse * &specimen.stiffness));
-        dynamics.view_mut((n, n), (n, n)).copy_from(&(-&inverse * &specimen.damping));
+        let own = companion(&inverse, &specimen.damping, &specimen.stiffness);
+        dynamics.view_mut((0, 0), (2 * n, 2 * n)).copy_from(&own);
         dynamics.view_mut((n, 2 * n), (n, m)).copy_from(&(&inverse * &driven));
         let proportional = shaker.gain_n_per_v * shaker.proportional_v_per_m / lag_s;
         let derivative = shaker.gain_n_per_v * shaker.derivative_v_s_per_m / lag_s;

@@ -12,15 +12,15 @@
 //! is the same scheme with one product instead of four.
 
 use nalgebra::{DMatrix, DVector};
+use numerics::block::{hstack, vstack};
 use numerics::discretise;
 use numerics::eigen::spectral_radius;
-use numerics::panel::PanelMatrix;
+use numerics::gemv::PanelMatrix;
 use numerics::small::copy;
 
 use super::{ShakenDynamics, ShakenSpecimen};
 use crate::element::Element;
-use crate::equations::Deformation;
-use crate::first_order::beside;
+use crate::equations::RelativeDof;
 
 /// Stages of the scheme.
 const STAGES: usize = 4;
@@ -73,7 +73,7 @@ impl ShakenStep {
         let inputs = maps.next.ncols() - states;
         let [of_state, of_input] = [(0, states), (states, inputs)]
             .map(|(from, count)| maps.next.columns(from, count).into_owned());
-        let map = PanelMatrix::new(&beside(&[&of_input, &of_state]));
+        let map = PanelMatrix::new(&hstack(&[&of_input, &of_state]));
         let mut vector = vec![0.0; inputs + map.padded_rows()];
         vector[2 * targets] = 1.0;
         vector[inputs + states..][..maps.at_rest.len()].copy_from_slice(maps.at_rest.as_slice());
@@ -302,7 +302,7 @@ fn acceleration(dynamics: &ShakenDynamics) -> (DMatrix<f64>, DMatrix<f64>) {
 fn exact(dynamics: &ShakenDynamics, step_s: f64) -> Maps {
     let system = &dynamics.system;
     let held = discretise::zero_order_hold(&system.dynamics, &system.held, step_s);
-    let next = beside(&[&held.transition, &held.start]);
+    let next = hstack(&[&held.transition, &held.start]);
     let none = || DMatrix::zeros(0, 0);
     let couplings = [none(), none(), none()];
     finish(next, dynamics, acceleration(dynamics), couplings, none())
@@ -321,11 +321,11 @@ fn finish(
     let mut column = read.column_mut(one);
     column += of_one.column(0);
     let at_rest = of_one.column(0).into_owned();
-    Maps { next: above(&[&next, &read]), at_rest, couplings, of_target }
+    Maps { next: vstack(&[&next, &read]), at_rest, couplings, of_target }
 }
 
 /// The classical Runge–Kutta step.
-fn staged(dynamics: &ShakenDynamics, places: &[Deformation], step_s: f64) -> Maps {
+fn staged(dynamics: &ShakenDynamics, places: &[RelativeDof], step_s: f64) -> Maps {
     let system = &dynamics.system;
     let (states, held) = (system.dynamics.nrows(), system.held.ncols());
     let count = places.len();
@@ -356,23 +356,11 @@ fn staged(dynamics: &ShakenDynamics, places: &[Deformation], step_s: f64) -> Map
     let couplings = [(2, 0), (3, 0), (3, 1)];
     let couplings = couplings.map(|(to, from)| block(to, own + from * count, count));
     let of_target = block(STAGES - 1, states, held - 1);
-    let idle = above(&deformations.iter().collect::<Vec<_>>());
+    let idle = vstack(&deformations.iter().collect::<Vec<_>>());
     let (of_state, of_one) = acceleration(dynamics);
-    let of_state = above(&[&of_state, &idle.columns(0, states).into_owned()]);
-    let of_one = above(&[&of_one, &idle.columns(own - 1, 1).into_owned()]);
+    let of_state = vstack(&[&of_state, &idle.columns(0, states).into_owned()]);
+    let of_one = vstack(&[&of_one, &idle.columns(own - 1, 1).into_owned()]);
     finish(next, dynamics, (of_state, of_one), couplings, of_target)
-}
-
-/// Blocks above each other.
-fn above(blocks: &[&DMatrix<f64>]) -> DMatrix<f64> {
-    let columns = blocks.first().map_or(0, |block| block.ncols());
-    let mut joined = DMatrix::zeros(blocks.iter().map(|b| b.nrows()).sum(), columns);
-    let mut at = 0;
-    for block in blocks {
-        joined.rows_mut(at, block.nrows()).copy_from(block);
-        at += block.nrows();
-    }
-    joined
 }
 
 #[cfg(test)]
@@ -380,7 +368,7 @@ mod tests {
     use super::super::Shaker;
     use super::*;
     use crate::element::{Law, Side};
-    use crate::equations::PlacedElement;
+    use crate::equations::ConnectedElement;
     use crate::first_order::{FirstOrderStepper, Scheme};
 
     const SHAKER: Shaker = Shaker {
@@ -391,7 +379,7 @@ mod tests {
     };
 
     /// Two masses, both driven, with the given elements.
-    fn specimen(elements: Vec<PlacedElement>) -> ShakenSpecimen {
+    fn specimen(elements: Vec<ConnectedElement>) -> ShakenSpecimen {
         let two = |a, b, c| DMatrix::from_row_slice(2, 2, &[a, b, b, c]);
         ShakenSpecimen {
             mass: two(3.0, 0.0, 2.0),
@@ -403,20 +391,20 @@ mod tests {
         }
     }
 
-    fn gap(place: Deformation, stiffness: f64) -> PlacedElement {
+    fn gap(place: RelativeDof, stiffness: f64) -> ConnectedElement {
         let law = Law::Gap { stiffness, opening: 5e-5, side: Side::Positive };
-        PlacedElement { place, element: Element::new(law) }
+        ConnectedElement { place, element: Element::new(law) }
     }
 
     /// The step against the plain scheme, stage after stage.
-    fn compare(elements: Vec<PlacedElement>, step_s: f64) -> (usize, f64) {
+    fn compare(elements: Vec<ConnectedElement>, step_s: f64) -> (usize, f64) {
         let specimen = specimen(elements);
         let dynamics = ShakenDynamics::new(&SHAKER, &specimen).unwrap();
         let mut ours = ShakenStep::new(&dynamics, &specimen, step_s);
         let (system, slopes) = (&dynamics.system, &dynamics.slopes);
         let mut plain =
             FirstOrderStepper::with_slopes(system, slopes, Scheme::ExactZeroHold, step_s);
-        let mut elements: Vec<PlacedElement> = specimen.elements.clone();
+        let mut elements: Vec<ConnectedElement> = specimen.elements.clone();
         let (mut apart, mut largest): (f64, f64) = (0.0, 0.0);
         for tick in 0..2000 {
             let t = f64::from(tick) * step_s;
@@ -456,12 +444,12 @@ mod tests {
 
     #[test]
     fn elements_push_as_in_the_plain_scheme() {
-        let between = Deformation { to: Some(1), from: Some(0) };
+        let between = RelativeDof { to: Some(1), from: Some(0) };
         let yielding =
             Element::new(Law::Bilinear { stiffness: 3e4, yield_force: 5.0, hardening: 0.1 });
         let elements = || {
-            let yielding = PlacedElement { place: between, element: yielding.clone() };
-            vec![gap(Deformation::of_dof(1), 2e4), yielding]
+            let yielding = ConnectedElement { place: between, element: yielding.clone() };
+            vec![gap(RelativeDof::of_dof(1), 2e4), yielding]
         };
         let (substeps, apart) = compare(elements(), 1e-4);
         assert_eq!(substeps, 1);
@@ -476,7 +464,7 @@ mod tests {
     #[test]
     fn a_gap_closed_at_rest_pushes_at_once() {
         let law = Law::Gap { stiffness: 1e4, opening: -1e-4, side: Side::Positive };
-        let closed = PlacedElement { place: Deformation::of_dof(1), element: Element::new(law) };
+        let closed = ConnectedElement { place: RelativeDof::of_dof(1), element: Element::new(law) };
         let specimen = specimen(vec![closed]);
         let dynamics = ShakenDynamics::new(&SHAKER, &specimen).unwrap();
         let step = ShakenStep::new(&dynamics, &specimen, 1e-4);

@@ -1,4 +1,5 @@
-//! A linear structure M ẍ + C ẋ + K x = −M ι ü_g: its matrices and its DOFs.
+//! A linear structure M ẍ + C ẋ + K x = −M ι ü_g, or one of first order: its
+//! matrices and its DOFs.
 
 mod beam;
 mod chain;
@@ -8,9 +9,11 @@ pub use beam::{BeamEnds, BeamSection, MassModel, Support, euler_bernoulli_beam};
 pub use chain::{Ends, chain, shear_building};
 
 use nalgebra::{DMatrix, DVector};
-use numerics::eigen::{self, EigenError, Modes};
+use numerics::eigen::{self, Asymmetry, EigenError, Modes};
+use numerics::second_order::is_symmetric;
 
 use crate::check::check_finite;
+use crate::equations::Descriptor;
 use crate::error::{MatrixName, ModelError};
 
 /// Mirrored entries may differ by this part of their size.
@@ -32,11 +35,12 @@ pub enum DofKind {
 /// A linear structure whose matrices have been checked.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Structure {
-    /// M, symmetric and positive definite.
+    /// M, symmetric and positive definite; zero for one of first order.
     pub mass: DMatrix<f64>,
-    /// C, symmetric.
+    /// C; gyroscopic forces make it non-symmetric.
     pub damping: DMatrix<f64>,
-    /// K, symmetric and positive semidefinite.
+    /// K, positive semidefinite if it is symmetric; follower forces make it
+    /// non-symmetric.
     pub stiffness: DMatrix<f64>,
     /// ι: the motion of each DOF when the ground moves by one metre.
     pub influence: DVector<f64>,
@@ -44,14 +48,25 @@ pub struct Structure {
     pub names: Vec<String>,
     /// One kind per DOF.
     pub kinds: Vec<DofKind>,
+    /// The equations of a structure of first order.
+    pub states: Option<Box<StateForm>>,
+}
+
+/// E ẏ = A y + g ü_g, y = (x, v, …) with the DOFs' displacements first.
+#[derive(Debug, Clone, PartialEq)]
+pub struct StateForm {
+    /// E and A.
+    pub descriptor: Descriptor,
+    /// g: how an acceleration of the ground acts.
+    pub ground: DVector<f64>,
 }
 
 impl Structure {
     /// A structure of translations named `1`, `2`, … that all follow the ground.
     ///
-    /// The matrices must be square, of one size, finite and symmetric to 1e-9;
-    /// the mass positive definite; the stiffness positive semidefinite, so a
-    /// free-floating structure passes.
+    /// The matrices must be square, of one size and finite; the mass symmetric to
+    /// 1e-9 and positive definite; a symmetric stiffness positive semidefinite, so
+    /// a free-floating structure passes.
     pub fn new(
         mass: DMatrix<f64>,
         damping: DMatrix<f64>,
@@ -64,8 +79,11 @@ impl Structure {
         check_matrix(&mass, MatrixName::Mass, n)?;
         check_matrix(&damping, MatrixName::Damping, n)?;
         check_matrix(&stiffness, MatrixName::Stiffness, n)?;
+        check_symmetric(&mass, MatrixName::Mass)?;
         check_mass(&mass)?;
-        check_stiffness(&stiffness)?;
+        if is_symmetric(&stiffness) {
+            check_stiffness(&stiffness)?;
+        }
         Ok(Self {
             mass,
             damping,
@@ -73,6 +91,39 @@ impl Structure {
             influence: DVector::from_element(n, 1.0),
             names: (1..=n).map(|dof| dof.to_string()).collect(),
             kinds: vec![DofKind::Translation; n],
+            states: None,
+        })
+    }
+
+    /// A structure of first order with `dofs` translations named `1`, `2`, ….
+    pub fn of_states(states: StateForm, dofs: usize) -> Result<Self, ModelError> {
+        let Descriptor { e, a } = &states.descriptor;
+        let n = a.nrows();
+        if dofs == 0 {
+            return Err(ModelError::NoDofs);
+        }
+        check_matrix(e, MatrixName::Damping, n.max(2 * dofs))?;
+        check_matrix(a, MatrixName::Stiffness, n)?;
+        check_count("ground excitation of the states", states.ground.len(), n)?;
+        let none = DMatrix::zeros(dofs, dofs);
+        Ok(Self {
+            mass: none.clone(),
+            damping: none.clone(),
+            stiffness: none,
+            influence: DVector::from_element(dofs, 1.0),
+            names: (1..=dofs).map(|dof| dof.to_string()).collect(),
+            kinds: vec![DofKind::Translation; dofs],
+            states: Some(Box::new(states)),
+        })
+    }
+
+    /// The first matrix that is not symmetric, and the pair that differs most.
+    pub fn asymmetry(&self) -> Option<(MatrixName, Asymmetry)> {
+        let parts =
+            [(&self.damping, MatrixName::Damping), (&self.stiffness, MatrixName::Stiffness)];
+        parts.into_iter().find_map(|(values, matrix)| {
+            let pair = eigen::worst_asymmetry(values)?;
+            (pair.relative > SYMMETRY_TOLERANCE).then_some((matrix, pair))
         })
     }
 
@@ -167,6 +218,10 @@ fn check_matrix(
             }
         }
     }
+    Ok(())
+}
+
+fn check_symmetric(values: &DMatrix<f64>, matrix: MatrixName) -> Result<(), ModelError> {
     match eigen::worst_asymmetry(values) {
         Some(pair) if pair.relative > SYMMETRY_TOLERANCE => Err(ModelError::NotSymmetric {
             matrix,
@@ -219,22 +274,37 @@ mod tests {
     #[test]
     fn the_worst_pair_is_named_as_the_engineer_counts() {
         let error = Structure::new(
-            DMatrix::identity(2, 2),
-            DMatrix::zeros(2, 2),
             pair(2.0, -1.0, -1.001, 2.0),
+            DMatrix::zeros(2, 2),
+            DMatrix::identity(2, 2),
         )
         .unwrap_err();
         let text = error.to_string();
-        assert!(text.contains("stiffness matrix is not symmetric"), "{text}");
+        assert!(text.contains("mass matrix is not symmetric"), "{text}");
         assert!(text.contains("row 1, column 2 is -1 but row 2, column 1 is -1.001"), "{text}");
         assert!(
             Structure::new(
-                DMatrix::identity(2, 2),
+                pair(2.0, -1.0, -1.0 - 1e-10, 2.0),
                 DMatrix::zeros(2, 2),
-                pair(2.0, -1.0, -1.0 - 1e-10, 2.0)
+                DMatrix::identity(2, 2)
             )
             .is_ok()
         );
+    }
+
+    #[test]
+    fn gyroscopic_damping_and_follower_forces_are_let_in_and_told() {
+        let rotor = Structure::new(
+            DMatrix::identity(2, 2),
+            pair(0.0, 3.0, -3.0, 0.0),
+            pair(-1.0, 4.0, 0.5, 2.0),
+        )
+        .unwrap();
+        let (matrix, worst) = rotor.asymmetry().unwrap();
+        assert_eq!((matrix, worst.row, worst.column), (MatrixName::Damping, 0, 1));
+        let plain =
+            Structure::new(DMatrix::identity(2, 2), DMatrix::zeros(2, 2), pair(1., 0., 0., 1.));
+        assert!(plain.unwrap().asymmetry().is_none());
     }
 
     #[test]

@@ -1,11 +1,12 @@
 //! Transfer systems with dynamics of their own, as ż = A z + B u.
 
 use nalgebra::{Complex, DMatrix};
+use numerics::block::hstack;
 use numerics::discretise::zero_order_hold;
 use numerics::lti::TransferFunction;
 use thiserror::Error;
 
-use crate::first_order::{FirstOrder, beside};
+use crate::first_order::FirstOrder;
 use crate::specimen::Specimen;
 
 /// Why a transfer system does not fit its specimen.
@@ -208,7 +209,7 @@ impl ActuatorDynamics {
         if states == 0 {
             return Some(direct);
         }
-        let z = left.lu().solve(&right)?;
+        let z = numerics::solve::solved(left, &right)?;
         let of_states: Complex<f64> = (0..states).map(|i| z[(i, 0)] * self.motion[(dof, i)]).sum();
         Some(of_states + direct)
     }
@@ -251,7 +252,7 @@ impl ActuatorDynamics {
         let mut motion = DMatrix::zeros(3 * n, 5 * n + 3 * n + count);
         motion.view_mut((0, x * n), (n, n)).copy_from(&identity);
         motion.view_mut((n, v * n), (n, n)).copy_from(&identity);
-        let acceleration = beside(&[
+        let acceleration = hstack(&[
             &a.rows(v * n, n).into_owned(),
             &held.rows(v * n, n).into_owned(),
             &elements.rows(v * n, n).into_owned(),

@@ -149,11 +149,6 @@ impl Continuation {
         &self.points
     }
 
-    /// Length of the next step along the branch.
-    pub fn step_length(&self) -> f64 {
-        self.step
-    }
-
     /// Tries for one more point.
     pub fn advance<P: Problem>(&mut self, problem: &mut P) -> Result<Advance, P::Error> {
         if let Some(end) = self.end {

@@ -19,8 +19,9 @@ use std::sync::OnceLock;
 
 use nalgebra::{Complex, DMatrix};
 
-use super::{DelayError, DelaySystem, check_delay, companion};
+use super::{DelayError, DelaySystem, check_delay};
 use crate::eigen;
+use crate::second_order::companion;
 
 /// Fewest points of the history.
 pub const FEWEST: usize = 8;
@@ -118,11 +119,11 @@ impl DelaySystem {
                 .fold(0.0, f64::max)
         };
         let (stiffness, damping) =
-            (&self.inverse * &self.now.zeroth, &self.inverse * &self.now.first);
+            (&self.inverse * &self.now.stiffness, &self.inverse * &self.now.damping);
         let late = |matrix: &DMatrix<f64>| &self.inverse * matrix * &self.of;
-        (rows(&stiffness) + rows(&late(&self.late.zeroth))).sqrt()
+        (rows(&stiffness) + rows(&late(&self.late.stiffness))).sqrt()
             + rows(&damping)
-            + rows(&late(&self.late.first))
+            + rows(&late(&self.late.damping))
     }
 
     /// The rightmost of the candidates that are roots; `None` if none is.
@@ -163,11 +164,11 @@ impl DelaySystem {
         let mut matrix = DMatrix::zeros(size, size);
         matrix.view_mut((0, 0), (2 * n, 2 * n)).copy_from(&companion(
             &self.inverse,
-            &self.now.first,
-            &self.now.zeroth,
+            &self.now.damping,
+            &self.now.stiffness,
         ));
         // What acts late, per late signal: on ÿ, ẏ and y.
-        let [second, first, zeroth] = [&self.late.second, &self.late.first, &self.late.zeroth]
+        let [second, first, zeroth] = [&self.late.mass, &self.late.damping, &self.late.stiffness]
             .map(|part| -&self.inverse * part);
         // Column of the state in which node `node` of the history lies; node 0 is
         // E q̇ itself.

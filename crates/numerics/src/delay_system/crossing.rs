@@ -15,8 +15,9 @@ use std::f64::consts::TAU;
 
 use nalgebra::{Complex, DMatrix};
 
-use super::{DelayError, DelaySystem, check_delay, companion};
+use super::{DelayError, DelaySystem};
 use crate::eigen;
+use crate::second_order::companion;
 
 /// Phase within which a crossing counts as one without delay.
 const AT_ONCE: f64 = 1e-9;
@@ -263,22 +264,16 @@ impl DelaySystem {
     /// G = d + c(sI − A)⁻¹b in first order: the late accelerations are divided out.
     fn realisation(&self) -> (DMatrix<f64>, DMatrix<f64>, DMatrix<f64>, DMatrix<f64>) {
         let (n, count) = (self.size(), self.late_count());
-        let passed = &self.inverse * &self.late.second;
-        let first = &self.inverse * (&self.late.first - &self.now.first * &passed);
-        let zeroth = &self.inverse * (&self.late.zeroth - &self.now.zeroth * &passed);
+        let passed = &self.inverse * &self.late.mass;
+        let first = &self.inverse * (&self.late.damping - &self.now.damping * &passed);
+        let zeroth = &self.inverse * (&self.late.stiffness - &self.now.stiffness * &passed);
         let mut b = DMatrix::zeros(2 * n, count);
         b.view_mut((0, 0), (n, count)).copy_from(&first);
-        let lower = zeroth - &self.inverse * &self.now.first * &first;
+        let lower = zeroth - &self.inverse * &self.now.damping * &first;
         b.view_mut((n, 0), (n, count)).copy_from(&lower);
         let mut c = DMatrix::zeros(count, 2 * n);
         c.view_mut((0, 0), (count, n)).copy_from(&-&self.of);
         let d = -&self.of * passed;
-        (companion(&self.inverse, &self.now.first, &self.now.zeroth), b, c, d)
-    }
-
-    /// Whether the system is stable at this delay, by the crossings.
-    pub fn is_stable_by_crossings(&self, delay_s: f64) -> Result<bool, DelayError> {
-        check_delay(delay_s)?;
-        Ok(self.crossings()?.is_stable(delay_s))
+        (companion(&self.inverse, &self.now.damping, &self.now.stiffness), b, c, d)
     }
 }

@@ -8,29 +8,32 @@
 //!
 //! Reference: Gao & You 2019, Mech. Syst. Signal Process. 133, 106261.
 
-use super::{Coefficients, DelayError, DelaySystem, check_delay, companion};
+use super::{DelayError, DelaySystem, check_delay};
 use crate::eigen;
+use crate::second_order::{SecondOrder, companion};
+use crate::solve;
 
 impl DelaySystem {
     /// The equivalent matrices at this delay.
-    pub fn equivalent(&self, delay_s: f64) -> Result<Coefficients, DelayError> {
+    pub fn equivalent(&self, delay_s: f64) -> Result<SecondOrder, DelayError> {
         check_delay(delay_s)?;
         let whole = self.undelayed();
-        let inverse = whole.second.clone().try_inverse().ok_or(DelayError::SingularMass)?;
+        let inverse = solve::inverse(&whole.mass).ok_or(DelayError::SingularMass)?;
         let late = &self.late;
-        let turned = &late.second * &self.of * inverse * &whole.zeroth - &late.zeroth * &self.of;
-        Ok(Coefficients {
-            second: &whole.second - &late.first * &self.of * delay_s,
-            first: &whole.first + turned * delay_s,
-            zeroth: whole.zeroth,
+        let turned =
+            &late.mass * &self.of * inverse * &whole.stiffness - &late.stiffness * &self.of;
+        Ok(SecondOrder {
+            mass: &whole.mass - &late.damping * &self.of * delay_s,
+            damping: &whole.damping + turned * delay_s,
+            stiffness: whole.stiffness,
         })
     }
 
     /// Growth of their slowest-decaying motion, 1/s.
     pub fn equivalent_growth_1_s(&self, delay_s: f64) -> Result<f64, DelayError> {
-        let Coefficients { second, first, zeroth } = self.equivalent(delay_s)?;
-        let inverse = second.try_inverse().ok_or(DelayError::SingularMass)?;
-        let matrix = companion(&inverse, &first, &zeroth);
+        let SecondOrder { mass, damping, stiffness } = self.equivalent(delay_s)?;
+        let inverse = solve::inverse(&mass).ok_or(DelayError::SingularMass)?;
+        let matrix = companion(&inverse, &damping, &stiffness);
         let (values, rest) = (eigen::eigenvalues(&matrix)?, self.at_rest_1_s(&matrix));
         let moving = values.iter().filter(|value| value.norm() >= rest);
         Ok(moving.map(|value| value.re).fold(f64::NEG_INFINITY, f64::max))

@@ -17,6 +17,8 @@ use nalgebra::{Complex, DMatrix};
 use thiserror::Error;
 
 use crate::eigen::{self, EigenError};
+use crate::second_order::{SecondOrder, companion};
+use crate::solve;
 
 /// Why a delay system cannot be judged.
 #[derive(Debug, Clone, PartialEq, Error)]
@@ -79,45 +81,14 @@ pub enum DelayError {
 /// last digit.
 const SETTLED: f64 = 1e-8;
 
-/// The matrices in front of the second, first and zeroth derivative.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Coefficients {
-    /// M.
-    pub second: DMatrix<f64>,
-    /// C.
-    pub first: DMatrix<f64>,
-    /// K.
-    pub zeroth: DMatrix<f64>,
-}
-
-impl Coefficients {
-    /// λ²M + λC + K.
-    fn at(&self, s: Complex<f64>) -> DMatrix<Complex<f64>> {
-        let square = s * s;
-        DMatrix::from_fn(self.second.nrows(), self.second.ncols(), |i, j| {
-            let at = (i, j);
-            square * self.second[at] + s * self.first[at] + self.zeroth[at]
-        })
-    }
-
-    /// 2λM + C.
-    fn slope(&self, s: Complex<f64>) -> DMatrix<Complex<f64>> {
-        DMatrix::from_fn(self.second.nrows(), self.second.ncols(), |i, j| {
-            2.0 * s * self.second[(i, j)] + self.first[(i, j)]
-        })
-    }
-
-    fn check(
-        &self,
-        rows: usize,
-        columns: usize,
-        names: [&'static str; 3],
-    ) -> Result<(), DelayError> {
-        for (matrix, name) in [&self.second, &self.first, &self.zeroth].into_iter().zip(names) {
-            check(matrix, rows, columns, name)?;
-        }
-        Ok(())
-    }
+fn check_all(
+    matrices: &SecondOrder,
+    rows: usize,
+    columns: usize,
+    names: [&'static str; 3],
+) -> Result<(), DelayError> {
+    let all = [&matrices.mass, &matrices.damping, &matrices.stiffness];
+    all.into_iter().zip(names).try_for_each(|(matrix, name)| check(matrix, rows, columns, name))
 }
 
 fn check(
@@ -140,9 +111,9 @@ fn check(
 #[derive(Debug, Clone, PartialEq)]
 pub struct DelaySystem {
     /// M₀, C₀, K₀: n × n.
-    now: Coefficients,
+    now: SecondOrder,
     /// M_τ, C_τ, K_τ: n × c.
-    late: Coefficients,
+    late: SecondOrder,
     /// E: c × n.
     of: DMatrix<f64>,
     /// M₀⁻¹.
@@ -155,21 +126,14 @@ pub struct DelaySystem {
 impl DelaySystem {
     /// From its matrices: those of q as it is, n × n, those of the late signal,
     /// n × c, and E, c × n.
-    pub fn new(
-        now: Coefficients,
-        late: Coefficients,
-        of: DMatrix<f64>,
-    ) -> Result<Self, DelayError> {
-        let (n, count) = (now.second.nrows(), of.nrows());
-        now.check(n, n, ["undelayed mass", "undelayed damping", "undelayed stiffness"])?;
-        late.check(n, count, ["delayed mass", "delayed damping", "delayed stiffness"])?;
+    pub fn new(now: SecondOrder, late: SecondOrder, of: DMatrix<f64>) -> Result<Self, DelayError> {
+        let (n, count) = (now.mass.nrows(), of.nrows());
+        check_all(&now, n, n, ["undelayed mass", "undelayed damping", "undelayed stiffness"])?;
+        check_all(&late, n, count, ["delayed mass", "delayed damping", "delayed stiffness"])?;
         check(&of, count, n, "selection of the late signals")?;
-        let inverse = now.second.clone().try_inverse().ok_or(DelayError::SingularMass)?;
-        if inverse.iter().any(|value| !value.is_finite()) {
-            return Err(DelayError::SingularMass);
-        }
+        let inverse = solve::inverse(&now.mass).ok_or(DelayError::SingularMass)?;
         let mut system = Self { now, late, of, inverse, floats: false };
-        system.floats = is_singular(&system.undelayed().zeroth);
+        system.floats = is_singular(&system.undelayed().stiffness);
         Ok(system)
     }
 
@@ -200,12 +164,12 @@ impl DelaySystem {
     }
 
     /// The system as it is without delay.
-    pub fn undelayed(&self) -> Coefficients {
+    pub fn undelayed(&self) -> SecondOrder {
         let joined = |now: &DMatrix<f64>, late: &DMatrix<f64>| now + late * &self.of;
-        Coefficients {
-            second: joined(&self.now.second, &self.late.second),
-            first: joined(&self.now.first, &self.late.first),
-            zeroth: joined(&self.now.zeroth, &self.late.zeroth),
+        SecondOrder {
+            mass: joined(&self.now.mass, &self.late.mass),
+            damping: joined(&self.now.damping, &self.late.damping),
+            stiffness: joined(&self.now.stiffness, &self.late.stiffness),
         }
     }
 
@@ -215,7 +179,7 @@ impl DelaySystem {
     /// short, and infinitely many roots lie near the line Re λ = ln ρ/τ. This is
     /// the strong-stability test; no discretised spectrum converges there.
     pub fn neutral_radius(&self) -> Result<f64, DelayError> {
-        let passed = &self.of * &self.inverse * &self.late.second;
+        let passed = &self.of * &self.inverse * &self.late.mass;
         // One late signal is the usual case, and its radius exact.
         if let [single] = passed.as_slice() {
             return Ok(single.abs());
@@ -233,9 +197,9 @@ impl DelaySystem {
 
     /// The roots without delay, but for those at zero of a system that floats.
     pub fn undelayed_roots(&self) -> Result<Vec<Complex<f64>>, DelayError> {
-        let Coefficients { second, first, zeroth } = self.undelayed();
-        let inverse = second.try_inverse().ok_or(DelayError::SingularMass)?;
-        let matrix = companion(&inverse, &first, &zeroth);
+        let SecondOrder { mass, damping, stiffness } = self.undelayed();
+        let inverse = solve::inverse(&mass).ok_or(DelayError::SingularMass)?;
+        let matrix = companion(&inverse, &damping, &stiffness);
         let mut roots = eigen::eigenvalues(&matrix)?;
         let rest = self.at_rest_1_s(&matrix);
         roots.retain(|root| root.norm() >= rest);
@@ -329,16 +293,6 @@ fn check_delay(delay_s: f64) -> Result<(), DelayError> {
         return Ok(());
     }
     Err(DelayError::BadDelay { delay_s })
-}
-
-/// [0 I; −M⁻¹K −M⁻¹C].
-fn companion(inverse: &DMatrix<f64>, first: &DMatrix<f64>, zeroth: &DMatrix<f64>) -> DMatrix<f64> {
-    let n = inverse.nrows();
-    let mut matrix = DMatrix::zeros(2 * n, 2 * n);
-    matrix.view_mut((0, n), (n, n)).fill_with_identity();
-    matrix.view_mut((n, 0), (n, n)).copy_from(&(-inverse * zeroth));
-    matrix.view_mut((n, n), (n, n)).copy_from(&(-inverse * first));
-    matrix
 }
 
 #[cfg(test)]

@@ -20,10 +20,10 @@ fn building(storeys: usize, p: f64) -> DelaySystem {
             _ => 0.0,
         })
     };
-    let whole = Coefficients {
-        second: DMatrix::from_diagonal(&nalgebra::DVector::from_column_slice(&masses[..storeys])),
-        first: chain(&dampers[..storeys]),
-        zeroth: chain(&springs[..storeys]),
+    let whole = SecondOrder {
+        mass: DMatrix::from_diagonal(&nalgebra::DVector::from_column_slice(&masses[..storeys])),
+        damping: chain(&dampers[..storeys]),
+        stiffness: chain(&springs[..storeys]),
     };
     // Column of the third storey as the laboratory sees it.
     let column = |below: f64, own: f64| {
@@ -32,23 +32,23 @@ fn building(storeys: usize, p: f64) -> DelaySystem {
         column[(2, 0)] = own;
         column
     };
-    let late = Coefficients {
-        second: column(0.0, (1.0 - p) * masses[2]),
-        first: column(-dampers[2], dampers[2]),
-        zeroth: column(-springs[2], springs[2]),
+    let late = SecondOrder {
+        mass: column(0.0, (1.0 - p) * masses[2]),
+        damping: column(-dampers[2], dampers[2]),
+        stiffness: column(-springs[2], springs[2]),
     };
     let mut of = DMatrix::zeros(1, storeys);
     of[(0, 2)] = 1.0;
-    let now = Coefficients {
-        second: &whole.second - &late.second * &of,
-        first: &whole.first - &late.first * &of,
-        zeroth: &whole.zeroth - &late.zeroth * &of,
+    let now = SecondOrder {
+        mass: &whole.mass - &late.mass * &of,
+        damping: &whole.damping - &late.damping * &of,
+        stiffness: &whole.stiffness - &late.stiffness * &of,
     };
     let system = DelaySystem::new(now, late, of).unwrap();
     let joined = system.undelayed();
-    assert!((joined.second - whole.second).amax() < 1e-12);
-    assert!((joined.first - whole.first).amax() < 1e-12);
-    assert!((joined.zeroth - whole.zeroth).amax() < 1e-9);
+    assert!((joined.mass - whole.mass).amax() < 1e-12);
+    assert!((joined.damping - whole.damping).amax() < 1e-12);
+    assert!((joined.stiffness - whole.stiffness).amax() < 1e-9);
     system
 }
 
@@ -160,8 +160,8 @@ fn equivalent_matrices_are_near_for_short_delays() {
 fn one_mass(m: f64, c: f64, k: f64, k_e: f64) -> DelaySystem {
     let scalar = |value| DMatrix::from_element(1, 1, value);
     DelaySystem::new(
-        Coefficients { second: scalar(m), first: scalar(c), zeroth: scalar(k) },
-        Coefficients { second: scalar(0.0), first: scalar(0.0), zeroth: scalar(k_e) },
+        SecondOrder { mass: scalar(m), damping: scalar(c), stiffness: scalar(k) },
+        SecondOrder { mass: scalar(0.0), damping: scalar(0.0), stiffness: scalar(k_e) },
         scalar(1.0),
     )
     .unwrap()
@@ -206,8 +206,8 @@ fn several_late_signals_are_judged_by_their_history() {
     // Two equal masses that do not touch: both signals late, one verdict.
     let diagonal = |value: f64| DMatrix::identity(2, 2) * value;
     let pair = DelaySystem::new(
-        Coefficients { second: diagonal(1.0), first: diagonal(0.6), zeroth: diagonal(16.0) },
-        Coefficients { second: diagonal(0.0), first: diagonal(0.0), zeroth: diagonal(4.0) },
+        SecondOrder { mass: diagonal(1.0), damping: diagonal(0.6), stiffness: diagonal(16.0) },
+        SecondOrder { mass: diagonal(0.0), damping: diagonal(0.0), stiffness: diagonal(4.0) },
         DMatrix::identity(2, 2),
     )
     .unwrap();
@@ -236,11 +236,11 @@ fn forty_degrees_of_freedom_with_four_late_ones_are_judged() {
         of[(row, dof)] = 1.0;
     }
     let share = |value: f64| of.transpose() * value;
-    let late = Coefficients { second: share(20.0), first: share(50.0), zeroth: share(2e5) };
-    let now = Coefficients {
-        second: DMatrix::identity(n, n) * 100.0 - &late.second * &of,
-        first: chain(400.0) - &late.first * &of,
-        zeroth: chain(4e5) - &late.zeroth * &of,
+    let late = SecondOrder { mass: share(20.0), damping: share(50.0), stiffness: share(2e5) };
+    let now = SecondOrder {
+        mass: DMatrix::identity(n, n) * 100.0 - &late.mass * &of,
+        damping: chain(400.0) - &late.damping * &of,
+        stiffness: chain(4e5) - &late.stiffness * &of,
     };
     let modes = eigen::symmetric_modes(&chain(4e5), &(DMatrix::identity(n, n) * 100.0)).unwrap();
     let (omega, shape) = (modes.omega_rad_s[0], modes.shapes.column(0));
@@ -264,7 +264,7 @@ fn forty_degrees_of_freedom_with_four_late_ones_are_judged() {
 fn hostile_matrices_are_errors() {
     let scalar = |value| DMatrix::from_element(1, 1, value);
     let good =
-        |value| Coefficients { second: scalar(value), first: scalar(0.0), zeroth: scalar(1.0) };
+        |value| SecondOrder { mass: scalar(value), damping: scalar(0.0), stiffness: scalar(1.0) };
     let error = DelaySystem::new(good(0.0), good(0.0), scalar(1.0)).unwrap_err();
     assert_eq!(error, DelayError::SingularMass);
     let error = DelaySystem::new(good(1.0), good(f64::NAN), scalar(1.0)).unwrap_err();
@@ -301,15 +301,15 @@ fn random_chain(numbers: &[f64]) -> DelaySystem {
     let mut of = DMatrix::zeros(1, n);
     of[(0, 1)] = 1.0;
     let share = |matrix: &DMatrix<f64>, part: f64| of.transpose() * (part * matrix[(1, 1)]);
-    let late = Coefficients {
-        second: share(&mass, 0.4 * numbers[9]),
-        first: share(&damping, 0.5 * numbers[10]),
-        zeroth: share(&stiffness, 0.5 * numbers[11]),
+    let late = SecondOrder {
+        mass: share(&mass, 0.4 * numbers[9]),
+        damping: share(&damping, 0.5 * numbers[10]),
+        stiffness: share(&stiffness, 0.5 * numbers[11]),
     };
-    let now = Coefficients {
-        second: mass - &late.second * &of,
-        first: damping - &late.first * &of,
-        zeroth: stiffness - &late.zeroth * &of,
+    let now = SecondOrder {
+        mass: mass - &late.mass * &of,
+        damping: damping - &late.damping * &of,
+        stiffness: stiffness - &late.stiffness * &of,
     };
     DelaySystem::new(now, late, of).unwrap()
 }

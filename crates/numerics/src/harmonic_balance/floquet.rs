@@ -4,6 +4,8 @@ use nalgebra::{Complex, DMatrix, DVector};
 
 use super::{HarmonicBalance, Response, System};
 use crate::eigen::{EigenError, eigenvalues};
+use crate::second_order::companion;
+use crate::solve;
 
 /// Steps per period of the variational equation.
 const STEPS: usize = 1024;
@@ -18,7 +20,7 @@ impl HarmonicBalance {
         let system = self.system();
         let n = system.mass.nrows();
         let step_s = std::f64::consts::TAU / response.omega_rad_s / STEPS as f64;
-        let Some(inverse) = system.mass.clone().try_inverse() else {
+        let Some(inverse) = solve::inverse(&system.mass) else {
             return Ok(Vec::new());
         };
         let mut product = DMatrix::<f64>::identity(2 * n, 2 * n);
@@ -65,10 +67,7 @@ fn midpoint(
     for (spring, slope) in system.springs.iter().zip(slopes) {
         stiffness += &spring.direction * spring.direction.transpose() * *slope;
     }
-    let mut a = DMatrix::zeros(2 * n, 2 * n);
-    a.view_mut((0, n), (n, n)).fill_with_identity();
-    a.view_mut((n, 0), (n, n)).copy_from(&(-inverse_mass * stiffness));
-    a.view_mut((n, n), (n, n)).copy_from(&(-inverse_mass * &system.damping));
+    let a = companion(inverse_mass, &system.damping, &stiffness);
     let identity = DMatrix::identity(2 * n, 2 * n);
-    (&identity - &a * (0.5 * step_s)).lu().solve(&(identity + a * (0.5 * step_s)))
+    solve::solved(&identity - &a * (0.5 * step_s), &(identity + a * (0.5 * step_s)))
 }

@@ -104,7 +104,9 @@ impl HarmonicBalance {
         let harmonics = (0..=self.harmonics)
             .map(|k| {
                 let right = self.right_side(&forces, k);
-                dynamic_stiffness(&self.system, k as f64 * omega_rad_s).lu().solve(&right)
+                let factors = dynamic_stiffness(&self.system, k as f64 * omega_rad_s).lu();
+                let finite = |x: &Complex<f64>| x.re.is_finite() && x.im.is_finite();
+                factors.solve(&right).filter(|x| x.iter().all(finite))
             })
             .collect::<Option<Vec<_>>>()?;
         Some(Response { omega_rad_s, harmonics })

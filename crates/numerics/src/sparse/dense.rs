@@ -4,7 +4,7 @@ use faer::linalg::matmul::matmul;
 use faer::{Accum, MatMut, MatRef, Par, Side};
 use nalgebra::{Complex, DMatrix, DVector};
 
-use super::threads::{share, threads, with_threads};
+use super::threads::{parallel_for, threads, with_threads};
 use crate::eigen::EigenError;
 
 /// Sums from here on are long: their products have few rows.
@@ -69,7 +69,7 @@ fn accumulate(c: &mut DMatrix<f64>, a: MatRef<'_, f64>, b: MatRef<'_, f64>, fact
     }
     let large = rows * columns * a.ncols() > LARGE_PRODUCT;
     with_threads(if large { threads() } else { 1 }, || {
-        share(pieces, |(c, a)| matmul(c, Accum::Add, a, b, factor, Par::Seq));
+        parallel_for(pieces, |(c, a)| matmul(c, Accum::Add, a, b, factor, Par::Seq));
     });
 }
 

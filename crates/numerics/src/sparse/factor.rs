@@ -13,7 +13,7 @@ use nalgebra::DMatrix;
 
 use super::multifrontal::Fronts;
 use super::ordering::Order;
-use super::panels::{Factor, Row, WIDE, side_by_side};
+use super::supernodal_solve::{Factor, Row, WIDE, side_by_side};
 use super::tree::{Parts, Tree};
 use super::{SparseError, SparseMatrix};
 

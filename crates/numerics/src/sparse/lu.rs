@@ -24,7 +24,12 @@ impl Lu {
             SymbolicLu::try_new(symbolic(matrix)).map_err(|_| SparseError::OutOfMemory { size })?;
         let factor = FaerLu::try_new_with_symbolic(order, numeric(matrix))
             .map_err(|error| lu_error(error, size))?;
-        Ok(Self { factor, size })
+        let factor = Self { factor, size };
+        // A pivot of zero, or of NaN, spoils every answer: one tells of all.
+        let mut answer = DMatrix::from_element(size, 1, 1.0);
+        factor.solve(&mut answer);
+        let sound = answer.iter().all(|value| value.is_finite());
+        if sound { Ok(factor) } else { Err(SparseError::Singular) }
     }
 
     /// X ← A⁻¹ X.

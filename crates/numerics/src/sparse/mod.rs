@@ -8,14 +8,14 @@ mod lu;
 mod modes;
 mod multifrontal;
 mod ordering;
-mod panels;
 mod product;
+mod supernodal_solve;
 mod threads;
 mod tree;
 
 pub use factor::Cholesky;
 pub use lu::{ComplexLu, Lu};
-pub use modes::{KrylovOptions, SlowModes, Wanted, slowest};
+pub use modes::{KrylovOptions, LowestModes, Wanted, lowest_modes};
 pub use threads::with_threads;
 
 use nalgebra::DMatrix;

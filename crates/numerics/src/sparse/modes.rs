@@ -49,7 +49,7 @@ impl Default for KrylovOptions {
 
 /// The modes found, slowest first.
 #[derive(Debug, Clone, PartialEq)]
-pub struct SlowModes {
+pub struct LowestModes {
     /// ω², ascending.
     pub omega_squared: DVector<f64>,
     /// One column per mode, Φᵀ M Φ = I.
@@ -71,13 +71,13 @@ pub struct SlowModes {
 /// ‖R s‖ (R from W = V_next R, s the last block of the eigenvector) is the residual.
 ///
 /// Reference: Grimes, Lewis & Simon 1994, SIAM J. Matrix Anal. 15(1).
-pub fn slowest(
+pub fn lowest_modes(
     solve: &dyn Fn(&mut DMatrix<f64>),
     mass: &SparseMatrix,
     locked: &DMatrix<f64>,
     wanted: Wanted,
     options: &KrylovOptions,
-) -> Result<SlowModes, SparseError> {
+) -> Result<LowestModes, SparseError> {
     let mut space = Space::new(mass, locked);
     let n = mass.rows();
     let free = n - locked.ncols();
@@ -345,7 +345,7 @@ impl<'a> Space<'a> {
         }
     }
 
-    fn modes(&self, count: usize) -> SlowModes {
+    fn modes(&self, count: usize) -> LowestModes {
         let m = self.projected_count;
         let mut shapes = DMatrix::zeros(self.n, count);
         if count > 0 {
@@ -358,7 +358,7 @@ impl<'a> Space<'a> {
                 shape.neg_mut();
             }
         }
-        SlowModes {
+        LowestModes {
             omega_squared: DVector::from_fn(count, |k, _| 1.0 / self.values[k]),
             shapes,
             vectors: self.count,

@@ -24,7 +24,7 @@ use faer::sparse::linalg::cholesky::supernodal::SymbolicSupernodalCholesky;
 use faer::{Accum, MatMut, MatRef, Par};
 
 use super::SparseMatrix;
-use super::threads::share;
+use super::threads::parallel_for;
 use super::tree::{NONE, Tree, shape};
 
 /// Subtrees with more than this part of the work are split.
@@ -94,7 +94,7 @@ impl<'a> Fronts<'a> {
         let updates = Mutex::new((0..count).map(|_| None).collect::<Vec<Option<Update>>>());
         let failed = Mutex::new(None::<usize>);
         let benches = Mutex::new(Vec::new());
-        share(subtrees, |subtree| {
+        parallel_for(subtrees, |subtree| {
             let root = subtree.root;
             let mut bench = open(&benches).pop().unwrap_or_else(|| self.bench());
             match self.subtree(subtree, &mut bench) {
@@ -259,12 +259,14 @@ fn dense(panel: &mut [f64], columns: usize, update: &mut [f64]) -> Result<(), us
         pieces.push(piece);
         rest = after;
     }
-    share(pieces, |rows| {
+    parallel_for(pieces, |rows| {
         solve_lower_triangular_in_place(top, rows.transpose_mut(), Par::Seq);
     });
     let bottom = bottom.as_ref();
     let blocks = update.chunks_mut(BLOCK * below).enumerate();
-    share(blocks, |(k, block)| subtract_square(block, bottom.split_at_row(k * BLOCK).1, below));
+    parallel_for(blocks, |(k, block)| {
+        subtract_square(block, bottom.split_at_row(k * BLOCK).1, below)
+    });
     Ok(())
 }
 

@@ -3,8 +3,8 @@
 use nalgebra::DMatrix;
 
 use super::SparseMatrix;
-use super::panels::{Row, WIDE, side_by_side};
-use super::threads::{share, threads, with_threads};
+use super::supernodal_solve::{Row, WIDE, side_by_side};
+use super::threads::{parallel_for, threads, with_threads};
 
 /// Columns of the matrix that one thread takes at a time.
 const PIECE: usize = 2048;
@@ -58,7 +58,7 @@ impl SparseMatrix {
             let rows = side_by_side(from, n, |row| row);
             let pieces = sums.chunks_mut(PIECE).enumerate();
             with_threads(most, || {
-                share(pieces, |(piece, sums)| gather(self, &rows, piece * PIECE, sums));
+                parallel_for(pieces, |(piece, sums)| gather(self, &rows, piece * PIECE, sums));
             });
             for (column, sums) in sums.iter().enumerate() {
                 to[column..].iter_mut().step_by(m).zip(sums).for_each(|(to, sum)| *to = *sum);

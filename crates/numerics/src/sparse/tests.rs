@@ -129,7 +129,7 @@ fn krylov_modes_are_the_dense_ones() {
         (Wanted::Below(0.0), 0),
         (Wanted::Below(1e30), 120),
     ] {
-        let found = slowest(&solve, &m, &none, wanted, &options).unwrap();
+        let found = lowest_modes(&solve, &m, &none, wanted, &options).unwrap();
         assert_eq!(found.omega_squared.len(), count, "{wanted:?}");
         for (mode, square) in found.omega_squared.iter().enumerate() {
             let error = square.sqrt() / exact.omega_rad_s[mode] - 1.0;
@@ -153,7 +153,8 @@ fn modes_of_one_frequency_are_all_found() {
     let factor = Cholesky::new(&k).unwrap();
     let solve = |x: &mut DMatrix<f64>| factor.solve(x);
     let none = DMatrix::zeros(150, 0);
-    let found = slowest(&solve, &m, &none, Wanted::Number(18), &KrylovOptions::default()).unwrap();
+    let found =
+        lowest_modes(&solve, &m, &none, Wanted::Number(18), &KrylovOptions::default()).unwrap();
     let squares = &found.omega_squared;
     for group in 0..3 {
         let (first, last) = (squares[6 * group], squares[6 * group + 5]);
@@ -232,7 +233,7 @@ fn a_large_factor_solves_and_does_not_depend_on_the_threads() {
                 factor.solve(&mut solved);
                 let solve = |x: &mut DMatrix<f64>| factor.solve(x);
                 let options = KrylovOptions::default();
-                let modes = slowest(&solve, &m, &none, Wanted::Number(5), &options).unwrap();
+                let modes = lowest_modes(&solve, &m, &none, Wanted::Number(5), &options).unwrap();
                 (factor.entries(), factor.weakest_pivot(), solved, modes)
             })
         })

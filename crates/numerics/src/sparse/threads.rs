@@ -32,7 +32,7 @@ pub(super) fn threads() -> usize {
 }
 
 /// Hands the pieces out, first come first served, to as many threads as there are.
-pub(super) fn share<P: Send>(pieces: impl IntoIterator<Item = P>, work: impl Fn(P) + Sync) {
+pub(super) fn parallel_for<P: Send>(pieces: impl IntoIterator<Item = P>, work: impl Fn(P) + Sync) {
     let mut pieces = pieces.into_iter().collect::<Vec<_>>();
     let helpers = threads().min(pieces.len()).saturating_sub(1);
     if helpers == 0 {
@@ -66,12 +66,12 @@ mod tests {
             let done: Vec<AtomicUsize> = (0..50).map(|_| AtomicUsize::new(0)).collect();
             with_threads(count, || {
                 assert_eq!(threads(), count);
-                share(&done, |count| {
+                parallel_for(&done, |count| {
                     count.fetch_add(1, Ordering::Relaxed);
                 });
             });
             assert!(done.iter().all(|count| count.load(Ordering::Relaxed) == 1));
         }
-        share(Vec::<usize>::new(), |_| unreachable!("there is nothing to do"));
+        parallel_for(Vec::<usize>::new(), |_| unreachable!("there is nothing to do"));
     }
 }

@@ -1,7 +1,7 @@
 //! A matrix–vector product in every lane.
 
+use numerics::gemv::PanelMatrix;
 use numerics::lanes::Lanes;
-use numerics::panel::PanelMatrix;
 
 /// The same product in every lane, with a matrix for each.
 pub(super) struct Product {

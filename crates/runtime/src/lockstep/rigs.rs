@@ -1,9 +1,9 @@
 //! The rigs of the lanes.
 
 use model::sensor::{Converter, Sensor};
+use numerics::gemv::PanelMatrix;
 use numerics::lanes::{LANES, Lanes};
 use numerics::normals::Normals;
-use numerics::panel::PanelMatrix;
 
 use super::product::Product;
 use crate::rig::LanePart;

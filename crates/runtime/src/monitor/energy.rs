@@ -3,7 +3,7 @@
 use model::equations::Equations;
 use model::integrator::{ElementEnergy, Method, StepWork};
 use nalgebra::DMatrix;
-use numerics::panel::PanelMatrix;
+use numerics::gemv::PanelMatrix;
 use numerics::small::copy;
 
 use crate::gate::{Trip, TripKind};
@@ -125,7 +125,8 @@ const STACKED_DOFS: usize = 8;
 impl Forms {
     fn new(equations: &Equations) -> Self {
         let n = equations.size();
-        let reach = equations.load.transpose();
+        // Of a first-order model the DOFs' part: its integrator gives the works.
+        let reach = equations.load.rows(0, n).transpose();
         if n <= STACKED_DOFS {
             let mut stacked = DMatrix::zeros(n + reach.nrows(), 2 * n);
             let mut put = |row: usize, column: usize, block: &DMatrix<f64>| {
@@ -353,7 +354,7 @@ impl EnergyMonitor {
 
 #[cfg(test)]
 mod tests {
-    use model::equations::Deformation;
+    use model::equations::RelativeDof;
 
     use super::*;
 
@@ -367,8 +368,9 @@ mod tests {
             damping: one(damping),
             stiffness: one(50.0),
             load: one(-2.0),
-            interface: vec![Deformation::of_dof(0)],
+            interface: vec![RelativeDof::of_dof(0)],
             elements: Vec::new(),
+            states: None,
         };
         EnergyMonitor::new(&equations, WorkRule::Held, constant_j, stop_at)
     }

@@ -3,7 +3,7 @@
 
 use model::equations::Equations;
 use nalgebra::DMatrix;
-use numerics::panel::PanelMatrix;
+use numerics::gemv::PanelMatrix;
 use numerics::small::copy;
 
 use super::energy::WorkRule;
@@ -158,7 +158,7 @@ impl EnergyError {
 
 #[cfg(test)]
 mod tests {
-    use model::equations::Deformation;
+    use model::equations::RelativeDof;
 
     use super::*;
 
@@ -171,8 +171,9 @@ mod tests {
             damping: one(c),
             stiffness: one(k),
             load: one(1.0),
-            interface: vec![Deformation::of_dof(0)],
+            interface: vec![RelativeDof::of_dof(0)],
             elements: Vec::new(),
+            states: None,
         };
         let mut index = EnergyError::new(&equations, WorkRule::Trapezoid, 1.0, step_s);
         let (mut input, mut last) = (0.0, (0.0, 0.0));

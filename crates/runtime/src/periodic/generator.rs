@@ -4,7 +4,7 @@ use std::f64::consts::PI;
 
 use model::motion::Motion;
 use model::periodic::Coefficients;
-use numerics::packs::{Kernels, PACK, Pack};
+use numerics::harmonics::{Kernels, PACK, Pack};
 
 use super::Mean;
 use super::stretch::{STRETCH, Stretch};

@@ -13,7 +13,9 @@
 use model::equations::Equations;
 use model::integrator::{Integrator, IntegratorError, LinearStep, Method, NotConverged, Options};
 use nalgebra::DMatrix;
-use numerics::panel::PanelMatrix;
+use numerics::block::hstack;
+use numerics::gemv::PanelMatrix;
+use numerics::second_order::SecondOrder;
 use numerics::small::copy;
 
 /// Control of the simulated side.
@@ -93,12 +95,14 @@ impl Numerical {
         let implicit = control.proportional_n_per_m + explicit;
         let b = equations.interface_matrix();
         let (patterns, dofs) = (equations.load.ncols(), b.ncols());
-        let mut held = equations.clone();
-        held.stiffness += implicit * &b * b.transpose();
-        let mut load = DMatrix::zeros(equations.size(), patterns + dofs);
-        load.columns_mut(0, patterns).copy_from(&equations.load);
-        load.columns_mut(patterns, dofs).copy_from(&b);
-        held.load = load;
+        let none = DMatrix::zeros(dofs, dofs);
+        let control = SecondOrder {
+            mass: none.clone(),
+            damping: none,
+            stiffness: DMatrix::from_diagonal_element(dofs, dofs, implicit),
+        };
+        let load = hstack(&[&equations.load, &b]);
+        let held = Equations { load, ..equations.joined(&control) };
         let options = Options { method, step_s, direct_inertia: None, iterations: 50 };
         let integrator = Integrator::new(&held, &options)?;
         let side = match integrator.linear_step() {
@@ -249,7 +253,7 @@ impl LinearSide {
 mod tests {
     use super::*;
     use model::element::{Element, Law, Side as GapSide};
-    use model::equations::{Deformation, PlacedElement};
+    use model::equations::{ConnectedElement, RelativeDof};
     use model::integrator::Hold;
     use numerics::random::Stream;
 
@@ -265,8 +269,9 @@ mod tests {
             damping: three([9.0, -4.0, 0.0, -4.0, 6.0, -2.0, 0.0, -2.0, 5.0]),
             stiffness: three([9e3, -4e3, 0.0, -4e3, 6e3, -2e3, 0.0, -2e3, 5e3]),
             load: DMatrix::from_row_slice(3, 2, &[1.0, 0.0, 0.0, -2.0, 0.5, 1.0]),
-            interface: vec![Deformation::of_dof(2), Deformation { to: Some(0), from: Some(1) }],
+            interface: vec![RelativeDof::of_dof(2), RelativeDof { to: Some(0), from: Some(1) }],
             elements: Vec::new(),
+            states: None,
         }
     }
 
@@ -318,7 +323,7 @@ mod tests {
     #[test]
     fn elements_are_stepped_and_may_fail() {
         let law = Law::Gap { stiffness: 2e3, opening: 10.0, side: GapSide::Both };
-        let far = PlacedElement { place: Deformation::of_dof(1), element: Element::new(law) };
+        let far = ConnectedElement { place: RelativeDof::of_dof(1), element: Element::new(law) };
         let with = Equations { elements: vec![far], ..equations() };
         let mut stepped = Numerical::new(&with, CONTROL, Method::Newmark, STEP_S).unwrap();
         assert!(!stepped.is_linear());

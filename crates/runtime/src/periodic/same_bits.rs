@@ -1,7 +1,7 @@
 //! Many ticks at once have the bits of single ticks.
 
 use model::element::{Element, Law, Side};
-use model::equations::{Deformation, Equations, PlacedElement};
+use model::equations::{ConnectedElement, Equations, RelativeDof};
 use model::sensor::Sensor;
 use model::shaken::ShakenSpecimen;
 
@@ -11,7 +11,7 @@ use crate::rig::{ShakenRig, ShakenSensors};
 
 /// One driven DOF with these elements.
 fn one_driven(
-    elements: Vec<PlacedElement>,
+    elements: Vec<ConnectedElement>,
     change: impl Fn(&mut PeriodicSettings),
 ) -> PeriodicLoop {
     let specimen = ShakenSpecimen { elements, ..specimen() };
@@ -41,7 +41,7 @@ fn two_driven(limits: [f64; 3], noise: f64, delays_s: [f64; 3]) -> PeriodicLoop 
     };
     let rig = ShakenRig::new(&SHAKER, &specimen, sensors, STEP_S).unwrap();
     let [command, rate, force] = limits;
-    let interface = vec![Deformation::of_dof(0), Deformation::of_dof(1)];
+    let interface = vec![RelativeDof::of_dof(0), RelativeDof::of_dof(1)];
     let settings = PeriodicSettings {
         equations: Equations { interface, ..equations(3.58) },
         inertia_compensation_kg: vec![3.58, 0.0],
@@ -62,9 +62,9 @@ fn two_driven(limits: [f64; 3], noise: f64, delays_s: [f64; 3]) -> PeriodicLoop 
 }
 
 /// An element between storeys 1 and 3.
-fn between(law: Law) -> PlacedElement {
-    let place = Deformation { to: Some(2), from: Some(0) };
-    PlacedElement { place, element: Element::new(law) }
+fn between(law: Law) -> ConnectedElement {
+    let place = RelativeDof { to: Some(2), from: Some(0) };
+    ConnectedElement { place, element: Element::new(law) }
 }
 
 /// Both loops through the same points, one tick by tick; what came of each point.

@@ -9,7 +9,7 @@
 //! command.
 
 use model::motion::Motion;
-use numerics::packs::{PACK, Pack};
+use numerics::harmonics::{PACK, Pack};
 
 use super::generator::packs;
 use super::numerical::Ticks;

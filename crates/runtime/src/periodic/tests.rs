@@ -3,7 +3,7 @@
 use std::f64::consts::TAU;
 
 use model::channel::Channel;
-use model::equations::Deformation;
+use model::equations::RelativeDof;
 use model::sensor::Sensor;
 use model::shaken::{ShakenDynamics, ShakenSpecimen, Shaker};
 use nalgebra::{Complex, DMatrix, DVector};
@@ -58,8 +58,9 @@ pub(super) fn equations(mass: f64) -> Equations {
         damping: leg(3.7421),
         stiffness: leg(45052.0),
         load: DMatrix::from_column_slice(2, 1, &[0.0, 1.0]),
-        interface: vec![Deformation::of_dof(0)],
+        interface: vec![RelativeDof::of_dof(0)],
         elements: Vec::new(),
+        states: None,
     }
 }
 

@@ -10,7 +10,7 @@
 //! second, where θ = φ + 1, their sum.
 
 use model::periodic::Coefficients;
-use numerics::packs::{Kernels, PACK, Pack};
+use numerics::harmonics::{Kernels, PACK, Pack};
 
 use super::generator::{Phase, packs};
 use super::stretch::Stretch;

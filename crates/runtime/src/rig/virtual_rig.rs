@@ -2,13 +2,13 @@
 
 use model::channel::Channel;
 use model::first_order::{FirstOrderStepper, Scheme};
-use model::inside_motion::InsideMotion;
+use model::internal_motion::InternalMotion;
 use model::motion::Motion;
 use model::sensor::{Converter, Sensor};
 use model::specimen::{RestoringForce, Specimen};
 use model::transfer::{ActuatorDynamics, DelayLine, TransferError, TransferSystem};
 use nalgebra::DMatrix;
-use numerics::panel::PanelMatrix;
+use numerics::gemv::PanelMatrix;
 
 use super::{Measured, Rig, RigFault};
 use crate::gate::TripKind;
@@ -38,7 +38,7 @@ pub struct VirtualRig {
     specimen: Specimen,
     restoring: RestoringForce,
     /// The specimen away from its interface, where it has DOFs there.
-    inside: Option<Box<InsideMotion>>,
+    inside: Option<Box<InternalMotion>>,
     converter: Converter,
     displacement_sensors: Vec<Sensor>,
     force_sensors: Vec<Sensor>,
@@ -125,7 +125,7 @@ impl VirtualRig {
 
     /// The same rig with a specimen that has DOFs of its own. It must be at
     /// least one step late: what is inside follows the achieved motion.
-    pub fn with_inside(self, inside: InsideMotion) -> Self {
+    pub fn with_inside(self, inside: InternalMotion) -> Self {
         Self { inside: Some(Box::new(inside)), ..self }
     }
 

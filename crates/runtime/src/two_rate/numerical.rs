@@ -94,7 +94,7 @@ impl Numerical {
 
 #[cfg(test)]
 mod tests {
-    use model::equations::Deformation;
+    use model::equations::RelativeDof;
     use model::integrator::{Hold, Method};
     use model::predictor::Design;
     use nalgebra::DMatrix;
@@ -113,8 +113,9 @@ mod tests {
             damping: 0.0 * &one,
             stiffness: 0.0 * &one,
             load: one,
-            interface: vec![Deformation { from: None, to: Some(0) }],
+            interface: vec![RelativeDof { from: None, to: Some(0) }],
             elements: Vec::new(),
+            states: None,
         };
         let rates = Rates {
             ratio: 10,
@@ -156,8 +157,9 @@ mod tests {
             damping: DMatrix::from_row_slice(2, 2, &[3.0, -1.0, -1.0, 1.0]),
             stiffness: DMatrix::from_row_slice(2, 2, &[900.0, -300.0, -300.0, 300.0]),
             load: DMatrix::from_row_slice(2, 2, &[-2.0, 0.0, -1.0, 5.0]),
-            interface: vec![Deformation { from: Some(0), to: Some(1) }],
+            interface: vec![RelativeDof { from: Some(0), to: Some(1) }],
             elements: Vec::new(),
+            states: None,
         };
         let rates = Rates {
             ratio: 7,

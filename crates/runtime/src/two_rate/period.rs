@@ -1,11 +1,11 @@
 //! A whole period of a linear model as one product.
 
-use model::equations::{Deformation, Equations};
-use model::first_order::beside;
+use model::equations::{Equations, RelativeDof};
 use model::integrator::{LinearStep, StepWork};
 use model::motion::Motion;
 use nalgebra::DMatrix;
-use numerics::panel::PanelMatrix;
+use numerics::block::hstack;
+use numerics::gemv::PanelMatrix;
 
 /// R steps z⁺ = A z + B₀ s + B₁ s⁺ in one: the state at the end and, for the
 /// works, the displacement of interface and loads at every tick between, from
@@ -22,9 +22,12 @@ pub(super) struct Period {
     /// State, then interface and load displacements of every tick.
     output: Vec<f64>,
     states: usize,
+    dofs: usize,
+    /// What is stored, and so what is dissipated, is not known then.
+    first_order: bool,
     loads: usize,
     load_rule: LoadRule,
-    places: Vec<Deformation>,
+    places: Vec<RelativeDof>,
     interface: Motion,
     /// Lᵀx.
     reach: Vec<f64>,
@@ -62,8 +65,8 @@ impl Period {
         }
         let states = a.nrows();
         let mut seen = DMatrix::zeros(equations.interface.len() + loads, states);
-        let across = beside(&[&equations.interface_matrix(), &equations.load]).transpose();
-        seen.view_mut((0, 0), (across.nrows(), n)).copy_from(&across);
+        let across = hstack(&[&equations.interface_matrix(), &equations.load]).transpose();
+        seen.view_mut((0, 0), across.shape()).copy_from(&across);
         let matrix = PanelMatrix::new(&composed(a, &start, &end, &seen, ratio));
         let of_state = PanelMatrix::new(&step.acceleration_of_state);
         let count = equations.interface.len();
@@ -72,6 +75,8 @@ impl Period {
             output: matrix.output(),
             matrix,
             states,
+            dofs: n,
+            first_order: equations.states.is_some(),
             loads,
             load_rule,
             places: equations.interface.clone(),
@@ -91,11 +96,11 @@ impl Period {
     }
 
     pub(super) fn displacement(&self) -> &[f64] {
-        &self.input[..self.states / 2]
+        &self.input[..self.dofs]
     }
 
     pub(super) fn velocity(&self) -> &[f64] {
-        &self.input[self.states / 2..self.states]
+        &self.input[self.dofs..2 * self.dofs]
     }
 
     pub(super) fn rest(&mut self) {
@@ -143,12 +148,13 @@ impl Period {
             }
         }
         self.input[..self.states].copy_from_slice(&self.output[..self.states]);
-        let (x, v) = self.input[..self.states].split_at(self.states / 2);
+        let (x, v) = self.input[..2 * self.dofs].split_at(self.dofs);
         for (velocity, place) in self.interface.velocity.iter_mut().zip(&self.places) {
             *velocity = place.value(v);
         }
         let energy = 0.5 * (self.mass.quadratic(v) + self.stiffness.quadratic(x));
-        let dissipated = input + feedback - (energy - self.energy);
+        let known = input + feedback - (energy - self.energy);
+        let dissipated = if self.first_order { 0.0 } else { known };
         self.energy = energy;
         StepWork { dissipated, input, feedback_held: feedback, feedback_straight: feedback }
     }

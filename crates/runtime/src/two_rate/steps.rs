@@ -1,9 +1,9 @@
 //! The numerical part step by step, through its integrator.
 
 use model::equations::Equations;
-use model::first_order::beside;
 use model::integrator::{ElementEnergy, Hold, Integrator, Method, NotConverged, Options, StepWork};
 use model::motion::Motion;
+use numerics::block::hstack;
 
 use super::period::{LoadRule, Period};
 use super::{ForceUse, Rates, TwoRateError};
@@ -33,6 +33,7 @@ pub(super) struct Steps {
     held: Vec<f64>,
     zeros: Vec<f64>,
     iterations: usize,
+    first_order: bool,
 }
 
 impl Steps {
@@ -49,7 +50,7 @@ impl Steps {
                 if options.method == Method::Exact(Hold::Zero) {
                     (options.method, load_rule) = (Method::Exact(Hold::First), LoadRule::Held);
                 }
-                let load = beside(&[&equations.load, &-equations.interface_matrix()]);
+                let load = hstack(&[&equations.load, &-equations.interface_matrix()]);
                 Integrator::new(&Equations { load, ..equations.clone() }, &options)?
             }
             ForceUse::Average | ForceUse::Last => {
@@ -77,6 +78,7 @@ impl Steps {
             held: vec![0.0; signals],
             zeros: vec![0.0; count],
             iterations: 0,
+            first_order: equations.states.is_some(),
         })
     }
 
@@ -130,7 +132,7 @@ impl Steps {
             ForceUse::Average | ForceUse::Last => self.integrator.rest(load),
         }
         self.energies.restart();
-        self.observe(load);
+        self.observe(load, 0.0);
     }
 
     /// Balances the forces of the newest instant: `signals` are load and force.
@@ -179,10 +181,11 @@ impl Steps {
             self.iterations += self.integrator.iterations();
             let forces = now[self.loads..].iter().zip(&next[self.loads..]);
             let moved = self.integrator.interface().displacement.iter().zip(&self.before);
+            let before = feedback;
             for ((f0, f), (u, u0)) in forces.zip(moved) {
                 feedback -= 0.5 * (f0 + f) * (u - u0);
             }
-            self.observe(&next[..self.loads]);
+            self.observe(&next[..self.loads], feedback - before);
             Ok(())
         })?;
         Ok(feedback)
@@ -207,13 +210,17 @@ impl Steps {
         self.iterations = self.integrator.iterations();
         let moved = self.integrator.interface().displacement.iter().zip(&self.before);
         let feedback = self.held.iter().zip(moved).map(|(f, (u, u0))| -f * (u - u0)).sum();
-        self.observe(next);
+        self.observe(next, 0.0);
         Ok(feedback)
     }
 
-    /// Sums damping and load over the last step.
-    fn observe(&mut self, load: &[f64]) {
+    /// Sums damping and load over the last step. `among` is what the step's own
+    /// works count as a load's and is none.
+    fn observe(&mut self, load: &[f64], among: f64) {
         self.zeros.fill(0.0);
+        // Of a first-order model the integrator alone knows what a load works on.
+        let known = self.integrator.step_work(&self.zeros).filter(|_| self.first_order);
+        let work = known.map(|work| StepWork { input: work.input - among, ..work });
         self.energies.observe(&Observation {
             displacement: self.integrator.displacement(),
             velocity: self.integrator.velocity(),
@@ -221,7 +228,7 @@ impl Steps {
             load,
             force: &self.zeros,
             elements: self.integrator.element_energy(self.elements),
-            work: None,
+            work,
         });
     }
 

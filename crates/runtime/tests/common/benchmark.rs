@@ -5,7 +5,7 @@ use std::f64::consts::TAU;
 use model::compensator::{Compensator, Design, ShapingDesign, Site};
 use model::coupled::Coupled;
 use model::element::{Element, Law};
-use model::equations::{Deformation, Equations, PlacedElement};
+use model::equations::{ConnectedElement, Equations, RelativeDof};
 use model::first_order::Scheme;
 use model::integrator::{Integrator, Method, Options};
 use model::motion::Motion;
@@ -49,7 +49,7 @@ pub(crate) const BOUC_WEN: Law = Law::BoucWen {
 pub(crate) struct Case {
     pub(crate) structure: Structure,
     pub(crate) partition: Partition,
-    pub(crate) elements: Vec<PlacedElement>,
+    pub(crate) elements: Vec<ConnectedElement>,
     pub(crate) method: Method,
     pub(crate) step_s: f64,
     pub(crate) transfer_system: TransferSystem,
@@ -92,7 +92,7 @@ impl Case {
         Self {
             structure: Structure::new(mass, damping, stiffness).unwrap(),
             partition: Partition {
-                interface: vec![Deformation::of_dof(0)],
+                interface: vec![RelativeDof::of_dof(0)],
                 specimen: Specimen {
                     mass: one(29.1),
                     damping: one(114.6),
@@ -153,8 +153,8 @@ impl Case {
 
     /// A nonlinear element between the floors 2 and 3, beside what is there.
     pub(crate) fn with_storey_law(mut self, law: Law) -> Self {
-        let place = Deformation { from: Some(1), to: Some(2) };
-        self.elements.push(PlacedElement { place, element: Element::new(law) });
+        let place = RelativeDof { from: Some(1), to: Some(2) };
+        self.elements.push(ConnectedElement { place, element: Element::new(law) });
         self
     }
 
@@ -263,15 +263,9 @@ impl Case {
 
     pub(crate) fn rigid(&self) -> Plant {
         let ideal = self.clone().with_transfer(TransferSystem::Ideal);
-        let (numerical, specimen) = (self.substructures().numerical, &self.partition.specimen);
-        let b = numerical.interface_matrix();
-        let joined = |part: &DMatrix<f64>, taken: &DMatrix<f64>| part + &b * taken * b.transpose();
-        let whole = Equations {
-            mass: joined(&numerical.mass, &specimen.mass),
-            damping: joined(&numerical.damping, &specimen.damping),
-            stiffness: joined(&numerical.stiffness, &specimen.stiffness),
-            ..self.substructures().whole
-        };
+        let Substructures { whole, numerical } = self.substructures();
+        let joined = numerical.joined(&self.partition.specimen.matrices());
+        let whole = Equations { elements: whole.elements, ..joined };
         Plant::Rigid(Box::new(RigidPlant {
             whole: Integrator::new(&whole, &self.options(None)).unwrap(),
             rig: ideal.rig(),

@@ -3,13 +3,14 @@
 use std::f64::consts::TAU;
 
 use model::compensator::{Compensator, Design, ShapingDesign};
-use model::equations::PlacedElement;
-use model::integrator::{Hold, Method, Options};
+use model::equations::ConnectedElement;
+use model::error::MatrixName;
+use model::integrator::{Hold, Method, Options, unstable_step};
 use model::partition::{LoadPattern, Partition, PartitionError, Substructures};
 use model::sensor::Converter;
 use model::structure::Structure;
 use model::transfer::{ServoHydraulic, TransferSystem};
-use numerics::eigen;
+use numerics::eigen::{self, Asymmetry};
 use numerics::lti::TransferFunction;
 use runtime::frame::MotionDetail;
 use runtime::gate::Limits;
@@ -25,12 +26,15 @@ use crate::experiment::closed_loop::{self, TransferKind};
 use crate::experiment::watch::{RecordedDofs, RecordedMotion, Work};
 use crate::experiment::{CompensatorSpec, Diagnostic, Diagnostics, Experiment, PerDof, Source};
 
+/// ωh at which an undamped motion begins to grow with rk4: |R(jy)| = 1 at y² = 8.
+const RK4_BOUND: f64 = 2.0 * std::f64::consts::SQRT_2;
+
 /// Both sides of the cut, or what is wrong with it.
 pub(super) fn split(
     experiment: &Experiment,
     partition: &Partition,
     structure: &Structure,
-    elements: &[PlacedElement],
+    elements: &[ConnectedElement],
     loads: &[LoadPattern],
     found: &mut Diagnostics,
 ) -> Option<Substructures> {
@@ -70,13 +74,14 @@ pub(super) fn build(
     let loads = builder.loads(&structure);
     let reduced = match builder.origin {
         Origin::Reduced(reduced) => Some(reduced),
-        Origin::Itself | Origin::Mesh(_) => None,
+        Origin::Itself | Origin::Mesh(_) | Origin::States(_) => None,
     };
     let (elements, partition, loads) = (elements?, partition?, loads?);
     let inside_elements = inside_elements?;
     let patterns: Vec<LoadPattern> = loads.iter().map(|signal| signal.pattern.clone()).collect();
     let mut substructures = split(experiment, &partition, &structure, &elements, &patterns, found)?;
     substructures.whole.elements.extend(inside_elements.iter().cloned());
+    warn_of_energies(experiment, &structure, found);
     warn_of_indefinite(experiment, &substructures, found);
     refuse_long_steps(experiment, &substructures, found);
     let transfer_system = transfer_system(experiment, found)?;
@@ -254,45 +259,95 @@ fn warn_of_idle_compensator(experiment: &Experiment, assembly: &Assembly, found:
     }
 }
 
-/// A step beyond the method's bound blows the numerical part up by itself.
+/// A step that makes motions grow which the model lets decay blows the numerical
+/// part up by itself.
 fn refuse_long_steps(
     experiment: &Experiment,
     substructures: &Substructures,
     found: &mut Diagnostics,
 ) {
     let options = integrator_options(experiment);
-    let (bound, step_s) = (options.method.stability_bound(), options.step_s);
-    if bound.is_infinite() {
-        return;
-    }
     // The reference goes tick by tick; the main loop may take longer steps.
     let long = experiment.main_loop.filter(|rates| rates.force != ForceUse::AllSamples);
-    let main_s = step_s * long.map_or(1.0, |rates| rates.ratio as f64);
-    for (equations, step_s) in [(&substructures.numerical, main_s), (&substructures.whole, step_s)]
-    {
-        let stiffness = equations.steepest_stiffness();
-        let Ok(modes) = eigen::symmetric_modes(&stiffness, &equations.mass) else { continue };
-        let fastest = modes.omega_rad_s.iter().copied().fold(0.0, f64::max);
-        if fastest * step_s <= bound {
-            continue;
-        }
-        let message = format!(
-            "a step of {:.4} ms leaves {:.2} points per cycle of the {:.4} Hz mode, and {} is \
-             unstable below {:.2}",
-            1e3 * step_s,
-            TAU / (fastest * step_s),
-            fastest / TAU,
-            options.method.name(),
-            TAU / bound
-        );
+    let main_s = options.step_s * long.map_or(1.0, |rates| rates.ratio as f64);
+    // Behind an ideal rig both sides are stepped as one.
+    let as_one = Coupling::of(experiment) == Coupling::Continuous
+        && matches!(experiment.transfer_system.kind, TransferKind::Ideal);
+    let numerical = (!as_one).then_some((&substructures.numerical, main_s));
+    let stepped = numerical.into_iter().chain([(&substructures.whole, options.step_s)]);
+    for (equations, step_s) in stepped {
+        let options = Options { step_s, ..options.clone() };
+        // What cannot be stepped at all is refused where it is built.
+        let Ok(Some(unstable)) = unstable_step(equations, &options) else { continue };
+        let (rate, name) = (unstable.motion.norm(), options.method.name());
+        let message = if unstable.motion.im > 0.5 * rate {
+            format!(
+                "a step of {:.4} ms leaves {:.2} points per cycle of the {:.4} Hz mode, and {name} \
+                 is unstable below {:.2}",
+                1e3 * step_s,
+                TAU / (rate * step_s),
+                rate / TAU,
+                TAU / RK4_BOUND
+            )
+        } else {
+            format!(
+                "a step of {:.4} ms is too long for a motion that decays with {:.4} 1/s: {name} \
+                 makes it grow {:.3} times a step",
+                1e3 * step_s,
+                -unstable.motion.re,
+                unstable.factor
+            )
+        };
         let remedy = format!(
             "use a rate of at least \"{:.0} Hz\", or the method exact, newmark, cr or kr_alpha",
-            (2.0 * fastest * step_s / options.step_s / bound).ceil()
+            (2.0 * rate * step_s / experiment.integrator.step_s / RK4_BOUND).ceil()
         );
         let key = if experiment.span("integrator.step").is_some() { "step" } else { "rate" };
         let error = Diagnostic::error(message).remedy(remedy);
         found.push(experiment.place(&format!("integrator.{key}"), error));
         return;
+    }
+}
+
+/// Says what the energies leave out where they are not the forms of symmetric
+/// matrices.
+fn warn_of_energies(experiment: &Experiment, structure: &Structure, found: &mut Diagnostics) {
+    if structure.states.is_some() {
+        let monitor = &experiment.monitor;
+        for (key, asked) in [
+            ("stability_warning", experiment.span("monitor.stability_warning").is_some()),
+            ("windowed_warning", monitor.windowed.is_some()),
+            ("energy_error", monitor.energy_error.is_some()),
+            ("forecast", monitor.forecast.is_some()),
+        ] {
+            if asked {
+                let error = Diagnostic::error(format!(
+                    "`{key}` rests on the energy that damping takes, which is not known of a \
+                     first-order model"
+                ));
+                let error = error.remedy("remove it, or take method = \"rubin\"");
+                found.push(experiment.place(&format!("monitor.{key}"), error));
+            }
+        }
+        let warning = Diagnostic::warning(
+            "the numerical part is of first order: the monitor sums the works of load and \
+             measured force; kinetic, strain and dissipated energy are not known",
+        );
+        found.push(experiment.place("reduction.method", warning));
+    } else if let Some((matrix, pair)) = structure.asymmetry() {
+        let Asymmetry { row, column, upper, lower, .. } = pair;
+        let message = format!(
+            "the {matrix} matrix is not symmetric: row {r}, column {c} is {upper} but row {c}, \
+             column {r} is {lower}; it is taken as it is, and the energies leave the work of what \
+             is not symmetric out",
+            r = row + 1,
+            c = column + 1
+        );
+        let path = match matrix {
+            MatrixName::Damping => "structure.damping",
+            _ => "structure.stiffness",
+        };
+        found.push(experiment.place(path, Diagnostic::warning(message)));
     }
 }
 
@@ -304,7 +359,8 @@ fn warn_of_indefinite(
 ) {
     let numerical = &substructures.numerical;
     let negative = |matrix: &nalgebra::DMatrix<f64>| {
-        let smallest = eigen::smallest_symmetric_eigenvalue(matrix).unwrap_or(0.0);
+        let symmetric = 0.5 * (matrix + matrix.transpose());
+        let smallest = eigen::smallest_symmetric_eigenvalue(&symmetric).unwrap_or(0.0);
         (smallest < -1e-9 * matrix.amax()).then_some(smallest)
     };
     if let Some(smallest) = negative(&numerical.damping) {

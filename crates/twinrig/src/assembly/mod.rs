@@ -9,21 +9,21 @@ mod guard;
 mod load;
 mod plant;
 mod reduced;
+mod state_space;
 mod store;
 mod structure;
-mod unstepped;
 
 pub use load::LoadSignal;
 pub use plant::{Coupling, LoopOptions, NotInside, PlantError, Recording};
 pub use reduced::{Examined, Reduced};
+pub use state_space::{Synthesis, SynthesisModel, ground};
 pub use store::SignalStore;
-pub use unstepped::{Unstepped, UnsteppedModel};
 
 use std::sync::Arc;
 
 use model::channel::Channel;
 use model::compensator::{Compensator, CompensatorError, Design, ShapingDesign, Site};
-use model::equations::PlacedElement;
+use model::equations::ConnectedElement;
 use model::integrator::{Method, Options};
 use model::partition::{Partition, Substructures};
 use model::sensor::Converter;
@@ -61,10 +61,10 @@ pub struct Assembly {
     /// What of it stands in the laboratory.
     pub partition: Partition,
     /// Nonlinear elements of the numerical part.
-    pub elements: Vec<PlacedElement>,
+    pub elements: Vec<ConnectedElement>,
     /// Nonlinear elements between DOFs of the specimen, by the DOFs of the
     /// structure; only the virtual shaker of an iterative test has them.
-    pub inside_elements: Vec<PlacedElement>,
+    pub inside_elements: Vec<ConnectedElement>,
     /// Both sides of the cut.
     pub substructures: Substructures,
     /// The load signals.
@@ -321,16 +321,16 @@ pub fn examine(
     examined.ok_or(found)
 }
 
-/// The structure in full beside a model that the loop does not step, and warnings.
-pub fn examine_unstepped(
+/// The structure in full beside a reduced model without M, C and K, and warnings.
+pub fn examine_synthesis(
     experiment: &Experiment,
     source: &dyn Source,
     store: &SignalStore,
-) -> Result<(Unstepped, Diagnostics), Diagnostics> {
+) -> Result<(Synthesis, Diagnostics), Diagnostics> {
     let mut found = experiment.diagnostics();
     let origin = Origin::default();
     let mut builder = Builder { experiment, source, store, found: &mut found, origin };
-    let examined = experiment.reduction.as_ref().and_then(|spec| builder.unstepped(spec));
+    let examined = experiment.reduction.as_ref().and_then(|spec| builder.synthesis(spec));
     found.sort();
     match examined {
         Some(made) => Ok((made, found)),

@@ -3,8 +3,8 @@
 use model::coupled::Coupled;
 use model::equations::Equations;
 use model::first_order::Scheme;
-use model::inside_motion::InsideMotion;
 use model::integrator::{Hold, Integrator, IntegratorError, Method, Options};
+use model::internal_motion::InternalMotion;
 use model::motion::Motion;
 use model::sensor::Sensor;
 use model::specimen::Specimen;
@@ -223,7 +223,7 @@ impl Assembly {
     pub fn virtual_rig(&self) -> Result<VirtualRig, TransferError> {
         let rig = self.rig_of(&self.transfer_system, &self.partition.specimen, "sensor")?;
         let inside = self.partition.inside.as_ref();
-        let moved = inside.and_then(|inside| InsideMotion::new(inside, self.integrator.step_s));
+        let moved = inside.and_then(|inside| InternalMotion::new(inside, self.integrator.step_s));
         Ok(match moved {
             Some(moved) => rig.with_inside(moved),
             None => rig,
@@ -249,7 +249,7 @@ impl Assembly {
         if self.rates.is_some() {
             return refuse(NotInside::MainLoop);
         }
-        if InsideMotion::new(inside, self.integrator.step_s).is_none() {
+        if InternalMotion::new(inside, self.integrator.step_s).is_none() {
             return refuse(NotInside::NotFinite);
         }
         Ok(())
@@ -428,16 +428,9 @@ impl Assembly {
     /// Structure and specimen in one piece: both sides of the cut put together
     /// again, so that the cut itself is tested.
     fn rigid(&self) -> Result<Plant, PlantError> {
-        let numerical = &self.substructures.numerical;
-        let specimen = &self.partition.specimen;
-        let b = numerical.interface_matrix();
-        let joined = |part: &DMatrix<f64>, taken: &DMatrix<f64>| part + &b * taken * b.transpose();
-        let whole = Equations {
-            mass: joined(&numerical.mass, &specimen.mass),
-            damping: joined(&numerical.damping, &specimen.damping),
-            stiffness: joined(&numerical.stiffness, &specimen.stiffness),
-            ..self.substructures.whole.clone()
-        };
+        let joined = self.substructures.numerical.joined(&self.partition.specimen.matrices());
+        let elements = self.substructures.whole.elements.clone();
+        let whole = Equations { elements, ..joined };
         let whole = Integrator::new(&whole, &self.integrator)?;
         let no_force = vec![0.0; self.count()];
         let (rig, elements) = (self.virtual_rig()?, self.elements.len());

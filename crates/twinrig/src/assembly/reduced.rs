@@ -53,12 +53,7 @@ pub struct Reduced {
 impl Reduced {
     /// Coordinate of what the file calls a DOF.
     pub(super) fn resolve(&self, dof: &DofRef) -> Result<usize, Diagnostic> {
-        let found = self.labels.iter().find(|(label, _)| *label == dof.label);
-        found.and_then(|(_, full)| self.model.coordinate(*full).ok()).ok_or_else(|| {
-            Diagnostic::error(format!("DOF {dof} did not stay in the reduced model"))
-                .at(dof.span.clone())
-                .remedy("list it under `retain` in [reduction]")
-        })
+        resolve_kept(dof, &self.labels, &self.model.boundary)
     }
 
     /// End of the band in which the model is judged, rad/s.
@@ -81,10 +76,25 @@ impl Reduced {
     }
 }
 
+/// Position among the DOFs that stayed of what the file calls a DOF.
+pub(super) fn resolve_kept(
+    dof: &DofRef,
+    labels: &[(DofLabel, usize)],
+    boundary: &[usize],
+) -> Result<usize, Diagnostic> {
+    let found = labels.iter().find(|(label, _)| *label == dof.label);
+    let place = found.and_then(|(_, full)| boundary.iter().position(|kept| kept == full));
+    place.ok_or_else(|| {
+        Diagnostic::error(format!("DOF {dof} did not stay in the reduced model"))
+            .at(dof.span.clone())
+            .remedy("list it under `retain` in [reduction]")
+    })
+}
+
 /// The recipe that the file asks for, and what every reference in it means.
 pub(crate) struct Wanted {
     pub(crate) recipe: Recipe,
-    labels: Vec<(DofLabel, usize)>,
+    pub(super) labels: Vec<(DofLabel, usize)>,
     /// Names in the order of the references.
     monitored: Vec<String>,
 }
@@ -105,7 +115,6 @@ impl Builder<'_> {
     /// The structure, reduced as the file asks for, from memory, from the cache,
     /// or now.
     pub(super) fn reduced(&mut self, spec: &ReductionSpec) -> Option<(Arc<Reduced>, Structure)> {
-        self.check_stepped(spec)?;
         let key = self.digest(spec)?;
         let store = self.store;
         let reduced = match store.reduced(key) {
@@ -276,7 +285,7 @@ impl Builder<'_> {
     }
 
     /// A digest of everything that the reduced model depends on.
-    fn digest(&mut self, spec: &ReductionSpec) -> Option<u128> {
+    pub(super) fn digest(&mut self, spec: &ReductionSpec) -> Option<u128> {
         let mut digest = Digest::new();
         digest.text(env!("CARGO_PKG_VERSION"));
         digest.text(METHODS);
@@ -284,7 +293,7 @@ impl Builder<'_> {
         let mut text = String::new();
         let _ = write!(
             text,
-            "{:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?}",
+            "{:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?}",
             declared.source,
             declared.damping,
             declared.names,
@@ -293,6 +302,8 @@ impl Builder<'_> {
             spec.method,
             spec.modes,
             spec.band_rad_s,
+            spec.completion,
+            spec.unstable,
             ERROR_POINTS,
         );
         for link in &declared.links {

@@ -10,6 +10,7 @@ use numerics::interpolate::Series;
 use super::cache;
 use super::load::Kind;
 use super::reduced::Reduced;
+use super::state_space::StateReduced;
 use crate::experiment::SignalFile;
 use crate::experiment::excitation::{Resample, Scaling, SignalSource};
 
@@ -23,6 +24,7 @@ pub struct SignalStore {
     series: Mutex<Vec<((SignalFile, Kind), Series)>>,
     sampled: Mutex<Vec<(SampledKey, Arc<[f64]>)>>,
     reduced: Mutex<Vec<(u128, Arc<Reduced>)>>,
+    states: Mutex<Vec<(u128, Arc<StateReduced>)>>,
     /// Where reduced models are kept for the next process.
     folder: Option<PathBuf>,
     reused: AtomicBool,
@@ -72,6 +74,16 @@ impl SignalStore {
             self.kept.store(cache::save(folder, &reduced).is_ok(), Ordering::Relaxed);
         }
         keep(&self.reduced, reduced.key, Arc::new(reduced))
+    }
+
+    /// The first-order model with this digest, from memory.
+    pub(super) fn states(&self, key: u128) -> Option<Arc<StateReduced>> {
+        find(&self.states, &key)
+    }
+
+    /// Keeps a first-order model in memory.
+    pub(super) fn keep_states(&self, key: u128, made: StateReduced) -> Arc<StateReduced> {
+        keep(&self.states, key, Arc::new(made))
     }
 
     /// The samples under this key, made by `make` if nobody has made them yet.

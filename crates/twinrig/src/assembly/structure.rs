@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use model::element::{Element, Law, Side};
-use model::equations::{Deformation, PlacedElement};
+use model::equations::{ConnectedElement, RelativeDof};
 use model::error::{MatrixName, ModelError};
-use model::partition::{Inside, Partition};
+use model::partition::{InternalDofs, Partition};
 use model::specimen::Specimen;
 use model::structure::{self, BeamEnds, BeamSection, Ends, MassModel, Structure, Support, damping};
 use nalgebra::{DMatrix, DVector};
@@ -13,7 +13,9 @@ use nalgebra::{DMatrix, DVector};
 use super::SignalStore;
 use super::full::FullModel;
 use super::reduced::Reduced;
+use super::state_space::StateReduced;
 use crate::experiment::element::GapSide;
+use crate::experiment::reduction::ReductionMethod;
 use crate::experiment::structure as declared;
 use crate::experiment::{
     DampingSource, Diagnostic, Diagnostics, DofRef, ElementSpec, Experiment, Interface, MassEntry,
@@ -40,12 +42,22 @@ pub(super) enum Origin {
     Mesh(Box<FullModel>),
     /// It is a reduced one.
     Reduced(Arc<Reduced>),
+    /// It is a reduced one of first order.
+    States(Arc<StateReduced>),
 }
 
 impl Builder<'_> {
     /// The whole structure, reduced if the file asks for it.
     pub(super) fn structure(&mut self) -> Option<Structure> {
         if let Some(spec) = &self.experiment.reduction {
+            match spec.method {
+                ReductionMethod::StateSpace => return self.first_order(spec),
+                ReductionMethod::DualCraigBampton => {
+                    self.refuse_dual();
+                    return None;
+                }
+                _ => {}
+            }
             let (reduced, structure) = self.reduced(spec)?;
             self.origin = Origin::Reduced(reduced);
             return Some(structure);
@@ -67,6 +79,7 @@ impl Builder<'_> {
             Origin::Itself => resolve(dof, &structure.names, structure.size()),
             Origin::Mesh(full) => full.resolve(dof),
             Origin::Reduced(reduced) => reduced.resolve(dof),
+            Origin::States(reduced) => reduced.resolve(dof),
         }
     }
 
@@ -163,12 +176,12 @@ impl Builder<'_> {
     }
 
     /// Nonlinear elements of the numerical part.
-    pub(super) fn elements(&mut self, structure: &Structure) -> Option<Vec<PlacedElement>> {
+    pub(super) fn elements(&mut self, structure: &Structure) -> Option<Vec<ConnectedElement>> {
         let declared = &self.experiment.structure.elements;
         let placed = declared.iter().map(|element| {
             let [from, to] = &element.between;
             let place = self.deformation(from, to, structure)?;
-            Some(PlacedElement { place, element: Element::new(law(&element.law)) })
+            Some(ConnectedElement { place, element: Element::new(law(&element.law)) })
         });
         // Every bad reference is reported, so no early return.
         let placed: Vec<_> = placed.collect();
@@ -222,7 +235,10 @@ impl Builder<'_> {
     }
 
     /// Nonlinear elements between DOFs of the specimen.
-    pub(super) fn inside_elements(&mut self, structure: &Structure) -> Option<Vec<PlacedElement>> {
+    pub(super) fn inside_elements(
+        &mut self,
+        structure: &Structure,
+    ) -> Option<Vec<ConnectedElement>> {
         let declared = &self.experiment.partition;
         let mut of_specimen = declared.inside.clone();
         of_specimen.extend(declared.interface.iter().filter_map(|interface| match interface {
@@ -248,7 +264,7 @@ impl Builder<'_> {
             }
             let built = place
                 .filter(|_| stray.is_none())
-                .map(|place| PlacedElement { place, element: Element::new(law(&element.law)) });
+                .map(|place| ConnectedElement { place, element: Element::new(law(&element.law)) });
             match (&mut placed, built) {
                 (Some(placed), Some(built)) => placed.push(built),
                 _ => placed = None,
@@ -258,13 +274,13 @@ impl Builder<'_> {
     }
 
     /// The DOFs of the specimen away from its interface.
-    fn inside(&mut self, structure: &Structure, interface: &[Deformation]) -> Option<Inside> {
+    fn inside(&mut self, structure: &Structure, interface: &[RelativeDof]) -> Option<InternalDofs> {
         let declared = &self.experiment.partition.inside;
         let dofs = declared.iter().map(|dof| self.resolve(dof, structure));
         let dofs: Vec<_> = dofs.collect();
         self.found.extend(dofs.iter().filter_map(|dof| dof.clone().err()));
         let dofs = dofs.into_iter().collect::<Result<Vec<_>, _>>().ok()?;
-        match Inside::of(structure, &dofs, interface) {
+        match InternalDofs::of(structure, &dofs, interface) {
             Ok(inside) => Some(inside),
             Err(error) => {
                 let error = Diagnostic::error(error.to_string());
@@ -285,7 +301,7 @@ impl Builder<'_> {
             | StructureSource::Frame(_) => false,
         };
         if told || to_interface.iter().all(|&value| value == 0.0) {
-            return Some(Inside::joining(to_interface));
+            return Some(InternalDofs::joining(to_interface));
         }
         let message = format!(
             "the {key} that the specimen has at its interface cannot be told from the matrices of \
@@ -300,7 +316,7 @@ impl Builder<'_> {
     fn specimen_mass(
         &mut self,
         structure: &Structure,
-        interface: &[Deformation],
+        interface: &[RelativeDof],
     ) -> Option<DMatrix<f64>> {
         let count = interface.len();
         match &self.experiment.partition.mass {
@@ -377,13 +393,13 @@ impl Builder<'_> {
         from: &NodeRef,
         to: &NodeRef,
         structure: &Structure,
-    ) -> Option<Deformation> {
+    ) -> Option<RelativeDof> {
         let index = |node: &NodeRef| match node {
             NodeRef::Ground => Ok(None),
             NodeRef::Dof(dof) => self.resolve(dof, structure).map(Some),
         };
         match (index(from), index(to)) {
-            (Ok(from), Ok(to)) => Some(Deformation { from, to }),
+            (Ok(from), Ok(to)) => Some(RelativeDof { from, to }),
             (from, to) => {
                 self.found.extend([from, to].into_iter().filter_map(Result::err));
                 None

@@ -12,6 +12,7 @@ use super::axis::{DELAY, SAMPLES};
 use super::{Axis, ChartError};
 use crate::assembly::{Assembly, CACHE, Coupling, SignalStore, structure_and_partition};
 use crate::experiment::closed_loop::TransferKind;
+use crate::experiment::reduction::ReductionMethod;
 use crate::experiment::sweep::Edits;
 use crate::experiment::{Diagnostics, Embedded, Experiment, Severity};
 use crate::forecast::{self, Stability};
@@ -414,9 +415,11 @@ fn first_error(found: &Diagnostics) -> String {
     }
 }
 
-/// Whether the loop is a delay and nothing else.
+/// Whether the loop is a delay and nothing else, around M, C and K.
 fn is_pure_delay(experiment: &Experiment) -> bool {
-    matches!(experiment.transfer_system.kind, TransferKind::Delay { .. })
+    let method = experiment.reduction.as_ref().map(|spec| spec.method);
+    method != Some(ReductionMethod::StateSpace)
+        && matches!(experiment.transfer_system.kind, TransferKind::Delay { .. })
         && experiment.compensator.design == model::compensator::Design::None
         && experiment.compensator.shaping.low_pass_hz.is_none()
         && experiment.main_loop.is_none()

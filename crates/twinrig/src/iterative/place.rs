@@ -22,7 +22,7 @@ impl Place {
             Some(dof) => structure.names[dof].as_str(),
             None => "ground",
         };
-        let place = |place: &model::equations::Deformation| Self {
+        let place = |place: &model::equations::RelativeDof| Self {
             name: match place.from {
                 None => name(place.to).to_owned(),
                 Some(_) => format!("{} – {}", name(place.to), name(place.from)),

@@ -3,7 +3,7 @@
 use std::f64::consts::TAU;
 
 use analysis::iterative::TraceSettings;
-use model::equations::{Deformation, PlacedElement};
+use model::equations::{ConnectedElement, RelativeDof};
 use model::integrator::IntegratorError;
 use model::sensor::Sensor;
 use model::shaken::{ShakenError, ShakenSpecimen, Shaker};
@@ -343,12 +343,12 @@ fn shaken_specimen(assembly: &Assembly) -> ShakenSpecimen {
             partition.interface.iter().position(|place| place.to == Some(dof)).map(|k| own + k)
         })
     };
-    let at_interface = specimen.elements.iter().map(|(dof, element)| PlacedElement {
-        place: Deformation::of_dof(own + dof),
+    let at_interface = specimen.elements.iter().map(|(dof, element)| ConnectedElement {
+        place: RelativeDof::of_dof(own + dof),
         element: element.clone(),
     });
-    let between = assembly.inside_elements.iter().map(|placed| PlacedElement {
-        place: Deformation { from: local(placed.place.from), to: local(placed.place.to) },
+    let between = assembly.inside_elements.iter().map(|placed| ConnectedElement {
+        place: RelativeDof { from: local(placed.place.from), to: local(placed.place.to) },
         element: placed.element.clone(),
     });
     ShakenSpecimen {

@@ -6,9 +6,9 @@
 //! there is nothing to differ from.
 
 use analysis::delay_stability::{delay_system, first_loss};
-use model::equations::Deformation;
+use model::equations::RelativeDof;
 use model::error::ModelError;
-use model::partition::{Inside, Partition, PartitionError};
+use model::partition::{InternalDofs, Partition, PartitionError};
 use model::specimen::Specimen;
 use model::structure::shear_building;
 use nalgebra::DMatrix;
@@ -44,12 +44,12 @@ pub(super) const STIFFNESS_N_M: [f64; 5] = [53048.0, 45724.0, 45052.0, 45052.0, 
 fn building(storeys: usize, p: f64) -> Result<DelaySystem, BeregiError> {
     let structure =
         shear_building(&MASS_KG[..storeys], &STIFFNESS_N_M[..storeys], &DAMPING_N_S_M[..storeys])?;
-    let interface = vec![Deformation::of_dof(2)];
-    let inside = Inside::of(&structure, &[0, 1], &interface)?;
+    let interface = vec![RelativeDof::of_dof(2)];
+    let inside = InternalDofs::of(&structure, &[0, 1], &interface)?;
     let specimen = Specimen {
         mass: DMatrix::from_element(1, 1, (1.0 - p) * MASS_KG[2]),
-        damping: Inside::joining(&inside.damping_to_interface),
-        stiffness: Inside::joining(&inside.stiffness_to_interface),
+        damping: InternalDofs::joining(&inside.damping_to_interface),
+        stiffness: InternalDofs::joining(&inside.stiffness_to_interface),
         elements: Vec::new(),
     };
     let partition = Partition { interface, specimen, inside: Some(inside) };

@@ -2,7 +2,7 @@
 
 use std::f64::consts::TAU;
 
-use model::equations::{Deformation, Equations};
+use model::equations::{Equations, RelativeDof};
 use model::motion::Motion;
 use model::predictor::{Design, Grid, Instant, Predict, Predictor, Surroundings};
 use model::specimen::Specimen;
@@ -23,8 +23,9 @@ pub(super) fn chirp_error_percent(design: Design, ratio: usize, hertz: f64) -> O
         damping: one(0.0),
         stiffness: one(0.0),
         load: DMatrix::zeros(1, 0),
-        interface: vec![Deformation::of_dof(0)],
+        interface: vec![RelativeDof::of_dof(0)],
         elements: Vec::new(),
+        states: None,
     };
     let specimen =
         Specimen { mass: one(0.0), damping: one(0.0), stiffness: one(0.0), elements: Vec::new() };

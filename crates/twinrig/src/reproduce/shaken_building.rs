@@ -3,7 +3,7 @@
 
 use analysis::iterative::{PeriodicExperiment, TraceSettings};
 use model::element::{Element, Law, Side};
-use model::equations::{Deformation, Equations, PlacedElement};
+use model::equations::{ConnectedElement, Equations, RelativeDof};
 use model::integrator::{IntegratorError, Method};
 use model::periodic::{Coefficients, Orbit};
 use model::sensor::Sensor;
@@ -73,8 +73,8 @@ impl ShakenBuilding {
     ) -> Result<Self, BeregiError> {
         let physical = shear_building(&MASS_KG[..3], &STIFFNESS_N_M[..3], &DAMPING_N_S_M[..3])?;
         let law = Law::Gap { stiffness: STIFFNESS_N_M[2], opening: 0.0, side: Side::Positive };
-        let bracket = PlacedElement {
-            place: Deformation { from: Some(1), to: Some(2) },
+        let bracket = ConnectedElement {
+            place: RelativeDof { from: Some(1), to: Some(2) },
             element: Element::new(law),
         };
         let specimen = ShakenSpecimen {
@@ -129,8 +129,9 @@ fn settings(legs: Legs, simulated_kg: f64, harmonics: usize) -> PeriodicSettings
             damping: leg(DAMPING_N_S_M[3]),
             stiffness: leg(STIFFNESS_N_M[3]),
             load: DMatrix::from_column_slice(2, 1, &[0.0, 1.0]),
-            interface: vec![Deformation::of_dof(0)],
+            interface: vec![RelativeDof::of_dof(0)],
             elements: Vec::new(),
+            states: None,
         },
         load: vec![force_n(legs)],
         method: Method::Newmark,

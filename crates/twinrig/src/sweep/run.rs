@@ -3,7 +3,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use analysis::criteria;
-use model::equations::Deformation;
+use model::equations::RelativeDof;
 use runtime::gate::{Trip, TripKind};
 use runtime::hybrid_loop::HybridLoop;
 use runtime::interlock::Phase;
@@ -187,7 +187,7 @@ impl Workspace {
     }
 
     #[inline]
-    fn keep_motion(&mut self, x: &[f64], interface: &[Deformation], floors: &[usize]) {
+    fn keep_motion(&mut self, x: &[f64], interface: &[RelativeDof], floors: &[usize]) {
         for (column, place) in self.desired.iter_mut().zip(interface) {
             column.push(place.value(x));
         }

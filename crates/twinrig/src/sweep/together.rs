@@ -4,7 +4,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use analysis::criteria::{self, Extent, Found, InStep, Target};
-use model::equations::Deformation;
+use model::equations::RelativeDof;
 use numerics::lanes::{LANES, Lanes};
 use runtime::hybrid_loop::HybridLoop;
 use runtime::lockstep::{Lockstep, Onlooker, View};
@@ -100,7 +100,7 @@ impl Study {
 
 /// Who looks on while the variants run.
 struct Watched<'a> {
-    interface: Deformation,
+    interface: RelativeDof,
     shown: Vec<usize>,
     /// Ticks between two frames, and until the next one.
     every: u64,

@@ -17,10 +17,12 @@ mod modes;
 mod system;
 
 use nalgebra::{Complex, DMatrix};
+use numerics::block::hstack;
 use numerics::eigen;
+use numerics::solve;
 use numerics::sparse::dense::{product, transposed_product};
 
-use super::basis::{boundary_coordinates, join};
+use super::basis::boundary_coordinates;
 use super::trust::{Acceptance, Verdict};
 use super::{Component, ReductionError};
 use modes::StateModes;
@@ -128,7 +130,7 @@ pub fn reduce_states(
     let states = system.boundary_states(&recipe.boundary);
     let side = |mirrored: bool, modes_basis: &DMatrix<f64>| {
         let rigid = if mirrored { &system.left_rigid } else { &system.right_rigid };
-        let inner = join(rigid, modes_basis);
+        let inner = hstack(&[rigid, modes_basis]);
         match recipe.completion {
             Completion::None => {
                 let turn = boundary_coordinates(&inner.select_rows(&states)).ok_or(
@@ -257,12 +259,12 @@ fn martinez(
         return Err(singular());
     }
     let scaled = DMatrix::from_fn(boundary, boundary, |i, j| at_boundary[(i, j)] / lengths[i]);
-    let inverse = scaled.try_inverse().ok_or_else(singular)?;
+    let inverse = solve::inverse(&scaled).ok_or_else(singular)?;
     let inverse = DMatrix::from_fn(boundary, boundary, |i, j| inverse[(i, j)] / lengths[j]);
     let constraint = product(psi, &inverse);
     let rows = inner.select_rows(states);
     inner -= product(&constraint, &rows);
-    Ok(join(&constraint, &inner))
+    Ok(hstack(&[&constraint, &inner]))
 }
 
 impl StateModel {
@@ -290,7 +292,7 @@ impl StateModel {
         });
         let mut forces = DMatrix::zeros(self.states(), b);
         forces.fill_diagonal(Complex::ONE);
-        Some(all.lu().solve(&forces)?.rows(0, b).into_owned())
+        Some(solve::solved(all, &forces)?.rows(0, b).into_owned())
     }
 
     /// The smallest eigenvalue of the Hermitian part of jω H(jω) over these
@@ -312,13 +314,11 @@ impl StateModel {
     ) -> Result<(DMatrix<f64>, DMatrix<f64>), ReductionError> {
         self.verdict()?.accept(acceptance)?;
         let singular = ReductionError::MassNotPositiveDefinite { dof: 0 };
-        let lu = self.c.clone().lu();
         let mut forces = DMatrix::zeros(self.states(), self.boundary.len());
         forces.fill_diagonal(1.0);
-        match (lu.solve(&-&self.d), lu.solve(&forces)) {
-            (Some(a), Some(b)) => Ok((a, b)),
-            _ => Err(singular),
-        }
+        let both = solve::solved(self.c.clone(), &hstack(&[&-&self.d, &forces])).ok_or(singular)?;
+        let (a, b) = both.columns_range_pair(..self.states(), self.states()..);
+        Ok((a.into_owned(), b.into_owned()))
     }
 }
 
@@ -344,6 +344,6 @@ pub(super) fn state_eigenvalues(
     d: &DMatrix<f64>,
 ) -> Result<Vec<Complex<f64>>, ReductionError> {
     let matrix =
-        c.clone().lu().solve(&-d).ok_or(ReductionError::MassNotPositiveDefinite { dof: 0 })?;
+        solve::solved(c.clone(), &-d).ok_or(ReductionError::MassNotPositiveDefinite { dof: 0 })?;
     Ok(eigen::eigenvalues(&matrix)?)
 }

@@ -1,6 +1,7 @@
 //! The scaled state-space matrices, their rigid states and their flexibility.
 
 use nalgebra::DMatrix;
+use numerics::solve;
 use numerics::sparse::dense::{product, transposed_product};
 use numerics::sparse::{Cholesky, Lu, SparseError, SparseMatrix};
 
@@ -71,7 +72,7 @@ impl<'a> System<'a> {
             let (right, left) = system.rigid_states(&right, &left);
             let c_rr = transposed_product(&left, &system.c_times(&right));
             system.c_rr =
-                c_rr.try_inverse().ok_or(ReductionError::MassNotPositiveDefinite { dof: 0 })?;
+                solve::inverse(&c_rr).ok_or(ReductionError::MassNotPositiveDefinite { dof: 0 })?;
             (system.right_rigid, system.left_rigid) = (right, left);
         }
         Ok(system)

@@ -2,7 +2,7 @@
 
 use analysis::loop_stability::compensators::Trial;
 use analysis::loop_stability::partitions::{Advice, Cut, Origin, Ranked};
-use model::equations::Deformation;
+use model::equations::RelativeDof;
 use model::specimen::Specimen;
 use nalgebra::DMatrix;
 
@@ -187,7 +187,7 @@ pub(super) fn place(loaded: &Loaded, cut: &Cut) -> String {
     let name = |dof: Option<usize>| {
         dof.map_or("ground", |dof| loaded.assembly.structure.names[dof].as_str())
     };
-    let of = |place: &Deformation| match place.from {
+    let of = |place: &RelativeDof| match place.from {
         None => name(place.to).to_owned(),
         Some(_) => format!("{} – {}", name(place.from), name(place.to)),
     };

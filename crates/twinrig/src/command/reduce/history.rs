@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::time::Instant;
 
-use model::equations::Deformation;
+use model::equations::RelativeDof;
 use model::integrator::{Method, Options};
 use model::partition::LoadPattern;
 use model::reduction::ReductionError;
@@ -165,18 +165,18 @@ impl History {
                 LoadPattern::Force { dof } => FullLoad::Force(model.boundary[dof]),
             })
             .collect();
-        let interface: Vec<Deformation> = assembly
+        let interface: Vec<RelativeDof> = assembly
             .partition
             .interface
             .iter()
             .map(|place| {
                 let of = |dof: Option<usize>| dof.map(|dof| model.boundary[dof]);
-                Deformation { from: of(place.from), to: of(place.to) }
+                RelativeDof { from: of(place.from), to: of(place.to) }
             })
             .collect();
-        let watched: Vec<Deformation> = interface
+        let watched: Vec<RelativeDof> = interface
             .into_iter()
-            .chain(model.monitored.iter().map(|&dof| Deformation::of_dof(dof)))
+            .chain(model.monitored.iter().map(|&dof| RelativeDof::of_dof(dof)))
             .collect();
         let mut full = FullStepper::new(&examined.component, &loads, load.at(from), step_s)?;
         for tick in from..load.ticks() {
@@ -376,7 +376,7 @@ fn reduced(
     let response = reference(&assembly.substructures.whole, &options, load, 1)?;
     let small = &examined.reduced;
     let names = &assembly.structure.names;
-    let named = |place: &Deformation| match (place.from, place.to) {
+    let named = |place: &RelativeDof| match (place.from, place.to) {
         (None, Some(dof)) => names[dof].clone(),
         (from, to) => {
             let name = |dof: Option<usize>| dof.map_or("ground", |dof| &names[dof]);
@@ -387,7 +387,7 @@ fn reduced(
         let full = Vec::with_capacity(reduced.len());
         Place { name, kind, full, reduced, hybrid: None, floor: 0.0 }
     };
-    let kind = |at: &Deformation| match at.to.or(at.from) {
+    let kind = |at: &RelativeDof| match at.to.or(at.from) {
         Some(dof) => assembly.structure.kinds[dof],
         None => DofKind::Translation,
     };

@@ -3,7 +3,7 @@
 mod files;
 mod history;
 mod page;
-mod unstepped;
+mod synthesis;
 
 use std::f64::consts::TAU;
 use std::path::{Path, PathBuf};
@@ -19,12 +19,12 @@ use serde_json::{Value, json};
 use super::identify::time;
 use super::output::{Exit, Output, number, print, table};
 use super::rehearse::test_name;
-use crate::assembly::{Assembly, CACHE, Examined, SignalStore, examine, examine_unstepped};
+use crate::assembly::{Assembly, CACHE, Examined, SignalStore, examine, examine_synthesis};
 use crate::experiment::reduction::{ReductionMethod, Unstable};
 use crate::experiment::{Diagnostic, Diagnostics, Experiment, Folder, ReductionSpec};
 use crate::fit::{Cost, Fit, NumericalCost};
 use history::History;
-use unstepped::Judged;
+use synthesis::Judged;
 
 /// DOFs beyond which a factorisation takes seconds.
 const MANY_DOFS: usize = 5000;
@@ -191,12 +191,12 @@ fn judge(
     output: Output,
 ) -> Exit {
     if arguments.compare.is_some() {
-        return output.fail("--compare needs a method whose model the loop steps: take rubin");
+        return output.fail("--compare needs a method that gives M, C and K: take rubin");
     }
     let source = Folder::new(arguments.file.parent().unwrap_or(Path::new("")));
     let spinner = output.spinner();
     spinner.set_message("reducing");
-    let made = examine_unstepped(experiment, &source, &SignalStore::default());
+    let made = examine_synthesis(experiment, &source, &SignalStore::default());
     let (made, warnings) = match made {
         Ok(made) => made,
         Err(found) => {

@@ -129,8 +129,8 @@ pub(crate) static REDUCTION: Table = Table {
                 word("modes_only", "free modes alone, for comparison"),
                 word(
                     "state_space",
-                    "de Kraker's complex modes with flexibility modes; `twinrig reduce` judges and \
-                     writes the first-order model, which the loop does not step",
+                    "de Kraker's complex modes with flexibility modes: a first-order model, for heavily \
+                     or non-symmetrically damped structures",
                 ),
                 word(
                     "dual_craig_bampton",

@@ -1,13 +1,16 @@
 //! The motion of a specimen inside, away from its interface.
 
 use nalgebra::DMatrix;
+use numerics::block::hstack;
 use numerics::discretise;
+use numerics::gemv::PanelMatrix;
 use numerics::linear_system::{LinearSystem, Time};
-use numerics::panel::PanelMatrix;
+use numerics::second_order::companion;
 use numerics::small::copy;
+use numerics::solve;
 
 use crate::motion::Motion;
-use crate::partition::Inside;
+use crate::partition::InternalDofs;
 
 /// Moves the DOFs inside a specimen with its interface, and adds their force.
 ///
@@ -15,7 +18,7 @@ use crate::partition::Inside;
 /// samples; the step is exact for that. State and force belong to the instant of
 /// the interface motion they were given: nothing comes a step late.
 #[derive(Debug, Clone)]
-pub struct InsideMotion {
+pub struct InternalMotion {
     /// w from displacement, velocity and acceleration of the interface.
     drive: PanelMatrix,
     /// Next displacements and velocities from the present ones, w then and now.
@@ -33,20 +36,17 @@ pub struct InsideMotion {
     added: Vec<f64>,
 }
 
-impl InsideMotion {
+impl InternalMotion {
     /// At rest. `None` if the mass inside is singular.
-    pub fn new(inside: &Inside, step_s: f64) -> Option<Self> {
+    pub fn new(inside: &InternalDofs, step_s: f64) -> Option<Self> {
         let (n, count) = inside.mass_to_interface.shape();
-        let inverse = inside.mass.clone().try_inverse()?;
-        let mut a = DMatrix::zeros(2 * n, 2 * n);
-        a.view_mut((0, n), (n, n)).fill_with_identity();
-        a.view_mut((n, 0), (n, n)).copy_from(&(-&inverse * &inside.stiffness));
-        a.view_mut((n, n), (n, n)).copy_from(&(-&inverse * &inside.damping));
+        let inverse = solve::inverse(&inside.mass)?;
+        let a = companion(&inverse, &inside.damping, &inside.stiffness);
         let mut b = DMatrix::zeros(2 * n, n);
         b.view_mut((n, 0), (n, n)).copy_from(&inverse);
         let exact = discretise::first_order_hold(&a, &b, step_s);
-        let step = beside(&[&exact.transition, &exact.start, &exact.end]);
-        let drive = -beside(&[
+        let step = hstack(&[&exact.transition, &exact.start, &exact.end]);
+        let drive = -hstack(&[
             &inside.stiffness_to_interface,
             &inside.damping_to_interface,
             &inside.mass_to_interface,
@@ -55,7 +55,7 @@ impl InsideMotion {
         let mass = inside.mass_to_interface.transpose() * &inverse;
         let of_displacement = inside.stiffness_to_interface.transpose() - &mass * &inside.stiffness;
         let of_velocity = inside.damping_to_interface.transpose() - &mass * &inside.damping;
-        let force = beside(&[&of_displacement, &of_velocity, &mass]);
+        let force = hstack(&[&of_displacement, &of_velocity, &mass]);
         if step.iter().chain(force.iter()).any(|value| !value.is_finite()) {
             return None;
         }
@@ -122,22 +122,18 @@ impl InsideMotion {
     }
 }
 
-fn beside(parts: &[&DMatrix<f64>]) -> DMatrix<f64> {
-    crate::first_order::beside(parts)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::equations::Deformation;
+    use crate::equations::RelativeDof;
     use crate::structure::shear_building;
 
-    fn lower_storeys(step_s: f64) -> (Inside, InsideMotion) {
+    fn lower_storeys(step_s: f64) -> (InternalDofs, InternalMotion) {
         let mass = [5.37, 5.37, 5.37];
         let structure =
             shear_building(&mass, &[53048.0, 45724.0, 45052.0], &[4.4062, 3.7979, 3.7421]).unwrap();
-        let inside = Inside::of(&structure, &[0, 1], &[Deformation::of_dof(2)]).unwrap();
-        let motion = InsideMotion::new(&inside, step_s).unwrap();
+        let inside = InternalDofs::of(&structure, &[0, 1], &[RelativeDof::of_dof(2)]).unwrap();
+        let motion = InternalMotion::new(&inside, step_s).unwrap();
         (inside, motion)
     }
 

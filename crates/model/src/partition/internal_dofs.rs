@@ -6,7 +6,7 @@
 use nalgebra::DMatrix;
 
 use super::{Partition, PartitionError, Substructures, check_mass};
-use crate::equations::{Deformation, Equations, PlacedElement};
+use crate::equations::{ConnectedElement, Equations, RelativeDof};
 use crate::structure::Structure;
 
 /// DOFs of the specimen away from its interface, with what joins them.
@@ -15,7 +15,7 @@ use crate::structure::Structure;
 ///   M_ii ẍ + C_ii ẋ + K_ii x = −(M_ib ü + C_ib u̇ + K_ib u)
 /// and add M_bi ẍ + C_bi ẋ + K_bi x to the force at the interface.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Inside {
+pub struct InternalDofs {
     /// Of the structure, counted from 0.
     pub dofs: Vec<usize>,
     /// M_ii.
@@ -32,12 +32,12 @@ pub struct Inside {
     pub stiffness_to_interface: DMatrix<f64>,
 }
 
-impl Inside {
+impl InternalDofs {
     /// The part of the structure at `dofs`, driven at the interface.
     pub fn of(
         structure: &Structure,
         dofs: &[usize],
-        interface: &[Deformation],
+        interface: &[RelativeDof],
     ) -> Result<Self, PartitionError> {
         let size = structure.mass.nrows();
         let places = places(interface)?;
@@ -85,7 +85,7 @@ impl Inside {
         &self,
         partition: &Partition,
         structure: &Structure,
-        elements: &[PlacedElement],
+        elements: &[ConnectedElement],
         load: DMatrix<f64>,
     ) -> Result<Substructures, PartitionError> {
         places(&partition.interface)?;
@@ -95,7 +95,7 @@ impl Inside {
             }
         }
         let kept = partition.simulated(structure.mass.nrows());
-        let moved = |place: &Deformation| -> Result<Deformation, PartitionError> {
+        let moved = |place: &RelativeDof| -> Result<RelativeDof, PartitionError> {
             let index = |dof: Option<usize>| match dof {
                 None => Ok(None),
                 Some(dof) => match kept.iter().position(|&other| other == dof) {
@@ -103,7 +103,7 @@ impl Inside {
                     None => Err(PartitionError::ElementInside { dof: dof + 1 }),
                 },
             };
-            Ok(Deformation { from: index(place.from)?, to: index(place.to)? })
+            Ok(RelativeDof { from: index(place.from)?, to: index(place.to)? })
         };
         let mut whole = Equations {
             mass: structure.mass.clone(),
@@ -112,6 +112,7 @@ impl Inside {
             load: load.clone(),
             interface: partition.interface.clone(),
             elements: elements.to_vec(),
+            states: None,
         };
         let rest = |matrix: &DMatrix<f64>| block(matrix, &kept, &kept);
         let mut numerical = Equations {
@@ -124,9 +125,10 @@ impl Inside {
                 .iter()
                 .map(|placed| {
                     let place = moved(&placed.place)?;
-                    Ok(PlacedElement { place, element: placed.element.clone() })
+                    Ok(ConnectedElement { place, element: placed.element.clone() })
                 })
                 .collect::<Result<_, PartitionError>>()?,
+            states: None,
         };
         let b = numerical.interface_matrix();
         numerical.mass -= &b * &partition.specimen.mass * b.transpose();
@@ -139,9 +141,9 @@ impl Inside {
 }
 
 /// The DOFs of an interface that consists of DOFs.
-fn places(interface: &[Deformation]) -> Result<Vec<usize>, PartitionError> {
-    let dof = |place: &Deformation| match place {
-        Deformation { from: None, to: Some(dof) } => Ok(*dof),
+fn places(interface: &[RelativeDof]) -> Result<Vec<usize>, PartitionError> {
+    let dof = |place: &RelativeDof| match place {
+        RelativeDof { from: None, to: Some(dof) } => Ok(*dof),
         _ => Err(PartitionError::InsideDeformation),
     };
     interface.iter().map(dof).collect()
@@ -190,12 +192,12 @@ mod tests {
     }
 
     fn partition(structure: &Structure, dofs: &[usize]) -> Result<Partition, PartitionError> {
-        let interface = vec![Deformation::of_dof(2)];
-        let inside = Inside::of(structure, dofs, &interface)?;
+        let interface = vec![RelativeDof::of_dof(2)];
+        let inside = InternalDofs::of(structure, dofs, &interface)?;
         let specimen = Specimen {
             mass: DMatrix::from_element(1, 1, 1.79),
-            damping: Inside::joining(&inside.damping_to_interface),
-            stiffness: Inside::joining(&inside.stiffness_to_interface),
+            damping: InternalDofs::joining(&inside.damping_to_interface),
+            stiffness: InternalDofs::joining(&inside.stiffness_to_interface),
             elements: Vec::new(),
         };
         Ok(Partition { interface, specimen, inside: Some(inside) })
@@ -211,7 +213,7 @@ mod tests {
         // Free at its foot: only the fourth storey's leg is simulated.
         let leg = [45052.0, -45052.0, -45052.0, 45052.0];
         assert!((numerical.stiffness - DMatrix::from_row_slice(2, 2, &leg)).amax() < 1e-9);
-        assert_eq!(numerical.interface, vec![Deformation::of_dof(0)]);
+        assert_eq!(numerical.interface, vec![RelativeDof::of_dof(0)]);
         assert_eq!(numerical.load.as_slice(), [0.0, 1.0]);
         assert_eq!(split.whole.size(), 4);
         assert_eq!(partition.simulated(4), [2, 3]);

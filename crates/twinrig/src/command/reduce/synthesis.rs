@@ -1,4 +1,4 @@
-//! `twinrig reduce` with a method whose model the loop does not step.
+//! `twinrig reduce` with a method that gives no M, C and K at DOFs.
 
 use std::f64::consts::TAU;
 use std::fmt::Write as _;
@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use super::files::npy;
 use super::page::{self, decibel};
-use crate::assembly::{Unstepped, UnsteppedModel};
+use crate::assembly::{Synthesis, SynthesisModel, ground};
 use crate::command::output::{cannot_write, number, table, write_bytes};
 use crate::experiment::ReductionSpec;
 use crate::experiment::reduction::{ModeSpec, ReductionMethod, Unstable};
@@ -30,7 +30,7 @@ const NOISE: f64 = -1e-9;
 pub(super) struct Judged {
     title: String,
     method: &'static str,
-    made: Unstepped,
+    made: Synthesis,
     band_rad_s: f64,
     full: Response,
     errors: Vec<f64>,
@@ -43,36 +43,36 @@ pub(super) struct Judged {
     resistance: Option<(f64, f64)>,
 }
 
-impl Unstepped {
+impl Synthesis {
     fn receptance(&self, omega_rad_s: f64) -> Option<DMatrix<Complex<f64>>> {
         let all = match &self.model {
-            UnsteppedModel::States(states) => states.model.receptance(omega_rad_s)?,
-            UnsteppedModel::Dual(dual) => dual.receptance(omega_rad_s)?,
+            SynthesisModel::States(states) => states.model.receptance(omega_rad_s)?,
+            SynthesisModel::Dual(dual) => dual.receptance(omega_rad_s)?,
         };
         Some(all.view((0, 0), (self.interface, self.interface)).into_owned())
     }
 
     fn eigenvalues(&self) -> Result<Vec<Complex<f64>>, ReductionError> {
         match &self.model {
-            UnsteppedModel::States(states) => states.model.eigenvalues(),
-            UnsteppedModel::Dual(dual) => dual.eigenvalues(),
+            SynthesisModel::States(states) => states.model.eigenvalues(),
+            SynthesisModel::Dual(dual) => dual.eigenvalues(),
         }
     }
 
     fn states(&self) -> usize {
         match &self.model {
-            UnsteppedModel::States(states) => states.model.states(),
-            UnsteppedModel::Dual(dual) => 2 * dual.mass.nrows(),
+            SynthesisModel::States(states) => states.model.states(),
+            SynthesisModel::Dual(dual) => 2 * dual.mass.nrows(),
         }
     }
 
     /// Circular frequencies of the modes that were kept.
     fn kept(&self) -> Vec<f64> {
         match &self.model {
-            UnsteppedModel::States(states) => {
+            SynthesisModel::States(states) => {
                 states.model.kept.iter().map(|value| value.im).filter(|&im| im > 0.0).collect()
             }
-            UnsteppedModel::Dual(dual) => {
+            SynthesisModel::Dual(dual) => {
                 let modes = dual.mass.nrows() - dual.forces;
                 (0..modes).map(|k| dual.stiffness[(k, k)].max(0.0).sqrt()).collect()
             }
@@ -84,7 +84,7 @@ impl Judged {
     pub(super) fn new(
         title: &str,
         spec: &ReductionSpec,
-        made: Unstepped,
+        made: Synthesis,
         points: usize,
     ) -> Result<Self, ReductionError> {
         let highest = made.kept().into_iter().fold(0.0, f64::max);
@@ -102,7 +102,7 @@ impl Judged {
         let none = ReductionError::WrongCount { what: "frequencies", given: 0, expected: 1 };
         let spread = Spread::of(&errors).ok_or(none)?;
         let own = made.eigenvalues()?;
-        let is_dual = matches!(made.model, UnsteppedModel::Dual(_));
+        let is_dual = matches!(made.model, SynthesisModel::Dual(_));
         let eigenvalues = if made.component.size() <= MOST_DOFS && !is_dual {
             let mut all = component_eigenvalues(&made.component)?;
             all.retain(|value| value.norm() <= end);
@@ -173,7 +173,7 @@ impl Judged {
         let further = made.boundary.len() - made.interface;
         row("DOFs that stay", format!("{} at the interface, {further} elsewhere", made.interface));
         match &made.model {
-            UnsteppedModel::States(reduction) => {
+            SynthesisModel::States(reduction) => {
                 let StateModel { kept, rigid_modes, state_rigid_modes, .. } = &reduction.model;
                 let real = kept.iter().filter(|value| value.im == 0.0).count();
                 row("modes kept", format!("{}, {real} of them real", kept.len()));
@@ -182,7 +182,7 @@ impl Judged {
                     row("rigid-body modes", text);
                 }
             }
-            UnsteppedModel::Dual(dual) => {
+            SynthesisModel::Dual(dual) => {
                 row("modes kept", (dual.mass.nrows() - dual.forces).to_string());
                 row("forces at the interface", dual.forces.to_string());
             }
@@ -198,7 +198,13 @@ impl Judged {
         row("… at", format!("{} Hz", number(self.full.omegas_rad_s[self.spread.worst] / TAU)));
         row("interface response error, median", percent(self.spread.median));
         row("reduced model", self.words());
-        row("in the loop", "not stepped: this is for a look, and for other programs".to_owned());
+        let stepped = match &made.model {
+            SynthesisModel::States(_) => {
+                "stepped as it is, by exact, newmark, implicit_euler or rk4"
+            }
+            SynthesisModel::Dual(_) => "not stepped: this is for a look, and for other programs",
+        };
+        row("in the loop", stepped.to_owned());
         rows
     }
 
@@ -277,7 +283,7 @@ impl Judged {
         let mut files: Vec<(&str, Vec<u8>)> = Vec::new();
         let made = &self.made;
         match &made.model {
-            UnsteppedModel::States(reduction) => {
+            SynthesisModel::States(reduction) => {
                 let model = &reduction.model;
                 files.extend([("state_c.npy", npy(&model.c)), ("state_d.npy", npy(&model.d))]);
                 let acceptance = match spec.unstable {
@@ -287,18 +293,13 @@ impl Judged {
                 if let Ok((a, b)) = model.first_order(acceptance) {
                     files.extend([("a.npy", npy(&a)), ("b.npy", npy(&b))]);
                 }
-                let n = made.component.size();
-                let influence = &made.component.influence;
-                let influence = DMatrix::from_column_slice(n, 1, influence.as_slice());
-                let excited = made.component.mass.times(&influence);
-                let ground = reduction.left.rows(0, n).tr_mul(&excited);
-                files.push(("ground.npy", npy(&ground)));
+                files.push(("ground.npy", npy(&ground(&made.component, reduction))));
                 if !made.monitored.is_empty() {
                     let rows = reduction.right.select_rows(&made.monitored);
                     files.push(("recovery.npy", npy(&rows)));
                 }
             }
-            UnsteppedModel::Dual(dual) => files.extend([
+            SynthesisModel::Dual(dual) => files.extend([
                 ("mass.npy", npy(&dual.mass)),
                 ("damping.npy", npy(&dual.damping)),
                 ("stiffness.npy", npy(&dual.stiffness)),
@@ -325,7 +326,7 @@ impl Judged {
             let _ = writeln!(text, "{at},{what},\"{}\",{dof}", name.replace('"', "\"\""));
         };
         match &made.model {
-            UnsteppedModel::States(reduction) => {
+            SynthesisModel::States(reduction) => {
                 for what in ["displacement", "velocity"] {
                     for (name, &dof) in made.names.iter().zip(&made.boundary) {
                         line(what, name, Some(dof));
@@ -335,7 +336,7 @@ impl Judged {
                     line("amplitude", "", None);
                 }
             }
-            UnsteppedModel::Dual(dual) => {
+            SynthesisModel::Dual(dual) => {
                 for _ in 0..dual.mass.nrows() - dual.forces {
                     line("amplitude", "", None);
                 }
@@ -348,7 +349,7 @@ impl Judged {
     }
 }
 
-fn response(made: &Unstepped, omegas: &[f64]) -> Result<Response, ReductionError> {
+fn response(made: &Synthesis, omegas: &[f64]) -> Result<Response, ReductionError> {
     let at = |&omega: &f64| {
         let singular = ReductionError::Sparse(numerics::sparse::SparseError::Singular);
         made.receptance(omega).ok_or(singular)

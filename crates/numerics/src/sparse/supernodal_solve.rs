@@ -7,7 +7,7 @@
 
 use faer::sparse::linalg::cholesky::supernodal::SymbolicSupernodalCholesky;
 
-use super::threads::share;
+use super::threads::parallel_for;
 use super::tree::{Part, Parts, shape};
 
 /// Right sides solved for together.
@@ -62,7 +62,7 @@ impl Factor<'_> {
                 (part, groups.iter().map(own).collect())
             })
             .collect();
-        share(&mut within, |(part, own)| {
+        parallel_for(&mut within, |(part, own)| {
             self.pass(Way::Forward, part.panels.clone(), rows, part.places.start, own);
         });
         for (part, own) in &within {
@@ -82,7 +82,7 @@ impl Factor<'_> {
                 other.iter_mut().zip(from).for_each(|(to, from)| *to = from);
             }
         }
-        share(&mut within, |(part, own)| {
+        parallel_for(&mut within, |(part, own)| {
             self.pass(Way::Backward, part.panels.clone().rev(), rows, part.places.start, own);
         });
         for (part, own) in &within {
@@ -220,7 +220,7 @@ impl Panel<'_> {
                     let pivot = done[k].map(|value| value * inverse);
                     done[k] = pivot;
                     for i in k + 1..to {
-                        take::<FUSED>(&mut done[i], self.at(i, k), &pivot);
+                        subtract_scaled::<FUSED>(&mut done[i], self.at(i, k), &pivot);
                     }
                 }
                 self.subtract::<FUSED>(from, &done[from..], to, rest);
@@ -260,7 +260,7 @@ impl Panel<'_> {
                 for k in (from..to).rev() {
                     let mut pivot = head[k];
                     for i in k + 1..to {
-                        take::<FUSED>(&mut pivot, self.at(i, k), &head[i]);
+                        subtract_scaled::<FUSED>(&mut pivot, self.at(i, k), &head[i]);
                     }
                     let inverse = 1.0 / self.at(k, k);
                     head[k] = pivot.map(|value| value * inverse);
@@ -277,17 +277,17 @@ impl Panel<'_> {
             let (pa, pb, pc, pd) = (part(0), part(1), part(2), part(3));
             for (i, y) in rows.iter_mut().enumerate() {
                 let mut sum = *y;
-                take::<FUSED>(&mut sum, pa[i], a);
-                take::<FUSED>(&mut sum, pb[i], b);
-                take::<FUSED>(&mut sum, pc[i], c);
-                take::<FUSED>(&mut sum, pd[i], d);
+                subtract_scaled::<FUSED>(&mut sum, pa[i], a);
+                subtract_scaled::<FUSED>(&mut sum, pb[i], b);
+                subtract_scaled::<FUSED>(&mut sum, pc[i], c);
+                subtract_scaled::<FUSED>(&mut sum, pd[i], d);
                 *y = sum;
             }
             return;
         }
         for (k, x) in x.iter().enumerate() {
             for (value, y) in self.part(column + k, row, rows.len()).iter().zip(rows.iter_mut()) {
-                take::<FUSED>(y, *value, x);
+                subtract_scaled::<FUSED>(y, *value, x);
             }
         }
     }
@@ -306,17 +306,17 @@ impl Panel<'_> {
             let (pa, pb, pc, pd) = (part(0), part(1), part(2), part(3));
             let mut sums = [*a, *b, *c, *d];
             for (i, y) in rows.iter().enumerate() {
-                take::<FUSED>(&mut sums[0], pa[i], y);
-                take::<FUSED>(&mut sums[1], pb[i], y);
-                take::<FUSED>(&mut sums[2], pc[i], y);
-                take::<FUSED>(&mut sums[3], pd[i], y);
+                subtract_scaled::<FUSED>(&mut sums[0], pa[i], y);
+                subtract_scaled::<FUSED>(&mut sums[1], pb[i], y);
+                subtract_scaled::<FUSED>(&mut sums[2], pc[i], y);
+                subtract_scaled::<FUSED>(&mut sums[3], pd[i], y);
             }
             [*a, *b, *c, *d] = sums;
             return;
         }
         for (k, x) in x.iter_mut().enumerate() {
             for (value, y) in part(k).iter().zip(rows) {
-                take::<FUSED>(x, *value, y);
+                subtract_scaled::<FUSED>(x, *value, y);
             }
         }
     }
@@ -324,7 +324,7 @@ impl Panel<'_> {
 
 /// y ← y − factor x.
 #[inline(always)]
-fn take<const FUSED: bool>(y: &mut Row, factor: f64, x: &Row) {
+fn subtract_scaled<const FUSED: bool>(y: &mut Row, factor: f64, x: &Row) {
     for l in 0..WIDE {
         y[l] = if FUSED { (-factor).mul_add(x[l], y[l]) } else { y[l] - factor * x[l] };
     }

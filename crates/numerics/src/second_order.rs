@@ -1,0 +1,140 @@
+//! Equations of second order, M ẍ + C ẋ + K x = f, symmetric or not.
+
+use nalgebra::{Complex, DMatrix};
+
+use crate::eigen::{self, EigenError};
+
+/// The matrices in front of the second, first and zeroth derivative.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SecondOrder {
+    /// M.
+    pub mass: DMatrix<f64>,
+    /// C.
+    pub damping: DMatrix<f64>,
+    /// K.
+    pub stiffness: DMatrix<f64>,
+}
+
+impl SecondOrder {
+    /// Number of equations.
+    pub fn size(&self) -> usize {
+        self.mass.nrows()
+    }
+
+    /// λ²M + λC + K.
+    pub fn at(&self, s: Complex<f64>) -> DMatrix<Complex<f64>> {
+        let square = s * s;
+        DMatrix::from_fn(self.mass.nrows(), self.mass.ncols(), |i, j| {
+            let at = (i, j);
+            square * self.mass[at] + s * self.damping[at] + self.stiffness[at]
+        })
+    }
+
+    /// 2λM + C.
+    pub fn slope(&self, s: Complex<f64>) -> DMatrix<Complex<f64>> {
+        DMatrix::from_fn(self.mass.nrows(), self.mass.ncols(), |i, j| {
+            2.0 * s * self.mass[(i, j)] + self.damping[(i, j)]
+        })
+    }
+
+    /// [0 I; −M⁻¹K −M⁻¹C]; `None` where M has no inverse in numbers.
+    pub fn state_matrix(&self) -> Option<DMatrix<f64>> {
+        let n = self.size();
+        let factor = self.mass.clone().lu();
+        let mut matrix = DMatrix::zeros(2 * n, 2 * n);
+        matrix.view_mut((0, n), (n, n)).fill_with_identity();
+        matrix.view_mut((n, 0), (n, n)).copy_from(&-factor.solve(&self.stiffness)?);
+        matrix.view_mut((n, n), (n, n)).copy_from(&-factor.solve(&self.damping)?);
+        matrix.iter().all(|value| value.is_finite()).then_some(matrix)
+    }
+
+    /// The roots λ of λ²M + λC + K.
+    pub fn eigenvalues(&self) -> Result<Vec<Complex<f64>>, EigenError> {
+        let singular = EigenError::MassNotPositiveDefinite { row: 0 };
+        eigen::eigenvalues(&self.state_matrix().ok_or(singular)?)
+    }
+
+    /// Whether all three are symmetric but for rounding.
+    pub fn is_symmetric(&self) -> bool {
+        [&self.mass, &self.damping, &self.stiffness].into_iter().all(is_symmetric)
+    }
+}
+
+/// Whether mirrored entries differ by rounding at most.
+pub fn is_symmetric(matrix: &DMatrix<f64>) -> bool {
+    eigen::is_symmetric(matrix, 1e-9)
+}
+
+/// [0 I; −M⁻¹K −M⁻¹C] from the inverse of M.
+pub fn companion(
+    mass_inverse: &DMatrix<f64>,
+    damping: &DMatrix<f64>,
+    stiffness: &DMatrix<f64>,
+) -> DMatrix<f64> {
+    let n = mass_inverse.nrows();
+    let mut matrix = DMatrix::zeros(2 * n, 2 * n);
+    matrix.view_mut((0, n), (n, n)).fill_with_identity();
+    matrix.view_mut((n, 0), (n, n)).copy_from(&(-mass_inverse * stiffness));
+    matrix.view_mut((n, n), (n, n)).copy_from(&(-mass_inverse * damping));
+    matrix
+}
+
+/// The inverse, by Cholesky where the matrix is symmetric and positive definite;
+/// `None` where it has none in numbers. NaN never passes.
+pub fn inverted(matrix: &DMatrix<f64>) -> Option<DMatrix<f64>> {
+    let definite = is_symmetric(matrix).then(|| matrix.clone().cholesky()).flatten();
+    let inverse = match definite {
+        Some(factor) => factor.inverse(),
+        None => matrix.clone().try_inverse()?,
+    };
+    inverse.iter().all(|value| value.is_finite()).then_some(inverse)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pair(a: f64, b: f64, c: f64, d: f64) -> DMatrix<f64> {
+        DMatrix::from_row_slice(2, 2, &[a, b, c, d])
+    }
+
+    #[test]
+    fn a_rotor_splits_its_frequency_and_circulation_makes_it_grow() {
+        // A unit mass on unit springs in a plane: ω² ∓ gω − 1 = 0 with gyroscopic g.
+        let rotor = |gyroscopic: f64, circulatory: f64| SecondOrder {
+            mass: DMatrix::identity(2, 2),
+            damping: pair(0.0, gyroscopic, -gyroscopic, 0.0),
+            stiffness: pair(1.0, circulatory, -circulatory, 1.0),
+        };
+        let mut found = rotor(0.6, 0.0).eigenvalues().unwrap();
+        found.sort_by(|a, b| a.im.total_cmp(&b.im));
+        let root = (1.0f64 + 0.09).sqrt();
+        for (value, omega) in found.iter().zip([-root - 0.3, -root + 0.3, root - 0.3, root + 0.3]) {
+            assert!((value - Complex::new(0.0, omega)).norm() < 1e-12, "{value}");
+        }
+        // λ² = −1 ± jk: forward whirl grows, however small k is.
+        let growth = |k: f64| {
+            let values = rotor(0.0, k).eigenvalues().unwrap();
+            values.iter().map(|value| value.re).fold(f64::NEG_INFINITY, f64::max)
+        };
+        let exact = Complex::new(-1.0, 0.01).sqrt().re;
+        assert!((growth(0.01) - exact).abs() < 1e-12);
+        assert!(!rotor(0.1, 0.0).is_symmetric() && rotor(0.0, 0.0).is_symmetric());
+    }
+
+    #[test]
+    fn a_matrix_that_is_definite_in_its_lower_half_alone_is_inverted_whole() {
+        // Cholesky would read the lower half and answer for another matrix.
+        let matrix = pair(2.0, 1.5, 0.1, 1.0);
+        let inverse = inverted(&matrix).unwrap();
+        assert!((matrix * inverse - DMatrix::identity(2, 2)).amax() < 1e-14);
+    }
+
+    #[test]
+    fn no_inverse_holds_what_is_not_a_number() {
+        assert!(inverted(&pair(1.0, 0.0, 0.0, f64::NAN)).is_none());
+        assert!(inverted(&pair(1.0, f64::NAN, 0.0, 1.0)).is_none());
+        assert!(inverted(&pair(1.0, 1.0, 1.0, 1.0)).is_none());
+        assert!(inverted(&pair(1e-320, 0.0, 0.0, 1.0)).is_none());
+    }
+}

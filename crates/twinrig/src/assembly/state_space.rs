@@ -1,0 +1,199 @@
+//! Reduced models of other forms than M, C and K: de Kraker's of first order,
+//! which the loop steps, and dual Craig–Bampton, which is for a look only.
+
+use std::time::Instant;
+
+use model::equations::Descriptor;
+use model::reduction::assembly::{DualAssembly, dual_component};
+use model::reduction::state_space::{
+    Completion, StateChoice, StateRecipe, StateReduction, reduce_states,
+};
+use model::reduction::trust::Acceptance;
+use model::reduction::{Component, ModeChoice, ReductionError};
+use model::structure::{DofKind, StateForm, Structure};
+use nalgebra::DMatrix;
+
+use super::full::FullModel;
+use super::reduced::{Wanted, resolve_kept};
+use super::structure::{Builder, Origin};
+use crate::experiment::reduction::{ModeSpec, ReductionMethod, Unstable};
+use crate::experiment::{Diagnostic, DofLabel, DofRef, ReductionSpec};
+
+/// A reduced model of another form, beside the full one.
+pub struct Synthesis {
+    /// The full model.
+    pub component: Component,
+    /// The small one.
+    pub model: SynthesisModel,
+    /// DOFs that stay, counted from 0: the interface first.
+    pub boundary: Vec<usize>,
+    /// Their names.
+    pub names: Vec<String>,
+    /// How many of them are the interface.
+    pub interface: usize,
+    /// DOFs that can be recovered.
+    pub monitored: Vec<usize>,
+    /// Seconds the reduction took.
+    pub seconds: f64,
+}
+
+/// What the methods give.
+pub enum SynthesisModel {
+    /// De Kraker's state-space model.
+    States(Box<StateReduction>),
+    /// Modes and the forces at the interface.
+    Dual(Box<DualAssembly>),
+}
+
+impl SynthesisModel {
+    /// Whether any mode beside the rigid ones was kept.
+    fn has_modes(&self) -> bool {
+        match self {
+            Self::States(states) => !states.model.kept.is_empty(),
+            Self::Dual(dual) => {
+                (0..dual.mass.nrows() - dual.forces).any(|k| dual.stiffness[(k, k)] > 0.0)
+            }
+        }
+    }
+}
+
+/// A structure of first order, with all that the file calls by name.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct StateReduced {
+    form: StateForm,
+    names: Vec<String>,
+    kinds: Vec<DofKind>,
+    boundary: Vec<usize>,
+    labels: Vec<(DofLabel, usize)>,
+}
+
+impl StateReduced {
+    /// The index of what the file calls a DOF.
+    pub(super) fn resolve(&self, dof: &DofRef) -> Result<usize, Diagnostic> {
+        resolve_kept(dof, &self.labels, &self.boundary)
+    }
+}
+
+impl Builder<'_> {
+    /// The structure that a state-space reduction makes, from memory or now.
+    pub(super) fn first_order(&mut self, spec: &ReductionSpec) -> Option<Structure> {
+        let key = self.digest(spec)?;
+        let reduced = match self.store.states(key) {
+            Some(known) => known,
+            None => {
+                let made = self.reduced_states(spec)?;
+                self.store.keep_states(key, made)
+            }
+        };
+        let StateReduced { form, names, kinds, .. } = &*reduced;
+        let structure = self.keep(Structure::of_states(form.clone(), names.len()), "reduction")?;
+        let structure = self.keep(structure.with_names(names.clone()), "reduction")?;
+        let structure = self.keep(structure.with_kinds(kinds.clone()), "reduction")?;
+        self.origin = Origin::States(reduced);
+        Some(structure)
+    }
+
+    fn reduced_states(&mut self, spec: &ReductionSpec) -> Option<StateReduced> {
+        let full = self.full_model()?;
+        let wanted = self.wanted(spec, &full)?;
+        let kinds = |made: &Synthesis| made.boundary.iter().map(|&dof| full.kind(dof)).collect();
+        let made = self.synthesised(spec, &full, &wanted)?;
+        let SynthesisModel::States(reduction) = &made.model else { return None };
+        let acceptance = match spec.unstable {
+            Unstable::Refuse => Acceptance::StableOnly,
+            Unstable::Accept => Acceptance::Any,
+        };
+        let verdict = reduction.model.verdict().and_then(|verdict| verdict.accept(acceptance));
+        self.accept(verdict, "reduction")?;
+        let ground = -ground(&full.component, reduction).column(0);
+        let descriptor = Descriptor { e: reduction.model.c.clone(), a: -&reduction.model.d };
+        Some(StateReduced {
+            form: StateForm { descriptor, ground },
+            kinds: kinds(&made),
+            names: made.names,
+            boundary: made.boundary,
+            labels: wanted.labels,
+        })
+    }
+
+    /// The full structure and the model that such a method makes of it.
+    pub(super) fn synthesis(&mut self, spec: &ReductionSpec) -> Option<Synthesis> {
+        let full = self.full_model()?;
+        let wanted = self.wanted(spec, &full)?;
+        self.synthesised(spec, &full, &wanted)
+    }
+
+    fn synthesised(
+        &mut self,
+        spec: &ReductionSpec,
+        full: &FullModel,
+        wanted: &Wanted,
+    ) -> Option<Synthesis> {
+        let recipe = &wanted.recipe;
+        let mut boundary: Vec<usize> = Vec::new();
+        let mut interface = 0;
+        for (at, &dof) in recipe.interface.iter().chain(&recipe.retained).enumerate() {
+            if !boundary.contains(&dof) {
+                boundary.push(dof);
+                interface += usize::from(at < recipe.interface.len());
+            }
+        }
+        let begun = Instant::now();
+        let model = made(&full.component, spec, recipe.modes, &boundary);
+        let model = self.accept(model, "reduction")?;
+        if !model.has_modes() {
+            self.warn_of_no_mode(spec);
+        }
+        Some(Synthesis {
+            model,
+            names: boundary.iter().map(|&dof| wanted.name(full, dof)).collect(),
+            interface,
+            monitored: recipe.monitored.clone(),
+            seconds: begun.elapsed().as_secs_f64(),
+            boundary,
+            component: full.component.clone(),
+        })
+    }
+
+    /// Says so where a method gives nothing that the loop could step.
+    pub(super) fn refuse_dual(&mut self) {
+        let message = "the method dual_craig_bampton gives a model with motions that grow by \
+                       themselves, one for each force at the interface: it is never run";
+        let remedy = "`twinrig reduce` judges and writes it; to run the test take method = \
+                      \"rubin\" or \"state_space\"";
+        let error = Diagnostic::error(message).remedy(remedy);
+        self.found.push(self.experiment.place("reduction.method", error));
+    }
+}
+
+/// T_Lᵀ M ι: how the ground acts on the states of a reduced model, but for the sign.
+pub fn ground(component: &Component, reduction: &StateReduction) -> DMatrix<f64> {
+    let n = component.size();
+    let influence = DMatrix::from_column_slice(n, 1, component.influence.as_slice());
+    reduction.left.rows(0, n).tr_mul(&component.mass.times(&influence))
+}
+
+fn made(
+    component: &Component,
+    spec: &ReductionSpec,
+    modes: ModeChoice,
+    boundary: &[usize],
+) -> Result<SynthesisModel, ReductionError> {
+    if spec.method == ReductionMethod::DualCraigBampton {
+        let dual = dual_component(component, boundary, modes)?;
+        return Ok(SynthesisModel::Dual(Box::new(dual)));
+    }
+    let choice = match spec.modes {
+        ModeSpec::CutOff { omega_rad_s } => StateChoice::Imaginary { omega_rad_s },
+        ModeSpec::Number(number) => StateChoice::Number(number),
+        // The file's own checks know better.
+        ModeSpec::Error(_) => return Err(ReductionError::NoBoundary),
+    };
+    let completion = match spec.completion {
+        crate::experiment::reduction::Completion::Flexibility => Completion::Flexibility,
+        crate::experiment::reduction::Completion::Residual => Completion::ResidualFlexibility,
+        crate::experiment::reduction::Completion::None => Completion::None,
+    };
+    let recipe = StateRecipe { completion, modes: choice, boundary: boundary.to_vec() };
+    Ok(SynthesisModel::States(Box::new(reduce_states(component, &recipe)?)))
+}
