@@ -121,8 +121,9 @@ fn compensators() {
     let inverse = |coefficients: Vec<f64>, derivatives| {
         Design::Inverse(InverseDesign { coefficients, derivatives })
     };
-    let forward =
-        |order| Design::ForwardPrediction(ForwardPredictionDesign { order, delay_s: 0.007, gain: 1.1 });
+    let forward = |order| {
+        Design::ForwardPrediction(ForwardPredictionDesign { order, delay_s: 0.007, gain: 1.1 })
+    };
     let designs = [
         Design::None,
         Design::FirstOrder(FirstOrderDesign { gain: 1.02, lead_s: 0.006 }),
