@@ -15,8 +15,10 @@ use model::structure::shear_building;
 use model::transfer::TransferSystem;
 use nalgebra::DMatrix;
 use numerics::random::Stream;
-use runtime::plant::{Plant, SplitPlant};
-use runtime::rig::{Measured, VirtualRig, VirtualRigParts};
+use runtime::event::EventLog;
+use runtime::numerical::Plant;
+use runtime::rig::{Measured, Rig, VirtualRig, VirtualRigParts};
+use runtime::source::Scene;
 
 const STEP_S: f64 = 2e-4;
 
@@ -99,7 +101,7 @@ fn random_test(random: &mut Stream) -> Test {
         extra_delay_s: 0.0,
     };
     Test {
-        plant: Plant::Split(SplitPlant { numerical, elements: 0, rig: rig.into() }),
+        plant: Plant::partitioned(numerical, 0, rig),
         predicted: dominant(&description).unwrap().unwrap(),
         neutral_radius: system.neutral_radius().unwrap(),
     }
@@ -110,17 +112,26 @@ fn grows(plant: &mut Plant, ticks: usize) -> bool {
     let mut measured = Measured::zeros(1);
     let load = |tick: usize| [if tick < 20 { 1.0 } else { 0.0 }];
     let mut energy = [0.0_f64; 4];
-    plant.rest(&load(0));
+    plant.numerical.rest(&load(0));
+    let (mut held, mut log) = (model::motion::Motion::rest(1), EventLog::new());
     for tick in 0..ticks {
-        plant.measure(&load(tick), &mut measured).unwrap();
-        let desired = plant.desired().clone();
-        plant.actuate(&desired);
-        let size = plant.displacement().iter().map(|x| x * x).sum::<f64>();
+        let Plant { numerical, rig } = &mut *plant;
+        let mut scene = Scene {
+            tick: tick as u64,
+            rig,
+            held: &mut held,
+            measured: &mut measured,
+            log: &mut log,
+        };
+        numerical.measure(&load(tick), &mut scene).unwrap();
+        let desired = numerical.desired().clone();
+        rig.actuate(&desired);
+        let size = numerical.displacement().iter().map(|x| x * x).sum::<f64>();
         if !size.is_finite() || size > 1e12 {
             return true;
         }
         energy[4 * tick / ticks] += size;
-        plant.advance(&load(tick), &load(tick + 1), &measured).unwrap();
+        numerical.advance(&load(tick), &load(tick + 1), &measured).unwrap();
     }
     energy[3] > energy[2]
 }

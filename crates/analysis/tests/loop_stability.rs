@@ -23,7 +23,7 @@ use runtime::hybrid_loop::{HybridLoop, LoopParts};
 use runtime::interlock::SafePath;
 use runtime::load::Load;
 use runtime::monitor::{EnergyMonitor, WorkRule};
-use runtime::plant::{Plant, SplitPlant};
+use runtime::numerical::Plant;
 use runtime::rig::{LateForce, VirtualRig, VirtualRigParts};
 
 const METHODS: [Method; 6] = [
@@ -187,11 +187,7 @@ fn armed(description: &LoopDescription, ticks: usize) -> HybridLoop {
     push[..7].copy_from_slice(&[1.0, 3.0, 2.0, -1.0, 2.5, 0.5, 1.0]);
     HybridLoop::new(
         LoopParts {
-            plant: Plant::Split(SplitPlant {
-                numerical: Integrator::new(numerical, &options).unwrap(),
-                elements: 0,
-                rig: Box::new(rig).into(),
-            }),
+            plant: Plant::partitioned(Integrator::new(numerical, &options).unwrap(), 0, rig),
             compensator,
             limits: Limits {
                 command: none.clone(),
@@ -218,7 +214,7 @@ fn grows(description: &LoopDescription, seconds: f64) -> bool {
     let mut sums = [0.0f64; 2];
     for tick in 0..ticks {
         hybrid.tick();
-        let size = hybrid.plant().displacement().iter().map(|x| x * x).sum::<f64>();
+        let size = hybrid.numerical().displacement().iter().map(|x| x * x).sum::<f64>();
         // A feedback ignores measurements beyond 1e9 m, and would hold the motion there.
         if size.is_nan() || size > 1e12 {
             return true;

@@ -24,7 +24,7 @@ use runtime::hybrid_loop::{HybridLoop, LoopParts};
 use runtime::interlock::SafePath;
 use runtime::load::Load;
 use runtime::monitor::{EnergyMonitor, WorkRule};
-use runtime::plant::{Plant, SplitPlant};
+use runtime::numerical::Plant;
 use runtime::rig::{LateForce, VirtualRig, VirtualRigParts};
 
 const METHODS: [Method; 6] = [
@@ -90,11 +90,7 @@ impl System {
         push[..5].fill(1.0);
         HybridLoop::new(
             LoopParts {
-                plant: Plant::Split(SplitPlant {
-                    numerical,
-                    elements: 0,
-                    rig: Box::new(rig).into(),
-                }),
+                plant: Plant::partitioned(numerical, 0, rig),
                 compensator,
                 limits: Limits {
                     command: none.clone(),
@@ -121,7 +117,7 @@ impl System {
         let mut peaks = [0.0f64; 2];
         for tick in 0..ticks {
             hybrid.tick();
-            let size = hybrid.plant().displacement().iter().map(|x| x * x).sum::<f64>();
+            let size = hybrid.numerical().displacement().iter().map(|x| x * x).sum::<f64>();
             // Displacement alone beats; its sum over a window of whole swings does not.
             if (ticks / 2..ticks / 2 + window).contains(&tick) {
                 peaks[0] += size;

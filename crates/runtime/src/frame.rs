@@ -1,6 +1,14 @@
 //! What one tick leaves in the record.
 
 use model::channel::Channel;
+use model::compensator::Compensator;
+use model::motion::Motion;
+
+use crate::gate::TripKind;
+use crate::interlock::Phase;
+use crate::monitor::{EnergyMonitor, Watch};
+use crate::rig::Measured;
+use crate::source::Source;
 
 /// How much of the numerical motion is recorded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -13,8 +21,191 @@ pub enum MotionDetail {
     Interface,
 }
 
+/// One piece of a frame. Its channels and its values stand side by side below:
+/// what is written where is said once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Block {
+    /// Time, phase and trip.
+    State,
+    /// Load signals.
+    Load,
+    /// Desired displacement of every interface DOF.
+    Desired,
+    /// Command, achieved and measured displacement, force of every interface DOF.
+    Rig,
+    /// The energies and the stability warning.
+    Energies,
+    /// Displacement of every simulated DOF.
+    Displacement,
+    /// Velocity and acceleration of every simulated DOF.
+    Rates,
+    /// Parameters of an adaptive compensator.
+    Parameters,
+    /// Indicators beyond the energies.
+    Indicators,
+    /// Channels of the source.
+    Source,
+    /// Channels of the rig.
+    Auxiliary,
+}
+
+impl Block {
+    /// The frame of a hybrid test.
+    pub fn hybrid(detail: MotionDetail) -> Vec<Self> {
+        let mut blocks = vec![Self::State, Self::Load, Self::Desired, Self::Rig, Self::Energies];
+        match detail {
+            MotionDetail::Interface => {}
+            MotionDetail::Displacement => blocks.push(Self::Displacement),
+            MotionDetail::Full => blocks.extend([Self::Displacement, Self::Rates]),
+        }
+        blocks.extend([Self::Parameters, Self::Indicators, Self::Source, Self::Auxiliary]);
+        blocks
+    }
+
+    /// The frame of a test without a numerical part in its loop.
+    pub fn driven() -> Vec<Self> {
+        vec![Self::State, Self::Desired, Self::Rig, Self::Source, Self::Auxiliary]
+    }
+
+    /// The frame of a laboratory at the end of a wire.
+    pub fn laboratory() -> Vec<Self> {
+        vec![Self::State, Self::Rig, Self::Source]
+    }
+
+    fn channels(self, plan: &FramePlan, channels: &mut Vec<Channel>) {
+        let of_dofs = |channels: &mut Vec<Channel>, prefix: &str, per: &str, words: &str| {
+            channels.extend(plan.dofs.iter().map(|(name, unit)| {
+                Channel::new(
+                    format!("{prefix}.{name}"),
+                    format!("{unit}{per}"),
+                    format!("{words} of DOF {name} of the numerical substructure"),
+                )
+            }));
+        };
+        let of_interface = |channels: &mut Vec<Channel>, name: &str, unit: &str, words: &str| {
+            let channel = |i: usize| Channel::new(format!("{name}.{i}"), unit, words);
+            channels.extend((1..=plan.interface).map(channel));
+        };
+        match self {
+            Self::State => channels.extend([
+                Channel::new("time", "s", "Time since the start of the test"),
+                Channel::new(
+                    "phase",
+                    "",
+                    "0 running, 1 holding after a trip, 2 ramping to safe, 3 safe, 7 frozen",
+                ),
+                Channel::new("trip", "", "Code of the latched trip, 0 for none"),
+            ]),
+            Self::Load => channels.extend(plan.loads.iter().cloned()),
+            Self::Desired => {
+                let words = "Interface displacement the numerical substructure asks for";
+                of_interface(channels, "desired", "m", words);
+            }
+            Self::Rig => {
+                for (name, unit, words) in [
+                    ("command", "m", "Displacement commanded to the actuator"),
+                    (
+                        "achieved",
+                        "m",
+                        "True displacement of the specimen, known to virtual rigs only",
+                    ),
+                    ("measured", "m", "Displacement the sensor reports"),
+                    ("force", "N", "Restoring force the load cell reports"),
+                ] {
+                    of_interface(channels, name, unit, words);
+                }
+            }
+            Self::Energies => {
+                for (name, unit, words) in [
+                    (
+                        "energy.feedback",
+                        "J",
+                        "Work of the measured force on the numerical substructure",
+                    ),
+                    ("energy.input", "J", "Work of the external load"),
+                    ("energy.dissipated", "J", "Energy lost in damping and hysteresis"),
+                    ("energy.kinetic", "J", "Kinetic energy"),
+                    ("energy.strain", "J", "Elastic energy"),
+                    ("stability_warning", "%", "Feedback work over dissipated energy; stop at 100"),
+                ] {
+                    channels.push(Channel::new(name, unit, words));
+                }
+            }
+            Self::Displacement => of_dofs(channels, "numerical", "", "Displacement"),
+            Self::Rates => {
+                of_dofs(channels, "numerical.velocity", "/s", "Velocity");
+                of_dofs(channels, "numerical.acceleration", "/s²", "Acceleration");
+            }
+            Self::Parameters => channels.extend(plan.parameters.iter().cloned()),
+            Self::Indicators => channels.extend(plan.indicators.iter().cloned()),
+            Self::Source => channels.extend(plan.source.iter().cloned()),
+            Self::Auxiliary => channels.extend(plan.auxiliary.iter().cloned()),
+        }
+    }
+
+    /// Appends its values. Allocates nothing in a frame that has room.
+    #[inline(always)]
+    pub(crate) fn write<S: Source>(self, view: &mut View<'_, S>, frame: &mut Vec<f64>) {
+        match self {
+            Self::State => {
+                let trip = view.trip.map_or(0.0, |kind| f64::from(kind.code()));
+                frame.extend_from_slice(&[view.time_s, f64::from(view.phase as u8), trip]);
+            }
+            Self::Load => frame.extend_from_slice(view.source.load(view.tick)),
+            Self::Desired => frame.extend_from_slice(&view.source.desired().displacement),
+            Self::Rig => {
+                frame.extend_from_slice(&view.command.displacement);
+                frame.extend_from_slice(&view.measured.achieved);
+                frame.extend_from_slice(&view.measured.displacement);
+                frame.extend_from_slice(&view.measured.force);
+            }
+            Self::Energies => {
+                if let Some(monitor) = view.monitor {
+                    let energies = monitor.energies();
+                    frame.extend_from_slice(&[
+                        energies.feedback,
+                        energies.input,
+                        energies.dissipated,
+                        energies.kinetic,
+                        energies.strain,
+                        monitor.stability_warning(),
+                    ]);
+                }
+            }
+            Self::Displacement => view.source.show(0, view.tick, view.measured, frame),
+            Self::Rates => view.source.show(1, view.tick, view.measured, frame),
+            Self::Parameters => {
+                if let Some(compensator) = view.compensator {
+                    compensator.write_parameters(frame);
+                }
+            }
+            Self::Indicators => {
+                if let Some(indicators) = view.indicators {
+                    indicators.write(frame);
+                }
+            }
+            Self::Source => view.source.write(frame),
+            Self::Auxiliary => frame.extend_from_slice(&view.measured.auxiliary),
+        }
+    }
+}
+
+/// What a frame shows.
+pub(crate) struct View<'a, S> {
+    pub(crate) tick: u64,
+    pub(crate) time_s: f64,
+    pub(crate) phase: Phase,
+    pub(crate) trip: Option<TripKind>,
+    pub(crate) source: &'a mut S,
+    pub(crate) command: &'a Motion,
+    pub(crate) measured: &'a Measured,
+    pub(crate) monitor: Option<&'a EnergyMonitor>,
+    pub(crate) compensator: Option<&'a Compensator>,
+    pub(crate) indicators: Option<&'a Watch>,
+}
+
 /// Names and units of what surrounds the loop, for the channels of a frame.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct FramePlan {
     /// Name and unit (`m` or `rad`) of every numerical DOF.
     pub dofs: Vec<(String, String)>,
@@ -22,62 +213,23 @@ pub struct FramePlan {
     pub interface: usize,
     /// Channel of every load signal.
     pub loads: Vec<Channel>,
-    /// How much is recorded.
-    pub detail: MotionDetail,
     /// Channels of the compensator's adapted parameters.
     pub parameters: Vec<Channel>,
+    /// Channels of the indicators.
+    pub indicators: Vec<Channel>,
+    /// Channels of the source.
+    pub source: Vec<Channel>,
+    /// Channels of the rig.
+    pub auxiliary: Vec<Channel>,
 }
 
 impl FramePlan {
-    /// The channels, in the order in which the tick writes them.
-    pub fn channels(&self) -> Vec<Channel> {
-        let mut channels = vec![
-            Channel::new("time", "s", "Time since the start of the test"),
-            Channel::new(
-                "phase",
-                "",
-                "0 running, 1 holding after a trip, 2 ramping to safe, 3 safe",
-            ),
-            Channel::new("trip", "", "Code of the latched trip, 0 for none"),
-        ];
-        channels.extend(self.loads.iter().cloned());
-        let count = self.interface;
-        for (name, unit, words) in [
-            ("desired", "m", "Interface displacement the numerical substructure asks for"),
-            ("command", "m", "Displacement commanded to the actuator"),
-            ("achieved", "m", "True displacement of the specimen, known to virtual rigs only"),
-            ("measured", "m", "Displacement the sensor reports"),
-            ("force", "N", "Restoring force the load cell reports"),
-        ] {
-            channels.extend((1..=count).map(|i| Channel::new(format!("{name}.{i}"), unit, words)));
+    /// The channels of these blocks, in the order in which the tick writes them.
+    pub fn channels(&self, blocks: &[Block]) -> Vec<Channel> {
+        let mut channels = Vec::new();
+        for block in blocks {
+            block.channels(self, &mut channels);
         }
-        for (name, unit, words) in [
-            ("energy.feedback", "J", "Work of the measured force on the numerical substructure"),
-            ("energy.input", "J", "Work of the external load"),
-            ("energy.dissipated", "J", "Energy lost in damping and hysteresis"),
-            ("energy.kinetic", "J", "Kinetic energy"),
-            ("energy.strain", "J", "Elastic energy"),
-            ("stability_warning", "%", "Feedback work over dissipated energy; stop at 100"),
-        ] {
-            channels.push(Channel::new(name, unit, words));
-        }
-        let mut add = |prefix: &str, per: &str, words: &str| {
-            for (name, unit) in &self.dofs {
-                channels.push(Channel::new(
-                    format!("{prefix}.{name}"),
-                    format!("{unit}{per}"),
-                    format!("{words} of DOF {name} of the numerical substructure"),
-                ));
-            }
-        };
-        if self.detail != MotionDetail::Interface {
-            add("numerical", "", "Displacement");
-        }
-        if self.detail == MotionDetail::Full {
-            add("numerical.velocity", "/s", "Velocity");
-            add("numerical.acceleration", "/s²", "Acceleration");
-        }
-        channels.extend(self.parameters.iter().cloned());
         channels
     }
 }

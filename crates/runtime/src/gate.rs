@@ -246,7 +246,7 @@ pub fn gate(
     command: &Motion,
 ) -> Result<(), Trip> {
     for dof in 0..command.count() {
-        let seen = Seen {
+        let seen = GateInput {
             held: held.displacement[dof],
             desired: desired.displacement[dof],
             position: measured.displacement[dof],
@@ -265,7 +265,7 @@ pub fn gate(
 
 /// What the gate looks at, of one interface DOF.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Seen {
+pub(crate) struct GateInput {
     /// The displacement the rig has been told last.
     pub(crate) held: f64,
     pub(crate) desired: f64,
@@ -275,7 +275,7 @@ pub(crate) struct Seen {
     pub(crate) command: [f64; 3],
 }
 
-impl Seen {
+impl GateInput {
     /// Whether the command may go out.
     #[inline(always)]
     pub(crate) fn passes(&self, limits: &Limits, dof: usize) -> bool {
@@ -311,6 +311,86 @@ impl Seen {
             & (error.abs() <= limits.tracking_error[dof])
             & (x.abs() <= limits.command[dof])
             & (rate.abs() <= limits.rate[dof])
+    }
+}
+
+/// How much a force that is beyond its limit when the ramp begins may grow on it.
+const GROWTH: f64 = 1.05;
+
+/// What the gate watches on the way to safe. The way itself bounds commands and
+/// their rate, and there is no desired motion any more; sensors and forces that
+/// were in order when it began must stay so.
+///
+/// A force that is beyond its limit is let go down: while the command stands still
+/// nothing can be done about it, and on the ramp it may hardly grow. Once it is
+/// within its limit again, the limit holds.
+#[derive(Debug, Clone)]
+pub(crate) struct SafeGate {
+    limits: Limits,
+    /// Sensors said what is no number when the way began, and still do.
+    blind: bool,
+}
+
+impl SafeGate {
+    pub(crate) fn new(limits: &Limits) -> Self {
+        let none = || vec![f64::INFINITY; limits.command.len()];
+        let limits = Limits {
+            command: none(),
+            rate: none(),
+            force: limits.force.clone(),
+            tracking_error: none(),
+            step_s: limits.step_s,
+        };
+        Self { limits, blind: false }
+    }
+
+    /// The way to safe begins.
+    pub(crate) fn begin(&mut self, limits: &Limits, measured: &Measured) {
+        let signals = measured.displacement.iter().chain(&measured.force);
+        self.blind = !signals.into_iter().all(|value| value.is_finite());
+        self.excuse(limits, measured, f64::INFINITY);
+    }
+
+    /// The ramp begins.
+    pub(crate) fn begin_ramp(&mut self, limits: &Limits, measured: &Measured) {
+        self.excuse(limits, measured, GROWTH);
+    }
+
+    fn excuse(&mut self, limits: &Limits, measured: &Measured, growth: f64) {
+        let forces = measured.force.iter().zip(&limits.force);
+        for (bound, (force, limit)) in self.limits.force.iter_mut().zip(forces) {
+            *bound = if force.abs() <= *limit {
+                *limit
+            } else if force.is_finite() {
+                growth * force.abs()
+            } else {
+                f64::INFINITY
+            };
+        }
+    }
+
+    /// Says what is out of order now.
+    pub(crate) fn pass(
+        &mut self,
+        limits: &Limits,
+        held: &Motion,
+        measured: &Measured,
+        command: &Motion,
+    ) -> Result<(), Trip> {
+        let forces = measured.force.iter().zip(&limits.force);
+        for (bound, (force, limit)) in self.limits.force.iter_mut().zip(forces) {
+            if force.abs() <= *limit {
+                *bound = *limit;
+            }
+        }
+        match gate(&self.limits, held, command, measured, command) {
+            Err(trip) if trip.kind == TripKind::NotFinite && self.blind => Ok(()),
+            Err(trip) => Err(trip),
+            Ok(()) => {
+                self.blind = false;
+                Ok(())
+            }
+        }
     }
 }
 

@@ -22,11 +22,14 @@ pub enum Phase {
     Completing = 5,
     /// After that: the command goes to zero at a limited rate.
     Homing = 6,
+    /// A second stop has ended the way to safe: the command stands where it was,
+    /// and the test is over.
+    Frozen = 7,
 }
 
 impl Phase {
     /// Every phase.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Running,
         Self::Holding,
         Self::Ramping,
@@ -34,6 +37,7 @@ impl Phase {
         Self::Initiating,
         Self::Completing,
         Self::Homing,
+        Self::Frozen,
     ];
 }
 
@@ -90,6 +94,8 @@ pub struct Interlock {
     /// Largest move per tick while ramping, m.
     stride_m: f64,
     rate_m_s: f64,
+    /// Whether a command may go out after the trip.
+    commands: bool,
 }
 
 impl Interlock {
@@ -102,6 +108,7 @@ impl Interlock {
             held_ticks: 0,
             stride_m: path.rate_m_s * step_s,
             rate_m_s: path.rate_m_s,
+            commands: true,
         }
     }
 
@@ -136,6 +143,23 @@ impl Interlock {
         }
     }
 
+    /// Whether a command may go out after the trip.
+    pub(crate) fn may_command(&self) -> bool {
+        self.commands
+    }
+
+    /// The rig stands where no command has put it: none goes out.
+    pub(crate) fn forbid_commands(&mut self) {
+        self.commands = false;
+    }
+
+    /// Ends the way to safe where it is.
+    pub(crate) fn freeze(&mut self) {
+        if self.trip.is_some() {
+            self.phase = Phase::Frozen;
+        }
+    }
+
     /// Ends a hold, or takes an aborted rig down. For the operator side alone.
     pub(crate) fn ramp_down(&mut self) {
         if self.trip.is_some() {
@@ -152,7 +176,8 @@ impl Interlock {
             | Phase::Safe
             | Phase::Initiating
             | Phase::Completing
-            | Phase::Homing => {}
+            | Phase::Homing
+            | Phase::Frozen => {}
             Phase::Holding => {
                 self.held_ticks += 1;
                 if self.held_ticks > self.hold_ticks {

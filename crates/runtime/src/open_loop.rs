@@ -1,126 +1,33 @@
 //! A rig driven by a prepared command, without a numerical part.
 
-use model::motion::Motion;
+use crate::frame::Block;
+use crate::gate::Limits;
+use crate::interlock::SafePath;
+use crate::record::FrameSink;
+use crate::rig::RigSlot;
+use crate::source::DriveSource;
+use crate::tick::{Frames, Loop, Observers};
 
-use crate::gate::{Limits, Trip, gate};
-use crate::interlock::{Interlock, Phase, SafePath};
-use crate::rig::{Measured, Rig};
-
-/// A command known beforehand, for one interface DOF; the others stand still.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Drive {
-    /// Which interface DOF, from 0.
-    pub dof: usize,
-    /// Displacement per tick, m.
-    pub displacement: Vec<f64>,
-    /// Its derivative, m/s.
-    pub velocity: Vec<f64>,
-    /// Its second derivative, m/s².
-    pub acceleration: Vec<f64>,
-}
+pub use crate::source::Drive;
 
 /// A rig behind the same gate and with the same way to safe as in a hybrid
-/// test, following a [`Drive`]: measure, gate, actuate.
-pub struct OpenLoop {
-    rig: Box<dyn Rig>,
-    drive: Drive,
-    limits: Limits,
-    interlock: Interlock,
-    measured: Measured,
-    command: Motion,
-    /// The command the rig has.
-    held: Motion,
-    step_s: f64,
-    tick: u64,
-}
+/// test, following a [`Drive`].
+pub type OpenLoop = Loop<DriveSource>;
 
 impl OpenLoop {
-    /// Arms the loop. `limits` tell the number of interface DOFs and the period.
-    pub fn new(rig: Box<dyn Rig>, drive: Drive, limits: Limits, safe_path: SafePath) -> Self {
-        let count = limits.command.len();
-        let step_s = limits.step_s;
-        Self {
-            drive,
-            interlock: Interlock::new(safe_path, step_s),
-            limits,
-            measured: Measured::with_auxiliary(count, rig.channels().len()),
-            command: Motion::rest(count),
-            held: Motion::rest(count),
-            step_s,
-            tick: 0,
-            rig,
-        }
-    }
-
-    /// One tick. Allocates, locks, formats and blocks nowhere.
-    pub fn tick(&mut self) {
-        if self.interlock.phase() == Phase::Running {
-            self.follow();
-            let health = self.rig.measure(&self.command, &mut self.measured);
-            let passed = health.map_err(Trip::from).and_then(|()| {
-                gate(&self.limits, &self.held, &self.command, &self.measured, &self.command)
-            });
-            if let Err(trip) = passed {
-                self.interlock.latch(trip, self.tick);
-                self.rig.on_trip(trip.kind);
-                // Held means at rest: a rig must not go on with the last velocity.
-                self.held.velocity.fill(0.0);
-                self.held.acceleration.fill(0.0);
-                self.command.copy_from(&self.held);
-            }
-        } else {
-            // What ails the rig now cannot stop it twice.
-            let _ = self.rig.measure(&self.held, &mut self.measured);
-            self.interlock.lead(&mut self.command);
-        }
-        self.rig.actuate(&self.command);
-        self.held.copy_from(&self.command);
-        self.tick += 1;
-    }
-
-    /// The command of this tick; zero where the drive has ended.
-    fn follow(&mut self) {
-        let (at, dof) = (self.tick as usize, self.drive.dof);
-        let value = |list: &[f64]| list.get(at).copied().unwrap_or(0.0);
-        let Some(displacement) = self.command.displacement.get_mut(dof) else { return };
-        *displacement = value(&self.drive.displacement);
-        self.command.velocity[dof] = value(&self.drive.velocity);
-        self.command.acceleration[dof] = value(&self.drive.acceleration);
-    }
-
-    /// Whether there is nothing left to do.
-    pub fn is_over(&self) -> bool {
-        match self.interlock.phase() {
-            Phase::Running => self.tick >= self.drive.displacement.len() as u64,
-            Phase::Safe | Phase::Initiating | Phase::Completing | Phase::Homing => true,
-            Phase::Holding | Phase::Ramping => self.interlock.is_out_of_reach(&self.held),
-        }
-    }
-
-    /// Ticks done.
-    pub fn ticks(&self) -> u64 {
-        self.tick
-    }
-
-    /// Where the test stands.
-    pub fn phase(&self) -> Phase {
-        self.interlock.phase()
-    }
-
-    /// The trip and the time of its tick, if one occurred.
-    pub fn tripped(&self) -> Option<(Trip, f64)> {
-        self.interlock.trip().map(|(trip, tick)| (trip, tick as f64 * self.step_s))
-    }
-
-    /// The last command.
-    #[expect(clippy::misnamed_getters, reason = "`command` is the one being made")]
-    pub fn command(&self) -> &Motion {
-        &self.held
-    }
-
-    /// The last measurement.
-    pub fn measured(&self) -> &Measured {
-        &self.measured
+    /// Arms the loop. `limits` tell the number of interface DOFs and the period;
+    /// `sink` takes a frame of every tick, if that is wanted.
+    pub fn new(
+        rig: impl Into<RigSlot>,
+        drive: Drive,
+        limits: Limits,
+        safe_path: SafePath,
+        sink: Option<FrameSink>,
+    ) -> Self {
+        let source = DriveSource::new(drive, limits.command.len());
+        let frames = sink.map(|sink| Frames::new(sink, Block::driven(), 1));
+        let observers = Observers { frames, ..Observers::default() };
+        Self::arm(source, None, limits, safe_path, rig.into(), observers)
     }
 }
 
@@ -128,9 +35,11 @@ impl OpenLoop {
 mod tests {
     use super::*;
     use crate::gate::TripKind;
+    use crate::interlock::Phase;
     use crate::link::LinkCounts;
-    use crate::rig::RigFault;
+    use crate::rig::{Measured, Rig, RigFault};
     use model::channel::Channel;
+    use model::motion::Motion;
 
     /// A rig that shows its last command, and a force of a spring.
     struct Late {
@@ -176,7 +85,7 @@ mod tests {
             step_s: 1e-3,
         };
         let rig = Late { command: vec![0.0; 2], stiffness };
-        OpenLoop::new(Box::new(rig), drive, limits, SafePath { hold_s: 0.01, rate_m_s: 0.5 })
+        OpenLoop::new(Box::new(rig), drive, limits, SafePath { hold_s: 0.01, rate_m_s: 0.5 }, None)
     }
 
     #[test]

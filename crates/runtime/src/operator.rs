@@ -5,9 +5,12 @@ use thiserror::Error;
 
 use crate::event::{Event, What};
 use crate::gate::{Trip, TripKind};
-use crate::hybrid_loop::HybridLoop;
 use crate::interlock::{Phase, Response, Stop};
-use crate::stop::StopHandle;
+use crate::source::Source;
+use crate::tick::Loop;
+
+/// What the operator's stop is noted as.
+const OPERATOR: Trip = Trip { kind: TripKind::Operator, dof: 0, value: f64::NAN, limit: f64::NAN };
 
 /// A person, or what acts for one. Its calls come between two ticks, never from
 /// inside one, and everything it does is in the log of the loop.
@@ -33,42 +36,48 @@ impl Operator {
 
     /// Stops a running test before its next tick. A test that has tripped
     /// already stays as it is.
-    pub fn stop(&self, hybrid: &mut HybridLoop, response: Response) {
-        if hybrid.tripped().is_none() && !hybrid.is_over() {
-            let trip = Trip { kind: TripKind::Operator, dof: 0, value: f64::NAN, limit: f64::NAN };
-            hybrid.stop(Stop { trip, response });
+    pub fn stop<S: Source>(&self, test: &mut Loop<S>, response: Response) {
+        if test.tripped().is_none() && !test.is_over() {
+            test.stop(Stop { trip: OPERATOR, response });
+        }
+    }
+
+    /// Stops a second time: the way to safe ends where it is, and the command
+    /// stands still. Before a trip this is a first stop.
+    pub fn freeze<S: Source>(&self, test: &mut Loop<S>) {
+        if !test.is_over() {
+            test.stop(OPERATOR.into());
         }
     }
 
     /// Ends a hold, or takes a rig down that an abort left standing: the ramp
     /// to zero begins with the next tick.
-    pub fn ramp_down(&self, hybrid: &mut HybridLoop) -> Result<(), OperatorError> {
-        let Some((cause, _)) = hybrid.tripped() else { return Err(OperatorError::Running) };
-        let tick = hybrid.ticks();
-        let (interlock, log) = hybrid.operated();
-        interlock.ramp_down();
-        log.note(Event { tick, what: What::OperatorRampDown, cause });
+    pub fn ramp_down<S: Source>(&self, test: &mut Loop<S>) -> Result<(), OperatorError> {
+        let Some((cause, _)) = test.tripped() else { return Err(OperatorError::Running) };
+        test.ramp_down();
+        test.log.note(Event { tick: test.tick, what: What::OperatorRampDown, cause });
         Ok(())
     }
 }
 
-/// Does what the presses beyond those `seen` ask for; gives those seen now.
+/// Does what the presses beyond those `seen` ask for; gives those seen now. The
+/// first stops the test (hold, then ramp to zero), one during the hold ends the
+/// hold, one during the ramp freezes it.
 #[inline]
-pub(crate) fn obey(stop: &StopHandle, hybrid: &mut HybridLoop, seen: u32) -> u32 {
-    let presses = stop.presses();
-    if presses == seen {
-        return seen;
-    }
-    let operator = Operator::new();
-    if hybrid.tripped().is_none() {
-        operator.stop(hybrid, Response::Hold);
-        // A second press that came within the same period counts too.
-        if presses.wrapping_sub(seen) > 1 {
-            let _ = operator.ramp_down(hybrid);
+pub(crate) fn obey<S: Source>(presses: u32, test: &mut Loop<S>, seen: u32) -> u32 {
+    if presses != seen {
+        let operator = Operator::new();
+        // Presses that came within one period all count.
+        for _ in 0..presses.wrapping_sub(seen).min(3) {
+            match test.phase() {
+                Phase::Holding => {
+                    // It has tripped, so there is something to take down.
+                    let _ = operator.ramp_down(test);
+                }
+                _ if test.tripped().is_none() => operator.stop(test, Response::Hold),
+                _ => operator.freeze(test),
+            }
         }
-    } else if hybrid.phase() == Phase::Holding {
-        // The rig is on its way: the hold ends.
-        let _ = operator.ramp_down(hybrid);
     }
     presses
 }

@@ -8,9 +8,10 @@ use model::first_order::Scheme;
 use model::integrator::Method;
 use runtime::clock::run_virtual;
 use runtime::frame::MotionDetail;
-use runtime::plant::Plant;
+use runtime::numerical::Plant;
 use runtime::record::{Ending, Options, Record, Recorder};
 use runtime::rig::ReplayRig;
+use runtime::stop::StopHandle;
 
 /// Runs a case into a record and reads it back.
 fn record(case: &Case, plant: Plant, ticks: usize) -> Record {
@@ -20,7 +21,7 @@ fn record(case: &Case, plant: Plant, ticks: usize) -> Record {
     let (sink, handle) =
         Recorder::create(&path, &common::header(), &case.channels(), vec![], &options).unwrap();
     let mut hybrid = case.recorded(plant, ground(case.step_s, ticks), sink);
-    run_virtual(&mut hybrid, |_| {});
+    run_virtual(&mut hybrid, &StopHandle::new(), |_| {});
     let ticks = hybrid.ticks();
     drop(hybrid);
     let summary = handle.finish(Ending { ticks, trip: None }).unwrap();

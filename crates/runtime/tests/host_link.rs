@@ -10,7 +10,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use common::benchmark::{Case, ground, quick};
-use runtime::clock::run_virtual_stoppable;
+use runtime::clock::run_virtual;
 use runtime::host::protocol::{Refusal, Reply, Request, kind, split};
 use runtime::host::{
     Client, ClientError, Description, Event, HostLink, HostParts, LoadSignal, RealTime, Token,
@@ -87,7 +87,7 @@ fn bench(buffer_samples: usize) -> Bench {
 /// How the run ended: phase, why the load ended, frames and frames lost, record.
 fn run(bench: Bench) -> (Phase, Option<LoadEnd>, u64, Record) {
     let Bench { mut hybrid, handle, link, stop, .. } = bench;
-    run_virtual_stoppable(&mut hybrid, &stop, |_| {});
+    run_virtual(&mut hybrid, &stop, |_| {});
     link.close();
     let (phase, end, ticks) = (hybrid.phase(), hybrid.load_end(), hybrid.ticks());
     drop(hybrid);

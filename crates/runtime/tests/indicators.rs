@@ -6,7 +6,7 @@ mod common;
 use common::benchmark::{BOUC_WEN, Case, STEP_S};
 use runtime::load::Load;
 use runtime::monitor::{ForecastPlan, Levels, TrackingPlan, WatchPlan, WindowedPlan};
-use runtime::plant::Plant;
+use runtime::numerical::Plant;
 use runtime::rig::{Fault, FaultKind, FaultyRig};
 
 /// A burst of three seconds, then nothing.

@@ -39,8 +39,8 @@ fn arm(case: &Case) -> HybridLoop {
 fn alone(mut hybrid: HybridLoop) -> Vec<Seen> {
     let mut seen = Vec::new();
     while !hybrid.is_over() && hybrid.tripped().is_none() {
-        let mut tick = hybrid.plant().displacement().to_vec();
-        tick.push(hybrid.plant().desired().displacement[0]);
+        let mut tick = hybrid.numerical().displacement().to_vec();
+        tick.push(hybrid.numerical().desired().displacement[0]);
         hybrid.tick();
         tick.push(hybrid.measured().displacement[0]);
         tick.push(hybrid.measured().force[0]);

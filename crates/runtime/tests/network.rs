@@ -18,7 +18,7 @@ use runtime::hybrid_loop::HybridLoop;
 use runtime::interlock::Phase;
 use runtime::link::wire::{self, Header, Kind, MOST_BYTES, Refusal};
 use runtime::link::{Bridge, LinkCounts, LinkError, Pace, Token};
-use runtime::plant::Plant;
+use runtime::numerical::Plant;
 use runtime::rig::{Measured, NetworkRig, ReplayRig, Rig, RigFault, RigSlot, Validity};
 use runtime::world::World;
 
@@ -166,7 +166,7 @@ fn run_counted(case: &Case, plant: Plant, ticks: usize) -> (Trace, LinkCounts) {
     }
     trace.end = Some(hybrid.phase());
     trace.trip = hybrid.tripped();
-    (trace, *hybrid.plant().link().unwrap())
+    (trace, *hybrid.link().unwrap())
 }
 
 fn tick(hybrid: &mut HybridLoop, trace: &mut Trace) {
@@ -195,7 +195,7 @@ fn against_the_clock_what_is_missing_is_bridged_counted_and_replayed() {
             std::thread::sleep(Duration::from_micros(500));
         }
         assert_eq!(hybrid.tripped(), None);
-        let counts = *hybrid.plant().link().unwrap();
+        let counts = *hybrid.link().unwrap();
         assert_eq!(counts.bridged, bridged);
         assert!(counts.bridged >= counts.late && counts.bridged > 20, "{counts:?}");
         for (name, count) in counts.named() {

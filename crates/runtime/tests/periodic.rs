@@ -14,7 +14,7 @@ use nalgebra::{DMatrix, DVector};
 use runtime::gate::{Limits, Trip, TripKind};
 use runtime::interlock::SafePath;
 use runtime::periodic::{Control, Mean, PeriodicError, PeriodicLoop, PeriodicSettings, Settling};
-use runtime::realtime::{Cpu, Memory, PeriodicDriver, RealtimePlan};
+use runtime::realtime::{Cpu, Finished, Memory, PeriodicDriver, RealtimePlan};
 use runtime::rig::{ShakenRig, ShakenSensors};
 use runtime::stop::StopHandle;
 
@@ -183,7 +183,7 @@ fn in_real_time_a_point_settles_to_the_same_bits() {
     // A second point goes on where the rig is.
     let second = driver.settle(20.5, &target(1.2e-3), || {}).unwrap();
     assert!(second.settled);
-    let (test, timing) = driver.finish().unwrap();
+    let Finished { test, timing } = driver.finish().unwrap();
     assert!(test.is_at_rest() && test.tripped().is_none());
     assert!(timing.execution.count() > 100);
 }
@@ -203,6 +203,6 @@ fn the_operator_stops_it_and_the_rig_goes_to_zero() {
         matches!(e, PeriodicError::Tripped(Trip { kind: TripKind::Operator, .. }))
     };
     assert!(outcome.as_ref().is_err_and(is_stop), "{outcome:?}");
-    let (test, _) = driver.finish().unwrap();
+    let Finished { test, .. } = driver.finish().unwrap();
     assert!(test.is_at_rest() && test.tripped().is_some());
 }

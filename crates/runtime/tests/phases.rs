@@ -13,8 +13,8 @@ use runtime::hybrid_loop::course::{Completing, CoursePlan, Initiating, Rest, Sta
 use runtime::interlock::{Phase, Response};
 use runtime::link::LinkCounts;
 use runtime::load::Load;
+use runtime::numerical::Plant;
 use runtime::operator::Operator;
-use runtime::plant::Plant;
 use runtime::rig::{Measured, Rig, RigFault, VirtualRig};
 use runtime::streamed_load::{Feed, LoadEnd, StreamPlan};
 
@@ -247,7 +247,7 @@ fn a_streamed_load_gives_the_bits_of_the_same_load_from_a_file() {
         let mut seen = Vec::new();
         while !hybrid.is_over() {
             // In pieces of any size, just before they are needed.
-            if hybrid.awaits_load() {
+            if hybrid.is_waiting() {
                 assert!(fed < all.len());
                 let piece = &all[fed..(fed + 137).min(all.len())];
                 fed += feed.offer(piece).unwrap();

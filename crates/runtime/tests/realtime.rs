@@ -18,9 +18,10 @@ use model::motion::Motion;
 use runtime::clock::run_virtual;
 use runtime::event::What;
 use runtime::gate::TripKind;
+use runtime::hybrid_loop::ClosedLoop;
 use runtime::interlock::{Phase, Response};
 use runtime::link::LinkCounts;
-use runtime::plant::Plant;
+use runtime::numerical::Plant;
 use runtime::realtime::{Cpu, Driver, Finished, MainPlan, Memory, RealtimePlan};
 use runtime::record::{Ending, FrameSink, Options, Record, Recorder, Summary};
 use runtime::rig::{Measured, Rig, RigFault};
@@ -100,7 +101,7 @@ fn real_time_and_virtual_time_give_the_same_bits() {
         let load = || ground(case.step_s, TICKS);
         let (rehearsed, _) = recorded(&case, TICKS, |sink| {
             let mut hybrid = case.recorded(plant(&case), load(), sink);
-            run_virtual(&mut hybrid, |_| {});
+            run_virtual(&mut hybrid, &StopHandle::new(), |_| {});
             (hybrid.ticks(), None)
         });
         let plan = RealtimePlan { memory: Memory::Locked, ..plan(&case, 1_000_000) };
@@ -109,7 +110,7 @@ fn real_time_and_virtual_time_give_the_same_bits() {
         assert!(granted.facts.iter().any(|(name, _)| name == "loop scheduling"), "{granted:?}");
         let (lived, summary) = recorded(&case, TICKS, |sink| {
             let hybrid = case.recorded(plant(&case), load(), sink);
-            let Finished { hybrid, timing } =
+            let Finished { test: hybrid, timing } =
                 driver.run(hybrid, &StopHandle::new(), |_| {}).unwrap();
             (hybrid.ticks(), Some(Driver::note(&plan, &granted, &timing)))
         });
@@ -147,7 +148,7 @@ fn two_rates_on_two_threads_give_the_bits_of_virtual_time_until_a_batch_is_late(
     let (case, plan) = two_rates();
     let (rehearsed, _) = recorded(&case, TICKS, |sink| {
         let mut hybrid = case.recorded(case.two_rate(), ground(case.step_s, TICKS), sink);
-        run_virtual(&mut hybrid, |_| {});
+        run_virtual(&mut hybrid, &StopHandle::new(), |_| {});
         (hybrid.ticks(), None)
     });
     assert!(rehearsed.column("main.bridged").unwrap().iter().all(|&ticks| ticks == 0.0));
@@ -159,7 +160,7 @@ fn two_rates_on_two_threads_give_the_bits_of_virtual_time_until_a_batch_is_late(
         assert!(granted.facts.iter().any(|(name, _)| name == "main loop scheduling"));
         let (lived, summary) = recorded(&case, TICKS, |sink| {
             let hybrid = case.recorded(case.two_rate(), ground(case.step_s, TICKS), sink);
-            let Finished { hybrid, timing } =
+            let Finished { test: hybrid, timing } =
                 driver.run(hybrid, &StopHandle::new(), |_| {}).unwrap();
             (hybrid.ticks(), Some(Driver::note(&plan, &granted, &timing)))
         });
@@ -189,7 +190,7 @@ fn a_main_loop_that_died_is_bridged_and_then_trips() {
     // Held here, where nobody calls it.
     let dead = hybrid.detach_main().unwrap();
     let driver = Driver::start(&plan).unwrap();
-    let Finished { hybrid, timing } = driver.run(hybrid, &StopHandle::new(), |_| {}).unwrap();
+    let Finished { test: hybrid, timing } = driver.run(hybrid, &StopHandle::new(), |_| {}).unwrap();
     let (trip, time_s) = hybrid.tripped().unwrap();
     assert_eq!(trip.kind, TripKind::MainLoopLate);
     // The first batch is due at tick 4; the eleventh tick without one is too many.
@@ -254,7 +255,7 @@ impl Rig for Watched {
 
 static UNUSED: AtomicU64 = AtomicU64::new(0);
 
-fn run_slow(limit: u64, time: Duration) -> Finished {
+fn run_slow(limit: u64, time: Duration) -> Finished<ClosedLoop> {
     let case = Case::benchmark().with_step(1e-3);
     let plant = case.split_with(Watched::new(Some((300, time)), &UNUSED), None);
     let hybrid = case.hybrid(plant, ground(case.step_s, 700));
@@ -263,11 +264,11 @@ fn run_slow(limit: u64, time: Duration) -> Finished {
 
 #[test]
 fn a_slow_tick_is_bridged_counted_and_noted() {
-    let Finished { hybrid, timing } = run_slow(1_000_000, Duration::from_millis(30));
+    let Finished { test: hybrid, timing } = run_slow(1_000_000, Duration::from_millis(30));
     assert_eq!((hybrid.ticks(), hybrid.tripped()), (700, None), "every tick was done, once");
-    assert!(timing.overruns >= 1);
-    assert!(timing.missed >= 28, "{}", timing.missed);
-    assert!(timing.most_in_a_row >= 28);
+    assert!(timing.overruns.count >= 1);
+    assert!(timing.overruns.missed >= 28, "{:?}", timing.overruns);
+    assert!(timing.overruns.most_in_a_row >= 28);
     assert!(timing.execution.max_ns() >= 30_000_000);
     assert_eq!(timing.round_trip.count(), 350, "as often as the rig told");
     let events = hybrid.events().events();
@@ -279,7 +280,7 @@ fn a_slow_tick_is_bridged_counted_and_noted() {
 fn too_many_missed_in_a_row_trip_and_the_rig_is_taken_to_safe() {
     // 150 periods: a stall that long by chance would trip the test as well,
     // earlier, and leave the assertion on the tick to tell.
-    let Finished { hybrid, .. } = run_slow(100, Duration::from_millis(150));
+    let Finished { test: hybrid, .. } = run_slow(100, Duration::from_millis(150));
     let (trip, time_s) = hybrid.tripped().unwrap();
     assert_eq!(trip.kind, TripKind::Overrun);
     assert!(trip.value > 100.0 && trip.limit == 100.0);
@@ -301,7 +302,7 @@ fn the_button_stops_and_a_second_press_only_ends_the_hold() {
         let hybrid = case.hybrid(plant, ground(case.step_s, 60_000));
         let driver = Driver::start(&plan(&case, 1_000_000)).unwrap();
         let mut pressed = 0;
-        let Finished { hybrid, .. } = driver
+        let Finished { test: hybrid, .. } = driver
             .run(hybrid, &button, |status| {
                 if status.glance().ticks > 100 && pressed < presses {
                     pressed += 1;
@@ -329,8 +330,8 @@ fn nothing_is_allocated_between_the_first_tick_and_the_last() {
         let hybrid = case.recorded(case.split_with(rig, None), ground(case.step_s, 600), sink);
         let driver = Driver::start(&plan(&case, 20)).unwrap();
         let finished = driver.run(hybrid, &StopHandle::new(), |_| {}).unwrap();
-        assert!(finished.hybrid.tripped().is_some());
-        (finished.hybrid.ticks(), None)
+        assert!(finished.test.tripped().is_some());
+        (finished.test.ticks(), None)
     });
     assert_eq!(SPENT.load(Ordering::Relaxed), 0);
     assert!(record.columns[0].len() > 100);

@@ -27,7 +27,7 @@ use runtime::interlock::Phase;
 use runtime::laboratory::{Laboratory, LaboratoryParts, Start};
 use runtime::link::Pace;
 use runtime::monitor::{ForecastPlan, Levels, TrackingPlan, WatchPlan, WindowedPlan};
-use runtime::plant::Plant;
+use runtime::numerical::Plant;
 use runtime::record::{Ending, Options, Recorder};
 use runtime::rig::NetworkRig;
 use runtime::world::World;
@@ -372,7 +372,7 @@ fn a_rig_at_the_end_of_a_wire() {
         hybrid.tick();
         assert_eq!(calls() - before, 0, "tick {}, {:?}", hybrid.ticks(), hybrid.phase());
     }
-    let counts = hybrid.plant().link().unwrap();
+    let counts = hybrid.link().unwrap();
     assert!(counts.resent > 0 && counts.corrupt > 0 && counts.bridged > 0, "{counts:?}");
     assert_eq!(hybrid.phase(), Phase::Safe);
     drop((hybrid, proxy));
@@ -401,7 +401,7 @@ fn a_laboratory() {
     for tick in (0..2000).filter(|tick| tick % 50 > 3) {
         command.displacement[0] = 5e-6 * tick as f64;
         if laboratory.tripped().is_none() {
-            laboratory.obey(tick, &command, 0);
+            laboratory.obey(tick, &command, 0, case.step_s);
         }
     }
     let at = laboratory.tick();

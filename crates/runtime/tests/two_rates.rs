@@ -8,7 +8,7 @@ use model::integrator::{Hold, Method};
 use model::predictor::{Design as Prediction, Stages};
 use runtime::gate::TripKind;
 use runtime::hybrid_loop::HybridLoop;
-use runtime::plant::Plant;
+use runtime::numerical::Plant;
 use runtime::two_rate::{Counts, ForceUse, MainState, Rates, StepTime};
 
 const EXACT: Method = Method::Exact(Hold::First);
@@ -20,8 +20,7 @@ fn with(case: Case, change: impl FnOnce(&mut Rates)) -> Case {
 }
 
 fn counts(hybrid: &HybridLoop) -> Counts {
-    let Plant::TwoRate(plant) = hybrid.plant() else { panic!("not two rates") };
-    *plant.counts()
+    *hybrid.two_rates().expect("two rates").counts()
 }
 
 /// Largest distance of two columns over the size of the second.
@@ -52,7 +51,7 @@ fn a_ratio_of_one_without_task_time_is_the_ordinary_loop() {
 fn error(case: &Case) -> f64 {
     let whole = case.run(case.rigid(), 8192);
     let preview = ground(case.step_s, 8192);
-    let plant = Plant::TwoRate(Box::new(case.two_rate_under(Some(preview))));
+    let plant = Plant::two_rate(case.two_rate_under(Some(preview)), case.rig());
     distance(&case.run(plant, 8192).command, &whole.command)
 }
 
@@ -96,7 +95,7 @@ fn a_main_loop_of_its_own_gives_the_same_bits() {
     let mut plant = case.two_rate_under(None);
     let mut main = plant.detach_main().unwrap();
     assert!(plant.detach_main().is_none(), "there is only one");
-    let mut hybrid = case.hybrid(Plant::TwoRate(Box::new(plant)), ground(case.step_s, 4096));
+    let mut hybrid = case.hybrid(Plant::two_rate(plant, case.rig()), ground(case.step_s, 4096));
     let mut commands = Vec::new();
     let mut steps = 0;
     while !hybrid.is_over() {
@@ -123,7 +122,7 @@ fn a_main_loop_on_a_thread_gives_the_same_bits() {
     let inline = case.run(case.two_rate(), 2048);
     let mut plant = case.two_rate_under(None);
     let mut main = plant.detach_main().unwrap();
-    let mut hybrid = case.hybrid(Plant::TwoRate(Box::new(plant)), ground(case.step_s, 2048));
+    let mut hybrid = case.hybrid(Plant::two_rate(plant, case.rig()), ground(case.step_s, 2048));
     let (over, steps) = (AtomicBool::new(false), AtomicU64::new(0));
     std::thread::scope(|scope| {
         scope.spawn(|| {
@@ -183,7 +182,7 @@ fn late_steps_are_bridged_counted_and_then_trip() {
     let case = late(2.0, 6);
     let mut plant = case.two_rate_under(None);
     let main = plant.detach_main();
-    let mut hybrid = case.hybrid(Plant::TwoRate(Box::new(plant)), ground(case.step_s, 1000));
+    let mut hybrid = case.hybrid(Plant::two_rate(plant, case.rig()), ground(case.step_s, 1000));
     while !hybrid.is_over() {
         hybrid.tick();
     }

@@ -12,6 +12,7 @@ use runtime::gate::TripKind;
 use runtime::interlock::Phase;
 use runtime::link::LinkCounts;
 use runtime::rig::{Measured, Rig, RigFault, VirtualRig};
+use runtime::stop::StopHandle;
 
 /// What goes wrong, from its tick on.
 #[derive(Clone, Copy, Debug)]
@@ -252,7 +253,7 @@ fn the_stability_warning_stops_an_unstable_delay_in_time() {
 }
 
 /// Achieved displacement and force of every tick after a trip.
-fn after_trip(case: &Case, plant: runtime::plant::Plant) -> Vec<(f64, f64, Phase)> {
+fn after_trip(case: &Case, plant: runtime::numerical::Plant) -> Vec<(f64, f64, Phase)> {
     let mut hybrid = case.hybrid(plant, ground(case.step_s, 8192));
     let mut seen = Vec::new();
     while !hybrid.is_over() {
@@ -318,7 +319,7 @@ fn a_runaway_without_limits_ends() {
 }
 
 /// Runs into a record that keeps one tick in `every`; its columns by name.
-fn recorded(case: &Case, plant: runtime::plant::Plant) -> runtime::record::Record {
+fn recorded(case: &Case, plant: runtime::numerical::Plant) -> runtime::record::Record {
     use runtime::record::{Ending, Options, Record, Recorder};
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("record.arrow");
@@ -326,7 +327,7 @@ fn recorded(case: &Case, plant: runtime::plant::Plant) -> runtime::record::Recor
         Recorder::create(&path, &common::header(), &case.channels(), vec![], &Options::rehearsal())
             .unwrap();
     let mut hybrid = case.recorded(plant, ground(case.step_s, 8192), sink);
-    runtime::clock::run_virtual(&mut hybrid, |_| {});
+    runtime::clock::run_virtual(&mut hybrid, &StopHandle::new(), |_| {});
     let ticks = hybrid.ticks();
     drop(hybrid);
     handle.finish(Ending { ticks, trip: None }).unwrap();
@@ -363,14 +364,14 @@ fn every_phase_is_recorded_at_its_tick_however_few_frames_are_kept() {
 fn a_step_that_does_not_converge_trips_in_the_record_too() {
     use model::element::{Law, Side};
     use model::integrator::{Integrator, Options};
-    use runtime::plant::{Plant, SplitPlant};
+    use runtime::numerical::Plant;
     // A stiff stop and a single iteration: the first hit cannot settle.
     let stop = Law::Gap { stiffness: 1e12, opening: 1e-3, side: Side::Both };
     let mut case = guarded().with_method(Method::Newmark).with_storey_law(stop);
     let plant = |case: &Case| {
         let options = Options { iterations: 1, ..case.options(None) };
         let numerical = Integrator::new(&case.substructures().numerical, &options).unwrap();
-        Plant::Split(SplitPlant { numerical, elements: 1, rig: case.rig().into() })
+        Plant::partitioned(numerical, 1, case.rig())
     };
     for every in [1, 1000] {
         case.every = every;

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex};
 
 use common::benchmark::{Case, ground, quick};
 use common::link::{parts, plan, profile};
-use runtime::clock::run_virtual_stoppable;
+use runtime::clock::run_virtual;
 use runtime::gate::{Trip, TripKind};
 use runtime::hybrid_loop::HybridLoop;
 use runtime::interlock::Phase;
@@ -149,7 +149,7 @@ impl Test {
         }
         let Self { hybrid, records, simulated, left, .. } = self;
         let (trip, ticks) = (hybrid.tripped(), hybrid.ticks());
-        let counts = *hybrid.plant().link().unwrap();
+        let counts = *hybrid.link().unwrap();
         drop(hybrid);
         // Time for the laboratory to go to safe by itself.
         clock.sleep_until_ns(clock.now_ns() + 20 * SECOND_NS);
@@ -278,7 +278,7 @@ fn two_loops_in_one_process_do_not_share_a_stop() {
     stops[0].press();
     let trips = stops.map(|stop| {
         let mut hybrid = case(5).hybrid(case(5).split(), ground(case(5).step_s, 200));
-        run_virtual_stoppable(&mut hybrid, &stop, |_| {});
+        run_virtual(&mut hybrid, &stop, |_| {});
         hybrid.tripped().map(|(trip, _)| trip.kind)
     });
     assert_eq!(trips, [Some(TripKind::Operator), None]);

@@ -10,6 +10,7 @@ use runtime::clock::run_virtual;
 use runtime::lockstep::{Lockstep, View};
 use runtime::periodic::PeriodicLoop;
 use runtime::record::{Ending, Options, RecordError, Recorder};
+use runtime::stop::StopHandle;
 use thiserror::Error;
 
 use crate::assembly::{Assembly, Coupling, LoopOptions, PlantError, Recording};
@@ -86,7 +87,7 @@ pub fn measure(
     measurements.push(Measurement { id: "loop_lockstep", what, nanoseconds, per: "step" });
     progress("recording");
     let nanoseconds = fastest(repeat, || recorded_loop(&delay))?;
-    let channels = delay.frame_plan().channels().len();
+    let channels = delay.channels().len();
     let what = format!("benchmark loop, constant delay, {channels} channels recorded");
     measurements.push(Measurement { id: "loop_delay_recorded", what, nanoseconds, per: "step" });
     for states in [100, 500] {
@@ -183,7 +184,7 @@ fn bare_loop(assembly: &Assembly) -> Result<f64, BenchError> {
     let options = LoopOptions { constant_j: 1.0, recording: Recording::Off };
     let mut hybrid = assembly.hybrid_loop(assembly.plant()?, assembly.load(), options);
     let start = Instant::now();
-    run_virtual(&mut hybrid, |_| {});
+    run_virtual(&mut hybrid, &StopHandle::new(), |_| {});
     Ok(start.elapsed().as_nanos() as f64 / hybrid.ticks() as f64)
 }
 
@@ -205,7 +206,7 @@ fn recorded_loop(assembly: &Assembly) -> Result<f64, BenchError> {
     let folder = std::env::temp_dir().join(format!("twinrig-bench-{}", std::process::id()));
     std::fs::create_dir_all(&folder)?;
     let header = crate::rehearsal::bare_header(assembly);
-    let channels = assembly.frame_plan().channels();
+    let channels = assembly.channels();
     let options = Options { ring_frames: 16_384, ..Options::rehearsal() };
     let path = folder.join("record.arrow");
     let (sink, handle) = Recorder::create(&path, &header, &channels, Vec::new(), &options)?;
@@ -213,7 +214,7 @@ fn recorded_loop(assembly: &Assembly) -> Result<f64, BenchError> {
     let loop_options = LoopOptions { constant_j: 1.0, recording };
     let mut hybrid = assembly.hybrid_loop(assembly.plant()?, assembly.load(), loop_options);
     let start = Instant::now();
-    run_virtual(&mut hybrid, |_| {});
+    run_virtual(&mut hybrid, &StopHandle::new(), |_| {});
     let ticks = hybrid.ticks();
     drop(hybrid);
     handle.finish(Ending { ticks, trip: None })?;
@@ -253,7 +254,7 @@ mod tests {
             let options = LoopOptions { constant_j: 1.0, recording: Recording::Off };
             let plant = assembly.plant().expect("the plant can be built");
             let mut hybrid = assembly.hybrid_loop(plant, assembly.load(), options);
-            run_virtual(&mut hybrid, |_| {});
+            run_virtual(&mut hybrid, &StopHandle::new(), |_| {});
             assert!(hybrid.tripped().is_none() && hybrid.ticks() == 2000, "{method}");
         }
     }

@@ -191,15 +191,15 @@ fn run_into(assembly: &Assembly, record: &Path) -> Result<Ours, BenchRealtimeErr
     let loop_options = LoopOptions { constant_j: 1.0, recording: Recording::Into(sink) };
     let hybrid = assembly.hybrid_loop(assembly.plant()?, assembly.load(), loop_options);
     let finished = driver.run(hybrid, &StopHandle::new(), |_| {})?;
-    let (ticks, timing) = (finished.hybrid.ticks(), finished.timing);
-    drop(finished.hybrid);
+    let (ticks, timing) = (finished.test.ticks(), finished.timing);
+    drop(finished.test);
     let summary = handle.finish(Ending { ticks, trip: None })?;
     Ok(Ours {
         rate_hz: 1.0 / plan.period_s,
         wake_up: timing.wake_up,
         execution: timing.execution,
-        overruns: timing.overruns,
-        missed: timing.missed,
+        overruns: timing.overruns.count,
+        missed: timing.overruns.missed,
         frames: summary.frames,
         frames_lost: summary.frames_lost,
         granted,

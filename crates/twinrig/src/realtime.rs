@@ -4,7 +4,6 @@ use std::path::Path;
 
 use runtime::host::RealTime;
 use runtime::interlock::Phase;
-use runtime::plant::Plant;
 use runtime::realtime::{
     Cpu, Driver, MainPlan, Memory, RealtimeError, RealtimePlan, Status, machine_facts,
 };
@@ -111,14 +110,11 @@ pub fn run(
         .map_err(RehearsalError::from)?;
     let finished = driver.run(hybrid, stop, |status| onlooker.look(status))?;
     drop(attended);
-    let (hybrid, timing) = (finished.hybrid, finished.timing);
+    let (hybrid, timing) = (finished.test, finished.timing);
     let trip = hybrid.tripped().map(|(trip, time_s)| trip_note(&trip, time_s));
     let ticks = hybrid.ticks();
-    let main_loop = match hybrid.plant() {
-        Plant::TwoRate(plant) => Some(*plant.counts()),
-        _ => None,
-    };
-    let wire = hybrid.plant().link().copied();
+    let main_loop = hybrid.two_rates().map(|model| *model.counts());
+    let wire = hybrid.link().copied();
     for note in events(assembly, &hybrid) {
         handle.note(note);
     }
@@ -155,6 +151,7 @@ pub fn phase_word(phase: u8) -> &'static str {
     const INITIATING: u8 = Phase::Initiating as u8;
     const COMPLETING: u8 = Phase::Completing as u8;
     const HOMING: u8 = Phase::Homing as u8;
+    const FROZEN: u8 = Phase::Frozen as u8;
     match phase {
         RUNNING => "running",
         HOLDING => "HOLDING",
@@ -163,6 +160,7 @@ pub fn phase_word(phase: u8) -> &'static str {
         INITIATING => "initiating",
         COMPLETING => "completing",
         HOMING => "going home",
+        FROZEN => "FROZEN",
         _ => "under way",
     }
 }

@@ -3,14 +3,13 @@
 use std::path::Path;
 
 use model::channel::Channel;
-use runtime::clock::{run_virtual, run_virtual_stoppable};
+use runtime::clock::run_virtual;
 use runtime::gate::{Trip, TripKind};
 use runtime::host::RealTime;
 use runtime::hybrid_loop::HybridLoop;
 use runtime::hybrid_loop::course::Stage;
 use runtime::link::{LinkCounts, LinkError};
 use runtime::load::Load;
-use runtime::plant::Plant;
 use runtime::record::{
     EmbeddedFile, Ending, EventNote, Header, Options, RecordError, Recorder, Summary, TripNote,
 };
@@ -121,11 +120,8 @@ pub fn rehearse(
     let attended = joined.then(|| stop.attend());
     let hybrid = assembly.hybrid_loop(remote::plant(assembly)?, load, loop_options);
     let (mut hybrid, link) = join(experiment, assembly, hybrid, host, stop, RealTime::No)?;
-    if joined {
-        run_virtual_stoppable(&mut hybrid, stop, progress);
-    } else {
-        run_virtual(&mut hybrid, progress);
-    }
+    let never = StopHandle::new();
+    run_virtual(&mut hybrid, if joined { stop } else { &never }, progress);
     drop(attended);
     let step_s = assembly.integrator.step_s;
     for note in link.into_iter().flat_map(|link| part(link, &hybrid, step_s)) {
@@ -133,11 +129,8 @@ pub fn rehearse(
     }
     let trip = hybrid.tripped().map(|(trip, time_s)| trip_note(&trip, time_s));
     let ticks = hybrid.ticks();
-    let main_loop = match hybrid.plant() {
-        Plant::TwoRate(plant) => Some(*plant.counts()),
-        _ => None,
-    };
-    let wire = hybrid.plant().link().copied();
+    let main_loop = hybrid.two_rates().map(|model| *model.counts());
+    let wire = hybrid.link().copied();
     for note in events(assembly, &hybrid) {
         handle.note(note);
     }
@@ -237,7 +230,7 @@ fn stream_note(hybrid: &HybridLoop) -> Option<EventNote> {
 
 /// What became of the batches of a main loop, in one line at the end.
 pub fn main_loop_note(hybrid: &HybridLoop) -> Option<EventNote> {
-    let Plant::TwoRate(plant) = hybrid.plant() else { return None };
+    let plant = hybrid.two_rates()?;
     let (rates, counts) = (plant.rates(), plant.counts());
     let mut text = format!(
         "1:{}, {} batches, {} late: {} points missing and extrapolated, {} erased, longest bridge \
@@ -348,7 +341,7 @@ pub(crate) fn reference_channels(
         let words = "Interface displacement of the whole structure, as if it were built";
         channels.push((Channel::new(name, "m", words), late(values)));
     }
-    if plan.detail != runtime::frame::MotionDetail::Interface {
+    if assembly.detail != runtime::frame::MotionDetail::Interface {
         for ((name, unit), values) in plan.dofs.iter().zip(reference.displacement) {
             let words = format!("Displacement of DOF {name} of the whole structure");
             let channel = Channel::new(format!("reference.{name}"), unit, words);

@@ -12,7 +12,7 @@ use runtime::laboratory::{
 };
 use runtime::link::wire::{KNOWS_ACHIEVED, LOCK_STEP, PACED, VIRTUAL};
 use runtime::link::{LinkCounts, LinkPlan, Pace};
-use runtime::plant::Plant;
+use runtime::numerical::Plant;
 use runtime::realtime::prepare_thread;
 use runtime::record::{Ending, EventNote, Header, Options, Recorder, Summary, TripNote};
 use runtime::rig::{NetworkRig, Peer};
@@ -179,7 +179,7 @@ pub fn told(peer: &Peer) -> String {
 
 /// What came and went, in one line at the end of a test over a wire.
 pub fn link_note(hybrid: &HybridLoop) -> Option<EventNote> {
-    hybrid.plant().link().map(|counts| note_of(counts, hybrid.time_s()))
+    hybrid.link().map(|counts| note_of(counts, hybrid.time_s()))
 }
 
 fn note_of(counts: &LinkCounts, time_s: f64) -> EventNote {

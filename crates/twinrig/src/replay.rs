@@ -6,8 +6,8 @@ use runtime::hybrid_loop::HybridLoop;
 use runtime::hybrid_loop::course::{CoursePlan, Initiating};
 use runtime::interlock::{Phase, Response};
 use runtime::load::Load;
+use runtime::numerical::Numerical;
 use runtime::operator::Operator;
-use runtime::plant::Plant;
 use runtime::record::Record;
 use runtime::reference::ReferenceError;
 use runtime::rig::{ReplayRig, RigFault};
@@ -229,7 +229,7 @@ pub fn replay(record: &Record) -> Result<Replay, ReplayError> {
             }
             // The recorded force is whole: nothing of it is left to be solved for.
             let mut plant = assembly.split(rig, None)?;
-            if let Plant::TwoRate(two) = &mut plant {
+            if let Numerical::TwoRate(two) = &mut plant.numerical {
                 // Which batch a tick used is part of what happened.
                 let name = "main.batch".to_owned();
                 let used = record.column(&name).ok_or(ReplayError::NoChannel(name))?;

@@ -72,8 +72,8 @@ pub fn trace(assembly: &Assembly, constant_j: f64) -> Result<Trace, PlantError> 
     };
     while !hybrid.is_over() {
         // What is desired and measured in the same tick.
-        add(&mut trace.desired, &hybrid.plant().desired().displacement);
-        add(&mut trace.displacement, hybrid.plant().displacement());
+        add(&mut trace.desired, &hybrid.numerical().desired().displacement);
+        add(&mut trace.displacement, hybrid.numerical().displacement());
         hybrid.tick();
         add(&mut trace.measured, &hybrid.measured().displacement);
         trace.stability_warning.push(hybrid.monitor().stability_warning());

@@ -18,11 +18,14 @@ pub use session::{Session, SessionEnd};
 use model::channel::Channel;
 use model::motion::Motion;
 
-use crate::event::{Event, EventLog, What};
+use crate::event::EventLog;
+use crate::frame::{Block, FramePlan};
 use crate::gate::{Limits, Trip, TripKind, gate};
-use crate::interlock::{Interlock, Phase, SafePath, Stop};
+use crate::interlock::{Phase, SafePath, Stop};
 use crate::record::FrameSink;
-use crate::rig::{Measured, Rig, RigFault, RigSlot};
+use crate::rig::{Measured, Rig, RigSlot};
+use crate::source::{Proposal, Scene, Source};
+use crate::tick::{Frames, Loop, Observers};
 
 /// What a laboratory is made of.
 pub struct LaboratoryParts {
@@ -51,287 +54,288 @@ pub enum Start {
     WhereItStands,
 }
 
-/// A rig with its own gate, interlock and record, moved tick by tick.
+/// A rig with its own gate, interlock and record: the same loop as any test's,
+/// whose source are the commands from the wire.
+///
+/// A tick of it begins in the middle: the command is given, then the sensors are
+/// read, so that the answer belongs to the next tick of the loop.
 pub struct Laboratory {
-    parts: LaboratoryParts,
-    interlock: Interlock,
-    measured: Measured,
-    /// The newest command of the loop.
+    inner: Loop<WireSource>,
+    bridge: u64,
+    /// The trip of the loop: its code, and the tick at which the loop said so.
+    loop_trip: Option<(u8, u64)>,
+}
+
+/// Commands from a wire, followed no faster than the laboratory's own limit of the
+/// rate in time.
+struct WireSource {
+    limits: Limits,
+    /// The newest command of the loop that passed.
     received: Motion,
-    /// The command the rig has.
-    held: Motion,
-    /// Next tick.
-    tick: u64,
-    step_s: f64,
+    /// What comes next.
+    next: Next,
+    /// The command that has come, if it is that.
+    asked: Motion,
     /// Ticks in a row without a command.
     missing: u64,
-    /// Whether the rig is still on its way to a command that came after a gap.
+    /// Whether the rig is still on its way to a command that came after a gap or
+    /// too soon.
     behind: bool,
     /// Where the loop said it stands.
     loop_phase: u8,
-    /// The trip of the loop: its code, and the tick at which the loop said so.
-    loop_trip: Option<(u8, u64)>,
-    frame: Vec<f64>,
-    sink: Option<FrameSink>,
-    log: EventLog,
-    /// Phase of the last frame: a change is recorded whatever the pace.
-    recorded: Phase,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Next {
+    /// No command: the rig stands still.
+    Stand,
+    /// The command that was asked for.
+    Follow {
+        /// Ticks without a command before it.
+        gap: u64,
+        /// Time since the command before it, as far as it counts, s.
+        elapsed_s: f64,
+    },
+}
+
+/// A sum of steps of a rate is not exact: how much a stride may exceed the limit.
+const ROUNDING: f64 = 1e-9;
+
+impl Source for WireSource {
+    fn measure(&mut self, scene: &mut Scene<'_>) -> Result<(), Stop> {
+        Ok(scene.rig.measure(scene.held, scene.measured)?)
+    }
+
+    fn propose(&mut self, scene: &mut Scene<'_>, command: &mut Motion) -> Result<Proposal, Stop> {
+        command.copy_from(scene.held);
+        match self.next {
+            Next::Stand => {
+                command.velocity.fill(0.0);
+                command.acceleration.fill(0.0);
+            }
+            Next::Follow { gap, elapsed_s } => {
+                let step_s = self.limits.step_s;
+                // The motion of all ticks since the last command may come at once.
+                self.limits.step_s = (gap + 1) as f64 * step_s;
+                let asked = &self.asked;
+                let passed = gate(&self.limits, &self.received, asked, scene.measured, asked);
+                self.limits.step_s = step_s;
+                passed?;
+                self.received.copy_from(&self.asked);
+                let early = elapsed_s < (1.0 - ROUNDING) * step_s;
+                self.behind |= gap > 0 || early;
+                self.follow(if early { elapsed_s } else { step_s }, command);
+            }
+        }
+        Ok(Proposal::Command)
+    }
+
+    fn desired(&self) -> &Motion {
+        &self.received
+    }
+
+    fn advance(&mut self, _measured: &Measured) -> Result<(), Trip> {
+        Ok(())
+    }
+
+    fn is_over(&self, _tick: u64) -> bool {
+        false
+    }
+
+    fn write(&self, frame: &mut Vec<f64>) {
+        frame.extend_from_slice(&[self.missing as f64, f64::from(self.loop_phase)]);
+    }
+}
+
+impl WireSource {
+    /// Moves the command to the received one: whole, or while behind as far as the
+    /// limit of the rate lets it in this time. A jump would be a violent motion.
+    fn follow(&mut self, elapsed_s: f64, command: &mut Motion) {
+        let behind = std::mem::take(&mut self.behind);
+        for dof in 0..command.count() {
+            let rate = self.limits.rate[dof];
+            let ahead = self.received.displacement[dof] - command.displacement[dof];
+            let stride = rate * elapsed_s.max(0.0);
+            if behind && ahead.abs() > stride {
+                let x = command.displacement[dof] + stride.copysign(ahead);
+                command.set(dof, [x, rate.copysign(ahead), 0.0]);
+                self.behind = true;
+            } else {
+                command.set(dof, self.received.of(dof));
+            }
+        }
+    }
 }
 
 impl Laboratory {
     /// At rest, its sensors read once. `sink` takes the frames, if any are wanted.
-    pub fn new(mut parts: LaboratoryParts, sink: Option<FrameSink>) -> Self {
-        let (count, step_s) = (parts.limits.command.len(), parts.limits.step_s);
-        let mut measured = Measured::with_auxiliary(count, parts.rig.channels().len());
-        let health = parts.rig.measure(&Motion::rest(count), &mut measured);
-        parts.limits.tracking_error.fill(f64::INFINITY);
-        let mut held = Motion::rest(count);
-        if parts.start == Start::WhereItStands
-            && measured.displacement.iter().all(|x| x.is_finite())
-        {
-            held.displacement.copy_from_slice(&measured.displacement);
-        }
-        let mut laboratory = Self {
-            interlock: Interlock::new(parts.safe_path, step_s),
-            measured,
-            received: held.clone(),
-            held,
-            tick: 0,
-            step_s,
+    pub fn new(parts: LaboratoryParts, sink: Option<FrameSink>) -> Self {
+        let LaboratoryParts { rig, mut limits, safe_path, every, start, bridge } = parts;
+        limits.tracking_error.fill(f64::INFINITY);
+        let count = limits.command.len();
+        let source = WireSource {
+            limits: limits.clone(),
+            received: Motion::rest(count),
+            next: Next::Stand,
+            asked: Motion::rest(count),
             missing: 0,
             behind: false,
             loop_phase: 0,
-            loop_trip: None,
-            frame: Vec::with_capacity(sink.as_ref().map_or(0, FrameSink::width)),
-            sink,
-            log: EventLog::new(),
-            recorded: Phase::Running,
-            parts,
         };
+        for rate in &mut limits.rate {
+            *rate *= 1.0 + ROUNDING;
+        }
+        let frames = sink.map(|sink| Frames::new(sink, Block::laboratory(), every));
+        let observers = Observers { frames, ..Observers::default() };
+        let mut inner = Loop::arm(source, None, limits, safe_path, rig, observers);
+        let health = inner.measure();
+        let measured = &inner.measured.displacement;
+        if start == Start::WhereItStands && measured.iter().all(|x| x.is_finite()) {
+            inner.held.displacement.copy_from_slice(measured);
+            inner.source.received.copy_from(&inner.held);
+        }
+        let mut laboratory = Self { inner, bridge, loop_trip: None };
         laboratory.heed(health);
         laboratory
     }
 
-    /// Trips where the rig says that it cannot go on.
-    fn heed(&mut self, health: Result<(), RigFault>) {
-        if let Err(fault) = health {
-            self.trip(fault.into());
-        }
-    }
-
     /// The channels of a frame.
     pub fn channels(count: usize) -> Vec<Channel> {
-        let mut channels = vec![
-            Channel::new("time", "s", "Time since the loop was closed, in ticks of the loop"),
+        let source = vec![
             Channel::new(
-                "phase",
+                "loop.missing",
                 "",
-                "0 running, 1 holding after a trip, 2 ramping to safe, 3 safe",
+                "Ticks in a row without a command of the loop; the rig holds meanwhile",
             ),
             Channel::new(
-                "trip",
+                "loop.phase",
                 "",
-                "Code of the laboratory's own trip, 0 for none or when the loop has left",
+                "Where the loop said it stands: 0 running, 1 tripped and leading the rig to safe",
             ),
         ];
-        for (name, unit, words) in [
-            ("command", "m", "Displacement the rig was given"),
-            ("achieved", "m", "True displacement of the specimen, known to virtual rigs only"),
-            ("measured", "m", "Displacement the sensor reports"),
-            ("force", "N", "Restoring force the load cell reports"),
-        ] {
-            channels.extend((1..=count).map(|i| Channel::new(format!("{name}.{i}"), unit, words)));
-        }
-        channels.push(Channel::new(
-            "loop.missing",
-            "",
-            "Ticks in a row without a command of the loop; the rig holds meanwhile",
-        ));
-        channels.push(Channel::new(
-            "loop.phase",
-            "",
-            "Where the loop said it stands: 0 running, 1 tripped and leading the rig to safe",
-        ));
-        channels
+        let plan = FramePlan { interface: count, source, ..FramePlan::default() };
+        plan.channels(&Block::laboratory())
     }
 
-    /// Takes the command of `tick`. Ticks whose command never came are made up
-    /// for first, the rig standing still over them. Allocates nowhere.
-    pub fn obey(&mut self, tick: u64, command: &Motion, loop_phase: u8) {
-        let gap = tick.saturating_sub(self.tick);
-        if gap > self.parts.bridge {
-            let (value, limit) = (gap as f64 * self.step_s, self.parts.bridge as f64 * self.step_s);
+    /// Takes the command of `tick`, `elapsed_s` after the one before by the
+    /// laboratory's own clock; in virtual time that is a period. Ticks whose command
+    /// never came are made up for first, the rig standing still over them. The rig
+    /// moves no faster than its limit in that time, however many commands come at
+    /// once. Allocates nowhere.
+    pub fn obey(&mut self, tick: u64, command: &Motion, loop_phase: u8, elapsed_s: f64) {
+        let gap = tick.saturating_sub(self.inner.tick);
+        let step_s = self.step_s();
+        if gap > self.bridge {
+            let (value, limit) = (gap as f64 * step_s, self.bridge as f64 * step_s);
             self.trip(Trip { kind: TripKind::PeerSilent, dof: 0, value, limit }.into());
             // Time has gone on, whatever became of the commands.
-            self.tick = tick;
+            self.inner.tick = tick;
             self.go();
             return;
         }
-        for _ in 0..gap {
-            self.stand_still();
-        }
-        self.missing = 0;
-        self.loop_phase = loop_phase;
-        // The motion of all ticks since the last command may come at once.
-        self.parts.limits.step_s = (gap + 1) as f64 * self.step_s;
-        let passed = gate(&self.parts.limits, &self.received, command, &self.measured, command);
-        if let Err(trip) = passed {
-            self.trip(trip.into());
+        for missing in 1..=gap {
+            self.inner.source.missing = missing;
+            self.inner.source.next = Next::Stand;
             self.go();
-            return;
         }
-        self.received.copy_from(command);
-        self.behind |= gap > 0;
-        self.follow();
-        self.go();
-    }
-
-    /// Gives the rig the received command: whole, or after a gap as far as the
-    /// limit of the rate lets it in one tick. A jump would be a violent motion.
-    fn follow(&mut self) {
-        let behind = std::mem::take(&mut self.behind);
-        for dof in 0..self.held.count() {
-            let rate = self.parts.limits.rate[dof];
-            let ahead = self.received.displacement[dof] - self.held.displacement[dof];
-            let stride = rate * self.step_s;
-            if behind && ahead.abs() > stride {
-                let x = self.held.displacement[dof] + stride.copysign(ahead);
-                self.held.set(dof, [x, rate.copysign(ahead), 0.0]);
-                self.behind = true;
-            } else {
-                self.held.set(dof, self.received.of(dof));
-            }
-        }
-    }
-
-    /// A tick without a command.
-    fn stand_still(&mut self) {
-        self.missing += 1;
-        self.rest();
+        let source = &mut self.inner.source;
+        source.missing = 0;
+        source.loop_phase = loop_phase;
+        source.asked.copy_from(command);
+        source.next = Next::Follow { gap, elapsed_s };
         self.go();
     }
 
     /// One tick along the laboratory's own way to safe, without the loop.
     pub fn lead(&mut self) {
-        self.interlock.lead(&mut self.held);
         self.go();
     }
 
     /// Trips: the command is held where it is, then ramps to zero. A laboratory
-    /// that has tripped already stays as it is.
+    /// that has tripped already stays as it is; but a second stop, by its operator
+    /// or by the loop's, freezes a ramp.
     pub fn trip(&mut self, stop: Stop) {
-        if self.interlock.trip().is_none() {
-            self.interlock.latch(stop, self.tick);
-            let cause = stop.trip;
-            // A goodbye is how a session should end.
-            if cause.kind != TripKind::PeerLeft {
-                self.log.note(Event { tick: self.tick, what: What::Trip(stop.response), cause });
-            }
-            self.parts.rig.on_trip(cause.kind);
-            self.rest();
+        let again = matches!(stop.trip.kind, TripKind::Operator | TripKind::PeerTripped);
+        if self.tripped().is_none() || again && self.phase() == Phase::Ramping {
+            self.inner.stop(stop);
         }
     }
 
-    /// Held means at rest: a rig must not go on with the last velocity.
-    fn rest(&mut self) {
-        self.held.velocity.fill(0.0);
-        self.held.acceleration.fill(0.0);
+    /// Trips where the rig says that it cannot go on.
+    fn heed(&mut self, health: Result<(), Stop>) {
+        if let Err(stop) = health {
+            self.trip(stop);
+        }
     }
 
-    /// Record, move, measure.
+    /// The rest of the tick, and the measurement of the next.
     fn go(&mut self) {
-        self.record();
-        self.parts.rig.actuate(&self.held);
-        self.tick = self.tick.saturating_add(1);
-        let health = self.parts.rig.measure(&self.held, &mut self.measured);
+        self.inner.act(Ok(()));
+        let health = self.inner.measure();
         self.heed(health);
     }
 
     /// Records where the rig was left, if no frame says so yet.
     pub(crate) fn finish(&mut self) {
-        if self.recorded != self.phase() {
-            self.record();
-        }
-    }
-
-    fn record(&mut self) {
-        let Some(sink) = &mut self.sink else { return };
-        let phase = self.interlock.phase();
-        if !self.tick.is_multiple_of(self.parts.every) && phase == self.recorded {
-            return;
-        }
-        self.recorded = phase;
-        let frame = &mut self.frame;
-        frame.clear();
-        frame.push(self.tick as f64 * self.step_s);
-        frame.push(f64::from(phase as u8));
-        let trip = self.interlock.trip().filter(|(trip, _)| trip.kind != TripKind::PeerLeft);
-        frame.push(trip.map_or(0.0, |(trip, _)| f64::from(trip.kind.code())));
-        frame.extend_from_slice(&self.held.displacement);
-        frame.extend_from_slice(&self.measured.achieved);
-        frame.extend_from_slice(&self.measured.displacement);
-        frame.extend_from_slice(&self.measured.force);
-        frame.push(self.missing as f64);
-        frame.push(f64::from(self.loop_phase));
-        sink.push(frame);
+        self.inner.record_end();
     }
 
     /// Next tick.
     pub fn tick(&self) -> u64 {
-        self.tick
+        self.inner.ticks()
     }
 
     /// Where it stands.
     pub fn phase(&self) -> Phase {
-        self.interlock.phase()
+        self.inner.phase()
     }
 
     /// Its own trip and the time of its tick, if one occurred.
     pub fn tripped(&self) -> Option<(Trip, f64)> {
-        self.interlock.trip().map(|(trip, tick)| (trip, tick as f64 * self.step_s))
+        self.inner.tripped()
     }
 
     /// Takes down that the loop says it has tripped, and why. What it said first
     /// stays.
     pub fn note_loop_trip(&mut self, code: u8) {
-        self.loop_trip.get_or_insert((code, self.tick));
+        self.loop_trip.get_or_insert((code, self.inner.tick));
     }
 
     /// The trip of the loop and the time at which it said so, if it did.
     pub fn loop_tripped(&self) -> Option<(Trip, f64)> {
         let (code, tick) = self.loop_trip?;
         let trip = Trip { kind: TripKind::PeerTripped, dof: 0, value: f64::from(code), limit: 0.0 };
-        Some((trip, tick as f64 * self.step_s))
+        Some((trip, tick as f64 * self.step_s()))
     }
 
     /// Whether there is no further motion to be made on its own.
     pub fn is_safe(&self) -> bool {
-        self.phase() == Phase::Safe || self.interlock.is_out_of_reach(&self.held)
+        self.tripped().is_some() && self.inner.is_over()
     }
 
     /// What its sensors said last.
     pub fn measured(&self) -> &Measured {
-        &self.measured
+        self.inner.measured()
     }
 
     /// The command the rig has.
     pub fn command(&self) -> &Motion {
-        &self.held
+        self.inner.command()
     }
 
     /// What happened.
     pub fn events(&self) -> &EventLog {
-        &self.log
+        self.inner.events()
     }
 
     /// The recorder's ring, for a session in virtual time to wait on.
     pub fn sink_mut(&mut self) -> Option<&mut FrameSink> {
-        self.sink.as_mut()
+        self.inner.sink_mut()
     }
 
     /// Period of the tick, s.
     pub fn step_s(&self) -> f64 {
-        self.step_s
+        self.inner.step_s()
     }
 }
 

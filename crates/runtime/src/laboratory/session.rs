@@ -44,6 +44,8 @@ pub struct Session {
     /// Presses of the operator's stop that were obeyed.
     presses: u32,
     tripped_ns: Option<u64>,
+    /// When the rig was given its last command.
+    commanded_ns: u64,
     safe_ns: Option<u64>,
     silent_s: Option<f64>,
     /// The next tick of the way to safe, while no loop sets the pace.
@@ -52,7 +54,7 @@ pub struct Session {
 }
 
 impl Session {
-    /// Begins now. The operator's stop trips; a second press changes nothing.
+    /// Begins now. The operator's stop trips; a second press freezes the ramp.
     pub fn new(
         now_ns: u64,
         accepted: AcceptedSession,
@@ -68,6 +70,7 @@ impl Session {
             presses: stop.presses(),
             stop: stop.clone(),
             tripped_ns: None,
+            commanded_ns: 0,
             safe_ns: None,
             silent_s: None,
             due_ns: None,
@@ -246,7 +249,14 @@ impl Session {
         datagram.block(0, &mut self.command.displacement);
         datagram.block(1, &mut self.command.velocity);
         datagram.block(2, &mut self.command.acceleration);
-        self.laboratory.obey(tick, &self.command, header.state);
+        // In virtual time a tick is a period; else the laboratory's own clock tells.
+        let elapsed_s = if self.accepted.lock_step {
+            self.laboratory.step_s()
+        } else {
+            1e-9 * now_ns.saturating_sub(self.commanded_ns) as f64
+        };
+        self.commanded_ns = now_ns;
+        self.laboratory.obey(tick, &self.command, header.state, elapsed_s);
         self.note_trip(now_ns);
         Some(tick.saturating_add(1))
     }

@@ -23,7 +23,7 @@ pub(super) struct Single {
 
 impl Compensators {
     pub(super) fn new(loops: &[HybridLoop]) -> Self {
-        let of = |lane: usize| &loops[lane].parts().compensator;
+        let of = |lane: usize| loops[lane].compensator();
         match AdaptiveInverses::new(std::array::from_fn(of)) {
             Some(together) => Self::Together(Box::new(together)),
             None => Self::Each(Box::new(std::array::from_fn(|lane| Single {

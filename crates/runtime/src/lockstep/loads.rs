@@ -15,9 +15,9 @@ pub(super) enum Loads {
 
 impl Loads {
     pub(super) fn new(loops: &[HybridLoop]) -> Self {
-        let load = |one: &HybridLoop| one.parts().load.clone();
+        let load = |one: &HybridLoop| one.known_load().clone();
         match loops {
-            [first, rest @ ..] if rest.iter().all(|one| one.parts().load.is_same(&load(first))) => {
+            [first, rest @ ..] if rest.iter().all(|one| one.known_load().is_same(&load(first))) => {
                 Self::Shared(load(first))
             }
             loops => Self::Own(loops.iter().map(load).collect()),

@@ -16,10 +16,11 @@ mod loads;
 mod product;
 mod rigs;
 
+use model::integrator::Integrator;
 use numerics::lanes::{LANES, Lanes, Mask};
 
 use crate::hybrid_loop::HybridLoop;
-use crate::plant::{Plant, SplitPlant};
+use crate::numerical::Numerical;
 use crate::rig::LanePart;
 use compensators::Compensators;
 use guard::{Bounds, Monitors};
@@ -97,11 +98,11 @@ impl Lockstep {
             return None;
         }
         let steps: Vec<_> =
-            loops.iter().map(|one| split(one)?.numerical.product()).collect::<Option<_>>()?;
+            loops.iter().map(|one| integrator(one)?.product()).collect::<Option<_>>()?;
         let parts: Vec<LanePart> =
-            loops.iter().map(|one| split(one)?.rig.lane_part()).collect::<Option<_>>()?;
-        let rule = loops[0].parts().monitor.rule();
-        if loops.iter().any(|one| one.parts().monitor.rule() != rule) {
+            loops.iter().map(|one| one.rig().lane_part()).collect::<Option<_>>()?;
+        let rule = loops[0].monitor().rule();
+        if loops.iter().any(|one| one.monitor().rule() != rule) {
             return None;
         }
         let numerical = Product::new(&steps.iter().map(|step| step.matrix).collect::<Vec<_>>())?;
@@ -113,8 +114,8 @@ impl Lockstep {
             }
         }
         let over = |value: &dyn Fn(usize) -> f64| Lanes::each(value);
-        let limits = |lane: usize| &loops[lane].parts().limits;
-        let monitor = |lane: usize| &loops[lane].parts().monitor;
+        let limits = |lane: usize| loops[lane].limits();
+        let monitor = |lane: usize| loops[lane].monitor();
         Some(Self {
             shape,
             ticks: shape.ticks,
@@ -243,20 +244,19 @@ impl Lockstep {
 
 /// The plain shape of a loop, if it has it.
 fn shape(one: &HybridLoop) -> Option<Shape> {
-    let step = split(one)?.numerical.product()?;
-    let parts = one.parts();
-    let plain = one.ticks() == 0 && step.forces == 1 && !one.is_watched();
+    let step = integrator(one)?.product()?;
+    let plain = one.ticks() == 0 && step.forces == 1 && one.is_plain();
     plain.then_some(Shape {
         loads: step.loads,
         states: step.states,
         dofs: step.dofs,
-        ticks: parts.load.ticks(),
+        ticks: one.known_load().ticks(),
     })
 }
 
-fn split(one: &HybridLoop) -> Option<&SplitPlant> {
-    match one.plant() {
-        Plant::Split(plant) => Some(plant),
-        Plant::Rigid(_) | Plant::Coupled(_) | Plant::TwoRate(_) => None,
+fn integrator(one: &HybridLoop) -> Option<&Integrator> {
+    match one.numerical() {
+        Numerical::Partitioned { integrator, .. } => Some(integrator),
+        _ => None,
     }
 }

@@ -208,6 +208,13 @@ impl Watch {
         self.judge(sight, log)
     }
 
+    /// Takes the use of the limits in, on the way to safe: nothing else goes on.
+    pub(crate) fn observe_limits(&mut self, command: &Motion, measured: &Measured, held: &Motion) {
+        if let Some((used, _)) = &mut self.limits_used {
+            used.observe(command, measured, held, command);
+        }
+    }
+
     fn update(&mut self, sight: &Sight) {
         let Sight { energies, desired, measured, .. } = sight;
         if let Some((windowed, _)) = &mut self.windowed {

@@ -5,6 +5,7 @@
 //! far apart they are. Who corrects the target knows nothing of ticks.
 
 mod aligned;
+mod desk;
 mod generator;
 mod numerical;
 #[cfg(test)]
@@ -19,15 +20,21 @@ pub use numerical::Control;
 pub use settling::Settling;
 
 use model::equations::Equations;
-use model::integrator::{IntegratorError, Method, NotConverged};
+use model::integrator::{IntegratorError, Method};
 use model::motion::Motion;
 use model::periodic::{Coefficients, Orbit};
 use numerics::small::copy;
 
-use crate::gate::{Limits, Trip, TripKind, gate};
-use crate::interlock::{Interlock, Phase, SafePath};
+use crate::frame::Block;
+use crate::gate::{Limits, Trip};
+use crate::interlock::{SafePath, Stop};
+use crate::operator::obey;
+use crate::record::FrameSink;
 use crate::rig::{Measured, Rig, RigSlot};
+use crate::source::{Proposal, Scene, Source, not_converged};
+use crate::tick::{Frames, Loop, Observers};
 use aligned::Aligned;
+pub(crate) use desk::{Desk, Errand, Wanted, desk};
 use generator::Generator;
 use numerical::{Numerical, Ticks};
 use settling::History;
@@ -102,109 +109,64 @@ pub(crate) struct Settled {
 }
 
 /// The loop with its rig.
-pub struct PeriodicLoop {
-    rig: RigSlot,
+pub type PeriodicLoop = Loop<PeriodicSource>;
+
+/// The periodic target, and the simulated side that follows what is measured.
+pub struct PeriodicSource {
     settings: PeriodicSettings,
+    step_s: f64,
     numerical: Numerical,
     aligned: Aligned,
     generator: Generator,
     windows: Windows,
     stretch: Stretch,
     history: History,
-    interlock: Interlock,
-    measured: Measured,
-    command: Motion,
-    held: Motion,
+    /// The target of this tick.
+    desired: Motion,
     force: Vec<f64>,
     signals: Vec<f64>,
     estimate: Vec<Coefficients>,
     /// Acceleration from the harmonics of the displacement, for a rig that
     /// measures none.
     synthesised: Vec<f64>,
-    tick: u64,
     ticks_of_point: u64,
     /// sin and cos of the angle by which all signals are late.
     late: (f64, f64),
     /// Ticks after which the point is taken as it is.
     most_ticks: u64,
     settled: bool,
+    /// Whether the target goes to rest for good.
+    resting: bool,
+    /// Where points are asked for in real time.
+    desk: Option<Desk>,
 }
 
 impl PeriodicLoop {
     /// Arms the loop at rest.
     pub fn new(
         rig: impl Into<RigSlot>,
-        mut settings: PeriodicSettings,
+        settings: PeriodicSettings,
     ) -> Result<Self, IntegratorError> {
-        // A pattern without an amplitude does not act.
-        settings.load.resize(settings.equations.load.ncols(), 0.0);
-        let (dofs, step_s) = (settings.limits.command.len(), settings.limits.step_s);
-        let seen = settings.seen_harmonics.max(settings.harmonics);
-        let numerical =
-            Numerical::new(&settings.equations, settings.control, settings.method, step_s)?;
-        let rig = rig.into();
-        let measured = Measured::with_auxiliary(dofs, rig.channels().len());
-        Ok(Self {
-            rig,
-            numerical,
-            aligned: Aligned::new(settings.sensor_delays_s, dofs, step_s),
-            generator: Generator::new(
-                dofs,
-                (settings.harmonics, seen),
-                step_s,
-                settings.mean,
-                settings.ramp_m_s,
-            ),
-            windows: Windows::new(3 * dofs, seen),
-            stretch: Stretch::new(dofs, seen),
-            history: History::new(
-                settings.settling,
-                3 * dofs * (2 * seen + 1),
-                4 * dofs * (2 * seen + 1),
-            ),
-            interlock: Interlock::new(settings.safe_path, step_s),
-            measured,
-            command: Motion::rest(dofs),
-            held: Motion::rest(dofs),
-            force: vec![0.0; dofs],
-            signals: vec![0.0; 3 * dofs],
-            estimate: vec![Coefficients::zeros(seen); 4 * dofs],
-            synthesised: vec![0.0; dofs],
-            tick: 0,
-            ticks_of_point: 0,
-            late: (0.0, 1.0),
-            most_ticks: 0,
-            settled: false,
-            settings,
-        })
+        let (limits, safe_path) = (settings.limits.clone(), settings.safe_path);
+        let source = PeriodicSource::new(settings)?;
+        Ok(Self::arm(source, None, limits, safe_path, rig.into(), Observers::default()))
+    }
+
+    /// The same loop with a frame of every so many ticks.
+    pub fn recorded(mut self, sink: FrameSink, every: u64) -> Self {
+        self.observers.frames = Some(Frames::new(sink, Block::driven(), every));
+        self
     }
 
     /// A new target.
     pub fn set(&mut self, frequency_hz: f64, target: &[Coefficients]) {
-        self.generator.set(frequency_hz, target);
-        self.late = (std::f64::consts::TAU * self.late_cycles()).sin_cos();
-        self.windows.restart();
-        self.history.restart();
-        self.ticks_of_point = 0;
-        self.most_ticks = self.in_ticks(self.settings.settling.most_s);
-        self.settled = false;
-    }
-
-    fn in_ticks(&self, time_s: f64) -> u64 {
-        (time_s / self.settings.limits.step_s).ceil() as u64
+        self.source.set(frequency_hz, target);
     }
 
     /// Averages on at the same target, up to the estimates of a refined point.
     /// Whether that can help; if not, the point stays done.
     pub fn refine(&mut self) -> bool {
-        if self.interlock.phase() != Phase::Running || !self.history.refine() {
-            return false;
-        }
-        let longest = self.settings.settling.refined_estimates as f64 + 2.0;
-        let more = self.in_ticks(longest / self.generator.frequency_hz());
-        self.most_ticks = self.ticks_of_point.saturating_add(more);
-        self.settled = false;
-        true
+        self.tripped().is_none() && self.source.refine()
     }
 
     /// Ticks until the point has settled, its time is over, or the loop trips.
@@ -221,39 +183,150 @@ impl PeriodicLoop {
         self.result()
     }
 
+    /// Goes on in virtual time until the point is done or the operator's stop, of
+    /// which `presses` tells, has tripped the loop.
+    pub fn go_on_until_done(&mut self, presses: impl Fn() -> u32) {
+        let mut seen = 0;
+        while !self.is_done() {
+            seen = obey(presses(), self, seen);
+            self.go_on();
+        }
+    }
+
     /// Whether the point is done, one way or the other.
     pub fn is_done(&self) -> bool {
-        self.settled
-            || self.interlock.phase() != Phase::Running
-            || self.ticks_of_point >= self.most_ticks
-    }
-
-    fn time_of_point_s(&self) -> f64 {
-        self.ticks_of_point as f64 * self.settings.limits.step_s
-    }
-
-    /// Time on the rig so far, s.
-    pub fn time_s(&self) -> f64 {
-        self.tick as f64 * self.settings.limits.step_s
+        self.tripped().is_some() || self.source.is_done()
     }
 
     /// What the point has given.
     pub fn result(&self) -> Result<Orbit, PeriodicError> {
-        let mut settled = self.blank();
-        self.write(&mut settled);
-        let (dofs, harmonics) = self.shape();
+        let mut settled = self.source.blank();
+        self.source.report(&mut settled);
+        settled.trip = self.tripped().map(|(trip, _)| trip);
+        let (dofs, harmonics) = self.source.shape();
         settled.orbit(dofs, harmonics)
+    }
+
+    /// A target at rest.
+    pub fn blank_target(&self) -> Vec<Coefficients> {
+        self.source.blank_target()
+    }
+
+    /// Whether the rig needs no further tick: it is safe after a trip, or its
+    /// target is at rest.
+    pub fn is_at_rest(&self) -> bool {
+        if self.tripped().is_some() { self.is_over() } else { self.source.is_at_rest() }
+    }
+
+    /// Takes the target to rest, at the frequency it has.
+    pub fn wind_down(&mut self) {
+        self.source.generator.wind_down();
+    }
+
+    /// Winds down and ticks until the rig is at rest, or safe after a trip. For
+    /// virtual time.
+    pub fn come_to_rest(&mut self) {
+        self.wind_down();
+        while !self.is_at_rest() {
+            self.tick();
+        }
+    }
+}
+
+impl PeriodicSource {
+    fn new(mut settings: PeriodicSettings) -> Result<Self, IntegratorError> {
+        // A pattern without an amplitude does not act.
+        settings.load.resize(settings.equations.load.ncols(), 0.0);
+        let (dofs, step_s) = (settings.limits.command.len(), settings.limits.step_s);
+        let seen = settings.seen_harmonics.max(settings.harmonics);
+        let numerical =
+            Numerical::new(&settings.equations, settings.control, settings.method, step_s)?;
+        Ok(Self {
+            step_s,
+            numerical,
+            aligned: Aligned::new(settings.sensor_delays_s, dofs, step_s),
+            generator: Generator::new(
+                dofs,
+                (settings.harmonics, seen),
+                step_s,
+                settings.mean,
+                settings.ramp_m_s,
+            ),
+            windows: Windows::new(3 * dofs, seen),
+            stretch: Stretch::new(dofs, seen),
+            history: History::new(
+                settings.settling,
+                3 * dofs * (2 * seen + 1),
+                4 * dofs * (2 * seen + 1),
+            ),
+            desired: Motion::rest(dofs),
+            force: vec![0.0; dofs],
+            signals: vec![0.0; 3 * dofs],
+            estimate: vec![Coefficients::zeros(seen); 4 * dofs],
+            synthesised: vec![0.0; dofs],
+            ticks_of_point: 0,
+            late: (0.0, 1.0),
+            most_ticks: 0,
+            settled: false,
+            resting: false,
+            desk: None,
+            settings,
+        })
+    }
+
+    pub(crate) fn set(&mut self, frequency_hz: f64, target: &[Coefficients]) {
+        self.generator.set(frequency_hz, target);
+        self.late = (std::f64::consts::TAU * self.late_cycles()).sin_cos();
+        self.windows.restart();
+        self.history.restart();
+        self.ticks_of_point = 0;
+        self.most_ticks = self.in_ticks(self.settings.settling.most_s);
+        self.settled = false;
+    }
+
+    fn in_ticks(&self, time_s: f64) -> u64 {
+        (time_s / self.step_s).ceil() as u64
+    }
+
+    pub(crate) fn refine(&mut self) -> bool {
+        if !self.history.refine() {
+            return false;
+        }
+        let longest = self.settings.settling.refined_estimates as f64 + 2.0;
+        let more = self.in_ticks(longest / self.generator.frequency_hz());
+        self.most_ticks = self.ticks_of_point.saturating_add(more);
+        self.settled = false;
+        true
+    }
+
+    /// The target goes to rest, and the loop is over then.
+    pub(crate) fn rest(&mut self) {
+        self.resting = true;
+        self.generator.wind_down();
+    }
+
+    pub(crate) fn is_done(&self) -> bool {
+        self.settled || self.ticks_of_point >= self.most_ticks
+    }
+
+    fn is_at_rest(&self) -> bool {
+        self.generator.has_arrived() && self.generator.is_still()
     }
 
     /// Interface DOFs, and harmonics that are looked at.
     pub(crate) fn shape(&self) -> (usize, usize) {
         let seen = self.settings.seen_harmonics.max(self.settings.harmonics);
-        (self.measured.displacement.len(), seen)
+        (self.desired.count(), seen)
+    }
+
+    /// Points are asked for at this desk from now on.
+    pub(crate) fn sit_at(&mut self, desk: Desk) {
+        self.desk = Some(desk);
     }
 
     /// A target at rest.
-    pub fn blank_target(&self) -> Vec<Coefficients> {
-        vec![Coefficients::zeros(self.settings.harmonics); self.measured.displacement.len()]
+    pub(crate) fn blank_target(&self) -> Vec<Coefficients> {
+        vec![Coefficients::zeros(self.settings.harmonics); self.desired.count()]
     }
 
     /// Room for what a point gives.
@@ -275,102 +348,19 @@ impl PeriodicLoop {
     }
 
     /// Writes what the point has given. Allocates nothing.
-    pub(crate) fn write(&self, out: &mut Settled) {
+    pub(crate) fn report(&self, out: &mut Settled) {
         out.estimates = self.history.average(&mut out.mean, &mut out.scatter);
         out.has_settled = self.history.has_settled();
-        out.time_s = self.time_of_point_s();
+        out.time_s = self.ticks_of_point as f64 * self.step_s;
         out.late_cycles = self.late_cycles();
-        out.trip = self.interlock.trip().map(|(trip, _)| trip);
+        out.trip = None;
     }
 
-    /// One tick. Allocates, locks, formats and blocks nowhere.
-    pub fn tick(&mut self) {
-        if self.interlock.phase() == Phase::Running {
-            if let Err(trip) = self.follow() {
-                self.latch(trip);
-            }
-        } else {
-            // What ails the rig now cannot stop it twice.
-            let _ = self.rig.measure(&self.held, &mut self.measured);
-            self.interlock.lead(&mut self.command);
-        }
-        self.actuate();
-        let wrapped = self.generator.advance();
-        if wrapped && self.interlock.phase() == Phase::Running {
-            self.period();
-        }
-        self.tick += 1;
-        self.ticks_of_point += 1;
-    }
-
-    #[inline(always)]
-    fn actuate(&mut self) {
-        self.rig.actuate(&self.command);
-        self.held.copy_from(&self.command);
-    }
-
-    fn latch(&mut self, trip: Trip) {
-        self.interlock.latch(trip, self.tick);
-        self.rig.on_trip(trip.kind);
-        // Held means at rest: a rig must not go on with the last velocity.
-        self.held.velocity.fill(0.0);
-        self.held.acceleration.fill(0.0);
-        self.command.copy_from(&self.held);
-    }
-
-    /// Stops a running test before its next tick: the rig holds, then ramps to
-    /// zero. For the operator and for the clock in front of the tick.
-    pub(crate) fn stop(&mut self, trip: Trip) {
-        if self.interlock.trip().is_none() {
-            self.latch(trip);
-        }
-    }
-
-    /// The operator stops the test.
-    pub fn stop_by_operator(&mut self) {
-        self.stop(Trip { kind: TripKind::Operator, dof: 0, value: f64::NAN, limit: f64::NAN });
-    }
-
-    /// Whether the rig needs no further tick: it is safe after a trip, or its
-    /// target is at rest.
-    pub fn is_at_rest(&self) -> bool {
-        match self.interlock.phase() {
-            Phase::Running => self.generator.has_arrived() && self.generator.is_still(),
-            Phase::Holding | Phase::Ramping => self.interlock.is_out_of_reach(&self.held),
-            Phase::Safe | Phase::Initiating | Phase::Completing | Phase::Homing => true,
-        }
-    }
-
-    /// Takes the target to rest, at the frequency it has.
-    pub fn wind_down(&mut self) {
-        self.generator.wind_down();
-    }
-
-    /// Winds down and ticks until the rig is at rest, or safe after a trip. For
-    /// virtual time.
-    pub fn come_to_rest(&mut self) {
-        self.wind_down();
-        while !self.is_at_rest() {
-            self.tick();
-        }
-    }
-
-    /// What a link to the rig has counted, if there is one.
-    pub fn link(&self) -> Option<&crate::link::LinkCounts> {
-        self.rig.link()
-    }
-
-    /// Nanoseconds from a command to its answer, where the rig tells.
-    pub(crate) fn round_trip_ns(&self) -> Option<u64> {
-        self.measured.round_trip_ns
-    }
-
-    /// Measures, moves the simulated side to the same instant, makes the command.
-    fn follow(&mut self) -> Result<(), Trip> {
-        self.rig.measure(&self.held, &mut self.measured)?;
-        let dofs = self.measured.displacement.len();
-        let acceleration = self.measured.acceleration();
-        self.aligned.take(&self.measured.displacement, &self.measured.force, acceleration);
+    /// Moves the simulated side to the instant of the measurement.
+    fn simulate(&mut self, measured: &Measured) -> Result<(), Trip> {
+        let dofs = measured.displacement.len();
+        let acceleration = measured.acceleration();
+        self.aligned.take(&measured.displacement, &measured.force, acceleration);
         let has_accelerometer = acceleration.is_some();
         if !has_accelerometer {
             self.synthesise();
@@ -394,8 +384,7 @@ impl PeriodicLoop {
         copy(of_rig, displacement);
         copy(of_force, self.aligned.force());
         self.windows.add(self.generator.phase(), &self.signals);
-        self.generator.target(&mut self.command);
-        gate(&self.settings.limits, &self.held, &self.command, &self.measured, &self.command)
+        Ok(())
     }
 
     /// The acceleration of the last period's harmonics. The rig feels nothing of
@@ -415,7 +404,7 @@ impl PeriodicLoop {
     /// A period has ended: an estimate, and the target's mean may follow the rig's.
     fn period(&mut self) {
         let complete = self.windows.wrap(&mut self.estimate);
-        let dofs = self.measured.displacement.len();
+        let dofs = self.desired.count();
         for dof in 0..dofs {
             // Force last; the difference needs no sums of its own, for they are linear.
             self.estimate.swap(2 * dofs + dof, 3 * dofs + dof);
@@ -434,17 +423,44 @@ impl PeriodicLoop {
         }
         self.settled = self.history.add(&self.estimate);
     }
-
-    /// The trip and its time, if one occurred.
-    pub fn tripped(&self) -> Option<(Trip, f64)> {
-        let step_s = self.settings.limits.step_s;
-        self.interlock.trip().map(|(trip, tick)| (trip, tick as f64 * step_s))
-    }
 }
 
-fn not_converged(found: NotConverged) -> Trip {
-    let (value, limit) = (found.correction_m, found.tolerance_m);
-    Trip { kind: TripKind::NotConverged, dof: 0, value, limit }
+impl Source for PeriodicSource {
+    fn measure(&mut self, scene: &mut Scene<'_>) -> Result<(), Stop> {
+        self.take_errand();
+        scene.rig.measure(scene.held, scene.measured)?;
+        Ok(self.simulate(scene.measured)?)
+    }
+
+    fn propose(&mut self, _scene: &mut Scene<'_>, command: &mut Motion) -> Result<Proposal, Stop> {
+        self.generator.target(&mut self.desired);
+        command.copy_from(&self.desired);
+        Ok(Proposal::Command)
+    }
+
+    fn desired(&self) -> &Motion {
+        &self.desired
+    }
+
+    fn advance(&mut self, _measured: &Measured) -> Result<(), Trip> {
+        if self.generator.advance() {
+            self.period();
+        }
+        self.ticks_of_point += 1;
+        if self.is_done() && !self.resting {
+            self.answer(None);
+        }
+        Ok(())
+    }
+
+    fn release(&mut self, _rig: &mut RigSlot, _held: &Motion, cause: Trip) {
+        // At once: the rig's way to safe needs nobody.
+        self.answer(Some(cause));
+    }
+
+    fn is_over(&self, _tick: u64) -> bool {
+        self.resting && self.is_at_rest()
+    }
 }
 
 /// The forces on the simulated side, of one tick or of many: what is measured,

@@ -7,6 +7,9 @@ use model::shaken::ShakenSpecimen;
 
 use super::tests::{SHAKER, STEP_S, equations, sensors, settings, specimen};
 use super::*;
+use crate::gate::TripKind;
+use crate::interlock::Response;
+use crate::operator::Operator;
 use crate::rig::{ShakenRig, ShakenSensors};
 
 /// One driven DOF with these elements.
@@ -73,7 +76,7 @@ fn compare(make: impl Fn() -> PeriodicLoop, points: &[(f64, f64)]) -> Vec<Option
     let mut outcomes = Vec::new();
     let mut calls = 0;
     for &(hz, size) in points {
-        let mut target = stretches.blank_target();
+        let mut target = stretches.source().blank_target();
         for (dof, target) in target.iter_mut().enumerate() {
             let size = if dof == 0 { size } else { -0.4 * size };
             for (k, value) in target.0.iter_mut().enumerate().skip(1) {
@@ -169,8 +172,9 @@ fn the_operator_stops_between_stretches() {
     while ticks.time_s() < stretches.time_s() {
         ticks.tick();
     }
-    ticks.stop_by_operator();
-    stretches.stop_by_operator();
+    for test in [&mut ticks, &mut stretches] {
+        Operator::new().stop(test, Response::Hold);
+    }
     while !ticks.is_at_rest() {
         ticks.tick();
     }

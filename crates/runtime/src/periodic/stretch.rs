@@ -13,10 +13,10 @@ use numerics::harmonics::{PACK, Pack};
 
 use super::generator::packs;
 use super::numerical::Ticks;
-use super::{PeriodicLoop, compensate, not_converged};
-use crate::gate::{Seen, Trip, TripKind, gate};
-use crate::interlock::Phase;
-use crate::rig::RigSlot;
+use super::{PeriodicLoop, PeriodicSource, compensate};
+use crate::gate::{GateInput, Trip, TripKind, gate};
+use crate::rig::{Rig, RigSlot};
+use crate::source::not_converged;
 
 /// Most ticks of a stretch: all rows stay in the nearest cache.
 pub(super) const STRETCH: usize = 32;
@@ -70,8 +70,9 @@ impl PeriodicLoop {
     /// Goes on in virtual time: by one tick, or by some at once where that is the
     /// same. Allocates nowhere.
     pub fn go_on(&mut self) {
-        let running = self.interlock.phase() == Phase::Running;
-        if running && matches!(self.rig, RigSlot::Shaken(_)) && self.numerical.is_linear() {
+        let plain = self.tripped().is_none() && self.observers.frames.is_none();
+        let virtual_rig = matches!(self.rig, RigSlot::Shaken(_));
+        if plain && virtual_rig && self.source.numerical.is_linear() {
             self.go_through_stretch();
         } else {
             self.tick();
@@ -79,34 +80,37 @@ impl PeriodicLoop {
     }
 
     fn go_through_stretch(&mut self) {
-        let left = self.most_ticks.saturating_sub(self.ticks_of_point).max(1);
+        let source = &mut self.source;
+        let left = source.most_ticks.saturating_sub(source.ticks_of_point).max(1);
         let most = usize::try_from(left).unwrap_or(STRETCH);
-        let wrapped = self.generator.stretch(self.late, most, &mut self.stretch);
+        let wrapped = source.generator.stretch(source.late, most, &mut source.stretch);
         let passed = self.move_rig();
-        let outcome = self.simulate().and(passed);
-        self.windows.add_stretch(&self.stretch);
-        let ticks = self.stretch.ticks as u64;
-        self.ticks_of_point += ticks;
+        let outcome = self.source.simulate_stretch().and(passed);
+        let source = &mut self.source;
+        source.windows.add_stretch(&source.stretch);
+        let ticks = source.stretch.ticks as u64;
+        source.ticks_of_point += ticks;
         self.tick += ticks - 1;
-        if let Err(trip) = outcome {
-            // As the tick of any trip ends. The generator may stand some ticks ahead,
-            // but after a trip nobody asks it.
-            self.latch(trip);
-            self.actuate();
+        match outcome {
+            Ok(()) if wrapped => self.source.period(),
+            Ok(()) => {}
+            Err(trip) => {
+                // As the tick of any trip ends. The generator may stand some ticks
+                // ahead, but after a trip nobody asks it.
+                self.stop_at(trip.into(), self.tick);
+                self.rig.actuate(&self.command);
+            }
         }
         self.tick += 1;
-        if wrapped && self.interlock.phase() == Phase::Running {
-            self.period();
-        }
     }
 
     /// Measures and actuates, tick by tick. A command that may not go out ends the
     /// stretch with its tick.
     fn move_rig(&mut self) -> Result<(), Trip> {
         let RigSlot::Shaken(rig) = &mut self.rig else { return Ok(()) };
-        let limits = &self.settings.limits;
+        let limits = &self.limits;
         let Stretch { dofs, ticks, commands, displacement, force, acceleration, .. } =
-            &mut self.stretch;
+            &mut self.source.stretch;
         let dofs = *dofs;
         let held = &mut self.held.displacement[..dofs];
         let commands = &commands[..*ticks * dofs];
@@ -122,7 +126,7 @@ impl PeriodicLoop {
                 [displacement[at + dof], force[at + dof], acceleration[at + dof]] = reading;
                 let [position, force, _] = reading;
                 let desired = command[0];
-                let seen = Seen { held: held[dof], desired, position, force, command };
+                let seen = GateInput { held: held[dof], desired, position, force, command };
                 passes &= seen.passes(limits, dof);
             }
             if passes {
@@ -148,9 +152,11 @@ impl PeriodicLoop {
         let unknown = Trip { kind: TripKind::Command, dof: 0, value: f64::NAN, limit: f64::NAN };
         Err(verdict.err().unwrap_or(unknown))
     }
+}
 
+impl PeriodicSource {
     /// Moves the simulated side through the same instants.
-    fn simulate(&mut self) -> Result<(), Trip> {
+    fn simulate_stretch(&mut self) -> Result<(), Trip> {
         let rows = &mut self.stretch;
         let count = rows.ticks * rows.dofs;
         let displacement = &mut rows.displacement[..count];

@@ -9,6 +9,7 @@ use model::shaken::{ShakenDynamics, ShakenSpecimen, Shaker};
 use nalgebra::{Complex, DMatrix, DVector};
 
 use super::*;
+use crate::gate::TripKind;
 use crate::link::LinkCounts;
 use crate::rig::{RigFault, ShakenRig, ShakenSensors};
 
@@ -315,7 +316,7 @@ fn a_large_change_of_the_target_takes_its_time_and_the_end_is_at_rest() {
     assert!(largest > 3.9e-3);
     test.come_to_rest();
     assert!(test.tripped().is_none());
-    assert!(test.generator.is_still());
+    assert!(test.source.generator.is_still());
 }
 
 #[test]

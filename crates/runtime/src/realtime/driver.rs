@@ -1,23 +1,25 @@
-//! The real-time driver: the clock in front of the tick.
+//! The real-time driver: a loop in a thread of its own, each tick at its deadline.
 
 use std::io;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use super::deadlines::{Deadlines, Overruns};
+use super::deadlines::Deadlines;
 use super::grant::{self, Granted, ProcessGrant, Wish};
 use super::latency::Latency;
 use super::main_thread::{MainThread, MainTiming, Nudge};
 use super::status::{Said, Status};
 use super::{MainPlan, RealtimeError, RealtimePlan};
-use crate::hybrid_loop::HybridLoop;
-use crate::operator::obey;
-use crate::plant::Plant;
+use crate::clock::{Overruns, Ticked, drive};
+use crate::hybrid_loop::{ClosedLoop, HybridLoop};
 use crate::record::TimingNote;
+use crate::source::Source;
 use crate::stop::StopHandle;
 use crate::system;
+use crate::tick::Loop;
 
 /// Stack of the loop's thread; all of it is touched before the first tick.
 const STACK_BYTES: usize = 1 << 20;
@@ -25,8 +27,6 @@ const STACK_BYTES: usize = 1 << 20;
 const LOOK: Duration = Duration::from_millis(100);
 /// Ticks between two looks at the recorder's ring.
 const RING_LOOK: u64 = 256;
-/// Rows of overruns that are noted as events; the others are counted.
-const MOST_NOTED: u64 = 8;
 
 /// A thread that has what the system would grant, and waits for its loop.
 pub struct Driver {
@@ -34,23 +34,30 @@ pub struct Driver {
     granted: Granted,
     status: Arc<Status>,
     job: Sender<Job>,
-    thread: JoinHandle<Option<Finished>>,
+    thread: JoinHandle<()>,
     main: Option<MainThread>,
-    _process: ProcessGrant,
+    process: ProcessGrant,
 }
 
 /// What the thread is given to do.
-struct Job {
-    hybrid: Box<HybridLoop>,
-    stop: StopHandle,
-    /// Wakes the main loop of a two-rate test.
-    nudge: Option<Nudge>,
+type Job = Box<dyn FnOnce() + Send>;
+
+/// A loop that ticks in its thread. Dropped, it stops the test and waits until the
+/// rig is safe: no owner leaves a rig in motion.
+pub struct Running<S: Source> {
+    finished: Receiver<Finished<S>>,
+    status: Arc<Status>,
+    abandoned: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+    main: Option<MainThread>,
+    granted: Granted,
+    _process: ProcessGrant,
 }
 
 /// A run that is over.
-pub struct Finished {
+pub struct Finished<S: Source> {
     /// The loop after its last tick.
-    pub hybrid: Box<HybridLoop>,
+    pub test: Box<Loop<S>>,
     /// How punctual it was.
     pub timing: Timing,
 }
@@ -64,12 +71,8 @@ pub struct Timing {
     pub execution: Latency,
     /// How long the rig took to answer, where it tells.
     pub round_trip: Latency,
-    /// Ticks that began a period late, or after one that ended too late.
-    pub overruns: u64,
-    /// Periods without a tick.
-    pub missed: u64,
-    /// Most periods in a row that had to be bridged.
-    pub most_in_a_row: u64,
+    /// Ticks that began too late, and periods without a tick.
+    pub overruns: Overruns,
     /// The main loop's own, where it has a thread.
     pub main_loop: Option<MainTiming>,
 }
@@ -78,19 +81,21 @@ impl Driver {
     /// Starts the loop's thread and asks for what it needs. What is refused is
     /// noted, never an error.
     pub fn start(plan: &RealtimePlan) -> Result<Self, RealtimeError> {
-        let mut process = Granted::default();
-        let grant = ProcessGrant::ask(plan, &mut process);
+        let mut of_process = Granted::default();
+        let process = ProcessGrant::ask(plan, &mut of_process);
         let (tell, told) = channel();
-        let (job, jobs) = channel();
+        let (job, jobs) = channel::<Job>();
         let status = Arc::new(Status::new());
         let wish = Wish { priority: plan.priority, cpu: plan.cpu };
-        let (of_thread, plan) = (Arc::clone(&status), *plan);
         let thread = thread::Builder::new()
             .name("tick".into())
             .stack_size(STACK_BYTES)
             .spawn(move || {
                 let _ = tell.send(grant::for_thread("loop", wish));
-                work(&jobs, &plan, &of_thread)
+                if let Ok(job) = jobs.recv() {
+                    system::touch_stack();
+                    job();
+                }
             })
             .map_err(|source: io::Error| RealtimeError::Thread { source })?;
         let mut granted = told.recv().map_err(|_| RealtimeError::Panicked)?;
@@ -104,9 +109,9 @@ impl Driver {
                 Some(main)
             }
         };
-        granted.facts.append(&mut process.facts);
-        granted.notices.append(&mut process.notices);
-        Ok(Self { plan, granted, status, job, thread, main, _process: grant })
+        granted.facts.append(&mut of_process.facts);
+        granted.notices.append(&mut of_process.notices);
+        Ok(Self { plan: *plan, granted, status, job, thread, main, process })
     }
 
     /// What the system granted.
@@ -114,31 +119,61 @@ impl Driver {
         &self.granted
     }
 
-    /// Runs the loop to its end. The calling thread only looks on: `look` is
+    /// Runs a hybrid test to its end. The calling thread only looks on: `look` is
     /// called ten times a second.
     pub fn run(
         self,
         mut hybrid: HybridLoop,
         stop: &StopHandle,
         mut look: impl FnMut(&Status),
-    ) -> Result<Finished, RealtimeError> {
+    ) -> Result<Finished<ClosedLoop>, RealtimeError> {
         // Without a thread for it, or without time for its task, the main loop
         // stays inside the tick.
         let nudge = match &self.main {
             Some(thread) => hybrid.detach_main().and_then(|main| thread.give(main)),
             None => None,
         };
-        self.status.begin(hybrid.phase() as u8);
-        let job = Job { hybrid: Box::new(hybrid), stop: stop.clone(), nudge };
-        self.job.send(job).map_err(|_| RealtimeError::Panicked)?;
-        while !self.thread.is_finished() {
-            look(&self.status);
+        let running = self.launch(hybrid, stop, nudge)?;
+        while !running.is_over() {
+            look(&running.status);
             thread::park_timeout(LOOK);
         }
-        look(&self.status);
-        let mut finished = self.thread.join().ok().flatten().ok_or(RealtimeError::Panicked)?;
-        finished.timing.main_loop = self.main.and_then(MainThread::end);
-        Ok(finished)
+        look(&running.status);
+        running.finish()
+    }
+
+    /// Starts a loop that needs no main loop beside it.
+    pub fn begin<S: Source + 'static>(
+        self,
+        test: Loop<S>,
+        stop: &StopHandle,
+    ) -> Result<Running<S>, RealtimeError> {
+        self.launch(test, stop, None)
+    }
+
+    fn launch<S: Source + 'static>(
+        self,
+        test: Loop<S>,
+        stop: &StopHandle,
+        nudge: Option<Nudge>,
+    ) -> Result<Running<S>, RealtimeError> {
+        let Self { plan, granted, status, job, thread, main, process } = self;
+        let (tell, finished) = channel();
+        let stop = stop.clone();
+        let abandoned = Arc::new(AtomicBool::new(false));
+        let (of_thread, left) = (Arc::clone(&status), Arc::clone(&abandoned));
+        status.begin(test.phase() as u8);
+        let mut test = Box::new(test);
+        let work: Job = Box::new(move || {
+            // Whoever owns this loop has the last word: gone, it has pressed the stop.
+            let presses = || stop.presses().wrapping_add(u32::from(left.load(Ordering::Relaxed)));
+            let timing = tick_on_time(&mut test, &plan, presses, nudge.as_ref(), &of_thread);
+            let _ = tell.send(Finished { test, timing });
+            of_thread.end();
+        });
+        job.send(work).map_err(|_| RealtimeError::Panicked)?;
+        let thread = Some(thread);
+        Ok(Running { finished, status, abandoned, thread, main, granted, _process: process })
     }
 
     /// What the record keeps of how punctual a run was.
@@ -155,9 +190,9 @@ impl Driver {
         let known = named.into_iter().filter(|(_, latency)| latency.count() > 0);
         TimingNote {
             period_s: plan.period_s,
-            overruns: timing.overruns,
-            missed: timing.missed,
-            most_in_a_row: timing.most_in_a_row,
+            overruns: timing.overruns.count,
+            missed: timing.overruns.missed,
+            most_in_a_row: timing.overruns.most_in_a_row,
             overrun_limit: plan.overrun_limit,
             facts: granted.facts.clone(),
             notices: granted.notices.clone(),
@@ -171,84 +206,77 @@ impl Driver {
     }
 }
 
-/// The life of the loop's thread.
-fn work(jobs: &Receiver<Job>, plan: &RealtimePlan, status: &Status) -> Option<Finished> {
-    let Job { mut hybrid, stop, nudge } = jobs.recv().ok()?;
-    system::touch_stack();
-    let timing = drive(&mut hybrid, plan, &stop, nudge.as_ref(), status);
-    status.end();
-    Some(Finished { hybrid, timing })
+impl<S: Source> Running<S> {
+    /// What the system granted.
+    pub fn granted(&self) -> &Granted {
+        &self.granted
+    }
+
+    /// Whether the last tick is done.
+    pub fn is_over(&self) -> bool {
+        self.status.is_over() || self.thread.as_ref().is_none_or(JoinHandle::is_finished)
+    }
+
+    /// Waits for the end.
+    pub fn finish(mut self) -> Result<Finished<S>, RealtimeError> {
+        let thread = self.thread.take().ok_or(RealtimeError::Panicked)?;
+        thread.join().map_err(|_| RealtimeError::Panicked)?;
+        let mut finished = self.finished.recv().map_err(|_| RealtimeError::Panicked)?;
+        finished.timing.main_loop = self.main.take().and_then(MainThread::end);
+        Ok(finished)
+    }
 }
 
-/// The same tick as in virtual time, each at its deadline. Nothing here
-/// allocates, locks or formats once the first deadline is set.
-fn drive(
-    hybrid: &mut HybridLoop,
+impl<S: Source> Drop for Running<S> {
+    fn drop(&mut self) {
+        self.abandoned.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// The same tick as in virtual time, each at its deadline, with a look at the watch.
+fn tick_on_time<S: Source>(
+    test: &mut Loop<S>,
     plan: &RealtimePlan,
-    stop: &StopHandle,
+    presses: impl Fn() -> u32,
     nudge: Option<&Nudge>,
     status: &Status,
 ) -> Timing {
     let (mut wake_up, mut execution, mut round_trip) =
         (Latency::new(), Latency::new(), Latency::new());
-    let mut overruns = Overruns::default();
-    let (mut ended_ns, mut presses, mut rows) = (0, 0, 0);
-    let mut deadlines = Deadlines::from_now(plan.period_s);
-    while !hybrid.is_over() {
-        let deadline_ns = deadlines.next_ns();
-        let begun = deadlines.wait();
-        if overruns.count(begun.missed, ended_ns > deadline_ns) {
-            rows += 1;
-            if rows <= MOST_NOTED {
-                hybrid.note_overrun(overruns.in_a_row, plan.overrun_limit);
-            }
+    let mut clock = Deadlines::from_now(plan.period_s);
+    let overruns = drive(test, &mut clock, presses, plan.overrun_limit, |test, ticked| {
+        if let (Some(nudge), Some(tick)) = (nudge, test.source().closed_tick(test.ticks())) {
+            nudge.after_tick(tick, ticked.ended_ns);
         }
-        if overruns.in_a_row > plan.overrun_limit {
-            hybrid.trip_overrun(overruns.in_a_row, plan.overrun_limit);
-        }
-        presses = obey(stop, hybrid, presses);
-        hybrid.tick();
-        ended_ns = system::now_ns();
-        if let (Some(nudge), Some(tick)) = (nudge, hybrid.closed_tick()) {
-            nudge.after_tick(tick, ended_ns);
-        }
-        wake_up.record(begun.late_ns);
-        execution.record(ended_ns - begun.at_ns);
-        if let Some(nanoseconds) = hybrid.measured().round_trip_ns {
+        wake_up.record(ticked.began.late_ns());
+        execution.record(ticked.ended_ns - ticked.began.at_ns);
+        if let Some(nanoseconds) = test.measured().round_trip_ns {
             round_trip.record(nanoseconds);
         }
-        tell(status, hybrid, &overruns, begun.late_ns);
-    }
-    Timing {
-        wake_up,
-        execution,
-        round_trip,
-        overruns: overruns.count,
-        missed: overruns.missed,
-        most_in_a_row: overruns.most_in_a_row,
-        main_loop: None,
-    }
+        tell(status, test, ticked);
+    });
+    Timing { wake_up, execution, round_trip, overruns, main_loop: None }
 }
 
 #[inline]
-fn tell(status: &Status, hybrid: &mut HybridLoop, overruns: &Overruns, late_ns: u64) {
-    let link = hybrid.plant().link();
+fn tell<S: Source>(status: &Status, test: &mut Loop<S>, ticked: &Ticked) {
+    let link = test.link();
     status.say(&Said {
         unanswered: link.map_or(0, |counts| counts.bridged),
         late_answers: link.map_or(0, |counts| counts.late),
-        ticks: hybrid.ticks(),
-        phase: hybrid.phase() as u8,
-        overruns: overruns.count,
-        missed: overruns.missed,
-        stability_warning: hybrid.monitor().stability_warning(),
-        bridged: match hybrid.plant() {
-            Plant::TwoRate(plant) => plant.counts().missing,
-            _ => 0,
-        },
-        wake_up_ns: late_ns,
+        ticks: test.ticks(),
+        phase: test.phase() as u8,
+        overruns: ticked.overruns.count,
+        missed: ticked.overruns.missed,
+        stability_warning: test.stability_warning(),
+        bridged: test.source().bridged(),
+        wake_up_ns: ticked.began.late_ns(),
     });
-    if hybrid.ticks().is_multiple_of(RING_LOOK)
-        && let Some(sink) = hybrid.sink_mut()
+    if test.ticks().is_multiple_of(RING_LOOK)
+        && let Some(sink) = test.sink_mut()
     {
         status.say_ring(sink.fill(), sink.frames_lost());
     }

@@ -9,23 +9,23 @@
 //! ticks from k R + P on, P being the task time in ticks. The tick never takes
 //! a batch before that, however early it came: a run in which every batch comes
 //! in time is the same, bit for bit, whether the main loop is called inside the
-//! tick ([virtual time](TwoRatePlant)) or sits on a thread of its own
-//! ([`TwoRatePlant::detach_main`]).
+//! tick ([virtual time](TwoRateModel)) or sits on a thread of its own
+//! ([`TwoRateModel::detach_main`]).
 //!
 //! A batch that comes late is bridged by further points of the one before it,
 //! which were made with it; those of its own points that are past by then are
 //! dropped. More bridged ticks in a row than declared trip the loop.
 
 mod batch;
+mod fast_side;
 mod main_loop;
 mod numerical;
 mod period;
-mod plant;
 mod step_time;
 mod steps;
 
+pub use fast_side::{Counts, TwoRateModel};
 pub use main_loop::{MainLoop, MainState};
-pub use plant::{Counts, TwoRatePlant};
 pub use step_time::StepTime;
 
 use model::channel::Channel;
@@ -37,7 +37,6 @@ use thiserror::Error;
 
 use crate::frame::MotionDetail;
 use crate::load::Load;
-use crate::rig::RigSlot;
 
 /// How the two loops go together.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -106,7 +105,7 @@ impl Rates {
     }
 }
 
-/// What a two-rate plant is made of.
+/// What a two-rate model is made of.
 pub struct TwoRateParts<'a> {
     /// How the two loops go together.
     pub rates: Rates,
@@ -118,8 +117,6 @@ pub struct TwoRateParts<'a> {
     pub specimen: &'a Specimen,
     /// The load ahead, where it is known beforehand, for the same.
     pub preview: Option<Load>,
-    /// What stands in the laboratory.
-    pub rig: RigSlot,
     /// The part of the force that follows the present acceleration; see
     /// [`Options::direct_inertia`].
     pub direct_inertia: Option<nalgebra::DMatrix<f64>>,
@@ -129,7 +126,7 @@ pub struct TwoRateParts<'a> {
     pub detail: MotionDetail,
 }
 
-/// Why there is no two-rate plant.
+/// Why there is no two-rate model.
 #[derive(Debug, Clone, PartialEq, Error)]
 pub enum TwoRateError {
     /// The integrator cannot be made.

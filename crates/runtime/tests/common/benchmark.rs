@@ -8,7 +8,6 @@ use model::element::{Element, Law};
 use model::equations::{ConnectedElement, Equations, RelativeDof};
 use model::first_order::Scheme;
 use model::integrator::{Integrator, Method, Options};
-use model::motion::Motion;
 use model::partition::{LoadPattern, Partition, Substructures};
 use model::sensor::{Converter, Sensor};
 use model::specimen::Specimen;
@@ -17,16 +16,16 @@ use model::transfer::{ActuatorDynamics, ServoHydraulic, TransferSystem};
 use nalgebra::DMatrix;
 use numerics::lti::TransferFunction;
 use runtime::event::Event;
-use runtime::frame::{FramePlan, MotionDetail};
+use runtime::frame::{Block, FramePlan, MotionDetail};
 use runtime::gate::Limits;
 use runtime::hybrid_loop::{HybridLoop, LoopParts};
 use runtime::interlock::{Phase, SafePath};
 use runtime::load::Load;
 use runtime::monitor::{Energies, EnergyMonitor, Watch, WatchPlan, WorkRule};
-use runtime::plant::{CoupledPlant, Plant, Released, RigidPlant, SplitPlant};
+use runtime::numerical::Plant;
 use runtime::record::FrameSink;
 use runtime::rig::{RigSlot, VirtualRig, VirtualRigParts};
-use runtime::two_rate::{ForceUse, Lead, Rates, TwoRateParts, TwoRatePlant};
+use runtime::two_rate::{ForceUse, Lead, Rates, TwoRateModel, TwoRateParts};
 
 pub(crate) const STEP_S: f64 = 1.0 / 4096.0;
 
@@ -208,7 +207,7 @@ impl Case {
     ) -> Plant {
         let equations = self.substructures().numerical;
         let numerical = Integrator::new(&equations, &self.options(direct)).unwrap();
-        Plant::Split(SplitPlant { numerical, elements: self.elements.len(), rig: rig.into() })
+        Plant::partitioned(numerical, self.elements.len(), rig)
     }
 
     /// The default two rates of this test, with a task of one tick.
@@ -226,25 +225,21 @@ impl Case {
     }
 
     /// The same structure and rig at the case's two rates, `load` known beforehand.
-    pub(crate) fn two_rate_under(&self, load: Option<Load>) -> TwoRatePlant {
-        let rig = self.rig();
-        let direct = rig.direct_inertia();
-        self.two_rate_of(rig.into(), direct, load)
+    pub(crate) fn two_rate_under(&self, load: Option<Load>) -> TwoRateModel {
+        self.two_rate_of(self.rig().direct_inertia(), load)
     }
 
     fn two_rate_of(
         &self,
-        rig: RigSlot,
         direct_inertia: Option<DMatrix<f64>>,
         load: Option<Load>,
-    ) -> TwoRatePlant {
-        TwoRatePlant::new(TwoRateParts {
+    ) -> TwoRateModel {
+        TwoRateModel::new(TwoRateParts {
             rates: self.rates.unwrap(),
             numerical: &self.substructures().numerical,
             integrator: &self.options(None),
             specimen: &self.partition.specimen,
             preview: load,
-            rig,
             direct_inertia,
             seed: self.seed,
             detail: self.detail,
@@ -254,11 +249,11 @@ impl Case {
 
     /// The case's two rates with any rig that answers a tick late.
     pub(crate) fn two_rate_with(&self, rig: RigSlot) -> Plant {
-        Plant::TwoRate(Box::new(self.two_rate_of(rig, None, None)))
+        Plant::two_rate(self.two_rate_of(None, None), rig)
     }
 
     pub(crate) fn two_rate(&self) -> Plant {
-        Plant::TwoRate(Box::new(self.two_rate_under(None)))
+        Plant::two_rate(self.two_rate_under(None), self.rig())
     }
 
     pub(crate) fn rigid(&self) -> Plant {
@@ -266,12 +261,8 @@ impl Case {
         let Substructures { whole, numerical } = self.substructures();
         let joined = numerical.joined(&self.partition.specimen.matrices());
         let whole = Equations { elements: whole.elements, ..joined };
-        Plant::Rigid(Box::new(RigidPlant {
-            whole: Integrator::new(&whole, &self.options(None)).unwrap(),
-            rig: ideal.rig(),
-            elements: self.elements.len(),
-            no_force: vec![0.0; self.count()],
-        }))
+        let whole = Integrator::new(&whole, &self.options(None)).unwrap();
+        Plant::monolithic(whole, self.elements.len(), ideal.rig())
     }
 
     pub(crate) fn coupled(&self, scheme: Scheme) -> Plant {
@@ -286,13 +277,8 @@ impl Case {
             other => panic!("{other:?} has no dynamics"),
         };
         let numerical = self.substructures().numerical;
-        Plant::Coupled(Box::new(CoupledPlant {
-            model: Coupled::new(&numerical, &dynamics, specimen, scheme, self.step_s).unwrap(),
-            rig: self.rig(),
-            command: Motion::rest(self.count()),
-            error: vec![0.0; self.count()],
-            released: Released::No,
-        }))
+        let model = Coupled::new(&numerical, &dynamics, specimen, scheme, self.step_s).unwrap();
+        Plant::continuous(model, self.rig())
     }
 
     pub(crate) fn parts(&self, plant: Plant, load: Load) -> LoopParts {
@@ -342,15 +328,12 @@ impl Case {
             dofs: self.structure.names.iter().map(|name| (name.clone(), "m".into())).collect(),
             interface: self.count(),
             loads: vec![model::channel::Channel::new("ground", "m/s²", "Ground")],
-            detail: self.detail,
             parameters: self.design.parameters(self.count()),
+            indicators: self.watch.channels(self.count()),
+            source: self.rates.map_or_else(Vec::new, |_| Rates::channels()),
+            auxiliary: Vec::new(),
         };
-        let mut channels = plan.channels();
-        channels.extend(self.watch.channels(self.count()));
-        if self.rates.is_some() {
-            channels.extend(Rates::channels());
-        }
-        channels
+        plan.channels(&Block::hybrid(self.detail))
     }
 
     /// Runs a plant over `ticks` under the ground motion and keeps what it did.
@@ -363,8 +346,8 @@ impl Case {
         let mut trace = Trace::default();
         while !hybrid.is_over() {
             let before = hybrid.phase();
-            trace.interface.push(hybrid.plant().desired().displacement.clone());
-            trace.displacement.push(hybrid.plant().displacement().to_vec());
+            trace.interface.push(hybrid.numerical().desired().displacement.clone());
+            trace.displacement.push(hybrid.numerical().displacement().to_vec());
             hybrid.tick();
             trace.command.push(hybrid.command().displacement.clone());
             trace.measured.push(hybrid.measured().displacement.clone());

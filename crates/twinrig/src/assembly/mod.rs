@@ -29,7 +29,7 @@ use model::partition::{Partition, Substructures};
 use model::sensor::Converter;
 use model::structure::Structure;
 use model::transfer::{ServoHydraulic, TransferSystem};
-use runtime::frame::{FramePlan, MotionDetail};
+use runtime::frame::{Block, FramePlan, MotionDetail};
 use runtime::gate::Limits;
 use runtime::hybrid_loop::course::CoursePlan;
 use runtime::interlock::SafePath;
@@ -245,16 +245,9 @@ impl Assembly {
 
     /// Everything a frame holds, in the order in which the tick writes it.
     pub fn channels(&self) -> Vec<Channel> {
-        let mut channels = self.frame_plan().channels();
+        let mut channels = self.frame_plan().channels(&Block::hybrid(self.detail));
         if self.course.is_some() {
             course::describe_phases(&mut channels);
-        }
-        channels.extend(self.watch.channels(self.count()));
-        if self.rates.is_some() {
-            channels.extend(Rates::channels());
-        }
-        if self.remote.is_some() {
-            channels.extend(LinkPlan::channels());
         }
         channels
     }
@@ -275,8 +268,10 @@ impl Assembly {
             dofs: self.simulated().into_iter().map(dof).collect(),
             interface: self.count(),
             loads: self.loads.iter().map(|signal| signal.channel.clone()).collect(),
-            detail: self.detail,
             parameters: self.design.parameters(self.count()),
+            indicators: self.watch.channels(self.count()),
+            source: self.rates.map_or_else(Vec::new, |_| Rates::channels()),
+            auxiliary: self.remote.as_ref().map_or_else(Vec::new, |_| LinkPlan::channels()),
         }
     }
 }

@@ -13,10 +13,10 @@ use nalgebra::DMatrix;
 use runtime::hybrid_loop::{HybridLoop, LoopParts};
 use runtime::load::Load;
 use runtime::monitor::{EnergyMonitor, Watch};
-use runtime::plant::{CoupledPlant, Plant, Released, RigidPlant, SplitPlant};
+use runtime::numerical::Plant;
 use runtime::record::FrameSink;
 use runtime::rig::{FaultyRig, LateForce, Rig, RigSlot, VirtualRig, VirtualRigParts};
-use runtime::two_rate::{TwoRateError, TwoRateParts, TwoRatePlant};
+use runtime::two_rate::{TwoRateError, TwoRateModel, TwoRateParts};
 use thiserror::Error;
 
 use super::Assembly;
@@ -405,24 +405,22 @@ impl Assembly {
         direct_inertia: Option<DMatrix<f64>>,
     ) -> Result<Plant, PlantError> {
         if let Some(rates) = self.rates {
-            let plant = TwoRatePlant::new(TwoRateParts {
+            let model = TwoRateModel::new(TwoRateParts {
                 rates,
                 numerical: &self.substructures.numerical,
                 integrator: &self.integrator,
                 specimen: &self.partition.specimen,
                 preview: (rates.predictor == model::predictor::Design::ModelBased)
                     .then(|| self.load()),
-                rig: rig.into(),
                 direct_inertia,
                 seed: self.seed,
                 detail: self.detail,
             })?;
-            return Ok(Plant::TwoRate(Box::new(plant)));
+            return Ok(Plant::two_rate(model, rig));
         }
         let options = Options { direct_inertia, ..self.integrator.clone() };
         let numerical = Integrator::new(&self.substructures.numerical, &options)?;
-        let elements = self.elements.len();
-        Ok(Plant::Split(SplitPlant { numerical, elements, rig: rig.into() }))
+        Ok(Plant::partitioned(numerical, self.elements.len(), rig))
     }
 
     /// Structure and specimen in one piece: both sides of the cut put together
@@ -432,9 +430,7 @@ impl Assembly {
         let elements = self.substructures.whole.elements.clone();
         let whole = Equations { elements, ..joined };
         let whole = Integrator::new(&whole, &self.integrator)?;
-        let no_force = vec![0.0; self.count()];
-        let (rig, elements) = (self.virtual_rig()?, self.elements.len());
-        Ok(Plant::Rigid(Box::new(RigidPlant { whole, elements, rig, no_force })))
+        Ok(Plant::monolithic(whole, self.elements.len(), self.virtual_rig()?))
     }
 
     fn coupled(&self, dynamics: &ActuatorDynamics) -> Result<Plant, PlantError> {
@@ -451,13 +447,7 @@ impl Assembly {
             scheme,
             self.integrator.step_s,
         )?;
-        Ok(Plant::Coupled(Box::new(CoupledPlant {
-            model,
-            rig: self.virtual_rig()?,
-            command: Motion::rest(self.count()),
-            error: vec![0.0; self.count()],
-            released: Released::No,
-        })))
+        Ok(Plant::continuous(model, self.virtual_rig()?))
     }
 
     /// Arms a loop around a plant.

@@ -207,8 +207,8 @@ fn run(
             eprintln!(
                 "real time: wake-up p99 {} µs, {} overruns, {} periods missed",
                 number(1e-3 * timing.wake_up.quantile_ns(0.99) as f64),
-                timing.overruns,
-                timing.missed
+                timing.overruns.count,
+                timing.overruns.missed
             );
         }
     }

@@ -107,8 +107,8 @@ fn watch(assembly: &Assembly, later: usize) -> Result<FreeDecay, String> {
     let (mut sums, mut crossings, mut before) = ([0.0f64; 2], 0usize, 0.0f64);
     for tick in 0..ticks {
         hybrid.tick();
-        let x = hybrid.plant().desired().displacement[0];
-        let size: f64 = hybrid.plant().displacement().iter().map(|x| x * x).sum();
+        let x = hybrid.numerical().desired().displacement[0];
+        let size: f64 = hybrid.numerical().displacement().iter().map(|x| x * x).sum();
         if hybrid.tripped().is_some() || !size.is_finite() || size > 1e200 {
             // It left the numbers: how fast, the time says.
             let seconds = (tick.max(1)) as f64 * step_s;

@@ -82,9 +82,9 @@ pub fn run_test(
     dof: usize,
 ) -> Result<RigTest, IdentifyError> {
     let (drive, signal) = drive::drive(plan, assembly, dof)?;
-    let rig = Box::new(assembly.virtual_rig()?);
+    let rig = assembly.virtual_rig()?;
     let ticks = drive.displacement.len();
-    let mut open = OpenLoop::new(rig, drive, assembly.limits.clone(), assembly.safe_path);
+    let mut open = OpenLoop::new(rig, drive, assembly.limits.clone(), assembly.safe_path, None);
     let columns = || vec![Vec::with_capacity(ticks); assembly.count()];
     let mut test = RigTest {
         dof,

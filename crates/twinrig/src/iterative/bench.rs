@@ -5,7 +5,7 @@ use model::periodic::{Coefficients, Orbit};
 use runtime::gate::{Trip, TripKind};
 use runtime::link::LinkCounts;
 use runtime::periodic::{PeriodicError, PeriodicLoop};
-use runtime::realtime::{PeriodicDriver, RealtimeError, RealtimePlan, Timing};
+use runtime::realtime::{Finished, PeriodicDriver, RealtimeError, RealtimePlan, Timing};
 use runtime::stop::StopHandle;
 
 /// Why a bench gives no further point.
@@ -77,7 +77,7 @@ impl Bench {
     pub fn notices(&self) -> &[String] {
         match &self.drive {
             Drive::Virtual(_) => &[],
-            Drive::Real(driver) => &driver.granted().notices,
+            Drive::Real(driver) => driver.granted().map_or(&[], |granted| &granted.notices),
         }
     }
 
@@ -89,8 +89,8 @@ impl Bench {
                 Ok(Rested { link: periodic.link().copied(), timing: None })
             }
             Drive::Real(driver) => {
-                let (periodic, timing) = driver.finish()?;
-                Ok(Rested { link: periodic.link().copied(), timing: Some(timing) })
+                let Finished { test, timing } = driver.finish()?;
+                Ok(Rested { link: test.link().copied(), timing: Some(timing) })
             }
         }
     }
@@ -104,7 +104,7 @@ impl PeriodicExperiment for Bench {
         match &mut self.drive {
             Drive::Virtual(periodic) => {
                 periodic.set(frequency_hz, target);
-                go_on_until_done(periodic, &self.stop);
+                periodic.go_on_until_done(|| self.stop.presses());
                 Ok(periodic.result()?)
             }
             Drive::Real(driver) => Ok(driver.settle(frequency_hz, target, || {})?),
@@ -117,19 +117,10 @@ impl PeriodicExperiment for Bench {
                 if !periodic.refine() {
                     return Ok(None);
                 }
-                go_on_until_done(periodic, &self.stop);
+                periodic.go_on_until_done(|| self.stop.presses());
                 Ok(Some(periodic.result()?))
             }
             Drive::Real(driver) => Ok(driver.refine(|| {})?),
         }
-    }
-}
-
-fn go_on_until_done(periodic: &mut PeriodicLoop, stop: &StopHandle) {
-    while !periodic.is_done() {
-        if stop.presses() > 0 {
-            periodic.stop_by_operator();
-        }
-        periodic.go_on();
     }
 }

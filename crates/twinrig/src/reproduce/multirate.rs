@@ -10,7 +10,7 @@ use model::predictor::{self, Stages};
 use model::transfer::TransferSystem;
 use numerics::lti::TransferFunction;
 use runtime::gate::Limits;
-use runtime::plant::Plant;
+use runtime::numerical::Numerical;
 use runtime::reference::{Reference, ReferenceError};
 use runtime::two_rate::{ForceUse, Lead, MainState, Rates};
 use thiserror::Error;
@@ -204,7 +204,7 @@ impl Stage {
         let (mut sum, mut count, mut peak, mut last) = (0.0, 0.0, 0.0f64, u64::MAX);
         while !hybrid.is_over() {
             hybrid.tick();
-            let Plant::TwoRate(plant) = hybrid.plant() else { break };
+            let Some(plant) = hybrid.two_rates() else { break };
             let tick = plant.state_tick();
             if tick == last {
                 continue;
@@ -231,7 +231,7 @@ impl Stage {
             self.assembly(rates, self.inverse(rig, DerivativeSource::Motion), rig)?;
         assembly.ticks = assembly.ticks.min(20_000);
         let mut plant = assembly.plant()?;
-        let Plant::TwoRate(two) = &mut plant else { return Ok(None) };
+        let Numerical::TwoRate(two) = &mut plant.numerical else { return Ok(None) };
         let Some(mut main) = two.detach_main() else { return Ok(None) };
         let options = LoopOptions { constant_j: 1.0, recording: Recording::Off };
         let mut hybrid = assembly.hybrid_loop(plant, assembly.load(), options);

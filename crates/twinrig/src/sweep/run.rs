@@ -8,7 +8,6 @@ use runtime::gate::{Trip, TripKind};
 use runtime::hybrid_loop::HybridLoop;
 use runtime::interlock::Phase;
 use runtime::load::Load;
-use runtime::plant::Plant;
 
 use super::row::{Outcome, Row, RowTrip, floors};
 use super::shared::Answer;
@@ -133,7 +132,7 @@ impl Workspace {
         let plant = assembly.plant().map_err(RehearsalError::from).map_err(StudyError::from)?;
         let options = LoopOptions { constant_j, recording: Recording::Off };
         let mut hybrid = assembly.hybrid_loop(plant, load, options);
-        let two_rates = matches!(hybrid.plant(), Plant::TwoRate(_));
+        let two_rates = hybrid.two_rates().is_some();
         let mut shown = Vec::with_capacity(assembly.structure.size());
         // What the interlock does after a trip is for the record; here it is over.
         while !hybrid.is_over() && hybrid.phase() == Phase::Running {
@@ -141,12 +140,12 @@ impl Workspace {
             // The motion of this tick, before the tick moves on; with two rates
             // the tick finds it.
             if framed && !two_rates {
-                self.keep_motion(hybrid.plant().displacement(), interface, &floors);
+                self.keep_motion(hybrid.numerical().displacement(), interface, &floors);
             }
             hybrid.tick();
             if framed && two_rates {
                 shown.clear();
-                hybrid.plant().show_displacement(assembly.integrator.step_s, &mut shown);
+                hybrid.numerical().show_displacement(assembly.integrator.step_s, &mut shown);
                 self.keep_motion(&shown, interface, &floors);
             }
             if framed {

@@ -204,8 +204,8 @@ fn run(assembly: &Assembly) -> Option<Motion> {
         while samples.rows() < watched && !over {
             hybrid.tick();
             row.clear();
-            row.extend_from_slice(hybrid.plant().displacement());
-            row.extend_from_slice(&hybrid.plant().desired().displacement);
+            row.extend_from_slice(hybrid.numerical().displacement());
+            row.extend_from_slice(&hybrid.numerical().desired().displacement);
             row.extend_from_slice(&hybrid.measured().displacement);
             let size = row.iter().fold(0.0f64, |most, value| most.max(value.abs())).ln();
             let pushed = samples.rows() > 8 * samples.period;

@@ -14,12 +14,13 @@ use super::{MOST_NUMBERS, MOST_SHOWN, MOST_TICKS, Rates, TwoRateError, TwoRatePa
 use crate::event::{Event, EventLog, What};
 use crate::frame::MotionDetail;
 use crate::gate::{Trip, TripKind};
-use crate::rig::{Measured, Rig, RigFault, RigSlot};
+use crate::interlock::Stop;
+use crate::rig::Rig;
+use crate::source::Scene;
 
-/// A rig at the rate of the tick and a numerical part at a slower one.
-pub struct TwoRatePlant {
+/// A numerical part at a slower rate than that of the tick.
+pub struct TwoRateModel {
     rates: Rates,
-    rig: RigSlot,
     direct: Option<DMatrix<f64>>,
     /// Called inside the tick; elsewhere once it is detached.
     main: Option<MainLoop>,
@@ -77,10 +78,10 @@ pub struct Counts {
     pub most_iterations: u64,
 }
 
-impl TwoRatePlant {
+impl TwoRateModel {
     /// Builds both loops, at rest, joined by their rings.
     pub fn new(parts: TwoRateParts) -> Result<Self, TwoRateError> {
-        let TwoRateParts { rates, numerical, integrator, specimen, preview, rig, .. } = parts;
+        let TwoRateParts { rates, numerical, integrator, specimen, preview, .. } = parts;
         check(&rates)?;
         let method = integrator.method;
         if rates.predictor == Design::ModelBased
@@ -150,7 +151,6 @@ impl TwoRatePlant {
         };
         Ok(Self {
             rates,
-            rig,
             direct: parts.direct_inertia,
             main: Some(main),
             samples,
@@ -188,11 +188,6 @@ impl TwoRatePlant {
         Some(main)
     }
 
-    /// Puts the main loop back, for another run.
-    pub fn attach_main(&mut self, main: MainLoop) {
-        self.main = Some(main);
-    }
-
     /// Takes every batch at the tick at which a recorded run took it:
     /// `schedule` is its channel `main.batch`.
     pub fn follow(&mut self, schedule: Vec<f64>) {
@@ -224,14 +219,6 @@ impl TwoRatePlant {
         self.batch.velocity()
     }
 
-    pub(crate) fn rig(&self) -> &RigSlot {
-        &self.rig
-    }
-
-    pub(crate) fn rig_mut(&mut self) -> &mut RigSlot {
-        &mut self.rig
-    }
-
     pub(crate) fn desired(&self) -> &Motion {
         &self.desired
     }
@@ -246,7 +233,7 @@ impl TwoRatePlant {
     }
 
     /// Where a new batch begins: what it would have asked for a tick earlier.
-    pub(crate) fn rejoined(&self) -> Option<&Motion> {
+    pub(crate) fn new_prediction(&self) -> Option<&Motion> {
         (self.news == News::Batch).then_some(&self.before)
     }
 
@@ -266,11 +253,7 @@ impl TwoRatePlant {
     }
 
     /// One tick: choose the point, measure, send the force back.
-    pub(crate) fn measure(
-        &mut self,
-        load: &[f64],
-        measured: &mut Measured,
-    ) -> Result<(), RigFault> {
+    pub(crate) fn measure(&mut self, load: &[f64], scene: &mut Scene<'_>) -> Result<(), Stop> {
         let tick = self.next;
         self.next += 1;
         (self.news, self.work) = (News::None, StepWork::default());
@@ -278,7 +261,8 @@ impl TwoRatePlant {
         if first {
             self.choose(tick);
         }
-        let health = self.rig.measure(&self.desired, measured);
+        let measured = &mut *scene.measured;
+        let health = scene.rig.measure(&self.desired, measured);
         if let Some(direct) = &self.direct {
             for (i, f) in measured.force.iter_mut().enumerate() {
                 for (j, a) in self.desired.acceleration.iter().enumerate() {
@@ -293,7 +277,8 @@ impl TwoRatePlant {
         if !first {
             self.choose(tick);
         }
-        health
+        self.attend(scene.tick, scene.log)?;
+        Ok(health?)
     }
 
     fn send(&mut self, tick: u64, load: &[f64], force: &[f64]) {
@@ -395,7 +380,7 @@ impl TwoRatePlant {
     }
 
     /// Notes bridges, sparingly, and trips where it went on too long.
-    pub(crate) fn attend(&mut self, tick: u64, log: &mut EventLog) -> Result<(), Trip> {
+    fn attend(&mut self, tick: u64, log: &mut EventLog) -> Result<(), Trip> {
         if let Some(trip) = self.trip {
             return Err(trip);
         }
