@@ -13,7 +13,7 @@
 //! [`nyquist`](mod@nyquist) counts the growing motions, [`margins`] says how far
 //! the loop is from its boundary, [`modes`] follows each mode of the true
 //! structure into the loop: how wrong the test will be, not only whether it
-//! explodes. [`compensators`] tries others, [`partitions`] other cuts.
+//! explodes. [`compensators`] tries others, [`crate::partitions`] other cuts.
 
 pub mod compensators;
 mod disk;
@@ -21,7 +21,6 @@ pub mod margins;
 pub mod modes;
 pub mod nyquist;
 mod open_loop;
-pub mod partitions;
 mod parts;
 #[cfg(test)]
 mod tests;

@@ -4,7 +4,7 @@ use analysis::loop_stability::Crossing;
 use analysis::loop_stability::compensators::Trial;
 use analysis::loop_stability::margins::Direction;
 use analysis::loop_stability::modes::Motion;
-use analysis::loop_stability::partitions::Advice;
+use analysis::partitions::Advice;
 use serde_json::{Value, json};
 
 use super::{tables, words};

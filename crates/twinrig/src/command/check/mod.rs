@@ -41,11 +41,8 @@ pub(super) fn check(arguments: &CheckArguments, output: Output) -> Exit {
     if arguments.advise {
         let assembly = &loaded.assembly;
         let described = describe(assembly);
-        let found = analysis::loop_stability::partitions::advise(
-            &assembly.structure,
-            &assembly.partition,
-            &described,
-        );
+        let found =
+            analysis::partitions::advise(&assembly.structure, &assembly.partition, &described);
         match found {
             Ok(found) => advice = Some(found),
             Err(error) => return output.fail(error),

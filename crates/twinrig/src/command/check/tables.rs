@@ -1,7 +1,7 @@
 //! The tables of `check`, for the terminal and for its page.
 
 use analysis::loop_stability::compensators::Trial;
-use analysis::loop_stability::partitions::{Advice, Cut, Origin, Ranked};
+use analysis::partitions::{Advice, Cut, Origin, Ranked};
 use model::equations::RelativeDof;
 use model::specimen::Specimen;
 use nalgebra::DMatrix;

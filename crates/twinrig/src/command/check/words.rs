@@ -2,7 +2,7 @@
 
 use analysis::loop_stability::Margins;
 use analysis::loop_stability::compensators::Trial;
-use analysis::loop_stability::partitions::Advice;
+use analysis::partitions::Advice;
 use model::compensator::Design;
 use model::transfer::TransferSystem;
 

@@ -9,8 +9,8 @@ use model::specimen::Specimen;
 use model::structure::Structure;
 use nalgebra::DMatrix;
 
-use super::{Crossing, LoopDescription, LoopError, verdict};
 use crate::critical_delay::{CriticalDelay, critical_delay};
+use crate::loop_stability::{Crossing, LoopDescription, LoopError, verdict};
 
 /// A way to cut the structure.
 #[derive(Debug, Clone, PartialEq)]
