@@ -115,14 +115,10 @@ pub(crate) fn join(
     stop: &StopHandle,
     real_time: RealTime,
 ) -> Result<(HybridLoop, Option<HostLink>), HostError> {
-    let along = |hybrid: HybridLoop, stream| match assembly.course {
-        Some(plan) => hybrid.along(plan, stream),
-        None => hybrid,
-    };
     let Some(Hosting { listener, token }) = hosting else {
         return match assembly.stream {
             Some(_) => Err(HostError::NoHost),
-            None => Ok((along(hybrid, None), None)),
+            None => Ok((assembly.whole_test(hybrid, None), None)),
         };
     };
     let (feed, stream) = assembly.stream.as_ref().map(Feed::new).unzip();
@@ -147,7 +143,7 @@ pub(crate) fn join(
     };
     let parts = HostParts { token, description, feed, tap: reader, seen, stop: stop.clone() };
     let link = HostLink::open(listener, parts).map_err(HostError::Open)?;
-    Ok((along(hybrid, stream).tapped(tap), Some(link)))
+    Ok((assembly.whole_test(hybrid, stream).tapped(tap), Some(link)))
 }
 
 /// What the record keeps of the link and of a load that broke off; closes the

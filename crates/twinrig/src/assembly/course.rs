@@ -1,8 +1,9 @@
 //! From the declared phases and stream to the runtime's, in ticks.
 
 use model::channel::Channel;
+use runtime::hybrid_loop::HybridLoop;
 use runtime::hybrid_loop::course::{Completing, CoursePlan, Initiating, Rest};
-use runtime::streamed_load::StreamPlan;
+use runtime::streamed_load::{StreamPlan, StreamedLoad};
 
 use super::Assembly;
 use crate::experiment::excitation::SignalSource;
@@ -90,6 +91,15 @@ pub(super) fn describe_phases(channels: &mut [Channel]) {
 }
 
 impl Assembly {
+    /// The whole test: a loop with what comes before and after its load. Whoever
+    /// runs a test, for a record or for a row of a sweep, runs this one.
+    pub fn whole_test(&self, hybrid: HybridLoop, stream: Option<StreamedLoad>) -> HybridLoop {
+        match self.course {
+            Some(plan) => hybrid.along(plan, stream),
+            None => hybrid,
+        }
+    }
+
     /// Ticks before the load, where that is known beforehand.
     pub fn ticks_before(&self) -> u64 {
         let initiating = self.course.and_then(|plan| plan.initiating);

@@ -202,6 +202,13 @@ impl Experiment {
         }
     }
 
+    /// Every number that the file holds and a sweep may vary, those of long lists
+    /// up to a limit.
+    pub fn targets(&self, source: &dyn Source) -> Vec<sweep::Target> {
+        let root = read_tree(&self.text, source, &mut self.diagnostics());
+        root.map_or_else(Vec::new, |(root, _)| sweep::all(&root))
+    }
+
     /// The name of the file.
     pub fn name(&self) -> &str {
         &self.name

@@ -1,13 +1,13 @@
 //! One variant from its number to its row.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 
 use analysis::criteria;
-use model::equations::RelativeDof;
 use runtime::gate::{Trip, TripKind};
 use runtime::hybrid_loop::HybridLoop;
-use runtime::interlock::Phase;
-use runtime::load::Load;
+use runtime::hybrid_loop::course::Stage;
+use runtime::numerical::Numerical;
 
 use super::row::{Outcome, Row, RowTrip, floors};
 use super::shared::Answer;
@@ -47,6 +47,13 @@ pub(super) struct Ran {
     pub(super) criteria: Vec<(String, Option<f64>)>,
 }
 
+/// A variant and what its results are compared with.
+pub(super) struct Test {
+    pub(super) variant: Variant,
+    pub(super) assembly: Assembly,
+    pub(super) answer: Arc<Answer>,
+}
+
 /// Why a variant has no result, in words for its row.
 pub(super) struct Failure(String);
 
@@ -84,15 +91,25 @@ impl Study {
     }
 
     fn try_run(&self, variant: &Variant, workspace: &mut Workspace) -> Result<Row, Failure> {
+        let (hybrid, test) = self.arm(variant.clone())?;
+        let ran = workspace.run(hybrid, &test, self.spec().unstable_beyond)?;
+        Ok(self.row(test.variant, ran))
+    }
+
+    /// The whole test of a variant, as a rehearsal runs it, but without a record.
+    pub(super) fn arm(&self, variant: Variant) -> Result<(HybridLoop, Test), Failure> {
         if let Some(at) = variant.values.iter().position(Option::is_none) {
             let path = &self.spec().vary[at].target.path;
             return Err(Failure(format!("hardly any draw of {path} lies between its limits")));
         }
-        let (_, assembly) = self.assemble(variant)?;
+        let (_, assembly) = self.assemble(&variant)?;
         let load = self.shared.load(&assembly);
         let answer = self.shared.reference(&assembly, &load).map_err(StudyError::from)?;
-        let ran = workspace.run(&assembly, load, &answer, self.spec().unstable_beyond)?;
-        Ok(self.row(variant.clone(), ran))
+        let plant = assembly.plant().map_err(RehearsalError::from).map_err(StudyError::from)?;
+        let constant_j = warning_constant(&assembly, &answer.reference);
+        let options = LoopOptions { constant_j, recording: Recording::Off };
+        let hybrid = assembly.whole_test(assembly.hybrid_loop(plant, load, options), None);
+        Ok((hybrid, Test { variant, assembly, answer }))
     }
 
     pub(super) fn row(&self, variant: Variant, ran: Ran) -> Row {
@@ -121,35 +138,37 @@ impl Workspace {
     /// hold of the time before.
     fn run(
         &mut self,
-        assembly: &Assembly,
-        load: Load,
-        answer: &Answer,
+        mut hybrid: HybridLoop,
+        test: &Test,
         unstable_beyond: f64,
     ) -> Result<Ran, Failure> {
+        let Test { assembly, answer, .. } = test;
         self.make_room(assembly)?;
-        let (interface, floors) = (&assembly.substructures.numerical.interface, floors(assembly));
-        let constant_j = warning_constant(assembly, &answer.reference);
-        let plant = assembly.plant().map_err(RehearsalError::from).map_err(StudyError::from)?;
-        let options = LoopOptions { constant_j, recording: Recording::Off };
-        let mut hybrid = assembly.hybrid_loop(plant, load, options);
+        let floors = floors(assembly);
+        // What is found by the tick itself, and would be old before it.
         let two_rates = hybrid.two_rates().is_some();
+        let late = two_rates || matches!(hybrid.numerical(), Numerical::Continuous(_));
         let mut shown = Vec::with_capacity(assembly.structure.size());
         // What the interlock does after a trip is for the record; here it is over.
-        while !hybrid.is_over() && hybrid.phase() == Phase::Running {
+        while !hybrid.is_over() && hybrid.tripped().is_none() {
             let framed = hybrid.ticks().is_multiple_of(assembly.every);
-            // The motion of this tick, before the tick moves on; with two rates
-            // the tick finds it.
+            if framed && !late {
+                self.keep_desired(hybrid.numerical());
+            }
             if framed && !two_rates {
-                self.keep_motion(hybrid.numerical().displacement(), interface, &floors);
+                self.keep_motion(hybrid.numerical().displacement(), &floors);
             }
             hybrid.tick();
+            if framed && late {
+                self.keep_desired(hybrid.numerical());
+            }
             if framed && two_rates {
                 shown.clear();
                 hybrid.numerical().show_displacement(assembly.integrator.step_s, &mut shown);
-                self.keep_motion(&shown, interface, &floors);
+                self.keep_motion(&shown, &floors);
             }
             if framed {
-                match decided(&hybrid) {
+                match is_running(&hybrid) && decided(&hybrid) {
                     true => self.keep_measured(&hybrid),
                     false => self.drop_motion(),
                 }
@@ -186,10 +205,14 @@ impl Workspace {
     }
 
     #[inline]
-    fn keep_motion(&mut self, x: &[f64], interface: &[RelativeDof], floors: &[usize]) {
-        for (column, place) in self.desired.iter_mut().zip(interface) {
-            column.push(place.value(x));
+    fn keep_desired(&mut self, numerical: &Numerical) {
+        for (column, desired) in self.desired.iter_mut().zip(&numerical.desired().displacement) {
+            column.push(*desired);
         }
+    }
+
+    #[inline]
+    fn keep_motion(&mut self, x: &[f64], floors: &[usize]) {
         for (column, &dof) in self.floors.iter_mut().zip(floors) {
             column.push(x[dof]);
         }
@@ -273,6 +296,12 @@ pub(super) fn frames(assembly: &Assembly) -> Result<usize, StudyError> {
     let signals = 2 * assembly.count() + floors(assembly).len();
     check_size(frames as f64 * signals as f64)?;
     Ok(frames)
+}
+
+/// Whether the load acted in the last tick: what comes before and after it is not
+/// judged.
+fn is_running(hybrid: &HybridLoop) -> bool {
+    hybrid.course().is_none_or(|course| course.stage() == Stage::Running)
 }
 
 /// Whether the last tick came as far as a decision: its frame then belongs to

@@ -20,8 +20,14 @@ pub(super) struct Shared {
     references: Mutex<Vec<(ReferenceKey, Arc<Answer>)>>,
 }
 
-/// The series a load was made of, and the load.
-type KnownLoad = (Vec<Arc<[f64]>>, Load);
+/// A load and what it was made of.
+#[derive(Debug)]
+struct KnownLoad {
+    series: Vec<Arc<[f64]>>,
+    /// Ticks in which it goes to zero after its end, where the test goes on.
+    ease_ticks: Option<usize>,
+    load: Load,
+}
 
 /// Everything that a reference response depends on. The values decide, not the
 /// names of the parameters: a varied actuator leaves it alone, a varied storey
@@ -51,14 +57,15 @@ impl Shared {
     pub(super) fn load(&self, assembly: &Assembly) -> Load {
         let series: Vec<Arc<[f64]>> =
             assembly.loads.iter().map(|signal| Arc::clone(&signal.samples)).collect();
-        let same = |known: &[Arc<[f64]>]| {
-            known.len() == series.len() && known.iter().zip(&series).all(|(a, b)| Arc::ptr_eq(a, b))
+        let completing = assembly.course.and_then(|plan| plan.completing);
+        let ease_ticks = completing.map(|_| assembly.ease_ticks);
+        let same = |known: &&KnownLoad| {
+            known.load.ticks() == assembly.ticks
+                && known.ease_ticks == ease_ticks
+                && known.series.len() == series.len()
+                && known.series.iter().zip(&series).all(|(a, b)| Arc::ptr_eq(a, b))
         };
-        let found = |loads: &[KnownLoad]| {
-            let entry =
-                loads.iter().find(|(known, load)| same(known) && load.ticks() == assembly.ticks);
-            entry.map(|(_, load)| load.clone())
-        };
+        let found = |loads: &[KnownLoad]| loads.iter().find(same).map(|known| known.load.clone());
         if let Some(load) = found(&lock(&self.loads)) {
             return load;
         }
@@ -70,7 +77,7 @@ impl Shared {
         if loads.len() >= KEPT {
             loads.remove(0);
         }
-        loads.push((series, load.clone()));
+        loads.push(KnownLoad { series, ease_ticks, load: load.clone() });
         load
     }
 

@@ -89,6 +89,12 @@ pub enum StudyError {
         /// Numbers allowed.
         most: f64,
     },
+    /// Nobody feeds the variants.
+    #[error(
+        "the load of this test is streamed, and nobody feeds the variants of a sweep: give \
+         [excitation] a load that is known beforehand"
+    )]
+    Streamed,
     /// There is no such variant.
     #[error("there is no variant {index}: they count from 1 to {count}")]
     NoVariant {
@@ -141,6 +147,9 @@ impl Study {
         let (assembly, _) =
             Assembly::sharing(&study.experiment, &Embedded::new(&study.files), &study.signals)
                 .map_err(|found| StudyError::Experiment(Box::new(found)))?;
+        if assembly.stream.is_some() {
+            return Err(StudyError::Streamed);
+        }
         study.columns = Columns::new(&study.spec, &assembly);
         // Before the threads ask for it all at once.
         study.shared.reference(&assembly, &study.shared.load(&assembly))?;

@@ -1,30 +1,19 @@
 //! Four variants in step, where their loops are plain enough.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
 
 use analysis::criteria::{self, Extent, Found, InStep, Target};
-use model::equations::RelativeDof;
 use numerics::lanes::{LANES, Lanes};
 use runtime::hybrid_loop::HybridLoop;
 use runtime::lockstep::{Lockstep, Onlooker, View};
 
 use super::row::{Row, floors};
-use super::run::{Peaks, Ran, Workspace, frames};
+use super::run::{Peaks, Ran, Test, Workspace, frames};
 use super::shared::Answer;
-use super::study::{Study, StudyError, Variant};
-use crate::assembly::{Assembly, LoopOptions, Recording};
-use crate::rehearsal::warning_constant;
+use super::study::{Study, StudyError};
 
 /// Variants a thread takes at once.
 pub const BATCH: usize = LANES;
-
-/// A variant and what its results are compared with.
-struct Test {
-    variant: Variant,
-    assembly: Assembly,
-    answer: Arc<Answer>,
-}
 
 impl Study {
     /// Runs up to [`BATCH`] variants and gives their rows in the same order: in
@@ -50,8 +39,9 @@ impl Study {
         if indices.len() != BATCH {
             return None;
         }
-        let prepared: Vec<(HybridLoop, Test)> =
-            indices.iter().map(|&index| self.prepare(index)).collect::<Option<_>>()?;
+        // Where the ordinary way has something to say about a variant, it says it.
+        let armed = |&index: &u64| self.arm(self.variant(index).ok()?).ok();
+        let prepared: Vec<(HybridLoop, Test)> = indices.iter().map(armed).collect::<Option<_>>()?;
         let (loops, tests): (Vec<HybridLoop>, Vec<Test>) = prepared.into_iter().unzip();
         let lockstep = Lockstep::new(&loops)?;
         let room = std::mem::take(&mut workspace.lanes);
@@ -80,27 +70,10 @@ impl Study {
         });
         Some(rows.collect())
     }
-
-    /// A loop ready to run and the test it belongs to; `None` where the ordinary
-    /// way has something to say about the variant.
-    fn prepare(&self, index: u64) -> Option<(HybridLoop, Test)> {
-        let variant = self.variant(index).ok()?;
-        if variant.values.iter().any(Option::is_none) {
-            return None;
-        }
-        let (_, assembly) = self.assemble(&variant).ok()?;
-        let load = self.shared.load(&assembly);
-        let answer = self.shared.reference(&assembly, &load).ok()?;
-        let constant_j = warning_constant(&assembly, &answer.reference);
-        let options = LoopOptions { constant_j, recording: Recording::Off };
-        let hybrid = assembly.hybrid_loop(assembly.plant().ok()?, load, options);
-        Some((hybrid, Test { variant, assembly, answer }))
-    }
 }
 
 /// Who looks on while the variants run.
 struct Watched<'a> {
-    interface: RelativeDof,
     shown: Vec<usize>,
     /// Ticks between two frames, and until the next one.
     every: u64,
@@ -146,7 +119,7 @@ impl<'a> Watched<'a> {
             room,
         )?;
         let zero = Lanes::ZERO;
-        Some(Self { interface, shown, every, wait: 0, criteria, force: zero, warning: zero })
+        Some(Self { shown, every, wait: 0, criteria, force: zero, warning: zero })
     }
 }
 
@@ -158,10 +131,8 @@ impl Onlooker for Watched<'_> {
             return;
         }
         self.wait = self.every.saturating_sub(1);
-        let of = |dof: Option<usize>| dof.map_or(Lanes::ZERO, |dof| view.displacement[dof]);
-        let desired = of(self.interface.to) - of(self.interface.from);
         let shown = &self.shown;
-        self.criteria.push(desired, view.measured, |floor| view.displacement[shown[floor]]);
+        self.criteria.push(view.desired, view.measured, |floor| view.displacement[shown[floor]]);
         self.force = self.force.raised_to(view.force.abs());
         self.warning = self.warning.raised_to(view.warning.abs());
     }

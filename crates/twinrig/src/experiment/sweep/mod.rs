@@ -8,7 +8,7 @@ use toml::de::DeValue;
 
 pub use edit::{EditError, Edits};
 pub use target::{Measure, Target};
-pub(crate) use target::{Step, find};
+pub(crate) use target::{Step, all, find};
 
 use super::diagnostic::{Diagnostic, Diagnostics, shorten};
 use super::grammar::sweep::MOST_VARIANTS;

@@ -250,7 +250,12 @@ fn admits(shape: &Shape, value: &Value) -> bool {
     }
 }
 
-/// Every number that the file holds, written or by default, up to a limit.
+/// Every number that the file holds, up to a limit.
+pub(crate) fn all(root: &Branch) -> Vec<Target> {
+    numbers(root).iter().filter_map(|path| find(root, path).ok()).collect()
+}
+
+/// The paths of every number that the file holds, written or by default, up to a limit.
 fn numbers(root: &Branch) -> Vec<String> {
     let mut paths = Vec::new();
     collect(&Place::Table(&ROOT, root), "", &mut paths);
