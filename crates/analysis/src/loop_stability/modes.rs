@@ -7,6 +7,7 @@ use model::equations::Equations;
 use nalgebra::{Complex, DMatrix};
 use numerics::eigen;
 
+use super::open_loop::ClosedPole;
 use super::{Curve, LoopError, OpenLoop, parts};
 
 /// A motion e^{st}.
@@ -243,7 +244,7 @@ pub fn follow(open: &OpenLoop, curve: &Curve, truth: &[TrueMode]) -> Result<Foll
 /// Takes the pole nearest to a place out of the list, if it is within this share
 /// of its size.
 fn take_nearest(
-    poles: &mut Vec<(Complex<f64>, usize)>,
+    poles: &mut Vec<ClosedPole>,
     place: Complex<f64>,
     share: f64,
 ) -> Option<Complex<f64>> {

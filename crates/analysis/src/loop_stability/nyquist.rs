@@ -5,7 +5,7 @@ use std::f64::consts::PI;
 use nalgebra::Complex;
 use numerics::complex_eigen;
 
-use super::open_loop::Gain;
+use super::open_loop::{ClosedPole, Gain};
 use super::{LoopError, OpenLoop};
 
 /// Two neighbours on the curve differ by less than this angle, rad.
@@ -65,7 +65,7 @@ pub struct Curve {
     unstable_open: usize,
     /// Every pole of the closed loop and the number of roots it stands for, where
     /// they could be found at once.
-    pub(super) closed: Option<Vec<(Complex<f64>, usize)>>,
+    pub(super) closed: Option<Vec<ClosedPole>>,
     growing: usize,
 }
 
@@ -226,7 +226,7 @@ impl Curve {
 
 /// Growing roots among the poles of a closed loop: those that grow by more than
 /// rounding, and are no rigid motion that rounding took from zero.
-pub(super) fn unstable_poles(open: &OpenLoop, poles: &[(Complex<f64>, usize)]) -> usize {
+pub(super) fn unstable_poles(open: &OpenLoop, poles: &[ClosedPole]) -> usize {
     let zero = open.zero_rad_s();
     let grows = |s: &Complex<f64>| s.re > NEUTRAL * s.norm() && s.norm() > zero;
     poles.iter().filter(|(s, _)| grows(s)).map(|(_, roots)| roots).sum()

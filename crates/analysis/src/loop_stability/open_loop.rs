@@ -18,6 +18,9 @@ const AT_ONCE: usize = 400;
 
 type Matrix = DMatrix<Complex<f64>>;
 
+/// A pole of a closed loop as an exponent, and the number of roots it stands for.
+pub(super) type ClosedPole = (Complex<f64>, usize);
+
 /// L(s) of a hybrid loop, cut where the force acts on the numerical part (or,
 /// joined continuously, where the command leaves). The loop is closed where
 /// det(I + L) = 0.
@@ -258,7 +261,7 @@ impl OpenLoop {
     /// roots each stands for (a pair is one exponent, with its imaginary part above
     /// zero); `None` where there are too many states, or delays that are no whole
     /// steps.
-    pub(super) fn closed_poles(&self) -> Result<Option<Vec<(Complex<f64>, usize)>>, LoopError> {
+    pub(super) fn closed_poles(&self) -> Result<Option<Vec<ClosedPole>>, LoopError> {
         let Some(closed) = self.closed() else { return Ok(None) };
         let poles = closed.poles()?;
         let upper = poles.into_iter().filter(|pole| pole.im >= 0.0);

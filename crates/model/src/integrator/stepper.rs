@@ -236,7 +236,7 @@ impl Stepper {
             (Inertia::WithSpecimen, Some(balance)) => balance,
             _ => &mut self.own,
         };
-        balance.evaluate(&self.state[..2 * self.size], load, force, &self.elements)
+        balance.evaluate(&self.state, load, force, &self.elements)
     }
 
     pub(super) fn advance(

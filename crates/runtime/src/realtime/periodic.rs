@@ -30,7 +30,7 @@ pub struct PeriodicDriver {
 /// Whether the loop still ticks.
 enum State {
     Running(Running<PeriodicSource>),
-    Over(Result<Finished<PeriodicSource>, RealtimeError>),
+    Over(Box<Result<Finished<PeriodicSource>, RealtimeError>>),
 }
 
 impl PeriodicDriver {
@@ -99,7 +99,7 @@ impl PeriodicDriver {
         let _ = self.exchange(Wanted::Rest, || {}, |_| {});
         match self.state {
             State::Running(running) => running.finish(),
-            State::Over(finished) => finished,
+            State::Over(finished) => *finished,
         }
     }
 
@@ -136,17 +136,13 @@ impl PeriodicDriver {
 
     /// Why the loop has ended.
     fn end(&mut self) -> PeriodicError {
-        let over = State::Over(Err(RealtimeError::Panicked));
+        let over = State::Over(Box::new(Err(RealtimeError::Panicked)));
         self.state = match std::mem::replace(&mut self.state, over) {
-            State::Running(running) => State::Over(running.finish()),
+            State::Running(running) => State::Over(Box::new(running.finish())),
             over => over,
         };
-        match &self.state {
-            State::Over(Ok(finished)) => {
-                let trip = finished.test.tripped();
-                trip.map_or(PeriodicError::Gone, |(trip, _)| PeriodicError::Tripped(trip))
-            }
-            _ => PeriodicError::Gone,
-        }
+        let State::Over(over) = &self.state else { return PeriodicError::Gone };
+        let trip = over.as_ref().as_ref().ok().and_then(|finished| finished.test.tripped());
+        trip.map_or(PeriodicError::Gone, |(trip, _)| PeriodicError::Tripped(trip))
     }
 }

@@ -80,7 +80,8 @@ fn go_through(rig: &mut RigSlot) -> Vec<Result<(), RigFault>> {
 #[test]
 fn every_wrapper_hands_on_all_of_the_contract() {
     let fault = Fault { kind: FaultKind::FrozenDisplacement, from: 0, until: u64::MAX, dof: None };
-    let wrap: [(&str, fn(Probe, Fault) -> RigSlot); 4] = [
+    type Wrap = fn(Probe, Fault) -> RigSlot;
+    let wrap: [(&str, Wrap); 4] = [
         ("boxed", |probe, _| Box::new(probe).into()),
         ("late", |probe, _| LateForce::new(Box::new(probe), 2, 1).into()),
         ("faulty", |probe, fault| FaultyRig::new(Box::new(probe), &[fault], 1, 1).into()),

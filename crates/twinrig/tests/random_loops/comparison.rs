@@ -209,7 +209,10 @@ fn run(assembly: &Assembly) -> Option<Motion> {
             row.extend_from_slice(&hybrid.measured().displacement);
             let size = row.iter().fold(0.0f64, |most, value| most.max(value.abs())).ln();
             let pushed = samples.rows() > 8 * samples.period;
-            over = hybrid.tripped().is_some() || !(size < largest) || (pushed && size < SMALLEST);
+            over = hybrid.tripped().is_some()
+                || size >= largest
+                || size.is_nan()
+                || (pushed && size < SMALLEST);
             if !over {
                 samples.push(&row);
             }
@@ -297,7 +300,8 @@ pub fn table(all: &[Compared]) -> String {
             off.get(at).unwrap_or(&f64::NAN)
         );
     }
-    let groups: [(&str, fn(&Kinds) -> Vec<String>); 6] = [
+    type Names = fn(&Kinds) -> Vec<String>;
+    let groups: [(&str, Names); 6] = [
         ("actuator", |kinds| vec![kinds.actuator.clone()]),
         ("compensator", |kinds| vec![kinds.compensator.clone()]),
         ("integrator", |kinds| vec![kinds.integrator.clone()]),

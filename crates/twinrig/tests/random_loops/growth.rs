@@ -64,7 +64,7 @@ const UNSEEN: f64 = 1e-5;
 
 impl Samples {
     pub fn rows(&self) -> usize {
-        if self.width == 0 { 0 } else { self.values.len() / self.width }
+        self.values.len().checked_div(self.width).unwrap_or(0)
     }
 
     pub fn push(&mut self, row: &[f64]) {
