@@ -1,4 +1,5 @@
 //! The house rules that a machine can check.
+#![allow(clippy::unwrap_used)]
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
