@@ -348,21 +348,21 @@ impl SafeGate {
     pub(crate) fn begin(&mut self, limits: &Limits, measured: &Measured) {
         let signals = measured.displacement.iter().chain(&measured.force);
         self.blind = !signals.into_iter().all(|value| value.is_finite());
-        self.excuse(limits, measured, f64::INFINITY);
+        self.excuse(limits, measured, |_| f64::INFINITY);
     }
 
     /// The ramp begins.
     pub(crate) fn begin_ramp(&mut self, limits: &Limits, measured: &Measured) {
-        self.excuse(limits, measured, GROWTH);
+        self.excuse(limits, measured, |force| GROWTH * force);
     }
 
-    fn excuse(&mut self, limits: &Limits, measured: &Measured, growth: f64) {
+    fn excuse(&mut self, limits: &Limits, measured: &Measured, bound_of: impl Fn(f64) -> f64) {
         let forces = measured.force.iter().zip(&limits.force);
         for (bound, (force, limit)) in self.limits.force.iter_mut().zip(forces) {
             *bound = if force.abs() <= *limit {
                 *limit
             } else if force.is_finite() {
-                growth * force.abs()
+                bound_of(force.abs())
             } else {
                 f64::INFINITY
             };
