@@ -318,8 +318,9 @@ impl GateInput {
 const GROWTH: f64 = 1.05;
 
 /// What the gate watches on the way to safe. The way itself bounds commands and
-/// their rate, and there is no desired motion any more; sensors and forces that
-/// were in order when it began must stay so.
+/// their rate, and there is no desired motion any more; forces that were in order
+/// when it began must stay so. A sensor that says no number tells nothing: the way
+/// goes on.
 ///
 /// A force that is beyond its limit is let go down: while the command stands still
 /// nothing can be done about it, and on the ramp it may hardly grow. Once it is
@@ -327,8 +328,6 @@ const GROWTH: f64 = 1.05;
 #[derive(Debug, Clone)]
 pub(crate) struct SafeGate {
     limits: Limits,
-    /// Sensors said what is no number when the way began, and still do.
-    blind: bool,
 }
 
 impl SafeGate {
@@ -341,28 +340,26 @@ impl SafeGate {
             tracking_error: none(),
             step_s: limits.step_s,
         };
-        Self { limits, blind: false }
+        Self { limits }
     }
 
     /// The way to safe begins.
     pub(crate) fn begin(&mut self, limits: &Limits, measured: &Measured) {
-        let signals = measured.displacement.iter().chain(&measured.force);
-        self.blind = !signals.into_iter().all(|value| value.is_finite());
-        self.excuse(limits, measured, f64::INFINITY);
+        self.excuse(limits, measured, |_| f64::INFINITY);
     }
 
     /// The ramp begins.
     pub(crate) fn begin_ramp(&mut self, limits: &Limits, measured: &Measured) {
-        self.excuse(limits, measured, GROWTH);
+        self.excuse(limits, measured, |force| GROWTH * force);
     }
 
-    fn excuse(&mut self, limits: &Limits, measured: &Measured, growth: f64) {
+    fn excuse(&mut self, limits: &Limits, measured: &Measured, bound_of: impl Fn(f64) -> f64) {
         let forces = measured.force.iter().zip(&limits.force);
         for (bound, (force, limit)) in self.limits.force.iter_mut().zip(forces) {
             *bound = if force.abs() <= *limit {
                 *limit
             } else if force.is_finite() {
-                growth * force.abs()
+                bound_of(force.abs())
             } else {
                 f64::INFINITY
             };
@@ -384,12 +381,8 @@ impl SafeGate {
             }
         }
         match gate(&self.limits, held, command, measured, command) {
-            Err(trip) if trip.kind == TripKind::NotFinite && self.blind => Ok(()),
-            Err(trip) => Err(trip),
-            Ok(()) => {
-                self.blind = false;
-                Ok(())
-            }
+            Err(trip) if trip.kind != TripKind::NotFinite => Err(trip),
+            _ => Ok(()),
         }
     }
 }

@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 /// and two tests have two.
 ///
 /// The first press stops the test (hold, then ramp to zero), the second ends
-/// the hold. Further ones change nothing: there is no press that leaves the rig
-/// in motion.
+/// the hold, and one during the ramp freezes it. There is no press that leaves
+/// the rig in motion.
 #[derive(Debug, Clone, Default)]
 pub struct StopHandle(Arc<Shared>);
 

@@ -208,7 +208,9 @@ impl<S: Source> Loop<S> {
         if let Some(indicators) = &mut self.observers.indicators {
             indicators.observe_limits(&self.command, &self.measured, &self.held);
         }
-        self.safe_gate.pass(&self.limits, &self.held, &self.measured, &self.command)?;
+        if matches!(before, Phase::Holding | Phase::Ramping) {
+            self.safe_gate.pass(&self.limits, &self.held, &self.measured, &self.command)?;
+        }
         Ok(())
     }
 
@@ -226,6 +228,9 @@ impl<S: Source> Loop<S> {
             }
             self.interlock.latch(Stop { trip, response }, tick);
             self.safe_gate.begin(&self.limits, &self.measured);
+            if response == Response::RampDown {
+                self.safe_gate.begin_ramp(&self.limits, &self.measured);
+            }
         } else {
             response = Response::Abort;
             self.interlock.freeze();

@@ -54,8 +54,6 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// Nobody presses it.
-
 fn plan(case: &Case, overrun_limit: u64) -> RealtimePlan {
     RealtimePlan {
         period_s: case.step_s,

@@ -102,6 +102,8 @@ struct Stops {
     trip: Option<(usize, u8)>,
     /// Tick before which the operator ended the hold.
     ramp_down: Option<usize>,
+    /// Tick before which the operator froze the ramp.
+    freeze: Option<usize>,
 }
 
 impl Stops {
@@ -111,13 +113,19 @@ impl Stops {
             let tick = trip.iter().position(|&code| code != 0.0)?;
             Some((tick, trip[tick] as u8))
         });
-        let events = record.summary.iter().flat_map(|summary| &summary.events);
-        let mut ramps = events.filter(|event| event.what == What::OperatorRampDown.word());
+        let events = || record.summary.iter().flat_map(|summary| &summary.events);
+        let tick = |time_s: f64| (time_s * record.header.rate_hz).round() as usize;
+        let ramp = events().find(|event| event.what == What::OperatorRampDown.word());
+        let tripped = first.map_or(usize::MAX, |(tick, _)| tick);
+        let second = events().find(|event| {
+            event.what == What::Trip(Response::Abort).word()
+                && event.text == TripKind::Operator.words()
+                && tick(event.time_s) > tripped
+        });
         Self {
             trip: first.filter(|(_, code)| outside.contains(code)),
-            ramp_down: ramps
-                .next()
-                .map(|event| (event.time_s * record.header.rate_hz).round() as usize),
+            ramp_down: ramp.map(|event| tick(event.time_s)),
+            freeze: second.map(|event| tick(event.time_s)),
         }
     }
 
@@ -132,6 +140,9 @@ impl Stops {
         if self.ramp_down == Some(tick) {
             // Only a test that has tripped has one; a damaged record may say otherwise.
             let _ = Operator::new().ramp_down(hybrid);
+        }
+        if self.freeze == Some(tick) {
+            Operator::new().freeze(hybrid);
         }
     }
 }

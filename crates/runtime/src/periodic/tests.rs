@@ -309,7 +309,7 @@ fn a_large_change_of_the_target_takes_its_time_and_the_end_is_at_rest() {
     let mut largest: f64 = 0.0;
     for tick in 0..45_000 {
         test.tick();
-        largest = largest.max(test.command.displacement[0].abs());
+        largest = largest.max(test.command().displacement[0].abs());
         // 1 mm/s, and what half a period adds to an envelope.
         assert!(largest <= 1e-3 * f64::from(tick + 1) * STEP_S + 1e-4, "{tick}: {largest}");
     }
@@ -328,15 +328,15 @@ fn a_mean_that_is_commanded_is_reached_at_the_ramp_and_given_up_at_the_end() {
     test.set(13.0, &[Coefficients(vec![2e-3, 0.0, 0.0])]);
     let mut fastest: f64 = 0.0;
     for _ in 0..30_000 {
-        let before = test.command.displacement[0];
+        let before = test.command().displacement[0];
         test.tick();
-        fastest = fastest.max((test.command.displacement[0] - before).abs() / STEP_S);
+        fastest = fastest.max((test.command().displacement[0] - before).abs() / STEP_S);
     }
-    assert!((test.command.displacement[0] - 2e-3).abs() < 1e-15);
+    assert!((test.command().displacement[0] - 2e-3).abs() < 1e-15);
     assert!(fastest < 1.001e-3, "{fastest}");
     // The specimen gives way to control, and its own mean is not taken for the target's.
     let found = test.result().unwrap().measured[0].0[0];
     assert!(found > 1e-4 && found < 1.9e-3, "{found}");
     test.come_to_rest();
-    assert!(test.command.displacement[0].abs() < 1e-15);
+    assert!(test.command().displacement[0].abs() < 1e-15);
 }
