@@ -209,7 +209,10 @@ fn run(assembly: &Assembly) -> Option<Motion> {
             row.extend_from_slice(&hybrid.measured().displacement);
             let size = row.iter().fold(0.0f64, |most, value| most.max(value.abs())).ln();
             let pushed = samples.rows() > 8 * samples.period;
-            over = hybrid.tripped().is_some() || !(size < largest) || (pushed && size < SMALLEST);
+            over = hybrid.tripped().is_some()
+                || row.iter().any(|value| !value.is_finite())
+                || size >= largest
+                || (pushed && size < SMALLEST);
             if !over {
                 samples.push(&row);
             }
