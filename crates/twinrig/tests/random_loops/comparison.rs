@@ -210,8 +210,8 @@ fn run(assembly: &Assembly) -> Option<Motion> {
             let size = row.iter().fold(0.0f64, |most, value| most.max(value.abs())).ln();
             let pushed = samples.rows() > 8 * samples.period;
             over = hybrid.tripped().is_some()
+                || row.iter().any(|value| !value.is_finite())
                 || size >= largest
-                || size.is_nan()
                 || (pushed && size < SMALLEST);
             if !over {
                 samples.push(&row);
@@ -300,8 +300,7 @@ pub fn table(all: &[Compared]) -> String {
             off.get(at).unwrap_or(&f64::NAN)
         );
     }
-    type Names = fn(&Kinds) -> Vec<String>;
-    let groups: [(&str, Names); 6] = [
+    let groups: [(&str, fn(&Kinds) -> Vec<String>); 6] = [
         ("actuator", |kinds| vec![kinds.actuator.clone()]),
         ("compensator", |kinds| vec![kinds.compensator.clone()]),
         ("integrator", |kinds| vec![kinds.integrator.clone()]),

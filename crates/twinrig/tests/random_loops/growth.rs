@@ -228,12 +228,8 @@ fn motions(seen: &DMatrix<f64>, rows: usize) -> Option<(Vec<Complex<f64>>, Vec<f
     let above = space.rows(0, most).into_owned();
     let below = space.rows(width, most).into_owned();
     let shift = above.svd(true, true).solve(&below, 1e-13).ok()?;
-    let values: Vec<Complex<f64>> = shift.complex_eigenvalues().iter().copied().collect();
-    if values.iter().any(|value| !value.norm().is_finite() || value.norm() == 0.0) {
-        // A motion that is over at once: it is not the one that remains.
-        let values: Vec<_> = values.into_iter().filter(|v| v.norm() > 0.0).collect();
-        return shares(seen, values);
-    }
+    // A motion that is over at once is not the one that remains.
+    let values = shift.complex_eigenvalues().iter().copied().filter(|z| z.norm() > 0.0).collect();
     shares(seen, values)
 }
 
