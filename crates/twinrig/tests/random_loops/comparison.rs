@@ -300,7 +300,8 @@ pub fn table(all: &[Compared]) -> String {
             off.get(at).unwrap_or(&f64::NAN)
         );
     }
-    let groups: [(&str, fn(&Kinds) -> Vec<String>); 6] = [
+    type Names = fn(&Kinds) -> Vec<String>;
+    let groups: [(&str, Names); 6] = [
         ("actuator", |kinds| vec![kinds.actuator.clone()]),
         ("compensator", |kinds| vec![kinds.compensator.clone()]),
         ("integrator", |kinds| vec![kinds.integrator.clone()]),
