@@ -18,6 +18,7 @@ pub mod motion;
 pub mod partition;
 pub mod periodic;
 pub mod predictor;
+pub mod rates;
 pub mod reduction;
 pub mod sensor;
 pub mod shaken;

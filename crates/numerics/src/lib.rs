@@ -4,6 +4,7 @@
 //! behind the concrete `f64` functions of [`eigen`] and [`sparse`], so that an edit
 //! elsewhere does not recompile its generic code.
 
+pub mod arnoldi;
 pub mod block;
 pub mod complex_eigen;
 pub mod continuation;

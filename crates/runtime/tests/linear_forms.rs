@@ -153,6 +153,47 @@ fn compensators() {
     }
 }
 
+/// Every seventh tick begins a new prediction.
+#[test]
+fn compensators_of_predicted_motions() {
+    let inverse = |coefficients: Vec<f64>, derivatives| {
+        Design::Inverse(InverseDesign { coefficients, derivatives })
+    };
+    for design in [
+        Design::FirstOrder(FirstOrderDesign { gain: 1.02, lead_s: 0.006 }),
+        inverse(delay_series::<3>(1.0, 0.008).to_vec(), DerivativeSource::Motion),
+        inverse(delay_series::<6>(1.0, 0.002).to_vec(), DerivativeSource::Motion),
+        inverse(delay_series::<4>(1.0, 0.002).to_vec(), DerivativeSource::Differences),
+    ] {
+        for low_pass_hz in [None, Some(40.0)] {
+            let shaping = ShapingDesign { low_pass_hz, ..ShapingDesign::default() };
+            let converter = Converter { quantum: 0.0, saturation: f64::INFINITY };
+            let site = Site { count: 2, step_s: STEP_S, converter };
+            let mut compensator = Compensator::new(&design, &shaping, &site).unwrap();
+            let forms = design.predicted_forms(&shaping, STEP_S, 2).unwrap().unwrap();
+            let [plain, news] = forms.map(|form| form.expanded());
+            let (mut state, mut command) = (DVector::zeros(plain.states()), Motion::rest(2));
+            compensator.step(&Motion::rest(2), &[0.0; 2], &mut command);
+            let mut stream = Stream::new(11, "predicted");
+            for tick in 0..200 {
+                let input = DVector::from_fn(10, |_, _| stream.uniform() - 0.5);
+                let told = if tick % 7 == 3 {
+                    let mut before = Motion::rest(2);
+                    before.acceleration.copy_from_slice(&input.as_slice()[8..]);
+                    compensator.rejoin(&before);
+                    news.step(&mut state, &input)
+                } else {
+                    plain.step(&mut state, &input.rows(0, 8).into_owned())
+                };
+                let (desired, measured) = input.as_slice()[..8].split_at(6);
+                compensator.step(&motion(desired), measured, &mut command);
+                let found = DVector::from_vec(flat(&command));
+                assert!((&told - &found).amax() <= 1e-9 * found.amax(), "{design:?} {tick}");
+            }
+        }
+    }
+}
+
 fn rigs() -> Vec<TransferSystem> {
     let function = |numerator: &[f64], denominator: &[f64], samples: f64| {
         let function = TransferFunction::new(numerator, denominator).unwrap();

@@ -1,9 +1,5 @@
 //! What can be said about a test before it runs.
 
-mod free_decay;
-
-pub use free_decay::{FreeDecay, free_decay, free_decay_with_margin};
-
 use std::f64::consts::TAU;
 
 use analysis::critical_delay::{CriticalDelay, critical_delay};
@@ -12,10 +8,12 @@ use analysis::loop_stability::compensators::{
 };
 use analysis::loop_stability::modes::{Motion, TrueMode, follow, true_modes};
 use analysis::loop_stability::{
-    Curve, Follow, Joint, LoopDescription, LoopError, MOST_STATES, Margins, OpenLoop, as_one,
-    growing, margins,
+    Curve, Follow, Joint, LoopDescription, LoopError, MOST_STATES, Margins, OpenLoop, TwoRateLoop,
+    as_one, growing, margins,
 };
 use model::compensator::Design;
+use model::predictor::Design as Predictor;
+use model::rates::Rates;
 use model::structure::damping;
 use numerics::eigen::{self, EigenError};
 use thiserror::Error;
@@ -46,8 +44,8 @@ pub enum Stability {
     /// From the loop gain of the loop as it runs, nonlinear elements at their
     /// initial stiffness.
     Linear(Dominant),
-    /// From the free decay of the loop itself after a push.
-    Decay(FreeDecay),
+    /// From what a period of the main loop makes of every state of the loop.
+    TwoRates(TwoRates),
     /// Rig and structure move as one: as stable as the integrated structure.
     Rigid(Dominant),
     /// Nothing can be said without running it.
@@ -70,6 +68,18 @@ pub struct Dominant {
     pub damping_ratio: f64,
     /// The mode of the structure it belongs to, from 1.
     pub mode: Option<usize>,
+}
+
+/// What the map over a period of a loop at two rates says.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct TwoRates {
+    /// The slowest-decaying motion.
+    pub dominant: Dominant,
+    /// Further delay of the force, in whole ticks, that a stable loop bears, where
+    /// it was asked for and the loop loses its stability within what was tried.
+    pub delay_margin_s: Option<f64>,
+    /// Whether compensator or predictor adapt, and are taken as they will have learnt.
+    pub learnt: bool,
 }
 
 /// What the loop gain says.
@@ -186,7 +196,7 @@ impl Forecast {
     pub fn is_unstable(&self) -> bool {
         match &self.stability {
             Stability::Linear(dominant) | Stability::Rigid(dominant) => grows(dominant),
-            Stability::Decay(decay) => decay.grows(),
+            Stability::TwoRates(found) => grows(&found.dominant),
             Stability::Unknown(_) => false,
         }
     }
@@ -265,22 +275,68 @@ fn judge(
     description: &LoopDescription,
     matters_hz: Option<f64>,
 ) -> (Stability, Option<Examined>) {
-    if assembly.rates.is_some() {
-        let decayed = match matters_hz {
-            Some(_) => free_decay_with_margin(assembly),
-            None => free_decay(assembly),
-        };
-        let stability = match decayed {
-            Ok(decay) => Stability::Decay(decay),
-            Err(reason) => Stability::Unknown(reason),
-        };
-        return (stability, None);
+    if let Some(rates) = &assembly.rates {
+        let found = at_two_rates(assembly, description, rates, matters_hz);
+        return (found.unwrap_or_else(|error| Stability::Unknown(error.to_string())), None);
     }
     match examine(assembly, description, matters_hz) {
         Ok(examined) => (judged(&examined, description.integrator.step_s), Some(examined)),
         Err(LoopError::NoLoop) => (rigid(assembly), None),
         Err(error) => (Stability::Unknown(error.to_string()), None),
     }
+}
+
+/// What adapts is judged as it will have learnt, a predictor then being exact.
+fn at_two_rates(
+    assembly: &Assembly,
+    declared: &LoopDescription,
+    rates: &Rates,
+    matters_hz: Option<f64>,
+) -> Result<Stability, LoopError> {
+    let step_s = declared.integrator.step_s;
+    let (mut description, mut rates) = (declared.clone(), *rates);
+    let mut learnt = false;
+    if let Predictor::Adaptive { .. } = rates.predictor {
+        (rates.predictor, learnt) = (Predictor::ModelBased, true);
+    }
+    if declared.compensator.is_adaptive() {
+        let design_hz = match matters_hz {
+            Some(hertz) => hertz,
+            None => followed_modes(assembly)?.first().map_or(1.0, |m| m.motion.frequency_hz()),
+        };
+        let compensator = as_started(&declared.compensator);
+        let (growing, motion) =
+            TwoRateLoop::new(&LoopDescription { compensator, ..declared.clone() }, &rates)?
+                .dominant()?;
+        description.compensator = as_learnt(declared, design_hz).ok_or(LoopError::Adaptive)?;
+        if growing > 0 && TwoRateLoop::new(&description, &rates)?.growing()? == 0 {
+            return Ok(unstable_as_it_starts(motion));
+        }
+        learnt = true;
+    }
+    let joined = TwoRateLoop::new(&description, &rates)?;
+    let (growing, motion) = joined.dominant()?;
+    let margin = match matters_hz {
+        Some(_) if growing == 0 => joined.delay_margin_ticks()?,
+        _ => None,
+    };
+    Ok(Stability::TwoRates(TwoRates {
+        dominant: Dominant::new(growing, motion.map(|motion| (motion, None)), step_s),
+        delay_margin_s: margin.map(|ticks| ticks as f64 * step_s),
+        learnt,
+    }))
+}
+
+/// A loop that is stable once its compensator has learnt.
+fn unstable_as_it_starts(motion: Option<Motion>) -> Stability {
+    let grows = motion
+        .filter(|motion| motion.growth_1_s() > 0.0)
+        .map(|motion| format!(" (a motion of {:.4} Hz grows)", motion.exponent.im / TAU));
+    Stability::Unknown(format!(
+        "the adaptive compensator makes the loop unstable as it starts{} and stable as it will \
+         have learnt: whether it learns in time, a rehearsal tells",
+        grows.unwrap_or_default()
+    ))
 }
 
 /// Structure and specimen moved as one.
@@ -330,15 +386,7 @@ fn judged(examined: &Examined, step_s: f64) -> Stability {
     if let Some(started) = started.as_ref().filter(|started| !started.is_stable())
         && margins.growing == 0
     {
-        let motion = started.dominant.map(|(motion, _)| motion);
-        let grows = motion
-            .filter(|motion| motion.growth_1_s() > 0.0)
-            .map(|motion| format!(" (a motion of {:.4} Hz grows)", motion.exponent.im / TAU));
-        return Stability::Unknown(format!(
-            "the adaptive compensator makes the loop unstable as it starts{} and stable as it will \
-             have learnt: whether it learns in time, a rehearsal tells",
-            grows.unwrap_or_default()
-        ));
+        return unstable_as_it_starts(started.dominant.map(|(motion, _)| motion));
     }
     // What is found must be all that is counted, or it is not told.
     let known = motions.dominant_among(curve);

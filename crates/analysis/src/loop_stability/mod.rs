@@ -13,7 +13,8 @@
 //! [`nyquist`](mod@nyquist) counts the growing motions, [`margins`] says how far
 //! the loop is from its boundary, [`modes`] follows each mode of the true
 //! structure into the loop: how wrong the test will be, not only whether it
-//! explodes. [`compensators`] tries others, [`crate::partitions`] other cuts.
+//! explodes. A loop at two rates is a map from period to period:
+//! [`TwoRateLoop`]. [`compensators`] tries others, [`crate::partitions`] other cuts.
 
 pub mod compensators;
 mod disk;
@@ -24,17 +25,20 @@ mod open_loop;
 mod parts;
 #[cfg(test)]
 mod tests;
+mod two_rates;
 
 pub use disk::DiskMargin;
 pub use margins::{Crossing, Margins};
 pub use modes::{Follow, LoopMode, Motion, TrueMode};
 pub use nyquist::{Curve, Point};
 pub use open_loop::OpenLoop;
+pub use two_rates::TwoRateLoop;
 
 use model::compensator::{CompensatorError, Design, ShapingDesign};
 use model::equations::Equations;
 use model::integrator::{Integrator, IntegratorError, Method, Options};
 use model::partition::InternalDofs;
+use model::predictor::PredictorError;
 use model::specimen::Specimen;
 use model::transfer::{TransferError, TransferSystem};
 use nalgebra::Complex;
@@ -144,6 +148,9 @@ pub enum LoopError {
     /// The compensator cannot be made.
     #[error(transparent)]
     Compensator(#[from] CompensatorError),
+    /// The predictor cannot be made.
+    #[error(transparent)]
+    Predictor(#[from] PredictorError),
     /// A loop gain belongs to a linear loop.
     #[error("the loop has nonlinear elements: its stability depends on the motion, so rehearse it")]
     NotLinear,
@@ -179,6 +186,9 @@ pub enum LoopError {
         /// What was counted.
         count: f64,
     },
+    /// The slowest motion of a large loop is not found.
+    #[error("the slowest motion of so large a loop is not found among the others: rehearse it")]
+    NotSettled,
     /// The eigenvalues of so large a part would take minutes.
     #[error(
         "a part of the loop has {states} states, and at most {most} are examined: rehearse it, or \

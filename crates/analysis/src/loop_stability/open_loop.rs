@@ -273,7 +273,7 @@ impl OpenLoop {
     }
 }
 
-fn check(description: &LoopDescription) -> Result<(), LoopError> {
+pub(super) fn check(description: &LoopDescription) -> Result<(), LoopError> {
     let LoopDescription { numerical, specimen, .. } = description;
     if !(numerical.elements.is_empty() && specimen.elements.is_empty()) {
         return Err(LoopError::NotLinear);

@@ -95,16 +95,25 @@ pub(super) fn numerical(description: &LoopDescription) -> Result<Half, LoopError
 
 /// From what the numerical half shows to the force (or the command).
 pub(super) fn rest(description: &LoopDescription) -> Result<Half, LoopError> {
+    let LoopDescription { compensator, shaping, integrator, specimen, .. } = description;
+    let form = compensator.linear_form(shaping, integrator.step_s, specimen.count())?;
+    let compensator = form.ok_or(LoopError::Adaptive)?;
+    match description.joint {
+        Joint::Continuous => Half::new(compensator),
+        Joint::Held => Half::new(behind(description, compensator)?),
+    }
+}
+
+/// From the motion ahead and what the compensator takes beside the measured
+/// displacement to the force.
+pub(super) fn behind(
+    description: &LoopDescription,
+    compensator: LinearSystem,
+) -> Result<LinearSystem, LoopError> {
     let LoopDescription { specimen, transfer_system, .. } = description;
     let (count, step_s) = (specimen.count(), description.integrator.step_s);
-    let compensator = description
-        .compensator
-        .linear_form(&description.shaping, step_s, count)?
-        .ok_or(LoopError::Adaptive)?;
-    if description.joint == Joint::Continuous {
-        return Half::new(compensator);
-    }
     let (motion, ahead) = (SIGNALS * count, AHEAD * count);
+    let further = motion + count..compensator.inputs();
     let mut join = Join::new(Time::Step(step_s));
     let compensator = join.add(compensator);
     let rig = join.add(transfer_system.linear_form(specimen, step_s)?);
@@ -114,8 +123,8 @@ pub(super) fn rest(description: &LoopDescription) -> Result<Half, LoopError> {
     join.wire(rig.port(0..motion), article.port(0..motion));
     join.wire(rig.port(0..count), compensator.port(motion..motion + count));
     join.wire(article.port(0..count), sensor.port(0..count));
-    let inputs = [rig.port(0..ahead), compensator.port(0..motion)];
-    Half::new(join.system(&inputs, &[sensor.port(0..count)]).ok_or(LoopError::Algebraic)?)
+    let inputs = [rig.port(0..ahead), compensator.port(0..motion), compensator.port(further)];
+    join.system(&inputs, &[sensor.port(0..count)]).ok_or(LoopError::Algebraic)
 }
 
 /// The rest of a loop whose specimen is moved at once and exactly: all of the

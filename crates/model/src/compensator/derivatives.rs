@@ -36,10 +36,7 @@ impl Derivatives {
     #[inline]
     pub(super) fn take(&mut self, x: f64, v: f64, a: f64) -> [f64; HIGHEST + 1] {
         let mut all = [x, v, a, 0.0, 0.0, 0.0];
-        let known = match self.source {
-            DerivativeSource::Motion => 2,
-            DerivativeSource::Differences => 0,
-        };
+        let known = self.known();
         if !self.started {
             // As if the signal had always been what it is: no jump at the start.
             self.started = true;
@@ -62,6 +59,31 @@ impl Derivatives {
     pub(super) fn rejoin(&mut self, a: f64) {
         if self.source == DerivativeSource::Motion && self.started {
             self.last[0] = a;
+        }
+    }
+
+    /// Differences that are remembered from tick to tick.
+    pub(super) fn memory(&self) -> usize {
+        self.order.saturating_sub(self.known())
+    }
+
+    /// What it remembers.
+    pub(super) fn remembered(&self) -> &[f64; HIGHEST] {
+        &self.last
+    }
+
+    /// As if it remembered this.
+    pub(super) fn recall(&mut self, last: &[f64]) {
+        self.last[..last.len()].copy_from_slice(last);
+        self.started = true;
+    }
+
+    /// Order of the signal that is differenced.
+    #[inline]
+    fn known(&self) -> usize {
+        match self.source {
+            DerivativeSource::Motion => 2,
+            DerivativeSource::Differences => 0,
         }
     }
 

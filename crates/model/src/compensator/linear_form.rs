@@ -4,6 +4,7 @@ use nalgebra::DMatrix;
 use numerics::filter::{Cascade, Pass, Section};
 use numerics::linear_system::{Join, LinearSystem, Time};
 
+use super::inverse::Inverse;
 use super::pi_lead::Tustin;
 use super::{CompensatorError, Design, PiLeadDesign, ShapingDesign, Tap, taps};
 
@@ -29,20 +30,56 @@ impl Design {
                 None => return Ok(None),
             },
         };
-        let Some(cutoff_hz) = shaping.low_pass_hz else { return Ok(Some(own.copies(count))) };
-        let filter = Cascade::butterworth(Pass::Low, 2, cutoff_hz, 1.0 / step_s)
-            .map_err(|source| CompensatorError::Filter { key: "low_pass", source })?;
-        let mut join = Join::new(time);
-        let own = join.add(own);
-        let mut before = own;
-        for section in filter.sections() {
-            let smooth = join.add(section_form(section, time).copies(SIGNALS));
-            join.wire(before.port(0..SIGNALS), smooth.port(0..SIGNALS));
-            before = smooth;
-        }
-        let joint = join.system(&[own.port(0..SIGNALS + 1)], &[before.port(0..SIGNALS)]);
-        Ok(Some(joint.expect("wired in a row, not in a ring").copies(count)))
+        Ok(Some(filtered(own, shaping, step_s)?.copies(count)))
     }
+
+    /// The same for a main loop, whose predictions begin anew: two systems with the same
+    /// states, one of an ordinary tick and one of a tick that begins a new prediction.
+    /// The second has as further input the acceleration that the new motion had a tick
+    /// earlier; see [`Compensator::rejoin`](super::Compensator::rejoin).
+    pub fn predicted_forms(
+        &self,
+        shaping: &ShapingDesign,
+        step_s: f64,
+        count: usize,
+    ) -> Result<Option<[LinearSystem; 2]>, CompensatorError> {
+        if let Self::Inverse(design) = self {
+            let [plain, news] = [false, true].map(|rejoins| {
+                let own = Inverse::linear_form(design, step_s, rejoins)?;
+                Ok(filtered(own, shaping, step_s)?.copies(count))
+            });
+            return Ok(Some([plain?, news?]));
+        }
+        let Some(plain) = self.linear_form(shaping, step_s, count)? else { return Ok(None) };
+        // The others take no differences of the acceleration.
+        let mut news = plain.clone();
+        let inputs = plain.inputs();
+        news.b = news.b.insert_columns(inputs, count, 0.0);
+        news.d = news.d.insert_columns(inputs, count, 0.0);
+        Ok(Some([plain, news]))
+    }
+}
+
+/// A compensator of one interface DOF with the low-pass filter behind it.
+fn filtered(
+    own: LinearSystem,
+    shaping: &ShapingDesign,
+    step_s: f64,
+) -> Result<LinearSystem, CompensatorError> {
+    let Some(cutoff_hz) = shaping.low_pass_hz else { return Ok(own) };
+    let filter = Cascade::butterworth(Pass::Low, 2, cutoff_hz, 1.0 / step_s)
+        .map_err(|source| CompensatorError::Filter { key: "low_pass", source })?;
+    let inputs = own.inputs();
+    let mut join = Join::new(own.time);
+    let own = join.add(own);
+    let mut before = own;
+    for section in filter.sections() {
+        let smooth = join.add(section_form(section, Time::Step(step_s)).copies(SIGNALS));
+        join.wire(before.port(0..SIGNALS), smooth.port(0..SIGNALS));
+        before = smooth;
+    }
+    let joint = join.system(&[own.port(0..inputs)], &[before.port(0..SIGNALS)]);
+    Ok(joint.expect("wired in a row, not in a ring"))
 }
 
 /// The taps hang on chains of delays, one chain for each signal.

@@ -180,6 +180,11 @@ impl Integrator {
         })
     }
 
+    /// Number of DOFs.
+    pub fn size(&self) -> usize {
+        self.size
+    }
+
     /// Displacement of every DOF, m.
     #[inline(always)]
     pub fn displacement(&self) -> &[f64] {

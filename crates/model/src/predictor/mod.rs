@@ -27,6 +27,7 @@ pub use least_squares::LeastSquares;
 pub use model_based::{ModelBased, Surroundings};
 pub use predicted_acceleration::PredictedAcceleration;
 
+use nalgebra::DMatrix;
 use thiserror::Error;
 
 use crate::motion::Motion;
@@ -75,6 +76,8 @@ pub enum Design {
 pub const MOST_POINTS: usize = 16;
 /// Most instants a learnt recurrence looks back on.
 pub const MOST_TAPS: usize = 8;
+/// Most instants any predictor but the one that learns looks back on.
+const MEMORY: usize = MOST_POINTS;
 /// Greatest degree of a polynomial.
 pub const HIGHEST_ORDER: usize = 5;
 
@@ -317,6 +320,51 @@ impl Predictor {
         if let Self::ModelBased(model) = self {
             model.whole(index, out);
         }
+    }
+
+    /// The points as fixed combinations of the last instants, newest first: one
+    /// matrix per instant, found by asking the predictor itself. Its rows are
+    /// displacement, velocity and acceleration of each point, its columns those of
+    /// the interface, displacement and velocity of every DOF, and the force. `None`
+    /// for the kind that learns.
+    pub fn weights(&self, dofs: usize, count: usize, points: usize) -> Option<Vec<DMatrix<f64>>> {
+        let columns = match self {
+            Self::Adaptive(_) => return None,
+            Self::ModelBased(_) => 4 * count + 2 * dofs,
+            _ => 3 * count,
+        };
+        let rows = 3 * count * points;
+        let mut weights = vec![DMatrix::zeros(rows, 4 * count + 2 * dofs); MEMORY];
+        let mut asked = self.clone();
+        let (mut signals, mut point) = (vec![0.0; 4 * count + 2 * dofs], Motion::rest(count));
+        let observe = |asked: &mut Self, signals: &[f64]| {
+            let [x, v, a] = [0, 1, 2].map(|s| signals[s * count..(s + 1) * count].to_vec());
+            let (state, force) = signals[3 * count..].split_at(2 * dofs);
+            let (displacement, velocity) = state.split_at(dofs);
+            let interface = Motion { displacement: x, velocity: v, acceleration: a };
+            let interface = &interface;
+            asked.observe(&Instant { interface, displacement, velocity, force, load: &[] });
+        };
+        for column in 0..columns {
+            asked.reset();
+            // From rest: what comes first is not taken for the past.
+            observe(&mut asked, &signals);
+            signals[column] = 1.0;
+            for weight in &mut weights {
+                observe(&mut asked, &signals);
+                signals[column] = 0.0;
+                for index in 0..points {
+                    asked.point(index, &mut point);
+                    let all = [&point.displacement, &point.velocity, &point.acceleration];
+                    for (row, value) in all.into_iter().flatten().enumerate() {
+                        weight[(3 * count * index + row, column)] = *value;
+                    }
+                }
+            }
+        }
+        let last = weights.iter().rposition(|weight| weight.iter().any(|value| *value != 0.0));
+        weights.truncate(last.map_or(1, |last| last + 1));
+        Some(weights)
     }
 
     /// Rows of [`Instant::load`] that are looked at: none but for the model-based kind.

@@ -24,8 +24,8 @@ pub struct TwoRateModel {
     direct: Option<DMatrix<f64>>,
     /// Called inside the tick; elsewhere once it is detached.
     main: Option<MainLoop>,
-    samples: Producer<f64>,
-    batches: Consumer<f64>,
+    pub(super) samples: Producer<f64>,
+    pub(super) batches: Consumer<f64>,
     shape: Shape,
     sample: Vec<f64>,
     /// The tick that comes next.
@@ -36,7 +36,7 @@ pub struct TwoRateModel {
     /// Number of the batch in use, if there is one.
     number: Option<u64>,
     /// One that came before its time.
-    waiting: Batch,
+    pub(super) waiting: Batch,
     is_waiting: bool,
     desired: Motion,
     /// The point a tick earlier, of the batch in use.
@@ -116,13 +116,7 @@ impl TwoRateModel {
         if numbers > MOST_NUMBERS {
             return Err(TwoRateError::TooLarge { numbers });
         }
-        let grid = Grid {
-            tick_s: integrator.step_s,
-            ratio: rates.ratio,
-            first: rates.task_ticks as f64 - 1.0 + rates.lead.ticks(),
-            points: rates.points(),
-            task: rates.task_ticks as f64,
-        };
+        let grid = rates.grid(integrator.step_s);
         let surroundings = Surroundings { numerical, specimen };
         let mut predictor = Predictor::new(&rates.predictor, grid, count, &surroundings)?;
         if shape.whole > 0 {

@@ -169,3 +169,144 @@ impl MainLoop {
         self.ended = false;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use model::equations::{Equations, RelativeDof};
+    use model::integrator::{Hold, Integrator, Method, Options};
+    use model::predictor::{Design, Stages, Surroundings};
+    use model::specimen::Specimen;
+    use nalgebra::{DMatrix, DVector};
+    use numerics::random::Stream;
+
+    use super::super::{ForceUse, Lead, TwoRateModel, TwoRateParts};
+    use super::*;
+    use crate::frame::MotionDetail;
+
+    const STEP_S: f64 = 1e-3;
+
+    fn numerical() -> Equations {
+        Equations {
+            mass: DMatrix::from_row_slice(2, 2, &[900.0, 30.0, 30.0, 700.0]),
+            damping: DMatrix::from_row_slice(2, 2, &[900.0, -300.0, -300.0, 500.0]),
+            stiffness: DMatrix::from_row_slice(2, 2, &[9e5, -4e5, -4e5, 4e5]),
+            load: DMatrix::from_row_slice(2, 1, &[-900.0, -700.0]),
+            interface: vec![RelativeDof::of_dof(0), RelativeDof { from: Some(0), to: Some(1) }],
+            elements: Vec::new(),
+            states: None,
+        }
+    }
+
+    fn specimen() -> Specimen {
+        Specimen {
+            mass: DMatrix::from_row_slice(2, 2, &[40.0, 3.0, 3.0, 25.0]),
+            damping: DMatrix::from_row_slice(2, 2, &[300.0, 10.0, 10.0, 200.0]),
+            stiffness: DMatrix::from_row_slice(2, 2, &[9e4, 1e4, 1e4, 7e4]),
+            elements: Vec::new(),
+        }
+    }
+
+    /// Random forces through a main loop and through its linear form: the points of
+    /// every batch to 1e-9 of the largest.
+    fn compare(rates: Rates, method: Method) {
+        let what = format!("{method:?} {rates:?}");
+        let (numerical, specimen) = (numerical(), specimen());
+        let options = Options { method, step_s: STEP_S, direct_inertia: None, iterations: 1 };
+        let mut model = TwoRateModel::new(TwoRateParts {
+            rates,
+            numerical: &numerical,
+            integrator: &options,
+            specimen: &specimen,
+            preview: None,
+            direct_inertia: None,
+            seed: 1,
+            detail: MotionDetail::Interface,
+        })
+        .unwrap();
+        model.rest(&[0.0]);
+        let mut main = model.detach_main().unwrap();
+        let (stepped, stepped_options) = rates.stepped(&numerical, &options);
+        let integrator = Integrator::new(&stepped, &stepped_options).unwrap();
+        let surroundings = Surroundings { numerical: &numerical, specimen: &specimen };
+        let grid = rates.grid(STEP_S);
+        let predictor = Predictor::new(&rates.predictor, grid, 2, &surroundings).unwrap();
+        let form = rates.linear_form(&integrator, &predictor, STEP_S).unwrap();
+        let mut state = DVector::zeros(form.step.states());
+        let mut stream = Stream::new(3, "main loop");
+        let mut send = |tick: usize, force: [f64; 2]| {
+            let sample = [tick as f64, 0.0, force[0], force[1]];
+            model.samples.push_entire_slice(&sample).unwrap();
+        };
+        send(0, [0.0; 2]);
+        assert_eq!(main.poll(), MainState::Stepped);
+        let (mut apart, mut largest) = ([0.0f64; 3], [0.0f64; 3]);
+        for period in 0..60 {
+            let input = DVector::from_fn(2 * rates.ratio, |_, _| 1e4 * (stream.uniform() - 0.5));
+            for tick in 0..rates.ratio {
+                let force = [input[2 * tick], input[2 * tick + 1]];
+                send(period * rates.ratio + tick + 1, force);
+            }
+            assert_eq!(main.poll(), MainState::Stepped);
+            let told = form.step.step(&mut state, &input);
+            let after = &form.points * &state;
+            let mut point = Motion::rest(2);
+            for index in 0..rates.points() {
+                main.batch.point(index, &mut point);
+                let signals = [&point.displacement, &point.velocity, &point.acceleration];
+                for (order, found) in signals.into_iter().enumerate() {
+                    for (dof, found) in found.iter().enumerate() {
+                        let row = 6 * index + 2 * order + dof;
+                        largest[order] = largest[order].max(found.abs());
+                        for told in [told[row], after[row]] {
+                            apart[order] = apart[order].max((told - found).abs());
+                        }
+                    }
+                }
+            }
+            while model.batches.pop_entire_slice(&mut model.waiting.row).is_ok() {}
+        }
+        for (apart, largest) in apart.into_iter().zip(largest) {
+            assert!(apart <= 1e-9 * largest && largest > 0.0, "{what}: {apart:e} of {largest:e}");
+        }
+    }
+
+    #[test]
+    fn a_main_loop_is_its_linear_form() {
+        let rates = Rates {
+            ratio: 5,
+            task_ticks: 2,
+            force: ForceUse::AllSamples,
+            lead: Lead::HalfSample,
+            bridge: 2,
+            predictor: Design::Hermite,
+            step_time: None,
+        };
+        for method in [
+            Method::RungeKutta4,
+            Method::Exact(Hold::Zero),
+            Method::Exact(Hold::First),
+            Method::Newmark,
+            Method::ImplicitEuler,
+            Method::ChenRicles,
+            Method::KolayRicles { spectral_radius: 0.6 },
+        ] {
+            for force in [ForceUse::AllSamples, ForceUse::Average, ForceUse::Last] {
+                compare(Rates { force, ..rates }, method);
+            }
+        }
+        for predictor in [
+            Design::Lagrange { order: 3, stages: Stages::One },
+            Design::Lagrange { order: 2, stages: Stages::Two },
+            Design::LeastSquares { order: 2, points: 7 },
+            Design::PredictedAcceleration,
+            Design::ModelBased,
+            Design::Combined { order: 3 },
+        ] {
+            compare(Rates { predictor, ..rates }, Method::Newmark);
+            compare(
+                Rates { predictor, lead: Lead::None, ratio: 1, task_ticks: 1, ..rates },
+                Method::Newmark,
+            );
+        }
+    }
+}

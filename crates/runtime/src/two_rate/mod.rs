@@ -26,84 +26,16 @@ mod steps;
 
 pub use fast_side::{Counts, TwoRateModel};
 pub use main_loop::{MainLoop, MainState};
-pub use step_time::StepTime;
+pub use model::rates::{ForceUse, Lead, Rates, StepTime};
 
-use model::channel::Channel;
 use model::equations::Equations;
 use model::integrator::{IntegratorError, Options};
-use model::predictor::{Design, PredictorError};
+use model::predictor::PredictorError;
 use model::specimen::Specimen;
 use thiserror::Error;
 
 use crate::frame::MotionDetail;
 use crate::load::Load;
-
-/// How the two loops go together.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Rates {
-    /// R: ticks per step of the main loop.
-    pub ratio: usize,
-    /// P: ticks that the main loop has for its task, at most R.
-    pub task_ticks: usize,
-    /// What becomes of the force samples.
-    pub force: ForceUse,
-    /// Where within its tick a point lies.
-    pub lead: Lead,
-    /// Ticks in a row that may be bridged.
-    pub bridge: usize,
-    /// How the points are predicted.
-    pub predictor: Design,
-    /// How long a step takes in a rehearsal; `None` for never too long.
-    pub step_time: Option<StepTime>,
-}
-
-/// What the main loop makes of the force samples of a period.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ForceUse {
-    /// The numerical part is integrated tick by tick, the force running
-    /// straight from sample to sample.
-    AllSamples,
-    /// One step over the whole period with the mean of the samples: nearly as
-    /// good, for models that are costly to step.
-    Average,
-    /// One step over the whole period with the force at its start, held: the
-    /// published scheme, late by half a period.
-    Last,
-}
-
-/// Where within its tick a point lies.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Lead {
-    /// In its middle: a command that is held over a tick is then right on average.
-    HalfSample,
-    /// At its start.
-    None,
-}
-
-impl Lead {
-    /// In ticks.
-    pub fn ticks(self) -> f64 {
-        match self {
-            Self::HalfSample => 0.5,
-            Self::None => 0.0,
-        }
-    }
-}
-
-impl Rates {
-    /// Points of a batch, with one before its first tick and those for bridging.
-    pub(crate) fn points(&self) -> usize {
-        1 + self.ratio + self.bridge
-    }
-
-    /// The channels a two-rate loop adds at the end of a frame.
-    pub fn channels() -> Vec<Channel> {
-        vec![
-            Channel::new("main.batch", "", "Number of the main loop's batch in use, −1 for none"),
-            Channel::new("main.bridged", "", "Ticks bridged in a row because a batch is late"),
-        ]
-    }
-}
 
 /// What a two-rate model is made of.
 pub struct TwoRateParts<'a> {

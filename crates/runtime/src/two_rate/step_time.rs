@@ -1,25 +1,7 @@
 //! How long a step of the main loop takes, for rehearsals.
 
+use model::rates::StepTime;
 use numerics::random::Stream;
-
-/// A step takes `base_s` + iterations × `per_iteration_s` + |normal| × `jitter_s`.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct StepTime {
-    /// Of every step.
-    pub base_s: f64,
-    /// For each iteration of an implicit method with nonlinear elements.
-    pub per_iteration_s: f64,
-    /// Standard deviation of the normal number whose size is added.
-    pub jitter_s: f64,
-}
-
-impl StepTime {
-    /// Whether every part is a time.
-    pub(super) fn is_sound(&self) -> bool {
-        let time = |value: f64| value.is_finite() && value >= 0.0;
-        time(self.base_s) && time(self.per_iteration_s) && time(self.jitter_s)
-    }
-}
 
 /// Says at which tick a step would be finished, one step after the other.
 #[derive(Debug, Clone)]

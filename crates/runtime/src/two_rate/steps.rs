@@ -3,7 +3,6 @@
 use model::equations::Equations;
 use model::integrator::{ElementEnergy, Hold, Integrator, Method, NotConverged, Options, StepWork};
 use model::motion::Motion;
-use numerics::block::hstack;
 
 use super::period::{LoadRule, Period};
 use super::{ForceUse, Rates, TwoRateError};
@@ -11,9 +10,8 @@ use crate::monitor::{EnergyMonitor, Observation, WorkRule};
 
 /// Integrator and energies: every method, linear or not.
 ///
-/// Where all samples are used the force joins the load signals, which every
-/// method takes as running straight between their samples; one step per tick.
-/// Else one step goes over the whole period, the force held.
+/// One step per tick where all samples are used, else one over the whole period
+/// with the force held; see [`Rates::stepped`].
 ///
 /// The work of the force is summed as it was integrated: ½ (f + f⁺) Δu over
 /// each tick, or the held force times the way of the whole period. Damping and
@@ -43,26 +41,13 @@ impl Steps {
         rates: &Rates,
     ) -> Result<Self, TwoRateError> {
         let (loads, count) = (equations.load.ncols(), equations.interface.len());
-        let mut options = Options { direct_inertia: None, ..options.clone() };
-        let mut load_rule = LoadRule::Straight;
-        let integrator = match rates.force {
-            ForceUse::AllSamples => {
-                if options.method == Method::Exact(Hold::Zero) {
-                    (options.method, load_rule) = (Method::Exact(Hold::First), LoadRule::Held);
-                }
-                let load = hstack(&[&equations.load, &-equations.interface_matrix()]);
-                Integrator::new(&Equations { load, ..equations.clone() }, &options)?
-            }
-            ForceUse::Average | ForceUse::Last => {
-                options.step_s *= rates.ratio as f64;
-                // A load held over the long step would be late by half of it, and
-                // so undo what averaging the force is for.
-                if rates.force == ForceUse::Average && options.method == Method::Exact(Hold::Zero) {
-                    options.method = Method::Exact(Hold::First);
-                }
-                Integrator::new(equations, &options)?
-            }
+        let held = options.method == Method::Exact(Hold::Zero);
+        let load_rule = match rates.force {
+            ForceUse::AllSamples if held => LoadRule::Held,
+            _ => LoadRule::Straight,
         };
+        let (stepped, options) = rates.stepped(equations, options);
+        let integrator = Integrator::new(&stepped, &options)?;
         let signals = match rates.force {
             ForceUse::AllSamples => loads + count,
             ForceUse::Average | ForceUse::Last => count,

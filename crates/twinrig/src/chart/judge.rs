@@ -15,7 +15,7 @@ use crate::experiment::closed_loop::TransferKind;
 use crate::experiment::reduction::ReductionMethod;
 use crate::experiment::sweep::Edits;
 use crate::experiment::{Diagnostics, Embedded, Experiment, Severity};
-use crate::forecast::{self, Stability};
+use crate::forecast::{self, Stability, TwoRates};
 use runtime::record::EmbeddedFile;
 
 /// What is judged.
@@ -213,7 +213,11 @@ impl Judge {
             Depth::Growth => forecast::stability(&assembly),
         });
         match stability {
-            Ok(Stability::Linear(dominant) | Stability::Rigid(dominant)) => Judged {
+            Ok(
+                Stability::Linear(dominant)
+                | Stability::Rigid(dominant)
+                | Stability::TwoRates(TwoRates { dominant, .. }),
+            ) => Judged {
                 verdict: if forecast::grows(&dominant) {
                     Verdict::Unstable
                 } else {
@@ -221,14 +225,6 @@ impl Judge {
                 },
                 growth_1_s: dominant.growth_1_s,
                 frequency_hz: dominant.frequency_hz,
-            },
-            Ok(Stability::Decay(decay)) if decay.is_unclear() => {
-                self.unknown("neither growth nor decay shows within the time watched".to_owned())
-            }
-            Ok(Stability::Decay(decay)) => Judged {
-                verdict: if decay.grows() { Verdict::Unstable } else { Verdict::Stable },
-                growth_1_s: decay.growth_1_s,
-                frequency_hz: decay.frequency_hz,
             },
             Ok(Stability::Unknown(reason)) => self.unknown(reason),
             Err(found) => self.unknown(first_error(&found)),

@@ -7,7 +7,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use analysis::loop_stability::compensators::as_started;
 use twinrig::assembly::{Assembly, LoopOptions, Recording};
 use twinrig::experiment::{Experiment, Folder};
-use twinrig::forecast::{self, Stability};
+use twinrig::forecast::{self, Stability, TwoRates};
 
 use crate::generator::{Kinds, draw};
 use crate::growth::{Detail, Motion, Samples};
@@ -155,16 +155,14 @@ fn judged(assembly: &Assembly) -> Judged {
     let stability = catch_unwind(AssertUnwindSafe(|| forecast::stability(assembly)));
     match stability {
         Err(_) => Judged::Panicked,
-        Ok(Stability::Linear(dominant) | Stability::Rigid(dominant)) => Judged::Verdict {
+        Ok(
+            Stability::Linear(dominant)
+            | Stability::Rigid(dominant)
+            | Stability::TwoRates(TwoRates { dominant, .. }),
+        ) => Judged::Verdict {
             unstable: forecast::grows(&dominant),
             growth_1_s: dominant.is_known().then_some(dominant.growth_1_s),
         },
-        Ok(Stability::Decay(decay)) if decay.is_unclear() => {
-            Judged::Nothing("neither grows nor decays".to_owned())
-        }
-        Ok(Stability::Decay(decay)) => {
-            Judged::Verdict { unstable: decay.grows(), growth_1_s: Some(decay.growth_1_s) }
-        }
         Ok(Stability::Unknown(reason)) => Judged::Nothing(reason),
     }
 }

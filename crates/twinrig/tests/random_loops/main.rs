@@ -25,11 +25,11 @@ const LOOPS: u64 = 200;
 fn is_pending(compared: &Compared) -> bool {
     let kinds = &compared.kinds;
     let at_once = kinds.actuator.starts_with("ideal") && kinds.compensator.starts_with("adaptive");
-    from_environment("TWINRIG_RANDOM_LOOPS_ALL").is_none() && (kinds.rates != "one rate" || at_once)
+    from_environment("TWINRIG_RANDOM_LOOPS_ALL").is_none() && at_once
 }
 
 /// Known cases that are not yet judged as they run.
-const PENDING: [&str; 3] = ["two-rates-delay", "two-rates-pi-lead", "two-real-roots"];
+const PENDING: [&str; 1] = ["two-real-roots"];
 
 /// Known cases that are refused: their step is too long for their integrator.
 const REFUSED: [&str; 2] = ["rk4-damper-ideal", "rk4-indefinite"];

@@ -13,33 +13,31 @@ use crate::fit::{Fit, MARGIN, NumericalCost};
 use crate::forecast::{Examined, Forecast, Stability, grows};
 
 pub(super) fn document(loaded: &Loaded, forecast: &Forecast, advice: Option<&Advice>) -> Value {
-    let (verdict, dominant) = match &forecast.stability {
-        Stability::Unknown(_) => ("unknown", None),
-        Stability::Linear(dominant) | Stability::Rigid(dominant) => {
-            (if grows(dominant) { "unstable" } else { "stable" }, Some(dominant))
-        }
-        Stability::Decay(decay) if decay.is_unclear() => ("unknown", None),
-        Stability::Decay(decay) if decay.grows() => ("unstable", None),
-        Stability::Decay(_) => ("stable", None),
+    let dominant = match &forecast.stability {
+        Stability::Unknown(_) => None,
+        Stability::Linear(dominant) | Stability::Rigid(dominant) => Some(dominant),
+        Stability::TwoRates(found) => Some(&found.dominant),
+    };
+    let verdict = match dominant {
+        None => "unknown",
+        Some(dominant) if grows(dominant) => "unstable",
+        Some(_) => "stable",
     };
     let modes: Vec<Value> = forecast
         .modes
         .iter()
         .map(|m| json!({ "frequency_hz": m.frequency_hz, "damping_ratio": m.damping_ratio }))
         .collect();
-    let decay = match &forecast.stability {
-        Stability::Decay(decay) => Some(json!({
-            "growth_1_s": decay.growth_1_s,
-            "frequency_hz": decay.frequency_hz,
-            "damping_ratio": decay.damping_ratio(),
-            "watched_s": decay.watched_s,
-            "delay_margin_s": decay.delay_margin_s,
+    let two_rates = match &forecast.stability {
+        Stability::TwoRates(found) => Some(json!({
+            "delay_margin_s": found.delay_margin_s,
+            "as_learnt": found.learnt,
         })),
         _ => None,
     };
     let method = match &forecast.stability {
         Stability::Linear(_) => Some("sampled loop gain"),
-        Stability::Decay(_) => Some("free decay"),
+        Stability::TwoRates(_) => Some("map over a period"),
         Stability::Rigid(_) => Some("integrated structure"),
         Stability::Unknown(_) => None,
     };
@@ -64,7 +62,7 @@ pub(super) fn document(loaded: &Loaded, forecast: &Forecast, advice: Option<&Adv
             "damping_ratio": d.damping_ratio,
             "mode": d.mode,
         })),
-        "decay": decay,
+        "two_rates": two_rates,
         "loop": forecast.examined.as_deref().map(examined),
         "critical_delay_s": forecast.critical_delay.map(|c| c.delay_s),
         "critical_frequency_hz": forecast.critical_delay.map(|c| c.frequency_hz),

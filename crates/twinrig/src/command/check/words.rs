@@ -10,7 +10,7 @@ use super::tables::{self, of_mode};
 use crate::command::output::{counted, number};
 use crate::command::rehearse::Loaded;
 use crate::fit::{Cost, Fit, MARGIN, NumericalCost};
-use crate::forecast::{Forecast, Stability, is_neutral};
+use crate::forecast::{Dominant, Forecast, Stability, is_neutral};
 use crate::report;
 
 pub(super) fn text(loaded: &Loaded, forecast: &Forecast, advice: Option<&Advice>) -> String {
@@ -113,48 +113,45 @@ pub(super) fn verdict(forecast: &Forecast) -> String {
         Stability::Linear(dominant) if dominant.growing == 0 => {
             format!("{}{}", stable(forecast), learnt(forecast))
         }
-        Stability::Linear(d) => {
-            let what = if d.is_known() {
-                format!(
-                    "a motion of {} Hz{} grows by {} per second",
-                    number(d.frequency_hz),
-                    of_mode(d.mode),
-                    number(d.growth_1_s)
-                )
-            } else {
-                // A swinging motion is a pair.
-                match d.growing.div_ceil(2) {
-                    1 => "a motion grows".to_owned(),
-                    count => format!("{count} motions grow"),
-                }
-            };
-            format!("UNSTABLE: {what}{}; {}", learnt(forecast), remedy(forecast))
+        Stability::Linear(dominant) => {
+            format!("UNSTABLE: {}{}; {}", growth(dominant), learnt(forecast), remedy(forecast))
         }
-        Stability::Decay(decay) if decay.is_unclear() => format!(
-            "stability not predicted: after a push the motion of {} Hz neither grows nor decays \
-             within {} s of the loop itself",
-            number(decay.frequency_hz),
-            number(decay.watched_s)
-        ),
-        Stability::Decay(decay) if decay.grows() => format!(
-            "UNSTABLE: after a push a motion of {} Hz grows by {} per second, in {} s of the loop \
-             itself without load",
-            number(decay.frequency_hz),
-            number(decay.growth_1_s),
-            number(decay.watched_s)
-        ),
-        Stability::Decay(decay) => {
-            let margin = decay.delay_margin_s.map_or(String::new(), |margin_s| {
+        Stability::TwoRates(found) => {
+            let learnt = if found.learnt { " (what adapts, as it will have learnt)" } else { "" };
+            let dominant = &found.dominant;
+            if dominant.growing > 0 {
+                return format!("UNSTABLE: {}{learnt}; {}", growth(dominant), remedy(forecast));
+            }
+            let margin = found.delay_margin_s.map_or(String::new(), |margin_s| {
                 format!("; it bears {} ms of further delay", number(1e3 * margin_s))
             });
+            if !dominant.is_known() {
+                return format!("stable: no motion grows{learnt}{margin}");
+            }
             format!(
-                "stable: after a push the slowest motion, {} Hz, decays with {} % of critical \
-                 damping, in {} s of the loop itself without load{margin}",
-                number(decay.frequency_hz),
-                number(100.0 * decay.damping_ratio()),
-                number(decay.watched_s)
+                "stable: the slowest motion, {} Hz, decays with {} % of critical damping{learnt}\
+                 {margin}",
+                number(dominant.frequency_hz),
+                number(100.0 * dominant.damping_ratio)
             )
         }
+    }
+}
+
+/// What grows in an unstable loop.
+fn growth(dominant: &Dominant) -> String {
+    if dominant.is_known() {
+        return format!(
+            "a motion of {} Hz{} grows by {} per second",
+            number(dominant.frequency_hz),
+            of_mode(dominant.mode),
+            number(dominant.growth_1_s)
+        );
+    }
+    // A swinging motion is a pair.
+    match dominant.growing.div_ceil(2) {
+        1 => "a motion grows".to_owned(),
+        count => format!("{count} motions grow"),
     }
 }
 

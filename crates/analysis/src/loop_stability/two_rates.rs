@@ -1,0 +1,291 @@
+//! A loop at two rates: the main loop steps once in R ticks, so the loop is one
+//! linear map from period to period.
+//!
+//! The parts are those of every loop, and so is their wiring; here they are stepped
+//! in matrix form through the ticks of one period. Eigenvalues of that map are what
+//! a period multiplies each motion by.
+
+use std::f64::consts::{PI, TAU};
+
+use model::integrator::Integrator;
+use model::predictor::{Predictor, Surroundings};
+use model::rates::{MainLoopForm, Rates};
+use nalgebra::{Complex, DMatrix, DVector};
+use numerics::arnoldi;
+use numerics::block::vstack;
+use numerics::eigen;
+use numerics::linear_system::LinearSystem;
+use numerics::sparse::SparseMatrix;
+
+use super::modes::Motion;
+use super::nyquist::NEUTRAL;
+use super::{LoopDescription, LoopError, parts};
+
+/// Up to this many states all motions are found at once, beyond the slowest.
+const AT_ONCE: usize = 400;
+/// The largest further delay that is tried, ticks.
+const LATEST: usize = 256;
+/// Most states of the map over a period.
+const MOST: usize = 6000;
+
+/// A loop at two rates, ready to be judged.
+#[derive(Debug, Clone)]
+pub struct TwoRateLoop<'a> {
+    description: &'a LoopDescription,
+    rates: &'a Rates,
+    main: MainLoopForm,
+    /// Of a rig that follows at once: what its force has of the acceleration.
+    direct: Option<DMatrix<f64>>,
+}
+
+impl<'a> TwoRateLoop<'a> {
+    /// Joins the parts. The integrator of `description` is that of the tick.
+    pub fn new(description: &'a LoopDescription, rates: &'a Rates) -> Result<Self, LoopError> {
+        let LoopDescription { numerical, specimen, integrator, transfer_system, .. } = description;
+        super::open_loop::check(description)?;
+        let (stepped, options) = rates.stepped(numerical, integrator);
+        let stepper = Integrator::new(&stepped, &options)?;
+        let surroundings = Surroundings { numerical, specimen };
+        // Points for bridging are of no use where every batch comes in time.
+        let in_time = Rates { bridge: 0, ..*rates };
+        let grid = in_time.grid(integrator.step_s);
+        let predictor = Predictor::new(&rates.predictor, grid, specimen.count(), &surroundings)?;
+        let main = in_time.linear_form(&stepper, &predictor, integrator.step_s);
+        let share = transfer_system.direct_share();
+        let direct = (share > 0.0 && specimen.is_massive()).then(|| share * &specimen.mass);
+        Ok(Self { description, rates, main: main.ok_or(LoopError::NotLinear)?, direct })
+    }
+
+    /// The number of growing motions, a pair counted twice, and the motion that
+    /// decays slowest or grows fastest; rigid motions left out.
+    pub fn dominant(&self) -> Result<(usize, Option<Motion>), LoopError> {
+        let period = Period::new(self, 0)?;
+        let spectrum = period.spectrum()?;
+        let (growing, slowest) = self.judged(&spectrum);
+        Ok((growing, slowest.map(|index| self.motion(index, &spectrum, &period))))
+    }
+
+    /// The number of growing motions alone.
+    pub fn growing(&self) -> Result<usize, LoopError> {
+        Ok(self.judged(&Period::new(self, 0)?.spectrum()?).0)
+    }
+
+    /// The greatest number of further ticks of delay of the force that a stable loop
+    /// bears, by doubling and halving; `None` if it bears all that is tried.
+    pub fn delay_margin_ticks(&self) -> Result<Option<usize>, LoopError> {
+        let (mut good, mut bad) = (0, None);
+        loop {
+            let next = match bad {
+                None if good > LATEST => return Ok(None),
+                None => (2 * good).max(1),
+                Some(bad) if bad - good <= 1 => return Ok(Some(good)),
+                Some(bad) => good + (bad - good) / 2,
+            };
+            let period = match Period::new(self, next) {
+                Err(LoopError::TooLarge { .. }) => return Ok(None),
+                period => period?,
+            };
+            if self.judged(&period.spectrum()?).0 > 0 { bad = Some(next) } else { good = next }
+        }
+    }
+
+    fn period_s(&self) -> f64 {
+        self.rates.ratio as f64 * self.description.integrator.step_s
+    }
+
+    /// Growing motions, and the number of the slowest.
+    fn judged(&self, spectrum: &Spectrum) -> (usize, Option<usize>) {
+        let (period_s, zero) = (self.period_s(), 1e-6 * PI / self.description.integrator.step_s);
+        let exponents = spectrum.values.iter().map(|value| value.ln() / period_s);
+        let moving: Vec<_> = exponents.enumerate().filter(|(_, s)| s.norm() > zero).collect();
+        let grows = |s: &Complex<f64>| s.re > NEUTRAL * s.norm().max(1.0 / period_s);
+        let growing = moving.iter().filter(|(_, s)| grows(s)).count();
+        (growing, moving.first().map(|(index, _)| *index))
+    }
+
+    /// An eigenvalue tells a frequency only up to whole turns in a period: of those,
+    /// the one at which the desired motion within the period is largest.
+    fn motion(&self, index: usize, spectrum: &Spectrum, period: &Period) -> Motion {
+        let (ratio, period_s) = (self.rates.ratio, self.period_s());
+        let s = spectrum.values[index].ln() / period_s;
+        let shape = spectrum.shape(index);
+        let parts = [shape.map(|x| x.re), shape.map(|x| x.im)];
+        let (_, seen) = period.pass(&DMatrix::from_columns(&parts));
+        let within = |turns: i64| {
+            let s = s + Complex::new(0.0, TAU * turns as f64 / period_s);
+            let per_tick = -s * period_s / ratio as f64;
+            let mut sum = DVector::zeros(seen[0].nrows());
+            for (tick, x) in seen.iter().enumerate() {
+                let turned = (per_tick * tick as f64).exp();
+                sum +=
+                    DVector::from_fn(x.nrows(), |i, _| Complex::new(x[(i, 0)], x[(i, 1)]) * turned);
+            }
+            sum.norm()
+        };
+        // Up to half the rate of the tick, to both sides.
+        let turns = -(ratio as i64 / 2)..=ratio as i64 / 2;
+        let most = turns.max_by(|a, b| within(*a).total_cmp(&within(*b))).unwrap_or(0);
+        let turned = s.im + TAU * most as f64 / period_s;
+        Motion { exponent: Complex::new(s.re, turned.abs()) }
+    }
+}
+
+/// The parts of a loop, ready to be stepped through a period.
+struct Period<'a> {
+    of: &'a TwoRateLoop<'a>,
+    /// What follows the main loop, in an ordinary tick and in one that begins a new
+    /// prediction.
+    plain: Stepped,
+    news: Stepped,
+    /// Of the last batch, what is still used before the next one's time.
+    carried: usize,
+    size: usize,
+}
+
+/// Eigenvalues of a map over a period, largest first.
+struct Spectrum {
+    values: Vec<Complex<f64>>,
+    shapes: Shapes,
+}
+
+/// Where their eigenvectors come from.
+enum Shapes {
+    Of(DMatrix<f64>),
+    Found(DMatrix<Complex<f64>>),
+}
+
+impl Spectrum {
+    fn shape(&self, index: usize) -> DVector<Complex<f64>> {
+        let map = match &self.shapes {
+            Shapes::Of(map) => map,
+            Shapes::Found(vectors) => return vectors.column(index).into_owned(),
+        };
+        // By inverse iteration, a hair beside the eigenvalue.
+        let n = map.nrows();
+        let beside = self.values[index] * (1.0 + 1e-10) + 1e-14;
+        let lu = (map.map(Complex::from) - DMatrix::identity(n, n) * beside).lu();
+        let mut shape = DVector::from_fn(n, |i, _| Complex::new(1.0, (i as f64).sin()));
+        for _ in 0..2 {
+            match lu.solve(&shape).map(|next| next.normalize()) {
+                Some(next) if next.iter().all(|x| x.norm().is_finite()) => shape = next,
+                _ => break,
+            }
+        }
+        shape
+    }
+}
+
+/// A linear system, most of whose numbers are zero.
+struct Stepped {
+    a: SparseMatrix,
+    b: SparseMatrix,
+    c: SparseMatrix,
+    d: SparseMatrix,
+}
+
+impl Stepped {
+    fn new(system: &LinearSystem) -> Result<Self, LoopError> {
+        let LinearSystem { a, b, c, d, .. } = system.expanded();
+        let sparse =
+            |m: &DMatrix<f64>| SparseMatrix::from_dense(m).map_err(|_| LoopError::Algebraic);
+        Ok(Self { a: sparse(&a)?, b: sparse(&b)?, c: sparse(&c)?, d: sparse(&d)? })
+    }
+
+    fn advance(&self, state: &DMatrix<f64>, inputs: &[&DMatrix<f64>]) -> DMatrix<f64> {
+        self.a.times(state) + self.b.times(&vstack(inputs))
+    }
+}
+
+impl<'a> Period<'a> {
+    /// With the force later by some ticks.
+    fn new(of: &'a TwoRateLoop<'a>, later: usize) -> Result<Self, LoopError> {
+        let mut description = of.description.clone();
+        description.force_delay += later;
+        let LoopDescription { compensator, shaping, integrator, specimen, .. } = &description;
+        let count = specimen.count();
+        let forms = compensator.predicted_forms(shaping, integrator.step_s, count)?;
+        let [plain, news] = forms.ok_or(LoopError::Adaptive)?;
+        let plain = parts::behind(&description, plain)?;
+        let news = parts::behind(&description, news)?;
+        let carried = 3 * count * of.rates.task_ticks.saturating_sub(1);
+        let size = plain.expanded_states() + of.main.step.states() + carried;
+        if size > MOST {
+            return Err(LoopError::TooLarge { states: size, most: MOST });
+        }
+        Ok(Self { of, plain: Stepped::new(&plain)?, news: Stepped::new(&news)?, carried, size })
+    }
+
+    /// All of small loops; of large ones what grows, or the slowest motion.
+    fn spectrum(&self) -> Result<Spectrum, LoopError> {
+        if self.size > AT_ONCE {
+            let once = |x: &DVector<f64>| {
+                let (end, _) = self.pass(&DMatrix::from_columns(&[x.clone_owned()]));
+                end.column(0).into_owned()
+            };
+            let found = arnoldi::largest(self.size, 1.0, once)?.ok_or(LoopError::NotSettled)?;
+            return Ok(Spectrum { values: found.0, shapes: Shapes::Found(found.1) });
+        }
+        let (map, _) = self.pass(&DMatrix::identity(self.size, self.size));
+        let mut values = eigen::eigenvalues(&map)?;
+        values.sort_by(|a, b| b.norm().total_cmp(&a.norm()));
+        Ok(Spectrum { values, shapes: Shapes::Of(map) })
+    }
+
+    /// Steps all parts through one period, from the end of one step of the main loop
+    /// to the end of the next: the states at the end, and the desired displacement at
+    /// every tick. The columns of `start` are as many cases.
+    fn pass(&self, start: &DMatrix<f64>) -> (DMatrix<f64>, Vec<DMatrix<f64>>) {
+        let TwoRateLoop { main: form, rates, .. } = self.of;
+        let Rates { ratio, task_ticks: task, .. } = **rates;
+        let (rest_states, main_states) = (self.plain.a.rows(), form.step.states());
+        let count = self.plain.c.rows();
+        let motion = 3 * count;
+        let rows = |m: &DMatrix<f64>, from: usize, rows: usize| m.rows(from, rows).into_owned();
+        let point = |batch: &DMatrix<f64>, index: usize| rows(batch, index * motion, motion);
+        let mut rest = rows(start, 0, rest_states);
+        let mut main = rows(start, rest_states, main_states);
+        let last_batch = rows(start, rest_states + main_states, self.carried);
+        let mut kept = last_batch.clone();
+        let mut batch = &form.points * &main;
+        let mut forces = DMatrix::zeros(ratio * count, start.ncols());
+        let mut desired = Vec::with_capacity(ratio);
+        // Without task time a tick measures with the point of the one before.
+        let mut wanted = point(&batch, 1);
+        for tick in 1..=ratio {
+            let mut earlier = None;
+            if task > 0 {
+                wanted = match tick.checked_sub(task) {
+                    Some(since) => point(&batch, since + 1),
+                    None => point(&last_batch, tick - 1),
+                };
+                earlier = (tick == task).then(|| point(&batch, 0));
+            }
+            let ahead = rows(&wanted, 0, 2 * count);
+            let mut force = self.plain.c.times(&rest);
+            force += self.plain.d.times(&vstack(&[&ahead, &wanted]));
+            if let Some(direct) = &self.of.direct {
+                force += direct * wanted.rows(2 * count, count);
+            }
+            forces.rows_mut((tick - 1) * count, count).copy_from(&force);
+            if tick == ratio {
+                main = &form.step.a * &main + &form.step.b * &forces;
+                kept = rows(&batch, (ratio + 1) * motion - self.carried, self.carried);
+                batch = &form.points * &main;
+            }
+            if task == 0 {
+                let since = tick % ratio;
+                wanted = point(&batch, since + 1);
+                earlier = (since == 0).then(|| point(&batch, 0));
+            }
+            desired.push(rows(&wanted, 0, count));
+            rest = match earlier {
+                Some(earlier) => {
+                    let acceleration = rows(&earlier, 2 * count, count);
+                    self.news.advance(&rest, &[&ahead, &wanted, &acceleration])
+                }
+                None => self.plain.advance(&rest, &[&ahead, &wanted]),
+            };
+        }
+        (vstack(&[&rest, &main, &kept]), desired)
+    }
+}

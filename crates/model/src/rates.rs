@@ -1,0 +1,248 @@
+//! Two rates: how a slow main loop and the fast tick go together, and what the
+//! main loop makes of the forces of a period.
+
+use nalgebra::DMatrix;
+use numerics::block::hstack;
+use numerics::linear_system::{LinearSystem, Time};
+
+use crate::channel::Channel;
+use crate::equations::Equations;
+use crate::integrator::{Hold, Integrator, Method, Options};
+use crate::predictor::{Design, Grid, Predictor};
+
+/// How the two loops go together.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Rates {
+    /// R: ticks per step of the main loop.
+    pub ratio: usize,
+    /// P: ticks that the main loop has for its task, at most R.
+    pub task_ticks: usize,
+    /// What becomes of the force samples.
+    pub force: ForceUse,
+    /// Where within its tick a point lies.
+    pub lead: Lead,
+    /// Ticks in a row that may be bridged.
+    pub bridge: usize,
+    /// How the points are predicted.
+    pub predictor: Design,
+    /// How long a step takes in a rehearsal; `None` for never too long.
+    pub step_time: Option<StepTime>,
+}
+
+/// What the main loop makes of the force samples of a period.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ForceUse {
+    /// The numerical part is integrated tick by tick, the force running
+    /// straight from sample to sample.
+    AllSamples,
+    /// One step over the whole period with the mean of the samples: nearly as
+    /// good, for models that are costly to step.
+    Average,
+    /// One step over the whole period with the force at its start, held: the
+    /// published scheme, late by half a period.
+    Last,
+}
+
+/// Where within its tick a point lies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Lead {
+    /// In its middle: a command that is held over a tick is then right on average.
+    HalfSample,
+    /// At its start.
+    None,
+}
+
+impl Lead {
+    /// In ticks.
+    pub fn ticks(self) -> f64 {
+        match self {
+            Self::HalfSample => 0.5,
+            Self::None => 0.0,
+        }
+    }
+}
+
+/// A step of a rehearsed main loop takes
+/// `base_s` + iterations × `per_iteration_s` + |normal| × `jitter_s`.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct StepTime {
+    /// Of every step.
+    pub base_s: f64,
+    /// For each iteration of an implicit method with nonlinear elements.
+    pub per_iteration_s: f64,
+    /// Standard deviation of the normal number whose size is added.
+    pub jitter_s: f64,
+}
+
+impl StepTime {
+    /// Whether every part is a time.
+    pub fn is_sound(&self) -> bool {
+        let time = |value: f64| value.is_finite() && value >= 0.0;
+        time(self.base_s) && time(self.per_iteration_s) && time(self.jitter_s)
+    }
+}
+
+/// The main loop as a linear system over one period.
+#[derive(Debug, Clone)]
+pub struct MainLoopForm {
+    /// From the forces of the R ticks of a period to the points of its batch,
+    /// displacement, velocity and acceleration of each.
+    pub step: LinearSystem,
+    /// The same points from the state after the step.
+    pub points: DMatrix<f64>,
+}
+
+impl Rates {
+    /// Points of a batch, with one before its first tick and those for bridging.
+    pub fn points(&self) -> usize {
+        1 + self.ratio + self.bridge
+    }
+
+    /// When those points lie, with ticks of `tick_s`.
+    pub fn grid(&self, tick_s: f64) -> Grid {
+        Grid {
+            tick_s,
+            ratio: self.ratio,
+            first: self.task_ticks as f64 - 1.0 + self.lead.ticks(),
+            points: self.points(),
+            task: self.task_ticks as f64,
+        }
+    }
+
+    /// The channels a two-rate loop adds at the end of a frame.
+    pub fn channels() -> Vec<Channel> {
+        vec![
+            Channel::new("main.batch", "", "Number of the main loop's batch in use, −1 for none"),
+            Channel::new("main.bridged", "", "Ticks bridged in a row because a batch is late"),
+        ]
+    }
+
+    /// What the main loop integrates, and how. Where all samples are used the force
+    /// joins the load signals, behind them, which every method takes as running
+    /// straight between their samples; else one step goes over the whole period.
+    pub fn stepped(&self, equations: &Equations, tick: &Options) -> (Equations, Options) {
+        let mut options = Options { direct_inertia: None, ..tick.clone() };
+        let mut equations = equations.clone();
+        // A load held over a long step would be late by half of it, and so undo what
+        // averaging the force is for.
+        let straight = self.force != ForceUse::Last;
+        if straight && options.method == Method::Exact(Hold::Zero) {
+            options.method = Method::Exact(Hold::First);
+        }
+        match self.force {
+            ForceUse::AllSamples => {
+                equations.load = hstack(&[&equations.load, &-equations.interface_matrix()]);
+            }
+            ForceUse::Average | ForceUse::Last => options.step_s *= self.ratio as f64,
+        }
+        (equations, options)
+    }
+
+    /// The main loop as a linear system, from the integrator of what is
+    /// [`stepped`](Self::stepped) and its predictor; `None` where one of them is not
+    /// linear.
+    pub fn linear_form(
+        &self,
+        integrator: &Integrator,
+        predictor: &Predictor,
+        tick_s: f64,
+    ) -> Option<MainLoopForm> {
+        let step = integrator.linear_step()?;
+        let count = step.force.ncols();
+        let (dofs, states, ratio) = (integrator.size(), step.transition.nrows(), self.ratio);
+        let weights = predictor.weights(dofs, count, self.points())?;
+        // What an instant shows to the predictor, from the state and the force.
+        let loads = step.load.ncols() - count * usize::from(self.force == ForceUse::AllSamples);
+        let of_force = match self.force {
+            ForceUse::AllSamples => step.acceleration_of_load.columns(loads, count).into_owned(),
+            ForceUse::Average | ForceUse::Last => step.acceleration_of_force.clone(),
+        };
+        let lag = step.velocity_lag_s;
+        let width = 4 * count + 2 * dofs;
+        let mut shown = DMatrix::zeros(width, states);
+        let mut shown_force = DMatrix::zeros(width, count);
+        let of_state = &step.acceleration_of_state;
+        shown.rows_mut(0, count).copy_from(&step.displacement_of_state);
+        shown.rows_mut(count, count).copy_from(&(&step.velocity_of_state + lag * of_state));
+        shown.rows_mut(2 * count, count).copy_from(of_state);
+        shown.view_mut((3 * count, 0), (2 * dofs, 2 * dofs)).fill_with_identity();
+        shown_force.rows_mut(count, count).copy_from(&(lag * &of_force));
+        shown_force.rows_mut(2 * count, count).copy_from(&of_force);
+        shown_force.view_mut((width - count, 0), (count, count)).fill_with_identity();
+        // States: those of the integrator, the last force, what is remembered of the
+        // instants before.
+        let remembered: Vec<usize> = (0..width)
+            .filter(|&j| weights[1..].iter().any(|w| w.column(j).iter().any(|w| *w != 0.0)))
+            .collect();
+        let (before, kept) = (weights.len() - 1, remembered.len());
+        let past = before * kept;
+        let all = states + count + past;
+        let mut a = DMatrix::zeros(all, all);
+        let mut b = DMatrix::zeros(all, ratio * count);
+        let (transition, first, rest) = self.over_a_period(integrator, loads)?;
+        a.view_mut((0, 0), (states, states)).copy_from(&transition);
+        a.view_mut((0, states), (states, count)).copy_from(&first);
+        b.rows_mut(0, states).copy_from(&rest);
+        b.view_mut((states, (ratio - 1) * count), (count, count)).fill_with_identity();
+        if past > 0 {
+            let from = states + count;
+            a.view_mut((from, 0), (kept, states)).copy_from(&shown.select_rows(&remembered));
+            let mut of_last = a.view_mut((from, states), (kept, count));
+            of_last.copy_from(&shown_force.select_rows(&remembered));
+            a.view_mut((from + kept, from), (past - kept, past - kept)).fill_with_identity();
+        }
+        let mut points = DMatrix::zeros(weights[0].nrows(), all);
+        points.columns_mut(0, states).copy_from(&(&weights[0] * shown));
+        points.columns_mut(states, count).copy_from(&(&weights[0] * shown_force));
+        for (i, weight) in weights[1..].iter().enumerate() {
+            let mut of_past = points.columns_mut(states + count + i * kept, kept);
+            of_past.copy_from(&weight.select_columns(&remembered));
+        }
+        let (c, d) = (&points * &a, &points * &b);
+        let step = LinearSystem::new(a, b, c, d, Time::Step(tick_s * ratio as f64));
+        Some(MainLoopForm { step, points })
+    }
+
+    /// The integrator's state at the end of a period from that at its start, the
+    /// force then, and the forces of its ticks.
+    fn over_a_period(
+        &self,
+        integrator: &Integrator,
+        loads: usize,
+    ) -> Option<(DMatrix<f64>, DMatrix<f64>, DMatrix<f64>)> {
+        let step = integrator.linear_step()?;
+        let (states, count, ratio) = (step.transition.nrows(), step.force.ncols(), self.ratio);
+        let mut first = DMatrix::zeros(states, count);
+        let mut rest = DMatrix::zeros(states, ratio * count);
+        let share = 1.0 / ratio as f64;
+        match self.force {
+            ForceUse::AllSamples => {
+                let (start, end) =
+                    (step.load.columns(loads, count), step.next.columns(loads, count));
+                let mut transition = DMatrix::identity(states, states);
+                for tick in 0..ratio {
+                    first = &step.transition * first;
+                    rest = &step.transition * rest;
+                    transition = &step.transition * transition;
+                    let mut begun = match tick {
+                        0 => first.columns_mut(0, count),
+                        _ => rest.columns_mut((tick - 1) * count, count),
+                    };
+                    begun += start;
+                    let mut ended = rest.columns_mut(tick * count, count);
+                    ended += end;
+                }
+                return Some((transition, first, rest));
+            }
+            ForceUse::Average => {
+                first.copy_from(&(0.5 * share * &step.force));
+                for tick in 0..ratio {
+                    let half = if tick + 1 == ratio { 0.5 } else { 1.0 };
+                    rest.columns_mut(tick * count, count).copy_from(&(half * share * &step.force));
+                }
+            }
+            ForceUse::Last => first.copy_from(&step.force),
+        }
+        Some((step.transition.clone(), first, rest))
+    }
+}
