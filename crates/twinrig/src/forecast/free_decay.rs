@@ -7,8 +7,8 @@
 
 use std::f64::consts::TAU;
 
+use analysis::loop_stability::modes::own_modes;
 use model::transfer::TransferSystem;
-use numerics::eigen;
 use runtime::monitor::WatchPlan;
 
 use crate::assembly::{Assembly, LoopOptions, Recording, SensorValues};
@@ -94,8 +94,8 @@ fn delay_margin(assembly: &Assembly) -> Result<Option<f64>, String> {
 fn watch(assembly: &Assembly, later: usize) -> Result<FreeDecay, String> {
     let step_s = assembly.integrator.step_s;
     let whole = assembly.substructures.whole.linearised();
-    let modes = eigen::symmetric_modes(&whole.stiffness, &whole.mass).map_err(|e| e.to_string())?;
-    let slowest_hz = modes.omega_rad_s.iter().copied().find(|o| *o > 0.0).unwrap_or(TAU) / TAU;
+    let modes = own_modes(&whole).map_err(|error| error.to_string())?;
+    let slowest_hz = modes.frequencies_hz().next().unwrap_or(1.0);
     let ticks = (PERIODS / slowest_hz / step_s).clamp(4000.0, LONGEST_TICKS) as usize;
     let quiet = quiet(assembly, ticks, later)?;
     let plant = quiet.plant().map_err(|error| error.to_string())?;

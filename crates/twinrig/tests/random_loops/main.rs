@@ -23,13 +23,12 @@ const LOOPS: u64 = 200;
 
 /// What is not yet judged as it runs. With `TWINRIG_RANDOM_LOOPS_ALL` it counts.
 fn is_pending(compared: &Compared) -> bool {
-    let kinds = &compared.kinds;
-    let at_once = kinds.actuator.starts_with("ideal") && kinds.compensator.starts_with("adaptive");
-    from_environment("TWINRIG_RANDOM_LOOPS_ALL").is_none() && (kinds.rates != "one rate" || at_once)
+    let two_rates = compared.kinds.rates != "one rate";
+    from_environment("TWINRIG_RANDOM_LOOPS_ALL").is_none() && two_rates
 }
 
 /// Known cases that are not yet judged as they run.
-const PENDING: [&str; 3] = ["two-rates-delay", "two-rates-pi-lead", "two-real-roots"];
+const PENDING: [&str; 2] = ["two-rates-delay", "two-rates-pi-lead"];
 
 /// Known cases that are refused: their step is too long for their integrator.
 const REFUSED: [&str; 2] = ["rk4-damper-ideal", "rk4-indefinite"];
