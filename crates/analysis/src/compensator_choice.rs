@@ -14,9 +14,9 @@ use model::compensator::{
 };
 use model::transfer::TransferSystem;
 use nalgebra::Complex;
-use numerics::eigen;
 
 use crate::compensator_design::{self as formula, Plant};
+use crate::loop_stability::modes::own_modes;
 use crate::loop_stability::{LoopDescription, OpenLoop, Verdict, judge};
 use response::{Tracking, best_inverse};
 
@@ -116,12 +116,7 @@ impl Task<'_> {
 /// The lowest natural frequency of the whole structure, Hz.
 fn first_mode_hz(description: &LoopDescription) -> Option<f64> {
     let LoopDescription { numerical, specimen, .. } = description;
-    let b = numerical.interface_matrix();
-    let stiffness = &numerical.stiffness + &b * &specimen.stiffness * b.transpose();
-    let mass = &numerical.mass + &b * &specimen.mass * b.transpose();
-    let modes = eigen::symmetric_modes(&stiffness, &mass).ok()?;
-    let lowest = modes.omega_rad_s.iter().copied().find(|omega| *omega > 0.0)?;
-    Some(lowest / TAU)
+    own_modes(&numerical.joined(&specimen.matrices())).ok()?.frequencies_hz().next()
 }
 
 /// Every kind with its numbers, or those it will have learnt.

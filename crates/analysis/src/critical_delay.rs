@@ -7,8 +7,11 @@ use model::specimen::Specimen;
 use model::transfer::TransferSystem;
 use nalgebra::DMatrix;
 use numerics::eigen::{self, EigenError};
+use numerics::solve;
 
-use crate::loop_stability::{Curve, LoopDescription, LoopError, OpenLoop, growing, margins};
+use crate::loop_stability::{
+    Curve, LoopDescription, LoopError, OpenLoop, StructureModes, growing, margins,
+};
 
 /// A delay at which the loop loses its stability.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -37,8 +40,16 @@ pub fn critical_delay(
     specimen: &Specimen,
     inside: Option<&InternalDofs>,
 ) -> Result<Option<CriticalDelay>, LoopError> {
-    let b = numerical.interface_matrix();
-    let inverse = numerical.mass.clone().try_inverse().ok_or(IntegratorError::SingularMass)?;
+    critical_delay_by(numerical, specimen, inside, StructureModes::of(numerical)?.as_deref())
+}
+
+/// The same by the motions of the numerical part, where they are at hand.
+pub fn critical_delay_by(
+    numerical: &Equations,
+    specimen: &Specimen,
+    inside: Option<&InternalDofs>,
+    modes: Option<&StructureModes>,
+) -> Result<Option<CriticalDelay>, LoopError> {
     // Fast motions feel what the mass inside leaves at the interface.
     let mut mass = specimen.mass.clone();
     if let Some(inside) = inside {
@@ -46,14 +57,27 @@ pub fn critical_delay(
         let own = inside.mass.clone().try_inverse().ok_or(IntegratorError::SingularMass)?;
         mass -= joint.transpose() * own * joint;
     }
-    let ratio: DMatrix<f64> = mass * b.transpose() * inverse * &b;
+    let ratio: DMatrix<f64> = mass * mobility(numerical).ok_or(IntegratorError::SingularMass)?;
     if eigen::spectral_radius(&ratio)? >= 1.0 {
         return Ok(Some(CriticalDelay { delay_s: 0.0, frequency_hz: f64::INFINITY }));
     }
-    let open = OpenLoop::continuous(&LoopDescription::ideal(numerical, specimen, inside))?;
+    let description = LoopDescription::ideal(numerical, specimen, inside);
+    let open = OpenLoop::continuous_by(&description, modes)?;
     let curve = Curve::follow(&open)?;
     let found = margins::delay_margin(&open, &curve)?;
     Ok(found.map(|c| CriticalDelay { delay_s: c.delay_s, frequency_hz: c.frequency_hz }))
+}
+
+/// BᵀM⁻¹B: what a force at the interface accelerates it by at once.
+fn mobility(numerical: &Equations) -> Option<DMatrix<f64>> {
+    let (n, b) = (numerical.size(), numerical.interface_matrix());
+    if let Some(states) = &numerical.states {
+        let mut tall = DMatrix::zeros(states.states(), b.ncols());
+        tall.rows_mut(0, n).copy_from(&b);
+        let slopes = solve::solved(states.e.clone(), &tall)?;
+        return Some(b.transpose() * slopes.rows(n, n));
+    }
+    Some(b.transpose() * solve::solved(numerical.mass.clone(), &b)?)
 }
 
 /// The greatest delay of whole samples, from one up to `most`, with which the loop

@@ -1,6 +1,6 @@
 //! ẏ = A y + B s(t) + H w + N r(y): a rig, or rig and numerical part as one.
 
-use nalgebra::DMatrix;
+use nalgebra::{Complex, DMatrix};
 use numerics::block::hstack;
 use numerics::discretise;
 use numerics::gemv::PanelMatrix;
@@ -33,6 +33,27 @@ pub enum Scheme {
     Trapezoidal,
     /// Implicit Euler: first order, damps strongly.
     ImplicitEuler,
+}
+
+impl Scheme {
+    /// g(w) with which a step of ẏ = λy + u, u held, is y⁺ = y + h g(λh) (λy + u):
+    /// what the scheme does to each motion of a linear system, and all it does.
+    pub fn growth(self, w: Complex<f64>) -> Complex<f64> {
+        match self {
+            Self::RungeKutta4 => 1.0 + w / 2.0 * (1.0 + w / 3.0 * (1.0 + w / 4.0)),
+            Self::ExactFirstHold | Self::ExactZeroHold => mean_exponential(w),
+            Self::Trapezoidal => (1.0 - 0.5 * w).inv(),
+            Self::ImplicitEuler => (1.0 - w).inv(),
+        }
+    }
+}
+
+/// (eʷ − 1)/w, by its series near zero.
+fn mean_exponential(w: Complex<f64>) -> Complex<f64> {
+    if w.norm() > 0.5 {
+        return (w.exp() - 1.0) / w;
+    }
+    (2..18).rev().fold(Complex::ONE, |sum, k| 1.0 + w * sum / f64::from(k))
 }
 
 /// The prepared step, with its state.
@@ -265,4 +286,37 @@ fn stage_sum(
     let k3 = slope(&(&start + 0.5 * &k2), 1);
     let k4 = slope(&(&start + &k3), 2);
     start + (k1 + 2.0 * (k2 + k3) + k4) / 6.0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_scheme_does_to_a_motion_what_its_step_does() {
+        // ẏ = λy + u with λ = −30 + 200j, and slow as well: by the map of its real form.
+        for (re, im) in [(-30.0, 200.0), (-0.1, 0.4), (0.0, 1e-3), (5.0, 0.0)] {
+            let dynamics = DMatrix::from_row_slice(2, 2, &[re, -im, im, re]);
+            let none = DMatrix::zeros(2, 0);
+            let held = DMatrix::from_row_slice(2, 1, &[1.0, 0.0]);
+            let system = FirstOrder { dynamics, load: none.clone(), held, elements: none };
+            for scheme in [
+                Scheme::RungeKutta4,
+                Scheme::ExactFirstHold,
+                Scheme::ExactZeroHold,
+                Scheme::Trapezoidal,
+                Scheme::ImplicitEuler,
+            ] {
+                let step_s = 4e-3;
+                let map = step_map(&system, scheme, step_s);
+                let w = Complex::new(re, im) * step_s;
+                let growth = scheme.growth(w);
+                let [state, input] = [1.0 + w * growth, step_s * growth];
+                for (column, wanted) in [(0, state), (2, input)] {
+                    let found = Complex::new(map[(0, column)], map[(1, column)]);
+                    assert!((found - wanted).norm() < 1e-14, "{scheme:?} {w}: {found} {wanted}");
+                }
+            }
+        }
+    }
 }

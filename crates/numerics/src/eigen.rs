@@ -168,8 +168,18 @@ pub fn definite_range(a: &DMatrix<f64>, b: &DMatrix<f64>) -> Result<[f64; 2], Ei
     if a.is_empty() {
         return Ok([0.0; 2]);
     }
-    let (values, _) = definite_pair(a, b)?;
+    let values = symmetric_eigenvalues(&congruent(a, &cholesky(b)?))?;
     Ok([values[0], values[values.len() - 1]])
+}
+
+/// L⁻¹ A L⁻ᵀ, by two forward substitutions.
+fn congruent(a: &DMatrix<f64>, factor: &Mat<f64>) -> DMatrix<f64> {
+    let n = a.nrows();
+    let mut half = view(&symmetric_part(a)).to_owned();
+    solve_lower_triangular_in_place(factor.as_ref(), half.as_mut(), Par::Seq);
+    let mut reduced = half.transpose().to_owned();
+    solve_lower_triangular_in_place(factor.as_ref(), reduced.as_mut(), Par::Seq);
+    DMatrix::from_fn(n, n, |i, j| 0.5 * (reduced[(i, j)] + reduced[(j, i)]))
 }
 
 /// λ ascending and X of A x = λ B x with Xᵀ B X = I, for B positive definite.
@@ -182,18 +192,12 @@ fn definite_pair(
     let n = b.nrows();
     let factor = cholesky(b)?;
     let l = factor.as_ref();
-    // L⁻¹ A L⁻ᵀ by two forward substitutions.
-    let mut half = view(&symmetric_part(a)).to_owned();
-    solve_lower_triangular_in_place(l, half.as_mut(), Par::Seq);
-    let mut reduced = half.transpose().to_owned();
-    solve_lower_triangular_in_place(l, reduced.as_mut(), Par::Seq);
-    let reduced = Mat::from_fn(n, n, |i, j| 0.5 * (reduced[(i, j)] + reduced[(j, i)]));
-    if (0..n).any(|j| (0..n).any(|i| !reduced[(i, j)].is_finite())) {
+    let reduced = congruent(a, &factor);
+    if reduced.iter().any(|value| !value.is_finite()) {
         return Err(EigenError::NoConvergence { size: n });
     }
-    let largest = reduced.norm_max();
-    let unit = to_unit_size(largest);
-    let decomposition = (faer::Scale(unit) * &reduced)
+    let unit = to_unit_size(reduced.amax());
+    let decomposition = view(&(unit * reduced))
         .self_adjoint_eigen(Side::Lower)
         .map_err(|_| EigenError::NoConvergence { size: n })?;
     let mut vectors = decomposition.U().to_owned();
@@ -272,6 +276,21 @@ pub struct Decomposition {
     pub vectors: DMatrix<Complex<f64>>,
     /// V⁻¹B.
     pub input: DMatrix<Complex<f64>>,
+}
+
+/// Largest share of an input in one eigenvector: more costs too many digits.
+const WORST_CONDITION: f64 = 1e7;
+
+impl Decomposition {
+    /// Whether what the inputs B put into nearly parallel eigenvectors cancels
+    /// between them, so that too few digits are left.
+    pub fn is_stretched(&self, input: &DMatrix<f64>) -> bool {
+        let size = |k: usize| self.input.row(k).iter().map(|x| x.norm_sqr()).sum::<f64>();
+        let length = |k: usize| self.vectors.column(k).iter().map(|x| x.norm_sqr()).sum::<f64>();
+        let largest = (0..self.values.len()).map(|k| size(k) * length(k)).fold(0.0, f64::max);
+        // Without inputs nothing is stretched.
+        largest.sqrt() / input.norm() > WORST_CONDITION
+    }
 }
 
 /// Decomposes a balanced A, with the part of B in every eigenvector. `None` for

@@ -4,6 +4,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use model::integrator::Integrator;
+use runtime::numerical::{Numerical, Plant};
 use runtime::realtime::Latency;
 use runtime::two_rate::MainState;
 
@@ -14,8 +15,8 @@ use crate::assembly::{Assembly, LoopOptions, PlantError, Recording};
 pub const MARGIN: f64 = 2.0;
 
 /// Ticks timed at most, and the time after which fewer do.
-const TRIAL_TICKS: u64 = 400;
-const TRIAL_S: f64 = 0.5;
+const TRIAL_TICKS: u64 = 200;
+const TRIAL_S: f64 = 0.25;
 const FEWEST_TICKS: u64 = 20;
 /// Slept before each: a tick in real time finds its code and data no longer in
 /// the caches, and takes up to ten times as long as one of many in a row.
@@ -62,14 +63,28 @@ pub struct Cost {
 impl Fit {
     /// Times a short trial of the loop, which is no part of the test.
     pub fn measure(assembly: &Assembly) -> Result<Self, PlantError> {
-        let (tick, main) = tick_costs(assembly)?;
+        let plant = assembly.plant()?;
+        // A large model is prepared once.
+        let own = match &plant.numerical {
+            Numerical::Partitioned { integrator, .. } => Some(integrator.clone()),
+            _ => None,
+        };
+        let (tick, main) = tick_costs(assembly, plant);
         let numerical = match (main, &assembly.rates) {
             (Some(step), Some(rates)) => NumericalCost::MainLoop {
                 step,
                 ratio: rates.ratio as u64,
                 task_ticks: rates.task_ticks as u64,
             },
-            _ => NumericalCost::InTick(numerical_cost(assembly)?),
+            _ => {
+                let numerical = match own {
+                    Some(own) => own,
+                    None => {
+                        Integrator::new(&assembly.substructures.numerical, &assembly.integrator)?
+                    }
+                };
+                NumericalCost::InTick(numerical_cost(assembly, numerical))
+            }
         };
         Ok(Self { period_s: assembly.integrator.step_s, tick, numerical })
     }
@@ -143,9 +158,9 @@ impl Cost {
 }
 
 /// The tick, and a step of its main loop where that may stand beside it.
-fn tick_costs(assembly: &Assembly) -> Result<(Cost, Option<Cost>), PlantError> {
+fn tick_costs(assembly: &Assembly, plant: Plant) -> (Cost, Option<Cost>) {
     let options = LoopOptions { constant_j: 1.0, recording: Recording::Off };
-    let mut hybrid = assembly.hybrid_loop(assembly.plant()?, assembly.load(), options);
+    let mut hybrid = assembly.hybrid_loop(plant, assembly.load(), options);
     let mut main = hybrid.detach_main();
     let (mut ticks, mut steps) = (Latency::new(), Latency::new());
     repeat(|begun| {
@@ -162,12 +177,11 @@ fn tick_costs(assembly: &Assembly) -> Result<(Cost, Option<Cost>), PlantError> {
         }
         More::Yes
     });
-    Ok((Cost::of(&ticks), (steps.count() > 0).then(|| Cost::of(&steps))))
+    (Cost::of(&ticks), (steps.count() > 0).then(|| Cost::of(&steps)))
 }
 
 /// A step of the numerical part under its load, without a specimen.
-fn numerical_cost(assembly: &Assembly) -> Result<Cost, PlantError> {
-    let mut numerical = Integrator::new(&assembly.substructures.numerical, &assembly.integrator)?;
+fn numerical_cost(assembly: &Assembly, mut numerical: Integrator) -> Cost {
     let load = assembly.load();
     numerical.rest(load.at(0));
     let mut force = vec![0.0; assembly.count()];
@@ -181,7 +195,7 @@ fn numerical_cost(assembly: &Assembly) -> Result<Cost, PlantError> {
         tick += 1;
         if settled && tick < load.ticks() { More::Yes } else { More::No }
     });
-    Ok(Cost::of(&steps))
+    Cost::of(&steps)
 }
 
 #[cfg(test)]

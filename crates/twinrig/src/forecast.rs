@@ -1,21 +1,20 @@
 //! What can be said about a test before it runs.
 
 use std::f64::consts::TAU;
+use std::sync::Arc;
 
-use analysis::critical_delay::{CriticalDelay, critical_delay};
+use analysis::critical_delay::{CriticalDelay, critical_delay_by};
 use analysis::loop_stability::compensators::{
     Trial, as_learnt, as_started, transfer_delay_s, try_all,
 };
-use analysis::loop_stability::modes::{Motion, TrueMode, follow, true_modes};
+use analysis::loop_stability::modes::{Motion, OwnModes, TrueMode, follow, own_modes};
 use analysis::loop_stability::{
-    Curve, Follow, Joint, LoopDescription, LoopError, MOST_STATES, Margins, OpenLoop, TwoRateLoop,
-    as_one, growing, margins,
+    Curve, Follow, Joint, LoopDescription, LoopError, Margins, OpenLoop, StructureModes,
+    TwoRateLoop, as_one, growing, margins,
 };
 use model::compensator::Design;
 use model::predictor::Design as Predictor;
 use model::rates::Rates;
-use model::structure::damping;
-use numerics::eigen::{self, EigenError};
 use thiserror::Error;
 
 use crate::assembly::{Assembly, Coupling, PlantError};
@@ -85,7 +84,8 @@ pub struct TwoRates {
 /// What the loop gain says.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Examined {
-    /// The loop; an adaptive compensator as it will have learnt.
+    /// The loop; an adaptive compensator as it will have learnt, or as it starts where
+    /// there is nothing to learn from.
     pub description: LoopDescription,
     /// How far from the boundary.
     pub margins: Margins,
@@ -96,7 +96,7 @@ pub struct Examined {
     pub least_damped: Option<(Motion, Option<usize>)>,
     /// The loop with other compensators.
     pub trials: Vec<Trial>,
-    /// The loop as an adaptive compensator starts, if it has one.
+    /// The loop as an adaptive compensator starts, if it has one that learns.
     pub started: Option<Trial>,
     /// The loop gain, for a picture.
     pub curve: Curve,
@@ -132,9 +132,9 @@ pub struct Forecast {
 /// Why nothing can be said.
 #[derive(Debug, Error)]
 pub enum ForecastError {
-    /// Eigenvalues cannot be found.
+    /// The modes of the structure cannot be found.
     #[error(transparent)]
-    Eigen(#[from] EigenError),
+    Structure(#[from] LoopError),
     /// The plant cannot be built.
     #[error(transparent)]
     Plant(#[from] PlantError),
@@ -155,28 +155,28 @@ const NEUTRAL: f64 = 1e-6;
 impl Forecast {
     /// Examines an assembly.
     pub fn new(assembly: &Assembly) -> Result<Self, ForecastError> {
-        let whole = assembly.substructures.whole.linearised();
-        let modes = eigen::symmetric_modes(&whole.stiffness, &whole.mass)?;
-        let ratios = damping::ratios(&whole.damping, &modes);
-        let fastest_hz = modes.omega_rad_s.iter().copied().fold(0.0, f64::max) / TAU;
-        let listed: Vec<Mode> = (0..modes.len())
-            .map(|i| match modes.frequency_hz(i) {
+        let own = own_modes(&assembly.substructures.whole.linearised())?;
+        let fastest_hz = own.natural.iter().map(|(omega, _)| *omega).fold(0.0, f64::max) / TAU;
+        let listed: Vec<Mode> = own
+            .natural
+            .iter()
+            .map(|&(omega, damping_ratio)| match omega / TAU {
                 // A motion without frequency comes out of rounding with some.
                 hertz if hertz < RIGID * fastest_hz => {
                     Mode { frequency_hz: 0.0, damping_ratio: f64::NAN }
                 }
-                frequency_hz => Mode { frequency_hz, damping_ratio: ratios[i] },
+                frequency_hz => Mode { frequency_hz, damping_ratio },
             })
             .collect();
         let description = describe(assembly);
-        let critical_delay =
-            if 2 * modes.len() <= MOST_STATES { of_pure_delay(&description) } else { None };
+        let structures = Structures::new(own, &description);
+        let critical_delay = structures.critical_delay(&description);
         let first_hz = listed.iter().find(|mode| !mode.is_rigid()).map_or(1.0, |m| m.frequency_hz);
         let matters_hz = match &critical_delay {
             Some(critical) if critical.frequency_hz.is_finite() => critical.frequency_hz,
             _ => first_hz,
         };
-        let (stability, examined) = judge(assembly, &description, Some(matters_hz));
+        let (stability, examined) = judge(assembly, &description, &structures, Some(matters_hz));
         Ok(Self {
             rigid_bodies: listed.iter().filter(|mode| mode.is_rigid()).count(),
             modes: listed.into_iter().take(MODES).collect(),
@@ -215,14 +215,17 @@ pub fn is_neutral(motion: Motion) -> bool {
 /// The stability of the loop of an assembly, with the motion that decides.
 pub fn stability(assembly: &Assembly) -> Stability {
     let description = describe(assembly);
-    judge(assembly, &description, None).0
+    match own_modes(&assembly.substructures.whole.linearised()) {
+        Ok(own) => judge(assembly, &description, &Structures::new(own, &description), None).0,
+        Err(error) => Stability::Unknown(error.to_string()),
+    }
 }
 
 /// Whether the loop of an assembly is stable, and nothing else about it.
 pub fn stable_or_not(assembly: &Assembly) -> Stability {
     let description = describe(assembly);
     if assembly.rates.is_some() || description.compensator.is_adaptive() {
-        return judge(assembly, &description, None).0;
+        return stability(assembly);
     }
     match growing(&description) {
         Ok(count) => Stability::Linear(Dominant::new(count, None, description.integrator.step_s)),
@@ -231,9 +234,28 @@ pub fn stable_or_not(assembly: &Assembly) -> Stability {
     }
 }
 
-fn of_pure_delay(description: &LoopDescription) -> Option<CriticalDelay> {
-    let LoopDescription { numerical, specimen, inside, .. } = description;
-    critical_delay(numerical, specimen, inside.as_ref()).ok().flatten()
+/// What every question shares: the modes of the whole structure that are followed,
+/// and the motions of what is simulated.
+struct Structures {
+    truth: Vec<TrueMode>,
+    simulated: Result<Option<Arc<StructureModes>>, LoopError>,
+}
+
+impl Structures {
+    fn new(own: OwnModes, description: &LoopDescription) -> Self {
+        let mut truth = own.oscillating;
+        if truth.len() > SMALL {
+            truth.truncate(MODES);
+        }
+        Self { truth, simulated: StructureModes::of(&description.numerical) }
+    }
+
+    /// That of a loop with nothing but a delay.
+    fn critical_delay(&self, description: &LoopDescription) -> Option<CriticalDelay> {
+        let LoopDescription { numerical, specimen, inside, .. } = description;
+        let simulated = self.simulated.as_ref().ok()?.as_deref();
+        critical_delay_by(numerical, specimen, inside.as_ref(), simulated).ok().flatten()
+    }
 }
 
 /// The loop of an experiment, nonlinear elements at their initial stiffness.
@@ -255,71 +277,60 @@ pub fn describe(assembly: &Assembly) -> LoopDescription {
     }
 }
 
-/// The true modes that are followed.
-pub fn followed_modes(assembly: &Assembly) -> Result<Vec<TrueMode>, LoopError> {
-    let whole = assembly.substructures.whole.linearised();
-    if 2 * whole.size() > MOST_STATES {
-        return Ok(Vec::new());
-    }
-    let mut modes = true_modes(&whole)?;
-    if modes.len() > SMALL {
-        modes.truncate(MODES);
-    }
-    Ok(modes)
-}
-
 /// `matters_hz` is the frequency for which compensators are designed; without it
 /// none is tried.
 fn judge(
     assembly: &Assembly,
     description: &LoopDescription,
+    structures: &Structures,
     matters_hz: Option<f64>,
 ) -> (Stability, Option<Examined>) {
+    let first = structures.truth.first().map_or(1.0, |mode| mode.motion.frequency_hz());
+    let design_hz = matters_hz.unwrap_or(first);
     if let Some(rates) = &assembly.rates {
-        let found = at_two_rates(assembly, description, rates, matters_hz);
+        let found = at_two_rates(description, rates, design_hz, matters_hz.is_some());
         return (found.unwrap_or_else(|error| Stability::Unknown(error.to_string())), None);
     }
-    match examine(assembly, description, matters_hz) {
+    match examine(description, structures, design_hz, matters_hz.is_some()) {
         Ok(examined) => (judged(&examined, description.integrator.step_s), Some(examined)),
         Err(LoopError::NoLoop) => (rigid(assembly), None),
         Err(error) => (Stability::Unknown(error.to_string()), None),
     }
 }
 
+/// The loop with a fixed compensator: an adaptive one as it will have learnt and, where
+/// that differs, as it starts. A rig that moves at once has nothing to learn from.
+fn fixed(declared: &LoopDescription, design_hz: f64) -> (LoopDescription, Option<LoopDescription>) {
+    let with = |compensator: Design| LoopDescription { compensator, ..declared.clone() };
+    let started = with(as_started(&declared.compensator));
+    match as_learnt(declared, design_hz) {
+        Some(learnt) if declared.compensator.is_adaptive() => (with(learnt), Some(started)),
+        _ => (started, None),
+    }
+}
+
 /// What adapts is judged as it will have learnt, a predictor then being exact.
 fn at_two_rates(
-    assembly: &Assembly,
     declared: &LoopDescription,
     rates: &Rates,
-    matters_hz: Option<f64>,
+    design_hz: f64,
+    asks_margin: bool,
 ) -> Result<Stability, LoopError> {
     let step_s = declared.integrator.step_s;
-    let (mut description, mut rates) = (declared.clone(), *rates);
-    let mut learnt = false;
+    let mut rates = *rates;
+    let (description, started) = fixed(declared, design_hz);
+    let mut learnt = started.is_some();
     if let Predictor::Adaptive { .. } = rates.predictor {
         (rates.predictor, learnt) = (Predictor::ModelBased, true);
     }
-    if declared.compensator.is_adaptive() {
-        let design_hz = match matters_hz {
-            Some(hertz) => hertz,
-            None => followed_modes(assembly)?.first().map_or(1.0, |m| m.motion.frequency_hz()),
-        };
-        let compensator = as_started(&declared.compensator);
-        let (growing, motion) =
-            TwoRateLoop::new(&LoopDescription { compensator, ..declared.clone() }, &rates)?
-                .dominant()?;
-        description.compensator = as_learnt(declared, design_hz).ok_or(LoopError::Adaptive)?;
-        if growing > 0 && TwoRateLoop::new(&description, &rates)?.growing()? == 0 {
-            return Ok(unstable_as_it_starts(motion));
-        }
-        learnt = true;
-    }
     let joined = TwoRateLoop::new(&description, &rates)?;
     let (growing, motion) = joined.dominant()?;
-    let margin = match matters_hz {
-        Some(_) if growing == 0 => joined.delay_margin_ticks()?,
-        _ => None,
-    };
+    if let Some(started) = started.filter(|_| growing == 0)
+        && let (1.., motion) = TwoRateLoop::new(&started, &rates)?.dominant()?
+    {
+        return Ok(unstable_as_it_starts(motion));
+    }
+    let margin = if asks_margin && growing == 0 { joined.delay_margin_ticks()? } else { None };
     Ok(Stability::TwoRates(TwoRates {
         dominant: Dominant::new(growing, motion.map(|motion| (motion, None)), step_s),
         delay_margin_s: margin.map(|ticks| ticks as f64 * step_s),
@@ -351,31 +362,27 @@ fn rigid(assembly: &Assembly) -> Stability {
 }
 
 fn examine(
-    assembly: &Assembly,
     declared: &LoopDescription,
-    matters_hz: Option<f64>,
+    structures: &Structures,
+    design_hz: f64,
+    tries: bool,
 ) -> Result<Examined, LoopError> {
-    let truth = followed_modes(assembly)?;
-    let first_hz = truth.first().map_or(1.0, |mode| mode.motion.frequency_hz());
-    let design_hz = matters_hz.unwrap_or(first_hz);
-    let mut description = declared.clone();
-    let mut started = None;
-    if declared.compensator.is_adaptive() {
-        description.compensator = as_learnt(declared, design_hz).ok_or(LoopError::Adaptive)?;
-    }
-    let open = OpenLoop::sampled(&description)?;
-    if declared.compensator.is_adaptive() {
-        let compensator = as_started(&declared.compensator);
-        let first = LoopDescription { compensator, ..declared.clone() };
-        started = Some(Trial::of("as it starts", &open, &first, &truth)?);
-    }
+    let truth = &structures.truth;
+    let (description, started) = fixed(declared, design_hz);
+    let simulated = match description.joint {
+        Joint::Held => structures.simulated.clone()?,
+        Joint::Continuous => None,
+    };
+    let open = OpenLoop::sampled_by(&description, simulated.as_deref())?;
+    let started =
+        started.map(|first| Trial::of("as it starts", &open, &first, truth)).transpose()?;
     let curve = Curve::follow(&open)?;
     let margins = margins::margins(&open, &curve)?;
-    let motions = follow(&open, &curve, &truth)?;
+    let motions = follow(&open, &curve, truth)?;
     let small = truth.len() <= TRIED && description.joint == Joint::Held;
-    let trials = match matters_hz {
-        Some(hertz) if small => try_all(&open, &description, &truth, hertz)?,
-        _ => Vec::new(),
+    let trials = match tries && small {
+        true => try_all(&open, &description, truth, design_hz)?,
+        false => Vec::new(),
     };
     let least_damped = motions.least_damped_among(&curve);
     Ok(Examined { description, margins, motions, least_damped, trials, started, curve })

@@ -230,6 +230,41 @@ fn first_order_and_non_symmetric_models_run_as_the_full_structure_does() {
 }
 
 #[test]
+fn first_order_and_non_symmetric_models_are_judged_as_the_full_structure_is() {
+    const TRACE: &str = "[[excitation.force]]\ndof = 40\n\
+        harmonic = { amplitude = \"5 N\", frequency = \"8 Hz\" }\n\
+        [trace]\ntarget = \"20 mm\"\nfrequency = [\"4 Hz\", \"5 Hz\"]\n\
+        tolerance = \"100 um\"\ninertia_compensation = \"0.8 kg\"\n\
+        control = { stiffness = \"4 kN/m\", damping = \"60 N s/m\" }\n\
+        [trace.shaker]\nstiffness = \"4 kN/m\"\ndamping = \"80 N s/m\"\n";
+    for damping in [damper(2000.0), gyroscopic()] {
+        let lab = lab(&damping);
+        let reduced = format!("{CHAIN}{DELAY}{REDUCTION}method = \"state_space\"\n");
+        let judged = |text: &str| {
+            lab.write("a.toml", text);
+            lab.twinrig(["--json", "check", "a.toml"]).exits(0).json()
+        };
+        let [full, small] = [format!("{CHAIN}{DELAY}"), reduced.clone()].map(|text| judged(&text));
+        for (full, small) in
+            [0, 1, 2].map(|k| (&full["loop"]["modes"][k], &small["loop"]["modes"][k]))
+        {
+            for of in ["truth", "in_loop"] {
+                for what in ["frequency_hz", "damping_ratio"] {
+                    let [full, small] = [full, small].map(|mode| number(&mode[of][what]));
+                    assert!((small / full - 1.0).abs() < 0.01, "{of} {what}: {small} {full}");
+                }
+            }
+        }
+        let axes =
+            ["--x", "transfer_system.samples=1..3", "--y", "partition.stiffness[1]=5..20 kN/m"];
+        let call = ["chart", "a.toml", "--grid", "3x3", "--full", "--out", "chart"];
+        lab.twinrig(call.iter().chain(&axes)).exits(0);
+        lab.write("t.toml", format!("{reduced}{TRACE}").replace(DELAY, ""));
+        lab.twinrig(["trace", "t.toml", "--out", "traced"]).exits(0);
+    }
+}
+
+#[test]
 fn no_mode_and_all_modes_are_said_and_survived() {
     let lab = lab(&damper(20.0));
     let of = |more: &str| {

@@ -78,14 +78,19 @@ pub fn try_all(
     truth: &[TrueMode],
     at_hz: f64,
 ) -> Result<Vec<Trial>, LoopError> {
-    let designs = designs(description, at_hz);
-    designs
-        .into_iter()
-        .map(|(kind, design)| {
-            let changed = LoopDescription { compensator: design, ..description.clone() };
-            Trial::of(kind, open, &changed, truth)
-        })
-        .collect()
+    let tried = |(kind, design): (&'static str, Design)| {
+        let changed = LoopDescription { compensator: design, ..description.clone() };
+        Trial::of(kind, open, &changed, truth)
+    };
+    let tried = &tried;
+    std::thread::scope(|scope| {
+        let designs = designs(description, at_hz).into_iter();
+        let trials: Vec<_> = designs.map(|design| scope.spawn(move || tried(design))).collect();
+        let joined = trials
+            .into_iter()
+            .map(|trial| trial.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+        joined.collect()
+    })
 }
 
 fn designs(description: &LoopDescription, at_hz: f64) -> Vec<(&'static str, Design)> {

@@ -23,6 +23,7 @@ pub mod modes;
 pub mod nyquist;
 mod open_loop;
 mod parts;
+mod structure_modes;
 #[cfg(test)]
 mod tests;
 mod two_rates;
@@ -32,6 +33,7 @@ pub use margins::{Crossing, Margins};
 pub use modes::{Follow, LoopMode, Motion, TrueMode};
 pub use nyquist::{Curve, Point};
 pub use open_loop::OpenLoop;
+pub use structure_modes::StructureModes;
 pub use two_rates::TwoRateLoop;
 
 use model::compensator::{CompensatorError, Design, ShapingDesign};
@@ -228,7 +230,7 @@ pub enum LoopError {
 }
 
 /// The largest part whose eigenvalues are sought.
-pub const MOST_STATES: usize = 1500;
+pub const MOST_STATES: usize = 2400;
 /// Most interface DOFs.
 pub const MOST_DOFS: usize = 12;
 
@@ -260,12 +262,22 @@ pub fn as_one(
     integrator: &Options,
 ) -> Result<(usize, Option<Motion>), LoopError> {
     let options = Options { direct_inertia: None, ..integrator.clone() };
-    parts::check_size(whole.state_count())?;
-    let built = Integrator::new(&whole.linearised(), &options)?;
-    let step = built.linear_step().ok_or(LoopError::NotLinear)?;
+    let whole = whole.linearised();
+    let poles = match options.method.scheme().filter(|_| structure_modes::is_large(&whole)) {
+        Some(scheme) => {
+            let step =
+                |s: Complex<f64>| 1.0 + s * options.step_s * scheme.growth(s * options.step_s);
+            structure_modes::exponents(&whole)?.into_iter().map(step).collect()
+        }
+        None => {
+            parts::check_size(whole.state_count())?;
+            let built = Integrator::new(&whole, &options)?;
+            eigen::eigenvalues(&built.linear_step().ok_or(LoopError::NotLinear)?.transition)?
+        }
+    };
     let zero = 1e-6 * std::f64::consts::PI / options.step_s;
     let (mut growing, mut slowest) = (0, None::<Motion>);
-    for pole in eigen::eigenvalues(&step.transition)? {
+    for pole in poles {
         let Some(exponent) = parts::exponent(pole, Time::Step(options.step_s)) else { continue };
         if exponent.norm() <= zero {
             continue;

@@ -5,9 +5,9 @@ use std::f64::consts::TAU;
 
 use model::equations::Equations;
 use nalgebra::{Complex, DMatrix};
-use numerics::eigen;
 
 use super::open_loop::ClosedPole;
+use super::structure_modes::Undamped;
 use super::{Curve, LoopError, OpenLoop, parts};
 
 /// A motion e^{st}.
@@ -63,6 +63,8 @@ pub struct Follow {
     /// Further motions that were found: those of the rig and the compensator
     /// near the axis, and growing ones that belong to no mode.
     pub others: Vec<Motion>,
+    /// Whether the fastest-growing of all motions is among them.
+    fastest: bool,
 }
 
 impl Follow {
@@ -72,9 +74,10 @@ impl Follow {
     }
 
     /// The same if the growing motions that were found are all that the curve
-    /// counts: else one that decays might be shown for one that was missed.
+    /// counts, or the fastest of them: else one that decays might be shown for one
+    /// that was missed.
     pub fn dominant_among(&self, curve: &Curve) -> Option<(Motion, Option<usize>)> {
-        self.dominant().filter(|_| self.is_complete(curve))
+        self.dominant().filter(|_| self.fastest || self.is_complete(curve))
     }
 
     /// The motion with the smallest damping ratio, likewise.
@@ -95,7 +98,7 @@ impl Follow {
         let growing: usize = self
             .all()
             .filter(|(motion, _)| motion.growth_1_s() > curve.shift_1_s)
-            .map(|(motion, _)| if motion.exponent.im > 0.0 { 2 } else { 1 })
+            .map(|(motion, _)| if turns(&motion.exponent) { 2 } else { 1 })
             .sum();
         growing == curve.growing()
     }
@@ -122,32 +125,76 @@ const CLOSE: f64 = 5e-2;
 /// that has no frequency, where a structure has such.
 const RIGID: f64 = 1e-6;
 
-/// The oscillating modes of a structure, slowest first. Those that do not
-/// oscillate, as rigid bodies or beyond critical damping, are left out but keep
-/// their number.
-pub fn true_modes(whole: &Equations) -> Result<Vec<TrueMode>, LoopError> {
-    let mut exponents = match parts::modal(whole) {
-        Some((modes, damping)) => {
-            let pairs = modes.omega_rad_s.iter().zip(damping);
-            let above = |omega: f64, c: f64| Complex::from(omega * omega - 0.25 * c * c).sqrt();
-            pairs.map(|(&omega, c)| above(omega, c) * Complex::I - 0.5 * c).collect()
+/// The modes of a structure by itself.
+#[derive(Debug, Clone, PartialEq)]
+pub struct OwnModes {
+    /// The oscillating ones, slowest first. Those that do not oscillate, as rigid
+    /// bodies or beyond critical damping, are left out but keep their number.
+    pub oscillating: Vec<TrueMode>,
+    /// All natural frequencies and their ratios of critical damping, slowest first:
+    /// of a symmetric structure without its damping, else |λ| and −Re λ/|λ|.
+    pub natural: Vec<(f64, f64)>,
+}
+
+impl OwnModes {
+    /// The natural frequencies that are none of rigid bodies, Hz, slowest first.
+    pub fn frequencies_hz(&self) -> impl Iterator<Item = f64> + '_ {
+        let fastest = self.natural.iter().map(|(omega, _)| *omega).fold(0.0, f64::max);
+        let moving = self.natural.iter().filter(move |(omega, _)| *omega > RIGID * fastest);
+        moving.map(|(omega, _)| omega / TAU)
+    }
+}
+
+/// The modes of a structure, symmetric or not, of second or of first order.
+pub fn own_modes(whole: &Equations) -> Result<OwnModes, LoopError> {
+    let undamped = Undamped::of(whole);
+    let all = match &undamped {
+        // Natural modes are known at any size.
+        Some(undamped) => match undamped.exponents() {
+            Err(LoopError::TooLarge { .. }) => Vec::new(),
+            found => found?,
+        },
+        None => {
+            parts::check_size(whole.state_count())?;
+            whole.eigenvalues()?
         }
-        None => parts::own_poles(whole)?,
     };
-    exponents.retain(|s| s.im > 1e-9 * s.norm() && s.norm() > 0.0);
-    exponents.sort_by(|a, b| a.norm().total_cmp(&b.norm()));
-    let Ok(modes) = eigen::symmetric_modes(&whole.stiffness, &whole.mass) else {
-        let numbered = (1..).zip(exponents);
-        return Ok(numbered.map(|(number, s)| TrueMode::new(number, s)).collect());
+    let by_size = |a: &Complex<f64>, b: &Complex<f64>| a.norm().total_cmp(&b.norm());
+    let mut exponents: Vec<Complex<f64>> = all.iter().copied().filter(oscillates).collect();
+    exponents.sort_by(by_size);
+    let Some(undamped) = undamped else {
+        // Real roots have no partner: each is a motion of its own.
+        let mut upper: Vec<_> = all.into_iter().filter(|s| oscillates(s) || !turns(s)).collect();
+        upper.sort_by(by_size);
+        let natural = upper.iter().map(|s| (s.norm(), -s.re / s.norm())).collect();
+        let numbered = (1..).zip(exponents).map(|(number, s)| TrueMode::new(number, s));
+        return Ok(OwnModes { oscillating: numbered.collect(), natural });
     };
-    let omegas = modes.omega_rad_s.as_slice();
+    let omegas = undamped.modes.omega_rad_s.as_slice();
     let slowest = RIGID * omegas.iter().copied().fold(0.0, f64::max);
     if omegas.iter().any(|omega| *omega < slowest) {
         exponents.retain(|s| s.norm() > slowest);
     }
     let sizes: Vec<f64> = exponents.iter().map(|s| s.norm()).collect();
     let numbered = numbers(&sizes, omegas).into_iter().zip(exponents);
-    Ok(numbered.map(|(number, s)| TrueMode::new(number, s)).collect())
+    Ok(OwnModes {
+        oscillating: numbered.map(|(number, s)| TrueMode::new(number, s)).collect(),
+        natural: omegas.iter().copied().zip(undamped.ratios()).collect(),
+    })
+}
+
+/// The oscillating ones of [`own_modes`].
+pub fn true_modes(whole: &Equations) -> Result<Vec<TrueMode>, LoopError> {
+    Ok(own_modes(whole)?.oscillating)
+}
+
+fn turns(s: &Complex<f64>) -> bool {
+    s.im.abs() > 1e-9 * s.norm()
+}
+
+/// Whether a root is the upper one of an oscillating pair.
+fn oscillates(s: &Complex<f64>) -> bool {
+    s.im > 0.0 && turns(s)
 }
 
 impl TrueMode {
@@ -238,7 +285,18 @@ pub fn follow(open: &OpenLoop, curve: &Curve, truth: &[TrueMode]) -> Result<Foll
             .collect(),
         None => others(open, curve, &known),
     };
-    Ok(Follow { modes, others })
+    let mut found = Follow { modes, others, fastest: false };
+    if curve.growing() > 0
+        && !found.is_complete(curve)
+        && let Some(fastest) = fastest(open, curve)
+    {
+        found.fastest = true;
+        let known = |motion: &Motion| same(motion.exponent, fastest);
+        if !found.all().any(|(motion, _)| known(&motion)) {
+            found.others.push(Motion { exponent: fastest });
+        }
+    }
+    Ok(found)
 }
 
 /// Takes the pole nearest to a place out of the list, if it is within this share
@@ -363,10 +421,66 @@ fn is_root(open: &OpenLoop, s: Complex<f64>) -> bool {
     })
 }
 
-/// Motions beside the known ones: sought from where det(I + L) is smallest on
-/// the axis.
-fn others(open: &OpenLoop, curve: &Curve, known: &[Complex<f64>]) -> Vec<Motion> {
-    const MOST: usize = 12;
+fn same(one: Complex<f64>, other: Complex<f64>) -> bool {
+    (one - other).norm() < 1e-6 * other.norm()
+}
+
+/// The fastest-growing motion of a loop that has growing ones.
+///
+/// Along a line Re s = σ the curve counts the motions that grow faster than σ. The
+/// line is moved right until none is left, and halved in until one of the roots
+/// near it has nothing beyond it.
+fn fastest(open: &OpenLoop, curve: &Curve) -> Option<Complex<f64>> {
+    const MOST: usize = 60;
+    let (mut low, mut high) = (curve.clone(), None);
+    let mut next = 1e-3 * open.highest_rad_s();
+    for _ in 0..MOST {
+        let line = Curve::beyond(open, next).ok()?;
+        if line.growing() == 0 {
+            high = Some(next);
+        } else {
+            low = line;
+        }
+        if let Some(high) = high {
+            for s in near(open, &low) {
+                let within = s.re > low.shift_1_s && s.re <= high;
+                let beyond = s.re * (1.0 + 1e-6);
+                if within && Curve::beyond(open, beyond).ok()?.growing() == 0 {
+                    return Some(s);
+                }
+            }
+        }
+        next = match high {
+            None => 4.0 * next,
+            // From the axis in decades, then in halves.
+            Some(high) if low.shift_1_s < 0.1 * high => 0.1 * high,
+            Some(high) => 0.5 * (low.shift_1_s + high),
+        };
+    }
+    None
+}
+
+/// The roots of a loop that Newton's rule finds from a line of the curve, from where
+/// det(I + L) is smallest on it, the fastest first.
+fn near(open: &OpenLoop, line: &Curve) -> Vec<Complex<f64>> {
+    const MOST: usize = 6;
+    let mut found: Vec<Complex<f64>> = Vec::new();
+    for omega in smallest(line).into_iter().take(MOST) {
+        let mut place = [Complex::new(line.shift_1_s, omega)];
+        if !settle(open, &mut place, &[], ROUNDS)[0] || !is_root(open, place[0]) {
+            continue;
+        }
+        let s = Complex::new(place[0].re, place[0].im.abs());
+        if !found.iter().any(|p| same(*p, s)) {
+            found.push(s);
+        }
+    }
+    found.sort_by(|a, b| b.re.total_cmp(&a.re));
+    found
+}
+
+/// Frequencies at which det(I + L) is smaller than beside them, the smallest first.
+fn smallest(curve: &Curve) -> Vec<f64> {
     let near = |index: usize| -> f64 {
         curve.points[index].loci.iter().map(|l| (l + 1.0).norm()).fold(f64::MAX, f64::min)
     };
@@ -377,16 +491,23 @@ fn others(open: &OpenLoop, curve: &Curve, known: &[Complex<f64>]) -> Vec<Motion>
         .map(|i| (near(i), curve.points[i].omega_rad_s))
         .collect();
     starts.sort_by(|a, b| a.0.total_cmp(&b.0));
+    starts.into_iter().map(|(_, omega)| omega).collect()
+}
+
+/// Motions beside the known ones: sought from where det(I + L) is smallest on
+/// the axis.
+fn others(open: &OpenLoop, curve: &Curve, known: &[Complex<f64>]) -> Vec<Motion> {
+    const MOST: usize = 12;
     let mut fixed: Vec<Complex<f64>> = known.to_vec();
     let mut found = Vec::new();
-    for (_, omega) in starts.into_iter().take(MOST) {
+    for omega in smallest(curve).into_iter().take(MOST) {
         let mut place = [Complex::new(curve.shift_1_s, omega.max(1e-6))];
         if !settle(open, &mut place, &fixed, SEARCH_ROUNDS)[0] {
             continue;
         }
         let mut s = place[0];
         s.im = s.im.abs();
-        let again = fixed.iter().any(|p| (p - s).norm() < 1e-6 * s.norm());
+        let again = fixed.iter().any(|p| same(*p, s));
         if again
             || !is_root(open, s)
             || s.im > open.highest_rad_s() * (1.0 + 1e-9)

@@ -73,18 +73,28 @@ impl Curve {
     /// Follows L. Points are placed around every pole of L first, then wherever
     /// det(I + L) turns or an eigenvalue grows or shrinks too much.
     pub fn follow(open: &OpenLoop) -> Result<Self, LoopError> {
-        Self::follow_with(open, &[])
+        Self::follow_with(open, &[], None)
+    }
+
+    /// L along the line Re s = `growth_1_s` to the right of the axis: what it counts
+    /// are the motions that grow faster than that.
+    pub(super) fn beyond(open: &OpenLoop, growth_1_s: f64) -> Result<Self, LoopError> {
+        Self::follow_with(open, &[], Some(growth_1_s))
     }
 
     /// The same with further frequencies of interest, rad/s, and how wide they are.
-    fn follow_with(open: &OpenLoop, marked: &[(f64, f64)]) -> Result<Self, LoopError> {
+    fn follow_with(
+        open: &OpenLoop,
+        marked: &[(f64, f64)],
+        beyond: Option<f64>,
+    ) -> Result<Self, LoopError> {
         let highest = open.highest_rad_s();
         let poles = open.poles();
         let sizes = || poles.iter().map(|pole| pole.norm());
         let zero = open.zero_rad_s();
         let slowest = sizes().filter(|size| *size > zero).fold(highest, f64::min);
-        let shift_1_s = 1e-7 * slowest;
-        let at_zero = sizes().any(|size| size <= zero);
+        let shift_1_s = beyond.unwrap_or(1e-7 * slowest);
+        let at_zero = beyond.is_none() && sizes().any(|size| size <= zero);
         let arc_rad_s =
             if at_zero { (1e-2 * slowest).max(2.0 * zero).min(0.3 * slowest) } else { 0.0 };
         let mut marks: Vec<f64> =
@@ -111,7 +121,7 @@ impl Curve {
                 .iter()
                 .filter(|pole| pole.re > shift_1_s && pole.norm() > arc_rad_s)
                 .count(),
-            closed: open.closed_poles()?,
+            closed: if beyond.is_none() { open.closed_poles()? } else { None },
             growing: 0,
         };
         curve.fill(open, &marks)?;

@@ -8,7 +8,7 @@ use nalgebra::{Complex, DMatrix};
 use numerics::linear_system::{Join, LinearSystem, Time};
 
 use super::parts::{self, Half};
-use super::{Joint, LoopDescription, LoopError, MOST_DOFS};
+use super::{Joint, LoopDescription, LoopError, MOST_DOFS, StructureModes};
 
 /// The axis of a loop without sampling ends at this multiple of its fastest pole.
 const BEYOND: f64 = 100.0;
@@ -61,7 +61,17 @@ impl OpenLoop {
     /// The loop as it runs: sampled, held, integrated.
     pub fn sampled(description: &LoopDescription) -> Result<Self, LoopError> {
         check(description)?;
-        let numerical = Arc::new(parts::numerical(description)?);
+        let modes = StructureModes::of(&description.numerical)?;
+        Self::sampled_by(description, modes.as_deref())
+    }
+
+    /// The same by the motions of the numerical part, where they are at hand.
+    pub fn sampled_by(
+        description: &LoopDescription,
+        modes: Option<&StructureModes>,
+    ) -> Result<Self, LoopError> {
+        check(description)?;
+        let numerical = Arc::new(parts::numerical(description, modes)?);
         let ideal = match description.joint {
             Joint::Held => Some(Arc::new(parts::ideal(description)?)),
             Joint::Continuous => None,
@@ -73,15 +83,25 @@ impl OpenLoop {
     /// The loop without sampling and hold; without compensator.
     pub fn continuous(description: &LoopDescription) -> Result<Self, LoopError> {
         check(description)?;
+        let modes = StructureModes::of(&description.numerical)?;
+        Self::continuous_by(description, modes.as_deref())
+    }
+
+    /// The same by the motions of the numerical part, where they are at hand.
+    pub fn continuous_by(
+        description: &LoopDescription,
+        modes: Option<&StructureModes>,
+    ) -> Result<Self, LoopError> {
+        check(description)?;
         if description.compensator != Design::None || description.shaping.low_pass_hz.is_some() {
             return Err(LoopError::Uncompensated);
         }
-        let (numerical, rest, late_s) = parts::unsampled(description)?;
+        let (numerical, rest, late_s) = parts::unsampled(description, modes)?;
         let exact = LoopDescription {
             transfer_system: model::transfer::TransferSystem::Ideal,
             ..description.clone()
         };
-        let ideal = Some(Arc::new(parts::unsampled(&exact)?.1));
+        let ideal = Some(Arc::new(parts::unsampled(&exact, modes)?.1));
         Self::of(Arc::new(numerical), rest, ideal, Time::Continuous, description, late_s)
     }
 
@@ -162,7 +182,7 @@ impl OpenLoop {
 
     /// Whether something is closed within L, whose winding counts too.
     pub(super) fn has_inner(&self) -> bool {
-        self.rest.response.has_delays()
+        self.numerical.response.has_delays() || self.rest.response.has_delays()
     }
 
     /// Poles of L as exponents, 1/s.
@@ -193,7 +213,7 @@ impl OpenLoop {
     /// L at s, this loop's delay included; `None` on a pole.
     pub(super) fn at(&self, s: Complex<f64>) -> Option<Gain> {
         let (place, _) = self.place(s);
-        let moved = self.numerical.response.at(place)?.matrix;
+        let moved = self.numerical.response.at(place)?;
         let rest = self.rest.response.at(place)?;
         let mut back = rest.matrix;
         let late_s = self.extra_delay_s + self.late_s;
@@ -206,9 +226,9 @@ impl OpenLoop {
             let exact = ideal.response.at(place)?.matrix;
             back = back * Complex::from(self.reality) + exact * Complex::from(1.0 - self.reality);
         }
-        let matrix = -(back * moved);
+        let matrix = -(back * moved.matrix);
         let sound = matrix.iter().all(|x| x.re.is_finite() && x.im.is_finite());
-        sound.then_some(Gain { matrix, inner: rest.inner })
+        sound.then_some(Gain { matrix, inner: moved.inner * rest.inner })
     }
 
     /// L and its derivative at s.
@@ -235,9 +255,9 @@ impl OpenLoop {
         let matrix = -(back * moved.matrix);
         let finite = |m: &Matrix| m.iter().all(|x| x.re.is_finite() && x.im.is_finite());
         (finite(&matrix) && finite(&slope)).then_some(GainSlope {
-            gain: Gain { matrix, inner: rest.inner },
+            gain: Gain { matrix, inner: moved.inner * rest.inner },
             matrix: slope,
-            inner: rest_slope.inner * speed,
+            inner: (moved_slope.inner + rest_slope.inner) * speed,
         })
     }
 

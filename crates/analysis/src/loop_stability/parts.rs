@@ -15,27 +15,20 @@
 //! the loop is cut where the command leaves.
 
 use model::coupled::Coupled;
-use model::equations::{Equations, RelativeDof};
+use model::equations::Equations;
 use model::first_order::Scheme;
 use model::integrator::{Hold, Integrator, IntegratorError, Method, Options};
 use model::internal_motion::InternalMotion;
 use model::transfer::{ActuatorDynamics, TransferSystem, whole_delay};
 use nalgebra::{Complex, DMatrix};
-use numerics::eigen;
 use numerics::linear_system::{Join, LinearSystem, Response, Time};
 
-use super::{Joint, LoopDescription, LoopError, MOST_STATES};
+use super::{Joint, LoopDescription, LoopError, MOST_STATES, StructureModes};
 
 /// Displacement, velocity, acceleration.
 const SIGNALS: usize = 3;
 /// Displacement and velocity of the motion ahead.
 const AHEAD: usize = 2;
-/// Up to this many states a numerical part is kept as one matrix, whose joint
-/// poles with the rest are found at once.
-const WHOLE: usize = 240;
-/// What of ΦᵀCΦ may lie beside its diagonal, in parts of the diagonal.
-const MODAL: f64 = 1e-9;
-
 /// One half of a loop.
 #[derive(Debug, Clone)]
 pub(super) struct Half {
@@ -54,7 +47,10 @@ impl Half {
 
 /// From the force that acts to the motion ahead and the desired motion (or from
 /// the command to desired motion and achieved displacement, joined continuously).
-pub(super) fn numerical(description: &LoopDescription) -> Result<Half, LoopError> {
+pub(super) fn numerical(
+    description: &LoopDescription,
+    modes: Option<&StructureModes>,
+) -> Result<Half, LoopError> {
     let LoopDescription { numerical, specimen, integrator, transfer_system, .. } = description;
     let step_s = integrator.step_s;
     match description.joint {
@@ -67,9 +63,18 @@ pub(super) fn numerical(description: &LoopDescription) -> Result<Half, LoopError
                 let built = Integrator::new(equations, &options)?;
                 built.linear_form(step_s).ok_or(LoopError::NotLinear)
             };
-            // A mass that the integrator solves for couples the modes.
-            let apart = options.direct_inertia.is_none();
-            structure(numerical, apart, stepped)
+            let inertia = options.direct_inertia.as_ref();
+            let response = match (modes, options.method.scheme()) {
+                (Some(modes), Some(scheme)) => Some(modes.stepped(scheme, step_s, inertia)),
+                // A mass that the integrator solves for couples the modes.
+                (Some(modes), None) if inertia.is_none() => modes.mode_by_mode(stepped)?,
+                _ => None,
+            };
+            if let Some(response) = response {
+                return Ok(Half { response, system: None });
+            }
+            check_size(numerical.state_count())?;
+            Half::new(stepped(numerical)?)
         }
         Joint::Continuous => {
             let dynamics = match transfer_system {
@@ -167,79 +172,24 @@ fn sum(one: LinearSystem, other: LinearSystem, count: usize) -> Result<LinearSys
     joint.ok_or(LoopError::Algebraic)
 }
 
-/// The numerical half from the linear form of its equations. A large structure with
-/// modal damping is taken mode by mode, each by the same form, if it comes `apart`.
-fn structure(
-    numerical: &Equations,
-    apart: bool,
-    form: impl Fn(&Equations) -> Result<LinearSystem, LoopError>,
-) -> Result<Half, LoopError> {
-    if apart
-        && 2 * numerical.size() > WHOLE
-        && let Some((modes, damping)) = modal(numerical)
-    {
-        let reach = numerical.interface_matrix().transpose() * &modes.shapes;
-        let single = (0..modes.len()).map(|k| {
-            let one = form(&one_mode(damping[k], modes.omega_rad_s[k]))?;
-            let across = reach.column(k);
-            let spread = |m: &DMatrix<f64>| m.kronecker(&across);
-            Ok(LinearSystem {
-                b: &one.b * across.transpose(),
-                c: spread(&one.c),
-                d: spread(&one.d) * across.transpose(),
-                ..one
-            })
-        });
-        let single: Vec<LinearSystem> = single.collect::<Result<_, LoopError>>()?;
-        if let Some(response) = Response::of_sum(&single)? {
-            return Ok(Half { response, system: None });
-        }
-    }
-    check_size(numerical.state_count())?;
-    Half::new(form(numerical)?)
-}
-
-/// One mode of unit mass, driven and seen as an interface DOF.
-fn one_mode(damping: f64, omega_rad_s: f64) -> Equations {
-    let one = |value: f64| DMatrix::from_element(1, 1, value);
-    Equations {
-        mass: one(1.0),
-        damping: one(damping),
-        stiffness: one(omega_rad_s * omega_rad_s),
-        load: DMatrix::zeros(1, 0),
-        interface: vec![RelativeDof::of_dof(0)],
-        elements: Vec::new(),
-        states: None,
-    }
-}
-
-/// Modes of unit mass and the damping of each; `None` where the damping couples
-/// them, or K and M are not symmetric.
-pub(super) fn modal(equations: &Equations) -> Option<(eigen::Modes, Vec<f64>)> {
-    if equations.states.is_some() {
-        return None;
-    }
-    let modes = eigen::symmetric_modes(&equations.stiffness, &equations.mass).ok()?;
-    let damping = modes.shapes.transpose() * &equations.damping * &modes.shapes;
-    let n = modes.len();
-    let largest = damping.diagonal().amax();
-    let coupled = |i: usize, j: usize| {
-        let own = (damping[(i, i)] * damping[(j, j)]).abs().sqrt();
-        i != j && damping[(i, j)].abs() > MODAL * own.max(MODAL * largest)
-    };
-    let plain = !(0..n).any(|j| (0..n).any(|i| coupled(i, j)));
-    plain.then(|| (modes, damping.diagonal().iter().copied().collect()))
-}
-
 /// The halves of the loop without sampling and hold, as papers write it, and the
 /// time by which its force is late beside that:
 ///   L(s) = (s²M_e + sC_e + K_e) T(s) Bᵀ(s²M + sC + K)⁻¹B e^{−sτ}.
-pub(super) fn unsampled(description: &LoopDescription) -> Result<(Half, Half, f64), LoopError> {
+pub(super) fn unsampled(
+    description: &LoopDescription,
+    modes: Option<&StructureModes>,
+) -> Result<(Half, Half, f64), LoopError> {
     let LoopDescription { numerical, specimen, integrator, .. } = description;
     let (count, step_s) = (specimen.count(), integrator.step_s);
     let motion = SIGNALS * count;
     let time = Time::Continuous;
-    let moved = structure(numerical, true, unstepped)?;
+    let moved = match modes {
+        Some(modes) => Half { response: modes.unstepped(), system: None },
+        None => {
+            check_size(numerical.state_count())?;
+            Half::new(unstepped(numerical)?)?
+        }
+    };
 
     let mut late_s = description.force_delay as f64 * step_s;
     let follows = match &description.transfer_system {
@@ -294,24 +244,13 @@ pub(super) fn unsampled(description: &LoopDescription) -> Result<(Half, Half, f6
     Ok((moved, Half::new(joint)?, late_s))
 }
 
-/// Eigenvalues of a structure by itself, 1/s.
-pub(super) fn own_poles(equations: &Equations) -> Result<Vec<Complex<f64>>, LoopError> {
-    check_size(equations.state_count())?;
-    if let Some(states) = &equations.states {
-        let slope = states.e.clone().lu().solve(&states.a).ok_or(IntegratorError::SingularMass)?;
-        return Ok(eigen::eigenvalues(&slope)?);
-    }
-    Ok(unstepped(equations)?.poles()?)
-}
-
 /// From the force that acts to the motion ahead and the desired motion, unsampled.
-fn unstepped(equations: &Equations) -> Result<LinearSystem, LoopError> {
+pub(super) fn unstepped(equations: &Equations) -> Result<LinearSystem, LoopError> {
     let (n, count) = (equations.size(), equations.interface.len());
-    let inverse = equations.mass.clone().try_inverse().ok_or(IntegratorError::SingularMass)?;
-    let b = equations.interface_matrix();
-    let (a, input) = companion(&inverse, &equations.damping, &equations.stiffness, &-&b);
-    let across = b.transpose();
-    let mut c = DMatrix::zeros(5 * count, 2 * n);
+    let system = equations.first_order().ok_or(IntegratorError::SingularMass)?;
+    let (a, input) = (system.dynamics, system.held);
+    let across = equations.interface_matrix().transpose();
+    let mut c = DMatrix::zeros(5 * count, a.nrows());
     for (row, from) in [(0, 0), (1, n), (2, 0), (3, n)] {
         c.view_mut((row * count, from), (count, n)).copy_from(&across);
     }

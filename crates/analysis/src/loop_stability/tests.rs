@@ -276,3 +276,43 @@ fn forces_that_differ_have_a_margin_of_their_own() {
     let open = OpenLoop::sampled(&single).unwrap();
     assert_eq!(margins::margins(&open, &Curve::follow(&open).unwrap()).unwrap().disk, None);
 }
+
+/// A chain with modal damping, cut at its last mass: the loop by the motions of its
+/// numerical part is the loop by its matrix.
+#[test]
+fn a_large_structure_gets_the_verdict_of_its_matrix() {
+    let n = 24;
+    let stiffness = DMatrix::from_fn(n, n, |i, j| match i.abs_diff(j) {
+        0 if i + 1 == n => 4e5,
+        0 => 8e5,
+        1 => -4e5,
+        _ => 0.0,
+    });
+    let mass = DMatrix::identity(n, n) * 100.0;
+    let modes = eigen::symmetric_modes(&stiffness, &mass).unwrap();
+    let heavy = &mass * &modes.shapes;
+    let damping = &heavy * DMatrix::from_diagonal(&(0.04 * &modes.omega_rad_s)) * heavy.transpose();
+    let mut numerical = equations(mass, damping, stiffness, RelativeDof::of_dof(n - 1));
+    numerical.stiffness[(n - 1, n - 1)] -= 2e5;
+    for (samples, grows) in [(0.0, false), (12.0, true)] {
+        let rig = TransferSystem::Delay { samples };
+        let description = described((numerical.clone(), spring(2e5)), rig, 1e-3);
+        let found = StructureModes::found(&description.numerical).unwrap();
+        let by_motions = OpenLoop::sampled_by(&description, found.as_ref()).unwrap();
+        let by_matrix = OpenLoop::sampled_by(&description, None).unwrap();
+        assert!(by_motions.closed_poles().unwrap().is_none());
+        let [one, other] = [by_motions, by_matrix].map(|open| {
+            let curve = Curve::follow(&open).unwrap();
+            let truth = true_modes(&whole(&description)).unwrap();
+            let slowest = follow(&open, &curve, &truth).unwrap().dominant_among(&curve).unwrap().0;
+            (judge(&open).unwrap(), slowest)
+        });
+        assert_eq!((one.0.growing > 0, one.0.growing), (grows, other.0.growing), "{samples}");
+        assert!((one.1.exponent - other.1.exponent).norm() < 1e-7 * other.1.exponent.norm());
+        let margins = [one.0, other.0].map(|verdict| verdict.delay_margin.map(|c| c.delay_s));
+        match margins {
+            [Some(one), Some(other)] => assert!((one / other - 1.0).abs() < 1e-7, "{margins:?}"),
+            _ => assert_eq!(margins[0], margins[1]),
+        }
+    }
+}

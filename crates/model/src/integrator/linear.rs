@@ -1,5 +1,7 @@
 //! A linear step as one matrix–vector product.
 
+use std::thread::available_parallelism;
+
 use nalgebra::DMatrix;
 use numerics::block::hstack;
 use numerics::gemv::PanelMatrix;
@@ -40,6 +42,9 @@ struct WorkRows {
     dofs: usize,
 }
 
+/// From this many states on the processors share the work of preparing a step.
+const SHARED: usize = 400;
+
 /// Up to this many DOFs the energies are read out of the step.
 const WORK_DOFS: usize = 8;
 
@@ -53,29 +58,7 @@ impl LinearMap {
         let states = stepper.state().len();
         let (loads, forces) = stepper.inputs();
         let columns = states + 2 * loads + forces;
-        let mut map = DMatrix::zeros(states, columns);
-        let mut interface = DMatrix::zeros(forces, states + loads + forces);
-        let mut unit = vec![0.0; columns];
-        for column in 0..columns {
-            unit.fill(0.0);
-            unit[column] = 1.0;
-            let (z, rest) = unit.split_at(states);
-            let (load, rest) = rest.split_at(loads);
-            let (next, force) = rest.split_at(loads);
-            stepper.state_mut().copy_from_slice(z);
-            let row = stepper.interface_acceleration(load, force);
-            // The acceleration of an instant does not know the next load.
-            let at = match column {
-                c if c < states + loads => Some(c),
-                c if c < states + 2 * loads => None,
-                c => Some(c - loads),
-            };
-            if let Some(at) = at {
-                interface.set_column(at, &row);
-            }
-            stepper.advance(load, next, force).expect("a linear step needs no iteration");
-            map.column_mut(column).copy_from_slice(stepper.state());
-        }
+        let (map, interface) = probed(&stepper, columns);
         stepper.state_mut().fill(0.0);
         let block = |m: &DMatrix<f64>, from: usize, n: usize| m.columns(from, n).into_owned();
         let places = equations.interface_matrix().transpose();
@@ -245,6 +228,51 @@ impl LinearMap {
         self.stepper.state_mut().copy_from_slice(state);
         self.stepper.accelerate(load, force, Inertia::Own)
     }
+}
+
+/// The next state and the interface acceleration for every unit vector of state,
+/// load, next load and force. The columns do not depend on each other, so those of a
+/// large model are shared out among the processors, with the same bits.
+fn probed(stepper: &Stepper, columns: usize) -> (DMatrix<f64>, DMatrix<f64>) {
+    let states = stepper.state().len();
+    let (loads, forces) = stepper.inputs();
+    let mut map = DMatrix::zeros(states, columns);
+    let mut rows = DMatrix::zeros(forces, columns);
+    let threads = if states < SHARED { 1 } else { available_parallelism().map_or(1, usize::from) };
+    let share = columns.div_ceil(threads);
+    // Without interface DOFs there is nothing to write.
+    let mut shares: Vec<&mut [f64]> = match forces {
+        0 => (0..threads).map(|_| &mut [][..]).collect(),
+        _ => rows.as_mut_slice().chunks_mut(share * forces).collect(),
+    };
+    std::thread::scope(|scope| {
+        let parts = map.as_mut_slice().chunks_mut((share * states).max(1)).zip(shares.drain(..));
+        for (part, (map, rows)) in parts.enumerate() {
+            let mut stepper = stepper.clone();
+            let mut work = move || {
+                let mut unit = vec![0.0; columns];
+                for (k, next_state) in map.chunks_mut(states.max(1)).enumerate() {
+                    unit.fill(0.0);
+                    unit[part * share + k] = 1.0;
+                    let (z, rest) = unit.split_at(states);
+                    let (load, rest) = rest.split_at(loads);
+                    let (next, force) = rest.split_at(loads);
+                    stepper.state_mut().copy_from_slice(z);
+                    let row = stepper.interface_acceleration(load, force);
+                    rows[k * forces..(k + 1) * forces].copy_from_slice(row.as_slice());
+                    stepper.advance(load, next, force).expect("a linear step needs no iteration");
+                    next_state.copy_from_slice(stepper.state());
+                }
+            };
+            if threads == 1 {
+                work();
+            } else {
+                scope.spawn(work);
+            }
+        }
+    });
+    // The acceleration of an instant does not know the next load.
+    (map, rows.remove_columns(states + loads, loads))
 }
 
 /// What is read off a state: displacement, velocity and (the state's part of

@@ -28,6 +28,7 @@ use numerics::small::copy;
 use thiserror::Error;
 
 use crate::equations::{ConnectedElement, Equations, RelativeDof};
+use crate::first_order::Scheme;
 use crate::motion::Motion;
 use linear::LinearMap;
 use stepper::{Inertia, Stepper};
@@ -73,6 +74,19 @@ impl Method {
             Self::ImplicitEuler => "implicit_euler",
             Self::ChenRicles => "cr",
             Self::KolayRicles { .. } => "kr_alpha",
+        }
+    }
+
+    /// The scheme by which it carries a linear system of states over a period with
+    /// its forces held; `None` for those that are more than that.
+    pub fn scheme(&self) -> Option<Scheme> {
+        match self {
+            Self::RungeKutta4 => Some(Scheme::RungeKutta4),
+            Self::Exact(Hold::Zero) => Some(Scheme::ExactZeroHold),
+            Self::Exact(Hold::First) => Some(Scheme::ExactFirstHold),
+            Self::Newmark => Some(Scheme::Trapezoidal),
+            Self::ImplicitEuler => Some(Scheme::ImplicitEuler),
+            Self::ChenRicles | Self::KolayRicles { .. } => None,
         }
     }
 }

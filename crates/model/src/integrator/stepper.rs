@@ -9,7 +9,7 @@ use numerics::second_order::{SecondOrder, inverted};
 
 use super::explicit::{KolayRicles, MapStep, RungeKutta};
 use super::implicit::Implicit;
-use super::{Hold, IntegratorError, Method, NotConverged, Options};
+use super::{IntegratorError, Method, NotConverged, Options};
 use crate::equations::{ConnectedElement, Equations, RelativeDof};
 use crate::first_order::{FirstOrder, Scheme};
 
@@ -74,13 +74,14 @@ impl Stepper {
         };
         let algorithm = match options.method {
             Method::RungeKutta4 => Algorithm::RungeKutta(RungeKutta::new(equations, h)),
-            Method::Exact(hold) => {
+            Method::Exact(_) => {
                 if !equations.elements.is_empty() {
                     let elements = equations.elements.len();
                     return Err(IntegratorError::NotLinear { elements });
                 }
                 let system = equations.first_order().ok_or(IntegratorError::SingularMass)?;
-                Algorithm::Map(MapStep::new(&system, exact(hold), h).ok_or_else(singular)?)
+                let scheme = options.method.scheme().ok_or_else(singular)?;
+                Algorithm::Map(MapStep::new(&system, scheme, h).ok_or_else(singular)?)
             }
             Method::Newmark | Method::ImplicitEuler => {
                 Algorithm::Implicit(Implicit::new(equations, options).ok_or_else(singular)?)
@@ -135,15 +136,10 @@ impl Stepper {
             }
             None => None,
         };
-        let scheme = match options.method {
-            Method::RungeKutta4 => Scheme::RungeKutta4,
-            Method::Exact(hold) => exact(hold),
-            Method::Newmark => Scheme::Trapezoidal,
-            Method::ImplicitEuler => Scheme::ImplicitEuler,
-            method @ (Method::ChenRicles | Method::KolayRicles { .. }) => {
-                return Err(IntegratorError::NeedsSecondOrder { method: method.name() });
-            }
-        };
+        let scheme = options
+            .method
+            .scheme()
+            .ok_or(IntegratorError::NeedsSecondOrder { method: options.method.name() })?;
         let algorithm = match scheme {
             _ if elements == 0 => {
                 Algorithm::Map(MapStep::new(&system, scheme, h).ok_or_else(singular)?)
@@ -273,14 +269,6 @@ impl Stepper {
             placed.element.commit(placed.place.value(&self.state[..self.size]));
         }
         Ok(())
-    }
-}
-
-/// The exact step with this run of the load.
-fn exact(hold: Hold) -> Scheme {
-    match hold {
-        Hold::Zero => Scheme::ExactZeroHold,
-        Hold::First => Scheme::ExactFirstHold,
     }
 }
 

@@ -6,9 +6,6 @@ use super::{LinearSystem, Time};
 use crate::eigen::{self, EigenError};
 use crate::resolvent::Resolvent;
 
-/// Largest share of an input in one eigenvector: more costs too many digits.
-const WORST_CONDITION: f64 = 1e7;
-
 type Matrix = DMatrix<Complex<f64>>;
 
 /// C (λI − A)⁻¹ B + D, prepared once. λ is s in continuous time and z = e^{sh}
@@ -61,9 +58,8 @@ pub struct Slope {
 impl Response {
     /// Prepares a system.
     pub fn new(system: &LinearSystem) -> Result<Self, EigenError> {
-        let poles = eigen::eigenvalues(&system.a)?;
-        let core = match Fractions::new(system) {
-            Some(fractions) => Core::Fractions(fractions),
+        let (poles, core) = match Fractions::new(system) {
+            Some(fractions) => (fractions.poles.clone(), Core::Fractions(fractions)),
             None => {
                 // States of one size, so that the reflections lose no digits.
                 let (a, scales) = eigen::balanced(&system.a);
@@ -72,7 +68,7 @@ impl Response {
                     b.row_mut(k).scale_mut(1.0 / scale);
                     c.column_mut(k).scale_mut(*scale);
                 }
-                Core::Hessenberg(Resolvent::new(&a, &b, &c))
+                (eigen::eigenvalues(&system.a)?, Core::Hessenberg(Resolvent::new(&a, &b, &c)))
             }
         };
         Ok(Self::of(core, poles, system))
@@ -115,6 +111,25 @@ impl Response {
         let poles = all.poles.clone();
         let (core, direct) = (Core::Fractions(all), direct.map(Complex::from));
         Ok(Some(Self { core, direct, delays: Vec::new(), outer, time: first.time, poles }))
+    }
+
+    /// The response Σ c bᵀ/(λ − p) + D: one row b of `input` and one column c of
+    /// `output` for each pole p. The last outputs, `back` of them, go to the last inputs
+    /// at once.
+    pub fn of_poles(
+        poles: Vec<Complex<f64>>,
+        input: Matrix,
+        output: Matrix,
+        direct: &DMatrix<f64>,
+        time: Time,
+        back: usize,
+    ) -> Self {
+        let (rows, columns) = direct.shape();
+        assert!(input.shape() == (poles.len(), columns), "a row for each pole");
+        assert!(output.shape() == (rows, poles.len()), "a column for each pole");
+        let core = Core::Fractions(Fractions { poles: poles.clone(), input, output });
+        let (direct, outer) = (direct.map(Complex::from), (rows - back, columns - back));
+        Self { core, direct, delays: vec![0; back], outer, time, poles }
     }
 
     /// What λ stands for.
@@ -245,16 +260,10 @@ impl Fractions {
         }
         let found = eigen::decompose(&system.a, &system.b).ok()??;
         let output = system.c.map(Complex::from) * &found.vectors;
-        // What the inputs put into nearly parallel vectors cancels between them.
-        let size = |m: &Matrix, k: usize| m.row(k).iter().map(|x| x.norm_sqr()).sum::<f64>();
-        let length = |k: usize| found.vectors.column(k).iter().map(|x| x.norm_sqr()).sum::<f64>();
-        let largest = (0..found.values.len()).map(|k| size(&found.input, k) * length(k));
-        let stretched = largest.fold(0.0, f64::max).sqrt() / system.b.norm();
-        let (poles, input) = (found.values, found.input);
-        // Without inputs nothing is stretched.
-        if stretched > WORST_CONDITION {
+        if found.is_stretched(&system.b) {
             return None;
         }
+        let (poles, input) = (found.values, found.input);
         Some(Self { poles, input, output })
     }
 
@@ -279,10 +288,12 @@ impl Fractions {
 
     #[inline]
     fn add(&self, k: usize, share: Complex<f64>, to: &mut Matrix) {
-        for j in 0..self.input.ncols() {
+        let rows = self.output.nrows();
+        let output = &self.output.as_slice()[k * rows..(k + 1) * rows];
+        for (j, column) in to.as_mut_slice().chunks_exact_mut(rows.max(1)).enumerate() {
             let weight = share * self.input[(k, j)];
-            for i in 0..self.output.nrows() {
-                to[(i, j)] += weight * self.output[(i, k)];
+            for (to, output) in column.iter_mut().zip(output) {
+                *to += weight * output;
             }
         }
     }

@@ -53,8 +53,8 @@ pub enum ChartError {
     Rigid,
     /// A delay system was asked for, but the loop is more than a delay.
     #[error(
-        "the loop is more than a pure delay (a transfer function, a compensator, a late force or a \
-         main loop): it can be judged as it runs only"
+        "the loop is more than a pure delay (a transfer function, a compensator, a late force, a main \
+         loop or a first-order model): it can be judged as it runs only"
     )]
     NotPureDelay,
     /// No point of the chart could be judged.

@@ -1,13 +1,11 @@
 //! Which compensator suits what was identified.
 
-use std::f64::consts::TAU;
-
 use analysis::compensator_choice::{Candidate, Table, Task, tabulate};
 use analysis::compensator_design::Plant;
 use analysis::identification::{Hold, Identification};
 use analysis::loop_stability::Verdict;
+use analysis::loop_stability::modes::own_modes;
 use model::compensator::Design;
-use numerics::eigen;
 use serde_json::{Value, json};
 use thiserror::Error;
 
@@ -247,9 +245,9 @@ fn order(candidate: &Candidate) -> Option<usize> {
 /// it has no natural frequency in there.
 fn band(found: &Identification, assembly: &Assembly) -> Option<(f64, f64)> {
     let whole = assembly.substructures.whole.linearised();
-    let modes = eigen::symmetric_modes(&whole.stiffness, &whole.mass).ok()?;
+    let modes = own_modes(&whole).ok()?;
     let (least, most) = found.band_hz;
-    let inside = || modes.omega_rad_s.iter().map(|o| o / TAU).filter(|f| *f > 0.0 && *f <= most);
+    let inside = || modes.frequencies_hz().filter(|f| *f <= most);
     let lowest = inside().reduce(f64::min)?;
     let highest = inside().reduce(f64::max)?;
     let band = (least.max(BELOW_LOWEST * lowest), most.min(ABOVE_HIGHEST * highest));

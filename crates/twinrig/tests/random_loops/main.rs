@@ -21,16 +21,6 @@ use comparison::{Compared, Outcome, compare, compare_file};
 /// Loops that are compared in an ordinary run of the tests.
 const LOOPS: u64 = 200;
 
-/// What is not yet judged as it runs. With `TWINRIG_RANDOM_LOOPS_ALL` it counts.
-fn is_pending(compared: &Compared) -> bool {
-    let kinds = &compared.kinds;
-    let at_once = kinds.actuator.starts_with("ideal") && kinds.compensator.starts_with("adaptive");
-    from_environment("TWINRIG_RANDOM_LOOPS_ALL").is_none() && at_once
-}
-
-/// Known cases that are not yet judged as they run.
-const PENDING: [&str; 1] = ["two-real-roots"];
-
 /// Known cases that are refused: their step is too long for their integrator.
 const REFUSED: [&str; 2] = ["rk4-damper-ideal", "rk4-indefinite"];
 
@@ -79,10 +69,8 @@ fn the_verdict_of_random_loops_is_that_of_their_runs() {
     if let Some(path) = from_environment("TWINRIG_RANDOM_LOOPS_TABLE") {
         std::fs::write(path, comparison::list(&all) + &table).unwrap();
     }
-    let failed: Vec<&Compared> = all
-        .iter()
-        .filter(|compared| compared.outcome.is_failure() && !is_pending(compared))
-        .collect();
+    let failed: Vec<&Compared> =
+        all.iter().filter(|compared| compared.outcome.is_failure()).collect();
     if let Some(first) = failed.first() {
         let mut words = String::new();
         for compared in &failed {
@@ -126,7 +114,7 @@ fn loops_that_were_judged_wrongly_are_judged_as_they_run() {
         }
         let compared = compare_file(&name, &text);
         println!("{}", compared.line());
-        if compared.outcome.is_failure() && !PENDING.contains(&name.as_str()) {
+        if compared.outcome.is_failure() {
             let _ = writeln!(failed, "{}", compared.line());
         }
     }

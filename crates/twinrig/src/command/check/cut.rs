@@ -3,7 +3,7 @@
 
 use analysis::delay_stability::{delay_system, first_loss};
 use analysis::iterative::TraceSettings;
-use numerics::eigen;
+use analysis::loop_stability::modes::own_modes;
 use serde_json::{Value, json};
 
 use super::super::output::{Exit, Output, number, print, table};
@@ -104,11 +104,8 @@ impl Feedback {
 
 fn modes_in(assembly: &Assembly, (low, high): (f64, f64)) -> Vec<f64> {
     let whole = assembly.substructures.whole.linearised();
-    let Ok(modes) = eigen::symmetric_modes(&whole.stiffness, &whole.mass) else {
-        return Vec::new();
-    };
-    let all = (0..modes.len()).map(|k| modes.frequency_hz(k));
-    all.filter(|hz| (low..=high).contains(hz)).collect()
+    let Ok(modes) = own_modes(&whole) else { return Vec::new() };
+    modes.frequencies_hz().filter(|hz| (low..=high).contains(hz)).collect()
 }
 
 fn words(

@@ -155,7 +155,7 @@ fn growth(dominant: &Dominant) -> String {
     }
 }
 
-/// An adaptive compensator is judged as it will have learnt.
+/// What an adaptive compensator was linearised about.
 fn learnt(forecast: &Forecast) -> &'static str {
     let started = forecast.examined.as_ref().and_then(|examined| examined.started.as_ref());
     match started {
@@ -163,6 +163,9 @@ fn learnt(forecast: &Forecast) -> &'static str {
             " (the adaptive compensator as it will have learnt; as it starts it is stable too)"
         }
         Some(_) => " (the adaptive compensator as it will have learnt)",
+        None if forecast.compensator.is_adaptive() && forecast.examined.is_some() => {
+            " (the adaptive compensator with its initial parameters)"
+        }
         None => "",
     }
 }
