@@ -10,9 +10,9 @@ use std::time::{Duration, Instant};
 use crate::operator::obey;
 use crate::source::Source;
 use crate::stop::StopHandle;
-use crate::system;
 use crate::tap::Tap;
 use crate::tick::Loop;
+use crate::world::{self, System};
 
 /// Ticks between two calls of the progress function.
 const STRIDE: u64 = 8192;
@@ -27,6 +27,9 @@ pub trait Clock {
     /// Waits for the next tick. `None` asks to be called again: the stop is looked
     /// at in between.
     fn wait<S: Source>(&mut self, test: &mut Loop<S>) -> Option<Began>;
+
+    /// Now, ns; asked of real clocks only.
+    fn now_ns(&self) -> u64;
 }
 
 /// When a tick began, by the clock.
@@ -133,7 +136,7 @@ pub fn drive<S: Source, C: Clock>(
         };
         test.tick();
         if C::REAL {
-            ended_ns = system::now_ns();
+            ended_ns = clock.now_ns();
         }
         after(test, &Ticked { began, ended_ns, overruns });
     }
@@ -195,6 +198,10 @@ impl Clock for VirtualClock {
         }
         Some(Began::ON_TIME)
     }
+
+    fn now_ns(&self) -> u64 {
+        0
+    }
 }
 
 /// Waits for room for the frames that go out; says whether there is some.
@@ -228,8 +235,12 @@ impl<W: FnMut() -> u64> Clock for DeviceClock<W> {
 
     fn wait<S: Source>(&mut self, _test: &mut Loop<S>) -> Option<Began> {
         let periods = (self.wait)();
-        let at_ns = system::now_ns();
+        let at_ns = self.now_ns();
         Some(Began { at_ns, deadline_ns: at_ns, missed: periods.saturating_sub(1) })
+    }
+
+    fn now_ns(&self) -> u64 {
+        world::Clock::now_ns(&System)
     }
 }
 

@@ -16,6 +16,7 @@ use runtime::hybrid_loop::HybridLoop;
 use runtime::interlock::Phase;
 use runtime::laboratory::{LabServer, Laboratory, Session, SessionEnd};
 use runtime::link::{Bridge, LinkCounts, LinkPlan, Pace};
+use runtime::realtime::{Cpu, Memory, RealtimePlan, Timing, run_by};
 use runtime::record::{Ending, Options, Record, Recorder, RecorderHandle};
 use runtime::rig::{NetworkRig, ReplayRig};
 use runtime::stop::StopHandle;
@@ -84,9 +85,29 @@ impl Process for Bench {
     }
 }
 
+/// Something that happens at an instant.
+struct Then(Option<(u64, Box<dyn FnOnce() + Send>)>);
+
+impl Process for Then {
+    fn poll(&mut self, now_ns: u64) {
+        if let Some((_, act)) = self.0.take_if(|(at_ns, _)| now_ns >= *at_ns) {
+            act();
+        }
+    }
+
+    fn next_timeout_ns(&self) -> u64 {
+        self.0.as_ref().map_or(u64::MAX, |(at_ns, _)| *at_ns)
+    }
+
+    fn is_over(&self) -> bool {
+        self.0.is_none()
+    }
+}
+
 /// A test over a simulated wire.
 struct Test {
     case: Case,
+    pace: Pace,
     simulated: Simulated,
     world: World,
     hybrid: HybridLoop,
@@ -100,6 +121,7 @@ struct Ran {
     counts: LinkCounts,
     trip: Option<(Trip, f64)>,
     ticks: u64,
+    timing: Timing,
     left: Left,
     simulated: Simulated,
 }
@@ -133,20 +155,35 @@ impl Test {
         let plant = case.split_with(rig, None);
         let hybrid = case.recorded(plant, ground(case.step_s, TICKS), sink);
         let records = [of_loop, of_laboratory];
-        Self { case, simulated, world, hybrid, records, stop, left }
+        Self { case, pace, simulated, world, hybrid, records, stop, left }
     }
 
-    /// Ticks at its deadlines to its end; `between` comes before each.
-    fn run(mut self, mut between: impl FnMut(&Self)) -> Ran {
-        let clock = Arc::clone(&self.world.clock);
-        let period_ns = (1e9 * self.case.step_s).round() as u64;
-        let mut deadline_ns = clock.now_ns();
-        while !self.hybrid.is_over() {
-            clock.sleep_until_ns(deadline_ns);
-            between(&self);
-            self.hybrid.tick();
-            deadline_ns += period_ns;
+    /// Does something after so many periods.
+    fn after(&self, periods: u64, act: impl FnOnce() + Send + 'static) {
+        let at_ns = self.world.clock.now_ns() + periods * self.period_ns();
+        self.world.threads.spawn("then", Box::new(Then(Some((at_ns, Box::new(act)))))).unwrap();
+    }
+
+    fn period_ns(&self) -> u64 {
+        (1e9 * self.case.step_s).round() as u64
+    }
+
+    /// Runs to its end: against the clock by the driver of real tests, in lock-step
+    /// as fast as the answers come.
+    fn run(mut self) -> Ran {
+        let (clock, stop) = (Arc::clone(&self.world.clock), StopHandle::new());
+        if matches!(self.pace, Pace::LockStep { .. }) {
+            run_virtual(&mut self.hybrid, &stop, |_| {});
         }
+        let plan = RealtimePlan {
+            period_s: self.case.step_s,
+            priority: 1,
+            cpu: Cpu::Any,
+            memory: Memory::Unlocked,
+            overrun_limit: 10,
+            main_loop: None,
+        };
+        let timing = run_by(&*clock, &mut self.hybrid, &plan, &stop);
         let Self { hybrid, records, simulated, left, .. } = self;
         let (trip, ticks) = (hybrid.tripped(), hybrid.ticks());
         let counts = *hybrid.link().unwrap();
@@ -157,7 +194,7 @@ impl Test {
         for (record, ticks) in records.into_iter().zip([ticks, left.ticks]) {
             record.finish(Ending { ticks, trip: None }).unwrap();
         }
-        Ran { counts, trip, ticks, left, simulated }
+        Ran { counts, trip, ticks, timing, left, simulated }
     }
 }
 
@@ -184,7 +221,7 @@ fn case(seed: u64) -> Case {
 
 #[test]
 fn a_whole_test_through_a_storm_reads_back_and_the_same_seed_gives_the_same_bytes() {
-    let storm = |seed| Test::new(case(1), seed, STORM, PACED).run(|_| {});
+    let storm = |seed| Test::new(case(1), seed, STORM, PACED).run();
     for seed in [1, 2, 3] {
         let (ran, again) = (storm(seed), storm(seed));
         for path in [LOOP, LABORATORY] {
@@ -223,7 +260,7 @@ fn in_lock_step_no_storm_changes_a_bit() {
     let commands: Vec<f64> = here.command.iter().map(|row| row[0]).collect();
     for seed in [4, 5] {
         let pace = Pace::LockStep { timeout_s: 5.0 };
-        let ran = Test::new(case(2), seed, STORM, pace).run(|_| {});
+        let ran = Test::new(case(2), seed, STORM, pace).run();
         assert!(ran.counts.resent > 0 && ran.counts.corrupt > 0, "{:?}", ran.counts);
         assert_eq!(ran.record(LOOP).column("command.1").unwrap(), commands);
         ran.record(LABORATORY);
@@ -232,11 +269,10 @@ fn in_lock_step_no_storm_changes_a_bit() {
 
 #[test]
 fn a_wire_that_is_cut_leaves_both_sides_safe_the_laboratory_by_its_watchdog() {
-    let ran = Test::new(case(3), 6, CALM, PACED).run(|test| {
-        if test.hybrid.ticks() == 700 {
-            test.simulated.set_faults(CUT);
-        }
-    });
+    let test = Test::new(case(3), 6, CALM, PACED);
+    let wire = test.simulated.clone();
+    test.after(700, move || wire.set_faults(CUT));
+    let ran = test.run();
     let (trip, _) = ran.trip.unwrap();
     assert_eq!(trip.kind, TripKind::PeerSilent);
     let commands = ran.record(LOOP).column("command.1").unwrap().to_vec();
@@ -258,17 +294,37 @@ fn a_wire_that_is_cut_leaves_both_sides_safe_the_laboratory_by_its_watchdog() {
 }
 
 #[test]
+fn a_machine_that_stands_still_misses_ticks_and_makes_up_for_none() {
+    let stalled = |periods: u64| {
+        let test = Test::new(case(6), 8, CALM, PACED);
+        let (clock, period_ns) = (Arc::clone(&test.world.clock), test.period_ns());
+        // Just before a tick, for a little more than so many periods.
+        test.after(500, move || {
+            clock.sleep_until_ns(clock.now_ns() + periods * period_ns + period_ns / 4);
+        });
+        test.run()
+    };
+    let ran = stalled(5);
+    assert_eq!((ran.trip, ran.ticks), (None, TICKS as u64));
+    assert!((4..=6).contains(&ran.timing.overruns.missed), "{}", ran.timing.overruns.missed);
+    assert_eq!(ran.timing.overruns.count, 1);
+    let ran = stalled(20);
+    assert_eq!(ran.trip.unwrap().0.kind, TripKind::Overrun);
+    assert_eq!(ran.left.phase, Phase::Safe);
+    // The loop leads it to zero; its goodbye may overtake the last tick's command.
+    assert!(ran.left.command[0].abs() <= 0.05 * case(6).step_s, "{:?}", ran.left.command);
+}
+
+#[test]
 fn the_laboratorys_stop_stops_its_own_test_and_no_other() {
-    let mut pressed = false;
-    let ran = Test::new(case(4), 7, CALM, PACED).run(|test| {
-        if test.hybrid.ticks() == 300 && !std::mem::replace(&mut pressed, true) {
-            test.stop.press();
-        }
-    });
+    let test = Test::new(case(4), 7, CALM, PACED);
+    let stop = test.stop.clone();
+    test.after(300, move || stop.press());
+    let ran = test.run();
     assert_eq!(ran.trip.unwrap().0.kind, TripKind::PeerTripped);
     assert_eq!(ran.left.trip.unwrap().0.kind, TripKind::Operator);
     // Another test in the same process, with a stop of its own, runs to its end.
-    let other = Test::new(case(4), 7, CALM, PACED).run(|_| {});
+    let other = Test::new(case(4), 7, CALM, PACED).run();
     assert_eq!((other.trip, other.ticks), (None, TICKS as u64));
 }
 
