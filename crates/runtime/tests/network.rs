@@ -311,8 +311,8 @@ impl Rig for Overloaded {
         self.rig.on_trip(cause);
     }
 
-    fn disarm(&mut self) {
-        self.rig.disarm();
+    fn disarm(&mut self, left: Phase) {
+        self.rig.disarm(left);
     }
 
     fn link(&self) -> Option<&LinkCounts> {
