@@ -5,11 +5,14 @@
 mod common;
 
 use std::net::SocketAddr;
+use std::ops::Range;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use common::benchmark::{Case, ground, quick};
 use common::link::{parts, plan, profile};
+use model::channel::Channel;
+use model::motion::Motion;
 use runtime::clock::run_virtual;
 use runtime::gate::{Trip, TripKind};
 use runtime::hybrid_loop::HybridLoop;
@@ -18,9 +21,9 @@ use runtime::laboratory::{LabServer, Laboratory, Session, SessionEnd};
 use runtime::link::{Bridge, LinkCounts, LinkPlan, Pace};
 use runtime::realtime::{Cpu, Memory, RealtimePlan, Timing, run_by};
 use runtime::record::{Ending, Options, Record, Recorder, RecorderHandle};
-use runtime::rig::{NetworkRig, ReplayRig};
+use runtime::rig::{Measured, NetworkRig, ReplayRig, Rig, RigFault, RigSlot};
 use runtime::stop::StopHandle;
-use runtime::world::{Faults, Process, Simulated, World};
+use runtime::world::{Clock, Faults, Process, Simulated, World};
 
 const LOOP: &str = "loop/record.arrow";
 const LABORATORY: &str = "laboratory/record.arrow";
@@ -46,8 +49,46 @@ struct Left {
     ticks: u64,
 }
 
+/// A rig that keeps when it was given which command.
+struct Timed {
+    rig: RigSlot,
+    clock: Arc<dyn Clock>,
+    path: History,
+}
+
+type History = Arc<Mutex<Vec<(u64, f64)>>>;
+
+impl Rig for Timed {
+    fn channels(&self) -> Vec<Channel> {
+        self.rig.channels()
+    }
+
+    fn measure(&mut self, ahead: &Motion, measured: &mut Measured) -> Result<(), RigFault> {
+        self.rig.measure(ahead, measured)
+    }
+
+    fn actuate(&mut self, command: &Motion) {
+        self.path.lock().unwrap().push((self.clock.now_ns(), command.displacement[0]));
+        self.rig.actuate(command);
+    }
+
+    fn on_trip(&mut self, cause: TripKind) {
+        self.rig.on_trip(cause);
+    }
+
+    fn disarm(&mut self, left: Phase) {
+        self.rig.disarm(left);
+    }
+
+    fn link(&self) -> Option<&LinkCounts> {
+        self.rig.link()
+    }
+}
+
 /// The laboratory's side: what its thread does in the real world.
 struct Bench {
+    /// Its machine stands still then, and datagrams pile up.
+    stall: Arc<Mutex<Range<u64>>>,
     server: LabServer,
     laboratory: Option<Laboratory>,
     session: Option<Session>,
@@ -56,7 +97,10 @@ struct Bench {
 }
 
 impl Process for Bench {
-    fn poll(&mut self, _now_ns: u64) {
+    fn poll(&mut self, now_ns: u64) {
+        if self.stall.lock().unwrap().contains(&now_ns) {
+            return;
+        }
         if let Some(session) = &mut self.session {
             self.server.serve_now(session);
         } else if let Some(accepted) = self.server.accept_now()
@@ -113,6 +157,8 @@ struct Test {
     hybrid: HybridLoop,
     records: [RecorderHandle; 2],
     stop: StopHandle,
+    stall: Arc<Mutex<Range<u64>>>,
+    history: History,
     left: Arc<Mutex<Option<Left>>>,
 }
 
@@ -139,8 +185,16 @@ impl Test {
         let (sink, of_laboratory) = create(LABORATORY, &Laboratory::channels(1));
         let address: SocketAddr = "10.0.0.2:7420".parse().unwrap();
         let (stop, left) = (StopHandle::new(), Arc::default());
-        let laboratory = Laboratory::new(parts(case.rig().into(), &case, 200), Some(sink));
+        let (history, stall) = (History::default(), Arc::new(Mutex::new(0..0)));
+        let rig = Timed {
+            rig: case.rig().into(),
+            clock: Arc::clone(&world.clock),
+            path: Arc::clone(&history),
+        };
+        let rig = RigSlot::Other(Box::new(rig));
+        let laboratory = Laboratory::new(parts(rig, &case, 200), Some(sink));
         let bench = Bench {
+            stall: Arc::clone(&stall),
             server: LabServer::bind(&world, address, profile(&case, WATCHDOG_S)).unwrap(),
             laboratory: Some(laboratory),
             session: None,
@@ -155,7 +209,7 @@ impl Test {
         let plant = case.split_with(rig, None);
         let hybrid = case.recorded(plant, ground(case.step_s, TICKS), sink);
         let records = [of_loop, of_laboratory];
-        Self { case, pace, simulated, world, hybrid, records, stop, left }
+        Self { case, pace, simulated, world, hybrid, records, stop, stall, history, left }
     }
 
     /// Does something after so many periods.
@@ -311,8 +365,43 @@ fn a_machine_that_stands_still_misses_ticks_and_makes_up_for_none() {
     let ran = stalled(20);
     assert_eq!(ran.trip.unwrap().0.kind, TripKind::Overrun);
     assert_eq!(ran.left.phase, Phase::Safe);
-    // The loop leads it to zero; its goodbye may overtake the last tick's command.
-    assert!(ran.left.command[0].abs() <= 0.05 * case(6).step_s, "{:?}", ran.left.command);
+    // The loop leads it to zero, and the laboratory goes what its goodbye overtook.
+    assert_eq!(ran.left.command, [0.0]);
+}
+
+#[test]
+fn neither_a_stall_nor_a_burst_moves_a_rig_faster_than_its_limit_in_time() {
+    let free = case(7).run(case(7).split(), TICKS);
+    let moves = free.command.windows(2).map(|pair| (pair[1][0] - pair[0][0]).abs());
+    let (fastest, peak_m) =
+        moves.enumerate().fold((0, 0.0), |most, new| if new.1 > most.1 { new } else { most });
+    for periods in [3, 6] {
+        let mut case = case(7);
+        // A tenth more than the test needs: what is missed cannot be made up at once.
+        case.limits.rate[0] = 1.1 * peak_m / case.step_s;
+        let rate_m_s = case.limits.rate[0];
+        case.safe_path.rate_m_s = 0.5 * rate_m_s;
+        let test = Test::new(case, 9, CALM, PACED);
+        let (history, period_ns) = (Arc::clone(&test.history), test.period_ns());
+        // The laboratory's machine stands still where the motion is fastest; the first tick
+        // is some periods from now.
+        let from_ns = test.world.clock.now_ns() + (fastest as u64 + 4 - periods / 2) * period_ns;
+        *test.stall.lock().unwrap() = from_ns..from_ns + periods * period_ns;
+        let ran = test.run();
+        assert_eq!(ran.trip, None);
+        let missed = ran.left.end.overruns.missed;
+        assert!((periods - 2..=periods).contains(&missed), "{missed}");
+        let history = history.lock().unwrap();
+        let mut longest_m: f64 = 0.0;
+        for pair in history.windows(2) {
+            let ((then_ns, before), (now_ns, after)) = (pair[0], pair[1]);
+            let (moved_m, elapsed_ns) = ((after - before).abs(), now_ns - then_ns);
+            let most_m = 1e-9 * rate_m_s * elapsed_ns.min(period_ns) as f64 * (1.0 + 1e-6);
+            assert!(moved_m <= most_m, "{before} to {after} m within {elapsed_ns} ns");
+            longest_m = longest_m.max(moved_m);
+        }
+        assert!(longest_m > 1.05 * peak_m, "it came after the loop at its limit: {longest_m}");
+    }
 }
 
 #[test]

@@ -278,6 +278,8 @@ impl Laboratory {
         if self.tripped().is_none() {
             self.inner.stop(trip.into());
             self.inner.interlock.freeze();
+            // The rig must not go on with the last velocity.
+            self.inner.tick();
         }
     }
 

@@ -193,6 +193,18 @@ fn of_commands_that_came_between_two_ticks_the_newest_is_followed() {
 }
 
 #[test]
+fn a_rig_that_shall_stand_is_told_to_stand() {
+    let mut laboratory = laboratory();
+    let mut moving = to(0.5e-3);
+    moving.velocity[0] = 0.5;
+    laboratory.obey(0, &moving, 0);
+    assert_eq!(laboratory.command().velocity, [0.5]);
+    laboratory.freeze(Trip { kind: TripKind::PeerLeft, dof: 0, value: 0.0, limit: 0.0 });
+    assert_eq!((laboratory.phase(), laboratory.is_safe()), (Phase::Frozen, true));
+    assert_eq!(laboratory.command().of(0), [0.5e-3, 0.0, 0.0]);
+}
+
+#[test]
 fn a_stop_before_the_first_command_moves_nothing() {
     for start in [Start::Zero, Start::WhereItStands] {
         let mut laboratory = laboratory_at(5e-3, start);
