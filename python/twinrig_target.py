@@ -27,6 +27,7 @@ HANDSHAKES = (HELLO, WELCOME, REFUSE, ARM)
 LOCK_STEP, PACED, KNOWS_ACHIEVED, VIRTUAL = 1, 2, 4, 8
 BUSY, OTHER_VERSION, OTHER_RATE, OTHER_DOFS, WRONG_TOKEN, OTHER_MODE = range(1, 7)
 RUNNING, HOLDING, RAMPING, SAFE = range(4)
+FROZEN = 7
 # Codes of trips, as in the channel `trip` of a record.
 BEYOND_COMMAND, BEYOND_RATE, BEYOND_FORCE, NOT_FINITE = 1, 2, 3, 5
 SILENT, PEER_TRIPPED, PEER_LEFT = 22, 23, 24
@@ -228,8 +229,8 @@ class Target:
             self.stop(PEER_TRIPPED)
         elif kind == BYE:
             self.gone = True
-            if found["state"] != RUNNING or self.tick == 0:
-                self.state = SAFE  # The loop has led the rig to where it shall stay.
+            if found["state"] == FROZEN or self.tick == 0:
+                self.state = SAFE  # It stays where it stands.
             self.stop(PEER_LEFT)
 
     def command(self, found):

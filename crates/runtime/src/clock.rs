@@ -10,14 +10,16 @@ use std::time::{Duration, Instant};
 use crate::operator::obey;
 use crate::source::Source;
 use crate::stop::StopHandle;
-use crate::system;
 use crate::tap::Tap;
 use crate::tick::Loop;
+use crate::world::{self, System};
 
 /// Ticks between two calls of the progress function.
 const STRIDE: u64 = 8192;
 /// Rows of overruns that are noted as events; the others are counted.
 const MOST_NOTED: u64 = 8;
+/// Share of what a schedule is off that is mended at once: jitter averages out.
+const DRAW: f64 = 0.125;
 
 /// What sets the pace of a loop.
 pub trait Clock {
@@ -27,6 +29,9 @@ pub trait Clock {
     /// Waits for the next tick. `None` asks to be called again: the stop is looked
     /// at in between.
     fn wait<S: Source>(&mut self, test: &mut Loop<S>) -> Option<Began>;
+
+    /// Now, ns; asked of real clocks only.
+    fn now_ns(&self) -> u64;
 }
 
 /// When a tick began, by the clock.
@@ -47,6 +52,53 @@ impl Began {
     /// How late it began, ns.
     pub fn late_ns(&self) -> u64 {
         self.at_ns.saturating_sub(self.deadline_ns)
+    }
+}
+
+/// Instants one period apart.
+///
+/// A tick that is late by less than a period is followed by the next one at its
+/// own deadline, so that jitter does not add up. A tick that is late by whole
+/// periods does not bring the missed ones after it in a burst: a rig would take
+/// them as one violent motion. The test's time stands still over them instead
+/// (the rig holds its last command), and each counts as missed.
+#[derive(Debug, Clone)]
+pub(crate) struct Schedule {
+    start_ns: u64,
+    period_ns: f64,
+    slot: u64,
+}
+
+impl Schedule {
+    /// The first instant, and the time between two.
+    pub(crate) fn new(start_ns: u64, period_s: f64) -> Self {
+        Self { start_ns, period_ns: 1e9 * period_s, slot: 0 }
+    }
+
+    /// The deadline of the next tick, ns.
+    #[inline]
+    pub(crate) fn next_ns(&self) -> u64 {
+        // From the slot's number, so that no rounding adds up; exact to a
+        // nanosecond for months.
+        self.start_ns + (self.slot as f64 * self.period_ns).round() as u64
+    }
+
+    /// The tick of the next deadline begins now.
+    #[inline]
+    pub(crate) fn begin(&mut self, at_ns: u64) -> Began {
+        let deadline_ns = self.next_ns();
+        let missed = (at_ns.saturating_sub(deadline_ns) as f64 / self.period_ns) as u64;
+        self.slot += missed + 1;
+        Began { at_ns, deadline_ns, missed }
+    }
+
+    /// Draws all deadlines a little towards those that have `instant_ns` among them,
+    /// by the shorter way and by at most `most` of a period.
+    pub(crate) fn draw_towards(&mut self, instant_ns: u64, most: f64) {
+        let periods = (instant_ns as f64 - self.next_ns() as f64) / self.period_ns;
+        let off = periods - periods.round();
+        let by_ns = self.period_ns * (DRAW * off).clamp(-most, most);
+        self.start_ns = self.start_ns.saturating_add_signed(by_ns as i64);
     }
 }
 
@@ -93,6 +145,55 @@ impl Overruns {
     }
 }
 
+/// What drives a loop, between its ticks: counts overruns and obeys the operator.
+/// It does not wait itself, so whoever is asked at the right time can drive.
+#[derive(Debug, Clone)]
+pub struct Driving {
+    overruns: Overruns,
+    /// How many periods in a row may be bridged.
+    overrun_limit: u64,
+    /// Presses of the operator's stop that were obeyed.
+    seen: u32,
+    /// Rows of overruns that were noted.
+    rows: u64,
+    /// When the last tick ended, ns.
+    ended_ns: u64,
+}
+
+impl Driving {
+    /// Nothing was missed, and no stop was pressed.
+    pub fn new(overrun_limit: u64) -> Self {
+        Self { overruns: Overruns::default(), overrun_limit, seen: 0, rows: 0, ended_ns: 0 }
+    }
+
+    /// Counts what was missed before a tick; too much in a row stops the test.
+    #[inline]
+    pub fn count<S: Source>(&mut self, test: &mut Loop<S>, began: &Began) {
+        if self.overruns.count(began.missed, self.ended_ns > began.deadline_ns) {
+            self.rows += 1;
+            if self.rows <= MOST_NOTED {
+                test.note_overrun(self.overruns.in_a_row, self.overrun_limit);
+            }
+        }
+        if self.overruns.in_a_row > self.overrun_limit {
+            test.trip_overrun(self.overruns.in_a_row, self.overrun_limit);
+        }
+    }
+
+    /// Does what the operator's presses ask for.
+    #[inline]
+    pub fn obey<S: Source>(&mut self, test: &mut Loop<S>, presses: u32) {
+        if presses != self.seen {
+            self.seen = obey(presses, test, self.seen);
+        }
+    }
+
+    /// Overruns so far.
+    pub fn overruns(&self) -> Overruns {
+        self.overruns
+    }
+}
+
 /// Drives a loop to its end: the same tick at the pace of any clock. `presses` says
 /// how often the operator has pressed the stop, `overrun_limit` how many periods in
 /// a row may be bridged, and `after` is called after every tick. Nothing here
@@ -105,25 +206,13 @@ pub fn drive<S: Source, C: Clock>(
     overrun_limit: u64,
     mut after: impl FnMut(&mut Loop<S>, &Ticked),
 ) -> Overruns {
-    let mut overruns = Overruns::default();
-    let (mut seen, mut ended_ns, mut rows) = (0, 0, 0);
+    let mut driving = Driving::new(overrun_limit);
     while !test.is_over() {
         let began = clock.wait(test);
         if let Some(began) = began.filter(|_| C::REAL) {
-            if overruns.count(began.missed, ended_ns > began.deadline_ns) {
-                rows += 1;
-                if rows <= MOST_NOTED {
-                    test.note_overrun(overruns.in_a_row, overrun_limit);
-                }
-            }
-            if overruns.in_a_row > overrun_limit {
-                test.trip_overrun(overruns.in_a_row, overrun_limit);
-            }
+            driving.count(test, &began);
         }
-        let now = presses();
-        if now != seen {
-            seen = obey(now, test, seen);
-        }
+        driving.obey(test, presses());
         let began = match began {
             Some(began) => began,
             // A test that was ended while it waited for its load has a last tick, which
@@ -133,11 +222,12 @@ pub fn drive<S: Source, C: Clock>(
         };
         test.tick();
         if C::REAL {
-            ended_ns = system::now_ns();
+            driving.ended_ns = clock.now_ns();
         }
+        let Driving { ended_ns, overruns, .. } = driving;
         after(test, &Ticked { began, ended_ns, overruns });
     }
-    overruns
+    driving.overruns
 }
 
 /// Runs the loop to its end in virtual time. `progress` is told the ticks done now
@@ -195,6 +285,10 @@ impl Clock for VirtualClock {
         }
         Some(Began::ON_TIME)
     }
+
+    fn now_ns(&self) -> u64 {
+        0
+    }
 }
 
 /// Waits for room for the frames that go out; says whether there is some.
@@ -228,8 +322,12 @@ impl<W: FnMut() -> u64> Clock for DeviceClock<W> {
 
     fn wait<S: Source>(&mut self, _test: &mut Loop<S>) -> Option<Began> {
         let periods = (self.wait)();
-        let at_ns = system::now_ns();
+        let at_ns = self.now_ns();
         Some(Began { at_ns, deadline_ns: at_ns, missed: periods.saturating_sub(1) })
+    }
+
+    fn now_ns(&self) -> u64 {
+        world::Clock::now_ns(&System)
     }
 }
 
@@ -247,5 +345,40 @@ mod tests {
         assert!(overruns.count(0, true));
         let expected = Overruns { count: 3, missed: 3, in_a_row: 1, most_in_a_row: 4 };
         assert_eq!(overruns, expected);
+    }
+
+    #[test]
+    fn deadlines_do_not_drift() {
+        let mut schedule = Schedule::new(7, 1.0 / 4096.0);
+        for second in 1..=3 {
+            schedule.slot = 4096 * second * 86_400;
+            assert_eq!(schedule.next_ns(), 7 + second * 86_400 * 1_000_000_000);
+        }
+    }
+
+    #[test]
+    fn jitter_is_caught_up_and_whole_periods_are_not() {
+        let mut schedule = Schedule::new(1000, 100e-9);
+        assert_eq!(schedule.begin(1000), Began { at_ns: 1000, deadline_ns: 1000, missed: 0 });
+        // 99 late: the next deadline stays where it is.
+        assert_eq!(schedule.begin(1199), Began { at_ns: 1199, deadline_ns: 1100, missed: 0 });
+        assert_eq!(schedule.next_ns(), 1200);
+        // 350 late: three periods are gone for good.
+        assert_eq!(schedule.begin(1550), Began { at_ns: 1550, deadline_ns: 1200, missed: 3 });
+        assert_eq!(schedule.next_ns(), 1600);
+        // Early does not happen, and would be no harm.
+        assert_eq!(schedule.begin(1590).late_ns(), 0);
+    }
+
+    #[test]
+    fn a_schedule_is_drawn_by_the_shorter_way_and_never_far_at_once() {
+        let drawn = |instant_ns| {
+            let mut schedule = Schedule::new(100_000, 1e-6);
+            schedule.draw_towards(instant_ns, 0.02);
+            schedule.next_ns() as i64 - 100_000
+        };
+        assert_eq!([drawn(100_080), drawn(99_920)], [10, -10]);
+        // 600 ns later is 400 ns earlier of the next one, and 20 ns are the most.
+        assert_eq!([drawn(100_600), drawn(100_400), drawn(107_400)], [-20, 20, 20]);
     }
 }

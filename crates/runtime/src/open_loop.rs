@@ -67,7 +67,7 @@ mod tests {
 
         fn on_trip(&mut self, _cause: TripKind) {}
 
-        fn disarm(&mut self) {}
+        fn disarm(&mut self, _left: Phase) {}
 
         fn link(&self) -> Option<&LinkCounts> {
             None

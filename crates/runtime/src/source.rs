@@ -39,6 +39,10 @@ pub enum Proposal {
 /// What proposes the motion of the rig. All of it runs inside the tick: nothing
 /// may allocate, lock, block or panic.
 pub trait Source: Send {
+    /// Whether somebody waits for what the sensors say to a command: a tick then
+    /// begins with its command and ends with the measurement of the next.
+    const ANSWERS: bool = false;
+
     /// Goes to the instant of this tick, samples the rig and takes in what it
     /// says. Gives why the test cannot go on.
     fn measure(&mut self, scene: &mut Scene<'_>) -> Result<(), Stop>;

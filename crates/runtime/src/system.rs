@@ -6,8 +6,6 @@ use std::mem::MaybeUninit;
 
 use libc::c_int;
 
-use crate::world::{Clock, System};
-
 /// What became of the wish to keep all memory in place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Locked {
@@ -15,18 +13,6 @@ pub(crate) enum Locked {
     All,
     /// What is there: the limit of this user would make later allocations fail.
     Present,
-}
-
-/// The monotonic clock, ns.
-#[inline]
-pub(crate) fn now_ns() -> u64 {
-    System.now_ns()
-}
-
-/// Sleeps until an instant of the monotonic clock; at once if it has passed.
-#[inline]
-pub(crate) fn sleep_until_ns(instant_ns: u64) {
-    System.sleep_until_ns(instant_ns);
 }
 
 fn checked(code: c_int) -> io::Result<()> {

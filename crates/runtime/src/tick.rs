@@ -74,7 +74,8 @@ impl Frames {
 
 impl<S: Source> Drop for Loop<S> {
     fn drop(&mut self) {
-        self.rig.disarm();
+        let left = self.phase();
+        self.rig.disarm(left);
     }
 }
 
@@ -122,8 +123,14 @@ impl<S: Source> Loop<S> {
     /// The whole loop once. Allocates, locks, formats and blocks nowhere.
     #[inline]
     pub fn tick(&mut self) {
-        let health = self.measure();
-        self.act(health);
+        if !S::ANSWERS {
+            let health = self.measure();
+            return self.act(health);
+        }
+        self.act(Ok(()));
+        if let Err(stop) = self.measure() {
+            self.stop_at(stop, self.tick);
+        }
     }
 
     /// The first half of a tick: the sensors are read, and the source is told.

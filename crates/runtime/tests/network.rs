@@ -311,8 +311,8 @@ impl Rig for Overloaded {
         self.rig.on_trip(cause);
     }
 
-    fn disarm(&mut self) {
-        self.rig.disarm();
+    fn disarm(&mut self, left: Phase) {
+        self.rig.disarm(left);
     }
 
     fn link(&self) -> Option<&LinkCounts> {
@@ -468,6 +468,34 @@ fn a_stop_stops() {
     assert_eq!(left(elsewhere).trip.unwrap().0.kind, TripKind::PeerTripped);
 }
 
+/// A loop that has tripped leaves in the middle of its way, at its end with the last
+/// command lost, or where a second stop has frozen it.
+#[test]
+fn a_goodbye_says_how_the_rig_was_left_and_the_laboratory_goes_the_rest() {
+    let mut case = Case::benchmark().with_delay(1.0);
+    case.safe_path.rate_m_s = 0.5;
+    for (state, phase, stands_m) in [
+        (Phase::Running, Phase::Safe, 0.0),
+        (Phase::Holding, Phase::Safe, 0.0),
+        (Phase::Ramping, Phase::Safe, 0.0),
+        (Phase::Safe, Phase::Safe, 0.0),
+        (Phase::Frozen, Phase::Frozen, 2e-3),
+    ] {
+        let elsewhere = laboratory(&case, WATCHDOG_S, 10);
+        let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+        socket.connect(elsewhere.address).unwrap();
+        let mut session = by_hand::Session::open(&case, &socket);
+        for tick in 0..20 {
+            session.command(tick, 1e-4 * (tick + 1) as f64);
+            session.answer(tick + 1);
+        }
+        session.state = state as u8;
+        session.send(Kind::Bye, 20, 0.0);
+        let left = left(elsewhere);
+        assert_eq!((left.phase, left.command), (phase, vec![stands_m]), "{state:?}");
+    }
+}
+
 /// A loop written by hand from `docs/protocol.md`.
 mod by_hand {
     use super::*;
@@ -477,13 +505,14 @@ mod by_hand {
         socket: &'a UdpSocket,
         session: u64,
         sequence: u64,
+        pub(super) state: u8,
     }
 
     impl<'a> Session<'a> {
         pub(super) fn open(case: &Case, socket: &'a UdpSocket) -> Self {
             socket.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
             let token = Token::new(common::link::TOKEN).unwrap();
-            let mut new = Self { socket, session: 0, sequence: 0 };
+            let mut new = Self { socket, session: 0, sequence: 0, state: 0 };
             let mut handshake = Handshake {
                 rate_hz: 1.0 / case.step_s,
                 nonce: 99,
@@ -516,7 +545,7 @@ mod by_hand {
                 time_ns: 0,
                 tick,
                 echo_ns: 0,
-                state: 0,
+                state: self.state,
                 trip: 0,
             };
             let mut out = [0; MOST_BYTES];

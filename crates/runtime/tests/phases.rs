@@ -158,7 +158,7 @@ impl Rig for Far {
 
     fn on_trip(&mut self, _cause: TripKind) {}
 
-    fn disarm(&mut self) {}
+    fn disarm(&mut self, _left: Phase) {}
 
     fn link(&self) -> Option<&LinkCounts> {
         None

@@ -401,12 +401,12 @@ fn a_laboratory() {
     for tick in (0..2000).filter(|tick| tick % 50 > 3) {
         command.displacement[0] = 5e-6 * tick as f64;
         if laboratory.tripped().is_none() {
-            laboratory.obey(tick, &command, 0, case.step_s);
+            laboratory.obey(tick, &command, 0);
         }
     }
     let at = laboratory.tick();
     while !laboratory.is_safe() {
-        laboratory.lead();
+        laboratory.tick_after(case.step_s);
     }
     assert_eq!(calls() - before, 0);
     assert!(at > 700 && laboratory.tick() > at + 100, "it tripped and went to safe");

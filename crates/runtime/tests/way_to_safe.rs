@@ -65,8 +65,8 @@ impl Rig for Faulty {
         self.rig.on_trip(cause);
     }
 
-    fn disarm(&mut self) {
-        self.rig.disarm();
+    fn disarm(&mut self, left: Phase) {
+        self.rig.disarm(left);
     }
 
     fn link(&self) -> Option<&LinkCounts> {
@@ -220,8 +220,8 @@ fn the_first_trip_stays() {
             self.0.on_trip(cause);
         }
 
-        fn disarm(&mut self) {
-            self.0.disarm();
+        fn disarm(&mut self, left: Phase) {
+            self.0.disarm(left);
         }
 
         fn link(&self) -> Option<&LinkCounts> {
@@ -418,8 +418,8 @@ fn a_number_that_is_none_at_any_moment_ends_safe() {
             self.0.on_trip(cause);
         }
 
-        fn disarm(&mut self) {
-            self.0.disarm();
+        fn disarm(&mut self, left: Phase) {
+            self.0.disarm(left);
         }
 
         fn link(&self) -> Option<&LinkCounts> {

@@ -26,3 +26,4 @@ pub mod reproduce;
 pub mod sweep;
 mod terminal;
 pub mod trace;
+pub mod trace_frames;

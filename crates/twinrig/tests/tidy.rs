@@ -258,6 +258,61 @@ fn modules_of_a_crate_form_no_cycle() {
     }
 }
 
+/// What runs inside the tick, beside the rig at the end of a wire.
+const TICKING: [&str; 21] = [
+    "tick.rs",
+    "source.rs",
+    "gate.rs",
+    "interlock.rs",
+    "frame.rs",
+    "measured.rs",
+    "event.rs",
+    "tap.rs",
+    "load.rs",
+    "numerical.rs",
+    "hybrid_loop.rs",
+    "hybrid_loop",
+    "monitor",
+    "periodic",
+    "streamed_load",
+    "two_rate",
+    "laboratory/mod.rs",
+    "rig/virtual_rig.rs",
+    "rig/shaken.rs",
+    "rig/fault.rs",
+    "rig/late_force.rs",
+];
+
+/// Whether code has a way to the system in its hands: a name of it, or the world.
+fn reaches_the_system(code: &str) -> Option<String> {
+    let names = ["thread", "time", "fs", "net", "io", "process", "env"];
+    let mut ways: Vec<String> = names.iter().map(|name| format!("std::{name}")).collect();
+    ways.extend(["std::{", "Mutex", "RwLock", "Condvar", "libc", "println!"].map(str::to_owned));
+    let outside = named_modules(code).into_iter().find(|name| name == "world" || name == "system");
+    outside.or_else(|| ways.into_iter().find(|way| code.contains(way)))
+}
+
+#[test]
+fn what_ticks_has_no_way_to_the_system() {
+    let (mut tests, mut files) = (Vec::new(), Vec::new());
+    for name in TICKING {
+        let path = root().join("crates/runtime/src").join(name);
+        if path.is_dir() { rust_files(&path, &mut files) } else { files.push(path) }
+    }
+    let codes: Vec<_> = files
+        .into_iter()
+        .map(|path| (product_code(&fs::read_to_string(&path).unwrap(), &mut tests), path))
+        .collect();
+    for (code, path) in codes {
+        if tests.iter().all(|test| !path.ends_with(test)) {
+            assert_eq!(reaches_the_system(&code), None, "{}", path.display());
+        }
+    }
+    for code in ["use std::time::Instant;", "use crate::{gate, world::Clock};", "Mutex<f64>"] {
+        assert!(reaches_the_system(code).is_some(), "{code}");
+    }
+}
+
 #[test]
 fn the_search_for_cycles_finds_what_it_should() {
     let code = "use crate::a::b;\nuse crate::{c::{d, e}, f};\nlet x = crate::g::h(); // crate::i\n";

@@ -9,6 +9,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use common::Lab;
+use runtime::record::Record;
 
 /// A mass on a spring on the shaker, another simulated on top; the lower mass is
 /// split, and the simulated part of it stands in the laboratory.
@@ -143,6 +144,41 @@ fn ctrl_c_leaves_the_points_and_says_how_to_go_on() {
     let told = String::from_utf8(output.stdout).unwrap();
     assert!(told.contains("stopped by the operator; the same command goes on from here"), "{told}");
     assert!(rows(&lab.path("out")).len() > 3);
+}
+
+#[test]
+fn in_real_time_the_frames_of_every_part_are_recorded_to_the_safe_end() {
+    let lab = Lab::new();
+    // A machine of the tests' may stand still for long.
+    let text = linear() + "[realtime]\noverrun_limit = 1000000\n[record]\nflush = \"10 ms\"\n";
+    lab.write("t.toml", text);
+    for name in ["out/frames.arrow", "out/frames-2.arrow"] {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_twinrig"))
+            .args(["trace", "t.toml", "--realtime", "--out", "out"])
+            .current_dir(lab.folder())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let begun = Instant::now();
+        while std::fs::metadata(lab.path(name)).map_or(0, |m| m.len()) < 200_000 {
+            assert!(begun.elapsed() < Duration::from_secs(120), "no frames");
+            assert!(child.try_wait().unwrap().is_none(), "ended by itself");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        let pid = child.id().to_string();
+        assert!(Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
+        assert_eq!(child.wait().unwrap().code(), Some(8));
+        let record = Record::read(lab.path(name)).unwrap();
+        let summary = record.summary.as_ref().unwrap();
+        assert!(summary.is_complete() && summary.timing.is_some());
+        assert_eq!(summary.trip.as_ref().unwrap().code, 14);
+        assert!(!summary.events.is_empty());
+        let last = |name: &str| *record.column(name).unwrap().last().unwrap();
+        assert_eq!((last("phase"), last("trip"), last("command.1")), (3.0, 14.0, 0.0));
+        let moved = record.column("measured.1").unwrap().iter().any(|x| x.abs() > 1e-5);
+        assert!(moved, "{name}");
+    }
 }
 
 #[test]

@@ -55,27 +55,35 @@ pub enum Start {
 }
 
 /// A rig with its own gate, interlock and record: the same loop as any test's,
-/// whose source are the commands from the wire.
+/// whose source are the commands from the wire. Whoever drives it ticks; commands
+/// only say what the next tick does.
 ///
 /// A tick of it begins in the middle: the command is given, then the sensors are
 /// read, so that the answer belongs to the next tick of the loop.
 pub struct Laboratory {
-    inner: Loop<WireSource>,
-    bridge: u64,
+    pub(crate) inner: Loop<WireSource>,
     /// The trip of the loop: its code, and the tick at which the loop said so.
     loop_trip: Option<(u8, u64)>,
 }
 
 /// Commands from a wire, followed no faster than the laboratory's own limit of the
 /// rate in time.
-struct WireSource {
+pub(crate) struct WireSource {
     limits: Limits,
+    bridge: u64,
     /// The newest command of the loop that passed.
     received: Motion,
-    /// What comes next.
-    next: Next,
-    /// The command that has come, if it is that.
+    /// The newest command that has come, and its tick.
     asked: Motion,
+    asked_tick: u64,
+    /// Whether no tick has looked at it yet.
+    fresh: bool,
+    /// The tick whose command should come next.
+    next: u64,
+    /// The tick after that of the last command that passed.
+    after_passed: u64,
+    /// Time since the tick before by the laboratory's own clock, a period at most, s.
+    elapsed_s: f64,
     /// Ticks in a row without a command.
     missing: u64,
     /// Whether the rig is still on its way to a command that came after a gap or
@@ -85,48 +93,42 @@ struct WireSource {
     loop_phase: u8,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq)]
-enum Next {
-    /// No command: the rig stands still.
-    Stand,
-    /// The command that was asked for.
-    Follow {
-        /// Ticks without a command before it.
-        gap: u64,
-        /// Time since the command before it, as far as it counts, s.
-        elapsed_s: f64,
-    },
-}
-
 /// A sum of steps of a rate is not exact: how much a stride may exceed the limit.
 const ROUNDING: f64 = 1e-9;
 
 impl Source for WireSource {
+    const ANSWERS: bool = true;
+
     fn measure(&mut self, scene: &mut Scene<'_>) -> Result<(), Stop> {
         Ok(scene.rig.measure(scene.held, scene.measured)?)
     }
 
     fn propose(&mut self, scene: &mut Scene<'_>, command: &mut Motion) -> Result<Proposal, Stop> {
         command.copy_from(scene.held);
-        match self.next {
-            Next::Stand => {
-                command.velocity.fill(0.0);
-                command.acceleration.fill(0.0);
-            }
-            Next::Follow { gap, elapsed_s } => {
-                let step_s = self.limits.step_s;
-                // The motion of all ticks since the last command may come at once.
-                self.limits.step_s = (gap + 1) as f64 * step_s;
-                let asked = &self.asked;
-                let passed = gate(&self.limits, &self.received, asked, scene.measured, asked);
-                self.limits.step_s = step_s;
-                passed?;
-                self.received.copy_from(&self.asked);
-                let early = elapsed_s < (1.0 - ROUNDING) * step_s;
-                self.behind |= gap > 0 || early;
-                self.follow(if early { elapsed_s } else { step_s }, command);
-            }
+        if !std::mem::take(&mut self.fresh) {
+            self.missing += 1;
+            command.velocity.fill(0.0);
+            command.acceleration.fill(0.0);
+            return Ok(Proposal::Command);
         }
+        self.missing = 0;
+        let step_s = self.limits.step_s;
+        let gap = self.asked_tick - self.after_passed;
+        if gap > self.bridge {
+            let (value, limit) = (gap as f64 * step_s, self.bridge as f64 * step_s);
+            return Err(Trip { kind: TripKind::PeerSilent, dof: 0, value, limit }.into());
+        }
+        // The motion of all ticks since the last command may come at once.
+        self.limits.step_s = (gap + 1) as f64 * step_s;
+        let asked = &self.asked;
+        let passed = gate(&self.limits, &self.received, asked, scene.measured, asked);
+        self.limits.step_s = step_s;
+        passed?;
+        self.received.copy_from(&self.asked);
+        self.after_passed = self.next;
+        let early = self.elapsed_s < (1.0 - ROUNDING) * step_s;
+        self.behind |= gap > 0 || early;
+        self.follow(if early { self.elapsed_s } else { step_s }, command);
         Ok(Proposal::Command)
     }
 
@@ -138,12 +140,18 @@ impl Source for WireSource {
         Ok(())
     }
 
+    /// Nobody has asked for a motion before the first command.
+    fn stands_anywhere(&self) -> bool {
+        true
+    }
+
     fn is_over(&self, _tick: u64) -> bool {
         false
     }
 
     fn write(&self, frame: &mut Vec<f64>) {
-        frame.extend_from_slice(&[self.missing as f64, f64::from(self.loop_phase)]);
+        let tick = self.next.saturating_sub(1) as f64;
+        frame.extend_from_slice(&[tick, self.missing as f64, f64::from(self.loop_phase)]);
     }
 }
 
@@ -175,9 +183,14 @@ impl Laboratory {
         let count = limits.command.len();
         let source = WireSource {
             limits: limits.clone(),
+            bridge,
             received: Motion::rest(count),
-            next: Next::Stand,
             asked: Motion::rest(count),
+            asked_tick: 0,
+            fresh: false,
+            next: 0,
+            after_passed: 0,
+            elapsed_s: limits.step_s,
             missing: 0,
             behind: false,
             loop_phase: 0,
@@ -194,14 +207,16 @@ impl Laboratory {
             inner.held.displacement.copy_from_slice(measured);
             inner.source.received.copy_from(&inner.held);
         }
-        let mut laboratory = Self { inner, bridge, loop_trip: None };
-        laboratory.heed(health);
-        laboratory
+        if let Err(stop) = health {
+            inner.stop(stop);
+        }
+        Self { inner, loop_trip: None }
     }
 
     /// The channels of a frame.
     pub fn channels(count: usize) -> Vec<Channel> {
         let source = vec![
+            Channel::new("loop.tick", "", "Tick of the newest command of the loop"),
             Channel::new(
                 "loop.missing",
                 "",
@@ -217,62 +232,55 @@ impl Laboratory {
         plan.channels(&Block::laboratory())
     }
 
-    /// Takes the command of `tick`, `elapsed_s` after the one before by the
-    /// laboratory's own clock; in virtual time that is a period. Ticks whose command
-    /// never came are made up for first, the rig standing still over them. The rig
-    /// moves no faster than its limit in that time, however many commands come at
-    /// once. Allocates nowhere.
-    pub fn obey(&mut self, tick: u64, command: &Motion, loop_phase: u8, elapsed_s: f64) {
-        let gap = tick.saturating_sub(self.inner.tick);
-        let step_s = self.step_s();
-        if gap > self.bridge {
-            let (value, limit) = (gap as f64 * step_s, self.bridge as f64 * step_s);
-            self.trip(Trip { kind: TripKind::PeerSilent, dof: 0, value, limit }.into());
-            // Time has gone on, whatever became of the commands.
-            self.inner.tick = tick;
-            self.go();
-            return;
-        }
-        for missing in 1..=gap {
-            self.inner.source.missing = missing;
-            self.inner.source.next = Next::Stand;
-            self.go();
-        }
+    /// Takes a command of the loop: what the next tick does. An older one than the
+    /// newest is none.
+    pub fn take(&mut self, tick: u64, command: &Motion, loop_phase: u8) {
         let source = &mut self.inner.source;
-        source.missing = 0;
-        source.loop_phase = loop_phase;
-        source.asked.copy_from(command);
-        source.next = Next::Follow { gap, elapsed_s };
-        self.go();
+        if tick >= source.next {
+            source.asked.copy_from(command);
+            (source.asked_tick, source.next) = (tick, tick.saturating_add(1));
+            (source.fresh, source.loop_phase) = (true, loop_phase);
+        }
     }
 
-    /// One tick along the laboratory's own way to safe, without the loop.
-    pub fn lead(&mut self) {
-        self.go();
+    /// One tick, so long after the one before by the laboratory's own clock. The rig
+    /// moves no faster than its limit in that time, however many commands came.
+    /// Allocates nowhere.
+    pub fn tick_after(&mut self, elapsed_s: f64) {
+        self.inner.source.elapsed_s = elapsed_s;
+        self.inner.tick();
+    }
+
+    /// Takes a command in virtual time, where it is a tick. Ticks whose command never
+    /// came are made up for first, the rig standing still over them.
+    pub fn obey(&mut self, tick: u64, command: &Motion, loop_phase: u8) {
+        let gap = tick.saturating_sub(self.next_command());
+        let step_s = self.step_s();
+        if gap <= self.inner.source.bridge && self.tripped().is_none() {
+            (0..gap).for_each(|_| self.tick_after(step_s));
+        }
+        self.take(tick, command, loop_phase);
+        self.tick_after(step_s);
     }
 
     /// Trips: the command is held where it is, then ramps to zero. A laboratory
-    /// that has tripped already stays as it is; but a second stop, by its operator
-    /// or by the loop's, freezes a ramp.
+    /// that has tripped already stays as it is; but a second stop of the loop's
+    /// freezes a ramp.
     pub fn trip(&mut self, stop: Stop) {
-        let again = matches!(stop.trip.kind, TripKind::Operator | TripKind::PeerTripped);
-        if self.tripped().is_none() || again && self.phase() == Phase::Ramping {
+        let again = stop.trip.kind == TripKind::PeerTripped && self.phase() == Phase::Ramping;
+        if self.tripped().is_none() || again {
             self.inner.stop(stop);
         }
     }
 
-    /// Trips where the rig says that it cannot go on.
-    fn heed(&mut self, health: Result<(), Stop>) {
-        if let Err(stop) = health {
-            self.trip(stop);
+    /// Trips, and stays where it stands for good.
+    pub fn freeze(&mut self, trip: Trip) {
+        if self.tripped().is_none() {
+            self.inner.stop(trip.into());
+            self.inner.interlock.freeze();
+            // The rig must not go on with the last velocity.
+            self.inner.tick();
         }
-    }
-
-    /// The rest of the tick, and the measurement of the next.
-    fn go(&mut self) {
-        self.inner.act(Ok(()));
-        let health = self.inner.measure();
-        self.heed(health);
     }
 
     /// Records where the rig was left, if no frame says so yet.
@@ -280,7 +288,17 @@ impl Laboratory {
         self.inner.record_end();
     }
 
-    /// Next tick.
+    /// Most ticks in a row that may be bridged.
+    pub(crate) fn bridge(&self) -> u64 {
+        self.inner.source.bridge
+    }
+
+    /// The tick of the loop whose command should come next.
+    pub fn next_command(&self) -> u64 {
+        self.inner.source.next
+    }
+
+    /// Next tick, by its own count.
     pub fn tick(&self) -> u64 {
         self.inner.ticks()
     }

@@ -148,7 +148,11 @@ impl LabServer {
             }
         }
         session.wait_for_room();
-        session.poll(self.clock.now_ns());
+        if let Some(answer) = session.poll(self.clock.now_ns())
+            && self.socket.send(answer.to, answer.bytes).is_err()
+        {
+            session.note_unsent();
+        }
     }
 
     fn wait(&mut self, until_ns: u64) {

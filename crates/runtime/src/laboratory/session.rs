@@ -7,6 +7,7 @@ use model::motion::Motion;
 
 use super::Laboratory;
 use super::listener::{AcceptedSession, Transmit};
+use crate::clock::{Driving, Overruns, Schedule};
 use crate::gate::{Trip, TripKind};
 use crate::interlock::{Phase, Response, Stop};
 use crate::link::wire::{Datagram, Kind, MOST_BYTES, decode};
@@ -22,7 +23,15 @@ pub struct SessionEnd {
     pub silent_s: Option<f64>,
     /// Seconds from the laboratory's own trip to its safe state, by the clock.
     pub safe_after_s: Option<f64>,
+    /// Ticks that the laboratory's own clock missed.
+    pub overruns: Overruns,
 }
+
+/// How long after a command the laboratory ticks, in periods: one that is that much
+/// later than usual is still in time, and so is an answer that takes the rest.
+const COMMAND_LEAD: f64 = 0.25;
+/// Most of a period by which a tick is drawn towards the loop's.
+const MOST_DRAWN: f64 = 1.0 / 64.0;
 
 /// Whether the loop is still there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,27 +43,37 @@ enum Loop {
 
 /// A session of a laboratory with a loop: takes datagrams and the time, gives
 /// answers, and says when it wants to be asked again. It does no I/O of its own.
+///
+/// Against the clock it drives the laboratory by a schedule of its own, which the
+/// first command begins and later ones draw into step, a little at a time. A
+/// command waits for the next tick and the newest one wins, so neither a stall nor a
+/// burst makes the rig's time go faster. In virtual time the loop's commands are the
+/// clock.
 pub struct Session {
     accepted: AcceptedSession,
     laboratory: Laboratory,
     stop: StopHandle,
+    driving: Driving,
+    /// The laboratory's own ticks, once there are any.
+    schedule: Option<Schedule>,
+    /// Whether a command has drawn the schedule since the last tick.
+    drawn: bool,
+    /// When the last tick was.
+    ticked_ns: u64,
+    /// What the next tick answers: the tick of the loop, and its clock.
+    asked: Option<(u64, u64)>,
     command: Motion,
     talking: Loop,
     heard_ns: u64,
-    /// Presses of the operator's stop that were obeyed.
-    presses: u32,
     tripped_ns: Option<u64>,
-    /// When the rig was given its last command.
-    commanded_ns: u64,
     safe_ns: Option<u64>,
     silent_s: Option<f64>,
-    /// The next tick of the way to safe, while no loop sets the pace.
-    due_ns: Option<u64>,
     out: Box<[u8; MOST_BYTES]>,
 }
 
 impl Session {
-    /// Begins now. The operator's stop trips; a second press freezes the ramp.
+    /// Begins now. The operator's stop trips, and was not pressed before the loop was
+    /// accepted; a second press ends the hold, one during the ramp freezes it.
     pub fn new(
         now_ns: u64,
         accepted: AcceptedSession,
@@ -63,17 +82,19 @@ impl Session {
     ) -> Self {
         Self {
             command: Motion::rest(laboratory.command().count()),
+            driving: Driving::new(laboratory.bridge()),
             accepted,
             laboratory,
+            stop: stop.clone(),
+            schedule: None,
+            drawn: false,
+            ticked_ns: now_ns,
+            asked: None,
             talking: Loop::Talking,
             heard_ns: now_ns,
-            presses: stop.presses(),
-            stop: stop.clone(),
             tripped_ns: None,
-            commanded_ns: 0,
             safe_ns: None,
             silent_s: None,
-            due_ns: None,
             out: Box::new([0; MOST_BYTES]),
         }
     }
@@ -108,46 +129,52 @@ impl Session {
         }
     }
 
-    /// Does what is due without a datagram: the operator's stop, the watchdog,
-    /// and a tick of the way to safe.
-    pub fn poll(&mut self, now_ns: u64) {
-        if self.stop.presses() != self.presses {
-            self.presses = self.stop.presses();
-            self.trip(now_ns, TripKind::Operator, [0.0; 2], Response::Hold);
-        }
+    /// Does what is due: the operator's stop, the watchdog, and a tick of the
+    /// laboratory with the answer that belongs to it.
+    pub fn poll(&mut self, now_ns: u64) -> Option<Transmit<'_>> {
+        self.driving.obey(&mut self.laboratory.inner, self.stop.presses());
         let silent_s = 1e-9 * now_ns.saturating_sub(self.heard_ns) as f64;
         let limit_s = self.accepted.watchdog_s;
         if self.talking == Loop::Talking && silent_s > limit_s {
             self.talking = Loop::Gone;
             if self.laboratory.tripped().is_none() {
                 self.silent_s = Some(silent_s);
-                self.trip(now_ns, TripKind::PeerSilent, [silent_s, limit_s], Response::Hold);
+                self.trip(TripKind::PeerSilent, [silent_s, limit_s], Response::Hold);
             }
         }
-        if self.goes_alone() && !self.is_over() {
-            let due_ns = *self.due_ns.get_or_insert(now_ns);
-            if now_ns >= due_ns {
-                self.laboratory.lead();
-                // Whole periods that were missed are gone for good: the rig never
-                // makes up for them.
-                let period_ns = (1e9 * self.laboratory.step_s()) as u64;
-                let missed = (now_ns - due_ns) / period_ns.max(1);
-                self.due_ns = Some(due_ns + (missed + 1) * period_ns);
-            }
+        if self.talking == Loop::Gone && self.schedule.is_none() {
+            self.schedule = Some(Schedule::new(now_ns, self.laboratory.step_s()));
         }
-        if self.safe_ns.is_none() && self.laboratory.is_safe() {
-            self.safe_ns = Some(now_ns);
+        let is_due = self.schedule.as_ref().is_some_and(|schedule| now_ns >= schedule.next_ns());
+        let ticks = is_due && !self.is_over();
+        if ticks {
+            self.tick(now_ns);
         }
+        self.note_phase(now_ns);
+        let (tick, echo_ns) = self.asked.take_if(|_| ticks)?;
+        Some(self.report(now_ns, tick, echo_ns))
+    }
+
+    /// A tick of the laboratory by its own clock.
+    fn tick(&mut self, now_ns: u64) {
+        let Some(schedule) = &mut self.schedule else { return };
+        let began = schedule.begin(now_ns);
+        self.driving.count(&mut self.laboratory.inner, &began);
+        let elapsed_s = 1e-9 * now_ns.saturating_sub(self.ticked_ns) as f64;
+        (self.ticked_ns, self.drawn) = (now_ns, false);
+        self.laboratory.tick_after(elapsed_s);
     }
 
     /// When it wants to be asked again, though nothing comes.
     pub fn next_timeout_ns(&self) -> u64 {
         // The watchdog bites after its time, not at it.
-        let watchdog_ns = self.heard_ns + (1e9 * self.accepted.watchdog_s) as u64 + 1;
-        match self.due_ns {
-            Some(due_ns) => due_ns,
-            None if self.goes_alone() => 0,
-            None if self.talking == Loop::Gone => u64::MAX,
+        let watchdog_ns = match self.talking {
+            Loop::Talking => self.heard_ns + (1e9 * self.accepted.watchdog_s) as u64 + 1,
+            Loop::Gone => u64::MAX,
+        };
+        match &self.schedule {
+            Some(schedule) => watchdog_ns.min(schedule.next_ns()),
+            None if self.talking == Loop::Gone => 0,
             None => watchdog_ns,
         }
     }
@@ -165,6 +192,7 @@ impl Session {
             counts: self.accepted.endpoint.counts,
             silent_s: self.silent_s,
             safe_after_s: way.map(|(from, to)| 1e-9 * to.saturating_sub(from) as f64),
+            overruns: self.driving.overruns(),
         };
         (self.laboratory, end)
     }
@@ -184,13 +212,6 @@ impl Session {
         }
     }
 
-    /// Whether the rig moves by the laboratory's own clock: it has tripped, and
-    /// no loop sets the pace.
-    fn goes_alone(&self) -> bool {
-        let paced = !self.accepted.lock_step || self.talking == Loop::Gone;
-        paced && self.laboratory.tripped().is_some()
-    }
-
     fn do_as_told(&mut self, now_ns: u64, datagram: &Datagram<'_>) -> Option<Transmit<'_>> {
         let header = &datagram.header;
         // Not where the laboratory itself tripped first: that is why the loop did.
@@ -203,38 +224,37 @@ impl Session {
                 return Some(self.report(now_ns, tick, header.time_ns));
             }
             // The first answer was lost.
-            Kind::Arm if self.laboratory.tick() == 0 => {
+            Kind::Arm if self.laboratory.next_command() == 0 => {
                 return Some(self.report(now_ns, 0, header.time_ns));
             }
             Kind::Arm => {}
             Kind::Stop => {
                 let value = f64::from(header.trip);
-                self.trip(now_ns, TripKind::PeerTripped, [value, 0.0], Response::Hold);
+                self.trip(TripKind::PeerTripped, [value, 0.0], Response::Hold);
             }
             Kind::Bye => {
                 self.talking = Loop::Gone;
-                // A loop that has tripped has led the rig to where it shall stay,
-                // and one that never sent a command has not moved it.
-                let stays = header.state != 0 || self.laboratory.tick() == 0;
-                let response = if stays { Response::Abort } else { Response::Hold };
-                self.trip(now_ns, TripKind::PeerLeft, [0.0; 2], response);
+                let cause = Trip { kind: TripKind::PeerLeft, dof: 0, value: 0.0, limit: 0.0 };
+                if header.state == Phase::Frozen as u8 {
+                    self.laboratory.freeze(cause);
+                } else if header.state == Phase::Running as u8 {
+                    self.laboratory.trip(cause.into());
+                } else {
+                    // The loop has held and ramped. What is left of the way, if only
+                    // the last command that this overtook, the laboratory goes.
+                    self.laboratory.trip(Stop { trip: cause, response: Response::RampDown });
+                }
             }
             _ => self.accepted.endpoint.counts.foreign += 1,
         }
+        self.note_phase(now_ns);
         None
     }
 
-    /// Takes a command; gives the tick that is reported, if any is.
+    /// Takes a command; gives the tick that is reported at once, if any is.
     fn take_command(&mut self, now_ns: u64, datagram: &Datagram<'_>) -> Option<u64> {
         let header = &datagram.header;
-        let (tick, next) = (header.tick, self.laboratory.tick());
-        if self.laboratory.tripped().is_some() {
-            // It goes its own way, at the loop's pace in virtual time.
-            if !self.goes_alone() && tick >= next {
-                self.laboratory.lead();
-            }
-            return Some(tick.saturating_add(1));
-        }
+        let (tick, next) = (header.tick, self.laboratory.next_command());
         let counts = &mut self.accepted.endpoint.counts;
         if tick < next {
             // Asked again: its answer was lost. Otherwise later than a later one.
@@ -249,16 +269,21 @@ impl Session {
         datagram.block(0, &mut self.command.displacement);
         datagram.block(1, &mut self.command.velocity);
         datagram.block(2, &mut self.command.acceleration);
-        // In virtual time a tick is a period; else the laboratory's own clock tells.
-        let elapsed_s = if self.accepted.lock_step {
-            self.laboratory.step_s()
-        } else {
-            1e-9 * now_ns.saturating_sub(self.commanded_ns) as f64
-        };
-        self.commanded_ns = now_ns;
-        self.laboratory.obey(tick, &self.command, header.state, elapsed_s);
-        self.note_trip(now_ns);
-        Some(tick.saturating_add(1))
+        let answered = tick.saturating_add(1);
+        if self.accepted.lock_step && self.talking == Loop::Talking {
+            self.laboratory.obey(tick, &self.command, header.state);
+            self.note_phase(now_ns);
+            return Some(answered);
+        }
+        self.laboratory.take(tick, &self.command, header.state);
+        self.asked = Some((answered, header.time_ns));
+        let step_s = self.laboratory.step_s();
+        let tick_ns = now_ns + (1e9 * COMMAND_LEAD * step_s) as u64;
+        let schedule = self.schedule.get_or_insert_with(|| Schedule::new(tick_ns, step_s));
+        if !std::mem::replace(&mut self.drawn, true) && self.laboratory.tripped().is_none() {
+            schedule.draw_towards(tick_ns, MOST_DRAWN);
+        }
+        None
     }
 
     /// Tells the loop what the sensors say.
@@ -272,14 +297,17 @@ impl Session {
         Transmit { to: *peer, bytes }
     }
 
-    fn trip(&mut self, now_ns: u64, kind: TripKind, [value, limit]: [f64; 2], response: Response) {
+    fn trip(&mut self, kind: TripKind, [value, limit]: [f64; 2], response: Response) {
         self.laboratory.trip(Stop { trip: Trip { kind, dof: 0, value, limit }, response });
-        self.note_trip(now_ns);
     }
 
-    fn note_trip(&mut self, now_ns: u64) {
+    /// Notes when the laboratory tripped, and when it was safe.
+    fn note_phase(&mut self, now_ns: u64) {
         if self.tripped_ns.is_none() && self.laboratory.phase() != Phase::Running {
             self.tripped_ns = Some(now_ns);
+        }
+        if self.safe_ns.is_none() && self.laboratory.is_safe() {
+            self.safe_ns = Some(now_ns);
         }
     }
 }

@@ -29,7 +29,7 @@ impl Rig for Prompt {
 
     fn on_trip(&mut self, _cause: TripKind) {}
 
-    fn disarm(&mut self) {}
+    fn disarm(&mut self, _left: Phase) {}
 
     fn link(&self) -> Option<&LinkCounts> {
         None
@@ -58,11 +58,11 @@ fn laboratory() -> Laboratory {
 #[test]
 fn a_rig_that_stands_elsewhere_is_fetched_from_there() {
     let mut fetched = laboratory_at(5e-3, Start::WhereItStands);
-    fetched.obey(0, &to(4.5e-3), 0, 1e-3);
+    fetched.obey(0, &to(4.5e-3), 0);
     assert_eq!(fetched.tripped(), None);
     // To a laboratory that believes it is at zero this is a jump.
     let mut jumping = laboratory_at(5e-3, Start::Zero);
-    jumping.obey(0, &to(4.5e-3), 0, 1e-3);
+    jumping.obey(0, &to(4.5e-3), 0);
     assert_eq!(jumping.tripped().unwrap().0.kind, TripKind::Rate);
 }
 
@@ -77,7 +77,7 @@ fn a_command_is_obeyed_and_the_answer_belongs_to_the_next_tick() {
     let mut laboratory = laboratory();
     for tick in 0..10 {
         let x = 0.5e-3 * (tick + 1) as f64;
-        laboratory.obey(tick, &to(x), 0, 1e-3);
+        laboratory.obey(tick, &to(x), 0);
         assert_eq!(laboratory.tick(), tick + 1);
         assert_eq!(laboratory.measured().displacement, [x]);
     }
@@ -96,7 +96,7 @@ fn its_own_limits_hold_whatever_the_loop_sends() {
         let mut last = 0.0;
         for (tick, x) in commands.into_iter().enumerate() {
             if laboratory.tripped().is_none() {
-                laboratory.obey(tick as u64, &to(x), 0, 1e-3);
+                laboratory.obey(tick as u64, &to(x), 0);
             }
             let now = laboratory.command().displacement[0];
             assert!((now - last).abs() <= 1e-3 + 1e-12 && now.abs() <= 0.02);
@@ -105,7 +105,7 @@ fn its_own_limits_hold_whatever_the_loop_sends() {
         assert_eq!(laboratory.tripped().unwrap().0.kind, kind);
         let mut ticks = 0;
         while !laboratory.is_safe() {
-            laboratory.lead();
+            laboratory.tick_after(1e-3);
             let now = laboratory.command().displacement[0];
             assert!((now - last).abs() <= 0.5e-3 + 1e-12, "the ramp has its own rate");
             last = now;
@@ -125,7 +125,7 @@ fn after_missing_commands_the_rig_catches_up_without_a_jump() {
     for tick in (0..3).chain(6..40) {
         // Turns at 18 mm would trip the force limit: go back from 10 mm.
         let x = if tick < 10 { path(tick) } else { 9e-3 };
-        laboratory.obey(tick, &to(x), 0, 1e-3);
+        laboratory.obey(tick, &to(x), 0);
         assert_eq!(laboratory.tripped(), None, "tick {tick}");
         let now = laboratory.command().displacement[0];
         assert!((now - last).abs() <= 1e-3 + 1e-12, "tick {tick}: {last} to {now}");
@@ -136,32 +136,33 @@ fn after_missing_commands_the_rig_catches_up_without_a_jump() {
     }
     assert_eq!(last.to_bits(), 9e-3f64.to_bits(), "it has caught up, bit for bit");
     // A command too fast for all ticks since the last one still trips.
-    laboratory.obey(42, &to(9e-3 - 3.1e-3), 0, 1e-3);
+    laboratory.obey(42, &to(9e-3 - 3.1e-3), 0);
     assert_eq!(laboratory.tripped().unwrap().0.kind, TripKind::Rate);
 }
 
 #[test]
 fn too_many_missing_commands_trip() {
     let mut laboratory = laboratory();
-    laboratory.obey(3, &to(0.0), 0, 1e-3);
+    laboratory.obey(3, &to(0.0), 0);
     assert_eq!(laboratory.tripped(), None);
-    laboratory.obey(8, &to(0.0), 0, 1e-3);
+    laboratory.obey(8, &to(0.0), 0);
     let (trip, _) = laboratory.tripped().unwrap();
     assert_eq!((trip.kind, trip.value, trip.limit), (TripKind::PeerSilent, 0.004, 0.003));
-    assert_eq!(laboratory.tick(), 9, "its clock is the loop's");
+    assert_eq!(laboratory.next_command(), 9);
     // A tick at the end of all numbers is no more than that.
-    laboratory.obey(u64::MAX - 1, &to(0.0), 0, 1e-3);
+    laboratory.obey(u64::MAX - 1, &to(0.0), 0);
     assert_eq!(laboratory.phase(), Phase::Holding);
 }
 
 #[test]
 fn a_burst_of_commands_moves_the_rig_no_faster_than_its_limit_in_time() {
     let mut laboratory = laboratory();
-    // A second of commands at 0.9 m/s, held up and then all at once: 20 µs apart.
+    // Commands at 0.9 m/s, held up and then all at once, and ticks 20 µs apart.
     let mut elapsed_s = 0.0;
     for tick in 0..15 {
         let x = 0.9e-3 * (tick + 1) as f64;
-        laboratory.obey(tick, &to(x), 0, 20e-6);
+        laboratory.take(tick, &to(x), 0);
+        laboratory.tick_after(20e-6);
         elapsed_s += 20e-6;
         let now = laboratory.command().displacement[0];
         assert!(now <= 1.0 * elapsed_s + 1e-12, "{now} after {elapsed_s}");
@@ -170,10 +171,50 @@ fn a_burst_of_commands_moves_the_rig_no_faster_than_its_limit_in_time() {
     // It comes after them at its limit, and follows whole again.
     for tick in 15..40 {
         let before = laboratory.command().displacement[0];
-        laboratory.obey(tick, &to(13.5e-3), 0, 1e-3);
+        laboratory.obey(tick, &to(13.5e-3), 0);
         assert!(laboratory.command().displacement[0] - before <= 1e-3 + 1e-12);
     }
     assert_eq!(laboratory.command().displacement[0].to_bits(), 13.5e-3f64.to_bits());
+}
+
+#[test]
+fn of_commands_that_came_between_two_ticks_the_newest_is_followed() {
+    let mut laboratory = laboratory();
+    (0..3).for_each(|tick| laboratory.take(tick, &to(0.3e-3 * (tick + 1) as f64), 0));
+    laboratory.take(1, &to(0.0), 0);
+    laboratory.tick_after(1e-3);
+    assert_eq!((laboratory.tick(), laboratory.command().displacement[0]), (1, 0.9e-3));
+    // Without a command it stands still, and moves on with the next.
+    (0..5).for_each(|_| laboratory.tick_after(1e-3));
+    assert_eq!((laboratory.tick(), laboratory.command().displacement[0]), (6, 0.9e-3));
+    laboratory.take(3, &to(1.2e-3), 0);
+    laboratory.tick_after(1e-3);
+    assert_eq!((laboratory.tripped(), laboratory.command().displacement[0]), (None, 1.2e-3));
+}
+
+#[test]
+fn a_rig_that_shall_stand_is_told_to_stand() {
+    let mut laboratory = laboratory();
+    let mut moving = to(0.5e-3);
+    moving.velocity[0] = 0.5;
+    laboratory.obey(0, &moving, 0);
+    assert_eq!(laboratory.command().velocity, [0.5]);
+    laboratory.freeze(Trip { kind: TripKind::PeerLeft, dof: 0, value: 0.0, limit: 0.0 });
+    assert_eq!((laboratory.phase(), laboratory.is_safe()), (Phase::Frozen, true));
+    assert_eq!(laboratory.command().of(0), [0.5e-3, 0.0, 0.0]);
+}
+
+#[test]
+fn a_stop_before_the_first_command_moves_nothing() {
+    for start in [Start::Zero, Start::WhereItStands] {
+        let mut laboratory = laboratory_at(5e-3, start);
+        laboratory
+            .trip(Trip { kind: TripKind::PeerTripped, dof: 0, value: 0.0, limit: 0.0 }.into());
+        laboratory.take(0, &to(0.0), 0);
+        (0..100).for_each(|_| laboratory.tick_after(1e-3));
+        assert!(laboratory.is_safe());
+        assert_eq!(laboratory.measured().displacement, [5e-3], "{start:?}");
+    }
 }
 
 #[test]
@@ -181,19 +222,19 @@ fn a_second_stop_freezes_the_ramp_and_a_goodbye_does_not() {
     let stop = |kind| Stop::from(Trip { kind, dof: 0, value: 0.0, limit: 0.0 });
     let mut laboratory = laboratory();
     for tick in 0..10 {
-        laboratory.obey(tick, &to(1e-3 * (tick + 1) as f64), 0, 1e-3);
+        laboratory.obey(tick, &to(1e-3 * (tick + 1) as f64), 0);
     }
     laboratory.trip(stop(TripKind::Operator));
     while laboratory.phase() != Phase::Ramping {
-        laboratory.lead();
+        laboratory.tick_after(1e-3);
     }
-    (0..3).for_each(|_| laboratory.lead());
+    (0..3).for_each(|_| laboratory.tick_after(1e-3));
     laboratory.trip(stop(TripKind::PeerLeft));
     assert_eq!(laboratory.phase(), Phase::Ramping);
-    laboratory.trip(stop(TripKind::Operator));
+    laboratory.trip(stop(TripKind::PeerTripped));
     let stood = laboratory.command().displacement[0];
     assert!(stood > 5e-3);
-    laboratory.lead();
+    laboratory.tick_after(1e-3);
     assert_eq!((laboratory.phase(), laboratory.command().displacement[0]), (Phase::Frozen, stood));
     assert!(laboratory.is_safe(), "no further motion is made");
 }

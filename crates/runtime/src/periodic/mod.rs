@@ -19,13 +19,14 @@ mod windows;
 pub use numerical::Control;
 pub use settling::Settling;
 
+use model::channel::Channel;
 use model::equations::Equations;
 use model::integrator::{IntegratorError, Method};
 use model::motion::Motion;
 use model::periodic::{Coefficients, Orbit};
 use numerics::small::copy;
 
-use crate::frame::Block;
+use crate::frame::{Block, FramePlan};
 use crate::gate::{Limits, Trip};
 use crate::interlock::{SafePath, Stop};
 use crate::operator::obey;
@@ -150,6 +151,13 @@ impl PeriodicLoop {
         let (limits, safe_path) = (settings.limits.clone(), settings.safe_path);
         let source = PeriodicSource::new(settings)?;
         Ok(Self::arm(source, None, limits, safe_path, rig.into(), Observers::default()))
+    }
+
+    /// The channels of its frames.
+    pub fn channels(&self) -> Vec<Channel> {
+        let (interface, _) = self.source.shape();
+        let plan = FramePlan { interface, auxiliary: self.rig.channels(), ..FramePlan::default() };
+        plan.channels(&Block::driven())
     }
 
     /// The same loop with a frame of every so many ticks.

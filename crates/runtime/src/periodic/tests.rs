@@ -10,6 +10,7 @@ use nalgebra::{Complex, DMatrix, DVector};
 
 use super::*;
 use crate::gate::TripKind;
+use crate::interlock::Phase;
 use crate::link::LinkCounts;
 use crate::rig::{RigFault, ShakenRig, ShakenSensors};
 
@@ -249,8 +250,8 @@ impl Rig for WithoutAccelerometer {
         self.0.on_trip(cause);
     }
 
-    fn disarm(&mut self) {
-        self.0.disarm();
+    fn disarm(&mut self, left: Phase) {
+        self.0.disarm(left);
     }
 
     fn link(&self) -> Option<&LinkCounts> {

@@ -15,11 +15,14 @@ use super::status::{Said, Status};
 use super::{MainPlan, RealtimeError, RealtimePlan};
 use crate::clock::{Overruns, Ticked, drive};
 use crate::hybrid_loop::{ClosedLoop, HybridLoop};
+use crate::interlock::Response;
+use crate::operator::Operator;
 use crate::record::TimingNote;
 use crate::source::Source;
 use crate::stop::StopHandle;
 use crate::system;
 use crate::tick::Loop;
+use crate::world::{Clock, System};
 
 /// Stack of the loop's thread; all of it is touched before the first tick.
 const STACK_BYTES: usize = 1 << 20;
@@ -165,9 +168,8 @@ impl Driver {
         status.begin(test.phase() as u8);
         let mut test = Box::new(test);
         let work: Job = Box::new(move || {
-            // Whoever owns this loop has the last word: gone, it has pressed the stop.
-            let presses = || stop.presses().wrapping_add(u32::from(left.load(Ordering::Relaxed)));
-            let timing = tick_on_time(&mut test, &plan, presses, nudge.as_ref(), &of_thread);
+            let timing =
+                tick_on_time(&System, &mut test, &plan, &stop, &left, nudge.as_ref(), &of_thread);
             let _ = tell.send(Finished { test, timing });
             of_thread.end();
         });
@@ -236,18 +238,36 @@ impl<S: Source> Drop for Running<S> {
     }
 }
 
-/// The same tick as in virtual time, each at its deadline, with a look at the watch.
-fn tick_on_time<S: Source>(
+/// Runs a loop to its end in the calling thread, each tick at its deadline by a
+/// clock that is handed in.
+pub fn run_by<S: Source>(
+    clock: &dyn Clock,
     test: &mut Loop<S>,
     plan: &RealtimePlan,
-    presses: impl Fn() -> u32,
+    stop: &StopHandle,
+) -> Timing {
+    tick_on_time(clock, test, plan, stop, &AtomicBool::new(false), None, &Status::new())
+}
+
+/// The same tick as in virtual time, each at its deadline, with a look at the watch.
+/// A test whose owner has left is stopped; one that is on its way to safe goes on.
+fn tick_on_time<S: Source>(
+    clock: &dyn Clock,
+    test: &mut Loop<S>,
+    plan: &RealtimePlan,
+    stop: &StopHandle,
+    left: &AtomicBool,
     nudge: Option<&Nudge>,
     status: &Status,
 ) -> Timing {
     let (mut wake_up, mut execution, mut round_trip) =
         (Latency::new(), Latency::new(), Latency::new());
-    let mut clock = Deadlines::from_now(plan.period_s);
+    let mut clock = Deadlines::from_now(clock, plan.period_s);
+    let presses = || stop.presses();
     let overruns = drive(test, &mut clock, presses, plan.overrun_limit, |test, ticked| {
+        if left.load(Ordering::Relaxed) {
+            Operator::new().stop(test, Response::Hold);
+        }
         if let (Some(nudge), Some(tick)) = (nudge, test.source().closed_tick(test.ticks())) {
             nudge.after_tick(tick, ticked.ended_ns);
         }

@@ -11,6 +11,7 @@ use super::grant::{self, Granted, Wish};
 use super::latency::Latency;
 use crate::system;
 use crate::two_rate::{MainLoop, MainState};
+use crate::world::{Clock, System};
 
 /// A step may use more of the stack than a tick: implicit models iterate.
 const STACK_BYTES: usize = 1 << 20;
@@ -103,10 +104,10 @@ fn work(jobs: &Receiver<MainLoop>, shared: &Shared) -> Option<MainTiming> {
     system::touch_stack();
     let mut handed_ns = 0;
     loop {
-        let begun_ns = system::now_ns();
+        let begun_ns = System.now_ns();
         match main.poll() {
             MainState::Stepped => {
-                execution.record(system::now_ns() - begun_ns);
+                execution.record(System.now_ns() - begun_ns);
                 let handed = shared.handed_ns.load(Ordering::Relaxed);
                 // A step that caught up was not woken for.
                 if handed != handed_ns {

@@ -22,7 +22,7 @@ mod main_thread;
 mod periodic;
 mod status;
 
-pub use driver::{Driver, Finished, Running, Timing};
+pub use driver::{Driver, Finished, Running, Timing, run_by};
 pub use grant::{Cpu, Granted, Memory, machine_facts};
 pub use latency::Latency;
 pub use main_thread::MainTiming;

@@ -8,6 +8,7 @@ use numerics::random::Stream;
 
 use super::{Measured, Rig, RigFault, RigSlot};
 use crate::gate::TripKind;
+use crate::interlock::Phase;
 use crate::link::LinkCounts;
 
 /// A fault, in ticks of the loop.
@@ -237,8 +238,8 @@ impl Rig for FaultyRig {
         self.rig.on_trip(cause);
     }
 
-    fn disarm(&mut self) {
-        self.rig.disarm();
+    fn disarm(&mut self, left: Phase) {
+        self.rig.disarm(left);
     }
 
     fn link(&self) -> Option<&LinkCounts> {
@@ -368,7 +369,7 @@ mod tests {
 
         fn on_trip(&mut self, _cause: TripKind) {}
 
-        fn disarm(&mut self) {}
+        fn disarm(&mut self, _left: Phase) {}
 
         fn link(&self) -> Option<&LinkCounts> {
             None

@@ -5,6 +5,7 @@ use model::motion::Motion;
 
 use super::{Measured, Rig, RigFault, RigSlot};
 use crate::gate::TripKind;
+use crate::interlock::Phase;
 use crate::link::LinkCounts;
 
 /// Delays the measured force of a rig by whole samples: conversion and
@@ -62,8 +63,8 @@ impl Rig for LateForce {
         self.rig.on_trip(cause);
     }
 
-    fn disarm(&mut self) {
-        self.rig.disarm();
+    fn disarm(&mut self, left: Phase) {
+        self.rig.disarm(left);
     }
 
     fn link(&self) -> Option<&LinkCounts> {

@@ -25,7 +25,7 @@ use model::channel::Channel;
 use model::motion::Motion;
 
 use crate::gate::{Trip, TripKind};
-use crate::interlock::Stop;
+use crate::interlock::{Phase, Stop};
 use crate::link::LinkCounts;
 
 /// A rig behind the tick. Nothing has a default: a wrapper that forgets to hand
@@ -51,8 +51,8 @@ pub trait Rig: Send {
     /// The test has tripped, and why: from here on the rig is led to safe.
     fn on_trip(&mut self, cause: TripKind);
 
-    /// The test is over: no command follows. Called once.
-    fn disarm(&mut self);
+    /// The test is over, and how the rig is left: no command follows. Called once.
+    fn disarm(&mut self, left: Phase);
 
     /// What a rig behind a link has counted.
     fn link(&self) -> Option<&LinkCounts>;
@@ -143,10 +143,10 @@ macro_rules! kinds {
                 }
             }
 
-            fn disarm(&mut self) {
+            fn disarm(&mut self, left: Phase) {
                 match self {
-                    $(Self::$kind(rig) => rig.disarm(),)*
-                    Self::Other(rig) => rig.disarm(),
+                    $(Self::$kind(rig) => rig.disarm(left),)*
+                    Self::Other(rig) => rig.disarm(left),
                 }
             }
 

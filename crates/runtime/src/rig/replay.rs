@@ -5,6 +5,7 @@ use model::motion::Motion;
 
 use super::{Measured, Rig, RigFault};
 use crate::gate::TripKind;
+use crate::interlock::Phase;
 use crate::link::LinkCounts;
 
 /// Gives back recorded measurements, tick by tick, and ignores commands.
@@ -58,7 +59,7 @@ impl Rig for ReplayRig {
 
     fn on_trip(&mut self, _cause: TripKind) {}
 
-    fn disarm(&mut self) {}
+    fn disarm(&mut self, _left: Phase) {}
 
     fn link(&self) -> Option<&LinkCounts> {
         None

@@ -7,6 +7,7 @@ use model::shaken::{ShakenDynamics, ShakenError, ShakenSpecimen, ShakenStep, Sha
 
 use super::{Measured, Rig, RigFault};
 use crate::gate::TripKind;
+use crate::interlock::Phase;
 use crate::link::LinkCounts;
 
 /// Sensors of a shaken specimen, one per interface DOF each.
@@ -119,7 +120,7 @@ impl Rig for ShakenRig {
 
     fn on_trip(&mut self, _cause: TripKind) {}
 
-    fn disarm(&mut self) {}
+    fn disarm(&mut self, _left: Phase) {}
 
     fn link(&self) -> Option<&LinkCounts> {
         None

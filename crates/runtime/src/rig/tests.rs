@@ -53,7 +53,8 @@ impl Rig for Probe {
         self.note("on_trip");
     }
 
-    fn disarm(&mut self) {
+    fn disarm(&mut self, left: Phase) {
+        assert_eq!(left, Phase::Frozen);
         self.note("disarm");
     }
 
@@ -73,7 +74,7 @@ fn go_through(rig: &mut RigSlot) -> Vec<Result<(), RigFault>> {
         rig.actuate(&command);
     }
     rig.on_trip(TripKind::Force);
-    rig.disarm();
+    rig.disarm(Phase::Frozen);
     health
 }
 

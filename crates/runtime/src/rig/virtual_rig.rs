@@ -12,6 +12,7 @@ use numerics::gemv::PanelMatrix;
 
 use super::{Measured, Rig, RigFault};
 use crate::gate::TripKind;
+use crate::interlock::Phase;
 use crate::link::LinkCounts;
 
 /// What a virtual rig is made of.
@@ -305,7 +306,7 @@ impl Rig for VirtualRig {
 
     fn on_trip(&mut self, _cause: TripKind) {}
 
-    fn disarm(&mut self) {}
+    fn disarm(&mut self, _left: Phase) {}
 
     fn link(&self) -> Option<&LinkCounts> {
         None

@@ -7,11 +7,13 @@ use analysis::identification::{Hold, OrderChoice, Settings};
 use clap::{Args, ValueEnum};
 use model::transfer::TransferSystem;
 use numerics::rational_fit::{HIGHEST_ORDER, Orders, PureDelay};
-use runtime::record::Record;
+use runtime::gate::TripKind;
+use runtime::record::{Record, TripNote};
 use serde_json::{Value, json};
 
 use super::output::{Exit, Output, cannot_write, print, read_record, table, write_whole};
 use super::rehearse::{Loaded, load, test_name};
+use super::signals::stop_on_signals;
 use crate::assembly::Assembly;
 use crate::experiment::quantity::{self, Kind as Quantity, Motion};
 use crate::experiment::{Embedded, Experiment};
@@ -142,8 +144,13 @@ fn by_test(arguments: &IdentifyArguments, output: Output) -> Exit {
     let mut written = Written::new(arguments, test_name(file).to_string_lossy().as_ref());
     let mut results = Vec::new();
     let mut tests = Vec::new();
+    let stop = match stop_on_signals(output) {
+        Ok(stop) => stop,
+        Err(exit) => return exit,
+    };
+    let attended = stop.attend();
     for &dof in &dofs {
-        let test = match run_test(&assembly, &plan, dof) {
+        let test = match run_test(&assembly, &plan, dof, &stop) {
             Ok(test) => test,
             Err(error) => return output.fail(error),
         };
@@ -159,7 +166,7 @@ fn by_test(arguments: &IdentifyArguments, output: Output) -> Exit {
                 trip.text
             );
             return match written.write() {
-                Ok(_) => tripped(&message, &tests, output),
+                Ok(_) => tripped(trip, &message, &tests, output),
                 Err(message) => output.fail(message),
             };
         }
@@ -170,6 +177,7 @@ fn by_test(arguments: &IdentifyArguments, output: Output) -> Exit {
             Err(error) => return output.fail(error),
         }
     }
+    drop(attended);
     let facts = vec![
         ("Experiment".to_owned(), file_name(file)),
         ("Signal".to_owned(), format!("{:?}", plan.kind).to_lowercase()),
@@ -371,14 +379,14 @@ fn result_text(advised: &Advised) -> String {
     text
 }
 
-fn tripped(message: &str, tests: &[Value], output: Output) -> Exit {
+fn tripped(trip: &TripNote, message: &str, tests: &[Value], output: Output) -> Exit {
     match output {
         Output::People => eprintln!("{message}"),
         Output::Json => {
             output.document(&json!({ "error": message, "tests": tests }));
         }
     }
-    Exit::Tripped
+    if trip.code == TripKind::Operator.code() { Exit::Stopped } else { Exit::Tripped }
 }
 
 fn test_json(test: &RigTest) -> Value {

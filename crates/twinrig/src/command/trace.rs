@@ -19,6 +19,7 @@ use crate::iterative::{
 };
 use crate::journal::{Journal, Kind, Opening};
 use crate::remote::{self, Timing};
+use crate::trace_frames::{finish_frames, record_frames};
 use crate::{realtime, rehearsal, report};
 
 /// What `twinrig trace` is told.
@@ -26,8 +27,8 @@ use crate::{realtime, rehearsal, report};
 pub(super) struct TraceArguments {
     /// Experiment file (TOML) with a [trace].
     file: PathBuf,
-    /// Folder for points.csv, record.arrow, report.html, summary.json and the journal [default:
-    /// runs/NAME-trace].
+    /// Folder for points.csv, record.arrow, report.html, summary.json and the journal, in real time
+    /// frames.arrow as well [default: runs/NAME-trace].
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     /// Another value in the file; may be repeated.
@@ -88,7 +89,8 @@ pub(super) fn trace(arguments: &TraceArguments, output: Output) -> Exit {
     let mut kept = Kept::from_lines(lines);
     let resumed = kept.points.len();
     let begun = Instant::now();
-    let ended = match run(arguments, &setup, &mut journal, &mut kept, output) {
+    let part = run(arguments, &loaded, &setup, &folder, &mut journal, &mut kept, output);
+    let ended = match part {
         Ok(ended) => ended,
         Err(exit) => return exit,
     };
@@ -144,7 +146,9 @@ fn fingerprint(experiment: &Experiment, source: &dyn Source) -> Result<u64, Stri
 /// Follows the response from where it stands.
 fn run(
     arguments: &TraceArguments,
+    loaded: &Loaded,
     setup: &Setup<'_>,
+    folder: &Path,
     journal: &mut Journal,
     kept: &mut Kept,
     output: Output,
@@ -156,6 +160,13 @@ fn run(
     })?;
     let stop = stop_on_signals(output)?;
     let attended = stop.attend();
+    // In real time what the rig did cannot be had again: it is recorded.
+    let (periodic, frames) = match arguments.realtime && kept.end.is_none() {
+        true => record_frames(setup, &loaded.folder, folder, periodic)
+            .map(|(periodic, frames)| (periodic, Some(frames)))
+            .map_err(|error| output.fail(error))?,
+        false => (periodic, None),
+    };
     let pace = match arguments.realtime {
         true => Pace::Real(realtime::plan(setup.experiment())),
         false => Pace::Virtual,
@@ -165,8 +176,9 @@ fn run(
     let asked = Box::new(move |hz: f64| shown.set_message(format!("trying {hz:.4} Hz")));
     let bench = Bench::start(periodic, &pace, &stop, asked);
     let bench = bench.map_err(|error| output.fail(error))?;
+    let granted = bench.granted().cloned().unwrap_or_default();
     if output == Output::People {
-        bench.notices().iter().for_each(|notice| eprintln!("notice: {notice}"));
+        granted.notices.iter().for_each(|notice| eprintln!("notice: {notice}"));
         if !kept.points.is_empty() {
             eprintln!("going on behind {} points that are done", kept.points.len());
         }
@@ -200,7 +212,7 @@ fn run(
     let ended = outcome.map_err(|error| output.fail(error))?;
     let rested = rested.map_err(|error| output.fail(error))?;
     if output == Output::People {
-        if let Some(link) = &rested.link {
+        if let Some(link) = rested.test.link() {
             eprintln!("link: {}", link.words());
         }
         if let Some(timing) = &rested.timing {
@@ -211,6 +223,9 @@ fn run(
                 timing.overruns.missed
             );
         }
+    }
+    if let Some(frames) = frames {
+        finish_frames(frames, setup, &granted, rested).map_err(|error| output.fail(error))?;
     }
     if ended.is_final() && kept.end.is_none() {
         journal.append(&to_line(&Line::End(ended.word().into()))).map_err(|e| output.fail(e))?;

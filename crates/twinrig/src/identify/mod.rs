@@ -11,8 +11,10 @@ pub mod table;
 use analysis::identification::{
     Identification, IdentificationError, Samples, Settings, identify as identify_samples,
 };
+use runtime::clock::{self, VirtualClock};
 use runtime::open_loop::OpenLoop;
 use runtime::record::TripNote;
+use runtime::stop::StopHandle;
 use thiserror::Error;
 
 use crate::assembly::Assembly;
@@ -75,11 +77,13 @@ pub struct Identified {
     pub coupling: Option<f64>,
 }
 
-/// Drives one interface DOF of the experiment's rig, behind its gate.
+/// Drives one interface DOF of the experiment's rig, behind its gate, to the end or
+/// until the operator's stop has taken the rig to safe.
 pub fn run_test(
     assembly: &Assembly,
     plan: &DrivePlan,
     dof: usize,
+    stop: &StopHandle,
 ) -> Result<RigTest, IdentifyError> {
     let (drive, signal) = drive::drive(plan, assembly, dof)?;
     let rig = assembly.virtual_rig()?;
@@ -96,18 +100,24 @@ pub fn run_test(
         running: 0,
         trip: None,
     };
-    while !open.is_over() {
-        open.tick();
-        let (command, measured) = (&open.command().displacement, open.measured());
-        for i in 0..assembly.count() {
-            test.command[i].push(command[i]);
-            test.measured[i].push(measured.displacement[i]);
-            test.force[i].push(measured.force[i]);
-        }
-        if open.tripped().is_none() {
-            test.running += 1;
-        }
-    }
+    let mut clock = VirtualClock::default();
+    clock::drive(
+        &mut open,
+        &mut clock,
+        || stop.presses(),
+        u64::MAX,
+        |open, _| {
+            let (command, measured) = (&open.command().displacement, open.measured());
+            for i in 0..assembly.count() {
+                test.command[i].push(command[i]);
+                test.measured[i].push(measured.displacement[i]);
+                test.force[i].push(measured.force[i]);
+            }
+            if open.tripped().is_none() {
+                test.running += 1;
+            }
+        },
+    );
     test.trip = open.tripped().map(|(trip, time_s)| trip_note(&trip, time_s));
     Ok(test)
 }

@@ -3,9 +3,8 @@
 use analysis::iterative::PeriodicExperiment;
 use model::periodic::{Coefficients, Orbit};
 use runtime::gate::{Trip, TripKind};
-use runtime::link::LinkCounts;
 use runtime::periodic::{PeriodicError, PeriodicLoop};
-use runtime::realtime::{Finished, PeriodicDriver, RealtimeError, RealtimePlan, Timing};
+use runtime::realtime::{Finished, Granted, PeriodicDriver, RealtimeError, RealtimePlan, Timing};
 use runtime::stop::StopHandle;
 
 /// Why a bench gives no further point.
@@ -52,9 +51,9 @@ enum Drive {
 
 /// A bench that is at rest.
 pub struct Rested {
-    /// What came and went over a wire, if there is one.
-    pub link: Option<LinkCounts>,
-    /// How punctual the loop was, in real time.
+    /// The loop after its last tick.
+    pub test: Box<PeriodicLoop>,
+    /// How punctual it was, in real time.
     pub timing: Option<Timing>,
 }
 
@@ -73,24 +72,24 @@ impl Bench {
         Ok(Self { drive, stop: stop.clone(), asked })
     }
 
-    /// What the system refused, in real time.
-    pub fn notices(&self) -> &[String] {
+    /// What the system granted and refused, in real time.
+    pub fn granted(&self) -> Option<&Granted> {
         match &self.drive {
-            Drive::Virtual(_) => &[],
-            Drive::Real(driver) => driver.granted().map_or(&[], |granted| &granted.notices),
+            Drive::Virtual(_) => None,
+            Drive::Real(driver) => driver.granted(),
         }
     }
 
     /// Takes the rig to rest.
     pub fn finish(self) -> Result<Rested, RealtimeError> {
         match self.drive {
-            Drive::Virtual(mut periodic) => {
-                periodic.come_to_rest();
-                Ok(Rested { link: periodic.link().copied(), timing: None })
+            Drive::Virtual(mut test) => {
+                test.come_to_rest();
+                Ok(Rested { test, timing: None })
             }
             Drive::Real(driver) => {
                 let Finished { test, timing } = driver.finish()?;
-                Ok(Rested { link: test.link().copied(), timing: Some(timing) })
+                Ok(Rested { test, timing: Some(timing) })
             }
         }
     }

@@ -10,7 +10,7 @@ mod reference;
 mod saved;
 mod setup;
 
-pub use bench::{Bench, BenchError, Pace};
+pub use bench::{Bench, BenchError, Pace, Rested};
 pub use marks::{FoldMark, Mark, Peak, PeakFrom};
 pub(crate) use outcome::RECORD_OF;
 pub use outcome::{Outcome, PointRow, record_trials};

@@ -12,6 +12,7 @@ use model::transfer::TransferSystem;
 use numerics::eigen::{self, EigenError};
 use numerics::lti::TransferFunction;
 use numerics::rational_fit::{Orders, PureDelay};
+use runtime::stop::StopHandle;
 use runtime::two_rate::Rates;
 use thiserror::Error;
 
@@ -435,7 +436,9 @@ pub fn deviation_percent(
         order: OrderChoice::Given(Orders { numerator: 0, denominator: 3 }),
         delay: PureDelay::Fixed(0.0),
     };
-    let found = run_test(&assembly, &DrivePlan { seed, ..*plan }, 0)?.identify(&settings)?.found;
+    let found = run_test(&assembly, &DrivePlan { seed, ..*plan }, 0, &StopHandle::new())?
+        .identify(&settings)?
+        .found;
     let errors = |found: &[f64], exact: &[f64]| {
         let relative = found.iter().zip(exact).map(|(f, e)| (f / e - 1.0).abs());
         relative.fold(0.0, f64::max)

@@ -167,9 +167,18 @@ impl Exchange {
         self.endpoint.frame(now_ns, Kind::Command, tick, self.newest.time_ns, None, blocks)
     }
 
-    /// The session is over. After a trip the loop has led the rig to safe; before
-    /// one the laboratory does it by itself. It also would if this were lost.
-    pub(super) fn goodbye(&mut self, now_ns: u64) -> &[u8] {
+    /// The session is over. The laboratory goes the rest of the way to zero by
+    /// itself, as it also would if this were lost; but a rig that an abort or a
+    /// second stop left standing shall stand.
+    pub(super) fn goodbye(&mut self, now_ns: u64, left: Phase) -> &[u8] {
+        let stands = self.command.displacement.iter().any(|x| *x != 0.0);
+        self.endpoint.state = match left {
+            Phase::Safe if stands => Phase::Frozen,
+            Phase::Holding | Phase::Ramping | Phase::Safe | Phase::Frozen => left,
+            Phase::Running | Phase::Initiating | Phase::Completing | Phase::Homing => {
+                Phase::Running
+            }
+        } as u8;
         self.endpoint.frame(now_ns, Kind::Bye, self.tick, 0, None, [&[]; 3])
     }
 

@@ -12,6 +12,7 @@ use model::motion::Motion;
 
 use super::{Measured, Rig, RigFault};
 use crate::gate::TripKind;
+use crate::interlock::Phase;
 use crate::link::wire::MOST_BYTES;
 use crate::link::{LinkCounts, LinkError, LinkPlan};
 use crate::world::{Clock, DatagramSocket, World};
@@ -140,10 +141,10 @@ impl Rig for NetworkRig {
         self.exchange.on_trip(cause);
     }
 
-    fn disarm(&mut self) {
+    fn disarm(&mut self, left: Phase) {
         if std::mem::take(&mut self.armed) {
             for _ in 0..3 {
-                let bytes = self.exchange.goodbye(self.clock.now_ns());
+                let bytes = self.exchange.goodbye(self.clock.now_ns(), left);
                 let _ = self.socket.send(self.peer.address, bytes);
             }
         }
@@ -156,7 +157,7 @@ impl Rig for NetworkRig {
 
 impl Drop for NetworkRig {
     fn drop(&mut self) {
-        self.disarm();
+        self.disarm(Phase::Running);
     }
 }
 
