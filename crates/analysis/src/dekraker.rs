@@ -253,8 +253,7 @@ fn second_order_response(
     stiffness: &DMatrix<f64>,
 ) -> Result<Resolvent, ReductionError> {
     let n = mass.nrows();
-    let factor =
-        mass.clone().cholesky().ok_or(ReductionError::MassNotPositiveDefinite { dof: 0 })?;
+    let factor = mass.clone().cholesky().ok_or(ReductionError::MassNotPositiveDefinite(0))?;
     let mut a = DMatrix::zeros(2 * n, 2 * n);
     a.view_mut((0, n), (n, n)).fill_diagonal(BAND_RAD_S);
     a.view_mut((n, 0), (n, n)).copy_from(&(factor.solve(stiffness) / -BAND_RAD_S));

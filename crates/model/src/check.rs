@@ -1,24 +1,33 @@
-//! Ranges of single numbers.
+//! Ranges of numbers, and how many there are.
 
 use crate::error::ModelError;
 
-pub(crate) fn check_finite(name: &'static str, value: f64) -> Result<(), ModelError> {
-    if value.is_finite() {
-        return Ok(());
-    }
-    Err(ModelError::BadParameter { name, value, requirement: "a finite number" })
+/// The value, if it is good.
+pub(crate) fn require(
+    good: bool,
+    name: &'static str,
+    value: f64,
+    requirement: &'static str,
+) -> Result<f64, ModelError> {
+    if good { Ok(value) } else { Err(ModelError::BadParameter { name, value, requirement }) }
 }
 
-pub(crate) fn check_positive(name: &'static str, value: f64) -> Result<(), ModelError> {
-    if value.is_finite() && value > 0.0 {
-        return Ok(());
-    }
-    Err(ModelError::BadParameter { name, value, requirement: "greater than zero" })
+pub(crate) fn check_finite(name: &'static str, value: f64) -> Result<f64, ModelError> {
+    require(value.is_finite(), name, value, "a finite number")
 }
 
-pub(crate) fn check_not_negative(name: &'static str, value: f64) -> Result<(), ModelError> {
-    if value.is_finite() && value >= 0.0 {
-        return Ok(());
-    }
-    Err(ModelError::BadParameter { name, value, requirement: "zero or greater" })
+pub(crate) fn check_positive(name: &'static str, value: f64) -> Result<f64, ModelError> {
+    require(value.is_finite() && value > 0.0, name, value, "greater than zero")
+}
+
+pub(crate) fn check_not_negative(name: &'static str, value: f64) -> Result<f64, ModelError> {
+    require(value.is_finite() && value >= 0.0, name, value, "zero or greater")
+}
+
+pub(crate) fn check_count(
+    what: &'static str,
+    given: usize,
+    expected: usize,
+) -> Result<(), ModelError> {
+    if given == expected { Ok(()) } else { Err(ModelError::WrongCount { what, given, expected }) }
 }

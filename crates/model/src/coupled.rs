@@ -55,7 +55,7 @@ impl Coupled {
         let nonlinear = !numerical.elements.is_empty() || !specimen.elements.is_empty();
         if nonlinear && scheme != Scheme::RungeKutta4 {
             let elements = numerical.elements.len() + specimen.elements.len();
-            return Err(IntegratorError::NotLinear { elements });
+            return Err(IntegratorError::NotLinear(elements));
         }
         let own = numerical.first_order().ok_or(IntegratorError::SingularMass)?;
         let of_specimen = if specimen.elements.is_empty() { 0 } else { count };

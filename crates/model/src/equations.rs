@@ -224,7 +224,7 @@ impl Equations {
         if let Some(values) = linear.modal_eigenvalues() {
             return Ok(values);
         }
-        let singular = EigenError::MassNotPositiveDefinite { row: 0 };
+        let singular = EigenError::MassNotPositiveDefinite(0);
         eigen::eigenvalues(&linear.first_order().ok_or(singular)?.dynamics)
     }
 

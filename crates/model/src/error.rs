@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use numerics::eigen::EigenError;
+use numerics::eigen::{Asymmetry, EigenError};
 use thiserror::Error;
 
 /// Which matrix of a structure is meant.
@@ -73,21 +73,15 @@ pub enum ModelError {
     },
     /// A matrix differs from its transpose.
     #[error(
-        "the {matrix} matrix is not symmetric: row {r}, column {c} is {upper} but row {c}, \
-         column {r} is {lower}; make them equal",
-        r = row + 1, c = column + 1
+        "the {matrix} matrix is not symmetric: row {r}, column {c} is {} but row {c}, \
+         column {r} is {}; make them equal",
+        pair.upper, pair.lower, r = pair.row + 1, c = pair.column + 1
     )]
     NotSymmetric {
         /// Which matrix.
         matrix: MatrixName,
-        /// Row of the worst pair's entry above the diagonal.
-        row: usize,
-        /// Its column.
-        column: usize,
-        /// Entry above the diagonal.
-        upper: f64,
-        /// Entry below the diagonal.
-        lower: f64,
+        /// The worst pair of entries.
+        pair: Asymmetry,
     },
     /// Some motion has no inertia.
     #[error(
@@ -101,15 +95,12 @@ pub enum ModelError {
         /// Diagonal entry of that row.
         diagonal: f64,
     },
-    /// Some motion is pushed away from rest.
+    /// Some motion is pushed away from rest: this is the smallest eigenvalue.
     #[error(
-        "the stiffness matrix has the negative eigenvalue {eigenvalue:.6e}; check the signs \
+        "the stiffness matrix has the negative eigenvalue {0:.6e}; check the signs \
          of its off-diagonal entries and that it was not printed with too few digits"
     )]
-    StiffnessNotPositiveSemidefinite {
-        /// The smallest eigenvalue.
-        eigenvalue: f64,
-    },
+    StiffnessNotPositiveSemidefinite(f64),
     /// A list has the wrong length.
     #[error("{what}: {given} given, {expected} needed")]
     WrongCount {

@@ -15,15 +15,13 @@ use crate::structure::Structure;
 /// Why a structure cannot be split as asked.
 #[derive(Debug, Clone, PartialEq, Error)]
 pub enum PartitionError {
-    /// The specimen takes more mass than the structure has there.
+    /// The specimen takes more mass than the structure has there; what is left has
+    /// this smallest eigenvalue.
     #[error(
         "the specimen takes more mass than the structure has: the smallest eigenvalue of what is \
-         left is {smallest:.4e} kg. Give the specimen less than the structure's mass at its DOF"
+         left is {0:.4e} kg. Give the specimen less than the structure's mass at its DOF"
     )]
-    NoMassLeft {
-        /// Smallest eigenvalue of the numerical mass.
-        smallest: f64,
-    },
+    NoMassLeft(f64),
     /// A DOF beyond the structure.
     #[error("interface DOF {dof} does not exist: the structure has {size}")]
     NoSuchDof {
@@ -40,18 +38,12 @@ pub enum PartitionError {
         /// Counted from 1.
         second: usize,
     },
-    /// A DOF inside the specimen is at its interface as well.
-    #[error("DOF {dof} is inside the specimen and at its interface: it can be only one of them")]
-    InsideAtInterface {
-        /// Counted from 1.
-        dof: usize,
-    },
-    /// A DOF inside the specimen is listed twice.
-    #[error("DOF {dof} is listed twice among those inside the specimen")]
-    InsideRepeated {
-        /// Counted from 1.
-        dof: usize,
-    },
+    /// This DOF, counted from 1, is inside the specimen and at its interface.
+    #[error("DOF {0} is inside the specimen and at its interface: it can be only one of them")]
+    InsideAtInterface(usize),
+    /// This DOF inside the specimen, counted from 1, is listed twice.
+    #[error("DOF {0} is listed twice among those inside the specimen")]
+    InsideRepeated(usize),
     /// Something joins the inside of the specimen with what is simulated.
     #[error(
         "the structure's {matrix} joins DOF {inside}, inside the specimen, with DOF {outside}, \
@@ -65,21 +57,16 @@ pub enum PartitionError {
         /// Counted from 1.
         outside: usize,
     },
-    /// An element of the simulated part ends inside the specimen.
-    #[error("an element of the structure ends at DOF {dof}, which is inside the specimen")]
-    ElementInside {
-        /// Counted from 1.
-        dof: usize,
-    },
-    /// A load acts inside the specimen.
+    /// An element of the simulated part ends at this DOF, counted from 1, inside the
+    /// specimen.
+    #[error("an element of the structure ends at DOF {0}, which is inside the specimen")]
+    ElementInside(usize),
+    /// A load acts on this DOF, counted from 1, inside the specimen.
     #[error(
-        "the excitation acts on DOF {dof}, inside the specimen, where no actuator can apply it: \
+        "the excitation acts on DOF {0}, inside the specimen, where no actuator can apply it: \
          apply forces to simulated DOFs; on a strong floor the ground does not shake the specimen"
     )]
-    InsideLoaded {
-        /// Counted from 1.
-        dof: usize,
-    },
+    InsideLoaded(usize),
     /// With DOFs inside, the interface consists of DOFs.
     #[error(
         "a specimen with DOFs of its own meets the simulation at DOFs, not at deformations \
@@ -186,7 +173,7 @@ impl Partition {
 fn check_mass(numerical: &Equations) -> Result<(), PartitionError> {
     let smallest = eigen::smallest_symmetric_eigenvalue(&numerical.mass).unwrap_or(f64::NAN);
     if smallest.is_nan() || smallest <= 0.0 {
-        return Err(PartitionError::NoMassLeft { smallest });
+        return Err(PartitionError::NoMassLeft(smallest));
     }
     Ok(())
 }
@@ -201,9 +188,9 @@ fn check_inertance(whole: &Equations, numerical: &Equations) -> Result<(), Parti
         eigen::smallest_symmetric_eigenvalue(&(0.5 * (&answer + answer.transpose()))).ok()
     };
     match (least(whole), least(numerical)) {
-        (_, None) => Err(PartitionError::NoMassLeft { smallest: 0.0 }),
+        (_, None) => Err(PartitionError::NoMassLeft(0.0)),
         (Some(before), Some(left)) if before > 0.0 && left <= 0.0 => {
-            Err(PartitionError::NoMassLeft { smallest: 1.0 / left })
+            Err(PartitionError::NoMassLeft(1.0 / left))
         }
         _ => Ok(()),
     }

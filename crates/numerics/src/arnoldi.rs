@@ -2,9 +2,8 @@
 
 use nalgebra::{Complex, DMatrix, DVector};
 
-use crate::eigen::EigenError;
+use crate::eigen::{ComplexPairs, EigenError, general_pairs};
 use crate::random::Stream;
-use crate::sparse::dense::{ComplexPairs, general_pairs};
 
 /// Residuals below this part of the largest eigenvalue are none.
 const SETTLED: f64 = 1e-10;

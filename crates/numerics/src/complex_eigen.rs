@@ -25,7 +25,7 @@ pub fn eigenvalues(matrix: &DMatrix<Complex<f64>>) -> Vec<Complex<f64>> {
             vec![large, small]
         }
         n => eigen::complex_eigenvalues(matrix)
-            .unwrap_or_else(|_| vec![Complex::new(f64::NAN, f64::NAN); n]),
+            .unwrap_or_else(|| vec![Complex::new(f64::NAN, f64::NAN); n]),
     }
 }
 

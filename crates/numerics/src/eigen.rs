@@ -7,7 +7,7 @@ use faer::linalg::triangular_solve::{
     solve_lower_triangular_in_place, solve_upper_triangular_in_place,
 };
 use faer::{Mat, MatRef, Par, Side};
-use nalgebra::{Complex, DMatrix, DVector};
+use nalgebra::{Complex, ComplexField, DMatrix, DVector};
 use thiserror::Error;
 
 /// Largest part of the greatest eigenvalue that a negative one may be and
@@ -49,39 +49,22 @@ pub enum EigenError {
         /// The entry.
         value: f64,
     },
-    /// A symmetric matrix was expected.
+    /// A symmetric matrix was expected; this is the worst pair.
     #[error(
-        "the matrix is not symmetric: row {r}, column {c} is {upper} but its mirror is {lower}",
-        r = row + 1, c = column + 1
+        "the matrix is not symmetric: row {r}, column {c} is {} but its mirror is {}",
+        .0.upper, .0.lower, r = .0.row + 1, c = .0.column + 1
     )]
-    NotSymmetric {
-        /// Row of the worst pair's entry above the diagonal.
-        row: usize,
-        /// Its column.
-        column: usize,
-        /// The entry above the diagonal.
-        upper: f64,
-        /// The entry below the diagonal.
-        lower: f64,
-    },
-    /// The mass has no Cholesky factor.
-    #[error("the mass is not positive definite (found at row {})", row + 1)]
-    MassNotPositiveDefinite {
-        /// Row of the first pivot that is not positive.
-        row: usize,
-    },
-    /// The stiffness has a negative eigenvalue beyond rounding.
-    #[error("ω² = {omega_squared} is negative: the stiffness is not positive semidefinite")]
-    NegativeStiffness {
-        /// The smallest ω².
-        omega_squared: f64,
-    },
-    /// The iteration did not converge, or its numbers overflowed.
-    #[error("the eigenvalues of a {size} × {size} matrix did not converge")]
-    NoConvergence {
-        /// Size of the matrix.
-        size: usize,
-    },
+    NotSymmetric(Asymmetry),
+    /// The mass has no Cholesky factor: the pivot of this row is not positive.
+    #[error("the mass is not positive definite (found at row {})", .0 + 1)]
+    MassNotPositiveDefinite(usize),
+    /// The stiffness has a negative eigenvalue beyond rounding: the smallest ω².
+    #[error("ω² = {0} is negative: the stiffness is not positive semidefinite")]
+    NegativeStiffness(f64),
+    /// The iteration on a matrix of this size did not converge, or its numbers
+    /// overflowed.
+    #[error("the eigenvalues of a {0} × {0} matrix did not converge")]
+    NoConvergence(usize),
 }
 
 /// Undamped modes of K φ = ω² M φ, slowest first.
@@ -147,7 +130,7 @@ pub fn symmetric_modes(stiffness: &DMatrix<f64>, mass: &DMatrix<f64>) -> Result<
     let (mut squares, mut shapes) = definite_pair(stiffness, mass)?;
     let largest = squares[n - 1].abs().max(squares[0].abs());
     if squares[0] < -RIGID_BODY_NOISE * largest {
-        return Err(EigenError::NegativeStiffness { omega_squared: squares[0] });
+        return Err(EigenError::NegativeStiffness(squares[0]));
     }
     if squares[0] < WIDE_SPECTRUM * largest {
         sharpen_slow_modes(stiffness, mass, &mut squares, &mut shapes);
@@ -193,22 +176,53 @@ fn definite_pair(
     let factor = cholesky(b)?;
     let l = factor.as_ref();
     let reduced = congruent(a, &factor);
-    if reduced.iter().any(|value| !value.is_finite()) {
-        return Err(EigenError::NoConvergence { size: n });
-    }
-    let unit = to_unit_size(reduced.amax());
-    let decomposition = view(&(unit * reduced))
-        .self_adjoint_eigen(Side::Lower)
-        .map_err(|_| EigenError::NoConvergence { size: n })?;
-    let mut vectors = decomposition.U().to_owned();
+    let (values, vectors) = symmetric_pairs(&reduced)?;
+    let mut vectors = view(&vectors).to_owned();
     solve_upper_triangular_in_place(l.transpose(), vectors.as_mut(), Par::Seq);
-    let values = decomposition.S().column_vector();
+    checked((values, DMatrix::from_fn(n, n, |i, j| vectors[(i, j)])))
+}
+
+/// Eigenvalues, ascending, and orthonormal eigenvectors of a symmetric matrix.
+pub fn symmetric_pairs(matrix: &DMatrix<f64>) -> Result<(DVector<f64>, DMatrix<f64>), EigenError> {
+    let (scaled, unit) = unit_sized(matrix)?;
+    let n = matrix.nrows();
+    let pairs =
+        view(&scaled).self_adjoint_eigen(Side::Lower).map_err(|_| EigenError::NoConvergence(n))?;
+    let (values, vectors) = (pairs.S().column_vector(), pairs.U());
     let values = DVector::from_fn(n, |i, _| values[i] / unit);
-    let vectors = DMatrix::from_fn(n, n, |i, j| vectors[(i, j)]);
-    if values.iter().chain(vectors.iter()).all(|value| value.is_finite()) {
-        return Ok((values, vectors));
+    checked((values, DMatrix::from_fn(n, n, |i, j| vectors[(i, j)])))
+}
+
+/// Eigenvalues and the eigenvectors that belong to them, one per column.
+pub type ComplexPairs = (Vec<Complex<f64>>, DMatrix<Complex<f64>>);
+
+/// Eigenvalues and right eigenvectors (columns of unit length) of a general
+/// real matrix, in no particular order.
+pub fn general_pairs(matrix: &DMatrix<f64>) -> Result<ComplexPairs, EigenError> {
+    let (scaled, unit) = unit_sized(matrix)?;
+    let n = matrix.nrows();
+    let pairs = view(&scaled).eigen().map_err(|_| EigenError::NoConvergence(n))?;
+    let (values, vectors) = (pairs.S().column_vector(), pairs.U());
+    let values = DVector::from_fn(n, |i, _| values[i] / unit);
+    let (values, vectors) = checked((values, DMatrix::from_fn(n, n, |i, j| vectors[(i, j)])))?;
+    Ok((values.as_slice().to_vec(), vectors))
+}
+
+/// The matrix brought to unit size, and by what; an error if it is not finite.
+fn unit_sized(matrix: &DMatrix<f64>) -> Result<(DMatrix<f64>, f64), EigenError> {
+    if matrix.iter().any(|value| !value.is_finite()) {
+        return Err(EigenError::NoConvergence(matrix.nrows()));
     }
-    Err(EigenError::NoConvergence { size: n })
+    let unit = to_unit_size(matrix.amax());
+    Ok((matrix * unit, unit))
+}
+
+/// The values with their vectors, if the iteration gave numbers.
+fn checked<T: ComplexField>(
+    pairs: (DVector<T>, DMatrix<T>),
+) -> Result<(DVector<T>, DMatrix<T>), EigenError> {
+    let finite = pairs.0.iter().chain(pairs.1.iter()).all(ComplexField::is_finite);
+    if finite { Ok(pairs) } else { Err(EigenError::NoConvergence(pairs.0.len())) }
 }
 
 /// Replaces the slow modes by those of M φ = ω⁻² K φ.
@@ -258,13 +272,9 @@ pub fn eigenvalues(matrix: &DMatrix<f64>) -> Result<Vec<Complex<f64>>, EigenErro
     if n == 0 {
         return Ok(Vec::new());
     }
-    let values = view(&balanced(matrix).0)
-        .eigenvalues()
-        .map_err(|_| EigenError::NoConvergence { size: n })?;
-    if values.iter().any(|value| !(value.re.is_finite() && value.im.is_finite())) {
-        return Err(EigenError::NoConvergence { size: n });
-    }
-    Ok(values.into_iter().map(|value| Complex::new(value.re, value.im)).collect())
+    let values =
+        view(&balanced(matrix).0).eigenvalues().map_err(|_| EigenError::NoConvergence(n))?;
+    Ok(checked((DVector::from_vec(values), DMatrix::zeros(n, 0)))?.0.as_slice().to_vec())
 }
 
 /// A = V Λ V⁻¹ and V⁻¹B of a general real matrix.
@@ -302,39 +312,24 @@ pub fn decompose(
     check_square(matrix)?;
     let n = matrix.nrows();
     let (balanced, scales) = balanced(matrix);
-    let found = view(&balanced).eigen().map_err(|_| EigenError::NoConvergence { size: n })?;
+    let found = view(&balanced).eigen().map_err(|_| EigenError::NoConvergence(n))?;
     let values: Vec<Complex<f64>> = found.S().column_vector().iter().copied().collect();
     let right = Mat::from_fn(n, input.ncols(), |i, j| Complex::from(input[(i, j)] / scales[i]));
     let solved = found.U().partial_piv_lu().solve(&right);
     let vectors = DMatrix::from_fn(n, n, |i, j| found.U()[(i, j)] * scales[i]);
     let input = DMatrix::from_fn(n, input.ncols(), |i, j| solved[(i, j)]);
-    let finite = |x: &Complex<f64>| x.re.is_finite() && x.im.is_finite();
-    let sound = values.iter().chain(vectors.iter()).chain(input.iter()).all(finite);
+    let all = values.iter().chain(vectors.iter()).chain(input.iter());
+    let sound = all.into_iter().all(ComplexField::is_finite);
     Ok(sound.then_some(Decomposition { values, vectors, input }))
 }
 
-/// Eigenvalues of a general complex matrix, in no particular order.
-pub fn complex_eigenvalues(
-    matrix: &DMatrix<Complex<f64>>,
-) -> Result<Vec<Complex<f64>>, EigenError> {
-    let (rows, columns) = matrix.shape();
-    if rows != columns {
-        return Err(EigenError::NotSquare { rows, columns });
-    }
-    for column in 0..columns {
-        for row in 0..rows {
-            let entry = matrix[(row, column)];
-            if let Some(value) = [entry.re, entry.im].into_iter().find(|part| !part.is_finite()) {
-                return Err(EigenError::NotFinite { row, column, value });
-            }
-        }
-    }
-    let copy = Mat::from_fn(rows, columns, |i, j| matrix[(i, j)]);
-    let values = copy.eigenvalues().map_err(|_| EigenError::NoConvergence { size: rows })?;
-    if values.iter().all(|value| value.re.is_finite() && value.im.is_finite()) {
-        return Ok(values);
-    }
-    Err(EigenError::NoConvergence { size: rows })
+/// Eigenvalues of a general complex matrix, in no particular order; `None` where
+/// they are not numbers.
+pub(crate) fn complex_eigenvalues(matrix: &DMatrix<Complex<f64>>) -> Option<Vec<Complex<f64>>> {
+    let finite = |values: &[Complex<f64>]| values.iter().all(ComplexField::is_finite);
+    let copy = Mat::from_fn(matrix.nrows(), matrix.ncols(), |i, j| matrix[(i, j)]);
+    let values = finite(matrix.as_slice()).then(|| copy.eigenvalues().ok()).flatten();
+    values.filter(|values| finite(values))
 }
 
 /// Largest modulus of the eigenvalues; 0 for a matrix without entries.
@@ -353,18 +348,11 @@ pub fn spectral_abscissa(matrix: &DMatrix<f64>) -> Result<f64, EigenError> {
 pub fn symmetric_eigenvalues(matrix: &DMatrix<f64>) -> Result<DVector<f64>, EigenError> {
     check_symmetric(matrix)?;
     let n = matrix.nrows();
-    if n == 0 {
-        return Ok(DVector::zeros(0));
-    }
     let unit = to_unit_size(matrix.amax());
     let values = view(&(unit * symmetric_part(matrix)))
         .self_adjoint_eigenvalues(Side::Lower)
-        .map_err(|_| EigenError::NoConvergence { size: n })?;
-    let values = DVector::from_vec(values) / unit;
-    if values.iter().any(|value| !value.is_finite()) {
-        return Err(EigenError::NoConvergence { size: n });
-    }
-    Ok(values)
+        .map_err(|_| EigenError::NoConvergence(n))?;
+    Ok(checked((DVector::from_vec(values) / unit, DMatrix::zeros(n, 0)))?.0)
 }
 
 /// The power of two that brings a matrix to unit size, without touching a digit.
@@ -430,25 +418,18 @@ fn check_square(matrix: &DMatrix<f64>) -> Result<(), EigenError> {
     if rows != columns {
         return Err(EigenError::NotSquare { rows, columns });
     }
-    for column in 0..columns {
-        for row in 0..rows {
-            let value = matrix[(row, column)];
-            if !value.is_finite() {
-                return Err(EigenError::NotFinite { row, column, value });
-            }
+    match matrix.iter().position(|value| !value.is_finite()) {
+        Some(at) => {
+            Err(EigenError::NotFinite { row: at % rows, column: at / rows, value: matrix[at] })
         }
+        None => Ok(()),
     }
-    Ok(())
 }
 
 fn check_symmetric(matrix: &DMatrix<f64>) -> Result<(), EigenError> {
     check_square(matrix)?;
     match worst_asymmetry(matrix) {
-        Some(Asymmetry { row, column, upper, lower, relative })
-            if relative > SYMMETRY_TOLERANCE =>
-        {
-            Err(EigenError::NotSymmetric { row, column, upper, lower })
-        }
+        Some(pair) if pair.relative > SYMMETRY_TOLERANCE => Err(EigenError::NotSymmetric(pair)),
         _ => Ok(()),
     }
 }
@@ -459,14 +440,14 @@ fn cholesky(matrix: &DMatrix<f64>) -> Result<Mat<f64>, EigenError> {
     let n = matrix.nrows();
     let factor = view(&symmetric_part(matrix))
         .llt(Side::Lower)
-        .map_err(|NonPositivePivot { index }| EigenError::MassNotPositiveDefinite { row: index })?;
+        .map_err(|NonPositivePivot { index }| EigenError::MassNotPositiveDefinite(index))?;
     let l = factor.L().to_owned();
     // The pivot L_ii² is what is left of M_ii: below its rounding it means nothing.
     let rounding = n as f64 * f64::EPSILON;
     for row in 0..n {
         let pivot = l[(row, row)] * l[(row, row)];
         if pivot.is_nan() || pivot <= rounding * matrix[(row, row)] {
-            return Err(EigenError::MassNotPositiveDefinite { row });
+            return Err(EigenError::MassNotPositiveDefinite(row));
         }
     }
     Ok(l)

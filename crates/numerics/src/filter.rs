@@ -1,28 +1,15 @@
-//! Butterworth filters as cascades of second-order sections.
+//! Butterworth filters as second-order sections in series.
 
-use std::f64::consts::{PI, TAU};
+use std::f64::consts::PI;
 
-use nalgebra::Complex;
 use thiserror::Error;
-
-/// Beyond this order the poles crowd and the filter is a delay line.
-const MOST_ORDERS: usize = 32;
 
 /// Why a filter cannot be designed.
 #[derive(Debug, Clone, PartialEq, Error)]
 pub enum FilterError {
-    /// The order is zero or very high.
-    #[error("the filter's order is {order}; it must be from 1 to {MOST_ORDERS}")]
-    BadOrder {
-        /// The order asked for.
-        order: usize,
-    },
-    /// The rate is not a positive number.
-    #[error("the filter's rate is {rate_hz} Hz; it must be greater than zero")]
-    BadRate {
-        /// Samples per second.
-        rate_hz: f64,
-    },
+    /// This rate is not a positive number.
+    #[error("the filter's rate is {0} Hz; it must be greater than zero")]
+    BadRate(f64),
     /// The cut-off is not between zero and half the rate.
     #[error(
         "the filter's cut-off is {cutoff_hz} Hz; it must lie between 0 and half the rate of \
@@ -34,15 +21,6 @@ pub enum FilterError {
         /// Samples per second.
         rate_hz: f64,
     },
-}
-
-/// What a filter lets through.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Pass {
-    /// Frequencies below the cut-off.
-    Low,
-    /// Frequencies above the cut-off.
-    High,
 }
 
 /// (b0 + b1 z⁻¹ + b2 z⁻²) / (1 + a1 z⁻¹ + a2 z⁻²).
@@ -69,227 +47,134 @@ impl Section {
     }
 }
 
-/// Second-order sections in series, with their state.
+/// The sections of a Butterworth low-pass filter of order 2 `SECTIONS` by the
+/// bilinear transform, prewarped so that the gain at the cut-off is exactly 1/√2:
+/// the filter that `scipy.signal.butter(order, cutoff, output="sos", fs=rate)` gives.
 ///
-/// `step` runs inside the tick: it does not allocate. A NaN at the input stays
-/// in the state until [`Cascade::reset`].
-#[derive(Debug, Clone, PartialEq)]
-pub struct Cascade {
-    sections: Vec<Section>,
-    state: Vec<[f64; 2]>,
+/// With k = tan(π f_c / f_s) and 1/Q_i = 2 sin((2i − 1)π/2N) each pair of poles
+/// becomes one section.
+pub fn low_pass<const SECTIONS: usize>(
+    cutoff_hz: f64,
     rate_hz: f64,
+) -> Result<[Section; SECTIONS], FilterError> {
+    if !(rate_hz.is_finite() && rate_hz > 0.0) {
+        return Err(FilterError::BadRate(rate_hz));
+    }
+    if !(cutoff_hz > 0.0 && cutoff_hz < 0.5 * rate_hz) {
+        return Err(FilterError::BadCutoff { cutoff_hz, rate_hz });
+    }
+    let k = (PI * cutoff_hz / rate_hz).tan();
+    Ok(std::array::from_fn(|pair| {
+        let inverse_q = 2.0 * ((2 * pair + 1) as f64 * PI / (4 * SECTIONS) as f64).sin();
+        let scale = 1.0 / (1.0 + k * inverse_q + k * k);
+        Section {
+            b: [k * k * scale, 2.0 * k * k * scale, k * k * scale],
+            a: [2.0 * (k * k - 1.0) * scale, (1.0 - k * inverse_q + k * k) * scale],
+        }
+    }))
 }
 
-impl Cascade {
-    /// A Butterworth filter by the bilinear transform, prewarped so that the
-    /// gain at the cut-off is exactly 1/√2: the filter that
-    /// `scipy.signal.butter(order, cutoff, output="sos", fs=rate)` gives.
-    ///
-    /// With k = tan(π f_c / f_s) and 1/Q_i = 2 sin((2i − 1)π/2N) each pair of
-    /// poles becomes one section; an odd order adds a first-order one.
-    pub fn butterworth(
-        pass: Pass,
-        order: usize,
-        cutoff_hz: f64,
-        rate_hz: f64,
-    ) -> Result<Self, FilterError> {
-        if !(1..=MOST_ORDERS).contains(&order) {
-            return Err(FilterError::BadOrder { order });
-        }
-        if !(rate_hz.is_finite() && rate_hz > 0.0) {
-            return Err(FilterError::BadRate { rate_hz });
-        }
-        if !(cutoff_hz > 0.0 && cutoff_hz < 0.5 * rate_hz) {
-            return Err(FilterError::BadCutoff { cutoff_hz, rate_hz });
-        }
-        let k = (PI * cutoff_hz / rate_hz).tan();
-        let mut sections = Vec::with_capacity(order.div_ceil(2));
-        if order % 2 == 1 {
-            let scale = 1.0 / (1.0 + k);
-            let b = match pass {
-                Pass::Low => [k * scale, k * scale, 0.0],
-                Pass::High => [scale, -scale, 0.0],
-            };
-            sections.push(Section { b, a: [(k - 1.0) * scale, 0.0] });
-        }
-        for pair in 1..=order / 2 {
-            let inverse_q = 2.0 * ((2 * pair - 1) as f64 * PI / (2 * order) as f64).sin();
-            let scale = 1.0 / (1.0 + k * inverse_q + k * k);
-            let b = match pass {
-                Pass::Low => [k * k * scale, 2.0 * k * k * scale, k * k * scale],
-                Pass::High => [scale, -2.0 * scale, scale],
-            };
-            let a = [2.0 * (k * k - 1.0) * scale, (1.0 - k * inverse_q + k * k) * scale];
-            sections.push(Section { b, a });
-        }
-        Ok(Self::from_sections(sections, rate_hz))
+/// The same sections in series over `LANES` signals, with their state.
+///
+/// The signals do not mix; they only share the sections, so that one pass of
+/// wide instructions serves them all. `step` runs inside the tick: it does not
+/// allocate. A NaN at the input stays in the state.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct FilterBank<const LANES: usize, const SECTIONS: usize> {
+    sections: [Section; SECTIONS],
+    /// Per section the two delayed values of the transposed form.
+    state: [[[f64; LANES]; 2]; SECTIONS],
+}
+
+impl<const LANES: usize, const SECTIONS: usize> FilterBank<LANES, SECTIONS> {
+    /// At rest.
+    pub fn new(sections: [Section; SECTIONS]) -> Self {
+        Self { sections, state: [[[0.0; LANES]; 2]; SECTIONS] }
     }
 
-    /// Any sections in series, at rest.
-    pub fn from_sections(sections: Vec<Section>, rate_hz: f64) -> Self {
-        let state = vec![[0.0; 2]; sections.len()];
-        Self { sections, state, rate_hz }
-    }
-
-    /// The next output for the next input, one sample each.
-    pub fn step(&mut self, input: f64) -> f64 {
-        let mut x = input;
+    /// The next outputs for the next inputs.
+    #[inline]
+    pub fn step(&mut self, mut x: [f64; LANES]) -> [f64; LANES] {
         for (Section { b, a }, [s1, s2]) in self.sections.iter().zip(&mut self.state) {
             // Transposed direct form II.
-            let y = b[0] * x + *s1;
-            *s1 = b[1] * x - a[0] * y + *s2;
-            *s2 = b[2] * x - a[1] * y;
-            x = y;
+            for i in 0..LANES {
+                let y = b[0] * x[i] + s1[i];
+                s1[i] = b[1] * x[i] - a[0] * y + s2[i];
+                s2[i] = b[2] * x[i] - a[1] * y;
+                x[i] = y;
+            }
         }
         x
     }
 
-    /// Back to rest.
-    pub fn reset(&mut self) {
-        self.state.fill([0.0; 2]);
-    }
-
-    /// As if `input` had been there for ever, so that no transient follows.
-    pub fn settle(&mut self, input: f64) {
-        let mut x = input;
-        for (Section { b, a }, [s1, s2]) in self.sections.iter().zip(&mut self.state) {
-            let y = x * (b[0] + b[1] + b[2]) / (1.0 + a[0] + a[1]);
-            *s2 = b[2] * x - a[1] * y;
-            *s1 = b[1] * x - a[0] * y + *s2;
-            x = y;
-        }
-    }
-
-    /// Frequency response at `frequency_hz`.
-    pub fn response(&self, frequency_hz: f64) -> Complex<f64> {
-        self.at(Complex::from_polar(1.0, TAU * frequency_hz / self.rate_hz))
-    }
-
-    /// The value of the transfer function at any z, one sample being z⁻¹.
-    pub fn at(&self, z: Complex<f64>) -> Complex<f64> {
-        let z = z.inv();
-        self.sections
-            .iter()
-            .map(|Section { b, a }| {
-                let numerator = (z * b[2] + b[1]) * z + b[0];
-                let denominator = (z * a[1] + a[0]) * z + 1.0;
-                numerator / denominator
-            })
-            .product()
-    }
-
-    /// The sections, in the order in which they act.
-    pub fn sections(&self) -> &[Section] {
+    /// The sections.
+    pub fn sections(&self) -> &[Section; SECTIONS] {
         &self.sections
-    }
-
-    /// Samples per second.
-    pub fn rate_hz(&self) -> f64 {
-        self.rate_hz
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use std::f64::consts::TAU;
+
+    use nalgebra::Complex;
     use proptest::prelude::*;
 
-    fn low(order: usize, cutoff_hz: f64, rate_hz: f64) -> Cascade {
-        Cascade::butterworth(Pass::Low, order, cutoff_hz, rate_hz).unwrap()
-    }
+    use super::*;
 
-    /// Output at samples 0, 1, 2, 5, 10, 39 for the input 1 at sample 0 and
-    /// −0.5 at sample 3.
-    fn probe(mut filter: Cascade) -> [f64; 6] {
-        let output: Vec<f64> = (0..40)
-            .map(|sample| {
-                filter.step(match sample {
-                    0 => 1.0,
-                    3 => -0.5,
-                    _ => 0.0,
-                })
-            })
-            .collect();
-        [0, 1, 2, 5, 10, 39].map(|sample| output[sample])
+    fn response(sections: &[Section], frequency_hz: f64, rate_hz: f64) -> Complex<f64> {
+        let z = Complex::from_polar(1.0, -TAU * frequency_hz / rate_hz);
+        let of = |Section { b, a }: &Section| {
+            ((z * b[2] + b[1]) * z + b[0]) / ((z * a[1] + a[0]) * z + 1.0)
+        };
+        sections.iter().map(of).product()
     }
 
     #[test]
     fn output_is_that_of_scipy() {
-        // scipy 1.17.1: sosfilt(butter(N, fc, btype, output='sos', fs=fs), x).
-        let cases = [
-            (
-                low(4, 20.0, 4096.0),
-                [
-                    5.321162457375037e-08,
-                    4.214271177984792e-07,
-                    1.6645509024911795e-06,
-                    1.698523833370072e-05,
-                    9.939219361220866e-05,
-                    0.002166345196880473,
-                ],
-            ),
-            (
-                Cascade::butterworth(Pass::High, 3, 5.0, 200.0).unwrap(),
-                [
-                    0.8544972316025424,
-                    -0.26817763580854626,
-                    -0.224464238962086,
-                    -0.004136104527538525,
-                    0.02396967959144867,
-                    -0.00421920661877247,
-                ],
-            ),
-            (
-                low(5, 90.0, 200.0),
-                [
-                    0.5999402042196299,
-                    0.6092134081960036,
-                    -0.28857052807294753,
-                    0.030993217628240435,
-                    0.08355360809818088,
-                    0.008010352677382489,
-                ],
-            ),
-            (
-                low(1, 10.0, 100.0),
-                [
-                    0.24523727525278557,
-                    0.37019190815875014,
-                    0.18862219840378747,
-                    -0.06935995623693211,
-                    -0.002381980568793909,
-                    -7.669176928697628e-12,
-                ],
-            ),
-        ];
-        for (filter, expected) in cases {
-            let found = probe(filter);
-            for (found, expected) in found.iter().zip(expected) {
-                assert!((found - expected).abs() < 1e-9 * expected.abs() + 1e-15);
-            }
+        // scipy 1.17.1: sosfilt(butter(4, 20, output='sos', fs=4096), x), the input 1
+        // at sample 0 and −0.5 at sample 3, and nothing beside it.
+        let mut filter = FilterBank::<2, 2>::new(low_pass(20.0, 4096.0).unwrap());
+        let input = |sample: usize| match sample {
+            0 => 1.0,
+            3 => -0.5,
+            _ => 0.0,
+        };
+        let output: Vec<_> = (0..40).map(|sample| filter.step([input(sample), 0.0])).collect();
+        for (sample, expected) in [
+            (0, 5.321162457375037e-08),
+            (1, 4.214271177984792e-07),
+            (2, 1.6645509024911795e-06),
+            (5, 1.698523833370072e-05),
+            (10, 9.939219361220866e-05),
+            (39, 0.002166345196880473),
+        ] {
+            let [found, beside] = output[sample];
+            assert!((found - expected).abs() < 1e-9 * expected.abs() + 1e-15);
+            assert_eq!(beside, 0.0);
         }
     }
 
     #[test]
     fn response_is_that_of_scipy() {
         // scipy 1.17.1: sosfreqz at 10 and 21 Hz of butter(4, 20, fs=4096).
-        let filter = low(4, 20.0, 4096.0);
+        let filter = low_pass::<2>(20.0, 4096.0).unwrap();
         for (frequency, re, im) in [
             (10.0, 0.2082193548172031, -0.9760919390477253),
             (21.0, -0.6250874203672242, 0.1135349565885508),
         ] {
-            let found = filter.response(frequency);
+            let found = response(&filter, frequency, 4096.0);
             assert!((found.re - re).hypot(found.im - im) < 1e-11);
         }
     }
 
     #[test]
     fn response_is_what_a_sine_sees() {
-        let mut filter = low(3, 12.0, 500.0);
-        let h = filter.response(17.0);
+        let mut filter = FilterBank::<1, 2>::new(low_pass(12.0, 500.0).unwrap());
+        let h = response(filter.sections(), 17.0, 500.0);
         for sample in 0..4000 {
             let phase = TAU * 17.0 * f64::from(sample) / 500.0;
-            let output = filter.step(phase.sin());
+            let [output] = filter.step([phase.sin()]);
             if sample > 2000 {
                 let (gain, lag) = h.to_polar();
                 assert!((output - gain * (phase + lag).sin()).abs() < 1e-12);
@@ -300,56 +185,40 @@ mod tests {
     #[test]
     fn bilinear_image_has_the_analogue_response_at_the_warped_frequency() {
         let (b, a) = ([0.3, 20.0, 900.0], [1.0, 12.0, 800.0]);
-        let filter = Cascade::from_sections(vec![Section::bilinear(b, a, 250.0)], 250.0);
+        let filter = [Section::bilinear(b, a, 250.0)];
         for frequency in [0.0, 3.0, 40.0, 110.0] {
             let warped = Complex::new(0.0, 500.0 * (PI * frequency / 250.0).tan());
             let value = |p: [f64; 3]| (warped * p[0] + p[1]) * warped + p[2];
-            assert!((filter.response(frequency) - value(b) / value(a)).norm() < 1e-12);
+            let found = response(&filter, frequency, 250.0);
+            assert!((found - value(b) / value(a)).norm() < 1e-12);
         }
-    }
-
-    #[test]
-    fn settling_leaves_no_transient_and_reset_forgets() {
-        let mut filter = low(4, 20.0, 4096.0);
-        filter.settle(0.25);
-        for _ in 0..1000 {
-            assert!((filter.step(0.25) - 0.25).abs() < 1e-12);
-        }
-        filter.step(f64::NAN);
-        filter.reset();
-        assert_eq!(filter, low(4, 20.0, 4096.0));
     }
 
     #[test]
     fn impossible_filters_are_errors() {
-        let design = |order, cutoff, rate| Cascade::butterworth(Pass::Low, order, cutoff, rate);
-        assert_eq!(design(0, 1.0, 10.0), Err(FilterError::BadOrder { order: 0 }));
-        assert!(design(1000, 1.0, 10.0).is_err());
         for cutoff in [0.0, -1.0, 5.0, 6.0, f64::NAN, f64::INFINITY] {
-            assert!(matches!(design(2, cutoff, 10.0), Err(FilterError::BadCutoff { .. })));
+            assert!(matches!(low_pass::<1>(cutoff, 10.0), Err(FilterError::BadCutoff { .. })));
         }
         for rate in [0.0, -1.0, f64::NAN, f64::INFINITY] {
-            assert!(matches!(design(2, 1.0, rate), Err(FilterError::BadRate { .. })));
+            assert!(matches!(low_pass::<1>(1.0, rate), Err(FilterError::BadRate(_))));
         }
+    }
+
+    fn gain_is_right<const SECTIONS: usize>(ratio: f64) -> bool {
+        let filter = low_pass::<SECTIONS>(1000.0 * ratio, 1000.0).unwrap();
+        let gain = |frequency_hz: f64| response(&filter, frequency_hz, 1000.0).norm();
+        let decibels = 20.0 * gain(1000.0 * ratio).log10();
+        (gain(0.0) - 1.0).abs() < 1e-10
+            && gain(500.0) < 1e-10
+            && (decibels + 3.010299956639812).abs() < 1e-9
     }
 
     proptest! {
         #[test]
-        fn gain_is_one_where_it_passes_and_three_decibels_at_the_cutoff(
-            order in 1_usize..9,
-            ratio in 0.01..0.49_f64,
-        ) {
-            let rate = 1000.0;
-            let low = low(order, ratio * rate, rate);
-            let high = Cascade::butterworth(Pass::High, order, ratio * rate, rate).unwrap();
-            prop_assert!((low.response(0.0).norm() - 1.0).abs() < 1e-10);
-            prop_assert!(low.response(0.5 * rate).norm() < 1e-10);
-            prop_assert!((high.response(0.5 * rate).norm() - 1.0).abs() < 1e-10);
-            prop_assert!(high.response(0.0).norm() < 1e-10);
-            for filter in [low, high] {
-                let decibels = 20.0 * filter.response(ratio * rate).norm().log10();
-                prop_assert!((decibels + 3.010299956639812).abs() < 1e-9);
-            }
+        fn gain_is_one_where_it_passes_and_three_decibels_at_the_cutoff(ratio in 0.01..0.49_f64) {
+            prop_assert!(gain_is_right::<1>(ratio));
+            prop_assert!(gain_is_right::<2>(ratio));
+            prop_assert!(gain_is_right::<4>(ratio));
         }
     }
 }

@@ -2,6 +2,8 @@
 
 use nalgebra::DMatrix;
 
+use crate::simd::for_avx2;
+
 /// A matrix laid out for `y = A x` inside the tick.
 ///
 /// Rows are cut into panels of fixed height and each panel is stored column by
@@ -137,7 +139,7 @@ fn kernel(height: usize) -> Kernel {
 fn dispatch<const H: usize>() -> Kernel {
     #[cfg(target_arch = "x86_64")]
     if std::arch::is_x86_feature_detected!("avx2") {
-        return wide::product::<H>;
+        return wide_product::<H>;
     }
     product::<H>
 }
@@ -168,19 +170,7 @@ fn product<const H: usize>(data: &[f64], x: &[f64], y: &mut [f64]) {
     }
 }
 
-#[cfg(target_arch = "x86_64")]
-mod wide {
-    /// The same product, compiled for 256-bit vectors.
-    pub(super) fn product<const H: usize>(data: &[f64], x: &[f64], y: &mut [f64]) {
-        // SAFETY: `dispatch` hands this function out only after it has seen AVX2.
-        unsafe { compiled_for_avx2::<H>(data, x, y) }
-    }
-
-    #[target_feature(enable = "avx2")]
-    fn compiled_for_avx2<const H: usize>(data: &[f64], x: &[f64], y: &mut [f64]) {
-        super::product::<H>(data, x, y);
-    }
-}
+for_avx2!(wide_product<const H>, product(data: &[f64], x: &[f64], y: &mut [f64]));
 
 #[cfg(test)]
 mod tests {

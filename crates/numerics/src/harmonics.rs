@@ -4,6 +4,8 @@
 //! has them. They never fuse multiply and add: the result has the same bits on
 //! every x86-64 machine.
 
+use crate::simd::for_avx2;
+
 /// Numbers handled at once.
 pub const PACK: usize = 4;
 
@@ -29,7 +31,12 @@ impl Kernels {
     pub fn new() -> Self {
         #[cfg(target_arch = "x86_64")]
         if std::arch::is_x86_feature_detected!("avx2") {
-            return wide::KERNELS;
+            return Self {
+                add: wide_add,
+                add_rows: wide_add_rows,
+                turn: wide_turn,
+                turn_rows: wide_turn_rows,
+            };
         }
         Self { add, add_rows, turn, turn_rows }
     }
@@ -156,57 +163,13 @@ fn turned(c: Pack, s: Pack, turn_c: Pack, turn_s: Pack) -> (Pack, Pack) {
     (cosines, sines)
 }
 
-#[cfg(target_arch = "x86_64")]
-mod wide {
-    use super::{Kernels, Pack};
-
-    /// For a processor with AVX2 only.
-    pub(super) const KERNELS: Kernels = Kernels { add, add_rows, turn, turn_rows };
-
-    /// The same sums, compiled for 256-bit vectors.
-    fn add(sums: &mut [Pack], basis: &[Pack], signals: &[f64]) {
-        // SAFETY: `Kernels::new` hands this function out only after it has seen AVX2.
-        unsafe { add_for_avx2(sums, basis, signals) }
-    }
-
-    #[target_feature(enable = "avx2")]
-    fn add_for_avx2(sums: &mut [Pack], basis: &[Pack], signals: &[f64]) {
-        super::add(sums, basis, signals);
-    }
-
-    /// The same sums over rows, compiled for 256-bit vectors.
-    fn add_rows(sums: &mut [Pack], rows: &[Pack], signals: &[f64], stride: usize) {
-        // SAFETY: as above.
-        unsafe { add_rows_for_avx2(sums, rows, signals, stride) }
-    }
-
-    #[target_feature(enable = "avx2")]
-    fn add_rows_for_avx2(sums: &mut [Pack], rows: &[Pack], signals: &[f64], stride: usize) {
-        super::add_rows(sums, rows, signals, stride);
-    }
-
-    /// The same turn, compiled for 256-bit vectors.
-    fn turn(basis: &mut [Pack], angles: &[Pack], factor: f64) {
-        // SAFETY: as above.
-        unsafe { turn_for_avx2(basis, angles, factor) }
-    }
-
-    #[target_feature(enable = "avx2")]
-    fn turn_for_avx2(basis: &mut [Pack], angles: &[Pack], factor: f64) {
-        super::turn(basis, angles, factor);
-    }
-
-    /// The same turns, compiled for 256-bit vectors.
-    fn turn_rows(rows: &mut [Pack], angles: &[Pack], factors: &[f64]) {
-        // SAFETY: as above.
-        unsafe { turn_rows_for_avx2(rows, angles, factors) }
-    }
-
-    #[target_feature(enable = "avx2")]
-    fn turn_rows_for_avx2(rows: &mut [Pack], angles: &[Pack], factors: &[f64]) {
-        super::turn_rows(rows, angles, factors);
-    }
-}
+for_avx2!(wide_add, add(sums: &mut [Pack], basis: &[Pack], signals: &[f64]));
+for_avx2!(
+    wide_add_rows,
+    add_rows(sums: &mut [Pack], rows: &[Pack], signals: &[f64], stride: usize)
+);
+for_avx2!(wide_turn, turn(basis: &mut [Pack], angles: &[Pack], factor: f64));
+for_avx2!(wide_turn_rows, turn_rows(rows: &mut [Pack], angles: &[Pack], factors: &[f64]));
 
 #[cfg(test)]
 mod tests {

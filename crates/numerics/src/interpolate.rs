@@ -4,6 +4,7 @@
 
 use std::f64::consts::PI;
 
+use nalgebra::Complex;
 use thiserror::Error;
 
 /// Zero crossings of the sinc kernel on each side. With the Blackman–Harris
@@ -21,12 +22,9 @@ const END_TOLERANCE: f64 = 1e-6;
 /// Why a series cannot be brought onto a grid. Indices count from 0.
 #[derive(Debug, Clone, PartialEq, Error)]
 pub enum InterpolateError {
-    /// Fewer than two samples.
-    #[error("the series has {given} samples; at least two are needed")]
-    TooShort {
-        /// Samples there are.
-        given: usize,
-    },
+    /// So many samples are fewer than two.
+    #[error("the series has {0} samples; at least two are needed")]
+    TooShort(usize),
     /// Times and values differ in number.
     #[error("the series has {times} times but {values} values")]
     LengthMismatch {
@@ -124,7 +122,7 @@ impl Series {
             return Err(InterpolateError::LengthMismatch { times, values });
         }
         if values.len() < 2 {
-            return Err(InterpolateError::TooShort { given: values.len() });
+            return Err(InterpolateError::TooShort(values.len()));
         }
         for (index, (&time_s, &value)) in times_s.iter().zip(&values).enumerate() {
             if !(time_s.is_finite() && value.is_finite()) {
@@ -252,44 +250,25 @@ fn windowed_sinc(values: &[f64], position: f64, bandwidth: f64) -> f64 {
     let end = (position + reach).floor().min((values.len() - 1) as f64) as usize;
 
     let start = (position - first as f64) * bandwidth;
-    let mut sinc_angle = Turning::new(PI * start, -PI * bandwidth);
-    let mut window_angle = Turning::new(PI * start / HALF_WIDTH, -PI * bandwidth / HALF_WIDTH);
+    let unit = |angle: f64| Complex::from_polar(1.0, angle);
+    let (mut sinc_angle, sinc_turn) = (unit(PI * start), unit(-PI * bandwidth));
+    let (mut window_angle, window_turn) =
+        (unit(PI * start / HALF_WIDTH), unit(-PI * bandwidth / HALF_WIDTH));
     let mut sum = 0.0;
     for (k, value) in values[first..=end].iter().enumerate() {
         let x = start - k as f64 * bandwidth;
-        let sinc = if x.abs() < 1e-9 { 1.0 } else { sinc_angle.sine / (PI * x) };
-        let c = window_angle.cosine;
+        let sinc = if x.abs() < 1e-9 { 1.0 } else { sinc_angle.im / (PI * x) };
+        let c = window_angle.re;
         // cos 2φ and cos 3φ from cos φ.
         let window = 0.35875
             + 0.48829 * c
             + 0.14128 * (2.0 * c * c - 1.0)
             + 0.01168 * (4.0 * c * c * c - 3.0 * c);
         sum += value * sinc * window;
-        sinc_angle.turn();
-        window_angle.turn();
+        sinc_angle *= sinc_turn;
+        window_angle *= window_turn;
     }
     sum * bandwidth
-}
-
-/// Sine and cosine of an angle that grows by a constant step.
-struct Turning {
-    sine: f64,
-    cosine: f64,
-    step_sine: f64,
-    step_cosine: f64,
-}
-
-impl Turning {
-    fn new(angle: f64, step: f64) -> Self {
-        let ((sine, cosine), (step_sine, step_cosine)) = (angle.sin_cos(), step.sin_cos());
-        Self { sine, cosine, step_sine, step_cosine }
-    }
-
-    fn turn(&mut self) {
-        let sine = self.sine * self.step_cosine + self.cosine * self.step_sine;
-        self.cosine = self.cosine * self.step_cosine - self.sine * self.step_sine;
-        self.sine = sine;
-    }
 }
 
 #[cfg(test)]
@@ -363,7 +342,7 @@ mod tests {
         let error = new(&[0.0, 1.0], &[0.0, f64::NAN]).unwrap_err();
         assert!(matches!(error, InterpolateError::NotFinite { index: 1, .. }));
         assert!(new(&[0.0, f64::INFINITY], &[0.0; 2]).is_err());
-        assert_eq!(new(&[0.0], &[0.0]), Err(InterpolateError::TooShort { given: 1 }));
+        assert_eq!(new(&[0.0], &[0.0]), Err(InterpolateError::TooShort(1)));
         assert!(new(&[0.0, 1.0], &[0.0]).is_err());
         let irregular = new(&[0.0, 1.0, 2.5], &[0.0; 3]).unwrap();
         let error = irregular.band_limited(&grid(0.0, 1.0, 3)).unwrap_err();

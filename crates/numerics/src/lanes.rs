@@ -100,37 +100,25 @@ impl Mask {
     }
 }
 
-impl Add for Lanes {
-    type Output = Self;
+macro_rules! lane_by_lane {
+    ($($operator:ident::$method:ident: $sign:tt),*) => {$(
+        impl $operator for Lanes {
+            type Output = Self;
 
-    #[inline(always)]
-    fn add(self, other: Self) -> Self {
-        Self::each(|lane| self.0[lane] + other.0[lane])
-    }
+            #[inline(always)]
+            fn $method(self, other: Self) -> Self {
+                Self::each(|lane| self.0[lane] $sign other.0[lane])
+            }
+        }
+    )*};
 }
+
+lane_by_lane!(Add::add: +, Sub::sub: -, Mul::mul: *);
 
 impl AddAssign for Lanes {
     #[inline(always)]
     fn add_assign(&mut self, other: Self) {
         *self = *self + other;
-    }
-}
-
-impl Sub for Lanes {
-    type Output = Self;
-
-    #[inline(always)]
-    fn sub(self, other: Self) -> Self {
-        Self::each(|lane| self.0[lane] - other.0[lane])
-    }
-}
-
-impl Mul for Lanes {
-    type Output = Self;
-
-    #[inline(always)]
-    fn mul(self, other: Self) -> Self {
-        Self::each(|lane| self.0[lane] * other.0[lane])
     }
 }
 

@@ -228,16 +228,12 @@ fn conclude(
     let count = layout.parameters();
     let covariance =
         covariance.map_or_else(|| DMatrix::from_element(count, count, f64::NAN), |c| c * widen);
-    let deviation = |gradient: &[f64]| -> f64 {
-        let mut variance = 0.0;
-        for (i, gi) in gradient.iter().enumerate() {
-            for (j, gj) in gradient.iter().enumerate() {
-                // An undetermined parameter matters only where it is used.
-                if *gi != 0.0 && *gj != 0.0 {
-                    variance += gi * gj * covariance[(i, j)];
-                }
-            }
-        }
+    // Of a quantity whose gradient has these entries, by place.
+    let deviation = |gradient: &[(usize, f64)]| -> f64 {
+        // An undetermined parameter matters only where it is used.
+        let used = || gradient.iter().filter(|(_, g)| *g != 0.0);
+        let pairs = used().flat_map(|(i, gi)| used().map(move |(j, gj)| (*i, *j, gi * gj)));
+        let variance = pairs.fold(0.0, |sum, (i, j, g)| sum + g * covariance[(i, j)]);
         variance.max(0.0).sqrt() + if variance.is_nan() { f64::NAN } else { 0.0 }
     };
     let lead = a[n];
@@ -245,11 +241,9 @@ fn conclude(
     // c s^k / (a_n s^n), in units of the scale.
     let monic = |value: f64, at: Option<usize>, power: usize| -> Estimate {
         let unit = scale.powi((n - power) as i32);
-        let mut gradient = vec![0.0; count];
-        if let Some(at) = at {
-            gradient[at] = unit / lead;
-        }
-        gradient[at_lead] -= value * unit / (lead * lead);
+        let own = at.map(|at| (at, unit / lead));
+        let of_lead = (at_lead, -(value * unit / (lead * lead)));
+        let gradient: Vec<_> = own.into_iter().chain([of_lead]).collect();
         Estimate { value: value * unit / lead, deviation: deviation(&gradient) }
     };
     let numerator: Vec<Estimate> = (0..=m).rev().map(|k| monic(b[k], Some(k), k)).collect();
@@ -258,20 +252,12 @@ fn conclude(
         let at = (k > 0).then(|| layout.denominator_at(k));
         monic(a[k], at, k)
     }));
-    let unit_gradient = |entries: &[(usize, f64)]| {
-        let mut gradient = vec![0.0; count];
-        for &(at, value) in entries {
-            gradient[at] += value;
-        }
-        deviation(&gradient)
-    };
-    let mut of_delay = vec![(layout.denominator_at(1), 1.0)];
-    let slope = if m > 0 {
-        of_delay.extend([(1, -1.0 / b[0]), (0, b[1] / (b[0] * b[0]))]);
-        a[1] - b[1] / b[0]
-    } else {
-        a[1]
-    };
+    let (mut of_delay, mut slope) = (Vec::new(), a[1]);
+    if m > 0 {
+        of_delay = vec![(0, b[1] / (b[0] * b[0])), (1, -1.0 / b[0])];
+        slope -= b[1] / b[0];
+    }
+    of_delay.push((layout.denominator_at(1), 1.0));
     let pure = layout.delay(p, problem.fixed_delay());
     if layout.free_delay {
         of_delay.push((count - 1, 1.0));
@@ -285,16 +271,12 @@ fn conclude(
         denominator,
         delay_s: Estimate {
             value: pure / scale,
-            deviation: if layout.free_delay {
-                unit_gradient(&[(count - 1, 1.0 / scale)])
-            } else {
-                0.0
-            },
+            deviation: if layout.free_delay { deviation(&[(count - 1, 1.0 / scale)]) } else { 0.0 },
         },
-        dc_gain: Estimate { value: b[0], deviation: unit_gradient(&[(0, 1.0)]) },
+        dc_gain: Estimate { value: b[0], deviation: deviation(&[(0, 1.0)]) },
         dc_delay_s: Estimate {
             value: (slope + pure) / scale,
-            deviation: unit_gradient(&of_delay) / scale,
+            deviation: deviation(&of_delay) / scale,
         },
         misfit,
         parameters: count,

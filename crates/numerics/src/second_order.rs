@@ -50,7 +50,7 @@ impl SecondOrder {
 
     /// The roots λ of λ²M + λC + K.
     pub fn eigenvalues(&self) -> Result<Vec<Complex<f64>>, EigenError> {
-        let singular = EigenError::MassNotPositiveDefinite { row: 0 };
+        let singular = EigenError::MassNotPositiveDefinite(0);
         eigen::eigenvalues(&self.state_matrix().ok_or(singular)?)
     }
 
@@ -77,6 +77,20 @@ pub fn companion(
     matrix.view_mut((n, 0), (n, n)).copy_from(&(-mass_inverse * stiffness));
     matrix.view_mut((n, n), (n, n)).copy_from(&(-mass_inverse * damping));
     matrix
+}
+
+/// K − ω²M + iωC.
+pub fn dynamic_stiffness(
+    mass: &DMatrix<f64>,
+    damping: &DMatrix<f64>,
+    stiffness: &DMatrix<f64>,
+    omega_rad_s: f64,
+) -> DMatrix<Complex<f64>> {
+    let w = omega_rad_s;
+    DMatrix::from_fn(mass.nrows(), mass.ncols(), |i, j| {
+        let real = stiffness[(i, j)] - w * w * mass[(i, j)];
+        Complex::new(real, w * damping[(i, j)])
+    })
 }
 
 /// The inverse, by Cholesky where the matrix is symmetric and positive definite;

@@ -12,12 +12,9 @@ pub const SHORTEST_SEGMENT: usize = 16;
 /// Why there are no spectra.
 #[derive(Debug, Clone, PartialEq, Error)]
 pub enum WelchError {
-    /// The segment has too few samples.
-    #[error("a segment of {segment} samples is too short; use at least {SHORTEST_SEGMENT}")]
-    ShortSegment {
-        /// Samples of the segment.
-        segment: usize,
-    },
+    /// A segment of so many samples is too short.
+    #[error("a segment of {0} samples is too short; use at least {SHORTEST_SEGMENT}")]
+    ShortSegment(usize),
     /// Not one segment fits into the signals.
     #[error("{samples} samples do not fill one segment of {segment}")]
     TooShort {
@@ -170,7 +167,7 @@ fn check(input: &[f64], output: &[f64], segment: usize, rate_hz: f64) -> Result<
         return Err(WelchError::UnequalLengths { input, output });
     }
     if segment < SHORTEST_SEGMENT {
-        return Err(WelchError::ShortSegment { segment });
+        return Err(WelchError::ShortSegment(segment));
     }
     if input.len() < segment {
         return Err(WelchError::TooShort { samples: input.len(), segment });
@@ -330,7 +327,7 @@ mod tests {
             Err(WelchError::UnequalLengths { .. })
         ));
         assert!(matches!(Spectra::new(&x, &x, 64, 1.0), Err(WelchError::TooShort { .. })));
-        assert!(matches!(Spectra::new(&x, &x, 8, 1.0), Err(WelchError::ShortSegment { .. })));
+        assert!(matches!(Spectra::new(&x, &x, 8, 1.0), Err(WelchError::ShortSegment(..))));
         assert!(matches!(Spectra::new(&x, &x, 16, 0.0), Err(WelchError::BadRate(_))));
         let mut bad = x.clone();
         bad[7] = f64::NAN;

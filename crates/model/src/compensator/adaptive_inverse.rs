@@ -1,7 +1,7 @@
 //! The third-order adaptive inverse, the default.
 
 use super::design::{AdaptiveInverseDesign, check_bounds, not_negative, positive};
-use super::estimator::{TwinFilter, Window, stride};
+use super::estimator::{Jerk, Lookout};
 use super::{Compensate, CompensatorError, Site};
 use crate::motion::Motion;
 use crate::sensor::Converter;
@@ -34,7 +34,6 @@ const ROUNDING: f64 = 1e-14;
 /// delayed force), which no tracking error shows.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AdaptiveInverse {
-    scaled_start: [f64; N],
     pub(super) spread: [f64; N],
     /// In scaled parameters.
     pub(super) lower: [f64; N],
@@ -57,11 +56,8 @@ pub(super) struct State {
     /// The same in parts of the spread.
     pub(super) scaled: [f64; N],
     pub(super) covariance: [[f64; N]; N],
-    filter: TwinFilter,
-    window: Window,
-    last_acceleration: Option<f64>,
-    /// Ticks until the next update.
-    wait: u32,
+    lookout: Lookout,
+    jerk: Jerk,
 }
 
 impl AdaptiveInverse {
@@ -71,22 +67,19 @@ impl AdaptiveInverse {
         for spread in design.spread {
             positive("spread", spread)?;
         }
-        let stride = stride(positive("filter", design.filter_hz)?, site.step_s);
+        let lookout = Lookout::new(design.filter_hz, site.step_s)?;
         let noise = positive("noise", design.noise_m)?;
         let forgetting = not_negative("forgetting", design.forgetting)?;
         let scaled = |values: [f64; N]| std::array::from_fn(|i| values[i] / design.spread[i]);
-        let updates = f64::from(stride);
+        let updates = f64::from(lookout.stride);
         let state = State {
             parameters: design.start,
             scaled: scaled(design.start),
             covariance: UNIT,
-            filter: TwinFilter::new(design.filter_hz, site.step_s)?,
-            window: Window::EMPTY,
-            last_acceleration: None,
-            wait: stride,
+            lookout,
+            jerk: Jerk::default(),
         };
         Ok(Self {
-            scaled_start: state.scaled,
             spread: design.spread,
             lower: scaled(design.lower),
             upper: scaled(design.upper),
@@ -96,7 +89,7 @@ impl AdaptiveInverse {
             threshold: not_negative("threshold", design.threshold_m)?,
             latency_s: not_negative("latency", design.latency_samples)? * site.step_s,
             rate_hz: 1.0 / site.step_s,
-            stride,
+            stride: lookout.stride,
             converter: site.converter,
             states: vec![state; site.count],
         })
@@ -105,7 +98,7 @@ impl AdaptiveInverse {
     #[inline]
     fn update(&mut self, dof: usize) {
         let state = &mut self.states[dof];
-        let derivatives = state.window.derivatives(self.rate_hz);
+        let derivatives = state.lookout.window.derivatives(self.rate_hz);
         let phi: [f64; N] = std::array::from_fn(|i| derivatives[i] * self.spread[i]);
         let mut gain = [0.0; N];
         for (row, &phi) in state.covariance.iter().zip(&phi) {
@@ -114,7 +107,7 @@ impl AdaptiveInverse {
             }
         }
         let inverse = 1.0 / (self.variance + dot(&phi, &gain));
-        let residual = (state.window.command() - dot(&phi, &state.scaled)) * inverse;
+        let residual = (state.lookout.window.command() - dot(&phi, &state.scaled)) * inverse;
         for i in 0..N {
             let learnt = state.scaled[i] + gain[i] * residual;
             state.scaled[i] = learnt.clamp(self.lower[i], self.upper[i]);
@@ -141,7 +134,7 @@ impl AdaptiveInverse {
 
     /// Sections of the estimator's filter.
     pub(super) fn sections(&self) -> [Section; 2] {
-        self.states[0].filter.sections()
+        self.states[0].lookout.filter.sections()
     }
 
     /// What the first DOF has learnt.
@@ -162,8 +155,7 @@ impl Compensate for AdaptiveInverse {
         let late = self.latency_s;
         for (i, state) in self.states.iter_mut().enumerate() {
             let [x, v, a] = desired.of(i);
-            let jerk = state.last_acceleration.map_or(0.0, |last| (a - last) * self.rate_hz);
-            state.last_acceleration = Some(a);
+            let jerk = state.jerk.next(a, self.rate_hz);
             let x = x + late * (v + 0.5 * late * a);
             let v = v + late * a;
             let [a0, a1, a2, a3] = state.parameters;
@@ -182,20 +174,9 @@ impl Compensate for AdaptiveInverse {
     #[inline]
     fn learn(&mut self, sent: &Motion, measured: &[f64]) {
         for dof in 0..self.states.len() {
-            let state = &mut self.states[dof];
             let sent = self.converter.convert(sent.displacement[dof]);
-            // A gap in the measurement is a gap in the window.
-            let Some(filtered) = state.filter.step(sent, measured[dof]) else {
-                state.window = Window::EMPTY;
-                continue;
-            };
-            state.window.push(filtered);
-            state.wait = state.wait.saturating_sub(1);
-            if state.wait == 0 && state.window.is_full() {
-                state.wait = self.stride;
-                if state.window.measured().abs() > self.threshold {
-                    self.update(dof);
-                }
+            if self.states[dof].lookout.is_due(sent, measured[dof], self.threshold) {
+                self.update(dof);
             }
         }
     }
@@ -207,19 +188,7 @@ impl Compensate for AdaptiveInverse {
 
     fn rejoin(&mut self, before: &Motion) {
         for (state, &a) in self.states.iter_mut().zip(&before.acceleration) {
-            state.last_acceleration = state.last_acceleration.map(|_| a);
-        }
-    }
-
-    fn reset(&mut self) {
-        for state in &mut self.states {
-            state.scaled = self.scaled_start;
-            state.parameters = std::array::from_fn(|i| self.scaled_start[i] * self.spread[i]);
-            state.covariance = UNIT;
-            state.filter.reset();
-            state.window = Window::EMPTY;
-            state.last_acceleration = None;
-            state.wait = self.stride;
+            state.jerk.rejoin(a);
         }
     }
 }

@@ -107,13 +107,4 @@ impl Compensate for AdaptiveModelBased {
             state.derivatives.rejoin(a);
         }
     }
-
-    fn reset(&mut self) {
-        for state in &mut self.states {
-            state.parameters = self.design.start;
-            state.derivatives.reset();
-            state.filter.reset();
-            state.last = Some(0.0);
-        }
-    }
 }

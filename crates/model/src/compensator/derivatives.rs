@@ -86,11 +86,6 @@ impl Derivatives {
             DerivativeSource::Differences => 0,
         }
     }
-
-    pub(super) fn reset(&mut self) {
-        self.last = [0.0; HIGHEST];
-        self.started = false;
-    }
 }
 
 /// Σ aᵢ x⁽ⁱ⁺ˢ⁾ for s = 0, 1, 2: displacement, velocity and acceleration of the

@@ -2,10 +2,10 @@
 
 use std::ops::{Add, Mul, Sub};
 
-use numerics::filter::{Cascade, Pass, Section};
-use numerics::filter_bank::FilterBank;
+use numerics::filter::{FilterBank, Section, low_pass};
 
 use super::CompensatorError;
+use super::design::positive;
 
 /// A displacement beyond this is not believed: far more than any rig has, far
 /// from overflow in squares and cubes.
@@ -21,10 +21,9 @@ pub(super) struct TwinFilter {
 
 impl TwinFilter {
     pub(super) fn new(cutoff_hz: f64, step_s: f64) -> Result<Self, CompensatorError> {
-        let cascade = Cascade::butterworth(Pass::Low, 4, cutoff_hz, 1.0 / step_s)
+        let sections = low_pass(cutoff_hz, 1.0 / step_s)
             .map_err(|source| CompensatorError::Filter { key: "filter", source })?;
-        let bank = FilterBank::new(&cascade).expect("order four has two sections");
-        Ok(Self { bank })
+        Ok(Self { bank: FilterBank::new(sections) })
     }
 
     /// Filtered command and measurement; `None` where one is not a number, and
@@ -37,22 +36,66 @@ impl TwinFilter {
         Some(self.bank.step([sent, measured]))
     }
 
-    pub(super) fn reset(&mut self) {
-        self.bank.reset();
-    }
-
     pub(super) fn sections(&self) -> [Section; 2] {
         *self.bank.sections()
     }
 }
 
-/// Ticks between two updates of an estimator: about 25 updates in a period of
-/// the filter's cut-off. The filtered signals hold nothing faster, so more
-/// would only cost time.
-pub(super) fn stride(filter_hz: f64, step_s: f64) -> u32 {
-    let ticks = 1.0 / (25.0 * filter_hz * step_s);
-    // `as` saturates; a tick is the least.
-    (ticks.floor() as u32).max(1)
+/// What an estimator sees of one DOF, and when it is to look.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Lookout {
+    pub(super) filter: TwinFilter,
+    pub(super) window: Window,
+    /// Ticks between two updates: about 25 updates in a period of the filter's
+    /// cut-off. The filtered signals hold nothing faster, so more would only cost
+    /// time.
+    pub(super) stride: u32,
+    /// Ticks until the next.
+    wait: u32,
+}
+
+impl Lookout {
+    pub(super) fn new(filter_hz: f64, step_s: f64) -> Result<Self, CompensatorError> {
+        let ticks = 1.0 / (25.0 * positive("filter", filter_hz)? * step_s);
+        // `as` saturates; a tick is the least.
+        let stride = (ticks.floor() as u32).max(1);
+        let filter = TwinFilter::new(filter_hz, step_s)?;
+        Ok(Self { filter, window: Window::EMPTY, stride, wait: stride })
+    }
+
+    /// Takes the command as sent and the measurement in; whether an update is due,
+    /// from a motion above the threshold.
+    #[inline]
+    pub(super) fn is_due(&mut self, sent: f64, measured: f64, threshold: f64) -> bool {
+        // A gap in the measurement is a gap in the window.
+        let Some(filtered) = self.filter.step(sent, measured) else {
+            self.window = Window::EMPTY;
+            return false;
+        };
+        self.window.push(filtered);
+        self.wait = self.wait.saturating_sub(1);
+        if self.wait > 0 || !self.window.is_full() {
+            return false;
+        }
+        self.wait = self.stride;
+        self.window.measured().abs() > threshold
+    }
+}
+
+/// The change of the acceleration from tick to tick, zero at first.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub(super) struct Jerk(Option<f64>);
+
+impl Jerk {
+    #[inline]
+    pub(super) fn next(&mut self, a: f64, rate_hz: f64) -> f64 {
+        self.0.replace(a).map_or(0.0, |last| (a - last) * rate_hz)
+    }
+
+    /// As if the acceleration before had been this one.
+    pub(super) fn rejoin(&mut self, a: f64) {
+        self.0 = self.0.map(|_| a);
+    }
 }
 
 /// Filtered samples that are remembered.

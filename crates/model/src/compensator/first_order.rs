@@ -43,9 +43,4 @@ impl Compensate for FirstOrder {
         }
         self.started = true;
     }
-
-    fn reset(&mut self) {
-        self.last.fill([0.0; 3]);
-        self.started = false;
-    }
 }

@@ -98,12 +98,6 @@ impl Compensate for ForwardPrediction {
         }
         self.started = true;
     }
-
-    fn reset(&mut self) {
-        self.past.iter_mut().for_each(|past| past.fill([0.0; 3]));
-        self.newest = 0;
-        self.started = false;
-    }
 }
 
 #[cfg(test)]

@@ -98,8 +98,4 @@ impl Compensate for Inverse {
             derivatives.rejoin(a);
         }
     }
-
-    fn reset(&mut self) {
-        self.derivatives.iter_mut().for_each(Derivatives::reset);
-    }
 }

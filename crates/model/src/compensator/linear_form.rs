@@ -1,7 +1,7 @@
 //! A fixed compensator with the filter behind it, as a linear system.
 
 use nalgebra::DMatrix;
-use numerics::filter::{Cascade, Pass, Section};
+use numerics::filter::{Section, low_pass};
 use numerics::linear_system::{Join, LinearSystem, Time};
 
 use super::inverse::Inverse;
@@ -67,18 +67,14 @@ fn filtered(
     step_s: f64,
 ) -> Result<LinearSystem, CompensatorError> {
     let Some(cutoff_hz) = shaping.low_pass_hz else { return Ok(own) };
-    let filter = Cascade::butterworth(Pass::Low, 2, cutoff_hz, 1.0 / step_s)
+    let [section] = low_pass(cutoff_hz, 1.0 / step_s)
         .map_err(|source| CompensatorError::Filter { key: "low_pass", source })?;
     let inputs = own.inputs();
     let mut join = Join::new(own.time);
     let own = join.add(own);
-    let mut before = own;
-    for section in filter.sections() {
-        let smooth = join.add(section_form(section, Time::Step(step_s)).copies(SIGNALS));
-        join.wire(before.port(0..SIGNALS), smooth.port(0..SIGNALS));
-        before = smooth;
-    }
-    let joint = join.system(&[own.port(0..inputs)], &[before.port(0..SIGNALS)]);
+    let smooth = join.add(section_form(&section, Time::Step(step_s)).copies(SIGNALS));
+    join.wire(own.port(0..SIGNALS), smooth.port(0..SIGNALS));
+    let joint = join.system(&[own.port(0..inputs)], &[smooth.port(0..SIGNALS)]);
     Ok(joint.expect("wired in a row, not in a ring"))
 }
 

@@ -63,9 +63,6 @@ pub trait Compensate {
     fn parameters(&self, _dof: usize) -> &[f64] {
         &[]
     }
-
-    /// Back to the state before the first tick.
-    fn reset(&mut self);
 }
 
 /// Where a compensator works.
@@ -174,16 +171,6 @@ impl Compensator {
     pub fn rejoin(&mut self, before: &Motion) {
         if let Self::Active(active) = self {
             each!(&mut active.kind, one => one.rejoin(before), ());
-        }
-    }
-
-    /// Back to the state before the first tick.
-    pub fn reset(&mut self) {
-        if let Self::Active(active) = self {
-            each!(&mut active.kind, one => one.reset(), ());
-            if let Some(shaping) = &mut active.shaping {
-                shaping.reset();
-            }
         }
     }
 

@@ -58,10 +58,6 @@ impl Compensate for PiLead {
             command.set(i, [x, v, a]);
         }
     }
-
-    fn reset(&mut self) {
-        self.states.fill(State::default());
-    }
 }
 
 /// (n1 s + n0)/(d1 s + d0) by the bilinear rule.

@@ -1,7 +1,6 @@
 //! What a command passes through behind the compensator.
 
-use numerics::filter::{Cascade, Pass};
-use numerics::filter_bank::FilterBank;
+use numerics::filter::{FilterBank, low_pass};
 
 use super::design::positive;
 use super::{CompensatorError, Site};
@@ -46,10 +45,9 @@ impl Shaping {
         let low_pass = match design.low_pass_hz {
             None => None,
             Some(cutoff_hz) => {
-                let cascade = Cascade::butterworth(Pass::Low, 2, cutoff_hz, 1.0 / site.step_s)
+                let sections = low_pass(cutoff_hz, 1.0 / site.step_s)
                     .map_err(|source| CompensatorError::Filter { key: "low_pass", source })?;
-                let bank = FilterBank::new(&cascade).expect("order two has one section");
-                Some(vec![bank; site.count])
+                Some(vec![FilterBank::new(sections); site.count])
             }
         };
         let rate = bound("rate", design.rate_m_s)?;
@@ -94,11 +92,6 @@ impl Shaping {
 
     pub(super) fn has_low_pass(&self) -> bool {
         self.low_pass.is_some()
-    }
-
-    pub(super) fn reset(&mut self) {
-        self.last.fill(0.0);
-        self.low_pass.iter_mut().flatten().for_each(FilterBank::reset);
     }
 }
 

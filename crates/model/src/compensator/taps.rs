@@ -38,11 +38,11 @@ pub fn taps(design: &Design, step_s: f64) -> Result<Option<Vec<Tap>>, Compensato
     };
     let converter = Converter { quantum: 0.0, saturation: f64::INFINITY };
     let site = Site { count: 1, step_s, converter };
-    let mut compensator = Compensator::new(design, &ShapingDesign::default(), &site)?;
+    let at_rest = Compensator::new(design, &ShapingDesign::default(), &site)?;
     let mut found = Vec::new();
     let mut command = Motion::rest(1);
     for from in 0..3 {
-        compensator.reset();
+        let mut compensator = at_rest.clone();
         // From rest: what comes first is not taken for the past.
         compensator.step(&Motion::rest(1), &[0.0], &mut command);
         for lag in 0..=memory {
@@ -52,12 +52,8 @@ pub fn taps(design: &Design, step_s: f64) -> Result<Option<Vec<Tap>>, Compensato
             desired.set(0, pulse);
             compensator.step(&desired, &[0.0], &mut command);
             let response = command.of(0).into_iter().enumerate();
-            found.extend(response.filter(|(_, weight)| *weight != 0.0).map(|(to, weight)| Tap {
-                lag,
-                from,
-                to,
-                weight,
-            }));
+            let taps = response.map(|(to, weight)| Tap { lag, from, to, weight });
+            found.extend(taps.filter(|tap| tap.weight != 0.0));
         }
     }
     Ok(Some(found))

@@ -293,8 +293,6 @@ fn what_is_not_a_number_passes_and_leaves_no_trace() {
         }
         assert!(compensator.parameters().all(f64::is_finite));
         run(&mut compensator, &mut command, 3000);
-        compensator.reset();
-        assert_eq!(compensator, build(&design), "reset forgets all");
     }
 }
 

@@ -2,12 +2,12 @@
 
 use std::f64::consts::{PI, TAU};
 
-use numerics::filter::{Cascade, Pass, Section};
+use numerics::filter::{FilterBank, Section, low_pass};
 use numerics::interpolate::{Grid, Series};
 use numerics::random::Stream;
 
 use super::{check_nyquist, peak_of, scale_by};
-use crate::check::check_positive;
+use crate::check::{check_positive, require};
 use crate::error::ModelError;
 
 /// The record is made once on this grid and then resampled, so that every loop
@@ -84,10 +84,10 @@ impl SyntheticEarthquake {
         let mut stream = Stream::new(self.seed, "excitation.synthetic");
         let mut soil = self.soil();
         for _ in 0..WARM_UP {
-            soil.step(stream.normal());
+            soil.step([stream.normal()]);
         }
         let mut motion: Vec<f64> =
-            envelope.iter().map(|size| size * soil.step(stream.normal())).collect();
+            envelope.iter().map(|size| size * soil.step([stream.normal()])[0]).collect();
         bring_to_rest(&mut motion, &envelope);
         let peak = continuous_peak(&Series::regular(1.0 / RATE_HZ, motion.clone())?)?;
         scale_by(&mut motion, self.peak / peak);
@@ -104,17 +104,15 @@ impl SyntheticEarthquake {
         check_positive("rise", self.rise_s)?;
         check_positive("decay", self.decay_s)?;
         let within = |name, value: f64, range: std::ops::RangeInclusive<f64>, requirement| {
-            if range.contains(&value) {
-                return Ok(());
-            }
-            Err(ModelError::BadParameter { name, value, requirement })
+            require(range.contains(&value), name, value, requirement)
         };
         within("duration", self.duration_s, 5.0..=600.0, "from 5 s to 600 s")?;
         within("ground_damping", self.ground_damping, 0.01..=2.0, "from 0.01 to 2")?;
         let frequency_hz = self.ground_frequency_hz;
         within("ground_frequency", frequency_hz, 0.2..=20.0, "from 0.2 Hz to 20 Hz")?;
         let room_s = (1.0 - QUIET - STRONG - TAPER) * self.duration_s;
-        within("rise", self.rise_s, 0.0..=room_s, "at most 0.625 of the duration")
+        within("rise", self.rise_s, 0.0..=room_s, "at most 0.625 of the duration")?;
+        Ok(())
     }
 
     fn envelope(&self, time_s: f64) -> f64 {
@@ -128,19 +126,19 @@ impl SyntheticEarthquake {
         rise.min(1.0).powi(2) * decay * (0.5 - 0.5 * (PI * left).cos())
     }
 
-    fn soil(&self) -> Cascade {
+    fn soil(&self) -> FilterBank<1, 4> {
         let (omega, zeta) = (TAU * self.ground_frequency_hz, self.ground_damping);
         let resonance = |omega: f64| [1.0, 2.0 * zeta * omega, omega * omega];
         let slow = HIGH_PASS * omega;
         let [_, friction, spring] = resonance(omega);
-        let mut sections = vec![
+        let [first, second] = low_pass(LOW_PASS_HZ, RATE_HZ)
+            .expect("a constant filter below its own Nyquist frequency");
+        FilterBank::new([
             Section::bilinear([0.0, friction, spring], resonance(omega), RATE_HZ),
             Section::bilinear([1.0, 0.0, 0.0], resonance(slow), RATE_HZ),
-        ];
-        let low_pass = Cascade::butterworth(Pass::Low, 4, LOW_PASS_HZ, RATE_HZ)
-            .expect("a constant filter below its own Nyquist frequency");
-        sections.extend_from_slice(low_pass.sections());
-        Cascade::from_sections(sections, RATE_HZ)
+            first,
+            second,
+        ])
     }
 }
 
@@ -176,8 +174,7 @@ fn continuous_peak(series: &Series) -> Result<f64, ModelError> {
         let grid = Grid { start_s, rate_hz: RATE_HZ * FINER as f64, count: 2 * FINER + 1 };
         peak = peak.max(peak_of(&series.band_limited(&grid)?));
     }
-    check_positive("peak of the noise", peak)?;
-    Ok(peak)
+    check_positive("peak of the noise", peak)
 }
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ pub use noise::{Level, Multisine, Noise, Phases};
 pub use samples::{Resampling, Samples, Scaling};
 pub use waveform::{Chirp, Harmonic, Impulse, Length};
 
-use crate::check::{check_not_negative, check_positive};
+use crate::check::{check_not_negative, check_positive, require};
 use crate::error::ModelError;
 
 /// Where a signal comes from. The unit of its values is the caller's.
@@ -65,11 +65,8 @@ pub struct Band {
 impl Band {
     fn check(&self, rate_hz: f64) -> Result<(), ModelError> {
         check_not_negative("band", self.from_hz)?;
-        if !(self.to_hz.is_finite() && self.to_hz > self.from_hz) {
-            let (name, value) = ("end of the band", self.to_hz);
-            let requirement = "greater than its beginning";
-            return Err(ModelError::BadParameter { name, value, requirement });
-        }
+        let good = self.to_hz.is_finite() && self.to_hz > self.from_hz;
+        require(good, "end of the band", self.to_hz, "greater than its beginning")?;
         check_nyquist("band", self.to_hz, rate_hz)
     }
 

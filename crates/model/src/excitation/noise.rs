@@ -6,7 +6,7 @@ use numerics::fourier::{Line, sum_of_lines};
 use numerics::random::Stream;
 
 use super::{Band, peak_of, scale_by};
-use crate::check::check_positive;
+use crate::check::{check_positive, require};
 use crate::error::ModelError;
 
 /// A period longer than this and than the test would only cost memory.
@@ -36,9 +36,9 @@ impl Noise {
         let length = match self.duration_s {
             None => count,
             Some(duration_s) => {
-                check_positive("duration", duration_s)?;
+                let samples = check_positive("duration", duration_s)? * rate_hz;
                 // `as` saturates: a duration beyond the test is the whole test.
-                count.min((duration_s * rate_hz).round() as usize)
+                count.min(samples.round() as usize)
             }
         };
         if length == 0 {
@@ -142,14 +142,8 @@ impl Multisine {
     fn period_samples(&self, rate_hz: f64, count: usize) -> Result<usize, ModelError> {
         check_positive("period", self.period_s)?;
         let length = (self.period_s * rate_hz).round();
-        if length > count.max(MOST_PERIOD_SAMPLES) as f64 {
-            let requirement = "no longer than the test";
-            return Err(ModelError::BadParameter {
-                name: "period",
-                value: self.period_s,
-                requirement,
-            });
-        }
+        let fits = length <= count.max(MOST_PERIOD_SAMPLES) as f64;
+        require(fits, "period", self.period_s, "no longer than the test")?;
         Ok((length as usize).max(2))
     }
 

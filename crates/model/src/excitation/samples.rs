@@ -47,26 +47,18 @@ impl Samples {
             Resampling::BandLimited => self.series.band_limited(&grid)?,
         };
         scale_by(&mut values, factor);
-        match values.iter().find(|value| !value.is_finite()) {
-            None => Ok(values),
-            Some(&value) => {
-                let (name, requirement) = ("scaled sample", "a finite number");
-                Err(ModelError::BadParameter { name, value, requirement })
-            }
+        for &value in &values {
+            check_finite("scaled sample", value)?;
         }
+        Ok(values)
     }
 
     fn factor(&self) -> Result<f64, ModelError> {
         match self.scaling {
-            Scaling::Scale(scale) => {
-                check_finite("scale", scale)?;
-                Ok(scale)
-            }
+            Scaling::Scale(scale) => check_finite("scale", scale),
             Scaling::Peak(peak) => {
                 check_positive("peak", peak)?;
-                let recorded = peak_of(self.series.values());
-                check_positive("recorded peak", recorded)?;
-                Ok(peak / recorded)
+                Ok(peak / check_positive("recorded peak", peak_of(self.series.values()))?)
             }
         }
     }

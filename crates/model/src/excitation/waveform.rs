@@ -3,7 +3,7 @@
 use std::f64::consts::{PI, TAU};
 
 use super::check_nyquist;
-use crate::check::{check_finite, check_not_negative, check_positive};
+use crate::check::{check_finite, check_not_negative, check_positive, require};
 use crate::error::ModelError;
 
 /// How long a harmonic lasts.
@@ -43,14 +43,8 @@ impl Harmonic {
         check_not_negative("start", self.start_s)?;
         let duration_s = match self.length {
             Length::Endless => None,
-            Length::Duration(duration_s) => {
-                check_positive("duration", duration_s)?;
-                Some(duration_s)
-            }
-            Length::Cycles(cycles) => {
-                check_positive("cycles", cycles)?;
-                Some(cycles / self.frequency_hz)
-            }
+            Length::Duration(duration_s) => Some(check_positive("duration", duration_s)?),
+            Length::Cycles(cycles) => Some(check_positive("cycles", cycles)? / self.frequency_hz),
         };
         let fade = Fade::new(duration_s, self.ramp_s, rate_hz)?;
         Ok(times(rate_hz, count)
@@ -137,11 +131,8 @@ struct Fade {
 impl Fade {
     fn new(duration_s: Option<f64>, ramp_s: f64, rate_hz: f64) -> Result<Self, ModelError> {
         check_not_negative("ramp", ramp_s)?;
-        if duration_s.is_some_and(|duration_s| 2.0 * ramp_s > duration_s) {
-            let requirement = "at most half the duration";
-            return Err(ModelError::BadParameter { name: "ramp", value: ramp_s, requirement });
-        }
         let end_s = duration_s.unwrap_or(f64::INFINITY);
+        require(2.0 * ramp_s <= end_s, "ramp", ramp_s, "at most half the duration")?;
         Ok(Self { end_s, ramp_s, slack_s: 1e-6 / rate_hz })
     }
 

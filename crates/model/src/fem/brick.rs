@@ -1,9 +1,8 @@
 //! A solid block of eight-node hexahedra.
 
-use super::{Direction, Material, Mesh, assembled, numbered};
-use crate::check::check_positive;
-use crate::error::ModelError;
-use crate::reduction::{Component, ReductionError};
+use super::{Material, Mesh, assembled, numbered};
+use crate::check::{check_positive, require};
+use crate::reduction::ReductionError;
 
 /// Elements beyond this are no small model.
 const MOST_ELEMENTS: usize = 2_000_000;
@@ -32,11 +31,8 @@ pub fn brick(block: &Brick) -> Result<Mesh, ReductionError> {
     }
     let [nx, ny, nz] = block.elements;
     let count = nx.saturating_mul(ny).saturating_mul(nz);
-    if !(1..=MOST_ELEMENTS).contains(&count) {
-        let (name, value) = ("elements", count as f64);
-        let requirement = "from 1 to 2000000";
-        return Err(ModelError::BadParameter { name, value, requirement }.into());
-    }
+    let good = (1..=MOST_ELEMENTS).contains(&count);
+    require(good, "elements", count as f64, "from 1 to 2000000")?;
     let h = [0, 1, 2].map(|i| block.size_m[i] / block.elements[i] as f64);
     let (mass, stiffness) = element(&block.material, h);
     let (my, mz) = (ny + 1, nz + 1);
@@ -58,10 +54,7 @@ pub fn brick(block: &Brick) -> Result<Mesh, ReductionError> {
         .collect();
     let one = |e: usize| (&corners[8 * e..8 * e + 8], mass.as_slice(), stiffness.as_slice());
     let (mass, stiffness) = assembled(size, 3, &dofs, count, &one)?;
-    let mut mesh =
-        Mesh { component: Component::undamped(mass, stiffness)?, nodes, per_node: 3, dofs };
-    mesh.component.influence = mesh.influence(Direction::X);
-    Ok(mesh)
+    Mesh::new(mass, stiffness, nodes, 3, dofs)
 }
 
 const CORNERS: [[usize; 3]; 8] =

@@ -3,10 +3,9 @@
 use nalgebra::{Matrix3, Vector3};
 
 use super::brick::mirror;
-use super::{Direction, Material, Mesh, assembled, numbered};
-use crate::check::check_positive;
-use crate::error::ModelError;
-use crate::reduction::{Component, ReductionError};
+use super::{Material, Mesh, assembled, numbered};
+use crate::check::{check_positive, require};
+use crate::reduction::ReductionError;
 
 /// Elements beyond this are no small model.
 const MOST_ELEMENTS: usize = 500_000;
@@ -72,29 +71,20 @@ pub struct Frame {
 /// inside members follow.
 pub fn frame(frame: &Frame) -> Result<Mesh, ReductionError> {
     frame.material.check()?;
-    let bad = |name, value: usize, requirement| {
-        Err(ModelError::BadParameter { name, value: value as f64, requirement }.into())
-    };
     let total: usize = frame.members.iter().map(|member| member.elements).sum();
-    if !(1..=MOST_ELEMENTS).contains(&total) {
-        return bad("elements", total, "from 1 to 500000");
-    }
+    let good = (1..=MOST_ELEMENTS).contains(&total);
+    require(good, "elements", total as f64, "from 1 to 500000")?;
     let mut nodes = frame.nodes.clone();
     let mut ends: Vec<usize> = Vec::with_capacity(2 * total);
     let mut matrices = Vec::with_capacity(frame.members.len());
     let mut matrix_of = Vec::with_capacity(total);
     for (index, member) in frame.members.iter().enumerate() {
         let [from, to] = member.nodes;
-        if from == to || from.max(to) >= frame.nodes.len() {
-            return bad(
-                "node of a member",
-                from.max(to) + 1,
-                "a joint that exists, two per member",
-            );
-        }
-        if member.elements == 0 || member.section >= frame.sections.len() {
-            return bad("section of a member", member.section + 1, "a section that exists");
-        }
+        let (good, last) = (from != to && from.max(to) < frame.nodes.len(), from.max(to) + 1);
+        require(good, "node of a member", last as f64, "a joint that exists, two per member")?;
+        let good = member.elements > 0 && member.section < frame.sections.len();
+        let section = (member.section + 1) as f64;
+        require(good, "section of a member", section, "a section that exists")?;
         let section = &frame.sections[member.section];
         for value in
             [section.area_m2, section.inertia_up_m4, section.inertia_side_m4, section.torsion_m4]
@@ -125,10 +115,7 @@ pub fn frame(frame: &Frame) -> Result<Mesh, ReductionError> {
         (&ends[2 * e..2 * e + 2], mass.as_slice(), stiffness.as_slice())
     };
     let (mass, stiffness) = assembled(size, 6, &dofs, total, &one)?;
-    let mut mesh =
-        Mesh { component: Component::undamped(mass, stiffness)?, nodes, per_node: 6, dofs };
-    mesh.component.influence = mesh.influence(Direction::X);
-    Ok(mesh)
+    Mesh::new(mass, stiffness, nodes, 6, dofs)
 }
 
 /// Mass and stiffness of one element in global directions, columns one behind

@@ -12,6 +12,7 @@ pub use frame::{Frame, FrameSection, Member, frame};
 use nalgebra::DVector;
 use numerics::sparse::SparseMatrix;
 
+use crate::check::{check_positive, require};
 use crate::error::ModelError;
 use crate::reduction::{Component, ReductionError};
 
@@ -31,13 +32,11 @@ impl Material {
     pub const STEEL: Self = Self { young_pa: 2.1e11, poisson: 0.3, density_kg_m3: 7850.0 };
 
     fn check(&self) -> Result<(), ModelError> {
-        crate::check::check_positive("young", self.young_pa)?;
-        crate::check::check_positive("density", self.density_kg_m3)?;
-        if self.poisson > -1.0 && self.poisson < 0.5 {
-            return Ok(());
-        }
-        let requirement = "greater than -1 and less than 0.5";
-        Err(ModelError::BadParameter { name: "poisson", value: self.poisson, requirement })
+        check_positive("young", self.young_pa)?;
+        check_positive("density", self.density_kg_m3)?;
+        let good = self.poisson > -1.0 && self.poisson < 0.5;
+        require(good, "poisson", self.poisson, "greater than -1 and less than 0.5")?;
+        Ok(())
     }
 }
 
@@ -71,6 +70,20 @@ pub struct Mesh {
 }
 
 impl Mesh {
+    /// Undamped, shaken along X.
+    fn new(
+        mass: SparseMatrix,
+        stiffness: SparseMatrix,
+        nodes: Vec<[f64; 3]>,
+        per_node: usize,
+        dofs: Vec<Option<usize>>,
+    ) -> Result<Self, ReductionError> {
+        let component = Component::undamped(mass, stiffness)?;
+        let mut mesh = Self { component, nodes, per_node, dofs };
+        mesh.component.influence = mesh.influence(Direction::X);
+        Ok(mesh)
+    }
+
     /// The DOF of a node in one direction; `None` where it is held, or the
     /// elements have no such DOF.
     pub fn dof(&self, node: usize, direction: Direction) -> Option<usize> {

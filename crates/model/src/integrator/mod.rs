@@ -112,38 +112,24 @@ pub enum IntegratorError {
     /// The mass matrix cannot be inverted.
     #[error("the mass matrix of the numerical substructure is singular")]
     SingularMass,
-    /// The algorithm's own matrix cannot be inverted.
-    #[error("the matrix of the {method} step cannot be inverted: check damping and stiffness")]
-    SingularStep {
-        /// The algorithm's name.
-        method: &'static str,
-    },
-    /// A structural method was asked for a first-order model.
+    /// The own matrix of this algorithm cannot be inverted.
+    #[error("the matrix of the {0} step cannot be inverted: check damping and stiffness")]
+    SingularStep(&'static str),
+    /// This structural method was asked for a first-order model.
     #[error(
-        "{method} integrates second-order equations, and the numerical part is of first order: \
+        "{0} integrates second-order equations, and the numerical part is of first order: \
          use exact, newmark (then the trapezoidal rule), implicit_euler or rk4"
     )]
-    NeedsSecondOrder {
-        /// The algorithm's name.
-        method: &'static str,
-    },
-    /// Nonlinear elements on a first-order model.
+    NeedsSecondOrder(&'static str),
+    /// So many nonlinear elements on a first-order model.
+    #[error("a first-order numerical part with {0} nonlinear element(s) is stepped by rk4 alone")]
+    ElementsOfFirstOrder(usize),
+    /// An exact method was asked for a model with so many nonlinear elements.
     #[error(
-        "a first-order numerical part with {elements} nonlinear element(s) is stepped by rk4 alone"
-    )]
-    ElementsOfFirstOrder {
-        /// Their number.
-        elements: usize,
-    },
-    /// An exact method was asked for a nonlinear model.
-    #[error(
-        "the exact method is for linear models, and the numerical part has {elements} nonlinear \
+        "the exact method is for linear models, and the numerical part has {0} nonlinear \
          element(s): use rk4, cr, kr_alpha, newmark or implicit_euler"
     )]
-    NotLinear {
-        /// Their number.
-        elements: usize,
-    },
+    NotLinear(usize),
 }
 
 /// An implicit step did not settle within its iterations.

@@ -60,7 +60,7 @@ impl Stepper {
         }
         let n = equations.size();
         let h = options.step_s;
-        let singular = || IntegratorError::SingularStep { method: options.method.name() };
+        let singular = || IntegratorError::SingularStep(options.method.name());
         let inverse = inverted(&equations.mass).ok_or(IntegratorError::SingularMass)?;
         let own = Balance::new(equations, &inverse);
         let with_specimen = match &options.direct_inertia {
@@ -77,7 +77,7 @@ impl Stepper {
             Method::Exact(_) => {
                 if !equations.elements.is_empty() {
                     let elements = equations.elements.len();
-                    return Err(IntegratorError::NotLinear { elements });
+                    return Err(IntegratorError::NotLinear(elements));
                 }
                 let system = equations.first_order().ok_or(IntegratorError::SingularMass)?;
                 let scheme = options.method.scheme().ok_or_else(singular)?;
@@ -120,7 +120,7 @@ impl Stepper {
     /// The same for equations of first order.
     fn of_states(equations: &Equations, options: &Options) -> Result<Self, IntegratorError> {
         let (n, h) = (equations.size(), options.step_s);
-        let singular = || IntegratorError::SingularStep { method: options.method.name() };
+        let singular = || IntegratorError::SingularStep(options.method.name());
         let elements = equations.elements.len();
         let system = equations.first_order().ok_or(IntegratorError::SingularMass)?;
         // The velocities' slopes are the accelerations.
@@ -139,7 +139,7 @@ impl Stepper {
         let scheme = options
             .method
             .scheme()
-            .ok_or(IntegratorError::NeedsSecondOrder { method: options.method.name() })?;
+            .ok_or(IntegratorError::NeedsSecondOrder(options.method.name()))?;
         let algorithm = match scheme {
             _ if elements == 0 => {
                 Algorithm::Map(MapStep::new(&system, scheme, h).ok_or_else(singular)?)
@@ -148,7 +148,7 @@ impl Stepper {
                 let slopes = Balance::of_slopes(&system, 0..equations.state_count(), n);
                 Algorithm::Stages(RungeKutta::new(equations, h), Box::new(slopes))
             }
-            _ => return Err(IntegratorError::ElementsOfFirstOrder { elements }),
+            _ => return Err(IntegratorError::ElementsOfFirstOrder(elements)),
         };
         Ok(Self {
             size: n,

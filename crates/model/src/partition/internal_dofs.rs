@@ -46,10 +46,10 @@ impl InternalDofs {
                 return Err(PartitionError::NoSuchDof { dof: dof + 1, size });
             }
             if places.contains(&dof) {
-                return Err(PartitionError::InsideAtInterface { dof: dof + 1 });
+                return Err(PartitionError::InsideAtInterface(dof + 1));
             }
             if dofs[..index].contains(&dof) {
-                return Err(PartitionError::InsideRepeated { dof: dof + 1 });
+                return Err(PartitionError::InsideRepeated(dof + 1));
             }
         }
         if let Some(&dof) = places.iter().find(|&&dof| dof >= size) {
@@ -91,7 +91,7 @@ impl InternalDofs {
         places(&partition.interface)?;
         for &dof in &self.dofs {
             if load.row(dof).iter().any(|&value| value != 0.0) {
-                return Err(PartitionError::InsideLoaded { dof: dof + 1 });
+                return Err(PartitionError::InsideLoaded(dof + 1));
             }
         }
         let kept = partition.simulated(structure.mass.nrows());
@@ -100,7 +100,7 @@ impl InternalDofs {
                 None => Ok(None),
                 Some(dof) => match kept.iter().position(|&other| other == dof) {
                     Some(index) => Ok(Some(index)),
-                    None => Err(PartitionError::ElementInside { dof: dof + 1 }),
+                    None => Err(PartitionError::ElementInside(dof + 1)),
                 },
             };
             Ok(RelativeDof { from: index(place.from)?, to: index(place.to)? })
@@ -229,11 +229,11 @@ mod tests {
         );
         assert_eq!(
             partition(&structure, &[0, 1, 2]).unwrap_err(),
-            PartitionError::InsideAtInterface { dof: 3 }
+            PartitionError::InsideAtInterface(3)
         );
         assert_eq!(
             partition(&structure, &[0, 1, 1]).unwrap_err(),
-            PartitionError::InsideRepeated { dof: 2 }
+            PartitionError::InsideRepeated(2)
         );
         assert_eq!(
             partition(&structure, &[7]).unwrap_err(),
@@ -243,7 +243,7 @@ mod tests {
         for load in [LoadPattern::Ground, LoadPattern::Force { dof: 0 }] {
             assert_eq!(
                 good.split(&structure, &[], &[load]).unwrap_err(),
-                PartitionError::InsideLoaded { dof: 1 }
+                PartitionError::InsideLoaded(1)
             );
         }
     }

@@ -16,7 +16,7 @@ use crate::motion::Motion;
 /// With forgetting λ the past fades as λᵏ; where the motion is too small to
 /// teach anything the weights rest.
 #[derive(Debug, Clone)]
-pub struct Adaptive {
+pub(super) struct Adaptive {
     grid: Grid,
     taps: usize,
     forgetting: f64,
@@ -41,14 +41,14 @@ struct Dof {
 
 impl Adaptive {
     /// At rest.
-    pub fn new(
+    pub(super) fn new(
         taps: usize,
         forgetting: f64,
         grid: Grid,
         count: usize,
     ) -> Result<Self, PredictorError> {
         if !(2..=MOST_TAPS).contains(&taps) {
-            return Err(PredictorError::BadTaps { taps });
+            return Err(PredictorError::BadTaps(taps));
         }
         if !(forgetting > 0.0 && forgetting <= 1.0) {
             return Err(PredictorError::BadForgetting);
@@ -98,7 +98,7 @@ impl Dof {
             row[i] = 1.0 / (NOISE_M * NOISE_M);
         }
         let polynomials = [[0.0; HIGHEST_ORDER + 1]; 2];
-        Self { past: [History::new(), History::new()], seen: 0, weights, covariance, polynomials }
+        Self { past: Default::default(), seen: 0, weights, covariance, polynomials }
     }
 
     fn observe(&mut self, now: [f64; 2], taps: usize, forgetting: f64) {

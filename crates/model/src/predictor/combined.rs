@@ -1,10 +1,10 @@
 //! Extrapolation until the next instant is known, interpolation from then on.
 
-use super::lagrange::{through, weights};
-use super::polynomial::{Coefficients, History, evaluate};
-use super::{Grid, HIGHEST_ORDER, Instant, Predict, PredictorError};
-use crate::motion::Motion;
 use nalgebra::DMatrix;
+
+use super::lagrange::{through, weights};
+use super::polynomial::{Coefficients, History, Rule};
+use super::{HIGHEST_ORDER, PredictorError};
 
 /// The signal runs one period late: at tick j after an instant it is where it
 /// should have been at s = j/R − 1. From the end of the task time to the next
@@ -16,36 +16,22 @@ use nalgebra::DMatrix;
 ///
 /// Reference: Nakashima & Masaoka 1999, Earthq. Eng. Struct. Dyn. 28(4).
 #[derive(Debug, Clone)]
-pub struct Combined {
-    grid: Grid,
-    weights: DMatrix<f64>,
-    of: Vec<(History<{ HIGHEST_ORDER + 1 }>, Coefficients)>,
-}
+pub(super) struct Combined(DMatrix<f64>);
 
 impl Combined {
-    /// At rest.
-    pub fn new(order: usize, grid: Grid, count: usize) -> Result<Self, PredictorError> {
-        let of = vec![(History::new(), [0.0; HIGHEST_ORDER + 1]); count];
-        Ok(Self { grid, weights: weights(order)?, of })
+    pub(super) fn new(order: usize) -> Result<Self, PredictorError> {
+        weights(order).map(Self)
     }
 }
 
-impl Predict for Combined {
-    fn observe(&mut self, now: &Instant) {
-        for ((history, polynomial), &x) in self.of.iter_mut().zip(&now.interface.displacement) {
-            history.push(x);
-            *polynomial = through(&self.weights, history.values());
-        }
+impl Rule for Combined {
+    type Memory = History<{ HIGHEST_ORDER + 1 }>;
+
+    fn fit(&self, past: &mut Self::Memory, [x, ..]: [f64; 3], _period_s: f64) -> Coefficients {
+        through(&self.0, past.push(x))
     }
 
-    fn point(&self, index: usize, out: &mut Motion) {
-        let (s, period_s) = (self.grid.s(index) - 1.0, self.grid.period_s());
-        for (i, (_, polynomial)) in self.of.iter().enumerate() {
-            out.set(i, evaluate(polynomial, s, period_s));
-        }
-    }
-
-    fn reset(&mut self) {
-        self.of.fill((History::new(), [0.0; HIGHEST_ORDER + 1]));
+    fn origin(&self) -> f64 {
+        1.0
     }
 }

@@ -2,9 +2,8 @@
 
 use nalgebra::DMatrix;
 
-use super::polynomial::{Coefficients, History, evaluate};
-use super::{Grid, HIGHEST_ORDER, Instant, Predict, PredictorError, Stages};
-use crate::motion::Motion;
+use super::polynomial::{Coefficients, History, Rule, evaluate};
+use super::{Grid, HIGHEST_ORDER, PredictorError, Stages};
 
 /// d(s) = Σ aᵢ(s) dᵢ with the Lagrange polynomials of the nodes 0, −1, … −N.
 /// For N = 3:
@@ -21,68 +20,34 @@ use crate::motion::Motion;
 /// Reference: Waldbjørn et al., multi-rate real-time hybrid simulation, Eq 4–8
 /// (the printed Eq 5 lacks the leading 1).
 #[derive(Debug, Clone)]
-pub struct Lagrange {
-    grid: Grid,
-    stages: Stages,
+pub(super) struct Lagrange {
     /// Coefficients of s⁰ … from displacements, newest first.
     weights: DMatrix<f64>,
-    of: Vec<Dof>,
-}
-
-#[derive(Debug, Clone)]
-struct Dof {
-    known: History<{ HIGHEST_ORDER + 1 }>,
-    carried: History<{ HIGHEST_ORDER + 1 }>,
-    polynomial: Coefficients,
-}
-
-impl Dof {
-    fn new() -> Self {
-        let (known, carried) = (History::new(), History::new());
-        Self { known, carried, polynomial: [0.0; HIGHEST_ORDER + 1] }
-    }
+    /// s at the end of the task, where there are two stages.
+    task: Option<f64>,
 }
 
 impl Lagrange {
-    /// At rest.
-    pub fn new(
-        order: usize,
-        stages: Stages,
-        grid: Grid,
-        count: usize,
-    ) -> Result<Self, PredictorError> {
-        let weights = weights(order)?;
-        Ok(Self { grid, stages, weights, of: vec![Dof::new(); count] })
+    pub(super) fn new(order: usize, stages: Stages, grid: &Grid) -> Result<Self, PredictorError> {
+        let task = (stages == Stages::Two).then_some(grid.task / grid.ratio as f64);
+        Ok(Self { weights: weights(order)?, task })
     }
 }
 
-impl Predict for Lagrange {
-    fn observe(&mut self, now: &Instant) {
-        let task = self.grid.task / self.grid.ratio as f64;
-        for (dof, &x) in self.of.iter_mut().zip(&now.interface.displacement) {
-            dof.known.push(x);
-            dof.polynomial = through(&self.weights, dof.known.values());
-            if self.stages == Stages::Two {
-                let [carried, ..] = evaluate(&dof.polynomial, task, 1.0);
-                dof.carried.push(carried);
-                dof.polynomial = through(&self.weights, dof.carried.values());
-            }
-        }
+impl Rule for Lagrange {
+    /// Known, and carried over the task time.
+    type Memory = [History<{ HIGHEST_ORDER + 1 }>; 2];
+
+    fn fit(&self, past: &mut Self::Memory, [x, ..]: [f64; 3], _period_s: f64) -> Coefficients {
+        let [known, carried] = past;
+        let polynomial = through(&self.weights, known.push(x));
+        let Some(task) = self.task else { return polynomial };
+        let [ahead, ..] = evaluate(&polynomial, task, 1.0);
+        through(&self.weights, carried.push(ahead))
     }
 
-    fn point(&self, index: usize, out: &mut Motion) {
-        let from = match self.stages {
-            Stages::One => 0.0,
-            Stages::Two => self.grid.task / self.grid.ratio as f64,
-        };
-        let (s, period_s) = (self.grid.s(index) - from, self.grid.period_s());
-        for (i, dof) in self.of.iter().enumerate() {
-            out.set(i, evaluate(&dof.polynomial, s, period_s));
-        }
-    }
-
-    fn reset(&mut self) {
-        self.of.fill(Dof::new());
+    fn origin(&self) -> f64 {
+        self.task.unwrap_or(0.0)
     }
 }
 
@@ -102,7 +67,7 @@ pub(super) fn through(weights: &DMatrix<f64>, displacements: &[f64]) -> Coeffici
 /// and 0 at the other nodes.
 pub(super) fn weights(order: usize) -> Result<DMatrix<f64>, PredictorError> {
     if order == 0 || order > HIGHEST_ORDER {
-        return Err(PredictorError::BadOrder { order });
+        return Err(PredictorError::BadOrder(order));
     }
     let mut weights = DMatrix::zeros(order + 1, order + 1);
     for i in 0..=order {

@@ -3,50 +3,26 @@
 use nalgebra::DMatrix;
 
 use super::lagrange::through;
-use super::polynomial::{Coefficients, History, evaluate};
-use super::{Grid, HIGHEST_ORDER, Instant, MOST_POINTS, Predict, PredictorError};
-use crate::motion::Motion;
+use super::polynomial::{Coefficients, History, Rule};
+use super::{HIGHEST_ORDER, MOST_POINTS, PredictorError};
 
 /// The polynomial of a degree that lies nearest to more displacements than it
 /// could pass through. It averages noise, and is less accurate than one through
 /// the newest of the points.
 #[derive(Debug, Clone)]
-pub struct LeastSquares {
-    grid: Grid,
-    weights: DMatrix<f64>,
-    of: Vec<(History<MOST_POINTS>, Coefficients)>,
-}
+pub(super) struct LeastSquares(DMatrix<f64>);
 
 impl LeastSquares {
-    /// At rest.
-    pub fn new(
-        order: usize,
-        points: usize,
-        grid: Grid,
-        count: usize,
-    ) -> Result<Self, PredictorError> {
-        let weights = weights(order, points)?;
-        Ok(Self { grid, weights, of: vec![(History::new(), [0.0; HIGHEST_ORDER + 1]); count] })
+    pub(super) fn new(order: usize, points: usize) -> Result<Self, PredictorError> {
+        weights(order, points).map(Self)
     }
 }
 
-impl Predict for LeastSquares {
-    fn observe(&mut self, now: &Instant) {
-        for ((history, polynomial), &x) in self.of.iter_mut().zip(&now.interface.displacement) {
-            history.push(x);
-            *polynomial = through(&self.weights, history.values());
-        }
-    }
+impl Rule for LeastSquares {
+    type Memory = History<MOST_POINTS>;
 
-    fn point(&self, index: usize, out: &mut Motion) {
-        let (s, period_s) = (self.grid.s(index), self.grid.period_s());
-        for (i, (_, polynomial)) in self.of.iter().enumerate() {
-            out.set(i, evaluate(polynomial, s, period_s));
-        }
-    }
-
-    fn reset(&mut self) {
-        self.of.fill((History::new(), [0.0; HIGHEST_ORDER + 1]));
+    fn fit(&self, past: &mut Self::Memory, [x, ..]: [f64; 3], _period_s: f64) -> Coefficients {
+        through(&self.0, past.push(x))
     }
 }
 
@@ -54,7 +30,7 @@ impl Predict for LeastSquares {
 /// factorisation.
 pub(super) fn weights(order: usize, points: usize) -> Result<DMatrix<f64>, PredictorError> {
     if order == 0 || order > HIGHEST_ORDER {
-        return Err(PredictorError::BadOrder { order });
+        return Err(PredictorError::BadOrder(order));
     }
     let bad = PredictorError::BadPoints { points, order };
     if points <= order || points > MOST_POINTS {

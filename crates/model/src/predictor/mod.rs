@@ -19,18 +19,20 @@ mod predicted_acceleration;
 #[cfg(test)]
 mod tests;
 
-pub use adaptive::Adaptive;
-pub use combined::Combined;
-pub use hermite::Hermite;
-pub use lagrange::Lagrange;
-pub use least_squares::LeastSquares;
-pub use model_based::{ModelBased, Surroundings};
-pub use predicted_acceleration::PredictedAcceleration;
+pub use model_based::Surroundings;
 
 use nalgebra::DMatrix;
 use thiserror::Error;
 
 use crate::motion::Motion;
+use adaptive::Adaptive;
+use combined::Combined;
+use hermite::Hermite;
+use lagrange::Lagrange;
+use least_squares::LeastSquares;
+use model_based::ModelBased;
+use polynomial::Polynomial;
+use predicted_acceleration::PredictedAcceleration;
 
 /// A predictor as declared.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -104,24 +106,6 @@ impl Design {
             Self::Combined { .. } => "combined",
         }
     }
-
-    /// ‖w‖₂ of the weights on the displacements at `s`: by how much white noise
-    /// on them is amplified. `None` for kinds that are no fixed combination of
-    /// displacements alone.
-    pub fn noise_gain(&self, s: f64) -> Option<f64> {
-        let weights = match *self {
-            Self::Lagrange { order, .. } => lagrange::weights(order).ok()?,
-            Self::Combined { order } => lagrange::weights(order).ok()?,
-            Self::LeastSquares { order, points } => least_squares::weights(order, points).ok()?,
-            _ => return None,
-        };
-        let s = if matches!(self, Self::Combined { .. }) { s - 1.0 } else { s };
-        let squares = weights.column_iter().map(|of_point| {
-            let weight = of_point.iter().rev().fold(0.0, |sum, c| sum * s + c);
-            weight * weight
-        });
-        Some(squares.sum::<f64>().sqrt())
-    }
 }
 
 /// The points a predictor is asked for: `first`, `first` + 1, … ticks after the
@@ -172,12 +156,9 @@ pub struct Instant<'a> {
 /// Why a predictor cannot be made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum PredictorError {
-    /// A degree out of range.
-    #[error("a polynomial of degree {order} cannot be used: give 1 to {HIGHEST_ORDER}")]
-    BadOrder {
-        /// What was asked for.
-        order: usize,
-    },
+    /// This degree is out of range.
+    #[error("a polynomial of degree {0} cannot be used: give 1 to {HIGHEST_ORDER}")]
+    BadOrder(usize),
     /// Too few or too many points for a fit.
     #[error(
         "{points} points do not fit a polynomial of degree {order}: give more points than the \
@@ -189,24 +170,18 @@ pub enum PredictorError {
         /// Degree of the polynomial.
         order: usize,
     },
-    /// Too few or too many taps.
-    #[error("a recurrence of {taps} instants cannot be learnt: give 2 to {MOST_TAPS}")]
-    BadTaps {
-        /// What was asked for.
-        taps: usize,
-    },
+    /// So many taps are too few or too many.
+    #[error("a recurrence of {0} instants cannot be learnt: give 2 to {MOST_TAPS}")]
+    BadTaps(usize),
     /// A weight of the past that is none.
     #[error("the weight of the past (forgetting) must be above 0 and at most 1")]
     BadForgetting,
-    /// A model that does not follow from its state alone.
+    /// A model with so many nonlinear elements does not follow from its state alone.
     #[error(
-        "a model-based predictor needs a linear numerical part, and this one has {elements} \
+        "a model-based predictor needs a linear numerical part, and this one has {0} \
          nonlinear element(s): use hermite"
     )]
-    NotLinear {
-        /// Their number.
-        elements: usize,
-    },
+    NotLinear(usize),
     /// The masses cannot be inverted.
     #[error("the mass matrix of the predicting model is singular")]
     SingularMass,
@@ -216,11 +191,11 @@ impl PredictorError {
     /// The key of the file that should change.
     pub fn key(&self) -> &'static str {
         match self {
-            Self::BadOrder { .. } => "order",
+            Self::BadOrder(..) => "order",
             Self::BadPoints { .. } => "points",
-            Self::BadTaps { .. } => "taps",
+            Self::BadTaps(..) => "taps",
             Self::BadForgetting => "forgetting",
-            Self::NotLinear { .. } | Self::SingularMass => "kind",
+            Self::NotLinear(..) | Self::SingularMass => "kind",
         }
     }
 }
@@ -241,34 +216,30 @@ pub trait Predict {
 
 /// Gives the interface motion ahead. A closed set, chosen by the file.
 #[derive(Debug, Clone)]
-pub enum Predictor {
-    /// See [`Design::Lagrange`].
-    Lagrange(Lagrange),
-    /// See [`Design::Hermite`].
-    Hermite(Hermite),
-    /// See [`Design::LeastSquares`].
-    LeastSquares(LeastSquares),
-    /// See [`Design::PredictedAcceleration`].
-    PredictedAcceleration(PredictedAcceleration),
-    /// See [`Design::ModelBased`].
+pub struct Predictor(Kind);
+
+#[derive(Debug, Clone)]
+enum Kind {
+    Lagrange(Polynomial<Lagrange>),
+    Hermite(Polynomial<Hermite>),
+    LeastSquares(Polynomial<LeastSquares>),
+    PredictedAcceleration(Polynomial<PredictedAcceleration>),
     ModelBased(Box<ModelBased>),
-    /// See [`Design::Adaptive`].
     Adaptive(Box<Adaptive>),
-    /// See [`Design::Combined`].
-    Combined(Combined),
+    Combined(Polynomial<Combined>),
 }
 
 /// Calls a method of whatever kind it is.
 macro_rules! each {
-    ($kind:expr, $one:ident => $call:expr) => {
-        match $kind {
-            Predictor::Lagrange($one) => $call,
-            Predictor::Hermite($one) => $call,
-            Predictor::LeastSquares($one) => $call,
-            Predictor::PredictedAcceleration($one) => $call,
-            Predictor::ModelBased($one) => $call,
-            Predictor::Adaptive($one) => $call,
-            Predictor::Combined($one) => $call,
+    ($predictor:expr, $one:ident => $call:expr) => {
+        match $predictor {
+            Predictor(Kind::Lagrange($one)) => $call,
+            Predictor(Kind::Hermite($one)) => $call,
+            Predictor(Kind::LeastSquares($one)) => $call,
+            Predictor(Kind::PredictedAcceleration($one)) => $call,
+            Predictor(Kind::ModelBased($one)) => $call,
+            Predictor(Kind::Adaptive($one)) => $call,
+            Predictor(Kind::Combined($one)) => $call,
         }
     };
 }
@@ -282,42 +253,44 @@ impl Predictor {
         count: usize,
         surroundings: &Surroundings,
     ) -> Result<Self, PredictorError> {
-        Ok(match *design {
+        Ok(Self(match *design {
             Design::Lagrange { order, stages } => {
-                Self::Lagrange(Lagrange::new(order, stages, grid, count)?)
+                Kind::Lagrange(Polynomial::new(Lagrange::new(order, stages, &grid)?, grid, count))
             }
-            Design::Hermite => Self::Hermite(Hermite::new(grid, count)),
+            Design::Hermite => Kind::Hermite(Polynomial::new(Hermite, grid, count)),
             Design::LeastSquares { order, points } => {
-                Self::LeastSquares(LeastSquares::new(order, points, grid, count)?)
+                Kind::LeastSquares(Polynomial::new(LeastSquares::new(order, points)?, grid, count))
             }
             Design::PredictedAcceleration => {
-                Self::PredictedAcceleration(PredictedAcceleration::new(grid, count))
+                Kind::PredictedAcceleration(Polynomial::new(PredictedAcceleration, grid, count))
             }
-            Design::ModelBased => Self::ModelBased(Box::new(ModelBased::new(surroundings, grid)?)),
+            Design::ModelBased => Kind::ModelBased(Box::new(ModelBased::new(surroundings, grid)?)),
             Design::Adaptive { taps, forgetting } => {
-                Self::Adaptive(Box::new(Adaptive::new(taps, forgetting, grid, count)?))
+                Kind::Adaptive(Box::new(Adaptive::new(taps, forgetting, grid, count)?))
             }
-            Design::Combined { order } => Self::Combined(Combined::new(order, grid, count)?),
-        })
+            Design::Combined { order } => {
+                Kind::Combined(Polynomial::new(Combined::new(order)?, grid, count))
+            }
+        }))
     }
 
     /// Prepares the motion of every DOF at the points of a second grid, where the
-    /// kind knows it: see [`ModelBased::tabulate`].
+    /// kind knows it: the model-based one.
     pub fn tabulate(
         &mut self,
         surroundings: &Surroundings,
         grid: Grid,
         orders: usize,
     ) -> Result<(), PredictorError> {
-        match self {
-            Self::ModelBased(model) => model.tabulate(surroundings, grid, orders),
+        match &mut self.0 {
+            Kind::ModelBased(model) => model.tabulate(surroundings, grid, orders),
             _ => Ok(()),
         }
     }
 
     /// The motion of every DOF at a point of that grid, where it was prepared.
     pub fn whole(&self, index: usize, out: &mut [f64]) {
-        if let Self::ModelBased(model) = self {
+        if let Kind::ModelBased(model) = &self.0 {
             model.whole(index, out);
         }
     }
@@ -328,9 +301,9 @@ impl Predictor {
     /// the interface, displacement and velocity of every DOF, and the force. `None`
     /// for the kind that learns.
     pub fn weights(&self, dofs: usize, count: usize, points: usize) -> Option<Vec<DMatrix<f64>>> {
-        let columns = match self {
-            Self::Adaptive(_) => return None,
-            Self::ModelBased(_) => 4 * count + 2 * dofs,
+        let columns = match &self.0 {
+            Kind::Adaptive(_) => return None,
+            Kind::ModelBased(_) => 4 * count + 2 * dofs,
             _ => 3 * count,
         };
         let rows = 3 * count * points;
@@ -369,8 +342,8 @@ impl Predictor {
 
     /// Rows of [`Instant::load`] that are looked at: none but for the model-based kind.
     pub fn rows_ahead(&self) -> usize {
-        match self {
-            Self::ModelBased(model) => model.rows_ahead(),
+        match &self.0 {
+            Kind::ModelBased(model) => model.rows_ahead(),
             _ => 0,
         }
     }

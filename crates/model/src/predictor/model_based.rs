@@ -29,7 +29,7 @@ pub struct Surroundings<'a> {
 /// rows of e^{Aτ}, computed beforehand. Exact, at any distance, as long as the
 /// specimen is what it was declared to be and the load ahead is known.
 #[derive(Debug, Clone)]
-pub struct ModelBased {
+pub(super) struct ModelBased {
     count: usize,
     states: usize,
     rows_ahead: usize,
@@ -47,11 +47,11 @@ pub struct ModelBased {
 
 impl ModelBased {
     /// At rest.
-    pub fn new(surroundings: &Surroundings, grid: Grid) -> Result<Self, PredictorError> {
+    pub(super) fn new(surroundings: &Surroundings, grid: Grid) -> Result<Self, PredictorError> {
         let Surroundings { numerical, .. } = surroundings;
         let elements = numerical.elements.len();
         if elements > 0 {
-            return Err(PredictorError::NotLinear { elements });
+            return Err(PredictorError::NotLinear(elements));
         }
         let (n, count, loads) =
             (numerical.size(), numerical.interface.len(), numerical.load.ncols());
@@ -83,7 +83,7 @@ impl ModelBased {
     /// Prepares the motion of every DOF at the points of a second grid, which
     /// reaches no further than the first: displacement alone (`orders` 1), with
     /// velocity (2) and acceleration (3), one after the other.
-    pub fn tabulate(
+    pub(super) fn tabulate(
         &mut self,
         surroundings: &Surroundings,
         grid: Grid,
@@ -108,7 +108,7 @@ impl ModelBased {
     }
 
     /// The motion of every DOF at a point of the second grid. Allocates nowhere.
-    pub fn whole(&self, index: usize, out: &mut [f64]) {
+    pub(super) fn whole(&self, index: usize, out: &mut [f64]) {
         let Some(weights) = self.whole.get(index) else { return };
         out.fill(0.0);
         for (column, &value) in weights.column_iter().zip(&self.input) {
@@ -123,7 +123,7 @@ impl ModelBased {
     }
 
     /// Rows of the load, from the newest instant on, that are looked at.
-    pub fn rows_ahead(&self) -> usize {
+    pub(super) fn rows_ahead(&self) -> usize {
         self.rows_ahead
     }
 }

@@ -1,9 +1,61 @@
 //! A polynomial in s per interface DOF, with its derivatives.
 
-use super::HIGHEST_ORDER;
+use super::{Grid, HIGHEST_ORDER, Instant, Predict};
+use crate::motion::Motion;
 
 /// c0 + c1 s + … + c5 s⁵.
 pub(super) type Coefficients = [f64; HIGHEST_ORDER + 1];
+
+/// How a kind makes its polynomial.
+pub(super) trait Rule {
+    /// What it keeps of the instants before.
+    type Memory: Clone + Default;
+
+    /// The polynomial seen from a new instant: displacement, velocity and
+    /// acceleration of one interface DOF.
+    fn fit(&self, past: &mut Self::Memory, now: [f64; 3], period_s: f64) -> Coefficients;
+
+    /// The s, counted from the newest instant, at which the polynomial has its own
+    /// zero.
+    fn origin(&self) -> f64 {
+        0.0
+    }
+}
+
+/// A predictor that follows one polynomial from instant to instant.
+#[derive(Debug, Clone)]
+pub(super) struct Polynomial<R: Rule> {
+    grid: Grid,
+    rule: R,
+    of: Vec<(R::Memory, Coefficients)>,
+}
+
+impl<R: Rule> Polynomial<R> {
+    /// At rest.
+    pub(super) fn new(rule: R, grid: Grid, count: usize) -> Self {
+        Self { grid, rule, of: vec![Default::default(); count] }
+    }
+}
+
+impl<R: Rule> Predict for Polynomial<R> {
+    fn observe(&mut self, now: &Instant) {
+        let period_s = self.grid.period_s();
+        for (i, (past, polynomial)) in self.of.iter_mut().enumerate() {
+            *polynomial = self.rule.fit(past, now.interface.of(i), period_s);
+        }
+    }
+
+    fn point(&self, index: usize, out: &mut Motion) {
+        let (s, period_s) = (self.grid.s(index) - self.rule.origin(), self.grid.period_s());
+        for (i, (_, polynomial)) in self.of.iter().enumerate() {
+            out.set(i, evaluate(polynomial, s, period_s));
+        }
+    }
+
+    fn reset(&mut self) {
+        self.of.fill(Default::default());
+    }
+}
 
 /// Displacement, velocity and acceleration at `s`, ΔT being `period_s`.
 #[inline]
@@ -35,13 +87,16 @@ pub(super) struct History<const N: usize> {
     started: bool,
 }
 
-impl<const N: usize> History<N> {
-    pub(super) fn new() -> Self {
+impl<const N: usize> Default for History<N> {
+    fn default() -> Self {
         Self { values: [0.0; N], started: false }
     }
+}
 
+impl<const N: usize> History<N> {
+    /// The values with a new one in front.
     #[inline]
-    pub(super) fn push(&mut self, value: f64) {
+    pub(super) fn push(&mut self, value: f64) -> &[f64; N] {
         if self.started {
             self.values.copy_within(..N - 1, 1);
             self.values[0] = value;
@@ -49,6 +104,7 @@ impl<const N: usize> History<N> {
             self.values = [value; N];
             self.started = true;
         }
+        &self.values
     }
 
     #[inline]

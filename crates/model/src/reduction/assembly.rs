@@ -5,12 +5,17 @@
 
 use nalgebra::{Complex, DMatrix, DVector};
 use numerics::block::hstack;
+use numerics::second_order::dynamic_stiffness;
 use numerics::solve;
+use numerics::sparse::SparseMatrix;
 
+use super::basis::{free_modes, units};
+use super::component::check_symmetric;
 use super::state_space::StateModel;
-use super::{Component, Flexibility, ModeChoice, ReducedModel, ReductionError};
-use crate::reduction::basis::{free_modes, units};
-use crate::reduction::trust::quadratic_eigenvalues;
+use super::trust::quadratic_eigenvalues;
+use super::{Component, Flexibility, ModeChoice, ReducedModel, ReductionError, check_dofs};
+use crate::check::check_count;
+use crate::error::MatrixName;
 
 /// An assembly, and where each component's coordinates went.
 #[derive(Debug, Clone, PartialEq)]
@@ -23,14 +28,9 @@ pub struct Assembly<M> {
 
 /// The joints in ascending order, once each.
 fn all_joints(counts: &[usize], joints: &[Vec<usize>]) -> Result<Vec<usize>, ReductionError> {
-    let wrong = |what, given, expected| Err(ReductionError::WrongCount { what, given, expected });
-    if joints.len() != counts.len() {
-        return wrong("lists of joints", joints.len(), counts.len());
-    }
+    check_count("lists of joints", joints.len(), counts.len())?;
     for (own, &count) in joints.iter().zip(counts) {
-        if own.len() != count {
-            return wrong("joints of a component", own.len(), count);
-        }
+        check_count("joints of a component", own.len(), count)?;
     }
     let mut all: Vec<usize> = joints.iter().flatten().copied().collect();
     all.sort_unstable();
@@ -42,9 +42,25 @@ fn place(all: &[usize], joint: usize) -> usize {
     all.binary_search(&joint).expect("every joint is listed")
 }
 
-fn scattered(size: usize, parts: &[(&DMatrix<f64>, &[usize])]) -> DMatrix<f64> {
+/// The coordinates of one model: those given, and the rest behind all before.
+fn numbered(given: impl Iterator<Item = usize>, size: usize, next: &mut usize) -> Vec<usize> {
+    let mut to: Vec<usize> = given.collect();
+    let more = size - to.len();
+    to.extend(*next..*next + more);
+    *next += more;
+    to
+}
+
+/// The matrices of the models, each added at its places.
+fn scattered<M>(
+    size: usize,
+    models: &[&M],
+    part: fn(&M) -> &DMatrix<f64>,
+    places: &[Vec<usize>],
+) -> DMatrix<f64> {
     let mut sum = DMatrix::zeros(size, size);
-    for (matrix, places) in parts {
+    for (model, places) in models.iter().zip(places) {
+        let matrix = part(model);
         for (j, &column) in places.iter().enumerate() {
             for (i, &row) in places.iter().enumerate() {
                 sum[(row, column)] += matrix[(i, j)];
@@ -64,18 +80,10 @@ pub fn assemble(
     let mut next = all.len();
     let mut places = Vec::new();
     for (model, own) in models.iter().zip(joints) {
-        let mut to: Vec<usize> = own.iter().map(|&joint| place(&all, joint)).collect();
-        for _ in model.boundary.len()..model.size() {
-            to.push(next);
-            next += 1;
-        }
-        places.push(to);
+        let joints = own.iter().map(|&joint| place(&all, joint));
+        places.push(numbered(joints, model.size(), &mut next));
     }
-    let sum = |part: fn(&ReducedModel) -> &DMatrix<f64>| {
-        let parts: Vec<_> =
-            models.iter().zip(&places).map(|(m, to)| (part(m), to.as_slice())).collect();
-        scattered(next, &parts)
-    };
+    let sum = |part| scattered(next, models, part, &places);
     let mut participation = DVector::zeros(next);
     for (model, to) in models.iter().zip(&places) {
         for (value, &row) in model.participation.iter().zip(to) {
@@ -109,18 +117,9 @@ pub fn assemble_states(
     for (model, own) in models.iter().zip(joints) {
         let displacements = own.iter().map(|&joint| place(&all, joint));
         let velocities = own.iter().map(|&joint| all.len() + place(&all, joint));
-        let mut to: Vec<usize> = displacements.chain(velocities).collect();
-        for _ in to.len()..model.states() {
-            to.push(next);
-            next += 1;
-        }
-        places.push(to);
+        places.push(numbered(displacements.chain(velocities), model.states(), &mut next));
     }
-    let sum = |part: fn(&StateModel) -> &DMatrix<f64>| {
-        let parts: Vec<_> =
-            models.iter().zip(&places).map(|(m, to)| (part(m), to.as_slice())).collect();
-        scattered(next, &parts)
-    };
+    let sum = |part| scattered(next, models, part, &places);
     let model = StateModel {
         c: sum(|model| &model.c),
         d: sum(|model| &model.d),
@@ -154,11 +153,11 @@ pub fn assemble_components(
         }
         places.push(to);
     }
-    let sum = |part: fn(&Component) -> &numerics::sparse::SparseMatrix| {
+    let sum = |part: fn(&Component) -> &SparseMatrix| {
         let entries = components.iter().zip(&places).flat_map(move |(component, to)| {
             part(component).triplets().map(move |(i, j, value)| (to[i], to[j], value))
         });
-        numerics::sparse::SparseMatrix::from_triplets(next, next, entries)
+        SparseMatrix::from_triplets(next, next, entries)
     };
     let mut influence = DVector::zeros(next);
     for (component, to) in components.iter().zip(&places) {
@@ -196,11 +195,8 @@ impl DualAssembly {
     /// that they do not part; open, they part by u, and μ pulls inwards, so with
     /// S the Schur complement of the forces u = S μ = −S f.
     pub fn receptance(&self, omega_rad_s: f64) -> Option<DMatrix<Complex<f64>>> {
-        let (size, inner) = (self.mass.nrows(), self.mass.nrows() - self.forces);
-        let all = DMatrix::from_fn(size, size, |i, j| {
-            let real = self.stiffness[(i, j)] - omega_rad_s * omega_rad_s * self.mass[(i, j)];
-            Complex::new(real, omega_rad_s * self.damping[(i, j)])
-        });
+        let inner = self.mass.nrows() - self.forces;
+        let all = dynamic_stiffness(&self.mass, &self.damping, &self.stiffness, omega_rad_s);
         let part = |i: usize, j: usize, rows: usize, columns: usize| {
             all.view((i, j), (rows, columns)).into_owned()
         };
@@ -218,86 +214,15 @@ impl DualAssembly {
     }
 }
 
-/// Reduces and joins components by dual Craig–Bampton.
-pub fn dual_craig_bampton(
-    components: &[&Component],
-    boundaries: &[Vec<usize>],
-    joints: &[Vec<usize>],
-    modes: ModeChoice,
-) -> Result<DualAssembly, ReductionError> {
-    let counts: Vec<usize> = boundaries.iter().map(Vec::len).collect();
-    let all = all_joints(&counts, joints)?;
-    // One force for every further component at a joint.
-    let mut first: Vec<Option<usize>> = vec![None; all.len()];
-    let mut pulls: Vec<Vec<(usize, usize, f64)>> = vec![Vec::new(); components.len()];
-    let mut forces = 0;
-    for (c, own) in joints.iter().enumerate() {
-        for (i, &joint) in own.iter().enumerate() {
-            let at = place(&all, joint);
-            match first[at] {
-                None => first[at] = Some(c),
-                Some(other) => {
-                    let there = joints[other].iter().position(|&j| j == joint).unwrap_or(0);
-                    pulls[other].push((there, forces, 1.0));
-                    pulls[c].push((i, forces, -1.0));
-                    forces += 1;
-                }
-            }
-        }
-    }
-    let mut blocks = Vec::new();
-    for ((component, boundary), pull) in components.iter().zip(boundaries).zip(&pulls) {
-        let mut signs = DMatrix::zeros(boundary.len(), forces);
-        for &(row, column, sign) in pull {
-            signs[(row, column)] = sign;
-        }
-        blocks.push(dual_block(component, boundary, &signs, modes)?);
-    }
-    let inner: usize = blocks.iter().map(|block| block[0].nrows() - forces).sum();
-    let size = inner + forces;
-    let mut from = 0;
-    let mut places: Vec<Vec<usize>> = Vec::new();
-    for block in &blocks {
-        let own = block[0].nrows() - forces;
-        places.push((from..from + own).chain(inner..size).collect());
-        from += own;
-    }
-    let sum = |which: usize| {
-        let parts: Vec<_> =
-            blocks.iter().zip(&places).map(|(block, to)| (&block[which], to.as_slice())).collect();
-        scattered(size, &parts)
-    };
-    Ok(DualAssembly { mass: sum(0), damping: sum(1), stiffness: sum(2), forces })
-}
-
 /// One component by dual Craig–Bampton, with the forces at its boundary.
 pub fn dual_component(
     component: &Component,
     boundary: &[usize],
     modes: ModeChoice,
 ) -> Result<DualAssembly, ReductionError> {
-    let size = component.size();
-    if let Some(&dof) = boundary.iter().find(|&&dof| dof >= size) {
-        return Err(ReductionError::NoSuchDof { dof, size });
-    }
-    if let Some((row, column, relative)) = component.stiffness.worst_asymmetry() {
-        let matrix = crate::error::MatrixName::Stiffness;
-        return Err(ReductionError::NotSymmetric { matrix, row, column, relative });
-    }
-    let forces = boundary.len();
-    let signs = DMatrix::identity(forces, forces);
-    let [mass, damping, stiffness] = dual_block(component, boundary, &signs, modes)?;
-    Ok(DualAssembly { mass, damping, stiffness, forces })
-}
-
-/// Mass, damping and stiffness of one component over (α, η, μ).
-fn dual_block(
-    component: &Component,
-    boundary: &[usize],
-    signs: &DMatrix<f64>,
-    modes: ModeChoice,
-) -> Result<[DMatrix<f64>; 3], ReductionError> {
     let n = component.size();
+    check_dofs(boundary, n)?;
+    check_symmetric(MatrixName::Stiffness, &component.stiffness)?;
     let flexibility = Flexibility::of(component)?;
     let (rigid, forces) = (flexibility.rigid.ncols(), boundary.len());
     // With all modes nothing is left for the residual flexibility to be.
@@ -307,24 +232,23 @@ fn dual_block(
     let mut residual = units(n, boundary);
     flexibility.apply(&mut residual);
     let at_boundary = found.shapes.select_rows(boundary);
-    let carried = DMatrix::from_fn(found.shapes.ncols(), boundary.len(), |k, i| {
+    let carried = DMatrix::from_fn(found.shapes.ncols(), forces, |k, i| {
         at_boundary[(i, k)] / found.omega_squared[k]
     });
     residual -= &found.shapes * carried;
     let inner = hstack(&[&flexibility.rigid, &found.shapes]);
-    let pulled = -(&residual * signs);
-    let basis = hstack(&[&inner, &pulled]);
-    let reduced = |matrix: &numerics::sparse::SparseMatrix| basis.tr_mul(&matrix.times(&basis));
-    let (mass, damping) = (reduced(&component.mass), reduced(&component.damping));
-    let (k, f) = (inner.ncols(), signs.ncols());
-    let mut stiffness = DMatrix::zeros(k + f, k + f);
+    let basis = hstack(&[&inner, &-&residual]);
+    let reduced = |matrix: &SparseMatrix| basis.tr_mul(&matrix.times(&basis));
+    let k = inner.ncols();
+    let mut stiffness = DMatrix::zeros(k + forces, k + forces);
     for (mode, square) in found.omega_squared.iter().enumerate() {
         stiffness[(rigid + mode, rigid + mode)] = *square;
     }
-    let coupling = inner.select_rows(boundary).tr_mul(signs);
-    stiffness.view_mut((0, k), (k, f)).copy_from(&coupling);
-    stiffness.view_mut((k, 0), (f, k)).copy_from(&coupling.transpose());
-    let flexible = signs.tr_mul(&(residual.select_rows(boundary) * signs));
-    stiffness.view_mut((k, k), (f, f)).copy_from(&-flexible);
-    Ok([mass, damping, stiffness])
+    let coupling = inner.select_rows(boundary);
+    stiffness.view_mut((0, k), (k, forces)).copy_from(&coupling.transpose());
+    stiffness.view_mut((k, 0), (forces, k)).copy_from(&coupling);
+    let flexible = residual.select_rows(boundary);
+    stiffness.view_mut((k, k), (forces, forces)).copy_from(&-flexible);
+    let (mass, damping) = (reduced(&component.mass), reduced(&component.damping));
+    Ok(DualAssembly { mass, damping, stiffness, forces })
 }

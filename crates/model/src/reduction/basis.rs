@@ -1,26 +1,24 @@
 //! The bases of the second-order methods.
 
-use nalgebra::{DMatrix, DVector};
+use nalgebra::{ComplexField, DMatrix, DVector};
 use numerics::block::hstack;
-use numerics::sparse::dense::{add_product, product, symmetric_pairs, transposed_product};
-use numerics::sparse::{
-    Cholesky, KrylovOptions, LowestModes, SparseError, SparseMatrix, Wanted, lowest_modes,
-};
+use numerics::eigen::symmetric_pairs;
+use numerics::sparse::dense::{add_product, product, transposed_product};
+use numerics::sparse::{KrylovOptions, LowestModes, SparseMatrix, Wanted, lowest_modes};
 
+use super::component::check_symmetric;
 use super::{
     Component, Facts, Flexibility, Method, ModeChoice, Recipe, ReducedModel, Reduction,
-    ReductionError, boundary_set,
+    ReductionError, boundary_set, factored,
 };
+use crate::check::check_not_negative;
 use crate::error::MatrixName;
 
 /// A boundary flexibility below this part of the others is none.
 const DEPENDENT: f64 = 1e-13;
 
 pub(super) fn reduce(component: &Component, recipe: &Recipe) -> Result<Reduction, ReductionError> {
-    if let Some((row, column, relative)) = component.stiffness.worst_asymmetry() {
-        let matrix = MatrixName::Stiffness;
-        return Err(ReductionError::NotSymmetric { matrix, row, column, relative });
-    }
+    check_symmetric(MatrixName::Stiffness, &component.stiffness)?;
     let mut facts =
         Facts { full_size: component.size(), matrix_bytes: component.bytes(), ..Facts::default() };
     let boundary = boundary_set(component, recipe, &mut facts)?;
@@ -90,16 +88,12 @@ pub(super) fn free_modes(
 
 fn wanted(choice: ModeChoice, most: usize) -> Result<Wanted, ReductionError> {
     match choice {
-        ModeChoice::Number(number) => Ok(Wanted::Number(number.min(most))),
-        ModeChoice::CutOff { omega_rad_s } if omega_rad_s.is_finite() && omega_rad_s >= 0.0 => {
-            Ok(Wanted::Below(omega_rad_s * omega_rad_s))
+        ModeChoice::Number(number) | ModeChoice::InterfaceError { most: number, .. } => {
+            Ok(Wanted::Number(number.min(most)))
         }
-        ModeChoice::InterfaceError { most: number, .. } => Ok(Wanted::Number(number.min(most))),
-        ModeChoice::CutOff { omega_rad_s } => Err(ReductionError::BadParameter {
-            name: "cut_off",
-            value: omega_rad_s,
-            requirement: "zero or greater",
-        }),
+        ModeChoice::CutOff { omega_rad_s } => {
+            Ok(Wanted::Below(check_not_negative("cut_off", omega_rad_s)?.powi(2)))
+        }
     }
 }
 
@@ -198,10 +192,7 @@ fn craig_bampton(
     let held = component.stiffness.selected(&inner, &inner);
     let does_not_hold =
         |row: usize| ReductionError::BoundaryDoesNotHold { boundary: b, dof: inner[row] };
-    let factor = Cholesky::new(&held).map_err(|error| match error {
-        SparseError::NotPositiveDefinite { row } => does_not_hold(row),
-        other => other.into(),
-    })?;
+    let factor = factored(&held, does_not_hold)?;
     let (row, pivot) = factor.weakest_pivot();
     if pivot < 1e-14 {
         return Err(does_not_hold(row));
@@ -286,10 +277,10 @@ pub(super) fn boundary_coordinates(rows: &DMatrix<f64>) -> Option<DMatrix<f64>> 
     Some(hstack(&[&right, &null]))
 }
 
-pub(super) fn units(n: usize, dofs: &[usize]) -> DMatrix<f64> {
+pub(super) fn units<T: ComplexField>(n: usize, dofs: &[usize]) -> DMatrix<T> {
     let mut matrix = DMatrix::zeros(n, dofs.len());
     for (column, &dof) in dofs.iter().enumerate() {
-        matrix[(dof, column)] = 1.0;
+        matrix[(dof, column)] = T::one();
     }
     matrix
 }

@@ -4,6 +4,7 @@ use nalgebra::{DMatrix, DVector};
 use numerics::sparse::SparseMatrix;
 
 use super::ReductionError;
+use crate::check::check_count;
 use crate::error::MatrixName;
 use crate::structure::Structure;
 
@@ -47,12 +48,9 @@ impl Component {
             }
         }
         let mass = rounded_symmetric(mass);
-        if let Some((row, column, relative)) = mass.worst_asymmetry() {
-            let matrix = MatrixName::Mass;
-            return Err(ReductionError::NotSymmetric { matrix, row, column, relative });
-        }
+        check_symmetric(MatrixName::Mass, &mass)?;
         if let Some(dof) = mass.diagonal().iter().position(|&value| value < 0.0) {
-            return Err(ReductionError::MassNotPositiveDefinite { dof });
+            return Err(ReductionError::MassNotPositiveDefinite(dof));
         }
         Ok(Self {
             influence: DVector::from_element(expected, 1.0),
@@ -87,11 +85,7 @@ impl Component {
 
     /// The same component with another influence of the ground.
     pub fn with_influence(mut self, influence: DVector<f64>) -> Result<Self, ReductionError> {
-        if influence.len() != self.size() {
-            let (given, expected) = (influence.len(), self.size());
-            let what = "influence of the ground";
-            return Err(ReductionError::WrongCount { what, given, expected });
-        }
+        check_count("influence of the ground", influence.len(), self.size())?;
         self.influence = influence;
         Ok(self)
     }
@@ -260,6 +254,18 @@ fn agreed(rows: &[(f64, f64)]) -> Option<(f64, f64)> {
         }
     }
     (2 * best.0 > asked.len()).then_some(best.2)
+}
+
+pub(super) fn check_symmetric(
+    matrix: MatrixName,
+    values: &SparseMatrix,
+) -> Result<(), ReductionError> {
+    match values.worst_asymmetry() {
+        Some((row, column, relative)) => {
+            Err(ReductionError::NotSymmetric { matrix, row, column, relative })
+        }
+        None => Ok(()),
+    }
 }
 
 fn rounded_symmetric(matrix: SparseMatrix) -> SparseMatrix {

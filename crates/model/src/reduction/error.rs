@@ -50,21 +50,15 @@ pub enum ReductionError {
     /// No boundary DOF at all.
     #[error("no DOF stays in the reduced model: name at least one interface DOF")]
     NoBoundary,
-    /// The mass has a direction without inertia.
-    #[error("the mass matrix is not positive definite (found at DOF {d})", d = dof + 1)]
-    MassNotPositiveDefinite {
-        /// The DOF.
-        dof: usize,
-    },
-    /// The stiffness pushes away from rest.
+    /// The mass has a direction without inertia, found at this DOF.
+    #[error("the mass matrix is not positive definite (found at DOF {d})", d = .0 + 1)]
+    MassNotPositiveDefinite(usize),
+    /// The stiffness pushes away from rest, found at this DOF.
     #[error(
         "the stiffness matrix is not positive semidefinite (found at DOF {d}): check the signs of \
-         its entries and the units", d = dof + 1
+         its entries and the units", d = .0 + 1
     )]
-    NegativeStiffness {
-        /// The DOF.
-        dof: usize,
-    },
+    NegativeStiffness(usize),
     /// With the boundary held the component still floats.
     #[error(
         "with its {boundary} boundary DOFs held the component can still move (found at DOF {d}): \
@@ -113,16 +107,6 @@ pub enum ReductionError {
         /// Boundary DOFs.
         boundary: usize,
     },
-    /// A number out of its range.
-    #[error("{name} is {value}; it must be {requirement}")]
-    BadParameter {
-        /// Name as in the experiment file.
-        name: &'static str,
-        /// The value given.
-        value: f64,
-        /// What is allowed.
-        requirement: &'static str,
-    },
     /// The required error cannot be met.
     #[error(
         "with {modes} modes the interface response is still off by {reached:.2e}; {required:.2e} \
@@ -136,31 +120,16 @@ pub enum ReductionError {
         /// Error asked for.
         required: f64,
     },
-    /// A DOF that something acts on is not in the reduced model.
+    /// This DOF, on which something acts, is not in the reduced model.
     #[error(
         "DOF {d} was not kept in the reduced model: list it under the interface or the retained \
-         DOFs", d = dof + 1
+         DOFs", d = .0 + 1
     )]
-    NotRetained {
-        /// The DOF.
-        dof: usize,
-    },
-    /// The reduced model is unstable and nobody said that it may be.
-    #[error("the reduced model is unstable: {modes}. It will not be run unless you accept it")]
-    Unstable {
-        /// The offending modes, in words.
-        modes: String,
-    },
-    /// An assembly that does not fit together.
-    #[error("{what}: {given} given, {expected} needed")]
-    WrongCount {
-        /// What the list holds.
-        what: &'static str,
-        /// Entries given.
-        given: usize,
-        /// Entries needed.
-        expected: usize,
-    },
+    NotRetained(usize),
+    /// The reduced model is unstable and nobody said that it may be: the offending
+    /// modes, in words.
+    #[error("the reduced model is unstable: {0}. It will not be run unless you accept it")]
+    Unstable(String),
     /// Sparse numerics.
     #[error(transparent)]
     Sparse(#[from] SparseError),

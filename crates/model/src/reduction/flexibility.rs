@@ -7,11 +7,12 @@
 //! flexibility modes and the search for the elastic ones.
 
 use nalgebra::{DMatrix, DVector};
+use numerics::eigen::symmetric_pairs;
 use numerics::random::Stream;
-use numerics::sparse::dense::{add_product, symmetric_pairs, transposed_product};
+use numerics::sparse::dense::{add_product, transposed_product};
 use numerics::sparse::{Cholesky, SparseError, SparseMatrix};
 
-use super::{Component, ReductionError};
+use super::{Component, ReductionError, factored};
 
 /// A pivot below this part of its diagonal entry says that K may be singular.
 const SINGULAR_PIVOT: f64 = 1e-12;
@@ -45,25 +46,14 @@ impl Flexibility {
         if let Ok(factor) = Cholesky::new(stiffness)
             && factor.weakest_pivot().1 > SINGULAR_PIVOT
         {
-            let kept = (0..n).collect();
-            return Ok(Self {
-                factor,
-                kept,
-                suppressed: Vec::new(),
-                rigid: none(),
-                weighted: none(),
-            });
+            let (kept, suppressed) = ((0..n).collect(), Vec::new());
+            return Ok(Self { factor, kept, suppressed, rigid: none(), weighted: none() });
         }
         let suppressed = holding_set(stiffness, &component.mass)?;
         let is_kept = |dof: &usize| !suppressed.contains(dof);
         let kept: Vec<usize> = (0..n).filter(is_kept).collect();
-        let factor =
-            Cholesky::new(&stiffness.selected(&kept, &kept)).map_err(|error| match error {
-                SparseError::NotPositiveDefinite { row } => {
-                    ReductionError::NegativeStiffness { dof: kept[row] }
-                }
-                other => other.into(),
-            })?;
+        let held = stiffness.selected(&kept, &kept);
+        let factor = factored(&held, |row| ReductionError::NegativeStiffness(kept[row]))?;
         // The null vectors again, now exactly: U_e = −K_ee⁻¹ K_er.
         let mut part = -stiffness.selected(&kept, &suppressed).to_dense();
         factor.solve(&mut part);
@@ -149,9 +139,7 @@ fn orthonormal(
             }
             tries += 1;
             if tries > 3 {
-                return Err(ReductionError::MassNotPositiveDefinite {
-                    dof: column.icamax_full().0,
-                });
+                return Err(ReductionError::MassNotPositiveDefinite(column.icamax_full().0));
             }
             column = DMatrix::from_fn(n, 1, |_, _| random.normal());
         }
@@ -178,9 +166,9 @@ fn holding_set(k: &SparseMatrix, m: &SparseMatrix) -> Result<Vec<usize>, Reducti
         && Cholesky::new(&k).is_ok_and(|factor| factor.weakest_pivot().1 > SINGULAR_PIVOT);
     if !is_held {
         let original = |error| match error {
-            ReductionError::NegativeStiffness { dof } => ReductionError::NegativeStiffness {
-                dof: rest.get(dof).copied().unwrap_or_default(),
-            },
+            ReductionError::NegativeStiffness(dof) => {
+                ReductionError::NegativeStiffness(rest.get(dof).copied().unwrap_or_default())
+            }
             other => other,
         };
         let found = null_space(&k, &m).map_err(original)?;
@@ -204,21 +192,16 @@ fn null_space(k: &SparseMatrix, m: &SparseMatrix) -> Result<DMatrix<f64>, Reduct
         .map(|(k, m)| k / m)
         .collect();
     if ratios.is_empty() {
-        return Err(ReductionError::NegativeStiffness { dof: 0 });
+        return Err(ReductionError::NegativeStiffness(0));
     }
     ratios.sort_by(f64::total_cmp);
     let mut shift = FIRST_SHIFT * ratios[ratios.len() / 2];
     let mut random = Stream::new(2, "null space");
     let mut block = 12.min(n);
-    let absolute = absolute(k);
+    let absolute = k.abs();
     for _ in 0..4 {
         let shifted = SparseMatrix::sum(&[(1.0, k), (shift, m)]);
-        let factor = Cholesky::new(&shifted).map_err(|error| match error {
-            SparseError::NotPositiveDefinite { row } => {
-                ReductionError::NegativeStiffness { dof: row }
-            }
-            other => other.into(),
-        })?;
+        let factor = factored(&shifted, ReductionError::NegativeStiffness)?;
         let mut x = DMatrix::from_fn(n, block, |_, _| random.normal());
         let mut squares = DVector::zeros(block);
         for _ in 0..6 {
@@ -251,15 +234,6 @@ fn null_space(k: &SparseMatrix, m: &SparseMatrix) -> Result<DMatrix<f64>, Reduct
     Err(ReductionError::Sparse(SparseError::NoConvergence { found: 0, wanted: 1, vectors: block }))
 }
 
-fn absolute(k: &SparseMatrix) -> SparseMatrix {
-    SparseMatrix::from_triplets(
-        k.rows(),
-        k.columns(),
-        k.triplets().map(|(i, j, v)| (i, j, v.abs())),
-    )
-    .expect("a matrix with other signs is a matrix")
-}
-
 /// r DOFs whose suppression holds the component best: pivoted Gram–Schmidt on
 /// the rows of null(K), scaled by √K_ii so that metres and radians compare.
 fn suppressed_set(null: &DMatrix<f64>, diagonal: &[f64]) -> Vec<usize> {
@@ -267,8 +241,15 @@ fn suppressed_set(null: &DMatrix<f64>, diagonal: &[f64]) -> Vec<usize> {
     for (dof, mut row) in rows.row_iter_mut().enumerate() {
         row *= diagonal[dof].max(0.0).sqrt();
     }
+    let mut chosen = pivots(rows);
+    chosen.sort_unstable();
+    chosen
+}
+
+/// As many rows as columns that span them best, by pivoted Gram–Schmidt.
+pub(super) fn pivots(mut rows: DMatrix<f64>) -> Vec<usize> {
     let mut chosen = Vec::new();
-    for _ in 0..null.ncols() {
+    for _ in 0..rows.ncols() {
         let longest = (0..rows.nrows())
             .max_by(|&i, &j| rows.row(i).norm_squared().total_cmp(&rows.row(j).norm_squared()));
         let Some(dof) = longest else { break };
@@ -277,6 +258,5 @@ fn suppressed_set(null: &DMatrix<f64>, diagonal: &[f64]) -> Vec<usize> {
         rows -= along * direction;
         chosen.push(dof);
     }
-    chosen.sort_unstable();
     chosen
 }

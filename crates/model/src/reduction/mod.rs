@@ -28,6 +28,9 @@ pub use flexibility::Flexibility;
 pub use reduced::ReducedModel;
 
 use nalgebra::DMatrix;
+use numerics::sparse::{Cholesky, SparseError, SparseMatrix};
+
+use crate::check::check_positive;
 
 use selection::Wish;
 
@@ -188,12 +191,28 @@ pub fn reduce(component: &Component, recipe: &Recipe) -> Result<Reduction, Reduc
         return basis::reduce(component, recipe);
     };
     for (name, value) in [("error", relative), ("band", band_rad_s), ("points", points as f64)] {
-        if !(value.is_finite() && value > 0.0) {
-            let requirement = "greater than zero";
-            return Err(ReductionError::BadParameter { name, value, requirement });
-        }
+        check_positive(name, value)?;
     }
     selection::smallest(component, recipe, &Wish { relative, band_rad_s, points, most })
+}
+
+/// Whether all DOFs are there.
+fn check_dofs(dofs: &[usize], size: usize) -> Result<(), ReductionError> {
+    match dofs.iter().find(|&&dof| dof >= size) {
+        Some(&dof) => Err(ReductionError::NoSuchDof { dof, size }),
+        None => Ok(()),
+    }
+}
+
+/// The factor of a matrix, or why the row at which there is none is refused.
+fn factored(
+    matrix: &SparseMatrix,
+    refused: impl Fn(usize) -> ReductionError,
+) -> Result<Cholesky, ReductionError> {
+    Cholesky::new(matrix).map_err(|error| match error {
+        SparseError::NotPositiveDefinite(row) => refused(row),
+        other => other.into(),
+    })
 }
 
 /// The boundary set: interface, retained and damper DOFs, each once, in that order.
@@ -216,18 +235,12 @@ fn boundary_set(
     let size = component.size();
     let mut boundary: Vec<usize> = Vec::new();
     for &dof in recipe.interface.iter().chain(&recipe.retained).chain(dampers) {
-        if dof >= size {
-            return Err(ReductionError::NoSuchDof { dof, size });
-        }
         if !boundary.contains(&dof) {
             boundary.push(dof);
         }
     }
-    for &dof in &recipe.monitored {
-        if dof >= size {
-            return Err(ReductionError::NoSuchDof { dof, size });
-        }
-    }
+    check_dofs(&boundary, size)?;
+    check_dofs(&recipe.monitored, size)?;
     if boundary.is_empty() {
         return Err(ReductionError::NoBoundary);
     }

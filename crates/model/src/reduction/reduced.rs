@@ -46,7 +46,7 @@ impl ReducedModel {
     /// The coordinate that is this DOF of the full model.
     pub fn coordinate(&self, dof: usize) -> Result<usize, ReductionError> {
         let place = self.boundary.iter().position(|&kept| kept == dof);
-        place.ok_or(ReductionError::NotRetained { dof })
+        place.ok_or(ReductionError::NotRetained(dof))
     }
 
     /// The model with only its `modes` slowest modes. The columns of T do not
@@ -90,7 +90,7 @@ impl ReducedModel {
             .clone()
             .cholesky()
             .map(|factor| factor.solve(&self.participation))
-            .ok_or(ReductionError::MassNotPositiveDefinite { dof: 0 })?;
+            .ok_or(ReductionError::MassNotPositiveDefinite(0))?;
         Ok(structure.with_names(names)?.with_influence(influence)?)
     }
 

@@ -1,9 +1,11 @@
 //! Responses of full and reduced models at a set of DOFs.
 
 use nalgebra::{Complex, DMatrix};
+use numerics::second_order::dynamic_stiffness;
 use numerics::sparse::{ComplexLu, SparseMatrix};
 
-use super::{Component, ReducedModel, ReductionError};
+use super::basis::units;
+use super::{Component, ReducedModel, ReductionError, check_dofs};
 
 /// H(jω) = displacements over forces at some DOFs, one matrix per frequency.
 #[derive(Debug, Clone, PartialEq)]
@@ -24,10 +26,7 @@ pub struct FullResponse<'a> {
 impl<'a> FullResponse<'a> {
     /// Analyses the pattern once for all frequencies.
     pub fn new(component: &'a Component, dofs: &[usize]) -> Result<Self, ReductionError> {
-        let size = component.size();
-        if let Some(&dof) = dofs.iter().find(|&&dof| dof >= size) {
-            return Err(ReductionError::NoSuchDof { dof, size });
-        }
+        check_dofs(dofs, component.size())?;
         let (m, b, k) = (&component.mass, &component.damping, &component.stiffness);
         let lu = ComplexLu::new(&SparseMatrix::sum(&[(1.0, k), (1.0, m), (1.0, b)]))?;
         Ok(Self { component, lu, dofs: dofs.to_vec() })
@@ -36,10 +35,7 @@ impl<'a> FullResponse<'a> {
     /// The receptance at one frequency: one complex factor.
     pub fn at(&self, omega_rad_s: f64) -> Result<DMatrix<Complex<f64>>, ReductionError> {
         let Component { mass, damping, stiffness, .. } = self.component;
-        let mut x = DMatrix::zeros(self.component.size(), self.dofs.len());
-        for (column, &dof) in self.dofs.iter().enumerate() {
-            x[(dof, column)] = Complex::ONE;
-        }
+        let mut x = units(self.component.size(), &self.dofs);
         let terms = [
             (Complex::ONE, stiffness),
             (Complex::new(0.0, omega_rad_s), damping),
@@ -111,18 +107,10 @@ impl Response {
         coordinates: &[usize],
         omegas_rad_s: &[f64],
     ) -> Result<Self, ReductionError> {
-        let n = model.size();
         let mut receptances = Vec::with_capacity(omegas_rad_s.len());
         for &omega in omegas_rad_s {
-            let all = DMatrix::from_fn(n, n, |i, j| {
-                let real = model.stiffness[(i, j)] - omega * omega * model.mass[(i, j)];
-                Complex::new(real, omega * model.damping[(i, j)])
-            });
-            let mut forces = DMatrix::zeros(n, coordinates.len());
-            for (column, &row) in coordinates.iter().enumerate() {
-                forces[(row, column)] = Complex::ONE;
-            }
-            let solved = numerics::solve::solved(all, &forces);
+            let all = dynamic_stiffness(&model.mass, &model.damping, &model.stiffness, omega);
+            let solved = numerics::solve::solved(all, &units(model.size(), coordinates));
             let solved = solved.ok_or(numerics::sparse::SparseError::Singular)?;
             receptances.push(solved.select_rows(coordinates));
         }

@@ -1,5 +1,6 @@
 //! Small components, against dense modes and closed forms.
 
+use super::assembly::{DualAssembly, dual_component};
 use super::response::{Response, band};
 use super::trust::{Acceptance, Verdict, eigenvalues};
 use super::*;
@@ -147,7 +148,7 @@ fn a_reduced_model_is_a_structure_that_the_ground_shakes() {
     let load = &structure.mass * &structure.influence;
     assert!((load - &model.participation).amax() < 1e-9);
     assert_eq!(model.coordinate(18), Ok(0));
-    assert!(matches!(model.coordinate(3), Err(ReductionError::NotRetained { dof: 3 })));
+    assert!(matches!(model.coordinate(3), Err(ReductionError::NotRetained(3))));
     assert_eq!(RelativeDof::of_dof(model.coordinate(18).unwrap()).to, Some(0));
     // A model that grows is refused, with the mode named, unless accepted.
     let mut bad = model;
@@ -262,6 +263,32 @@ fn a_comparison_says_what_a_model_is_worth() {
     assert!(comparison.effective_mass > 0.9);
 }
 
+/// Two components that share all their forces, which pull on the second the other way.
+fn joined(parts: &[DualAssembly; 2]) -> DualAssembly {
+    let forces = parts[0].forces;
+    let own = parts.each_ref().map(|part| part.mass.nrows() - forces);
+    let (inner, size) = (own[0] + own[1], own[0] + own[1] + forces);
+    let sum = |matrix: fn(&DualAssembly) -> &DMatrix<f64>| {
+        let mut sum = DMatrix::zeros(size, size);
+        for (c, part) in parts.iter().enumerate() {
+            // Place and sign of a coordinate.
+            let to = |i: usize| match i.checked_sub(own[c]) {
+                Some(force) => (inner + force, if c == 1 { -1.0 } else { 1.0 }),
+                None => (c * own[0] + i, 1.0),
+            };
+            for i in 0..own[c] + forces {
+                for j in 0..own[c] + forces {
+                    let ((row, a), (column, b)) = (to(i), to(j));
+                    sum[(row, column)] += a * b * matrix(part)[(i, j)];
+                }
+            }
+        }
+        sum
+    };
+    let (mass, damping) = (sum(|part| &part.mass), sum(|part| &part.damping));
+    DualAssembly { mass, damping, stiffness: sum(|part| &part.stiffness), forces }
+}
+
 #[test]
 fn dual_craig_bampton_has_the_modes_and_one_growing_motion_per_force() {
     let (one, two) = (beam(10, BeamEnds::CANTILEVER), beam(8, FREE));
@@ -269,7 +296,8 @@ fn dual_craig_bampton_has_the_modes_and_one_growing_motion_per_force() {
     let joints = [vec![0, 1], vec![0, 1]];
     let components = [&one, &two];
     let modes = ModeChoice::CutOff { omega_rad_s: 2e4 };
-    let dual = assembly::dual_craig_bampton(&components, &boundaries, &joints, modes).unwrap();
+    let parts = [0, 1].map(|c| dual_component(components[c], &boundaries[c], modes).unwrap());
+    let dual = joined(&parts);
     let (whole, _) = assembly::assemble_components(&components, &boundaries, &joints).unwrap();
     let full = trust::component_eigenvalues(&whole).unwrap();
     let values = dual.eigenvalues().unwrap();
@@ -442,17 +470,17 @@ fn dual_craig_bampton_without_modes_and_with_all() {
     let component = beam(10, BeamEnds::CANTILEVER).with_rayleigh(2.0, 1e-6);
     let boundary = [18, 19];
     let none = ModeChoice::CutOff { omega_rad_s: 1.0 };
-    let dual = assembly::dual_component(&component, &boundary, none).unwrap();
+    let dual = dual_component(&component, &boundary, none).unwrap();
     assert_eq!((dual.mass.nrows(), dual.forces), (2, 2));
     let full = Response::of_component(&component, &boundary, &[1.0]).unwrap();
     let still = dual.receptance(1.0).unwrap();
     assert!((&still - &full.receptances[0]).norm() < 1e-3 * still.norm(), "{still}");
     // As many modes as leave room for the forces, and never more.
     let all = ModeChoice::Number(1000);
-    let dual = assembly::dual_component(&component, &boundary, all).unwrap();
+    let dual = dual_component(&component, &boundary, all).unwrap();
     assert_eq!(dual.mass.nrows(), component.size());
     let every: Vec<usize> = (0..22).collect();
-    let error = assembly::dual_component(&beam(10, FREE), &every, all).unwrap_err();
+    let error = dual_component(&beam(10, FREE), &every, all).unwrap_err();
     assert!(error.to_string().contains("22 forces"), "{error}");
 }
 

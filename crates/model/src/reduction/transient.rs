@@ -3,7 +3,9 @@
 use nalgebra::{DMatrix, DVector};
 use numerics::sparse::{Cholesky, SparseMatrix};
 
+use super::component::check_symmetric;
 use super::{Component, ReductionError};
+use crate::check::check_positive;
 use crate::error::MatrixName;
 
 /// Newmark's average acceleration on sparse matrices, with one factor for all
@@ -50,14 +52,9 @@ impl FullStepper {
         let n = component.size();
         let Component { mass, damping, stiffness, influence } = component;
         for (name, matrix) in [(MatrixName::Damping, damping), (MatrixName::Stiffness, stiffness)] {
-            if let Some((row, column, relative)) = matrix.worst_asymmetry() {
-                return Err(ReductionError::NotSymmetric { matrix: name, row, column, relative });
-            }
+            check_symmetric(name, matrix)?;
         }
-        if !(step_s.is_finite() && step_s > 0.0) {
-            let (name, requirement) = ("step", "greater than zero");
-            return Err(ReductionError::BadParameter { name, value: step_s, requirement });
-        }
+        check_positive("step", step_s)?;
         let (of_mass, of_damping) = (4.0 / (step_s * step_s), 2.0 / step_s);
         let effective =
             SparseMatrix::sum(&[(of_mass, mass), (of_damping, damping), (1.0, stiffness)]);

@@ -8,6 +8,7 @@ use numerics::second_order::SecondOrder;
 
 use super::response::{Response, Spread};
 use super::{Component, ReducedModel, ReductionError};
+use crate::error::ModelError;
 
 /// Growth below this part of the greatest |λ| is rounding.
 const GROWTH_NOISE: f64 = 1e-10;
@@ -77,7 +78,7 @@ impl Verdict {
         if self.is_stable() || acceptance == Acceptance::Any {
             return Ok(());
         }
-        Err(ReductionError::Unstable { modes: self.offenders() })
+        Err(ReductionError::Unstable(self.offenders()))
     }
 
     /// The growing modes in words.
@@ -106,7 +107,7 @@ pub(super) fn quadratic_eigenvalues(
 ) -> Result<Vec<Complex<f64>>, ReductionError> {
     let (mass, damping, stiffness) = (mass.clone(), damping.clone(), stiffness.clone());
     let matrix = SecondOrder { mass, damping, stiffness }.state_matrix();
-    Ok(eigen::eigenvalues(&matrix.ok_or(ReductionError::MassNotPositiveDefinite { dof: 0 })?)?)
+    Ok(eigen::eigenvalues(&matrix.ok_or(ReductionError::MassNotPositiveDefinite(0))?)?)
 }
 
 /// Those that grow beyond rounding, Im ≥ 0, fastest first.
@@ -169,7 +170,7 @@ impl Comparison {
     ) -> Result<Self, ReductionError> {
         let omegas = &full.omegas_rad_s;
         let reduced = Response::of_model(model, model.interface, omegas)?;
-        let none = ReductionError::WrongCount { what: "frequencies", given: 0, expected: 1 };
+        let none = ModelError::WrongCount { what: "frequencies", given: 0, expected: 1 };
         let response = Spread::of(&reduced.errors(full)).ok_or(none)?;
         let band_rad_s = omegas.iter().copied().fold(0.0, f64::max);
         let eigenvalues = if component.size() <= MOST_DOFS_FOR_EIGENVALUES {

@@ -54,12 +54,9 @@ pub enum ShakenError {
     /// Its mass matrix cannot be inverted.
     #[error("every DOF of a shaken specimen needs mass")]
     Massless,
-    /// The amplifier has no lag.
-    #[error("the amplifier's lag must be positive, not {lag_s} s")]
-    Lag {
-        /// As given.
-        lag_s: f64,
-    },
+    /// The amplifier has no lag but this.
+    #[error("the amplifier's lag must be positive, not {0} s")]
+    Lag(f64),
 }
 
 /// Specimen and actuator as ẏ = A y + H w + N r, y = (x, v, f), w = (x*, ẋ*, 1).
@@ -80,7 +77,7 @@ impl ShakenDynamics {
     pub fn new(shaker: &Shaker, specimen: &ShakenSpecimen) -> Result<Self, ShakenError> {
         let lag_s = shaker.lag_s;
         if lag_s.is_nan() || lag_s <= 0.0 {
-            return Err(ShakenError::Lag { lag_s });
+            return Err(ShakenError::Lag(lag_s));
         }
         let cholesky = nalgebra::linalg::Cholesky::new(specimen.mass.clone());
         let inverse = cholesky.ok_or(ShakenError::Massless)?.inverse();
@@ -172,6 +169,6 @@ mod tests {
         massless.mass[(0, 0)] = 0.0;
         assert_eq!(ShakenDynamics::new(&SHAKER, &massless), Err(ShakenError::Massless));
         let stiff = Shaker { lag_s: 0.0, ..SHAKER };
-        assert_eq!(ShakenDynamics::new(&stiff, &pendulum()), Err(ShakenError::Lag { lag_s: 0.0 }));
+        assert_eq!(ShakenDynamics::new(&stiff, &pendulum()), Err(ShakenError::Lag(0.0)));
     }
 }

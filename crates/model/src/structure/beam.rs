@@ -3,7 +3,7 @@
 use nalgebra::{DMatrix, SMatrix};
 
 use super::{DofKind, Structure};
-use crate::check::check_positive;
+use crate::check::{check_positive, require};
 use crate::error::ModelError;
 
 /// Elements beyond this make dense matrices of gigabytes.
@@ -72,10 +72,8 @@ pub fn euler_bernoulli_beam(
     check_positive("flexural rigidity", section.flexural_rigidity_n_m2)?;
     check_positive("mass per length", section.mass_per_length_kg_m)?;
     check_positive("length", length_m)?;
-    if !(1..=MOST_ELEMENTS).contains(&elements) {
-        let (name, value) = ("elements", elements as f64);
-        return Err(ModelError::BadParameter { name, value, requirement: "from 1 to 2000" });
-    }
+    let good = (1..=MOST_ELEMENTS).contains(&elements);
+    require(good, "elements", elements as f64, "from 1 to 2000")?;
     let h = length_m / elements as f64;
     let element_stiffness = element_stiffness(section.flexural_rigidity_n_m2, h);
     let element_mass = element_mass(section.mass_per_length_kg_m, h, mass_model);

@@ -2,8 +2,8 @@
 
 use nalgebra::{DMatrix, DVector};
 
-use super::{Structure, check_count};
-use crate::check::{check_not_negative, check_positive};
+use super::Structure;
+use crate::check::{check_count, check_not_negative, check_positive};
 use crate::error::ModelError;
 
 /// How the two ends of a chain are held; it decides how many springs there are.

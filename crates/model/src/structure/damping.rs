@@ -3,7 +3,7 @@
 use nalgebra::{DMatrix, DVector};
 use numerics::eigen::{Modes, symmetric_modes};
 
-use crate::check::{check_finite, check_not_negative};
+use crate::check::{check_count, check_finite, check_not_negative};
 use crate::error::ModelError;
 
 /// Modal damping C = M Φ diag(2 ζ ω) Φᵀ M with mass-normalised Φ.
@@ -19,10 +19,9 @@ pub fn modal(
         check_not_negative("damping ratio", ratio)?;
     }
     let modes = symmetric_modes(stiffness, mass)?;
-    if ratios.len() != 1 && ratios.len() != modes.len() {
-        let (given, expected) = (ratios.len(), modes.len());
+    if ratios.len() != 1 {
         let what = "modal damping ratios (one for all modes, or one each)";
-        return Err(ModelError::WrongCount { what, given, expected });
+        check_count(what, ratios.len(), modes.len())?;
     }
     let left = mass * &modes.shapes;
     let mut weighted = left.clone();
@@ -43,10 +42,7 @@ pub fn rayleigh(
 ) -> Result<DMatrix<f64>, ModelError> {
     check_finite("alpha", alpha)?;
     check_finite("beta", beta)?;
-    if mass.shape() != stiffness.shape() {
-        let (given, expected) = (stiffness.nrows(), mass.nrows());
-        return Err(ModelError::WrongCount { what: "rows of the stiffness", given, expected });
-    }
+    check_count("rows of the stiffness", stiffness.nrows(), mass.nrows())?;
     Ok(mass * alpha + stiffness * beta)
 }
 

@@ -12,7 +12,7 @@ use nalgebra::{DMatrix, DVector};
 use numerics::eigen::{self, Asymmetry, EigenError, Modes};
 use numerics::second_order::is_symmetric;
 
-use crate::check::check_finite;
+use crate::check::{check_count, check_finite};
 use crate::equations::Descriptor;
 use crate::error::{MatrixName, ModelError};
 
@@ -194,10 +194,6 @@ impl Structure {
     }
 }
 
-fn check_count(what: &'static str, given: usize, expected: usize) -> Result<(), ModelError> {
-    if given == expected { Ok(()) } else { Err(ModelError::WrongCount { what, given, expected }) }
-}
-
 fn check_matrix(
     values: &DMatrix<f64>,
     matrix: MatrixName,
@@ -210,33 +206,27 @@ fn check_matrix(
     if rows != expected {
         return Err(ModelError::SizeMismatch { matrix, size: rows, expected });
     }
-    for column in 0..columns {
-        for row in 0..rows {
-            let value = values[(row, column)];
-            if !value.is_finite() {
-                return Err(ModelError::NotFinite { matrix, row, column, value });
-            }
+    match values.iter().position(|value| !value.is_finite()) {
+        Some(at) => {
+            let (row, column, value) = (at % rows, at / rows, values[at]);
+            Err(ModelError::NotFinite { matrix, row, column, value })
         }
+        None => Ok(()),
     }
-    Ok(())
 }
 
 fn check_symmetric(values: &DMatrix<f64>, matrix: MatrixName) -> Result<(), ModelError> {
     match eigen::worst_asymmetry(values) {
-        Some(pair) if pair.relative > SYMMETRY_TOLERANCE => Err(ModelError::NotSymmetric {
-            matrix,
-            row: pair.row,
-            column: pair.column,
-            upper: pair.upper,
-            lower: pair.lower,
-        }),
+        Some(pair) if pair.relative > SYMMETRY_TOLERANCE => {
+            Err(ModelError::NotSymmetric { matrix, pair })
+        }
         _ => Ok(()),
     }
 }
 
 fn check_mass(mass: &DMatrix<f64>) -> Result<(), ModelError> {
     eigen::check_positive_definite(mass).map_err(|error| match error {
-        EigenError::MassNotPositiveDefinite { row } => {
+        EigenError::MassNotPositiveDefinite(row) => {
             ModelError::MassNotPositiveDefinite { row, diagonal: mass[(row, row)] }
         }
         other => other.into(),
@@ -260,7 +250,7 @@ fn check_stiffness(stiffness: &DMatrix<f64>) -> Result<(), ModelError> {
     if smallest >= -SEMIDEFINITE_TOLERANCE {
         return Ok(());
     }
-    Err(ModelError::StiffnessNotPositiveSemidefinite { eigenvalue: smallest * largest })
+    Err(ModelError::StiffnessNotPositiveSemidefinite(smallest * largest))
 }
 
 #[cfg(test)]
@@ -314,7 +304,7 @@ mod tests {
         assert!(build(pair(1e6, -1e6, -1e6, 1e6)).is_ok());
         assert!(build(DMatrix::zeros(2, 2)).is_ok());
         let error = build(pair(1e6, -2e6, -2e6, 1e6)).unwrap_err();
-        let ModelError::StiffnessNotPositiveSemidefinite { eigenvalue } = error else {
+        let ModelError::StiffnessNotPositiveSemidefinite(eigenvalue) = error else {
             panic!("{error}")
         };
         assert!((eigenvalue + 1e6).abs() < 1.0);

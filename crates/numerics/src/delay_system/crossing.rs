@@ -142,7 +142,7 @@ impl DelaySystem {
     /// Every crossing of the imaginary axis, for one late signal.
     pub fn crossings(&self) -> Result<Crossings, DelayError> {
         if self.late_count() != 1 {
-            return Err(DelayError::NotSingle { count: self.late_count() });
+            return Err(DelayError::NotSingle(self.late_count()));
         }
         let neutral_radius = self.neutral_radius()?;
         let roots = self.undelayed_roots()?;

@@ -37,21 +37,15 @@ pub enum DelayError {
         /// Columns it should have.
         wanted_columns: usize,
     },
-    /// An entry is NaN or infinite.
-    #[error("the {name} has an entry that is not a finite number")]
-    NotFinite {
-        /// Which.
-        name: &'static str,
-    },
+    /// An entry of this matrix is NaN or infinite.
+    #[error("the {0} has an entry that is not a finite number")]
+    NotFinite(&'static str),
     /// M₀ has no inverse.
     #[error("the undelayed mass is singular: part of the motion has no inertia without delay")]
     SingularMass,
-    /// The delay is not a length of time.
-    #[error("a delay of {delay_s} s cannot be judged: it must be finite and not negative")]
-    BadDelay {
-        /// What was given.
-        delay_s: f64,
-    },
+    /// This delay is not a length of time.
+    #[error("a delay of {0} s cannot be judged: it must be finite and not negative")]
+    BadDelay(f64),
     /// The history would need too many points.
     #[error(
         "a delay of {delay_s} s is {turns:.0} periods of the fastest motion that matters: more \
@@ -63,12 +57,9 @@ pub enum DelayError {
         /// Periods it covers.
         turns: f64,
     },
-    /// The crossings are those of one late signal.
-    #[error("the crossings are found for one late signal; this system has {count}")]
-    NotSingle {
-        /// Late signals.
-        count: usize,
-    },
+    /// The crossings are those of one late signal; there are so many.
+    #[error("the crossings are found for one late signal; this system has {0}")]
+    NotSingle(usize),
     /// Rounding hides whether the axis is touched or crossed.
     #[error("the crossings of the imaginary axis do not add up: a root touches it within rounding")]
     Touching,
@@ -102,7 +93,7 @@ fn check(
         return Err(DelayError::Shape { name, rows, columns, wanted_rows, wanted_columns });
     }
     if matrix.iter().any(|value| !value.is_finite()) {
-        return Err(DelayError::NotFinite { name });
+        return Err(DelayError::NotFinite(name));
     }
     Ok(())
 }
@@ -292,7 +283,7 @@ fn check_delay(delay_s: f64) -> Result<(), DelayError> {
     if delay_s.is_finite() && delay_s >= 0.0 {
         return Ok(());
     }
-    Err(DelayError::BadDelay { delay_s })
+    Err(DelayError::BadDelay(delay_s))
 }
 
 #[cfg(test)]

@@ -18,6 +18,7 @@ use std::convert::Infallible;
 use nalgebra::{Complex, DMatrix, DVector};
 
 use crate::continuation::{Evaluation, Problem};
+use crate::second_order::dynamic_stiffness;
 
 /// Force and slope of a spring without memory at a deformation.
 pub type Law = Box<dyn Fn(f64) -> (f64, f64) + Send + Sync>;
@@ -104,12 +105,18 @@ impl HarmonicBalance {
         let harmonics = (0..=self.harmonics)
             .map(|k| {
                 let right = self.right_side(&forces, k);
-                let factors = dynamic_stiffness(&self.system, k as f64 * omega_rad_s).lu();
+                let factors = self.linear_part(k, omega_rad_s).lu();
                 let finite = |x: &Complex<f64>| x.re.is_finite() && x.im.is_finite();
                 factors.solve(&right).filter(|x| x.iter().all(finite))
             })
             .collect::<Option<Vec<_>>>()?;
         Some(Response { omega_rad_s, harmonics })
+    }
+
+    /// What harmonic k meets beside the springs.
+    fn linear_part(&self, k: usize, omega_rad_s: f64) -> DMatrix<Complex<f64>> {
+        let System { mass, damping, stiffness, .. } = &self.system;
+        dynamic_stiffness(mass, damping, stiffness, k as f64 * omega_rad_s)
     }
 
     /// Harmonic k of p − Σ d F.
@@ -166,16 +173,6 @@ fn complex(coefficients: &[f64], k: usize) -> Complex<f64> {
     }
 }
 
-/// K − ω²M + iωC.
-pub fn dynamic_stiffness(system: &System, omega_rad_s: f64) -> DMatrix<Complex<f64>> {
-    let w = omega_rad_s;
-    let n = system.mass.nrows();
-    DMatrix::from_fn(n, n, |i, j| {
-        let real = system.stiffness[(i, j)] - w * w * system.mass[(i, j)];
-        Complex::new(real, w * system.damping[(i, j)])
-    })
-}
-
 impl Problem for HarmonicBalance {
     type Error = Infallible;
 
@@ -206,7 +203,7 @@ impl Problem for HarmonicBalance {
         let slopes: Vec<_> =
             springs.iter().zip(q.chunks(width)).map(|(s, q)| self.slope(s, q)).collect();
         for k in 0..=self.harmonics {
-            let factors = dynamic_stiffness(&self.system, k as f64 * omega[0]).lu();
+            let factors = self.linear_part(k, omega[0]).lu();
             let x = factors.solve(&self.right_side(&forces, k))?;
             // dD/dω = ik C − 2k²ω M.
             let change = self.frequency_slope(k, omega[0]) * &x;

@@ -1,11 +1,10 @@
 //! Products and small decompositions of tall dense matrices, by faer's kernels.
 
 use faer::linalg::matmul::matmul;
-use faer::{Accum, MatMut, MatRef, Par, Side};
-use nalgebra::{Complex, DMatrix, DVector};
+use faer::{Accum, MatMut, MatRef, Par};
+use nalgebra::DMatrix;
 
 use super::threads::{parallel_for, threads, with_threads};
-use crate::eigen::EigenError;
 
 /// Sums from here on are long: their products have few rows.
 const LONG_SUM: usize = 4096;
@@ -73,66 +72,6 @@ fn accumulate(c: &mut DMatrix<f64>, a: MatRef<'_, f64>, b: MatRef<'_, f64>, fact
     });
 }
 
-/// Eigenvalues, ascending, and orthonormal eigenvectors of a symmetric matrix.
-///
-/// faer's solver compares with fixed numbers somewhere: a matrix of entries near
-/// 1e-8 came back with errors of 1e-16, not of 1e-16 times its size. So it is
-/// brought to unit size first.
-pub fn symmetric_pairs(matrix: &DMatrix<f64>) -> Result<(DVector<f64>, DMatrix<f64>), EigenError> {
-    let n = matrix.nrows();
-    if n == 0 {
-        return Ok((DVector::zeros(0), DMatrix::zeros(0, 0)));
-    }
-    let failed = EigenError::NoConvergence { size: n };
-    if matrix.iter().any(|value| !value.is_finite()) {
-        return Err(failed);
-    }
-    let size = matrix.amax();
-    if size == 0.0 {
-        return Ok((DVector::zeros(n), DMatrix::identity(n, n)));
-    }
-    let scaled = matrix / size;
-    let pairs = view(&scaled).self_adjoint_eigen(Side::Lower).map_err(|_| failed.clone())?;
-    let values = pairs.S().column_vector();
-    let values = DVector::from_fn(n, |i, _| values[i] * size);
-    let vectors = pairs.U();
-    let vectors = DMatrix::from_fn(n, n, |i, j| vectors[(i, j)]);
-    if values.iter().chain(vectors.iter()).all(|value| value.is_finite()) {
-        return Ok((values, vectors));
-    }
-    Err(failed)
-}
-
-/// Eigenvalues and the eigenvectors that belong to them, one per column.
-pub type ComplexPairs = (Vec<Complex<f64>>, DMatrix<Complex<f64>>);
-
-/// Eigenvalues and right eigenvectors (columns of unit length) of a general
-/// real matrix, in no particular order.
-pub fn general_pairs(matrix: &DMatrix<f64>) -> Result<ComplexPairs, EigenError> {
-    let n = matrix.nrows();
-    if n == 0 {
-        return Ok((Vec::new(), DMatrix::zeros(0, 0)));
-    }
-    let failed = EigenError::NoConvergence { size: n };
-    if matrix.iter().any(|value| !value.is_finite()) {
-        return Err(failed);
-    }
-    let size = matrix.amax();
-    let scaled = if size > 0.0 { matrix / size } else { matrix.clone() };
-    let pairs = view(&scaled).eigen().map_err(|_| failed.clone())?;
-    let complex = |value: faer::c64| Complex::new(value.re, value.im);
-    let values = pairs.S().column_vector();
-    let scale = if size > 0.0 { size } else { 1.0 };
-    let values: Vec<_> = (0..n).map(|i| complex(values[i]) * scale).collect();
-    let vectors = pairs.U();
-    let vectors = DMatrix::from_fn(n, n, |i, j| complex(vectors[(i, j)]));
-    let finite = |value: &Complex<f64>| value.re.is_finite() && value.im.is_finite();
-    if values.iter().all(finite) && vectors.iter().all(finite) {
-        return Ok((values, vectors));
-    }
-    Err(failed)
-}
-
-pub(super) fn view(matrix: &DMatrix<f64>) -> MatRef<'_, f64> {
+fn view(matrix: &DMatrix<f64>) -> MatRef<'_, f64> {
     MatRef::from_column_major_slice(matrix.as_slice(), matrix.nrows(), matrix.ncols())
 }

@@ -42,7 +42,7 @@ impl Cholesky {
     /// Factors a symmetric matrix; only its lower triangle is read.
     pub fn new(matrix: &SparseMatrix) -> Result<Self, SparseError> {
         let size = check_square(matrix)?;
-        let no_room = || SparseError::OutOfMemory { size };
+        let no_room = || SparseError::OutOfMemory(size);
         let order = Order::of(matrix);
         let ordering = match &order {
             None => SymmetricOrdering::Amd,
@@ -62,9 +62,7 @@ impl Cholesky {
             SymbolicCholeskyRaw::Simplicial(_) => None,
         };
         fill(&symbolic, tree.as_ref(), matrix, &mut values).map_err(|failure| match failure {
-            Failure::Pivot(place) => {
-                SparseError::NotPositiveDefinite { row: original(&symbolic, place) }
-            }
+            Failure::Pivot(place) => SparseError::NotPositiveDefinite(original(&symbolic, place)),
             Failure::NoRoom => no_room(),
         })?;
         let weakest = weakest_pivot(&symbolic, &values, &matrix.diagonal());

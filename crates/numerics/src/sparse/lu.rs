@@ -21,7 +21,7 @@ impl Lu {
     pub fn new(matrix: &SparseMatrix) -> Result<Self, SparseError> {
         let size = check_square(matrix)?;
         let order =
-            SymbolicLu::try_new(symbolic(matrix)).map_err(|_| SparseError::OutOfMemory { size })?;
+            SymbolicLu::try_new(symbolic(matrix)).map_err(|_| SparseError::OutOfMemory(size))?;
         let factor = FaerLu::try_new_with_symbolic(order, numeric(matrix))
             .map_err(|error| lu_error(error, size))?;
         let factor = Self { factor, size };
@@ -65,8 +65,8 @@ impl ComplexLu {
     /// For matrices with the pattern of `pattern`, or less.
     pub fn new(pattern: &SparseMatrix) -> Result<Self, SparseError> {
         let size = check_square(pattern)?;
-        let order = SymbolicLu::try_new(symbolic(pattern))
-            .map_err(|_| SparseError::OutOfMemory { size })?;
+        let order =
+            SymbolicLu::try_new(symbolic(pattern)).map_err(|_| SparseError::OutOfMemory(size))?;
         Ok(Self { order, size, starts: pattern.starts.clone(), row_of: pattern.row_of.clone() })
     }
 
@@ -127,6 +127,6 @@ impl ComplexLu {
 fn lu_error(error: LuError, size: usize) -> SparseError {
     match error {
         LuError::SymbolicSingular { .. } => SparseError::Singular,
-        LuError::Generic(_) => SparseError::OutOfMemory { size },
+        LuError::Generic(_) => SparseError::OutOfMemory(size),
     }
 }

@@ -48,12 +48,9 @@ pub enum SparseError {
         /// The entry.
         value: f64,
     },
-    /// More rows or entries than are counted here.
-    #[error("the matrix has {count} rows or entries; at most {most} are possible", most = u32::MAX)]
-    TooLarge {
-        /// How many.
-        count: usize,
-    },
+    /// So many rows or entries are more than are counted here.
+    #[error("the matrix has {0} rows or entries; at most {most} are possible", most = u32::MAX)]
+    TooLarge(usize),
     /// The matrix is not square.
     #[error("the matrix has {rows} rows and {columns} columns; it must be square")]
     NotSquare {
@@ -62,21 +59,15 @@ pub enum SparseError {
         /// Columns it has.
         columns: usize,
     },
-    /// No Cholesky factor.
-    #[error("the matrix is not positive definite (found at row {})", row + 1)]
-    NotPositiveDefinite {
-        /// Row of the first pivot that is not positive.
-        row: usize,
-    },
+    /// No Cholesky factor: the pivot of this row is not positive.
+    #[error("the matrix is not positive definite (found at row {})", .0 + 1)]
+    NotPositiveDefinite(usize),
     /// No LU factor.
     #[error("the matrix is singular")]
     Singular,
-    /// The factor does not fit.
-    #[error("the factor of the {size} × {size} matrix does not fit into memory")]
-    OutOfMemory {
-        /// Rows of the matrix.
-        size: usize,
-    },
+    /// The factor of a matrix with so many rows does not fit.
+    #[error("the factor of the {0} × {0} matrix does not fit into memory")]
+    OutOfMemory(usize),
     /// The iteration did not reach its tolerance.
     #[error("{found} of {wanted} modes converged within {vectors} vectors")]
     NoConvergence {
@@ -288,6 +279,11 @@ impl SparseMatrix {
         Self { rows: self.columns(), starts, row_of, values, symmetric: self.symmetric }
     }
 
+    /// The same pattern with the sizes of the entries.
+    pub fn abs(&self) -> Self {
+        Self { values: self.values.iter().map(|value| value.abs()).collect(), ..self.clone() }
+    }
+
     /// (A + Aᵀ)/2, equal to its transpose bit for bit.
     pub fn symmetric_part(&self) -> Self {
         if self.symmetric {
@@ -386,7 +382,7 @@ impl SparseMatrix {
 }
 
 fn index(count: usize) -> Result<u32, SparseError> {
-    u32::try_from(count).map_err(|_| SparseError::TooLarge { count })
+    u32::try_from(count).map_err(|_| SparseError::TooLarge(count))
 }
 
 #[cfg(test)]

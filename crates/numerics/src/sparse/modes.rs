@@ -2,10 +2,9 @@
 
 use nalgebra::{DMatrix, DVector};
 
-use super::dense::{
-    add_columns_product, columns_transposed_product, product, symmetric_pairs, transposed_product,
-};
+use super::dense::{add_columns_product, columns_transposed_product, product, transposed_product};
 use super::{SparseError, SparseMatrix};
+use crate::eigen::symmetric_pairs;
 use crate::random::Stream;
 
 /// Part of its length before orthogonalisation below which a vector is nothing

@@ -5,6 +5,7 @@ use nalgebra::DMatrix;
 use super::SparseMatrix;
 use super::supernodal_solve::{Row, WIDE, side_by_side};
 use super::threads::{parallel_for, threads, with_threads};
+use crate::simd::for_avx2;
 
 /// Columns of the matrix that one thread takes at a time.
 const PIECE: usize = 2048;
@@ -72,22 +73,15 @@ impl SparseMatrix {
 fn gather(matrix: &SparseMatrix, x: &[Row], first: usize, sums: &mut [Row]) {
     #[cfg(target_arch = "x86_64")]
     if std::arch::is_x86_feature_detected!("avx2") {
-        // SAFETY: the processor has it.
-        return unsafe { wide::gather(matrix, x, first, sums) };
+        return wide_gather(matrix, x, first, sums);
     }
     gather_rows(matrix, x, first, sums);
 }
 
-#[cfg(target_arch = "x86_64")]
-mod wide {
-    use super::{Row, SparseMatrix, gather_rows};
-
-    /// The same, compiled for 256-bit vectors.
-    #[target_feature(enable = "avx2")]
-    pub(super) fn gather(matrix: &SparseMatrix, x: &[Row], first: usize, sums: &mut [Row]) {
-        gather_rows(matrix, x, first, sums);
-    }
-}
+for_avx2!(
+    wide_gather,
+    gather_rows(matrix: &SparseMatrix, x: &[Row], first: usize, sums: &mut [Row])
+);
 
 #[inline(always)]
 fn gather_rows(matrix: &SparseMatrix, x: &[Row], first: usize, sums: &mut [Row]) {

@@ -42,14 +42,13 @@ pub(super) fn split(
         .split(structure, elements, loads)
         .map_err(|error| {
             let path = match error {
-                PartitionError::NoMassLeft { .. } => "partition.mass",
-                PartitionError::InsideLoaded { .. } => "excitation",
-                PartitionError::ElementInside { .. } => "partition.inside",
+                PartitionError::NoMassLeft(..) => "partition.mass",
+                PartitionError::InsideLoaded(..) => "excitation",
+                PartitionError::ElementInside(..) => "partition.inside",
                 _ => "partition.interface",
             };
             let mut diagnostic = Diagnostic::error(error.to_string());
-            if matches!(error, PartitionError::NoMassLeft { .. }) && experiment.reduction.is_some()
-            {
+            if matches!(error, PartitionError::NoMassLeft(..)) && experiment.reduction.is_some() {
                 diagnostic = diagnostic.remedy(
                     "if that is rounding, keep fewer modes: a reduced model with nearly all of \
                      them has motions without mass",

@@ -128,8 +128,8 @@ impl Builder<'_> {
             let (given, expected) = (declared.names.len(), full.component.size());
             if given != expected {
                 let what = "names of DOFs";
-                let error = ReductionError::WrongCount { what, given, expected };
-                return self.refuse(&error, "structure.names");
+                let error = ModelError::WrongCount { what, given, expected };
+                return self.refuse(&error.into(), "structure.names");
             }
             full.names.clone_from(&declared.names);
         }
@@ -382,12 +382,12 @@ impl Builder<'_> {
         let path = match error {
             ReductionError::SizeMismatch { matrix, .. }
             | ReductionError::NotSymmetric { matrix, .. } => of(matrix),
-            ReductionError::MassNotPositiveDefinite { .. } => of(&MatrixName::Mass),
-            ReductionError::NegativeStiffness { .. } => of(&MatrixName::Stiffness),
+            ReductionError::MassNotPositiveDefinite(..) => of(&MatrixName::Mass),
+            ReductionError::NegativeStiffness(..) => of(&MatrixName::Stiffness),
             _ => path,
         };
         let mut diagnostic = Diagnostic::error(error.to_string());
-        if matches!(error, ReductionError::Unstable { .. }) {
+        if matches!(error, ReductionError::Unstable(..)) {
             diagnostic = diagnostic.remedy(
                 "take method = \"rubin\", keep more modes, or say unstable = \"accept\" in \
                  [reduction] if you know better",

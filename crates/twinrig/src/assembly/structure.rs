@@ -452,7 +452,7 @@ fn matrix_path(error: &ModelError) -> &'static str {
         | ModelError::NotFinite { matrix, .. }
         | ModelError::NotSymmetric { matrix, .. } => *matrix,
         ModelError::MassNotPositiveDefinite { .. } => MatrixName::Mass,
-        ModelError::StiffnessNotPositiveSemidefinite { .. } => MatrixName::Stiffness,
+        ModelError::StiffnessNotPositiveSemidefinite(..) => MatrixName::Stiffness,
         _ => return "structure",
     };
     match matrix {

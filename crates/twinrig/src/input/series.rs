@@ -304,7 +304,7 @@ impl<'a> Table<'a> {
 /// A series whose samples were checked line by line while they were read.
 pub(super) fn from_checked(times_s: Vec<f64>, values: Vec<f64>) -> Result<Series, InputError> {
     Series::new(times_s, values).map_err(|error| match error {
-        InterpolateError::TooShort { given } => InputError::TooShort { samples: given },
+        InterpolateError::TooShort(given) => InputError::TooShort { samples: given },
         other => InputError::Series(other),
     })
 }

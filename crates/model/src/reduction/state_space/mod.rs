@@ -24,7 +24,8 @@ use numerics::sparse::dense::{product, transposed_product};
 
 use super::basis::boundary_coordinates;
 use super::trust::{Acceptance, Verdict};
-use super::{Component, ReductionError};
+use super::{Component, ReductionError, check_dofs};
+use crate::check::check_positive;
 use modes::StateModes;
 use system::System;
 
@@ -117,13 +118,11 @@ pub fn reduce_states(
     component: &Component,
     recipe: &StateRecipe,
 ) -> Result<StateReduction, ReductionError> {
-    let (n, size) = (component.size(), component.size());
+    let n = component.size();
     if recipe.boundary.is_empty() {
         return Err(ReductionError::NoBoundary);
     }
-    if let Some(&dof) = recipe.boundary.iter().find(|&&dof| dof >= size) {
-        return Err(ReductionError::NoSuchDof { dof, size });
-    }
+    check_dofs(&recipe.boundary, n)?;
     let system = System::new(component, scale_of(component, recipe.modes)?)?;
     let modes = StateModes::of(&system, recipe.modes)?;
     let (right, left) = (modes.right_basis(), modes.left_basis());
@@ -219,12 +218,7 @@ pub fn state_parts(
 fn scale_of(component: &Component, choice: StateChoice) -> Result<f64, ReductionError> {
     let given = match choice {
         StateChoice::Imaginary { omega_rad_s } | StateChoice::Modulus { omega_rad_s } => {
-            if !(omega_rad_s.is_finite() && omega_rad_s > 0.0) {
-                let requirement = "greater than zero";
-                let (name, value) = ("cut_off", omega_rad_s);
-                return Err(ReductionError::BadParameter { name, value, requirement });
-            }
-            return Ok(omega_rad_s);
+            return Ok(check_positive("cut_off", omega_rad_s)?);
         }
         StateChoice::Number(number) => number,
     };
@@ -313,7 +307,7 @@ impl StateModel {
         acceptance: Acceptance,
     ) -> Result<(DMatrix<f64>, DMatrix<f64>), ReductionError> {
         self.verdict()?.accept(acceptance)?;
-        let singular = ReductionError::MassNotPositiveDefinite { dof: 0 };
+        let singular = ReductionError::MassNotPositiveDefinite(0);
         let mut forces = DMatrix::zeros(self.states(), self.boundary.len());
         forces.fill_diagonal(1.0);
         let both = solve::solved(self.c.clone(), &hstack(&[&-&self.d, &forces])).ok_or(singular)?;
@@ -343,7 +337,6 @@ pub(super) fn state_eigenvalues(
     c: &DMatrix<f64>,
     d: &DMatrix<f64>,
 ) -> Result<Vec<Complex<f64>>, ReductionError> {
-    let matrix =
-        solve::solved(c.clone(), &-d).ok_or(ReductionError::MassNotPositiveDefinite { dof: 0 })?;
+    let matrix = solve::solved(c.clone(), &-d).ok_or(ReductionError::MassNotPositiveDefinite(0))?;
     Ok(eigen::eigenvalues(&matrix)?)
 }

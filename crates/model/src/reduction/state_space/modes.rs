@@ -7,8 +7,8 @@
 //! are taken out of every vector, so that λ = 0 never comes up.
 
 use nalgebra::{Complex, DMatrix, DVector};
+use numerics::eigen::general_pairs;
 use numerics::random::Stream;
-use numerics::sparse::dense::general_pairs;
 use numerics::sparse::{Cholesky, Lu, SparseError, SparseMatrix};
 
 use super::super::ReductionError;

@@ -5,7 +5,9 @@ use numerics::solve;
 use numerics::sparse::dense::{product, transposed_product};
 use numerics::sparse::{Cholesky, Lu, SparseError, SparseMatrix};
 
-use super::super::{Component, Flexibility, ReductionError};
+use super::super::basis::units;
+use super::super::flexibility::pivots;
+use super::super::{Component, Flexibility, ReductionError, factored};
 
 /// Singular values of YᵀBU below this part of their size are zero: the rigid-body
 /// mode moves without damping, and its state mode is generalised.
@@ -51,12 +53,7 @@ impl<'a> System<'a> {
         } else {
             general(&component.stiffness)?
         };
-        let mass = Cholesky::new(&component.mass).map_err(|error| match error {
-            SparseError::NotPositiveDefinite { row } => {
-                ReductionError::MassNotPositiveDefinite { dof: row }
-            }
-            other => other.into(),
-        })?;
+        let mass = factored(&component.mass, ReductionError::MassNotPositiveDefinite)?;
         let mut system = Self {
             component,
             omega,
@@ -72,7 +69,7 @@ impl<'a> System<'a> {
             let (right, left) = system.rigid_states(&right, &left);
             let c_rr = transposed_product(&left, &system.c_times(&right));
             system.c_rr =
-                solve::inverse(&c_rr).ok_or(ReductionError::MassNotPositiveDefinite { dof: 0 })?;
+                solve::inverse(&c_rr).ok_or(ReductionError::MassNotPositiveDefinite(0))?;
             (system.right_rigid, system.left_rigid) = (right, left);
         }
         Ok(system)
@@ -87,14 +84,8 @@ impl<'a> System<'a> {
     ) -> (DMatrix<f64>, DMatrix<f64>) {
         let b = &self.component.damping;
         let held = transposed_product(left, &b.times(right));
-        let absolute = SparseMatrix::from_triplets(
-            b.rows(),
-            b.columns(),
-            b.triplets().map(|(i, j, value)| (i, j, value.abs())),
-        );
-        let size = absolute.map_or(0.0, |absolute| {
-            transposed_product(&left.map(f64::abs), &absolute.times(&right.map(f64::abs))).amax()
-        });
+        let sizes = b.abs().times(&right.map(f64::abs));
+        let size = transposed_product(&left.map(f64::abs), &sizes).amax();
         let svd = held.svd(true, true);
         let (Some(u), Some(v)) = (svd.u, svd.v_t) else {
             return (self.padded(right), self.padded(left));
@@ -212,10 +203,7 @@ impl<'a> System<'a> {
 
     /// Ψ = G_E F.
     pub(super) fn flexibility(&self, states: &[usize], mirrored: bool) -> DMatrix<f64> {
-        let mut psi = DMatrix::zeros(2 * self.component.size(), states.len());
-        for (column, &state) in states.iter().enumerate() {
-            psi[(state, column)] = 1.0;
-        }
+        let mut psi = units(2 * self.component.size(), states);
         self.apply(&mut psi, mirrored);
         psi
     }
@@ -257,26 +245,10 @@ fn general(
     let unscaled =
         |vectors: DMatrix<f64>| DMatrix::from_fn(n, null.len(), |i, k| vectors[(i, k)] / scale[i]);
     let (left, right) = (u.select_columns(&null), v.transpose().select_columns(&null));
-    let (rows, columns) = (pivots(&left), pivots(&right));
+    let (rows, columns) = (pivots(left.clone()), pivots(right.clone()));
     let kept = |out: &[usize]| (0..n).filter(|dof| !out.contains(dof)).collect::<Vec<_>>();
     let (rows, columns) = (kept(&rows), kept(&columns));
     let factor = Lu::new(&stiffness.selected(&rows, &columns))?;
     let grounded = Grounded::General { factor, rows, columns };
     Ok((grounded, scaled_to_one(&unscaled(right)), scaled_to_one(&unscaled(left))))
-}
-
-/// As many rows as columns that span them best, by pivoted Gram–Schmidt.
-fn pivots(vectors: &DMatrix<f64>) -> Vec<usize> {
-    let mut rows = vectors.clone();
-    let mut chosen = Vec::new();
-    for _ in 0..vectors.ncols() {
-        let longest = (0..rows.nrows())
-            .max_by(|&i, &j| rows.row(i).norm_squared().total_cmp(&rows.row(j).norm_squared()));
-        let Some(dof) = longest else { break };
-        let direction = rows.row(dof).normalize();
-        let along = &rows * direction.transpose();
-        rows -= along * direction;
-        chosen.push(dof);
-    }
-    chosen
 }

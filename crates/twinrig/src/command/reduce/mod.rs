@@ -220,7 +220,7 @@ fn judge(
     };
     let mut refused = experiment.diagnostics();
     if !judged.is_stable() && spec.unstable == Unstable::Refuse {
-        let error = ReductionError::Unstable { modes: judged.offenders() };
+        let error = ReductionError::Unstable(judged.offenders());
         let error = Diagnostic::error(error.to_string())
             .remedy("take method = \"rubin\", or say unstable = \"accept\" in [reduction]");
         refused.push(experiment.place("reduction.method", error));

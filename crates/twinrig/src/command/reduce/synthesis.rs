@@ -4,6 +4,7 @@ use std::f64::consts::TAU;
 use std::fmt::Write as _;
 use std::path::Path;
 
+use model::error::ModelError;
 use model::reduction::ReductionError;
 use model::reduction::response::{Response, Spread, band};
 use model::reduction::state_space::{StateModel, least_hermitian};
@@ -99,8 +100,8 @@ impl Judged {
             Response::of_component(&made.component, &made.boundary[..made.interface], &omegas)?;
         let own = response(&made, &omegas)?;
         let errors = own.errors(&full);
-        let none = ReductionError::WrongCount { what: "frequencies", given: 0, expected: 1 };
-        let spread = Spread::of(&errors).ok_or(none)?;
+        let none = ModelError::WrongCount { what: "frequencies", given: 0, expected: 1 };
+        let spread = Spread::of(&errors).ok_or(ReductionError::Model(none))?;
         let own = made.eigenvalues()?;
         let is_dual = matches!(made.model, SynthesisModel::Dual(_));
         let eigenvalues = if made.component.size() <= MOST_DOFS && !is_dual {
