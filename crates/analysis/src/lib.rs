@@ -5,7 +5,6 @@ pub mod compensator_choice;
 pub mod compensator_design;
 pub mod criteria;
 pub mod critical_delay;
-pub mod dekraker;
 pub mod delay_stability;
 pub mod identification;
 pub mod iterative;

@@ -3,11 +3,13 @@
 //! The bar of appendix A and the beam of two substructures. The report shows its
 //! errors in figures only, so they have no value to differ from.
 
-use analysis::dekraker::{BeamRow, FullBeam, Variant, bar_parts};
+mod beams;
+
 use model::reduction::state_space::Completion;
 use model::reduction::{Method, ReductionError};
 
 use super::{Reproduction, Row};
+use beams::{BeamRow, FullBeam, Variant, bar_parts};
 
 /// Damper of the bar's second case between DOF 2 and the ground, N·s/m.
 const BAR_DAMPER: f64 = 0.2;

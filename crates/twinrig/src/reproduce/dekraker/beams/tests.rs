@@ -1,6 +1,38 @@
 //! The acceptance values, to their printed digits.
 
 use super::*;
+use model::reduction::response::Response;
+
+impl FullBeam {
+    /// Complex eigenvalues with Im > 0, slowest first.
+    fn complex_eigenvalues(&self) -> Vec<Complex<f64>> {
+        let complex = |value: &&Complex<f64>| value.im > 1e-6 * value.norm();
+        let mut complex: Vec<_> = self.eigenvalues.iter().filter(complex).copied().collect();
+        complex.sort_by(|a, b| a.im.total_cmp(&b.im));
+        complex
+    }
+
+    /// Receptance of the tip.
+    fn receptance(&self, omega_rad_s: f64) -> Result<Complex<f64>, ReductionError> {
+        let response = Response::of_component(&coupled()?, &[TIP], &[omega_rad_s])?;
+        Ok(response.receptances[0][(0, 0)])
+    }
+}
+
+/// The rows of the comparison: cut-off and method.
+fn table() -> Vec<(f64, Variant)> {
+    let second = |method, dampers| Variant::SecondOrder { method, dampers };
+    vec![
+        (5e4, Variant::StateSpace(Completion::Flexibility)),
+        (5e4, Variant::StateSpace(Completion::ResidualFlexibility)),
+        (5e4, Variant::StateSpace(Completion::None)),
+        (5e4, second(Method::CraigBampton, false)),
+        (5e4, second(Method::Rubin, false)),
+        (5e4, second(Method::Rubin, true)),
+        (2e4, Variant::StateSpace(Completion::Flexibility)),
+        (2e4, second(Method::Rubin, true)),
+    ]
+}
 
 /// Equal to so many printed digits: within half of the last one.
 fn printed(value: f64, expected: f64, digits: i32) -> bool {

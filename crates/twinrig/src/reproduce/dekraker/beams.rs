@@ -6,7 +6,7 @@
 //! grounded damper of 1000 N·s/m at node 5 of each.
 
 use model::reduction::assembly::{Assembly, assemble, assemble_components, assemble_states};
-use model::reduction::response::{Response, Spread};
+use model::reduction::response::Spread;
 use model::reduction::state_space::{
     Completion, StateChoice, StateModel, StateParts, StateRecipe, reduce_states, state_parts,
 };
@@ -31,7 +31,7 @@ const TIP: usize = 2;
 
 /// The bar of appendix A, DOFs u1 to u4: B = 0.1 K, and a damper to the ground at
 /// DOF 2 if it is not zero.
-pub fn bar(grounded_n_s_m: f64) -> Result<Component, ReductionError> {
+fn bar(grounded_n_s_m: f64) -> Result<Component, ReductionError> {
     let k = [1.0, -1.0, 0.0, 0.0, -1.0, 2.0, -1.0, 0.0, 0.0, -1.0, 2.0, -1.0, 0.0, 0.0, -1.0, 1.0];
     let m = [2.0, 1.0, 0.0, 0.0, 1.0, 4.0, 1.0, 0.0, 0.0, 1.0, 4.0, 1.0, 0.0, 0.0, 1.0, 2.0];
     let (k, m) = (DMatrix::from_row_slice(4, 4, &k), DMatrix::from_row_slice(4, 4, &m));
@@ -42,12 +42,12 @@ pub fn bar(grounded_n_s_m: f64) -> Result<Component, ReductionError> {
 
 /// Eigenvalues, state rigid-body modes and flexibility modes of the bar with its
 /// ends u1 and u4 as boundary.
-pub fn bar_parts(grounded_n_s_m: f64) -> Result<StateParts, ReductionError> {
+pub(super) fn bar_parts(grounded_n_s_m: f64) -> Result<StateParts, ReductionError> {
     state_parts(&bar(grounded_n_s_m)?, &[0, 3], 1.0)
 }
 
 /// Both substructures, I and II.
-pub fn beams() -> Result<[Component; 2], ReductionError> {
+fn beams() -> Result<[Component; 2], ReductionError> {
     let free = BeamEnds { left: Support::Free, right: Support::Free };
     let beam = |elements: usize, ends| -> Result<Component, ReductionError> {
         let length = ELEMENT_M * elements as f64;
@@ -72,7 +72,7 @@ fn boundaries(dampers: bool) -> ([Vec<usize>; 2], [Vec<usize>; 2]) {
 
 /// How one row of the table was reduced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Variant {
+pub(super) enum Variant {
     /// State space, as the report.
     StateSpace(Completion),
     /// Real modes and real matrices.
@@ -86,40 +86,44 @@ pub enum Variant {
 
 /// One reduction of the coupled beam.
 #[derive(Debug, Clone, PartialEq)]
-pub struct BeamRow {
+pub(super) struct BeamRow {
     /// |Im λ| or ω up to this is kept.
-    pub cut_off_rad_s: f64,
+    pub(super) cut_off_rad_s: f64,
     /// How.
-    pub variant: Variant,
+    pub(super) variant: Variant,
     /// States of the coupled reduced model.
-    pub states: usize,
+    pub(super) states: usize,
     /// Modes kept of I and II, rigid ones left out.
-    pub kept: [usize; 2],
+    pub(super) kept: [usize; 2],
     /// State rigid-body modes of II; of the second-order methods rigid-body modes.
-    pub rigid: usize,
+    pub(super) rigid: usize,
     /// Error of the eigenvalues in the band.
-    pub eigenvalues: Spread,
+    pub(super) eigenvalues: Spread,
     /// Error of the tip's receptance in the band.
-    pub response: Spread,
+    pub(super) response: Spread,
     /// Largest real part.
-    pub growth_1_s: f64,
+    pub(super) growth_1_s: f64,
+}
+
+/// The substructures coupled as they are.
+fn coupled() -> Result<Component, ReductionError> {
+    let [one, two] = beams()?;
+    let (dofs, joints) = boundaries(false);
+    Ok(assemble_components(&[&one, &two], &dofs, &joints)?.0)
 }
 
 /// The coupled beam in full.
 #[derive(Debug, Clone)]
-pub struct FullBeam {
+pub(super) struct FullBeam {
     /// All eigenvalues.
-    pub eigenvalues: Vec<Complex<f64>>,
-    component: Component,
+    pub(super) eigenvalues: Vec<Complex<f64>>,
     response: Resolvent,
 }
 
 impl FullBeam {
     /// Couples the substructures as they are.
-    pub fn new() -> Result<Self, ReductionError> {
-        let [one, two] = beams()?;
-        let (dofs, joints) = boundaries(false);
-        let (component, _) = assemble_components(&[&one, &two], &dofs, &joints)?;
+    pub(super) fn new() -> Result<Self, ReductionError> {
+        let component = coupled()?;
         let eigenvalues = component_eigenvalues(&component)?;
         let dense = |matrix: &numerics::sparse::SparseMatrix| matrix.to_dense();
         let response = second_order_response(
@@ -127,11 +131,11 @@ impl FullBeam {
             &dense(&component.damping),
             &dense(&component.stiffness),
         )?;
-        Ok(Self { eigenvalues, component, response })
+        Ok(Self { eigenvalues, response })
     }
 
     /// Real eigenvalues, slowest first.
-    pub fn real_eigenvalues(&self) -> Vec<f64> {
+    pub(super) fn real_eigenvalues(&self) -> Vec<f64> {
         let real = |value: &&Complex<f64>| value.im.abs() < 1e-6 * value.norm();
         let mut real: Vec<f64> =
             self.eigenvalues.iter().filter(real).map(|value| value.re).collect();
@@ -139,22 +143,12 @@ impl FullBeam {
         real
     }
 
-    /// Complex eigenvalues with Im > 0, slowest first.
-    pub fn complex_eigenvalues(&self) -> Vec<Complex<f64>> {
-        let complex = |value: &&Complex<f64>| value.im > 1e-6 * value.norm();
-        let mut complex: Vec<_> = self.eigenvalues.iter().filter(complex).copied().collect();
-        complex.sort_by(|a, b| a.im.total_cmp(&b.im));
-        complex
-    }
-
-    /// Receptance of the tip.
-    pub fn receptance(&self, omega_rad_s: f64) -> Result<Complex<f64>, ReductionError> {
-        let response = Response::of_component(&self.component, &[TIP], &[omega_rad_s])?;
-        Ok(response.receptances[0][(0, 0)])
-    }
-
     /// One row of the table.
-    pub fn row(&self, cut_off_rad_s: f64, variant: Variant) -> Result<BeamRow, ReductionError> {
+    pub(super) fn row(
+        &self,
+        cut_off_rad_s: f64,
+        variant: Variant,
+    ) -> Result<BeamRow, ReductionError> {
         match variant {
             Variant::StateSpace(completion) => self.state_row(cut_off_rad_s, completion),
             Variant::SecondOrder { method, dampers } => {
@@ -296,21 +290,6 @@ fn coupled_second_order(
     };
     let parts = [reduced(0)?, reduced(1)?];
     Ok((assemble(&[&parts[0], &parts[1]], &joints)?, parts))
-}
-
-/// The rows of the comparison: cut-off and method.
-pub fn table() -> Vec<(f64, Variant)> {
-    let second = |method, dampers| Variant::SecondOrder { method, dampers };
-    vec![
-        (5e4, Variant::StateSpace(Completion::Flexibility)),
-        (5e4, Variant::StateSpace(Completion::ResidualFlexibility)),
-        (5e4, Variant::StateSpace(Completion::None)),
-        (5e4, second(Method::CraigBampton, false)),
-        (5e4, second(Method::Rubin, false)),
-        (5e4, second(Method::Rubin, true)),
-        (2e4, Variant::StateSpace(Completion::Flexibility)),
-        (2e4, second(Method::Rubin, true)),
-    ]
 }
 
 #[cfg(test)]
