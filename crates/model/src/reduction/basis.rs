@@ -4,7 +4,7 @@ use nalgebra::{ComplexField, DMatrix, DVector};
 use numerics::block::hstack;
 use numerics::eigen::symmetric_pairs;
 use numerics::sparse::dense::{add_product, product, transposed_product};
-use numerics::sparse::{KrylovOptions, LowestModes, SparseMatrix, Wanted, lowest_modes};
+use numerics::sparse::{LowestModes, SparseMatrix, Wanted, lowest_modes};
 
 use super::component::check_symmetric;
 use super::{
@@ -75,8 +75,7 @@ pub(super) fn free_modes(
 ) -> Result<LowestModes, ReductionError> {
     let solve = |x: &mut DMatrix<f64>| flexibility.apply(x);
     let wanted = wanted(choice, most)?;
-    let options = KrylovOptions::default();
-    let modes = lowest_modes(&solve, &component.mass, &flexibility.rigid, wanted, &options)?;
+    let modes = lowest_modes(&solve, &component.mass, &flexibility.rigid, wanted)?;
     facts.rigid_modes = flexibility.rigid.ncols();
     facts.suppressed = flexibility.suppressed.clone();
     facts.factor_bytes = flexibility.factor_bytes();
@@ -203,7 +202,7 @@ fn craig_bampton(
     let none = DMatrix::zeros(inner.len(), 0);
     let solve = |x: &mut DMatrix<f64>| factor.solve(x);
     let wanted = wanted(choice, inner.len())?;
-    let modes = lowest_modes(&solve, &mass, &none, wanted, &KrylovOptions::default())?;
+    let modes = lowest_modes(&solve, &mass, &none, wanted)?;
     facts.factor_bytes = factor.bytes();
     facts.krylov_vectors = modes.vectors;
     facts.solves = modes.solves + b;

@@ -81,7 +81,8 @@ impl Cholesky {
     }
 
     /// Entries of L, zeros inside its dense blocks included.
-    pub fn entries(&self) -> usize {
+    #[cfg(test)]
+    pub(crate) fn entries(&self) -> usize {
         self.values.len()
     }
 

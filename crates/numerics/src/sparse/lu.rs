@@ -1,10 +1,11 @@
 //! Factors of general and of complex matrices.
 
+use faer::linalg::solvers::SolveCore;
 use faer::sparse::linalg::LuError;
 use faer::sparse::linalg::solvers::{Lu as FaerLu, SymbolicLu};
 use faer::sparse::{SparseColMatRef, SymbolicSparseColMatRef};
-use faer::{Conj, MatMut, c64};
-use nalgebra::{Complex, DMatrix};
+use faer::{Conj, MatMut};
+use nalgebra::{Complex, ComplexField, DMatrix, Scalar};
 
 use super::factor::{check_square, numeric, symbolic};
 use super::{SparseError, SparseMatrix};
@@ -34,20 +35,12 @@ impl Lu {
 
     /// X ← A⁻¹ X.
     pub fn solve(&self, x: &mut DMatrix<f64>) {
-        use faer::linalg::solvers::SolveCore;
-        let (rows, columns) = x.shape();
-        assert_eq!(rows, self.size, "rows of the right side");
-        let x = MatMut::from_column_major_slice_mut(x.as_mut_slice(), rows, columns);
-        self.factor.solve_in_place_with_conj(Conj::No, x);
+        self.factor.solve_in_place_with_conj(Conj::No, columns_of(x, self.size));
     }
 
     /// X ← A⁻ᵀ X.
     pub fn solve_transposed(&self, x: &mut DMatrix<f64>) {
-        use faer::linalg::solvers::SolveCore;
-        let (rows, columns) = x.shape();
-        assert_eq!(rows, self.size, "rows of the right side");
-        let x = MatMut::from_column_major_slice_mut(x.as_mut_slice(), rows, columns);
-        self.factor.solve_transpose_in_place_with_conj(Conj::No, x);
+        self.factor.solve_transpose_in_place_with_conj(Conj::No, columns_of(x, self.size));
     }
 }
 
@@ -76,8 +69,7 @@ impl ComplexLu {
         terms: &[(Complex<f64>, &SparseMatrix)],
         x: &mut DMatrix<Complex<f64>>,
     ) -> Result<(), SparseError> {
-        use faer::linalg::solvers::SolveCore;
-        let mut values = vec![c64::new(0.0, 0.0); self.row_of.len()];
+        let mut values = vec![Complex::new(0.0, 0.0); self.row_of.len()];
         for column in 0..self.size {
             let range = self.starts[column] as usize..self.starts[column + 1] as usize;
             let rows = &self.row_of[range.clone()];
@@ -107,21 +99,17 @@ impl ComplexLu {
         let matrix = SparseColMatRef::new(pattern, values.as_slice());
         let factor = FaerLu::try_new_with_symbolic(self.order.clone(), matrix)
             .map_err(|error| lu_error(error, self.size))?;
-        let (rows, columns) = x.shape();
-        assert_eq!(rows, self.size, "rows of the right side");
-        let mut right: Vec<c64> = x.iter().map(|value| c64::new(value.re, value.im)).collect();
-        factor.solve_in_place_with_conj(
-            Conj::No,
-            MatMut::from_column_major_slice_mut(&mut right, rows, columns),
-        );
-        for (to, from) in x.iter_mut().zip(right) {
-            *to = Complex::new(from.re, from.im);
-        }
-        if x.iter().all(|value| value.re.is_finite() && value.im.is_finite()) {
-            return Ok(());
-        }
-        Err(SparseError::Singular)
+        factor.solve_in_place_with_conj(Conj::No, columns_of(x, self.size));
+        let sound = x.iter().all(ComplexField::is_finite);
+        if sound { Ok(()) } else { Err(SparseError::Singular) }
     }
+}
+
+/// The columns of a right side of this size.
+fn columns_of<T: Scalar>(x: &mut DMatrix<T>, size: usize) -> MatMut<'_, T> {
+    let (rows, columns) = x.shape();
+    assert_eq!(rows, size, "rows of the right side");
+    MatMut::from_column_major_slice_mut(x.as_mut_slice(), rows, columns)
 }
 
 fn lu_error(error: LuError, size: usize) -> SparseError {

@@ -15,7 +15,7 @@ mod tree;
 
 pub use factor::Cholesky;
 pub use lu::{ComplexLu, Lu};
-pub use modes::{KrylovOptions, LowestModes, Wanted, lowest_modes};
+pub use modes::{LowestModes, Wanted, lowest_modes};
 pub use threads::with_threads;
 
 use nalgebra::DMatrix;

@@ -18,6 +18,15 @@ const GRAM_ROUNDING: f64 = 1e-14;
 /// that it lies beyond.
 const BEYOND: f64 = 1e-3;
 
+/// Vectors per step. A mode of greater multiplicity may be missed; a solution for
+/// several vectors at once reads the factor once for all.
+const BLOCK: usize = 8;
+/// Residual over θ = 1/ω² at which a mode is taken. Its frequency is then good to
+/// the square of this.
+const TOLERANCE: f64 = 1e-8;
+/// Most vectors kept; memory is 16 bytes times this times the rows.
+const MOST_VECTORS: usize = 4000;
+
 /// Which modes.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Wanted {
@@ -25,25 +34,6 @@ pub enum Wanted {
     Number(usize),
     /// All with ω² up to this.
     Below(f64),
-}
-
-/// How they are found.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct KrylovOptions {
-    /// Vectors per step. A mode of greater multiplicity may be missed; a solution
-    /// for several vectors at once reads the factor once for all.
-    pub block: usize,
-    /// Residual over θ = 1/ω² at which a mode is taken. Its frequency is then
-    /// good to the square of this.
-    pub tolerance: f64,
-    /// Most vectors kept; memory is 16 bytes times this times the rows.
-    pub most_vectors: usize,
-}
-
-impl Default for KrylovOptions {
-    fn default() -> Self {
-        Self { block: 8, tolerance: 1e-8, most_vectors: 4000 }
-    }
 }
 
 /// The modes found, slowest first.
@@ -75,7 +65,6 @@ pub fn lowest_modes(
     mass: &SparseMatrix,
     locked: &DMatrix<f64>,
     wanted: Wanted,
-    options: &KrylovOptions,
 ) -> Result<LowestModes, SparseError> {
     let mut space = Space::new(mass, locked);
     let n = mass.rows();
@@ -87,7 +76,7 @@ pub fn lowest_modes(
     if free == 0 || wanted == Wanted::Number(0) {
         return Ok(space.modes(0));
     }
-    let block = options.block.clamp(1, free);
+    let block = BLOCK.min(free);
     let mut random = Stream::new(1, "krylov modes");
     let mut start = |columns: usize| {
         let mut start = DMatrix::from_fn(n, columns, |_, _| random.normal());
@@ -99,7 +88,7 @@ pub fn lowest_modes(
     space.solves += block;
     let mut fresh = true;
     loop {
-        let residual = space.append(next, options.most_vectors.min(free), fresh);
+        let residual = space.append(next, MOST_VECTORS.min(free), fresh);
         if space.last == 0 {
             // Nothing new: the space is invariant. Another start finds what the
             // first could not see.
@@ -117,11 +106,11 @@ pub fn lowest_modes(
         if !fresh && space.projected_count >= number {
             // Residuals are of the space before this block.
             space.ritz(Some(&residual))?;
-            if let Some(count) = space.converged(wanted, number, options.tolerance) {
+            if let Some(count) = space.converged(wanted, number, TOLERANCE) {
                 return Ok(space.modes(count));
             }
         }
-        if space.count >= options.most_vectors && space.count < free {
+        if space.count >= MOST_VECTORS && space.count < free {
             let found = space.values.len();
             return Err(SparseError::NoConvergence {
                 found: found.min(number),

@@ -118,7 +118,6 @@ fn krylov_modes_are_the_dense_ones() {
     let factor = Cholesky::new(&k).unwrap();
     let solve = |x: &mut DMatrix<f64>| factor.solve(x);
     let none = DMatrix::zeros(120, 0);
-    let options = KrylovOptions::default();
     let limit = (0.5 * (exact.omega_rad_s[9] + exact.omega_rad_s[10])).powi(2);
     for (wanted, count) in [
         (Wanted::Number(0), 0),
@@ -129,7 +128,7 @@ fn krylov_modes_are_the_dense_ones() {
         (Wanted::Below(0.0), 0),
         (Wanted::Below(1e30), 120),
     ] {
-        let found = lowest_modes(&solve, &m, &none, wanted, &options).unwrap();
+        let found = lowest_modes(&solve, &m, &none, wanted).unwrap();
         assert_eq!(found.omega_squared.len(), count, "{wanted:?}");
         for (mode, square) in found.omega_squared.iter().enumerate() {
             let error = square.sqrt() / exact.omega_rad_s[mode] - 1.0;
@@ -153,8 +152,7 @@ fn modes_of_one_frequency_are_all_found() {
     let factor = Cholesky::new(&k).unwrap();
     let solve = |x: &mut DMatrix<f64>| factor.solve(x);
     let none = DMatrix::zeros(150, 0);
-    let found =
-        lowest_modes(&solve, &m, &none, Wanted::Number(18), &KrylovOptions::default()).unwrap();
+    let found = lowest_modes(&solve, &m, &none, Wanted::Number(18)).unwrap();
     let squares = &found.omega_squared;
     for group in 0..3 {
         let (first, last) = (squares[6 * group], squares[6 * group + 5]);
@@ -232,8 +230,7 @@ fn a_large_factor_solves_and_does_not_depend_on_the_threads() {
                 let mut solved = right.clone();
                 factor.solve(&mut solved);
                 let solve = |x: &mut DMatrix<f64>| factor.solve(x);
-                let options = KrylovOptions::default();
-                let modes = lowest_modes(&solve, &m, &none, Wanted::Number(5), &options).unwrap();
+                let modes = lowest_modes(&solve, &m, &none, Wanted::Number(5)).unwrap();
                 (factor.entries(), factor.weakest_pivot(), solved, modes)
             })
         })
