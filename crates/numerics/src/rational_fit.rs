@@ -12,7 +12,7 @@ use nalgebra::{Complex, DMatrix};
 use thiserror::Error;
 
 use crate::eigen::{self, EigenError};
-use crate::levenberg_marquardt::{Ending, LeastSquaresError, Stop, minimise};
+use crate::levenberg_marquardt::{LeastSquaresError, Minimum, minimise};
 use crate::lti::{TransferFunction, TransferFunctionError};
 use problem::{Layout, Problem};
 
@@ -129,8 +129,6 @@ pub struct RationalFit {
     pub parameters: usize,
     /// Lines fitted.
     pub lines: usize,
-    /// How the minimisation ended.
-    pub ending: Ending,
 }
 
 impl RationalFit {
@@ -180,8 +178,8 @@ pub fn fit(data: &ResponseData, orders: Orders, delay: PureDelay) -> Result<Rati
     }
     let problem = Problem::new(data, layout, delay);
     let first = start::start(&problem, delay)?;
-    let found = minimise(&problem, &first, Stop::PRECISE)?;
-    let fitted = conclude(&problem, &found.parameters, found.cost, found.covariance, found.ending)?;
+    let found = minimise(&problem, &first)?;
+    let fitted = conclude(&problem, found)?;
     match delay {
         // A motion before its command: there is no pure delay in this response.
         PureDelay::Free if fitted.delay_s.value < 0.0 => fit(data, orders, PureDelay::Fixed(0.0)),
@@ -209,16 +207,11 @@ impl ResponseData {
 }
 
 /// From the scaled parameters to coefficients in s, with their deviations.
-fn conclude(
-    problem: &Problem<'_>,
-    p: &[f64],
-    cost: f64,
-    covariance: Option<DMatrix<f64>>,
-    ending: Ending,
-) -> Result<RationalFit, FitError> {
+fn conclude(problem: &Problem<'_>, found: Minimum) -> Result<RationalFit, FitError> {
+    let Minimum { parameters: p, cost, covariance, .. } = found;
     let layout = problem.layout;
     let Orders { numerator: m, denominator: n } = layout.orders;
-    let (b, a) = layout.polynomials(p);
+    let (b, a) = layout.polynomials(&p);
     let scale = problem.scale_rad_s;
     let freedom = (2 * problem.lines()).saturating_sub(layout.parameters()).max(1) as f64;
     let misfit = cost / freedom;
@@ -258,7 +251,7 @@ fn conclude(
         slope -= b[1] / b[0];
     }
     of_delay.push((layout.denominator_at(1), 1.0));
-    let pure = layout.delay(p, problem.fixed_delay());
+    let pure = layout.delay(&p, problem.fixed_delay);
     if layout.free_delay {
         of_delay.push((count - 1, 1.0));
     }
@@ -281,7 +274,6 @@ fn conclude(
         misfit,
         parameters: count,
         lines: problem.lines(),
-        ending,
     })
 }
 

@@ -26,17 +26,15 @@ pub struct Choice {
     pub tried: Vec<(Orders, f64)>,
 }
 
-/// Why no degrees could be chosen.
+/// No degrees could be chosen: not one fit was stable with coefficients that are
+/// determined.
 #[derive(Debug, Clone, PartialEq, Error)]
-pub enum OrderError {
-    /// Not one fit was stable with coefficients that are determined.
-    #[error("no transfer function up to degree {most} is stable and determined by this response")]
-    NoneFits {
-        /// Highest degree tried.
-        most: usize,
-        /// What the last attempt said, if it failed altogether.
-        last: Option<FitError>,
-    },
+#[error("no transfer function up to degree {most} is stable and determined by this response")]
+pub struct OrderError {
+    /// Highest degree tried.
+    pub most: usize,
+    /// What the last attempt said, if it failed altogether.
+    pub last: Option<FitError>,
 }
 
 /// The simplest transfer function that the response asks for.
@@ -78,6 +76,6 @@ pub fn choose_orders(
         .min_by(|a, b| a.0.parameters.cmp(&b.0.parameters).then(a.2.total_cmp(&b.2)));
     match chosen {
         Some((fit, orders, criterion)) => Ok(Choice { fit, orders, criterion, tried }),
-        None => Err(OrderError::NoneFits { most, last }),
+        None => Err(OrderError { most, last }),
     }
 }

@@ -44,7 +44,8 @@ pub(super) struct Problem<'a> {
     pub(super) layout: Layout,
     /// Unit of the scaled frequency: the highest of the data.
     pub(super) scale_rad_s: f64,
-    fixed_delay: f64,
+    /// The fixed delay times the scale.
+    pub(super) fixed_delay: f64,
 }
 
 impl<'a> Problem<'a> {
@@ -63,11 +64,6 @@ impl<'a> Problem<'a> {
 
     pub(super) fn dependent_lines(&self) -> f64 {
         self.data.dependent_lines.max(1.0)
-    }
-
-    /// The fixed delay times the scale.
-    pub(super) fn fixed_delay(&self) -> f64 {
-        self.fixed_delay
     }
 
     /// Scaled frequency, response and the weight that makes real and imaginary

@@ -16,7 +16,7 @@ const DELAYS: usize = 9;
 /// into the left half plane.
 pub(super) fn start(problem: &Problem<'_>, delay: PureDelay) -> Result<Vec<f64>, FitError> {
     let tried: Vec<f64> = match delay {
-        PureDelay::Fixed(_) => vec![problem.fixed_delay()],
+        PureDelay::Fixed(_) => vec![problem.fixed_delay],
         PureDelay::Free => {
             let whole = lag(problem).max(0.0);
             (0..DELAYS).map(|i| whole * i as f64 / (DELAYS - 1) as f64).collect()
