@@ -54,9 +54,6 @@ pub struct Truncation {
 const TRIES: usize = 10_000;
 
 impl Truncation {
-    /// Nothing is cut off.
-    pub const NONE: Self = Self { min: f64::NEG_INFINITY, max: f64::INFINITY };
-
     fn contains(self, value: f64) -> bool {
         (self.min..=self.max).contains(&value)
     }
@@ -110,7 +107,7 @@ mod tests {
 
     #[test]
     fn every_distribution_has_its_mean_and_deviation() {
-        let none = Truncation::NONE;
+        let none = Truncation { min: f64::NEG_INFINITY, max: f64::INFINITY };
         // Half a normal distribution: mean √(2/π), variance 1 − 2/π.
         let half = Truncation { min: 0.0, ..none };
         let pi = std::f64::consts::PI;

@@ -31,11 +31,6 @@ impl Resolvent {
         Self { rows, input: turn.transpose() * b, output: c * turn }
     }
 
-    /// Number of states.
-    pub fn states(&self) -> usize {
-        self.rows.len()
-    }
-
     /// C (zI − A)⁻¹ B; `None` where z is a pole.
     pub fn at(&self, z: Complex<f64>) -> Option<DMatrix<Complex<f64>>> {
         let solved = self.solve(z, self.input.map(Complex::from))?;

@@ -2,7 +2,7 @@
 
 use nalgebra::{Complex, DMatrix};
 
-use crate::eigen::{self, EigenError};
+use crate::eigen;
 
 /// The matrices in front of the second, first and zeroth derivative.
 #[derive(Debug, Clone, PartialEq)]
@@ -16,11 +16,6 @@ pub struct SecondOrder {
 }
 
 impl SecondOrder {
-    /// Number of equations.
-    pub fn size(&self) -> usize {
-        self.mass.nrows()
-    }
-
     /// λ²M + λC + K.
     pub fn at(&self, s: Complex<f64>) -> DMatrix<Complex<f64>> {
         let square = s * s;
@@ -39,19 +34,9 @@ impl SecondOrder {
 
     /// [0 I; −M⁻¹K −M⁻¹C]; `None` where M has no inverse in numbers.
     pub fn state_matrix(&self) -> Option<DMatrix<f64>> {
-        let n = self.size();
         let factor = self.mass.clone().lu();
-        let mut matrix = DMatrix::zeros(2 * n, 2 * n);
-        matrix.view_mut((0, n), (n, n)).fill_with_identity();
-        matrix.view_mut((n, 0), (n, n)).copy_from(&-factor.solve(&self.stiffness)?);
-        matrix.view_mut((n, n), (n, n)).copy_from(&-factor.solve(&self.damping)?);
+        let matrix = joined(-factor.solve(&self.stiffness)?, -factor.solve(&self.damping)?);
         matrix.iter().all(|value| value.is_finite()).then_some(matrix)
-    }
-
-    /// The roots λ of λ²M + λC + K.
-    pub fn eigenvalues(&self) -> Result<Vec<Complex<f64>>, EigenError> {
-        let singular = EigenError::MassNotPositiveDefinite(0);
-        eigen::eigenvalues(&self.state_matrix().ok_or(singular)?)
     }
 
     /// Whether all three are symmetric but for rounding.
@@ -71,11 +56,16 @@ pub fn companion(
     damping: &DMatrix<f64>,
     stiffness: &DMatrix<f64>,
 ) -> DMatrix<f64> {
-    let n = mass_inverse.nrows();
+    joined(-mass_inverse * stiffness, -mass_inverse * damping)
+}
+
+/// [0 I; A B].
+fn joined(a: DMatrix<f64>, b: DMatrix<f64>) -> DMatrix<f64> {
+    let n = a.nrows();
     let mut matrix = DMatrix::zeros(2 * n, 2 * n);
     matrix.view_mut((0, n), (n, n)).fill_with_identity();
-    matrix.view_mut((n, 0), (n, n)).copy_from(&(-mass_inverse * stiffness));
-    matrix.view_mut((n, n), (n, n)).copy_from(&(-mass_inverse * damping));
+    matrix.view_mut((n, 0), (n, n)).copy_from(&a);
+    matrix.view_mut((n, n), (n, n)).copy_from(&b);
     matrix
 }
 
@@ -120,7 +110,9 @@ mod tests {
             damping: pair(0.0, gyroscopic, -gyroscopic, 0.0),
             stiffness: pair(1.0, circulatory, -circulatory, 1.0),
         };
-        let mut found = rotor(0.6, 0.0).eigenvalues().unwrap();
+        let roots =
+            |rotor: SecondOrder| eigen::eigenvalues(&rotor.state_matrix().unwrap()).unwrap();
+        let mut found = roots(rotor(0.6, 0.0));
         found.sort_by(|a, b| a.im.total_cmp(&b.im));
         let root = (1.0f64 + 0.09).sqrt();
         for (value, omega) in found.iter().zip([-root - 0.3, -root + 0.3, root - 0.3, root + 0.3]) {
@@ -128,7 +120,7 @@ mod tests {
         }
         // λ² = −1 ± jk: forward whirl grows, however small k is.
         let growth = |k: f64| {
-            let values = rotor(0.0, k).eigenvalues().unwrap();
+            let values = roots(rotor(0.0, k));
             values.iter().map(|value| value.re).fold(f64::NEG_INFINITY, f64::max)
         };
         let exact = Complex::new(-1.0, 0.01).sqrt().re;

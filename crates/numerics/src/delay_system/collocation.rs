@@ -20,7 +20,6 @@ use std::sync::OnceLock;
 use nalgebra::{Complex, DMatrix};
 
 use super::{DelayError, DelaySystem, check_delay};
-use crate::eigen;
 use crate::second_order::companion;
 
 /// Fewest points of the history.
@@ -43,11 +42,6 @@ impl Rightmost {
     /// Frequency of the motion.
     pub fn frequency_hz(&self) -> f64 {
         self.root.im / TAU
-    }
-
-    /// Damping ratio of the motion: negative grows.
-    pub fn damping_ratio(&self) -> f64 {
-        if self.root.im.is_infinite() { f64::NAN } else { -self.root.re / self.root.norm() }
     }
 }
 
@@ -88,11 +82,7 @@ impl DelaySystem {
         let values = if delay_s == 0.0 {
             self.undelayed_roots()?
         } else {
-            let generator = self.generator(delay_s, points.clamp(FEWEST, MOST));
-            let rest = self.at_rest_1_s(&generator);
-            let mut values = eigen::eigenvalues(&generator)?;
-            values.retain(|value| value.norm() >= rest);
-            values
+            self.moving(&self.generator(delay_s, points.clamp(FEWEST, MOST)))?
         };
         let mut values: Vec<_> = values.into_iter().filter(|value| value.im >= 0.0).collect();
         values.sort_by(|a, b| b.re.total_cmp(&a.re));

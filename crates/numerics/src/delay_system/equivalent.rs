@@ -9,8 +9,7 @@
 //! Reference: Gao & You 2019, Mech. Syst. Signal Process. 133, 106261.
 
 use super::{DelayError, DelaySystem, check_delay};
-use crate::eigen;
-use crate::second_order::{SecondOrder, companion};
+use crate::second_order::SecondOrder;
 use crate::solve;
 
 impl DelaySystem {
@@ -31,11 +30,7 @@ impl DelaySystem {
 
     /// Growth of their slowest-decaying motion, 1/s.
     pub fn equivalent_growth_1_s(&self, delay_s: f64) -> Result<f64, DelayError> {
-        let SecondOrder { mass, damping, stiffness } = self.equivalent(delay_s)?;
-        let inverse = solve::inverse(&mass).ok_or(DelayError::SingularMass)?;
-        let matrix = companion(&inverse, &damping, &stiffness);
-        let (values, rest) = (eigen::eigenvalues(&matrix)?, self.at_rest_1_s(&matrix));
-        let moving = values.iter().filter(|value| value.norm() >= rest);
-        Ok(moving.map(|value| value.re).fold(f64::NEG_INFINITY, f64::max))
+        let roots = self.moving_roots(&self.equivalent(delay_s)?)?;
+        Ok(roots.iter().map(|root| root.re).fold(f64::NEG_INFINITY, f64::max))
     }
 }

@@ -128,12 +128,6 @@ impl DelaySystem {
         Ok(system)
     }
 
-    /// Whether the system without delay has no support: it then rests anywhere,
-    /// and roots at zero say neither that it grows nor that it decays.
-    pub fn floats(&self) -> bool {
-        self.floats
-    }
-
     /// Roots of a floating system below this size are roots at zero: a double one
     /// comes out of rounding as two that lie √ε apart, against the size of the
     /// matrix they were found with. 0 for a system with support.
@@ -188,13 +182,21 @@ impl DelaySystem {
 
     /// The roots without delay, but for those at zero of a system that floats.
     pub fn undelayed_roots(&self) -> Result<Vec<Complex<f64>>, DelayError> {
-        let SecondOrder { mass, damping, stiffness } = self.undelayed();
-        let inverse = solve::inverse(&mass).ok_or(DelayError::SingularMass)?;
-        let matrix = companion(&inverse, &damping, &stiffness);
-        let mut roots = eigen::eigenvalues(&matrix)?;
-        let rest = self.at_rest_1_s(&matrix);
-        roots.retain(|root| root.norm() >= rest);
-        Ok(roots)
+        self.moving_roots(&self.undelayed())
+    }
+
+    /// The roots of these matrices, but for those at zero of a system that floats.
+    fn moving_roots(&self, matrices: &SecondOrder) -> Result<Vec<Complex<f64>>, DelayError> {
+        let SecondOrder { mass, damping, stiffness } = matrices;
+        let inverse = solve::inverse(mass).ok_or(DelayError::SingularMass)?;
+        self.moving(&companion(&inverse, damping, stiffness))
+    }
+
+    /// The eigenvalues of a matrix, but for those at zero of a system that floats.
+    fn moving(&self, matrix: &DMatrix<f64>) -> Result<Vec<Complex<f64>>, DelayError> {
+        let (mut values, rest) = (eigen::eigenvalues(matrix)?, self.at_rest_1_s(matrix));
+        values.retain(|value| value.norm() >= rest);
+        Ok(values)
     }
 
     /// λ²M₀ + λC₀ + K₀ + (λ²M_τ + λC_τ + K_τ) E e^{−λτ}, whose determinant D(λ)

@@ -71,18 +71,14 @@ impl Response {
                 (eigen::eigenvalues(&system.a)?, Core::Hessenberg(Resolvent::new(&a, &b, &c)))
             }
         };
-        Ok(Self::of(core, poles, system))
-    }
-
-    fn of(core: Core, poles: Vec<Complex<f64>>, system: &LinearSystem) -> Self {
-        Self {
+        Ok(Self {
             core,
             direct: system.d.map(Complex::from),
             delays: system.delays.clone(),
             outer: (system.outputs(), system.inputs()),
             time: system.time,
             poles,
-        }
+        })
     }
 
     /// Prepares the sum of many small systems that share their inputs and outputs:
