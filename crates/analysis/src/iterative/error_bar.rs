@@ -117,11 +117,6 @@ impl Amplification {
         let usable = found.doubt.is_finite() && found.matrix.iter().all(|v| v.is_finite());
         usable.then_some(found)
     }
-
-    /// Its greatest stretch.
-    pub fn norm(&self) -> f64 {
-        self.matrix.singular_values().max()
-    }
 }
 
 fn changes(a: &[f64], b: &[f64]) -> Vec<f64> {

@@ -163,8 +163,7 @@ impl<X: PeriodicExperiment> Problem for Matching<X> {
     type Error = X::Error;
 
     fn evaluate(&mut self, unknowns: &[f64]) -> Result<Evaluation, X::Error> {
-        let frequency_hz = unknowns[unknowns.len() - 1];
-        let orbit = self.experiment.apply(frequency_hz, &self.settings.target(unknowns))?;
+        let orbit = self.applied(unknowns)?;
         let (evaluation, trial) = self.matched(unknowns, orbit);
         self.log.push(trial.clone());
         self.trials.push(trial);
@@ -173,10 +172,15 @@ impl<X: PeriodicExperiment> Problem for Matching<X> {
 }
 
 impl<X: PeriodicExperiment> Matching<X> {
+    /// What the experiment answers to these unknowns.
+    fn applied(&mut self, unknowns: &[f64]) -> Result<Orbit, X::Error> {
+        let frequency_hz = unknowns[unknowns.len() - 1];
+        self.experiment.apply(frequency_hz, &self.settings.target(unknowns))
+    }
+
     /// An evaluation of a point that is kept, averaged as long as it pays.
     fn carefully(&mut self, unknowns: &[f64]) -> Result<(Evaluation, Trial), X::Error> {
-        let frequency_hz = unknowns[unknowns.len() - 1];
-        let orbit = self.experiment.apply(frequency_hz, &self.settings.target(unknowns))?;
+        let orbit = self.applied(unknowns)?;
         let orbit = self.experiment.refine()?.unwrap_or(orbit);
         let (evaluation, trial) = self.matched(unknowns, orbit);
         self.log.push(trial.clone());
@@ -246,7 +250,7 @@ impl<X: PeriodicExperiment> Trace<X> {
 
     fn keep(&mut self) -> Result<(), X::Error> {
         let Some(mut point) = self.run.points().last().cloned() else { return Ok(()) };
-        let matching = self.problem.inner_mut();
+        let matching = &mut self.problem.inner;
         let mut trials = std::mem::take(&mut matching.trials);
         let far = |t: &Trial| -> f64 {
             t.unknowns.iter().zip(&point.unknowns).map(|(a, b)| (a - b).abs()).sum()
@@ -311,31 +315,16 @@ impl<X: PeriodicExperiment> Trace<X> {
     /// Where the frequency turns back: from the points as they are known at last.
     pub fn folds(&self) -> Vec<Fold> {
         let points: Vec<Point> = self.points.iter().map(|p| p.point.clone()).collect();
-        numerics::continuation::folds(&self.problem.inner().settings.space(), &points)
-    }
-
-    /// Evaluations since the last point.
-    pub fn trials(&self) -> &[Trial] {
-        &self.problem.inner().trials
+        numerics::continuation::folds(&self.problem.inner.settings.space(), &points)
     }
 
     /// Every evaluation since this was last asked.
     pub fn take_trials(&mut self) -> Vec<Trial> {
-        std::mem::take(&mut self.problem.inner_mut().log)
+        std::mem::take(&mut self.problem.inner.log)
     }
 
     /// The experiment, when there is nothing more to trace.
     pub fn into_experiment(self) -> X {
-        self.problem.into_inner().experiment
-    }
-
-    /// The experiment.
-    pub fn experiment(&self) -> &X {
-        &self.problem.inner().experiment
-    }
-
-    /// The experiment, to be stopped or asked.
-    pub fn experiment_mut(&mut self) -> &mut X {
-        &mut self.problem.inner_mut().experiment
+        self.problem.inner.experiment
     }
 }

@@ -1,7 +1,6 @@
 //! A run along a branch, point by point.
 
 use super::corrector::{Corrected, Corrector};
-use super::fold::{Fold, folds};
 use super::jacobian::Jacobian;
 use super::{Evaluation, Point, Problem, Space, dot, norm};
 
@@ -446,8 +445,9 @@ impl Continuation {
     }
 
     /// Where the parameter turns back.
-    pub fn folds(&self) -> Vec<Fold> {
-        folds(&self.space, &self.points)
+    #[cfg(test)]
+    pub(crate) fn folds(&self) -> Vec<super::Fold> {
+        super::folds(&self.space, &self.points)
     }
 
     /// The branch half way between two places on it, all in the unknowns' own

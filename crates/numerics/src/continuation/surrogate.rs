@@ -32,7 +32,8 @@ pub struct SurrogateRule {
 
 /// A problem seen through a Gaussian process, or as it is.
 pub struct Surrogate<P> {
-    inner: P,
+    /// The problem behind.
+    pub inner: P,
     rule: Option<SurrogateRule>,
     data: Vec<Datum>,
     fit: Option<Fit>,
@@ -80,21 +81,6 @@ impl<P: Problem> Surrogate<P> {
     /// `None`: the problem as it is.
     pub fn new(inner: P, rule: Option<SurrogateRule>) -> Self {
         Self { inner, rule, data: Vec::new(), fit: None }
-    }
-
-    /// The problem behind.
-    pub fn inner(&self) -> &P {
-        &self.inner
-    }
-
-    /// The problem behind, alone again.
-    pub fn into_inner(self) -> P {
-        self.inner
-    }
-
-    /// The problem behind.
-    pub fn inner_mut(&mut self) -> &mut P {
-        &mut self.inner
     }
 }
 

@@ -49,7 +49,7 @@ fn a_surrogate_follows_a_branch_that_noise_hides_from_differences() {
         (
             (squares / run.points().len() as f64).sqrt(),
             run.points().len(),
-            problem.inner().evaluations,
+            problem.inner.evaluations,
         )
     };
     let (plain, _, plain_cost) = worst(None);

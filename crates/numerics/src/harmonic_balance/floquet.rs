@@ -17,7 +17,7 @@ impl HarmonicBalance {
     /// M δ̈ + C δ̇ + (K + Σ d f'(dᵀx(t)) dᵀ) δ = 0 over one period by the implicit
     /// midpoint rule, second order, whose own damping is zero.
     pub fn multipliers(&self, response: &Response) -> Result<Vec<Complex<f64>>, EigenError> {
-        let system = self.system();
+        let system = &self.system;
         let n = system.mass.nrows();
         let step_s = std::f64::consts::TAU / response.omega_rad_s / STEPS as f64;
         let Some(inverse) = solve::inverse(&system.mass) else {

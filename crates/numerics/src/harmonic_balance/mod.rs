@@ -58,7 +58,8 @@ pub struct Response {
 
 /// The balance with a number of harmonics, as a [`Problem`] whose parameter is ω.
 pub struct HarmonicBalance {
-    system: System,
+    /// The system.
+    pub system: System,
     harmonics: usize,
     /// cos and sin of every harmonic at every sample, by sample.
     basis: DMatrix<f64>,
@@ -82,11 +83,6 @@ impl HarmonicBalance {
             }
         });
         Self { system, harmonics, basis }
-    }
-
-    /// The system.
-    pub fn system(&self) -> &System {
-        &self.system
     }
 
     /// Unknowns without the frequency: mean, cosine and sine of every harmonic

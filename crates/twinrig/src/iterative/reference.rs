@@ -55,10 +55,10 @@ impl Branch {
     /// model says nothing of it.
     pub fn of(setup: &Setup<'_>, measured: &[TracePoint]) -> Option<Self> {
         let balance = balance(setup)?;
-        if balance.system().springs.is_empty() {
+        if balance.system.springs.is_empty() {
             return linear(setup, &balance, measured);
         }
-        if balance.system().mass.nrows() > MOST_BALANCED {
+        if balance.system.mass.nrows() > MOST_BALANCED {
             return None;
         }
         let mut finer = Finer::new(setup, followed(setup, balance)?)?;
@@ -160,7 +160,7 @@ pub(super) fn stable(
     deformations: &[f64],
     frequency_hz: f64,
 ) -> Option<bool> {
-    if balance.system().mass.nrows() > MOST_JUDGED {
+    if balance.system.mass.nrows() > MOST_JUDGED {
         return None;
     }
     let response = balance.response(deformations, TAU * frequency_hz)?;
@@ -213,7 +213,7 @@ fn deformation_scale(setup: &Setup<'_>, balance: &HarmonicBalance) -> Option<f64
     for k in 0..50 {
         let hz = low + (high - low) * f64::from(k) / 49.0;
         let Some(response) = balance.response(&none, TAU * hz) else { continue };
-        for spring in &balance.system().springs {
+        for spring in &balance.system.springs {
             let along: Complex<f64> = spring
                 .direction
                 .iter()
