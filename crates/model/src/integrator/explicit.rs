@@ -7,8 +7,8 @@ use numerics::second_order::inverted;
 use numerics::solve;
 
 use super::Options;
-use super::stepper::{Balance, Inertia};
-use crate::equations::{ConnectedElement, Equations};
+use super::stepper::{Acting, Balance, Inertia};
+use crate::equations::Equations;
 use crate::first_order::{FirstOrder, Scheme, step_map};
 
 /// Classical Runge–Kutta on the state, the load straight between its samples.
@@ -40,14 +40,12 @@ impl RungeKutta {
     pub(super) fn advance(
         &mut self,
         state: &mut [f64],
-        load: &[f64],
+        now: Acting<'_>,
         next: &[f64],
-        force: &[f64],
-        elements: &[ConnectedElement],
         balance: &mut Balance,
     ) {
         let (n, h) = (self.integrals, self.step_s);
-        for ((m, a), b) in self.middle.iter_mut().zip(load).zip(next) {
+        for ((m, a), b) in self.middle.iter_mut().zip(now.load).zip(next) {
             *m = 0.5 * (a + b);
         }
         self.start.copy_from_slice(state);
@@ -55,12 +53,12 @@ impl RungeKutta {
         self.sum.fill(0.0);
         let stages = [(1.0, 0.5), (2.0, 0.5), (2.0, 1.0), (1.0, 0.0)];
         for (index, (weight, reach)) in stages.into_iter().enumerate() {
-            let at = match index {
-                0 => load,
+            let load = match index {
+                0 => now.load,
                 1 | 2 => &self.middle,
                 _ => next,
             };
-            let slopes = balance.evaluate(&self.stage, at, force, elements);
+            let slopes = balance.evaluate(&self.stage, Acting { load, ..now });
             for i in 0..n {
                 let velocity = self.stage[n + i];
                 self.sum[i] += weight * velocity;
@@ -191,31 +189,22 @@ impl KolayRicles {
     }
 
     /// A consistent past: as if the first instant had lasted for ever.
-    pub(super) fn start(
-        &mut self,
-        state: &mut [f64],
-        load: &[f64],
-        force: &[f64],
-        elements: &[ConnectedElement],
-        balance: &mut Balance,
-    ) {
+    pub(super) fn start(&mut self, state: &mut [f64], now: Acting<'_>, balance: &mut Balance) {
         let n = self.size;
         let (motion, past) = state.split_at_mut(2 * n);
-        past[..n].copy_from_slice(balance.evaluate(motion, load, force, elements));
-        past[n..].copy_from_slice(self.unbalanced.evaluate(motion, load, force, elements));
+        past[..n].copy_from_slice(balance.evaluate(motion, now));
+        past[n..].copy_from_slice(self.unbalanced.evaluate(motion, now));
     }
 
     pub(super) fn accelerate(
         &mut self,
         state: &[f64],
-        load: &[f64],
-        force: &[f64],
-        elements: &[ConnectedElement],
+        now: Acting<'_>,
         inertia: Inertia,
     ) -> &[f64] {
         let n = self.size;
         let (motion, past) = state.split_at(2 * n);
-        self.input[..n].copy_from_slice(self.unbalanced.evaluate(motion, load, force, elements));
+        self.input[..n].copy_from_slice(self.unbalanced.evaluate(motion, now));
         self.input[n..2 * n].copy_from_slice(&past[n..]);
         self.input[2 * n..].copy_from_slice(&past[..n]);
         let matrix = match inertia {
@@ -226,15 +215,9 @@ impl KolayRicles {
         &self.output[..n]
     }
 
-    pub(super) fn advance(
-        &mut self,
-        state: &mut [f64],
-        load: &[f64],
-        force: &[f64],
-        elements: &[ConnectedElement],
-    ) {
+    pub(super) fn advance(&mut self, state: &mut [f64], now: Acting<'_>) {
         let (n, h) = (self.size, self.step_s);
-        self.accelerate(state, load, force, elements, Inertia::Own);
+        self.accelerate(state, now, Inertia::Own);
         self.alpha.multiply(&self.output[..n], &mut self.product);
         let (motion, past) = state.split_at_mut(2 * n);
         past[..n].copy_from_slice(&self.output[..n]);

@@ -3,9 +3,9 @@
 use numerics::gemv::PanelMatrix;
 use numerics::second_order::inverted;
 
-use super::stepper::Balance;
+use super::stepper::{Acting, Balance};
 use super::{Method, NotConverged, Options};
-use crate::equations::{ConnectedElement, Equations};
+use crate::equations::Equations;
 
 /// Both methods solve for the new displacement
 ///   L s⁺ − B f − r(x⁺) − C v⁺ − K x⁺ − M a⁺ = 0,
@@ -24,7 +24,7 @@ pub(super) struct Implicit {
     step_s: f64,
     iterations: usize,
     /// Iterations of the last step.
-    used: usize,
+    pub(super) used: usize,
     linear: bool,
     balance: Balance,
     mass: PanelMatrix,
@@ -77,16 +77,13 @@ impl Implicit {
     pub(super) fn advance(
         &mut self,
         state: &mut [f64],
-        load: &[f64],
+        now: Acting<'_>,
         next: &[f64],
-        force: &[f64],
-        elements: &[ConnectedElement],
         own: &mut Balance,
     ) -> Result<(), NotConverged> {
         let n = self.size;
         self.start.copy_from_slice(state);
-        let acceleration = own.evaluate(state, load, force, elements);
-        self.acceleration.copy_from_slice(acceleration);
+        self.acceleration.copy_from_slice(own.evaluate(state, now));
         self.predict(state);
         let most = if self.linear { 1 } else { self.iterations };
         let (mut largest, mut tolerance) = (0.0, 0.0);
@@ -94,7 +91,7 @@ impl Implicit {
         for _ in 0..most {
             self.used += 1;
             self.follow(state);
-            let balance = self.balance.evaluate(state, next, force, elements);
+            let balance = self.balance.evaluate(state, Acting { load: next, ..now });
             self.mass.multiply(&self.new_acceleration, &mut self.inertia);
             for ((r, b), m) in self.residual.iter_mut().zip(balance).zip(&self.inertia) {
                 *r = b - m;
@@ -120,11 +117,6 @@ impl Implicit {
         } else {
             Err(NotConverged { correction_m: largest, tolerance_m: tolerance })
         }
-    }
-
-    /// Iterations of the last step.
-    pub(super) fn used(&self) -> usize {
-        self.used
     }
 
     /// A first guess from the motion so far.

@@ -55,11 +55,11 @@ fn gives_work(equations: &Equations) -> bool {
 
 impl LinearMap {
     pub(super) fn probe(mut stepper: Stepper, equations: &Equations) -> Self {
-        let states = stepper.state().len();
+        let states = stepper.state.len();
         let (loads, forces) = stepper.inputs();
         let columns = states + 2 * loads + forces;
         let (map, interface) = probed(&stepper, columns);
-        stepper.state_mut().fill(0.0);
+        stepper.state.fill(0.0);
         let block = |m: &DMatrix<f64>, from: usize, n: usize| m.columns(from, n).into_owned();
         let places = equations.interface_matrix().transpose();
         let read = |first: usize| {
@@ -77,7 +77,7 @@ impl LinearMap {
             acceleration_of_state: block(&interface, 0, states),
             acceleration_of_load: block(&interface, states, loads),
             acceleration_of_force: block(&interface, states + loads, forces),
-            velocity_lag_s: stepper.velocity_lag_s(),
+            velocity_lag_s: stepper.velocity_lag_s,
         };
         // Columns: load, next load, force, state. Rows: state, readout of it.
         let inputs = columns - states;
@@ -151,7 +151,7 @@ impl LinearMap {
         force: &[f64],
     ) {
         self.stepper.start(displacement, velocity, load, force);
-        let state = nalgebra::DVector::from_column_slice(self.stepper.state());
+        let state = nalgebra::DVector::from_column_slice(&self.stepper.state);
         let readout = &self.readout * &state;
         let at = self.inputs();
         let vector = &mut self.vectors[self.now][at..];
@@ -225,7 +225,7 @@ impl LinearMap {
     pub(super) fn acceleration(&mut self, load: &[f64], force: &[f64]) -> &[f64] {
         let at = self.inputs();
         let state = &self.vectors[self.now][at..at + self.states];
-        self.stepper.state_mut().copy_from_slice(state);
+        self.stepper.state.copy_from_slice(state);
         self.stepper.accelerate(load, force, Inertia::Own)
     }
 }
@@ -234,7 +234,7 @@ impl LinearMap {
 /// load, next load and force. The columns do not depend on each other, so those of a
 /// large model are shared out among the processors, with the same bits.
 fn probed(stepper: &Stepper, columns: usize) -> (DMatrix<f64>, DMatrix<f64>) {
-    let states = stepper.state().len();
+    let states = stepper.state.len();
     let (loads, forces) = stepper.inputs();
     let mut map = DMatrix::zeros(states, columns);
     let mut rows = DMatrix::zeros(forces, columns);
@@ -257,11 +257,11 @@ fn probed(stepper: &Stepper, columns: usize) -> (DMatrix<f64>, DMatrix<f64>) {
                     let (z, rest) = unit.split_at(states);
                     let (load, rest) = rest.split_at(loads);
                     let (next, force) = rest.split_at(loads);
-                    stepper.state_mut().copy_from_slice(z);
+                    stepper.state.copy_from_slice(z);
                     let row = stepper.interface_acceleration(load, force);
                     rows[k * forces..(k + 1) * forces].copy_from_slice(row.as_slice());
                     stepper.advance(load, next, force).expect("a linear step needs no iteration");
-                    next_state.copy_from_slice(stepper.state());
+                    next_state.copy_from_slice(&stepper.state);
                 }
             };
             if threads == 1 {

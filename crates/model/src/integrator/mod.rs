@@ -164,7 +164,7 @@ impl Integrator {
     /// Prepares the algorithm for these equations, at rest.
     pub fn new(equations: &Equations, options: &Options) -> Result<Self, IntegratorError> {
         let stepper = Stepper::new(equations, options)?;
-        let velocity_lag_s = stepper.velocity_lag_s();
+        let velocity_lag_s = stepper.velocity_lag_s;
         let core = if equations.elements.is_empty() {
             Core::Linear(Box::new(LinearMap::probe(stepper, equations)))
         } else {
@@ -211,7 +211,7 @@ impl Integrator {
     pub fn state(&self) -> &[f64] {
         match &self.core {
             Core::Linear(map) => map.state(),
-            Core::Nonlinear(stepper) => stepper.state(),
+            Core::Nonlinear(stepper) => &stepper.state,
         }
     }
 
@@ -221,7 +221,7 @@ impl Integrator {
     pub fn element_energy(&self, count: usize) -> ElementEnergy {
         match &self.core {
             Core::Linear(_) => ElementEnergy { work: 0.0, stored: 0.0 },
-            Core::Nonlinear(stepper) => ElementEnergy::of(&stepper.elements()[..count]),
+            Core::Nonlinear(stepper) => ElementEnergy::of(&stepper.elements[..count]),
         }
     }
 
@@ -376,7 +376,7 @@ impl Integrator {
                 copy(&mut self.interface.velocity, velocity);
             }
             Core::Nonlinear(stepper) => {
-                let (displacement, rest) = stepper.state().split_at(self.size);
+                let (displacement, rest) = stepper.state.split_at(self.size);
                 for (i, place) in self.places.iter().enumerate() {
                     self.interface.displacement[i] = place.value(displacement);
                     self.interface.velocity[i] = place.value(rest);

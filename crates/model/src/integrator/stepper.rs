@@ -22,6 +22,14 @@ pub(super) enum Inertia {
     WithSpecimen,
 }
 
+/// What acts at an instant.
+#[derive(Clone, Copy)]
+pub(super) struct Acting<'a> {
+    pub(super) load: &'a [f64],
+    pub(super) force: &'a [f64],
+    pub(super) elements: &'a [ConnectedElement],
+}
+
 /// State, force balance and algorithm.
 #[derive(Debug, Clone)]
 pub(super) struct Stepper {
@@ -29,13 +37,13 @@ pub(super) struct Stepper {
     loads: usize,
     places: Vec<RelativeDof>,
     /// x, v, and what the algorithm keeps of the past.
-    state: Vec<f64>,
-    elements: Vec<ConnectedElement>,
+    pub(super) state: Vec<f64>,
+    pub(super) elements: Vec<ConnectedElement>,
     own: Balance,
     with_specimen: Option<Balance>,
     algorithm: Algorithm,
     /// How far behind the displacement the algorithm's velocity lies, s.
-    velocity_lag_s: f64,
+    pub(super) velocity_lag_s: f64,
 }
 
 #[derive(Debug, Clone)]
@@ -55,29 +63,144 @@ enum Algorithm {
 
 impl Stepper {
     pub(super) fn new(equations: &Equations, options: &Options) -> Result<Self, IntegratorError> {
-        if equations.states.is_some() {
-            return Self::of_states(equations, options);
+        let Parts { own, with_specimen, algorithm } = match equations.states {
+            Some(_) => Parts::of_states(equations, options)?,
+            None => Parts::of_motion(equations, options)?,
+        };
+        let (n, states) = (equations.size(), equations.state_count());
+        let (states, velocity_lag_s) = match &algorithm {
+            Algorithm::ChenRicles { .. } => (states, 0.5 * options.step_s),
+            Algorithm::KolayRicles(kr) => (4 * n, kr.velocity_lag_s()),
+            _ => (states, 0.0),
+        };
+        Ok(Self {
+            size: n,
+            loads: equations.load.ncols(),
+            places: equations.interface.clone(),
+            state: vec![0.0; states],
+            elements: equations.elements.clone(),
+            own,
+            with_specimen,
+            algorithm,
+            velocity_lag_s,
+        })
+    }
+
+    /// Numbers of load signals and interface forces.
+    pub(super) fn inputs(&self) -> (usize, usize) {
+        (self.loads, self.places.len())
+    }
+
+    /// Interface acceleration, as [`accelerate`](Self::accelerate) with the specimen.
+    pub(super) fn interface_acceleration(&mut self, load: &[f64], force: &[f64]) -> DVector<f64> {
+        let places = self.places.clone();
+        let all = self.accelerate(load, force, Inertia::WithSpecimen);
+        DVector::from_iterator(places.len(), places.iter().map(|place| place.value(all)))
+    }
+
+    /// Iterations of the last step; none for explicit methods.
+    pub(super) fn iterations(&self) -> usize {
+        match &self.algorithm {
+            Algorithm::Implicit(implicit) => implicit.used,
+            _ => 0,
         }
-        let n = equations.size();
+    }
+
+    pub(super) fn start(
+        &mut self,
+        displacement: &[f64],
+        velocity: &[f64],
+        load: &[f64],
+        force: &[f64],
+    ) {
+        let n = self.size;
+        self.state[..n].copy_from_slice(displacement);
+        self.state[n..2 * n].copy_from_slice(velocity);
+        self.state[2 * n..].fill(0.0);
+        for placed in &mut self.elements {
+            placed.element.reset();
+            placed.element.commit(placed.place.value(displacement));
+        }
+        let now = Acting { load, force, elements: &self.elements };
+        let acceleration = self.own.evaluate(&self.state, now);
+        for (v, a) in self.state[n..2 * n].iter_mut().zip(acceleration) {
+            *v -= self.velocity_lag_s * a;
+        }
+        if let Algorithm::KolayRicles(kr) = &mut self.algorithm {
+            kr.start(&mut self.state, now, &mut self.own);
+        }
+    }
+
+    /// Acceleration of every DOF at the present instant.
+    pub(super) fn accelerate(&mut self, load: &[f64], force: &[f64], inertia: Inertia) -> &[f64] {
+        let now = Acting { load, force, elements: &self.elements };
+        if let Algorithm::KolayRicles(kr) = &mut self.algorithm {
+            return kr.accelerate(&self.state, now, inertia);
+        }
+        let balance = match (inertia, &mut self.with_specimen) {
+            (Inertia::WithSpecimen, Some(balance)) => balance,
+            _ => &mut self.own,
+        };
+        balance.evaluate(&self.state, now)
+    }
+
+    pub(super) fn advance(
+        &mut self,
+        load: &[f64],
+        next: &[f64],
+        force: &[f64],
+    ) -> Result<(), NotConverged> {
+        let now = Acting { load, force, elements: &self.elements };
+        let state = &mut self.state;
+        match &mut self.algorithm {
+            Algorithm::RungeKutta(rk) => rk.advance(state, now, next, &mut self.own),
+            Algorithm::Stages(stages, slopes) => stages.advance(state, now, next, slopes),
+            Algorithm::Map(map) => map.advance(state, load, next, force),
+            Algorithm::Implicit(implicit) => implicit.advance(state, now, next, &mut self.own)?,
+            Algorithm::ChenRicles { step_s, alpha, product } => {
+                let h = *step_s;
+                alpha.multiply(self.own.evaluate(state, now), product);
+                let (x, v) = state.split_at_mut(self.size);
+                for ((x, v), a) in x.iter_mut().zip(v).zip(product.iter()) {
+                    *x += h * *v + h * h * a;
+                    *v += h * a;
+                }
+            }
+            Algorithm::KolayRicles(kr) => kr.advance(state, now),
+        }
+        for placed in &mut self.elements {
+            placed.element.commit(placed.place.value(&self.state[..self.size]));
+        }
+        Ok(())
+    }
+}
+
+/// What differs between equations of second and of first order.
+struct Parts {
+    own: Balance,
+    with_specimen: Option<Balance>,
+    algorithm: Algorithm,
+}
+
+impl Parts {
+    /// For equations of second order.
+    fn of_motion(equations: &Equations, options: &Options) -> Result<Self, IntegratorError> {
         let h = options.step_s;
         let singular = || IntegratorError::SingularStep(options.method.name());
-        let inverse = inverted(&equations.mass).ok_or(IntegratorError::SingularMass)?;
-        let own = Balance::new(equations, &inverse);
-        let with_specimen = match &options.direct_inertia {
-            Some(direct) => {
-                let b = equations.interface_matrix();
-                let mass = &equations.mass + &b * direct * b.transpose();
-                let inverse = inverted(&mass).ok_or(IntegratorError::SingularMass)?;
-                Some(Balance::new(equations, &inverse))
-            }
-            None => None,
+        let balance = |mass: &DMatrix<f64>| {
+            let inverse = inverted(mass).ok_or(IntegratorError::SingularMass)?;
+            Ok(Balance::new(equations, &inverse))
         };
+        let own = balance(&equations.mass)?;
+        let with_specimen = options.direct_inertia.as_ref().map(|direct| {
+            let b = equations.interface_matrix();
+            balance(&(&equations.mass + &b * direct * b.transpose()))
+        });
         let algorithm = match options.method {
             Method::RungeKutta4 => Algorithm::RungeKutta(RungeKutta::new(equations, h)),
             Method::Exact(_) => {
                 if !equations.elements.is_empty() {
-                    let elements = equations.elements.len();
-                    return Err(IntegratorError::NotLinear(elements));
+                    return Err(IntegratorError::NotLinear(equations.elements.len()));
                 }
                 let system = equations.first_order().ok_or(IntegratorError::SingularMass)?;
                 let scheme = options.method.scheme().ok_or_else(singular)?;
@@ -98,51 +221,32 @@ impl Stepper {
                 KolayRicles::new(equations, spectral_radius, options).ok_or_else(singular)?,
             ),
         };
-        let velocity_lag_s = match &algorithm {
-            Algorithm::ChenRicles { .. } => 0.5 * h,
-            Algorithm::KolayRicles(kr) => kr.velocity_lag_s(),
-            _ => 0.0,
-        };
-        let states = if matches!(algorithm, Algorithm::KolayRicles(_)) { 4 * n } else { 2 * n };
-        Ok(Self {
-            size: n,
-            loads: equations.load.ncols(),
-            places: equations.interface.clone(),
-            state: vec![0.0; states],
-            elements: equations.elements.clone(),
-            own,
-            with_specimen,
-            algorithm,
-            velocity_lag_s,
-        })
+        Ok(Self { own, with_specimen: with_specimen.transpose()?, algorithm })
     }
 
-    /// The same for equations of first order.
+    /// For equations of first order.
     fn of_states(equations: &Equations, options: &Options) -> Result<Self, IntegratorError> {
         let (n, h) = (equations.size(), options.step_s);
-        let singular = || IntegratorError::SingularStep(options.method.name());
         let elements = equations.elements.len();
         let system = equations.first_order().ok_or(IntegratorError::SingularMass)?;
         // The velocities' slopes are the accelerations.
-        let accelerations = n..2 * n;
-        let with_specimen = match &options.direct_inertia {
-            Some(direct) => {
-                let none = DMatrix::zeros(direct.nrows(), direct.ncols());
-                let specimen =
-                    SecondOrder { mass: direct.clone(), damping: none.clone(), stiffness: none };
-                let joined = equations.joined(&specimen).first_order();
-                let joined = joined.ok_or(IntegratorError::SingularMass)?;
-                Some(Balance::of_slopes(&joined, accelerations.clone(), n))
-            }
-            None => None,
-        };
+        let own = Balance::of_slopes(&system, n..2 * n, n);
+        let with_specimen = options.direct_inertia.as_ref().map(|direct| {
+            let none = DMatrix::zeros(direct.nrows(), direct.ncols());
+            let specimen =
+                SecondOrder { mass: direct.clone(), damping: none.clone(), stiffness: none };
+            let joined = equations.joined(&specimen).first_order();
+            let joined = joined.ok_or(IntegratorError::SingularMass)?;
+            Ok(Balance::of_slopes(&joined, n..2 * n, n))
+        });
         let scheme = options
             .method
             .scheme()
             .ok_or(IntegratorError::NeedsSecondOrder(options.method.name()))?;
         let algorithm = match scheme {
             _ if elements == 0 => {
-                Algorithm::Map(MapStep::new(&system, scheme, h).ok_or_else(singular)?)
+                let singular = IntegratorError::SingularStep(options.method.name());
+                Algorithm::Map(MapStep::new(&system, scheme, h).ok_or(singular)?)
             }
             Scheme::RungeKutta4 => {
                 let slopes = Balance::of_slopes(&system, 0..equations.state_count(), n);
@@ -150,125 +254,7 @@ impl Stepper {
             }
             _ => return Err(IntegratorError::ElementsOfFirstOrder(elements)),
         };
-        Ok(Self {
-            size: n,
-            loads: equations.load.ncols(),
-            places: equations.interface.clone(),
-            state: vec![0.0; equations.state_count()],
-            elements: equations.elements.clone(),
-            own: Balance::of_slopes(&system, accelerations, n),
-            with_specimen,
-            algorithm,
-            velocity_lag_s: 0.0,
-        })
-    }
-
-    /// Numbers of load signals and interface forces.
-    pub(super) fn inputs(&self) -> (usize, usize) {
-        (self.loads, self.places.len())
-    }
-
-    /// Interface acceleration, as [`accelerate`](Self::accelerate) with the specimen.
-    pub(super) fn interface_acceleration(&mut self, load: &[f64], force: &[f64]) -> DVector<f64> {
-        let places = self.places.clone();
-        let all = self.accelerate(load, force, Inertia::WithSpecimen);
-        DVector::from_iterator(places.len(), places.iter().map(|place| place.value(all)))
-    }
-
-    /// Iterations of the last step; none for explicit methods.
-    pub(super) fn iterations(&self) -> usize {
-        match &self.algorithm {
-            Algorithm::Implicit(implicit) => implicit.used(),
-            _ => 0,
-        }
-    }
-
-    pub(super) fn velocity_lag_s(&self) -> f64 {
-        self.velocity_lag_s
-    }
-
-    pub(super) fn state(&self) -> &[f64] {
-        &self.state
-    }
-
-    pub(super) fn state_mut(&mut self) -> &mut [f64] {
-        &mut self.state
-    }
-
-    pub(super) fn elements(&self) -> &[ConnectedElement] {
-        &self.elements
-    }
-
-    pub(super) fn start(
-        &mut self,
-        displacement: &[f64],
-        velocity: &[f64],
-        load: &[f64],
-        force: &[f64],
-    ) {
-        let n = self.size;
-        self.state[..n].copy_from_slice(displacement);
-        self.state[n..2 * n].copy_from_slice(velocity);
-        self.state[2 * n..].fill(0.0);
-        for placed in &mut self.elements {
-            placed.element.reset();
-            placed.element.commit(placed.place.value(displacement));
-        }
-        let acceleration = self.own.evaluate(&self.state, load, force, &self.elements);
-        for (v, a) in self.state[n..2 * n].iter_mut().zip(acceleration) {
-            *v -= self.velocity_lag_s * a;
-        }
-        if let Algorithm::KolayRicles(kr) = &mut self.algorithm {
-            kr.start(&mut self.state, load, force, &self.elements, &mut self.own);
-        }
-    }
-
-    /// Acceleration of every DOF at the present instant.
-    pub(super) fn accelerate(&mut self, load: &[f64], force: &[f64], inertia: Inertia) -> &[f64] {
-        if let Algorithm::KolayRicles(kr) = &mut self.algorithm {
-            return kr.accelerate(&self.state, load, force, &self.elements, inertia);
-        }
-        let balance = match (inertia, &mut self.with_specimen) {
-            (Inertia::WithSpecimen, Some(balance)) => balance,
-            _ => &mut self.own,
-        };
-        balance.evaluate(&self.state, load, force, &self.elements)
-    }
-
-    pub(super) fn advance(
-        &mut self,
-        load: &[f64],
-        next: &[f64],
-        force: &[f64],
-    ) -> Result<(), NotConverged> {
-        let (state, elements) = (&mut self.state, &self.elements);
-        match &mut self.algorithm {
-            Algorithm::RungeKutta(rk) => {
-                rk.advance(state, load, next, force, elements, &mut self.own);
-            }
-            Algorithm::Stages(stages, slopes) => {
-                stages.advance(state, load, next, force, elements, slopes);
-            }
-            Algorithm::Map(map) => map.advance(state, load, next, force),
-            Algorithm::Implicit(implicit) => {
-                implicit.advance(state, load, next, force, elements, &mut self.own)?;
-            }
-            Algorithm::ChenRicles { step_s, alpha, product } => {
-                let h = *step_s;
-                let acceleration = self.own.evaluate(state, load, force, elements);
-                alpha.multiply(acceleration, product);
-                let (x, v) = state.split_at_mut(self.size);
-                for ((x, v), a) in x.iter_mut().zip(v).zip(product.iter()) {
-                    *x += h * *v + h * h * a;
-                    *v += h * a;
-                }
-            }
-            Algorithm::KolayRicles(kr) => kr.advance(state, load, force, elements),
-        }
-        for placed in &mut self.elements {
-            placed.element.commit(placed.place.value(&self.state[..self.size]));
-        }
-        Ok(())
+        Ok(Self { own, with_specimen: with_specimen.transpose()?, algorithm })
     }
 }
 
@@ -313,13 +299,8 @@ impl Balance {
     }
 
     /// The balance at displacement and velocity `state` (elements at trial).
-    pub(super) fn evaluate(
-        &mut self,
-        state: &[f64],
-        load: &[f64],
-        force: &[f64],
-        elements: &[ConnectedElement],
-    ) -> &[f64] {
+    pub(super) fn evaluate(&mut self, state: &[f64], now: Acting<'_>) -> &[f64] {
+        let Acting { load, force, elements } = now;
         let (motion, rest) = self.input.split_at_mut(self.states);
         motion.copy_from_slice(&state[..self.states]);
         let (s, rest) = rest.split_at_mut(load.len());
