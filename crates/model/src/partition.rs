@@ -116,36 +116,32 @@ impl Partition {
         elements: &[ConnectedElement],
         loads: &[LoadPattern],
     ) -> Result<Substructures, PartitionError> {
-        let n = structure.mass.nrows();
-        self.check_interface(n)?;
-        let load = load_matrix(structure, loads);
-        if let Some(inside) = &self.inside {
-            return inside.split(self, structure, elements, load);
-        }
+        self.check_interface(structure.size())?;
+        let states = structure.states.as_ref().filter(|_| self.inside.is_none());
         let mut whole = Equations {
             mass: structure.mass.clone(),
             damping: structure.damping.clone(),
             stiffness: structure.stiffness.clone(),
-            load,
+            load: load_matrix(structure, loads),
             interface: self.interface.clone(),
             elements: elements.to_vec(),
-            states: structure.states.as_ref().map(|states| Box::new(states.descriptor.clone())),
+            states: states.map(|states| Box::new(states.descriptor.clone())),
         };
-        let numerical = whole.without(&self.specimen.matrices());
-        match structure.states {
+        let specimen = self.specimen.matrices();
+        let numerical = match &self.inside {
+            Some(inside) => inside.outside(self, &whole)?.without(&specimen),
+            None => whole.without(&specimen),
+        };
+        match whole.states {
             None => check_mass(&numerical)?,
             Some(_) => check_inertance(&whole, &numerical)?,
         }
-        self.add_elements(&mut whole);
-        Ok(Substructures { whole, numerical })
-    }
-
-    /// The specimen's elements belong to the whole as well.
-    fn add_elements(&self, whole: &mut Equations) {
+        // The specimen's elements belong to the whole as well.
         for (dof, element) in &self.specimen.elements {
             let place = self.interface[*dof];
             whole.elements.push(ConnectedElement { place, element: element.clone() });
         }
+        Ok(Substructures { whole, numerical })
     }
 
     /// The DOFs of the structure that are simulated, in the order of the

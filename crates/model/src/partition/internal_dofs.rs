@@ -5,7 +5,7 @@
 
 use nalgebra::DMatrix;
 
-use super::{Partition, PartitionError, Substructures, check_mass};
+use super::{Partition, PartitionError};
 use crate::equations::{ConnectedElement, Equations, RelativeDof};
 use crate::structure::Structure;
 
@@ -80,48 +80,36 @@ impl InternalDofs {
         DMatrix::from_diagonal(&-to_interface.row_sum().transpose())
     }
 
-    /// Both sides of the cut; the numerical part has fewer DOFs than the whole.
-    pub(super) fn split(
+    /// The whole without the DOFs inside, the specimen still there.
+    pub(super) fn outside(
         &self,
         partition: &Partition,
-        structure: &Structure,
-        elements: &[ConnectedElement],
-        load: DMatrix<f64>,
-    ) -> Result<Substructures, PartitionError> {
+        whole: &Equations,
+    ) -> Result<Equations, PartitionError> {
         places(&partition.interface)?;
         for &dof in &self.dofs {
-            if load.row(dof).iter().any(|&value| value != 0.0) {
+            if whole.load.row(dof).iter().any(|&value| value != 0.0) {
                 return Err(PartitionError::InsideLoaded(dof + 1));
             }
         }
-        let kept = partition.simulated(structure.mass.nrows());
-        let moved = |place: &RelativeDof| -> Result<RelativeDof, PartitionError> {
-            let index = |dof: Option<usize>| match dof {
-                None => Ok(None),
-                Some(dof) => match kept.iter().position(|&other| other == dof) {
-                    Some(index) => Ok(Some(index)),
-                    None => Err(PartitionError::ElementInside(dof + 1)),
-                },
-            };
-            Ok(RelativeDof { from: index(place.from)?, to: index(place.to)? })
+        let kept = partition.simulated(whole.size());
+        let index = |dof: usize| {
+            let place = kept.iter().position(|&other| other == dof);
+            place.ok_or(PartitionError::ElementInside(dof + 1))
         };
-        let mut whole = Equations {
-            mass: structure.mass.clone(),
-            damping: structure.damping.clone(),
-            stiffness: structure.stiffness.clone(),
-            load: load.clone(),
-            interface: partition.interface.clone(),
-            elements: elements.to_vec(),
-            states: None,
+        let moved = |place: &RelativeDof| -> Result<RelativeDof, PartitionError> {
+            let [from, to] = [place.from, place.to].map(|dof| dof.map(index).transpose());
+            Ok(RelativeDof { from: from?, to: to? })
         };
         let rest = |matrix: &DMatrix<f64>| block(matrix, &kept, &kept);
-        let mut numerical = Equations {
-            mass: rest(&structure.mass),
-            damping: rest(&structure.damping),
-            stiffness: rest(&structure.stiffness),
-            load: load.select_rows(&kept),
-            interface: partition.interface.iter().map(moved).collect::<Result<_, _>>()?,
-            elements: elements
+        Ok(Equations {
+            mass: rest(&whole.mass),
+            damping: rest(&whole.damping),
+            stiffness: rest(&whole.stiffness),
+            load: whole.load.select_rows(&kept),
+            interface: whole.interface.iter().map(moved).collect::<Result<_, _>>()?,
+            elements: whole
+                .elements
                 .iter()
                 .map(|placed| {
                     let place = moved(&placed.place)?;
@@ -129,14 +117,7 @@ impl InternalDofs {
                 })
                 .collect::<Result<_, PartitionError>>()?,
             states: None,
-        };
-        let b = numerical.interface_matrix();
-        numerical.mass -= &b * &partition.specimen.mass * b.transpose();
-        numerical.damping -= &b * &partition.specimen.damping * b.transpose();
-        numerical.stiffness -= &b * &partition.specimen.stiffness * b.transpose();
-        check_mass(&numerical)?;
-        partition.add_elements(&mut whole);
-        Ok(Substructures { whole, numerical })
+        })
     }
 }
 
