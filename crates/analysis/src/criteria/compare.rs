@@ -43,12 +43,14 @@ pub fn compare(signal: &[f64], reference: &[f64]) -> Comparison {
 }
 
 /// [`Comparison::std_error`] alone.
-pub fn std_error(signal: &[f64], reference: &[f64]) -> Option<f64> {
+#[cfg(test)]
+pub(super) fn std_error(signal: &[f64], reference: &[f64]) -> Option<f64> {
     compare(signal, reference).std_error
 }
 
 /// [`Comparison::peak_error`] alone.
-pub fn peak_error(signal: &[f64], reference: &[f64]) -> Option<f64> {
+#[cfg(test)]
+pub(super) fn peak_error(signal: &[f64], reference: &[f64]) -> Option<f64> {
     compare(signal, reference).peak_error
 }
 

@@ -20,7 +20,7 @@ pub(super) fn best_lags(
         Normal::new(std::array::from_fn(|lane| centres[lane].as_ref().map(|both| &both[which])))
     });
     let mut products = vec![Lanes::ZERO; longest + 1];
-    let sums = correlate(desired, measured, &x, &y, &mut products);
+    let sums = Pair { desired, measured, x: &x, y: &y }.correlate(&mut products);
     std::array::from_fn(|lane| {
         let sums = sums.map(|sums| sums.lane(lane));
         // A sum is finite only if every sample was.
@@ -61,61 +61,54 @@ impl Normal {
     }
 }
 
-/// Adds the products at every lag to `out`, and gives the sums of both signals.
-fn correlate(
-    desired: &[Lanes],
-    measured: &[Lanes],
-    x: &Normal,
-    y: &Normal,
-    out: &mut [Lanes],
-) -> [LaneSums; 2] {
-    #[cfg(target_arch = "x86_64")]
-    if std::arch::is_x86_feature_detected!("avx2") {
-        // SAFETY: the processor has just been seen to have AVX2.
-        return unsafe { correlate_wide(desired, measured, x, y, out) };
-    }
-    correlate_any(desired, measured, x, y, out)
+/// Both motions and their normal forms.
+struct Pair<'a> {
+    desired: &'a [Lanes],
+    measured: &'a [Lanes],
+    x: &'a Normal,
+    y: &'a Normal,
 }
 
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2")]
-fn correlate_wide(
-    desired: &[Lanes],
-    measured: &[Lanes],
-    x: &Normal,
-    y: &Normal,
-    out: &mut [Lanes],
-) -> [LaneSums; 2] {
-    correlate_any(desired, measured, x, y, out)
-}
-
-/// Block by block, so that nothing but the block is kept in its normal form.
-#[inline(always)]
-fn correlate_any(
-    desired: &[Lanes],
-    measured: &[Lanes],
-    x: &Normal,
-    y: &Normal,
-    out: &mut [Lanes],
-) -> [LaneSums; 2] {
-    let mut sums = [LaneSums::default(); 2];
-    let mut block = [Lanes::ZERO; BLOCK];
-    // The measured motion of the block and of the longest lag behind it.
-    let mut late: Vec<Lanes> = Vec::with_capacity(BLOCK + out.len());
-    for (start, desired) in (0..).step_by(BLOCK).zip(desired.chunks(BLOCK)) {
-        let block = &mut block[..desired.len()];
-        for (to, from) in block.iter_mut().zip(desired) {
-            *to = x.applied(*from);
+impl Pair<'_> {
+    /// Adds the products at every lag to `out`, and gives the sums of both signals.
+    fn correlate(&self, out: &mut [Lanes]) -> [LaneSums; 2] {
+        #[cfg(target_arch = "x86_64")]
+        if std::arch::is_x86_feature_detected!("avx2") {
+            // SAFETY: the processor has just been seen to have AVX2.
+            return unsafe { self.correlate_wide(out) };
         }
-        let known = start + late.len();
-        let end = (start + BLOCK + out.len() - 1).min(measured.len());
-        late.extend(measured[known..end].iter().map(|value| y.applied(*value)));
-        add_lagged_lanes(block, &late, out);
-        sums[0].add(block.iter().copied());
-        sums[1].add(late[..block.len()].iter().copied());
-        late.drain(..block.len());
+        self.correlate_any(out)
     }
-    sums
+
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "avx2")]
+    fn correlate_wide(&self, out: &mut [Lanes]) -> [LaneSums; 2] {
+        self.correlate_any(out)
+    }
+
+    /// Block by block, so that nothing but the block is kept in its normal form.
+    #[inline(always)]
+    fn correlate_any(&self, out: &mut [Lanes]) -> [LaneSums; 2] {
+        let Self { desired, measured, x, y } = self;
+        let mut sums = [LaneSums::default(); 2];
+        let mut block = [Lanes::ZERO; BLOCK];
+        // The measured motion of the block and of the longest lag behind it.
+        let mut late: Vec<Lanes> = Vec::with_capacity(BLOCK + out.len());
+        for (start, desired) in (0..).step_by(BLOCK).zip(desired.chunks(BLOCK)) {
+            let block = &mut block[..desired.len()];
+            for (to, from) in block.iter_mut().zip(desired) {
+                *to = x.applied(*from);
+            }
+            let known = start + late.len();
+            let end = (start + BLOCK + out.len() - 1).min(measured.len());
+            late.extend(measured[known..end].iter().map(|value| y.applied(*value)));
+            add_lagged_lanes(block, &late, out);
+            sums[0].add(block.iter().copied());
+            sums[1].add(late[..block.len()].iter().copied());
+            late.drain(..block.len());
+        }
+        sums
+    }
 }
 
 #[cfg(test)]
@@ -135,10 +128,8 @@ mod tests {
             known: [true; LANES],
         });
         let [mut wide, mut narrow] = [vec![Lanes::ZERO; 50], vec![Lanes::ZERO; 50]];
-        let sums = [
-            correlate(&x, &y, &to_x, &to_y, &mut wide),
-            correlate_any(&x, &y, &to_x, &to_y, &mut narrow),
-        ];
+        let pair = Pair { desired: &x, measured: &y, x: &to_x, y: &to_y };
+        let sums = [pair.correlate(&mut wide), pair.correlate_any(&mut narrow)];
         assert_eq!(wide, narrow);
         assert_eq!(sums[0], sums[1]);
     }

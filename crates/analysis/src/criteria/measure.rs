@@ -214,7 +214,7 @@ fn gappy_correlations(x: &[f64], y: &[f64], longest: usize) -> Vec<Option<f64>> 
 
 #[cfg(test)]
 mod tests {
-    use super::super::{nrmse, peak_error, std_error};
+    use super::super::compare::{nrmse, peak_error, std_error};
     use super::*;
     use proptest::prelude::*;
 

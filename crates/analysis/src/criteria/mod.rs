@@ -24,7 +24,7 @@ mod delay_in_step;
 mod in_step;
 mod measure;
 
-pub use compare::{Comparison, compare, nrmse, peak_error, std_error};
+pub use compare::{Comparison, compare, nrmse};
 pub use in_step::{Extent, Found, InStep, Room, Target};
 pub use measure::{Lag, Peak, benchmark_lags, exceeds, peak, tracking_delay};
 
