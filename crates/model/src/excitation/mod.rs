@@ -11,7 +11,7 @@ mod waveform;
 pub use earthquake::SyntheticEarthquake;
 pub use noise::{Level, Multisine, Noise, Phases};
 pub use samples::{Resampling, Samples, Scaling};
-pub use waveform::{Chirp, Harmonic, Impulse, Length};
+pub use waveform::{Chirp, Harmonic, Impulse};
 
 use crate::check::{check_not_negative, check_positive, require};
 use crate::error::ModelError;

@@ -6,17 +6,6 @@ use super::check_nyquist;
 use crate::check::{check_finite, check_not_negative, check_positive, require};
 use crate::error::ModelError;
 
-/// How long a harmonic lasts.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Length {
-    /// To the end of the test.
-    Endless,
-    /// A time in seconds.
-    Duration(f64),
-    /// A number of cycles.
-    Cycles(f64),
-}
-
 /// amplitude · sin(2π f (t − start) + phase).
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Harmonic {
@@ -28,8 +17,8 @@ pub struct Harmonic {
     pub phase_rad: f64,
     /// When it begins.
     pub start_s: f64,
-    /// How long it lasts.
-    pub length: Length,
+    /// How long it lasts; for ever if not given.
+    pub duration_s: Option<f64>,
     /// Half-cosine fade at the beginning, and at the end if there is one; 0 for none.
     pub ramp_s: f64,
 }
@@ -41,12 +30,10 @@ impl Harmonic {
         check_nyquist("frequency", self.frequency_hz, rate_hz)?;
         check_finite("phase", self.phase_rad)?;
         check_not_negative("start", self.start_s)?;
-        let duration_s = match self.length {
-            Length::Endless => None,
-            Length::Duration(duration_s) => Some(check_positive("duration", duration_s)?),
-            Length::Cycles(cycles) => Some(check_positive("cycles", cycles)? / self.frequency_hz),
-        };
-        let fade = Fade::new(duration_s, self.ramp_s, rate_hz)?;
+        if let Some(duration_s) = self.duration_s {
+            check_positive("duration", duration_s)?;
+        }
+        let fade = Fade::new(self.duration_s, self.ramp_s, rate_hz)?;
         Ok(times(rate_hz, count)
             .map(|time| {
                 let local = time - self.start_s;
@@ -163,7 +150,7 @@ mod tests {
         frequency_hz: 5.0,
         phase_rad: 0.0,
         start_s: 0.5,
-        length: Length::Cycles(3.0),
+        duration_s: Some(0.6),
         ramp_s: 0.0,
     };
 
@@ -178,8 +165,6 @@ mod tests {
             };
             assert!((value - exact).abs() < 1e-11, "{k}: {value} {exact}");
         }
-        let duration = Harmonic { length: Length::Duration(0.6), ..HARMONIC };
-        assert_eq!(duration.sample(1000.0, 2000).unwrap(), found);
     }
 
     #[test]
@@ -192,7 +177,7 @@ mod tests {
         let jumps = found.windows(2).map(|pair| (pair[1] - pair[0]).abs());
         let steepest = 2.0 * (TAU * 5.0 + 0.5 * PI / 0.1) / 1000.0;
         assert!(jumps.fold(0.0, f64::max) <= steepest);
-        let endless = Harmonic { length: Length::Endless, ..cosine }.sample(1000.0, 701).unwrap();
+        let endless = Harmonic { duration_s: None, ..cosine }.sample(1000.0, 701).unwrap();
         assert!((endless[600] - 2.0).abs() < 1e-12, "an endless sine has no fade at its end");
         let error = Harmonic { ramp_s: 0.4, ..cosine }.sample(1000.0, 10).unwrap_err();
         assert!(error.to_string().contains("at most half the duration"));
@@ -242,7 +227,7 @@ mod tests {
             assert!(Harmonic { start_s: bad, ..HARMONIC }.sample(1000.0, 1).is_err());
             assert!(SignalSource::Harmonic(HARMONIC).sample(bad, 1).is_err());
         }
-        assert!(Harmonic { length: Length::Cycles(-1.0), ..HARMONIC }.sample(1000.0, 1).is_err());
+        assert!(Harmonic { duration_s: Some(-1.0), ..HARMONIC }.sample(1000.0, 1).is_err());
     }
 
     proptest! {
@@ -255,8 +240,8 @@ mod tests {
             duration in 0.01..2.0_f64,
         ) {
             let ramp_s = 0.4 * duration;
-            let length = Length::Duration(duration);
-            let source = Harmonic { amplitude, frequency_hz, phase_rad, start_s, length, ramp_s };
+            let duration_s = Some(duration);
+            let source = Harmonic { amplitude, frequency_hz, phase_rad, start_s, duration_s, ramp_s };
             for value in source.sample(1000.0, 500).unwrap() {
                 prop_assert!(value.abs() <= amplitude.abs());
             }

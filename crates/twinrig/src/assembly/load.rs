@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use model::channel::Channel;
 use model::excitation::{
-    Band, Chirp, Harmonic, Impulse, Length, Level, Multisine, Noise, Phases, Resampling, Samples,
-    Scaling, SignalSource, SyntheticEarthquake,
+    Band, Chirp, Harmonic, Impulse, Level, Multisine, Noise, Phases, Resampling, Samples, Scaling,
+    SignalSource, SyntheticEarthquake,
 };
 use model::partition::LoadPattern;
 use model::structure::Structure;
@@ -124,7 +124,7 @@ impl Builder<'_> {
                 frequency_hz: *frequency_hz,
                 phase_rad: *phase_rad,
                 start_s: *start_s,
-                length: duration_s.map_or(Length::Endless, Length::Duration),
+                duration_s: *duration_s,
                 ramp_s: *ramp_s,
             }),
             declared::SignalSource::Chirp {
