@@ -160,14 +160,6 @@ pub enum ModelError {
         /// What is allowed.
         requirement: &'static str,
     },
-    /// Of two alternatives both or none was given.
-    #[error("give either {first} or {second}")]
-    EitherOr {
-        /// One of them.
-        first: &'static str,
-        /// The other.
-        second: &'static str,
-    },
     /// A frequency the loop's rate cannot carry.
     #[error(
         "{name} of {frequency_hz} Hz reaches half the loop's rate of {rate_hz} Hz; \

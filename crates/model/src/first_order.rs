@@ -20,6 +20,17 @@ pub struct FirstOrder {
     pub elements: DMatrix<f64>,
 }
 
+impl FirstOrder {
+    /// Substeps such that |λ|h < 1, with the elements slack and at these slopes, the
+    /// steepest: well inside the stability bound of 2.8.
+    pub(crate) fn substeps(&self, slopes: &DMatrix<f64>, step_s: f64) -> usize {
+        let steepest = &self.dynamics + &self.elements * slopes;
+        let radius = |a: &DMatrix<f64>| numerics::eigen::spectral_radius(a).unwrap_or(0.0);
+        let fastest = radius(&self.dynamics).max(radius(&steepest));
+        (fastest * step_s).ceil().clamp(1.0, 1000.0) as usize
+    }
+}
+
 /// How the system is carried over a period.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scheme {
@@ -76,7 +87,8 @@ enum Core {
 
 impl FirstOrderStepper {
     /// Prepares a period of `step_s`, for a system without elements.
-    pub fn new(system: &FirstOrder, scheme: Scheme, step_s: f64) -> Self {
+    #[cfg(test)]
+    pub(crate) fn new(system: &FirstOrder, scheme: Scheme, step_s: f64) -> Self {
         let slopes = DMatrix::zeros(system.elements.ncols(), system.dynamics.ncols());
         Self::with_slopes(system, &slopes, scheme, step_s)
     }
@@ -163,12 +175,7 @@ impl Staged {
         let states = system.dynamics.nrows();
         let joined = hstack(&[&system.dynamics, &system.load, &system.held, &system.elements]);
         let slope = PanelMatrix::new(&joined);
-        // Substeps such that |λ|h < 1, with the elements slack and at their
-        // steepest: well inside the stability bound of 2.8.
-        let steepest = &system.dynamics + &system.elements * slopes;
-        let radius = |a: &DMatrix<f64>| numerics::eigen::spectral_radius(a).unwrap_or(0.0);
-        let fastest = radius(&system.dynamics).max(radius(&steepest));
-        let substeps = (fastest * step_s).ceil().clamp(1.0, 1000.0) as usize;
+        let substeps = system.substeps(slopes, step_s);
         Self {
             step_s: step_s / substeps as f64,
             substeps,

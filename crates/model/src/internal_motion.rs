@@ -117,7 +117,8 @@ impl InternalMotion {
     }
 
     /// Displacements inside.
-    pub fn displacement(&self) -> &[f64] {
+    #[cfg(test)]
+    pub(crate) fn displacement(&self) -> &[f64] {
         &self.state[..self.count]
     }
 }

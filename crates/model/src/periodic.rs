@@ -23,11 +23,6 @@ impl Coefficients {
         self.0[2 * harmonic - 1].hypot(self.0[2 * harmonic])
     }
 
-    /// A bound on the signal: |mean| and all amplitudes.
-    pub fn bound(&self) -> f64 {
-        (1..=self.harmonics()).map(|k| self.amplitude(k)).sum::<f64>() + self.0[0].abs()
-    }
-
     /// As if the signal had come `cycles` of the fundamental earlier.
     pub fn advanced(&self, cycles: f64) -> Self {
         let mut out = self.clone();
@@ -83,6 +78,5 @@ mod tests {
             assert!((value(&early, t) - value(&signal, t + 0.13)).abs() < 1e-12);
         }
         assert!((early.amplitude(1) - signal.amplitude(1)).abs() < 1e-12);
-        assert!(signal.bound() >= 0.5 + 5f64.sqrt());
     }
 }

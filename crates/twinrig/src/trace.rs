@@ -79,6 +79,6 @@ pub fn trace(assembly: &Assembly, constant_j: f64) -> Result<Trace, PlantError> 
         trace.stability_warning.push(hybrid.monitor().stability_warning());
         trace.input_work.push(hybrid.monitor().input_work());
     }
-    trace.parameters = hybrid.compensator().parameters().collect();
+    trace.parameters = hybrid.compensator().parameters();
     Ok(trace)
 }

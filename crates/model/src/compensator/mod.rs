@@ -174,14 +174,6 @@ impl Compensator {
         }
     }
 
-    /// Whether the command passes a low-pass filter.
-    pub fn has_low_pass(&self) -> bool {
-        match self {
-            Self::None => false,
-            Self::Active(active) => active.shaping.as_ref().is_some_and(Shaping::has_low_pass),
-        }
-    }
-
     /// Appends what [`parameters`](Self::parameters) gives; `frame` has room for it.
     #[inline]
     pub fn write_parameters(&self, frame: &mut Vec<f64>) {
@@ -194,16 +186,10 @@ impl Compensator {
     }
 
     /// The adapted parameters of every interface DOF, one DOF after the other.
-    #[inline]
-    pub fn parameters(&self) -> impl Iterator<Item = f64> {
-        let active = match self {
-            Self::None => None,
-            Self::Active(active) => Some(active),
-        };
-        active.into_iter().flat_map(|active| {
-            let of = |dof| -> &[f64] { each!(&active.kind, one => one.parameters(dof), &[]) };
-            (0..active.count).flat_map(move |dof| of(dof).iter().copied())
-        })
+    pub fn parameters(&self) -> Vec<f64> {
+        let mut all = Vec::new();
+        self.write_parameters(&mut all);
+        all
     }
 }
 

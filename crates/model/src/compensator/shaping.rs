@@ -89,10 +89,6 @@ impl Shaping {
             }
         }
     }
-
-    pub(super) fn has_low_pass(&self) -> bool {
-        self.low_pass.is_some()
-    }
 }
 
 /// The motion cut off at the stops.

@@ -6,6 +6,7 @@ use super::brick::mirror;
 use super::{Material, Mesh, assembled, numbered};
 use crate::check::{check_positive, require};
 use crate::reduction::ReductionError;
+use crate::structure::{bending_mass, bending_stiffness};
 
 /// Elements beyond this are no small model.
 const MOST_ELEMENTS: usize = 500_000;
@@ -147,18 +148,7 @@ fn element(
     bar(&mut mass, 3, polar * l / 3.0, polar * l / 6.0);
     // Bending: deflection up turns about side with +, deflection to the side
     // turns about up with −.
-    let k = [
-        [12.0, 6.0 * l, -12.0, 6.0 * l],
-        [6.0 * l, 4.0 * l * l, -6.0 * l, 2.0 * l * l],
-        [-12.0, -6.0 * l, 12.0, -6.0 * l],
-        [6.0 * l, 2.0 * l * l, -6.0 * l, 4.0 * l * l],
-    ];
-    let m = [
-        [156.0, 22.0 * l, 54.0, -13.0 * l],
-        [22.0 * l, 4.0 * l * l, 13.0 * l, -3.0 * l * l],
-        [54.0, 13.0 * l, 156.0, -22.0 * l],
-        [-13.0 * l, -3.0 * l * l, -22.0 * l, 4.0 * l * l],
-    ];
+    let (k, m) = (bending_stiffness(l), bending_mass(l));
     for (places, sign, inertia) in [
         ([1, 5, 7, 11], 1.0, section.inertia_up_m4),
         ([2, 4, 8, 10], -1.0, section.inertia_side_m4),

@@ -187,19 +187,6 @@ pub enum PredictorError {
     SingularMass,
 }
 
-impl PredictorError {
-    /// The key of the file that should change.
-    pub fn key(&self) -> &'static str {
-        match self {
-            Self::BadOrder(..) => "order",
-            Self::BadPoints { .. } => "points",
-            Self::BadTaps(..) => "taps",
-            Self::BadForgetting => "forgetting",
-            Self::NotLinear(..) | Self::SingularMass => "kind",
-        }
-    }
-}
-
 /// The duty of one kind of predictor. `observe` and `point` run inside a loop:
 /// no allocation, no blocking, no panic.
 pub trait Predict {

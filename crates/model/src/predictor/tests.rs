@@ -393,6 +393,19 @@ fn a_reset_forgets_and_nothing_is_left_of_a_bad_number() {
     }
 }
 
+impl PredictorError {
+    /// The key of the file that should change.
+    fn key(&self) -> &'static str {
+        match self {
+            Self::BadOrder(..) => "order",
+            Self::BadPoints { .. } => "points",
+            Self::BadTaps(..) => "taps",
+            Self::BadForgetting => "forgetting",
+            Self::NotLinear(..) | Self::SingularMass => "kind",
+        }
+    }
+}
+
 #[test]
 fn bad_numbers_are_refused() {
     let grid = Grid { tick_s: 1e-3, ratio: 10, first: 0.5, points: 3, task: 0.0 };

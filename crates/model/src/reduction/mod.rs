@@ -90,8 +90,6 @@ pub enum ModeChoice {
 pub enum Dampers {
     /// Those whose damping no αM + βK explains, if they are few.
     Found,
-    /// These.
-    These(Vec<usize>),
     /// None: dampers are left to the modes.
     Inside,
 }
@@ -223,8 +221,7 @@ fn boundary_set(
 ) -> Result<Vec<usize>, ReductionError> {
     let found;
     let dampers = match &recipe.dampers {
-        Dampers::These(dofs) => dofs.as_slice(),
-        Dampers::Inside => &[],
+        Dampers::Inside => &[][..],
         Dampers::Found => {
             found = component.damper_dofs(MOST_DAMPER_DOFS);
             facts.spread_damping = found.is_none();

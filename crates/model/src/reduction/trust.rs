@@ -152,7 +152,8 @@ const MOST_DOFS_FOR_EIGENVALUES: usize = 400;
 impl Comparison {
     /// Compares at the interface DOFs of the model over `omegas_rad_s`; each
     /// costs one complex factor of the full model.
-    pub fn new(
+    #[cfg(test)]
+    pub(super) fn new(
         component: &Component,
         model: &ReducedModel,
         omegas_rad_s: &[f64],

@@ -14,7 +14,6 @@
 use nalgebra::{DMatrix, DVector};
 use numerics::block::{hstack, vstack};
 use numerics::discretise;
-use numerics::eigen::spectral_radius;
 use numerics::gemv::PanelMatrix;
 use numerics::small::copy;
 
@@ -64,7 +63,10 @@ impl ShakenStep {
             specimen.elements.iter().map(|e| (e.place, e.element.clone())).unzip();
         // A gap that is closed at rest pushes from the first instant on.
         elements.iter_mut().for_each(|element: &mut Element| element.commit(0.0));
-        let substeps = if elements.is_empty() { 1 } else { substeps(dynamics, step_s) };
+        let substeps = match elements.len() {
+            0 => 1,
+            _ => dynamics.system.substeps(&dynamics.slopes, step_s),
+        };
         let maps = if elements.is_empty() {
             exact(dynamics, step_s)
         } else {
@@ -278,16 +280,6 @@ struct Maps {
 
 fn row_by_row(matrix: &DMatrix<f64>) -> Vec<f64> {
     matrix.transpose().as_slice().to_vec()
-}
-
-/// Substeps such that |λ|h < 1, with the elements slack and at their steepest:
-/// well inside the stability bound of 2.8.
-fn substeps(dynamics: &ShakenDynamics, step_s: f64) -> usize {
-    let system = &dynamics.system;
-    let steepest = &system.dynamics + &system.elements * &dynamics.slopes;
-    let radius = |a: &DMatrix<f64>| spectral_radius(a).unwrap_or(0.0);
-    let fastest = radius(&system.dynamics).max(radius(&steepest));
-    (fastest * step_s).ceil().clamp(1.0, 1000.0) as usize
 }
 
 /// Acceleration of the interface from the state, and from the constant preload.

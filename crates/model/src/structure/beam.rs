@@ -43,8 +43,6 @@ pub struct BeamEnds {
 impl BeamEnds {
     /// Clamped at the left, free at the right.
     pub const CANTILEVER: Self = Self { left: Support::Clamped, right: Support::Free };
-    /// Pinned at both ends.
-    pub const SIMPLY_SUPPORTED: Self = Self { left: Support::Pinned, right: Support::Pinned };
 }
 
 /// How the mass of an element reaches its DOFs.
@@ -75,7 +73,8 @@ pub fn euler_bernoulli_beam(
     let good = (1..=MOST_ELEMENTS).contains(&elements);
     require(good, "elements", elements as f64, "from 1 to 2000")?;
     let h = length_m / elements as f64;
-    let element_stiffness = element_stiffness(section.flexural_rigidity_n_m2, h);
+    let flexural = section.flexural_rigidity_n_m2 / (h * h * h);
+    let element_stiffness = scaled(bending_stiffness(h), flexural);
     let element_mass = element_mass(section.mass_per_length_kg_m, h, mass_model);
 
     let kept = kept_dofs(elements, ends);
@@ -125,29 +124,35 @@ fn kept_dofs(elements: usize, ends: BeamEnds) -> Vec<usize> {
     (0..2 * (elements + 1)).filter(|dof| !left.contains(dof) && !right.contains(dof)).collect()
 }
 
-fn element_stiffness(ei: f64, h: f64) -> SMatrix<f64, 4, 4> {
-    #[rustfmt::skip]
-    let shape = SMatrix::<f64, 4, 4>::from_row_slice(&[
-        12.0,     6.0 * h,       -12.0,     6.0 * h,
-        6.0 * h,  4.0 * h * h,   -6.0 * h,  2.0 * h * h,
-        -12.0,    -6.0 * h,      12.0,      -6.0 * h,
-        6.0 * h,  2.0 * h * h,   -6.0 * h,  4.0 * h * h,
-    ]);
-    shape * (ei / (h * h * h))
+/// Stiffness of a beam of length h over EI/h³: deflection and rotation of both ends.
+#[rustfmt::skip]
+pub(crate) fn bending_stiffness(h: f64) -> [[f64; 4]; 4] {
+    [
+        [12.0,     6.0 * h,       -12.0,     6.0 * h],
+        [6.0 * h,  4.0 * h * h,   -6.0 * h,  2.0 * h * h],
+        [-12.0,    -6.0 * h,      12.0,      -6.0 * h],
+        [6.0 * h,  2.0 * h * h,   -6.0 * h,  4.0 * h * h],
+    ]
+}
+
+/// Its consistent mass over m h/420, m per length.
+#[rustfmt::skip]
+pub(crate) fn bending_mass(h: f64) -> [[f64; 4]; 4] {
+    [
+        [156.0,     22.0 * h,      54.0,      -13.0 * h],
+        [22.0 * h,  4.0 * h * h,   13.0 * h,  -3.0 * h * h],
+        [54.0,      13.0 * h,      156.0,     -22.0 * h],
+        [-13.0 * h, -3.0 * h * h,  -22.0 * h, 4.0 * h * h],
+    ]
+}
+
+fn scaled(shape: [[f64; 4]; 4], factor: f64) -> SMatrix<f64, 4, 4> {
+    SMatrix::from_fn(|i, j| shape[i][j]) * factor
 }
 
 fn element_mass(mass_per_length: f64, h: f64, model: MassModel) -> SMatrix<f64, 4, 4> {
     match model {
-        MassModel::Consistent => {
-            #[rustfmt::skip]
-            let shape = SMatrix::<f64, 4, 4>::from_row_slice(&[
-                156.0,     22.0 * h,      54.0,      -13.0 * h,
-                22.0 * h,  4.0 * h * h,   13.0 * h,  -3.0 * h * h,
-                54.0,      13.0 * h,      156.0,     -22.0 * h,
-                -13.0 * h, -3.0 * h * h,  -22.0 * h, 4.0 * h * h,
-            ]);
-            shape * (mass_per_length * h / 420.0)
-        }
+        MassModel::Consistent => scaled(bending_mass(h), mass_per_length * h / 420.0),
         MassModel::Lumped => {
             let diagonal = [39.0, h * h, 39.0, h * h].map(|d| d * mass_per_length * h / 78.0);
             SMatrix::<f64, 4, 4>::from_diagonal(&diagonal.into())

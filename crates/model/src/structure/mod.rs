@@ -6,10 +6,11 @@ mod chain;
 pub mod damping;
 
 pub use beam::{BeamEnds, BeamSection, MassModel, Support, euler_bernoulli_beam};
+pub(crate) use beam::{bending_mass, bending_stiffness};
 pub use chain::{Ends, chain, shear_building};
 
 use nalgebra::{DMatrix, DVector};
-use numerics::eigen::{self, Asymmetry, EigenError, Modes};
+use numerics::eigen::{self, Asymmetry, EigenError};
 use numerics::second_order::is_symmetric;
 
 use crate::check::{check_count, check_finite};
@@ -175,12 +176,14 @@ impl Structure {
     }
 
     /// Position of the DOF called `name`, counted from 0.
-    pub fn dof(&self, name: &str) -> Option<usize> {
+    #[cfg(test)]
+    pub(crate) fn dof(&self, name: &str) -> Option<usize> {
         self.names.iter().position(|candidate| candidate == name)
     }
 
     /// Undamped modes, slowest first.
-    pub fn modes(&self) -> Result<Modes, ModelError> {
+    #[cfg(test)]
+    pub(crate) fn modes(&self) -> Result<eigen::Modes, ModelError> {
         Ok(eigen::symmetric_modes(&self.stiffness, &self.mass)?)
     }
 
@@ -188,7 +191,8 @@ impl Structure {
     ///
     /// Exact for damping the modes diagonalise; for any other, the ratio that
     /// the coupling between modes leaves unchanged to first order.
-    pub fn damping_ratios(&self) -> Result<DVector<f64>, ModelError> {
+    #[cfg(test)]
+    pub(crate) fn damping_ratios(&self) -> Result<DVector<f64>, ModelError> {
         let modes = self.modes()?;
         Ok(damping::ratios(&self.damping, &modes))
     }

@@ -273,7 +273,7 @@ impl StateModel {
     }
 
     /// Growing modes; passivity is judged by the response, see
-    /// [`least_resistance`](Self::least_resistance).
+    /// [`least_hermitian`] of the mobility.
     pub fn verdict(&self) -> Result<Verdict, ReductionError> {
         Ok(Verdict::of_eigenvalues(&self.eigenvalues()?))
     }
@@ -287,17 +287,6 @@ impl StateModel {
         let mut forces = DMatrix::zeros(self.states(), b);
         forces.fill_diagonal(Complex::ONE);
         Some(solve::solved(all, &forces)?.rows(0, b).into_owned())
-    }
-
-    /// The smallest eigenvalue of the Hermitian part of jω H(jω) over these
-    /// frequencies, over the norm of jω H there, and where: negative where the
-    /// boundary gives more energy than it takes.
-    pub fn least_resistance(&self, omegas_rad_s: &[f64]) -> Option<(f64, f64)> {
-        let worst = omegas_rad_s.iter().filter_map(|&omega| {
-            let mobility = self.receptance(omega)?.map(|h| h * Complex::new(0.0, omega));
-            Some((omega, least_hermitian(&mobility)))
-        });
-        worst.min_by(|a, b| a.1.total_cmp(&b.1))
     }
 
     /// ẏ = A y + B f, boundary forces in, for those who integrate it. An unstable
