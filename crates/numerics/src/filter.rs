@@ -5,6 +5,8 @@ use std::f64::consts::{PI, TAU};
 use nalgebra::Complex;
 use thiserror::Error;
 
+use crate::lanes::Lane;
+
 /// Beyond this order the poles crowd and the filter is a delay line.
 const MOST_ORDERS: usize = 32;
 
@@ -66,6 +68,61 @@ impl Section {
         };
         let (b, a) = (image(numerator), image(denominator));
         Self { b: b.map(|value| value / a[0]), a: [a[1] / a[0], a[2] / a[0]] }
+    }
+
+    /// The next output for the next input, of one signal or of several side by
+    /// side, in the transposed direct form II; `state` has its two delayed values.
+    #[inline(always)]
+    pub fn step<T: Lane>(&self, x: T, state: &mut [T; 2]) -> T {
+        let Self { b, a } = self;
+        let [s1, s2] = state;
+        let y = x * b[0] + *s1;
+        *s1 = x * b[1] - y * a[0] + *s2;
+        *s2 = x * b[2] - y * a[1];
+        y
+    }
+}
+
+/// The same second-order sections over `SIGNALS` signals, without a heap.
+///
+/// The signals do not mix; they only share the sections. `step` runs inside the tick.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct FilterBank<T: Lane, const SIGNALS: usize, const SECTIONS: usize> {
+    sections: [Section; SECTIONS],
+    state: [[[T; 2]; SIGNALS]; SECTIONS],
+}
+
+impl<T: Lane, const SIGNALS: usize, const SECTIONS: usize> FilterBank<T, SIGNALS, SECTIONS> {
+    /// At rest, with the sections of a cascade; `None` if it has another number
+    /// of them.
+    pub fn new(cascade: &Cascade) -> Option<Self> {
+        Some(Self::from_sections(cascade.sections().try_into().ok()?))
+    }
+
+    /// At rest.
+    pub fn from_sections(sections: [Section; SECTIONS]) -> Self {
+        Self { sections, state: [[[T::ZERO; 2]; SIGNALS]; SECTIONS] }
+    }
+
+    /// The next outputs for the next inputs.
+    #[inline(always)]
+    pub fn step(&mut self, mut x: [T; SIGNALS]) -> [T; SIGNALS] {
+        for (section, states) in self.sections.iter().zip(&mut self.state) {
+            for (x, state) in x.iter_mut().zip(states) {
+                *x = section.step(*x, state);
+            }
+        }
+        x
+    }
+
+    /// The sections.
+    pub fn sections(&self) -> &[Section; SECTIONS] {
+        &self.sections
+    }
+
+    /// Back to rest.
+    pub fn reset(&mut self) {
+        *self = Self::from_sections(self.sections);
     }
 }
 
@@ -133,15 +190,8 @@ impl Cascade {
 
     /// The next output for the next input, one sample each.
     pub fn step(&mut self, input: f64) -> f64 {
-        let mut x = input;
-        for (Section { b, a }, [s1, s2]) in self.sections.iter().zip(&mut self.state) {
-            // Transposed direct form II.
-            let y = b[0] * x + *s1;
-            *s1 = b[1] * x - a[0] * y + *s2;
-            *s2 = b[2] * x - a[1] * y;
-            x = y;
-        }
-        x
+        let sections = self.sections.iter().zip(&mut self.state);
+        sections.fold(input, |x, (section, state)| section.step(x, state))
     }
 
     /// Back to rest.
@@ -192,6 +242,7 @@ impl Cascade {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::lanes::{LANES, Lanes};
     use proptest::prelude::*;
 
     fn low(order: usize, cutoff_hz: f64, rate_hz: f64) -> Cascade {
@@ -211,6 +262,25 @@ mod tests {
             })
             .collect();
         [0, 1, 2, 5, 10, 39].map(|sample| output[sample])
+    }
+
+    #[test]
+    fn every_signal_of_a_bank_is_the_cascade_bit_for_bit_in_every_lane() {
+        let mut cascades: Vec<Cascade> = (0..2 * LANES).map(|_| low(4, 20.0, 4096.0)).collect();
+        let mut bank = FilterBank::<Lanes, 2, 2>::new(&cascades[0]).unwrap();
+        let mut single = FilterBank::<f64, 2, 2>::new(&cascades[0]).unwrap();
+        for k in 0..3000 {
+            let input = |at: usize| (0.01 * (at + 1) as f64 * f64::from(k)).sin();
+            let expected: Vec<f64> =
+                cascades.iter_mut().enumerate().map(|(at, one)| one.step(input(at))).collect();
+            let [x, y] = bank.step([0, LANES].map(|first| Lanes::each(|lane| input(first + lane))));
+            assert_eq!([x.0, y.0].concat(), expected);
+            assert_eq!(single.step([0, 1].map(input))[..], expected[..2]);
+        }
+        single.reset();
+        cascades[0].reset();
+        assert_eq!(single.step([1.0, 0.0]), [cascades[0].step(1.0), 0.0]);
+        assert!(FilterBank::<f64, 1, 3>::new(&cascades[0]).is_none(), "another number of sections");
     }
 
     #[test]

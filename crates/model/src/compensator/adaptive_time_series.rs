@@ -93,7 +93,8 @@ impl AdaptiveTimeSeries {
         let derivatives = state.window.derivatives(self.rate_hz);
         let phi: [f64; N] = std::array::from_fn(|i| derivatives[i] * spread[i]);
         let left: f64 = start.iter().zip(&derivatives).map(|(a, x)| a * x).sum();
-        let residual = state.window.command() - left;
+        let [command, _] = state.window.middle();
+        let residual = command - left;
         if state.in_block == self.per_block {
             state.in_block = 0;
             state.current = (state.current + 1) % BLOCKS;
@@ -200,7 +201,8 @@ impl Compensate for AdaptiveTimeSeries {
             state.wait = state.wait.saturating_sub(1);
             if state.wait == 0 && state.window.is_full() {
                 state.wait = self.stride;
-                if state.window.measured().abs() > self.design.threshold_m {
+                let [_, measured] = state.window.middle();
+                if measured.abs() > self.design.threshold_m {
                     self.update(dof);
                 }
             }

@@ -1,9 +1,7 @@
 //! What adaptive kinds look at: command and measurement through the same filter.
 
-use std::ops::{Add, Mul, Sub};
-
-use numerics::filter::{Cascade, Pass, Section};
-use numerics::filter_bank::FilterBank;
+use numerics::filter::{Cascade, FilterBank, Pass, Section};
+use numerics::lanes::{Lane, LaneMask};
 
 use super::CompensatorError;
 
@@ -11,12 +9,19 @@ use super::CompensatorError;
 /// from overflow in squares and cubes.
 pub(super) const MOST_M: f64 = 1e9;
 
+/// Where both the command and the measurement can be believed.
+#[inline(always)]
+pub(super) fn believed<T: Lane>(sent: T, measured: T) -> T::Mask {
+    let most = T::all(MOST_M);
+    sent.abs().below(most) & measured.abs().below(most)
+}
+
 /// The command as sent and the measurement, each through the same Butterworth
 /// filter of order 4: whatever the filter does to one it does to the other, so
 /// that the relation between them stays.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct TwinFilter {
-    bank: FilterBank<2, 2>,
+pub(super) struct TwinFilter<T: Lane = f64> {
+    bank: FilterBank<T, 2, 2>,
 }
 
 impl TwinFilter {
@@ -26,12 +31,18 @@ impl TwinFilter {
         let bank = FilterBank::new(&cascade).expect("order four has two sections");
         Ok(Self { bank })
     }
+}
 
-    /// Filtered command and measurement; `None` where one is not a number, and
-    /// nothing is remembered then.
-    #[inline]
-    pub(super) fn step(&mut self, sent: f64, measured: f64) -> Option<[f64; 2]> {
-        if !(sent.abs() < MOST_M && measured.abs() < MOST_M) {
+impl<T: Lane> TwinFilter<T> {
+    pub(super) fn from_sections(sections: [Section; 2]) -> Self {
+        Self { bank: FilterBank::from_sections(sections) }
+    }
+
+    /// Filtered command and measurement; `None` where no lane has numbers to
+    /// believe, and nothing is remembered then.
+    #[inline(always)]
+    pub(super) fn step(&mut self, sent: T, measured: T) -> Option<[T; 2]> {
+        if !believed(sent, measured).any() {
             return None;
         }
         Some(self.bank.step([sent, measured]))
@@ -56,66 +67,51 @@ pub(super) fn stride(filter_hz: f64, step_s: f64) -> u32 {
 }
 
 /// Filtered samples that are remembered.
-pub(super) const HISTORY: usize = 5;
+const HISTORY: usize = 5;
 
 /// The last five filtered samples, newest last, and their central differences.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Window {
-    command: [f64; HISTORY],
-    measured: [f64; HISTORY],
-    filled: u8,
+pub(super) struct Window<T: Lane = f64> {
+    /// Commands and measurements, a ring.
+    samples: [[T; 2]; HISTORY],
+    oldest: usize,
+    filled: usize,
 }
 
-impl Window {
-    pub(super) const EMPTY: Self =
-        Self { command: [0.0; HISTORY], measured: [0.0; HISTORY], filled: 0 };
+impl<T: Lane> Window<T> {
+    pub(super) const EMPTY: Self = Self { samples: [[T::ZERO; 2]; HISTORY], oldest: 0, filled: 0 };
 
-    #[inline]
-    pub(super) fn push(&mut self, [command, measured]: [f64; 2]) {
-        for (series, newest) in [(&mut self.command, command), (&mut self.measured, measured)] {
-            let [_, b, c, d, e] = *series;
-            *series = [b, c, d, e, newest];
-        }
-        self.filled = self.filled.saturating_add(1);
+    /// Takes the next filtered command and measurement.
+    #[inline(always)]
+    pub(super) fn push(&mut self, sample: [T; 2]) {
+        self.samples[self.oldest] = sample;
+        self.oldest = if self.oldest + 1 == HISTORY { 0 } else { self.oldest + 1 };
+        self.filled = (self.filled + 1).min(HISTORY);
     }
 
-    #[inline]
+    #[inline(always)]
     pub(super) fn is_full(&self) -> bool {
-        self.filled >= 5
+        self.filled == HISTORY
     }
 
-    /// Filtered command two samples ago.
-    #[inline]
-    pub(super) fn command(&self) -> f64 {
-        self.command[2]
-    }
-
-    /// Filtered measurement two samples ago.
-    #[inline]
-    pub(super) fn measured(&self) -> f64 {
-        self.measured[2]
+    /// Filtered command and measurement two samples ago.
+    #[inline(always)]
+    pub(super) fn middle(&self) -> [T; 2] {
+        self.samples[(self.oldest + HISTORY / 2) % HISTORY]
     }
 
     /// Derivatives 0 to 3 of the measurement two samples ago. Central, so that
     /// none is late against another.
-    #[inline]
-    pub(super) fn derivatives(&self, rate_hz: f64) -> [f64; 4] {
-        central_differences(self.measured, rate_hz)
+    #[inline(always)]
+    pub(super) fn derivatives(&self, rate_hz: f64) -> [T; 4] {
+        let measured = |age: usize| self.samples[(self.oldest + age) % HISTORY][1];
+        let [a, b, c, d, e] = std::array::from_fn(measured);
+        let half = 0.5 * rate_hz;
+        [
+            c,
+            (d - b) * half,
+            (d - c * 2.0 + b) * rate_hz * rate_hz,
+            (e - (d - b) * 2.0 - a) * half * rate_hz * rate_hz,
+        ]
     }
-}
-
-/// Derivatives 0 to 3 at the middle one of samples, newest last; of one signal
-/// or of several side by side.
-#[inline(always)]
-pub(super) fn central_differences<T>([a, b, c, d, e]: [T; HISTORY], rate_hz: f64) -> [T; 4]
-where
-    T: Copy + Add<Output = T> + Sub<Output = T> + Mul<f64, Output = T>,
-{
-    let half = 0.5 * rate_hz;
-    [
-        c,
-        (d - b) * half,
-        (d - c * 2.0 + b) * rate_hz * rate_hz,
-        (e - (d - b) * 2.0 - a) * half * rate_hz * rate_hz,
-    ]
 }

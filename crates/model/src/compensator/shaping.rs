@@ -1,7 +1,6 @@
 //! What a command passes through behind the compensator.
 
-use numerics::filter::{Cascade, Pass};
-use numerics::filter_bank::FilterBank;
+use numerics::filter::{Cascade, FilterBank, Pass};
 
 use super::design::positive;
 use super::{CompensatorError, Site};
@@ -28,7 +27,7 @@ pub struct ShapingDesign {
 /// stop, the limit while it runs at the limit.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Shaping {
-    low_pass: Option<Vec<FilterBank<3, 1>>>,
+    low_pass: Option<Vec<FilterBank<f64, 3, 1>>>,
     saturation: f64,
     /// Largest rate of change, m/s, and largest step of one tick, m.
     rate: f64,
