@@ -1,14 +1,29 @@
-//! Sensors and converters of a virtual rig: noise and quantisation.
+//! Sensors and converters of a virtual rig: noise and quantisation; of one test, or
+//! of several side by side.
 
-use numerics::normals::Normals;
+use numerics::lanes::{LANES, Lane, LaneMask, Lanes};
 use numerics::random::Stream;
 
 /// One sensor.
 #[derive(Debug, Clone)]
-pub struct Sensor {
-    noise: f64,
-    quantum: f64,
-    stream: Stream,
+pub struct Sensor<T: Lane = f64> {
+    noise: T,
+    quantum: T,
+    /// Absent where nothing is noisy.
+    source: Option<Box<Noise<T>>>,
+}
+
+/// Numbers that are drawn in one go.
+const DRAWN: usize = 64;
+
+/// Noise of unit size.
+#[derive(Debug, Clone)]
+struct Noise<T> {
+    /// One for each lane.
+    streams: Vec<Stream>,
+    /// For the samples to come.
+    drawn: [T; DRAWN],
+    next: usize,
 }
 
 impl Sensor {
@@ -16,60 +31,104 @@ impl Sensor {
     /// `quantum` (0 for none). Its stream is its own: noise on one sensor never
     /// depends on another being there.
     pub fn new(noise: f64, quantum: f64, seed: u64, name: &str) -> Self {
-        Self { noise, quantum, stream: Stream::new(seed, name) }
+        let source = (noise > 0.0).then(|| Box::new(Noise::new(vec![Stream::new(seed, name)])));
+        Self { noise: if noise > 0.0 { noise } else { 0.0 }, quantum, source }
     }
+}
 
-    /// Standard deviation of the noise, and size of a step.
-    pub fn imperfections(&self) -> (f64, f64) {
-        (self.noise, self.quantum)
+impl Sensor<Lanes> {
+    /// Sensors that have not been read yet, one in each lane.
+    pub fn side_by_side(each: [&Sensor; LANES]) -> Self {
+        let stream = |one: &Sensor| {
+            let source = one.source.as_ref();
+            source.map_or_else(|| Stream::new(0, ""), |noise| noise.streams[0].clone())
+        };
+        let noisy = each.iter().any(|one| one.source.is_some());
+        Self {
+            noise: Lanes::each(|lane| each[lane].noise),
+            quantum: Lanes::each(|lane| each[lane].quantum),
+            source: noisy.then(|| Box::new(Noise::new(each.map(stream).to_vec()))),
+        }
     }
+}
 
-    /// Its noise to come, of unit size; `None` if it has none.
-    pub fn noise_to_come(&self) -> Option<Normals> {
-        (self.noise > 0.0).then(|| self.stream.normals())
-    }
-
+impl<T: Lane> Sensor<T> {
     /// What the sensor says.
     #[inline(always)]
-    pub fn read(&mut self, truth: f64) -> f64 {
-        let value = if self.noise > 0.0 { self.noisy(truth) } else { truth };
+    pub fn read(&mut self, truth: T) -> T {
+        let value = match &mut self.source {
+            Some(noise) => truth + self.noise * noise.next(),
+            None => truth,
+        };
         quantise(value, self.quantum)
     }
+}
 
-    /// Kept out of the loops that read perfect sensors.
+impl<T: Lane> Noise<T> {
+    fn new(streams: Vec<Stream>) -> Self {
+        Self { streams, drawn: [T::ZERO; DRAWN], next: DRAWN }
+    }
+
+    #[inline(always)]
+    fn next(&mut self) -> T {
+        if self.next == DRAWN {
+            self.draw();
+        }
+        let drawn = self.drawn[self.next];
+        self.next += 1;
+        drawn
+    }
+
+    /// Lane after lane, so that a stream stays in registers.
     #[inline(never)]
-    fn noisy(&mut self, truth: f64) -> f64 {
-        truth + self.noise * self.stream.normal()
+    fn draw(&mut self) {
+        for (lane, stream) in self.streams.iter_mut().enumerate() {
+            for drawn in &mut self.drawn {
+                *drawn.lane_mut(lane) = stream.normal();
+            }
+        }
+        self.next = 0;
     }
 }
 
 /// What happens to a command on its way out: steps and end stops.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Converter {
+pub struct Converter<T: Lane = f64> {
     /// Size of a step, m; 0 for none.
-    pub quantum: f64,
+    pub quantum: T,
     /// Largest displacement, m; infinite for none.
-    pub saturation: f64,
+    pub saturation: T,
 }
 
-impl Converter {
-    /// The displacement that goes out.
-    #[inline(always)]
-    pub fn convert(&self, command: f64) -> f64 {
-        let command = quantise(command, self.quantum);
-        // `clamp` panics on a bound that is none; NaN stays for the gate to see.
-        if self.saturation >= 0.0 {
-            command.clamp(-self.saturation, self.saturation)
-        } else {
-            command
+impl Converter<Lanes> {
+    /// Converters, one in each lane.
+    pub fn side_by_side(each: [Converter; LANES]) -> Self {
+        Self {
+            quantum: Lanes::each(|lane| each[lane].quantum),
+            saturation: Lanes::each(|lane| each[lane].saturation),
         }
+    }
+}
+
+impl<T: Lane> Converter<T> {
+    /// The displacement that goes out. What is not a number stays, for the gate to see.
+    #[inline(always)]
+    pub fn convert(&self, command: T) -> T {
+        let command = quantise(command, self.quantum);
+        let bounded = T::ZERO.at_most(self.saturation);
+        let most = self.saturation.where_set(bounded, T::all(f64::INFINITY));
+        command.within(-most, most)
     }
 }
 
 /// The nearest whole number of steps; as it is without steps.
 #[inline(always)]
-pub fn quantise(value: f64, quantum: f64) -> f64 {
-    if quantum > 0.0 { (value / quantum).round() * quantum } else { value }
+pub fn quantise<T: Lane>(value: T, quantum: T) -> T {
+    let stepped = T::ZERO.below(quantum);
+    if !stepped.any() {
+        return value;
+    }
+    ((value / quantum).round() * quantum).where_set(stepped, value)
 }
 
 #[cfg(test)]
@@ -84,6 +143,30 @@ mod tests {
         assert_eq!(Converter { quantum: 0.0, saturation: f64::INFINITY }.convert(0.3), 0.3);
         assert!(converter.convert(f64::NAN).is_nan(), "not a full stroke");
         assert_eq!(Converter { quantum: 0.0, saturation: f64::NAN }.convert(0.3), 0.3);
+    }
+
+    #[test]
+    fn every_lane_reads_and_converts_as_its_own() {
+        let one = |lane: usize| {
+            let noise = [0.0, 16e-6, 2e-3, 1.0][lane];
+            Sensor::new(noise, [0.0, 1e-6, 0.0, 0.25][lane], 3 + lane as u64, "force.1")
+        };
+        let mut each: [Sensor; LANES] = std::array::from_fn(one);
+        let mut four = Sensor::side_by_side(each.each_ref());
+        let converters = std::array::from_fn(|lane| Converter {
+            quantum: [0.0, 1e-3, 0.5, 0.0][lane],
+            saturation: [0.5, f64::INFINITY, f64::NAN, 1.0][lane],
+        });
+        let converter = Converter::side_by_side(converters);
+        for k in 0..1000 {
+            let truth = Lanes::each(|lane| (0.1 * f64::from(k) + lane as f64).sin());
+            let read = four.read(truth);
+            for (lane, sensor) in each.iter_mut().enumerate() {
+                assert_eq!(read[lane], sensor.read(truth[lane]), "lane {lane}");
+                let alone = converters[lane].convert(truth[lane]);
+                assert_eq!(converter.convert(truth)[lane], alone, "lane {lane}");
+            }
+        }
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use nalgebra::DMatrix;
 use numerics::block::hstack;
 use numerics::gemv::PanelMatrix;
+use numerics::lanes::Lane;
 use numerics::linear_system::{LinearSystem, Time};
 use numerics::second_order::SecondOrder;
 use numerics::small::copy;
@@ -94,6 +95,12 @@ impl Specimen {
     }
 }
 
+/// f = K u + C v + M a + r of one interface DOF.
+#[inline(always)]
+pub fn restoring_force<T: Lane>([k, c, m]: [T; 3], [u, v, a]: [T; 3], elements: T) -> T {
+    k * u + c * v + m * a + elements
+}
+
 /// f = K u + C v + M a + r, as one product.
 #[derive(Debug, Clone)]
 pub struct RestoringForce {
@@ -133,8 +140,7 @@ impl RestoringForce {
             &motion.acceleration[..],
             elements,
         ) {
-            let [stiffness, damping, mass] = self.single;
-            *f = stiffness * u + damping * v + mass * a + r;
+            *f = restoring_force(self.single, [*u, *v, *a], *r);
             return;
         }
         let n = self.count;

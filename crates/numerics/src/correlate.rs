@@ -1,93 +1,90 @@
 //! Sums of products of two signals at many lags, in one pass over them.
 
-use std::ops::{Add, AddAssign, Mul};
+use crate::lanes::{Lane, Lanes};
 
-use crate::lanes::Lanes;
-
-/// Lags that are summed side by side, in registers.
-const WIDTH: usize = 28;
-/// The same where every register holds one lag of several signals.
-const LANES_WIDTH: usize = 10;
 /// Samples of one block: its part of both signals stays in the first cache
 /// while every lag passes over it.
 pub const BLOCK: usize = 256;
 
-/// out\[k\] = Σᵢ x\[i\] y\[i + k\], over every i for which both exist.
-///
-/// Every sum runs over i in one fixed order, within a block and then over the
-/// blocks, so wide and narrow instructions give the same bits.
-pub fn lagged_products(x: &[f64], y: &[f64], out: &mut [f64]) {
-    #[cfg(target_arch = "x86_64")]
-    if std::arch::is_x86_feature_detected!("avx2") {
-        return wide::lagged_products(x, y, out);
-    }
-    narrow(x, y, out);
+/// What can be summed at many lags: one signal, or several side by side.
+pub trait Lagged: Lane {
+    /// Lags that are summed side by side, in registers.
+    const WIDTH: usize;
+
+    /// Adds the sums over one block to those of the first lags, at most
+    /// [`WIDTH`](Self::WIDTH) of them; `y` is that much longer than `x`.
+    fn add_group(x: &[Self], y: &[Self], sums: &mut [Self]);
 }
 
-/// Adds the products of one block of several signals side by side to `out`.
+impl Lagged for f64 {
+    const WIDTH: usize = 28;
+
+    fn add_group(x: &[f64], y: &[f64], sums: &mut [f64]) {
+        #[cfg(target_arch = "x86_64")]
+        if std::arch::is_x86_feature_detected!("avx2") {
+            // SAFETY: the processor has just been seen to have AVX2.
+            return add(sums, unsafe { wide::products::<{ Self::WIDTH }>(x, y) });
+        }
+        add(sums, products::<_, { Self::WIDTH }>(x, y));
+    }
+}
+
+impl Lagged for Lanes {
+    const WIDTH: usize = 10;
+
+    fn add_group(x: &[Lanes], y: &[Lanes], sums: &mut [Lanes]) {
+        #[cfg(target_arch = "x86_64")]
+        if std::arch::is_x86_feature_detected!("avx2") {
+            // SAFETY: the processor has just been seen to have AVX2.
+            return add(sums, unsafe { wide::lane_products::<{ Self::WIDTH }>(x, y) });
+        }
+        add(sums, products::<_, { Self::WIDTH }>(x, y));
+    }
+}
+
+/// Adds Σᵢ x\[i\] y\[i + k\] to every out\[k\], over every i of one block for which
+/// both exist.
 ///
 /// `x` is the block, at most [`BLOCK`] long; `y` begins with it and goes on as
-/// far as the longest lag needs, or to the end of the signals. Block after
-/// block, every lane gets the bits of [`lagged_products`].
-pub fn add_lagged_lanes(x: &[Lanes], y: &[Lanes], out: &mut [Lanes]) {
-    #[cfg(target_arch = "x86_64")]
-    if std::arch::is_x86_feature_detected!("avx2") {
-        return wide::add_lagged_lanes(x, y, out);
-    }
-    add_block(x, y, out, products::<Lanes, LANES_WIDTH>);
+/// far as the longest lag needs, or to the end of the signals. Every sum runs over
+/// i in one fixed order, within a block and then over the blocks, so wide and
+/// narrow instructions give the same bits, and every lane those of its own signals.
+pub fn add_lagged<T: Lagged>(x: &[T], y: &[T], out: &mut [T]) {
+    add_block(x, y, out, T::WIDTH, T::add_group);
 }
 
-fn narrow(x: &[f64], y: &[f64], out: &mut [f64]) {
-    blockwise(x, y, out, products);
-}
-
-/// Block by block, each by `products`.
-#[inline(always)]
-fn blockwise(
-    x: &[f64],
-    y: &[f64],
-    out: &mut [f64],
-    products: impl Fn(&[f64], &[f64]) -> [f64; WIDTH] + Copy,
-) {
-    out.fill(0.0);
-    for (block, start) in x.chunks(BLOCK).zip((0..).step_by(BLOCK)) {
-        add_block(block, y.get(start..).unwrap_or_default(), out, products);
-    }
-}
-
-/// One block: the lags in groups of `W` by `products`; at the end of the
-/// signals, where not every lag of a group finds its sample, one by one.
-#[inline(always)]
-fn add_block<T, const W: usize>(
+/// The lags in groups; at the end of the signals, where not every lag of a group
+/// finds its sample, one by one.
+fn add_block<T: Lane>(
     x: &[T],
     y: &[T],
     out: &mut [T],
-    products: impl Fn(&[T], &[T]) -> [T; W],
-) where
-    T: Copy + Default + Add<Output = T> + AddAssign + Mul<Output = T>,
-{
-    for (group, sums) in out.chunks_mut(W).enumerate() {
-        let late = y.get(group * W..).unwrap_or_default();
-        if let Some(late) = late.get(..x.len() + W - 1) {
-            for (sum, block) in sums.iter_mut().zip(products(x, late)) {
-                *sum += block;
-            }
+    width: usize,
+    add_group: impl Fn(&[T], &[T], &mut [T]),
+) {
+    for (group, sums) in out.chunks_mut(width).enumerate() {
+        let late = y.get(group * width..).unwrap_or_default();
+        if let Some(late) = late.get(..x.len() + width - 1) {
+            add_group(x, late, sums);
             continue;
         }
         for (lag, sum) in sums.iter_mut().enumerate() {
             let pairs = x.iter().zip(late.get(lag..).unwrap_or_default());
-            *sum += pairs.fold(T::default(), |sum, (x, y)| sum + *x * *y);
+            *sum += pairs.fold(T::ZERO, |sum, (x, y)| sum + *x * *y);
         }
     }
 }
 
-/// The sums of `W` lags over one block; `y` is that much longer.
 #[inline(always)]
-fn products<T, const W: usize>(x: &[T], y: &[T]) -> [T; W]
-where
-    T: Copy + Default + AddAssign + Mul<Output = T>,
-{
-    let mut sums = [T::default(); W];
+fn add<T: Lane, const W: usize>(sums: &mut [T], of_block: [T; W]) {
+    for (sum, block) in sums.iter_mut().zip(of_block) {
+        *sum += block;
+    }
+}
+
+/// The sums of `W` lags over one block; `y` is that much longer.
+fn products<T: Lane, const W: usize>(x: &[T], y: &[T]) -> [T; W] {
+    let mut sums = [T::ZERO; W];
     for (x, y) in x.iter().zip(y.windows(W)) {
         for (sum, y) in sums.iter_mut().zip(y) {
             *sum += *x * *y;
@@ -96,6 +93,8 @@ where
     sums
 }
 
+/// The same sums in 256-bit vectors. Written out, because the compiler left to
+/// itself takes the sums apart and puts them together again at every sample.
 #[cfg(target_arch = "x86_64")]
 mod wide {
     use std::arch::x86_64::{
@@ -103,57 +102,42 @@ mod wide {
         _mm256_storeu_pd,
     };
 
-    use super::{LANES_WIDTH, WIDTH};
-    use crate::lanes::{LANES, Lanes};
+    use crate::lanes::{LANES, Lane, Lanes};
 
     /// Numbers of one register.
     const REGISTER: usize = 4;
     // One lane in each number of a register.
     const _: () = assert!(LANES == REGISTER);
 
-    /// The same sums in 256-bit vectors.
-    pub(super) fn lagged_products(x: &[f64], y: &[f64], out: &mut [f64]) {
-        // SAFETY: the caller has seen AVX2.
-        super::blockwise(x, y, out, |x, y| unsafe { products(x, y) });
-    }
-
-    /// The same sums in 256-bit vectors.
-    pub(super) fn add_lagged_lanes(x: &[Lanes], y: &[Lanes], out: &mut [Lanes]) {
-        // SAFETY: the caller has seen AVX2.
-        super::add_block(x, y, out, |x, y| unsafe { lane_products(x, y) });
-    }
-
-    /// Written out, because the compiler left to itself takes the sums apart and
-    /// puts them together again at every sample.
     #[target_feature(enable = "avx2")]
-    fn products(x: &[f64], y: &[f64]) -> [f64; WIDTH] {
-        let mut sums = [_mm256_setzero_pd(); WIDTH / REGISTER];
-        for (x, y) in x.iter().zip(y.windows(WIDTH)) {
-            let Some(y) = y.first_chunk::<WIDTH>() else { break };
+    pub(super) fn products<const W: usize>(x: &[f64], y: &[f64]) -> [f64; W] {
+        let mut out = [0.0; W];
+        let mut sums = [_mm256_setzero_pd(); 7];
+        const { assert!(W == 7 * REGISTER) };
+        for (x, y) in x.iter().zip(y.windows(W)) {
+            let Some(y) = y.first_chunk::<W>() else { break };
             let x = _mm256_set1_pd(*x);
             for (sum, y) in sums.iter_mut().zip(y.as_chunks().0) {
                 *sum = _mm256_add_pd(*sum, _mm256_mul_pd(x, load(y)));
             }
         }
-        let mut out = [0.0; WIDTH];
         for (sum, out) in sums.iter().zip(out.as_chunks_mut().0) {
             store(*sum, out);
         }
         out
     }
 
-    /// Written out as well.
     #[target_feature(enable = "avx2")]
-    fn lane_products(x: &[Lanes], y: &[Lanes]) -> [Lanes; LANES_WIDTH] {
-        let mut sums = [_mm256_setzero_pd(); LANES_WIDTH];
-        for (x, y) in x.iter().zip(y.windows(LANES_WIDTH)) {
-            let Some(y) = y.first_chunk::<LANES_WIDTH>() else { break };
+    pub(super) fn lane_products<const W: usize>(x: &[Lanes], y: &[Lanes]) -> [Lanes; W] {
+        let mut sums = [_mm256_setzero_pd(); W];
+        for (x, y) in x.iter().zip(y.windows(W)) {
+            let Some(y) = y.first_chunk::<W>() else { break };
             let x = load(&x.0);
             for (sum, y) in sums.iter_mut().zip(y) {
                 *sum = _mm256_add_pd(*sum, _mm256_mul_pd(x, load(&y.0)));
             }
         }
-        let mut out = [Lanes::ZERO; LANES_WIDTH];
+        let mut out = [Lanes::ZERO; W];
         for (sum, out) in sums.iter().zip(&mut out) {
             store(*sum, &mut out.0);
         }
@@ -186,44 +170,52 @@ mod tests {
         (0..length).map(|_| stream.normal()).collect()
     }
 
+    /// Whole signals, block by block: by `add`, which takes one block.
+    fn blockwise<T: Lane>(
+        x: &[T],
+        y: &[T],
+        lags: usize,
+        add: impl Fn(&[T], &[T], &mut [T]),
+    ) -> Vec<T> {
+        let mut out = vec![T::ZERO; lags];
+        for (block, start) in x.chunks(BLOCK).zip((0..).step_by(BLOCK)) {
+            let end = (start + block.len() + lags).min(y.len());
+            add(block, y.get(start..end).unwrap_or_default(), &mut out);
+        }
+        out
+    }
+
+    /// By what instructions there are, and by plain ones.
+    fn both<T: Lagged, const W: usize>(x: &[T], y: &[T], lags: usize) -> [Vec<T>; 2] {
+        assert_eq!(T::WIDTH, W);
+        let group = |x: &[T], y: &[T], sums: &mut [T]| add(sums, products::<T, W>(x, y));
+        [
+            blockwise(x, y, lags, add_lagged),
+            blockwise(x, y, lags, |x, y, out| add_block(x, y, out, W, group)),
+        ]
+    }
+
     #[test]
     fn every_length_agrees_with_the_definition() {
         for (n, m, lags) in
             [(0, 0, 3), (1, 1, 1), (5, 9, 4), (40, 40, 50), (3000, 3000, 50), (2100, 2500, 17)]
         {
             let (x, y) = (noise(n, "x"), noise(m, "y"));
-            let mut found = vec![f64::NAN; lags];
-            lagged_products(&x, &y, &mut found);
-            for (lag, found) in found.iter().enumerate() {
-                let pairs = x.iter().zip(y.get(lag..).unwrap_or_default());
-                let exact: f64 = pairs.map(|(x, y)| x * y).sum();
-                assert!((found - exact).abs() < 1e-11, "{n} {m} lag {lag}: {found}, not {exact}");
+            for found in both::<f64, 28>(&x, &y, lags) {
+                for (lag, found) in found.iter().enumerate() {
+                    let pairs = x.iter().zip(y.get(lag..).unwrap_or_default());
+                    let exact: f64 = pairs.map(|(x, y)| x * y).sum();
+                    let off = (found - exact).abs();
+                    assert!(off < 1e-11, "{n} {m} lag {lag}: {found}, not {exact}");
+                }
             }
         }
     }
 
     #[test]
     fn the_wide_sums_have_the_bits_of_the_narrow_ones() {
-        let (x, y) = (noise(5000, "x"), noise(5000, "y"));
-        let (mut dispatched, mut plain) = (vec![0.0; 50], vec![0.0; 50]);
-        lagged_products(&x, &y, &mut dispatched);
-        narrow(&x, &y, &mut plain);
+        let [dispatched, plain] = both::<f64, 28>(&noise(5000, "x"), &noise(5000, "y"), 50);
         assert_eq!(dispatched, plain);
-    }
-
-    /// Signals side by side, taken block by block.
-    fn in_step(x: &[Lanes], y: &[Lanes], lags: usize) -> [Vec<Lanes>; 2] {
-        [add_lagged_lanes, |x: &[Lanes], y: &[Lanes], out: &mut [Lanes]| {
-            add_block(x, y, out, products::<Lanes, LANES_WIDTH>);
-        }]
-        .map(|add| {
-            let mut out = vec![Lanes::ZERO; lags];
-            for (block, start) in x.chunks(BLOCK).zip((0..).step_by(BLOCK)) {
-                let end = (start + block.len() + lags).min(y.len());
-                add(block, &y[start..end], &mut out);
-            }
-            out
-        })
     }
 
     #[test]
@@ -235,11 +227,10 @@ mod tests {
             let [x, y] = [0, 1].map(|which| -> Vec<Lanes> {
                 (0..length).map(|at| Lanes::each(|lane| signals[lane][which][at])).collect()
             });
-            for found in in_step(&x, &y, lags) {
+            for found in both::<Lanes, 10>(&x, &y, lags) {
                 for (lane, [x, y]) in signals.iter().enumerate() {
-                    let mut alone = vec![0.0; lags];
-                    lagged_products(x, y, &mut alone);
                     let of_lane: Vec<f64> = found.iter().map(|sum| sum[lane]).collect();
+                    let [alone, _] = both::<f64, 28>(x, y, lags);
                     assert_eq!(of_lane, alone, "{length} samples, lane {lane}");
                 }
             }

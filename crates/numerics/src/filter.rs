@@ -4,6 +4,8 @@ use std::f64::consts::PI;
 
 use thiserror::Error;
 
+use crate::lanes::Lane;
+
 /// Why a filter cannot be designed.
 #[derive(Debug, Clone, PartialEq, Error)]
 pub enum FilterError {
@@ -45,6 +47,18 @@ impl Section {
         let (b, a) = (image(numerator), image(denominator));
         Self { b: b.map(|value| value / a[0]), a: [a[1] / a[0], a[2] / a[0]] }
     }
+
+    /// The next output for the next input, of one signal or of several side by
+    /// side, in the transposed direct form II; `state` has its two delayed values.
+    #[inline(always)]
+    pub fn step<T: Lane>(&self, x: T, state: &mut [T; 2]) -> T {
+        let Self { b, a } = self;
+        let [s1, s2] = state;
+        let y = x * b[0] + *s1;
+        *s1 = x * b[1] - y * a[0] + *s2;
+        *s2 = x * b[2] - y * a[1];
+        y
+    }
 }
 
 /// The sections of a Butterworth low-pass filter of order 2 `SECTIONS` by the
@@ -74,34 +88,28 @@ pub fn low_pass<const SECTIONS: usize>(
     }))
 }
 
-/// The same sections in series over `LANES` signals, with their state.
+/// The same sections in series over `SIGNALS` signals, with their state.
 ///
-/// The signals do not mix; they only share the sections, so that one pass of
-/// wide instructions serves them all. `step` runs inside the tick: it does not
-/// allocate. A NaN at the input stays in the state.
+/// The signals do not mix; they only share the sections. `step` runs inside the
+/// tick: it does not allocate. A NaN at the input stays in the state.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct FilterBank<const LANES: usize, const SECTIONS: usize> {
+pub struct FilterBank<T: Lane, const SIGNALS: usize, const SECTIONS: usize> {
     sections: [Section; SECTIONS],
-    /// Per section the two delayed values of the transposed form.
-    state: [[[f64; LANES]; 2]; SECTIONS],
+    state: [[[T; 2]; SIGNALS]; SECTIONS],
 }
 
-impl<const LANES: usize, const SECTIONS: usize> FilterBank<LANES, SECTIONS> {
+impl<T: Lane, const SIGNALS: usize, const SECTIONS: usize> FilterBank<T, SIGNALS, SECTIONS> {
     /// At rest.
     pub fn new(sections: [Section; SECTIONS]) -> Self {
-        Self { sections, state: [[[0.0; LANES]; 2]; SECTIONS] }
+        Self { sections, state: [[[T::ZERO; 2]; SIGNALS]; SECTIONS] }
     }
 
     /// The next outputs for the next inputs.
-    #[inline]
-    pub fn step(&mut self, mut x: [f64; LANES]) -> [f64; LANES] {
-        for (Section { b, a }, [s1, s2]) in self.sections.iter().zip(&mut self.state) {
-            // Transposed direct form II.
-            for i in 0..LANES {
-                let y = b[0] * x[i] + s1[i];
-                s1[i] = b[1] * x[i] - a[0] * y + s2[i];
-                s2[i] = b[2] * x[i] - a[1] * y;
-                x[i] = y;
+    #[inline(always)]
+    pub fn step(&mut self, mut x: [T; SIGNALS]) -> [T; SIGNALS] {
+        for (section, states) in self.sections.iter().zip(&mut self.state) {
+            for (x, state) in x.iter_mut().zip(states) {
+                *x = section.step(*x, state);
             }
         }
         x
@@ -134,7 +142,7 @@ mod tests {
     fn output_is_that_of_scipy() {
         // scipy 1.17.1: sosfilt(butter(4, 20, output='sos', fs=4096), x), the input 1
         // at sample 0 and −0.5 at sample 3, and nothing beside it.
-        let mut filter = FilterBank::<2, 2>::new(low_pass(20.0, 4096.0).unwrap());
+        let mut filter = FilterBank::<f64, 2, 2>::new(low_pass(20.0, 4096.0).unwrap());
         let input = |sample: usize| match sample {
             0 => 1.0,
             3 => -0.5,
@@ -170,7 +178,7 @@ mod tests {
 
     #[test]
     fn response_is_what_a_sine_sees() {
-        let mut filter = FilterBank::<1, 2>::new(low_pass(12.0, 500.0).unwrap());
+        let mut filter = FilterBank::<f64, 1, 2>::new(low_pass(12.0, 500.0).unwrap());
         let h = response(filter.sections(), 17.0, 500.0);
         for sample in 0..4000 {
             let phase = TAU * 17.0 * f64::from(sample) / 500.0;

@@ -2,9 +2,9 @@
 
 use nalgebra::DMatrix;
 
-use crate::simd::for_avx2;
+use crate::lanes::{LANES, Lane, Lanes};
 
-/// A matrix laid out for `y = A x` inside the tick.
+/// A matrix, or one for each lane, laid out for `y = A x` inside the tick.
 ///
 /// Rows are cut into panels of fixed height and each panel is stored column by
 /// column, so that the product keeps its accumulators in registers and reads
@@ -14,30 +14,62 @@ use crate::simd::for_avx2;
 /// fuse multiply and add, and every row is summed in one fixed order, so the
 /// result has the same bits on every x86-64 machine.
 #[derive(Debug, Clone)]
-pub struct PanelMatrix {
+pub struct PanelMatrix<T: Lane = f64> {
     rows: usize,
     columns: usize,
     padded_rows: usize,
-    data: Vec<f64>,
-    kernel: Kernel,
+    data: Vec<T>,
+    kernel: Kernel<T>,
 }
 
-type Kernel = fn(&[f64], &[f64], &mut [f64]);
+type Kernel<T> = fn(&[T], &[T], &mut [T]);
 
 impl PanelMatrix {
     /// Lays out `matrix`.
     pub fn new(matrix: &DMatrix<f64>) -> Self {
-        let (rows, columns) = matrix.shape();
-        let height = panel_height(rows);
+        let height = panel_height(matrix.nrows());
+        Self::laid_out(matrix.shape(), height, kernel(height), |row, column| matrix[(row, column)])
+    }
+
+    /// One entry, for those who lay the matrix out in another way.
+    pub fn entry(&self, row: usize, column: usize) -> f64 {
+        let height = panel_height(self.rows);
+        let (panel, within) = (row / height, row % height);
+        self.data[(panel * self.columns + column) * height + within]
+    }
+}
+
+impl PanelMatrix<Lanes> {
+    /// A matrix for each lane; `None` if they differ in shape. The product reads
+    /// no columns at the end that are zero in all of them.
+    pub fn side_by_side(matrices: [&PanelMatrix; LANES]) -> Option<Self> {
+        let (rows, all) = (matrices[0].rows, matrices[0].columns);
+        if matrices.iter().any(|one| (one.rows, one.columns) != (rows, all)) {
+            return None;
+        }
+        let entry = |row, column| Lanes::each(|lane| matrices[lane].entry(row, column));
+        let is_zero = |column: &usize| (0..rows).all(|row| entry(row, *column) == Lanes::ZERO);
+        let columns = (0..all).rev().find(|column| !is_zero(column)).map_or(0, |last| last + 1);
+        Some(Self::laid_out((rows, columns), SMALL, product::<Lanes, SMALL>, entry))
+    }
+}
+
+impl<T: Lane> PanelMatrix<T> {
+    fn laid_out(
+        (rows, columns): (usize, usize),
+        height: usize,
+        kernel: Kernel<T>,
+        entry: impl Fn(usize, usize) -> T,
+    ) -> Self {
         let padded_rows = rows.div_ceil(height) * height;
-        let mut data = vec![0.0; padded_rows * columns];
+        let mut data = vec![T::ZERO; padded_rows * columns];
         for row in 0..rows {
             let (panel, within) = (row / height, row % height);
             for column in 0..columns {
-                data[(panel * columns + column) * height + within] = matrix[(row, column)];
+                data[(panel * columns + column) * height + within] = entry(row, column);
             }
         }
-        Self { rows, columns, padded_rows, data, kernel: kernel(height) }
+        Self { rows, columns, padded_rows, data, kernel }
     }
 
     /// Rows of the matrix.
@@ -50,32 +82,28 @@ impl PanelMatrix {
         self.columns
     }
 
-    /// One entry, for those who lay the matrix out in another way.
-    pub fn entry(&self, row: usize, column: usize) -> f64 {
-        let height = panel_height(self.rows);
-        let (panel, within) = (row / height, row % height);
-        self.data[(panel * self.columns + column) * height + within]
-    }
-
     /// Length that `y` must have; entries past [`rows`](Self::rows) become zero.
     pub fn padded_rows(&self) -> usize {
         self.padded_rows
     }
 
     /// A zero vector long enough for `y`.
-    pub fn output(&self) -> Vec<f64> {
-        vec![0.0; self.padded_rows]
+    pub fn output(&self) -> Vec<T> {
+        vec![T::ZERO; self.padded_rows]
     }
 
     /// `y = A x`. Both lengths must fit; extra entries of `x` are an error of the caller.
-    #[inline]
-    pub fn multiply(&self, x: &[f64], y: &mut [f64]) {
+    #[inline(always)]
+    pub fn multiply(&self, x: &[T], y: &mut [T]) {
         debug_assert_eq!(x.len(), self.columns);
         debug_assert_eq!(y.len(), self.padded_rows);
         if self.columns == 0 {
-            y.fill(0.0);
-        } else {
+            y.fill(T::ZERO);
+        } else if T::COUNT == 1 {
             (self.kernel)(&self.data, x, y);
+        } else {
+            // In the registers of whoever steps several tests side by side.
+            product::<T, SMALL>(&self.data, x, y);
         }
     }
 }
@@ -127,7 +155,7 @@ fn panel_height(rows: usize) -> usize {
     }
 }
 
-fn kernel(height: usize) -> Kernel {
+fn kernel(height: usize) -> Kernel<f64> {
     match height {
         4 => dispatch::<4>(),
         8 => dispatch::<8>(),
@@ -136,32 +164,32 @@ fn kernel(height: usize) -> Kernel {
     }
 }
 
-fn dispatch<const H: usize>() -> Kernel {
+fn dispatch<const H: usize>() -> Kernel<f64> {
     #[cfg(target_arch = "x86_64")]
     if std::arch::is_x86_feature_detected!("avx2") {
-        return wide_product::<H>;
+        return wide::product::<H>;
     }
-    product::<H>
+    product::<f64, H>
 }
 
 /// Even and odd columns are summed apart, so that an addition need not wait
 /// for the one before; a small product is nothing but waiting otherwise.
 #[inline(always)]
-fn product<const H: usize>(data: &[f64], x: &[f64], y: &mut [f64]) {
+fn product<T: Lane, const H: usize>(data: &[T], x: &[T], y: &mut [T]) {
     let columns = data.as_chunks::<H>().0;
     let (pairs, last) = x.as_chunks::<2>();
     for (panel, out) in columns.chunks_exact(x.len()).zip(y.as_chunks_mut::<H>().0) {
-        let (mut even, mut odd) = ([0.0; H], [0.0; H]);
+        let (mut even, mut odd) = ([T::ZERO; H], [T::ZERO; H]);
         let (panel_pairs, panel_last) = panel.as_chunks::<2>();
         for ([a, b], [p, q]) in panel_pairs.iter().zip(pairs) {
             for i in 0..H {
-                even[i] += a[i] * p;
-                odd[i] += b[i] * q;
+                even[i] += a[i] * *p;
+                odd[i] += b[i] * *q;
             }
         }
         if let ([a], [p]) = (panel_last, last) {
             for i in 0..H {
-                even[i] += a[i] * p;
+                even[i] += a[i] * *p;
             }
         }
         for i in 0..H {
@@ -170,7 +198,19 @@ fn product<const H: usize>(data: &[f64], x: &[f64], y: &mut [f64]) {
     }
 }
 
-for_avx2!(wide_product<const H>, product(data: &[f64], x: &[f64], y: &mut [f64]));
+#[cfg(target_arch = "x86_64")]
+mod wide {
+    /// The same product, compiled for 256-bit vectors.
+    pub(super) fn product<const H: usize>(data: &[f64], x: &[f64], y: &mut [f64]) {
+        // SAFETY: `dispatch` hands this function out only after it has seen AVX2.
+        unsafe { compiled_for_avx2::<H>(data, x, y) }
+    }
+
+    #[target_feature(enable = "avx2")]
+    fn compiled_for_avx2<const H: usize>(data: &[f64], x: &[f64], y: &mut [f64]) {
+        super::product::<f64, H>(data, x, y);
+    }
+}
 
 #[cfg(test)]
 mod tests {
@@ -218,7 +258,33 @@ mod tests {
         let panel = PanelMatrix::new(&a);
         let (mut dispatched, mut narrow) = (panel.output(), panel.output());
         panel.multiply(&x, &mut dispatched);
-        product::<16>(&panel.data, &x, &mut narrow);
+        product::<f64, 16>(&panel.data, &x, &mut narrow);
         assert_eq!(dispatched, narrow);
+    }
+
+    #[test]
+    fn every_lane_has_the_bits_of_its_own_product() {
+        let mut random = Stream::new(6, "panel");
+        for (rows, columns, zeros) in [(1, 1, 0), (7, 9, 2), (18, 5, 5), (33, 20, 1)] {
+            let matrices: [PanelMatrix; LANES] = std::array::from_fn(|_| {
+                let kept = columns - zeros;
+                let mut entry = |_, column| if column < kept { random.normal() } else { 0.0 };
+                PanelMatrix::new(&DMatrix::from_fn(rows, columns, &mut entry))
+            });
+            let x: Vec<Lanes> = (0..columns).map(|_| Lanes::each(|_| random.normal())).collect();
+            let four = PanelMatrix::side_by_side(matrices.each_ref()).unwrap();
+            assert_eq!(four.columns(), columns - zeros);
+            let mut y = four.output();
+            four.multiply(&x[..four.columns()], &mut y);
+            for (lane, matrix) in matrices.iter().enumerate() {
+                let of_lane: Vec<f64> = x.iter().map(|x| x[lane]).collect();
+                let mut alone = matrix.output();
+                matrix.multiply(&of_lane, &mut alone);
+                let ours: Vec<f64> = y[..rows].iter().map(|y| y[lane]).collect();
+                assert_eq!(ours, alone[..rows]);
+            }
+        }
+        let [small, large] = [2, 3].map(|n| PanelMatrix::new(&DMatrix::identity(n, n)));
+        assert!(PanelMatrix::side_by_side([&small, &small, &large, &small]).is_none());
     }
 }

@@ -1,13 +1,172 @@
 //! A few numbers side by side, one for each of several tests that run in step.
 //!
+//! What one test computes and what several compute side by side is written once,
+//! over a [`Lane`]: a single number, or [`Lanes`] of them. Every lane has the bits
+//! of the single number.
+//!
 //! Everything is written lane by lane without branches, so that the compiler
 //! takes a wide register for it where the function around it is compiled for
-//! one, and plain instructions elsewhere. The bits are the same.
+//! one ([`widely`]), and plain instructions elsewhere. The bits are the same. (The
+//! crate `wide` takes its registers when it is compiled; here one program serves
+//! processors with and without wide ones.)
 
-use std::ops::{Add, AddAssign, BitAnd, BitAndAssign, Index, IndexMut, Mul, Not, Sub};
+use std::fmt::Debug;
+use std::ops::{Add, AddAssign, BitAnd, BitAndAssign, Div, Index, Mul, Neg, Not, Sub, SubAssign};
 
 /// Tests side by side.
 pub const LANES: usize = 4;
+
+/// A number of one test, or the same number of several side by side.
+pub trait Lane:
+    Copy
+    + Debug
+    + Default
+    + PartialEq
+    + Add<Output = Self>
+    + AddAssign
+    + Sub<Output = Self>
+    + SubAssign
+    + Mul<Output = Self>
+    + Mul<f64, Output = Self>
+    + Div<Output = Self>
+    + Neg<Output = Self>
+{
+    /// A yes or no for every lane.
+    type Mask: LaneMask;
+    /// Number of lanes.
+    const COUNT: usize;
+    /// Zero in every lane.
+    const ZERO: Self;
+
+    /// One number for each lane.
+    fn each(value: impl FnMut(usize) -> f64) -> Self;
+    /// The number of one lane.
+    fn lane(self, lane: usize) -> f64;
+    /// The number of one lane, to be written.
+    fn lane_mut(&mut self, lane: usize) -> &mut f64;
+    /// The magnitude.
+    fn abs(self) -> Self;
+    /// The nearest whole number, halves away from zero.
+    fn round(self) -> Self;
+    /// Where `self` ≤ `other`; nowhere where they cannot be compared.
+    fn at_most(self, other: Self) -> Self::Mask;
+    /// Where `self` < `other`; nowhere where they cannot be compared.
+    fn below(self, other: Self) -> Self::Mask;
+    /// `self` where the mask is set, `other` elsewhere.
+    fn where_set(self, mask: Self::Mask, other: Self) -> Self;
+
+    /// The same number in every lane.
+    #[inline(always)]
+    fn all(value: f64) -> Self {
+        Self::each(|_| value)
+    }
+
+    /// The larger; `self` where `other` is not a number.
+    #[inline(always)]
+    fn raised_to(self, other: Self) -> Self {
+        other.where_set(self.below(other), self)
+    }
+
+    /// Cut off at `least` and `most`; what is not a number stays.
+    #[inline(always)]
+    fn within(self, least: Self, most: Self) -> Self {
+        let raised = least.where_set(self.below(least), self);
+        most.where_set(most.below(raised), raised)
+    }
+}
+
+/// A yes or no for every lane.
+pub trait LaneMask:
+    Copy + Debug + PartialEq + BitAnd<Output = Self> + BitAndAssign + Not<Output = Self>
+{
+    /// Yes in every lane.
+    const ALL: Self;
+
+    /// Whether it is set in any lane.
+    fn any(self) -> bool;
+}
+
+/// Work that is worth wide registers.
+pub trait Work {
+    /// What comes of it.
+    type Output;
+
+    /// Does it. To be marked `#[inline(always)]`, as whatever it calls: only what
+    /// is inlined into [`widely`] is compiled for wide registers.
+    fn run(self) -> Self::Output;
+}
+
+/// Does the work in wide registers where the processor has them.
+#[inline(always)]
+pub fn widely<W: Work>(work: W) -> W::Output {
+    #[cfg(target_arch = "x86_64")]
+    {
+        #[target_feature(enable = "avx2")]
+        fn wide<W: Work>(work: W) -> W::Output {
+            work.run()
+        }
+        if std::arch::is_x86_feature_detected!("avx2") {
+            // SAFETY: the processor has just been seen to have AVX2.
+            return unsafe { wide(work) };
+        }
+    }
+    work.run()
+}
+
+impl Lane for f64 {
+    type Mask = bool;
+    const COUNT: usize = 1;
+    const ZERO: Self = 0.0;
+
+    #[inline(always)]
+    fn each(mut value: impl FnMut(usize) -> f64) -> Self {
+        value(0)
+    }
+
+    #[inline(always)]
+    fn lane(self, _lane: usize) -> f64 {
+        self
+    }
+
+    #[inline(always)]
+    fn lane_mut(&mut self, _lane: usize) -> &mut f64 {
+        self
+    }
+
+    #[inline(always)]
+    fn abs(self) -> Self {
+        f64::abs(self)
+    }
+
+    #[inline(always)]
+    fn round(self) -> Self {
+        f64::round(self)
+    }
+
+    #[inline(always)]
+    fn at_most(self, other: Self) -> bool {
+        self <= other
+    }
+
+    #[inline(always)]
+    fn below(self, other: Self) -> bool {
+        self < other
+    }
+
+    #[inline(always)]
+    fn where_set(self, mask: bool, other: Self) -> Self {
+        if mask { self } else { other }
+    }
+}
+
+impl LaneMask for bool {
+    const ALL: Self = true;
+
+    #[inline(always)]
+    fn any(self) -> bool {
+        self
+    }
+}
 
 /// One number of every lane. Aligned, so that no load crosses a cache line.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -19,79 +178,56 @@ pub struct Lanes(pub [f64; LANES]);
 #[repr(align(32))]
 pub struct Mask([u64; LANES]);
 
-impl Lanes {
-    /// Zero in every lane.
-    pub const ZERO: Self = Self([0.0; LANES]);
+impl Lane for Lanes {
+    type Mask = Mask;
+    const COUNT: usize = LANES;
+    const ZERO: Self = Self([0.0; LANES]);
 
-    /// The same number in every lane.
     #[inline(always)]
-    pub fn all(value: f64) -> Self {
-        Self([value; LANES])
-    }
-
-    /// One number for each lane.
-    #[inline(always)]
-    pub fn each(value: impl FnMut(usize) -> f64) -> Self {
+    fn each(value: impl FnMut(usize) -> f64) -> Self {
         Self(std::array::from_fn(value))
     }
 
-    /// The quotient.
     #[inline(always)]
-    pub fn over(self, by: Self) -> Self {
-        Self::each(|lane| self.0[lane] / by.0[lane])
+    fn lane(self, lane: usize) -> f64 {
+        self.0[lane]
     }
 
-    /// The magnitude.
     #[inline(always)]
-    pub fn abs(self) -> Self {
+    fn lane_mut(&mut self, lane: usize) -> &mut f64 {
+        &mut self.0[lane]
+    }
+
+    #[inline(always)]
+    fn abs(self) -> Self {
         Self::each(|lane| self.0[lane].abs())
     }
 
-    /// The nearest whole number, halves away from zero.
     #[inline(always)]
-    pub fn round(self) -> Self {
+    fn round(self) -> Self {
         Self::each(|lane| self.0[lane].round())
     }
 
-    /// The larger; `self` where `other` is not a number.
     #[inline(always)]
-    pub fn raised_to(self, other: Self) -> Self {
-        Self::each(|lane| if other.0[lane] > self.0[lane] { other.0[lane] } else { self.0[lane] })
-    }
-
-    /// Where `self` ≤ `other`; nowhere where they cannot be compared.
-    #[inline(always)]
-    pub fn at_most(self, other: Self) -> Mask {
+    fn at_most(self, other: Self) -> Mask {
         Mask::each(|lane| self.0[lane] <= other.0[lane])
     }
 
-    /// Where `self` < `other`; nowhere where they cannot be compared.
     #[inline(always)]
-    pub fn below(self, other: Self) -> Mask {
+    fn below(self, other: Self) -> Mask {
         Mask::each(|lane| self.0[lane] < other.0[lane])
+    }
+
+    #[inline(always)]
+    fn where_set(self, mask: Mask, other: Self) -> Self {
+        Self::each(|lane| if mask.0[lane] != 0 { self.0[lane] } else { other.0[lane] })
     }
 }
 
 impl Mask {
-    /// Yes in every lane.
-    pub const ALL: Self = Self([u64::MAX; LANES]);
-
-    /// One answer for each lane.
     #[inline(always)]
-    pub fn each(mut answer: impl FnMut(usize) -> bool) -> Self {
+    fn each(mut answer: impl FnMut(usize) -> bool) -> Self {
         Self(std::array::from_fn(|lane| if answer(lane) { u64::MAX } else { 0 }))
-    }
-
-    /// `yes` where it is set, `no` elsewhere.
-    #[inline(always)]
-    pub fn choose(self, yes: Lanes, no: Lanes) -> Lanes {
-        Lanes::each(|lane| if self.0[lane] != 0 { yes.0[lane] } else { no.0[lane] })
-    }
-
-    /// Whether it is set in any lane.
-    #[inline(always)]
-    pub fn any(self) -> bool {
-        self.0.iter().fold(0, |any, lane| any | lane) != 0
     }
 
     /// The answers.
@@ -100,25 +236,42 @@ impl Mask {
     }
 }
 
-macro_rules! lane_by_lane {
-    ($($operator:ident::$method:ident: $sign:tt),*) => {$(
-        impl $operator for Lanes {
+impl LaneMask for Mask {
+    const ALL: Self = Self([u64::MAX; LANES]);
+
+    #[inline(always)]
+    fn any(self) -> bool {
+        self.0.iter().fold(0, |any, lane| any | lane) != 0
+    }
+}
+
+/// An operation of two operands, lane by lane.
+macro_rules! lanewise {
+    ($($operation:ident $name:ident $sign:tt),*) => {$(
+        impl $operation for Lanes {
             type Output = Self;
 
             #[inline(always)]
-            fn $method(self, other: Self) -> Self {
+            fn $name(self, other: Self) -> Self {
                 Self::each(|lane| self.0[lane] $sign other.0[lane])
             }
         }
     )*};
 }
 
-lane_by_lane!(Add::add: +, Sub::sub: -, Mul::mul: *);
+lanewise!(Add add +, Sub sub -, Mul mul *, Div div /);
 
 impl AddAssign for Lanes {
     #[inline(always)]
     fn add_assign(&mut self, other: Self) {
         *self = *self + other;
+    }
+}
+
+impl SubAssign for Lanes {
+    #[inline(always)]
+    fn sub_assign(&mut self, other: Self) {
+        *self = *self - other;
     }
 }
 
@@ -131,12 +284,12 @@ impl Mul<f64> for Lanes {
     }
 }
 
-impl Mul<Lanes> for f64 {
-    type Output = Lanes;
+impl Neg for Lanes {
+    type Output = Self;
 
     #[inline(always)]
-    fn mul(self, other: Lanes) -> Lanes {
-        Lanes::all(self) * other
+    fn neg(self) -> Self {
+        Self(self.0.map(|value| -value))
     }
 }
 
@@ -146,13 +299,6 @@ impl Index<usize> for Lanes {
     #[inline(always)]
     fn index(&self, lane: usize) -> &f64 {
         &self.0[lane]
-    }
-}
-
-impl IndexMut<usize> for Lanes {
-    #[inline(always)]
-    fn index_mut(&mut self, lane: usize) -> &mut f64 {
-        &mut self.0[lane]
     }
 }
 
@@ -203,16 +349,55 @@ mod tests {
         assert_eq!(peak, Lanes([2.0, 2.0, 3.0, 0.0]));
     }
 
+    /// The operations, of one number or of several.
+    fn results<T: Lane>(a: T, b: T) -> [T; 13] {
+        let (mut sum, mut difference) = (a, a);
+        sum += b;
+        difference -= b;
+        let chosen = a.where_set(a.below(b), b);
+        let (at_most, not) = (a.where_set(a.at_most(b), T::ZERO), a.where_set(!a.below(b), b));
+        let quotient = a / b;
+        let peak = a.raised_to(b);
+        let cut = a.within(-b.abs(), b.abs());
+        let products = [a * b, a * 3.0];
+        let [product, tripled] = products;
+        [
+            sum,
+            difference,
+            product,
+            quotient,
+            a.abs(),
+            a.round(),
+            tripled,
+            -a,
+            peak,
+            cut,
+            chosen,
+            at_most,
+            not,
+        ]
+    }
+
+    struct Operations(Lanes, Lanes);
+
+    impl Work for Operations {
+        type Output = [Lanes; 13];
+
+        #[inline(always)]
+        fn run(self) -> [Lanes; 13] {
+            results(self.0, self.1)
+        }
+    }
+
     #[test]
     fn every_lane_is_the_scalar_operation() {
         let (a, b) = (Lanes([1.5, -2.5, 0.1, 1e300]), Lanes([0.3, 2.0, -0.7, 1e10]));
+        let ours = results(a, b);
         for lane in 0..LANES {
-            let (x, y) = (a[lane], b[lane]);
-            let ours = [a + b, a - b, a * b, a.over(b), a.abs(), a.round(), 3.0 * a, a * 3.0];
-            let exact = [x + y, x - y, x * y, x / y, x.abs(), x.round(), 3.0 * x, 3.0 * x];
-            assert_eq!(ours.map(|value| value[lane]), exact);
+            assert_eq!(ours.map(|value| value[lane]), results(a[lane], b[lane]));
         }
-        let chosen = a.below(b).choose(a, b);
-        assert_eq!(chosen, Lanes([0.3, -2.5, -0.7, 1e10]));
+        assert_eq!(a.where_set(a.below(b), b), Lanes([0.3, -2.5, -0.7, 1e10]));
+        assert!(NAN.within(-1.0, 1.0).is_nan(), "not cut off");
+        assert_eq!(widely(Operations(a, b)), ours);
     }
 }

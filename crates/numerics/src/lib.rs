@@ -25,7 +25,6 @@ pub mod levenberg_marquardt;
 pub mod linear_system;
 pub mod lti;
 pub mod multi_bisection;
-pub mod normals;
 pub mod random;
 pub mod rational_fit;
 pub mod resolvent;

@@ -1,10 +1,15 @@
 //! Seeded random streams that never change with a crate's defaults.
 
-use rand::{RngExt, SeedableRng};
+use std::convert::Infallible;
+
+use rand::{Rng, RngExt, SeedableRng, TryRng};
 use rand_chacha::ChaCha8Rng;
 use rand_distr::StandardNormal;
 
-use crate::normals::Normals;
+/// Words drawn from the generator in one go.
+const WORDS: usize = 64;
+/// Bytes of a word.
+const WORD: usize = 8;
 
 /// One independent stream of random numbers.
 ///
@@ -12,7 +17,17 @@ use crate::normals::Normals;
 /// a noise source never shifts the numbers of another.
 #[derive(Debug, Clone)]
 pub struct Stream {
+    words: Words,
+}
+
+/// The words of a generator, many at a time: a number then costs no call for its
+/// words.
+#[derive(Debug, Clone)]
+struct Words {
     generator: ChaCha8Rng,
+    bytes: [u8; WORDS * WORD],
+    /// Word to come; [`WORDS`] if none is left.
+    next: usize,
 }
 
 impl Stream {
@@ -20,22 +35,45 @@ impl Stream {
     pub fn new(seed: u64, name: &str) -> Self {
         let mut generator = ChaCha8Rng::seed_from_u64(seed);
         generator.set_stream(fnv1a(name.as_bytes()));
-        Self { generator }
+        Self { words: Words { generator, bytes: [0; WORDS * WORD], next: WORDS } }
     }
 
     /// A standard normal number.
+    #[inline]
     pub fn normal(&mut self) -> f64 {
-        self.generator.sample(StandardNormal)
-    }
-
-    /// The same numbers from here on, many at a time.
-    pub fn normals(&self) -> Normals {
-        Normals::new(self.generator.clone())
+        self.words.sample(StandardNormal)
     }
 
     /// A number uniform in [0, 1).
     pub fn uniform(&mut self) -> f64 {
-        self.generator.random::<f64>()
+        self.words.random::<f64>()
+    }
+}
+
+impl TryRng for Words {
+    type Error = Infallible;
+
+    fn try_next_u32(&mut self) -> Result<u32, Infallible> {
+        // Half a word is never asked for; the generator's own order would be lost.
+        Ok(self.next_u64() as u32)
+    }
+
+    #[inline(always)]
+    fn try_next_u64(&mut self) -> Result<u64, Infallible> {
+        if self.next >= WORDS {
+            self.generator.fill_bytes(&mut self.bytes);
+            self.next = 0;
+        }
+        let word = u64::from_le_bytes(self.bytes.as_chunks().0[self.next]);
+        self.next += 1;
+        Ok(word)
+    }
+
+    fn try_fill_bytes(&mut self, bytes: &mut [u8]) -> Result<(), Infallible> {
+        for chunk in bytes.chunks_mut(WORD) {
+            chunk.copy_from_slice(&self.next_u64().to_le_bytes()[..chunk.len()]);
+        }
+        Ok(())
     }
 }
 
@@ -58,6 +96,21 @@ mod tests {
         };
         assert_eq!(draw("force"), draw("force"));
         assert_ne!(draw("force"), draw("displacement"));
+    }
+
+    #[test]
+    fn words_drawn_in_one_go_are_those_of_the_generator() {
+        let mut generator = ChaCha8Rng::seed_from_u64(11);
+        generator.set_stream(fnv1a(b"force"));
+        let mut stream = Stream::new(11, "force");
+        for k in 0..400_000 {
+            let (ours, exact) = if k % 1000 == 999 {
+                (stream.uniform(), generator.random::<f64>())
+            } else {
+                (stream.normal(), generator.sample(StandardNormal))
+            };
+            assert_eq!(ours.to_bits(), exact.to_bits(), "number {k}");
+        }
     }
 
     #[test]

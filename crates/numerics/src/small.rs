@@ -4,16 +4,16 @@
 /// small state has: moved in registers instead of by a call to the system's
 /// `memcpy`, which costs more than it moves. The lengths must be equal.
 #[inline(always)]
-pub fn copy(to: &mut [f64], from: &[f64]) {
+pub fn copy<T: Copy>(to: &mut [T], from: &[T]) {
     // One interface DOF, one load signal: the usual case comes first.
     if let ([to], [from]) = (&mut *to, from) {
         *to = *from;
         return;
     }
     match (to.len(), from.len()) {
-        (2..=4, n) if n == to.len() => overlapping::<2>(to, from),
-        (5..=8, n) if n == to.len() => overlapping::<4>(to, from),
-        (9..=16, n) if n == to.len() => overlapping::<8>(to, from),
+        (2..=4, n) if n == to.len() => overlapping::<T, 2>(to, from),
+        (5..=8, n) if n == to.len() => overlapping::<T, 4>(to, from),
+        (9..=16, n) if n == to.len() => overlapping::<T, 8>(to, from),
         _ => to.copy_from_slice(from),
     }
 }
@@ -21,7 +21,7 @@ pub fn copy(to: &mut [f64], from: &[f64]) {
 /// Copies N to 2N numbers as the first N and the last N, which may overlap: two
 /// moves of fixed size and no loop.
 #[inline(always)]
-fn overlapping<const N: usize>(to: &mut [f64], from: &[f64]) {
+fn overlapping<T: Copy, const N: usize>(to: &mut [T], from: &[T]) {
     if let (Some(to), Some(from)) = (to.first_chunk_mut::<N>(), from.first_chunk::<N>()) {
         *to = *from;
     }

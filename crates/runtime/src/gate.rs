@@ -1,6 +1,7 @@
 //! The gate: what may pass to the actuator.
 
 use model::motion::Motion;
+use numerics::lanes::Lane;
 
 use crate::measured::Measured;
 
@@ -235,6 +236,30 @@ pub struct Limits {
     pub step_s: f64,
 }
 
+/// The limits of one interface DOF: of one loop, or of several side by side.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Bounds<T> {
+    pub(crate) command: T,
+    pub(crate) rate: T,
+    pub(crate) force: T,
+    pub(crate) tracking_error: T,
+    pub(crate) step_s: T,
+}
+
+impl Limits {
+    /// Those of one interface DOF.
+    #[inline(always)]
+    pub(crate) fn of(&self, dof: usize) -> Bounds<f64> {
+        Bounds {
+            command: self.command[dof],
+            rate: self.rate[dof],
+            force: self.force[dof],
+            tracking_error: self.tracking_error[dof],
+            step_s: self.step_s,
+        }
+    }
+}
+
 /// Lets the command of this tick through, or says why not. No state: `held` is
 /// the command the rig has now.
 #[inline(always)]
@@ -253,51 +278,54 @@ pub fn gate(
             force: measured.force[dof],
             command: command.of(dof),
         };
+        let bounds = limits.of(dof);
         if !seen.is_finite() {
             return Err(not_finite(measured, dof, &seen.values()));
         }
-        if !seen.holds(limits, dof) {
-            return Err(exceeded(limits, dof, seen.against(limits.step_s)));
+        if !seen.holds(&bounds) {
+            return Err(exceeded(&bounds, dof, seen.against(bounds.step_s)));
         }
     }
     Ok(())
 }
 
-/// What the gate looks at, of one interface DOF.
+/// What the gate looks at, of one interface DOF: of one loop, or of several side by
+/// side.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct GateInput {
+pub(crate) struct GateInput<T> {
     /// The displacement the rig has been told last.
-    pub(crate) held: f64,
-    pub(crate) desired: f64,
-    pub(crate) position: f64,
-    pub(crate) force: f64,
+    pub(crate) held: T,
+    pub(crate) desired: T,
+    pub(crate) position: T,
+    pub(crate) force: T,
     /// Displacement, velocity and acceleration that would go out.
-    pub(crate) command: [f64; 3],
+    pub(crate) command: [T; 3],
 }
 
-impl GateInput {
+impl<T: Lane> GateInput<T> {
     /// Whether the command may go out.
     #[inline(always)]
-    pub(crate) fn passes(&self, limits: &Limits, dof: usize) -> bool {
-        self.is_finite() && self.holds(limits, dof)
+    pub(crate) fn passes(&self, bounds: &Bounds<T>) -> T::Mask {
+        self.is_finite() & self.holds(bounds)
     }
 
     #[inline(always)]
-    fn values(&self) -> [f64; 6] {
+    fn values(&self) -> [T; 6] {
         let [x, v, a] = self.command;
         [self.position, self.force, x, v, a, self.desired]
     }
 
     /// What is not a number is named as such before any limit is.
     #[inline(always)]
-    fn is_finite(&self) -> bool {
+    fn is_finite(&self) -> T::Mask {
         // Zero times anything that is not finite is NaN: one test for all.
-        self.values().iter().map(|value| 0.0 * value).sum::<f64>() == 0.0
+        let sum = self.values().into_iter().fold(T::ZERO, |sum, value| sum + value * 0.0);
+        sum.abs().at_most(T::ZERO)
     }
 
     /// Force, tracking error, command and its rate.
     #[inline(always)]
-    fn against(&self, step_s: f64) -> [f64; 4] {
+    fn against(&self, step_s: T) -> [T; 4] {
         let [x, ..] = self.command;
         [self.force, self.position - self.desired, x, (x - self.held) / step_s]
     }
@@ -305,12 +333,12 @@ impl GateInput {
     /// All at once, for nearly always all hold. A limit that is not a number lets
     /// nothing pass.
     #[inline(always)]
-    fn holds(&self, limits: &Limits, dof: usize) -> bool {
-        let [force, error, x, rate] = self.against(limits.step_s);
-        (force.abs() <= limits.force[dof])
-            & (error.abs() <= limits.tracking_error[dof])
-            & (x.abs() <= limits.command[dof])
-            & (rate.abs() <= limits.rate[dof])
+    fn holds(&self, bounds: &Bounds<T>) -> T::Mask {
+        let [force, error, x, rate] = self.against(bounds.step_s);
+        force.abs().at_most(bounds.force)
+            & error.abs().at_most(bounds.tracking_error)
+            & x.abs().at_most(bounds.command)
+            & rate.abs().at_most(bounds.rate)
     }
 }
 
@@ -389,12 +417,12 @@ impl SafeGate {
 
 /// Names the limit that does not hold, the specimen's first.
 #[cold]
-fn exceeded(limits: &Limits, dof: usize, [force, error, x, rate]: [f64; 4]) -> Trip {
+fn exceeded(bounds: &Bounds<f64>, dof: usize, [force, error, x, rate]: [f64; 4]) -> Trip {
     let checks = [
-        (TripKind::Force, force, limits.force[dof]),
-        (TripKind::TrackingError, error, limits.tracking_error[dof]),
-        (TripKind::Command, x, limits.command[dof]),
-        (TripKind::Rate, rate, limits.rate[dof]),
+        (TripKind::Force, force, bounds.force),
+        (TripKind::TrackingError, error, bounds.tracking_error),
+        (TripKind::Command, x, bounds.command),
+        (TripKind::Rate, rate, bounds.rate),
     ];
     let [.., last] = checks;
     let broken = |&(_, value, limit): &(TripKind, f64, f64)| value.abs() > limit || limit.is_nan();

@@ -14,7 +14,6 @@ use crate::load::Load;
 use crate::monitor::EnergyMonitor;
 use crate::numerical::{Numerical, Plant};
 use crate::record::FrameSink;
-use crate::rig::RigSlot;
 use crate::source::Source;
 use crate::streamed_load::{LoadEnd, StreamedLoad};
 use crate::tick::{Frames, Loop, Observers};
@@ -77,25 +76,6 @@ impl HybridLoop {
             Numerical::TwoRate(model) => Some(model),
             _ => None,
         }
-    }
-
-    /// What is moved and measured.
-    pub(crate) fn rig(&self) -> &RigSlot {
-        &self.rig
-    }
-
-    /// The load that is known beforehand.
-    pub(crate) fn known_load(&self) -> &Load {
-        &self.source.load
-    }
-
-    pub(crate) fn limits(&self) -> &Limits {
-        &self.limits
-    }
-
-    /// Whether this is a bare closed loop, without frames, indicators or stages.
-    pub(crate) fn is_plain(&self) -> bool {
-        !self.observers.are_watching() && self.source.course().is_none()
     }
 
     /// Takes the main loop of a two-rate test out of the tick, for a thread of

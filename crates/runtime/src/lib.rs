@@ -1,5 +1,6 @@
 //! The tick and everything around it while a test runs.
 
+pub mod batch;
 pub mod clock;
 pub mod event;
 pub mod frame;
@@ -10,7 +11,6 @@ pub mod interlock;
 pub mod laboratory;
 pub mod link;
 pub mod load;
-pub mod lockstep;
 pub mod measured;
 pub mod monitor;
 pub mod numerical;

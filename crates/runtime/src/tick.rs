@@ -72,6 +72,15 @@ impl Frames {
     }
 }
 
+/// What a loop is made of that nobody but the energies looks at.
+pub(crate) struct Bare<'a, S> {
+    pub(crate) source: &'a S,
+    pub(crate) compensator: Option<&'a Compensator>,
+    pub(crate) limits: &'a Limits,
+    pub(crate) rig: &'a RigSlot,
+    pub(crate) monitor: Option<&'a EnergyMonitor>,
+}
+
 impl<S: Source> Drop for Loop<S> {
     fn drop(&mut self) {
         let left = self.phase();
@@ -373,6 +382,30 @@ impl<S: Source> Loop<S> {
         self.limits.step_s
     }
 
+    /// The parts of a loop that has nothing besides them and has not ticked: what
+    /// may go in a batch. Every field is named here, so that whatever a loop may
+    /// have one day is thought of.
+    pub(crate) fn bare(&self) -> Option<Bare<'_, S>> {
+        let Self {
+            source,
+            compensator,
+            limits,
+            rig,
+            interlock: _,
+            safe_gate: _,
+            observers: Observers { monitor, indicators, frames, tap },
+            measured: _,
+            command: _,
+            held: _,
+            tick,
+            log: _,
+            gaps: _,
+        } = self;
+        let more = indicators.is_some() || frames.is_some() || tap.is_some();
+        let (compensator, monitor) = (compensator.as_ref(), monitor.as_ref());
+        (*tick == 0 && !more).then_some(Bare { source, compensator, limits, rig, monitor })
+    }
+
     /// What proposes.
     pub fn source(&self) -> &S {
         &self.source
@@ -440,11 +473,6 @@ impl<S: Source> Loop<S> {
 }
 
 impl Observers {
-    /// Whether more is asked than the energies: frames or indicators.
-    pub(crate) fn are_watching(&self) -> bool {
-        self.frames.is_some() || self.indicators.is_some()
-    }
-
     #[inline(always)]
     fn observe<S: Source>(
         &mut self,

@@ -6,8 +6,8 @@ use model::transfer::TransferSystem;
 use nalgebra::DMatrix;
 use numerics::gemv::PanelMatrix;
 use numerics::lanes::LANES;
+use runtime::batch::{BatchLoop, View};
 use runtime::clock::run_virtual;
-use runtime::lockstep::{Lockstep, View};
 use runtime::periodic::PeriodicLoop;
 use runtime::record::{Ending, Options, RecordError, Recorder};
 use runtime::stop::StopHandle;
@@ -82,7 +82,7 @@ pub fn measure(
         measurements.push(Measurement { id, what: what.to_owned(), nanoseconds, per: "step" });
     }
     progress("four loops in step");
-    let nanoseconds = fastest(repeat, || lockstep(&servo))?;
+    let nanoseconds = fastest(repeat, || batch(&servo))?;
     let what = "the same, four in step, each".to_owned();
     measurements.push(Measurement { id: "loop_lockstep", what, nanoseconds, per: "step" });
     progress("recording");
@@ -188,17 +188,18 @@ fn bare_loop(assembly: &Assembly) -> Result<f64, BenchError> {
     Ok(start.elapsed().as_nanos() as f64 / hybrid.ticks() as f64)
 }
 
-fn lockstep(assembly: &Assembly) -> Result<f64, BenchError> {
+fn batch(assembly: &Assembly) -> Result<f64, BenchError> {
     let load = assembly.load();
     let mut loops = Vec::with_capacity(LANES);
     for _ in 0..LANES {
         let options = LoopOptions { constant_j: 1.0, recording: Recording::Off };
         loops.push(assembly.hybrid_loop(assembly.plant()?, load.clone(), options));
     }
-    let Some(lockstep) = Lockstep::new(&loops) else { return Ok(f64::NAN) };
+    let loops: Vec<_> = loops.iter().collect();
+    let Some(batch) = BatchLoop::new(&loops) else { return Ok(f64::NAN) };
     let mut ticks = 0;
     let start = Instant::now();
-    lockstep.run(&mut |_: &View<'_>| ticks += LANES);
+    batch.run(&mut |_: &View<'_>| ticks += LANES);
     Ok(start.elapsed().as_nanos() as f64 / ticks as f64)
 }
 

@@ -5,6 +5,8 @@
 //! does not spoil the result. A measure that has no meaning for its signals
 //! (nothing to compare, a reference that never moves) is `None`, never infinite.
 
+use numerics::lanes::Lane;
+
 /// A reference whose standard deviation is below this share of its largest
 /// value is a constant seen through rounding: nothing can be normalised by it.
 pub(super) const CONSTANT: f64 = 1e-13;
@@ -15,7 +17,9 @@ const ORDINARY: std::ops::Range<f64> = 1e-100..1e100;
 /// one pass, and takes two.
 const CANCELLED: f64 = 1e-6;
 /// Sums that run side by side, so that an addition need not wait for the last.
-pub(super) const PHASES: usize = 4;
+const PHASES: usize = 4;
+/// Samples that are summed in one go; whole phases.
+pub(super) const PART: usize = 64;
 
 /// How far a signal is from a reference, in per cent.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -89,12 +93,6 @@ impl Moments {
     }
 }
 
-/// No sample is NaN or infinite.
-pub(super) fn is_finite(signal: &[f64]) -> bool {
-    // Without a way out of the inner loop it runs in vectors.
-    signal.chunks(64).all(|part| part.iter().fold(true, |all, value| all & value.is_finite()))
-}
-
 /// What one pass over a signal gives.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Sums {
@@ -106,23 +104,9 @@ pub(super) struct Sums {
 
 impl Sums {
     pub(super) fn of(signal: &[f64]) -> Self {
-        let [sums] = many(signal.len(), |at| [signal[at]]);
-        sums
-    }
-
-    /// Those of a signal from its sums in every phase.
-    pub(super) fn joined(
-        count: usize,
-        sum: [f64; PHASES],
-        squares: [f64; PHASES],
-        largest: [f64; PHASES],
-    ) -> Self {
-        Self {
-            count: count as f64,
-            sum: sum.iter().sum(),
-            squares: squares.iter().sum(),
-            largest: largest.into_iter().fold(0.0, f64::max),
-        }
+        let mut running = Running::default();
+        running.add(signal.iter().copied());
+        running.lane(0)
     }
 
     /// Mean and deviation; `None` where one pass does not tell them.
@@ -138,40 +122,63 @@ impl Sums {
     }
 }
 
-/// The sums of several signals in one pass.
-#[inline(always)]
-pub(super) fn many<const N: usize>(length: usize, values: impl Fn(usize) -> [f64; N]) -> [Sums; N] {
-    let mut sum = [[0.0; PHASES]; N];
-    let mut squares = [[0.0; PHASES]; N];
-    let mut largest = [[0.0f64; PHASES]; N];
-    let mut add = |lane: usize, values: [f64; N]| {
-        for (signal, value) in values.into_iter().enumerate() {
-            sum[signal][lane] += value;
-            squares[signal][lane] += value * value;
-            let size = value.abs();
-            // Not `f64::max`, which asks for NaN; the sum tells of that.
-            largest[signal][lane] =
-                if size > largest[signal][lane] { size } else { largest[signal][lane] };
+/// The sums while a signal passes: of one signal, or of several side by side.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub(super) struct Running<T: Lane> {
+    count: usize,
+    sum: [T; PHASES],
+    squares: [T; PHASES],
+    largest: [T; PHASES],
+}
+
+impl<T: Lane> Running<T> {
+    /// Adds samples; all parts but the last are whole multiples of [`PHASES`] long.
+    #[inline(always)]
+    pub(super) fn add(&mut self, mut samples: impl ExactSizeIterator<Item = T>) {
+        debug_assert!(self.count.is_multiple_of(PHASES));
+        self.count += samples.len();
+        // In registers until the end.
+        let Self { mut sum, mut squares, mut largest, .. } = *self;
+        for _ in 0..samples.len() / PHASES {
+            for phase in 0..PHASES {
+                let value = samples.next().unwrap_or_default();
+                sum[phase] += value;
+                squares[phase] += value * value;
+                // What is no number is not the largest; the sum tells of it.
+                largest[phase] = largest[phase].raised_to(value.abs());
+            }
         }
-    };
-    let whole = length - length % PHASES;
-    for start in (0..whole).step_by(PHASES) {
-        for lane in 0..PHASES {
-            add(lane, values(start + lane));
+        for (phase, value) in samples.enumerate() {
+            sum[phase] += value;
+            squares[phase] += value * value;
+            largest[phase] = largest[phase].raised_to(value.abs());
+        }
+        (self.sum, self.squares, self.largest) = (sum, squares, largest);
+    }
+
+    /// Those of one lane so far.
+    pub(super) fn lane(&self, lane: usize) -> Sums {
+        let of = |values: [T; PHASES]| values.map(|value| value.lane(lane));
+        Sums {
+            count: self.count as f64,
+            sum: of(self.sum).iter().sum(),
+            squares: of(self.squares).iter().sum(),
+            largest: of(self.largest).into_iter().fold(0.0, f64::max),
         }
     }
-    for at in whole..length {
-        add(at - whole, values(at));
-    }
-    std::array::from_fn(|at| Sums::joined(length, sum[at], squares[at], largest[at]))
 }
 
 /// The comparison from one pass; `None` where it would be inexact or has gaps.
 fn quick(signal: &[f64], reference: &[f64]) -> Option<Comparison> {
     let length = signal.len().min(reference.len());
     let (signal, reference) = (&signal[..length], &reference[..length]);
-    let [error, size] = many(length, |at| [signal[at] - reference[at], reference[at]]);
-    from_sums(&error, &size)
+    let (mut error, mut size) = (Running::default(), Running::default());
+    // Part by part, so that both sums find the samples in the nearest cache.
+    for (signal, reference) in signal.chunks(PART).zip(reference.chunks(PART)) {
+        error.add(signal.iter().zip(reference).map(|(s, r)| s - r));
+        size.add(reference.iter().copied());
+    }
+    from_sums(&error.lane(0), &size.lane(0))
 }
 
 /// The comparison from the sums of the error and of the reference; `None` where

@@ -6,15 +6,11 @@
 //! for the signals of a lane. Where one pass does not tell a criterion (gaps,
 //! signals that do not move, extreme sizes) the lane has no result here.
 
-use numerics::lanes::{LANES, Lanes};
+use numerics::lanes::{LANES, Lane, Lanes, Work, widely};
 
-use super::compare::{Comparison, Moments, PHASES, Sums, from_sums};
-use super::delay_in_step::best_lags;
-use super::measure::Centre;
+use super::compare::{Comparison, Moments, PART as BLOCK, Running, Sums, from_sums};
+use super::measure::{Centre, lags};
 use super::{Criterion, FloorErrors, InterfaceErrors, listed};
-
-/// Samples that are summed in one go.
-const BLOCK: usize = 64;
 
 /// The sums over a reference, which many tests share.
 #[derive(Debug, Clone, Copy)]
@@ -72,9 +68,9 @@ pub struct InStep<'a> {
     room: Room,
     /// Samples that are not summed yet.
     waiting: usize,
-    desired: LaneSums,
-    measured: LaneSums,
-    tracking: LaneSums,
+    desired: Running<Lanes>,
+    measured: Running<Lanes>,
+    tracking: Running<Lanes>,
     interface: Compared<'a>,
     floors: Vec<Compared<'a>>,
 }
@@ -82,7 +78,7 @@ pub struct InStep<'a> {
 /// A signal and its errors against a reference.
 struct Compared<'a> {
     target: Target<'a>,
-    error: LaneSums,
+    error: Running<Lanes>,
     block: [Lanes; BLOCK],
 }
 
@@ -119,16 +115,16 @@ impl<'a> InStep<'a> {
             signal.reserve(frames);
         }
         let compared =
-            |target| Compared { target, error: LaneSums::default(), block: [Lanes::ZERO; BLOCK] };
+            |target| Compared { target, error: Running::default(), block: [Lanes::ZERO; BLOCK] };
         Some(Self {
             rate_hz,
             longest_lag,
             frames,
             room,
             waiting: 0,
-            desired: LaneSums::default(),
-            measured: LaneSums::default(),
-            tracking: LaneSums::default(),
+            desired: Running::default(),
+            measured: Running::default(),
+            tracking: Running::default(),
             interface: compared(interface),
             floors: floors.into_iter().map(compared).collect(),
         })
@@ -151,37 +147,7 @@ impl<'a> InStep<'a> {
     /// Sums what waits.
     #[inline(never)]
     fn absorb(&mut self) {
-        #[cfg(target_arch = "x86_64")]
-        if std::arch::is_x86_feature_detected!("avx2") {
-            // SAFETY: the processor has just been seen to have AVX2.
-            return unsafe { self.absorb_wide() };
-        }
-        self.absorb_any();
-    }
-
-    #[cfg(target_arch = "x86_64")]
-    #[target_feature(enable = "avx2")]
-    fn absorb_wide(&mut self) {
-        self.absorb_any();
-    }
-
-    #[inline(always)]
-    fn absorb_any(&mut self) {
-        let count = std::mem::take(&mut self.waiting);
-        let from = self.room.desired.len() - count;
-        // What is too long has no criteria; see `finish`.
-        if from + count > self.frames {
-            return;
-        }
-        let (desired, measured) = (&self.room.desired[from..], &self.room.measured[from..]);
-        self.desired.add(desired.iter().copied());
-        self.measured.add(measured.iter().copied());
-        self.tracking.add(measured.iter().zip(desired).map(|(m, d)| *m - *d));
-        self.interface.absorb(from, measured);
-        for floor in &mut self.floors {
-            let block = floor.block;
-            floor.absorb(from, &block[..count]);
-        }
+        widely(Absorb(self));
     }
 
     /// The results of those lanes that have them, and the room for the next run.
@@ -191,11 +157,12 @@ impl<'a> InStep<'a> {
         if desired.len() != self.frames {
             return ([const { None }; LANES], self.room);
         }
-        let centre = |sums: &LaneSums, lane| Centre::new(&Moments::from_sums(&sums.lane(lane))?);
-        let centres = std::array::from_fn(|lane| {
+        let centre =
+            |sums: &Running<Lanes>, lane| Centre::new(&Moments::from_sums(&sums.lane(lane))?);
+        let centres: [_; LANES] = std::array::from_fn(|lane| {
             Some([centre(&self.desired, lane)?, centre(&self.measured, lane)?])
         });
-        let lags = best_lags(desired, measured, &centres, self.longest_lag);
+        let lags = lags(desired, measured, &centres, self.longest_lag);
         let found = std::array::from_fn(|lane| {
             let tracking = from_sums(&self.tracking.lane(lane), &self.desired.lane(lane))?;
             let answer = self.interface.comparison(lane)?;
@@ -220,6 +187,33 @@ impl<'a> InStep<'a> {
     }
 }
 
+/// The sums over what waits.
+struct Absorb<'s, 'a>(&'s mut InStep<'a>);
+
+impl Work for Absorb<'_, '_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        let Self(all) = self;
+        let count = std::mem::take(&mut all.waiting);
+        let from = all.room.desired.len() - count;
+        // What is too long has no criteria; see `finish`.
+        if from + count > all.frames {
+            return;
+        }
+        let (desired, measured) = (&all.room.desired[from..], &all.room.measured[from..]);
+        all.desired.add(desired.iter().copied());
+        all.measured.add(measured.iter().copied());
+        all.tracking.add(measured.iter().zip(desired).map(|(m, d)| *m - *d));
+        all.interface.absorb(from, measured);
+        for floor in &mut all.floors {
+            let block = floor.block;
+            floor.absorb(from, &block[..count]);
+        }
+    }
+}
+
 impl Compared<'_> {
     #[inline(always)]
     fn absorb(&mut self, from: usize, signal: &[Lanes]) {
@@ -230,45 +224,6 @@ impl Compared<'_> {
 
     fn comparison(&self, lane: usize) -> Option<Comparison> {
         from_sums(&self.error.lane(lane), &self.target.extents[lane].0)
-    }
-}
-
-/// The sums of one signal in every lane, in the order of [`Sums`].
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub(super) struct LaneSums {
-    count: usize,
-    sum: [Lanes; PHASES],
-    squares: [Lanes; PHASES],
-    largest: [Lanes; PHASES],
-}
-
-impl LaneSums {
-    /// Adds samples; all parts but the last are whole multiples of [`PHASES`] long.
-    #[inline(always)]
-    pub(super) fn add(&mut self, mut samples: impl ExactSizeIterator<Item = Lanes>) {
-        debug_assert!(self.count.is_multiple_of(PHASES));
-        self.count += samples.len();
-        // In registers until the end.
-        let Self { mut sum, mut squares, mut largest, .. } = *self;
-        for _ in 0..samples.len() / PHASES {
-            for phase in 0..PHASES {
-                let value = samples.next().unwrap_or_default();
-                sum[phase] += value;
-                squares[phase] += value * value;
-                largest[phase] = largest[phase].raised_to(value.abs());
-            }
-        }
-        for (phase, value) in samples.enumerate() {
-            sum[phase] += value;
-            squares[phase] += value * value;
-            largest[phase] = largest[phase].raised_to(value.abs());
-        }
-        (self.sum, self.squares, self.largest) = (sum, squares, largest);
-    }
-
-    pub(super) fn lane(&self, lane: usize) -> Sums {
-        let of = |values: [Lanes; PHASES]| values.map(|value| value[lane]);
-        Sums::joined(self.count, of(self.sum), of(self.squares), of(self.largest))
     }
 }
 

@@ -1,9 +1,10 @@
-//! Delay by correlation, and peaks. What is not finite is left out, as in
-//! [`compare`](super::compare).
+//! Delay by correlation, of one test or of several side by side, and peaks. What is
+//! not finite is left out, as in [`compare`](super::compare).
 
-use numerics::correlate::lagged_products;
+use numerics::correlate::{BLOCK, Lagged, add_lagged};
+use numerics::lanes::{Lane, Work, widely};
 
-use super::compare::{CONSTANT, Moments, Sums as SignalSums, is_finite, many};
+use super::compare::{CONSTANT, Moments, Running, Sums as SignalSums};
 
 /// The longest lag the benchmark searches, in samples at its own rate.
 const BENCHMARK_LAG: f64 = 49.0;
@@ -53,27 +54,113 @@ pub fn benchmark_lags(rate_hz: f64) -> usize {
 /// move or nothing correlates positively.
 pub fn tracking_delay(desired: &[f64], measured: &[f64], longest: usize) -> Option<Lag> {
     let length = desired.len().min(measured.len());
-    let (desired, measured) = (&desired[..length], &measured[..length]);
-    // Removing the mean first keeps the sums below free of cancellation.
-    let (desired_centre, measured_centre) = (centre(desired)?, centre(measured)?);
-    let longest = searched(longest, length)?;
-    let (x, y) = (desired_centre.applied(desired), measured_centre.applied(measured));
-    let correlations = if is_finite(&x) && is_finite(&y) {
-        whole_correlations(&x, &y, longest)
-    } else {
-        gappy_correlations(&x, &y, longest)
+    let signals = [&desired[..length], &measured[..length]];
+    let [desired, measured] = signals.map(|signal| Centre::new(&Moments::of(signal)?));
+    let centres = [desired?, measured?];
+    let found = lags(signals[0], signals[1], &[Some(centres)], longest);
+    found.into_iter().next().flatten().unwrap_or_else(|| {
+        let longest = searched(longest, length)?;
+        let [x, y] = [0, 1].map(|which| centres[which].applied(signals[which]));
+        best(&gappy_correlations(&x, &y, longest))
+    })
+}
+
+/// The lag of every lane, from the centres of its desired and measured motion;
+/// `None` for a lane whose signals have gaps or extreme sizes.
+pub(super) fn lags<T: Lagged>(
+    desired: &[T],
+    measured: &[T],
+    centres: &[Option<[Centre; 2]>],
+    longest: usize,
+) -> Vec<Option<Option<Lag>>> {
+    let Some(longest) = searched(longest, desired.len()) else { return vec![None; T::COUNT] };
+    let [x, y] = [0, 1].map(|which| {
+        let of = |lane: usize| centres[lane].map(|both| both[which]);
+        Normal {
+            mean: T::each(|lane| of(lane).map_or(0.0, |centre| centre.mean)),
+            // Removing the mean first keeps the sums below free of cancellation.
+            factor: T::each(|lane| of(lane).map_or(0.0, |centre| centre.deviation.recip())),
+        }
+    });
+    let mut products = vec![T::ZERO; longest + 1];
+    let out = &mut products[..];
+    let sums = widely(Correlation { desired, measured, x: &x, y: &y, out });
+    let of_lane = |lane: usize| {
+        let sums = sums.map(|sums| sums.lane(lane));
+        // A sum is finite only if every sample was.
+        let whole = sums.iter().all(|sums| sums.sum.is_finite());
+        let known = [&x, &y].iter().all(|normal| normal.factor.lane(lane).is_normal());
+        if !(whole && known) {
+            return None;
+        }
+        let products: Vec<f64> = products.iter().map(|sum| sum.lane(lane)).collect();
+        let ends = |lag: usize| {
+            let (last, first) = (desired[desired.len() - 1 - lag], measured[lag]);
+            (x.applied(last).lane(lane), y.applied(first).lane(lane))
+        };
+        Some(best(&coefficients(&sums, &products, ends)))
     };
-    best(&correlations)
+    (0..T::COUNT).map(of_lane).collect()
+}
+
+/// What takes a signal of every lane to zero mean and unit deviation.
+struct Normal<T> {
+    mean: T,
+    factor: T,
+}
+
+impl<T: Lane> Normal<T> {
+    #[inline(always)]
+    fn applied(&self, value: T) -> T {
+        (value - self.mean) * self.factor
+    }
+}
+
+/// Adds the products at every lag to `out`, and gives the sums of both signals;
+/// block by block, so that nothing but the block is kept in its normal form.
+struct Correlation<'a, T> {
+    desired: &'a [T],
+    measured: &'a [T],
+    x: &'a Normal<T>,
+    y: &'a Normal<T>,
+    out: &'a mut [T],
+}
+
+impl<T: Lagged> Work for Correlation<'_, T> {
+    type Output = [Running<T>; 2];
+
+    #[inline(always)]
+    fn run(self) -> [Running<T>; 2] {
+        let Self { desired, measured, x, y, out } = self;
+        let mut sums = [Running::default(); 2];
+        let mut block = [T::ZERO; BLOCK];
+        // The measured motion of the block and of the longest lag behind it.
+        let mut late: Vec<T> = Vec::with_capacity(BLOCK + out.len());
+        for (start, desired) in (0..).step_by(BLOCK).zip(desired.chunks(BLOCK)) {
+            let block = &mut block[..desired.len()];
+            for (to, from) in block.iter_mut().zip(desired) {
+                *to = x.applied(*from);
+            }
+            let known = start + late.len();
+            let end = (start + BLOCK + out.len() - 1).min(measured.len());
+            late.extend(measured[known..end].iter().map(|value| y.applied(*value)));
+            add_lagged(block, &late, out);
+            sums[0].add(block.iter().copied());
+            sums[1].add(late[..block.len()].iter().copied());
+            late.drain(..block.len());
+        }
+        sums
+    }
 }
 
 /// The longest lag that is searched; `None` if the signals are too short for any.
-pub(super) fn searched(longest: usize, length: usize) -> Option<usize> {
+fn searched(longest: usize, length: usize) -> Option<usize> {
     // Two samples always correlate perfectly: an overlap needs more than that.
     Some(longest.min(length.checked_sub(3)?))
 }
 
 /// The lag of the largest coefficient, if one is positive.
-pub(super) fn best(correlations: &[Option<f64>]) -> Option<Lag> {
+fn best(correlations: &[Option<f64>]) -> Option<Lag> {
     let longest = correlations.len().saturating_sub(1);
     let mut best: Option<Lag> = None;
     for (samples, correlation) in correlations.iter().enumerate() {
@@ -103,11 +190,11 @@ pub fn peak(signal: &[f64]) -> Option<Peak> {
     best
 }
 
-/// What takes a signal to zero mean and unit deviation.
+/// Mean and deviation of a signal that moves.
 #[derive(Clone, Copy)]
 pub(super) struct Centre {
-    pub(super) mean: f64,
-    pub(super) deviation: f64,
+    mean: f64,
+    deviation: f64,
 }
 
 impl Centre {
@@ -124,11 +211,6 @@ impl Centre {
         }
         signal.iter().map(|value| (value - self.mean) / self.deviation).collect()
     }
-}
-
-/// Mean and deviation of the finite samples; `None` for a signal that does not move.
-fn centre(signal: &[f64]) -> Option<Centre> {
-    Centre::new(&Moments::of(signal)?)
 }
 
 /// The sums over an overlap that a correlation coefficient is made of.
@@ -155,20 +237,11 @@ impl Sums {
     }
 }
 
-/// The coefficient at every lag of two signals without gaps. Only the sums of
-/// products need a pass for each lag; the others lose one sample per lag.
-fn whole_correlations(x: &[f64], y: &[f64], longest: usize) -> Vec<Option<f64>> {
-    let mut products = vec![0.0; longest + 1];
-    lagged_products(x, y, &mut products);
-    let sums = many(x.len().min(y.len()), |at| [x[at], y[at]]);
-    let ends = |lag: usize| (x[x.len() - 1 - lag], y[lag]);
-    coefficients(&sums, &products, ends)
-}
-
-/// The coefficients from the sums over both signals and over the products at
-/// every lag. `ends` gives what a lag's overlap has and the next one's has not:
+/// The coefficients of signals without gaps, from the sums over both and over the
+/// products at every lag: only the latter need a pass for each lag, the others lose
+/// one sample per lag. `ends` gives what a lag's overlap has and the next one's has not:
 /// the last sample of the one and the first of the other.
-pub(super) fn coefficients(
+fn coefficients(
     [of_x, of_y]: &[SignalSums; 2],
     products: &[f64],
     ends: impl Fn(usize) -> (f64, f64),
@@ -216,6 +289,8 @@ fn gappy_correlations(x: &[f64], y: &[f64], longest: usize) -> Vec<Option<f64>> 
 mod tests {
     use super::super::compare::{nrmse, peak_error, std_error};
     use super::*;
+    use numerics::lanes::Lanes;
+    use numerics::random::Stream;
     use proptest::prelude::*;
 
     /// A decaying 3.6 Hz oscillation sampled at 4096 Hz; not periodic, so every shift shows.
@@ -346,6 +421,21 @@ mod tests {
         close(std_error(&signal, &reference), 50.0);
         close(nrmse(&signal, &reference), 50.0);
         assert_eq!(tracking_delay(&reference, &signal, 9).expect("a lag").samples, 0);
+    }
+
+    #[test]
+    fn wide_and_narrow_instructions_give_the_same_bits() {
+        let mut noise = Stream::new(3, "lanes");
+        let [x, y] = [0, 1].map(|_| -> Vec<Lanes> {
+            (0..1000).map(|_| Lanes::each(|_| noise.normal())).collect()
+        });
+        let [to_x, to_y] = [0.1, -0.2]
+            .map(|mean| Normal { mean: Lanes::all(mean), factor: Lanes([1.0, 0.9, 1.1, 3.0]) });
+        let [mut wide, mut narrow] = [vec![Lanes::ZERO; 50], vec![Lanes::ZERO; 50]];
+        let of = |out| Correlation { desired: &x, measured: &y, x: &to_x, y: &to_y, out };
+        let sums = [widely(of(&mut wide[..])), of(&mut narrow[..]).run()];
+        assert_eq!(wide, narrow);
+        assert_eq!(sums[0], sums[1]);
     }
 
     proptest! {

@@ -20,7 +20,6 @@
 //! interface DOFs the first five carry the interface's name: `J1.east`.
 
 mod compare;
-mod delay_in_step;
 mod in_step;
 mod measure;
 

@@ -1,7 +1,7 @@
 //! Second-order inverse, fitted over a moving window.
 
 use super::design::{AdaptiveTimeSeriesDesign, check_bounds, not_negative, positive};
-use super::estimator::{Jerk, Lookout};
+use super::estimator::{TwinFilter, Window, stride};
 use super::{Compensate, CompensatorError, Site};
 use crate::motion::Motion;
 use crate::sensor::Converter;
@@ -27,6 +27,7 @@ pub struct AdaptiveTimeSeries {
     /// R of one update.
     variance: f64,
     rate_hz: f64,
+    stride: u32,
     /// Updates in one block.
     per_block: u32,
     converter: Converter,
@@ -36,8 +37,10 @@ pub struct AdaptiveTimeSeries {
 #[derive(Debug, Clone, PartialEq)]
 struct State {
     parameters: [f64; N],
-    lookout: Lookout,
-    jerk: Jerk,
+    filter: TwinFilter,
+    window: Window,
+    last_acceleration: Option<f64>,
+    wait: u32,
     blocks: [Sums; BLOCKS],
     current: usize,
     in_block: u32,
@@ -59,22 +62,24 @@ impl AdaptiveTimeSeries {
         }
         not_negative("threshold", design.threshold_m)?;
         let noise = positive("noise", design.noise_m)?;
-        let lookout = Lookout::new(design.filter_hz, site.step_s)?;
-        let stride = f64::from(lookout.stride);
+        let stride = stride(positive("filter", design.filter_hz)?, site.step_s);
         let window_s = positive("window", design.window_s)?;
-        let updates = window_s / (site.step_s * stride);
+        let updates = window_s / (site.step_s * f64::from(stride));
         let state = State {
             parameters: design.start,
-            lookout,
-            jerk: Jerk::default(),
+            filter: TwinFilter::new(design.filter_hz, site.step_s)?,
+            window: Window::EMPTY,
+            last_acceleration: None,
+            wait: stride,
             blocks: [Sums::default(); BLOCKS],
             current: 0,
             in_block: 0,
         };
         Ok(Self {
             design: *design,
-            variance: noise * noise / stride,
+            variance: noise * noise / f64::from(stride),
             rate_hz: 1.0 / site.step_s,
+            stride,
             per_block: ((updates / BLOCKS as f64).round() as u32).max(1),
             converter: site.converter,
             states: vec![state; site.count],
@@ -85,10 +90,11 @@ impl AdaptiveTimeSeries {
     fn update(&mut self, dof: usize) {
         let AdaptiveTimeSeriesDesign { start, spread, lower, upper, .. } = &self.design;
         let state = &mut self.states[dof];
-        let derivatives = state.lookout.window.derivatives(self.rate_hz);
+        let derivatives = state.window.derivatives(self.rate_hz);
         let phi: [f64; N] = std::array::from_fn(|i| derivatives[i] * spread[i]);
         let left: f64 = start.iter().zip(&derivatives).map(|(a, x)| a * x).sum();
-        let residual = state.lookout.window.command() - left;
+        let [command, _] = state.window.middle();
+        let residual = command - left;
         if state.in_block == self.per_block {
             state.in_block = 0;
             state.current = (state.current + 1) % BLOCKS;
@@ -167,7 +173,8 @@ impl Compensate for AdaptiveTimeSeries {
     fn command(&mut self, desired: &Motion, _measured: &[f64], command: &mut Motion) {
         for (i, state) in self.states.iter_mut().enumerate() {
             let [x, v, a] = desired.of(i);
-            let jerk = state.jerk.next(a, self.rate_hz);
+            let jerk = state.last_acceleration.map_or(0.0, |last| (a - last) * self.rate_hz);
+            state.last_acceleration = Some(a);
             let [a0, a1, a2] = state.parameters;
             command.set(
                 i,
@@ -184,10 +191,20 @@ impl Compensate for AdaptiveTimeSeries {
     #[inline]
     fn learn(&mut self, sent: &Motion, measured: &[f64]) {
         for dof in 0..self.states.len() {
+            let state = &mut self.states[dof];
             let sent = self.converter.convert(sent.displacement[dof]);
-            let threshold = self.design.threshold_m;
-            if self.states[dof].lookout.is_due(sent, measured[dof], threshold) {
-                self.update(dof);
+            let Some(filtered) = state.filter.step(sent, measured[dof]) else {
+                state.window = Window::EMPTY;
+                continue;
+            };
+            state.window.push(filtered);
+            state.wait = state.wait.saturating_sub(1);
+            if state.wait == 0 && state.window.is_full() {
+                state.wait = self.stride;
+                let [_, measured] = state.window.middle();
+                if measured.abs() > self.design.threshold_m {
+                    self.update(dof);
+                }
             }
         }
     }
@@ -199,7 +216,7 @@ impl Compensate for AdaptiveTimeSeries {
 
     fn rejoin(&mut self, before: &Motion) {
         for (state, &a) in self.states.iter_mut().zip(&before.acceleration) {
-            state.jerk.rejoin(a);
+            state.last_acceleration = state.last_acceleration.map(|_| a);
         }
     }
 }

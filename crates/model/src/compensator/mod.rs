@@ -15,7 +15,6 @@ mod inverse;
 mod linear_form;
 mod pi_lead;
 mod shaping;
-mod side_by_side;
 mod taps;
 #[cfg(test)]
 mod tests;
@@ -33,7 +32,6 @@ pub use forward_prediction::ForwardPrediction;
 pub use inverse::Inverse;
 pub use pi_lead::PiLead;
 pub use shaping::{Shaping, ShapingDesign};
-pub use side_by_side::AdaptiveInverses;
 pub use taps::{Tap, taps};
 
 use crate::motion::Motion;

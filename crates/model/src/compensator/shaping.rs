@@ -27,7 +27,7 @@ pub struct ShapingDesign {
 /// stop, the limit while it runs at the limit.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Shaping {
-    low_pass: Option<Vec<FilterBank<3, 1>>>,
+    low_pass: Option<Vec<FilterBank<f64, 3, 1>>>,
     saturation: f64,
     /// Largest rate of change, m/s, and largest step of one tick, m.
     rate: f64,
@@ -47,7 +47,8 @@ impl Shaping {
             Some(cutoff_hz) => {
                 let sections = low_pass(cutoff_hz, 1.0 / site.step_s)
                     .map_err(|source| CompensatorError::Filter { key: "low_pass", source })?;
-                Some(vec![FilterBank::new(sections); site.count])
+                let bank = FilterBank::new(sections);
+                Some(vec![bank; site.count])
             }
         };
         let rate = bound("rate", design.rate_m_s)?;

@@ -126,7 +126,7 @@ impl SyntheticEarthquake {
         rise.min(1.0).powi(2) * decay * (0.5 - 0.5 * (PI * left).cos())
     }
 
-    fn soil(&self) -> FilterBank<1, 4> {
+    fn soil(&self) -> FilterBank<f64, 1, 4> {
         let (omega, zeta) = (TAU * self.ground_frequency_hz, self.ground_damping);
         let resonance = |omega: f64| [1.0, 2.0 * zeta * omega, omega * omega];
         let slow = HIGH_PASS * omega;

@@ -5,10 +5,10 @@ use std::thread::available_parallelism;
 use nalgebra::DMatrix;
 use numerics::block::hstack;
 use numerics::gemv::PanelMatrix;
-use numerics::small::copy;
 
+use super::LinearStep;
+use super::step_map::{StepMap, StepShape};
 use super::stepper::{Inertia, Stepper};
-use super::{LinearStep, StepProduct, StepWork};
 use crate::equations::Equations;
 
 /// The step of a linear model, found by feeding unit vectors to its algorithm.
@@ -17,29 +17,10 @@ use crate::equations::Equations;
 #[derive(Debug, Clone)]
 pub(super) struct LinearMap {
     step: LinearStep,
-    /// This instant and the next, in turns: load, next load, force; state;
-    /// readout; padding. The product reads the first two and writes the last
-    /// three of the other one, so nothing is moved, and what was stays readable.
-    vectors: [Vec<f64>; 2],
-    now: usize,
-    states: usize,
-    loads: usize,
-    forces: usize,
-    advance: PanelMatrix,
+    pub(super) map: StepMap,
     readout: DMatrix<f64>,
-    work: Option<WorkRows>,
     /// For what is asked seldom: every DOF's acceleration, a fresh start.
     stepper: Stepper,
-}
-
-/// Readout for the energies, kept where it costs less than products of its own:
-/// C v of every DOF, then Lᵀx of every load.
-#[derive(Debug, Clone, Copy)]
-struct WorkRows {
-    /// Where they begin in a vector.
-    at: usize,
-    /// Rows of C v; none for a first-order model, whose damping nobody knows.
-    dofs: usize,
 }
 
 /// From this many states on the processors share the work of preparing a step.
@@ -87,60 +68,19 @@ impl LinearMap {
         tall.rows_mut(0, states).copy_from(&ordered);
         tall.rows_mut(states, readout.nrows()).copy_from(&(&readout * &ordered));
         let advance = PanelMatrix::new(&tall);
-        let vector = vec![0.0; inputs + advance.padded_rows()];
+        // The damping of a first-order model nobody knows.
         let dofs = if equations.states.is_some() { 0 } else { equations.size() };
-        let work =
-            gives_work(equations).then_some(WorkRows { at: inputs + states + 3 * forces, dofs });
-        Self {
-            step,
-            vectors: [vector.clone(), vector],
-            now: 0,
-            states,
-            loads,
-            forces,
-            advance,
-            readout,
-            work,
-            stepper,
-        }
+        let work_dofs = gives_work(equations).then_some(dofs);
+        let shape = StepShape { loads, forces, states, work_dofs };
+        let by_row = |m: &DMatrix<f64>| m.transpose().as_slice().to_vec();
+        let (of_load, of_force) =
+            (by_row(&step.acceleration_of_load), by_row(&step.acceleration_of_force));
+        let map = StepMap::new(shape, advance, of_load, of_force);
+        Self { step, map, readout, stepper }
     }
 
     pub(super) fn step(&self) -> &LinearStep {
         &self.step
-    }
-
-    pub(super) fn product(&self, velocity_lag_s: f64) -> Option<StepProduct<'_>> {
-        let rows = self.work.filter(|rows| rows.dofs > 0)?;
-        Some(StepProduct {
-            matrix: &self.advance,
-            output: &self.vectors[self.now][self.inputs()..],
-            loads: self.loads,
-            forces: self.forces,
-            states: self.states,
-            dofs: rows.dofs,
-            acceleration_of_load: &self.step.acceleration_of_load,
-            acceleration_of_force: &self.step.acceleration_of_force,
-            velocity_lag_s,
-        })
-    }
-
-    /// Where the state begins.
-    #[inline(always)]
-    fn inputs(&self) -> usize {
-        2 * self.loads + self.forces
-    }
-
-    #[inline(always)]
-    pub(super) fn state(&self) -> &[f64] {
-        let at = self.inputs();
-        &self.vectors[self.now][at..at + self.states]
-    }
-
-    /// Displacement and velocity of the interface.
-    #[inline(always)]
-    pub(super) fn interface(&self) -> (&[f64], &[f64]) {
-        let at = self.inputs() + self.states;
-        self.vectors[self.now][at..at + 2 * self.forces].split_at(self.forces)
     }
 
     pub(super) fn start(
@@ -153,79 +93,13 @@ impl LinearMap {
         self.stepper.start(displacement, velocity, load, force);
         let state = nalgebra::DVector::from_column_slice(&self.stepper.state);
         let readout = &self.readout * &state;
-        let at = self.inputs();
-        let vector = &mut self.vectors[self.now][at..];
-        vector[..self.states].copy_from_slice(state.as_slice());
-        vector[self.states..self.states + readout.len()].copy_from_slice(readout.as_slice());
-    }
-
-    #[inline(always)]
-    pub(super) fn advance(&mut self, load: &[f64], next: &[f64], force: &[f64]) {
-        let inputs = self.inputs();
-        let [first, second] = &mut self.vectors;
-        let (input, output) = if self.now == 0 { (first, second) } else { (second, first) };
-        let input = &mut input[..inputs + self.states];
-        let (s, rest) = input.split_at_mut(self.loads);
-        let (s1, rest) = rest.split_at_mut(self.loads);
-        copy(s, load);
-        copy(s1, next);
-        copy(&mut rest[..self.forces], force);
-        self.advance.multiply(input, &mut output[inputs..]);
-        self.now = 1 - self.now;
-    }
-
-    #[inline(always)]
-    pub(super) fn interface_acceleration(&mut self, load: &[f64], force: &[f64], out: &mut [f64]) {
-        let (of_load, of_force) =
-            (&self.step.acceleration_of_load, &self.step.acceleration_of_force);
-        let at = self.inputs() + self.states + 2 * self.forces;
-        let of_state = &self.vectors[self.now][at..];
-        if let ([a], [s], [f]) = (&mut *out, load, force) {
-            *a = of_state[0] + of_load[(0, 0)] * s + of_force[(0, 0)] * f;
-            return;
-        }
-        for (i, (a, of_state)) in out.iter_mut().zip(of_state).enumerate() {
-            *a = *of_state;
-            for (j, s) in load.iter().enumerate() {
-                *a += of_load[(i, j)] * s;
-            }
-            for (j, f) in force.iter().enumerate() {
-                *a += of_force[(i, j)] * f;
-            }
-        }
-    }
-
-    /// The work done over the step just taken; `force` is the one measured now.
-    #[inline(always)]
-    pub(super) fn step_work(&self, force: &[f64]) -> Option<StepWork> {
-        let rows = self.work?;
-        let (now, last) = (&self.vectors[self.now][..], &self.vectors[1 - self.now][..]);
-        let mut work = StepWork::default();
-        let (x, drag) = (self.inputs(), rows.at);
-        let moved = now[x..x + rows.dofs].iter().zip(&last[x..x + rows.dofs]);
-        let dragged = now[drag..drag + rows.dofs].iter().zip(&last[drag..drag + rows.dofs]);
-        for ((x, x0), (d, d0)) in moved.zip(dragged) {
-            work.dissipated += 0.5 * (d + d0) * (x - x0);
-        }
-        let (reach, loads) = (drag + rows.dofs, self.loads);
-        let moved = now[reach..reach + loads].iter().zip(&last[reach..reach + loads]);
-        for ((q, q0), (s0, s)) in moved.zip(last[..loads].iter().zip(&last[loads..2 * loads])) {
-            work.input += 0.5 * (s + s0) * (q - q0);
-        }
-        let (held, u) = (2 * loads, x + self.states);
-        let moved = now[u..u + self.forces].iter().zip(&last[u..u + self.forces]);
-        let forces = last[held..held + self.forces].iter().zip(force);
-        for ((u, u0), (f0, f)) in moved.zip(forces) {
-            work.feedback_held -= f0 * (u - u0);
-            work.feedback_straight -= 0.5 * (f + f0) * (u - u0);
-        }
-        Some(work)
+        let output = self.map.output_mut();
+        output[..state.len()].copy_from_slice(state.as_slice());
+        output[state.len()..state.len() + readout.len()].copy_from_slice(readout.as_slice());
     }
 
     pub(super) fn acceleration(&mut self, load: &[f64], force: &[f64]) -> &[f64] {
-        let at = self.inputs();
-        let state = &self.vectors[self.now][at..at + self.states];
-        self.stepper.state.copy_from_slice(state);
+        self.stepper.state.copy_from_slice(self.map.state());
         self.stepper.accelerate(load, force, Inertia::Own)
     }
 }

@@ -15,6 +15,7 @@ mod explicit;
 mod implicit;
 mod linear;
 mod stability;
+mod step_map;
 mod stepper;
 #[cfg(test)]
 mod tests;
@@ -22,7 +23,7 @@ mod tests;
 pub use stability::{UnstableStep, unstable_step};
 
 use nalgebra::DMatrix;
-use numerics::gemv::PanelMatrix;
+use numerics::lanes::Lane;
 use numerics::linear_system::{LinearSystem, Time};
 use numerics::small::copy;
 use thiserror::Error;
@@ -31,6 +32,7 @@ use crate::equations::{ConnectedElement, Equations, RelativeDof};
 use crate::first_order::Scheme;
 use crate::motion::Motion;
 use linear::LinearMap;
+pub use step_map::{StepMap, StepShape};
 use stepper::{Inertia, Stepper};
 
 /// How the load runs between two samples, for the exact method.
@@ -210,7 +212,7 @@ impl Integrator {
     #[inline(always)]
     pub fn state(&self) -> &[f64] {
         match &self.core {
-            Core::Linear(map) => map.state(),
+            Core::Linear(linear) => linear.map.state(),
             Core::Nonlinear(stepper) => &stepper.state,
         }
     }
@@ -232,7 +234,7 @@ impl Integrator {
     pub fn equilibrium(&mut self, load: &[f64], force: &mut [f64]) {
         let acceleration = &mut self.interface.acceleration;
         match &mut self.core {
-            Core::Linear(map) => map.interface_acceleration(load, force, acceleration),
+            Core::Linear(linear) => linear.map.interface_acceleration(load, force, acceleration),
             Core::Nonlinear(stepper) => {
                 let all = stepper.accelerate(load, force, Inertia::WithSpecimen);
                 for (a, place) in acceleration.iter_mut().zip(&self.places) {
@@ -262,7 +264,7 @@ impl Integrator {
         force: &[f64],
     ) -> Result<(), NotConverged> {
         match &mut self.core {
-            Core::Linear(map) => map.advance(load, next, force),
+            Core::Linear(linear) => linear.map.advance(load, next, force),
             Core::Nonlinear(stepper) => stepper.advance(load, next, force)?,
         }
         self.update_interface();
@@ -353,25 +355,30 @@ impl Integrator {
     #[inline(always)]
     pub fn step_work(&self, force: &[f64]) -> Option<StepWork> {
         match &self.core {
-            Core::Linear(map) => map.step_work(force),
+            Core::Linear(linear) => linear.map.work(force),
             Core::Nonlinear(_) => None,
         }
     }
 
-    /// The step as the one product it is, where it gives the work too: for
-    /// stepping several small models side by side.
-    pub fn product(&self) -> Option<StepProduct<'_>> {
+    /// The step of a linear model as the one product it is, where the rig has no
+    /// direct inertia: for stepping several side by side.
+    pub fn step_map(&self) -> Option<&StepMap> {
         match &self.core {
-            Core::Linear(map) if self.direct.is_none() => map.product(self.velocity_lag_s),
+            Core::Linear(linear) if self.direct.is_none() => Some(&linear.map),
             _ => None,
         }
+    }
+
+    /// By how much the interface's velocity is brought up to date, s.
+    pub fn velocity_lag_s(&self) -> f64 {
+        self.velocity_lag_s
     }
 
     #[inline(always)]
     fn update_interface(&mut self) {
         match &self.core {
-            Core::Linear(map) => {
-                let (displacement, velocity) = map.interface();
+            Core::Linear(linear) => {
+                let (displacement, velocity) = linear.map.interface();
                 copy(&mut self.interface.displacement, displacement);
                 copy(&mut self.interface.velocity, velocity);
             }
@@ -386,44 +393,17 @@ impl Integrator {
     }
 }
 
-/// A linear step with everything the tick reads off it, as one product.
-///
-/// The input is load, next load, force, state; the output is state, then
-/// interface displacement, velocity and the state's part of the acceleration,
-/// then C v of every DOF and Lᵀx of every load.
-#[derive(Debug, Clone, Copy)]
-pub struct StepProduct<'a> {
-    /// From input to output.
-    pub matrix: &'a PanelMatrix,
-    /// The output at the present instant.
-    pub output: &'a [f64],
-    /// Number of load signals.
-    pub loads: usize,
-    /// Number of interface DOFs.
-    pub forces: usize,
-    /// Length of the state.
-    pub states: usize,
-    /// Number of DOFs.
-    pub dofs: usize,
-    /// Interface acceleration from the load.
-    pub acceleration_of_load: &'a DMatrix<f64>,
-    /// Interface acceleration from the force.
-    pub acceleration_of_force: &'a DMatrix<f64>,
-    /// See [`LinearStep::velocity_lag_s`].
-    pub velocity_lag_s: f64,
-}
-
 /// Work over one step, J.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct StepWork {
+pub struct StepWork<T: Lane = f64> {
     /// Taken by damping.
-    pub dissipated: f64,
+    pub dissipated: T,
     /// Of the load, which runs straight between its samples.
-    pub input: f64,
+    pub input: T,
     /// Of the measured force on the numerical part, held over the step.
-    pub feedback_held: f64,
+    pub feedback_held: T,
     /// The same, running straight from the last measured force to this one.
-    pub feedback_straight: f64,
+    pub feedback_straight: T,
 }
 
 /// Energy of the nonlinear elements, J.

@@ -64,6 +64,13 @@ impl ClosedLoop {
         self.staged.as_ref()?.stream.as_ref()
     }
 
+    /// Numerical part and load where there is nothing besides them; see
+    /// [`Loop::bare`](crate::tick::Loop::bare).
+    pub(crate) fn bare(&self) -> Option<(&Numerical, &Load)> {
+        let Self { numerical, load, step_s: _, tick: _, origin: _, staged, acceleration: _ } = self;
+        staged.is_none().then_some((numerical, load))
+    }
+
     /// The stage of the course; without one the test is running.
     #[inline(always)]
     fn stage(&self) -> Stage {

@@ -4,6 +4,7 @@ use model::equations::Equations;
 use model::integrator::{ElementEnergy, Method, StepWork};
 use nalgebra::DMatrix;
 use numerics::gemv::PanelMatrix;
+use numerics::lanes::Lane;
 use numerics::small::copy;
 
 use crate::gate::{Trip, TripKind};
@@ -18,6 +19,15 @@ pub enum WorkRule {
 }
 
 impl WorkRule {
+    /// The work of the measured force over a step.
+    #[inline(always)]
+    pub(crate) fn feedback<T: Lane>(self, work: &StepWork<T>) -> T {
+        match self {
+            Self::Held => work.feedback_held,
+            Self::Trapezoid => work.feedback_straight,
+        }
+    }
+
     /// The rule that closes the energy balance of a loop with this method.
     ///
     /// CR and KR-α take the force of an instant as acting at that instant, on
@@ -67,6 +77,14 @@ pub struct Observation<'a> {
     /// The work since the last instant, where the integrator gives it; else the
     /// monitor finds it from the rest.
     pub work: Option<StepWork>,
+}
+
+/// SW from W_F and E_d + C, of one test or of several side by side; infinite where
+/// damping gives energy instead of taking it.
+#[inline(always)]
+pub(crate) fn stability_warning<T: Lane>(feedback: T, taken: T) -> T {
+    let share = (feedback * 100.0 / taken).where_set(T::ZERO.below(taken), T::all(f64::INFINITY));
+    T::ZERO.where_set(feedback.at_most(T::ZERO), share)
 }
 
 /// Sums the energies and forms the stability warning
@@ -293,24 +311,14 @@ impl EnergyMonitor {
             if self.started {
                 self.linear_dissipated += work.dissipated;
                 self.input += work.input;
-                self.feedback += match self.rule {
-                    WorkRule::Held => work.feedback_held,
-                    WorkRule::Trapezoid => work.feedback_straight,
-                };
+                self.feedback += self.rule.feedback(&work);
             }
         } else {
             self.find_work(observed);
         }
         self.started = true;
         let taken = self.dissipated() + self.constant_j;
-        self.stability_warning = if self.feedback <= 0.0 {
-            0.0
-        } else if taken > 0.0 {
-            100.0 * self.feedback / taken
-        } else {
-            // Damping that gives energy instead of taking it.
-            f64::INFINITY
-        };
+        self.stability_warning = stability_warning(self.feedback, taken);
     }
 
     /// Takes the rest of an instant in and adds the work since the last.

@@ -14,6 +14,7 @@ mod watch;
 mod windowed;
 
 pub use alarm::{Levels, Sense};
+pub(crate) use energy::stability_warning;
 pub use energy::{Energies, EnergyMonitor, Observation, WorkRule};
 pub use energy_error::EnergyError;
 pub use forecast::Forecast;

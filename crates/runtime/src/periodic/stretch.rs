@@ -127,7 +127,7 @@ impl PeriodicLoop {
                 let [position, force, _] = reading;
                 let desired = command[0];
                 let seen = GateInput { held: held[dof], desired, position, force, command };
-                passes &= seen.passes(limits, dof);
+                passes &= seen.passes(&limits.of(dof));
             }
             if passes {
                 for dof in 0..dofs {

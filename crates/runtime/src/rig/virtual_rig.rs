@@ -218,7 +218,7 @@ impl VirtualRig {
     }
 }
 
-/// A rig of one interface DOF in pieces, for [`crate::lockstep`].
+/// A rig of one interface DOF in pieces, for [`crate::batch`].
 pub(crate) struct LanePart {
     /// Achieved motion from transfer states and command.
     pub(crate) motion: PanelMatrix,

@@ -47,8 +47,9 @@ pub(super) struct Ran {
     pub(super) criteria: Vec<(String, Option<f64>)>,
 }
 
-/// A variant and what its results are compared with.
+/// An armed variant and what its results are compared with.
 pub(super) struct Test {
+    pub(super) hybrid: HybridLoop,
     pub(super) variant: Variant,
     pub(super) assembly: Assembly,
     pub(super) answer: Arc<Answer>,
@@ -91,13 +92,13 @@ impl Study {
     }
 
     fn try_run(&self, variant: &Variant, workspace: &mut Workspace) -> Result<Row, Failure> {
-        let (hybrid, test) = self.arm(variant.clone())?;
-        let ran = workspace.run(hybrid, &test, self.spec().unstable_beyond)?;
-        Ok(self.row(test.variant, ran))
+        let test = self.arm(variant.clone())?;
+        let ran = workspace.run(test, self.spec().unstable_beyond)?;
+        Ok(self.row(variant.clone(), ran))
     }
 
     /// The whole test of a variant, as a rehearsal runs it, but without a record.
-    pub(super) fn arm(&self, variant: Variant) -> Result<(HybridLoop, Test), Failure> {
+    pub(super) fn arm(&self, variant: Variant) -> Result<Test, Failure> {
         if let Some(at) = variant.values.iter().position(Option::is_none) {
             let path = &self.spec().vary[at].target.path;
             return Err(Failure(format!("hardly any draw of {path} lies between its limits")));
@@ -109,7 +110,7 @@ impl Study {
         let constant_j = warning_constant(&assembly, &answer.reference);
         let options = LoopOptions { constant_j, recording: Recording::Off };
         let hybrid = assembly.whole_test(assembly.hybrid_loop(plant, load, options), None);
-        Ok((hybrid, Test { variant, assembly, answer }))
+        Ok(Test { hybrid, variant, assembly, answer })
     }
 
     pub(super) fn row(&self, variant: Variant, ran: Ran) -> Row {
@@ -136,15 +137,10 @@ impl Study {
 impl Workspace {
     /// Runs the test to its end or its trip, and keeps what the record would
     /// hold of the time before.
-    fn run(
-        &mut self,
-        mut hybrid: HybridLoop,
-        test: &Test,
-        unstable_beyond: f64,
-    ) -> Result<Ran, Failure> {
-        let Test { assembly, answer, .. } = test;
-        self.make_room(assembly)?;
-        let floors = floors(assembly);
+    fn run(&mut self, test: Test, unstable_beyond: f64) -> Result<Ran, Failure> {
+        let Test { mut hybrid, assembly, answer, .. } = test;
+        self.make_room(&assembly)?;
+        let floors = floors(&assembly);
         // What is found by the tick itself, and would be old before it.
         let two_rates = hybrid.two_rates().is_some();
         let late = two_rates || matches!(hybrid.numerical(), Numerical::Continuous(_));
@@ -177,8 +173,8 @@ impl Workspace {
         Ok(Ran {
             trip: hybrid.tripped(),
             peaks: self.peaks,
-            ran_away: self.ran_away(answer, unstable_beyond),
-            criteria: self.criteria(assembly, answer),
+            ran_away: self.ran_away(&answer, unstable_beyond),
+            criteria: self.criteria(&assembly, &answer),
         })
     }
 

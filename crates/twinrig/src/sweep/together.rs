@@ -3,9 +3,9 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use analysis::criteria::{self, Extent, Found, InStep, Target};
-use numerics::lanes::{LANES, Lanes};
+use numerics::lanes::{LANES, Lane, Lanes};
+use runtime::batch::{BatchLoop, Onlooker, View};
 use runtime::hybrid_loop::HybridLoop;
-use runtime::lockstep::{Lockstep, Onlooker, View};
 
 use super::row::{Row, floors};
 use super::run::{Peaks, Ran, Test, Workspace, frames};
@@ -41,12 +41,12 @@ impl Study {
         }
         // Where the ordinary way has something to say about a variant, it says it.
         let armed = |&index: &u64| self.arm(self.variant(index).ok()?).ok();
-        let prepared: Vec<(HybridLoop, Test)> = indices.iter().map(armed).collect::<Option<_>>()?;
-        let (loops, tests): (Vec<HybridLoop>, Vec<Test>) = prepared.into_iter().unzip();
-        let lockstep = Lockstep::new(&loops)?;
+        let tests: Vec<Test> = indices.iter().map(armed).collect::<Option<_>>()?;
+        let loops: Vec<&HybridLoop> = tests.iter().map(|test| &test.hybrid).collect();
+        let batch = BatchLoop::new(&loops)?;
         let room = std::mem::take(&mut workspace.lanes);
         let mut watched = Watched::new(&tests, room)?;
-        let troubled = lockstep.run(&mut watched);
+        let troubled = batch.run(&mut watched);
         let Watched { criteria, force, warning, .. } = watched;
         let (found, room) = criteria.finish();
         workspace.lanes = room;

@@ -7,9 +7,10 @@ use model::compensator::{AdaptiveInverseDesign, Design, FirstOrderDesign};
 use model::sensor::Converter;
 use model::transfer::{ServoHydraulic, TransferSystem};
 use numerics::lanes::LANES;
+use runtime::batch::{BatchLoop, View};
 use runtime::hybrid_loop::HybridLoop;
+use runtime::hybrid_loop::course::CoursePlan;
 use runtime::load::Load;
-use runtime::lockstep::{Lockstep, View};
 use runtime::monitor::WorkRule;
 use runtime::rig::{LateForce, RigSlot};
 
@@ -50,12 +51,16 @@ fn alone(mut hybrid: HybridLoop) -> Vec<Seen> {
     seen
 }
 
+fn in_batch(loops: &[HybridLoop]) -> Option<BatchLoop> {
+    BatchLoop::new(&loops.iter().collect::<Vec<_>>())
+}
+
 fn together(loops: &[HybridLoop]) -> (Vec<Vec<Seen>>, [bool; LANES]) {
-    let lockstep = || Lockstep::new(loops).expect("plain loops");
+    let batch = || in_batch(loops).expect("plain loops");
     let mut seen = [vec![Vec::new(); LANES], vec![Vec::new(); LANES]];
     let [wide, narrow] = &mut seen;
-    let troubled = lockstep().run(&mut |view: &View<'_>| keep(view, wide));
-    let plain = lockstep().run_narrow(&mut |view: &View<'_>| keep(view, narrow));
+    let troubled = batch().run(&mut |view: &View<'_>| keep(view, wide));
+    let plain = batch().run_narrow(&mut |view: &View<'_>| keep(view, narrow));
     assert_eq!(troubled, plain);
     let sound = (0..LANES).filter(|lane| !troubled[*lane]);
     sound.for_each(|lane| assert!(seen[0][lane] == seen[1][lane], "wide and narrow, lane {lane}"));
@@ -153,10 +158,13 @@ fn loops_that_are_not_plain_are_refused() {
         let mut cases = plain.clone();
         cases[1] = other;
         let loops: Vec<HybridLoop> = cases.iter().map(arm).collect();
-        assert!(Lockstep::new(&loops).is_none());
+        assert!(in_batch(&loops).is_none());
     }
     let mut loops: Vec<HybridLoop> = plain.iter().map(arm).collect();
+    loops[0] = arm(&plain[0]).along(CoursePlan { initiating: None, completing: None }, None);
+    assert!(in_batch(&loops).is_none(), "what comes before and after the load");
+    let mut loops: Vec<HybridLoop> = plain.iter().map(arm).collect();
     loops[3].tick();
-    assert!(Lockstep::new(&loops).is_none(), "a loop that has ticked");
-    assert!(Lockstep::new(&loops[..3]).is_none(), "too few");
+    assert!(in_batch(&loops).is_none(), "a loop that has ticked");
+    assert!(in_batch(&loops[..3]).is_none(), "too few");
 }
