@@ -242,7 +242,8 @@ fn first_order_and_non_symmetric_models_are_judged_as_the_full_structure_is() {
         let reduced = format!("{CHAIN}{DELAY}{REDUCTION}method = \"state_space\"\n");
         let judged = |text: &str| {
             lab.write("a.toml", text);
-            lab.twinrig(["--json", "check", "a.toml"]).exits(0).json()
+            // A mode far above those that are kept grows in the loop of one of them.
+            lab.twinrig(["--json", "check", "a.toml"]).json()
         };
         let [full, small] = [format!("{CHAIN}{DELAY}"), reduced.clone()].map(|text| judged(&text));
         for (full, small) in

@@ -218,12 +218,14 @@ impl<'a> View<'a> {
         self.modal = all - numerical.len();
         self.dofs = numerical.len();
         let mut at_interface = vec![false; numerical.len()];
+        let moving: Vec<(&str, Cow<'_, [f64]>)> =
+            numerical.iter().map(|(name, column)| (*name, self.running(column))).collect();
         let named = |role: &str, name: &str| self.column(&format!("{role}.{name}"));
         let mut interfaces = Vec::new();
         for name in self.interface_names() {
             let of = |role: &str| named(role, name).unwrap_or_default();
             let desired = of("desired");
-            let place = place_of(name, desired, &numerical, &at_interface);
+            let place = place_of(name, &self.running(desired), &moving, &at_interface);
             let dof = place.map(|place| numerical[place].0);
             let reference = named("reference.interface", name)
                 .or_else(|| dof.and_then(|dof| named("reference", dof)));
@@ -302,24 +304,29 @@ impl Running {
     }
 }
 
-/// Which DOF moves as the interface is asked to.
+/// Which DOF moves as the interface is asked to, wherever it starts from.
 ///
 /// The interface counts its own DOFs, so its `1` may be DOF 3: the motion
 /// decides, and the name only where the motion cannot (nothing moved).
 fn place_of(
     name: &str,
     desired: &[f64],
-    numerical: &[(&str, &[f64])],
+    numerical: &[(&str, Cow<'_, [f64]>)],
     taken: &[bool],
 ) -> Option<usize> {
-    let thin = |column: &[f64]| -> Vec<f64> {
-        column.iter().step_by(column.len().div_ceil(TELLING_ROWS).max(1)).copied().collect()
+    let motion = |column: &[f64]| -> Vec<f64> {
+        let every = column.len().div_ceil(TELLING_ROWS).max(1);
+        let mut motion: Vec<f64> = column.iter().step_by(every).copied().collect();
+        motion.retain(|x| !x.is_nan());
+        let mean = motion.iter().sum::<f64>() / motion.len().max(1) as f64;
+        motion.iter_mut().for_each(|x| *x -= mean);
+        motion
     };
-    let desired = thin(desired);
+    let desired = motion(desired);
     let free = || numerical.iter().enumerate().filter(|(place, _)| !taken[*place]);
     let mut best: Option<(usize, f64)> = None;
-    for (place, (dof, motion)) in free() {
-        let Some(error) = criteria::nrmse(&thin(motion), &desired) else { continue };
+    for (place, (dof, column)) in free() {
+        let Some(error) = criteria::nrmse(&motion(column), &desired) else { continue };
         // Of DOFs that move alike, the one of the same name.
         let closer =
             best.is_none_or(|(_, least)| error < least || (error <= least && *dof == name));
@@ -327,7 +334,8 @@ fn place_of(
             best = Some((place, error));
         }
     }
-    let namesake = || free().find(|(_, (dof, _))| *dof == name);
+    let moves = desired.iter().any(|x| *x != 0.0);
+    let namesake = || free().find(|(_, (dof, _))| !moves && *dof == name);
     best.map(|(place, _)| place).or_else(|| namesake().map(|(place, _)| place))
 }
 
