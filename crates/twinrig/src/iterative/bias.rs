@@ -18,8 +18,8 @@ fn fundamental(coefficients: &Coefficients) -> Complex<f64> {
 }
 
 /// |exact| − |measured| of the fundamental, m. `None` for several interface
-/// DOFs, whose stiffness one motion does not tell, and for nonlinear simulated
-/// parts.
+/// DOFs, whose stiffness one motion does not tell, and for simulated parts that are
+/// nonlinear or of first order.
 pub(super) fn bias_m(
     numerical: &Equations,
     amplitudes: &[f64],
@@ -27,7 +27,8 @@ pub(super) fn bias_m(
     frequency_hz: f64,
     orbit: &Orbit,
 ) -> Option<f64> {
-    if numerical.interface.len() != 1 || !numerical.elements.is_empty() {
+    let second_order = numerical.states.is_none();
+    if numerical.interface.len() != 1 || !numerical.elements.is_empty() || !second_order {
         return None;
     }
     let omega = TAU * frequency_hz;
