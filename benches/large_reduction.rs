@@ -61,7 +61,9 @@ fn elements() -> [usize; 3] {
 /// Lower triangles as rows, entries, column starts, row of each entry (all 64-bit
 /// integers) and values; the interface DOFs as integers.
 fn export(mesh: &Mesh, interface: &[usize], folder: &Path) -> std::io::Result<()> {
-    for (name, matrix) in [("k", &mesh.component.stiffness), ("m", &mesh.component.mass)] {
+    for (name, matrix) in
+        [("k", &mesh.component.matrices.stiffness), ("m", &mesh.component.matrices.mass)]
+    {
         write_lower(matrix, &folder.join(format!("{name}.bin")))?;
     }
     let interface: Vec<i64> = interface.iter().map(|&dof| dof as i64).collect();

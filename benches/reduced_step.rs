@@ -81,9 +81,9 @@ fn reduced(interface: usize) -> Equations {
     assert_eq!(model.states(), 150);
     let load = DMatrix::from_column_slice(75, 1, model.participation.as_slice());
     Equations {
-        mass: model.mass,
-        damping: model.damping,
-        stiffness: model.stiffness,
+        mass: model.matrices.mass,
+        damping: model.matrices.damping,
+        stiffness: model.matrices.stiffness,
         load,
         interface: (0..interface).map(RelativeDof::of_dof).collect(),
         elements: Vec::new(),

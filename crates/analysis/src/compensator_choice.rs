@@ -8,14 +8,11 @@ mod response;
 
 use std::f64::consts::TAU;
 
-use model::compensator::{
-    DerivativeSource, Design, FirstOrderDesign, ForwardPredictionDesign, InverseDesign,
-    PiLeadDesign,
-};
+use model::compensator::{Design, FirstOrderDesign, ForwardPredictionDesign, PiLeadDesign};
 use model::transfer::TransferSystem;
 use nalgebra::Complex;
 
-use crate::compensator_design::{self as formula, Plant};
+use crate::compensator_design::{self as formula, Plant, inverse_design};
 use crate::loop_stability::modes::own_modes;
 use crate::loop_stability::{LoopDescription, OpenLoop, Verdict, judge};
 use response::{Tracking, best_inverse};
@@ -122,9 +119,6 @@ fn first_mode_hz(description: &LoopDescription) -> Option<f64> {
 /// Every kind with its numbers, or those it will have learnt.
 fn designs(task: &Task<'_>, at_hz: f64) -> Vec<(&'static str, Learning, Design)> {
     let plant = task.plant;
-    let inverse = |coefficients: Vec<f64>| {
-        Design::Inverse(InverseDesign { coefficients, derivatives: DerivativeSource::Motion })
-    };
     let mut found = vec![("none", Learning::Fixed, Design::None)];
     let mut fixed = |kind, design| found.push((kind, Learning::Fixed, design));
     let gain = 1.0 / plant.dc_gain();
@@ -132,7 +126,7 @@ fn designs(task: &Task<'_>, at_hz: f64) -> Vec<(&'static str, Learning, Design)>
         let design = FirstOrderDesign { gain, lead_s: (alpha - 1.0) * task.step_s };
         fixed("first_order", Design::FirstOrder(design));
     }
-    fixed("inverse", inverse(formula::inverse(plant, 4)));
+    fixed("inverse", inverse_design(formula::inverse(plant, 4)));
     let delay_s = formula::prediction_delay_s(plant, at_hz);
     if delay_s > 0.0 {
         for order in 1..=4 {
@@ -141,11 +135,9 @@ fn designs(task: &Task<'_>, at_hz: f64) -> Vec<(&'static str, Learning, Design)>
         }
     }
     fixed("pi_lead", Design::PiLead(PiLeadDesign::BENCHMARK));
-    for (kind, terms) in
-        [("adaptive_model_based", 2), ("adaptive_time_series", 3), ("adaptive_inverse", 4)]
-    {
-        if let Some(learnt) = best_inverse(task, terms).map(inverse) {
-            found.push((kind, Learning::Adaptive, learnt));
+    for (kind, terms) in formula::ADAPTIVE {
+        if let Some(learnt) = best_inverse(task, terms) {
+            found.push((kind, Learning::Adaptive, inverse_design(learnt)));
         }
     }
     found
@@ -175,22 +167,10 @@ fn candidate(
         learning,
         design,
         error: 100.0 * (squares / POINTS as f64).sqrt(),
-        delay_left_s: lag_rad(&of_frequency, at_hz) / (TAU * at_hz),
+        delay_left_s: formula::followed_lag_rad(0.0, Complex::ONE, at_hz, of_frequency)
+            / (TAU * at_hz),
         judgement,
     })
-}
-
-/// The lag at a frequency, followed from low ones up, so that it may exceed half
-/// a turn.
-fn lag_rad(of_frequency: &dyn Fn(f64) -> Complex<f64>, at_hz: f64) -> f64 {
-    const STEPS: usize = 64;
-    let mut before = Complex::from(1.0);
-    (1..=STEPS)
-        .map(|step| {
-            let now = of_frequency(at_hz * step as f64 / STEPS as f64);
-            -(now / std::mem::replace(&mut before, now)).arg()
-        })
-        .sum()
 }
 
 /// The smallest error among the safe; of those alike, the one that adapts. Safe is
@@ -240,7 +220,7 @@ fn reason(candidates: &[Candidate], advice: Option<usize>, task: &Task<'_>) -> S
     }
     if let Some(margin_s) = chosen.judgement.as_ref().and_then(|loop_| loop_.margin_s()) {
         words += &if margin_s.is_finite() {
-            format!("; the loop bears {:.2} ms of further delay", 1e3 * margin_s)
+            format!("; delay margin {:.2} ms", 1e3 * margin_s)
         } else {
             "; no delay makes the loop unstable".to_owned()
         };

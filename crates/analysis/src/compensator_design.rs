@@ -1,8 +1,9 @@
 //! Compensators from an identified transfer system: closed formulas.
 
-use std::f64::consts::TAU;
+use std::f64::consts::{FRAC_PI_2, TAU};
 
-use nalgebra::Complex;
+use model::compensator::{DerivativeSource, Design, InverseDesign};
+use nalgebra::{Complex, DMatrix, DVector};
 use numerics::lti::TransferFunction;
 
 /// What a compensator has to undo.
@@ -36,15 +37,9 @@ impl Plant {
     /// The lag in radians at a frequency, pure delay and hold included. Followed
     /// from zero up, so that it may exceed half a turn.
     pub fn lag_rad(&self, omega_rad_s: f64) -> f64 {
-        const STEPS: usize = 64;
-        let mut lag = 0.0;
-        let mut before = Complex::from(self.dc_gain());
-        for step in 1..=STEPS {
-            let now = self.function.response(omega_rad_s * step as f64 / STEPS as f64);
-            lag -= (now / before).arg();
-            before = now;
-        }
-        lag + omega_rad_s * self.late_s()
+        let at_zero = Complex::from(self.dc_gain());
+        followed_lag_rad(0.0, at_zero, omega_rad_s, |omega| self.function.response(omega))
+            + omega_rad_s * self.late_s()
     }
 
     fn late_s(&self) -> f64 {
@@ -52,36 +47,76 @@ impl Plant {
     }
 }
 
-/// command = gain · (x + lead · v).
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct FirstOrder {
-    /// 1 over the plant's gain at frequency zero.
-    pub gain: f64,
-    /// The lead.
-    pub lead_s: f64,
+/// A lag followed from the response `before` at low frequencies up to `end`, so that it
+/// may exceed half a turn.
+pub(crate) fn followed_lag_rad(
+    mut lag: f64,
+    mut before: Complex<f64>,
+    end: f64,
+    response: impl Fn(f64) -> Complex<f64>,
+) -> f64 {
+    const STEPS: usize = 64;
+    for step in 1..=STEPS {
+        let now = response(end * step as f64 / STEPS as f64);
+        lag -= (now / before).arg();
+        before = now;
+    }
+    lag
 }
 
-/// The first-order inverse that has the plant's phase at one frequency, and its
-/// gain at zero: arctan(ω lead) = lag(ω). `None` where no first order leads so
-/// much: a lag of a quarter turn or more, or none at all.
-pub fn first_order(plant: &Plant, frequency_hz: f64) -> Option<FirstOrder> {
-    let omega = TAU * frequency_hz;
-    let lag = plant.lag_rad(omega);
-    if !(0.0..0.5 * std::f64::consts::PI).contains(&lag) {
+/// The adaptive compensators, and the terms of the inverse that each learns.
+pub(crate) const ADAPTIVE: [(&str, usize); 3] =
+    [("adaptive_model_based", 2), ("adaptive_time_series", 3), ("adaptive_inverse", 4)];
+
+/// An inverse of the desired motion's derivatives.
+pub(crate) fn inverse_design(coefficients: Vec<f64>) -> Design {
+    Design::Inverse(InverseDesign { coefficients, derivatives: DerivativeSource::Motion })
+}
+
+/// The coefficients of the inverse that leaves the least error in a band, Hz: what an
+/// adaptive compensator of that form learns from motion that fills it evenly. `parts`
+/// gives what every term achieves at a frequency, its coefficient 1 at the band's end.
+pub(crate) fn best_inverse(
+    (low, high): (f64, f64),
+    points: usize,
+    terms: usize,
+    parts: impl Fn(f64) -> Vec<Complex<f64>>,
+) -> Option<Vec<f64>> {
+    let mut matrix = DMatrix::zeros(2 * points, terms);
+    let mut wanted = DVector::zeros(2 * points);
+    for point in 0..points {
+        let hertz = low + (high - low) * (point as f64 + 0.5) / points as f64;
+        for (term, part) in parts(hertz).into_iter().enumerate() {
+            matrix[(2 * point, term)] = part.re;
+            matrix[(2 * point + 1, term)] = part.im;
+        }
+        wanted[2 * point] = 1.0;
+    }
+    if matrix.iter().any(|x| !x.is_finite()) {
         return None;
     }
-    Some(FirstOrder { gain: 1.0 / plant.dc_gain(), lead_s: lag.tan() / omega })
+    let solution = matrix.svd(true, true).solve(&wanted, 1e-12).ok()?;
+    Some((0..terms).map(|term| solution[term] * term_scale(high, term)).collect())
+}
+
+/// In parts of the band's end, so that the columns are of one size.
+pub(crate) fn term_scale(high_hz: f64, term: usize) -> f64 {
+    (TAU * high_hz).powi(-(term as i32))
 }
 
 /// α of the sampled form K(z) = (α z − (α − 1))/z, whose lead is a difference:
-/// with θ = ω h, α − 1 = tan φ/(sin θ − tan φ (1 − cos θ)). `None` as above.
+/// with θ = ω h, α − 1 = tan φ/(sin θ − tan φ (1 − cos θ)). `None` where no first order
+/// leads so much: a lag of a quarter turn or more, or none at all.
 pub fn sampled_alpha(plant: &Plant, frequency_hz: f64, step_s: f64) -> Option<f64> {
     let omega = TAU * frequency_hz;
-    let lag = plant.lag_rad(omega);
-    let theta = omega * step_s;
+    sampled_lead(plant.lag_rad(omega), omega * step_s).map(|lead| 1.0 + lead)
+}
+
+/// α − 1 of a lag φ and θ = ω h.
+pub(crate) fn sampled_lead(lag: f64, theta: f64) -> Option<f64> {
     let below = theta.sin() - lag.tan() * (1.0 - theta.cos());
-    let possible = (0.0..0.5 * std::f64::consts::PI).contains(&lag) && below > 0.0;
-    possible.then(|| 1.0 + lag.tan() / below)
+    let possible = (0.0..FRAC_PI_2).contains(&lag) && below > 0.0;
+    possible.then(|| lag.tan() / below)
 }
 
 /// The first `terms` coefficients of the inverse 1/G(s) e^{s late} in ascending
@@ -122,6 +157,27 @@ pub fn prediction_delay_s(plant: &Plant, frequency_hz: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// command = gain · (x + lead · v).
+    #[derive(Debug, Clone, Copy, PartialEq)]
+    struct FirstOrder {
+        /// 1 over the plant's gain at frequency zero.
+        gain: f64,
+        /// The lead.
+        lead_s: f64,
+    }
+
+    /// The first-order inverse that has the plant's phase at one frequency, and its
+    /// gain at zero: arctan(ω lead) = lag(ω). `None` where no first order leads so
+    /// much: a lag of a quarter turn or more, or none at all.
+    fn first_order(plant: &Plant, frequency_hz: f64) -> Option<FirstOrder> {
+        let omega = TAU * frequency_hz;
+        let lag = plant.lag_rad(omega);
+        if !(0.0..FRAC_PI_2).contains(&lag) {
+            return None;
+        }
+        Some(FirstOrder { gain: 1.0 / plant.dc_gain(), lead_s: lag.tan() / omega })
+    }
 
     /// The transfer system of the multi-rate paper, held for 1 ms.
     fn plant(hold_s: f64) -> Plant {

@@ -7,10 +7,11 @@ use model::specimen::Specimen;
 use model::transfer::TransferSystem;
 use nalgebra::DMatrix;
 use numerics::eigen::{self, EigenError};
+use numerics::second_order::companion;
 use numerics::solve;
 
 use crate::loop_stability::{
-    Curve, LoopDescription, LoopError, OpenLoop, StructureModes, growing, margins,
+    Curve, LoopDescription, LoopError, OpenLoop, StructureModes, growing, last_before_loss, margins,
 };
 
 /// A delay at which the loop loses its stability.
@@ -53,8 +54,9 @@ pub fn critical_delay_by(
     // Fast motions feel what the mass inside leaves at the interface.
     let mut mass = specimen.mass.clone();
     if let Some(inside) = inside {
-        let joint = &inside.mass_to_interface;
-        let own = inside.mass.clone().try_inverse().ok_or(IntegratorError::SingularMass)?;
+        let joint = &inside.to_interface.mass;
+        let own =
+            inside.matrices.mass.clone().try_inverse().ok_or(IntegratorError::SingularMass)?;
         mass -= joint.transpose() * own * joint;
     }
     let ratio: DMatrix<f64> = mass * mobility(numerical).ok_or(IntegratorError::SingularMass)?;
@@ -82,10 +84,6 @@ fn mobility(numerical: &Equations) -> Option<DMatrix<f64>> {
 
 /// The greatest delay of whole samples, from one up to `most`, with which the loop
 /// as it runs is stable; `None` if even one sample is not.
-///
-/// Stability is lost once for the delays that matter here, but it may come back for
-/// long ones: the search walks up from one sample in growing strides and narrows
-/// down on the first loss.
 pub fn greatest_stable_delay(
     description: &LoopDescription,
     most: usize,
@@ -97,21 +95,7 @@ pub fn greatest_stable_delay(
     if !stable(1)? {
         return Ok(None);
     }
-    let mut good = 1;
-    while good < most {
-        let next = (good + (good / 4).max(1)).min(most);
-        if stable(next)? {
-            good = next;
-            continue;
-        }
-        let mut bad = next;
-        while bad - good > 1 {
-            let middle = good.midpoint(bad);
-            if stable(middle)? { good = middle } else { bad = middle }
-        }
-        break;
-    }
-    Ok(Some(good))
+    Ok(Some(last_before_loss(1, most, stable)?))
 }
 
 /// The critical delay by Gao & You's equivalent matrices: the delayed force is
@@ -133,18 +117,14 @@ pub fn gao_you_delay(
         on_structure(&specimen.damping),
         on_structure(&specimen.stiffness),
     );
-    let n = whole.size();
     let Some(inverse) = whole.mass.clone().try_inverse() else { return Ok(Some(0.0)) };
     let turned = mass * inverse * &whole.stiffness - stiffness;
     let unstable = |delay_s: f64| -> Result<bool, EigenError> {
         let Some(inverse) = (&whole.mass - delay_s * &damping).try_inverse() else {
             return Ok(true);
         };
-        let mut a = DMatrix::zeros(2 * n, 2 * n);
-        a.view_mut((0, n), (n, n)).copy_from(&DMatrix::identity(n, n));
-        a.view_mut((n, 0), (n, n)).copy_from(&(-&inverse * &whole.stiffness));
-        a.view_mut((n, n), (n, n)).copy_from(&(-&inverse * (&whole.damping + delay_s * &turned)));
-        Ok(eigen::spectral_abscissa(&a)? > 0.0)
+        let damping = &whole.damping + delay_s * &turned;
+        Ok(eigen::spectral_abscissa(&companion(&inverse, &damping, &whole.stiffness))? > 0.0)
     };
     let steps = 400;
     for step in 1..=steps {

@@ -20,20 +20,11 @@ use crate::critical_delay::CriticalDelay;
 /// The delay system of a structure cut as `partition` says. Nonlinear elements
 /// count with their initial stiffness.
 pub fn delay_system(whole: &Equations, partition: &Partition) -> Result<DelaySystem, DelayError> {
-    delay_system_of(whole, &partition.specimen, partition.inside.as_ref())
-}
-
-/// The same from the parts: `whole` knows where its interface is.
-pub fn delay_system_of(
-    whole: &Equations,
-    specimen: &Specimen,
-    inside: Option<&InternalDofs>,
-) -> Result<DelaySystem, DelayError> {
-    let (whole, specimen) = (whole.linearised(), specimen.linearised());
+    let (whole, specimen) = (whole.linearised(), partition.specimen.linearised());
     let b = whole.interface_matrix();
     let late = |specimen: &DMatrix<f64>, joint: fn(&InternalDofs) -> &DMatrix<f64>| {
         let mut late = &b * specimen;
-        if let Some(inside) = inside {
+        if let Some(inside) = &partition.inside {
             for (row, &dof) in inside.dofs.iter().enumerate() {
                 let mut target = late.row_mut(dof);
                 target += joint(inside).row(row);
@@ -43,9 +34,9 @@ pub fn delay_system_of(
     };
     let Specimen { mass, damping, stiffness, .. } = &specimen;
     let late = SecondOrder {
-        mass: late(mass, |inside| &inside.mass_to_interface),
-        damping: late(damping, |inside| &inside.damping_to_interface),
-        stiffness: late(stiffness, |inside| &inside.stiffness_to_interface),
+        mass: late(mass, |inside| &inside.to_interface.mass),
+        damping: late(damping, |inside| &inside.to_interface.damping),
+        stiffness: late(stiffness, |inside| &inside.to_interface.stiffness),
     };
     let of = b.transpose();
     let now = SecondOrder {
@@ -84,8 +75,8 @@ mod tests {
         let inside = InternalDofs::of(structure, &[0, 1], &interface).unwrap();
         let specimen = Specimen {
             mass: DMatrix::from_element(1, 1, (1.0 - p) * structure.mass[(2, 2)]),
-            damping: InternalDofs::joining(&inside.damping_to_interface),
-            stiffness: InternalDofs::joining(&inside.stiffness_to_interface),
+            damping: InternalDofs::joining(&inside.to_interface.damping),
+            stiffness: InternalDofs::joining(&inside.to_interface.stiffness),
             elements: Vec::new(),
         };
         let partition = Partition { interface, specimen, inside: Some(inside) };

@@ -21,6 +21,14 @@ pub struct Cut {
     pub origin: Origin,
 }
 
+impl Cut {
+    /// Of a specimen without DOFs of its own at one place.
+    fn at(place: RelativeDof, specimen: Specimen, origin: Origin) -> Self {
+        let partition = Partition { interface: vec![place], specimen, inside: None };
+        Self { partition, origin }
+    }
+}
+
 /// How a cut came about.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Origin {
@@ -105,21 +113,15 @@ pub fn advise(
             cuts.len()
         ));
         // The declared one first, then evenly through the rest.
-        let rest = cuts.len() - 1;
-        let kept: Vec<usize> = (0..most - 1).map(|i| 1 + i * rest / (most - 1)).collect();
-        let mut index = 0;
-        cuts.retain(|_| {
-            index += 1;
-            index == 1 || kept.contains(&(index - 1))
-        });
+        let rest = cuts.split_off(1);
+        cuts.extend((0..most - 1).map(|i| rest[i * rest.len() / (most - 1)].clone()));
     }
     let mut ranked = Vec::new();
     let mut massless = 0;
     for cut in cuts {
-        match rank(structure, cut, description) {
-            Ok(Some(found)) => ranked.push(found),
-            Ok(None) => massless += 1,
-            Err(error) => return Err(error),
+        match rank(structure, cut, description)? {
+            Some(found) => ranked.push(found),
+            None => massless += 1,
         }
     }
     if massless > 0 {
@@ -177,8 +179,7 @@ fn mass_splits(
             continue;
         }
         let specimen = Specimen { mass, ..declared.specimen.clone() };
-        let partition = Partition { interface: declared.interface.clone(), specimen, inside: None };
-        cuts.push(Cut { partition, origin: Origin::MassSplit { share } });
+        cuts.push(Cut::at(declared.interface[0], specimen, Origin::MassSplit { share }));
     }
 }
 
@@ -232,12 +233,7 @@ fn moved(declared: &Partition, springs: &[Spring], cuts: &mut Vec<Cut>, skipped:
             weak += 1;
             continue;
         }
-        let partition = Partition {
-            interface: vec![spring.place],
-            specimen: declared.specimen.clone(),
-            inside: None,
-        };
-        cuts.push(Cut { partition, origin: Origin::Moved });
+        cuts.push(Cut::at(spring.place, declared.specimen.clone(), Origin::Moved));
     }
     if weak > 0 {
         skipped.push(format!("{} in places less stiff than the declared specimen", cuts_of(weak)));
@@ -255,8 +251,7 @@ fn elements(springs: &[Spring], cuts: &mut Vec<Cut>) {
                 stiffness: one(share * spring.stiffness),
                 elements: Vec::new(),
             };
-            let partition = Partition { interface: vec![spring.place], specimen, inside: None };
-            cuts.push(Cut { partition, origin: Origin::Element { share } });
+            cuts.push(Cut::at(spring.place, specimen, Origin::Element { share }));
         }
     }
 }

@@ -49,8 +49,8 @@ fn random_test(random: &mut Stream) -> Test {
         let inside = InternalDofs::of(&structure, &below, &interface).unwrap();
         let specimen = Specimen {
             mass: share,
-            damping: InternalDofs::joining(&inside.damping_to_interface),
-            stiffness: InternalDofs::joining(&inside.stiffness_to_interface),
+            damping: InternalDofs::joining(&inside.to_interface.damping),
+            stiffness: InternalDofs::joining(&inside.to_interface.stiffness),
             elements: Vec::new(),
         };
         Partition { interface, specimen, inside: Some(inside) }

@@ -144,14 +144,8 @@ impl Element {
     /// The slope of the virgin element at rest: what a small motion sees.
     pub fn initial_stiffness(&self) -> f64 {
         match self.law {
-            Law::Bilinear { stiffness, .. } | Law::BoucWen { stiffness, .. } => stiffness,
-            Law::Gap { stiffness, opening, .. } => {
-                if opening == 0.0 {
-                    stiffness
-                } else {
-                    0.0
-                }
-            }
+            Law::Gap { opening, .. } if opening != 0.0 => 0.0,
+            _ => self.greatest_stiffness(),
         }
     }
 

@@ -1,7 +1,7 @@
 //! The equations an integrator solves.
 
 use nalgebra::{Complex, DMatrix, DVector};
-use numerics::block::hstack;
+use numerics::block::{hstack, vstack};
 use numerics::eigen::{self, EigenError};
 use numerics::second_order::{SecondOrder, companion, inverted};
 use numerics::solve;
@@ -120,32 +120,36 @@ impl Equations {
     /// The same equations with something linear added between the interface DOFs,
     /// such as a specimen.
     pub fn joined(&self, added: &SecondOrder) -> Self {
-        self.changed(added, 1.0)
+        let mut joined = self.clone();
+        joined.add(&self.interface_matrix(), added, 1.0);
+        joined
     }
 
     /// The same equations without something linear between the interface DOFs.
     pub fn without(&self, taken: &SecondOrder) -> Self {
-        self.changed(taken, -1.0)
+        let mut left = self.clone();
+        left.add(&self.interface_matrix(), taken, -1.0);
+        left
     }
 
-    fn changed(&self, by: &SecondOrder, sign: f64) -> Self {
-        let (n, b) = (self.size(), self.interface_matrix());
-        let across = |matrix: &DMatrix<f64>| sign * (&b * matrix * b.transpose());
-        let mut changed = self.clone();
-        if let Some(states) = &mut changed.states {
+    /// Adds something linear between the deformations that are the columns of `b`.
+    fn add(&mut self, b: &DMatrix<f64>, added: &SecondOrder, sign: f64) {
+        let n = self.size();
+        let add = |to: &mut DMatrix<f64>, column: usize, matrix: &DMatrix<f64>, sign: f64| {
+            let mut block = to.view_mut((0, column), (n, n));
+            block += sign * (b * matrix * b.transpose());
+        };
+        let SecondOrder { mass, damping, stiffness } = added;
+        if let Some(states) = &mut self.states {
             // f = M v̇ + C v + K x acts on the rows of the displacements.
-            let mut inertia = states.e.view_mut((0, n), (n, n));
-            inertia += across(&by.mass);
-            let mut drag = states.a.view_mut((0, n), (n, n));
-            drag -= across(&by.damping);
-            let mut spring = states.a.view_mut((0, 0), (n, n));
-            spring -= across(&by.stiffness);
-            return changed;
+            add(&mut states.e, n, mass, sign);
+            add(&mut states.a, n, damping, -sign);
+            add(&mut states.a, 0, stiffness, -sign);
+        } else {
+            add(&mut self.mass, 0, mass, sign);
+            add(&mut self.damping, 0, damping, sign);
+            add(&mut self.stiffness, 0, stiffness, sign);
         }
-        changed.mass += across(&by.mass);
-        changed.damping += across(&by.damping);
-        changed.stiffness += across(&by.stiffness);
-        changed
     }
 
     /// The equations with every nonlinear element at its steepest: what the
@@ -168,16 +172,11 @@ impl Equations {
 
     fn with_springs(&self, slope: impl Fn(&Element) -> f64) -> Self {
         let mut linear = Self { elements: Vec::new(), ..self.clone() };
+        let number = |value: f64| DMatrix::from_element(1, 1, value);
         for placed in &self.elements {
-            let b = placed.place.direction(self.size());
-            let spring = slope(&placed.element) * &b * b.transpose();
-            match &mut linear.states {
-                Some(states) => {
-                    let mut stiffness = states.a.view_mut((0, 0), spring.shape());
-                    stiffness -= spring;
-                }
-                None => linear.stiffness += spring,
-            }
+            let stiffness = number(slope(&placed.element));
+            let spring = SecondOrder { mass: number(0.0), damping: number(0.0), stiffness };
+            linear.add(&directions(&[placed.place], self.size()), &spring, 1.0);
         }
         linear
     }
@@ -189,11 +188,7 @@ impl Equations {
         let (b, elements) = (self.interface_matrix(), self.element_matrix());
         let Some(states) = &self.states else {
             let inverse = inverted(&self.mass)?;
-            let lower = |block: DMatrix<f64>| {
-                let mut tall = DMatrix::zeros(2 * n, block.ncols());
-                tall.rows_mut(n, n).copy_from(&block);
-                tall
-            };
+            let lower = |block: DMatrix<f64>| vstack(&[&DMatrix::zeros(n, 0), &block]);
             return Some(FirstOrder {
                 dynamics: companion(&inverse, &self.damping, &self.stiffness),
                 load: lower(&inverse * &self.load),
@@ -234,20 +229,18 @@ impl Equations {
         }
         let modes = eigen::symmetric_modes(&self.stiffness, &self.mass).ok()?;
         let damping = modes.shapes.tr_mul(&(&self.damping * &modes.shapes));
-        let largest = damping.diagonal().amax();
-        let beside = |i: usize, j: usize| if i == j { 0.0 } else { damping[(i, j)].abs() };
-        let n = modes.len();
-        if (0..n).any(|j| (0..n).any(|i| beside(i, j) > 1e-12 * largest)) {
+        let diagonal = damping.diagonal();
+        if (&damping - DMatrix::from_diagonal(&diagonal)).amax() > 1e-12 * diagonal.amax() {
             return None;
         }
         let roots = |k: usize| {
-            let (half, square) = (0.5 * damping[(k, k)], modes.omega_rad_s[k].powi(2));
+            let (half, square) = (0.5 * diagonal[k], modes.omega_rad_s[k].powi(2));
             let root = Complex::new(half * half - square, 0.0).sqrt();
             // The smaller of two real roots from the product of both.
             let large = -half - root * if half < 0.0 { -1.0 } else { 1.0 };
             if large.norm() == 0.0 { [large, large] } else { [large, square / large] }
         };
-        Some((0..n).flat_map(roots).collect())
+        Some((0..modes.len()).flat_map(roots).collect())
     }
 
     /// M, C and K, where there are any.

@@ -16,6 +16,11 @@ pub enum MatrixName {
     Stiffness,
 }
 
+impl MatrixName {
+    /// In the order of the derivatives they stand before.
+    pub const ALL: [Self; 3] = [Self::Mass, Self::Damping, Self::Stiffness];
+}
+
 impl fmt::Display for MatrixName {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(match self {

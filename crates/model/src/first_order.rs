@@ -86,13 +86,6 @@ enum Core {
 }
 
 impl FirstOrderStepper {
-    /// Prepares a period of `step_s`, for a system without elements.
-    #[cfg(test)]
-    pub(crate) fn new(system: &FirstOrder, scheme: Scheme, step_s: f64) -> Self {
-        let slopes = DMatrix::zeros(system.elements.ncols(), system.dynamics.ncols());
-        Self::with_slopes(system, &slopes, scheme, step_s)
-    }
-
     /// Prepares a period of `step_s`. With elements the scheme is Runge–Kutta,
     /// in as many substeps as the fastest eigenvalue asks for. `slopes` are the
     /// derivatives ∂r/∂y with every element at its steepest.
@@ -260,44 +253,38 @@ fn implicit_map(system: &FirstOrder, step_s: f64, theta: f64) -> DMatrix<f64> {
 /// polynomial of the exponential to the fourth power, with the load taken at
 /// both ends and halfway.
 fn runge_kutta_map(system: &FirstOrder, step_s: f64) -> DMatrix<f64> {
-    let n = system.dynamics.nrows();
-    let identity = DMatrix::<f64>::identity(n, n);
-    let z = &system.dynamics * step_s;
-    let blocks = [(&system.load, [1.0, 0.5, 0.0]), (&system.load, [0.0, 0.5, 1.0])];
-    let mut columns = vec![stage_sum(&z, &identity, None, step_s)];
-    for (b, weights) in blocks {
-        columns.push(stage_sum(&z, &identity, Some((b, weights)), step_s));
-    }
-    columns.push(stage_sum(&z, &identity, Some((&system.held, [1.0; 3])), step_s));
-    hstack(&columns.iter().collect::<Vec<_>>())
-}
-
-/// Runge–Kutta on all columns at once: from unit states without input, or from
-/// rest with the input weighted at start, middle and end.
-fn stage_sum(
-    z: &DMatrix<f64>,
-    identity: &DMatrix<f64>,
-    input: Option<(&DMatrix<f64>, [f64; 3])>,
-    step_s: f64,
-) -> DMatrix<f64> {
-    let start = match input {
-        None => identity.clone(),
-        Some((b, _)) => DMatrix::zeros(b.nrows(), b.ncols()),
+    let FirstOrder { dynamics, load, held, .. } = system;
+    let n = dynamics.nrows();
+    let z = dynamics * step_s;
+    // All columns at once, the input weighted at start, middle and end.
+    let step = |start: DMatrix<f64>, input: &DMatrix<f64>, weights: [f64; 3]| {
+        let slope = |y: &DMatrix<f64>, at: usize| &z * y + input * (step_s * weights[at]);
+        let k1 = slope(&start, 0);
+        let k2 = slope(&(&start + 0.5 * &k1), 1);
+        let k3 = slope(&(&start + 0.5 * &k2), 1);
+        let k4 = slope(&(&start + &k3), 2);
+        start + (k1 + 2.0 * (k2 + k3) + k4) / 6.0
     };
-    let slope = |y: &DMatrix<f64>, instant: usize| match input {
-        None => z * y,
-        Some((b, weights)) => z * y + b * (step_s * weights[instant]),
-    };
-    let k1 = slope(&start, 0);
-    let k2 = slope(&(&start + 0.5 * &k1), 1);
-    let k3 = slope(&(&start + 0.5 * &k2), 1);
-    let k4 = slope(&(&start + &k3), 2);
-    start + (k1 + 2.0 * (k2 + k3) + k4) / 6.0
+    let rest = |input: &DMatrix<f64>| DMatrix::zeros(n, input.ncols());
+    hstack(&[
+        &step(DMatrix::identity(n, n), &DMatrix::zeros(n, n), [0.0; 3]),
+        &step(rest(load), load, [1.0, 0.5, 0.0]),
+        &step(rest(load), load, [0.0, 0.5, 1.0]),
+        &step(rest(held), held, [1.0; 3]),
+    ])
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    impl FirstOrderStepper {
+        /// Prepares a period of `step_s`, for a system without elements.
+        pub(crate) fn new(system: &FirstOrder, scheme: Scheme, step_s: f64) -> Self {
+            let slopes = DMatrix::zeros(system.elements.ncols(), system.dynamics.ncols());
+            Self::with_slopes(system, &slopes, scheme, step_s)
+        }
+    }
 
     #[test]
     fn a_scheme_does_to_a_motion_what_its_step_does() {

@@ -1,11 +1,11 @@
 //! The motion of a specimen inside, away from its interface.
 
 use nalgebra::DMatrix;
-use numerics::block::hstack;
+use numerics::block::{hstack, vstack};
 use numerics::discretise;
-use numerics::gemv::PanelMatrix;
+use numerics::gemv::Product;
 use numerics::linear_system::{LinearSystem, Time};
-use numerics::second_order::companion;
+use numerics::second_order::{SecondOrder, companion};
 use numerics::small::copy;
 use numerics::solve;
 
@@ -20,77 +20,55 @@ use crate::partition::InternalDofs;
 #[derive(Debug, Clone)]
 pub struct InternalMotion {
     /// w from displacement, velocity and acceleration of the interface.
-    drive: PanelMatrix,
+    drive: Product,
     /// Next displacements and velocities from the present ones, w then and now.
-    step: PanelMatrix,
+    step: Product,
     /// Force on the interface from displacements, velocities and w now.
-    force: PanelMatrix,
+    force: Product,
     count: usize,
-    interface: usize,
-    motion: Vec<f64>,
-    driven: Vec<f64>,
-    /// Displacements, velocities, w then, w now.
+    /// Displacements, velocities, w then.
     state: Vec<f64>,
-    next: Vec<f64>,
-    at_force: Vec<f64>,
-    added: Vec<f64>,
 }
 
 impl InternalMotion {
     /// At rest. `None` if the mass inside is singular.
     pub fn new(inside: &InternalDofs, step_s: f64) -> Option<Self> {
-        let (n, count) = inside.mass_to_interface.shape();
-        let inverse = solve::inverse(&inside.mass)?;
-        let a = companion(&inverse, &inside.damping, &inside.stiffness);
-        let mut b = DMatrix::zeros(2 * n, n);
-        b.view_mut((n, 0), (n, n)).copy_from(&inverse);
+        let SecondOrder { mass, damping, stiffness } = &inside.matrices;
+        let joint = &inside.to_interface;
+        let n = mass.nrows();
+        let inverse = solve::inverse(mass)?;
+        let a = companion(&inverse, damping, stiffness);
+        let b = vstack(&[&DMatrix::zeros(n, n), &inverse]);
         let exact = discretise::first_order_hold(&a, &b, step_s);
         let step = hstack(&[&exact.transition, &exact.start, &exact.end]);
-        let drive = -hstack(&[
-            &inside.stiffness_to_interface,
-            &inside.damping_to_interface,
-            &inside.mass_to_interface,
-        ]);
+        let drive = -hstack(&[&joint.stiffness, &joint.damping, &joint.mass]);
         // K_bi x + C_bi ẋ + M_bi ẍ with ẍ = M_ii⁻¹(w − C_ii ẋ − K_ii x).
-        let mass = inside.mass_to_interface.transpose() * &inverse;
-        let of_displacement = inside.stiffness_to_interface.transpose() - &mass * &inside.stiffness;
-        let of_velocity = inside.damping_to_interface.transpose() - &mass * &inside.damping;
+        let mass = joint.mass.transpose() * &inverse;
+        let of_displacement = joint.stiffness.transpose() - &mass * stiffness;
+        let of_velocity = joint.damping.transpose() - &mass * damping;
         let force = hstack(&[&of_displacement, &of_velocity, &mass]);
         if step.iter().chain(force.iter()).any(|value| !value.is_finite()) {
             return None;
         }
-        let (drive, step, force) =
-            (PanelMatrix::new(&drive), PanelMatrix::new(&step), PanelMatrix::new(&force));
         Some(Self {
-            motion: vec![0.0; 3 * count],
-            driven: drive.output(),
-            state: vec![0.0; 4 * n],
-            next: step.output(),
-            at_force: vec![0.0; 3 * n],
-            added: force.output(),
-            drive,
-            step,
-            force,
+            drive: Product::new(&drive),
+            step: Product::new(&step),
+            force: Product::new(&force),
             count: n,
-            interface: count,
+            state: vec![0.0; 3 * n],
         })
     }
 
     /// Moves on to the next sample of the interface's motion and adds the force
     /// of the inside to `force`.
     pub fn follow(&mut self, motion: &Motion, force: &mut [f64]) {
-        let (n, count) = (self.count, self.interface);
-        copy(&mut self.motion[..count], &motion.displacement);
-        copy(&mut self.motion[count..2 * count], &motion.velocity);
-        copy(&mut self.motion[2 * count..], &motion.acceleration);
-        self.drive.multiply(&self.motion, &mut self.driven);
-        copy(&mut self.state[3 * n..], &self.driven[..n]);
-        self.step.multiply(&self.state, &mut self.next);
-        copy(&mut self.state[..2 * n], &self.next[..2 * n]);
-        copy(&mut self.state[2 * n..3 * n], &self.driven[..n]);
-        copy(&mut self.at_force, &self.state[..3 * n]);
-        self.force.multiply(&self.at_force, &mut self.added);
-        for (force, added) in force.iter_mut().zip(&self.added) {
+        let Motion { displacement, velocity, acceleration } = motion;
+        let driven = self.drive.of([displacement, velocity, acceleration]);
+        let next = self.step.of([&self.state, driven]);
+        let (moved, before) = self.state.split_at_mut(2 * self.count);
+        copy(moved, next);
+        copy(before, driven);
+        for (force, added) in force.iter_mut().zip(self.force.of([&self.state])) {
             *force += added;
         }
     }
@@ -98,28 +76,16 @@ impl InternalMotion {
     /// The same as a linear system, from the motion of the interface to the force
     /// of the inside. Its state is that of the instant before, and w then.
     pub fn linear_form(&self, step_s: f64) -> LinearSystem {
-        let (n, count) = (self.count, self.interface);
-        let entries = |matrix: &PanelMatrix, rows: usize, from: usize, columns: usize| {
-            DMatrix::from_fn(rows, columns, |i, j| matrix.entry(i, from + j))
-        };
-        let drive = entries(&self.drive, n, 0, 3 * count);
-        let carried = entries(&self.step, 2 * n, 0, 3 * n);
-        let driven = entries(&self.step, 2 * n, 3 * n, n) * &drive;
-        let mut a = DMatrix::zeros(3 * n, 3 * n);
-        a.rows_mut(0, 2 * n).copy_from(&carried);
-        let mut b = DMatrix::zeros(3 * n, 3 * count);
-        b.rows_mut(0, 2 * n).copy_from(&driven);
-        b.rows_mut(2 * n, n).copy_from(&drive);
+        let n = self.count;
+        let all = |product: &Product| product.matrix().columns_of(0..product.input().len());
+        let (drive, step) = (all(&self.drive), all(&self.step));
+        let driven = step.columns(3 * n, n) * &drive;
+        let a = vstack(&[&step.columns(0, 3 * n).into_owned(), &DMatrix::zeros(n, 3 * n)]);
+        let b = vstack(&[&driven, &drive]);
         // The force belongs to the new state and the new w.
-        let force = entries(&self.force, count, 0, 3 * n);
+        let force = all(&self.force);
         let (c, d) = (&force * &a, &force * &b);
         LinearSystem::new(a, b, c, d, Time::Step(step_s))
-    }
-
-    /// Displacements inside.
-    #[cfg(test)]
-    pub(crate) fn displacement(&self) -> &[f64] {
-        &self.state[..self.count]
     }
 }
 
@@ -146,17 +112,7 @@ mod tests {
         let error = |step_s: f64| {
             let (inside, mut moved) = lower_storeys(step_s);
             let s = nalgebra::Complex::new(0.0, omega);
-            let dynamic = |m: &DMatrix<f64>, c: &DMatrix<f64>, k: &DMatrix<f64>| {
-                DMatrix::from_fn(m.nrows(), m.ncols(), |i, j| {
-                    s * s * m[(i, j)] + s * c[(i, j)] + k[(i, j)]
-                })
-            };
-            let own = dynamic(&inside.mass, &inside.damping, &inside.stiffness);
-            let joint = dynamic(
-                &inside.mass_to_interface,
-                &inside.damping_to_interface,
-                &inside.stiffness_to_interface,
-            );
+            let (own, joint) = (inside.matrices.at(s), inside.to_interface.at(s));
             let stiffness = -(joint.transpose() * own.lu().solve(&joint).unwrap())[(0, 0)];
             let mut worst = 0.0_f64;
             // The slowest mode inside decays by 0.2 per second.
@@ -193,6 +149,6 @@ mod tests {
         }
         let row: f64 = 1.0 / (1.0 / 53048.0 + 1.0 / 45724.0 + 1.0 / 45052.0);
         assert!((force[0] / row - 1.0).abs() < 1e-9, "{} {row}", force[0]);
-        assert!((moved.displacement()[0] - row / 53048.0).abs() < 1e-9);
+        assert!((moved.state[0] - row / 53048.0).abs() < 1e-9);
     }
 }

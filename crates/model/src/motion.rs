@@ -33,6 +33,15 @@ impl Motion {
         copy(&mut self.acceleration, &other.acceleration);
     }
 
+    /// Takes all displacements, then all velocities, then all accelerations.
+    pub fn copy_from_slice(&mut self, signals: &[f64]) {
+        let (displacement, rest) = signals.split_at(self.count());
+        let (velocity, acceleration) = rest.split_at(self.count());
+        self.displacement.copy_from_slice(displacement);
+        self.velocity.copy_from_slice(velocity);
+        self.acceleration.copy_from_slice(acceleration);
+    }
+
     /// Displacement, velocity and acceleration of one interface DOF.
     #[inline(always)]
     pub fn of(&self, dof: usize) -> [f64; 3] {

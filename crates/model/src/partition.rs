@@ -9,6 +9,7 @@ use numerics::eigen;
 use thiserror::Error;
 
 use crate::equations::{ConnectedElement, Equations, RelativeDof};
+use crate::error::MatrixName;
 use crate::specimen::Specimen;
 use crate::structure::Structure;
 
@@ -51,7 +52,7 @@ pub enum PartitionError {
     )]
     InsideReachesOut {
         /// Which matrix.
-        matrix: &'static str,
+        matrix: MatrixName,
         /// Counted from 1.
         inside: usize,
         /// Counted from 1.

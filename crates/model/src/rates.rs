@@ -2,12 +2,12 @@
 //! main loop makes of the forces of a period.
 
 use nalgebra::DMatrix;
-use numerics::block::hstack;
+use numerics::block::{hstack, vstack};
 use numerics::linear_system::{LinearSystem, Time};
 
 use crate::channel::Channel;
 use crate::equations::Equations;
-use crate::integrator::{Hold, Integrator, Method, Options};
+use crate::integrator::{Hold, Integrator, LinearStep, Method, Options};
 use crate::predictor::{Design, Grid, Predictor};
 
 /// How the two loops go together.
@@ -157,18 +157,22 @@ impl Rates {
             ForceUse::AllSamples => step.acceleration_of_load.columns(loads, count).into_owned(),
             ForceUse::Average | ForceUse::Last => step.acceleration_of_force.clone(),
         };
-        let lag = step.velocity_lag_s;
+        let (lag, of_state) = (step.velocity_lag_s, &step.acceleration_of_state);
         let width = 4 * count + 2 * dofs;
-        let mut shown = DMatrix::zeros(width, states);
-        let mut shown_force = DMatrix::zeros(width, count);
-        let of_state = &step.acceleration_of_state;
-        shown.rows_mut(0, count).copy_from(&step.displacement_of_state);
-        shown.rows_mut(count, count).copy_from(&(&step.velocity_of_state + lag * of_state));
-        shown.rows_mut(2 * count, count).copy_from(of_state);
-        shown.view_mut((3 * count, 0), (2 * dofs, 2 * dofs)).fill_with_identity();
-        shown_force.rows_mut(count, count).copy_from(&(lag * &of_force));
-        shown_force.rows_mut(2 * count, count).copy_from(&of_force);
-        shown_force.view_mut((width - count, 0), (count, count)).fill_with_identity();
+        let shown = vstack(&[
+            &step.displacement_of_state,
+            &(&step.velocity_of_state + lag * of_state),
+            of_state,
+            &DMatrix::identity(2 * dofs, states),
+            &DMatrix::zeros(count, 0),
+        ]);
+        let shown_force = vstack(&[
+            &DMatrix::zeros(count, 0),
+            &(lag * &of_force),
+            &of_force,
+            &DMatrix::zeros(2 * dofs, 0),
+            &DMatrix::identity(count, count),
+        ]);
         // States: those of the integrator, the last force, what is remembered of the
         // instants before.
         let remembered: Vec<usize> = (0..width)
@@ -177,27 +181,20 @@ impl Rates {
         let (before, kept) = (weights.len() - 1, remembered.len());
         let past = before * kept;
         let all = states + count + past;
+        let (transition, first, rest) = self.over_a_period(step, loads);
         let mut a = DMatrix::zeros(all, all);
-        let mut b = DMatrix::zeros(all, ratio * count);
-        let (transition, first, rest) = self.over_a_period(integrator, loads)?;
-        a.view_mut((0, 0), (states, states)).copy_from(&transition);
-        a.view_mut((0, states), (states, count)).copy_from(&first);
-        b.rows_mut(0, states).copy_from(&rest);
-        b.view_mut((states, (ratio - 1) * count), (count, count)).fill_with_identity();
+        a.view_mut((0, 0), (states, states + count)).copy_from(&hstack(&[&transition, &first]));
         if past > 0 {
             let from = states + count;
-            a.view_mut((from, 0), (kept, states)).copy_from(&shown.select_rows(&remembered));
-            let mut of_last = a.view_mut((from, states), (kept, count));
-            of_last.copy_from(&shown_force.select_rows(&remembered));
+            let instant = hstack(&[&shown, &shown_force]).select_rows(&remembered);
+            a.view_mut((from, 0), (kept, from)).copy_from(&instant);
             a.view_mut((from + kept, from), (past - kept, past - kept)).fill_with_identity();
         }
-        let mut points = DMatrix::zeros(weights[0].nrows(), all);
-        points.columns_mut(0, states).copy_from(&(&weights[0] * shown));
-        points.columns_mut(states, count).copy_from(&(&weights[0] * shown_force));
-        for (i, weight) in weights[1..].iter().enumerate() {
-            let mut of_past = points.columns_mut(states + count + i * kept, kept);
-            of_past.copy_from(&weight.select_columns(&remembered));
-        }
+        let mut b = vstack(&[&rest, &DMatrix::zeros(count + past, 0)]);
+        b.view_mut((states, (ratio - 1) * count), (count, count)).fill_with_identity();
+        let mut parts = vec![&weights[0] * shown, &weights[0] * shown_force];
+        parts.extend(weights[1..].iter().map(|weight| weight.select_columns(&remembered)));
+        let points = hstack(&parts.iter().collect::<Vec<_>>());
         let (c, d) = (&points * &a, &points * &b);
         let step = LinearSystem::new(a, b, c, d, Time::Step(tick_s * ratio as f64));
         Some(MainLoopForm { step, points })
@@ -207,10 +204,9 @@ impl Rates {
     /// force then, and the forces of its ticks.
     fn over_a_period(
         &self,
-        integrator: &Integrator,
+        step: &LinearStep,
         loads: usize,
-    ) -> Option<(DMatrix<f64>, DMatrix<f64>, DMatrix<f64>)> {
-        let step = integrator.linear_step()?;
+    ) -> (DMatrix<f64>, DMatrix<f64>, DMatrix<f64>) {
         let (states, count, ratio) = (step.transition.nrows(), step.force.ncols(), self.ratio);
         let mut first = DMatrix::zeros(states, count);
         let mut rest = DMatrix::zeros(states, ratio * count);
@@ -232,7 +228,7 @@ impl Rates {
                     let mut ended = rest.columns_mut(tick * count, count);
                     ended += end;
                 }
-                return Some((transition, first, rest));
+                return (transition, first, rest);
             }
             ForceUse::Average => {
                 first.copy_from(&(0.5 * share * &step.force));
@@ -243,6 +239,6 @@ impl Rates {
             }
             ForceUse::Last => first.copy_from(&step.force),
         }
-        Some((step.transition.clone(), first, rest))
+        (step.transition.clone(), first, rest)
     }
 }

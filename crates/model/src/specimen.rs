@@ -2,7 +2,7 @@
 
 use nalgebra::DMatrix;
 use numerics::block::hstack;
-use numerics::gemv::PanelMatrix;
+use numerics::gemv::Product;
 use numerics::lanes::Lane;
 use numerics::linear_system::{LinearSystem, Time};
 use numerics::second_order::SecondOrder;
@@ -104,10 +104,7 @@ pub fn restoring_force<T: Lane>([k, c, m]: [T; 3], [u, v, a]: [T; 3], elements: 
 /// f = K u + C v + M a + r, as one product.
 #[derive(Debug, Clone)]
 pub struct RestoringForce {
-    matrix: PanelMatrix,
-    input: Vec<f64>,
-    output: Vec<f64>,
-    count: usize,
+    product: Product,
     /// K, C, M of a single interface DOF, the usual case.
     single: [f64; 3],
 }
@@ -117,12 +114,12 @@ impl RestoringForce {
     pub fn new(specimen: &Specimen) -> Self {
         let count = specimen.count();
         let identity = DMatrix::identity(count, count);
-        let joined = hstack(&[&specimen.stiffness, &specimen.damping, &specimen.mass, &identity]);
-        let matrix = PanelMatrix::new(&joined);
-        let output = matrix.output();
-        let single = [&specimen.stiffness, &specimen.damping, &specimen.mass]
-            .map(|m| m.iter().next().copied().unwrap_or(0.0));
-        Self { matrix, input: vec![0.0; 4 * count], output, count, single }
+        let parts = [&specimen.stiffness, &specimen.damping, &specimen.mass];
+        let [k, c, m] = parts;
+        Self {
+            product: Product::new(&hstack(&[k, c, m, &identity])),
+            single: parts.map(|part| part.iter().next().copied().unwrap_or(0.0)),
+        }
     }
 
     /// K, C, M of the first interface DOF.
@@ -143,15 +140,7 @@ impl RestoringForce {
             *f = restoring_force(self.single, [*u, *v, *a], *r);
             return;
         }
-        let n = self.count;
-        let (u, rest) = self.input.split_at_mut(n);
-        let (v, rest) = rest.split_at_mut(n);
-        let (a, r) = rest.split_at_mut(n);
-        copy(u, &motion.displacement);
-        copy(v, &motion.velocity);
-        copy(a, &motion.acceleration);
-        copy(r, elements);
-        self.matrix.multiply(&self.input, &mut self.output);
-        copy(out, &self.output[..n]);
+        let Motion { displacement, velocity, acceleration } = motion;
+        copy(out, self.product.of([displacement, velocity, acceleration, elements]));
     }
 }

@@ -7,22 +7,25 @@ use crate::random::Stream;
 
 /// Residuals below this part of the largest eigenvalue are none.
 const SETTLED: f64 = 1e-10;
-/// Directions that are tried, one number after the other until it settles.
-const DIRECTIONS: [usize; 3] = [100, 200, 400];
+/// Directions that are tried first; twice as many where they do not settle, and so on.
+const DIRECTIONS: usize = 100;
 
 /// Eigenvalues outside the circle of radius `beyond`, or the largest alone, largest
 /// first, with their eigenvectors: Arnoldi's method without restart. `None` where they
-/// do not settle.
+/// do not settle in `most` directions.
 pub fn largest(
     size: usize,
     beyond: f64,
+    most: usize,
     mut apply: impl FnMut(&DVector<f64>) -> DVector<f64>,
 ) -> Result<Option<ComplexPairs>, EigenError> {
     let mut stream = Stream::new(1, "arnoldi");
     let first = DVector::from_fn(size, |_, _| stream.normal());
     let mut basis = vec![first.normalize()];
     let mut projected: Vec<DVector<f64>> = Vec::new();
-    for directions in DIRECTIONS.map(|most| most.min(size)) {
+    let most = most.min(size);
+    let mut directions = DIRECTIONS.min(most);
+    loop {
         while projected.len() < directions {
             let mut next = apply(&basis[projected.len()]);
             let mut column = DVector::zeros(basis.len() + 1);
@@ -60,8 +63,11 @@ pub fn largest(
             }
             return Ok(Some((order[..wanted].iter().map(|k| values[*k]).collect(), found)));
         }
+        if directions == most {
+            return Ok(None);
+        }
+        directions = (2 * directions).min(most);
     }
-    Ok(None)
 }
 
 #[cfg(test)]
@@ -80,7 +86,7 @@ mod tests {
         }
         let all = crate::eigen::eigenvalues(&matrix).unwrap();
         let outside = all.iter().filter(|value| value.norm() > 0.9).count();
-        let (found, vectors) = largest(n, 0.9, |x| &matrix * x).unwrap().unwrap();
+        let (found, vectors) = largest(n, 0.9, 400, |x| &matrix * x).unwrap().unwrap();
         assert_eq!((found.len(), outside), (4, 4));
         for value in &found {
             let near = all.iter().map(|other| (other - value).norm()).fold(f64::MAX, f64::min);

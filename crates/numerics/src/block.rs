@@ -1,6 +1,6 @@
 //! Matrices put together from blocks.
 
-use nalgebra::DMatrix;
+use nalgebra::{ComplexField, DMatrix};
 
 /// Blocks side by side; shorter ones are followed by zeros.
 pub fn hstack(blocks: &[&DMatrix<f64>]) -> DMatrix<f64> {
@@ -15,7 +15,7 @@ pub fn hstack(blocks: &[&DMatrix<f64>]) -> DMatrix<f64> {
 }
 
 /// Blocks above each other; narrower ones are followed by zeros.
-pub fn vstack(blocks: &[&DMatrix<f64>]) -> DMatrix<f64> {
+pub fn vstack<T: ComplexField>(blocks: &[&DMatrix<T>]) -> DMatrix<T> {
     let columns = blocks.iter().map(|b| b.ncols()).max().unwrap_or(0);
     let mut joined = DMatrix::zeros(blocks.iter().map(|b| b.nrows()).sum(), columns);
     let mut at = 0;

@@ -1,6 +1,7 @@
 //! Sums of products of two signals at many lags, in one pass over them.
 
-use crate::lanes::{Lane, Lanes};
+use crate::lanes::{LANES, Lane, Lanes};
+use crate::simd::for_avx2;
 
 /// Samples of one block: its part of both signals stays in the first cache
 /// while every lag passes over it.
@@ -16,29 +17,23 @@ pub trait Lagged: Lane {
     fn add_group(x: &[Self], y: &[Self], sums: &mut [Self]);
 }
 
+/// Lags summed at a time: as many as registers hold, of four numbers each.
+const SINGLE_LAGS: usize = 7 * LANES;
+const LANE_LAGS: usize = 10;
+
 impl Lagged for f64 {
-    const WIDTH: usize = 28;
+    const WIDTH: usize = SINGLE_LAGS;
 
     fn add_group(x: &[f64], y: &[f64], sums: &mut [f64]) {
-        #[cfg(target_arch = "x86_64")]
-        if std::arch::is_x86_feature_detected!("avx2") {
-            // SAFETY: the processor has just been seen to have AVX2.
-            return add(sums, unsafe { wide::products::<{ Self::WIDTH }>(x, y) });
-        }
-        add(sums, products::<_, { Self::WIDTH }>(x, y));
+        add_single(x, y, sums);
     }
 }
 
 impl Lagged for Lanes {
-    const WIDTH: usize = 10;
+    const WIDTH: usize = LANE_LAGS;
 
     fn add_group(x: &[Lanes], y: &[Lanes], sums: &mut [Lanes]) {
-        #[cfg(target_arch = "x86_64")]
-        if std::arch::is_x86_feature_detected!("avx2") {
-            // SAFETY: the processor has just been seen to have AVX2.
-            return add(sums, unsafe { wide::lane_products::<{ Self::WIDTH }>(x, y) });
-        }
-        add(sums, products::<_, { Self::WIDTH }>(x, y));
+        add_lanes(x, y, sums);
     }
 }
 
@@ -75,94 +70,45 @@ fn add_block<T: Lane>(
     }
 }
 
+for_avx2!(fn add_single = plain_single(x: &[f64], y: &[f64], sums: &mut [f64]));
+for_avx2!(fn add_lanes = plain_lanes(x: &[Lanes], y: &[Lanes], sums: &mut [Lanes]));
+
+/// One signal: four lags side by side in a register. Written with lanes, because the
+/// compiler left to itself takes the sums apart and puts them together again at every
+/// sample.
 #[inline(always)]
-fn add<T: Lane, const W: usize>(sums: &mut [T], of_block: [T; W]) {
-    for (sum, block) in sums.iter_mut().zip(of_block) {
+fn plain_single(x: &[f64], y: &[f64], sums: &mut [f64]) {
+    let mut of_block = [Lanes::ZERO; SINGLE_LAGS / LANES];
+    for (x, y) in x.iter().zip(y.windows(SINGLE_LAGS)) {
+        let Some(y) = y.first_chunk::<SINGLE_LAGS>() else { break };
+        let x = Lanes::all(*x);
+        for (sum, y) in of_block.iter_mut().zip(y.as_chunks().0) {
+            *sum += x * Lanes(*y);
+        }
+    }
+    for (sum, block) in sums.iter_mut().zip(of_block.iter().flat_map(|lanes| lanes.0)) {
         *sum += block;
     }
 }
 
-/// The sums of `W` lags over one block; `y` is that much longer.
-fn products<T: Lane, const W: usize>(x: &[T], y: &[T]) -> [T; W] {
-    let mut sums = [T::ZERO; W];
-    for (x, y) in x.iter().zip(y.windows(W)) {
-        for (sum, y) in sums.iter_mut().zip(y) {
+/// One signal in each lane.
+#[inline(always)]
+fn plain_lanes(x: &[Lanes], y: &[Lanes], sums: &mut [Lanes]) {
+    let mut of_block = [Lanes::ZERO; LANE_LAGS];
+    for (x, y) in x.iter().zip(y.windows(LANE_LAGS)) {
+        let Some(y) = y.first_chunk::<LANE_LAGS>() else { break };
+        for (sum, y) in of_block.iter_mut().zip(y) {
             *sum += *x * *y;
         }
     }
-    sums
-}
-
-/// The same sums in 256-bit vectors. Written out, because the compiler left to
-/// itself takes the sums apart and puts them together again at every sample.
-#[cfg(target_arch = "x86_64")]
-mod wide {
-    use std::arch::x86_64::{
-        __m256d, _mm256_add_pd, _mm256_loadu_pd, _mm256_mul_pd, _mm256_set1_pd, _mm256_setzero_pd,
-        _mm256_storeu_pd,
-    };
-
-    use crate::lanes::{LANES, Lane, Lanes};
-
-    /// Numbers of one register.
-    const REGISTER: usize = 4;
-    // One lane in each number of a register.
-    const _: () = assert!(LANES == REGISTER);
-
-    #[target_feature(enable = "avx2")]
-    pub(super) fn products<const W: usize>(x: &[f64], y: &[f64]) -> [f64; W] {
-        let mut out = [0.0; W];
-        let mut sums = [_mm256_setzero_pd(); 7];
-        const { assert!(W == 7 * REGISTER) };
-        for (x, y) in x.iter().zip(y.windows(W)) {
-            let Some(y) = y.first_chunk::<W>() else { break };
-            let x = _mm256_set1_pd(*x);
-            for (sum, y) in sums.iter_mut().zip(y.as_chunks().0) {
-                *sum = _mm256_add_pd(*sum, _mm256_mul_pd(x, load(y)));
-            }
-        }
-        for (sum, out) in sums.iter().zip(out.as_chunks_mut().0) {
-            store(*sum, out);
-        }
-        out
-    }
-
-    #[target_feature(enable = "avx2")]
-    pub(super) fn lane_products<const W: usize>(x: &[Lanes], y: &[Lanes]) -> [Lanes; W] {
-        let mut sums = [_mm256_setzero_pd(); W];
-        for (x, y) in x.iter().zip(y.windows(W)) {
-            let Some(y) = y.first_chunk::<W>() else { break };
-            let x = load(&x.0);
-            for (sum, y) in sums.iter_mut().zip(y) {
-                *sum = _mm256_add_pd(*sum, _mm256_mul_pd(x, load(&y.0)));
-            }
-        }
-        let mut out = [Lanes::ZERO; W];
-        for (sum, out) in sums.iter().zip(&mut out) {
-            store(*sum, &mut out.0);
-        }
-        out
-    }
-
-    #[inline]
-    #[target_feature(enable = "avx2")]
-    fn load(from: &[f64; REGISTER]) -> __m256d {
-        // SAFETY: there are four numbers.
-        unsafe { _mm256_loadu_pd(from.as_ptr()) }
-    }
-
-    #[inline]
-    #[target_feature(enable = "avx2")]
-    fn store(value: __m256d, to: &mut [f64; REGISTER]) {
-        // SAFETY: there is room for four numbers.
-        unsafe { _mm256_storeu_pd(to.as_mut_ptr(), value) };
+    for (sum, block) in sums.iter_mut().zip(of_block) {
+        *sum += block;
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::lanes::LANES;
     use crate::random::Stream;
 
     fn noise(length: usize, name: &str) -> Vec<f64> {
@@ -186,12 +132,15 @@ mod tests {
     }
 
     /// By what instructions there are, and by plain ones.
-    fn both<T: Lagged, const W: usize>(x: &[T], y: &[T], lags: usize) -> [Vec<T>; 2] {
-        assert_eq!(T::WIDTH, W);
-        let group = |x: &[T], y: &[T], sums: &mut [T]| add(sums, products::<T, W>(x, y));
+    fn both<T: Lagged>(
+        x: &[T],
+        y: &[T],
+        lags: usize,
+        plain: fn(&[T], &[T], &mut [T]),
+    ) -> [Vec<T>; 2] {
         [
             blockwise(x, y, lags, add_lagged),
-            blockwise(x, y, lags, |x, y, out| add_block(x, y, out, W, group)),
+            blockwise(x, y, lags, |x, y, out| add_block(x, y, out, T::WIDTH, plain)),
         ]
     }
 
@@ -201,7 +150,7 @@ mod tests {
             [(0, 0, 3), (1, 1, 1), (5, 9, 4), (40, 40, 50), (3000, 3000, 50), (2100, 2500, 17)]
         {
             let (x, y) = (noise(n, "x"), noise(m, "y"));
-            for found in both::<f64, 28>(&x, &y, lags) {
+            for found in both(&x, &y, lags, plain_single) {
                 for (lag, found) in found.iter().enumerate() {
                     let pairs = x.iter().zip(y.get(lag..).unwrap_or_default());
                     let exact: f64 = pairs.map(|(x, y)| x * y).sum();
@@ -214,7 +163,7 @@ mod tests {
 
     #[test]
     fn the_wide_sums_have_the_bits_of_the_narrow_ones() {
-        let [dispatched, plain] = both::<f64, 28>(&noise(5000, "x"), &noise(5000, "y"), 50);
+        let [dispatched, plain] = both(&noise(5000, "x"), &noise(5000, "y"), 50, plain_single);
         assert_eq!(dispatched, plain);
     }
 
@@ -227,10 +176,10 @@ mod tests {
             let [x, y] = [0, 1].map(|which| -> Vec<Lanes> {
                 (0..length).map(|at| Lanes::each(|lane| signals[lane][which][at])).collect()
             });
-            for found in both::<Lanes, 10>(&x, &y, lags) {
+            for found in both(&x, &y, lags, plain_lanes) {
                 for (lane, [x, y]) in signals.iter().enumerate() {
                     let of_lane: Vec<f64> = found.iter().map(|sum| sum[lane]).collect();
-                    let [alone, _] = both::<f64, 28>(x, y, lags);
+                    let [alone, _] = both(x, y, lags, plain_single);
                     assert_eq!(of_lane, alone, "{length} samples, lane {lane}");
                 }
             }

@@ -7,7 +7,7 @@ use faer::linalg::triangular_solve::{
     solve_lower_triangular_in_place, solve_upper_triangular_in_place,
 };
 use faer::{Mat, MatRef, Par, Side};
-use nalgebra::{Complex, ComplexField, DMatrix, DVector};
+use nalgebra::{Complex, ComplexField, DMatrix, DVector, Scalar};
 use thiserror::Error;
 
 /// Largest part of the greatest eigenvalue that a negative one may be and
@@ -96,13 +96,13 @@ impl Modes {
 /// The pair of mirrored entries that differs most.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Asymmetry {
-    /// Row of the entry above the diagonal.
+    /// Row of the entry; above the diagonal in a dense matrix.
     pub row: usize,
     /// Its column.
     pub column: usize,
-    /// The entry above the diagonal.
+    /// The entry.
     pub upper: f64,
-    /// The entry below the diagonal.
+    /// Its mirror.
     pub lower: f64,
     /// |upper − lower| over max(|upper|, |lower|, √|a_ii a_jj|), so that a pair
     /// in small units (a rotation in rad) is not hidden by one in large units.
@@ -135,12 +135,17 @@ pub fn symmetric_modes(stiffness: &DMatrix<f64>, mass: &DMatrix<f64>) -> Result<
     if squares[0] < WIDE_SPECTRUM * largest {
         sharpen_slow_modes(stiffness, mass, &mut squares, &mut shapes);
     }
+    make_largest_positive(&mut shapes);
+    Ok(Modes { omega_rad_s: squares.map(|square| square.max(0.0).sqrt()), shapes })
+}
+
+/// The sign of every shape by its largest component.
+pub(crate) fn make_largest_positive(shapes: &mut DMatrix<f64>) {
     for mut shape in shapes.column_iter_mut() {
         if shape[shape.icamax()] < 0.0 {
             shape.neg_mut();
         }
     }
-    Ok(Modes { omega_rad_s: squares.map(|square| square.max(0.0).sqrt()), shapes })
 }
 
 /// Smallest and largest λ of A x = λ B x, for symmetric matrices, B positive
@@ -172,20 +177,14 @@ fn definite_pair(
     a: &DMatrix<f64>,
     b: &DMatrix<f64>,
 ) -> Result<(DVector<f64>, DMatrix<f64>), EigenError> {
-    let n = b.nrows();
     let factor = cholesky(b)?;
-    let l = factor.as_ref();
     let reduced = congruent(a, &factor);
     finite(&reduced)?;
     let unit = to_unit_size(reduced.amax());
-    let pairs = view(&(unit * reduced))
-        .self_adjoint_eigen(Side::Lower)
-        .map_err(|_| EigenError::NoConvergence(n))?;
-    let mut vectors = pairs.U().to_owned();
-    solve_upper_triangular_in_place(l.transpose(), vectors.as_mut(), Par::Seq);
-    let values = pairs.S().column_vector();
-    let values = DVector::from_fn(n, |i, _| values[i] / unit);
-    checked((values, DMatrix::from_fn(n, n, |i, j| vectors[(i, j)])))
+    let (values, vectors) = self_adjoint_pairs(&(unit * reduced))?;
+    let mut vectors = view(&vectors).to_owned();
+    solve_upper_triangular_in_place(factor.as_ref().transpose(), vectors.as_mut(), Par::Seq);
+    checked((values / unit, dense(vectors.as_ref())))
 }
 
 /// Eigenvalues, ascending, and orthonormal eigenvectors of a symmetric matrix.
@@ -199,12 +198,17 @@ pub fn symmetric_pairs(matrix: &DMatrix<f64>) -> Result<(DVector<f64>, DMatrix<f
         return Ok((DVector::zeros(n), DMatrix::identity(n, n)));
     }
     finite(matrix)?;
-    let pairs = view(&(matrix / size))
-        .self_adjoint_eigen(Side::Lower)
-        .map_err(|_| EigenError::NoConvergence(n))?;
-    let (values, vectors) = (pairs.S().column_vector(), pairs.U());
-    let values = DVector::from_fn(n, |i, _| values[i] * size);
-    checked((values, DMatrix::from_fn(n, n, |i, j| vectors[(i, j)])))
+    let (values, vectors) = self_adjoint_pairs(&(matrix / size))?;
+    checked((values * size, vectors))
+}
+
+/// The same of a matrix of unit size.
+fn self_adjoint_pairs(matrix: &DMatrix<f64>) -> Result<(DVector<f64>, DMatrix<f64>), EigenError> {
+    let n = matrix.nrows();
+    let pairs =
+        view(matrix).self_adjoint_eigen(Side::Lower).map_err(|_| EigenError::NoConvergence(n))?;
+    let values = pairs.S().column_vector();
+    Ok((DVector::from_fn(n, |i, _| values[i]), dense(pairs.U())))
 }
 
 /// Eigenvalues and the eigenvectors that belong to them, one per column.
@@ -220,9 +224,9 @@ pub fn general_pairs(matrix: &DMatrix<f64>) -> Result<ComplexPairs, EigenError> 
     finite(matrix)?;
     let size = if size > 0.0 { size } else { 1.0 };
     let pairs = view(&(matrix / size)).eigen().map_err(|_| EigenError::NoConvergence(n))?;
-    let (values, vectors) = (pairs.S().column_vector(), pairs.U());
+    let values = pairs.S().column_vector();
     let values = DVector::from_fn(n, |i, _| values[i] * size);
-    let (values, vectors) = checked((values, DMatrix::from_fn(n, n, |i, j| vectors[(i, j)])))?;
+    let (values, vectors) = checked((values, dense(pairs.U())))?;
     Ok((values.as_slice().to_vec(), vectors))
 }
 
@@ -331,7 +335,7 @@ pub fn decompose(
     let right = Mat::from_fn(n, input.ncols(), |i, j| Complex::from(input[(i, j)] / scales[i]));
     let solved = found.U().partial_piv_lu().solve(&right);
     let vectors = DMatrix::from_fn(n, n, |i, j| found.U()[(i, j)] * scales[i]);
-    let input = DMatrix::from_fn(n, input.ncols(), |i, j| solved[(i, j)]);
+    let input = dense(solved.as_ref());
     let all = values.iter().chain(vectors.iter()).chain(input.iter());
     let sound = all.into_iter().all(ComplexField::is_finite);
     Ok(sound.then_some(Decomposition { values, vectors, input }))
@@ -410,24 +414,35 @@ pub fn is_symmetric(matrix: &DMatrix<f64>, relative_tolerance: f64) -> bool {
 /// The mirrored pair that differs most, if any differs beyond the rounding of
 /// the largest entry. The matrix must be square.
 pub fn worst_asymmetry(matrix: &DMatrix<f64>) -> Option<Asymmetry> {
-    let n = matrix.nrows();
-    let floor = n as f64 * f64::EPSILON * matrix.amax();
-    let mut worst: Option<Asymmetry> = None;
-    for column in 1..n {
-        for row in 0..column {
-            let (upper, lower) = (matrix[(row, column)], matrix[(column, row)]);
+    let above = (1..matrix.nrows()).flat_map(|column| (0..column).map(move |row| (row, column)));
+    let pairs = above.map(|(i, j)| (i, j, matrix[(i, j)], matrix[(j, i)]));
+    Asymmetry::worst(pairs, matrix.diagonal().as_slice(), matrix.amax())
+}
+
+impl Asymmetry {
+    /// The worst of pairs (row, column, entry, its mirror) of a matrix with this
+    /// diagonal and largest entry; those within the rounding of the largest count as
+    /// equal.
+    pub(crate) fn worst(
+        pairs: impl Iterator<Item = (usize, usize, f64, f64)>,
+        diagonal: &[f64],
+        largest: f64,
+    ) -> Option<Self> {
+        let floor = diagonal.len() as f64 * f64::EPSILON * largest;
+        let mut worst: Option<Self> = None;
+        for (row, column, upper, lower) in pairs {
             let difference = (upper - lower).abs();
             if difference <= floor {
                 continue;
             }
-            let diagonal = matrix[(row, row)].abs().sqrt() * matrix[(column, column)].abs().sqrt();
-            let relative = difference / upper.abs().max(lower.abs()).max(diagonal);
+            let size = diagonal[row].abs().sqrt() * diagonal[column].abs().sqrt();
+            let relative = difference / size.max(upper.abs()).max(lower.abs());
             if worst.is_none_or(|pair| relative > pair.relative) {
-                worst = Some(Asymmetry { row, column, upper, lower, relative });
+                worst = Some(Self { row, column, upper, lower, relative });
             }
         }
+        worst
     }
-    worst
 }
 
 fn check_square(matrix: &DMatrix<f64>) -> Result<(), EigenError> {
@@ -523,6 +538,10 @@ pub(crate) fn balanced(matrix: &DMatrix<f64>) -> (DMatrix<f64>, Vec<f64>) {
     } else {
         (matrix.clone(), vec![1.0; n])
     }
+}
+
+fn dense<T: Scalar>(matrix: MatRef<'_, T>) -> DMatrix<T> {
+    DMatrix::from_fn(matrix.nrows(), matrix.ncols(), |i, j| matrix[(i, j)].clone())
 }
 
 fn view(matrix: &DMatrix<f64>) -> MatRef<'_, f64> {

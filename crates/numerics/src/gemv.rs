@@ -1,8 +1,12 @@
 //! Matrix–vector products for the loop: no allocation, same bits everywhere.
 
+use std::ops::Range;
+
 use nalgebra::DMatrix;
 
 use crate::lanes::{LANES, Lane, Lanes};
+use crate::simd::for_avx2;
+use crate::small::copy;
 
 /// A matrix, or one for each lane, laid out for `y = A x` inside the tick.
 ///
@@ -31,7 +35,12 @@ impl PanelMatrix {
         Self::laid_out(matrix.shape(), height, kernel(height), |row, column| matrix[(row, column)])
     }
 
-    /// One entry, for those who lay the matrix out in another way.
+    /// Some of its columns, for those who lay the matrix out in another way.
+    pub fn columns_of(&self, columns: Range<usize>) -> DMatrix<f64> {
+        DMatrix::from_fn(self.rows, columns.len(), |i, j| self.entry(i, columns.start + j))
+    }
+
+    /// One entry, for the same.
     pub fn entry(&self, row: usize, column: usize) -> f64 {
         let height = panel_height(self.rows);
         let (panel, within) = (row / height, row % height);
@@ -109,6 +118,29 @@ impl<T: Lane> PanelMatrix<T> {
 }
 
 impl PanelMatrix {
+    /// `Y = A X` for as many vectors as `x` holds, entry by entry beside each other, as
+    /// `y` will: with the bits of one product each. A panel is read once for all of them.
+    #[inline]
+    pub fn multiply_side_by_side(&self, x: &[f64], y: &mut [f64]) {
+        if x.len() == self.columns {
+            return self.multiply(x, y);
+        }
+        let count = x.len() / self.columns;
+        let height = panel_height(self.rows);
+        let each: Vec<Vec<f64>> =
+            (0..count).map(|one| x[one..].iter().step_by(count).copied().collect()).collect();
+        let mut out = [0.0; LARGE];
+        let panels = self.data.chunks_exact(height * self.columns);
+        for (panel, rows) in panels.zip(y.chunks_mut(height * count)) {
+            for (one, x) in each.iter().enumerate() {
+                (self.kernel)(panel, x, &mut out[..height]);
+                for (row, value) in rows.chunks_exact_mut(count).zip(out) {
+                    row[one] = value;
+                }
+            }
+        }
+    }
+
     /// xᵀA x, for a square matrix, without a place for A x.
     #[inline]
     pub fn quadratic(&self, x: &[f64]) -> f64 {
@@ -140,8 +172,75 @@ impl PanelMatrix {
     }
 }
 
-/// The least height of a panel.
+/// A product with room for its vectors; `x` is given in parts, one after the other.
+#[derive(Debug, Clone)]
+pub struct Product {
+    matrix: PanelMatrix,
+    input: Vec<f64>,
+    output: Vec<f64>,
+    /// Length of the output without its padding.
+    rows: usize,
+}
+
+impl Product {
+    /// Of this matrix.
+    pub fn new(matrix: &DMatrix<f64>) -> Self {
+        let (rows, columns) = matrix.shape();
+        let matrix = PanelMatrix::new(matrix);
+        Self { input: vec![0.0; columns], output: matrix.output(), rows, matrix }
+    }
+
+    /// Of so many vectors at once, entry by entry beside each other; see
+    /// [`PanelMatrix::multiply_side_by_side`].
+    pub fn side_by_side(&self, width: usize) -> Self {
+        Self {
+            matrix: self.matrix.clone(),
+            input: vec![0.0; width * self.input.len()],
+            output: vec![0.0; width * self.output.len()],
+            rows: width * self.rows,
+        }
+    }
+
+    /// The matrix.
+    pub fn matrix(&self) -> &PanelMatrix {
+        &self.matrix
+    }
+
+    /// `x` as it was taken last.
+    pub fn input(&self) -> &[f64] {
+        &self.input
+    }
+
+    /// Takes the first parts of `x`; the rest of it is left to the caller.
+    #[inline]
+    pub fn take<const N: usize>(&mut self, parts: [&[f64]; N]) -> &mut [f64] {
+        let mut rest = &mut self.input[..];
+        for part in parts {
+            let (to, behind) = rest.split_at_mut(part.len());
+            copy(to, part);
+            rest = behind;
+        }
+        rest
+    }
+
+    /// A x, with `x` as it was taken last.
+    #[inline]
+    pub fn multiply(&mut self) -> &[f64] {
+        self.matrix.multiply_side_by_side(&self.input, &mut self.output);
+        &self.output[..self.rows]
+    }
+
+    /// A x.
+    #[inline]
+    pub fn of<const N: usize>(&mut self, parts: [&[f64]; N]) -> &[f64] {
+        self.take(parts);
+        self.multiply()
+    }
+}
+
+/// The least height of a panel, and the greatest.
 const SMALL: usize = 4;
+const LARGE: usize = 16;
 
 /// The height that wastes few rows and still fills the vector units.
 fn panel_height(rows: usize) -> usize {
@@ -149,28 +248,22 @@ fn panel_height(rows: usize) -> usize {
         0..=SMALL => SMALL,
         5..=8 => 8,
         9..=12 => 12,
-        13..=16 => 16,
+        13..=16 => LARGE,
         17..=24 => 12,
-        _ => 16,
+        _ => LARGE,
     }
 }
 
 fn kernel(height: usize) -> Kernel<f64> {
     match height {
-        4 => dispatch::<4>(),
-        8 => dispatch::<8>(),
-        12 => dispatch::<12>(),
-        _ => dispatch::<16>(),
+        4 => wide_product::<4>,
+        8 => wide_product::<8>,
+        12 => wide_product::<12>,
+        _ => wide_product::<LARGE>,
     }
 }
 
-fn dispatch<const H: usize>() -> Kernel<f64> {
-    #[cfg(target_arch = "x86_64")]
-    if std::arch::is_x86_feature_detected!("avx2") {
-        return wide::product::<H>;
-    }
-    product::<f64, H>
-}
+for_avx2!(fn wide_product<const H> = product(data: &[f64], x: &[f64], y: &mut [f64]));
 
 /// Even and odd columns are summed apart, so that an addition need not wait
 /// for the one before; a small product is nothing but waiting otherwise.
@@ -195,20 +288,6 @@ fn product<T: Lane, const H: usize>(data: &[T], x: &[T], y: &mut [T]) {
         for i in 0..H {
             out[i] = even[i] + odd[i];
         }
-    }
-}
-
-#[cfg(target_arch = "x86_64")]
-mod wide {
-    /// The same product, compiled for 256-bit vectors.
-    pub(super) fn product<const H: usize>(data: &[f64], x: &[f64], y: &mut [f64]) {
-        // SAFETY: `dispatch` hands this function out only after it has seen AVX2.
-        unsafe { compiled_for_avx2::<H>(data, x, y) }
-    }
-
-    #[target_feature(enable = "avx2")]
-    fn compiled_for_avx2<const H: usize>(data: &[f64], x: &[f64], y: &mut [f64]) {
-        super::product::<f64, H>(data, x, y);
     }
 }
 
@@ -260,6 +339,24 @@ mod tests {
         panel.multiply(&x, &mut dispatched);
         product::<f64, 16>(&panel.data, &x, &mut narrow);
         assert_eq!(dispatched, narrow);
+    }
+
+    #[test]
+    fn vectors_side_by_side_have_the_bits_of_one_each() {
+        let mut random = Stream::new(7, "panel");
+        for (rows, columns, count) in [(3, 5, 1), (3, 5, 4), (21, 8, 7), (70, 33, 16), (6, 0, 0)] {
+            let panel = PanelMatrix::new(&DMatrix::from_fn(rows, columns, |_, _| random.normal()));
+            let x: Vec<f64> = (0..columns * count).map(|_| random.normal()).collect();
+            let mut y = vec![0.0; panel.padded_rows() * count.max(1)];
+            panel.multiply_side_by_side(&x, &mut y);
+            for one in 0..count {
+                let own: Vec<f64> = x[one..].iter().step_by(count).copied().collect();
+                let mut alone = panel.output();
+                panel.multiply(&own, &mut alone);
+                let ours: Vec<f64> = y[one..].iter().step_by(count).copied().collect();
+                assert_eq!(ours[..rows], alone[..rows]);
+            }
+        }
     }
 
     #[test]

@@ -44,16 +44,36 @@ pub trait Lane:
     fn lane(self, lane: usize) -> f64;
     /// The number of one lane, to be written.
     fn lane_mut(&mut self, lane: usize) -> &mut f64;
+
     /// The magnitude.
-    fn abs(self) -> Self;
+    #[inline(always)]
+    fn abs(self) -> Self {
+        Self::each(|lane| self.lane(lane).abs())
+    }
+
     /// The nearest whole number, halves away from zero.
-    fn round(self) -> Self;
+    #[inline(always)]
+    fn round(self) -> Self {
+        Self::each(|lane| self.lane(lane).round())
+    }
+
     /// Where `self` ≤ `other`; nowhere where they cannot be compared.
-    fn at_most(self, other: Self) -> Self::Mask;
+    #[inline(always)]
+    fn at_most(self, other: Self) -> Self::Mask {
+        Self::Mask::each(|lane| self.lane(lane) <= other.lane(lane))
+    }
+
     /// Where `self` < `other`; nowhere where they cannot be compared.
-    fn below(self, other: Self) -> Self::Mask;
+    #[inline(always)]
+    fn below(self, other: Self) -> Self::Mask {
+        Self::Mask::each(|lane| self.lane(lane) < other.lane(lane))
+    }
+
     /// `self` where the mask is set, `other` elsewhere.
-    fn where_set(self, mask: Self::Mask, other: Self) -> Self;
+    #[inline(always)]
+    fn where_set(self, mask: Self::Mask, other: Self) -> Self {
+        Self::each(|lane| if mask.lane(lane) { self.lane(lane) } else { other.lane(lane) })
+    }
 
     /// The same number in every lane.
     #[inline(always)]
@@ -82,6 +102,10 @@ pub trait LaneMask:
     /// Yes in every lane.
     const ALL: Self;
 
+    /// One answer for each lane.
+    fn each(answer: impl FnMut(usize) -> bool) -> Self;
+    /// The answer of one lane.
+    fn lane(self, lane: usize) -> bool;
     /// Whether it is set in any lane.
     fn any(self) -> bool;
 }
@@ -132,35 +156,20 @@ impl Lane for f64 {
     fn lane_mut(&mut self, _lane: usize) -> &mut f64 {
         self
     }
-
-    #[inline(always)]
-    fn abs(self) -> Self {
-        f64::abs(self)
-    }
-
-    #[inline(always)]
-    fn round(self) -> Self {
-        f64::round(self)
-    }
-
-    #[inline(always)]
-    fn at_most(self, other: Self) -> bool {
-        self <= other
-    }
-
-    #[inline(always)]
-    fn below(self, other: Self) -> bool {
-        self < other
-    }
-
-    #[inline(always)]
-    fn where_set(self, mask: bool, other: Self) -> Self {
-        if mask { self } else { other }
-    }
 }
 
 impl LaneMask for bool {
     const ALL: Self = true;
+
+    #[inline(always)]
+    fn each(mut answer: impl FnMut(usize) -> bool) -> Self {
+        answer(0)
+    }
+
+    #[inline(always)]
+    fn lane(self, _lane: usize) -> bool {
+        self
+    }
 
     #[inline(always)]
     fn any(self) -> bool {
@@ -197,39 +206,9 @@ impl Lane for Lanes {
     fn lane_mut(&mut self, lane: usize) -> &mut f64 {
         &mut self.0[lane]
     }
-
-    #[inline(always)]
-    fn abs(self) -> Self {
-        Self::each(|lane| self.0[lane].abs())
-    }
-
-    #[inline(always)]
-    fn round(self) -> Self {
-        Self::each(|lane| self.0[lane].round())
-    }
-
-    #[inline(always)]
-    fn at_most(self, other: Self) -> Mask {
-        Mask::each(|lane| self.0[lane] <= other.0[lane])
-    }
-
-    #[inline(always)]
-    fn below(self, other: Self) -> Mask {
-        Mask::each(|lane| self.0[lane] < other.0[lane])
-    }
-
-    #[inline(always)]
-    fn where_set(self, mask: Mask, other: Self) -> Self {
-        Self::each(|lane| if mask.0[lane] != 0 { self.0[lane] } else { other.0[lane] })
-    }
 }
 
 impl Mask {
-    #[inline(always)]
-    fn each(mut answer: impl FnMut(usize) -> bool) -> Self {
-        Self(std::array::from_fn(|lane| if answer(lane) { u64::MAX } else { 0 }))
-    }
-
     /// The answers.
     pub fn lanes(self) -> [bool; LANES] {
         self.0.map(|lane| lane != 0)
@@ -238,6 +217,16 @@ impl Mask {
 
 impl LaneMask for Mask {
     const ALL: Self = Self([u64::MAX; LANES]);
+
+    #[inline(always)]
+    fn each(mut answer: impl FnMut(usize) -> bool) -> Self {
+        Self(std::array::from_fn(|lane| if answer(lane) { u64::MAX } else { 0 }))
+    }
+
+    #[inline(always)]
+    fn lane(self, lane: usize) -> bool {
+        self.0[lane] != 0
+    }
 
     #[inline(always)]
     fn any(self) -> bool {

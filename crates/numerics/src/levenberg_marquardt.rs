@@ -1,6 +1,6 @@
 //! Nonlinear least squares by Levenberg and Marquardt.
 
-use nalgebra::{DMatrix, DVector};
+use nalgebra::{DMatrix, DVector, DVectorViewMut};
 use thiserror::Error;
 
 /// A sum of squares to be made small.
@@ -147,14 +147,8 @@ fn damped_step(
 /// (JᵀJ)⁻¹ by the triangle of J with its columns scaled to one.
 pub(crate) fn inverse_gram(jacobian: &DMatrix<f64>) -> Option<DMatrix<f64>> {
     let n = jacobian.ncols();
-    let norms: Vec<f64> = jacobian.column_iter().map(|column| column.norm()).collect();
-    if norms.iter().any(|norm| !norm.is_finite() || *norm == 0.0) {
-        return None;
-    }
     let mut scaled = jacobian.clone();
-    for (mut column, norm) in scaled.column_iter_mut().zip(&norms) {
-        column /= *norm;
-    }
+    let norms = scale_columns(&mut scaled)?;
     let triangle = scaled.qr().r();
     let largest = triangle.diagonal().amax();
     if triangle.diagonal().iter().any(|entry| entry.abs() < 1e-14 * largest) {
@@ -166,6 +160,16 @@ pub(crate) fn inverse_gram(jacobian: &DMatrix<f64>) -> Option<DMatrix<f64>> {
     }
     let gram = &inverse * inverse.transpose();
     Some(DMatrix::from_fn(n, n, |i, j| gram[(i, j)] / (norms[i] * norms[j])))
+}
+
+/// Brings every column to length one and gives the lengths; `None` if one has none.
+pub(crate) fn scale_columns(matrix: &mut DMatrix<f64>) -> Option<Vec<f64>> {
+    let scale = |mut column: DVectorViewMut<'_, f64>| {
+        let norm = column.norm();
+        column /= norm;
+        (norm.is_finite() && norm > 0.0).then_some(norm)
+    };
+    matrix.column_iter_mut().map(scale).collect()
 }
 
 #[cfg(test)]

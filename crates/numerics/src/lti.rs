@@ -3,6 +3,8 @@
 use nalgebra::{Complex, DMatrix};
 use thiserror::Error;
 
+use crate::linear_system::{LinearSystem, Time};
+
 /// What is wrong with a transfer function.
 #[derive(Debug, Clone, PartialEq, Error)]
 pub enum TransferFunctionError {
@@ -82,7 +84,7 @@ impl TransferFunction {
     /// Time is scaled by the geometric mean of the poles, so that the entries
     /// stay within a few decades even for a fifth-order actuator whose
     /// coefficients span ten.
-    pub fn state_space(&self) -> StateSpace {
+    pub fn state_space(&self) -> LinearSystem {
         let n = self.order();
         let lead = self.denominator[0];
         let a: Vec<f64> = self.denominator[1..].iter().map(|c| c / lead).collect();
@@ -106,21 +108,8 @@ impl TransferFunction {
         if n > 0 {
             input[(n - 1, 0)] = 1.0;
         }
-        StateSpace { a: matrix, b: input, c: output, d: DMatrix::from_element(1, 1, d) }
+        LinearSystem::new(matrix, input, output, DMatrix::from_element(1, 1, d), Time::Continuous)
     }
-}
-
-/// ẋ = A x + B u, y = C x + D u.
-#[derive(Debug, Clone, PartialEq)]
-pub struct StateSpace {
-    /// Dynamics.
-    pub a: DMatrix<f64>,
-    /// Input.
-    pub b: DMatrix<f64>,
-    /// Output.
-    pub c: DMatrix<f64>,
-    /// Direct part.
-    pub d: DMatrix<f64>,
 }
 
 fn trimmed(list: &'static str, values: &[f64]) -> Result<Vec<f64>, TransferFunctionError> {

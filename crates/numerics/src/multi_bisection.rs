@@ -79,7 +79,7 @@ pub fn zeros<const N: usize, const M: usize>(
                 Settled::At(point) => points.push(point),
                 Settled::Nowhere => {}
                 Settled::Open if level == halvings => complete = false,
-                Settled::Open => open.extend(work.halves(&cell)),
+                Settled::Open => open.extend(halves(&cell)),
             }
         }
         if work.is_spent() {
@@ -113,18 +113,13 @@ impl<F: FnMut(&[f64; N]) -> [f64; M], const N: usize, const M: usize> Work<F, N,
     }
 
     fn first_grid(&self) -> Vec<Cell<N>> {
-        let mut cells = vec![[0_u32; N]];
-        for axis in 0..N {
-            let along = |cell: [u32; N]| {
-                (0..self.search.cells[axis]).map(move |index| {
-                    let mut next = cell;
-                    next[axis] = index;
-                    next
-                })
-            };
-            cells = cells.into_iter().flat_map(along).collect();
-        }
-        cells.into_iter().map(|cell| (cell, 0)).collect()
+        let cells = self.search.cells.map(|count| count as usize);
+        let cell = |k: usize| {
+            // The last variable runs fastest.
+            let below = |axis: usize| cells[axis + 1..].iter().product::<usize>();
+            (std::array::from_fn(|axis| (k / below(axis) % cells[axis]) as u32), 0)
+        };
+        (0..cells.iter().product()).map(cell).collect()
     }
 
     /// Of these cells and all that hang together with them, those in which every
@@ -157,15 +152,6 @@ impl<F: FnMut(&[f64; N]) -> [f64; M], const N: usize, const M: usize> Work<F, N,
         let mut next = *at;
         next[axis] = if up { at[axis] + 1 } else { at[axis].checked_sub(1)? };
         (next[axis] < self.search.cells[axis] << level).then_some((next, *level))
-    }
-
-    fn halves(&self, (at, level): &Cell<N>) -> Vec<Cell<N>> {
-        corners::<N>()
-            .map(|corner| {
-                let half = std::array::from_fn(|axis| 2 * at[axis] + corner[axis]);
-                (half, level + 1)
-            })
-            .collect()
     }
 
     fn brackets(&mut self, cell: &Cell<N>) -> bool {
@@ -275,6 +261,10 @@ fn least_step(slope: &DMatrix<f64>, value: &DVector<f64>) -> Option<DVector<f64>
     let solved = normal.lu().solve(&-value)?;
     let step = slope.transpose() * solved;
     step.iter().all(|x| x.is_finite()).then_some(step)
+}
+
+fn halves<const N: usize>((at, level): &Cell<N>) -> impl Iterator<Item = Cell<N>> {
+    corners::<N>().map(move |corner| (std::array::from_fn(|i| 2 * at[i] + corner[i]), level + 1))
 }
 
 fn corners<const N: usize>() -> impl Iterator<Item = [u32; N]> {

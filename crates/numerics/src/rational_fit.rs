@@ -14,7 +14,7 @@ use thiserror::Error;
 use crate::eigen::{self, EigenError};
 use crate::levenberg_marquardt::{LeastSquaresError, Minimum, minimise};
 use crate::lti::{TransferFunction, TransferFunctionError};
-use problem::{Layout, Problem};
+use problem::Problem;
 
 /// Highest degree of a denominator that is fitted: beyond, the powers of s can
 /// no longer be told apart within a band.
@@ -171,13 +171,12 @@ pub fn fit(data: &ResponseData, orders: Orders, delay: PureDelay) -> Result<Rati
         return Err(FitError::BadOrders { numerator, denominator });
     }
     data.check()?;
-    let layout = Layout { orders, free_delay: matches!(delay, PureDelay::Free) };
-    let lines = data.omega_rad_s.len();
-    if 2 * lines <= layout.parameters() {
-        return Err(FitError::TooFewLines { lines, parameters: layout.parameters() });
+    let problem = Problem::new(data, orders, delay);
+    let (lines, parameters) = (problem.lines(), problem.parameters());
+    if 2 * lines <= parameters {
+        return Err(FitError::TooFewLines { lines, parameters });
     }
-    let problem = Problem::new(data, layout, delay);
-    let first = start::start(&problem, delay)?;
+    let first = start::start(&problem)?;
     let found = minimise(&problem, &first)?;
     let fitted = conclude(&problem, found)?;
     match delay {
@@ -209,16 +208,14 @@ impl ResponseData {
 /// From the scaled parameters to coefficients in s, with their deviations.
 fn conclude(problem: &Problem<'_>, found: Minimum) -> Result<RationalFit, FitError> {
     let Minimum { parameters: p, cost, covariance, .. } = found;
-    let layout = problem.layout;
-    let Orders { numerator: m, denominator: n } = layout.orders;
-    let (b, a) = layout.polynomials(&p);
-    let scale = problem.scale_rad_s;
-    let freedom = (2 * problem.lines()).saturating_sub(layout.parameters()).max(1) as f64;
+    let Orders { numerator: m, denominator: n } = problem.orders;
+    let (b, a) = problem.polynomials(&p);
+    let (scale, count) = (problem.scale_rad_s, problem.parameters());
+    let freedom = (2 * problem.lines()).saturating_sub(count).max(1) as f64;
     let misfit = cost / freedom;
     // Neighbouring lines repeat each other, and a misfit beyond the noise makes
     // every bound wider. It never makes one narrower.
     let widen = problem.dependent_lines() * misfit.max(1.0);
-    let count = layout.parameters();
     let covariance =
         covariance.map_or_else(|| DMatrix::from_element(count, count, f64::NAN), |c| c * widen);
     // Of a quantity whose gradient has these entries, by place.
@@ -230,7 +227,7 @@ fn conclude(problem: &Problem<'_>, found: Minimum) -> Result<RationalFit, FitErr
         variance.max(0.0).sqrt() + if variance.is_nan() { f64::NAN } else { 0.0 }
     };
     let lead = a[n];
-    let at_lead = layout.denominator_at(n);
+    let at_lead = problem.denominator_at(n);
     // c s^k / (a_n s^n), in units of the scale.
     let monic = |value: f64, at: Option<usize>, power: usize| -> Estimate {
         let unit = scale.powi((n - power) as i32);
@@ -242,7 +239,7 @@ fn conclude(problem: &Problem<'_>, found: Minimum) -> Result<RationalFit, FitErr
     let numerator: Vec<Estimate> = (0..=m).rev().map(|k| monic(b[k], Some(k), k)).collect();
     let mut denominator = vec![Estimate { value: 1.0, deviation: 0.0 }];
     denominator.extend((0..n).rev().map(|k| {
-        let at = (k > 0).then(|| layout.denominator_at(k));
+        let at = (k > 0).then(|| problem.denominator_at(k));
         monic(a[k], at, k)
     }));
     let (mut of_delay, mut slope) = (Vec::new(), a[1]);
@@ -250,9 +247,9 @@ fn conclude(problem: &Problem<'_>, found: Minimum) -> Result<RationalFit, FitErr
         of_delay = vec![(0, b[1] / (b[0] * b[0])), (1, -1.0 / b[0])];
         slope -= b[1] / b[0];
     }
-    of_delay.push((layout.denominator_at(1), 1.0));
-    let pure = layout.delay(&p, problem.fixed_delay);
-    if layout.free_delay {
+    of_delay.push((problem.denominator_at(1), 1.0));
+    let (pure, free_delay) = (problem.delay(&p), problem.fixed_delay.is_none());
+    if free_delay {
         of_delay.push((count - 1, 1.0));
     }
     let values = |estimates: &[Estimate]| estimates.iter().map(|e| e.value).collect::<Vec<_>>();
@@ -264,7 +261,7 @@ fn conclude(problem: &Problem<'_>, found: Minimum) -> Result<RationalFit, FitErr
         denominator,
         delay_s: Estimate {
             value: pure / scale,
-            deviation: if layout.free_delay { deviation(&[(count - 1, 1.0 / scale)]) } else { 0.0 },
+            deviation: if free_delay { deviation(&[(count - 1, 1.0 / scale)]) } else { 0.0 },
         },
         dc_gain: Estimate { value: b[0], deviation: deviation(&[(0, 1.0)]) },
         dc_delay_s: Estimate {

@@ -2,17 +2,31 @@
 
 use nalgebra::{Complex, DMatrix};
 
+use crate::block::{hstack, vstack};
 use crate::eigen;
 
-/// The matrices in front of the second, first and zeroth derivative.
+/// The matrices in front of the second, first and zeroth derivative, dense or sparse.
 #[derive(Debug, Clone, PartialEq)]
-pub struct SecondOrder {
+pub struct SecondOrder<M = DMatrix<f64>> {
     /// M.
-    pub mass: DMatrix<f64>,
+    pub mass: M,
     /// C.
-    pub damping: DMatrix<f64>,
+    pub damping: M,
     /// K.
-    pub stiffness: DMatrix<f64>,
+    pub stiffness: M,
+}
+
+impl<M> SecondOrder<M> {
+    /// M, C and K.
+    pub fn each(&self) -> [&M; 3] {
+        [&self.mass, &self.damping, &self.stiffness]
+    }
+
+    /// The same made of all three.
+    pub fn map<T>(&self, mut make: impl FnMut(&M) -> T) -> SecondOrder<T> {
+        let [mass, damping, stiffness] = self.each().map(&mut make);
+        SecondOrder { mass, damping, stiffness }
+    }
 }
 
 impl SecondOrder {
@@ -41,7 +55,7 @@ impl SecondOrder {
 
     /// Whether all three are symmetric but for rounding.
     pub fn is_symmetric(&self) -> bool {
-        [&self.mass, &self.damping, &self.stiffness].into_iter().all(is_symmetric)
+        self.each().into_iter().all(is_symmetric)
     }
 }
 
@@ -62,25 +76,8 @@ pub fn companion(
 /// [0 I; A B].
 fn joined(a: DMatrix<f64>, b: DMatrix<f64>) -> DMatrix<f64> {
     let n = a.nrows();
-    let mut matrix = DMatrix::zeros(2 * n, 2 * n);
-    matrix.view_mut((0, n), (n, n)).fill_with_identity();
-    matrix.view_mut((n, 0), (n, n)).copy_from(&a);
-    matrix.view_mut((n, n), (n, n)).copy_from(&b);
-    matrix
-}
-
-/// K − ω²M + iωC.
-pub fn dynamic_stiffness(
-    mass: &DMatrix<f64>,
-    damping: &DMatrix<f64>,
-    stiffness: &DMatrix<f64>,
-    omega_rad_s: f64,
-) -> DMatrix<Complex<f64>> {
-    let w = omega_rad_s;
-    DMatrix::from_fn(mass.nrows(), mass.ncols(), |i, j| {
-        let real = stiffness[(i, j)] - w * w * mass[(i, j)];
-        Complex::new(real, w * damping[(i, j)])
-    })
+    let velocity = hstack(&[&DMatrix::zeros(n, n), &DMatrix::identity(n, n)]);
+    vstack(&[&velocity, &hstack(&[&a, &b])])
 }
 
 /// The inverse, by Cholesky where the matrix is symmetric and positive definite;

@@ -237,18 +237,12 @@ pub fn run_virtual<S: Source>(
     stop: &StopHandle,
     mut progress: impl FnMut(u64),
 ) {
-    let mut clock = VirtualClock::default();
-    drive(
-        test,
-        &mut clock,
-        || stop.presses(),
-        u64::MAX,
-        |test, _| {
-            if test.ticks().is_multiple_of(STRIDE) {
-                progress(test.ticks());
-            }
-        },
-    );
+    let (mut clock, presses) = (VirtualClock::default(), || stop.presses());
+    drive(test, &mut clock, presses, u64::MAX, |test, _| {
+        if test.ticks().is_multiple_of(STRIDE) {
+            progress(test.ticks());
+        }
+    });
     progress(test.ticks());
 }
 
@@ -334,6 +328,12 @@ impl<W: FnMut() -> u64> Clock for DeviceClock<W> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_tick_is_late_by_what_lies_behind_its_deadline() {
+        let began = |at_ns| Began { at_ns, deadline_ns: 1000, missed: 0 }.late_ns();
+        assert_eq!([began(900), began(1000), began(1250)], [0, 0, 250]);
+    }
 
     #[test]
     fn a_tick_on_time_ends_a_row() {

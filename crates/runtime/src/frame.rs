@@ -6,7 +6,7 @@ use model::motion::Motion;
 
 use crate::gate::TripKind;
 use crate::interlock::Phase;
-use crate::monitor::{EnergyMonitor, Watch};
+use crate::monitor::{EnergyMonitor, IndicatorSet};
 use crate::rig::Measured;
 use crate::source::Source;
 
@@ -173,7 +173,10 @@ impl Block {
                 }
             }
             Self::Displacement => view.source.show(0, view.tick, view.measured, frame),
-            Self::Rates => view.source.show(1, view.tick, view.measured, frame),
+            Self::Rates => {
+                view.source.show(1, view.tick, view.measured, frame);
+                view.source.show(2, view.tick, view.measured, frame);
+            }
             Self::Parameters => {
                 if let Some(compensator) = view.compensator {
                     compensator.write_parameters(frame);
@@ -201,7 +204,7 @@ pub(crate) struct View<'a, S> {
     pub(crate) measured: &'a Measured,
     pub(crate) monitor: Option<&'a EnergyMonitor>,
     pub(crate) compensator: Option<&'a Compensator>,
-    pub(crate) indicators: Option<&'a Watch>,
+    pub(crate) indicators: Option<&'a IndicatorSet>,
 }
 
 /// Names and units of what surrounds the loop, for the channels of a frame.

@@ -94,47 +94,34 @@ impl TripKind {
 
     /// In words.
     pub fn words(self) -> &'static str {
-        match self {
-            Self::Command => "command beyond its limit",
-            Self::Rate => "command faster than its limit",
-            Self::Force => "force beyond its limit",
-            Self::TrackingError => "tracking error beyond its limit",
-            Self::NotFinite => "a signal is not a finite number",
-            Self::StabilityWarning => "stability warning at its threshold",
-            Self::NotConverged => "the integrator did not converge",
-            Self::WindowedWarning => "windowed stability warning at its threshold",
-            Self::EnergyError => "energy error index at its threshold",
-            Self::Forecast => "stability warning forecast to reach 100 % too soon",
-            Self::TrackingDelay => "tracking delay at its threshold",
-            Self::TrackingAmplitude => "tracking amplitude off by its threshold",
-            Self::LimitsUsed => "a limit used up to its threshold",
-            Self::Operator => "stopped by the operator",
-            Self::Overrun => "deadlines missed in a row",
-            Self::MainLoopLate => "the main loop is late",
-            Self::NotAtStart => "the rig does not stand where it should at the start",
-            Self::NoLoad => "no load came from the host",
-            Self::PeerSilent => "nothing is heard over the link",
-            Self::PeerTripped => "the other end of the link tripped",
-            Self::PeerLeft => "the loop ended the session",
-            Self::Device => "the rig reports a fault",
-        }
+        self.description().0
     }
 
-    /// Unit of the value and limit.
-    pub fn unit(self) -> &'static str {
+    /// In words, and the unit of value and limit.
+    fn description(self) -> (&'static str, &'static str) {
         match self {
-            Self::Command | Self::TrackingError | Self::NotConverged | Self::NotAtStart => "m",
-            Self::Rate => "m/s",
-            Self::Force => "N",
-            Self::NotFinite | Self::TrackingAmplitude | Self::Operator => "",
-            Self::PeerTripped | Self::PeerLeft | Self::Device => "",
-            Self::MainLoopLate | Self::NoLoad => "ticks",
-            Self::StabilityWarning
-            | Self::WindowedWarning
-            | Self::EnergyError
-            | Self::LimitsUsed => "%",
-            Self::Forecast | Self::TrackingDelay | Self::PeerSilent => "s",
-            Self::Overrun => "periods",
+            Self::Command => ("command beyond its limit", "m"),
+            Self::Rate => ("command faster than its limit", "m/s"),
+            Self::Force => ("force beyond its limit", "N"),
+            Self::TrackingError => ("tracking error beyond its limit", "m"),
+            Self::NotFinite => ("a signal is not a finite number", ""),
+            Self::StabilityWarning => ("stability warning at its threshold", "%"),
+            Self::NotConverged => ("the integrator did not converge", "m"),
+            Self::WindowedWarning => ("windowed stability warning at its threshold", "%"),
+            Self::EnergyError => ("energy error index at its threshold", "%"),
+            Self::Forecast => ("stability warning forecast to reach 100 % too soon", "s"),
+            Self::TrackingDelay => ("tracking delay at its threshold", "s"),
+            Self::TrackingAmplitude => ("tracking amplitude off by its threshold", ""),
+            Self::LimitsUsed => ("a limit used up to its threshold", "%"),
+            Self::Operator => ("stopped by the operator", ""),
+            Self::Overrun => ("deadlines missed in a row", "periods"),
+            Self::MainLoopLate => ("the main loop is late", "ticks"),
+            Self::NotAtStart => ("the rig does not stand where it should at the start", "m"),
+            Self::NoLoad => ("no load came from the host", "ticks"),
+            Self::PeerSilent => ("no packet from the other side of the link", "s"),
+            Self::PeerTripped => ("the other end of the link tripped", ""),
+            Self::PeerLeft => ("the loop ended the session", ""),
+            Self::Device => ("the rig reports a fault", ""),
         }
     }
 }
@@ -155,54 +142,39 @@ pub struct Trip {
 impl Trip {
     /// The reason with its numbers, for people.
     pub fn text(&self) -> String {
-        let (words, unit) = (self.kind.words(), self.kind.unit());
-        match self.kind {
-            TripKind::Operator | TripKind::PeerLeft => words.to_owned(),
-            TripKind::PeerSilent => {
-                format!("{words}: for {:.4} s, {:.4} s allowed", self.value, self.limit)
-            }
+        let Self { kind, dof, value, limit } = *self;
+        let (words, unit) = kind.description();
+        let place = format!(" (interface DOF {})", dof + 1);
+        let numbers = match kind {
+            TripKind::Operator | TripKind::PeerLeft => return words.to_owned(),
+            TripKind::NotFinite => return words.to_owned() + &place,
+            TripKind::PeerSilent => format!("for {value:.4} s, {limit:.4} s allowed"),
             TripKind::PeerTripped => {
                 // A float-to-integer cast saturates: an unknown code stays unknown.
-                let cause = TripKind::from_code(self.value as u8);
-                format!("{words}: {}", cause.map_or("it does not say why", TripKind::words))
+                let cause = TripKind::from_code(value as u8);
+                cause.map_or("it does not say why", TripKind::words).to_owned()
             }
-            TripKind::Device => format!("{words}: its number {}", self.value),
-            TripKind::Overrun => {
-                format!("{words}: {} against {} allowed", self.value, self.limit)
-            }
-            TripKind::NotFinite => format!("{words} (interface DOF {})", self.dof + 1),
+            TripKind::Device => format!("its number {value}"),
+            TripKind::Overrun => format!("{value} against {limit} allowed"),
             TripKind::StabilityWarning
             | TripKind::WindowedWarning
             | TripKind::EnergyError
-            | TripKind::Forecast => {
-                format!("{words}: {:.4} {unit} against {:.4} {unit}", self.value, self.limit)
+            | TripKind::Forecast => format!("{value:.4} {unit} against {limit:.4} {unit}"),
+            TripKind::NotConverged => against(value, limit, unit),
+            TripKind::MainLoopLate => {
+                let plural = if value == 1.0 { "" } else { "s" };
+                format!("{value:.0} tick{plural} bridged in a row, {limit:.0} allowed")
             }
-            TripKind::NotConverged => format!("{words}: {}", against(self.value, self.limit, unit)),
-            TripKind::MainLoopLate => format!(
-                "{words}: {:.0} tick{} bridged in a row, {:.0} allowed",
-                self.value,
-                if self.value == 1.0 { "" } else { "s" },
-                self.limit
-            ),
-            TripKind::NoLoad => format!("{words}: waited for {:.0} ticks", self.value),
-            TripKind::TrackingDelay => format!(
-                "{words}: {:.3} ms against {:.3} ms (interface DOF {})",
-                1e3 * self.value,
-                1e3 * self.limit,
-                self.dof + 1
-            ),
-            TripKind::TrackingAmplitude => format!(
-                "{words}: {:.2} % against {:.2} % (interface DOF {})",
-                1e2 * self.value,
-                1e2 * self.limit,
-                self.dof + 1
-            ),
-            _ => format!(
-                "{words}: {} (interface DOF {})",
-                against(self.value, self.limit, unit),
-                self.dof + 1
-            ),
-        }
+            TripKind::NoLoad => format!("waited for {value:.0} ticks"),
+            TripKind::TrackingDelay => {
+                format!("{:.3} ms against {:.3} ms{place}", 1e3 * value, 1e3 * limit)
+            }
+            TripKind::TrackingAmplitude => {
+                format!("{:.2} % against {:.2} %{place}", 1e2 * value, 1e2 * limit)
+            }
+            _ => against(value, limit, unit) + &place,
+        };
+        format!("{words}: {numbers}")
     }
 }
 
@@ -355,39 +327,33 @@ const GROWTH: f64 = 1.05;
 /// within its limit again, the limit holds.
 #[derive(Debug, Clone)]
 pub(crate) struct SafeGate {
-    limits: Limits,
+    /// Largest force of each interface DOF for now, N.
+    bounds: Vec<f64>,
 }
 
 impl SafeGate {
     pub(crate) fn new(limits: &Limits) -> Self {
-        let none = || vec![f64::INFINITY; limits.command.len()];
-        let limits = Limits {
-            command: none(),
-            rate: none(),
-            force: limits.force.clone(),
-            tracking_error: none(),
-            step_s: limits.step_s,
-        };
-        Self { limits }
+        Self { bounds: limits.force.clone() }
     }
 
     /// The way to safe begins.
     pub(crate) fn begin(&mut self, limits: &Limits, measured: &Measured) {
-        self.excuse(limits, measured, |_| f64::INFINITY);
+        self.excuse(limits, measured, f64::INFINITY);
     }
 
     /// The ramp begins.
     pub(crate) fn begin_ramp(&mut self, limits: &Limits, measured: &Measured) {
-        self.excuse(limits, measured, |force| GROWTH * force);
+        self.excuse(limits, measured, GROWTH);
     }
 
-    fn excuse(&mut self, limits: &Limits, measured: &Measured, bound_of: impl Fn(f64) -> f64) {
+    /// A force that is beyond its limit may grow by this factor.
+    fn excuse(&mut self, limits: &Limits, measured: &Measured, growth: f64) {
         let forces = measured.force.iter().zip(&limits.force);
-        for (bound, (force, limit)) in self.limits.force.iter_mut().zip(forces) {
+        for (bound, (force, limit)) in self.bounds.iter_mut().zip(forces) {
             *bound = if force.abs() <= *limit {
                 *limit
             } else if force.is_finite() {
-                bound_of(force.abs())
+                growth * force.abs()
             } else {
                 f64::INFINITY
             };
@@ -395,23 +361,16 @@ impl SafeGate {
     }
 
     /// Says what is out of order now.
-    pub(crate) fn pass(
-        &mut self,
-        limits: &Limits,
-        held: &Motion,
-        measured: &Measured,
-        command: &Motion,
-    ) -> Result<(), Trip> {
+    pub(crate) fn pass(&mut self, limits: &Limits, measured: &Measured) -> Result<(), Trip> {
         let forces = measured.force.iter().zip(&limits.force);
-        for (bound, (force, limit)) in self.limits.force.iter_mut().zip(forces) {
+        for (dof, (bound, (&force, limit))) in self.bounds.iter_mut().zip(forces).enumerate() {
             if force.abs() <= *limit {
                 *bound = *limit;
+            } else if force.is_finite() && force.abs() > *bound {
+                return Err(Trip { kind: TripKind::Force, dof, value: force, limit: *bound });
             }
         }
-        match gate(&self.limits, held, command, measured, command) {
-            Err(trip) if trip.kind != TripKind::NotFinite => Err(trip),
-            _ => Ok(()),
-        }
+        Ok(())
     }
 }
 
@@ -486,6 +445,30 @@ mod tests {
             assert_eq!(try_gate(0.0, 0.0, bad, 0.0), Err(TripKind::NotFinite));
             assert_eq!(try_gate(0.0, 0.0, 0.0, bad), Err(TripKind::NotFinite));
         }
+    }
+
+    #[test]
+    fn on_the_way_to_safe_a_force_is_watched_whatever_the_other_sensor_says() {
+        let limits = limits();
+        let at = |force: f64| Measured {
+            displacement: vec![f64::NAN],
+            force: vec![force],
+            ..Measured::zeros(1)
+        };
+        let passes = |gate: &mut SafeGate, force: f64| gate.pass(&limits, &at(force)).is_ok();
+        // In order when the way began: the limit holds, and no number tells nothing.
+        let mut gate = SafeGate::new(&limits);
+        gate.begin(&limits, &at(8900.0));
+        assert!(passes(&mut gate, -8900.0) && passes(&mut gate, f64::NAN));
+        let trip = gate.pass(&limits, &at(-8901.0)).expect_err("beyond its limit");
+        assert_eq!((trip.kind, trip.value, trip.limit), (TripKind::Force, -8901.0, 8900.0));
+        // Beyond it already: excused while the command stands, hardly on the ramp, and
+        // no longer once it was in order.
+        gate.begin(&limits, &at(10e3));
+        assert!(passes(&mut gate, 20e3));
+        gate.begin_ramp(&limits, &at(10e3));
+        assert!(passes(&mut gate, 10.4e3) && !passes(&mut gate, 10.6e3));
+        assert!(passes(&mut gate, 8000.0) && !passes(&mut gate, 9000.0));
     }
 
     #[test]

@@ -27,20 +27,6 @@ pub enum Phase {
     Frozen = 7,
 }
 
-impl Phase {
-    /// Every phase.
-    pub const ALL: [Self; 8] = [
-        Self::Running,
-        Self::Holding,
-        Self::Ramping,
-        Self::Safe,
-        Self::Initiating,
-        Self::Completing,
-        Self::Homing,
-        Self::Frozen,
-    ];
-}
-
 /// How a trip takes the rig to its safe state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Response {

@@ -21,6 +21,7 @@ pub mod realtime;
 pub mod record;
 pub mod reference;
 pub mod rig;
+mod ring;
 pub mod source;
 pub mod stop;
 pub mod streamed_load;

@@ -15,17 +15,11 @@ pub struct Load {
 impl Load {
     /// From one series per signal, all of one length: `ticks + 1` samples for a
     /// test of `ticks` steps. Without a signal the load is empty but lasts.
-    pub fn new(series: &[Vec<f64>], ticks: usize) -> Self {
-        let series: Vec<&[f64]> = series.iter().map(Vec::as_slice).collect();
-        Self::side_by_side(&series, ticks)
-    }
-
-    /// The same from borrowed series.
-    pub fn side_by_side(series: &[&[f64]], ticks: usize) -> Self {
+    pub fn new(series: &[impl AsRef<[f64]>], ticks: usize) -> Self {
         let signals = series.len();
         let mut values = vec![0.0; signals * (ticks + 1)];
         for (column, series) in series.iter().enumerate() {
-            for (row, &value) in series.iter().take(ticks + 1).enumerate() {
+            for (row, &value) in series.as_ref().iter().take(ticks + 1).enumerate() {
                 values[row * signals + column] = value;
             }
         }

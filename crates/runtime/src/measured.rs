@@ -58,9 +58,4 @@ impl Measured {
             round_trip_ns: None,
         }
     }
-
-    /// The acceleration, if it is measured.
-    pub fn acceleration(&self) -> Option<&[f64]> {
-        self.has_acceleration.then_some(&self.acceleration)
-    }
 }

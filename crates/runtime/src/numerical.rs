@@ -1,9 +1,9 @@
-//! The numerical substructure, in one of four forms.
+//! The numerical substructure, in one of its forms.
 //!
 //! The closed loop does not care which: it measures, reads the desired motion,
-//! actuates and advances. `Partitioned` is the real thing, and `TwoRate` the same
-//! at a slower rate; the other two exist in virtual time only, where numerical
-//! part and virtual rig are one system.
+//! actuates and advances. A partitioned one is the real thing, and `TwoRate` the
+//! same at a slower rate; a monolithic and a continuous one exist in virtual time
+//! only, where numerical part and virtual rig are one system.
 
 use model::coupled::Coupled;
 use model::integrator::{ElementEnergy, Integrator, NotConverged, StepWork};
@@ -24,30 +24,23 @@ pub struct Plant {
 
 /// The numerical substructure.
 pub enum Numerical {
-    /// Stepped on its own; the measured force is held over the step.
-    Partitioned {
-        /// What is simulated.
-        integrator: Integrator,
-        /// Number of its nonlinear elements.
-        elements: usize,
-    },
-    /// An ideal transfer system: structure and specimen move as one.
-    Monolithic(Box<Monolithic>),
+    /// Stepped by an integrator.
+    Stepped(Stepped),
     /// Numerical substructure and virtual rig integrated as one system.
     Continuous(Box<Continuous>),
     /// Stepped at a slower rate than the rig.
     TwoRate(Box<TwoRateModel>),
 }
 
-/// The whole structure in one integrator; the specimen's force is read off it.
-pub struct Monolithic {
-    /// The structure as if it were built.
-    whole: Integrator,
+/// Stepped on its own, the measured force held over the step (partitioned), or in
+/// one piece with the specimen, whose force is read off it (monolithic).
+pub struct Stepped {
+    integrator: Integrator,
     /// Number of nonlinear elements of the numerical part; those of the
     /// specimen follow.
     elements: usize,
-    /// Zeros: no interface force acts on the whole structure.
-    no_force: Vec<f64>,
+    /// In one piece: zeros, for no interface force acts on the whole structure.
+    monolithic: Option<Vec<f64>>,
 }
 
 /// Numerical substructure and rig as one system.
@@ -65,13 +58,15 @@ pub struct Continuous {
 impl Plant {
     /// A numerical substructure of so many nonlinear elements, and any rig.
     pub fn partitioned(integrator: Integrator, elements: usize, rig: impl Into<RigSlot>) -> Self {
-        Self { numerical: Numerical::Partitioned { integrator, elements }, rig: rig.into() }
+        let numerical = Numerical::Stepped(Stepped { integrator, elements, monolithic: None });
+        Self { numerical, rig: rig.into() }
     }
 
-    /// The whole structure, whose specimen has the sensors of `rig`.
+    /// The whole structure as if it were built, whose specimen has the sensors of
+    /// `rig`: an ideal transfer system.
     pub fn monolithic(whole: Integrator, elements: usize, rig: VirtualRig) -> Self {
-        let no_force = vec![0.0; whole.interface().count()];
-        let numerical = Numerical::Monolithic(Box::new(Monolithic { whole, elements, no_force }));
+        let monolithic = Some(vec![0.0; whole.interface().count()]);
+        let numerical = Numerical::Stepped(Stepped { integrator: whole, elements, monolithic });
         Self { numerical, rig: rig.into() }
     }
 
@@ -94,11 +89,19 @@ impl Numerical {
     /// At rest under the load of the first instant, before the loop is armed.
     pub fn rest(&mut self, load: &[f64]) {
         match self {
-            Self::Partitioned { integrator, .. } => integrator.rest(load),
-            Self::Monolithic(joint) => joint.whole.rest(load),
+            Self::Stepped(part) => part.integrator.rest(load),
             // Keeps nothing of the past.
             Self::Continuous(_) => {}
             Self::TwoRate(model) => model.rest(load),
+        }
+    }
+
+    /// The integrator of a partitioned one, at the rate of the tick.
+    #[inline(always)]
+    pub fn partitioned(&self) -> Option<&Integrator> {
+        match self {
+            Self::Stepped(part) if part.monolithic.is_none() => Some(&part.integrator),
+            Self::Stepped(_) | Self::Continuous(_) | Self::TwoRate(_) => None,
         }
     }
 
@@ -106,18 +109,7 @@ impl Numerical {
     #[inline(always)]
     pub fn measure(&mut self, load: &[f64], scene: &mut Scene<'_>) -> Result<(), Stop> {
         match self {
-            Self::Partitioned { integrator, .. } => {
-                let health = scene.rig.measure(integrator.interface(), scene.measured);
-                integrator.equilibrium(load, &mut scene.measured.force);
-                Ok(health?)
-            }
-            Self::Monolithic(joint) => {
-                joint.whole.equilibrium(load, &mut joint.no_force);
-                if let RigSlot::Virtual(rig) = scene.rig {
-                    rig.follow(joint.whole.interface(), scene.measured);
-                }
-                Ok(())
-            }
+            Self::Stepped(part) => part.measure(load, scene),
             Self::Continuous(joint) => {
                 joint.measure(load, scene.rig, scene.measured);
                 Ok(())
@@ -131,7 +123,7 @@ impl Numerical {
     #[inline(always)]
     pub fn new_prediction(&self) -> Option<&Motion> {
         match self {
-            Self::Partitioned { .. } | Self::Monolithic(_) | Self::Continuous(_) => None,
+            Self::Stepped(_) | Self::Continuous(_) => None,
             Self::TwoRate(model) => model.new_prediction(),
         }
     }
@@ -140,8 +132,7 @@ impl Numerical {
     #[inline(always)]
     pub fn desired(&self) -> &Motion {
         match self {
-            Self::Partitioned { integrator, .. } => integrator.interface(),
-            Self::Monolithic(joint) => joint.whole.interface(),
+            Self::Stepped(part) => part.integrator.interface(),
             Self::Continuous(joint) => joint.model.interface(),
             Self::TwoRate(model) => model.desired(),
         }
@@ -152,8 +143,7 @@ impl Numerical {
     #[inline(always)]
     pub fn displacement(&self) -> &[f64] {
         match self {
-            Self::Partitioned { integrator, .. } => integrator.displacement(),
-            Self::Monolithic(joint) => joint.whole.displacement(),
+            Self::Stepped(part) => part.integrator.displacement(),
             Self::Continuous(joint) => joint.model.displacement(),
             Self::TwoRate(model) => model.displacement(),
         }
@@ -163,8 +153,7 @@ impl Numerical {
     #[inline(always)]
     pub fn velocity(&self) -> &[f64] {
         match self {
-            Self::Partitioned { integrator, .. } => integrator.velocity(),
-            Self::Monolithic(joint) => joint.whole.velocity(),
+            Self::Stepped(part) => part.integrator.velocity(),
             Self::Continuous(joint) => joint.model.velocity(),
             Self::TwoRate(model) => model.velocity(),
         }
@@ -174,8 +163,7 @@ impl Numerical {
     #[inline(always)]
     pub fn element_energy(&self) -> ElementEnergy {
         match self {
-            Self::Partitioned { integrator, elements } => integrator.element_energy(*elements),
-            Self::Monolithic(joint) => joint.whole.element_energy(joint.elements),
+            Self::Stepped(part) => part.integrator.element_energy(part.elements),
             Self::Continuous(joint) => joint.model.element_energy(),
             Self::TwoRate(model) => model.element_energy(),
         }
@@ -186,46 +174,43 @@ impl Numerical {
     #[inline(always)]
     pub fn step_work(&self, force: &[f64]) -> Option<StepWork> {
         match self {
-            Self::Partitioned { integrator, .. } => integrator.step_work(force),
-            // Their integrators move more than the numerical part.
-            Self::Monolithic(_) | Self::Continuous(_) => None,
             Self::TwoRate(model) => Some(model.work()),
+            // Others move more than the numerical part.
+            _ => self.partitioned()?.step_work(force),
         }
     }
 
-    /// Displacement of every numerical DOF at this tick, appended to a frame.
-    #[inline(always)]
-    pub fn show_displacement(&self, step_s: f64, frame: &mut Vec<f64>) {
-        match self {
-            Self::TwoRate(model) => model.show(0, step_s, frame),
-            _ => frame.extend_from_slice(self.displacement()),
-        }
-    }
-
-    /// Velocity and acceleration of every numerical DOF at this tick, likewise.
-    /// `scratch` has room for the accelerations.
-    pub fn show_rates(
+    /// Appends displacement (order 0), velocity (1) or acceleration (2) of every
+    /// numerical DOF at this tick to a frame that has room.
+    pub fn show(
         &mut self,
+        order: usize,
         load: &[f64],
         measured: &Measured,
         step_s: f64,
-        scratch: &mut [f64],
         frame: &mut Vec<f64>,
     ) {
-        match self {
-            Self::Partitioned { integrator, .. } => {
-                integrator.acceleration(load, &measured.force, scratch);
-            }
-            Self::Monolithic(joint) => joint.whole.acceleration(load, &joint.no_force, scratch),
-            Self::Continuous(joint) => joint.model.acceleration(scratch),
-            Self::TwoRate(model) => {
-                model.show(1, step_s, frame);
-                model.show(2, step_s, frame);
-                return;
+        match (&mut *self, order) {
+            (Self::TwoRate(model), _) => model.show(order, step_s, frame),
+            (_, 0) => frame.extend_from_slice(self.displacement()),
+            (_, 1) => frame.extend_from_slice(self.velocity()),
+            (numerical, _) => {
+                let before = frame.len();
+                frame.resize(before + numerical.displacement().len(), 0.0);
+                numerical.acceleration(load, measured, &mut frame[before..]);
             }
         }
-        frame.extend_from_slice(self.velocity());
-        frame.extend_from_slice(scratch);
+    }
+
+    fn acceleration(&mut self, load: &[f64], measured: &Measured, out: &mut [f64]) {
+        match self {
+            Self::Stepped(part) => {
+                let force = part.monolithic.as_ref().unwrap_or(&measured.force);
+                part.integrator.acceleration(load, force, out);
+            }
+            Self::Continuous(joint) => joint.model.acceleration(out),
+            Self::TwoRate(_) => {}
+        }
     }
 
     /// Gives the rig its command.
@@ -248,8 +233,10 @@ impl Numerical {
         measured: &Measured,
     ) -> Result<(), NotConverged> {
         match self {
-            Self::Partitioned { integrator, .. } => integrator.advance(load, next, &measured.force),
-            Self::Monolithic(joint) => joint.whole.advance(load, next, &joint.no_force),
+            Self::Stepped(part) => {
+                let force = part.monolithic.as_ref().unwrap_or(&measured.force);
+                part.integrator.advance(load, next, force)
+            }
             Self::Continuous(joint) => {
                 joint.model.advance(load, next, &joint.command, &joint.error);
                 Ok(())
@@ -268,6 +255,23 @@ impl Numerical {
             joint.released = true;
             rig.take_over(joint.model.rig_state(), joint.model.specimen(), held);
         }
+    }
+}
+
+impl Stepped {
+    #[inline(always)]
+    fn measure(&mut self, load: &[f64], scene: &mut Scene<'_>) -> Result<(), Stop> {
+        let Self { integrator, monolithic, .. } = self;
+        let Some(no_force) = monolithic else {
+            let health = scene.rig.measure(integrator.interface(), scene.measured);
+            integrator.equilibrium(load, &mut scene.measured.force);
+            return Ok(health?);
+        };
+        integrator.equilibrium(load, no_force);
+        if let RigSlot::Virtual(rig) = scene.rig {
+            rig.follow(integrator.interface(), scene.measured);
+        }
+        Ok(())
     }
 }
 

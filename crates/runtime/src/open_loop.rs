@@ -1,10 +1,12 @@
 //! A rig driven by a prepared command, without a numerical part.
 
-use crate::frame::Block;
+use model::channel::Channel;
+
+use crate::frame::{Block, FramePlan};
 use crate::gate::Limits;
 use crate::interlock::SafePath;
 use crate::record::FrameSink;
-use crate::rig::RigSlot;
+use crate::rig::{Rig as _, RigSlot};
 use crate::source::DriveSource;
 use crate::tick::{Frames, Loop, Observers};
 
@@ -28,6 +30,12 @@ impl OpenLoop {
         let frames = sink.map(|sink| Frames::new(sink, Block::driven(), 1));
         let observers = Observers { frames, ..Observers::default() };
         Self::arm(source, None, limits, safe_path, rig.into(), observers)
+    }
+
+    /// The channels of its frames.
+    pub fn channels(interface: usize, rig: &RigSlot) -> Vec<Channel> {
+        let plan = FramePlan { interface, auxiliary: rig.channels(), ..FramePlan::default() };
+        plan.channels(&Block::driven())
     }
 }
 

@@ -70,11 +70,9 @@ pub fn reference(
         });
         reference.peak_input_work_j = reference.peak_input_work_j.max(monitor.input_work());
         if (tick as u64).is_multiple_of(every) {
-            for (column, x) in reference.displacement.iter_mut().zip(integrator.displacement()) {
-                column.push(*x);
-            }
+            let columns = reference.displacement.iter_mut().chain(&mut reference.interface);
             let interface = &integrator.interface().displacement;
-            for (column, x) in reference.interface.iter_mut().zip(interface) {
+            for (column, x) in columns.zip(integrator.displacement().iter().chain(interface)) {
                 column.push(*x);
             }
         }

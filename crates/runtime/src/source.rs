@@ -119,8 +119,8 @@ pub trait Source: Send {
         &[]
     }
 
-    /// Appends displacement (order 0), or velocity and acceleration (order 1), of
-    /// every simulated DOF to a frame.
+    /// Appends displacement (order 0), velocity (1) or acceleration (2) of every
+    /// simulated DOF to a frame that has room.
     fn show(&mut self, _order: usize, _tick: u64, _measured: &Measured, _frame: &mut Vec<f64>) {}
 
     /// Appends the values of the source's own channels to a frame.

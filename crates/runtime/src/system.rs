@@ -2,9 +2,11 @@
 //! processor, memory.
 
 use std::io;
-use std::mem::MaybeUninit;
+use std::num::NonZeroU64;
 
-use libc::c_int;
+use rustix::mm::{MlockAllFlags, mlockall, munlockall};
+use rustix::process::{Resource, getrlimit};
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity, set_current_timer_slack};
 
 /// What became of the wish to keep all memory in place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -15,48 +17,36 @@ pub(crate) enum Locked {
     Present,
 }
 
-fn checked(code: c_int) -> io::Result<()> {
-    if code == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
-}
-
 /// First in, first out scheduling of the calling thread.
 pub(crate) fn set_fifo(priority: u8) -> io::Result<()> {
-    let parameter = libc::sched_param { sched_priority: c_int::from(priority) };
+    let parameter = libc::sched_param { sched_priority: priority.into() };
     // SAFETY: `parameter` is valid; 0 is the calling thread.
-    checked(unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &parameter) })
+    match unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &parameter) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
 }
 
 /// Keeps the calling thread on one processor.
 pub(crate) fn pin(cpu: usize) -> io::Result<()> {
-    if cpu >= libc::CPU_SETSIZE as usize {
+    if cpu >= CpuSet::MAX_CPU {
         return Err(io::ErrorKind::InvalidInput.into());
     }
-    // SAFETY: an all-zero set is an empty set, `cpu` is within it, and the size
-    // is that of the set.
-    checked(unsafe {
-        let mut set: libc::cpu_set_t = MaybeUninit::zeroed().assume_init();
-        libc::CPU_SET(cpu, &mut set);
-        libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &set)
-    })
+    let mut set = CpuSet::new();
+    set.set(cpu);
+    Ok(sched_setaffinity(None, &set)?)
 }
 
 /// The processors the calling thread may run on.
 pub(crate) fn allowed_cpus() -> Vec<usize> {
-    // SAFETY: as in `pin`; the set is filled by the call.
-    unsafe {
-        let mut set: libc::cpu_set_t = MaybeUninit::zeroed().assume_init();
-        if libc::sched_getaffinity(0, size_of::<libc::cpu_set_t>(), &mut set) != 0 {
-            return Vec::new();
-        }
-        (0..libc::CPU_SETSIZE as usize).filter(|&cpu| libc::CPU_ISSET(cpu, &set)).collect()
-    }
+    let Ok(set) = sched_getaffinity(None) else { return Vec::new() };
+    (0..CpuSet::MAX_CPU).filter(|&cpu| set.is_set(cpu)).collect()
 }
 
 /// Wakes the calling thread when asked for, not up to 50 µs later. Threads with
 /// a real-time policy have no slack anyway; it helps those that were refused one.
 pub(crate) fn no_timer_slack() {
-    // SAFETY: takes numbers only.
-    unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1 as libc::c_ulong) };
+    let _ = set_current_timer_slack(NonZeroU64::new(1));
 }
 
 /// Keeps the memory of the process in place.
@@ -64,17 +54,14 @@ pub(crate) fn no_timer_slack() {
 /// Locking what is yet to come under a limit would make later allocations fail,
 /// and with them the program: then only what is there is locked.
 pub(crate) fn lock_memory() -> io::Result<Locked> {
-    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-    // SAFETY: `limit` is a valid place for the answer.
-    checked(unsafe { libc::getrlimit(libc::RLIMIT_MEMLOCK, &mut limit) })?;
-    let unlimited = limit.rlim_cur == libc::RLIM_INFINITY || may_lock_any();
+    let unlimited = getrlimit(Resource::Memlock).current.is_none() || may_lock_any();
     let (flags, locked) = if unlimited {
-        (libc::MCL_CURRENT | libc::MCL_FUTURE, Locked::All)
+        (MlockAllFlags::CURRENT | MlockAllFlags::FUTURE, Locked::All)
     } else {
-        (libc::MCL_CURRENT, Locked::Present)
+        (MlockAllFlags::CURRENT, Locked::Present)
     };
-    // SAFETY: takes numbers only.
-    checked(unsafe { libc::mlockall(flags) }).map(|()| locked)
+    mlockall(flags)?;
+    Ok(locked)
 }
 
 /// Whether the process holds CAP_IPC_LOCK, which no limit binds.
@@ -88,8 +75,7 @@ fn may_lock_any() -> bool {
 
 /// Gives the memory free again.
 pub(crate) fn unlock_memory() {
-    // SAFETY: takes nothing.
-    unsafe { libc::munlockall() };
+    let _ = munlockall();
 }
 
 /// Touches the stack the loop will use, so that it meets no page fault there.

@@ -3,26 +3,28 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 
-use rtrb::{Consumer, Producer, RingBuffer};
+use rtrb::{Consumer, Producer};
 
 use crate::interlock::Phase;
+use crate::ring::touched_ring;
 
 /// The tick's end: takes a frame if there is room, and counts it if not.
 pub struct Tap {
     ring: Producer<f64>,
     width: usize,
-    seen: Arc<Seen>,
+    state: Arc<LiveState>,
 }
 
 /// The other end.
 pub struct TapReader {
     ring: Consumer<f64>,
     width: usize,
+    state: Arc<LiveState>,
 }
 
 /// Where the test stands, for any thread to see.
 #[derive(Debug)]
-pub struct Seen {
+pub struct LiveState {
     ticks: AtomicU64,
     phase: AtomicU8,
     trip: AtomicU8,
@@ -32,26 +34,19 @@ pub struct Seen {
 impl Tap {
     /// Both ends, for `frames` frames of `width` values.
     pub fn new(width: usize, frames: usize) -> (Self, TapReader) {
-        let (mut ring, mut taken) = RingBuffer::new(width * frames.max(1));
-        // Touched, so that the tick meets no page fault in it.
-        if let Ok(chunk) = ring.write_chunk(ring.slots()) {
-            chunk.commit_all();
-        }
-        if let Ok(chunk) = taken.read_chunk(taken.slots()) {
-            chunk.commit_all();
-        }
-        let seen = Arc::new(Seen {
+        let (ring, taken) = touched_ring(width * frames.max(1));
+        let state = Arc::new(LiveState {
             ticks: AtomicU64::new(0),
             phase: AtomicU8::new(Phase::Initiating as u8),
             trip: AtomicU8::new(0),
             dropped: AtomicU64::new(0),
         });
-        (Self { ring, width, seen }, TapReader { ring: taken, width })
+        (Self { ring, width, state: Arc::clone(&state) }, TapReader { ring: taken, width, state })
     }
 
     /// Where the test stands.
-    pub fn seen(&self) -> &Arc<Seen> {
-        &self.seen
+    pub fn state(&self) -> &Arc<LiveState> {
+        &self.state
     }
 
     /// Takes the first values of a frame. Neither allocates nor waits; no room is
@@ -60,7 +55,7 @@ impl Tap {
     pub(crate) fn push(&mut self, frame: &[f64]) {
         let pushed = frame.get(..self.width).map(|frame| self.ring.push_entire_slice(frame));
         if !matches!(pushed, Some(Ok(()))) {
-            self.seen.dropped.fetch_add(1, Ordering::Relaxed);
+            self.state.dropped.fetch_add(1, Ordering::Relaxed);
         }
     }
 
@@ -73,9 +68,9 @@ impl Tap {
     /// Says where the test stands.
     #[inline]
     pub(crate) fn tell(&self, ticks: u64, phase: Phase, trip: u8) {
-        self.seen.ticks.store(ticks, Ordering::Relaxed);
-        self.seen.phase.store(phase as u8, Ordering::Relaxed);
-        self.seen.trip.store(trip, Ordering::Relaxed);
+        self.state.ticks.store(ticks, Ordering::Relaxed);
+        self.state.phase.store(phase as u8, Ordering::Relaxed);
+        self.state.trip.store(trip, Ordering::Relaxed);
     }
 }
 
@@ -85,13 +80,18 @@ impl TapReader {
         self.width
     }
 
+    /// Where the test stands.
+    pub fn state(&self) -> &LiveState {
+        &self.state
+    }
+
     /// Takes the next frame out, if there is one.
     pub fn pop(&mut self, frame: &mut [f64]) -> bool {
         frame.len() == self.width && self.ring.pop_entire_slice(frame).is_ok()
     }
 }
 
-impl Seen {
+impl LiveState {
     /// Ticks done.
     pub fn ticks(&self) -> u64 {
         self.ticks.load(Ordering::Relaxed)

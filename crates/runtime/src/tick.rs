@@ -8,7 +8,7 @@ use crate::frame::{Block, View};
 use crate::gate::{Limits, SafeGate, Trip, TripKind, gate};
 use crate::interlock::{Interlock, Phase, Response, SafePath, Stop};
 use crate::link::LinkCounts;
-use crate::monitor::{EnergyMonitor, Sight, Watch};
+use crate::monitor::{EnergyMonitor, IndicatorPlan, IndicatorSet, MonitorInput};
 use crate::record::FrameSink;
 use crate::rig::{Measured, Rig, RigFault, RigSlot, Validity};
 use crate::source::{Proposal, Scene, Source};
@@ -46,7 +46,7 @@ pub struct Observers {
     /// The energies.
     pub monitor: Option<EnergyMonitor>,
     /// Indicators beyond them.
-    pub indicators: Option<Box<Watch>>,
+    pub indicators: Option<Box<IndicatorSet>>,
     /// The frames of a record.
     pub frames: Option<Frames>,
     /// The way out to those who look on from afar.
@@ -70,15 +70,6 @@ impl Frames {
         let frame = Vec::with_capacity(sink.width());
         Self { sink, blocks, every: every.max(1), frame, recorded: Phase::Running }
     }
-}
-
-/// What a loop is made of that nobody but the energies looks at.
-pub(crate) struct Bare<'a, S> {
-    pub(crate) source: &'a S,
-    pub(crate) compensator: Option<&'a Compensator>,
-    pub(crate) limits: &'a Limits,
-    pub(crate) rig: &'a RigSlot,
-    pub(crate) monitor: Option<&'a EnergyMonitor>,
 }
 
 impl<S: Source> Drop for Loop<S> {
@@ -124,8 +115,11 @@ impl<S: Source> Loop<S> {
 
     /// The same loop with further indicators. The frames get their channels
     /// behind the others.
-    pub fn watched(mut self, indicators: Watch) -> Self {
-        self.observers.indicators = Some(Box::new(indicators));
+    pub fn watched(mut self, plan: &IndicatorPlan) -> Self {
+        if let Some(energies) = &self.observers.monitor {
+            let indicators = IndicatorSet::new(plan, energies, &self.limits);
+            self.observers.indicators = indicators.map(Box::new);
+        }
         self
     }
 
@@ -222,10 +216,10 @@ impl<S: Source> Loop<S> {
             self.safe_gate.begin_ramp(&self.limits, &self.measured);
         }
         if let Some(indicators) = &mut self.observers.indicators {
-            indicators.observe_limits(&self.command, &self.measured, &self.held);
+            indicators.observe_way_to_safe(&self.command, &self.held, &self.measured);
         }
         if matches!(before, Phase::Holding | Phase::Ramping) {
-            self.safe_gate.pass(&self.limits, &self.held, &self.measured, &self.command)?;
+            self.safe_gate.pass(&self.limits, &self.measured)?;
         }
         Ok(())
     }
@@ -382,18 +376,18 @@ impl<S: Source> Loop<S> {
         self.limits.step_s
     }
 
-    /// The parts of a loop that has nothing besides them and has not ticked: what
-    /// may go in a batch. Every field is named here, so that whatever a loop may
-    /// have one day is thought of.
-    pub(crate) fn bare(&self) -> Option<Bare<'_, S>> {
+    /// Whether nobody but the energies looks on and it has not ticked: what may go in
+    /// a batch. Every field is named here, so that whatever a loop may have one day is
+    /// thought of.
+    pub(crate) fn is_bare(&self) -> bool {
         let Self {
-            source,
-            compensator,
-            limits,
-            rig,
-            interlock: _,
+            source: _,
+            compensator: _,
+            limits: _,
+            rig: _,
+            interlock,
             safe_gate: _,
-            observers: Observers { monitor, indicators, frames, tap },
+            observers: Observers { monitor: _, indicators, frames, tap },
             measured: _,
             command: _,
             held: _,
@@ -402,8 +396,7 @@ impl<S: Source> Loop<S> {
             gaps: _,
         } = self;
         let more = indicators.is_some() || frames.is_some() || tap.is_some();
-        let (compensator, monitor) = (compensator.as_ref(), monitor.as_ref());
-        (*tick == 0 && !more).then_some(Bare { source, compensator, limits, rig, monitor })
+        *tick == 0 && interlock.trip().is_none() && !more
     }
 
     /// What proposes.
@@ -440,7 +433,7 @@ impl<S: Source> Loop<S> {
     }
 
     /// The indicators beyond the energies, if the loop has any.
-    pub fn watch(&self) -> Option<&Watch> {
+    pub fn indicators(&self) -> Option<&IndicatorSet> {
         self.observers.indicators.as_deref()
     }
 
@@ -487,11 +480,16 @@ impl Observers {
         let Some(observation) = source.observation(measured) else { return Ok(()) };
         monitor.observe(&observation);
         if let Some(indicators) = &mut self.indicators {
-            let displacement = observation.displacement;
-            let desired = source.desired();
-            let energies = &*monitor;
-            let sight = Sight { tick, displacement, energies, desired, measured, held, command };
-            indicators.observe(&sight, log)?;
+            let seen = MonitorInput {
+                tick,
+                displacement: observation.displacement,
+                energies: monitor,
+                desired: source.desired(),
+                measured,
+                held,
+                command,
+            };
+            indicators.observe(&seen, log)?;
         }
         Ok(monitor.verdict()?)
     }

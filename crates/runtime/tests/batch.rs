@@ -122,7 +122,7 @@ fn lanes_may_have_loads_of_their_own() {
     assert_same(&cases, |case| {
         let scale = 1.0 + 0.1 * case.seed as f64;
         let shared = ground(case.step_s, TICKS);
-        let series = (0..=TICKS).map(|tick| scale * shared.at(tick)[0]).collect();
+        let series: Vec<f64> = (0..=TICKS).map(|tick| scale * shared.at(tick)[0]).collect();
         case.hybrid(case.split(), Load::new(&[series], TICKS))
     });
 }

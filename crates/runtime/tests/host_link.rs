@@ -10,11 +10,10 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use common::benchmark::{Case, ground, quick};
+use model::channel::Channel;
 use runtime::clock::run_virtual;
-use runtime::host::protocol::{Refusal, Reply, Request, kind, split};
-use runtime::host::{
-    Client, ClientError, Description, Event, HostLink, HostParts, LoadSignal, RealTime, Token,
-};
+use runtime::host::protocol::{Refusal, Reply, Request, VERSION, Welcome, kind, split};
+use runtime::host::{Client, ClientError, Event, HostLink, HostParts, RealTime, Token};
 use runtime::hybrid_loop::HybridLoop;
 use runtime::hybrid_loop::course::{Completing, CoursePlan};
 use runtime::interlock::Phase;
@@ -57,20 +56,22 @@ fn bench(buffer_samples: usize) -> Bench {
     let (tap, reader) = Tap::new(channels.len(), 512);
     let stop = StopHandle::new();
     let token = Token::random().unwrap();
-    let description = Description {
+    let names = |channel: &Channel| (channel.name.clone(), channel.unit.clone());
+    let (load, unit) = names(&channels[3]);
+    let welcome = Welcome {
+        version: VERSION,
         title: "Bench".into(),
-        real_time: RealTime::No,
+        clock: RealTime::No as u8,
         tick_hz: 1.0 / case.step_s,
         load_hz: 1.0 / case.step_s,
         buffer: buffer_samples as u64,
-        signals: vec![LoadSignal { channel: channels[3].clone(), bound: 50.0 }],
-        channels: channels.clone(),
+        signals: vec![(load, unit, 50.0)],
+        channels: channels.iter().map(names).collect(),
     };
     let parts = HostParts {
         token: token.clone(),
-        description,
+        welcome,
         feed: Some(feed),
-        seen: std::sync::Arc::clone(tap.seen()),
         tap: reader,
         stop: stop.clone(),
     };
@@ -174,7 +175,7 @@ fn a_watcher_that_never_reads_costs_nothing_and_one_that_reads_is_told_of_gaps()
         client.load(0, &all).unwrap();
         client.end(30_000).unwrap();
     });
-    let seen = std::sync::Arc::clone(bench.hybrid.tap().unwrap().seen());
+    let seen = std::sync::Arc::clone(bench.hybrid.tap().unwrap().state());
     let begun = Instant::now();
     let (phase, _, ticks, _) = run(bench);
     assert_eq!(phase, Phase::Safe);

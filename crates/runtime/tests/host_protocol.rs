@@ -3,7 +3,7 @@
 
 use proptest::prelude::*;
 use runtime::host::protocol::{
-    LONGEST, ProtocolError, Refusal, Reply, Request, StatusBody, Welcome, kind, split,
+    Event, LONGEST, ProtocolError, Refusal, Reply, Request, StatusBody, Welcome, kind, split,
 };
 
 fn requests() -> impl Strategy<Value = Request> {
@@ -50,14 +50,12 @@ fn replies() -> impl Strategy<Value = Reply> {
     });
     let frames = (any::<u64>(), 1u16..9, 0usize..9).prop_map(|(dropped, width, count)| {
         let values = (0..usize::from(width) * count).map(|k| k as f64 * 0.1).collect();
-        Reply::Frames { dropped, width, values }
+        Reply::Event(Event::Frames { dropped, width, values })
     });
-    let over = (any::<[u8; 2]>(), any::<[u64; 2]>()).prop_map(|(b, n)| Reply::Over {
-        phase: b[0],
-        trip: b[1],
-        ticks: n[0],
-        dropped: n[1],
-    });
+    let over =
+        (any::<[u8; 2]>(), any::<[u64; 2]>()).prop_map(|([phase, trip], [ticks, dropped])| {
+            Reply::Event(Event::Over { phase, trip, ticks, dropped })
+        });
     let granted = (any::<u8>(), any::<u64>());
     prop_oneof![
         welcome,

@@ -3,10 +3,8 @@
 
 mod common;
 
-use std::sync::Arc;
-
-use runtime::host::protocol::{Refusal, Reply, Request, VERSION, split};
-use runtime::host::{Description, HostParts, HostService, RealTime, Token};
+use runtime::host::protocol::{Event, Refusal, Reply, Request, VERSION, Welcome, split};
+use runtime::host::{HostParts, HostService, RealTime, Token};
 use runtime::stop::StopHandle;
 use runtime::tap::Tap;
 
@@ -25,23 +23,18 @@ fn bench() -> Bench {
     let (tap, reader) = Tap::new(channels.len(), 64);
     let token = Token::new("a token of sixteen and more".replace(' ', "-").as_str()).unwrap();
     let stop = StopHandle::new();
-    let description = Description {
+    let welcome = Welcome {
+        version: VERSION,
         title: "Bench".into(),
-        real_time: RealTime::No,
+        clock: RealTime::No as u8,
         tick_hz: 1000.0,
         load_hz: 0.0,
         buffer: 0,
         signals: Vec::new(),
-        channels,
+        channels: channels.into_iter().map(|channel| (channel.name, channel.unit)).collect(),
     };
-    let parts = HostParts {
-        token: token.clone(),
-        description,
-        feed: None,
-        seen: Arc::clone(tap.seen()),
-        tap: reader,
-        stop: stop.clone(),
-    };
+    let parts =
+        HostParts { token: token.clone(), welcome, feed: None, tap: reader, stop: stop.clone() };
     Bench { service: HostService::new(parts), token, stop, _tap: tap }
 }
 
@@ -143,7 +136,7 @@ fn a_stop_is_pressed_and_everybody_is_told_of_the_end() {
     assert_eq!(bench.stop.presses(), 1);
     bench.service.end(2 * MS);
     for id in [one, other] {
-        assert!(matches!(bench.replies(2 * MS, id)[..], [Reply::Over { .. }]));
+        assert!(matches!(bench.replies(2 * MS, id)[..], [Reply::Event(Event::Over { .. })]));
     }
     assert!(bench.service.is_empty());
 }

@@ -5,7 +5,7 @@ mod common;
 
 use common::benchmark::{BOUC_WEN, Case, STEP_S};
 use runtime::load::Load;
-use runtime::monitor::{ForecastPlan, Levels, TrackingPlan, WatchPlan, WindowedPlan};
+use runtime::monitor::{ForecastPlan, IndicatorPlan, Levels, TrackingPlan, WindowedPlan};
 use runtime::numerical::Plant;
 use runtime::rig::{Fault, FaultKind, FaultyRig};
 
@@ -18,11 +18,11 @@ fn burst(ticks: usize) -> Load {
         let sine = |hertz: f64, phase: f64| (std::f64::consts::TAU * hertz * t + phase).sin();
         envelope * (1.4 * sine(3.4, 0.0) + 0.8 * sine(2.3, 1.0) + 0.6 * sine(15.0, 2.0))
     };
-    Load::new(&[(0..=ticks).map(sample).collect()], ticks)
+    Load::new(&[(0..=ticks).map(sample).collect::<Vec<_>>()], ticks)
 }
 
-fn everything() -> WatchPlan {
-    WatchPlan {
+fn everything() -> IndicatorPlan {
+    IndicatorPlan {
         stability: Levels::NONE,
         windowed: Some(WindowedPlan { window_s: 3.0, constant_j: None, levels: Levels::NONE }),
         energy_error: Some(Levels::NONE),
@@ -59,17 +59,21 @@ fn run(case: &Case, plant: Plant, seconds: usize) -> Vec<Seen> {
     let mut seen = Vec::new();
     while !hybrid.is_over() {
         hybrid.tick();
-        let (watch, energies) = (hybrid.watch().unwrap(), hybrid.monitor().energies());
-        let estimate = watch.tracking().unwrap().estimate(0);
+        let energies = hybrid.monitor().energies();
+        let mut values = Vec::new();
+        hybrid.indicators().unwrap().write(&mut values);
+        let [windowed, energy_error, forecast, delay, amplitude, valid, ..] = values[..] else {
+            panic!("{values:?}")
+        };
         seen.push(Seen {
             t: hybrid.time_s(),
             warning: hybrid.monitor().stability_warning(),
-            windowed: watch.windowed().unwrap().value(),
-            energy_error: watch.energy_error().unwrap().value(),
-            forecast: watch.forecast().unwrap().value_s(),
-            delay: estimate.delay_s,
-            amplitude: estimate.amplitude,
-            valid: estimate.valid,
+            windowed,
+            energy_error,
+            forecast,
+            delay,
+            amplitude,
+            valid: valid == 1.0,
             feedback: energies.feedback,
             input: energies.input,
             measured: hybrid.measured().displacement[0],

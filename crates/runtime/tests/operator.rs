@@ -8,13 +8,13 @@ use runtime::event::What;
 use runtime::gate::TripKind;
 use runtime::hybrid_loop::HybridLoop;
 use runtime::interlock::{Phase, Response};
-use runtime::monitor::{Levels, WatchPlan};
+use runtime::monitor::{IndicatorPlan, Levels};
 use runtime::operator::{Operator, OperatorError};
 
 /// A delay beyond what is stable: the warning passes every level.
 fn unstable(stability: Levels) -> Case {
     let mut case = Case::benchmark().with_delay(60.0);
-    case.watch = WatchPlan { stability, ..WatchPlan::NOTHING };
+    case.watch = IndicatorPlan { stability, ..IndicatorPlan::NOTHING };
     case
 }
 

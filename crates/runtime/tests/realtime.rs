@@ -22,7 +22,7 @@ use runtime::hybrid_loop::ClosedLoop;
 use runtime::interlock::{Phase, Response};
 use runtime::link::LinkCounts;
 use runtime::numerical::Plant;
-use runtime::realtime::{Cpu, Driver, Finished, MainPlan, Memory, RealtimePlan};
+use runtime::realtime::{Cpu, Driver, Finished, Memory, RealtimePlan, ThreadPlan};
 use runtime::record::{Ending, FrameSink, Options, Record, Recorder, Summary};
 use runtime::rig::{Measured, Rig, RigFault};
 use runtime::stop::StopHandle;
@@ -135,7 +135,7 @@ fn two_rates() -> (Case, RealtimePlan) {
     case.method = model::integrator::Method::Exact(model::integrator::Hold::First);
     let rates = case.rates.as_mut().unwrap();
     (rates.task_ticks, rates.bridge) = (4, 900);
-    let main_loop = Some(MainPlan { priority: 5, cpu: Cpu::Any });
+    let main_loop = Some(ThreadPlan { priority: 5, cpu: Cpu::Any });
     let plan = RealtimePlan { main_loop, ..plan(&case, 1_000_000) };
     (case, plan)
 }

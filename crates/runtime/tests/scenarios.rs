@@ -15,7 +15,7 @@ use numerics::random::Stream;
 use runtime::gate::Trip;
 use runtime::interlock::Phase;
 use runtime::load::Load;
-use runtime::monitor::{ForecastPlan, Levels, TrackingPlan, WatchPlan, WindowedPlan};
+use runtime::monitor::{ForecastPlan, IndicatorPlan, Levels, TrackingPlan, WindowedPlan};
 use runtime::rig::{Fault, FaultKind, FaultyRig, FaultySensor};
 
 /// Seeds per fault.
@@ -34,7 +34,7 @@ fn quake() -> Load {
             .sum();
         envelope * shaking
     };
-    Load::new(&[(0..=TICKS).map(sample).collect()], TICKS)
+    Load::new(&[(0..=TICKS).map(sample).collect::<Vec<_>>()], TICKS)
 }
 
 /// What the whole structure does: the largest displacement of every floor, the
@@ -84,7 +84,7 @@ fn guarded(reference: &Reference, seed: u64) -> Case {
     case.stop_at = 100.0;
     let hold = |level: f64| Levels { hold: Some(level), ..Levels::NONE };
     let warn = |level: f64| Levels { warn: Some(level), ..Levels::NONE };
-    case.watch = WatchPlan {
+    case.watch = IndicatorPlan {
         stability: warn(50.0),
         windowed: Some(WindowedPlan { window_s: 2.0, constant_j: None, levels: hold(100.0) }),
         energy_error: Some(warn(30.0)),
@@ -100,7 +100,7 @@ fn unguarded(case: &Case) -> Case {
     let mut case = case.clone();
     case.limits = common::benchmark::unlimited(1, case.step_s);
     case.stop_at = f64::INFINITY;
-    case.watch = WatchPlan::NOTHING;
+    case.watch = IndicatorPlan::NOTHING;
     case
 }
 

@@ -22,11 +22,12 @@ use model::structure::{StateForm, Structure};
 use model::transfer::{ServoHydraulic, TransferSystem};
 use nalgebra::DMatrix;
 use numerics::block::{hstack, vstack};
+use numerics::second_order::SecondOrder;
 use runtime::frame::MotionDetail;
 use runtime::interlock::Phase;
 use runtime::laboratory::{Laboratory, LaboratoryParts, Start};
 use runtime::link::Pace;
-use runtime::monitor::{ForecastPlan, Levels, TrackingPlan, WatchPlan, WindowedPlan};
+use runtime::monitor::{ForecastPlan, IndicatorPlan, Levels, TrackingPlan, WindowedPlan};
 use runtime::numerical::Plant;
 use runtime::record::{Ending, Options, Recorder};
 use runtime::rig::NetworkRig;
@@ -105,9 +106,9 @@ fn assert_no_allocation(name: &str, case: &Case, build: impl Fn(&Case) -> Plant)
 }
 
 /// Every indicator, with a level that warns in each run.
-fn everything() -> WatchPlan {
+fn everything() -> IndicatorPlan {
     let warn = |level: f64| Levels { warn: Some(level), ..Levels::NONE };
-    WatchPlan {
+    IndicatorPlan {
         stability: warn(0.01),
         windowed: Some(WindowedPlan { window_s: 0.05, constant_j: None, levels: warn(0.01) }),
         energy_error: Some(warn(0.01)),
@@ -135,12 +136,16 @@ fn a_specimen_with_dofs_of_its_own_allocates_nothing() {
     let two = |own: f64, joint: f64| DMatrix::from_row_slice(2, 2, &[own, joint, joint, own]);
     let inside = InternalDofs {
         dofs: vec![0, 1],
-        mass: two(20.0, 0.0),
-        damping: two(400.0, -200.0),
-        stiffness: two(2e6, -1e6),
-        mass_to_interface: DMatrix::zeros(2, 1),
-        damping_to_interface: DMatrix::from_column_slice(2, 1, &[0.0, -200.0]),
-        stiffness_to_interface: DMatrix::from_column_slice(2, 1, &[0.0, -1e6]),
+        matrices: SecondOrder {
+            mass: two(20.0, 0.0),
+            damping: two(400.0, -200.0),
+            stiffness: two(2e6, -1e6),
+        },
+        to_interface: SecondOrder {
+            mass: DMatrix::zeros(2, 1),
+            damping: DMatrix::from_column_slice(2, 1, &[0.0, -200.0]),
+            stiffness: DMatrix::from_column_slice(2, 1, &[0.0, -1e6]),
+        },
     };
     assert_no_allocation("inside", &case, |case| {
         let inside = InternalMotion::new(&inside, case.step_s).unwrap();
@@ -404,12 +409,12 @@ fn a_laboratory() {
             laboratory.obey(tick, &command, 0);
         }
     }
-    let at = laboratory.tick();
+    let at = laboratory.ticks();
     while !laboratory.is_safe() {
         laboratory.tick_after(case.step_s);
     }
     assert_eq!(calls() - before, 0);
-    assert!(at > 700 && laboratory.tick() > at + 100, "it tripped and went to safe");
+    assert!(at > 700 && laboratory.ticks() > at + 100, "it tripped and went to safe");
     drop(laboratory);
     assert!(handle.finish(Ending { ticks: 0, trip: None }).unwrap().frames > 700);
 }
@@ -459,7 +464,7 @@ fn no_course_and_no_streamed_load_allocates() {
         let load = Load::unknown(1, 1_000_000);
         // Those who look on take nothing: their ring is full, and the frames are dropped.
         let (tap, _reader) = runtime::tap::Tap::new(case.channels().len(), 100);
-        let looked = std::sync::Arc::clone(tap.seen());
+        let looked = std::sync::Arc::clone(tap.state());
         let hybrid = case.recorded(build(&case), load, sink).along(plan, Some(taken));
         let mut hybrid = hybrid.tapped(tap);
         let mut seen = [0u32; 7];

@@ -167,7 +167,7 @@ fn work_is_the_sum_over_all_interface_dofs() {
 fn a_load_that_is_there_from_the_first_instant_costs_no_order() {
     let load = |step_s: f64, ticks: usize| {
         let sample = |k: usize| 2.0 * (11.0 * k as f64 * step_s).cos();
-        runtime::load::Load::new(&[(0..=ticks).map(sample).collect()], ticks)
+        runtime::load::Load::new(&[(0..=ticks).map(sample).collect::<Vec<_>>()], ticks)
     };
     let run = |method: Method, rate: f64| {
         let case = Case::benchmark().with_method(method).with_step(1.0 / rate);

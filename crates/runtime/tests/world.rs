@@ -11,6 +11,7 @@ use std::sync::{Arc, Mutex};
 
 use common::benchmark::{Case, ground, quick};
 use common::link::{parts, plan, profile};
+use common::simulated::{Faults, Simulated};
 use model::channel::Channel;
 use model::motion::Motion;
 use runtime::clock::run_virtual;
@@ -23,7 +24,7 @@ use runtime::realtime::{Cpu, Memory, RealtimePlan, Timing, run_by};
 use runtime::record::{Ending, Options, Record, Recorder, RecorderHandle};
 use runtime::rig::{Measured, NetworkRig, ReplayRig, Rig, RigFault, RigSlot};
 use runtime::stop::StopHandle;
-use runtime::world::{Clock, Faults, Process, Simulated, World};
+use runtime::world::{Clock, Process, World};
 
 const LOOP: &str = "loop/record.arrow";
 const LABORATORY: &str = "laboratory/record.arrow";
@@ -115,7 +116,7 @@ impl Process for Bench {
                 trip: laboratory.tripped(),
                 phase: laboratory.phase(),
                 command: laboratory.command().displacement.clone(),
-                ticks: laboratory.tick(),
+                ticks: laboratory.ticks(),
             });
         }
     }

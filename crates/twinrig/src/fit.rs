@@ -4,7 +4,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use model::integrator::Integrator;
-use runtime::numerical::{Numerical, Plant};
+use runtime::numerical::Plant;
 use runtime::realtime::Latency;
 use runtime::two_rate::MainState;
 
@@ -15,8 +15,8 @@ use crate::assembly::{Assembly, LoopOptions, PlantError, Recording};
 pub const MARGIN: f64 = 2.0;
 
 /// Ticks timed at most, and the time after which fewer do.
-const TRIAL_TICKS: u64 = 200;
-const TRIAL_S: f64 = 0.25;
+const TRIAL_TICKS: u64 = 400;
+const TRIAL_S: f64 = 0.5;
 const FEWEST_TICKS: u64 = 20;
 /// Slept before each: a tick in real time finds its code and data no longer in
 /// the caches, and takes up to ten times as long as one of many in a row.
@@ -65,10 +65,7 @@ impl Fit {
     pub fn measure(assembly: &Assembly) -> Result<Self, PlantError> {
         let plant = assembly.plant()?;
         // A large model is prepared once.
-        let own = match &plant.numerical {
-            Numerical::Partitioned { integrator, .. } => Some(integrator.clone()),
-            _ => None,
-        };
+        let own = plant.numerical.partitioned().cloned();
         let (tick, main) = tick_costs(assembly, plant);
         let numerical = match (main, &assembly.rates) {
             (Some(step), Some(rates)) => NumericalCost::MainLoop {

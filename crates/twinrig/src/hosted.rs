@@ -4,7 +4,9 @@ use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::path::Path;
 
-use runtime::host::{BadToken, Description, HostLink, HostParts, LoadSignal, RealTime, Token};
+use model::channel::Channel;
+use runtime::host::protocol::{VERSION, Welcome};
+use runtime::host::{BadToken, HostLink, HostParts, RealTime, Token};
 use runtime::hybrid_loop::HybridLoop;
 use runtime::hybrid_loop::course::Stage;
 use runtime::record::EventNote;
@@ -127,21 +129,24 @@ pub(crate) fn join(
     let rate_hz = experiment.integrator.rate_hz;
     let frames = (TAP_S * rate_hz / assembly.every as f64).clamp(256.0, 65_536.0);
     let (tap, reader) = Tap::new(channels.len(), frames as usize);
-    let seen = std::sync::Arc::clone(tap.seen());
     let bounds = assembly.stream.iter().flat_map(|plan| &plan.bounds);
     let signals = assembly.loads.iter().zip(bounds);
-    let description = Description {
+    let names = |channel: Channel| (channel.name, channel.unit);
+    let welcome = Welcome {
+        version: VERSION,
+        clock: real_time as u8,
         title: experiment.title.clone(),
-        real_time,
         tick_hz: rate_hz,
         load_hz: experiment.excitation.stream.map_or(0.0, |stream| stream.rate_hz),
         buffer: assembly.stream.as_ref().map_or(0, |plan| plan.buffer_samples as u64),
         signals: signals
-            .map(|(signal, &bound)| LoadSignal { channel: signal.channel.clone(), bound })
+            .map(|(signal, &bound)| {
+                (signal.channel.name.clone(), signal.channel.unit.clone(), bound)
+            })
             .collect(),
-        channels,
+        channels: channels.into_iter().map(names).collect(),
     };
-    let parts = HostParts { token, description, feed, tap: reader, seen, stop: stop.clone() };
+    let parts = HostParts { token, welcome, feed, tap: reader, stop: stop.clone() };
     let link = HostLink::open(listener, parts).map_err(HostError::Open)?;
     Ok((assembly.whole_test(hybrid, stream).tapped(tap), Some(link)))
 }
@@ -151,7 +156,7 @@ pub(crate) fn join(
 pub(crate) fn part(link: HostLink, hybrid: &HybridLoop, step_s: f64) -> Vec<EventNote> {
     let (served, turned_away) = link.clients();
     let broken = broken_load(&link, hybrid, step_s);
-    let dropped = hybrid.tap().map_or(0, |tap| tap.seen().dropped());
+    let dropped = hybrid.tap().map_or(0, |tap| tap.state().dropped());
     link.close();
     let of_link = EventNote {
         time_s: hybrid.time_s(),

@@ -5,7 +5,7 @@ use std::path::Path;
 use runtime::host::RealTime;
 use runtime::interlock::Phase;
 use runtime::realtime::{
-    Cpu, Driver, MainPlan, Memory, RealtimeError, RealtimePlan, Status, machine_facts,
+    Cpu, Driver, Memory, RealtimeError, RealtimePlan, Status, ThreadPlan, machine_facts,
 };
 use runtime::record::{Durability, Ending, Existing, Options, Recorder, Summary};
 use runtime::stop::StopHandle;
@@ -62,7 +62,7 @@ pub fn plan(experiment: &Experiment) -> RealtimePlan {
             MemorySpec::Unlocked => Memory::Unlocked,
         },
         overrun_limit: spec.overrun_limit,
-        main_loop: experiment.main_loop.is_some().then_some(MainPlan {
+        main_loop: experiment.main_loop.is_some().then_some(ThreadPlan {
             priority: spec.main_priority,
             // The scheduler finds it a processor beside the tick's.
             cpu: Cpu::Any,

@@ -249,7 +249,7 @@ pub fn serve(
     let parts = laboratory_parts(experiment, assembly)?;
     let header = laboratory_header(experiment, source, assembly, &accepted)?;
     let usual = realtime_options(experiment);
-    let options = if accepted.is_lock_step() {
+    let options = if accepted.lock_step {
         Options {
             ring_frames: experiment.record.ring.unwrap_or(16_384),
             batch_frames: flush_frames(experiment),
@@ -263,7 +263,7 @@ pub fn serve(
     let (sink, mut handle) = Recorder::create(record, &header, &channels, vec![], &options)
         .map_err(RehearsalError::from)?;
     let laboratory = Laboratory::new(parts, Some(sink));
-    let real = (!accepted.is_lock_step()).then_some(experiment.realtime.priority);
+    let real = (!accepted.lock_step).then_some(experiment.realtime.priority);
     // A thread of its own: what it is granted must not pass to the writer's.
     let ((laboratory, end), notices) = std::thread::scope(|scope| {
         let served = scope.spawn(move || {
@@ -286,12 +286,12 @@ pub fn serve(
         let (time_s, what, text) = (trip.time_s, TRIP_OF_LOOP.to_owned(), trip.text.clone());
         handle.note(EventNote { time_s, what, text, value: None, limit: None });
     }
-    let time_s = laboratory.tick() as f64 * step_s;
+    let time_s = laboratory.ticks() as f64 * step_s;
     handle.note(note_of(&end.counts, time_s));
     let trip = laboratory.tripped().map(|(trip, time_s)| trip_note(&trip, time_s));
     // That the loop said goodbye is how a session should end; that it tripped is not.
     let trip = trip.filter(|trip| trip.code != TripKind::PeerLeft.code()).or(of_loop);
-    let ticks = laboratory.tick();
+    let ticks = laboratory.ticks();
     drop(laboratory);
     let summary = handle.finish(Ending { ticks, trip }).map_err(RehearsalError::from)?;
     Ok(Session { end, summary, notices })
@@ -323,11 +323,11 @@ fn laboratory_header(
     let mut header = header(experiment, source, assembly)?;
     header.title = format!("Laboratory: {}", experiment.title);
     header.machine.push((ROLE.into(), LABORATORY.into()));
-    header.machine.push(("loop".into(), accepted.peer().to_string()));
-    let pace = if accepted.is_lock_step() { "lock-step" } else { "against the clock" };
+    header.machine.push(("loop".into(), accepted.peer.to_string()));
+    let pace = if accepted.lock_step { "lock-step" } else { "against the clock" };
     header.machine.push(("pace".into(), pace.into()));
-    header.machine.push(("watchdog".into(), format!("{} s", accepted.watchdog_s())));
-    if !accepted.is_lock_step() {
+    header.machine.push(("watchdog".into(), format!("{} s", accepted.watchdog_s)));
+    if !accepted.lock_step {
         header.started = machine::utc_now();
     }
     Ok(header)

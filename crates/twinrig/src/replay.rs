@@ -15,6 +15,7 @@ use thiserror::Error;
 
 use crate::assembly::{Assembly, Coupling, LoopOptions, PlantError, Recording};
 use crate::experiment::{Diagnostics, Embedded, Experiment};
+use crate::identify::DRIVE;
 use crate::rehearsal::Expected;
 use crate::remote;
 
@@ -36,6 +37,9 @@ pub enum ReplayError {
     /// There is no loop in it.
     #[error("this is a laboratory's record: it has no loop to replay; replay the loop's own")]
     Laboratory,
+    /// There is no numerical part in it.
+    #[error("the record is of a test on the rig alone (identify): it has no loop to replay")]
+    Drive,
     /// There are no ticks in it.
     #[error(
         "the record holds the evaluations of an iterative test, not its ticks: nothing to replay"
@@ -204,8 +208,11 @@ pub fn replay(record: &Record) -> Result<Replay, ReplayError> {
     if header.version != env!("CARGO_PKG_VERSION") {
         return Err(ReplayError::OtherVersion(header.version.clone()));
     }
-    if header.machine.contains(&(remote::ROLE.to_owned(), remote::LABORATORY.to_owned())) {
-        return Err(ReplayError::Laboratory);
+    let role = header.machine.iter().find(|(name, _)| name == remote::ROLE);
+    match role.map(|(_, role)| role.as_str()) {
+        Some(remote::LABORATORY) => return Err(ReplayError::Laboratory),
+        Some(DRIVE) => return Err(ReplayError::Drive),
+        _ => {}
     }
     let (name, value) = crate::iterative::RECORD_OF;
     if header.machine.contains(&(name.to_owned(), value.to_owned())) {

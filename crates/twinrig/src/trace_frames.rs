@@ -1,14 +1,17 @@
-//! The frames of an iterative test in real time: what the rig was told and did,
-//! beside the trials.
+//! The frames of tests without a numerical part in their loop: what the rig was told
+//! and did.
 
 use std::path::Path;
 
 use runtime::periodic::PeriodicLoop;
-use runtime::realtime::{Driver, Granted, machine_facts};
-use runtime::record::{Ending, EventNote, RecordError, Recorder, RecorderHandle, Summary};
+use runtime::realtime::machine_facts;
+use runtime::record::{
+    Ending, EventNote, RecordError, Recorder, RecorderHandle, Summary, TimingNote,
+};
+use runtime::tick::Loop;
 
 use crate::experiment::Source;
-use crate::iterative::{Rested, Setup};
+use crate::iterative::Setup;
 use crate::rehearsal::{RehearsalError, header, trip_note};
 use crate::{machine, realtime};
 
@@ -38,20 +41,18 @@ pub fn record_frames(
     Ok((periodic.recorded(sink, assembly.every), handle))
 }
 
-/// Ends the record of a loop that is at rest, with its events, its trip and how
+/// Ends the record of a loop that is over, with its events, its trip and how
 /// punctual it was.
-pub fn finish_frames(
+pub fn finish_frames<S: runtime::source::Source>(
     mut handle: RecorderHandle,
-    setup: &Setup<'_>,
-    granted: &Granted,
-    rested: Rested,
+    test: Loop<S>,
+    timing: Option<TimingNote>,
 ) -> Result<Summary, RecordError> {
-    let Rested { test, timing } = rested;
     for event in test.events().events() {
         handle.note(EventNote::of(event, test.step_s()));
     }
-    if let Some(timing) = &timing {
-        handle.note_timing(Driver::note(&realtime::plan(setup.experiment()), granted, timing));
+    if let Some(timing) = timing {
+        handle.note_timing(timing);
     }
     let trip = test.tripped().map(|(trip, time_s)| trip_note(&trip, time_s));
     let ticks = test.ticks();

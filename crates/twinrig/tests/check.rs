@@ -148,10 +148,16 @@ fn two_rates_are_judged_over_a_period() {
     let said = lab.twinrig(["check", "good.toml", "--json"]).exits(0).json();
     assert_eq!(said["verdict"], "stable");
     assert_eq!(said["method"], "map over a period");
+    // By its definition: so many ticks later it is stable, with one more it is not.
     let margin_s = said["two_rates"]["delay_margin_s"].as_f64().unwrap();
-    // A good prediction leaves the rig's delay: what the critical delay leaves over.
-    let left_s = said["critical_delay_s"].as_f64().unwrap() - 2.0 / 1024.0;
-    assert!((margin_s - left_s).abs() < 2.5 / 1024.0, "{margin_s} {left_s}");
+    let ticks = (1024.0 * margin_s).round() as usize;
+    assert!(ticks > 0);
+    for (late, verdict) in [(ticks, "stable"), (ticks + 1, "unstable")] {
+        let sensors = format!("force_delay_samples = {late}");
+        lab.write("late.toml", draft.clone().with("sensors", &sensors).text());
+        let said = lab.twinrig(["check", "late.toml", "--json"]).json();
+        assert_eq!(said["verdict"], verdict, "{late} ticks");
+    }
     let late = draft.with("transfer_system", "kind = \"delay\"\nsamples = 40");
     lab.write("bad.toml", late.text());
     let said = lab.twinrig(["check", "bad.toml"]).exits(7).out;

@@ -31,6 +31,50 @@ fn check_tells_stable_from_unstable() {
     assert!(bad["dominant"]["growth_1_s"].as_f64().unwrap() > 0.0);
 }
 
+/// The help and the README list the same exit codes, in the same words.
+#[test]
+fn exit_codes_are_listed_once() {
+    let help = Lab::new().twinrig(["--help"]).exits(0).out;
+    let (_, codes) = help.split_once("Exit codes:").unwrap();
+    let codes: Vec<_> =
+        codes.trim().lines().map(|line| line.trim().split_once("  ").unwrap()).collect();
+    let readme = include_str!("../../../README.md");
+    let rows: Vec<_> = readme
+        .lines()
+        .skip_while(|line| *line != "| exit code | means |")
+        .skip(2)
+        .map_while(|line| line.strip_prefix("| ")?.strip_suffix(" |")?.split_once(" | "))
+        .collect();
+    assert_eq!(codes, rows);
+    assert_eq!(codes.len(), 10);
+}
+
+/// Every command that reads an experiment takes other values for it.
+#[test]
+fn values_of_the_file_are_set_on_the_command_line() {
+    let lab = Lab::new();
+    lab.write("test.toml", Draft::new().text());
+    lab.write("top.toml", format!("include = [\"rig.toml\"]\n{}", Draft::new().text()));
+    lab.write("rig.toml", "[limits]\nforce = \"1 MN\"\n");
+    for command in ["check", "run", "rig", "identify", "reduce", "chart", "trace", "sweep"] {
+        assert!(lab.twinrig([command, "--help"]).exits(0).out.contains("--set"), "{command}");
+        let set = [command, "test.toml", "--set", "nonsense"];
+        let axes = ["--x", "duration=1..2 s", "--y", "seed=1..2"];
+        let more = if command == "chart" { &axes[..] } else { &[] };
+        let bad = lab.twinrig(set.iter().chain(more)).exits(2);
+        assert!(bad.err.contains("write PATH=VALUE"), "{command}: {}", bad.err);
+    }
+    let late = "transfer_system.samples=40";
+    lab.twinrig(["check", "test.toml"]).exits(0);
+    lab.twinrig(["check", "test.toml", "--set", late]).exits(7);
+    lab.twinrig(["run", "test.toml", "--set", "duration=31 furlong"]).exits(3);
+    // A value in an included file, and what the record then holds is what ran.
+    let limited = ["run", "top.toml", "--set", "limits.force=\"1 N\"", "--out", "limited"];
+    lab.twinrig(limited).exits(4);
+    lab.twinrig(["replay", "limited"]).exits(0);
+    lab.twinrig(["identify", "limited", "--set", "duration=1 s"]).exits(2);
+}
+
 #[test]
 fn check_ends_for_tall_buildings_long_delays_and_no_damping() {
     let lab = Lab::new();

@@ -106,6 +106,49 @@ fn last(record: &Record, name: &str) -> f64 {
     *record.column(name).unwrap().last().unwrap()
 }
 
+/// The rig of a laboratory is identified as one in this process is, and what it was
+/// told and did is recorded, in either clock.
+#[test]
+fn a_laboratory_is_identified_over_the_wire() {
+    let lab = Lab::new();
+    let function = "kind = \"transfer_function\"\nnumerator = [5.163e6]\n\
+                    denominator = [1, 530.8, 8.899e4, 5.44e6]";
+    let limits = "command = \"10 mm\"\nrate = \"2 m/s\"";
+    let text = draft().with("transfer_system", function).with("limits", limits);
+    lab.write("test.toml", text.text());
+    let words = ["identify", "test.toml", "--duration", "8 s", "--order", "3", "--out"];
+    let identify = |more: &[&str]| lab.twinrig(words.iter().chain(more));
+    identify(&["near"]).exits(0);
+    let laboratory = rig(&lab);
+    let told = identify(&["far", "--rig", &laboratory.address]).exits(0);
+    assert!(told.err.contains("a virtual rig at"), "{}", told.err);
+    assert!(told.out.contains("written to far: test.arrow, test.csv"), "{}", told.out);
+    assert_eq!(ended(laboratory).0.status.code(), Some(0));
+    let read = |folder: &str| Record::read(lab.path(folder).join("test.arrow")).unwrap();
+    let (near, far) = (read("near"), read("far"));
+    for channel in ["command.1", "measured.1", "force.1"] {
+        assert_eq!(bits(&near, channel), bits(&far, channel), "{channel}");
+    }
+    let fitted = |folder: &str| {
+        let text = std::fs::read_to_string(lab.path(folder).join("transfer_system.toml")).unwrap();
+        text.lines().filter(|line| !line.starts_with('#')).collect::<String>()
+    };
+    assert_eq!(fitted("near"), fitted("far"));
+    lab.twinrig(["replay", "far/test.arrow"]).exits(1);
+
+    // By the clock: nobody judges here what a busy machine makes of the samples.
+    let laboratory = rig(&lab);
+    identify(&["real", "--realtime", "--rig", &laboratory.address]);
+    ended(laboratory);
+    let real = read("real");
+    let summary = real.summary.as_ref().unwrap();
+    assert!(summary.is_complete() && summary.timing.is_some() && summary.ticks > 1000);
+    assert_eq!(last(&real, "command.1"), 0.0);
+    // What a rig did cannot be had again: the record stays.
+    let refused = identify(&["real", "--realtime", "--rig", "virtual"]).exits(1);
+    assert!(refused.err.contains("test.arrow"), "{}", refused.err);
+}
+
 #[test]
 fn in_virtual_time_a_test_over_the_wire_has_the_bits_of_one_process() {
     let lab = Lab::new();
@@ -196,7 +239,7 @@ fn a_killed_laboratory_trips_the_loop_and_both_records_are_readable() {
     let output = child.wait_with_output().unwrap();
     let said = String::from_utf8_lossy(&output.stdout);
     assert_eq!(output.status.code(), Some(4), "{said}");
-    assert!(said.contains("othing is heard over the link"), "{said}");
+    assert!(said.contains("o packet from the other side of the link"), "{said}");
     let far = Record::read(lab.path("far/record.arrow")).unwrap();
     assert!(far.summary.as_ref().unwrap().is_complete());
     assert_eq!(

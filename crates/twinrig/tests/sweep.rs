@@ -399,7 +399,7 @@ fn bad_sweeps_are_refused_with_place_and_remedy() {
     lab.write("test.toml", draft(2).text());
     let none = lab.twinrig(["sweep", "test.toml", "--only", "5"]).exits(1);
     assert!(none.err.contains("from 1 to 4"), "{}", none.err);
-    let bad = lab.twinrig(["sweep", "test.toml", "--set", "nonsense"]).exits(1);
+    let bad = lab.twinrig(["sweep", "test.toml", "--set", "nonsense"]).exits(2);
     assert!(bad.err.contains("PATH=VALUE"), "{}", bad.err);
     lab.twinrig(["sweep", "test.toml", "--set", "partition.mass[1]=31 furlong"]).exits(3);
     lab.twinrig(["sweep", "test.toml", "--threads", "0"]).exits(2);

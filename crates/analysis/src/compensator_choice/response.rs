@@ -1,11 +1,11 @@
 //! From desired to achieved motion, at a complex frequency.
 
-use model::compensator::{DerivativeSource, Design, InverseDesign, PiLeadDesign, Tap, taps};
-use nalgebra::{Complex, DMatrix, DVector};
+use model::compensator::{Design, PiLeadDesign, Tap, taps};
+use nalgebra::Complex;
 use std::f64::consts::TAU;
 
 use super::Task;
-use crate::compensator_design::Plant;
+use crate::compensator_design::{self as formula, Plant};
 
 /// Transfer system and compensator in a row.
 pub(super) struct Tracking<'a> {
@@ -49,44 +49,26 @@ impl<'a> Tracking<'a> {
     }
 }
 
-/// The coefficients of the inverse with `terms` terms that leaves the least
-/// error in the band: what an adaptive compensator of that form learns from
-/// motion that fills it evenly.
+/// The inverse with `terms` terms that leaves the least error in the band.
 pub(super) fn best_inverse(task: &Task<'_>, terms: usize) -> Option<Vec<f64>> {
     const POINTS: usize = 120;
-    let (low, high) = task.band_hz;
-    // In parts of the band's end, so that the columns are of one size.
-    let scale = TAU * high;
     let forms: Vec<Vec<Tap>> = (0..terms)
         .map(|term| {
             let mut coefficients = vec![0.0; terms];
-            coefficients[term] = scale.powi(-(term as i32));
-            let derivatives = DerivativeSource::Motion;
-            taps(&Design::Inverse(InverseDesign { coefficients, derivatives }), task.step_s).ok()?
+            coefficients[term] = formula::term_scale(task.band_hz.1, term);
+            taps(&formula::inverse_design(coefficients), task.step_s).ok()?
         })
         .collect::<Option<_>>()?;
-    let mut matrix = DMatrix::zeros(2 * POINTS, terms);
-    let mut wanted = DVector::zeros(2 * POINTS);
-    for point in 0..POINTS {
-        let hertz = low + (high - low) * (point as f64 + 0.5) / POINTS as f64;
+    formula::best_inverse(task.band_hz, POINTS, terms, |hertz| {
         let s = Complex::new(0.0, TAU * hertz);
         let plant = plant_response(task.plant, s);
-        for (term, form) in forms.iter().enumerate() {
-            let part = plant * taps_response(form, s, task.step_s);
-            matrix[(2 * point, term)] = part.re;
-            matrix[(2 * point + 1, term)] = part.im;
-        }
-        wanted[2 * point] = 1.0;
-    }
-    let solution = matrix.svd(true, true).solve(&wanted, 1e-12).ok()?;
-    Some((0..terms).map(|term| solution[term] * scale.powi(-(term as i32))).collect())
+        forms.iter().map(|form| plant * taps_response(form, s, task.step_s)).collect()
+    })
 }
 
 /// Held command to achieved motion.
 fn plant_response(plant: &Plant, s: Complex<f64>) -> Complex<f64> {
-    let value = |list: &[f64]| list.iter().fold(Complex::from(0.0), |sum, c| sum * s + *c);
-    let function = value(plant.function.numerator()) / value(plant.function.denominator());
-    function * (-s * plant.delay_s).exp() * hold(s, plant.hold_s)
+    plant.function.response(s.im) * (-s * plant.delay_s).exp() * hold(s, plant.hold_s)
 }
 
 /// A signal held for a time: (1 − e^{−sh})/(sh).

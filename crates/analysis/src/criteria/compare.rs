@@ -46,50 +46,40 @@ pub fn compare(signal: &[f64], reference: &[f64]) -> Comparison {
     quick(signal, reference).unwrap_or_else(|| careful(signal, reference))
 }
 
-/// [`Comparison::std_error`] alone.
-#[cfg(test)]
-pub(super) fn std_error(signal: &[f64], reference: &[f64]) -> Option<f64> {
-    compare(signal, reference).std_error
-}
-
-/// [`Comparison::peak_error`] alone.
-#[cfg(test)]
-pub(super) fn peak_error(signal: &[f64], reference: &[f64]) -> Option<f64> {
-    compare(signal, reference).peak_error
-}
-
 /// [`Comparison::nrmse`] alone.
 pub fn nrmse(signal: &[f64], reference: &[f64]) -> Option<f64> {
     compare(signal, reference).nrmse
 }
 
-/// Size, mean and deviation of the finite samples of a signal, the last two as
-/// shares of the first.
-pub(super) struct Moments {
-    pub(super) scale: f64,
+/// Mean and deviation of a signal that moves.
+#[derive(Clone, Copy)]
+pub(super) struct Centre {
     pub(super) mean: f64,
     pub(super) deviation: f64,
 }
 
-impl Moments {
-    /// `None` for a signal that never leaves zero.
+impl Centre {
+    /// That of the finite samples; `None` for a signal that does not move.
     pub(super) fn of(signal: &[f64]) -> Option<Self> {
-        if let Some(found) = Self::from_sums(&Sums::of(signal)) {
-            return Some(found);
+        if let Some(found) = Sums::of(signal).shares() {
+            return Self::from_shares(found);
         }
         let finite = signal.iter().copied().filter(|value| value.is_finite());
         let scale = largest(finite.clone())?;
         let count = finite.clone().count() as f64;
         let mean = finite.clone().map(|value| value / scale).sum::<f64>() / count;
         let deviation = deviation(finite.map(|value| value / scale))?;
-        Some(Self { scale, mean, deviation })
+        Self::from_shares((scale, mean, deviation))
     }
 
-    /// From one pass; `None` where that does not tell them.
+    /// From one pass; `None` also where that does not tell it.
     pub(super) fn from_sums(sums: &Sums) -> Option<Self> {
-        let (mean, deviation) = sums.moments().filter(|_| ORDINARY.contains(&sums.largest))?;
-        let scale = sums.largest;
-        Some(Self { scale, mean: mean / scale, deviation: deviation / scale })
+        Self::from_shares(sums.shares()?)
+    }
+
+    /// From the size, and mean and deviation as shares of it.
+    fn from_shares((scale, mean, deviation): (f64, f64, f64)) -> Option<Self> {
+        (deviation > CONSTANT).then_some(Self { mean: mean * scale, deviation: deviation * scale })
     }
 }
 
@@ -119,6 +109,13 @@ impl Sums {
         // A signal that is zero throughout has lost nothing.
         let sound = variance >= CANCELLED * mean * mean;
         sound.then(|| (mean, variance.sqrt()))
+    }
+
+    /// Size, and mean and deviation as shares of it; `None` where one pass does not tell.
+    fn shares(&self) -> Option<(f64, f64, f64)> {
+        let (mean, deviation) = self.moments().filter(|_| ORDINARY.contains(&self.largest))?;
+        let scale = self.largest;
+        Some((scale, mean / scale, deviation / scale))
     }
 }
 

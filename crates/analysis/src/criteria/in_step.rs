@@ -8,9 +8,9 @@
 
 use numerics::lanes::{LANES, Lane, Lanes, Work, widely};
 
-use super::compare::{Comparison, Moments, PART as BLOCK, Running, Sums, from_sums};
-use super::measure::{Centre, lags};
-use super::{Criterion, FloorErrors, InterfaceErrors, listed};
+use super::compare::{Centre, Comparison, PART as BLOCK, Running, Sums, from_sums};
+use super::measure::lags;
+use super::{Criterion, InterfaceErrors, listed};
 
 /// The sums over a reference, which many tests share.
 #[derive(Debug, Clone, Copy)]
@@ -157,8 +157,7 @@ impl<'a> InStep<'a> {
         if desired.len() != self.frames {
             return ([const { None }; LANES], self.room);
         }
-        let centre =
-            |sums: &Running<Lanes>, lane| Centre::new(&Moments::from_sums(&sums.lane(lane))?);
+        let centre = |sums: &Running<Lanes>, lane| Centre::from_sums(&sums.lane(lane));
         let centres: [_; LANES] = std::array::from_fn(|lane| {
             Some([centre(&self.desired, lane)?, centre(&self.measured, lane)?])
         });
@@ -172,9 +171,7 @@ impl<'a> InStep<'a> {
                 tracking,
                 answer: Some(answer),
             };
-            let floor = |one: &'_ Compared<'a>| -> Option<FloorErrors<'a>> {
-                Some(FloorErrors { name: one.target.name, answer: Some(one.comparison(lane)?) })
-            };
+            let floor = |one: &Compared<'a>| Some((one.target.name, Some(one.comparison(lane)?)));
             let floors: Vec<_> = self.floors.iter().map(floor).collect::<Option<_>>()?;
             Some(Found {
                 criteria: listed(self.rate_hz, &[interface], &floors),

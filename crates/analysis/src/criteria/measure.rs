@@ -4,7 +4,7 @@
 use numerics::correlate::{BLOCK, Lagged, add_lagged};
 use numerics::lanes::{Lane, Work, widely};
 
-use super::compare::{CONSTANT, Moments, Running, Sums as SignalSums};
+use super::compare::{CONSTANT, Centre, Running, Sums as SignalSums};
 
 /// The longest lag the benchmark searches, in samples at its own rate.
 const BENCHMARK_LAG: f64 = 49.0;
@@ -55,14 +55,23 @@ pub fn benchmark_lags(rate_hz: f64) -> usize {
 pub fn tracking_delay(desired: &[f64], measured: &[f64], longest: usize) -> Option<Lag> {
     let length = desired.len().min(measured.len());
     let signals = [&desired[..length], &measured[..length]];
-    let [desired, measured] = signals.map(|signal| Centre::new(&Moments::of(signal)?));
+    let [desired, measured] = signals.map(Centre::of);
     let centres = [desired?, measured?];
     let found = lags(signals[0], signals[1], &[Some(centres)], longest);
     found.into_iter().next().flatten().unwrap_or_else(|| {
         let longest = searched(longest, length)?;
-        let [x, y] = [0, 1].map(|which| centres[which].applied(signals[which]));
+        let [x, y] = [0, 1].map(|which| normal(signals[which], centres[which]));
         best(&gappy_correlations(&x, &y, longest))
     })
+}
+
+/// A signal with zero mean and unit deviation.
+fn normal(signal: &[f64], Centre { mean, deviation }: Centre) -> Vec<f64> {
+    let factor = deviation.recip();
+    if factor.is_normal() {
+        return signal.iter().map(|value| (value - mean) * factor).collect();
+    }
+    signal.iter().map(|value| (value - mean) / deviation).collect()
 }
 
 /// The lag of every lane, from the centres of its desired and measured motion;
@@ -190,29 +199,6 @@ pub fn peak(signal: &[f64]) -> Option<Peak> {
     best
 }
 
-/// Mean and deviation of a signal that moves.
-#[derive(Clone, Copy)]
-pub(super) struct Centre {
-    mean: f64,
-    deviation: f64,
-}
-
-impl Centre {
-    /// `None` for a signal that does not move.
-    pub(super) fn new(moments: &Moments) -> Option<Self> {
-        let &Moments { scale, mean, deviation } = moments;
-        (deviation > CONSTANT).then_some(Self { mean: mean * scale, deviation: deviation * scale })
-    }
-
-    fn applied(self, signal: &[f64]) -> Vec<f64> {
-        let factor = self.deviation.recip();
-        if factor.is_normal() {
-            return signal.iter().map(|value| (value - self.mean) * factor).collect();
-        }
-        signal.iter().map(|value| (value - self.mean) / self.deviation).collect()
-    }
-}
-
 /// The sums over an overlap that a correlation coefficient is made of.
 #[derive(Clone, Copy, Default)]
 struct Sums {
@@ -287,11 +273,19 @@ fn gappy_correlations(x: &[f64], y: &[f64], longest: usize) -> Vec<Option<f64>> 
 
 #[cfg(test)]
 mod tests {
-    use super::super::compare::{nrmse, peak_error, std_error};
+    use super::super::compare::{compare, nrmse};
     use super::*;
     use numerics::lanes::Lanes;
     use numerics::random::Stream;
     use proptest::prelude::*;
+
+    fn std_error(signal: &[f64], reference: &[f64]) -> Option<f64> {
+        compare(signal, reference).std_error
+    }
+
+    fn peak_error(signal: &[f64], reference: &[f64]) -> Option<f64> {
+        compare(signal, reference).peak_error
+    }
 
     /// A decaying 3.6 Hz oscillation sampled at 4096 Hz; not periodic, so every shift shows.
     fn burst(samples: usize, late: usize) -> Vec<f64> {

@@ -111,11 +111,8 @@ struct InterfaceErrors<'a> {
     answer: Option<Comparison>,
 }
 
-/// What a further DOF's criteria are made of.
-struct FloorErrors<'a> {
-    name: &'a str,
-    answer: Option<Comparison>,
-}
+/// The name of a further DOF, and what its criteria are made of.
+type FloorErrors<'a> = (&'a str, Option<Comparison>);
 
 /// All criteria of a test, in the benchmark's order.
 pub fn evaluate(signals: &Signals<'_>) -> Vec<Criterion> {
@@ -129,14 +126,8 @@ pub fn evaluate(signals: &Signals<'_>) -> Vec<Criterion> {
             answer: one.reference.map(|reference| compare(one.measured, reference)),
         })
         .collect();
-    let floors: Vec<_> = signals
-        .floors
-        .iter()
-        .map(|one| FloorErrors {
-            name: one.name,
-            answer: one.reference.map(|reference| compare(one.numerical, reference)),
-        })
-        .collect();
+    let answer = |one: &Floor<'_>| Some(compare(one.numerical, one.reference?));
+    let floors: Vec<_> = signals.floors.iter().map(|one| (one.name, answer(one))).collect();
     listed(signals.rate_hz, &interfaces, &floors)
 }
 
@@ -163,9 +154,9 @@ fn listed(
         [("error", |c| c.std_error), ("peak error", |c| c.peak_error)];
     let mut number = 6;
     for (word, measure) in measures {
-        for floor in floors {
-            let quantity = format!("{word} of DOF {} against the reference", floor.name);
-            criteria.push(against(number, quantity, floor.answer, measure));
+        for (name, answer) in floors {
+            let quantity = format!("{word} of DOF {name} against the reference");
+            criteria.push(against(number, quantity, *answer, measure));
             number += 1;
         }
     }

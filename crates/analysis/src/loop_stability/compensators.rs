@@ -1,16 +1,16 @@
 //! What other compensators would make of a loop.
 
-use std::f64::consts::{FRAC_PI_2, TAU};
+use std::f64::consts::TAU;
 
 use model::compensator::{
-    DerivativeSource, Design, FirstOrderDesign, ForwardPredictionDesign, InverseDesign,
-    PiLeadDesign,
+    Design, FirstOrderDesign, ForwardPredictionDesign, InverseDesign, PiLeadDesign,
 };
 use model::transfer::{ActuatorDynamics, TransferSystem};
-use nalgebra::{Complex, DMatrix, DVector};
+use nalgebra::Complex;
 
 use super::modes::{Motion, TrueMode, follow};
-use super::{Crossing, Curve, LoopDescription, LoopError, OpenLoop, margins};
+use super::{Crossing, Curve, LoopDescription, LoopError, OpenLoop, margins, parts};
+use crate::compensator_design::{self as formula, inverse_design};
 
 /// A loop with another compensator.
 #[derive(Debug, Clone, PartialEq)]
@@ -102,14 +102,12 @@ fn designs(description: &LoopDescription, at_hz: f64) -> Vec<(&'static str, Desi
         return found;
     }
     let lag = rig.lag_rad(at_hz);
-    let theta = TAU * at_hz * step_s;
-    let below = theta.sin() - lag.tan() * (1.0 - theta.cos());
-    if (0.0..FRAC_PI_2).contains(&lag) && below > 0.0 {
-        let lead_s = lag.tan() / below * step_s;
+    if let Some(lead) = formula::sampled_lead(lag, TAU * at_hz * step_s) {
+        let lead_s = lead * step_s;
         found.push(("first_order", Design::FirstOrder(FirstOrderDesign { gain, lead_s })));
     }
     if let Some(coefficients) = rig.inverse(at_hz, 4) {
-        found.push(("inverse", inverse(coefficients)));
+        found.push(("inverse", inverse_design(coefficients)));
     }
     let delay_s = lag / (TAU * at_hz);
     if delay_s > 0.0 {
@@ -123,18 +121,12 @@ fn designs(description: &LoopDescription, at_hz: f64) -> Vec<(&'static str, Desi
     if matches!(description.transfer_system, TransferSystem::ServoHydraulic(_)) {
         found.push(("pi_lead", Design::PiLead(PiLeadDesign::BENCHMARK)));
     }
-    for (kind, terms) in
-        [("adaptive_model_based", 2), ("adaptive_time_series", 3), ("adaptive_inverse", 4)]
-    {
+    for (kind, terms) in formula::ADAPTIVE {
         if let Some(coefficients) = rig.inverse(at_hz, terms) {
-            found.push((kind, inverse(coefficients)));
+            found.push((kind, inverse_design(coefficients)));
         }
     }
     found
-}
-
-fn inverse(coefficients: Vec<f64>) -> Design {
-    Design::Inverse(InverseDesign { coefficients, derivatives: DerivativeSource::Motion })
 }
 
 /// An adaptive compensator as it starts: the fixed one with its first numbers. A
@@ -145,8 +137,8 @@ pub fn as_started(design: &Design) -> Design {
             coefficients: design.start.to_vec(),
             derivatives: design.derivatives,
         }),
-        Design::AdaptiveInverse(design) => inverse(design.start.to_vec()),
-        Design::AdaptiveTimeSeries(design) => inverse(design.start.to_vec()),
+        Design::AdaptiveInverse(design) => inverse_design(design.start.to_vec()),
+        Design::AdaptiveTimeSeries(design) => inverse_design(design.start.to_vec()),
         fixed => fixed.clone(),
     }
 }
@@ -158,7 +150,7 @@ pub fn as_learnt(description: &LoopDescription, at_hz: f64) -> Option<Design> {
     let within = |terms: usize, lower: &[f64], upper: &[f64]| {
         let found = Rig::new(description)?.inverse(at_hz, terms)?;
         let bounded = found.iter().zip(lower.iter().zip(upper));
-        Some(inverse(bounded.map(|(a, (low, high))| a.clamp(*low, *high)).collect()))
+        Some(inverse_design(bounded.map(|(a, (low, high))| a.clamp(*low, *high)).collect()))
     };
     match &description.compensator {
         Design::AdaptiveModelBased(design) => within(2, &design.lower, &design.upper),
@@ -176,22 +168,14 @@ struct Rig {
 
 impl Rig {
     fn new(description: &LoopDescription) -> Option<Self> {
-        let (specimen, step_s) = (&description.specimen, description.integrator.step_s);
-        // A rig with states holds its command, which is half a period late.
-        match &description.transfer_system {
-            TransferSystem::Ideal => None,
-            TransferSystem::Delay { samples } => {
-                Some(Self { dynamics: None, late_s: samples * step_s })
-            }
-            TransferSystem::TransferFunction { function, samples } => Some(Self {
-                dynamics: Some(ActuatorDynamics::from_function(function, specimen)),
-                late_s: (samples + 0.5) * step_s,
-            }),
-            TransferSystem::ServoHydraulic(servo) => Some(Self {
-                dynamics: Some(ActuatorDynamics::from_servo(servo, specimen).ok()?),
-                late_s: 0.5 * step_s,
-            }),
+        if description.transfer_system == TransferSystem::Ideal {
+            return None;
         }
+        let found = parts::follows(&description.transfer_system, &description.specimen);
+        let (dynamics, samples) = found.ok()?;
+        // A rig with states holds its command, which is half a period late.
+        let held = if dynamics.is_some() { 0.5 } else { 0.0 };
+        Some(Self { dynamics, late_s: (samples + held) * description.integrator.step_s })
     }
 
     /// Achieved over commanded displacement.
@@ -205,18 +189,12 @@ impl Rig {
         own * Complex::from_polar(1.0, -omega * self.late_s)
     }
 
-    /// The lag, followed from zero up so that it may exceed half a turn.
+    /// The lag, which may exceed half a turn.
     fn lag_rad(&self, hertz: f64) -> f64 {
-        const STEPS: usize = 64;
         let own = Self { dynamics: self.dynamics.clone(), late_s: 0.0 };
-        let mut before = own.at(1e-3 * hertz);
-        let mut lag = TAU * hertz * self.late_s - before.arg();
-        for step in 1..=STEPS {
-            let now = own.at(hertz * step as f64 / STEPS as f64);
-            lag -= (now / before).arg();
-            before = now;
-        }
-        lag
+        let low = own.at(1e-3 * hertz);
+        let lag = TAU * hertz * self.late_s - low.arg();
+        formula::followed_lag_rad(lag, low, hertz, |hertz| own.at(hertz))
     }
 
     /// The inverse with so many terms that leaves the least error up to one and a
@@ -224,25 +202,11 @@ impl Rig {
     fn inverse(&self, at_hz: f64, terms: usize) -> Option<Vec<f64>> {
         const POINTS: usize = 60;
         let highest = 1.5 * at_hz;
-        // In parts of the band's end, so that the columns are of one size.
-        let scale = TAU * highest;
-        let mut matrix = DMatrix::zeros(2 * POINTS, terms);
-        let mut wanted = DVector::zeros(2 * POINTS);
-        for point in 0..POINTS {
-            let hertz = highest * (point as f64 + 0.5) / POINTS as f64;
-            let mut part = self.at(hertz);
-            for term in 0..terms {
-                matrix[(2 * point, term)] = part.re;
-                matrix[(2 * point + 1, term)] = part.im;
-                part *= Complex::new(0.0, TAU * hertz / scale);
-            }
-            wanted[2 * point] = 1.0;
-        }
-        if matrix.iter().any(|x| !x.is_finite()) {
-            return None;
-        }
-        let solution = matrix.svd(true, true).solve(&wanted, 1e-12).ok()?;
-        Some((0..terms).map(|term| solution[term] * scale.powi(-(term as i32))).collect())
+        formula::best_inverse((0.0, highest), POINTS, terms, |hertz| {
+            let slope = Complex::new(0.0, TAU * hertz / (TAU * highest));
+            let next = |part: &Complex<f64>| Some(part * slope);
+            std::iter::successors(Some(self.at(hertz)), next).take(terms).collect()
+        })
     }
 }
 

@@ -133,17 +133,30 @@ fn unit_crossings(
     open: &OpenLoop,
     curve: &Curve,
 ) -> Result<Vec<(f64, Complex<f64>, Direction)>, LoopError> {
+    let found = changes(open, curve, |value| value.norm() > 1.0, |_, _| true)?;
+    let direction = |falls: bool| if falls { Direction::Grows } else { Direction::Decays };
+    Ok(found.into_iter().map(|(omega, value, falls)| (omega, value, direction(falls))).collect())
+}
+
+/// Where an eigenvalue changes from one side to the other, with its value and the side
+/// it comes from, between those neighbours that count.
+fn changes(
+    open: &OpenLoop,
+    curve: &Curve,
+    side: impl Fn(Complex<f64>) -> bool,
+    counts: impl Fn(Complex<f64>, Complex<f64>) -> bool,
+) -> Result<Vec<(f64, Complex<f64>, bool)>, LoopError> {
     let mut found = Vec::new();
     for pair in curve.points.windows(2) {
         let [a, b] = pair else { continue };
-        for (below, above) in a.loci.iter().zip(&b.loci) {
-            if (below.norm() > 1.0) == (above.norm() > 1.0) {
+        for (&first, &second) in a.loci.iter().zip(&b.loci) {
+            let from = side(first);
+            if from == side(second) || !counts(first, second) {
                 continue;
             }
-            let falls = below.norm() > 1.0;
-            let ends = (a.omega_rad_s, *below, b.omega_rad_s, *above);
-            let (omega, value) = bisect(open, curve, ends, |value| (value.norm() > 1.0) == falls)?;
-            found.push((omega, value, if falls { Direction::Grows } else { Direction::Decays }));
+            let ends = (a.omega_rad_s, first, b.omega_rad_s, second);
+            let (omega, value) = bisect(open, curve, ends, |value| side(value) == from)?;
+            found.push((omega, value, from));
         }
     }
     Ok(found)
@@ -162,18 +175,11 @@ fn gain_margins(open: &OpenLoop, curve: &Curve) -> Result<(Factor, Factor), Loop
             below = Some((factor, omega / TAU));
         }
     };
-    for pair in curve.points.windows(2) {
-        let [a, b] = pair else { continue };
-        for (first, second) in a.loci.iter().zip(&b.loci) {
-            let left = first.re < 0.0 && second.re < 0.0;
-            if !left || (first.im > 0.0) == (second.im > 0.0) || first.norm() < 1e-6 {
-                continue;
-            }
-            let rises = first.im > 0.0;
-            let ends = (a.omega_rad_s, *first, b.omega_rad_s, *second);
-            let (omega, value) = bisect(open, curve, ends, |value| (value.im > 0.0) == rises)?;
-            take(value, omega);
-        }
+    let counts = |first: Complex<f64>, second: Complex<f64>| {
+        first.re < 0.0 && second.re < 0.0 && first.norm() >= 1e-6
+    };
+    for (omega, value, _) in changes(open, curve, |value| value.im > 0.0, counts)? {
+        take(value, omega);
     }
     // At both ends of a sampled axis, and at zero frequency, L is real.
     for end in [curve.points.first(), curve.points.last()].into_iter().flatten() {

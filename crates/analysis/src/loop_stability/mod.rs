@@ -251,7 +251,31 @@ pub fn dominant(description: &LoopDescription) -> Result<Option<Motion>, LoopErr
     let Some(poles) = open.closed_poles()? else { return Ok(None) };
     let motions = poles.into_iter().map(|(exponent, _)| Motion { exponent });
     let moving = motions.filter(|motion| motion.exponent.norm() > open.zero_rad_s());
-    Ok(moving.max_by(|a, b| a.growth_1_s().total_cmp(&b.growth_1_s())))
+    Ok(Motion::slowest(moving))
+}
+
+/// The greatest whole delay, from a stable one up to `most`, before stability is lost
+/// for the first time. It may come back for long delays: the search walks up in strides
+/// of a quarter and narrows down on the first loss.
+pub(crate) fn last_before_loss(
+    mut good: usize,
+    most: usize,
+    mut stable: impl FnMut(usize) -> Result<bool, LoopError>,
+) -> Result<usize, LoopError> {
+    while good < most {
+        let next = (good + (good / 4).max(1)).min(most);
+        if stable(next)? {
+            good = next;
+            continue;
+        }
+        let mut bad = next;
+        while bad - good > 1 {
+            let middle = good.midpoint(bad);
+            if stable(middle)? { good = middle } else { bad = middle }
+        }
+        break;
+    }
+    Ok(good)
 }
 
 /// Structure and specimen stepped as one, as an ideal rig moves them: the number of
@@ -276,19 +300,12 @@ pub fn as_one(
         }
     };
     let zero = 1e-6 * std::f64::consts::PI / options.step_s;
-    let (mut growing, mut slowest) = (0, None::<Motion>);
-    for pole in poles {
-        let Some(exponent) = parts::exponent(pole, Time::Step(options.step_s)) else { continue };
-        if exponent.norm() <= zero {
-            continue;
-        }
-        growing += usize::from(exponent.re > nyquist::NEUTRAL * exponent.norm());
-        let motion = Motion { exponent: Complex::new(exponent.re, exponent.im.abs()) };
-        if slowest.is_none_or(|known| motion.growth_1_s() > known.growth_1_s()) {
-            slowest = Some(motion);
-        }
-    }
-    Ok((growing, slowest))
+    let exponents =
+        poles.into_iter().filter_map(|p| parts::exponent(p, Time::Step(options.step_s)));
+    let moving: Vec<Complex<f64>> = exponents.filter(|s| s.norm() > zero).collect();
+    let growing = moving.iter().filter(|s| s.re > nyquist::NEUTRAL * s.norm()).count();
+    let upper = moving.iter().map(|s| Motion { exponent: Complex::new(s.re, s.im.abs()) });
+    Ok((growing, Motion::slowest(upper)))
 }
 
 /// Judges the loop as it runs: growing motions and the delay it bears. A cheap

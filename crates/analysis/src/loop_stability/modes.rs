@@ -33,6 +33,11 @@ impl Motion {
     pub fn growth_1_s(&self) -> f64 {
         self.exponent.re
     }
+
+    /// The one that decays slowest, or grows fastest.
+    pub(super) fn slowest(motions: impl Iterator<Item = Self>) -> Option<Self> {
+        motions.max_by(|a, b| a.growth_1_s().total_cmp(&b.growth_1_s()))
+    }
 }
 
 /// A mode of the structure as if it were built.
@@ -166,7 +171,8 @@ pub fn own_modes(whole: &Equations) -> Result<OwnModes, LoopError> {
         // Real roots have no partner: each is a motion of its own.
         let mut upper: Vec<_> = all.into_iter().filter(|s| oscillates(s) || !turns(s)).collect();
         upper.sort_by(by_size);
-        let natural = upper.iter().map(|s| (s.norm(), -s.re / s.norm())).collect();
+        let natural =
+            upper.iter().map(|s| (s.norm(), Motion { exponent: *s }.damping_ratio())).collect();
         let numbered = (1..).zip(exponents).map(|(number, s)| TrueMode::new(number, s));
         return Ok(OwnModes { oscillating: numbered.collect(), natural });
     };
@@ -340,11 +346,11 @@ pub fn along_delay(
 pub fn sensitivity(open: &OpenLoop, s: Complex<f64>) -> Option<f64> {
     // Beside the root, where I + L has an inverse; the ratio does not notice.
     let beside = s * Complex::from(1.0 + 1e-9);
-    let found = open.with_slope(beside)?;
-    let n = found.gain.matrix.nrows();
-    let inverse = (DMatrix::identity(n, n) + &found.gain.matrix).try_inverse()?;
-    let by_s = (&inverse * &found.matrix).trace() + found.inner;
-    let by_t = -(inverse * found.gain.matrix).trace() * s;
+    let (gain, slope) = open.with_slope(beside)?;
+    let n = gain.matrix.nrows();
+    let inverse = (DMatrix::identity(n, n) + &gain.matrix).try_inverse()?;
+    let by_s = (&inverse * slope.matrix).trace() + slope.inner;
+    let by_t = -(inverse * gain.matrix).trace() * s;
     let speed = -by_t / by_s;
     let size = s.norm();
     let swing = (s.conj() * speed).re / size;
@@ -399,13 +405,13 @@ fn settle(
 
 /// Newton's step on det(I + L) times the product over the poles of L.
 fn newton(open: &OpenLoop, s: Complex<f64>, apart: Complex<f64>) -> Option<Complex<f64>> {
-    let found = open.with_slope(s)?;
-    let n = found.gain.matrix.nrows();
-    let Some(inverse) = (DMatrix::identity(n, n) + &found.gain.matrix).try_inverse() else {
+    let (gain, slope) = open.with_slope(s)?;
+    let n = gain.matrix.nrows();
+    let Some(inverse) = (DMatrix::identity(n, n) + gain.matrix).try_inverse() else {
         // On the root to the last digit.
         return Some(Complex::ZERO);
     };
-    let slope = (inverse * found.matrix).trace() + found.inner;
+    let slope = (inverse * slope.matrix).trace() + slope.inner;
     let step = -(slope + open.pole_slope(s) - apart).inv();
     (step.re.is_finite() && step.im.is_finite()).then_some(step)
 }

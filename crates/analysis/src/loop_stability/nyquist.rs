@@ -4,8 +4,9 @@ use std::f64::consts::PI;
 
 use nalgebra::Complex;
 use numerics::complex_eigen;
+use numerics::linear_system::Answer;
 
-use super::open_loop::{ClosedPole, Gain};
+use super::open_loop::ClosedPole;
 use super::{LoopError, OpenLoop};
 
 /// Two neighbours on the curve differ by less than this angle, rad.
@@ -62,6 +63,7 @@ pub struct Curve {
     pub shift_1_s: f64,
     /// Radius of the arc around zero, rad/s; 0 without poles there.
     pub(super) arc_rad_s: f64,
+    /// Growing motions of the open loop.
     unstable_open: usize,
     /// Every pole of the closed loop and the number of roots it stands for, where
     /// they could be found at once.
@@ -73,21 +75,16 @@ impl Curve {
     /// Follows L. Points are placed around every pole of L first, then wherever
     /// det(I + L) turns or an eigenvalue grows or shrinks too much.
     pub fn follow(open: &OpenLoop) -> Result<Self, LoopError> {
-        Self::follow_with(open, &[], None)
+        Self::along(open, None)
     }
 
     /// L along the line Re s = `growth_1_s` to the right of the axis: what it counts
     /// are the motions that grow faster than that.
     pub(super) fn beyond(open: &OpenLoop, growth_1_s: f64) -> Result<Self, LoopError> {
-        Self::follow_with(open, &[], Some(growth_1_s))
+        Self::along(open, Some(growth_1_s))
     }
 
-    /// The same with further frequencies of interest, rad/s, and how wide they are.
-    fn follow_with(
-        open: &OpenLoop,
-        marked: &[(f64, f64)],
-        beyond: Option<f64>,
-    ) -> Result<Self, LoopError> {
+    fn along(open: &OpenLoop, beyond: Option<f64>) -> Result<Self, LoopError> {
         let highest = open.highest_rad_s();
         let poles = open.poles();
         let sizes = || poles.iter().map(|pole| pole.norm());
@@ -99,10 +96,10 @@ impl Curve {
             if at_zero { (1e-2 * slowest).max(2.0 * zero).min(0.3 * slowest) } else { 0.0 };
         let mut marks: Vec<f64> =
             (0..=SPREAD).map(|i| highest * (i as f64 / SPREAD as f64).powi(3)).collect();
-        let around = poles.iter().map(|pole| (pole.im, pole.re.abs()));
-        for (middle, width) in around.chain(marked.iter().copied()) {
+        for pole in poles {
+            let middle = pole.im;
             if middle > 0.0 && middle < highest {
-                let width = width.clamp(1e-6 * middle, 0.5 * middle);
+                let width = pole.re.abs().clamp(1e-6 * middle, 0.5 * middle);
                 marks.extend((-5..=5).map(|i| middle + f64::from(i) * 0.8 * width));
                 marks.extend([0.7, 0.85, 1.15, 1.3].map(|factor| factor * middle));
             }
@@ -227,11 +224,6 @@ impl Curve {
         }
         self.unstable_open as f64 - turned / PI
     }
-
-    /// Growing motions of the open loop.
-    pub fn unstable_open(&self) -> usize {
-        self.unstable_open
-    }
 }
 
 /// Growing roots among the poles of a closed loop: those that grow by more than
@@ -251,7 +243,7 @@ pub(super) fn evaluate(open: &OpenLoop, shift: f64, omega: f64) -> Result<Point,
         s.re += shift;
         gain = open.at(s);
     }
-    let Gain { matrix, inner } =
+    let Answer { matrix, inner } =
         gain.ok_or(LoopError::NotANumber { frequency_hz: omega / std::f64::consts::TAU })?;
     Ok(Point { omega_rad_s: omega, loci: complex_eigen::eigenvalues(&matrix), inner })
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use model::compensator::Design;
 use nalgebra::{Complex, DMatrix};
-use numerics::linear_system::{Join, LinearSystem, Time};
+use numerics::linear_system::{Answer, Join, LinearSystem, Slope, Time};
 
 use super::parts::{self, Half};
 use super::{Joint, LoopDescription, LoopError, MOST_DOFS, StructureModes};
@@ -37,24 +37,6 @@ pub struct OpenLoop {
     extra_delay_s: f64,
     /// 1: the loop; 0: the same with the specimen moved at once and exactly.
     reality: f64,
-}
-
-/// L at one frequency.
-#[derive(Debug, Clone)]
-pub(super) struct Gain {
-    /// L.
-    pub(super) matrix: Matrix,
-    /// det(I + …) of what is closed within it already.
-    pub(super) inner: Complex<f64>,
-}
-
-/// L with its derivatives.
-pub(super) struct GainSlope {
-    pub(super) gain: Gain,
-    /// dL/ds.
-    pub(super) matrix: Matrix,
-    /// d ln(inner)/ds.
-    pub(super) inner: Complex<f64>,
 }
 
 impl OpenLoop {
@@ -211,7 +193,7 @@ impl OpenLoop {
     }
 
     /// L at s, this loop's delay included; `None` on a pole.
-    pub(super) fn at(&self, s: Complex<f64>) -> Option<Gain> {
+    pub(super) fn at(&self, s: Complex<f64>) -> Option<Answer> {
         let (place, _) = self.place(s);
         let moved = self.numerical.response.at(place)?;
         let rest = self.rest.response.at(place)?;
@@ -228,11 +210,11 @@ impl OpenLoop {
         }
         let matrix = -(back * moved.matrix);
         let sound = matrix.iter().all(|x| x.re.is_finite() && x.im.is_finite());
-        sound.then_some(Gain { matrix, inner: moved.inner * rest.inner })
+        sound.then_some(Answer { matrix, inner: moved.inner * rest.inner })
     }
 
-    /// L and its derivative at s.
-    pub(super) fn with_slope(&self, s: Complex<f64>) -> Option<GainSlope> {
+    /// The same with its derivatives by s.
+    pub(super) fn with_slope(&self, s: Complex<f64>) -> Option<(Answer, Slope)> {
         let (place, speed) = self.place(s);
         let (moved, moved_slope) = self.numerical.response.with_slope(place)?;
         let (rest, rest_slope) = self.rest.response.with_slope(place)?;
@@ -254,11 +236,11 @@ impl OpenLoop {
         let slope = -(&back_slope * &moved.matrix + &back * moved_slope.matrix * speed);
         let matrix = -(back * moved.matrix);
         let finite = |m: &Matrix| m.iter().all(|x| x.re.is_finite() && x.im.is_finite());
-        (finite(&matrix) && finite(&slope)).then_some(GainSlope {
-            gain: Gain { matrix, inner: moved.inner * rest.inner },
-            matrix: slope,
-            inner: (moved_slope.inner + rest_slope.inner) * speed,
-        })
+        let inner = (moved_slope.inner + rest_slope.inner) * speed;
+        (finite(&matrix) && finite(&slope)).then_some((
+            Answer { matrix, inner: moved.inner * rest.inner },
+            Slope { matrix: slope, inner },
+        ))
     }
 
     /// The closed loop as one system without inputs, if its matrices are known.

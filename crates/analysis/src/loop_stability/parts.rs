@@ -19,9 +19,12 @@ use model::equations::Equations;
 use model::first_order::Scheme;
 use model::integrator::{Hold, Integrator, IntegratorError, Method, Options};
 use model::internal_motion::InternalMotion;
+use model::specimen::Specimen;
 use model::transfer::{ActuatorDynamics, TransferSystem, whole_delay};
 use nalgebra::{Complex, DMatrix};
+use numerics::block::{hstack, vstack};
 use numerics::linear_system::{Join, LinearSystem, Response, Time};
+use numerics::second_order::companion;
 
 use super::{Joint, LoopDescription, LoopError, MOST_STATES, StructureModes};
 
@@ -55,9 +58,7 @@ pub(super) fn numerical(
     let step_s = integrator.step_s;
     match description.joint {
         Joint::Held => {
-            let share = transfer_system.direct_share();
-            let direct_inertia =
-                (share > 0.0 && specimen.is_massive()).then(|| share * &specimen.mass);
+            let direct_inertia = direct_inertia(description);
             let options = Options { direct_inertia, ..integrator.clone() };
             let stepped = |equations: &Equations| {
                 let built = Integrator::new(equations, &options)?;
@@ -77,14 +78,9 @@ pub(super) fn numerical(
             Half::new(stepped(numerical)?)
         }
         Joint::Continuous => {
-            let dynamics = match transfer_system {
-                TransferSystem::Ideal => return Err(LoopError::NoLoop),
-                TransferSystem::TransferFunction { function, samples } if *samples == 0.0 => {
-                    ActuatorDynamics::from_function(function, specimen)
-                }
-                TransferSystem::ServoHydraulic(servo) => {
-                    ActuatorDynamics::from_servo(servo, specimen)?
-                }
+            let dynamics = match follows(transfer_system, specimen)? {
+                _ if *transfer_system == TransferSystem::Ideal => return Err(LoopError::NoLoop),
+                (Some(dynamics), 0.0) => dynamics,
                 _ => return Err(LoopError::ContinuousDelay),
             };
             let scheme = match integrator.method {
@@ -96,6 +92,30 @@ pub(super) fn numerical(
             Half::new(joint.linear_form(step_s).ok_or(LoopError::NotLinear)?)
         }
     }
+}
+
+/// The part of the force that a rig without delay has of the present acceleration.
+pub(super) fn direct_inertia(description: &LoopDescription) -> Option<DMatrix<f64>> {
+    let LoopDescription { specimen, transfer_system, .. } = description;
+    let share = transfer_system.direct_share();
+    (share > 0.0 && specimen.is_massive()).then(|| share * &specimen.mass)
+}
+
+/// The dynamics of a transfer system, if it has any, and the samples of its pure delay.
+pub(super) fn follows(
+    system: &TransferSystem,
+    specimen: &Specimen,
+) -> Result<(Option<ActuatorDynamics>, f64), LoopError> {
+    Ok(match system {
+        TransferSystem::Ideal => (None, 0.0),
+        TransferSystem::Delay { samples } => (None, *samples),
+        TransferSystem::TransferFunction { function, samples } => {
+            (Some(ActuatorDynamics::from_function(function, specimen)), *samples)
+        }
+        TransferSystem::ServoHydraulic(servo) => {
+            (Some(ActuatorDynamics::from_servo(servo, specimen)?), 0.0)
+        }
+    })
 }
 
 /// From what the numerical half shows to the force (or the command).
@@ -138,12 +158,23 @@ pub(super) fn ideal(description: &LoopDescription) -> Result<Half, LoopError> {
     let (count, time) = (description.specimen.count(), Time::Step(description.integrator.step_s));
     let mut exact = description.clone();
     exact.specimen.mass *= 1.0 - description.transfer_system.direct_share();
+    moved_by(straight(count, time), article(&exact)?, count)
+}
+
+/// A motion as it is.
+fn straight(count: usize, time: Time) -> LinearSystem {
+    LinearSystem::gain(DMatrix::identity(SIGNALS * count, SIGNALS * count), time)
+}
+
+/// Rig and specimen in a row, which do not look at the motion ahead.
+fn moved_by(rig: LinearSystem, article: LinearSystem, count: usize) -> Result<Half, LoopError> {
+    let (time, motion) = (rig.time, SIGNALS * count);
     let mut join = Join::new(time);
     let unseen = join.add(LinearSystem::gain(DMatrix::zeros(0, AHEAD * count), time));
-    let article = join.add(article(&exact)?);
-    let inputs = [unseen.port(0..AHEAD * count), article.port(0..SIGNALS * count)];
-    let joint = join.system(&inputs, &[article.port(0..count)]).ok_or(LoopError::Algebraic)?;
-    Half::new(joint)
+    let (rig, article) = (join.add(rig), join.add(article));
+    join.wire(rig.port(0..motion), article.port(0..motion));
+    let inputs = [unseen.port(0..AHEAD * count), rig.port(0..motion)];
+    Half::new(join.system(&inputs, &[article.port(0..count)]).ok_or(LoopError::Algebraic)?)
 }
 
 /// From the achieved motion to the force of the specimen, its own DOFs included.
@@ -152,7 +183,7 @@ fn article(description: &LoopDescription) -> Result<LinearSystem, LoopError> {
     let (count, step_s) = (specimen.count(), integrator.step_s);
     let own = specimen.linear_form(step_s);
     let Some(inside) = inside else { return Ok(own) };
-    check_size(3 * inside.mass.nrows())?;
+    check_size(3 * inside.matrices.mass.nrows())?;
     let moved = InternalMotion::new(inside, step_s).ok_or(IntegratorError::SingularMass)?;
     sum(own, moved.linear_form(step_s), count)
 }
@@ -161,7 +192,7 @@ fn article(description: &LoopDescription) -> Result<LinearSystem, LoopError> {
 fn sum(one: LinearSystem, other: LinearSystem, count: usize) -> Result<LinearSystem, LoopError> {
     let (time, motion) = (one.time, SIGNALS * count);
     let mut join = Join::new(time);
-    let split = join.add(LinearSystem::gain(DMatrix::identity(motion, motion), time));
+    let split = join.add(straight(count, time));
     let (one, other) = (join.add(one), join.add(other));
     let both = join.add(LinearSystem::gain(DMatrix::identity(count, count), time));
     for part in [one, other] {
@@ -191,23 +222,10 @@ pub(super) fn unsampled(
         }
     };
 
-    let mut late_s = description.force_delay as f64 * step_s;
-    let follows = match &description.transfer_system {
-        TransferSystem::Ideal => None,
-        TransferSystem::Delay { samples } => {
-            late_s += samples * step_s;
-            None
-        }
-        TransferSystem::TransferFunction { function, samples } => {
-            late_s += samples * step_s;
-            Some(ActuatorDynamics::from_function(function, specimen))
-        }
-        TransferSystem::ServoHydraulic(servo) => {
-            Some(ActuatorDynamics::from_servo(servo, specimen)?)
-        }
-    };
-    let rig = match follows {
-        None => LinearSystem::gain(DMatrix::identity(motion, motion), time),
+    let (dynamics, samples) = follows(&description.transfer_system, specimen)?;
+    let late_s = description.force_delay as f64 * step_s + samples * step_s;
+    let rig = match dynamics {
+        None => straight(count, time),
         Some(dynamics) => {
             let states = dynamics.system.dynamics.nrows();
             let [c, d] = [(0, states), (states, motion)]
@@ -216,32 +234,23 @@ pub(super) fn unsampled(
             LinearSystem::new(system.dynamics.clone(), system.held.clone(), c, d, time)
         }
     };
-    let stiffness =
-        numerics::block::hstack(&[&specimen.stiffness, &specimen.damping, &specimen.mass]);
+    let stiffness = hstack(&[&specimen.stiffness, &specimen.damping, &specimen.mass]);
     let mut article = LinearSystem::gain(stiffness, time);
     if let Some(inside) = &description.inside {
-        let inverse = inside.mass.clone().try_inverse().ok_or(IntegratorError::SingularMass)?;
-        let m = inside.mass.nrows();
-        let drive = -numerics::block::hstack(&[
-            &inside.stiffness_to_interface,
-            &inside.damping_to_interface,
-            &inside.mass_to_interface,
-        ]);
-        let (a, b) = companion(&inverse, &inside.damping, &inside.stiffness, &drive);
-        let mass = inside.mass_to_interface.transpose();
+        let (own, joint) = (&inside.matrices, &inside.to_interface);
+        let inverse = own.mass.clone().try_inverse().ok_or(IntegratorError::SingularMass)?;
+        let m = own.mass.nrows();
+        let drive = -hstack(&[&joint.stiffness, &joint.damping, &joint.mass]);
+        let a = companion(&inverse, &own.damping, &own.stiffness);
+        let b = vstack(&[&DMatrix::zeros(m, SIGNALS * count), &(&inverse * drive)]);
+        let mass = joint.mass.transpose();
         let mut c = &mass * a.rows(m, m);
-        c.columns_mut(0, m).zip_apply(&inside.stiffness_to_interface.transpose(), |x, y| *x += y);
-        c.columns_mut(m, m).zip_apply(&inside.damping_to_interface.transpose(), |x, y| *x += y);
+        c.columns_mut(0, m).zip_apply(&joint.stiffness.transpose(), |x, y| *x += y);
+        c.columns_mut(m, m).zip_apply(&joint.damping.transpose(), |x, y| *x += y);
         let d = &mass * b.rows(m, m);
         article = sum(article, LinearSystem::new(a, b, c, d, time), count)?;
     }
-    let mut join = Join::new(time);
-    let unseen = join.add(LinearSystem::gain(DMatrix::zeros(0, AHEAD * count), time));
-    let (rig, article) = (join.add(rig), join.add(article));
-    join.wire(rig.port(0..motion), article.port(0..motion));
-    let inputs = [unseen.port(0..AHEAD * count), rig.port(0..motion)];
-    let joint = join.system(&inputs, &[article.port(0..count)]).ok_or(LoopError::Algebraic)?;
-    Ok((moved, Half::new(joint)?, late_s))
+    Ok((moved, moved_by(rig, article, count)?, late_s))
 }
 
 /// From the force that acts to the motion ahead and the desired motion, unsampled.
@@ -258,23 +267,6 @@ pub(super) fn unstepped(equations: &Equations) -> Result<LinearSystem, LoopError
     let mut d = DMatrix::zeros(5 * count, count);
     d.rows_mut(4 * count, count).copy_from(&(&across * input.rows(n, n)));
     Ok(LinearSystem::new(a, input, c, d, Time::Continuous))
-}
-
-/// ẋ = A x + B u of M ẍ + C ẋ + K x = F u, from M⁻¹.
-fn companion(
-    inverse: &DMatrix<f64>,
-    damping: &DMatrix<f64>,
-    stiffness: &DMatrix<f64>,
-    force: &DMatrix<f64>,
-) -> (DMatrix<f64>, DMatrix<f64>) {
-    let n = inverse.nrows();
-    let mut a = DMatrix::zeros(2 * n, 2 * n);
-    a.view_mut((0, n), (n, n)).fill_with_identity();
-    a.view_mut((n, 0), (n, n)).copy_from(&(-inverse * stiffness));
-    a.view_mut((n, n), (n, n)).copy_from(&(-inverse * damping));
-    let mut b = DMatrix::zeros(2 * n, force.ncols());
-    b.rows_mut(n, n).copy_from(&(inverse * force));
-    (a, b)
 }
 
 /// Poles of both halves as exponents, 1/s; what is gone within a step is a delay,

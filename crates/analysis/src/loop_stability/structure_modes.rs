@@ -11,7 +11,8 @@ use std::sync::Arc;
 use model::equations::{Equations, RelativeDof};
 use model::first_order::Scheme;
 use model::integrator::IntegratorError;
-use nalgebra::{Complex, ComplexField, DMatrix};
+use nalgebra::{Complex, DMatrix};
+use numerics::block::vstack;
 use numerics::eigen::{self, Decomposition};
 use numerics::linear_system::{LinearSystem, Response, Time};
 
@@ -72,10 +73,10 @@ impl Undamped {
     /// The damping of each mode; `None` where it couples them.
     pub(super) fn plain(&self) -> Option<Vec<f64>> {
         let (damping, n) = (&self.damping, self.modes.len());
-        let largest = damping.diagonal().amax();
+        let rounding = n as f64 * f64::EPSILON * damping.diagonal().amax();
         let coupled = |i: usize, j: usize| {
             let own = (damping[(i, i)] * damping[(j, j)]).abs().sqrt();
-            i != j && damping[(i, j)].abs() > MODAL * own.max(MODAL * largest)
+            i != j && damping[(i, j)].abs() > (MODAL * own).max(rounding)
         };
         let plain = !(0..n).any(|j| (0..n).any(|i| coupled(i, j)));
         plain.then(|| damping.diagonal().iter().copied().collect())
@@ -252,18 +253,21 @@ impl StructureModes {
         for (mut column, exponent) in acceleration.column_iter_mut().zip(&self.exponents) {
             column *= *exponent;
         }
-        let mut shown = vec![self.displacement.clone(), self.velocity.clone()];
-        shown.extend([self.displacement.clone(), self.velocity.clone(), acceleration.clone()]);
-        let mut direct = vec![DMatrix::zeros(4 * count, count), self.direct.clone()];
+        let mut shown = vec![&self.displacement, &self.velocity];
+        shown.extend([&self.displacement, &self.velocity, &acceleration]);
+        let late = DMatrix::zeros(4 * count, count);
+        let mut direct = vec![&late, &self.direct];
         let Some(inertia) = inertia else {
-            return Response::of_poles(poles, input, stacked(&shown), &stacked(&direct), time, 0);
+            return Response::of_poles(poles, input, vstack(&shown), &vstack(&direct), time, 0);
         };
-        shown.push(inertia.map(Complex::from) * acceleration);
-        direct.push(inertia * &self.direct);
-        let direct = stacked(&direct);
+        let (of_motion, at_once) =
+            (inertia.map(Complex::from) * &acceleration, inertia * &self.direct);
+        shown.push(&of_motion);
+        direct.push(&at_once);
+        let direct = vstack(&direct);
         let direct = DMatrix::from_fn(6 * count, 2 * count, |i, j| direct[(i, j % count)]);
         let input = Matrix::from_fn(poles.len(), 2 * count, |i, j| input[(i, j % count)]);
-        Response::of_poles(poles, input, stacked(&shown), &direct, time, count)
+        Response::of_poles(poles, input, vstack(&shown), &direct, time, count)
     }
 
     /// Mode by mode, each by the same form, where the damping does not couple them.
@@ -288,18 +292,6 @@ impl StructureModes {
         let single: Vec<LinearSystem> = single.collect::<Result<_, LoopError>>()?;
         Ok(Response::of_sum(&single)?)
     }
-}
-
-/// Matrices above each other.
-fn stacked<T: ComplexField>(blocks: &[DMatrix<T>]) -> DMatrix<T> {
-    let rows = blocks.iter().map(DMatrix::nrows).sum();
-    let mut all = DMatrix::zeros(rows, blocks.first().map_or(0, DMatrix::ncols));
-    let mut at = 0;
-    for block in blocks {
-        all.rows_mut(at, block.nrows()).copy_from(block);
-        at += block.nrows();
-    }
-    all
 }
 
 /// One mode of unit mass, driven and seen as an interface DOF.

@@ -316,3 +316,23 @@ fn a_large_structure_gets_the_verdict_of_its_matrix() {
         }
     }
 }
+
+/// The first loss counts, also where stability comes back; each delay is asked once at
+/// most, and a loop that never loses it ends at the longest.
+#[test]
+fn the_last_delay_before_the_first_loss_is_found() {
+    for loss in 1..60_usize {
+        let mut asked = Vec::new();
+        let found = last_before_loss(0, 100, |ticks| {
+            asked.push(ticks);
+            // Comes back behind the strides that are taken from there.
+            Ok(!(loss..2 * loss + 2).contains(&ticks))
+        });
+        assert_eq!(found.unwrap(), loss - 1);
+        asked.sort_unstable();
+        assert!(asked.windows(2).all(|pair| pair[0] < pair[1]), "{asked:?}");
+    }
+    for (from, most) in [(0, 0), (0, 1), (7, 7), (1, 256)] {
+        assert_eq!(last_before_loss(from, most, |_| Ok(true)).unwrap(), most);
+    }
+}

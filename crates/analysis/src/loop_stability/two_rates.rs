@@ -19,12 +19,14 @@ use numerics::sparse::SparseMatrix;
 
 use super::modes::Motion;
 use super::nyquist::NEUTRAL;
-use super::{LoopDescription, LoopError, parts};
+use super::{LoopDescription, LoopError, last_before_loss, parts};
 
-/// Up to this many states all motions are found at once, beyond the slowest.
+/// Up to this many states all eigenvalues are found; above, only the largest.
 const AT_ONCE: usize = 400;
-/// The largest further delay that is tried, ticks.
-const LATEST: usize = 256;
+/// Most directions of the search for those.
+const MOST_DIRECTIONS: usize = 400;
+/// The largest further delay that is tried.
+const MOST_DELAY_TICKS: usize = 256;
 /// Most states of the map over a period.
 const MOST: usize = 6000;
 
@@ -41,8 +43,9 @@ pub struct TwoRateLoop<'a> {
 impl<'a> TwoRateLoop<'a> {
     /// Joins the parts. The integrator of `description` is that of the tick.
     pub fn new(description: &'a LoopDescription, rates: &'a Rates) -> Result<Self, LoopError> {
-        let LoopDescription { numerical, specimen, integrator, transfer_system, .. } = description;
+        let LoopDescription { numerical, specimen, integrator, .. } = description;
         super::open_loop::check(description)?;
+        parts::check_size(numerical.state_count())?;
         let (stepped, options) = rates.stepped(numerical, integrator);
         let stepper = Integrator::new(&stepped, &options)?;
         let surroundings = Surroundings { numerical, specimen };
@@ -51,9 +54,9 @@ impl<'a> TwoRateLoop<'a> {
         let grid = in_time.grid(integrator.step_s);
         let predictor = Predictor::new(&rates.predictor, grid, specimen.count(), &surroundings)?;
         let main = in_time.linear_form(&stepper, &predictor, integrator.step_s);
-        let share = transfer_system.direct_share();
-        let direct = (share > 0.0 && specimen.is_massive()).then(|| share * &specimen.mass);
-        Ok(Self { description, rates, main: main.ok_or(LoopError::NotLinear)?, direct })
+        let (main, direct) =
+            (main.ok_or(LoopError::NotLinear)?, parts::direct_inertia(description));
+        Ok(Self { description, rates, main, direct })
     }
 
     /// The number of growing motions, a pair counted twice, and the motion that
@@ -65,27 +68,17 @@ impl<'a> TwoRateLoop<'a> {
         Ok((growing, slowest.map(|index| self.motion(index, &spectrum, &period))))
     }
 
-    /// The number of growing motions alone.
-    pub fn growing(&self) -> Result<usize, LoopError> {
-        Ok(self.judged(&Period::new(self, 0)?.spectrum()?).0)
-    }
-
-    /// The greatest number of further ticks of delay of the force that a stable loop
-    /// bears, by doubling and halving; `None` if it bears all that is tried.
+    /// The number of whole ticks by which the force may come later before the loop loses
+    /// its stability; `None` if it keeps it up to [`MOST_DELAY_TICKS`], or so many states
+    /// cannot be judged.
     pub fn delay_margin_ticks(&self) -> Result<Option<usize>, LoopError> {
-        let (mut good, mut bad) = (0, None);
-        loop {
-            let next = match bad {
-                None if good > LATEST => return Ok(None),
-                None => (2 * good).max(1),
-                Some(bad) if bad - good <= 1 => return Ok(Some(good)),
-                Some(bad) => good + (bad - good) / 2,
-            };
-            let period = match Period::new(self, next) {
-                Err(LoopError::TooLarge { .. }) => return Ok(None),
-                period => period?,
-            };
-            if self.judged(&period.spectrum()?).0 > 0 { bad = Some(next) } else { good = next }
+        let stable = |ticks: usize| {
+            let spectrum = Period::new(self, ticks)?.spectrum()?;
+            Ok(self.judged(&spectrum).0 == 0)
+        };
+        match last_before_loss(0, MOST_DELAY_TICKS, stable) {
+            Ok(MOST_DELAY_TICKS) | Err(LoopError::TooLarge { .. }) => Ok(None),
+            ticks => Ok(Some(ticks?)),
         }
     }
 
@@ -123,7 +116,9 @@ impl<'a> TwoRateLoop<'a> {
             sum.norm()
         };
         // Up to half the rate of the tick, to both sides.
-        let turns = -(ratio as i64 / 2)..=ratio as i64 / 2;
+        let highest = PI * ratio as f64 / period_s * (1.0 + 1e-9);
+        let seen_by_ticks = |turns: &i64| (s.im + TAU * *turns as f64 / period_s).abs() <= highest;
+        let turns = (-(ratio as i64 / 2)..=ratio as i64 / 2).filter(seen_by_ticks);
         let most = turns.max_by(|a, b| within(*a).total_cmp(&within(*b))).unwrap_or(0);
         let turned = s.im + TAU * most as f64 / period_s;
         Motion { exponent: Complex::new(s.re, turned.abs()) }
@@ -160,7 +155,7 @@ impl Spectrum {
             Shapes::Of(map) => map,
             Shapes::Found(vectors) => return vectors.column(index).into_owned(),
         };
-        // By inverse iteration, a hair beside the eigenvalue.
+        // By inverse iteration, shifted by 1e-10 of the eigenvalue.
         let n = map.nrows();
         let beside = self.values[index] * (1.0 + 1e-10) + 1e-14;
         let lu = (map.map(Complex::from) - DMatrix::identity(n, n) * beside).lu();
@@ -222,7 +217,8 @@ impl<'a> Period<'a> {
                 let (end, _) = self.pass(&DMatrix::from_columns(&[x.clone_owned()]));
                 end.column(0).into_owned()
             };
-            let found = arnoldi::largest(self.size, 1.0, once)?.ok_or(LoopError::NotSettled)?;
+            let found = arnoldi::largest(self.size, 1.0, MOST_DIRECTIONS, once)?;
+            let found = found.ok_or(LoopError::NotSettled)?;
             return Ok(Spectrum { values: found.0, shapes: Shapes::Found(found.1) });
         }
         let (map, _) = self.pass(&DMatrix::identity(self.size, self.size));

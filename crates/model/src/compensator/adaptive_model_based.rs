@@ -1,11 +1,40 @@
 //! First-order adaptive inverse, adapted by a gradient.
 
-use super::derivatives::{Derivatives, filtered};
-use super::design::{AdaptiveModelBasedDesign, check_bounds, not_negative};
+use super::derivatives::{DerivativeSource, Derivatives, filtered};
+use super::design::{check_bounds, not_negative};
 use super::estimator::TwinFilter;
-use super::{Compensate, CompensatorError, Site};
-use crate::motion::Motion;
-use crate::sensor::Converter;
+use super::{Compensate, CompensatorError};
+/// Keys of the adaptive model-based compensator.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct AdaptiveModelBasedDesign {
+    /// Γ0, Γ1: they hold in metres and seconds.
+    pub adaptation: [f64; 2],
+    /// a0, a1 at the start.
+    pub start: [f64; 2],
+    /// Least a0, a1.
+    pub lower: [f64; 2],
+    /// Greatest a0, a1.
+    pub upper: [f64; 2],
+    /// No adaptation while the filtered measurement is below this, m.
+    pub threshold_m: f64,
+    /// Cut-off of the filters of the estimator.
+    pub filter_hz: f64,
+    /// Where the derivatives of the desired motion come from.
+    pub derivatives: DerivativeSource,
+}
+
+impl AdaptiveModelBasedDesign {
+    /// The paper's: largest gains (Γd), started from 10 ms, always learning.
+    pub const PUBLISHED: Self = Self {
+        adaptation: [2.4e6, 1.1e5],
+        start: [1.0, 0.010],
+        lower: [0.5, 0.0],
+        upper: [1.5, 0.1],
+        threshold_m: 0.0,
+        filter_hz: 20.0,
+        derivatives: DerivativeSource::Motion,
+    };
+}
 
 /// c = a0 x + a1 ẋ, with ȧ = Γ φ e, φ = (x_m, ẋ_m),
 ///   e = (c_f − φᵀa) / (1 + φᵀφ).
@@ -23,12 +52,6 @@ use crate::sensor::Converter;
 pub struct AdaptiveModelBased {
     design: AdaptiveModelBasedDesign,
     step_s: f64,
-    converter: Converter,
-    states: Vec<State>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq)]
-struct State {
     parameters: [f64; 2],
     derivatives: Derivatives,
     filter: TwinFilter,
@@ -38,73 +61,61 @@ struct State {
 
 impl AdaptiveModelBased {
     /// At rest.
-    pub fn new(design: &AdaptiveModelBasedDesign, site: &Site) -> Result<Self, CompensatorError> {
+    pub fn new(design: &AdaptiveModelBasedDesign, step_s: f64) -> Result<Self, CompensatorError> {
         check_bounds(&design.start, &design.lower, &design.upper)?;
         for gain in design.adaptation {
             not_negative("adaptation", gain)?;
         }
         not_negative("threshold", design.threshold_m)?;
-        let state = State {
-            parameters: design.start,
-            // The jerk serves the acceleration of the command.
-            derivatives: Derivatives::new(design.derivatives, 3, site.step_s),
-            filter: TwinFilter::new(design.filter_hz, site.step_s)?,
-            last: Some(0.0),
-        };
         Ok(Self {
             design: *design,
-            step_s: site.step_s,
-            converter: site.converter,
-            states: vec![state; site.count],
+            step_s,
+            parameters: design.start,
+            // The jerk serves the acceleration of the command.
+            derivatives: Derivatives::new(design.derivatives, 3, step_s),
+            filter: TwinFilter::new(design.filter_hz, step_s)?,
+            last: Some(0.0),
         })
     }
 }
 
 impl Compensate for AdaptiveModelBased {
     #[inline]
-    fn command(&mut self, desired: &Motion, _measured: &[f64], command: &mut Motion) {
-        for (i, state) in self.states.iter_mut().enumerate() {
-            let [x, v, a] = desired.of(i);
-            command.set(i, filtered(&state.parameters, &state.derivatives.take(x, v, a)));
-        }
+    fn command(&mut self, desired: [f64; 3], _measured: f64) -> [f64; 3] {
+        filtered(&self.parameters, &self.derivatives.take(desired))
     }
 
     #[inline]
-    fn learn(&mut self, sent: &Motion, measured: &[f64]) {
+    fn learn(&mut self, sent: f64, measured: f64) {
         let AdaptiveModelBasedDesign { adaptation, lower, upper, threshold_m, .. } = &self.design;
-        for (dof, state) in self.states.iter_mut().enumerate() {
-            let sent = self.converter.convert(sent.displacement[dof]);
-            let Some([command, x]) = state.filter.step(sent, measured[dof]) else {
-                state.last = None;
-                continue;
-            };
-            let Some(last) = state.last.replace(x) else { continue };
-            if x.abs() < *threshold_m {
-                continue;
-            }
-            let v = (x - last) / self.step_s;
-            let pull = [adaptation[0] * x, adaptation[1] * v];
-            let size = 1.0 + x * x + v * v;
-            let error = (command - state.parameters[0] * x - state.parameters[1] * v) / size;
-            let lambda = (pull[0] * x + pull[1] * v) / size;
-            // (1 − e^{−λΔt})/λ, whose limit at λ = 0 is Δt.
-            let decay = lambda * self.step_s;
-            let time = if decay > 1e-12 { -(-decay).exp_m1() / lambda } else { self.step_s };
-            for i in 0..2 {
-                let learnt = state.parameters[i] + pull[i] * error * time;
-                state.parameters[i] = learnt.clamp(lower[i], upper[i]);
-            }
+        let Some([command, x]) = self.filter.step(sent, measured) else {
+            self.last = None;
+            return;
+        };
+        let Some(last) = self.last.replace(x) else { return };
+        if x.abs() < *threshold_m {
+            return;
+        }
+        let v = (x - last) / self.step_s;
+        let pull = [adaptation[0] * x, adaptation[1] * v];
+        let size = 1.0 + x * x + v * v;
+        let error = (command - self.parameters[0] * x - self.parameters[1] * v) / size;
+        let lambda = (pull[0] * x + pull[1] * v) / size;
+        // (1 − e^{−λΔt})/λ, whose limit at λ = 0 is Δt.
+        let decay = lambda * self.step_s;
+        let time = if decay > 1e-12 { -(-decay).exp_m1() / lambda } else { self.step_s };
+        for i in 0..2 {
+            let learnt = self.parameters[i] + pull[i] * error * time;
+            self.parameters[i] = learnt.clamp(lower[i], upper[i]);
         }
     }
 
     #[inline]
-    fn parameters(&self, dof: usize) -> &[f64] {
-        self.states.get(dof).map_or(&[], |state| &state.parameters)
+    fn parameters(&self) -> &[f64] {
+        &self.parameters
     }
 
-    fn rejoin(&mut self, before: &Motion) {
-        for (state, &a) in self.states.iter_mut().zip(&before.acceleration) {
-            state.derivatives.rejoin(a);
-        }
+    fn rejoin(&mut self, acceleration: f64) {
+        self.derivatives.rejoin(acceleration);
     }
 }

@@ -34,7 +34,7 @@ impl Derivatives {
 
     /// The derivatives at this tick.
     #[inline]
-    pub(super) fn take(&mut self, x: f64, v: f64, a: f64) -> [f64; HIGHEST + 1] {
+    pub(super) fn take(&mut self, [x, v, a]: [f64; 3]) -> [f64; HIGHEST + 1] {
         let mut all = [x, v, a, 0.0, 0.0, 0.0];
         let known = self.known();
         if !self.started {
@@ -113,7 +113,7 @@ mod tests {
                 let mut worst = [0.0f64; 6];
                 for k in 0..=(1.0 / h) as usize {
                     let exact = quintic(k as f64 * h);
-                    let found = derivatives.take(exact[0], exact[1], exact[2]);
+                    let found = derivatives.take([exact[0], exact[1], exact[2]]);
                     if k > 10 {
                         for ((worst, found), exact) in worst.iter_mut().zip(found).zip(exact) {
                             *worst = worst.max((found - exact).abs());
@@ -137,7 +137,7 @@ mod tests {
     fn a_start_off_zero_makes_no_jump() {
         let mut derivatives = Derivatives::new(DerivativeSource::Differences, 5, 1e-3);
         for _ in 0..3 {
-            assert_eq!(derivatives.take(0.7, 1.0, 1.0), [0.7, 0.0, 0.0, 0.0, 0.0, 0.0]);
+            assert_eq!(derivatives.take([0.7, 1.0, 1.0]), [0.7, 0.0, 0.0, 0.0, 0.0, 0.0]);
         }
     }
 }

@@ -1,9 +1,10 @@
 //! What adaptive kinds look at: command and measurement through the same filter.
 
-use numerics::filter::{FilterBank, Section, low_pass};
-use numerics::lanes::{Lane, LaneMask};
+use numerics::filter::{FilterBank, low_pass};
+use numerics::lanes::{LANES, Lane, LaneMask, Lanes};
 
 use super::CompensatorError;
+use super::design::{not_negative, positive};
 
 /// A displacement beyond this is not believed: far more than any rig has, far
 /// from overflow in squares and cubes.
@@ -28,15 +29,11 @@ impl TwinFilter {
     pub(super) fn new(cutoff_hz: f64, step_s: f64) -> Result<Self, CompensatorError> {
         let sections = low_pass(cutoff_hz, 1.0 / step_s)
             .map_err(|source| CompensatorError::Filter { key: "filter", source })?;
-        Ok(Self::from_sections(sections))
+        Ok(Self { bank: FilterBank::new(sections) })
     }
 }
 
 impl<T: Lane> TwinFilter<T> {
-    pub(super) fn from_sections(sections: [Section; 2]) -> Self {
-        Self { bank: FilterBank::new(sections) }
-    }
-
     /// Filtered command and measurement; `None` where no lane has numbers to
     /// believe, and nothing is remembered then.
     #[inline(always)]
@@ -46,47 +43,85 @@ impl<T: Lane> TwinFilter<T> {
         }
         Some(self.bank.step([sent, measured]))
     }
-
-    pub(super) fn sections(&self) -> [Section; 2] {
-        *self.bank.sections()
-    }
-}
-
-/// Ticks between two updates of an estimator: about 25 updates in a period of
-/// the filter's cut-off. The filtered signals hold nothing faster, so more
-/// would only cost time.
-pub(super) fn stride(filter_hz: f64, step_s: f64) -> u32 {
-    let ticks = 1.0 / (25.0 * filter_hz * step_s);
-    // `as` saturates; a tick is the least.
-    (ticks.floor() as u32).max(1)
 }
 
 /// Filtered samples that are remembered.
 const HISTORY: usize = 5;
 
-/// The last five filtered samples, newest last, and their central differences.
+/// What an estimator sees: the last five filtered commands and measurements, from
+/// time to time.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Window<T: Lane = f64> {
+pub(super) struct Observer<T: Lane = f64> {
+    filter: TwinFilter<T>,
+    /// Nothing is to be learnt while the filtered measurement is below this.
+    threshold: T,
+    pub(super) rate_hz: f64,
+    /// Ticks between two updates of the estimator: about 25 updates in a period of
+    /// the filter's cut-off. The filtered signals hold nothing faster, so more
+    /// would only cost time.
+    pub(super) stride: u32,
+    /// Ticks until the next update.
+    wait: u32,
     /// Commands and measurements, a ring.
     samples: [[T; 2]; HISTORY],
     oldest: usize,
     filled: usize,
 }
 
-impl<T: Lane> Window<T> {
-    pub(super) const EMPTY: Self = Self { samples: [[T::ZERO; 2]; HISTORY], oldest: 0, filled: 0 };
+impl Observer {
+    pub(super) fn new(
+        filter_hz: f64,
+        threshold_m: f64,
+        step_s: f64,
+    ) -> Result<Self, CompensatorError> {
+        let ticks = 1.0 / (25.0 * positive("filter", filter_hz)? * step_s);
+        // `as` saturates; a tick is the least.
+        let stride = (ticks.floor() as u32).max(1);
+        let threshold = not_negative("threshold", threshold_m)?;
+        Ok(Self::at_rest(TwinFilter::new(filter_hz, step_s)?, threshold, 1.0 / step_s, stride))
+    }
+}
 
-    /// Takes the next filtered command and measurement.
-    #[inline(always)]
-    pub(super) fn push(&mut self, sample: [T; 2]) {
-        self.samples[self.oldest] = sample;
-        self.oldest = if self.oldest + 1 == HISTORY { 0 } else { self.oldest + 1 };
-        self.filled = (self.filled + 1).min(HISTORY);
+impl Observer<Lanes> {
+    /// At rest; `None` if they differ in more than the threshold.
+    pub(super) fn side_by_side(each: [&Observer; LANES]) -> Option<Self> {
+        let Observer { filter, rate_hz, stride, .. } = *each[0];
+        let sections = *filter.bank.sections();
+        let alike = |one: &&Observer| {
+            (one.stride, one.rate_hz, *one.filter.bank.sections()) == (stride, rate_hz, sections)
+        };
+        let filter = TwinFilter { bank: FilterBank::new(sections) };
+        let threshold = Lanes::each(|lane| each[lane].threshold);
+        each.iter().all(alike).then(|| Self::at_rest(filter, threshold, rate_hz, stride))
+    }
+}
+
+impl<T: Lane> Observer<T> {
+    fn at_rest(filter: TwinFilter<T>, threshold: T, rate_hz: f64, stride: u32) -> Self {
+        let samples = [[T::ZERO; 2]; HISTORY];
+        Self { filter, threshold, rate_hz, stride, wait: stride, samples, oldest: 0, filled: 0 }
     }
 
+    /// Takes in what left the converter and what was then measured. Gives in which
+    /// lanes there is something to learn now, if in any.
     #[inline(always)]
-    pub(super) fn is_full(&self) -> bool {
-        self.filled == HISTORY
+    pub(super) fn take(&mut self, sent: T, measured: T) -> Option<T::Mask> {
+        let Some(filtered) = self.filter.step(sent, measured) else {
+            // A gap in the measurement is a gap in the samples.
+            self.filled = 0;
+            return None;
+        };
+        self.samples[self.oldest] = filtered;
+        self.oldest = if self.oldest + 1 == HISTORY { 0 } else { self.oldest + 1 };
+        self.filled = (self.filled + 1).min(HISTORY);
+        self.wait = self.wait.saturating_sub(1);
+        if self.wait > 0 || self.filled < HISTORY {
+            return None;
+        }
+        self.wait = self.stride;
+        let [_, measured] = self.middle();
+        let learns = self.threshold.below(measured.abs());
+        learns.any().then_some(learns)
     }
 
     /// Filtered command and measurement two samples ago.
@@ -98,9 +133,10 @@ impl<T: Lane> Window<T> {
     /// Derivatives 0 to 3 of the measurement two samples ago. Central, so that
     /// none is late against another.
     #[inline(always)]
-    pub(super) fn derivatives(&self, rate_hz: f64) -> [T; 4] {
+    pub(super) fn derivatives(&self) -> [T; 4] {
         let measured = |age: usize| self.samples[(self.oldest + age) % HISTORY][1];
         let [a, b, c, d, e] = std::array::from_fn(measured);
+        let rate_hz = self.rate_hz;
         let half = 0.5 * rate_hz;
         [
             c,

@@ -1,8 +1,15 @@
 //! A first-order lead with a gain.
 
-use super::design::{FirstOrderDesign, finite, not_negative};
-use super::{Compensate, CompensatorError, Site};
-use crate::motion::Motion;
+use super::design::{finite, not_negative};
+use super::{Compensate, CompensatorError};
+/// Keys of a first-order lead.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct FirstOrderDesign {
+    /// Factor on the whole.
+    pub gain: f64,
+    /// (α − 1) periods.
+    pub lead_s: f64,
+}
 
 /// K(z) = g (α z − (α − 1)) / z, the inverse of a first-order lag with unit
 /// gain, times a gain:
@@ -17,30 +24,27 @@ use crate::motion::Motion;
 pub struct FirstOrder {
     gain: f64,
     alpha: f64,
-    /// x, v, a at the tick before, per DOF.
-    last: Vec<[f64; 3]>,
-    started: bool,
+    /// x, v, a at the tick before.
+    last: Option<[f64; 3]>,
 }
 
 impl FirstOrder {
     /// At rest.
-    pub fn new(design: &FirstOrderDesign, site: &Site) -> Result<Self, CompensatorError> {
-        let alpha = 1.0 + not_negative("lead", design.lead_s)? / site.step_s;
-        let gain = finite("gain", design.gain)?;
-        Ok(Self { gain, alpha, last: vec![[0.0; 3]; site.count], started: false })
+    pub fn new(design: &FirstOrderDesign, step_s: f64) -> Result<Self, CompensatorError> {
+        let alpha = 1.0 + not_negative("lead", design.lead_s)? / step_s;
+        Ok(Self { gain: finite("gain", design.gain)?, alpha, last: None })
     }
 }
 
 impl Compensate for FirstOrder {
     #[inline]
-    fn command(&mut self, desired: &Motion, _measured: &[f64], command: &mut Motion) {
+    fn command(&mut self, desired: [f64; 3], _measured: f64) -> [f64; 3] {
         let (now, before) = (self.gain * self.alpha, self.gain * (self.alpha - 1.0));
-        for (i, last) in self.last.iter_mut().enumerate() {
-            let x = desired.of(i);
-            let past = if self.started { *last } else { x };
-            command.set(i, std::array::from_fn(|s| now * x[s] - before * past[s]));
-            *last = x;
-        }
-        self.started = true;
+        let past = self.last.replace(desired).unwrap_or(desired);
+        std::array::from_fn(|s| now * desired[s] - before * past[s])
+    }
+
+    fn memory(&self) -> Option<usize> {
+        Some(1)
     }
 }

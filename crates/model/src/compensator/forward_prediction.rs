@@ -1,13 +1,22 @@
 //! Polynomial forward prediction.
 
-use super::design::{ForwardPredictionDesign, finite, not_negative};
-use super::{Compensate, CompensatorError, Site};
-use crate::motion::Motion;
+use super::design::{finite, not_negative};
+use super::{Compensate, CompensatorError};
 
 /// Highest degree.
 const MOST_ORDER: usize = 4;
 /// Longest history per interface DOF, in samples.
 const MOST_SAMPLES: usize = 1 << 17;
+/// Keys of a polynomial forward prediction.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct ForwardPredictionDesign {
+    /// Degree of the polynomial, 1 to 4.
+    pub order: usize,
+    /// How far ahead.
+    pub delay_s: f64,
+    /// Factor on the whole.
+    pub gain: f64,
+}
 
 /// The polynomial of degree n through the desired motion now and n multiples of
 /// the delay δ ago, evaluated δ ahead:
@@ -25,15 +34,15 @@ pub struct ForwardPrediction {
     weights: [f64; MOST_ORDER + 1],
     order: usize,
     spacing: usize,
-    /// x, v, a of the past: a ring per DOF.
-    past: Vec<Vec<[f64; 3]>>,
+    /// x, v, a of the past: a ring.
+    past: Vec<[f64; 3]>,
     newest: usize,
     started: bool,
 }
 
 impl ForwardPrediction {
     /// At rest.
-    pub fn new(design: &ForwardPredictionDesign, site: &Site) -> Result<Self, CompensatorError> {
+    pub fn new(design: &ForwardPredictionDesign, step_s: f64) -> Result<Self, CompensatorError> {
         let order = design.order;
         if !(1..=MOST_ORDER).contains(&order) {
             return Err(CompensatorError::BadNumber {
@@ -42,7 +51,7 @@ impl ForwardPrediction {
                 requirement: "from 1 to 4",
             });
         }
-        let ahead = not_negative("delay", design.delay_s)? / site.step_s;
+        let ahead = not_negative("delay", design.delay_s)? / step_s;
         let length = ahead.round().max(1.0) * order as f64 + 1.0;
         if length > MOST_SAMPLES as f64 {
             return Err(CompensatorError::LongHistory {
@@ -54,7 +63,7 @@ impl ForwardPrediction {
         let spacing = (ahead.round() as usize).max(1);
         let gain = finite("gain", design.gain)?;
         let weights = lagrange(order, ahead / spacing as f64).map(|weight| gain * weight);
-        let past = vec![vec![[0.0; 3]; order * spacing + 1]; site.count];
+        let past = vec![[0.0; 3]; order * spacing + 1];
         Ok(Self { weights, order, spacing, past, newest: 0, started: false })
     }
 }
@@ -72,31 +81,32 @@ fn lagrange(order: usize, s: f64) -> [f64; MOST_ORDER + 1] {
 
 impl Compensate for ForwardPrediction {
     #[inline]
-    fn command(&mut self, desired: &Motion, _measured: &[f64], command: &mut Motion) {
-        let length = self.order * self.spacing + 1;
-        self.newest = if self.newest + 1 == length { 0 } else { self.newest + 1 };
-        for (i, past) in self.past.iter_mut().enumerate() {
-            let x = desired.of(i);
-            if !self.started {
-                // As if the motion had always been what it is: no jump at the start.
-                past.fill(x);
-            }
-            past[self.newest] = x;
-            let mut sum = [0.0; 3];
-            let mut index = self.newest;
-            for weight in &self.weights[..=self.order] {
-                for (sum, x) in sum.iter_mut().zip(past[index]) {
-                    *sum += weight * x;
-                }
-                index = if index >= self.spacing {
-                    index - self.spacing
-                } else {
-                    index + length - self.spacing
-                };
-            }
-            command.set(i, sum);
+    fn command(&mut self, desired: [f64; 3], _measured: f64) -> [f64; 3] {
+        let length = self.past.len();
+        if !self.started {
+            // As if the motion had always been what it is: no jump at the start.
+            self.past.fill(desired);
+            self.started = true;
         }
-        self.started = true;
+        self.newest = if self.newest + 1 == length { 0 } else { self.newest + 1 };
+        self.past[self.newest] = desired;
+        let mut sum = [0.0; 3];
+        let mut index = self.newest;
+        for weight in &self.weights[..=self.order] {
+            for (sum, x) in sum.iter_mut().zip(self.past[index]) {
+                *sum += weight * x;
+            }
+            index = if index >= self.spacing {
+                index - self.spacing
+            } else {
+                index + length - self.spacing
+            };
+        }
+        sum
+    }
+
+    fn memory(&self) -> Option<usize> {
+        Some(self.order * self.spacing)
     }
 }
 

@@ -4,9 +4,7 @@ use nalgebra::DMatrix;
 use numerics::filter::{Section, low_pass};
 use numerics::linear_system::{Join, LinearSystem, Time};
 
-use super::inverse::Inverse;
-use super::pi_lead::Tustin;
-use super::{CompensatorError, Design, PiLeadDesign, ShapingDesign, Tap, taps};
+use super::{CompensatorError, Design, Kind, ShapingDesign, Tap};
 
 /// Displacement, velocity, acceleration.
 const SIGNALS: usize = 3;
@@ -22,15 +20,9 @@ impl Design {
         step_s: f64,
         count: usize,
     ) -> Result<Option<LinearSystem>, CompensatorError> {
-        let time = Time::Step(step_s);
-        let own = match self {
-            Self::PiLead(design) => pi_lead(design, step_s),
-            design => match taps(design, step_s)? {
-                Some(taps) => from_taps(&taps, time),
-                None => return Ok(None),
-            },
-        };
-        Ok(Some(filtered(own, shaping, step_s)?.copies(count)))
+        let own = Kind::new(self, step_s)?.linear_form(Time::Step(step_s));
+        let shaped = own.map(|own| filtered(own, shaping, step_s)).transpose()?;
+        Ok(shaped.map(|one| one.copies(count)))
     }
 
     /// The same for a main loop, whose predictions begin anew: two systems with the same
@@ -43,20 +35,26 @@ impl Design {
         step_s: f64,
         count: usize,
     ) -> Result<Option<[LinearSystem; 2]>, CompensatorError> {
-        if let Self::Inverse(design) = self {
-            let [plain, news] = [false, true].map(|rejoins| {
-                let own = Inverse::linear_form(design, step_s, rejoins)?;
-                Ok(filtered(own, shaping, step_s)?.copies(count))
-            });
-            return Ok(Some([plain?, news?]));
-        }
-        let Some(plain) = self.linear_form(shaping, step_s, count)? else { return Ok(None) };
-        // The others take no differences of the acceleration.
-        let mut news = plain.clone();
-        let inputs = plain.inputs();
-        news.b = news.b.insert_columns(inputs, count, 0.0);
-        news.d = news.d.insert_columns(inputs, count, 0.0);
-        Ok(Some([plain, news]))
+        let (kind, time) = (Kind::new(self, step_s)?, Time::Step(step_s));
+        let own = kind.active().and_then(|one| one.predicted_forms(time)).or_else(|| {
+            let plain = kind.linear_form(time)?;
+            // The others take no differences of the acceleration.
+            let mut news = plain.clone();
+            news.b = news.b.insert_column(plain.inputs(), 0.0);
+            news.d = news.d.insert_column(plain.inputs(), 0.0);
+            Some([plain, news])
+        });
+        let Some([plain, news]) = own else { return Ok(None) };
+        let shaped = |own| Ok(filtered(own, shaping, step_s)?.copies(count));
+        Ok(Some([shaped(plain)?, shaped(news)?]))
+    }
+}
+
+impl Kind {
+    /// One interface DOF; see [`Design::linear_form`].
+    fn linear_form(&self, time: Time) -> Option<LinearSystem> {
+        let feedback = self.active().and_then(|one| one.feedback_form(time));
+        feedback.or_else(|| Some(from_taps(&self.taps()?, time)))
     }
 }
 
@@ -109,30 +107,7 @@ fn from_taps(taps: &[Tap], time: Time) -> LinearSystem {
     LinearSystem::gain(d, time).with_delays(delays)
 }
 
-fn pi_lead(design: &PiLeadDesign, step_s: f64) -> LinearSystem {
-    let time = Time::Step(step_s);
-    let (lead, feedback) = Tustin::of(design, step_s);
-    let mut join = Join::new(time);
-    let lead = join.add(tustin_form(&lead, time).copies(SIGNALS));
-    // The lead of the displacement less the measured one.
-    let difference =
-        join.add(LinearSystem::gain(DMatrix::from_row_slice(1, 2, &[1.0, -1.0]), time));
-    let feedback = join.add(tustin_form(&feedback, time));
-    join.wire(lead.port(0..1), difference.port(0..1));
-    join.wire(difference.port(0..1), feedback.port(0..1));
-    let inputs = [lead.port(0..SIGNALS), difference.port(1..2)];
-    let outputs = [feedback.port(0..1), lead.port(1..SIGNALS)];
-    join.system(&inputs, &outputs).expect("wired in a row")
-}
-
-/// y = b0 u + w, w⁺ = b1 u − a y.
-fn tustin_form(filter: &Tustin, time: Time) -> LinearSystem {
-    let one = |value: f64| DMatrix::from_element(1, 1, value);
-    let ([b0, b1], a) = (filter.b, filter.a);
-    LinearSystem::new(one(-a), one(b1 - a * b0), one(1.0), one(b0), time)
-}
-
-/// The same with two states.
+/// The section with its two states.
 fn section_form(section: &Section, time: Time) -> LinearSystem {
     let ([b0, b1, b2], [a1, a2]) = (section.b, section.a);
     LinearSystem::new(

@@ -1,7 +1,7 @@
 //! Compensators: from the desired motion to the command.
 //!
 //! A [`Design`] declares one with its numbers; [`Compensator::new`] builds it
-//! for a loop. One file per kind.
+//! for a loop. A kind is one file and one line in the list below.
 
 mod adaptive_inverse;
 mod adaptive_model_based;
@@ -19,47 +19,65 @@ mod taps;
 #[cfg(test)]
 mod tests;
 
-pub use adaptive_inverse::AdaptiveInverse;
-pub use adaptive_model_based::AdaptiveModelBased;
-pub use adaptive_time_series::AdaptiveTimeSeries;
+pub use adaptive_inverse::{AdaptiveInverse, AdaptiveInverseDesign};
+pub use adaptive_model_based::{AdaptiveModelBased, AdaptiveModelBasedDesign};
+pub use adaptive_time_series::{AdaptiveTimeSeries, AdaptiveTimeSeriesDesign};
 pub use derivatives::DerivativeSource;
-pub use design::{
-    AdaptiveInverseDesign, AdaptiveModelBasedDesign, AdaptiveTimeSeriesDesign, CompensatorError,
-    Design, FirstOrderDesign, ForwardPredictionDesign, InverseDesign, PiLeadDesign, delay_series,
-};
-pub use first_order::FirstOrder;
-pub use forward_prediction::ForwardPrediction;
-pub use inverse::Inverse;
-pub use pi_lead::PiLead;
+pub use design::{CompensatorError, delay_series};
+pub use first_order::{FirstOrder, FirstOrderDesign};
+pub use forward_prediction::{ForwardPrediction, ForwardPredictionDesign};
+pub use inverse::{Inverse, InverseDesign};
+pub use pi_lead::{PiLead, PiLeadDesign};
 pub use shaping::{Shaping, ShapingDesign};
 pub use taps::{Tap, taps};
+
+use numerics::lanes::Lane;
+use numerics::linear_system::{LinearSystem, Time};
 
 use crate::motion::Motion;
 use crate::sensor::Converter;
 
-/// The duty of one kind of compensator. One entry per interface DOF; every
-/// DOF has a state of its own.
+/// The duty of one kind of compensator, of one interface DOF, or of the same DOF of
+/// several tests side by side. A motion is displacement, velocity and acceleration.
 ///
 /// `command` and `learn` run inside the tick: no allocation, no blocking, no
 /// panic. They are given finite desired motions only; a measurement may be
 /// anything and must never leave the state without a number in it.
-pub trait Compensate {
+pub trait Compensate<T: Lane = f64> {
     /// Turns the desired motion into the command of this tick.
-    fn command(&mut self, desired: &Motion, measured: &[f64], command: &mut Motion);
+    fn command(&mut self, desired: [T; 3], measured: T) -> [T; 3];
 
-    /// Is told the command within its limits and the measurement of the same
-    /// instant. Kinds that do not adapt do nothing.
-    fn learn(&mut self, _sent: &Motion, _measured: &[f64]) {}
+    /// Is told the displacement that left the converter and the measurement of the
+    /// same instant. Kinds that do not adapt do nothing.
+    fn learn(&mut self, _sent: T, _measured: T) {}
 
     /// Is told that the desired motion comes from a new prediction, which would
-    /// have been at `before` a tick earlier. Kinds that difference the motion
+    /// have had this acceleration a tick earlier. Kinds that difference the motion
     /// then do so along the new one.
-    fn rejoin(&mut self, _before: &Motion) {}
+    fn rejoin(&mut self, _acceleration: T) {}
 
-    /// The adapted parameters of one interface DOF, in the order of
-    /// [`Design::parameters`]; none for fixed kinds.
-    fn parameters(&self, _dof: usize) -> &[f64] {
+    /// The adapted parameters, in the order of [`Design::parameters`]; none for
+    /// fixed kinds.
+    fn parameters(&self) -> &[T] {
         &[]
+    }
+
+    /// Ticks of the past that the command depends on; `None` for kinds that adapt
+    /// or feed back.
+    fn memory(&self) -> Option<usize> {
+        None
+    }
+
+    /// As a linear system, of a kind that feeds back without adapting; for the signals
+    /// see [`Design::linear_form`].
+    fn feedback_form(&self, _time: Time) -> Option<LinearSystem> {
+        None
+    }
+
+    /// As linear systems, of a fixed kind that differences the motion; see
+    /// [`Design::predicted_forms`].
+    fn predicted_forms(&self, _time: Time) -> Option<[LinearSystem; 2]> {
+        None
     }
 }
 
@@ -75,91 +93,132 @@ pub struct Site {
     pub converter: Converter,
 }
 
-/// Turns the *desired* interface motion into the *command*, so that the
-/// *achieved* motion follows the desired one. A closed set, chosen by the file.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Compensator {
-    /// The command is the desired motion.
-    None,
-    /// One that does something.
-    Active(Box<Active>),
-}
+/// Makes of the list of kinds what is declared, what is built, and the way to each.
+macro_rules! kinds {
+    ($($(#[$doc:meta])* $kind:ident($design:ident),)+) => {
+        /// A compensator as declared.
+        #[derive(Debug, Clone, PartialEq)]
+        pub enum Design {
+            /// The command is the desired motion.
+            None,
+            $($(#[$doc])* $kind($design),)+
+        }
 
-/// A kind of compensator and what its command passes through afterwards.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Active {
-    kind: Kind,
-    shaping: Option<Shaping>,
-    count: usize,
-}
+        /// A compensator of one interface DOF.
+        #[derive(Debug, Clone, PartialEq)]
+        enum Kind {
+            Through,
+            $($kind($kind),)+
+        }
 
-/// The kinds.
-#[derive(Debug, Clone, PartialEq)]
-enum Kind {
-    Through,
-    FirstOrder(FirstOrder),
-    Inverse(Inverse),
-    ForwardPrediction(ForwardPrediction),
-    AdaptiveModelBased(AdaptiveModelBased),
-    AdaptiveInverse(AdaptiveInverse),
-    AdaptiveTimeSeries(AdaptiveTimeSeries),
-    PiLead(PiLead),
-}
+        impl Kind {
+            fn new(design: &Design, step_s: f64) -> Result<Self, CompensatorError> {
+                Ok(match design {
+                    Design::None => Self::Through,
+                    $(Design::$kind(design) => Self::$kind($kind::new(design, step_s)?),)+
+                })
+            }
 
-/// Calls a method of whatever kind it is; `$through` for the one without state.
-macro_rules! each {
-    ($kind:expr, $one:ident => $call:expr, $through:expr) => {
-        match $kind {
-            Kind::Through => $through,
-            Kind::FirstOrder($one) => $call,
-            Kind::Inverse($one) => $call,
-            Kind::ForwardPrediction($one) => $call,
-            Kind::AdaptiveModelBased($one) => $call,
-            Kind::AdaptiveInverse($one) => $call,
-            Kind::AdaptiveTimeSeries($one) => $call,
-            Kind::PiLead($one) => $call,
+            /// What it does, if it does something.
+            #[inline]
+            fn active(&self) -> Option<&dyn Compensate> {
+                match self {
+                    Self::Through => None,
+                    $(Self::$kind(one) => Some(one),)+
+                }
+            }
+
+            #[inline]
+            fn active_mut(&mut self) -> Option<&mut dyn Compensate> {
+                match self {
+                    Self::Through => None,
+                    $(Self::$kind(one) => Some(one),)+
+                }
+            }
         }
     };
 }
 
+kinds! {
+    /// A first-order lead with a gain.
+    FirstOrder(FirstOrderDesign),
+    /// The inverse of a model, as a polynomial in derivatives.
+    Inverse(InverseDesign),
+    /// Polynomial extrapolation over the delay.
+    ForwardPrediction(ForwardPredictionDesign),
+    /// First-order inverse, adapted by a gradient.
+    AdaptiveModelBased(AdaptiveModelBasedDesign),
+    /// Third-order inverse, adapted by a Kalman filter.
+    AdaptiveInverse(AdaptiveInverseDesign),
+    /// Second-order inverse, fitted over a moving window.
+    AdaptiveTimeSeries(AdaptiveTimeSeriesDesign),
+    /// Proportional and integral feedback behind a lead.
+    PiLead(PiLeadDesign),
+}
+
+impl Kind {
+    #[inline]
+    fn command(&mut self, desired: [f64; 3], measured: f64) -> [f64; 3] {
+        self.active_mut().map_or(desired, |one| one.command(desired, measured))
+    }
+}
+
+/// Turns the *desired* interface motion into the *command*, so that the
+/// *achieved* motion follows the desired one. A closed set, chosen by the file.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Compensator {
+    /// One for each interface DOF; none where the command is the desired motion.
+    kinds: Vec<Kind>,
+    /// What the command passes through afterwards.
+    shaping: Option<Shaping>,
+    /// Where there is something to learn.
+    converter: Option<Converter>,
+}
+
 impl Compensator {
+    /// The command is the desired motion.
+    pub const NONE: Self = Self { kinds: Vec::new(), shaping: None, converter: None };
+
     /// Builds a declared compensator for a loop, at rest.
     pub fn new(
         design: &Design,
         shaping: &ShapingDesign,
         site: &Site,
     ) -> Result<Self, CompensatorError> {
-        let kind = match design {
-            Design::None => Kind::Through,
-            Design::FirstOrder(design) => Kind::FirstOrder(FirstOrder::new(design, site)?),
-            Design::Inverse(design) => Kind::Inverse(Inverse::new(design, site)?),
-            Design::ForwardPrediction(design) => {
-                Kind::ForwardPrediction(ForwardPrediction::new(design, site)?)
-            }
-            Design::AdaptiveModelBased(design) => {
-                Kind::AdaptiveModelBased(AdaptiveModelBased::new(design, site)?)
-            }
-            Design::AdaptiveInverse(design) => {
-                Kind::AdaptiveInverse(AdaptiveInverse::new(design, site)?)
-            }
-            Design::AdaptiveTimeSeries(design) => {
-                Kind::AdaptiveTimeSeries(AdaptiveTimeSeries::new(design, site)?)
-            }
-            Design::PiLead(design) => Kind::PiLead(PiLead::new(design, site)?),
-        };
+        let kind = Kind::new(design, site.step_s)?;
         let shaping = Shaping::new(shaping, site)?;
         if kind == Kind::Through && shaping.is_none() {
-            return Ok(Self::None);
+            return Ok(Self::NONE);
         }
-        Ok(Self::Active(Box::new(Active { kind, shaping, count: site.count })))
+        let converter = design.is_adaptive().then_some(site.converter);
+        Ok(Self { kinds: vec![kind; site.count], shaping, converter })
     }
 
     /// One tick: no allocation, no blocking, no panic.
     #[inline]
     pub fn step(&mut self, desired: &Motion, measured: &[f64], command: &mut Motion) {
-        match self {
-            Self::None => command.copy_from(desired),
-            Self::Active(active) => active.step(desired, measured, command),
+        if self.kinds.is_empty() || !is_finite(desired) {
+            // Not a number goes on to the gate, which trips; nothing is remembered.
+            command.copy_from(desired);
+        } else {
+            self.compensate(desired, measured, command);
+        }
+    }
+
+    fn compensate(&mut self, desired: &Motion, measured: &[f64], command: &mut Motion) {
+        for (i, kind) in self.kinds.iter_mut().enumerate() {
+            command.set(i, kind.command(desired.of(i), measured[i]));
+        }
+        if let Some(shaping) = &mut self.shaping {
+            shaping.limit(command);
+        }
+        if let Some(converter) = &self.converter {
+            for (i, one) in self.kinds.iter_mut().filter_map(Kind::active_mut).enumerate() {
+                one.learn(converter.convert(command.displacement[i]), measured[i]);
+            }
+        }
+        if let Some(shaping) = &mut self.shaping {
+            shaping.smooth(command);
         }
     }
 
@@ -167,19 +226,15 @@ impl Compensator {
     /// a new prediction, which would have been at `before` a tick earlier.
     #[inline]
     pub fn rejoin(&mut self, before: &Motion) {
-        if let Self::Active(active) = self {
-            each!(&mut active.kind, one => one.rejoin(before), ());
-        }
+        let active = self.kinds.iter_mut().filter_map(Kind::active_mut);
+        active.zip(&before.acceleration).for_each(|(one, &a)| one.rejoin(a));
     }
 
     /// Appends what [`parameters`](Self::parameters) gives; `frame` has room for it.
     #[inline]
     pub fn write_parameters(&self, frame: &mut Vec<f64>) {
-        if let Self::Active(active) = self {
-            for dof in 0..active.count {
-                let of: &[f64] = each!(&active.kind, one => one.parameters(dof), &[]);
-                frame.extend_from_slice(of);
-            }
+        for one in self.kinds.iter().filter_map(Kind::active) {
+            frame.extend_from_slice(one.parameters());
         }
     }
 
@@ -188,28 +243,6 @@ impl Compensator {
         let mut all = Vec::new();
         self.write_parameters(&mut all);
         all
-    }
-}
-
-impl Active {
-    fn step(&mut self, desired: &Motion, measured: &[f64], command: &mut Motion) {
-        if !is_finite(desired) {
-            // Not a number goes on to the gate, which trips; nothing is remembered.
-            command.copy_from(desired);
-            return;
-        }
-        each!(
-            &mut self.kind,
-            one => one.command(desired, measured, command),
-            command.copy_from(desired)
-        );
-        if let Some(shaping) = &mut self.shaping {
-            shaping.limit(command);
-        }
-        each!(&mut self.kind, one => one.learn(command, measured), ());
-        if let Some(shaping) = &mut self.shaping {
-            shaping.smooth(command);
-        }
     }
 }
 

@@ -1,9 +1,33 @@
 //! Proportional and integral feedback behind a lead: the benchmark's baseline.
 
-use super::design::{PiLeadDesign, finite, positive};
+use nalgebra::DMatrix;
+use numerics::linear_system::{Join, LinearSystem, Time};
+
+use super::design::{finite, positive};
 use super::estimator::MOST_M;
-use super::{Compensate, CompensatorError, Site};
-use crate::motion::Motion;
+use super::{Compensate, CompensatorError};
+/// Keys of proportional and integral feedback behind a lead.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct PiLeadDesign {
+    /// K_p.
+    pub proportional: f64,
+    /// K_i, 1/s.
+    pub integral_1_s: f64,
+    /// b of the lead (b s + p) / (s + p).
+    pub lead_gain: f64,
+    /// p, 1/s.
+    pub lead_pole_1_s: f64,
+}
+
+impl PiLeadDesign {
+    /// The baseline of the virtual benchmark.
+    pub const BENCHMARK: Self = Self {
+        proportional: 2.0,
+        integral_1_s: 95.0,
+        lead_gain: 50.8316336,
+        lead_pole_1_s: 8570.39734,
+    };
+}
 
 /// c = (K_p + K_i/s) (L x − x_m),  L = (b s + p)/(s + p), both by Tustin's rule.
 ///
@@ -19,52 +43,60 @@ use crate::motion::Motion;
 pub struct PiLead {
     lead: Tustin,
     feedback: Tustin,
-    states: Vec<State>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
-struct State {
-    lead: [Memory; 3],
-    feedback: Memory,
+    of_lead: [Memory; 3],
+    of_feedback: Memory,
     /// The last measurement that was a number.
     measured: f64,
 }
 
 impl PiLead {
     /// At rest.
-    pub fn new(design: &PiLeadDesign, site: &Site) -> Result<Self, CompensatorError> {
+    pub fn new(design: &PiLeadDesign, step_s: f64) -> Result<Self, CompensatorError> {
         let proportional = finite("proportional", design.proportional)?;
         let integral = finite("integral", design.integral_1_s)?;
         let pole = positive("lead_pole", design.lead_pole_1_s)?;
         let lead_gain = finite("lead_gain", design.lead_gain)?;
-        let checked =
-            PiLeadDesign { proportional, integral_1_s: integral, lead_pole_1_s: pole, lead_gain };
-        let (lead, feedback) = Tustin::of(&checked, site.step_s);
-        Ok(Self { lead, feedback, states: vec![State::default(); site.count] })
+        Ok(Self {
+            lead: Tustin::new([lead_gain, pole], [1.0, pole], step_s),
+            feedback: Tustin::new([proportional, integral], [1.0, 0.0], step_s),
+            of_lead: Default::default(),
+            of_feedback: Memory::default(),
+            measured: 0.0,
+        })
     }
 }
 
 impl Compensate for PiLead {
     #[inline]
-    fn command(&mut self, desired: &Motion, measured: &[f64], command: &mut Motion) {
-        for (i, (state, &said)) in self.states.iter_mut().zip(measured).enumerate() {
-            // What is not a number trips the gate; the integral must not keep it.
-            if said.abs() < MOST_M {
-                state.measured = said;
-            }
-            let wanted = desired.of(i);
-            let [x, v, a] = std::array::from_fn(|s| self.lead.step(&mut state.lead[s], wanted[s]));
-            let x = self.feedback.step(&mut state.feedback, x - state.measured);
-            command.set(i, [x, v, a]);
+    fn command(&mut self, desired: [f64; 3], measured: f64) -> [f64; 3] {
+        // What is not a number trips the gate; the integral must not keep it.
+        if measured.abs() < MOST_M {
+            self.measured = measured;
         }
+        let [x, v, a] = std::array::from_fn(|s| self.lead.step(&mut self.of_lead[s], desired[s]));
+        [self.feedback.step(&mut self.of_feedback, x - self.measured), v, a]
+    }
+
+    fn feedback_form(&self, time: Time) -> Option<LinearSystem> {
+        let mut join = Join::new(time);
+        let lead = join.add(self.lead.linear_form(time).copies(3));
+        // The lead of the displacement less the measured one.
+        let difference =
+            join.add(LinearSystem::gain(DMatrix::from_row_slice(1, 2, &[1.0, -1.0]), time));
+        let feedback = join.add(self.feedback.linear_form(time));
+        join.wire(lead.port(0..1), difference.port(0..1));
+        join.wire(difference.port(0..1), feedback.port(0..1));
+        let inputs = [lead.port(0..3), difference.port(1..2)];
+        let outputs = [feedback.port(0..1), lead.port(1..3)];
+        Some(join.system(&inputs, &outputs).expect("wired in a row"))
     }
 }
 
 /// (n1 s + n0)/(d1 s + d0) by the bilinear rule.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Tustin {
-    pub(super) b: [f64; 2],
-    pub(super) a: f64,
+struct Tustin {
+    b: [f64; 2],
+    a: f64,
 }
 
 /// Input and output of the tick before.
@@ -75,14 +107,6 @@ struct Memory {
 }
 
 impl Tustin {
-    /// The lead and the feedback of a design.
-    pub(super) fn of(design: &PiLeadDesign, step_s: f64) -> (Self, Self) {
-        let pole = design.lead_pole_1_s;
-        let lead = Self::new([design.lead_gain, pole], [1.0, pole], step_s);
-        let both = [design.proportional, design.integral_1_s];
-        (lead, Self::new(both, [1.0, 0.0], step_s))
-    }
-
     fn new(numerator: [f64; 2], denominator: [f64; 2], step_s: f64) -> Self {
         let image = |[high, low]: [f64; 2]| {
             let high = high * 2.0 / step_s;
@@ -97,6 +121,13 @@ impl Tustin {
         let output = self.b[0] * input + self.b[1] * memory.input - self.a * memory.output;
         *memory = Memory { input, output };
         output
+    }
+
+    /// y = b0 u + w, w⁺ = b1 u − a y.
+    fn linear_form(&self, time: Time) -> LinearSystem {
+        let one = |value: f64| DMatrix::from_element(1, 1, value);
+        let ([b0, b1], a) = (self.b, self.a);
+        LinearSystem::new(one(-a), one(b1 - a * b0), one(1.0), one(b0), time)
     }
 }
 

@@ -412,23 +412,22 @@ proptest! {
         forgetting in prop_oneof![Just(0.0), Just(0.1), Just(3.0)],
     ) {
         let design = AdaptiveInverseDesign { forgetting, ..AdaptiveInverseDesign::GENERIC };
-        let mut one = AdaptiveInverse::new(&design, &site()).unwrap();
+        let mut one = AdaptiveInverse::new(&design, STEP_S).unwrap();
         let mut noise = numerics::random::Stream::new(seed, "noise");
         // From tenths of a millimetre to a hundred metres: S spans ten decades.
         let amplitude = 10f64.powf(size);
-        let mut sent = Motion::rest(1);
         for k in 0..12_000 {
             let angle = TAU * hertz * f64::from(k) * STEP_S;
-            sent.displacement[0] = amplitude * (angle + 0.3).sin();
-            one.learn(&sent, &[amplitude * angle.sin() + 16e-6 * noise.normal()]);
+            let sent = amplitude * (angle + 0.3).sin();
+            one.learn(sent, amplitude * angle.sin() + 16e-6 * noise.normal());
             if k % 500 == 0 {
-                let (least, asymmetry) = symmetric(one.covariance(0));
+                let (least, asymmetry) = symmetric(one.covariance);
                 prop_assert!(least > 0.0, "{least:e} at {k}");
                 prop_assert!(asymmetry == 0.0, "{asymmetry:e}");
             }
         }
         let AdaptiveInverseDesign { lower, upper, .. } = design;
-        for ((a, lower), upper) in one.parameters(0).iter().zip(lower).zip(upper) {
+        for ((a, lower), upper) in one.parameters().iter().zip(lower).zip(upper) {
             prop_assert!((lower * 0.999999..=upper * 1.000001).contains(a));
         }
     }

@@ -34,13 +34,11 @@ impl Harmonic {
             check_positive("duration", duration_s)?;
         }
         let fade = Fade::new(self.duration_s, self.ramp_s, rate_hz)?;
-        Ok(times(rate_hz, count)
-            .map(|time| {
-                let local = time - self.start_s;
-                let angle = TAU * self.frequency_hz * local + self.phase_rad;
-                fade.at(local) * self.amplitude * angle.sin()
-            })
-            .collect())
+        Ok(sampled(rate_hz, count, |time| {
+            let local = time - self.start_s;
+            let angle = TAU * self.frequency_hz * local + self.phase_rad;
+            fade.at(local) * self.amplitude * angle.sin()
+        }))
     }
 }
 
@@ -71,12 +69,10 @@ impl Chirp {
         check_positive("duration", self.duration_s)?;
         let fade = Fade::new(Some(self.duration_s), self.ramp_s, rate_hz)?;
         let slope = (self.to_hz - self.from_hz) / self.duration_s;
-        Ok(times(rate_hz, count)
-            .map(|time| {
-                let turns = (self.from_hz + 0.5 * slope * time) * time;
-                fade.at(time) * self.amplitude * (TAU * turns).sin()
-            })
-            .collect())
+        Ok(sampled(rate_hz, count, |time| {
+            let turns = (self.from_hz + 0.5 * slope * time) * time;
+            fade.at(time) * self.amplitude * (TAU * turns).sin()
+        }))
     }
 }
 
@@ -98,12 +94,10 @@ impl Impulse {
         check_positive("width", self.width_s)?;
         // A half-sine of width w is half a period of 1/2w.
         check_nyquist("width's frequency 1/(2 width)", 0.5 / self.width_s, rate_hz)?;
-        Ok(times(rate_hz, count)
-            .map(|time| {
-                let part = (time - self.at_s) / self.width_s;
-                if (0.0..1.0).contains(&part) { self.amplitude * (PI * part).sin() } else { 0.0 }
-            })
-            .collect())
+        Ok(sampled(rate_hz, count, |time| {
+            let part = (time - self.at_s) / self.width_s;
+            if (0.0..1.0).contains(&part) { self.amplitude * (PI * part).sin() } else { 0.0 }
+        }))
     }
 }
 
@@ -135,8 +129,8 @@ impl Fade {
     }
 }
 
-fn times(rate_hz: f64, count: usize) -> impl Iterator<Item = f64> {
-    (0..count).map(move |k| k as f64 / rate_hz)
+fn sampled(rate_hz: f64, count: usize, value: impl Fn(f64) -> f64) -> Vec<f64> {
+    (0..count).map(|k| value(k as f64 / rate_hz)).collect()
 }
 
 #[cfg(test)]

@@ -1,6 +1,8 @@
 //! A solid block of eight-node hexahedra.
 
-use super::{Material, Mesh, assembled, numbered};
+use nalgebra::DMatrix;
+
+use super::{ElementMatrices, Material, Mesh};
 use crate::check::{check_positive, require};
 use crate::reduction::ReductionError;
 
@@ -34,7 +36,7 @@ pub fn brick(block: &Brick) -> Result<Mesh, ReductionError> {
     let good = (1..=MOST_ELEMENTS).contains(&count);
     require(good, "elements", count as f64, "from 1 to 2000000")?;
     let h = [0, 1, 2].map(|i| block.size_m[i] / block.elements[i] as f64);
-    let (mass, stiffness) = element(&block.material, h);
+    let element = element(&block.material, h);
     let (my, mz) = (ny + 1, nz + 1);
     let node = |i: usize, j: usize, k: usize| (i * my + j) * mz + k;
     let mut nodes = Vec::with_capacity((nx + 1) * my * mz);
@@ -45,27 +47,24 @@ pub fn brick(block: &Brick) -> Result<Mesh, ReductionError> {
             }
         }
     }
-    let (dofs, size) = numbered(nodes.len(), 3, &|node| block.held && node < my * mz);
     let corners: Vec<usize> = (0..count)
         .flat_map(|e| {
             let (i, j, k) = (e / (ny * nz), e / nz % ny, e % nz);
             CORNERS.map(|[a, b, c]| node(i + a, j + b, k + c))
         })
         .collect();
-    let one = |e: usize| (&corners[8 * e..8 * e + 8], mass.as_slice(), stiffness.as_slice());
-    let (mass, stiffness) = assembled(size, 3, &dofs, count, &one)?;
-    Mesh::new(mass, stiffness, nodes, 3, dofs)
+    let elements = corners.chunks(8).map(|corners| (corners, &element));
+    Mesh::assembled(nodes, 3, |node| block.held && node < my * mz, elements)
 }
 
 const CORNERS: [[usize; 3]; 8] =
     [[0, 0, 0], [1, 0, 0], [1, 1, 0], [0, 1, 0], [0, 0, 1], [1, 0, 1], [1, 1, 1], [0, 1, 1]];
 
-/// Mass and stiffness of one element, columns one behind the other.
-fn element(material: &Material, h: [f64; 3]) -> (Vec<f64>, Vec<f64>) {
+fn element(material: &Material, h: [f64; 3]) -> ElementMatrices {
     let (e, nu) = (material.young_pa, material.poisson);
     let lambda = e * nu / ((1.0 + nu) * (1.0 - 2.0 * nu));
     let shear = e / (2.0 * (1.0 + nu));
-    let (mut mass, mut stiffness) = (vec![0.0; 24 * 24], vec![0.0; 24 * 24]);
+    let (mut mass, mut stiffness) = (DMatrix::zeros(24, 24), DMatrix::zeros(24, 24));
     let volume = h[0] * h[1] * h[2] / 8.0;
     let gauss = 0.5 / 3f64.sqrt();
     for point in 0..8 {
@@ -87,31 +86,18 @@ fn element(material: &Material, h: [f64; 3]) -> (Vec<f64>, Vec<f64>) {
                 let db = [0, 1, 2].map(|i| slope(other, i));
                 let along: f64 = (0..3).map(|i| da[i] * db[i]).sum();
                 for i in 0..3 {
-                    mass[(3 * b + i) * 24 + 3 * a + i] += material.density_kg_m3 * na * nb * volume;
+                    mass[(3 * a + i, 3 * b + i)] += material.density_kg_m3 * na * nb * volume;
                     for j in 0..3 {
                         // λ ε_ii ε_jj + 2μ ε:ε of the two unit motions.
                         let mut value = lambda * da[i] * db[j] + shear * da[j] * db[i];
                         if i == j {
                             value += shear * along;
                         }
-                        stiffness[(3 * b + j) * 24 + 3 * a + i] += value * volume;
+                        stiffness[(3 * a + i, 3 * b + j)] += value * volume;
                     }
                 }
             }
         }
     }
-    mirror(&mut mass, 24);
-    mirror(&mut stiffness, 24);
-    (mass, stiffness)
-}
-
-/// Makes a square exactly symmetric.
-pub(super) fn mirror(matrix: &mut [f64], n: usize) {
-    for j in 0..n {
-        for i in 0..j {
-            let mean = 0.5 * (matrix[j * n + i] + matrix[i * n + j]);
-            matrix[j * n + i] = mean;
-            matrix[i * n + j] = mean;
-        }
-    }
+    ElementMatrices::new(&mass, &stiffness)
 }

@@ -1,9 +1,8 @@
 //! Frames of straight beams in space.
 
-use nalgebra::{Matrix3, Vector3};
+use nalgebra::{DMatrix, Matrix3, Vector3};
 
-use super::brick::mirror;
-use super::{Material, Mesh, assembled, numbered};
+use super::{ElementMatrices, Material, Mesh};
 use crate::check::{check_positive, require};
 use crate::reduction::ReductionError;
 use crate::structure::{bending_mass, bending_stiffness};
@@ -110,35 +109,28 @@ pub fn frame(frame: &Frame) -> Result<Mesh, ReductionError> {
             last = next;
         }
     }
-    let (dofs, size) = numbered(nodes.len(), 6, &|node| frame.clamped.contains(&node));
-    let one = |e: usize| {
-        let (mass, stiffness) = &matrices[matrix_of[e]];
-        (&ends[2 * e..2 * e + 2], mass.as_slice(), stiffness.as_slice())
-    };
-    let (mass, stiffness) = assembled(size, 6, &dofs, total, &one)?;
-    Mesh::new(mass, stiffness, nodes, 6, dofs)
+    let pairs = ends.chunks(2).zip(&matrix_of);
+    let elements = pairs.map(|(ends, &index)| (ends, &matrices[index]));
+    Mesh::assembled(nodes, 6, |node| frame.clamped.contains(&node), elements)
 }
 
-/// Mass and stiffness of one element in global directions, columns one behind
-/// the other. Local DOFs of an end: along, up, side, and the turns about them.
+/// An element in global directions. Local DOFs of an end: along, up, side, and the
+/// turns about them.
 fn element(
     material: &Material,
     section: &FrameSection,
     l: f64,
     along: Vector3<f64>,
-) -> (Vec<f64>, Vec<f64>) {
+) -> ElementMatrices {
     let e = material.young_pa;
     let g = e / (2.0 * (1.0 + material.poisson));
     let line = material.density_kg_m3 * section.area_m2;
     let polar = material.density_kg_m3 * (section.inertia_up_m4 + section.inertia_side_m4);
-    let (mut mass, mut stiffness) = (vec![0.0; 144], vec![0.0; 144]);
+    let (mut mass, mut stiffness) = (DMatrix::zeros(12, 12), DMatrix::zeros(12, 12));
     // A bar: values at (0,0) and (0,1) of its 2 × 2 matrix, for DOFs i and i + 6.
-    let bar = |matrix: &mut Vec<f64>, dof: usize, own: f64, other: f64| {
-        for (i, j, value) in
-            [(dof, dof, own), (dof + 6, dof + 6, own), (dof, dof + 6, other), (dof + 6, dof, other)]
-        {
-            matrix[12 * j + i] += value;
-        }
+    let bar = |matrix: &mut DMatrix<f64>, dof: usize, own: f64, other: f64| {
+        (matrix[(dof, dof)], matrix[(dof + 6, dof + 6)]) = (own, own);
+        (matrix[(dof, dof + 6)], matrix[(dof + 6, dof)]) = (other, other);
     };
     let axial = e * section.area_m2 / l;
     let torsion = g * section.torsion_m4 / l;
@@ -156,29 +148,19 @@ fn element(
         for (i, &row) in places.iter().enumerate() {
             for (j, &column) in places.iter().enumerate() {
                 let turn = if i % 2 == j % 2 { 1.0 } else { sign };
-                stiffness[12 * column + row] += turn * k[i][j] * e * inertia / l.powi(3);
-                mass[12 * column + row] += turn * m[i][j] * line * l / 420.0;
+                stiffness[(row, column)] += turn * k[i][j] * e * inertia / l.powi(3);
+                mass[(row, column)] += turn * m[i][j] * line * l / 420.0;
             }
         }
     }
     let up = if along.z.abs() > 0.999 { Vector3::x() } else { Vector3::z() };
     let up = (up - along * along.dot(&up)).normalize();
-    let turn = Matrix3::from_columns(&[along, up, along.cross(&up)]);
-    (turned(&mass, &turn), turned(&stiffness, &turn))
-}
-
-/// R A Rᵀ with R the rotation of each triple of DOFs.
-fn turned(matrix: &[f64], turn: &Matrix3<f64>) -> Vec<f64> {
-    let mut out = vec![0.0; 144];
-    for (bi, bj) in (0..16).map(|k| (k / 4, k % 4)) {
-        let block = Matrix3::from_fn(|i, j| matrix[12 * (3 * bj + j) + 3 * bi + i]);
-        let block = turn * block * turn.transpose();
-        for i in 0..3 {
-            for j in 0..3 {
-                out[12 * (3 * bj + j) + 3 * bi + i] = block[(i, j)];
-            }
-        }
+    // R A Rᵀ with R the rotation of each triple of DOFs.
+    let axes = Matrix3::from_columns(&[along, up, along.cross(&up)]);
+    let mut turn = DMatrix::zeros(12, 12);
+    for triple in 0..4 {
+        turn.view_mut((3 * triple, 3 * triple), (3, 3)).copy_from(&axes);
     }
-    mirror(&mut out, 12);
-    out
+    let turned = |matrix: DMatrix<f64>| &turn * matrix * turn.transpose();
+    ElementMatrices::new(&turned(mass), &turned(stiffness))
 }

@@ -9,7 +9,7 @@ mod tests;
 pub use brick::{Brick, brick};
 pub use frame::{Frame, FrameSection, Member, frame};
 
-use nalgebra::DVector;
+use nalgebra::{DMatrix, DVector};
 use numerics::sparse::SparseMatrix;
 
 use crate::check::{check_positive, require};
@@ -70,15 +70,33 @@ pub struct Mesh {
 }
 
 impl Mesh {
-    /// Undamped, shaken along X.
-    fn new(
-        mass: SparseMatrix,
-        stiffness: SparseMatrix,
+    /// Undamped and shaken along x. The nodes that are not held are given DOFs in their
+    /// order; each element comes with its nodes.
+    fn assembled<'a>(
         nodes: Vec<[f64; 3]>,
         per_node: usize,
-        dofs: Vec<Option<usize>>,
+        held: impl Fn(usize) -> bool,
+        elements: impl Iterator<Item = (&'a [usize], &'a ElementMatrices)> + Clone,
     ) -> Result<Self, ReductionError> {
-        let component = Component::undamped(mass, stiffness)?;
+        let mut dofs = vec![None; nodes.len() * per_node];
+        let mut size = 0;
+        for node in (0..nodes.len()).filter(|&node| !held(node)) {
+            for dof in &mut dofs[node * per_node..(node + 1) * per_node] {
+                *dof = Some(size);
+                size += 1;
+            }
+        }
+        let places = dofs.as_slice();
+        let sum = |part: fn(&ElementMatrices) -> &DMatrix<f64>| {
+            let entries = elements.clone().flat_map(move |(nodes, element)| {
+                let place = move |k: usize| places[nodes[k / per_node] * per_node + k % per_node];
+                let (values, width) = (part(element), nodes.len() * per_node);
+                let entry = move |k: usize| Some((place(k % width)?, place(k / width)?, values[k]));
+                (0..width * width).filter_map(entry)
+            });
+            SparseMatrix::from_triplets(size, size, entries)
+        };
+        let component = Component::undamped(sum(|of| &of.mass)?, sum(|of| &of.stiffness)?)?;
         let mut mesh = Self { component, nodes, per_node, dofs };
         mesh.component.influence = mesh.influence(Direction::X);
         Ok(mesh)
@@ -125,46 +143,16 @@ impl Mesh {
     }
 }
 
-/// Numbers the DOFs that are not held, in the order of the nodes.
-fn numbered(
-    nodes: usize,
-    per_node: usize,
-    held: &dyn Fn(usize) -> bool,
-) -> (Vec<Option<usize>>, usize) {
-    let mut dofs = vec![None; nodes * per_node];
-    let mut next = 0;
-    for node in (0..nodes).filter(|&node| !held(node)) {
-        for place in 0..per_node {
-            dofs[node * per_node + place] = Some(next);
-            next += 1;
-        }
-    }
-    (dofs, next)
+/// Mass and stiffness of one element, over the DOFs of its nodes.
+struct ElementMatrices {
+    mass: DMatrix<f64>,
+    stiffness: DMatrix<f64>,
 }
 
-/// Nodes, mass and stiffness of one element, the matrices column by column.
-type ElementParts<'a> = (&'a [usize], &'a [f64], &'a [f64]);
-
-/// Assembles the elements that `element` gives by number.
-fn assembled<'a>(
-    size: usize,
-    per_node: usize,
-    dofs: &'a [Option<usize>],
-    elements: usize,
-    element: &'a dyn Fn(usize) -> ElementParts<'a>,
-) -> Result<(SparseMatrix, SparseMatrix), ReductionError> {
-    let entries = |which: fn(ElementParts<'a>) -> (&'a [usize], &'a [f64])| {
-        (0..elements).flat_map(move |e| {
-            let (nodes, values) = which(element(e));
-            let width = nodes.len() * per_node;
-            let place = move |k: usize| dofs[nodes[k / per_node] * per_node + k % per_node];
-            (0..width * width).filter_map(move |k| {
-                let (i, j) = (k % width, k / width);
-                Some((place(i)?, place(j)?, values[k]))
-            })
-        })
-    };
-    let mass = SparseMatrix::from_triplets(size, size, entries(|(n, m, _)| (n, m)))?;
-    let stiffness = SparseMatrix::from_triplets(size, size, entries(|(n, _, k)| (n, k)))?;
-    Ok((mass, stiffness))
+impl ElementMatrices {
+    /// Made exactly symmetric.
+    fn new(mass: &DMatrix<f64>, stiffness: &DMatrix<f64>) -> Self {
+        let [mass, stiffness] = [mass, stiffness].map(|matrix| 0.5 * (matrix + matrix.transpose()));
+        Self { mass, stiffness }
+    }
 }

@@ -6,7 +6,7 @@ use nalgebra::DMatrix;
 use numerics::eigen;
 
 fn rigid_energy(mesh: &Mesh, motion: &DMatrix<f64>) -> f64 {
-    let k = &mesh.component.stiffness;
+    let k = &mesh.component.matrices.stiffness;
     (motion.transpose() * k.times(motion))[(0, 0)].abs() / (k.amax() * motion.norm_squared())
 }
 
@@ -24,15 +24,15 @@ fn a_free_brick_has_six_rigid_motions_and_its_mass() {
     for direction in [Direction::X, Direction::Y, Direction::Z] {
         let motion = mesh.influence(direction);
         let motion = DMatrix::from_column_slice(motion.len(), 1, motion.as_slice());
-        let mass = (motion.transpose() * mesh.component.mass.times(&motion))[(0, 0)];
+        let mass = (motion.transpose() * mesh.component.matrices.mass.times(&motion))[(0, 0)];
         assert!((mass / total - 1.0).abs() < 1e-12);
         assert!(rigid_energy(&mesh, &motion) < 1e-14);
     }
     let flexibility = Flexibility::of(&mesh.component).unwrap();
     assert_eq!(flexibility.rigid.ncols(), 6);
     assert_eq!(flexibility.suppressed.len(), 6);
-    let left = mesh.component.stiffness.times(&flexibility.rigid).amax();
-    assert!(left < 1e-9 * mesh.component.stiffness.amax());
+    let left = mesh.component.matrices.stiffness.times(&flexibility.rigid).amax();
+    assert!(left < 1e-9 * mesh.component.matrices.stiffness.amax());
 }
 
 #[test]
@@ -50,7 +50,7 @@ fn patch_test_a_uniform_strain_is_exact() {
             motion[mesh.dof(node, direction).unwrap()] = strain * part;
         }
     }
-    let force = mesh.component.stiffness.times(&motion);
+    let force = mesh.component.matrices.stiffness.times(&motion);
     let pull = 7e10 * strain * size[1] * size[2];
     let mut sum = 0.0;
     for (node, place) in mesh.nodes.iter().enumerate() {
@@ -82,8 +82,8 @@ fn cantilever(elements: usize) -> Mesh {
 fn a_slanted_cantilever_has_the_analytic_frequencies() {
     let mesh = cantilever(12);
     let modes = eigen::symmetric_modes(
-        &mesh.component.stiffness.to_dense(),
-        &mesh.component.mass.to_dense(),
+        &mesh.component.matrices.stiffness.to_dense(),
+        &mesh.component.matrices.mass.to_dense(),
     )
     .unwrap();
     let section = FrameSection::rectangle(0.02, 0.03);

@@ -1,15 +1,14 @@
-//! Explicit steps: Runge–Kutta, the maps of first-order systems, KR-α.
+//! Explicit steps: Runge–Kutta, KR-α.
 
 use nalgebra::DMatrix;
 use numerics::block::hstack;
-use numerics::gemv::PanelMatrix;
+use numerics::gemv::Product;
 use numerics::second_order::inverted;
 use numerics::solve;
 
 use super::Options;
-use super::stepper::{Acting, Balance, Inertia};
+use super::stepper::{Acting, Balance, Inertia, zeros};
 use crate::equations::Equations;
-use crate::first_order::{FirstOrder, Scheme, step_map};
 
 /// Classical Runge–Kutta on the state, the load straight between its samples.
 #[derive(Debug, Clone)]
@@ -34,6 +33,17 @@ impl RungeKutta {
             stage: zeros.clone(),
             sum: zeros,
             middle: vec![0.0; equations.load.ncols()],
+        }
+    }
+
+    pub(super) fn side_by_side(&self, width: usize) -> Self {
+        Self {
+            step_s: self.step_s,
+            integrals: width * self.integrals,
+            start: zeros(width, &self.start),
+            stage: zeros(width, &self.stage),
+            sum: zeros(width, &self.sum),
+            middle: zeros(width, &self.middle),
         }
     }
 
@@ -75,35 +85,6 @@ impl RungeKutta {
     }
 }
 
-/// The step of a linear first-order system as it is: exact, implicit or by stages.
-#[derive(Debug, Clone)]
-pub(super) struct MapStep {
-    matrix: PanelMatrix,
-    input: Vec<f64>,
-    output: Vec<f64>,
-}
-
-impl MapStep {
-    /// `None` where the step is not finite.
-    pub(super) fn new(system: &FirstOrder, scheme: Scheme, step_s: f64) -> Option<Self> {
-        let map = step_map(system, scheme, step_s);
-        let matrix = PanelMatrix::new(&map);
-        let output = matrix.output();
-        let step = Self { matrix, input: vec![0.0; map.ncols()], output };
-        map.iter().all(|value| value.is_finite()).then_some(step)
-    }
-
-    pub(super) fn advance(&mut self, state: &mut [f64], load: &[f64], next: &[f64], force: &[f64]) {
-        let mut at = 0;
-        for part in [&*state, load, next, force] {
-            self.input[at..at + part.len()].copy_from_slice(part);
-            at += part.len();
-        }
-        self.matrix.multiply(&self.input, &mut self.output);
-        state.copy_from_slice(&self.output[..state.len()]);
-    }
-}
-
 /// The KR-α algorithm: explicit in displacement and velocity, unconditionally
 /// stable for linear structures, with numerical damping of the high modes set
 /// by ρ∞.
@@ -124,15 +105,12 @@ pub(super) struct KolayRicles {
     size: usize,
     step_s: f64,
     /// α1, and α2 = `ratio` α1.
-    alpha: PanelMatrix,
+    alpha: Product,
     ratio: f64,
     /// a[k] from (q[k], q[k−1], a[k−1]), alone and with the specimen's inertia.
-    own: PanelMatrix,
-    with_specimen: PanelMatrix,
+    own: Product,
+    with_specimen: Product,
     unbalanced: Balance,
-    input: Vec<f64>,
-    output: Vec<f64>,
-    product: Vec<f64>,
 }
 
 impl KolayRicles {
@@ -152,9 +130,9 @@ impl KolayRicles {
                 + alpha_f * gamma * h * damping
                 + alpha_f * beta * h * h * &stiffness);
         let weighted = mass * (DMatrix::identity(n, n) - &alpha3);
-        let row = |left: DMatrix<f64>| -> Option<PanelMatrix> {
+        let row = |left: DMatrix<f64>| -> Option<Product> {
             let inverse = solve::inverse(&left)?;
-            Some(PanelMatrix::new(&hstack(&[
+            Some(Product::new(&hstack(&[
                 &(-(1.0 - alpha_f) * &inverse),
                 &(-alpha_f * &inverse),
                 &(-&inverse * mass * &alpha3),
@@ -165,22 +143,26 @@ impl KolayRicles {
             Some(direct) => (1.0 - alpha_f) * &b * direct * b.transpose(),
             None => DMatrix::zeros(n, n),
         };
-        let own = row(weighted.clone())?;
-        let output = own.output();
-        let alpha = PanelMatrix::new(&alpha1);
-        let product = alpha.output();
         Some(Self {
             size: n,
             step_s: h,
-            alpha,
+            alpha: Product::new(&alpha1),
             ratio: 0.5 + gamma,
-            own,
+            own: row(weighted.clone())?,
             with_specimen: row(weighted + direct)?,
             unbalanced: Balance::new(equations, &-DMatrix::identity(n, n)),
-            input: vec![0.0; 3 * n],
-            output,
-            product,
         })
+    }
+
+    pub(super) fn side_by_side(&self, width: usize) -> Self {
+        Self {
+            size: width * self.size,
+            alpha: self.alpha.side_by_side(width),
+            own: self.own.side_by_side(width),
+            with_specimen: self.with_specimen.side_by_side(width),
+            unbalanced: self.unbalanced.side_by_side(width),
+            ..*self
+        }
     }
 
     /// The velocity of this algorithm is second order at t − γh.
@@ -204,26 +186,23 @@ impl KolayRicles {
     ) -> &[f64] {
         let n = self.size;
         let (motion, past) = state.split_at(2 * n);
-        self.input[..n].copy_from_slice(self.unbalanced.evaluate(motion, now));
-        self.input[n..2 * n].copy_from_slice(&past[n..]);
-        self.input[2 * n..].copy_from_slice(&past[..n]);
-        let matrix = match inertia {
-            Inertia::Own => &self.own,
-            Inertia::WithSpecimen => &self.with_specimen,
+        let unbalanced = self.unbalanced.evaluate(motion, now);
+        let product = match inertia {
+            Inertia::Own => &mut self.own,
+            Inertia::WithSpecimen => &mut self.with_specimen,
         };
-        matrix.multiply(&self.input, &mut self.output);
-        &self.output[..n]
+        product.of([unbalanced, &past[n..], &past[..n]])
     }
 
     pub(super) fn advance(&mut self, state: &mut [f64], now: Acting<'_>) {
         let (n, h) = (self.size, self.step_s);
-        self.accelerate(state, now, Inertia::Own);
-        self.alpha.multiply(&self.output[..n], &mut self.product);
         let (motion, past) = state.split_at_mut(2 * n);
-        past[..n].copy_from_slice(&self.output[..n]);
-        past[n..].copy_from_slice(&self.input[..n]);
+        let unbalanced = self.unbalanced.evaluate(motion, now);
+        let acceleration = self.own.of([unbalanced, &past[n..], &past[..n]]);
+        past[..n].copy_from_slice(acceleration);
+        past[n..].copy_from_slice(unbalanced);
         let (x, v) = motion.split_at_mut(n);
-        for ((x, v), a) in x.iter_mut().zip(v).zip(&self.product) {
+        for ((x, v), a) in x.iter_mut().zip(v).zip(self.alpha.of([acceleration])) {
             *x += h * *v + h * h * self.ratio * a;
             *v += h * a;
         }

@@ -1,9 +1,9 @@
 //! Implicit steps: Newmark's average acceleration and implicit Euler.
 
-use numerics::gemv::PanelMatrix;
+use numerics::gemv::Product;
 use numerics::second_order::inverted;
 
-use super::stepper::{Acting, Balance};
+use super::stepper::{Acting, Balance, zeros};
 use super::{Method, NotConverged, Options};
 use crate::equations::Equations;
 
@@ -27,14 +27,12 @@ pub(super) struct Implicit {
     pub(super) used: usize,
     linear: bool,
     balance: Balance,
-    mass: PanelMatrix,
-    inverse: PanelMatrix,
+    mass: Product,
+    inverse: Product,
     start: Vec<f64>,
     acceleration: Vec<f64>,
     new_acceleration: Vec<f64>,
-    inertia: Vec<f64>,
     residual: Vec<f64>,
-    correction: Vec<f64>,
 }
 
 /// Corrections below this part of the largest displacement, or of the largest
@@ -52,8 +50,6 @@ impl Implicit {
         let effective = of_mass * &equations.mass
             + of_damping * &equations.damping
             + equations.steepest_stiffness();
-        let inverse = PanelMatrix::new(&inverted(&effective)?);
-        let mass = PanelMatrix::new(&equations.mass);
         let identity = nalgebra::DMatrix::identity(n, n);
         Some(Self {
             method: options.method,
@@ -67,11 +63,23 @@ impl Implicit {
             acceleration: vec![0.0; n],
             new_acceleration: vec![0.0; n],
             residual: vec![0.0; n],
-            inertia: mass.output(),
-            correction: inverse.output(),
-            mass,
-            inverse,
+            mass: Product::new(&equations.mass),
+            inverse: Product::new(&inverted(&effective)?),
         })
+    }
+
+    pub(super) fn side_by_side(&self, width: usize) -> Self {
+        Self {
+            size: width * self.size,
+            balance: self.balance.side_by_side(width),
+            mass: self.mass.side_by_side(width),
+            inverse: self.inverse.side_by_side(width),
+            start: zeros(width, &self.start),
+            acceleration: zeros(width, &self.acceleration),
+            new_acceleration: zeros(width, &self.new_acceleration),
+            residual: zeros(width, &self.residual),
+            ..*self
+        }
     }
 
     pub(super) fn advance(
@@ -92,13 +100,13 @@ impl Implicit {
             self.used += 1;
             self.follow(state);
             let balance = self.balance.evaluate(state, Acting { load: next, ..now });
-            self.mass.multiply(&self.new_acceleration, &mut self.inertia);
-            for ((r, b), m) in self.residual.iter_mut().zip(balance).zip(&self.inertia) {
+            let inertia = self.mass.of([&self.new_acceleration]);
+            for ((r, b), m) in self.residual.iter_mut().zip(balance).zip(inertia) {
                 *r = b - m;
             }
-            self.inverse.multiply(&self.residual, &mut self.correction);
+            let correction = self.inverse.of([&self.residual]);
             (largest, tolerance) = (0.0f64, 0.0f64);
-            for ((x, c), start) in state[..n].iter_mut().zip(&self.correction).zip(&self.start) {
+            for ((x, c), start) in state[..n].iter_mut().zip(correction).zip(&self.start) {
                 *x += c;
                 // `max` passes over NaN, which must not count as settled.
                 largest = largest.max(if c.is_nan() { f64::INFINITY } else { c.abs() });

@@ -1,15 +1,14 @@
 //! A linear step as one matrix–vector product.
 
-use std::thread::available_parallelism;
-
 use nalgebra::DMatrix;
 use numerics::block::hstack;
 use numerics::gemv::PanelMatrix;
+use numerics::sparse::parallel_for;
 
 use super::LinearStep;
 use super::step_map::{StepMap, StepShape};
 use super::stepper::{Inertia, Stepper};
-use crate::equations::Equations;
+use crate::equations::{Equations, RelativeDof};
 
 /// The step of a linear model, found by feeding unit vectors to its algorithm.
 ///
@@ -23,8 +22,11 @@ pub(super) struct LinearMap {
     stepper: Stepper,
 }
 
-/// From this many states on the processors share the work of preparing a step.
-const SHARED: usize = 400;
+/// From this many states on the columns of a step are prepared so many side by side, and
+/// so many by one processor at a time.
+const LARGE: usize = 400;
+const WIDTH: usize = 16;
+const PIECE: usize = 256;
 
 /// Up to this many DOFs the energies are read out of the step.
 const WORK_DOFS: usize = 8;
@@ -35,12 +37,15 @@ fn gives_work(equations: &Equations) -> bool {
 }
 
 impl LinearMap {
-    pub(super) fn probe(mut stepper: Stepper, equations: &Equations) -> Self {
+    pub(super) fn probe(stepper: Stepper, equations: &Equations) -> Self {
         let states = stepper.state.len();
         let (loads, forces) = stepper.inputs();
         let columns = states + 2 * loads + forces;
-        let (map, interface) = probed(&stepper, columns);
-        stepper.state.fill(0.0);
+        let (width, piece) = if states < LARGE { (1, columns.max(1)) } else { (WIDTH, PIECE) };
+        let found = probed(&stepper, &equations.interface, width, piece);
+        let map = found.rows(0, states).into_owned();
+        // The acceleration of an instant does not know the next load.
+        let interface = found.rows(states, forces).remove_columns(states + loads, loads);
         let block = |m: &DMatrix<f64>, from: usize, n: usize| m.columns(from, n).into_owned();
         let places = equations.interface_matrix().transpose();
         let read = |first: usize| {
@@ -104,49 +109,45 @@ impl LinearMap {
     }
 }
 
-/// The next state and the interface acceleration for every unit vector of state,
+/// The next state, then the interface acceleration, for every unit vector of state,
 /// load, next load and force. The columns do not depend on each other, so those of a
-/// large model are shared out among the processors, with the same bits.
-fn probed(stepper: &Stepper, columns: usize) -> (DMatrix<f64>, DMatrix<f64>) {
-    let states = stepper.state.len();
-    let (loads, forces) = stepper.inputs();
-    let mut map = DMatrix::zeros(states, columns);
-    let mut rows = DMatrix::zeros(forces, columns);
-    let threads = if states < SHARED { 1 } else { available_parallelism().map_or(1, usize::from) };
-    let share = columns.div_ceil(threads);
-    // Without interface DOFs there is nothing to write.
-    let mut shares: Vec<&mut [f64]> = match forces {
-        0 => (0..threads).map(|_| &mut [][..]).collect(),
-        _ => rows.as_mut_slice().chunks_mut(share * forces).collect(),
-    };
-    std::thread::scope(|scope| {
-        let parts = map.as_mut_slice().chunks_mut((share * states).max(1)).zip(shares.drain(..));
-        for (part, (map, rows)) in parts.enumerate() {
-            let mut stepper = stepper.clone();
-            let mut work = move || {
-                let mut unit = vec![0.0; columns];
-                for (k, next_state) in map.chunks_mut(states.max(1)).enumerate() {
-                    unit.fill(0.0);
-                    unit[part * share + k] = 1.0;
-                    let (z, rest) = unit.split_at(states);
-                    let (load, rest) = rest.split_at(loads);
-                    let (next, force) = rest.split_at(loads);
-                    stepper.state.copy_from_slice(z);
-                    let row = stepper.interface_acceleration(load, force);
-                    rows[k * forces..(k + 1) * forces].copy_from_slice(row.as_slice());
-                    stepper.advance(load, next, force).expect("a linear step needs no iteration");
-                    next_state.copy_from_slice(&stepper.state);
-                }
+/// large model are stepped `width` side by side and shared out among the processors in
+/// pieces, with the same bits.
+fn probed(stepper: &Stepper, places: &[RelativeDof], width: usize, piece: usize) -> DMatrix<f64> {
+    let (states, (loads, forces)) = (stepper.state.len(), stepper.inputs());
+    let columns = states + 2 * loads + forces;
+    let mut found = DMatrix::zeros(states + places.len(), columns);
+    let rows = found.nrows().max(1);
+    let pieces = found.as_mut_slice().chunks_mut(rows * piece).enumerate();
+    parallel_for(pieces, |(index, piece_columns)| {
+        let mut stepper = stepper.side_by_side(width);
+        for (batch, found) in piece_columns.chunks_mut(rows * width).enumerate() {
+            let first = index * piece + batch * width;
+            let mut unit = vec![0.0; columns * width];
+            for one in 0..width.min(columns - first) {
+                unit[(first + one) * width + one] = 1.0;
+            }
+            let (z, rest) = unit.split_at(states * width);
+            let (load, rest) = rest.split_at(loads * width);
+            let (next, force) = rest.split_at(loads * width);
+            stepper.state.copy_from_slice(z);
+            let each = |all: &[f64], one: usize| -> Vec<f64> {
+                all[one..].iter().step_by(width).copied().collect()
             };
-            if threads == 1 {
-                work();
-            } else {
-                scope.spawn(work);
+            let acceleration = stepper.accelerate(load, force, Inertia::WithSpecimen);
+            for (one, column) in found.chunks_exact_mut(rows).enumerate() {
+                let all = each(acceleration, one);
+                for (row, place) in column[states..].iter_mut().zip(places) {
+                    *row = place.value(&all);
+                }
+            }
+            stepper.advance(load, next, force).expect("a linear step needs no iteration");
+            for (one, column) in found.chunks_exact_mut(rows).enumerate() {
+                column[..states].copy_from_slice(&each(&stepper.state, one));
             }
         }
     });
-    // The acceleration of an instant does not know the next load.
-    (map, rows.remove_columns(states + loads, loads))
+    found
 }
 
 /// What is read off a state: displacement, velocity and (the state's part of
@@ -172,4 +173,50 @@ fn readout(equations: &Equations, step: &LinearStep) -> DMatrix<f64> {
         row += block.nrows();
     }
     readout
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::integrator::{Hold, Method, Options};
+
+    #[test]
+    fn columns_side_by_side_have_the_bits_of_single_ones() {
+        let n = 6;
+        let stiffness = DMatrix::from_fn(n, n, |i, j| match i.abs_diff(j) {
+            0 => 8e3 + i as f64,
+            1 => -3e3 + (i * j) as f64,
+            _ => 0.0,
+        });
+        let equations = Equations {
+            mass: DMatrix::from_fn(n, n, |i, j| if i == j { 2.0 + i as f64 } else { 0.1 }),
+            damping: 1e-3 * &stiffness,
+            stiffness,
+            load: DMatrix::from_fn(n, 2, |i, j| (i + 2 * j) as f64),
+            interface: vec![RelativeDof::of_dof(4), RelativeDof { from: Some(0), to: Some(2) }],
+            elements: Vec::new(),
+            states: None,
+        };
+        let methods = [
+            Method::RungeKutta4,
+            Method::Exact(Hold::First),
+            Method::Newmark,
+            Method::ImplicitEuler,
+            Method::ChenRicles,
+            Method::KolayRicles { spectral_radius: 0.6 },
+        ];
+        for method in methods {
+            let direct = DMatrix::from_row_slice(2, 2, &[0.3, 0.1, 0.1, 0.2]);
+            for direct_inertia in [None, Some(direct)] {
+                let options = Options { method, step_s: 3e-3, direct_inertia, iterations: 1 };
+                let stepper = Stepper::new(&equations, &options).unwrap();
+                let single = probed(&stepper, &equations.interface, 1, 100);
+                assert!(single.amax() > 0.5);
+                for (width, piece) in [(16, 64), (5, 5), (3, 6)] {
+                    let wide = probed(&stepper, &equations.interface, width, piece);
+                    assert_eq!(single, wide, "{method:?}, {width}");
+                }
+            }
+        }
+    }
 }

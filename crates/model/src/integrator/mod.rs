@@ -23,6 +23,7 @@ mod tests;
 pub use stability::{UnstableStep, unstable_step};
 
 use nalgebra::DMatrix;
+use numerics::block::vstack;
 use numerics::lanes::Lane;
 use numerics::linear_system::{LinearSystem, Time};
 use numerics::small::copy;
@@ -324,24 +325,12 @@ impl Integrator {
     /// [`equilibrium`](Self::equilibrium) (displacement, velocity, acceleration).
     pub fn linear_form(&self, step_s: f64) -> Option<LinearSystem> {
         let step = self.linear_step()?;
-        let (states, count) = (step.transition.nrows(), self.places.len());
+        let (count, lag) = (self.places.len(), self.velocity_lag_s);
         let (of_state, of_force) = (&step.acceleration_of_state, &step.acceleration_of_force);
-        let mut ahead = DMatrix::zeros(2 * count, states);
-        for (i, place) in self.places.iter().enumerate() {
-            let direction = place.direction(self.size).transpose();
-            ahead.view_mut((i, 0), (1, self.size)).copy_from(&direction);
-            ahead.view_mut((count + i, self.size), (1, self.size)).copy_from(&direction);
-        }
-        let lag = self.velocity_lag_s;
-        let mut c = DMatrix::zeros(5 * count, states);
-        c.rows_mut(0, 2 * count).copy_from(&ahead);
-        c.rows_mut(2 * count, 2 * count).copy_from(&ahead);
-        let mut velocity = c.rows_mut(3 * count, count);
-        velocity += lag * of_state;
-        c.rows_mut(4 * count, count).copy_from(of_state);
-        let mut d = DMatrix::zeros(5 * count, count);
-        d.rows_mut(3 * count, count).copy_from(&(lag * of_force));
-        d.rows_mut(4 * count, count).copy_from(of_force);
+        let (x, v) = (&step.displacement_of_state, &step.velocity_of_state);
+        let c = vstack(&[x, v, x, &(v + lag * of_state), of_state]);
+        let at_once = DMatrix::zeros(3 * count, count);
+        let d = vstack(&[&at_once, &(lag * of_force), of_force]);
         let (mut a, mut b) = (step.transition.clone(), step.force.clone());
         if let Some(direct) = &self.direct {
             a += &step.force * direct * of_state;

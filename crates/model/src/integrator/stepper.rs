@@ -2,16 +2,16 @@
 
 use std::ops::Range;
 
-use nalgebra::{DMatrix, DVector};
+use nalgebra::DMatrix;
 use numerics::block::hstack;
-use numerics::gemv::PanelMatrix;
+use numerics::gemv::Product;
 use numerics::second_order::{SecondOrder, inverted};
 
-use super::explicit::{KolayRicles, MapStep, RungeKutta};
+use super::explicit::{KolayRicles, RungeKutta};
 use super::implicit::Implicit;
 use super::{IntegratorError, Method, NotConverged, Options};
 use crate::equations::{ConnectedElement, Equations, RelativeDof};
-use crate::first_order::{FirstOrder, Scheme};
+use crate::first_order::{FirstOrder, Scheme, step_map};
 
 /// Whose inertia answers to the forces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,22 +51,26 @@ enum Algorithm {
     RungeKutta(RungeKutta),
     /// A first-order system with nonlinear elements: its slopes.
     Stages(RungeKutta, Box<Balance>),
-    Map(MapStep),
+    /// The step of a linear first-order system as it is: exact, implicit or by stages.
+    Map(Product),
     Implicit(Implicit),
     ChenRicles {
         step_s: f64,
-        alpha: PanelMatrix,
-        product: Vec<f64>,
+        alpha: Product,
     },
     KolayRicles(KolayRicles),
 }
 
 impl Stepper {
     pub(super) fn new(equations: &Equations, options: &Options) -> Result<Self, IntegratorError> {
-        let Parts { own, with_specimen, algorithm } = match equations.states {
-            Some(_) => Parts::of_states(equations, options)?,
-            None => Parts::of_motion(equations, options)?,
-        };
+        let own = Balance::of_accelerations(equations)?;
+        let with_specimen = options.direct_inertia.as_ref().map(|direct| {
+            let none = DMatrix::zeros(direct.nrows(), direct.ncols());
+            let specimen =
+                SecondOrder { mass: direct.clone(), damping: none.clone(), stiffness: none };
+            Balance::of_accelerations(&equations.joined(&specimen))
+        });
+        let algorithm = Algorithm::new(equations, options)?;
         let (n, states) = (equations.size(), equations.state_count());
         let (states, velocity_lag_s) = match &algorithm {
             Algorithm::ChenRicles { .. } => (states, 0.5 * options.step_s),
@@ -80,22 +84,43 @@ impl Stepper {
             state: vec![0.0; states],
             elements: equations.elements.clone(),
             own,
-            with_specimen,
+            with_specimen: with_specimen.transpose()?,
             algorithm,
             velocity_lag_s,
         })
     }
 
+    /// At rest, to step so many vectors of state, load and force side by side: entry
+    /// by entry beside each other, with the bits of one step each. For linear models.
+    pub(super) fn side_by_side(&self, width: usize) -> Self {
+        let algorithm = match &self.algorithm {
+            Algorithm::RungeKutta(rk) => Algorithm::RungeKutta(rk.side_by_side(width)),
+            Algorithm::Stages(stages, slopes) => {
+                Algorithm::Stages(stages.side_by_side(width), Box::new(slopes.side_by_side(width)))
+            }
+            Algorithm::Map(map) => Algorithm::Map(map.side_by_side(width)),
+            Algorithm::Implicit(implicit) => Algorithm::Implicit(implicit.side_by_side(width)),
+            Algorithm::ChenRicles { step_s, alpha } => {
+                Algorithm::ChenRicles { step_s: *step_s, alpha: alpha.side_by_side(width) }
+            }
+            Algorithm::KolayRicles(kr) => Algorithm::KolayRicles(kr.side_by_side(width)),
+        };
+        Self {
+            size: width * self.size,
+            loads: width * self.loads,
+            places: self.places.clone(),
+            state: zeros(width, &self.state),
+            elements: self.elements.clone(),
+            own: self.own.side_by_side(width),
+            with_specimen: self.with_specimen.as_ref().map(|own| own.side_by_side(width)),
+            algorithm,
+            velocity_lag_s: self.velocity_lag_s,
+        }
+    }
+
     /// Numbers of load signals and interface forces.
     pub(super) fn inputs(&self) -> (usize, usize) {
         (self.loads, self.places.len())
-    }
-
-    /// Interface acceleration, as [`accelerate`](Self::accelerate) with the specimen.
-    pub(super) fn interface_acceleration(&mut self, load: &[f64], force: &[f64]) -> DVector<f64> {
-        let places = self.places.clone();
-        let all = self.accelerate(load, force, Inertia::WithSpecimen);
-        DVector::from_iterator(places.len(), places.iter().map(|place| place.value(all)))
     }
 
     /// Iterations of the last step; none for explicit methods.
@@ -155,13 +180,16 @@ impl Stepper {
         match &mut self.algorithm {
             Algorithm::RungeKutta(rk) => rk.advance(state, now, next, &mut self.own),
             Algorithm::Stages(stages, slopes) => stages.advance(state, now, next, slopes),
-            Algorithm::Map(map) => map.advance(state, load, next, force),
+            Algorithm::Map(map) => {
+                let next = map.of([state, load, next, force]);
+                state.copy_from_slice(next);
+            }
             Algorithm::Implicit(implicit) => implicit.advance(state, now, next, &mut self.own)?,
-            Algorithm::ChenRicles { step_s, alpha, product } => {
+            Algorithm::ChenRicles { step_s, alpha } => {
                 let h = *step_s;
-                alpha.multiply(self.own.evaluate(state, now), product);
+                let changes = alpha.of([self.own.evaluate(state, now)]);
                 let (x, v) = state.split_at_mut(self.size);
-                for ((x, v), a) in x.iter_mut().zip(v).zip(product.iter()) {
+                for ((x, v), a) in x.iter_mut().zip(v).zip(changes) {
                     *x += h * *v + h * h * a;
                     *v += h * a;
                 }
@@ -175,86 +203,45 @@ impl Stepper {
     }
 }
 
-/// What differs between equations of second and of first order.
-struct Parts {
-    own: Balance,
-    with_specimen: Option<Balance>,
-    algorithm: Algorithm,
-}
-
-impl Parts {
-    /// For equations of second order.
-    fn of_motion(equations: &Equations, options: &Options) -> Result<Self, IntegratorError> {
-        let h = options.step_s;
-        let singular = || IntegratorError::SingularStep(options.method.name());
-        let balance = |mass: &DMatrix<f64>| {
-            let inverse = inverted(mass).ok_or(IntegratorError::SingularMass)?;
-            Ok(Balance::new(equations, &inverse))
+impl Algorithm {
+    fn new(equations: &Equations, options: &Options) -> Result<Self, IntegratorError> {
+        let (n, h, method) = (equations.size(), options.step_s, options.method);
+        let elements = equations.elements.len();
+        let singular = || IntegratorError::SingularStep(method.name());
+        let first_order = || equations.first_order().ok_or(IntegratorError::SingularMass);
+        let map = |scheme: Scheme| {
+            let map = step_map(&first_order()?, scheme, h);
+            let finite = map.iter().all(|value| value.is_finite());
+            finite.then(|| Self::Map(Product::new(&map))).ok_or_else(singular)
         };
-        let own = balance(&equations.mass)?;
-        let with_specimen = options.direct_inertia.as_ref().map(|direct| {
-            let b = equations.interface_matrix();
-            balance(&(&equations.mass + &b * direct * b.transpose()))
-        });
-        let algorithm = match options.method {
-            Method::RungeKutta4 => Algorithm::RungeKutta(RungeKutta::new(equations, h)),
-            Method::Exact(_) => {
-                if !equations.elements.is_empty() {
-                    return Err(IntegratorError::NotLinear(equations.elements.len()));
+        if equations.states.is_some() {
+            let scheme = method.scheme().ok_or(IntegratorError::NeedsSecondOrder(method.name()))?;
+            return match scheme {
+                _ if elements == 0 => map(scheme),
+                Scheme::RungeKutta4 => {
+                    let slopes = Balance::of_slopes(&first_order()?, 0..equations.state_count(), n);
+                    Ok(Self::Stages(RungeKutta::new(equations, h), Box::new(slopes)))
                 }
-                let system = equations.first_order().ok_or(IntegratorError::SingularMass)?;
-                let scheme = options.method.scheme().ok_or_else(singular)?;
-                Algorithm::Map(MapStep::new(&system, scheme, h).ok_or_else(singular)?)
-            }
+                _ => Err(IntegratorError::ElementsOfFirstOrder(elements)),
+            };
+        }
+        Ok(match method {
+            Method::RungeKutta4 => Self::RungeKutta(RungeKutta::new(equations, h)),
+            Method::Exact(_) if elements > 0 => return Err(IntegratorError::NotLinear(elements)),
+            Method::Exact(_) => map(method.scheme().ok_or_else(singular)?)?,
             Method::Newmark | Method::ImplicitEuler => {
-                Algorithm::Implicit(Implicit::new(equations, options).ok_or_else(singular)?)
+                Self::Implicit(Implicit::new(equations, options).ok_or_else(singular)?)
             }
             Method::ChenRicles => {
                 let stiffness = equations.steepest_stiffness();
                 let left = 4.0 * &equations.mass + 2.0 * h * &equations.damping + h * h * stiffness;
                 let alpha = 4.0 * inverted(&left).ok_or_else(singular)? * &equations.mass;
-                let alpha = PanelMatrix::new(&alpha);
-                let product = alpha.output();
-                Algorithm::ChenRicles { step_s: h, alpha, product }
+                Self::ChenRicles { step_s: h, alpha: Product::new(&alpha) }
             }
-            Method::KolayRicles { spectral_radius } => Algorithm::KolayRicles(
+            Method::KolayRicles { spectral_radius } => Self::KolayRicles(
                 KolayRicles::new(equations, spectral_radius, options).ok_or_else(singular)?,
             ),
-        };
-        Ok(Self { own, with_specimen: with_specimen.transpose()?, algorithm })
-    }
-
-    /// For equations of first order.
-    fn of_states(equations: &Equations, options: &Options) -> Result<Self, IntegratorError> {
-        let (n, h) = (equations.size(), options.step_s);
-        let elements = equations.elements.len();
-        let system = equations.first_order().ok_or(IntegratorError::SingularMass)?;
-        // The velocities' slopes are the accelerations.
-        let own = Balance::of_slopes(&system, n..2 * n, n);
-        let with_specimen = options.direct_inertia.as_ref().map(|direct| {
-            let none = DMatrix::zeros(direct.nrows(), direct.ncols());
-            let specimen =
-                SecondOrder { mass: direct.clone(), damping: none.clone(), stiffness: none };
-            let joined = equations.joined(&specimen).first_order();
-            let joined = joined.ok_or(IntegratorError::SingularMass)?;
-            Ok(Balance::of_slopes(&joined, n..2 * n, n))
-        });
-        let scheme = options
-            .method
-            .scheme()
-            .ok_or(IntegratorError::NeedsSecondOrder(options.method.name()))?;
-        let algorithm = match scheme {
-            _ if elements == 0 => {
-                let singular = IntegratorError::SingularStep(options.method.name());
-                Algorithm::Map(MapStep::new(&system, scheme, h).ok_or(singular)?)
-            }
-            Scheme::RungeKutta4 => {
-                let slopes = Balance::of_slopes(&system, 0..equations.state_count(), n);
-                Algorithm::Stages(RungeKutta::new(equations, h), Box::new(slopes))
-            }
-            _ => return Err(IntegratorError::ElementsOfFirstOrder(elements)),
-        };
-        Ok(Self { own, with_specimen: with_specimen.transpose()?, algorithm })
+        })
     }
 }
 
@@ -262,13 +249,16 @@ impl Parts {
 /// system, as one product.
 #[derive(Debug, Clone)]
 pub(super) struct Balance {
-    matrix: PanelMatrix,
-    /// x, v (or all states), s, f, r.
-    input: Vec<f64>,
-    output: Vec<f64>,
+    /// Of x, v (or all states), s, f, r.
+    product: Product,
     states: usize,
     /// DOFs.
     size: usize,
+}
+
+/// Room for so many of a vector.
+pub(super) fn zeros(width: usize, one: &[f64]) -> Vec<f64> {
+    vec![0.0; width * one.len()]
 }
 
 impl Balance {
@@ -281,36 +271,42 @@ impl Balance {
             &-equations.interface_matrix(),
             &-equations.element_matrix(),
         ]);
-        Self::of(left * joined, 2 * n, n)
+        Self { product: Product::new(&(left * joined)), states: 2 * n, size: n }
+    }
+
+    /// The acceleration of every DOF.
+    fn of_accelerations(equations: &Equations) -> Result<Self, IntegratorError> {
+        let (n, singular) = (equations.size(), IntegratorError::SingularMass);
+        if equations.states.is_some() {
+            // The velocities' slopes are the accelerations.
+            return Ok(Self::of_slopes(&equations.first_order().ok_or(singular)?, n..2 * n, n));
+        }
+        Ok(Self::new(equations, &inverted(&equations.mass).ok_or(singular)?))
     }
 
     /// Some slopes of a first-order system whose first `size` states are DOFs.
     fn of_slopes(system: &FirstOrder, rows: Range<usize>, size: usize) -> Self {
         let FirstOrder { dynamics, load, held, elements } = system;
         let all = hstack(&[dynamics, load, held, elements]);
-        Self::of(all.rows(rows.start, rows.len()).into_owned(), dynamics.nrows(), size)
+        let product = Product::new(&all.rows(rows.start, rows.len()).into_owned());
+        Self { product, states: dynamics.nrows(), size }
     }
 
-    fn of(matrix: DMatrix<f64>, states: usize, size: usize) -> Self {
-        let input = vec![0.0; matrix.ncols()];
-        let matrix = PanelMatrix::new(&matrix);
-        let output = matrix.output();
-        Self { matrix, input, output, states, size }
+    pub(super) fn side_by_side(&self, width: usize) -> Self {
+        Self {
+            product: self.product.side_by_side(width),
+            states: width * self.states,
+            size: width * self.size,
+        }
     }
 
     /// The balance at displacement and velocity `state` (elements at trial).
     pub(super) fn evaluate(&mut self, state: &[f64], now: Acting<'_>) -> &[f64] {
         let Acting { load, force, elements } = now;
-        let (motion, rest) = self.input.split_at_mut(self.states);
-        motion.copy_from_slice(&state[..self.states]);
-        let (s, rest) = rest.split_at_mut(load.len());
-        s.copy_from_slice(load);
-        let (f, r) = rest.split_at_mut(force.len());
-        f.copy_from_slice(force);
+        let r = self.product.take([&state[..self.states], load, force]);
         for (r, placed) in r.iter_mut().zip(elements) {
             *r = placed.element.trial_force(placed.place.value(&state[..self.size]));
         }
-        self.matrix.multiply(&self.input, &mut self.output);
-        &self.output[..self.matrix.rows()]
+        self.product.multiply()
     }
 }

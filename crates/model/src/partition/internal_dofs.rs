@@ -4,9 +4,11 @@
 //! of the structure, but nobody simulates them: they move as the specimen does.
 
 use nalgebra::DMatrix;
+use numerics::second_order::SecondOrder;
 
 use super::{Partition, PartitionError};
 use crate::equations::{ConnectedElement, Equations, RelativeDof};
+use crate::error::MatrixName;
 use crate::structure::Structure;
 
 /// DOFs of the specimen away from its interface, with what joins them.
@@ -18,18 +20,10 @@ use crate::structure::Structure;
 pub struct InternalDofs {
     /// Of the structure, counted from 0.
     pub dofs: Vec<usize>,
-    /// M_ii.
-    pub mass: DMatrix<f64>,
-    /// C_ii.
-    pub damping: DMatrix<f64>,
-    /// K_ii.
-    pub stiffness: DMatrix<f64>,
-    /// M_ib, one column per interface DOF.
-    pub mass_to_interface: DMatrix<f64>,
-    /// C_ib.
-    pub damping_to_interface: DMatrix<f64>,
-    /// K_ib.
-    pub stiffness_to_interface: DMatrix<f64>,
+    /// M_ii, C_ii and K_ii.
+    pub matrices: SecondOrder,
+    /// M_ib, C_ib and K_ib, one column per interface DOF.
+    pub to_interface: SecondOrder,
 }
 
 impl InternalDofs {
@@ -55,20 +49,18 @@ impl InternalDofs {
         if let Some(&dof) = places.iter().find(|&&dof| dof >= size) {
             return Err(PartitionError::NoSuchDof { dof: dof + 1, size });
         }
-        let parts = [&structure.mass, &structure.damping, &structure.stiffness];
-        for (matrix, name) in parts.into_iter().zip(["mass", "damping", "stiffness"]) {
+        let whole = SecondOrder {
+            mass: &structure.mass,
+            damping: &structure.damping,
+            stiffness: &structure.stiffness,
+        };
+        for (name, matrix) in MatrixName::ALL.into_iter().zip(whole.each()) {
             check_reach(matrix, name, dofs, &places)?;
         }
-        let own = |matrix: &DMatrix<f64>| block(matrix, dofs, dofs);
-        let joint = |matrix: &DMatrix<f64>| block(matrix, dofs, &places);
         Ok(Self {
             dofs: dofs.to_vec(),
-            mass: own(&structure.mass),
-            damping: own(&structure.damping),
-            stiffness: own(&structure.stiffness),
-            mass_to_interface: joint(&structure.mass),
-            damping_to_interface: joint(&structure.damping),
-            stiffness_to_interface: joint(&structure.stiffness),
+            matrices: whole.map(|matrix| block(matrix, dofs, dofs)),
+            to_interface: whole.map(|matrix| block(matrix, dofs, &places)),
         })
     }
 
@@ -101,6 +93,9 @@ impl InternalDofs {
             let [from, to] = [place.from, place.to].map(|dof| dof.map(index).transpose());
             Ok(RelativeDof { from: from?, to: to? })
         };
+        let kept_element = |placed: &ConnectedElement| -> Result<_, PartitionError> {
+            Ok(ConnectedElement { place: moved(&placed.place)?, element: placed.element.clone() })
+        };
         let rest = |matrix: &DMatrix<f64>| block(matrix, &kept, &kept);
         Ok(Equations {
             mass: rest(&whole.mass),
@@ -108,14 +103,7 @@ impl InternalDofs {
             stiffness: rest(&whole.stiffness),
             load: whole.load.select_rows(&kept),
             interface: whole.interface.iter().map(moved).collect::<Result<_, _>>()?,
-            elements: whole
-                .elements
-                .iter()
-                .map(|placed| {
-                    let place = moved(&placed.place)?;
-                    Ok(ConnectedElement { place, element: placed.element.clone() })
-                })
-                .collect::<Result<_, PartitionError>>()?,
+            elements: whole.elements.iter().map(kept_element).collect::<Result<_, _>>()?,
             states: None,
         })
     }
@@ -133,7 +121,7 @@ fn places(interface: &[RelativeDof]) -> Result<Vec<usize>, PartitionError> {
 /// What is inside may touch the interface only.
 fn check_reach(
     matrix: &DMatrix<f64>,
-    name: &'static str,
+    name: MatrixName,
     inside: &[usize],
     interface: &[usize],
 ) -> Result<(), PartitionError> {
@@ -141,8 +129,7 @@ fn check_reach(
     for &row in inside {
         for column in 0..matrix.ncols() {
             let known = inside.contains(&column) || interface.contains(&column);
-            let joins =
-                matrix[(row, column)].abs() > rounding || matrix[(column, row)].abs() > rounding;
+            let joins = matrix[(row, column)].abs().max(matrix[(column, row)].abs()) > rounding;
             if !known && joins {
                 return Err(PartitionError::InsideReachesOut {
                     matrix: name,
@@ -177,8 +164,8 @@ mod tests {
         let inside = InternalDofs::of(structure, dofs, &interface)?;
         let specimen = Specimen {
             mass: DMatrix::from_element(1, 1, 1.79),
-            damping: InternalDofs::joining(&inside.damping_to_interface),
-            stiffness: InternalDofs::joining(&inside.stiffness_to_interface),
+            damping: InternalDofs::joining(&inside.to_interface.damping),
+            stiffness: InternalDofs::joining(&inside.to_interface.stiffness),
             elements: Vec::new(),
         };
         Ok(Partition { interface, specimen, inside: Some(inside) })
@@ -206,7 +193,7 @@ mod tests {
         // Without storey 2, storey 1 would reach across it.
         assert_eq!(
             partition(&structure, &[0]).unwrap_err(),
-            PartitionError::InsideReachesOut { matrix: "damping", inside: 1, outside: 2 }
+            PartitionError::InsideReachesOut { matrix: MatrixName::Damping, inside: 1, outside: 2 }
         );
         assert_eq!(
             partition(&structure, &[0, 1, 2]).unwrap_err(),

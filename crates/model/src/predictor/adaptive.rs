@@ -1,8 +1,7 @@
 //! A recurrence learnt during the test by recursive least squares.
 
-use super::lagrange::weights;
-use super::polynomial::{Coefficients, History, between, evaluate};
-use super::{Grid, HIGHEST_ORDER, Instant, MOST_TAPS, Predict, PredictorError};
+use super::polynomial::{Coefficients, History, between, evaluate, lagrange};
+use super::{Grid, HIGHEST_ORDER, MOST_TAPS, PredictorError};
 use crate::motion::Motion;
 
 /// The next instant is a fixed combination of the last ones, x[k+1] = Σ wᵢ x[k−i],
@@ -53,7 +52,7 @@ impl Adaptive {
         if !(forgetting > 0.0 && forgetting <= 1.0) {
             return Err(PredictorError::BadForgetting);
         }
-        let polynomial = weights((taps - 1).min(HIGHEST_ORDER))?;
+        let polynomial = lagrange((taps - 1).min(HIGHEST_ORDER))?;
         let mut start = [0.0; MOST_TAPS];
         for (w, of_point) in start.iter_mut().zip(polynomial.column_iter()) {
             // The polynomial at s = 1.
@@ -62,18 +61,16 @@ impl Adaptive {
         let of = vec![Dof::new(taps, start); count];
         Ok(Self { grid, taps, forgetting, start, of })
     }
-}
 
-impl Predict for Adaptive {
-    fn observe(&mut self, now: &Instant) {
+    pub(super) fn observe(&mut self, interface: &Motion) {
         let period_s = self.grid.period_s();
         for (i, dof) in self.of.iter_mut().enumerate() {
-            let [x, v, _] = now.interface.of(i);
+            let [x, v, _] = interface.of(i);
             dof.observe([x, v * period_s], self.taps, self.forgetting);
         }
     }
 
-    fn point(&self, index: usize, out: &mut Motion) {
+    pub(super) fn point(&self, index: usize, out: &mut Motion) {
         let (s, period_s) = (self.grid.s(index), self.grid.period_s());
         for (i, dof) in self.of.iter().enumerate() {
             let [first, second] = &dof.polynomials;
@@ -86,7 +83,7 @@ impl Predict for Adaptive {
         }
     }
 
-    fn reset(&mut self) {
+    pub(super) fn reset(&mut self) {
         self.of.fill(Dof::new(self.taps, self.start));
     }
 }
@@ -104,7 +101,7 @@ impl Dof {
     fn observe(&mut self, now: [f64; 2], taps: usize, forgetting: f64) {
         if self.seen >= taps {
             for (signal, value) in now.into_iter().enumerate() {
-                let regressor = *self.past[signal].values();
+                let regressor = self.past[signal].values;
                 self.learn(&regressor[..taps], value, forgetting);
             }
         }
@@ -152,7 +149,7 @@ impl Dof {
         let mut ends = [[0.0; 2]; 3];
         for (signal, past) in self.past.iter().enumerate() {
             let mut last = [0.0; MOST_TAPS];
-            last[..taps].copy_from_slice(&past.values()[..taps]);
+            last[..taps].copy_from_slice(&past.values[..taps]);
             ends[0][signal] = last[0];
             for end in &mut ends[1..] {
                 let next = dot(&self.weights, &last[..taps]);

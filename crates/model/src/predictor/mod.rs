@@ -2,20 +2,15 @@
 //! the ticks of a fast one, ahead of what is known.
 //!
 //! A [`Design`] declares one with its numbers; [`Predictor::new`] builds it for
-//! the [`Grid`] of points it will be asked for. One file per kind.
+//! the [`Grid`] of points it will be asked for.
 //!
 //! Time is counted in s = t/ΔT from the newest instant, ΔT being the period of
 //! the slow loop. Velocity and acceleration are derivatives of the very
 //! function that gives the displacement, never differences of its points.
 
 mod adaptive;
-mod combined;
-mod hermite;
-mod lagrange;
-mod least_squares;
 mod model_based;
 mod polynomial;
-mod predicted_acceleration;
 #[cfg(test)]
 mod tests;
 
@@ -26,13 +21,8 @@ use thiserror::Error;
 
 use crate::motion::Motion;
 use adaptive::Adaptive;
-use combined::Combined;
-use hermite::Hermite;
-use lagrange::Lagrange;
-use least_squares::LeastSquares;
 use model_based::ModelBased;
-use polynomial::Polynomial;
-use predicted_acceleration::PredictedAcceleration;
+use polynomial::{Polynomial, Rule, lagrange, least_squares};
 
 /// A predictor as declared.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -66,8 +56,15 @@ pub enum Design {
         /// Weight of the past per instant, up to 1.
         forgetting: f64,
     },
-    /// One period late: interpolation as soon as the next instant is known,
-    /// extrapolation before.
+    /// The polynomial one period late: at tick j after an instant the signal is where
+    /// it should have been at s = j/R − 1. From the end of the task time to the next
+    /// instant that lies between two known displacements; while the task runs it
+    /// lies ahead of the last one.
+    ///
+    /// Nothing is extrapolated further than the task time, and the price is a delay
+    /// of a whole period ΔT, which the compensator must lead by.
+    ///
+    /// Reference: Nakashima & Masaoka 1999, Earthq. Eng. Struct. Dyn. 28(4).
     Combined {
         /// Degree of the polynomial, 1 to 5.
         order: usize,
@@ -78,8 +75,6 @@ pub enum Design {
 pub const MOST_POINTS: usize = 16;
 /// Most instants a learnt recurrence looks back on.
 pub const MOST_TAPS: usize = 8;
-/// Most instants any predictor but the one that learns looks back on.
-const MEMORY: usize = MOST_POINTS;
 /// Greatest degree of a polynomial.
 pub const HIGHEST_ORDER: usize = 5;
 
@@ -187,48 +182,18 @@ pub enum PredictorError {
     SingularMass,
 }
 
-/// The duty of one kind of predictor. `observe` and `point` run inside a loop:
-/// no allocation, no blocking, no panic.
-pub trait Predict {
-    /// Takes a new instant in, one period after the last.
-    fn observe(&mut self, now: &Instant);
-
-    /// The motion of the interface at a point of the grid, as seen from the
-    /// newest instant.
-    fn point(&self, index: usize, out: &mut Motion);
-
-    /// Back to the state before the first instant.
-    fn reset(&mut self);
-}
-
 /// Gives the interface motion ahead. A closed set, chosen by the file.
+///
+/// [`observe`](Self::observe) and [`point`](Self::point) run inside a loop: no
+/// allocation, no blocking, no panic.
 #[derive(Debug, Clone)]
 pub struct Predictor(Kind);
 
 #[derive(Debug, Clone)]
 enum Kind {
-    Lagrange(Polynomial<Lagrange>),
-    Hermite(Polynomial<Hermite>),
-    LeastSquares(Polynomial<LeastSquares>),
-    PredictedAcceleration(Polynomial<PredictedAcceleration>),
+    Polynomial(Polynomial),
     ModelBased(Box<ModelBased>),
     Adaptive(Box<Adaptive>),
-    Combined(Polynomial<Combined>),
-}
-
-/// Calls a method of whatever kind it is.
-macro_rules! each {
-    ($predictor:expr, $one:ident => $call:expr) => {
-        match $predictor {
-            Predictor(Kind::Lagrange($one)) => $call,
-            Predictor(Kind::Hermite($one)) => $call,
-            Predictor(Kind::LeastSquares($one)) => $call,
-            Predictor(Kind::PredictedAcceleration($one)) => $call,
-            Predictor(Kind::ModelBased($one)) => $call,
-            Predictor(Kind::Adaptive($one)) => $call,
-            Predictor(Kind::Combined($one)) => $call,
-        }
-    };
 }
 
 impl Predictor {
@@ -240,25 +205,53 @@ impl Predictor {
         count: usize,
         surroundings: &Surroundings,
     ) -> Result<Self, PredictorError> {
+        let polynomial = |rule| Kind::Polynomial(Polynomial::new(rule, grid, count));
+        let one_stage = |weights, origin| {
+            polynomial(Rule::Displacements { weights, origin, stages: Stages::One })
+        };
         Ok(Self(match *design {
+            Design::Lagrange { order, stages: Stages::One } => one_stage(lagrange(order)?, 0.0),
             Design::Lagrange { order, stages } => {
-                Kind::Lagrange(Polynomial::new(Lagrange::new(order, stages, &grid)?, grid, count))
+                let origin = grid.task / grid.ratio as f64;
+                polynomial(Rule::Displacements { weights: lagrange(order)?, origin, stages })
             }
-            Design::Hermite => Kind::Hermite(Polynomial::new(Hermite, grid, count)),
-            Design::LeastSquares { order, points } => {
-                Kind::LeastSquares(Polynomial::new(LeastSquares::new(order, points)?, grid, count))
-            }
-            Design::PredictedAcceleration => {
-                Kind::PredictedAcceleration(Polynomial::new(PredictedAcceleration, grid, count))
-            }
+            Design::Hermite => polynomial(Rule::Hermite),
+            Design::LeastSquares { order, points } => one_stage(least_squares(order, points)?, 0.0),
+            Design::PredictedAcceleration => polynomial(Rule::PredictedAcceleration),
             Design::ModelBased => Kind::ModelBased(Box::new(ModelBased::new(surroundings, grid)?)),
             Design::Adaptive { taps, forgetting } => {
                 Kind::Adaptive(Box::new(Adaptive::new(taps, forgetting, grid, count)?))
             }
-            Design::Combined { order } => {
-                Kind::Combined(Polynomial::new(Combined::new(order)?, grid, count))
-            }
+            Design::Combined { order } => one_stage(lagrange(order)?, 1.0),
         }))
+    }
+
+    /// Takes a new instant in, one period after the last.
+    pub fn observe(&mut self, now: &Instant) {
+        match &mut self.0 {
+            Kind::Polynomial(polynomial) => polynomial.observe(now.interface),
+            Kind::ModelBased(model) => model.observe(now),
+            Kind::Adaptive(adaptive) => adaptive.observe(now.interface),
+        }
+    }
+
+    /// The motion of the interface at a point of the grid, as seen from the
+    /// newest instant.
+    pub fn point(&self, index: usize, out: &mut Motion) {
+        match &self.0 {
+            Kind::Polynomial(polynomial) => polynomial.point(index, out),
+            Kind::ModelBased(model) => model.point(index, out),
+            Kind::Adaptive(adaptive) => adaptive.point(index, out),
+        }
+    }
+
+    /// Back to the state before the first instant.
+    pub fn reset(&mut self) {
+        match &mut self.0 {
+            Kind::Polynomial(polynomial) => polynomial.reset(),
+            Kind::ModelBased(model) => model.reset(),
+            Kind::Adaptive(adaptive) => adaptive.reset(),
+        }
     }
 
     /// Prepares the motion of every DOF at the points of a second grid, where the
@@ -294,14 +287,15 @@ impl Predictor {
             _ => 3 * count,
         };
         let rows = 3 * count * points;
-        let mut weights = vec![DMatrix::zeros(rows, 4 * count + 2 * dofs); MEMORY];
+        // No kind but the one that learns looks back on more.
+        let mut weights = vec![DMatrix::zeros(rows, 4 * count + 2 * dofs); MOST_POINTS];
         let mut asked = self.clone();
         let (mut signals, mut point) = (vec![0.0; 4 * count + 2 * dofs], Motion::rest(count));
         let observe = |asked: &mut Self, signals: &[f64]| {
-            let [x, v, a] = [0, 1, 2].map(|s| signals[s * count..(s + 1) * count].to_vec());
+            let mut interface = Motion::rest(count);
+            interface.copy_from_slice(&signals[..3 * count]);
             let (state, force) = signals[3 * count..].split_at(2 * dofs);
             let (displacement, velocity) = state.split_at(dofs);
-            let interface = Motion { displacement: x, velocity: v, acceleration: a };
             let interface = &interface;
             asked.observe(&Instant { interface, displacement, velocity, force, load: &[] });
         };
@@ -333,19 +327,5 @@ impl Predictor {
             Kind::ModelBased(model) => model.rows_ahead(),
             _ => 0,
         }
-    }
-}
-
-impl Predict for Predictor {
-    fn observe(&mut self, now: &Instant) {
-        each!(self, one => one.observe(now));
-    }
-
-    fn point(&self, index: usize, out: &mut Motion) {
-        each!(self, one => one.point(index, out));
-    }
-
-    fn reset(&mut self) {
-        each!(self, one => one.reset());
     }
 }

@@ -1,11 +1,12 @@
 //! Exact prediction by the rows of a matrix exponential.
 
 use nalgebra::DMatrix;
+use numerics::block::{hstack, vstack};
 use numerics::discretise;
 use numerics::second_order::companion;
 use numerics::solve;
 
-use super::{Grid, Instant, Predict, PredictorError};
+use super::{Grid, Instant, PredictorError};
 use crate::equations::Equations;
 use crate::motion::Motion;
 use crate::specimen::Specimen;
@@ -53,30 +54,21 @@ impl ModelBased {
         if elements > 0 {
             return Err(PredictorError::NotLinear(elements));
         }
-        let (n, count, loads) =
-            (numerical.size(), numerical.interface.len(), numerical.load.ncols());
-        let (a, by) = continuous(surroundings)?;
+        let (count, loads) = (numerical.interface.len(), numerical.load.ncols());
         let specimen = surroundings.specimen.linearised();
-        let b = numerical.interface_matrix();
-        // Displacement, velocity, acceleration of the interface.
-        let across = b.transpose();
-        let mut out = DMatrix::zeros(3 * count, 2 * n);
-        out.view_mut((0, 0), (count, n)).copy_from(&across);
-        out.view_mut((count, n), (count, n)).copy_from(&across);
-        out.view_mut((2 * count, 0), (count, 2 * n)).copy_from(&(&across * a.rows(n, n)));
-        let direct = &across * by.rows(n, n);
         let last = grid.first + grid.points as f64;
         let rows_ahead = last.max(0.0).ceil() as usize + 2;
-        let problem = Problem { a: &a, by: &by, out: &out, direct: &direct, count, loads };
-        let weights = problem.weights(&grid, rows_ahead);
+        let across = numerical.interface_matrix().transpose();
+        let weights = Problem::new(surroundings)?.weights(&grid, rows_ahead, &across, 3);
+        let states = 2 * numerical.size();
         Ok(Self {
             count,
-            states: 2 * n,
+            states,
             rows_ahead,
             specimen: [specimen.stiffness, specimen.damping, specimen.mass],
             weights,
             whole: Vec::new(),
-            input: vec![0.0; 2 * n + count + rows_ahead * loads],
+            input: vec![0.0; states + count + rows_ahead * loads],
         })
     }
 
@@ -89,21 +81,9 @@ impl ModelBased {
         grid: Grid,
         orders: usize,
     ) -> Result<(), PredictorError> {
-        let Surroundings { numerical, .. } = surroundings;
-        let (n, orders) = (numerical.size(), orders.min(3));
-        let (a, by) = continuous(surroundings)?;
-        let mut out = DMatrix::zeros(orders * n, 2 * n);
-        for order in 0..orders.min(2) {
-            out.view_mut((order * n, order * n), (n, n)).fill_with_identity();
-        }
-        let mut direct = DMatrix::zeros(0, by.ncols());
-        if orders == 3 {
-            out.view_mut((2 * n, 0), (n, 2 * n)).copy_from(&a.rows(n, n));
-            direct = by.rows(n, n).into_owned();
-        }
-        let (count, loads) = (self.count, numerical.load.ncols());
-        let problem = Problem { a: &a, by: &by, out: &out, direct: &direct, count, loads };
-        self.whole = problem.weights(&grid, self.rows_ahead);
+        let n = surroundings.numerical.size();
+        let every = DMatrix::identity(n, n);
+        self.whole = Problem::new(surroundings)?.weights(&grid, self.rows_ahead, &every, orders);
         Ok(())
     }
 
@@ -126,116 +106,8 @@ impl ModelBased {
     pub(super) fn rows_ahead(&self) -> usize {
         self.rows_ahead
     }
-}
 
-/// ẋ = A x + B (g, load) of numerical part and specimen in one piece.
-fn continuous(surroundings: &Surroundings) -> Result<(DMatrix<f64>, DMatrix<f64>), PredictorError> {
-    let Surroundings { numerical, .. } = surroundings;
-    let specimen = surroundings.specimen.linearised();
-    let (n, count, loads) = (numerical.size(), numerical.interface.len(), numerical.load.ncols());
-    let b = numerical.interface_matrix();
-    let joined = |part: &DMatrix<f64>, of: &DMatrix<f64>| part + &b * of * b.transpose();
-    let inverse = solve::inverse(&joined(&numerical.mass, &specimen.mass))
-        .ok_or(PredictorError::SingularMass)?;
-    let stiffness = joined(&numerical.stiffness, &specimen.stiffness);
-    let damping = joined(&numerical.damping, &specimen.damping);
-    let a = companion(&inverse, &damping, &stiffness);
-    // Inputs: g, then the load.
-    let mut by = DMatrix::zeros(2 * n, count + loads);
-    by.view_mut((n, 0), (n, count)).copy_from(&(-&inverse * &b));
-    by.view_mut((n, count), (n, loads)).copy_from(&(&inverse * &numerical.load));
-    Ok((a, by))
-}
-
-/// The continuous model, from which the weights are found.
-struct Problem<'a> {
-    a: &'a DMatrix<f64>,
-    by: &'a DMatrix<f64>,
-    /// What is wanted, from the state.
-    out: &'a DMatrix<f64>,
-    /// Acceleration from the inputs at once: the last rows of what is wanted.
-    direct: &'a DMatrix<f64>,
-    count: usize,
-    loads: usize,
-}
-
-impl Problem<'_> {
-    fn weights(&self, grid: &Grid, rows_ahead: usize) -> Vec<DMatrix<f64>> {
-        let (count, loads, states) = (self.count, self.loads, self.a.nrows());
-        let whole = discretise::first_order_hold(self.a, self.by, grid.tick_s);
-        // All points lie the same part of a tick behind a tick.
-        let part = grid.first - grid.first.floor();
-        let rest = discretise::first_order_hold(self.a, self.by, part * grid.tick_s);
-        let width = states + count + rows_ahead * loads;
-        let mut all = Vec::with_capacity(grid.points);
-        // Rows that give the motion from the state a number of ticks before it,
-        // and what the inputs since then have added.
-        let mut rows = self.out * &rest.transition;
-        let mut ahead: Vec<DMatrix<f64>> = vec![self.out * &rest.start, self.out * &rest.end];
-        let mut ticks = 0;
-        for point in 0..grid.points {
-            let position = grid.first + point as f64;
-            if position < 0.0 {
-                all.push(self.before(position * grid.tick_s, width));
-                continue;
-            }
-            let wanted = position.floor() as usize;
-            while ticks < wanted {
-                // One tick further back: its inputs come before all others.
-                ahead.insert(0, &rows * &whole.start);
-                let end = &rows * &whole.end;
-                ahead[1] += end;
-                rows *= &whole.transition;
-                ticks += 1;
-            }
-            let (outputs, at_once) = (self.out.nrows(), self.direct.nrows());
-            let mut weights = DMatrix::zeros(outputs, width);
-            weights.columns_mut(0, states).copy_from(&rows);
-            for (tick, inputs) in ahead.iter().enumerate() {
-                let last = tick + 1 == ahead.len();
-                // The last part of a tick ends between two samples of the load.
-                let shares: &[(usize, f64)] =
-                    if last { &[(tick - 1, 1.0 - part), (tick, part)] } else { &[(tick, 1.0)] };
-                let mut of_g = weights.columns_mut(states, count);
-                of_g += inputs.columns(0, count);
-                for &(row, share) in shares {
-                    let at = states + count + row * loads;
-                    let mut of_load = weights.columns_mut(at, loads);
-                    of_load += share * inputs.columns(count, loads);
-                }
-            }
-            // The inputs of the instant act on its acceleration at once.
-            let below = outputs - at_once;
-            let mut of_g = weights.view_mut((below, states), (at_once, count));
-            of_g += self.direct.columns(0, count);
-            for (row, share) in [(ticks, 1.0 - part), (ticks + 1, part)] {
-                let at = states + count + row * loads;
-                let mut of_load = weights.view_mut((below, at), (at_once, loads));
-                of_load += share * self.direct.columns(count, loads);
-            }
-            all.push(weights);
-        }
-        all
-    }
-
-    /// A point before the newest instant: the load is taken as it is then.
-    fn before(&self, time_s: f64, width: usize) -> DMatrix<f64> {
-        let (count, states) = (self.count, self.a.nrows());
-        let back = discretise::zero_order_hold(self.a, self.by, time_s);
-        let (outputs, at_once) = (self.out.nrows(), self.direct.nrows());
-        let mut weights = DMatrix::zeros(outputs, width);
-        weights.columns_mut(0, states).copy_from(&(self.out * back.transition));
-        let mut inputs = weights.columns_mut(states, count + self.loads);
-        inputs += self.out * back.start;
-        let corner = (outputs - at_once, states);
-        let mut direct = weights.view_mut(corner, (at_once, count + self.loads));
-        direct += self.direct;
-        weights
-    }
-}
-
-impl Predict for ModelBased {
-    fn observe(&mut self, now: &Instant) {
+    pub(super) fn observe(&mut self, now: &Instant) {
         let n = self.states / 2;
         let (motion, rest) = self.input.split_at_mut(self.states);
         motion[..n].copy_from_slice(&now.displacement[..n]);
@@ -256,7 +128,7 @@ impl Predict for ModelBased {
         }
     }
 
-    fn point(&self, index: usize, out: &mut Motion) {
+    pub(super) fn point(&self, index: usize, out: &mut Motion) {
         let Some(weights) = self.weights.get(index) else { return };
         let row = |row: usize| -> f64 {
             weights.row(row).iter().zip(&self.input).map(|(w, value)| w * value).sum()
@@ -266,7 +138,102 @@ impl Predict for ModelBased {
         }
     }
 
-    fn reset(&mut self) {
+    pub(super) fn reset(&mut self) {
         self.input.fill(0.0);
+    }
+}
+
+/// ẏ = A y + B (g, load) of numerical part and specimen in one piece, from which the
+/// weights are found.
+struct Problem {
+    a: DMatrix<f64>,
+    by: DMatrix<f64>,
+    /// Entries of g.
+    count: usize,
+}
+
+impl Problem {
+    fn new(surroundings: &Surroundings) -> Result<Self, PredictorError> {
+        let numerical = surroundings.numerical;
+        let joined = numerical.joined(&surroundings.specimen.linearised().matrices());
+        let inverse = solve::inverse(&joined.mass).ok_or(PredictorError::SingularMass)?;
+        let of_g = -&inverse * numerical.interface_matrix();
+        let inputs = hstack(&[&of_g, &(&inverse * &numerical.load)]);
+        Ok(Self {
+            a: companion(&inverse, &joined.damping, &joined.stiffness),
+            by: vstack(&[&DMatrix::zeros(inverse.nrows(), 0), &inputs]),
+            count: numerical.interface.len(),
+        })
+    }
+
+    /// For every point of the grid the weights of state, g and load rows in `places` x,
+    /// its velocity and its acceleration, or the first `orders` of these.
+    fn weights(
+        &self,
+        grid: &Grid,
+        rows_ahead: usize,
+        places: &DMatrix<f64>,
+        orders: usize,
+    ) -> Vec<DMatrix<f64>> {
+        let (count, states) = (self.count, self.a.nrows());
+        let (n, loads) = (states / 2, self.by.ncols() - count);
+        let nothing = DMatrix::zeros(places.nrows(), n);
+        let rate = hstack(&[&nothing, places]);
+        let wanted = places.nrows() * orders.min(3);
+        let out = vstack(&[places, &rate, &(places * self.a.rows(n, n))]);
+        let out = out.rows(0, wanted).into_owned();
+        // The inputs of an instant act on its acceleration at once.
+        let still = DMatrix::zeros(2 * places.nrows(), 0);
+        let direct = vstack(&[&still, &(places * self.by.rows(n, n))]);
+        let direct = direct.rows(0, wanted).into_owned();
+
+        let whole = discretise::first_order_hold(&self.a, &self.by, grid.tick_s);
+        // All points lie the same part of a tick behind a tick.
+        let part = grid.first - grid.first.floor();
+        let rest = discretise::first_order_hold(&self.a, &self.by, part * grid.tick_s);
+        let width = states + count + rows_ahead * loads;
+        let mut all = Vec::with_capacity(grid.points);
+        // Rows that give the motion from the state a number of ticks before it,
+        // and what the inputs since then have added.
+        let mut rows = &out * &rest.transition;
+        let mut ahead: Vec<DMatrix<f64>> = vec![&out * &rest.start, &out * &rest.end];
+        for point in 0..grid.points {
+            let position = grid.first + point as f64;
+            if position < 0.0 {
+                // Before the newest instant: the load is taken as it is then.
+                let time_s = position * grid.tick_s;
+                let back = discretise::zero_order_hold(&self.a, &self.by, time_s);
+                let inputs = &out * back.start + &direct;
+                let later = DMatrix::zeros(0, width - states - inputs.ncols());
+                all.push(hstack(&[&(&out * back.transition), &inputs, &later]));
+                continue;
+            }
+            while ahead.len() < position.floor() as usize + 2 {
+                // One tick further back: its inputs come before all others.
+                ahead.insert(0, &rows * &whole.start);
+                let end = &rows * &whole.end;
+                ahead[1] += end;
+                rows *= &whole.transition;
+            }
+            let mut weights = DMatrix::zeros(wanted, width);
+            weights.columns_mut(0, states).copy_from(&rows);
+            let last = ahead.len() - 1;
+            for (tick, inputs) in ahead.iter().chain([&direct]).enumerate() {
+                // The last part of a tick ends between two samples of the load.
+                let shares: &[(usize, f64)] = if tick < last {
+                    &[(tick, 1.0)]
+                } else {
+                    &[(last - 1, 1.0 - part), (last, part)]
+                };
+                let mut of_g = weights.columns_mut(states, count);
+                of_g += inputs.columns(0, count);
+                for &(row, share) in shares {
+                    let mut of_load = weights.columns_mut(states + count + row * loads, loads);
+                    of_load += share * inputs.columns(count, loads);
+                }
+            }
+            all.push(weights);
+        }
+        all
     }
 }

@@ -3,9 +3,11 @@
 //! `joints[c][i]` numbers the joint that boundary DOF i of component c belongs
 //! to; DOFs with one number are one DOF. Any number of components may meet.
 
+use std::collections::BTreeSet;
+
 use nalgebra::{Complex, DMatrix, DVector};
-use numerics::block::hstack;
-use numerics::second_order::dynamic_stiffness;
+use numerics::block::{hstack, vstack};
+use numerics::second_order::SecondOrder;
 use numerics::solve;
 use numerics::sparse::SparseMatrix;
 
@@ -26,41 +28,39 @@ pub struct Assembly<M> {
     pub places: Vec<Vec<usize>>,
 }
 
-/// The joints in ascending order, once each.
-fn all_joints(counts: &[usize], joints: &[Vec<usize>]) -> Result<Vec<usize>, ReductionError> {
+/// The joints in ascending order, once each, and where each component's lie among
+/// them.
+fn numbered_joints(
+    counts: impl ExactSizeIterator<Item = usize>,
+    joints: &[Vec<usize>],
+) -> Result<(Vec<usize>, Vec<Vec<usize>>), ReductionError> {
     check_count("lists of joints", joints.len(), counts.len())?;
-    for (own, &count) in joints.iter().zip(counts) {
+    for (own, count) in joints.iter().zip(counts) {
         check_count("joints of a component", own.len(), count)?;
     }
-    let mut all: Vec<usize> = joints.iter().flatten().copied().collect();
-    all.sort_unstable();
-    all.dedup();
-    Ok(all)
+    let all: BTreeSet<usize> = joints.iter().flatten().copied().collect();
+    let all = Vec::from_iter(all);
+    let place = |joint: &usize| all.partition_point(|other| other < joint);
+    let places = joints.iter().map(|own| own.iter().map(place).collect()).collect();
+    Ok((all, places))
 }
 
-fn place(all: &[usize], joint: usize) -> usize {
-    all.binary_search(&joint).expect("every joint is listed")
+/// The coordinates of one model: those of its joints, and the rest behind all before.
+fn numbered(mut joints: Vec<usize>, size: usize, next: &mut usize) -> Vec<usize> {
+    let before = *next;
+    *next += size - joints.len();
+    joints.extend(before..*next);
+    joints
 }
 
-/// The coordinates of one model: those given, and the rest behind all before.
-fn numbered(given: impl Iterator<Item = usize>, size: usize, next: &mut usize) -> Vec<usize> {
-    let mut to: Vec<usize> = given.collect();
-    let more = size - to.len();
-    to.extend(*next..*next + more);
-    *next += more;
-    to
-}
-
-/// The matrices of the models, each added at its places.
-fn scattered<M>(
+/// Matrices, each added at its places.
+fn scattered<'a>(
     size: usize,
-    models: &[&M],
-    part: fn(&M) -> &DMatrix<f64>,
+    matrices: impl Iterator<Item = &'a DMatrix<f64>>,
     places: &[Vec<usize>],
 ) -> DMatrix<f64> {
     let mut sum = DMatrix::zeros(size, size);
-    for (model, places) in models.iter().zip(places) {
-        let matrix = part(model);
+    for (matrix, places) in matrices.zip(places) {
         for (j, &column) in places.iter().enumerate() {
             for (i, &row) in places.iter().enumerate() {
                 sum[(row, column)] += matrix[(i, j)];
@@ -75,15 +75,15 @@ pub fn assemble(
     models: &[&ReducedModel],
     joints: &[Vec<usize>],
 ) -> Result<Assembly<ReducedModel>, ReductionError> {
-    let counts: Vec<usize> = models.iter().map(|model| model.boundary.len()).collect();
-    let all = all_joints(&counts, joints)?;
-    let mut next = all.len();
-    let mut places = Vec::new();
-    for (model, own) in models.iter().zip(joints) {
-        let joints = own.iter().map(|&joint| place(&all, joint));
-        places.push(numbered(joints, model.size(), &mut next));
-    }
-    let sum = |part| scattered(next, models, part, &places);
+    let counts = models.iter().map(|model| model.boundary.len());
+    let (boundary, joints) = numbered_joints(counts, joints)?;
+    let mut next = boundary.len();
+    let all = models.iter().zip(joints);
+    let places: Vec<Vec<usize>> =
+        all.map(|(model, own)| numbered(own, model.size(), &mut next)).collect();
+    let sum = |part: fn(&SecondOrder) -> &DMatrix<f64>| {
+        scattered(next, models.iter().map(|model| part(&model.matrices)), &places)
+    };
     let mut participation = DVector::zeros(next);
     for (model, to) in models.iter().zip(&places) {
         for (value, &row) in model.participation.iter().zip(to) {
@@ -91,12 +91,14 @@ pub fn assemble(
         }
     }
     let model = ReducedModel {
-        mass: sum(|model| &model.mass),
-        damping: sum(|model| &model.damping),
-        stiffness: sum(|model| &model.stiffness),
-        interface: all.len(),
+        matrices: SecondOrder {
+            mass: sum(|matrices| &matrices.mass),
+            damping: sum(|matrices| &matrices.damping),
+            stiffness: sum(|matrices| &matrices.stiffness),
+        },
+        interface: boundary.len(),
+        boundary,
         omega_rad_s: models.iter().flat_map(|model| model.omega_rad_s.clone()).collect(),
-        boundary: all,
         participation,
         excited_mass: models.iter().map(|model| model.excited_mass).sum(),
         monitored: Vec::new(),
@@ -110,20 +112,21 @@ pub fn assemble_states(
     models: &[&StateModel],
     joints: &[Vec<usize>],
 ) -> Result<Assembly<StateModel>, ReductionError> {
-    let counts: Vec<usize> = models.iter().map(|model| model.boundary.len()).collect();
-    let all = all_joints(&counts, joints)?;
-    let mut next = 2 * all.len();
-    let mut places = Vec::new();
-    for (model, own) in models.iter().zip(joints) {
-        let displacements = own.iter().map(|&joint| place(&all, joint));
-        let velocities = own.iter().map(|&joint| all.len() + place(&all, joint));
-        places.push(numbered(displacements.chain(velocities), model.states(), &mut next));
-    }
-    let sum = |part| scattered(next, models, part, &places);
+    let counts = models.iter().map(|model| model.boundary.len());
+    let (boundary, joints) = numbered_joints(counts, joints)?;
+    let mut next = 2 * boundary.len();
+    let places: Vec<Vec<usize>> = models
+        .iter()
+        .zip(joints)
+        .map(|(model, mut own)| {
+            own.extend(own.clone().iter().map(|displacement| boundary.len() + displacement));
+            numbered(own, model.states(), &mut next)
+        })
+        .collect();
     let model = StateModel {
-        c: sum(|model| &model.c),
-        d: sum(|model| &model.d),
-        boundary: all,
+        c: scattered(next, models.iter().map(|model| &model.c), &places),
+        d: scattered(next, models.iter().map(|model| &model.d), &places),
+        boundary,
         kept: models.iter().flat_map(|model| model.kept.clone()).collect(),
         rigid_modes: models.iter().map(|model| model.rigid_modes).sum(),
         state_rigid_modes: models.iter().map(|model| model.state_rigid_modes).sum(),
@@ -137,25 +140,24 @@ pub fn assemble_components(
     boundaries: &[Vec<usize>],
     joints: &[Vec<usize>],
 ) -> Result<(Component, Vec<Vec<usize>>), ReductionError> {
-    let counts: Vec<usize> = boundaries.iter().map(Vec::len).collect();
-    let all = all_joints(&counts, joints)?;
+    let (all, joints) = numbered_joints(boundaries.iter().map(Vec::len), joints)?;
     let mut next = all.len();
     let mut places = Vec::new();
     for ((component, boundary), own) in components.iter().zip(boundaries).zip(joints) {
-        let mut to = vec![usize::MAX; component.size()];
-        for (&dof, &joint) in boundary.iter().zip(own) {
-            let size = component.size();
-            *to.get_mut(dof).ok_or(ReductionError::NoSuchDof { dof, size })? = place(&all, joint);
-        }
-        for slot in to.iter_mut().filter(|slot| **slot == usize::MAX) {
-            *slot = next;
-            next += 1;
+        let size = component.size();
+        check_dofs(boundary, size)?;
+        let others = (0..size).filter(|dof| !boundary.contains(dof));
+        let order = boundary.iter().copied().chain(others);
+        let mut to = vec![0; size];
+        for (dof, place) in order.zip(numbered(own, size, &mut next)) {
+            to[dof] = place;
         }
         places.push(to);
     }
-    let sum = |part: fn(&Component) -> &SparseMatrix| {
+    let sum = |part: fn(&SecondOrder<SparseMatrix>) -> &SparseMatrix| {
         let entries = components.iter().zip(&places).flat_map(move |(component, to)| {
-            part(component).triplets().map(move |(i, j, value)| (to[i], to[j], value))
+            let entries = part(&component.matrices).triplets();
+            entries.map(move |(i, j, value)| (to[i], to[j], value))
         });
         SparseMatrix::from_triplets(next, next, entries)
     };
@@ -165,9 +167,12 @@ pub fn assemble_components(
             influence[row] = *value;
         }
     }
-    let whole = Component::new(sum(|c| &c.mass)?, sum(|c| &c.damping)?, sum(|c| &c.stiffness)?)?
-        .with_influence(influence)?;
-    Ok((whole, places))
+    let whole = Component::new(SecondOrder {
+        mass: sum(|matrices| &matrices.mass)?,
+        damping: sum(|matrices| &matrices.damping)?,
+        stiffness: sum(|matrices| &matrices.stiffness)?,
+    })?;
+    Ok((whole.with_influence(influence)?, places))
 }
 
 /// An assembly by dual Craig–Bampton: free-interface modes of every component and
@@ -180,12 +185,8 @@ pub fn assemble_components(
 /// to be run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DualAssembly {
-    /// Mass over (α, η, μ).
-    pub mass: DMatrix<f64>,
-    /// Damping.
-    pub damping: DMatrix<f64>,
-    /// Stiffness; indefinite.
-    pub stiffness: DMatrix<f64>,
+    /// Over (α, η, μ); the stiffness is indefinite.
+    pub matrices: SecondOrder,
     /// Forces in the joints: the last coordinates.
     pub forces: usize,
 }
@@ -195,8 +196,8 @@ impl DualAssembly {
     /// that they do not part; open, they part by u, and μ pulls inwards, so with
     /// S the Schur complement of the forces u = S μ = −S f.
     pub fn receptance(&self, omega_rad_s: f64) -> Option<DMatrix<Complex<f64>>> {
-        let inner = self.mass.nrows() - self.forces;
-        let all = dynamic_stiffness(&self.mass, &self.damping, &self.stiffness, omega_rad_s);
+        let inner = self.matrices.mass.nrows() - self.forces;
+        let all = self.matrices.at(Complex::new(0.0, omega_rad_s));
         let part = |i: usize, j: usize, rows: usize, columns: usize| {
             all.view((i, j), (rows, columns)).into_owned()
         };
@@ -210,7 +211,7 @@ impl DualAssembly {
 
     /// λ, the growing ones of the forces among them.
     pub fn eigenvalues(&self) -> Result<Vec<Complex<f64>>, ReductionError> {
-        quadratic_eigenvalues(&self.mass, &self.damping, &self.stiffness)
+        quadratic_eigenvalues(&self.matrices)
     }
 }
 
@@ -222,7 +223,7 @@ pub fn dual_component(
 ) -> Result<DualAssembly, ReductionError> {
     let n = component.size();
     check_dofs(boundary, n)?;
-    check_symmetric(MatrixName::Stiffness, &component.stiffness)?;
+    check_symmetric(MatrixName::Stiffness, &component.matrices.stiffness)?;
     let flexibility = Flexibility::of(component)?;
     let (rigid, forces) = (flexibility.rigid.ncols(), boundary.len());
     // With all modes nothing is left for the residual flexibility to be.
@@ -237,18 +238,14 @@ pub fn dual_component(
     });
     residual -= &found.shapes * carried;
     let inner = hstack(&[&flexibility.rigid, &found.shapes]);
-    let basis = hstack(&[&inner, &-&residual]);
-    let reduced = |matrix: &SparseMatrix| basis.tr_mul(&matrix.times(&basis));
-    let k = inner.ncols();
-    let mut stiffness = DMatrix::zeros(k + forces, k + forces);
-    for (mode, square) in found.omega_squared.iter().enumerate() {
-        stiffness[(rigid + mode, rigid + mode)] = *square;
-    }
+    let squares = DVector::zeros(rigid).iter().chain(&found.omega_squared).copied().collect();
     let coupling = inner.select_rows(boundary);
-    stiffness.view_mut((0, k), (k, forces)).copy_from(&coupling.transpose());
-    stiffness.view_mut((k, 0), (forces, k)).copy_from(&coupling);
-    let flexible = residual.select_rows(boundary);
-    stiffness.view_mut((k, k), (forces, forces)).copy_from(&-flexible);
-    let (mass, damping) = (reduced(&component.mass), reduced(&component.damping));
-    Ok(DualAssembly { mass, damping, stiffness, forces })
+    let stiffness = vstack(&[
+        &hstack(&[&DMatrix::from_diagonal(&DVector::from_vec(squares)), &coupling.transpose()]),
+        &hstack(&[&coupling, &-residual.select_rows(boundary)]),
+    ]);
+    let basis = hstack(&[&inner, &-residual]);
+    let reduced = |matrix: &SparseMatrix| basis.tr_mul(&matrix.times(&basis));
+    let matrices = SecondOrder { stiffness, ..component.matrices.map(reduced) };
+    Ok(DualAssembly { matrices, forces })
 }

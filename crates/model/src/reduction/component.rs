@@ -1,6 +1,10 @@
 //! A linear component by its sparse matrices.
 
+use std::collections::BTreeSet;
+
 use nalgebra::{DMatrix, DVector};
+use numerics::eigen::Asymmetry;
+use numerics::second_order::SecondOrder;
 use numerics::sparse::SparseMatrix;
 
 use super::ReductionError;
@@ -17,12 +21,8 @@ const RAYLEIGH_TOLERANCE: f64 = 1e-7;
 /// M q̈ + B q̇ + K q = f of a component, large and sparse.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Component {
-    /// M, symmetric.
-    pub mass: SparseMatrix,
-    /// B.
-    pub damping: SparseMatrix,
-    /// K.
-    pub stiffness: SparseMatrix,
+    /// M, symmetric; B and K.
+    pub matrices: SecondOrder<SparseMatrix>,
     /// ι: the motion of each DOF when the ground moves by one metre.
     pub influence: DVector<f64>,
 }
@@ -31,39 +31,26 @@ impl Component {
     /// A component whose DOFs all follow the ground. Damping and stiffness may
     /// be non-symmetric (rotors, followers); entries that mirror each other to
     /// 1e-9 are made equal.
-    pub fn new(
-        mass: SparseMatrix,
-        damping: SparseMatrix,
-        stiffness: SparseMatrix,
-    ) -> Result<Self, ReductionError> {
-        let expected = mass.rows();
-        for (matrix, values) in [
-            (MatrixName::Mass, &mass),
-            (MatrixName::Damping, &damping),
-            (MatrixName::Stiffness, &stiffness),
-        ] {
+    pub fn new(matrices: SecondOrder<SparseMatrix>) -> Result<Self, ReductionError> {
+        let expected = matrices.mass.rows();
+        for (matrix, values) in MatrixName::ALL.into_iter().zip(matrices.each()) {
             let (rows, columns) = (values.rows(), values.columns());
             if rows != expected || columns != expected {
                 return Err(ReductionError::SizeMismatch { matrix, rows, columns, expected });
             }
         }
-        let mass = rounded_symmetric(mass);
-        check_symmetric(MatrixName::Mass, &mass)?;
-        if let Some(dof) = mass.diagonal().iter().position(|&value| value < 0.0) {
+        let matrices = matrices.map(rounded_symmetric);
+        check_symmetric(MatrixName::Mass, &matrices.mass)?;
+        if let Some(dof) = matrices.mass.diagonal().iter().position(|&value| value < 0.0) {
             return Err(ReductionError::MassNotPositiveDefinite(dof));
         }
-        Ok(Self {
-            influence: DVector::from_element(expected, 1.0),
-            mass,
-            damping: rounded_symmetric(damping),
-            stiffness: rounded_symmetric(stiffness),
-        })
+        Ok(Self { influence: DVector::from_element(expected, 1.0), matrices })
     }
 
     /// An undamped component.
     pub fn undamped(mass: SparseMatrix, stiffness: SparseMatrix) -> Result<Self, ReductionError> {
-        let n = mass.rows();
-        Self::new(mass, SparseMatrix::zeros(n, n), stiffness)
+        let damping = SparseMatrix::zeros(mass.rows(), mass.rows());
+        Self::new(SecondOrder { mass, damping, stiffness })
     }
 
     /// From dense matrices.
@@ -73,7 +60,8 @@ impl Component {
         stiffness: &DMatrix<f64>,
     ) -> Result<Self, ReductionError> {
         let sparse = SparseMatrix::from_dense;
-        Self::new(sparse(mass)?, sparse(damping)?, sparse(stiffness)?)
+        let (mass, damping, stiffness) = (sparse(mass)?, sparse(damping)?, sparse(stiffness)?);
+        Self::new(SecondOrder { mass, damping, stiffness })
     }
 
     /// A structure, with its influence.
@@ -92,11 +80,9 @@ impl Component {
 
     /// The same component with αM + βK added to its damping.
     pub fn with_rayleigh(mut self, alpha_1_s: f64, beta_s: f64) -> Self {
-        self.damping = SparseMatrix::sum(&[
-            (1.0, &self.damping),
-            (alpha_1_s, &self.mass),
-            (beta_s, &self.stiffness),
-        ]);
+        let SecondOrder { mass, damping, stiffness } = &self.matrices;
+        let terms = [(1.0, damping), (alpha_1_s, mass), (beta_s, stiffness)];
+        self.matrices.damping = SparseMatrix::sum(&terms);
         self
     }
 
@@ -109,66 +95,54 @@ impl Component {
     ) -> Result<Self, ReductionError> {
         let n = self.size();
         let ends = [(from, -1.0), (to, 1.0)];
-        let mut entries = Vec::new();
-        for (i, a) in ends {
-            for (j, b) in ends {
-                if let (Some(i), Some(j)) = (i, j) {
-                    entries.push((i, j, a * b * damping_n_s_m));
-                }
-            }
-        }
-        let damper = SparseMatrix::from_triplets(n, n, entries)?;
-        self.damping = SparseMatrix::sum(&[(1.0, &self.damping), (1.0, &damper)]);
+        let pairs = ends.into_iter().flat_map(|one| ends.map(|other| (one, other)));
+        let entries = pairs.filter_map(|((i, a), (j, b))| Some((i?, j?, a * b * damping_n_s_m)));
+        let damper = SparseMatrix::from_triplets(n, n, entries.collect::<Vec<_>>())?;
+        self.matrices.damping = SparseMatrix::sum(&[(1.0, &self.matrices.damping), (1.0, &damper)]);
         Ok(self)
     }
 
     /// Number of DOFs.
     pub fn size(&self) -> usize {
-        self.mass.rows()
+        self.matrices.mass.rows()
+    }
+
+    /// M ι: what an acceleration of the ground acts on.
+    pub fn excited_masses(&self) -> DVector<f64> {
+        let influence = DMatrix::from_column_slice(self.size(), 1, self.influence.as_slice());
+        self.matrices.mass.times(&influence).column(0).into_owned()
     }
 
     /// Whether damping and stiffness are symmetric.
     pub fn is_symmetric(&self) -> bool {
-        self.damping.is_symmetric() && self.stiffness.is_symmetric()
+        self.matrices.damping.is_symmetric() && self.matrices.stiffness.is_symmetric()
     }
 
     /// Memory of the three matrices.
     pub fn bytes(&self) -> usize {
-        self.mass.bytes() + self.damping.bytes() + self.stiffness.bytes()
+        self.matrices.each().map(SparseMatrix::bytes).iter().sum()
     }
 
     /// The DOFs that carry discrete dampers: the rows of B that no αM + βK
     /// explains. `None` where that leaves more than `most` rows, as a modal
     /// damping matrix does: such damping is spread over the component.
     pub fn damper_dofs(&self, most: usize) -> Option<Vec<usize>> {
+        let SecondOrder { mass, damping, stiffness } = &self.matrices;
         let rows = |matrix: &SparseMatrix, floor: &dyn Fn(usize, usize) -> f64| {
-            let mut rows: Vec<usize> = matrix
-                .triplets()
-                .filter(|&(i, j, value)| value.abs() > floor(i, j))
-                .map(|(i, _, _)| i)
-                .collect();
-            rows.sort_unstable();
-            rows.dedup();
-            rows
+            let counts = |&(i, j, value): &(usize, usize, f64)| value.abs() > floor(i, j);
+            let rows: BTreeSet<usize> =
+                matrix.triplets().filter(counts).map(|(i, _, _)| i).collect();
+            Vec::from_iter(rows)
         };
-        let present = rows(&self.damping, &|_, _| 0.0);
+        let present = rows(damping, &|_, _| 0.0);
         if present.len() <= most.min(self.size() / 2) {
             return Some(present);
         }
         let (alpha, beta) = self.rayleigh_part();
-        let rest = SparseMatrix::sum(&[
-            (1.0, &self.damping),
-            (-alpha, &self.mass),
-            (-beta, &self.stiffness),
-        ]);
-        let size: Vec<f64> = self
-            .mass
-            .diagonal()
-            .iter()
-            .zip(self.stiffness.diagonal())
-            .map(|(m, k)| (alpha * m).abs() + (beta * k).abs())
-            .collect();
-        let floor = |i: usize, j: usize| RAYLEIGH_TOLERANCE * (size[i] * size[j]).sqrt();
+        let rest = SparseMatrix::sum(&[(1.0, damping), (-alpha, mass), (-beta, stiffness)]);
+        let (m, k) = (mass.diagonal(), stiffness.diagonal());
+        let size = |i: usize| (alpha * m[i]).abs() + (beta * k[i]).abs();
+        let floor = |i: usize, j: usize| RAYLEIGH_TOLERANCE * (size(i) * size(j)).sqrt();
         let outside = rows(&rest, &floor);
         (outside.len() <= most).then_some(outside)
     }
@@ -182,31 +156,26 @@ impl Component {
     /// misfits is made small, not that of their squares, so that a few dampers do
     /// not count.
     fn rayleigh_part(&self) -> (f64, f64) {
-        let (m, k) = (self.mass.diagonal(), self.stiffness.diagonal());
-        let b = self.damping.diagonal();
-        let rows: Vec<(f64, f64)> =
-            (0..self.size()).filter(|&i| b[i] != 0.0).map(|i| (m[i] / b[i], k[i] / b[i])).collect();
+        let SecondOrder { mass, damping, stiffness } = &self.matrices;
         // Where all rows have one m/k, only entries beside the diagonal tell α from β.
-        let step = self.damping.entries().div_ceil(MOST_ENTRIES).max(1);
-        let entries = self.damping.triplets().step_by(step).filter(|entry| entry.2 != 0.0);
-        let entries = entries
-            .map(|(i, j, b)| (self.mass.get(i, j) / b, self.stiffness.get(i, j) / b))
-            .collect::<Vec<_>>();
-        if let Some(fit) = agreed(&entries) {
+        let step = damping.entries().div_ceil(MOST_ENTRIES).max(1);
+        let entries = damping.triplets().step_by(step).filter(|entry| entry.2 != 0.0);
+        let over_damping =
+            |(i, j, b): (usize, usize, f64)| (mass.get(i, j) / b, stiffness.get(i, j) / b);
+        if let Some(fit) = agreed(&entries.map(over_damping).collect::<Vec<_>>()) {
             return fit;
         }
+        let diagonal = damping.diagonal().into_iter().enumerate().filter(|entry| entry.1 != 0.0);
+        let rows: Vec<(f64, f64)> = diagonal.map(|(i, b)| over_damping((i, i, b))).collect();
         let mut fit = (0.0, 0.0);
         let mut weights = vec![1.0; rows.len()];
         for _ in 0..60 {
             // (αm + βk)/b = 1, each weighted by what it missed last time.
-            let (mut mm, mut mk, mut kk, mut m1, mut k1) = (0.0, 0.0, 0.0, 0.0, 0.0);
-            for (&(x, y), w) in rows.iter().zip(&weights) {
-                mm += w * x * x;
-                mk += w * x * y;
-                kk += w * y * y;
-                m1 += w * x;
-                k1 += w * y;
-            }
+            let sum = |term: fn(f64, f64) -> f64| -> f64 {
+                rows.iter().zip(&weights).map(|(&(x, y), w)| w * term(x, y)).sum()
+            };
+            let (mm, mk, kk) = (sum(|x, _| x * x), sum(|x, y| x * y), sum(|_, y| y * y));
+            let (m1, k1) = (sum(|x, _| x), sum(|_, y| y));
             let determinant = mm * kk - mk * mk;
             fit = if determinant > 1e-14 * mm * kk {
                 ((kk * m1 - mk * k1) / determinant, (mm * k1 - mk * m1) / determinant)
@@ -233,9 +202,8 @@ const MOST_ENTRIES: usize = 4000;
 fn agreed(rows: &[(f64, f64)]) -> Option<(f64, f64)> {
     const TRIED: usize = 48;
     const ROUNDING: f64 = 1e-12;
-    let every = |count: usize| rows.iter().step_by(rows.len().div_ceil(count).max(1));
-    let tried: Vec<(f64, f64)> = every(TRIED).copied().collect();
-    let asked: Vec<(f64, f64)> = every(MOST_ENTRIES).copied().collect();
+    let every = rows.len().div_ceil(TRIED).max(1);
+    let tried: Vec<(f64, f64)> = rows.iter().step_by(every).copied().collect();
     let mut best = (0, 0.0, (0.0, 0.0));
     for (at, &(x, y)) in tried.iter().enumerate() {
         for &(u, v) in &tried[..at] {
@@ -246,14 +214,14 @@ fn agreed(rows: &[(f64, f64)]) -> Option<(f64, f64)> {
             }
             let fit = ((v - y) / determinant, (x - u) / determinant);
             let obeys = |&&(x, y): &&(f64, f64)| (fit.0 * x + fit.1 * y - 1.0).abs() < ROUNDING;
-            let count = asked.iter().filter(obeys).count();
+            let count = rows.iter().filter(obeys).count();
             // Of equal ones the pair that differs most.
             if (count, relative) > (best.0, best.1) {
                 best = (count, relative, fit);
             }
         }
     }
-    (2 * best.0 > asked.len()).then_some(best.2)
+    (2 * best.0 > rows.len()).then_some(best.2)
 }
 
 pub(super) fn check_symmetric(
@@ -261,16 +229,16 @@ pub(super) fn check_symmetric(
     values: &SparseMatrix,
 ) -> Result<(), ReductionError> {
     match values.worst_asymmetry() {
-        Some((row, column, relative)) => {
+        Some(Asymmetry { row, column, relative, .. }) => {
             Err(ReductionError::NotSymmetric { matrix, row, column, relative })
         }
         None => Ok(()),
     }
 }
 
-fn rounded_symmetric(matrix: SparseMatrix) -> SparseMatrix {
+fn rounded_symmetric(matrix: &SparseMatrix) -> SparseMatrix {
     match matrix.worst_asymmetry() {
-        Some((_, _, relative)) if relative > SYMMETRY_TOLERANCE => matrix,
+        Some(worst) if worst.relative > SYMMETRY_TOLERANCE => matrix.clone(),
         _ => matrix.symmetric_part(),
     }
 }

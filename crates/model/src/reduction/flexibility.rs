@@ -9,6 +9,7 @@
 use nalgebra::{DMatrix, DVector};
 use numerics::eigen::symmetric_pairs;
 use numerics::random::Stream;
+use numerics::second_order::SecondOrder;
 use numerics::sparse::dense::{add_product, transposed_product};
 use numerics::sparse::{Cholesky, SparseError, SparseMatrix};
 
@@ -26,9 +27,9 @@ const FIRST_SHIFT: f64 = 1e-7;
 /// The elastic flexibility, ready to be applied.
 #[derive(Debug)]
 pub struct Flexibility {
-    factor: Cholesky,
+    pub(super) factor: Cholesky,
     /// DOFs that are not suppressed.
-    kept: Vec<usize>,
+    pub(super) kept: Vec<usize>,
     /// DOFs suppressed, as many as there are rigid-body modes.
     pub suppressed: Vec<usize>,
     /// U, orthonormal in M.
@@ -40,7 +41,7 @@ pub struct Flexibility {
 impl Flexibility {
     /// Finds the rigid-body modes, if any, chooses the DOFs to suppress and factors.
     pub fn of(component: &Component) -> Result<Self, ReductionError> {
-        let stiffness = &component.stiffness;
+        let SecondOrder { mass, stiffness, .. } = &component.matrices;
         let n = component.size();
         let none = || DMatrix::zeros(n, 0);
         if let Ok(factor) = Cholesky::new(stiffness)
@@ -49,7 +50,7 @@ impl Flexibility {
             let (kept, suppressed) = ((0..n).collect(), Vec::new());
             return Ok(Self { factor, kept, suppressed, rigid: none(), weighted: none() });
         }
-        let suppressed = holding_set(stiffness, &component.mass)?;
+        let suppressed = holding_set(stiffness, mass)?;
         let is_kept = |dof: &usize| !suppressed.contains(dof);
         let kept: Vec<usize> = (0..n).filter(is_kept).collect();
         let held = stiffness.selected(&kept, &kept);
@@ -57,15 +58,12 @@ impl Flexibility {
         // The null vectors again, now exactly: U_e = −K_ee⁻¹ K_er.
         let mut part = -stiffness.selected(&kept, &suppressed).to_dense();
         factor.solve(&mut part);
-        let mut rigid = DMatrix::zeros(n, suppressed.len());
-        for (row, &dof) in kept.iter().enumerate() {
-            rigid.row_mut(dof).copy_from(&part.row(row));
-        }
+        let mut rigid = spread(&part, &kept, n);
         for (column, &dof) in suppressed.iter().enumerate() {
             rigid[(dof, column)] = 1.0;
         }
-        let rigid = orthonormal(rigid, &component.mass, &mut Stream::new(3, "rigid-body modes"))?;
-        let weighted = component.mass.times(&rigid);
+        let rigid = orthonormal(rigid, mass, &mut Stream::new(3, "rigid-body modes"))?;
+        let weighted = mass.times(&rigid);
         Ok(Self { factor, kept, suppressed, rigid, weighted })
     }
 
@@ -77,31 +75,23 @@ impl Flexibility {
         }
         let along = transposed_product(&self.rigid, x);
         add_product(x, &self.weighted, &along, -1.0);
-        self.grounded(x);
+        let mut part = x.select_rows(&self.kept);
+        self.factor.solve(&mut part);
+        *x = spread(&part, &self.kept, x.nrows());
         let along = transposed_product(&self.weighted, x);
         add_product(x, &self.rigid, &along, -1.0);
     }
+}
 
-    /// X ← G X: K⁻¹ with the suppressed DOFs held; zero there.
-    pub fn grounded(&self, x: &mut DMatrix<f64>) {
-        if self.suppressed.is_empty() {
-            self.factor.solve(x);
-            return;
-        }
-        let mut part = x.select_rows(&self.kept);
-        self.factor.solve(&mut part);
-        x.fill(0.0);
-        for (mut to, from) in x.column_iter_mut().zip(part.column_iter()) {
-            for (&dof, &value) in self.kept.iter().zip(from.iter()) {
-                to[dof] = value;
-            }
+/// Rows put to their places among `n`; zero elsewhere.
+pub(super) fn spread(part: &DMatrix<f64>, rows: &[usize], n: usize) -> DMatrix<f64> {
+    let mut all = DMatrix::zeros(n, part.ncols());
+    for (mut to, from) in all.column_iter_mut().zip(part.column_iter()) {
+        for (&row, &value) in rows.iter().zip(from.iter()) {
+            to[row] = value;
         }
     }
-
-    /// Memory of the factor.
-    pub fn factor_bytes(&self) -> usize {
-        self.factor.bytes()
-    }
+    all
 }
 
 /// X made orthonormal in M, column by column and each twice: inverse iteration
@@ -116,10 +106,8 @@ fn orthonormal(
     let mut weighted = DMatrix::zeros(n, x.ncols());
     for j in 0..x.ncols() {
         let mut column = x.columns(j, 1).into_owned();
-        let mut tries = 0;
-        loop {
-            let mut square = 0.0;
-            let mut shrunk = 1.0_f64;
+        for tries in 0.. {
+            let (mut square, mut shrunk) = (0.0, 1.0_f64);
             for _ in 0..3 {
                 let before = column.norm();
                 for i in 0..j {
@@ -127,8 +115,7 @@ fn orthonormal(
                     column -= along * x.columns(i, 1);
                 }
                 shrunk = shrunk.min(if before > 0.0 { column.norm() / before } else { 0.0 });
-                let product = mass.times(&column);
-                square = column.dot(&product);
+                square = column.dot(&mass.times(&column));
                 if square.is_nan() || square <= 0.0 {
                     break;
                 }
@@ -137,8 +124,7 @@ fn orthonormal(
             if square > 0.0 && shrunk > 1e-11 {
                 break;
             }
-            tries += 1;
-            if tries > 3 {
+            if tries == 3 {
                 return Err(ReductionError::MassNotPositiveDefinite(column.icamax_full().0));
             }
             column = DMatrix::from_fn(n, 1, |_, _| random.normal());
@@ -171,8 +157,12 @@ fn holding_set(k: &SparseMatrix, m: &SparseMatrix) -> Result<Vec<usize>, Reducti
             }
             other => other,
         };
-        let found = null_space(&k, &m).map_err(original)?;
-        suppressed.extend(suppressed_set(&found, &k.diagonal()).into_iter().map(|at| rest[at]));
+        let mut null = null_space(&k, &m).map_err(original)?;
+        // Scaled by √K_ii, metres and radians compare.
+        for (mut row, diagonal) in null.row_iter_mut().zip(k.diagonal()) {
+            row *= diagonal.max(0.0).sqrt();
+        }
+        suppressed.extend(pivots(null).into_iter().map(|at| rest[at]));
         suppressed.sort_unstable();
     }
     Ok(suppressed)
@@ -184,13 +174,9 @@ fn holding_set(k: &SparseMatrix, m: &SparseMatrix) -> Result<Vec<usize>, Reducti
 /// elastic mode seen, where rigid and elastic motion are told apart best.
 fn null_space(k: &SparseMatrix, m: &SparseMatrix) -> Result<DMatrix<f64>, ReductionError> {
     let n = k.rows();
-    let mut ratios: Vec<f64> = k
-        .diagonal()
-        .iter()
-        .zip(m.diagonal())
-        .filter(|&(k, m)| *k > 0.0 && m > 0.0)
-        .map(|(k, m)| k / m)
-        .collect();
+    let diagonals = k.diagonal().into_iter().zip(m.diagonal());
+    let mut ratios: Vec<f64> =
+        diagonals.filter(|&(k, m)| k > 0.0 && m > 0.0).map(|(k, m)| k / m).collect();
     if ratios.is_empty() {
         return Err(ReductionError::NegativeStiffness(0));
     }
@@ -215,8 +201,8 @@ fn null_space(k: &SparseMatrix, m: &SparseMatrix) -> Result<DMatrix<f64>, Reduct
         }
         let size = x.map(f64::abs);
         let size = size.component_mul(&absolute.times(&size));
-        let rigid = (0..block).take_while(|&j| squares[j] <= RIGID_ENERGY * size.column(j).sum());
-        let rigid = rigid.count();
+        let is_rigid = |&j: &usize| squares[j] <= RIGID_ENERGY * size.column(j).sum();
+        let rigid = (0..block).take_while(is_rigid).count();
         if rigid == block && block < n {
             block = (2 * block).min(n);
             continue;
@@ -225,25 +211,10 @@ fn null_space(k: &SparseMatrix, m: &SparseMatrix) -> Result<DMatrix<f64>, Reduct
             shift = squares[rigid];
             continue;
         }
-        if rigid == 0 {
-            // Nearly singular and no more: the slowest motion is elastic.
-            return Ok(DMatrix::zeros(n, 0));
-        }
+        // None: nearly singular and no more, the slowest motion is elastic.
         return Ok(x.columns(0, rigid).into_owned());
     }
     Err(ReductionError::Sparse(SparseError::NoConvergence { found: 0, wanted: 1, vectors: block }))
-}
-
-/// r DOFs whose suppression holds the component best: pivoted Gram–Schmidt on
-/// the rows of null(K), scaled by √K_ii so that metres and radians compare.
-fn suppressed_set(null: &DMatrix<f64>, diagonal: &[f64]) -> Vec<usize> {
-    let mut rows = null.clone();
-    for (dof, mut row) in rows.row_iter_mut().enumerate() {
-        row *= diagonal[dof].max(0.0).sqrt();
-    }
-    let mut chosen = pivots(rows);
-    chosen.sort_unstable();
-    chosen
 }
 
 /// As many rows as columns that span them best, by pivoted Gram–Schmidt.

@@ -32,8 +32,6 @@ use numerics::sparse::{Cholesky, SparseError, SparseMatrix};
 
 use crate::check::check_positive;
 
-use selection::Wish;
-
 /// Most DOFs that are taken for ends of discrete dampers; with more the damping
 /// counts as spread over the component.
 const MOST_DAMPER_DOFS: usize = 64;
@@ -71,18 +69,22 @@ pub enum ModeChoice {
     /// This many elastic modes.
     Number(usize),
     /// As few as keep the response at the interface true.
-    InterfaceError {
-        /// Largest error in the band, resonances included, as
-        /// [`Response::errors`](response::Response::errors) measures it.
-        relative: f64,
-        /// End of the band in which it must hold.
-        band_rad_s: f64,
-        /// Frequencies at which the full model is computed first; those where
-        /// the error is likely to be largest follow, at most four times as many.
-        points: usize,
-        /// Most elastic modes to try.
-        most: usize,
-    },
+    InterfaceError(ErrorTarget),
+}
+
+/// How true the response at the interface is to be.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct ErrorTarget {
+    /// Largest error in the band, resonances included, as
+    /// [`Response::errors`](response::Response::errors) measures it.
+    pub relative: f64,
+    /// End of the band in which it must hold.
+    pub band_rad_s: f64,
+    /// Frequencies at which the full model is computed first; those where
+    /// the error is likely to be largest follow, at most four times as many.
+    pub points: usize,
+    /// Most elastic modes to try.
+    pub most: usize,
 }
 
 /// Which DOFs stay because a discrete damper acts on them.
@@ -151,12 +153,12 @@ pub struct Facts {
     /// Single solutions with the factor.
     pub solves: usize,
     /// What an error that was asked for rests on.
-    pub held: Option<Held>,
+    pub held: Option<ErrorEstimate>,
 }
 
 /// How an interface error was held to what was asked for.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Held {
+pub struct ErrorEstimate {
     /// Frequencies at which the full model was computed, a complex factor each.
     pub factors: usize,
     /// Largest error there.
@@ -185,13 +187,13 @@ pub struct Reduction {
 
 /// Reduces a component.
 pub fn reduce(component: &Component, recipe: &Recipe) -> Result<Reduction, ReductionError> {
-    let ModeChoice::InterfaceError { relative, band_rad_s, points, most } = recipe.modes else {
+    let ModeChoice::InterfaceError(target) = recipe.modes else {
         return basis::reduce(component, recipe);
     };
-    for (name, value) in [("error", relative), ("band", band_rad_s), ("points", points as f64)] {
-        check_positive(name, value)?;
-    }
-    selection::smallest(component, recipe, &Wish { relative, band_rad_s, points, most })
+    check_positive("error", target.relative)?;
+    check_positive("band", target.band_rad_s)?;
+    check_positive("points", target.points as f64)?;
+    selection::smallest(component, recipe, &target)
 }
 
 /// Whether all DOFs are there.
@@ -219,19 +221,14 @@ fn boundary_set(
     recipe: &Recipe,
     facts: &mut Facts,
 ) -> Result<Vec<usize>, ReductionError> {
-    let found;
-    let dampers = match &recipe.dampers {
-        Dampers::Inside => &[][..],
-        Dampers::Found => {
-            found = component.damper_dofs(MOST_DAMPER_DOFS);
-            facts.spread_damping = found.is_none();
-            found.as_deref().unwrap_or_default()
-        }
-    };
-    facts.damper_dofs = dampers.to_vec();
+    if recipe.dampers == Dampers::Found {
+        let found = component.damper_dofs(MOST_DAMPER_DOFS);
+        facts.spread_damping = found.is_none();
+        facts.damper_dofs = found.unwrap_or_default();
+    }
     let size = component.size();
     let mut boundary: Vec<usize> = Vec::new();
-    for &dof in recipe.interface.iter().chain(&recipe.retained).chain(dampers) {
+    for &dof in recipe.interface.iter().chain(&recipe.retained).chain(&facts.damper_dofs) {
         if !boundary.contains(&dof) {
             boundary.push(dof);
         }

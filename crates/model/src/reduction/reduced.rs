@@ -1,6 +1,7 @@
 //! The small model that comes out.
 
 use nalgebra::{DMatrix, DVector};
+use numerics::second_order::SecondOrder;
 
 use super::ReductionError;
 use super::trust::{Acceptance, Verdict};
@@ -10,12 +11,8 @@ use crate::structure::Structure;
 /// DOFs, as they are in the full model, then the amplitudes of modes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ReducedModel {
-    /// Tᵀ M T.
-    pub mass: DMatrix<f64>,
-    /// Tᵀ B T.
-    pub damping: DMatrix<f64>,
-    /// Tᵀ K T.
-    pub stiffness: DMatrix<f64>,
+    /// Tᵀ M T, Tᵀ B T and Tᵀ K T.
+    pub matrices: SecondOrder,
     /// DOF of the full model that each of the first coordinates is.
     pub boundary: Vec<usize>,
     /// How many of them, from the first on, are the interface.
@@ -35,7 +32,7 @@ pub struct ReducedModel {
 impl ReducedModel {
     /// Number of coordinates.
     pub fn size(&self) -> usize {
-        self.mass.nrows()
+        self.matrices.mass.nrows()
     }
 
     /// Number of states.
@@ -53,18 +50,14 @@ impl ReducedModel {
     /// depend on each other, so the rows and columns of the others just go.
     pub fn truncated(&self, modes: usize) -> Self {
         let size = (self.boundary.len() + modes).min(self.size());
-        let part = |matrix: &DMatrix<f64>| matrix.view((0, 0), (size, size)).into_owned();
         Self {
-            mass: part(&self.mass),
-            damping: part(&self.damping),
-            stiffness: part(&self.stiffness),
-            boundary: self.boundary.clone(),
-            interface: self.interface,
+            matrices: self.matrices.map(|matrix| matrix.view((0, 0), (size, size)).into_owned()),
             omega_rad_s: self.omega_rad_s[..size - self.boundary.len()].to_vec(),
             participation: self.participation.rows(0, size).into_owned(),
-            excited_mass: self.excited_mass,
-            monitored: self.monitored.clone(),
             recovery: self.recovery.columns(0, size).into_owned(),
+            boundary: self.boundary.clone(),
+            monitored: self.monitored.clone(),
+            ..*self
         }
     }
 
@@ -83,14 +76,9 @@ impl ReducedModel {
         let modes = self.size() - self.boundary.len();
         let names = self.boundary.iter().map(|&dof| name(dof));
         let names = names.chain((1..=modes).map(|mode| format!("mode {mode}"))).collect();
-        let structure =
-            Structure::new(self.mass.clone(), self.damping.clone(), self.stiffness.clone())?;
-        let influence = self
-            .mass
-            .clone()
-            .cholesky()
-            .map(|factor| factor.solve(&self.participation))
-            .ok_or(ReductionError::MassNotPositiveDefinite(0))?;
+        let SecondOrder { mass, damping, stiffness } = self.matrices.clone();
+        let structure = Structure::new(mass, damping, stiffness)?;
+        let influence = self.influence().ok_or(ReductionError::MassNotPositiveDefinite(0))?;
         Ok(structure.with_names(names)?.with_influence(influence)?)
     }
 
@@ -102,7 +90,12 @@ impl ReducedModel {
     /// The part of ιᵀMι that the coordinates carry, 0 to 1: below 1 the ground
     /// excites motion that the model does not have.
     pub fn effective_mass(&self) -> f64 {
-        let Some(factor) = self.mass.clone().cholesky() else { return f64::NAN };
-        self.participation.dot(&factor.solve(&self.participation)) / self.excited_mass
+        self.influence()
+            .map_or(f64::NAN, |influence| self.participation.dot(&influence) / self.excited_mass)
+    }
+
+    /// ι_r with M_r ι_r = Tᵀ M ι.
+    pub fn influence(&self) -> Option<DVector<f64>> {
+        Some(self.matrices.mass.clone().cholesky()?.solve(&self.participation))
     }
 }

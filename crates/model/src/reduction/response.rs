@@ -1,8 +1,9 @@
 //! Responses of full and reduced models at a set of DOFs.
 
 use nalgebra::{Complex, DMatrix};
-use numerics::second_order::dynamic_stiffness;
-use numerics::sparse::{ComplexLu, SparseMatrix};
+use numerics::second_order::SecondOrder;
+use numerics::solve;
+use numerics::sparse::{ComplexLu, SparseError, SparseMatrix};
 
 use super::basis::units;
 use super::{Component, ReducedModel, ReductionError, check_dofs};
@@ -27,31 +28,19 @@ impl<'a> FullResponse<'a> {
     /// Analyses the pattern once for all frequencies.
     pub fn new(component: &'a Component, dofs: &[usize]) -> Result<Self, ReductionError> {
         check_dofs(dofs, component.size())?;
-        let (m, b, k) = (&component.mass, &component.damping, &component.stiffness);
-        let lu = ComplexLu::new(&SparseMatrix::sum(&[(1.0, k), (1.0, m), (1.0, b)]))?;
+        let lu = ComplexLu::new(&SparseMatrix::sum(&component.matrices.each().map(|m| (1.0, m))))?;
         Ok(Self { component, lu, dofs: dofs.to_vec() })
     }
 
-    /// The receptance at one frequency: one complex factor.
-    pub fn at(&self, omega_rad_s: f64) -> Result<DMatrix<Complex<f64>>, ReductionError> {
-        let Component { mass, damping, stiffness, .. } = self.component;
-        let mut x = units(self.component.size(), &self.dofs);
-        let terms = [
-            (Complex::ONE, stiffness),
-            (Complex::new(0.0, omega_rad_s), damping),
-            (Complex::new(-omega_rad_s * omega_rad_s, 0.0), mass),
-        ];
-        self.lu.solve(&terms, &mut x)?;
-        Ok(x.select_rows(&self.dofs))
-    }
-
-    /// Adds frequencies to a response.
-    pub fn extend(&self, known: &mut Response, omegas: &[f64]) -> Result<(), ReductionError> {
-        for &omega in omegas {
-            known.receptances.push(self.at(omega)?);
-            known.omegas_rad_s.push(omega);
-        }
-        Ok(())
+    /// The receptance at some frequencies: one complex factor each.
+    pub fn at(&self, omegas_rad_s: Vec<f64>) -> Result<Response, ReductionError> {
+        let SecondOrder { mass, damping, stiffness } = &self.component.matrices;
+        Response::new(omegas_rad_s, |omega| {
+            let s = Complex::new(0.0, omega);
+            let mut x = units(self.component.size(), &self.dofs);
+            self.lu.solve(&[(Complex::ONE, stiffness), (s, damping), (s * s, mass)], &mut x)?;
+            Ok(x.select_rows(&self.dofs))
+        })
     }
 }
 
@@ -75,46 +64,37 @@ impl Scale {
 const ANTIRESONANCE: f64 = 0.01;
 
 impl Response {
-    /// No frequency yet.
-    pub fn empty() -> Self {
-        Self { omegas_rad_s: Vec::new(), receptances: Vec::new() }
+    /// By the receptance at each frequency.
+    pub fn new(
+        omegas_rad_s: Vec<f64>,
+        receptance: impl FnMut(f64) -> Result<DMatrix<Complex<f64>>, ReductionError>,
+    ) -> Result<Self, ReductionError> {
+        let receptances = omegas_rad_s.iter().copied().map(receptance).collect::<Result<_, _>>()?;
+        Ok(Self { omegas_rad_s, receptances })
     }
 
-    /// Of the full component: one complex factor per frequency.
+    /// Of the full component.
     pub fn of_component(
         component: &Component,
         dofs: &[usize],
         omegas_rad_s: &[f64],
     ) -> Result<Self, ReductionError> {
-        let mut response = Self::empty();
-        FullResponse::new(component, dofs)?.extend(&mut response, omegas_rad_s)?;
-        Ok(response)
+        FullResponse::new(component, dofs)?.at(omegas_rad_s.to_vec())
     }
 
-    /// Of a reduced model at its first `count` coordinates.
-    pub fn of_model(
-        model: &ReducedModel,
-        count: usize,
-        omegas_rad_s: &[f64],
-    ) -> Result<Self, ReductionError> {
-        let coordinates: Vec<usize> = (0..count).collect();
-        Self::of_coordinates(model, &coordinates, omegas_rad_s)
+    /// Of a reduced model at its interface.
+    pub fn of_model(model: &ReducedModel, omegas_rad_s: &[f64]) -> Result<Self, ReductionError> {
+        let forces = DMatrix::identity(model.size(), model.interface);
+        Self::new(omegas_rad_s.to_vec(), |omega| {
+            let solved = solve::solved(model.matrices.at(Complex::new(0.0, omega)), &forces);
+            Ok(solved.ok_or(SparseError::Singular)?.rows(0, model.interface).into_owned())
+        })
     }
 
-    /// Of a reduced model at these coordinates.
-    pub fn of_coordinates(
-        model: &ReducedModel,
-        coordinates: &[usize],
-        omegas_rad_s: &[f64],
-    ) -> Result<Self, ReductionError> {
-        let mut receptances = Vec::with_capacity(omegas_rad_s.len());
-        for &omega in omegas_rad_s {
-            let all = dynamic_stiffness(&model.mass, &model.damping, &model.stiffness, omega);
-            let solved = numerics::solve::solved(all, &units(model.size(), coordinates));
-            let solved = solved.ok_or(numerics::sparse::SparseError::Singular)?;
-            receptances.push(solved.select_rows(coordinates));
-        }
-        Ok(Self { omegas_rad_s: omegas_rad_s.to_vec(), receptances })
+    /// Adds the frequencies of another.
+    pub fn extend(&mut self, other: Self) {
+        self.omegas_rad_s.extend(other.omegas_rad_s);
+        self.receptances.extend(other.receptances);
     }
 
     /// What errors against this response are measured by: S divides each DOF by
@@ -127,8 +107,8 @@ impl Response {
             if median > 0.0 { median.sqrt().recip() } else { 1.0 }
         });
         let mut scale = Scale { dofs: dofs.collect(), floor: 0.0 };
-        let sizes: Vec<f64> = self.receptances.iter().map(|h| scale.size(h)).collect();
-        scale.floor = Spread::of(&sizes).map_or(0.0, |spread| ANTIRESONANCE * spread.median);
+        scale.floor =
+            Spread::of(&self.sizes(&scale)).map_or(0.0, |spread| ANTIRESONANCE * spread.median);
         scale
     }
 

@@ -12,8 +12,8 @@ use nalgebra::Complex;
 use super::response::{FullResponse, Response, Scale, band};
 use super::trust::eigenvalues;
 use super::{
-    Component, Facts, Held, Method, ModeChoice, Recipe, ReducedModel, Reduction, ReductionError,
-    basis,
+    Component, ErrorEstimate, ErrorTarget, Facts, Method, ModeChoice, Recipe, ReducedModel,
+    Reduction, ReductionError, basis,
 };
 
 /// Frequencies of the full model that one round of checks adds.
@@ -32,18 +32,6 @@ const MARGIN: f64 = 0.9;
 /// Frequencies nearer than this part of one another are one.
 const SAME: f64 = 1e-9;
 
-/// What was asked for.
-pub(super) struct Wish {
-    /// Largest error.
-    pub relative: f64,
-    /// End of the band.
-    pub band_rad_s: f64,
-    /// Frequencies of the full model to start with.
-    pub points: usize,
-    /// Most modes to try.
-    pub most: usize,
-}
-
 /// What is known of the full model.
 struct Known<'a> {
     solver: FullResponse<'a>,
@@ -55,17 +43,17 @@ struct Known<'a> {
 
 impl Known<'_> {
     fn error(&self, model: &ReducedModel) -> Result<f64, ReductionError> {
-        let own = Response::of_model(model, model.interface, &self.response.omegas_rad_s)?;
-        Ok(largest(&own.errors_by(&self.response, &self.scale)))
+        Ok(largest(&errors(model, &self.response, &self.scale)?))
     }
+}
 
-    fn has(&self, omega: f64) -> bool {
-        self.response.omegas_rad_s.iter().any(|known| (known - omega).abs() <= SAME * omega)
-    }
-
-    fn room(&self) -> usize {
-        self.most.saturating_sub(self.response.omegas_rad_s.len())
-    }
+/// Errors of a model against a response, at its frequencies.
+fn errors(
+    model: &ReducedModel,
+    against: &Response,
+    scale: &Scale,
+) -> Result<Vec<f64>, ReductionError> {
+    Ok(Response::of_model(model, &against.omegas_rad_s)?.errors_by(against, scale))
 }
 
 fn largest(errors: &[f64]) -> f64 {
@@ -73,7 +61,12 @@ fn largest(errors: &[f64]) -> f64 {
     errors.iter().fold(0.0, |m: f64, &x| if x.is_nan() { f64::INFINITY } else { m.max(x) })
 }
 
-/// The smallest model that errs by at most `wish.relative` in the band.
+/// Whether a response is not known yet at a frequency.
+fn is_new(response: &Response, omega: f64) -> bool {
+    response.omegas_rad_s.iter().all(|known| (known - omega).abs() > SAME * omega)
+}
+
+/// The smallest model that errs by at most `target.relative` in the band.
 ///
 /// The bases are nested, so the modes are found once for each doubling and every
 /// smaller model is a part of the largest. More modes err less but for the
@@ -81,128 +74,119 @@ fn largest(errors: &[f64]) -> f64 {
 pub(super) fn smallest(
     component: &Component,
     recipe: &Recipe,
-    wish: &Wish,
+    target: &ErrorTarget,
 ) -> Result<Reduction, ReductionError> {
     let solver = FullResponse::new(component, &recipe.interface)?;
-    let mut response = Response::empty();
-    solver.extend(&mut response, &band(wish.band_rad_s, wish.points))?;
+    let response = solver.at(band(target.band_rad_s, target.points))?;
     let scale = response.scale();
-    let mut known = Known { solver, response, scale, most: 5 * wish.points };
-    let mut tried = 8.min(wish.most);
+    let mut known = Known { solver, response, scale, most: 5 * target.points };
+    let mut tried = 8.min(target.most);
     loop {
         let recipe = Recipe { modes: ModeChoice::Number(tried), ..recipe.clone() };
         let rich = basis::reduce(component, &recipe)?;
         let found = rich.model.omega_rad_s.len();
         let rigid = rich.facts.rigid_modes.min(found);
-        let last = tried >= wish.most || found < rigid + tried;
+        let last = tried >= target.most || found < rigid + tried;
         let highest = rich.model.omega_rad_s.iter().copied().fold(0.0, f64::max);
-        let reached = known.error(&rich.model)?;
-        if reached <= wish.relative && (highest >= wish.band_rad_s || last) {
-            match among(&rich, recipe.method, &mut known, wish, last)? {
-                Some((modes, held)) => return Ok(taken(rich, modes, held)),
-                None if last => {}
-                None => {
-                    tried = (2 * tried).min(wish.most);
-                    continue;
-                }
-            }
+        let is_close = known.error(&rich.model)? <= target.relative;
+        if is_close
+            && (highest >= target.band_rad_s || last)
+            && let Some((modes, held)) =
+                fewest_modes(&rich, recipe.method, &mut known, target, last)?
+        {
+            let model = rich.model.truncated(modes);
+            let basis = rich.basis.columns(0, model.size()).into_owned();
+            return Ok(Reduction { model, basis, facts: Facts { held: Some(held), ..rich.facts } });
         }
         if last {
             return Err(ReductionError::ErrorNotReached {
                 modes: found - rigid,
                 reached: known.error(&rich.model)?,
-                required: wish.relative,
+                required: target.relative,
             });
         }
-        tried = (2 * tried).min(wish.most);
+        tried = (2 * tried).min(target.most);
     }
-}
-
-fn taken(rich: Reduction, modes: usize, held: Held) -> Reduction {
-    let facts = Facts { held: Some(held), ..rich.facts };
-    let model = rich.model.truncated(modes);
-    let basis = rich.basis.columns(0, model.size()).into_owned();
-    Reduction { model, basis, facts }
 }
 
 /// How many modes of the richer model are enough; `None` if it turns out not to
 /// stand for the full one.
-fn among(
+fn fewest_modes(
     rich: &Reduction,
     method: Method,
     known: &mut Known<'_>,
-    wish: &Wish,
+    target: &ErrorTarget,
     last: bool,
-) -> Result<Option<(usize, Held)>, ReductionError> {
-    let found = rich.model.omega_rad_s.len();
-    let rigid = rich.facts.rigid_modes.min(found);
-    let mut probes = Probes::of(&rich.model, wish.band_rad_s, &known.scale)?;
+) -> Result<Option<(usize, ErrorEstimate)>, ReductionError> {
+    let rich_modes = rich.model.omega_rad_s.len();
+    let rigid = rich.facts.rigid_modes.min(rich_modes);
+    let mut probes = probes(&rich.model, target.band_rad_s, &known.scale)?;
     let mut rounds = 0;
     loop {
-        // The coordinates of `modes_only` are mixed: it cannot be cut.
+        // The coordinates of `modes_only` are mixed: it cannot be truncated.
         let modes = match method {
-            Method::ModesOnly => found,
-            _ => fewest(&rich.model, known, &probes, wish.relative, rigid)?,
+            Method::ModesOnly => rich_modes,
+            _ => bisected(&rich.model, known, &probes, target.relative, rigid)?,
         };
-        if modes == found && !last && method != Method::ModesOnly {
+        if modes == rich_modes && !last && method != Method::ModesOnly {
             // Nothing would stand behind it.
             return Ok(None);
         }
         let candidate = rich.model.truncated(modes);
         // The candidate may have resonances of its own.
-        let own = resonances(&candidate, wish.band_rad_s)?;
-        if probes.add(&rich.model, &own)? && modes < found {
-            let errors = probes.errors(&candidate, &known.scale)?;
-            if largest(&errors) > MARGIN * wish.relative {
-                continue;
-            }
+        let mut own = resonances(&candidate, target.band_rad_s)?;
+        own.retain(|&omega| is_new(&probes, omega));
+        probes.extend(Response::of_model(&rich.model, &own)?);
+        let at_probes = errors(&candidate, &probes, &known.scale)?;
+        let estimate = largest(&at_probes);
+        if !own.is_empty() && modes < rich_modes && estimate > MARGIN * target.relative {
+            continue;
         }
-        let errors = probes.errors(&candidate, &known.scale)?;
-        let mut order: Vec<usize> = (0..errors.len()).collect();
-        order.sort_by(|&i, &j| errors[j].total_cmp(&errors[i]));
-        let omegas = order.iter().map(|&at| probes.response.omegas_rad_s[at]);
+        let mut worst: Vec<usize> = (0..at_probes.len()).collect();
+        worst.sort_by(|&i, &j| at_probes[j].total_cmp(&at_probes[i]));
+        let room = known.most.saturating_sub(known.response.omegas_rad_s.len());
+        let omegas = worst.iter().map(|&at| probes.omegas_rad_s[at]);
         let picked: Vec<f64> =
-            omegas.filter(|&omega| !known.has(omega)).take(CHECKS.min(known.room())).collect();
-        known.solver.extend(&mut known.response, &picked)?;
+            omegas.filter(|&omega| is_new(&known.response, omega)).take(CHECKS.min(room)).collect();
+        let exhausted = picked.is_empty();
+        known.response.extend(known.solver.at(picked)?);
         let (error, rich_error) = (known.error(&candidate)?, known.error(&rich.model)?);
-        let trusted = rich_error <= TRUSTED * wish.relative;
+        let trusted = rich_error <= TRUSTED * target.relative;
         if !trusted && !last {
             return Ok(None);
         }
         rounds += 1;
-        if error <= wish.relative {
-            if trusted || picked.is_empty() || rounds >= ROUNDS {
-                let held = Held {
-                    factors: known.response.omegas_rad_s.len(),
-                    error,
-                    probes: errors.len(),
-                    estimate: largest(&errors),
-                    rich_error,
-                    rich_modes: found - rigid,
-                };
-                return Ok(Some((modes, held)));
-            }
-        } else {
+        if error > target.relative {
             rounds = 0;
-            if modes == found || picked.is_empty() {
+            if modes == rich_modes || exhausted {
                 return Ok(None);
             }
+        } else if trusted || exhausted || rounds >= ROUNDS {
+            let held = ErrorEstimate {
+                factors: known.response.omegas_rad_s.len(),
+                error,
+                probes: at_probes.len(),
+                estimate,
+                rich_error,
+                rich_modes: rich_modes - rigid,
+            };
+            return Ok(Some((modes, held)));
         }
     }
 }
 
 /// The fewest modes that keep to the limit at every known frequency and probe.
-fn fewest(
+fn bisected(
     rich: &ReducedModel,
     known: &Known<'_>,
-    probes: &Probes,
+    probes: &Response,
     relative: f64,
     rigid: usize,
 ) -> Result<usize, ReductionError> {
     let holds = |modes: usize| -> Result<bool, ReductionError> {
         let model = rich.truncated(modes);
         Ok(known.error(&model)? <= relative
-            && largest(&probes.errors(&model, &known.scale)?) <= MARGIN * relative)
+            && largest(&errors(&model, probes, &known.scale)?) <= MARGIN * relative)
     };
     if holds(rigid)? {
         return Ok(rigid);
@@ -219,61 +203,39 @@ fn fewest(
     Ok(enough)
 }
 
-/// The richer model's response wherever a smaller one may go wrong.
-struct Probes {
-    response: Response,
-}
-
-impl Probes {
-    /// Resonances, their flanks, what lies between them, and antiresonances.
-    fn of(rich: &ReducedModel, band_rad_s: f64, scale: &Scale) -> Result<Self, ReductionError> {
-        let mut edges = resonances(rich, band_rad_s)?;
-        edges.extend([1e-3 * band_rad_s, band_rad_s]);
-        edges.sort_by(f64::total_cmp);
-        // A response costs the cube of the size.
-        let between = match rich.size() {
-            0..=64 => 16,
-            65..=128 => 6,
-            _ => 2,
-        };
-        let mut omegas = edges.clone();
-        for pair in edges.windows(2) {
-            let way = pair[1] - pair[0];
-            if way > 1e-6 * pair[1] {
-                let part = |k: usize| pair[0] + way * k as f64 / (between + 1) as f64;
-                omegas.extend((1..=between).map(part));
-            }
+/// The richer model's response wherever a smaller one may go wrong: resonances,
+/// their flanks, what lies between them, and antiresonances.
+fn probes(rich: &ReducedModel, band_rad_s: f64, scale: &Scale) -> Result<Response, ReductionError> {
+    let mut edges = resonances(rich, band_rad_s)?;
+    edges.extend([1e-3 * band_rad_s, band_rad_s]);
+    edges.sort_by(f64::total_cmp);
+    // A response costs the cube of the size.
+    let between = match rich.size() {
+        0..=64 => 16,
+        65..=128 => 6,
+        _ => 2,
+    };
+    let mut omegas = edges.clone();
+    for pair in edges.windows(2) {
+        let way = pair[1] - pair[0];
+        if way > 1e-6 * pair[1] {
+            let part = |k: usize| pair[0] + way * k as f64 / (between + 1) as f64;
+            omegas.extend((1..=between).map(part));
         }
-        omegas.sort_by(f64::total_cmp);
-        let mut probes = Self { response: Response::of_model(rich, rich.interface, &omegas)? };
-        // Where the response is smaller than at both neighbours it has a minimum.
-        let sizes = probes.response.sizes(scale);
-        let mut valleys = Vec::new();
-        for k in 1..sizes.len().saturating_sub(1) {
-            if sizes[k] < sizes[k - 1] && sizes[k] < sizes[k + 1] {
-                valleys.push(deepest(rich, scale, omegas[k - 1], omegas[k + 1])?);
-            }
+    }
+    omegas.sort_by(f64::total_cmp);
+    let mut probes = Response::of_model(rich, &omegas)?;
+    // Where the response is smaller than at both neighbours it has a minimum.
+    let sizes = probes.sizes(scale);
+    let mut valleys = Vec::new();
+    for (around, omegas) in sizes.windows(3).zip(omegas.windows(3)) {
+        if around[1] < around[0] && around[1] < around[2] {
+            valleys.push(deepest(rich, scale, omegas[0], omegas[2])?);
         }
-        probes.add(rich, &valleys)?;
-        Ok(probes)
     }
-
-    /// Adds frequencies that are not there yet; says whether there were any.
-    fn add(&mut self, rich: &ReducedModel, omegas: &[f64]) -> Result<bool, ReductionError> {
-        let known = &self.response.omegas_rad_s;
-        let is_new =
-            |omega: &&f64| known.iter().all(|known| (known - **omega).abs() > SAME * **omega);
-        let fresh: Vec<f64> = omegas.iter().filter(is_new).copied().collect();
-        let response = Response::of_model(rich, rich.interface, &fresh)?;
-        self.response.omegas_rad_s.extend(response.omegas_rad_s);
-        self.response.receptances.extend(response.receptances);
-        Ok(!fresh.is_empty())
-    }
-
-    fn errors(&self, model: &ReducedModel, scale: &Scale) -> Result<Vec<f64>, ReductionError> {
-        let own = Response::of_model(model, model.interface, &self.response.omegas_rad_s)?;
-        Ok(own.errors_by(&self.response, scale))
-    }
+    valleys.retain(|&omega| is_new(&probes, omega));
+    probes.extend(Response::of_model(rich, &valleys)?);
+    Ok(probes)
 }
 
 /// Where the response between two frequencies is smallest, by golden section.
@@ -285,7 +247,7 @@ fn deepest(
 ) -> Result<f64, ReductionError> {
     const GOLDEN: f64 = 0.618_033_988_749_894_9;
     let size = |omega: f64| -> Result<f64, ReductionError> {
-        Ok(Response::of_model(model, model.interface, &[omega])?.sizes(scale)[0])
+        Ok(Response::of_model(model, &[omega])?.sizes(scale)[0])
     };
     let (mut left, mut right) = (to - GOLDEN * (to - from), from + GOLDEN * (to - from));
     let (mut at_left, mut at_right) = (size(left)?, size(right)?);

@@ -1,6 +1,7 @@
 //! A full component stepped in time: what a reduced model is held against.
 
-use nalgebra::{DMatrix, DVector};
+use nalgebra::DMatrix;
+use numerics::second_order::SecondOrder;
 use numerics::sparse::{Cholesky, SparseMatrix};
 
 use super::component::check_symmetric;
@@ -20,9 +21,7 @@ use crate::error::MatrixName;
 #[derive(Debug)]
 pub struct FullStepper {
     factor: Cholesky,
-    mass: SparseMatrix,
-    damping: SparseMatrix,
-    stiffness: SparseMatrix,
+    matrices: SecondOrder<SparseMatrix>,
     step_s: f64,
     /// L: one column per load signal.
     load: DMatrix<f64>,
@@ -50,22 +49,17 @@ impl FullStepper {
         step_s: f64,
     ) -> Result<Self, ReductionError> {
         let n = component.size();
-        let Component { mass, damping, stiffness, influence } = component;
-        for (name, matrix) in [(MatrixName::Damping, damping), (MatrixName::Stiffness, stiffness)] {
-            check_symmetric(name, matrix)?;
-        }
+        let SecondOrder { mass, damping, stiffness } = &component.matrices;
+        check_symmetric(MatrixName::Damping, damping)?;
+        check_symmetric(MatrixName::Stiffness, stiffness)?;
         check_positive("step", step_s)?;
         let (of_mass, of_damping) = (4.0 / (step_s * step_s), 2.0 / step_s);
         let effective =
             SparseMatrix::sum(&[(of_mass, mass), (of_damping, damping), (1.0, stiffness)]);
-        let ground = || {
-            let influence = DMatrix::from_column_slice(n, 1, influence.as_slice());
-            -mass.times(&influence)
-        };
         let mut load = DMatrix::zeros(n, loads.len());
         for (column, &place) in loads.iter().enumerate() {
             match place {
-                FullLoad::Ground => load.set_column(column, &ground().column(0)),
+                FullLoad::Ground => load.set_column(column, &-component.excited_masses()),
                 FullLoad::Force(dof) if dof < n => load[(dof, column)] = 1.0,
                 FullLoad::Force(dof) => return Err(ReductionError::NoSuchDof { dof, size: n }),
             }
@@ -73,9 +67,7 @@ impl FullStepper {
         let rest = DMatrix::zeros(n, 1);
         let mut stepper = Self {
             factor: Cholesky::new(&effective)?,
-            mass: mass.clone(),
-            damping: damping.clone(),
-            stiffness: stiffness.clone(),
+            matrices: component.matrices.clone(),
             step_s,
             displacement: rest.clone(),
             velocity: rest.clone(),
@@ -91,17 +83,16 @@ impl FullStepper {
     }
 
     fn force(&self, signals: &[f64]) -> DMatrix<f64> {
-        let force = &self.load * DVector::from_column_slice(signals);
-        DMatrix::from_column_slice(force.len(), 1, force.as_slice())
+        &self.load * DMatrix::from_column_slice(signals.len(), 1, signals)
     }
 
     /// One step on, to where the load signals are `next`.
     pub fn advance(&mut self, next: &[f64]) {
         let h = self.step_s;
         let mut change = self.force(next);
-        change -= self.stiffness.times(&self.displacement);
-        change += self.damping.times(&self.velocity);
-        change += self.mass.times(&(4.0 / h * &self.velocity + &self.acceleration));
+        change -= self.matrices.stiffness.times(&self.displacement);
+        change += self.matrices.damping.times(&self.velocity);
+        change += self.matrices.mass.times(&(4.0 / h * &self.velocity + &self.acceleration));
         self.factor.solve(&mut change);
         self.displacement += &change;
         let states = self.velocity.iter_mut().zip(self.acceleration.iter_mut());

@@ -2,13 +2,14 @@
 
 use std::f64::consts::TAU;
 
-use nalgebra::{Complex, DMatrix};
+use nalgebra::Complex;
 use numerics::eigen;
-use numerics::second_order::SecondOrder;
+use numerics::second_order::{SecondOrder, is_symmetric};
+use numerics::sparse::SparseMatrix;
 
 use super::response::{Response, Spread};
 use super::{Component, ReducedModel, ReductionError};
-use crate::error::ModelError;
+use crate::error::{MatrixName, ModelError};
 
 /// Growth below this part of the greatest |λ| is rounding.
 const GROWTH_NOISE: f64 = 1e-10;
@@ -33,7 +34,7 @@ pub struct Verdict {
     pub growing: Vec<Complex<f64>>,
     /// Matrices that are not positive semidefinite, with their smallest
     /// eigenvalue over their largest: what keeps the model from being passive.
-    pub active: Vec<(&'static str, f64)>,
+    pub active: Vec<(MatrixName, f64)>,
 }
 
 impl Verdict {
@@ -41,9 +42,7 @@ impl Verdict {
     /// and so stable, whatever passive specimen it is joined to.
     pub fn of(model: &ReducedModel) -> Result<Self, ReductionError> {
         let mut active = Vec::new();
-        for (name, matrix) in
-            [("mass", &model.mass), ("damping", &model.damping), ("stiffness", &model.stiffness)]
-        {
+        for (name, matrix) in MatrixName::ALL.into_iter().zip(model.matrices.each()) {
             let values = eigen::symmetric_eigenvalues(&(0.5 * (matrix + matrix.transpose())))?;
             let largest = values.amax();
             let smallest = values.iter().copied().fold(f64::INFINITY, f64::min);
@@ -51,7 +50,7 @@ impl Verdict {
                 active.push((name, smallest / largest));
             }
         }
-        let symmetric = eigen::is_symmetric(&model.stiffness, 1e-9);
+        let symmetric = is_symmetric(&model.matrices.stiffness);
         let growing =
             if active.is_empty() && symmetric { Vec::new() } else { growing(&eigenvalues(model)?) };
         Ok(Self { growing, active })
@@ -96,18 +95,15 @@ impl Verdict {
 
 /// Eigenvalues of the reduced model.
 pub fn eigenvalues(model: &ReducedModel) -> Result<Vec<Complex<f64>>, ReductionError> {
-    quadratic_eigenvalues(&model.mass, &model.damping, &model.stiffness)
+    quadratic_eigenvalues(&model.matrices)
 }
 
 /// λ of λ²M + λB + K.
 pub(super) fn quadratic_eigenvalues(
-    mass: &DMatrix<f64>,
-    damping: &DMatrix<f64>,
-    stiffness: &DMatrix<f64>,
+    matrices: &SecondOrder,
 ) -> Result<Vec<Complex<f64>>, ReductionError> {
-    let (mass, damping, stiffness) = (mass.clone(), damping.clone(), stiffness.clone());
-    let matrix = SecondOrder { mass, damping, stiffness }.state_matrix();
-    Ok(eigen::eigenvalues(&matrix.ok_or(ReductionError::MassNotPositiveDefinite(0))?)?)
+    let singular = ReductionError::MassNotPositiveDefinite(0);
+    Ok(eigen::eigenvalues(&matrices.state_matrix().ok_or(singular)?)?)
 }
 
 /// Those that grow beyond rounding, Im ≥ 0, fastest first.
@@ -131,8 +127,7 @@ pub struct Comparison {
     pub states_after: usize,
     /// The band the two were compared in, up to this circular frequency.
     pub band_rad_s: f64,
-    /// |λ − λ_full|/|λ_full| over the full model's eigenvalues in the band;
-    /// `None` where the full model is too large for all of them.
+    /// Errors of the eigenvalues, see [`eigenvalue_spread`].
     pub eigenvalues: Option<Spread>,
     /// Error of the interface response over the grid.
     pub response: Spread,
@@ -150,41 +145,23 @@ pub struct Comparison {
 const MOST_DOFS_FOR_EIGENVALUES: usize = 400;
 
 impl Comparison {
-    /// Compares at the interface DOFs of the model over `omegas_rad_s`; each
-    /// costs one complex factor of the full model.
-    #[cfg(test)]
-    pub(super) fn new(
-        component: &Component,
-        model: &ReducedModel,
-        omegas_rad_s: &[f64],
-    ) -> Result<Self, ReductionError> {
-        let dofs = &model.boundary[..model.interface];
-        let full = Response::of_component(component, dofs, omegas_rad_s)?;
-        Self::with_response(component, model, &full)
-    }
-
-    /// The same with a response of the full model that is known already.
-    pub fn with_response(
+    /// Compares at the interface DOFs of the model, given the response of the full
+    /// one there.
+    pub fn new(
         component: &Component,
         model: &ReducedModel,
         full: &Response,
     ) -> Result<Self, ReductionError> {
         let omegas = &full.omegas_rad_s;
-        let reduced = Response::of_model(model, model.interface, omegas)?;
+        let reduced = Response::of_model(model, omegas)?;
         let none = ModelError::WrongCount { what: "frequencies", given: 0, expected: 1 };
         let response = Spread::of(&reduced.errors(full)).ok_or(none)?;
         let band_rad_s = omegas.iter().copied().fold(0.0, f64::max);
-        let eigenvalues = if component.size() <= MOST_DOFS_FOR_EIGENVALUES {
-            let full = component_eigenvalues(component)?;
-            Spread::of(&eigenvalue_errors(&full, &eigenvalues(model)?, band_rad_s))
-        } else {
-            None
-        };
         Ok(Self {
             states_before: 2 * component.size(),
             states_after: model.states(),
             band_rad_s,
-            eigenvalues,
+            eigenvalues: eigenvalue_spread(component, || eigenvalues(model), band_rad_s)?,
             response,
             worst_rad_s: omegas[response.worst],
             points: omegas.len(),
@@ -196,11 +173,23 @@ impl Comparison {
 
 /// All eigenvalues of a component, densely.
 pub fn component_eigenvalues(component: &Component) -> Result<Vec<Complex<f64>>, ReductionError> {
-    quadratic_eigenvalues(
-        &component.mass.to_dense(),
-        &component.damping.to_dense(),
-        &component.stiffness.to_dense(),
-    )
+    quadratic_eigenvalues(&component.matrices.map(SparseMatrix::to_dense))
+}
+
+/// |λ − λ_full|/|λ_full| over the full model's eigenvalues with |λ| in the band:
+/// overdamped motions far beyond it are none of its business. `None` without any,
+/// and where the full model is too large for all of them.
+pub fn eigenvalue_spread(
+    component: &Component,
+    own: impl FnOnce() -> Result<Vec<Complex<f64>>, ReductionError>,
+    band_rad_s: f64,
+) -> Result<Option<Spread>, ReductionError> {
+    if component.size() > MOST_DOFS_FOR_EIGENVALUES {
+        return Ok(None);
+    }
+    let mut full = component_eigenvalues(component)?;
+    full.retain(|value| value.norm() <= band_rad_s);
+    Ok(Spread::of(&eigenvalue_errors(&full, &own()?, band_rad_s)))
 }
 
 /// For every full eigenvalue with |Im λ| up to the band's end, not a rigid one,

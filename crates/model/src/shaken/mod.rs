@@ -9,6 +9,7 @@ mod step;
 pub use step::{Instant, ShakenStep};
 
 use nalgebra::{DMatrix, DVector};
+use numerics::block::hstack;
 use numerics::second_order::companion;
 use thiserror::Error;
 
@@ -79,8 +80,7 @@ impl ShakenDynamics {
         if lag_s.is_nan() || lag_s <= 0.0 {
             return Err(ShakenError::Lag(lag_s));
         }
-        let cholesky = nalgebra::linalg::Cholesky::new(specimen.mass.clone());
-        let inverse = cholesky.ok_or(ShakenError::Massless)?.inverse();
+        let inverse = specimen.mass.clone().cholesky().ok_or(ShakenError::Massless)?.inverse();
         let (n, m) = (specimen.mass.nrows(), specimen.interface.len());
         let driven = DMatrix::from_fn(n, m, |i, j| f64::from(specimen.interface[j] == i));
         let places: Vec<DVector<f64>> =
@@ -111,16 +111,9 @@ impl ShakenDynamics {
             let steepest = placed.element.greatest_stiffness() * direction.transpose();
             slopes.view_mut((j, 0), (1, n)).copy_from(&steepest);
         }
-        let acceleration = DMatrix::from_fn(m, states + 1 + places.len(), |i, column| {
-            let row = n + specimen.interface[i];
-            if column < states {
-                dynamics[(row, column)]
-            } else if column == states {
-                held[(row, 2 * m)]
-            } else {
-                elements[(row, column - states - 1)]
-            }
-        });
+        let preloaded = held.columns(2 * m, 1).into_owned();
+        let rows: Vec<usize> = specimen.interface.iter().map(|dof| n + dof).collect();
+        let acceleration = hstack(&[&dynamics, &preloaded, &elements]).select_rows(&rows);
         let load = DMatrix::zeros(states, 0);
         let system = FirstOrder { dynamics, load, held, elements };
         Ok(Self { system, acceleration, slopes, size: n })

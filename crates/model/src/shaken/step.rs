@@ -11,7 +11,7 @@
 //! (the amplifier makes it three for the target), so a few numbers complete it. It
 //! is the same scheme with one product instead of four.
 
-use nalgebra::{DMatrix, DVector};
+use nalgebra::DMatrix;
 use numerics::block::{hstack, vstack};
 use numerics::discretise;
 use numerics::gemv::PanelMatrix;
@@ -42,16 +42,22 @@ pub struct ShakenStep {
     vectors: [Vec<f64>; 2],
     now: usize,
     map: PanelMatrix,
-    /// What a force of stage 1 adds at stage 3, stage 1 at 4 and stage 2 at 4,
-    /// element by element, row by row.
-    couplings: [Vec<f64>; 3],
-    /// What the target and its velocity add at stage 4, row by row.
-    of_target: Vec<f64>,
-    /// Acceleration of the interface from the elements, row by row.
-    of_elements: Vec<f64>,
-    acceleration: Vec<f64>,
     elements: Vec<Element>,
+    push: Push,
+    acceleration: Vec<f64>,
     substeps: usize,
+}
+
+/// What the elements do, row by row.
+#[derive(Debug, Clone)]
+struct Push {
+    /// What a force of stage 1 adds at stage 3, stage 1 at 4 and stage 2 at 4,
+    /// element by element.
+    couplings: [Vec<f64>; 3],
+    /// What the target and its velocity add at stage 4.
+    of_target: Vec<f64>,
+    /// Acceleration of the interface from the elements.
+    of_elements: Vec<f64>,
 }
 
 impl ShakenStep {
@@ -67,11 +73,7 @@ impl ShakenStep {
             0 => 1,
             _ => dynamics.system.substeps(&dynamics.slopes, step_s),
         };
-        let maps = if elements.is_empty() {
-            exact(dynamics, step_s)
-        } else {
-            staged(dynamics, &places, step_s / substeps as f64)
-        };
+        let maps = Maps::new(dynamics, &places, step_s / substeps as f64);
         let inputs = maps.next.ncols() - states;
         let [of_state, of_input] = [(0, states), (states, inputs)]
             .map(|(from, count)| maps.next.columns(from, count).into_owned());
@@ -86,25 +88,18 @@ impl ShakenStep {
             vectors: [vector.clone(), vector],
             now: 0,
             map,
-            couplings: maps.couplings.map(|block| row_by_row(&block)),
-            of_target: row_by_row(&maps.of_target),
-            of_elements: row_by_row(&of_elements),
-            acceleration: vec![0.0; targets],
             elements,
+            push: Push {
+                couplings: maps.couplings.map(|block| row_by_row(&block)),
+                of_target: row_by_row(&maps.of_target),
+                of_elements: row_by_row(&of_elements),
+            },
+            acceleration: vec![0.0; targets],
             substeps,
         };
-        step.accelerate();
+        let idle = &maps.at_rest.as_slice()[..targets];
+        step.push.accelerate(&step.elements, idle, &mut step.acceleration);
         step
-    }
-
-    fn accelerate(&mut self) {
-        let push = Push {
-            couplings: &self.couplings,
-            of_target: &self.of_target,
-            count: self.elements.len(),
-        };
-        let read = &self.vectors[self.now][self.inputs() + self.states..][..self.targets];
-        push.accelerate(&self.elements, &self.of_elements, read, &mut self.acceleration);
     }
 
     /// Where the state begins.
@@ -165,11 +160,7 @@ impl ShakenStep {
             std::mem::swap(&mut now, &mut next);
         }
         let (elements, acceleration) = (&mut self.elements[..count], &mut self.acceleration);
-        let push = Push {
-            couplings: &self.couplings,
-            of_target: &self.of_target[..2 * targets * count],
-            count,
-        };
+        let push = &self.push;
         for tick in 0..ticks {
             let (held, rest) = now.split_at_mut(inputs);
             let (target, rates) = held.split_at_mut(targets);
@@ -195,7 +186,7 @@ impl ShakenStep {
             for (element, deformation) in elements.iter_mut().zip(&read[targets..]) {
                 element.commit(*deformation);
             }
-            push.accelerate(elements, &self.of_elements, &read[..targets], acceleration);
+            push.accelerate(elements, &read[..targets], acceleration);
         }
         ticks
     }
@@ -214,14 +205,7 @@ pub struct Instant<'a> {
     pub velocity: &'a mut [f64],
 }
 
-/// What the elements need to push, see [`ShakenStep`].
-struct Push<'a> {
-    couplings: &'a [Vec<f64>; 3],
-    of_target: &'a [f64],
-    count: usize,
-}
-
-impl Push<'_> {
+impl Push {
     /// The element forces of all stages. `fresh`: the elements stand where the
     /// step begins.
     #[inline(always)]
@@ -233,7 +217,7 @@ impl Push<'_> {
         forces: &mut [f64],
         fresh: bool,
     ) {
-        let count = self.count;
+        let count = elements.len();
         for (j, element) in elements.iter().enumerate() {
             forces[j] = if fresh { element.force() } else { element.trial_force(idle[j]) };
             forces[count + j] = element.trial_force(idle[count + j]);
@@ -243,7 +227,7 @@ impl Push<'_> {
                 let row = &self.couplings[block][j * count..][..count];
                 sum_of_products(row, &forces[from..from + count])
             };
-            let target = sum_of_products(&self.of_target[j * held.len()..], held);
+            let target = sum_of_products(&self.of_target[j * held.len()..][..held.len()], held);
             let third = idle[2 * count + j] + of(0, 0);
             let fourth = idle[3 * count + j] + of(1, 0) + of(2, count) + target;
             forces[2 * count + j] = element.trial_force(third);
@@ -253,9 +237,9 @@ impl Push<'_> {
 
     /// The acceleration of the interface with what the elements do.
     #[inline(always)]
-    fn accelerate(&self, elements: &[Element], of: &[f64], idle: &[f64], out: &mut [f64]) {
+    fn accelerate(&self, elements: &[Element], idle: &[f64], out: &mut [f64]) {
         for (i, (out, idle)) in out.iter_mut().zip(idle).enumerate() {
-            let row = &of[i * self.count..][..self.count];
+            let row = &self.of_elements[i * elements.len()..][..elements.len()];
             *out = row.iter().zip(elements).fold(*idle, |a, (b, e)| a + b * e.force());
         }
     }
@@ -272,7 +256,7 @@ struct Maps {
     /// held input, element forces.
     next: DMatrix<f64>,
     /// Acceleration and deformations of a specimen at rest.
-    at_rest: DVector<f64>,
+    at_rest: DMatrix<f64>,
     /// See [`ShakenStep`].
     couplings: [DMatrix<f64>; 3],
     of_target: DMatrix<f64>,
@@ -282,81 +266,61 @@ fn row_by_row(matrix: &DMatrix<f64>) -> Vec<f64> {
     matrix.transpose().as_slice().to_vec()
 }
 
-/// Acceleration of the interface from the state, and from the constant preload.
-fn acceleration(dynamics: &ShakenDynamics) -> (DMatrix<f64>, DMatrix<f64>) {
-    let states = dynamics.system.dynamics.nrows();
-    let of =
-        |from: usize, columns: usize| dynamics.acceleration.columns(from, columns).into_owned();
-    (of(0, states), of(states, 1))
-}
-
-/// The exact step of a linear specimen.
-fn exact(dynamics: &ShakenDynamics, step_s: f64) -> Maps {
-    let system = &dynamics.system;
-    let held = discretise::zero_order_hold(&system.dynamics, &system.held, step_s);
-    let next = hstack(&[&held.transition, &held.start]);
-    let none = || DMatrix::zeros(0, 0);
-    let couplings = [none(), none(), none()];
-    finish(next, dynamics, acceleration(dynamics), couplings, none())
-}
-
-/// Appends what is read off the next state: `readout` from the state and from 1.
-fn finish(
-    next: DMatrix<f64>,
-    dynamics: &ShakenDynamics,
-    (of_state, of_one): (DMatrix<f64>, DMatrix<f64>),
-    couplings: [DMatrix<f64>; 3],
-    of_target: DMatrix<f64>,
-) -> Maps {
-    let one = dynamics.system.dynamics.nrows() + dynamics.system.held.ncols() - 1;
-    let mut read = of_state * &next;
-    let mut column = read.column_mut(one);
-    column += of_one.column(0);
-    let at_rest = of_one.column(0).into_owned();
-    Maps { next: vstack(&[&next, &read]), at_rest, couplings, of_target }
-}
-
-/// The classical Runge–Kutta step.
-fn staged(dynamics: &ShakenDynamics, places: &[RelativeDof], step_s: f64) -> Maps {
-    let system = &dynamics.system;
-    let (states, held) = (system.dynamics.nrows(), system.held.ncols());
-    let count = places.len();
-    let mut deformation = DMatrix::zeros(count, states);
-    for (j, place) in places.iter().enumerate() {
-        let direction = place.direction(dynamics.size);
-        deformation.view_mut((j, 0), (1, dynamics.size)).copy_from(&direction.transpose());
+impl Maps {
+    /// Exact without elements, else classical Runge–Kutta.
+    fn new(dynamics: &ShakenDynamics, places: &[RelativeDof], step_s: f64) -> Self {
+        let system = &dynamics.system;
+        let (states, held) = (system.dynamics.nrows(), system.held.ncols());
+        let count = places.len();
+        let mut deformation = DMatrix::zeros(count, states);
+        for (j, place) in places.iter().enumerate() {
+            let direction = place.direction(dynamics.size);
+            deformation.view_mut((j, 0), (1, dynamics.size)).copy_from(&direction.transpose());
+        }
+        // Columns: state, held input, forces of every stage.
+        let (own, forces) = (states + held, STAGES * count);
+        let mut start = DMatrix::zeros(states, own + forces);
+        start.columns_mut(0, states).fill_with_identity();
+        let mut driven = DMatrix::zeros(states, own + forces);
+        driven.columns_mut(states, held).copy_from(&system.held);
+        let (mut at, mut next) = (start.clone(), start.clone());
+        let mut deformations = Vec::new();
+        for stage in 0..STAGES {
+            deformations.push(&deformation * &at);
+            let mut slope = &system.dynamics * &at + &driven;
+            let mut pushed = slope.columns_mut(own + stage * count, count);
+            pushed += &system.elements;
+            next += step_s * PART[stage] * &slope;
+            at = &start + step_s * REACH[stage] * slope;
+        }
+        let block = |stage: usize, from: usize, columns: usize| {
+            deformations[stage].columns(from, columns).into_owned()
+        };
+        let couplings = [(2, 0), (3, 0), (3, 1)];
+        let couplings = couplings.map(|(to, from)| block(to, own + from * count, count));
+        let of_target = block(STAGES - 1, states, held - 1);
+        if count == 0 {
+            let exact = discretise::zero_order_hold(&system.dynamics, &system.held, step_s);
+            next = hstack(&[&exact.transition, &exact.start]);
+        }
+        // What is read off a state: acceleration and deformations, from the state and from 1.
+        let idle = vstack(&deformations.iter().collect::<Vec<_>>());
+        let columns = |m: &DMatrix<f64>, from, width| m.columns(from, width).into_owned();
+        let of_state =
+            vstack(&[&columns(&dynamics.acceleration, 0, states), &columns(&idle, 0, states)]);
+        let at_rest =
+            vstack(&[&columns(&dynamics.acceleration, states, 1), &columns(&idle, own - 1, 1)]);
+        let mut read = of_state * &next;
+        let mut of_one = read.column_mut(own - 1);
+        of_one += at_rest.column(0);
+        Self { next: vstack(&[&next, &read]), at_rest, couplings, of_target }
     }
-    // Columns: state, held input, forces of every stage.
-    let (own, forces) = (states + held, STAGES * count);
-    let mut start = DMatrix::zeros(states, own + forces);
-    start.columns_mut(0, states).fill_with_identity();
-    let mut driven = DMatrix::zeros(states, own + forces);
-    driven.columns_mut(states, held).copy_from(&system.held);
-    let (mut at, mut next) = (start.clone(), start.clone());
-    let mut deformations = Vec::new();
-    for stage in 0..STAGES {
-        deformations.push(&deformation * &at);
-        let mut slope = &system.dynamics * &at + &driven;
-        let mut pushed = slope.columns_mut(own + stage * count, count);
-        pushed += &system.elements;
-        next += step_s * PART[stage] * &slope;
-        at = &start + step_s * REACH[stage] * slope;
-    }
-    let block = |stage: usize, from: usize, columns: usize| {
-        deformations[stage].columns(from, columns).into_owned()
-    };
-    let couplings = [(2, 0), (3, 0), (3, 1)];
-    let couplings = couplings.map(|(to, from)| block(to, own + from * count, count));
-    let of_target = block(STAGES - 1, states, held - 1);
-    let idle = vstack(&deformations.iter().collect::<Vec<_>>());
-    let (of_state, of_one) = acceleration(dynamics);
-    let of_state = vstack(&[&of_state, &idle.columns(0, states).into_owned()]);
-    let of_one = vstack(&[&of_one, &idle.columns(own - 1, 1).into_owned()]);
-    finish(next, dynamics, (of_state, of_one), couplings, of_target)
 }
 
 #[cfg(test)]
 mod tests {
+    use nalgebra::DVector;
+
     use super::super::Shaker;
     use super::*;
     use crate::element::{Law, Side};

@@ -31,6 +31,17 @@ pub enum Support {
     Clamped,
 }
 
+impl Support {
+    fn holds(self, dof: DofKind) -> bool {
+        match self {
+            Self::Free => false,
+            Self::Pinned => dof == DofKind::Translation,
+            Self::Guided => dof == DofKind::Rotation,
+            Self::Clamped => true,
+        }
+    }
+}
+
 /// Both ends of a beam.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BeamEnds {
@@ -77,51 +88,33 @@ pub fn euler_bernoulli_beam(
     let element_stiffness = scaled(bending_stiffness(h), flexural);
     let element_mass = element_mass(section.mass_per_length_kg_m, h, mass_model);
 
-    let kept = kept_dofs(elements, ends);
+    // w of node i at 2i, its rotation at 2i + 1.
+    let kind = |dof: usize| [DofKind::Translation, DofKind::Rotation][dof % 2];
+    let is_held = |dof: usize| {
+        (dof / 2 == 0 && ends.left.holds(kind(dof)))
+            || (dof / 2 == elements && ends.right.holds(kind(dof)))
+    };
+    let size = 2 * (elements + 1);
+    let kept: Vec<usize> = (0..size).filter(|&dof| !is_held(dof)).collect();
     if kept.is_empty() {
         return Err(ModelError::NoDofs);
     }
-    let mut place = vec![None; 2 * (elements + 1)];
-    for (index, &dof) in kept.iter().enumerate() {
-        place[dof] = Some(index);
-    }
-    let n = kept.len();
-    let (mut mass, mut stiffness) = (DMatrix::zeros(n, n), DMatrix::zeros(n, n));
-    for element in 0..elements {
-        for (j, column) in place[2 * element..2 * element + 4].iter().enumerate() {
-            for (i, row) in place[2 * element..2 * element + 4].iter().enumerate() {
-                if let (Some(row), Some(column)) = (*row, *column) {
-                    mass[(row, column)] += element_mass[(i, j)];
-                    stiffness[(row, column)] += element_stiffness[(i, j)];
-                }
-            }
+    let assembled = |element_matrix: SMatrix<f64, 4, 4>| {
+        let mut matrix = DMatrix::zeros(size, size);
+        for element in 0..elements {
+            let mut block = matrix.fixed_view_mut::<4, 4>(2 * element, 2 * element);
+            block += element_matrix;
         }
-    }
-    let is_rotation = |dof: usize| dof % 2 == 1;
-    let names = kept.iter().map(|&dof| {
-        let prefix = if is_rotation(dof) { "th" } else { "w" };
-        format!("{prefix}{}", dof / 2)
-    });
-    let kinds = kept
-        .iter()
-        .map(|&dof| if is_rotation(dof) { DofKind::Rotation } else { DofKind::Translation });
-    Structure::new(mass, DMatrix::zeros(n, n), stiffness)?
-        .with_names(names.collect())?
-        .with_kinds(kinds.collect())
-}
-
-/// DOFs (w of node i at 2i, its rotation at 2i + 1) that no support holds.
-fn kept_dofs(elements: usize, ends: BeamEnds) -> Vec<usize> {
-    let held = |support: Support, node: usize| -> Vec<usize> {
-        match support {
-            Support::Free => vec![],
-            Support::Pinned => vec![2 * node],
-            Support::Guided => vec![2 * node + 1],
-            Support::Clamped => vec![2 * node, 2 * node + 1],
-        }
+        matrix.select_rows(&kept).select_columns(&kept)
     };
-    let (left, right) = (held(ends.left, 0), held(ends.right, elements));
-    (0..2 * (elements + 1)).filter(|dof| !left.contains(dof) && !right.contains(dof)).collect()
+    let name = |&dof: &usize| match kind(dof) {
+        DofKind::Rotation => format!("th{}", dof / 2),
+        DofKind::Translation => format!("w{}", dof / 2),
+    };
+    let damping = DMatrix::zeros(kept.len(), kept.len());
+    Structure::new(assembled(element_mass), damping, assembled(element_stiffness))?
+        .with_names(kept.iter().map(name).collect())?
+        .with_kinds(kept.iter().map(|&dof| kind(dof)).collect())
 }
 
 /// Stiffness of a beam of length h over EI/h³: deflection and rotation of both ends.

@@ -80,20 +80,14 @@ impl Structure {
         check_matrix(&mass, MatrixName::Mass, n)?;
         check_matrix(&damping, MatrixName::Damping, n)?;
         check_matrix(&stiffness, MatrixName::Stiffness, n)?;
-        check_symmetric(&mass, MatrixName::Mass)?;
+        if let Some(pair) = asymmetry(&mass) {
+            return Err(ModelError::NotSymmetric { matrix: MatrixName::Mass, pair });
+        }
         check_mass(&mass)?;
         if is_symmetric(&stiffness) {
             check_stiffness(&stiffness)?;
         }
-        Ok(Self {
-            mass,
-            damping,
-            stiffness,
-            influence: DVector::from_element(n, 1.0),
-            names: (1..=n).map(|dof| dof.to_string()).collect(),
-            kinds: vec![DofKind::Translation; n],
-            states: None,
-        })
+        Ok(Self::of_translations([mass, damping, stiffness], None))
     }
 
     /// A structure of first order with `dofs` translations named `1`, `2`, ….
@@ -106,26 +100,29 @@ impl Structure {
         check_matrix(e, MatrixName::Damping, n.max(2 * dofs))?;
         check_matrix(a, MatrixName::Stiffness, n)?;
         check_count("ground excitation of the states", states.ground.len(), n)?;
-        let none = DMatrix::zeros(dofs, dofs);
-        Ok(Self {
-            mass: none.clone(),
-            damping: none.clone(),
-            stiffness: none,
-            influence: DVector::from_element(dofs, 1.0),
-            names: (1..=dofs).map(|dof| dof.to_string()).collect(),
-            kinds: vec![DofKind::Translation; dofs],
-            states: Some(Box::new(states)),
-        })
+        let none = || DMatrix::zeros(dofs, dofs);
+        Ok(Self::of_translations([none(), none(), none()], Some(Box::new(states))))
+    }
+
+    fn of_translations(matrices: [DMatrix<f64>; 3], states: Option<Box<StateForm>>) -> Self {
+        let [mass, damping, stiffness] = matrices;
+        let n = mass.nrows();
+        Self {
+            mass,
+            damping,
+            stiffness,
+            influence: DVector::from_element(n, 1.0),
+            names: (1..=n).map(|dof| dof.to_string()).collect(),
+            kinds: vec![DofKind::Translation; n],
+            states,
+        }
     }
 
     /// The first matrix that is not symmetric, and the pair that differs most.
     pub fn asymmetry(&self) -> Option<(MatrixName, Asymmetry)> {
-        let parts =
-            [(&self.damping, MatrixName::Damping), (&self.stiffness, MatrixName::Stiffness)];
-        parts.into_iter().find_map(|(values, matrix)| {
-            let pair = eigen::worst_asymmetry(values)?;
-            (pair.relative > SYMMETRY_TOLERANCE).then_some((matrix, pair))
-        })
+        let of = |values, matrix| Some((matrix, asymmetry(values)?));
+        of(&self.damping, MatrixName::Damping)
+            .or_else(|| of(&self.stiffness, MatrixName::Stiffness))
     }
 
     /// The same structure with other names.
@@ -174,28 +171,6 @@ impl Structure {
     pub fn size(&self) -> usize {
         self.mass.nrows()
     }
-
-    /// Position of the DOF called `name`, counted from 0.
-    #[cfg(test)]
-    pub(crate) fn dof(&self, name: &str) -> Option<usize> {
-        self.names.iter().position(|candidate| candidate == name)
-    }
-
-    /// Undamped modes, slowest first.
-    #[cfg(test)]
-    pub(crate) fn modes(&self) -> Result<eigen::Modes, ModelError> {
-        Ok(eigen::symmetric_modes(&self.stiffness, &self.mass)?)
-    }
-
-    /// Damping ratio φᵀ C φ / 2ω of each mode, 0 for a rigid-body mode.
-    ///
-    /// Exact for damping the modes diagonalise; for any other, the ratio that
-    /// the coupling between modes leaves unchanged to first order.
-    #[cfg(test)]
-    pub(crate) fn damping_ratios(&self) -> Result<DVector<f64>, ModelError> {
-        let modes = self.modes()?;
-        Ok(damping::ratios(&self.damping, &modes))
-    }
 }
 
 fn check_matrix(
@@ -210,22 +185,16 @@ fn check_matrix(
     if rows != expected {
         return Err(ModelError::SizeMismatch { matrix, size: rows, expected });
     }
-    match values.iter().position(|value| !value.is_finite()) {
-        Some(at) => {
-            let (row, column, value) = (at % rows, at / rows, values[at]);
-            Err(ModelError::NotFinite { matrix, row, column, value })
-        }
-        None => Ok(()),
+    if let Some(at) = values.iter().position(|value| !value.is_finite()) {
+        let (row, column, value) = (at % rows, at / rows, values[at]);
+        return Err(ModelError::NotFinite { matrix, row, column, value });
     }
+    Ok(())
 }
 
-fn check_symmetric(values: &DMatrix<f64>, matrix: MatrixName) -> Result<(), ModelError> {
-    match eigen::worst_asymmetry(values) {
-        Some(pair) if pair.relative > SYMMETRY_TOLERANCE => {
-            Err(ModelError::NotSymmetric { matrix, pair })
-        }
-        _ => Ok(()),
-    }
+/// The pair of entries that differs most from its mirror, beyond rounding.
+fn asymmetry(values: &DMatrix<f64>) -> Option<Asymmetry> {
+    eigen::worst_asymmetry(values).filter(|pair| pair.relative > SYMMETRY_TOLERANCE)
 }
 
 fn check_mass(mass: &DMatrix<f64>) -> Result<(), ModelError> {
@@ -260,6 +229,27 @@ fn check_stiffness(stiffness: &DMatrix<f64>) -> Result<(), ModelError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    impl Structure {
+        /// Position of the DOF called `name`, counted from 0.
+        pub(crate) fn dof(&self, name: &str) -> Option<usize> {
+            self.names.iter().position(|candidate| candidate == name)
+        }
+
+        /// Undamped modes, slowest first.
+        pub(crate) fn modes(&self) -> Result<eigen::Modes, ModelError> {
+            Ok(eigen::symmetric_modes(&self.stiffness, &self.mass)?)
+        }
+
+        /// Damping ratio φᵀ C φ / 2ω of each mode, 0 for a rigid-body mode.
+        ///
+        /// Exact for damping the modes diagonalise; for any other, the ratio that
+        /// the coupling between modes leaves unchanged to first order.
+        pub(crate) fn damping_ratios(&self) -> Result<DVector<f64>, ModelError> {
+            let modes = self.modes()?;
+            Ok(damping::ratios(&self.damping, &modes))
+        }
+    }
 
     fn pair(a: f64, b: f64, c: f64, d: f64) -> DMatrix<f64> {
         DMatrix::from_row_slice(2, 2, &[a, b, c, d])

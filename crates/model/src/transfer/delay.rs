@@ -42,27 +42,21 @@ impl DelayLine {
     /// Weights of the newer and of the older of the two motions it lies between,
     /// `[to][from]` of displacement, velocity and acceleration.
     pub(super) fn weights(&self) -> [DMatrix<f64>; 2] {
-        let one = |signal: usize| {
-            let mut motion = Motion::rest(1);
-            let mut unit = [0.0; 3];
-            unit[signal] = 1.0;
-            motion.set(0, unit);
-            motion
-        };
-        let (rest, mut out) = (Motion::rest(1), Motion::rest(1));
-        let mut weights = [DMatrix::zeros(3, 3), DMatrix::zeros(3, 3)];
-        for from in 0..3 {
-            let pulse = one(from);
-            for (older, newer, of) in [(&rest, &pulse, 0), (&pulse, &rest, 1)] {
-                if self.fraction == 0.0 {
-                    out.copy_from(newer);
-                } else {
-                    interpolate(older, newer, 1.0 - self.fraction, self.step_s, &mut out);
-                }
-                weights[of].set_column(from, &nalgebra::Vector3::from(out.of(0)));
+        let mut line = Self::new(self.fraction, self.step_s, 1);
+        let mut out = Motion::rest(1);
+        [0, 1].map(|age| {
+            let mut weights = DMatrix::zeros(3, 3);
+            for from in 0..3 {
+                let mut motions = [Motion::rest(1), Motion::rest(1)];
+                let mut unit = [0.0; 3];
+                unit[from] = 1.0;
+                motions[age].set(0, unit);
+                line.push(&motions[1]);
+                line.delayed(&motions[0], &mut out);
+                weights.column_mut(from).copy_from_slice(&out.of(0));
             }
-        }
-        weights
+            weights
+        })
     }
 
     /// The delayed motion, if `present` is the motion of this instant.

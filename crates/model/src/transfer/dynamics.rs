@@ -194,10 +194,8 @@ impl ActuatorDynamics {
     pub fn response(&self, dof: usize, omega_rad_s: f64) -> Option<Complex<f64>> {
         let states = self.system.dynamics.nrows();
         let s = Complex::new(0.0, omega_rad_s);
-        let left = DMatrix::from_fn(states, states, |i, j| {
-            let unit = if i == j { s } else { Complex::ZERO };
-            unit - Complex::from(self.system.dynamics[(i, j)])
-        });
+        let mut left = self.system.dynamics.map(|a| Complex::from(-a));
+        (0..states).for_each(|i| left[(i, i)] += s);
         // The command and its two derivatives, as columns of the held input.
         let command = [Complex::ONE, s, s * s];
         let column = |derivative: usize| derivative * self.count + dof;
@@ -217,9 +215,8 @@ impl ActuatorDynamics {
     /// Servo-hydraulic actuators, one per interface DOF, on a common specimen.
     pub fn from_servo(servo: &ServoHydraulic, specimen: &Specimen) -> Result<Self, TransferError> {
         let n = specimen.count();
-        let mass_inverse = nalgebra::linalg::Cholesky::new(specimen.mass.clone())
-            .ok_or(TransferError::MasslessSpecimen)?;
-        let mass_inverse = mass_inverse.inverse();
+        let factor = specimen.mass.clone().cholesky().ok_or(TransferError::MasslessSpecimen)?;
+        let mass_inverse = factor.inverse();
         let omega = servo.servo_stiffness.sqrt();
         // Scaled states q = y β₂/(a₁β₀), p = q̇/ω, ρ = f β₂/(a₁β₀): metres and
         // metre-seconds, so that the exponential sees no factor of 10¹³.
@@ -250,14 +247,10 @@ impl ActuatorDynamics {
             elements.view_mut((v * n, 0), (n, n)).copy_from(&-&mass_inverse);
         }
         let mut motion = DMatrix::zeros(3 * n, 5 * n + 3 * n + count);
-        motion.view_mut((0, x * n), (n, n)).copy_from(&identity);
-        motion.view_mut((n, v * n), (n, n)).copy_from(&identity);
-        let acceleration = hstack(&[
-            &a.rows(v * n, n).into_owned(),
-            &held.rows(v * n, n).into_owned(),
-            &elements.rows(v * n, n).into_owned(),
-        ]);
-        motion.view_mut((2 * n, 0), acceleration.shape()).copy_from(&acceleration);
+        // x, then v.
+        motion.view_mut((0, x * n), (2 * n, 2 * n)).fill_with_identity();
+        let slopes = hstack(&[&a, &held, &elements]);
+        motion.rows_mut(2 * n, n).copy_from(&slopes.rows(v * n, n));
         let system = FirstOrder { dynamics: a, load: DMatrix::zeros(5 * n, 0), held, elements };
         Ok(Self { system, motion, count: n })
     }

@@ -1,6 +1,7 @@
 //! A transfer system as the virtual rig steps it, as a linear system.
 
 use nalgebra::DMatrix;
+use numerics::block::hstack;
 use numerics::discretise::zero_order_hold;
 use numerics::linear_system::{Join, LinearSystem, Time};
 
@@ -84,23 +85,19 @@ fn delay_form(line: &DelayLine, step_s: f64) -> LinearSystem {
     let ((whole, fraction), [newer, older]) = (line.samples(), line.weights());
     let time = Time::Step(step_s);
     let (ahead, command) = (2, SIGNALS);
-    // The commands of one and of two ticks ago.
-    let registers = if fraction > 0.0 && whole > 0 { 2 } else { 1 };
-    let mut a = DMatrix::zeros(registers * SIGNALS, registers * SIGNALS);
-    let mut b = DMatrix::zeros(registers * SIGNALS, ahead + command);
+    // The commands of one and of two ticks ago, what is seen of them, and of the motion ahead.
+    let nothing = DMatrix::zeros(SIGNALS, ahead);
+    let (registers, c, now) = match whole {
+        0 => (1, older, newer.columns(0, ahead).into_owned()),
+        _ if fraction > 0.0 => (2, hstack(&[&newer, &older]), nothing),
+        _ => (1, newer, nothing),
+    };
+    let states = registers * SIGNALS;
+    let mut a = DMatrix::zeros(states, states);
+    a.rows_mut(SIGNALS, states - SIGNALS).fill_with_identity();
+    let mut b = DMatrix::zeros(states, ahead + command);
     b.view_mut((0, ahead), (SIGNALS, SIGNALS)).fill_with_identity();
-    let mut c = DMatrix::zeros(SIGNALS, registers * SIGNALS);
-    let mut d = DMatrix::zeros(SIGNALS, ahead + command);
-    if whole == 0 {
-        d.columns_mut(0, ahead).copy_from(&newer.columns(0, ahead));
-        c.columns_mut(0, SIGNALS).copy_from(&older);
-    } else {
-        c.columns_mut(0, SIGNALS).copy_from(&newer);
-        if registers == 2 {
-            c.columns_mut(SIGNALS, SIGNALS).copy_from(&older);
-            a.view_mut((SIGNALS, 0), (SIGNALS, SIGNALS)).fill_with_identity();
-        }
-    }
+    let d = hstack(&[&now, &DMatrix::zeros(SIGNALS, command)]);
     let seen = LinearSystem::new(a, b, c, d, time);
     if whole < 2 {
         return seen;

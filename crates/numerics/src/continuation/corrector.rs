@@ -1,6 +1,8 @@
 //! Newton-like correction with few evaluations.
 
-use super::jacobian::{Difference, Jacobian};
+use nalgebra::{DMatrix, DVector};
+
+use super::jacobian::{self, Difference};
 use super::{Evaluation, Problem, Space, norm};
 
 /// When the Jacobian is measured anew.
@@ -35,9 +37,9 @@ pub struct Corrector {
 
 /// A corrected point, or how far it came.
 pub(super) struct Corrected {
-    pub(super) at: Vec<f64>,
+    pub(super) at: DVector<f64>,
     pub(super) evaluation: Evaluation,
-    pub(super) jacobian: Option<Jacobian>,
+    pub(super) jacobian: Option<DMatrix<f64>>,
     pub(super) iterations: usize,
     pub(super) evaluations: usize,
     pub(super) converged: bool,
@@ -54,84 +56,54 @@ impl Corrector {
         &self,
         problem: &mut P,
         space: &Space,
-        guess: Vec<f64>,
-        row: &[f64],
-        jacobian: Option<Jacobian>,
+        guess: DVector<f64>,
+        row: &DVector<f64>,
+        jacobian: Option<DMatrix<f64>>,
     ) -> Result<Corrected, P::Error> {
         let evaluation = problem.evaluate(&space.real(&guess))?;
-        let mut now = Corrected {
-            at: guess,
-            evaluation,
-            jacobian,
-            iterations: 0,
-            evaluations: 1,
-            converged: false,
+        let (iterations, evaluations, converged) = (0, 1, false);
+        let mut now =
+            Corrected { at: guess, evaluation, jacobian, iterations, evaluations, converged };
+        // Where the parameter is fixed (`row` points along it alone), its own column
+        // stays as it is.
+        let last = row.len() - 1;
+        let fixed = row.rows(0, last).iter().all(|&r| r == 0.0);
+        let columns = 0..if fixed { last } else { last + 1 };
+        // What of the residual a correction may leave before the Jacobian is measured anew.
+        let (every_point, share) = match self.refresh {
+            Refresh::EveryPoint => (true, 0.5),
+            Refresh::WhenSlow { share } => (false, share),
         };
         let mut fresh = false;
-        loop {
-            if !now.evaluation.is_finite() {
-                return Ok(now);
+        while now.evaluation.is_finite() {
+            now.converged = self.accepts(&now.evaluation);
+            if now.converged || now.iterations >= self.most_iterations {
+                break;
             }
-            if now.evaluation.norm() <= self.accepted(&now.evaluation) {
-                now.converged = true;
-                return Ok(now);
+            let wanted = if every_point { now.iterations == 0 } else { now.jacobian.is_none() };
+            if wanted {
+                if !self.difference.measure(problem, space, &mut now, columns.clone())? {
+                    break;
+                }
+                fresh = true;
             }
-            if now.iterations >= self.most_iterations {
-                return Ok(now);
-            }
-            let wanted = match self.refresh {
-                Refresh::EveryPoint => now.iterations == 0,
-                Refresh::WhenSlow { .. } => now.jacobian.is_none(),
-            };
-            if wanted && !self.refresh_jacobian(problem, space, row, &mut now)? {
-                return Ok(now);
-            }
-            fresh |= wanted;
             let before = now.evaluation.norm();
             let lowered = self.step(problem, space, row, &mut now)?;
-            let slow = match self.refresh {
-                Refresh::WhenSlow { share } => now.evaluation.norm() > share * before,
-                Refresh::EveryPoint => now.evaluation.norm() > 0.5 * before,
-            };
-            let done = now.evaluation.norm() <= self.accepted(&now.evaluation);
-            if slow && !done {
+            if now.evaluation.norm() > share * before && !self.accepts(&now.evaluation) {
                 // A Jacobian measured at this very point and still useless: give up.
-                if fresh && !lowered {
-                    return Ok(now);
-                }
-                if !self.refresh_jacobian(problem, space, row, &mut now)? {
-                    return Ok(now);
+                if fresh && !lowered
+                    || !self.difference.measure(problem, space, &mut now, columns.clone())?
+                {
+                    break;
                 }
                 fresh = true;
             }
         }
+        Ok(now)
     }
 
-    /// Measures the columns that matter: where the parameter is fixed (`row`
-    /// points along it alone), its own column is left as it is.
-    fn refresh_jacobian<P: Problem>(
-        &self,
-        problem: &mut P,
-        space: &Space,
-        row: &[f64],
-        now: &mut Corrected,
-    ) -> Result<bool, P::Error> {
-        let unknowns = now.at.len();
-        let fixed = row[..unknowns - 1].iter().all(|&r| r == 0.0);
-        let columns = 0..if fixed { unknowns - 1 } else { unknowns };
-        let measured = Jacobian::measure(
-            problem,
-            space,
-            self.difference,
-            &now.at,
-            &now.evaluation,
-            columns,
-            now.jacobian.as_ref(),
-        )?;
-        let Some((jacobian, evaluations)) = measured else { return Ok(false) };
-        now.jacobian = Some(jacobian);
-        now.evaluations += evaluations;
-        Ok(true)
+    fn accepts(&self, evaluation: &Evaluation) -> bool {
+        evaluation.norm() <= self.accepted(evaluation)
     }
 
     /// One correction, halved until it lowers the residual. Whether it did.
@@ -139,36 +111,31 @@ impl Corrector {
         &self,
         problem: &mut P,
         space: &Space,
-        row: &[f64],
+        row: &DVector<f64>,
         now: &mut Corrected,
     ) -> Result<bool, P::Error> {
         now.iterations += 1;
-        let Some(jacobian) = &mut now.jacobian else { return Ok(false) };
-        let Some(full) = jacobian.solve(row, &now.evaluation.residual, 0.0) else {
+        let Some(known) = &mut now.jacobian else { return Ok(false) };
+        let Some(mut step) = jacobian::solve(known, row, &now.evaluation.residual, 0.0) else {
             return Ok(false);
         };
-        let mut damping = 1.0;
         for _ in 0..=self.most_halvings {
-            let step: Vec<f64> = full.iter().map(|s| damping * s).collect();
-            let there: Vec<f64> = now.at.iter().zip(&step).map(|(w, s)| w + s).collect();
-            damping *= 0.5;
-            if !space.allows(&space.real(&there)) {
-                continue;
+            let there = &now.at + &step;
+            if space.allows_scaled(&there) {
+                let tried = problem.evaluate(&space.real(&there))?;
+                now.evaluations += 1;
+                if tried.is_finite() {
+                    let change = tried.change_since(&now.evaluation);
+                    let noise = norm(&[tried.noise(), now.evaluation.noise()]);
+                    jacobian::update(known, &step, &change, 3.0 * noise);
+                    if tried.norm() < now.evaluation.norm() || self.accepts(&tried) {
+                        now.at = there;
+                        now.evaluation = tried;
+                        return Ok(true);
+                    }
+                }
             }
-            let tried = problem.evaluate(&space.real(&there))?;
-            now.evaluations += 1;
-            if !tried.is_finite() {
-                continue;
-            }
-            let change: Vec<f64> =
-                tried.residual.iter().zip(&now.evaluation.residual).map(|(b, a)| b - a).collect();
-            let noise = norm(&[tried.noise(), now.evaluation.noise()]);
-            jacobian.update(&step, &change, 3.0 * noise);
-            if tried.norm() < now.evaluation.norm() || tried.norm() <= self.accepted(&tried) {
-                now.at = there;
-                now.evaluation = tried;
-                return Ok(true);
-            }
+            step *= 0.5;
         }
         Ok(false)
     }

@@ -9,7 +9,7 @@
 
 use std::ops::Range;
 
-use super::jacobian::Jacobian;
+use super::jacobian;
 use super::run::chord;
 use super::{Point, Space, norm};
 
@@ -145,19 +145,16 @@ fn highest(along: &[f64], values: &[f64], (mut low, mut high): (f64, f64)) -> f6
 /// How far a point may lie off the branch along the (scaled) parameter: by its
 /// residual and twice its noise.
 fn parameter_doubt(point: &Point) -> f64 {
-    let jacobian = Jacobian { rows: point.jacobian.clone() };
     let moved = |residual: &[f64]| -> f64 {
-        let step = jacobian.solve(&point.tangent, residual, 0.0);
-        step.and_then(|step| step.last().copied()).unwrap_or(0.0)
+        let step = jacobian::solve(&point.jacobian, &point.tangent, residual, 0.0);
+        step.map_or(0.0, |step| step[step.len() - 1])
     };
-    let entries =
-        point.evaluation.scatter.iter().enumerate().filter(|(_, scatter)| **scatter > 0.0);
-    let noise: Vec<f64> = entries
-        .map(|(i, scatter)| {
-            let mut alone = vec![0.0; point.evaluation.residual.len()];
-            alone[i] = *scatter;
-            moved(&alone)
-        })
-        .collect();
+    let scatter = &point.evaluation.scatter;
+    let alone = |i: usize| {
+        let mut alone = vec![0.0; point.evaluation.residual.len()];
+        alone[i] = scatter[i];
+        moved(&alone)
+    };
+    let noise: Vec<f64> = (0..scatter.len()).filter(|&i| scatter[i] > 0.0).map(alone).collect();
     moved(&point.evaluation.residual).abs() + 2.0 * norm(&noise)
 }

@@ -15,8 +15,6 @@ mod jacobian;
 mod run;
 mod surrogate;
 #[cfg(test)]
-mod surrogate_tests;
-#[cfg(test)]
 mod tests;
 
 pub use corrector::{Corrector, Refresh};
@@ -26,6 +24,8 @@ pub use run::{Advance, Continuation, Course, End, Steps};
 pub use surrogate::{Surrogate, SurrogateRule};
 
 use std::ops::Range;
+
+use nalgebra::{DMatrix, DVector};
 
 /// What an evaluation gives.
 #[derive(Debug, Clone, PartialEq)]
@@ -53,6 +53,11 @@ impl Evaluation {
         norm(&self.scatter)
     }
 
+    /// What the residual has changed by since `earlier`.
+    fn change_since(&self, earlier: &Self) -> Vec<f64> {
+        self.residual.iter().zip(&earlier.residual).map(|(b, a)| b - a).collect()
+    }
+
     fn is_finite(&self) -> bool {
         self.residual.iter().chain(&self.scatter).all(|v| v.is_finite())
     }
@@ -69,9 +74,9 @@ pub trait Problem {
     /// The residual at these unknowns, in their own units.
     fn evaluate(&mut self, unknowns: &[f64]) -> Result<Evaluation, Self::Error>;
 
-    /// ∂residual/∂unknowns, row by row, where the problem knows it; at least the
-    /// columns that are `needed`.
-    fn jacobian(&mut self, _unknowns: &[f64], _needed: Range<usize>) -> Option<Vec<Vec<f64>>> {
+    /// ∂residual/∂unknowns where the problem knows it; at least the columns that are
+    /// `needed`.
+    fn jacobian(&mut self, _unknowns: &[f64], _needed: Range<usize>) -> Option<DMatrix<f64>> {
         None
     }
 }
@@ -107,23 +112,24 @@ impl Space {
             && self.radii.iter().all(|&(at, count, most)| norm(&unknowns[at..at + count]) <= most)
     }
 
-    fn real(&self, scaled: &[f64]) -> Vec<f64> {
+    /// The unknowns in their own units.
+    fn real(&self, scaled: &DVector<f64>) -> Vec<f64> {
         // Dividing and multiplying may cost the last bit: a limit stays a limit.
         let back = |i: usize| {
-            let (value, slack) = (scaled[i] * self.scale[i], 1e-9 * self.scale[i]);
-            if value > self.high[i] && value - self.high[i] < slack {
-                self.high[i]
-            } else if value < self.low[i] && self.low[i] - value < slack {
-                self.low[i]
-            } else {
-                value
-            }
+            let value = scaled[i] * self.scale[i];
+            let within = value.max(self.low[i]).min(self.high[i]);
+            if (value - within).abs() < 1e-9 * self.scale[i] { within } else { value }
         };
         (0..scaled.len()).map(back).collect()
     }
 
-    fn divided(&self, unknowns: &[f64]) -> Vec<f64> {
-        unknowns.iter().zip(&self.scale).map(|(u, s)| u / s).collect()
+    fn divided(&self, unknowns: &[f64]) -> DVector<f64> {
+        DVector::from_fn(unknowns.len(), |i, _| unknowns[i] / self.scale[i])
+    }
+
+    /// Whether these scaled unknowns may be tried.
+    fn allows_scaled(&self, scaled: &DVector<f64>) -> bool {
+        self.allows(&self.real(scaled))
     }
 }
 
@@ -135,9 +141,9 @@ pub struct Point {
     /// What is left of the equations there.
     pub evaluation: Evaluation,
     /// Direction of the branch, scaled unknowns, of length one.
-    pub tangent: Vec<f64>,
-    /// ∂residual/∂(scaled unknowns) at or near the point, row by row.
-    pub jacobian: Vec<Vec<f64>>,
+    pub tangent: DVector<f64>,
+    /// ∂residual/∂(scaled unknowns) at or near the point; without rows if it is not known.
+    pub jacobian: DMatrix<f64>,
     /// Corrections it took.
     pub iterations: usize,
     /// Evaluations it took, with those for the Jacobian.
@@ -151,10 +157,10 @@ impl Point {
     }
 }
 
-fn norm(values: &[f64]) -> f64 {
-    values.iter().map(|v| v * v).sum::<f64>().sqrt()
+fn norm<'a>(values: impl IntoIterator<Item = &'a f64>) -> f64 {
+    values.into_iter().map(|v| v * v).sum::<f64>().sqrt()
 }
 
-fn dot(a: &[f64], b: &[f64]) -> f64 {
-    a.iter().zip(b).map(|(x, y)| x * y).sum()
+fn dot<'a>(a: impl IntoIterator<Item = &'a f64>, b: impl IntoIterator<Item = &'a f64>) -> f64 {
+    a.into_iter().zip(b).map(|(x, y)| x * y).sum()
 }

@@ -1,8 +1,9 @@
 //! A run along a branch, point by point.
 
+use nalgebra::{DMatrix, DVector};
+
 use super::corrector::{Corrected, Corrector};
-use super::jacobian::Jacobian;
-use super::{Evaluation, Point, Problem, Space, dot, norm};
+use super::{Evaluation, Point, Problem, Space, dot, jacobian, norm};
 
 /// Steps along the branch, in scaled unknowns.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -72,13 +73,13 @@ pub enum Advance {
 /// A run with its points.
 #[derive(Debug, Clone)]
 pub struct Continuation {
-    space: Space,
+    pub(super) space: Space,
     corrector: Corrector,
     course: Course,
     guess: Vec<f64>,
     points: Vec<Point>,
     step: f64,
-    jacobian: Option<Jacobian>,
+    jacobian: Option<DMatrix<f64>>,
     /// Next value of a sweep.
     next_value: usize,
     failures: usize,
@@ -126,7 +127,7 @@ impl Continuation {
             }
             _ => 0,
         };
-        let jacobian = points.last().map(|p| Jacobian { rows: p.jacobian.clone() });
+        let jacobian = known_jacobian(&points);
         Self {
             space,
             corrector,
@@ -174,32 +175,32 @@ impl Continuation {
     ) -> Result<Advance, P::Error> {
         let guess = self.space.divided(&self.guess);
         let row = along_parameter(guess.len(), sign);
+        let nothing = Ok(Advance::Ended(End::NoStart));
         if steps.most_points == 0 || !self.space.allows(&self.guess) {
-            return Ok(Advance::Ended(End::NoStart));
+            return nothing;
         }
-        let mut found = self.corrector.correct(problem, &self.space, guess, &row, None)?;
-        if !found.converged {
-            return Ok(Advance::Ended(End::NoStart));
-        }
+        let mut found = self.correct(problem, guess, &row)?;
         // The direction needs the parameter's own column too.
         let missing = if found.jacobian.is_some() { row.len() - 1 } else { 0 };
-        let measured = Jacobian::measure(
-            problem,
-            &self.space,
-            self.corrector.difference,
-            &found.at,
-            &found.evaluation,
-            missing..row.len(),
-            found.jacobian.as_ref(),
-        )?;
-        let Some((jacobian, evaluations)) = measured else {
-            return Ok(Advance::Ended(End::NoStart));
-        };
-        found.evaluations += evaluations;
-        let tangent = jacobian.tangent(&row).unwrap_or(row);
-        found.jacobian = Some(jacobian);
-        self.keep(found, tangent);
+        let difference = self.corrector.difference;
+        if !found.converged
+            || !difference.measure(problem, &self.space, &mut found, missing..row.len())?
+        {
+            return nothing;
+        }
+        let known = found.jacobian.as_ref().and_then(|known| jacobian::tangent(known, &row));
+        self.keep(found, known.unwrap_or(row));
         Ok(Advance::Point)
+    }
+
+    /// A root near `guess`, in the plane through it whose normal is `row`.
+    fn correct<P: Problem>(
+        &self,
+        problem: &mut P,
+        guess: DVector<f64>,
+        row: &DVector<f64>,
+    ) -> Result<Corrected, P::Error> {
+        self.corrector.correct(problem, &self.space, guess, row, self.jacobian.clone())
     }
 
     fn along<P: Problem>(&mut self, problem: &mut P, steps: Steps) -> Result<Advance, P::Error> {
@@ -217,23 +218,24 @@ impl Continuation {
         if !self.space.allows(&real) {
             return Ok(self.shorter(steps, End::Limit));
         }
-        let found =
-            self.corrector.correct(problem, &self.space, guess, &row, self.jacobian.clone())?;
-        let moved: Vec<f64> = found.at.iter().zip(&from).map(|(b, a)| b - a).collect();
-        let length = norm(&moved);
+        let found = self.correct(problem, guess, &row)?;
+        let moved = &found.at - &from;
         let ahead = dot(&moved, &row);
         if !found.converged || ahead <= 0.0 {
             return Ok(self.shorter(steps, End::Stuck));
         }
         // A turn is judged only where the step is larger than the noise of a point.
-        let turn = (ahead / length).clamp(-1.0, 1.0).acos();
-        self.noise = found.jacobian.as_ref().map_or(self.noise, |j| unknown_noise(j, &row, &found));
+        let turn = (ahead / norm(&moved)).clamp(-1.0, 1.0).acos();
+        if let Some(known) = &found.jacobian {
+            let by_noise = jacobian::solve(known, &row, &found.evaluation.scatter, 0.0);
+            self.noise = by_noise.map_or(0.0, |moved| norm(&moved));
+        }
         let can_shorten = self.step * steps.shrink >= self.shortest(steps);
         if turn > steps.most_turn_rad && can_shorten {
             return Ok(self.shorter(steps, End::Stuck));
         }
         self.failures = 0;
-        let tangent = if self.cornered { unit(moved).0 } else { self.direction(&found, &moved) };
+        let tangent = if self.cornered { unit(moved).0 } else { self.direction(&found, moved) };
         self.cornered = false;
         self.keep(found, tangent);
         // A turn close to the limit would fail at the next longer step.
@@ -244,59 +246,49 @@ impl Continuation {
     }
 
     /// The parabola through the last three points, or the tangent.
-    fn predict(&self, from: &[f64]) -> Vec<f64> {
-        let last = &self.points[self.points.len() - 1];
-        let plain = |direction: &[f64]| {
-            from.iter().zip(direction).map(|(w, t)| w + self.step * t).collect::<Vec<f64>>()
-        };
-        let [.., a, b, c] = &self.points[..] else { return plain(&last.tangent) };
-        if self.cornered {
-            return plain(&last.tangent);
-        }
-        let (d1, h1) = unit(chord(&self.space, a, b));
-        let (d2, h2) = unit(chord(&self.space, b, c));
-        // A sharp corner or a noisy stretch is no parabola.
-        if dot(&d1, &d2) < 0.9 || self.step > 2.0 * h2 {
-            return plain(&last.tangent);
-        }
+    fn predict(&self, from: &DVector<f64>) -> DVector<f64> {
         let s = self.step;
-        let bend = s * (s + h2) / (h1 + h2);
-        (0..from.len()).map(|i| from[i] + s * d2[i] + bend * (d2[i] - d1[i])).collect()
+        if let [.., a, b, c] = &self.points[..]
+            && !self.cornered
+        {
+            let (d1, h1) = unit(chord(&self.space, a, b));
+            let (d2, h2) = unit(chord(&self.space, b, c));
+            // A sharp corner or a noisy stretch is no parabola.
+            if dot(&d1, &d2) >= 0.9 && s <= 2.0 * h2 {
+                let bend = s * (s + h2) / (h1 + h2);
+                return from + s * &d2 + bend * (&d2 - d1);
+            }
+        }
+        from + s * &self.points[self.points.len() - 1].tangent
     }
 
     /// Direction at a new point: from its Jacobian where that was measured
     /// there, else that of the parabola through the last three points.
-    fn direction(&self, found: &Corrected, moved: &[f64]) -> Vec<f64> {
-        let (d2, h2) = unit(moved.to_vec());
+    fn direction(&self, found: &Corrected, moved: DVector<f64>) -> DVector<f64> {
+        let (d2, h2) = unit(moved);
         let [.., a, b] = &self.points[..] else { return d2 };
         let (d1, h1) = unit(chord(&self.space, a, b));
         if dot(&d1, &d2) < 0.7 {
             // A sharp turn: the secant lags behind, the Jacobian may know better.
-            let known = found.jacobian.as_ref().and_then(|j| j.tangent(&d2));
+            let known = found.jacobian.as_ref().and_then(|known| jacobian::tangent(known, &d2));
             return known.filter(|t| dot(t, &d2) > 0.7).unwrap_or(d2);
         }
-        let share = h2 / (h1 + h2);
-        unit(d2.iter().zip(&d1).map(|(b, a)| b + share * (b - a)).collect()).0
+        unit(&d2 + h2 / (h1 + h2) * (&d2 - d1)).0
     }
 
     /// The bound of the parameter that `real` has passed.
     fn passed_bound(&self, real: &[f64]) -> Option<f64> {
         let at = real.len() - 1;
-        if real[at] < self.space.low[at] {
-            Some(self.space.low[at])
-        } else if real[at] > self.space.high[at] {
-            Some(self.space.high[at])
-        } else {
-            None
-        }
+        let (low, high) = (self.space.low[at], self.space.high[at]);
+        (real[at] < low).then_some(low).or((real[at] > high).then_some(high))
     }
 
     /// The branch reaches a bound of the parameter: a point exactly there ends it.
     fn last_point<P: Problem>(
         &mut self,
         problem: &mut P,
-        from: &[f64],
-        guess: &[f64],
+        from: &DVector<f64>,
+        guess: &DVector<f64>,
         bound: f64,
     ) -> Result<Advance, P::Error> {
         let at = from.len() - 1;
@@ -306,20 +298,17 @@ impl Continuation {
         if share.abs() < 1e-9 {
             return Ok(Advance::Ended(End::Bound));
         }
-        let mut start: Vec<f64> =
-            from.iter().zip(guess).map(|(a, b)| a + share * (b - a)).collect();
+        let mut start = from + share * (guess - from);
         start[at] = bound;
-        if !self.space.allows(&self.space.real(&start)) {
+        if !self.space.allows_scaled(&start) {
             return Ok(Advance::Ended(End::Limit));
         }
-        let row = along_parameter(from.len(), 1.0);
-        let known = self.jacobian.clone();
-        let found = self.corrector.correct(problem, &self.space, start, &row, known)?;
+        let found = self.correct(problem, start, &along_parameter(from.len(), 1.0))?;
         if !found.converged {
             return Ok(Advance::Ended(End::Bound));
         }
-        let moved: Vec<f64> = found.at.iter().zip(from).map(|(b, a)| b - a).collect();
-        self.keep(found, unit(moved).0);
+        let tangent = unit(&found.at - from).0;
+        self.keep(found, tangent);
         Ok(Advance::Point)
     }
 
@@ -330,7 +319,7 @@ impl Continuation {
 
     fn shorter(&mut self, steps: Steps, end: End) -> Advance {
         // Broyden's updates of a failed try are not kept.
-        self.jacobian = self.points.last().map(|p| Jacobian { rows: p.jacobian.clone() });
+        self.jacobian = known_jacobian(&self.points);
         if self.step * steps.shrink >= self.shortest(steps) {
             self.step *= steps.shrink;
             return Advance::Failed;
@@ -355,7 +344,7 @@ impl Continuation {
         self.cornered = true;
         self.failures = 0;
         self.step = 0.5 * steps.first;
-        if let Some(parameter) = self.points.last_mut().and_then(|p| p.tangent.last_mut()) {
+        if let Some(parameter) = self.points.last_mut().and_then(|p| p.tangent.iter_mut().last()) {
             *parameter = -*parameter;
         }
     }
@@ -385,9 +374,7 @@ impl Continuation {
             }
         }
         let row = along_parameter(real.len(), 1.0);
-        let guess = self.space.divided(&real);
-        let known = self.jacobian.clone();
-        let found = self.corrector.correct(problem, &self.space, guess, &row, known)?;
+        let found = self.correct(problem, self.space.divided(&real), &row)?;
         if !found.converged {
             self.failures += 1;
             self.jacobian = None;
@@ -404,7 +391,7 @@ impl Continuation {
         Ok(Advance::Point)
     }
 
-    fn keep(&mut self, found: Corrected, tangent: Vec<f64>) {
+    fn keep(&mut self, found: Corrected, tangent: DVector<f64>) {
         if found.jacobian.is_some() {
             self.jacobian.clone_from(&found.jacobian);
         }
@@ -412,7 +399,7 @@ impl Continuation {
             unknowns: self.space.real(&found.at),
             evaluation: found.evaluation,
             tangent,
-            jacobian: self.jacobian.as_ref().map_or_else(Vec::new, |j| j.rows.clone()),
+            jacobian: self.jacobian.clone().unwrap_or_else(|| DMatrix::zeros(0, 0)),
             iterations: found.iterations,
             evaluations: found.evaluations,
         });
@@ -423,15 +410,13 @@ impl Continuation {
     /// the point was found. `None` if that leads far away or beyond a limit.
     pub fn polished(&self, residual: &[f64]) -> Option<Vec<f64>> {
         let last = self.points.last()?;
-        let jacobian = Jacobian { rows: last.jacobian.clone() };
         let row = match self.course {
             Course::Arclength { .. } => last.tangent.clone(),
             Course::Sweep { .. } => along_parameter(last.unknowns.len(), 1.0),
         };
-        let step = jacobian.solve(&row, residual, 0.0).filter(|step| norm(step) < FAR)?;
-        let from = self.space.divided(&last.unknowns);
-        let there: Vec<f64> = from.iter().zip(&step).map(|(w, s)| w + s).collect();
-        let real = self.space.real(&there);
+        let step = jacobian::solve(&last.jacobian, &row, residual, 0.0);
+        let step = step.filter(|step| norm(step) < FAR)?;
+        let real = self.space.real(&(self.space.divided(&last.unknowns) + step));
         self.space.allows(&real).then_some(real)
     }
 
@@ -444,12 +429,6 @@ impl Continuation {
         }
     }
 
-    /// Where the parameter turns back.
-    #[cfg(test)]
-    pub(crate) fn folds(&self) -> Vec<super::Fold> {
-        super::folds(&self.space, &self.points)
-    }
-
     /// The branch half way between two places on it, all in the unknowns' own
     /// units: the root in the plane that halves their chord. `None` if there is
     /// none nearby. For problems without noise.
@@ -460,38 +439,32 @@ impl Continuation {
         b: &[f64],
     ) -> Result<Option<Vec<f64>>, P::Error> {
         let (from, to) = (self.space.divided(a), self.space.divided(b));
-        let middle: Vec<f64> = from.iter().zip(&to).map(|(a, b)| 0.5 * (a + b)).collect();
-        let (row, length) = unit(to.iter().zip(&from).map(|(b, a)| b - a).collect());
-        if length == 0.0 || !self.space.allows(&self.space.real(&middle)) {
+        let middle = 0.5 * (&from + &to);
+        let (row, length) = unit(to - from);
+        if length == 0.0 || !self.space.allows_scaled(&middle) {
             return Ok(None);
         }
         let start = middle.clone();
         let found = self.corrector.correct(problem, &self.space, start, &row, None)?;
-        let aside: Vec<f64> = found.at.iter().zip(&middle).map(|(b, a)| b - a).collect();
-        let is_near = found.converged && norm(&aside) <= 0.5 * length;
+        let is_near = found.converged && norm(&(&found.at - middle)) <= 0.5 * length;
         Ok(is_near.then(|| self.space.real(&found.at)))
     }
 }
 
-/// How far the noise of an evaluation moves the root, in scaled unknowns.
-fn unknown_noise(jacobian: &Jacobian, row: &[f64], found: &Corrected) -> f64 {
-    jacobian.solve(row, &found.evaluation.scatter, 0.0).map_or(0.0, |moved| norm(&moved))
+/// The Jacobian that the last point was kept with.
+fn known_jacobian(points: &[Point]) -> Option<DMatrix<f64>> {
+    points.last().map(|point| point.jacobian.clone()).filter(|known| !known.is_empty())
 }
 
-fn along_parameter(unknowns: usize, sign: f64) -> Vec<f64> {
-    let mut row = vec![0.0; unknowns];
-    row[unknowns - 1] = sign;
-    row
+fn along_parameter(unknowns: usize, sign: f64) -> DVector<f64> {
+    DVector::from_fn(unknowns, |i, _| if i + 1 == unknowns { sign } else { 0.0 })
 }
 
-pub(super) fn chord(space: &Space, a: &Point, b: &Point) -> Vec<f64> {
-    a.unknowns.iter().zip(&b.unknowns).zip(&space.scale).map(|((a, b), s)| (b - a) / s).collect()
+pub(super) fn chord(space: &Space, a: &Point, b: &Point) -> DVector<f64> {
+    DVector::from_fn(a.unknowns.len(), |i, _| (b.unknowns[i] - a.unknowns[i]) / space.scale[i])
 }
 
-fn unit(mut vector: Vec<f64>) -> (Vec<f64>, f64) {
+fn unit(vector: DVector<f64>) -> (DVector<f64>, f64) {
     let length = norm(&vector);
-    if length > 0.0 {
-        vector.iter_mut().for_each(|v| *v /= length);
-    }
-    (vector, length)
+    (if length > 0.0 { vector / length } else { vector }, length)
 }

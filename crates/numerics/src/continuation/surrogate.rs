@@ -105,16 +105,14 @@ impl<P: Problem> Problem for Surrogate<P> {
         Ok(self.fit.as_ref().map_or(raw, |fit| fit.predict(&at)))
     }
 
-    fn jacobian(&mut self, unknowns: &[f64], needed: Range<usize>) -> Option<Vec<Vec<f64>>> {
+    fn jacobian(&mut self, unknowns: &[f64], needed: Range<usize>) -> Option<DMatrix<f64>> {
         let Some(rule) = &self.rule else { return self.inner.jacobian(unknowns, needed) };
         let at: Vec<f64> = unknowns.iter().zip(&rule.scale).map(|(u, s)| u / s).collect();
-        let slopes = self.fit.as_ref()?.slopes(&at, needed)?;
-        Some(
-            slopes
-                .into_iter()
-                .map(|row| row.iter().zip(&rule.scale).map(|(j, s)| j / s).collect())
-                .collect(),
-        )
+        let mut slopes = self.fit.as_ref()?.slopes(&at, needed)?;
+        for (mut column, scale) in slopes.column_iter_mut().zip(&rule.scale) {
+            column /= *scale;
+        }
+        Some(slopes)
     }
 }
 
@@ -138,7 +136,11 @@ impl<P> Surrogate<P> {
         let points: Vec<Vec<f64>> = near.iter().map(|d| d.at.clone()).collect();
         let noise: Vec<f64> = near.iter().map(|d| d.variance / (size * size)).collect();
         let mut best: Option<(f64, Fit)> = None;
-        for kernel in kernels() {
+        let lengths = LENGTHS.map(|first| LENGTHS.map(|last| [first, last]));
+        let kernels = DEVIATIONS.into_iter().flat_map(|deviation| {
+            lengths.into_iter().flatten().map(move |lengths| Kernel { deviation, lengths })
+        });
+        for kernel in kernels {
             let covariance = DMatrix::from_fn(points.len(), points.len(), |i, j| {
                 let own = if i == j { noise[i] + 1e-9 } else { 0.0 };
                 kernel.between(&points[i], &points[j], centre) + own
@@ -154,14 +156,6 @@ impl<P> Surrogate<P> {
         }
         best.map(|(_, fit)| fit)
     }
-}
-
-fn kernels() -> impl Iterator<Item = Kernel> {
-    DEVIATIONS.into_iter().flat_map(|deviation| {
-        LENGTHS.into_iter().flat_map(move |first| {
-            LENGTHS.into_iter().map(move |last| Kernel { deviation, lengths: [first, last] })
-        })
-    })
 }
 
 impl Kernel {
@@ -196,7 +190,7 @@ impl Fit {
 
     /// ∂mean/∂(scaled unknowns), if the data tell the slopes that are needed: a
     /// row of points along a branch says nothing of what lies beside it.
-    fn slopes(&self, at: &[f64], needed: Range<usize>) -> Option<Vec<Vec<f64>>> {
+    fn slopes(&self, at: &[f64], needed: Range<usize>) -> Option<DMatrix<f64>> {
         let count = at.len();
         // Covariance of the slope at `at` with the data.
         let by = DMatrix::from_fn(count, self.points.len(), |j, i| {
@@ -216,8 +210,7 @@ impl Fit {
                 return None;
             }
         }
-        let column = |k| slopes.column(k).iter().map(|slope| slope * self.size).collect();
-        Some((0..self.weights.ncols()).map(column).collect())
+        Some(slopes.transpose() * self.size)
     }
 }
 

@@ -16,6 +16,7 @@ use std::f64::consts::TAU;
 use nalgebra::{Complex, DMatrix};
 
 use super::{DelayError, DelaySystem};
+use crate::block::{hstack, vstack};
 use crate::eigen;
 use crate::second_order::companion;
 
@@ -242,7 +243,6 @@ impl DelaySystem {
     ///   [A + b d c/r, b bᵀ/r; −cᵀc (1 + d²/r), −(A + b d c/r)ᵀ].
     fn hamiltonian(&self) -> Result<DMatrix<f64>, DelayError> {
         let (a, b, c, d) = self.realisation();
-        let n = a.nrows();
         let d = d[(0, 0)];
         let rest = 1.0 - d * d;
         // b and c differ by many decades; equal sizes keep the blocks in balance.
@@ -253,12 +253,9 @@ impl DelaySystem {
         }
         let (b, c) = (b * size, c / size);
         let inner = &a + &b * &c * (d / rest);
-        let mut matrix = DMatrix::zeros(2 * n, 2 * n);
-        matrix.view_mut((0, 0), (n, n)).copy_from(&inner);
-        matrix.view_mut((0, n), (n, n)).copy_from(&(&b * b.transpose() / rest));
-        matrix.view_mut((n, 0), (n, n)).copy_from(&(c.transpose() * &c * (-1.0 - d * d / rest)));
-        matrix.view_mut((n, n), (n, n)).copy_from(&-inner.transpose());
-        Ok(matrix)
+        let upper = hstack(&[&inner, &(&b * b.transpose() / rest)]);
+        let lower = c.transpose() * &c * (-1.0 - d * d / rest);
+        Ok(vstack(&[&upper, &hstack(&[&lower, &-inner.transpose()])]))
     }
 
     /// G = d + c(sI − A)⁻¹b in first order: the late accelerations are divided out.
@@ -267,12 +264,9 @@ impl DelaySystem {
         let passed = &self.inverse * &self.late.mass;
         let first = &self.inverse * (&self.late.damping - &self.now.damping * &passed);
         let zeroth = &self.inverse * (&self.late.stiffness - &self.now.stiffness * &passed);
-        let mut b = DMatrix::zeros(2 * n, count);
-        b.view_mut((0, 0), (n, count)).copy_from(&first);
         let lower = zeroth - &self.inverse * &self.now.damping * &first;
-        b.view_mut((n, 0), (n, count)).copy_from(&lower);
-        let mut c = DMatrix::zeros(count, 2 * n);
-        c.view_mut((0, 0), (count, n)).copy_from(&-&self.of);
+        let b = vstack(&[&first, &lower]);
+        let c = hstack(&[&-&self.of, &DMatrix::zeros(count, n)]);
         let d = -&self.of * passed;
         (companion(&self.inverse, &self.now.damping, &self.now.stiffness), b, c, d)
     }

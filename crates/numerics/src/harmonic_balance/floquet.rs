@@ -18,9 +18,9 @@ impl HarmonicBalance {
     /// midpoint rule, second order, whose own damping is zero.
     pub fn multipliers(&self, response: &Response) -> Result<Vec<Complex<f64>>, EigenError> {
         let system = &self.system;
-        let n = system.mass.nrows();
+        let n = system.linear.mass.nrows();
         let step_s = std::f64::consts::TAU / response.omega_rad_s / STEPS as f64;
-        let Some(inverse) = solve::inverse(&system.mass) else {
+        let Some(inverse) = solve::inverse(&system.linear.mass) else {
             return Ok(Vec::new());
         };
         let mut product = DMatrix::<f64>::identity(2 * n, 2 * n);
@@ -63,11 +63,11 @@ fn midpoint(
     step_s: f64,
 ) -> Option<DMatrix<f64>> {
     let n = inverse_mass.nrows();
-    let mut stiffness = system.stiffness.clone();
+    let mut stiffness = system.linear.stiffness.clone();
     for (spring, slope) in system.springs.iter().zip(slopes) {
         stiffness += &spring.direction * spring.direction.transpose() * *slope;
     }
-    let a = companion(inverse_mass, &system.damping, &stiffness);
+    let a = companion(inverse_mass, &system.linear.damping, &stiffness);
     let identity = DMatrix::identity(2 * n, 2 * n);
     solve::solved(&identity - &a * (0.5 * step_s), &(identity + a * (0.5 * step_s)))
 }

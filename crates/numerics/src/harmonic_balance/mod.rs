@@ -18,7 +18,7 @@ use std::convert::Infallible;
 use nalgebra::{Complex, DMatrix, DVector};
 
 use crate::continuation::{Evaluation, Problem};
-use crate::second_order::dynamic_stiffness;
+use crate::second_order::SecondOrder;
 
 /// Force and slope of a spring without memory at a deformation.
 pub type Law = Box<dyn Fn(f64) -> (f64, f64) + Send + Sync>;
@@ -33,12 +33,8 @@ pub struct Spring {
 
 /// The system and its load.
 pub struct System {
-    /// M.
-    pub mass: DMatrix<f64>,
-    /// C.
-    pub damping: DMatrix<f64>,
-    /// K, without the springs; regular.
-    pub stiffness: DMatrix<f64>,
+    /// M, C and K, without the springs; K regular.
+    pub linear: SecondOrder,
     /// Nonlinear springs.
     pub springs: Vec<Spring>,
     /// p₀.
@@ -111,8 +107,7 @@ impl HarmonicBalance {
 
     /// What harmonic k meets beside the springs.
     fn linear_part(&self, k: usize, omega_rad_s: f64) -> DMatrix<Complex<f64>> {
-        let System { mass, damping, stiffness, .. } = &self.system;
-        dynamic_stiffness(mass, damping, stiffness, k as f64 * omega_rad_s)
+        self.system.linear.at(Complex::new(0.0, k as f64 * omega_rad_s))
     }
 
     /// Harmonic k of p − Σ d F.
@@ -120,7 +115,7 @@ impl HarmonicBalance {
         let mut right = match k {
             0 => self.system.constant.map(Complex::from),
             1 => self.system.harmonic.clone(),
-            _ => DVector::zeros(self.system.mass.nrows()),
+            _ => DVector::zeros(self.system.linear.mass.nrows()),
         };
         for (spring, force) in self.system.springs.iter().zip(forces) {
             let amplitude = complex(force, k);
@@ -190,7 +185,7 @@ impl Problem for HarmonicBalance {
         &mut self,
         unknowns: &[f64],
         _needed: std::ops::Range<usize>,
-    ) -> Option<Vec<Vec<f64>>> {
+    ) -> Option<DMatrix<f64>> {
         let (q, omega) = unknowns.split_at(self.unknowns());
         let (width, count) = (self.width(), self.unknowns());
         let forces = self.spring_forces(q);
@@ -198,40 +193,34 @@ impl Problem for HarmonicBalance {
         let springs = &self.system.springs;
         let slopes: Vec<_> =
             springs.iter().zip(q.chunks(width)).map(|(s, q)| self.slope(s, q)).collect();
+        // Adds to harmonic k of spring i in a column.
+        let mut add = |i: usize, column: usize, k: usize, value: Complex<f64>| {
+            put(&mut rows.as_mut_slice()[column * count + i * width..][..width], k, value);
+        };
         for k in 0..=self.harmonics {
             let factors = self.linear_part(k, omega[0]).lu();
             let x = factors.solve(&self.right_side(&forces, k))?;
             // dD/dω = ik C − 2k²ω M.
-            let change = self.frequency_slope(k, omega[0]) * &x;
-            let by_omega = factors.solve(&change)?;
+            let (linear, times) = (&self.system.linear, k as f64);
+            let change = linear.mass.zip_map(&linear.damping, |m, c| {
+                Complex::new(-2.0 * times * times * omega[0] * m, times * c)
+            });
+            let by_omega = factors.solve(&(change * &x))?;
             let answers: Option<Vec<_>> =
                 springs.iter().map(|s| factors.solve(&s.direction.map(Complex::from))).collect();
             let answers = answers?;
             for (i, spring) in springs.iter().enumerate() {
-                let mut column = vec![0.0; width];
-                put(&mut column, k, along(&spring.direction, &by_omega));
-                add_column(&mut rows, i * width, count, &column);
+                add(i, count, k, along(&spring.direction, &by_omega));
                 for (j, answer) in answers.iter().enumerate() {
                     let gain = along(&spring.direction, answer);
                     for c in 0..width {
-                        let slope: Vec<f64> = slopes[j].column(c).iter().copied().collect();
-                        let mut column = vec![0.0; width];
-                        put(&mut column, k, gain * complex(&slope, k));
-                        add_column(&mut rows, i * width, j * width + c, &column);
+                        let slope = complex(slopes[j].column(c).as_slice(), k);
+                        add(i, j * width + c, k, gain * slope);
                     }
                 }
             }
         }
-        Some(rows.row_iter().map(|row| row.iter().copied().collect()).collect())
-    }
-}
-
-impl HarmonicBalance {
-    fn frequency_slope(&self, k: usize, omega_rad_s: f64) -> DMatrix<Complex<f64>> {
-        let k = k as f64;
-        self.system.mass.zip_map(&self.system.damping, |m, c| {
-            Complex::new(-2.0 * k * k * omega_rad_s * m, k * c)
-        })
+        Some(rows)
     }
 }
 
@@ -246,11 +235,5 @@ fn put(coefficients: &mut [f64], k: usize, value: Complex<f64>) {
     } else {
         coefficients[2 * k - 1] += value.re;
         coefficients[2 * k] -= value.im;
-    }
-}
-
-fn add_column(rows: &mut DMatrix<f64>, row: usize, column: usize, values: &[f64]) {
-    for (i, value) in values.iter().enumerate() {
-        rows[(row + i, column)] += value;
     }
 }

@@ -15,6 +15,7 @@ pub struct Response {
     core: Core,
     direct: Matrix,
     delays: Vec<usize>,
+    /// Outputs and inputs.
     outer: (usize, usize),
     time: Time,
     poles: Vec<Complex<f64>>,
@@ -22,19 +23,11 @@ pub struct Response {
 
 #[derive(Debug, Clone)]
 enum Core {
-    /// Partial fractions: a point costs as many divisions as there are states.
-    Fractions(Fractions),
+    /// Partial fractions, one row of the input and one column of the output for each
+    /// pole: a point costs as many divisions as there are states.
+    Fractions { input: Matrix, output: Matrix },
     /// For matrices whose eigenvectors are nearly parallel: n² for each point.
     Hessenberg(Resolvent),
-}
-
-#[derive(Debug, Clone)]
-struct Fractions {
-    poles: Vec<Complex<f64>>,
-    /// One row per pole.
-    input: Matrix,
-    /// One column per pole.
-    output: Matrix,
 }
 
 /// A system at one point.
@@ -58,8 +51,8 @@ pub struct Slope {
 impl Response {
     /// Prepares a system.
     pub fn new(system: &LinearSystem) -> Result<Self, EigenError> {
-        let (poles, core) = match Fractions::new(system) {
-            Some(fractions) => (fractions.poles.clone(), Core::Fractions(fractions)),
+        let (poles, core) = match fractions(system) {
+            Some((poles, input, output)) => (poles, Core::Fractions { input, output }),
             None => {
                 // States of one size, so that the reflections lose no digits.
                 let (a, scales) = eigen::balanced(&system.a);
@@ -89,24 +82,18 @@ impl Response {
             return Ok(None);
         };
         let states: usize = systems.iter().map(LinearSystem::states).sum();
-        let mut all = Fractions {
-            poles: Vec::with_capacity(states),
-            input: Matrix::zeros(states, first.inputs()),
-            output: Matrix::zeros(first.outputs(), states),
-        };
+        let mut poles = Vec::with_capacity(states);
+        let mut input = Matrix::zeros(states, first.inputs());
+        let mut output = Matrix::zeros(first.outputs(), states);
         let mut direct = DMatrix::zeros(first.outputs(), first.inputs());
         for system in systems {
-            let Some(own) = Fractions::new(system) else { return Ok(None) };
-            let at = all.poles.len();
-            all.input.rows_mut(at, own.poles.len()).copy_from(&own.input);
-            all.output.columns_mut(at, own.poles.len()).copy_from(&own.output);
-            all.poles.extend(own.poles);
+            let Some((own, own_input, own_output)) = fractions(system) else { return Ok(None) };
+            input.rows_mut(poles.len(), own.len()).copy_from(&own_input);
+            output.columns_mut(poles.len(), own.len()).copy_from(&own_output);
+            poles.extend(own);
             direct += &system.d;
         }
-        let outer = (first.outputs(), first.inputs());
-        let poles = all.poles.clone();
-        let (core, direct) = (Core::Fractions(all), direct.map(Complex::from));
-        Ok(Some(Self { core, direct, delays: Vec::new(), outer, time: first.time, poles }))
+        Ok(Some(Self::of_poles(poles, input, output, &direct, first.time, 0)))
     }
 
     /// The response Σ c bᵀ/(λ − p) + D: one row b of `input` and one column c of
@@ -123,8 +110,8 @@ impl Response {
         let (rows, columns) = direct.shape();
         assert!(input.shape() == (poles.len(), columns), "a row for each pole");
         assert!(output.shape() == (rows, poles.len()), "a column for each pole");
-        let core = Core::Fractions(Fractions { poles: poles.clone(), input, output });
         let (direct, outer) = (direct.map(Complex::from), (rows - back, columns - back));
+        let core = Core::Fractions { input, output };
         Self { core, direct, delays: vec![0; back], outer, time, poles }
     }
 
@@ -146,7 +133,9 @@ impl Response {
     /// Outputs from inputs at λ; `None` on a pole.
     pub fn at(&self, point: Complex<f64>) -> Option<Answer> {
         let open = match &self.core {
-            Core::Fractions(fractions) => fractions.at(point)?,
+            Core::Fractions { input, output } => {
+                self.sum(input, output, |pole| (point - pole).inv())?
+            }
             Core::Hessenberg(resolvent) => resolvent.at(point)?,
         } + &self.direct;
         if self.delays.is_empty() {
@@ -161,7 +150,10 @@ impl Response {
     /// The same with its derivative.
     pub fn with_slope(&self, point: Complex<f64>) -> Option<(Answer, Slope)> {
         let [mut open, slope] = match &self.core {
-            Core::Fractions(fractions) => fractions.with_slope(point)?,
+            Core::Fractions { input, output } => [
+                self.sum(input, output, |pole| (point - pole).inv())?,
+                self.sum(input, output, |pole| -(point - pole).inv().powi(2))?,
+            ],
             Core::Hessenberg(resolvent) => resolvent.with_slope(point)?,
         };
         open += &self.direct;
@@ -191,6 +183,28 @@ impl Response {
         let value = ports.ahead + ports.from_delays * closed * ports.to_delays;
         let sound = finite(&value) && finite(&matrix);
         sound.then_some((Answer { matrix: value, inner }, Slope { matrix, inner: of_inner }))
+    }
+
+    /// Σ share(p) c bᵀ over the poles p; `None` if it is not finite.
+    fn sum(
+        &self,
+        input: &Matrix,
+        output: &Matrix,
+        share: impl Fn(&Complex<f64>) -> Complex<f64>,
+    ) -> Option<Matrix> {
+        let rows = output.nrows();
+        let mut sum = Matrix::zeros(rows, input.ncols());
+        for (k, pole) in self.poles.iter().enumerate() {
+            let share = share(pole);
+            let output = &output.as_slice()[k * rows..(k + 1) * rows];
+            for (j, column) in sum.as_mut_slice().chunks_exact_mut(rows.max(1)).enumerate() {
+                let weight = share * input[(k, j)];
+                for (to, output) in column.iter_mut().zip(output) {
+                    *to += weight * output;
+                }
+            }
+        }
+        finite(&sum).then_some(sum)
     }
 
     /// d ln Z/dλ of a delay.
@@ -243,56 +257,16 @@ impl Ports {
     }
 }
 
-impl Fractions {
-    /// `None` where the eigenvectors are too nearly parallel.
-    fn new(system: &LinearSystem) -> Option<Self> {
-        if system.states() == 0 {
-            let input = Matrix::zeros(0, system.b.ncols());
-            return Some(Self {
-                poles: Vec::new(),
-                input,
-                output: Matrix::zeros(system.c.nrows(), 0),
-            });
-        }
-        let found = eigen::decompose(&system.a, &system.b).ok()??;
-        let output = system.c.map(Complex::from) * &found.vectors;
-        if found.is_stretched(&system.b) {
-            return None;
-        }
-        let (poles, input) = (found.values, found.input);
-        Some(Self { poles, input, output })
+/// The poles of a system with the parts of its inputs and outputs in each; `None` where
+/// the eigenvectors are too nearly parallel.
+fn fractions(system: &LinearSystem) -> Option<(Vec<Complex<f64>>, Matrix, Matrix)> {
+    if system.states() == 0 {
+        let (inputs, outputs) = (system.b.ncols(), system.c.nrows());
+        return Some((Vec::new(), Matrix::zeros(0, inputs), Matrix::zeros(outputs, 0)));
     }
-
-    fn at(&self, point: Complex<f64>) -> Option<Matrix> {
-        let mut answer = Matrix::zeros(self.output.nrows(), self.input.ncols());
-        for (k, pole) in self.poles.iter().enumerate() {
-            self.add(k, (point - pole).inv(), &mut answer);
-        }
-        finite(&answer).then_some(answer)
-    }
-
-    fn with_slope(&self, point: Complex<f64>) -> Option<[Matrix; 2]> {
-        let empty = || Matrix::zeros(self.output.nrows(), self.input.ncols());
-        let (mut answer, mut slope) = (empty(), empty());
-        for (k, pole) in self.poles.iter().enumerate() {
-            let share = (point - pole).inv();
-            self.add(k, share, &mut answer);
-            self.add(k, -share * share, &mut slope);
-        }
-        (finite(&answer) && finite(&slope)).then_some([answer, slope])
-    }
-
-    #[inline]
-    fn add(&self, k: usize, share: Complex<f64>, to: &mut Matrix) {
-        let rows = self.output.nrows();
-        let output = &self.output.as_slice()[k * rows..(k + 1) * rows];
-        for (j, column) in to.as_mut_slice().chunks_exact_mut(rows.max(1)).enumerate() {
-            let weight = share * self.input[(k, j)];
-            for (to, output) in column.iter_mut().zip(output) {
-                *to += weight * output;
-            }
-        }
-    }
+    let found = eigen::decompose(&system.a, &system.b).ok()??;
+    let output = system.c.map(Complex::from) * &found.vectors;
+    (!found.is_stretched(&system.b)).then_some((found.values, found.input, output))
 }
 
 fn finite(matrix: &Matrix) -> bool {

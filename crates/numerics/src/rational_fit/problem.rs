@@ -5,57 +5,49 @@ use nalgebra::{Complex, DMatrix, DVector};
 use super::{Orders, PureDelay, ResponseData};
 use crate::levenberg_marquardt::LeastSquares;
 
-/// Where the parameters are: b₀ … b_m, a₁ … a_n, and the delay if it is free.
-/// a₀ is 1: the function has no pole at zero. Powers are of s over the scale.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Layout {
+/// Σ |e^{−sτ} b/a − H|²/σ², with real and imaginary parts as residuals of unit
+/// variance.
+///
+/// The parameters are b₀ … b_m, a₁ … a_n, and the delay if it is free. a₀ is 1: the
+/// function has no pole at zero. Powers are of s over the scale.
+pub(super) struct Problem<'a> {
+    data: &'a ResponseData,
     pub(super) orders: Orders,
-    pub(super) free_delay: bool,
+    /// Unit of the scaled frequency: the highest of the data.
+    pub(super) scale_rad_s: f64,
+    /// The delay times the scale; `None` if it is free.
+    pub(super) fixed_delay: Option<f64>,
 }
 
-impl Layout {
-    pub(super) fn parameters(self) -> usize {
-        self.orders.numerator + 1 + self.orders.denominator + usize::from(self.free_delay)
+impl<'a> Problem<'a> {
+    pub(super) fn new(data: &'a ResponseData, orders: Orders, delay: PureDelay) -> Self {
+        let scale_rad_s = data.omega_rad_s.iter().copied().fold(0.0, f64::max);
+        let fixed_delay = match delay {
+            PureDelay::Fixed(delay_s) => Some(delay_s * scale_rad_s),
+            PureDelay::Free => None,
+        };
+        Self { data, orders, scale_rad_s, fixed_delay }
+    }
+
+    pub(super) fn parameters(&self) -> usize {
+        let Orders { numerator, denominator } = self.orders;
+        numerator + 1 + denominator + usize::from(self.fixed_delay.is_none())
     }
 
     /// Position of a_k, k ≥ 1.
-    pub(super) fn denominator_at(self, k: usize) -> usize {
+    pub(super) fn denominator_at(&self, k: usize) -> usize {
         self.orders.numerator + k
     }
 
     /// b and a in ascending powers.
-    pub(super) fn polynomials(self, p: &[f64]) -> (Vec<f64>, Vec<f64>) {
+    pub(super) fn polynomials(&self, p: &[f64]) -> (Vec<f64>, Vec<f64>) {
         let Orders { numerator: m, denominator: n } = self.orders;
-        let mut a = vec![1.0];
-        a.extend_from_slice(&p[m + 1..m + 1 + n]);
-        (p[..=m].to_vec(), a)
+        (p[..=m].to_vec(), [&[1.0], &p[m + 1..m + 1 + n]].concat())
     }
 
     /// The delay times the scale.
-    pub(super) fn delay(self, p: &[f64], fixed: f64) -> f64 {
-        if self.free_delay { p[p.len() - 1] } else { fixed }
-    }
-}
-
-/// Σ |e^{−sτ} b/a − H|²/σ², with real and imaginary parts as residuals of unit
-/// variance.
-pub(super) struct Problem<'a> {
-    data: &'a ResponseData,
-    pub(super) layout: Layout,
-    /// Unit of the scaled frequency: the highest of the data.
-    pub(super) scale_rad_s: f64,
-    /// The fixed delay times the scale.
-    pub(super) fixed_delay: f64,
-}
-
-impl<'a> Problem<'a> {
-    pub(super) fn new(data: &'a ResponseData, layout: Layout, delay: PureDelay) -> Self {
-        let scale_rad_s = data.omega_rad_s.iter().copied().fold(0.0, f64::max);
-        let fixed_delay = match delay {
-            PureDelay::Fixed(delay_s) => delay_s * scale_rad_s,
-            PureDelay::Free => 0.0,
-        };
-        Self { data, layout, scale_rad_s, fixed_delay }
+    pub(super) fn delay(&self, p: &[f64]) -> f64 {
+        self.fixed_delay.unwrap_or_else(|| p[p.len() - 1])
     }
 
     pub(super) fn lines(&self) -> usize {
@@ -78,8 +70,8 @@ impl<'a> Problem<'a> {
         p: &[f64],
         mut see: impl FnMut(usize, f64, Complex<f64>, Complex<f64>, Complex<f64>),
     ) {
-        let (b, a) = self.layout.polynomials(p);
-        let delay = self.layout.delay(p, self.fixed_delay);
+        let (b, a) = self.polynomials(p);
+        let delay = self.delay(p);
         for line in 0..self.lines() {
             let (omega, response, weight) = self.line(line);
             let s = Complex::new(0.0, omega);
@@ -103,8 +95,7 @@ impl LeastSquares for Problem<'_> {
     }
 
     fn jacobian(&self, p: &[f64], jacobian: &mut DMatrix<f64>) {
-        let Orders { numerator: m, denominator: n } = self.layout.orders;
-        let free = self.layout.free_delay;
+        let Orders { numerator: m, denominator: n } = self.orders;
         self.visit(p, |line, weight, model, _, over| {
             let s = Complex::new(0.0, self.line(line).0);
             let mut put = |column: usize, slope: Complex<f64>| {
@@ -118,13 +109,12 @@ impl LeastSquares for Problem<'_> {
                 }
                 if k > 0 {
                     // `over` has the delay's turn, which `model` has as well.
-                    let turn =
-                        Complex::from_polar(1.0, -s.im * self.layout.delay(p, self.fixed_delay));
+                    let turn = Complex::from_polar(1.0, -s.im * self.delay(p));
                     put(m + k, -model * power * over / turn);
                 }
                 power *= s;
             }
-            if free {
+            if self.fixed_delay.is_none() {
                 put(m + n + 1, -s * model);
             }
         });

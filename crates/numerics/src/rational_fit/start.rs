@@ -3,9 +3,9 @@
 use nalgebra::{Complex, DMatrix, DVector};
 
 use super::problem::{Problem, ascending};
-use super::{FitError, Orders, PureDelay};
+use super::{FitError, Orders};
 use crate::eigen;
-use crate::levenberg_marquardt::LeastSquares as _;
+use crate::levenberg_marquardt::{LeastSquares as _, scale_columns};
 
 /// Repetitions of the linear step; its weights settle within a few.
 const REPETITIONS: usize = 25;
@@ -14,10 +14,10 @@ const DELAYS: usize = 9;
 
 /// The parameters to start from: the best of the linear fits, its poles turned
 /// into the left half plane.
-pub(super) fn start(problem: &Problem<'_>, delay: PureDelay) -> Result<Vec<f64>, FitError> {
-    let tried: Vec<f64> = match delay {
-        PureDelay::Fixed(_) => vec![problem.fixed_delay],
-        PureDelay::Free => {
+pub(super) fn start(problem: &Problem<'_>) -> Result<Vec<f64>, FitError> {
+    let tried: Vec<f64> = match problem.fixed_delay {
+        Some(delay) => vec![delay],
+        None => {
             let whole = lag(problem).max(0.0);
             (0..DELAYS).map(|i| whole * i as f64 / (DELAYS - 1) as f64).collect()
         }
@@ -25,7 +25,7 @@ pub(super) fn start(problem: &Problem<'_>, delay: PureDelay) -> Result<Vec<f64>,
     let mut best: Option<(f64, Vec<f64>)> = None;
     for delay in tried {
         let Some(mut p) = sanathanan_koerner(problem, delay) else { continue };
-        if problem.layout.free_delay {
+        if problem.fixed_delay.is_none() {
             p.push(delay);
         }
         let mut r = DVector::zeros(problem.count());
@@ -70,7 +70,7 @@ fn lag(problem: &Problem<'_>) -> f64 {
 /// b(s) − H a(s) made small in the least-squares sense, weighted by 1/|a| of the
 /// repetition before. `None` if the equations are singular.
 fn sanathanan_koerner(problem: &Problem<'_>, delay: f64) -> Option<Vec<f64>> {
-    let Orders { numerator: m, denominator: n } = problem.layout.orders;
+    let Orders { numerator: m, denominator: n } = problem.orders;
     let (lines, count) = (problem.lines(), m + 1 + n);
     let mut below = vec![1.0; lines];
     let mut p: Option<Vec<f64>> = None;
@@ -115,13 +115,7 @@ fn sanathanan_koerner(problem: &Problem<'_>, delay: f64) -> Option<Vec<f64>> {
 /// Least squares by QR with columns of unit norm.
 fn solve(mut left: DMatrix<f64>, mut right: DVector<f64>) -> Option<Vec<f64>> {
     let count = left.ncols();
-    let norms: Vec<f64> = left.column_iter().map(|column| column.norm()).collect();
-    if norms.iter().any(|norm| !norm.is_finite() || *norm == 0.0) {
-        return None;
-    }
-    for (mut column, norm) in left.column_iter_mut().zip(&norms) {
-        column /= *norm;
-    }
+    let norms = scale_columns(&mut left)?;
     let factors = left.qr();
     factors.q_tr_mul(&mut right);
     let mut solution = right.rows(0, count).into_owned();
@@ -135,8 +129,8 @@ fn solve(mut left: DMatrix<f64>, mut right: DVector<f64>) -> Option<Vec<f64>> {
 /// The same with every pole in the left half plane; `None` if the poles cannot
 /// be found.
 fn stabilised(problem: &Problem<'_>, p: &[f64]) -> Option<Vec<f64>> {
-    let n = problem.layout.orders.denominator;
-    let (_, a) = problem.layout.polynomials(p);
+    let n = problem.orders.denominator;
+    let (_, a) = problem.polynomials(p);
     if a[n] == 0.0 {
         return None;
     }
@@ -159,7 +153,7 @@ fn stabilised(problem: &Problem<'_>, p: &[f64]) -> Option<Vec<f64>> {
     }
     let mut stable = p.to_vec();
     for k in 1..=n {
-        stable[problem.layout.denominator_at(k)] = product[k].re;
+        stable[problem.denominator_at(k)] = product[k].re;
     }
     stable.iter().all(|value| value.is_finite()).then_some(stable)
 }

@@ -5,7 +5,7 @@ use faer::linalg::solvers::LltError;
 use faer::perm::PermRef;
 use faer::sparse::linalg::cholesky::{
     CholeskySymbolicParams, LltRef, SymbolicCholesky, SymbolicCholeskyRaw, SymmetricOrdering,
-    factorize_symbolic_cholesky, supernodal::SupernodalLltRef,
+    factorize_symbolic_cholesky, supernodal::SymbolicSupernodalCholesky,
 };
 use faer::sparse::{SparseColMatRef, SymbolicSparseColMatRef};
 use faer::{Conj, MatMut, Par, Side};
@@ -14,7 +14,7 @@ use nalgebra::DMatrix;
 use super::multifrontal::Fronts;
 use super::ordering::Order;
 use super::supernodal_solve::{Factor, Row, WIDE, side_by_side};
-use super::tree::{Parts, Tree};
+use super::tree::{Parts, Tree, shape};
 use super::{SparseError, SparseMatrix};
 
 /// Entries of a factor from which on several threads pay.
@@ -57,21 +57,11 @@ impl Cholesky {
         let mut values: Vec<f64> = Vec::new();
         values.try_reserve_exact(length).map_err(|_| no_room())?;
         values.resize(length, 0.0);
-        let tree = match symbolic.raw() {
-            SymbolicCholeskyRaw::Supernodal(supernodal) => Tree::of(supernodal),
-            SymbolicCholeskyRaw::Simplicial(_) => None,
-        };
-        fill(&symbolic, tree.as_ref(), matrix, &mut values).map_err(|failure| match failure {
-            Failure::Pivot(place) => SparseError::NotPositiveDefinite(original(&symbolic, place)),
-            Failure::NoRoom => no_room(),
-        })?;
+        let panels = supernodal(&symbolic).and_then(|panels| Some((panels, Tree::of(panels)?)));
+        fill(&symbolic, panels.as_ref(), matrix, &mut values)?;
         let weakest = weakest_pivot(&symbolic, &values, &matrix.diagonal());
-        let parts = match (symbolic.raw(), &tree) {
-            (SymbolicCholeskyRaw::Supernodal(supernodal), Some(tree)) if length >= LARGE_FACTOR => {
-                Some(Parts::of(tree, supernodal, PART))
-            }
-            _ => None,
-        };
+        let large = panels.as_ref().filter(|_| length >= LARGE_FACTOR);
+        let parts = large.map(|(panels, tree)| Parts::of(tree, panels, PART));
         Ok(Self { symbolic, values, parts, weakest })
     }
 
@@ -118,9 +108,7 @@ impl Cholesky {
     /// The same for columns one behind the other.
     fn solve_columns(&self, x: &mut [f64]) {
         let (rows, columns) = (self.size(), x.len() / self.size());
-        if let (SymbolicCholeskyRaw::Supernodal(symbolic), Some(order)) =
-            (self.symbolic.raw(), self.symbolic.perm())
-        {
+        if let (Some(symbolic), Some(order)) = (supernodal(&self.symbolic), self.symbolic.perm()) {
             let forward = order.arrays().0;
             let mut groups: Vec<Vec<Row>> = x
                 .chunks(WIDE * rows)
@@ -150,29 +138,31 @@ impl Cholesky {
     }
 }
 
-/// Why there is no factor.
-enum Failure {
-    /// The pivot at this place is not positive.
-    Pivot(usize),
-    NoRoom,
+/// The panels of columns with one pattern, if there are any.
+fn supernodal(symbolic: &SymbolicCholesky<u32>) -> Option<&SymbolicSupernodalCholesky<u32>> {
+    match symbolic.raw() {
+        SymbolicCholeskyRaw::Supernodal(panels) => Some(panels),
+        SymbolicCholeskyRaw::Simplicial(_) => None,
+    }
 }
 
 /// The numbers of L: by panels where there are any, by faer otherwise.
 fn fill(
     symbolic: &SymbolicCholesky<u32>,
-    tree: Option<&Tree>,
+    panels: Option<&(&SymbolicSupernodalCholesky<u32>, Tree)>,
     matrix: &SparseMatrix,
     values: &mut [f64],
-) -> Result<(), Failure> {
-    if let (SymbolicCholeskyRaw::Supernodal(supernodal), Some(order), Some(tree)) =
-        (symbolic.raw(), symbolic.perm(), tree)
+) -> Result<(), SparseError> {
+    let no_pivot = |place| SparseError::NotPositiveDefinite(original(symbolic, place));
+    if let (Some((symbolic, tree)), Some(order)) = (panels, symbolic.perm())
         && matrix.is_symmetric()
     {
-        let fronts = Fronts::new(supernodal, tree, order.arrays(), matrix);
-        return fronts.factor(values).map_err(Failure::Pivot);
+        let fronts = Fronts { symbolic, tree, order: order.arrays(), matrix };
+        return fronts.factor(values).map_err(no_pivot);
     }
     let scratch = symbolic.factorize_numeric_llt_scratch::<f64>(Par::Seq, Default::default());
-    let mut buffer = MemBuffer::try_new(scratch).map_err(|_| Failure::NoRoom)?;
+    let mut buffer =
+        MemBuffer::try_new(scratch).map_err(|_| SparseError::OutOfMemory(symbolic.nrows()))?;
     symbolic
         .factorize_numeric_llt(
             values,
@@ -184,7 +174,7 @@ fn fill(
             Default::default(),
         )
         .map(drop)
-        .map_err(|LltError::NonPositivePivot { index }| Failure::Pivot(index))
+        .map_err(|LltError::NonPositivePivot { index }| no_pivot(index))
 }
 
 fn original(symbolic: &SymbolicCholesky<u32>, place: usize) -> usize {
@@ -199,31 +189,25 @@ fn weakest_pivot(
     values: &[f64],
     diagonal: &[f64],
 ) -> (usize, f64) {
+    // Where the diagonal of L lies.
+    let places: Vec<usize> = match symbolic.raw() {
+        SymbolicCholeskyRaw::Simplicial(simplicial) => {
+            simplicial.col_ptr().iter().map(|&start| start as usize).collect()
+        }
+        SymbolicCholeskyRaw::Supernodal(panels) => (0..panels.n_supernodes())
+            .flat_map(|panel| {
+                let (columns, below) = shape(panels, panel);
+                let start = panels.col_ptr_for_val()[panel] as usize;
+                (0..columns).map(move |k| start + k * (columns + below + 1))
+            })
+            .collect(),
+    };
     let mut weakest = (0, f64::INFINITY);
-    let mut meet = |place: usize, factor: f64| {
+    for (place, &at) in places[..symbolic.nrows()].iter().enumerate() {
         let row = original(symbolic, place);
-        let ratio = factor * factor / diagonal[row];
+        let ratio = values[at] * values[at] / diagonal[row];
         if ratio < weakest.1 {
             weakest = (row, ratio);
-        }
-    };
-    match symbolic.raw() {
-        SymbolicCholeskyRaw::Simplicial(simplicial) => {
-            let starts = simplicial.col_ptr();
-            for place in 0..symbolic.nrows() {
-                meet(place, values[starts[place] as usize]);
-            }
-        }
-        SymbolicCholeskyRaw::Supernodal(supernodal) => {
-            let factor = SupernodalLltRef::new(supernodal, values);
-            let begins = supernodal.supernode_begin();
-            let ends = supernodal.supernode_end();
-            for node in 0..supernodal.n_supernodes() {
-                let block = factor.supernode(node).val();
-                for k in 0..(ends[node] - begins[node]) as usize {
-                    meet(begins[node] as usize + k, block[(k, k)]);
-                }
-            }
         }
     }
     weakest

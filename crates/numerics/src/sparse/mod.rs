@@ -16,10 +16,14 @@ mod tree;
 pub use factor::Cholesky;
 pub use lu::{ComplexLu, Lu};
 pub use modes::{LowestModes, Wanted, lowest_modes};
-pub use threads::with_threads;
+pub use threads::{parallel_for, with_threads};
+
+use std::ops::Range;
 
 use nalgebra::DMatrix;
 use thiserror::Error;
+
+use crate::eigen::Asymmetry;
 
 /// Why a sparse matrix cannot be made, factored or analysed. Rows and columns
 /// are kept counted from 0 and shown counted from 1.
@@ -100,17 +104,27 @@ impl SparseMatrix {
         I: IntoIterator<Item = (usize, usize, f64)>,
         I::IntoIter: Clone,
     {
+        let matrix = Self::assembled(rows, columns, entries.into_iter())?;
+        let bad = matrix.triplets().find(|(.., value)| !value.is_finite());
+        match bad {
+            Some((row, column, value)) => Err(SparseError::NotFinite { row, column, value }),
+            None => Ok(matrix.judged()),
+        }
+    }
+
+    /// The same whatever the values are, not yet judged.
+    fn assembled(
+        rows: usize,
+        columns: usize,
+        entries: impl Iterator<Item = (usize, usize, f64)> + Clone,
+    ) -> Result<Self, SparseError> {
         for count in [rows, columns] {
             index(count)?;
         }
-        let entries = entries.into_iter();
         let mut next = vec![0_usize; columns + 1];
-        for (row, column, value) in entries.clone() {
+        for (row, column, _) in entries.clone() {
             if row >= rows || column >= columns {
                 return Err(SparseError::OutOfRange { row, column, rows, columns });
-            }
-            if !value.is_finite() {
-                return Err(SparseError::NotFinite { row, column, value });
             }
             next[column + 1] += 1;
         }
@@ -126,35 +140,20 @@ impl SparseMatrix {
             values[*place] = value;
             *place += 1;
         }
-        Ok(Self::merged(rows, columns, &next, row_of, values))
-    }
-
-    /// Sorts each column, adds what is there twice and drops the room left over.
-    /// `ends[column]` is where the column's entries end.
-    fn merged(
-        rows: usize,
-        columns: usize,
-        ends: &[usize],
-        mut row_of: Vec<u32>,
-        mut values: Vec<f64>,
-    ) -> Self {
-        let mut starts = Vec::with_capacity(columns + 1);
-        starts.push(0);
-        let (mut from, mut kept) = (0, 0);
-        let mut column_entries: Vec<(u32, f64)> = Vec::new();
-        for &end in &ends[..columns] {
-            let pairs = row_of[from..end].iter().copied().zip(values[from..end].iter().copied());
-            column_entries.clear();
-            column_entries.extend(pairs);
+        // Each column is sorted and what is there twice added; `next` is where it ends.
+        let (mut starts, mut from, mut kept) = (vec![0], 0, 0);
+        let mut sorted: Vec<(u32, f64)> = Vec::new();
+        for &end in &next[..columns] {
+            sorted.clear();
+            sorted.extend((from..end).map(|k| (row_of[k], values[k])));
             // Stable, so that mirrored sums are formed in the same order.
-            column_entries.sort_by_key(|entry| entry.0);
+            sorted.sort_by_key(|entry| entry.0);
             let first = kept;
-            for &(row, value) in &column_entries {
+            for &(row, value) in &sorted {
                 if kept > first && row_of[kept - 1] == row {
                     values[kept - 1] += value;
                 } else {
-                    row_of[kept] = row;
-                    values[kept] = value;
+                    (row_of[kept], values[kept]) = (row, value);
                     kept += 1;
                 }
             }
@@ -165,7 +164,7 @@ impl SparseMatrix {
         values.truncate(kept);
         row_of.shrink_to_fit();
         values.shrink_to_fit();
-        Self { rows, starts, row_of, values, symmetric: false }.judged()
+        Ok(Self { rows, starts, row_of, values, symmetric: false })
     }
 
     /// The entries of a dense matrix that are not zero.
@@ -187,14 +186,8 @@ impl SparseMatrix {
         }
     }
 
-    fn judged(mut self) -> Self {
-        self.symmetric = self.rows == self.columns() && {
-            let mirror = self.transposed();
-            mirror.starts == self.starts
-                && mirror.row_of == self.row_of
-                && mirror.values == self.values
-        };
-        self
+    fn judged(self) -> Self {
+        Self { symmetric: self == self.transposed(), ..self }
     }
 
     /// Number of rows.
@@ -222,26 +215,28 @@ impl SparseMatrix {
         self.symmetric
     }
 
+    /// Where the entries of a column are.
+    fn range(&self, column: usize) -> Range<usize> {
+        self.starts[column] as usize..self.starts[column + 1] as usize
+    }
+
     /// Rows and values of one column.
-    pub fn column(&self, column: usize) -> impl Iterator<Item = (usize, f64)> + '_ {
-        let range = self.starts[column] as usize..self.starts[column + 1] as usize;
-        self.row_of[range.clone()]
-            .iter()
-            .map(|&row| row as usize)
-            .zip(self.values[range].iter().copied())
+    pub fn column(&self, column: usize) -> impl Iterator<Item = (usize, f64)> + Clone + '_ {
+        let range = self.range(column);
+        let values = self.values[range.clone()].iter();
+        self.row_of[range].iter().zip(values).map(|(&row, &value)| (row as usize, value))
     }
 
     /// All entries as (row, column, value), column by column.
     pub fn triplets(&self) -> impl Iterator<Item = (usize, usize, f64)> + Clone + '_ {
         (0..self.columns()).flat_map(move |column| {
-            let range = self.starts[column] as usize..self.starts[column + 1] as usize;
-            range.map(move |k| (self.row_of[k] as usize, column, self.values[k]))
+            self.column(column).map(move |(row, value)| (row, column, value))
         })
     }
 
     /// The entry at one place, 0 where none is stored.
     pub fn get(&self, row: usize, column: usize) -> f64 {
-        let range = self.starts[column] as usize..self.starts[column + 1] as usize;
+        let range = self.range(column);
         match self.row_of[range.clone()].binary_search(&(row as u32)) {
             Ok(place) => self.values[range.start + place],
             Err(_) => 0.0,
@@ -260,23 +255,9 @@ impl SparseMatrix {
 
     /// The transpose.
     pub fn transposed(&self) -> Self {
-        let columns = self.rows;
-        let mut starts = vec![0_u32; columns + 1];
-        for &row in &self.row_of {
-            starts[row as usize + 1] += 1;
-        }
-        for i in 0..columns {
-            starts[i + 1] += starts[i];
-        }
-        let mut next = starts.clone();
-        let (mut row_of, mut values) = (vec![0; self.entries()], vec![0.0; self.entries()]);
-        for (row, column, value) in self.triplets() {
-            let place = &mut next[row];
-            row_of[*place as usize] = column as u32;
-            values[*place as usize] = value;
-            *place += 1;
-        }
-        Self { rows: self.columns(), starts, row_of, values, symmetric: self.symmetric }
+        let entries = self.triplets().map(|(row, column, value)| (column, row, value));
+        let mirror = Self::assembled(self.columns(), self.rows, entries).expect("as many entries");
+        Self { symmetric: self.symmetric, ..mirror }
     }
 
     /// The same pattern with the sizes of the entries.
@@ -292,28 +273,15 @@ impl SparseMatrix {
         Self::sum(&[(0.5, self), (0.5, &self.transposed())])
     }
 
-    /// Greatest |a_ij − a_ji| over max(|a_ij|, |a_ji|, √|a_ii a_jj|), and where.
-    pub fn worst_asymmetry(&self) -> Option<(usize, usize, f64)> {
+    /// The mirrored pair that differs most, if any differs beyond the rounding of the
+    /// largest entry and the matrix is square.
+    pub fn worst_asymmetry(&self) -> Option<Asymmetry> {
         if self.symmetric || self.rows != self.columns() {
             return None;
         }
-        let (mirror, diagonal) = (self.transposed(), self.diagonal());
-        let floor = self.rows as f64 * f64::EPSILON * self.amax();
-        let mut worst: Option<(usize, usize, f64)> = None;
-        for (row, column, value) in self.triplets() {
-            let other = mirror.get(row, column);
-            let difference = (value - other).abs();
-            if difference <= floor {
-                continue;
-            }
-            let size = (diagonal[row].abs().sqrt() * diagonal[column].abs().sqrt())
-                .max(value.abs())
-                .max(other.abs());
-            if worst.is_none_or(|(_, _, most)| difference / size > most) {
-                worst = Some((row, column, difference / size));
-            }
-        }
-        worst
+        let mirror = self.transposed();
+        let pairs = self.triplets().map(|(i, j, value)| (i, j, value, mirror.get(i, j)));
+        Asymmetry::worst(pairs, &self.diagonal(), self.amax())
     }
 
     /// Σ factor · matrix over matrices of one size.
@@ -323,35 +291,12 @@ impl SparseMatrix {
     pub fn sum(terms: &[(f64, &Self)]) -> Self {
         let (rows, columns) = (terms[0].1.rows, terms[0].1.columns());
         assert!(terms.iter().all(|(_, m)| m.rows == rows && m.columns() == columns));
-        let mut starts = Vec::with_capacity(columns + 1);
-        starts.push(0_u32);
-        let (mut row_of, mut values) = (Vec::new(), Vec::new());
-        let mut place = vec![usize::MAX; rows];
-        for column in 0..columns {
-            let first: usize = row_of.len();
-            for (factor, matrix) in terms {
-                for (row, value) in matrix.column(column) {
-                    if place[row] == usize::MAX || place[row] < first {
-                        place[row] = row_of.len();
-                        row_of.push(row as u32);
-                        values.push(0.0);
-                    }
-                    values[place[row]] += factor * value;
-                }
-            }
-            let mut sorted: Vec<(u32, f64)> =
-                row_of[first..].iter().copied().zip(values[first..].iter().copied()).collect();
-            sorted.sort_unstable_by_key(|entry| entry.0);
-            for (k, (row, value)) in sorted.into_iter().enumerate() {
-                row_of[first + k] = row;
-                values[first + k] = value;
-                place[row as usize] = usize::MAX;
-            }
-            starts.push(row_of.len() as u32);
-        }
+        let entries = terms.iter().flat_map(|&(factor, matrix)| {
+            matrix.triplets().map(move |(row, column, value)| (row, column, factor * value))
+        });
+        let sum = Self::assembled(rows, columns, entries).expect("entries of matrices of one size");
         let symmetric = terms.iter().all(|(_, m)| m.symmetric);
-        let sum = Self { rows, starts, row_of, values, symmetric };
-        if symmetric { sum } else { sum.judged() }
+        if symmetric { Self { symmetric, ..sum } } else { sum.judged() }
     }
 
     /// The rows and columns listed, in that order.
@@ -361,11 +306,9 @@ impl SparseMatrix {
             place[old] = new;
         }
         let entries = columns.iter().enumerate().flat_map(|(new, &old)| {
-            let range = self.starts[old] as usize..self.starts[old + 1] as usize;
             let place = &place;
-            range
-                .map(move |k| (place[self.row_of[k] as usize], new, self.values[k]))
-                .filter(|entry| entry.0 != usize::MAX)
+            let moved = self.column(old).map(move |(row, value)| (place[row], new, value));
+            moved.filter(|entry| entry.0 != usize::MAX)
         });
         Self::from_triplets(rows.len(), columns.len(), entries)
             .expect("a part of a matrix is a matrix")

@@ -4,7 +4,7 @@ use nalgebra::{DMatrix, DVector};
 
 use super::dense::{add_columns_product, columns_transposed_product, product, transposed_product};
 use super::{SparseError, SparseMatrix};
-use crate::eigen::symmetric_pairs;
+use crate::eigen::{make_largest_positive, symmetric_pairs};
 use crate::random::Stream;
 
 /// Part of its length before orthogonalisation below which a vector is nothing
@@ -184,7 +184,7 @@ impl<'a> Space<'a> {
         let mut weighted = DMatrix::zeros(0, 0);
         for pass in 0..4 {
             if fresh || pass > 0 {
-                self.remove_known(&mut w);
+                self.remove_from(0, &mut w);
             }
             weighted = self.mass.times(&w);
             let gram = transposed_product(&w, &weighted);
@@ -242,12 +242,8 @@ impl<'a> Space<'a> {
         DMatrix::zeros(0, columns)
     }
 
-    /// W ← W − V (M V)ᵀ W over locked vectors and V.
-    fn remove_known(&self, w: &mut DMatrix<f64>) {
-        self.remove_from(0, w);
-    }
-
-    /// The same over the vectors from `first` on, locked ones counted; gives (M V)ᵀ W.
+    /// W ← W − V (M V)ᵀ W over the vectors from `first` on, the locked ones counted
+    /// first; gives (M V)ᵀ W.
     fn remove_from(&self, first: usize, w: &mut DMatrix<f64>) -> DMatrix<f64> {
         let from = first * self.n;
         let h = columns_transposed_product(&self.weighted[from..], w);
@@ -341,11 +337,7 @@ impl<'a> Space<'a> {
             let chosen = self.coefficients.columns(0, count).into_owned();
             add_columns_product(&mut shapes, v, &chosen, 1.0);
         }
-        for mut shape in shapes.column_iter_mut() {
-            if shape[shape.icamax()] < 0.0 {
-                shape.neg_mut();
-            }
-        }
+        make_largest_positive(&mut shapes);
         LowestModes {
             omega_squared: DVector::from_fn(count, |k, _| 1.0 / self.values[k]),
             shapes,

@@ -12,6 +12,7 @@
 //!
 //! Reference: Liu 1992, SIAM Review 34(1).
 
+use std::ops::Range;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use faer::dyn_stack::{MemBuffer, MemStack};
@@ -35,11 +36,13 @@ const BLOCK: usize = 256;
 
 /// Panels, the order of their rows and the matrix they factor.
 pub(super) struct Fronts<'a> {
-    symbolic: &'a SymbolicSupernodalCholesky<u32>,
-    tree: &'a Tree,
+    pub(super) symbolic: &'a SymbolicSupernodalCholesky<u32>,
+    /// That of `symbolic`.
+    pub(super) tree: &'a Tree,
     /// Row of the matrix at each place, and place of each row.
-    order: (&'a [u32], &'a [u32]),
-    matrix: &'a SparseMatrix,
+    pub(super) order: (&'a [u32], &'a [u32]),
+    /// Equal to its transpose.
+    pub(super) matrix: &'a SparseMatrix,
 }
 
 /// The lower triangle of what a panel leaves to its parent, column by column.
@@ -51,70 +54,46 @@ struct Bench {
     targets: Vec<u32>,
 }
 
-/// A subtree, its part of the factor, and what comes of it.
-struct Subtree<'a> {
-    root: usize,
-    values: &'a mut [f64],
-}
-
-impl<'a> Fronts<'a> {
-    /// `tree` is that of `symbolic`, `matrix` equal to its transpose.
-    pub(super) fn new(
-        symbolic: &'a SymbolicSupernodalCholesky<u32>,
-        tree: &'a Tree,
-        order: (&'a [u32], &'a [u32]),
-        matrix: &'a SparseMatrix,
-    ) -> Self {
-        Self { symbolic, tree, order, matrix }
-    }
-
+impl Fronts<'_> {
     /// Fills `values`, which are zero; or the place of the first pivot that is
     /// not positive.
     pub(super) fn factor(&self, values: &mut [f64]) -> Result<(), usize> {
         let count = self.tree.parent.len();
-        let roots = self.subtree_roots();
-        let mut of_panel: Vec<Option<&mut [f64]>> = Vec::with_capacity(count);
-        let mut subtrees = Vec::with_capacity(roots.len());
-        let (mut rest, mut panel) = (values, 0);
         let starts = self.symbolic.col_ptr_for_val();
-        let mut next_root = roots.iter().peekable();
-        while panel < count {
-            let root = next_root.next_if(|&&root| self.tree.first[root] as usize == panel).copied();
-            let end = root.unwrap_or(panel) + 1;
-            let length = (starts[end] - starts[panel]) as usize;
-            let (own, after) = rest.split_at_mut(length);
+        let mut rest = values;
+        // The numbers of some panels, taken one behind the other.
+        let mut take = |panels: Range<usize>| {
+            let length = (starts[panels.end] - starts[panels.start]) as usize;
+            let (own, after) = std::mem::take(&mut rest).split_at_mut(length);
             rest = after;
-            of_panel.resize_with(end, || None);
-            match root {
-                Some(root) => subtrees.push(Subtree { root, values: own }),
-                None => of_panel[panel] = Some(own),
-            }
-            panel = end;
+            own
+        };
+        let (mut subtrees, mut above) = (Vec::new(), Vec::new());
+        let mut next = 0;
+        for root in self.subtree_roots() {
+            let first = self.tree.first[root] as usize;
+            above.extend((next..first).map(|panel| (panel, take(panel..panel + 1))));
+            subtrees.push((root, take(first..root + 1)));
+            next = root + 1;
         }
-        let updates = Mutex::new((0..count).map(|_| None).collect::<Vec<Option<Update>>>());
-        let failed = Mutex::new(None::<usize>);
+        above.extend((next..count).map(|panel| (panel, take(panel..panel + 1))));
+        let done = Mutex::new(Vec::with_capacity(subtrees.len()));
         let benches = Mutex::new(Vec::new());
-        parallel_for(subtrees, |subtree| {
-            let root = subtree.root;
+        parallel_for(subtrees, |(root, values)| {
             let mut bench = open(&benches).pop().unwrap_or_else(|| self.bench());
-            match self.subtree(subtree, &mut bench) {
-                Ok(update) => open(&updates)[root] = Some(update),
-                Err(place) => {
-                    let mut failed = open(&failed);
-                    *failed = Some(failed.map_or(place, |other| other.min(place)));
-                }
-            }
+            let update = self.subtree(root, values, &mut bench);
+            open(&done).push((root, update));
             open(&benches).push(bench);
         });
-        if let Some(place) = *open(&failed) {
-            return Err(place);
+        let mut done = std::mem::take(&mut *open(&done));
+        done.sort_by_key(|(root, _)| *root);
+        let mut updates: Vec<Option<Update>> = vec![None; count];
+        for (root, update) in done {
+            updates[root] = Some(update?);
         }
-        let mut updates = std::mem::take(&mut *open(&updates));
         let mut bench = self.bench();
-        for (panel, values) in of_panel.into_iter().enumerate() {
-            if let Some(values) = values {
-                updates[panel] = Some(self.front(panel, values, 0, &mut updates, &mut bench)?);
-            }
+        for (panel, values) in above {
+            updates[panel] = Some(self.front(panel, values, 0, &mut updates, &mut bench)?);
         }
         Ok(())
     }
@@ -137,10 +116,15 @@ impl<'a> Fronts<'a> {
         shape(self.symbolic, panel)
     }
 
-    fn subtree(&self, subtree: Subtree<'_>, bench: &mut Bench) -> Result<Update, usize> {
-        let Subtree { root, mut values } = subtree;
+    /// What a subtree leaves to the panel above; `values` are its part of the factor.
+    fn subtree(
+        &self,
+        root: usize,
+        mut values: &mut [f64],
+        bench: &mut Bench,
+    ) -> Result<Update, usize> {
         let from = self.tree.first[root] as usize;
-        let mut updates: Vec<Option<Update>> = (from..=root).map(|_| None).collect();
+        let mut updates: Vec<Option<Update>> = vec![None; root + 1 - from];
         for panel in from..=root {
             let (columns, below) = self.shape(panel);
             let (own, after) = values.split_at_mut((columns + below) * columns);

@@ -49,7 +49,7 @@ struct Graph {
 impl Graph {
     fn of(matrix: &SparseMatrix) -> Self {
         let rows = adjacency(matrix);
-        let list = |row: usize| &rows.1[rows.0[row] as usize..rows.0[row + 1] as usize];
+        let list = |row: usize| &rows.row_of[rows.range(row)];
         let mut vertex_with: HashMap<&[u32], u32> = HashMap::new();
         let mut members: Vec<Vec<u32>> = Vec::new();
         let mut vertex_of = vec![0_u32; matrix.rows()];
@@ -129,38 +129,13 @@ impl Graph {
 }
 
 /// Neighbours of each row by the lower triangle, the row itself among them,
-/// ascending: where each row's begin, and all of them.
-fn adjacency(matrix: &SparseMatrix) -> (Vec<u32>, Vec<u32>) {
+/// ascending: the columns of a symmetric pattern.
+fn adjacency(matrix: &SparseMatrix) -> SparseMatrix {
     let n = matrix.rows();
-    let below =
-        || matrix.triplets().filter(|&(row, column, _)| row > column).map(|(i, j, _)| (i, j));
-    let mut starts = vec![0_u32; n + 1];
-    for row in 0..n {
-        starts[row + 1] = 1;
-    }
-    for (row, column) in below() {
-        starts[row + 1] += 1;
-        starts[column + 1] += 1;
-    }
-    for row in 0..n {
-        starts[row + 1] += starts[row];
-    }
-    let mut next = starts.clone();
-    let mut neighbours = vec![0_u32; starts[n] as usize];
-    let mut put = |row: usize, other: usize| {
-        neighbours[next[row] as usize] = other as u32;
-        next[row] += 1;
-    };
-    // Column by column: what lies left of a row's diagonal comes first, in order.
-    let mut columns = below().peekable();
-    for column in 0..n {
-        put(column, column);
-        while let Some((row, _)) = columns.next_if(|&(_, of)| of == column) {
-            put(column, row);
-            put(row, column);
-        }
-    }
-    (starts, neighbours)
+    let below = matrix.triplets().filter(|&(row, column, _)| row > column);
+    let above = below.clone().map(|(row, column, value)| (column, row, value));
+    let all = (0..n).map(|row| (row, row, 0.0)).chain(below).chain(above);
+    SparseMatrix::assembled(n, n, all).expect("entries of the matrix and its diagonal")
 }
 
 fn inverse(forward: &[u32]) -> Option<Vec<u32>> {
@@ -231,32 +206,19 @@ impl Tree {
     /// The same elimination with every subtree in one piece.
     fn postorder(&self) -> Vec<u32> {
         let n = self.order.len();
-        let (mut first, mut sibling) = (vec![NONE; n], vec![NONE; n]);
-        let mut roots = Vec::new();
-        for place in (0..n).rev() {
-            match self.parent[place] {
-                NONE => roots.push(place as u32),
-                parent => {
-                    sibling[place] = first[parent as usize];
-                    first[parent as usize] = place as u32;
-                }
-            }
+        // Those of each place, and at the end the roots.
+        let mut children = vec![Vec::new(); n + 1];
+        for (place, &parent) in self.parent.iter().enumerate() {
+            children[(parent as usize).min(n)].push(place);
         }
+        // A parent, then its subtrees from the last one down: the order backwards.
         let mut sequence = Vec::with_capacity(n);
-        let mut path = Vec::new();
-        for root in roots.into_iter().rev() {
-            path.push(root);
-            while let Some(&at) = path.last() {
-                let child = first[at as usize];
-                if child == NONE {
-                    sequence.push(self.order[at as usize]);
-                    path.pop();
-                } else {
-                    first[at as usize] = sibling[child as usize];
-                    path.push(child);
-                }
-            }
+        let mut open = std::mem::take(&mut children[n]);
+        while let Some(at) = open.pop() {
+            sequence.push(self.order[at]);
+            open.append(&mut children[at]);
         }
+        sequence.reverse();
         sequence
     }
 }

@@ -69,18 +69,9 @@ impl SparseMatrix {
     }
 }
 
-/// sums ← the columns of the matrix from `first` on, times X.
-fn gather(matrix: &SparseMatrix, x: &[Row], first: usize, sums: &mut [Row]) {
-    #[cfg(target_arch = "x86_64")]
-    if std::arch::is_x86_feature_detected!("avx2") {
-        return wide_gather(matrix, x, first, sums);
-    }
-    gather_rows(matrix, x, first, sums);
-}
-
 for_avx2!(
-    wide_gather,
-    gather_rows(matrix: &SparseMatrix, x: &[Row], first: usize, sums: &mut [Row])
+    /// sums ← the columns of the matrix from `first` on, times X.
+    fn gather = gather_rows(matrix: &SparseMatrix, x: &[Row], first: usize, sums: &mut [Row])
 );
 
 #[inline(always)]

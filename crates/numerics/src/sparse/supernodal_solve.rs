@@ -126,23 +126,6 @@ enum Way {
     Backward,
 }
 
-#[cfg(target_arch = "x86_64")]
-mod fused {
-    use super::{Panel, Row, Way};
-
-    /// The same, compiled for 256-bit vectors and fused products.
-    #[target_feature(enable = "avx2,fma")]
-    pub(super) fn work(
-        panel: &Panel<'_>,
-        way: Way,
-        pattern: &[u32],
-        groups: &mut [Vec<Row>],
-        below: &mut [Vec<Row>],
-    ) {
-        panel.half::<true>(way, pattern, groups, below);
-    }
-}
-
 /// Some columns of L with one pattern: a triangle, and rows below it.
 struct Panel<'a> {
     values: &'a [f64],
@@ -158,8 +141,13 @@ impl Panel<'_> {
         #[cfg(target_arch = "x86_64")]
         if std::arch::is_x86_feature_detected!("avx2") && std::arch::is_x86_feature_detected!("fma")
         {
+            /// The same, compiled for 256-bit vectors and fused products.
+            #[target_feature(enable = "avx2,fma")]
+            fn fused(p: &Panel<'_>, way: Way, on: &[u32], x: &mut [Vec<Row>], y: &mut [Vec<Row>]) {
+                p.half::<true>(way, on, x, y);
+            }
             // SAFETY: the processor has both.
-            return unsafe { fused::work(self, way, pattern, groups, below) };
+            return unsafe { fused(self, way, pattern, groups, below) };
         }
         self.half::<false>(way, pattern, groups, below);
     }

@@ -31,7 +31,7 @@ fn entries_are_added_sorted_and_checked() {
     assert_eq!(matrix.get(2, 0), 1.5);
     assert_eq!(matrix.get(0, 2), 0.0);
     assert!(!matrix.is_symmetric() && matrix.symmetric_part().is_symmetric());
-    assert_eq!(matrix.worst_asymmetry().map(|w| w.2), Some(1.0));
+    assert_eq!(matrix.worst_asymmetry().map(|worst| worst.relative), Some(1.0));
     assert!(SparseMatrix::from_triplets(2, 2, [(2, 0, 1.0)]).is_err());
     assert!(SparseMatrix::from_triplets(2, 2, [(0, 0, f64::NAN)]).is_err());
     assert!(SparseMatrix::from_triplets(usize::MAX, 2, []).is_err());

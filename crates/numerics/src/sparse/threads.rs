@@ -32,7 +32,7 @@ pub(super) fn threads() -> usize {
 }
 
 /// Hands the pieces out, first come first served, to as many threads as there are.
-pub(super) fn parallel_for<P: Send>(pieces: impl IntoIterator<Item = P>, work: impl Fn(P) + Sync) {
+pub fn parallel_for<P: Send>(pieces: impl IntoIterator<Item = P>, work: impl Fn(P) + Sync) {
     let mut pieces = pieces.into_iter().collect::<Vec<_>>();
     let helpers = threads().min(pieces.len()).saturating_sub(1);
     if helpers == 0 {

@@ -1,6 +1,6 @@
 //! The compensators of the lanes.
 
-use model::compensator::{AdaptiveInverse, Compensator};
+use model::compensator::{AdaptiveInverse, Compensate, Compensator};
 use model::motion::Motion;
 use numerics::lanes::{LANES, Lane, LaneMask, Lanes, Mask};
 
@@ -46,7 +46,7 @@ impl Compensators {
     ) -> ([Lanes; 3], Lanes, Mask) {
         match self {
             Self::Together(together) => {
-                let command = together.step_command(desired);
+                let command = together.command(desired, measured);
                 let sent = rig.convert(command[0]);
                 (command, sent, together.step_learning(sent, measured))
             }

@@ -7,9 +7,7 @@ use crate::gate::Limits;
 use crate::hybrid_loop::HybridLoop;
 use crate::load::Load;
 use crate::monitor::EnergyMonitor;
-use crate::numerical::Numerical;
 use crate::rig::LanePart;
-use crate::tick::Bare;
 
 /// A loop that may go in a batch: the load and nothing before or after it, no
 /// record, no indicators beyond the energies, one rate, one interface DOF, a small
@@ -31,29 +29,23 @@ pub(super) struct Member<'a> {
 impl<'a> Member<'a> {
     /// `None` for a loop that the ordinary tick must run.
     pub(super) fn new(one: &'a HybridLoop) -> Option<Self> {
-        let Bare { source, compensator, limits, rig, monitor } = one.bare()?;
-        let (numerical, load) = source.bare()?;
-        let integrator = match numerical {
-            Numerical::Partitioned { integrator, .. } => integrator,
-            Numerical::Monolithic(_) | Numerical::Continuous(_) | Numerical::TwoRate(_) => {
-                return None;
-            }
-        };
+        if !one.is_bare() {
+            return None;
+        }
+        let (numerical, load) = one.source.bare()?;
+        let integrator = numerical.partitioned()?;
         let step = integrator.step_map()?;
         // All of the work is asked of the step itself.
         let dofs = step.shape().work_dofs.filter(|dofs| *dofs > 0)?;
-        let (compensator, monitor) = (compensator?, monitor?);
-        let (velocity_lag_s, rig) = (integrator.velocity_lag_s(), rig.lane_part()?);
-        let plain = step.shape().forces == 1;
-        plain.then_some(Self {
+        (step.shape().forces == 1).then_some(Self {
             load,
-            compensator,
-            limits,
-            monitor,
+            compensator: one.compensator.as_ref()?,
+            limits: &one.limits,
+            monitor: one.observers.monitor.as_ref()?,
             step,
             dofs,
-            velocity_lag_s,
-            rig,
+            velocity_lag_s: integrator.velocity_lag_s(),
+            rig: one.rig.lane_part()?,
         })
     }
 }

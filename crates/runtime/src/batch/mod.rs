@@ -94,8 +94,8 @@ impl BatchLoop {
             loops.iter().map(|one| Member::new(one)).collect::<Option<_>>()?;
         let members: &[Member<'_>; LANES] = members.as_slice().try_into().ok()?;
         let ticks = members[0].load.ticks();
-        let rule = members[0].monitor.rule();
-        let alike = |one: &Member<'_>| one.load.ticks() == ticks && one.monitor.rule() == rule;
+        let rule = members[0].monitor.rule;
+        let alike = |one: &Member<'_>| one.load.ticks() == ticks && one.monitor.rule == rule;
         if !members.iter().all(alike) {
             return None;
         }
@@ -118,9 +118,9 @@ impl BatchLoop {
             },
             energies: Energies {
                 rule,
-                constant_j: over(|one| one.monitor.constant_j()),
+                constant_j: over(|one| one.monitor.constant_j),
                 stop_at: over(|one| {
-                    let stop_at = one.monitor.stop_at();
+                    let stop_at = one.monitor.stop_at;
                     if stop_at.is_finite() { stop_at } else { f64::NAN }
                 }),
                 feedback: Lanes::ZERO,

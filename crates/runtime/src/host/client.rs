@@ -7,7 +7,7 @@ use std::time::Duration;
 use thiserror::Error;
 
 use super::protocol::{
-    ProtocolError, Refusal, Reply, Request, StatusBody, VERSION, Welcome, kind, split,
+    Event, ProtocolError, Refusal, Reply, Request, StatusBody, VERSION, Welcome, kind, split,
 };
 use super::token::Token;
 
@@ -48,33 +48,9 @@ pub enum ClientError {
     Unexpected,
 }
 
-/// What comes while watching.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Event {
-    /// Frames, one after the other, and how many this client has lost so far.
-    Frames {
-        /// Frame after frame.
-        values: Vec<f64>,
-        /// Frames lost so far.
-        dropped: u64,
-    },
-    /// The test is over.
-    Over {
-        /// Number of the last phase.
-        phase: u8,
-        /// Code of the trip, 0 for none.
-        trip: u8,
-        /// Ticks done.
-        ticks: u64,
-        /// Frames lost.
-        dropped: u64,
-    },
-}
-
 /// A client that was let in.
 pub struct Client {
-    stream: TcpStream,
-    bytes: Vec<u8>,
+    messages: Messages,
     welcome: Welcome,
 }
 
@@ -84,19 +60,16 @@ impl Client {
         let mut last = ClientError::Io(io::ErrorKind::AddrNotAvailable.into());
         for address in address.to_socket_addrs()? {
             for _ in 0..TRIES {
-                let reached = TcpStream::connect_timeout(&address, GREETING);
-                let greeted = match reached {
-                    Ok(stream) => Self::greet(stream, token),
+                let stream = match TcpStream::connect_timeout(&address, GREETING) {
+                    Ok(stream) => stream,
                     Err(error) => {
                         last = error.into();
                         break;
                     }
                 };
-                match greeted {
+                match Self::greet(stream, token) {
                     // Pushed out of the crowd at the door before it had greeted.
-                    Err(ClientError::Io(error)) if is_cut_off(error.kind()) => {
-                        last = error.into();
-                    }
+                    Err(ClientError::Io(error)) if is_cut_off(error.kind()) => last = error.into(),
                     greeted => return greeted,
                 }
             }
@@ -107,26 +80,15 @@ impl Client {
     fn greet(stream: TcpStream, token: &Token) -> Result<Self, ClientError> {
         stream.set_nodelay(true)?;
         stream.set_read_timeout(Some(WELCOME))?;
-        let nothing = Welcome {
-            version: VERSION,
-            clock: 0,
-            tick_hz: 0.0,
-            load_hz: 0.0,
-            buffer: 0,
-            title: String::new(),
-            signals: Vec::new(),
-            channels: Vec::new(),
-        };
-        let mut client = Self { stream, bytes: Vec::new(), welcome: nothing };
+        let mut messages = Messages { stream, bytes: Vec::new() };
         let token = token.text().as_bytes().to_vec();
-        client.say(&Request::Hello { version: VERSION, token })?;
-        match client.hear()? {
-            Reply::Welcome(welcome) => client.welcome = welcome,
-            _ => return Err(ClientError::Unexpected),
-        }
+        messages.say(&Request::Hello { version: VERSION, token })?;
+        let Reply::Welcome(welcome) = messages.hear()? else {
+            return Err(ClientError::Unexpected);
+        };
         // From here on the test may take its time.
-        client.stream.set_read_timeout(None)?;
-        Ok(client)
+        messages.stream.set_read_timeout(None)?;
+        Ok(Self { messages, welcome })
     }
 
     /// What the test is like.
@@ -136,9 +98,80 @@ impl Client {
 
     /// The connection itself, for tests of what a test makes of garbage.
     pub fn raw(&mut self) -> &mut TcpStream {
-        &mut self.stream
+        &mut self.messages.stream
     }
 
+    /// Asks for something that is granted with a number.
+    fn ask(&mut self, kind: u8, request: &Request) -> Result<u64, ClientError> {
+        self.messages.say(request)?;
+        match self.messages.hear()? {
+            Reply::Granted { request, value } if request == kind => Ok(value),
+            Reply::Event(Event::Over { .. }) => Err(ClientError::Over),
+            _ => Err(ClientError::Unexpected),
+        }
+    }
+
+    /// Asks for the right to feed; gives the number of the sample that is next.
+    pub fn feed(&mut self) -> Result<u64, ClientError> {
+        self.ask(kind::FEED, &Request::Feed)
+    }
+
+    /// Sends rows of samples, the first of them with number `first`. Waits while
+    /// the test has no room for them.
+    pub fn load(&mut self, first: u64, rows: &[f64]) -> Result<(), ClientError> {
+        let signals = self.welcome.signals.len().max(1);
+        let most = (VALUES / signals).max(1) * signals;
+        let mut first = first;
+        for rows in rows.chunks(most) {
+            self.messages.say(&Request::Load { first, rows: rows.to_vec() })?;
+            first += (rows.len() / signals) as u64;
+        }
+        Ok(())
+    }
+
+    /// Ends the load after so many samples.
+    pub fn end(&mut self, samples: u64) -> Result<(), ClientError> {
+        self.ask(kind::END, &Request::End { samples }).map(|_| ())
+    }
+
+    /// Presses the operator's stop; gives how often it has been pressed.
+    pub fn stop(&mut self) -> Result<u64, ClientError> {
+        self.ask(kind::STOP, &Request::Stop)
+    }
+
+    /// Where the test stands.
+    pub fn status(&mut self) -> Result<Status, ClientError> {
+        self.messages.say(&Request::Status)?;
+        match self.messages.hear()? {
+            Reply::Status(status) => Ok(status),
+            Reply::Event(Event::Over { .. }) => Err(ClientError::Over),
+            _ => Err(ClientError::Unexpected),
+        }
+    }
+
+    /// Asks for one frame in `every`; then only [`next`](Self::next) may be called.
+    pub fn watch(&mut self, every: u32) -> Result<(), ClientError> {
+        self.ask(kind::WATCH, &Request::Watch { every }).map(|_| ())
+    }
+
+    /// What comes next while watching.
+    #[expect(clippy::should_implement_trait, reason = "it has a fallible answer")]
+    pub fn next(&mut self) -> Result<Event, ClientError> {
+        match self.messages.hear()? {
+            Reply::Event(event) => Ok(event),
+            _ => Err(ClientError::Unexpected),
+        }
+    }
+}
+
+/// A connection, message by message.
+struct Messages {
+    stream: TcpStream,
+    /// What has come of messages that are not whole yet.
+    bytes: Vec<u8>,
+}
+
+impl Messages {
     fn say(&mut self, request: &Request) -> Result<(), ClientError> {
         match self.stream.write_all(&request.bytes()) {
             Ok(()) => Ok(()),
@@ -168,73 +201,6 @@ impl Client {
                 0 => return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into()),
                 count => self.bytes.extend_from_slice(&piece[..count]),
             }
-        }
-    }
-
-    fn granted(&mut self, request: u8) -> Result<u64, ClientError> {
-        match self.hear()? {
-            Reply::Granted { request: of, value } if of == request => Ok(value),
-            Reply::Over { .. } => Err(ClientError::Over),
-            _ => Err(ClientError::Unexpected),
-        }
-    }
-
-    /// Asks for the right to feed; gives the number of the sample that is next.
-    pub fn feed(&mut self) -> Result<u64, ClientError> {
-        self.say(&Request::Feed)?;
-        self.granted(kind::FEED)
-    }
-
-    /// Sends rows of samples, the first of them with number `first`. Waits while
-    /// the test has no room for them.
-    pub fn load(&mut self, first: u64, rows: &[f64]) -> Result<(), ClientError> {
-        let signals = self.welcome.signals.len().max(1);
-        let most = (VALUES / signals).max(1) * signals;
-        let mut first = first;
-        for rows in rows.chunks(most) {
-            self.say(&Request::Load { first, rows: rows.to_vec() })?;
-            first += (rows.len() / signals) as u64;
-        }
-        Ok(())
-    }
-
-    /// Ends the load after so many samples.
-    pub fn end(&mut self, samples: u64) -> Result<(), ClientError> {
-        self.say(&Request::End { samples })?;
-        self.granted(kind::END).map(|_| ())
-    }
-
-    /// Presses the operator's stop; gives how often it has been pressed.
-    pub fn stop(&mut self) -> Result<u64, ClientError> {
-        self.say(&Request::Stop)?;
-        self.granted(kind::STOP)
-    }
-
-    /// Where the test stands.
-    pub fn status(&mut self) -> Result<Status, ClientError> {
-        self.say(&Request::Status)?;
-        match self.hear()? {
-            Reply::Status(status) => Ok(status),
-            Reply::Over { .. } => Err(ClientError::Over),
-            _ => Err(ClientError::Unexpected),
-        }
-    }
-
-    /// Asks for one frame in `every`; then only [`next`](Self::next) may be called.
-    pub fn watch(&mut self, every: u32) -> Result<(), ClientError> {
-        self.say(&Request::Watch { every })?;
-        self.granted(kind::WATCH).map(|_| ())
-    }
-
-    /// What comes next while watching.
-    #[expect(clippy::should_implement_trait, reason = "it has a fallible answer")]
-    pub fn next(&mut self) -> Result<Event, ClientError> {
-        match self.hear()? {
-            Reply::Frames { dropped, values, .. } => Ok(Event::Frames { values, dropped }),
-            Reply::Over { phase, trip, ticks, dropped } => {
-                Ok(Event::Over { phase, trip, ticks, dropped })
-            }
-            _ => Err(ClientError::Unexpected),
         }
     }
 }

@@ -2,7 +2,9 @@
 
 use std::collections::VecDeque;
 
-use super::protocol::{ProtocolError, Reply, Request, split};
+use bytes::{Buf, BytesMut};
+
+use super::protocol::{Event, ProtocolError, Reply, Request, split};
 use crate::streamed_load::Feed;
 
 /// Most values that wait for one client.
@@ -11,6 +13,10 @@ pub(super) const MOST_WAITING: usize = 1 << 17;
 const VALUES: usize = 8192;
 /// While so many bytes wait to be sent, nothing more is asked of the test.
 const MOST_UNSENT: usize = 1 << 16;
+/// Time for a greeting, ns.
+const GREETING_NS: u64 = 5_000_000_000;
+/// A client that says nothing for so long is let go, ns.
+const SILENCE_NS: u64 = 30_000_000_000;
 
 /// How far a connection has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,28 +24,19 @@ pub(super) enum Standing {
     /// It has not greeted.
     Stranger,
     /// It is let in.
-    Greeted(Place),
+    Client,
+    /// It is let in to stop the test and to ask where it stands.
+    StopAndStatus,
     /// Nothing more is taken from it; what waits for it is sent.
     Leaving,
-}
-
-/// What a client that was let in may do.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Place {
-    /// Everything.
-    Whole,
-    /// Stop the test and ask where it stands.
-    StopAndStatus,
 }
 
 /// A connection, without its socket.
 pub(super) struct Connection {
     pub(super) standing: Standing,
     /// What has come of messages that are not whole yet.
-    inbox: Vec<u8>,
-    outbox: Vec<u8>,
-    /// Bytes of the outbox that are sent.
-    sent: usize,
+    inbox: BytesMut,
+    outbox: BytesMut,
     /// Since when a whole message is waited for.
     pub(super) heard_ns: u64,
     /// Since when what waits to be sent has not moved.
@@ -57,9 +54,8 @@ impl Connection {
     pub(super) fn new(now_ns: u64) -> Self {
         Self {
             standing: Standing::Stranger,
-            inbox: Vec::new(),
-            outbox: Vec::new(),
-            sent: 0,
+            inbox: BytesMut::new(),
+            outbox: BytesMut::new(),
             heard_ns: now_ns,
             moved_ns: now_ns,
             feed: None,
@@ -73,11 +69,27 @@ impl Connection {
         self.standing == Standing::Leaving
     }
 
+    /// Whether it was let in, and has not been told to go.
+    pub(super) fn is_client(&self) -> bool {
+        matches!(self.standing, Standing::Client | Standing::StopAndStatus)
+    }
+
+    /// Whether a whole message was waited for in vain. Who only takes frames need not
+    /// say anything.
+    pub(super) fn has_fallen_silent(&self, now_ns: u64) -> bool {
+        let patience_ns = match self.standing {
+            Standing::Stranger => GREETING_NS,
+            Standing::Client | Standing::StopAndStatus if self.frames.is_none() => SILENCE_NS,
+            _ => u64::MAX,
+        };
+        self.wants_bytes() && now_ns.saturating_sub(self.heard_ns) > patience_ns
+    }
+
     /// Whether bytes of it are taken now. Who only takes frames may send what it
     /// likes.
     pub(super) fn wants_bytes(&self) -> bool {
         let waits = !self.rows.is_empty() || self.held_back.is_some();
-        !waits && self.unsent() < MOST_UNSENT
+        !waits && self.outbox.len() < MOST_UNSENT
     }
 
     /// Keeps bytes that have come.
@@ -87,84 +99,78 @@ impl Connection {
         }
     }
 
-    /// The next whole message, if it can be taken now. What is wrong with it comes
-    /// with its type, 0 if it has none.
-    pub(super) fn next(&mut self, now_ns: u64) -> Option<Result<Request, (u8, ProtocolError)>> {
+    /// The next whole message, if it can be taken now, and its type, 0 if it has none.
+    pub(super) fn next(&mut self, now_ns: u64) -> Option<(u8, Result<Request, ProtocolError>)> {
         if !self.wants_bytes() || self.frames.is_some() || self.is_leaving() {
             return None;
         }
         match split(&self.inbox) {
-            Err(error) => Some(Err((0, error))),
+            Err(error) => Some((0, Err(error))),
             Ok(None) => None,
             Ok(Some((kind, body, length))) => {
-                let request = Request::read(kind, body).map_err(|error| (kind, error));
-                self.inbox.drain(..length);
+                let request = Request::read(kind, body);
+                self.inbox.advance(length);
                 self.heard_ns = now_ns;
-                Some(request)
+                Some((kind, request))
             }
         }
     }
 
     pub(super) fn say(&mut self, now_ns: u64, bytes: &[u8]) {
-        if self.unsent() == 0 {
+        if self.outbox.is_empty() {
             self.moved_ns = now_ns;
         }
         self.outbox.extend_from_slice(bytes);
     }
 
-    fn unsent(&self) -> usize {
-        self.outbox.len() - self.sent
-    }
-
     /// What is to be sent; frames that wait, once nothing else does.
-    pub(super) fn pending(&mut self, now_ns: u64, width: u16) -> &[u8] {
-        if self.unsent() == 0
-            && let Some(message) = self.frames.as_mut().and_then(|it| it.message(width))
+    pub(super) fn pending(&mut self, now_ns: u64) -> &[u8] {
+        if self.outbox.is_empty()
+            && let Some(message) = self.frames.as_mut().and_then(FrameQueue::message)
         {
-            self.say(now_ns, &message.bytes());
+            self.say(now_ns, &Reply::Event(message).bytes());
         }
-        &self.outbox[self.sent..]
+        &self.outbox
     }
 
     /// The last words, behind all frames that wait.
-    pub(super) fn say_last(&mut self, now_ns: u64, width: u16, last: impl Fn(u64) -> Reply) {
-        while let Some(message) = self.frames.as_mut().and_then(|it| it.message(width)) {
-            self.say(now_ns, &message.bytes());
+    pub(super) fn say_last(&mut self, now_ns: u64, last: impl Fn(u64) -> Event) {
+        while let Some(message) = self.frames.as_mut().and_then(FrameQueue::message) {
+            self.say(now_ns, &Reply::Event(message).bytes());
         }
         let dropped = self.frames.as_ref().map_or(0, |frames| frames.dropped);
-        self.say(now_ns, &last(dropped).bytes());
+        self.say(now_ns, &Reply::Event(last(dropped)).bytes());
         self.standing = Standing::Leaving;
     }
 
     /// So many bytes of it were sent.
     pub(super) fn note_sent(&mut self, now_ns: u64, count: usize) {
         self.moved_ns = now_ns;
-        self.sent += count;
-        if self.unsent() == 0 {
-            self.outbox.clear();
-            self.sent = 0;
-        }
+        self.outbox.advance(count);
     }
 
     /// Whether something waits to be sent.
     pub(super) fn has_unsent(&self) -> bool {
-        self.unsent() > 0 || self.frames.as_ref().is_some_and(|frames| !frames.values.is_empty())
+        !self.outbox.is_empty()
+            || self.frames.as_ref().is_some_and(|frames| !frames.values.is_empty())
     }
 
     /// Whether it was told to go and has been told everything.
     pub(super) fn has_left(&self) -> bool {
-        self.is_leaving() && self.unsent() == 0
+        self.is_leaving() && self.outbox.is_empty()
     }
 
     /// For how long what waits to be sent has not moved, ns.
     pub(super) fn stalled_ns(&self, now_ns: u64) -> u64 {
-        if self.unsent() == 0 { 0 } else { now_ns.saturating_sub(self.moved_ns) }
+        if self.outbox.is_empty() { 0 } else { now_ns.saturating_sub(self.moved_ns) }
     }
 }
 
 /// Frames that wait for one client.
 pub(super) struct FrameQueue {
     values: VecDeque<f64>,
+    /// Values of a frame.
+    width: u16,
     every: u32,
     until: u32,
     pub(super) dropped: u64,
@@ -172,8 +178,8 @@ pub(super) struct FrameQueue {
 
 impl FrameQueue {
     /// Of one frame in `every`.
-    pub(super) fn new(every: u32) -> Self {
-        Self { values: VecDeque::new(), every: every.max(1), until: 1, dropped: 0 }
+    pub(super) fn new(width: u16, every: u32) -> Self {
+        Self { values: VecDeque::new(), width, every: every.max(1), until: 1, dropped: 0 }
     }
 
     pub(super) fn offer(&mut self, frame: &[f64]) {
@@ -203,11 +209,12 @@ impl FrameQueue {
     }
 
     /// The next message of whole frames.
-    fn message(&mut self, width: u16) -> Option<Reply> {
-        let most = (VALUES / usize::from(width)).max(1) * usize::from(width);
+    fn message(&mut self) -> Option<Event> {
+        let width = usize::from(self.width);
+        let most = (VALUES / width).max(1) * width;
         let count = self.values.len().min(most);
         let values: Vec<f64> = self.values.drain(..count).collect();
-        (count > 0).then_some(Reply::Frames { dropped: self.dropped, width, values })
+        (count > 0).then_some(Event::Frames { dropped: self.dropped, width: self.width, values })
     }
 }
 
@@ -215,9 +222,9 @@ impl FrameQueue {
 mod tests {
     use super::*;
 
-    fn taken(queue: &mut FrameQueue, width: u16) -> Vec<f64> {
+    fn taken(queue: &mut FrameQueue) -> Vec<f64> {
         let mut all = Vec::new();
-        while let Some(Reply::Frames { values, .. }) = queue.message(width) {
+        while let Some(Event::Frames { values, .. }) = queue.message() {
             all.extend(values);
         }
         all
@@ -226,7 +233,7 @@ mod tests {
     /// Shown and skipped frames are one in three, wherever the gaps are.
     #[test]
     fn frames_that_never_came_are_counted_as_they_would_have_been_shown() {
-        let mut third = FrameQueue::new(3);
+        let mut third = FrameQueue::new(1, 3);
         let mut number = 0u64;
         for gap in [0, 1, 2, 3, 4, 10, 0, 7] {
             third.skip(gap);
@@ -236,22 +243,22 @@ mod tests {
                 number += 1;
             }
         }
-        let shown = taken(&mut third, 1);
+        let shown = taken(&mut third);
         assert!(shown.iter().all(|frame| frame % 3.0 == 0.0), "{shown:?}");
         assert_eq!(shown.len() as u64 + third.dropped, number.div_ceil(3));
     }
 
     #[test]
     fn who_does_not_take_loses_frames_and_is_told_how_many() {
-        let (mut slow, mut thin) = (FrameQueue::new(1), FrameQueue::new(10));
+        let (mut slow, mut thin) = (FrameQueue::new(64, 1), FrameQueue::new(64, 10));
         let frames = 3 * MOST_WAITING / 64;
         for _ in 0..frames {
             slow.offer(&[1.0; 64]);
             thin.offer(&[1.0; 64]);
         }
-        assert_eq!((taken(&mut thin, 64).len() / 64, thin.dropped), (frames.div_ceil(10), 0));
+        assert_eq!((taken(&mut thin).len() / 64, thin.dropped), (frames.div_ceil(10), 0));
         assert_eq!(slow.dropped, (frames - MOST_WAITING / 64) as u64);
-        let Some(Reply::Frames { dropped, values, .. }) = slow.message(64) else { panic!() };
+        let Some(Event::Frames { dropped, values, .. }) = slow.message() else { panic!() };
         assert_eq!((values.len(), dropped), (VALUES, slow.dropped));
     }
 }

@@ -18,7 +18,8 @@ mod server;
 mod service;
 mod token;
 
-pub use client::{Client, ClientError, Event, Status};
+pub use client::{Client, ClientError, Status};
+pub use protocol::Event;
 pub use server::HostLink;
-pub use service::{Description, HostParts, HostService, LoadSignal, RealTime};
+pub use service::{HostParts, HostService, RealTime};
 pub use token::{BadToken, Token};

@@ -5,6 +5,7 @@
 //! connection before anything is kept, and every body is read to its last byte
 //! or refused.
 
+use bytes::{Buf, BufMut, TryGetError};
 use thiserror::Error;
 
 /// First bytes of a greeting.
@@ -72,6 +73,13 @@ pub enum Reply {
     },
     /// Where the test stands.
     Status(StatusBody),
+    /// To who watches; and the end, to everybody.
+    Event(Event),
+}
+
+/// What comes while watching.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Event {
     /// Frames.
     Frames {
         /// Frames that this client did not get so far.
@@ -248,58 +256,42 @@ pub fn split(bytes: &[u8]) -> Result<Option<Whole<'_>>, ProtocolError> {
 impl Request {
     /// From type and body.
     pub fn read(kind: u8, body: &[u8]) -> Result<Self, ProtocolError> {
-        let mut body = Body { kind, rest: body };
-        let request = match kind {
+        if kind == kind::HELLO && body.len() >= MAGIC.len() && !body.starts_with(&MAGIC) {
+            return Err(ProtocolError::BadMagic);
+        }
+        read_whole(kind, body, Self::parse)
+    }
+
+    fn parse(kind: u8, body: &mut &[u8]) -> Result<Option<Self>, BadBody> {
+        Ok(Some(match kind {
             kind::HELLO => {
-                if body.take::<4>()? != MAGIC {
-                    return Err(ProtocolError::BadMagic);
-                }
-                let version = body.u16()?;
-                let length = usize::from(body.u8()?);
-                Self::Hello { version, token: body.bytes(length)?.to_vec() }
+                take(body, MAGIC.len())?;
+                Self::Hello { version: body.try_get_u16_le()?, token: take_short(body)?.to_vec() }
             }
             kind::FEED => Self::Feed,
-            kind::LOAD => Self::Load { first: body.u64()?, rows: body.numbers()? },
-            kind::END => Self::End { samples: body.u64()? },
-            kind::WATCH => Self::Watch { every: body.u32()? },
+            kind::LOAD => Self::Load { first: body.try_get_u64_le()?, rows: take_numbers(body) },
+            kind::END => Self::End { samples: body.try_get_u64_le()? },
+            kind::WATCH => Self::Watch { every: body.try_get_u32_le()? },
             kind::STOP => Self::Stop,
             kind::STATUS => Self::Status,
-            _ => return Err(ProtocolError::UnknownType { kind }),
-        };
-        body.end()?;
-        Ok(request)
+            _ => return Ok(None),
+        }))
     }
 
     /// As bytes for the wire.
     pub fn bytes(&self) -> Vec<u8> {
-        let mut out = Out::new(self.kind());
         match self {
             Self::Hello { version, token } => {
-                out.put(&MAGIC);
-                out.put(&version.to_le_bytes());
-                out.short(token);
+                message(kind::HELLO, &[&MAGIC, &version.to_le_bytes(), &short(token)])
             }
+            Self::Feed => message(kind::FEED, &[]),
             Self::Load { first, rows } => {
-                out.put(&first.to_le_bytes());
-                out.numbers(rows);
+                message(kind::LOAD, &[&first.to_le_bytes(), &numbers(rows)])
             }
-            Self::End { samples } => out.put(&samples.to_le_bytes()),
-            Self::Watch { every } => out.put(&every.to_le_bytes()),
-            Self::Feed | Self::Stop | Self::Status => {}
-        }
-        out.finish()
-    }
-
-    /// Its type.
-    pub fn kind(&self) -> u8 {
-        match self {
-            Self::Hello { .. } => kind::HELLO,
-            Self::Feed => kind::FEED,
-            Self::Load { .. } => kind::LOAD,
-            Self::End { .. } => kind::END,
-            Self::Watch { .. } => kind::WATCH,
-            Self::Stop => kind::STOP,
-            Self::Status => kind::STATUS,
+            Self::End { samples } => message(kind::END, &[&samples.to_le_bytes()]),
+            Self::Watch { every } => message(kind::WATCH, &[&every.to_le_bytes()]),
+            Self::Stop => message(kind::STOP, &[]),
+            Self::Status => message(kind::STATUS, &[]),
         }
     }
 }
@@ -307,224 +299,184 @@ impl Request {
 impl Reply {
     /// From type and body.
     pub fn read(kind: u8, body: &[u8]) -> Result<Self, ProtocolError> {
-        let mut body = Body { kind, rest: body };
-        let reply = match kind {
-            kind::WELCOME => Self::Welcome(body.welcome()?),
-            kind::GRANTED => Self::Granted { request: body.u8()?, value: body.u64()? },
+        read_whole(kind, body, Self::parse)
+    }
+
+    fn parse(kind: u8, body: &mut &[u8]) -> Result<Option<Self>, BadBody> {
+        Ok(Some(match kind {
+            kind::WELCOME => Self::Welcome(Welcome::parse(body)?),
+            kind::GRANTED => {
+                Self::Granted { request: body.try_get_u8()?, value: body.try_get_u64_le()? }
+            }
             kind::REFUSED => {
-                let (request, code) = (body.u8()?, body.u16()?);
+                let (request, code) = (body.try_get_u8()?, body.try_get_u16_le()?);
                 let reason = Refusal::ALL.into_iter().find(|reason| *reason as u16 == code);
-                let text = String::from_utf8_lossy(std::mem::take(&mut body.rest)).into_owned();
-                let reason = reason.ok_or(ProtocolError::BadBody { kind })?;
-                Self::Refused { request, reason, text }
+                let text = String::from_utf8_lossy(std::mem::take(body)).into_owned();
+                Self::Refused { request, reason: reason.ok_or(BadBody)?, text }
             }
             kind::STATUS_REPLY => Self::Status(StatusBody {
-                ticks: body.u64()?,
-                phase: body.u8()?,
-                trip: body.u8()?,
-                feeding: body.u8()?,
-                fed: body.u64()?,
-                used: body.u64()?,
-                starved: body.u64()?,
-                dropped: body.u64()?,
+                ticks: body.try_get_u64_le()?,
+                phase: body.try_get_u8()?,
+                trip: body.try_get_u8()?,
+                feeding: body.try_get_u8()?,
+                fed: body.try_get_u64_le()?,
+                used: body.try_get_u64_le()?,
+                starved: body.try_get_u64_le()?,
+                dropped: body.try_get_u64_le()?,
             }),
             kind::FRAMES => {
-                let (dropped, width) = (body.u64()?, body.u16()?);
-                let values = body.numbers()?;
+                let (dropped, width) = (body.try_get_u64_le()?, body.try_get_u16_le()?);
+                let values = take_numbers(body);
                 if width == 0 || !values.len().is_multiple_of(usize::from(width)) {
-                    return Err(ProtocolError::BadBody { kind });
+                    return Err(BadBody);
                 }
-                Self::Frames { dropped, width, values }
+                Self::Event(Event::Frames { dropped, width, values })
             }
-            kind::OVER => Self::Over {
-                phase: body.u8()?,
-                trip: body.u8()?,
-                ticks: body.u64()?,
-                dropped: body.u64()?,
-            },
-            _ => return Err(ProtocolError::UnknownType { kind }),
-        };
-        body.end()?;
-        Ok(reply)
+            kind::OVER => Self::Event(Event::Over {
+                phase: body.try_get_u8()?,
+                trip: body.try_get_u8()?,
+                ticks: body.try_get_u64_le()?,
+                dropped: body.try_get_u64_le()?,
+            }),
+            _ => return Ok(None),
+        }))
     }
 
     /// As bytes for the wire.
     pub fn bytes(&self) -> Vec<u8> {
         match self {
-            Self::Welcome(welcome) => welcome.bytes(),
+            Self::Welcome(welcome) => message(kind::WELCOME, &[&welcome.body()]),
             Self::Granted { request, value } => {
-                let mut out = Out::new(kind::GRANTED);
-                out.put(&[*request]);
-                out.put(&value.to_le_bytes());
-                out.finish()
+                message(kind::GRANTED, &[&[*request], &value.to_le_bytes()])
             }
             Self::Refused { request, reason, text } => {
-                let mut out = Out::new(kind::REFUSED);
-                out.put(&[*request]);
-                out.put(&(*reason as u16).to_le_bytes());
-                out.put(text.as_bytes());
-                out.finish()
+                let code = (*reason as u16).to_le_bytes();
+                message(kind::REFUSED, &[&[*request], &code, text.as_bytes()])
             }
-            Self::Status(status) => {
-                let mut out = Out::new(kind::STATUS_REPLY);
-                out.put(&status.ticks.to_le_bytes());
-                out.put(&[status.phase, status.trip, status.feeding]);
-                for count in [status.fed, status.used, status.starved, status.dropped] {
-                    out.put(&count.to_le_bytes());
-                }
-                out.finish()
+            Self::Status(StatusBody {
+                ticks,
+                phase,
+                trip,
+                feeding,
+                fed,
+                used,
+                starved,
+                dropped,
+            }) => {
+                let counts = [fed, used, starved, dropped].map(|count| count.to_le_bytes());
+                let bytes = [*phase, *trip, *feeding];
+                message(kind::STATUS_REPLY, &[&ticks.to_le_bytes(), &bytes, counts.as_flattened()])
             }
-            Self::Frames { dropped, width, values } => {
-                let mut out = Out::new(kind::FRAMES);
-                out.put(&dropped.to_le_bytes());
-                out.put(&width.to_le_bytes());
-                out.numbers(values);
-                out.finish()
+            Self::Event(Event::Frames { dropped, width, values }) => {
+                let (dropped, width) = (dropped.to_le_bytes(), width.to_le_bytes());
+                message(kind::FRAMES, &[&dropped, &width, &numbers(values)])
             }
-            Self::Over { phase, trip, ticks, dropped } => {
-                let mut out = Out::new(kind::OVER);
-                out.put(&[*phase, *trip]);
-                out.put(&ticks.to_le_bytes());
-                out.put(&dropped.to_le_bytes());
-                out.finish()
+            Self::Event(Event::Over { phase, trip, ticks, dropped }) => {
+                let counts = [ticks, dropped].map(|count| count.to_le_bytes());
+                message(kind::OVER, &[&[*phase, *trip], counts.as_flattened()])
             }
         }
     }
 }
 
 impl Welcome {
-    fn bytes(&self) -> Vec<u8> {
-        let mut out = Out::new(kind::WELCOME);
-        out.put(&self.version.to_le_bytes());
-        out.put(&[self.clock]);
-        out.put(&self.tick_hz.to_le_bytes());
-        out.put(&self.load_hz.to_le_bytes());
-        out.put(&self.buffer.to_le_bytes());
-        out.short(self.title.as_bytes());
-        out.put(&(self.signals.len() as u16).to_le_bytes());
+    fn body(&self) -> Vec<u8> {
+        let mut body = Vec::new();
+        body.put_u16_le(self.version);
+        body.put_u8(self.clock);
+        body.put_f64_le(self.tick_hz);
+        body.put_f64_le(self.load_hz);
+        body.put_u64_le(self.buffer);
+        body.extend(short(self.title.as_bytes()));
+        body.put_u16_le(self.signals.len() as u16);
         for (name, unit, bound) in &self.signals {
-            out.short(name.as_bytes());
-            out.short(unit.as_bytes());
-            out.put(&bound.to_le_bytes());
+            body.extend([short(name.as_bytes()), short(unit.as_bytes())].concat());
+            body.put_f64_le(*bound);
         }
-        out.put(&(self.channels.len() as u16).to_le_bytes());
+        body.put_u16_le(self.channels.len() as u16);
         for (name, unit) in &self.channels {
-            out.short(name.as_bytes());
-            out.short(unit.as_bytes());
+            body.extend([short(name.as_bytes()), short(unit.as_bytes())].concat());
         }
-        out.finish()
+        body
+    }
+
+    fn parse(body: &mut &[u8]) -> Result<Self, BadBody> {
+        let text = |body: &mut &[u8]| -> Result<String, BadBody> {
+            Ok(String::from_utf8_lossy(take_short(body)?).into_owned())
+        };
+        Ok(Self {
+            version: body.try_get_u16_le()?,
+            clock: body.try_get_u8()?,
+            tick_hz: body.try_get_f64_le()?,
+            load_hz: body.try_get_f64_le()?,
+            buffer: body.try_get_u64_le()?,
+            title: text(body)?,
+            // Entries are read one by one: a count alone reserves no memory.
+            signals: (0..body.try_get_u16_le()?)
+                .map(|_| Ok((text(body)?, text(body)?, body.try_get_f64_le()?)))
+                .collect::<Result<_, BadBody>>()?,
+            channels: (0..body.try_get_u16_le()?)
+                .map(|_| Ok((text(body)?, text(body)?)))
+                .collect::<Result<_, BadBody>>()?,
+        })
     }
 }
 
-/// A message in the making.
-struct Out {
-    bytes: Vec<u8>,
+/// A message of these parts.
+fn message(kind: u8, parts: &[&[u8]]) -> Vec<u8> {
+    let body = parts.concat();
+    let mut bytes = Vec::with_capacity(5 + body.len());
+    bytes.put_u32_le(1 + body.len() as u32);
+    bytes.put_u8(kind);
+    bytes.extend(body);
+    bytes
 }
 
-impl Out {
-    fn new(kind: u8) -> Self {
-        Self { bytes: vec![0, 0, 0, 0, kind] }
-    }
+/// A text of up to 255 bytes behind its length; a longer one is cut.
+fn short(text: &[u8]) -> Vec<u8> {
+    let text = &text[..text.len().min(255)];
+    [&[text.len() as u8], text].concat()
+}
 
-    fn put(&mut self, bytes: &[u8]) {
-        self.bytes.extend_from_slice(bytes);
-    }
+fn numbers(values: &[f64]) -> Vec<u8> {
+    values.iter().flat_map(|value| value.to_le_bytes()).collect()
+}
 
-    /// A text of up to 255 bytes; a longer one is cut.
-    fn short(&mut self, text: &[u8]) {
-        let text = &text[..text.len().min(255)];
-        self.bytes.push(text.len() as u8);
-        self.put(text);
-    }
+/// A body that is too short or not what it should be.
+struct BadBody;
 
-    fn numbers(&mut self, values: &[f64]) {
-        for value in values {
-            self.put(&value.to_le_bytes());
-        }
-    }
-
-    fn finish(mut self) -> Vec<u8> {
-        let length = (self.bytes.len() - 4) as u32;
-        self.bytes[..4].copy_from_slice(&length.to_le_bytes());
-        self.bytes
+impl From<TryGetError> for BadBody {
+    fn from(_: TryGetError) -> Self {
+        Self
     }
 }
 
-/// A body that is being read.
-struct Body<'a> {
+/// Reads a body to its last byte, or refuses it. The parser gives none for a type that
+/// it does not know.
+fn read_whole<T>(
     kind: u8,
-    rest: &'a [u8],
+    mut body: &[u8],
+    parse: fn(u8, &mut &[u8]) -> Result<Option<T>, BadBody>,
+) -> Result<T, ProtocolError> {
+    match parse(kind, &mut body) {
+        Ok(None) => Err(ProtocolError::UnknownType { kind }),
+        Ok(Some(message)) if body.is_empty() => Ok(message),
+        _ => Err(ProtocolError::BadBody { kind }),
+    }
 }
 
-impl<'a> Body<'a> {
-    fn bad(&self) -> ProtocolError {
-        ProtocolError::BadBody { kind: self.kind }
-    }
+fn take<'a>(body: &mut &'a [u8], count: usize) -> Result<&'a [u8], BadBody> {
+    body.split_off(..count).ok_or(BadBody)
+}
 
-    fn bytes(&mut self, count: usize) -> Result<&'a [u8], ProtocolError> {
-        let (taken, rest) = self.rest.split_at_checked(count).ok_or(self.bad())?;
-        self.rest = rest;
-        Ok(taken)
-    }
+fn take_short<'a>(body: &mut &'a [u8]) -> Result<&'a [u8], BadBody> {
+    let length = body.try_get_u8()?;
+    take(body, length.into())
+}
 
-    fn take<const N: usize>(&mut self) -> Result<[u8; N], ProtocolError> {
-        let (taken, rest) = self.rest.split_first_chunk().ok_or(self.bad())?;
-        self.rest = rest;
-        Ok(*taken)
-    }
-
-    fn u8(&mut self) -> Result<u8, ProtocolError> {
-        Ok(self.take::<1>()?[0])
-    }
-
-    fn u16(&mut self) -> Result<u16, ProtocolError> {
-        self.take().map(u16::from_le_bytes)
-    }
-
-    fn u32(&mut self) -> Result<u32, ProtocolError> {
-        self.take().map(u32::from_le_bytes)
-    }
-
-    fn u64(&mut self) -> Result<u64, ProtocolError> {
-        self.take().map(u64::from_le_bytes)
-    }
-
-    fn f64(&mut self) -> Result<f64, ProtocolError> {
-        self.take().map(f64::from_le_bytes)
-    }
-
-    fn short(&mut self) -> Result<String, ProtocolError> {
-        let length = usize::from(self.u8()?);
-        Ok(String::from_utf8_lossy(self.bytes(length)?).into_owned())
-    }
-
-    /// All that is left, as numbers.
-    fn numbers(&mut self) -> Result<Vec<f64>, ProtocolError> {
-        let (values, rest) = self.rest.as_chunks();
-        if !rest.is_empty() {
-            return Err(self.bad());
-        }
-        self.rest = rest;
-        Ok(values.iter().map(|bytes| f64::from_le_bytes(*bytes)).collect())
-    }
-
-    fn welcome(&mut self) -> Result<Welcome, ProtocolError> {
-        let (version, clock) = (self.u16()?, self.u8()?);
-        let (tick_hz, load_hz, buffer) = (self.f64()?, self.f64()?, self.u64()?);
-        let title = self.short()?;
-        // Entries are read one by one: a count alone reserves no memory.
-        let count = self.u16()?;
-        let signals = (0..count)
-            .map(|_| Ok((self.short()?, self.short()?, self.f64()?)))
-            .collect::<Result<_, ProtocolError>>()?;
-        let count = self.u16()?;
-        let channels = (0..count)
-            .map(|_| Ok((self.short()?, self.short()?)))
-            .collect::<Result<_, ProtocolError>>()?;
-        Ok(Welcome { version, clock, tick_hz, load_hz, buffer, title, signals, channels })
-    }
-
-    fn end(&self) -> Result<(), ProtocolError> {
-        if self.rest.is_empty() { Ok(()) } else { Err(self.bad()) }
-    }
+/// All numbers that are left; what is too short for one stays.
+fn take_numbers(body: &mut &[u8]) -> Vec<f64> {
+    let (values, rest) = body.as_chunks();
+    *body = rest;
+    values.iter().map(|bytes| f64::from_le_bytes(*bytes)).collect()
 }

@@ -4,11 +4,12 @@
 use std::collections::BTreeMap;
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::os::fd::AsRawFd;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags};
 
 use super::service::{HostParts, HostService};
 use crate::world::{Clock, System, wait_for};
@@ -121,26 +122,25 @@ impl Sockets {
             if ended && (service.is_empty() || now_ns >= until_ns) {
                 return;
             }
-            let (mut wanted, next_ns) =
-                (self.wanted(&mut service), service.next_timeout_ns(now_ns));
+            let (mut wanted, next_ns) = (self.wanted(&service), service.next_timeout_ns(now_ns));
             drop(service);
             wait_for(&mut wanted, next_ns);
         }
     }
 
     /// What wakes the thread.
-    fn wanted(&self, service: &mut HostService) -> Vec<libc::pollfd> {
-        let of = |fd, events| libc::pollfd { fd, events, revents: 0 };
+    fn wanted(&self, service: &HostService) -> Vec<PollFd<'_>> {
         let mut wanted = Vec::with_capacity(self.streams.len() + 1);
         if service.has_room() {
-            wanted.push(of(self.listener.as_raw_fd(), libc::POLLIN));
+            wanted.push(PollFd::new(&self.listener, PollFlags::IN));
         }
         for (&id, stream) in &self.streams {
-            let reads = if service.wants_bytes(id) { libc::POLLIN } else { 0 };
-            let writes = if service.has_unsent(id) { libc::POLLOUT } else { 0 };
+            let mut flags = PollFlags::empty();
+            flags.set(PollFlags::IN, service.wants_bytes(id));
+            flags.set(PollFlags::OUT, service.has_unsent(id));
             // Who has hung up would wake the thread whatever is asked.
-            if reads | writes != 0 {
-                wanted.push(of(stream.as_raw_fd(), reads | writes));
+            if !flags.is_empty() {
+                wanted.push(PollFd::new(stream, flags));
             }
         }
         wanted

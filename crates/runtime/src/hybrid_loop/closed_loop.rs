@@ -17,73 +17,98 @@ use crate::streamed_load::StreamedLoad;
 /// ramp to the start, the closed loop and a ramp home, one after the other.
 pub struct ClosedLoop {
     pub(crate) numerical: Numerical,
-    pub(crate) load: Load,
+    excitation: Excitation,
     step_s: f64,
     /// This tick.
     tick: u64,
-    /// The tick at which the load began.
-    origin: u64,
-    staged: Option<Box<Staged>>,
-    /// Room for the accelerations of a frame.
-    acceleration: Vec<f64>,
+    /// Without one the load is all there is.
+    course: Option<Box<Course>>,
+    /// What is desired while the rig is fetched and settles.
+    start: Motion,
 }
 
-/// A course, and what the tick needs along it.
-struct Staged {
-    course: Course,
+/// What acts on the numerical part.
+struct Excitation {
+    known: Load,
     /// A load that arrives while the test runs, in place of the one that is known.
-    stream: Option<StreamedLoad>,
-    /// No load acts.
-    no_load: Vec<f64>,
-    /// What is desired while the rig is fetched and settles.
-    desired: Motion,
+    stream: Option<Box<StreamedLoad>>,
+    /// The tick at which the load began.
+    origin: u64,
+    /// Outside of the closed loop no load acts.
+    none: Vec<f64>,
+}
+
+impl Excitation {
+    /// Whether there is no more of it.
+    fn is_over(&self, tick: u64) -> bool {
+        match &self.stream {
+            None => tick - self.origin >= self.known.ticks() as u64,
+            Some(stream) => stream.end().is_some(),
+        }
+    }
+
+    /// At a tick in this stage.
+    #[inline(always)]
+    fn at(&self, tick: u64, stage: Stage) -> &[f64] {
+        match &self.stream {
+            _ if !stage.is_closed() => &self.none,
+            None => self.known.at((tick - self.origin) as usize),
+            Some(stream) => stream.now(),
+        }
+    }
+
+    /// A tick later, in the closed loop.
+    #[inline(always)]
+    fn after(&self, tick: u64) -> &[f64] {
+        match &self.stream {
+            None => self.known.at((tick - self.origin) as usize + 1),
+            Some(stream) => stream.next(),
+        }
+    }
 }
 
 impl ClosedLoop {
-    pub(super) fn new(mut numerical: Numerical, load: Load, step_s: f64) -> Self {
-        numerical.rest(load.at(0));
-        let acceleration = vec![0.0; numerical.displacement().len()];
-        Self { numerical, load, step_s, tick: 0, origin: 0, staged: None, acceleration }
+    pub(super) fn new(mut numerical: Numerical, known: Load, step_s: f64) -> Self {
+        numerical.rest(known.at(0));
+        let start = Motion::rest(numerical.desired().count());
+        let none = vec![0.0; known.signals()];
+        let excitation = Excitation { known, stream: None, origin: 0, none };
+        Self { numerical, excitation, step_s, tick: 0, course: None, start }
     }
 
     pub(super) fn go_along(&mut self, plan: CoursePlan, stream: Option<StreamedLoad>) {
-        let count = self.numerical.desired().count();
-        self.staged = Some(Box::new(Staged {
-            course: Course::new(plan, count),
-            stream,
-            no_load: vec![0.0; self.load.signals()],
-            desired: Motion::rest(count),
-        }));
+        self.course = Some(Box::new(Course::new(plan, self.start.count())));
+        self.excitation.stream = stream.map(Box::new);
     }
 
     pub(super) fn course(&self) -> Option<&Course> {
-        self.staged.as_ref().map(|staged| &staged.course)
+        self.course.as_deref()
     }
 
     pub(super) fn stream(&self) -> Option<&StreamedLoad> {
-        self.staged.as_ref()?.stream.as_ref()
+        self.excitation.stream.as_deref()
     }
 
     /// Numerical part and load where there is nothing besides them; see
-    /// [`Loop::bare`](crate::tick::Loop::bare).
+    /// [`Loop::is_bare`](crate::tick::Loop::is_bare).
     pub(crate) fn bare(&self) -> Option<(&Numerical, &Load)> {
-        let Self { numerical, load, step_s: _, tick: _, origin: _, staged, acceleration: _ } = self;
-        staged.is_none().then_some((numerical, load))
+        let Self { numerical, excitation, step_s: _, tick: _, course, start: _ } = self;
+        let Excitation { known, stream, origin: _, none: _ } = excitation;
+        (course.is_none() && stream.is_none()).then_some((numerical, known))
     }
 
     /// The stage of the course; without one the test is running.
     #[inline(always)]
     fn stage(&self) -> Stage {
-        self.staged.as_ref().map_or(Stage::Running, |staged| staged.course.stage())
+        self.course.as_ref().map_or(Stage::Running, |course| course.stage())
     }
 
     /// Goes on to the stage that this tick belongs to.
     fn turn(&mut self, scene: &mut Scene<'_>) {
-        let Some(staged) = &mut self.staged else { return };
-        let Staged { course, stream, .. } = &mut **staged;
+        let Some(course) = &mut self.course else { return };
+        let Excitation { known, stream, origin, .. } = &mut self.excitation;
         let before = course.stage();
-        let acted = scene.tick - self.origin;
-        let time_up = before == Stage::Running && acted >= self.load.ticks() as u64;
+        let time_up = before == Stage::Running && scene.tick - *origin >= known.ticks() as u64;
         let (ready, over) = match stream {
             None => (true, time_up),
             Some(stream) => {
@@ -101,7 +126,7 @@ impl ClosedLoop {
             return;
         }
         if course.begun(Stage::Running) == Some(scene.tick) {
-            self.origin = scene.tick;
+            *origin = scene.tick;
             if let Some(stream) = stream {
                 stream.begin();
                 stream.advance();
@@ -114,59 +139,43 @@ impl ClosedLoop {
             self.numerical.release(scene.rig, scene.held);
         }
     }
-}
 
-impl Staged {
-    /// Before the load: the rig is brought to zero and settles there.
-    fn lead_to_start(
-        &mut self,
-        scene: &mut Scene<'_>,
-        step_s: f64,
-        command: &mut Motion,
-    ) -> Result<Proposal, Stop> {
-        let plan = self.course.plan().initiating;
-        if let Some(plan) = plan.filter(|_| scene.tick == 0) {
-            take_as_it_stands(&plan, scene)?;
-        }
-        if self.course.stage() == Stage::Fetching {
-            let rate_m_s = plan.map_or(0.0, |plan| plan.rate_m_s);
-            ramp_from(scene.held, rate_m_s, step_s, command);
-            self.desired.copy_from(command);
+    /// Before the load: the rig is brought to zero and settles there. After it and
+    /// the ringing down: the rig is led to zero.
+    fn lead(&mut self, scene: &mut Scene<'_>, command: &mut Motion) -> Result<Proposal, Stop> {
+        let Some(course) = &mut self.course else { return Ok(Proposal::Desired) };
+        let CoursePlan { initiating, completing } = *course.plan();
+        let stage = course.stage();
+        if matches!(stage, Stage::Homing | Stage::Done) {
+            let rate_m_s = completing.map_or(0.0, |plan| plan.home_rate_m_s);
+            let ramped = ramp_from(scene.held, rate_m_s, self.step_s, command);
+            if ramped == Ramped::AtZero && stage == Stage::Homing {
+                course.arrive(scene.tick);
+            }
             return Ok(Proposal::Command);
         }
-        self.desired.clear();
+        if let Some(plan) = initiating.filter(|_| scene.tick == 0) {
+            take_as_it_stands(&plan, scene)?;
+        }
+        if stage == Stage::Fetching {
+            let rate_m_s = initiating.map_or(0.0, |plan| plan.rate_m_s);
+            ramp_from(scene.held, rate_m_s, self.step_s, command);
+            self.start.copy_from(command);
+            return Ok(Proposal::Command);
+        }
+        self.start.clear();
         let measured = &scene.measured.displacement;
-        if let Some((dof, value, limit)) = self.course.settled(scene.tick, measured) {
+        if let Some((dof, value, limit)) = course.settled(scene.tick, measured) {
             return Err(Trip { kind: TripKind::NotAtStart, dof, value, limit }.into());
         }
-        let waited = scene.tick - self.course.begun(Stage::Settling).unwrap_or(0);
-        if let Some(stream) = &self.stream
+        let waited = scene.tick - course.begun(Stage::Settling).unwrap_or(0);
+        if let Some(stream) = &self.excitation.stream
             && waited >= stream.patience()
         {
             let (value, limit) = (waited as f64, stream.patience() as f64);
             return Err(Trip { kind: TripKind::NoLoad, dof: 0, value, limit }.into());
         }
         Ok(Proposal::Desired)
-    }
-
-    /// After the load and the ringing down: the rig is led to zero.
-    fn go_home(&mut self, scene: &Scene<'_>, step_s: f64, command: &mut Motion) -> Proposal {
-        let rate_m_s = self.course.plan().completing.map_or(0.0, |plan| plan.home_rate_m_s);
-        let ramped = ramp_from(scene.held, rate_m_s, step_s, command);
-        if ramped == Ramped::AtZero && self.course.stage() == Stage::Homing {
-            self.course.arrive(scene.tick);
-        }
-        Proposal::Command
-    }
-
-    /// The load that acts `acted` ticks after its start.
-    #[inline]
-    fn load<'a>(&'a self, known: &'a Load, acted: u64) -> &'a [f64] {
-        match (self.course.stage(), &self.stream) {
-            (Stage::Running | Stage::RingingDown, Some(stream)) => stream.now(),
-            (Stage::Running | Stage::RingingDown, None) => known.at(acted as usize),
-            _ => &self.no_load,
-        }
     }
 }
 
@@ -195,40 +204,24 @@ impl Source for ClosedLoop {
     #[inline(always)]
     fn measure(&mut self, scene: &mut Scene<'_>) -> Result<(), Stop> {
         self.tick = scene.tick;
-        let load = match &self.staged {
-            None => self.load.at(self.tick as usize),
-            Some(_) => {
-                self.turn(scene);
-                if !self.stage().is_closed() {
-                    return Ok(scene.rig.measure(scene.held, scene.measured)?);
-                }
-                match &self.staged {
-                    Some(staged) => staged.load(&self.load, self.tick - self.origin),
-                    None => &[],
-                }
-            }
-        };
-        self.numerical.measure(load, scene)
+        if self.course.is_some() {
+            self.turn(scene);
+        }
+        let stage = self.stage();
+        if !stage.is_closed() {
+            return Ok(scene.rig.measure(scene.held, scene.measured)?);
+        }
+        self.numerical.measure(self.excitation.at(self.tick, stage), scene)
     }
 
     #[inline(always)]
     fn propose(&mut self, scene: &mut Scene<'_>, command: &mut Motion) -> Result<Proposal, Stop> {
-        let Some(staged) = &mut self.staged else { return Ok(Proposal::Desired) };
-        match staged.course.stage() {
-            Stage::Running | Stage::RingingDown => Ok(Proposal::Desired),
-            Stage::Fetching | Stage::Settling => staged.lead_to_start(scene, self.step_s, command),
-            Stage::Homing | Stage::Done => Ok(staged.go_home(scene, self.step_s, command)),
-        }
+        if self.stage().is_closed() { Ok(Proposal::Desired) } else { self.lead(scene, command) }
     }
 
     #[inline(always)]
     fn desired(&self) -> &Motion {
-        match &self.staged {
-            Some(staged) if matches!(staged.course.stage(), Stage::Fetching | Stage::Settling) => {
-                &staged.desired
-            }
-            _ => self.numerical.desired(),
-        }
+        if self.stands_anywhere() { &self.start } else { self.numerical.desired() }
     }
 
     #[inline(always)]
@@ -260,21 +253,15 @@ impl Source for ClosedLoop {
 
     #[inline(always)]
     fn advance(&mut self, measured: &Measured) -> Result<(), Trip> {
-        let acted = (self.tick - self.origin) as usize;
-        let Some(staged) = &mut self.staged else {
-            let (now, next) = (self.load.at(acted), self.load.at(acted + 1));
-            return self.numerical.advance(now, next, measured).map_err(not_converged);
-        };
-        if !staged.course.stage().is_closed() {
+        let stage = self.stage();
+        if !stage.is_closed() {
             return Ok(());
         }
-        let (now, next) = match &staged.stream {
-            Some(stream) => (stream.now(), stream.next()),
-            None => (self.load.at(acted), self.load.at(acted + 1)),
-        };
+        let (now, next) = (self.excitation.at(self.tick, stage), self.excitation.after(self.tick));
         let advanced = self.numerical.advance(now, next, measured).map_err(not_converged);
-        let desired = &self.numerical.desired().displacement;
-        staged.course.observe(desired, &measured.displacement);
+        if let Some(course) = &mut self.course {
+            course.observe(&self.numerical.desired().displacement, &measured.displacement);
+        }
         advanced
     }
 
@@ -282,21 +269,19 @@ impl Source for ClosedLoop {
         self.numerical.release(rig, held);
     }
 
+    #[inline(always)]
     fn stands_anywhere(&self) -> bool {
         matches!(self.stage(), Stage::Fetching | Stage::Settling)
     }
 
     #[inline]
     fn is_over(&self, tick: u64) -> bool {
-        let acted = tick - self.origin;
-        let Some(staged) = &self.staged else { return acted >= self.load.ticks() as u64 };
-        match staged.course.stage() {
+        // Without an end of its own a test is over with the load.
+        let ends_with_load =
+            self.course.as_ref().is_none_or(|course| course.plan().completing.is_none());
+        match self.stage() {
             Stage::Done => true,
-            // Without an end of its own it is over with the load.
-            Stage::Running if staged.course.plan().completing.is_none() => match &staged.stream {
-                None => acted >= self.load.ticks() as u64,
-                Some(stream) => stream.end().is_some(),
-            },
+            Stage::Running => ends_with_load && self.excitation.is_over(tick),
             _ => false,
         }
     }
@@ -308,8 +293,7 @@ impl Source for ClosedLoop {
 
     #[inline]
     fn is_waiting(&self, tick: u64) -> bool {
-        let Some(stream) = self.stream() else { return false };
-        let Some(course) = self.course() else { return false };
+        let (Some(stream), Some(course)) = (self.stream(), self.course()) else { return false };
         match course.stage() {
             Stage::Settling => {
                 let since = tick - course.begun(Stage::Settling).unwrap_or(tick);
@@ -323,7 +307,8 @@ impl Source for ClosedLoop {
 
     #[inline]
     fn closed_tick(&self, ticks: u64) -> Option<u64> {
-        (self.stage().is_closed() && ticks > self.origin).then(|| ticks - 1 - self.origin)
+        let origin = self.excitation.origin;
+        (self.stage().is_closed() && ticks > origin).then(|| ticks - 1 - origin)
     }
 
     #[inline]
@@ -336,22 +321,12 @@ impl Source for ClosedLoop {
 
     #[inline(always)]
     fn load(&self, tick: u64) -> &[f64] {
-        match &self.staged {
-            None => self.load.at(tick as usize),
-            Some(staged) => staged.load(&self.load, tick - self.origin),
-        }
+        self.excitation.at(tick, self.stage())
     }
 
     fn show(&mut self, order: usize, tick: u64, measured: &Measured, frame: &mut Vec<f64>) {
-        if order == 0 {
-            self.numerical.show_displacement(self.step_s, frame);
-            return;
-        }
-        let load = match &self.staged {
-            None => self.load.at(tick as usize),
-            Some(staged) => staged.load(&self.load, tick - self.origin),
-        };
-        self.numerical.show_rates(load, measured, self.step_s, &mut self.acceleration, frame);
+        let load = self.excitation.at(tick, self.stage());
+        self.numerical.show(order, load, measured, self.step_s, frame);
     }
 
     #[inline(always)]

@@ -51,37 +51,17 @@ pub enum Reception<'a> {
 
 /// A loop that has been welcomed and has armed.
 pub struct AcceptedSession {
+    /// Who it is.
+    pub peer: SocketAddr,
+    /// Whether the session is in virtual time.
+    pub lock_step: bool,
+    /// After this much silence the rig goes to safe, s.
+    pub watchdog_s: f64,
     pub(super) profile: Arc<LabProfile>,
-    pub(super) peer: SocketAddr,
     pub(super) nonce: u64,
     pub(super) endpoint: Endpoint,
-    pub(super) lock_step: bool,
-    /// After this much silence the rig goes to safe.
-    pub(super) watchdog_s: f64,
     /// The clock of the arm, to be echoed.
     pub(super) arm_ns: u64,
-}
-
-impl AcceptedSession {
-    /// Who it is.
-    pub fn peer(&self) -> SocketAddr {
-        self.peer
-    }
-
-    /// Its number.
-    pub fn session(&self) -> u64 {
-        self.endpoint.session()
-    }
-
-    /// Whether the session is in virtual time.
-    pub fn is_lock_step(&self) -> bool {
-        self.lock_step
-    }
-
-    /// After this much silence the rig goes to safe, s.
-    pub fn watchdog_s(&self) -> f64 {
-        self.watchdog_s
-    }
 }
 
 /// Waits for loops: takes datagrams and the time, gives answers, and in the end a
@@ -122,7 +102,7 @@ impl Listener {
             && datagram.header.kind == Kind::Arm
             && let Some(arm) = datagram.handshake
         {
-            let tag = self.profile.token.tag(Kind::Arm, session.nonce, session.session());
+            let tag = self.profile.token.tag(Kind::Arm, session.nonce, session.endpoint.session());
             let fits = arm.nonce == session.nonce && arm.tag == tag;
             session.arm_ns = datagram.header.time_ns;
             return match self.welcomed.take().filter(|_| fits) {
@@ -141,14 +121,9 @@ impl Listener {
             Err(Flaw::Damaged) => self.counts.corrupt += 1,
             Err(Flaw::Version(_)) => {
                 self.counts.foreign += 1;
-                let question = Question { now_ns, to: from, dofs: 1, echo_ns: 0 };
-                let refused = refusal(Refusal::Version, 0);
-                return Reception::Answer(self.profile.answer(
-                    &question,
-                    0,
-                    refused,
-                    &mut self.out,
-                ));
+                let question = Question { now_ns, from, dofs: 1, echo_ns: 0, nonce: 0 };
+                let refused = self.profile.refuse(&question, Refusal::Version, &mut self.out);
+                return Reception::Answer(refused);
             }
         }
         Reception::Ignored
@@ -163,35 +138,30 @@ impl Listener {
         from: SocketAddr,
     ) -> Reception<'_> {
         let Some(hello) = datagram.handshake else { return Reception::Ignored };
-        let again =
-            |session: &AcceptedSession| session.peer == from && session.nonce == hello.nonce;
-        let known = self.welcomed.as_ref().is_some_and(|(session, _)| again(session));
-        let judged = self.profile.judge(datagram, &hello);
-        let session = judged.and_then(|()| match known {
-            true => Ok(0),
-            false => self.entropy.number().map_err(|_| Refusal::Other),
+        let is_again = |(session, _): &mut (AcceptedSession, u64)| {
+            session.peer == from && session.nonce == hello.nonce
+        };
+        let question = Question::new(now_ns, from, datagram, &hello);
+        let session = self.profile.judge(datagram, &hello).and_then(|()| {
+            Ok(match self.welcomed.take_if(is_again) {
+                Some((session, _)) => session,
+                None => {
+                    let number = self.entropy.number().map_err(|_| Refusal::Other)?;
+                    AcceptedSession::new(&self.profile, &hello, from, number)
+                }
+            })
         });
-        let session = match session {
-            Ok(session) => session,
+        Reception::Answer(match session {
+            Ok(session) => {
+                let until_ns = now_ns + ARM_WITHIN.as_nanos() as u64;
+                let (session, _) = self.welcomed.insert((session, until_ns));
+                session.welcome(&question, &mut self.out)
+            }
             Err(reason) => {
                 self.counts.foreign += 1;
-                let question = Question::of(now_ns, datagram, from);
-                let refused = refusal(reason, hello.nonce);
-                return Reception::Answer(self.profile.answer(
-                    &question,
-                    0,
-                    refused,
-                    &mut self.out,
-                ));
+                self.profile.refuse(&question, reason, &mut self.out)
             }
-        };
-        let until_ns = now_ns + ARM_WITHIN.as_nanos() as u64;
-        let session = match self.welcomed.take().filter(|_| known) {
-            Some((session, _)) => session,
-            None => AcceptedSession::new(&self.profile, &hello, from, session),
-        };
-        let (session, _) = self.welcomed.insert((session, until_ns));
-        Reception::Answer(session.welcome(now_ns, datagram.header.time_ns, &mut self.out))
+        })
     }
 }
 
@@ -218,12 +188,10 @@ impl AcceptedSession {
     /// Says welcome, for the first time or again.
     pub(super) fn welcome<'a>(
         &self,
-        now_ns: u64,
-        echo_ns: u64,
+        question: &Question,
         out: &'a mut [u8; MOST_BYTES],
     ) -> Transmit<'a> {
-        let profile = &self.profile;
-        let session = self.session();
+        let (profile, session) = (&self.profile, self.endpoint.session());
         let welcome = Handshake {
             rate_hz: profile.rate_hz,
             nonce: self.nonce,
@@ -232,23 +200,28 @@ impl AcceptedSession {
             modes: profile.modes,
             reason: 0,
         };
-        let question = Question { now_ns, to: self.peer, dofs: profile.dofs(), echo_ns };
-        profile.answer(&question, session, welcome, out)
+        profile.answer(question, session, &welcome, out)
     }
 }
 
-/// What an answer answers.
-struct Question {
+/// A hello, as far as its answer depends on it.
+pub(super) struct Question {
     now_ns: u64,
-    to: SocketAddr,
-    dofs: usize,
+    from: SocketAddr,
+    dofs: u8,
     echo_ns: u64,
+    pub(super) nonce: u64,
 }
 
 impl Question {
-    fn of(now_ns: u64, datagram: &Datagram<'_>, to: SocketAddr) -> Self {
-        let dofs = usize::from(datagram.header.dofs);
-        Self { now_ns, to, dofs, echo_ns: datagram.header.time_ns }
+    pub(super) fn new(
+        now_ns: u64,
+        from: SocketAddr,
+        datagram: &Datagram<'_>,
+        hello: &Handshake,
+    ) -> Self {
+        let Header { dofs, time_ns, .. } = datagram.header;
+        Self { now_ns, from, dofs, echo_ns: time_ns, nonce: hello.nonce }
     }
 }
 
@@ -272,41 +245,28 @@ impl LabProfile {
         }
     }
 
-    /// Tells who asks during a session that there is one.
-    pub(super) fn refuse_busy<'a>(
+    /// Says why somebody is not welcome.
+    pub(super) fn refuse<'a>(
         &self,
-        now_ns: u64,
-        datagram: &Datagram<'_>,
-        from: SocketAddr,
+        question: &Question,
+        reason: Refusal,
         out: &'a mut [u8; MOST_BYTES],
-    ) -> Option<Transmit<'a>> {
-        let refused = refusal(Refusal::Busy, datagram.handshake?.nonce);
-        Some(self.answer(&Question::of(now_ns, datagram, from), 0, refused, out))
+    ) -> Transmit<'a> {
+        let (nonce, reason) = (question.nonce, reason as u32);
+        self.answer(question, 0, &Handshake { nonce, reason, ..Handshake::default() }, out)
     }
 
     fn answer<'a>(
         &self,
         question: &Question,
         session: u64,
-        handshake: Handshake,
+        handshake: &Handshake,
         out: &'a mut [u8; MOST_BYTES],
     ) -> Transmit<'a> {
-        let header = Header {
-            kind: if handshake.reason == 0 { Kind::Welcome } else { Kind::Refuse },
-            dofs: question.dofs as u8,
-            session,
-            sequence: 0,
-            time_ns: question.now_ns,
-            tick: 0,
-            echo_ns: question.echo_ns,
-            state: 0,
-            trip: 0,
-        };
-        let blocks = [&self.limits[0][..], &self.limits[1], &self.limits[2]];
-        Transmit { to: question.to, bytes: encode(&header, Some(&handshake), blocks, out) }
+        let Question { now_ns, from, dofs, echo_ns, .. } = *question;
+        let kind = if handshake.reason == 0 { Kind::Welcome } else { Kind::Refuse };
+        let header = Header { session, echo_ns, ..Header::outside(kind, dofs, now_ns) };
+        let blocks = self.limits.each_ref().map(Vec::as_slice);
+        Transmit { to: from, bytes: encode(&header, Some(handshake), blocks, out) }
     }
-}
-
-fn refusal(reason: Refusal, nonce: u64) -> Handshake {
-    Handshake { rate_hz: 0.0, nonce, tag: 0, watchdog_ns: 0, modes: 0, reason: reason as u32 }
 }

@@ -18,7 +18,6 @@ pub use session::{Session, SessionEnd};
 use model::channel::Channel;
 use model::motion::Motion;
 
-use crate::event::EventLog;
 use crate::frame::{Block, FramePlan};
 use crate::gate::{Limits, Trip, TripKind, gate};
 use crate::interlock::{Phase, SafePath, Stop};
@@ -60,15 +59,11 @@ pub enum Start {
 ///
 /// A tick of it begins in the middle: the command is given, then the sensors are
 /// read, so that the answer belongs to the next tick of the loop.
-pub struct Laboratory {
-    pub(crate) inner: Loop<WireSource>,
-    /// The trip of the loop: its code, and the tick at which the loop said so.
-    loop_trip: Option<(u8, u64)>,
-}
+pub type Laboratory = Loop<WireSource>;
 
 /// Commands from a wire, followed no faster than the laboratory's own limit of the
 /// rate in time.
-pub(crate) struct WireSource {
+pub struct WireSource {
     limits: Limits,
     bridge: u64,
     /// The newest command of the loop that passed.
@@ -91,6 +86,8 @@ pub(crate) struct WireSource {
     behind: bool,
     /// Where the loop said it stands.
     loop_phase: u8,
+    /// The trip of the loop: its code, and the tick at which the loop said so.
+    loop_trip: Option<(u8, u64)>,
 }
 
 /// A sum of steps of a rate is not exact: how much a stride may exceed the limit.
@@ -150,7 +147,8 @@ impl Source for WireSource {
     }
 
     fn write(&self, frame: &mut Vec<f64>) {
-        let tick = self.next.saturating_sub(1) as f64;
+        // −1 before the first command.
+        let tick = self.next as f64 - 1.0;
         frame.extend_from_slice(&[tick, self.missing as f64, f64::from(self.loop_phase)]);
     }
 }
@@ -194,29 +192,30 @@ impl Laboratory {
             missing: 0,
             behind: false,
             loop_phase: 0,
+            loop_trip: None,
         };
         for rate in &mut limits.rate {
             *rate *= 1.0 + ROUNDING;
         }
         let frames = sink.map(|sink| Frames::new(sink, Block::laboratory(), every));
         let observers = Observers { frames, ..Observers::default() };
-        let mut inner = Loop::arm(source, None, limits, safe_path, rig, observers);
-        let health = inner.measure();
-        let measured = &inner.measured.displacement;
+        let mut new = Loop::arm(source, None, limits, safe_path, rig, observers);
+        let health = new.measure();
+        let measured = &new.measured.displacement;
         if start == Start::WhereItStands && measured.iter().all(|x| x.is_finite()) {
-            inner.held.displacement.copy_from_slice(measured);
-            inner.source.received.copy_from(&inner.held);
+            new.held.displacement.copy_from_slice(measured);
+            new.source.received.copy_from(&new.held);
         }
         if let Err(stop) = health {
-            inner.stop(stop);
+            new.stop(stop);
         }
-        Self { inner, loop_trip: None }
+        new
     }
 
     /// The channels of a frame.
     pub fn channels(count: usize) -> Vec<Channel> {
         let source = vec![
-            Channel::new("loop.tick", "", "Tick of the newest command of the loop"),
+            Channel::new("loop.tick", "", "Tick of the newest command of the loop, −1 for none"),
             Channel::new(
                 "loop.missing",
                 "",
@@ -235,7 +234,7 @@ impl Laboratory {
     /// Takes a command of the loop: what the next tick does. An older one than the
     /// newest is none.
     pub fn take(&mut self, tick: u64, command: &Motion, loop_phase: u8) {
-        let source = &mut self.inner.source;
+        let source = &mut self.source;
         if tick >= source.next {
             source.asked.copy_from(command);
             (source.asked_tick, source.next) = (tick, tick.saturating_add(1));
@@ -247,8 +246,8 @@ impl Laboratory {
     /// moves no faster than its limit in that time, however many commands came.
     /// Allocates nowhere.
     pub fn tick_after(&mut self, elapsed_s: f64) {
-        self.inner.source.elapsed_s = elapsed_s;
-        self.inner.tick();
+        self.source.elapsed_s = elapsed_s;
+        self.tick();
     }
 
     /// Takes a command in virtual time, where it is a tick. Ticks whose command never
@@ -256,7 +255,7 @@ impl Laboratory {
     pub fn obey(&mut self, tick: u64, command: &Motion, loop_phase: u8) {
         let gap = tick.saturating_sub(self.next_command());
         let step_s = self.step_s();
-        if gap <= self.inner.source.bridge && self.tripped().is_none() {
+        if gap <= self.source.bridge && self.tripped().is_none() {
             (0..gap).for_each(|_| self.tick_after(step_s));
         }
         self.take(tick, command, loop_phase);
@@ -269,91 +268,41 @@ impl Laboratory {
     pub fn trip(&mut self, stop: Stop) {
         let again = stop.trip.kind == TripKind::PeerTripped && self.phase() == Phase::Ramping;
         if self.tripped().is_none() || again {
-            self.inner.stop(stop);
+            self.stop(stop);
         }
     }
 
-    /// Trips, and stays where it stands for good.
+    /// Trips, and stays where it stands for good; a way to safe that has begun ends there.
     pub fn freeze(&mut self, trip: Trip) {
-        if self.tripped().is_none() {
-            self.inner.stop(trip.into());
-            self.inner.interlock.freeze();
+        if !matches!(self.phase(), Phase::Safe | Phase::Frozen) {
+            self.stop(trip.into());
+            self.interlock.freeze();
             // The rig must not go on with the last velocity.
-            self.inner.tick();
+            self.tick();
         }
-    }
-
-    /// Records where the rig was left, if no frame says so yet.
-    pub(crate) fn finish(&mut self) {
-        self.inner.record_end();
-    }
-
-    /// Most ticks in a row that may be bridged.
-    pub(crate) fn bridge(&self) -> u64 {
-        self.inner.source.bridge
     }
 
     /// The tick of the loop whose command should come next.
     pub fn next_command(&self) -> u64 {
-        self.inner.source.next
-    }
-
-    /// Next tick, by its own count.
-    pub fn tick(&self) -> u64 {
-        self.inner.ticks()
-    }
-
-    /// Where it stands.
-    pub fn phase(&self) -> Phase {
-        self.inner.phase()
-    }
-
-    /// Its own trip and the time of its tick, if one occurred.
-    pub fn tripped(&self) -> Option<(Trip, f64)> {
-        self.inner.tripped()
+        self.source.next
     }
 
     /// Takes down that the loop says it has tripped, and why. What it said first
     /// stays.
     pub fn note_loop_trip(&mut self, code: u8) {
-        self.loop_trip.get_or_insert((code, self.inner.tick));
+        self.source.loop_trip.get_or_insert((code, self.tick));
     }
 
     /// The trip of the loop and the time at which it said so, if it did.
     pub fn loop_tripped(&self) -> Option<(Trip, f64)> {
-        let (code, tick) = self.loop_trip?;
+        let (code, tick) = self.source.loop_trip?;
         let trip = Trip { kind: TripKind::PeerTripped, dof: 0, value: f64::from(code), limit: 0.0 };
         Some((trip, tick as f64 * self.step_s()))
     }
 
     /// Whether there is no further motion to be made on its own.
     pub fn is_safe(&self) -> bool {
-        self.tripped().is_some() && self.inner.is_over()
-    }
-
-    /// What its sensors said last.
-    pub fn measured(&self) -> &Measured {
-        self.inner.measured()
-    }
-
-    /// The command the rig has.
-    pub fn command(&self) -> &Motion {
-        self.inner.command()
-    }
-
-    /// What happened.
-    pub fn events(&self) -> &EventLog {
-        self.inner.events()
-    }
-
-    /// The recorder's ring, for a session in virtual time to wait on.
-    pub fn sink_mut(&mut self) -> Option<&mut FrameSink> {
-        self.inner.sink_mut()
-    }
-
-    /// Period of the tick, s.
-    pub fn step_s(&self) -> f64 {
-        self.inner.step_s()
+        self.tripped().is_some() && self.is_over()
     }
 }
 

@@ -20,20 +20,17 @@ const SLICE: Duration = Duration::from_millis(5);
 /// Datagrams read before the clock is looked at: a flood must not stop it.
 const MOST_READ: usize = 64;
 
-/// Why nobody can be waited for.
+/// Why nobody can be waited for: the address cannot be used.
 #[derive(Debug, Error)]
-pub enum ListenError {
-    /// The address cannot be used.
-    #[error(
-        "cannot listen at {address}: {source}; choose another with --listen, or end the program \
-         that has it"
-    )]
-    Bind {
-        /// Which.
-        address: SocketAddr,
-        /// What the system said.
-        source: io::Error,
-    },
+#[error(
+    "cannot listen at {address}: {source}; choose another with --listen, or end the program that \
+     has it"
+)]
+pub struct ListenError {
+    /// Which.
+    pub address: SocketAddr,
+    /// What the system said.
+    pub source: io::Error,
 }
 
 /// A laboratory at its address.
@@ -52,7 +49,7 @@ impl LabServer {
         address: SocketAddr,
         profile: LabProfile,
     ) -> Result<Self, ListenError> {
-        let failed = |source| ListenError::Bind { address, source };
+        let failed = |source| ListenError { address, source };
         let socket = world.network.listen(address).map_err(failed)?;
         let address = socket.address().map_err(failed)?;
         Ok(Self {

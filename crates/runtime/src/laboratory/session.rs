@@ -6,11 +6,11 @@ use std::net::SocketAddr;
 use model::motion::Motion;
 
 use super::Laboratory;
-use super::listener::{AcceptedSession, Transmit};
+use super::listener::{AcceptedSession, Question, Transmit};
 use crate::clock::{Driving, Overruns, Schedule};
 use crate::gate::{Trip, TripKind};
 use crate::interlock::{Phase, Response, Stop};
-use crate::link::wire::{Datagram, Kind, MOST_BYTES, decode};
+use crate::link::wire::{Datagram, Kind, MOST_BYTES, Refusal, decode};
 use crate::link::{LinkCounts, Received};
 use crate::stop::StopHandle;
 
@@ -32,14 +32,6 @@ pub struct SessionEnd {
 const COMMAND_LEAD: f64 = 0.25;
 /// Most of a period by which a tick is drawn towards the loop's.
 const MOST_DRAWN: f64 = 1.0 / 64.0;
-
-/// Whether the loop is still there.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Loop {
-    Talking,
-    /// Silent for too long, or it said goodbye.
-    Gone,
-}
 
 /// A session of a laboratory with a loop: takes datagrams and the time, gives
 /// answers, and says when it wants to be asked again. It does no I/O of its own.
@@ -63,7 +55,8 @@ pub struct Session {
     /// What the next tick answers: the tick of the loop, and its clock.
     asked: Option<(u64, u64)>,
     command: Motion,
-    talking: Loop,
+    /// The loop has been silent for too long, or has said goodbye.
+    loop_is_gone: bool,
     heard_ns: u64,
     tripped_ns: Option<u64>,
     safe_ns: Option<u64>,
@@ -82,7 +75,7 @@ impl Session {
     ) -> Self {
         Self {
             command: Motion::rest(laboratory.command().count()),
-            driving: Driving::new(laboratory.bridge()),
+            driving: Driving::new(laboratory.source().bridge),
             accepted,
             laboratory,
             stop: stop.clone(),
@@ -90,7 +83,7 @@ impl Session {
             drawn: false,
             ticked_ns: now_ns,
             asked: None,
-            talking: Loop::Talking,
+            loop_is_gone: false,
             heard_ns: now_ns,
             tripped_ns: None,
             safe_ns: None,
@@ -107,20 +100,23 @@ impl Session {
     /// Takes a datagram.
     pub fn handle(&mut self, now_ns: u64, from: SocketAddr, bytes: &[u8]) -> Option<Transmit<'_>> {
         let AcceptedSession { profile, peer, nonce, endpoint, .. } = &mut self.accepted;
+        let ask = |datagram: &Datagram<'_>| {
+            Some(Question::new(now_ns, from, datagram, datagram.handshake.as_ref()?))
+        };
         if from != *peer {
             endpoint.counts.foreign += 1;
             let datagram = decode(bytes).ok().filter(|it| it.header.kind == Kind::Hello)?;
-            return profile.refuse_busy(now_ns, &datagram, from, &mut self.out);
+            return Some(profile.refuse(&ask(&datagram)?, Refusal::Busy, &mut self.out));
         }
         match endpoint.receive(bytes) {
             Received::Nothing => None,
             Received::Hello(datagram) => {
-                if datagram.handshake.map(|hello| hello.nonce) == Some(*nonce) {
-                    let echo_ns = datagram.header.time_ns;
-                    return Some(self.accepted.welcome(now_ns, echo_ns, &mut self.out));
+                let question = ask(&datagram)?;
+                if question.nonce == *nonce {
+                    return Some(self.accepted.welcome(&question, &mut self.out));
                 }
                 endpoint.counts.foreign += 1;
-                profile.refuse_busy(now_ns, &datagram, from, &mut self.out)
+                Some(profile.refuse(&question, Refusal::Busy, &mut self.out))
             }
             Received::Ours(datagram) => {
                 self.heard_ns = now_ns;
@@ -132,17 +128,17 @@ impl Session {
     /// Does what is due: the operator's stop, the watchdog, and a tick of the
     /// laboratory with the answer that belongs to it.
     pub fn poll(&mut self, now_ns: u64) -> Option<Transmit<'_>> {
-        self.driving.obey(&mut self.laboratory.inner, self.stop.presses());
+        self.driving.obey(&mut self.laboratory, self.stop.presses());
         let silent_s = 1e-9 * now_ns.saturating_sub(self.heard_ns) as f64;
         let limit_s = self.accepted.watchdog_s;
-        if self.talking == Loop::Talking && silent_s > limit_s {
-            self.talking = Loop::Gone;
+        if !self.loop_is_gone && silent_s > limit_s {
+            self.loop_is_gone = true;
             if self.laboratory.tripped().is_none() {
                 self.silent_s = Some(silent_s);
                 self.trip(TripKind::PeerSilent, [silent_s, limit_s], Response::Hold);
             }
         }
-        if self.talking == Loop::Gone && self.schedule.is_none() {
+        if self.loop_is_gone && self.schedule.is_none() {
             self.schedule = Some(Schedule::new(now_ns, self.laboratory.step_s()));
         }
         let is_due = self.schedule.as_ref().is_some_and(|schedule| now_ns >= schedule.next_ns());
@@ -159,7 +155,7 @@ impl Session {
     fn tick(&mut self, now_ns: u64) {
         let Some(schedule) = &mut self.schedule else { return };
         let began = schedule.begin(now_ns);
-        self.driving.count(&mut self.laboratory.inner, &began);
+        self.driving.count(&mut self.laboratory, &began);
         let elapsed_s = 1e-9 * now_ns.saturating_sub(self.ticked_ns) as f64;
         (self.ticked_ns, self.drawn) = (now_ns, false);
         self.laboratory.tick_after(elapsed_s);
@@ -167,26 +163,23 @@ impl Session {
 
     /// When it wants to be asked again, though nothing comes.
     pub fn next_timeout_ns(&self) -> u64 {
-        // The watchdog bites after its time, not at it.
-        let watchdog_ns = match self.talking {
-            Loop::Talking => self.heard_ns + (1e9 * self.accepted.watchdog_s) as u64 + 1,
-            Loop::Gone => u64::MAX,
-        };
-        match &self.schedule {
-            Some(schedule) => watchdog_ns.min(schedule.next_ns()),
-            None if self.talking == Loop::Gone => 0,
-            None => watchdog_ns,
+        let tick_ns = self.schedule.as_ref().map(Schedule::next_ns);
+        if self.loop_is_gone {
+            return tick_ns.unwrap_or(0);
         }
+        // The watchdog bites after its time, not at it.
+        let watchdog_ns = self.heard_ns + (1e9 * self.accepted.watchdog_s) as u64 + 1;
+        watchdog_ns.min(tick_ns.unwrap_or(u64::MAX))
     }
 
     /// Whether the loop has left and the rig is safe.
     pub fn is_over(&self) -> bool {
-        self.talking == Loop::Gone && self.laboratory.is_safe()
+        self.loop_is_gone && self.laboratory.is_safe()
     }
 
     /// Ends it.
     pub fn finish(mut self) -> (Laboratory, SessionEnd) {
-        self.laboratory.finish();
+        self.laboratory.record_end();
         let way = self.tripped_ns.zip(self.safe_ns);
         let end = SessionEnd {
             counts: self.accepted.endpoint.counts,
@@ -233,15 +226,15 @@ impl Session {
                 self.trip(TripKind::PeerTripped, [value, 0.0], Response::Hold);
             }
             Kind::Bye => {
-                self.talking = Loop::Gone;
+                self.loop_is_gone = true;
                 let cause = Trip { kind: TripKind::PeerLeft, dof: 0, value: 0.0, limit: 0.0 };
                 if header.state == Phase::Frozen as u8 {
                     self.laboratory.freeze(cause);
                 } else if header.state == Phase::Running as u8 {
                     self.laboratory.trip(cause.into());
                 } else {
-                    // The loop has held and ramped. What is left of the way, if only
-                    // the last command that this overtook, the laboratory goes.
+                    // The loop had begun its way to safe: the laboratory ramps what is
+                    // left of it at once, without a hold.
                     self.laboratory.trip(Stop { trip: cause, response: Response::RampDown });
                 }
             }
@@ -265,12 +258,12 @@ impl Session {
             counts.late += 1;
             return None;
         }
-        counts.bridge_row(tick - next);
+        counts.bridge(tick - next, tick - next);
         datagram.block(0, &mut self.command.displacement);
         datagram.block(1, &mut self.command.velocity);
         datagram.block(2, &mut self.command.acceleration);
         let answered = tick.saturating_add(1);
-        if self.accepted.lock_step && self.talking == Loop::Talking {
+        if self.accepted.lock_step && !self.loop_is_gone {
             self.laboratory.obey(tick, &self.command, header.state);
             self.note_phase(now_ns);
             return Some(answered);

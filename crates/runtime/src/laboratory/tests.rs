@@ -78,7 +78,7 @@ fn a_command_is_obeyed_and_the_answer_belongs_to_the_next_tick() {
     for tick in 0..10 {
         let x = 0.5e-3 * (tick + 1) as f64;
         laboratory.obey(tick, &to(x), 0);
-        assert_eq!(laboratory.tick(), tick + 1);
+        assert_eq!(laboratory.ticks(), tick + 1);
         assert_eq!(laboratory.measured().displacement, [x]);
     }
     assert_eq!(laboratory.tripped(), None);
@@ -183,10 +183,10 @@ fn of_commands_that_came_between_two_ticks_the_newest_is_followed() {
     (0..3).for_each(|tick| laboratory.take(tick, &to(0.3e-3 * (tick + 1) as f64), 0));
     laboratory.take(1, &to(0.0), 0);
     laboratory.tick_after(1e-3);
-    assert_eq!((laboratory.tick(), laboratory.command().displacement[0]), (1, 0.9e-3));
+    assert_eq!((laboratory.ticks(), laboratory.command().displacement[0]), (1, 0.9e-3));
     // Without a command it stands still, and moves on with the next.
     (0..5).for_each(|_| laboratory.tick_after(1e-3));
-    assert_eq!((laboratory.tick(), laboratory.command().displacement[0]), (6, 0.9e-3));
+    assert_eq!((laboratory.ticks(), laboratory.command().displacement[0]), (6, 0.9e-3));
     laboratory.take(3, &to(1.2e-3), 0);
     laboratory.tick_after(1e-3);
     assert_eq!((laboratory.tripped(), laboratory.command().displacement[0]), (None, 1.2e-3));
@@ -202,6 +202,26 @@ fn a_rig_that_shall_stand_is_told_to_stand() {
     laboratory.freeze(Trip { kind: TripKind::PeerLeft, dof: 0, value: 0.0, limit: 0.0 });
     assert_eq!((laboratory.phase(), laboratory.is_safe()), (Phase::Frozen, true));
     assert_eq!(laboratory.command().of(0), [0.5e-3, 0.0, 0.0]);
+}
+
+/// A goodbye of a loop that froze ends the laboratory's own way to safe.
+#[test]
+fn a_laboratory_that_ramps_is_told_to_stand() {
+    let mut laboratory = laboratory();
+    for tick in 0..10 {
+        laboratory.obey(tick, &to(1e-3 * (tick + 1) as f64), 0);
+    }
+    let trip = |kind| Trip { kind, dof: 0, value: 0.0, limit: 0.0 };
+    laboratory.trip(trip(TripKind::Operator).into());
+    while laboratory.phase() != Phase::Ramping {
+        laboratory.tick_after(1e-3);
+    }
+    laboratory.tick_after(1e-3);
+    laboratory.freeze(trip(TripKind::PeerLeft));
+    let stood = laboratory.command().displacement[0];
+    (0..50).for_each(|_| laboratory.tick_after(1e-3));
+    assert_eq!((laboratory.phase(), laboratory.command().displacement[0]), (Phase::Frozen, stood));
+    assert!(stood > 5e-3);
 }
 
 #[test]

@@ -81,16 +81,10 @@ impl LinkCounts {
         words
     }
 
-    /// Counts a tick that is bridged, the last of so many in a row.
-    pub(crate) fn bridge(&mut self, in_a_row: u64) {
-        self.bridged += 1;
-        self.longest_bridge = self.longest_bridge.max(in_a_row);
-    }
-
-    /// Counts a whole row of ticks that were bridged.
-    pub(crate) fn bridge_row(&mut self, ticks: u64) {
+    /// Counts ticks that were bridged, the last of so many in a row.
+    pub(crate) fn bridge(&mut self, ticks: u64, in_a_row: u64) {
         self.bridged = self.bridged.saturating_add(ticks);
-        self.longest_bridge = self.longest_bridge.max(ticks);
+        self.longest_bridge = self.longest_bridge.max(in_a_row);
     }
 }
 

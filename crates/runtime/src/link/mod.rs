@@ -12,7 +12,7 @@ pub mod wire;
 
 pub use endpoint::LinkCounts;
 pub(crate) use endpoint::{Endpoint, Received};
-pub(crate) use window::Ticks;
+pub(crate) use window::{Seen, Window};
 
 use std::io;
 use std::net::SocketAddr;
@@ -100,6 +100,11 @@ pub struct LinkPlan {
 }
 
 impl LinkPlan {
+    /// What is said when nobody is there.
+    pub(crate) fn no_answer(&self) -> LinkError {
+        LinkError::NoAnswer { address: self.address, waited_s: self.connect_s }
+    }
+
     /// The channels of a rig at the end of a wire, known before it is there.
     pub fn channels() -> Vec<Channel> {
         vec![

@@ -44,18 +44,6 @@ impl Window {
     }
 }
 
-/// Ticks that have been seen, by the same rule.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Ticks(Window);
-
-impl Ticks {
-    /// Notes a tick; false if it was seen already, or is too old to know.
-    pub(crate) fn see(&mut self, tick: u64) -> bool {
-        // The window's numbers begin with one.
-        self.0.see(tick.saturating_add(1)) != Seen::Again
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::collections::HashSet;

@@ -4,6 +4,8 @@
 //! checksum at the end. Nothing here allocates, and no bytes whatever make it
 //! panic.
 
+use bytes::{Buf, BufMut};
+
 /// The first four bytes.
 pub const MAGIC: [u8; 4] = *b"TWRG";
 /// Version of the protocol.
@@ -15,6 +17,8 @@ pub const MOST_BYTES: usize = HANDSHAKE_VALUES + 24 * MOST_DOFS + CHECKSUM;
 
 const VALUES: usize = 56;
 const HANDSHAKE_VALUES: usize = 96;
+/// Bytes of zero after the header.
+const RESERVED: usize = 6;
 const CHECKSUM: usize = 4;
 
 /// What a datagram is for.
@@ -93,8 +97,16 @@ pub struct Header {
     pub trip: u8,
 }
 
+impl Header {
+    /// Of a datagram outside a session.
+    pub fn outside(kind: Kind, dofs: u8, time_ns: u64) -> Self {
+        let (session, sequence, tick, echo_ns, state, trip) = (0, 0, 0, 0, 0, 0);
+        Self { kind, dofs, session, sequence, time_ns, tick, echo_ns, state, trip }
+    }
+}
+
 /// What the handshake adds.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Handshake {
     /// Ticks per second.
     pub rate_hz: f64,
@@ -203,57 +215,48 @@ impl Datagram<'_> {
     }
 }
 
-fn u16_at(bytes: &[u8], at: usize) -> u16 {
-    bytes.get(at..at + 2).and_then(|b| b.try_into().ok()).map_or(0, u16::from_le_bytes)
-}
-
-fn u32_at(bytes: &[u8], at: usize) -> u32 {
-    bytes.get(at..at + 4).and_then(|b| b.try_into().ok()).map_or(0, u32::from_le_bytes)
-}
-
-fn u64_at(bytes: &[u8], at: usize) -> u64 {
-    bytes.get(at..at + 8).and_then(|b| b.try_into().ok()).map_or(0, u64::from_le_bytes)
-}
-
 /// Reads a datagram, or says why it is none.
 pub fn decode(bytes: &[u8]) -> Result<Datagram<'_>, Flaw> {
     if bytes.len() < VALUES + CHECKSUM || bytes[..4] != MAGIC {
         return Err(Flaw::NotOurs);
     }
-    let (whole, checksum) = bytes.split_at(bytes.len() - CHECKSUM);
-    if crc32fast::hash(whole) != u32_at(checksum, 0) {
+    let (whole, mut checksum) = bytes.split_at(bytes.len() - CHECKSUM);
+    if crc32fast::hash(whole) != checksum.get_u32_le() {
         return Err(Flaw::Damaged);
     }
-    let version = u16_at(bytes, 4);
+    let mut rest = &whole[MAGIC.len()..];
+    let version = rest.get_u16_le();
     if version != VERSION {
         return Err(Flaw::Version(version));
     }
-    let kind = Kind::from_byte(bytes[6]).ok_or(Flaw::Malformed)?;
-    let dofs = bytes[7];
+    let kind = Kind::from_byte(rest.get_u8()).ok_or(Flaw::Malformed)?;
+    let dofs = rest.get_u8();
     let fits = (1..=MOST_DOFS).contains(&usize::from(dofs));
     if !fits || bytes.len() != kind.bytes(usize::from(dofs)) {
         return Err(Flaw::Malformed);
     }
+    // All that is read below is there: the size fits the kind.
     let header = Header {
         kind,
         dofs,
-        session: u64_at(bytes, 8),
-        sequence: u64_at(bytes, 16),
-        time_ns: u64_at(bytes, 24),
-        tick: u64_at(bytes, 32),
-        echo_ns: u64_at(bytes, 40),
-        state: bytes[48],
-        trip: bytes[49],
+        session: rest.get_u64_le(),
+        sequence: rest.get_u64_le(),
+        time_ns: rest.get_u64_le(),
+        tick: rest.get_u64_le(),
+        echo_ns: rest.get_u64_le(),
+        state: rest.get_u8(),
+        trip: rest.get_u8(),
     };
+    rest.advance(RESERVED);
     let handshake = kind.is_handshake().then(|| Handshake {
-        rate_hz: f64::from_bits(u64_at(bytes, 56)),
-        nonce: u64_at(bytes, 64),
-        tag: u64_at(bytes, 72),
-        watchdog_ns: u64_at(bytes, 80),
-        modes: u32_at(bytes, 88),
-        reason: u32_at(bytes, 92),
+        rate_hz: rest.get_f64_le(),
+        nonce: rest.get_u64_le(),
+        tag: rest.get_u64_le(),
+        watchdog_ns: rest.get_u64_le(),
+        modes: rest.get_u32_le(),
+        reason: rest.get_u32_le(),
     });
-    Ok(Datagram { header, handshake, values: &whole[kind.values_at()..] })
+    Ok(Datagram { header, handshake, values: rest })
 }
 
 /// Writes a datagram and returns its bytes. A handshake's kind needs the
@@ -266,36 +269,37 @@ pub fn encode<'a>(
     out: &'a mut [u8; MOST_BYTES],
 ) -> &'a [u8] {
     let dofs = usize::from(header.dofs).min(MOST_DOFS);
-    let (at, bytes) = (header.kind.values_at(), header.kind.bytes(dofs));
-    out[..bytes].fill(0);
-    out[..4].copy_from_slice(&MAGIC);
-    out[4..6].copy_from_slice(&VERSION.to_le_bytes());
-    out[6] = header.kind as u8;
-    out[7] = dofs as u8;
-    let mut put = |at: usize, word: u64| out[at..at + 8].copy_from_slice(&word.to_le_bytes());
-    put(8, header.session);
-    put(16, header.sequence);
-    put(24, header.time_ns);
-    put(32, header.tick);
-    put(40, header.echo_ns);
-    if let Some(handshake) = handshake.filter(|_| header.kind.is_handshake()) {
-        put(56, handshake.rate_hz.to_bits());
-        put(64, handshake.nonce);
-        put(72, handshake.tag);
-        put(80, handshake.watchdog_ns);
-        put(88, u64::from(handshake.reason) << 32 | u64::from(handshake.modes));
+    let end = header.kind.bytes(dofs) - CHECKSUM;
+    let mut rest = &mut out[..end];
+    rest.put_slice(&MAGIC);
+    rest.put_u16_le(VERSION);
+    rest.put_u8(header.kind as u8);
+    rest.put_u8(dofs as u8);
+    rest.put_u64_le(header.session);
+    rest.put_u64_le(header.sequence);
+    rest.put_u64_le(header.time_ns);
+    rest.put_u64_le(header.tick);
+    rest.put_u64_le(header.echo_ns);
+    rest.put_u8(header.state);
+    rest.put_u8(header.trip);
+    rest.put_bytes(0, RESERVED);
+    if header.kind.is_handshake() {
+        let handshake = handshake.copied().unwrap_or_default();
+        rest.put_f64_le(handshake.rate_hz);
+        rest.put_u64_le(handshake.nonce);
+        rest.put_u64_le(handshake.tag);
+        rest.put_u64_le(handshake.watchdog_ns);
+        rest.put_u32_le(handshake.modes);
+        rest.put_u32_le(handshake.reason);
     }
-    for (index, block) in blocks.iter().enumerate() {
-        for (dof, value) in block.iter().take(dofs).enumerate() {
-            put(at + 8 * (index * dofs + dof), value.to_bits());
+    for block in blocks {
+        for dof in 0..dofs {
+            rest.put_f64_le(block.get(dof).copied().unwrap_or(0.0));
         }
     }
-    out[48] = header.state;
-    out[49] = header.trip;
-    let end = bytes - CHECKSUM;
     let checksum = crc32fast::hash(&out[..end]);
-    out[end..bytes].copy_from_slice(&checksum.to_le_bytes());
-    &out[..bytes]
+    out[end..end + CHECKSUM].copy_from_slice(&checksum.to_le_bytes());
+    &out[..end + CHECKSUM]
 }
 
 #[cfg(test)]

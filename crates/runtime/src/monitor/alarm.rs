@@ -19,7 +19,7 @@ pub struct Levels {
 
 /// Which way an indicator gets worse.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Sense {
+pub(super) enum Sense {
     /// At or above its level.
     Rising,
     /// At or below its level.
@@ -34,11 +34,6 @@ const SETTLED_S: f64 = 1.0;
 impl Levels {
     /// Watches only.
     pub const NONE: Self = Self { warn: None, hold: None, ramp_down: None, abort: None };
-
-    /// Whether nothing ever happens.
-    pub fn is_none(&self) -> bool {
-        *self == Self::NONE
-    }
 }
 
 impl Sense {
@@ -68,23 +63,15 @@ pub(super) struct Alarm {
     levels: Levels,
     sense: Sense,
     settled_ticks: u64,
-    state: State,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq)]
-enum State {
-    Quiet,
-    /// Warned; last seen near or past its level at this tick.
-    Raised {
-        last: u64,
-    },
+    /// While warned: the tick at which it was last near or past its level.
+    raised: Option<u64>,
 }
 
 impl Alarm {
     pub(super) fn new(kind: TripKind, levels: Levels, sense: Sense, step_s: f64) -> Self {
         // A float-to-integer cast saturates.
         let settled_ticks = (SETTLED_S / step_s).ceil() as u64;
-        Self { kind, levels, sense, settled_ticks, state: State::Quiet }
+        Self { kind, levels, sense, settled_ticks, raised: None }
     }
 
     /// Judges the value of this tick. The gravest level wins.
@@ -116,21 +103,18 @@ impl Alarm {
     #[inline]
     fn warn(&mut self, tick: u64, dof: usize, value: f64, limit: f64, log: &mut EventLog) {
         let cause = Trip { kind: self.kind, dof, value, limit };
-        match self.state {
-            State::Quiet => {
-                if self.sense.reached(value, limit) {
-                    self.state = State::Raised { last: tick };
-                    log.note(Event { tick, what: What::Warning, cause });
-                }
+        match self.raised {
+            None if self.sense.reached(value, limit) => {
+                self.raised = Some(tick);
+                log.note(Event { tick, what: What::Warning, cause });
             }
-            State::Raised { last } => {
-                if !self.sense.clear(value, limit) {
-                    self.state = State::Raised { last: tick };
-                } else if tick - last >= self.settled_ticks {
-                    self.state = State::Quiet;
-                    log.note(Event { tick, what: What::Recovered, cause });
-                }
+            None => {}
+            Some(_) if !self.sense.clear(value, limit) => self.raised = Some(tick),
+            Some(last) if tick - last >= self.settled_ticks => {
+                self.raised = None;
+                log.note(Event { tick, what: What::Recovered, cause });
             }
+            Some(_) => {}
         }
     }
 }

@@ -2,7 +2,6 @@
 
 use model::equations::Equations;
 use model::integrator::{ElementEnergy, Method, StepWork};
-use nalgebra::DMatrix;
 use numerics::gemv::PanelMatrix;
 use numerics::lanes::Lane;
 use numerics::small::copy;
@@ -96,12 +95,16 @@ pub(crate) fn stability_warning<T: Lane>(feedback: T, taken: T) -> T {
 /// Reference: Gálmez & Fermandois 2020, Front. Built Environ. 6.
 #[derive(Debug, Clone)]
 pub struct EnergyMonitor {
-    rule: WorkRule,
-    constant_j: f64,
-    stop_at: f64,
-    forms: Forms,
-    stiffness: PanelMatrix,
-    mass: PanelMatrix,
+    pub(crate) rule: WorkRule,
+    /// C.
+    pub(crate) constant_j: f64,
+    /// %.
+    pub(crate) stop_at: f64,
+    /// C, and Lᵀ: the displacement each load signal works on.
+    pub(super) damping: PanelMatrix,
+    reach: PanelMatrix,
+    pub(super) stiffness: PanelMatrix,
+    pub(super) mass: PanelMatrix,
     /// Number of DOFs.
     size: usize,
     /// W_F, W_I, J.
@@ -111,98 +114,32 @@ pub struct EnergyMonitor {
     elements: ElementEnergy,
     stability_warning: f64,
     started: bool,
-    /// This instant and the one before, in turns.
-    instants: [Instant; 2],
-    now: usize,
-}
-
-/// What the energies are made of at one instant.
-#[derive(Debug, Clone)]
-struct Instant {
-    /// x, v.
+    /// x and v of the last instant, and what acted at it.
     motion: Vec<f64>,
-    /// C v, and Lᵀx: the displacement each load signal works on.
-    forms: Vec<f64>,
     interface: Vec<f64>,
     force: Vec<f64>,
     load: Vec<f64>,
-}
-
-/// The products C v and Lᵀx, one behind the other.
-#[derive(Debug, Clone)]
-enum Forms {
-    /// A small structure: one product of the stacked matrices, zeros and all.
-    Stacked(PanelMatrix),
-    /// A large one: each on its own.
-    Separate { parts: [PanelMatrix; 2], scratch: Vec<f64> },
-}
-
-/// Up to this many DOFs the zeros of the stacked product cost less than calls.
-const STACKED_DOFS: usize = 8;
-
-impl Forms {
-    fn new(equations: &Equations) -> Self {
-        let n = equations.size();
-        // Of a first-order model the DOFs' part: its integrator gives the works.
-        let reach = equations.load.rows(0, n).transpose();
-        if n <= STACKED_DOFS {
-            let mut stacked = DMatrix::zeros(n + reach.nrows(), 2 * n);
-            let mut put = |row: usize, column: usize, block: &DMatrix<f64>| {
-                stacked.view_mut((row, column), block.shape()).copy_from(block);
-            };
-            put(0, n, &equations.damping);
-            put(n, 0, &reach);
-            return Self::Stacked(PanelMatrix::new(&stacked));
-        }
-        let parts = [&equations.damping, &reach].map(PanelMatrix::new);
-        let longest = parts.iter().map(PanelMatrix::padded_rows).max().unwrap_or(0);
-        Self::Separate { parts, scratch: vec![0.0; longest] }
-    }
-
-    /// Length of the result, with what the product may write behind it.
-    fn length(&self, equations: &Equations) -> usize {
-        match self {
-            Self::Stacked(stacked) => stacked.padded_rows(),
-            Self::Separate { .. } => equations.size() + equations.load.ncols(),
-        }
-    }
-
-    #[inline]
-    fn evaluate(&mut self, motion: &[f64], out: &mut [f64]) {
-        match self {
-            Self::Stacked(stacked) => stacked.multiply(motion, out),
-            Self::Separate { parts, scratch } => {
-                let (x, v) = motion.split_at(motion.len() / 2);
-                let mut at = 0;
-                for (part, input) in parts.iter().zip([v, x]) {
-                    let scratch = &mut scratch[..part.padded_rows()];
-                    part.multiply(input, scratch);
-                    out[at..at + part.rows()].copy_from_slice(&scratch[..part.rows()]);
-                    at += part.rows();
-                }
-            }
-        }
-    }
+    /// C v and Lᵀx of the last instant and of the one before.
+    drags: [Vec<f64>; 2],
+    reaches: [Vec<f64>; 2],
 }
 
 impl EnergyMonitor {
     /// For the numerical substructure. `stop_at` in percent, infinite to watch only.
     pub fn new(numerical: &Equations, rule: WorkRule, constant_j: f64, stop_at: f64) -> Self {
         let n = numerical.size();
-        let forms = Forms::new(numerical);
         let (interface, loads) = (numerical.interface.len(), numerical.load.ncols());
-        let rest = Instant {
-            motion: vec![0.0; 2 * n],
-            forms: vec![0.0; forms.length(numerical)],
-            interface: vec![0.0; interface],
-            force: vec![0.0; interface],
-            load: vec![0.0; loads],
-        };
+        let damping = PanelMatrix::new(&numerical.damping);
+        // Of a first-order model the DOFs' part: its integrator gives the works.
+        let reach = PanelMatrix::new(&numerical.load.rows(0, n).transpose());
         Self {
             rule,
             constant_j,
             stop_at,
-            forms,
+            drags: [damping.output(), damping.output()],
+            reaches: [reach.output(), reach.output()],
+            damping,
+            reach,
             stiffness: PanelMatrix::new(&numerical.stiffness),
             mass: PanelMatrix::new(&numerical.mass),
             size: n,
@@ -212,8 +149,10 @@ impl EnergyMonitor {
             elements: ElementEnergy { work: 0.0, stored: 0.0 },
             stability_warning: 0.0,
             started: false,
-            instants: [rest.clone(), rest],
-            now: 0,
+            motion: vec![0.0; 2 * n],
+            interface: vec![0.0; interface],
+            force: vec![0.0; interface],
+            load: vec![0.0; loads],
         }
     }
 
@@ -221,7 +160,7 @@ impl EnergyMonitor {
     /// from the state, so they are computed for those who ask.
     #[inline]
     pub fn energies(&self) -> Energies {
-        let (x, v) = self.instants[self.now].motion.split_at(self.size);
+        let (x, v) = self.motion.split_at(self.size);
         Energies {
             feedback: self.feedback,
             input: self.input,
@@ -231,29 +170,10 @@ impl EnergyMonitor {
         }
     }
 
-    pub(crate) fn rule(&self) -> WorkRule {
-        self.rule
-    }
-
-    pub(crate) fn constant_j(&self) -> f64 {
-        self.constant_j
-    }
-
-    pub(crate) fn stop_at(&self) -> f64 {
-        self.stop_at
-    }
-
     /// What linear damping has taken up to the last observation, J.
     #[inline]
     pub fn linear_dissipated(&self) -> f64 {
         self.linear_dissipated
-    }
-
-    /// Back to the state before the first observation.
-    pub fn restart(&mut self) {
-        (self.feedback, self.input, self.linear_dissipated) = (0.0, 0.0, 0.0);
-        self.stability_warning = 0.0;
-        self.started = false;
     }
 
     /// W_I at the last observation, J.
@@ -300,12 +220,6 @@ impl EnergyMonitor {
     /// Takes one instant in.
     #[inline(always)]
     pub fn observe(&mut self, observed: &Observation) {
-        let n = self.size;
-        // What was now is last; the older one is overwritten.
-        self.now = 1 - self.now;
-        let now = &mut self.instants[self.now];
-        copy(&mut now.motion[..n], observed.displacement);
-        copy(&mut now.motion[n..], observed.velocity);
         self.elements = observed.elements;
         if let Some(work) = observed.work {
             if self.started {
@@ -316,37 +230,38 @@ impl EnergyMonitor {
         } else {
             self.find_work(observed);
         }
+        let (x, v) = self.motion.split_at_mut(self.size);
+        copy(x, observed.displacement);
+        copy(v, observed.velocity);
         self.started = true;
         let taken = self.dissipated() + self.constant_j;
         self.stability_warning = stability_warning(self.feedback, taken);
     }
 
-    /// Takes the rest of an instant in and adds the work since the last.
+    /// Finds the work done between the last instant and this one.
     fn find_work(&mut self, observed: &Observation) {
-        let now = &mut self.instants[self.now];
-        copy(&mut now.interface, observed.interface);
-        copy(&mut now.force, observed.force);
-        copy(&mut now.load, observed.load);
-        self.forms.evaluate(&now.motion, &mut now.forms);
+        self.drags.swap(0, 1);
+        self.reaches.swap(0, 1);
+        self.damping.multiply(observed.velocity, &mut self.drags[0]);
+        self.reach.multiply(observed.displacement, &mut self.reaches[0]);
         if self.started {
-            self.add_step();
+            self.add_step(observed);
         }
+        copy(&mut self.interface, observed.interface);
+        copy(&mut self.force, observed.force);
+        copy(&mut self.load, observed.load);
     }
 
-    /// Adds the work done between the last instant and this one.
-    fn add_step(&mut self) {
-        let n = self.size;
-        let (now, last) = (&self.instants[self.now], &self.instants[1 - self.now]);
-        let (drag, reach) = now.forms.split_at(n);
-        let (last_drag, last_reach) = last.forms.split_at(n);
+    fn add_step(&mut self, now: &Observation) {
+        let ([drag, last_drag], [reach, last_reach]) = (&self.drags, &self.reaches);
         let mut taken = 0.0;
-        let moved = now.motion[..n].iter().zip(&last.motion[..n]);
+        let moved = now.displacement.iter().zip(&self.motion[..self.size]);
         for ((x, x0), (d, d0)) in moved.zip(drag.iter().zip(last_drag)) {
             taken += (d + d0) * (x - x0);
         }
         self.linear_dissipated += 0.5 * taken;
-        let moved = now.interface.iter().zip(&last.interface);
-        for ((u, u0), (f, f0)) in moved.zip(now.force.iter().zip(&last.force)) {
+        let moved = now.interface.iter().zip(&self.interface);
+        for ((u, u0), (f, f0)) in moved.zip(now.force.iter().zip(&self.force)) {
             let force = match self.rule {
                 WorkRule::Held => *f0,
                 WorkRule::Trapezoid => 0.5 * (f + f0),
@@ -354,7 +269,7 @@ impl EnergyMonitor {
             self.feedback -= force * (u - u0);
         }
         let moved = reach.iter().zip(last_reach);
-        for ((s, s0), (q, q0)) in now.load.iter().zip(&last.load).zip(moved) {
+        for ((s, s0), (q, q0)) in now.load.iter().zip(&self.load).zip(moved) {
             self.input += 0.5 * (s + s0) * (q - q0);
         }
     }
@@ -363,6 +278,7 @@ impl EnergyMonitor {
 #[cfg(test)]
 mod tests {
     use model::equations::RelativeDof;
+    use nalgebra::DMatrix;
 
     use super::*;
 

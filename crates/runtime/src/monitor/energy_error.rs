@@ -1,12 +1,19 @@
 //! The energy error index: how well the energy balance closes when the specimen
 //! is taken at its own, measured displacement.
 
-use model::equations::Equations;
-use nalgebra::DMatrix;
-use numerics::gemv::PanelMatrix;
+use model::channel::Channel;
 use numerics::small::copy;
 
-use super::energy::WorkRule;
+use super::alarm::{Alarm, Levels, Sense};
+use super::energy::{EnergyMonitor, WorkRule};
+use super::indicators::{Indicator, MonitorInput};
+use crate::event::EventLog;
+use crate::gate::TripKind;
+use crate::interlock::Stop;
+
+pub(super) fn channels() -> Vec<Channel> {
+    vec![Channel::new("energy_error", "%", "Energy error index")]
+}
 
 /// The energy error index
 ///
@@ -26,13 +33,9 @@ use super::energy::WorkRule;
 /// Reference: Gálmez & Fermandois 2020, Front. Built Environ. 6, whose
 /// denominator W_I + EE_max is not guarded.
 #[derive(Debug, Clone)]
-pub struct EnergyError {
-    rule: WorkRule,
+pub(super) struct EnergyError {
+    alarm: Alarm,
     step_s: f64,
-    constant_j: f64,
-    mass: PanelMatrix,
-    damping: PanelMatrix,
-    stiffness: PanelMatrix,
     /// Displacements of three instants; `now` is the newest.
     instants: [Vec<f64>; 3],
     now: usize,
@@ -45,11 +48,12 @@ pub struct EnergyError {
     seen: u64,
     /// Ticks between two evaluations: large structures are not squared every tick.
     pace: u64,
+    /// EEI at the last evaluation, %.
     value: f64,
 }
 
 /// What is summed over time, J.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 struct Sums {
     /// W_exp.
     work: f64,
@@ -63,56 +67,43 @@ struct Sums {
 
 /// What the index is told at one instant.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Balance<'a> {
-    pub(super) displacement: &'a [f64],
-    pub(super) measured: &'a [f64],
-    pub(super) force: &'a [f64],
-    pub(super) input: f64,
-    pub(super) elements: f64,
+struct Balance<'a> {
+    displacement: &'a [f64],
+    measured: &'a [f64],
+    force: &'a [f64],
+    input: f64,
+    elements: f64,
 }
 
 /// DOFs that are evaluated every tick.
 const EVERY_TICK_DOFS: usize = 8;
 
 impl EnergyError {
-    /// For the numerical substructure.
-    pub fn new(numerical: &Equations, rule: WorkRule, constant_j: f64, step_s: f64) -> Self {
-        let (n, count) = (numerical.size(), numerical.interface.len());
-        let panel = |matrix: &DMatrix<f64>| PanelMatrix::new(matrix);
-        let nothing = Sums { work: 0.0, dissipated: 0.0, input: 0.0, elements: 0.0 };
+    /// For the numerical substructure of these energies and `count` interface DOFs.
+    pub(super) fn new(levels: Levels, energies: &EnergyMonitor, count: usize, step_s: f64) -> Self {
+        let n = energies.mass.rows();
         Self {
-            rule,
+            alarm: Alarm::new(TripKind::EnergyError, levels, Sense::Rising, step_s),
             step_s,
-            constant_j,
-            mass: panel(&numerical.mass),
-            damping: panel(&numerical.damping),
-            stiffness: panel(&numerical.stiffness),
             instants: std::array::from_fn(|_| vec![0.0; n]),
             now: 0,
             change: vec![0.0; n],
             measured: vec![0.0; count],
             force: vec![0.0; count],
-            sums: [nothing; 2],
+            sums: [Sums::default(); 2],
             seen: 0,
             pace: n.div_ceil(EVERY_TICK_DOFS).max(1) as u64,
             value: 0.0,
         }
     }
 
-    /// EEI at the last evaluation, %.
-    #[inline]
-    pub fn value(&self) -> f64 {
-        self.value
-    }
-
-    /// Takes one instant in.
-    pub(super) fn observe(&mut self, balance: &Balance) {
+    fn add(&mut self, balance: &Balance<'_>, energies: &EnergyMonitor) {
         self.sums[1] = self.sums[0];
         let last = self.now;
         self.now = (self.now + 1) % 3;
         copy(&mut self.instants[self.now], balance.displacement);
         if self.seen > 0 {
-            self.add_step(last, balance);
+            self.add_step(last, balance, energies);
         }
         self.sums[0].input = balance.input;
         self.sums[0].elements = balance.elements;
@@ -120,16 +111,16 @@ impl EnergyError {
         copy(&mut self.force, balance.force);
         self.seen += 1;
         if self.seen > 2 && self.seen.is_multiple_of(self.pace) {
-            self.evaluate();
+            self.evaluate(energies);
         }
     }
 
-    fn add_step(&mut self, last: usize, balance: &Balance) {
+    fn add_step(&mut self, last: usize, balance: &Balance<'_>, energies: &EnergyMonitor) {
         self.difference(self.now, last);
-        self.sums[0].dissipated += self.damping.quadratic(&self.change) / self.step_s;
+        self.sums[0].dissipated += energies.damping.quadratic(&self.change) / self.step_s;
         let moved = balance.measured.iter().zip(&self.measured);
         for ((x, x0), (f, f0)) in moved.zip(balance.force.iter().zip(&self.force)) {
-            let force = match self.rule {
+            let force = match energies.rule {
                 WorkRule::Held => *f0,
                 WorkRule::Trapezoid => 0.5 * (f + f0),
             };
@@ -137,15 +128,15 @@ impl EnergyError {
         }
     }
 
-    fn evaluate(&mut self) {
+    fn evaluate(&mut self, energies: &EnergyMonitor) {
         let (oldest, middle) = ((self.now + 1) % 3, (self.now + 2) % 3);
         self.difference(self.now, oldest);
         let span = 2.0 * self.step_s;
-        let kinetic = 0.5 * self.mass.quadratic(&self.change) / (span * span);
-        let strain = 0.5 * self.stiffness.quadratic(&self.instants[middle]);
+        let kinetic = 0.5 * energies.mass.quadratic(&self.change) / (span * span);
+        let strain = 0.5 * energies.stiffness.quadratic(&self.instants[middle]);
         let Sums { work, dissipated, input, elements } = self.sums[1];
         let error = input - (kinetic + dissipated + strain + elements - work);
-        self.value = 100.0 * error / (input.max(0.0) + self.constant_j);
+        self.value = 100.0 * error / (input.max(0.0) + energies.constant_j);
     }
 
     fn difference(&mut self, newer: usize, older: usize) {
@@ -156,9 +147,31 @@ impl EnergyError {
     }
 }
 
+impl Indicator for EnergyError {
+    fn observe(&mut self, seen: &MonitorInput<'_>) {
+        let balance = Balance {
+            displacement: seen.displacement,
+            measured: &seen.measured.displacement,
+            force: &seen.measured.force,
+            input: seen.energies.input_work(),
+            elements: seen.energies.element_work(),
+        };
+        self.add(&balance, seen.energies);
+    }
+
+    fn judge(&mut self, tick: u64, log: &mut EventLog) -> Result<(), Stop> {
+        self.alarm.judge(tick, 0, self.value.abs(), log)
+    }
+
+    fn write(&self, frame: &mut Vec<f64>) {
+        frame.push(self.value);
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use model::equations::RelativeDof;
+    use model::equations::{Equations, RelativeDof};
+    use nalgebra::DMatrix;
 
     use super::*;
 
@@ -175,7 +188,8 @@ mod tests {
             elements: Vec::new(),
             states: None,
         };
-        let mut index = EnergyError::new(&equations, WorkRule::Trapezoid, 1.0, step_s);
+        let energies = EnergyMonitor::new(&equations, WorkRule::Trapezoid, 1.0, f64::INFINITY);
+        let mut index = EnergyError::new(Levels::NONE, &energies, 1, step_s);
         let (mut input, mut last) = (0.0, (0.0, 0.0));
         let (mut least, mut most): (f64, f64) = (0.0, 0.0);
         for tick in 0..(6.0 / step_s) as u32 {
@@ -188,19 +202,20 @@ mod tests {
             let before = input;
             input += 0.5 * (load + last.1) * (sin - last.0);
             last = (sin, load);
-            index.observe(&Balance {
+            let balance = Balance {
                 displacement: &[sin],
                 measured: &[late],
                 force: &[force],
                 input,
                 elements: 0.0,
-            });
+            };
+            index.add(&balance, &energies);
             if t > 1.0 {
                 // The motion starts with a velocity: its energy is not in the
                 // input. The index speaks of the instant before.
                 let offset = 100.0 * 0.5 * m * omega * omega / (before.max(0.0) + 1.0);
-                least = least.min(index.value() + offset);
-                most = most.max(index.value() + offset);
+                least = least.min(index.value + offset);
+                most = most.max(index.value + offset);
             }
         }
         (least, most)

@@ -1,5 +1,27 @@
 //! A forecast of the time at which the stability warning reaches 100 %.
 
+use model::channel::Channel;
+
+use super::alarm::{Alarm, Levels, Sense};
+use super::indicators::{Indicator, MonitorInput};
+use crate::event::EventLog;
+use crate::gate::TripKind;
+use crate::interlock::Stop;
+
+/// The time to 100 %.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct ForecastPlan {
+    /// Length of the window whose trend counts.
+    pub window_s: f64,
+    /// s; reached from above.
+    pub levels: Levels,
+}
+
+pub(super) fn channels() -> Vec<Channel> {
+    let words = "Time until the stability warning reaches 100 %; infinite for never";
+    vec![Channel::new("forecast", "s", words)]
+}
+
 /// The time left until the stability warning reaches 100 %, if its trend holds.
 ///
 /// SW reaches 100 % where the surplus u = W_F − (E_d + C) reaches zero. W_F
@@ -22,7 +44,8 @@
 /// line would be late; the curve still is, and less so the nearer it comes. Half
 /// a period of the slowest motion should fit into a bucket, window/8.
 #[derive(Debug, Clone)]
-pub struct Forecast {
+pub(super) struct Forecast {
+    alarm: Alarm,
     constant_j: f64,
     step_s: f64,
     bucket_ticks: u64,
@@ -35,6 +58,7 @@ pub struct Forecast {
     next: usize,
     /// Where the curve meets zero; infinite if it does not.
     crossing_s: f64,
+    /// The time left, s.
     value_s: f64,
 }
 
@@ -45,12 +69,13 @@ const PAIRS: usize = HALF * (HALF - 1) / 2;
 const HORIZON_S: f64 = 3600.0;
 
 impl Forecast {
-    /// With the trend of the last `window_s`.
-    pub fn new(window_s: f64, constant_j: f64, step_s: f64) -> Self {
+    /// `constant_j` is C of the stability warning.
+    pub(super) fn new(plan: &ForecastPlan, constant_j: f64, step_s: f64) -> Self {
         Self {
+            alarm: Alarm::new(TripKind::Forecast, plan.levels, Sense::Falling, step_s),
             constant_j,
             step_s,
-            bucket_ticks: (window_s / step_s / BUCKETS as f64).round().max(1.0) as u64,
+            bucket_ticks: (plan.window_s / step_s / BUCKETS as f64).round().max(1.0) as u64,
             in_bucket: 0,
             tick: 0,
             crest: (0.0, f64::NEG_INFINITY),
@@ -64,7 +89,7 @@ impl Forecast {
 
     /// Takes the two energies of this instant, J.
     #[inline]
-    pub fn observe(&mut self, feedback: f64, dissipated: f64) {
+    fn add(&mut self, feedback: f64, dissipated: f64) {
         let now_s = self.tick as f64 * self.step_s;
         let surplus = feedback - (dissipated + self.constant_j);
         if surplus > self.crest.1 {
@@ -94,11 +119,19 @@ impl Forecast {
         };
         self.tick += 1;
     }
+}
 
-    /// The time left, s.
-    #[inline]
-    pub fn value_s(&self) -> f64 {
-        self.value_s
+impl Indicator for Forecast {
+    fn observe(&mut self, seen: &MonitorInput<'_>) {
+        self.add(seen.energies.feedback_work(), seen.energies.dissipated());
+    }
+
+    fn judge(&mut self, tick: u64, log: &mut EventLog) -> Result<(), Stop> {
+        self.alarm.judge(tick, 0, self.value_s, log)
+    }
+
+    fn write(&self, frame: &mut Vec<f64>) {
+        frame.push(self.value_s);
     }
 }
 
@@ -158,33 +191,37 @@ mod tests {
 
     const STEP_S: f64 = 1e-3;
 
+    fn forecast(window_s: f64) -> Forecast {
+        Forecast::new(&ForecastPlan { window_s, levels: Levels::NONE }, 1.0, STEP_S)
+    }
+
     #[test]
     fn a_surplus_that_is_straight_or_a_parabola_is_foretold_exactly() {
         // u = −10 + 2 t, reached at 5 s; u = −12.5 + ½ t², reached at 5 s.
         for parabola in [false, true] {
-            let mut forecast = Forecast::new(0.8, 1.0, STEP_S);
+            let mut forecast = forecast(0.8);
             for tick in 0..5000 {
                 let t = STEP_S * f64::from(tick);
                 let (feedback, taken) = if parabola { (0.5 * t * t, 11.5) } else { (2.0 * t, 9.0) };
-                forecast.observe(feedback, taken);
+                forecast.add(feedback, taken);
                 if tick < 799 {
-                    assert_eq!(forecast.value_s(), f64::INFINITY);
+                    assert_eq!(forecast.value_s, f64::INFINITY);
                 } else if tick > 1600 {
-                    assert!((forecast.value_s() - (5.0 - t)).abs() < 1e-3, "{parabola} {t}");
+                    assert!((forecast.value_s - (5.0 - t)).abs() < 1e-3, "{parabola} {t}");
                 }
             }
-            forecast.observe(13.0, 9.0);
-            assert_eq!(forecast.value_s(), 0.0);
+            forecast.add(13.0, 9.0);
+            assert_eq!(forecast.value_s, 0.0);
         }
     }
 
     #[test]
     fn falling_and_standing_are_never() {
-        let mut forecast = Forecast::new(0.8, 1.0, STEP_S);
+        let mut forecast = forecast(0.8);
         for tick in 0..3000 {
             let t = STEP_S * f64::from(tick);
-            forecast.observe(0.0, if tick < 1500 { 0.0 } else { t });
-            assert_eq!(forecast.value_s(), f64::INFINITY);
+            forecast.add(0.0, if tick < 1500 { 0.0 } else { t });
+            assert_eq!(forecast.value_s, f64::INFINITY);
         }
     }
 
@@ -192,16 +229,16 @@ mod tests {
     fn the_swing_of_every_cycle_does_not_matter_and_an_outlier_little() {
         // The surplus rises by 2 J/s to cross at 6 s; the specimen swings by 3 J.
         for bump_j in [0.0, 4.0] {
-            let mut forecast = Forecast::new(2.4, 1.0, STEP_S);
+            let mut forecast = forecast(2.4);
             for tick in 0..5000 {
                 let t = STEP_S * f64::from(tick);
                 let swing = 3.0 * (std::f64::consts::TAU * 3.6 * t).sin().powi(2);
                 // A bump in one bucket of the older half.
                 let bump = if (3.0..3.2).contains(&t) { bump_j } else { 0.0 };
-                forecast.observe(2.0 * t - swing + bump, 11.0);
+                forecast.add(2.0 * t - swing + bump, 11.0);
                 if tick > 4800 {
-                    let error = (forecast.value_s() - (6.0 - t)).abs();
-                    assert!(error < 0.35, "{bump_j}: {t} {}", forecast.value_s());
+                    let error = (forecast.value_s - (6.0 - t)).abs();
+                    assert!(error < 0.35, "{bump_j}: {t} {}", forecast.value_s);
                 }
             }
         }
@@ -209,10 +246,10 @@ mod tests {
 
     #[test]
     fn numbers_that_run_away_do_not_break_it() {
-        let mut forecast = Forecast::new(0.08, 1.0, STEP_S);
+        let mut forecast = forecast(0.08);
         for tick in 0..2000 {
-            forecast.observe(f64::from(tick).exp(), f64::from(tick).exp());
+            forecast.add(f64::from(tick).exp(), f64::from(tick).exp());
         }
-        forecast.observe(f64::NAN, f64::INFINITY);
+        forecast.add(f64::NAN, f64::INFINITY);
     }
 }

@@ -1,71 +1,60 @@
 //! How much of each limit is used.
 
+use model::channel::Channel;
 use model::motion::Motion;
 
-use crate::gate::Limits;
+use super::alarm::{Alarm, Levels, Sense};
+use super::indicators::{Indicator, MonitorInput};
+use crate::event::EventLog;
+use crate::gate::{Limits, TripKind};
+use crate::interlock::Stop;
 use crate::measured::Measured;
 
-/// The largest share of each limit over the interface DOFs, %; 0 where there is
-/// no limit.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Shares {
-    /// Of the command limit: commanded or measured displacement, the larger.
-    pub position: f64,
-    /// Of the rate limit: the command.
-    pub rate: f64,
-    /// Of the force limit: the measured force.
-    pub force: f64,
-    /// Of the limit between desired and measured displacement.
-    pub tracking_error: f64,
+pub(super) fn channels() -> Vec<Channel> {
+    [
+        ("position", "Share of the command limit used by command or measured displacement"),
+        ("rate", "Share of the rate limit used by the command"),
+        ("force", "Share of the force limit used"),
+        ("tracking_error", "Share of the limit on the tracking error used"),
+    ]
+    .map(|(name, words)| Channel::new(format!("limits_used.{name}"), "%", words))
+    .into()
 }
 
 /// Compares what is commanded and measured with the limits of the gate.
 #[derive(Debug, Clone)]
-pub struct LimitsUsed {
+pub(super) struct LimitsUsed {
+    alarm: Alarm,
     limits: Limits,
-    shares: Shares,
-    /// The largest share and its interface DOF.
+    /// The largest share of each limit over the interface DOFs, %, in the order of
+    /// the channels; 0 where there is no limit.
+    shares: [f64; 4],
+    /// The largest of them and its interface DOF.
     worst: (f64, usize),
 }
 
 impl LimitsUsed {
     /// Against these limits.
-    pub fn new(limits: Limits) -> Self {
-        let shares = Shares { position: 0.0, rate: 0.0, force: 0.0, tracking_error: 0.0 };
-        Self { limits, shares, worst: (0.0, 0) }
-    }
-
-    /// The shares of this tick, %.
-    pub fn shares(&self) -> Shares {
-        self.shares
-    }
-
-    /// The largest share of this tick, %, and its interface DOF.
-    pub fn worst(&self) -> (f64, usize) {
-        self.worst
+    pub(super) fn new(levels: Levels, limits: Limits) -> Self {
+        let alarm = Alarm::new(TripKind::LimitsUsed, levels, Sense::Rising, limits.step_s);
+        Self { alarm, limits, shares: [0.0; 4], worst: (0.0, 0) }
     }
 
     /// Takes a command that has passed the gate; `held` is the one before.
     #[inline]
-    pub fn observe(
-        &mut self,
-        desired: &Motion,
-        measured: &Measured,
-        held: &Motion,
-        command: &Motion,
-    ) {
-        let mut shares = Shares { position: 0.0, rate: 0.0, force: 0.0, tracking_error: 0.0 };
-        self.worst = (0.0, 0);
+    fn add(&mut self, desired: &Motion, measured: &Measured, held: &Motion, command: &Motion) {
+        (self.shares, self.worst) = ([0.0; 4], (0.0, 0));
         for dof in 0..command.count() {
             let (x, position) = (command.displacement[dof], measured.displacement[dof]);
             let rate = (x - held.displacement[dof]) / self.limits.step_s;
             let error = position - desired.displacement[dof];
-            for (most, value, limit) in [
-                (&mut shares.position, x.abs().max(position.abs()), self.limits.command[dof]),
-                (&mut shares.rate, rate.abs(), self.limits.rate[dof]),
-                (&mut shares.force, measured.force[dof].abs(), self.limits.force[dof]),
-                (&mut shares.tracking_error, error.abs(), self.limits.tracking_error[dof]),
-            ] {
+            let used = [
+                (x.abs().max(position.abs()), self.limits.command[dof]),
+                (rate.abs(), self.limits.rate[dof]),
+                (measured.force[dof].abs(), self.limits.force[dof]),
+                (error.abs(), self.limits.tracking_error[dof]),
+            ];
+            for (most, (value, limit)) in self.shares.iter_mut().zip(used) {
                 let share = 100.0 * value / limit;
                 if share > *most {
                     *most = share;
@@ -75,7 +64,25 @@ impl LimitsUsed {
                 }
             }
         }
-        self.shares = shares;
+    }
+}
+
+impl Indicator for LimitsUsed {
+    fn observe(&mut self, seen: &MonitorInput<'_>) {
+        self.add(seen.desired, seen.measured, seen.held, seen.command);
+    }
+
+    fn judge(&mut self, tick: u64, log: &mut EventLog) -> Result<(), Stop> {
+        let (share, dof) = self.worst;
+        self.alarm.judge(tick, dof, share, log)
+    }
+
+    fn write(&self, frame: &mut Vec<f64>) {
+        frame.extend_from_slice(&self.shares);
+    }
+
+    fn observe_way_to_safe(&mut self, command: &Motion, held: &Motion, measured: &Measured) {
+        self.add(command, measured, held, command);
     }
 }
 
@@ -92,7 +99,7 @@ mod tests {
             tracking_error: vec![f64::INFINITY; 2],
             step_s: 1e-3,
         };
-        let mut used = LimitsUsed::new(limits);
+        let mut used = LimitsUsed::new(Levels::NONE, limits);
         let motion = |x: [f64; 2]| {
             let mut motion = Motion::rest(2);
             motion.displacement = x.to_vec();
@@ -104,12 +111,12 @@ mod tests {
             ..Measured::zeros(2)
         };
         let (held, command) = (motion([0.0099, 0.0]), motion([0.01, 0.06]));
-        used.observe(&command, &measured, &held, &command);
-        let Shares { position, rate, force, tracking_error } = used.shares();
+        used.add(&command, &measured, &held, &command);
+        let [position, rate, force, tracking_error] = used.shares;
         assert!((position - 80.0).abs() < 1e-9, "measured beyond commanded, DOF 2");
         assert!((rate - 20.0).abs() < 1e-9);
         assert!((force - 80.0).abs() < 1e-9);
         assert_eq!(tracking_error, 0.0, "no limit, no share");
-        assert_eq!(used.worst().1, 1);
+        assert_eq!(used.worst.1, 1);
     }
 }

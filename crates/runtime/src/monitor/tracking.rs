@@ -1,16 +1,47 @@
 //! Amplitude and delay of the measured against the desired motion, while the
 //! test runs.
 
+use model::channel::Channel;
+
+use super::alarm::{Alarm, Levels, Sense};
+use super::indicators::{Indicator, MonitorInput};
+use crate::event::EventLog;
+use crate::gate::TripKind;
+use crate::interlock::Stop;
+
+/// Amplitude and delay of the tracking.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct TrackingPlan {
+    /// Length of the window.
+    pub window_s: f64,
+    /// Of the size of the delay, s.
+    pub delay: Levels,
+    /// Of the deviation of the amplitude ratio from 1.
+    pub amplitude: Levels,
+}
+
+pub(super) fn channels(interface: usize) -> Vec<Channel> {
+    let of_dof = |dof: usize| {
+        [
+            ("delay", "s", "Delay of the measured behind the desired motion, in a moving window"),
+            ("amplitude", "", "Measured over desired amplitude, in a moving window"),
+            ("valid", "", "1 where delay and amplitude are of the present window, else 0"),
+        ]
+        .map(|(name, unit, words)| Channel::new(format!("tracking.{name}.{dof}"), unit, words))
+    };
+    (1..=interface).flat_map(of_dof).collect()
+}
+
 /// Amplitude ratio and delay of one interface DOF.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct TrackingEstimate {
+struct TrackingEstimate {
     /// Measured over desired; 1 is perfect.
-    pub amplitude: f64,
+    amplitude: f64,
     /// How far the measured motion is behind the desired one, s; negative where it leads.
-    pub delay_s: f64,
+    delay_s: f64,
     /// Whether the last window allowed an estimate; if not, the values are the
     /// last ones that could be trusted (at first: 1 and 0).
-    pub valid: bool,
+    valid: bool,
 }
 
 /// Fits measured = c + a x + b ẋ to the desired motion in a moving window.
@@ -30,12 +61,13 @@ pub struct TrackingEstimate {
 /// estimate is not valid and the last one stays. A delay is only told where some
 /// motion comes back at all.
 #[derive(Debug, Clone)]
-pub struct Tracking {
+pub(super) struct Tracking {
     bucket_ticks: u64,
     in_bucket: u64,
     next: usize,
     dofs: Vec<Dof>,
     step_s: f64,
+    /// Whether the last instant completed a bucket and renewed the estimates.
     fresh: bool,
 }
 
@@ -58,15 +90,23 @@ struct Dof {
     filling: Sums,
     ring: [Sums; BUCKETS],
     estimate: TrackingEstimate,
+    delay: Alarm,
+    amplitude: Alarm,
 }
 
 impl Tracking {
-    /// For `count` interface DOFs, over the last `window_s`.
-    pub fn new(window_s: f64, count: usize, step_s: f64) -> Self {
-        let estimate = TrackingEstimate { amplitude: 1.0, delay_s: 0.0, valid: false };
-        let dof = Dof { filling: [0.0; TERMS], ring: [[0.0; TERMS]; BUCKETS], estimate };
+    /// For `count` interface DOFs.
+    pub(super) fn new(plan: &TrackingPlan, count: usize, step_s: f64) -> Self {
+        let alarm = |kind, levels| Alarm::new(kind, levels, Sense::Rising, step_s);
+        let dof = Dof {
+            filling: [0.0; TERMS],
+            ring: [[0.0; TERMS]; BUCKETS],
+            estimate: TrackingEstimate { amplitude: 1.0, delay_s: 0.0, valid: false },
+            delay: alarm(TripKind::TrackingDelay, plan.delay),
+            amplitude: alarm(TripKind::TrackingAmplitude, plan.amplitude),
+        };
         Self {
-            bucket_ticks: (window_s / step_s / BUCKETS as f64).round().max(1.0) as u64,
+            bucket_ticks: (plan.window_s / step_s / BUCKETS as f64).round().max(1.0) as u64,
             in_bucket: 0,
             next: 0,
             dofs: vec![dof; count],
@@ -77,7 +117,7 @@ impl Tracking {
 
     /// Takes one instant in: desired displacement and velocity, measured displacement.
     #[inline]
-    pub fn observe(&mut self, desired: &[f64], velocity: &[f64], measured: &[f64]) {
+    fn add(&mut self, desired: &[f64], velocity: &[f64], measured: &[f64]) {
         let signals = desired.iter().zip(velocity).zip(measured);
         for (dof, ((&x, &v), &y)) in self.dofs.iter_mut().zip(signals) {
             let terms = [1.0, x, v, y, x * x, x * v, v * v, x * y, v * y, y * y];
@@ -90,22 +130,6 @@ impl Tracking {
         if self.fresh {
             self.turn();
         }
-    }
-
-    /// The estimate of an interface DOF, from 0.
-    pub fn estimate(&self, dof: usize) -> TrackingEstimate {
-        self.dofs[dof].estimate
-    }
-
-    /// The estimates of all interface DOFs.
-    pub fn estimates(&self) -> impl Iterator<Item = TrackingEstimate> {
-        self.dofs.iter().map(|dof| dof.estimate)
-    }
-
-    /// Whether the last instant completed a bucket and renewed the estimates.
-    #[inline]
-    pub fn is_fresh(&self) -> bool {
-        self.fresh
     }
 
     fn turn(&mut self) {
@@ -122,6 +146,30 @@ impl Tracking {
         }
         self.next = (self.next + 1) % BUCKETS;
         self.in_bucket = 0;
+    }
+}
+
+impl Indicator for Tracking {
+    fn observe(&mut self, seen: &MonitorInput<'_>) {
+        let (desired, measured) = (seen.desired, seen.measured);
+        self.add(&desired.displacement, &desired.velocity, &measured.displacement);
+    }
+
+    fn judge(&mut self, tick: u64, log: &mut EventLog) -> Result<(), Stop> {
+        let judged = self.dofs.iter_mut().enumerate();
+        for (i, dof) in judged.filter(|(_, dof)| self.fresh && dof.estimate.valid) {
+            let TrackingEstimate { delay_s, amplitude, .. } = dof.estimate;
+            dof.delay.judge(tick, i, delay_s.abs(), log)?;
+            dof.amplitude.judge(tick, i, (amplitude - 1.0).abs(), log)?;
+        }
+        Ok(())
+    }
+
+    fn write(&self, frame: &mut Vec<f64>) {
+        for Dof { estimate, .. } in &self.dofs {
+            let valid = f64::from(u8::from(estimate.valid));
+            frame.extend_from_slice(&[estimate.delay_s, estimate.amplitude, valid]);
+        }
     }
 }
 
@@ -164,6 +212,11 @@ mod tests {
 
     const STEP_S: f64 = 1.0 / 4096.0;
 
+    fn tracking(window_s: f64) -> Tracking {
+        let plan = TrackingPlan { window_s, delay: Levels::NONE, amplitude: Levels::NONE };
+        Tracking::new(&plan, 1, STEP_S)
+    }
+
     /// Displacement and velocity of a motion in three modes, rather narrow.
     fn motion(t: f64) -> (f64, f64) {
         let parts = [(5e-3, 3.61, 0.3), (4e-4, 16.0, 1.0), (2e-3, 3.2, 2.0)];
@@ -174,16 +227,16 @@ mod tests {
     }
 
     fn run(amplitude: f64, delay_s: f64, noise: f64, offset: f64) -> (Vec<TrackingEstimate>, f64) {
-        let mut tracking = Tracking::new(1.0, 1, STEP_S);
+        let mut tracking = tracking(1.0);
         let mut stream = Stream::new(5, "noise");
         let mut seen = Vec::new();
         for tick in 0..3 * 4096 {
             let t = STEP_S * f64::from(tick);
             let (x, v) = motion(t);
             let y = amplitude * motion(t - delay_s).0 + noise * stream.normal() + offset;
-            tracking.observe(&[x], &[v], &[y]);
-            if tracking.is_fresh() && tick > 4096 {
-                seen.push(tracking.estimate(0));
+            tracking.add(&[x], &[v], &[y]);
+            if tracking.fresh && tick > 4096 {
+                seen.push(tracking.dofs[0].estimate);
             }
         }
         let worst = seen.iter().map(|e| (e.delay_s - delay_s).abs()).fold(0.0, f64::max) / STEP_S;
@@ -207,14 +260,14 @@ mod tests {
     #[test]
     fn one_frequency_is_exact_at_any_delay() {
         for delay_s in [0.0, 5e-3, 24e-3, 60e-3] {
-            let mut tracking = Tracking::new(1.0, 1, STEP_S);
+            let mut tracking = tracking(1.0);
             let omega = TAU * 4.0;
             for tick in 0..8192 {
                 let t = STEP_S * f64::from(tick);
                 let (x, v) = ((omega * t).sin(), omega * (omega * t).cos());
-                tracking.observe(&[x], &[v], &[0.9 * (omega * (t - delay_s)).sin()]);
+                tracking.add(&[x], &[v], &[0.9 * (omega * (t - delay_s)).sin()]);
             }
-            let estimate = tracking.estimate(0);
+            let estimate = tracking.dofs[0].estimate;
             assert!((estimate.delay_s - delay_s).abs() < 1e-9, "{estimate:?}");
             assert!((estimate.amplitude - 0.9).abs() < 1e-9, "{estimate:?}");
         }
@@ -229,59 +282,59 @@ mod tests {
 
     #[test]
     fn without_motion_the_last_estimate_stays_and_is_marked() {
-        let mut tracking = Tracking::new(0.5, 1, STEP_S);
+        let mut tracking = tracking(0.5);
         let mut stream = Stream::new(5, "noise");
         for tick in 0..4096 {
             let noise = 16e-6 * stream.normal();
-            tracking.observe(&[0.0], &[0.0], &[noise]);
-            let estimate = tracking.estimate(0);
+            tracking.add(&[0.0], &[0.0], &[noise]);
+            let estimate = tracking.dofs[0].estimate;
             assert!(!estimate.valid && estimate.amplitude == 1.0 && estimate.delay_s == 0.0);
             // A crawl below the noise tells nothing either.
             let (x, v) = motion(STEP_S * f64::from(tick));
-            tracking.observe(&[1e-4 * x], &[1e-4 * v], &[1e-4 * x + noise]);
-            assert!(!tracking.estimate(0).valid);
+            tracking.add(&[1e-4 * x], &[1e-4 * v], &[1e-4 * x + noise]);
+            assert!(!tracking.dofs[0].estimate.valid);
         }
         let late = |tracking: &mut Tracking, tick: i32| {
             let t = STEP_S * f64::from(tick);
             let (x, v) = motion(t);
-            tracking.observe(&[x], &[v], &[motion(t - 2.0 * STEP_S).0]);
+            tracking.add(&[x], &[v], &[motion(t - 2.0 * STEP_S).0]);
         };
         (0..4096).for_each(|tick| late(&mut tracking, tick));
-        let moving = tracking.estimate(0);
+        let moving = tracking.dofs[0].estimate;
         assert!(moving.valid && (moving.delay_s / STEP_S - 2.0).abs() < 0.05);
         let mut last = moving;
         for _ in 0..4096 {
-            tracking.observe(&[0.0], &[0.0], &[16e-6]);
-            let now = tracking.estimate(0);
+            tracking.add(&[0.0], &[0.0], &[16e-6]);
+            let now = tracking.dofs[0].estimate;
             if now.valid {
                 last = now;
             } else {
                 assert_eq!((now.delay_s, now.amplitude), (last.delay_s, last.amplitude));
             }
         }
-        assert!(!tracking.estimate(0).valid);
+        assert!(!tracking.dofs[0].estimate.valid);
     }
 
     #[test]
     fn what_does_not_come_back_has_an_amplitude_and_no_delay() {
-        let mut tracking = Tracking::new(0.5, 1, STEP_S);
+        let mut tracking = tracking(0.5);
         for tick in 0..4096 {
             let (x, v) = motion(STEP_S * f64::from(tick));
-            tracking.observe(&[x], &[v], &[1e-3]);
+            tracking.add(&[x], &[v], &[1e-3]);
         }
-        let stuck = tracking.estimate(0);
+        let stuck = tracking.dofs[0].estimate;
         assert!(stuck.valid && stuck.amplitude < 1e-9 && stuck.delay_s == 0.0, "{stuck:?}");
     }
 
     #[test]
     fn a_number_that_is_none_is_forgotten_with_its_window() {
-        let mut tracking = Tracking::new(0.25, 1, STEP_S);
+        let mut tracking = tracking(0.25);
         for tick in 0..4096 {
             let (x, v) = motion(STEP_S * f64::from(tick));
             let y = if tick == 2000 { f64::NAN } else { x };
-            tracking.observe(&[x], &[v], &[y]);
-            assert!(tracking.estimate(0).delay_s.is_finite());
+            tracking.add(&[x], &[v], &[y]);
+            assert!(tracking.dofs[0].estimate.delay_s.is_finite());
         }
-        assert!(tracking.estimate(0).valid);
+        assert!(tracking.dofs[0].estimate.valid);
     }
 }

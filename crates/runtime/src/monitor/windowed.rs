@@ -1,5 +1,29 @@
 //! The windowed stability warning: the same ratio over the recent past only.
 
+use model::channel::Channel;
+
+use super::alarm::{Alarm, Levels, Sense};
+use super::indicators::{Indicator, MonitorInput};
+use crate::event::EventLog;
+use crate::gate::TripKind;
+use crate::interlock::Stop;
+
+/// The windowed stability warning.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct WindowedPlan {
+    /// Length of the window.
+    pub window_s: f64,
+    /// Added to the energy dissipated in the window; `None` for that of the plain warning.
+    pub constant_j: Option<f64>,
+    /// %.
+    pub levels: Levels,
+}
+
+pub(super) fn channels() -> Vec<Channel> {
+    let words = "Stability warning of the recent past alone";
+    vec![Channel::new("stability_warning.windowed", "%", words)]
+}
+
 /// The stability warning of the last T seconds,
 ///
 ///   SW_T = 100 ΔW_F / (ΔE_d + C) where ΔW_F > 0, else 0,
@@ -19,7 +43,8 @@
 /// stores nothing. That holds where half a period fits into a bucket, T/32;
 /// below, part of the swing remains.
 #[derive(Debug, Clone)]
-pub struct WindowedWarning {
+pub(super) struct WindowedWarning {
+    alarm: Alarm,
     constant_j: f64,
     bucket_ticks: u64,
     in_bucket: u64,
@@ -28,17 +53,20 @@ pub struct WindowedWarning {
     /// Crest of W_F and E_d at the end of each bucket; `oldest` is overwritten next.
     marks: [(f64, f64); BUCKETS],
     oldest: usize,
+    /// SW_T at the last instant, %.
     value: f64,
 }
 
 const BUCKETS: usize = 32;
 
 impl WindowedWarning {
-    /// Over the last `window_s`, at least a bucket a tick.
-    pub fn new(window_s: f64, constant_j: f64, step_s: f64) -> Self {
-        let bucket_ticks = (window_s / step_s / BUCKETS as f64).round().max(1.0) as u64;
+    /// With at least a bucket a tick; `constant_j` is C of the plain warning.
+    pub(super) fn new(plan: &WindowedPlan, constant_j: f64, step_s: f64) -> Self {
+        let bucket_ticks = (plan.window_s / step_s / BUCKETS as f64).round().max(1.0) as u64;
+        let kind = TripKind::WindowedWarning;
         Self {
-            constant_j,
+            alarm: Alarm::new(kind, plan.levels, Sense::Rising, step_s),
+            constant_j: plan.constant_j.unwrap_or(constant_j),
             bucket_ticks,
             in_bucket: 0,
             crest: f64::NEG_INFINITY,
@@ -50,7 +78,7 @@ impl WindowedWarning {
 
     /// Takes the two energies of this instant, J.
     #[inline]
-    pub fn observe(&mut self, feedback: f64, dissipated: f64) {
+    fn add(&mut self, feedback: f64, dissipated: f64) {
         let (feedback_then, dissipated_then) = self.marks[self.oldest];
         self.value = ratio(feedback - feedback_then, dissipated - dissipated_then, self.constant_j);
         self.crest = self.crest.max(feedback);
@@ -62,11 +90,19 @@ impl WindowedWarning {
             self.crest = f64::NEG_INFINITY;
         }
     }
+}
 
-    /// SW_T at the last instant, %.
-    #[inline]
-    pub fn value(&self) -> f64 {
-        self.value
+impl Indicator for WindowedWarning {
+    fn observe(&mut self, seen: &MonitorInput<'_>) {
+        self.add(seen.energies.feedback_work(), seen.energies.dissipated());
+    }
+
+    fn judge(&mut self, tick: u64, log: &mut EventLog) -> Result<(), Stop> {
+        self.alarm.judge(tick, 0, self.value, log)
+    }
+
+    fn write(&self, frame: &mut Vec<f64>) {
+        frame.push(self.value);
     }
 }
 
@@ -89,34 +125,39 @@ mod tests {
 
     const STEP_S: f64 = 1e-3;
 
+    fn windowed(window_s: f64) -> WindowedWarning {
+        let plan = WindowedPlan { window_s, constant_j: None, levels: Levels::NONE };
+        WindowedWarning::new(&plan, 1.0, STEP_S)
+    }
+
     #[test]
     fn before_the_window_is_full_it_is_the_plain_warning() {
-        let mut windowed = WindowedWarning::new(3.2, 1.0, STEP_S);
+        let mut windowed = windowed(3.2);
         for tick in 0..3000 {
             let (feedback, dissipated) = (2e-3 * f64::from(tick), 3e-3 * f64::from(tick));
-            windowed.observe(feedback, dissipated);
+            windowed.add(feedback, dissipated);
             let plain = 100.0 * feedback / (dissipated + 1.0);
-            assert!((windowed.value() - plain).abs() < 1e-9, "{tick}");
+            assert!((windowed.value - plain).abs() < 1e-9, "{tick}");
         }
     }
 
     #[test]
     fn old_surplus_is_forgotten_in_either_direction() {
-        let mut windowed = WindowedWarning::new(3.2, 1.0, STEP_S);
+        let mut windowed = windowed(3.2);
         // Dissipates 100 J in 5 s, feeding nothing back: the plain warning has
         // 100 J to spare. Then feeds 6 J/s back and dissipates 5 J/s.
         let (mut feedback, mut dissipated) = (0.0, 0.0);
         for _ in 0..5000 {
             dissipated += 0.02;
-            windowed.observe(feedback, dissipated);
+            windowed.add(feedback, dissipated);
         }
-        assert_eq!(windowed.value(), 0.0);
+        assert_eq!(windowed.value, 0.0);
         let mut reached = None;
         for tick in 0..6000 {
             feedback += 6e-3;
             dissipated += 5e-3;
-            windowed.observe(feedback, dissipated);
-            if windowed.value() >= 100.0 {
+            windowed.add(feedback, dissipated);
+            if windowed.value >= 100.0 {
                 reached.get_or_insert(tick);
             }
         }
@@ -125,15 +166,15 @@ mod tests {
         // A loop that recovers reads as recovered one window later.
         for _ in 0..3200 {
             dissipated += 5e-3;
-            windowed.observe(feedback, dissipated);
+            windowed.add(feedback, dissipated);
         }
-        assert_eq!(windowed.value(), 0.0);
+        assert_eq!(windowed.value, 0.0);
     }
 
     #[test]
     fn what_the_specimen_stores_and_gives_back_does_not_count() {
         // Decaying motion at 4 Hz: the specimen stores ½ k x² and gives it back.
-        let mut windowed = WindowedWarning::new(6.4, 1.0, STEP_S);
+        let mut windowed = windowed(6.4);
         let mut highest: f64 = 0.0;
         for tick in 0..20_000 {
             let t = STEP_S * f64::from(tick);
@@ -142,18 +183,18 @@ mod tests {
             // Ten per cent of what is dissipated is fed back on the whole.
             let dissipated = 100.0 - energy;
             let feedback = 0.1 * dissipated - 0.4 * energy * x2;
-            windowed.observe(feedback, dissipated);
-            highest = highest.max(windowed.value());
+            windowed.add(feedback, dissipated);
+            highest = highest.max(windowed.value);
         }
         assert!(highest < 12.0, "{highest}");
     }
 
     #[test]
     fn nothing_and_noise_do_not_fire() {
-        let mut windowed = WindowedWarning::new(1.0, 1.0, STEP_S);
+        let mut windowed = windowed(1.0);
         for tick in 0..5000 {
-            windowed.observe(1e-2 * f64::from(tick).sin(), 0.0);
-            assert!(windowed.value() < 2.1);
+            windowed.add(1e-2 * f64::from(tick).sin(), 0.0);
+            assert!(windowed.value < 2.1);
         }
     }
 }

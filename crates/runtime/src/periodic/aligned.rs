@@ -1,13 +1,12 @@
 //! Signals measured with different delays, brought to one instant.
 
-use numerics::small::copy;
-
 /// Delay lines that make every signal as late as the latest. A common lateness
 /// does no harm: the simulated side then runs that much behind the rig.
 #[derive(Debug, Clone)]
 pub(super) struct Aligned {
     lines: [Line; 3],
-    latency_s: f64,
+    /// How late everything is, s.
+    pub(super) latency_s: f64,
 }
 
 impl Aligned {
@@ -17,52 +16,12 @@ impl Aligned {
         Self { lines, latency_s }
     }
 
-    /// How late everything is, s.
+    /// Passes the ticks of displacement, force and acceleration through, in place.
     #[inline]
-    pub(super) fn latency_s(&self) -> f64 {
-        self.latency_s
-    }
-
-    #[inline]
-    pub(super) fn take(
-        &mut self,
-        displacement: &[f64],
-        force: &[f64],
-        acceleration: Option<&[f64]>,
-    ) {
-        self.lines[0].push(displacement);
-        self.lines[1].push(force);
-        if let Some(acceleration) = acceleration {
-            self.lines[2].push(acceleration);
+    pub(super) fn pass(&mut self, signals: [&mut [f64]; 3]) {
+        for (line, rows) in self.lines.iter_mut().zip(signals) {
+            line.pass(rows);
         }
-    }
-
-    /// [`take`](Self::take) for many ticks, in place.
-    pub(super) fn pass(
-        &mut self,
-        displacement: &mut [f64],
-        force: &mut [f64],
-        acceleration: &mut [f64],
-    ) {
-        let [of_displacement, of_force, of_acceleration] = &mut self.lines;
-        of_displacement.pass(displacement);
-        of_force.pass(force);
-        of_acceleration.pass(acceleration);
-    }
-
-    #[inline]
-    pub(super) fn displacement(&self) -> &[f64] {
-        &self.lines[0].out
-    }
-
-    #[inline]
-    pub(super) fn force(&self) -> &[f64] {
-        &self.lines[1].out
-    }
-
-    #[inline]
-    pub(super) fn acceleration(&self) -> &[f64] {
-        &self.lines[2].out
     }
 }
 
@@ -70,61 +29,42 @@ impl Aligned {
 /// some tens of hertz that costs (ωh)²/8, less than 1e-4.
 #[derive(Debug, Clone)]
 struct Line {
+    dofs: usize,
+    /// A ring of samples.
     past: Vec<f64>,
-    /// Samples kept.
     depth: usize,
     at: usize,
     share: f64,
-    out: Vec<f64>,
 }
 
 impl Line {
     fn new(samples: f64, dofs: usize) -> Self {
         let whole = samples.max(0.0).floor();
         let depth = whole as usize + 2;
-        Self {
-            past: vec![0.0; depth * dofs],
-            depth,
-            at: 0,
-            share: samples.max(0.0) - whole,
-            out: vec![0.0; dofs],
-        }
+        let share = samples.max(0.0) - whole;
+        Self { dofs, past: vec![0.0; depth * dofs], depth, at: 0, share }
     }
 
     #[inline(always)]
-    fn push(&mut self, values: &[f64]) {
-        if self.is_direct() {
-            copy(&mut self.out, values);
-        } else {
-            self.delay(values);
-        }
-    }
-
-    #[inline(always)]
-    fn is_direct(&self) -> bool {
-        self.depth == 2 && self.share == 0.0
-    }
-
     fn pass(&mut self, rows: &mut [f64]) {
-        if self.is_direct() || self.out.is_empty() {
-            return;
-        }
-        for row in rows.chunks_exact_mut(self.out.len()) {
-            self.delay(row);
-            row.copy_from_slice(&self.out);
+        let direct = self.depth == 2 && self.share == 0.0;
+        if !direct && self.dofs > 0 {
+            for row in rows.chunks_exact_mut(self.dofs) {
+                self.delay(row);
+            }
         }
     }
 
-    fn delay(&mut self, values: &[f64]) {
-        let dofs = self.out.len();
-        self.past[self.at * dofs..][..dofs].copy_from_slice(values);
+    fn delay(&mut self, row: &mut [f64]) {
+        let dofs = self.dofs;
+        self.past[self.at * dofs..][..dofs].copy_from_slice(row);
         // The ring holds `depth` samples: the oldest is depth − 1 back.
         let next = |at: usize| if at + 1 == self.depth { 0 } else { at + 1 };
         let older = next(self.at);
         let newer = next(older);
-        for i in 0..dofs {
+        for (i, out) in row.iter_mut().enumerate() {
             let (a, b) = (self.past[newer * dofs + i], self.past[older * dofs + i]);
-            self.out[i] = a + self.share * (b - a);
+            *out = a + self.share * (b - a);
         }
         self.at = older;
     }

@@ -4,10 +4,10 @@
 //! between two points the rig goes on with the last one. A point travels to the
 //! loop and back in one box, so that nothing is allocated or freed in the tick.
 
-use model::periodic::Coefficients;
+use model::periodic::{Coefficients, Orbit};
 use rtrb::{Consumer, Producer, RingBuffer};
 
-use super::{PeriodicSource, Settled};
+use super::{PeriodicError, PeriodicSource};
 use crate::gate::Trip;
 
 /// A point on its way: what is asked, and room for the answer.
@@ -15,9 +15,21 @@ pub(crate) struct Errand {
     pub(crate) wanted: Wanted,
     pub(crate) frequency_hz: f64,
     pub(crate) target: Vec<Coefficients>,
-    pub(crate) answer: Settled,
+    pub(crate) answer: Orbit,
+    /// Why there is none.
+    pub(crate) trip: Option<Trip>,
     /// Whether refining could help.
     pub(crate) helped: bool,
+}
+
+impl Errand {
+    /// What the point has given.
+    pub(crate) fn orbit(&self) -> Result<Orbit, PeriodicError> {
+        match self.trip {
+            Some(trip) => Err(PeriodicError::Tripped(trip)),
+            None => Ok(self.answer.clone()),
+        }
+    }
 }
 
 /// What is asked of the loop.
@@ -68,7 +80,7 @@ impl PeriodicSource {
         let errand = self.desk.as_mut().and_then(|desk| desk.at_work.take());
         let Some(mut errand) = errand else { return };
         self.report(&mut errand.answer);
-        errand.answer.trip = trip;
+        errand.trip = trip;
         if let Some(desk) = &mut self.desk {
             let _ = desk.answers.push(errand);
         }

@@ -2,9 +2,8 @@
 
 use std::f64::consts::PI;
 
-use model::motion::Motion;
 use model::periodic::Coefficients;
-use numerics::harmonics::{Kernels, PACK, Pack};
+use numerics::harmonics::{self, PACK, Pack};
 
 use super::Mean;
 use super::stretch::{STRETCH, Stretch};
@@ -18,20 +17,22 @@ pub(super) fn packs(harmonics: usize) -> usize {
     (harmonics + 1).div_ceil(PACK)
 }
 
-/// Where the period stands: cos and sin of half the phase, and of every
-/// harmonic of it.
+/// Where the period stands at every tick of a stretch, and at the one after it.
 #[derive(Debug, Clone)]
 pub(super) struct Phase {
-    kernels: Kernels,
+    /// Of the tick after the stretch.
     cycles: f64,
-    /// cos(πφ), φ in cycles: the shape of the Fourier windows.
-    pub(super) half_cosine: f64,
     half_sine: f64,
     /// cos and sin of half the change in a tick, and the ticks turned by it.
     half_turn: (f64, f64),
     turned: u32,
-    /// cos 2πkφ for k = 0, 1, …, then the sines; then both times cos(πφ).
-    basis: Vec<Pack>,
+    /// Ticks of the stretch.
+    ticks: usize,
+    /// cos(πφ), φ in cycles: the shape of the Fourier windows.
+    pub(super) half_cosines: Vec<f64>,
+    /// What the windows sum a signal with, a row for each tick: cos 2πkφ for
+    /// k = 0, 1, …, then the sines; then both times cos(πφ).
+    pub(super) basis: Vec<Pack>,
     /// Cosines and sines of every harmonic's change in a tick.
     turn: Vec<Pack>,
 }
@@ -40,13 +41,13 @@ impl Phase {
     fn new(harmonics: usize) -> Self {
         let packs = packs(harmonics);
         let mut phase = Self {
-            kernels: Kernels::new(),
             cycles: 0.0,
-            half_cosine: 1.0,
             half_sine: 0.0,
             half_turn: (1.0, 0.0),
             turned: 0,
-            basis: vec![[0.0; PACK]; 4 * packs],
+            ticks: 0,
+            half_cosines: vec![0.0; STRETCH + 1],
+            basis: vec![[0.0; PACK]; (STRETCH + 1) * 4 * packs],
             turn: vec![[0.0; PACK]; 2 * packs],
         };
         phase.set_change(0.0);
@@ -54,17 +55,12 @@ impl Phase {
         phase
     }
 
-    /// What the windows sum a signal with.
+    /// cos 2πkφ and sin 2πkφ for k = 0, 1, 2, … at a tick of the stretch.
     #[inline(always)]
-    pub(super) fn basis(&self) -> &[Pack] {
-        &self.basis
-    }
-
-    /// cos 2πkφ and sin 2πkφ for k = 0, 1, 2, …
-    #[inline(always)]
-    pub(super) fn harmonics(&self) -> (&[f64], &[f64]) {
-        let (cosines, rest) = self.basis.split_at(self.basis.len() / 4);
-        (cosines.as_flattened(), rest[..cosines.len()].as_flattened())
+    pub(super) fn harmonics(&self, tick: usize) -> (&[f64], &[f64]) {
+        let half = self.turn.len();
+        let (cosines, sines) = self.basis[2 * half * tick..][..half].split_at(half / 2);
+        (cosines.as_flattened(), sines.as_flattened())
     }
 
     /// From now on a tick changes the phase by so many cycles.
@@ -76,83 +72,55 @@ impl Phase {
         fill(cosines, sines, cycles);
     }
 
-    /// Goes on by `cycles`, which [`set_change`](Self::set_change) knows; whether
-    /// a period has ended.
+    /// Goes on by `most` ticks, or until the phase is computed anew, by `cycles`
+    /// each, which [`set_change`](Self::set_change) knows. Whether a period has
+    /// ended with them.
     #[inline]
-    fn advance(&mut self, cycles: f64) -> bool {
-        let wrapped = self.count(cycles);
-        if wrapped || self.turned >= TURNS {
-            self.compute();
-        } else {
-            self.turn_half();
-            self.kernels.turn(&mut self.basis, &self.turn, self.half_cosine);
-        }
-        wrapped
-    }
-
-    /// Counts a tick; whether a period has ended.
-    #[inline(always)]
-    fn count(&mut self, cycles: f64) -> bool {
-        self.cycles += cycles;
-        self.turned += 1;
-        let wrapped = self.cycles >= 1.0;
-        if wrapped {
-            self.cycles -= 1.0;
-        }
-        wrapped
-    }
-
-    #[inline(always)]
-    fn turn_half(&mut self) {
-        let ((cos, sin), (c, s)) = ((self.half_cosine, self.half_sine), self.half_turn);
-        self.half_cosine = cos * c - sin * s;
-        self.half_sine = sin * c + cos * s;
-    }
-
-    /// Many times [`advance`](Self::advance), until the phase is computed anew:
-    /// the basis of every tick, row by row, and cos(πφ). The ticks, and whether a
-    /// period has ended with them.
-    fn stretch(
-        &mut self,
-        cycles: f64,
-        most: usize,
-        rows: &mut [Pack],
-        half_cosines: &mut [f64],
-    ) -> (usize, bool) {
-        let width = self.basis.len();
-        half_cosines[0] = self.half_cosine;
-        rows[..width].copy_from_slice(&self.basis);
-        let (mut ticks, mut wrapped, mut anew) = (0, false, false);
-        while ticks < most && !anew {
-            ticks += 1;
-            wrapped = self.count(cycles);
+    fn stretch(&mut self, cycles: f64, most: usize) -> bool {
+        let width = 2 * self.turn.len();
+        let present = self.ticks * width..(self.ticks + 1) * width;
+        self.basis.copy_within(present, 0);
+        self.half_cosines[0] = self.half_cosines[self.ticks];
+        self.ticks = 0;
+        let (mut wrapped, mut anew) = (false, false);
+        while self.ticks < most && !anew {
+            self.cycles += cycles;
+            wrapped = self.cycles >= 1.0;
+            if wrapped {
+                self.cycles -= 1.0;
+            }
+            self.turned += 1;
             anew = wrapped || self.turned >= TURNS;
+            let (cos, sin) = (self.half_cosines[self.ticks], self.half_sine);
+            self.ticks += 1;
             if !anew {
-                self.turn_half();
-                half_cosines[ticks] = self.half_cosine;
+                let (c, s) = self.half_turn;
+                self.half_cosines[self.ticks] = cos * c - sin * s;
+                self.half_sine = sin * c + cos * s;
             }
         }
-        let turned = ticks - usize::from(anew);
-        let rows = &mut rows[..(turned + 1) * width];
-        self.kernels.turn_rows(rows, &self.turn, &half_cosines[1..=turned]);
+        let turned = self.ticks - usize::from(anew);
+        let rows = &mut self.basis[..(turned + 1) * width];
+        harmonics::turn_rows(rows, &self.turn, &self.half_cosines[1..=turned]);
         if anew {
             self.compute();
-        } else {
-            self.basis.copy_from_slice(&rows[turned * width..]);
         }
-        (ticks, wrapped)
+        wrapped
     }
 
+    /// The tick after the stretch from its phase.
     #[inline(never)]
     fn compute(&mut self) {
-        (self.half_sine, self.half_cosine) = (PI * self.cycles).sin_cos();
+        let (sin, cos) = (PI * self.cycles).sin_cos();
+        (self.half_sine, self.half_cosines[self.ticks]) = (sin, cos);
         self.turned = 0;
-        let quarter = self.basis.len() / 4;
-        let (plain, scaled) = self.basis.split_at_mut(2 * quarter);
-        let (cosines, sines) = plain.split_at_mut(quarter);
+        let half = self.turn.len();
+        let row = &mut self.basis[2 * half * self.ticks..][..2 * half];
+        let (plain, scaled) = row.split_at_mut(half);
+        let (cosines, sines) = plain.split_at_mut(half / 2);
         fill(cosines, sines, self.cycles);
         for (scaled, plain) in scaled.iter_mut().zip(plain) {
-            *scaled = plain.map(|value| self.half_cosine * value);
+            *scaled = plain.map(|value| cos * value);
         }
     }
 }
@@ -212,31 +180,28 @@ impl Generator {
     pub(super) fn set(&mut self, frequency_hz: f64, target: &[Coefficients]) {
         self.frequency_hz = frequency_hz;
         self.phase.set_change(frequency_hz * self.step_s);
-        for ((from, now), (to, new)) in
-            self.from.iter_mut().zip(&self.now).zip(self.to.iter_mut().zip(target))
-        {
-            from.0.copy_from_slice(&now.0);
+        for (to, new) in self.to.iter_mut().zip(target) {
             to.0.copy_from_slice(&new.0);
-            if self.mean == Mean::Followed {
-                to.0[0] = now.0[0];
-            }
         }
         self.begin();
     }
 
     /// To no motion, at the frequency that is.
     pub(super) fn wind_down(&mut self) {
-        for ((from, now), to) in self.from.iter_mut().zip(&self.now).zip(&mut self.to) {
-            from.0.copy_from_slice(&now.0);
+        for to in &mut self.to {
             to.0.fill(0.0);
-            if self.mean == Mean::Followed {
-                to.0[0] = now.0[0];
-            }
         }
         self.begin();
     }
 
+    /// Begins the way from here.
     fn begin(&mut self) {
+        for ((from, now), to) in self.from.iter_mut().zip(&self.now).zip(&mut self.to) {
+            from.0.copy_from_slice(&now.0);
+            if self.mean == Mean::Followed {
+                to.0[0] = now.0[0];
+            }
+        }
         let change = |(a, b): (&Coefficients, &Coefficients)| -> f64 {
             let waves = a.0[1..].chunks_exact(2).zip(b.0[1..].chunks_exact(2));
             let waves: f64 = waves.map(|(a, b)| (b[0] - a[0]).hypot(b[1] - a[1])).sum();
@@ -244,11 +209,8 @@ impl Generator {
         };
         let most = self.from.iter().zip(&self.to).map(change).fold(0.0, f64::max);
         self.share_1_s = (2.0 * self.frequency_hz).min(self.ramp_m_s / most);
-        self.share = 0.0;
-        if self.frequency_hz <= 0.0 {
-            // Nothing has been set yet, so there is nothing to leave.
-            self.share = 1.0;
-        }
+        // Where nothing has been set yet there is nothing to leave.
+        self.share = if self.frequency_hz > 0.0 { 0.0 } else { 1.0 };
     }
 
     /// Whether the target does not move.
@@ -276,39 +238,20 @@ impl Generator {
         self.share >= 1.0
     }
 
-    /// The target of this tick.
-    pub(super) fn target(&self, out: &mut Motion) {
-        let omega = 2.0 * PI * self.frequency_hz;
-        let (cosines, sines) = self.phase.harmonics();
-        for (dof, coefficients) in self.now.iter().enumerate() {
-            out.set(dof, motion(&coefficients.0, omega, cosines, sines));
-        }
-    }
-
-    /// The load's wave, which acts as cos ωt, turned back by an angle of which
-    /// sine and cosine are given. Before the first point nothing acts.
+    /// Target and load of the ticks to come, at most so many and until the phase is
+    /// computed anew, and goes there. The load acts as cos ωt, turned back by an
+    /// angle of which sine and cosine are given; before the first point nothing
+    /// acts. Whether a period has ended.
     #[inline]
-    pub(super) fn wave(&self, late: (f64, f64)) -> f64 {
-        let (cosines, sines) = self.phase.harmonics();
-        if self.frequency_hz == 0.0 { 0.0 } else { wave(late, cosines, sines) }
-    }
-
-    /// Targets and phases of the ticks to come, until the phase is computed anew or
-    /// `out` is full, and goes there. Whether a period has ended.
     pub(super) fn stretch(&mut self, late: (f64, f64), most: usize, out: &mut Stretch) -> bool {
-        let most = most.min(STRETCH);
-        let change = self.frequency_hz * self.step_s;
-        let (ticks, ended) =
-            self.phase.stretch(change, most, &mut out.basis, &mut out.half_cosines);
-        out.ticks = ticks;
+        let ended = self.phase.stretch(self.frequency_hz * self.step_s, most.min(STRETCH));
+        out.ticks = self.phase.ticks;
         let (omega, dofs) = (2.0 * PI * self.frequency_hz, self.now.len());
-        let packs = self.phase.basis.len();
-        let rows = out.basis.chunks_exact(packs).zip(&mut out.waves);
-        let commands = out.commands.chunks_exact_mut(dofs);
-        for ((row, to), commands) in rows.zip(commands).take(ticks) {
-            let (cosines, rest) = row.split_at(packs / 4);
-            let (cosines, sines) = (cosines.as_flattened(), rest.as_flattened());
-            *to = if omega == 0.0 { 0.0 } else { wave(late, cosines, sines) };
+        let commands = out.commands.chunks_exact_mut(dofs).zip(&mut out.waves);
+        for (tick, (commands, wave)) in commands.enumerate().take(out.ticks) {
+            let (cosines, sines) = self.phase.harmonics(tick);
+            let (sin, cos) = late;
+            *wave = if omega == 0.0 { 0.0 } else { cosines[1] * cos + sines[1] * sin };
             for (command, coefficients) in commands.iter_mut().zip(&self.now) {
                 *command = motion(&coefficients.0, omega, cosines, sines);
             }
@@ -330,17 +273,6 @@ impl Generator {
             }
         }
     }
-
-    /// Goes one tick on; whether a period has ended.
-    pub(super) fn advance(&mut self) -> bool {
-        self.ramp();
-        self.phase.advance(self.frequency_hz * self.step_s)
-    }
-}
-
-#[inline(always)]
-fn wave((sin, cos): (f64, f64), cosines: &[f64], sines: &[f64]) -> f64 {
-    cosines[1] * cos + sines[1] * sin
 }
 
 /// Displacement, velocity and acceleration of a target.

@@ -8,8 +8,6 @@ mod aligned;
 mod desk;
 mod generator;
 mod numerical;
-#[cfg(test)]
-mod same_bits;
 mod settling;
 mod stretch;
 #[cfg(test)]
@@ -24,7 +22,6 @@ use model::equations::Equations;
 use model::integrator::{IntegratorError, Method};
 use model::motion::Motion;
 use model::periodic::{Coefficients, Orbit};
-use numerics::small::copy;
 
 use crate::frame::{Block, FramePlan};
 use crate::gate::{Limits, Trip};
@@ -94,21 +91,6 @@ pub enum PeriodicError {
     Gone,
 }
 
-/// What a point has given, as plain numbers: mean and standard deviation of the
-/// mean of every coefficient of displacement, simulated displacement, their
-/// difference and force, all DOFs of one signal behind each other.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Settled {
-    mean: Vec<f64>,
-    scatter: Vec<f64>,
-    estimates: usize,
-    has_settled: bool,
-    time_s: f64,
-    /// By how much of a cycle all signals are late.
-    late_cycles: f64,
-    pub(crate) trip: Option<Trip>,
-}
-
 /// The loop with its rig.
 pub type PeriodicLoop = Loop<PeriodicSource>;
 
@@ -122,14 +104,11 @@ pub struct PeriodicSource {
     windows: Windows,
     stretch: Stretch,
     history: History,
+    /// Whether a period ends with the stretch.
+    period_ends: bool,
     /// The target of this tick.
     desired: Motion,
-    force: Vec<f64>,
-    signals: Vec<f64>,
     estimate: Vec<Coefficients>,
-    /// Acceleration from the harmonics of the displacement, for a rig that
-    /// measures none.
-    synthesised: Vec<f64>,
     ticks_of_point: u64,
     /// sin and cos of the angle by which all signals are late.
     late: (f64, f64),
@@ -155,7 +134,7 @@ impl PeriodicLoop {
 
     /// The channels of its frames.
     pub fn channels(&self) -> Vec<Channel> {
-        let (interface, _) = self.source.shape();
+        let interface = self.source.desired.count();
         let plan = FramePlan { interface, auxiliary: self.rig.channels(), ..FramePlan::default() };
         plan.channels(&Block::driven())
     }
@@ -208,11 +187,12 @@ impl PeriodicLoop {
 
     /// What the point has given.
     pub fn result(&self) -> Result<Orbit, PeriodicError> {
-        let mut settled = self.source.blank();
-        self.source.report(&mut settled);
-        settled.trip = self.tripped().map(|(trip, _)| trip);
-        let (dofs, harmonics) = self.source.shape();
-        settled.orbit(dofs, harmonics)
+        if let Some((trip, _)) = self.tripped() {
+            return Err(PeriodicError::Tripped(trip));
+        }
+        let mut orbit = self.source.blank();
+        self.source.report(&mut orbit);
+        Ok(orbit)
     }
 
     /// A target at rest.
@@ -261,17 +241,15 @@ impl PeriodicSource {
                 settings.ramp_m_s,
             ),
             windows: Windows::new(3 * dofs, seen),
-            stretch: Stretch::new(dofs, seen),
+            stretch: Stretch::new(dofs),
+            period_ends: false,
             history: History::new(
                 settings.settling,
                 3 * dofs * (2 * seen + 1),
                 4 * dofs * (2 * seen + 1),
             ),
             desired: Motion::rest(dofs),
-            force: vec![0.0; dofs],
-            signals: vec![0.0; 3 * dofs],
             estimate: vec![Coefficients::zeros(seen); 4 * dofs],
-            synthesised: vec![0.0; dofs],
             ticks_of_point: 0,
             late: (0.0, 1.0),
             most_ticks: 0,
@@ -321,12 +299,6 @@ impl PeriodicSource {
         self.generator.has_arrived() && self.generator.is_still()
     }
 
-    /// Interface DOFs, and harmonics that are looked at.
-    pub(crate) fn shape(&self) -> (usize, usize) {
-        let seen = self.settings.seen_harmonics.max(self.settings.harmonics);
-        (self.desired.count(), seen)
-    }
-
     /// Points are asked for at this desk from now on.
     pub(crate) fn sit_at(&mut self, desk: Desk) {
         self.desk = Some(desk);
@@ -338,74 +310,91 @@ impl PeriodicSource {
     }
 
     /// Room for what a point gives.
-    pub(crate) fn blank(&self) -> Settled {
-        let width = self.estimate.iter().map(|c| c.0.len()).sum();
-        Settled {
-            mean: vec![f64::NAN; width],
-            scatter: vec![f64::NAN; width],
-            estimates: 0,
-            has_settled: false,
+    pub(crate) fn blank(&self) -> Orbit {
+        let dofs = self.desired.count();
+        let zeros = || self.estimate[..dofs].iter().map(|c| Coefficients::zeros(c.harmonics()));
+        Orbit {
+            measured: zeros().collect(),
+            measured_scatter: zeros().collect(),
+            simulated: zeros().collect(),
+            difference_scatter: zeros().collect(),
+            force: zeros().collect(),
             time_s: 0.0,
-            late_cycles: 0.0,
-            trip: None,
+            estimates: 0,
+            settled: false,
         }
     }
 
     fn late_cycles(&self) -> f64 {
-        self.aligned.latency_s() * self.generator.frequency_hz()
+        self.aligned.latency_s * self.generator.frequency_hz()
     }
 
     /// Writes what the point has given. Allocates nothing.
-    pub(crate) fn report(&self, out: &mut Settled) {
-        out.estimates = self.history.average(&mut out.mean, &mut out.scatter);
-        out.has_settled = self.history.has_settled();
+    pub(crate) fn report(&self, out: &mut Orbit) {
+        let rows = self.history.averaged();
+        let values = |signal: usize, lists: &mut [Coefficients], of: &dyn Fn(usize) -> f64| {
+            let at = signal * lists.iter().map(|list| list.0.len()).sum::<usize>();
+            for (i, value) in lists.iter_mut().flat_map(|list| &mut list.0).enumerate() {
+                *value = of(at + i);
+            }
+        };
+        let late_cycles = self.late_cycles();
+        // In the order of the estimates: rig, simulated side, their difference, force.
+        for (signal, means) in
+            [(0, &mut out.measured), (1, &mut out.simulated), (3, &mut out.force)]
+        {
+            values(signal, means, &|i| self.history.mean(&rows, i));
+            means.iter_mut().for_each(|mean| mean.advance(late_cycles));
+        }
+        for (signal, scatters) in [(0, &mut out.measured_scatter), (2, &mut out.difference_scatter)]
+        {
+            values(signal, scatters, &|i| self.history.scatter(&rows, i));
+        }
+        out.estimates = rows.len();
+        out.settled = self.history.has_settled();
         out.time_s = self.ticks_of_point as f64 * self.step_s;
-        out.late_cycles = self.late_cycles();
-        out.trip = None;
     }
 
-    /// Moves the simulated side to the instant of the measurement.
-    fn simulate(&mut self, measured: &Measured) -> Result<(), Trip> {
-        let dofs = measured.displacement.len();
-        let acceleration = measured.acceleration();
-        self.aligned.take(&measured.displacement, &measured.force, acceleration);
-        let has_accelerometer = acceleration.is_some();
-        if !has_accelerometer {
-            self.synthesise();
+    /// Target and load of the ticks to come, at most so many.
+    fn begin_stretch(&mut self, most: usize) {
+        self.period_ends = self.generator.stretch(self.late, most, &mut self.stretch);
+    }
+
+    /// Moves the simulated side through the instants that were measured. The signals
+    /// are late together, and the load waits for them.
+    #[inline]
+    fn simulate(&mut self) -> Result<(), Trip> {
+        let rows = &mut self.stretch;
+        let count = rows.ticks * rows.dofs;
+        if !rows.has_acceleration {
+            let omega = std::f64::consts::TAU * self.generator.frequency_hz();
+            synthesise(&self.estimate, omega, self.generator.phase().harmonics(0), rows);
         }
-        let acceleration =
-            if has_accelerometer { self.aligned.acceleration() } else { &self.synthesised };
+        let (displacement, force) = (&mut rows.displacement[..count], &mut rows.force[..count]);
+        let acceleration = &mut rows.acceleration[..count];
+        let sensed = if rows.has_acceleration { &mut *acceleration } else { &mut [] };
+        self.aligned.pass([&mut *displacement, &mut *force, sensed]);
         let masses = &self.settings.inertia_compensation_kg;
-        compensate(masses, self.aligned.force(), acceleration, &mut self.force);
-        // The signals are late together; the load waits for them.
-        let wave = self.generator.wave(self.late);
-        let displacement = self.aligned.displacement();
+        compensate(masses, force, acceleration, &mut rows.compensated[..count]);
         let ticks = Ticks {
             amplitudes: &self.settings.load,
-            waves: &[wave],
-            forces: &self.force,
+            waves: &rows.waves[..rows.ticks],
+            forces: &rows.compensated[..count],
             measured: displacement,
         };
-        let (of_rig, rest) = self.signals.split_at_mut(dofs);
-        let (of_simulation, of_force) = rest.split_at_mut(dofs);
-        self.numerical.run(&ticks, of_simulation).map_err(not_converged)?;
-        copy(of_rig, displacement);
-        copy(of_force, self.aligned.force());
-        self.windows.add(self.generator.phase(), &self.signals);
+        self.numerical.run(&ticks, &mut rows.simulated[..count]).map_err(not_converged)?;
+        self.windows.add(self.generator.phase(), &self.stretch);
         Ok(())
     }
 
-    /// The acceleration of the last period's harmonics. The rig feels nothing of
-    /// the simulated side, so it settles by itself, and this with it.
-    fn synthesise(&mut self) {
-        let omega = std::f64::consts::TAU * self.generator.frequency_hz();
-        let (cosines, sines) = self.generator.phase().harmonics();
-        for (out, displacement) in self.synthesised.iter_mut().zip(&self.estimate) {
-            *out = 0.0;
-            for (k, pair) in displacement.0[1..].chunks_exact(2).enumerate() {
-                let rate = (k + 1) as f64 * omega;
-                *out -= rate * rate * (pair[0] * cosines[k + 1] + pair[1] * sines[k + 1]);
-            }
+    /// The stretch is gone through.
+    fn end_stretch(&mut self) {
+        self.ticks_of_point += self.stretch.ticks as u64;
+        if self.period_ends {
+            self.period();
+        }
+        if self.is_done() && !self.resting {
+            self.answer(None);
         }
     }
 
@@ -436,12 +425,14 @@ impl PeriodicSource {
 impl Source for PeriodicSource {
     fn measure(&mut self, scene: &mut Scene<'_>) -> Result<(), Stop> {
         self.take_errand();
+        self.begin_stretch(1);
         scene.rig.measure(scene.held, scene.measured)?;
-        Ok(self.simulate(scene.measured)?)
+        self.stretch.take(scene.measured);
+        Ok(self.simulate()?)
     }
 
     fn propose(&mut self, _scene: &mut Scene<'_>, command: &mut Motion) -> Result<Proposal, Stop> {
-        self.generator.target(&mut self.desired);
+        self.stretch.first_command(&mut self.desired);
         command.copy_from(&self.desired);
         Ok(Proposal::Command)
     }
@@ -451,13 +442,7 @@ impl Source for PeriodicSource {
     }
 
     fn advance(&mut self, _measured: &Measured) -> Result<(), Trip> {
-        if self.generator.advance() {
-            self.period();
-        }
-        self.ticks_of_point += 1;
-        if self.is_done() && !self.resting {
-            self.answer(None);
-        }
+        self.end_stretch();
         Ok(())
     }
 
@@ -471,6 +456,24 @@ impl Source for PeriodicSource {
     }
 }
 
+/// The acceleration of the last period's harmonics, for a rig that measures none.
+/// The rig feels nothing of the simulated side, so it settles by itself, and this
+/// with it.
+fn synthesise(
+    estimate: &[Coefficients],
+    omega: f64,
+    (cosines, sines): (&[f64], &[f64]),
+    rows: &mut Stretch,
+) {
+    for (out, displacement) in rows.acceleration[..rows.dofs].iter_mut().zip(estimate) {
+        *out = 0.0;
+        for (k, pair) in displacement.0[1..].chunks_exact(2).enumerate() {
+            let rate = (k + 1) as f64 * omega;
+            *out -= rate * rate * (pair[0] * cosines[k + 1] + pair[1] * sines[k + 1]);
+        }
+    }
+}
+
 /// The forces on the simulated side, of one tick or of many: what is measured,
 /// without the inertia of the mass that is simulated.
 #[inline(always)]
@@ -479,32 +482,5 @@ fn compensate(masses: &[f64], measured: &[f64], acceleration: &[f64], out: &mut 
     for (out, ((measured, acceleration), mass)) in out.iter_mut().zip(signals) {
         let inertia = if *mass == 0.0 { 0.0 } else { mass * acceleration };
         *out = inertia - measured;
-    }
-}
-
-impl Settled {
-    /// The numbers as an orbit of so many DOFs and harmonics.
-    pub(crate) fn orbit(&self, dofs: usize, harmonics: usize) -> Result<Orbit, PeriodicError> {
-        if let Some(trip) = self.trip {
-            return Err(PeriodicError::Tripped(trip));
-        }
-        let width = 2 * harmonics + 1;
-        let part = |values: &[f64], signal: usize| -> Vec<Coefficients> {
-            let of = |dof| Coefficients(values[(signal * dofs + dof) * width..][..width].to_vec());
-            (0..dofs).map(of).collect()
-        };
-        let turned = |signal: usize| -> Vec<Coefficients> {
-            part(&self.mean, signal).iter().map(|c| c.advanced(self.late_cycles)).collect()
-        };
-        Ok(Orbit {
-            measured: turned(0),
-            measured_scatter: part(&self.scatter, 0),
-            simulated: turned(1),
-            difference_scatter: part(&self.scatter, 2),
-            force: turned(3),
-            time_s: self.time_s,
-            estimates: self.estimates,
-            settled: self.has_settled,
-        })
     }
 }

@@ -1,5 +1,7 @@
 //! When the coefficients have settled, and how well they are known.
 
+use std::ops::Range;
+
 use model::periodic::Coefficients;
 
 /// How settling is judged.
@@ -35,8 +37,6 @@ pub(super) struct History {
     count: usize,
     /// Where the averaged stretch begins, once settled.
     from: Option<usize>,
-    /// Standard deviations of single estimates, to judge by.
-    noise: Vec<f64>,
     /// Estimates averaged at most, now.
     most: usize,
 }
@@ -52,7 +52,6 @@ impl History {
             kept: vec![0.0; rows * width],
             count: 0,
             from: None,
-            noise: vec![0.0; judged],
             most: rule.most_estimates,
         }
     }
@@ -72,10 +71,8 @@ impl History {
 
     /// Greatest standard deviation of a judged mean.
     fn worst(&self, from: usize) -> f64 {
-        let factor = mean_factor(self.count - from);
-        (0..self.judged)
-            .map(|i| factor * deviation(&self.kept, self.width, from..self.count, i))
-            .fold(0.0, f64::max)
+        let rows = from..self.count;
+        (0..self.judged).map(|i| self.scatter(&rows, i)).fold(0.0, f64::max)
     }
 
     /// Takes one estimate; whether the point is done.
@@ -109,7 +106,7 @@ impl History {
     }
 
     /// The rows of the last spells, if there are as many.
-    fn last(&self, spells: usize) -> Option<std::ops::Range<usize>> {
+    fn last(&self, spells: usize) -> Option<Range<usize>> {
         Some(self.count.checked_sub(spells * self.rule.spell)?..self.count)
     }
 
@@ -126,63 +123,52 @@ impl History {
 
     /// Over four spells what moves is noise: it does not become less, and it
     /// leads nowhere. A dying transient fails the first, a slow one the second.
-    fn is_stationary(&mut self) -> bool {
+    fn is_stationary(&self) -> bool {
         let Some(rows) = self.last(4) else { return false };
         let half = rows.len() / 2;
         let (first, second) = (rows.start..rows.start + half, rows.start + half..rows.end);
-        let power = |part: &std::ops::Range<usize>| -> f64 {
-            let squares = |i| deviation(&self.kept, self.width, part.clone(), i).powi(2);
-            (0..self.judged).map(squares).sum()
+        let power = |part: &Range<usize>| -> f64 {
+            (0..self.judged).map(|i| self.deviation(part, i).powi(2)).sum()
         };
         if power(&second) < 0.4 * power(&first) {
             return false;
         }
-        for i in 0..self.judged {
-            self.noise[i] = deviation(&self.kept, self.width, rows.clone(), i);
-        }
         (0..self.judged).all(|i| {
-            let mean = |part: &std::ops::Range<usize>| {
-                part.clone().map(|row| self.value(row, i)).sum::<f64>() / half as f64
-            };
-            let change = (mean(&second) - mean(&first)).abs();
-            let chance = 3.5 * self.noise[i] * (8.0 / 3.0 / half as f64).sqrt();
+            let change = (self.mean(&second, i) - self.mean(&first, i)).abs();
+            let chance = 3.5 * self.deviation(&rows, i) * (8.0 / 3.0 / half as f64).sqrt();
             change <= self.rule.tolerance_m.max(chance)
         })
     }
 
-    /// Mean and standard deviation of the mean over the settled stretch, or over
-    /// the last four spells if it never settled. Gives the estimates averaged;
-    /// NaN where there is none.
-    pub(super) fn average(&self, mean: &mut [f64], scatter: &mut [f64]) -> usize {
+    /// The estimates that are averaged: the settled stretch, or the last four spells
+    /// if it never settled.
+    pub(super) fn averaged(&self) -> Range<usize> {
         let last = self.count.saturating_sub(4 * self.rule.spell);
-        let rows = self.from.unwrap_or(last)..self.count;
-        let (count, factor) = (rows.len() as f64, mean_factor(rows.len()));
-        for (i, (mean, scatter)) in mean.iter_mut().zip(scatter).enumerate() {
-            *mean = rows.clone().map(|row| self.value(row, i)).sum::<f64>() / count;
-            *scatter = factor * deviation(&self.kept, self.width, rows.clone(), i);
-        }
-        rows.len()
+        self.from.unwrap_or(last)..self.count
     }
 
     pub(super) fn has_settled(&self) -> bool {
         self.from.is_some()
     }
-}
 
-/// From the standard deviation of an estimate to that of a mean. Neighbouring
-/// windows overlap by half: a correlation of 1/6, which raises the variance of
-/// a mean by a third.
-fn mean_factor(count: usize) -> f64 {
-    (4.0 / 3.0 / count as f64).sqrt()
-}
+    /// The mean of a value over these estimates; NaN where there is none.
+    pub(super) fn mean(&self, rows: &Range<usize>, i: usize) -> f64 {
+        rows.clone().map(|row| self.value(row, i)).sum::<f64>() / rows.len() as f64
+    }
 
-/// Standard deviation of one estimate from the differences of neighbours, which
-/// know nothing of a slow trend: E(d²) = 2σ²(1 − ρ) with ρ = 1/6 between
-/// windows that overlap by half.
-fn deviation(kept: &[f64], width: usize, rows: std::ops::Range<usize>, i: usize) -> f64 {
-    let pairs = rows.len().saturating_sub(1).max(1) as f64;
-    let squares: f64 = (rows.start + 1..rows.end)
-        .map(|row| (kept[row * width + i] - kept[(row - 1) * width + i]).powi(2))
-        .sum();
-    (squares / pairs / (2.0 * (1.0 - 1.0 / 6.0))).sqrt()
+    /// Standard deviation of that mean. Neighbouring windows overlap by half: a
+    /// correlation of 1/6, which raises the variance of a mean by a third.
+    pub(super) fn scatter(&self, rows: &Range<usize>, i: usize) -> f64 {
+        (4.0 / 3.0 / rows.len() as f64).sqrt() * self.deviation(rows, i)
+    }
+
+    /// Standard deviation of one estimate from the differences of neighbours, which
+    /// know nothing of a slow trend: E(d²) = 2σ²(1 − ρ) with ρ = 1/6 between
+    /// windows that overlap by half.
+    fn deviation(&self, rows: &Range<usize>, i: usize) -> f64 {
+        let pairs = rows.len().saturating_sub(1).max(1) as f64;
+        let change = |row| self.value(row, i) - self.value(row - 1, i);
+        let squares: f64 = (rows.start + 1..rows.end).map(|row| change(row).powi(2)).sum();
+        (squares / pairs / (2.0 * (1.0 - 1.0 / 6.0))).sqrt()
+    }
 }

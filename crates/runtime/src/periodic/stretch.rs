@@ -1,22 +1,19 @@
-//! Many ticks of a shaken virtual rig at once.
+//! A stretch of ticks: one, or many of a shaken virtual rig at once.
 //!
 //! Within a period the target depends on nothing that is measured; only its mean
 //! follows the rig, when a period ends. So in virtual time a stretch of ticks that
 //! crosses no such end may be gone through stage by stage: all targets, then the
 //! rig, then the simulated side, then the sums. Every number is made from the same
-//! numbers in the same order as tick by tick, so the bits are the same; what is
+//! numbers in the same order as in stretches of one tick, so the bits are the same; what is
 //! gained is that each stage is a short loop. The gate still stands before every
 //! command.
 
 use model::motion::Motion;
-use numerics::harmonics::{PACK, Pack};
+use numerics::small::copy;
 
-use super::generator::packs;
-use super::numerical::Ticks;
-use super::{PeriodicLoop, PeriodicSource, compensate};
+use super::PeriodicLoop;
 use crate::gate::{GateInput, Trip, TripKind, gate};
-use crate::rig::{Rig, RigSlot};
-use crate::source::not_converged;
+use crate::rig::{Measured, Rig, RigSlot};
 
 /// Most ticks of a stretch: all rows stay in the nearest cache.
 pub(super) const STRETCH: usize = 32;
@@ -27,37 +24,49 @@ pub(super) struct Stretch {
     pub(super) dofs: usize,
     /// Ticks in it.
     pub(super) ticks: usize,
-    /// The phase's basis of each tick, and of the one after.
-    pub(super) basis: Vec<Pack>,
-    pub(super) half_cosines: Vec<f64>,
     /// The load's wave.
     pub(super) waves: Vec<f64>,
     /// Displacement, velocity and acceleration.
     pub(super) commands: Vec<[f64; 3]>,
-    displacement: Vec<f64>,
-    force: Vec<f64>,
-    acceleration: Vec<f64>,
+    pub(super) displacement: Vec<f64>,
+    pub(super) force: Vec<f64>,
+    pub(super) acceleration: Vec<f64>,
+    /// Whether the rig measures that.
+    pub(super) has_acceleration: bool,
     /// Forces on the simulated side.
-    compensated: Vec<f64>,
-    simulated: Vec<f64>,
+    pub(super) compensated: Vec<f64>,
+    pub(super) simulated: Vec<f64>,
 }
 
 impl Stretch {
-    pub(super) fn new(dofs: usize, harmonics: usize) -> Self {
+    pub(super) fn new(dofs: usize) -> Self {
         let rows = || vec![0.0; STRETCH * dofs];
         Self {
             dofs,
             ticks: 0,
-            basis: vec![[0.0; PACK]; (STRETCH + 1) * 4 * packs(harmonics)],
-            half_cosines: vec![0.0; STRETCH + 1],
             waves: vec![0.0; STRETCH],
             commands: vec![[0.0; 3]; STRETCH * dofs],
             displacement: rows(),
             force: rows(),
             acceleration: rows(),
+            has_acceleration: true,
             compensated: rows(),
             simulated: rows(),
         }
+    }
+
+    /// What is measured in its only tick.
+    #[inline]
+    pub(super) fn take(&mut self, measured: &Measured) {
+        copy(&mut self.displacement[..self.dofs], &measured.displacement);
+        copy(&mut self.force[..self.dofs], &measured.force);
+        copy(&mut self.acceleration[..self.dofs], &measured.acceleration);
+        self.has_acceleration = measured.has_acceleration;
+    }
+
+    /// The command of its first tick.
+    pub(super) fn first_command(&self, command: &mut Motion) {
+        set(command, &self.commands[..self.dofs]);
     }
 
     /// What the windows sum, in their order.
@@ -82,18 +91,12 @@ impl PeriodicLoop {
     fn go_through_stretch(&mut self) {
         let source = &mut self.source;
         let left = source.most_ticks.saturating_sub(source.ticks_of_point).max(1);
-        let most = usize::try_from(left).unwrap_or(STRETCH);
-        let wrapped = source.generator.stretch(source.late, most, &mut source.stretch);
+        source.begin_stretch(usize::try_from(left).unwrap_or(STRETCH));
         let passed = self.move_rig();
-        let outcome = self.source.simulate_stretch().and(passed);
-        let source = &mut self.source;
-        source.windows.add_stretch(&source.stretch);
-        let ticks = source.stretch.ticks as u64;
-        source.ticks_of_point += ticks;
-        self.tick += ticks - 1;
+        let outcome = self.source.simulate().and(passed);
+        self.tick += self.source.stretch.ticks as u64 - 1;
         match outcome {
-            Ok(()) if wrapped => self.source.period(),
-            Ok(()) => {}
+            Ok(()) => self.source.end_stretch(),
             Err(trip) => {
                 // As the tick of any trip ends. The generator may stand some ticks
                 // ahead, but after a trip nobody asks it.
@@ -151,26 +154,6 @@ impl PeriodicLoop {
         // Refused above, so refused here; a trip it is in any case.
         let unknown = Trip { kind: TripKind::Command, dof: 0, value: f64::NAN, limit: f64::NAN };
         Err(verdict.err().unwrap_or(unknown))
-    }
-}
-
-impl PeriodicSource {
-    /// Moves the simulated side through the same instants.
-    fn simulate_stretch(&mut self) -> Result<(), Trip> {
-        let rows = &mut self.stretch;
-        let count = rows.ticks * rows.dofs;
-        let displacement = &mut rows.displacement[..count];
-        let (force, acceleration) = (&mut rows.force[..count], &mut rows.acceleration[..count]);
-        self.aligned.pass(displacement, force, acceleration);
-        let masses = &self.settings.inertia_compensation_kg;
-        compensate(masses, force, acceleration, &mut rows.compensated[..count]);
-        let ticks = Ticks {
-            amplitudes: &self.settings.load,
-            waves: &rows.waves[..rows.ticks],
-            forces: &rows.compensated[..count],
-            measured: displacement,
-        };
-        self.numerical.run(&ticks, &mut rows.simulated[..count]).map_err(not_converged)
     }
 }
 

@@ -10,7 +10,7 @@
 //! second, where θ = φ + 1, their sum.
 
 use model::periodic::Coefficients;
-use numerics::harmonics::{Kernels, PACK, Pack};
+use numerics::harmonics::{self, PACK, Pack};
 
 use super::generator::{Phase, packs};
 use super::stretch::Stretch;
@@ -20,7 +20,6 @@ use super::stretch::Stretch;
 pub(super) struct Windows {
     /// Values of an estimate of one signal: 1, cos, sin, …
     width: usize,
-    kernels: Kernels,
     /// Signal by signal, in the order of the phase's basis: Σ s b, then
     /// Σ cos(πφ) s b, of this period.
     sums: Vec<Pack>,
@@ -38,7 +37,6 @@ impl Windows {
         let width = 2 * harmonics + 1;
         Self {
             width,
-            kernels: Kernels::new(),
             sums: vec![[0.0; PACK]; 4 * packs(harmonics) * signals],
             weights: [0.0; 2],
             first: vec![0.0; width * signals],
@@ -52,28 +50,20 @@ impl Windows {
         self.broken = 2;
     }
 
-    /// Takes the signals of one tick.
-    #[inline]
-    pub(super) fn add(&mut self, phase: &Phase, signals: &[f64]) {
-        let basis = phase.basis();
-        self.weights[0] += 1.0;
-        self.weights[1] += phase.half_cosine;
-        self.kernels.add(&mut self.sums, basis, signals);
-    }
-
     /// Takes the signals of a stretch: of each kind, all DOFs tick by tick.
-    pub(super) fn add_stretch(&mut self, stretch: &Stretch) {
+    #[inline]
+    pub(super) fn add(&mut self, phase: &Phase, stretch: &Stretch) {
         let ticks = stretch.ticks;
-        for half_cosine in &stretch.half_cosines[..ticks] {
+        for half_cosine in &phase.half_cosines[..ticks] {
             self.weights[0] += 1.0;
             self.weights[1] += half_cosine;
         }
         let width = 4 * packs(self.width / 2);
-        let rows = &stretch.basis[..ticks * width];
+        let rows = &phase.basis[..ticks * width];
         let mut sums = self.sums.chunks_exact_mut(width);
         for signal in stretch.signals() {
             for (dof, sums) in (&mut sums).take(stretch.dofs).enumerate() {
-                self.kernels.add_rows(sums, rows, &signal[dof..], stretch.dofs);
+                harmonics::add_rows(sums, rows, &signal[dof..], stretch.dofs);
             }
         }
     }

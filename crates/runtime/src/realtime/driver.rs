@@ -1,31 +1,26 @@
 //! The real-time driver: a loop in a thread of its own, each tick at its deadline.
 
-use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, Sender, channel};
-use std::thread::{self, JoinHandle};
+use std::sync::mpsc::{Receiver, channel};
+use std::thread;
 use std::time::Duration;
 
-use super::deadlines::Deadlines;
-use super::grant::{self, Granted, ProcessGrant, Wish};
+use super::grant::{Granted, PreparedThread, ProcessGrant, ThreadPlan};
 use super::latency::Latency;
-use super::main_thread::{MainThread, MainTiming, Nudge};
-use super::status::{Said, Status};
-use super::{MainPlan, RealtimeError, RealtimePlan};
-use crate::clock::{Overruns, Ticked, drive};
+use super::main_thread::{MainThread, MainTiming, Waker};
+use super::status::{Glance, Status};
+use super::{RealtimeError, RealtimePlan};
+use crate::clock::{self, Began, Overruns, Schedule, Ticked, drive};
 use crate::hybrid_loop::{ClosedLoop, HybridLoop};
 use crate::interlock::Response;
 use crate::operator::Operator;
 use crate::record::TimingNote;
 use crate::source::Source;
 use crate::stop::StopHandle;
-use crate::system;
 use crate::tick::Loop;
 use crate::world::{Clock, System};
 
-/// Stack of the loop's thread; all of it is touched before the first tick.
-const STACK_BYTES: usize = 1 << 20;
 /// How often who looks on is called.
 const LOOK: Duration = Duration::from_millis(100);
 /// Ticks between two looks at the recorder's ring.
@@ -35,9 +30,7 @@ const RING_LOOK: u64 = 256;
 pub struct Driver {
     plan: RealtimePlan,
     granted: Granted,
-    status: Arc<Status>,
-    job: Sender<Job>,
-    thread: JoinHandle<()>,
+    thread: PreparedThread<Job, ()>,
     main: Option<MainThread>,
     process: ProcessGrant,
 }
@@ -51,7 +44,7 @@ pub struct Running<S: Source> {
     finished: Receiver<Finished<S>>,
     status: Arc<Status>,
     abandoned: Arc<AtomicBool>,
-    thread: Option<JoinHandle<()>>,
+    thread: Option<PreparedThread<Job, ()>>,
     main: Option<MainThread>,
     granted: Granted,
     _process: ProcessGrant,
@@ -66,7 +59,7 @@ pub struct Finished<S: Source> {
 }
 
 /// How punctual a run was.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Timing {
     /// How late after its deadline each tick began.
     pub wake_up: Latency,
@@ -86,35 +79,19 @@ impl Driver {
     pub fn start(plan: &RealtimePlan) -> Result<Self, RealtimeError> {
         let mut of_process = Granted::default();
         let process = ProcessGrant::ask(plan, &mut of_process);
-        let (tell, told) = channel();
-        let (job, jobs) = channel::<Job>();
-        let status = Arc::new(Status::new());
-        let wish = Wish { priority: plan.priority, cpu: plan.cpu };
-        let thread = thread::Builder::new()
-            .name("tick".into())
-            .stack_size(STACK_BYTES)
-            .spawn(move || {
-                let _ = tell.send(grant::for_thread("loop", wish));
-                if let Ok(job) = jobs.recv() {
-                    system::touch_stack();
-                    job();
-                }
-            })
-            .map_err(|source: io::Error| RealtimeError::Thread { source })?;
-        let mut granted = told.recv().map_err(|_| RealtimeError::Panicked)?;
+        let of_loop = ThreadPlan { priority: plan.priority, cpu: plan.cpu };
+        let (thread, mut granted) =
+            PreparedThread::start("tick", "loop", of_loop, |job: Job| job())?;
         let main = match plan.main_loop {
             None => None,
-            Some(MainPlan { priority, cpu }) => {
-                let (main, mut of_main) = MainThread::start(Wish { priority, cpu })
-                    .map_err(|source| RealtimeError::Thread { source })?;
-                granted.facts.append(&mut of_main.facts);
-                granted.notices.append(&mut of_main.notices);
+            Some(of_main) => {
+                let (main, of_main) = MainThread::start(of_main)?;
+                granted.append(of_main);
                 Some(main)
             }
         };
-        granted.facts.append(&mut of_process.facts);
-        granted.notices.append(&mut of_process.notices);
-        Ok(Self { plan: *plan, granted, status, job, thread, main, process })
+        granted.append(of_process);
+        Ok(Self { plan: *plan, granted, thread, main, process })
     }
 
     /// What the system granted.
@@ -128,21 +105,15 @@ impl Driver {
         self,
         mut hybrid: HybridLoop,
         stop: &StopHandle,
-        mut look: impl FnMut(&Status),
+        look: impl FnMut(&Status),
     ) -> Result<Finished<ClosedLoop>, RealtimeError> {
         // Without a thread for it, or without time for its task, the main loop
         // stays inside the tick.
-        let nudge = match &self.main {
+        let waker = match &self.main {
             Some(thread) => hybrid.detach_main().and_then(|main| thread.give(main)),
             None => None,
         };
-        let running = self.launch(hybrid, stop, nudge)?;
-        while !running.is_over() {
-            look(&running.status);
-            thread::park_timeout(LOOK);
-        }
-        look(&running.status);
-        running.finish()
+        self.launch(hybrid, stop, waker)?.watched_by(look)
     }
 
     /// Starts a loop that needs no main loop beside it.
@@ -158,22 +129,23 @@ impl Driver {
         self,
         test: Loop<S>,
         stop: &StopHandle,
-        nudge: Option<Nudge>,
+        waker: Option<Waker>,
     ) -> Result<Running<S>, RealtimeError> {
-        let Self { plan, granted, status, job, thread, main, process } = self;
+        let Self { plan, granted, thread, main, process } = self;
+        let status = Arc::new(Status::new());
         let (tell, finished) = channel();
         let stop = stop.clone();
         let abandoned = Arc::new(AtomicBool::new(false));
         let (of_thread, left) = (Arc::clone(&status), Arc::clone(&abandoned));
-        status.begin(test.phase() as u8);
+        status.say(&Glance { phase: test.phase() as u8, ..Glance::default() });
         let mut test = Box::new(test);
         let work: Job = Box::new(move || {
             let timing =
-                tick_on_time(&System, &mut test, &plan, &stop, &left, nudge.as_ref(), &of_thread);
+                tick_on_time(&System, &mut test, &plan, &stop, &left, waker.as_ref(), &of_thread);
             let _ = tell.send(Finished { test, timing });
             of_thread.end();
         });
-        job.send(work).map_err(|_| RealtimeError::Panicked)?;
+        thread.give(work)?;
         let thread = Some(thread);
         Ok(Running { finished, status, abandoned, thread, main, granted, _process: process })
     }
@@ -201,11 +173,6 @@ impl Driver {
             latencies: known.map(|(name, latency)| latency.note(name)).collect(),
         }
     }
-
-    /// What it was started with.
-    pub fn plan(&self) -> &RealtimePlan {
-        &self.plan
-    }
 }
 
 impl<S: Source> Running<S> {
@@ -216,13 +183,24 @@ impl<S: Source> Running<S> {
 
     /// Whether the last tick is done.
     pub fn is_over(&self) -> bool {
-        self.status.is_over() || self.thread.as_ref().is_none_or(JoinHandle::is_finished)
+        self.status.is_over()
+            || self.thread.as_ref().is_none_or(|thread| thread.handle.is_finished())
+    }
+
+    /// Waits for the end; `look` is called ten times a second.
+    pub fn watched_by(self, mut look: impl FnMut(&Status)) -> Result<Finished<S>, RealtimeError> {
+        while !self.is_over() {
+            look(&self.status);
+            thread::park_timeout(LOOK);
+        }
+        look(&self.status);
+        self.finish()
     }
 
     /// Waits for the end.
     pub fn finish(mut self) -> Result<Finished<S>, RealtimeError> {
         let thread = self.thread.take().ok_or(RealtimeError::Panicked)?;
-        thread.join().map_err(|_| RealtimeError::Panicked)?;
+        thread.join()?;
         let mut finished = self.finished.recv().map_err(|_| RealtimeError::Panicked)?;
         finished.timing.main_loop = self.main.take().and_then(MainThread::end);
         Ok(finished)
@@ -257,47 +235,74 @@ fn tick_on_time<S: Source>(
     plan: &RealtimePlan,
     stop: &StopHandle,
     left: &AtomicBool,
-    nudge: Option<&Nudge>,
+    waker: Option<&Waker>,
     status: &Status,
 ) -> Timing {
-    let (mut wake_up, mut execution, mut round_trip) =
-        (Latency::new(), Latency::new(), Latency::new());
+    let mut timing = Timing::default();
     let mut clock = Deadlines::from_now(clock, plan.period_s);
     let presses = || stop.presses();
-    let overruns = drive(test, &mut clock, presses, plan.overrun_limit, |test, ticked| {
+    let mut now = Glance::default();
+    timing.overruns = drive(test, &mut clock, presses, plan.overrun_limit, |test, ticked| {
         if left.load(Ordering::Relaxed) {
             Operator::new().stop(test, Response::Hold);
         }
-        if let (Some(nudge), Some(tick)) = (nudge, test.source().closed_tick(test.ticks())) {
-            nudge.after_tick(tick, ticked.ended_ns);
+        if let (Some(waker), Some(tick)) = (waker, test.source().closed_tick(test.ticks())) {
+            waker.after_tick(tick, ticked.ended_ns);
         }
-        wake_up.record(ticked.began.late_ns());
-        execution.record(ticked.ended_ns - ticked.began.at_ns);
+        timing.wake_up.record(ticked.began.late_ns());
+        status.wake_up.record(ticked.began.late_ns());
+        timing.execution.record(ticked.ended_ns - ticked.began.at_ns);
         if let Some(nanoseconds) = test.measured().round_trip_ns {
-            round_trip.record(nanoseconds);
+            timing.round_trip.record(nanoseconds);
         }
-        tell(status, test, ticked);
+        look_at(test, ticked, &mut now);
+        status.say(&now);
     });
-    Timing { wake_up, execution, round_trip, overruns, main_loop: None }
+    timing
 }
 
 #[inline]
-fn tell<S: Source>(status: &Status, test: &mut Loop<S>, ticked: &Ticked) {
-    let link = test.link();
-    status.say(&Said {
-        unanswered: link.map_or(0, |counts| counts.bridged),
-        late_answers: link.map_or(0, |counts| counts.late),
-        ticks: test.ticks(),
-        phase: test.phase() as u8,
-        overruns: ticked.overruns.count,
-        missed: ticked.overruns.missed,
-        stability_warning: test.stability_warning(),
-        bridged: test.source().bridged(),
-        wake_up_ns: ticked.began.late_ns(),
-    });
+fn look_at<S: Source>(test: &mut Loop<S>, ticked: &Ticked, now: &mut Glance) {
+    if let Some(link) = test.link() {
+        (now.unanswered, now.late_answers) = (link.bridged, link.late);
+    }
+    (now.ticks, now.phase) = (test.ticks(), test.phase() as u8);
+    (now.overruns, now.missed) = (ticked.overruns.count, ticked.overruns.missed);
+    now.stability_warning = test.stability_warning();
+    now.bridged = test.source().bridged();
     if test.ticks().is_multiple_of(RING_LOOK)
         && let Some(sink) = test.sink_mut()
     {
-        status.say_ring(sink.fill(), sink.frames_lost());
+        (now.ring, now.frames_lost) = (sink.fill(), sink.frames_lost());
+    }
+}
+
+/// The clock of a test in real time: a [`Schedule`] that is slept for.
+struct Deadlines<'a> {
+    clock: &'a dyn Clock,
+    schedule: Schedule,
+}
+
+impl<'a> Deadlines<'a> {
+    /// The first instant is a little after now.
+    fn from_now(clock: &'a dyn Clock, period_s: f64) -> Self {
+        let lead_ns = (2e9 * period_s).clamp(1e6, 1e8) as u64;
+        Self { clock, schedule: Schedule::new(clock.now_ns() + lead_ns, period_s) }
+    }
+}
+
+impl clock::Clock for Deadlines<'_> {
+    const REAL: bool = true;
+
+    /// Sleeps until the next deadline. Never busy: a thread of high priority
+    /// that waits by turning would take the processor from all others.
+    #[inline]
+    fn wait<S: Source>(&mut self, _test: &mut Loop<S>) -> Option<Began> {
+        self.clock.sleep_until_ns(self.schedule.next_ns());
+        Some(self.schedule.begin(self.clock.now_ns()))
+    }
+
+    fn now_ns(&self) -> u64 {
+        self.clock.now_ns()
     }
 }

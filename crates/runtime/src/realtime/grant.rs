@@ -2,16 +2,23 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
+use std::sync::mpsc::{Sender, channel};
+use std::thread::{self, JoinHandle};
 
-use super::RealtimePlan;
+use super::{RealtimeError, RealtimePlan};
 use crate::system::{self, Locked};
+
+/// Stack of a thread; what it will use is touched before its job. An implicit model
+/// iterates and may use more of it than a tick.
+const STACK_BYTES: usize = 1 << 20;
 
 /// What one thread wants of the system.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Wish {
-    /// Of SCHED_FIFO.
-    pub(super) priority: u8,
-    pub(super) cpu: Cpu,
+pub struct ThreadPlan {
+    /// SCHED_FIFO priority.
+    pub priority: u8,
+    /// Where it runs.
+    pub cpu: Cpu,
 }
 
 /// Where a real-time thread runs.
@@ -41,52 +48,99 @@ pub struct Granted {
 }
 
 impl Granted {
-    fn fact(&mut self, name: &str, value: impl Into<String>) {
-        self.facts.push((name.to_owned(), value.into()));
+    /// Notes a fact; and, if it is a refusal, what it means and what helps.
+    fn note(&mut self, name: impl Into<String>, value: impl Into<String>, refused: Option<String>) {
+        self.facts.push((name.into(), value.into()));
+        self.notices.extend(refused);
+    }
+
+    /// Takes the facts and notices of another along.
+    pub(super) fn append(&mut self, mut other: Self) {
+        self.facts.append(&mut other.facts);
+        self.notices.append(&mut other.notices);
     }
 }
 
 /// Asks for priority and processor for the calling thread, called `who` in facts.
-pub(super) fn for_thread(who: &str, wish: Wish) -> Granted {
+pub(super) fn for_thread(who: &str, plan: ThreadPlan) -> Granted {
     let mut granted = Granted::default();
     system::no_timer_slack();
-    match system::set_fifo(wish.priority) {
+    let name = format!("{who} scheduling");
+    match system::set_fifo(plan.priority) {
         Ok(()) => {
-            granted.priority = Some(wish.priority);
-            granted.fact(
-                &format!("{who} scheduling"),
-                format!("SCHED_FIFO, priority {}", wish.priority),
-            );
+            granted.priority = Some(plan.priority);
+            granted.note(name, format!("SCHED_FIFO, priority {}", plan.priority), None);
         }
         Err(error) => {
-            granted.fact(&format!("{who} scheduling"), "SCHED_OTHER (SCHED_FIFO refused)");
-            granted.notices.push(format!(
+            let refused = format!(
                 "no real-time priority for the {who} ({error}): it is scheduled like any program, \
                  so expect late ticks; allow it with `setcap cap_sys_nice,cap_ipc_lock+ep` or an \
                  rtprio limit (docs/real-time.md)"
-            ));
+            );
+            granted.note(name, "SCHED_OTHER (SCHED_FIFO refused)", Some(refused));
         }
     }
-    let wanted = match wish.cpu {
+    let wanted = match plan.cpu {
         Cpu::Number(cpu) => Some(cpu),
         Cpu::Chosen if granted.priority.is_some() => chosen_cpu(),
         Cpu::Chosen | Cpu::Any => None,
     };
-    match wanted.map(|cpu| (cpu, system::pin(cpu))) {
-        Some((cpu, Ok(()))) => {
+    let refused = wanted.and_then(|cpu| match system::pin(cpu) {
+        Ok(()) => {
             granted.cpu = Some(cpu);
-            granted.fact(&format!("{who} processor"), cpu.to_string());
+            None
         }
-        Some((cpu, Err(error))) => {
-            granted.fact(&format!("{who} processor"), "any");
-            granted.notices.push(format!(
-                "the {who} cannot be kept on processor {cpu} ({error}): the scheduler chooses; \
-                 name one that exists and that this program may use in [realtime] cpu"
-            ));
-        }
-        None => granted.fact(&format!("{who} processor"), "any"),
-    }
+        Err(error) => Some(format!(
+            "the {who} cannot be kept on processor {cpu} ({error}): the scheduler chooses; name \
+             one that exists and that this program may use in [realtime] cpu"
+        )),
+    });
+    let processor = granted.cpu.map_or("any".to_owned(), |cpu| cpu.to_string());
+    granted.note(format!("{who} processor"), processor, refused);
     granted
+}
+
+/// A thread that has what the system would grant, and waits for its job.
+pub(super) struct PreparedThread<J, R> {
+    job: Sender<J>,
+    pub(super) handle: JoinHandle<Option<R>>,
+}
+
+impl<J: Send + 'static, R: Send + 'static> PreparedThread<J, R> {
+    /// Starts a thread, called `who` in facts, and asks for what it needs. What is
+    /// refused is noted, never an error.
+    pub(super) fn start(
+        name: &str,
+        who: &'static str,
+        plan: ThreadPlan,
+        work: impl FnOnce(J) -> R + Send + 'static,
+    ) -> Result<(Self, Granted), RealtimeError> {
+        let (tell, told) = channel();
+        let (job, jobs) = channel();
+        let handle = thread::Builder::new()
+            .name(name.into())
+            .stack_size(STACK_BYTES)
+            .spawn(move || {
+                let _ = tell.send(for_thread(who, plan));
+                let job = jobs.recv().ok()?;
+                system::touch_stack();
+                Some(work(job))
+            })
+            .map_err(|source| RealtimeError::Thread { source })?;
+        let granted = told.recv().map_err(|_| RealtimeError::Panicked)?;
+        Ok((Self { job, handle }, granted))
+    }
+
+    /// Gives it its job.
+    pub(super) fn give(&self, job: J) -> Result<(), RealtimeError> {
+        self.job.send(job).map_err(|_| RealtimeError::Panicked)
+    }
+
+    /// Waits for the end of its job; `None` if it had none.
+    pub(super) fn join(self) -> Result<Option<R>, RealtimeError> {
+        drop(self.job);
+        self.handle.join().map_err(|_| RealtimeError::Panicked)
+    }
 }
 
 /// An isolated processor, else the last of several: interrupts prefer the first.
@@ -121,26 +175,23 @@ impl ProcessGrant {
     pub(super) fn ask(plan: &RealtimePlan, granted: &mut Granted) -> Self {
         let locked = match plan.memory {
             Memory::Unlocked => {
-                granted.fact("memory", "not locked, as the file asks");
+                granted.note("memory", "not locked, as the file asks", None);
                 false
             }
             Memory::Locked => lock(granted),
         };
-        let awake = match keep_awake() {
-            Ok(file) => {
-                granted.fact("processor sleep", "none (cpu_dma_latency 0)");
-                Some(file)
-            }
+        let awake = keep_awake();
+        match &awake {
+            Ok(_) => granted.note("processor sleep", "none (cpu_dma_latency 0)", None),
             Err(error) => {
-                granted.fact("processor sleep", "as the system likes");
-                granted.notices.push(format!(
+                let refused = format!(
                     "the processors may fall asleep between ticks (/dev/cpu_dma_latency: \
                      {error}): ticks begin some tens of microseconds later"
-                ));
-                None
+                );
+                granted.note("processor sleep", "as the system likes", Some(refused));
             }
-        };
-        Self { _awake: awake, locked }
+        }
+        Self { _awake: awake.ok(), locked }
     }
 }
 
@@ -153,29 +204,27 @@ impl Drop for ProcessGrant {
 }
 
 fn lock(granted: &mut Granted) -> bool {
-    match system::lock_memory() {
-        Ok(Locked::All) => {
-            granted.fact("memory", "locked");
-            true
-        }
-        Ok(Locked::Present) => {
-            granted.fact("memory", "locked as far as present at the start");
-            granted.notices.push(
+    let locked = system::lock_memory();
+    let (value, refused) = match &locked {
+        Ok(Locked::All) => ("locked", None),
+        Ok(Locked::Present) => (
+            "locked as far as present at the start",
+            Some(
                 "memory is locked as it is, not as it will be: the memlock limit of this user is \
                  too small for more; raise it (docs/real-time.md)"
                     .to_owned(),
-            );
-            true
-        }
-        Err(error) => {
-            granted.fact("memory", "not locked (refused)");
-            granted.notices.push(format!(
+            ),
+        ),
+        Err(error) => (
+            "not locked (refused)",
+            Some(format!(
                 "memory is not locked ({error}): a page that was put aside makes a tick late; \
                  raise the memlock limit of this user (docs/real-time.md)"
-            ));
-            false
-        }
-    }
+            )),
+        ),
+    };
+    granted.note("memory", value, refused);
+    locked.is_ok()
 }
 
 fn keep_awake() -> io::Result<File> {
@@ -226,8 +275,8 @@ mod tests {
     #[test]
     fn a_refusal_is_a_notice_never_an_error() {
         // A processor that no machine has.
-        let wish = Wish { priority: 1, cpu: Cpu::Number(1000) };
-        let granted = std::thread::spawn(move || for_thread("tick", wish)).join().unwrap();
+        let plan = ThreadPlan { priority: 1, cpu: Cpu::Number(1000) };
+        let granted = thread::spawn(move || for_thread("tick", plan)).join().unwrap();
         assert_eq!(granted.cpu, None);
         let said = granted.notices.last().unwrap();
         assert!(said.contains("processor 1000") && said.contains("[realtime] cpu"), "{said}");

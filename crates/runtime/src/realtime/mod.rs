@@ -14,7 +14,6 @@
 //! another floating-point environment than the default one. A state decays to
 //! subnormal numbers only after some 700 time constants without any load.
 
-mod deadlines;
 mod driver;
 mod grant;
 mod latency;
@@ -23,7 +22,7 @@ mod periodic;
 mod status;
 
 pub use driver::{Driver, Finished, Running, Timing, run_by};
-pub use grant::{Cpu, Granted, Memory, machine_facts};
+pub use grant::{Cpu, Granted, Memory, ThreadPlan, machine_facts};
 pub use latency::Latency;
 pub use main_thread::MainTiming;
 pub use periodic::PeriodicDriver;
@@ -35,7 +34,7 @@ use thiserror::Error;
 
 /// Asks for a real-time priority for the calling thread; gives what was refused.
 pub fn prepare_thread(priority: u8) -> Vec<String> {
-    grant::for_thread("rig", grant::Wish { priority, cpu: Cpu::Any }).notices
+    grant::for_thread("rig", ThreadPlan { priority, cpu: Cpu::Any }).notices
 }
 
 /// How a loop runs in real time.
@@ -51,17 +50,9 @@ pub struct RealtimePlan {
     pub memory: Memory,
     /// Most periods in a row that may be bridged; one more trips.
     pub overrun_limit: u64,
-    /// The thread of the main loop, for a test at two rates.
-    pub main_loop: Option<MainPlan>,
-}
-
-/// How the main loop of a two-rate test runs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct MainPlan {
-    /// SCHED_FIFO priority, below that of the tick.
-    pub priority: u8,
-    /// Where it runs.
-    pub cpu: Cpu,
+    /// The thread of the main loop, for a test at two rates; its priority is below that
+    /// of the tick.
+    pub main_loop: Option<ThreadPlan>,
 }
 
 /// Why a real-time run did not take place, or did not end.

@@ -22,15 +22,9 @@ pub struct PeriodicDriver {
     answers: Consumer<Box<Errand>>,
     /// The box while it is here.
     errand: Option<Box<Errand>>,
-    state: State,
-    dofs: usize,
-    harmonics: usize,
-}
-
-/// Whether the loop still ticks.
-enum State {
-    Running(Running<PeriodicSource>),
-    Over(Box<Result<Finished<PeriodicSource>, RealtimeError>>),
+    /// The loop while it ticks, and what was left of it afterwards.
+    running: Option<Running<PeriodicSource>>,
+    over: Option<Result<Finished<PeriodicSource>, RealtimeError>>,
 }
 
 impl PeriodicDriver {
@@ -42,26 +36,23 @@ impl PeriodicDriver {
         stop: &StopHandle,
     ) -> Result<Self, RealtimeError> {
         let driver = Driver::start(plan)?;
-        let (dofs, harmonics) = periodic.source().shape();
         let errand = Errand {
             wanted: Wanted::Point,
             frequency_hz: 0.0,
             target: periodic.source().blank_target(),
             answer: periodic.source().blank(),
+            trip: None,
             helped: false,
         };
         let (of_loop, requests, answers) = desk();
         periodic.source.sit_at(of_loop);
-        let state = State::Running(driver.begin(periodic, stop)?);
-        Ok(Self { requests, answers, errand: Some(Box::new(errand)), state, dofs, harmonics })
+        let (running, errand) = (Some(driver.begin(periodic, stop)?), Some(Box::new(errand)));
+        Ok(Self { requests, answers, errand, running, over: None })
     }
 
     /// What the system granted.
     pub fn granted(&self) -> Option<&Granted> {
-        match &self.state {
-            State::Running(running) => Some(running.granted()),
-            State::Over(_) => None,
-        }
+        self.running.as_ref().map(Running::granted)
     }
 
     /// Asks for a point and waits until it has settled; meanwhile `look` is
@@ -72,23 +63,18 @@ impl PeriodicDriver {
         target: &[Coefficients],
         look: impl FnMut(),
     ) -> Result<Orbit, PeriodicError> {
-        let errand = self.exchange(Wanted::Point, look, |errand| {
+        let (orbit, _) = self.exchange(Wanted::Point, look, |errand| {
             errand.frequency_hz = frequency_hz;
             for (mine, new) in errand.target.iter_mut().zip(target) {
                 mine.0.copy_from_slice(&new.0);
             }
         })?;
-        let orbit = errand.answer.orbit(self.dofs, self.harmonics);
-        self.errand = Some(errand);
         orbit
     }
 
     /// Averages the last point on and waits; `None` if that cannot help.
     pub fn refine(&mut self, look: impl FnMut()) -> Result<Option<Orbit>, PeriodicError> {
-        let errand = self.exchange(Wanted::Refined, look, |_| {})?;
-        let orbit = errand.answer.orbit(self.dofs, self.harmonics);
-        let helped = errand.helped;
-        self.errand = Some(errand);
+        let (orbit, helped) = self.exchange(Wanted::Refined, look, |_| {})?;
         orbit.map(|orbit| helped.then_some(orbit))
     }
 
@@ -97,27 +83,30 @@ impl PeriodicDriver {
     pub fn finish(mut self) -> Result<Finished<PeriodicSource>, RealtimeError> {
         // A loop that has ended by itself, after a trip, takes no errand any more.
         let _ = self.exchange(Wanted::Rest, || {}, |_| {});
-        match self.state {
-            State::Running(running) => running.finish(),
-            State::Over(finished) => *finished,
+        match self.running {
+            Some(running) => running.finish(),
+            None => self.over.unwrap_or(Err(RealtimeError::Panicked)),
         }
     }
 
+    /// Has an errand done; gives the orbit that was measured, and whether averaging on
+    /// helped.
     fn exchange(
         &mut self,
         wanted: Wanted,
         mut look: impl FnMut(),
         fill: impl FnOnce(&mut Errand),
-    ) -> Result<Box<Errand>, PeriodicError> {
+    ) -> Result<(Result<Orbit, PeriodicError>, bool), PeriodicError> {
         let mut errand = self.errand.take().ok_or(PeriodicError::Gone)?;
         errand.wanted = wanted;
         fill(&mut errand);
         self.requests.push(errand).map_err(|_| PeriodicError::Gone)?;
         loop {
             // Asked before looking: an answer may come just before the end.
-            let over = self.is_over();
+            let over = self.running.as_ref().is_none_or(Running::is_over);
             if let Ok(errand) = self.answers.pop() {
-                return Ok(errand);
+                let errand = self.errand.insert(errand);
+                return Ok((errand.orbit(), errand.helped));
             }
             if over {
                 return Err(self.end());
@@ -127,22 +116,16 @@ impl PeriodicDriver {
         }
     }
 
-    fn is_over(&self) -> bool {
-        match &self.state {
-            State::Running(running) => running.is_over(),
-            State::Over(_) => true,
-        }
-    }
-
     /// Why the loop has ended.
     fn end(&mut self) -> PeriodicError {
-        let over = State::Over(Box::new(Err(RealtimeError::Panicked)));
-        self.state = match std::mem::replace(&mut self.state, over) {
-            State::Running(running) => State::Over(Box::new(running.finish())),
-            over => over,
-        };
-        let State::Over(over) = &self.state else { return PeriodicError::Gone };
-        let trip = over.as_ref().as_ref().ok().and_then(|finished| finished.test.tripped());
-        trip.map_or(PeriodicError::Gone, |(trip, _)| PeriodicError::Tripped(trip))
+        if let Some(running) = self.running.take() {
+            self.over = Some(running.finish());
+        }
+        match &self.over {
+            Some(Ok(Finished { test, .. })) => {
+                test.tripped().map_or(PeriodicError::Gone, |(trip, _)| PeriodicError::Tripped(trip))
+            }
+            _ => PeriodicError::Gone,
+        }
     }
 }

@@ -1,7 +1,7 @@
 //! What others may see of a running test: atomics, written by the tick's thread
 //! and read by any other.
 
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use super::latency::LiveLatency;
 
@@ -9,22 +9,14 @@ use super::latency::LiveLatency;
 /// each value whole, but not all of one instant.
 #[derive(Debug)]
 pub struct Status {
-    ticks: AtomicU64,
-    phase: AtomicU8,
-    overruns: AtomicU64,
-    missed: AtomicU64,
-    bridged: AtomicU64,
-    unanswered: AtomicU64,
-    late_answers: AtomicU64,
-    stability_warning: AtomicU64,
-    ring_per_mille: AtomicU32,
-    frames_lost: AtomicU64,
+    /// The numbers of a [`Glance`], in its order.
+    words: [AtomicU64; 10],
     over: AtomicBool,
-    wake_up: LiveLatency,
+    pub(super) wake_up: LiveLatency,
 }
 
 /// What a look at a running test shows.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Glance {
     /// Ticks done.
     pub ticks: u64,
@@ -51,58 +43,30 @@ pub struct Glance {
     pub wake_up_p99_ns: Option<f64>,
 }
 
-/// What the loop says after a tick.
-pub(super) struct Said {
-    pub(super) ticks: u64,
-    pub(super) phase: u8,
-    pub(super) overruns: u64,
-    pub(super) missed: u64,
-    pub(super) bridged: u64,
-    pub(super) unanswered: u64,
-    pub(super) late_answers: u64,
-    pub(super) stability_warning: f64,
-    pub(super) wake_up_ns: u64,
-}
-
 impl Status {
     pub(super) fn new() -> Self {
-        Self {
-            ticks: AtomicU64::new(0),
-            phase: AtomicU8::new(0),
-            overruns: AtomicU64::new(0),
-            missed: AtomicU64::new(0),
-            bridged: AtomicU64::new(0),
-            unanswered: AtomicU64::new(0),
-            late_answers: AtomicU64::new(0),
-            stability_warning: AtomicU64::new(0),
-            ring_per_mille: AtomicU32::new(0),
-            frames_lost: AtomicU64::new(0),
-            over: AtomicBool::new(false),
-            wake_up: LiveLatency::new(),
-        }
+        let words = Default::default();
+        Self { words, over: AtomicBool::new(false), wake_up: LiveLatency::new() }
     }
 
+    /// Says where the test stands after a tick; how late ticks begin is said apart.
     #[inline]
-    pub(super) fn say(&self, said: &Said) {
-        self.ticks.store(said.ticks, Ordering::Relaxed);
-        self.phase.store(said.phase, Ordering::Relaxed);
-        self.overruns.store(said.overruns, Ordering::Relaxed);
-        self.missed.store(said.missed, Ordering::Relaxed);
-        self.bridged.store(said.bridged, Ordering::Relaxed);
-        self.unanswered.store(said.unanswered, Ordering::Relaxed);
-        self.late_answers.store(said.late_answers, Ordering::Relaxed);
-        self.stability_warning.store(said.stability_warning.to_bits(), Ordering::Relaxed);
-        self.wake_up.record(said.wake_up_ns);
-    }
-
-    /// Before the first tick.
-    pub(super) fn begin(&self, phase: u8) {
-        self.phase.store(phase, Ordering::Relaxed);
-    }
-
-    pub(super) fn say_ring(&self, fill: f64, frames_lost: u64) {
-        self.ring_per_mille.store((1e3 * fill) as u32, Ordering::Relaxed);
-        self.frames_lost.store(frames_lost, Ordering::Relaxed);
+    pub(super) fn say(&self, now: &Glance) {
+        let words = [
+            now.ticks,
+            u64::from(now.phase),
+            now.overruns,
+            now.missed,
+            now.bridged,
+            now.unanswered,
+            now.late_answers,
+            now.stability_warning.to_bits(),
+            now.ring.to_bits(),
+            now.frames_lost,
+        ];
+        for (place, word) in self.words.iter().zip(words) {
+            place.store(word, Ordering::Relaxed);
+        }
     }
 
     pub(super) fn end(&self) {
@@ -116,17 +80,29 @@ impl Status {
 
     /// A look at it.
     pub fn glance(&self) -> Glance {
+        let [
+            ticks,
+            phase,
+            overruns,
+            missed,
+            bridged,
+            unanswered,
+            late_answers,
+            warning,
+            ring,
+            lost,
+        ] = self.words.each_ref().map(|word| word.load(Ordering::Relaxed));
         Glance {
-            ticks: self.ticks.load(Ordering::Relaxed),
-            phase: self.phase.load(Ordering::Relaxed),
-            overruns: self.overruns.load(Ordering::Relaxed),
-            missed: self.missed.load(Ordering::Relaxed),
-            bridged: self.bridged.load(Ordering::Relaxed),
-            unanswered: self.unanswered.load(Ordering::Relaxed),
-            late_answers: self.late_answers.load(Ordering::Relaxed),
-            stability_warning: f64::from_bits(self.stability_warning.load(Ordering::Relaxed)),
-            ring: f64::from(self.ring_per_mille.load(Ordering::Relaxed)) / 1e3,
-            frames_lost: self.frames_lost.load(Ordering::Relaxed),
+            ticks,
+            phase: phase as u8,
+            overruns,
+            missed,
+            bridged,
+            unanswered,
+            late_answers,
+            stability_warning: f64::from_bits(warning),
+            ring: f64::from_bits(ring),
+            frames_lost: lost,
             wake_up_p99_ns: self.wake_up.quantile_ns(0.99),
         }
     }

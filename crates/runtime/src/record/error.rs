@@ -14,8 +14,7 @@ pub enum RecordError {
     /// The file could not be created.
     #[error(
         "cannot create the record {path}: {source}; check that its folder exists and may be \
-         written to",
-        path = path.display()
+         written to"
     )]
     Create {
         /// The record.
@@ -24,10 +23,7 @@ pub enum RecordError {
         source: ArrowError,
     },
     /// A record of that name is there and may not be replaced.
-    #[error(
-        "the record {path} exists and is not replaced; choose another name or move it away",
-        path = path.display()
-    )]
+    #[error("the record {path} exists and is not replaced; choose another name or move it away")]
     Exists {
         /// The record.
         path: PathBuf,
@@ -35,8 +31,7 @@ pub enum RecordError {
     /// The writer's thread could not be started.
     #[error(
         "cannot start the thread that writes the record {path}: {source}; end other programs \
-         or raise the limit of processes",
-        path = path.display()
+         or raise the limit of processes"
     )]
     Thread {
         /// The record.
@@ -74,17 +69,14 @@ pub enum RecordError {
     },
     /// Writing failed during the run (disk full, disk gone).
     #[error(
-        "writing the record {path} failed: {source}; its first {frames} frames are safe, \
-         {lost} were lost; make room or mend the disk and repeat the test",
-        path = path.display()
+        "writing the record {path} failed: {source}; its first {} frames are safe, {} were lost; \
+         make room or mend the disk and repeat the test",
+        summary.frames,
+        summary.frames_lost
     )]
     Write {
         /// The record.
         path: PathBuf,
-        /// Frames safely in the file.
-        frames: u64,
-        /// Frames lost, by this failure or a full ring.
-        lost: u64,
         /// How the test ended, which is in no file.
         summary: Box<Summary>,
         /// What the system said.
@@ -93,18 +85,14 @@ pub enum RecordError {
     /// The writer's thread ended by a panic: a defect of twinrig.
     #[error(
         "the thread that writes the record {path} failed; what it had flushed is readable; \
-         please report this defect",
-        path = path.display()
+         please report this defect"
     )]
     WriterPanicked {
         /// The record.
         path: PathBuf,
     },
     /// The file could not be opened or read.
-    #[error(
-        "cannot read the record {path}: {source}; check the name and the permissions",
-        path = path.display()
-    )]
+    #[error("cannot read the record {path}: {source}; check the name and the permissions")]
     Read {
         /// The record.
         path: PathBuf,
@@ -114,18 +102,14 @@ pub enum RecordError {
     /// The file ends before its header is complete.
     #[error(
         "the record {path} ends before its header does, so nothing can be read from it; \
-         the run was stopped before its first flush, repeat it",
-        path = path.display()
+         the run was stopped before its first flush, repeat it"
     )]
     NoHeader {
         /// The record.
         path: PathBuf,
     },
     /// The file is something else.
-    #[error(
-        "{path} is not a twinrig record: {found}; name the .arrow file that a run wrote",
-        path = path.display()
-    )]
+    #[error("{path} is not a twinrig record: {found}; name the .arrow file that a run wrote")]
     NotARecord {
         /// The file.
         path: PathBuf,
@@ -135,8 +119,7 @@ pub enum RecordError {
     /// The record was made by a later version.
     #[error(
         "the record {path} has format {found}, this twinrig reads format {known}; \
-         use the version that wrote it or a later one",
-        path = path.display()
+         use the version that wrote it or a later one"
     )]
     NewerFormat {
         /// The record.
@@ -149,8 +132,7 @@ pub enum RecordError {
     /// A fact of the header is missing or unreadable.
     #[error(
         "the header of the record {path} is damaged: {key} {problem}; copy the file again \
-         from where it was recorded",
-        path = path.display()
+         from where it was recorded"
     )]
     Header {
         /// The record.
@@ -163,8 +145,7 @@ pub enum RecordError {
     /// The bytes are wrong in a way no crash explains.
     #[error(
         "the record {path} is damaged at byte {offset}: {problem}; its first {frames} frames \
-         can be salvaged; copy the file again from where it was recorded",
-        path = path.display()
+         can be salvaged; copy the file again from where it was recorded"
     )]
     Damaged {
         /// The record.

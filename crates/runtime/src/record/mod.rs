@@ -6,7 +6,6 @@
 //! back, whole or cut off. `docs/record-format.md` describes the file.
 
 mod error;
-mod output;
 mod reader;
 mod recorder;
 mod schema;
@@ -27,11 +26,12 @@ pub use sink::{FrameSink, Pushed};
 pub use timing::{LatencyNote, TimingNote};
 
 /// A file the experiment named (a ground motion, a matrix), kept with the record.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EmbeddedFile {
     /// The path as the experiment file spells it.
     pub name: String,
     /// Its contents.
+    #[serde(rename = "base64", with = "schema::base64_text")]
     pub bytes: Vec<u8>,
 }
 

@@ -6,13 +6,15 @@
 //! against what is there before anything is allocated or sliced.
 
 use std::io::{self, BufReader, Read};
+use std::ops::Range;
 use std::path::Path;
+use std::sync::Arc;
 
 use arrow_ipc::convert::try_fb_to_schema;
 use arrow_ipc::{Endianness, Message, root_as_message};
-use arrow_schema::Schema;
+use arrow_schema::{DataType, Field, Schema};
 
-use super::schema::{FORMAT, FORMAT_KEY, Storage, parse_channels, parse_header};
+use super::schema::{FORMAT, FORMAT_KEY, parse_channels, parse_header};
 use super::summary::{MARK, parse_summary};
 use super::{Header, Record, RecordError, Summary};
 use crate::world::{Disk, System};
@@ -62,12 +64,10 @@ impl Record {
         let mut messages = Messages::open(disk, path)?;
         let schema = read_schema(&mut messages, path)?;
         let header = header_of(&schema, path)?;
-        let (channels, storage): (Vec<_>, Vec<_>) = parse_channels(&schema)
-            .map_err(|found| RecordError::NotARecord { path: path.into(), found })?
-            .into_iter()
-            .unzip();
+        let channels = parse_channels(&schema)
+            .map_err(|found| RecordError::NotARecord { path: path.into(), found })?;
         let mut columns = vec![Vec::new(); channels.len()];
-        let read = read_batches(&mut messages, &storage, &mut columns)
+        let read = read_batches(&mut messages, &schema, &mut columns)
             .and_then(|()| read_summary(&mut messages));
         let frames = columns.first().map_or(0, Vec::len);
         let (summary, damage) = match read {
@@ -253,80 +253,90 @@ fn header_of(schema: &Schema, path: &Path) -> Result<Header, RecordError> {
 /// Appends every batch of the first stream to the columns.
 fn read_batches(
     messages: &mut Messages,
-    storage: &[Storage],
+    schema: &Schema,
     columns: &mut [Vec<f64>],
 ) -> Result<(), Stop> {
-    let row_bytes: usize = storage.iter().map(|kind| kind.bytes()).sum();
-    let expected = messages.remaining() / row_bytes.max(1) as u64;
+    // Bytes of a value: a code or a number.
+    let size = |field: &Arc<Field>| if *field.data_type() == DataType::UInt8 { 1 } else { 8 };
+    let sizes: Vec<usize> = schema.fields().iter().map(size).collect();
+    let expected = messages.remaining() / sizes.iter().sum::<usize>() as u64;
     for column in columns.iter_mut() {
         column.reserve_exact(expected as usize);
     }
-    let limit = BATCH_METADATA + BATCH_METADATA_PER_COLUMN * storage.len();
+    let limit = BATCH_METADATA + BATCH_METADATA_PER_COLUMN * sizes.len();
     let mut body = Vec::new();
     while let Some(metadata) = messages.next(limit)? {
-        let batch = BatchPlan::new(&metadata, storage).map_err(Stop::Damaged)?;
+        let batch = Batch::parse(&metadata).map_err(Stop::Damaged)?;
+        batch.check_columns(&sizes).map_err(Stop::Damaged)?;
         messages.take(batch.body_bytes, &mut body)?;
-        for ((column, kind), &offset) in columns.iter_mut().zip(storage).zip(&batch.offsets) {
-            let bytes = &body[offset..offset + batch.rows * kind.bytes()];
-            match kind {
-                Storage::Float => {
-                    let (values, _) = bytes.as_chunks();
-                    column.extend(values.iter().map(|value| f64::from_le_bytes(*value)));
-                }
-                Storage::Byte => column.extend(bytes.iter().map(|&value| f64::from(value))),
+        // Buffers come in pairs: which values are missing (none), the values.
+        let values = batch.buffers.iter().skip(1).step_by(2);
+        for ((column, &size), buffer) in columns.iter_mut().zip(&sizes).zip(values) {
+            let bytes = &body[buffer.start..buffer.start + batch.rows * size];
+            if size == 1 {
+                column.extend(bytes.iter().map(|&code| f64::from(code)));
+            } else {
+                let (values, _) = bytes.as_chunks();
+                column.extend(values.iter().map(|value| f64::from_le_bytes(*value)));
             }
         }
     }
     Ok(())
 }
 
-/// Where a batch's columns stand in its body, checked.
-struct BatchPlan {
+/// What a batch's message says of its body, checked.
+struct Batch {
     rows: usize,
     body_bytes: usize,
-    offsets: Vec<usize>,
+    /// Rows and missing values of every column.
+    nodes: Vec<(i64, i64)>,
+    /// Where the columns' buffers stand in the body.
+    buffers: Vec<Range<usize>>,
 }
 
-impl BatchPlan {
-    fn new(metadata: &[u8], storage: &[Storage]) -> Result<Self, String> {
+impl Batch {
+    fn parse(metadata: &[u8]) -> Result<Self, String> {
         let message = message(metadata)?;
         let batch = message.header_as_record_batch().ok_or("a message that is no batch")?;
         if batch.compression().is_some() {
             return Err("a compressed batch".into());
         }
         let size = |value: i64| usize::try_from(value).map_err(|_| "a negative length");
-        let rows = size(batch.length())?;
         let body_bytes = size(message.bodyLength())?;
         let nodes = batch.nodes().ok_or("a batch without columns")?;
-        let buffers = batch.buffers().ok_or("a batch without buffers")?;
-        if nodes.len() != storage.len() || buffers.len() != 2 * storage.len() {
-            return Err("a batch with another number of columns".into());
-        }
-        if nodes.iter().any(|node| node.length() != batch.length() || node.null_count() != 0) {
-            return Err("columns of unequal length or with missing values".into());
-        }
+        let described = batch.buffers().ok_or("a batch without buffers")?;
         // Buffers stand one after the other, so that they cannot be larger
         // together than the body.
         let mut end = 0;
-        let mut offsets = Vec::with_capacity(storage.len());
-        for (index, buffer) in buffers.iter().enumerate() {
+        let mut buffers = Vec::with_capacity(described.len());
+        for buffer in described {
             let (offset, length) = (size(buffer.offset())?, size(buffer.length())?);
             let next =
                 offset.checked_add(length).filter(|&next| offset >= end && next <= body_bytes);
             end = next.ok_or("a column outside its batch")?;
-            // Buffers come in pairs: which values are missing (none), the values.
-            if index % 2 == 1 {
-                let needed = rows.checked_mul(storage[index / 2].bytes());
-                if needed.is_none_or(|needed| length < needed) {
-                    return Err("a column shorter than its batch".into());
-                }
-                offsets.push(offset);
-            }
+            buffers.push(offset..end);
         }
         if body_bytes - end >= 64 {
             return Err("a batch longer than its columns".into());
         }
-        Ok(Self { rows, body_bytes, offsets })
+        let nodes = nodes.iter().map(|node| (node.length(), node.null_count())).collect();
+        Ok(Self { rows: size(batch.length())?, body_bytes, nodes, buffers })
+    }
+
+    /// Whether there is a column for each of these, with so many bytes a row.
+    fn check_columns(&self, sizes: &[usize]) -> Result<(), String> {
+        if self.nodes.len() != sizes.len() || self.buffers.len() != 2 * sizes.len() {
+            return Err("a batch with another number of columns".into());
+        }
+        if self.nodes.iter().any(|&node| node != (self.rows as i64, 0)) {
+            return Err("columns of unequal length or with missing values".into());
+        }
+        for (size, buffer) in sizes.iter().zip(self.buffers.iter().skip(1).step_by(2)) {
+            if self.rows.checked_mul(*size).is_none_or(|needed| buffer.len() < needed) {
+                return Err("a column shorter than its batch".into());
+            }
+        }
+        Ok(())
     }
 }
 
@@ -342,23 +352,14 @@ fn read_summary(messages: &mut Messages) -> Result<Summary, Stop> {
     let Some(metadata) = messages.next(SUMMARY_METADATA)? else {
         return damaged("a summary without its row");
     };
-    let message = message(&metadata).map_err(Stop::Damaged)?;
-    let Some(batch) = message.header_as_record_batch() else {
-        return damaged("a summary without its row");
-    };
-    if batch.length() != 1 || batch.compression().is_some() {
+    let batch = Batch::parse(&metadata).map_err(Stop::Damaged)?;
+    if batch.rows != 1 {
         return damaged("a summary that is not one row");
     }
     let mut body = Vec::new();
-    messages.take(usize::try_from(message.bodyLength()).unwrap_or(usize::MAX), &mut body)?;
-    let missing = batch.nodes().into_iter().flatten().map(|node| node.null_count());
-    // A buffer outside the body reads as empty, which no column accepts.
-    let buffers = batch.buffers().into_iter().flatten().map(|buffer| {
-        let start = usize::try_from(buffer.offset()).ok();
-        let end = buffer.offset().checked_add(buffer.length());
-        let end = end.and_then(|end| usize::try_from(end).ok());
-        start.zip(end).and_then(|(start, end)| body.get(start..end)).unwrap_or(&[])
-    });
+    messages.take(batch.body_bytes, &mut body)?;
+    let missing = batch.nodes.iter().map(|(_, missing)| *missing);
+    let buffers = batch.buffers.iter().map(|buffer| &body[buffer.clone()]);
     match parse_summary(&schema, missing, buffers) {
         Some(summary) => Ok(summary),
         None => damaged("an unreadable summary"),

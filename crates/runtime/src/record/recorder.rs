@@ -2,16 +2,16 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use model::channel::Channel;
-use rtrb::{Consumer, Producer, RingBuffer};
 
-use super::schema::{Storage, data_schema};
-use super::writer::{Layout, Progress, Writer};
+use super::schema::data_schema;
+use super::writer::{Progress, Writer};
 use super::{EventNote, FrameSink, Header, Record, RecordError, Summary, TimingNote, TripNote};
+use crate::ring::touched_ring;
 use crate::world::{Disk, DiskFile, Process, Running, World};
 
 /// The ring and the batch each stay below this, however wide the frames are.
@@ -126,36 +126,28 @@ impl Recorder {
         let all: Vec<&Channel> =
             channels.iter().chain(extra.iter().map(|(channel, _)| channel)).collect();
         let schema = Arc::new(data_schema(header, &all)?);
-        let storage = all.into_iter().map(Storage::of).collect::<Vec<_>>();
-        let layout = Layout {
-            schema,
-            width: channels.len(),
-            batch_frames: options.batch_frames.clamp(1, MAX_VALUES / storage.len()),
-            storage,
-            extra: extra.into_iter().map(|(_, values)| values).collect(),
-            flush: options.flush,
-            durability: options.durability,
+        let options = Options {
+            batch_frames: options.batch_frames.clamp(1, MAX_VALUES / all.len()),
+            ..*options
         };
+        let extra = extra.into_iter().map(|(_, values)| values).collect();
 
         let file = open(&*world.disk, &path, options.existing)?;
-        let (producer, consumer) = ring(channels.len() + 1, options.ring_frames);
-        let lost = Arc::new(AtomicU64::new(0));
-        let progress = Arc::new(Progress {
-            stop: AtomicBool::new(false),
-            frames: AtomicU64::new(0),
-            lost: Arc::clone(&lost),
-        });
-        let writer =
-            Writer::new(world.clock.now_ns(), file, consumer, Arc::clone(&progress), layout)
-                .map_err(|source| RecordError::Create { path: path.clone(), source })?;
+        let stride = channels.len() + 1;
+        let frames = options.ring_frames.clamp(1, (MAX_VALUES / stride).max(1));
+        let (producer, consumer) = touched_ring(stride * frames);
+        let progress = Arc::<Progress>::default();
+        let (now_ns, shared) = (world.clock.now_ns(), Arc::clone(&progress));
+        let writer = Writer::new(now_ns, file, consumer, shared, schema, extra, options)
+            .map_err(|source| RecordError::Create { path: path.clone(), source })?;
         let writer = Arc::new(Mutex::new(Some(writer)));
-        let writing = Writing { writer: Arc::clone(&writer), progress: Arc::clone(&progress) };
         let running = world
             .threads
-            .spawn("recorder", Box::new(writing))
+            .spawn("recorder", Box::new(Writing(Arc::clone(&writer))))
             .map_err(|source| RecordError::Thread { path: path.clone(), source })?;
-        let thread = running.thread().cloned();
-        let sink = FrameSink::new(producer, channels.len(), lost, Arc::clone(&world.clock), thread);
+        let thread = running.thread.as_ref().map(|thread| thread.thread().clone());
+        let (width, clock) = (channels.len(), Arc::clone(&world.clock));
+        let sink = FrameSink::new(producer, width, Arc::clone(&progress), clock, thread);
         let running = Some(running);
         let handle =
             RecorderHandle { path, progress, events: Vec::new(), timing: None, writer, running };
@@ -163,26 +155,22 @@ impl Recorder {
     }
 }
 
-/// The writer as a process.
-struct Writing {
-    /// Who ends the record takes it away.
-    writer: Arc<Mutex<Option<Writer>>>,
-    progress: Arc<Progress>,
-}
+/// The writer as a process, until who ends the record takes it away.
+struct Writing(Arc<Mutex<Option<Writer>>>);
 
 impl Process for Writing {
     fn poll(&mut self, now_ns: u64) {
-        if let Some(writer) = lock(&self.writer).as_mut() {
+        if let Some(writer) = lock(&self.0).as_mut() {
             writer.poll(now_ns);
         }
     }
 
     fn next_timeout_ns(&self) -> u64 {
-        lock(&self.writer).as_ref().map_or(u64::MAX, Writer::next_timeout_ns)
+        lock(&self.0).as_ref().map_or(u64::MAX, Writer::next_timeout_ns)
     }
 
     fn is_over(&self) -> bool {
-        self.progress.stop.load(Ordering::Acquire)
+        lock(&self.0).is_none()
     }
 }
 
@@ -252,24 +240,18 @@ impl RecorderHandle {
         };
         match writer.close(&summary) {
             Ok(()) => Ok(summary),
-            Err(source) => Err(RecordError::Write {
-                path: self.path.clone(),
-                frames: self.frames_written(),
-                lost: self.frames_lost(),
-                summary: Box::new(summary),
-                source,
-            }),
+            Err(source) => {
+                let (path, summary) = (self.path.clone(), Box::new(summary));
+                Err(RecordError::Write { path, summary, source })
+            }
         }
     }
 
     /// Ends the writer's work and writes what is left.
     fn stop(&mut self) -> Option<Writer> {
         let running = self.running.take()?;
-        self.progress.stop.store(true, Ordering::Release);
-        if !running.join() {
-            return None;
-        }
-        let mut writer = lock(&self.writer).take()?;
+        let writer = lock(&self.writer).take();
+        let mut writer = writer.filter(|_| running.join())?;
         writer.flush();
         Some(writer)
     }
@@ -301,18 +283,4 @@ fn open(
         io::ErrorKind::AlreadyExists => RecordError::Exists { path: path.to_path_buf() },
         _ => RecordError::Create { path: path.to_path_buf(), source: source.into() },
     })
-}
-
-/// A ring of whole frames whose memory has been touched, so that the tick meets
-/// no page fault in it.
-fn ring(stride: usize, frames: usize) -> (Producer<f64>, Consumer<f64>) {
-    let values = stride * frames.clamp(1, (MAX_VALUES / stride).max(1));
-    let (mut producer, mut consumer) = RingBuffer::new(values);
-    if let Ok(chunk) = producer.write_chunk(values) {
-        chunk.commit_all();
-    }
-    if let Ok(chunk) = consumer.read_chunk(values) {
-        chunk.commit_all();
-    }
-    (producer, consumer)
 }

@@ -8,11 +8,11 @@ use arrow_schema::{DataType, Field, Metadata, Schema};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use model::channel::Channel;
-use serde::de::DeserializeOwned;
-use serde::{Deserialize, Serialize};
+use serde::de::{DeserializeOwned, Error};
+use serde::{Deserialize, Deserializer, Serializer};
 use serde_json::json;
 
-use super::{EmbeddedFile, Header, RecordError};
+use super::{Header, RecordError};
 
 /// Version of the file format, under the key [`FORMAT_KEY`].
 pub(super) const FORMAT: u32 = 1;
@@ -24,42 +24,11 @@ const MAX_HEADER_BYTES: usize = 256 << 20;
 /// Likewise: a field costs several flatbuffer tables of the million allowed.
 const MAX_CHANNELS: usize = 20_000;
 
-/// How a channel's values are stored.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Storage {
-    Float,
-    Byte,
-}
-
-impl Storage {
-    /// `phase` and `trip` are small codes; everything else is a number.
-    pub(super) fn of(channel: &Channel) -> Self {
-        match channel.name.as_str() {
-            "phase" | "trip" => Self::Byte,
-            _ => Self::Float,
-        }
-    }
-
-    pub(super) fn from_type(data_type: &DataType) -> Option<Self> {
-        match data_type {
-            DataType::Float64 => Some(Self::Float),
-            DataType::UInt8 => Some(Self::Byte),
-            _ => None,
-        }
-    }
-
-    pub(super) fn bytes(self) -> usize {
-        match self {
-            Self::Float => 8,
-            Self::Byte => 1,
-        }
-    }
-
-    fn data_type(self) -> DataType {
-        match self {
-            Self::Float => DataType::Float64,
-            Self::Byte => DataType::UInt8,
-        }
+/// `phase` and `trip` are small codes; everything else is a number.
+fn data_type(channel: &Channel) -> DataType {
+    match channel.name.as_str() {
+        "phase" | "trip" => DataType::UInt8,
+        _ => DataType::Float64,
     }
 }
 
@@ -77,7 +46,7 @@ pub(super) fn data_schema(header: &Header, channels: &[&Channel]) -> Result<Sche
         if !names.insert(&channel.name) {
             return Err(RecordError::DuplicateChannel { name: channel.name.clone() });
         }
-        let field = Field::new(&channel.name, Storage::of(channel).data_type(), false);
+        let field = Field::new(&channel.name, data_type(channel), false);
         fields.push(field.with_metadata([
             ("unit", channel.unit.as_str()),
             ("description", channel.description.as_str()),
@@ -94,24 +63,14 @@ pub(super) fn data_schema(header: &Header, channels: &[&Channel]) -> Result<Sche
     Ok(Schema::new_with_metadata(fields, metadata))
 }
 
-/// An embedded file as it is written.
-#[derive(Serialize, Deserialize)]
-struct Input {
-    name: String,
-    base64: String,
-}
-
 fn header_metadata(header: &Header) -> Metadata {
-    let input =
-        |file: &EmbeddedFile| Input { name: file.name.clone(), base64: BASE64.encode(&file.bytes) };
-    let inputs: Vec<Input> = header.inputs.iter().map(input).collect();
     Metadata::from([
         (FORMAT_KEY, FORMAT.to_string()),
         ("version", header.version.clone()),
         ("title", header.title.clone()),
         ("experiment_name", header.experiment_name.clone()),
         ("experiment", header.experiment.clone()),
-        ("inputs", json!(inputs).to_string()),
+        ("inputs", json!(header.inputs).to_string()),
         ("seed", header.seed.to_string()),
         ("rate_hz", header.rate_hz.to_string()),
         ("every", header.every.to_string()),
@@ -131,7 +90,7 @@ pub(super) fn parse_header(metadata: &Metadata) -> Result<Header, HeaderProblem>
         title: text(metadata, "title")?,
         experiment_name: text(metadata, "experiment_name")?,
         experiment: text(metadata, "experiment")?,
-        inputs: parse_inputs(metadata)?,
+        inputs: parsed(metadata, "inputs", "a JSON array of files")?,
         seed: number(metadata, "seed")?,
         rate_hz: number(metadata, "rate_hz")?,
         every: number(metadata, "every")?,
@@ -163,27 +122,38 @@ fn parsed<T: DeserializeOwned>(
         .map_err(|error| (key, format!("is not {expected} ({error})")))
 }
 
-fn parse_inputs(metadata: &Metadata) -> Result<Vec<EmbeddedFile>, HeaderProblem> {
-    let inputs: Vec<Input> = parsed(metadata, "inputs", "a JSON array of files")?;
-    let files = inputs.into_iter().map(|Input { name, base64 }| {
-        let bytes = BASE64.decode(base64).ok()?;
-        Some(EmbeddedFile { name, bytes })
-    });
-    files.collect::<Option<_>>().ok_or(("inputs", "has an entry without readable contents".into()))
+/// The contents of an embedded file as text.
+pub(super) mod base64_text {
+    use super::*;
+
+    pub(in super::super) fn serialize<S: Serializer>(
+        bytes: &[u8],
+        to: S,
+    ) -> Result<S::Ok, S::Error> {
+        to.serialize_str(&BASE64.encode(bytes))
+    }
+
+    pub(in super::super) fn deserialize<'de, D: Deserializer<'de>>(
+        from: D,
+    ) -> Result<Vec<u8>, D::Error> {
+        BASE64.decode(String::deserialize(from)?).map_err(D::Error::custom)
+    }
 }
 
 fn shorten(text: &str) -> String {
     text.chars().take(40).collect()
 }
 
-/// The channels of the first stream with their storage.
-pub(super) fn parse_channels(schema: &Schema) -> Result<Vec<(Channel, Storage)>, String> {
+/// The channels of the first stream.
+pub(super) fn parse_channels(schema: &Schema) -> Result<Vec<Channel>, String> {
     let channel = |field: &Arc<Field>| {
-        let storage = Storage::from_type(field.data_type()).ok_or_else(|| {
-            format!("channel {} is stored as {}", shorten(field.name()), field.data_type())
-        })?;
         let fact = |key| field.metadata().get(key).cloned().unwrap_or_default();
-        Ok((Channel::new(field.name(), fact("unit"), fact("description")), storage))
+        match field.data_type() {
+            DataType::Float64 | DataType::UInt8 => {
+                Ok(Channel::new(field.name(), fact("unit"), fact("description")))
+            }
+            other => Err(format!("channel {} is stored as {other}", shorten(field.name()))),
+        }
     };
     schema.fields().iter().map(channel).collect()
 }

@@ -1,11 +1,12 @@
 //! The tick's side of the recorder.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 use std::thread::{self, Thread};
 
 use rtrb::{CopyToUninit, Producer};
 
+use super::writer::Progress;
 use crate::world::Clock;
 
 /// Between two looks for room in the ring, ns.
@@ -30,7 +31,7 @@ pub struct FrameSink {
     width: usize,
     /// Number of the next frame; exact up to 2⁵³.
     sequence: f64,
-    lost: Arc<AtomicU64>,
+    progress: Arc<Progress>,
     clock: Arc<dyn Clock>,
     /// To be woken; without a thread of its own the writer works while others sleep.
     writer: Option<Thread>,
@@ -43,13 +44,13 @@ impl FrameSink {
     pub(super) fn new(
         ring: Producer<f64>,
         width: usize,
-        lost: Arc<AtomicU64>,
+        progress: Arc<Progress>,
         clock: Arc<dyn Clock>,
         writer: Option<Thread>,
     ) -> Self {
         let nudge_every = (ring.buffer().capacity() / (width + 1) / 4).max(1);
         let until_nudge = nudge_every;
-        Self { ring, width, sequence: 0.0, lost, clock, writer, nudge_every, until_nudge }
+        Self { ring, width, sequence: 0.0, progress, clock, writer, nudge_every, until_nudge }
     }
 
     /// Number of values in a frame.
@@ -78,23 +79,18 @@ impl FrameSink {
                 return Pushed::Stored;
             }
         }
-        self.lost.fetch_add(1, Ordering::Relaxed);
+        self.progress.lost.fetch_add(1, Ordering::Relaxed);
         Pushed::Lost
     }
 
     /// Frames lost so far, here or by a failed write.
     pub fn frames_lost(&self) -> u64 {
-        self.lost.load(Ordering::Relaxed)
+        self.progress.lost.load(Ordering::Relaxed)
     }
 
     /// How full the ring is, from 0 to 1.
     pub fn fill(&self) -> f64 {
         1.0 - self.ring.slots() as f64 / self.ring.buffer().capacity() as f64
-    }
-
-    /// Whether the next frame will find room.
-    pub fn has_room(&self) -> bool {
-        self.ring.slots() > self.width
     }
 
     /// Waits until the next frame finds room: for the virtual clock, between
@@ -116,7 +112,7 @@ impl FrameSink {
     #[cold]
     fn wait(&self) {
         let mut tries = 0;
-        while !self.has_room() && !self.ring.is_abandoned() {
+        while self.ring.slots() <= self.width && !self.ring.is_abandoned() {
             self.wake_writer();
             if tries < 100 && self.writer.is_some() {
                 thread::yield_now();

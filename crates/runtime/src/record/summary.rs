@@ -8,6 +8,7 @@ use arrow_array::{
 };
 use arrow_schema::{ArrowError, DataType, Field, Schema};
 use serde::Serialize;
+use serde::de::DeserializeOwned;
 
 use super::schema::FORMAT_KEY;
 use super::{Summary, TripNote};
@@ -48,98 +49,90 @@ fn json(value: &impl Serialize) -> Result<String, ArrowError> {
     serde_json::to_string(value).map_err(|error| ArrowError::JsonError(error.to_string()))
 }
 
-/// One value of the row.
-#[derive(Debug, Clone, PartialEq)]
-enum Cell {
-    Missing,
-    Count(u64),
-    Number(f64),
-    Text(String),
-}
+/// The row as it is read: type and bytes of every value, by column; no bytes where it
+/// is missing.
+struct Row<'a>(HashMap<&'a str, (&'a DataType, Option<&'a [u8]>)>);
 
-impl Cell {
-    /// Decodes a column of one row from its buffers, the one with the missing
-    /// values first. Arrow's own decoder panics on some damaged strings.
-    fn decode<'a>(
-        data_type: &DataType,
-        missing: i64,
-        buffers: &mut impl Iterator<Item = &'a [u8]>,
+impl<'a> Row<'a> {
+    /// From the columns' numbers of missing values and their buffers in file order, of
+    /// each column the one with the missing values first. Arrow's own decoder panics on
+    /// some damaged strings.
+    fn new(
+        schema: &'a Schema,
+        missing: impl Iterator<Item = i64>,
+        mut buffers: impl Iterator<Item = &'a [u8]>,
     ) -> Option<Self> {
-        let _validity = buffers.next()?;
-        let values = buffers.next()?;
-        let cell = match data_type {
-            DataType::Boolean => Self::Count(u64::from(values.first()? & 1)),
-            DataType::UInt8 => Self::Count(u64::from(*values.first()?)),
-            DataType::UInt64 => Self::Count(u64::from_le_bytes(*values.first_chunk()?)),
-            DataType::Float64 => Self::Number(f64::from_le_bytes(*values.first_chunk()?)),
-            DataType::Utf8 => {
-                let end = i32::from_le_bytes(*values.get(4..)?.first_chunk()?);
-                let start = i32::from_le_bytes(*values.first_chunk()?);
-                let range = usize::try_from(start).ok()?..usize::try_from(end).ok()?;
-                Self::Text(str::from_utf8(buffers.next()?.get(range)?).ok()?.to_owned())
+        let mut row = HashMap::new();
+        for (field, missing) in schema.fields().iter().zip(missing) {
+            let _validity = buffers.next()?;
+            let mut value = buffers.next()?;
+            match field.data_type() {
+                DataType::Boolean | DataType::UInt8 | DataType::UInt64 | DataType::Float64 => {}
+                DataType::Utf8 => {
+                    let start = i32::from_le_bytes(*value.first_chunk()?);
+                    let end = i32::from_le_bytes(*value.get(4..)?.first_chunk()?);
+                    let range = usize::try_from(start).ok()?..usize::try_from(end).ok()?;
+                    value = buffers.next()?.get(range)?;
+                }
+                _ => return None,
             }
-            _ => return None,
-        };
-        Some(if missing == 0 { cell } else { Self::Missing })
-    }
-
-    fn count(&self) -> Option<u64> {
-        match self {
-            Self::Count(count) => Some(*count),
-            _ => None,
+            let value = (missing == 0).then_some(value);
+            row.insert(field.name().as_str(), (field.data_type(), value));
         }
+        Some(Self(row))
     }
 
-    fn number(&self) -> Option<f64> {
-        match self {
-            Self::Number(number) => Some(*number),
-            _ => None,
+    fn bytes(&self, column: &str, wanted: &DataType) -> Option<&'a [u8]> {
+        let (data_type, bytes) = *self.0.get(column)?;
+        bytes.filter(|_| data_type == wanted)
+    }
+
+    fn count(&self, column: &str) -> Option<u64> {
+        Some(u64::from_le_bytes(*self.bytes(column, &DataType::UInt64)?.first_chunk()?))
+    }
+
+    fn number(&self, column: &str) -> Option<f64> {
+        Some(f64::from_le_bytes(*self.bytes(column, &DataType::Float64)?.first_chunk()?))
+    }
+
+    fn text(&self, column: &str) -> Option<&'a str> {
+        str::from_utf8(self.bytes(column, &DataType::Utf8)?).ok()
+    }
+
+    /// What is written as JSON, in a column that not every record has.
+    fn json<T: DeserializeOwned>(&self, column: &str) -> Option<Option<T>> {
+        match self.0.contains_key(column) {
+            false => Some(None),
+            true => Some(Some(serde_json::from_str(self.text(column)?).ok()?)),
         }
     }
 }
 
-/// Reads the row back; `None` if it is damaged. `missing` are the columns'
-/// numbers of missing values, `buffers` their buffers in file order.
+/// Reads the row back; `None` if it is damaged.
 pub(super) fn parse_summary<'a>(
-    schema: &Schema,
+    schema: &'a Schema,
     missing: impl Iterator<Item = i64>,
-    mut buffers: impl Iterator<Item = &'a [u8]>,
+    buffers: impl Iterator<Item = &'a [u8]>,
 ) -> Option<Summary> {
-    let mut row = HashMap::new();
-    for (field, missing) in schema.fields().iter().zip(missing) {
-        row.insert(field.name().as_str(), Cell::decode(field.data_type(), missing, &mut buffers)?);
-    }
-    let trip = match row.get("trip_code")? {
-        Cell::Missing => None,
-        code => Some(TripNote {
-            code: u8::try_from(code.count()?).ok()?,
-            text: match row.remove("trip_text")? {
-                Cell::Text(text) => text,
-                _ => return None,
-            },
-            time_s: row.get("trip_time_s")?.number()?,
-            value: row.get("trip_value")?.number()?,
-            limit: row.get("trip_limit")?.number()?,
+    let row = Row::new(schema, missing, buffers)?;
+    let (_, code) = row.0.get("trip_code")?;
+    let trip = match code {
+        None => None,
+        Some(_) => Some(TripNote {
+            code: *row.bytes("trip_code", &DataType::UInt8)?.first()?,
+            text: row.text("trip_text")?.to_owned(),
+            time_s: row.number("trip_time_s")?,
+            value: row.number("trip_value")?,
+            limit: row.number("trip_limit")?,
         }),
     };
-    let events = match row.get("events") {
-        // Records of earlier versions have none.
-        None => Vec::new(),
-        Some(Cell::Text(text)) => serde_json::from_str(text).ok()?,
-        Some(_) => return None,
-    };
-    let timing = match row.get("timing") {
-        // Rehearsals have none.
-        None => None,
-        Some(Cell::Text(text)) => Some(serde_json::from_str(text).ok()?),
-        Some(_) => return None,
-    };
     Some(Summary {
-        events,
-        timing,
-        ticks: row.get("ticks")?.count()?,
-        frames: row.get("frames")?.count()?,
-        frames_lost: row.get("frames_lost")?.count()?,
+        ticks: row.count("ticks")?,
+        frames: row.count("frames")?,
+        frames_lost: row.count("frames_lost")?,
         trip,
+        // Records of earlier versions have no events, rehearsals no timing.
+        events: row.json("events")?.unwrap_or_default(),
+        timing: row.json("timing")?,
     })
 }

@@ -2,19 +2,16 @@
 //! batches.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use arrow_array::{ArrayRef, Float64Array, RecordBatch, UInt8Array};
-use arrow_buffer::{Buffer, ScalarBuffer};
 use arrow_ipc::writer::StreamWriter;
-use arrow_schema::{ArrowError, SchemaRef};
+use arrow_schema::{ArrowError, DataType, SchemaRef};
 use rtrb::Consumer;
 
 use super::Summary;
-use super::output::Gather;
-use super::recorder::Durability;
-use super::schema::Storage;
+use super::recorder::{Durability, Options};
 use super::summary::summary_batch;
 use crate::world::DiskFile;
 
@@ -24,75 +21,13 @@ const NAP_NS: u64 = 5_000_000;
 /// Frames turned at once: small enough that a tile stays in the first cache.
 const TILE_FRAMES: usize = 64;
 
-/// What the recorder's parts share while it runs.
-#[derive(Debug)]
+/// How far the record has come, for all to see.
+#[derive(Debug, Default)]
 pub(super) struct Progress {
-    /// Set once, when the run is over.
-    pub(super) stop: AtomicBool,
     /// Frames safely handed to the system.
     pub(super) frames: AtomicU64,
     /// Frames lost to a full ring or a failed write.
-    pub(super) lost: Arc<AtomicU64>,
-}
-
-/// A column of the batch being filled; its memory is used again for the next.
-enum Column {
-    Float(Vec<f64>),
-    Byte(Vec<u8>),
-}
-
-impl Column {
-    fn new(storage: Storage, rows: usize) -> Self {
-        match storage {
-            Storage::Float => Self::Float(vec![0.0; rows]),
-            Storage::Byte => Self::Byte(vec![0; rows]),
-        }
-    }
-
-    /// Writes `values` from row `row` on.
-    #[inline]
-    fn fill(&mut self, row: usize, values: impl Iterator<Item = f64>) {
-        match self {
-            Self::Float(column) => {
-                for (cell, value) in column[row..].iter_mut().zip(values) {
-                    *cell = value;
-                }
-            }
-            Self::Byte(column) => {
-                for (cell, value) in column[row..].iter_mut().zip(values) {
-                    *cell = value as u8;
-                }
-            }
-        }
-    }
-
-    fn take(&mut self) -> Buffer {
-        match self {
-            Self::Float(column) => Buffer::from_vec(std::mem::take(column)),
-            Self::Byte(column) => Buffer::from_vec(std::mem::take(column)),
-        }
-    }
-
-    /// Takes the memory back after the batch is written.
-    fn restore(&mut self, buffer: Buffer, rows: usize) {
-        match self {
-            Self::Float(column) => {
-                *column = buffer.into_vec().unwrap_or_else(|_| vec![0.0; rows]);
-            }
-            Self::Byte(column) => *column = buffer.into_vec().unwrap_or_else(|_| vec![0; rows]),
-        }
-    }
-
-    fn array(&self, buffer: &Buffer, rows: usize) -> ArrayRef {
-        match self {
-            Self::Float(_) => {
-                Arc::new(Float64Array::new(ScalarBuffer::new(buffer.clone(), 0, rows), None))
-            }
-            Self::Byte(_) => {
-                Arc::new(UInt8Array::new(ScalarBuffer::new(buffer.clone(), 0, rows), None))
-            }
-        }
-    }
+    pub(super) lost: AtomicU64,
 }
 
 /// Takes frames from the ring to the file whenever it is asked, and says when it
@@ -101,66 +36,54 @@ pub(super) struct Writer {
     ring: Consumer<f64>,
     progress: Arc<Progress>,
     schema: SchemaRef,
-    stream: StreamWriter<Gather>,
+    /// Encodes into memory; from there whole batches go to the file.
+    stream: StreamWriter<Vec<u8>>,
+    file: Box<dyn DiskFile>,
+    /// Bytes up to the end of the last batch in the file.
+    saved: u64,
     /// Values in a frame; in the ring one more, its number.
     width: usize,
     /// The frame's channels, then the ones known beforehand.
-    columns: Vec<Column>,
+    columns: Vec<Vec<f64>>,
     extra: Vec<Vec<f64>>,
-    batch_frames: usize,
-    rows: usize,
-    flush: Option<Duration>,
+    options: Options,
     now_ns: u64,
     flushed_ns: u64,
     next_ns: u64,
-    durability: Durability,
-    /// Bytes up to the end of the last complete batch.
-    good: u64,
     failure: Option<ArrowError>,
 }
 
-/// What the writer needs to know besides its ends.
-pub(super) struct Layout {
-    pub(super) schema: SchemaRef,
-    pub(super) storage: Vec<Storage>,
-    pub(super) width: usize,
-    pub(super) extra: Vec<Vec<f64>>,
-    pub(super) batch_frames: usize,
-    pub(super) flush: Option<Duration>,
-    pub(super) durability: Durability,
-}
-
 impl Writer {
-    /// Writes the header, so that whatever fails at once fails before the run.
+    /// Writes the header, so that whatever fails at once fails before the run. The
+    /// last channels of the schema are `extra`, known beforehand.
     pub(super) fn new(
         now_ns: u64,
-        output: Box<dyn DiskFile>,
+        file: Box<dyn DiskFile>,
         ring: Consumer<f64>,
         progress: Arc<Progress>,
-        layout: Layout,
+        schema: SchemaRef,
+        extra: Vec<Vec<f64>>,
+        options: Options,
     ) -> Result<Self, ArrowError> {
-        let Layout { schema, storage, width, extra, batch_frames, flush, durability } = layout;
-        let mut stream = StreamWriter::try_new(Gather::new(output), &schema)?;
-        stream.flush()?;
-        let good = stream.get_ref().written();
-        Ok(Self {
+        let count = schema.fields().len();
+        let mut writer = Self {
             ring,
             progress,
+            stream: StreamWriter::try_new(Vec::new(), &schema)?,
             schema,
-            stream,
-            width,
-            columns: storage.into_iter().map(|kind| Column::new(kind, batch_frames)).collect(),
+            file,
+            saved: 0,
+            width: count - extra.len(),
+            columns: vec![Vec::new(); count],
             extra,
-            batch_frames,
-            rows: 0,
-            flush,
+            options,
             now_ns,
             flushed_ns: now_ns,
             next_ns: now_ns,
-            durability,
-            good,
             failure: None,
-        })
+        };
+        writer.save()?;
+        Ok(writer)
     }
 
     /// Takes what is in the ring; writes a batch that is full or has waited long
@@ -170,7 +93,7 @@ impl Writer {
         let busy = self.ring.buffer().capacity() / (self.width + 1) / 4;
         let drained = self.drain();
         let waited = Duration::from_nanos(now_ns.saturating_sub(self.flushed_ns));
-        if self.flush.is_some_and(|period| waited >= period) {
+        if self.options.flush.is_some_and(|period| waited >= period) {
             self.write_batch();
         }
         self.next_ns = if drained < busy { now_ns + NAP_NS } else { now_ns };
@@ -188,18 +111,15 @@ impl Writer {
     }
 
     /// Ends the stream of frames and appends the stream with the summary.
-    pub(super) fn close(self, summary: &Summary) -> Result<(), ArrowError> {
+    pub(super) fn close(mut self, summary: &Summary) -> Result<(), ArrowError> {
         if let Some(error) = self.failure {
             return Err(error);
         }
         let batch = summary_batch(summary)?;
-        let mut stream = StreamWriter::try_new(self.stream.into_inner()?, &batch.schema())?;
-        stream.write(&batch)?;
-        let mut output = stream.into_inner()?;
-        if self.durability == Durability::PowerLoss {
-            output.sync()?;
-        }
-        Ok(())
+        self.stream = StreamWriter::try_new(self.stream.into_inner()?, &batch.schema())?;
+        self.stream.write(&batch)?;
+        self.stream.finish()?;
+        self.save()
     }
 
     /// Takes the frames that are in the ring now; returns their number.
@@ -212,10 +132,10 @@ impl Writer {
                 self.discard(left);
                 break;
             }
-            let count = left.min(self.batch_frames - self.rows).min(TILE_FRAMES);
+            let count = left.min(self.options.batch_frames - self.rows()).min(TILE_FRAMES);
             self.turn(count);
             left -= count;
-            if self.rows == self.batch_frames {
+            if self.rows() == self.options.batch_frames {
                 self.write_batch();
             }
         }
@@ -228,16 +148,14 @@ impl Writer {
         let Ok(chunk) = self.ring.read_chunk(count * stride) else { return };
         let (first, second) = chunk.as_slices();
         let (of_frame, beforehand) = self.columns.split_at_mut(self.width);
-        for frames in [first, second] {
+        for frames in [first, second].map(|frames| frames.chunks_exact(stride)) {
             for (index, column) in of_frame.iter_mut().enumerate() {
-                column.fill(self.rows, frames.chunks_exact(stride).map(|frame| frame[index + 1]));
+                column.extend(frames.clone().map(|frame| frame[index + 1]));
             }
             for (column, known) in beforehand.iter_mut().zip(&self.extra) {
                 let value = |frame: &[f64]| known.get(frame[0] as usize).copied();
-                let values = frames.chunks_exact(stride).map(value);
-                column.fill(self.rows, values.map(|value| value.unwrap_or(f64::NAN)));
+                column.extend(frames.clone().map(|frame| value(frame).unwrap_or(f64::NAN)));
             }
-            self.rows += frames.len() / stride;
         }
         chunk.commit_all();
     }
@@ -251,41 +169,56 @@ impl Writer {
         }
     }
 
-    fn write_batch(&mut self) {
-        self.flushed_ns = self.now_ns;
-        if self.rows == 0 || self.failure.is_some() {
-            return;
-        }
-        let rows = std::mem::take(&mut self.rows);
-        match self.try_write_batch(rows) {
-            Ok(()) => {
-                self.good = self.stream.get_ref().written();
-                self.progress.frames.fetch_add(rows as u64, Ordering::Relaxed);
-            }
-            Err(error) => {
-                self.progress.lost.fetch_add(rows as u64, Ordering::Relaxed);
-                // A torn batch would do no harm to a reader; cutting it off is
-                // tidier, and no second failure if it cannot be done.
-                let _ = self.stream.get_mut().cut_back(self.good);
-                self.failure = Some(error);
-            }
-        }
+    /// Frames in the batch that is being filled.
+    fn rows(&self) -> usize {
+        self.columns[0].len()
     }
 
-    fn try_write_batch(&mut self, rows: usize) -> Result<(), ArrowError> {
-        let buffers: Vec<Buffer> = self.columns.iter_mut().map(Column::take).collect();
-        let arrays =
-            self.columns.iter().zip(&buffers).map(|(column, buffer)| column.array(buffer, rows));
-        let written = RecordBatch::try_new(self.schema.clone(), arrays.collect())
-            .and_then(|batch| self.stream.write(&batch))
-            .and_then(|()| self.stream.flush());
-        for (column, buffer) in self.columns.iter_mut().zip(buffers) {
-            column.restore(buffer, self.batch_frames);
+    fn write_batch(&mut self) {
+        self.flushed_ns = self.now_ns;
+        let rows = self.rows();
+        if rows == 0 || self.failure.is_some() {
+            return;
         }
-        written?;
-        if self.durability == Durability::PowerLoss {
-            self.stream.get_mut().sync()?;
+        let counted = match self.try_write_batch() {
+            Ok(()) => &self.progress.frames,
+            Err(error) => {
+                // A torn batch would do no harm to a reader; cutting it off is
+                // tidier, and no second failure if it cannot be done.
+                let _ = self.file.truncate(self.saved);
+                self.failure = Some(error);
+                &self.progress.lost
+            }
+        };
+        counted.fetch_add(rows as u64, Ordering::Relaxed);
+    }
+
+    fn try_write_batch(&mut self) -> Result<(), ArrowError> {
+        let arrays = self.columns.iter_mut().zip(self.schema.fields()).map(|(column, field)| {
+            let next = Vec::with_capacity(self.options.batch_frames);
+            let values = std::mem::replace(column, next);
+            match field.data_type() {
+                DataType::UInt8 => {
+                    let codes = values.into_iter().map(|value| value as u8);
+                    Arc::new(UInt8Array::from_iter_values(codes)) as ArrayRef
+                }
+                _ => Arc::new(Float64Array::from(values)),
+            }
+        });
+        let batch = RecordBatch::try_new(self.schema.clone(), arrays.collect())?;
+        self.stream.write(&batch)?;
+        self.save()
+    }
+
+    /// Hands what is encoded to the file.
+    fn save(&mut self) -> Result<(), ArrowError> {
+        let bytes = self.stream.get_mut();
+        self.file.write_all(bytes)?;
+        if self.options.durability == Durability::PowerLoss {
+            self.file.sync()?;
         }
+        self.saved += bytes.len() as u64;
+        bytes.clear();
         Ok(())
     }
 }
@@ -333,26 +266,19 @@ mod tests {
         }
     }
 
-    fn progress() -> Arc<Progress> {
-        Arc::new(Progress {
-            stop: AtomicBool::new(false),
-            frames: AtomicU64::new(0),
-            lost: Arc::default(),
-        })
-    }
-
-    fn layout(width: usize, extra: Vec<Vec<f64>>) -> Layout {
+    /// A writer of `width` channels and those that are known beforehand.
+    fn writer(
+        disk: SmallDisk,
+        ring: Consumer<f64>,
+        progress: &Arc<Progress>,
+        width: usize,
+        extra: Vec<Vec<f64>>,
+    ) -> Writer {
         let channels = channels(width + extra.len());
-        let refs: Vec<_> = channels.iter().collect();
-        Layout {
-            schema: Arc::new(data_schema(&header(), &refs).unwrap()),
-            storage: vec![Storage::Float; channels.len()],
-            width,
-            extra,
-            batch_frames: 100,
-            flush: None,
-            durability: Durability::Kill,
-        }
+        let schema =
+            Arc::new(data_schema(&header(), &channels.iter().collect::<Vec<_>>()).unwrap());
+        let options = Options { batch_frames: 100, ..Options::rehearsal() };
+        Writer::new(0, Box::new(disk), ring, Arc::clone(progress), schema, extra, options).unwrap()
     }
 
     fn read(bytes: &[u8]) -> Record {
@@ -366,13 +292,10 @@ mod tests {
         let bytes = Arc::default();
         let disk = SmallDisk { bytes: Arc::clone(&bytes), room: usize::MAX };
         let (producer, consumer) = rtrb::RingBuffer::new(2 * 10);
-        let progress = progress();
+        let progress = Arc::default();
         let known = (0..35).map(|frame| f64::from(frame) * 100.0).collect();
-        let mut writer =
-            Writer::new(0, Box::new(disk), consumer, Arc::clone(&progress), layout(1, vec![known]))
-                .unwrap();
-        let lost = Arc::clone(&progress.lost);
-        let mut sink = FrameSink::new(producer, 1, lost, Arc::new(System), None);
+        let mut writer = writer(disk, consumer, &progress, 1, vec![known]);
+        let mut sink = FrameSink::new(producer, 1, progress, Arc::new(System), None);
         for burst in 0..3 {
             // Room for ten: of every fifteen frames five are lost.
             for frame in 0..15 {
@@ -395,10 +318,8 @@ mod tests {
         let bytes = Arc::default();
         let disk = SmallDisk { bytes: Arc::clone(&bytes), room: 12_000 };
         let (mut ring, consumer) = rtrb::RingBuffer::new(4 * 1000);
-        let progress = progress();
-        let mut writer =
-            Writer::new(0, Box::new(disk), consumer, Arc::clone(&progress), layout(3, vec![]))
-                .unwrap();
+        let progress = Arc::default();
+        let mut writer = writer(disk, consumer, &progress, 3, vec![]);
         for frame in 0..1000 {
             ring.push_entire_slice(&[f64::from(frame), 1.0, 2.0, 3.0]).unwrap();
         }

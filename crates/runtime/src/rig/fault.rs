@@ -138,13 +138,8 @@ pub struct FaultyRig {
 struct Active {
     fault: Fault,
     stream: Stream,
-    /// What it was when the fault began.
-    frozen: Option<Frozen>,
-}
-
-struct Frozen {
-    displacement: Vec<f64>,
-    command: Vec<f64>,
+    /// What was measured or commanded when the fault began, for one that keeps it.
+    frozen: Vec<f64>,
 }
 
 impl Active {
@@ -165,12 +160,7 @@ impl FaultyRig {
         let active = |(index, fault): (usize, &Fault)| Active {
             fault: *fault,
             stream: Stream::new(seed, &format!("fault.{}", index + 1)),
-            frozen: match fault.kind {
-                FaultKind::FrozenDisplacement | FaultKind::StuckActuator => {
-                    Some(Frozen { displacement: vec![0.0; count], command: vec![0.0; count] })
-                }
-                _ => None,
-            },
+            frozen: vec![0.0; count],
         };
         Self {
             rig: rig.into(),
@@ -194,13 +184,36 @@ impl Rig for FaultyRig {
         for active in &mut self.faults {
             // Drawn every tick, so that a fault does not depend on another's times.
             let draw = active.stream.uniform();
-            if let Some(frozen) = &mut active.frozen
-                && self.tick <= active.fault.from
-            {
-                frozen.displacement.copy_from_slice(&measured.displacement);
+            let Fault { kind, from, .. } = active.fault;
+            if kind == FaultKind::FrozenDisplacement && self.tick <= from {
+                active.frozen.copy_from_slice(&measured.displacement);
             }
-            if active.is_on(self.tick) {
-                disturb_measured(active, self.tick, draw, &self.said, measured);
+            if !active.is_on(self.tick) {
+                continue;
+            }
+            for dof in (0..measured.force.len()).filter(|&dof| active.touches(dof)) {
+                let (x, f) = (&mut measured.displacement[dof], &mut measured.force[dof]);
+                match kind {
+                    FaultKind::RepeatedSamples { probability } if draw < probability => {
+                        *x = self.said.displacement[dof];
+                        *f = self.said.force[dof];
+                    }
+                    FaultKind::SensorNan { sensor } => {
+                        if sensor != FaultySensor::Force {
+                            *x = f64::NAN;
+                        }
+                        if sensor != FaultySensor::Displacement {
+                            *f = f64::NAN;
+                        }
+                    }
+                    FaultKind::FrozenDisplacement => *x = active.frozen[dof],
+                    FaultKind::LoadCellDrift { stride_n } => {
+                        *f += stride_n * (self.tick - from) as f64;
+                    }
+                    FaultKind::WrongSign => *f = -*f,
+                    FaultKind::SpecimenFailure { remaining } => *f *= remaining,
+                    _ => {}
+                }
             }
         }
         self.said.displacement.copy_from_slice(&measured.displacement);
@@ -218,15 +231,42 @@ impl Rig for FaultyRig {
         let mut late = 0;
         for active in &mut self.faults {
             let draw = active.stream.uniform();
-            if let Some(frozen) = &mut active.frozen
-                && self.tick < active.fault.from
-            {
-                frozen.command.copy_from_slice(&command.displacement);
+            let Fault { kind, from, .. } = active.fault;
+            if kind == FaultKind::StuckActuator && self.tick < from {
+                active.frozen.copy_from_slice(&command.displacement);
             }
-            if active.is_on(self.tick) {
-                let context =
-                    Commanded { history: &self.history, given: &self.given, late: &mut late, draw };
-                disturb_command(active, context, &mut self.command);
+            if !active.is_on(self.tick) {
+                continue;
+            }
+            // Faults that delay add up.
+            late += match kind {
+                FaultKind::Delay { by } => by,
+                // A draw is below one: `most` itself comes as often as the others.
+                FaultKind::DelayJitter { most } => (draw * (most + 1) as f64) as usize,
+                _ => 0,
+            };
+            let then = &self.history[late.min(self.history.len() - 1)];
+            for dof in (0..command.count()).filter(|&dof| active.touches(dof)) {
+                let motion = match kind {
+                    FaultKind::Delay { .. } | FaultKind::DelayJitter { .. } => then.of(dof),
+                    FaultKind::DroppedCommands { probability } if draw < probability => {
+                        self.given.of(dof)
+                    }
+                    FaultKind::StuckActuator => [active.frozen[dof], 0.0, 0.0],
+                    FaultKind::SaturatedActuator { position_m, stride_m } => {
+                        let wish = self.command.displacement[dof];
+                        let last = self.given.displacement[dof];
+                        // No bound is below zero, so that `min` and `max` cannot cross.
+                        let mut x = wish.max(-position_m).min(position_m);
+                        x = x.max(last - stride_m).min(last + stride_m);
+                        if x == wish {
+                            continue;
+                        }
+                        [x, 0.0, 0.0]
+                    }
+                    _ => continue,
+                };
+                self.command.set(dof, motion);
             }
         }
         self.rig.actuate(&self.command);
@@ -245,103 +285,6 @@ impl Rig for FaultyRig {
     fn link(&self) -> Option<&LinkCounts> {
         self.rig.link()
     }
-}
-
-fn disturb_measured(
-    active: &Active,
-    tick: u64,
-    draw: f64,
-    said: &Measured,
-    measured: &mut Measured,
-) {
-    for dof in (0..measured.force.len()).filter(|&dof| active.touches(dof)) {
-        let (x, f) = (&mut measured.displacement[dof], &mut measured.force[dof]);
-        match active.fault.kind {
-            FaultKind::RepeatedSamples { probability } if draw < probability => {
-                *x = said.displacement[dof];
-                *f = said.force[dof];
-            }
-            FaultKind::SensorNan { sensor } => {
-                if sensor != FaultySensor::Force {
-                    *x = f64::NAN;
-                }
-                if sensor != FaultySensor::Displacement {
-                    *f = f64::NAN;
-                }
-            }
-            FaultKind::FrozenDisplacement => {
-                if let Some(frozen) = &active.frozen {
-                    *x = frozen.displacement[dof];
-                }
-            }
-            FaultKind::LoadCellDrift { stride_n } => {
-                *f += stride_n * (tick - active.fault.from) as f64;
-            }
-            FaultKind::WrongSign => *f = -*f,
-            FaultKind::SpecimenFailure { remaining } => *f *= remaining,
-            _ => {}
-        }
-    }
-}
-
-/// What a fault of the command may use.
-struct Commanded<'a> {
-    history: &'a VecDeque<Motion>,
-    given: &'a Motion,
-    /// Ticks by which earlier faults have made it late already.
-    late: &'a mut usize,
-    draw: f64,
-}
-
-fn disturb_command(active: &Active, context: Commanded<'_>, command: &mut Motion) {
-    let Commanded { history, given, late, draw } = context;
-    let delayed = match active.fault.kind {
-        FaultKind::Delay { by } => Some(by),
-        // A draw is below one: `most` itself comes as often as the others.
-        FaultKind::DelayJitter { most } => Some((draw * (most + 1) as f64) as usize),
-        _ => None,
-    };
-    if let Some(by) = delayed {
-        *late += by;
-    }
-    for dof in (0..command.count()).filter(|&dof| active.touches(dof)) {
-        match active.fault.kind {
-            FaultKind::Delay { .. } | FaultKind::DelayJitter { .. } => {
-                let then = &history[(*late).min(history.len() - 1)];
-                take(command, then, dof);
-            }
-            FaultKind::DroppedCommands { probability } if draw < probability => {
-                take(command, given, dof);
-            }
-            FaultKind::StuckActuator => {
-                if let Some(frozen) = &active.frozen {
-                    stand(command, frozen.command[dof], dof);
-                }
-            }
-            FaultKind::SaturatedActuator { position_m, stride_m } => {
-                let (wish, last) = (command.displacement[dof], given.displacement[dof]);
-                // No bound is below zero, so that `min` and `max` cannot cross.
-                let mut x = wish.max(-position_m).min(position_m);
-                x = x.max(last - stride_m).min(last + stride_m);
-                if x != wish {
-                    stand(command, x, dof);
-                }
-            }
-            _ => {}
-        }
-    }
-}
-
-fn take(command: &mut Motion, from: &Motion, dof: usize) {
-    command.displacement[dof] = from.displacement[dof];
-    command.velocity[dof] = from.velocity[dof];
-    command.acceleration[dof] = from.acceleration[dof];
-}
-
-fn stand(command: &mut Motion, displacement: f64, dof: usize) {
-    command.displacement[dof] = displacement;
-    command.velocity[dof] = 0.0;
-    command.acceleration[dof] = 0.0;
 }
 
 #[cfg(test)]

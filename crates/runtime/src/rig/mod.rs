@@ -65,19 +65,17 @@ pub struct RigFault(Trip);
 impl RigFault {
     /// Nothing is heard from it.
     pub fn silent(for_s: f64, allowed_s: f64) -> Self {
-        Self(Trip { kind: TripKind::PeerSilent, dof: 0, value: for_s, limit: allowed_s })
+        Self::of(TripKind::PeerSilent, for_s, allowed_s)
     }
 
     /// It has tripped by itself, for the reason with this code.
     pub fn tripped(code: u8) -> Self {
-        let value = f64::from(code);
-        Self(Trip { kind: TripKind::PeerTripped, dof: 0, value, limit: 0.0 })
+        Self::of(TripKind::PeerTripped, f64::from(code), 0.0)
     }
 
     /// It reports a fault of its own, by the number its manual gives.
     pub fn device(code: u32) -> Self {
-        let value = f64::from(code);
-        Self(Trip { kind: TripKind::Device, dof: 0, value, limit: 0.0 })
+        Self::of(TripKind::Device, f64::from(code), 0.0)
     }
 
     /// The fault that a record tells of; which of the numbers it had does not
@@ -85,7 +83,11 @@ impl RigFault {
     pub fn recorded(kind: TripKind) -> Option<Self> {
         let of_rig =
             matches!(kind, TripKind::PeerSilent | TripKind::PeerTripped | TripKind::Device);
-        of_rig.then_some(Self(Trip { kind, dof: 0, value: 0.0, limit: 0.0 }))
+        of_rig.then_some(Self::of(kind, 0.0, 0.0))
+    }
+
+    fn of(kind: TripKind, value: f64, limit: f64) -> Self {
+        Self(Trip { kind, dof: 0, value, limit })
     }
 }
 
@@ -112,12 +114,25 @@ macro_rules! kinds {
             Other(Box<dyn Rig>),
         }
 
+        impl RigSlot {
+            fn rig(&self) -> &dyn Rig {
+                match self {
+                    $(Self::$kind(rig) => &**rig,)*
+                    Self::Other(rig) => &**rig,
+                }
+            }
+
+            fn rig_mut(&mut self) -> &mut dyn Rig {
+                match self {
+                    $(Self::$kind(rig) => &mut **rig,)*
+                    Self::Other(rig) => &mut **rig,
+                }
+            }
+        }
+
         impl Rig for RigSlot {
             fn channels(&self) -> Vec<Channel> {
-                match self {
-                    $(Self::$kind(rig) => rig.channels(),)*
-                    Self::Other(rig) => rig.channels(),
-                }
+                self.rig().channels()
             }
 
             #[inline(always)]
@@ -137,25 +152,15 @@ macro_rules! kinds {
             }
 
             fn on_trip(&mut self, cause: TripKind) {
-                match self {
-                    $(Self::$kind(rig) => rig.on_trip(cause),)*
-                    Self::Other(rig) => rig.on_trip(cause),
-                }
+                self.rig_mut().on_trip(cause);
             }
 
             fn disarm(&mut self, left: Phase) {
-                match self {
-                    $(Self::$kind(rig) => rig.disarm(left),)*
-                    Self::Other(rig) => rig.disarm(left),
-                }
+                self.rig_mut().disarm(left);
             }
 
-            #[inline]
             fn link(&self) -> Option<&LinkCounts> {
-                match self {
-                    $(Self::$kind(rig) => rig.link(),)*
-                    Self::Other(rig) => rig.link(),
-                }
+                self.rig().link()
             }
         }
 

@@ -35,14 +35,11 @@ pub struct VirtualRigParts {
 /// A virtual rig with its state.
 #[derive(Debug, Clone)]
 pub struct VirtualRig {
+    parts: VirtualRigParts,
     actuator: Actuator,
-    specimen: Specimen,
     restoring: RestoringForce,
     /// The specimen away from its interface, where it has DOFs there.
     inside: Option<Box<InternalMotion>>,
-    converter: Converter,
-    displacement_sensors: Vec<Sensor>,
-    force_sensors: Vec<Sensor>,
     /// The command after the converter.
     command: Motion,
     achieved: Motion,
@@ -89,33 +86,25 @@ impl VirtualRig {
     pub fn new(parts: VirtualRigParts) -> Result<Self, TransferError> {
         let count = parts.specimen.count();
         let step_s = parts.step_s;
+        let delay = |samples| Actuator::Delay(DelayLine::new(samples, step_s, count));
+        let dynamic = |dynamics: &ActuatorDynamics, samples| {
+            Actuator::Dynamic(Box::new(Dynamic::new(dynamics, &parts.specimen, samples, step_s)))
+        };
         let actuator = match &parts.transfer_system {
-            TransferSystem::Ideal => Actuator::Delay(DelayLine::new(0.0, step_s, count)),
-            TransferSystem::Delay { samples } => {
-                Actuator::Delay(DelayLine::new(*samples, step_s, count))
-            }
+            TransferSystem::Ideal => delay(0.0),
+            TransferSystem::Delay { samples } => delay(*samples),
             TransferSystem::TransferFunction { function, samples } => {
-                let dynamics = ActuatorDynamics::from_function(function, &parts.specimen);
-                Actuator::Dynamic(Box::new(Dynamic::new(
-                    &dynamics,
-                    &parts.specimen,
-                    *samples,
-                    step_s,
-                )))
+                dynamic(&ActuatorDynamics::from_function(function, &parts.specimen), *samples)
             }
             TransferSystem::ServoHydraulic(servo) => {
-                let dynamics = ActuatorDynamics::from_servo(servo, &parts.specimen)?;
-                Actuator::Dynamic(Box::new(Dynamic::new(&dynamics, &parts.specimen, 0.0, step_s)))
+                dynamic(&ActuatorDynamics::from_servo(servo, &parts.specimen)?, 0.0)
             }
         };
         Ok(Self {
             actuator,
             restoring: RestoringForce::new(&parts.specimen),
+            parts,
             inside: None,
-            specimen: parts.specimen,
-            converter: parts.converter,
-            displacement_sensors: parts.displacement_sensors,
-            force_sensors: parts.force_sensors,
             command: Motion::rest(count),
             achieved: Motion::rest(count),
             elements: vec![0.0; count],
@@ -151,7 +140,7 @@ impl VirtualRig {
             for ((state, old), factor) in planned.states.iter_mut().zip(old).zip(&planned.rescale) {
                 *state = old * factor;
             }
-            planned.next.take_over(&planned.states, &self.specimen, &self.command);
+            planned.next.take_over(&planned.states, &self.parts.specimen, &self.command);
             // The old one is kept where the new one was: nothing is freed in the tick.
             std::mem::swap(self, &mut planned.next);
         }
@@ -163,8 +152,10 @@ impl VirtualRig {
     /// delay on, and for every rig with dynamics.
     pub fn direct_inertia(&self) -> Option<DMatrix<f64>> {
         match &self.actuator {
-            Actuator::Delay(line) if line.newest_weight() > 0.0 && self.specimen.is_massive() => {
-                Some(line.newest_weight() * &self.specimen.mass)
+            Actuator::Delay(line)
+                if line.newest_weight() > 0.0 && self.parts.specimen.is_massive() =>
+            {
+                Some(line.newest_weight() * &self.parts.specimen.mass)
             }
             _ => None,
         }
@@ -178,19 +169,12 @@ impl VirtualRig {
 
     /// The command as it leaves the converter.
     pub fn convert(&self, command: &Motion, out: &mut Motion) {
-        convert(self.converter, command, out);
+        convert(self.parts.converter, command, out);
     }
 
     /// What the sensors say of a motion and force.
     pub fn sense(&mut self, achieved: &[f64], force: &[f64], measured: &mut Measured) {
-        for (i, (sensor, &truth)) in self.displacement_sensors.iter_mut().zip(achieved).enumerate()
-        {
-            measured.displacement[i] = sensor.read(truth);
-            measured.achieved[i] = truth;
-        }
-        for (i, (sensor, &truth)) in self.force_sensors.iter_mut().zip(force).enumerate() {
-            measured.force[i] = sensor.read(truth);
-        }
+        self.parts.sense(achieved, force, measured);
     }
 
     /// The transfer system's own states; empty for a pure delay.
@@ -204,14 +188,15 @@ impl VirtualRig {
     /// Takes a rig over where another left it: the transfer system's states, the
     /// history of the specimen and the last command.
     pub fn take_over(&mut self, states: &[f64], specimen: &Specimen, command: &Motion) {
-        convert(self.converter, command, &mut self.command);
-        for (own, left) in self.specimen.elements.iter_mut().zip(&specimen.elements) {
+        convert(self.parts.converter, command, &mut self.command);
+        for (own, left) in self.parts.specimen.elements.iter_mut().zip(&specimen.elements) {
             own.clone_from(left);
         }
         match &mut self.actuator {
             Actuator::Dynamic(dynamic) => {
                 dynamic.stepper.state_mut().copy_from_slice(states);
                 dynamic.delayed.copy_from(&self.command);
+                dynamic.hold();
             }
             Actuator::Delay(line) => line.push(&self.command),
         }
@@ -239,8 +224,8 @@ impl VirtualRig {
     /// The pieces of a rig with dynamics, without delay and without elements.
     pub(crate) fn lane_part(&self) -> Option<LanePart> {
         let Actuator::Dynamic(dynamic) = &self.actuator else { return None };
-        let plain = self.specimen.count() == 1
-            && self.specimen.elements.is_empty()
+        let plain = self.parts.specimen.count() == 1
+            && self.parts.specimen.elements.is_empty()
             && self.inside.is_none()
             && self.planned.is_none()
             && dynamic.line.newest_weight() == 1.0;
@@ -253,9 +238,9 @@ impl VirtualRig {
             step: step.clone(),
             input,
             specimen: self.restoring.single(),
-            converter: self.converter,
-            displacement: self.displacement_sensors.first()?.clone(),
-            force: self.force_sensors.first()?.clone(),
+            converter: self.parts.converter,
+            displacement: self.parts.displacement_sensors.first()?.clone(),
+            force: self.parts.force_sensors.first()?.clone(),
             late: Vec::new(),
         })
     }
@@ -283,10 +268,10 @@ impl Rig for VirtualRig {
                         *a -= weight * ahead;
                     }
                 }
-                self.specimen.element_forces(&self.achieved.displacement, &mut self.elements);
+                self.parts.specimen.element_forces(&self.achieved.displacement, &mut self.elements);
             }
             Actuator::Dynamic(dynamic) => {
-                dynamic.observe(&self.specimen, &mut self.elements, &mut self.achieved);
+                dynamic.observe(&self.parts.specimen, &mut self.elements, &mut self.achieved);
             }
         }
         self.report(measured);
@@ -296,10 +281,10 @@ impl Rig for VirtualRig {
     #[inline(always)]
     fn actuate(&mut self, command: &Motion) {
         match &mut self.actuator {
-            Actuator::Delay(line) => convert(self.converter, command, line.slot()),
+            Actuator::Delay(line) => convert(self.parts.converter, command, line.slot()),
             Actuator::Dynamic(dynamic) => {
-                convert(self.converter, command, &mut self.command);
-                dynamic.drive(&self.command, &self.specimen);
+                convert(self.parts.converter, command, &mut self.command);
+                dynamic.drive(&self.command, &self.parts.specimen);
             }
         }
     }
@@ -317,7 +302,7 @@ impl VirtualRig {
     /// Measures a specimen that moves exactly as given.
     pub fn follow(&mut self, motion: &Motion, measured: &mut Measured) {
         self.achieved.copy_from(motion);
-        self.specimen.element_forces(&motion.displacement, &mut self.elements);
+        self.parts.specimen.element_forces(&motion.displacement, &mut self.elements);
         self.report(measured);
     }
 
@@ -328,12 +313,19 @@ impl VirtualRig {
         if let Some(inside) = &mut self.inside {
             inside.follow(&self.achieved, &mut self.force);
         }
-        self.specimen.commit(&self.achieved.displacement);
+        self.parts.specimen.commit(&self.achieved.displacement);
+        self.parts.sense(&self.achieved.displacement, &self.force, measured);
+    }
+}
+
+impl VirtualRigParts {
+    #[inline(always)]
+    fn sense(&mut self, achieved: &[f64], force: &[f64], measured: &mut Measured) {
         let sensors = self.displacement_sensors.iter_mut().zip(&mut self.force_sensors);
-        for (i, (displacement, force)) in sensors.enumerate() {
-            measured.achieved[i] = self.achieved.displacement[i];
-            measured.displacement[i] = displacement.read(self.achieved.displacement[i]);
-            measured.force[i] = force.read(self.force[i]);
+        for (i, (displacement_sensor, force_sensor)) in sensors.enumerate() {
+            measured.achieved[i] = achieved[i];
+            measured.displacement[i] = displacement_sensor.read(achieved[i]);
+            measured.force[i] = force_sensor.read(force[i]);
         }
     }
 }
@@ -368,9 +360,6 @@ impl Dynamic {
     fn observe(&mut self, specimen: &Specimen, elements: &mut [f64], achieved: &mut Motion) {
         let (n, z) = (achieved.count(), self.states);
         self.input[..z].copy_from_slice(self.stepper.state());
-        self.input[z..z + n].copy_from_slice(&self.delayed.displacement);
-        self.input[z + n..z + 2 * n].copy_from_slice(&self.delayed.velocity);
-        self.input[z + 2 * n..z + 3 * n].copy_from_slice(&self.delayed.acceleration);
         let (known, r) = self.input.split_at_mut(z + 3 * n);
         if !r.is_empty() {
             trial(&self.displacement, specimen, &known[..z], &self.delayed.displacement, r);
@@ -383,17 +372,21 @@ impl Dynamic {
     }
 
     fn drive(&mut self, command: &Motion, specimen: &Specimen) {
-        let n = command.count();
         self.line.delayed(command, &mut self.delayed);
         self.line.push(command);
-        let held_at = self.states;
-        self.input[held_at..held_at + n].copy_from_slice(&self.delayed.displacement);
-        self.input[held_at + n..held_at + 2 * n].copy_from_slice(&self.delayed.velocity);
-        self.input[held_at + 2 * n..held_at + 3 * n].copy_from_slice(&self.delayed.acceleration);
+        self.hold();
         let (rows, displacement) = (&self.displacement, &self.delayed.displacement);
-        self.stepper.advance(&[], &[], &self.input[held_at..held_at + 3 * n], |z, r| {
-            trial(rows, specimen, z, displacement, r);
-        });
+        let held = &self.input[self.states..][..3 * command.count()];
+        self.stepper.advance(&[], &[], held, |z, r| trial(rows, specimen, z, displacement, r));
+    }
+
+    /// Puts the delayed command where the products read it.
+    fn hold(&mut self) {
+        let Motion { displacement, velocity, acceleration } = &self.delayed;
+        let places = self.input[self.states..].chunks_exact_mut(self.delayed.count().max(1));
+        for (place, signal) in places.zip([displacement, velocity, acceleration]) {
+            place.copy_from_slice(signal);
+        }
     }
 }
 

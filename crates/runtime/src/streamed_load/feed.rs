@@ -8,10 +8,11 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use rtrb::{Producer, RingBuffer};
+use rtrb::Producer;
 use thiserror::Error;
 
 use super::{StreamPlan, StreamedLoad};
+use crate::ring::touched_ring;
 
 /// Why samples are not taken.
 #[derive(Debug, Clone, Copy, PartialEq, Error)]
@@ -62,13 +63,13 @@ pub struct FeedState {
     /// Who fed has gone without ending the load.
     broken: AtomicBool,
     /// The test goes on without a load.
-    over: AtomicBool,
+    pub(super) over: AtomicBool,
     /// Samples put in.
     fed: AtomicU64,
     /// Samples taken out.
-    used: AtomicU64,
+    pub(super) used: AtomicU64,
     /// Ticks without a sample that was due.
-    starved: AtomicU64,
+    pub(super) starved: AtomicU64,
 }
 
 impl FeedState {
@@ -103,20 +104,6 @@ impl FeedState {
     pub fn is_over(&self) -> bool {
         self.over.load(Ordering::Relaxed)
     }
-
-    pub(crate) fn note_over(&self) {
-        self.over.store(true, Ordering::Relaxed);
-    }
-
-    #[inline]
-    pub(crate) fn note_used(&self, samples: u64) {
-        self.used.store(samples, Ordering::Relaxed);
-    }
-
-    #[inline]
-    pub(crate) fn note_starved(&self, ticks: u64) {
-        self.starved.store(ticks, Ordering::Relaxed);
-    }
 }
 
 /// The host's end of the ring.
@@ -125,23 +112,15 @@ pub struct Feed {
     ring: Producer<f64>,
     bounds: Vec<f64>,
     state: Arc<FeedState>,
-    fed: u64,
 }
 
 impl Feed {
     /// Both ends. Signals are bounded by `plan.bounds`, one entry each.
     pub fn new(plan: &StreamPlan) -> (Self, StreamedLoad) {
         let signals = plan.bounds.len();
-        let (mut ring, mut taken) = RingBuffer::new(plan.buffer_samples.max(2) * signals);
-        // Touched, so that the tick meets no page fault in it.
-        if let Ok(chunk) = ring.write_chunk(ring.slots()) {
-            chunk.commit_all();
-        }
-        if let Ok(chunk) = taken.read_chunk(taken.slots()) {
-            chunk.commit_all();
-        }
+        let (ring, taken) = touched_ring(plan.buffer_samples.max(2) * signals);
         let state = Arc::new(FeedState::default());
-        let feed = Self { ring, bounds: plan.bounds.clone(), state: Arc::clone(&state), fed: 0 };
+        let feed = Self { ring, bounds: plan.bounds.clone(), state: Arc::clone(&state) };
         (feed, StreamedLoad::new(plan, taken, state))
     }
 
@@ -152,7 +131,7 @@ impl Feed {
 
     /// Samples put in so far.
     pub fn fed(&self) -> u64 {
-        self.fed
+        self.state.fed()
     }
 
     /// Samples for which there is room.
@@ -163,11 +142,6 @@ impl Feed {
     /// What both sides know.
     pub fn state(&self) -> &Arc<FeedState> {
         &self.state
-    }
-
-    /// Whether the test has let go of its end.
-    pub fn is_abandoned(&self) -> bool {
-        self.ring.is_abandoned()
     }
 
     /// Checks rows of samples, none of which has been put in yet.
@@ -183,7 +157,7 @@ impl Feed {
             return Err(FeedError::Over);
         }
         for (row, values) in rows.chunks_exact(signals).enumerate() {
-            let sample = self.fed + row as u64;
+            let sample = self.fed() + row as u64;
             for (signal, (&value, &bound)) in values.iter().zip(&self.bounds).enumerate() {
                 if !value.is_finite() {
                     return Err(FeedError::NotFinite { sample, signal });
@@ -205,8 +179,7 @@ impl Feed {
         if self.ring.push_entire_slice(&rows[..count * signals]).is_err() {
             return Ok(0);
         }
-        self.fed += count as u64;
-        self.state.fed.store(self.fed, Ordering::Relaxed);
+        self.state.fed.fetch_add(count as u64, Ordering::Relaxed);
         self.state.broken.store(false, Ordering::Release);
         Ok(count)
     }

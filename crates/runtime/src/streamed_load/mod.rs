@@ -5,6 +5,7 @@ mod feed;
 pub use feed::{Feed, FeedError, FeedState};
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use rtrb::Consumer;
 
@@ -59,8 +60,6 @@ pub struct StreamedLoad {
     later: Vec<f64>,
     part: usize,
     gain: f64,
-    used: u64,
-    starved: u64,
     end: Option<LoadEnd>,
     /// Load at this tick and at the one after it.
     now: Vec<f64>,
@@ -85,8 +84,6 @@ impl StreamedLoad {
             later: zeros.clone(),
             part: ratio,
             gain: 1.0,
-            used: 0,
-            starved: 0,
             end: None,
             now: zeros.clone(),
             next: zeros,
@@ -130,14 +127,13 @@ impl StreamedLoad {
 
     fn finish(&mut self, end: LoadEnd) {
         self.end.get_or_insert(end);
-        self.state.note_over();
+        self.state.over.store(true, Ordering::Relaxed);
     }
 
     /// Takes the first sample; the load then begins with [`advance`](Self::advance).
     pub(crate) fn begin(&mut self) {
         if self.ring.pop_entire_slice(&mut self.later).is_ok() {
-            self.used = 1;
-            self.state.note_used(self.used);
+            self.state.used.store(1, Ordering::Relaxed);
         }
         self.part = self.ratio;
         self.next.copy_from_slice(&self.later);
@@ -167,8 +163,7 @@ impl StreamedLoad {
         if self.end.is_none() && self.ring.slots() >= self.signals {
             std::mem::swap(&mut self.earlier, &mut self.later);
             if self.ring.pop_entire_slice(&mut self.later).is_ok() {
-                self.used += 1;
-                self.state.note_used(self.used);
+                self.state.used.fetch_add(1, Ordering::Relaxed);
                 self.part = 1;
                 self.recover();
                 return;
@@ -181,8 +176,7 @@ impl StreamedLoad {
             self.gain = (self.gain - 1.0 / self.ease).max(0.0);
             return;
         }
-        self.starved += 1;
-        self.state.note_starved(self.starved);
+        self.state.starved.fetch_add(1, Ordering::Relaxed);
         self.gain = (self.gain - 1.0 / self.bridge).max(0.0);
         // Sums of a fraction miss zero by a hair.
         if self.gain < 1e-9 {
@@ -213,12 +207,12 @@ impl StreamedLoad {
 
     /// Ticks without a sample that was due.
     pub fn starved(&self) -> u64 {
-        self.starved
+        self.state.starved()
     }
 
     /// Samples taken out of the ring.
     pub fn used(&self) -> u64 {
-        self.used
+        self.state.used()
     }
 }
 

@@ -1,9 +1,7 @@
-//! What passes between the loops, as rows of numbers.
+//! What passes from the main loop to the tick.
 
 use model::integrator::{ElementEnergy, NotConverged, StepWork};
 use model::motion::Motion;
-
-use super::Rates;
 
 /// Numbers of DOFs, load signals and interface DOFs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,27 +18,23 @@ pub(super) struct Shape {
 }
 
 impl Shape {
-    pub(super) fn new(dofs: usize, loads: usize, count: usize, rates: &Rates) -> Self {
-        Self { dofs, loads, count, points: rates.points(), ticks: rates.ratio, whole: 0 }
-    }
-
     /// Length of a sample: tick, load, force.
     pub(super) fn sample(&self) -> usize {
         1 + self.loads + self.count
     }
 
-    /// Length of a batch.
+    /// Length of a batch's row: state, points, motion of every DOF.
     pub(super) fn batch(&self) -> usize {
-        HEAD + 2 * self.dofs + 3 * self.count * self.points + self.ticks * self.whole
+        2 * self.dofs + 3 * self.count * self.points + self.ticks * self.whole
     }
 }
 
-/// Numbers before displacements and velocities.
-const HEAD: usize = 11;
-
-/// One step's result: a row of numbers with names.
+/// One step's result: its motion is a row of numbers, which goes through a ring of
+/// its own before its head.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Batch {
+    /// `None` before the first.
+    pub(super) head: Option<Head>,
     pub(super) row: Vec<f64>,
     shape: Shape,
 }
@@ -48,7 +42,7 @@ pub(super) struct Batch {
 /// What a batch says beside motion.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Head {
-    /// k; exact up to 2⁵³.
+    /// k.
     pub(super) number: u64,
     /// The first tick that may see it in virtual time.
     pub(super) ready: u64,
@@ -64,69 +58,50 @@ pub(super) struct Head {
 
 impl Batch {
     pub(super) fn new(shape: Shape) -> Self {
-        Self { row: vec![0.0; shape.batch()], shape }
-    }
-
-    pub(super) fn set_head(&mut self, head: &Head) {
-        let failure = head.failure.unwrap_or(NotConverged { correction_m: 0.0, tolerance_m: 0.0 });
-        self.row[..HEAD].copy_from_slice(&[
-            head.number as f64,
-            head.ready as f64,
-            head.iterations as f64,
-            f64::from(u8::from(head.failure.is_some())),
-            failure.correction_m,
-            failure.tolerance_m,
-            head.work.dissipated,
-            head.work.input,
-            head.work.feedback_held,
-            head.elements.work,
-            head.elements.stored,
-        ]);
-    }
-
-    pub(super) fn head(&self) -> Head {
-        let row = &self.row;
-        let failure =
-            (row[3] != 0.0).then(|| NotConverged { correction_m: row[4], tolerance_m: row[5] });
-        Head {
-            number: row[0] as u64,
-            ready: row[1] as u64,
-            iterations: row[2] as usize,
-            failure,
-            work: StepWork {
-                dissipated: row[6],
-                input: row[7],
-                feedback_held: row[8],
-                feedback_straight: row[8],
-            },
-            elements: ElementEnergy { work: row[9], stored: row[10] },
-        }
+        Self { head: None, row: vec![0.0; shape.batch()], shape }
     }
 
     pub(super) fn displacement(&self) -> &[f64] {
-        &self.row[HEAD..HEAD + self.shape.dofs]
+        &self.row[..self.shape.dofs]
     }
 
     pub(super) fn velocity(&self) -> &[f64] {
-        &self.row[HEAD + self.shape.dofs..HEAD + 2 * self.shape.dofs]
+        &self.row[self.shape.dofs..2 * self.shape.dofs]
     }
 
     pub(super) fn set_state(&mut self, displacement: &[f64], velocity: &[f64]) {
-        let state = &mut self.row[HEAD..HEAD + 2 * self.shape.dofs];
-        let (x, v) = state.split_at_mut(self.shape.dofs);
+        let (x, v) = self.row[..2 * self.shape.dofs].split_at_mut(self.shape.dofs);
         x.copy_from_slice(displacement);
         v.copy_from_slice(velocity);
     }
 
-    /// Where a point begins; the last one from there on.
-    fn at(&self, point: usize) -> usize {
-        let point = point.min(self.shape.points - 1);
-        HEAD + 2 * self.shape.dofs + 3 * self.shape.count * point
+    /// Where displacement, velocity and acceleration of a point begin; the last one
+    /// from there on.
+    fn at(&self, point: usize) -> [usize; 3] {
+        let Shape { dofs, count, points, .. } = self.shape;
+        let at = 2 * dofs + 3 * count * point.min(points - 1);
+        [at, at + count, at + 2 * count]
+    }
+
+    pub(super) fn set_point(&mut self, point: usize, motion: &Motion) {
+        let signals = [&motion.displacement, &motion.velocity, &motion.acceleration];
+        for (at, signal) in self.at(point).into_iter().zip(signals) {
+            self.row[at..at + signal.len()].copy_from_slice(signal);
+        }
+    }
+
+    pub(super) fn point(&self, point: usize, motion: &mut Motion) {
+        let Motion { displacement, velocity, acceleration } = motion;
+        let signals = [displacement, velocity, acceleration];
+        for (at, signal) in self.at(point).into_iter().zip(signals) {
+            let end = at + signal.len();
+            signal.copy_from_slice(&self.row[at..end]);
+        }
     }
 
     fn whole_at(&self, tick: usize) -> usize {
-        let shape = &self.shape;
-        HEAD + 2 * shape.dofs + 3 * shape.count * shape.points + tick * shape.whole
+        let Shape { dofs, count, points, whole, .. } = self.shape;
+        2 * dofs + 3 * count * points + tick * whole
     }
 
     /// Where the motion of every DOF at a tick goes.
@@ -144,19 +119,5 @@ impl Batch {
         }
         let at = self.whole_at(tick as usize) + order * dofs;
         self.row.get(at..at + dofs)
-    }
-
-    pub(super) fn set_point(&mut self, point: usize, motion: &Motion) {
-        let (at, n) = (self.at(point), self.shape.count);
-        self.row[at..at + n].copy_from_slice(&motion.displacement);
-        self.row[at + n..at + 2 * n].copy_from_slice(&motion.velocity);
-        self.row[at + 2 * n..at + 3 * n].copy_from_slice(&motion.acceleration);
-    }
-
-    pub(super) fn point(&self, point: usize, motion: &mut Motion) {
-        let (at, n) = (self.at(point), self.shape.count);
-        motion.displacement.copy_from_slice(&self.row[at..at + n]);
-        motion.velocity.copy_from_slice(&self.row[at + n..at + 2 * n]);
-        motion.acceleration.copy_from_slice(&self.row[at + 2 * n..at + 3 * n]);
     }
 }

@@ -6,9 +6,9 @@ use model::predictor::{Design, Grid, Predictor, Surroundings};
 use nalgebra::DMatrix;
 use rtrb::{Consumer, Producer, RingBuffer};
 
-use super::batch::{Batch, Shape};
+use super::batch::{Batch, Head, Shape};
 use super::main_loop::MainLoop;
-use super::numerical::Numerical;
+use super::numerical::numerical;
 use super::step_time::StepClock;
 use super::{MOST_NUMBERS, MOST_SHOWN, MOST_TICKS, Rates, TwoRateError, TwoRateParts};
 use crate::event::{Event, EventLog, What};
@@ -16,7 +16,7 @@ use crate::frame::MotionDetail;
 use crate::gate::{Trip, TripKind};
 use crate::interlock::Stop;
 use crate::rig::Rig;
-use crate::source::Scene;
+use crate::source::{Scene, not_converged};
 
 /// A numerical part at a slower rate than that of the tick.
 pub struct TwoRateModel {
@@ -25,7 +25,8 @@ pub struct TwoRateModel {
     /// Called inside the tick; elsewhere once it is detached.
     main: Option<MainLoop>,
     pub(super) samples: Producer<f64>,
-    pub(super) batches: Consumer<f64>,
+    batches: Consumer<f64>,
+    heads: Consumer<Head>,
     shape: Shape,
     sample: Vec<f64>,
     /// The tick that comes next.
@@ -33,18 +34,15 @@ pub struct TwoRateModel {
     /// The batch in use, and the one before it.
     batch: Batch,
     earlier: Batch,
-    /// Number of the batch in use, if there is one.
-    number: Option<u64>,
     /// One that came before its time.
     pub(super) waiting: Batch,
-    is_waiting: bool,
+    /// Whether this tick took over a new batch.
+    taken_over: bool,
     desired: Motion,
     /// The point a tick earlier, of the batch in use.
     before: Motion,
     /// Work of the steps taken over in this tick.
     work: StepWork,
-    elements: ElementEnergy,
-    news: News,
     bridged: u64,
     /// The longest bridge that was noted.
     told: u64,
@@ -52,13 +50,6 @@ pub struct TwoRateModel {
     trip: Option<Trip>,
     /// Which batch each tick used, for a replay.
     schedule: Option<Vec<f64>>,
-}
-
-/// Whether a tick took over a new batch.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum News {
-    None,
-    Batch,
 }
 
 /// What became of the batches.
@@ -81,7 +72,7 @@ pub struct Counts {
 impl TwoRateModel {
     /// Builds both loops, at rest, joined by their rings.
     pub fn new(parts: TwoRateParts) -> Result<Self, TwoRateError> {
-        let TwoRateParts { rates, numerical, integrator, specimen, preview, .. } = parts;
+        let TwoRateParts { rates, numerical: equations, integrator, specimen, preview, .. } = parts;
         check(&rates)?;
         let method = integrator.method;
         if rates.predictor == Design::ModelBased
@@ -89,8 +80,10 @@ impl TwoRateModel {
         {
             return Err(TwoRateError::ModelBasedMethod { method: method.name() });
         }
-        let (loads, count) = (numerical.load.ncols(), numerical.interface.len());
-        let mut shape = Shape::new(numerical.size(), loads, count, &rates);
+        let (dofs, loads, count) =
+            (equations.size(), equations.load.ncols(), equations.interface.len());
+        let (points, ticks) = (rates.points(), rates.ratio);
+        let mut shape = Shape { dofs, loads, count, points, ticks, whole: 0 };
         // A main loop that is as late as may be bridged still finds room.
         let depth = 2 * (rates.ratio + rates.bridge) + 4;
         let kept = depth / rates.ratio + 4;
@@ -102,13 +95,12 @@ impl TwoRateModel {
         };
         if rates.predictor == Design::ModelBased {
             // Weights of state, force and load ahead, for every point.
-            let ahead = rates.task_ticks + rates.points() + 2;
-            let width = (2 * numerical.size() + count + ahead * loads) as f64;
-            tables = (rates.points() * 3 * count) as f64 * width;
-            let rows = orders * numerical.size();
-            let of_all = (rates.ratio * rows) as f64 * width;
+            let ahead = rates.task_ticks + points + 2;
+            let width = (2 * dofs + count + ahead * loads) as f64;
+            tables = (points * 3 * count) as f64 * width;
+            let of_all = (ticks * orders * dofs) as f64 * width;
             if of_all <= MOST_SHOWN {
-                shape.whole = rows;
+                shape.whole = orders * dofs;
                 tables += of_all;
             }
         }
@@ -117,21 +109,23 @@ impl TwoRateModel {
             return Err(TwoRateError::TooLarge { numbers });
         }
         let grid = rates.grid(integrator.step_s);
-        let surroundings = Surroundings { numerical, specimen };
+        let surroundings = Surroundings { numerical: equations, specimen };
         let mut predictor = Predictor::new(&rates.predictor, grid, count, &surroundings)?;
         if shape.whole > 0 {
-            let ticks = Grid { first: rates.task_ticks as f64, points: shape.ticks, ..grid };
-            predictor.tabulate(&surroundings, ticks, orders)?;
+            let every_tick = Grid { first: rates.task_ticks as f64, points: ticks, ..grid };
+            predictor.tabulate(&surroundings, every_tick, orders)?;
         }
         let (samples, taken) = RingBuffer::new(depth * shape.sample());
         let (sent, batches) = RingBuffer::new(kept * shape.batch());
+        let (told, heads) = RingBuffer::new(kept);
         let main = MainLoop {
             rates,
-            numerical: Numerical::new(numerical, integrator, &rates)?,
+            numerical: numerical(equations, integrator, &rates)?,
             ahead: vec![0.0; predictor.rows_ahead() * loads],
             predictor,
             samples: taken,
             batches: sent,
+            heads: told,
             shape,
             clock: rates.step_time.map(|time| StepClock::new(time, integrator.step_s, parts.seed)),
             preview,
@@ -149,19 +143,17 @@ impl TwoRateModel {
             main: Some(main),
             samples,
             batches,
+            heads,
             shape,
             sample: vec![0.0; shape.sample()],
             next: 0,
             batch: Batch::new(shape),
             earlier: Batch::new(shape),
-            number: None,
             waiting: Batch::new(shape),
-            is_waiting: false,
+            taken_over: false,
             desired: Motion::rest(count),
             before: Motion::rest(count),
             work: StepWork::default(),
-            elements: ElementEnergy { work: 0.0, stored: 0.0 },
-            news: News::None,
             bridged: 0,
             told: 0,
             counts: Counts::default(),
@@ -200,7 +192,12 @@ impl TwoRateModel {
 
     /// The tick whose instant [`displacement`](Self::displacement) shows.
     pub fn state_tick(&self) -> u64 {
-        self.number.unwrap_or(0) * self.rates.ratio as u64
+        self.number().unwrap_or(0) * self.rates.ratio as u64
+    }
+
+    /// Number of the batch in use, if there is one.
+    fn number(&self) -> Option<u64> {
+        self.batch.head.map(|head| head.number)
     }
 
     /// Displacement of every DOF at the newest instant taken over.
@@ -218,7 +215,8 @@ impl TwoRateModel {
     }
 
     pub(crate) fn element_energy(&self) -> ElementEnergy {
-        self.elements
+        let none = ElementEnergy { work: 0.0, stored: 0.0 };
+        self.batch.head.map_or(none, |head| head.elements)
     }
 
     /// Work of the steps taken over in this tick.
@@ -228,29 +226,21 @@ impl TwoRateModel {
 
     /// Where a new batch begins: what it would have asked for a tick earlier.
     pub(crate) fn new_prediction(&self) -> Option<&Motion> {
-        (self.news == News::Batch).then_some(&self.before)
+        self.taken_over.then_some(&self.before)
     }
 
     /// At rest under the load of the first instant.
     pub(crate) fn rest(&mut self, load: &[f64]) {
         if let Some(main) = &mut self.main {
-            main.rest(load);
+            main.numerical.rest(load);
         }
-        while self.batches.pop_entire_slice(&mut self.waiting.row).is_ok() {}
-        (self.next, self.number, self.is_waiting) = (0, None, false);
-        self.batch = Batch::new(self.shape);
-        self.earlier = Batch::new(self.shape);
-        self.desired.clear();
-        self.before.clear();
-        self.elements = ElementEnergy { work: 0.0, stored: 0.0 };
-        (self.bridged, self.told, self.counts, self.trip) = (0, 0, Counts::default(), None);
     }
 
     /// One tick: choose the point, measure, send the force back.
     pub(crate) fn measure(&mut self, load: &[f64], scene: &mut Scene<'_>) -> Result<(), Stop> {
         let tick = self.next;
         self.next += 1;
-        (self.news, self.work) = (News::None, StepWork::default());
+        (self.taken_over, self.work) = (false, StepWork::default());
         let first = self.rates.task_ticks > 0;
         if first {
             self.choose(tick);
@@ -286,17 +276,21 @@ impl TwoRateModel {
         }
     }
 
+    /// The batch that is waiting, fetched if need be.
+    pub(super) fn fetch(&mut self) -> Option<Head> {
+        if self.waiting.head.is_none() {
+            let head = self.heads.pop().ok()?;
+            // The row was sent before it.
+            self.batches.pop_entire_slice(&mut self.waiting.row).ok()?;
+            self.waiting.head = Some(head);
+        }
+        self.waiting.head
+    }
+
     /// Takes over the batches whose time has come, and reads this tick's point.
     fn choose(&mut self, tick: u64) {
         let (ratio, task) = (self.rates.ratio as u64, self.rates.task_ticks as u64);
-        loop {
-            if !self.is_waiting {
-                if self.batches.pop_entire_slice(&mut self.waiting.row).is_err() {
-                    break;
-                }
-                self.is_waiting = true;
-            }
-            let head = self.waiting.head();
+        while let Some(head) = self.fetch() {
             let due = head.number * ratio + task;
             let comes = match &self.schedule {
                 Some(used) => {
@@ -307,18 +301,15 @@ impl TwoRateModel {
             if !comes || due > tick {
                 break;
             }
-            self.take_over(tick - due);
+            self.take_over(&head, tick - due);
         }
-        let begun = match self.number {
-            Some(number) => number * ratio + task,
-            None => task,
-        };
+        let begun = self.state_tick() + task;
         if tick < begun {
             // Before the first batch: at rest.
             return;
         }
         let point = tick - begun;
-        let due = if self.number.is_some() { ratio } else { 0 };
+        let due = if self.batch.head.is_some() { ratio } else { 0 };
         self.bridged = (point + 1).saturating_sub(due);
         if self.bridged > 0 {
             self.counts.missing += 1;
@@ -327,7 +318,7 @@ impl TwoRateModel {
                 self.late(self.bridged);
             }
         }
-        if self.number.is_some() {
+        if self.batch.head.is_some() {
             // The first point of a batch lies a tick before its time.
             self.batch.point(point as usize + 1, &mut self.desired);
             self.batch.point(point as usize, &mut self.before);
@@ -335,18 +326,15 @@ impl TwoRateModel {
     }
 
     /// The waiting batch becomes the one in use, `past` ticks after its time.
-    fn take_over(&mut self, past: u64) {
-        let head = self.waiting.head();
+    fn take_over(&mut self, head: &Head, past: u64) {
         std::mem::swap(&mut self.earlier, &mut self.batch);
         std::mem::swap(&mut self.batch, &mut self.waiting);
-        if self.number.is_none() {
+        self.waiting.head = None;
+        if self.earlier.head.is_none() {
             // As if it had always been where it starts.
             self.earlier.row.copy_from_slice(&self.batch.row);
         }
-        self.is_waiting = false;
-        self.number = Some(head.number);
-        self.news = News::Batch;
-        self.elements = head.elements;
+        self.taken_over = true;
         self.work.dissipated += head.work.dissipated;
         self.work.input += head.work.input;
         self.work.feedback_held += head.work.feedback_held;
@@ -359,18 +347,12 @@ impl TwoRateModel {
             counts.erased += past.min(self.rates.ratio as u64);
         }
         if let Some(failure) = head.failure {
-            self.trip = Some(Trip {
-                kind: TripKind::NotConverged,
-                dof: 0,
-                value: failure.correction_m,
-                limit: failure.tolerance_m,
-            });
+            self.trip = Some(not_converged(failure));
         }
     }
 
     fn late(&mut self, bridged: u64) {
-        let (value, limit) = (bridged as f64, self.rates.bridge as f64);
-        self.trip.get_or_insert(Trip { kind: TripKind::MainLoopLate, dof: 0, value, limit });
+        self.trip.get_or_insert(lateness(bridged, &self.rates));
     }
 
     /// Notes bridges, sparingly, and trips where it went on too long.
@@ -378,15 +360,10 @@ impl TwoRateModel {
         if let Some(trip) = self.trip {
             return Err(trip);
         }
-        let cause = Trip {
-            kind: TripKind::MainLoopLate,
-            dof: 0,
-            value: self.bridged as f64,
-            limit: self.rates.bridge as f64,
-        };
         // The first bridge is told, and each that is twice as long as any told before.
         if self.bridged > 0 && self.bridged >= 2 * self.told {
             self.told = self.bridged;
+            let cause = lateness(self.bridged, &self.rates);
             log.note(Event { tick, what: What::Warning, cause });
         }
         Ok(())
@@ -401,23 +378,20 @@ impl TwoRateModel {
     /// Displacement (order 0), velocity (1) or acceleration (2) of every DOF at
     /// this tick, appended: as the model-based predictor has it, else the cubic
     /// through the last two instants taken over.
-    pub(crate) fn show(&self, order: usize, tick_s: f64, frame: &mut Vec<f64>) {
+    pub fn show(&self, order: usize, tick_s: f64, frame: &mut Vec<f64>) {
         let ratio = self.rates.ratio as f64;
         let period_s = ratio * tick_s;
         let tick = self.next.saturating_sub(1);
         let begun = self.state_tick() + self.rates.task_ticks as u64;
-        if self.number.is_some()
+        if self.batch.head.is_some()
             && let Some(point) = tick.checked_sub(begun)
             && let Some(motion) = self.batch.whole(point, order)
         {
             frame.extend_from_slice(motion);
             return;
         }
-        let s = if self.number.is_some() {
-            (tick.saturating_sub(self.state_tick())) as f64 / ratio
-        } else {
-            0.0
-        };
+        let since = tick.saturating_sub(self.state_tick());
+        let s = if self.batch.head.is_some() { since as f64 / ratio } else { 0.0 };
         let now = self.batch.displacement().iter().zip(self.batch.velocity());
         let earlier = self.earlier.displacement().iter().zip(self.earlier.velocity());
         for ((d0, v0), (d1, v1)) in now.zip(earlier) {
@@ -435,9 +409,14 @@ impl TwoRateModel {
 
     /// The values of [`Rates::channels`], appended.
     pub(crate) fn write(&self, frame: &mut Vec<f64>) {
-        frame.push(self.number.map_or(-1.0, |number| number as f64));
+        frame.push(self.number().map_or(-1.0, |number| number as f64));
         frame.push(self.bridged as f64);
     }
+}
+
+fn lateness(bridged: u64, rates: &Rates) -> Trip {
+    let (value, limit) = (bridged as f64, rates.bridge as f64);
+    Trip { kind: TripKind::MainLoopLate, dof: 0, value, limit }
 }
 
 fn check(rates: &Rates) -> Result<(), TwoRateError> {

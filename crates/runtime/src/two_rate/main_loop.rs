@@ -2,7 +2,7 @@
 
 use model::integrator::{NotConverged, StepWork};
 use model::motion::Motion;
-use model::predictor::{Instant, Predict, Predictor};
+use model::predictor::{Instant, Predictor};
 use rtrb::{Consumer, Producer};
 
 use super::Rates;
@@ -17,10 +17,12 @@ use crate::load::Load;
 /// and sits on a thread of its own. Its step does not allocate, lock or panic.
 pub struct MainLoop {
     pub(super) rates: Rates,
-    pub(super) numerical: Numerical,
+    pub(super) numerical: Box<dyn Numerical>,
     pub(super) predictor: Predictor,
     pub(super) samples: Consumer<f64>,
+    /// The rows of batches, and what belongs to each.
     pub(super) batches: Producer<f64>,
+    pub(super) heads: Producer<Head>,
     pub(super) shape: Shape,
     /// Rehearsed step times, in virtual time alone.
     pub(super) clock: Option<StepClock>,
@@ -98,7 +100,7 @@ impl MainLoop {
         let width = self.shape.loads + self.shape.count;
         let number = self.tick / self.rates.ratio as u64;
         let stepped = if self.filled > 1 {
-            self.numerical.advance(&self.rows[..self.filled * width], width)
+            self.numerical.advance(&self.rows[..self.filled * width])
         } else {
             Ok(StepWork::default())
         };
@@ -147,26 +149,17 @@ impl MainLoop {
             None => 0,
         };
         self.batch.set_state(self.numerical.displacement(), self.numerical.velocity());
-        self.batch.set_head(&Head {
+        let head = Head {
             number,
             ready,
             iterations,
             failure: stepped.err(),
             work: stepped.unwrap_or_default(),
             elements: self.numerical.element_energy(),
-        });
-        let sent = self.batches.push_entire_slice(&self.batch.row);
-        self.ended = stepped.is_err() || sent.is_err();
-    }
-
-    /// At rest under the load of the first instant; not in the loop.
-    pub(super) fn rest(&mut self, load: &[f64]) {
-        while self.samples.pop_entire_slice(&mut self.sample).is_ok() {}
-        self.numerical.rest(load);
-        self.predictor.reset();
-        self.filled = 0;
-        self.tick = 0;
-        self.ended = false;
+        };
+        let sent = self.batches.push_entire_slice(&self.batch.row).is_ok()
+            && self.heads.push(head).is_ok();
+        self.ended = stepped.is_err() || !sent;
     }
 }
 
@@ -233,18 +226,18 @@ mod tests {
         let form = rates.linear_form(&integrator, &predictor, STEP_S).unwrap();
         let mut state = DVector::zeros(form.step.states());
         let mut stream = Stream::new(3, "main loop");
-        let mut send = |tick: usize, force: [f64; 2]| {
+        let send = |model: &mut TwoRateModel, tick: usize, force: [f64; 2]| {
             let sample = [tick as f64, 0.0, force[0], force[1]];
             model.samples.push_entire_slice(&sample).unwrap();
         };
-        send(0, [0.0; 2]);
+        send(&mut model, 0, [0.0; 2]);
         assert_eq!(main.poll(), MainState::Stepped);
         let (mut apart, mut largest) = ([0.0f64; 3], [0.0f64; 3]);
         for period in 0..60 {
             let input = DVector::from_fn(2 * rates.ratio, |_, _| 1e4 * (stream.uniform() - 0.5));
             for tick in 0..rates.ratio {
                 let force = [input[2 * tick], input[2 * tick + 1]];
-                send(period * rates.ratio + tick + 1, force);
+                send(&mut model, period * rates.ratio + tick + 1, force);
             }
             assert_eq!(main.poll(), MainState::Stepped);
             let told = form.step.step(&mut state, &input);
@@ -263,7 +256,9 @@ mod tests {
                     }
                 }
             }
-            while model.batches.pop_entire_slice(&mut model.waiting.row).is_ok() {}
+            while model.fetch().is_some() {
+                model.waiting.head = None;
+            }
         }
         for (apart, largest) in apart.into_iter().zip(largest) {
             assert!(apart <= 1e-9 * largest && largest > 0.0, "{what}: {apart:e} of {largest:e}");

@@ -4,92 +4,50 @@ use model::equations::Equations;
 use model::integrator::{ElementEnergy, NotConverged, Options, StepWork};
 use model::motion::Motion;
 
-use super::period::Period;
 use super::steps::Steps;
 use super::{Rates, TwoRateError};
 
-/// Integrator and energies.
-#[derive(Debug, Clone)]
-pub(super) enum Numerical {
-    /// One step after the other.
-    Steps(Box<Steps>),
-    /// A linear model: all of a period at once.
-    Period(Box<Period>),
-}
+/// The numerical part at the rate of the main loop: one step after the other, or,
+/// for a linear model, all of a period at once.
+pub(super) trait Numerical: Send {
+    /// Motion of the interface; its acceleration is that of the last
+    /// [`equilibrium`](Self::equilibrium).
+    fn interface(&self) -> &Motion;
 
-impl Numerical {
-    pub(super) fn new(
-        equations: &Equations,
-        options: &Options,
-        rates: &Rates,
-    ) -> Result<Self, TwoRateError> {
-        let steps = Steps::new(equations, options, rates)?;
-        Ok(match steps.period(equations, options, rates.ratio) {
-            Some(period) => Self::Period(Box::new(period)),
-            None => Self::Steps(Box::new(steps)),
-        })
-    }
+    /// Displacement of every DOF.
+    fn displacement(&self) -> &[f64];
 
-    pub(super) fn interface(&self) -> &Motion {
-        match self {
-            Self::Steps(steps) => steps.interface(),
-            Self::Period(period) => period.interface(),
-        }
-    }
+    /// Velocity of every DOF.
+    fn velocity(&self) -> &[f64];
 
-    pub(super) fn displacement(&self) -> &[f64] {
-        match self {
-            Self::Steps(steps) => steps.displacement(),
-            Self::Period(period) => period.displacement(),
-        }
-    }
-
-    pub(super) fn velocity(&self) -> &[f64] {
-        match self {
-            Self::Steps(steps) => steps.velocity(),
-            Self::Period(period) => period.velocity(),
-        }
-    }
-
-    pub(super) fn element_energy(&self) -> ElementEnergy {
-        match self {
-            Self::Steps(steps) => steps.element_energy(),
-            Self::Period(_) => ElementEnergy { work: 0.0, stored: 0.0 },
-        }
-    }
+    /// Of the nonlinear elements.
+    fn element_energy(&self) -> ElementEnergy;
 
     /// Iterations of the last period.
-    pub(super) fn iterations(&self) -> usize {
-        match self {
-            Self::Steps(steps) => steps.iterations(),
-            Self::Period(_) => 0,
-        }
-    }
+    fn iterations(&self) -> usize;
 
     /// At rest under the load of the first instant, not in the loop.
-    pub(super) fn rest(&mut self, load: &[f64]) {
-        match self {
-            Self::Steps(steps) => steps.rest(load),
-            Self::Period(period) => period.rest(),
-        }
-    }
+    fn rest(&mut self, load: &[f64]);
 
     /// Balances the forces of the newest instant: `signals` are load and force.
-    pub(super) fn equilibrium(&mut self, signals: &[f64]) {
-        match self {
-            Self::Steps(steps) => steps.equilibrium(signals),
-            Self::Period(period) => period.equilibrium(signals),
-        }
-    }
+    fn equilibrium(&mut self, signals: &[f64]);
 
     /// Goes one period on. `rows` holds one row of load and force per tick, the
     /// first at its start and the last at its end.
-    pub(super) fn advance(&mut self, rows: &[f64], width: usize) -> Result<StepWork, NotConverged> {
-        match self {
-            Self::Steps(steps) => steps.advance(rows, width),
-            Self::Period(period) => Ok(period.advance(rows)),
-        }
-    }
+    fn advance(&mut self, rows: &[f64]) -> Result<StepWork, NotConverged>;
+}
+
+/// The numerical part by the cheaper way.
+pub(super) fn numerical(
+    equations: &Equations,
+    options: &Options,
+    rates: &Rates,
+) -> Result<Box<dyn Numerical>, TwoRateError> {
+    let steps = Steps::new(equations, options, rates)?;
+    Ok(match steps.period(equations, options, rates.ratio) {
+        Some(period) => Box::new(period),
+        None => Box::new(steps),
+    })
 }
 
 #[cfg(test)]
@@ -130,12 +88,12 @@ mod tests {
             let options = Options { method, step_s: 0.1, direct_inertia: None, iterations: 1 };
             // ẍ = s(t) − f(t) from rest over one second, s and f straight.
             let end = |s: f64, f: f64| {
-                let mut part = Numerical::new(&equations, &options, &rates).unwrap();
+                let mut part = numerical(&equations, &options, &rates).unwrap();
                 part.rest(&[0.0]);
                 let rows: Vec<f64> = (0..=10)
                     .flat_map(|k| [0.1 * s * f64::from(k), 0.1 * f * f64::from(k)])
                     .collect();
-                part.advance(&rows, 2).unwrap();
+                part.advance(&rows).unwrap();
                 (part.displacement()[0], part.velocity()[0])
             };
             let (x, v) = end(1.0, 0.0);
@@ -180,7 +138,7 @@ mod tests {
             let mut steps = Steps::new(&equations, &options, &rates).unwrap();
             let mut period = steps.period(&equations, &options, 7).unwrap();
             steps.rest(&[0.0, 0.0]);
-            period.rest();
+            period.rest(&[0.0, 0.0]);
             let mut sums = [[0.0; 3]; 2];
             for k in 0..200 {
                 let mut rows = Vec::new();
@@ -188,7 +146,7 @@ mod tests {
                     let t = 1e-3 * f64::from(7 * k + tick);
                     rows.extend([(9.0 * t).sin(), (31.0 * t).cos() - 1.0, 20.0 * (17.0 * t).sin()]);
                 }
-                let works = [steps.advance(&rows, 3).unwrap(), period.advance(&rows)];
+                let works = [steps.advance(&rows).unwrap(), period.advance(&rows).unwrap()];
                 for (sum, work) in sums.iter_mut().zip(works) {
                     sum[0] += work.dissipated;
                     sum[1] += work.input;

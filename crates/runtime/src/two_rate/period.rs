@@ -1,11 +1,13 @@
 //! A whole period of a linear model as one product.
 
 use model::equations::{Equations, RelativeDof};
-use model::integrator::{LinearStep, StepWork};
+use model::integrator::{ElementEnergy, LinearStep, NotConverged, StepWork};
 use model::motion::Motion;
 use nalgebra::DMatrix;
 use numerics::block::hstack;
 use numerics::gemv::PanelMatrix;
+
+use super::numerical::Numerical;
 
 /// R steps z⁺ = A z + B₀ s + B₁ s⁺ in one: the state at the end and, for the
 /// works, the displacement of interface and loads at every tick between, from
@@ -90,28 +92,37 @@ impl Period {
             energy: 0.0,
         }
     }
+}
 
-    pub(super) fn interface(&self) -> &Motion {
+impl Numerical for Period {
+    fn interface(&self) -> &Motion {
         &self.interface
     }
 
-    pub(super) fn displacement(&self) -> &[f64] {
+    fn displacement(&self) -> &[f64] {
         &self.input[..self.dofs]
     }
 
-    pub(super) fn velocity(&self) -> &[f64] {
+    fn velocity(&self) -> &[f64] {
         &self.input[self.dofs..2 * self.dofs]
     }
 
-    pub(super) fn rest(&mut self) {
+    fn element_energy(&self) -> ElementEnergy {
+        ElementEnergy { work: 0.0, stored: 0.0 }
+    }
+
+    fn iterations(&self) -> usize {
+        0
+    }
+
+    fn rest(&mut self, _load: &[f64]) {
         self.input.fill(0.0);
         self.reach.fill(0.0);
         self.interface.clear();
         self.energy = 0.0;
     }
 
-    /// The interface acceleration under load and force of the instant.
-    pub(super) fn equilibrium(&mut self, signals: &[f64]) {
+    fn equilibrium(&mut self, signals: &[f64]) {
         self.of_state.multiply(&self.input[..self.states], &mut self.acceleration);
         for (i, a) in self.interface.acceleration.iter_mut().enumerate() {
             *a = self.acceleration[i];
@@ -121,8 +132,7 @@ impl Period {
         }
     }
 
-    /// Goes a whole period on; `rows` has load and force of every tick.
-    pub(super) fn advance(&mut self, rows: &[f64]) -> StepWork {
+    fn advance(&mut self, rows: &[f64]) -> Result<StepWork, NotConverged> {
         self.input[self.states..].copy_from_slice(rows);
         self.matrix.multiply(&self.input, &mut self.output);
         let count = self.places.len();
@@ -156,7 +166,7 @@ impl Period {
         let known = input + feedback - (energy - self.energy);
         let dissipated = if self.first_order { 0.0 } else { known };
         self.energy = energy;
-        StepWork { dissipated, input, feedback_held: feedback, feedback_straight: feedback }
+        Ok(StepWork { dissipated, input, feedback_held: feedback, feedback_straight: feedback })
     }
 }
 

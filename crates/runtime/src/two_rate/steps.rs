@@ -4,6 +4,7 @@ use model::equations::Equations;
 use model::integrator::{ElementEnergy, Hold, Integrator, Method, NotConverged, Options, StepWork};
 use model::motion::Motion;
 
+use super::numerical::Numerical;
 use super::period::{LoadRule, Period};
 use super::{ForceUse, Rates, TwoRateError};
 use crate::monitor::{EnergyMonitor, Observation, WorkRule};
@@ -78,7 +79,7 @@ impl Steps {
         let plain =
             matches!(options.method, Method::RungeKutta4 | Method::Exact(_) | Method::Newmark);
         let step = self.integrator.linear_step()?;
-        let (states, signals) = (step.transition.nrows(), self.loads + self.zeros.len());
+        let (states, signals) = (step.transition.nrows(), self.width());
         let (rows, columns) = (states + signals * ratio, states + signals * (ratio + 1));
         // For a small model and a great ratio the steps are the cheaper way.
         let cheaper = rows * columns <= ratio * (states + 8) * (states + 2 * signals);
@@ -86,76 +87,15 @@ impl Steps {
             .then(|| Period::new(equations, step, ratio, self.load_rule))
     }
 
-    pub(super) fn interface(&self) -> &Motion {
-        self.integrator.interface()
+    /// Signals of a tick.
+    fn width(&self) -> usize {
+        self.loads + self.zeros.len()
     }
 
-    pub(super) fn displacement(&self) -> &[f64] {
-        self.integrator.displacement()
-    }
-
-    pub(super) fn velocity(&self) -> &[f64] {
-        self.integrator.velocity()
-    }
-
-    pub(super) fn element_energy(&self) -> ElementEnergy {
-        self.integrator.element_energy(self.elements)
-    }
-
-    /// Iterations of the last period.
-    pub(super) fn iterations(&self) -> usize {
-        self.iterations
-    }
-
-    /// At rest under the load of the first instant, not in the loop.
-    pub(super) fn rest(&mut self, load: &[f64]) {
-        match self.force {
-            ForceUse::AllSamples => {
-                let signals: Vec<f64> = load.iter().chain(&self.zeros).copied().collect();
-                self.integrator.rest(&signals);
-            }
-            ForceUse::Average | ForceUse::Last => self.integrator.rest(load),
-        }
-        self.energies.restart();
-        self.observe(load, 0.0);
-    }
-
-    /// Balances the forces of the newest instant: `signals` are load and force.
-    pub(super) fn equilibrium(&mut self, signals: &[f64]) {
-        match self.force {
-            ForceUse::AllSamples => {
-                self.zeros.fill(0.0);
-                self.integrator.equilibrium(signals, &mut self.zeros);
-            }
-            ForceUse::Average | ForceUse::Last => {
-                let (load, force) = signals.split_at(self.loads);
-                self.held.copy_from_slice(force);
-                self.integrator.equilibrium(load, &mut self.held);
-            }
-        }
-    }
-
-    /// Goes one period on. `rows` holds one row of load and force per tick, the
-    /// first at its start and the last at its end.
-    pub(super) fn advance(&mut self, rows: &[f64], width: usize) -> Result<StepWork, NotConverged> {
-        self.iterations = 0;
-        let started = (self.linear_dissipated(), self.energies.input_work());
-        let feedback = match self.force {
-            ForceUse::AllSamples => self.tick_by_tick(rows, width)?,
-            ForceUse::Average | ForceUse::Last => self.at_once(rows, width)?,
-        };
-        Ok(StepWork {
-            dissipated: self.linear_dissipated() - started.0,
-            input: self.energies.input_work() - started.1,
-            feedback_held: feedback,
-            feedback_straight: feedback,
-        })
-    }
-
-    fn tick_by_tick(&mut self, rows: &[f64], width: usize) -> Result<f64, NotConverged> {
+    fn tick_by_tick(&mut self, rows: &[f64]) -> Result<f64, NotConverged> {
+        let width = self.width();
         let mut feedback = 0.0;
-        let mut pairs = rows.chunks_exact(width).zip(rows.chunks_exact(width).skip(1));
-        pairs.try_for_each(|(now, next)| {
+        for (now, next) in rows.chunks_exact(width).zip(rows.chunks_exact(width).skip(1)) {
             self.before.copy_from_slice(&self.integrator.interface().displacement);
             self.held.copy_from_slice(next);
             if self.load_rule == LoadRule::Held {
@@ -171,12 +111,12 @@ impl Steps {
                 feedback -= 0.5 * (f0 + f) * (u - u0);
             }
             self.observe(&next[..self.loads], feedback - before);
-            Ok(())
-        })?;
+        }
         Ok(feedback)
     }
 
-    fn at_once(&mut self, rows: &[f64], width: usize) -> Result<f64, NotConverged> {
+    fn at_once(&mut self, rows: &[f64]) -> Result<f64, NotConverged> {
+        let width = self.width();
         let steps = rows.len() / width - 1;
         let (first, last) = (&rows[..width], &rows[steps * width..]);
         self.before.copy_from_slice(&self.integrator.interface().displacement);
@@ -216,9 +156,67 @@ impl Steps {
             work,
         });
     }
+}
 
-    /// Without what nonlinear elements take, which is told apart.
-    fn linear_dissipated(&self) -> f64 {
-        self.energies.linear_dissipated()
+impl Numerical for Steps {
+    fn interface(&self) -> &Motion {
+        self.integrator.interface()
+    }
+
+    fn displacement(&self) -> &[f64] {
+        self.integrator.displacement()
+    }
+
+    fn velocity(&self) -> &[f64] {
+        self.integrator.velocity()
+    }
+
+    fn element_energy(&self) -> ElementEnergy {
+        self.integrator.element_energy(self.elements)
+    }
+
+    fn iterations(&self) -> usize {
+        self.iterations
+    }
+
+    fn rest(&mut self, load: &[f64]) {
+        match self.force {
+            ForceUse::AllSamples => self.integrator.rest(&[load, &self.zeros].concat()),
+            ForceUse::Average | ForceUse::Last => self.integrator.rest(load),
+        }
+        self.observe(load, 0.0);
+    }
+
+    fn equilibrium(&mut self, signals: &[f64]) {
+        match self.force {
+            ForceUse::AllSamples => {
+                self.zeros.fill(0.0);
+                self.integrator.equilibrium(signals, &mut self.zeros);
+            }
+            ForceUse::Average | ForceUse::Last => {
+                let (load, force) = signals.split_at(self.loads);
+                self.held.copy_from_slice(force);
+                self.integrator.equilibrium(load, &mut self.held);
+            }
+        }
+    }
+
+    fn advance(&mut self, rows: &[f64]) -> Result<StepWork, NotConverged> {
+        self.iterations = 0;
+        // What nonlinear elements take is told apart.
+        let works =
+            |energies: &EnergyMonitor| (energies.linear_dissipated(), energies.input_work());
+        let (dissipated, input) = works(&self.energies);
+        let feedback = match self.force {
+            ForceUse::AllSamples => self.tick_by_tick(rows)?,
+            ForceUse::Average | ForceUse::Last => self.at_once(rows)?,
+        };
+        let now = works(&self.energies);
+        Ok(StepWork {
+            dissipated: now.0 - dissipated,
+            input: now.1 - input,
+            feedback_held: feedback,
+            feedback_straight: feedback,
+        })
     }
 }

@@ -3,13 +3,11 @@
 //! Sessions, links, connections and the recorder are state machines that take
 //! bytes and the time and say when they want to be asked again. The shells that
 //! join them to sockets, files and threads take what they need from a [`World`].
-//! The [`System`]'s is thin; a [`Simulated`] one runs everything in one thread
-//! on virtual time, with losses, from a seed.
+//! The [`System`]'s is thin; the one of the tests runs everything in one thread on
+//! virtual time, with losses, from a seed (`tests/common/simulated.rs`).
 
-mod simulated;
 mod system;
 
-pub use simulated::{Faults, Simulated};
 pub use system::System;
 pub(crate) use system::wait_for;
 
@@ -17,7 +15,7 @@ use std::io::{self, Read, Write};
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
-use std::thread::{JoinHandle, Thread};
+use std::thread::JoinHandle;
 
 /// What a test gets from outside.
 #[derive(Clone)]
@@ -41,7 +39,7 @@ impl World {
     }
 
     /// All from one.
-    fn of(all: impl Clock + Network + Disk + Entropy + Threads + 'static) -> Self {
+    pub fn of(all: impl Clock + Network + Disk + Entropy + Threads + 'static) -> Self {
         let all = Arc::new(all);
         Self {
             clock: all.clone(),
@@ -153,15 +151,11 @@ pub trait Process: Send {
 /// sleep.
 #[derive(Debug)]
 pub struct Running {
-    thread: Option<JoinHandle<()>>,
+    /// Its thread, if it has one.
+    pub thread: Option<JoinHandle<()>>,
 }
 
 impl Running {
-    /// To wake it with.
-    pub fn thread(&self) -> Option<&Thread> {
-        self.thread.as_ref().map(JoinHandle::thread)
-    }
-
     /// Waits until it is over; says whether it came to its end.
     pub fn join(self) -> bool {
         let Some(thread) = self.thread else { return true };

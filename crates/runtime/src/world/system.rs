@@ -8,7 +8,10 @@ use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
-use libc::{c_long, timespec};
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::Errno;
+use rustix::thread::clock_nanosleep_absolute;
+use rustix::time::{ClockId, Timespec, clock_gettime};
 
 use super::{Clock, DatagramSocket, Disk, DiskFile, Entropy, Network, Process, Running, Threads};
 
@@ -18,50 +21,31 @@ const NANOSECONDS: u64 = 1_000_000_000;
 #[derive(Debug, Clone, Copy, Default)]
 pub struct System;
 
-fn read_clock(clock: libc::clockid_t) -> u64 {
-    let mut time = timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: `time` is a valid place for the answer. The call fails only for a
-    // clock that does not exist.
-    unsafe { libc::clock_gettime(clock, &mut time) };
-    to_ns(&time)
-}
-
-fn to_ns(time: &timespec) -> u64 {
+fn to_ns(time: Timespec) -> u64 {
     time.tv_sec as u64 * NANOSECONDS + time.tv_nsec as u64
 }
 
-fn to_timespec(nanoseconds: u64) -> timespec {
-    timespec {
-        tv_sec: (nanoseconds / NANOSECONDS) as libc::time_t,
-        tv_nsec: (nanoseconds % NANOSECONDS) as c_long,
-    }
+fn to_timespec(nanoseconds: u64) -> Timespec {
+    let (seconds, rest) = (nanoseconds / NANOSECONDS, nanoseconds % NANOSECONDS);
+    Timespec { tv_sec: seconds as i64, tv_nsec: rest as i64 }
 }
 
 impl Clock for System {
     #[inline]
     fn now_ns(&self) -> u64 {
-        read_clock(libc::CLOCK_MONOTONIC)
+        to_ns(clock_gettime(ClockId::Monotonic))
     }
 
     #[inline]
     fn wall_ns(&self) -> u64 {
-        read_clock(libc::CLOCK_REALTIME)
+        to_ns(clock_gettime(ClockId::Realtime))
     }
 
     #[inline]
     fn sleep_until_ns(&self, instant_ns: u64) {
         let time = to_timespec(instant_ns);
         // A signal ends the sleep early; the instant stays the same.
-        // SAFETY: `time` is valid, and nothing is written for an absolute sleep.
-        while unsafe {
-            libc::clock_nanosleep(
-                libc::CLOCK_MONOTONIC,
-                libc::TIMER_ABSTIME,
-                &time,
-                std::ptr::null_mut(),
-            )
-        } == libc::EINTR
-        {}
+        while clock_nanosleep_absolute(ClockId::Monotonic, &time) == Err(Errno::INTR) {}
     }
 }
 
@@ -115,40 +99,31 @@ impl DatagramSocket for Socket {
         };
         match received {
             Ok(received) => Ok(Some(received)),
-            Err(error)
-                if matches!(
-                    error.kind(),
-                    io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted
-                ) =>
-            {
-                Ok(None)
-            }
-            Err(error) => Err(error),
+            Err(error) => match error.kind() {
+                io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted => Ok(None),
+                _ => Err(error),
+            },
         }
     }
 
     fn received_at_ns(&self) -> Option<u64> {
         const SIOCGSTAMPNS: libc::c_ulong = 0x8907;
-        let mut time = timespec { tv_sec: 0, tv_nsec: 0 };
+        let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
         // SAFETY: the socket is open, and `time` is a valid place for the answer.
         let code = unsafe { libc::ioctl(self.socket.as_raw_fd(), SIOCGSTAMPNS as _, &mut time) };
-        (code == 0).then(|| to_ns(&time))
+        (code == 0).then(|| time.tv_sec as u64 * NANOSECONDS + time.tv_nsec as u64)
     }
 
     fn wait_until_ns(&mut self, instant_ns: u64) {
-        let fd = self.socket.as_raw_fd();
-        wait_for(&mut [libc::pollfd { fd, events: libc::POLLIN, revents: 0 }], instant_ns);
+        wait_for(&mut [PollFd::new(&self.socket, PollFlags::IN)], instant_ns);
     }
 }
 
 /// Waits until one of the descriptors is ready, at most until an instant of the
 /// clock. Whether it ends by that, a signal or the time, the caller looks.
-pub(crate) fn wait_for(wanted: &mut [libc::pollfd], instant_ns: u64) {
+pub(crate) fn wait_for(wanted: &mut [PollFd<'_>], instant_ns: u64) {
     let left = to_timespec(instant_ns.saturating_sub(System.now_ns()));
-    // SAFETY: a slice of descriptors, and a valid time; no signal mask.
-    unsafe {
-        libc::ppoll(wanted.as_mut_ptr(), wanted.len() as libc::nfds_t, &left, std::ptr::null())
-    };
+    let _ = poll(wanted, Some(&left));
 }
 
 impl Disk for System {

@@ -21,7 +21,7 @@ use runtime::gate::Limits;
 use runtime::hybrid_loop::{HybridLoop, LoopParts};
 use runtime::interlock::{Phase, SafePath};
 use runtime::load::Load;
-use runtime::monitor::{Energies, EnergyMonitor, Watch, WatchPlan, WorkRule};
+use runtime::monitor::{Energies, EnergyMonitor, IndicatorPlan, WorkRule};
 use runtime::numerical::Plant;
 use runtime::record::FrameSink;
 use runtime::rig::{RigSlot, VirtualRig, VirtualRigParts};
@@ -60,7 +60,7 @@ pub(crate) struct Case {
     pub(crate) safe_path: SafePath,
     pub(crate) rule: WorkRule,
     pub(crate) stop_at: f64,
-    pub(crate) watch: WatchPlan,
+    pub(crate) watch: IndicatorPlan,
     pub(crate) every: u64,
     pub(crate) detail: MotionDetail,
     pub(crate) design: Design,
@@ -112,7 +112,7 @@ impl Case {
             safe_path: SafePath { hold_s: 0.05, rate_m_s: 0.02 },
             rule: WorkRule::Held,
             stop_at: f64::INFINITY,
-            watch: WatchPlan::NOTHING,
+            watch: IndicatorPlan::NOTHING,
             every: 1,
             detail: MotionDetail::Displacement,
             design: Design::None,
@@ -307,20 +307,11 @@ impl Case {
     }
 
     pub(crate) fn hybrid(&self, plant: Plant, load: Load) -> HybridLoop {
-        self.watched(HybridLoop::new(self.parts(plant, load), None))
-    }
-
-    /// The loop with the indicators of the plan, if there are any.
-    fn watched(&self, hybrid: HybridLoop) -> HybridLoop {
-        if self.watch.is_nothing() {
-            return hybrid;
-        }
-        let numerical = self.substructures().numerical;
-        hybrid.watched(Watch::new(&self.watch, &numerical, self.rule, 1.0, &self.limits))
+        HybridLoop::new(self.parts(plant, load), None).watched(&self.watch)
     }
 
     pub(crate) fn recorded(&self, plant: Plant, load: Load, sink: FrameSink) -> HybridLoop {
-        self.watched(HybridLoop::new(self.parts(plant, load), Some(sink)))
+        HybridLoop::new(self.parts(plant, load), Some(sink)).watched(&self.watch)
     }
 
     pub(crate) fn channels(&self) -> Vec<model::channel::Channel> {
@@ -423,7 +414,7 @@ pub(crate) fn ground(step_s: f64, ticks: usize) -> Load {
             + 1.0 * (TAU * 1.7 * t + 0.4).sin()
             + 1.5 * (TAU * 14.0 * t + 1.1).sin())
     };
-    Load::new(&[(0..=ticks).map(sample).collect()], ticks)
+    Load::new(&[(0..=ticks).map(sample).collect::<Vec<_>>()], ticks)
 }
 
 /// The published fifth-order plant.

@@ -55,7 +55,7 @@ pub(crate) fn laboratory_of(rig: RigSlot, case: &Case, watchdog_s: f64, bridge: 
             trip: laboratory.tripped(),
             phase: laboratory.phase(),
             command: laboratory.command().displacement.clone(),
-            ticks: laboratory.tick(),
+            ticks: laboratory.ticks(),
         })
     });
     Elsewhere { address, stop, thread }

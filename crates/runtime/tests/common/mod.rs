@@ -4,6 +4,7 @@
 pub(crate) mod benchmark;
 pub(crate) mod link;
 pub(crate) mod proxy;
+pub(crate) mod simulated;
 
 use model::channel::Channel;
 use runtime::record::{EmbeddedFile, Header};

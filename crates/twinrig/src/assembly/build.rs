@@ -99,7 +99,7 @@ pub(super) fn build(
         rates: experiment.main_loop,
         design: Design::None,
         shaping: ShapingDesign::default(),
-        compensator: Compensator::None,
+        compensator: Compensator::NONE,
         change: spec.change.map(|change| PlantChange {
             tick: (change.at_s / experiment.integrator.step_s).round() as u64,
             servo: servo(&change.servo),
@@ -249,7 +249,7 @@ fn warn_of_idle_compensator(experiment: &Experiment, assembly: &Assembly, found:
         TransferSystem::Delay { samples } => samples < 1.0,
         TransferSystem::TransferFunction { .. } | TransferSystem::ServoHydraulic(_) => false,
     };
-    if at_once && assembly.compensator != Compensator::None {
+    if at_once && assembly.compensator != Compensator::NONE {
         let message = "the transfer system answers at once: the compensator has no part in the \
                        rehearsal";
         let warning = Diagnostic::warning(message)

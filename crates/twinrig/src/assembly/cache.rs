@@ -6,9 +6,10 @@
 
 use std::path::{Path, PathBuf};
 
-use model::reduction::{Facts, Held, ReducedModel};
+use model::reduction::{ErrorEstimate, Facts, ReducedModel};
 use model::structure::DofKind;
 use nalgebra::{DMatrix, DVector};
+use numerics::second_order::SecondOrder;
 
 use super::reduced::Reduced;
 use crate::experiment::DofLabel;
@@ -151,9 +152,7 @@ impl Writer {
             self.count(*dof);
         }
         let ReducedModel {
-            mass,
-            damping,
-            stiffness,
+            matrices,
             boundary,
             interface,
             omega_rad_s,
@@ -162,7 +161,7 @@ impl Writer {
             monitored,
             recovery,
         } = &reduced.model;
-        [mass, damping, stiffness, recovery].into_iter().for_each(|matrix| self.matrix(matrix));
+        matrices.each().into_iter().chain([recovery]).for_each(|matrix| self.matrix(matrix));
         self.counts(boundary);
         self.count(*interface);
         self.numbers(omega_rad_s);
@@ -275,7 +274,7 @@ impl Reader<'_> {
         let rest: [usize; 8] = self.counts()?.try_into().ok()?;
         let held = match (self.counts()?.as_slice(), self.numbers()?.as_slice()) {
             (&[factors, probes, rich_modes], &[error, estimate, rich_error]) => {
-                Some(Held { factors, error, probes, estimate, rich_error, rich_modes })
+                Some(ErrorEstimate { factors, error, probes, estimate, rich_error, rich_modes })
             }
             ([], []) => None,
             _ => return None,
@@ -294,9 +293,7 @@ impl Reader<'_> {
             held,
         };
         let model = ReducedModel {
-            mass,
-            damping,
-            stiffness,
+            matrices: SecondOrder { mass, damping, stiffness },
             boundary,
             interface,
             omega_rad_s,
@@ -326,9 +323,11 @@ mod tests {
         let matrix = |value: f64| DMatrix::from_fn(2, 2, |i, j| value + (2 * i + j) as f64);
         Reduced {
             model: ReducedModel {
-                mass: matrix(1.0),
-                damping: matrix(2.0),
-                stiffness: matrix(3.0),
+                matrices: SecondOrder {
+                    mass: matrix(1.0),
+                    damping: matrix(2.0),
+                    stiffness: matrix(3.0),
+                },
                 boundary: vec![7],
                 interface: 1,
                 omega_rad_s: vec![12.5],
@@ -340,7 +339,7 @@ mod tests {
             facts: Facts {
                 full_size: 100,
                 damper_dofs: vec![4],
-                held: Some(Held {
+                held: Some(ErrorEstimate {
                     factors: 24,
                     error: 0.01,
                     probes: 300,

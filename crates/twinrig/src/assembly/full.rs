@@ -8,6 +8,7 @@ use model::fem::{self, Material, Member, Mesh};
 use model::reduction::{Component, Dampers, ModeChoice, Recipe, ReductionError, reduce};
 use model::structure::{DofKind, Structure, damping};
 use nalgebra::DVector;
+use numerics::second_order::SecondOrder;
 use numerics::sparse::SparseMatrix;
 
 use super::structure::Builder;
@@ -79,14 +80,14 @@ impl FullModel {
 impl FullModel {
     /// As a structure of dense matrices.
     pub(super) fn dense(&self) -> Result<Structure, ModelError> {
-        let Component { mass, damping, stiffness, influence } = &self.component;
+        let matrices = self.component.matrices.map(SparseMatrix::to_dense);
         let dofs = 0..self.component.size();
         let point = |dof| self.points.iter().find(|(_, known)| *known == dof);
         let name = |dof| point(dof).map_or_else(|| self.name(dof), |(name, _)| name.clone());
-        let structure = Structure::new(mass.to_dense(), damping.to_dense(), stiffness.to_dense())?;
+        let structure = Structure::new(matrices.mass, matrices.damping, matrices.stiffness)?;
         let structure = structure.with_names(dofs.clone().map(name).collect())?;
         let structure = structure.with_kinds(dofs.map(|dof| self.kind(dof)).collect())?;
-        structure.with_influence(influence.clone())
+        structure.with_influence(self.component.influence.clone())
     }
 }
 
@@ -223,7 +224,8 @@ impl Builder<'_> {
                 let last = ratios.last().copied().unwrap_or(0.0);
                 let mut ratios = ratios.clone();
                 ratios.resize(size.max(ratios.len()), last);
-                let (mass, stiffness) = (component.mass.to_dense(), component.stiffness.to_dense());
+                let SecondOrder { mass, stiffness, .. } =
+                    component.matrices.map(SparseMatrix::to_dense);
                 let matrix = self.keep(damping::modal(&mass, &stiffness, &ratios), PATH)?;
                 let damped = Component::from_dense(&mass, &matrix, &stiffness)
                     .and_then(|damped| damped.with_influence(component.influence));
@@ -239,8 +241,8 @@ impl Builder<'_> {
                 None
             }
             Some(DampingSource::Matrix(source)) => {
-                let matrix = self.sparse(source, PATH)?;
-                let damped = Component::new(component.mass, matrix, component.stiffness)
+                let damping = self.sparse(source, PATH)?;
+                let damped = Component::new(SecondOrder { damping, ..component.matrices })
                     .and_then(|damped| damped.with_influence(component.influence));
                 self.accept(damped, PATH)
             }
@@ -299,9 +301,9 @@ impl Builder<'_> {
         }
         let mut component = full.component.clone();
         for (matrix, entries) in [
-            (&mut component.stiffness, springs),
-            (&mut component.damping, dampers),
-            (&mut component.mass, masses),
+            (&mut component.matrices.stiffness, springs),
+            (&mut component.matrices.damping, dampers),
+            (&mut component.matrices.mass, masses),
         ] {
             let entries = entries.into_iter().filter(|&(_, _, value)| value != 0.0);
             let entries: Vec<_> = entries.collect();
@@ -404,7 +406,7 @@ fn is_matrix_market(name: &str) -> bool {
 
 /// The slowest elastic modes of a component, rad/s.
 pub(crate) fn frequencies(component: &Component, count: usize) -> Result<Vec<f64>, ReductionError> {
-    let stiffest = component.stiffness.diagonal();
+    let stiffest = component.matrices.stiffness.diagonal();
     let at = (0..stiffest.len()).max_by(|&i, &j| stiffest[i].total_cmp(&stiffest[j])).unwrap_or(0);
     let recipe = Recipe {
         dampers: Dampers::Inside,

@@ -1,14 +1,14 @@
 //! From the declared monitor and faults to the runtime's.
 
-use runtime::monitor::{ForecastPlan, Levels, TrackingPlan, WatchPlan, WindowedPlan};
+use runtime::monitor::{ForecastPlan, IndicatorPlan, Levels, TrackingPlan, WindowedPlan};
 use runtime::rig::{Fault, FaultKind, FaultySensor};
 
 use crate::experiment::fault::{FaultKindSpec, FaultSpec, SensorChoice};
 use crate::experiment::watch::{LevelsSpec, MonitorSpec};
 
 /// The indicators a file asks for; ratios become percent.
-pub(super) fn watch_plan(monitor: &MonitorSpec) -> WatchPlan {
-    WatchPlan {
+pub(super) fn watch_plan(monitor: &MonitorSpec) -> IndicatorPlan {
+    IndicatorPlan {
         stability: levels(&monitor.stability, 100.0),
         windowed: monitor.windowed.map(|spec| WindowedPlan {
             window_s: spec.window_s,

@@ -35,7 +35,7 @@ use runtime::hybrid_loop::course::CoursePlan;
 use runtime::interlock::SafePath;
 use runtime::link::LinkPlan;
 use runtime::load::Load;
-use runtime::monitor::{WatchPlan, WorkRule};
+use runtime::monitor::{IndicatorPlan, WorkRule};
 use runtime::reference::{Reference, ReferenceError, reference};
 use runtime::rig::Fault;
 use runtime::streamed_load::StreamPlan;
@@ -100,7 +100,7 @@ pub struct Assembly {
     /// C of the stability warning, J; derived from the reference where absent.
     pub constant_j: Option<f64>,
     /// Indicators beyond the energies.
-    pub watch: WatchPlan,
+    pub watch: IndicatorPlan,
     /// Faults to rehearse.
     pub faults: Vec<Fault>,
     /// Seed of the sensors.
@@ -202,7 +202,7 @@ impl Assembly {
             return Load::unknown(self.loads.len(), self.ticks);
         }
         let series: Vec<&[f64]> = self.loads.iter().map(|signal| &*signal.samples).collect();
-        let load = Load::side_by_side(&series, self.ticks);
+        let load = Load::new(&series, self.ticks);
         // Without an end of its own the test is over with the load.
         match self.course.and_then(|plan| plan.completing) {
             Some(_) => load.easing(self.ease_ticks),

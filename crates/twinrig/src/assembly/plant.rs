@@ -12,7 +12,7 @@ use model::transfer::{ActuatorDynamics, TransferError, TransferSystem};
 use nalgebra::DMatrix;
 use runtime::hybrid_loop::{HybridLoop, LoopParts};
 use runtime::load::Load;
-use runtime::monitor::{EnergyMonitor, Watch};
+use runtime::monitor::EnergyMonitor;
 use runtime::numerical::Plant;
 use runtime::record::FrameSink;
 use runtime::rig::{FaultyRig, LateForce, Rig, RigSlot, VirtualRig, VirtualRigParts};
@@ -473,14 +473,6 @@ impl Assembly {
             Recording::Off => None,
             Recording::Into(sink) => Some(sink),
         };
-        let watch = (!self.watch.is_nothing()).then(|| {
-            let numerical = &self.substructures.numerical;
-            Watch::new(&self.watch, numerical, self.work, options.constant_j, &self.limits)
-        });
-        let hybrid = HybridLoop::new(parts, sink);
-        match watch {
-            Some(watch) => hybrid.watched(watch),
-            None => hybrid,
-        }
+        HybridLoop::new(parts, sink).watched(&self.watch)
     }
 }

@@ -7,11 +7,12 @@ use std::time::Instant;
 use model::error::MatrixName;
 use model::reduction::trust::Acceptance;
 use model::reduction::{
-    Component, Dampers, Facts, Method, ModeChoice, Recipe, ReducedModel, Reduction, ReductionError,
-    reduce,
+    Component, Dampers, ErrorTarget, Facts, Method, ModeChoice, Recipe, ReducedModel, Reduction,
+    ReductionError, reduce,
 };
 use model::structure::{DofKind, Structure};
-use numerics::eigen;
+use numerics::eigen::{self, Asymmetry};
+use numerics::second_order::SecondOrder;
 
 use super::cache::Digest;
 use super::full::FullModel;
@@ -25,7 +26,7 @@ use crate::experiment::{
 /// Frequencies of the full model looked at first where an error is asked for.
 const ERROR_POINTS: usize = 24;
 /// Changes whenever the same recipe gives another model.
-const METHODS: &str = "2";
+const METHODS: &str = "3";
 /// Most modes tried then.
 const ERROR_MODES: usize = 400;
 
@@ -70,7 +71,7 @@ impl Reduced {
         if kept > 0.0 {
             return kept;
         }
-        let own = eigen::symmetric_modes(&self.model.stiffness, &self.model.mass);
+        let own = eigen::symmetric_modes(&self.model.matrices.stiffness, &self.model.matrices.mass);
         let own = own.map_or(0.0, |modes| modes.omega_rad_s.iter().copied().fold(0.0, f64::max));
         if own > 0.0 { own } else { std::f64::consts::TAU }
     }
@@ -148,9 +149,9 @@ impl Builder<'_> {
     ) -> Option<(Reduced, Recipe)> {
         let wanted = self.wanted(spec, full)?;
         let begun = Instant::now();
-        let Component { stiffness, damping, .. } = &full.component;
+        let SecondOrder { stiffness, damping, .. } = &full.component.matrices;
         // Of a stiffness that is not symmetric the reduction tells itself.
-        if let (None, Some((row, column, relative))) =
+        if let (None, Some(Asymmetry { row, column, relative, .. })) =
             (stiffness.worst_asymmetry(), damping.worst_asymmetry())
         {
             let matrix = MatrixName::Damping;
@@ -241,12 +242,12 @@ impl Builder<'_> {
         let modes = match spec.modes {
             ModeSpec::CutOff { omega_rad_s } => ModeChoice::CutOff { omega_rad_s },
             ModeSpec::Number(number) => ModeChoice::Number(number),
-            ModeSpec::Error(relative) => ModeChoice::InterfaceError {
+            ModeSpec::Error(relative) => ModeChoice::InterfaceError(ErrorTarget {
                 relative,
                 band_rad_s: spec.band_rad_s.unwrap_or(f64::NAN),
                 points: ERROR_POINTS,
                 most: ERROR_MODES,
-            },
+            }),
         };
         let method = match spec.method {
             ReductionMethod::CraigBampton => Method::CraigBampton,

@@ -11,7 +11,7 @@ use model::reduction::state_space::{
 use model::reduction::trust::Acceptance;
 use model::reduction::{Component, ModeChoice, ReductionError};
 use model::structure::{DofKind, StateForm, Structure};
-use nalgebra::DMatrix;
+use nalgebra::DVector;
 
 use super::full::FullModel;
 use super::reduced::{Wanted, resolve_kept};
@@ -50,9 +50,8 @@ impl SynthesisModel {
     fn has_modes(&self) -> bool {
         match self {
             Self::States(states) => !states.model.kept.is_empty(),
-            Self::Dual(dual) => {
-                (0..dual.mass.nrows() - dual.forces).any(|k| dual.stiffness[(k, k)] > 0.0)
-            }
+            Self::Dual(dual) => (0..dual.matrices.mass.nrows() - dual.forces)
+                .any(|k| dual.matrices.stiffness[(k, k)] > 0.0),
         }
     }
 }
@@ -105,7 +104,7 @@ impl Builder<'_> {
         };
         let verdict = reduction.model.verdict().and_then(|verdict| verdict.accept(acceptance));
         self.accept(verdict, "reduction")?;
-        let ground = -ground(&full.component, reduction).column(0);
+        let ground = -ground(&full.component, reduction);
         let descriptor = Descriptor { e: reduction.model.c.clone(), a: -&reduction.model.d };
         Some(StateReduced {
             form: StateForm { descriptor, ground },
@@ -167,10 +166,8 @@ impl Builder<'_> {
 }
 
 /// T_Lᵀ M ι: how the ground acts on the states of a reduced model, but for the sign.
-pub fn ground(component: &Component, reduction: &StateReduction) -> DMatrix<f64> {
-    let n = component.size();
-    let influence = DMatrix::from_column_slice(n, 1, component.influence.as_slice());
-    reduction.left.rows(0, n).tr_mul(&component.mass.times(&influence))
+pub fn ground(component: &Component, reduction: &StateReduction) -> DVector<f64> {
+    reduction.left.rows(0, component.size()).tr_mul(&component.excited_masses())
 }
 
 fn made(

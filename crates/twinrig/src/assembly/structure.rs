@@ -211,10 +211,10 @@ impl Builder<'_> {
         if !declared.inside.is_empty() {
             let found = self.inside(structure, &interface)?;
             if declared.stiffness.is_none() {
-                stiffness = self.joining(&found.stiffness_to_interface, "stiffness");
+                stiffness = self.joining(&found.to_interface.stiffness, "stiffness");
             }
             if declared.damping.is_none() {
-                damping = self.joining(&found.damping_to_interface, "damping");
+                damping = self.joining(&found.to_interface.damping, "damping");
             }
             inside = Some(found);
         }

@@ -7,13 +7,11 @@ use clap::Args;
 use serde_json::json;
 
 use super::output::{Exit, Output, cannot_write, counted, number, print, write_whole};
-use super::rehearse::test_name;
+use super::rehearse::{OtherValues, Text, read, test_name};
 use crate::chart::{
     Chart, ChartError, CrossCheck, Depth, End, Model, NOTHING_TO_COMPARE, Options, Refinement,
     Verdict,
 };
-use crate::experiment::include::flattened;
-use crate::experiment::{Experiment, Folder};
 use crate::report;
 
 /// What `twinrig chart` is told.
@@ -21,6 +19,8 @@ use crate::report;
 pub(super) struct ChartArguments {
     /// Experiment file (TOML).
     file: PathBuf,
+    #[command(flatten)]
+    set: OtherValues,
     /// The number along x and its range, such as transfer_system.delay="0..4 ms".
     #[arg(long, value_name = "PATH=a..b")]
     x: String,
@@ -111,14 +111,7 @@ pub(super) fn chart(arguments: &ChartArguments, output: Output) -> Exit {
 }
 
 fn compute(arguments: &ChartArguments, output: Output) -> Result<Chart, Exit> {
-    let file = &arguments.file;
-    let name = file.display().to_string();
-    let text = Experiment::text_of(file).map_err(|found| output.refuse(&found))?;
-    let folder = Folder::new(file.parent().unwrap_or(Path::new("")));
-    // What is wrong is said with its place; what varies may lie in an included file.
-    Experiment::from_text(&name, &text, &folder).map_err(|found| output.refuse(&found))?;
-    let (experiment, warnings) = Experiment::from_text(&name, &flattened(&text, &folder), &folder)
-        .map_err(|found| output.refuse(&found))?;
+    let (experiment, folder, warnings) = read(&arguments.file, &arguments.set, Text::Flat, output)?;
     output.warn(&warnings);
     let options = Options {
         size: arguments.grid,

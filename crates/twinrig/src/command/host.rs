@@ -177,7 +177,7 @@ fn watch(
     }
     loop {
         match client.next().map_err(|error| output.fail(error))? {
-            Event::Frames { values, dropped } => {
+            Event::Frames { values, dropped, .. } => {
                 let width = channels.len().max(1);
                 let most = usize::try_from(left).unwrap_or(usize::MAX);
                 let frames = values.chunks_exact(width).take(most);

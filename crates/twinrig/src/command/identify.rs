@@ -12,8 +12,9 @@ use runtime::record::{Record, TripNote};
 use serde_json::{Value, json};
 
 use super::output::{Exit, Output, cannot_write, print, read_record, table, write_whole};
-use super::rehearse::{Loaded, load, test_name};
+use super::rehearse::{Clock, Loaded, OtherValues, Wire, folder_name, load, reach};
 use super::signals::stop_on_signals;
+use super::status_line::StatusLine;
 use crate::assembly::Assembly;
 use crate::experiment::quantity::{self, Kind as Quantity, Motion};
 use crate::experiment::{Embedded, Experiment};
@@ -22,7 +23,7 @@ use crate::identify::drive::{DrivePlan, Kind, Size};
 use crate::identify::files::{TextFile, includes, is_include, response_csv, test_csv};
 use crate::identify::measured::{TableColumns, from_record, from_table, interface_dofs};
 use crate::identify::table::{rows, title, to_json};
-use crate::identify::{IdentifyError, RigTest, identify as identify_one, page, run_test};
+use crate::identify::{IdentifyError, Pace, RigTest, identify as identify_one, page, run_test};
 use crate::input::{Column, TimeColumn};
 
 /// What `identify` is asked for.
@@ -31,6 +32,8 @@ pub(super) struct IdentifyArguments {
     /// Experiment file (.toml): a test on its rig. Record (.arrow or its folder), or table
     /// (.csv, .txt, .dat): a test that took place.
     input: PathBuf,
+    #[command(flatten)]
+    set: OtherValues,
     /// Folder for what is written [default: runs/NAME-identify].
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
@@ -68,6 +71,13 @@ pub(super) struct IdentifyArguments {
     /// Interface DOF, from 1 [default: each on its own].
     #[arg(long)]
     dof: Option<usize>,
+    /// Drive the rig against the clock. Ctrl-C stops the test: hold, then ramp to zero.
+    #[arg(long)]
+    realtime: bool,
+    /// Laboratory to drive, host and port, instead of [rig] address; `virtual` for a rig in this
+    /// process.
+    #[arg(long, value_name = "ADDRESS")]
+    rig: Option<String>,
     /// Column of the command in a table: name or number.
     #[arg(long, value_name = "COLUMN", default_value = "command.1")]
     command: String,
@@ -108,6 +118,10 @@ const DEFAULT_BAND_HZ: f64 = 25.0;
 pub(super) fn identify(arguments: &IdentifyArguments, output: Output) -> Exit {
     let input = &arguments.input;
     let extension = input.extension().unwrap_or_default().to_string_lossy().to_lowercase();
+    if extension != "toml" && !arguments.set.set.is_empty() {
+        output.fail("--set goes with an experiment file (.toml): there is no file to set it in");
+        return Exit::Usage;
+    }
     match extension.as_str() {
         "toml" => by_test(arguments, output),
         "csv" | "txt" | "dat" | "tsv" => by_table(arguments, output),
@@ -118,17 +132,18 @@ pub(super) fn identify(arguments: &IdentifyArguments, output: Output) -> Exit {
 /// Drives the rig of an experiment, one interface DOF after the other.
 fn by_test(arguments: &IdentifyArguments, output: Output) -> Exit {
     let file = &arguments.input;
-    let Loaded { experiment, assembly, warnings, .. } = match load(file, output) {
+    let mut loaded = match load(file, &arguments.set, output) {
         Ok(loaded) => loaded,
         Err(exit) => return exit,
     };
-    if let Some(address) = experiment.rig.address.as_ref().filter(|_| output == Output::People) {
-        eprintln!(
-            "note: the laboratory at {address} is not driven: what is identified is the virtual rig \
-             of the file; to identify a laboratory, give its record"
-        );
+    let clock = if arguments.realtime { Clock::Real } else { Clock::Virtual };
+    if let Err(exit) = reach(&mut loaded, clock, Wire::Open, arguments.rig.clone(), output) {
+        return exit;
     }
-    if matches!(assembly.transfer_system, TransferSystem::Ideal | TransferSystem::Delay { .. }) {
+    let Loaded { experiment, assembly, folder: source, warnings, .. } = loaded;
+    let no_dynamics =
+        matches!(assembly.transfer_system, TransferSystem::Ideal | TransferSystem::Delay { .. });
+    if no_dynamics && assembly.remote.is_none() {
         return output.fail(format!(
             "{}: an ideal or purely delayed transfer system has no dynamics to identify; choose \
              [transfer_system] kind = \"servo_hydraulic\" or \"transfer_function\"",
@@ -141,7 +156,7 @@ fn by_test(arguments: &IdentifyArguments, output: Output) -> Exit {
     };
     let plan = plan(arguments, &assembly);
     let settings = Settings { band_hz: Some(plan.band_hz), ..settings(arguments) };
-    let mut written = Written::new(arguments, test_name(file).to_string_lossy().as_ref());
+    let mut written = Written::new(arguments, &folder_name(file, clock).to_string_lossy());
     let mut results = Vec::new();
     let mut tests = Vec::new();
     let stop = match stop_on_signals(output) {
@@ -150,14 +165,25 @@ fn by_test(arguments: &IdentifyArguments, output: Output) -> Exit {
     };
     let attended = stop.attend();
     for &dof in &dofs {
-        let test = match run_test(&assembly, &plan, dof, &stop) {
+        let suffix = suffix(&dofs, dof);
+        let record = format!("test{suffix}.arrow");
+        written.records.push(record.clone());
+        let record = written.folder.join(record);
+        let mut line = StatusLine::new(output, assembly.integrator.step_s, plan.duration_s);
+        let pace = match clock {
+            Clock::Virtual => Pace::Virtual,
+            Clock::Real => Pace::Real(&mut line),
+        };
+        let test = run_test(&experiment, &source, &assembly, &plan, dof, &record, pace, &stop);
+        line.end();
+        let test = match test {
             Ok(test) => test,
             Err(error) => return output.fail(error),
         };
-        let name = format!("test{}.csv", suffix(&dofs, dof));
+        let name = format!("test{suffix}.csv");
         written.files.push(TextFile { name, text: test_csv(&test) });
         tests.push(test_json(&test));
-        if let Some(trip) = &test.trip {
+        if let Some(trip) = test.trip() {
             let message = format!(
                 "interface DOF {}: tripped at {} s: {}; the rig was taken to its safe state, and \
                  nothing was identified",
@@ -166,13 +192,13 @@ fn by_test(arguments: &IdentifyArguments, output: Output) -> Exit {
                 trip.text
             );
             return match written.write() {
-                Ok(_) => tripped(trip, &message, &tests, output),
+                Ok(()) => tripped(trip, &message, &tests, output),
                 Err(message) => output.fail(message),
             };
         }
         match test.identify(&settings) {
             Ok(result) => {
-                results.push(Advised::new(result, suffix(&dofs, dof), Some(&assembly)));
+                results.push(Advised::new(result, suffix, Some(&assembly)));
             }
             Err(error) => return output.fail(error),
         }
@@ -277,6 +303,8 @@ struct Source<'a> {
 /// What is to be written, and where.
 struct Written {
     folder: PathBuf,
+    /// Records that are there already.
+    records: Vec<String>,
     files: Vec<TextFile>,
 }
 
@@ -287,18 +315,24 @@ impl Written {
             .out
             .clone()
             .unwrap_or_else(|| Path::new("runs").join(format!("{name}-identify")));
-        Self { folder, files: Vec::new() }
+        Self { folder, records: Vec::new(), files: Vec::new() }
     }
 
-    /// Writes every file whole; gives their names, or what to say.
-    fn write(&self) -> Result<Vec<String>, String> {
+    /// The names of all files.
+    fn names(&self) -> Vec<&str> {
+        let files = self.files.iter().map(|file| &file.name);
+        self.records.iter().chain(files).map(String::as_str).collect()
+    }
+
+    /// Writes every file whole, or gives what to say.
+    fn write(&self) -> Result<(), String> {
         fs::create_dir_all(&self.folder).map_err(|error| cannot_write(&self.folder, &error))?;
         self.remove_older()?;
         for file in &self.files {
             let path = self.folder.join(&file.name);
             write_whole(&path, &file.text).map_err(|error| cannot_write(&path, &error))?;
         }
-        Ok(self.files.iter().map(|file| file.name.clone()).collect())
+        Ok(())
     }
 
     /// What an earlier identification left to be included must not be taken for
@@ -333,19 +367,18 @@ fn conclude(
     written.files.push(TextFile { name: "identification.html".to_owned(), text: html });
     document["results"] = results.iter().map(result_json).collect();
     document["folder"] = json!(written.folder.display().to_string());
-    document["files"] = json!(written.files.iter().map(|file| &file.name).collect::<Vec<_>>());
+    document["files"] = json!(written.names());
     let summary =
         TextFile { name: "identification.json".to_owned(), text: format!("{document:#}\n") };
     written.files.push(summary);
-    let names = match written.write() {
-        Ok(names) => names,
-        Err(message) => return output.fail(message),
-    };
+    if let Err(message) = written.write() {
+        return output.fail(message);
+    }
     if output == Output::Json {
         return output.document(&document);
     }
     let mut text: String = results.iter().map(result_text).collect();
-    text += &format!("written to {}: {}\n", written.folder.display(), names.join(", "));
+    text += &format!("written to {}: {}\n", written.folder.display(), written.names().join(", "));
     print(&text)
 }
 
@@ -392,12 +425,12 @@ fn tripped(trip: &TripNote, message: &str, tests: &[Value], output: Output) -> E
 fn test_json(test: &RigTest) -> Value {
     json!({
         "dof": test.dof + 1,
-        "rate_hz": test.rate_hz,
+        "rate_hz": test.record.header.rate_hz,
         "samples": test.signal.samples,
         "rms_m": test.signal.rms_m,
         "peak_m": test.signal.peak_m,
         "rate_m_s": test.signal.rate_m_s,
-        "trip": test.trip.as_ref().map(|trip| json!({
+        "trip": test.trip().map(|trip| json!({
             "code": trip.code, "text": trip.text, "time_s": trip.time_s,
             "value": trip.value, "limit": trip.limit,
         })),

@@ -28,7 +28,7 @@ pub use output::{Exit, Output};
 
 /// Real-time hybrid testing: predict, rehearse, run, record and report.
 #[derive(Debug, Parser)]
-#[command(version, about, after_help = EXIT_CODES)]
+#[command(version, about, after_help = exit_codes())]
 pub struct CommandLine {
     /// Print one JSON document for machines instead of tables.
     #[arg(long, global = true)]
@@ -37,16 +37,11 @@ pub struct CommandLine {
     command: Command,
 }
 
-const EXIT_CODES: &str = "Exit codes:\n  \
-    0  done\n  \
-    1  something failed (a file, the disk)\n  \
-    2  the command line is wrong\n  \
-    3  the experiment file is wrong\n  \
-    4  the test tripped\n  \
-    5  the record is incomplete or was cut off\n  \
-    6  a replay gave other commands than the record\n  \
-    7  the loop is predicted to be unstable\n  \
-    8  the operator stopped the test";
+/// The exit codes, for the help.
+fn exit_codes() -> String {
+    let lines = Exit::ALL.map(|exit| format!("\n  {}  {}", exit as u8, exit.words()));
+    format!("Exit codes:{}", lines.concat())
+}
 
 #[derive(Debug, Subcommand)]
 enum Command {
@@ -54,8 +49,8 @@ enum Command {
     Check(check::CheckArguments),
     /// Rehearse a test in virtual time, or run it in real time; write its record and report.
     Run {
-        /// Experiment file (TOML).
-        file: PathBuf,
+        #[command(flatten)]
+        experiment: rehearse::ExperimentFile,
         /// Folder for record.arrow, report.html and summary.json [default: runs/NAME, and in
         /// real time runs/NAME-START].
         #[arg(long, value_name = "DIR")]
@@ -184,10 +179,10 @@ pub fn run(line: CommandLine) -> Exit {
     match line.command {
         Command::Check(arguments) => check::check(&arguments, output),
         Command::Rig(arguments) => rig::rig(&arguments, output),
-        Command::Run { file, out, realtime, host, token_file, rig } => {
+        Command::Run { experiment, out, realtime, host, token_file, rig } => {
             let clock = if realtime { rehearse::Clock::Real } else { rehearse::Clock::Virtual };
             let wish = host.map(|address| rehearse::HostWish { address, token_file });
-            rehearse::run(&file, out, clock, rehearse::Links { rig, host: wish }, output)
+            rehearse::run(&experiment, out, clock, rehearse::Links { rig, host: wish }, output)
         }
         Command::Host { command } => host::host(&command, output),
         Command::Identify(arguments) => identify::identify(&arguments, output),

@@ -43,6 +43,36 @@ pub enum Exit {
 }
 
 impl Exit {
+    /// Every one, in the order of the codes.
+    pub(super) const ALL: [Self; 10] = [
+        Self::Done,
+        Self::Failed,
+        Self::Usage,
+        Self::BadExperiment,
+        Self::Tripped,
+        Self::Incomplete,
+        Self::ReplayDiffers,
+        Self::Unstable,
+        Self::Stopped,
+        Self::LoadBrokeOff,
+    ];
+
+    /// What it means, for the help and the README.
+    pub(super) fn words(self) -> &'static str {
+        match self {
+            Self::Done => "done",
+            Self::Failed => "something failed (a file, the disk)",
+            Self::Usage => "the command line is wrong",
+            Self::BadExperiment => "the experiment file is wrong",
+            Self::Tripped => "the test tripped",
+            Self::Incomplete => "the record or the trace is incomplete",
+            Self::ReplayDiffers => "a replay gave other commands than the record",
+            Self::Unstable => "the loop is predicted to be unstable",
+            Self::Stopped => "the operator stopped the test",
+            Self::LoadBrokeOff => "the load that a host streamed broke off",
+        }
+    }
+
     /// How a test ended, the gravest first; `done` where nothing is wrong.
     pub(super) fn of(summary: &Summary, done: Self) -> Self {
         match &summary.trip {

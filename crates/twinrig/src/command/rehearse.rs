@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
+use clap::Args;
 use runtime::record::{Existing, Record};
 use runtime::rig::NetworkRig;
 use runtime::stop::StopHandle;
@@ -18,7 +19,7 @@ use crate::assembly::{Assembly, CACHE, Reduced, SignalStore};
 use crate::claim::{Claim, Side};
 use crate::experiment::include::flattened;
 use crate::experiment::sweep::with_value;
-use crate::experiment::{Experiment, Folder, Source};
+use crate::experiment::{Diagnostics, Experiment, Folder, Source};
 use crate::hosted::{Hosting, token_from};
 use crate::rehearsal::{Outcome, rehearse};
 use crate::remote::{self, Timing};
@@ -34,26 +35,61 @@ pub(super) struct Loaded {
     pub(super) reduction: Option<serde_json::Value>,
 }
 
-/// Reads and builds an experiment, showing warnings on the way.
-pub(super) fn load(file: &Path, output: Output) -> Result<Loaded, Exit> {
-    load_with(file, &[], output)
+/// The experiment that a command is about.
+#[derive(Debug, Args)]
+pub(super) struct ExperimentFile {
+    /// Experiment file (TOML).
+    pub(super) file: PathBuf,
+    #[command(flatten)]
+    pub(super) set: OtherValues,
 }
 
-/// The same with other values at some paths, each given as PATH=VALUE.
-pub(super) fn load_with(file: &Path, set: &[String], output: Output) -> Result<Loaded, Exit> {
+/// Values that take the place of those in the file.
+#[derive(Debug, Args)]
+pub(super) struct OtherValues {
+    /// Another value in the file, such as integrator.rate="2 kHz"; may be repeated.
+    #[arg(long, value_name = "PATH=VALUE")]
+    pub(super) set: Vec<String>,
+}
+
+/// What a command needs of the text of an experiment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Text {
+    /// As it was written, where nothing is set.
+    AsWritten,
+    /// One text with every included file in it: what varies may lie in any of them.
+    Flat,
+}
+
+/// Reads an experiment with the values that were set, and what is warned of.
+pub(super) fn read(
+    file: &Path,
+    set: &OtherValues,
+    text: Text,
+    output: Output,
+) -> Result<(Experiment, Folder, Diagnostics), Exit> {
     let folder = Folder::new(file.parent().unwrap_or(Path::new("")));
-    let read = Experiment::from_path(file).map_err(|found| output.refuse(&found))?;
-    let (experiment, mut warnings) = if set.is_empty() {
-        read
-    } else {
-        // What is set may lie in any of the files.
-        let mut text = flattened(read.0.text(), &folder);
-        for assignment in set {
-            text = assigned(&text, assignment).map_err(|error| output.fail(error))?;
-        }
-        Experiment::from_text(&file.display().to_string(), &text, &folder)
-            .map_err(|found| output.refuse(&found))?
-    };
+    let refuse = |found: Diagnostics| output.refuse(&found);
+    // What is wrong in the file itself is said with its place there.
+    let (experiment, warnings) = Experiment::from_path(file).map_err(refuse)?;
+    if set.set.is_empty() && text == Text::AsWritten {
+        return Ok((experiment, folder, warnings));
+    }
+    let mut text = flattened(experiment.text(), &folder);
+    for assignment in &set.set {
+        text = assigned(&text, assignment).map_err(|error| {
+            output.fail(error);
+            Exit::Usage
+        })?;
+    }
+    let name = file.display().to_string();
+    let (experiment, warnings) = Experiment::from_text(&name, &text, &folder).map_err(refuse)?;
+    Ok((experiment, folder, warnings))
+}
+
+/// Reads and builds an experiment, showing warnings on the way.
+pub(super) fn load(file: &Path, set: &OtherValues, output: Output) -> Result<Loaded, Exit> {
+    let (experiment, folder, mut warnings) = read(file, set, Text::AsWritten, output)?;
     let store = SignalStore::keeping(CACHE);
     let spinner = experiment.reduction.as_ref().map(|_| output.spinner());
     if let Some(spinner) = &spinner {
@@ -140,7 +176,7 @@ fn write_monitored(assembly: &Assembly, claim: &Claim) -> Result<Option<&'static
 }
 
 /// The text with one value replaced.
-pub(super) fn assigned(text: &str, assignment: &str) -> Result<String, String> {
+fn assigned(text: &str, assignment: &str) -> Result<String, String> {
     let Some((path, value)) = assignment.split_once('=') else {
         return Err(format!("--set {assignment}: write PATH=VALUE, such as duration=\"10 s\""));
     };
@@ -200,18 +236,19 @@ impl HostWish {
 }
 
 pub(super) fn run(
-    file: &Path,
+    experiment: &ExperimentFile,
     out: Option<PathBuf>,
     clock: Clock,
     links: Links,
     output: Output,
 ) -> Exit {
     let Links { rig, host } = links;
-    let mut loaded = match load(file, output) {
+    let ExperimentFile { file, set } = experiment;
+    let mut loaded = match load(file, set, output) {
         Ok(loaded) => loaded,
         Err(exit) => return exit,
     };
-    if let Err(exit) = reach(&mut loaded, clock, rig, output) {
+    if let Err(exit) = reach(&mut loaded, clock, Wire::ClosedLoop, rig, output) {
         return exit;
     }
     let folder = out.unwrap_or_else(|| Path::new("runs").join(folder_name(file, clock)));
@@ -277,10 +314,20 @@ pub(super) fn run(
     Exit::of(&outcome.summary, shown)
 }
 
+/// What goes over the wire.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Wire {
+    /// A closed loop: the rig must answer at least a step late.
+    ClosedLoop,
+    /// Commands that do not depend on the answer within the tick.
+    Open,
+}
+
 /// Finds the laboratory of a test over a wire, before any file is written.
-fn reach(
+pub(super) fn reach(
     loaded: &mut Loaded,
     clock: Clock,
+    wire: Wire,
     rig: Option<String>,
     output: Output,
 ) -> Result<(), Exit> {
@@ -290,8 +337,12 @@ fn reach(
         Clock::Virtual => Timing::LockStep,
         Clock::Real => Timing::Paced,
     };
+    let Loaded { experiment, assembly, .. } = &*loaded;
     let plan = remote::resolve(&address)
-        .and_then(|at| remote::link_plan(&loaded.experiment, &loaded.assembly, at, timing))
+        .and_then(|at| match wire {
+            Wire::ClosedLoop => remote::link_plan(experiment, assembly, at, timing),
+            Wire::Open => Ok(remote::open_link_plan(experiment, assembly, at, timing)),
+        })
         .map_err(|error| output.fail(error))?;
     let peer = NetworkRig::find(&World::system(), &plan).map_err(|error| output.fail(error))?;
     if output == Output::People {
@@ -380,7 +431,7 @@ pub(super) fn write_pages(
 }
 
 /// A rehearsal replaces the one before; a real test is never overwritten.
-fn folder_name(file: &Path, clock: Clock) -> OsString {
+pub(super) fn folder_name(file: &Path, clock: Clock) -> OsString {
     let mut name = test_name(file).to_owned();
     if clock == Clock::Real {
         name.push(format!("-{}", machine::utc_now().replace([':', '-'], "")));

@@ -11,7 +11,7 @@ use runtime::world::World;
 use serde_json::{Value, json};
 
 use super::output::{Exit, Output, print};
-use super::rehearse::{Loaded, load, test_name, write_pages};
+use super::rehearse::{Loaded, OtherValues, load, test_name, write_pages};
 use super::signals::stop_on_signals;
 use crate::claim::{Claim, ClaimError, Side};
 use crate::experiment::rig::USUAL_PORT;
@@ -26,6 +26,8 @@ const MOST_FOLDERS: u64 = 100_000;
 pub(super) struct RigArguments {
     /// Experiment file (TOML), the same as the loop's.
     file: PathBuf,
+    #[command(flatten)]
+    set: OtherValues,
     /// Address to listen at [default: this machine alone, 127.0.0.1 with the port of [rig]
     /// address]. With 0.0.0.0:PORT whoever reaches it and knows the token moves the rig.
     #[arg(long, value_name = "ADDRESS")]
@@ -40,7 +42,7 @@ pub(super) struct RigArguments {
 }
 
 pub(super) fn rig(arguments: &RigArguments, output: Output) -> Exit {
-    let loaded = match load(&arguments.file, output) {
+    let loaded = match load(&arguments.file, &arguments.set, output) {
         Ok(loaded) => loaded,
         Err(exit) => return exit,
     };
@@ -106,9 +108,9 @@ fn serve(
 ) -> Result<(Session, Value), Exit> {
     let Loaded { experiment, assembly, folder: source, .. } = loaded;
     let (folder, path) = (claim.folder(), claim.record());
-    let pace = if accepted.is_lock_step() { "lock-step" } else { "against the clock" };
-    eprintln!("session with {}, {pace}, watchdog {} s", accepted.peer(), accepted.watchdog_s());
-    let peer = accepted.peer().to_string();
+    let pace = if accepted.lock_step { "lock-step" } else { "against the clock" };
+    eprintln!("session with {}, {pace}, watchdog {} s", accepted.peer, accepted.watchdog_s);
+    let peer = accepted.peer.to_string();
     let session = remote::serve(experiment, source, assembly, server, accepted, &path, stop)
         .map_err(|error| output.fail_to_keep(&error, error.unrecorded(), &path))?;
     session.notices.iter().for_each(|notice| eprintln!("notice: {notice}"));
@@ -179,7 +181,7 @@ impl<'a> Folders<'a> {
     ) -> Result<Claim, ClaimError> {
         match ahead {
             // A real test replaces nothing, not even a rehearsal.
-            Some(claim) if accepted.is_lock_step() || !claim.record().exists() => Ok(claim),
+            Some(claim) if accepted.lock_step || !claim.record().exists() => Ok(claim),
             _ => self.next(Existing::Keep),
         }
     }

@@ -12,10 +12,8 @@ use runtime::stop::StopHandle;
 use serde_json::{Value, json};
 
 use super::output::{Exit, Output, cannot_write, number, print, table, write_whole};
-use super::rehearse::{Rehearsed, assigned, test_name, write_rehearsal};
+use super::rehearse::{OtherValues, Rehearsed, Text, read, test_name, write_rehearsal};
 use crate::claim::{Claim, Side};
-use crate::experiment::include::flattened;
-use crate::experiment::{Experiment, Folder};
 use crate::report;
 use crate::sweep::{
     Columns, Journal, Opening, Outcome, Row, Study, StudyError, Summary, Workspace, run_all,
@@ -38,9 +36,8 @@ pub(super) struct SweepArguments {
     /// Folder for results.csv, summary.json, report.html and the journal [default: runs/NAME-sweep].
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// Another value in the file, before anything is drawn; may be repeated.
-    #[arg(long, value_name = "PATH=VALUE")]
-    set: Vec<String>,
+    #[command(flatten)]
+    set: OtherValues,
     /// Throw away what an earlier sweep has left in the folder.
     #[arg(long)]
     restart: bool,
@@ -65,17 +62,7 @@ pub(super) fn sweep(arguments: &SweepArguments, output: Output) -> Exit {
 
 fn study(arguments: &SweepArguments, output: Output) -> Result<Study, Exit> {
     let file = &arguments.file;
-    let mut text = Experiment::text_of(file).map_err(|found| output.refuse(&found))?;
-    let folder = Folder::new(file.parent().unwrap_or(Path::new("")));
-    // What is wrong is said with its place; what varies may lie in any of the files.
-    Experiment::from_text(&file.display().to_string(), &text, &folder)
-        .map_err(|found| output.refuse(&found))?;
-    text = flattened(&text, &folder);
-    for assignment in &arguments.set {
-        text = assigned(&text, assignment).map_err(|error| output.fail(error))?;
-    }
-    let (experiment, warnings) = Experiment::from_text(&file.display().to_string(), &text, &folder)
-        .map_err(|found| output.refuse(&found))?;
+    let (experiment, folder, warnings) = read(file, &arguments.set, Text::Flat, output)?;
     output.warn(&warnings);
     let Some(mut spec) = experiment.sweep.clone() else {
         let error = StudyError::NoSweep { file: file.display().to_string() };
@@ -100,7 +87,7 @@ fn options(arguments: &SweepArguments) -> String {
     if let Some(seed) = arguments.seed {
         options += &format!(" --seed {seed}");
     }
-    for assignment in &arguments.set {
+    for assignment in &arguments.set.set {
         options += &format!(" --set '{assignment}'");
     }
     options

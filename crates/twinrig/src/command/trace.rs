@@ -7,10 +7,11 @@ use std::time::Instant;
 use analysis::iterative::{Trace, TracePoint, Trial};
 use clap::Args;
 use numerics::random::fnv1a;
+use runtime::realtime::Driver;
 use serde_json::json;
 
 use super::output::{Exit, Output, cannot_write, number, print, table, write_whole};
-use super::rehearse::{Loaded, load_with, test_name};
+use super::rehearse::{Clock, Loaded, OtherValues, Wire, load, reach, test_name};
 use super::signals::stop_on_signals;
 use crate::experiment::{Experiment, Source};
 use crate::iterative::{
@@ -18,7 +19,6 @@ use crate::iterative::{
     record_trials, to_line,
 };
 use crate::journal::{Journal, Kind, Opening};
-use crate::remote::{self, Timing};
 use crate::trace_frames::{finish_frames, record_frames};
 use crate::{realtime, rehearsal, report};
 
@@ -31,9 +31,8 @@ pub(super) struct TraceArguments {
     /// frames.arrow as well [default: runs/NAME-trace].
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// Another value in the file; may be repeated.
-    #[arg(long, value_name = "PATH=VALUE")]
-    set: Vec<String>,
+    #[command(flatten)]
+    set: OtherValues,
     /// Throw away what an earlier trace has left in the folder.
     #[arg(long)]
     restart: bool,
@@ -50,11 +49,12 @@ pub(super) struct TraceArguments {
 const KIND: Kind = Kind { magic: "twinrig-trace-1 ", what: "trace" };
 
 pub(super) fn trace(arguments: &TraceArguments, output: Output) -> Exit {
-    let mut loaded = match load_with(&arguments.file, &arguments.set, output) {
+    let mut loaded = match load(&arguments.file, &arguments.set, output) {
         Ok(loaded) => loaded,
         Err(exit) => return exit,
     };
-    if let Err(exit) = connect(arguments, &mut loaded, output) {
+    let clock = if arguments.realtime { Clock::Real } else { Clock::Virtual };
+    if let Err(exit) = reach(&mut loaded, clock, Wire::Open, arguments.rig.clone(), output) {
         return exit;
     }
     let setup = match Setup::new(&loaded.experiment, &loaded.assembly) {
@@ -118,18 +118,6 @@ impl Kept {
         }
         kept
     }
-}
-
-/// Where the rig is.
-fn connect(arguments: &TraceArguments, loaded: &mut Loaded, output: Output) -> Result<(), Exit> {
-    let declared = loaded.experiment.rig.address.clone();
-    let wanted = arguments.rig.clone().or(declared).filter(|address| address != "virtual");
-    let Some(address) = wanted else { return Ok(()) };
-    let timing = if arguments.realtime { Timing::Paced } else { Timing::LockStep };
-    let address = remote::resolve(&address).map_err(|error| output.fail(error))?;
-    let plan = remote::open_link_plan(&loaded.experiment, &loaded.assembly, address, timing);
-    loaded.assembly.remote = Some(plan);
-    Ok(())
 }
 
 /// What the points belong to: a change of the file, its inputs or the version
@@ -225,7 +213,9 @@ fn run(
         }
     }
     if let Some(frames) = frames {
-        finish_frames(frames, setup, &granted, rested).map_err(|error| output.fail(error))?;
+        let plan = realtime::plan(setup.experiment());
+        let timing = rested.timing.map(|timing| Driver::note(&plan, &granted, &timing));
+        finish_frames(frames, *rested.test, timing).map_err(|error| output.fail(error))?;
     }
     if ended.is_final() && kept.end.is_none() {
         journal.append(&to_line(&Line::End(ended.word().into()))).map_err(|e| output.fail(e))?;

@@ -173,9 +173,9 @@ impl Choice {
                 judgement: match &candidate.judgement {
                     None => "–".to_owned(),
                     Some(found) if !found.is_stable() => "unstable".to_owned(),
-                    Some(Verdict { delay_margin: None, .. }) => "bears any delay".to_owned(),
+                    Some(Verdict { delay_margin: None, .. }) => "stable at any delay".to_owned(),
                     Some(Verdict { delay_margin: Some(margin), .. }) => {
-                        format!("bears {} ms more", short(1e3 * margin.delay_s))
+                        format!("delay margin {} ms", short(1e3 * margin.delay_s))
                     }
                 },
             }

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use super::choice::Advised;
 use super::compensator_files::compensators;
+use super::measured::interface_dofs;
 use super::table::{BOUND, short};
 use super::{Identified, RigTest};
 
@@ -27,17 +28,19 @@ pub struct TextFile {
 /// The samples of a test: time and, per interface DOF, command, measured motion
 /// and force, SI.
 pub fn test_csv(test: &RigTest) -> String {
-    let count = test.command.len();
+    let record = &test.record;
     let mut text = "time [s]".to_owned();
+    let mut columns: Vec<&[f64]> = Vec::new();
     for (name, unit) in [("command", "m"), ("measured", "m"), ("force", "N")] {
-        for i in 1..=count {
+        for i in 1..=interface_dofs(record) {
             let _ = write!(text, ",{name}.{i} [{unit}]");
+            columns.extend(record.column(&format!("{name}.{i}")));
         }
     }
     text.push('\n');
-    for row in 0..test.command.first().map_or(0, Vec::len) {
-        let _ = write!(text, "{}", row as f64 / test.rate_hz);
-        for column in test.command.iter().chain(&test.measured).chain(&test.force) {
+    for (row, time_s) in record.column("time").unwrap_or_default().iter().enumerate() {
+        let _ = write!(text, "{time_s}");
+        for column in &columns {
             let _ = write!(text, ",{}", column[row]);
         }
         text.push('\n');

@@ -8,19 +8,28 @@ pub mod measured;
 pub mod page;
 pub mod table;
 
+use std::path::{Path, PathBuf};
+
 use analysis::identification::{
     Identification, IdentificationError, Samples, Settings, identify as identify_samples,
 };
-use runtime::clock::{self, VirtualClock};
+use runtime::clock::run_virtual;
 use runtime::open_loop::OpenLoop;
-use runtime::record::TripNote;
+use runtime::realtime::{Driver, RealtimeError, machine_facts};
+use runtime::record::{Options, Record, RecordError, Recorder, TripNote};
+use runtime::rig::{NetworkRig, RigSlot};
 use runtime::stop::StopHandle;
+use runtime::world::World;
 use thiserror::Error;
 
 use crate::assembly::Assembly;
-use crate::rehearsal::trip_note;
+use crate::experiment::{Experiment, Source};
+use crate::realtime::{self, Onlooker};
+use crate::rehearsal::{RehearsalError, header};
+use crate::trace_frames::finish_frames;
+use crate::{machine, remote};
 use drive::{DriveError, DrivePlan};
-use measured::Measured;
+use measured::{Measured, from_record};
 
 /// Why nothing was identified.
 #[derive(Debug, Error)]
@@ -31,6 +40,20 @@ pub enum IdentifyError {
     /// The rig cannot be built.
     #[error(transparent)]
     Rig(#[from] model::transfer::TransferError),
+    /// There is no record, or no laboratory.
+    #[error(transparent)]
+    Test(#[from] RehearsalError),
+    /// The folder of the record cannot be made.
+    #[error("{} cannot be written: {source}", path.display())]
+    Folder {
+        /// The folder.
+        path: PathBuf,
+        /// The system's reason.
+        source: std::io::Error,
+    },
+    /// The threads of the loop.
+    #[error(transparent)]
+    Realtime(#[from] RealtimeError),
     /// The samples cannot be read.
     #[error(transparent)]
     Measured(#[from] measured::MeasuredError),
@@ -44,25 +67,29 @@ pub enum IdentifyError {
     },
 }
 
-/// The samples of a test on the rig.
+impl From<RecordError> for IdentifyError {
+    fn from(error: RecordError) -> Self {
+        Self::Test(error.into())
+    }
+}
+
+/// What sets the pace of a test on the rig.
+pub enum Pace<'a> {
+    /// As fast as the machine goes.
+    Virtual,
+    /// The clock; somebody looks on.
+    Real(&'a mut dyn Onlooker),
+}
+
+/// A test on the rig that took place.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RigTest {
     /// The interface DOF that was driven, from 0.
     pub dof: usize,
     /// What was driven.
     pub signal: drive::Figures,
-    /// Samples per second.
-    pub rate_hz: f64,
-    /// Command per interface DOF, the way to safe included.
-    pub command: Vec<Vec<f64>>,
-    /// Measured displacement per interface DOF.
-    pub measured: Vec<Vec<f64>>,
-    /// Measured force per interface DOF.
-    pub force: Vec<Vec<f64>>,
-    /// Samples before a trip.
-    pub running: usize,
-    /// The trip, if one ended the test.
-    pub trip: Option<TripNote>,
+    /// Every tick of it, the way to safe included.
+    pub record: Record,
 }
 
 /// An interface DOF identified.
@@ -77,78 +104,92 @@ pub struct Identified {
     pub coupling: Option<f64>,
 }
 
+/// Value of the role of a record in its header: a test on the rig, without a
+/// numerical part.
+pub const DRIVE: &str = "drive";
+
 /// Drives one interface DOF of the experiment's rig, behind its gate, to the end or
-/// until the operator's stop has taken the rig to safe.
+/// until the operator's stop has taken the rig to safe. Every tick is recorded.
 pub fn run_test(
+    experiment: &Experiment,
+    source: &dyn Source,
     assembly: &Assembly,
     plan: &DrivePlan,
     dof: usize,
+    record: &Path,
+    pace: Pace<'_>,
     stop: &StopHandle,
 ) -> Result<RigTest, IdentifyError> {
     let (drive, signal) = drive::drive(plan, assembly, dof)?;
-    let rig = assembly.virtual_rig()?;
-    let ticks = drive.displacement.len();
-    let mut open = OpenLoop::new(rig, drive, assembly.limits.clone(), assembly.safe_path, None);
-    let columns = || vec![Vec::with_capacity(ticks); assembly.count()];
-    let mut test = RigTest {
-        dof,
-        signal,
-        rate_hz: 1.0 / assembly.limits.step_s,
-        command: columns(),
-        measured: columns(),
-        force: columns(),
-        running: 0,
-        trip: None,
+    let folder = record.parent().unwrap_or(Path::new(""));
+    std::fs::create_dir_all(folder)
+        .map_err(|source| IdentifyError::Folder { path: folder.to_path_buf(), source })?;
+    let mut header = header(experiment, source, assembly)?;
+    header.every = 1;
+    header.machine.push((remote::ROLE.into(), DRIVE.into()));
+    // Before the record, so that whatever is allocated below is kept in place too.
+    let driver = match &pace {
+        Pace::Virtual => None,
+        Pace::Real(_) => Some(Driver::start(&realtime::plan(experiment))?),
     };
-    let mut clock = VirtualClock::default();
-    clock::drive(
-        &mut open,
-        &mut clock,
-        || stop.presses(),
-        u64::MAX,
-        |open, _| {
-            let (command, measured) = (&open.command().displacement, open.measured());
-            for i in 0..assembly.count() {
-                test.command[i].push(command[i]);
-                test.measured[i].push(measured.displacement[i]);
-                test.force[i].push(measured.force[i]);
-            }
-            if open.tripped().is_none() {
-                test.running += 1;
-            }
-        },
-    );
-    test.trip = open.tripped().map(|(trip, time_s)| trip_note(&trip, time_s));
-    Ok(test)
+    let options = match &driver {
+        None => Options::rehearsal(),
+        Some(driver) => {
+            header.started = machine::utc_now();
+            header.machine.extend(machine_facts());
+            header.machine.extend(driver.granted().facts.iter().cloned());
+            realtime::options(experiment)
+        }
+    };
+    let rig: RigSlot = match &assembly.remote {
+        None => assembly.virtual_rig()?.into(),
+        Some(plan) => {
+            NetworkRig::connect(&World::system(), plan).map_err(RehearsalError::from)?.into()
+        }
+    };
+    let channels = OpenLoop::channels(assembly.count(), &rig);
+    let (sink, handle) = Recorder::create(record, &header, &channels, vec![], &options)?;
+    let (limits, safe_path) = (assembly.limits.clone(), assembly.safe_path);
+    let mut open = Box::new(OpenLoop::new(rig, drive, limits, safe_path, Some(sink)));
+    let mut timing = None;
+    if let (Some(driver), Pace::Real(onlooker)) = (driver, pace) {
+        let granted = driver.granted().clone();
+        granted.notices.iter().for_each(|notice| onlooker.notice(notice));
+        let finished = driver.begin(*open, stop)?.watched_by(|status| onlooker.look(status))?;
+        timing = Some(Driver::note(&realtime::plan(experiment), &granted, &finished.timing));
+        open = finished.test;
+    } else {
+        run_virtual(&mut open, stop, |_| {});
+    }
+    finish_frames(handle, *open, timing)?;
+    Ok(RigTest { dof, signal, record: Record::read(record)? })
 }
 
 impl RigTest {
-    /// The driven DOF, as far as the test ran.
-    pub fn samples(&self) -> Measured {
-        let of = |columns: &[Vec<f64>]| columns[self.dof][..self.running].to_vec();
-        Measured {
-            dof: self.dof,
-            command: of(&self.command),
-            measured: of(&self.measured),
-            rate_hz: self.rate_hz,
-        }
+    /// The trip, if one ended the test.
+    pub fn trip(&self) -> Option<&TripNote> {
+        self.record.summary.as_ref().and_then(|summary| summary.trip.as_ref())
     }
 
     /// Rms of the other DOFs' motion over that of the driven one.
-    fn coupling(&self) -> Option<f64> {
-        let rms = |column: &[f64]| {
-            let column = &column[..self.running];
-            (column.iter().map(|x| x * x).sum::<f64>() / column.len().max(1) as f64).sqrt()
+    fn coupling(&self) -> Result<Option<f64>, IdentifyError> {
+        let rms = |dof: usize| -> Result<f64, IdentifyError> {
+            let motion = from_record(&self.record, dof)?.measured;
+            Ok((motion.iter().map(|x| x * x).sum::<f64>() / motion.len().max(1) as f64).sqrt())
         };
-        let others = self.measured.iter().enumerate().filter(|(i, _)| *i != self.dof);
-        let largest = others.map(|(_, column)| rms(column)).reduce(f64::max)?;
-        Some(largest / rms(&self.measured[self.dof])).filter(|share| share.is_finite())
+        let mut largest: Option<f64> = None;
+        for other in (0..measured::interface_dofs(&self.record)).filter(|i| *i != self.dof) {
+            let other = rms(other)?;
+            largest = Some(largest.map_or(other, |most| most.max(other)));
+        }
+        let Some(largest) = largest else { return Ok(None) };
+        Ok(Some(largest / rms(self.dof)?).filter(|share| share.is_finite()))
     }
 
     /// Identifies the driven DOF.
     pub fn identify(&self, settings: &Settings) -> Result<Identified, IdentifyError> {
-        let mut found = identify(&self.samples(), settings)?;
-        found.coupling = self.coupling();
+        let mut found = identify(&from_record(&self.record, self.dof)?, settings)?;
+        found.coupling = self.coupling()?;
         Ok(found)
     }
 }

@@ -14,6 +14,7 @@ use numerics::continuation::{
     Advance, Continuation, Corrector, Course, Difference, Refresh, Space, Steps,
 };
 use numerics::harmonic_balance::{HarmonicBalance, Response, Spring, System};
+use numerics::second_order::SecondOrder;
 
 use super::finer::Finer;
 use super::{Mark, Setup};
@@ -58,7 +59,7 @@ impl Branch {
         if balance.system.springs.is_empty() {
             return linear(setup, &balance, measured);
         }
-        if balance.system.mass.nrows() > MOST_BALANCED {
+        if balance.system.linear.mass.nrows() > MOST_BALANCED {
             return None;
         }
         let mut finer = Finer::new(setup, followed(setup, balance)?)?;
@@ -113,9 +114,11 @@ fn balance(setup: &Setup<'_>) -> Option<HarmonicBalance> {
     let harmonic =
         (&whole.load * DVector::from_column_slice(setup.amplitudes())).map(Complex::from);
     let system = System {
-        mass: whole.mass.clone(),
-        damping: whole.damping.clone(),
-        stiffness: whole.stiffness.clone(),
+        linear: SecondOrder {
+            mass: whole.mass.clone(),
+            damping: whole.damping.clone(),
+            stiffness: whole.stiffness.clone(),
+        },
         springs,
         constant,
         harmonic,
@@ -160,7 +163,7 @@ pub(super) fn stable(
     deformations: &[f64],
     frequency_hz: f64,
 ) -> Option<bool> {
-    if balance.system.mass.nrows() > MOST_JUDGED {
+    if balance.system.linear.mass.nrows() > MOST_JUDGED {
         return None;
     }
     let response = balance.response(deformations, TAU * frequency_hz)?;

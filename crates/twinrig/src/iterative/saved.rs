@@ -2,6 +2,7 @@
 
 use analysis::iterative::{TracePoint, Trial};
 use model::periodic::{Coefficients, Orbit};
+use nalgebra::DMatrix;
 use numerics::continuation::{Evaluation, Point};
 use serde_json::{Map, Value, json};
 
@@ -28,8 +29,8 @@ pub fn to_line(line: &Line) -> String {
             "point": numbers(&point.point.unknowns),
             "residual": numbers(&point.point.evaluation.residual),
             "scatter": numbers(&point.point.evaluation.scatter),
-            "tangent": numbers(&point.point.tangent),
-            "jacobian": point.point.jacobian.iter().map(|row| numbers(row)).collect::<Vec<_>>(),
+            "tangent": numbers(point.point.tangent.as_slice()),
+            "jacobian": rows(&point.point.jacobian),
             "iterations": point.point.iterations,
             "evaluations": point.point.evaluations,
             "orbit": orbit(&point.orbit),
@@ -55,19 +56,18 @@ pub fn from_line(line: &str) -> Option<Line> {
         let (unknowns, residual) = (of("trial")?, of("residual")?);
         return Some(Line::Trial(Trial { unknowns, residual, orbit }));
     }
-    let jacobian =
-        map.get("jacobian")?.as_array()?.iter().map(read_numbers).collect::<Option<_>>()?;
     let unknowns = of("point")?;
     let point = Point {
         evaluation: Evaluation { residual: of("residual")?, scatter: of("scatter")? },
-        tangent: of("tangent")?,
-        jacobian,
+        tangent: of("tangent")?.into(),
+        jacobian: read_rows(map.get("jacobian")?, unknowns.len())?,
         iterations: count(&map, "iterations")?,
         evaluations: count(&map, "evaluations")?,
         unknowns,
     };
     let is_whole = point.tangent.len() == point.unknowns.len()
-        && point.evaluation.residual.len() + 1 == point.unknowns.len();
+        && point.evaluation.residual.len() + 1 == point.unknowns.len()
+        && point.evaluation.scatter.len() == point.evaluation.residual.len();
     is_whole.then(|| {
         Some(Line::Point(Box::new(TracePoint {
             frequency_hz: point.parameter(),
@@ -102,6 +102,17 @@ fn read_number(value: &Value) -> Option<f64> {
 
 fn read_numbers(value: &Value) -> Option<Vec<f64>> {
     value.as_str()?.split_whitespace().map(|text| text.parse().ok()).collect()
+}
+
+fn rows(matrix: &DMatrix<f64>) -> Value {
+    matrix.row_iter().map(|row| numbers(row.transpose().as_slice())).collect()
+}
+
+/// A matrix of so many columns, or without rows.
+fn read_rows(value: &Value, columns: usize) -> Option<DMatrix<f64>> {
+    let rows: Vec<_> = value.as_array()?.iter().map(read_numbers).collect::<Option<_>>()?;
+    let whole = rows.iter().all(|row| row.len() == columns);
+    whole.then(|| DMatrix::from_row_slice(rows.len(), columns, &rows.concat()))
 }
 
 fn pairs(value: &Value) -> Option<Vec<[f64; 2]>> {
@@ -176,8 +187,8 @@ mod tests {
             point: Point {
                 unknowns: vec![1e-3, -2e-4, 13.0],
                 evaluation: Evaluation { residual: vec![1e-9, 2e-9], scatter: vec![0.0, 0.0] },
-                tangent: vec![0.6, 0.0, 0.8],
-                jacobian: vec![vec![1.0, 2.0, 3.0], vec![4.0, 5.0, 6.0]],
+                tangent: vec![0.6, 0.0, 0.8].into(),
+                jacobian: DMatrix::from_row_slice(2, 3, &[1.0, 2.0, 3.0, 4.0, 5.0, 6.0]),
                 iterations: 2,
                 evaluations: 5,
             },

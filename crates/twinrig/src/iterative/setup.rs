@@ -352,11 +352,14 @@ fn shaken_specimen(assembly: &Assembly) -> ShakenSpecimen {
         element: placed.element.clone(),
     });
     ShakenSpecimen {
-        mass: joined(&specimen.mass, inside.map(|i| (&i.mass, &i.mass_to_interface))),
-        damping: joined(&specimen.damping, inside.map(|i| (&i.damping, &i.damping_to_interface))),
+        mass: joined(&specimen.mass, inside.map(|i| (&i.matrices.mass, &i.to_interface.mass))),
+        damping: joined(
+            &specimen.damping,
+            inside.map(|i| (&i.matrices.damping, &i.to_interface.damping)),
+        ),
         stiffness: joined(
             &specimen.stiffness,
-            inside.map(|i| (&i.stiffness, &i.stiffness_to_interface)),
+            inside.map(|i| (&i.matrices.stiffness, &i.to_interface.stiffness)),
         ),
         interface: (own..own + count).collect(),
         elements: at_interface.chain(between).collect(),

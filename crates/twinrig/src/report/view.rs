@@ -314,19 +314,26 @@ fn place_of(
     numerical: &[(&str, Cow<'_, [f64]>)],
     taken: &[bool],
 ) -> Option<usize> {
-    let motion = |column: &[f64]| -> Vec<f64> {
-        let every = column.len().div_ceil(TELLING_ROWS).max(1);
-        let mut motion: Vec<f64> = column.iter().step_by(every).copied().collect();
-        motion.retain(|x| !x.is_nan());
-        let mean = motion.iter().sum::<f64>() / motion.len().max(1) as f64;
-        motion.iter_mut().for_each(|x| *x -= mean);
-        motion
+    // Of both columns the same rows, without their means.
+    let every = desired.len().div_ceil(TELLING_ROWS).max(1);
+    let motions = |column: &[f64]| -> [Vec<f64>; 2] {
+        let rows = column.iter().zip(desired).step_by(every);
+        let (mut own, mut asked): (Vec<f64>, Vec<f64>) =
+            rows.filter(|(x, y)| !(x.is_nan() || y.is_nan())).unzip();
+        for motion in [&mut own, &mut asked] {
+            let mean = motion.iter().sum::<f64>() / motion.len().max(1) as f64;
+            motion.iter_mut().for_each(|x| *x -= mean);
+        }
+        [own, asked]
     };
-    let desired = motion(desired);
     let free = || numerical.iter().enumerate().filter(|(place, _)| !taken[*place]);
+    let mut values = desired.iter().filter(|x| x.is_finite());
+    let first = values.next();
+    let moves = values.any(|x| Some(x) != first);
     let mut best: Option<(usize, f64)> = None;
-    for (place, (dof, column)) in free() {
-        let Some(error) = criteria::nrmse(&motion(column), &desired) else { continue };
+    for (place, (dof, column)) in free().filter(|_| moves) {
+        let [own, asked] = motions(column);
+        let Some(error) = criteria::nrmse(&own, &asked) else { continue };
         // Of DOFs that move alike, the one of the same name.
         let closer =
             best.is_none_or(|(_, least)| error < least || (error <= least && *dof == name));
@@ -334,7 +341,6 @@ fn place_of(
             best = Some((place, error));
         }
     }
-    let moves = desired.iter().any(|x| *x != 0.0);
     let namesake = || free().find(|(_, (dof, _))| !moves && *dof == name);
     best.map(|(place, _)| place).or_else(|| namesake().map(|(place, _)| place))
 }

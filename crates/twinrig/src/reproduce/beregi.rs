@@ -48,8 +48,8 @@ fn building(storeys: usize, p: f64) -> Result<DelaySystem, BeregiError> {
     let inside = InternalDofs::of(&structure, &[0, 1], &interface)?;
     let specimen = Specimen {
         mass: DMatrix::from_element(1, 1, (1.0 - p) * MASS_KG[2]),
-        damping: InternalDofs::joining(&inside.damping_to_interface),
-        stiffness: InternalDofs::joining(&inside.stiffness_to_interface),
+        damping: InternalDofs::joining(&inside.to_interface.damping),
+        stiffness: InternalDofs::joining(&inside.to_interface.stiffness),
         elements: Vec::new(),
     };
     let partition = Partition { interface, specimen, inside: Some(inside) };

@@ -4,7 +4,7 @@ use std::f64::consts::TAU;
 
 use model::equations::{Equations, RelativeDof};
 use model::motion::Motion;
-use model::predictor::{Design, Grid, Instant, Predict, Predictor, Surroundings};
+use model::predictor::{Design, Grid, Instant, Predictor, Surroundings};
 use model::specimen::Specimen;
 use nalgebra::DMatrix;
 

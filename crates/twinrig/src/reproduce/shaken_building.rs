@@ -12,6 +12,7 @@ use model::structure::shear_building;
 use nalgebra::{Complex, DMatrix, DVector};
 use numerics::continuation::{Corrector, Course, Difference, Refresh};
 use numerics::harmonic_balance::{HarmonicBalance, System};
+use numerics::second_order::SecondOrder;
 use runtime::gate::Limits;
 use runtime::interlock::SafePath;
 use runtime::periodic::{Control, Mean, PeriodicError, PeriodicLoop, PeriodicSettings, Settling};
@@ -209,9 +210,11 @@ pub(super) fn whole_building() -> Result<HarmonicBalance, BeregiError> {
     let mut harmonic = DVector::zeros(4);
     harmonic[3] = Complex::from(force_n(Legs::Linear));
     let system = System {
-        mass: whole.mass,
-        damping: whole.damping,
-        stiffness: whole.stiffness,
+        linear: SecondOrder {
+            mass: whole.mass,
+            damping: whole.damping,
+            stiffness: whole.stiffness,
+        },
         springs: Vec::new(),
         constant: DVector::zeros(4),
         harmonic,

@@ -12,7 +12,7 @@ use model::transfer::TransferSystem;
 use numerics::eigen::{self, EigenError};
 use numerics::lti::TransferFunction;
 use numerics::rational_fit::{Orders, PureDelay};
-use runtime::stop::StopHandle;
+use runtime::open_loop::OpenLoop;
 use runtime::two_rate::Rates;
 use thiserror::Error;
 
@@ -22,8 +22,9 @@ use super::multirate::{MultirateError, PaperCompensator, Rig, Stage};
 use super::{Reproduction, Row, loops};
 use crate::assembly::Assembly;
 use crate::experiment::{Diagnostics, Experiment, Folder, Severity};
-use crate::identify::drive::{DrivePlan, Kind, Size};
-use crate::identify::{IdentifyError, run_test};
+use crate::identify::drive::{self, DrivePlan, Kind, Size};
+use crate::identify::measured::Measured;
+use crate::identify::{IdentifyError, identify};
 
 pub(super) const MDOF: &str = include_str!("waldbjorn.toml");
 const SDOF: &str = include_str!("waldbjorn_sdof.toml");
@@ -436,9 +437,18 @@ pub fn deviation_percent(
         order: OrderChoice::Given(Orders { numerator: 0, denominator: 3 }),
         delay: PureDelay::Fixed(0.0),
     };
-    let found = run_test(&assembly, &DrivePlan { seed, ..*plan }, 0, &StopHandle::new())?
-        .identify(&settings)?
-        .found;
+    let (drive, _) =
+        drive::drive(&DrivePlan { seed, ..*plan }, &assembly, 0).map_err(IdentifyError::from)?;
+    let rig = assembly.virtual_rig().map_err(IdentifyError::from)?;
+    let (limits, rate_hz) = (assembly.limits.clone(), 1.0 / assembly.limits.step_s);
+    let mut open = OpenLoop::new(rig, drive, limits, assembly.safe_path, None);
+    let mut samples = Measured { dof: 0, command: Vec::new(), measured: Vec::new(), rate_hz };
+    while !open.is_over() {
+        open.tick();
+        samples.command.push(open.command().displacement[0]);
+        samples.measured.push(open.measured().displacement[0]);
+    }
+    let found = identify(&samples, &settings)?.found;
     let errors = |found: &[f64], exact: &[f64]| {
         let relative = found.iter().zip(exact).map(|(f, e)| (f / e - 1.0).abs());
         relative.fold(0.0, f64::max)

@@ -158,9 +158,9 @@ impl Workspace {
             if framed && late {
                 self.keep_desired(hybrid.numerical());
             }
-            if framed && two_rates {
+            if framed && let Some(model) = hybrid.two_rates() {
                 shown.clear();
-                hybrid.numerical().show_displacement(assembly.integrator.step_s, &mut shown);
+                model.show(0, assembly.integrator.step_s, &mut shown);
                 self.keep_motion(&shown, &floors);
             }
             if framed {

@@ -154,3 +154,43 @@ fn by_name(found: Found) -> Vec<(String, Option<f64>)> {
     let criteria = found.criteria.into_iter().map(|c| (c.id, c.value));
     criteria.chain([("NRMSE".to_owned(), found.nrmse)]).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::experiment::{Experiment, Folder};
+
+    const PLAIN: &str = r#"
+        title = "Plain"
+        duration = "1 s"
+        structure = { shear_building = { storeys = 3, mass = "20 t", stiffness = "40 MN/m" }, damping = { modal = "2 %" } }
+        partition = { interface = [1], mass = ["200 kg"], stiffness = ["0.8 MN/m"] }
+        excitation = { ground = { synthetic = { peak = "0.3 g" } } }
+        integrator = { method = "rk4", rate = "1024 Hz" }
+        transfer_system = { kind = "transfer_function", numerator = [100], denominator = [1, 100] }
+        limits = { command = "100 mm" }
+        [sweep]
+        runs = 4
+        [[sweep.vary]]
+        parameter = "partition.stiffness[1]"
+        normal = { sd = "0.1 MN/m" }
+    "#;
+
+    fn in_step(text: &str) -> Option<usize> {
+        let folder = Folder::new("");
+        let (experiment, _) = Experiment::from_text("plain.toml", text, &folder).expect("it reads");
+        let spec = experiment.sweep.clone().expect("a sweep");
+        let study = Study::new(experiment, spec, &folder).expect("a study");
+        let rows = study.in_step(&[1, 2, 3, 4], &mut Workspace::default())?;
+        Some(rows.into_iter().flatten().count())
+    }
+
+    /// A plain file goes in step, so that sweeps have the speed that is told of them;
+    /// indicators do not.
+    #[test]
+    fn variants_of_a_plain_file_go_in_step() {
+        assert_eq!(in_step(PLAIN), Some(4));
+        let watched = "[monitor]\nwindowed_warning = { window = \"1 s\", hold_at = \"100 %\" }\n";
+        assert_eq!(in_step(&PLAIN.replace("[sweep]", &format!("{watched}[sweep]"))), None);
+    }
+}

@@ -16,7 +16,7 @@ use crate::growth::{Detail, Motion, Samples};
 /// way, are left out.
 const NEUTRAL: f64 = 0.0005;
 /// Difference of the two growths that counts as none.
-const AGREES: f64 = 0.05;
+const AGREES: f64 = 0.01;
 /// A run is watched for this many ticks at first, and for as many at most.
 const FIRST_TICKS: usize = 4096;
 const MOST_TICKS: usize = 1 << 18;

@@ -17,12 +17,13 @@ mod modes;
 mod system;
 
 use nalgebra::{Complex, DMatrix};
-use numerics::block::hstack;
+use numerics::block::{hstack, vstack};
 use numerics::eigen;
 use numerics::solve;
-use numerics::sparse::dense::{product, transposed_product};
+use numerics::sparse::SparseMatrix;
+use numerics::sparse::dense::transposed_product;
 
-use super::basis::boundary_coordinates;
+use super::basis::{martinez_coordinates, modal_coordinates, omega_of_mode, units};
 use super::trust::{Acceptance, Verdict};
 use super::{Component, ReductionError, check_dofs};
 use crate::check::check_positive;
@@ -118,60 +119,42 @@ pub fn reduce_states(
     component: &Component,
     recipe: &StateRecipe,
 ) -> Result<StateReduction, ReductionError> {
-    let n = component.size();
+    let (n, b) = (component.size(), recipe.boundary.len());
     if recipe.boundary.is_empty() {
         return Err(ReductionError::NoBoundary);
     }
     check_dofs(&recipe.boundary, n)?;
     let system = System::new(component, scale_of(component, recipe.modes)?)?;
     let modes = StateModes::of(&system, recipe.modes)?;
-    let (right, left) = (modes.right_basis(), modes.left_basis());
     let states = system.boundary_states(&recipe.boundary);
-    let side = |mirrored: bool, modes_basis: &DMatrix<f64>| {
+    let side = |mirrored: bool| {
         let rigid = if mirrored { &system.left_rigid } else { &system.right_rigid };
-        let inner = hstack(&[rigid, modes_basis]);
-        match recipe.completion {
-            Completion::None => {
-                let turn = boundary_coordinates(&inner.select_rows(&states)).ok_or(
-                    ReductionError::TooFewModes { modes: inner.ncols(), boundary: states.len() },
-                )?;
-                Ok(product(&inner, &turn))
-            }
-            Completion::Flexibility => {
-                martinez(&system.flexibility(&states, mirrored), inner, &states)
-            }
-            Completion::ResidualFlexibility => {
-                let mut psi = system.flexibility(&states, mirrored);
-                modes.remove_from(&system, &mut psi, &states, mirrored);
-                martinez(&psi, inner, &states)
-            }
+        let inner = hstack(&[rigid, &modes.basis(2 * n, mirrored)]);
+        if recipe.completion == Completion::None {
+            return modal_coordinates(&inner, &states);
         }
-    };
-    // With (nearly) all modes the flexibility modes lie in their span; so many
-    // columns span all states, and those need no basis.
-    let columns = system.right_rigid.ncols() + right.ncols() + states.len();
-    let (mut right, mut left) = if recipe.completion != Completion::None && columns >= 2 * n {
-        (all_states(2 * n, &states), all_states(2 * n, &states))
-    } else {
-        let right = side(false, &right)?;
-        let left = if system.symmetric { right.clone() } else { side(true, &left)? };
-        (right, left)
-    };
-    for basis in [&mut right, &mut left] {
-        for (column, &state) in states.iter().enumerate() {
-            basis.row_mut(state).fill(0.0);
-            basis[(state, column)] = 1.0;
+        // With (nearly) all modes the flexibility modes lie in their span; so many
+        // columns span all states, and those need no basis.
+        if inner.ncols() + states.len() >= 2 * n {
+            let others = (0..2 * n).filter(|state| !states.contains(state));
+            let order: Vec<usize> = states.iter().copied().chain(others).collect();
+            return Ok(units(2 * n, &order));
         }
-    }
+        let mut psi = system.flexibility(&states, mirrored);
+        if recipe.completion == Completion::ResidualFlexibility {
+            modes.remove_from(&system, &mut psi, &states, mirrored);
+        }
+        let inverse = boundary_inverse(&psi.select_rows(&states), 2 * n)?;
+        Ok(martinez_coordinates(&psi, &inverse, inner, &states))
+    };
+    let mut right = side(false)?;
+    let mut left = if system.symmetric { right.clone() } else { side(true)? };
     let mut c = transposed_product(&left, &system.c_times(&right));
     let mut d = transposed_product(&left, &system.d_times(&right));
     // Back to true velocities: rows of T by ω₀, boundary velocity columns by 1/ω₀.
-    let b = recipe.boundary.len();
     for matrix in [&mut c, &mut d] {
-        for k in b..2 * b {
-            matrix.column_mut(k).scale_mut(1.0 / system.omega);
-            matrix.row_mut(k).scale_mut(1.0 / system.omega);
-        }
+        matrix.columns_mut(b, b).scale_mut(1.0 / system.omega);
+        matrix.rows_mut(b, b).scale_mut(1.0 / system.omega);
     }
     for basis in [&mut right, &mut left] {
         basis.rows_mut(n, n).scale_mut(system.omega);
@@ -185,7 +168,7 @@ pub fn reduce_states(
         c,
         d,
         boundary: recipe.boundary.clone(),
-        kept: modes.values,
+        kept: modes.values(),
         rigid_modes: system.rigid_modes,
         state_rigid_modes: system.right_rigid.ncols(),
     };
@@ -210,8 +193,7 @@ pub fn state_parts(
         matrix.rows_mut(n, n).scale_mut(system.omega);
     }
     flexibility.columns_mut(boundary.len(), boundary.len()).scale_mut(system.omega);
-    let c_rr = transposed_product(&system.left_rigid, &system.c_times(&system.right_rigid));
-    Ok(StateParts { values: modes.values, rigid, c_rr, flexibility })
+    Ok(StateParts { values: modes.values(), rigid, c_rr: system.c_rr(), flexibility })
 }
 
 /// ω₀, at which velocities and displacements weigh the same.
@@ -224,29 +206,19 @@ fn scale_of(component: &Component, choice: StateChoice) -> Result<f64, Reduction
     };
     // About the fastest of so many modes, by the slowest undamped ones.
     let symmetric = Component {
-        stiffness: component.stiffness.symmetric_part(),
-        damping: component.damping.symmetric_part(),
-        ..component.clone()
+        matrices: component.matrices.map(SparseMatrix::symmetric_part),
+        influence: component.influence.clone(),
     };
     let count = given.div_ceil(2).clamp(1, component.size());
-    super::basis::slow_omegas(&symmetric, count)
+    omega_of_mode(&symmetric, count)
 }
 
-/// Every state as it is, those of the boundary first.
-fn all_states(size: usize, states: &[usize]) -> DMatrix<f64> {
-    let others = (0..size).filter(|state| !states.contains(state));
-    let order: Vec<usize> = states.iter().copied().chain(others).collect();
-    super::basis::units(size, &order)
-}
-
-/// [Ψ Ψ_BB⁻¹, V − Ψ Ψ_BB⁻¹ V_B].
-fn martinez(
-    psi: &DMatrix<f64>,
-    mut inner: DMatrix<f64>,
-    states: &[usize],
+/// Ψ_BB⁻¹, its rows scaled so that displacements and velocities compare.
+fn boundary_inverse(
+    at_boundary: &DMatrix<f64>,
+    size: usize,
 ) -> Result<DMatrix<f64>, ReductionError> {
-    let at_boundary = psi.select_rows(states);
-    let (boundary, size) = (states.len(), psi.nrows());
+    let boundary = at_boundary.nrows();
     let singular = || ReductionError::DependentBoundary { boundary, size, dof: 0 };
     let lengths: Vec<f64> = at_boundary.row_iter().map(|row| row.norm()).collect();
     if lengths.iter().any(|&length| length.is_nan() || length <= 0.0) {
@@ -254,11 +226,7 @@ fn martinez(
     }
     let scaled = DMatrix::from_fn(boundary, boundary, |i, j| at_boundary[(i, j)] / lengths[i]);
     let inverse = solve::inverse(&scaled).ok_or_else(singular)?;
-    let inverse = DMatrix::from_fn(boundary, boundary, |i, j| inverse[(i, j)] / lengths[j]);
-    let constraint = product(psi, &inverse);
-    let rows = inner.select_rows(states);
-    inner -= product(&constraint, &rows);
-    Ok(hstack(&[&constraint, &inner]))
+    Ok(DMatrix::from_fn(boundary, boundary, |i, j| inverse[(i, j)] / lengths[j]))
 }
 
 impl StateModel {
@@ -269,7 +237,8 @@ impl StateModel {
 
     /// λ of the reduced model.
     pub fn eigenvalues(&self) -> Result<Vec<Complex<f64>>, ReductionError> {
-        state_eigenvalues(&self.c, &self.d)
+        let matrix = solve::solved(self.c.clone(), &-&self.d);
+        Ok(eigen::eigenvalues(&matrix.ok_or(ReductionError::MassNotPositiveDefinite(0))?)?)
     }
 
     /// Growing modes; passivity is judged by the response, see
@@ -281,11 +250,8 @@ impl StateModel {
     /// Boundary displacements from boundary forces at a frequency.
     pub fn receptance(&self, omega_rad_s: f64) -> Option<DMatrix<Complex<f64>>> {
         let b = self.boundary.len();
-        let all = DMatrix::from_fn(self.states(), self.states(), |i, j| {
-            Complex::new(self.d[(i, j)], omega_rad_s * self.c[(i, j)])
-        });
-        let mut forces = DMatrix::zeros(self.states(), b);
-        forces.fill_diagonal(Complex::ONE);
+        let all = self.d.zip_map(&self.c, |d, c| Complex::new(d, omega_rad_s * c));
+        let forces = DMatrix::identity(self.states(), b);
         Some(solve::solved(all, &forces)?.rows(0, b).into_owned())
     }
 
@@ -297,8 +263,7 @@ impl StateModel {
     ) -> Result<(DMatrix<f64>, DMatrix<f64>), ReductionError> {
         self.verdict()?.accept(acceptance)?;
         let singular = ReductionError::MassNotPositiveDefinite(0);
-        let mut forces = DMatrix::zeros(self.states(), self.boundary.len());
-        forces.fill_diagonal(1.0);
+        let forces = DMatrix::identity(self.states(), self.boundary.len());
         let both = solve::solved(self.c.clone(), &hstack(&[&-&self.d, &forces])).ok_or(singular)?;
         let (a, b) = both.columns_range_pair(..self.states(), self.states()..);
         Ok((a.into_owned(), b.into_owned()))
@@ -308,24 +273,9 @@ impl StateModel {
 /// Smallest eigenvalue of (A + Aᴴ)/2 over the largest entry of A, by the real
 /// symmetric matrix [Re −Im; Im Re] of twice the size.
 pub fn least_hermitian(a: &DMatrix<Complex<f64>>) -> f64 {
-    let n = a.nrows();
-    let hermitian = DMatrix::from_fn(n, n, |i, j| 0.5 * (a[(i, j)] + a[(j, i)].conj()));
-    let real = DMatrix::from_fn(2 * n, 2 * n, |i, j| {
-        let value = hermitian[(i % n, j % n)];
-        match (i < n, j < n) {
-            (true, true) | (false, false) => value.re,
-            (true, false) => -value.im,
-            (false, true) => value.im,
-        }
-    });
+    let hermitian = (a + a.adjoint()).map(|value| 0.5 * value);
+    let [re, im] = [hermitian.map(|value| value.re), hermitian.map(|value| value.im)];
+    let real = vstack(&[&hstack(&[&re, &-&im]), &hstack(&[&im, &re])]);
     let size = a.iter().map(|value| value.norm()).fold(0.0, f64::max);
     eigen::smallest_symmetric_eigenvalue(&real).map_or(f64::NAN, |least| least / size)
-}
-
-pub(super) fn state_eigenvalues(
-    c: &DMatrix<f64>,
-    d: &DMatrix<f64>,
-) -> Result<Vec<Complex<f64>>, ReductionError> {
-    let matrix = solve::solved(c.clone(), &-d).ok_or(ReductionError::MassNotPositiveDefinite(0))?;
-    Ok(eigen::eigenvalues(&matrix)?)
 }

@@ -1,12 +1,13 @@
 //! The scaled state-space matrices, their rigid states and their flexibility.
 
 use nalgebra::DMatrix;
+use numerics::block::{hstack, vstack};
 use numerics::solve;
 use numerics::sparse::dense::{product, transposed_product};
 use numerics::sparse::{Cholesky, Lu, SparseError, SparseMatrix};
 
 use super::super::basis::units;
-use super::super::flexibility::pivots;
+use super::super::flexibility::{pivots, spread};
 use super::super::{Component, Flexibility, ReductionError, factored};
 
 /// Singular values of YᵀBU below this part of their size are zero: the rigid-body
@@ -16,15 +17,48 @@ const UNDAMPED: f64 = 1e-10;
 /// Non-symmetric free-floating components are analysed densely up to this size.
 const MOST_DENSE: usize = 2000;
 
-/// K⁻¹ with the rigid-body modes held.
-enum Grounded {
-    Symmetric(Flexibility),
-    /// LU without the suppressed rows and columns.
-    General {
-        factor: Lu,
-        rows: Vec<usize>,
-        columns: Vec<usize>,
-    },
+/// A factor of a matrix that may be non-symmetric.
+pub(super) enum Factor {
+    Symmetric(Cholesky),
+    General(Lu),
+}
+
+impl Factor {
+    /// By Cholesky if possible: not of what is non-symmetric, or of damping that
+    /// feeds energy.
+    pub(super) fn new(matrix: &SparseMatrix) -> Result<Self, SparseError> {
+        match matrix.is_symmetric().then(|| Cholesky::new(matrix)) {
+            Some(Ok(factor)) => Ok(Self::Symmetric(factor)),
+            _ => Ok(Self::General(Lu::new(matrix)?)),
+        }
+    }
+
+    /// X ← A⁻¹ X, or A⁻ᵀ X.
+    pub(super) fn solve(&self, x: &mut DMatrix<f64>, mirrored: bool) {
+        match self {
+            Self::Symmetric(factor) => factor.solve(x),
+            Self::General(factor) if mirrored => factor.solve_transposed(x),
+            Self::General(factor) => factor.solve(x),
+        }
+    }
+}
+
+/// K⁻¹ with the rigid-body modes held: without the suppressed rows and columns.
+struct Grounded {
+    factor: Factor,
+    rows: Vec<usize>,
+    columns: Vec<usize>,
+}
+
+impl Grounded {
+    /// G X, or Gᵀ X.
+    fn times(&self, x: &DMatrix<f64>, mirrored: bool) -> DMatrix<f64> {
+        let sides = (&self.rows, &self.columns);
+        let (from, to) = if mirrored { (sides.1, sides.0) } else { sides };
+        let mut part = x.select_rows(from);
+        self.factor.solve(&mut part, mirrored);
+        spread(&part, to, x.nrows())
+    }
 }
 
 /// C and D with velocities v = q̇/ω₀: C = [B ω₀M; ω₀M 0], D = [K 0; 0 −ω₀²M].
@@ -37,40 +71,37 @@ pub(super) struct System<'a> {
     /// V_R and W_R.
     pub(super) right_rigid: DMatrix<f64>,
     pub(super) left_rigid: DMatrix<f64>,
-    c_rr: DMatrix<f64>,
+    /// C_RR⁻¹.
+    c_rr_inverse: DMatrix<f64>,
     grounded: Grounded,
     mass: Cholesky,
 }
 
 impl<'a> System<'a> {
     pub(super) fn new(component: &'a Component, omega: f64) -> Result<Self, ReductionError> {
-        let n = component.size();
-        let symmetric = component.is_symmetric();
-        let (grounded, right, left) = if component.stiffness.is_symmetric() {
-            let flexibility = Flexibility::of(component)?;
-            let rigid = scaled_to_one(&flexibility.rigid);
-            (Grounded::Symmetric(flexibility), rigid.clone(), rigid)
+        let (grounded, right, left) = if component.matrices.stiffness.is_symmetric() {
+            let Flexibility { factor, kept, rigid, .. } = Flexibility::of(component)?;
+            let factor = Factor::Symmetric(factor);
+            let rigid = scaled_to_one(rigid);
+            (Grounded { factor, rows: kept.clone(), columns: kept }, rigid.clone(), rigid)
         } else {
-            general(&component.stiffness)?
+            general(&component.matrices.stiffness)?
         };
-        let mass = factored(&component.mass, ReductionError::MassNotPositiveDefinite)?;
         let mut system = Self {
             component,
             omega,
-            symmetric,
+            symmetric: component.is_symmetric(),
             rigid_modes: right.ncols(),
-            right_rigid: DMatrix::zeros(2 * n, 0),
-            left_rigid: DMatrix::zeros(2 * n, 0),
-            c_rr: DMatrix::zeros(0, 0),
+            right_rigid: DMatrix::zeros(2 * component.size(), 0),
+            left_rigid: DMatrix::zeros(2 * component.size(), 0),
+            c_rr_inverse: DMatrix::zeros(0, 0),
             grounded,
-            mass,
+            mass: factored(&component.matrices.mass, ReductionError::MassNotPositiveDefinite)?,
         };
         if right.ncols() > 0 {
-            let (right, left) = system.rigid_states(&right, &left);
-            let c_rr = transposed_product(&left, &system.c_times(&right));
-            system.c_rr =
-                solve::inverse(&c_rr).ok_or(ReductionError::MassNotPositiveDefinite(0))?;
-            (system.right_rigid, system.left_rigid) = (right, left);
+            (system.right_rigid, system.left_rigid) = system.rigid_states(&right, &left)?;
+            system.c_rr_inverse =
+                solve::inverse(&system.c_rr()).ok_or(ReductionError::MassNotPositiveDefinite(0))?;
         }
         Ok(system)
     }
@@ -81,54 +112,29 @@ impl<'a> System<'a> {
         &self,
         right: &DMatrix<f64>,
         left: &DMatrix<f64>,
-    ) -> (DMatrix<f64>, DMatrix<f64>) {
-        let b = &self.component.damping;
-        let held = transposed_product(left, &b.times(right));
-        let sizes = b.abs().times(&right.map(f64::abs));
+    ) -> Result<(DMatrix<f64>, DMatrix<f64>), ReductionError> {
+        let sizes = self.component.matrices.damping.abs().times(&right.map(f64::abs));
         let size = transposed_product(&left.map(f64::abs), &sizes).amax();
-        let svd = held.svd(true, true);
-        let (Some(u), Some(v)) = (svd.u, svd.v_t) else {
-            return (self.padded(right), self.padded(left));
+        let held = transposed_product(left, &self.damping_times(right, false)).svd(true, true);
+        let (Some(u), Some(v)) = (held.u, held.v_t) else {
+            return Err(SparseError::Singular.into());
         };
-        let (right, left) = (product(right, &v.transpose()), product(left, &u));
-        let free: Vec<usize> =
-            (0..right.ncols()).filter(|&k| svd.singular_values[k] <= UNDAMPED * size).collect();
-        let chain = |modes: &DMatrix<f64>, mirrored: bool| {
-            let n = modes.nrows();
+        let is_free = |&k: &usize| held.singular_values[k] <= UNDAMPED * size;
+        let free: Vec<usize> = (0..right.ncols()).filter(is_free).collect();
+        let chain = |modes: DMatrix<f64>, mirrored: bool| {
             let undamped = modes.select_columns(&free);
-            let mut below =
-                if mirrored { -b.transposed_times(&undamped) } else { -b.times(&undamped) };
-            self.grounded(&mut below, mirrored);
-            let mut all = self.padded(modes).resize_horizontally(modes.ncols() + free.len(), 0.0);
-            all.view_mut((0, modes.ncols()), (n, free.len())).copy_from(&below);
-            all.view_mut((n, modes.ncols()), (n, free.len())).copy_from(&(undamped / self.omega));
-            all
+            let push = -self.damping_times(&undamped, mirrored);
+            let below = self.grounded.times(&push, mirrored);
+            let regular = vstack(&[&modes, &DMatrix::zeros(modes.nrows(), 0)]);
+            hstack(&[&regular, &vstack(&[&below, &(undamped / self.omega)])])
         };
-        (chain(&right, false), chain(&left, true))
+        Ok((chain(product(right, &v.transpose()), false), chain(product(left, &u), true)))
     }
 
-    fn padded(&self, modes: &DMatrix<f64>) -> DMatrix<f64> {
-        modes.clone().resize_vertically(2 * modes.nrows(), 0.0)
-    }
-
-    /// X ← G X, or Gᵀ X.
-    fn grounded(&self, x: &mut DMatrix<f64>, mirrored: bool) {
-        match &self.grounded {
-            Grounded::Symmetric(flexibility) => flexibility.grounded(x),
-            Grounded::General { factor, rows, columns } => {
-                let (from, to) = if mirrored { (columns, rows) } else { (rows, columns) };
-                let mut part = x.select_rows(from);
-                if mirrored {
-                    factor.solve_transposed(&mut part);
-                } else {
-                    factor.solve(&mut part);
-                }
-                x.fill(0.0);
-                for (row, &dof) in to.iter().enumerate() {
-                    x.row_mut(dof).copy_from(&part.row(row));
-                }
-            }
-        }
+    /// B X, or Bᵀ X.
+    pub(super) fn damping_times(&self, x: &DMatrix<f64>, mirrored: bool) -> DMatrix<f64> {
+        let damping = &self.component.matrices.damping;
+        if mirrored { damping.transposed_times(x) } else { damping.times(x) }
     }
 
     /// C X.
@@ -137,62 +143,39 @@ impl<'a> System<'a> {
     }
 
     fn c_product(&self, x: &DMatrix<f64>, mirrored: bool) -> DMatrix<f64> {
-        let n = self.component.size();
-        let (q, v) = (x.rows(0, n).into_owned(), x.rows(n, n).into_owned());
-        let damping = &self.component.damping;
-        let damped = if mirrored { damping.transposed_times(&q) } else { damping.times(&q) };
-        let mut out = DMatrix::zeros(2 * n, x.ncols());
-        let inertia = self.component.mass.times(&v) * self.omega;
-        out.rows_mut(0, n).copy_from(&(damped + inertia));
-        out.rows_mut(n, n).copy_from(&(self.component.mass.times(&q) * self.omega));
-        out
+        let (q, v) = halves(x);
+        let inertia = |x: &DMatrix<f64>| self.component.matrices.mass.times(x) * self.omega;
+        vstack(&[&(self.damping_times(&q, mirrored) + inertia(&v)), &inertia(&q)])
     }
 
     /// D X.
     pub(super) fn d_times(&self, x: &DMatrix<f64>) -> DMatrix<f64> {
-        let n = self.component.size();
-        let (q, v) = (x.rows(0, n).into_owned(), x.rows(n, n).into_owned());
-        let mut out = DMatrix::zeros(2 * n, x.ncols());
-        out.rows_mut(0, n).copy_from(&self.component.stiffness.times(&q));
-        let inertia = self.component.mass.times(&v) * (-self.omega * self.omega);
-        out.rows_mut(n, n).copy_from(&inertia);
-        out
+        let (q, v) = halves(x);
+        let inertia = self.component.matrices.mass.times(&v) * (-self.omega * self.omega);
+        vstack(&[&self.component.matrices.stiffness.times(&q), &inertia])
+    }
+
+    /// C_RR = W_Rᵀ C V_R.
+    pub(super) fn c_rr(&self) -> DMatrix<f64> {
+        transposed_product(&self.left_rigid, &self.c_times(&self.right_rigid))
     }
 
     /// Removes the rigid states from a motion: X ← P_L X (or, mirrored, that of
     /// the transposed system).
     pub(super) fn without_rigid(&self, x: &mut DMatrix<f64>, mirrored: bool) {
-        if self.c_rr.is_empty() {
-            return;
+        if self.rigid_modes > 0 {
+            let (v, w, inverse) = self.rigid_pair(mirrored);
+            let along = transposed_product(w, &self.c_product(x, mirrored));
+            *x -= product(v, &(inverse * along));
         }
-        let (v, w, inverse) = self.rigid_pair(mirrored);
-        let along = transposed_product(w, &self.c_product(x, mirrored));
-        *x -= product(v, &(inverse * along));
     }
 
     fn rigid_pair(&self, mirrored: bool) -> (&DMatrix<f64>, &DMatrix<f64>, DMatrix<f64>) {
         if mirrored {
-            (&self.left_rigid, &self.right_rigid, self.c_rr.transpose())
+            (&self.left_rigid, &self.right_rigid, self.c_rr_inverse.transpose())
         } else {
-            (&self.right_rigid, &self.left_rigid, self.c_rr.clone())
+            (&self.right_rigid, &self.left_rigid, self.c_rr_inverse.clone())
         }
-    }
-
-    /// X ← G_E X = P_L G P_R X.
-    pub(super) fn apply(&self, x: &mut DMatrix<f64>, mirrored: bool) {
-        let n = self.component.size();
-        if !self.c_rr.is_empty() {
-            // P_R X = X − C V C_RR⁻¹ Wᵀ X.
-            let (v, w, inverse) = self.rigid_pair(mirrored);
-            let along = inverse * transposed_product(w, x);
-            *x -= self.c_product(&product(v, &along), mirrored);
-        }
-        let (mut q, mut v) = (x.rows(0, n).into_owned(), x.rows(n, n).into_owned());
-        self.grounded(&mut q, mirrored);
-        self.mass.solve(&mut v);
-        x.rows_mut(0, n).copy_from(&q);
-        x.rows_mut(n, n).copy_from(&(v * (-1.0 / (self.omega * self.omega))));
-        self.without_rigid(x, mirrored);
     }
 
     /// Places of the boundary states: displacements, then velocities.
@@ -201,22 +184,37 @@ impl<'a> System<'a> {
         boundary.iter().copied().chain(boundary.iter().map(|dof| n + dof)).collect()
     }
 
-    /// Ψ = G_E F.
+    /// Ψ = G_E F with G_E = P_L G P_R.
     pub(super) fn flexibility(&self, states: &[usize], mirrored: bool) -> DMatrix<f64> {
         let mut psi = units(2 * self.component.size(), states);
-        self.apply(&mut psi, mirrored);
+        if self.rigid_modes > 0 {
+            // P_R X = X − C V C_RR⁻¹ Wᵀ X.
+            let (v, w, inverse) = self.rigid_pair(mirrored);
+            let along = inverse * transposed_product(w, &psi);
+            psi -= self.c_product(&product(v, &along), mirrored);
+        }
+        let (q, mut v) = halves(&psi);
+        self.mass.solve(&mut v);
+        v *= -1.0 / (self.omega * self.omega);
+        psi = vstack(&[&self.grounded.times(&q, mirrored), &v]);
+        self.without_rigid(&mut psi, mirrored);
         psi
     }
 }
 
+/// Displacements and velocities of some states.
+fn halves(x: &DMatrix<f64>) -> (DMatrix<f64>, DMatrix<f64>) {
+    let n = x.nrows() / 2;
+    (x.rows(0, n).into_owned(), x.rows(n, n).into_owned())
+}
+
 /// Each column divided by its largest entry: a rigid translation is then 1.
-fn scaled_to_one(modes: &DMatrix<f64>) -> DMatrix<f64> {
-    let mut scaled = modes.clone();
-    for mut column in scaled.column_iter_mut() {
+fn scaled_to_one(mut modes: DMatrix<f64>) -> DMatrix<f64> {
+    for mut column in modes.column_iter_mut() {
         let largest = column[column.icamax()];
         column /= largest;
     }
-    scaled
+    modes
 }
 
 /// Null spaces and a grounded factor of a non-symmetric stiffness.
@@ -224,31 +222,28 @@ fn general(
     stiffness: &SparseMatrix,
 ) -> Result<(Grounded, DMatrix<f64>, DMatrix<f64>), ReductionError> {
     let n = stiffness.rows();
-    let all: Vec<usize> = (0..n).collect();
-    let none = || DMatrix::zeros(n, 0);
     if n > MOST_DENSE {
-        let factor = Lu::new(stiffness)?;
-        let grounded = Grounded::General { factor, rows: all.clone(), columns: all };
-        return Ok((grounded, none(), none()));
+        let all: Vec<usize> = (0..n).collect();
+        let factor = Factor::General(Lu::new(stiffness)?);
+        let grounded = Grounded { factor, rows: all.clone(), columns: all };
+        return Ok((grounded, DMatrix::zeros(n, 0), DMatrix::zeros(n, 0)));
     }
-    let scale: Vec<f64> = stiffness
-        .diagonal()
-        .iter()
-        .map(|value| if *value == 0.0 { 1.0 } else { value.abs().sqrt() })
-        .collect();
     // Scaled so that metres and radians compare; null vectors are scaled back.
+    let root = |value: &f64| if *value == 0.0 { 1.0 } else { value.abs().sqrt() };
+    let scale: Vec<f64> = stiffness.diagonal().iter().map(root).collect();
     let dense = DMatrix::from_fn(n, n, |i, j| stiffness.get(i, j) / (scale[i] * scale[j]));
     let svd = dense.svd(true, true);
     let largest = svd.singular_values.amax();
     let null: Vec<usize> = (0..n).filter(|&k| svd.singular_values[k] <= 1e-12 * largest).collect();
     let (Some(u), Some(v)) = (svd.u, svd.v_t) else { return Err(SparseError::Singular.into()) };
-    let unscaled =
-        |vectors: DMatrix<f64>| DMatrix::from_fn(n, null.len(), |i, k| vectors[(i, k)] / scale[i]);
-    let (left, right) = (u.select_columns(&null), v.transpose().select_columns(&null));
-    let (rows, columns) = (pivots(left.clone()), pivots(right.clone()));
-    let kept = |out: &[usize]| (0..n).filter(|dof| !out.contains(dof)).collect::<Vec<_>>();
-    let (rows, columns) = (kept(&rows), kept(&columns));
-    let factor = Lu::new(&stiffness.selected(&rows, &columns))?;
-    let grounded = Grounded::General { factor, rows, columns };
-    Ok((grounded, scaled_to_one(&unscaled(right)), scaled_to_one(&unscaled(left))))
+    let side = |vectors: DMatrix<f64>| {
+        let null = vectors.select_columns(&null);
+        let suppressed = pivots(null.clone());
+        let kept: Vec<usize> = (0..n).filter(|dof| !suppressed.contains(dof)).collect();
+        let unscaled = DMatrix::from_fn(n, null.ncols(), |i, k| null[(i, k)] / scale[i]);
+        (kept, scaled_to_one(unscaled))
+    };
+    let ((rows, left), (columns, right)) = (side(u), side(v.transpose()));
+    let factor = Factor::General(Lu::new(&stiffness.selected(&rows, &columns))?);
+    Ok((Grounded { factor, rows, columns }, right, left))
 }

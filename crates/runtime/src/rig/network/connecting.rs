@@ -77,7 +77,7 @@ impl<'a> Connecting<'a> {
 
     /// Whether the sensors have answered: the loop is closed.
     pub(super) fn is_closed(&self) -> bool {
-        matches!(&self.stage, Stage::Arm(welcomed) if welcomed.1.counts().received > 0)
+        matches!(&self.stage, Stage::Arm(welcomed) if welcomed.1.endpoint.counts.received > 0)
     }
 
     /// The laboratory and the session with it, once there is one.
@@ -90,40 +90,29 @@ impl<'a> Connecting<'a> {
 
     /// What is to be done now.
     pub(super) fn poll(&mut self, now_ns: u64) -> Result<Next<'_>, LinkError> {
-        let LinkPlan { address, limits, token, .. } = self.plan;
+        let LinkPlan { limits, token, .. } = self.plan;
         if now_ns >= self.until_ns {
-            let (address, waited_s) = (*address, self.plan.connect_s);
             return Err(match self.stage {
                 Stage::Hello { busy: true } => {
-                    LinkError::Refused { address, reason: Refusal::Busy }
+                    LinkError::Refused { address: self.plan.address, reason: Refusal::Busy }
                 }
-                _ => LinkError::NoAnswer { address, waited_s },
+                _ => self.plan.no_answer(),
             });
         }
         if now_ns < self.again_ns {
             return Ok(Next::WaitUntil(self.again_ns.min(self.until_ns)));
         }
         self.again_ns = now_ns + TRY_AGAIN_NS;
-        let blocks = [&limits[0][..], &limits[1], &limits[2]];
+        let blocks = limits.each_ref().map(Vec::as_slice);
         Ok(Next::Send(match &mut self.stage {
             Stage::Hello { .. } => {
                 let tag = token.tag(Kind::Hello, self.nonce, 0);
-                let header = Header {
-                    kind: Kind::Hello,
-                    dofs: self.plan.count as u8,
-                    session: 0,
-                    sequence: 0,
-                    time_ns: now_ns,
-                    tick: 0,
-                    echo_ns: 0,
-                    state: 0,
-                    trip: 0,
-                };
+                let header = Header::outside(Kind::Hello, self.plan.count as u8, now_ns);
                 let hello = handshake(self.plan, self.nonce, tag);
                 encode(&header, Some(&hello), blocks, &mut self.out)
             }
             Stage::Arm(welcomed) => {
-                let endpoint = welcomed.1.endpoint_mut();
+                let endpoint = &mut welcomed.1.endpoint;
                 let tag = token.tag(Kind::Arm, self.nonce, endpoint.session());
                 let arm = handshake(self.plan, self.nonce, tag);
                 endpoint.frame(now_ns, Kind::Arm, 0, 0, Some(&arm), blocks)

@@ -5,7 +5,7 @@ use model::motion::Motion;
 use crate::gate::TripKind;
 use crate::interlock::Phase;
 use crate::link::wire::{Datagram, Kind};
-use crate::link::{Bridge, Endpoint, LinkCounts, LinkPlan, Pace, Received, Ticks};
+use crate::link::{Bridge, Endpoint, LinkPlan, Pace, Received, Seen, Window};
 use crate::rig::{Measured, RigFault, Validity};
 
 /// In lock-step, how long an answer may take before it is asked for again, ns.
@@ -15,7 +15,7 @@ const ASK_AGAIN_NS: u64 = 20_000_000;
 /// each command, and puts something in the place of answers that are missing.
 /// Neither allocates nor does I/O.
 pub(super) struct Exchange {
-    endpoint: Endpoint,
+    pub(super) endpoint: Endpoint,
     pace: Pace,
     step_s: f64,
     /// The tick whose measurement is wanted next.
@@ -23,20 +23,11 @@ pub(super) struct Exchange {
     newest: Answer,
     before: Answer,
     /// Ticks that have been answered: an answer may come twice under two numbers.
-    answered: Ticks,
+    answered: Window,
     command: Motion,
     in_a_row: u64,
     /// Set when the other side was given up: nobody waits for it any more.
     silent: bool,
-}
-
-/// What a datagram turned out to be.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Taken {
-    /// The answer that this tick needs.
-    Current,
-    /// Anything else.
-    Other,
 }
 
 /// A tick in lock-step that has no answer yet.
@@ -80,33 +71,26 @@ impl Exchange {
             tick: 0,
             newest: Answer::none(count),
             before: Answer::none(count),
-            answered: Ticks::default(),
+            answered: Window::default(),
             command: Motion::rest(count),
             in_a_row: 0,
             silent: false,
         }
     }
 
-    pub(super) fn counts(&self) -> &LinkCounts {
-        &self.endpoint.counts
-    }
-
-    pub(super) fn endpoint_mut(&mut self) -> &mut Endpoint {
-        &mut self.endpoint
-    }
-
-    /// Takes a datagram.
-    pub(super) fn handle(&mut self, bytes: &[u8]) -> Taken {
-        let Received::Ours(datagram) = self.endpoint.receive(bytes) else { return Taken::Other };
+    /// Takes a datagram; says whether it is the answer that this tick needs.
+    pub(super) fn handle(&mut self, bytes: &[u8]) -> bool {
+        let Received::Ours(datagram) = self.endpoint.receive(bytes) else { return false };
         let tick = datagram.header.tick;
         let counts = &mut self.endpoint.counts;
         match datagram.header.kind {
             // It cannot have answered what it was not asked.
             Kind::Measured if tick > self.tick => counts.foreign += 1,
             Kind::Measured => {
-                if !self.answered.see(tick) {
+                // The window's numbers begin with one.
+                if self.answered.see(tick.saturating_add(1)) == Seen::Again {
                     counts.duplicated += 1;
-                    return Taken::Other;
+                    return false;
                 }
                 if tick < self.tick {
                     counts.late += 1;
@@ -115,9 +99,7 @@ impl Exchange {
                     std::mem::swap(&mut self.before, &mut self.newest);
                     self.newest.read(&datagram);
                 }
-                if tick == self.tick {
-                    return Taken::Current;
-                }
+                return tick == self.tick;
             }
             Kind::Stop => {
                 self.newest.state = datagram.header.state.max(Phase::Holding as u8);
@@ -125,7 +107,7 @@ impl Exchange {
             }
             _ => counts.foreign += 1,
         }
-        Taken::Other
+        false
     }
 
     pub(super) fn is_answered(&self) -> bool {
@@ -194,18 +176,8 @@ impl Exchange {
             measured.achieved.copy_from_slice(&newest.achieved);
         } else {
             self.in_a_row += 1;
-            self.endpoint.counts.bridge(self.in_a_row);
-            let by = match self.pace {
-                Pace::LockStep { .. } => Bridge::Hold,
-                // Beyond what is bridged, and on the way to safe, nothing is made up.
-                Pace::Paced { bridge, .. }
-                    if self.in_a_row > bridge || self.endpoint.state != Phase::Running as u8 =>
-                {
-                    Bridge::Hold
-                }
-                Pace::Paced { bridge_by, .. } => bridge_by,
-            };
-            self.bridge(by, measured);
+            self.endpoint.counts.bridge(1, self.in_a_row);
+            self.bridge(measured);
         }
         if let [bridged, phase] = &mut measured.auxiliary[..] {
             *bridged = self.in_a_row as f64;
@@ -215,12 +187,19 @@ impl Exchange {
     }
 
     /// Puts something in the place of an answer that is missing.
-    fn bridge(&self, by: Bridge, measured: &mut Measured) {
+    fn bridge(&self, measured: &mut Measured) {
         let (newest, before) = (&self.newest, &self.before);
-        let ahead = (self.tick - newest.tick) as f64;
-        let share = match by {
-            Bridge::Line if newest.tick > before.tick => ahead / (newest.tick - before.tick) as f64,
-            _ => 0.0,
+        // Beyond what is bridged, and on the way to safe, nothing is made up.
+        let goes_on = match self.pace {
+            Pace::Paced { bridge, bridge_by: Bridge::Line } => {
+                self.in_a_row <= bridge && self.endpoint.state == Phase::Running as u8
+            }
+            _ => false,
+        };
+        let share = if goes_on && newest.tick > before.tick {
+            (self.tick - newest.tick) as f64 / (newest.tick - before.tick) as f64
+        } else {
+            0.0
         };
         let line = |out: &mut [f64], last: &[f64], earlier: &[f64]| {
             for ((out, last), earlier) in out.iter_mut().zip(last).zip(earlier) {

@@ -18,7 +18,7 @@ use crate::link::{LinkCounts, LinkError, LinkPlan};
 use crate::world::{Clock, DatagramSocket, World};
 
 use connecting::{Connecting, Next};
-use exchange::{Exchange, Taken, Wait};
+use exchange::{Exchange, Wait};
 
 /// Datagrams read in one tick: a flood must not stop the clock.
 const MOST_READ: usize = 64;
@@ -47,8 +47,7 @@ impl NetworkRig {
     /// have answered once when this returns.
     pub fn connect(world: &World, plan: &LinkPlan) -> Result<Self, LinkError> {
         let (socket, connecting, inbox) = call(world, plan, Connecting::is_closed)?;
-        let nobody = LinkError::NoAnswer { address: plan.address, waited_s: plan.connect_s };
-        let (peer, exchange) = connecting.finish().ok_or(nobody)?;
+        let (peer, exchange) = connecting.finish().ok_or(plan.no_answer())?;
         let clock = Arc::clone(&world.clock);
         Ok(Self {
             clock,
@@ -65,8 +64,7 @@ impl NetworkRig {
     /// Asks who is there and whether it would agree, without closing the loop.
     pub fn find(world: &World, plan: &LinkPlan) -> Result<Peer, LinkError> {
         let (_, connecting, _) = call(world, plan, |connecting| connecting.peer().is_some())?;
-        let nobody = LinkError::NoAnswer { address: plan.address, waited_s: plan.connect_s };
-        connecting.peer().cloned().ok_or(nobody)
+        connecting.peer().cloned().ok_or(plan.no_answer())
     }
 
     /// What the laboratory told of itself.
@@ -78,14 +76,14 @@ impl NetworkRig {
     fn take(&mut self) -> bool {
         match self.socket.receive(&mut self.inbox[..]) {
             Ok(Some((bytes, _))) => {
-                if self.exchange.handle(&self.inbox[..bytes]) == Taken::Current {
+                if self.exchange.handle(&self.inbox[..bytes]) {
                     let stamp = self.socket.received_at_ns();
                     self.round_trip_ns = stamp.map(|at| at.saturating_sub(self.sent_wall_ns));
                 }
             }
             Ok(None) => return false,
             // Nobody listens there, or no way to it: the silence will tell.
-            Err(_) => self.exchange.endpoint_mut().counts.unsent += 1,
+            Err(_) => self.exchange.endpoint.counts.unsent += 1,
         }
         true
     }
@@ -97,7 +95,7 @@ impl NetworkRig {
             if let Some(bytes) = self.exchange.ask_again(now_ns, &mut wait) {
                 self.sent_wall_ns = self.clock.wall_ns();
                 if self.socket.send(self.peer.address, bytes).is_err() {
-                    self.exchange.endpoint_mut().counts.unsent += 1;
+                    self.exchange.endpoint.counts.unsent += 1;
                 }
             }
             self.socket.wait_until_ns(wait.next_timeout_ns());
@@ -133,7 +131,7 @@ impl Rig for NetworkRig {
         let bytes = self.exchange.send(self.clock.now_ns(), command);
         self.sent_wall_ns = self.clock.wall_ns();
         if self.socket.send(self.peer.address, bytes).is_err() {
-            self.exchange.endpoint_mut().counts.unsent += 1;
+            self.exchange.endpoint.counts.unsent += 1;
         }
     }
 
@@ -151,7 +149,7 @@ impl Rig for NetworkRig {
     }
 
     fn link(&self) -> Option<&LinkCounts> {
-        Some(self.exchange.counts())
+        Some(&self.exchange.endpoint.counts)
     }
 }
 

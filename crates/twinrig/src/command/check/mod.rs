@@ -9,14 +9,14 @@ mod words;
 use std::path::PathBuf;
 
 use super::output::{Exit, Output, print};
-use super::rehearse::load;
+use super::rehearse::{ExperimentFile, load};
 use crate::forecast::{Forecast, describe};
 
 /// What `check` is asked.
 #[derive(Debug, clap::Args)]
 pub(super) struct CheckArguments {
-    /// Experiment file (TOML).
-    file: PathBuf,
+    #[command(flatten)]
+    experiment: ExperimentFile,
     /// Rank other partitions of the structure by the delay they bear.
     #[arg(long)]
     advise: bool,
@@ -26,7 +26,7 @@ pub(super) struct CheckArguments {
 }
 
 pub(super) fn check(arguments: &CheckArguments, output: Output) -> Exit {
-    let loaded = match load(&arguments.file, output) {
+    let loaded = match load(&arguments.experiment.file, &arguments.experiment.set, output) {
         Ok(loaded) => loaded,
         Err(exit) => return exit,
     };

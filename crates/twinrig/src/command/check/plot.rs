@@ -55,7 +55,7 @@ fn picture(loaded: &Loaded, forecast: &Forecast, examined: &Examined) -> Result<
     fact("transfer system", format!("{} ms late", number(1e3 * forecast.delay_s)));
     if let Some(delay) = examined.margins.delay {
         let (more, hertz) = (number(1e3 * delay.delay_s), number(delay.frequency_hz));
-        fact("bears", format!("{more} ms more; {hertz} Hz goes first"));
+        fact("delay margin", format!("{more} ms, unstable at {hertz} Hz"));
     }
     if let Some((factor, _)) = examined.margins.gain_above {
         fact("gain margin", format!("× {}", number(factor)));

@@ -102,7 +102,13 @@ pub(super) fn trials(examined: &Examined) -> Option<Table> {
     };
     Some(Table {
         title: "Other compensators, each with the numbers that suit this rig",
-        header: vec!["compensator", "loop", "least damping", "furthest off", "bears further"],
+        header: vec![
+            "compensator",
+            "loop",
+            "least damping",
+            "largest damping error",
+            "delay margin",
+        ],
         rows: examined.trials.iter().map(row).collect(),
     })
 }
@@ -119,7 +125,7 @@ pub(super) fn cuts(loaded: &Loaded, advice: &Advice) -> String {
                 format!("{}. {}", i + 1, place(loaded, &ranked.cut)),
                 origin(&ranked.cut),
                 amounts(&ranked.cut.partition.specimen.linearised()),
-                bears(ranked),
+                critical_delay(ranked),
                 own(ranked),
             ]
         })
@@ -206,7 +212,7 @@ pub(super) fn origin(cut: &Cut) -> String {
     }
 }
 
-fn bears(ranked: &Ranked) -> String {
+fn critical_delay(ranked: &Ranked) -> String {
     match ranked.critical {
         None => "any".to_owned(),
         Some(critical) if critical.delay_s <= 0.0 => "none".to_owned(),
@@ -219,8 +225,8 @@ fn bears(ranked: &Ranked) -> String {
 fn own(ranked: &Ranked) -> String {
     match ranked.own {
         None => "–".to_owned(),
-        Some((0, None)) => "bears any delay".to_owned(),
-        Some((0, Some(margin))) => format!("bears {} ms more", number(1e3 * margin.delay_s)),
+        Some((0, None)) => "stable at any delay".to_owned(),
+        Some((0, Some(margin))) => format!("delay margin {} ms", number(1e3 * margin.delay_s)),
         Some(_) => "UNSTABLE".to_owned(),
     }
 }

@@ -117,13 +117,13 @@ pub(super) fn verdict(forecast: &Forecast) -> String {
             format!("UNSTABLE: {}{}; {}", growth(dominant), learnt(forecast), remedy(forecast))
         }
         Stability::TwoRates(found) => {
-            let learnt = if found.learnt { " (what adapts, as it will have learnt)" } else { "" };
+            let learnt = if found.learnt { " (adaptive parts taken as converged)" } else { "" };
             let dominant = &found.dominant;
             if dominant.growing > 0 {
                 return format!("UNSTABLE: {}{learnt}; {}", growth(dominant), remedy(forecast));
             }
             let margin = found.delay_margin_s.map_or(String::new(), |margin_s| {
-                format!("; it bears {} ms of further delay", number(1e3 * margin_s))
+                format!("; delay margin {} ms", number(1e3 * margin_s))
             });
             if !dominant.is_known() {
                 return format!("stable: no motion grows{learnt}{margin}");
@@ -160,9 +160,9 @@ fn learnt(forecast: &Forecast) -> &'static str {
     let started = forecast.examined.as_ref().and_then(|examined| examined.started.as_ref());
     match started {
         Some(started) if started.is_stable() => {
-            " (the adaptive compensator as it will have learnt; as it starts it is stable too)"
+            " (adaptive compensator taken as converged; stable with its initial parameters too)"
         }
-        Some(_) => " (the adaptive compensator as it will have learnt)",
+        Some(_) => " (adaptive compensator taken as converged)",
         None if forecast.compensator.is_adaptive() && forecast.examined.is_some() => {
             " (the adaptive compensator with its initial parameters)"
         }
@@ -270,7 +270,7 @@ fn margins(margins: &Margins) -> Vec<String> {
     let mut said = Vec::new();
     match margins.delay {
         Some(delay) => said.push(format!(
-            "the loop bears {} ms of further delay; then a motion of {} Hz goes",
+            "delay margin {} ms (unstable at {} Hz)",
             number(1e3 * delay.delay_s),
             number(delay.frequency_hz)
         )),

@@ -23,13 +23,13 @@ pub(super) const NAMES: [&str; 7] = [
 pub(super) fn write(folder: &Path, found: &Found) -> Result<(), String> {
     std::fs::create_dir_all(folder).map_err(|error| cannot_write(folder, &error))?;
     let model = &found.examined.reduced.model;
-    let influence = model.mass.clone().cholesky().map(|factor| factor.solve(&model.participation));
+    let influence = model.influence();
     let influence = influence.unwrap_or_else(|| model.participation.map(|_| f64::NAN));
     let influence = DMatrix::from_column_slice(influence.len(), 1, influence.as_slice());
     let contents = [
-        npy(&model.mass),
-        npy(&model.damping),
-        npy(&model.stiffness),
+        npy(&model.matrices.mass),
+        npy(&model.matrices.damping),
+        npy(&model.matrices.stiffness),
         npy(&influence),
         coordinates(found).into_bytes(),
         format!("{:#}\n", found.document()).into_bytes(),

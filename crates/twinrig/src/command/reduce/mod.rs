@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use model::reduction::response::{Response, Spread, band};
-use model::reduction::trust::{Comparison, component_eigenvalues, eigenvalue_errors, eigenvalues};
+use model::reduction::trust::Comparison;
 use model::reduction::{Dampers, ModeChoice, Recipe, ReductionError, reduce as reduce_component};
 use nalgebra::DMatrix;
 use numerics::eigen;
@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 
 use super::identify::time;
 use super::output::{Exit, Output, number, print, table};
-use super::rehearse::test_name;
+use super::rehearse::{OtherValues, Text, read, test_name};
 use crate::assembly::{Assembly, CACHE, Examined, SignalStore, examine, examine_synthesis};
 use crate::experiment::reduction::{ReductionMethod, Unstable};
 use crate::experiment::{Diagnostic, Diagnostics, Experiment, Folder, ReductionSpec};
@@ -34,6 +34,8 @@ const MANY_DOFS: usize = 5000;
 pub(super) struct ReduceArguments {
     /// Experiment file (TOML) with a [reduction].
     file: PathBuf,
+    #[command(flatten)]
+    set: OtherValues,
     /// Folder for the matrices, summary.json and report.html [default: runs/NAME-reduced].
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
@@ -56,9 +58,6 @@ pub(super) struct Found {
     reduced: Response,
     errors: Vec<f64>,
     comparison: Comparison,
-    /// Error of the damped eigenvalues with |λ| in the band, of a model that is
-    /// small enough.
-    eigenvalues: Option<Spread>,
     /// Undamped natural frequencies of the full model in the band, and how far
     /// the nearest of the reduced one is off.
     frequencies: Option<(usize, Spread)>,
@@ -70,15 +69,15 @@ pub(super) struct Found {
 }
 
 pub(super) fn reduce(arguments: &ReduceArguments, output: Output) -> Exit {
-    let (experiment, warnings) = match Experiment::from_path(&arguments.file) {
+    let read = read(&arguments.file, &arguments.set, Text::AsWritten, output);
+    let (experiment, source, warnings) = match read {
         Ok(read) => read,
-        Err(found) => return output.refuse(&found),
+        Err(exit) => return exit,
     };
     output.warn(&warnings);
     let Some(spec) = experiment.reduction.clone() else {
         return output.refuse(&nothing_to_reduce(&experiment));
     };
-    let source = Folder::new(arguments.file.parent().unwrap_or(Path::new("")));
     let store = SignalStore::keeping(CACHE);
     if let ReductionMethod::StateSpace | ReductionMethod::DualCraigBampton = spec.method {
         return judge(arguments, &experiment, &spec, output);
@@ -268,25 +267,19 @@ fn compare(
     let omegas = grid(end, points, &model.omega_rad_s);
     let dofs = &model.boundary[..model.interface];
     let full = Response::of_component(&examined.component, dofs, &omegas)?;
-    let reduced = Response::of_model(model, model.interface, &omegas)?;
+    let reduced = Response::of_model(model, &omegas)?;
     let errors = reduced.errors(&full);
-    let comparison = Comparison::with_response(&examined.component, model, &full)?;
-    let (mut spread, mut frequencies) = (None, None);
-    if comparison.eigenvalues.is_some() {
-        // By |λ|: overdamped motions far beyond the band are none of its business.
-        let mut all = component_eigenvalues(&examined.component)?;
-        all.retain(|value| value.norm() <= end);
-        spread = Spread::of(&eigenvalue_errors(&all, &eigenvalues(model)?, end));
-    } else {
-        frequencies = in_band(&examined, end)?;
-    }
+    let comparison = Comparison::new(&examined.component, model, &full)?;
+    let frequencies = match comparison.eigenvalues {
+        Some(_) => None,
+        None => in_band(&examined, end)?,
+    };
     Ok(Found {
         title: experiment.title.clone(),
         full,
         reduced,
         errors,
         comparison,
-        eigenvalues: spread,
         frequencies,
         step: None,
         period_s: experiment.integrator.step_s,
@@ -316,7 +309,7 @@ fn in_band(examined: &Examined, end: f64) -> Result<Option<(usize, Spread)>, Red
     };
     let full = reduce_component(&examined.component, &recipe)?.model.omega_rad_s;
     let model = &examined.reduced.model;
-    let own = eigen::symmetric_modes(&model.stiffness, &model.mass)?;
+    let own = eigen::symmetric_modes(&model.matrices.stiffness, &model.matrices.mass)?;
     let own: Vec<f64> = own.omega_rad_s.iter().copied().collect();
     let off = |&omega: &f64| {
         let near = own.iter().map(|value| (value - omega).abs()).fold(f64::INFINITY, f64::min);
@@ -344,7 +337,7 @@ impl Found {
     fn damping(&self) -> String {
         let facts = &self.examined.reduced.facts;
         match facts.damper_dofs.len() {
-            _ if self.examined.component.damping.entries() == 0 => "none".to_owned(),
+            _ if self.examined.component.matrices.damping.entries() == 0 => "none".to_owned(),
             _ if facts.spread_damping => "spread: no discrete dampers kept".to_owned(),
             0 => "αM + βK: no discrete dampers".to_owned(),
             1 => "one DOF with a discrete damper, kept".to_owned(),
@@ -408,7 +401,7 @@ impl Found {
             );
             row("… and between, at most", text);
         }
-        if let Some(spread) = &self.eigenvalues {
+        if let Some(spread) = &comparison.eigenvalues {
             row("eigenvalue error, worst", percent(spread.max));
             row("eigenvalue error, median", percent(spread.median));
         }
@@ -485,7 +478,7 @@ impl Found {
             "comparison_s": self.compare_s,
             "band_hz": self.band_hz(),
             "points": comparison.points,
-            "eigenvalue_error": self.eigenvalues.as_ref().map(spread),
+            "eigenvalue_error": comparison.eigenvalues.as_ref().map(spread),
             "frequencies_in_band": self.frequencies.as_ref().map(|(count, _)| count),
             "frequency_error": self.frequencies.as_ref().map(|(_, s)| spread(s)),
             "response_error": spread(&comparison.response),

@@ -84,7 +84,7 @@ fn both(found: &Found, dof: usize) -> Pane {
     let end = found.comparison.band_rad_s;
     omegas.extend((1..=FINE).map(|k| end * k as f64 / FINE as f64));
     omegas.sort_by(f64::total_cmp);
-    let fine = Response::of_model(&reduced.model, reduced.model.interface, &omegas);
+    let fine = Response::of_model(&reduced.model, &omegas);
     let fine: Vec<(f64, f64)> = fine.map_or_else(
         |_| Vec::new(),
         |fine| {

@@ -8,7 +8,7 @@ use model::error::ModelError;
 use model::reduction::ReductionError;
 use model::reduction::response::{Response, Spread, band};
 use model::reduction::state_space::{StateModel, least_hermitian};
-use model::reduction::trust::{Acceptance, Verdict, component_eigenvalues, eigenvalue_errors};
+use model::reduction::trust::{Acceptance, Verdict, eigenvalue_spread};
 use nalgebra::{Complex, DMatrix};
 use serde_json::{Value, json};
 
@@ -20,8 +20,6 @@ use crate::experiment::ReductionSpec;
 use crate::experiment::reduction::{ModeSpec, ReductionMethod, Unstable};
 use crate::report::{Picture, Table, Verdict as Banner};
 
-/// DOFs up to which all eigenvalues of the full model are computed.
-const MOST_DOFS: usize = 400;
 /// Frequencies of the reduced model's curve, at which its passivity is judged.
 const FINE: usize = 800;
 /// A resistance below this part of the mobility is negative beyond rounding.
@@ -63,7 +61,7 @@ impl Synthesis {
     fn states(&self) -> usize {
         match &self.model {
             SynthesisModel::States(states) => states.model.states(),
-            SynthesisModel::Dual(dual) => 2 * dual.mass.nrows(),
+            SynthesisModel::Dual(dual) => 2 * dual.matrices.mass.nrows(),
         }
     }
 
@@ -74,8 +72,8 @@ impl Synthesis {
                 states.model.kept.iter().map(|value| value.im).filter(|&im| im > 0.0).collect()
             }
             SynthesisModel::Dual(dual) => {
-                let modes = dual.mass.nrows() - dual.forces;
-                (0..modes).map(|k| dual.stiffness[(k, k)].max(0.0).sqrt()).collect()
+                let modes = dual.matrices.mass.nrows() - dual.forces;
+                (0..modes).map(|k| dual.matrices.stiffness[(k, k)].max(0.0).sqrt()).collect()
             }
         }
     }
@@ -103,13 +101,11 @@ impl Judged {
         let none = ModelError::WrongCount { what: "frequencies", given: 0, expected: 1 };
         let spread = Spread::of(&errors).ok_or(ReductionError::Model(none))?;
         let own = made.eigenvalues()?;
-        let is_dual = matches!(made.model, SynthesisModel::Dual(_));
-        let eigenvalues = if made.component.size() <= MOST_DOFS && !is_dual {
-            let mut all = component_eigenvalues(&made.component)?;
-            all.retain(|value| value.norm() <= end);
-            Spread::of(&eigenvalue_errors(&all, &own, end))
-        } else {
-            None
+        let eigenvalues = match made.model {
+            SynthesisModel::Dual(_) => None,
+            SynthesisModel::States(_) => {
+                eigenvalue_spread(&made.component, || Ok(own.clone()), end)?
+            }
         };
         let verdict = Verdict::of_eigenvalues(&own);
         let mut omegas = band(end, FINE);
@@ -184,7 +180,7 @@ impl Judged {
                 }
             }
             SynthesisModel::Dual(dual) => {
-                row("modes kept", (dual.mass.nrows() - dual.forces).to_string());
+                row("modes kept", (dual.matrices.mass.nrows() - dual.forces).to_string());
                 row("forces at the interface", dual.forces.to_string());
             }
         }
@@ -294,16 +290,18 @@ impl Judged {
                 if let Ok((a, b)) = model.first_order(acceptance) {
                     files.extend([("a.npy", npy(&a)), ("b.npy", npy(&b))]);
                 }
-                files.push(("ground.npy", npy(&ground(&made.component, reduction))));
+                let ground = ground(&made.component, reduction);
+                let ground = DMatrix::from_column_slice(ground.len(), 1, ground.as_slice());
+                files.push(("ground.npy", npy(&ground)));
                 if !made.monitored.is_empty() {
                     let rows = reduction.right.select_rows(&made.monitored);
                     files.push(("recovery.npy", npy(&rows)));
                 }
             }
             SynthesisModel::Dual(dual) => files.extend([
-                ("mass.npy", npy(&dual.mass)),
-                ("damping.npy", npy(&dual.damping)),
-                ("stiffness.npy", npy(&dual.stiffness)),
+                ("mass.npy", npy(&dual.matrices.mass)),
+                ("damping.npy", npy(&dual.matrices.damping)),
+                ("stiffness.npy", npy(&dual.matrices.stiffness)),
             ]),
         }
         files.push(("coordinates.csv", self.coordinates().into_bytes()));
@@ -338,7 +336,7 @@ impl Judged {
                 }
             }
             SynthesisModel::Dual(dual) => {
-                for _ in 0..dual.mass.nrows() - dual.forces {
+                for _ in 0..dual.matrices.mass.nrows() - dual.forces {
                     line("amplitude", "", None);
                 }
                 for (name, &dof) in made.names.iter().zip(&made.boundary) {
@@ -351,10 +349,8 @@ impl Judged {
 }
 
 fn response(made: &Synthesis, omegas: &[f64]) -> Result<Response, ReductionError> {
-    let at = |&omega: &f64| {
+    Response::new(omegas.to_vec(), |omega| {
         let singular = ReductionError::Sparse(numerics::sparse::SparseError::Singular);
         made.receptance(omega).ok_or(singular)
-    };
-    let receptances = omegas.iter().map(at).collect::<Result<_, _>>()?;
-    Ok(Response { omegas_rad_s: omegas.to_vec(), receptances })
+    })
 }

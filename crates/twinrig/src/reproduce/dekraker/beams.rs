@@ -17,6 +17,8 @@ use model::reduction::{
 use model::structure::{BeamEnds, BeamSection, MassModel, Support, euler_bernoulli_beam};
 use nalgebra::{Complex, DMatrix};
 use numerics::resolvent::Resolvent;
+use numerics::second_order::SecondOrder;
+use numerics::sparse::SparseMatrix;
 
 const SECTION: BeamSection =
     BeamSection { flexural_rigidity_n_m2: 127.575, mass_per_length_kg_m: 0.7065 };
@@ -125,12 +127,7 @@ impl FullBeam {
     pub(super) fn new() -> Result<Self, ReductionError> {
         let component = coupled()?;
         let eigenvalues = component_eigenvalues(&component)?;
-        let dense = |matrix: &numerics::sparse::SparseMatrix| matrix.to_dense();
-        let response = second_order_response(
-            &dense(&component.mass),
-            &dense(&component.damping),
-            &dense(&component.stiffness),
-        )?;
+        let response = second_order_response(&component.matrices.map(SparseMatrix::to_dense))?;
         Ok(Self { eigenvalues, response })
     }
 
@@ -183,7 +180,7 @@ impl FullBeam {
     ) -> Result<BeamRow, ReductionError> {
         let (whole, parts) = coupled_second_order(cut_off, method, dampers)?;
         let model = &whole.model;
-        let reduced = second_order_response(&model.mass, &model.damping, &model.stiffness)?;
+        let reduced = second_order_response(&model.matrices)?;
         let rigid = parts[1].omega_rad_s.iter().filter(|&&omega| omega == 0.0).count();
         let kept = [parts[0].omega_rad_s.len(), parts[1].omega_rad_s.len() - rigid];
         let variant = Variant::SecondOrder { method, dampers };
@@ -241,11 +238,8 @@ fn unit_row(place: usize, size: usize) -> DMatrix<f64> {
 
 /// Receptance of the tip from M, B and K; velocities in units of the band, or
 /// rounding eats the response.
-fn second_order_response(
-    mass: &DMatrix<f64>,
-    damping: &DMatrix<f64>,
-    stiffness: &DMatrix<f64>,
-) -> Result<Resolvent, ReductionError> {
+fn second_order_response(matrices: &SecondOrder) -> Result<Resolvent, ReductionError> {
+    let SecondOrder { mass, damping, stiffness } = matrices;
     let n = mass.nrows();
     let factor = mass.clone().cholesky().ok_or(ReductionError::MassNotPositiveDefinite(0))?;
     let mut a = DMatrix::zeros(2 * n, 2 * n);

@@ -1,5 +1,7 @@
 //! Known roots and branches: circle, cubic fold, Duffing's response, noise.
 
+mod surrogate;
+
 use std::convert::Infallible;
 
 use rand::{RngExt, SeedableRng};
@@ -38,6 +40,13 @@ fn steps(most: f64, most_points: usize) -> Steps {
         shrink: 0.5,
         most_turn_rad: 0.5,
         most_points,
+    }
+}
+
+impl Continuation {
+    /// Where the parameter turns back.
+    pub(crate) fn folds(&self) -> Vec<Fold> {
+        folds(&self.space, self.points())
     }
 }
 

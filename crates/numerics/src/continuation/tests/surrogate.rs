@@ -1,6 +1,6 @@
 //! Branches under noise, and slopes without.
 
-use super::*;
+use super::super::*;
 
 /// A noisy problem whose root is known: the surrogate averages over neighbours.
 struct Hidden {
@@ -77,7 +77,7 @@ fn a_surrogate_of_an_exact_problem_has_its_slope() {
         let (a, b) = (u[0] - u[2], u[1] - u[2] * u[2]);
         [a + 0.3 * b + 0.1 * a * a, b - 0.2 * a + 0.1 * b * a]
     };
-    for (row, entries) in rows.iter().enumerate() {
+    for (row, entries) in rows.row_iter().enumerate() {
         assert!((value.residual[row] - exact(&at)[row]).abs() < 1e-4);
         for (column, entry) in entries.iter().enumerate() {
             let side = |sign: f64| {

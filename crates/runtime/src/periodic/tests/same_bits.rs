@@ -1,16 +1,11 @@
 //! Many ticks at once have the bits of single ticks.
 
 use model::element::{Element, Law, Side};
-use model::equations::{ConnectedElement, Equations, RelativeDof};
-use model::sensor::Sensor;
-use model::shaken::ShakenSpecimen;
+use model::equations::ConnectedElement;
 
-use super::tests::{SHAKER, STEP_S, equations, sensors, settings, specimen};
 use super::*;
-use crate::gate::TripKind;
 use crate::interlock::Response;
 use crate::operator::Operator;
-use crate::rig::{ShakenRig, ShakenSensors};
 
 /// One driven DOF with these elements.
 fn one_driven(

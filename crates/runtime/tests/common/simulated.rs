@@ -9,23 +9,23 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use numerics::random::Stream;
 
-use super::{
+use runtime::world::{
     Clock, DatagramSocket, Disk, DiskFile, Entropy, Network, Process, Running, Threads, World,
 };
 
 /// What the network does to datagrams.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Faults {
+pub(crate) struct Faults {
     /// Share that is lost.
-    pub loss: f64,
+    pub(crate) loss: f64,
     /// Share that comes twice.
-    pub duplicate: f64,
+    pub(crate) duplicate: f64,
     /// Share with a byte that is not what was sent.
-    pub corrupt: f64,
+    pub(crate) corrupt: f64,
     /// Shortest way, ns.
-    pub delay_ns: u64,
+    pub(crate) delay_ns: u64,
     /// Longest way, ns. Few take that long, and may come after later ones.
-    pub most_delay_ns: u64,
+    pub(crate) most_delay_ns: u64,
 }
 
 /// A world in one thread. Its clones are the same world.
@@ -34,7 +34,7 @@ pub struct Faults {
 /// [`spawn`](Threads::spawn)ed run, each at its time, and datagrams arrive. So the
 /// same program with the same seed does the same, to the last byte.
 #[derive(Clone)]
-pub struct Simulated(Arc<Mutex<State>>);
+pub(crate) struct Simulated(Arc<Mutex<State>>);
 
 struct State {
     now_ns: u64,
@@ -76,7 +76,7 @@ const FIRST_PORT: u16 = 49_152;
 
 impl Simulated {
     /// A new world.
-    pub fn new(seed: u64, faults: Faults) -> Self {
+    pub(crate) fn new(seed: u64, faults: Faults) -> Self {
         Self(Arc::new(Mutex::new(State {
             now_ns: START_NS,
             faults,
@@ -92,17 +92,17 @@ impl Simulated {
     }
 
     /// To be handed in.
-    pub fn world(&self) -> World {
+    pub(crate) fn world(&self) -> World {
         World::of(self.clone())
     }
 
     /// What a file holds.
-    pub fn file(&self, path: &Path) -> Option<Vec<u8>> {
+    pub(crate) fn file(&self, path: &Path) -> Option<Vec<u8>> {
         self.lock().files.get(path).cloned()
     }
 
     /// What the network does from now on.
-    pub fn set_faults(&self, faults: Faults) {
+    pub(crate) fn set_faults(&self, faults: Faults) {
         self.lock().faults = faults;
     }
 
