@@ -14,11 +14,11 @@ use runtime::stop::StopHandle;
 use thiserror::Error;
 
 use crate::assembly::{Assembly, Coupling, LoopOptions, PlantError, Recording};
-use crate::experiment::{Embedded, Experiment};
 use crate::reproduce::beregi::BeregiError;
 use crate::reproduce::galmez::{self, GalmezError, Ground};
 use crate::reproduce::shaken_building::{Legs, ShakenBuilding};
 use crate::sweep::{BATCH, Outcome, Study, StudyError, Workspace};
+use experiment::{Embedded, Experiment};
 
 /// One measured cost.
 #[derive(Debug, Clone, PartialEq)]

@@ -10,7 +10,7 @@ use runtime::stop::StopHandle;
 use thiserror::Error;
 
 use crate::assembly::{Assembly, LoopOptions, PlantError, Recording};
-use crate::experiment::{Diagnostics, Embedded, Experiment};
+use experiment::{Diagnostics, Embedded, Experiment};
 
 pub use cyclictest::{Cyclictest, CyclictestError};
 

@@ -17,8 +17,8 @@ use runtime::tap::Tap;
 use thiserror::Error;
 
 use crate::assembly::Assembly;
-use crate::experiment::Experiment;
 use crate::rehearsal::LOAD_BROKE_OFF;
+use experiment::Experiment;
 
 /// Where a link listens, and a client looks for it, unless told otherwise.
 pub const USUAL_ADDRESS: &str = "127.0.0.1:7420";
@@ -102,7 +102,7 @@ impl Hosting {
 /// Reads a token from a file.
 pub fn token_from(path: &Path) -> Result<Token, HostError> {
     let name = path.display().to_string();
-    let bytes = crate::experiment::source::read_regular(path, LONGEST_FILE)
+    let bytes = experiment::source::read_regular(path, LONGEST_FILE)
         .map_err(|source| HostError::TokenFile { path: name.clone(), source })?;
     Token::new(&String::from_utf8_lossy(&bytes))
         .map_err(|source| HostError::Token { path: name, source })

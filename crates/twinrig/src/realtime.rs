@@ -12,13 +12,13 @@ use runtime::stop::StopHandle;
 use thiserror::Error;
 
 use crate::assembly::{Assembly, LoopOptions, Recording};
-use crate::experiment::realtime::MemorySpec;
-use crate::experiment::{Experiment, Source};
 use crate::hosted::{HostError, Hosting, join, part};
 use crate::rehearsal::{
     Expected, Outcome, RehearsalError, events, flush_frames, header, trip_note,
 };
 use crate::{machine, remote};
+use experiment::realtime::MemorySpec;
+use experiment::{Experiment, Source};
 
 /// Why a test did not take place, or has no record.
 #[derive(Debug, Error)]

@@ -20,9 +20,9 @@ use runtime::two_rate::Counts;
 use thiserror::Error;
 
 use crate::assembly::{Assembly, LoopOptions, PlantError, Recording};
-use crate::experiment::{Experiment, Source};
 use crate::hosted::{HostError, Hosting, join, part};
 use crate::{machine, remote};
+use experiment::{Experiment, Source};
 
 /// Why a rehearsal did not take place.
 #[derive(Debug, Error)]

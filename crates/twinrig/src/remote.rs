@@ -21,11 +21,11 @@ use runtime::world::World;
 use thiserror::Error;
 
 use crate::assembly::{Assembly, Coupling, PlantError};
-use crate::experiment::{Experiment, Source};
 use crate::iterative::{Setup, SetupError};
 use crate::machine;
 use crate::realtime::options as realtime_options;
 use crate::rehearsal::{RehearsalError, flush_frames, header, trip_note};
+use experiment::{Experiment, Source};
 
 /// Name of the fact in a record's header that tells the loop's end from the
 /// laboratory's.

@@ -14,10 +14,10 @@ use runtime::rig::{ReplayRig, RigFault};
 use thiserror::Error;
 
 use crate::assembly::{Assembly, Coupling, LoopOptions, PlantError, Recording};
-use crate::experiment::{Diagnostics, Embedded, Experiment};
 use crate::identify::DRIVE;
 use crate::rehearsal::Expected;
 use crate::remote;
+use experiment::{Diagnostics, Embedded, Experiment};
 
 /// Why a record cannot be replayed.
 #[derive(Debug, Error)]

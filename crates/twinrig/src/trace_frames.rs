@@ -10,10 +10,10 @@ use runtime::record::{
 };
 use runtime::tick::Loop;
 
-use crate::experiment::Source;
 use crate::iterative::Setup;
 use crate::rehearsal::{RehearsalError, header, trip_note};
 use crate::{machine, realtime};
+use experiment::Source;
 
 /// Most parts of one trace.
 const MOST_PARTS: u32 = 100_000;

@@ -3,8 +3,8 @@
 use runtime::monitor::{ForecastPlan, IndicatorPlan, Levels, TrackingPlan, WindowedPlan};
 use runtime::rig::{Fault, FaultKind, FaultySensor};
 
-use crate::experiment::fault::{FaultKindSpec, FaultSpec, SensorChoice};
-use crate::experiment::watch::{LevelsSpec, MonitorSpec};
+use experiment::fault::{FaultKindSpec, FaultSpec, SensorChoice};
+use experiment::watch::{LevelsSpec, MonitorSpec};
 
 /// The indicators a file asks for; ratios become percent.
 pub(super) fn watch_plan(monitor: &MonitorSpec) -> IndicatorPlan {

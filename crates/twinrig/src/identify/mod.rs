@@ -23,12 +23,12 @@ use runtime::world::World;
 use thiserror::Error;
 
 use crate::assembly::Assembly;
-use crate::experiment::{Experiment, Source};
 use crate::realtime::{self, Onlooker};
 use crate::rehearsal::{RehearsalError, header};
 use crate::trace_frames::finish_frames;
 use crate::{machine, remote};
 use drive::{DriveError, DrivePlan};
+use experiment::{Experiment, Source};
 use measured::{Measured, from_record};
 
 /// Why nothing was identified.

@@ -13,9 +13,9 @@ use super::row::{Outcome, Row, RowTrip, floors};
 use super::shared::Answer;
 use super::study::{Study, StudyError, Variant, check_memory, check_size};
 use crate::assembly::{Assembly, LoopOptions, Recording};
-use crate::experiment::{Diagnostics, Experiment, Severity};
 use crate::rehearsal::{RehearsalError, warning_constant};
 use crate::report::one_line;
+use experiment::{Diagnostics, Experiment, Severity};
 
 /// The signals of one run, kept from variant to variant so that a thread asks
 /// for its memory once.
