@@ -3,7 +3,7 @@
 use numerics::gemv::Product;
 use numerics::second_order::inverted;
 
-use super::stepper::{Acting, Balance, zeros};
+use super::stepper::{Acting, Balance};
 use super::{Method, NotConverged, Options};
 use crate::equations::Equations;
 
@@ -20,7 +20,6 @@ use crate::equations::Equations;
 #[derive(Debug, Clone)]
 pub(super) struct Implicit {
     method: Method,
-    size: usize,
     step_s: f64,
     iterations: usize,
     /// Iterations of the last step.
@@ -53,7 +52,6 @@ impl Implicit {
         let identity = nalgebra::DMatrix::identity(n, n);
         Some(Self {
             method: options.method,
-            size: n,
             step_s: h,
             iterations: options.iterations.max(1),
             used: 0,
@@ -68,20 +66,6 @@ impl Implicit {
         })
     }
 
-    pub(super) fn side_by_side(&self, width: usize) -> Self {
-        Self {
-            size: width * self.size,
-            balance: self.balance.side_by_side(width),
-            mass: self.mass.side_by_side(width),
-            inverse: self.inverse.side_by_side(width),
-            start: zeros(width, &self.start),
-            acceleration: zeros(width, &self.acceleration),
-            new_acceleration: zeros(width, &self.new_acceleration),
-            residual: zeros(width, &self.residual),
-            ..*self
-        }
-    }
-
     pub(super) fn advance(
         &mut self,
         state: &mut [f64],
@@ -89,9 +73,11 @@ impl Implicit {
         next: &[f64],
         own: &mut Balance,
     ) -> Result<(), NotConverged> {
-        let n = self.size;
-        self.start.copy_from_slice(state);
-        self.acceleration.copy_from_slice(own.evaluate(state, now));
+        let n = state.len() / 2;
+        state.clone_into(&mut self.start);
+        own.evaluate(state, now).clone_into(&mut self.acceleration);
+        self.new_acceleration.resize(n, 0.0);
+        self.residual.resize(n, 0.0);
         self.predict(state);
         let most = if self.linear { 1 } else { self.iterations };
         let (mut largest, mut tolerance) = (0.0, 0.0);
@@ -129,7 +115,7 @@ impl Implicit {
 
     /// A first guess from the motion so far.
     fn predict(&self, state: &mut [f64]) {
-        let (n, h) = (self.size, self.step_s);
+        let (n, h) = (state.len() / 2, self.step_s);
         for i in 0..n {
             state[i] += h * self.start[n + i] + 0.5 * h * h * self.acceleration[i];
         }
@@ -137,7 +123,7 @@ impl Implicit {
 
     /// Velocity and acceleration that belong to the displacement in `state`.
     fn follow(&mut self, state: &mut [f64]) {
-        let (n, h) = (self.size, self.step_s);
+        let (n, h) = (state.len() / 2, self.step_s);
         for i in 0..n {
             let change = state[i] - self.start[i];
             let velocity = self.start[n + i];
