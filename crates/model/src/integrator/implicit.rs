@@ -1,7 +1,7 @@
 //! Implicit steps: Newmark's average acceleration and implicit Euler.
 
 use numerics::gemv::Product;
-use numerics::second_order::inverted;
+use numerics::second_order::{SecondOrder, inverted};
 
 use super::stepper::{Acting, Balance};
 use super::{Method, NotConverged, Options};
@@ -46,9 +46,8 @@ impl Implicit {
             Method::ImplicitEuler => (1.0 / h, 1.0 / (h * h)),
             _ => (2.0 / h, 4.0 / (h * h)),
         };
-        let effective = of_mass * &equations.mass
-            + of_damping * &equations.damping
-            + equations.steepest_stiffness();
+        let SecondOrder { mass, damping, .. } = &equations.matrices;
+        let effective = of_mass * mass + of_damping * damping + equations.steepest_stiffness();
         let identity = nalgebra::DMatrix::identity(n, n);
         Some(Self {
             method: options.method,
@@ -61,7 +60,7 @@ impl Implicit {
             acceleration: vec![0.0; n],
             new_acceleration: vec![0.0; n],
             residual: vec![0.0; n],
-            mass: Product::new(&equations.mass),
+            mass: Product::new(mass),
             inverse: Product::new(&inverted(&effective)?),
         })
     }

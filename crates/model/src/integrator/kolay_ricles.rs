@@ -3,7 +3,7 @@
 use nalgebra::DMatrix;
 use numerics::block::hstack;
 use numerics::gemv::Product;
-use numerics::second_order::inverted;
+use numerics::second_order::{SecondOrder, inverted};
 use numerics::solve;
 
 use super::Options;
@@ -41,7 +41,7 @@ impl KolayRicles {
     pub(super) fn new(equations: &Equations, rho: f64, options: &Options) -> Option<Self> {
         let n = equations.size();
         let h = options.step_s;
-        let (mass, damping) = (&equations.mass, &equations.damping);
+        let SecondOrder { mass, damping, .. } = &equations.matrices;
         let stiffness = equations.steepest_stiffness();
         let alpha_m = (2.0 * rho - 1.0) / (rho + 1.0);
         let alpha_f = rho / (rho + 1.0);

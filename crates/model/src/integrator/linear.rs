@@ -134,7 +134,7 @@ fn probed(stepper: &Stepper, equations: &Equations, width: usize, piece: usize) 
 /// What is read off a state: displacement, velocity and (the state's part of
 /// the) acceleration of the interface, then what the energies need.
 fn readout(equations: &Equations, step: &LinearStep) -> DMatrix<f64> {
-    let drag = hstack(&[&DMatrix::zeros(0, equations.size()), &equations.damping]);
+    let drag = hstack(&[&DMatrix::zeros(0, equations.size()), &equations.matrices.damping]);
     let reach = equations.load.transpose();
     let mut blocks =
         vec![&step.displacement_of_state, &step.velocity_of_state, &step.acceleration_of_state];
@@ -151,6 +151,7 @@ mod tests {
     use super::*;
     use crate::equations::RelativeDof;
     use crate::integrator::{Hold, Method, Options};
+    use numerics::second_order::SecondOrder;
 
     #[test]
     fn columns_side_by_side_have_the_bits_of_single_ones() {
@@ -161,9 +162,11 @@ mod tests {
             _ => 0.0,
         });
         let equations = Equations {
-            mass: DMatrix::from_fn(n, n, |i, j| if i == j { 2.0 + i as f64 } else { 0.1 }),
-            damping: 1e-3 * &stiffness,
-            stiffness,
+            matrices: SecondOrder {
+                mass: DMatrix::from_fn(n, n, |i, j| if i == j { 2.0 + i as f64 } else { 0.1 }),
+                damping: 1e-3 * &stiffness,
+                stiffness,
+            },
             load: DMatrix::from_fn(n, 2, |i, j| (i + 2 * j) as f64),
             interface: vec![RelativeDof::of_dof(4), RelativeDof { from: Some(0), to: Some(2) }],
             elements: Vec::new(),

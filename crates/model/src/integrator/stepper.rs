@@ -221,8 +221,9 @@ impl Algorithm {
             }
             Method::ChenRicles => {
                 let stiffness = equations.steepest_stiffness();
-                let left = 4.0 * &equations.mass + 2.0 * h * &equations.damping + h * h * stiffness;
-                let alpha = 4.0 * inverted(&left).ok_or_else(singular)? * &equations.mass;
+                let SecondOrder { mass, damping, .. } = &equations.matrices;
+                let left = 4.0 * mass + 2.0 * h * damping + h * h * stiffness;
+                let alpha = 4.0 * inverted(&left).ok_or_else(singular)? * mass;
                 Self::ChenRicles { step_s: h, alpha: Product::new(&alpha) }
             }
             Method::KolayRicles { spectral_radius } => Self::KolayRicles(
@@ -240,8 +241,8 @@ pub(super) struct Balance(Product);
 impl Balance {
     pub(super) fn new(equations: &Equations, left: &DMatrix<f64>) -> Self {
         let joined = hstack(&[
-            &-&equations.stiffness,
-            &-&equations.damping,
+            &-&equations.matrices.stiffness,
+            &-&equations.matrices.damping,
             &equations.load,
             &-equations.interface_matrix(),
             &-equations.element_matrix(),
@@ -257,7 +258,7 @@ impl Balance {
             let slopes = equations.first_order().ok_or(singular)?.joined();
             return Ok(Self(Product::new(&slopes.rows(n, n).into_owned())));
         }
-        Ok(Self::new(equations, &inverted(&equations.mass).ok_or(singular)?))
+        Ok(Self::new(equations, &inverted(&equations.matrices.mass).ok_or(singular)?))
     }
 
     /// The balance at displacement and velocity `state` (elements at trial).

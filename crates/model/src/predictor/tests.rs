@@ -3,6 +3,7 @@
 use std::f64::consts::TAU;
 
 use nalgebra::DMatrix;
+use numerics::second_order::SecondOrder;
 
 use super::*;
 use crate::equations::{Equations, RelativeDof};
@@ -24,16 +25,16 @@ const KINDS: [Design; 8] = [
 fn nothing() -> (Equations, Specimen) {
     let one = |value: f64| DMatrix::from_element(1, 1, value);
     let equations = Equations {
-        mass: one(1.0),
-        damping: one(0.0),
-        stiffness: one(0.0),
+        matrices: SecondOrder { mass: one(1.0), damping: one(0.0), stiffness: one(0.0) },
         load: DMatrix::zeros(1, 0),
         interface: vec![RelativeDof::of_dof(0)],
         elements: Vec::new(),
         states: None,
     };
-    let specimen =
-        Specimen { mass: one(0.0), damping: one(0.0), stiffness: one(0.0), elements: Vec::new() };
+    let specimen = Specimen {
+        matrices: SecondOrder { mass: one(0.0), damping: one(0.0), stiffness: one(0.0) },
+        elements: Vec::new(),
+    };
     (equations, specimen)
 }
 
@@ -279,21 +280,28 @@ fn learning_beats_the_polynomial_it_started_from() {
 fn chain() -> (Equations, Equations, Specimen) {
     let one = |value: f64| DMatrix::from_element(1, 1, value);
     let numerical = Equations {
-        mass: DMatrix::from_row_slice(2, 2, &[2.0, 0.0, 0.0, 1.0]),
-        damping: DMatrix::from_row_slice(2, 2, &[3.0, -1.0, -1.0, 1.0]),
-        stiffness: DMatrix::from_row_slice(2, 2, &[900.0, -300.0, -300.0, 300.0]),
+        matrices: SecondOrder {
+            mass: DMatrix::from_row_slice(2, 2, &[2.0, 0.0, 0.0, 1.0]),
+            damping: DMatrix::from_row_slice(2, 2, &[3.0, -1.0, -1.0, 1.0]),
+            stiffness: DMatrix::from_row_slice(2, 2, &[900.0, -300.0, -300.0, 300.0]),
+        },
         load: DMatrix::from_row_slice(2, 2, &[-2.0, 0.0, -1.0, 5.0]),
         interface: vec![RelativeDof { from: Some(0), to: Some(1) }],
         elements: Vec::new(),
         states: None,
     };
-    let specimen =
-        Specimen { mass: one(0.3), damping: one(0.7), stiffness: one(250.0), elements: Vec::new() };
+    let specimen = Specimen {
+        matrices: SecondOrder { mass: one(0.3), damping: one(0.7), stiffness: one(250.0) },
+        elements: Vec::new(),
+    };
     let b = numerical.interface_matrix();
     let whole = Equations {
-        mass: &numerical.mass + &b * &specimen.mass * b.transpose(),
-        damping: &numerical.damping + &b * &specimen.damping * b.transpose(),
-        stiffness: &numerical.stiffness + &b * &specimen.stiffness * b.transpose(),
+        matrices: SecondOrder {
+            mass: &numerical.matrices.mass + &b * &specimen.matrices.mass * b.transpose(),
+            damping: &numerical.matrices.damping + &b * &specimen.matrices.damping * b.transpose(),
+            stiffness: &numerical.matrices.stiffness
+                + &b * &specimen.matrices.stiffness * b.transpose(),
+        },
         ..numerical.clone()
     };
     (numerical, whole, specimen)

@@ -66,9 +66,8 @@ impl Component {
 
     /// A structure, with its influence.
     pub fn from_structure(structure: &Structure) -> Result<Self, ReductionError> {
-        let component =
-            Self::from_dense(&structure.mass, &structure.damping, &structure.stiffness)?;
-        component.with_influence(structure.influence.clone())
+        let [mass, damping, stiffness] = structure.matrices.each();
+        Self::from_dense(mass, damping, stiffness)?.with_influence(structure.influence.clone())
     }
 
     /// The same component with another influence of the ground.

@@ -166,7 +166,7 @@ fn a_reduced_model_is_a_structure_that_the_ground_shakes() {
     let model = reduce(&component, &recipe).unwrap().model;
     let structure = model.structure(|dof| format!("w{dof}"), Acceptance::StableOnly).unwrap();
     assert_eq!(structure.names[..2], ["w18".to_owned(), "mode 1".to_owned()]);
-    let load = &structure.mass * &structure.influence;
+    let load = &structure.matrices.mass * &structure.influence;
     assert!((load - &model.participation).amax() < 1e-9);
     assert_eq!(model.coordinate(18), Ok(0));
     assert!(matches!(model.coordinate(3), Err(ReductionError::NotRetained(3))));
@@ -442,18 +442,22 @@ fn a_yielding_spring_at_a_retained_dof_keeps_working() {
         column
     };
     let full = Equations {
-        mass: component.matrices.mass.to_dense(),
-        damping: component.matrices.damping.to_dense(),
-        stiffness: component.matrices.stiffness.to_dense(),
+        matrices: SecondOrder {
+            mass: component.matrices.mass.to_dense(),
+            damping: component.matrices.damping.to_dense(),
+            stiffness: component.matrices.stiffness.to_dense(),
+        },
         load: unit(40, tip),
         interface: Vec::new(),
         elements: vec![spring(middle)],
         states: None,
     };
     let small = Equations {
-        mass: model.matrices.mass.clone(),
-        damping: model.matrices.damping.clone(),
-        stiffness: model.matrices.stiffness.clone(),
+        matrices: SecondOrder {
+            mass: model.matrices.mass.clone(),
+            damping: model.matrices.damping.clone(),
+            stiffness: model.matrices.stiffness.clone(),
+        },
         load: unit(model.size(), model.coordinate(tip).unwrap()),
         interface: Vec::new(),
         elements: vec![spring(model.coordinate(middle).unwrap())],

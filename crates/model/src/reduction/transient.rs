@@ -135,12 +135,14 @@ mod tests {
         let n = structure.size();
         let component = Component::from_structure(&structure).unwrap();
         let mut load = DMatrix::zeros(n, 2);
-        load.set_column(0, &-(&structure.mass * &structure.influence));
+        load.set_column(0, &-(&structure.matrices.mass * &structure.influence));
         load[(1, 1)] = 1.0;
         let equations = Equations {
-            mass: structure.mass.clone(),
-            damping: structure.damping.clone(),
-            stiffness: structure.stiffness.clone(),
+            matrices: SecondOrder {
+                mass: structure.matrices.mass.clone(),
+                damping: structure.matrices.damping.clone(),
+                stiffness: structure.matrices.stiffness.clone(),
+            },
             load,
             interface: vec![RelativeDof::of_dof(3)],
             elements: Vec::new(),
