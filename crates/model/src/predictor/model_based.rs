@@ -135,10 +135,6 @@ impl ModelBased {
             out.set(i, [row(i), row(self.count + i), row(2 * self.count + i)]);
         }
     }
-
-    pub(super) fn reset(&mut self) {
-        self.input.fill(0.0);
-    }
 }
 
 /// ẏ = A y + B (g, load) of numerical part and specimen in one piece, from which the

@@ -10,17 +10,6 @@ use crate::equations::{Equations, RelativeDof};
 use crate::integrator::{Hold, Integrator, Method, Options};
 use crate::specimen::Specimen;
 
-const KINDS: [Design; 8] = [
-    Design::Lagrange { order: 1, stages: Stages::One },
-    Design::Lagrange { order: 3, stages: Stages::One },
-    Design::Lagrange { order: 5, stages: Stages::One },
-    Design::Hermite,
-    Design::LeastSquares { order: 3, points: 5 },
-    Design::PredictedAcceleration,
-    Design::Adaptive { taps: 4, forgetting: 0.999 },
-    Design::Combined { order: 3 },
-];
-
 /// Kinds that look at the interface alone get this for the rest.
 fn nothing() -> (Equations, Specimen) {
     let one = |value: f64| DMatrix::from_element(1, 1, value);
@@ -375,29 +364,6 @@ fn a_model_predicts_its_structure_exactly() {
                 assert!((found - exact).abs() < tolerance, "{first} {point}: {found} {exact}");
             }
         }
-    }
-}
-
-#[test]
-fn a_reset_forgets_and_nothing_is_left_of_a_bad_number() {
-    let grid = Grid { tick_s: 1e-3, ratio: 10, first: 0.5, points: 3, task: 0.0 };
-    for design in KINDS {
-        let mut predictor = build(design, grid, 1);
-        let (mut at, mut out) = (Motion::rest(1), Motion::rest(1));
-        let mut run = |predictor: &mut Predictor, first: f64| {
-            let mut seen = Vec::new();
-            for k in 0..12 {
-                at.set(0, [if k == 0 { first } else { (0.3 * k as f64).sin() }, 0.1, 0.2]);
-                observe(predictor, &at);
-                predictor.point(2, &mut out);
-                seen.push(out.of(0).map(f64::to_bits));
-            }
-            seen
-        };
-        let fresh = run(&mut predictor, 0.0);
-        run(&mut predictor, f64::NAN);
-        predictor.reset();
-        assert_eq!(run(&mut predictor, 0.0), fresh, "{design:?}");
     }
 }
 

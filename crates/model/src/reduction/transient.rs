@@ -5,7 +5,7 @@ use numerics::second_order::SecondOrder;
 use numerics::sparse::{Cholesky, SparseMatrix};
 
 use super::component::check_symmetric;
-use super::{Component, ReductionError};
+use super::{Component, ReductionError, Result};
 use crate::check::check_positive;
 use crate::error::MatrixName;
 
@@ -47,7 +47,7 @@ impl FullStepper {
         loads: &[FullLoad],
         first: &[f64],
         step_s: f64,
-    ) -> Result<Self, ReductionError> {
+    ) -> Result<Self> {
         let n = component.size();
         let SecondOrder { mass, damping, stiffness } = &component.matrices;
         check_symmetric(MatrixName::Damping, damping)?;
