@@ -14,6 +14,7 @@ use model::structure::shear_building;
 use model::transfer::TransferSystem;
 use nalgebra::DMatrix;
 use numerics::random::Stream;
+use numerics::second_order::SecondOrder;
 use runtime::event::EventLog;
 use runtime::numerical::Plant;
 use runtime::rig::{Measured, Rig, VirtualRig, VirtualRigParts};
@@ -47,18 +48,22 @@ fn random_test(random: &mut Stream) -> Test {
         let below: Vec<usize> = (0..at).collect();
         let inside = InternalDofs::of(&structure, &below, &interface).unwrap();
         let specimen = Specimen {
-            mass: share,
-            damping: InternalDofs::joining(&inside.to_interface.damping),
-            stiffness: InternalDofs::joining(&inside.to_interface.stiffness),
+            matrices: SecondOrder {
+                mass: share,
+                damping: InternalDofs::joining(&inside.to_interface.damping),
+                stiffness: InternalDofs::joining(&inside.to_interface.stiffness),
+            },
             elements: Vec::new(),
         };
         Partition { interface, specimen, inside: Some(inside) }
     } else {
         let part = between(0.1, 0.9);
         let specimen = Specimen {
-            mass: share,
-            damping: scalar(part * damping[at]),
-            stiffness: scalar(part * stiffness[at]),
+            matrices: SecondOrder {
+                mass: share,
+                damping: scalar(part * damping[at]),
+                stiffness: scalar(part * stiffness[at]),
+            },
             elements: Vec::new(),
         };
         Partition { interface, specimen, inside: None }

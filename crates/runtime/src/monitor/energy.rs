@@ -129,7 +129,7 @@ impl EnergyMonitor {
     pub fn new(numerical: &Equations, rule: WorkRule, constant_j: f64, stop_at: f64) -> Self {
         let n = numerical.size();
         let (interface, loads) = (numerical.interface.len(), numerical.load.ncols());
-        let damping = PanelMatrix::new(&numerical.damping);
+        let damping = PanelMatrix::new(&numerical.matrices.damping);
         // Of a first-order model the DOFs' part: its integrator gives the works.
         let reach = PanelMatrix::new(&numerical.load.rows(0, n).transpose());
         Self {
@@ -140,8 +140,8 @@ impl EnergyMonitor {
             reaches: [reach.output(), reach.output()],
             damping,
             reach,
-            stiffness: PanelMatrix::new(&numerical.stiffness),
-            mass: PanelMatrix::new(&numerical.mass),
+            stiffness: PanelMatrix::new(&numerical.matrices.stiffness),
+            mass: PanelMatrix::new(&numerical.matrices.mass),
             size: n,
             feedback: 0.0,
             input: 0.0,
@@ -279,6 +279,7 @@ impl EnergyMonitor {
 mod tests {
     use model::equations::RelativeDof;
     use nalgebra::DMatrix;
+    use numerics::second_order::SecondOrder;
 
     use super::*;
 
@@ -288,9 +289,7 @@ mod tests {
 
     fn monitor(damping: f64, constant_j: f64, stop_at: f64) -> EnergyMonitor {
         let equations = Equations {
-            mass: one(2.0),
-            damping: one(damping),
-            stiffness: one(50.0),
+            matrices: SecondOrder { mass: one(2.0), damping: one(damping), stiffness: one(50.0) },
             load: one(-2.0),
             interface: vec![RelativeDof::of_dof(0)],
             elements: Vec::new(),

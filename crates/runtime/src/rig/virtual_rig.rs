@@ -155,7 +155,7 @@ impl VirtualRig {
             Actuator::Delay(line)
                 if line.newest_weight() > 0.0 && self.parts.specimen.is_massive() =>
             {
-                Some(line.newest_weight() * &self.parts.specimen.mass)
+                Some(line.newest_weight() * &self.parts.specimen.matrices.mass)
             }
             _ => None,
         }

@@ -171,6 +171,7 @@ mod tests {
     use model::specimen::Specimen;
     use nalgebra::{DMatrix, DVector};
     use numerics::random::Stream;
+    use numerics::second_order::SecondOrder;
 
     use super::super::{ForceUse, Lead, TwoRateModel, TwoRateParts};
     use super::*;
@@ -180,9 +181,11 @@ mod tests {
 
     fn numerical() -> Equations {
         Equations {
-            mass: DMatrix::from_row_slice(2, 2, &[900.0, 30.0, 30.0, 700.0]),
-            damping: DMatrix::from_row_slice(2, 2, &[900.0, -300.0, -300.0, 500.0]),
-            stiffness: DMatrix::from_row_slice(2, 2, &[9e5, -4e5, -4e5, 4e5]),
+            matrices: SecondOrder {
+                mass: DMatrix::from_row_slice(2, 2, &[900.0, 30.0, 30.0, 700.0]),
+                damping: DMatrix::from_row_slice(2, 2, &[900.0, -300.0, -300.0, 500.0]),
+                stiffness: DMatrix::from_row_slice(2, 2, &[9e5, -4e5, -4e5, 4e5]),
+            },
             load: DMatrix::from_row_slice(2, 1, &[-900.0, -700.0]),
             interface: vec![RelativeDof::of_dof(0), RelativeDof { from: Some(0), to: Some(1) }],
             elements: Vec::new(),
@@ -192,9 +195,11 @@ mod tests {
 
     fn specimen() -> Specimen {
         Specimen {
-            mass: DMatrix::from_row_slice(2, 2, &[40.0, 3.0, 3.0, 25.0]),
-            damping: DMatrix::from_row_slice(2, 2, &[300.0, 10.0, 10.0, 200.0]),
-            stiffness: DMatrix::from_row_slice(2, 2, &[9e4, 1e4, 1e4, 7e4]),
+            matrices: SecondOrder {
+                mass: DMatrix::from_row_slice(2, 2, &[40.0, 3.0, 3.0, 25.0]),
+                damping: DMatrix::from_row_slice(2, 2, &[300.0, 10.0, 10.0, 200.0]),
+                stiffness: DMatrix::from_row_slice(2, 2, &[9e4, 1e4, 1e4, 7e4]),
+            },
             elements: Vec::new(),
         }
     }

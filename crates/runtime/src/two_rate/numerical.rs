@@ -56,6 +56,7 @@ mod tests {
     use model::integrator::{Hold, Method};
     use model::predictor::Design;
     use nalgebra::DMatrix;
+    use numerics::second_order::SecondOrder;
 
     use super::*;
     use crate::two_rate::{ForceUse, Lead};
@@ -67,9 +68,7 @@ mod tests {
     fn averaged_forces_meet_a_straight_load() {
         let one = DMatrix::from_element(1, 1, 1.0);
         let equations = Equations {
-            mass: one.clone(),
-            damping: 0.0 * &one,
-            stiffness: 0.0 * &one,
+            matrices: SecondOrder { mass: one.clone(), damping: 0.0 * &one, stiffness: 0.0 * &one },
             load: one,
             interface: vec![RelativeDof { from: None, to: Some(0) }],
             elements: Vec::new(),
@@ -111,9 +110,11 @@ mod tests {
     #[test]
     fn a_period_at_once_is_its_steps() {
         let equations = Equations {
-            mass: DMatrix::from_row_slice(2, 2, &[2.0, 0.1, 0.1, 1.0]),
-            damping: DMatrix::from_row_slice(2, 2, &[3.0, -1.0, -1.0, 1.0]),
-            stiffness: DMatrix::from_row_slice(2, 2, &[900.0, -300.0, -300.0, 300.0]),
+            matrices: SecondOrder {
+                mass: DMatrix::from_row_slice(2, 2, &[2.0, 0.1, 0.1, 1.0]),
+                damping: DMatrix::from_row_slice(2, 2, &[3.0, -1.0, -1.0, 1.0]),
+                stiffness: DMatrix::from_row_slice(2, 2, &[900.0, -300.0, -300.0, 300.0]),
+            },
             load: DMatrix::from_row_slice(2, 2, &[-2.0, 0.0, -1.0, 5.0]),
             interface: vec![RelativeDof { from: Some(0), to: Some(1) }],
             elements: Vec::new(),

@@ -87,8 +87,8 @@ impl Period {
             acceleration: of_state.output(),
             of_state,
             of_signals: step.acceleration_of_load.clone(),
-            mass: PanelMatrix::new(&equations.mass),
-            stiffness: PanelMatrix::new(&equations.stiffness),
+            mass: PanelMatrix::new(&equations.matrices.mass),
+            stiffness: PanelMatrix::new(&equations.matrices.stiffness),
             energy: 0.0,
         }
     }

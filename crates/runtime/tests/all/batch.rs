@@ -24,7 +24,7 @@ fn case(lane: usize) -> Case {
     servo.leakage += 0.7 * lane as f64;
     servo.servo_stiffness *= 1.0 - 0.01 * lane as f64;
     let mut case = Case::benchmark().with_transfer(TransferSystem::ServoHydraulic(servo));
-    case.partition.specimen.stiffness *= 1.0 + 0.02 * lane as f64;
+    case.partition.specimen.matrices.stiffness *= 1.0 + 0.02 * lane as f64;
     case.converter = Converter { quantum: 2f64.powi(-18), saturation: 3.8 };
     case.displacement_noise = 16e-6;
     case.force_noise = 2.18;

@@ -222,14 +222,14 @@ fn uncertain(case: &Case, stream: &mut Stream) -> Case {
         servo_stiffness: nominal.servo_stiffness + 3.3e3 * stream.normal(),
         ..nominal
     });
-    case.partition.specimen.stiffness[(0, 0)] += 5e4 * stream.normal();
+    case.partition.specimen.matrices.stiffness[(0, 0)] += 5e4 * stream.normal();
     case
 }
 
 /// A delay of one to four samples before a specimen of uncertain stiffness.
 fn late(case: &Case, stream: &mut Stream) -> Case {
     let mut case = case.clone().with_delay(1.0 + 3.0 * stream.uniform());
-    case.partition.specimen.stiffness[(0, 0)] += 5e4 * stream.normal();
+    case.partition.specimen.matrices.stiffness[(0, 0)] += 5e4 * stream.normal();
     case
 }
 

@@ -143,7 +143,8 @@ fn no_linear_loop_allocates() {
 fn in_first_order(mut case: Case) -> Case {
     let structure = &mut case.structure;
     let (n, none) = (structure.size(), DMatrix::zeros(structure.size(), structure.size()));
-    let Structure { mass, damping, stiffness, influence, .. } = &*structure;
+    let Structure { matrices: SecondOrder { mass, damping, stiffness }, influence, .. } =
+        &*structure;
     let square = |a, b, c, d| vstack(&[&hstack(&[a, b]), &hstack(&[c, d])]);
     let descriptor = Descriptor {
         e: square(damping, mass, mass, &none),
@@ -151,9 +152,7 @@ fn in_first_order(mut case: Case) -> Case {
     };
     let ground = (-mass * influence).resize_vertically(2 * n, 0.0);
     structure.states = Some(Box::new(StateForm { descriptor, ground }));
-    structure.mass = none.clone();
-    structure.damping = none.clone();
-    structure.stiffness = none;
+    structure.matrices = structure.matrices.map(|_| none.clone());
     case
 }
 
@@ -198,9 +197,11 @@ fn no_loop_with_two_interface_dofs_allocates() {
     case.partition.interface =
         vec![RelativeDof::of_dof(0), RelativeDof { from: Some(0), to: Some(1) }];
     case.partition.specimen = Specimen {
-        mass: two(40.0, 5.0, 30.0),
-        damping: two(150.0, -40.0, 120.0),
-        stiffness: two(1.2e6, -0.5e6, 0.9e6),
+        matrices: SecondOrder {
+            mass: two(40.0, 5.0, 30.0),
+            damping: two(150.0, -40.0, 120.0),
+            stiffness: two(1.2e6, -0.5e6, 0.9e6),
+        },
         elements: Vec::new(),
     };
     case.limits = common::benchmark::unlimited(2, case.step_s);

@@ -300,7 +300,7 @@ fn holding_means_standing_still() {
     let seen = after_trip(&case, case.split());
     let at = seen.iter().position(|s| s.2 == Phase::Holding).unwrap();
     let stood = seen[at + 1].0;
-    let spring = case.partition.specimen.stiffness[(0, 0)] * stood;
+    let spring = case.partition.specimen.matrices.stiffness[(0, 0)] * stood;
     assert!((seen[at + 1].1 - spring).abs() > 1.0, "the last motion still arrives");
     let holding = seen[at + 2..].iter().take_while(|s| s.2 == Phase::Holding);
     assert!(holding.clone().count() > 100);

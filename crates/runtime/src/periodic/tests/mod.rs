@@ -9,6 +9,7 @@ use model::equations::RelativeDof;
 use model::sensor::Sensor;
 use model::shaken::{ShakenDynamics, ShakenSpecimen, Shaker};
 use nalgebra::{Complex, DMatrix, DVector};
+use numerics::second_order::SecondOrder;
 
 use super::*;
 use crate::gate::TripKind;
@@ -45,9 +46,11 @@ fn chain(values: &[f64]) -> DMatrix<f64> {
 /// Storeys 1 to 3 of the four-storey building.
 fn specimen() -> ShakenSpecimen {
     ShakenSpecimen {
-        mass: DMatrix::from_diagonal_element(3, 3, 5.37),
-        damping: chain(&[4.4062, 3.7979, 3.7421]),
-        stiffness: chain(&[53048.0, 45724.0, 45052.0]),
+        matrices: SecondOrder {
+            mass: DMatrix::from_diagonal_element(3, 3, 5.37),
+            damping: chain(&[4.4062, 3.7979, 3.7421]),
+            stiffness: chain(&[53048.0, 45724.0, 45052.0]),
+        },
         interface: vec![2],
         elements: Vec::new(),
         preload_n: vec![0.0],
@@ -58,9 +61,11 @@ fn specimen() -> ShakenSpecimen {
 fn equations(mass: f64) -> Equations {
     let leg = |k: f64| DMatrix::from_row_slice(2, 2, &[k, -k, -k, k]);
     Equations {
-        mass: DMatrix::from_diagonal(&DVector::from_column_slice(&[mass, 10.74])),
-        damping: leg(3.7421),
-        stiffness: leg(45052.0),
+        matrices: SecondOrder {
+            mass: DMatrix::from_diagonal(&DVector::from_column_slice(&[mass, 10.74])),
+            damping: leg(3.7421),
+            stiffness: leg(45052.0),
+        },
         load: DMatrix::from_column_slice(2, 1, &[0.0, 1.0]),
         interface: vec![RelativeDof::of_dof(0)],
         elements: Vec::new(),
@@ -165,8 +170,9 @@ fn both_sides_settle_to_their_frequency_response() {
 
         let equations = equations(3.58);
         let stiffness = DMatrix::from_fn(2, 2, |i, j| {
-            let real = equations.stiffness[(i, j)] - omega * omega * equations.mass[(i, j)];
-            Complex::new(real, omega * equations.damping[(i, j)])
+            let real = equations.matrices.stiffness[(i, j)]
+                - omega * omega * equations.matrices.mass[(i, j)];
+            Complex::new(real, omega * equations.matrices.damping[(i, j)])
         });
         // The derivative's filter as it is sampled: z = α z + (1 − α) e.
         let alpha = (-STEP_S / CONTROL.filter_s).exp();
