@@ -168,7 +168,7 @@ impl Block {
                         energies.dissipated,
                         energies.kinetic,
                         energies.strain,
-                        monitor.stability_warning(),
+                        monitor.stability_warning,
                     ]);
                 }
             }

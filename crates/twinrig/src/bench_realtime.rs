@@ -183,7 +183,7 @@ fn run_into(assembly: &Assembly, record: &Path) -> Result<Ours, BenchRealtimeErr
         main_loop: None,
     };
     let driver = Driver::start(&plan)?;
-    let granted = driver.granted().clone();
+    let granted = driver.granted.clone();
     let header = crate::rehearsal::bare_header(assembly);
     let options = Options::real_time(1.0 / assembly.integrator.step_s);
     let (sink, handle) =

@@ -273,7 +273,7 @@ pub fn serve(
         served.join().map_err(|_| RemoteError::Panicked)
     })?;
     let step_s = laboratory.step_s();
-    for event in laboratory.events().events() {
+    for event in &laboratory.events().events {
         handle.note(EventNote::of(event, step_s));
     }
     let left = laboratory.tripped().filter(|(trip, _)| trip.kind == TripKind::PeerLeft);

@@ -119,8 +119,10 @@ impl Stage {
 /// The plan and how far it has come.
 #[derive(Debug, Clone)]
 pub struct Course {
-    plan: CoursePlan,
-    stage: Stage,
+    /// What was planned.
+    pub plan: CoursePlan,
+    /// Where the test stands.
+    pub stage: Stage,
     /// The first tick of each stage that was reached.
     begun: [Option<u64>; STAGES],
     /// Sums of the measured displacement over the second half of settling.
@@ -140,17 +142,6 @@ impl Course {
         let mut begun = [None; STAGES];
         begun[stage as usize] = Some(0);
         Self { plan, stage, begun, sum_m: vec![0.0; count], summed: 0, still: 0 }
-    }
-
-    /// What was planned.
-    pub fn plan(&self) -> &CoursePlan {
-        &self.plan
-    }
-
-    /// Where the test stands.
-    #[inline]
-    pub fn stage(&self) -> Stage {
-        self.stage
     }
 
     /// The first tick of a stage, if it was reached.
@@ -263,8 +254,8 @@ mod tests {
         for tick in 0..60 {
             // The load comes at tick 25 and is over at tick 30.
             course.turn(tick, tick >= 25, tick >= 30);
-            if begun.last() != Some(&course.stage()) {
-                begun.push(course.stage());
+            if begun.last() != Some(&course.stage) {
+                begun.push(course.stage);
             }
             course.observe(&[0.0], &[if tick < 40 { 1.0 } else { 0.0 }]);
         }
@@ -285,7 +276,7 @@ mod tests {
             let mut found = None;
             for tick in 0..18 {
                 course.turn(tick, false, false);
-                if course.stage() == Stage::Settling {
+                if course.stage == Stage::Settling {
                     // Far off at first, then noisy around its place.
                     let noise = if tick % 2 == 0 { 5e-5 } else { -5e-5 };
                     let x = if tick < 14 { 1.0 } else { late_m + noise };
@@ -307,6 +298,6 @@ mod tests {
         for tick in 0..40 {
             course.turn(tick, true, tick >= 30);
         }
-        assert_eq!((course.stage(), course.begun(Stage::Done)), (Stage::Done, Some(30)));
+        assert_eq!((course.stage, course.begun(Stage::Done)), (Stage::Done, Some(30)));
     }
 }

@@ -52,7 +52,7 @@ impl PeriodicDriver {
 
     /// What the system granted.
     pub fn granted(&self) -> Option<&Granted> {
-        self.running.as_ref().map(Running::granted)
+        self.running.as_ref().map(|running| &running.granted)
     }
 
     /// Asks for a point and waits until it has settled; meanwhile `look` is

@@ -225,7 +225,7 @@ fn impossible_channels_are_refused() {
     };
     assert!(matches!(refuse(&[]), RecordError::NoChannels));
     let twice = [&channels(2)[..], &channels(1)].concat();
-    assert!(matches!(refuse(&twice), RecordError::DuplicateChannel { name } if name == "force.0"));
+    assert!(matches!(refuse(&twice), RecordError::DuplicateChannel(name) if name == "force.0"));
     assert!(matches!(refuse(&channels(20_001)), RecordError::TooManyChannels { .. }));
     assert!(!path.exists(), "nothing is created for a run that cannot start");
 }
@@ -342,7 +342,7 @@ fn a_later_format_is_named() {
     bytes[key - 24 + near + 4] = b'2';
     fs::write(&path, &bytes).unwrap();
     let error = Record::read(&path).unwrap_err();
-    assert!(matches!(&error, RecordError::NewerFormat { found, .. } if found == "2"), "{error}");
+    assert!(matches!(&error, RecordError::NewerFormat(_, found) if found == "2"), "{error}");
 }
 
 /// The file that every random damage starts from.

@@ -16,7 +16,7 @@ use crate::load::Load;
 /// It belongs to the plant and is called inside the tick, or is taken out of it
 /// and sits on a thread of its own. Its step does not allocate, lock or panic.
 pub struct MainLoop {
-    pub(super) rates: Rates,
+    pub(crate) rates: Rates,
     pub(super) numerical: Box<dyn Numerical>,
     pub(super) predictor: Predictor,
     pub(super) samples: Consumer<f64>,
@@ -80,11 +80,6 @@ impl MainLoop {
     /// Number of samples that are waiting to be taken in.
     pub fn backlog(&self) -> usize {
         self.samples.slots() / self.shape.sample()
-    }
-
-    /// The period of its steps, in ticks.
-    pub fn ratio(&self) -> usize {
-        self.rates.ratio
     }
 
     /// Load and force of this tick into its row.

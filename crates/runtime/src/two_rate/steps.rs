@@ -204,8 +204,7 @@ impl Numerical for Steps {
     fn advance(&mut self, rows: &[f64]) -> Result<StepWork, NotConverged> {
         self.iterations = 0;
         // What nonlinear elements take is told apart.
-        let works =
-            |energies: &EnergyMonitor| (energies.linear_dissipated(), energies.input_work());
+        let works = |energies: &EnergyMonitor| (energies.linear_dissipated, energies.input);
         let (dissipated, input) = works(&self.energies);
         let feedback = match self.force {
             ForceUse::AllSamples => self.tick_by_tick(rows)?,

@@ -11,7 +11,7 @@ use runtime::gate::{Limits, TripKind};
 use runtime::interlock::{Phase, Response, SafePath};
 use runtime::link::LinkCounts;
 use runtime::open_loop::{Drive, OpenLoop};
-use runtime::operator::Operator;
+use runtime::operator;
 use runtime::realtime::{Cpu, Driver, Memory, RealtimePlan};
 use runtime::rig::{Measured, Rig, RigFault};
 use runtime::stop::StopHandle;
@@ -157,7 +157,7 @@ fn an_owner_that_goes_away_does_not_end_a_way_to_safe_that_has_begun() {
 fn ramping() -> (OpenLoop, Arc<Mutex<Seen>>) {
     let (mut test, seen) = open_loop();
     (0..200).for_each(|_| test.tick());
-    Operator::new().stop(&mut test, Response::RampDown);
+    operator::stop(&mut test, Response::RampDown);
     (0..5).for_each(|_| test.tick());
     assert_eq!(test.phase(), Phase::Ramping);
     (test, seen)
@@ -171,7 +171,7 @@ fn a_force_that_passes_its_limit_on_the_ramp_freezes_the_command() {
     test.tick();
     assert_eq!((test.phase(), test.command().displacement[0]), (Phase::Frozen, stood));
     assert!(test.is_over());
-    let last = *test.events().events().last().unwrap();
+    let last = *test.events().events.last().unwrap();
     assert_eq!(last.cause.kind, TripKind::Force);
     assert_eq!(test.tripped().unwrap().0.kind, TripKind::Operator, "the first trip stays");
     drop(test);
@@ -219,7 +219,7 @@ fn a_force_beyond_its_limit_may_go_down_but_not_up_again() {
 fn a_second_stop_on_the_ramp_freezes_it_and_says_so_to_the_rig() {
     let (mut test, seen) = ramping();
     let stood = test.command().displacement[0];
-    Operator::new().freeze(&mut test);
+    operator::freeze(&mut test);
     run_virtual(&mut test, &StopHandle::new(), |_| {});
     assert_eq!((test.phase(), test.command().displacement[0]), (Phase::Frozen, stood));
     drop(test);

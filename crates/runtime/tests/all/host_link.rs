@@ -173,7 +173,7 @@ fn a_watcher_that_never_reads_costs_nothing_and_one_that_reads_is_told_of_gaps()
         client.load(0, &all).unwrap();
         client.end(30_000).unwrap();
     });
-    let seen = std::sync::Arc::clone(bench.hybrid.tap().unwrap().state());
+    let seen = std::sync::Arc::clone(&bench.hybrid.tap().unwrap().state);
     let begun = Instant::now();
     let (phase, _, ticks, _) = run(bench);
     assert_eq!(phase, Phase::Safe);

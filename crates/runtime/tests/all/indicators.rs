@@ -64,7 +64,7 @@ fn run(case: &Case, plant: Plant, seconds: usize) -> Vec<Seen> {
         };
         seen.push(Seen {
             t: hybrid.time_s(),
-            warning: hybrid.monitor().stability_warning(),
+            warning: hybrid.monitor().stability_warning,
             windowed,
             energy_error,
             forecast,

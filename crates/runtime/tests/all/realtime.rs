@@ -74,7 +74,7 @@ fn real_time_and_virtual_time_give_the_same_bits() {
         });
         let plan = RealtimePlan { memory: Memory::Locked, ..plan(&case, 1_000_000) };
         let driver = Driver::start(&plan).unwrap();
-        let granted = driver.granted().clone();
+        let granted = driver.granted.clone();
         assert!(granted.facts.iter().any(|(name, _)| name == "loop scheduling"), "{granted:?}");
         let (lived, summary) = recorded(&case, TICKS, |sink| {
             let hybrid = case.recorded(plant(&case), load(), sink);
@@ -124,7 +124,7 @@ fn two_rates_on_two_threads_give_the_bits_of_virtual_time_until_a_batch_is_late(
     // A machine that is late once may be punctual the next time.
     for _ in 0..5 {
         let driver = Driver::start(&plan).unwrap();
-        let granted = driver.granted().clone();
+        let granted = driver.granted.clone();
         assert!(granted.facts.iter().any(|(name, _)| name == "main loop scheduling"));
         let (lived, summary) = recorded(&case, TICKS, |sink| {
             let hybrid = case.recorded(case.two_rate(), ground(case.step_s, TICKS), sink);
@@ -239,7 +239,7 @@ fn a_slow_tick_is_bridged_counted_and_noted() {
     assert!(timing.overruns.most_in_a_row >= 28);
     assert!(timing.execution.max_ns() >= 30_000_000);
     assert_eq!(timing.round_trip.count(), 350, "as often as the rig told");
-    let events = hybrid.events().events();
+    let events = &hybrid.events().events;
     let noted = events.iter().find(|event| event.cause.kind == TripKind::Overrun).unwrap();
     assert_eq!(noted.what, What::Warning);
 }
@@ -256,7 +256,7 @@ fn too_many_missed_in_a_row_trip_and_the_rig_is_taken_to_safe() {
     assert!((time_s - 0.301).abs() < 1e-9, "the tick after the slow one, not {time_s} s");
     assert_eq!(hybrid.phase(), Phase::Safe);
     assert_eq!(hybrid.command().displacement, [0.0]);
-    let what: Vec<What> = hybrid.events().events().iter().map(|event| event.what).collect();
+    let what: Vec<What> = hybrid.events().events.iter().map(|event| event.what).collect();
     assert!(what.contains(&What::Trip(Response::Hold)), "{what:?}");
 }
 
@@ -281,7 +281,7 @@ fn the_button_stops_and_a_second_press_only_ends_the_hold() {
         assert_eq!(hybrid.tripped().unwrap().0.kind, TripKind::Operator);
         assert_eq!(hybrid.phase(), Phase::Safe, "{presses} presses");
         assert_eq!(hybrid.command().displacement, [0.0]);
-        let events = hybrid.events().events();
+        let events = &hybrid.events().events;
         let ramps = events.iter().filter(|event| event.what == What::OperatorRampDown).count();
         // The looks are a tenth of a second apart, the hold lasts two.
         assert!(ramps == usize::from(presses > 1) || presses == 2 && ramps == 0, "{events:?}");

@@ -55,7 +55,7 @@ impl<'a> Connecting<'a> {
     /// Begins now, with a number nobody can guess.
     pub(super) fn new(now_ns: u64, plan: &'a LinkPlan, nonce: u64) -> Result<Self, LinkError> {
         if plan.count > MOST_DOFS {
-            return Err(LinkError::TooManyDofs { count: plan.count });
+            return Err(LinkError::TooManyDofs(plan.count));
         }
         Ok(Self {
             plan,
@@ -133,7 +133,7 @@ impl<'a> Connecting<'a> {
         let Some(answer) = datagram.handshake.filter(|answer| answer.nonce == self.nonce) else {
             return Ok(());
         };
-        match (datagram.header.kind, Refusal::from_code(answer.reason)) {
+        match (datagram.header.kind, Refusal::from_code(answer.reason).unwrap_or(Refusal::Other)) {
             // It may be free in a moment.
             (Kind::Refuse, Refusal::Busy) => *busy = true,
             (Kind::Refuse, reason) => {
@@ -168,7 +168,7 @@ fn welcomed(
 ) -> Result<Peer, LinkError> {
     let (address, session) = (plan.address, datagram.header.session);
     if answer.tag != plan.token.tag(Kind::Welcome, answer.nonce, session) {
-        return Err(LinkError::Impostor { address });
+        return Err(LinkError::Impostor(address));
     }
     let refused = |reason| Err(LinkError::Refused { address, reason });
     if usize::from(datagram.header.dofs) != plan.count {
