@@ -35,7 +35,7 @@ macro_rules! codes {
 
         impl $name {
             /// What is said of it.
-            pub(crate) fn description(self) -> $description {
+            pub fn description(self) -> $description {
                 match self {
                     $(Self::$variant => $said,)*
                 }

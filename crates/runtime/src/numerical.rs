@@ -278,7 +278,7 @@ impl Continuous {
         self.model.observe(load);
         let (achieved, force) = (&self.model.achieved().displacement, self.model.force());
         if let RigSlot::Virtual(rig) = rig {
-            rig.sense(achieved, force, measured);
+            rig.parts.sense(achieved, force, measured);
         }
         for (error, (said, truth)) in self.error.iter_mut().zip(measured.force.iter().zip(force)) {
             *error = said - truth;

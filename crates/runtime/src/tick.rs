@@ -315,12 +315,14 @@ impl<S: Source> Loop<S> {
         }
         frames.recorded = phase;
         frames.frame.clear();
-        let trip = self.interlock.trip.map(|(trip, _)| trip.kind);
+        let code = match self.interlock.trip {
+            Some((trip, _)) if trip.kind != TripKind::PeerLeft => trip.kind.code(),
+            _ => 0,
+        };
+        let time_s = self.tick as f64 * self.limits.step_s;
         let mut view = View {
             tick: self.tick,
-            time_s: self.tick as f64 * self.limits.step_s,
-            phase,
-            trip: trip.filter(|kind| *kind != TripKind::PeerLeft),
+            state: [time_s, f64::from(phase as u8), f64::from(code)],
             source: &mut self.source,
             command: &self.command,
             measured: &self.measured,

@@ -120,7 +120,7 @@ pub fn rehearse(
     let attended = joined.then(|| stop.attend());
     let hybrid = assembly.hybrid_loop(remote::plant(assembly)?, load, loop_options);
     let (mut hybrid, link) = join(experiment, assembly, hybrid, host, stop, RealTime::No)?;
-    let never = StopHandle::new();
+    let never = StopHandle::default();
     run_virtual(&mut hybrid, if joined { stop } else { &never }, progress);
     drop(attended);
     let step_s = assembly.integrator.step_s;
@@ -201,7 +201,7 @@ pub(crate) fn events(assembly: &Assembly, hybrid: &HybridLoop) -> Vec<EventNote>
 fn phase_notes(hybrid: &HybridLoop, step_s: f64) -> Vec<EventNote> {
     let Some(course) = &hybrid.source().course else { return Vec::new() };
     let note = |stage: Stage| {
-        let mut text = stage.words().to_owned();
+        let mut text = stage.description().to_owned();
         if stage == Stage::RingingDown && hybrid.load_end() == Some(LoadEnd::Starved) {
             text = "no load came from the host any more: the structure rings down".to_owned();
         }

@@ -86,7 +86,7 @@ impl From<FeedError> for Refused {
 /// All connections of a test: takes their bytes and the time, gives theirs, and
 /// says when it wants to be asked again. It does no I/O.
 pub struct HostService {
-    test: Test,
+    pub(super) test: Test,
     frame: Vec<f64>,
     /// Frames that found no room in the ring, as far as clients were told.
     skipped: u64,
@@ -121,11 +121,6 @@ impl HostService {
     /// Clients that were let in, and those that were not or kept silent.
     pub fn clients(&self) -> (u64, u64) {
         (self.test.served, self.test.turned_away)
-    }
-
-    /// Why the last client that fed the load did not go on with it.
-    pub fn feed_left(&self) -> Option<&str> {
-        self.test.feed_left.as_deref()
     }
 
     /// Whether one more connection is taken in now.
@@ -191,11 +186,9 @@ impl HostService {
 
     /// So many bytes of it were sent.
     pub fn note_sent(&mut self, now_ns: u64, id: u64, count: usize) {
-        if let Some(connection) = self.connections.get_mut(&id) {
-            connection.note_sent(now_ns, count);
-            if connection.has_left() {
-                self.leave(id);
-            }
+        let connection = self.connections.get_mut(&id);
+        if connection.is_some_and(|it| it.note_sent(now_ns, count)) {
+            self.leave(id);
         }
     }
 
@@ -275,7 +268,7 @@ impl HostService {
 }
 
 /// What clients reach of the test.
-struct Test {
+pub(super) struct Test {
     token: Token,
     welcome: Vec<u8>,
     stop: StopHandle,
@@ -284,7 +277,7 @@ struct Test {
     /// The right to feed, while nobody has it.
     feed: Option<Feed>,
     /// Why the last client that fed the load did not go on with it.
-    feed_left: Option<String>,
+    pub(super) feed_left: Option<String>,
     served: u64,
     turned_away: u64,
 }

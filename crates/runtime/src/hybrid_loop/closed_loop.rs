@@ -11,7 +11,7 @@ use crate::monitor::Observation;
 use crate::numerical::Numerical;
 use crate::rig::{Measured, Rig, RigSlot};
 use crate::source::{Proposal, Scene, Source, not_converged, ramp_from};
-use crate::streamed_load::StreamedLoad;
+use crate::streamed_load::{LoadEnd, StreamedLoad};
 
 /// The numerical part with its load. Where the test has a course, the source is a
 /// ramp to the start, the closed loop and a ramp home, one after the other.
@@ -72,7 +72,7 @@ impl ClosedLoop {
     pub(super) fn new(mut numerical: Numerical, known: Load, step_s: f64) -> Self {
         numerical.rest(known.at(0));
         let start = Motion::rest(numerical.desired().count());
-        let none = vec![0.0; known.signals()];
+        let none = vec![0.0; known.signals];
         let excitation = Excitation { known, stream: None, origin: 0, none };
         Self { numerical, excitation, step_s, tick: 0, course: None, start }
     }
@@ -114,7 +114,7 @@ impl ClosedLoop {
                     stream.advance();
                 }
                 if time_up {
-                    stream.time_up();
+                    stream.finish(LoadEnd::TimeUp);
                 }
                 (before.is_closed() || stream.is_ready(), stream.end.is_some())
             }

@@ -8,6 +8,7 @@
 //!
 //! A rig that does not stand where it should at the start is never commanded.
 
+use crate::codes::codes;
 use crate::interlock::Phase;
 
 /// How a test begins and ends. Times are in ticks.
@@ -56,37 +57,28 @@ pub struct Rest {
     pub ticks: u64,
 }
 
-/// Where a test stands in its course.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Stage {
-    /// The command goes from where the rig stands to zero.
-    Fetching,
-    /// The command stands at zero; a streamed load is waited for.
-    Settling,
-    /// The load acts.
-    Running,
-    /// The loop is closed, without load.
-    RingingDown,
-    /// The command goes to zero; the numerical part has stopped.
-    Homing,
-    /// All of it is over.
-    Done,
+codes! {
+    /// Where a test stands in its course, and what happens there; in order.
+    pub enum Stage: u8 => &'static str {
+        /// The command goes from where the rig stands to zero.
+        Fetching = 0 => "the rig is fetched to its start",
+        /// The command stands at zero; a streamed load is waited for.
+        Settling = 1 => "the rig settles at its start",
+        /// The load acts.
+        Running = 2 => "the load acts",
+        /// The loop is closed, without load.
+        RingingDown = 3 => "the load is over, the structure rings down",
+        /// The command goes to zero; the numerical part has stopped.
+        Homing = 4 => "the command goes home",
+        /// All of it is over.
+        Done = 5 => "the rig is at home",
+    }
 }
 
 /// Number of stages.
-const STAGES: usize = 6;
+const STAGES: usize = Stage::ALL.len();
 
 impl Stage {
-    /// In order.
-    pub const ALL: [Self; STAGES] = [
-        Self::Fetching,
-        Self::Settling,
-        Self::Running,
-        Self::RingingDown,
-        Self::Homing,
-        Self::Done,
-    ];
-
     /// What the channel `phase` shows.
     pub fn phase(self) -> Phase {
         match self {
@@ -95,18 +87,6 @@ impl Stage {
             Self::RingingDown => Phase::Completing,
             Self::Homing => Phase::Homing,
             Self::Done => Phase::Safe,
-        }
-    }
-
-    /// What happens in it.
-    pub fn words(self) -> &'static str {
-        match self {
-            Self::Fetching => "the rig is fetched to its start",
-            Self::Settling => "the rig settles at its start",
-            Self::Running => "the load acts",
-            Self::RingingDown => "the load is over, the structure rings down",
-            Self::Homing => "the command goes home",
-            Self::Done => "the rig is at home",
         }
     }
 

@@ -107,18 +107,9 @@ impl LinkPlan {
 
     /// The channels of a rig at the end of a wire, known before it is there.
     pub fn channels() -> Vec<Channel> {
-        vec![
-            Channel::new(
-                "rig.bridged",
-                "",
-                "Ticks in a row without an answer of the rig; 0 when it came in time",
-            ),
-            Channel::new(
-                "rig.phase",
-                "",
-                "Where the rig said it stands: 0 running, 1 holding, 2 ramping to safe, 3 safe",
-            ),
-        ]
+        let bridged = "Ticks in a row without an answer of the rig; 0 when it came in time";
+        let phase = "Where the rig said it stands: 0 running, 1 holding, 2 ramping to safe, 3 safe";
+        vec![Channel::new("rig.bridged", "", bridged), Channel::new("rig.phase", "", phase)]
     }
 }
 

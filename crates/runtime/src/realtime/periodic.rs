@@ -45,7 +45,7 @@ impl PeriodicDriver {
             helped: false,
         };
         let (of_loop, requests, answers) = desk();
-        periodic.source.sit_at(of_loop);
+        periodic.source.desk = Some(of_loop);
         let (running, errand) = (Some(driver.begin(periodic, stop)?), Some(Box::new(errand)));
         Ok(Self { requests, answers, errand, running, over: None })
     }

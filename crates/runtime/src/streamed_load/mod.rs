@@ -112,12 +112,8 @@ impl StreamedLoad {
             && !broken
     }
 
-    /// Ends the load: its time is up.
-    pub(crate) fn time_up(&mut self) {
-        self.finish(LoadEnd::TimeUp);
-    }
-
-    fn finish(&mut self, end: LoadEnd) {
+    /// Ends the load, if nothing has ended it before.
+    pub(crate) fn finish(&mut self, end: LoadEnd) {
         self.end.get_or_insert(end);
         self.state.over.store(true, Ordering::Relaxed);
     }

@@ -7,9 +7,8 @@ use nalgebra::DMatrix;
 use rtrb::{Consumer, Producer, RingBuffer};
 
 use super::batch::{Batch, Head, Shape};
-use super::main_loop::MainLoop;
+use super::main_loop::{MainLoop, StepClock};
 use super::numerical::numerical;
-use super::step_time::StepClock;
 use super::{MOST_NUMBERS, MOST_SHOWN, MOST_TICKS, Rates, TwoRateError, TwoRateParts};
 use crate::event::{Event, EventLog, What};
 use crate::frame::MotionDetail;

@@ -1,10 +1,9 @@
 //! The numerical part step by step, through its integrator.
 
 use model::equations::Equations;
-use model::integrator::{ElementEnergy, Hold, Integrator, Method, NotConverged, Options, StepWork};
-use model::motion::Motion;
+use model::integrator::{Hold, Integrator, Method, NotConverged, Options, StepWork};
 
-use super::numerical::Numerical;
+use super::numerical::{Newest, Numerical};
 use super::period::{LoadRule, Period};
 use super::{ForceUse, Rates, TwoRateError};
 use crate::monitor::{EnergyMonitor, Observation, WorkRule};
@@ -159,24 +158,14 @@ impl Steps {
 }
 
 impl Numerical for Steps {
-    fn interface(&self) -> &Motion {
-        self.integrator.interface()
-    }
-
-    fn displacement(&self) -> &[f64] {
-        self.integrator.displacement()
-    }
-
-    fn velocity(&self) -> &[f64] {
-        self.integrator.velocity()
-    }
-
-    fn element_energy(&self) -> ElementEnergy {
-        self.integrator.element_energy(self.elements)
-    }
-
-    fn iterations(&self) -> usize {
-        self.iterations
+    fn newest(&self) -> Newest<'_> {
+        Newest {
+            interface: self.integrator.interface(),
+            displacement: self.integrator.displacement(),
+            velocity: self.integrator.velocity(),
+            elements: self.integrator.element_energy(self.elements),
+            iterations: self.iterations,
+        }
     }
 
     fn rest(&mut self, load: &[f64]) {

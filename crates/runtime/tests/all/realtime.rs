@@ -69,7 +69,7 @@ fn real_time_and_virtual_time_give_the_same_bits() {
         let load = || ground(case.step_s, TICKS);
         let (rehearsed, _) = recorded(&case, TICKS, |sink| {
             let mut hybrid = case.recorded(plant(&case), load(), sink);
-            run_virtual(&mut hybrid, &StopHandle::new(), |_| {});
+            run_virtual(&mut hybrid, &StopHandle::default(), |_| {});
             (hybrid.ticks(), None)
         });
         let plan = RealtimePlan { memory: Memory::Locked, ..plan(&case, 1_000_000) };
@@ -79,7 +79,7 @@ fn real_time_and_virtual_time_give_the_same_bits() {
         let (lived, summary) = recorded(&case, TICKS, |sink| {
             let hybrid = case.recorded(plant(&case), load(), sink);
             let Finished { test: hybrid, timing } =
-                driver.run(hybrid, &StopHandle::new(), |_| {}).unwrap();
+                driver.run(hybrid, &StopHandle::default(), |_| {}).unwrap();
             (hybrid.ticks(), Some(Driver::note(&plan, &granted, &timing)))
         });
         assert_eq!(bits(&rehearsed), bits(&lived));
@@ -116,7 +116,7 @@ fn two_rates_on_two_threads_give_the_bits_of_virtual_time_until_a_batch_is_late(
     let (case, plan) = two_rates();
     let (rehearsed, _) = recorded(&case, TICKS, |sink| {
         let mut hybrid = case.recorded(case.two_rate(), ground(case.step_s, TICKS), sink);
-        run_virtual(&mut hybrid, &StopHandle::new(), |_| {});
+        run_virtual(&mut hybrid, &StopHandle::default(), |_| {});
         (hybrid.ticks(), None)
     });
     assert!(rehearsed.column("main.bridged").unwrap().iter().all(|&ticks| ticks == 0.0));
@@ -129,7 +129,7 @@ fn two_rates_on_two_threads_give_the_bits_of_virtual_time_until_a_batch_is_late(
         let (lived, summary) = recorded(&case, TICKS, |sink| {
             let hybrid = case.recorded(case.two_rate(), ground(case.step_s, TICKS), sink);
             let Finished { test: hybrid, timing } =
-                driver.run(hybrid, &StopHandle::new(), |_| {}).unwrap();
+                driver.run(hybrid, &StopHandle::default(), |_| {}).unwrap();
             (hybrid.ticks(), Some(Driver::note(&plan, &granted, &timing)))
         });
         let bridged = lived.column("main.bridged").unwrap();
@@ -158,7 +158,8 @@ fn a_main_loop_that_died_is_bridged_and_then_trips() {
     // Held here, where nobody calls it.
     let dead = hybrid.detach_main().unwrap();
     let driver = Driver::start(&plan).unwrap();
-    let Finished { test: hybrid, timing } = driver.run(hybrid, &StopHandle::new(), |_| {}).unwrap();
+    let Finished { test: hybrid, timing } =
+        driver.run(hybrid, &StopHandle::default(), |_| {}).unwrap();
     let (trip, time_s) = hybrid.tripped().unwrap();
     assert_eq!(trip.kind, TripKind::MainLoopLate);
     // The first batch is due at tick 4; the eleventh tick without one is too many.
@@ -227,7 +228,7 @@ fn run_slow(limit: u64, time: Duration) -> Finished<ClosedLoop> {
     let case = Case::benchmark().with_step(1e-3);
     let plant = case.split_with(Watched::new(Some((300, time)), &UNUSED), None);
     let hybrid = case.hybrid(plant, ground(case.step_s, 700));
-    Driver::start(&plan(&case, limit)).unwrap().run(hybrid, &StopHandle::new(), |_| {}).unwrap()
+    Driver::start(&plan(&case, limit)).unwrap().run(hybrid, &StopHandle::default(), |_| {}).unwrap()
 }
 
 #[test]
@@ -263,7 +264,7 @@ fn too_many_missed_in_a_row_trip_and_the_rig_is_taken_to_safe() {
 #[test]
 fn the_button_stops_and_a_second_press_only_ends_the_hold() {
     for presses in 1..=4 {
-        let button = StopHandle::new();
+        let button = StopHandle::default();
         let mut case = Case::benchmark().with_step(1e-3);
         case.safe_path.hold_s = 0.2;
         let plant = case.split_with(Watched::new(None, &UNUSED), None);
@@ -297,7 +298,7 @@ fn nothing_is_allocated_between_the_first_tick_and_the_last() {
         let rig = Watched::new(Some((300, Duration::from_millis(50))), &SPENT);
         let hybrid = case.recorded(case.split_with(rig, None), ground(case.step_s, 600), sink);
         let driver = Driver::start(&plan(&case, 20)).unwrap();
-        let finished = driver.run(hybrid, &StopHandle::new(), |_| {}).unwrap();
+        let finished = driver.run(hybrid, &StopHandle::default(), |_| {}).unwrap();
         assert!(finished.test.tripped().is_some());
         (finished.test.ticks(), None)
     });
