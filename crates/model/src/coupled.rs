@@ -231,8 +231,7 @@ impl Coupled {
 /// Specimen force from (z; command ×3; specimen element forces).
 fn force_rows(dynamics: &ActuatorDynamics, specimen: &Specimen) -> DMatrix<f64> {
     let count = specimen.count();
-    let of_motion = hstack(&[&specimen.stiffness, &specimen.damping, &specimen.mass]);
-    let mut rows = of_motion * &dynamics.motion;
+    let mut rows = specimen.of_motion() * &dynamics.motion;
     if !specimen.elements.is_empty() {
         let at = rows.ncols() - count;
         for i in 0..count {

@@ -62,12 +62,9 @@ pub struct ConnectedElement {
 /// rows of the displacements.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Equations {
-    /// M, invertible; zero where the equations are of first order.
-    pub mass: DMatrix<f64>,
-    /// C.
-    pub damping: DMatrix<f64>,
-    /// K, without the nonlinear elements.
-    pub stiffness: DMatrix<f64>,
+    /// M, invertible, C, and K without the nonlinear elements; zero where the equations
+    /// are of first order.
+    pub matrices: SecondOrder,
     /// L: one column per load signal, one row per equation.
     pub load: DMatrix<f64>,
     /// Interface DOFs, the columns of B.
@@ -98,7 +95,7 @@ impl Descriptor {
 impl Equations {
     /// Number of DOFs.
     pub fn size(&self) -> usize {
-        self.mass.nrows()
+        self.matrices.mass.nrows()
     }
 
     /// Number of states: displacements, velocities, and those beside.
@@ -146,9 +143,9 @@ impl Equations {
             add(&mut states.a, n, damping, -sign);
             add(&mut states.a, 0, stiffness, -sign);
         } else {
-            add(&mut self.mass, 0, mass, sign);
-            add(&mut self.damping, 0, damping, sign);
-            add(&mut self.stiffness, 0, stiffness, sign);
+            add(&mut self.matrices.mass, 0, mass, sign);
+            add(&mut self.matrices.damping, 0, damping, sign);
+            add(&mut self.matrices.stiffness, 0, stiffness, sign);
         }
     }
 
@@ -161,7 +158,7 @@ impl Equations {
 
     /// K with every nonlinear element at its steepest.
     pub fn steepest_stiffness(&self) -> DMatrix<f64> {
-        self.steepest().stiffness
+        self.steepest().matrices.stiffness
     }
 
     /// The linear equations a small motion sees: every element as a spring of
@@ -187,10 +184,11 @@ impl Equations {
         let n = self.size();
         let (b, elements) = (self.interface_matrix(), self.element_matrix());
         let Some(states) = &self.states else {
-            let inverse = inverted(&self.mass)?;
+            let SecondOrder { mass, damping, stiffness } = &self.matrices;
+            let inverse = inverted(mass)?;
             let lower = |block: DMatrix<f64>| vstack(&[&DMatrix::zeros(n, 0), &block]);
             return Some(FirstOrder {
-                dynamics: companion(&inverse, &self.damping, &self.stiffness),
+                dynamics: companion(&inverse, damping, stiffness),
                 load: lower(&inverse * &self.load),
                 held: lower(-&inverse * b),
                 elements: lower(-&inverse * elements),
@@ -227,8 +225,9 @@ impl Equations {
         if !self.has_energies() {
             return None;
         }
-        let modes = eigen::symmetric_modes(&self.stiffness, &self.mass).ok()?;
-        let damping = modes.shapes.tr_mul(&(&self.damping * &modes.shapes));
+        let SecondOrder { mass, damping, stiffness } = &self.matrices;
+        let modes = eigen::symmetric_modes(stiffness, mass).ok()?;
+        let damping = modes.shapes.tr_mul(&(damping * &modes.shapes));
         let diagonal = damping.diagonal();
         if (&damping - DMatrix::from_diagonal(&diagonal)).amax() > 1e-12 * diagonal.amax() {
             return None;
@@ -243,19 +242,10 @@ impl Equations {
         Some((0..modes.len()).flat_map(roots).collect())
     }
 
-    /// M, C and K, where there are any.
-    pub fn second_order(&self) -> Option<SecondOrder> {
-        self.states.is_none().then(|| SecondOrder {
-            mass: self.mass.clone(),
-            damping: self.damping.clone(),
-            stiffness: self.stiffness.clone(),
-        })
-    }
-
     /// Whether energies are the quadratic forms of M, C and K: a symmetric
     /// structure of second order.
     pub fn has_energies(&self) -> bool {
-        self.second_order().is_some_and(|matrices| matrices.is_symmetric())
+        self.states.is_none() && self.matrices.is_symmetric()
     }
 }
 

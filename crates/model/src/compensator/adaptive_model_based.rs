@@ -1,9 +1,10 @@
 //! First-order adaptive inverse, adapted by a gradient.
 
 use super::derivatives::{DerivativeSource, Derivatives, filtered};
-use super::design::{check_bounds, not_negative};
+use super::design::check_bounds;
 use super::estimator::TwinFilter;
 use super::{Compensate, CompensatorError};
+use crate::check::check_not_negative;
 /// Keys of the adaptive model-based compensator.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct AdaptiveModelBasedDesign {
@@ -64,9 +65,9 @@ impl AdaptiveModelBased {
     pub fn new(design: &AdaptiveModelBasedDesign, step_s: f64) -> Result<Self, CompensatorError> {
         check_bounds(&design.start, &design.lower, &design.upper)?;
         for gain in design.adaptation {
-            not_negative("adaptation", gain)?;
+            check_not_negative("adaptation", gain)?;
         }
-        not_negative("threshold", design.threshold_m)?;
+        check_not_negative("threshold", design.threshold_m)?;
         Ok(Self {
             design: *design,
             step_s,

@@ -3,9 +3,10 @@
 use nalgebra::{Matrix3, Vector3};
 
 use super::derivatives::{DerivativeSource, Derivatives, filtered};
-use super::design::{check_bounds, positive};
+use super::design::check_bounds;
 use super::estimator::Observer;
 use super::{Compensate, CompensatorError};
+use crate::check::check_positive;
 
 /// Number of parameters.
 const N: usize = 3;
@@ -83,12 +84,12 @@ impl AdaptiveTimeSeries {
     pub fn new(design: &AdaptiveTimeSeriesDesign, step_s: f64) -> Result<Self, CompensatorError> {
         check_bounds(&design.start, &design.lower, &design.upper)?;
         for spread in design.spread {
-            positive("spread", spread)?;
+            check_positive("spread", spread)?;
         }
-        let noise = positive("noise", design.noise_m)?;
+        let noise = check_positive("noise", design.noise_m)?;
         let observer = Observer::new(design.filter_hz, design.threshold_m, step_s)?;
         let stride = f64::from(observer.stride);
-        let updates = positive("window", design.window_s)? / (step_s * stride);
+        let updates = check_positive("window", design.window_s)? / (step_s * stride);
         Ok(Self {
             design: *design,
             variance: noise * noise / stride,

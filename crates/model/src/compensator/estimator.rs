@@ -1,10 +1,11 @@
 //! What adaptive kinds look at: command and measurement through the same filter.
 
-use numerics::filter::{FilterBank, low_pass};
+use numerics::filter::FilterBank;
 use numerics::lanes::{LANES, Lane, LaneMask, Lanes};
 
 use super::CompensatorError;
-use super::design::{not_negative, positive};
+use super::design::sections;
+use crate::check::{check_not_negative, check_positive};
 
 /// A displacement beyond this is not believed: far more than any rig has, far
 /// from overflow in squares and cubes.
@@ -27,9 +28,7 @@ pub(super) struct TwinFilter<T: Lane = f64> {
 
 impl TwinFilter {
     pub(super) fn new(cutoff_hz: f64, step_s: f64) -> Result<Self, CompensatorError> {
-        let sections = low_pass(cutoff_hz, 1.0 / step_s)
-            .map_err(|source| CompensatorError::Filter { key: "filter", source })?;
-        Ok(Self { bank: FilterBank::new(sections) })
+        Ok(Self { bank: FilterBank::new(sections("filter", cutoff_hz, step_s)?) })
     }
 }
 
@@ -74,10 +73,10 @@ impl Observer {
         threshold_m: f64,
         step_s: f64,
     ) -> Result<Self, CompensatorError> {
-        let ticks = 1.0 / (25.0 * positive("filter", filter_hz)? * step_s);
+        let ticks = 1.0 / (25.0 * check_positive("filter", filter_hz)? * step_s);
         // `as` saturates; a tick is the least.
         let stride = (ticks.floor() as u32).max(1);
-        let threshold = not_negative("threshold", threshold_m)?;
+        let threshold = check_not_negative("threshold", threshold_m)?;
         Ok(Self::at_rest(TwinFilter::new(filter_hz, step_s)?, threshold, 1.0 / step_s, stride))
     }
 }

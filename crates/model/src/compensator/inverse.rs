@@ -1,8 +1,8 @@
 //! The inverse of a fitted model.
 
 use super::derivatives::{DerivativeSource, Derivatives, HIGHEST, filtered};
-use super::design::finite;
 use super::{Compensate, CompensatorError};
+use crate::check::check_finite;
 use nalgebra::DMatrix;
 use numerics::linear_system::{LinearSystem, Time};
 /// Keys of a fixed inverse.
@@ -42,7 +42,7 @@ impl Inverse {
         }
         let mut a = [0.0; HIGHEST + 1];
         for (a, &coefficient) in a.iter_mut().zip(coefficients) {
-            *a = finite("coefficients", coefficient)?;
+            *a = check_finite("coefficients", coefficient)?;
         }
         // The jerk serves the command's own derivatives even where the
         // displacement does not need it.

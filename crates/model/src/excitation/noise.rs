@@ -165,6 +165,7 @@ impl Multisine {
 mod tests {
     use super::super::SignalSource;
     use super::*;
+    use crate::error::BadNumber;
 
     const BAND: Band = Band { from_hz: 1.0, to_hz: 15.0 };
     const NOISE: Noise = Noise { rms: 0.3, band: BAND, duration_s: None, seed: 5 };
@@ -278,7 +279,7 @@ mod tests {
         assert!(Noise { band, ..NOISE }.sample(100.0, 100).is_err());
         assert!(Noise { rms: f64::NAN, ..NOISE }.sample(100.0, 100).is_err());
         let error = Multisine { period_s: 1e12, ..MULTISINE }.sample(256.0, 10).unwrap_err();
-        assert!(matches!(error, ModelError::BadParameter { name: "period", .. }));
+        assert!(matches!(error, ModelError::BadParameter(BadNumber { name: "period", .. })));
         let short = Multisine { period_s: 0.01, ..MULTISINE };
         assert!(matches!(short.sample(256.0, 10), Err(ModelError::EmptyBand { .. })));
     }

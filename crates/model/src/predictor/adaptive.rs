@@ -19,7 +19,6 @@ pub(super) struct Adaptive {
     grid: Grid,
     taps: usize,
     forgetting: f64,
-    start: [f64; MOST_TAPS],
     of: Vec<Dof>,
 }
 
@@ -59,7 +58,7 @@ impl Adaptive {
             *w = of_point.sum();
         }
         let of = vec![Dof::new(taps, start); count];
-        Ok(Self { grid, taps, forgetting, start, of })
+        Ok(Self { grid, taps, forgetting, of })
     }
 
     pub(super) fn observe(&mut self, interface: &Motion) {
@@ -81,10 +80,6 @@ impl Adaptive {
             };
             out.set(i, motion);
         }
-    }
-
-    pub(super) fn reset(&mut self) {
-        self.of.fill(Dof::new(self.taps, self.start));
     }
 }
 

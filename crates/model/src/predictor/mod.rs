@@ -245,15 +245,6 @@ impl Predictor {
         }
     }
 
-    /// Back to the state before the first instant.
-    pub fn reset(&mut self) {
-        match &mut self.0 {
-            Kind::Polynomial(polynomial) => polynomial.reset(),
-            Kind::ModelBased(model) => model.reset(),
-            Kind::Adaptive(adaptive) => adaptive.reset(),
-        }
-    }
-
     /// Prepares the motion of every DOF at the points of a second grid, where the
     /// kind knows it: the model-based one.
     pub fn tabulate(
@@ -276,7 +267,7 @@ impl Predictor {
     }
 
     /// The points as fixed combinations of the last instants, newest first: one
-    /// matrix per instant, found by asking the predictor itself. Its rows are
+    /// matrix per instant, found by asking the predictor itself, at rest. Its rows are
     /// displacement, velocity and acceleration of each point, its columns those of
     /// the interface, displacement and velocity of every DOF, and the force. `None`
     /// for the kind that learns.
@@ -289,7 +280,6 @@ impl Predictor {
         let rows = 3 * count * points;
         // No kind but the one that learns looks back on more.
         let mut weights = vec![DMatrix::zeros(rows, 4 * count + 2 * dofs); MOST_POINTS];
-        let mut asked = self.clone();
         let (mut signals, mut point) = (vec![0.0; 4 * count + 2 * dofs], Motion::rest(count));
         let observe = |asked: &mut Self, signals: &[f64]| {
             let mut interface = Motion::rest(count);
@@ -300,7 +290,7 @@ impl Predictor {
             asked.observe(&Instant { interface, displacement, velocity, force, load: &[] });
         };
         for column in 0..columns {
-            asked.reset();
+            let mut asked = self.clone();
             // From rest: what comes first is not taken for the past.
             observe(&mut asked, &signals);
             signals[column] = 1.0;

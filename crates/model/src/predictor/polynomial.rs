@@ -82,10 +82,6 @@ impl Polynomial {
             out.set(i, evaluate(&dof.polynomial, s, period_s));
         }
     }
-
-    pub(super) fn reset(&mut self) {
-        self.of.fill(Dof::default());
-    }
 }
 
 impl Rule {

@@ -15,7 +15,7 @@ use super::basis::{free_modes, units};
 use super::component::check_symmetric;
 use super::state_space::StateModel;
 use super::trust::quadratic_eigenvalues;
-use super::{Component, Flexibility, ModeChoice, ReducedModel, ReductionError, check_dofs};
+use super::{Component, Flexibility, ModeChoice, ReducedModel, ReductionError, Result, check_dofs};
 use crate::check::check_count;
 use crate::error::MatrixName;
 
@@ -33,7 +33,7 @@ pub struct Assembly<M> {
 fn numbered_joints(
     counts: impl ExactSizeIterator<Item = usize>,
     joints: &[Vec<usize>],
-) -> Result<(Vec<usize>, Vec<Vec<usize>>), ReductionError> {
+) -> Result<(Vec<usize>, Vec<Vec<usize>>)> {
     check_count("lists of joints", joints.len(), counts.len())?;
     for (own, count) in joints.iter().zip(counts) {
         check_count("joints of a component", own.len(), count)?;
@@ -71,10 +71,7 @@ fn scattered<'a>(
 }
 
 /// Joins second-order models: a congruence, so passive parts make a passive whole.
-pub fn assemble(
-    models: &[&ReducedModel],
-    joints: &[Vec<usize>],
-) -> Result<Assembly<ReducedModel>, ReductionError> {
+pub fn assemble(models: &[&ReducedModel], joints: &[Vec<usize>]) -> Result<Assembly<ReducedModel>> {
     let counts = models.iter().map(|model| model.boundary.len());
     let (boundary, joints) = numbered_joints(counts, joints)?;
     let mut next = boundary.len();
@@ -111,7 +108,7 @@ pub fn assemble(
 pub fn assemble_states(
     models: &[&StateModel],
     joints: &[Vec<usize>],
-) -> Result<Assembly<StateModel>, ReductionError> {
+) -> Result<Assembly<StateModel>> {
     let counts = models.iter().map(|model| model.boundary.len());
     let (boundary, joints) = numbered_joints(counts, joints)?;
     let mut next = 2 * boundary.len();
@@ -139,7 +136,7 @@ pub fn assemble_components(
     components: &[&Component],
     boundaries: &[Vec<usize>],
     joints: &[Vec<usize>],
-) -> Result<(Component, Vec<Vec<usize>>), ReductionError> {
+) -> Result<(Component, Vec<Vec<usize>>)> {
     let (all, joints) = numbered_joints(boundaries.iter().map(Vec::len), joints)?;
     let mut next = all.len();
     let mut places = Vec::new();
@@ -210,7 +207,7 @@ impl DualAssembly {
     }
 
     /// λ, the growing ones of the forces among them.
-    pub fn eigenvalues(&self) -> Result<Vec<Complex<f64>>, ReductionError> {
+    pub fn eigenvalues(&self) -> Result<Vec<Complex<f64>>> {
         quadratic_eigenvalues(&self.matrices)
     }
 }
@@ -220,7 +217,7 @@ pub fn dual_component(
     component: &Component,
     boundary: &[usize],
     modes: ModeChoice,
-) -> Result<DualAssembly, ReductionError> {
+) -> Result<DualAssembly> {
     let n = component.size();
     check_dofs(boundary, n)?;
     check_symmetric(MatrixName::Stiffness, &component.matrices.stiffness)?;

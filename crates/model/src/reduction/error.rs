@@ -4,7 +4,10 @@ use numerics::eigen::EigenError;
 use numerics::sparse::SparseError;
 use thiserror::Error;
 
-use crate::error::{MatrixName, ModelError};
+use crate::error::{BadNumber, MatrixName, ModelError};
+
+/// What a reduction gives, or why it does not.
+pub type Result<T, E = ReductionError> = std::result::Result<T, E>;
 
 /// Why a component cannot be reduced as asked. DOFs are kept counted from 0 and
 /// shown counted from 1.
@@ -130,6 +133,9 @@ pub enum ReductionError {
     /// modes, in words.
     #[error("the reduced model is unstable: {0}. It will not be run unless you accept it")]
     Unstable(String),
+    /// A number out of its range.
+    #[error(transparent)]
+    BadNumber(#[from] BadNumber),
     /// Sparse numerics.
     #[error(transparent)]
     Sparse(#[from] SparseError),

@@ -23,7 +23,7 @@ pub mod transient;
 pub mod trust;
 
 pub use component::Component;
-pub use error::ReductionError;
+pub use error::{ReductionError, Result};
 pub use flexibility::Flexibility;
 pub use reduced::ReducedModel;
 
@@ -186,7 +186,7 @@ pub struct Reduction {
 }
 
 /// Reduces a component.
-pub fn reduce(component: &Component, recipe: &Recipe) -> Result<Reduction, ReductionError> {
+pub fn reduce(component: &Component, recipe: &Recipe) -> Result<Reduction> {
     let ModeChoice::InterfaceError(target) = recipe.modes else {
         return basis::reduce(component, recipe);
     };
@@ -197,7 +197,7 @@ pub fn reduce(component: &Component, recipe: &Recipe) -> Result<Reduction, Reduc
 }
 
 /// Whether all DOFs are there.
-fn check_dofs(dofs: &[usize], size: usize) -> Result<(), ReductionError> {
+fn check_dofs(dofs: &[usize], size: usize) -> Result<()> {
     match dofs.iter().find(|&&dof| dof >= size) {
         Some(&dof) => Err(ReductionError::NoSuchDof { dof, size }),
         None => Ok(()),
@@ -205,10 +205,7 @@ fn check_dofs(dofs: &[usize], size: usize) -> Result<(), ReductionError> {
 }
 
 /// The factor of a matrix, or why the row at which there is none is refused.
-fn factored(
-    matrix: &SparseMatrix,
-    refused: impl Fn(usize) -> ReductionError,
-) -> Result<Cholesky, ReductionError> {
+fn factored(matrix: &SparseMatrix, refused: impl Fn(usize) -> ReductionError) -> Result<Cholesky> {
     Cholesky::new(matrix).map_err(|error| match error {
         SparseError::NotPositiveDefinite(row) => refused(row),
         other => other.into(),
@@ -216,11 +213,7 @@ fn factored(
 }
 
 /// The boundary set: interface, retained and damper DOFs, each once, in that order.
-fn boundary_set(
-    component: &Component,
-    recipe: &Recipe,
-    facts: &mut Facts,
-) -> Result<Vec<usize>, ReductionError> {
+fn boundary_set(component: &Component, recipe: &Recipe, facts: &mut Facts) -> Result<Vec<usize>> {
     if recipe.dampers == Dampers::Found {
         let found = component.damper_dofs(MOST_DAMPER_DOFS);
         facts.spread_damping = found.is_none();

@@ -3,8 +3,8 @@
 use nalgebra::{DMatrix, DVector};
 use numerics::second_order::SecondOrder;
 
-use super::ReductionError;
 use super::trust::{Acceptance, Verdict};
+use super::{ReductionError, Result};
 use crate::structure::Structure;
 
 /// M q̈ + B q̇ + K q = f in the coordinates of a reduction: first the boundary
@@ -41,7 +41,7 @@ impl ReducedModel {
     }
 
     /// The coordinate that is this DOF of the full model.
-    pub fn coordinate(&self, dof: usize) -> Result<usize, ReductionError> {
+    pub fn coordinate(&self, dof: usize) -> Result<usize> {
         let place = self.boundary.iter().position(|&kept| kept == dof);
         place.ok_or(ReductionError::NotRetained(dof))
     }
@@ -71,7 +71,7 @@ impl ReducedModel {
         &self,
         name: impl Fn(usize) -> String,
         acceptance: Acceptance,
-    ) -> Result<Structure, ReductionError> {
+    ) -> Result<Structure> {
         Verdict::of(self)?.accept(acceptance)?;
         let modes = self.size() - self.boundary.len();
         let names = self.boundary.iter().map(|&dof| name(dof));

@@ -320,6 +320,7 @@ impl Maps {
 #[cfg(test)]
 mod tests {
     use nalgebra::DVector;
+    use numerics::second_order::SecondOrder;
 
     use super::super::Shaker;
     use super::*;
@@ -338,9 +339,11 @@ mod tests {
     fn specimen(elements: Vec<ConnectedElement>) -> ShakenSpecimen {
         let two = |a, b, c| DMatrix::from_row_slice(2, 2, &[a, b, b, c]);
         ShakenSpecimen {
-            mass: two(3.0, 0.0, 2.0),
-            damping: two(6.0, -2.0, 3.0),
-            stiffness: two(9e4, -4e4, 5e4),
+            matrices: SecondOrder {
+                mass: two(3.0, 0.0, 2.0),
+                damping: two(6.0, -2.0, 3.0),
+                stiffness: two(9e4, -4e4, 5e4),
+            },
             interface: vec![1, 0],
             elements,
             preload_n: vec![4.0, 1.0],

@@ -82,7 +82,7 @@ impl ActuatorDynamics {
 
 /// A pure delay of one DOF seen before the command of the tick is taken in.
 fn delay_form(line: &DelayLine, step_s: f64) -> LinearSystem {
-    let ((whole, fraction), [newer, older]) = (line.samples(), line.weights());
+    let (&DelayLine { whole, fraction, .. }, [newer, older]) = (line, line.weights());
     let time = Time::Step(step_s);
     let (ahead, command) = (2, SIGNALS);
     // The commands of one and of two ticks ago, what is seen of them, and of the motion ahead.
@@ -98,21 +98,12 @@ fn delay_form(line: &DelayLine, step_s: f64) -> LinearSystem {
     let mut b = DMatrix::zeros(states, ahead + command);
     b.view_mut((0, ahead), (SIGNALS, SIGNALS)).fill_with_identity();
     let d = hstack(&[&now, &DMatrix::zeros(SIGNALS, command)]);
-    let seen = LinearSystem::new(a, b, c, d, time);
-    if whole < 2 {
-        return seen;
-    }
-    let mut join = Join::new(time);
-    let wait = join.add(whole_delay(SIGNALS, whole - 1, time));
-    let seen = join.add(seen);
-    join.wire(wait.port(0..command), seen.port(ahead..ahead + command));
-    let inputs = [seen.port(0..ahead), wait.port(0..command)];
-    join.system(&inputs, &[seen.port(0..SIGNALS)]).expect("wired in a row")
+    behind_delay(LinearSystem::new(a, b, c, d, time), ahead, whole.saturating_sub(1))
 }
 
 /// A pure delay of one DOF that the command of the tick passes on its way.
 fn late_form(line: &DelayLine, step_s: f64) -> LinearSystem {
-    let ((whole, fraction), [newer, older]) = (line.samples(), line.weights());
+    let (&DelayLine { whole, fraction, .. }, [newer, older]) = (line, line.weights());
     let time = Time::Step(step_s);
     let between = if fraction > 0.0 {
         let (zero, one) = (DMatrix::zeros(SIGNALS, SIGNALS), DMatrix::identity(SIGNALS, SIGNALS));
@@ -120,13 +111,21 @@ fn late_form(line: &DelayLine, step_s: f64) -> LinearSystem {
     } else {
         LinearSystem::gain(newer, time)
     };
-    if whole == 0 {
-        return between;
+    behind_delay(between, 0, whole)
+}
+
+/// A system whose inputs come so many whole samples late, but for the first `ahead`.
+fn behind_delay(system: LinearSystem, ahead: usize, samples: usize) -> LinearSystem {
+    if samples == 0 {
+        return system;
     }
-    let mut join = Join::new(time);
-    let (wait, between) = (join.add(whole_delay(SIGNALS, whole, time)), join.add(between));
-    join.wire(wait.port(0..SIGNALS), between.port(0..SIGNALS));
-    join.system(&[wait.port(0..SIGNALS)], &[between.port(0..SIGNALS)]).expect("wired in a row")
+    let (late, outputs) = (system.inputs() - ahead, system.outputs());
+    let mut join = Join::new(system.time);
+    let wait = join.add(whole_delay(late, samples, system.time));
+    let system = join.add(system);
+    join.wire(wait.port(0..late), system.port(ahead..ahead + late));
+    let inputs = [system.port(0..ahead), wait.port(0..late)];
+    join.system(&inputs, &[system.port(0..outputs)]).expect("wired in a row, not in a ring")
 }
 
 /// Signals that come so many whole samples late.

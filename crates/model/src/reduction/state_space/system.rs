@@ -8,7 +8,7 @@ use numerics::sparse::{Cholesky, Lu, SparseError, SparseMatrix};
 
 use super::super::basis::units;
 use super::super::flexibility::{pivots, spread};
-use super::super::{Component, Flexibility, ReductionError, factored};
+use super::super::{Component, Flexibility, ReductionError, Result, factored};
 
 /// Singular values of YᵀBU below this part of their size are zero: the rigid-body
 /// mode moves without damping, and its state mode is generalised.
@@ -78,7 +78,7 @@ pub(super) struct System<'a> {
 }
 
 impl<'a> System<'a> {
-    pub(super) fn new(component: &'a Component, omega: f64) -> Result<Self, ReductionError> {
+    pub(super) fn new(component: &'a Component, omega: f64) -> Result<Self> {
         let (grounded, right, left) = if component.matrices.stiffness.is_symmetric() {
             let Flexibility { factor, kept, rigid, .. } = Flexibility::of(component)?;
             let factor = Factor::Symmetric(factor);
@@ -112,7 +112,7 @@ impl<'a> System<'a> {
         &self,
         right: &DMatrix<f64>,
         left: &DMatrix<f64>,
-    ) -> Result<(DMatrix<f64>, DMatrix<f64>), ReductionError> {
+    ) -> Result<(DMatrix<f64>, DMatrix<f64>)> {
         let sizes = self.component.matrices.damping.abs().times(&right.map(f64::abs));
         let size = transposed_product(&left.map(f64::abs), &sizes).amax();
         let held = transposed_product(left, &self.damping_times(right, false)).svd(true, true);
@@ -218,9 +218,7 @@ fn scaled_to_one(mut modes: DMatrix<f64>) -> DMatrix<f64> {
 }
 
 /// Null spaces and a grounded factor of a non-symmetric stiffness.
-fn general(
-    stiffness: &SparseMatrix,
-) -> Result<(Grounded, DMatrix<f64>, DMatrix<f64>), ReductionError> {
+fn general(stiffness: &SparseMatrix) -> Result<(Grounded, DMatrix<f64>, DMatrix<f64>)> {
     let n = stiffness.rows();
     if n > MOST_DENSE {
         let all: Vec<usize> = (0..n).collect();
