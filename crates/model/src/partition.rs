@@ -193,7 +193,7 @@ fn check_inertance(whole: &Equations, numerical: &Equations) -> Result<(), Parti
 }
 
 fn load_matrix(structure: &Structure, loads: &[LoadPattern]) -> DMatrix<f64> {
-    let n = structure.states.as_ref().map_or(structure.size(), |s| s.descriptor.states());
+    let n = structure.states.as_ref().map_or(structure.size(), |s| s.descriptor.a.nrows());
     let mut matrix = DMatrix::zeros(n, loads.len());
     for (column, pattern) in loads.iter().enumerate() {
         let pattern = match pattern {

@@ -3,7 +3,7 @@
 use nalgebra::{DMatrix, Matrix3, Vector3};
 
 use super::{ElementMatrices, Material, Mesh};
-use crate::check::{check_positive, require};
+use crate::check::{check_each, check_positive, require};
 use crate::reduction::ReductionError;
 use crate::structure::{bending_mass, bending_stiffness};
 
@@ -86,11 +86,12 @@ pub fn frame(frame: &Frame) -> Result<Mesh, ReductionError> {
         let section = (member.section + 1) as f64;
         require(good, "section of a member", section, "a section that exists")?;
         let section = &frame.sections[member.section];
-        for value in
-            [section.area_m2, section.inertia_up_m4, section.inertia_side_m4, section.torsion_m4]
-        {
-            check_positive("section", value)?;
-        }
+        let FrameSection { area_m2, inertia_up_m4, inertia_side_m4, torsion_m4 } = section;
+        check_each(
+            check_positive,
+            "section",
+            [area_m2, inertia_up_m4, inertia_side_m4, torsion_m4],
+        )?;
         let (a, b) = (Vector3::from(frame.nodes[from]), Vector3::from(frame.nodes[to]));
         let length = (b - a).norm() / member.elements as f64;
         check_positive("length of a member", length)?;

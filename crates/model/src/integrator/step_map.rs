@@ -14,7 +14,8 @@ use super::StepWork;
 /// energies are read out, C v of every DOF and Lᵀx of every load.
 #[derive(Debug, Clone)]
 pub struct StepMap<T: Lane = f64> {
-    shape: StepShape,
+    /// Its sizes.
+    pub shape: StepShape,
     /// This instant and the next, in turns: load, next load, force; state;
     /// readout; padding. The product reads the first two and writes the last
     /// three of the other one, so nothing is moved, and what was stays readable.
@@ -88,11 +89,6 @@ impl StepMap<Lanes> {
 }
 
 impl<T: Lane> StepMap<T> {
-    /// Its sizes.
-    pub fn shape(&self) -> StepShape {
-        self.shape
-    }
-
     /// State and readout, to be written.
     pub(super) fn output_mut(&mut self) -> &mut [T] {
         &mut self.vectors[self.now][self.shape.inputs()..]

@@ -78,9 +78,8 @@ pub fn assemble(models: &[&ReducedModel], joints: &[Vec<usize>]) -> Result<Assem
     let all = models.iter().zip(joints);
     let places: Vec<Vec<usize>> =
         all.map(|(model, own)| numbered(own, model.size(), &mut next)).collect();
-    let sum = |part: fn(&SecondOrder) -> &DMatrix<f64>| {
-        scattered(next, models.iter().map(|model| part(&model.matrices)), &places)
-    };
+    let [mass, damping, stiffness] = [0, 1, 2]
+        .map(|k| scattered(next, models.iter().map(|model| model.matrices.each()[k]), &places));
     let mut participation = DVector::zeros(next);
     for (model, to) in models.iter().zip(&places) {
         for (value, &row) in model.participation.iter().zip(to) {
@@ -88,11 +87,7 @@ pub fn assemble(models: &[&ReducedModel], joints: &[Vec<usize>]) -> Result<Assem
         }
     }
     let model = ReducedModel {
-        matrices: SecondOrder {
-            mass: sum(|matrices| &matrices.mass),
-            damping: sum(|matrices| &matrices.damping),
-            stiffness: sum(|matrices| &matrices.stiffness),
-        },
+        matrices: SecondOrder { mass, damping, stiffness },
         interface: boundary.len(),
         boundary,
         omega_rad_s: models.iter().flat_map(|model| model.omega_rad_s.clone()).collect(),
@@ -112,14 +107,11 @@ pub fn assemble_states(
     let counts = models.iter().map(|model| model.boundary.len());
     let (boundary, joints) = numbered_joints(counts, joints)?;
     let mut next = 2 * boundary.len();
-    let places: Vec<Vec<usize>> = models
-        .iter()
-        .zip(joints)
-        .map(|(model, mut own)| {
-            own.extend(own.clone().iter().map(|displacement| boundary.len() + displacement));
-            numbered(own, model.states(), &mut next)
-        })
-        .collect();
+    let mut places = Vec::new();
+    for (model, mut own) in models.iter().zip(joints) {
+        own.extend(own.clone().iter().map(|displacement| boundary.len() + displacement));
+        places.push(numbered(own, model.states(), &mut next));
+    }
     let model = StateModel {
         c: scattered(next, models.iter().map(|model| &model.c), &places),
         d: scattered(next, models.iter().map(|model| &model.d), &places),
@@ -151,24 +143,21 @@ pub fn assemble_components(
         }
         places.push(to);
     }
-    let sum = |part: fn(&SecondOrder<SparseMatrix>) -> &SparseMatrix| {
+    let [mass, damping, stiffness] = [0, 1, 2].map(|k| {
         let entries = components.iter().zip(&places).flat_map(move |(component, to)| {
-            let entries = part(&component.matrices).triplets();
+            let entries = component.matrices.each()[k].triplets();
             entries.map(move |(i, j, value)| (to[i], to[j], value))
         });
         SparseMatrix::from_triplets(next, next, entries)
-    };
+    });
     let mut influence = DVector::zeros(next);
     for (component, to) in components.iter().zip(&places) {
         for (value, &row) in component.influence.iter().zip(to) {
             influence[row] = *value;
         }
     }
-    let whole = Component::new(SecondOrder {
-        mass: sum(|matrices| &matrices.mass)?,
-        damping: sum(|matrices| &matrices.damping)?,
-        stiffness: sum(|matrices| &matrices.stiffness)?,
-    })?;
+    let matrices = SecondOrder { mass: mass?, damping: damping?, stiffness: stiffness? };
+    let whole = Component::new(matrices)?;
     Ok((whole.with_influence(influence)?, places))
 }
 

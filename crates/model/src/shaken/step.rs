@@ -44,7 +44,8 @@ pub struct ShakenStep {
     map: PanelMatrix,
     elements: Vec<Element>,
     push: Push,
-    acceleration: Vec<f64>,
+    /// Acceleration of the interface DOFs, m/s².
+    pub acceleration: Vec<f64>,
     substeps: usize,
 }
 
@@ -112,12 +113,6 @@ impl ShakenStep {
     #[inline(always)]
     pub fn state(&self) -> &[f64] {
         &self.vectors[self.now][self.inputs()..][..self.states]
-    }
-
-    /// Acceleration of the interface DOFs, m/s².
-    #[inline(always)]
-    pub fn acceleration(&self) -> &[f64] {
-        &self.acceleration
     }
 
     /// One tick with the target and its velocity held.
@@ -384,7 +379,7 @@ mod tests {
                 input.push(placed.element.force());
             }
             let acceleration = &dynamics.acceleration * DVector::from_vec(input);
-            let signals = ours.state().iter().chain(ours.acceleration());
+            let signals = ours.state().iter().chain(&ours.acceleration);
             for (ours, plain) in signals.zip(y.iter().chain(acceleration.iter())) {
                 apart = apart.max((ours - plain).abs() / (1.0 + plain.abs()));
                 largest = largest.max(plain.abs());
@@ -428,6 +423,6 @@ mod tests {
         let dynamics = ShakenDynamics::new(&SHAKER, &specimen).unwrap();
         let step = ShakenStep::new(&dynamics, &specimen, 1e-4);
         // 4 N of preload against 1 N, at 2 kg.
-        assert!((step.acceleration()[0] - 1.5).abs() < 1e-12, "{:?}", step.acceleration());
+        assert!((step.acceleration[0] - 1.5).abs() < 1e-12, "{:?}", step.acceleration);
     }
 }

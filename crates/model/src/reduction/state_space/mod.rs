@@ -148,7 +148,7 @@ pub fn reduce_states(component: &Component, recipe: &StateRecipe) -> Result<Stat
     };
     let mut right = side(false)?;
     let mut left = if system.symmetric { right.clone() } else { side(true)? };
-    let mut c = transposed_product(&left, &system.c_times(&right));
+    let mut c = transposed_product(&left, &system.c_times(&right, false));
     let mut d = transposed_product(&left, &system.d_times(&right));
     // Back to true velocities: rows of T by ω₀, boundary velocity columns by 1/ω₀.
     for matrix in [&mut c, &mut d] {
