@@ -34,11 +34,8 @@ impl RelativeDof {
     /// The vector b with `value = bᵀx`; a force f acts on the structure as b f.
     pub fn direction(&self, size: usize) -> DVector<f64> {
         let mut direction = DVector::zeros(size);
-        if let Some(i) = self.to {
-            direction[i] += 1.0;
-        }
-        if let Some(i) = self.from {
-            direction[i] -= 1.0;
+        for (dof, sign) in [(self.to, 1.0), (self.from, -1.0)] {
+            dof.into_iter().for_each(|i| direction[i] += sign);
         }
         direction
     }

@@ -2,7 +2,7 @@
 
 use super::derivatives::{DerivativeSource, Derivatives, filtered};
 use super::design::check_bounds;
-use super::estimator::TwinFilter;
+use super::estimator::{self, TwinFilter, twin_filter};
 use super::{Compensate, CompensatorError};
 use crate::check::{check_each, check_not_negative};
 /// Keys of the adaptive model-based compensator.
@@ -72,7 +72,7 @@ impl AdaptiveModelBased {
             parameters: design.start,
             // The jerk serves the acceleration of the command.
             derivatives: Derivatives::new(design.derivatives, 3, step_s),
-            filter: TwinFilter::new(design.filter_hz, step_s)?,
+            filter: twin_filter(design.filter_hz, step_s)?,
             last: Some(0.0),
         })
     }
@@ -85,7 +85,7 @@ impl Compensate for AdaptiveModelBased {
 
     fn learn(&mut self, sent: f64, measured: f64) {
         let AdaptiveModelBasedDesign { adaptation, lower, upper, threshold_m, .. } = &self.design;
-        let Some([command, x]) = self.filter.step(sent, measured) else {
+        let Some([command, x]) = estimator::filtered(&mut self.filter, sent, measured) else {
             self.last = None;
             return;
         };

@@ -1,7 +1,8 @@
 //! Components joined at their boundary DOFs.
 //!
 //! `joints[c][i]` numbers the joint that boundary DOF i of component c belongs
-//! to; DOFs with one number are one DOF. Any number of components may meet.
+//! to; DOFs with one number are one DOF. Any number of components may meet. The boundary
+//! of what is joined holds the joints, in ascending order.
 
 use std::collections::BTreeSet;
 
@@ -18,15 +19,6 @@ use super::trust::quadratic_eigenvalues;
 use super::{Component, Flexibility, ModeChoice, ReducedModel, ReductionError, Result, check_dofs};
 use crate::check::check_count;
 use crate::error::MatrixName;
-
-/// An assembly, and where each component's coordinates went.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Assembly<M> {
-    /// The joined model; its boundary holds the joints, in ascending order.
-    pub model: M,
-    /// Coordinate of the assembly for each coordinate of each component.
-    pub places: Vec<Vec<usize>>,
-}
 
 /// The joints in ascending order, once each, and where each component's lie among
 /// them.
@@ -71,7 +63,7 @@ fn scattered<'a>(
 }
 
 /// Joins second-order models: a congruence, so passive parts make a passive whole.
-pub fn assemble(models: &[&ReducedModel], joints: &[Vec<usize>]) -> Result<Assembly<ReducedModel>> {
+pub fn assemble(models: &[&ReducedModel], joints: &[Vec<usize>]) -> Result<ReducedModel> {
     let counts = models.iter().map(|model| model.boundary.len());
     let (boundary, joints) = numbered_joints(counts, joints)?;
     let mut next = boundary.len();
@@ -86,7 +78,7 @@ pub fn assemble(models: &[&ReducedModel], joints: &[Vec<usize>]) -> Result<Assem
             participation[row] += value;
         }
     }
-    let model = ReducedModel {
+    Ok(ReducedModel {
         matrices: SecondOrder { mass, damping, stiffness },
         interface: boundary.len(),
         boundary,
@@ -95,15 +87,11 @@ pub fn assemble(models: &[&ReducedModel], joints: &[Vec<usize>]) -> Result<Assem
         excited_mass: models.iter().map(|model| model.excited_mass).sum(),
         monitored: Vec::new(),
         recovery: DMatrix::zeros(0, next),
-    };
-    Ok(Assembly { model, places })
+    })
 }
 
 /// Joins state-space models at displacements and velocities of their boundary.
-pub fn assemble_states(
-    models: &[&StateModel],
-    joints: &[Vec<usize>],
-) -> Result<Assembly<StateModel>> {
+pub fn assemble_states(models: &[&StateModel], joints: &[Vec<usize>]) -> Result<StateModel> {
     let counts = models.iter().map(|model| model.boundary.len());
     let (boundary, joints) = numbered_joints(counts, joints)?;
     let mut next = 2 * boundary.len();
@@ -112,15 +100,14 @@ pub fn assemble_states(
         own.extend(own.clone().iter().map(|displacement| boundary.len() + displacement));
         places.push(numbered(own, model.states(), &mut next));
     }
-    let model = StateModel {
+    Ok(StateModel {
         c: scattered(next, models.iter().map(|model| &model.c), &places),
         d: scattered(next, models.iter().map(|model| &model.d), &places),
         boundary,
         kept: models.iter().flat_map(|model| model.kept.clone()).collect(),
         rigid_modes: models.iter().map(|model| model.rigid_modes).sum(),
         state_rigid_modes: models.iter().map(|model| model.state_rigid_modes).sum(),
-    };
-    Ok(Assembly { model, places })
+    })
 }
 
 /// Full components joined as they are: the reference.
@@ -128,7 +115,7 @@ pub fn assemble_components(
     components: &[&Component],
     boundaries: &[Vec<usize>],
     joints: &[Vec<usize>],
-) -> Result<(Component, Vec<Vec<usize>>)> {
+) -> Result<Component> {
     let (all, joints) = numbered_joints(boundaries.iter().map(Vec::len), joints)?;
     let mut next = all.len();
     let mut places = Vec::new();
@@ -158,7 +145,7 @@ pub fn assemble_components(
     }
     let matrices = SecondOrder { mass: mass?, damping: damping?, stiffness: stiffness? };
     let whole = Component::new(matrices)?;
-    Ok((whole.with_influence(influence)?, places))
+    whole.with_influence(influence)
 }
 
 /// An assembly by dual Craig–Bampton: free-interface modes of every component and
