@@ -75,9 +75,9 @@ pub fn frame(frame: &Frame) -> Result<Mesh, ReductionError> {
     let good = (1..=MOST_ELEMENTS).contains(&total);
     require(good, "elements", total as f64, "from 1 to 500000")?;
     let mut nodes = frame.nodes.clone();
-    let mut ends: Vec<usize> = Vec::with_capacity(2 * total);
     let mut matrices = Vec::with_capacity(frame.members.len());
-    let mut matrix_of = Vec::with_capacity(total);
+    // Ends of each, and its member.
+    let mut elements = Vec::with_capacity(total);
     for (index, member) in frame.members.iter().enumerate() {
         let [from, to] = member.nodes;
         let (good, last) = (from != to && from.max(to) < frame.nodes.len(), from.max(to) + 1);
@@ -105,13 +105,11 @@ pub fn frame(frame: &Frame) -> Result<Mesh, ReductionError> {
                 nodes.push(at.into());
                 nodes.len() - 1
             };
-            ends.extend([last, next]);
-            matrix_of.push(index);
+            elements.push(([last, next], index));
             last = next;
         }
     }
-    let pairs = ends.chunks(2).zip(&matrix_of);
-    let elements = pairs.map(|(ends, &index)| (ends, &matrices[index]));
+    let elements = elements.iter().map(|(ends, index)| (&ends[..], &matrices[*index]));
     Mesh::assembled(nodes, 6, |node| frame.clamped.contains(&node), elements)
 }
 

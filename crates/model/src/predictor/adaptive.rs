@@ -1,5 +1,7 @@
 //! A recurrence learnt during the test by recursive least squares.
 
+use numerics::small::dot;
+
 use super::polynomial::{Coefficients, History, between, evaluate, lagrange};
 use super::{Grid, HIGHEST_ORDER, MOST_TAPS, PredictorError};
 use crate::check::require;
@@ -153,9 +155,4 @@ impl Dof {
         }
         [between(ends[0], ends[1]), between(ends[1], ends[2])]
     }
-}
-
-#[inline]
-fn dot(a: &[f64], b: &[f64]) -> f64 {
-    a.iter().zip(b).map(|(a, b)| a * b).sum()
 }

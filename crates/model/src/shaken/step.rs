@@ -15,7 +15,7 @@ use nalgebra::DMatrix;
 use numerics::block::{hstack, vstack};
 use numerics::discretise;
 use numerics::gemv::PanelMatrix;
-use numerics::small::copy;
+use numerics::small::{copy, dot};
 
 use super::{ShakenDynamics, ShakenSpecimen};
 use crate::element::Element;
@@ -220,9 +220,9 @@ impl Push {
         for (j, element) in elements.iter().enumerate() {
             let of = |block: usize, from: usize| {
                 let row = &self.couplings[block][j * count..][..count];
-                sum_of_products(row, &forces[from..from + count])
+                dot(row, &forces[from..from + count])
             };
-            let target = sum_of_products(&self.of_target[j * held.len()..][..held.len()], held);
+            let target = dot(&self.of_target[j * held.len()..][..held.len()], held);
             let third = idle[2 * count + j] + of(0, 0);
             let fourth = idle[3 * count + j] + of(1, 0) + of(2, count) + target;
             forces[2 * count + j] = element.trial_force(third);
@@ -238,11 +238,6 @@ impl Push {
             *out = row.iter().zip(elements).fold(*idle, |a, (b, e)| a + b * e.force());
         }
     }
-}
-
-#[inline(always)]
-fn sum_of_products(a: &[f64], b: &[f64]) -> f64 {
-    a.iter().zip(b).map(|(a, b)| a * b).sum()
 }
 
 /// A step as matrices.
