@@ -4,8 +4,8 @@
 use std::path::Path;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
+use experiment::{Experiment, Folder};
 use twinrig::chart::{Chart, Depth, Options, Refinement};
-use twinrig::experiment::{Experiment, Folder};
 
 const FILE: &str =
     concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/08-stability-chart/experiment.toml");

@@ -5,8 +5,8 @@
 use std::fmt::Write as _;
 use std::time::Instant;
 
+use experiment::{Experiment, Folder};
 use twinrig::assembly::Assembly;
-use twinrig::experiment::{Experiment, Folder};
 use twinrig::forecast::Forecast;
 
 const REST: &str = r#"

@@ -17,8 +17,8 @@ use runtime::tap::Tap;
 use thiserror::Error;
 
 use crate::assembly::Assembly;
-use crate::experiment::Experiment;
 use crate::rehearsal::LOAD_BROKE_OFF;
+use experiment::Experiment;
 
 /// Where a link listens, and a client looks for it, unless told otherwise.
 pub const USUAL_ADDRESS: &str = "127.0.0.1:7420";
@@ -102,7 +102,7 @@ impl Hosting {
 /// Reads a token from a file.
 pub fn token_from(path: &Path) -> Result<Token, HostError> {
     let name = path.display().to_string();
-    let bytes = crate::experiment::source::read_regular(path, LONGEST_FILE)
+    let bytes = experiment::source::read_regular(path, LONGEST_FILE)
         .map_err(|source| HostError::TokenFile { path: name.clone(), source })?;
     Token::new(&String::from_utf8_lossy(&bytes))
         .map_err(|source| HostError::Token { path: name, source })
@@ -156,7 +156,7 @@ pub(crate) fn join(
 pub(crate) fn part(link: HostLink, hybrid: &HybridLoop, step_s: f64) -> Vec<EventNote> {
     let (served, turned_away) = link.clients();
     let broken = broken_load(&link, hybrid, step_s);
-    let dropped = hybrid.tap().map_or(0, |tap| tap.state().dropped());
+    let dropped = hybrid.tap().map_or(0, |tap| tap.state.dropped());
     link.close();
     let of_link = EventNote {
         time_s: hybrid.time_s(),
@@ -176,9 +176,9 @@ fn broken_load(link: &HostLink, hybrid: &HybridLoop, step_s: f64) -> Option<Even
     if hybrid.load_end() != Some(LoadEnd::Starved) {
         return None;
     }
-    let begun = hybrid.course().and_then(|course| course.begun(Stage::RingingDown));
+    let begun = hybrid.source().course.as_ref().and_then(|course| course.begun(Stage::RingingDown));
     let why = link.feed_left().unwrap_or_else(|| "the host fell silent".to_owned());
-    let used = hybrid.stream().map_or(0, |stream| stream.used());
+    let used = hybrid.source().stream().map_or(0, |stream| stream.state.used());
     Some(EventNote {
         time_s: begun.unwrap_or(hybrid.ticks()) as f64 * step_s,
         what: LOAD_BROKE_OFF.into(),

@@ -8,7 +8,7 @@ const COLUMNS: u16 = 100;
 const STYLE: TableStyle = TableStyle::new().header_separator(LineStyle::none().fill('─'));
 
 /// An empty table with its header.
-pub(crate) fn table(header: &[&str]) -> Table {
+pub fn table(header: &[&str]) -> Table {
     let mut table = Table::new();
     table
         .load_style(STYLE)

@@ -10,10 +10,10 @@ use runtime::record::{
 };
 use runtime::tick::Loop;
 
-use crate::experiment::Source;
 use crate::iterative::Setup;
 use crate::rehearsal::{RehearsalError, header, trip_note};
 use crate::{machine, realtime};
+use experiment::Source;
 
 /// Most parts of one trace.
 const MOST_PARTS: u32 = 100_000;
@@ -48,7 +48,7 @@ pub fn finish_frames<S: runtime::source::Source>(
     test: Loop<S>,
     timing: Option<TimingNote>,
 ) -> Result<Summary, RecordError> {
-    for event in test.events().events() {
+    for event in &test.events().events {
         handle.note(EventNote::of(event, test.step_s()));
     }
     if let Some(timing) = timing {

@@ -117,7 +117,7 @@ fn grows(plant: &mut Plant, ticks: usize) -> bool {
     let load = |tick: usize| [if tick < 20 { 1.0 } else { 0.0 }];
     let mut energy = [0.0_f64; 4];
     plant.numerical.rest(&load(0));
-    let (mut held, mut log) = (model::motion::Motion::rest(1), EventLog::new());
+    let (mut held, mut log) = (model::motion::Motion::rest(1), EventLog::default());
     for tick in 0..ticks {
         let Plant { numerical, rig } = &mut *plant;
         let mut scene = Scene {

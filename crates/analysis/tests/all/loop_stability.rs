@@ -214,7 +214,7 @@ fn grows(description: &LoopDescription, seconds: f64) -> bool {
     let mut sums = [0.0f64; 2];
     for tick in 0..ticks {
         hybrid.tick();
-        let size = hybrid.numerical().displacement().iter().map(|x| x * x).sum::<f64>();
+        let size = hybrid.source().numerical.displacement().iter().map(|x| x * x).sum::<f64>();
         // A feedback ignores measurements beyond 1e9 m, and would hold the motion there.
         if size.is_nan() || size > 1e12 {
             return true;

@@ -117,7 +117,7 @@ impl System {
         let mut peaks = [0.0f64; 2];
         for tick in 0..ticks {
             hybrid.tick();
-            let size = hybrid.numerical().displacement().iter().map(|x| x * x).sum::<f64>();
+            let size = hybrid.source().numerical.displacement().iter().map(|x| x * x).sum::<f64>();
             // Displacement alone beats; its sum over a window of whole swings does not.
             if (ticks / 2..ticks / 2 + window).contains(&tick) {
                 peaks[0] += size;

@@ -107,12 +107,15 @@ pub struct EnergyMonitor {
     pub(super) mass: PanelMatrix,
     /// Number of DOFs.
     size: usize,
-    /// W_F, W_I, J.
-    feedback: f64,
-    input: f64,
-    linear_dissipated: f64,
-    elements: ElementEnergy,
-    stability_warning: f64,
+    /// W_F at the last observation, J.
+    pub feedback: f64,
+    /// W_I, J.
+    pub input: f64,
+    /// What linear damping has taken, J.
+    pub(crate) linear_dissipated: f64,
+    pub(super) elements: ElementEnergy,
+    /// SW, %.
+    pub stability_warning: f64,
     started: bool,
     /// x and v of the last instant, and what acted at it.
     motion: Vec<f64>,
@@ -170,40 +173,10 @@ impl EnergyMonitor {
         }
     }
 
-    /// What linear damping has taken up to the last observation, J.
-    #[inline]
-    pub fn linear_dissipated(&self) -> f64 {
-        self.linear_dissipated
-    }
-
-    /// W_I at the last observation, J.
-    #[inline]
-    pub fn input_work(&self) -> f64 {
-        self.input
-    }
-
-    /// W_F at the last observation, J.
-    #[inline]
-    pub fn feedback_work(&self) -> f64 {
-        self.feedback
-    }
-
-    /// Work put into the nonlinear elements up to the last observation, J.
-    #[inline]
-    pub fn element_work(&self) -> f64 {
-        self.elements.work
-    }
-
     /// E_d: what damping and hysteresis have taken up to the last observation, J.
     #[inline]
     pub fn dissipated(&self) -> f64 {
         self.linear_dissipated + (self.elements.work - self.elements.stored)
-    }
-
-    /// SW at the last observation, %.
-    #[inline]
-    pub fn stability_warning(&self) -> f64 {
-        self.stability_warning
     }
 
     /// A trip if the stability warning has reached its threshold.
@@ -331,7 +304,7 @@ mod tests {
             (energies.dissipated, expected.dissipated),
             (energies.kinetic, expected.kinetic),
             (energies.strain, expected.strain),
-            (monitor.stability_warning(), 100.0 * 1.4 / 1.45),
+            (monitor.stability_warning, 100.0 * 1.4 / 1.45),
         ] {
             assert!((ours - hand).abs() < 1e-12 * hand.abs(), "{energies:?}");
         }
@@ -351,7 +324,7 @@ mod tests {
         let mut monitor = monitor(0.0, 0.0, f64::INFINITY);
         observe(&mut monitor, 0.0, 1.0, -7.0, 0.0);
         observe(&mut monitor, 0.2, 1.0, 0.0, 0.0);
-        assert_eq!(monitor.stability_warning(), f64::INFINITY);
+        assert_eq!(monitor.stability_warning, f64::INFINITY);
         assert_eq!(monitor.verdict(), Ok(()));
     }
 }

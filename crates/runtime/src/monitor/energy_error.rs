@@ -153,8 +153,8 @@ impl Indicator for EnergyError {
             displacement: seen.displacement,
             measured: &seen.measured.displacement,
             force: &seen.measured.force,
-            input: seen.energies.input_work(),
-            elements: seen.energies.element_work(),
+            input: seen.energies.input,
+            elements: seen.energies.elements.work,
         };
         self.add(&balance, seen.energies);
     }

@@ -39,12 +39,12 @@ fn arm(case: &Case) -> HybridLoop {
 fn alone(mut hybrid: HybridLoop) -> Vec<Seen> {
     let mut seen = Vec::new();
     while !hybrid.is_over() && hybrid.tripped().is_none() {
-        let mut tick = hybrid.numerical().displacement().to_vec();
-        tick.push(hybrid.numerical().desired().displacement[0]);
+        let mut tick = hybrid.source().numerical.displacement().to_vec();
+        tick.push(hybrid.source().numerical.desired().displacement[0]);
         hybrid.tick();
         tick.push(hybrid.measured().displacement[0]);
         tick.push(hybrid.measured().force[0]);
-        tick.push(hybrid.monitor().stability_warning());
+        tick.push(hybrid.monitor().stability_warning);
         seen.push(tick);
     }
     seen

@@ -151,7 +151,8 @@ fn plan() -> RealtimePlan {
 #[test]
 fn in_real_time_a_point_settles_to_the_same_bits() {
     let expected = test_loop(0.0).settle(20.0, &target(1e-3)).unwrap();
-    let mut driver = PeriodicDriver::start(&plan(), test_loop(0.0), &StopHandle::new()).unwrap();
+    let mut driver =
+        PeriodicDriver::start(&plan(), test_loop(0.0), &StopHandle::default()).unwrap();
     let found = driver.settle(20.0, &target(1e-3), || {}).unwrap();
     assert_eq!(found, expected);
     // A second point goes on where the rig is.
@@ -164,7 +165,7 @@ fn in_real_time_a_point_settles_to_the_same_bits() {
 
 #[test]
 fn the_operator_stops_it_and_the_rig_goes_to_zero() {
-    let pressed = StopHandle::new();
+    let pressed = StopHandle::default();
     let mut driver = PeriodicDriver::start(&plan(), test_loop(0.0), &pressed).unwrap();
     let mut looks = 0;
     let outcome = driver.settle(20.0, &target(1e-3), || {

@@ -329,7 +329,7 @@ fn recorded(case: &Case, plant: runtime::numerical::Plant) -> runtime::record::R
         Recorder::create(&path, &common::header(), &case.channels(), vec![], &Options::rehearsal())
             .unwrap();
     let mut hybrid = case.recorded(plant, ground(case.step_s, 8192), sink);
-    runtime::clock::run_virtual(&mut hybrid, &StopHandle::new(), |_| {});
+    runtime::clock::run_virtual(&mut hybrid, &StopHandle::default(), |_| {});
     let ticks = hybrid.ticks();
     drop(hybrid);
     handle.finish(Ending { ticks, trip: None }).unwrap();

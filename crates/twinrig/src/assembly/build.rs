@@ -22,9 +22,9 @@ use super::structure::{Builder, Origin};
 use super::{
     Assembly, Coupling, PlantChange, SensorValues, SignalStore, contradictions, course, guard,
 };
-use crate::experiment::closed_loop::{self, TransferKind};
-use crate::experiment::watch::{RecordedDofs, RecordedMotion, Work};
-use crate::experiment::{CompensatorSpec, Diagnostic, Diagnostics, Experiment, PerDof, Source};
+use experiment::closed_loop::{self, TransferKind};
+use experiment::watch::{RecordedDofs, RecordedMotion, Work};
+use experiment::{CompensatorSpec, Diagnostic, Diagnostics, Experiment, PerDof, Source};
 
 /// ωh at which an undamped motion begins to grow with rk4: |R(jy)| = 1 at y² = 8.
 const RK4_BOUND: f64 = 2.0 * std::f64::consts::SQRT_2;

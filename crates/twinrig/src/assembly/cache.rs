@@ -12,7 +12,7 @@ use nalgebra::{DMatrix, DVector};
 use numerics::second_order::SecondOrder;
 
 use super::reduced::Reduced;
-use crate::experiment::DofLabel;
+use experiment::DofLabel;
 
 /// First bytes of a file; the digits are the layout's version.
 const MAGIC: &[u8; 8] = b"TWINRED2";
@@ -61,7 +61,7 @@ pub(crate) fn place(folder: &Path, key: u128) -> PathBuf {
 /// The model with this digest, if an undamaged one is there.
 pub(super) fn load(folder: &Path, key: u128) -> Option<Reduced> {
     let path = place(folder, key);
-    let bytes = crate::experiment::source::read_regular(&path, LARGEST).ok()?;
+    let bytes = experiment::source::read_regular(&path, LARGEST).ok()?;
     let rest = bytes.strip_prefix(MAGIC)?;
     let (sum, body) = rest.split_first_chunk::<16>()?;
     let mut digest = Digest::new();

@@ -1,7 +1,7 @@
 //! What a file asks for in one place and makes impossible in another.
 
-use crate::experiment::watch::RecordedDofs;
-use crate::experiment::{Diagnostic, Diagnostics, Experiment};
+use experiment::watch::RecordedDofs;
+use experiment::{Diagnostic, Diagnostics, Experiment};
 
 /// Refuses them.
 pub(super) fn refuse(experiment: &Experiment, found: &mut Diagnostics) {

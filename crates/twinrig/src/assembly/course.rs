@@ -6,8 +6,8 @@ use runtime::hybrid_loop::course::{Completing, CoursePlan, Initiating, Rest};
 use runtime::streamed_load::{StreamPlan, StreamedLoad};
 
 use super::Assembly;
-use crate::experiment::excitation::SignalSource;
-use crate::experiment::{Experiment, PerDof};
+use experiment::excitation::SignalSource;
+use experiment::{Experiment, PerDof};
 
 /// The course, if there is more to the test than its load.
 pub(super) fn plan(experiment: &Experiment) -> Option<CoursePlan> {

@@ -12,11 +12,11 @@ use numerics::second_order::SecondOrder;
 use numerics::sparse::SparseMatrix;
 
 use super::structure::Builder;
-use crate::experiment::mesh::{Brick, Direction, Frame};
-use crate::experiment::{
+use experiment::input::{self, Triplets};
+use experiment::mesh::{Brick, Direction, Frame};
+use experiment::{
     DampingSource, Diagnostic, DofLabel, DofRef, MatrixSource, NodeRef, StructureSource, resolve,
 };
-use crate::input::{self, Triplets};
 
 /// DOFs up to which a dense matrix is no matter.
 pub(super) const SMALL: usize = 1500;

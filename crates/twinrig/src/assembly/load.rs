@@ -13,9 +13,9 @@ use numerics::interpolate::Series;
 
 use super::store::SampledKey;
 use super::structure::Builder;
-use crate::experiment::excitation as declared;
-use crate::experiment::{Diagnostic, SignalFile};
-use crate::input::{self, AccelerationUnit, CsvOptions, InputError, TimeColumn, TimeSeries};
+use experiment::excitation as declared;
+use experiment::input::{self, AccelerationUnit, CsvOptions, InputError, TimeColumn, TimeSeries};
+use experiment::{Diagnostic, SignalFile};
 
 /// One load signal: where it acts, what it is called, its samples.
 #[derive(Debug, Clone, PartialEq)]

@@ -41,8 +41,8 @@ use runtime::rig::Fault;
 use runtime::streamed_load::StreamPlan;
 use runtime::two_rate::Rates;
 
-use crate::experiment::{Diagnostics, Experiment, Source};
 use build::{build, split};
+use experiment::{Diagnostics, Experiment, Source};
 use structure::{Builder, Origin};
 
 /// Unit of the amplitude of a mode, which is normalised by mass.

@@ -20,8 +20,8 @@ use runtime::two_rate::{TwoRateError, TwoRateModel, TwoRateParts};
 use thiserror::Error;
 
 use super::Assembly;
-use crate::experiment::Experiment;
-use crate::experiment::closed_loop::{Feedback, TransferKind};
+use experiment::Experiment;
+use experiment::closed_loop::{Feedback, TransferKind};
 
 /// Time in which a virtual rig comes to rest before a test.
 const STANDING_S: f64 = 20.0;

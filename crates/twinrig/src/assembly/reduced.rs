@@ -17,8 +17,8 @@ use numerics::second_order::SecondOrder;
 use super::cache::Digest;
 use super::full::FullModel;
 use super::structure::Builder;
-use crate::experiment::reduction::{ModeSpec, ReductionMethod, Unstable};
-use crate::experiment::{
+use experiment::reduction::{ModeSpec, ReductionMethod, Unstable};
+use experiment::{
     DampingSource, Diagnostic, DofLabel, DofRef, Interface, MatrixSource, NodeRef, ReductionSpec,
     StructureSource,
 };

@@ -12,12 +12,13 @@ use model::reduction::trust::Acceptance;
 use model::reduction::{Component, ModeChoice, ReductionError};
 use model::structure::{DofKind, StateForm, Structure};
 use nalgebra::DVector;
+use nalgebra::{Complex, DMatrix};
 
 use super::full::FullModel;
 use super::reduced::{Wanted, resolve_kept};
 use super::structure::{Builder, Origin};
-use crate::experiment::reduction::{ModeSpec, ReductionMethod, Unstable};
-use crate::experiment::{Diagnostic, DofLabel, DofRef, ReductionSpec};
+use experiment::reduction::{ModeSpec, ReductionMethod, Unstable};
+use experiment::{Diagnostic, DofLabel, DofRef, ReductionSpec};
 
 /// A reduced model of another form, beside the full one.
 pub struct Synthesis {
@@ -35,6 +36,46 @@ pub struct Synthesis {
     pub monitored: Vec<usize>,
     /// Seconds the reduction took.
     pub seconds: f64,
+}
+
+impl Synthesis {
+    /// Displacements at the interface for forces there, at a frequency; none at a pole.
+    pub fn receptance(&self, omega_rad_s: f64) -> Option<DMatrix<Complex<f64>>> {
+        let all = match &self.model {
+            SynthesisModel::States(states) => states.model.receptance(omega_rad_s)?,
+            SynthesisModel::Dual(dual) => dual.receptance(omega_rad_s)?,
+        };
+        Some(all.view((0, 0), (self.interface, self.interface)).into_owned())
+    }
+
+    /// Eigenvalues of the small model.
+    pub fn eigenvalues(&self) -> Result<Vec<Complex<f64>>, ReductionError> {
+        match &self.model {
+            SynthesisModel::States(states) => states.model.eigenvalues(),
+            SynthesisModel::Dual(dual) => dual.eigenvalues(),
+        }
+    }
+
+    /// States of the small model.
+    pub fn states(&self) -> usize {
+        match &self.model {
+            SynthesisModel::States(states) => states.model.states(),
+            SynthesisModel::Dual(dual) => 2 * dual.matrices.mass.nrows(),
+        }
+    }
+
+    /// Circular frequencies of the modes that were kept.
+    pub fn kept(&self) -> Vec<f64> {
+        match &self.model {
+            SynthesisModel::States(states) => {
+                states.model.kept.iter().map(|value| value.im).filter(|&im| im > 0.0).collect()
+            }
+            SynthesisModel::Dual(dual) => {
+                let modes = dual.matrices.mass.nrows() - dual.forces;
+                (0..modes).map(|k| dual.matrices.stiffness[(k, k)].max(0.0).sqrt()).collect()
+            }
+        }
+    }
 }
 
 /// What the methods give.
@@ -187,9 +228,9 @@ fn made(
         ModeSpec::Error(_) => return Err(ReductionError::NoBoundary),
     };
     let completion = match spec.completion {
-        crate::experiment::reduction::Completion::Flexibility => Completion::Flexibility,
-        crate::experiment::reduction::Completion::Residual => Completion::ResidualFlexibility,
-        crate::experiment::reduction::Completion::None => Completion::None,
+        experiment::reduction::Completion::Flexibility => Completion::Flexibility,
+        experiment::reduction::Completion::Residual => Completion::ResidualFlexibility,
+        experiment::reduction::Completion::None => Completion::None,
     };
     let recipe = StateRecipe { completion, modes: choice, boundary: boundary.to_vec() };
     Ok(SynthesisModel::States(Box::new(reduce_states(component, &recipe)?)))

@@ -11,8 +11,8 @@ use super::cache;
 use super::load::Kind;
 use super::reduced::Reduced;
 use super::state_space::StateReduced;
-use crate::experiment::SignalFile;
-use crate::experiment::excitation::{Resample, Scaling, SignalSource};
+use experiment::SignalFile;
+use experiment::excitation::{Resample, Scaling, SignalSource};
 
 /// Signals kept of each sort. Variants that differ in nothing but the rig need
 /// one; a grid over load levels needs a few; the oldest makes room.

@@ -15,14 +15,14 @@ use super::SignalStore;
 use super::full::FullModel;
 use super::reduced::Reduced;
 use super::state_space::StateReduced;
-use crate::experiment::element::GapSide;
-use crate::experiment::reduction::ReductionMethod;
-use crate::experiment::structure as declared;
-use crate::experiment::{
+use experiment::element::GapSide;
+use experiment::input;
+use experiment::reduction::ReductionMethod;
+use experiment::structure as declared;
+use experiment::{
     DampingSource, Diagnostic, Diagnostics, DofRef, ElementSpec, Experiment, Interface, MassEntry,
     MatrixSource, NodeRef, Source, SpecimenMass, SpecimenPlace, StructureSource, resolve,
 };
-use crate::input;
 
 /// Reads what the file declares and collects what is wrong with it.
 pub(super) struct Builder<'a> {

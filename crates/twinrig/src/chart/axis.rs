@@ -1,9 +1,9 @@
 //! One axis of a chart: a number of the file, from here to there.
 
-use crate::experiment::closed_loop::TransferKind;
-use crate::experiment::quantity::{self, Kind, Motion};
-use crate::experiment::sweep::{Measure, Target};
-use crate::experiment::{Diagnostic, Diagnostics, Experiment, Source};
+use experiment::closed_loop::TransferKind;
+use experiment::quantity::{self, Kind, Motion};
+use experiment::sweep::{Measure, Target};
+use experiment::{Diagnostic, Diagnostics, Experiment, Source};
 
 /// A number of the file that varies along one side of a chart.
 #[derive(Debug, Clone, PartialEq)]

@@ -11,11 +11,11 @@ use numerics::delay_system::crossing::Crossings;
 use super::axis::{DELAY, SAMPLES};
 use super::{Axis, ChartError};
 use crate::assembly::{Assembly, CACHE, Coupling, SignalStore, structure_and_partition};
-use crate::experiment::closed_loop::TransferKind;
-use crate::experiment::reduction::ReductionMethod;
-use crate::experiment::sweep::Edits;
-use crate::experiment::{Diagnostics, Embedded, Experiment, Severity};
 use crate::forecast::{self, Stability, TwoRates};
+use experiment::closed_loop::TransferKind;
+use experiment::reduction::ReductionMethod;
+use experiment::sweep::Edits;
+use experiment::{Diagnostics, Embedded, Experiment, Severity};
 use runtime::record::EmbeddedFile;
 
 /// What is judged.

@@ -19,8 +19,8 @@ use std::time::{Duration, Instant};
 use runtime::record::EmbeddedFile;
 use thiserror::Error;
 
-use crate::experiment::sweep::EditError;
-use crate::experiment::{Diagnostics, Experiment, Source};
+use experiment::sweep::EditError;
+use experiment::{Diagnostics, Experiment, Source};
 
 /// Why there is no chart.
 #[derive(Debug, Error)]

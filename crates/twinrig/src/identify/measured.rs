@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use runtime::record::{Record, RecordError};
 use thiserror::Error;
 
-use crate::experiment::quantity::{Kind, Motion, QuantityError, parse_unit};
-use crate::experiment::{Folder, Source as _};
-use crate::input::{Column, CsvOptions, InputError, TimeColumn, csv_series};
+use experiment::input::{Column, CsvOptions, InputError, TimeColumn, csv_series};
+use experiment::quantity::{Kind, Motion, QuantityError, parse_unit};
+use experiment::{Folder, Source as _};
 
 /// Command and measurement of one interface DOF.
 #[derive(Debug, Clone, PartialEq)]

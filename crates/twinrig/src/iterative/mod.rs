@@ -12,7 +12,7 @@ mod setup;
 
 pub use bench::{Bench, BenchError, Pace, Rested};
 pub use marks::{FoldMark, Mark, Peak, PeakFrom};
-pub(crate) use outcome::RECORD_OF;
+pub use outcome::RECORD_OF;
 pub use outcome::{Outcome, PointRow, record_trials};
 pub use place::{Place, common_unit};
 pub use reference::{Branch, ReferencePoint};

@@ -288,7 +288,7 @@ fn still(setup: &Setup<'_>, rows: &[PointRow]) -> Option<String> {
 
 /// Name of the fact in a record's header that tells the evaluations of an
 /// iterative test from the ticks of a hybrid test, and its value.
-pub(crate) const RECORD_OF: (&str, &str) = ("record of", "evaluations of an iterative test");
+pub const RECORD_OF: (&str, &str) = ("record of", "evaluations of an iterative test");
 
 /// Writes a record with one frame per evaluation.
 pub fn record_trials(

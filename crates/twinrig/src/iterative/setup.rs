@@ -17,8 +17,8 @@ use runtime::world::World;
 use thiserror::Error;
 
 use crate::assembly::{Assembly, PlantError};
-use crate::experiment::trace::{CourseSpec, MeanSpec, MethodSpec};
-use crate::experiment::{Experiment, SignalSource, TraceSpec};
+use experiment::trace::{CourseSpec, MeanSpec, MethodSpec};
+use experiment::{Experiment, SignalSource, TraceSpec};
 
 /// Why a trace cannot be set up.
 #[derive(Debug, Error)]

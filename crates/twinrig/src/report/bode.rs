@@ -13,18 +13,18 @@ const MOST_POINTS: usize = 3000;
 
 /// The page. All texts are shown as text, whatever they contain.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct BodePage {
-    pub(crate) title: String,
+pub struct BodePage {
+    pub title: String,
     /// What the user should know first, and whether it is good.
-    pub(crate) verdict: (Verdict, String),
+    pub verdict: (Verdict, String),
     /// Names and values.
-    pub(crate) facts: Vec<(String, String)>,
-    pub(crate) sections: Vec<BodeSection>,
+    pub facts: Vec<(String, String)>,
+    pub sections: Vec<BodeSection>,
 }
 
 /// How far a result can be trusted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Verdict {
+pub enum Verdict {
     Good,
     Doubtful,
     Bad,
@@ -32,27 +32,27 @@ pub(crate) enum Verdict {
 
 /// One system.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct BodeSection {
-    pub(crate) heading: String,
+pub struct BodeSection {
+    pub heading: String,
     /// Header and rows of a table.
-    pub(crate) table: Vec<[String; 4]>,
+    pub table: Vec<[String; 4]>,
     /// A second table, across the page.
-    pub(crate) below: Option<BodeTable>,
-    pub(crate) notes: Vec<String>,
-    pub(crate) points: Vec<BodePoint>,
+    pub below: Option<BodeTable>,
+    pub notes: Vec<String>,
+    pub points: Vec<BodePoint>,
     /// The band fitted, shaded.
-    pub(crate) band_hz: (f64, f64),
+    pub band_hz: (f64, f64),
 }
 
 /// A table with a heading and a remark.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct BodeTable {
-    pub(crate) heading: String,
+pub struct BodeTable {
+    pub heading: String,
     /// Header and rows.
-    pub(crate) rows: Vec<[String; 4]>,
+    pub rows: Vec<[String; 4]>,
     /// Row set in bold, from 0, the header not counted.
-    pub(crate) marked: Option<usize>,
-    pub(crate) note: String,
+    pub marked: Option<usize>,
+    pub note: String,
 }
 
 /// A number of a point.
@@ -60,22 +60,22 @@ type Reading<'a> = &'a dyn Fn(&BodePoint) -> f64;
 
 /// The response at one frequency.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct BodePoint {
-    pub(crate) frequency_hz: f64,
+pub struct BodePoint {
+    pub frequency_hz: f64,
     /// Data: dB, degrees, and half the width of their bounds.
-    pub(crate) magnitude_db: f64,
-    pub(crate) phase_deg: f64,
-    pub(crate) magnitude_bound_db: f64,
-    pub(crate) phase_bound_deg: f64,
-    pub(crate) coherence: f64,
+    pub magnitude_db: f64,
+    pub phase_deg: f64,
+    pub magnitude_bound_db: f64,
+    pub phase_bound_deg: f64,
+    pub coherence: f64,
     /// Fit.
-    pub(crate) fit_db: f64,
-    pub(crate) fit_deg: f64,
+    pub fit_db: f64,
+    pub fit_deg: f64,
 }
 
 impl BodePage {
     /// One HTML file that needs nothing else.
-    pub(crate) fn html(&self) -> String {
+    pub fn html(&self) -> String {
         let title = escape(&label(&self.title));
         let mut page = String::new();
         let _ = write!(

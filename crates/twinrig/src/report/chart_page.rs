@@ -14,7 +14,7 @@ const UNSTABLE: &str = "#f7dfd3";
 const UNJUDGED: &str = "#d9dde2";
 
 /// The page: the chart, what it says of the declared experiment, and the file.
-pub(crate) fn chart_html(chart: &Chart, checked: Option<&[String]>) -> String {
+pub fn chart_html(chart: &Chart, checked: Option<&[String]>) -> String {
     let experiment = chart.judge.experiment();
     let title = escape(&label(&experiment.title));
     let mut page = String::new();

@@ -6,7 +6,7 @@
 /// largest value at their own times, so every extreme of the signal survives.
 /// A bucket without any finite value gives one sample, which draws as a gap;
 /// the first and the last sample always stay.
-pub(crate) fn min_max(values: &[f64], points: usize) -> Vec<usize> {
+pub fn min_max(values: &[f64], points: usize) -> Vec<usize> {
     if values.len() <= points.max(4) {
         return (0..values.len()).collect();
     }

@@ -8,7 +8,7 @@ use runtime::record::{EventNote, Record};
 use super::ReportError;
 use super::outcome::Outcome;
 use super::view::View;
-use crate::experiment::{Embedded, Experiment, MonitorSpec};
+use experiment::{Embedded, Experiment, MonitorSpec};
 
 /// More further DOFs than this are not all shown to people.
 const SHOWN_FLOORS: usize = 12;

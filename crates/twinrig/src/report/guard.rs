@@ -6,7 +6,7 @@ use super::chapters::{history, line, name_of, pane};
 use super::figure::{Figure, Line, Pane, Role};
 use super::findings::Findings;
 use super::text::number;
-use crate::experiment::watch::LevelsSpec;
+use experiment::watch::LevelsSpec;
 
 /// A stability warning above this is not worth a scale, in per cent.
 const HIGHEST_WARNING: f64 = 400.0;

@@ -2,6 +2,7 @@
 //! JSON for machines. All three say the same numbers, computed from the record.
 
 mod adaptation;
+#[expect(missing_docs, reason = "goes when pages have one description")]
 mod bode;
 mod chapters;
 mod chart_page;
@@ -12,6 +13,7 @@ mod guard;
 mod labels;
 mod outcome;
 mod page;
+#[expect(missing_docs, reason = "goes when pages have one description")]
 mod picture;
 mod punctuality;
 #[cfg(test)]
@@ -25,19 +27,19 @@ mod view;
 use runtime::record::Record;
 use serde_json::{Value, json};
 
-pub(crate) use bode::{BodePage, BodePoint, BodeSection, BodeTable, Verdict};
-pub(crate) use chart_page::chart_html;
-pub(crate) use decimate::min_max;
+pub use bode::{BodePage, BodePoint, BodeSection, BodeTable, Verdict};
+pub use chart_page::chart_html;
+pub use decimate::min_max;
 use findings::Findings;
-pub(crate) use picture::{Curve, Look, Pane, Picture, Span, Square, Table};
-pub(crate) use sweep_page::sweep_html;
+pub use picture::{Curve, Look, Pane, Picture, Span, Square, Table};
+pub use sweep_page::sweep_html;
 /// A text of the user as the content of a picture's element.
-pub(crate) use text::escape as markup;
+pub use text::escape as markup;
 /// A text of the user on one line, fit for a terminal.
-pub(crate) use text::label as one_line;
+pub use text::label as one_line;
 /// Numbers for people.
-pub(crate) use text::{number, plus_minus};
-pub(crate) use trace_page::trace_html;
+pub use text::{number, plus_minus};
+pub use trace_page::trace_html;
 
 /// Why a record cannot be reported.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -22,66 +22,66 @@ pub(super) const FRAME: Area = [76.0, 64.0, 500.0, 376.0];
 const LEGEND_ROW: f64 = 15.0;
 
 /// A picture of several panes.
-pub(crate) struct Picture {
+pub struct Picture {
     /// Text; it may be the user's.
-    pub(crate) title: String,
+    pub title: String,
     /// How good it is, and why, in words.
-    pub(crate) verdict: (Verdict, &'static str, String),
+    pub verdict: (Verdict, &'static str, String),
     /// Names and values for the head of the page.
-    pub(crate) facts: Vec<(String, String)>,
+    pub facts: Vec<(String, String)>,
     /// Shown below the panes, on the page only.
-    pub(crate) tables: Vec<Table>,
-    pub(crate) panes: Vec<Pane>,
+    pub tables: Vec<Table>,
+    pub panes: Vec<Pane>,
 }
 
 /// A table; our words and numbers.
-pub(crate) struct Table {
-    pub(crate) title: &'static str,
-    pub(crate) header: Vec<&'static str>,
-    pub(crate) rows: Vec<Vec<String>>,
+pub struct Table {
+    pub title: &'static str,
+    pub header: Vec<&'static str>,
+    pub rows: Vec<Vec<String>>,
 }
 
 /// Curves over one pair of axes.
-pub(crate) struct Pane {
-    pub(crate) title: String,
+pub struct Pane {
+    pub title: String,
     /// Markup: our words, never text from a file.
-    pub(crate) caption: String,
-    pub(crate) x: Span,
-    pub(crate) y: Span,
+    pub caption: String,
+    pub x: Span,
+    pub y: Span,
     /// Equal scales on both axes.
-    pub(crate) square: Square,
-    pub(crate) curves: Vec<Curve>,
+    pub square: Square,
+    pub curves: Vec<Curve>,
     /// Points to mark, with our words.
-    pub(crate) marks: Vec<(f64, f64, String)>,
+    pub marks: Vec<(f64, f64, String)>,
     /// Values of x to mark, with our words.
-    pub(crate) walls: Vec<(f64, String)>,
+    pub walls: Vec<(f64, String)>,
 }
 
 /// Whether both axes have one scale.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Square {
+pub enum Square {
     Yes,
     No,
 }
 
 /// An axis.
-pub(crate) struct Span {
-    pub(crate) title: &'static str,
-    pub(crate) low: f64,
-    pub(crate) high: f64,
+pub struct Span {
+    pub title: &'static str,
+    pub low: f64,
+    pub high: f64,
 }
 
 /// One curve; a point that is not finite is a gap.
-pub(crate) struct Curve {
+pub struct Curve {
     /// Our words.
-    pub(crate) name: String,
-    pub(crate) look: Look,
-    pub(crate) points: Vec<(f64, f64)>,
+    pub name: String,
+    pub look: Look,
+    pub points: Vec<(f64, f64)>,
 }
 
 /// What a curve looks like.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Look {
+pub enum Look {
     /// One of many.
     Number(usize),
     /// To compare with.
@@ -106,7 +106,7 @@ impl Look {
 
 impl Picture {
     /// A picture for documents.
-    pub(crate) fn svg(&self) -> String {
+    pub fn svg(&self) -> String {
         let (width, title) = (WIDTH * self.panes.len() as f64, escape(&label(&self.title)));
         let rows = self.panes.iter().map(|pane| pane.legend_places().1).max().unwrap_or(1);
         let lift = LEGEND_ROW * (rows - 1) as f64;
@@ -131,7 +131,7 @@ impl Picture {
     }
 
     /// One HTML file that needs nothing else.
-    pub(crate) fn html(&self, kicker: &str) -> String {
+    pub fn html(&self, kicker: &str) -> String {
         let title = escape(&label(&self.title));
         let mut page = String::new();
         let _ = write!(

@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 
 use super::page::{POLICY, library};
 use super::text::{count, counted, escape, label, number, number_or_dash, script_json, seconds};
-use crate::experiment::sweep::{SensorNoise, Spread, Variation};
 use crate::sweep::{Outcome, Row, Study, Summary};
+use experiment::sweep::{SensorNoise, Spread, Variation};
 
 /// Variants whose points the page carries; the table holds them all.
 const POINTS: usize = 10_000;
@@ -18,7 +18,7 @@ const SHOWN_ROWS: usize = 100;
 const SHOWN_TEXT: usize = 200_000;
 
 /// The page: summary, distributions, and every parameter against any criterion.
-pub(crate) fn sweep_html(study: &Study, summary: &Summary) -> String {
+pub fn sweep_html(study: &Study, summary: &Summary) -> String {
     let title = escape(&label(&study.experiment().title));
     let mut page = String::new();
     let _ = write!(

@@ -19,7 +19,7 @@ fn is_disruptive(c: char) -> bool {
 }
 
 /// One short line: [`plain`], without line breaks, cut with an ellipsis.
-pub(crate) fn label(text: &str) -> String {
+pub fn label(text: &str) -> String {
     let mut chars = text.chars().map(|c| if c.is_whitespace() { ' ' } else { c });
     let mut short: String = chars.by_ref().take(LABEL).collect();
     if chars.next().is_some() {
@@ -29,7 +29,7 @@ pub(crate) fn label(text: &str) -> String {
 }
 
 /// `text` for HTML, as content or inside a quoted attribute.
-pub(crate) fn escape(text: &str) -> String {
+pub fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len() + text.len() / 8);
     for c in plain(text).chars() {
         match c {
@@ -62,7 +62,7 @@ pub(super) fn script_json(value: &serde_json::Value) -> String {
 }
 
 /// A number to four significant digits.
-pub(crate) fn number(value: f64) -> String {
+pub fn number(value: f64) -> String {
     if !value.is_finite() {
         return "not a number".to_owned();
     }
@@ -79,7 +79,7 @@ pub(crate) fn number(value: f64) -> String {
 
 /// A value with the half-width of its interval, both to the half-width's second
 /// digit.
-pub(crate) fn plus_minus(value: f64, half_width: f64) -> String {
+pub fn plus_minus(value: f64, half_width: f64) -> String {
     if !half_width.is_finite() || half_width <= 0.0 {
         return format!("{value:.4}");
     }

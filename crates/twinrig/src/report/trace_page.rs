@@ -18,7 +18,7 @@ const FOLD: &str = "#7b3f61";
 const HIGHER: [&str; 6] = ["#009e73", "#e69f00", "#56b4e9", "#cc79a7", "#000000", "#f0e442"];
 
 /// The page: response, error, higher harmonics, cost, and every point's motion.
-pub(crate) fn trace_html(
+pub fn trace_html(
     setup: &Setup<'_>,
     places: &[Place],
     points: &[TracePoint],

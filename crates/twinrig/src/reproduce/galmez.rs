@@ -15,9 +15,9 @@ use thiserror::Error;
 
 use super::{Reproduction, Row, benchmark};
 use crate::assembly::{Assembly, Coupling, PlantError};
-use crate::experiment::{Diagnostics, Experiment, Folder, Severity};
 use crate::forecast::describe;
 use crate::trace::{Trace, trace};
+use experiment::{Diagnostics, Experiment, Folder, Severity};
 
 const EXPERIMENT: &str = include_str!("galmez.toml");
 

@@ -107,7 +107,7 @@ impl ShakenBuilding {
     /// Nanoseconds of a tick while the rig moves, over `time_s` of it; `go` ticks
     /// once or more.
     pub(crate) fn time_ticks(&mut self, time_s: f64, go: fn(&mut PeriodicLoop)) -> f64 {
-        let mut target = self.0.blank_target();
+        let mut target = self.0.source().blank_target();
         target[0].0[1] = 2e-4;
         self.0.set(13.5, &target);
         let (start, begun_s) = (std::time::Instant::now(), self.0.time_s());

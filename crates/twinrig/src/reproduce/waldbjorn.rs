@@ -21,10 +21,10 @@ use super::galmez::{Ground, toml_text};
 use super::multirate::{MultirateError, PaperCompensator, Rig, Stage};
 use super::{Reproduction, Row, loops};
 use crate::assembly::Assembly;
-use crate::experiment::{Diagnostics, Experiment, Folder, Severity};
 use crate::identify::drive::{self, DrivePlan, Kind, Size};
 use crate::identify::measured::Measured;
 use crate::identify::{IdentifyError, identify};
+use experiment::{Diagnostics, Experiment, Folder, Severity};
 
 pub(super) const MDOF: &str = include_str!("waldbjorn.toml");
 const SDOF: &str = include_str!("waldbjorn_sdof.toml");

@@ -5,7 +5,7 @@ use csv::StringRecord;
 
 use super::study::Variant;
 use crate::assembly::Assembly;
-use crate::experiment::SweepSpec;
+use experiment::SweepSpec;
 
 /// What became of one variant.
 #[derive(Debug, Clone, PartialEq)]

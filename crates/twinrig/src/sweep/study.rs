@@ -7,10 +7,10 @@ use thiserror::Error;
 use super::row::Columns;
 use super::shared::Shared;
 use crate::assembly::{Assembly, CACHE, SignalStore};
-use crate::experiment::excitation::SignalSource;
-use crate::experiment::sweep::{EditError, Edits, SensorNoise, Spread, Step};
-use crate::experiment::{Diagnostics, Embedded, Experiment, Source, SweepSpec};
 use crate::rehearsal::RehearsalError;
+use experiment::excitation::SignalSource;
+use experiment::sweep::{EditError, Edits, SensorNoise, Spread, Step};
+use experiment::{Diagnostics, Embedded, Experiment, Source, SweepSpec};
 use runtime::reference::ReferenceError;
 
 /// An experiment and what of it varies.
@@ -227,7 +227,7 @@ impl Study {
             Spread::Random(distribution) => {
                 let name = format!("sweep.{}.{draw}", variation.target.path);
                 let drawn = distribution.draw(&mut Stream::new(self.spec.seed, &name));
-                let whole = variation.target.measure == crate::experiment::sweep::Measure::Whole;
+                let whole = variation.target.measure == experiment::sweep::Measure::Whole;
                 drawn.map(|value| if whole { value.round() } else { value })
             }
             Spread::Grid(values) => {

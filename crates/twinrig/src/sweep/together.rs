@@ -158,7 +158,7 @@ fn by_name(found: Found) -> Vec<(String, Option<f64>)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::experiment::{Experiment, Folder};
+    use experiment::{Experiment, Folder};
 
     const PLAIN: &str = r#"
         title = "Plain"

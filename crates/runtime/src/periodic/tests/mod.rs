@@ -120,7 +120,9 @@ fn complex(c: &Coefficients, k: usize) -> Complex<f64> {
 #[test]
 fn windows_read_harmonics_of_periods_that_are_no_whole_number_of_samples() {
     let truth = [0.3, 1.0, -0.5, 0.2, 0.1, -0.05, 0.07];
-    let mut generator = Generator::new(1, (3, 3), 1e-3, Mean::Followed, f64::INFINITY);
+    let mut of_three = PeriodicSettings { harmonics: 3, ..settings(3.58, 1e-9) };
+    of_three.limits.step_s = 1e-3;
+    let mut generator = Generator::new(&of_three, 3);
     let mut windows = Windows::new(1, 3);
     generator.set(7.31, &[Coefficients(truth.to_vec())]);
     generator.set_mean(0, truth[0]);
@@ -133,7 +135,7 @@ fn windows_read_harmonics_of_periods_that_are_no_whole_number_of_samples() {
         }
         let period_ends = generator.stretch((0.0, 1.0), 1, &mut stretch);
         stretch.displacement[0] = stretch.commands[0][0];
-        windows.add(generator.phase(), &stretch);
+        windows.add(&generator.phase, &stretch);
         if period_ends && windows.wrap(&mut estimate) {
             seen += 1;
             for (ours, truth) in estimate[0].0.iter().zip(truth) {

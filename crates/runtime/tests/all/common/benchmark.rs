@@ -340,19 +340,19 @@ impl Case {
         let mut trace = Trace::default();
         while !hybrid.is_over() {
             let before = hybrid.phase();
-            trace.interface.push(hybrid.numerical().desired().displacement.clone());
-            trace.displacement.push(hybrid.numerical().displacement().to_vec());
+            trace.interface.push(hybrid.source().numerical.desired().displacement.clone());
+            trace.displacement.push(hybrid.source().numerical.displacement().to_vec());
             hybrid.tick();
             trace.command.push(hybrid.command().displacement.clone());
             trace.measured.push(hybrid.measured().displacement.clone());
             trace.force.push(hybrid.measured().force.clone());
             trace.energies.push(hybrid.monitor().energies());
-            trace.warning.push(hybrid.monitor().stability_warning());
+            trace.warning.push(hybrid.monitor().stability_warning);
             trace.phase.push(before);
         }
         trace.end = Some(hybrid.phase());
         trace.trip = hybrid.tripped();
-        trace.events = hybrid.events().events().to_vec();
+        trace.events = hybrid.events().events.to_vec();
         trace
     }
 }

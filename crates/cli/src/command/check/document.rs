@@ -1,0 +1,193 @@
+//! What `check` says to machines.
+
+use analysis::loop_stability::Crossing;
+use analysis::loop_stability::compensators::Trial;
+use analysis::loop_stability::margins::Direction;
+use analysis::loop_stability::modes::Motion;
+use analysis::partitions::Advice;
+use serde_json::{Value, json};
+
+use super::{tables, words};
+use crate::command::rehearse::Loaded;
+use twinrig::fit::{Fit, MARGIN, NumericalCost};
+use twinrig::forecast::{Examined, Forecast, Stability, grows};
+
+pub(super) fn document(loaded: &Loaded, forecast: &Forecast, advice: Option<&Advice>) -> Value {
+    let dominant = match &forecast.stability {
+        Stability::Unknown(_) => None,
+        Stability::Linear(dominant) | Stability::Rigid(dominant) => Some(dominant),
+        Stability::TwoRates(found) => Some(&found.dominant),
+    };
+    let verdict = match dominant {
+        None => "unknown",
+        Some(dominant) if grows(dominant) => "unstable",
+        Some(_) => "stable",
+    };
+    let modes: Vec<Value> = forecast
+        .modes
+        .iter()
+        .map(|m| json!({ "frequency_hz": m.frequency_hz, "damping_ratio": m.damping_ratio }))
+        .collect();
+    let two_rates = match &forecast.stability {
+        Stability::TwoRates(found) => Some(json!({
+            "delay_margin_s": found.delay_margin_s,
+            "as_learnt": found.learnt,
+        })),
+        _ => None,
+    };
+    let method = match &forecast.stability {
+        Stability::Linear(_) => Some("sampled loop gain"),
+        Stability::TwoRates(_) => Some("map over a period"),
+        Stability::Rigid(_) => Some("integrated structure"),
+        Stability::Unknown(_) => None,
+    };
+    json!({
+        "title": loaded.experiment.title,
+        "dofs": loaded.assembly.structure.size(),
+        "interface_dofs": loaded.assembly.count(),
+        "reduction": loaded.reduction,
+        "ticks": loaded.assembly.ticks,
+        "step_s": forecast.step_s,
+        "modes": modes,
+        "rigid_bodies": forecast.rigid_bodies,
+        "samples_per_cycle": forecast.samples_per_cycle,
+        "verdict": verdict,
+        "words": words::verdict(forecast),
+        "method": method,
+        "linear": forecast.linear,
+        "dominant": dominant.filter(|d| d.is_known()).map(|d| json!({
+            "radius": d.radius,
+            "growth_1_s": d.growth_1_s,
+            "frequency_hz": d.frequency_hz,
+            "damping_ratio": d.damping_ratio,
+            "mode": d.mode,
+        })),
+        "two_rates": two_rates,
+        "loop": forecast.examined.as_deref().map(examined),
+        "critical_delay_s": forecast.critical_delay.map(|c| c.delay_s),
+        "critical_frequency_hz": forecast.critical_delay.map(|c| c.frequency_hz),
+        "transfer_delay_s": forecast.delay_s,
+        "advice": advice.map(|advice| partitions(loaded, advice)),
+        "tick_s": forecast.fit.tick.p50_s,
+        "tick_p99_s": forecast.fit.tick.p99_s,
+        "numerical_p99_s": numerical_s(&forecast.fit),
+        "main_share": forecast.fit.main_share(),
+        "tick_share": forecast.fit.tick_share(),
+        "margin": MARGIN,
+        "fits": forecast.fit.fits(),
+        "ratio": forecast.fit.ratio(),
+        "faults": loaded.assembly.faults.len(),
+        "warnings": loaded.warnings,
+    })
+}
+
+/// The loop gain and what follows from it.
+fn examined(examined: &Examined) -> Value {
+    let Examined { margins, motions, least_damped, trials, started, .. } = examined;
+    let factor = |found: Option<(f64, f64)>| {
+        found.map(|(factor, hertz)| json!({ "factor": factor, "frequency_hz": hertz }))
+    };
+    let modes: Vec<Value> = motions
+        .modes
+        .iter()
+        .map(|mode| {
+            json!({
+                "mode": mode.truth.number,
+                "truth": motion(mode.truth.motion),
+                "in_loop": mode.in_loop.map(motion),
+                "damping_per_s_of_delay": mode.sensitivity_1_s,
+            })
+        })
+        .collect();
+    json!({
+        "growing": margins.growing,
+        "delay_margin": margins.delay.map(crossing),
+        "gain_margin_above": factor(margins.gain_above),
+        "gain_margin_below": factor(margins.gain_below),
+        "phase_margin": margins.phase.map(|(phase, hertz)| {
+            json!({ "rad": phase, "frequency_hz": hertz })
+        }),
+        "distance": { "value": margins.distance.0, "frequency_hz": margins.distance.1 },
+        "disk_margin": margins.disk.as_ref().map(|disk| json!({
+            "alpha": disk.alpha,
+            "gain": [disk.gain().0, disk.gain().1],
+            "phase_rad": disk.phase_rad(),
+            "frequency_hz": disk.frequency_hz,
+            "direction": disk.direction,
+        })),
+        "switches": margins.switches.iter().map(|c| crossing(*c)).collect::<Vec<_>>(),
+        "least_damped": least_damped.map(|(found, _)| motion(found)),
+        "least_damped_mode": least_damped.and_then(|(_, mode)| mode),
+        "modes": modes,
+        "other_motions": motions.others.iter().map(|m| motion(*m)).collect::<Vec<_>>(),
+        "compensators": trials.iter().map(trial).collect::<Vec<_>>(),
+        "as_started": started.as_ref().map(trial),
+    })
+}
+
+fn motion(motion: Motion) -> Value {
+    json!({
+        "frequency_hz": motion.frequency_hz(),
+        "damping_ratio": motion.damping_ratio(),
+        "growth_1_s": motion.growth_1_s(),
+    })
+}
+
+fn crossing(crossing: Crossing) -> Value {
+    json!({
+        "delay_s": crossing.delay_s,
+        "frequency_hz": crossing.frequency_hz,
+        "then": match crossing.direction {
+            Direction::Grows => "grows",
+            Direction::Decays => "decays",
+        },
+    })
+}
+
+fn trial(trial: &Trial) -> Value {
+    json!({
+        "kind": trial.kind,
+        "stable": trial.is_stable(),
+        "growing": trial.growing,
+        // Null: a growing motion is counted but was not found.
+        "least_damped": trial.least_damped.map(|(found, _)| motion(found)),
+        "least_damped_mode": trial.least_damped.and_then(|(_, mode)| mode),
+        "furthest_mode": trial.worst.map(|(mode, _)| mode),
+        "furthest_damping_error": trial.worst.map(|(_, error)| error),
+        "delay_margin": trial.delay_margin.map(crossing),
+    })
+}
+
+fn partitions(loaded: &Loaded, advice: &Advice) -> Value {
+    let ranked: Vec<Value> = advice
+        .ranked
+        .iter()
+        .enumerate()
+        .map(|(i, ranked)| {
+            let specimen = ranked.cut.partition.specimen.linearised();
+            let diagonal =
+                |m: &nalgebra::DMatrix<f64>| m.diagonal().iter().copied().collect::<Vec<_>>();
+            json!({
+                "rank": i + 1,
+                "interface": tables::place(loaded, &ranked.cut),
+                "specimen": tables::origin(&ranked.cut),
+                "mass_kg": diagonal(&specimen.matrices.mass),
+                "damping_n_s_m": diagonal(&specimen.matrices.damping),
+                "stiffness_n_m": diagonal(&specimen.matrices.stiffness),
+                // Null: no delay makes it unstable.
+                "critical_delay_s": ranked.critical.map(|c| c.delay_s),
+                "critical_frequency_hz": ranked.critical.map(|c| c.frequency_hz),
+                "stable_with_this_rig": ranked.own.as_ref().map(|(growing, _)| *growing == 0),
+                "bears_further_s": ranked.own.and_then(|(_, margin)| margin).map(|m| m.delay_s),
+            })
+        })
+        .collect();
+    json!({ "ranked": ranked, "skipped": advice.skipped })
+}
+
+/// The numerical part alone: within the tick, or a step of the main loop.
+fn numerical_s(fit: &Fit) -> f64 {
+    match fit.numerical {
+        NumericalCost::InTick(step) | NumericalCost::MainLoop { step, .. } => step.p99_s,
+    }
+}

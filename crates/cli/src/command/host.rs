@@ -1,0 +1,300 @@
+//! `twinrig host`: feed, watch, stop or look at a test that runs elsewhere.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Write};
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+use runtime::gate::TripKind;
+use runtime::host::{Client, ClientError, Event, Token};
+use serde_json::json;
+
+use super::output::{Exit, Output, print};
+use twinrig::hosted::{USUAL_ADDRESS, token_from};
+use twinrig::load_rows::{LoadRows, RowError};
+use twinrig::realtime::phase_word;
+
+/// What is wanted of the test.
+#[derive(Debug, Subcommand)]
+pub(super) enum HostCommand {
+    /// Send the load of a test, row by row as it is read.
+    Feed {
+        /// Rows of numbers in SI units, one column for each signal of the load, with or without a
+        /// column of times before them; - for the standard input.
+        file: PathBuf,
+        #[command(flatten)]
+        to: Reach,
+        /// Factor on every value.
+        #[arg(long, default_value_t = 1.0, allow_hyphen_values = true)]
+        scale: f64,
+    },
+    /// Show the frames of a test as they come, as comma-separated text.
+    Watch {
+        #[command(flatten)]
+        to: Reach,
+        /// Show one frame in so many.
+        #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+        every: u32,
+        /// Channels to show [default: all].
+        #[arg(long, value_delimiter = ',', value_name = "NAMES")]
+        channels: Vec<String>,
+        /// Leave after so many frames.
+        #[arg(long)]
+        frames: Option<u64>,
+    },
+    /// Stop a test as the operator does: hold, then ramp to zero. Again: end the hold.
+    Stop {
+        #[command(flatten)]
+        to: Reach,
+    },
+    /// Show where a test stands.
+    Status {
+        #[command(flatten)]
+        to: Reach,
+    },
+}
+
+/// Which test.
+#[derive(Debug, Args)]
+pub(super) struct Reach {
+    /// Where it listens.
+    #[arg(default_value = USUAL_ADDRESS)]
+    address: String,
+    /// File with the token that `twinrig run --host` said or was given; else the variable
+    /// TWINRIG_TOKEN.
+    #[arg(long, value_name = "FILE")]
+    token_file: Option<PathBuf>,
+}
+
+impl Reach {
+    fn connect(&self, output: Output) -> Result<Client, Exit> {
+        let token = match &self.token_file {
+            Some(path) => token_from(path).map_err(|error| output.fail(error))?,
+            None => {
+                let text = std::env::var("TWINRIG_TOKEN").map_err(|_| {
+                    output.fail("a token is needed: give --token-file, or set TWINRIG_TOKEN")
+                })?;
+                Token::new(&text).map_err(|error| output.fail(error))?
+            }
+        };
+        Client::connect(&*self.address, &token)
+            .map_err(|error| output.fail(format!("{}: {error}", self.address)))
+    }
+}
+
+pub(super) fn host(command: &HostCommand, output: Output) -> Exit {
+    let done = match command {
+        HostCommand::Feed { file, to, scale } => feed(file, to, *scale, output),
+        HostCommand::Watch { to, every, channels, frames } => {
+            watch(to, *every, channels, frames.unwrap_or(u64::MAX), output)
+        }
+        HostCommand::Stop { to } => stop(to, output),
+        HostCommand::Status { to } => status(to, output),
+    };
+    done.unwrap_or_else(|exit| exit)
+}
+
+fn feed(file: &PathBuf, to: &Reach, scale: f64, output: Output) -> Result<Exit, Exit> {
+    let input: Box<dyn io::Read> = if file.as_os_str() == "-" {
+        Box::new(io::stdin())
+    } else {
+        let opened = File::open(file);
+        Box::new(opened.map_err(|error| output.fail(format!("{}: {error}", file.display())))?)
+    };
+    let mut client = to.connect(output)?;
+    let welcome = client.welcome.clone();
+    let fail = |error: ClientError| output.fail(error);
+    let mut sample = client.feed().map_err(fail)?;
+    let mut rows = LoadRows::new(welcome.signals.len(), welcome.load_hz);
+    let mut input = BufReader::with_capacity(1 << 16, input);
+    let (mut line, mut waiting) = (String::new(), Vec::new());
+    let at = |error: RowError| output.fail(format!("{}: {error}", file.display()));
+    loop {
+        line.clear();
+        let count = input.read_line(&mut line);
+        let count = count.map_err(|error| output.fail(format!("{}: {error}", file.display())))?;
+        if count > 0 {
+            rows.read(&line, scale, &mut waiting).map_err(at)?;
+        }
+        // What is produced live goes out at once, what lies ready in long messages.
+        let more = count > 0 && !input.buffer().is_empty() && waiting.len() < 8192;
+        if !more && !waiting.is_empty() {
+            client.load(sample, &waiting).map_err(fail)?;
+            sample += (waiting.len() / welcome.signals.len().max(1)) as u64;
+            waiting.clear();
+        }
+        if count == 0 {
+            break;
+        }
+    }
+    if rows.rows() == 0 {
+        return Err(output.fail(format!("{}: there is no row of numbers in it", file.display())));
+    }
+    client.end(sample).map_err(fail)?;
+    Ok(match output {
+        Output::Json => output.document(&json!({ "samples": sample })),
+        Output::People => print(&format!("{sample} samples sent, and the end of the load\n")),
+    })
+}
+
+fn watch(
+    to: &Reach,
+    every: u32,
+    wanted: &[String],
+    mut left: u64,
+    output: Output,
+) -> Result<Exit, Exit> {
+    let mut client = to.connect(output)?;
+    let channels = client.welcome.channels.clone();
+    let mut shown = Vec::new();
+    for name in wanted {
+        match channels.iter().position(|(known, _)| known == name) {
+            Some(place) => shown.push(place),
+            None => return Err(output.fail(format!("the test has no channel \"{name}\""))),
+        }
+    }
+    if shown.is_empty() {
+        shown = (0..channels.len()).collect();
+    }
+    client.watch(every).map_err(|error| output.fail(error))?;
+    let mut out = io::stdout().lock();
+    // A reader that has seen enough closes the pipe: that is an end like any other.
+    let mut say = |text: &str| out.write_all(text.as_bytes()).and_then(|()| out.flush()).is_ok();
+    let names = shown.iter().map(|&place| {
+        let (name, unit) = &channels[place];
+        match (output, unit.is_empty()) {
+            (Output::People, false) => format!("{name} [{unit}]"),
+            _ => name.clone(),
+        }
+    });
+    let names: Vec<String> = names.collect();
+    let head = match output {
+        Output::People => names.join(",") + "\n",
+        Output::Json => format!("{}\n", json!({ "channels": names })),
+    };
+    if !say(&head) {
+        return Ok(Exit::Done);
+    }
+    loop {
+        match client.next().map_err(|error| output.fail(error))? {
+            Event::Frames { values, dropped, .. } => {
+                let width = channels.len().max(1);
+                let most = usize::try_from(left).unwrap_or(usize::MAX);
+                let frames = values.chunks_exact(width).take(most);
+                left -= frames.len() as u64;
+                let rows = frames.map(|frame| shown.iter().map(|&at| frame[at]).collect());
+                let rows: Vec<Vec<f64>> = rows.collect();
+                let shown = say(&shown_frames(&rows, dropped, output));
+                if !shown || left == 0 {
+                    if output == Output::People && dropped > 0 {
+                        eprintln!("{}", skipped(dropped, every));
+                    }
+                    return Ok(Exit::Done);
+                }
+            }
+            Event::Over { phase, trip, ticks, dropped } => {
+                let end = json!({
+                    "over": { "phase": phase, "trip": trip, "ticks": ticks, "dropped": dropped }
+                });
+                match output {
+                    Output::Json => {
+                        say(&format!("{end}\n"));
+                    }
+                    Output::People => {
+                        eprintln!(
+                            "the test is over after {ticks} ticks: {}; {}",
+                            trip_words(trip),
+                            skipped(dropped, every)
+                        );
+                    }
+                }
+                return Ok(Exit::Done);
+            }
+        }
+    }
+}
+
+/// What those who look on did not see.
+fn skipped(frames: u64, every: u32) -> String {
+    let of = if every > 1 { format!(" of one in {every}") } else { String::new() };
+    match frames {
+        0 => format!("every frame{of} was shown"),
+        1 => format!("1 frame{of} was skipped, faster than it could be shown; the record has it"),
+        _ => format!(
+            "{frames} frames{of} were skipped, faster than they could be shown; the record has them"
+        ),
+    }
+}
+
+fn shown_frames(rows: &[Vec<f64>], dropped: u64, output: Output) -> String {
+    match output {
+        Output::Json => format!("{}\n", json!({ "frames": rows, "dropped": dropped })),
+        Output::People => {
+            let mut text = String::new();
+            for row in rows {
+                let row: Vec<String> = row.iter().map(f64::to_string).collect();
+                text += &row.join(",");
+                text.push('\n');
+            }
+            text
+        }
+    }
+}
+
+fn stop(to: &Reach, output: Output) -> Result<Exit, Exit> {
+    let presses = to.connect(output)?.stop().map_err(|error| output.fail(error))?;
+    Ok(match output {
+        Output::Json => output.document(&json!({ "presses": presses })),
+        Output::People => print("the stop is pressed: the rig holds, then goes to zero\n"),
+    })
+}
+
+fn status(to: &Reach, output: Output) -> Result<Exit, Exit> {
+    let mut client = to.connect(output)?;
+    let status = client.status().map_err(|error| output.fail(error))?;
+    let welcome = &client.welcome;
+    let feeding = match status.feeding {
+        0 => "nobody feeds",
+        1 => "being fed",
+        _ => "ended",
+    };
+    Ok(match output {
+        Output::Json => output.document(&json!({
+            "title": welcome.title,
+            "real_time": welcome.clock == 1,
+            "time_s": status.ticks as f64 / welcome.tick_hz,
+            "ticks": status.ticks,
+            "phase": status.phase,
+            "trip": status.trip,
+            "load": (welcome.load_hz > 0.0).then(|| json!({
+                "state": feeding,
+                "rate_hz": welcome.load_hz,
+                "samples": status.fed,
+                "used": status.used,
+                "starved_ticks": status.starved,
+            })),
+            "feedback_dropped": status.dropped,
+        })),
+        Output::People => {
+            let mut text = format!(
+                "{}\n{:.3} s, {}, {}\n",
+                twinrig::report::one_line(&welcome.title),
+                status.ticks as f64 / welcome.tick_hz,
+                phase_word(status.phase),
+                trip_words(status.trip),
+            );
+            if welcome.load_hz > 0.0 {
+                text += &format!(
+                    "load: {feeding}, {} samples received, {} used, {} ticks bridged\n",
+                    status.fed, status.used, status.starved
+                );
+            }
+            print(&text)
+        }
+    })
+}
+
+fn trip_words(code: u8) -> &'static str {
+    let kind = TripKind::from_code(code);
+    kind.map_or("no trip", |kind| kind.words())
+}

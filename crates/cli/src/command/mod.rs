@@ -1,0 +1,223 @@
+//! The command line: arguments in, tables or JSON out, an exit code that means something.
+
+mod bench;
+mod bench_realtime;
+mod chart;
+mod check;
+mod export;
+mod host;
+mod identify;
+mod output;
+mod reduce;
+mod rehearse;
+mod replay;
+mod report;
+mod reproduce;
+mod rig;
+mod signals;
+mod status_line;
+mod sweep;
+mod trace;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{CommandFactory, Parser, Subcommand, ValueEnum};
+
+pub(crate) use output::{Exit, Output};
+
+/// Real-time hybrid testing: predict, rehearse, run, record and report.
+#[derive(Debug, Parser)]
+#[command(version, about, after_help = exit_codes())]
+pub(crate) struct CommandLine {
+    /// Print one JSON document for machines instead of tables.
+    #[arg(long, global = true)]
+    json: bool,
+    #[command(subcommand)]
+    command: Command,
+}
+
+/// The exit codes, for the help.
+fn exit_codes() -> String {
+    let lines = Exit::ALL.map(|exit| format!("\n  {}  {}", exit as u8, exit.words()));
+    format!("Exit codes:{}", lines.concat())
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Read and validate an experiment file, and predict whether the loop is stable.
+    Check(check::CheckArguments),
+    /// Rehearse a test in virtual time, or run it in real time; write its record and report.
+    Run {
+        #[command(flatten)]
+        experiment: rehearse::ExperimentFile,
+        /// Folder for record.arrow, report.html and summary.json [default: runs/NAME, and in
+        /// real time runs/NAME-START].
+        #[arg(long, value_name = "DIR")]
+        out: Option<PathBuf>,
+        /// Run against the clock, each tick at its deadline. Ctrl-C stops the test: hold, then
+        /// ramp to zero.
+        #[arg(long)]
+        realtime: bool,
+        /// Laboratory to drive, host and port, instead of [rig] address; `virtual` for a rig in
+        /// this process.
+        #[arg(long, value_name = "ADDRESS")]
+        rig: Option<String>,
+        /// Open a link for a host: feed the load, watch, stop [default address: 127.0.0.1:7420].
+        #[arg(
+            long,
+            value_name = "ADDRESS",
+            num_args = 0..=1,
+            require_equals = true,
+            default_missing_value = twinrig::hosted::USUAL_ADDRESS
+        )]
+        host: Option<String>,
+        /// File with the token that clients of the link must know; without it one is drawn and
+        /// shown.
+        #[arg(long, value_name = "FILE", requires = "host")]
+        token_file: Option<PathBuf>,
+    },
+    /// Feed, watch, stop or look at a test that runs with --host.
+    Host {
+        #[command(subcommand)]
+        command: host::HostCommand,
+    },
+    /// Play the laboratory of an experiment for a loop elsewhere.
+    Rig(rig::RigArguments),
+    /// Identify the transfer system: by a test on the rig, or from a record or table.
+    Identify(Box<identify::IdentifyArguments>),
+    /// Make the report of a record again.
+    Report {
+        /// Record, or the folder it is in.
+        record: PathBuf,
+        /// Where to write it [default: report.html beside the record].
+        #[arg(long, value_name = "FILE")]
+        out: Option<PathBuf>,
+    },
+    /// Write a record in another format.
+    Export {
+        /// Record, or the folder it is in.
+        record: PathBuf,
+        /// Format of the new file.
+        #[arg(long, value_enum)]
+        format: ExportFormat,
+        /// Where to write it [default: beside the record].
+        #[arg(long, value_name = "FILE")]
+        out: Option<PathBuf>,
+    },
+    /// Feed a record's measurements through the loop again and compare the commands.
+    Replay {
+        /// Record, or the folder it is in.
+        record: PathBuf,
+    },
+    /// Recompute a paper's results and print paper, ours and the difference.
+    Reproduce {
+        /// Which paper.
+        #[arg(value_enum)]
+        paper: Paper,
+        /// Recorded ground motion (CSV or AT2); without it the project's synthetic one.
+        #[arg(long, value_name = "FILE")]
+        ground: Option<PathBuf>,
+    },
+    /// Make a large structure small, and compare it with the full one.
+    Reduce(reduce::ReduceArguments),
+    /// Chart where a test is stable, over any two numbers of its file.
+    Chart(Box<chart::ChartArguments>),
+    /// Trace a frequency response by iteration, where feedback cannot work.
+    Trace(trace::TraceArguments),
+    /// Run many variants of a test in parallel; sum up how robust it is.
+    Sweep(sweep::SweepArguments),
+    /// Measure the cost of a step on this machine, or how punctual it is.
+    Bench {
+        /// Repetitions; the fastest counts.
+        #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=1000))]
+        repeat: u32,
+        /// Measure wake-up latency and execution in real time instead, beside cyclictest.
+        #[arg(long)]
+        realtime: bool,
+        /// Seconds for each rate in real time.
+        #[arg(long, default_value_t = 30, value_parser = clap::value_parser!(u32).range(1..=3600))]
+        seconds: u32,
+    },
+    /// Print the JSON Schema of the experiment file, for editors.
+    Schema,
+    /// Print completions for a shell.
+    Completions {
+        /// Which shell.
+        #[arg(value_enum)]
+        shell: clap_complete::Shell,
+    },
+}
+
+/// Formats a record can be written in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum ExportFormat {
+    /// Comma-separated text, one row per frame.
+    Csv,
+    /// HDF5 laid out as a MATLAB v7.3 MAT file.
+    Mat,
+    /// Apache Parquet (in builds with the feature `parquet`).
+    Parquet,
+}
+
+/// Papers that can be recomputed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Paper {
+    /// Gálmez & Fermandois 2020: online stability of hybrid tests.
+    Galmez,
+    /// Waldbjørn et al.: multi-rate real-time hybrid simulation.
+    Waldbjorn,
+    /// Beregi et al.: delay stability and iterative hybrid testing.
+    Beregi,
+    /// De Kraker 1994: component mode synthesis.
+    Dekraker,
+}
+
+/// Does what the command line asks for.
+pub(crate) fn run(line: CommandLine) -> Exit {
+    let output = if line.json { Output::Json } else { Output::People };
+    match line.command {
+        Command::Check(arguments) => check::check(&arguments, output),
+        Command::Rig(arguments) => rig::rig(&arguments, output),
+        Command::Run { experiment, out, realtime, host, token_file, rig } => {
+            let clock = if realtime { rehearse::Clock::Real } else { rehearse::Clock::Virtual };
+            let wish = host.map(|address| rehearse::HostWish { address, token_file });
+            rehearse::run(&experiment, out, clock, rehearse::Links { rig, host: wish }, output)
+        }
+        Command::Host { command } => host::host(&command, output),
+        Command::Identify(arguments) => identify::identify(&arguments, output),
+        Command::Report { record, out } => report::report(&record, out, output),
+        Command::Export { record, format, out } => export::export(&record, format, out, output),
+        Command::Replay { record } => replay::replay(&record, output),
+        Command::Reproduce { paper: Paper::Galmez, ground } => reproduce::galmez(ground, output),
+        Command::Reproduce { paper: Paper::Waldbjorn, ground } => {
+            reproduce::waldbjorn(ground, output)
+        }
+        Command::Reproduce { paper: Paper::Beregi, ground } => reproduce::beregi(ground, output),
+        Command::Reproduce { paper: Paper::Dekraker, ground } => {
+            reproduce::dekraker(ground, output)
+        }
+        Command::Reduce(arguments) => reduce::reduce(&arguments, output),
+        Command::Chart(arguments) => chart::chart(&arguments, output),
+        Command::Trace(arguments) => trace::trace(&arguments, output),
+        Command::Sweep(arguments) => sweep::sweep(&arguments, output),
+        Command::Bench { seconds, realtime: true, .. } => bench_realtime::bench(seconds, output),
+        Command::Bench { repeat, .. } => bench::bench(repeat, output),
+        Command::Schema => {
+            let schema = experiment::schema::json_schema();
+            output::print(&format!("{schema:#}\n"))
+        }
+        Command::Completions { shell } => {
+            let mut script = Vec::new();
+            let mut command = CommandLine::command();
+            clap_complete::generate(shell, &mut command, "twinrig", &mut script);
+            output::print(&String::from_utf8_lossy(&script))
+        }
+    }
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        Self::from(exit as u8)
+    }
+}

@@ -1,0 +1,455 @@
+//! The full model stepped through the test's own load, beside the reduced one.
+
+use std::fmt::Write as _;
+use std::time::Instant;
+
+use model::equations::RelativeDof;
+use model::integrator::{Method, Options};
+use model::partition::LoadPattern;
+use model::reduction::ReductionError;
+use model::reduction::transient::{FullLoad, FullStepper};
+use model::structure::DofKind;
+use runtime::load::Load;
+use runtime::reference::{ReferenceError, reference};
+use serde_json::{Value, json};
+use thiserror::Error;
+
+use crate::command::output::number;
+use twinrig::assembly::{Assembly, Examined, LoopOptions, PlantError, Recording};
+use twinrig::report::{Curve, Look, Pane, Span, Square, min_max};
+
+/// Points of a curve that is drawn.
+const DRAWN_POINTS: usize = 3000;
+/// Places that are drawn.
+const DRAWN: usize = 6;
+/// Steps between two words of progress.
+const STRIDE: usize = 50;
+
+/// Why the full model was not stepped.
+#[derive(Debug, Error)]
+pub(super) enum HistoryError {
+    #[error(
+        "--compare steps the full model with one factor for all steps, so it needs a linear \
+         structure, and this one has {0} nonlinear element(s): reduce a copy of the file without \
+         them"
+    )]
+    Nonlinear(usize),
+    #[error("--compare needs a load that is known beforehand, and this one is streamed")]
+    Streamed,
+    #[error("there is nothing to compare: the load is zero for the whole test")]
+    Silent,
+    #[error(transparent)]
+    Reduction(#[from] ReductionError),
+    #[error(transparent)]
+    Reference(#[from] ReferenceError),
+    #[error(transparent)]
+    Plant(#[from] PlantError),
+}
+
+/// Full and reduced motion under the same load.
+pub(super) struct History {
+    step_s: f64,
+    /// When the load begins; before that everything is at rest.
+    from_s: f64,
+    /// Wall time of the full model's steps.
+    full_s: f64,
+    /// Memory of its factor.
+    factor_bytes: usize,
+    places: Vec<Place>,
+    /// Why the loop ended before the span did, if so.
+    tripped: Option<String>,
+}
+
+/// The motion of one interface DOF or monitored DOF.
+struct Place {
+    /// May be the user's word.
+    name: String,
+    kind: DofKind,
+    full: Vec<f64>,
+    reduced: Vec<f64>,
+    /// What the sensors of the hybrid test said.
+    hybrid: Option<Vec<f64>>,
+    /// Noise and step of that sensor.
+    floor: f64,
+}
+
+impl Place {
+    fn peak(&self) -> f64 {
+        self.full.iter().fold(0.0, |peak: f64, x| peak.max(x.abs()))
+    }
+
+    fn unit(&self) -> &'static str {
+        match self.kind {
+            DofKind::Translation => "m",
+            DofKind::Rotation => "rad",
+        }
+    }
+}
+
+/// How far one motion is from another.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Off {
+    /// Root of the mean square of the difference, over that of the true motion.
+    rms: f64,
+    /// Largest difference, over the largest true motion.
+    largest: f64,
+    /// Difference of the largest motions, over the true one.
+    peak: f64,
+}
+
+impl Off {
+    fn of(ours: &[f64], truth: &[f64]) -> Self {
+        let largest = |values: &mut dyn Iterator<Item = f64>| {
+            // What is not a number stays so.
+            values.fold(0.0, |m: f64, x| if m.is_nan() || x.abs() <= m { m } else { x.abs() })
+        };
+        let differences = || ours.iter().zip(truth).map(|(a, b)| a - b);
+        let square = |values: &mut dyn Iterator<Item = f64>| values.map(|x| x * x).sum::<f64>();
+        // Only as long as both are known.
+        let known = ours.len().min(truth.len());
+        let (ours, truth) = (&ours[..known], &truth[..known]);
+        let (own, peak) = (largest(&mut ours.iter().copied()), largest(&mut truth.iter().copied()));
+        Self {
+            rms: (square(&mut differences()) / square(&mut truth.iter().copied())).sqrt(),
+            largest: largest(&mut differences()) / peak,
+            peak: (own - peak).abs() / peak,
+        }
+    }
+
+    fn json(self) -> Value {
+        json!({ "rms": self.rms, "largest": self.largest, "peak": self.peak })
+    }
+}
+
+impl History {
+    /// Steps the full structure from where the load begins, over `span_s` or to its
+    /// end; `progress` is told steps done and to do.
+    pub(super) fn new(
+        assembly: &Assembly,
+        examined: &Examined,
+        span_s: Option<f64>,
+        mut progress: impl FnMut(usize, usize),
+    ) -> Result<Self, HistoryError> {
+        let whole = &assembly.substructures.whole;
+        if !whole.elements.is_empty() {
+            return Err(HistoryError::Nonlinear(whole.elements.len()));
+        }
+        if assembly.stream.is_some() {
+            return Err(HistoryError::Streamed);
+        }
+        let step_s = assembly.integrator.step_s;
+        let load = assembly.load();
+        let still = |tick: usize| load.at(tick).iter().all(|&value| value == 0.0);
+        let silent = (0..load.ticks()).take_while(|&tick| still(tick)).count();
+        if silent == load.ticks() {
+            return Err(HistoryError::Silent);
+        }
+        // From the last tick at rest.
+        let from = silent.saturating_sub(1);
+        let steps = span_s.map_or(load.ticks(), |span| (span / step_s).round() as usize);
+        let load = load.ending(from.saturating_add(steps.max(2)));
+        let mut places = reduced(assembly, examined, &load)?;
+        let tripped = hybrid(assembly, &load, &mut places)?;
+        for place in &mut places {
+            place.reduced.drain(..from);
+            let hybrid = place.hybrid.as_mut();
+            hybrid.map(|values| values.drain(..from.min(values.len())).count());
+        }
+        let begun = Instant::now();
+        let model = &examined.reduced.model;
+        let loads: Vec<FullLoad> = assembly
+            .loads
+            .iter()
+            .map(|signal| match signal.pattern {
+                LoadPattern::Ground => FullLoad::Ground,
+                LoadPattern::Force { dof } => FullLoad::Force(model.boundary[dof]),
+            })
+            .collect();
+        let interface: Vec<RelativeDof> = assembly
+            .partition
+            .interface
+            .iter()
+            .map(|place| {
+                let of = |dof: Option<usize>| dof.map(|dof| model.boundary[dof]);
+                RelativeDof { from: of(place.from), to: of(place.to) }
+            })
+            .collect();
+        let watched: Vec<RelativeDof> = interface
+            .into_iter()
+            .chain(model.monitored.iter().map(|&dof| RelativeDof::of_dof(dof)))
+            .collect();
+        let mut full = FullStepper::new(&examined.component, &loads, load.at(from), step_s)?;
+        for tick in from..load.ticks() {
+            if (tick - from).is_multiple_of(STRIDE) {
+                progress(tick - from, load.ticks() - from);
+            }
+            for (place, at) in places.iter_mut().zip(&watched) {
+                place.full.push(at.value(full.displacement()));
+            }
+            full.advance(load.at(tick + 1));
+        }
+        let (full_s, factor_bytes) = (begun.elapsed().as_secs_f64(), full.factor_bytes());
+        let from_s = from as f64 * step_s;
+        Ok(Self { step_s, from_s, full_s, factor_bytes, places, tripped })
+    }
+
+    fn steps(&self) -> usize {
+        self.places.first().map_or(0, |place| place.full.len())
+    }
+
+    fn time_s(&self, step: usize) -> f64 {
+        self.from_s + step as f64 * self.step_s
+    }
+
+    fn span_s(&self) -> f64 {
+        self.steps() as f64 * self.step_s
+    }
+
+    /// Quantity and value, for people.
+    pub(super) fn rows(&self) -> Vec<(String, String)> {
+        let percent = |value: f64| format!("{} %", number(100.0 * value));
+        let mut rows = vec![(
+            "full model stepped".to_owned(),
+            format!(
+                "{} s from {} s on, {} steps by newmark in {} s",
+                number(self.span_s()),
+                number(self.from_s),
+                self.steps(),
+                number(self.full_s)
+            ),
+        )];
+        for place in &self.places {
+            let off = Off::of(&place.reduced, &place.full);
+            let (peak, unit) = (number(place.peak()), place.unit());
+            let name = format!("{}: reduced against full in time", place.name);
+            let (rms, at_peak) = (percent(off.rms), percent(off.peak));
+            rows.push((name, format!("{rms} rms, {at_peak} at the peak of {peak} {unit}")));
+            let Some(hybrid) = &place.hybrid else { continue };
+            let off = Off::of(hybrid, &place.full);
+            let name = format!("{}: hybrid test against full in time", place.name);
+            if place.peak() < place.floor {
+                let floor = number(place.floor);
+                let words = format!("the motion is below what the sensor sees, {floor} {unit}");
+                rows.push((name, words));
+                continue;
+            }
+            let (rms, at_peak) = (percent(off.rms), percent(off.peak));
+            rows.push((name, format!("{rms} rms, {at_peak} at the peak")));
+        }
+        if let Some(why) = &self.tripped {
+            rows.push(("the hybrid test ended early".to_owned(), why.clone()));
+        }
+        rows
+    }
+
+    /// For machines.
+    pub(super) fn document(&self) -> Value {
+        let places: Vec<Value> = self
+            .places
+            .iter()
+            .map(|place| {
+                json!({
+                    "name": place.name,
+                    "peak": place.peak(),
+                    "unit": place.unit(),
+                    "reduced": Off::of(&place.reduced, &place.full).json(),
+                    "hybrid": place.hybrid.as_ref().map(|own| Off::of(own, &place.full).json()),
+                })
+            })
+            .collect();
+        json!({
+            "span_s": self.span_s(),
+            "from_s": self.from_s,
+            "steps": self.steps(),
+            "step_s": self.step_s,
+            "method": "newmark",
+            "full_s": self.full_s,
+            "full_factor_bytes": self.factor_bytes,
+            "places": places,
+            "tripped": self.tripped,
+        })
+    }
+
+    /// Every sample.
+    pub(super) fn csv(&self) -> String {
+        let mut text = "time [s]".to_owned();
+        for place in &self.places {
+            let name = place.name.replace('"', "\"\"");
+            let _ = write!(text, ",\"{name} full\",\"{name} reduced\"");
+            if place.hybrid.is_some() {
+                let _ = write!(text, ",\"{name} hybrid\"");
+            }
+        }
+        text.push('\n');
+        for step in 0..self.steps() {
+            let _ = write!(text, "{}", self.time_s(step));
+            for place in &self.places {
+                let _ = write!(text, ",{},{}", place.full[step], place.reduced[step]);
+                if let Some(hybrid) = &place.hybrid {
+                    let _ = match hybrid.get(step) {
+                        Some(value) => write!(text, ",{value}"),
+                        None => write!(text, ","),
+                    };
+                }
+            }
+            text.push('\n');
+        }
+        text
+    }
+
+    /// Motion and difference of each place.
+    pub(super) fn panes(&self) -> Vec<Pane> {
+        self.places.iter().take(DRAWN).flat_map(|place| self.two_panes(place)).collect()
+    }
+
+    fn two_panes(&self, place: &Place) -> [Pane; 2] {
+        let name = &place.name;
+        let curve = |words: &str, look: Look, values: &[f64]| {
+            let kept = min_max(values, DRAWN_POINTS).into_iter();
+            let points = kept.map(|k| (self.time_s(k), values[k])).collect();
+            Curve { name: words.to_owned(), look, points }
+        };
+        let apart =
+            |own: &[f64]| -> Vec<f64> { own.iter().zip(&place.full).map(|(a, b)| a - b).collect() };
+        let mut motion = vec![
+            curve("full model", Look::Number(0), &place.full),
+            curve("reduced model", Look::Number(1), &place.reduced),
+        ];
+        let mut difference = vec![curve("reduced − full", Look::Number(1), &apart(&place.reduced))];
+        if let Some(hybrid) = &place.hybrid {
+            motion.push(curve("hybrid test, measured", Look::Faint, hybrid));
+            difference.push(curve("hybrid − full", Look::Faint, &apart(hybrid)));
+        }
+        let pane = |title: String, caption: &str, title_y: &'static str, curves: Vec<Curve>| {
+            let values = curves.iter().flat_map(|curve| &curve.points).map(|point| point.1);
+            let values = values.filter(|value| value.is_finite());
+            let low = values.clone().fold(0.0, f64::min);
+            let high = values.fold(0.0, f64::max);
+            let room = if high > low { 0.06 * (high - low) } else { 1.0 };
+            Pane {
+                title,
+                caption: caption.to_owned(),
+                x: Span { title: "time [s]", low: self.from_s, high: self.time_s(self.steps()) },
+                y: Span { title: title_y, low: low - room, high: high + room },
+                square: Square::No,
+                curves,
+                marks: Vec::new(),
+                walls: Vec::new(),
+            }
+        };
+        let (motion_y, difference_y) = match place.kind {
+            DofKind::Translation => ("displacement [m]", "difference [m]"),
+            DofKind::Rotation => ("rotation [rad]", "difference [rad]"),
+        };
+        [
+            pane(
+                format!("Motion in time: {name}"),
+                if place.hybrid.is_some() {
+                    "The whole structure under the load of the file: the full model and the \
+                     reduced one, both by average acceleration at the step of the test, and what \
+                     the sensors of the hybrid test said."
+                } else {
+                    "The whole structure under the load of the file: the full model and the \
+                     reduced one, both by average acceleration at the step of the test."
+                },
+                motion_y,
+                motion,
+            ),
+            pane(
+                format!("Difference in time: {name}"),
+                "Reduced minus full is the reduction's own error; hybrid minus full is that of \
+                 the whole test.",
+                difference_y,
+                difference,
+            ),
+        ]
+    }
+}
+
+/// The reduced structure, as a whole, by average acceleration.
+fn reduced(
+    assembly: &Assembly,
+    examined: &Examined,
+    load: &Load,
+) -> Result<Vec<Place>, HistoryError> {
+    let options = Options { method: Method::Newmark, ..assembly.integrator.clone() };
+    let response = reference(&assembly.substructures.whole, &options, load, 1)?;
+    let small = &examined.reduced;
+    let names = &assembly.structure.names;
+    let named = |place: &RelativeDof| match (place.from, place.to) {
+        (None, Some(dof)) => names[dof].clone(),
+        (from, to) => {
+            let name = |dof: Option<usize>| dof.map_or("ground", |dof| &names[dof]);
+            format!("{} to {}", name(from), name(to))
+        }
+    };
+    let place = |name: String, kind: DofKind, reduced: Vec<f64>| {
+        let full = Vec::with_capacity(reduced.len());
+        Place { name, kind, full, reduced, hybrid: None, floor: 0.0 }
+    };
+    let kind = |at: &RelativeDof| match at.to.or(at.from) {
+        Some(dof) => assembly.structure.kinds[dof],
+        None => DofKind::Translation,
+    };
+    let interface = assembly.partition.interface.iter().zip(response.interface);
+    let mut places: Vec<Place> =
+        interface.map(|(at, motion)| place(named(at), kind(at), motion)).collect();
+    let monitored = small.monitored.iter().zip(&examined.monitored_kinds);
+    for (row, (name, kind)) in small.model.recovery.row_iter().zip(monitored) {
+        let motion = (0..load.ticks()).map(|k| {
+            row.iter().zip(&response.displacement).map(|(share, column)| share * column[k]).sum()
+        });
+        places.push(place(name.clone(), *kind, motion.collect()));
+    }
+    Ok(places)
+}
+
+/// Runs the hybrid test in virtual time and keeps what its sensors say; tells
+/// what tripped it.
+fn hybrid(
+    assembly: &Assembly,
+    load: &Load,
+    places: &mut [Place],
+) -> Result<Option<String>, HistoryError> {
+    // Before the load begins there is nothing to compare.
+    if assembly.course.is_some() {
+        return Ok(None);
+    }
+    let options = LoopOptions { constant_j: 1.0, recording: Recording::Off };
+    let (stop_at, plant) = (f64::INFINITY, assembly.plant()?);
+    // The warning's constant comes from the whole load; here it only watches.
+    let watching = Assembly { stop_at, ..assembly.clone() };
+    let mut hybrid = watching.hybrid_loop(plant, load.clone(), options);
+    let count = assembly.count();
+    let mut measured: Vec<Vec<f64>> = vec![Vec::with_capacity(load.ticks()); count];
+    while !hybrid.is_over() && hybrid.tripped().is_none() && measured[0].len() < load.ticks() {
+        hybrid.tick();
+        for (column, value) in measured.iter_mut().zip(&hybrid.measured().displacement) {
+            column.push(*value);
+        }
+    }
+    let sensors = &assembly.sensors;
+    let floors = sensors.displacement_noise.iter().zip(&sensors.displacement_quantum);
+    for ((place, column), (noise, quantum)) in places.iter_mut().zip(measured).zip(floors) {
+        place.hybrid = Some(column);
+        place.floor = noise + quantum;
+    }
+    let trip = hybrid.tripped();
+    Ok(trip.map(|(trip, time_s)| format!("{} at {} s", trip.text(), number(time_s))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_are_shares_of_the_true_motion() {
+        let off = Off::of(&[1.0, -3.0, 0.0], &[1.0, -4.0, 0.0]);
+        assert!((off.rms - (1.0f64 / 17.0).sqrt()).abs() < 1e-15);
+        assert_eq!((off.largest, off.peak), (0.25, 0.25));
+        // A loop that ended early is judged by what it did.
+        assert_eq!(Off::of(&[1.0], &[1.0, 7.0]), Off { rms: 0.0, largest: 0.0, peak: 0.0 });
+        let off = Off::of(&[f64::NAN, 1.0], &[1.0, 1.0]);
+        assert!(off.rms.is_nan() && off.largest.is_nan() && off.peak.is_nan());
+    }
+}
