@@ -74,7 +74,7 @@ pub fn critical_delay_by(
 fn mobility(numerical: &Equations) -> Option<DMatrix<f64>> {
     let (n, b) = (numerical.size(), numerical.interface_matrix());
     if let Some(states) = &numerical.states {
-        let mut tall = DMatrix::zeros(states.states(), b.ncols());
+        let mut tall = DMatrix::zeros(states.a.nrows(), b.ncols());
         tall.rows_mut(0, n).copy_from(&b);
         let slopes = solve::solved(states.e.clone(), &tall)?;
         return Some(b.transpose() * slopes.rows(n, n));

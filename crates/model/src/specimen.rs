@@ -97,8 +97,8 @@ pub fn restoring_force<T: Lane>([k, c, m]: [T; 3], [u, v, a]: [T; 3], elements: 
 #[derive(Debug, Clone)]
 pub struct RestoringForce {
     product: Product,
-    /// K, C, M of a single interface DOF, the usual case.
-    single: [f64; 3],
+    /// K, C, M of the first interface DOF, usually the only one.
+    pub single: [f64; 3],
 }
 
 impl RestoringForce {
@@ -111,11 +111,6 @@ impl RestoringForce {
             product: Product::new(&hstack(&[&of_motion, &identity])),
             single: [0, 1, 2].map(|k| of_motion.get((0, k * count)).copied().unwrap_or(0.0)),
         }
-    }
-
-    /// K, C, M of the first interface DOF.
-    pub fn single(&self) -> [f64; 3] {
-        self.single
     }
 
     /// The force for a motion and the element forces `r`.

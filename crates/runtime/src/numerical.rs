@@ -74,7 +74,7 @@ impl Plant {
     /// Numerical substructure and rig as one system; `rig` is the same rig alone,
     /// for its sensors and for the way to safe.
     pub fn continuous(model: Coupled, rig: VirtualRig) -> Self {
-        let count = model.interface().count();
+        let count = model.interface.count();
         let (command, error) = (Motion::rest(count), vec![0.0; count]);
         let joint = Continuous { model, command, error, released: false };
         Self { numerical: Numerical::Continuous(Box::new(joint)), rig: rig.into() }
@@ -134,7 +134,7 @@ impl Numerical {
     pub fn desired(&self) -> &Motion {
         match self {
             Self::Stepped(part) => part.integrator.interface(),
-            Self::Continuous(joint) => joint.model.interface(),
+            Self::Continuous(joint) => &joint.model.interface,
             Self::TwoRate(model) => &model.desired,
         }
     }
@@ -276,7 +276,7 @@ impl Stepped {
 impl Continuous {
     fn measure(&mut self, load: &[f64], rig: &mut RigSlot, measured: &mut Measured) {
         self.model.observe(load);
-        let (achieved, force) = (&self.model.achieved().displacement, self.model.force());
+        let (achieved, force) = (&self.model.achieved.displacement, &self.model.force);
         if let RigSlot::Virtual(rig) = rig {
             rig.parts.sense(achieved, force, measured);
         }

@@ -19,6 +19,7 @@ pub use model_based::Surroundings;
 use nalgebra::DMatrix;
 use thiserror::Error;
 
+use crate::error::BadNumber;
 use crate::motion::Motion;
 use adaptive::Adaptive;
 use model_based::ModelBased;
@@ -149,28 +150,11 @@ pub struct Instant<'a> {
 }
 
 /// Why a predictor cannot be made.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+#[derive(Debug, Clone, Copy, PartialEq, Error)]
 pub enum PredictorError {
-    /// This degree is out of range.
-    #[error("a polynomial of degree {0} cannot be used: give 1 to {HIGHEST_ORDER}")]
-    BadOrder(usize),
-    /// Too few or too many points for a fit.
-    #[error(
-        "{points} points do not fit a polynomial of degree {order}: give more points than the \
-         degree and at most {MOST_POINTS}"
-    )]
-    BadPoints {
-        /// What was asked for.
-        points: usize,
-        /// Degree of the polynomial.
-        order: usize,
-    },
-    /// So many taps are too few or too many.
-    #[error("a recurrence of {0} instants cannot be learnt: give 2 to {MOST_TAPS}")]
-    BadTaps(usize),
-    /// A weight of the past that is none.
-    #[error("the weight of the past (forgetting) must be above 0 and at most 1")]
-    BadForgetting,
+    /// A number out of its range.
+    #[error(transparent)]
+    BadNumber(#[from] BadNumber),
     /// A model with so many nonlinear elements does not follow from its state alone.
     #[error(
         "a model-based predictor needs a linear numerical part, and this one has {0} \
@@ -314,7 +298,7 @@ impl Predictor {
     /// Rows of [`Instant::load`] that are looked at: none but for the model-based kind.
     pub fn rows_ahead(&self) -> usize {
         match &self.0 {
-            Kind::ModelBased(model) => model.rows_ahead(),
+            Kind::ModelBased(model) => model.rows_ahead,
             _ => 0,
         }
     }

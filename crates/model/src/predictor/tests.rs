@@ -371,10 +371,7 @@ impl PredictorError {
     /// The key of the file that should change.
     fn key(&self) -> &'static str {
         match self {
-            Self::BadOrder(..) => "order",
-            Self::BadPoints { .. } => "points",
-            Self::BadTaps(..) => "taps",
-            Self::BadForgetting => "forgetting",
+            Self::BadNumber(number) => number.name,
             Self::NotLinear(..) | Self::SingularMass => "kind",
         }
     }

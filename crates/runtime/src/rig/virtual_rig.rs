@@ -228,7 +228,7 @@ impl VirtualRig {
             motion: dynamic.motion.matrix().clone(),
             step: step.clone(),
             input,
-            specimen: self.restoring.single(),
+            specimen: self.restoring.single,
             converter: self.parts.converter,
             displacement: self.parts.displacement_sensors.first()?.clone(),
             force: self.parts.force_sensors.first()?.clone(),
