@@ -6,8 +6,7 @@ use model::partition::InternalDofs;
 use model::specimen::Specimen;
 use model::transfer::TransferSystem;
 use nalgebra::DMatrix;
-use numerics::eigen::{self, EigenError};
-use numerics::second_order::companion;
+use numerics::eigen;
 use numerics::solve;
 
 use crate::loop_stability::{
@@ -96,50 +95,6 @@ pub fn greatest_stable_delay(
         return Ok(None);
     }
     Ok(Some(last_before_loss(1, most, stable)?))
-}
-
-/// The critical delay by Gao & You's equivalent matrices: the delayed force is
-/// replaced by its first-order Taylor series, with the reference structure's
-/// modes for the third derivative,
-///   M = M_r − τ C_e, C = C_r + τ (M_e M_r⁻¹ K_r − K_e), K = K_r,
-/// and the smallest τ with an eigenvalue in the right half plane is sought.
-///
-/// Reference: Gao & You 2019, Mech. Syst. Signal Process. 133, 106261.
-pub fn gao_you_delay(
-    whole: &Equations,
-    specimen: &Specimen,
-    longest_s: f64,
-) -> Result<Option<f64>, EigenError> {
-    let b = whole.interface_matrix();
-    let on_structure = |m: &DMatrix<f64>| &b * m * b.transpose();
-    let (mass, damping, stiffness) = (
-        on_structure(&specimen.mass),
-        on_structure(&specimen.damping),
-        on_structure(&specimen.stiffness),
-    );
-    let Some(inverse) = whole.mass.clone().try_inverse() else { return Ok(Some(0.0)) };
-    let turned = mass * inverse * &whole.stiffness - stiffness;
-    let unstable = |delay_s: f64| -> Result<bool, EigenError> {
-        let Some(inverse) = (&whole.mass - delay_s * &damping).try_inverse() else {
-            return Ok(true);
-        };
-        let damping = &whole.damping + delay_s * &turned;
-        Ok(eigen::spectral_abscissa(&companion(&inverse, &damping, &whole.stiffness))? > 0.0)
-    };
-    let steps = 400;
-    for step in 1..=steps {
-        let mut high = longest_s * f64::from(step) / f64::from(steps);
-        if !unstable(high)? {
-            continue;
-        }
-        let mut low = longest_s * f64::from(step - 1) / f64::from(steps);
-        for _ in 0..60 {
-            let middle = 0.5 * (low + high);
-            if unstable(middle)? { high = middle } else { low = middle }
-        }
-        return Ok(Some(high));
-    }
-    Ok(None)
 }
 
 #[cfg(test)]

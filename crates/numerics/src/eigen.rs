@@ -10,6 +10,8 @@ use faer::{Mat, MatRef, Par, Side};
 use nalgebra::{Complex, ComplexField, DMatrix, DVector, Scalar};
 use thiserror::Error;
 
+use crate::solve::is_finite;
+
 /// Largest part of the greatest eigenvalue that a negative one may be and
 /// still count as the rounding noise of a rigid-body mode.
 const RIGID_BODY_NOISE: f64 = 1e-9;
@@ -23,22 +25,6 @@ const SYMMETRY_TOLERANCE: f64 = 1e-8;
 /// Why a matrix has no eigenvalues here. Rows and columns count from 0.
 #[derive(Debug, Clone, PartialEq, Error)]
 pub enum EigenError {
-    /// The matrix is not square.
-    #[error("the matrix has {rows} rows and {columns} columns; it must be square")]
-    NotSquare {
-        /// Rows it has.
-        rows: usize,
-        /// Columns it has.
-        columns: usize,
-    },
-    /// Two matrices of one problem differ in size.
-    #[error("the stiffness is {stiffness} × {stiffness} but the mass is {mass} × {mass}")]
-    SizeMismatch {
-        /// Size of the stiffness.
-        stiffness: usize,
-        /// Size of the mass.
-        mass: usize,
-    },
     /// An entry is NaN or infinite.
     #[error("the entry at row {}, column {} is {value}", row + 1, column + 1)]
     NotFinite {
@@ -121,9 +107,7 @@ pub fn symmetric_modes(stiffness: &DMatrix<f64>, mass: &DMatrix<f64>) -> Result<
     check_symmetric(stiffness)?;
     check_symmetric(mass)?;
     let n = mass.nrows();
-    if stiffness.nrows() != n {
-        return Err(EigenError::SizeMismatch { stiffness: stiffness.nrows(), mass: n });
-    }
+    assert_eq!(stiffness.nrows(), n, "matrices of one size");
     if n == 0 {
         return Ok(Modes { omega_rad_s: DVector::zeros(0), shapes: DMatrix::zeros(0, 0) });
     }
@@ -231,8 +215,7 @@ pub fn general_pairs(matrix: &DMatrix<f64>) -> Result<ComplexPairs, EigenError> 
 }
 
 fn finite(matrix: &DMatrix<f64>) -> Result<(), EigenError> {
-    let sound = matrix.iter().all(|value| value.is_finite());
-    if sound { Ok(()) } else { Err(EigenError::NoConvergence(matrix.nrows())) }
+    if is_finite(matrix) { Ok(()) } else { Err(EigenError::NoConvergence(matrix.nrows())) }
 }
 
 /// The values with their vectors, if the iteration gave numbers.
@@ -336,30 +319,23 @@ pub fn decompose(
     let solved = found.U().partial_piv_lu().solve(&right);
     let vectors = DMatrix::from_fn(n, n, |i, j| found.U()[(i, j)] * scales[i]);
     let input = dense(solved.as_ref());
-    let all = values.iter().chain(vectors.iter()).chain(input.iter());
-    let sound = all.into_iter().all(ComplexField::is_finite);
+    let sound =
+        values.iter().all(ComplexField::is_finite) && [&vectors, &input].into_iter().all(is_finite);
     Ok(sound.then_some(Decomposition { values, vectors, input }))
 }
 
 /// Eigenvalues of a general complex matrix, in no particular order; `None` where
 /// they are not numbers.
 pub(crate) fn complex_eigenvalues(matrix: &DMatrix<Complex<f64>>) -> Option<Vec<Complex<f64>>> {
-    let finite = |values: &[Complex<f64>]| values.iter().all(ComplexField::is_finite);
     let copy = Mat::from_fn(matrix.nrows(), matrix.ncols(), |i, j| matrix[(i, j)]);
-    let values = finite(matrix.as_slice()).then(|| copy.eigenvalues().ok()).flatten();
-    values.filter(|values| finite(values))
+    let values = is_finite(matrix).then(|| copy.eigenvalues().ok()).flatten();
+    values.filter(|values| values.iter().all(ComplexField::is_finite))
 }
 
 /// Largest modulus of the eigenvalues; 0 for a matrix without entries.
 pub fn spectral_radius(matrix: &DMatrix<f64>) -> Result<f64, EigenError> {
     let values = eigenvalues(matrix)?;
     Ok(values.iter().map(|value| value.re.hypot(value.im)).fold(0.0, f64::max))
-}
-
-/// Largest real part of the eigenvalues; −∞ for a matrix without entries.
-pub fn spectral_abscissa(matrix: &DMatrix<f64>) -> Result<f64, EigenError> {
-    let values = eigenvalues(matrix)?;
-    Ok(values.iter().map(|value| value.re).fold(f64::NEG_INFINITY, f64::max))
 }
 
 /// Eigenvalues of a symmetric matrix, ascending.
@@ -407,7 +383,8 @@ pub fn check_positive_definite(matrix: &DMatrix<f64>) -> Result<(), EigenError> 
 /// Whether every mirrored pair agrees within `relative_tolerance`, measured as
 /// in [`Asymmetry::relative`]. False for a matrix that is not square or finite.
 pub fn is_symmetric(matrix: &DMatrix<f64>, relative_tolerance: f64) -> bool {
-    check_square(matrix).is_ok()
+    matrix.is_square()
+        && is_finite(matrix)
         && worst_asymmetry(matrix).is_none_or(|pair| pair.relative <= relative_tolerance)
 }
 
@@ -446,24 +423,18 @@ impl Asymmetry {
 }
 
 fn check_square(matrix: &DMatrix<f64>) -> Result<(), EigenError> {
-    let (rows, columns) = matrix.shape();
-    if rows != columns {
-        return Err(EigenError::NotSquare { rows, columns });
-    }
-    match matrix.iter().position(|value| !value.is_finite()) {
-        Some(at) => {
-            Err(EigenError::NotFinite { row: at % rows, column: at / rows, value: matrix[at] })
-        }
-        None => Ok(()),
-    }
+    let rows = matrix.nrows();
+    assert_eq!(rows, matrix.ncols(), "a square matrix");
+    let bad = matrix.iter().position(|value| !value.is_finite());
+    bad.map_or(Ok(()), |at| {
+        Err(EigenError::NotFinite { row: at % rows, column: at / rows, value: matrix[at] })
+    })
 }
 
 fn check_symmetric(matrix: &DMatrix<f64>) -> Result<(), EigenError> {
     check_square(matrix)?;
-    match worst_asymmetry(matrix) {
-        Some(pair) if pair.relative > SYMMETRY_TOLERANCE => Err(EigenError::NotSymmetric(pair)),
-        _ => Ok(()),
-    }
+    let worst = worst_asymmetry(matrix).filter(|pair| pair.relative > SYMMETRY_TOLERANCE);
+    worst.map_or(Ok(()), |pair| Err(EigenError::NotSymmetric(pair)))
 }
 
 /// The lower Cholesky factor, zero above the diagonal.
@@ -476,13 +447,11 @@ fn cholesky(matrix: &DMatrix<f64>) -> Result<Mat<f64>, EigenError> {
     let l = factor.L().to_owned();
     // The pivot L_ii² is what is left of M_ii: below its rounding it means nothing.
     let rounding = n as f64 * f64::EPSILON;
-    for row in 0..n {
-        let pivot = l[(row, row)] * l[(row, row)];
-        if pivot.is_nan() || pivot <= rounding * matrix[(row, row)] {
-            return Err(EigenError::MassNotPositiveDefinite(row));
-        }
+    let is_sound = |row: usize| l[(row, row)] * l[(row, row)] > rounding * matrix[(row, row)];
+    match (0..n).find(|row| !is_sound(*row)) {
+        Some(row) => Err(EigenError::MassNotPositiveDefinite(row)),
+        None => Ok(l),
     }
-    Ok(l)
 }
 
 fn symmetric_part(matrix: &DMatrix<f64>) -> DMatrix<f64> {
@@ -533,11 +502,7 @@ pub(crate) fn balanced(matrix: &DMatrix<f64>) -> (DMatrix<f64>, Vec<f64>) {
             break;
         }
     }
-    if a.iter().all(|value| value.is_finite()) {
-        (a, scales)
-    } else {
-        (matrix.clone(), vec![1.0; n])
-    }
+    if is_finite(&a) { (a, scales) } else { (matrix.clone(), vec![1.0; n]) }
 }
 
 fn dense<T: Scalar>(matrix: MatRef<'_, T>) -> DMatrix<T> {

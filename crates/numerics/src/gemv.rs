@@ -153,8 +153,7 @@ impl PanelMatrix {
         let panels = self.data.chunks_exact((height * self.columns).max(1));
         for (panel, rows) in panels.zip(x.chunks(height)) {
             for (column, factor) in panel.chunks_exact(height).zip(x) {
-                let part: f64 = column.iter().zip(rows).map(|(a, x)| a * x).sum();
-                sum += factor * part;
+                sum += factor * column.iter().zip(rows).map(|(a, x)| a * x).sum::<f64>();
             }
         }
         sum

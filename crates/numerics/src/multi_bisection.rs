@@ -58,16 +58,9 @@ pub fn zeros<const N: usize, const M: usize>(
     function: impl FnMut(&[f64; N]) -> [f64; M],
 ) -> Zeros<N> {
     let halvings = search.halvings.min(20);
-    let mut work = Work {
-        search: Search {
-            halvings,
-            cells: search.cells.map(|cells| cells.clamp(1, 1000)),
-            ..*search
-        },
-        function,
-        values: HashMap::new(),
-        evaluations: 0,
-    };
+    let cells = search.cells.map(|cells| cells.clamp(1, 1000));
+    let search = Search { halvings, cells, ..*search };
+    let mut work = Work { search, function, values: HashMap::new(), evaluations: 0 };
     let mut open = work.first_grid();
     let mut points = Vec::new();
     let mut complete = true;
@@ -135,38 +128,33 @@ impl<F: FnMut(&[f64; N]) -> [f64; M], const N: usize, const M: usize> Work<F, N,
                 continue;
             }
             kept.push(cell);
-            for axis in 0..N {
-                for up in [false, true] {
-                    if let Some(next) = self.neighbour(&cell, axis, up)
-                        && seen.insert(next)
-                    {
-                        queue.push(next);
-                    }
-                }
-            }
+            queue.extend(self.neighbours(&cell).filter(|next| seen.insert(*next)));
         }
         kept
     }
 
-    fn neighbour(&self, (at, level): &Cell<N>, axis: usize, up: bool) -> Option<Cell<N>> {
-        let mut next = *at;
-        next[axis] = if up { at[axis] + 1 } else { at[axis].checked_sub(1)? };
-        (next[axis] < self.search.cells[axis] << level).then_some((next, *level))
+    fn neighbours(&self, (at, level): &Cell<N>) -> impl Iterator<Item = Cell<N>> {
+        let (at, level, cells) = (*at, *level, self.search.cells);
+        (0..N).flat_map(|axis| [(axis, -1), (axis, 1)]).filter_map(move |(axis, side)| {
+            let mut next = at;
+            next[axis] = at[axis].checked_add_signed(side)?;
+            (next[axis] < cells[axis] << level).then_some((next, level))
+        })
     }
 
     fn brackets(&mut self, cell: &Cell<N>) -> bool {
         let (mut below, mut above) = ([false; M], [false; M]);
         for corner in corners::<N>() {
             let values = self.at(cell, &corner);
+            if values.iter().any(|value| !value.is_finite()) {
+                return false;
+            }
             for (index, value) in values.iter().enumerate() {
-                if !value.is_finite() {
-                    return false;
-                }
                 below[index] |= *value <= 0.0;
                 above[index] |= *value >= 0.0;
             }
         }
-        (0..M).all(|index| below[index] && above[index])
+        below == [true; M] && above == [true; M]
     }
 
     /// The zero of the cell's linear model, if it is good enough.

@@ -12,7 +12,7 @@ use nalgebra::{Complex, DMatrix};
 use thiserror::Error;
 
 use crate::eigen::{self, EigenError};
-use crate::levenberg_marquardt::{LeastSquaresError, Minimum, minimise};
+use crate::levenberg_marquardt::{Minimum, minimise};
 use crate::lti::{TransferFunction, TransferFunctionError};
 use problem::Problem;
 
@@ -91,12 +91,9 @@ pub enum FitError {
         /// What it holds.
         value: f64,
     },
-    /// The linear start has no solution.
+    /// The linear start has no solution, or nothing follows from it.
     #[error("the response does not determine a transfer function of these degrees")]
     Singular,
-    /// Nonlinear least squares failed.
-    #[error(transparent)]
-    LeastSquares(#[from] LeastSquaresError),
     /// The coefficients make no transfer function.
     #[error(transparent)]
     TransferFunction(#[from] TransferFunctionError),
@@ -176,9 +173,8 @@ pub fn fit(data: &ResponseData, orders: Orders, delay: PureDelay) -> Result<Rati
     if 2 * lines <= parameters {
         return Err(FitError::TooFewLines { lines, parameters });
     }
-    let first = start::start(&problem)?;
-    let found = minimise(&problem, &first)?;
-    let fitted = conclude(&problem, found)?;
+    let found = start::start(&problem).and_then(|first| minimise(&problem, &first));
+    let fitted = conclude(&problem, found.ok_or(FitError::Singular)?)?;
     match delay {
         // A motion before its command: there is no pure delay in this response.
         PureDelay::Free if fitted.delay_s.value < 0.0 => fit(data, orders, PureDelay::Fixed(0.0)),
@@ -187,6 +183,25 @@ pub fn fit(data: &ResponseData, orders: Orders, delay: PureDelay) -> Result<Rati
 }
 
 impl ResponseData {
+    /// Delay −dφ/dω by the slope of the unwrapped phase through the origin, no model in
+    /// between, each line by its deviation.
+    pub fn phase_slope(&self) -> Estimate {
+        let (mut top, mut bottom, mut phase) = (0.0, 0.0, 0.0);
+        let mut before: Option<Complex<f64>> = None;
+        let lines = self.omega_rad_s.iter().zip(&self.response).zip(&self.deviation);
+        for ((&omega, &response), &deviation) in lines {
+            phase += before.map_or(response, |before| response / before).arg();
+            before = Some(response);
+            // Half of the complex variance is across, over the length: the phase's.
+            let deviation = (deviation / response.norm()).max(1e-9);
+            let certain = 2.0 / (deviation * deviation);
+            top -= certain * omega * phase;
+            bottom += certain * omega * omega;
+        }
+        let deviation = (self.dependent_lines / bottom).sqrt();
+        Estimate { value: top / bottom, deviation }
+    }
+
     fn check(&self) -> Result<(), FitError> {
         let bad = |line: usize, value: f64| Err(FitError::BadLine { line: line + 1, value });
         for line in 0..self.omega_rad_s.len() {
@@ -215,7 +230,7 @@ fn conclude(problem: &Problem<'_>, found: Minimum) -> Result<RationalFit, FitErr
     let misfit = cost / freedom;
     // Neighbouring lines repeat each other, and a misfit beyond the noise makes
     // every bound wider. It never makes one narrower.
-    let widen = problem.dependent_lines() * misfit.max(1.0);
+    let widen = problem.data.dependent_lines.max(1.0) * misfit.max(1.0);
     let covariance =
         covariance.map_or_else(|| DMatrix::from_element(count, count, f64::NAN), |c| c * widen);
     // Of a quantity whose gradient has these entries, by place.

@@ -4,6 +4,7 @@ use nalgebra::{Complex, DMatrix};
 
 use crate::block::{hstack, vstack};
 use crate::eigen;
+use crate::solve::is_finite;
 
 /// The matrices in front of the second, first and zeroth derivative, dense or sparse.
 #[derive(Debug, Clone, PartialEq)]
@@ -26,6 +27,15 @@ impl<M> SecondOrder<M> {
     pub fn map<T>(&self, mut make: impl FnMut(&M) -> T) -> SecondOrder<T> {
         let [mass, damping, stiffness] = self.each().map(&mut make);
         SecondOrder { mass, damping, stiffness }
+    }
+
+    /// The same made of both of each.
+    pub fn zip<T>(&self, other: &Self, make: impl Fn(&M, &M) -> T) -> SecondOrder<T> {
+        SecondOrder {
+            mass: make(&self.mass, &other.mass),
+            damping: make(&self.damping, &other.damping),
+            stiffness: make(&self.stiffness, &other.stiffness),
+        }
     }
 }
 
@@ -50,7 +60,7 @@ impl SecondOrder {
     pub fn state_matrix(&self) -> Option<DMatrix<f64>> {
         let factor = self.mass.clone().lu();
         let matrix = joined(-factor.solve(&self.stiffness)?, -factor.solve(&self.damping)?);
-        matrix.iter().all(|value| value.is_finite()).then_some(matrix)
+        is_finite(&matrix).then_some(matrix)
     }
 
     /// Whether all three are symmetric but for rounding.
@@ -88,7 +98,7 @@ pub fn inverted(matrix: &DMatrix<f64>) -> Option<DMatrix<f64>> {
         Some(factor) => factor.inverse(),
         None => matrix.clone().try_inverse()?,
     };
-    inverse.iter().all(|value| value.is_finite()).then_some(inverse)
+    is_finite(&inverse).then_some(inverse)
 }
 
 #[cfg(test)]

@@ -2,16 +2,21 @@
 
 use nalgebra::{ComplexField, DMatrix};
 
+/// Whether every entry is a finite number.
+pub fn is_finite<T: ComplexField>(matrix: &DMatrix<T>) -> bool {
+    matrix.iter().all(ComplexField::is_finite)
+}
+
 /// A⁻¹ B by LU; `None` where A is singular or the answer holds what is not a
 /// finite number.
 pub fn solved<T: ComplexField>(a: DMatrix<T>, b: &DMatrix<T>) -> Option<DMatrix<T>> {
-    a.lu().solve(b).filter(|x| x.iter().all(ComplexField::is_finite))
+    a.lu().solve(b).filter(is_finite)
 }
 
 /// A⁻¹ by LU; `None` where A is singular or the answer holds what is not a finite
 /// number.
-pub fn inverse(a: &DMatrix<f64>) -> Option<DMatrix<f64>> {
-    a.clone().try_inverse().filter(|x| x.iter().all(|value| value.is_finite()))
+pub fn inverse<T: ComplexField>(a: &DMatrix<T>) -> Option<DMatrix<T>> {
+    a.clone().try_inverse().filter(is_finite)
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ use std::f64::consts::TAU;
 
 use super::Task;
 use crate::compensator_design::{self as formula, Plant};
+use crate::identification::Hold;
 
 /// Transfer system and compensator in a row.
 pub(super) struct Tracking<'a> {
@@ -68,17 +69,8 @@ pub(super) fn best_inverse(task: &Task<'_>, terms: usize) -> Option<Vec<f64>> {
 
 /// Held command to achieved motion.
 fn plant_response(plant: &Plant, s: Complex<f64>) -> Complex<f64> {
-    plant.function.response(s.im) * (-s * plant.delay_s).exp() * hold(s, plant.hold_s)
-}
-
-/// A signal held for a time: (1 − e^{−sh})/(sh).
-fn hold(s: Complex<f64>, hold_s: f64) -> Complex<f64> {
-    let turn = s * hold_s;
-    if turn.norm() < 1e-6 {
-        // The quotient loses its digits there; the series has them.
-        return Complex::from(1.0) - turn * 0.5;
-    }
-    (Complex::from(1.0) - (-turn).exp()) / turn
+    let held = Hold::Zero.response(s.im, plant.hold_s);
+    plant.function.response(s.im) * (-s * plant.delay_s).exp() * held
 }
 
 /// Command over desired displacement.

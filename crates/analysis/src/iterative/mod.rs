@@ -187,13 +187,6 @@ impl<X: PeriodicExperiment> Matching<X> {
         Ok((evaluation, trial))
     }
 
-    /// The last evaluation was averaged on.
-    fn replace_logged(&mut self, trial: Trial) {
-        if let Some(last) = self.log.last_mut() {
-            *last = trial;
-        }
-    }
-
     /// What is left between both sides of an orbit.
     fn matched(&self, unknowns: &[f64], orbit: Orbit) -> (Evaluation, Trial) {
         let first = usize::from(!self.settings.mean);
@@ -213,13 +206,8 @@ impl<X: PeriodicExperiment> Trace<X> {
     /// Begins, or goes on from saved points.
     pub fn new(experiment: X, settings: TraceSettings, saved: Vec<TracePoint>) -> Self {
         let known = saved.iter().map(|p| p.point.clone()).collect();
-        let run = Continuation::resumed(
-            settings.space(),
-            settings.corrector,
-            settings.course.clone(),
-            settings.guess.clone(),
-            known,
-        );
+        let (course, guess) = (settings.course.clone(), settings.guess.clone());
+        let run = Continuation::resumed(settings.space(), settings.corrector, course, guess, known);
         let rule = settings
             .surrogate
             .then(|| SurrogateRule { scale: settings.space().scale, most: SURROGATE_EVALUATIONS });
@@ -262,7 +250,8 @@ impl<X: PeriodicExperiment> Trace<X> {
         if is_last && let Some(orbit) = matching.experiment.refine()? {
             let (mut left, trial) = matching.matched(&point.unknowns, orbit);
             trials[index] = trial.clone();
-            matching.replace_logged(trial);
+            // The last evaluation was averaged on.
+            matching.log.last_mut().into_iter().for_each(|last| *last = trial.clone());
             // Known better, the residual may stand out again.
             let corrector = matching.settings.corrector;
             for _ in 0..MOST_POLISHED {

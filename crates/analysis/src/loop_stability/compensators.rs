@@ -9,7 +9,7 @@ use model::transfer::{ActuatorDynamics, TransferSystem};
 use nalgebra::Complex;
 
 use super::modes::{Motion, TrueMode, follow};
-use super::{Crossing, Curve, LoopDescription, LoopError, OpenLoop, margins, parts};
+use super::{Curve, LoopDescription, LoopError, OpenLoop, Verdict, parts};
 use crate::compensator_design::{self as formula, inverse_design};
 
 /// A loop with another compensator.
@@ -19,8 +19,8 @@ pub struct Trial {
     pub kind: &'static str,
     /// With the numbers it should have, or will have learnt.
     pub design: Design,
-    /// Growing motions; none: stable.
-    pub growing: usize,
+    /// Growing motions, and the further delay that it bears.
+    pub verdict: Verdict,
     /// The motion that decays slowest, or grows fastest, and the number of its
     /// mode; `None` where a growing one is counted but was not found.
     pub dominant: Option<(Motion, Option<usize>)>,
@@ -29,8 +29,6 @@ pub struct Trial {
     /// The mode whose damping is furthest from the truth: its number, and the
     /// difference of the damping ratios.
     pub worst: Option<(usize, f64)>,
-    /// Further delay that it bears.
-    pub delay_margin: Option<Crossing>,
 }
 
 impl Trial {
@@ -43,7 +41,6 @@ impl Trial {
     ) -> Result<Self, LoopError> {
         let open = open.recompensated(description)?;
         let curve = Curve::follow(&open)?;
-        let growing = curve.growing();
         let found = follow(&open, &curve, truth)?;
         let error = |mode: &super::LoopMode| {
             let in_loop = mode.in_loop?.damping_ratio();
@@ -51,21 +48,14 @@ impl Trial {
         };
         let worst = found.modes.iter().filter_map(error);
         let worst = worst.max_by(|a, b| a.1.abs().total_cmp(&b.1.abs()));
-        let delay_margin = if growing == 0 { margins::delay_margin(&open, &curve)? } else { None };
         Ok(Self {
             kind,
             design: description.compensator.clone(),
-            growing,
+            verdict: Verdict::of(&open, &curve)?,
             dominant: found.dominant_among(&curve),
             least_damped: found.least_damped_among(&curve),
             worst,
-            delay_margin,
         })
-    }
-
-    /// Whether no motion grows.
-    pub fn is_stable(&self) -> bool {
-        self.growing == 0
     }
 }
 

@@ -7,6 +7,7 @@
 use std::f64::consts::TAU;
 
 use nalgebra::{Complex, DMatrix};
+use numerics::solve;
 
 use super::{Curve, OpenLoop};
 
@@ -46,12 +47,12 @@ impl DiskMargin {
 /// The margin of a stable loop with several interface DOFs; `None` with one, where
 /// the distance from −1 says the same.
 pub(super) fn disk_margin(open: &OpenLoop, curve: &Curve) -> Option<DiskMargin> {
-    if curve.growing() > 0 || curve.points.first().is_none_or(|point| point.loci.len() < 2) {
+    if curve.growing > 0 || curve.points.first().is_none_or(|point| point.loci.len() < 2) {
         return None;
     }
     let at = |omega: f64| {
         let inverse = sensitivity(open, Complex::new(curve.shift_1_s, omega))?;
-        Some((largest_stretch(&scaled(inverse)), omega))
+        Some((scaled(inverse).singular_values().max(), omega))
     };
     let all: Vec<(f64, f64)> =
         curve.points.iter().filter_map(|point| at(point.omega_rad_s)).collect();
@@ -78,9 +79,7 @@ pub(super) fn disk_margin(open: &OpenLoop, curve: &Curve) -> Option<DiskMargin> 
 /// (I + L)⁻¹.
 fn sensitivity(open: &OpenLoop, s: Complex<f64>) -> Option<Matrix> {
     let gain = open.at(s)?.matrix;
-    let n = gain.nrows();
-    let inverse = (Matrix::identity(n, n) + gain).try_inverse()?;
-    inverse.iter().all(|x| x.re.is_finite() && x.im.is_finite()).then_some(inverse)
+    solve::inverse(&(Matrix::identity(gain.nrows(), gain.nrows()) + gain))
 }
 
 /// D S D⁻¹ with rows and columns of one size (Osborne): forces and moments, metres
@@ -102,16 +101,11 @@ fn scaled(mut matrix: Matrix) -> Matrix {
     matrix
 }
 
-fn largest_stretch(matrix: &Matrix) -> f64 {
-    matrix.clone().singular_values().max()
-}
-
 /// The forces that are amplified most, in the file's own units.
 fn direction(matrix: &Matrix) -> Vec<f64> {
-    let Some(vectors) = matrix.clone().svd(true, false).u else { return Vec::new() };
+    let vectors = matrix.clone().svd(true, false).u.unwrap_or_else(|| matrix.clone());
     let first = vectors.column(0);
-    let Some(largest) = first.iter().copied().max_by(|a, b| a.norm().total_cmp(&b.norm())) else {
-        return Vec::new();
-    };
+    let largest = first.iter().copied().max_by(|a, b| a.norm().total_cmp(&b.norm()));
+    let largest = largest.unwrap_or(Complex::ONE);
     first.iter().map(|x| (x / largest).norm().copysign((x / largest).re)).collect()
 }

@@ -100,12 +100,9 @@ impl Follow {
         if curve.closed.is_some() {
             return true;
         }
-        let growing: usize = self
-            .all()
-            .filter(|(motion, _)| motion.growth_1_s() > curve.shift_1_s)
-            .map(|(motion, _)| if turns(&motion.exponent) { 2 } else { 1 })
-            .sum();
-        growing == curve.growing()
+        let growing = self.all().filter(|(motion, _)| motion.growth_1_s() > curve.shift_1_s);
+        let roots = growing.map(|(motion, _)| if turns(&motion.exponent) { 2 } else { 1 });
+        roots.sum::<usize>() == curve.growing
     }
 }
 
@@ -267,8 +264,7 @@ pub fn follow(open: &OpenLoop, curve: &Curve, truth: &[TrueMode]) -> Result<Foll
         }
     }
     let mut left = curve.closed.clone();
-    let mut known = Vec::new();
-    let mut modes = Vec::new();
+    let (mut known, mut modes) = (Vec::new(), Vec::new());
     for (truth, (&place, &settled)) in followed.iter().zip(places.iter().zip(&settled)) {
         let place = Complex::new(place.re, place.im.abs());
         let found = match &mut left {
@@ -283,16 +279,15 @@ pub fn follow(open: &OpenLoop, curve: &Curve, truth: &[TrueMode]) -> Result<Foll
         });
     }
     let others = match left {
-        // Rigid motions come out of rounding with some growth; they are none.
-        Some(poles) => poles
-            .into_iter()
-            .filter(|(s, _)| s.norm() > open.zero_rad_s())
-            .map(|(exponent, _)| Motion { exponent })
-            .collect(),
+        Some(poles) => {
+            // Rigid motions come out of rounding with some growth; they are none.
+            let moving = poles.into_iter().filter(|(s, _)| s.norm() > open.zero_rad_s());
+            moving.map(|(exponent, _)| Motion { exponent }).collect()
+        }
         None => others(open, curve, &known),
     };
     let mut found = Follow { modes, others, fastest: false };
-    if curve.growing() > 0
+    if curve.growing > 0
         && !found.is_complete(curve)
         && let Some(fastest) = fastest(open, curve)
     {
@@ -312,10 +307,9 @@ fn take_nearest(
     place: Complex<f64>,
     share: f64,
 ) -> Option<Complex<f64>> {
-    let distance = |s: &Complex<f64>| (s - place).norm();
-    let nearest = (0..poles.len())
-        .min_by(|&a, &b| distance(&poles[a].0).total_cmp(&distance(&poles[b].0)))?;
-    (distance(&poles[nearest].0) <= share * place.norm()).then(|| poles.swap_remove(nearest).0)
+    let distance = |index: usize| (poles[index].0 - place).norm();
+    let nearest = (0..poles.len()).min_by(|&a, &b| distance(a).total_cmp(&distance(b)))?;
+    (distance(nearest) <= share * place.norm()).then(|| poles.swap_remove(nearest).0)
 }
 
 /// The motions `start` of a loop, followed along further delays, which go on from
@@ -326,19 +320,14 @@ pub fn along_delay(
     delays_s: &[f64],
 ) -> Vec<Vec<Option<Motion>>> {
     let mut places: Vec<Complex<f64>> = start.iter().map(|motion| motion.exponent).collect();
-    let mut lost = vec![false; places.len()];
-    delays_s
-        .iter()
-        .map(|&delay_s| {
-            let settled = settle(&open.later(delay_s), &mut places, &[], ROUNDS);
-            let found = places.iter().zip(settled).zip(&mut lost);
-            let of = |((&exponent, settled), lost): ((&Complex<f64>, bool), &mut bool)| {
-                *lost |= !settled;
-                (!*lost).then_some(Motion { exponent })
-            };
-            found.map(of).collect()
-        })
-        .collect()
+    let mut kept = vec![true; places.len()];
+    let row = |delay_s: &f64| {
+        let settled = settle(&open.later(*delay_s), &mut places, &[], ROUNDS);
+        kept.iter_mut().zip(settled).for_each(|(kept, settled)| *kept &= settled);
+        let motion = |(&exponent, &kept): (&_, &bool)| kept.then_some(Motion { exponent });
+        places.iter().zip(&kept).map(motion).collect()
+    };
+    delays_s.iter().map(row).collect()
 }
 
 /// dζ/dτ of the motion s of a loop: ds/dτ = −D_τ/D_s with D = det(I + L), and a
@@ -372,11 +361,8 @@ fn settle(
                 continue;
             }
             let s = places[i];
-            let others = places.iter().enumerate().filter(|(j, p)| *j != i && **p != s);
-            let apart: Complex<f64> = others
-                .map(|(_, p)| (s - p).inv())
-                .chain(fixed.iter().filter(|p| **p != s).map(|p| (s - p).inv()))
-                .sum();
+            let others = places.iter().chain(fixed).filter(|p| **p != s);
+            let apart: Complex<f64> = others.map(|p| (s - p).inv()).sum();
             let Some(step) = newton(open, s, apart) else { continue };
             let most = 0.1 * s.norm().max(1e-3);
             let step = if step.norm() > most { step * (most / step.norm()) } else { step };
@@ -388,17 +374,14 @@ fn settle(
         }
     }
     // Rounding of a badly conditioned root leaves a trembling that is no doubt.
-    for (place, settled) in places.iter().zip(&mut settled) {
-        if !*settled {
-            let step = newton(open, *place, Complex::ZERO);
-            // A motion that the interface does not see is a pole of the parts and
-            // stays one; on it there is no L.
-            let on_pole = |pole: &Complex<f64>| (pole - *place).norm() < 1e-9 * place.norm();
-            *settled = match step {
-                Some(step) => step.norm() < 1e-6 * place.norm(),
-                None => open.poles().iter().any(on_pole),
-            };
-        }
+    for (place, settled) in places.iter().zip(&mut settled).filter(|(_, settled)| !**settled) {
+        // A motion that the interface does not see is a pole of the parts and
+        // stays one; on it there is no L.
+        let on_pole = |pole: &Complex<f64>| (pole - *place).norm() < 1e-9 * place.norm();
+        *settled = match newton(open, *place, Complex::ZERO) {
+            Some(step) => step.norm() < 1e-6 * place.norm(),
+            None => open.poles().iter().any(on_pole),
+        };
     }
     settled
 }
@@ -413,7 +396,7 @@ fn newton(open: &OpenLoop, s: Complex<f64>, apart: Complex<f64>) -> Option<Compl
     };
     let slope = (inverse * slope.matrix).trace() + slope.inner;
     let step = -(slope + open.pole_slope(s) - apart).inv();
-    (step.re.is_finite() && step.im.is_finite()).then_some(step)
+    step.is_finite().then_some(step)
 }
 
 /// Whether det(I + L) vanishes, against the size of its terms. A mode that the
@@ -442,7 +425,7 @@ fn fastest(open: &OpenLoop, curve: &Curve) -> Option<Complex<f64>> {
     let mut next = 1e-3 * open.highest_rad_s();
     for _ in 0..MOST {
         let line = Curve::beyond(open, next).ok()?;
-        if line.growing() == 0 {
+        if line.growing == 0 {
             high = Some(next);
         } else {
             low = line;
@@ -451,7 +434,7 @@ fn fastest(open: &OpenLoop, curve: &Curve) -> Option<Complex<f64>> {
             for s in near(open, &low) {
                 let within = s.re > low.shift_1_s && s.re <= high;
                 let beyond = s.re * (1.0 + 1e-6);
-                if within && Curve::beyond(open, beyond).ok()?.growing() == 0 {
+                if within && Curve::beyond(open, beyond).ok()?.growing == 0 {
                     return Some(s);
                 }
             }
@@ -511,20 +494,13 @@ fn others(open: &OpenLoop, curve: &Curve, known: &[Complex<f64>]) -> Vec<Motion>
         if !settle(open, &mut place, &fixed, SEARCH_ROUNDS)[0] {
             continue;
         }
-        let mut s = place[0];
-        s.im = s.im.abs();
-        let again = fixed.iter().any(|p| same(*p, s));
-        if again
-            || !is_root(open, s)
-            || s.im > open.highest_rad_s() * (1.0 + 1e-9)
-            || s.norm() == 0.0
-            // Around poles at zero all is rounding, and nothing is counted.
-            || s.norm() <= curve.arc_rad_s
-        {
-            continue;
+        let s = Complex::new(place[0].re, place[0].im.abs());
+        // Around poles at zero all is rounding, and nothing is counted.
+        let counts = s.norm() > curve.arc_rad_s && s.im <= open.highest_rad_s() * (1.0 + 1e-9);
+        if counts && !fixed.iter().any(|p| same(*p, s)) && is_root(open, s) {
+            fixed.push(s);
+            found.push(Motion { exponent: s });
         }
-        fixed.push(s);
-        found.push(Motion { exponent: s });
     }
     found
 }

@@ -273,8 +273,8 @@ pub(super) fn unstepped(equations: &Equations) -> Result<LinearSystem, LoopError
 /// not a motion.
 pub(super) fn exponents(halves: [&Half; 2]) -> Vec<Complex<f64>> {
     let all = halves.into_iter().flat_map(|half| {
-        let time = half.response.time();
-        half.response.poles().iter().filter_map(move |pole| exponent(*pole, time))
+        let time = half.response.time;
+        half.response.poles.iter().filter_map(move |pole| exponent(*pole, time))
     });
     all.collect()
 }
@@ -290,9 +290,7 @@ pub(super) fn exponent(pole: Complex<f64>, time: Time) -> Option<Complex<f64>> {
     }
 }
 
-pub(super) fn check_size(states: usize) -> Result<usize, LoopError> {
-    if states <= MOST_STATES {
-        return Ok(states);
-    }
-    Err(LoopError::TooLarge { states, most: MOST_STATES })
+pub(super) fn check_size(states: usize) -> Result<(), LoopError> {
+    let most = MOST_STATES;
+    if states <= most { Ok(()) } else { Err(LoopError::TooLarge { states, most }) }
 }

@@ -290,7 +290,7 @@ impl StructureModes {
             })
         });
         let single: Vec<LinearSystem> = single.collect::<Result<_, LoopError>>()?;
-        Ok(Response::of_sum(&single)?)
+        Ok(Response::of_sum(&single))
     }
 }
 

@@ -103,14 +103,11 @@ pub(super) fn solve(
     // Rows in one size: the arclength row has length one.
     let weights: Vec<f64> =
         jacobian.row_iter().map(|row| 1.0 / norm(row.iter()).max(f64::MIN_POSITIVE)).collect();
-    let matrix = DMatrix::from_fn(size, size, |i, j| match i {
-        i if i == last => row[j],
-        i => jacobian[(i, j)] * weights[i],
+    let matrix = DMatrix::from_fn(size, size, |i, j| {
+        if i == last { row[j] } else { jacobian[(i, j)] * weights[i] }
     });
-    let right = DVector::from_fn(size, |i, _| match i {
-        i if i == last => along,
-        i => -residual[i] * weights[i],
-    });
+    let right =
+        DVector::from_fn(size, |i, _| if i == last { along } else { -residual[i] * weights[i] });
     matrix.lu().solve(&right).filter(|step| step.iter().all(|v| v.is_finite()))
 }
 

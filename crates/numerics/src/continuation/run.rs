@@ -109,33 +109,27 @@ impl Continuation {
         guess: Vec<f64>,
         points: Vec<Point>,
     ) -> Self {
-        let step = match &course {
-            Course::Arclength { steps, .. } => match &points[..] {
-                [.., a, b] => norm(&chord(&space, a, b)).clamp(steps.least, steps.most),
-                _ => steps.first,
-            },
-            Course::Sweep { .. } => 0.0,
-        };
-        let next_value = match (&course, points.last()) {
-            (Course::Sweep { values }, Some(last)) => {
-                let done = last.parameter();
-                let nearest = |k: &usize| {
-                    let gap = |v: f64| (v - done).abs();
-                    values.iter().all(|v| gap(values[*k]) <= gap(*v))
-                };
-                (0..values.len()).find(nearest).map_or(0, |k| k + 1)
+        let (mut step, mut next_value) = (0.0, 0);
+        match (&course, &points[..]) {
+            (Course::Arclength { steps, .. }, [.., a, b]) => {
+                step = norm(&chord(&space, a, b)).clamp(steps.least, steps.most);
             }
-            _ => 0,
-        };
-        let jacobian = known_jacobian(&points);
+            (Course::Arclength { steps, .. }, _) => step = steps.first,
+            (Course::Sweep { values }, [.., last]) => {
+                let gap = |k: &usize| (values[*k] - last.parameter()).abs();
+                let nearest = (0..values.len()).min_by(|a, b| gap(a).total_cmp(&gap(b)));
+                next_value = nearest.map_or(0, |k| k + 1);
+            }
+            (Course::Sweep { .. }, []) => {}
+        }
         Self {
+            jacobian: known_jacobian(&points),
             space,
             corrector,
             course,
             guess,
             points,
             step,
-            jacobian,
             next_value,
             failures: 0,
             noise: 0.0,
@@ -354,25 +348,21 @@ impl Continuation {
             return Ok(Advance::Ended(End::Complete));
         };
         self.next_value += 1;
-        let parameter = self.guess.len() - 1;
-        let mut real = match &self.points[..] {
-            [] => self.guess.clone(),
+        let last = self.points.last().map_or(&self.guess, |point| &point.unknowns);
+        let straight = match &self.points[..] {
             [.., a, b] if a.parameter() != b.parameter() => {
                 // Straight on, but no further than the last step was wide.
                 let share = (value - b.parameter()) / (b.parameter() - a.parameter());
                 let share = share.clamp(-1.0, 1.0);
                 a.unknowns.iter().zip(&b.unknowns).map(|(a, b)| b + share * (b - a)).collect()
             }
-            [.., b] => b.unknowns.clone(),
+            _ => last.clone(),
         };
-        real[parameter] = value;
-        if !self.space.allows(&real) {
-            real = self.points.last().map_or(self.guess.clone(), |p| p.unknowns.clone());
-            real[parameter] = value;
-            if !self.space.allows(&real) {
-                return Ok(Advance::Ended(End::Limit));
-            }
-        }
+        let at_value = |guess: Vec<f64>| [&guess[..guess.len() - 1], &[value]].concat();
+        let mut guesses = [straight, last.clone()].into_iter().map(at_value);
+        let Some(real) = guesses.find(|guess| self.space.allows(guess)) else {
+            return Ok(Advance::Ended(End::Limit));
+        };
         let row = along_parameter(real.len(), 1.0);
         let found = self.correct(problem, self.space.divided(&real), &row)?;
         if !found.converged {

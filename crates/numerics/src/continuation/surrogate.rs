@@ -30,6 +30,12 @@ pub struct SurrogateRule {
     pub most: usize,
 }
 
+impl SurrogateRule {
+    fn scaled(&self, unknowns: &[f64]) -> Vec<f64> {
+        unknowns.iter().zip(&self.scale).map(|(u, s)| u / s).collect()
+    }
+}
+
 /// A problem seen through a Gaussian process, or as it is.
 pub struct Surrogate<P> {
     /// The problem behind.
@@ -93,13 +99,10 @@ impl<P: Problem> Problem for Surrogate<P> {
         if !raw.is_finite() {
             return Ok(raw);
         }
-        let at: Vec<f64> = unknowns.iter().zip(&rule.scale).map(|(u, s)| u / s).collect();
+        let at = rule.scaled(unknowns);
         let count = raw.scatter.len().max(1) as f64;
-        self.data.push(Datum {
-            at: at.clone(),
-            variance: raw.scatter.iter().map(|s| s * s).sum::<f64>() / count,
-            residual: raw.residual.clone(),
-        });
+        let variance = raw.scatter.iter().map(|s| s * s).sum::<f64>() / count;
+        self.data.push(Datum { at: at.clone(), residual: raw.residual.clone(), variance });
         // With fewer evaluations than unknowns a plane through them is no news.
         self.fit = if self.data.len() > at.len() { self.fit_around(&at) } else { None };
         Ok(self.fit.as_ref().map_or(raw, |fit| fit.predict(&at)))
@@ -107,8 +110,7 @@ impl<P: Problem> Problem for Surrogate<P> {
 
     fn jacobian(&mut self, unknowns: &[f64], needed: Range<usize>) -> Option<DMatrix<f64>> {
         let Some(rule) = &self.rule else { return self.inner.jacobian(unknowns, needed) };
-        let at: Vec<f64> = unknowns.iter().zip(&rule.scale).map(|(u, s)| u / s).collect();
-        let mut slopes = self.fit.as_ref()?.slopes(&at, needed)?;
+        let mut slopes = self.fit.as_ref()?.slopes(&rule.scaled(unknowns), needed)?;
         for (mut column, scale) in slopes.column_iter_mut().zip(&rule.scale) {
             column /= *scale;
         }
@@ -120,18 +122,16 @@ impl<P> Surrogate<P> {
     fn fit_around(&self, centre: &[f64]) -> Option<Fit> {
         let most = self.rule.as_ref()?.most;
         let mut near: Vec<&Datum> = self.data.iter().collect();
-        let far = |d: &Datum| square_distance(&d.at, centre);
+        let far =
+            |d: &Datum| -> f64 { d.at.iter().zip(centre).map(|(a, b)| (a - b).powi(2)).sum() };
         near.sort_by(|a, b| far(a).total_cmp(&far(b)));
         near.truncate(most.max(centre.len() + 1));
-        let size = {
-            let all = near.iter().flat_map(|d| &d.residual);
-            let squares: f64 = all.map(|r| r * r).sum();
-            (squares / (near.len() * near[0].residual.len()) as f64).sqrt()
-        };
+        let entries = near[0].residual.len();
+        let squares: f64 = near.iter().flat_map(|d| &d.residual).map(|r| r * r).sum();
+        let size = (squares / (near.len() * entries) as f64).sqrt();
         if size <= 0.0 {
             return None;
         }
-        let entries = near[0].residual.len();
         let values = DMatrix::from_fn(near.len(), entries, |i, j| near[i].residual[j] / size);
         let points: Vec<Vec<f64>> = near.iter().map(|d| d.at.clone()).collect();
         let noise: Vec<f64> = near.iter().map(|d| d.variance / (size * size)).collect();
@@ -212,8 +212,4 @@ impl Fit {
         }
         Some(slopes.transpose() * self.size)
     }
-}
-
-fn square_distance(a: &[f64], b: &[f64]) -> f64 {
-    a.iter().zip(b).map(|(a, b)| (a - b).powi(2)).sum()
 }

@@ -29,42 +29,22 @@ const MOST: usize = 160;
 /// Eigenvalues that are polished.
 const POLISHED: usize = 6;
 
-/// The root that decides.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Rightmost {
-    /// λ, its imaginary part not negative; infinite where the neutral part decides.
-    pub root: Complex<f64>,
-    /// Real part, 1/s: positive grows.
-    pub growth_1_s: f64,
-}
-
-impl Rightmost {
-    /// Frequency of the motion.
-    pub fn frequency_hz(&self) -> f64 {
-        self.root.im / TAU
-    }
-}
-
 impl DelaySystem {
-    /// The rightmost root at this delay.
+    /// The rightmost root at this delay, its imaginary part not negative.
     ///
     /// Of a neutral system its supremum: where the roots at high frequency lie
-    /// further right than any other, the frequency is infinite.
-    pub fn rightmost(&self, delay_s: f64) -> Result<Rightmost, DelayError> {
+    /// further right than any other, the imaginary part is infinite.
+    pub fn rightmost(&self, delay_s: f64) -> Result<Complex<f64>, DelayError> {
         let neutral = self.neutral_growth_1_s(delay_s)?;
-        let by_neutral =
-            Rightmost { root: Complex::new(neutral, f64::INFINITY), growth_1_s: neutral };
+        let by_neutral = Complex::new(neutral, f64::INFINITY);
         if neutral >= 0.0 {
             return Ok(by_neutral);
         }
         let mut points = self.points(delay_s)?;
         loop {
             let roots = self.candidates(delay_s, points)?;
-            let found = self.best(&roots, delay_s, points);
-            match found {
-                Some(root) if root.re >= neutral => {
-                    return Ok(Rightmost { root, growth_1_s: root.re });
-                }
+            match self.best(&roots, delay_s, points) {
+                Some(root) if root.re >= neutral => return Ok(root),
                 Some(_) => return Ok(by_neutral),
                 None if points >= MOST => {
                     let turns = points as f64 / PI;
@@ -102,18 +82,11 @@ impl DelaySystem {
 
     /// Of the fastest motion, from above: √‖M₀⁻¹K₀‖ + ‖M₀⁻¹C₀‖, delayed parts included.
     pub(super) fn bound(&self) -> f64 {
-        let rows = |matrix: &DMatrix<f64>| {
-            matrix
-                .row_iter()
-                .map(|row| row.iter().map(|x| x.abs()).sum::<f64>())
-                .fold(0.0, f64::max)
-        };
-        let (stiffness, damping) =
-            (&self.inverse * &self.now.stiffness, &self.inverse * &self.now.damping);
-        let late = |matrix: &DMatrix<f64>| &self.inverse * matrix * &self.of;
-        (rows(&stiffness) + rows(&late(&self.late.stiffness))).sqrt()
-            + rows(&damping)
-            + rows(&late(&self.late.damping))
+        let size =
+            |matrix: DMatrix<f64>| matrix.row_iter().map(|row| row.lp_norm(1)).fold(0.0, f64::max);
+        let now = self.now.map(|now| size(&self.inverse * now));
+        let late = self.late.map(|late| size(&self.inverse * late * &self.of));
+        (now.stiffness + late.stiffness).sqrt() + now.damping + late.damping
     }
 
     /// The rightmost of the candidates that are roots; `None` if none is.
@@ -152,14 +125,10 @@ impl DelaySystem {
         let scale = 2.0 / delay_s;
         let size = 2 * n + count * points;
         let mut matrix = DMatrix::zeros(size, size);
-        matrix.view_mut((0, 0), (2 * n, 2 * n)).copy_from(&companion(
-            &self.inverse,
-            &self.now.damping,
-            &self.now.stiffness,
-        ));
+        let own = companion(&self.inverse, &self.now.damping, &self.now.stiffness);
+        matrix.view_mut((0, 0), (2 * n, 2 * n)).copy_from(&own);
         // What acts late, per late signal: on ÿ, ẏ and y.
-        let [second, first, zeroth] = [&self.late.mass, &self.late.damping, &self.late.stiffness]
-            .map(|part| -&self.inverse * part);
+        let [second, first, zeroth] = self.late.each().map(|part| -&self.inverse * part);
         // Column of the state in which node `node` of the history lies; node 0 is
         // E q̇ itself.
         let mut add = |row: usize, rows: &DMatrix<f64>, node: usize, factor: f64| {

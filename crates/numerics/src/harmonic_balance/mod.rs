@@ -15,7 +15,7 @@ mod tests;
 
 use std::convert::Infallible;
 
-use nalgebra::{Complex, DMatrix, DVector};
+use nalgebra::{Complex, ComplexField, DMatrix, DVector};
 
 use crate::continuation::{Evaluation, Problem};
 use crate::second_order::SecondOrder;
@@ -69,14 +69,8 @@ impl HarmonicBalance {
         let samples = (16 * harmonics.max(1)).next_power_of_two().max(1024);
         let basis = DMatrix::from_fn(samples, 2 * harmonics + 1, |i, j| {
             let phase = std::f64::consts::TAU * i as f64 / samples as f64;
-            let k = j.div_ceil(2) as f64;
-            if j == 0 {
-                1.0
-            } else if j % 2 == 1 {
-                (k * phase).cos()
-            } else {
-                (k * phase).sin()
-            }
+            let turned = j.div_ceil(2) as f64 * phase;
+            if j == 0 || j % 2 == 1 { turned.cos() } else { turned.sin() }
         });
         Self { system, harmonics, basis }
     }
@@ -94,14 +88,11 @@ impl HarmonicBalance {
     /// The whole response where the springs deform by `deformations`.
     pub fn response(&self, deformations: &[f64], omega_rad_s: f64) -> Option<Response> {
         let forces = self.spring_forces(deformations);
-        let harmonics = (0..=self.harmonics)
-            .map(|k| {
-                let right = self.right_side(&forces, k);
-                let factors = self.linear_part(k, omega_rad_s).lu();
-                let finite = |x: &Complex<f64>| x.re.is_finite() && x.im.is_finite();
-                factors.solve(&right).filter(|x| x.iter().all(finite))
-            })
-            .collect::<Option<Vec<_>>>()?;
+        let harmonic = |k: usize| {
+            let solved = self.linear_part(k, omega_rad_s).lu().solve(&self.right_side(&forces, k));
+            solved.filter(|x| x.iter().all(ComplexField::is_finite))
+        };
+        let harmonics = (0..=self.harmonics).map(harmonic).collect::<Option<Vec<_>>>()?;
         Some(Response { omega_rad_s, harmonics })
     }
 
@@ -127,13 +118,11 @@ impl HarmonicBalance {
     /// Harmonics of every spring's force.
     fn spring_forces(&self, deformations: &[f64]) -> Vec<Vec<f64>> {
         let springs = self.system.springs.iter().zip(deformations.chunks(self.width()));
-        springs
-            .map(|(spring, q)| {
-                let in_time =
-                    (&self.basis * DVector::from_column_slice(q)).map(|u| (spring.law)(u).0);
-                self.transform(&in_time).iter().copied().collect()
-            })
-            .collect()
+        let force = |(spring, q): (&Spring, &[f64])| {
+            let in_time = (&self.basis * DVector::from_column_slice(q)).map(|u| (spring.law)(u).0);
+            self.transform(&in_time).iter().copied().collect()
+        };
+        springs.map(force).collect()
     }
 
     /// Mean, cosine and sine coefficients of samples over a period.

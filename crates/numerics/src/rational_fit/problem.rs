@@ -11,7 +11,7 @@ use crate::levenberg_marquardt::LeastSquares;
 /// The parameters are b₀ … b_m, a₁ … a_n, and the delay if it is free. a₀ is 1: the
 /// function has no pole at zero. Powers are of s over the scale.
 pub(super) struct Problem<'a> {
-    data: &'a ResponseData,
+    pub(super) data: &'a ResponseData,
     pub(super) orders: Orders,
     /// Unit of the scaled frequency: the highest of the data.
     pub(super) scale_rad_s: f64,
@@ -52,10 +52,6 @@ impl<'a> Problem<'a> {
 
     pub(super) fn lines(&self) -> usize {
         self.data.omega_rad_s.len()
-    }
-
-    pub(super) fn dependent_lines(&self) -> f64 {
-        self.data.dependent_lines.max(1.0)
     }
 
     /// Scaled frequency, response and the weight that makes real and imaginary

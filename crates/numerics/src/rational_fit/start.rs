@@ -2,8 +2,8 @@
 
 use nalgebra::{Complex, DMatrix, DVector};
 
+use super::Orders;
 use super::problem::{Problem, ascending};
-use super::{FitError, Orders};
 use crate::eigen;
 use crate::levenberg_marquardt::{LeastSquares as _, scale_columns};
 
@@ -13,12 +13,12 @@ const REPETITIONS: usize = 25;
 const DELAYS: usize = 9;
 
 /// The parameters to start from: the best of the linear fits, its poles turned
-/// into the left half plane.
-pub(super) fn start(problem: &Problem<'_>) -> Result<Vec<f64>, FitError> {
+/// into the left half plane; `None` if none has a solution.
+pub(super) fn start(problem: &Problem<'_>) -> Option<Vec<f64>> {
     let tried: Vec<f64> = match problem.fixed_delay {
         Some(delay) => vec![delay],
         None => {
-            let whole = lag(problem).max(0.0);
+            let whole = (problem.data.phase_slope().value * problem.scale_rad_s).max(0.0);
             (0..DELAYS).map(|i| whole * i as f64 / (DELAYS - 1) as f64).collect()
         }
     };
@@ -41,30 +41,7 @@ pub(super) fn start(problem: &Problem<'_>) -> Result<Vec<f64>, FitError> {
             }
         }
     }
-    best.map(|(_, p)| p).ok_or(FitError::Singular)
-}
-
-/// Slope of the phase over the scaled frequency, through the origin, by the
-/// unwrapped phase of neighbouring lines.
-fn lag(problem: &Problem<'_>) -> f64 {
-    let (mut top, mut bottom) = (0.0, 0.0);
-    let mut phase = 0.0;
-    let mut before: Option<Complex<f64>> = None;
-    for line in 0..problem.lines() {
-        let (omega, response, weight) = problem.line(line);
-        phase += match before {
-            Some(before) => (response / before).arg(),
-            None => response.arg(),
-        };
-        before = Some(response);
-        if phase.is_nan() {
-            return 0.0;
-        }
-        let certain = (weight * response.norm()).powi(2);
-        top -= certain * omega * phase;
-        bottom += certain * omega * omega;
-    }
-    top / bottom
+    best.map(|(_, p)| p)
 }
 
 /// b(s) − H a(s) made small in the least-squares sense, weighted by 1/|a| of the

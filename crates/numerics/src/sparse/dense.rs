@@ -37,8 +37,7 @@ pub fn add_product(c: &mut DMatrix<f64>, a: &DMatrix<f64>, b: &DMatrix<f64>, fac
 
 /// Aᵀ B for A given as columns one behind the other.
 pub(super) fn columns_transposed_product(a: &[f64], b: &DMatrix<f64>) -> DMatrix<f64> {
-    let n = b.nrows();
-    let count = a.len().checked_div(n).unwrap_or(0);
+    let (n, count) = (b.nrows(), a.len().checked_div(b.nrows()).unwrap_or(0));
     let mut out = DMatrix::zeros(count, b.ncols());
     accumulate(&mut out, MatRef::from_column_major_slice(a, n, count).transpose(), view(b), 1.0);
     out
@@ -46,8 +45,8 @@ pub(super) fn columns_transposed_product(a: &[f64], b: &DMatrix<f64>) -> DMatrix
 
 /// C ← C + factor · A B for A given as columns one behind the other.
 pub(super) fn add_columns_product(c: &mut DMatrix<f64>, a: &[f64], b: &DMatrix<f64>, factor: f64) {
-    let n = c.nrows();
-    accumulate(c, MatRef::from_column_major_slice(a, n, b.nrows()), view(b), factor);
+    let a = MatRef::from_column_major_slice(a, c.nrows(), b.nrows());
+    accumulate(c, a, view(b), factor);
 }
 
 /// C ← C + factor · A B, the rows of C in pieces of a fixed size, which threads

@@ -26,6 +26,8 @@ const BLOCK: usize = 8;
 const TOLERANCE: f64 = 1e-8;
 /// Most vectors kept; memory is 16 bytes times this times the rows.
 const MOST_VECTORS: usize = 4000;
+/// Starts after which an invariant space is taken to be all there is.
+const MOST_STARTS: usize = 5;
 
 /// Which modes.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -84,42 +86,36 @@ pub fn lowest_modes(
         solve(&mut start);
         start
     };
-    let mut next = start(block);
-    space.solves += block;
-    let mut fresh = true;
+    let mut starts = 0;
+    let mut next = None;
     loop {
-        let residual = space.append(next, MOST_VECTORS.min(free), fresh);
+        let fresh = next.is_none();
+        let new = next.take().unwrap_or_else(|| {
+            (starts, space.solves) = (starts + 1, space.solves + block);
+            start(block)
+        });
+        let residual = space.append(new, MOST_VECTORS.min(free), fresh);
         if space.last == 0 {
             // Nothing new: the space is invariant. Another start finds what the
             // first could not see.
-            if space.count >= free || space.fresh_starts > 3 {
+            if space.count >= free || starts >= MOST_STARTS {
                 space.ritz(None)?;
-                let count = space.chosen(wanted, number);
-                return Ok(space.modes(count));
+                return Ok(space.modes(space.chosen(wanted, number)));
             }
-            space.fresh_starts += 1;
-            next = start(block);
-            space.solves += block;
-            fresh = true;
             continue;
         }
-        if !fresh && space.projected_count >= number {
+        if !fresh && space.projected.nrows() >= number {
             // Residuals are of the space before this block.
             space.ritz(Some(&residual))?;
-            if let Some(count) = space.converged(wanted, number, TOLERANCE) {
+            if let Some(count) = space.converged(wanted, number) {
                 return Ok(space.modes(count));
             }
         }
         if space.count >= MOST_VECTORS && space.count < free {
-            let found = space.values.len();
-            return Err(SparseError::NoConvergence {
-                found: found.min(number),
-                wanted: number,
-                vectors: space.count,
-            });
+            let (found, vectors) = (space.values.len().min(number), space.count);
+            return Err(SparseError::NoConvergence { found, wanted: number, vectors });
         }
-        next = space.expand(solve);
-        fresh = false;
+        next = Some(space.expand(solve));
     }
 }
 
@@ -137,14 +133,12 @@ struct Space<'a> {
     before: usize,
     /// T of all but the last block, as blocks are projected one step late.
     projected: DMatrix<f64>,
-    projected_count: usize,
     /// Size of A on the space: what rounding is measured against.
     scale: f64,
     values: DVector<f64>,
     coefficients: DMatrix<f64>,
     residuals: Vec<f64>,
     solves: usize,
-    fresh_starts: usize,
 }
 
 impl<'a> Space<'a> {
@@ -159,13 +153,11 @@ impl<'a> Space<'a> {
             last: 0,
             before: 0,
             projected: DMatrix::zeros(0, 0),
-            projected_count: 0,
             scale: 0.0,
             values: DVector::zeros(0),
             coefficients: DMatrix::zeros(0, 0),
             residuals: Vec::new(),
             solves: 0,
-            fresh_starts: 0,
         }
     }
 
@@ -278,13 +270,12 @@ impl<'a> Space<'a> {
                 self.projected[(old + j, i)] = value;
             }
         }
-        self.projected_count = new;
         w
     }
 
     /// Eigenpairs of T, fastest-decaying flexibility last, with residuals.
     fn ritz(&mut self, residual: Option<&DMatrix<f64>>) -> Result<(), SparseError> {
-        let m = self.projected_count;
+        let m = self.projected.nrows();
         let (values, vectors) = symmetric_pairs(&self.projected)
             .map_err(|_| SparseError::NoConvergence { found: 0, wanted: 0, vectors: self.count })?;
         self.values = DVector::from_fn(m, |i, _| values[m - 1 - i]);
@@ -301,36 +292,27 @@ impl<'a> Space<'a> {
     }
 
     /// How many modes to give, if those are all known well enough.
-    fn converged(&self, wanted: Wanted, number: usize, tolerance: f64) -> Option<usize> {
+    fn converged(&self, wanted: Wanted, number: usize) -> Option<usize> {
         let good = |k: usize, tolerance: f64| self.residuals[k] <= tolerance * self.values[k];
-        match wanted {
-            Wanted::Number(_) => (self.values.len() >= number
-                && self.values[number - 1] > 0.0
-                && (0..number).all(|k| good(k, tolerance)))
-            .then_some(number),
-            Wanted::Below(limit) => {
-                let count = self.below(limit);
-                let beyond = count < self.values.len() && good(count, BEYOND);
-                (beyond && (0..count).all(|k| good(k, tolerance))).then_some(count)
-            }
-        }
-    }
-
-    fn below(&self, limit: f64) -> usize {
-        self.values.iter().take_while(|&&theta| theta > 0.0 && 1.0 / theta <= limit).count()
+        let count = self.chosen(wanted, number);
+        let complete = match wanted {
+            Wanted::Number(_) => count == number,
+            Wanted::Below(_) => count < self.values.len() && good(count, BEYOND),
+        };
+        (complete && (0..count).all(|k| good(k, TOLERANCE))).then_some(count)
     }
 
     fn chosen(&self, wanted: Wanted, number: usize) -> usize {
-        match wanted {
-            Wanted::Number(_) => {
-                number.min(self.values.iter().take_while(|&&theta| theta > 0.0).count())
-            }
-            Wanted::Below(limit) => self.below(limit),
-        }
+        let (most, limit) = match wanted {
+            Wanted::Number(_) => (number, f64::INFINITY),
+            Wanted::Below(limit) => (usize::MAX, limit),
+        };
+        let below = |theta: &&f64| **theta > 0.0 && 1.0 / **theta <= limit;
+        self.values.iter().take_while(below).take(most).count()
     }
 
     fn modes(&self, count: usize) -> LowestModes {
-        let m = self.projected_count;
+        let m = self.projected.nrows();
         let mut shapes = DMatrix::zeros(self.n, count);
         if count > 0 {
             let v = &self.vectors[self.locked * self.n..(self.locked + m) * self.n];

@@ -77,7 +77,7 @@ for_avx2!(
 #[inline(always)]
 fn gather_rows(matrix: &SparseMatrix, x: &[Row], first: usize, sums: &mut [Row]) {
     for (column, out) in (first..).zip(sums) {
-        let range = matrix.starts[column] as usize..matrix.starts[column + 1] as usize;
+        let range = matrix.range(column);
         let mut sum = [0.0; WIDE];
         for (&row, &value) in matrix.row_of[range.clone()].iter().zip(&matrix.values[range]) {
             let from = &x[row as usize];
