@@ -5,7 +5,7 @@ use model::integrator::IntegratorError;
 use model::partition::InternalDofs;
 use model::specimen::Specimen;
 use model::transfer::TransferSystem;
-use nalgebra::DMatrix;
+use numerics::Matrix;
 use numerics::eigen;
 use numerics::solve;
 
@@ -58,7 +58,7 @@ pub fn critical_delay_by(
             inside.matrices.mass.clone().try_inverse().ok_or(IntegratorError::SingularMass)?;
         mass -= joint.transpose() * own * joint;
     }
-    let ratio: DMatrix<f64> = mass * mobility(numerical).ok_or(IntegratorError::SingularMass)?;
+    let ratio: Matrix = mass * mobility(numerical).ok_or(IntegratorError::SingularMass)?;
     if eigen::spectral_radius(&ratio)? >= 1.0 {
         return Ok(Some(CriticalDelay { delay_s: 0.0, frequency_hz: f64::INFINITY }));
     }
@@ -70,10 +70,10 @@ pub fn critical_delay_by(
 }
 
 /// BᵀM⁻¹B: what a force at the interface accelerates it by at once.
-fn mobility(numerical: &Equations) -> Option<DMatrix<f64>> {
+fn mobility(numerical: &Equations) -> Option<Matrix> {
     let (n, b) = (numerical.size(), numerical.interface_matrix());
     if let Some(states) = &numerical.states {
-        let mut tall = DMatrix::zeros(states.states(), b.ncols());
+        let mut tall = Matrix::zeros(states.states(), b.ncols());
         tall.rows_mut(0, n).copy_from(&b);
         let slopes = solve::solved(states.e.clone(), &tall)?;
         return Some(b.transpose() * slopes.rows(n, n));
@@ -101,10 +101,10 @@ pub fn greatest_stable_delay(
 mod tests {
     use super::*;
     use model::equations::RelativeDof;
-    use nalgebra::Complex;
+    use numerics::Complex;
 
-    fn scalar(value: f64) -> DMatrix<f64> {
-        DMatrix::from_element(1, 1, value)
+    fn scalar(value: f64) -> Matrix {
+        Matrix::from_element(1, 1, value)
     }
 
     fn spring(stiffness: f64) -> Specimen {
@@ -114,17 +114,17 @@ mod tests {
 
     /// A shear building of `n` storeys without the spring in the laboratory.
     fn building(n: usize, ratio: f64, specimen: &Specimen) -> Equations {
-        let stiffness = DMatrix::from_fn(n, n, |i, j| match i.abs_diff(j) {
+        let stiffness = Matrix::from_fn(n, n, |i, j| match i.abs_diff(j) {
             0 if i + 1 == n => 4e5,
             0 => 8e5,
             1 => -4e5,
             _ => 0.0,
         });
         let whole = Equations {
-            mass: DMatrix::identity(n, n) * 100.0,
+            mass: Matrix::identity(n, n) * 100.0,
             damping: ratio * &stiffness,
             stiffness,
-            load: DMatrix::zeros(n, 0),
+            load: Matrix::zeros(n, 0),
             interface: vec![RelativeDof::of_dof(0)],
             elements: Vec::new(),
             states: None,
@@ -143,7 +143,7 @@ mod tests {
             mass: scalar(m),
             damping: scalar(c),
             stiffness: scalar(stiffness),
-            load: DMatrix::zeros(1, 0),
+            load: Matrix::zeros(1, 0),
             interface: vec![RelativeDof::of_dof(0)],
             elements: Vec::new(),
             states: None,
@@ -176,7 +176,7 @@ mod tests {
         let omega = found.frequency_hz * std::f64::consts::TAU;
         let turn = Complex::from_polar(1.0, -omega * found.delay_s);
         let s = Complex::new(0.0, omega);
-        let dynamic = DMatrix::from_fn(60, 60, |i, j| {
+        let dynamic = numerics::ComplexMatrix::from_fn(60, 60, |i, j| {
             let Equations { mass, damping, stiffness, .. } = &numerical;
             s * s * mass[(i, j)] + s * damping[(i, j)] + stiffness[(i, j)]
         });

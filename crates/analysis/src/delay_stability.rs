@@ -50,7 +50,7 @@ mod tests {
     use super::*;
     use model::partition::InternalDofs;
     use model::specimen::Specimen;
-    use nalgebra::DMatrix;
+    use numerics::Matrix;
 
     use crate::critical_delay::critical_delay;
     use model::equations::RelativeDof;
@@ -67,7 +67,7 @@ mod tests {
         let interface = vec![RelativeDof::of_dof(2)];
         let inside = InternalDofs::of(structure, &[0, 1], &interface).unwrap();
         let specimen = Specimen {
-            mass: DMatrix::from_element(1, 1, (1.0 - p) * structure.mass[(2, 2)]),
+            mass: Matrix::from_element(1, 1, (1.0 - p) * structure.mass[(2, 2)]),
             damping: InternalDofs::joining(&inside.to_interface.damping),
             stiffness: InternalDofs::joining(&inside.to_interface.stiffness),
             elements: Vec::new(),
@@ -96,7 +96,7 @@ mod tests {
     #[test]
     fn without_inside_it_is_the_characteristic_equation_of_one_interface() {
         let structure = building(4);
-        let scalar = |value| DMatrix::from_element(1, 1, value);
+        let scalar = |value| Matrix::from_element(1, 1, value);
         let interface = vec![RelativeDof { from: Some(1), to: Some(2) }];
         let specimen = Specimen {
             mass: scalar(0.4),

@@ -7,7 +7,7 @@ mod tests;
 
 use std::f64::consts::TAU;
 
-use nalgebra::Complex;
+use numerics::Complex;
 use numerics::rational_fit::{
     Choice, Estimate, FitError, OrderError, Orders, PureDelay, RationalFit, ResponseData,
     choose_orders, fit,
@@ -46,7 +46,7 @@ pub enum Hold {
 
 impl Hold {
     /// Its response: sin(x)/x e^{−jx} with x = ωh/2.
-    pub fn response(self, omega_rad_s: f64, step_s: f64) -> Complex<f64> {
+    pub fn response(self, omega_rad_s: f64, step_s: f64) -> Complex {
         let x = 0.5 * omega_rad_s * step_s;
         match self {
             Self::Zero if x != 0.0 => Complex::from_polar(x.sin() / x, -x),
@@ -157,9 +157,9 @@ pub struct Line {
     /// Frequency.
     pub frequency_hz: f64,
     /// By S_xy/S_xx, unbiased by noise of the sensor.
-    pub h1: Complex<f64>,
+    pub h1: Complex,
     /// By S_yy/S_yx, unbiased by noise on the command.
-    pub h2: Complex<f64>,
+    pub h2: Complex,
     /// γ².
     pub coherence: f64,
     /// Standard deviation of H1.
@@ -340,17 +340,12 @@ fn response_data(
     chosen: &[usize],
     hold: Hold,
     step_s: f64,
-    base: impl Fn(f64) -> Complex<f64>,
+    base: impl Fn(f64) -> Complex,
 ) -> ResponseData {
     const NEIGHBOURS: usize = 4;
     let mut data = ResponseData { dependent_lines: DEPENDENT_LINES, ..ResponseData::default() };
-    let variance: Vec<f64> = chosen
-        .iter()
-        .map(|&k| {
-            let deviation = spectra.deviation(k);
-            if deviation.is_finite() { deviation * deviation } else { 0.0 }
-        })
-        .collect();
+    let square = |value: f64| if value.is_finite() { value * value } else { 0.0 };
+    let variance: Vec<f64> = chosen.iter().map(|&k| square(spectra.deviation(k))).collect();
     for (i, &k) in chosen.iter().enumerate() {
         let omega = TAU * spectra.frequency_hz[k];
         let held = hold.response(omega, step_s);

@@ -7,7 +7,7 @@ use model::equations::RelativeDof;
 use model::partition::Partition;
 use model::specimen::Specimen;
 use model::structure::Structure;
-use nalgebra::DMatrix;
+use numerics::Matrix;
 
 use crate::critical_delay::{CriticalDelay, critical_delay};
 use crate::loop_stability::{LoopDescription, LoopError, Verdict, verdict};
@@ -166,7 +166,7 @@ fn mass_splits(
     let linear = declared.specimen.linearised();
     let is_mass_alone = linear.stiffness[(0, 0)] == 0.0 && linear.damping[(0, 0)] == 0.0;
     for share in MASS_SHARES {
-        let mass = DMatrix::from_element(1, 1, share * whole);
+        let mass = Matrix::from_element(1, 1, share * whole);
         let same = (mass[(0, 0)] - declared.specimen.mass[(0, 0)]).abs() < 1e-9 * whole;
         // A mass without its mass is nothing to test.
         if same || (share == 0.0 && is_mass_alone) {
@@ -236,7 +236,7 @@ fn moved(declared: &Partition, springs: &[Spring], cuts: &mut Vec<Cut>, skipped:
 fn elements(springs: &[Spring], cuts: &mut Vec<Cut>) {
     for spring in springs {
         for share in SPRING_SHARES {
-            let one = |value: f64| DMatrix::from_element(1, 1, value);
+            let one = |value: f64| Matrix::from_element(1, 1, value);
             let specimen = Specimen {
                 mass: one(0.0),
                 damping: one(share * spring.damping),

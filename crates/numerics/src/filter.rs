@@ -115,12 +115,12 @@ impl<T: Lane, const SIGNALS: usize, const SECTIONS: usize> FilterBank<T, SIGNALS
 mod tests {
     use std::f64::consts::TAU;
 
-    use nalgebra::Complex;
+    use crate::Complex;
     use proptest::prelude::*;
 
     use super::*;
 
-    fn response(sections: &[Section], frequency_hz: f64, rate_hz: f64) -> Complex<f64> {
+    fn response(sections: &[Section], frequency_hz: f64, rate_hz: f64) -> Complex {
         let z = Complex::from_polar(1.0, -TAU * frequency_hz / rate_hz);
         let of = |Section { b, a }: &Section| {
             ((z * b[2] + b[1]) * z + b[0]) / ((z * a[1] + a[0]) * z + 1.0)

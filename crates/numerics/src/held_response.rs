@@ -1,11 +1,10 @@
 //! The response of a transfer function to a held input.
 
-use nalgebra::{DMatrix, DVector};
-
 use crate::block::hstack;
 use crate::discretise::zero_order_hold;
 use crate::linear_system::{LinearSystem, Time};
 use crate::lti::TransferFunction;
+use crate::{Matrix, Vector};
 
 /// The exact output, sampled just before each new input acts, for an input that
 /// is held from sample to sample, reaches the system `delay_s` late, and was
@@ -34,13 +33,13 @@ pub fn held_response(
         &newer.transition * &older.transition,
         hstack(&[&(&newer.transition * &older.start), &newer.start]),
         system.c,
-        hstack(&[&system.d, &DMatrix::zeros(1, 1)]),
+        hstack(&[&system.d, &Matrix::zeros(1, 1)]),
         Time::Step(step_s),
     );
-    let mut state = DVector::zeros(held.states());
+    let mut state = Vector::zeros(held.states());
     let at = |tick: usize, late: usize| tick.checked_sub(late).map_or(0.0, |k| input[k]);
     let both = |tick: usize| [at(tick, whole.saturating_add(1)), at(tick, whole)];
-    let mut output = |tick| held.step(&mut state, &DVector::from_column_slice(&both(tick)))[0];
+    let mut output = |tick| held.step(&mut state, &Vector::from_column_slice(&both(tick)))[0];
     (0..input.len()).map(&mut output).collect()
 }
 

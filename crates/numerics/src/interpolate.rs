@@ -4,8 +4,9 @@
 
 use std::f64::consts::PI;
 
-use nalgebra::Complex;
 use thiserror::Error;
+
+use crate::Complex;
 
 /// Zero crossings of the sinc kernel on each side. With the Blackman–Harris
 /// window its transition is 1/6 of the Nyquist frequency wide: a series is

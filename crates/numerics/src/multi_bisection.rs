@@ -17,7 +17,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use nalgebra::{DMatrix, DVector};
+use crate::{Matrix, Vector};
 
 /// Where to search, and how far.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -182,14 +182,14 @@ impl<F: FnMut(&[f64; N]) -> [f64; M], const N: usize, const M: usize> Work<F, N,
     /// One step of Newton's method from a point, in units of the box: how far off
     /// it is. The slopes are taken there: those of the cell would flatter a point
     /// where the functions bend within it.
-    fn step_from(&mut self, point: &[f64; N]) -> Option<DVector<f64>> {
-        let here = DVector::from_column_slice(&self.evaluated(point));
-        let mut slope = DMatrix::zeros(M, N);
+    fn step_from(&mut self, point: &[f64; N]) -> Option<Vector> {
+        let here = Vector::from_column_slice(&self.evaluated(point));
+        let mut slope = Matrix::zeros(M, N);
         let share = 0.1 * self.search.tolerance;
         for axis in 0..N {
             let mut moved = *point;
             moved[axis] += share * (self.search.high[axis] - self.search.low[axis]);
-            let there = DVector::from_column_slice(&self.evaluated(&moved));
+            let there = Vector::from_column_slice(&self.evaluated(&moved));
             slope.set_column(axis, &((there - &here) / share));
         }
         least_step(&slope, &here)
@@ -201,11 +201,11 @@ impl<F: FnMut(&[f64; N]) -> [f64; M], const N: usize, const M: usize> Work<F, N,
     }
 
     /// Mean and slopes, per cell unit, of the functions over the corners.
-    fn linear_model(&mut self, cell: &Cell<N>) -> Option<(DVector<f64>, DMatrix<f64>)> {
-        let (mut mean, mut slope) = (DVector::zeros(M), DMatrix::zeros(M, N));
+    fn linear_model(&mut self, cell: &Cell<N>) -> Option<(Vector, Matrix)> {
+        let (mut mean, mut slope) = (Vector::zeros(M), Matrix::zeros(M, N));
         let share = 1.0 / f64::from(1_u32 << N);
         for corner in corners::<N>() {
-            let values = DVector::from_column_slice(&self.at(cell, &corner));
+            let values = Vector::from_column_slice(&self.at(cell, &corner));
             mean += share * &values;
             for axis in 0..N {
                 let side = if corner[axis] == 1 { 2.0 } else { -2.0 };
@@ -231,7 +231,7 @@ impl<F: FnMut(&[f64; N]) -> [f64; M], const N: usize, const M: usize> Work<F, N,
         values
     }
 
-    fn point(&self, (at, level): &Cell<N>, from_centre: &DVector<f64>) -> [f64; N] {
+    fn point(&self, (at, level): &Cell<N>, from_centre: &Vector) -> [f64; N] {
         std::array::from_fn(|axis| {
             let cells = f64::from(self.search.cells[axis]) * f64::from(*level).exp2();
             self.place(axis, (f64::from(at[axis]) + 0.5 + from_centre[axis]) / cells)
@@ -244,7 +244,7 @@ impl<F: FnMut(&[f64; N]) -> [f64; M], const N: usize, const M: usize> Work<F, N,
 }
 
 /// The shortest x with value + slope x = 0.
-fn least_step(slope: &DMatrix<f64>, value: &DVector<f64>) -> Option<DVector<f64>> {
+fn least_step(slope: &Matrix, value: &Vector) -> Option<Vector> {
     let normal = slope * slope.transpose();
     let solved = normal.lu().solve(&-value)?;
     let step = slope.transpose() * solved;

@@ -8,12 +8,12 @@ mod tests;
 
 pub use order::{Choice, OrderError, choose_orders};
 
-use nalgebra::{Complex, DMatrix};
 use thiserror::Error;
 
 use crate::eigen::{self, EigenError};
 use crate::levenberg_marquardt::{Minimum, minimise};
 use crate::lti::{TransferFunction, TransferFunctionError};
+use crate::{Complex, Matrix};
 use problem::Problem;
 
 /// Highest degree of a denominator that is fitted: beyond, the powers of s can
@@ -26,7 +26,7 @@ pub struct ResponseData {
     /// Angular frequencies, greater than zero.
     pub omega_rad_s: Vec<f64>,
     /// Response at each.
-    pub response: Vec<Complex<f64>>,
+    pub response: Vec<Complex>,
     /// Standard deviation of each as a complex number; greater than zero.
     pub deviation: Vec<f64>,
     /// Neighbouring lines that share one independent estimate: 1 if all are
@@ -118,7 +118,7 @@ pub struct RationalFit {
     /// Delay at frequency zero, the pure one included: −dφ/dω.
     pub dc_delay_s: Estimate,
     /// The poles, slowest first.
-    pub poles: Vec<Complex<f64>>,
+    pub poles: Vec<Complex>,
     /// Sum of squares over degrees of freedom: near 1 where the deviations of
     /// the data explain the misfit.
     pub misfit: f64,
@@ -130,7 +130,7 @@ pub struct RationalFit {
 
 impl RationalFit {
     /// The value at s = jω, delay included.
-    pub fn response(&self, omega_rad_s: f64) -> Complex<f64> {
+    pub fn response(&self, omega_rad_s: f64) -> Complex {
         let turn = Complex::from_polar(1.0, -omega_rad_s * self.delay_s.value);
         self.function.response(omega_rad_s) * turn
     }
@@ -187,7 +187,7 @@ impl ResponseData {
     /// between, each line by its deviation.
     pub fn phase_slope(&self) -> Estimate {
         let (mut top, mut bottom, mut phase) = (0.0, 0.0, 0.0);
-        let mut before: Option<Complex<f64>> = None;
+        let mut before: Option<Complex> = None;
         let lines = self.omega_rad_s.iter().zip(&self.response).zip(&self.deviation);
         for ((&omega, &response), &deviation) in lines {
             phase += before.map_or(response, |before| response / before).arg();
@@ -232,7 +232,7 @@ fn conclude(problem: &Problem<'_>, found: Minimum) -> Result<RationalFit, FitErr
     // every bound wider. It never makes one narrower.
     let widen = problem.data.dependent_lines.max(1.0) * misfit.max(1.0);
     let covariance =
-        covariance.map_or_else(|| DMatrix::from_element(count, count, f64::NAN), |c| c * widen);
+        covariance.map_or_else(|| Matrix::from_element(count, count, f64::NAN), |c| c * widen);
     // Of a quantity whose gradient has these entries, by place.
     let deviation = |gradient: &[(usize, f64)]| -> f64 {
         // An undetermined parameter matters only where it is used.
@@ -290,7 +290,7 @@ fn conclude(problem: &Problem<'_>, found: Minimum) -> Result<RationalFit, FitErr
 }
 
 /// The poles of a transfer function, slowest first.
-pub fn poles(function: &TransferFunction) -> Result<Vec<Complex<f64>>, EigenError> {
+pub fn poles(function: &TransferFunction) -> Result<Vec<Complex>, EigenError> {
     let mut poles = eigen::eigenvalues(&function.state_space().a)?;
     poles.sort_by(|a, b| a.norm().total_cmp(&b.norm()));
     Ok(poles)

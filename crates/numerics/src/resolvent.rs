@@ -1,11 +1,9 @@
 //! C (zI − A)⁻¹ B at many points z.
 
 use nalgebra::linalg::Hessenberg;
-use nalgebra::{Complex, DMatrix};
 
 use crate::solve::is_finite;
-
-type Matrix = DMatrix<Complex<f64>>;
+use crate::{Complex, ComplexMatrix, Matrix};
 
 /// A system prepared for its response: A is brought to Hessenberg form once by
 /// reflections, so that a point costs n² instead of n³.
@@ -15,19 +13,19 @@ type Matrix = DMatrix<Complex<f64>>;
 #[derive(Debug, Clone)]
 pub struct Resolvent {
     /// −Hᵀ: its columns are the rows that are eliminated.
-    rows: Matrix,
-    input: Matrix,
-    output: Matrix,
+    rows: ComplexMatrix,
+    input: ComplexMatrix,
+    output: ComplexMatrix,
 }
 
 impl Resolvent {
     /// For the system A, B, C. A is square; B and C fit it.
-    pub fn new(a: &DMatrix<f64>, b: &DMatrix<f64>, c: &DMatrix<f64>) -> Self {
+    pub fn new(a: &Matrix, b: &Matrix, c: &Matrix) -> Self {
         let n = a.nrows();
         let (turn, hessenberg) = if n > 1 {
             Hessenberg::new(a.clone()).unpack()
         } else {
-            (DMatrix::identity(n, n), a.clone())
+            (Matrix::identity(n, n), a.clone())
         };
         let rows = -hessenberg.transpose().map(Complex::from);
         let (input, output) = (turn.transpose() * b, c * turn);
@@ -35,19 +33,19 @@ impl Resolvent {
     }
 
     /// C (zI − A)⁻¹ B; `None` where z is a pole.
-    pub fn at(&self, z: Complex<f64>) -> Option<Matrix> {
+    pub fn at(&self, z: Complex) -> Option<ComplexMatrix> {
         Some(&self.output * self.solve(z, self.input.clone())?)
     }
 
     /// The same and its derivative −C (zI − A)⁻² B.
-    pub fn with_slope(&self, z: Complex<f64>) -> Option<[Matrix; 2]> {
+    pub fn with_slope(&self, z: Complex) -> Option<[ComplexMatrix; 2]> {
         let once = self.solve(z, self.input.clone())?;
         let twice = self.solve(z, once.clone())?;
         Some([&self.output * once, -(&self.output * twice)])
     }
 
     /// (zI − H)⁻¹ times the columns of `right`.
-    fn solve(&self, z: Complex<f64>, mut right: Matrix) -> Option<Matrix> {
+    fn solve(&self, z: Complex, mut right: ComplexMatrix) -> Option<ComplexMatrix> {
         let n = right.nrows();
         let mut rows = self.rows.clone();
         for i in 0..n {
@@ -82,15 +80,15 @@ mod tests {
     fn it_is_the_inverse_of_any_size() {
         let mut random = Stream::new(1, "resolvent");
         for n in [0, 1, 2, 3, 8, 40] {
-            let mut matrix = |r, c| DMatrix::from_fn(r, c, |_, _| random.uniform() - 0.5);
+            let mut matrix = |r, c| Matrix::from_fn(r, c, |_, _| random.uniform() - 0.5);
             let (a, b, c) = (matrix(n, n), matrix(n, 3), matrix(2, n));
             let resolvent = Resolvent::new(&a, &b, &c);
             for z in [Complex::new(0.3, 1.0), Complex::new(1.0, 0.0), Complex::new(-2.0, 0.1)] {
-                let full = DMatrix::from_fn(n, n, |i, j| {
+                let full = ComplexMatrix::from_fn(n, n, |i, j| {
                     (if i == j { z } else { Complex::ZERO }) - a[(i, j)]
                 });
                 let direct = if n == 0 {
-                    DMatrix::zeros(2, 3)
+                    ComplexMatrix::zeros(2, 3)
                 } else {
                     c.map(Complex::from) * full.lu().solve(&b.map(Complex::from)).unwrap()
                 };
@@ -103,8 +101,8 @@ mod tests {
 
     #[test]
     fn a_pole_has_no_response() {
-        let a = DMatrix::from_diagonal_element(1, 1, 2.0);
-        let resolvent = Resolvent::new(&a, &DMatrix::identity(1, 1), &DMatrix::identity(1, 1));
+        let a = Matrix::from_diagonal_element(1, 1, 2.0);
+        let resolvent = Resolvent::new(&a, &Matrix::identity(1, 1), &Matrix::identity(1, 1));
         assert!(resolvent.at(Complex::new(2.0, 0.0)).is_none());
         assert!(resolvent.at(Complex::new(f64::NAN, 0.0)).is_none());
     }

@@ -21,14 +21,15 @@ pub fn inverse<T: ComplexField>(a: &DMatrix<T>) -> Option<DMatrix<T>> {
 
 #[cfg(test)]
 mod tests {
-    use nalgebra::Complex;
+    use crate::Complex;
 
     use super::*;
+    use crate::Matrix;
 
     #[test]
     fn nothing_that_is_not_a_number_passes() {
-        let matrix = |d: f64| DMatrix::from_row_slice(2, 2, &[1.0, 2.0, 2.0, d]);
-        let right = DMatrix::from_row_slice(2, 1, &[1.0, 3.0]);
+        let matrix = |d: f64| Matrix::from_row_slice(2, 2, &[1.0, 2.0, 2.0, d]);
+        let right = Matrix::from_row_slice(2, 1, &[1.0, 3.0]);
         let x = solved(matrix(3.0), &right).unwrap();
         assert!((matrix(3.0) * x - &right).amax() < 1e-15);
         assert_eq!(solved(matrix(4.0), &right), None);

@@ -191,12 +191,12 @@ impl<X: PeriodicExperiment> Matching<X> {
     fn matched(&self, unknowns: &[f64], orbit: Orbit) -> (Evaluation, Trial) {
         let first = usize::from(!self.settings.mean);
         let matched = first..2 * self.settings.harmonics + 1;
-        let pairs = orbit.measured.iter().zip(&orbit.simulated);
-        let residual: Vec<f64> = pairs
-            .flat_map(|(x, xi)| matched.clone().map(|i| x.0[i] - xi.0[i]).collect::<Vec<_>>())
-            .collect();
-        let scatter =
-            orbit.difference_scatter.iter().flat_map(|s| s.0[matched.clone()].to_vec()).collect();
+        let matched = |all: &[Coefficients]| -> Vec<f64> {
+            all.iter().flat_map(|one| one.0[matched.clone()].to_vec()).collect()
+        };
+        let pairs = matched(&orbit.measured).into_iter().zip(matched(&orbit.simulated));
+        let residual: Vec<f64> = pairs.map(|(x, xi)| x - xi).collect();
+        let scatter = matched(&orbit.difference_scatter);
         let trial = Trial { unknowns: unknowns.to_vec(), residual: residual.clone(), orbit };
         (Evaluation { residual, scatter }, trial)
     }

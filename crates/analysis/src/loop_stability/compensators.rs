@@ -1,16 +1,17 @@
 //! What other compensators would make of a loop.
 
 use std::f64::consts::TAU;
+use std::panic::resume_unwind;
 
 use model::compensator::{
     Design, FirstOrderDesign, ForwardPredictionDesign, InverseDesign, PiLeadDesign,
 };
 use model::transfer::{ActuatorDynamics, TransferSystem};
-use nalgebra::Complex;
 
 use super::modes::{Motion, TrueMode, follow};
 use super::{Curve, LoopDescription, LoopError, OpenLoop, Verdict, parts};
 use crate::compensator_design::{self as formula, inverse_design};
+use numerics::Complex;
 
 /// A loop with another compensator.
 #[derive(Debug, Clone, PartialEq)]
@@ -76,10 +77,10 @@ pub fn try_all(
     std::thread::scope(|scope| {
         let designs = designs(description, at_hz).into_iter();
         let trials: Vec<_> = designs.map(|design| scope.spawn(move || tried(design))).collect();
-        let joined = trials
+        trials
             .into_iter()
-            .map(|trial| trial.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
-        joined.collect()
+            .map(|trial| trial.join().unwrap_or_else(|panic| resume_unwind(panic)))
+            .collect()
     })
 }
 
@@ -101,21 +102,16 @@ fn designs(description: &LoopDescription, at_hz: f64) -> Vec<(&'static str, Desi
     }
     let delay_s = lag / (TAU * at_hz);
     if delay_s > 0.0 {
-        for (kind, order) in
-            [("forward_prediction, order 2", 2), ("forward_prediction, order 3", 3)]
-        {
-            let design = ForwardPredictionDesign { order, delay_s, gain };
-            found.push((kind, Design::ForwardPrediction(design)));
-        }
+        let kinds = [("forward_prediction, order 2", 2), ("forward_prediction, order 3", 3)];
+        found.extend(kinds.map(|(kind, order)| {
+            (kind, Design::ForwardPrediction(ForwardPredictionDesign { order, delay_s, gain }))
+        }));
     }
     if matches!(description.transfer_system, TransferSystem::ServoHydraulic(_)) {
         found.push(("pi_lead", Design::PiLead(PiLeadDesign::BENCHMARK)));
     }
-    for (kind, terms) in formula::ADAPTIVE {
-        if let Some(coefficients) = rig.inverse(at_hz, terms) {
-            found.push((kind, inverse_design(coefficients)));
-        }
-    }
+    let learnt = |(kind, terms)| Some((kind, inverse_design(rig.inverse(at_hz, terms)?)));
+    found.extend(formula::ADAPTIVE.into_iter().filter_map(learnt));
     found
 }
 
@@ -169,7 +165,7 @@ impl Rig {
     }
 
     /// Achieved over commanded displacement.
-    fn at(&self, hertz: f64) -> Complex<f64> {
+    fn at(&self, hertz: f64) -> Complex {
         let omega = TAU * hertz;
         let nan = Complex::new(f64::NAN, f64::NAN);
         let own = match &self.dynamics {
@@ -194,7 +190,7 @@ impl Rig {
         let highest = 1.5 * at_hz;
         formula::best_inverse((0.0, highest), POINTS, terms, |hertz| {
             let slope = Complex::new(0.0, TAU * hertz / (TAU * highest));
-            let next = |part: &Complex<f64>| Some(part * slope);
+            let next = |part: &Complex| Some(part * slope);
             std::iter::successors(Some(self.at(hertz)), next).take(terms).collect()
         })
     }

@@ -6,12 +6,10 @@
 
 use std::f64::consts::TAU;
 
-use nalgebra::{Complex, DMatrix};
 use numerics::solve;
+use numerics::{Complex, ComplexMatrix};
 
 use super::{Curve, OpenLoop};
-
-type Matrix = DMatrix<Complex<f64>>;
 
 /// Sweeps of the scaling, and of the search for the worst frequency.
 const SWEEPS: usize = 12;
@@ -77,14 +75,14 @@ pub(super) fn disk_margin(open: &OpenLoop, curve: &Curve) -> Option<DiskMargin> 
 }
 
 /// (I + L)⁻¹.
-fn sensitivity(open: &OpenLoop, s: Complex<f64>) -> Option<Matrix> {
+fn sensitivity(open: &OpenLoop, s: Complex) -> Option<ComplexMatrix> {
     let gain = open.at(s)?.matrix;
-    solve::inverse(&(Matrix::identity(gain.nrows(), gain.nrows()) + gain))
+    solve::inverse(&(ComplexMatrix::identity(gain.nrows(), gain.nrows()) + gain))
 }
 
 /// D S D⁻¹ with rows and columns of one size (Osborne): forces and moments, metres
 /// and radians then weigh alike.
-fn scaled(mut matrix: Matrix) -> Matrix {
+fn scaled(mut matrix: ComplexMatrix) -> ComplexMatrix {
     let n = matrix.nrows();
     for _ in 0..SWEEPS {
         for i in 0..n {
@@ -102,7 +100,7 @@ fn scaled(mut matrix: Matrix) -> Matrix {
 }
 
 /// The forces that are amplified most, in the file's own units.
-fn direction(matrix: &Matrix) -> Vec<f64> {
+fn direction(matrix: &ComplexMatrix) -> Vec<f64> {
     let vectors = matrix.clone().svd(true, false).u.unwrap_or_else(|| matrix.clone());
     let first = vectors.column(0);
     let largest = first.iter().copied().max_by(|a, b| a.norm().total_cmp(&b.norm()));

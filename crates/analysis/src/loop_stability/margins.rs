@@ -6,11 +6,10 @@
 
 use std::f64::consts::{PI, TAU};
 
-use nalgebra::Complex;
-
 use super::disk::disk_margin;
 use super::nyquist::evaluate;
 use super::{Curve, DiskMargin, LoopError, OpenLoop, Verdict};
+use numerics::Complex;
 
 /// Where a loop would stand on its boundary.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -111,7 +110,7 @@ fn switches(unit: &[Change]) -> Vec<Crossing> {
 
 /// The angle left to −1. A mode without damping stands on −1 already: what makes
 /// it grow does so at once, what damps it comes round again after a whole turn.
-fn turn_left(value: Complex<f64>, direction: Direction) -> f64 {
+fn turn_left(value: Complex, direction: Direction) -> f64 {
     const ON_IT: f64 = 1e-7;
     let left = (PI + value.arg()).rem_euclid(TAU);
     match direction {
@@ -122,15 +121,15 @@ fn turn_left(value: Complex<f64>, direction: Direction) -> f64 {
 }
 
 /// A frequency, the eigenvalue there, and the side it comes from.
-type Change = (f64, Complex<f64>, bool);
+type Change = (f64, Complex, bool);
 
 /// Where an eigenvalue changes from one side to the other, between those neighbours
 /// that count.
 fn changes(
     open: &OpenLoop,
     curve: &Curve,
-    side: impl Fn(Complex<f64>) -> bool,
-    counts: impl Fn(Complex<f64>, Complex<f64>) -> bool,
+    side: impl Fn(Complex) -> bool,
+    counts: impl Fn(Complex, Complex) -> bool,
 ) -> Result<Vec<Change>, LoopError> {
     let mut found = Vec::new();
     for pair in curve.points.windows(2) {
@@ -153,7 +152,7 @@ type Factor = Option<(f64, f64)>;
 /// Factors that bring L to −1 along the negative real axis.
 fn gain_margins(open: &OpenLoop, curve: &Curve) -> Result<(Factor, Factor), LoopError> {
     let (mut below, mut above): (Factor, Factor) = (None, None);
-    let mut take = |value: Complex<f64>, omega: f64| {
+    let mut take = |value: Complex, omega: f64| {
         let factor = 1.0 / value.norm();
         if factor >= 1.0 && above.is_none_or(|(known, _)| factor < known) {
             above = Some((factor, omega / TAU));
@@ -161,9 +160,8 @@ fn gain_margins(open: &OpenLoop, curve: &Curve) -> Result<(Factor, Factor), Loop
             below = Some((factor, omega / TAU));
         }
     };
-    let counts = |first: Complex<f64>, second: Complex<f64>| {
-        first.re < 0.0 && second.re < 0.0 && first.norm() >= 1e-6
-    };
+    let counts =
+        |first: Complex, second: Complex| first.re < 0.0 && second.re < 0.0 && first.norm() >= 1e-6;
     for (omega, value, _) in changes(open, curve, |value| value.im > 0.0, counts)? {
         take(value, omega);
     }
@@ -183,16 +181,16 @@ fn gain_margins(open: &OpenLoop, curve: &Curve) -> Result<(Factor, Factor), Loop
 fn bisect(
     open: &OpenLoop,
     curve: &Curve,
-    (mut low, mut first, mut high, mut second): (f64, Complex<f64>, f64, Complex<f64>),
-    like_first: impl Fn(Complex<f64>) -> bool,
-) -> Result<(f64, Complex<f64>), LoopError> {
+    (mut low, mut first, mut high, mut second): (f64, Complex, f64, Complex),
+    like_first: impl Fn(Complex) -> bool,
+) -> Result<(f64, Complex), LoopError> {
     for _ in 0..60 {
         let middle = 0.5 * (low + high);
         if middle <= low || middle >= high {
             break;
         }
         let expected = 0.5 * (first + second);
-        let distance = |value: &Complex<f64>| (value - expected).norm();
+        let distance = |value: &Complex| (value - expected).norm();
         // Nearer to the axis than the curve, whose distance would show in the
         // seventh digit.
         let point = evaluate(open, 1e-4 * curve.shift_1_s, middle)?;

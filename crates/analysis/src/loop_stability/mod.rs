@@ -43,7 +43,8 @@ use model::partition::InternalDofs;
 use model::predictor::PredictorError;
 use model::specimen::Specimen;
 use model::transfer::{TransferError, TransferSystem};
-use nalgebra::Complex;
+
+use numerics::Complex;
 use numerics::eigen::{self, EigenError};
 use numerics::linear_system::Time;
 use thiserror::Error;
@@ -281,8 +282,7 @@ pub fn as_one(
     let whole = whole.linearised();
     let poles = match options.method.scheme().filter(|_| structure_modes::is_large(&whole)) {
         Some(scheme) => {
-            let step =
-                |s: Complex<f64>| 1.0 + s * options.step_s * scheme.growth(s * options.step_s);
+            let step = |s: Complex| 1.0 + s * options.step_s * scheme.growth(s * options.step_s);
             structure_modes::exponents(&whole)?.into_iter().map(step).collect()
         }
         None => {
@@ -294,7 +294,7 @@ pub fn as_one(
     let zero = 1e-6 * std::f64::consts::PI / options.step_s;
     let exponents =
         poles.into_iter().filter_map(|p| parts::exponent(p, Time::Step(options.step_s)));
-    let moving: Vec<Complex<f64>> = exponents.filter(|s| s.norm() > zero).collect();
+    let moving: Vec<Complex> = exponents.filter(|s| s.norm() > zero).collect();
     let growing = moving.iter().filter(|s| s.re > nyquist::NEUTRAL * s.norm()).count();
     let upper = moving.iter().map(|s| Motion { exponent: Complex::new(s.re, s.im.abs()) });
     Ok((growing, Motion::slowest(upper)))

@@ -2,7 +2,7 @@
 
 use std::f64::consts::{PI, TAU};
 
-use nalgebra::Complex;
+use numerics::Complex;
 use numerics::complex_eigen;
 use numerics::linear_system::Answer;
 
@@ -30,14 +30,14 @@ pub struct Point {
     /// The frequency.
     pub omega_rad_s: f64,
     /// Eigenvalues of L, each next to where it was at the point before.
-    pub loci: Vec<Complex<f64>>,
+    pub loci: Vec<Complex>,
     /// det(I + …) of what is closed within L.
-    pub(super) inner: Complex<f64>,
+    pub(super) inner: Complex,
 }
 
 impl Point {
     /// det(I + L) without what is closed within.
-    fn difference(&self) -> Complex<f64> {
+    fn difference(&self) -> Complex {
         self.loci.iter().map(|locus| locus + 1.0).product()
     }
 
@@ -111,7 +111,7 @@ impl Curve {
         marks.retain(|omega| (0.0..=highest).contains(omega));
         marks.sort_by(f64::total_cmp);
         marks.dedup();
-        let grows = |pole: &&Complex<f64>| pole.re > shift_1_s && pole.norm() > arc_rad_s;
+        let grows = |pole: &&Complex| pole.re > shift_1_s && pole.norm() > arc_rad_s;
         let unstable_open = poles.iter().filter(grows).count();
         let closed = if beyond.is_none() { open.closed_poles()? } else { None };
         let points = Vec::with_capacity(2 * marks.len());
@@ -217,7 +217,7 @@ impl Curve {
 /// rounding, and are no rigid motion that rounding took from zero.
 pub(super) fn unstable_poles(open: &OpenLoop, poles: &[ClosedPole]) -> usize {
     let zero = open.zero_rad_s();
-    let grows = |s: &Complex<f64>| s.re > NEUTRAL * s.norm() && s.norm() > zero;
+    let grows = |s: &Complex| s.re > NEUTRAL * s.norm() && s.norm() > zero;
     poles.iter().filter(|(s, _)| grows(s)).map(|(_, roots)| roots).sum()
 }
 
@@ -251,7 +251,7 @@ fn is_coarse(a: &Point, b: &Point, inner: bool) -> bool {
 }
 
 /// Puts every eigenvalue where its nearest was; greedy, for few of them.
-fn match_loci(before: &[Complex<f64>], loci: &mut [Complex<f64>]) {
+fn match_loci(before: &[Complex], loci: &mut [Complex]) {
     for i in 0..loci.len().min(before.len()) {
         let distance = |k: usize| (loci[k] - before[i]).norm();
         let nearest = (i..loci.len()).min_by(|&a, &b| distance(a).total_cmp(&distance(b)));

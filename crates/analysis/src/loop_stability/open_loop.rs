@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use model::compensator::Design;
 use model::transfer::TransferSystem;
-use nalgebra::Complex;
+
+use numerics::Complex;
 use numerics::linear_system::{Answer, Join, LinearSystem, Slope, Time};
 use numerics::solve::is_finite;
 
@@ -19,7 +20,7 @@ const BEYOND: f64 = 100.0;
 const AT_ONCE: usize = 400;
 
 /// A pole of a closed loop as an exponent, and the number of roots it stands for.
-pub(super) type ClosedPole = (Complex<f64>, usize);
+pub(super) type ClosedPole = (Complex, usize);
 
 /// L(s) of a hybrid loop, cut where the force acts on the numerical part (or,
 /// joined continuously, where the command leaves). The loop is closed where
@@ -31,7 +32,7 @@ pub struct OpenLoop {
     /// The rest with the specimen moved at once and exactly, where there is such.
     ideal: Option<Arc<Half>>,
     time: Time,
-    poles: Vec<Complex<f64>>,
+    poles: Vec<Complex>,
     /// Further delay, and in a loop without sampling that of the force.
     late_s: f64,
     /// 1: the loop; 0: the same with the specimen moved at once and exactly.
@@ -134,13 +135,13 @@ impl OpenLoop {
     }
 
     /// Poles of L as exponents, 1/s.
-    pub fn poles(&self) -> &[Complex<f64>] {
+    pub fn poles(&self) -> &[Complex] {
         &self.poles
     }
 
     /// d/ds of the logarithm of the product over all poles: what takes the poles
     /// out of det(I + L).
-    pub(super) fn pole_slope(&self, s: Complex<f64>) -> Complex<f64> {
+    pub(super) fn pole_slope(&self, s: Complex) -> Complex {
         match self.time {
             Time::Step(h) => self.poles.iter().map(|p| h / (1.0 - ((p - s) * h).exp())).sum(),
             Time::Continuous => self.poles.iter().map(|pole| (s - pole).inv()).sum(),
@@ -148,7 +149,7 @@ impl OpenLoop {
     }
 
     /// The place of s in the plane of the responses, and dλ/ds.
-    fn place(&self, s: Complex<f64>) -> (Complex<f64>, Complex<f64>) {
+    fn place(&self, s: Complex) -> (Complex, Complex) {
         match self.time {
             Time::Step(h) => {
                 let z = (s * h).exp();
@@ -159,7 +160,7 @@ impl OpenLoop {
     }
 
     /// L at s, this loop's delay included; `None` on a pole.
-    pub(super) fn at(&self, s: Complex<f64>) -> Option<Answer> {
+    pub(super) fn at(&self, s: Complex) -> Option<Answer> {
         let (place, _) = self.place(s);
         let moved = self.numerical.response.at(place)?;
         let rest = self.rest.response.at(place)?;
@@ -176,7 +177,7 @@ impl OpenLoop {
     }
 
     /// The same with its derivatives by s.
-    pub(super) fn with_slope(&self, s: Complex<f64>) -> Option<(Answer, Slope)> {
+    pub(super) fn with_slope(&self, s: Complex) -> Option<(Answer, Slope)> {
         let (place, speed) = self.place(s);
         let (moved, moved_slope) = self.numerical.response.with_slope(place)?;
         let (rest, rest_slope) = self.rest.response.with_slope(place)?;

@@ -7,14 +7,15 @@ use model::equations::{Equations, RelativeDof};
 use model::integrator::{Hold, Method, Options};
 use model::specimen::Specimen;
 use model::transfer::TransferSystem;
-use nalgebra::DMatrix;
 use numerics::lti::TransferFunction;
 
 use super::modes::{follow, true_modes};
 use super::*;
 use crate::critical_delay::critical_delay;
+use nalgebra::DMatrix;
+use numerics::Matrix;
 
-fn one(value: f64) -> DMatrix<f64> {
+fn one(value: f64) -> Matrix {
     DMatrix::from_element(1, 1, value)
 }
 
@@ -23,7 +24,7 @@ fn spring(stiffness: f64) -> Specimen {
     Specimen { mass, damping, stiffness: one(stiffness), elements: Vec::new() }
 }
 
-fn equations(m: DMatrix<f64>, c: DMatrix<f64>, k: DMatrix<f64>, at: RelativeDof) -> Equations {
+fn equations(m: Matrix, c: Matrix, k: Matrix, at: RelativeDof) -> Equations {
     let n = m.nrows();
     Equations {
         mass: m,
@@ -88,7 +89,7 @@ fn described(
 fn whole(description: &LoopDescription) -> Equations {
     let LoopDescription { numerical, specimen, .. } = description;
     let b = numerical.interface_matrix();
-    let joined = |part: &DMatrix<f64>, taken: &DMatrix<f64>| part + &b * taken * b.transpose();
+    let joined = |part: &Matrix, taken: &Matrix| part + &b * taken * b.transpose();
     Equations {
         mass: joined(&numerical.mass, &specimen.mass),
         damping: joined(&numerical.damping, &specimen.damping),

@@ -13,12 +13,11 @@
 
 use std::f64::consts::TAU;
 
-use nalgebra::{Complex, DMatrix};
-
 use super::{DelayError, DelaySystem};
 use crate::block::{hstack, vstack};
 use crate::eigen;
 use crate::second_order::companion;
+use crate::{Complex, ComplexMatrix, Matrix};
 
 /// Phase within which a crossing counts as one without delay.
 const AT_ONCE: f64 = 1e-9;
@@ -141,7 +140,7 @@ impl DelaySystem {
         let roots = self.undelayed_roots()?;
         let largest = roots.iter().map(|root| root.norm()).fold(0.0, f64::max);
         // A mode without damping stands on the axis within rounding.
-        let right = |root: &&Complex<f64>| root.re > 1e-9 * root.norm() + 1e-12 * largest;
+        let right = |root: &&Complex| root.re > 1e-9 * root.norm() + 1e-12 * largest;
         let unstable_at_once = roots.iter().filter(right).count();
         if neutral_radius >= 1.0 {
             return Ok(Crossings { unstable_at_once, neutral_radius, all: Vec::new() });
@@ -174,7 +173,7 @@ impl DelaySystem {
         let candidates = eigen::eigenvalues(&matrix)?;
         let largest = candidates.iter().map(|value| value.norm()).fold(0.0, f64::max);
         let least = (1e-9 * largest).max(self.at_rest_1_s(&matrix));
-        let near = |value: &&Complex<f64>| value.im > least && value.re.abs() <= 1e-3 * value.im;
+        let near = |value: &&Complex| value.im > least && value.re.abs() <= 1e-3 * value.im;
         let mut found: Vec<f64> = Vec::new();
         for value in candidates.iter().filter(near) {
             let Some(omega) = self.unit_gain_near(value.im) else { continue };
@@ -210,11 +209,11 @@ impl DelaySystem {
     }
 
     /// G(jω) and d ln|G|/dω.
-    fn gain_on_axis(&self, omega: f64) -> (Complex<f64>, f64) {
+    fn gain_on_axis(&self, omega: f64) -> (Complex, f64) {
         let s = Complex::new(0.0, omega);
         let factors = self.now.at(s).lu();
-        let seen = |column: &DMatrix<Complex<f64>>| -> Complex<f64> {
-            -(0..self.size()).map(|i| column[(i, 0)] * self.of[(0, i)]).sum::<Complex<f64>>()
+        let seen = |column: &ComplexMatrix| -> Complex {
+            -(0..self.size()).map(|i| column[(i, 0)] * self.of[(0, i)]).sum::<Complex>()
         };
         let found = factors.solve(&self.late.at(s)).and_then(|motion| {
             let turned = self.late.slope(s) - self.now.slope(s) * &motion;
@@ -230,14 +229,14 @@ impl DelaySystem {
     ///
     /// With G = d + c(sI − A)⁻¹b and r = 1 − d²:
     ///   [A + b d c/r, b bᵀ/r; −cᵀc (1 + d²/r), −(A + b d c/r)ᵀ].
-    fn hamiltonian(&self) -> DMatrix<f64> {
+    fn hamiltonian(&self) -> Matrix {
         let (a, b, c, d) = self.realisation();
         let rest = 1.0 - d * d;
         // b and c differ by many decades; equal sizes keep the blocks in balance.
         let size = (c.norm() / b.norm()).sqrt();
         if !(size.is_finite() && size > 0.0) {
             // Nothing comes back late: no crossing.
-            return DMatrix::zeros(0, 0);
+            return Matrix::zeros(0, 0);
         }
         let (b, c) = (b * size, c / size);
         let inner = &a + &b * &c * (d / rest);
@@ -247,13 +246,13 @@ impl DelaySystem {
     }
 
     /// G = d + c(sI − A)⁻¹b in first order: the late accelerations are divided out.
-    fn realisation(&self) -> (DMatrix<f64>, DMatrix<f64>, DMatrix<f64>, f64) {
+    fn realisation(&self) -> (Matrix, Matrix, Matrix, f64) {
         let Self { now, late, of, inverse, .. } = self;
         let passed = inverse * &late.mass;
         let first = inverse * (&late.damping - &now.damping * &passed);
         let zeroth = inverse * (&late.stiffness - &now.stiffness * &passed);
         let b = vstack(&[&first, &(zeroth - inverse * &now.damping * &first)]);
-        let c = hstack(&[&-of, &DMatrix::zeros(1, self.size())]);
+        let c = hstack(&[&-of, &Matrix::zeros(1, self.size())]);
         let d = -(of * passed)[(0, 0)];
         (companion(inverse, &now.damping, &now.stiffness), b, c, d)
     }

@@ -12,14 +12,12 @@
 pub mod collocation;
 pub mod crossing;
 
-use nalgebra::{Complex, DMatrix};
 use thiserror::Error;
 
 use crate::eigen::{self, EigenError};
 use crate::second_order::SecondOrder;
 use crate::solve::{self, is_finite};
-
-type Matrix = DMatrix<Complex<f64>>;
+use crate::{Complex, ComplexMatrix, Matrix};
 
 /// Why a delay system cannot be judged.
 #[derive(Debug, Clone, PartialEq, Error)]
@@ -67,9 +65,9 @@ pub struct DelaySystem {
     /// M_τ, C_τ, K_τ: n × c.
     late: SecondOrder,
     /// E: c × n.
-    of: DMatrix<f64>,
+    of: Matrix,
     /// M₀⁻¹.
-    inverse: DMatrix<f64>,
+    inverse: Matrix,
     /// Whether λ = 0 is a root at every delay: the stiffness without delay is
     /// singular, for want of support.
     floats: bool,
@@ -78,7 +76,7 @@ pub struct DelaySystem {
 impl DelaySystem {
     /// From its matrices: those of q as it is, n × n, those of the late signal,
     /// n × c, and E, c × n.
-    pub fn new(now: SecondOrder, late: SecondOrder, of: DMatrix<f64>) -> Result<Self, DelayError> {
+    pub fn new(now: SecondOrder, late: SecondOrder, of: Matrix) -> Result<Self, DelayError> {
         let (count, n) = of.shape();
         assert!(now.each().iter().all(|m| m.shape() == (n, n)), "matrices of q");
         assert!(late.each().iter().all(|m| m.shape() == (n, count)), "matrices of late signals");
@@ -94,7 +92,7 @@ impl DelaySystem {
     /// Roots of a floating system below this size are roots at zero: a double one
     /// comes out of rounding as two that lie √ε apart, against the size of the
     /// matrix they were found with. 0 for a system with support.
-    fn at_rest_1_s(&self, matrix: &DMatrix<f64>) -> f64 {
+    fn at_rest_1_s(&self, matrix: &Matrix) -> f64 {
         if !self.floats {
             return 0.0;
         }
@@ -139,17 +137,17 @@ impl DelaySystem {
     }
 
     /// The roots without delay, but for those at zero of a system that floats.
-    pub fn undelayed_roots(&self) -> Result<Vec<Complex<f64>>, DelayError> {
+    pub fn undelayed_roots(&self) -> Result<Vec<Complex>, DelayError> {
         self.moving_roots(&self.undelayed())
     }
 
     /// The roots of these matrices, but for those at zero of a system that floats.
-    fn moving_roots(&self, matrices: &SecondOrder) -> Result<Vec<Complex<f64>>, DelayError> {
+    fn moving_roots(&self, matrices: &SecondOrder) -> Result<Vec<Complex>, DelayError> {
         self.moving(&matrices.state_matrix().ok_or(DelayError::SingularMass)?)
     }
 
     /// The eigenvalues of a matrix, but for those at zero of a system that floats.
-    fn moving(&self, matrix: &DMatrix<f64>) -> Result<Vec<Complex<f64>>, DelayError> {
+    fn moving(&self, matrix: &Matrix) -> Result<Vec<Complex>, DelayError> {
         let (mut values, rest) = (eigen::eigenvalues(matrix)?, self.at_rest_1_s(matrix));
         values.retain(|value| value.norm() >= rest);
         Ok(values)
@@ -157,13 +155,13 @@ impl DelaySystem {
 
     /// λ²M₀ + λC₀ + K₀ + (λ²M_τ + λC_τ + K_τ) E e^{−λτ}, whose determinant D(λ)
     /// vanishes at the roots.
-    pub fn characteristic(&self, root: Complex<f64>, delay_s: f64) -> Matrix {
+    pub fn characteristic(&self, root: Complex, delay_s: f64) -> ComplexMatrix {
         self.joined(self.now.at(root), &(self.late.at(root) * (-root * delay_s).exp()))
     }
 
     /// D(jω), divided by a positive number so that it is of the order of 1: with
     /// the late signals put to 1, −1 and nought, its largest size.
-    pub fn characteristic_on_axis(&self, omega_rad_s: f64, delay_s: f64) -> Complex<f64> {
+    pub fn characteristic_on_axis(&self, omega_rad_s: f64, delay_s: f64) -> Complex {
         let s = Complex::new(0.0, omega_rad_s);
         let value = self.characteristic(s, delay_s).determinant();
         let now = self.now.at(s).determinant();
@@ -174,7 +172,7 @@ impl DelaySystem {
     /// Newton's method on D from near a root: D/D' = 1/tr(A⁻¹A').
     ///
     /// `None` if it does not settle.
-    pub fn polished(&self, start: Complex<f64>, delay_s: f64) -> Option<Complex<f64>> {
+    pub fn polished(&self, start: Complex, delay_s: f64) -> Option<Complex> {
         let mut root = start;
         let mut last = f64::INFINITY;
         for _ in 0..40 {
@@ -203,7 +201,7 @@ impl DelaySystem {
     }
 
     /// A matrix of q with one of the late signals, which are combinations of q.
-    fn joined(&self, mut now: Matrix, late: &Matrix) -> Matrix {
+    fn joined(&self, mut now: ComplexMatrix, late: &ComplexMatrix) -> ComplexMatrix {
         for (j, mut column) in now.column_iter_mut().enumerate() {
             for (share, late) in self.of.column(j).iter().zip(late.column_iter()) {
                 if *share != 0.0 {
@@ -256,7 +254,7 @@ impl DelaySystem {
 }
 
 /// Whether a stiffness has no inverse but for rounding, whatever its units.
-fn is_singular(matrix: &DMatrix<f64>) -> bool {
+fn is_singular(matrix: &Matrix) -> bool {
     if matrix.is_empty() {
         return false;
     }
@@ -264,7 +262,7 @@ fn is_singular(matrix: &DMatrix<f64>) -> bool {
     if scale.contains(&0.0) {
         return matrix.clone().try_inverse().is_none();
     }
-    let scaled = DMatrix::from_fn(matrix.nrows(), matrix.ncols(), |i, j| {
+    let scaled = Matrix::from_fn(matrix.nrows(), matrix.ncols(), |i, j| {
         matrix[(i, j)] / (scale[i] * scale[j])
     });
     let values = scaled.singular_values();

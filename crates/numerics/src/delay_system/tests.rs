@@ -4,6 +4,8 @@ use super::collocation::FEWEST;
 use super::crossing::Direction;
 use super::*;
 use crate::multi_bisection::{Search, zeros};
+use crate::{Complex, Matrix};
+use nalgebra::DMatrix;
 use proptest::prelude::*;
 use std::f64::consts::TAU;
 
@@ -298,7 +300,7 @@ fn random_chain(numbers: &[f64]) -> DelaySystem {
     let (damping, stiffness) = (chain(&numbers[3..6], 0.2), chain(&numbers[6..9], 50.0));
     let mut of = DMatrix::zeros(1, n);
     of[(0, 1)] = 1.0;
-    let share = |matrix: &DMatrix<f64>, part: f64| of.transpose() * (part * matrix[(1, 1)]);
+    let share = |matrix: &Matrix, part: f64| of.transpose() * (part * matrix[(1, 1)]);
     let late = SecondOrder {
         mass: share(&mass, 0.4 * numbers[9]),
         damping: share(&damping, 0.5 * numbers[10]),

@@ -1,33 +1,30 @@
 //! A system at many points of the complex plane.
 
-use nalgebra::{Complex, DMatrix};
-
 use super::{LinearSystem, Time};
 use crate::eigen::{self, EigenError};
 use crate::resolvent::Resolvent;
 use crate::solve::is_finite;
-
-type Matrix = DMatrix<Complex<f64>>;
+use crate::{Complex, ComplexMatrix, Matrix};
 
 /// C (λI − A)⁻¹ B + D, prepared once. λ is s in continuous time and z = e^{sh}
 /// from step to step.
 #[derive(Debug, Clone)]
 pub struct Response {
     core: Core,
-    direct: Matrix,
+    direct: ComplexMatrix,
     /// Whole steps between the last outputs and the last inputs.
     delays: Vec<usize>,
     /// What λ stands for.
     pub time: Time,
     /// Eigenvalues of A, delays left open.
-    pub poles: Vec<Complex<f64>>,
+    pub poles: Vec<Complex>,
 }
 
 #[derive(Debug, Clone)]
 enum Core {
     /// Partial fractions, one row of the input and one column of the output for each
     /// pole: a point costs as many divisions as there are states.
-    Fractions { input: Matrix, output: Matrix },
+    Fractions { input: ComplexMatrix, output: ComplexMatrix },
     /// For matrices whose eigenvectors are nearly parallel: n² for each point.
     Hessenberg(Resolvent),
 }
@@ -36,18 +33,18 @@ enum Core {
 #[derive(Debug, Clone)]
 pub struct Answer {
     /// Outputs from inputs.
-    pub matrix: Matrix,
+    pub matrix: ComplexMatrix,
     /// det(I − …) of the delays that are closed within.
-    pub inner: Complex<f64>,
+    pub inner: Complex,
 }
 
 /// How an [`Answer`] changes with λ.
 #[derive(Debug, Clone)]
 pub struct Slope {
     /// dG/dλ.
-    pub matrix: Matrix,
+    pub matrix: ComplexMatrix,
     /// d ln(inner)/dλ.
-    pub inner: Complex<f64>,
+    pub inner: Complex,
 }
 
 impl Response {
@@ -76,9 +73,9 @@ impl Response {
         let first = systems.first().filter(|_| systems.iter().all(|s| s.delays.is_empty()))?;
         let states: usize = systems.iter().map(LinearSystem::states).sum();
         let mut poles = Vec::with_capacity(states);
-        let mut input = Matrix::zeros(states, first.inputs());
-        let mut output = Matrix::zeros(first.outputs(), states);
-        let mut direct = DMatrix::zeros(first.outputs(), first.inputs());
+        let mut input = ComplexMatrix::zeros(states, first.inputs());
+        let mut output = ComplexMatrix::zeros(first.outputs(), states);
+        let mut direct = Matrix::zeros(first.outputs(), first.inputs());
         for system in systems {
             let (own, own_input, own_output) = fractions(system)?;
             input.rows_mut(poles.len(), own.len()).copy_from(&own_input);
@@ -93,10 +90,10 @@ impl Response {
     /// `output` for each pole p. The last outputs, `back` of them, go to the last inputs
     /// at once.
     pub fn of_poles(
-        poles: Vec<Complex<f64>>,
-        input: Matrix,
-        output: Matrix,
-        direct: &DMatrix<f64>,
+        poles: Vec<Complex>,
+        input: ComplexMatrix,
+        output: ComplexMatrix,
+        direct: &Matrix,
         time: Time,
         back: usize,
     ) -> Self {
@@ -112,7 +109,7 @@ impl Response {
     }
 
     /// Outputs from inputs at λ; `None` on a pole.
-    pub fn at(&self, point: Complex<f64>) -> Option<Answer> {
+    pub fn at(&self, point: Complex) -> Option<Answer> {
         let open = match &self.core {
             Core::Fractions { input, output } => {
                 self.sum(input, output, |pole| (point - pole).inv())?
@@ -129,7 +126,7 @@ impl Response {
     }
 
     /// The same with its derivative.
-    pub fn with_slope(&self, point: Complex<f64>) -> Option<(Answer, Slope)> {
+    pub fn with_slope(&self, point: Complex) -> Option<(Answer, Slope)> {
         let [mut open, slope] = match &self.core {
             Core::Fractions { input, output } => [
                 self.sum(input, output, |pole| (point - pole).inv())?,
@@ -150,7 +147,7 @@ impl Response {
             change[(i, i)] -= point.powi(delay as i32 - 1) * delay as f64;
         }
         // ln det(I − G₂₂ Z) = ln det Z + ln det(Z⁻¹ − G₂₂).
-        let of_delays: Complex<f64> =
+        let of_delays: Complex =
             self.delays.iter().map(|&delay| -Complex::from(delay as f64) / point).sum();
         let of_inner = of_delays - (&closed * &change).trace();
         let turned = &closed * &change * &closed;
@@ -166,12 +163,12 @@ impl Response {
     /// Σ share(p) c bᵀ over the poles p; `None` if it is not finite.
     fn sum(
         &self,
-        input: &Matrix,
-        output: &Matrix,
-        share: impl Fn(&Complex<f64>) -> Complex<f64>,
-    ) -> Option<Matrix> {
+        input: &ComplexMatrix,
+        output: &ComplexMatrix,
+        share: impl Fn(&Complex) -> Complex,
+    ) -> Option<ComplexMatrix> {
         let rows = output.nrows();
-        let mut sum = Matrix::zeros(rows, input.ncols());
+        let mut sum = ComplexMatrix::zeros(rows, input.ncols());
         for (k, pole) in self.poles.iter().enumerate() {
             let share = share(pole);
             let output = &output.as_slice()[k * rows..(k + 1) * rows];
@@ -187,7 +184,7 @@ impl Response {
 
     /// The blocks of a system with delay ports: from inputs to outputs, from delays to
     /// outputs, from inputs to delays, and G₂₂ from delays to delays.
-    fn ports(&self, open: &Matrix) -> [Matrix; 4] {
+    fn ports(&self, open: &ComplexMatrix) -> [ComplexMatrix; 4] {
         let back = self.delays.len();
         let (rows, columns) = (open.nrows() - back, open.ncols() - back);
         let [outer, inner] = [open.rows(0, rows), open.rows(rows, back)]
@@ -197,13 +194,13 @@ impl Response {
     }
 
     /// Z (I − G₂₂ Z)⁻¹ with Z the delays, and the determinant.
-    fn closed(&self, mut round: Matrix, point: Complex<f64>) -> Option<(Matrix, Complex<f64>)> {
+    fn closed(&self, mut round: ComplexMatrix, point: Complex) -> Option<(ComplexMatrix, Complex)> {
         let late = |delay: usize| point.powi(-i32::try_from(delay).unwrap_or(i32::MAX));
         let n = self.delays.len();
         for (mut column, &delay) in round.column_iter_mut().zip(&self.delays) {
             column *= late(delay);
         }
-        let left = Matrix::identity(n, n) - round;
+        let left = ComplexMatrix::identity(n, n) - round;
         let inner = left.determinant();
         let mut closed = left.try_inverse()?;
         for (mut row, &delay) in closed.row_iter_mut().zip(&self.delays) {
@@ -215,10 +212,14 @@ impl Response {
 
 /// The poles of a system with the parts of its inputs and outputs in each; `None` where
 /// the eigenvectors are too nearly parallel.
-fn fractions(system: &LinearSystem) -> Option<(Vec<Complex<f64>>, Matrix, Matrix)> {
+fn fractions(system: &LinearSystem) -> Option<(Vec<Complex>, ComplexMatrix, ComplexMatrix)> {
     if system.states() == 0 {
         let (inputs, outputs) = (system.b.ncols(), system.c.nrows());
-        return Some((Vec::new(), Matrix::zeros(0, inputs), Matrix::zeros(outputs, 0)));
+        return Some((
+            Vec::new(),
+            ComplexMatrix::zeros(0, inputs),
+            ComplexMatrix::zeros(outputs, 0),
+        ));
     }
     let found = eigen::decompose(&system.a, &system.b).ok()??;
     let output = system.c.map(Complex::from) * &found.vectors;
@@ -230,12 +231,12 @@ mod tests {
     use super::super::tests::random;
     use super::*;
 
-    fn direct(system: &LinearSystem, z: Complex<f64>) -> Matrix {
+    fn direct(system: &LinearSystem, z: Complex) -> ComplexMatrix {
         let n = system.states();
-        let left = DMatrix::from_fn(n, n, |i, j| {
+        let left = ComplexMatrix::from_fn(n, n, |i, j| {
             (if i == j { z } else { Complex::ZERO }) - system.a[(i, j)]
         });
-        let complex = |m: &DMatrix<f64>| m.map(Complex::from);
+        let complex = |m: &Matrix| m.map(Complex::from);
         let inner = left.lu().solve(&complex(&system.b)).unwrap();
         complex(&system.c) * inner + complex(&system.d)
     }
@@ -249,9 +250,9 @@ mod tests {
             let apart = (&found.matrix - direct(&expanded, z)).map(Complex::norm).amax();
             assert!(apart < 1e-12, "{apart}");
             // det(zI − A) of all states is that of the open ones times what is closed within.
-            let characteristic = |a: &DMatrix<f64>| {
+            let characteristic = |a: &Matrix| {
                 let n = a.nrows();
-                (Matrix::identity(n, n) * z - a.map(Complex::from)).determinant()
+                (ComplexMatrix::identity(n, n) * z - a.map(Complex::from)).determinant()
             };
             let ratio = characteristic(&expanded.a) / (characteristic(&system.a) * z.powi(5));
             assert!((found.inner - ratio).norm() < 1e-12, "{} {ratio}", found.inner);
@@ -268,9 +269,9 @@ mod tests {
     #[test]
     fn a_double_pole_keeps_its_digits() {
         // A double integrator, stepped: nearly parallel eigenvectors.
-        let a = DMatrix::from_row_slice(2, 2, &[1.0, 1e-3, 0.0, 1.0]);
-        let (b, c) = (DMatrix::from_row_slice(2, 1, &[5e-7, 1e-3]), DMatrix::identity(2, 2));
-        let system = LinearSystem::new(a, b, c, DMatrix::zeros(2, 1), Time::Step(1e-3));
+        let a = Matrix::from_row_slice(2, 2, &[1.0, 1e-3, 0.0, 1.0]);
+        let (b, c) = (Matrix::from_row_slice(2, 1, &[5e-7, 1e-3]), Matrix::identity(2, 2));
+        let system = LinearSystem::new(a, b, c, Matrix::zeros(2, 1), Time::Step(1e-3));
         let response = Response::new(&system).unwrap();
         let z = Complex::new(0.0, 1e-4).exp();
         let apart = (response.at(z).unwrap().matrix - direct(&system, z)).map(Complex::norm).amax();
@@ -282,8 +283,8 @@ mod tests {
         let parts: Vec<LinearSystem> = (0..5).map(|seed| random(3, 2, 2, 20 + seed)).collect();
         let sum = Response::of_sum(&parts).unwrap();
         let z = Complex::new(0.4, 1.1);
-        let whole: Matrix =
-            parts.iter().map(|part| direct(part, z)).fold(Matrix::zeros(2, 2), |a, b| a + b);
+        let whole: ComplexMatrix =
+            parts.iter().map(|part| direct(part, z)).fold(ComplexMatrix::zeros(2, 2), |a, b| a + b);
         assert!((sum.at(z).unwrap().matrix - whole).map(Complex::norm).amax() < 1e-12);
         assert_eq!(sum.poles.len(), 15);
     }

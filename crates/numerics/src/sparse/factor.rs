@@ -9,13 +9,13 @@ use faer::sparse::linalg::cholesky::{
 };
 use faer::sparse::{SparseColMatRef, SymbolicSparseColMatRef};
 use faer::{Conj, MatMut, Par, Side};
-use nalgebra::DMatrix;
 
 use super::multifrontal::Fronts;
 use super::ordering::Order;
 use super::supernodal_solve::{Factor, Row, WIDE, side_by_side};
 use super::tree::{Parts, Tree, shape};
 use super::{SparseError, SparseMatrix};
+use crate::Matrix;
 
 /// Entries of a factor from which on several threads pay.
 const LARGE_FACTOR: usize = 1_000_000;
@@ -94,7 +94,7 @@ impl Cholesky {
     ///
     /// # Panics
     /// If the rows do not fit.
-    pub fn solve(&self, x: &mut DMatrix<f64>) {
+    pub fn solve(&self, x: &mut Matrix) {
         let (rows, columns) = x.shape();
         assert_eq!(rows, self.size(), "rows of the right side");
         if rows == 0 || columns == 0 {

@@ -5,11 +5,12 @@ use faer::sparse::SparseColMatRef;
 use faer::sparse::linalg::LuError;
 use faer::sparse::linalg::solvers::{Lu as FaerLu, SymbolicLu};
 use faer::{Conj, MatMut};
-use nalgebra::{Complex, DMatrix, Scalar};
+use nalgebra::{DMatrix, Scalar};
 
 use super::factor::{numeric, square_size, symbolic};
 use super::{SparseError, SparseMatrix};
 use crate::solve::is_finite;
+use crate::{Complex, ComplexMatrix, Matrix};
 
 /// A = P L U of a general square matrix.
 #[derive(Debug, Clone)]
@@ -26,18 +27,18 @@ impl Lu {
             .map_err(|error| lu_error(error, size))?;
         let factor = Self { factor, size };
         // A pivot of zero, or of NaN, spoils every answer: one tells of all.
-        let mut answer = DMatrix::from_element(size, 1, 1.0);
+        let mut answer = Matrix::from_element(size, 1, 1.0);
         factor.solve(&mut answer);
         if is_finite(&answer) { Ok(factor) } else { Err(SparseError::Singular) }
     }
 
     /// X ← A⁻¹ X.
-    pub fn solve(&self, x: &mut DMatrix<f64>) {
+    pub fn solve(&self, x: &mut Matrix) {
         self.factor.solve_in_place_with_conj(Conj::No, columns_of(x, self.size));
     }
 
     /// X ← A⁻ᵀ X.
-    pub fn solve_transposed(&self, x: &mut DMatrix<f64>) {
+    pub fn solve_transposed(&self, x: &mut Matrix) {
         self.factor.solve_transpose_in_place_with_conj(Conj::No, columns_of(x, self.size));
     }
 }
@@ -62,8 +63,8 @@ impl ComplexLu {
     /// If a matrix has an entry that the pattern has not.
     pub fn solve(
         &self,
-        terms: &[(Complex<f64>, &SparseMatrix)],
-        x: &mut DMatrix<Complex<f64>>,
+        terms: &[(Complex, &SparseMatrix)],
+        x: &mut ComplexMatrix,
     ) -> Result<(), SparseError> {
         let (pattern, size) = (&self.pattern, self.pattern.rows());
         let mut values = vec![Complex::ZERO; pattern.entries()];

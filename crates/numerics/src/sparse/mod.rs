@@ -20,9 +20,9 @@ pub use threads::{parallel_for, with_threads};
 
 use std::ops::Range;
 
-use nalgebra::DMatrix;
 use thiserror::Error;
 
+use crate::Matrix;
 use crate::eigen::Asymmetry;
 
 /// Why a sparse matrix cannot be made, factored or analysed. Rows and columns
@@ -148,7 +148,7 @@ impl SparseMatrix {
     }
 
     /// The entries of a dense matrix that are not zero.
-    pub fn from_dense(matrix: &DMatrix<f64>) -> Result<Self, SparseError> {
+    pub fn from_dense(matrix: &Matrix) -> Result<Self, SparseError> {
         let (rows, columns) = matrix.shape();
         let entries = (0..columns).flat_map(move |j| (0..rows).map(move |i| (i, j)));
         let entries = entries.filter(|&place| matrix[place] != 0.0);
@@ -292,8 +292,8 @@ impl SparseMatrix {
     }
 
     /// The dense matrix.
-    pub fn to_dense(&self) -> DMatrix<f64> {
-        let mut dense = DMatrix::zeros(self.rows, self.columns());
+    pub fn to_dense(&self) -> Matrix {
+        let mut dense = Matrix::zeros(self.rows, self.columns());
         for (row, column, value) in self.triplets() {
             dense[(row, column)] = value;
         }

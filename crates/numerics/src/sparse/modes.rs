@@ -1,11 +1,10 @@
 //! The slowest modes of K φ = ω² M φ by a block Krylov method.
 
-use nalgebra::{DMatrix, DVector};
-
 use super::dense::{add_columns_product, columns_transposed_product, product, transposed_product};
 use super::{SparseError, SparseMatrix};
 use crate::eigen::{make_largest_positive, symmetric_pairs};
 use crate::random::Stream;
+use crate::{Matrix, Vector};
 
 /// Part of its length before orthogonalisation below which a vector is nothing
 /// but rounding.
@@ -42,9 +41,9 @@ pub enum Wanted {
 #[derive(Debug, Clone, PartialEq)]
 pub struct LowestModes {
     /// ω², ascending.
-    pub omega_squared: DVector<f64>,
+    pub omega_squared: Vector,
     /// One column per mode, Φᵀ M Φ = I.
-    pub shapes: DMatrix<f64>,
+    pub shapes: Matrix,
     /// Vectors the search kept.
     pub vectors: usize,
     /// Single solutions with the factor.
@@ -63,9 +62,9 @@ pub struct LowestModes {
 ///
 /// Reference: Grimes, Lewis & Simon 1994, SIAM J. Matrix Anal. 15(1).
 pub fn lowest_modes(
-    solve: &dyn Fn(&mut DMatrix<f64>),
+    solve: &dyn Fn(&mut Matrix),
     mass: &SparseMatrix,
-    locked: &DMatrix<f64>,
+    locked: &Matrix,
     wanted: Wanted,
 ) -> Result<LowestModes, SparseError> {
     let mut space = Space::new(mass, locked);
@@ -81,7 +80,7 @@ pub fn lowest_modes(
     let block = BLOCK.min(free);
     let mut random = Stream::new(1, "krylov modes");
     let mut start = |columns: usize| {
-        let mut start = DMatrix::from_fn(n, columns, |_, _| random.normal());
+        let mut start = Matrix::from_fn(n, columns, |_, _| random.normal());
         start = mass.times(&start);
         solve(&mut start);
         start
@@ -132,17 +131,17 @@ struct Space<'a> {
     last: usize,
     before: usize,
     /// T of all but the last block, as blocks are projected one step late.
-    projected: DMatrix<f64>,
+    projected: Matrix,
     /// Size of A on the space: what rounding is measured against.
     scale: f64,
-    values: DVector<f64>,
-    coefficients: DMatrix<f64>,
+    values: Vector,
+    coefficients: Matrix,
     residuals: Vec<f64>,
     solves: usize,
 }
 
 impl<'a> Space<'a> {
-    fn new(mass: &'a SparseMatrix, locked: &DMatrix<f64>) -> Self {
+    fn new(mass: &'a SparseMatrix, locked: &Matrix) -> Self {
         Self {
             mass,
             n: mass.rows(),
@@ -152,10 +151,10 @@ impl<'a> Space<'a> {
             count: 0,
             last: 0,
             before: 0,
-            projected: DMatrix::zeros(0, 0),
+            projected: Matrix::zeros(0, 0),
             scale: 0.0,
-            values: DVector::zeros(0),
-            coefficients: DMatrix::zeros(0, 0),
+            values: Vector::zeros(0),
+            coefficients: Matrix::zeros(0, 0),
             residuals: Vec::new(),
             solves: 0,
         }
@@ -169,11 +168,11 @@ impl<'a> Space<'a> {
     /// but rounding: they are raised to what can be trusted, and the next pass
     /// sees them at their own size. Only what is rounding of A itself is dropped;
     /// more would hide a residual.
-    fn append(&mut self, mut w: DMatrix<f64>, most: usize, fresh: bool) -> DMatrix<f64> {
+    fn append(&mut self, mut w: Matrix, most: usize, fresh: bool) -> Matrix {
         let columns = w.ncols();
-        let mut r = DMatrix::identity(columns, columns);
+        let mut r = Matrix::identity(columns, columns);
         let mut norms = vec![0.0; columns];
-        let mut weighted = DMatrix::zeros(0, 0);
+        let mut weighted = Matrix::zeros(0, 0);
         for pass in 0..4 {
             if fresh || pass > 0 {
                 self.remove_from(0, &mut w);
@@ -191,9 +190,9 @@ impl<'a> Space<'a> {
             let sizes = squares.map(|square| square.max(trusted).sqrt());
             // First into the principal directions; later passes turn as little as
             // possible, so that small directions stay apart from large ones.
-            let back = if pass == 0 { DMatrix::identity(columns, columns) } else { turn.clone() };
+            let back = if pass == 0 { Matrix::identity(columns, columns) } else { turn.clone() };
             let scaled =
-                |power: i32| &turn * DMatrix::from_diagonal(&sizes.map(|size| size.powi(power)));
+                |power: i32| &turn * Matrix::from_diagonal(&sizes.map(|size| size.powi(power)));
             let to_unit = scaled(-1) * back.transpose();
             w = product(&w, &to_unit);
             r = back * scaled(1).transpose() * r;
@@ -229,14 +228,14 @@ impl<'a> Space<'a> {
         r.select_rows(&kept)
     }
 
-    fn nothing(&mut self, columns: usize) -> DMatrix<f64> {
+    fn nothing(&mut self, columns: usize) -> Matrix {
         self.last = 0;
-        DMatrix::zeros(0, columns)
+        Matrix::zeros(0, columns)
     }
 
     /// W ← W − V (M V)ᵀ W over the vectors from `first` on, the locked ones counted
     /// first; gives (M V)ᵀ W.
-    fn remove_from(&self, first: usize, w: &mut DMatrix<f64>) -> DMatrix<f64> {
+    fn remove_from(&self, first: usize, w: &mut Matrix) -> Matrix {
         let from = first * self.n;
         let h = columns_transposed_product(&self.weighted[from..], w);
         add_columns_product(w, &self.vectors[from..], &h, -1.0);
@@ -248,10 +247,10 @@ impl<'a> Space<'a> {
     /// A is symmetric in M, so its product with a block reaches back to the block
     /// before and no further, but for rounding, which the orthogonalisation against
     /// everything in [`append`](Self::append) removes: T is block tridiagonal.
-    fn expand(&mut self, solve: &dyn Fn(&mut DMatrix<f64>)) -> DMatrix<f64> {
+    fn expand(&mut self, solve: &dyn Fn(&mut Matrix)) -> Matrix {
         let (old, new) = (self.count - self.last, self.count);
         let from = (self.locked + old) * self.n;
-        let mut w = DMatrix::from_column_slice(self.n, self.last, &self.weighted[from..]);
+        let mut w = Matrix::from_column_slice(self.n, self.last, &self.weighted[from..]);
         solve(&mut w);
         self.solves += self.last;
         let reach = old - self.before;
@@ -274,12 +273,12 @@ impl<'a> Space<'a> {
     }
 
     /// Eigenpairs of T, fastest-decaying flexibility last, with residuals.
-    fn ritz(&mut self, residual: Option<&DMatrix<f64>>) -> Result<(), SparseError> {
+    fn ritz(&mut self, residual: Option<&Matrix>) -> Result<(), SparseError> {
         let m = self.projected.nrows();
         let (values, vectors) = symmetric_pairs(&self.projected)
             .map_err(|_| SparseError::NoConvergence { found: 0, wanted: 0, vectors: self.count })?;
-        self.values = DVector::from_fn(m, |i, _| values[m - 1 - i]);
-        self.coefficients = DMatrix::from_fn(m, m, |i, j| vectors[(i, m - 1 - j)]);
+        self.values = Vector::from_fn(m, |i, _| values[m - 1 - i]);
+        self.coefficients = Matrix::from_fn(m, m, |i, j| vectors[(i, m - 1 - j)]);
         self.residuals = match residual {
             None => vec![0.0; m],
             Some(r) => {
@@ -313,7 +312,7 @@ impl<'a> Space<'a> {
 
     fn modes(&self, count: usize) -> LowestModes {
         let m = self.projected.nrows();
-        let mut shapes = DMatrix::zeros(self.n, count);
+        let mut shapes = Matrix::zeros(self.n, count);
         if count > 0 {
             let v = &self.vectors[self.locked * self.n..(self.locked + m) * self.n];
             let chosen = self.coefficients.columns(0, count).into_owned();
@@ -321,7 +320,7 @@ impl<'a> Space<'a> {
         }
         make_largest_positive(&mut shapes);
         LowestModes {
-            omega_squared: DVector::from_fn(count, |k, _| 1.0 / self.values[k]),
+            omega_squared: Vector::from_fn(count, |k, _| 1.0 / self.values[k]),
             shapes,
             vectors: self.count,
             solves: self.solves,

@@ -3,7 +3,9 @@
 use super::*;
 use crate::eigen;
 use crate::random::Stream;
-use nalgebra::Complex;
+use crate::{Complex, Matrix};
+use nalgebra::DMatrix;
+
 use proptest::prelude::*;
 
 /// A line of masses and springs, as sparse matrices.
@@ -106,7 +108,7 @@ fn complex_responses_and_singular_matrices() {
         Ok(factor) => assert!(factor.weakest_pivot().1 < 1e-13),
         Err(error) => assert!(matches!(error, SparseError::NotPositiveDefinite(..))),
     }
-    let negative = SparseMatrix::from_dense(&-DMatrix::<f64>::identity(3, 3)).unwrap();
+    let negative = SparseMatrix::from_dense(&-Matrix::identity(3, 3)).unwrap();
     assert!(Cholesky::new(&negative).is_err());
 }
 
@@ -115,7 +117,7 @@ fn krylov_modes_are_the_dense_ones() {
     let (k, m) = line(120, true);
     let exact = eigen::symmetric_modes(&k.to_dense(), &m.to_dense()).unwrap();
     let factor = Cholesky::new(&k).unwrap();
-    let solve = |x: &mut DMatrix<f64>| factor.solve(x);
+    let solve = |x: &mut Matrix| factor.solve(x);
     let none = DMatrix::zeros(120, 0);
     let limit = (0.5 * (exact.omega_rad_s[9] + exact.omega_rad_s[10])).powi(2);
     for (wanted, count) in [
@@ -149,7 +151,7 @@ fn modes_of_one_frequency_are_all_found() {
     };
     let (k, m) = (beside(&k), beside(&m));
     let factor = Cholesky::new(&k).unwrap();
-    let solve = |x: &mut DMatrix<f64>| factor.solve(x);
+    let solve = |x: &mut Matrix| factor.solve(x);
     let none = DMatrix::zeros(150, 0);
     let found = lowest_modes(&solve, &m, &none, Wanted::Number(18)).unwrap();
     let squares = &found.omega_squared;
@@ -228,7 +230,7 @@ fn a_large_factor_solves_and_does_not_depend_on_the_threads() {
                 let factor = Cholesky::new(&k).unwrap();
                 let mut solved = right.clone();
                 factor.solve(&mut solved);
-                let solve = |x: &mut DMatrix<f64>| factor.solve(x);
+                let solve = |x: &mut Matrix| factor.solve(x);
                 let modes = lowest_modes(&solve, &m, &none, Wanted::Number(5)).unwrap();
                 (factor.entries(), factor.weakest_pivot(), solved, modes)
             })
