@@ -67,6 +67,11 @@ impl TripKind {
     pub fn words(self) -> &'static str {
         self.description().0
     }
+
+    /// A trip of this kind that belongs to no interface DOF.
+    pub(crate) const fn trip(self, value: f64, limit: f64) -> Trip {
+        Trip { kind: self, dof: 0, value, limit }
+    }
 }
 
 /// A trip: numbers only, its text is made later.
@@ -164,7 +169,6 @@ pub struct Limits {
 }
 
 /// The limits of one interface DOF: of one loop, or of several side by side.
-#[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Bounds<T> {
     pub(crate) command: T,
     pub(crate) rate: T,
@@ -227,7 +231,6 @@ pub fn gate(
 
 /// What the gate looks at, of one interface DOF: of one loop, or of several side by
 /// side.
-#[derive(Debug, Clone, Copy)]
 pub(crate) struct GateInput<T> {
     /// The displacement the rig has been told last.
     pub(crate) held: T,
@@ -304,7 +307,6 @@ const GROWTH: f64 = 1.05;
 /// A force that is beyond its limit is let go down: while the command stands still
 /// nothing can be done about it, and on the ramp it may hardly grow. Once it is
 /// within its limit again, the limit holds.
-#[derive(Debug, Clone)]
 pub(crate) struct SafeGate {
     /// Largest force of each interface DOF for now, N.
     bounds: Vec<f64>,

@@ -298,7 +298,7 @@ impl<S: Source> Loop<S> {
         if let Validity::Bridged { ticks: 1, for_s, allowed_s } = self.measured.validity {
             self.gaps += 1;
             if self.gaps <= MOST_GAPS_NOTED {
-                let cause = RigFault::silent(for_s, allowed_s).into();
+                let cause = RigFault::silent(for_s, allowed_s).0;
                 self.log.note(Event { tick: self.tick, what: What::Warning, cause });
             }
         }
@@ -485,5 +485,5 @@ impl<S: Source> Loop<S> {
 }
 
 fn overrun(periods: u64, limit: u64) -> Trip {
-    Trip { kind: TripKind::Overrun, dof: 0, value: periods as f64, limit: limit as f64 }
+    TripKind::Overrun.trip(periods as f64, limit as f64)
 }

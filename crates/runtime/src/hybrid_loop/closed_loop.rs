@@ -163,15 +163,15 @@ impl ClosedLoop {
         }
         self.start.clear();
         let measured = &scene.measured.displacement;
-        if let Some((dof, value, limit)) = course.settled(scene.tick, measured) {
-            return Err(Trip { kind: TripKind::NotAtStart, dof, value, limit }.into());
+        if let Some(trip) = course.settled(scene.tick, measured) {
+            return Err(trip.into());
         }
         let waited = scene.tick - course.begun(Stage::Settling).unwrap_or(0);
         if let Some(stream) = &self.excitation.stream
-            && waited >= stream.patience
+            && waited >= stream.plan.patience_ticks
         {
-            let (value, limit) = (waited as f64, stream.patience as f64);
-            return Err(Trip { kind: TripKind::NoLoad, dof: 0, value, limit }.into());
+            let patience = stream.plan.patience_ticks as f64;
+            return Err(TripKind::NoLoad.trip(waited as f64, patience).into());
         }
         Ok(Proposal::Desired)
     }
@@ -185,17 +185,12 @@ fn take_as_it_stands(plan: &Initiating, scene: &mut Scene<'_>) -> Result<(), Sto
     }
     let measured = &scene.measured.displacement;
     if let Some(dof) = measured.iter().position(|x| !x.is_finite()) {
-        let (value, limit) = (measured[dof], f64::NAN);
-        return Err(Trip { kind: TripKind::NotFinite, dof, value, limit }.into());
+        let trip = TripKind::NotFinite.trip(measured[dof], f64::NAN);
+        return Err(Trip { dof, ..trip }.into());
     }
     scene.held.displacement.copy_from_slice(measured);
-    match measured.iter().position(|x| x.abs() > plan.reach_m) {
-        None => Ok(()),
-        Some(dof) => {
-            let (value, limit) = (measured[dof].abs(), plan.reach_m);
-            Err(Trip { kind: TripKind::NotAtStart, dof, value, limit }.into())
-        }
-    }
+    let Some(dof) = measured.iter().position(|x| x.abs() > plan.reach_m) else { return Ok(()) };
+    Err(Trip { dof, ..TripKind::NotAtStart.trip(measured[dof].abs(), plan.reach_m) }.into())
 }
 
 impl Source for ClosedLoop {

@@ -113,7 +113,7 @@ impl Source for WireSource {
         let gap = self.asked_tick - self.after_passed;
         if gap > self.bridge {
             let (value, limit) = (gap as f64 * step_s, self.bridge as f64 * step_s);
-            return Err(Trip { kind: TripKind::PeerSilent, dof: 0, value, limit }.into());
+            return Err(TripKind::PeerSilent.trip(value, limit).into());
         }
         // The motion of all ticks since the last command may come at once.
         self.limits.step_s = (gap + 1) as f64 * step_s;
@@ -293,7 +293,7 @@ impl Laboratory {
     /// The trip of the loop and the time at which it said so, if it did.
     pub fn loop_tripped(&self) -> Option<(Trip, f64)> {
         let (code, tick) = self.source.loop_trip?;
-        let trip = Trip { kind: TripKind::PeerTripped, dof: 0, value: f64::from(code), limit: 0.0 };
+        let trip = TripKind::PeerTripped.trip(f64::from(code), 0.0);
         Some((trip, tick as f64 * self.step_s()))
     }
 

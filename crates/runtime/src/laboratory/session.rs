@@ -9,7 +9,7 @@ use model::motion::Motion;
 use super::Laboratory;
 use super::listener::{AcceptedSession, Question, Transmit};
 use crate::clock::{Driving, Overruns, Schedule};
-use crate::gate::{Trip, TripKind};
+use crate::gate::TripKind;
 use crate::interlock::{Phase, Response, Stop};
 use crate::link::wire::{Datagram, Kind, MOST_BYTES, Refusal, decode};
 use crate::link::{LinkCounts, Received};
@@ -136,7 +136,7 @@ impl Session {
             self.loop_is_gone = true;
             if self.laboratory.tripped().is_none() {
                 self.silent_s = Some(silent_s);
-                self.trip(TripKind::PeerSilent, [silent_s, limit_s], Response::Hold);
+                self.laboratory.trip(TripKind::PeerSilent.trip(silent_s, limit_s).into());
             }
         }
         if self.loop_is_gone && self.schedule.is_none() {
@@ -223,12 +223,12 @@ impl Session {
             }
             Kind::Arm => {}
             Kind::Stop => {
-                let value = f64::from(header.trip);
-                self.trip(TripKind::PeerTripped, [value, 0.0], Response::Hold);
+                let cause = TripKind::PeerTripped.trip(f64::from(header.trip), 0.0);
+                self.laboratory.trip(cause.into());
             }
             Kind::Bye => {
                 self.loop_is_gone = true;
-                let cause = Trip { kind: TripKind::PeerLeft, dof: 0, value: 0.0, limit: 0.0 };
+                let cause = TripKind::PeerLeft.trip(0.0, 0.0);
                 if header.state == Phase::Frozen as u8 {
                     self.laboratory.freeze(cause);
                 } else if header.state == Phase::Running as u8 {
@@ -289,10 +289,6 @@ impl Session {
         let blocks = [&measured.displacement[..], &measured.force, &measured.achieved];
         let bytes = endpoint.frame(now_ns, Kind::Measured, tick, echo_ns, None, blocks);
         Transmit { to: *peer, bytes }
-    }
-
-    fn trip(&mut self, kind: TripKind, [value, limit]: [f64; 2], response: Response) {
-        self.laboratory.trip(Stop { trip: Trip { kind, dof: 0, value, limit }, response });
     }
 
     /// Notes when the laboratory tripped, and when it was safe.

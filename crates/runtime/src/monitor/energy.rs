@@ -184,8 +184,7 @@ impl EnergyMonitor {
     pub fn verdict(&self) -> Result<(), Trip> {
         // An infinite threshold only watches, even where the warning is infinite.
         if self.stop_at.is_finite() && self.stability_warning >= self.stop_at {
-            let (value, limit) = (self.stability_warning, self.stop_at);
-            return Err(Trip { kind: TripKind::StabilityWarning, dof: 0, value, limit });
+            return Err(TripKind::StabilityWarning.trip(self.stability_warning, self.stop_at));
         }
         Ok(())
     }

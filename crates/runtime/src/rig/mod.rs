@@ -60,22 +60,22 @@ pub trait Rig: Send {
 
 /// Why a rig cannot go on: numbers only.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct RigFault(Trip);
+pub struct RigFault(pub(crate) Trip);
 
 impl RigFault {
     /// Nothing is heard from it.
     pub fn silent(for_s: f64, allowed_s: f64) -> Self {
-        Self::of(TripKind::PeerSilent, for_s, allowed_s)
+        Self(TripKind::PeerSilent.trip(for_s, allowed_s))
     }
 
     /// It has tripped by itself, for the reason with this code.
     pub fn tripped(code: u8) -> Self {
-        Self::of(TripKind::PeerTripped, f64::from(code), 0.0)
+        Self(TripKind::PeerTripped.trip(f64::from(code), 0.0))
     }
 
     /// It reports a fault of its own, by the number its manual gives.
     pub fn device(code: u32) -> Self {
-        Self::of(TripKind::Device, f64::from(code), 0.0)
+        Self(TripKind::Device.trip(f64::from(code), 0.0))
     }
 
     /// The fault that a record tells of; which of the numbers it had does not
@@ -83,17 +83,7 @@ impl RigFault {
     pub fn recorded(kind: TripKind) -> Option<Self> {
         let of_rig =
             matches!(kind, TripKind::PeerSilent | TripKind::PeerTripped | TripKind::Device);
-        of_rig.then_some(Self::of(kind, 0.0, 0.0))
-    }
-
-    fn of(kind: TripKind, value: f64, limit: f64) -> Self {
-        Self(Trip { kind, dof: 0, value, limit })
-    }
-}
-
-impl From<RigFault> for Trip {
-    fn from(RigFault(trip): RigFault) -> Self {
-        trip
+        of_rig.then_some(Self(kind.trip(0.0, 0.0)))
     }
 }
 
