@@ -188,19 +188,19 @@ impl<S: Source> Loop<S> {
         let Self { source, rig, held, measured, log, tick, command, .. } = self;
         let proposal =
             source.propose(&mut Scene { tick: *tick, rig, held, measured, log }, command)?;
-        let desired = match (proposal, &mut self.compensator) {
-            (Proposal::Desired, Some(compensator)) => {
-                if let Some(before) = source.new_prediction() {
-                    compensator.rejoin(before);
-                }
-                compensator.step(source.desired(), &measured.displacement, command);
-                source.desired()
-            }
-            (Proposal::Desired, None) => {
-                command.copy_from(source.desired());
-                source.desired()
-            }
+        let desired = match (proposal, source.desired()) {
             (Proposal::Command, _) => &*command,
+            (Proposal::Desired, desired) => {
+                if let Some(compensator) = &mut self.compensator {
+                    if let Some(before) = source.new_prediction() {
+                        compensator.rejoin(before);
+                    }
+                    compensator.step(desired, &measured.displacement, command);
+                } else {
+                    command.copy_from(desired);
+                }
+                desired
+            }
         };
         gate(&self.limits, held, desired, measured, command)?;
         let Observers { monitor: Some(monitor), indicators, .. } = &mut self.observers else {

@@ -81,6 +81,7 @@ const STAGES: usize = Stage::ALL.len();
 
 impl Stage {
     /// What the channel `phase` shows.
+    #[inline]
     pub fn phase(self) -> Phase {
         match self {
             Self::Fetching | Self::Settling => Phase::Initiating,
@@ -92,6 +93,7 @@ impl Stage {
     }
 
     /// Whether the loop is closed.
+    #[inline(always)]
     pub fn is_closed(self) -> bool {
         matches!(self, Self::Running | Self::RingingDown)
     }
