@@ -177,17 +177,6 @@ pub(crate) struct Bounds<T> {
     pub(crate) step_s: T,
 }
 
-impl Bounds<f64> {
-    /// Everything passes that is a number.
-    const NONE: Self = Self {
-        command: f64::INFINITY,
-        rate: f64::INFINITY,
-        force: f64::INFINITY,
-        tracking_error: f64::INFINITY,
-        step_s: 1.0,
-    };
-}
-
 impl Limits {
     /// Those of one interface DOF.
     #[inline(always)]
@@ -308,13 +297,15 @@ const GROWTH: f64 = 1.05;
 /// nothing can be done about it, and on the ramp it may hardly grow. Once it is
 /// within its limit again, the limit holds.
 pub(crate) struct SafeGate {
-    /// Largest force of each interface DOF for now, N.
-    bounds: Vec<f64>,
+    /// Of forces, for now.
+    limits: Limits,
 }
 
 impl SafeGate {
     pub(crate) fn new(limits: &Limits) -> Self {
-        Self { bounds: limits.force.clone() }
+        let none = vec![f64::INFINITY; limits.force.len()];
+        let (command, rate, tracking_error) = (none.clone(), none.clone(), none);
+        Self { limits: Limits { command, rate, tracking_error, ..limits.clone() } }
     }
 
     /// The way to safe begins.
@@ -330,7 +321,7 @@ impl SafeGate {
     /// A force that is beyond its limit may grow by this factor.
     fn excuse(&mut self, limits: &Limits, measured: &Measured, growth: f64) {
         let forces = measured.force.iter().zip(&limits.force);
-        for (bound, (force, limit)) in self.bounds.iter_mut().zip(forces) {
+        for (bound, (force, limit)) in self.limits.force.iter_mut().zip(forces) {
             *bound = if force.abs() <= *limit {
                 *limit
             } else if force.is_finite() {
@@ -343,14 +334,12 @@ impl SafeGate {
 
     /// The gate with these bounds: says what is out of order now.
     pub(crate) fn pass(&mut self, limits: &Limits, measured: &Measured) -> Result<(), Trip> {
-        let forces = measured.force.iter().zip(&limits.force);
-        for (dof, (bound, (&force, limit))) in self.bounds.iter_mut().zip(forces).enumerate() {
-            if force.abs() <= *limit {
-                *bound = *limit;
+        for (dof, &force) in measured.force.iter().enumerate() {
+            if force.abs() <= limits.force[dof] {
+                self.limits.force[dof] = limits.force[dof];
             }
             let force = if force.is_finite() { force } else { 0.0 };
-            let bounds = Bounds { force: *bound, ..Bounds::NONE };
-            GateInput { force, ..GateInput::REST }.within(&bounds, dof)?;
+            GateInput { force, ..GateInput::REST }.within(&self.limits.of(dof), dof)?;
         }
         Ok(())
     }

@@ -68,9 +68,8 @@ pub struct WireSource {
     bridge: u64,
     /// The newest command of the loop that passed.
     received: Motion,
-    /// The newest command that has come, and its tick.
+    /// The newest command that has come.
     asked: Motion,
-    asked_tick: u64,
     /// Whether no tick has looked at it yet.
     fresh: bool,
     /// The tick whose command should come next.
@@ -110,7 +109,7 @@ impl Source for WireSource {
         }
         self.missing = 0;
         let step_s = self.limits.step_s;
-        let gap = self.asked_tick - self.after_passed;
+        let gap = (self.next - 1).saturating_sub(self.after_passed);
         if gap > self.bridge {
             let (value, limit) = (gap as f64 * step_s, self.bridge as f64 * step_s);
             return Err(TripKind::PeerSilent.trip(value, limit).into());
@@ -184,7 +183,6 @@ impl Laboratory {
             bridge,
             received: Motion::rest(count),
             asked: Motion::rest(count),
-            asked_tick: 0,
             fresh: false,
             next: 0,
             after_passed: 0,
@@ -234,7 +232,7 @@ impl Laboratory {
         let source = &mut self.source;
         if tick >= source.next {
             source.asked.copy_from(command);
-            (source.asked_tick, source.next) = (tick, tick.saturating_add(1));
+            source.next = tick.saturating_add(1);
             (source.fresh, source.loop_phase) = (true, loop_phase);
         }
     }

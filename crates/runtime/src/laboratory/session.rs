@@ -7,11 +7,11 @@ use std::net::SocketAddr;
 use model::motion::Motion;
 
 use super::Laboratory;
-use super::listener::{AcceptedSession, Question, Transmit};
+use super::listener::{AcceptedSession, Transmit};
 use crate::clock::{Driving, Overruns, Schedule};
 use crate::gate::TripKind;
 use crate::interlock::{Phase, Response, Stop};
-use crate::link::wire::{Datagram, Kind, MOST_BYTES, Refusal, decode};
+use crate::link::wire::{Datagram, Kind, MOST_BYTES, Refusal, Room, decode};
 use crate::link::{LinkCounts, Received};
 use crate::stop::StopHandle;
 
@@ -62,7 +62,7 @@ pub struct Session {
     tripped_ns: Option<u64>,
     safe_ns: Option<u64>,
     silent_s: Option<f64>,
-    out: Box<[u8; MOST_BYTES]>,
+    out: Box<Room>,
 }
 
 impl Session {
@@ -101,23 +101,27 @@ impl Session {
     /// Takes a datagram.
     pub fn handle(&mut self, now_ns: u64, from: SocketAddr, bytes: &[u8]) -> Option<Transmit<'_>> {
         let AcceptedSession { profile, peer, nonce, endpoint, .. } = &mut self.accepted;
-        let ask = |datagram: &Datagram<'_>| {
-            Some(Question::new(now_ns, from, datagram, datagram.handshake.as_ref()?))
+        let hello = |datagram: &Datagram<'_>| {
+            Some((datagram.header.answered(now_ns), datagram.handshake?.nonce))
         };
         if from != *peer {
             endpoint.counts.foreign += 1;
             let datagram = decode(bytes).ok().filter(|it| it.header.kind == Kind::Hello)?;
-            return Some(profile.refuse(&ask(&datagram)?, Refusal::Busy, &mut self.out));
+            let (header, asked) = hello(&datagram)?;
+            let bytes = profile.refuse(header, asked, Refusal::Busy, &mut self.out);
+            return Some(Transmit { to: from, bytes });
         }
         match endpoint.receive(bytes) {
             Received::Nothing => None,
             Received::Hello(datagram) => {
-                let question = ask(&datagram)?;
-                if question.nonce == *nonce {
-                    return Some(self.accepted.welcome(&question, &mut self.out));
-                }
-                endpoint.counts.foreign += 1;
-                Some(profile.refuse(&question, Refusal::Busy, &mut self.out))
+                let (header, asked) = hello(&datagram)?;
+                let bytes = if asked == *nonce {
+                    self.accepted.welcome(header, &mut self.out)
+                } else {
+                    endpoint.counts.foreign += 1;
+                    profile.refuse(header, asked, Refusal::Busy, &mut self.out)
+                };
+                Some(Transmit { to: from, bytes })
             }
             Received::Ours(datagram) => {
                 self.heard_ns = now_ns;

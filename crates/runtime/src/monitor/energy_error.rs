@@ -5,7 +5,7 @@ use model::channel::Channel;
 use numerics::small::copy;
 
 use super::alarm::{Alarm, Levels, Sense};
-use super::energy::{EnergyMonitor, WorkRule};
+use super::energy::EnergyMonitor;
 use super::indicators::{Indicator, MonitorInput};
 use crate::event::EventLog;
 use crate::gate::TripKind;
@@ -111,11 +111,7 @@ impl EnergyError {
         self.sums[0].dissipated += energies.damping.quadratic(&self.change) / self.step_s;
         let moved = measured.displacement.iter().zip(&self.measured);
         for ((x, x0), (f, f0)) in moved.zip(measured.force.iter().zip(&self.force)) {
-            let force = match energies.rule {
-                WorkRule::Held => *f0,
-                WorkRule::Trapezoid => 0.5 * (f + f0),
-            };
-            self.sums[0].work -= force * (x - x0);
+            self.sums[0].work -= energies.rule.force(*f0, *f) * (x - x0);
         }
     }
 
@@ -157,6 +153,7 @@ mod tests {
     use model::equations::{Equations, RelativeDof};
     use nalgebra::DMatrix;
 
+    use super::super::energy::WorkRule;
     use super::*;
 
     /// m ẍ + c ẋ + k x = −f + p with x = sin ωt: the load p is what it must be.

@@ -3,6 +3,44 @@
 //! A new kind is a file with a type that implements [`Rig`], and a line in the
 //! list of kinds below.
 
+/// The rest of the contract, for a rig around another: all of it is handed on.
+macro_rules! hands_on_to {
+    ($rig:ident) => {
+        fn channels(&self) -> Vec<model::channel::Channel> {
+            self.$rig.channels()
+        }
+
+        fn on_trip(&mut self, cause: $crate::gate::TripKind) {
+            self.$rig.on_trip(cause);
+        }
+
+        fn disarm(&mut self, left: $crate::interlock::Phase) {
+            self.$rig.disarm(left);
+        }
+
+        fn link(&self) -> Option<&$crate::link::LinkCounts> {
+            self.$rig.link()
+        }
+    };
+}
+
+/// The rest of the contract, for a rig without a device, a link or channels of its own.
+macro_rules! nothing_behind_it {
+    () => {
+        fn channels(&self) -> Vec<model::channel::Channel> {
+            Vec::new()
+        }
+
+        fn on_trip(&mut self, _cause: $crate::gate::TripKind) {}
+
+        fn disarm(&mut self, _left: $crate::interlock::Phase) {}
+
+        fn link(&self) -> Option<&$crate::link::LinkCounts> {
+            None
+        }
+    };
+}
+
 mod fault;
 mod late_force;
 mod network;
