@@ -9,6 +9,7 @@ use model::coupled::Coupled;
 use model::integrator::{Integrator, NotConverged};
 use model::motion::Motion;
 
+use crate::frame::append;
 use crate::interlock::Stop;
 use crate::monitor::Observation;
 use crate::rig::{Measured, Rig, RigSlot, VirtualRig};
@@ -193,8 +194,8 @@ impl Numerical {
     ) {
         match (&mut *self, order) {
             (Self::TwoRate(model), _) => model.show(order, step_s, frame),
-            (_, 0) => frame.extend_from_slice(self.displacement()),
-            (_, 1) => frame.extend_from_slice(self.velocity()),
+            (_, 0) => append(frame, self.displacement()),
+            (_, 1) => append(frame, self.velocity()),
             (numerical, _) => {
                 let before = frame.len();
                 frame.resize(before + numerical.displacement().len(), 0.0);
