@@ -147,11 +147,6 @@ impl Equations {
         self.with_springs(Element::greatest_stiffness)
     }
 
-    /// K with every nonlinear element at its steepest.
-    pub fn steepest_stiffness(&self) -> DMatrix<f64> {
-        self.steepest().matrices.stiffness
-    }
-
     /// The linear equations a small motion sees: every element as a spring of
     /// its initial stiffness.
     pub fn linearised(&self) -> Self {

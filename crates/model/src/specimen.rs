@@ -116,14 +116,8 @@ impl RestoringForce {
     /// The force for a motion and the element forces `r`.
     #[inline(always)]
     pub fn evaluate(&mut self, motion: &Motion, elements: &[f64], out: &mut [f64]) {
-        if let ([f], [u], [v], [a], [r]) = (
-            &mut *out,
-            &motion.displacement[..],
-            &motion.velocity[..],
-            &motion.acceleration[..],
-            elements,
-        ) {
-            *f = restoring_force(self.single, [*u, *v, *a], *r);
+        if let ([f], [r]) = (&mut *out, elements) {
+            *f = restoring_force(self.single, motion.of(0), *r);
             return;
         }
         let Motion { displacement, velocity, acceleration } = motion;

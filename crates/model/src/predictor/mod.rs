@@ -155,6 +155,17 @@ pub enum PredictorError {
     /// A number out of its range.
     #[error(transparent)]
     BadNumber(#[from] BadNumber),
+    /// Too few or too many points for a fit.
+    #[error(
+        "{points} points do not fit a polynomial of degree {order}: give more points than the \
+         degree and at most {MOST_POINTS}"
+    )]
+    BadPoints {
+        /// What was asked for.
+        points: usize,
+        /// Degree of the polynomial.
+        order: usize,
+    },
     /// A model with so many nonlinear elements does not follow from its state alone.
     #[error(
         "a model-based predictor needs a linear numerical part, and this one has {0} \

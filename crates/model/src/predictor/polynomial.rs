@@ -2,7 +2,7 @@
 
 use nalgebra::DMatrix;
 
-use super::{Grid, HIGHEST_ORDER, MOST_POINTS, Stages};
+use super::{Grid, HIGHEST_ORDER, MOST_POINTS, PredictorError, Stages};
 use crate::check::require;
 use crate::error::BadNumber;
 use crate::motion::Motion;
@@ -186,10 +186,11 @@ pub(super) fn lagrange(order: usize) -> Result<DMatrix<f64>, BadNumber> {
 /// could pass through: (VᵀV)⁻¹Vᵀ with V the powers of the nodes 0, −1, …, by an
 /// orthogonal factorisation. It averages noise, and is less accurate than one
 /// through the newest of the points.
-pub(super) fn least_squares(order: usize, points: usize) -> Result<DMatrix<f64>, BadNumber> {
+pub(super) fn least_squares(order: usize, points: usize) -> Result<DMatrix<f64>, PredictorError> {
     check_order(order)?;
-    let good = points > order && points <= MOST_POINTS;
-    require(good, "points", points as f64, "more than the order and at most 16")?;
+    if points <= order || points > MOST_POINTS {
+        return Err(PredictorError::BadPoints { points, order });
+    }
     // Nodes within one unit keep the columns of a size.
     let scale = points as f64;
     let powers =

@@ -372,6 +372,7 @@ impl PredictorError {
     fn key(&self) -> &'static str {
         match self {
             Self::BadNumber(number) => number.name,
+            Self::BadPoints { .. } => "points",
             Self::NotLinear(..) | Self::SingularMass => "kind",
         }
     }
