@@ -1,6 +1,7 @@
 //! Two rates: how a slow main loop and the fast tick go together, and what the
 //! main loop makes of the forces of a period.
 
+use keys::Keys;
 use nalgebra::DMatrix;
 use numerics::block::{hstack, vstack};
 use numerics::linear_system::{LinearSystem, Time};
@@ -30,25 +31,24 @@ pub struct Rates {
 }
 
 /// What the main loop makes of the force samples of a period.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Keys)]
 pub enum ForceUse {
-    /// The numerical part is integrated tick by tick, the force running
-    /// straight from sample to sample.
+    /// Every sample is integrated, straight from one to the next.
     AllSamples,
-    /// One step over the whole period with the mean of the samples: nearly as
-    /// good, for models that are costly to step.
+    /// One step with the mean of the samples, for costly models.
     Average,
-    /// One step over the whole period with the force at its start, held: the
-    /// published scheme, late by half a period.
+    /// One step with the sample at its start, held; half a period late.
+    ///
+    /// The published scheme.
     Last,
 }
 
 /// Where within its tick a point lies.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Keys)]
 pub enum Lead {
-    /// In its middle: a command that is held over a tick is then right on average.
+    /// In the middle of its tick, which cancels the hold of the command.
     HalfSample,
-    /// At its start.
+    /// At the start of its tick.
     None,
 }
 
@@ -62,15 +62,18 @@ impl Lead {
     }
 }
 
-/// A step of a rehearsed main loop takes
-/// `base_s` + iterations × `per_iteration_s` + |normal| × `jitter_s`.
-#[derive(Debug, Clone, Copy, PartialEq)]
+/// The time a step of the main loop takes in a rehearsal: `base`, `per_iteration` for each iteration
+/// of an implicit method, and the size of a normal random number times `jitter`.
+#[derive(Debug, Clone, Copy, PartialEq, Keys)]
 pub struct StepTime {
     /// Of every step.
+    #[key(time, not_negative)]
     pub base_s: f64,
-    /// For each iteration of an implicit method with nonlinear elements.
+    /// For each iteration, where there are nonlinear elements.
+    #[key(time, not_negative, default = "0 s")]
     pub per_iteration_s: f64,
-    /// Standard deviation of the normal number whose size is added.
+    /// Standard deviation of the random part.
+    #[key(time, not_negative, default = "0 s")]
     pub jitter_s: f64,
 }
 

@@ -126,7 +126,7 @@ pub(crate) fn join(
     let (feed, stream) = assembly.stream.as_ref().map(Feed::new).unzip();
     let mut channels = assembly.channels();
     channels.truncate(MOST_CHANNELS);
-    let rate_hz = experiment.integrator.rate_hz;
+    let rate_hz = experiment.integrator.rate_hz();
     let frames = (TAP_S * rate_hz / assembly.every as f64).clamp(256.0, 65_536.0);
     let (tap, reader) = Tap::new(channels.len(), frames as usize);
     let bounds = assembly.stream.iter().flat_map(|plan| &plan.bounds);

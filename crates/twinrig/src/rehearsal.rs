@@ -352,8 +352,8 @@ pub(crate) fn reference_channels(
 }
 
 pub(crate) fn flush_frames(experiment: &Experiment) -> usize {
-    let frames =
-        experiment.record.flush_s * experiment.integrator.rate_hz / experiment.record.every as f64;
+    let frames = experiment.record.flush_s * experiment.integrator.rate_hz()
+        / experiment.record.every as f64;
     // A float-to-integer cast saturates.
     (frames.ceil() as usize).clamp(1, 65_536)
 }

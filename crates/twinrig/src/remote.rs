@@ -126,12 +126,12 @@ pub fn open_link_plan(
     LinkPlan {
         address,
         count: assembly.count(),
-        rate_hz: experiment.integrator.rate_hz,
+        rate_hz: experiment.integrator.rate_hz(),
         pace: match timing {
             Timing::LockStep => Pace::LockStep { timeout_s: spec.timeout_s },
             Timing::Paced => Pace::Paced { bridge: spec.bridge, bridge_by: spec.bridge_by },
         },
-        token: spec.token,
+        token: spec.token(),
         connect_s: spec.connect_s,
         limits: told_limits(assembly),
     }
@@ -195,10 +195,10 @@ fn note_of(counts: &LinkCounts, time_s: f64) -> EventNote {
 /// What the laboratory of an experiment says of itself.
 pub fn lab_profile(experiment: &Experiment, assembly: &Assembly) -> LabProfile {
     LabProfile {
-        rate_hz: experiment.integrator.rate_hz,
+        rate_hz: experiment.integrator.rate_hz(),
         limits: told_limits(assembly),
         watchdog_s: experiment.rig.watchdog_s,
-        token: experiment.rig.token,
+        token: experiment.rig.token(),
         modes: LOCK_STEP | PACED | KNOWS_ACHIEVED | VIRTUAL,
     }
 }
@@ -210,7 +210,7 @@ pub fn laboratory_parts(
 ) -> Result<LaboratoryParts, RemoteError> {
     // The laboratory of an iterative test may have a shaker.
     let shaker = experiment.trace.as_ref().and_then(|trace| trace.shaker.as_ref());
-    let rig = if shaker.is_some() && experiment.span("transfer_system").is_none() {
+    let rig = if shaker.is_some() && !experiment.transfer_system.stated {
         Setup::new(experiment, assembly)?.rig()?
     } else {
         assembly.rig_alone()?.ok_or(RemoteError::AnswersAtOnce)?

@@ -120,11 +120,11 @@ fn designs(description: &LoopDescription, at_hz: f64) -> Vec<(&'static str, Desi
 pub fn as_started(design: &Design) -> Design {
     match design {
         Design::AdaptiveModelBased(design) => Design::Inverse(InverseDesign {
-            coefficients: design.start.to_vec(),
+            coefficients: design.start().to_vec(),
             derivatives: design.derivatives,
         }),
-        Design::AdaptiveInverse(design) => inverse_design(design.start.to_vec()),
-        Design::AdaptiveTimeSeries(design) => inverse_design(design.start.to_vec()),
+        Design::AdaptiveInverse(design) => inverse_design(design.start().to_vec()),
+        Design::AdaptiveTimeSeries(design) => inverse_design(design.start().to_vec()),
         fixed => fixed.clone(),
     }
 }

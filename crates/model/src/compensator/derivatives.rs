@@ -1,10 +1,13 @@
 //! Derivatives of the desired motion, as many as a compensator asks for.
 
+use keys::Keys;
+
 /// Where derivatives of the desired motion come from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Keys)]
 pub enum DerivativeSource {
-    /// Displacement, velocity and acceleration of the integrator or predictor;
-    /// only what lies beyond from differences of the acceleration.
+    /// Displacement, velocity and acceleration of the integrator.
+    ///
+    /// Or of the predictor; only what lies beyond comes from differences of the acceleration.
     Motion,
     /// Backward differences of the displacement, as papers do.
     Differences,

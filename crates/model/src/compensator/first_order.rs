@@ -2,12 +2,15 @@
 
 use super::{Compensate, CompensatorError};
 use crate::check::{check_finite, check_not_negative};
+use keys::Keys;
 /// Keys of a first-order lead.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Keys)]
 pub struct FirstOrderDesign {
-    /// Factor on the whole.
+    /// Factor on the whole command.
+    #[key(number, positive, default = 1)]
     pub gain: f64,
-    /// (α − 1) periods.
+    /// The lead at low frequency, (α − 1) steps.
+    #[key(time, not_negative)]
     pub lead_s: f64,
 }
 

@@ -2,19 +2,23 @@
 
 use super::{Compensate, CompensatorError};
 use crate::check::{check_finite, check_not_negative, require};
+use keys::Keys;
 
 /// Highest degree.
 const MOST_ORDER: usize = 4;
 /// Longest history per interface DOF, in samples.
 const MOST_SAMPLES: usize = 1 << 17;
 /// Keys of a polynomial forward prediction.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Keys)]
 pub struct ForwardPredictionDesign {
-    /// Degree of the polynomial, 1 to 4.
+    /// Degree.
+    #[key(count = 1..=4, default = 3)]
     pub order: usize,
     /// How far ahead.
+    #[key(time, not_negative)]
     pub delay_s: f64,
-    /// Factor on the whole.
+    /// Factor on the whole command.
+    #[key(number, positive, default = 1)]
     pub gain: f64,
 }
 

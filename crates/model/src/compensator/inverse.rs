@@ -3,14 +3,17 @@
 use super::derivatives::{DerivativeSource, Derivatives, HIGHEST, filtered};
 use super::{Compensate, CompensatorError};
 use crate::check::check_finite;
+use keys::Keys;
 use nalgebra::DMatrix;
 use numerics::linear_system::{LinearSystem, Time};
 /// Keys of a fixed inverse.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Keys)]
 pub struct InverseDesign {
-    /// a0 … an, n up to 5, in powers of seconds.
+    /// a0, a1, … up to a5, in powers of seconds.
+    #[key(number, entries = 1..=6)]
     pub coefficients: Vec<f64>,
-    /// Where derivatives come from.
+    /// Where derivatives of the desired motion come from.
+    #[key(default = "motion")]
     pub derivatives: DerivativeSource,
 }
 

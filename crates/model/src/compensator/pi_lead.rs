@@ -1,5 +1,6 @@
 //! Proportional and integral feedback behind a lead: the benchmark's baseline.
 
+use keys::Keys;
 use nalgebra::DMatrix;
 use numerics::linear_system::{Join, LinearSystem, Time};
 
@@ -7,15 +8,19 @@ use super::estimator::MOST_M;
 use super::{Compensate, CompensatorError};
 use crate::check::{check_finite, check_positive};
 /// Keys of proportional and integral feedback behind a lead.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Keys)]
 pub struct PiLeadDesign {
-    /// K_p.
+    /// Gain on the tracking error.
+    #[key(number, default = 2)]
     pub proportional: f64,
-    /// K_i, 1/s.
+    /// Gain on its integral, 1/s.
+    #[key(number, default = 95, name = "integral")]
     pub integral_1_s: f64,
-    /// b of the lead (b s + p) / (s + p).
+    /// b of the lead (b s + p)/(s + p).
+    #[key(number, default = 50.8316336)]
     pub lead_gain: f64,
-    /// p, 1/s.
+    /// p of the lead, 1/s.
+    #[key(number, positive, default = 8570.39734, name = "lead_pole")]
     pub lead_pole_1_s: f64,
 }
 

@@ -1,5 +1,6 @@
 //! What a command passes through behind the compensator.
 
+use keys::Keys;
 use numerics::filter::FilterBank;
 
 use super::design::sections;
@@ -8,13 +9,16 @@ use crate::check::check_positive;
 use crate::motion::Motion;
 
 /// Declared shaping; absent parts do nothing.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Keys)]
 pub struct ShapingDesign {
-    /// Cut-off of a Butterworth filter of order 2.
+    /// Cut-off of a Butterworth filter of order 2 on the command.
+    #[key(frequency, positive)]
     pub low_pass_hz: Option<f64>,
-    /// Largest displacement, either way.
+    /// Largest command, either way; larger ones are cut off, without a trip.
+    #[key(length, of_dof, positive)]
     pub saturation_m: Option<f64>,
-    /// Largest rate of change.
+    /// Largest rate of change of the command; faster ones are slowed, without a trip.
+    #[key(velocity, of_dof, positive)]
     pub rate_m_s: Option<f64>,
 }
 

@@ -1,5 +1,6 @@
 //! A recorded series played at the rate of the loop.
 
+use keys::Keys;
 use numerics::interpolate::{Grid, Series};
 
 use super::{peak_of, scale_by};
@@ -7,19 +8,26 @@ use crate::check::{check_each, check_finite, check_not_negative, check_positive}
 use crate::error::ModelError;
 
 /// How the size of a record is set.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Keys)]
+#[key(one_of)]
 pub enum Scaling {
-    /// Multiply every sample.
+    /// Factor on the signal; 1 if absent.
+    #[key(number)]
     Scale(f64),
-    /// Multiply so that the largest recorded sample has this absolute value.
+    /// Scales the signal so that its largest absolute value is this.
+    #[key(given, positive)]
     Peak(f64),
 }
 
 /// How values between the samples are found.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Keys)]
 pub enum Resampling {
-    /// Straight lines; any increasing times. Onto a coarser grid it aliases.
+    /// Straight lines between the samples.
+    ///
+    /// Any increasing times. Onto a coarser grid it aliases.
     Linear,
+    /// The band-limited signal through the samples.
+    ///
     /// Windowed sinc; regular times only, no frequency added, none folded.
     BandLimited,
 }

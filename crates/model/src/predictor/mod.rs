@@ -16,6 +16,7 @@ mod tests;
 
 pub use model_based::Surroundings;
 
+use keys::Keys;
 use nalgebra::DMatrix;
 use thiserror::Error;
 
@@ -25,49 +26,59 @@ use adaptive::Adaptive;
 use model_based::ModelBased;
 use polynomial::{Polynomial, Rule, lagrange, least_squares};
 
-/// A predictor as declared.
-#[derive(Debug, Clone, Copy, PartialEq)]
+/// How the motion ahead is predicted from what the main loop knows.
+#[derive(Debug, Clone, Copy, PartialEq, Keys)]
+#[key(tag = "kind", tag_doc = "The kind of prediction.", absent = "hermite")]
 pub enum Design {
-    /// The polynomial through the last displacements.
+    /// Cubic through displacement and velocity of two instants.
+    Hermite,
+    /// Polynomial through the last displacements.
     Lagrange {
-        /// Its degree, 1 to 5.
+        /// Degree of the polynomial; each further one doubles the amplification of noise.
+        #[key(count = 1..=5, default = 3)]
         order: usize,
-        /// Whether task time and resampling are one prediction or two.
+        /// Whether the task time is bridged on its own.
+        #[key(default = "one")]
         stages: Stages,
     },
-    /// The cubic through displacement and velocity of the last two instants.
-    Hermite,
-    /// The polynomial nearest to the last displacements.
+    /// Polynomial nearest to the last displacements.
     LeastSquares {
-        /// Its degree, 1 to 5.
+        /// Degree of the polynomial; each further one doubles the amplification of noise.
+        #[key(count = 1..=5, default = 3)]
         order: usize,
-        /// How many displacements, more than the degree and at most [`MOST_POINTS`].
+        /// Displacements it is fitted to, more than the degree.
+        #[key(count = 2..=MOST_POINTS as u64, default = 5)]
         points: usize,
     },
-    /// Displacement and velocity go on under an acceleration that changes at
-    /// its last rate.
+    /// Acceleration that goes on changing at its last rate.
     PredictedAcceleration,
-    /// The free motion of the structure itself, specimen included, under its
-    /// load: exact where the specimen is what it was declared to be.
+    /// The linear structure itself, specimen included, under the load ahead.
+    ///
+    /// Exact where the specimen is what it was declared to be.
     ModelBased,
-    /// A recurrence that is learnt during the test by recursive least squares.
+    /// A recurrence learnt by recursive least squares.
     Adaptive {
-        /// Instants it looks back on, 2 to [`MOST_TAPS`].
+        /// Instants it looks back on: two for each vibration.
+        #[key(count = 2..=MOST_TAPS as u64, default = 4)]
         taps: usize,
-        /// Weight of the past per instant, up to 1.
+        /// Weight of the past, per step.
+        #[key(number, within = 0.9..=1.0, default = 0.999)]
         forgetting: f64,
     },
-    /// The polynomial one period late: at tick j after an instant the signal is where
-    /// it should have been at s = j/R − 1. From the end of the task time to the next
-    /// instant that lies between two known displacements; while the task runs it
-    /// lies ahead of the last one.
+    /// One period late: interpolated once the next instant is known.
+    ///
+    /// At tick j after an instant the signal is where it should have been at
+    /// s = j/R − 1. From the end of the task time to the next instant that lies
+    /// between two known displacements; while the task runs it lies ahead of the
+    /// last one.
     ///
     /// Nothing is extrapolated further than the task time, and the price is a delay
     /// of a whole period ΔT, which the compensator must lead by.
     ///
     /// Reference: Nakashima & Masaoka 1999, Earthq. Eng. Struct. Dyn. 28(4).
     Combined {
-        /// Degree of the polynomial, 1 to 5.
+        /// Degree of the polynomial; each further one doubles the amplification of noise.
+        #[key(count = 1..=5, default = 3)]
         order: usize,
     },
 }
@@ -80,12 +91,13 @@ pub const MOST_TAPS: usize = 8;
 pub const HIGHEST_ORDER: usize = 5;
 
 /// How a predictor bridges the task time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Keys)]
 pub enum Stages {
-    /// One prediction over both.
+    /// Task time and ticks in one prediction.
     One,
-    /// First over the task time, then over the ticks, from predicted instants:
-    /// the published scheme.
+    /// First over the task time, then over the ticks.
+    ///
+    /// The second starts from predicted instants: the published scheme.
     Two,
 }
 

@@ -1,5 +1,6 @@
 //! Plane Euler–Bernoulli beams of equal two-node elements.
 
+use keys::Keys;
 use nalgebra::{DMatrix, SMatrix};
 
 use super::{DofKind, Structure};
@@ -57,13 +58,16 @@ impl BeamEnds {
 }
 
 /// How the mass of an element reaches its DOFs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Keys)]
 pub enum MassModel {
-    /// From the same cubic shapes as the stiffness: frequencies converge from
-    /// above with the fourth power of the element length.
+    /// From the same shape functions as the stiffness.
+    ///
+    /// They are cubic: frequencies converge from above with the fourth power of the element length.
     Consistent,
-    /// Diagonal of the consistent mass, scaled to keep the total mass
-    /// (Hinton, Rock & Zienkiewicz 1976).
+    /// Concentrated in the nodes.
+    ///
+    /// Diagonal of the consistent mass, scaled to keep the total mass (Hinton, Rock & Zienkiewicz
+    /// 1976).
     Lumped,
 }
 

@@ -17,6 +17,7 @@ pub(crate) use window::{Seen, Window};
 use std::io;
 use std::net::SocketAddr;
 
+use keys::Keys;
 use model::channel::Channel;
 use siphasher::sip::SipHasher24;
 use thiserror::Error;
@@ -71,11 +72,11 @@ pub enum Pace {
 }
 
 /// What stands in for a measurement that is missing.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Keys)]
 pub enum Bridge {
-    /// The last one.
+    /// The last measurement stands for the missing one.
     Hold,
-    /// The straight line through the last two.
+    /// The straight line through the last two does.
     Line,
 }
 

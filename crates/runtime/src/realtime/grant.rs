@@ -5,6 +5,8 @@ use std::io::{self, Write};
 use std::sync::mpsc::{Sender, channel};
 use std::thread::{self, JoinHandle};
 
+use keys::Keys;
+
 use super::{RealtimeError, RealtimePlan};
 use crate::system::{self, Locked};
 
@@ -154,9 +156,9 @@ fn chosen_cpu() -> Option<usize> {
 }
 
 /// Whether the process keeps its memory in place.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Keys)]
 pub enum Memory {
-    /// All of it, so that no page is ever fetched during a tick.
+    /// All of it stays in place, so that no tick waits for a page.
     Locked,
     /// Left to the system.
     Unlocked,

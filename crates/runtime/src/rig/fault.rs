@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 
+use keys::Keys;
 use model::motion::Motion;
 use numerics::random::Stream;
 
@@ -54,11 +55,11 @@ pub enum FaultKind {
 }
 
 /// Which sensors fail.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Keys)]
 pub enum FaultySensor {
-    /// The displacement.
+    /// The displacement sensor.
     Displacement,
-    /// The force.
+    /// The load cell.
     Force,
     /// Both.
     Both,

@@ -41,13 +41,15 @@ impl Coupling {
     /// the force unless the file says so.
     pub(crate) fn of(experiment: &Experiment) -> Self {
         let ideal = matches!(experiment.transfer_system.kind, TransferKind::Ideal);
-        let said = experiment.span("integrator.feedback").is_some();
+        let feedback = experiment.integrator.feedback;
         // Nor can one part of a system be at the end of a wire.
         let elsewhere = experiment.rig.address.is_some();
-        match experiment.integrator.feedback {
+        match feedback.value {
             Feedback::Continuous => Self::Continuous,
             // A main loop is a rate of its own: nothing is one system.
-            Feedback::Held if ideal && !said && !elsewhere && experiment.main_loop.is_none() => {
+            Feedback::Held
+                if ideal && !feedback.stated && !elsewhere && experiment.main_loop.is_none() =>
+            {
                 Self::Continuous
             }
             Feedback::Held => Self::Held,

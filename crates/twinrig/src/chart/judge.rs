@@ -371,9 +371,9 @@ impl Judge {
             Ok(read) => read,
             Err(found) => return Line::failed(first_error(&found)),
         };
-        let step_s = experiment.integrator.step_s;
+        let step_s = experiment.integrator.step_s();
         let delay_s = match experiment.transfer_system.kind {
-            TransferKind::Delay { delay_s, .. } => delay_s,
+            TransferKind::Delay(delay) => delay.delay_s(step_s),
             _ => 0.0,
         };
         let system = structure_and_partition(&experiment, &files, &self.signals)
@@ -413,7 +413,7 @@ fn first_error(found: &Diagnostics) -> String {
 fn is_pure_delay(experiment: &Experiment) -> bool {
     let method = experiment.reduction.as_ref().map(|spec| spec.method);
     method != Some(ReductionMethod::StateSpace)
-        && matches!(experiment.transfer_system.kind, TransferKind::Delay { .. })
+        && matches!(experiment.transfer_system.kind, TransferKind::Delay(_))
         && experiment.compensator.design == model::compensator::Design::None
         && experiment.compensator.shaping.low_pass_hz.is_none()
         && experiment.main_loop.is_none()

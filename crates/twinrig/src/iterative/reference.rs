@@ -76,7 +76,7 @@ impl Branch {
 }
 
 fn linear(setup: &Setup<'_>, balance: &HarmonicBalance, measured: &[TracePoint]) -> Option<Branch> {
-    let (low, high) = setup.spec().band_hz;
+    let (low, high) = setup.spec().band_hz();
     let at = |k: usize| low + (high - low) * k as f64 / (POINTS - 1) as f64;
     let points = (0..POINTS).filter_map(|k| {
         let frequency_hz = at(k);
@@ -168,9 +168,9 @@ fn followed(
 ) -> Option<(HarmonicBalance, Continuation)> {
     let spec = setup.spec();
     let count = balance.unknowns();
-    let (low, high) = spec.band_hz;
+    let (low, high) = spec.band_hz();
     let scale_m = deformation_scale(setup, &balance)?;
-    let mut space = Space::scaled([vec![scale_m; count], vec![TAU * spec.scale_hz]].concat());
+    let mut space = Space::scaled([vec![scale_m; count], vec![TAU * spec.scale_hz()]].concat());
     (space.low[count], space.high[count]) = (TAU * low, TAU * high);
     let steps = Steps {
         first: 0.1,
@@ -190,8 +190,8 @@ fn followed(
         difference: Difference { least: 1e-6, most: 1e-2, over_noise: 10.0 },
     };
     let mut guess = vec![0.0; count + 1];
-    guess[count] = TAU * if spec.falling { high } else { low };
-    let course = Course::Arclength { steps, falling: spec.falling };
+    guess[count] = TAU * if spec.falling() { high } else { low };
+    let course = Course::Arclength { steps, falling: spec.falling() };
     let mut run = Continuation::new(space, corrector, course, guess);
     while !matches!(run.advance(&mut balance), Ok(Advance::Ended(_)) | Err(_)) {}
     (run.points().len() > 1).then_some((balance, run))
@@ -200,7 +200,7 @@ fn followed(
 /// A typical deformation of the springs: the largest in a linear structure with
 /// all of them let go, over the band.
 fn deformation_scale(setup: &Setup<'_>, balance: &HarmonicBalance) -> Option<f64> {
-    let (low, high) = setup.spec().band_hz;
+    let (low, high) = setup.spec().band_hz();
     let none = vec![0.0; balance.unknowns()];
     let mut most = 0.0f64;
     for k in 0..50 {

@@ -31,10 +31,10 @@ pub(super) fn warning<'a>(findings: &'a Findings<'a>) -> Option<Figure<'a>> {
     shown.limits = vec![(100.0, "100 %: more energy fed back than dissipated".to_owned())];
     if let Some(monitor) = &findings.monitor {
         // At 100 % the line is there already.
-        let stop = monitor.stop_at.filter(|&stop| stop != 1.0);
+        let stop = monitor.stability_warning.stop_at.filter(|&stop| stop != 1.0);
         shown.limits.extend(stop.map(|stop| (100.0 * stop, told("stop", 100.0 * stop, "%"))));
-        let mut more = levels(&monitor.stability, 100.0, "%", "");
-        if let Some(windowed) = &monitor.windowed {
+        let mut more = levels(&monitor.stability_warning.levels(), 100.0, "%", "");
+        if let Some(windowed) = &monitor.windowed_warning {
             more.extend(levels(&windowed.levels, 100.0, "%", "windowed: "));
         }
         for (level, words) in more {
@@ -72,7 +72,7 @@ fn forecast<'a>(findings: &'a Findings<'a>) -> Option<Figure<'a>> {
         pane("time to 100 % [s]", "s", 1.0, vec![line(Role::Forecast, "forecast", column)]);
     shown.range = Some((0.0, LONGEST_FORECAST));
     if let Some(spec) = findings.monitor.as_ref().and_then(|monitor| monitor.forecast.as_ref()) {
-        shown.limits = levels(&spec.levels, 1.0, "s", "");
+        shown.limits = levels(&spec.levels(), 1.0, "s", "");
     }
     let caption = "Time left until the stability warning reaches 100 %, if the trend of its \
                    crests holds. Where nothing is drawn it does not rise, or the time is beyond \
@@ -86,7 +86,7 @@ fn energy_error<'a>(findings: &'a Findings<'a>) -> Option<Figure<'a>> {
     let mut shown = pane("energy error [%]", "%", 1.0, lines);
     if let Some(spec) = findings.monitor.as_ref().and_then(|monitor| monitor.energy_error.as_ref())
     {
-        let above = levels(spec, 100.0, "%", "");
+        let above = levels(&spec.levels, 100.0, "%", "");
         let below: Vec<_> = above.iter().map(|(level, _)| (-level, String::new())).collect();
         shown.limits = above;
         shown.limits.extend(below);
@@ -113,8 +113,8 @@ fn tracking<'a>(findings: &'a Findings<'a>, index: usize) -> Option<Figure<'a>> 
     let lines = vec![line(Role::Desired, "amplitude ratio", told(amplitude))];
     let mut size = pane("amplitude [–]", "", 1.0, lines);
     if let Some(spec) = findings.monitor.as_ref().and_then(|monitor| monitor.tracking.as_ref()) {
-        late.limits = levels(&spec.delay, 1e3, "ms", "");
-        for (level, words) in levels(&spec.amplitude, 100.0, "% off", "") {
+        late.limits = levels(&spec.delay.levels, 1e3, "ms", "");
+        for (level, words) in levels(&spec.amplitude.levels, 100.0, "% off", "") {
             size.limits.push((1.0 + 0.01 * level, words));
             size.limits.push((1.0 - 0.01 * level, String::new()));
         }
@@ -146,7 +146,7 @@ fn limits_used<'a>(findings: &'a Findings<'a>) -> Option<Figure<'a>> {
     shown.limits = vec![(100.0, "100 %: the gate trips".to_owned())];
     shown.range = Some((0.0, 110.0));
     if let Some(spec) = findings.monitor.as_ref().and_then(|monitor| monitor.limits_used.as_ref()) {
-        shown.limits.extend(levels(spec, 100.0, "%", ""));
+        shown.limits.extend(levels(&spec.levels, 100.0, "%", ""));
     }
     let caption = "How much of each limit was used, the largest over the interface DOFs.";
     Some(history(findings, "Use of the limits".into(), caption.into(), 300, vec![shown]))
@@ -155,10 +155,10 @@ fn limits_used<'a>(findings: &'a Findings<'a>) -> Option<Figure<'a>> {
 /// The levels of an indicator as lines to draw.
 fn levels(spec: &LevelsSpec, scale: f64, unit: &str, prefix: &str) -> Vec<(f64, String)> {
     let named = [
-        ("warn", spec.warn),
-        ("hold", spec.hold),
-        ("ramp down", spec.ramp_down),
-        ("abort", spec.abort),
+        ("warn", spec.warn_at),
+        ("hold", spec.hold_at),
+        ("ramp down", spec.ramp_down_at),
+        ("abort", spec.abort_at),
     ];
     let lines = named.into_iter().filter_map(|(words, level)| Some((words, scale * level?)));
     lines.map(|(words, level)| (level, prefix.to_owned() + &told(words, level, unit))).collect()

@@ -16,6 +16,7 @@
 mod modes;
 mod system;
 
+use keys::Keys;
 use nalgebra::{Complex, DMatrix, SVD};
 use numerics::block::{hstack, vstack};
 use numerics::eigen;
@@ -33,13 +34,14 @@ use modes::StateModes;
 use system::System;
 
 /// What stands beside the modes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Keys)]
 pub enum Completion {
-    /// Flexibility modes of the boundary states.
+    /// Flexibility modes of the DOFs that stay.
     Flexibility,
     /// Residual flexibility modes: the same span, worse conditioned.
+    #[key(word = "residual")]
     ResidualFlexibility,
-    /// Nothing: modes only, for comparison.
+    /// Nothing: for comparison.
     None,
 }
 
