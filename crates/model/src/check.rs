@@ -24,6 +24,15 @@ pub(crate) fn check_not_negative(name: &'static str, value: f64) -> Result<f64, 
     require(value.is_finite() && value >= 0.0, name, value, "zero or more")
 }
 
+/// All of some numbers by one of the above.
+pub(crate) fn check_each<'a>(
+    check: fn(&'static str, f64) -> Result<f64, BadNumber>,
+    name: &'static str,
+    values: impl IntoIterator<Item = &'a f64>,
+) -> Result<(), BadNumber> {
+    values.into_iter().try_for_each(|&value| check(name, value).map(drop))
+}
+
 pub(crate) fn check_count(
     what: &'static str,
     given: usize,

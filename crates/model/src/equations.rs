@@ -34,11 +34,8 @@ impl RelativeDof {
     /// The vector b with `value = bᵀx`; a force f acts on the structure as b f.
     pub fn direction(&self, size: usize) -> DVector<f64> {
         let mut direction = DVector::zeros(size);
-        if let Some(i) = self.to {
-            direction[i] += 1.0;
-        }
-        if let Some(i) = self.from {
-            direction[i] -= 1.0;
+        for (dof, sign) in [(self.to, 1.0), (self.from, -1.0)] {
+            dof.into_iter().for_each(|i| direction[i] += sign);
         }
         direction
     }
@@ -85,13 +82,6 @@ pub struct Descriptor {
     pub a: DMatrix<f64>,
 }
 
-impl Descriptor {
-    /// Number of states.
-    pub fn states(&self) -> usize {
-        self.a.nrows()
-    }
-}
-
 impl Equations {
     /// Number of DOFs.
     pub fn size(&self) -> usize {
@@ -100,7 +90,7 @@ impl Equations {
 
     /// Number of states: displacements, velocities, and those beside.
     pub fn state_count(&self) -> usize {
-        self.states.as_ref().map_or(2 * self.size(), |states| states.states())
+        self.states.as_ref().map_or(2 * self.size(), |states| states.a.nrows())
     }
 
     /// B: one column per interface DOF.
@@ -118,23 +108,24 @@ impl Equations {
     /// such as a specimen.
     pub fn joined(&self, added: &SecondOrder) -> Self {
         let mut joined = self.clone();
-        joined.add(&self.interface_matrix(), added, 1.0);
+        joined.add(&self.interface, added, 1.0);
         joined
     }
 
     /// The same equations without something linear between the interface DOFs.
     pub fn without(&self, taken: &SecondOrder) -> Self {
         let mut left = self.clone();
-        left.add(&self.interface_matrix(), taken, -1.0);
+        left.add(&self.interface, taken, -1.0);
         left
     }
 
-    /// Adds something linear between the deformations that are the columns of `b`.
-    fn add(&mut self, b: &DMatrix<f64>, added: &SecondOrder, sign: f64) {
+    /// Adds something linear between some deformations.
+    fn add(&mut self, places: &[RelativeDof], added: &SecondOrder, sign: f64) {
         let n = self.size();
+        let b = directions(places, n);
         let add = |to: &mut DMatrix<f64>, column: usize, matrix: &DMatrix<f64>, sign: f64| {
             let mut block = to.view_mut((0, column), (n, n));
-            block += sign * (b * matrix * b.transpose());
+            block += sign * (&b * matrix * b.transpose());
         };
         let SecondOrder { mass, damping, stiffness } = added;
         if let Some(states) = &mut self.states {
@@ -156,11 +147,6 @@ impl Equations {
         self.with_springs(Element::greatest_stiffness)
     }
 
-    /// K with every nonlinear element at its steepest.
-    pub fn steepest_stiffness(&self) -> DMatrix<f64> {
-        self.steepest().matrices.stiffness
-    }
-
     /// The linear equations a small motion sees: every element as a spring of
     /// its initial stiffness.
     pub fn linearised(&self) -> Self {
@@ -169,11 +155,11 @@ impl Equations {
 
     fn with_springs(&self, slope: impl Fn(&Element) -> f64) -> Self {
         let mut linear = Self { elements: Vec::new(), ..self.clone() };
-        let number = |value: f64| DMatrix::from_element(1, 1, value);
+        let none = DMatrix::zeros(1, 1);
         for placed in &self.elements {
-            let stiffness = number(slope(&placed.element));
-            let spring = SecondOrder { mass: number(0.0), damping: number(0.0), stiffness };
-            linear.add(&directions(&[placed.place], self.size()), &spring, 1.0);
+            let stiffness = DMatrix::from_element(1, 1, slope(&placed.element));
+            let spring = SecondOrder { mass: none.clone(), damping: none.clone(), stiffness };
+            linear.add(&[placed.place], &spring, 1.0);
         }
         linear
     }
@@ -202,7 +188,7 @@ impl Equations {
             solved.columns(at - width, width).into_owned()
         };
         Some(FirstOrder {
-            dynamics: take(states.states()),
+            dynamics: take(states.a.ncols()),
             load: take(self.load.ncols()),
             held: take(self.interface.len()),
             elements: take(self.elements.len()),

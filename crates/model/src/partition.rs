@@ -4,7 +4,7 @@ mod internal_dofs;
 
 pub use internal_dofs::InternalDofs;
 
-use nalgebra::{DMatrix, DVector};
+use nalgebra::DMatrix;
 use numerics::eigen;
 use thiserror::Error;
 
@@ -193,21 +193,17 @@ fn check_inertance(whole: &Equations, numerical: &Equations) -> Result<(), Parti
 }
 
 fn load_matrix(structure: &Structure, loads: &[LoadPattern]) -> DMatrix<f64> {
-    let n = structure.states.as_ref().map_or(structure.size(), |s| s.descriptor.states());
+    let n = structure.states.as_ref().map_or(structure.size(), |s| s.descriptor.a.nrows());
     let mut matrix = DMatrix::zeros(n, loads.len());
     for (column, pattern) in loads.iter().enumerate() {
-        let pattern = match pattern {
-            LoadPattern::Ground => match &structure.states {
-                Some(states) => states.ground.clone(),
-                None => -&structure.matrices.mass * &structure.influence,
-            },
-            LoadPattern::Force { dof } => {
-                let mut unit = DVector::zeros(n);
-                unit[*dof] = 1.0;
-                unit
+        match (pattern, &structure.states) {
+            (LoadPattern::Force { dof }, _) => matrix[(*dof, column)] = 1.0,
+            (LoadPattern::Ground, Some(states)) => matrix.set_column(column, &states.ground),
+            (LoadPattern::Ground, None) => {
+                let inertia = -&structure.matrices.mass * &structure.influence;
+                matrix.set_column(column, &inertia);
             }
-        };
-        matrix.set_column(column, &pattern);
+        }
     }
     matrix
 }

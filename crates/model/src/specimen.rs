@@ -97,8 +97,8 @@ pub fn restoring_force<T: Lane>([k, c, m]: [T; 3], [u, v, a]: [T; 3], elements: 
 #[derive(Debug, Clone)]
 pub struct RestoringForce {
     product: Product,
-    /// K, C, M of a single interface DOF, the usual case.
-    single: [f64; 3],
+    /// K, C, M of the first interface DOF, usually the only one.
+    pub single: [f64; 3],
 }
 
 impl RestoringForce {
@@ -113,22 +113,11 @@ impl RestoringForce {
         }
     }
 
-    /// K, C, M of the first interface DOF.
-    pub fn single(&self) -> [f64; 3] {
-        self.single
-    }
-
     /// The force for a motion and the element forces `r`.
     #[inline(always)]
     pub fn evaluate(&mut self, motion: &Motion, elements: &[f64], out: &mut [f64]) {
-        if let ([f], [u], [v], [a], [r]) = (
-            &mut *out,
-            &motion.displacement[..],
-            &motion.velocity[..],
-            &motion.acceleration[..],
-            elements,
-        ) {
-            *f = restoring_force(self.single, [*u, *v, *a], *r);
+        if let ([f], [r]) = (&mut *out, elements) {
+            *f = restoring_force(self.single, motion.of(0), *r);
             return;
         }
         let Motion { displacement, velocity, acceleration } = motion;

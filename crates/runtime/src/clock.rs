@@ -62,7 +62,6 @@ impl Began {
 /// periods does not bring the missed ones after it in a burst: a rig would take
 /// them as one violent motion. The test's time stands still over them instead
 /// (the rig holds its last command), and each counts as missed.
-#[derive(Debug, Clone)]
 pub(crate) struct Schedule {
     start_ns: u64,
     period_ns: f64,

@@ -135,14 +135,14 @@ impl Block {
     #[inline(always)]
     pub(crate) fn write<S: Source>(self, view: &mut View<'_, S>, frame: &mut Vec<f64>) {
         match self {
-            Self::State => frame.extend_from_slice(&view.state),
-            Self::Load => frame.extend_from_slice(view.source.load(view.tick)),
-            Self::Desired => frame.extend_from_slice(&view.source.desired().displacement),
+            Self::State => append(frame, &view.state),
+            Self::Load => append(frame, view.source.load(view.tick)),
+            Self::Desired => append(frame, &view.source.desired().displacement),
             Self::Rig => {
-                frame.extend_from_slice(&view.command.displacement);
-                frame.extend_from_slice(&view.measured.achieved);
-                frame.extend_from_slice(&view.measured.displacement);
-                frame.extend_from_slice(&view.measured.force);
+                append(frame, &view.command.displacement);
+                append(frame, &view.measured.achieved);
+                append(frame, &view.measured.displacement);
+                append(frame, &view.measured.force);
             }
             Self::Energies => {
                 if let Some(monitor) = view.monitor {
@@ -165,8 +165,19 @@ impl Block {
             Self::Parameters => view.compensator.iter().for_each(|it| it.write_parameters(frame)),
             Self::Indicators => view.indicators.iter().for_each(|it| it.write(frame)),
             Self::Source => view.source.write(frame),
-            Self::Auxiliary => frame.extend_from_slice(&view.measured.auxiliary),
+            Self::Auxiliary => append(frame, &view.measured.auxiliary),
         }
+    }
+}
+
+/// Appends a few numbers: one or three, as there often are, without a call to the
+/// system's `memcpy`.
+#[inline(always)]
+pub(crate) fn append(frame: &mut Vec<f64>, values: &[f64]) {
+    match values {
+        [value] => frame.push(*value),
+        [a, b, c] => frame.extend_from_slice(&[*a, *b, *c]),
+        _ => frame.extend_from_slice(values),
     }
 }
 

@@ -67,6 +67,11 @@ impl TripKind {
     pub fn words(self) -> &'static str {
         self.description().0
     }
+
+    /// A trip of this kind that belongs to no interface DOF.
+    pub(crate) const fn trip(self, value: f64, limit: f64) -> Trip {
+        Trip { kind: self, dof: 0, value, limit }
+    }
 }
 
 /// A trip: numbers only, its text is made later.
@@ -164,24 +169,12 @@ pub struct Limits {
 }
 
 /// The limits of one interface DOF: of one loop, or of several side by side.
-#[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Bounds<T> {
     pub(crate) command: T,
     pub(crate) rate: T,
     pub(crate) force: T,
     pub(crate) tracking_error: T,
     pub(crate) step_s: T,
-}
-
-impl Bounds<f64> {
-    /// Everything passes that is a number.
-    const NONE: Self = Self {
-        command: f64::INFINITY,
-        rate: f64::INFINITY,
-        force: f64::INFINITY,
-        tracking_error: f64::INFINITY,
-        step_s: 1.0,
-    };
 }
 
 impl Limits {
@@ -227,7 +220,6 @@ pub fn gate(
 
 /// What the gate looks at, of one interface DOF: of one loop, or of several side by
 /// side.
-#[derive(Debug, Clone, Copy)]
 pub(crate) struct GateInput<T> {
     /// The displacement the rig has been told last.
     pub(crate) held: T,
@@ -304,15 +296,16 @@ const GROWTH: f64 = 1.05;
 /// A force that is beyond its limit is let go down: while the command stands still
 /// nothing can be done about it, and on the ramp it may hardly grow. Once it is
 /// within its limit again, the limit holds.
-#[derive(Debug, Clone)]
 pub(crate) struct SafeGate {
-    /// Largest force of each interface DOF for now, N.
-    bounds: Vec<f64>,
+    /// Of forces, for now.
+    limits: Limits,
 }
 
 impl SafeGate {
     pub(crate) fn new(limits: &Limits) -> Self {
-        Self { bounds: limits.force.clone() }
+        let none = vec![f64::INFINITY; limits.force.len()];
+        let (command, rate, tracking_error) = (none.clone(), none.clone(), none);
+        Self { limits: Limits { command, rate, tracking_error, ..limits.clone() } }
     }
 
     /// The way to safe begins.
@@ -328,7 +321,7 @@ impl SafeGate {
     /// A force that is beyond its limit may grow by this factor.
     fn excuse(&mut self, limits: &Limits, measured: &Measured, growth: f64) {
         let forces = measured.force.iter().zip(&limits.force);
-        for (bound, (force, limit)) in self.bounds.iter_mut().zip(forces) {
+        for (bound, (force, limit)) in self.limits.force.iter_mut().zip(forces) {
             *bound = if force.abs() <= *limit {
                 *limit
             } else if force.is_finite() {
@@ -341,14 +334,12 @@ impl SafeGate {
 
     /// The gate with these bounds: says what is out of order now.
     pub(crate) fn pass(&mut self, limits: &Limits, measured: &Measured) -> Result<(), Trip> {
-        let forces = measured.force.iter().zip(&limits.force);
-        for (dof, (bound, (&force, limit))) in self.bounds.iter_mut().zip(forces).enumerate() {
-            if force.abs() <= *limit {
-                *bound = *limit;
+        for (dof, &force) in measured.force.iter().enumerate() {
+            if force.abs() <= limits.force[dof] {
+                self.limits.force[dof] = limits.force[dof];
             }
             let force = if force.is_finite() { force } else { 0.0 };
-            let bounds = Bounds { force: *bound, ..Bounds::NONE };
-            GateInput { force, ..GateInput::REST }.within(&bounds, dof)?;
+            GateInput { force, ..GateInput::REST }.within(&self.limits.of(dof), dof)?;
         }
         Ok(())
     }

@@ -138,19 +138,16 @@ impl Interlock {
     pub fn lead(&mut self, command: &mut Motion) {
         command.velocity.fill(0.0);
         command.acceleration.fill(0.0);
-        match self.phase {
-            Phase::Holding => {
-                self.held_ticks += 1;
-                if self.held_ticks > self.hold_ticks {
-                    self.phase = Phase::Ramping;
-                }
+        if self.phase == Phase::Holding {
+            self.held_ticks += 1;
+            if self.held_ticks > self.hold_ticks {
+                self.phase = Phase::Ramping;
             }
-            Phase::Ramping => {
-                if ramp(command, self.stride_m, self.rate_m_s) == Ramped::AtZero {
-                    self.phase = Phase::Safe;
-                }
+        } else if self.phase == Phase::Ramping {
+            let ramped = ramp(command, self.stride_m, self.rate_m_s);
+            if ramped == Ramped::AtZero {
+                self.phase = Phase::Safe;
             }
-            _ => {}
         }
     }
 }

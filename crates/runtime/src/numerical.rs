@@ -9,6 +9,7 @@ use model::coupled::Coupled;
 use model::integrator::{Integrator, NotConverged};
 use model::motion::Motion;
 
+use crate::frame::append;
 use crate::interlock::Stop;
 use crate::monitor::Observation;
 use crate::rig::{Measured, Rig, RigSlot, VirtualRig};
@@ -74,7 +75,7 @@ impl Plant {
     /// Numerical substructure and rig as one system; `rig` is the same rig alone,
     /// for its sensors and for the way to safe.
     pub fn continuous(model: Coupled, rig: VirtualRig) -> Self {
-        let count = model.interface().count();
+        let count = model.interface.count();
         let (command, error) = (Motion::rest(count), vec![0.0; count]);
         let joint = Continuous { model, command, error, released: false };
         Self { numerical: Numerical::Continuous(Box::new(joint)), rig: rig.into() }
@@ -134,7 +135,7 @@ impl Numerical {
     pub fn desired(&self) -> &Motion {
         match self {
             Self::Stepped(part) => part.integrator.interface(),
-            Self::Continuous(joint) => joint.model.interface(),
+            Self::Continuous(joint) => &joint.model.interface,
             Self::TwoRate(model) => &model.desired,
         }
     }
@@ -193,8 +194,8 @@ impl Numerical {
     ) {
         match (&mut *self, order) {
             (Self::TwoRate(model), _) => model.show(order, step_s, frame),
-            (_, 0) => frame.extend_from_slice(self.displacement()),
-            (_, 1) => frame.extend_from_slice(self.velocity()),
+            (_, 0) => append(frame, self.displacement()),
+            (_, 1) => append(frame, self.velocity()),
             (numerical, _) => {
                 let before = frame.len();
                 frame.resize(before + numerical.displacement().len(), 0.0);
@@ -276,7 +277,7 @@ impl Stepped {
 impl Continuous {
     fn measure(&mut self, load: &[f64], rig: &mut RigSlot, measured: &mut Measured) {
         self.model.observe(load);
-        let (achieved, force) = (&self.model.achieved().displacement, self.model.force());
+        let (achieved, force) = (&self.model.achieved.displacement, &self.model.force);
         if let RigSlot::Virtual(rig) = rig {
             rig.parts.sense(achieved, force, measured);
         }

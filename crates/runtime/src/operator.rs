@@ -8,7 +8,7 @@ use crate::source::Source;
 use crate::tick::Loop;
 
 /// What the operator's stop is noted as.
-const OPERATOR: Trip = Trip { kind: TripKind::Operator, dof: 0, value: f64::NAN, limit: f64::NAN };
+const OPERATOR: Trip = TripKind::Operator.trip(f64::NAN, f64::NAN);
 
 /// Stops a running test before its next tick. A test that has tripped already stays
 /// as it is.

@@ -188,19 +188,19 @@ impl<S: Source> Loop<S> {
         let Self { source, rig, held, measured, log, tick, command, .. } = self;
         let proposal =
             source.propose(&mut Scene { tick: *tick, rig, held, measured, log }, command)?;
-        let desired = match (proposal, &mut self.compensator) {
-            (Proposal::Desired, Some(compensator)) => {
-                if let Some(before) = source.new_prediction() {
-                    compensator.rejoin(before);
-                }
-                compensator.step(source.desired(), &measured.displacement, command);
-                source.desired()
-            }
-            (Proposal::Desired, None) => {
-                command.copy_from(source.desired());
-                source.desired()
-            }
+        let desired = match (proposal, source.desired()) {
             (Proposal::Command, _) => &*command,
+            (Proposal::Desired, desired) => {
+                if let Some(compensator) = &mut self.compensator {
+                    if let Some(before) = source.new_prediction() {
+                        compensator.rejoin(before);
+                    }
+                    compensator.step(desired, &measured.displacement, command);
+                } else {
+                    command.copy_from(desired);
+                }
+                desired
+            }
         };
         gate(&self.limits, held, desired, measured, command)?;
         let Observers { monitor: Some(monitor), indicators, .. } = &mut self.observers else {
@@ -298,7 +298,7 @@ impl<S: Source> Loop<S> {
         if let Validity::Bridged { ticks: 1, for_s, allowed_s } = self.measured.validity {
             self.gaps += 1;
             if self.gaps <= MOST_GAPS_NOTED {
-                let cause = RigFault::silent(for_s, allowed_s).into();
+                let cause = RigFault::silent(for_s, allowed_s).0;
                 self.log.note(Event { tick: self.tick, what: What::Warning, cause });
             }
         }
@@ -485,5 +485,5 @@ impl<S: Source> Loop<S> {
 }
 
 fn overrun(periods: u64, limit: u64) -> Trip {
-    Trip { kind: TripKind::Overrun, dof: 0, value: periods as f64, limit: limit as f64 }
+    TripKind::Overrun.trip(periods as f64, limit as f64)
 }

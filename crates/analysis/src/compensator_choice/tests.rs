@@ -4,13 +4,14 @@ use model::equations::Equations;
 use model::equations::RelativeDof;
 use model::integrator::{Hold, Method, Options};
 use model::specimen::Specimen;
-use nalgebra::DMatrix;
 use numerics::lti::TransferFunction;
 use numerics::second_order::SecondOrder;
 
 use super::*;
+use nalgebra::DMatrix;
+use numerics::Matrix;
 
-fn one(value: f64) -> DMatrix<f64> {
+fn one(value: f64) -> Matrix {
     DMatrix::from_element(1, 1, value)
 }
 

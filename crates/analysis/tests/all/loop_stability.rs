@@ -364,7 +364,7 @@ fn forty_dofs_with_four_at_the_interface_are_judged() {
     let one = described(1.0);
     let open = OpenLoop::sampled(&one).unwrap();
     let curve = Curve::follow(&open).unwrap();
-    assert_eq!(curve.growing(), 0);
+    assert_eq!(curve.growing, 0);
     let found = follow(&open, &curve, &true_modes(&whole(&one)).unwrap()).unwrap();
     assert_eq!(found.modes.len(), 40);
     assert!(found.modes.iter().all(|mode| mode.in_loop.is_some()), "{found:?}");

@@ -2,7 +2,8 @@
 
 use std::f64::consts::TAU;
 
-use analysis::critical_delay::{critical_delay, gao_you_delay, greatest_stable_delay};
+use analysis::critical_delay::{critical_delay, greatest_stable_delay};
+use analysis::delay_stability::delay_system;
 use analysis::loop_stability::{Joint, LoopDescription, Motion, dominant};
 use model::compensator::{
     Compensator, DerivativeSource, Design, FirstOrderDesign, ForwardPredictionDesign,
@@ -298,7 +299,13 @@ fn the_benchmark_loses_its_stability_where_it_should() {
     let exact = critical_delay(&parts.numerical, &specimen, None).unwrap().unwrap();
     assert!((exact.delay_s - 8.7253e-3).abs() < 1e-7, "{exact:?}");
     assert!((exact.frequency_hz - 3.6034).abs() < 1e-4, "{exact:?}");
-    let gao_you = gao_you_delay(&parts.whole, &specimen, 0.05).unwrap().unwrap();
+    let partition = Partition {
+        interface: parts.whole.interface.clone(),
+        specimen: specimen.clone(),
+        inside: None,
+    };
+    let system = delay_system(&parts.whole, &partition).unwrap();
+    let gao_you = system.equivalent_critical_s(0.05).unwrap();
     assert!((gao_you - 8.69e-3).abs() < 5e-6, "{gao_you}");
 
     let options = Options {

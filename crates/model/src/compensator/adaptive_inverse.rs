@@ -3,7 +3,7 @@
 use super::design::{check_bounds, delay_series};
 use super::estimator::{Observer, believed};
 use super::{Compensate, Compensator, CompensatorError, Kind};
-use crate::check::{check_not_negative, check_positive};
+use crate::check::{check_each, check_not_negative, check_positive};
 use keys::Keys;
 use numerics::lanes::{LANES, Lane, Lanes, Mask};
 
@@ -119,9 +119,7 @@ impl AdaptiveInverse {
     /// At rest.
     pub fn new(design: &AdaptiveInverseDesign, step_s: f64) -> Result<Self, CompensatorError> {
         check_bounds(&design.start(), &design.lower, &design.upper)?;
-        for spread in design.spread {
-            check_positive("spread", spread)?;
-        }
+        check_each(check_positive, "spread", &design.spread)?;
         let observer = Observer::new(design.filter_hz, design.threshold_m, step_s)?;
         let noise = check_positive("noise", design.noise_m)?;
         let forgetting = check_not_negative("forgetting", design.forgetting)?;
@@ -245,7 +243,6 @@ impl<T: Lane> Compensate<T> for AdaptiveInverse<T> {
         }
     }
 
-    #[inline]
     fn parameters(&self) -> &[T] {
         &self.parameters
     }

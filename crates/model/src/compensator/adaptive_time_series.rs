@@ -7,7 +7,7 @@ use super::derivatives::{DerivativeSource, Derivatives, filtered};
 use super::design::{check_bounds, delay_series};
 use super::estimator::Observer;
 use super::{Compensate, CompensatorError};
-use crate::check::check_positive;
+use crate::check::{check_each, check_positive};
 
 /// Number of parameters.
 const N: usize = 3;
@@ -105,9 +105,7 @@ impl AdaptiveTimeSeries {
     /// At rest.
     pub fn new(design: &AdaptiveTimeSeriesDesign, step_s: f64) -> Result<Self, CompensatorError> {
         check_bounds(&design.start(), &design.lower, &design.upper)?;
-        for spread in design.spread {
-            check_positive("spread", spread)?;
-        }
+        check_each(check_positive, "spread", &design.spread)?;
         let noise = check_positive("noise", design.noise_m)?;
         let observer = Observer::new(design.filter_hz, design.threshold_m, step_s)?;
         let stride = f64::from(observer.stride);
@@ -160,12 +158,10 @@ impl Sums {
 }
 
 impl Compensate for AdaptiveTimeSeries {
-    #[inline]
     fn command(&mut self, desired: [f64; 3], _measured: f64) -> [f64; 3] {
         filtered(&self.parameters, &self.derivatives.take(desired))
     }
 
-    #[inline]
     fn learn(&mut self, sent: f64, measured: f64) {
         if self.observer.take(sent, measured).is_none() {
             return;
@@ -199,7 +195,6 @@ impl Compensate for AdaptiveTimeSeries {
         }
     }
 
-    #[inline]
     fn parameters(&self) -> &[f64] {
         &self.parameters
     }

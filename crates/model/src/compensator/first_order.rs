@@ -40,7 +40,6 @@ impl FirstOrder {
 }
 
 impl Compensate for FirstOrder {
-    #[inline]
     fn command(&mut self, desired: [f64; 3], _measured: f64) -> [f64; 3] {
         let (now, before) = (self.gain * self.alpha, self.gain * (self.alpha - 1.0));
         let past = self.last.replace(desired).unwrap_or(desired);

@@ -76,7 +76,6 @@ fn lagrange(order: usize, s: f64) -> [f64; MOST_ORDER + 1] {
 }
 
 impl Compensate for ForwardPrediction {
-    #[inline]
     fn command(&mut self, desired: [f64; 3], _measured: f64) -> [f64; 3] {
         let length = self.past.len();
         if !self.started {

@@ -55,7 +55,6 @@ impl Inverse {
 }
 
 impl Compensate for Inverse {
-    #[inline]
     fn command(&mut self, desired: [f64; 3], _measured: f64) -> [f64; 3] {
         filtered(&self.a, &self.derivatives.take(desired))
     }
@@ -84,7 +83,7 @@ impl Compensate for Inverse {
                 }
                 let desired = [signals[0], signals[1], signals[2]];
                 let command = filtered(&self.a, &derivatives.take(desired));
-                let values = derivatives.remembered()[..states].iter().chain(&command);
+                let values = derivatives.last[..states].iter().chain(&command);
                 result.iter_mut().zip(values).for_each(|(to, value)| *to = *value);
             }
             let part = |at, shape| all.view(at, shape).into_owned();

@@ -72,7 +72,6 @@ impl PiLead {
 }
 
 impl Compensate for PiLead {
-    #[inline]
     fn command(&mut self, desired: [f64; 3], measured: f64) -> [f64; 3] {
         // What is not a number trips the gate; the integral must not keep it.
         if measured.abs() < MOST_M {

@@ -34,14 +34,9 @@ impl Noise {
     pub(super) fn sample(&self, rate_hz: f64, count: usize) -> Result<Vec<f64>, ModelError> {
         check_positive("rms", self.rms)?;
         self.band.check(rate_hz)?;
-        let length = match self.duration_s {
-            None => count,
-            Some(duration_s) => {
-                let samples = check_positive("duration", duration_s)? * rate_hz;
-                // `as` saturates: a duration beyond the test is the whole test.
-                count.min(samples.round() as usize)
-            }
-        };
+        let duration_s = check_positive("duration", self.duration_s.unwrap_or(f64::MAX))?;
+        // `as` saturates: a duration beyond the test is the whole test.
+        let length = count.min((duration_s * rate_hz).round() as usize);
         if length == 0 {
             return Ok(vec![0.0; count]);
         }

@@ -4,7 +4,7 @@ use keys::Keys;
 use numerics::interpolate::{Grid, Series};
 
 use super::{peak_of, scale_by};
-use crate::check::{check_finite, check_not_negative, check_positive};
+use crate::check::{check_each, check_finite, check_not_negative, check_positive};
 use crate::error::ModelError;
 
 /// How the size of a record is set.
@@ -55,9 +55,7 @@ impl Samples {
             Resampling::BandLimited => self.series.band_limited(&grid)?,
         };
         scale_by(&mut values, factor);
-        for &value in &values {
-            check_finite("scaled sample", value)?;
-        }
+        check_each(check_finite, "scaled sample", &values)?;
         Ok(values)
     }
 

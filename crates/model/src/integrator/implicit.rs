@@ -46,8 +46,8 @@ impl Implicit {
             Method::ImplicitEuler => (1.0 / h, 1.0 / (h * h)),
             _ => (2.0 / h, 4.0 / (h * h)),
         };
-        let SecondOrder { mass, damping, .. } = &equations.matrices;
-        let effective = of_mass * mass + of_damping * damping + equations.steepest_stiffness();
+        let SecondOrder { mass, damping, stiffness } = &equations.steepest().matrices;
+        let effective = of_mass * mass + of_damping * damping + stiffness;
         let identity = nalgebra::DMatrix::identity(n, n);
         Some(Self {
             method: options.method,

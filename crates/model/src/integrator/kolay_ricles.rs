@@ -41,18 +41,15 @@ impl KolayRicles {
     pub(super) fn new(equations: &Equations, rho: f64, options: &Options) -> Option<Self> {
         let n = equations.size();
         let h = options.step_s;
-        let SecondOrder { mass, damping, .. } = &equations.matrices;
-        let stiffness = equations.steepest_stiffness();
+        let SecondOrder { mass, damping, stiffness } = &equations.steepest().matrices;
         let alpha_m = (2.0 * rho - 1.0) / (rho + 1.0);
         let alpha_f = rho / (rho + 1.0);
         let gamma = 0.5 - alpha_m + alpha_f;
         let beta = 0.25 * (0.5 + gamma) * (0.5 + gamma);
-        let inverse = inverted(&(mass + gamma * h * damping + beta * h * h * &stiffness))?;
+        let inverse = inverted(&(mass + gamma * h * damping + beta * h * h * stiffness))?;
         let alpha1 = &inverse * mass;
         let alpha3 = &inverse
-            * (alpha_m * mass
-                + alpha_f * gamma * h * damping
-                + alpha_f * beta * h * h * &stiffness);
+            * (alpha_m * mass + alpha_f * gamma * h * damping + alpha_f * beta * h * h * stiffness);
         let weighted = mass * (DMatrix::identity(n, n) - &alpha3);
         let row = |left: DMatrix<f64>| -> Option<Product> {
             let inverse = solve::inverse(&left)?;

@@ -220,8 +220,7 @@ impl Algorithm {
                 Self::Implicit(Implicit::new(equations, options).ok_or_else(singular)?)
             }
             Method::ChenRicles => {
-                let stiffness = equations.steepest_stiffness();
-                let SecondOrder { mass, damping, .. } = &equations.matrices;
+                let SecondOrder { mass, damping, stiffness } = &equations.steepest().matrices;
                 let left = 4.0 * mass + 2.0 * h * damping + h * h * stiffness;
                 let alpha = 4.0 * inverted(&left).ok_or_else(singular)? * mass;
                 Self::ChenRicles { step_s: h, alpha: Product::new(&alpha) }

@@ -35,19 +35,16 @@ impl InternalDofs {
     ) -> Result<Self, PartitionError> {
         let size = structure.size();
         let places = places(interface)?;
+        if let Some(&dof) = dofs.iter().chain(&places).find(|&&dof| dof >= size) {
+            return Err(PartitionError::NoSuchDof { dof: dof + 1, size });
+        }
         for (index, &dof) in dofs.iter().enumerate() {
-            if dof >= size {
-                return Err(PartitionError::NoSuchDof { dof: dof + 1, size });
-            }
             if places.contains(&dof) {
                 return Err(PartitionError::InsideAtInterface(dof + 1));
             }
             if dofs[..index].contains(&dof) {
                 return Err(PartitionError::InsideRepeated(dof + 1));
             }
-        }
-        if let Some(&dof) = places.iter().find(|&&dof| dof >= size) {
-            return Err(PartitionError::NoSuchDof { dof: dof + 1, size });
         }
         let whole = &structure.matrices;
         for (name, matrix) in MatrixName::ALL.into_iter().zip(whole.each()) {

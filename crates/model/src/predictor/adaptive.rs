@@ -1,7 +1,10 @@
 //! A recurrence learnt during the test by recursive least squares.
 
+use numerics::small::dot;
+
 use super::polynomial::{Coefficients, History, between, evaluate, lagrange};
 use super::{Grid, HIGHEST_ORDER, MOST_TAPS, PredictorError};
+use crate::check::require;
 use crate::motion::Motion;
 
 /// The next instant is a fixed combination of the last ones, x[k+1] = Σ wᵢ x[k−i],
@@ -45,12 +48,9 @@ impl Adaptive {
         grid: Grid,
         count: usize,
     ) -> Result<Self, PredictorError> {
-        if !(2..=MOST_TAPS).contains(&taps) {
-            return Err(PredictorError::BadTaps(taps));
-        }
-        if !(forgetting > 0.0 && forgetting <= 1.0) {
-            return Err(PredictorError::BadForgetting);
-        }
+        require((2..=MOST_TAPS).contains(&taps), "taps", taps as f64, "from 2 to 8")?;
+        let good = forgetting > 0.0 && forgetting <= 1.0;
+        require(good, "forgetting", forgetting, "above 0 and at most 1")?;
         let polynomial = lagrange((taps - 1).min(HIGHEST_ORDER))?;
         let mut start = [0.0; MOST_TAPS];
         for (w, of_point) in start.iter_mut().zip(polynomial.column_iter()) {
@@ -155,9 +155,4 @@ impl Dof {
         }
         [between(ends[0], ends[1]), between(ends[1], ends[2])]
     }
-}
-
-#[inline]
-fn dot(a: &[f64], b: &[f64]) -> f64 {
-    a.iter().zip(b).map(|(a, b)| a * b).sum()
 }

@@ -20,6 +20,7 @@ use keys::Keys;
 use nalgebra::DMatrix;
 use thiserror::Error;
 
+use crate::error::BadNumber;
 use crate::motion::Motion;
 use adaptive::Adaptive;
 use model_based::ModelBased;
@@ -161,11 +162,11 @@ pub struct Instant<'a> {
 }
 
 /// Why a predictor cannot be made.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+#[derive(Debug, Clone, Copy, PartialEq, Error)]
 pub enum PredictorError {
-    /// This degree is out of range.
-    #[error("a polynomial of degree {0} cannot be used: give 1 to {HIGHEST_ORDER}")]
-    BadOrder(usize),
+    /// A number out of its range.
+    #[error(transparent)]
+    BadNumber(#[from] BadNumber),
     /// Too few or too many points for a fit.
     #[error(
         "{points} points do not fit a polynomial of degree {order}: give more points than the \
@@ -177,12 +178,6 @@ pub enum PredictorError {
         /// Degree of the polynomial.
         order: usize,
     },
-    /// So many taps are too few or too many.
-    #[error("a recurrence of {0} instants cannot be learnt: give 2 to {MOST_TAPS}")]
-    BadTaps(usize),
-    /// A weight of the past that is none.
-    #[error("the weight of the past (forgetting) must be above 0 and at most 1")]
-    BadForgetting,
     /// A model with so many nonlinear elements does not follow from its state alone.
     #[error(
         "a model-based predictor needs a linear numerical part, and this one has {0} \
@@ -326,7 +321,7 @@ impl Predictor {
     /// Rows of [`Instant::load`] that are looked at: none but for the model-based kind.
     pub fn rows_ahead(&self) -> usize {
         match &self.0 {
-            Kind::ModelBased(model) => model.rows_ahead(),
+            Kind::ModelBased(model) => model.rows_ahead,
             _ => 0,
         }
     }

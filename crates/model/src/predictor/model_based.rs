@@ -33,7 +33,8 @@ pub struct Surroundings<'a> {
 pub(super) struct ModelBased {
     count: usize,
     states: usize,
-    rows_ahead: usize,
+    /// Rows of the load, from the newest instant on, that are looked at.
+    pub(super) rows_ahead: usize,
     /// Kₑ, Cₑ, Mₑ.
     specimen: DMatrix<f64>,
     /// Per point, displacement, velocity and acceleration of every DOF one
@@ -100,11 +101,6 @@ impl ModelBased {
                 *out += weight * value;
             }
         }
-    }
-
-    /// Rows of the load, from the newest instant on, that are looked at.
-    pub(super) fn rows_ahead(&self) -> usize {
-        self.rows_ahead
     }
 
     pub(super) fn observe(&mut self, now: &Instant) {

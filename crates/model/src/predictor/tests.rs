@@ -371,10 +371,8 @@ impl PredictorError {
     /// The key of the file that should change.
     fn key(&self) -> &'static str {
         match self {
-            Self::BadOrder(..) => "order",
+            Self::BadNumber(number) => number.name,
             Self::BadPoints { .. } => "points",
-            Self::BadTaps(..) => "taps",
-            Self::BadForgetting => "forgetting",
             Self::NotLinear(..) | Self::SingularMass => "kind",
         }
     }

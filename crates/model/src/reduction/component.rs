@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 
 use nalgebra::{DMatrix, DVector};
-use numerics::eigen::Asymmetry;
 use numerics::second_order::SecondOrder;
 use numerics::sparse::SparseMatrix;
 
@@ -224,12 +223,8 @@ fn agreed(rows: &[(f64, f64)]) -> Option<(f64, f64)> {
 }
 
 pub(super) fn check_symmetric(matrix: MatrixName, values: &SparseMatrix) -> Result<()> {
-    match values.worst_asymmetry() {
-        Some(Asymmetry { row, column, relative, .. }) => {
-            Err(ReductionError::NotSymmetric { matrix, row, column, relative })
-        }
-        None => Ok(()),
-    }
+    let pair = values.worst_asymmetry();
+    pair.map_or(Ok(()), |pair| Err(ReductionError::NotSymmetric { matrix, pair }))
 }
 
 fn rounded_symmetric(matrix: &SparseMatrix) -> SparseMatrix {

@@ -28,7 +28,7 @@ impl<'a> FullResponse<'a> {
     /// Analyses the pattern once for all frequencies.
     pub fn new(component: &'a Component, dofs: &[usize]) -> Result<Self> {
         check_dofs(dofs, component.size())?;
-        let lu = ComplexLu::new(&SparseMatrix::sum(&component.matrices.each().map(|m| (1.0, m))))?;
+        let lu = ComplexLu::new(SparseMatrix::sum(&component.matrices.each().map(|m| (1.0, m))))?;
         Ok(Self { component, lu, dofs: dofs.to_vec() })
     }
 

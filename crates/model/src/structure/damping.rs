@@ -3,7 +3,7 @@
 use nalgebra::{DMatrix, DVector};
 use numerics::eigen::{Modes, symmetric_modes};
 
-use crate::check::{check_count, check_finite, check_not_negative};
+use crate::check::{check_count, check_each, check_finite, check_not_negative};
 use crate::error::ModelError;
 
 /// Modal damping C = M Φ diag(2 ζ ω) Φᵀ M with mass-normalised Φ.
@@ -15,9 +15,7 @@ pub fn modal(
     stiffness: &DMatrix<f64>,
     ratios: &[f64],
 ) -> Result<DMatrix<f64>, ModelError> {
-    for &ratio in ratios {
-        check_not_negative("damping ratio", ratio)?;
-    }
+    check_each(check_not_negative, "damping ratio", ratios)?;
     let modes = symmetric_modes(stiffness, mass)?;
     if ratios.len() != 1 {
         let what = "modal damping ratios (one for all modes, or one each)";

@@ -13,7 +13,7 @@ use nalgebra::{DMatrix, DVector};
 use numerics::eigen::{self, Asymmetry, EigenError};
 use numerics::second_order::{SecondOrder, is_symmetric};
 
-use crate::check::{check_count, check_finite};
+use crate::check::{check_count, check_each, check_finite};
 use crate::equations::Descriptor;
 use crate::error::{MatrixName, ModelError};
 
@@ -149,9 +149,7 @@ impl Structure {
     /// The same structure with another influence of the ground.
     pub fn with_influence(mut self, influence: DVector<f64>) -> Result<Self, ModelError> {
         check_count("influence of the ground", influence.len(), self.size())?;
-        for &value in &influence {
-            check_finite("influence", value)?;
-        }
+        check_each(check_finite, "influence", &influence)?;
         self.influence = influence;
         Ok(self)
     }

@@ -99,7 +99,7 @@ impl BatchLoop {
         let numerical = StepMap::side_by_side(members.each_ref().map(|one| one.step))?;
         Some(Self {
             ticks,
-            loads: Loads::new(members, numerical.shape().loads),
+            loads: Loads::new(members, numerical.shape.loads),
             numerical,
             dofs: members[0].dofs,
             velocity_lag_s: over(|one| one.velocity_lag_s),

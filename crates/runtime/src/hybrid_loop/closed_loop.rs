@@ -22,6 +22,8 @@ pub struct ClosedLoop {
     step_s: f64,
     /// This tick.
     tick: u64,
+    /// That of the course; without one the test is running.
+    stage: Stage,
     /// What comes before and after the load; without one the load is all there is.
     pub course: Option<Box<Course>>,
     /// What is desired while the rig is fetched and settles.
@@ -41,6 +43,7 @@ struct Excitation {
 
 impl Excitation {
     /// Whether there is no more of it.
+    #[inline]
     fn is_over(&self, tick: u64) -> bool {
         match &self.stream {
             None => tick - self.origin >= self.known.ticks() as u64,
@@ -74,15 +77,17 @@ impl ClosedLoop {
         let start = Motion::rest(numerical.desired().count());
         let none = vec![0.0; known.signals];
         let excitation = Excitation { known, stream: None, origin: 0, none };
-        Self { numerical, excitation, step_s, tick: 0, course: None, start }
+        Self { numerical, excitation, step_s, tick: 0, stage: Stage::Running, course: None, start }
     }
 
     pub(super) fn go_along(&mut self, plan: CoursePlan, stream: Option<StreamedLoad>) {
-        self.course = Some(Box::new(Course::new(plan, self.start.count())));
+        let course = self.course.insert(Box::new(Course::new(plan, self.start.count())));
+        self.stage = course.stage;
         self.excitation.stream = stream.map(Box::new);
     }
 
     /// The load that arrives while the test runs, where it does.
+    #[inline]
     pub fn stream(&self) -> Option<&StreamedLoad> {
         self.excitation.stream.as_deref()
     }
@@ -90,15 +95,9 @@ impl ClosedLoop {
     /// Numerical part and load where there is nothing besides them; see
     /// [`Loop::is_bare`](crate::tick::Loop::is_bare).
     pub(crate) fn bare(&self) -> Option<(&Numerical, &Load)> {
-        let Self { numerical, excitation, step_s: _, tick: _, course, start: _ } = self;
+        let Self { numerical, excitation, step_s: _, tick: _, stage: _, course, start: _ } = self;
         let Excitation { known, stream, origin: _, none: _ } = excitation;
         (course.is_none() && stream.is_none()).then_some((numerical, known))
-    }
-
-    /// The stage of the course; without one the test is running.
-    #[inline(always)]
-    fn stage(&self) -> Stage {
-        self.course.as_ref().map_or(Stage::Running, |course| course.stage)
     }
 
     /// Goes on to the stage that this tick belongs to.
@@ -120,7 +119,8 @@ impl ClosedLoop {
             }
         };
         course.turn(scene.tick, ready, over);
-        if course.stage == before {
+        self.stage = course.stage;
+        if self.stage == before {
             return;
         }
         if course.begun(Stage::Running) == Some(scene.tick) {
@@ -149,6 +149,7 @@ impl ClosedLoop {
             let ramped = ramp_from(scene.held, rate_m_s, self.step_s, command);
             if ramped == Ramped::AtZero && stage == Stage::Homing {
                 course.arrive(scene.tick);
+                self.stage = course.stage;
             }
             return Ok(Proposal::Command);
         }
@@ -163,15 +164,15 @@ impl ClosedLoop {
         }
         self.start.clear();
         let measured = &scene.measured.displacement;
-        if let Some((dof, value, limit)) = course.settled(scene.tick, measured) {
-            return Err(Trip { kind: TripKind::NotAtStart, dof, value, limit }.into());
+        if let Some(trip) = course.settled(scene.tick, measured) {
+            return Err(trip.into());
         }
         let waited = scene.tick - course.begun(Stage::Settling).unwrap_or(0);
         if let Some(stream) = &self.excitation.stream
-            && waited >= stream.patience
+            && waited >= stream.plan.patience_ticks
         {
-            let (value, limit) = (waited as f64, stream.patience as f64);
-            return Err(Trip { kind: TripKind::NoLoad, dof: 0, value, limit }.into());
+            let patience = stream.plan.patience_ticks as f64;
+            return Err(TripKind::NoLoad.trip(waited as f64, patience).into());
         }
         Ok(Proposal::Desired)
     }
@@ -185,17 +186,12 @@ fn take_as_it_stands(plan: &Initiating, scene: &mut Scene<'_>) -> Result<(), Sto
     }
     let measured = &scene.measured.displacement;
     if let Some(dof) = measured.iter().position(|x| !x.is_finite()) {
-        let (value, limit) = (measured[dof], f64::NAN);
-        return Err(Trip { kind: TripKind::NotFinite, dof, value, limit }.into());
+        let trip = TripKind::NotFinite.trip(measured[dof], f64::NAN);
+        return Err(Trip { dof, ..trip }.into());
     }
     scene.held.displacement.copy_from_slice(measured);
-    match measured.iter().position(|x| x.abs() > plan.reach_m) {
-        None => Ok(()),
-        Some(dof) => {
-            let (value, limit) = (measured[dof].abs(), plan.reach_m);
-            Err(Trip { kind: TripKind::NotAtStart, dof, value, limit }.into())
-        }
-    }
+    let Some(dof) = measured.iter().position(|x| x.abs() > plan.reach_m) else { return Ok(()) };
+    Err(Trip { dof, ..TripKind::NotAtStart.trip(measured[dof].abs(), plan.reach_m) }.into())
 }
 
 impl Source for ClosedLoop {
@@ -205,16 +201,15 @@ impl Source for ClosedLoop {
         if self.course.is_some() {
             self.turn(scene);
         }
-        let stage = self.stage();
-        if !stage.is_closed() {
+        if !self.stage.is_closed() {
             return Ok(scene.rig.measure(scene.held, scene.measured)?);
         }
-        self.numerical.measure(self.excitation.at(self.tick, stage), scene)
+        self.numerical.measure(self.excitation.at(self.tick, self.stage), scene)
     }
 
     #[inline(always)]
     fn propose(&mut self, scene: &mut Scene<'_>, command: &mut Motion) -> Result<Proposal, Stop> {
-        if self.stage().is_closed() { Ok(Proposal::Desired) } else { self.lead(scene, command) }
+        if self.stage.is_closed() { Ok(Proposal::Desired) } else { self.lead(scene, command) }
     }
 
     #[inline(always)]
@@ -224,12 +219,12 @@ impl Source for ClosedLoop {
 
     #[inline(always)]
     fn new_prediction(&self) -> Option<&Motion> {
-        self.numerical.new_prediction().filter(|_| self.stage().is_closed())
+        self.numerical.new_prediction().filter(|_| self.stage.is_closed())
     }
 
     #[inline(always)]
     fn observation<'a>(&'a self, measured: &'a Measured) -> Option<Observation<'a>> {
-        if !self.stage().is_closed() {
+        if !self.stage.is_closed() {
             return None;
         }
         Some(self.numerical.observation(self.load(self.tick), &measured.force))
@@ -242,11 +237,11 @@ impl Source for ClosedLoop {
 
     #[inline(always)]
     fn advance(&mut self, measured: &Measured) -> Result<(), Trip> {
-        let stage = self.stage();
-        if !stage.is_closed() {
+        if !self.stage.is_closed() {
             return Ok(());
         }
-        let (now, next) = (self.excitation.at(self.tick, stage), self.excitation.after(self.tick));
+        let Self { excitation, tick, stage, .. } = self;
+        let (now, next) = (excitation.at(*tick, *stage), excitation.after(*tick));
         let advanced = self.numerical.advance(now, next, measured).map_err(not_converged);
         if let Some(course) = &mut self.course {
             course.observe(&self.numerical.desired().displacement, &measured.displacement);
@@ -260,7 +255,7 @@ impl Source for ClosedLoop {
 
     #[inline(always)]
     fn stands_anywhere(&self) -> bool {
-        matches!(self.stage(), Stage::Fetching | Stage::Settling)
+        matches!(self.stage, Stage::Fetching | Stage::Settling)
     }
 
     #[inline]
@@ -268,7 +263,7 @@ impl Source for ClosedLoop {
         // Without an end of its own a test is over with the load.
         let ends_with_load =
             self.course.as_ref().is_none_or(|course| course.plan.completing.is_none());
-        match self.stage() {
+        match self.stage {
             Stage::Done => true,
             Stage::Running => ends_with_load && self.excitation.is_over(tick),
             _ => false,
@@ -277,7 +272,7 @@ impl Source for ClosedLoop {
 
     #[inline(always)]
     fn phase(&self) -> Phase {
-        self.stage().phase()
+        self.stage.phase()
     }
 
     #[inline]
@@ -297,7 +292,7 @@ impl Source for ClosedLoop {
     #[inline]
     fn closed_tick(&self, ticks: u64) -> Option<u64> {
         let origin = self.excitation.origin;
-        (self.stage().is_closed() && ticks > origin).then(|| ticks - 1 - origin)
+        (self.stage.is_closed() && ticks > origin).then(|| ticks - 1 - origin)
     }
 
     #[inline]
@@ -310,11 +305,11 @@ impl Source for ClosedLoop {
 
     #[inline(always)]
     fn load(&self, tick: u64) -> &[f64] {
-        self.excitation.at(tick, self.stage())
+        self.excitation.at(tick, self.stage)
     }
 
     fn show(&mut self, order: usize, tick: u64, measured: &Measured, frame: &mut Vec<f64>) {
-        let load = self.excitation.at(tick, self.stage());
+        let load = self.excitation.at(tick, self.stage);
         self.numerical.show(order, load, measured, self.step_s, frame);
     }
 

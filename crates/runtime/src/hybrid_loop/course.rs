@@ -9,6 +9,7 @@
 //! A rig that does not stand where it should at the start is never commanded.
 
 use crate::codes::codes;
+use crate::gate::{Trip, TripKind};
 use crate::interlock::Phase;
 
 /// How a test begins and ends. Times are in ticks.
@@ -80,6 +81,7 @@ const STAGES: usize = Stage::ALL.len();
 
 impl Stage {
     /// What the channel `phase` shows.
+    #[inline]
     pub fn phase(self) -> Phase {
         match self {
             Self::Fetching | Self::Settling => Phase::Initiating,
@@ -91,6 +93,7 @@ impl Stage {
     }
 
     /// Whether the loop is closed.
+    #[inline(always)]
     pub fn is_closed(self) -> bool {
         matches!(self, Self::Running | Self::RingingDown)
     }
@@ -171,8 +174,8 @@ impl Course {
     }
 
     /// Sums up where the rig stands while it settles; in the last of the planned
-    /// ticks gives the interface DOF that is not at its start, and how far it is.
-    pub(super) fn settled(&mut self, tick: u64, measured: &[f64]) -> Option<(usize, f64, f64)> {
+    /// ticks gives the trip of an interface DOF that is not at its start.
+    pub(super) fn settled(&mut self, tick: u64, measured: &[f64]) -> Option<Trip> {
         let plan = self.plan.initiating?;
         let since = self.since(tick);
         if since < plan.settle_ticks / 2 || since >= plan.settle_ticks {
@@ -186,8 +189,8 @@ impl Course {
             return None;
         }
         let mean = |sum: &f64| (sum / self.summed as f64).abs();
-        let far = self.sum_m.iter().position(|sum| mean(sum) > plan.within_m)?;
-        Some((far, mean(&self.sum_m[far]), plan.within_m))
+        let dof = self.sum_m.iter().position(|sum| mean(sum) > plan.within_m)?;
+        Some(Trip { dof, ..TripKind::NotAtStart.trip(mean(&self.sum_m[dof]), plan.within_m) })
     }
 
     /// After a tick of the closed loop: whether it was one at rest.
@@ -264,7 +267,7 @@ mod tests {
                 }
             }
             assert_eq!(found.is_none(), there, "{found:?}");
-            if let Some((dof, value, limit)) = found {
+            if let Some(Trip { dof, value, limit, .. }) = found {
                 assert_eq!((dof, limit), (1, 1e-4));
                 assert!((value - late_m).abs() < 1e-12);
             }

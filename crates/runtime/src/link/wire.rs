@@ -17,6 +17,8 @@ pub const VERSION: u16 = 1;
 pub const MOST_DOFS: usize = 56;
 /// The largest datagram.
 pub const MOST_BYTES: usize = HANDSHAKE_VALUES + 24 * MOST_DOFS + CHECKSUM;
+/// Room for it.
+pub type Room = [u8; MOST_BYTES];
 
 const VALUES: usize = 56;
 const HANDSHAKE_VALUES: usize = 96;
@@ -103,6 +105,12 @@ impl Header {
     pub fn outside(kind: Kind, dofs: u8, time_ns: u64) -> Self {
         let (session, sequence, tick, echo_ns, state, trip) = (0, 0, 0, 0, 0, 0);
         Self { kind, dofs, session, sequence, time_ns, tick, echo_ns, state, trip }
+    }
+
+    /// Of the answer to this one outside a session, which refuses as long as nobody says
+    /// more.
+    pub fn answered(&self, now_ns: u64) -> Self {
+        Self { echo_ns: self.time_ns, ..Self::outside(Kind::Refuse, self.dofs, now_ns) }
     }
 }
 
@@ -222,7 +230,7 @@ pub fn encode<'a>(
     header: &Header,
     handshake: Option<&Handshake>,
     blocks: [&[f64]; 3],
-    out: &'a mut [u8; MOST_BYTES],
+    out: &'a mut Room,
 ) -> &'a [u8] {
     let dofs = usize::from(header.dofs).min(MOST_DOFS);
     let end = header.kind.bytes(dofs) - CHECKSUM;

@@ -27,6 +27,15 @@ impl WorkRule {
         }
     }
 
+    /// The force that works over a step, from those at its start and its end.
+    #[inline(always)]
+    pub(super) fn force(self, start: f64, end: f64) -> f64 {
+        match self {
+            Self::Held => start,
+            Self::Trapezoid => 0.5 * (end + start),
+        }
+    }
+
     /// The rule that closes the energy balance of a loop with this method.
     ///
     /// CR and KR-α take the force of an instant as acting at that instant, on
@@ -184,8 +193,7 @@ impl EnergyMonitor {
     pub fn verdict(&self) -> Result<(), Trip> {
         // An infinite threshold only watches, even where the warning is infinite.
         if self.stop_at.is_finite() && self.stability_warning >= self.stop_at {
-            let (value, limit) = (self.stability_warning, self.stop_at);
-            return Err(Trip { kind: TripKind::StabilityWarning, dof: 0, value, limit });
+            return Err(TripKind::StabilityWarning.trip(self.stability_warning, self.stop_at));
         }
         Ok(())
     }
@@ -235,11 +243,7 @@ impl EnergyMonitor {
         self.linear_dissipated += 0.5 * taken;
         let moved = now.interface.iter().zip(&self.interface);
         for ((u, u0), (f, f0)) in moved.zip(now.force.iter().zip(&self.force)) {
-            let force = match self.rule {
-                WorkRule::Held => *f0,
-                WorkRule::Trapezoid => 0.5 * (f + f0),
-            };
-            self.feedback -= force * (u - u0);
+            self.feedback -= self.rule.force(*f0, *f) * (u - u0);
         }
         let moved = reach.iter().zip(last_reach);
         for ((s, s0), (q, q0)) in now.load.iter().zip(&self.load).zip(moved) {

@@ -43,7 +43,6 @@ pub(super) fn channels() -> Vec<Channel> {
 /// The curvature is there because an instability grows exponentially, and a
 /// line would be late; the curve still is, and less so the nearer it comes. Half
 /// a period of the slowest motion should fit into a bucket, window/8.
-#[derive(Debug, Clone)]
 pub(super) struct Forecast {
     alarm: Alarm,
     constant_j: f64,

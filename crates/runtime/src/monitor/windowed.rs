@@ -43,7 +43,6 @@ pub(super) fn channels() -> Vec<Channel> {
 /// therefore keeps the *crest* of W_F in its bucket, which is where the specimen
 /// stores nothing. That holds where half a period fits into a bucket, T/32;
 /// below, part of the swing remains.
-#[derive(Debug, Clone)]
 pub(super) struct WindowedWarning {
     alarm: Alarm,
     constant_j: f64,

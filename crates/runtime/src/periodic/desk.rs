@@ -33,7 +33,6 @@ impl Errand {
 }
 
 /// What is asked of the loop.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Wanted {
     /// A settled point.
     Point,

@@ -18,7 +18,6 @@ pub(super) fn packs(harmonics: usize) -> usize {
 }
 
 /// Where the period stands at every tick of a stretch, and at the one after it.
-#[derive(Debug, Clone)]
 pub(super) struct Phase {
     /// Of the tick after the stretch.
     cycles: f64,
@@ -134,7 +133,6 @@ fn fill(cosines: &mut [Pack], sines: &mut [Pack], cycles: f64) {
 }
 
 /// Target of every interface DOF with its derivatives.
-#[derive(Debug, Clone)]
 pub(super) struct Generator {
     pub(super) phase: Phase,
     step_s: f64,

@@ -23,9 +23,10 @@ use model::integrator::{IntegratorError, Method};
 use model::motion::Motion;
 use model::periodic::{Coefficients, Orbit};
 
-use crate::frame::{Block, FramePlan};
+use crate::frame::Block;
 use crate::gate::{Limits, Trip};
 use crate::interlock::{SafePath, Stop};
+use crate::open_loop::OpenLoop;
 use crate::operator::obey;
 use crate::record::FrameSink;
 use crate::rig::{Measured, Rig, RigSlot};
@@ -133,9 +134,7 @@ impl PeriodicLoop {
 
     /// The channels of its frames.
     pub fn channels(&self) -> Vec<Channel> {
-        let interface = self.source.desired.count();
-        let plan = FramePlan { interface, auxiliary: self.rig.channels(), ..FramePlan::default() };
-        plan.channels(&Block::driven())
+        OpenLoop::channels(self.source.desired.count(), &self.rig)
     }
 
     /// The same loop with a frame of every so many ticks.

@@ -24,7 +24,6 @@ pub struct Settling {
 
 /// Estimates of all signals since the last change, newest last. All memory is
 /// laid out ahead: estimates are added inside the tick.
-#[derive(Debug, Clone)]
 pub(super) struct History {
     rule: Settling,
     /// How many of the leading values are judged: displacements, not forces.

@@ -165,7 +165,6 @@ pub enum Memory {
 }
 
 /// What the whole process holds while a test runs.
-#[derive(Debug)]
 pub(super) struct ProcessGrant {
     /// Held open: the processors do not fall asleep deeply while it is.
     _awake: Option<File>,

@@ -19,7 +19,6 @@ use serde::{Deserialize, Serialize};
 use crate::event::Event;
 
 pub use error::RecordError;
-pub use reader::Salvage;
 pub use recorder::{Durability, Ending, Existing, Options, Recorder, RecorderHandle};
 pub use sink::{FrameSink, Pushed};
 

@@ -29,15 +29,6 @@ const HEADER_METADATA: usize = 1 << 30;
 /// The summary describes ten columns.
 const SUMMARY_METADATA: usize = 64 << 10;
 
-/// What could be read from a damaged record.
-#[derive(Debug)]
-pub struct Salvage {
-    /// The record up to the damage.
-    pub record: Record,
-    /// The damage, if there is any.
-    pub damage: Option<RecordError>,
-}
-
 impl Record {
     /// Reads a record. One that was cut off by a crash or a kill is read up to
     /// its last complete batch and has no summary.
@@ -47,20 +38,20 @@ impl Record {
 
     /// The same from a disk that is handed in.
     pub fn read_in(disk: &dyn Disk, path: &Path) -> Result<Self, RecordError> {
-        let Salvage { record, damage } = Self::salvage_in(disk, path)?;
-        match damage {
-            None => Ok(record),
-            Some(error) => Err(error),
-        }
+        let (record, damage) = Self::salvage_in(disk, path)?;
+        damage.map_or(Ok(record), Err)
     }
 
     /// Reads what stands before the first damaged byte, and says what is wrong
     /// there. Needs a readable header.
-    pub fn salvage(path: impl AsRef<Path>) -> Result<Salvage, RecordError> {
+    pub fn salvage(path: impl AsRef<Path>) -> Result<(Self, Option<RecordError>), RecordError> {
         Self::salvage_in(&System, path.as_ref())
     }
 
-    fn salvage_in(disk: &dyn Disk, path: &Path) -> Result<Salvage, RecordError> {
+    fn salvage_in(
+        disk: &dyn Disk,
+        path: &Path,
+    ) -> Result<(Self, Option<RecordError>), RecordError> {
         let mut messages = Messages::open(disk, path)?;
         let schema = read_schema(&mut messages, path)?;
         let header = header_of(&schema, path)?;
@@ -81,7 +72,7 @@ impl Record {
                 (None, Some(RecordError::Damaged { path: path.into(), offset, frames, problem }))
             }
         };
-        Ok(Salvage { record: Self { header, channels, columns, summary }, damage })
+        Ok((Self { header, channels, columns, summary }, damage))
     }
 
     /// Reads only what was known before the first tick.
@@ -96,7 +87,6 @@ impl Record {
 }
 
 /// Why reading ended before the summary.
-#[derive(Debug)]
 enum Stop {
     /// The file ends here, as a killed run leaves it.
     Cut,

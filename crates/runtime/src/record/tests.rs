@@ -305,9 +305,9 @@ fn damage_is_reported_and_what_stands_before_it_salvaged() {
         error => panic!("{error}"),
     }
     assert!(error.to_string().contains("record.arrow"), "{error}");
-    let salvage = Record::salvage(&path).unwrap();
-    assert_eq!(salvage.record.columns[0].len(), 10);
-    assert!(salvage.damage.is_some());
+    let (salvaged, damage) = Record::salvage(&path).unwrap();
+    assert_eq!(salvaged.columns[0].len(), 10);
+    assert!(damage.is_some());
 }
 
 #[test]
@@ -369,10 +369,10 @@ proptest! {
         }
         let file = tempfile::NamedTempFile::new().unwrap();
         fs::write(file.path(), &bytes).unwrap();
-        if let Ok(salvage) = Record::salvage(file.path()) {
-            let frames = salvage.record.columns[0].len();
+        if let Ok((salvaged, _)) = Record::salvage(file.path()) {
+            let frames = salvaged.columns[0].len();
             prop_assert!(frames * 24 <= bytes.len());
-            prop_assert!(salvage.record.columns.iter().all(|column| column.len() == frames));
+            prop_assert!(salvaged.columns.iter().all(|column| column.len() == frames));
         }
     }
 

@@ -3,14 +3,10 @@
 use std::collections::VecDeque;
 
 use keys::Keys;
-use model::channel::Channel;
 use model::motion::Motion;
 use numerics::random::Stream;
 
 use super::{Measured, Rig, RigFault, RigSlot};
-use crate::gate::TripKind;
-use crate::interlock::Phase;
-use crate::link::LinkCounts;
 
 /// A fault, in ticks of the loop.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -155,9 +151,7 @@ impl FaultyRig {
 }
 
 impl Rig for FaultyRig {
-    fn channels(&self) -> Vec<Channel> {
-        self.rig.channels()
-    }
+    hands_on_to!(rig);
 
     fn measure(&mut self, ahead: &Motion, measured: &mut Measured) -> Result<(), RigFault> {
         let health = self.rig.measure(ahead, measured);
@@ -253,18 +247,6 @@ impl Rig for FaultyRig {
         std::mem::swap(&mut self.given, &mut self.command);
         self.tick += 1;
     }
-
-    fn on_trip(&mut self, cause: TripKind) {
-        self.rig.on_trip(cause);
-    }
-
-    fn disarm(&mut self, left: Phase) {
-        self.rig.disarm(left);
-    }
-
-    fn link(&self) -> Option<&LinkCounts> {
-        self.rig.link()
-    }
 }
 
 #[cfg(test)]
@@ -275,9 +257,7 @@ mod tests {
     struct Spring(f64);
 
     impl Rig for Spring {
-        fn channels(&self) -> Vec<Channel> {
-            Vec::new()
-        }
+        nothing_behind_it!();
 
         fn measure(&mut self, _: &Motion, measured: &mut Measured) -> Result<(), RigFault> {
             measured.displacement.fill(self.0);
@@ -288,14 +268,6 @@ mod tests {
 
         fn actuate(&mut self, command: &Motion) {
             self.0 = command.displacement[0];
-        }
-
-        fn on_trip(&mut self, _cause: TripKind) {}
-
-        fn disarm(&mut self, _left: Phase) {}
-
-        fn link(&self) -> Option<&LinkCounts> {
-            None
         }
     }
 

@@ -1,6 +1,5 @@
 //! A laboratory in virtual time: converter, transfer system, specimen, sensors.
 
-use model::channel::Channel;
 use model::first_order::{FirstOrderStepper, Scheme};
 use model::internal_motion::InternalMotion;
 use model::motion::Motion;
@@ -11,9 +10,6 @@ use nalgebra::DMatrix;
 use numerics::gemv::{PanelMatrix, Product};
 
 use super::{Measured, Rig, RigFault};
-use crate::gate::TripKind;
-use crate::interlock::Phase;
-use crate::link::LinkCounts;
 
 /// What a virtual rig is made of.
 #[derive(Debug, Clone)]
@@ -228,7 +224,7 @@ impl VirtualRig {
             motion: dynamic.motion.matrix().clone(),
             step: step.clone(),
             input,
-            specimen: self.restoring.single(),
+            specimen: self.restoring.single,
             converter: self.parts.converter,
             displacement: self.parts.displacement_sensors.first()?.clone(),
             force: self.parts.force_sensors.first()?.clone(),
@@ -255,9 +251,7 @@ pub(crate) struct LanePart {
 }
 
 impl Rig for VirtualRig {
-    fn channels(&self) -> Vec<Channel> {
-        Vec::new()
-    }
+    nothing_behind_it!();
 
     #[inline(always)]
     fn measure(&mut self, ahead: &Motion, measured: &mut Measured) -> Result<(), RigFault> {
@@ -295,14 +289,6 @@ impl Rig for VirtualRig {
                 dynamic.drive(&self.command, &self.parts.specimen);
             }
         }
-    }
-
-    fn on_trip(&mut self, _cause: TripKind) {}
-
-    fn disarm(&mut self, _left: Phase) {}
-
-    fn link(&self) -> Option<&LinkCounts> {
-        None
     }
 }
 

@@ -50,13 +50,7 @@ pub struct StreamedLoad {
     ring: Consumer<f64>,
     /// What both sides know.
     pub state: Arc<FeedState>,
-    signals: usize,
-    ratio: usize,
-    prefill: usize,
-    /// Ticks for which the first samples are waited for.
-    pub(crate) patience: u64,
-    bridge: f64,
-    ease: f64,
+    pub(crate) plan: StreamPlan,
     /// The samples around the instant of `next`, and the ticks since the first.
     earlier: Vec<f64>,
     later: Vec<f64>,
@@ -72,20 +66,21 @@ pub struct StreamedLoad {
 impl StreamedLoad {
     pub(crate) fn new(plan: &StreamPlan, ring: Consumer<f64>, state: Arc<FeedState>) -> Self {
         let zeros = vec![0.0; plan.bounds.len()];
-        let ratio = plan.ticks_per_sample.max(1);
+        let plan = StreamPlan {
+            ticks_per_sample: plan.ticks_per_sample.max(1),
+            // The ring holds whole samples and never less than it needs to begin.
+            prefill_samples: plan.prefill_samples.clamp(2, plan.buffer_samples.max(2)),
+            bridge_ticks: plan.bridge_ticks.max(1),
+            ease_ticks: plan.ease_ticks.max(1),
+            ..plan.clone()
+        };
         Self {
             ring,
             state,
-            signals: zeros.len(),
-            ratio,
-            // The ring holds whole samples and never less than it needs to begin.
-            prefill: plan.prefill_samples.clamp(2, plan.buffer_samples.max(2)),
-            patience: plan.patience_ticks,
-            bridge: plan.bridge_ticks.max(1) as f64,
-            ease: plan.ease_ticks.max(1) as f64,
+            part: plan.ticks_per_sample,
+            plan,
             earlier: zeros.clone(),
             later: zeros.clone(),
-            part: ratio,
             gain: 1.0,
             end: None,
             now: zeros.clone(),
@@ -97,8 +92,8 @@ impl StreamedLoad {
     pub fn is_ready(&self) -> bool {
         // The mark is read first: what it ends is in the ring by then.
         let ended = self.state.is_ended();
-        let samples = self.ring.slots() / self.signals.max(1);
-        samples >= self.prefill || ended
+        let samples = self.ring.slots() / self.now.len().max(1);
+        samples >= self.plan.prefill_samples || ended
     }
 
     /// Whether the next tick would have to do without a sample that may still
@@ -106,8 +101,8 @@ impl StreamedLoad {
     pub fn is_dry(&self) -> bool {
         let (ended, broken) = (self.state.is_ended(), self.state.is_broken());
         self.end.is_none()
-            && self.part >= self.ratio
-            && self.ring.slots() < self.signals
+            && self.part >= self.plan.ticks_per_sample
+            && self.ring.slots() < self.now.len()
             && !ended
             && !broken
     }
@@ -123,7 +118,7 @@ impl StreamedLoad {
         if self.ring.pop_entire_slice(&mut self.later).is_ok() {
             self.state.used.store(1, Ordering::Relaxed);
         }
-        self.part = self.ratio;
+        self.part = self.plan.ticks_per_sample;
         self.next.copy_from_slice(&self.later);
     }
 
@@ -131,16 +126,17 @@ impl StreamedLoad {
     #[inline]
     pub(crate) fn advance(&mut self) {
         std::mem::swap(&mut self.now, &mut self.next);
-        if self.part < self.ratio {
+        if self.part < self.plan.ticks_per_sample {
             self.part += 1;
             self.recover();
         } else {
             self.turn_sample();
         }
-        let part = self.part as f64 / self.ratio as f64;
+        let part = self.part as f64 / self.plan.ticks_per_sample as f64;
         for ((out, a), b) in self.next.iter_mut().zip(&self.earlier).zip(&self.later) {
             // At the sample itself no rounding comes in.
-            let value = if self.part == self.ratio { *b } else { a + (b - a) * part };
+            let value =
+                if self.part == self.plan.ticks_per_sample { *b } else { a + (b - a) * part };
             *out = self.gain * value;
         }
     }
@@ -148,7 +144,7 @@ impl StreamedLoad {
     fn turn_sample(&mut self) {
         // The mark is read before the ring: see `is_ready`.
         let ended = self.state.is_ended();
-        if self.end.is_none() && self.ring.slots() >= self.signals {
+        if self.end.is_none() && self.ring.slots() >= self.now.len() {
             std::mem::swap(&mut self.earlier, &mut self.later);
             if self.ring.pop_entire_slice(&mut self.later).is_ok() {
                 self.state.used.fetch_add(1, Ordering::Relaxed);
@@ -161,11 +157,11 @@ impl StreamedLoad {
             self.finish(LoadEnd::Declared);
         }
         if self.end.is_some() {
-            self.gain = (self.gain - 1.0 / self.ease).max(0.0);
+            self.gain = (self.gain - 1.0 / self.plan.ease_ticks as f64).max(0.0);
             return;
         }
         self.state.starved.fetch_add(1, Ordering::Relaxed);
-        self.gain = (self.gain - 1.0 / self.bridge).max(0.0);
+        self.gain = (self.gain - 1.0 / self.plan.bridge_ticks as f64).max(0.0);
         // Sums of a fraction miss zero by a hair.
         if self.gain < 1e-9 {
             self.gain = 0.0;
@@ -175,9 +171,9 @@ impl StreamedLoad {
 
     fn recover(&mut self) {
         if self.end.is_some() {
-            self.gain = (self.gain - 1.0 / self.ease).max(0.0);
+            self.gain = (self.gain - 1.0 / self.plan.ease_ticks as f64).max(0.0);
         } else if self.gain < 1.0 {
-            self.gain = (self.gain + 1.0 / self.bridge).min(1.0);
+            self.gain = (self.gain + 1.0 / self.plan.bridge_ticks as f64).min(1.0);
         }
     }
 }

@@ -397,8 +397,7 @@ impl TwoRateModel {
 }
 
 fn lateness(bridged: u64, rates: &Rates) -> Trip {
-    let (value, limit) = (bridged as f64, rates.bridge as f64);
-    Trip { kind: TripKind::MainLoopLate, dof: 0, value, limit }
+    TripKind::MainLoopLate.trip(bridged as f64, rates.bridge as f64)
 }
 
 fn check(rates: &Rates) -> Result<(), TwoRateError> {

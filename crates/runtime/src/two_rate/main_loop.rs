@@ -151,7 +151,6 @@ impl MainLoop {
 }
 
 /// Says at which tick a step would be finished, one step after the other.
-#[derive(Debug, Clone)]
 pub(super) struct StepClock {
     time: StepTime,
     tick_s: f64,

@@ -16,7 +16,6 @@ use super::numerical::{Newest, Numerical};
 /// It costs little more than one step, where R steps cost R. Works of force and
 /// load are summed tick by tick as they act; what they put in and the model does
 /// not hold at the end has been dissipated.
-#[derive(Debug, Clone)]
 pub(super) struct Period {
     matrix: PanelMatrix,
     /// State, then the signals of every tick.

@@ -16,7 +16,6 @@ use crate::monitor::{EnergyMonitor, Observation, WorkRule};
 /// The work of the force is summed as it was integrated: ½ (f + f⁺) Δu over
 /// each tick, or the held force times the way of the whole period. Damping and
 /// load are summed by the straight rule over the same steps.
-#[derive(Debug, Clone)]
 pub(super) struct Steps {
     integrator: Integrator,
     elements: usize,

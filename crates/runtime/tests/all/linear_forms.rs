@@ -312,7 +312,7 @@ fn numerical_part_and_rig_as_one() {
         let form = joint.linear_form(STEP_S).unwrap();
         compare(&format!("{scheme:?}"), &form, 6, |input| {
             joint.observe(&[]);
-            let seen = [&flat(joint.interface())[..], &joint.achieved().displacement].concat();
+            let seen = [&flat(&joint.interface)[..], &joint.achieved.displacement].concat();
             joint.advance(&[], &[], &motion(input.as_slice()), &[0.0; 2]);
             seen
         });

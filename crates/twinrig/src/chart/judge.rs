@@ -255,7 +255,7 @@ impl Judge {
             return None;
         }
         let delay_s = self.delay_s(&line, point);
-        let near = line.crossings.as_ref()?.all().iter().map(|crossing| {
+        let near = line.crossings.as_ref()?.all.iter().map(|crossing| {
             let period = TAU / crossing.omega_rad_s;
             let turns = ((delay_s - crossing.first_delay_s) / period).round().max(0.0);
             crossing.first_delay_s + turns * period
@@ -322,15 +322,13 @@ impl Judge {
         match system.rightmost(delay_s) {
             Ok(found) => Judged {
                 // At ρ = 1 the growth is nought, and every disturbance goes on for ever.
-                verdict: if found.growth_1_s > 0.0
-                    || (found.growth_1_s == 0.0 && found.root.im.is_infinite())
-                {
+                verdict: if found.re > 0.0 || (found.re == 0.0 && found.im.is_infinite()) {
                     Verdict::Unstable
                 } else {
                     Verdict::Stable
                 },
-                growth_1_s: found.growth_1_s,
-                frequency_hz: found.frequency_hz(),
+                growth_1_s: found.re,
+                frequency_hz: found.im / TAU,
             },
             Err(error) => self.unknown(error.to_string()),
         }

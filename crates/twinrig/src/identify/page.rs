@@ -15,7 +15,7 @@ const LEAST_COHERENCE: f64 = 0.5;
 pub fn html(name: &str, facts: Vec<(String, String)>, results: &[Advised]) -> String {
     let cautions: Vec<Caution> =
         results.iter().flat_map(|of| of.result.found.cautions.clone()).collect();
-    let bad = |caution: &Caution| matches!(caution, Caution::Unstable | Caution::Reversed { .. });
+    let bad = |caution: &Caution| matches!(caution, Caution::Unstable | Caution::Reversed(_));
     let verdict = if cautions.iter().any(bad) {
         Verdict::Bad
     } else if cautions.is_empty() {
@@ -26,7 +26,7 @@ pub fn html(name: &str, facts: Vec<(String, String)>, results: &[Advised]) -> St
     let words = if cautions.is_empty() {
         "The fitted function describes the measured response within its noise.".to_owned()
     } else {
-        cautions.iter().map(|caution| caution.words()).collect::<Vec<_>>().join("; ")
+        cautions.iter().map(|caution| caution.to_string()).collect::<Vec<_>>().join("; ")
     };
     let sections = results.iter().map(section).collect();
     BodePage { title: name.to_owned(), verdict: (verdict, words), facts, sections }.html()

@@ -80,7 +80,7 @@ pub fn reproduce() -> Result<Reproduction, BeregiError> {
         id: "alpha_4_p067_tau0100".to_owned(),
         quantity: "rightmost real part, 4 storeys, p = 0.67, delay 0.1 ms".to_owned(),
         paper: None,
-        ours: Some(rightmost.growth_1_s),
+        ours: Some(rightmost.re),
         unit: "1/s",
     });
     rows.extend(iterative::linear_rows()?);

@@ -53,7 +53,7 @@ fn picture(loaded: &Loaded, forecast: &Forecast, examined: &Examined) -> Result<
         fact("critical delay", format!("{} ms", number(1e3 * critical.delay_s)));
     }
     fact("transfer system", format!("{} ms late", number(1e3 * forecast.delay_s)));
-    if let Some(delay) = examined.margins.delay {
+    if let Some(delay) = examined.margins.verdict.delay_margin {
         let (more, hertz) = (number(1e3 * delay.delay_s), number(delay.frequency_hz));
         fact("delay margin", format!("{more} ms, unstable at {hertz} Hz"));
     }
@@ -101,7 +101,7 @@ fn nyquist(examined: &Examined, open: &OpenLoop) -> Pane {
         points: circle.map(|angle| (angle.cos(), angle.sin())).collect(),
     });
     let mut marks = vec![(-1.0, 0.0, "−1".to_owned())];
-    if let Some(delay) = examined.margins.delay {
+    if let Some(delay) = examined.margins.verdict.delay_margin {
         // Where the curve has the size one at the frequency that goes first.
         let near = |point: &&analysis::loop_stability::Point| {
             (point.omega_rad_s / std::f64::consts::TAU - delay.frequency_hz).abs()
@@ -134,7 +134,7 @@ fn nyquist(examined: &Examined, open: &OpenLoop) -> Pane {
 fn damping(forecast: &Forecast, examined: &Examined, open: &OpenLoop) -> Pane {
     let plain = examined.description.compensator == Design::None;
     let mut has_s = if forecast.delay_s.is_finite() { forecast.delay_s.max(0.0) } else { 0.0 };
-    let more_s = match examined.margins.delay {
+    let more_s = match examined.margins.verdict.delay_margin {
         Some(delay) => (1.4 * delay.delay_s).min(10.0 * (has_s + 1e-3)),
         None => 0.5 * has_s + 1e-3,
     };
@@ -172,7 +172,9 @@ fn damping(forecast: &Forecast, examined: &Examined, open: &OpenLoop) -> Pane {
     });
     let room = 0.06 * (range.1 - range.0).max(0.1);
     let mut walls = vec![(0.0, "the loop as declared".to_owned())];
-    if let Some(delay) = examined.margins.delay.filter(|delay| delay.delay_s <= more_s) {
+    if let Some(delay) =
+        examined.margins.verdict.delay_margin.filter(|delay| delay.delay_s <= more_s)
+    {
         walls.push((1e3 * delay.delay_s, format!("+{} ms", number(1e3 * delay.delay_s))));
     }
     Pane {
@@ -233,7 +235,9 @@ fn caption(examined: &Examined, drawn: &[Drawn]) -> String {
     if left_out > 0 {
         words += &format!(" Of the modes, the {MODES} that come nearest to that.");
     }
-    if examined.margins.growing > 0 && !drawn.iter().any(|drawn| drawn.motion.growth_1_s() > 0.0) {
+    if examined.margins.verdict.growing > 0
+        && !drawn.iter().any(|drawn| drawn.motion.growth_1_s() > 0.0)
+    {
         words += " The motion that grows here belongs to no mode and is not drawn.";
     }
     words

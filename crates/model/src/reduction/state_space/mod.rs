@@ -109,8 +109,6 @@ pub struct StateReduction {
 pub struct StateParts {
     /// λ of all modes, rigid ones left out.
     pub values: Vec<Complex<f64>>,
-    /// V_R, unscaled: (q, q̇).
-    pub rigid: DMatrix<f64>,
     /// C_RR = W_Rᵀ C V_R.
     pub c_rr: DMatrix<f64>,
     /// Ψ: one column per boundary displacement, then per boundary velocity,
@@ -150,7 +148,7 @@ pub fn reduce_states(component: &Component, recipe: &StateRecipe) -> Result<Stat
     };
     let mut right = side(false)?;
     let mut left = if system.symmetric { right.clone() } else { side(true)? };
-    let mut c = transposed_product(&left, &system.c_times(&right));
+    let mut c = transposed_product(&left, &system.c_times(&right, false));
     let mut d = transposed_product(&left, &system.d_times(&right));
     // Back to true velocities: rows of T by ω₀, boundary velocity columns by 1/ω₀.
     for matrix in [&mut c, &mut d] {
@@ -188,13 +186,10 @@ pub fn state_parts(
     let n = component.size();
     let states = system.boundary_states(boundary);
     let mut flexibility = system.flexibility(&states, false);
-    let mut rigid = system.right_rigid.clone();
     // Ψ = G_E F: in true velocities G is scaled by ω₀ on both sides.
-    for matrix in [&mut flexibility, &mut rigid] {
-        matrix.rows_mut(n, n).scale_mut(system.omega);
-    }
+    flexibility.rows_mut(n, n).scale_mut(system.omega);
     flexibility.columns_mut(boundary.len(), boundary.len()).scale_mut(system.omega);
-    Ok(StateParts { values: modes.values(), rigid, c_rr: system.c_rr(), flexibility })
+    Ok(StateParts { values: modes.values(), c_rr: system.c_rr(), flexibility })
 }
 
 /// ω₀, at which velocities and displacements weigh the same.

@@ -88,7 +88,7 @@ impl StateModes {
         for ((value, right), (_, left)) in self.right.iter().zip(&self.left) {
             let (v, w) = if mirrored { (left, right) } else { (right, left) };
             let parts = [right.map(|entry| entry.re), right.map(|entry| entry.im)];
-            let weighted = system.c_times(&DMatrix::from_columns(&parts));
+            let weighted = system.c_times(&DMatrix::from_columns(&parts), false);
             let products = left.iter().zip(weighted.row_iter());
             let modal: Complex<f64> =
                 products.map(|(entry, row)| entry * Complex::new(row[0], row[1])).sum();

@@ -137,12 +137,8 @@ impl<'a> System<'a> {
         if mirrored { damping.transposed_times(x) } else { damping.times(x) }
     }
 
-    /// C X.
-    pub(super) fn c_times(&self, x: &DMatrix<f64>) -> DMatrix<f64> {
-        self.c_product(x, false)
-    }
-
-    fn c_product(&self, x: &DMatrix<f64>, mirrored: bool) -> DMatrix<f64> {
+    /// C X, or Cᵀ X.
+    pub(super) fn c_times(&self, x: &DMatrix<f64>, mirrored: bool) -> DMatrix<f64> {
         let (q, v) = halves(x);
         let inertia = |x: &DMatrix<f64>| self.component.matrices.mass.times(x) * self.omega;
         vstack(&[&(self.damping_times(&q, mirrored) + inertia(&v)), &inertia(&q)])
@@ -157,7 +153,7 @@ impl<'a> System<'a> {
 
     /// C_RR = W_Rᵀ C V_R.
     pub(super) fn c_rr(&self) -> DMatrix<f64> {
-        transposed_product(&self.left_rigid, &self.c_times(&self.right_rigid))
+        transposed_product(&self.left_rigid, &self.c_times(&self.right_rigid, false))
     }
 
     /// Removes the rigid states from a motion: X ← P_L X (or, mirrored, that of
@@ -165,7 +161,7 @@ impl<'a> System<'a> {
     pub(super) fn without_rigid(&self, x: &mut DMatrix<f64>, mirrored: bool) {
         if self.rigid_modes > 0 {
             let (v, w, inverse) = self.rigid_pair(mirrored);
-            let along = transposed_product(w, &self.c_product(x, mirrored));
+            let along = transposed_product(w, &self.c_times(x, mirrored));
             *x -= product(v, &(inverse * along));
         }
     }
@@ -191,7 +187,7 @@ impl<'a> System<'a> {
             // P_R X = X − C V C_RR⁻¹ Wᵀ X.
             let (v, w, inverse) = self.rigid_pair(mirrored);
             let along = inverse * transposed_product(w, &psi);
-            psi -= self.c_product(&product(v, &along), mirrored);
+            psi -= self.c_times(&product(v, &along), mirrored);
         }
         let (q, mut v) = halves(&psi);
         self.mass.solve(&mut v);
