@@ -215,7 +215,7 @@ fn boundary_inverse(psi: &DMatrix<f64>, boundary: &[usize], size: usize) -> Resu
     // Displacements of the boundary, then its velocities.
     let dependent = |state: usize| dependent_boundary(boundary, size, state % b);
     let lengths: Vec<f64> = psi.row_iter().map(|row| row.norm()).collect();
-    if let Some(state) = lengths.iter().position(|&length| length.is_nan() || length <= 0.0) {
+    if let Some(state) = lengths.iter().position(|&length| !length.is_finite() || length <= 0.0) {
         return Err(dependent(state));
     }
     let scaled = DMatrix::from_fn(2 * b, 2 * b, |i, j| psi[(i, j)] / lengths[i]);
