@@ -113,7 +113,7 @@ impl Task<'_> {
 /// The lowest natural frequency of the whole structure, Hz.
 fn first_mode_hz(description: &LoopDescription) -> Option<f64> {
     let LoopDescription { numerical, specimen, .. } = description;
-    own_modes(&numerical.joined(&specimen.matrices())).ok()?.frequencies_hz().next()
+    own_modes(&numerical.joined(&specimen.matrices)).ok()?.frequencies_hz().next()
 }
 
 /// Every kind with its numbers, or those it will have learnt.

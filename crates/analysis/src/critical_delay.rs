@@ -52,7 +52,7 @@ pub fn critical_delay_by(
     modes: Option<&StructureModes>,
 ) -> Result<Option<CriticalDelay>, LoopError> {
     // Fast motions feel what the mass inside leaves at the interface.
-    let mut mass = specimen.mass.clone();
+    let mut mass = specimen.matrices.mass.clone();
     if let Some(inside) = inside {
         let joint = &inside.to_interface.mass;
         let own =
@@ -74,12 +74,12 @@ pub fn critical_delay_by(
 fn mobility(numerical: &Equations) -> Option<DMatrix<f64>> {
     let (n, b) = (numerical.size(), numerical.interface_matrix());
     if let Some(states) = &numerical.states {
-        let mut tall = DMatrix::zeros(states.states(), b.ncols());
+        let mut tall = DMatrix::zeros(states.a.nrows(), b.ncols());
         tall.rows_mut(0, n).copy_from(&b);
         let slopes = solve::solved(states.e.clone(), &tall)?;
         return Some(b.transpose() * slopes.rows(n, n));
     }
-    Some(b.transpose() * solve::solved(numerical.mass.clone(), &b)?)
+    Some(b.transpose() * solve::solved(numerical.matrices.mass.clone(), &b)?)
 }
 
 /// The greatest delay of whole samples, from one up to `most`, with which the loop
@@ -113,18 +113,19 @@ pub fn gao_you_delay(
     let b = whole.interface_matrix();
     let on_structure = |m: &DMatrix<f64>| &b * m * b.transpose();
     let (mass, damping, stiffness) = (
-        on_structure(&specimen.mass),
-        on_structure(&specimen.damping),
-        on_structure(&specimen.stiffness),
+        on_structure(&specimen.matrices.mass),
+        on_structure(&specimen.matrices.damping),
+        on_structure(&specimen.matrices.stiffness),
     );
-    let Some(inverse) = whole.mass.clone().try_inverse() else { return Ok(Some(0.0)) };
-    let turned = mass * inverse * &whole.stiffness - stiffness;
+    let Some(inverse) = whole.matrices.mass.clone().try_inverse() else { return Ok(Some(0.0)) };
+    let turned = mass * inverse * &whole.matrices.stiffness - stiffness;
     let unstable = |delay_s: f64| -> Result<bool, EigenError> {
-        let Some(inverse) = (&whole.mass - delay_s * &damping).try_inverse() else {
+        let Some(inverse) = (&whole.matrices.mass - delay_s * &damping).try_inverse() else {
             return Ok(true);
         };
-        let damping = &whole.damping + delay_s * &turned;
-        Ok(eigen::spectral_abscissa(&companion(&inverse, &damping, &whole.stiffness))? > 0.0)
+        let damping = &whole.matrices.damping + delay_s * &turned;
+        Ok(eigen::spectral_abscissa(&companion(&inverse, &damping, &whole.matrices.stiffness))?
+            > 0.0)
     };
     let steps = 400;
     for step in 1..=steps {
@@ -147,6 +148,7 @@ mod tests {
     use super::*;
     use model::equations::RelativeDof;
     use nalgebra::Complex;
+    use numerics::second_order::SecondOrder;
 
     fn scalar(value: f64) -> DMatrix<f64> {
         DMatrix::from_element(1, 1, value)
@@ -154,7 +156,10 @@ mod tests {
 
     fn spring(stiffness: f64) -> Specimen {
         let (mass, damping) = (scalar(0.0), scalar(0.0));
-        Specimen { mass, damping, stiffness: scalar(stiffness), elements: Vec::new() }
+        Specimen {
+            matrices: SecondOrder { mass, damping, stiffness: scalar(stiffness) },
+            elements: Vec::new(),
+        }
     }
 
     /// A shear building of `n` storeys without the spring in the laboratory.
@@ -166,16 +171,18 @@ mod tests {
             _ => 0.0,
         });
         let whole = Equations {
-            mass: DMatrix::identity(n, n) * 100.0,
-            damping: ratio * &stiffness,
-            stiffness,
+            matrices: SecondOrder {
+                mass: DMatrix::identity(n, n) * 100.0,
+                damping: ratio * &stiffness,
+                stiffness,
+            },
             load: DMatrix::zeros(n, 0),
             interface: vec![RelativeDof::of_dof(0)],
             elements: Vec::new(),
             states: None,
         };
         let mut numerical = whole.clone();
-        numerical.stiffness[(0, 0)] -= specimen.stiffness[(0, 0)];
+        numerical.matrices.stiffness[(0, 0)] -= specimen.matrices.stiffness[(0, 0)];
         numerical
     }
 
@@ -185,9 +192,11 @@ mod tests {
         let (m, c, k, k_e) = (100.0, 80.0, 3e5, 1e5);
         let specimen = spring(k_e);
         let part = |stiffness| Equations {
-            mass: scalar(m),
-            damping: scalar(c),
-            stiffness: scalar(stiffness),
+            matrices: SecondOrder {
+                mass: scalar(m),
+                damping: scalar(c),
+                stiffness: scalar(stiffness),
+            },
             load: DMatrix::zeros(1, 0),
             interface: vec![RelativeDof::of_dof(0)],
             elements: Vec::new(),
@@ -222,12 +231,12 @@ mod tests {
         let turn = Complex::from_polar(1.0, -omega * found.delay_s);
         let s = Complex::new(0.0, omega);
         let dynamic = DMatrix::from_fn(60, 60, |i, j| {
-            let Equations { mass, damping, stiffness, .. } = &numerical;
+            let SecondOrder { mass, damping, stiffness } = &numerical.matrices;
             s * s * mass[(i, j)] + s * damping[(i, j)] + stiffness[(i, j)]
         });
         let b = numerical.interface_matrix().map(Complex::from);
         let receptance = (b.transpose() * dynamic.lu().solve(&b).unwrap())[(0, 0)];
-        let gain = receptance * specimen.stiffness[(0, 0)] * turn;
+        let gain = receptance * specimen.matrices.stiffness[(0, 0)] * turn;
         assert!((gain + 1.0).norm() < 1e-6, "{gain}");
     }
 }

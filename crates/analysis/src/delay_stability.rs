@@ -9,7 +9,6 @@
 
 use model::equations::Equations;
 use model::partition::{InternalDofs, Partition};
-use model::specimen::Specimen;
 use nalgebra::DMatrix;
 use numerics::delay_system::crossing::Crossings;
 use numerics::delay_system::{DelayError, DelaySystem};
@@ -32,7 +31,7 @@ pub fn delay_system(whole: &Equations, partition: &Partition) -> Result<DelaySys
         }
         late
     };
-    let Specimen { mass, damping, stiffness, .. } = &specimen;
+    let SecondOrder { mass, damping, stiffness } = &specimen.matrices;
     let late = SecondOrder {
         mass: late(mass, |inside| &inside.to_interface.mass),
         damping: late(damping, |inside| &inside.to_interface.damping),
@@ -40,9 +39,9 @@ pub fn delay_system(whole: &Equations, partition: &Partition) -> Result<DelaySys
     };
     let of = b.transpose();
     let now = SecondOrder {
-        mass: &whole.mass - &late.mass * &of,
-        damping: &whole.damping - &late.damping * &of,
-        stiffness: &whole.stiffness - &late.stiffness * &of,
+        mass: &whole.matrices.mass - &late.mass * &of,
+        damping: &whole.matrices.damping - &late.damping * &of,
+        stiffness: &whole.matrices.stiffness - &late.stiffness * &of,
     };
     DelaySystem::new(now, late, of)
 }
@@ -61,6 +60,7 @@ mod tests {
     use super::*;
     use crate::critical_delay::{critical_delay, gao_you_delay};
     use model::equations::RelativeDof;
+    use model::specimen::Specimen;
     use model::structure::{Structure, shear_building};
 
     fn building(storeys: usize) -> Structure {
@@ -74,9 +74,11 @@ mod tests {
         let interface = vec![RelativeDof::of_dof(2)];
         let inside = InternalDofs::of(structure, &[0, 1], &interface).unwrap();
         let specimen = Specimen {
-            mass: DMatrix::from_element(1, 1, (1.0 - p) * structure.mass[(2, 2)]),
-            damping: InternalDofs::joining(&inside.to_interface.damping),
-            stiffness: InternalDofs::joining(&inside.to_interface.stiffness),
+            matrices: SecondOrder {
+                mass: DMatrix::from_element(1, 1, (1.0 - p) * structure.matrices.mass[(2, 2)]),
+                damping: InternalDofs::joining(&inside.to_interface.damping),
+                stiffness: InternalDofs::joining(&inside.to_interface.stiffness),
+            },
             elements: Vec::new(),
         };
         let partition = Partition { interface, specimen, inside: Some(inside) };
@@ -106,9 +108,11 @@ mod tests {
         let scalar = |value| DMatrix::from_element(1, 1, value);
         let interface = vec![RelativeDof { from: Some(1), to: Some(2) }];
         let specimen = Specimen {
-            mass: scalar(0.4),
-            damping: scalar(1.0),
-            stiffness: scalar(9000.0),
+            matrices: SecondOrder {
+                mass: scalar(0.4),
+                damping: scalar(1.0),
+                stiffness: scalar(9000.0),
+            },
             elements: Vec::new(),
         };
         let partition = Partition { interface, specimen, inside: None };

@@ -8,6 +8,7 @@ use model::partition::Partition;
 use model::specimen::Specimen;
 use model::structure::Structure;
 use nalgebra::DMatrix;
+use numerics::second_order::SecondOrder;
 
 use crate::critical_delay::{CriticalDelay, critical_delay};
 use crate::loop_stability::{Crossing, LoopDescription, LoopError, verdict};
@@ -168,17 +169,18 @@ fn mass_splits(
         );
         return;
     };
-    let whole = structure.mass[(dof, dof)];
-    let linear = declared.specimen.linearised();
+    let whole = structure.matrices.mass[(dof, dof)];
+    let linear = declared.specimen.linearised().matrices;
     let is_mass_alone = linear.stiffness[(0, 0)] == 0.0 && linear.damping[(0, 0)] == 0.0;
     for share in MASS_SHARES {
         let mass = DMatrix::from_element(1, 1, share * whole);
-        let same = (mass[(0, 0)] - declared.specimen.mass[(0, 0)]).abs() < 1e-9 * whole;
+        let same = (mass[(0, 0)] - declared.specimen.matrices.mass[(0, 0)]).abs() < 1e-9 * whole;
         // A mass without its mass is nothing to test.
         if same || (share == 0.0 && is_mass_alone) {
             continue;
         }
-        let specimen = Specimen { mass, ..declared.specimen.clone() };
+        let mut specimen = declared.specimen.clone();
+        specimen.matrices.mass = mass;
         cuts.push(Cut::at(declared.interface[0], specimen, Origin::MassSplit { share }));
     }
 }
@@ -192,7 +194,7 @@ struct Spring {
 
 /// The springs that K consists of, as far as it does.
 fn springs(structure: &Structure, skipped: &mut Vec<String>) -> Vec<Spring> {
-    let (k, c, n) = (&structure.stiffness, &structure.damping, structure.size());
+    let (k, c, n) = (&structure.matrices.stiffness, &structure.matrices.damping, structure.size());
     let small = 1e-9 * k.amax();
     let (mut found, mut odd) = (Vec::new(), 0);
     for j in 0..n {
@@ -229,7 +231,7 @@ fn moved(declared: &Partition, springs: &[Spring], cuts: &mut Vec<Cut>, skipped:
     };
     let mut weak = 0;
     for spring in springs.iter().filter(|spring| spring.place != own) {
-        if spring.stiffness < declared.specimen.linearised().stiffness[(0, 0)] {
+        if spring.stiffness < declared.specimen.linearised().matrices.stiffness[(0, 0)] {
             weak += 1;
             continue;
         }
@@ -246,9 +248,11 @@ fn elements(springs: &[Spring], cuts: &mut Vec<Cut>) {
         for share in SPRING_SHARES {
             let one = |value: f64| DMatrix::from_element(1, 1, value);
             let specimen = Specimen {
-                mass: one(0.0),
-                damping: one(share * spring.damping),
-                stiffness: one(share * spring.stiffness),
+                matrices: SecondOrder {
+                    mass: one(0.0),
+                    damping: one(share * spring.damping),
+                    stiffness: one(share * spring.stiffness),
+                },
                 elements: Vec::new(),
             };
             cuts.push(Cut::at(spring.place, specimen, Origin::Element { share }));

@@ -208,37 +208,33 @@ impl Rates {
         loads: usize,
     ) -> (DMatrix<f64>, DMatrix<f64>, DMatrix<f64>) {
         let (states, count, ratio) = (step.transition.nrows(), step.force.ncols(), self.ratio);
+        if self.force != ForceUse::AllSamples {
+            let share = 1.0 / ratio as f64;
+            let of_sample = |sample: usize| match self.force {
+                ForceUse::Last => f64::from(sample == 0) * &step.force,
+                _ if sample == 0 || sample == ratio => 0.5 * share * &step.force,
+                _ => share * &step.force,
+            };
+            let samples: Vec<_> = (1..=ratio).map(of_sample).collect();
+            let rest = hstack(&samples.iter().collect::<Vec<_>>());
+            return (step.transition.clone(), of_sample(0), rest);
+        }
+        let (start, end) = (step.load.columns(loads, count), step.next.columns(loads, count));
         let mut first = DMatrix::zeros(states, count);
         let mut rest = DMatrix::zeros(states, ratio * count);
-        let share = 1.0 / ratio as f64;
-        match self.force {
-            ForceUse::AllSamples => {
-                let (start, end) =
-                    (step.load.columns(loads, count), step.next.columns(loads, count));
-                let mut transition = DMatrix::identity(states, states);
-                for tick in 0..ratio {
-                    first = &step.transition * first;
-                    rest = &step.transition * rest;
-                    transition = &step.transition * transition;
-                    let mut begun = match tick {
-                        0 => first.columns_mut(0, count),
-                        _ => rest.columns_mut((tick - 1) * count, count),
-                    };
-                    begun += start;
-                    let mut ended = rest.columns_mut(tick * count, count);
-                    ended += end;
-                }
-                return (transition, first, rest);
-            }
-            ForceUse::Average => {
-                first.copy_from(&(0.5 * share * &step.force));
-                for tick in 0..ratio {
-                    let half = if tick + 1 == ratio { 0.5 } else { 1.0 };
-                    rest.columns_mut(tick * count, count).copy_from(&(half * share * &step.force));
-                }
-            }
-            ForceUse::Last => first.copy_from(&step.force),
+        let mut transition = DMatrix::identity(states, states);
+        for tick in 0..ratio {
+            first = &step.transition * first;
+            rest = &step.transition * rest;
+            transition = &step.transition * transition;
+            let mut begun = match tick {
+                0 => first.columns_mut(0, count),
+                _ => rest.columns_mut((tick - 1) * count, count),
+            };
+            begun += start;
+            let mut ended = rest.columns_mut(tick * count, count);
+            ended += end;
         }
-        (step.transition.clone(), first, rest)
+        (transition, first, rest)
     }
 }

@@ -190,17 +190,6 @@ impl Product {
         Self { input: vec![0.0; columns], output: matrix.output(), rows, matrix }
     }
 
-    /// Of so many vectors at once, entry by entry beside each other; see
-    /// [`PanelMatrix::multiply_side_by_side`].
-    pub fn side_by_side(&self, width: usize) -> Self {
-        Self {
-            matrix: self.matrix.clone(),
-            input: vec![0.0; width * self.input.len()],
-            output: vec![0.0; width * self.output.len()],
-            rows: width * self.rows,
-        }
-    }
-
     /// The matrix.
     pub fn matrix(&self) -> &PanelMatrix {
         &self.matrix
@@ -211,9 +200,15 @@ impl Product {
         &self.input
     }
 
-    /// Takes the first parts of `x`; the rest of it is left to the caller.
+    /// Takes the first parts of `x`; the rest of it is left to the caller. Parts of several
+    /// vectors, entry by entry beside each other, make it a product of as many from then
+    /// on; see [`PanelMatrix::multiply_side_by_side`].
     #[inline]
     pub fn take<const N: usize>(&mut self, parts: [&[f64]; N]) -> &mut [f64] {
+        let given: usize = parts.iter().map(|part| part.len()).sum();
+        if given > self.input.len() {
+            self.widen(given / self.input.len());
+        }
         let mut rest = &mut self.input[..];
         for part in parts {
             let (to, behind) = rest.split_at_mut(part.len());
@@ -221,6 +216,13 @@ impl Product {
             rest = behind;
         }
         rest
+    }
+
+    #[cold]
+    fn widen(&mut self, width: usize) {
+        self.input.resize(width * self.input.len(), 0.0);
+        self.output.resize(width * self.output.len(), 0.0);
+        self.rows *= width;
     }
 
     /// A x, with `x` as it was taken last.

@@ -3,90 +3,61 @@
 use model::motion::Motion;
 use numerics::lanes::Lane;
 
+use crate::codes::codes;
 use crate::measured::Measured;
 
-/// What tripped. The number is the one in the channel `trip`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[repr(u8)]
-pub enum TripKind {
-    /// The command left its bounds.
-    Command = 1,
-    /// The command would move faster than allowed.
-    Rate = 2,
-    /// The measured force left its bounds.
-    Force = 3,
-    /// Desired and measured displacement are too far apart.
-    TrackingError = 4,
-    /// A signal is NaN or infinite.
-    NotFinite = 5,
-    /// The stability warning reached its threshold.
-    StabilityWarning = 6,
-    /// An implicit step did not settle.
-    NotConverged = 7,
-    /// The windowed stability warning reached a level.
-    WindowedWarning = 8,
-    /// The energy error index reached a level.
-    EnergyError = 9,
-    /// The forecast time to a stability warning of 100 % fell to a level.
-    Forecast = 10,
-    /// The delay of the tracking reached a level.
-    TrackingDelay = 11,
-    /// The amplitude of the tracking is off by a level.
-    TrackingAmplitude = 12,
-    /// A limit is used up to a level.
-    LimitsUsed = 13,
-    /// The operator stopped the test.
-    Operator = 14,
-    /// Too many deadlines were missed in a row.
-    Overrun = 20,
-    /// The main loop of a two-rate test is too late.
-    MainLoopLate = 15,
-    /// The rig does not stand where it should before the load begins.
-    NotAtStart = 30,
-    /// No load came from the host.
-    NoLoad = 31,
-    /// Nothing is heard from the other end of the link.
-    PeerSilent = 22,
-    /// The other end of the link has tripped.
-    PeerTripped = 23,
-    /// The loop ended the session, and the laboratory takes its rig to zero.
-    PeerLeft = 24,
-    /// The rig reports a fault of its own.
-    Device = 25,
+codes! {
+    /// What tripped, in words and with the unit of value and limit. The number is the one
+    /// in the channel `trip`.
+    pub enum TripKind: u8 => (&'static str, &'static str) {
+        /// The command left its bounds.
+        Command = 1 => ("command beyond its limit", "m"),
+        /// The command would move faster than allowed.
+        Rate = 2 => ("command faster than its limit", "m/s"),
+        /// The measured force left its bounds.
+        Force = 3 => ("force beyond its limit", "N"),
+        /// Desired and measured displacement are too far apart.
+        TrackingError = 4 => ("tracking error beyond its limit", "m"),
+        /// A signal is NaN or infinite.
+        NotFinite = 5 => ("a signal is not a finite number", ""),
+        /// The stability warning reached its threshold.
+        StabilityWarning = 6 => ("stability warning at its threshold", "%"),
+        /// An implicit step did not settle.
+        NotConverged = 7 => ("the integrator did not converge", "m"),
+        /// The windowed stability warning reached a level.
+        WindowedWarning = 8 => ("windowed stability warning at its threshold", "%"),
+        /// The energy error index reached a level.
+        EnergyError = 9 => ("energy error index at its threshold", "%"),
+        /// The forecast time to a stability warning of 100 % fell to a level.
+        Forecast = 10 => ("stability warning forecast to reach 100 % too soon", "s"),
+        /// The delay of the tracking reached a level.
+        TrackingDelay = 11 => ("tracking delay at its threshold", "s"),
+        /// The amplitude of the tracking is off by a level.
+        TrackingAmplitude = 12 => ("tracking amplitude off by its threshold", ""),
+        /// A limit is used up to a level.
+        LimitsUsed = 13 => ("a limit used up to its threshold", "%"),
+        /// The operator stopped the test.
+        Operator = 14 => ("stopped by the operator", ""),
+        /// Too many deadlines were missed in a row.
+        Overrun = 20 => ("deadlines missed in a row", "periods"),
+        /// The main loop of a two-rate test is too late.
+        MainLoopLate = 15 => ("the main loop is late", "ticks"),
+        /// The rig does not stand where it should before the load begins.
+        NotAtStart = 30 => ("the rig does not stand where it should at the start", "m"),
+        /// No load came from the host.
+        NoLoad = 31 => ("no load came from the host", "ticks"),
+        /// Nothing is heard from the other end of the link.
+        PeerSilent = 22 => ("no reply from the laboratory", "s"),
+        /// The other end of the link has tripped.
+        PeerTripped = 23 => ("the other end of the link tripped", ""),
+        /// The loop ended the session, and the laboratory takes its rig to zero.
+        PeerLeft = 24 => ("the loop ended the session", ""),
+        /// The rig reports a fault of its own.
+        Device = 25 => ("the rig reports a fault", ""),
+    }
 }
 
 impl TripKind {
-    /// Every kind.
-    pub const ALL: [Self; 22] = [
-        Self::Command,
-        Self::Rate,
-        Self::Force,
-        Self::TrackingError,
-        Self::NotFinite,
-        Self::StabilityWarning,
-        Self::NotConverged,
-        Self::WindowedWarning,
-        Self::EnergyError,
-        Self::Forecast,
-        Self::TrackingDelay,
-        Self::TrackingAmplitude,
-        Self::LimitsUsed,
-        Self::Operator,
-        Self::Overrun,
-        Self::MainLoopLate,
-        Self::NotAtStart,
-        Self::NoLoad,
-        Self::PeerSilent,
-        Self::PeerTripped,
-        Self::PeerLeft,
-        Self::Device,
-    ];
-
-    /// From the number in the record.
-    pub fn from_code(code: u8) -> Option<Self> {
-        Self::ALL.into_iter().find(|kind| kind.code() == code)
-    }
-
     /// The number in the record.
     pub fn code(self) -> u8 {
         self as u8
@@ -95,34 +66,6 @@ impl TripKind {
     /// In words.
     pub fn words(self) -> &'static str {
         self.description().0
-    }
-
-    /// In words, and the unit of value and limit.
-    fn description(self) -> (&'static str, &'static str) {
-        match self {
-            Self::Command => ("command beyond its limit", "m"),
-            Self::Rate => ("command faster than its limit", "m/s"),
-            Self::Force => ("force beyond its limit", "N"),
-            Self::TrackingError => ("tracking error beyond its limit", "m"),
-            Self::NotFinite => ("a signal is not a finite number", ""),
-            Self::StabilityWarning => ("stability warning at its threshold", "%"),
-            Self::NotConverged => ("the integrator did not converge", "m"),
-            Self::WindowedWarning => ("windowed stability warning at its threshold", "%"),
-            Self::EnergyError => ("energy error index at its threshold", "%"),
-            Self::Forecast => ("stability warning forecast to reach 100 % too soon", "s"),
-            Self::TrackingDelay => ("tracking delay at its threshold", "s"),
-            Self::TrackingAmplitude => ("tracking amplitude off by its threshold", ""),
-            Self::LimitsUsed => ("a limit used up to its threshold", "%"),
-            Self::Operator => ("stopped by the operator", ""),
-            Self::Overrun => ("deadlines missed in a row", "periods"),
-            Self::MainLoopLate => ("the main loop is late", "ticks"),
-            Self::NotAtStart => ("the rig does not stand where it should at the start", "m"),
-            Self::NoLoad => ("no load came from the host", "ticks"),
-            Self::PeerSilent => ("no packet from the other side of the link", "s"),
-            Self::PeerTripped => ("the other end of the link tripped", ""),
-            Self::PeerLeft => ("the loop ended the session", ""),
-            Self::Device => ("the rig reports a fault", ""),
-        }
     }
 }
 
@@ -148,7 +91,9 @@ impl Trip {
         let numbers = match kind {
             TripKind::Operator | TripKind::PeerLeft => return words.to_owned(),
             TripKind::NotFinite => return words.to_owned() + &place,
-            TripKind::PeerSilent => format!("for {value:.4} s, {limit:.4} s allowed"),
+            TripKind::PeerSilent => {
+                return format!("{words} for {}, {} allowed", duration(value), duration(limit));
+            }
             TripKind::PeerTripped => {
                 // A float-to-integer cast saturates: an unknown code stays unknown.
                 let cause = TripKind::from_code(value as u8);
@@ -175,6 +120,16 @@ impl Trip {
             _ => against(value, limit, unit) + &place,
         };
         format!("{words}: {numbers}")
+    }
+}
+
+/// Below a second in milliseconds.
+fn duration(time_s: f64) -> String {
+    let short = |value: f64| (1e3 * value).round() / 1e3;
+    if time_s < 1.0 {
+        format!("{} ms", short(1e3 * time_s))
+    } else {
+        format!("{} s", short(time_s))
     }
 }
 
@@ -218,6 +173,17 @@ pub(crate) struct Bounds<T> {
     pub(crate) step_s: T,
 }
 
+impl Bounds<f64> {
+    /// Everything passes that is a number.
+    const NONE: Self = Self {
+        command: f64::INFINITY,
+        rate: f64::INFINITY,
+        force: f64::INFINITY,
+        tracking_error: f64::INFINITY,
+        step_s: 1.0,
+    };
+}
+
 impl Limits {
     /// Those of one interface DOF.
     #[inline(always)]
@@ -254,9 +220,7 @@ pub fn gate(
         if !seen.is_finite() {
             return Err(not_finite(measured, dof, &seen.values()));
         }
-        if !seen.holds(&bounds) {
-            return Err(exceeded(&bounds, dof, seen.against(bounds.step_s)));
-        }
+        seen.within(&bounds, dof)?;
     }
     Ok(())
 }
@@ -314,6 +278,21 @@ impl<T: Lane> GateInput<T> {
     }
 }
 
+impl GateInput<f64> {
+    /// Nothing moves and nothing pushes.
+    const REST: Self =
+        Self { held: 0.0, desired: 0.0, position: 0.0, force: 0.0, command: [0.0; 3] };
+
+    /// Names the limit that does not hold.
+    #[inline(always)]
+    fn within(&self, bounds: &Bounds<f64>, dof: usize) -> Result<(), Trip> {
+        if self.holds(bounds) {
+            return Ok(());
+        }
+        Err(exceeded(bounds, dof, self.against(bounds.step_s)))
+    }
+}
+
 /// How much a force that is beyond its limit when the ramp begins may grow on it.
 const GROWTH: f64 = 1.05;
 
@@ -360,15 +339,16 @@ impl SafeGate {
         }
     }
 
-    /// Says what is out of order now.
+    /// The gate with these bounds: says what is out of order now.
     pub(crate) fn pass(&mut self, limits: &Limits, measured: &Measured) -> Result<(), Trip> {
         let forces = measured.force.iter().zip(&limits.force);
         for (dof, (bound, (&force, limit))) in self.bounds.iter_mut().zip(forces).enumerate() {
             if force.abs() <= *limit {
                 *bound = *limit;
-            } else if force.is_finite() && force.abs() > *bound {
-                return Err(Trip { kind: TripKind::Force, dof, value: force, limit: *bound });
             }
+            let force = if force.is_finite() { force } else { 0.0 };
+            let bounds = Bounds { force: *bound, ..Bounds::NONE };
+            GateInput { force, ..GateInput::REST }.within(&bounds, dof)?;
         }
         Ok(())
     }

@@ -90,7 +90,7 @@ pub fn run(
     let plan = plan(experiment);
     // From here on, so that whatever is allocated below is kept in place too.
     let driver = Driver::start(&plan)?;
-    let granted = driver.granted().clone();
+    let granted = driver.granted.clone();
     granted.notices.iter().for_each(|notice| onlooker.notice(notice));
     let mut header = header(experiment, source, assembly)?;
     header.started = machine::utc_now();
@@ -113,7 +113,7 @@ pub fn run(
     let (hybrid, timing) = (finished.test, finished.timing);
     let trip = hybrid.tripped().map(|(trip, time_s)| trip_note(&trip, time_s));
     let ticks = hybrid.ticks();
-    let main_loop = hybrid.two_rates().map(|model| *model.counts());
+    let main_loop = hybrid.two_rates().map(|model| model.counts);
     let wire = hybrid.link().copied();
     for note in events(assembly, &hybrid) {
         handle.note(note);

@@ -273,8 +273,9 @@ pub fn serve(
         served.join().map_err(|_| RemoteError::Panicked)
     })?;
     let step_s = laboratory.step_s();
-    for event in laboratory.events().events() {
-        handle.note(EventNote::of(event, step_s));
+    for event in &laboratory.events().events {
+        let text = in_the_laboratory(&event.cause);
+        handle.note(EventNote { text, ..EventNote::of(event, step_s) });
     }
     let left = laboratory.tripped().filter(|(trip, _)| trip.kind == TripKind::PeerLeft);
     if let Some((trip, time_s)) = left {
@@ -288,13 +289,21 @@ pub fn serve(
     }
     let time_s = laboratory.ticks() as f64 * step_s;
     handle.note(note_of(&end.counts, time_s));
-    let trip = laboratory.tripped().map(|(trip, time_s)| trip_note(&trip, time_s));
+    let trip = laboratory.tripped().map(|(trip, time_s)| TripNote {
+        text: in_the_laboratory(&trip),
+        ..trip_note(&trip, time_s)
+    });
     // That the loop said goodbye is how a session should end; that it tripped is not.
     let trip = trip.filter(|trip| trip.code != TripKind::PeerLeft.code()).or(of_loop);
     let ticks = laboratory.ticks();
     drop(laboratory);
     let summary = handle.finish(Ending { ticks, trip }).map_err(RehearsalError::from)?;
     Ok(Session { end, summary, notices })
+}
+
+/// Why the laboratory tripped: it misses the loop, where the loop misses the laboratory.
+fn in_the_laboratory(trip: &Trip) -> String {
+    trip.text().replace("reply from the laboratory", "command from the loop")
 }
 
 /// A trip of the loop as the laboratory remembers it.

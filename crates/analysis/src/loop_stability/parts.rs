@@ -98,7 +98,7 @@ pub(super) fn numerical(
 pub(super) fn direct_inertia(description: &LoopDescription) -> Option<DMatrix<f64>> {
     let LoopDescription { specimen, transfer_system, .. } = description;
     let share = transfer_system.direct_share();
-    (share > 0.0 && specimen.is_massive()).then(|| share * &specimen.mass)
+    (share > 0.0 && specimen.is_massive()).then(|| share * &specimen.matrices.mass)
 }
 
 /// The dynamics of a transfer system, if it has any, and the samples of its pure delay.
@@ -157,7 +157,7 @@ pub(super) fn behind(
 pub(super) fn ideal(description: &LoopDescription) -> Result<Half, LoopError> {
     let (count, time) = (description.specimen.count(), Time::Step(description.integrator.step_s));
     let mut exact = description.clone();
-    exact.specimen.mass *= 1.0 - description.transfer_system.direct_share();
+    exact.specimen.matrices.mass *= 1.0 - description.transfer_system.direct_share();
     moved_by(straight(count, time), article(&exact)?, count)
 }
 
@@ -234,8 +234,7 @@ pub(super) fn unsampled(
             LinearSystem::new(system.dynamics.clone(), system.held.clone(), c, d, time)
         }
     };
-    let stiffness = hstack(&[&specimen.stiffness, &specimen.damping, &specimen.mass]);
-    let mut article = LinearSystem::gain(stiffness, time);
+    let mut article = LinearSystem::gain(specimen.of_motion(), time);
     if let Some(inside) = &description.inside {
         let (own, joint) = (&inside.matrices, &inside.to_interface);
         let inverse = own.mass.clone().try_inverse().ok_or(IntegratorError::SingularMass)?;

@@ -15,6 +15,7 @@ use nalgebra::{Complex, DMatrix};
 use numerics::block::vstack;
 use numerics::eigen::{self, Decomposition};
 use numerics::linear_system::{LinearSystem, Response, Time};
+use numerics::second_order::SecondOrder;
 
 use super::{LoopError, parts};
 
@@ -65,8 +66,9 @@ impl Undamped {
         if equations.states.is_some() {
             return None;
         }
-        let modes = eigen::symmetric_modes(&equations.stiffness, &equations.mass).ok()?;
-        let damping = modes.shapes.tr_mul(&(&equations.damping * &modes.shapes));
+        let modes =
+            eigen::symmetric_modes(&equations.matrices.stiffness, &equations.matrices.mass).ok()?;
+        let damping = modes.shapes.tr_mul(&(&equations.matrices.damping * &modes.shapes));
         Some(Self { modes, damping })
     }
 
@@ -298,9 +300,11 @@ impl StructureModes {
 fn one_mode(damping: f64, omega_rad_s: f64) -> Equations {
     let one = |value: f64| DMatrix::from_element(1, 1, value);
     Equations {
-        mass: one(1.0),
-        damping: one(damping),
-        stiffness: one(omega_rad_s * omega_rad_s),
+        matrices: SecondOrder {
+            mass: one(1.0),
+            damping: one(damping),
+            stiffness: one(omega_rad_s * omega_rad_s),
+        },
         load: DMatrix::zeros(1, 0),
         interface: vec![RelativeDof::of_dof(0)],
         elements: Vec::new(),
@@ -336,9 +340,7 @@ mod tests {
         let mut damping: DMatrix<f64> = 1e-4 * &stiffness;
         damping[(1, 1)] += damper;
         Equations {
-            mass: DMatrix::identity(n, n) * 100.0,
-            damping,
-            stiffness,
+            matrices: SecondOrder { mass: DMatrix::identity(n, n) * 100.0, damping, stiffness },
             load: DMatrix::zeros(n, 0),
             interface: vec![RelativeDof::of_dof(0), RelativeDof { from: Some(1), to: Some(3) }],
             elements: Vec::new(),
@@ -351,24 +353,22 @@ mod tests {
         let plain = chain(n, 200.0);
         let mut rotor = plain.clone();
         for i in 1..n {
-            rotor.damping[(i - 1, i)] += 300.0;
-            rotor.damping[(i, i - 1)] -= 300.0;
+            rotor.matrices.damping[(i - 1, i)] += 300.0;
+            rotor.matrices.damping[(i, i - 1)] -= 300.0;
         }
         let all = 2 * n + 1;
         let (mut e, mut a) = (DMatrix::zeros(all, all), DMatrix::zeros(all, all));
-        e.view_mut((0, n), (n, n)).copy_from(&plain.mass);
+        e.view_mut((0, n), (n, n)).copy_from(&plain.matrices.mass);
         e.view_mut((n, 0), (n, n)).fill_with_identity();
         e[(2 * n, 2 * n)] = 1.0;
-        a.view_mut((0, 0), (n, n)).copy_from(&-&plain.stiffness);
-        a.view_mut((0, n), (n, n)).copy_from(&-&plain.damping);
+        a.view_mut((0, 0), (n, n)).copy_from(&-&plain.matrices.stiffness);
+        a.view_mut((0, n), (n, n)).copy_from(&-&plain.matrices.damping);
         a.view_mut((n, n), (n, n)).fill_with_identity();
         // A force that follows a displacement with a lag of its own.
         (a[(2 * n, 2 * n)], a[(2 * n, 0)], a[(0, 2 * n)]) = (-30.0, 30.0, -5e4);
         let zero = DMatrix::zeros(n, n);
         let states = Equations {
-            mass: zero.clone(),
-            damping: zero.clone(),
-            stiffness: zero,
+            matrices: SecondOrder { mass: zero.clone(), damping: zero.clone(), stiffness: zero },
             load: DMatrix::zeros(all, 0),
             states: Some(Box::new(Descriptor { e, a })),
             ..plain
@@ -443,8 +443,8 @@ mod tests {
     fn motions_that_cannot_be_told_apart_are_left_to_the_matrix() {
         let mut free = chain(8, 0.0);
         // Without its support the chain has a double root at zero.
-        free.stiffness[(0, 0)] = 4e5;
-        free.damping = DMatrix::zeros(8, 8);
+        free.matrices.stiffness[(0, 0)] = 4e5;
+        free.matrices.damping = DMatrix::zeros(8, 8);
         assert!(StructureModes::found(&free).unwrap().is_none());
     }
 }

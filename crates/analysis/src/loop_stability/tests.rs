@@ -9,6 +9,7 @@ use model::specimen::Specimen;
 use model::transfer::TransferSystem;
 use nalgebra::DMatrix;
 use numerics::lti::TransferFunction;
+use numerics::second_order::SecondOrder;
 
 use super::modes::{follow, true_modes};
 use super::*;
@@ -20,15 +21,16 @@ fn one(value: f64) -> DMatrix<f64> {
 
 fn spring(stiffness: f64) -> Specimen {
     let (mass, damping) = (one(0.0), one(0.0));
-    Specimen { mass, damping, stiffness: one(stiffness), elements: Vec::new() }
+    Specimen {
+        matrices: SecondOrder { mass, damping, stiffness: one(stiffness) },
+        elements: Vec::new(),
+    }
 }
 
 fn equations(m: DMatrix<f64>, c: DMatrix<f64>, k: DMatrix<f64>, at: RelativeDof) -> Equations {
     let n = m.nrows();
     Equations {
-        mass: m,
-        damping: c,
-        stiffness: k,
+        matrices: SecondOrder { mass: m, damping: c, stiffness: k },
         load: DMatrix::zeros(n, 0),
         interface: vec![at],
         elements: Vec::new(),
@@ -90,9 +92,11 @@ fn whole(description: &LoopDescription) -> Equations {
     let b = numerical.interface_matrix();
     let joined = |part: &DMatrix<f64>, taken: &DMatrix<f64>| part + &b * taken * b.transpose();
     Equations {
-        mass: joined(&numerical.mass, &specimen.mass),
-        damping: joined(&numerical.damping, &specimen.damping),
-        stiffness: joined(&numerical.stiffness, &specimen.stiffness),
+        matrices: SecondOrder {
+            mass: joined(&numerical.matrices.mass, &specimen.matrices.mass),
+            damping: joined(&numerical.matrices.damping, &specimen.matrices.damping),
+            stiffness: joined(&numerical.matrices.stiffness, &specimen.matrices.stiffness),
+        },
         ..numerical.clone()
     }
 }
@@ -225,7 +229,7 @@ fn what_cannot_be_judged_is_said() {
     description.joint = Joint::Continuous;
     assert_eq!(verdict(&description).unwrap_err(), LoopError::ContinuousDelay);
     description.joint = Joint::Held;
-    description.numerical.mass = one(f64::NAN);
+    description.numerical.matrices.mass = one(f64::NAN);
     assert!(verdict(&description).is_err());
 }
 
@@ -236,14 +240,16 @@ fn forces_that_differ_have_a_margin_of_their_own() {
     let rows = |values: [f64; 4]| DMatrix::from_row_slice(2, 2, &values);
     let link = 2_363_115.821_503_15;
     let numerical = Equations {
-        mass: rows([1000.0, 0.0, 0.0, 445.247_929_470_95]),
-        damping: rows([
-            148_785.167_818_884,
-            -148_765.831_604_545,
-            -148_765.831_604_545,
-            148_818.309_027_713,
-        ]),
-        stiffness: rows([2_375_024.669_509_2 - link, 0.0, 0.0, 2_560_117.507_808_17 - link]),
+        matrices: SecondOrder {
+            mass: rows([1000.0, 0.0, 0.0, 445.247_929_470_95]),
+            damping: rows([
+                148_785.167_818_884,
+                -148_765.831_604_545,
+                -148_765.831_604_545,
+                148_818.309_027_713,
+            ]),
+            stiffness: rows([2_375_024.669_509_2 - link, 0.0, 0.0, 2_560_117.507_808_17 - link]),
+        },
         load: DMatrix::zeros(2, 0),
         interface: vec![RelativeDof::of_dof(0), RelativeDof::of_dof(1)],
         elements: Vec::new(),
@@ -253,8 +259,10 @@ fn forces_that_differ_have_a_margin_of_their_own() {
         let mut stiffness = rows([link, -link, -link, link]);
         stiffness.row_mut(1).scale_mut(factor);
         let zero = DMatrix::zeros(2, 2);
-        let specimen =
-            Specimen { mass: zero.clone(), damping: zero, stiffness, elements: Vec::new() };
+        let specimen = Specimen {
+            matrices: SecondOrder { mass: zero.clone(), damping: zero, stiffness },
+            elements: Vec::new(),
+        };
         let late = TransferSystem::Delay { samples: 19.0 };
         let description = described((numerical.clone(), specimen), late, 1.0 / 1024.0);
         let open = OpenLoop::sampled(&description).unwrap();
@@ -293,7 +301,7 @@ fn a_large_structure_gets_the_verdict_of_its_matrix() {
     let heavy = &mass * &modes.shapes;
     let damping = &heavy * DMatrix::from_diagonal(&(0.04 * &modes.omega_rad_s)) * heavy.transpose();
     let mut numerical = equations(mass, damping, stiffness, RelativeDof::of_dof(n - 1));
-    numerical.stiffness[(n - 1, n - 1)] -= 2e5;
+    numerical.matrices.stiffness[(n - 1, n - 1)] -= 2e5;
     for (samples, grows) in [(0.0, false), (12.0, true)] {
         let rig = TransferSystem::Delay { samples };
         let description = described((numerical.clone(), spring(2e5)), rig, 1e-3);

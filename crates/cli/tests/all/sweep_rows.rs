@@ -65,7 +65,7 @@ impl Subject {
         assembly.remote = None;
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("record.arrow");
-        let stop = StopHandle::new();
+        let stop = StopHandle::default();
         rehearse(&experiment, &self.folder, &assembly, &path, None, &stop, |_| {}).ok()?;
         Some(found(&summary_json(&Record::read(&path).unwrap())))
     }

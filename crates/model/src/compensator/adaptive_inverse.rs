@@ -1,8 +1,9 @@
 //! The third-order adaptive inverse, the default.
 
-use super::design::{check_bounds, not_negative, positive};
+use super::design::check_bounds;
 use super::estimator::{Observer, believed};
 use super::{Compensate, Compensator, CompensatorError, Kind};
+use crate::check::{check_each, check_not_negative, check_positive};
 use numerics::lanes::{LANES, Lane, Lanes, Mask};
 
 /// Number of parameters.
@@ -93,12 +94,10 @@ impl AdaptiveInverse {
     /// At rest.
     pub fn new(design: &AdaptiveInverseDesign, step_s: f64) -> Result<Self, CompensatorError> {
         check_bounds(&design.start, &design.lower, &design.upper)?;
-        for spread in design.spread {
-            positive("spread", spread)?;
-        }
+        check_each(check_positive, "spread", &design.spread)?;
         let observer = Observer::new(design.filter_hz, design.threshold_m, step_s)?;
-        let noise = positive("noise", design.noise_m)?;
-        let forgetting = not_negative("forgetting", design.forgetting)?;
+        let noise = check_positive("noise", design.noise_m)?;
+        let forgetting = check_not_negative("forgetting", design.forgetting)?;
         let scaled = |values: [f64; N]| std::array::from_fn(|i| values[i] / design.spread[i]);
         // One update stands for `stride` samples.
         let updates = f64::from(observer.stride);
@@ -108,7 +107,7 @@ impl AdaptiveInverse {
             upper: scaled(design.upper),
             variance: noise * noise / updates,
             walk: (forgetting * forgetting * step_s * updates).max(ROUNDING),
-            latency_s: not_negative("latency", design.latency_samples)? * step_s,
+            latency_s: check_not_negative("latency", design.latency_samples)? * step_s,
             parameters: design.start,
             scaled: scaled(design.start),
             covariance: unit(),
@@ -219,7 +218,6 @@ impl<T: Lane> Compensate<T> for AdaptiveInverse<T> {
         }
     }
 
-    #[inline]
     fn parameters(&self) -> &[T] {
         &self.parameters
     }

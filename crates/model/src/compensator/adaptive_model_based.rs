@@ -1,9 +1,10 @@
 //! First-order adaptive inverse, adapted by a gradient.
 
 use super::derivatives::{DerivativeSource, Derivatives, filtered};
-use super::design::{check_bounds, not_negative};
-use super::estimator::TwinFilter;
+use super::design::check_bounds;
+use super::estimator::{self, TwinFilter, twin_filter};
 use super::{Compensate, CompensatorError};
+use crate::check::{check_each, check_not_negative};
 /// Keys of the adaptive model-based compensator.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct AdaptiveModelBasedDesign {
@@ -63,32 +64,28 @@ impl AdaptiveModelBased {
     /// At rest.
     pub fn new(design: &AdaptiveModelBasedDesign, step_s: f64) -> Result<Self, CompensatorError> {
         check_bounds(&design.start, &design.lower, &design.upper)?;
-        for gain in design.adaptation {
-            not_negative("adaptation", gain)?;
-        }
-        not_negative("threshold", design.threshold_m)?;
+        check_each(check_not_negative, "adaptation", &design.adaptation)?;
+        check_not_negative("threshold", design.threshold_m)?;
         Ok(Self {
             design: *design,
             step_s,
             parameters: design.start,
             // The jerk serves the acceleration of the command.
             derivatives: Derivatives::new(design.derivatives, 3, step_s),
-            filter: TwinFilter::new(design.filter_hz, step_s)?,
+            filter: twin_filter(design.filter_hz, step_s)?,
             last: Some(0.0),
         })
     }
 }
 
 impl Compensate for AdaptiveModelBased {
-    #[inline]
     fn command(&mut self, desired: [f64; 3], _measured: f64) -> [f64; 3] {
         filtered(&self.parameters, &self.derivatives.take(desired))
     }
 
-    #[inline]
     fn learn(&mut self, sent: f64, measured: f64) {
         let AdaptiveModelBasedDesign { adaptation, lower, upper, threshold_m, .. } = &self.design;
-        let Some([command, x]) = self.filter.step(sent, measured) else {
+        let Some([command, x]) = estimator::filtered(&mut self.filter, sent, measured) else {
             self.last = None;
             return;
         };
@@ -110,7 +107,6 @@ impl Compensate for AdaptiveModelBased {
         }
     }
 
-    #[inline]
     fn parameters(&self) -> &[f64] {
         &self.parameters
     }

@@ -3,9 +3,10 @@
 use nalgebra::{Matrix3, Vector3};
 
 use super::derivatives::{DerivativeSource, Derivatives, filtered};
-use super::design::{check_bounds, positive};
+use super::design::check_bounds;
 use super::estimator::Observer;
 use super::{Compensate, CompensatorError};
+use crate::check::{check_each, check_positive};
 
 /// Number of parameters.
 const N: usize = 3;
@@ -82,13 +83,11 @@ impl AdaptiveTimeSeries {
     /// At rest.
     pub fn new(design: &AdaptiveTimeSeriesDesign, step_s: f64) -> Result<Self, CompensatorError> {
         check_bounds(&design.start, &design.lower, &design.upper)?;
-        for spread in design.spread {
-            positive("spread", spread)?;
-        }
-        let noise = positive("noise", design.noise_m)?;
+        check_each(check_positive, "spread", &design.spread)?;
+        let noise = check_positive("noise", design.noise_m)?;
         let observer = Observer::new(design.filter_hz, design.threshold_m, step_s)?;
         let stride = f64::from(observer.stride);
-        let updates = positive("window", design.window_s)? / (step_s * stride);
+        let updates = check_positive("window", design.window_s)? / (step_s * stride);
         Ok(Self {
             design: *design,
             variance: noise * noise / stride,
@@ -137,12 +136,10 @@ impl Sums {
 }
 
 impl Compensate for AdaptiveTimeSeries {
-    #[inline]
     fn command(&mut self, desired: [f64; 3], _measured: f64) -> [f64; 3] {
         filtered(&self.parameters, &self.derivatives.take(desired))
     }
 
-    #[inline]
     fn learn(&mut self, sent: f64, measured: f64) {
         if self.observer.take(sent, measured).is_none() {
             return;
@@ -175,7 +172,6 @@ impl Compensate for AdaptiveTimeSeries {
         }
     }
 
-    #[inline]
     fn parameters(&self) -> &[f64] {
         &self.parameters
     }

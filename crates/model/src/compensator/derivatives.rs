@@ -22,7 +22,7 @@ pub(super) struct Derivatives {
     rate_hz: f64,
     /// Backward differences at the tick before, from order 0 of the signal that
     /// is differenced.
-    last: [f64; HIGHEST],
+    pub(super) last: [f64; HIGHEST],
     started: bool,
 }
 
@@ -65,11 +65,6 @@ impl Derivatives {
     /// Differences that are remembered from tick to tick.
     pub(super) fn memory(&self) -> usize {
         self.order.saturating_sub(self.known())
-    }
-
-    /// What it remembers.
-    pub(super) fn remembered(&self) -> &[f64; HIGHEST] {
-        &self.last
     }
 
     /// As if it remembered this.

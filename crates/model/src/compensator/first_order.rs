@@ -1,7 +1,7 @@
 //! A first-order lead with a gain.
 
-use super::design::{finite, not_negative};
 use super::{Compensate, CompensatorError};
+use crate::check::{check_finite, check_not_negative};
 /// Keys of a first-order lead.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct FirstOrderDesign {
@@ -31,13 +31,12 @@ pub struct FirstOrder {
 impl FirstOrder {
     /// At rest.
     pub fn new(design: &FirstOrderDesign, step_s: f64) -> Result<Self, CompensatorError> {
-        let alpha = 1.0 + not_negative("lead", design.lead_s)? / step_s;
-        Ok(Self { gain: finite("gain", design.gain)?, alpha, last: None })
+        let alpha = 1.0 + check_not_negative("lead", design.lead_s)? / step_s;
+        Ok(Self { gain: check_finite("gain", design.gain)?, alpha, last: None })
     }
 }
 
 impl Compensate for FirstOrder {
-    #[inline]
     fn command(&mut self, desired: [f64; 3], _measured: f64) -> [f64; 3] {
         let (now, before) = (self.gain * self.alpha, self.gain * (self.alpha - 1.0));
         let past = self.last.replace(desired).unwrap_or(desired);

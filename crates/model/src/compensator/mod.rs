@@ -15,7 +15,6 @@ mod inverse;
 mod linear_form;
 mod pi_lead;
 mod shaping;
-mod taps;
 #[cfg(test)]
 mod tests;
 
@@ -27,9 +26,9 @@ pub use design::{CompensatorError, delay_series};
 pub use first_order::{FirstOrder, FirstOrderDesign};
 pub use forward_prediction::{ForwardPrediction, ForwardPredictionDesign};
 pub use inverse::{Inverse, InverseDesign};
+pub use linear_form::{Tap, taps};
 pub use pi_lead::{PiLead, PiLeadDesign};
 pub use shaping::{Shaping, ShapingDesign};
-pub use taps::{Tap, taps};
 
 use numerics::lanes::Lane;
 use numerics::linear_system::{LinearSystem, Time};

@@ -1,9 +1,10 @@
 //! What a command passes through behind the compensator.
 
-use numerics::filter::{FilterBank, low_pass};
+use numerics::filter::FilterBank;
 
-use super::design::positive;
+use super::design::sections;
 use super::{CompensatorError, Site};
+use crate::check::check_positive;
 use crate::motion::Motion;
 
 /// Declared shaping; absent parts do nothing.
@@ -41,19 +42,13 @@ impl Shaping {
         if *design == ShapingDesign::default() {
             return Ok(None);
         }
-        let bound = |key, value: Option<f64>| value.map_or(Ok(f64::INFINITY), |v| positive(key, v));
-        let low_pass = match design.low_pass_hz {
-            None => None,
-            Some(cutoff_hz) => {
-                let sections = low_pass(cutoff_hz, 1.0 / site.step_s)
-                    .map_err(|source| CompensatorError::Filter { key: "low_pass", source })?;
-                let bank = FilterBank::new(sections);
-                Some(vec![bank; site.count])
-            }
-        };
+        let bound =
+            |key, value: Option<f64>| value.map_or(Ok(f64::INFINITY), |v| check_positive(key, v));
+        let filter = |cutoff_hz| sections("low_pass", cutoff_hz, site.step_s).map(FilterBank::new);
+        let filter = design.low_pass_hz.map(filter).transpose()?;
         let rate = bound("rate", design.rate_m_s)?;
         Ok(Some(Self {
-            low_pass,
+            low_pass: filter.map(|bank| vec![bank; site.count]),
             saturation: bound("saturation", design.saturation_m)?,
             rate,
             most: rate * site.step_s,

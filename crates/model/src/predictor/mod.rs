@@ -19,6 +19,7 @@ pub use model_based::Surroundings;
 use nalgebra::DMatrix;
 use thiserror::Error;
 
+use crate::error::BadNumber;
 use crate::motion::Motion;
 use adaptive::Adaptive;
 use model_based::ModelBased;
@@ -149,28 +150,11 @@ pub struct Instant<'a> {
 }
 
 /// Why a predictor cannot be made.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+#[derive(Debug, Clone, Copy, PartialEq, Error)]
 pub enum PredictorError {
-    /// This degree is out of range.
-    #[error("a polynomial of degree {0} cannot be used: give 1 to {HIGHEST_ORDER}")]
-    BadOrder(usize),
-    /// Too few or too many points for a fit.
-    #[error(
-        "{points} points do not fit a polynomial of degree {order}: give more points than the \
-         degree and at most {MOST_POINTS}"
-    )]
-    BadPoints {
-        /// What was asked for.
-        points: usize,
-        /// Degree of the polynomial.
-        order: usize,
-    },
-    /// So many taps are too few or too many.
-    #[error("a recurrence of {0} instants cannot be learnt: give 2 to {MOST_TAPS}")]
-    BadTaps(usize),
-    /// A weight of the past that is none.
-    #[error("the weight of the past (forgetting) must be above 0 and at most 1")]
-    BadForgetting,
+    /// A number out of its range.
+    #[error(transparent)]
+    BadNumber(#[from] BadNumber),
     /// A model with so many nonlinear elements does not follow from its state alone.
     #[error(
         "a model-based predictor needs a linear numerical part, and this one has {0} \
@@ -245,15 +229,6 @@ impl Predictor {
         }
     }
 
-    /// Back to the state before the first instant.
-    pub fn reset(&mut self) {
-        match &mut self.0 {
-            Kind::Polynomial(polynomial) => polynomial.reset(),
-            Kind::ModelBased(model) => model.reset(),
-            Kind::Adaptive(adaptive) => adaptive.reset(),
-        }
-    }
-
     /// Prepares the motion of every DOF at the points of a second grid, where the
     /// kind knows it: the model-based one.
     pub fn tabulate(
@@ -276,7 +251,7 @@ impl Predictor {
     }
 
     /// The points as fixed combinations of the last instants, newest first: one
-    /// matrix per instant, found by asking the predictor itself. Its rows are
+    /// matrix per instant, found by asking the predictor itself, at rest. Its rows are
     /// displacement, velocity and acceleration of each point, its columns those of
     /// the interface, displacement and velocity of every DOF, and the force. `None`
     /// for the kind that learns.
@@ -289,7 +264,6 @@ impl Predictor {
         let rows = 3 * count * points;
         // No kind but the one that learns looks back on more.
         let mut weights = vec![DMatrix::zeros(rows, 4 * count + 2 * dofs); MOST_POINTS];
-        let mut asked = self.clone();
         let (mut signals, mut point) = (vec![0.0; 4 * count + 2 * dofs], Motion::rest(count));
         let observe = |asked: &mut Self, signals: &[f64]| {
             let mut interface = Motion::rest(count);
@@ -300,7 +274,7 @@ impl Predictor {
             asked.observe(&Instant { interface, displacement, velocity, force, load: &[] });
         };
         for column in 0..columns {
-            asked.reset();
+            let mut asked = self.clone();
             // From rest: what comes first is not taken for the past.
             observe(&mut asked, &signals);
             signals[column] = 1.0;
@@ -324,7 +298,7 @@ impl Predictor {
     /// Rows of [`Instant::load`] that are looked at: none but for the model-based kind.
     pub fn rows_ahead(&self) -> usize {
         match &self.0 {
-            Kind::ModelBased(model) => model.rows_ahead(),
+            Kind::ModelBased(model) => model.rows_ahead,
             _ => 0,
         }
     }

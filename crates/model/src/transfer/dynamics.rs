@@ -215,7 +215,8 @@ impl ActuatorDynamics {
     /// Servo-hydraulic actuators, one per interface DOF, on a common specimen.
     pub fn from_servo(servo: &ServoHydraulic, specimen: &Specimen) -> Result<Self, TransferError> {
         let n = specimen.count();
-        let factor = specimen.mass.clone().cholesky().ok_or(TransferError::MasslessSpecimen)?;
+        let factor =
+            specimen.matrices.mass.clone().cholesky().ok_or(TransferError::MasslessSpecimen)?;
         let mass_inverse = factor.inverse();
         let omega = servo.servo_stiffness.sqrt();
         // Scaled states q = y β₂/(a₁β₀), p = q̇/ω, ρ = f β₂/(a₁β₀): metres and
@@ -236,8 +237,8 @@ impl ActuatorDynamics {
         put(rho, v, -(servo.velocity_feedback / force_scale) * &identity);
         put(x, v, identity.clone());
         put(v, rho, force_scale * &mass_inverse);
-        put(v, x, -&mass_inverse * &specimen.stiffness);
-        put(v, v, -&mass_inverse * &specimen.damping);
+        put(v, x, -&mass_inverse * &specimen.matrices.stiffness);
+        put(v, v, -&mass_inverse * &specimen.matrices.damping);
 
         let mut held = DMatrix::zeros(5 * n, 3 * n);
         held.view_mut((p * n, 0), (n, n)).copy_from(&(omega * servo.gain * &identity));

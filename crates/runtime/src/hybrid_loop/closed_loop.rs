@@ -11,18 +11,19 @@ use crate::monitor::Observation;
 use crate::numerical::Numerical;
 use crate::rig::{Measured, Rig, RigSlot};
 use crate::source::{Proposal, Scene, Source, not_converged, ramp_from};
-use crate::streamed_load::StreamedLoad;
+use crate::streamed_load::{LoadEnd, StreamedLoad};
 
 /// The numerical part with its load. Where the test has a course, the source is a
 /// ramp to the start, the closed loop and a ramp home, one after the other.
 pub struct ClosedLoop {
-    pub(crate) numerical: Numerical,
+    /// What is simulated.
+    pub numerical: Numerical,
     excitation: Excitation,
     step_s: f64,
     /// This tick.
     tick: u64,
-    /// Without one the load is all there is.
-    course: Option<Box<Course>>,
+    /// What comes before and after the load; without one the load is all there is.
+    pub course: Option<Box<Course>>,
     /// What is desired while the rig is fetched and settles.
     start: Motion,
 }
@@ -43,7 +44,7 @@ impl Excitation {
     fn is_over(&self, tick: u64) -> bool {
         match &self.stream {
             None => tick - self.origin >= self.known.ticks() as u64,
-            Some(stream) => stream.end().is_some(),
+            Some(stream) => stream.end.is_some(),
         }
     }
 
@@ -53,7 +54,7 @@ impl Excitation {
         match &self.stream {
             _ if !stage.is_closed() => &self.none,
             None => self.known.at((tick - self.origin) as usize),
-            Some(stream) => stream.now(),
+            Some(stream) => &stream.now,
         }
     }
 
@@ -62,7 +63,7 @@ impl Excitation {
     fn after(&self, tick: u64) -> &[f64] {
         match &self.stream {
             None => self.known.at((tick - self.origin) as usize + 1),
-            Some(stream) => stream.next(),
+            Some(stream) => &stream.next,
         }
     }
 }
@@ -71,7 +72,7 @@ impl ClosedLoop {
     pub(super) fn new(mut numerical: Numerical, known: Load, step_s: f64) -> Self {
         numerical.rest(known.at(0));
         let start = Motion::rest(numerical.desired().count());
-        let none = vec![0.0; known.signals()];
+        let none = vec![0.0; known.signals];
         let excitation = Excitation { known, stream: None, origin: 0, none };
         Self { numerical, excitation, step_s, tick: 0, course: None, start }
     }
@@ -81,11 +82,8 @@ impl ClosedLoop {
         self.excitation.stream = stream.map(Box::new);
     }
 
-    pub(super) fn course(&self) -> Option<&Course> {
-        self.course.as_deref()
-    }
-
-    pub(super) fn stream(&self) -> Option<&StreamedLoad> {
+    /// The load that arrives while the test runs, where it does.
+    pub fn stream(&self) -> Option<&StreamedLoad> {
         self.excitation.stream.as_deref()
     }
 
@@ -100,14 +98,14 @@ impl ClosedLoop {
     /// The stage of the course; without one the test is running.
     #[inline(always)]
     fn stage(&self) -> Stage {
-        self.course.as_ref().map_or(Stage::Running, |course| course.stage())
+        self.course.as_ref().map_or(Stage::Running, |course| course.stage)
     }
 
     /// Goes on to the stage that this tick belongs to.
     fn turn(&mut self, scene: &mut Scene<'_>) {
         let Some(course) = &mut self.course else { return };
         let Excitation { known, stream, origin, .. } = &mut self.excitation;
-        let before = course.stage();
+        let before = course.stage;
         let time_up = before == Stage::Running && scene.tick - *origin >= known.ticks() as u64;
         let (ready, over) = match stream {
             None => (true, time_up),
@@ -116,13 +114,13 @@ impl ClosedLoop {
                     stream.advance();
                 }
                 if time_up {
-                    stream.time_up();
+                    stream.finish(LoadEnd::TimeUp);
                 }
-                (before.is_closed() || stream.is_ready(), stream.end().is_some())
+                (before.is_closed() || stream.is_ready(), stream.end.is_some())
             }
         };
         course.turn(scene.tick, ready, over);
-        if course.stage() == before {
+        if course.stage == before {
             return;
         }
         if course.begun(Stage::Running) == Some(scene.tick) {
@@ -132,7 +130,7 @@ impl ClosedLoop {
                 stream.advance();
             }
         }
-        if course.stage() == Stage::Homing {
+        if course.stage == Stage::Homing {
             // Taken out of the loop, the rig is led from the command it has.
             scene.held.velocity.fill(0.0);
             scene.held.acceleration.fill(0.0);
@@ -144,8 +142,8 @@ impl ClosedLoop {
     /// the ringing down: the rig is led to zero.
     fn lead(&mut self, scene: &mut Scene<'_>, command: &mut Motion) -> Result<Proposal, Stop> {
         let Some(course) = &mut self.course else { return Ok(Proposal::Desired) };
-        let CoursePlan { initiating, completing } = *course.plan();
-        let stage = course.stage();
+        let CoursePlan { initiating, completing } = course.plan;
+        let stage = course.stage;
         if matches!(stage, Stage::Homing | Stage::Done) {
             let rate_m_s = completing.map_or(0.0, |plan| plan.home_rate_m_s);
             let ramped = ramp_from(scene.held, rate_m_s, self.step_s, command);
@@ -170,9 +168,9 @@ impl ClosedLoop {
         }
         let waited = scene.tick - course.begun(Stage::Settling).unwrap_or(0);
         if let Some(stream) = &self.excitation.stream
-            && waited >= stream.patience()
+            && waited >= stream.patience
         {
-            let (value, limit) = (waited as f64, stream.patience() as f64);
+            let (value, limit) = (waited as f64, stream.patience as f64);
             return Err(Trip { kind: TripKind::NoLoad, dof: 0, value, limit }.into());
         }
         Ok(Proposal::Desired)
@@ -234,16 +232,7 @@ impl Source for ClosedLoop {
         if !self.stage().is_closed() {
             return None;
         }
-        let numerical = &self.numerical;
-        Some(Observation {
-            displacement: numerical.displacement(),
-            velocity: numerical.velocity(),
-            interface: &numerical.desired().displacement,
-            load: self.load(self.tick),
-            force: &measured.force,
-            elements: numerical.element_energy(),
-            work: numerical.step_work(&measured.force),
-        })
+        Some(self.numerical.observation(self.load(self.tick), &measured.force))
     }
 
     #[inline(always)]
@@ -278,7 +267,7 @@ impl Source for ClosedLoop {
     fn is_over(&self, tick: u64) -> bool {
         // Without an end of its own a test is over with the load.
         let ends_with_load =
-            self.course.as_ref().is_none_or(|course| course.plan().completing.is_none());
+            self.course.as_ref().is_none_or(|course| course.plan.completing.is_none());
         match self.stage() {
             Stage::Done => true,
             Stage::Running => ends_with_load && self.excitation.is_over(tick),
@@ -293,11 +282,11 @@ impl Source for ClosedLoop {
 
     #[inline]
     fn is_waiting(&self, tick: u64) -> bool {
-        let (Some(stream), Some(course)) = (self.stream(), self.course()) else { return false };
-        match course.stage() {
+        let (Some(stream), Some(course)) = (self.stream(), &self.course) else { return false };
+        match course.stage {
             Stage::Settling => {
                 let since = tick - course.begun(Stage::Settling).unwrap_or(tick);
-                let settle = course.plan().initiating.map_or(0, |plan| plan.settle_ticks);
+                let settle = course.plan.initiating.map_or(0, |plan| plan.settle_ticks);
                 since >= settle && !stream.is_ready()
             }
             Stage::Running => stream.is_dry(),
@@ -314,7 +303,7 @@ impl Source for ClosedLoop {
     #[inline]
     fn bridged(&self) -> u64 {
         match &self.numerical {
-            Numerical::TwoRate(model) => model.counts().missing,
+            Numerical::TwoRate(model) => model.counts.missing,
             _ => 0,
         }
     }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::link::wire::{
     Datagram, Flaw, Handshake, Header, Kind, LOCK_STEP, MOST_BYTES, PACED, Refusal, decode, encode,
 };
-use crate::link::{Endpoint, LinkCounts, Received, Token};
+use crate::link::{Endpoint, Received, Token};
 use crate::world::Entropy;
 
 /// How long a welcome waits for its arm.
@@ -41,7 +41,7 @@ pub struct Transmit<'a> {
 
 /// What becomes of a datagram between sessions.
 pub enum Reception<'a> {
-    /// Counted and ignored.
+    /// Ignored.
     Ignored,
     /// This is the answer.
     Answer(Transmit<'a>),
@@ -71,26 +71,13 @@ pub struct Listener {
     entropy: Arc<dyn Entropy>,
     /// Who was welcomed and has not armed, and how long it may take.
     welcomed: Option<(AcceptedSession, u64)>,
-    /// What came between sessions.
-    pub(super) counts: LinkCounts,
     out: Box<[u8; MOST_BYTES]>,
 }
 
 impl Listener {
     /// Nobody has come yet.
     pub fn new(profile: LabProfile, entropy: Arc<dyn Entropy>) -> Self {
-        Self {
-            profile: Arc::new(profile),
-            entropy,
-            welcomed: None,
-            counts: LinkCounts::default(),
-            out: Box::new([0; MOST_BYTES]),
-        }
-    }
-
-    /// What reached it between sessions.
-    pub fn counts(&self) -> &LinkCounts {
-        &self.counts
+        Self { profile: Arc::new(profile), entropy, welcomed: None, out: Box::new([0; MOST_BYTES]) }
     }
 
     /// Takes a datagram.
@@ -102,31 +89,25 @@ impl Listener {
             && datagram.header.kind == Kind::Arm
             && let Some(arm) = datagram.handshake
         {
-            let tag = self.profile.token.tag(Kind::Arm, session.nonce, session.endpoint.session());
+            let tag = self.profile.token.tag(Kind::Arm, session.nonce, session.endpoint.session);
             let fits = arm.nonce == session.nonce && arm.tag == tag;
             session.arm_ns = datagram.header.time_ns;
             return match self.welcomed.take().filter(|_| fits) {
                 Some((session, _)) => Reception::Accepted(session),
-                None => {
-                    self.counts.foreign += 1;
-                    Reception::Ignored
-                }
+                None => Reception::Ignored,
             };
         }
         match decode(bytes) {
             Ok(datagram) if datagram.header.kind == Kind::Hello => {
-                return self.answer_hello(now_ns, &datagram, from);
+                self.answer_hello(now_ns, &datagram, from)
             }
-            Ok(_) | Err(Flaw::NotOurs | Flaw::Malformed) => self.counts.foreign += 1,
-            Err(Flaw::Damaged) => self.counts.corrupt += 1,
             Err(Flaw::Version(_)) => {
-                self.counts.foreign += 1;
                 let question = Question { now_ns, from, dofs: 1, echo_ns: 0, nonce: 0 };
                 let refused = self.profile.refuse(&question, Refusal::Version, &mut self.out);
-                return Reception::Answer(refused);
+                Reception::Answer(refused)
             }
+            _ => Reception::Ignored,
         }
-        Reception::Ignored
     }
 
     /// Welcomes who fits, or says why not. A hello that came twice means the same
@@ -157,10 +138,7 @@ impl Listener {
                 let (session, _) = self.welcomed.insert((session, until_ns));
                 session.welcome(&question, &mut self.out)
             }
-            Err(reason) => {
-                self.counts.foreign += 1;
-                self.profile.refuse(&question, reason, &mut self.out)
-            }
+            Err(reason) => self.profile.refuse(&question, reason, &mut self.out),
         })
     }
 }
@@ -191,7 +169,7 @@ impl AcceptedSession {
         question: &Question,
         out: &'a mut [u8; MOST_BYTES],
     ) -> Transmit<'a> {
-        let (profile, session) = (&self.profile, self.endpoint.session());
+        let (profile, session) = (&self.profile, self.endpoint.session);
         let welcome = Handshake {
             rate_hz: profile.rate_hz,
             nonce: self.nonce,

@@ -214,19 +214,16 @@ impl Laboratory {
 
     /// The channels of a frame.
     pub fn channels(count: usize) -> Vec<Channel> {
-        let source = vec![
-            Channel::new("loop.tick", "", "Tick of the newest command of the loop, −1 for none"),
-            Channel::new(
-                "loop.missing",
-                "",
-                "Ticks in a row without a command of the loop; the rig holds meanwhile",
-            ),
-            Channel::new(
-                "loop.phase",
-                "",
+        let source = [
+            ("tick", "Tick of the newest command of the loop, −1 for none"),
+            ("missing", "Ticks in a row without a command of the loop; the rig holds meanwhile"),
+            (
+                "phase",
                 "Where the loop said it stands: 0 running, 1 tripped and leading the rig to safe",
             ),
         ];
+        let channel = |(name, words)| Channel::new(format!("loop.{name}"), "", words);
+        let source = source.map(channel).into();
         let plan = FramePlan { interface: count, source, ..FramePlan::default() };
         plan.channels(&Block::laboratory())
     }

@@ -1,6 +1,7 @@
 //! One session: the laboratory is moved, until the loop leaves or falls silent
 //! and the rig is safe.
 
+use std::io;
 use std::net::SocketAddr;
 
 use model::motion::Motion;
@@ -185,14 +186,14 @@ impl Session {
             counts: self.accepted.endpoint.counts,
             silent_s: self.silent_s,
             safe_after_s: way.map(|(from, to)| 1e-9 * to.saturating_sub(from) as f64),
-            overruns: self.driving.overruns(),
+            overruns: self.driving.overruns,
         };
         (self.laboratory, end)
     }
 
-    /// An answer could not be sent.
-    pub(super) fn note_unsent(&mut self) {
-        self.accepted.endpoint.counts.unsent += 1;
+    /// Counts an answer that could not be sent.
+    pub(super) fn note(&mut self, sent: io::Result<()>) {
+        self.accepted.endpoint.counts.unsent += u64::from(sent.is_err());
     }
 
     /// In virtual time no frame is lost: the shell waits before the next datagram.

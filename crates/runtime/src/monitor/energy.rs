@@ -107,12 +107,15 @@ pub struct EnergyMonitor {
     pub(super) mass: PanelMatrix,
     /// Number of DOFs.
     size: usize,
-    /// W_F, W_I, J.
-    feedback: f64,
-    input: f64,
-    linear_dissipated: f64,
-    elements: ElementEnergy,
-    stability_warning: f64,
+    /// W_F at the last observation, J.
+    pub feedback: f64,
+    /// W_I, J.
+    pub input: f64,
+    /// What linear damping has taken, J.
+    pub(crate) linear_dissipated: f64,
+    pub(super) elements: ElementEnergy,
+    /// SW, %.
+    pub stability_warning: f64,
     started: bool,
     /// x and v of the last instant, and what acted at it.
     motion: Vec<f64>,
@@ -129,7 +132,7 @@ impl EnergyMonitor {
     pub fn new(numerical: &Equations, rule: WorkRule, constant_j: f64, stop_at: f64) -> Self {
         let n = numerical.size();
         let (interface, loads) = (numerical.interface.len(), numerical.load.ncols());
-        let damping = PanelMatrix::new(&numerical.damping);
+        let damping = PanelMatrix::new(&numerical.matrices.damping);
         // Of a first-order model the DOFs' part: its integrator gives the works.
         let reach = PanelMatrix::new(&numerical.load.rows(0, n).transpose());
         Self {
@@ -140,8 +143,8 @@ impl EnergyMonitor {
             reaches: [reach.output(), reach.output()],
             damping,
             reach,
-            stiffness: PanelMatrix::new(&numerical.stiffness),
-            mass: PanelMatrix::new(&numerical.mass),
+            stiffness: PanelMatrix::new(&numerical.matrices.stiffness),
+            mass: PanelMatrix::new(&numerical.matrices.mass),
             size: n,
             feedback: 0.0,
             input: 0.0,
@@ -170,40 +173,10 @@ impl EnergyMonitor {
         }
     }
 
-    /// What linear damping has taken up to the last observation, J.
-    #[inline]
-    pub fn linear_dissipated(&self) -> f64 {
-        self.linear_dissipated
-    }
-
-    /// W_I at the last observation, J.
-    #[inline]
-    pub fn input_work(&self) -> f64 {
-        self.input
-    }
-
-    /// W_F at the last observation, J.
-    #[inline]
-    pub fn feedback_work(&self) -> f64 {
-        self.feedback
-    }
-
-    /// Work put into the nonlinear elements up to the last observation, J.
-    #[inline]
-    pub fn element_work(&self) -> f64 {
-        self.elements.work
-    }
-
     /// E_d: what damping and hysteresis have taken up to the last observation, J.
     #[inline]
     pub fn dissipated(&self) -> f64 {
         self.linear_dissipated + (self.elements.work - self.elements.stored)
-    }
-
-    /// SW at the last observation, %.
-    #[inline]
-    pub fn stability_warning(&self) -> f64 {
-        self.stability_warning
     }
 
     /// A trip if the stability warning has reached its threshold.
@@ -279,6 +252,7 @@ impl EnergyMonitor {
 mod tests {
     use model::equations::RelativeDof;
     use nalgebra::DMatrix;
+    use numerics::second_order::SecondOrder;
 
     use super::*;
 
@@ -288,9 +262,7 @@ mod tests {
 
     fn monitor(damping: f64, constant_j: f64, stop_at: f64) -> EnergyMonitor {
         let equations = Equations {
-            mass: one(2.0),
-            damping: one(damping),
-            stiffness: one(50.0),
+            matrices: SecondOrder { mass: one(2.0), damping: one(damping), stiffness: one(50.0) },
             load: one(-2.0),
             interface: vec![RelativeDof::of_dof(0)],
             elements: Vec::new(),
@@ -332,7 +304,7 @@ mod tests {
             (energies.dissipated, expected.dissipated),
             (energies.kinetic, expected.kinetic),
             (energies.strain, expected.strain),
-            (monitor.stability_warning(), 100.0 * 1.4 / 1.45),
+            (monitor.stability_warning, 100.0 * 1.4 / 1.45),
         ] {
             assert!((ours - hand).abs() < 1e-12 * hand.abs(), "{energies:?}");
         }
@@ -352,7 +324,7 @@ mod tests {
         let mut monitor = monitor(0.0, 0.0, f64::INFINITY);
         observe(&mut monitor, 0.0, 1.0, -7.0, 0.0);
         observe(&mut monitor, 0.2, 1.0, 0.0, 0.0);
-        assert_eq!(monitor.stability_warning(), f64::INFINITY);
+        assert_eq!(monitor.stability_warning, f64::INFINITY);
         assert_eq!(monitor.verdict(), Ok(()));
     }
 }

@@ -153,8 +153,8 @@ impl Indicator for EnergyError {
             displacement: seen.displacement,
             measured: &seen.measured.displacement,
             force: &seen.measured.force,
-            input: seen.energies.input_work(),
-            elements: seen.energies.element_work(),
+            input: seen.energies.input,
+            elements: seen.energies.elements.work,
         };
         self.add(&balance, seen.energies);
     }
@@ -172,6 +172,7 @@ impl Indicator for EnergyError {
 mod tests {
     use model::equations::{Equations, RelativeDof};
     use nalgebra::DMatrix;
+    use numerics::second_order::SecondOrder;
 
     use super::*;
 
@@ -180,9 +181,7 @@ mod tests {
         let one = |value: f64| DMatrix::from_element(1, 1, value);
         let (m, c, k, spring, omega) = (2.0, 3.0, 50.0, 400.0, 9.0);
         let equations = Equations {
-            mass: one(m),
-            damping: one(c),
-            stiffness: one(k),
+            matrices: SecondOrder { mass: one(m), damping: one(c), stiffness: one(k) },
             load: one(1.0),
             interface: vec![RelativeDof::of_dof(0)],
             elements: Vec::new(),

@@ -123,7 +123,7 @@ impl Forecast {
 
 impl Indicator for Forecast {
     fn observe(&mut self, seen: &MonitorInput<'_>) {
-        self.add(seen.energies.feedback_work(), seen.energies.dissipated());
+        self.add(seen.energies.feedback, seen.energies.dissipated());
     }
 
     fn judge(&mut self, tick: u64, log: &mut EventLog) -> Result<(), Stop> {

@@ -134,7 +134,7 @@ impl IndicatorSet {
         for indicator in &mut self.indicators {
             indicator.observe(seen);
         }
-        self.stability.judge(seen.tick, 0, seen.energies.stability_warning(), log)?;
+        self.stability.judge(seen.tick, 0, seen.energies.stability_warning, log)?;
         self.indicators.iter_mut().try_for_each(|indicator| indicator.judge(seen.tick, log))
     }
 

@@ -126,7 +126,7 @@ impl<J: Send + 'static, R: Send + 'static> PreparedThread<J, R> {
                 system::touch_stack();
                 Some(work(job))
             })
-            .map_err(|source| RealtimeError::Thread { source })?;
+            .map_err(RealtimeError::Thread)?;
         let granted = told.recv().map_err(|_| RealtimeError::Panicked)?;
         Ok((Self { job, handle }, granted))
     }

@@ -64,8 +64,8 @@ impl Record {
         let mut messages = Messages::open(disk, path)?;
         let schema = read_schema(&mut messages, path)?;
         let header = header_of(&schema, path)?;
-        let channels = parse_channels(&schema)
-            .map_err(|found| RecordError::NotARecord { path: path.into(), found })?;
+        let channels =
+            parse_channels(&schema).map_err(|found| RecordError::NotARecord(path.into(), found))?;
         let mut columns = vec![Vec::new(); channels.len()];
         let read = read_batches(&mut messages, &schema, &mut columns)
             .and_then(|()| read_summary(&mut messages));
@@ -74,7 +74,7 @@ impl Record {
             Ok(summary) => (Some(summary), None),
             Err(Stop::Cut) => (None, None),
             Err(Stop::Read(source)) => {
-                return Err(RecordError::Read { path: path.into(), source });
+                return Err(RecordError::Read(path.into(), source));
             }
             Err(Stop::Damaged(problem)) => {
                 let offset = messages.start;
@@ -130,7 +130,7 @@ struct Messages {
 impl Messages {
     fn open(disk: &dyn Disk, path: &Path) -> Result<Self, RecordError> {
         let (bytes, length) =
-            disk.open(path).map_err(|source| RecordError::Read { path: path.into(), source })?;
+            disk.open(path).map_err(|source| RecordError::Read(path.into(), source))?;
         Ok(Self { input: BufReader::new(bytes), start: 0, position: 0, length })
     }
 
@@ -183,12 +183,12 @@ impl Messages {
 
 /// Reads the first message, which makes the file a record or something else.
 fn read_schema(messages: &mut Messages, path: &Path) -> Result<Schema, RecordError> {
-    let other = |found: &str| RecordError::NotARecord { path: path.into(), found: found.into() };
+    let other = |found: &str| RecordError::NotARecord(path.into(), found.into());
     let metadata = match messages.next(HEADER_METADATA) {
         Ok(Some(metadata)) => metadata,
         Ok(None) => return Err(other("an empty Arrow stream")),
-        Err(Stop::Cut) => return Err(RecordError::NoHeader { path: path.into() }),
-        Err(Stop::Read(source)) => return Err(RecordError::Read { path: path.into(), source }),
+        Err(Stop::Cut) => return Err(RecordError::NoHeader(path.into())),
+        Err(Stop::Read(source)) => return Err(RecordError::Read(path.into(), source)),
         Err(Stop::Damaged(_)) => return Err(other("it does not start as an Arrow stream")),
     };
     parse_schema(&metadata).map_err(|problem| other(&problem))
@@ -231,13 +231,12 @@ fn parse_schema(metadata: &[u8]) -> Result<Schema, String> {
 }
 
 fn header_of(schema: &Schema, path: &Path) -> Result<Header, RecordError> {
-    let format = schema.metadata().get(FORMAT_KEY).ok_or_else(|| RecordError::NotARecord {
-        path: path.into(),
-        found: "an Arrow stream of another program".into(),
+    let format = schema.metadata().get(FORMAT_KEY).ok_or_else(|| {
+        RecordError::NotARecord(path.into(), "an Arrow stream of another program".into())
     })?;
     if *format != FORMAT.to_string() {
         let found = format.chars().take(40).collect();
-        return Err(RecordError::NewerFormat { path: path.into(), found, known: FORMAT });
+        return Err(RecordError::NewerFormat(path.into(), found));
     }
     if schema.fields().is_empty() {
         let problem = "has no channels".into();

@@ -101,7 +101,7 @@ impl Rig for ShakenRig {
     fn measure(&mut self, _ahead: &Motion, measured: &mut Measured) -> Result<(), RigFault> {
         measured.has_acceleration = true;
         for i in 0..self.interface.len() {
-            let (state, accelerations) = (self.step.state(), self.step.acceleration());
+            let (state, accelerations) = (self.step.state(), &self.step.acceleration);
             let dof = self.interface[i];
             let [displacement, force, acceleration] =
                 self.sensors.read(i, self.forces_at, dof, state, accelerations);

@@ -5,6 +5,7 @@ use model::shaken::{ShakenSpecimen, Shaker};
 use model::specimen::Specimen;
 use model::transfer::TransferSystem;
 use nalgebra::DMatrix;
+use numerics::second_order::SecondOrder;
 use std::sync::{Arc, Mutex};
 
 use super::*;
@@ -120,9 +121,11 @@ fn virtual_rig() -> VirtualRig {
     VirtualRig::new(VirtualRigParts {
         transfer_system: TransferSystem::Delay { samples: 2.0 },
         specimen: Specimen {
-            mass: DMatrix::zeros(1, 1),
-            damping: DMatrix::zeros(1, 1),
-            stiffness: DMatrix::from_element(1, 1, 1e3),
+            matrices: SecondOrder {
+                mass: DMatrix::zeros(1, 1),
+                damping: DMatrix::zeros(1, 1),
+                stiffness: DMatrix::from_element(1, 1, 1e3),
+            },
             elements: Vec::new(),
         },
         converter: Converter { quantum: 0.0, saturation: f64::INFINITY },
@@ -136,9 +139,7 @@ fn virtual_rig() -> VirtualRig {
 fn shaken_rig() -> ShakenRig {
     let one = |value: f64| DMatrix::from_element(1, 1, value);
     let specimen = ShakenSpecimen {
-        mass: one(1.0),
-        damping: one(1.0),
-        stiffness: one(100.0),
+        matrices: SecondOrder { mass: one(1.0), damping: one(1.0), stiffness: one(100.0) },
         interface: vec![0],
         elements: Vec::new(),
         preload_n: vec![0.0],

@@ -48,11 +48,13 @@ pub enum LoadEnd {
 #[derive(Debug)]
 pub struct StreamedLoad {
     ring: Consumer<f64>,
-    state: Arc<FeedState>,
+    /// What both sides know.
+    pub state: Arc<FeedState>,
     signals: usize,
     ratio: usize,
     prefill: usize,
-    patience: u64,
+    /// Ticks for which the first samples are waited for.
+    pub(crate) patience: u64,
     bridge: f64,
     ease: f64,
     /// The samples around the instant of `next`, and the ticks since the first.
@@ -60,10 +62,11 @@ pub struct StreamedLoad {
     later: Vec<f64>,
     part: usize,
     gain: f64,
-    end: Option<LoadEnd>,
+    /// Why the load is over, if it is.
+    pub end: Option<LoadEnd>,
     /// Load at this tick and at the one after it.
-    now: Vec<f64>,
-    next: Vec<f64>,
+    pub(crate) now: Vec<f64>,
+    pub(crate) next: Vec<f64>,
 }
 
 impl StreamedLoad {
@@ -109,23 +112,8 @@ impl StreamedLoad {
             && !broken
     }
 
-    /// Ticks for which the first samples are waited for.
-    pub fn patience(&self) -> u64 {
-        self.patience
-    }
-
-    /// Why the load is over, if it is.
-    #[inline]
-    pub fn end(&self) -> Option<LoadEnd> {
-        self.end
-    }
-
-    /// Ends the load: its time is up.
-    pub(crate) fn time_up(&mut self) {
-        self.finish(LoadEnd::TimeUp);
-    }
-
-    fn finish(&mut self, end: LoadEnd) {
+    /// Ends the load, if nothing has ended it before.
+    pub(crate) fn finish(&mut self, end: LoadEnd) {
         self.end.get_or_insert(end);
         self.state.over.store(true, Ordering::Relaxed);
     }
@@ -192,28 +180,6 @@ impl StreamedLoad {
             self.gain = (self.gain + 1.0 / self.bridge).min(1.0);
         }
     }
-
-    /// Load at this tick.
-    #[inline]
-    pub fn now(&self) -> &[f64] {
-        &self.now
-    }
-
-    /// Load at the tick after this one.
-    #[inline]
-    pub fn next(&self) -> &[f64] {
-        &self.next
-    }
-
-    /// Ticks without a sample that was due.
-    pub fn starved(&self) -> u64 {
-        self.state.starved()
-    }
-
-    /// Samples taken out of the ring.
-    pub fn used(&self) -> u64 {
-        self.state.used()
-    }
 }
 
 #[cfg(test)]
@@ -237,7 +203,7 @@ mod tests {
         (0..ticks)
             .map(|_| {
                 load.advance();
-                load.now()[0]
+                load.now[0]
             })
             .collect()
     }
@@ -252,10 +218,13 @@ mod tests {
         assert!(load.is_ready(), "all there is");
         load.begin();
         assert_eq!(first_signal(&mut load, 4), [1.0, 2.0, 3.0, 1.0]);
-        assert_eq!(load.end(), None);
+        assert_eq!(load.end, None);
         // The tick of the last sample is the first without load, as with a file.
         assert_eq!(first_signal(&mut load, 4), [-1.0, -0.5, 0.0, 0.0]);
-        assert_eq!((load.end(), load.starved(), load.used()), (Some(LoadEnd::Declared), 0, 3));
+        assert_eq!(
+            (load.end, load.state.starved(), load.state.used()),
+            (Some(LoadEnd::Declared), 0, 3)
+        );
     }
 
     #[test]
@@ -268,9 +237,9 @@ mod tests {
         feed.offer(&[8.0, 0.0, 8.0, 0.0, 8.0, 0.0, 8.0, 0.0]).unwrap();
         assert!(!load.is_dry());
         assert_eq!(first_signal(&mut load, 4), [2.0, 4.0, 6.0, 8.0], "it comes back as it went");
-        assert_eq!((load.starved(), load.end(), load.used()), (3, None, 6));
+        assert_eq!((load.state.starved(), load.end, load.state.used()), (3, None, 6));
         assert_eq!(first_signal(&mut load, 5), [8.0, 6.0, 4.0, 2.0, 0.0]);
-        assert_eq!(load.end(), Some(LoadEnd::Starved));
+        assert_eq!(load.end, Some(LoadEnd::Starved));
         // Too late: the load stays over.
         assert_eq!(feed.offer(&[8.0, 0.0]), Err(FeedError::Over));
         assert_eq!(first_signal(&mut load, 2), [0.0, 0.0]);
@@ -284,7 +253,7 @@ mod tests {
         assert_eq!(feed.offer(&[1.0, 1.0, 1.0, -5.5]), Err(beyond));
         let bad = FeedError::NotFinite { sample: 0, signal: 0 };
         assert_eq!(feed.offer(&[f64::NAN, 1.0]), Err(bad));
-        assert_eq!((feed.fed(), feed.room()), (0, 8));
+        assert_eq!((feed.state.fed(), feed.room()), (0, 8));
         assert_eq!(feed.offer(&[1.0; 24]), Ok(8));
         assert_eq!(feed.offer(&[1.0; 2]), Ok(0));
         feed.end();

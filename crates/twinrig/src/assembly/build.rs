@@ -362,7 +362,7 @@ fn warn_of_indefinite(
         let smallest = eigen::smallest_symmetric_eigenvalue(&symmetric).unwrap_or(0.0);
         (smallest < -1e-9 * matrix.amax()).then_some(smallest)
     };
-    if let Some(smallest) = negative(&numerical.damping) {
+    if let Some(smallest) = negative(&numerical.matrices.damping) {
         let message = format!(
             "the numerical damping is not positive semidefinite (eigenvalue {smallest:.4e} N·s/m): \
              its dissipated energy may fall, and the stability warning means little"
@@ -371,7 +371,7 @@ fn warn_of_indefinite(
             .remedy("give the specimen less damping than the structure has at its DOF");
         found.push(experiment.place("partition.damping", warning));
     }
-    if let Some(smallest) = negative(&numerical.stiffness) {
+    if let Some(smallest) = negative(&numerical.matrices.stiffness) {
         let message = format!(
             "the numerical stiffness is not positive semidefinite (eigenvalue {smallest:.4e} N/m): \
              the simulated part stands only as long as the specimen holds it"

@@ -3,7 +3,7 @@
 
 use std::cell::RefCell;
 
-use model::error::{MatrixName, ModelError};
+use model::error::{BadNumber, MatrixName, ModelError};
 use model::fem::{self, Material, Member, Mesh};
 use model::reduction::{Component, Dampers, ModeChoice, Recipe, ReductionError, reduce};
 use model::structure::{DofKind, Structure, damping};
@@ -435,7 +435,7 @@ fn built_frame(frame: &Frame) -> Result<Mesh, ReductionError> {
     let total = nx.saturating_mul(ny).saturating_mul(frame.storeys + 1);
     if total > 1_000_000 {
         let (name, value, requirement) = ("joints", total as f64, "at most 1000000");
-        return Err(ModelError::BadParameter { name, value, requirement }.into());
+        return Err(BadNumber { name, value, requirement }.into());
     }
     let joint = |i: usize, j: usize, k: usize| (k * ny + j) * nx + i;
     let mut nodes = Vec::new();

@@ -45,31 +45,23 @@ pub(super) fn fault(spec: &FaultSpec, step_s: f64) -> Fault {
     let ticks = |time_s: f64| (time_s / step_s).round() as u64;
     let late = |time_s: f64| (time_s / step_s).round() as usize;
     let kind = match spec.kind {
-        FaultKindSpec::Delay { by_s } => FaultKind::Delay { by: late(by_s) },
-        FaultKindSpec::DelayJitter { most_s } => FaultKind::DelayJitter { most: late(most_s) },
-        FaultKindSpec::DroppedCommands { probability } => {
-            FaultKind::DroppedCommands { probability }
-        }
-        FaultKindSpec::RepeatedSamples { probability } => {
-            FaultKind::RepeatedSamples { probability }
-        }
-        FaultKindSpec::SensorNan { sensor } => FaultKind::SensorNan {
-            sensor: match sensor {
-                SensorChoice::Displacement => FaultySensor::Displacement,
-                SensorChoice::Force => FaultySensor::Force,
-                SensorChoice::Both => FaultySensor::Both,
-            },
-        },
+        FaultKindSpec::Delay { by_s } => FaultKind::Delay(late(by_s)),
+        FaultKindSpec::DelayJitter { most_s } => FaultKind::DelayJitter(late(most_s)),
+        FaultKindSpec::DroppedCommands { probability } => FaultKind::DroppedCommands(probability),
+        FaultKindSpec::RepeatedSamples { probability } => FaultKind::RepeatedSamples(probability),
+        FaultKindSpec::SensorNan { sensor } => FaultKind::SensorNan(match sensor {
+            SensorChoice::Displacement => FaultySensor::Displacement,
+            SensorChoice::Force => FaultySensor::Force,
+            SensorChoice::Both => FaultySensor::Both,
+        }),
         FaultKindSpec::FrozenDisplacement => FaultKind::FrozenDisplacement,
         FaultKindSpec::StuckActuator => FaultKind::StuckActuator,
         FaultKindSpec::SaturatedActuator { position_m, rate_m_s } => {
             FaultKind::SaturatedActuator { position_m, stride_m: rate_m_s * step_s }
         }
-        FaultKindSpec::LoadCellDrift { drift_n_s } => {
-            FaultKind::LoadCellDrift { stride_n: drift_n_s * step_s }
-        }
+        FaultKindSpec::LoadCellDrift { drift_n_s } => FaultKind::LoadCellDrift(drift_n_s * step_s),
         FaultKindSpec::WrongSign => FaultKind::WrongSign,
-        FaultKindSpec::SpecimenFailure { remaining } => FaultKind::SpecimenFailure { remaining },
+        FaultKindSpec::SpecimenFailure { remaining } => FaultKind::SpecimenFailure(remaining),
     };
     Fault { kind, from: ticks(spec.at_s), until: ticks(spec.until_s), dof: spec.dof }
 }

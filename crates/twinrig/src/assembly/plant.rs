@@ -309,7 +309,7 @@ impl Assembly {
                     return Err(PlantError::ChangeOfOther);
                 };
                 let mut specimen = self.partition.specimen.clone();
-                specimen.stiffness *= change.specimen_stiffness;
+                specimen.matrices.stiffness *= change.specimen_stiffness;
                 let after = TransferSystem::ServoHydraulic(change.servo);
                 let rescale = before.rescale_to(&change.servo, self.count());
                 let after = self.rig_of(&after, &specimen, "sensor.changed")?;
@@ -426,7 +426,7 @@ impl Assembly {
     /// Structure and specimen in one piece: both sides of the cut put together
     /// again, so that the cut itself is tested.
     fn rigid(&self) -> Result<Plant, PlantError> {
-        let joined = self.substructures.numerical.joined(&self.partition.specimen.matrices());
+        let joined = self.substructures.numerical.joined(&self.partition.specimen.matrices);
         let elements = self.substructures.whole.elements.clone();
         let whole = Equations { elements, ..joined };
         let whole = Integrator::new(&whole, &self.integrator)?;

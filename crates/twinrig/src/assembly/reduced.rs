@@ -11,7 +11,7 @@ use model::reduction::{
     ReductionError, reduce,
 };
 use model::structure::{DofKind, Structure};
-use numerics::eigen::{self, Asymmetry};
+use numerics::eigen;
 use numerics::second_order::SecondOrder;
 
 use super::cache::Digest;
@@ -151,11 +151,8 @@ impl Builder<'_> {
         let begun = Instant::now();
         let SecondOrder { stiffness, damping, .. } = &full.component.matrices;
         // Of a stiffness that is not symmetric the reduction tells itself.
-        if let (None, Some(Asymmetry { row, column, relative, .. })) =
-            (stiffness.worst_asymmetry(), damping.worst_asymmetry())
-        {
-            let matrix = MatrixName::Damping;
-            let error = ReductionError::NotSymmetric { matrix, row, column, relative };
+        if let (None, Some(pair)) = (stiffness.worst_asymmetry(), damping.worst_asymmetry()) {
+            let error = ReductionError::NotSymmetric { matrix: MatrixName::Damping, pair };
             return self.accept(Err(error), "reduction");
         }
         let reduction = self.accept(reduce(&full.component, &wanted.recipe), "reduction")?;

@@ -9,6 +9,7 @@ use model::partition::{InternalDofs, Partition};
 use model::specimen::Specimen;
 use model::structure::{self, BeamEnds, BeamSection, Ends, MassModel, Structure, Support, damping};
 use nalgebra::{DMatrix, DVector};
+use numerics::second_order::SecondOrder;
 
 use super::SignalStore;
 use super::full::FullModel;
@@ -137,20 +138,20 @@ impl Builder<'_> {
             for (i, a) in ends {
                 for (j, b) in ends {
                     if let (Some(i), Some(j)) = (i, j) {
-                        built.stiffness[(i, j)] += a * b * link.stiffness;
-                        built.damping[(i, j)] += a * b * link.damping;
+                        built.matrices.stiffness[(i, j)] += a * b * link.stiffness;
+                        built.matrices.damping[(i, j)] += a * b * link.damping;
                     }
                 }
             }
             if let Some(dof) = place.to {
-                built.mass[(dof, dof)] += link.mass;
+                built.matrices.mass[(dof, dof)] += link.mass;
             }
         }
         Some(built)
     }
 
     fn damped(&mut self, built: Structure) -> Option<Structure> {
-        let (mass, stiffness) = (&built.mass, &built.stiffness);
+        let (mass, stiffness) = (&built.matrices.mass, &built.matrices.stiffness);
         let matrix = match &self.experiment.structure.damping {
             None => return Some(built),
             Some(DampingSource::Modal(ratios)) => {
@@ -219,9 +220,7 @@ impl Builder<'_> {
             inside = Some(found);
         }
         let specimen = Specimen {
-            mass: mass?,
-            damping: damping?,
-            stiffness: stiffness?,
+            matrices: SecondOrder { mass: mass?, damping: damping?, stiffness: stiffness? },
             elements: declared
                 .elements
                 .iter()
@@ -338,7 +337,7 @@ impl Builder<'_> {
                 let values = entries.iter().zip(interface).map(|(entry, place)| match entry {
                     MassEntry::Mass(mass) => *mass,
                     MassEntry::Share(share) => {
-                        place.to.map_or(0.0, |dof| share * structure.mass[(dof, dof)])
+                        place.to.map_or(0.0, |dof| share * structure.matrices.mass[(dof, dof)])
                     }
                 });
                 Some(DMatrix::from_diagonal(&DVector::from_iterator(count, values)))
@@ -489,9 +488,9 @@ fn chain(
             let turned =
                 |m: &DMatrix<f64>| DMatrix::from_fn(n, n, |i, j| m[(n - 1 - i, n - 1 - j)]);
             return Structure::new(
-                turned(&seen.mass),
-                turned(&seen.damping),
-                turned(&seen.stiffness),
+                turned(&seen.matrices.mass),
+                turned(&seen.matrices.damping),
+                turned(&seen.matrices.stiffness),
             );
         }
     };

@@ -14,7 +14,6 @@ use numerics::continuation::{
     Advance, Continuation, Corrector, Course, Difference, Refresh, Space, Steps,
 };
 use numerics::harmonic_balance::{HarmonicBalance, Response, Spring, System};
-use numerics::second_order::SecondOrder;
 
 use super::finer::Finer;
 use super::{Mark, Setup};
@@ -113,16 +112,7 @@ fn balance(setup: &Setup<'_>) -> Option<HarmonicBalance> {
     }
     let harmonic =
         (&whole.load * DVector::from_column_slice(setup.amplitudes())).map(Complex::from);
-    let system = System {
-        linear: SecondOrder {
-            mass: whole.mass.clone(),
-            damping: whole.damping.clone(),
-            stiffness: whole.stiffness.clone(),
-        },
-        springs,
-        constant,
-        harmonic,
-    };
+    let system = System { linear: whole.matrices.clone(), springs, constant, harmonic };
     let harmonics = HARMONICS.max(setup.spec().harmonics);
     Some(HarmonicBalance::new(system, harmonics))
 }

@@ -9,6 +9,7 @@ use model::sensor::Sensor;
 use model::shaken::{ShakenError, ShakenSpecimen, Shaker};
 use nalgebra::DMatrix;
 use numerics::continuation::{Corrector, Course, Difference, Refresh, Steps};
+use numerics::second_order::SecondOrder;
 use runtime::link::LinkError;
 use runtime::periodic::{Control, Mean, PeriodicLoop, PeriodicSettings, Settling};
 use runtime::rig::{FaultyRig, LateForce, NetworkRig, RigSlot, ShakenRig, ShakenSensors};
@@ -125,7 +126,7 @@ impl<'a> Setup<'a> {
         let Some(shaker) = &self.spec.shaker else {
             let mut assembly = self.assembly.clone();
             for (i, mass) in compensated.iter().enumerate() {
-                assembly.partition.specimen.mass[(i, i)] += mass;
+                assembly.partition.specimen.matrices.mass[(i, i)] += mass;
             }
             return assembly.rig_alone()?.ok_or(SetupError::AnswersAtOnce);
         };
@@ -137,9 +138,9 @@ impl<'a> Setup<'a> {
             derivative_v_s_per_m: shaker.damping_n_s_m,
         };
         let mut specimen = shaken_specimen(self.assembly);
-        let first = specimen.mass.nrows() - count;
+        let first = specimen.matrices.mass.nrows() - count;
         for (i, mass) in compensated.iter().enumerate() {
-            specimen.mass[(first + i, first + i)] += mass;
+            specimen.matrices.mass[(first + i, first + i)] += mass;
         }
         if let Some(preload) = &shaker.preload_n {
             specimen.preload_n = preload.expand(count);
@@ -352,15 +353,20 @@ fn shaken_specimen(assembly: &Assembly) -> ShakenSpecimen {
         element: placed.element.clone(),
     });
     ShakenSpecimen {
-        mass: joined(&specimen.mass, inside.map(|i| (&i.matrices.mass, &i.to_interface.mass))),
-        damping: joined(
-            &specimen.damping,
-            inside.map(|i| (&i.matrices.damping, &i.to_interface.damping)),
-        ),
-        stiffness: joined(
-            &specimen.stiffness,
-            inside.map(|i| (&i.matrices.stiffness, &i.to_interface.stiffness)),
-        ),
+        matrices: SecondOrder {
+            mass: joined(
+                &specimen.matrices.mass,
+                inside.map(|i| (&i.matrices.mass, &i.to_interface.mass)),
+            ),
+            damping: joined(
+                &specimen.matrices.damping,
+                inside.map(|i| (&i.matrices.damping, &i.to_interface.damping)),
+            ),
+            stiffness: joined(
+                &specimen.matrices.stiffness,
+                inside.map(|i| (&i.matrices.stiffness, &i.to_interface.stiffness)),
+            ),
+        },
         interface: (own..own + count).collect(),
         elements: at_interface.chain(between).collect(),
         preload_n: vec![0.0; count],

@@ -171,9 +171,9 @@ fn partitions(loaded: &Loaded, advice: &Advice) -> Value {
                 "rank": i + 1,
                 "interface": tables::place(loaded, &ranked.cut),
                 "specimen": tables::origin(&ranked.cut),
-                "mass_kg": diagonal(&specimen.mass),
-                "damping_n_s_m": diagonal(&specimen.damping),
-                "stiffness_n_m": diagonal(&specimen.stiffness),
+                "mass_kg": diagonal(&specimen.matrices.mass),
+                "damping_n_s_m": diagonal(&specimen.matrices.damping),
+                "stiffness_n_m": diagonal(&specimen.matrices.stiffness),
                 // Null: no delay makes it unstable.
                 "critical_delay_s": ranked.critical.map(|c| c.delay_s),
                 "critical_frequency_hz": ranked.critical.map(|c| c.frequency_hz),

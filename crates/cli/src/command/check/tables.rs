@@ -168,8 +168,10 @@ fn amounts(specimen: &Specimen) -> String {
         let entries: Vec<String> = matrix.diagonal().iter().map(|x| short(factor * x)).collect();
         (matrix.amax() > 0.0).then(|| format!("{} {unit}", entries.join(" | ")))
     };
-    let (stiffness, mass) =
-        (each(&specimen.stiffness, 1e-6, "MN/m"), each(&specimen.mass, 1.0, "kg"));
+    let (stiffness, mass) = (
+        each(&specimen.matrices.stiffness, 1e-6, "MN/m"),
+        each(&specimen.matrices.mass, 1.0, "kg"),
+    );
     match (stiffness, mass) {
         (Some(stiffness), Some(mass)) => format!("{stiffness}, {mass}"),
         (Some(one), None) | (None, Some(one)) => one,
