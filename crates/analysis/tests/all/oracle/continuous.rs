@@ -15,9 +15,19 @@ fn dynamic(m: &DMatrix<f64>, c: &DMatrix<f64>, k: &DMatrix<f64>, s: Complex<f64>
 pub(crate) fn formula(description: &LoopDescription, s: Complex<f64>) -> Matrix {
     let LoopDescription { numerical, specimen, .. } = description;
     let b = numerical.interface_matrix().map(Complex::from);
-    let own = dynamic(&numerical.mass, &numerical.damping, &numerical.stiffness, s);
+    let own = dynamic(
+        &numerical.matrices.mass,
+        &numerical.matrices.damping,
+        &numerical.matrices.stiffness,
+        s,
+    );
     let moved = b.transpose() * own.lu().solve(&b).unwrap();
-    let mut force = dynamic(&specimen.mass, &specimen.damping, &specimen.stiffness, s);
+    let mut force = dynamic(
+        &specimen.matrices.mass,
+        &specimen.matrices.damping,
+        &specimen.matrices.stiffness,
+        s,
+    );
     if let Some(inside) = &description.inside {
         let (own, joint) = (&inside.matrices, &inside.to_interface);
         let to = dynamic(&joint.mass, &joint.damping, &joint.stiffness, s);

@@ -20,7 +20,7 @@ fn cases() -> Vec<(&'static str, LoopDescription)> {
     let scalar = || specimen(one(10.0), one(60.0), one(2e5));
     let last = [ground(DOFS - 1)];
     let mut damped = chain(&last);
-    damped.damping[(60, 60)] += 700.0;
+    damped.matrices.damping[(60, 60)] += 700.0;
     let both = [ground(3), between(80, 81)];
     vec![
         ("modal", described(chain(&last), scalar(), delay(9.0), Method::Newmark)),

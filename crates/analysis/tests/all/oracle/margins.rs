@@ -166,8 +166,8 @@ fn forces_scaled_to_the_gain_margin_stand_on_the_boundary() {
 #[test]
 fn a_specimen_that_holds_the_structure_has_a_gain_margin_below_one() {
     let mut numerical = one_mass();
-    numerical.stiffness[(0, 0)] = -1e5;
-    numerical.damping[(0, 0)] = 9e3;
+    numerical.matrices.stiffness[(0, 0)] = -1e5;
+    numerical.matrices.damping[(0, 0)] = 9e3;
     let description =
         described(numerical, specimen(one(0.0), one(0.0), one(4e5)), delay(2.0), EXACT);
     let wired = Wired::of(&description, 0);
@@ -242,8 +242,8 @@ fn the_disk_margin_is_the_least_of_a_dense_grid() {
             if rotation != 1.0 && count != 2 {
                 continue;
             }
-            description.specimen.stiffness[(0, count - 1)] *= rotation;
-            description.specimen.stiffness[(count - 1, 0)] /= rotation;
+            description.specimen.matrices.stiffness[(0, count - 1)] *= rotation;
+            description.specimen.matrices.stiffness[(count - 1, 0)] /= rotation;
             let open = OpenLoop::sampled(&description).unwrap();
             let curve = Curve::follow(&open).unwrap();
             let told = margins(&open, &curve).unwrap().disk;

@@ -35,6 +35,7 @@ use numerics::eigen;
 use numerics::linear_system::{LinearSystem, Time};
 use numerics::lti::TransferFunction;
 use numerics::random::Stream;
+use numerics::second_order::SecondOrder;
 
 pub(crate) type Matrix = DMatrix<Complex<f64>>;
 
@@ -133,7 +134,7 @@ impl Wired {
             return wires.cut(0, 1, 3 * count);
         }
         let share = transfer_system.direct_share();
-        let direct_inertia = (share > 0.0).then(|| share * &specimen.mass);
+        let direct_inertia = (share > 0.0).then(|| share * &specimen.matrices.mass);
         let options = Options { direct_inertia, ..integrator.clone() };
         let stepper = Integrator::new(numerical, &options).unwrap();
         let mut parts = vec![
@@ -260,9 +261,11 @@ pub(crate) fn storeys(
         })
     };
     Equations {
-        mass: DMatrix::from_diagonal(&mass.to_vec().into()),
-        damping: chain(damper),
-        stiffness: chain(spring),
+        matrices: SecondOrder {
+            mass: DMatrix::from_diagonal(&mass.to_vec().into()),
+            damping: chain(damper),
+            stiffness: chain(spring),
+        },
         load: DMatrix::from_element(mass.len(), 1, 1.0),
         interface: interface.to_vec(),
         elements: Vec::new(),
@@ -275,7 +278,7 @@ pub(crate) fn specimen(
     damping: DMatrix<f64>,
     stiffness: DMatrix<f64>,
 ) -> Specimen {
-    Specimen { mass, damping, stiffness, elements: Vec::new() }
+    Specimen { matrices: SecondOrder { mass, damping, stiffness }, elements: Vec::new() }
 }
 
 pub(crate) fn function(numerator: &[f64], denominator: &[f64], samples: f64) -> TransferSystem {
@@ -505,7 +508,7 @@ pub(crate) fn all_loops() -> Vec<(String, LoopDescription)> {
 }
 
 pub(crate) fn whole(description: &LoopDescription) -> Equations {
-    description.numerical.joined(&description.specimen.matrices())
+    description.numerical.joined(&description.specimen.matrices)
 }
 
 pub(crate) fn axis(omega: f64) -> Complex<f64> {

@@ -67,7 +67,7 @@ fn modes_in_a_good_loop_are_the_structures_own() {
         description.shaping = ShapingDesign::default();
         description.transfer_system = delay(1.0);
         description.integrator.method = EXACT;
-        description.specimen.mass *= 0.0;
+        description.specimen.matrices.mass *= 0.0;
         let open = OpenLoop::sampled(&description).unwrap();
         let (_, found) = followed(&open, &description);
         assert_eq!(found.modes.len(), description.numerical.size(), "{name}");

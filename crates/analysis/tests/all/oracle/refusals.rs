@@ -56,8 +56,8 @@ fn the_most_dofs_and_states_are_judged_and_one_more_is_not() {
     // A structure whose modes the damping couples, and one state more than is examined.
     let n = MOST_STATES / 2 + 1;
     let mut long = storeys(&vec![1.0; n], &vec![1.0; n], &vec![0.0; n], &[ground(0)]);
-    (long.damping[(0, 1)], long.damping[(1, 0)]) = (0.1, -0.1);
-    long.stiffness[(0, 1)] += 0.1;
+    (long.matrices.damping[(0, 1)], long.matrices.damping[(1, 0)]) = (0.1, -0.1);
+    long.matrices.stiffness[(0, 1)] += 0.1;
     let long = described(long, scalar_specimen(), delay(1.0), EXACT);
     assert_eq!(refused(&long), LoopError::TooLarge { states: 2 * n, most: MOST_STATES });
 }

@@ -8,11 +8,11 @@ use super::*;
 /// Eigenvalues of [0 I; −M⁻¹K −M⁻¹C], sorted by size, those of a pair once.
 fn companion(equations: &Equations) -> Vec<Complex<f64>> {
     let n = equations.size();
-    let inverse = equations.mass.clone().try_inverse().unwrap();
+    let inverse = equations.matrices.mass.clone().try_inverse().unwrap();
     let mut a = DMatrix::zeros(2 * n, 2 * n);
     a.view_mut((0, n), (n, n)).fill_with_identity();
-    a.view_mut((n, 0), (n, n)).copy_from(&-(&inverse * &equations.stiffness));
-    a.view_mut((n, n), (n, n)).copy_from(&-(&inverse * &equations.damping));
+    a.view_mut((n, 0), (n, n)).copy_from(&-(&inverse * &equations.matrices.stiffness));
+    a.view_mut((n, n), (n, n)).copy_from(&-(&inverse * &equations.matrices.damping));
     let mut found = eigen::eigenvalues(&a).unwrap();
     found.retain(|s| s.im >= 0.0);
     found.sort_by(|a, b| a.norm().total_cmp(&b.norm()));
@@ -27,11 +27,11 @@ fn diagonal(values: &[f64]) -> DMatrix<f64> {
 fn own_modes_are_the_eigenvalues() {
     let plain = three_storeys(&[ground(0)]);
     let mut damper = plain.clone();
-    damper.damping[(1, 1)] += 9e3;
+    damper.matrices.damping[(1, 1)] += 9e3;
     let mut rotor = plain.clone();
-    (rotor.damping[(0, 1)], rotor.damping[(1, 0)]) = (4e3, -8e3);
+    (rotor.matrices.damping[(0, 1)], rotor.matrices.damping[(1, 0)]) = (4e3, -8e3);
     let mut follower = plain.clone();
-    follower.stiffness[(0, 2)] += 1e5;
+    follower.matrices.stiffness[(0, 2)] += 1e5;
     for equations in [plain, damper, rotor, follower] {
         let told = companion(&equations);
         let found = own_modes(&equations).unwrap();
@@ -41,20 +41,20 @@ fn own_modes_are_the_eigenvalues() {
             assert!(near(mode.motion.exponent, *s, 1e-8), "{mode:?} {s}");
         }
         assert_eq!(true_modes(&equations).unwrap(), found.oscillating);
-        let symmetric = equations.damping == equations.damping.transpose()
-            && equations.stiffness == equations.stiffness.transpose();
+        let symmetric = equations.matrices.damping == equations.matrices.damping.transpose()
+            && equations.matrices.stiffness == equations.matrices.stiffness.transpose();
         assert_eq!(found.natural.len(), 3);
         let frequencies: Vec<f64> = found.frequencies_hz().collect();
         assert_eq!(frequencies.len(), 3);
-        let inverse = equations.mass.clone().try_inverse().unwrap();
-        let mut squares = eigen::eigenvalues(&(inverse * &equations.stiffness)).unwrap();
+        let inverse = equations.matrices.mass.clone().try_inverse().unwrap();
+        let mut squares = eigen::eigenvalues(&(inverse * &equations.matrices.stiffness)).unwrap();
         squares.sort_by(|a, b| a.re.total_cmp(&b.re));
         for (k, (omega, ratio)) in found.natural.iter().enumerate() {
             assert!((frequencies[k] - hertz(*omega)).abs() < 1e-12);
             if symmetric {
                 assert!((omega / squares[k].re.sqrt() - 1.0).abs() < 1e-9, "{k}");
-            } else if equations.damping != equations.damping.transpose()
-                && equations.stiffness == equations.stiffness.transpose()
+            } else if equations.matrices.damping != equations.matrices.damping.transpose()
+                && equations.matrices.stiffness == equations.matrices.stiffness.transpose()
             {
                 assert!(*omega > 0.0 && *ratio > 0.0);
             } else {
@@ -69,9 +69,9 @@ fn own_modes_are_the_eigenvalues() {
 fn modes_that_do_not_oscillate_keep_their_place() {
     // 10, 20 and 30 rad/s; the second is damped three times beyond critical.
     let mut equations = three_storeys(&[ground(0)]);
-    equations.mass = diagonal(&[2.0, 2.0, 2.0]);
-    equations.stiffness = diagonal(&[200.0, 800.0, 1800.0]);
-    equations.damping = diagonal(&[0.8, 240.0, 6.0]);
+    equations.matrices.mass = diagonal(&[2.0, 2.0, 2.0]);
+    equations.matrices.stiffness = diagonal(&[200.0, 800.0, 1800.0]);
+    equations.matrices.damping = diagonal(&[0.8, 240.0, 6.0]);
     let found = own_modes(&equations).unwrap();
     let numbers: Vec<usize> = found.oscillating.iter().map(|mode| mode.number).collect();
     assert_eq!(numbers, [1, 3]);
@@ -81,9 +81,9 @@ fn modes_that_do_not_oscillate_keep_their_place() {
         assert!((omega - told.0).abs() < 1e-9 && (ratio - told.1).abs() < 1e-9, "{omega} {ratio}");
     }
     // A body without support is a mode without frequency.
-    equations.stiffness[(0, 0)] = 0.0;
-    equations.damping[(0, 0)] = 0.0;
-    equations.damping[(1, 1)] = 4.0;
+    equations.matrices.stiffness[(0, 0)] = 0.0;
+    equations.matrices.damping[(0, 0)] = 0.0;
+    equations.matrices.damping[(1, 1)] = 4.0;
     let found = own_modes(&equations).unwrap();
     let numbers: Vec<usize> = found.oscillating.iter().map(|mode| mode.number).collect();
     assert_eq!(numbers, [2, 3]);
