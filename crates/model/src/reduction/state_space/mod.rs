@@ -144,7 +144,7 @@ pub fn reduce_states(
         if recipe.completion == Completion::ResidualFlexibility {
             modes.remove_from(&system, &mut psi, &states, mirrored);
         }
-        let inverse = boundary_inverse(&psi.select_rows(&states), 2 * n)?;
+        let inverse = boundary_inverse(&psi, &states, n)?;
         Ok(martinez_coordinates(&psi, &inverse, inner, &states))
     };
     let mut right = side(false)?;
@@ -213,20 +213,29 @@ fn scale_of(component: &Component, choice: StateChoice) -> Result<f64, Reduction
     omega_of_mode(&symmetric, count)
 }
 
-/// Ψ_BB⁻¹, its rows scaled so that displacements and velocities compare.
+/// Ψ_BB⁻¹, its rows scaled so that displacements and velocities compare. `states` are
+/// those of the boundary among the displacements and velocities of `size` DOFs.
 fn boundary_inverse(
-    at_boundary: &DMatrix<f64>,
+    psi: &DMatrix<f64>,
+    states: &[usize],
     size: usize,
 ) -> Result<DMatrix<f64>, ReductionError> {
-    let boundary = at_boundary.nrows();
-    let singular = || ReductionError::DependentBoundary { boundary, size, dof: 0 };
+    let (at_boundary, count) = (psi.select_rows(states), states.len());
+    let dependent = |row: usize| {
+        let dof = states[row] % size;
+        ReductionError::DependentBoundary { boundary: count / 2, size, dof }
+    };
     let lengths: Vec<f64> = at_boundary.row_iter().map(|row| row.norm()).collect();
-    if lengths.iter().any(|&length| length.is_nan() || length <= 0.0) {
-        return Err(singular());
+    if let Some(row) = lengths.iter().position(|length| length.is_nan() || *length <= 0.0) {
+        return Err(dependent(row));
     }
-    let scaled = DMatrix::from_fn(boundary, boundary, |i, j| at_boundary[(i, j)] / lengths[i]);
-    let inverse = solve::inverse(&scaled).ok_or_else(singular)?;
-    Ok(DMatrix::from_fn(boundary, boundary, |i, j| inverse[(i, j)] / lengths[j]))
+    let scaled = DMatrix::from_fn(count, count, |i, j| at_boundary[(i, j)] / lengths[i]);
+    let inverse = solve::inverse(&scaled).ok_or_else(|| {
+        // The row with the largest part in a sum of rows that vanishes.
+        let vanishing = scaled.svd(true, false).u.map(|u| u.column(count - 1).icamax());
+        dependent(vanishing.unwrap_or(0))
+    })?;
+    Ok(DMatrix::from_fn(count, count, |i, j| inverse[(i, j)] / lengths[j]))
 }
 
 impl StateModel {
@@ -278,4 +287,29 @@ pub fn least_hermitian(a: &DMatrix<Complex<f64>>) -> f64 {
     let real = vstack(&[&hstack(&[&re, &-&im]), &hstack(&[&im, &re])]);
     let size = a.iter().map(|value| value.norm()).fold(0.0, f64::max);
     eigen::smallest_symmetric_eigenvalue(&real).map_or(f64::NAN, |least| least / size)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_boundary_that_does_not_deform_independently_names_its_dof() {
+        // Displacements and velocities of DOFs 1 and 4 of 5.
+        let states = [1, 4, 6, 9];
+        let dof = |psi: DMatrix<f64>| match boundary_inverse(&psi, &states, 5) {
+            Err(ReductionError::DependentBoundary { boundary: 2, size: 5, dof }) => Some(dof),
+            _ => None,
+        };
+        let unit = || DMatrix::from_fn(10, 4, |i, j| f64::from(states[j] == i));
+        assert_eq!(dof(unit()), None);
+        let mut still = unit();
+        still.row_mut(9).fill(0.0);
+        assert_eq!(dof(still), Some(4));
+        // The velocity of DOF 4 is all but that of DOF 1, and less of it.
+        let mut same = unit();
+        same[(9, 3)] = 0.0;
+        same[(9, 2)] = 3.0;
+        assert!(matches!(dof(same), Some(1 | 4)));
+    }
 }
