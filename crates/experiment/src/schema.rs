@@ -1,4 +1,4 @@
-//! The grammar as a JSON Schema, for editors that check TOML while it is typed.
+//! The declarations as a JSON Schema, for editors that check TOML while it is typed.
 
 use serde_json::{Map, Value, json};
 use toml::de::DeValue;
@@ -102,7 +102,7 @@ fn property(field: &'static Field) -> Value {
     let mut schema = shape(&field.shape);
     schema["description"] = json!(field.doc);
     if let Need::Default(text) = field.need {
-        let value = DeValue::parse(text).expect("a default in the grammar is a TOML value");
+        let value = DeValue::parse(text).expect("a declared default is a TOML value");
         schema["default"] = plain(value.get_ref());
     }
     schema

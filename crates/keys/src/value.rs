@@ -39,7 +39,7 @@ pub trait Keys: Sized {
     fn table_of(given: Option<Shape>) -> Table;
 
     /// The value; `None` if a key was refused.
-    fn read(branch: &Branch) -> Option<Self>;
+    fn read_table(branch: &Branch) -> Option<Self>;
 
     /// Whether one of the keys that choose it is written.
     fn is_chosen(_: &Branch) -> bool {
@@ -146,8 +146,8 @@ impl<T: Keys> Keys for Option<T> {
         key::all_optional(&T::table_of(given))
     }
 
-    fn read(branch: &Branch) -> Option<Self> {
-        if T::is_chosen(branch) { T::read(branch).map(Some) } else { Some(None) }
+    fn read_table(branch: &Branch) -> Option<Self> {
+        if T::is_chosen(branch) { T::read_table(branch).map(Some) } else { Some(None) }
     }
 }
 
