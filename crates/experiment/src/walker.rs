@@ -7,11 +7,11 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::diagnostic::{Diagnostic, Diagnostics, shorten};
-use super::grammar::{Field, Need, Shape, Table, Variant, Variants};
 use super::source::Source;
 use super::spelling::{listed, nearest};
-use super::tree::{Branch, Node, Origin, Value};
 use super::{choices, leaf};
+use keys::describe::{Field, Need, Shape, Table, Variant, Variants};
+use keys::tree::{Branch, Node, Origin, Value};
 
 /// Walks along `table` and returns what could be read; the rest is in `out`.
 pub(crate) fn walk(
@@ -284,7 +284,7 @@ impl Fields {
 
 /// The section of the file that a stray key belongs in.
 fn home_of(key: &str) -> Option<String> {
-    super::grammar::ROOT.fields.iter().find_map(|section| {
+    super::ROOT.fields.iter().find_map(|section| {
         if section.key == key {
             return Some("the top of the file".to_owned());
         }

@@ -184,7 +184,7 @@ fn bare_loop(assembly: &Assembly) -> Result<f64, BenchError> {
     let options = LoopOptions { constant_j: 1.0, recording: Recording::Off };
     let mut hybrid = assembly.hybrid_loop(assembly.plant()?, assembly.load(), options);
     let start = Instant::now();
-    run_virtual(&mut hybrid, &StopHandle::new(), |_| {});
+    run_virtual(&mut hybrid, &StopHandle::default(), |_| {});
     Ok(start.elapsed().as_nanos() as f64 / hybrid.ticks() as f64)
 }
 
@@ -215,7 +215,7 @@ fn recorded_loop(assembly: &Assembly) -> Result<f64, BenchError> {
     let loop_options = LoopOptions { constant_j: 1.0, recording };
     let mut hybrid = assembly.hybrid_loop(assembly.plant()?, assembly.load(), loop_options);
     let start = Instant::now();
-    run_virtual(&mut hybrid, &StopHandle::new(), |_| {});
+    run_virtual(&mut hybrid, &StopHandle::default(), |_| {});
     let ticks = hybrid.ticks();
     drop(hybrid);
     handle.finish(Ending { ticks, trip: None })?;
@@ -255,7 +255,7 @@ mod tests {
             let options = LoopOptions { constant_j: 1.0, recording: Recording::Off };
             let plant = assembly.plant().expect("the plant can be built");
             let mut hybrid = assembly.hybrid_loop(plant, assembly.load(), options);
-            run_virtual(&mut hybrid, &StopHandle::new(), |_| {});
+            run_virtual(&mut hybrid, &StopHandle::default(), |_| {});
             assert!(hybrid.tripped().is_none() && hybrid.ticks() == 2000, "{method}");
         }
     }

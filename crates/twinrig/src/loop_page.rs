@@ -40,7 +40,7 @@ pub fn page(
     };
     let margins = &examined.margins;
     let mut numbers = Vec::new();
-    if let Some(delay) = margins.delay {
+    if let Some(delay) = margins.verdict.delay_margin {
         let (more, at) = (number(1e3 * delay.delay_s), number(delay.frequency_hz));
         let at = format!("unstable at {at} Hz");
         numbers.push(KeyNumber::new("Delay margin", format!("{more} ms"), at));
@@ -97,7 +97,7 @@ fn nyquist(examined: &Examined, open: &OpenLoop) -> Figure {
         pane = pane.line(Role::Other(locus), name, smooth.iter().map(of));
     }
     pane = pane.mark((-1.0, 0.0), "−1", MarkKind::Place);
-    if let Some(delay) = examined.margins.delay {
+    if let Some(delay) = examined.margins.verdict.delay_margin {
         // Where the curve has the size one at the frequency that goes first.
         let near =
             |point: &&Point| (point.omega_rad_s / std::f64::consts::TAU - delay.frequency_hz).abs();
@@ -121,7 +121,7 @@ fn nyquist(examined: &Examined, open: &OpenLoop) -> Figure {
 fn damping(forecast: &Forecast, examined: &Examined, open: &OpenLoop) -> Figure {
     let plain = examined.description.compensator == Design::None;
     let mut has_s = if forecast.delay_s.is_finite() { forecast.delay_s.max(0.0) } else { 0.0 };
-    let more_s = match examined.margins.delay {
+    let more_s = match examined.margins.verdict.delay_margin {
         Some(delay) => (1.4 * delay.delay_s).min(10.0 * (has_s + 1e-3)),
         None => 0.5 * has_s + 1e-3,
     };
@@ -151,7 +151,9 @@ fn damping(forecast: &Forecast, examined: &Examined, open: &OpenLoop) -> Figure 
         pane = pane.line(Role::Other(index), drawn.name.clone(), points);
     }
     pane = pane.event(0.0, "as declared");
-    if let Some(delay) = examined.margins.delay.filter(|delay| delay.delay_s <= more_s) {
+    if let Some(delay) =
+        examined.margins.verdict.delay_margin.filter(|delay| delay.delay_s <= more_s)
+    {
         pane = pane.event(1e3 * delay.delay_s, format!("+{} ms", number(1e3 * delay.delay_s)));
     }
     Figure::new("Damping in the loop", caption(examined, &drawn), vec![pane])
@@ -203,7 +205,9 @@ fn caption(examined: &Examined, drawn: &[Drawn]) -> String {
     if left_out > 0 {
         words += &format!(" Of the modes, the {MODES} that come nearest to that.");
     }
-    if examined.margins.growing > 0 && !drawn.iter().any(|drawn| drawn.motion.growth_1_s() > 0.0) {
+    if examined.margins.verdict.growing > 0
+        && !drawn.iter().any(|drawn| drawn.motion.growth_1_s() > 0.0)
+    {
         words += " The motion that grows here belongs to no mode and is not drawn.";
     }
     words

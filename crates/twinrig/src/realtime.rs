@@ -5,7 +5,7 @@ use std::path::Path;
 use runtime::host::RealTime;
 use runtime::interlock::Phase;
 use runtime::realtime::{
-    Cpu, Driver, Memory, RealtimeError, RealtimePlan, Status, ThreadPlan, machine_facts,
+    Cpu, Driver, RealtimeError, RealtimePlan, Status, ThreadPlan, machine_facts,
 };
 use runtime::record::{Durability, Ending, Existing, Options, Recorder, Summary};
 use runtime::stop::StopHandle;
@@ -17,7 +17,6 @@ use crate::rehearsal::{
     Expected, Outcome, RehearsalError, events, flush_frames, header, trip_note,
 };
 use crate::{machine, remote};
-use experiment::realtime::MemorySpec;
 use experiment::{Experiment, Source};
 
 /// Why a test did not take place, or has no record.
@@ -54,16 +53,13 @@ pub trait Onlooker {
 pub fn plan(experiment: &Experiment) -> RealtimePlan {
     let spec = &experiment.realtime;
     RealtimePlan {
-        period_s: experiment.integrator.step_s,
+        period_s: experiment.integrator.step_s(),
         priority: spec.priority,
         cpu: spec.cpu.map_or(Cpu::Chosen, Cpu::Number),
-        memory: match spec.memory {
-            MemorySpec::Locked => Memory::Locked,
-            MemorySpec::Unlocked => Memory::Unlocked,
-        },
+        memory: spec.memory,
         overrun_limit: spec.overrun_limit,
         main_loop: experiment.main_loop.is_some().then_some(ThreadPlan {
-            priority: spec.main_priority,
+            priority: spec.main_priority(),
             // The scheduler finds it a processor beside the tick's.
             cpu: Cpu::Any,
         }),
@@ -90,7 +86,7 @@ pub fn run(
     let plan = plan(experiment);
     // From here on, so that whatever is allocated below is kept in place too.
     let driver = Driver::start(&plan)?;
-    let granted = driver.granted().clone();
+    let granted = driver.granted.clone();
     granted.notices.iter().for_each(|notice| onlooker.notice(notice));
     let mut header = header(experiment, source, assembly)?;
     header.started = machine::utc_now();
@@ -113,7 +109,7 @@ pub fn run(
     let (hybrid, timing) = (finished.test, finished.timing);
     let trip = hybrid.tripped().map(|(trip, time_s)| trip_note(&trip, time_s));
     let ticks = hybrid.ticks();
-    let main_loop = hybrid.two_rates().map(|model| *model.counts());
+    let main_loop = hybrid.two_rates().map(|model| model.counts);
     let wire = hybrid.link().copied();
     for note in events(assembly, &hybrid) {
         handle.note(note);
@@ -132,7 +128,7 @@ pub fn run(
 /// How the record of a real test is written.
 pub(crate) fn options(experiment: &Experiment) -> Options {
     let spec = &experiment.record;
-    let usual = Options::real_time(experiment.integrator.rate_hz / spec.every as f64);
+    let usual = Options::real_time(experiment.integrator.rate_hz() / spec.every as f64);
     Options {
         ring_frames: spec.ring.unwrap_or(usual.ring_frames),
         batch_frames: flush_frames(experiment),

@@ -48,7 +48,7 @@ pub fn finish_frames<S: runtime::source::Source>(
     test: Loop<S>,
     timing: Option<TimingNote>,
 ) -> Result<Summary, RecordError> {
-    for event in test.events().events() {
+    for event in &test.events().events {
         handle.note(EventNote::of(event, test.step_s()));
     }
     if let Some(timing) = timing {

@@ -4,13 +4,12 @@ use std::path::{Path, PathBuf};
 
 use serde_json::json;
 
-use super::ExportFormat;
 use super::output::{Exit, Output, is_record, print, read_record, would_overwrite};
 use twinrig::export::{Format, export as write};
 
 pub(super) fn export(
     record: &Path,
-    format: ExportFormat,
+    format: &'static Format,
     out: Option<PathBuf>,
     output: Output,
 ) -> Exit {
@@ -18,12 +17,7 @@ pub(super) fn export(
         Ok(read) => read,
         Err(exit) => return exit,
     };
-    let (format, extension) = match format {
-        ExportFormat::Csv => (Format::Csv, "csv"),
-        ExportFormat::Mat => (Format::Mat, "mat"),
-        ExportFormat::Parquet => (Format::Parquet, "parquet"),
-    };
-    let out = out.unwrap_or_else(|| path.with_extension(extension));
+    let out = out.unwrap_or_else(|| path.with_extension(format.name));
     if is_record(&out, &path) {
         return output.fail(would_overwrite(&out));
     }

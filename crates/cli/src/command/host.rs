@@ -102,7 +102,7 @@ fn feed(file: &PathBuf, to: &Reach, scale: f64, output: Output) -> Result<Exit, 
         Box::new(opened.map_err(|error| output.fail(format!("{}: {error}", file.display())))?)
     };
     let mut client = to.connect(output)?;
-    let welcome = client.welcome().clone();
+    let welcome = client.welcome.clone();
     let fail = |error: ClientError| output.fail(error);
     let mut sample = client.feed().map_err(fail)?;
     let mut rows = LoadRows::new(welcome.signals.len(), welcome.load_hz);
@@ -145,7 +145,7 @@ fn watch(
     output: Output,
 ) -> Result<Exit, Exit> {
     let mut client = to.connect(output)?;
-    let channels = client.welcome().channels.clone();
+    let channels = client.welcome.channels.clone();
     let mut shown = Vec::new();
     for name in wanted {
         match channels.iter().position(|(known, _)| known == name) {
@@ -252,7 +252,7 @@ fn stop(to: &Reach, output: Output) -> Result<Exit, Exit> {
 fn status(to: &Reach, output: Output) -> Result<Exit, Exit> {
     let mut client = to.connect(output)?;
     let status = client.status().map_err(|error| output.fail(error))?;
-    let welcome = client.welcome();
+    let welcome = &client.welcome;
     let feeding = match status.feeding {
         0 => "nobody feeds",
         1 => "being fed",

@@ -396,7 +396,7 @@ fn result_text(advised: &Advised) -> String {
     let mut text = format!("{}\n\n", title(result));
     text += &table(&["quantity", "value", "± (95 %)", "unit"], &found);
     for caution in &result.found.cautions {
-        text += &format!("caution: {}\n", caution.words());
+        text += &format!("caution: {}\n", caution);
     }
     match &advised.choice {
         Ok(choice) => {

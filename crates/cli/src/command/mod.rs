@@ -22,7 +22,9 @@ mod trace;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{CommandFactory, Parser, Subcommand, ValueEnum};
+use twinrig::export::{FORMATS, Format};
 
 pub(crate) use output::{Exit, Output};
 
@@ -99,8 +101,8 @@ enum Command {
         /// Record, or the folder it is in.
         record: PathBuf,
         /// Format of the new file.
-        #[arg(long, value_enum)]
-        format: ExportFormat,
+        #[arg(long, value_parser = format_names())]
+        format: &'static Format,
         /// Where to write it [default: beside the record].
         #[arg(long, value_name = "FILE")]
         out: Option<PathBuf>,
@@ -149,15 +151,11 @@ enum Command {
     },
 }
 
-/// Formats a record can be written in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum ExportFormat {
-    /// Comma-separated text, one row per frame.
-    Csv,
-    /// HDF5 laid out as a MATLAB v7.3 MAT file.
-    Mat,
-    /// Apache Parquet (in builds with the feature `parquet`).
-    Parquet,
+/// The names of the export formats, as clap lists and checks them.
+fn format_names() -> impl TypedValueParser<Value = &'static Format> {
+    let names = FORMATS.map(|format| PossibleValue::new(format.name).help(format.about));
+    PossibleValuesParser::new(names)
+        .map(|name| Format::named(&name).expect("clap lets only these names through"))
 }
 
 /// Papers that can be recomputed.

@@ -68,7 +68,7 @@ pub(super) fn rig(arguments: &RigArguments, output: Output) -> Exit {
         Err(exit) => return exit,
     };
     let _attended = stop.attend();
-    eprintln!("listening at {}", server.address());
+    eprintln!("listening at {}", server.address);
     let mut sessions = Vec::new();
     let exit = loop {
         let Some(accepted) = server.accept(&stop) else { break Exit::Done };

@@ -325,7 +325,7 @@ fn record_variant(
         &assembly,
         &claim,
         None,
-        &StopHandle::new(),
+        &StopHandle::default(),
         output,
     )?;
     let file = folder.join("experiment.toml");

@@ -8,7 +8,9 @@ use std::process::{Command, Stdio};
 use serde_json::{Value, json};
 use toml::de::{DeTable, DeValue};
 
-use super::super::grammar::{Count, ROOT, Shape, Table};
+use keys::describe::{Count, Shape, Table};
+
+use super::super::ROOT;
 use super::super::reference::{EXAMPLE, reference_markdown};
 use super::super::schema::{json_schema, plain};
 use super::hostile::random_file;

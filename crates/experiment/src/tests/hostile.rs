@@ -3,7 +3,9 @@
 use proptest::prelude::*;
 
 use super::super::Experiment;
-use super::super::grammar::{Choice, Count, Field, Need, ROOT, Shape, Table};
+use keys::describe::{Choice, Count, Field, Need, Shape, Table};
+
+use super::super::ROOT;
 use super::super::reference::EXAMPLE;
 use super::{BASE, FILES, Shelf, read};
 
@@ -203,8 +205,10 @@ fn write_value(shape: &'static Shape, place: usize, dice: &mut Dice) -> String {
         Shape::QuantityOrShare(..) => "\"30 %\"".into(),
         Shape::Unit(kind, _) => format!("\"{}\"", kind.si_unit()),
         Shape::Word(words) => format!("\"{}\"", words[dice.below(words.len())].word),
-        Shape::Dof => "1".into(),
-        Shape::Node => ["\"ground\"", "1"][place].into(),
+        Shape::Reference(to) => match (to.or, place) {
+            (Some(word), 0) => format!("\"{word}\""),
+            _ => "1".into(),
+        },
         Shape::File([]) => "\"kobe.csv\"".into(),
         Shape::File(extensions) => {
             let name = FILES.iter().find(|name| extensions.iter().any(|e| name.ends_with(e)));

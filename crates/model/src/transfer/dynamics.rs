@@ -1,5 +1,6 @@
 //! Transfer systems with dynamics of their own, as ż = A z + B u.
 
+use keys::Keys;
 use nalgebra::{Complex, DMatrix};
 use numerics::block::hstack;
 use numerics::discretise::zero_order_hold;
@@ -31,19 +32,25 @@ pub enum TransferError {
 /// feel its specimen.
 ///
 /// Reference: Silva et al. 2020, Mech. Syst. Signal Process. 135, 106381.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Keys)]
 pub struct ServoHydraulic {
-    /// g.
+    /// Gain on the command.
+    #[key(number, positive, default = 1.0261)]
     pub gain: f64,
-    /// a₁β₀.
+    /// Gain of the servo valve, a1β0.
+    #[key(number, positive, default = 2.1283e13)]
     pub servo_gain: f64,
-    /// a₂.
+    /// Natural velocity feedback of the actuator, a2.
+    #[key(number, not_negative, default = 4.2297e6)]
     pub velocity_feedback: f64,
-    /// a₃.
+    /// Leakage of the actuator, a3.
+    #[key(number, not_negative, default = 3.3)]
     pub leakage: f64,
-    /// β₁.
+    /// Coefficient β1 of the servo valve.
+    #[key(number, positive, default = 425)]
     pub servo_damping: f64,
-    /// β₂.
+    /// Coefficient β2 of the servo valve.
+    #[key(number, positive, default = 9.9976e4)]
     pub servo_stiffness: f64,
 }
 
@@ -215,7 +222,8 @@ impl ActuatorDynamics {
     /// Servo-hydraulic actuators, one per interface DOF, on a common specimen.
     pub fn from_servo(servo: &ServoHydraulic, specimen: &Specimen) -> Result<Self, TransferError> {
         let n = specimen.count();
-        let factor = specimen.mass.clone().cholesky().ok_or(TransferError::MasslessSpecimen)?;
+        let factor =
+            specimen.matrices.mass.clone().cholesky().ok_or(TransferError::MasslessSpecimen)?;
         let mass_inverse = factor.inverse();
         let omega = servo.servo_stiffness.sqrt();
         // Scaled states q = y β₂/(a₁β₀), p = q̇/ω, ρ = f β₂/(a₁β₀): metres and
@@ -236,8 +244,8 @@ impl ActuatorDynamics {
         put(rho, v, -(servo.velocity_feedback / force_scale) * &identity);
         put(x, v, identity.clone());
         put(v, rho, force_scale * &mass_inverse);
-        put(v, x, -&mass_inverse * &specimen.stiffness);
-        put(v, v, -&mass_inverse * &specimen.damping);
+        put(v, x, -&mass_inverse * &specimen.matrices.stiffness);
+        put(v, v, -&mass_inverse * &specimen.matrices.damping);
 
         let mut held = DMatrix::zeros(5 * n, 3 * n);
         held.view_mut((p * n, 0), (n, n)).copy_from(&(omega * servo.gain * &identity));

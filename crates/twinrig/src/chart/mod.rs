@@ -135,7 +135,7 @@ impl Chart {
         options: &Options,
         progress: &(dyn Fn(usize) + Sync),
     ) -> Result<Self, ChartError> {
-        let axis = |text| Axis::read(&experiment, source, text).map_err(ChartError::Axis);
+        let axis = |text| Axis::read(&experiment, text).map_err(ChartError::Axis);
         let axes = [axis(axes[0])?, axis(axes[1])?];
         if axes[0].target.steps == axes[1].target.steps {
             return Err(ChartError::SameAxis { path: axes[0].target.path.clone() });

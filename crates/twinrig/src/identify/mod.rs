@@ -137,7 +137,7 @@ pub fn run_test(
         Some(driver) => {
             header.started = machine::utc_now();
             header.machine.extend(machine_facts());
-            header.machine.extend(driver.granted().facts.iter().cloned());
+            header.machine.extend(driver.granted.facts.iter().cloned());
             realtime::options(experiment)
         }
     };
@@ -153,7 +153,7 @@ pub fn run_test(
     let mut open = Box::new(OpenLoop::new(rig, drive, limits, safe_path, Some(sink)));
     let mut timing = None;
     if let (Some(driver), Pace::Real(onlooker)) = (driver, pace) {
-        let granted = driver.granted().clone();
+        let granted = driver.granted.clone();
         granted.notices.iter().for_each(|notice| onlooker.notice(notice));
         let finished = driver.begin(*open, stop)?.watched_by(|status| onlooker.look(status))?;
         timing = Some(Driver::note(&realtime::plan(experiment), &granted, &finished.timing));

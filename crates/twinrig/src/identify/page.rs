@@ -26,7 +26,7 @@ pub fn page(name: &str, facts: Vec<(String, String)>, results: &[Advised]) -> Pa
 fn verdict(results: &[Advised]) -> Verdict {
     let cautions: Vec<Caution> =
         results.iter().flat_map(|of| of.result.found.cautions.clone()).collect();
-    let bad = |caution: &Caution| matches!(caution, Caution::Unstable | Caution::Reversed { .. });
+    let bad = |caution: &Caution| matches!(caution, Caution::Unstable | Caution::Reversed(_));
     let (grade, word) = if cautions.iter().any(bad) {
         (Grade::Bad, "Not usable")
     } else if cautions.is_empty() {
@@ -37,7 +37,7 @@ fn verdict(results: &[Advised]) -> Verdict {
     let sentence = if cautions.is_empty() {
         "The fitted function describes the measured response within its noise.".to_owned()
     } else {
-        cautions.iter().map(|caution| caution.words()).collect::<Vec<_>>().join("; ")
+        cautions.iter().map(|caution| caution.to_string()).collect::<Vec<_>>().join("; ")
     };
     let mut numbers = Vec::new();
     if let Some(found) = results.first().map(|of| &of.result.found) {

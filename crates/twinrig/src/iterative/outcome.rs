@@ -282,7 +282,7 @@ fn still(setup: &Setup<'_>, rows: &[PointRow]) -> Option<String> {
     if setup.amplitudes().iter().all(|&load| load == 0.0) {
         return Some(format!("the load is zero; {size} are residual and noise"));
     }
-    let within = most <= setup.spec().tolerance_m;
+    let within = most <= setup.spec().tolerance_m();
     within.then(|| format!("{size} are within the tolerance; is the load too small?"))
 }
 

@@ -35,10 +35,10 @@ impl Histories<'_> {
         let mut limits = vec![(100.0, "100 %: more energy fed back than dissipated".to_owned())];
         if let Some(monitor) = self.monitor() {
             // At 100 % the line is there already.
-            let stop = monitor.stop_at.filter(|&stop| stop != 1.0);
+            let stop = monitor.stability_warning.stop_at.filter(|&stop| stop != 1.0);
             limits.extend(stop.map(|stop| (100.0 * stop, told("stop", 100.0 * stop, "%"))));
-            let mut more = levels(&monitor.stability, 100.0, "%", "");
-            if let Some(windowed) = &monitor.windowed {
+            let mut more = levels(&monitor.stability_warning.levels(), 100.0, "%", "");
+            if let Some(windowed) = &monitor.windowed_warning {
                 more.extend(levels(&windowed.levels, 100.0, "%", "windowed: "));
             }
             for (level, words) in more {
@@ -66,7 +66,7 @@ impl Histories<'_> {
         let pane =
             self.plain("Time to 100 %", "s", vec![(Role::Other(2), "forecast", column.into())]);
         let spec = self.monitor().and_then(|monitor| monitor.forecast.as_ref());
-        let limits = spec.map_or_else(Vec::new, |spec| levels(&spec.levels, 1.0, "s", ""));
+        let limits = spec.map_or_else(Vec::new, |spec| levels(&spec.levels(), 1.0, "s", ""));
         let pane = limited(pane, limits);
         let pane = Pane { y: pane.y.clone().range(0.0, LONGEST_FORECAST), ..pane };
         let caption = "Time left until the stability warning reaches 100 %, if the trend of its \
@@ -79,7 +79,7 @@ impl Histories<'_> {
         let column = self.findings.view.column("energy_error")?;
         let curves = vec![(Role::Error, "energy error index EEI", column.into())];
         let spec = self.monitor().and_then(|monitor| monitor.energy_error.as_ref());
-        let mut limits = spec.map_or_else(Vec::new, |spec| levels(spec, 100.0, "%", ""));
+        let mut limits = spec.map_or_else(Vec::new, |spec| levels(&spec.levels, 100.0, "%", ""));
         let below: Vec<_> = limits.iter().map(|(level, _)| (-level, String::new())).collect();
         limits.extend(below);
         let pane = limited(self.plain("Energy error", "%", curves), limits);
@@ -109,8 +109,8 @@ impl Histories<'_> {
             let mut late = self.milli("Delay", "ms", late).high(200.0);
             let mut size = self.plain("Amplitude", "–", size).high(LOW);
             if let Some(spec) = self.monitor().and_then(|monitor| monitor.tracking.as_ref()) {
-                late = limited(late, levels(&spec.delay, 1e3, "ms", ""));
-                for (level, words) in levels(&spec.amplitude, 100.0, "% off", "") {
+                late = limited(late, levels(&spec.delay.levels, 1e3, "ms", ""));
+                for (level, words) in levels(&spec.amplitude.levels, 100.0, "% off", "") {
                     size = size.limit(1.0 + 0.01 * level, words).limit(1.0 - 0.01 * level, "");
                 }
             }
@@ -144,7 +144,8 @@ impl Histories<'_> {
         let pane =
             self.plain("Share of the limit", "%", curves).limit(100.0, "100 %: the gate trips");
         let spec = self.monitor().and_then(|monitor| monitor.limits_used.as_ref());
-        let pane = limited(pane, spec.map_or_else(Vec::new, |spec| levels(spec, 100.0, "%", "")));
+        let pane =
+            limited(pane, spec.map_or_else(Vec::new, |spec| levels(&spec.levels, 100.0, "%", "")));
         let pane = Pane { y: pane.y.clone().range(0.0, 110.0), ..pane };
         let caption = "How much of each limit was used, the largest over the interface DOFs.";
         Some(self.figure("Use of the limits", caption, vec![pane]))
@@ -199,10 +200,10 @@ fn limited(pane: Pane, limits: Vec<(f64, String)>) -> Pane {
 /// The levels of an indicator as lines to draw.
 fn levels(spec: &LevelsSpec, scale: f64, unit: &str, prefix: &str) -> Vec<(f64, String)> {
     let named = [
-        ("warn", spec.warn),
-        ("hold", spec.hold),
-        ("ramp down", spec.ramp_down),
-        ("abort", spec.abort),
+        ("warn", spec.warn_at),
+        ("hold", spec.hold_at),
+        ("ramp down", spec.ramp_down_at),
+        ("abort", spec.abort_at),
     ];
     let lines = named.into_iter().filter_map(|(words, level)| Some((words, scale * level?)));
     lines.map(|(words, level)| (level, prefix.to_owned() + &told(words, level, unit))).collect()

@@ -57,7 +57,7 @@ fn key_numbers(findings: &Findings<'_>) -> Vec<KeyNumber> {
     let delay = delay.and_then(|criterion| criterion.value);
     add("Tracking delay", delay.map(|delay| format!("{} ms", number(delay))), String::new());
     let warning = findings.view.column("stability_warning").map(peak);
-    let stop = experiment.and_then(|experiment| experiment.monitor.stop_at);
+    let stop = experiment.and_then(|experiment| experiment.monitor.stability_warning.stop_at);
     let stop = stop.map_or_else(
         || "unstable at 100 %".to_owned(),
         |stop| format!("stops at {} %", number(100.0 * stop)),
@@ -92,7 +92,10 @@ fn facts(findings: &Findings<'_>) -> Vec<(String, String)> {
         ("Rate", rates(header, experiment)),
         ("Structure", structure),
         ("Integrator", of(&|e| variant(&e.integrator.method))),
-        ("Transfer system", of(&|e| transfer_system(&e.transfer_system.kind))),
+        (
+            "Transfer system",
+            of(&|e| transfer_system(&e.transfer_system.kind, 1.0 / header.rate_hz)),
+        ),
         ("Compensator", of(&|e| variant(&e.compensator.design))),
         ("Limits", of(&limits)),
         ("Ticks", ticks),
@@ -110,7 +113,7 @@ fn facts(findings: &Findings<'_>) -> Vec<(String, String)> {
 /// The rates of rig and model, and how many frames are kept.
 fn rates(header: &Header, experiment: Option<&Experiment>) -> String {
     let mut words = format!("{} Hz", number(header.rate_hz));
-    if let Some(rates) = experiment.and_then(|experiment| experiment.main_loop.as_ref()) {
+    if let Some(rates) = experiment.and_then(Experiment::rates) {
         words += &format!(", model {} Hz", number(header.rate_hz / rates.ratio as f64));
     }
     if header.every > 1 {
@@ -119,9 +122,11 @@ fn rates(header: &Header, experiment: Option<&Experiment>) -> String {
     words
 }
 
-fn transfer_system(kind: &TransferKind) -> String {
+fn transfer_system(kind: &TransferKind, step_s: f64) -> String {
     match kind {
-        TransferKind::Delay { delay_s, .. } => format!("delay of {} ms", number(1e3 * delay_s)),
+        TransferKind::Delay(delay) => {
+            format!("delay of {} ms", number(1e3 * delay.delay_s(step_s)))
+        }
         other => variant(other),
     }
 }
@@ -244,12 +249,15 @@ fn results(findings: &Findings<'_>) -> Vec<Block> {
 /// Largest drifts of the storeys of a building, where the file declares one.
 fn drifts(findings: &Findings<'_>) -> Option<Block> {
     let structure = &findings.experiment.as_ref()?.structure;
-    let StructureSource::ShearBuilding { mass, .. } = &structure.source else { return None };
-    let view = &findings.view;
+    if !matches!(structure.source, StructureSource::ShearBuilding(_)) {
+        return None;
+    }
+    let (view, storeys) = (&findings.view, structure.size()?);
+    // Of a building that was reduced, or recorded in part, no storey is known.
     let columns = |role: &str| {
         let mut columns = view.family(role);
         columns.retain(|(name, _)| !name.contains('.'));
-        (columns.len() == mass.len()).then_some(columns)
+        (columns.len() == storeys).then_some(columns)
     };
     let drift = |columns: &[(&str, &[f64])], storey: usize| {
         let above = view.running(columns[storey].1);
@@ -260,7 +268,7 @@ fn drifts(findings: &Findings<'_>) -> Option<Block> {
         analysis::criteria::peak(&drift)
     };
     let (hybrid, reference) = (columns("numerical.")?, columns("reference."));
-    let rows = (0..mass.len()).filter_map(|storey| {
+    let rows = (0..storeys).filter_map(|storey| {
         let found = drift(&hybrid, storey)?;
         let whole = reference.as_ref().and_then(|columns| drift(columns, storey));
         Some([

@@ -1,5 +1,6 @@
 //! How punctual a real-time run was: in words, numbers and a figure.
 
+use experiment::Experiment;
 use runtime::record::{LatencyNote, TimingNote};
 
 use super::findings::Findings;
@@ -89,7 +90,7 @@ fn late_steps(histories: &Histories<'_>) -> Option<Figure> {
     }
     let curves = vec![(Role::Error, "ticks in a row", bridged.into())];
     let mut pane = histories.plain("Ticks extrapolated", "–", curves).high(160.0);
-    let rates = histories.findings.experiment.as_ref().and_then(|e| e.main_loop.as_ref());
+    let rates = histories.findings.experiment.as_ref().and_then(Experiment::rates);
     if let Some(rates) = rates {
         pane = pane.limit(rates.bridge as f64, format!("{} allowed", rates.bridge));
     }

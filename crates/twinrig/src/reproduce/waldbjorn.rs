@@ -532,7 +532,7 @@ fn critical(assembly: &Assembly) -> Result<Option<CriticalDelay>, LoopError> {
 
 fn frequencies_hz(assembly: &Assembly) -> Result<Vec<f64>, EigenError> {
     let whole = &assembly.substructures.whole;
-    let modes = eigen::symmetric_modes(&whole.stiffness, &whole.mass)?;
+    let modes = eigen::symmetric_modes(&whole.matrices.stiffness, &whole.matrices.mass)?;
     Ok((0..modes.len()).map(|i| modes.frequency_hz(i)).collect())
 }
 

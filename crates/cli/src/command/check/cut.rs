@@ -15,7 +15,7 @@ use twinrig::page::text::label;
 
 /// Whether the file describes an iterative test and no closed loop.
 pub(super) fn is_cut(experiment: &Experiment) -> bool {
-    experiment.trace.is_some() && experiment.span("transfer_system").is_none()
+    experiment.trace.is_some() && !experiment.transfer_system.stated
 }
 
 pub(super) fn check(loaded: &Loaded, output: Output) -> Exit {
@@ -37,13 +37,13 @@ pub(super) fn check(loaded: &Loaded, output: Output) -> Exit {
     }
     let settings = setup.trace();
     let spec = setup.spec();
-    let modes = modes_in(assembly, spec.band_hz);
+    let modes = modes_in(assembly, spec.band_hz());
     let feedback = Feedback::of(assembly);
     match output {
         Output::Json => output.document(&json!({
             "iterative": true,
             "title": experiment.title,
-            "band_hz": [spec.band_hz.0, spec.band_hz.1],
+            "band_hz": [spec.band_hz().0, spec.band_hz().1],
             "unknowns": settings.unknowns(),
             "modes_in_band_hz": modes,
             "feedback": feedback.json(),

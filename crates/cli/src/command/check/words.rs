@@ -159,7 +159,7 @@ fn growth(dominant: &Dominant) -> String {
 fn learnt(forecast: &Forecast) -> &'static str {
     let started = forecast.examined.as_ref().and_then(|examined| examined.started.as_ref());
     match started {
-        Some(started) if started.is_stable() => {
+        Some(started) if started.verdict.is_stable() => {
             " (adaptive compensator taken as converged; stable with its initial parameters too)"
         }
         Some(_) => " (adaptive compensator taken as converged)",
@@ -215,7 +215,7 @@ fn remedy(forecast: &Forecast) -> String {
             .to_owned();
     };
     let error = |trial: &&Trial| trial.worst.map_or(f64::INFINITY, |(_, error)| error.abs());
-    let stable = examined.trials.iter().filter(|trial| trial.is_stable());
+    let stable = examined.trials.iter().filter(|trial| trial.verdict.is_stable());
     let declared = kind(&forecast.compensator);
     let best = stable.min_by(|a, b| error(a).total_cmp(&error(b)));
     let less = "less delay or less of the structure in the laboratory would help";
@@ -264,11 +264,11 @@ fn kind(design: &Design) -> &'static str {
 }
 
 fn margins(margins: &Margins) -> Vec<String> {
-    if margins.growing > 0 {
+    if !margins.verdict.is_stable() {
         return Vec::new();
     }
     let mut said = Vec::new();
-    match margins.delay {
+    match margins.verdict.delay_margin {
         Some(delay) => said.push(format!(
             "delay margin {} ms (unstable at {} Hz)",
             number(1e3 * delay.delay_s),

@@ -51,8 +51,8 @@ impl Judged {
         points: usize,
     ) -> Result<Self, ReductionError> {
         let highest = made.kept().into_iter().fold(0.0, f64::max);
-        let end = spec.band_rad_s.unwrap_or(match spec.modes {
-            ModeSpec::CutOff { omega_rad_s } => omega_rad_s,
+        let end = spec.band_rad_s().unwrap_or(match spec.modes {
+            ModeSpec::CutOff { cut_off_hz, .. } => TAU * cut_off_hz,
             _ if highest > 0.0 => highest,
             // No mode swings.
             _ => TAU,

@@ -1,89 +1,14 @@
-//! Explicit steps: Runge–Kutta, KR-α.
+//! The KR-α algorithm.
 
 use nalgebra::DMatrix;
 use numerics::block::hstack;
 use numerics::gemv::Product;
-use numerics::second_order::inverted;
+use numerics::second_order::{SecondOrder, inverted};
 use numerics::solve;
 
 use super::Options;
-use super::stepper::{Acting, Balance, Inertia, zeros};
+use super::stepper::{Acting, Balance, Inertia};
 use crate::equations::Equations;
-
-/// Classical Runge–Kutta on the state, the load straight between its samples.
-#[derive(Debug, Clone)]
-pub(super) struct RungeKutta {
-    step_s: f64,
-    /// So many states, from the first on, are integrals of as many behind them;
-    /// the slopes of the others come from the balance.
-    integrals: usize,
-    start: Vec<f64>,
-    stage: Vec<f64>,
-    sum: Vec<f64>,
-    middle: Vec<f64>,
-}
-
-impl RungeKutta {
-    pub(super) fn new(equations: &Equations, step_s: f64) -> Self {
-        let zeros = vec![0.0; equations.state_count()];
-        Self {
-            step_s,
-            integrals: if equations.states.is_some() { 0 } else { equations.size() },
-            start: zeros.clone(),
-            stage: zeros.clone(),
-            sum: zeros,
-            middle: vec![0.0; equations.load.ncols()],
-        }
-    }
-
-    pub(super) fn side_by_side(&self, width: usize) -> Self {
-        Self {
-            step_s: self.step_s,
-            integrals: width * self.integrals,
-            start: zeros(width, &self.start),
-            stage: zeros(width, &self.stage),
-            sum: zeros(width, &self.sum),
-            middle: zeros(width, &self.middle),
-        }
-    }
-
-    pub(super) fn advance(
-        &mut self,
-        state: &mut [f64],
-        now: Acting<'_>,
-        next: &[f64],
-        balance: &mut Balance,
-    ) {
-        let (n, h) = (self.integrals, self.step_s);
-        for ((m, a), b) in self.middle.iter_mut().zip(now.load).zip(next) {
-            *m = 0.5 * (a + b);
-        }
-        self.start.copy_from_slice(state);
-        self.stage.copy_from_slice(state);
-        self.sum.fill(0.0);
-        let stages = [(1.0, 0.5), (2.0, 0.5), (2.0, 1.0), (1.0, 0.0)];
-        for (index, (weight, reach)) in stages.into_iter().enumerate() {
-            let load = match index {
-                0 => now.load,
-                1 | 2 => &self.middle,
-                _ => next,
-            };
-            let slopes = balance.evaluate(&self.stage, Acting { load, ..now });
-            for i in 0..n {
-                let velocity = self.stage[n + i];
-                self.sum[i] += weight * velocity;
-                self.stage[i] = self.start[i] + reach * h * velocity;
-            }
-            for (i, slope) in slopes.iter().enumerate() {
-                self.sum[n + i] += weight * slope;
-                self.stage[n + i] = self.start[n + i] + reach * h * slope;
-            }
-        }
-        for ((z, z0), sum) in state.iter_mut().zip(&self.start).zip(&self.sum) {
-            *z = z0 + h / 6.0 * sum;
-        }
-    }
-}
 
 /// The KR-α algorithm: explicit in displacement and velocity, unconditionally
 /// stable for linear structures, with numerical damping of the high modes set
@@ -102,7 +27,6 @@ impl RungeKutta {
 /// Reference: Kolay & Ricles 2014, Earthq. Eng. Struct. Dyn. 43(9).
 #[derive(Debug, Clone)]
 pub(super) struct KolayRicles {
-    size: usize,
     step_s: f64,
     /// α1, and α2 = `ratio` α1.
     alpha: Product,
@@ -117,18 +41,15 @@ impl KolayRicles {
     pub(super) fn new(equations: &Equations, rho: f64, options: &Options) -> Option<Self> {
         let n = equations.size();
         let h = options.step_s;
-        let (mass, damping) = (&equations.mass, &equations.damping);
-        let stiffness = equations.steepest_stiffness();
+        let SecondOrder { mass, damping, stiffness } = &equations.steepest().matrices;
         let alpha_m = (2.0 * rho - 1.0) / (rho + 1.0);
         let alpha_f = rho / (rho + 1.0);
         let gamma = 0.5 - alpha_m + alpha_f;
         let beta = 0.25 * (0.5 + gamma) * (0.5 + gamma);
-        let inverse = inverted(&(mass + gamma * h * damping + beta * h * h * &stiffness))?;
+        let inverse = inverted(&(mass + gamma * h * damping + beta * h * h * stiffness))?;
         let alpha1 = &inverse * mass;
         let alpha3 = &inverse
-            * (alpha_m * mass
-                + alpha_f * gamma * h * damping
-                + alpha_f * beta * h * h * &stiffness);
+            * (alpha_m * mass + alpha_f * gamma * h * damping + alpha_f * beta * h * h * stiffness);
         let weighted = mass * (DMatrix::identity(n, n) - &alpha3);
         let row = |left: DMatrix<f64>| -> Option<Product> {
             let inverse = solve::inverse(&left)?;
@@ -144,7 +65,6 @@ impl KolayRicles {
             None => DMatrix::zeros(n, n),
         };
         Some(Self {
-            size: n,
             step_s: h,
             alpha: Product::new(&alpha1),
             ratio: 0.5 + gamma,
@@ -154,17 +74,6 @@ impl KolayRicles {
         })
     }
 
-    pub(super) fn side_by_side(&self, width: usize) -> Self {
-        Self {
-            size: width * self.size,
-            alpha: self.alpha.side_by_side(width),
-            own: self.own.side_by_side(width),
-            with_specimen: self.with_specimen.side_by_side(width),
-            unbalanced: self.unbalanced.side_by_side(width),
-            ..*self
-        }
-    }
-
     /// The velocity of this algorithm is second order at t − γh.
     pub(super) fn velocity_lag_s(&self) -> f64 {
         (self.ratio - 0.5) * self.step_s
@@ -172,7 +81,7 @@ impl KolayRicles {
 
     /// A consistent past: as if the first instant had lasted for ever.
     pub(super) fn start(&mut self, state: &mut [f64], now: Acting<'_>, balance: &mut Balance) {
-        let n = self.size;
+        let n = state.len() / 4;
         let (motion, past) = state.split_at_mut(2 * n);
         past[..n].copy_from_slice(balance.evaluate(motion, now));
         past[n..].copy_from_slice(self.unbalanced.evaluate(motion, now));
@@ -184,7 +93,7 @@ impl KolayRicles {
         now: Acting<'_>,
         inertia: Inertia,
     ) -> &[f64] {
-        let n = self.size;
+        let n = state.len() / 4;
         let (motion, past) = state.split_at(2 * n);
         let unbalanced = self.unbalanced.evaluate(motion, now);
         let product = match inertia {
@@ -195,7 +104,7 @@ impl KolayRicles {
     }
 
     pub(super) fn advance(&mut self, state: &mut [f64], now: Acting<'_>) {
-        let (n, h) = (self.size, self.step_s);
+        let (n, h) = (state.len() / 4, self.step_s);
         let (motion, past) = state.split_at_mut(2 * n);
         let unbalanced = self.unbalanced.evaluate(motion, now);
         let acceleration = self.own.of([unbalanced, &past[n..], &past[..n]]);

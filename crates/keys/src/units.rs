@@ -125,7 +125,7 @@ impl Unit {
     pub fn parse(text: &str, g: LetterG) -> Result<Self, UnitError> {
         let text = text.trim();
         if text.len() > LONGEST {
-            return Err(UnitError::Malformed { text: super::diagnostic::shorten(text) });
+            return Err(UnitError::Malformed { text: super::quote::shorten(text) });
         }
         let mut reader = Reader { text, rest: text, g };
         let unit = reader.product()?;

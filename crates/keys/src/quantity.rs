@@ -4,7 +4,7 @@ use std::f64::consts::TAU;
 
 use thiserror::Error;
 
-use super::diagnostic::shorten;
+use super::quote::shorten;
 use super::units::{Dimension, LetterG, Unit, UnitError};
 
 /// What a quantity measures, with everything needed to speak about it.
@@ -252,7 +252,7 @@ impl Kind {
 /// Reads `text` as a quantity of this kind and returns its value in SI.
 ///
 /// ```
-/// use experiment::quantity::{Kind, Motion, parse};
+/// use keys::quantity::{Kind, Motion, parse};
 /// assert_eq!(parse("12 ms", Kind::Time, Motion::Translation), Ok(0.012));
 /// ```
 pub fn parse(text: &str, kind: Kind, motion: Motion) -> Result<f64, QuantityError> {
