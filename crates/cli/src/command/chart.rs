@@ -12,7 +12,7 @@ use twinrig::chart::{
     Chart, ChartError, CrossCheck, Depth, End, Model, NOTHING_TO_COMPARE, Options, Refinement,
     Verdict,
 };
-use twinrig::report;
+use twinrig::page::text::label;
 
 /// What `twinrig chart` is told.
 #[derive(Debug, Args)]
@@ -87,7 +87,7 @@ pub(super) fn chart(arguments: &ChartArguments, output: Output) -> Exit {
     summary["cross_check"] = json!(checked);
     let files = [
         ("chart.svg", chart.svg()),
-        ("chart.html", report::chart_html(&chart, checked.as_deref())),
+        ("chart.html", chart.page(checked.as_deref()).html()),
         ("points.csv", chart.points_csv()),
         ("boundary.csv", chart.boundary_csv()),
         ("summary.json", format!("{summary:#}\n")),
@@ -146,7 +146,7 @@ fn words(chart: &Chart, checked: Option<&[String]>, folder: &Path) -> String {
         let axis = &axes[axis];
         format!("{} {}", number(axis.shown(value)), axis.unit).trim_end().to_owned()
     };
-    let mut text = format!("{}\n", report::one_line(&chart.judge.experiment().title));
+    let mut text = format!("{}\n", label(&chart.judge.experiment().title));
     for (index, axis) in axes.iter().enumerate() {
         text += &format!(
             "{}: {} from {} to {}\n",

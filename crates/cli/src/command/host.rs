@@ -278,7 +278,7 @@ fn status(to: &Reach, output: Output) -> Result<Exit, Exit> {
         Output::People => {
             let mut text = format!(
                 "{}\n{:.3} s, {}, {}\n",
-                twinrig::report::one_line(&welcome.title),
+                twinrig::page::text::label(&welcome.title),
                 status.ticks as f64 / welcome.tick_hz,
                 phase_word(status.phase),
                 trip_words(status.trip),

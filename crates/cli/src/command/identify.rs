@@ -363,7 +363,7 @@ fn conclude(
         written.files.push(TextFile { name, text: response_csv(&advised.result) });
         written.files.extend(includes(advised, source.origin));
     }
-    let html = page::html(source.name, source.facts, &results);
+    let html = page::page(source.name, source.facts, &results).html();
     written.files.push(TextFile { name: "identification.html".to_owned(), text: html });
     document["results"] = results.iter().map(result_json).collect();
     document["folder"] = json!(written.folder.display().to_string());

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use super::output::{Exit, Output, cannot_write, number, print, table, write_whole};
 use super::rehearse::{OtherValues, Rehearsed, Text, read, test_name, write_rehearsal};
 use twinrig::claim::{Claim, Side};
-use twinrig::report;
+use twinrig::page::text::label;
 use twinrig::sweep::{
     Columns, Journal, Opening, Outcome, Row, Study, StudyError, Summary, Workspace, run_all,
 };
@@ -128,7 +128,7 @@ fn all(study: &Study, arguments: &SweepArguments, output: Output) -> Exit {
     let files = [
         ("results.csv", summary.csv()),
         ("summary.json", format!("{document:#}\n")),
-        ("report.html", report::sweep_html(study, &summary)),
+        ("report.html", twinrig::sweep::page::page(study, &summary).html()),
     ];
     for (name, text) in files {
         if let Err(error) = write_whole(&folder.join(name), &text) {
@@ -203,8 +203,7 @@ fn cores() -> usize {
 }
 
 fn words(study: &Study, summary: &Summary, folder: &Path, pace: &Pace) -> String {
-    let mut text =
-        format!("{}\n{}\n\n", report::one_line(&study.experiment().title), counts(summary));
+    let mut text = format!("{}\n{}\n\n", label(&study.experiment().title), counts(summary));
     let rows: Vec<Vec<String>> = summary
         .statistics
         .iter()

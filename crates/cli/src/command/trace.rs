@@ -19,8 +19,9 @@ use twinrig::iterative::{
     record_trials, to_line,
 };
 use twinrig::journal::{Journal, Kind, Opening};
+use twinrig::page::text::{label, plus_minus};
 use twinrig::trace_frames::{finish_frames, record_frames};
-use twinrig::{realtime, rehearsal, report};
+use twinrig::{realtime, rehearsal};
 
 /// What `twinrig trace` is told.
 #[derive(Debug, Args)]
@@ -276,7 +277,7 @@ fn finish(
     if let Err(error) = record_trials(&record, header, &places, harmonics, &kept.trials) {
         return output.fail(error);
     }
-    let html = report::trace_html(setup, &places, &kept.points, &found);
+    let html = twinrig::iterative::page::page(setup, &places, &kept.points, &found).html();
     let files = [
         ("points.csv", found.csv(&places)),
         ("summary.json", format!("{document:#}\n")),
@@ -314,7 +315,7 @@ fn words(
 ) -> String {
     let mut text = format!(
         "{}\n{} points: {}\n\n",
-        report::one_line(&experiment.title),
+        label(&experiment.title),
         found.rows.len(),
         found.ended.words()
     );
@@ -330,8 +331,8 @@ fn words(
     // Folds are told at the first place.
     let unit = places.first().map_or_else(String::new, Place::shown_unit);
     for fold in &found.folds {
-        let value = report::plus_minus(1e3 * fold.mark.amplitude_m, 1e3 * fold.interval_m);
-        let at = report::plus_minus(fold.mark.frequency_hz, fold.interval_hz);
+        let value = plus_minus(1e3 * fold.mark.amplitude_m, 1e3 * fold.interval_m);
+        let at = plus_minus(fold.mark.frequency_hz, fold.interval_hz);
         rows.push(vec!["fold".into(), format!("{value} {unit}"), format!("{at} Hz")]);
     }
     for fold in found.reference.iter().flat_map(|reference| &reference.folds) {

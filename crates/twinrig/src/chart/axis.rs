@@ -77,11 +77,18 @@ impl Axis {
         value / self.factor
     }
 
-    /// The title of the axis.
+    /// What it is, in words: `transfer_system.delay` is the transfer system's delay.
+    pub fn words(&self) -> String {
+        let words = self.target.path.replace(['_', '.', '['], " ").replace(']', "");
+        let mut chars = words.chars();
+        chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
+    }
+
+    /// The title of the axis: quantity and unit.
     pub fn title(&self) -> String {
         match self.unit.as_str() {
-            "" => self.target.path.clone(),
-            unit => format!("{} [{unit}]", self.target.path),
+            "" => self.words(),
+            unit => format!("{} [{unit}]", self.words()),
         }
     }
 

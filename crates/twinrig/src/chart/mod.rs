@@ -5,7 +5,7 @@ mod boundary;
 mod cross_check;
 mod grid;
 mod judge;
-mod svg;
+mod page;
 mod table;
 
 pub use axis::Axis;

@@ -1,7 +1,7 @@
 //! How a test ended, in words.
 
-use super::text::{counted, label, plain, seconds};
 use super::view::View;
+use crate::page::text::{counted, label, plain, seconds};
 use crate::rehearsal::LOAD_BROKE_OFF;
 
 /// The verdict of a report's banner.

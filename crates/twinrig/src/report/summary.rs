@@ -4,10 +4,10 @@ use comfy_table::{CellAlignment, Table};
 use serde_json::{Value, json};
 
 use super::findings::{Findings, PeakRow};
-use super::punctuality;
+use super::timing;
 use crate::terminal::table;
 
-use super::text::{count, counted, label, number, number_or_dash};
+use crate::page::text::{count, counted, label, number, number_or_dash};
 
 /// More events than this are not listed in a terminal.
 const SHOWN_EVENTS: usize = 40;
@@ -20,7 +20,7 @@ pub(super) fn text(findings: &Findings<'_>) -> String {
         &format!("{}: {}\n", findings.outcome.status.word(), findings.outcome.statements.join(" "));
     text += &format!("{}\n\n", facts_line(findings));
     text += &events(findings);
-    text += &punctuality::text(findings);
+    text += &timing::text(findings);
     if !findings.criteria.is_empty() {
         let mut table = table(&["", "criterion", "value", "unit"]);
         let mut notes: Vec<String> = Vec::new();
@@ -160,7 +160,7 @@ pub(super) fn json(findings: &Findings<'_>) -> Value {
         "ticks": summary.map(|summary| summary.ticks),
         "frames": summary.map(|summary| summary.frames),
         "frames_lost": summary.map(|summary| summary.frames_lost),
-        "timing": punctuality::note(findings),
+        "timing": timing::note(findings),
         "dofs": view.dofs,
         "interface_dofs": view.interfaces.len(),
         "criteria": criteria,

@@ -13,8 +13,8 @@ use super::row::{Outcome, Row, RowTrip, floors};
 use super::shared::Answer;
 use super::study::{Study, StudyError, Variant, check_memory, check_size};
 use crate::assembly::{Assembly, LoopOptions, Recording};
+use crate::page::text::label;
 use crate::rehearsal::{RehearsalError, warning_constant};
-use crate::report::one_line;
 use experiment::{Diagnostics, Experiment, Severity};
 
 /// The signals of one run, kept from variant to variant so that a thread asks
@@ -74,7 +74,7 @@ impl Study {
             outcome: Outcome::Failed,
             stable: None,
             trip: None,
-            reason: one_line(&reason),
+            reason: label(&reason),
             metrics: vec![None; self.columns().metrics.len()],
         }))
     }

@@ -11,7 +11,7 @@ use super::super::rehearse::Loaded;
 use experiment::Experiment;
 use twinrig::assembly::Assembly;
 use twinrig::iterative::Setup;
-use twinrig::report;
+use twinrig::page::text::label;
 
 /// Whether the file describes an iterative test and no closed loop.
 pub(super) fn is_cut(experiment: &Experiment) -> bool {
@@ -133,7 +133,7 @@ fn words(
     ];
     format!(
         "{}\nAn iterative test: the loop is cut. `twinrig trace` runs it.\n\n{}",
-        report::one_line(&experiment.title),
+        label(&experiment.title),
         table(&["", "value"], &rows)
     )
 }

@@ -9,14 +9,15 @@ use nalgebra::DMatrix;
 use crate::command::output::{number, table};
 use crate::command::rehearse::Loaded;
 use twinrig::forecast::{Examined, Forecast};
-use twinrig::report::Table;
+use twinrig::page::Table;
 
 /// Cuts that are listed.
 const CUTS: usize = 15;
 
 /// A table for the terminal.
 pub(super) fn text(found: &Table) -> String {
-    table(&found.header, &found.rows)
+    let header: Vec<&str> = found.header.iter().map(String::as_str).collect();
+    table(&header, &found.rows)
 }
 
 /// The modes of the structure, and what the loop makes of their damping.
@@ -55,8 +56,8 @@ pub(super) fn modes(forecast: &Forecast) -> Table {
             row
         })
         .collect();
-    let header = if known { header.to_vec() } else { header[..3].to_vec() };
-    Table { title: "Modes", header, rows }
+    let header = if known { &header[..] } else { &header[..3] };
+    Table { rows, ..Table::new("Modes", header) }
 }
 
 fn dash() -> String {
@@ -100,17 +101,9 @@ pub(super) fn trials(examined: &Examined) -> Option<Table> {
             },
         ]
     };
-    Some(Table {
-        title: "Other compensators, each with the numbers that suit this rig",
-        header: vec![
-            "compensator",
-            "loop",
-            "least damping",
-            "largest damping error",
-            "delay margin",
-        ],
-        rows: examined.trials.iter().map(row).collect(),
-    })
+    let title = "Other compensators, each with the numbers that suit this rig";
+    let header = ["compensator", "loop", "least damping", "largest damping error", "delay margin"];
+    Some(Table { rows: examined.trials.iter().map(row).collect(), ..Table::new(title, &header) })
 }
 
 /// Cuts of the structure, ranked, and what the words in the table mean.

@@ -11,12 +11,12 @@ use crate::command::output::{counted, number};
 use crate::command::rehearse::Loaded;
 use twinrig::fit::{Cost, Fit, MARGIN, NumericalCost};
 use twinrig::forecast::{Dominant, Forecast, Stability, is_neutral};
-use twinrig::report;
+use twinrig::page::text::label;
 
 pub(super) fn text(loaded: &Loaded, forecast: &Forecast, advice: Option<&Advice>) -> String {
     let mut text = format!(
         "{}\n{}, {} at the interface, {} of {} ms\n\n{}",
-        report::one_line(&loaded.experiment.title),
+        label(&loaded.experiment.title),
         counted(loaded.assembly.structure.size(), "DOF"),
         loaded.assembly.count(),
         counted(loaded.assembly.ticks, "tick"),

@@ -8,7 +8,7 @@ const LABEL: usize = 120;
 /// `text` with every control and direction-changing character replaced, so that
 /// it can neither drive a terminal nor display as something else. Line breaks
 /// and tabs stay.
-pub(super) fn plain(text: &str) -> String {
+pub fn plain(text: &str) -> String {
     text.chars().map(|c| if is_disruptive(c) { char::REPLACEMENT_CHARACTER } else { c }).collect()
 }
 
@@ -20,8 +20,13 @@ fn is_disruptive(c: char) -> bool {
 
 /// One short line: [`plain`], without line breaks, cut with an ellipsis.
 pub fn label(text: &str) -> String {
+    label_of(text, LABEL)
+}
+
+/// The same, of at most so many characters.
+pub fn label_of(text: &str, most: usize) -> String {
     let mut chars = text.chars().map(|c| if c.is_whitespace() { ' ' } else { c });
-    let mut short: String = chars.by_ref().take(LABEL).collect();
+    let mut short: String = chars.by_ref().take(most).collect();
     if chars.next().is_some() {
         short.push('…');
     }
@@ -46,7 +51,7 @@ pub fn escape(text: &str) -> String {
 
 /// JSON for a `<script>` element: no character in it can end the element or
 /// open a comment, and it still parses to the same value.
-pub(super) fn script_json(value: &serde_json::Value) -> String {
+pub fn script_json(value: &serde_json::Value) -> String {
     let mut json = String::new();
     for c in value.to_string().chars() {
         match c {
@@ -87,18 +92,74 @@ pub fn plus_minus(value: f64, half_width: f64) -> String {
     format!("{value:.digits$} ± {half_width:.digits$}")
 }
 
+/// A number as print has it: a true minus, and powers of ten in the place of `e`. Words
+/// around it stay.
+pub fn pretty(text: &str) -> String {
+    let minus = |at: usize, before: Option<char>| {
+        let follows = text[at + 1..].starts_with(|c: char| c.is_ascii_digit());
+        follows && before.is_none_or(|c| c == ' ' || c == '(' || c == '±')
+    };
+    let (mut pretty, mut before) = (String::with_capacity(text.len()), None);
+    let mut chars = text.char_indices().peekable();
+    while let Some((at, c)) = chars.next() {
+        match exponent(&text[at..]).filter(|_| before.is_some_and(|b: char| b.is_ascii_digit())) {
+            Some(digits) => {
+                pretty.push_str("×10");
+                for _ in 0..digits {
+                    let Some((_, digit)) = chars.next() else { break };
+                    let place = "-0123456789".find(digit);
+                    pretty.extend(place.and_then(|place| "⁻⁰¹²³⁴⁵⁶⁷⁸⁹".chars().nth(place)));
+                }
+            }
+            None if c == '-' && minus(at, before) => pretty.push('−'),
+            None => pretty.push(c),
+        }
+        before = Some(c);
+    }
+    pretty
+}
+
+/// How many characters of an exponent follow the `e` that `text` starts with.
+fn exponent(text: &str) -> Option<usize> {
+    let digits = text.strip_prefix('e')?;
+    let unsigned = digits.strip_prefix('-').unwrap_or(digits);
+    let count = unsigned.chars().take_while(char::is_ascii_digit).count();
+    let ends = unsigned[count..].chars().next().is_none_or(|c| !c.is_alphanumeric());
+    (count > 0 && ends).then_some(count + digits.len() - unsigned.len())
+}
+
+/// A unit with the prefix that suits values up to `peak`, and the factor from SI to it.
+pub fn prefixed(unit: &str, peak: f64) -> (String, f64) {
+    let symbol = unit.split(['/', ' ', '²', '³']).next().unwrap_or_default();
+    // A prefix before a power would be raised with it.
+    let raised = unit[symbol.len()..].starts_with(['²', '³']);
+    if raised || !["m", "s", "N", "J", "Pa", "W", "V"].contains(&symbol) || !(peak > 0.0) {
+        return (unit.to_owned(), 1.0);
+    }
+    let prefixes = [
+        ("µ", 1e-6, 0.0),
+        ("m", 1e-3, 1e-4),
+        ("", 1.0, 1.0),
+        ("k", 1e3, 1e4),
+        ("M", 1e6, 1e6),
+        ("G", 1e9, 1e9),
+    ];
+    let fits = prefixes.iter().rev().find(|(_, _, from)| peak >= *from).unwrap_or(&prefixes[2]);
+    (format!("{}{unit}", fits.0), 1.0 / fits.1)
+}
+
 /// A number if there is one, else a dash.
-pub(super) fn number_or_dash(value: Option<f64>) -> String {
+pub fn number_or_dash(value: Option<f64>) -> String {
     value.map_or_else(|| "–".to_owned(), number)
 }
 
 /// A time in seconds to the millisecond.
-pub(super) fn seconds(value: f64) -> String {
+pub fn seconds(value: f64) -> String {
     if value.is_finite() { format!("{value:.3} s") } else { "an unknown time".to_owned() }
 }
 
 /// A count with thin spaces between groups of three digits.
-pub(super) fn count(value: u64) -> String {
+pub fn count(value: u64) -> String {
     let digits = value.to_string();
     let mut grouped = String::with_capacity(digits.len() * 2);
     for (place, digit) in digits.chars().enumerate() {
@@ -111,7 +172,7 @@ pub(super) fn count(value: u64) -> String {
 }
 
 /// `1 frame`, `2 frames`.
-pub(super) fn counted(value: u64, noun: &str) -> String {
+pub fn counted(value: u64, noun: &str) -> String {
     format!("{} {noun}{}", count(value), if value == 1 { "" } else { "s" })
 }
 
@@ -137,6 +198,28 @@ mod tests {
         }
         assert_eq!(counted(163_840, "frame"), "163\u{202f}840 frames");
         assert_eq!(counted(1, "frame"), "1 frame");
+    }
+
+    #[test]
+    fn numbers_are_set_as_in_print() {
+        let cases = [
+            ("-1.500e-7 m", "−1.500×10⁻⁷ m"),
+            ("2.000e12", "2.000×10¹²"),
+            ("1.2 ± -3", "1.2 ± −3"),
+            ("2e3e-mail the-1 1e", "2e3e-mail the-1 1e"),
+            ("", ""),
+        ];
+        for (text, set) in cases {
+            assert_eq!(pretty(text), set);
+        }
+    }
+
+    #[test]
+    fn a_prefix_suits_its_values() {
+        let of = |unit: &str, peak: f64| prefixed(unit, peak).0;
+        assert_eq!([of("N/m", 1.15e6), of("m", 3e-3), of("s", 2e-5)], ["MN/m", "mm", "µs"]);
+        assert_eq!([of("m²", 3e-3), of("kg", 3e7), of("%", 0.1)], ["m²", "kg", "%"]);
+        assert_eq!((of("m", 0.0), prefixed("N", 2e4).1), ("m".to_owned(), 1e-3));
     }
 
     #[test]

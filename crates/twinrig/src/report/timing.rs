@@ -1,12 +1,12 @@
 //! How punctual a real-time run was: in words, numbers and a figure.
 
-use std::fmt::Write as _;
-
+use experiment::Experiment;
 use runtime::record::{LatencyNote, TimingNote};
 
-use super::figure::{Content, Distribution, Figure, Role, Width};
 use super::findings::Findings;
-use super::text::{count, counted, escape, label};
+use super::histories::Histories;
+use crate::page::text::{count, counted, label};
+use crate::page::{Axis, Block, Figure, Pane, Role, Series, Table};
 use crate::terminal::table;
 
 /// More facts or notices than this are not shown.
@@ -38,53 +38,79 @@ pub(super) fn text(findings: &Findings<'_>) -> String {
     text + "\n"
 }
 
-/// For the page; empty for a rehearsal.
-pub(super) fn section(page: &mut String, findings: &Findings<'_>) {
-    let Some(note) = note(findings) else { return };
-    page.push_str(
-        "<section id=\"punctuality\">\n<h2>Real time</h2>\n<table>\n<thead><tr><th>Time in µs</th>\
-         <th></th><th class=\"n\">p50</th><th class=\"n\">p90</th><th class=\"n\">p99</th>\
-         <th class=\"n\">p99.9</th><th class=\"n\">max</th></tr></thead>\n<tbody>\n",
-    );
-    for latency in &note.latencies {
-        let (name, words) = told(latency);
-        let _ = write!(page, "<tr><th scope=\"row\">{name}</th><td>{words}</td>");
-        for (_, seconds) in quantiles(latency) {
-            let _ = write!(page, "<td class=\"n\">{}</td>", microseconds(seconds));
-        }
-        page.push_str("</tr>\n");
+/// For the page; nothing for a rehearsal with one rate.
+pub(super) fn blocks(histories: &Histories<'_>) -> Vec<Block> {
+    let mut blocks = Vec::new();
+    if let Some(note) = note(histories.findings) {
+        let header = ["Latency [µs]", "", "p50", "p90", "p99", "p99.9", "max"];
+        let rows = note.latencies.iter().map(|latency| {
+            let (name, words) = told(latency);
+            let times = quantiles(latency).map(|(_, seconds)| microseconds(seconds));
+            [name.to_owned(), words.to_owned()].into_iter().chain(times)
+        });
+        blocks.push(Table::new("", &header).rows(rows).into());
+        blocks.push(Block::Text(verdict(note)));
+        let notices = note.notices.iter().take(MOST_ROWS);
+        blocks.extend(notices.map(|notice| Block::Text(format!("Notice: {}", label_long(notice)))));
+        blocks.extend(histogram(note).map(Block::from));
     }
-    let _ = writeln!(page, "</tbody>\n</table>\n<p class=\"notes\">{}</p>", escape(&verdict(note)));
-    for notice in note.notices.iter().take(MOST_ROWS) {
-        let _ = writeln!(page, "<p class=\"notes\">Notice: {}</p>", escape(&label_long(notice)));
-    }
-    page.push_str("</section>\n");
+    blocks.extend(late_steps(histories).map(Block::from));
+    blocks.extend(bridged(histories).map(Block::from));
+    blocks
 }
 
 /// The histograms, all in one figure.
-pub(super) fn figures<'a>(findings: &'a Findings<'a>) -> Vec<Figure<'a>> {
-    let Some(note) = note(findings) else { return Vec::new() };
-    let drawn = note.latencies.iter().filter(|latency| !latency.bins.is_empty());
-    let distributions: Vec<Distribution<'_>> = drawn
-        .map(|latency| Distribution {
-            role: role(latency),
-            name: told(latency).0,
-            bins: &latency.bins,
-        })
-        .collect();
-    if distributions.is_empty() {
-        return Vec::new();
+fn histogram(note: &TimingNote) -> Option<Figure> {
+    let axis = |title: &str| Axis::new(title).log();
+    let mut pane = Pane::new(axis("Time [µs]"), axis("Count").reach(0.6));
+    let usable = |bin: &&(f64, f64, u64)| bin.0 > 0.0 && bin.1 > bin.0 && bin.2 > 0;
+    for (number, latency) in note.latencies.iter().enumerate() {
+        let bins = latency.bins.iter().filter(usable);
+        let bins = bins.map(|&(low, high, count)| (1e6 * low, 1e6 * high, count as f64)).collect();
+        let name = told(latency).0.to_owned();
+        pane = pane.with(Series::Steps { role: Role::Other(number), name, bins });
     }
-    let content = Content::Histogram { distributions, mark_s: Some(note.period_s) };
+    let empty = note.latencies.iter().all(|latency| latency.bins.is_empty());
+    let period_us = 1e6 * note.period_s;
+    if period_us.is_finite() && period_us > 0.0 {
+        pane.x = pane.x.reach(period_us);
+        pane = pane.event(period_us, "period");
+    }
     let caption = "How often each time occurred, over all ticks. The dashed line is the period: \
                    what lies beyond it missed its deadline.";
-    vec![Figure {
-        title: "Latency histograms".into(),
-        caption: caption.into(),
-        width: Width::Whole,
-        height_px: 380,
-        content,
-    }]
+    (!empty).then(|| Figure::new("Latency histograms", caption, vec![pane]))
+}
+
+/// When the main loop was late, and by how many ticks.
+fn late_steps(histories: &Histories<'_>) -> Option<Figure> {
+    let bridged = histories.findings.view.column("main.bridged")?;
+    let late = bridged.windows(2).filter(|pair| pair[0] == 0.0 && pair[1] > 0.0).count();
+    if late == 0 {
+        return None;
+    }
+    let curves = vec![(Role::Error, "ticks in a row", bridged.into())];
+    let mut pane = histories.plain("Ticks extrapolated", "–", curves).high(160.0);
+    let rates = histories.findings.experiment.as_ref().and_then(Experiment::rates);
+    if let Some(rates) = rates {
+        pane = pane.limit(rates.bridge as f64, format!("{} allowed", rates.bridge));
+    }
+    let caption = format!(
+        "Points that a late step of the main loop had not delivered were \
+                           extrapolated, {} times.",
+        count(late as u64)
+    );
+    Some(histories.figure("Late steps of the main loop", caption, vec![pane]))
+}
+
+/// When answers of a rig behind a wire were missing.
+fn bridged(histories: &Histories<'_>) -> Option<Figure> {
+    let view = &histories.findings.view;
+    let column = view.column("rig.bridged").filter(|_| view.bridged > 0)?;
+    let curves = vec![(Role::Error, "ticks in a row", column.into())];
+    let panes = vec![histories.plain("Ticks without an answer", "–", curves).high(160.0)];
+    let caption = "Ticks in a row that had no answer of the rig when they needed one. The loop \
+                   went on with what stood in for it; no curve or number above shows that.";
+    Some(histories.figure("Answers of the rig that did not come in time", caption, panes))
 }
 
 /// Overruns and what the threads got, in sentences.
@@ -122,17 +148,6 @@ fn told(latency: &LatencyNote) -> (&'static str, &'static str) {
     }
 }
 
-fn role(latency: &LatencyNote) -> Role {
-    match latency.name.as_str() {
-        "wake_up" => Role::Measured,
-        "execution" => Role::Desired,
-        "round_trip" => Role::Achieved,
-        "main.wake_up" => Role::Command,
-        "main.execution" => Role::Strain,
-        _ => Role::Reference,
-    }
-}
-
 fn quantiles(latency: &LatencyNote) -> [(&'static str, f64); 5] {
     [
         ("p50", latency.p50_s),
@@ -167,6 +182,7 @@ fn label_long(notice: &str) -> String {
 mod tests {
     use super::super::{html, sample, summary_json, summary_text};
     use super::*;
+    use crate::page::figure::Scale;
 
     fn latency(name: &str) -> LatencyNote {
         LatencyNote {
@@ -218,19 +234,18 @@ mod tests {
     #[test]
     fn a_rehearsal_says_nothing_of_it() {
         let record = sample::benchmark().rows(500).record();
-        assert!(!html(&record).unwrap().contains("punctuality"));
+        assert!(!html(&record).unwrap().contains("id=\"timing\""));
         assert_eq!(summary_json(&record)["timing"], serde_json::Value::Null);
     }
 
     #[test]
     fn the_figure_is_logarithmic_and_empty_bins_are_gaps() {
         let record = timed();
-        let findings = Findings::of(&record).unwrap();
-        let drawn = figures(&findings)[0].plotly(100);
-        assert_eq!(drawn["layout"]["xaxis"]["type"], "log");
-        assert_eq!(drawn["layout"]["yaxis"]["type"], "log");
-        let x = drawn["data"][0]["x"].as_array().unwrap();
-        assert_eq!(x.iter().filter(|value| value.is_null()).count(), 2, "two groups of bins");
-        assert!((x[0].as_f64().unwrap() - 10.0).abs() < 1e-3);
+        let figure = histogram(record.summary.unwrap().timing.as_ref().unwrap()).unwrap();
+        let pane = &figure.panes[0];
+        assert_eq!((pane.x.scale, pane.y.scale), (Scale::Log, Scale::Log));
+        let Series::Steps { bins, .. } = &pane.series[0] else { panic!("a histogram") };
+        assert_eq!(bins.len(), 3, "the bins that hold something");
+        assert!((bins[0].0 - 10.0).abs() < 1e-3);
     }
 }

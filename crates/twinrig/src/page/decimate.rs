@@ -32,7 +32,7 @@ pub fn min_max(values: &[f64], points: usize) -> Vec<usize> {
 ///
 /// A loop has no buckets in which an extreme of x also is one of y, so samples
 /// are taken evenly by index, and the extremes of both coordinates are added.
-pub(super) fn evenly(x: &[f64], y: &[f64], points: usize) -> Vec<usize> {
+pub fn evenly(x: &[f64], y: &[f64], points: usize) -> Vec<usize> {
     let length = x.len().min(y.len());
     let stride = length.div_ceil(points.max(1)).max(1);
     let mut kept: Vec<usize> = (0..length).step_by(stride).collect();
