@@ -94,9 +94,9 @@ fn an_earthquake_rises_for_a_sixteenth_of_its_length_and_decays_with_0_0875_of_i
     let said = r#"{ synthetic = { peak = "1 m/s^2", rise = "1.25 s", decay = "1.75 s" } }"#;
     assert_eq!(usual, ground(said, 1), "20 s / 16 and 0.0875 × 20 s");
     // The check of the envelope goes by the same numbers.
-    let long = r#"{ synthetic = { peak = "1 m/s^2", rise = "18 s" } }"#;
+    let long = r#"{ synthetic = { peak = "1 m/s^2", rise = "12 s" } }"#;
     assert!(assembled(long, 1, &Folder::new("")).is_ok());
-    let error = assembled(&long.replace("18", "19"), 1, &Folder::new("")).unwrap_err();
+    let error = assembled(&long.replace("12 s", "19 s"), 1, &Folder::new("")).unwrap_err();
     assert!(error.contains("rise 19 s and decay 1.75 s do not fit into 20 s"), "{error}");
 }
 
