@@ -68,7 +68,11 @@ fn table(table: &'static Table) -> Value {
         }
     }
     for (field, _) in table.all_fields() {
-        let said = if differs(table, field) { json!(true) } else { property(field) };
+        let said = if differs(table, field) {
+            json!({ "description": field.doc })
+        } else {
+            property(field)
+        };
         properties.insert(field.key.into(), said);
     }
     rules.extend(table.choices.iter().filter_map(choice));

@@ -130,8 +130,16 @@ fn the_schema_agrees_with_the_walker() {
         ("\"3 %\"", "3"),
         ("scale = 0.4", "scale = 0.4, peak = \"1 g\""),
         ("[1]", "[]"),
+        ("[limits]", "[compensator]\nlower = [0, 0]\n[limits]"),
+        ("[limits]", "[compensator]\nkind = \"adaptive_time_series\"\nlower = [0, 0]\n[limits]"),
     ] {
         documents.push(json!([new, json_of(&changed(old, new)), false]));
+    }
+    // A key may differ from kind to kind.
+    for (kind, lower) in [("adaptive_inverse", "[0, 0, 0, 0]"), ("adaptive_model_based", "[0, 0]")]
+    {
+        let text = format!("{BASE}[compensator]\nkind = \"{kind}\"\nlower = {lower}\n");
+        documents.push(json!([kind, json_of(&text), true]));
     }
     documents.push(json!(["base", json_of(BASE), true]));
     let input = json!({ "schema": json_schema(), "documents": documents }).to_string();
