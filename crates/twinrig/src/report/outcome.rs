@@ -2,7 +2,7 @@
 
 use super::text::{counted, label, plain, seconds};
 use super::view::View;
-use crate::rehearsal::LOAD_BROKE_OFF;
+use crate::notes::LOAD_BROKE_OFF;
 
 /// The verdict of a report's banner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::page::{POLICY, library};
 use super::text::{count, counted, escape, label, number, number_or_dash, script_json, seconds};
-use crate::sweep::{Outcome, Row, Study, Summary};
+use crate::sweep::{Row, Study, Summary, VariantStatus};
 use experiment::sweep::{SensorNoise, Spread, Variation};
 
 /// Variants whose points the page carries; the table holds them all.
@@ -48,7 +48,7 @@ pub fn sweep_html(study: &Study, summary: &Summary) -> String {
 }
 
 fn banner(page: &mut String, summary: &Summary) {
-    let [completed, tripped, failed] = Outcome::ALL.map(|outcome| summary.count(outcome));
+    let [completed, tripped, failed] = VariantStatus::ALL.map(|outcome| summary.count(outcome));
     let unstable = summary.unstable();
     let (class, word) = match (unstable, tripped + failed) {
         (0, 0) => ("good", "Every variant completed"),
@@ -140,7 +140,8 @@ fn worst(page: &mut String, study: &Study, summary: &Summary) {
 
 /// Variants that did not come to their end, and why.
 fn stopped(page: &mut String, summary: &Summary) {
-    let is_stopped = |row: &&Row| row.outcome != Outcome::Completed || row.stable == Some(false);
+    let is_stopped =
+        |row: &&Row| row.outcome != VariantStatus::Completed || row.stable == Some(false);
     let rows: Vec<&Row> = summary.rows.iter().filter(is_stopped).collect();
     if rows.is_empty() {
         return;
@@ -148,7 +149,7 @@ fn stopped(page: &mut String, summary: &Summary) {
     let _ = write!(
         page,
         "<details>\n<summary>{} that tripped, failed or became unstable</summary>\n<table>\n<thead>\
-         <tr><th>Variant</th><th>Seed</th><th>Outcome</th><th class=\"n\">at</th><th>Reason</th>\
+         <tr><th>Variant</th><th>Seed</th><th>VariantStatus</th><th class=\"n\">at</th><th>Reason</th>\
          </tr></thead>\n<tbody>\n",
         counted(rows.len() as u64, "variant")
     );

@@ -4,8 +4,8 @@ use model::reduction::response::Response;
 
 use super::Found;
 use super::history::History;
-use crate::command::output::number;
-use twinrig::report::{Curve, Look, Pane, Picture, Span, Square, Table, Verdict};
+use crate::report::{Curve, Look, Pane, Picture, Span, Square, Table, Verdict};
+use crate::words::number;
 
 /// Interface DOFs that are drawn.
 pub(super) const DRAWN: usize = 4;

@@ -14,11 +14,13 @@ use serde_json::{Value, json};
 
 use super::files::npy;
 use super::page::{self, decibel};
-use crate::command::output::{cannot_write, number, table, write_bytes};
+use crate::assembly::{Synthesis, SynthesisModel, ground};
+use crate::error::Error;
+use crate::report::{Picture, Table, Verdict as Banner};
+use crate::run_folder::write_files;
+use crate::words::number;
 use experiment::ReductionSpec;
 use experiment::reduction::{ModeSpec, ReductionMethod, Unstable};
-use twinrig::assembly::{Synthesis, SynthesisModel, ground};
-use twinrig::report::{Picture, Table, Verdict as Banner};
 
 /// Frequencies of the reduced model's curve, at which its passivity is judged.
 const FINE: usize = 800;
@@ -26,8 +28,8 @@ const FINE: usize = 800;
 const NOISE: f64 = -1e-9;
 
 /// All that was found.
-pub(super) struct Judged {
-    title: String,
+pub struct Judged {
+    pub(super) title: String,
     method: &'static str,
     made: Synthesis,
     band_rad_s: f64,
@@ -122,7 +124,7 @@ impl Judged {
         }
     }
 
-    fn rows(&self) -> Vec<(String, String)> {
+    pub(super) fn rows(&self) -> Vec<(String, String)> {
         let made = &self.made;
         let percent = |value: f64| format!("{} %", number(100.0 * value));
         let (n, states) = (made.component.size(), made.states());
@@ -166,12 +168,6 @@ impl Judged {
         };
         row("in the loop", stepped.to_owned());
         rows
-    }
-
-    pub(super) fn text(&self) -> String {
-        let rows: Vec<Vec<String>> =
-            self.rows().into_iter().map(|(name, value)| vec![name, value]).collect();
-        format!("{}\n\n{}", self.title, table(&["quantity", "value"], &rows))
     }
 
     pub(super) fn document(&self) -> Value {
@@ -238,8 +234,7 @@ impl Judged {
     }
 
     /// Writes everything into a folder; gives the names.
-    pub(super) fn write(&self, folder: &Path, spec: &ReductionSpec) -> Result<Vec<String>, String> {
-        std::fs::create_dir_all(folder).map_err(|error| cannot_write(folder, &error))?;
+    pub(super) fn write(&self, folder: &Path, spec: &ReductionSpec) -> Result<Vec<String>, Error> {
         let mut files: Vec<(&str, Vec<u8>)> = Vec::new();
         let made = &self.made;
         match &made.model {
@@ -270,11 +265,7 @@ impl Judged {
         files.push(("coordinates.csv", self.coordinates().into_bytes()));
         files.push(("summary.json", format!("{:#}\n", self.document()).into_bytes()));
         files.push(("report.html", self.page().into_bytes()));
-        for (name, bytes) in &files {
-            let path = folder.join(name);
-            write_bytes(&path, bytes).map_err(|error| cannot_write(&path, &error))?;
-        }
-        Ok(files.into_iter().map(|(name, _)| name.to_owned()).collect())
+        write_files(folder, files)
     }
 
     /// What each row and column of the matrices is.

@@ -6,11 +6,12 @@ use analysis::loop_stability::modes::{Motion, along_delay};
 use analysis::loop_stability::{LoopMode, OpenLoop};
 use model::compensator::Design;
 
-use super::{tables, words};
-use crate::command::output::{cannot_write_by, number, write_whole};
-use crate::command::rehearse::Loaded;
-use twinrig::forecast::{Examined, Forecast, Stability, is_neutral};
-use twinrig::report::{Curve, Look, Pane, Picture, Span, Square, Verdict};
+use super::{LoopCheck, tables, verdict};
+use crate::error::Error;
+use crate::forecast::{Examined, Forecast, Stability, is_neutral};
+use crate::report::{Curve, Look, Pane, Picture, Span, Square, Verdict};
+use crate::run_folder::write_whole;
+use crate::words::number;
 
 /// Delays at which the modes are drawn.
 const STEPS: usize = 60;
@@ -20,29 +21,22 @@ const MODES: usize = 6;
 const OTHERS: usize = 2;
 
 /// Writes the picture, in the form that the name asks for.
-pub(super) fn write(path: &Path, loaded: &Loaded, forecast: &Forecast) -> Result<(), String> {
-    let Some(examined) = forecast.examined.as_deref() else {
-        return Err(format!(
-            "there is no loop gain to draw: {}; leave --plot out",
-            words::verdict(forecast)
-        ));
+pub(super) fn plot(path: &Path, found: &LoopCheck) -> Result<(), Error> {
+    let Some(examined) = found.forecast.examined.as_deref() else {
+        return Err(Error::NoLoopGain { reason: verdict(&found.forecast) });
     };
-    let picture = picture(loaded, forecast, examined)?;
+    let picture = picture(found, examined)?;
     let text = match path.extension().and_then(|name| name.to_str()) {
         Some("html") => picture.html("Will it be stable?"),
         Some("svg") => picture.svg(),
-        _ => {
-            return Err(format!(
-                "{} ends neither in .html nor in .svg: name the picture loop.html or loop.svg",
-                path.display()
-            ));
-        }
+        _ => return Err(Error::PictureName { path: path.to_path_buf() }),
     };
-    write_whole(path, &text).map_err(|error| cannot_write_by(path, &error, "--plot"))
+    write_whole(path, text)
 }
 
-fn picture(loaded: &Loaded, forecast: &Forecast, examined: &Examined) -> Result<Picture, String> {
-    let verdict = match &forecast.stability {
+fn picture(found: &LoopCheck, examined: &Examined) -> Result<Picture, Error> {
+    let forecast = &found.forecast;
+    let banner = match &forecast.stability {
         _ if forecast.is_unstable() => (Verdict::Bad, "Unstable"),
         Stability::Unknown(_) => (Verdict::Doubtful, "Not predicted"),
         _ => (Verdict::Good, "Stable"),
@@ -63,10 +57,10 @@ fn picture(loaded: &Loaded, forecast: &Forecast, examined: &Examined) -> Result<
     if let Some((phase, _)) = examined.margins.phase {
         fact("phase margin", format!("{}°", number(phase.to_degrees())));
     }
-    let open = OpenLoop::sampled(&examined.description).map_err(|error| error.to_string())?;
+    let open = OpenLoop::sampled(&examined.description)?;
     Ok(Picture {
-        title: loaded.experiment.title.clone(),
-        verdict: (verdict.0, verdict.1, words::verdict(forecast)),
+        title: found.title.clone(),
+        verdict: (banner.0, banner.1, verdict(forecast)),
         facts,
         tables: [Some(tables::modes(forecast)), tables::trials(examined)]
             .into_iter()
