@@ -11,6 +11,7 @@ use model::integrator::{Hold, Integrator, Method, Options};
 use model::reduction::{ModeChoice, Recipe, reduce};
 use nalgebra::DMatrix;
 use numerics::block::{hstack, vstack};
+use numerics::second_order::SecondOrder;
 
 const STEPS: usize = 2000;
 
@@ -47,7 +48,7 @@ fn main() {
 
 /// The same model as E ẏ = A y, with E = [C M; M 0] and A = [−K 0; 0 M].
 fn in_first_order(second: &Equations) -> Equations {
-    let Equations { mass, damping, stiffness, .. } = second;
+    let SecondOrder { mass, damping, stiffness } = &second.matrices;
     let n = second.size();
     let none = DMatrix::zeros(n, n);
     let square = |a, b, c, d| vstack(&[&hstack(&[a, b]), &hstack(&[c, d])]);
@@ -57,9 +58,11 @@ fn in_first_order(second: &Equations) -> Equations {
             e: square(damping, mass, mass, &none),
             a: square(&-stiffness, &none, &none, mass),
         })),
-        mass: none.clone(),
-        damping: none.clone(),
-        stiffness: none.clone(),
+        matrices: SecondOrder {
+            mass: none.clone(),
+            damping: none.clone(),
+            stiffness: none.clone(),
+        },
         ..second.clone()
     }
 }
@@ -81,9 +84,11 @@ fn reduced(interface: usize) -> Equations {
     assert_eq!(model.states(), 150);
     let load = DMatrix::from_column_slice(75, 1, model.participation.as_slice());
     Equations {
-        mass: model.matrices.mass,
-        damping: model.matrices.damping,
-        stiffness: model.matrices.stiffness,
+        matrices: SecondOrder {
+            mass: model.matrices.mass,
+            damping: model.matrices.damping,
+            stiffness: model.matrices.stiffness,
+        },
         load,
         interface: (0..interface).map(RelativeDof::of_dof).collect(),
         elements: Vec::new(),

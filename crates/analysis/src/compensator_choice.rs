@@ -10,11 +10,11 @@ use std::f64::consts::TAU;
 
 use model::compensator::{Design, FirstOrderDesign, ForwardPredictionDesign, PiLeadDesign};
 use model::transfer::TransferSystem;
-use nalgebra::Complex;
 
 use crate::compensator_design::{self as formula, Plant, inverse_design};
 use crate::loop_stability::modes::own_modes;
 use crate::loop_stability::{LoopDescription, OpenLoop, Verdict, judge};
+use numerics::Complex;
 use response::{Tracking, best_inverse};
 
 /// What a compensator is chosen for.
@@ -79,12 +79,9 @@ const ENOUGH: f64 = 0.05;
 pub fn tabulate(task: &Task<'_>) -> Table {
     let at_hz = task.description.and_then(first_mode_hz).unwrap_or(task.middle_hz());
     let known = task.in_loop();
-    let candidates: Vec<Candidate> = designs(task, at_hz)
-        .into_iter()
-        .filter_map(|(kind, learning, design)| {
-            candidate(task, known.as_ref(), (kind, learning, design), at_hz)
-        })
-        .collect();
+    let candidate = |design| candidate(task, known.as_ref(), design, at_hz);
+    let candidates: Vec<Candidate> =
+        designs(task, at_hz).into_iter().filter_map(candidate).collect();
     let advice = best(&candidates, task.step_s);
     let reason = reason(&candidates, advice, task);
     Table { candidates, advice, reason, at_hz }
@@ -113,7 +110,7 @@ impl Task<'_> {
 /// The lowest natural frequency of the whole structure, Hz.
 fn first_mode_hz(description: &LoopDescription) -> Option<f64> {
     let LoopDescription { numerical, specimen, .. } = description;
-    own_modes(&numerical.joined(&specimen.matrices())).ok()?.frequencies_hz().next()
+    own_modes(&numerical.joined(&specimen.matrices)).ok()?.frequencies_hz().next()
 }
 
 /// Every kind with its numbers, or those it will have learnt.
@@ -135,11 +132,10 @@ fn designs(task: &Task<'_>, at_hz: f64) -> Vec<(&'static str, Learning, Design)>
         }
     }
     fixed("pi_lead", Design::PiLead(PiLeadDesign::BENCHMARK));
-    for (kind, terms) in formula::ADAPTIVE {
-        if let Some(learnt) = best_inverse(task, terms) {
-            found.push((kind, Learning::Adaptive, inverse_design(learnt)));
-        }
-    }
+    let learnt = |(kind, terms)| {
+        Some((kind, Learning::Adaptive, inverse_design(best_inverse(task, terms)?)))
+    };
+    found.extend(formula::ADAPTIVE.into_iter().filter_map(learnt));
     found
 }
 
@@ -177,8 +173,8 @@ fn candidate(
 /// a loop that is stable and stays so if a sample comes one period late.
 fn best(candidates: &[Candidate], step_s: f64) -> Option<usize> {
     let safe = |candidate: &Candidate| {
-        let judgement = candidate.judgement.as_ref();
-        judgement.is_none_or(|loop_| loop_.margin_s().is_some_and(|margin_s| margin_s >= step_s))
+        let bears = |loop_: Verdict| loop_.margin_s().is_some_and(|margin_s| margin_s >= step_s);
+        candidate.judgement.is_none_or(bears)
     };
     let smallest = candidates
         .iter()
@@ -211,14 +207,13 @@ fn reason(candidates: &[Candidate], advice: Option<usize>, task: &Task<'_>) -> S
         task.band_hz.0,
         task.band_hz.1
     );
-    let unstable = candidates
-        .iter()
-        .filter(|candidate| candidate.judgement.as_ref().is_some_and(|loop_| !loop_.is_stable()))
-        .count();
+    let grows =
+        |candidate: &&Candidate| candidate.judgement.is_some_and(|loop_| !loop_.is_stable());
+    let unstable = candidates.iter().filter(grows).count();
     if unstable > 0 {
         words += &format!("; {unstable} of {} would make the loop unstable", candidates.len());
     }
-    if let Some(margin_s) = chosen.judgement.as_ref().and_then(|loop_| loop_.margin_s()) {
+    if let Some(margin_s) = chosen.judgement.and_then(|loop_| loop_.margin_s()) {
         words += &if margin_s.is_finite() {
             format!("; delay margin {:.2} ms", 1e3 * margin_s)
         } else {

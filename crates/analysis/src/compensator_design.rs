@@ -3,8 +3,8 @@
 use std::f64::consts::{FRAC_PI_2, TAU};
 
 use model::compensator::{DerivativeSource, Design, InverseDesign};
-use nalgebra::{Complex, DMatrix, DVector};
 use numerics::lti::TransferFunction;
+use numerics::{Complex, Matrix, Vector};
 
 /// What a compensator has to undo.
 #[derive(Debug, Clone, PartialEq)]
@@ -51,9 +51,9 @@ impl Plant {
 /// may exceed half a turn.
 pub(crate) fn followed_lag_rad(
     mut lag: f64,
-    mut before: Complex<f64>,
+    mut before: Complex,
     end: f64,
-    response: impl Fn(f64) -> Complex<f64>,
+    response: impl Fn(f64) -> Complex,
 ) -> f64 {
     const STEPS: usize = 64;
     for step in 1..=STEPS {
@@ -80,10 +80,10 @@ pub(crate) fn best_inverse(
     (low, high): (f64, f64),
     points: usize,
     terms: usize,
-    parts: impl Fn(f64) -> Vec<Complex<f64>>,
+    parts: impl Fn(f64) -> Vec<Complex>,
 ) -> Option<Vec<f64>> {
-    let mut matrix = DMatrix::zeros(2 * points, terms);
-    let mut wanted = DVector::zeros(2 * points);
+    let mut matrix = Matrix::zeros(2 * points, terms);
+    let mut wanted = Vector::zeros(2 * points);
     for point in 0..points {
         let hertz = low + (high - low) * (point as f64 + 0.5) / points as f64;
         for (term, part) in parts(hertz).into_iter().enumerate() {
@@ -208,7 +208,7 @@ mod tests {
     }
 
     /// Plant times compensator, at a frequency.
-    fn product(plant: &Plant, omega: f64, compensator: Complex<f64>) -> Complex<f64> {
+    fn product(plant: &Plant, omega: f64, compensator: Complex) -> Complex {
         let late = Complex::from_polar(1.0, -omega * (plant.delay_s + 0.5 * plant.hold_s));
         plant.function.response(omega) * late * compensator
     }

@@ -5,9 +5,8 @@ use model::integrator::IntegratorError;
 use model::partition::InternalDofs;
 use model::specimen::Specimen;
 use model::transfer::TransferSystem;
-use nalgebra::DMatrix;
-use numerics::eigen::{self, EigenError};
-use numerics::second_order::companion;
+use numerics::Matrix;
+use numerics::eigen;
 use numerics::solve;
 
 use crate::loop_stability::{
@@ -52,14 +51,14 @@ pub fn critical_delay_by(
     modes: Option<&StructureModes>,
 ) -> Result<Option<CriticalDelay>, LoopError> {
     // Fast motions feel what the mass inside leaves at the interface.
-    let mut mass = specimen.mass.clone();
+    let mut mass = specimen.matrices.mass.clone();
     if let Some(inside) = inside {
         let joint = &inside.to_interface.mass;
         let own =
             inside.matrices.mass.clone().try_inverse().ok_or(IntegratorError::SingularMass)?;
         mass -= joint.transpose() * own * joint;
     }
-    let ratio: DMatrix<f64> = mass * mobility(numerical).ok_or(IntegratorError::SingularMass)?;
+    let ratio: Matrix = mass * mobility(numerical).ok_or(IntegratorError::SingularMass)?;
     if eigen::spectral_radius(&ratio)? >= 1.0 {
         return Ok(Some(CriticalDelay { delay_s: 0.0, frequency_hz: f64::INFINITY }));
     }
@@ -71,15 +70,15 @@ pub fn critical_delay_by(
 }
 
 /// BᵀM⁻¹B: what a force at the interface accelerates it by at once.
-fn mobility(numerical: &Equations) -> Option<DMatrix<f64>> {
+fn mobility(numerical: &Equations) -> Option<Matrix> {
     let (n, b) = (numerical.size(), numerical.interface_matrix());
     if let Some(states) = &numerical.states {
-        let mut tall = DMatrix::zeros(states.states(), b.ncols());
+        let mut tall = Matrix::zeros(states.a.nrows(), b.ncols());
         tall.rows_mut(0, n).copy_from(&b);
         let slopes = solve::solved(states.e.clone(), &tall)?;
         return Some(b.transpose() * slopes.rows(n, n));
     }
-    Some(b.transpose() * solve::solved(numerical.mass.clone(), &b)?)
+    Some(b.transpose() * solve::solved(numerical.matrices.mass.clone(), &b)?)
 }
 
 /// The greatest delay of whole samples, from one up to `most`, with which the loop
@@ -98,84 +97,46 @@ pub fn greatest_stable_delay(
     Ok(Some(last_before_loss(1, most, stable)?))
 }
 
-/// The critical delay by Gao & You's equivalent matrices: the delayed force is
-/// replaced by its first-order Taylor series, with the reference structure's
-/// modes for the third derivative,
-///   M = M_r − τ C_e, C = C_r + τ (M_e M_r⁻¹ K_r − K_e), K = K_r,
-/// and the smallest τ with an eigenvalue in the right half plane is sought.
-///
-/// Reference: Gao & You 2019, Mech. Syst. Signal Process. 133, 106261.
-pub fn gao_you_delay(
-    whole: &Equations,
-    specimen: &Specimen,
-    longest_s: f64,
-) -> Result<Option<f64>, EigenError> {
-    let b = whole.interface_matrix();
-    let on_structure = |m: &DMatrix<f64>| &b * m * b.transpose();
-    let (mass, damping, stiffness) = (
-        on_structure(&specimen.mass),
-        on_structure(&specimen.damping),
-        on_structure(&specimen.stiffness),
-    );
-    let Some(inverse) = whole.mass.clone().try_inverse() else { return Ok(Some(0.0)) };
-    let turned = mass * inverse * &whole.stiffness - stiffness;
-    let unstable = |delay_s: f64| -> Result<bool, EigenError> {
-        let Some(inverse) = (&whole.mass - delay_s * &damping).try_inverse() else {
-            return Ok(true);
-        };
-        let damping = &whole.damping + delay_s * &turned;
-        Ok(eigen::spectral_abscissa(&companion(&inverse, &damping, &whole.stiffness))? > 0.0)
-    };
-    let steps = 400;
-    for step in 1..=steps {
-        let mut high = longest_s * f64::from(step) / f64::from(steps);
-        if !unstable(high)? {
-            continue;
-        }
-        let mut low = longest_s * f64::from(step - 1) / f64::from(steps);
-        for _ in 0..60 {
-            let middle = 0.5 * (low + high);
-            if unstable(middle)? { high = middle } else { low = middle }
-        }
-        return Ok(Some(high));
-    }
-    Ok(None)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use model::equations::RelativeDof;
-    use nalgebra::Complex;
+    use numerics::Complex;
+    use numerics::second_order::SecondOrder;
 
-    fn scalar(value: f64) -> DMatrix<f64> {
-        DMatrix::from_element(1, 1, value)
+    fn scalar(value: f64) -> Matrix {
+        Matrix::from_element(1, 1, value)
     }
 
     fn spring(stiffness: f64) -> Specimen {
         let (mass, damping) = (scalar(0.0), scalar(0.0));
-        Specimen { mass, damping, stiffness: scalar(stiffness), elements: Vec::new() }
+        Specimen {
+            matrices: SecondOrder { mass, damping, stiffness: scalar(stiffness) },
+            elements: Vec::new(),
+        }
     }
 
     /// A shear building of `n` storeys without the spring in the laboratory.
     fn building(n: usize, ratio: f64, specimen: &Specimen) -> Equations {
-        let stiffness = DMatrix::from_fn(n, n, |i, j| match i.abs_diff(j) {
+        let stiffness = Matrix::from_fn(n, n, |i, j| match i.abs_diff(j) {
             0 if i + 1 == n => 4e5,
             0 => 8e5,
             1 => -4e5,
             _ => 0.0,
         });
         let whole = Equations {
-            mass: DMatrix::identity(n, n) * 100.0,
-            damping: ratio * &stiffness,
-            stiffness,
-            load: DMatrix::zeros(n, 0),
+            matrices: SecondOrder {
+                mass: Matrix::identity(n, n) * 100.0,
+                damping: ratio * &stiffness,
+                stiffness: stiffness,
+            },
+            load: Matrix::zeros(n, 0),
             interface: vec![RelativeDof::of_dof(0)],
             elements: Vec::new(),
             states: None,
         };
         let mut numerical = whole.clone();
-        numerical.stiffness[(0, 0)] -= specimen.stiffness[(0, 0)];
+        numerical.matrices.stiffness[(0, 0)] -= specimen.matrices.stiffness[(0, 0)];
         numerical
     }
 
@@ -185,10 +146,12 @@ mod tests {
         let (m, c, k, k_e) = (100.0, 80.0, 3e5, 1e5);
         let specimen = spring(k_e);
         let part = |stiffness| Equations {
-            mass: scalar(m),
-            damping: scalar(c),
-            stiffness: scalar(stiffness),
-            load: DMatrix::zeros(1, 0),
+            matrices: SecondOrder {
+                mass: scalar(m),
+                damping: scalar(c),
+                stiffness: scalar(stiffness),
+            },
+            load: Matrix::zeros(1, 0),
             interface: vec![RelativeDof::of_dof(0)],
             elements: Vec::new(),
             states: None,
@@ -221,13 +184,13 @@ mod tests {
         let omega = found.frequency_hz * std::f64::consts::TAU;
         let turn = Complex::from_polar(1.0, -omega * found.delay_s);
         let s = Complex::new(0.0, omega);
-        let dynamic = DMatrix::from_fn(60, 60, |i, j| {
-            let Equations { mass, damping, stiffness, .. } = &numerical;
+        let dynamic = numerics::ComplexMatrix::from_fn(60, 60, |i, j| {
+            let SecondOrder { mass, damping, stiffness } = &numerical.matrices;
             s * s * mass[(i, j)] + s * damping[(i, j)] + stiffness[(i, j)]
         });
         let b = numerical.interface_matrix().map(Complex::from);
         let receptance = (b.transpose() * dynamic.lu().solve(&b).unwrap())[(0, 0)];
-        let gain = receptance * specimen.stiffness[(0, 0)] * turn;
+        let gain = receptance * specimen.matrices.stiffness[(0, 0)] * turn;
         assert!((gain + 1.0).norm() < 1e-6, "{gain}");
     }
 }

@@ -7,7 +7,7 @@ mod tests;
 
 use std::f64::consts::TAU;
 
-use nalgebra::Complex;
+use numerics::Complex;
 use numerics::rational_fit::{
     Choice, Estimate, FitError, OrderError, Orders, PureDelay, RationalFit, ResponseData,
     choose_orders, fit,
@@ -46,7 +46,7 @@ pub enum Hold {
 
 impl Hold {
     /// Its response: sin(x)/x e^{−jx} with x = ωh/2.
-    pub fn response(self, omega_rad_s: f64, step_s: f64) -> Complex<f64> {
+    pub fn response(self, omega_rad_s: f64, step_s: f64) -> Complex {
         let x = 0.5 * omega_rad_s * step_s;
         match self {
             Self::Zero if x != 0.0 => Complex::from_polar(x.sin() / x, -x),
@@ -157,9 +157,9 @@ pub struct Line {
     /// Frequency.
     pub frequency_hz: f64,
     /// By S_xy/S_xx, unbiased by noise of the sensor.
-    pub h1: Complex<f64>,
+    pub h1: Complex,
     /// By S_yy/S_yx, unbiased by noise on the command.
-    pub h2: Complex<f64>,
+    pub h2: Complex,
     /// γ².
     pub coherence: f64,
     /// Standard deviation of H1.
@@ -167,59 +167,43 @@ pub struct Line {
 }
 
 /// What a user should know before trusting a result.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Error)]
 pub enum Caution {
     /// A pole of the fit grows.
+    #[error(
+        "the fitted function has a growing pole: do not use it; try another order or a narrower band"
+    )]
     Unstable,
-    /// The measured motion goes against the command.
-    Reversed {
-        /// Gain at 0 Hz.
-        gain: f64,
-    },
+    /// The measured motion goes against the command, with this gain at 0 Hz.
+    #[error(
+        "the gain is {0:.4}: the measured motion goes against the command; check the sign of the \
+         sensor before anything moves in a closed loop"
+    )]
+    Reversed(f64),
     /// The coherence falls low in the band.
+    #[error(
+        "the coherence falls to {least:.3} at {frequency_hz:.2} Hz: more amplitude, more time or a \
+         narrower band would help"
+    )]
     LowCoherence {
         /// The least of the band.
         least: f64,
         /// Where.
         frequency_hz: f64,
     },
-    /// The misfit is larger than the noise explains.
-    PoorFit {
-        /// Sum of squares over degrees of freedom.
-        misfit: f64,
-    },
-    /// A coefficient is hardly determined.
-    UncertainCoefficient {
-        /// Its deviation over its size.
-        relative: f64,
-    },
-}
-
-impl Caution {
-    /// In words.
-    pub fn words(self) -> String {
-        match self {
-            Self::Unstable => "the fitted function has a growing pole: do not use it; try another \
-                               order or a narrower band"
-                .to_owned(),
-            Self::Reversed { gain } => format!(
-                "the gain is {gain:.4}: the measured motion goes against the command; check the \
-                 sign of the sensor before anything moves in a closed loop"
-            ),
-            Self::LowCoherence { least, frequency_hz } => format!(
-                "the coherence falls to {least:.3} at {frequency_hz:.2} Hz: more amplitude, more \
-                 time or a narrower band would help"
-            ),
-            Self::PoorFit { misfit } => format!(
-                "the misfit is {misfit:.1} times what the noise explains: the system is of higher \
-                 order, has a pure delay (--delay fit) or is not linear"
-            ),
-            Self::UncertainCoefficient { relative } => format!(
-                "a coefficient is known to {:.0} % only: a lower order or a wider band would help",
-                100.0 * relative
-            ),
-        }
-    }
+    /// The misfit, sum of squares over degrees of freedom, is larger than the noise
+    /// explains.
+    #[error(
+        "the misfit is {0:.1} times what the noise explains: the system is of higher order, has a \
+         pure delay (--delay fit) or is not linear"
+    )]
+    PoorFit(f64),
+    /// A coefficient is hardly determined: its deviation over its size.
+    #[error(
+        "a coefficient is known to {:.0} % only: a lower order or a wider band would help",
+        100.0 * .0
+    )]
+    UncertainCoefficient(f64),
 }
 
 /// An identified transfer system.
@@ -304,7 +288,7 @@ pub fn identify(
         averages: spectra.averages,
         rate_hz: samples.rate_hz,
         hold: settings.hold,
-        band_delay_s: phase_slope(&data),
+        band_delay_s: data.phase_slope(),
         mean_coherence: in_band.iter().map(|l| l.coherence).sum::<f64>() / in_band.len() as f64,
         least_coherence: least,
         h1_h2_difference: in_band
@@ -356,17 +340,12 @@ fn response_data(
     chosen: &[usize],
     hold: Hold,
     step_s: f64,
-    base: impl Fn(f64) -> Complex<f64>,
+    base: impl Fn(f64) -> Complex,
 ) -> ResponseData {
     const NEIGHBOURS: usize = 4;
     let mut data = ResponseData { dependent_lines: DEPENDENT_LINES, ..ResponseData::default() };
-    let variance: Vec<f64> = chosen
-        .iter()
-        .map(|&k| {
-            let deviation = spectra.deviation(k);
-            if deviation.is_finite() { deviation * deviation } else { 0.0 }
-        })
-        .collect();
+    let square = |value: f64| if value.is_finite() { value * value } else { 0.0 };
+    let variance: Vec<f64> = chosen.iter().map(|&k| square(spectra.deviation(k))).collect();
     for (i, &k) in chosen.iter().enumerate() {
         let omega = TAU * spectra.frequency_hz[k];
         let held = hold.response(omega, step_s);
@@ -410,23 +389,6 @@ fn line(spectra: &Spectra, k: usize, hold: Hold, step_s: f64) -> Line {
     }
 }
 
-/// Weighted slope of the unwrapped phase through the origin.
-fn phase_slope(data: &ResponseData) -> Estimate {
-    let (mut top, mut bottom, mut phase) = (0.0, 0.0, 0.0);
-    let mut before: Option<Complex<f64>> = None;
-    let lines = data.omega_rad_s.iter().zip(&data.response).zip(&data.deviation);
-    for ((&omega, &response), &deviation) in lines {
-        phase += before.map_or(response, |before| response / before).arg();
-        before = Some(response);
-        // Half of the complex variance is across, over the length: the phase's.
-        let deviation = (deviation / response.norm()).max(1e-9);
-        let certain = 2.0 / (deviation * deviation);
-        top -= certain * omega * phase;
-        bottom += certain * omega * omega;
-    }
-    Estimate { value: top / bottom, deviation: (DEPENDENT_LINES / bottom).sqrt() }
-}
-
 /// What to be told, and the least coherence.
 fn cautions(fit: &RationalFit, in_band: &[Line]) -> (Vec<Caution>, f64) {
     let mut cautions = Vec::new();
@@ -434,7 +396,7 @@ fn cautions(fit: &RationalFit, in_band: &[Line]) -> (Vec<Caution>, f64) {
         cautions.push(Caution::Unstable);
     }
     if fit.dc_gain.value < 0.0 {
-        cautions.push(Caution::Reversed { gain: fit.dc_gain.value });
+        cautions.push(Caution::Reversed(fit.dc_gain.value));
     }
     let least = in_band.iter().min_by(|a, b| a.coherence.total_cmp(&b.coherence));
     if let Some(line) = least.filter(|line| line.coherence < 0.8) {
@@ -442,11 +404,11 @@ fn cautions(fit: &RationalFit, in_band: &[Line]) -> (Vec<Caution>, f64) {
         cautions.push(Caution::LowCoherence { least: line.coherence, frequency_hz });
     }
     if fit.misfit > 4.0 {
-        cautions.push(Caution::PoorFit { misfit: fit.misfit });
+        cautions.push(Caution::PoorFit(fit.misfit));
     }
     let relative = fit.worst_relative_deviation();
     if relative > 0.1 {
-        cautions.push(Caution::UncertainCoefficient { relative });
+        cautions.push(Caution::UncertainCoefficient(relative));
     }
     (cautions, least.map_or(f64::NAN, |line| line.coherence))
 }

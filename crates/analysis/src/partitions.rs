@@ -7,10 +7,11 @@ use model::equations::RelativeDof;
 use model::partition::Partition;
 use model::specimen::Specimen;
 use model::structure::Structure;
-use nalgebra::DMatrix;
+use numerics::Matrix;
+use numerics::second_order::SecondOrder;
 
 use crate::critical_delay::{CriticalDelay, critical_delay};
-use crate::loop_stability::{Crossing, LoopDescription, LoopError, verdict};
+use crate::loop_stability::{LoopDescription, LoopError, Verdict, verdict};
 
 /// A way to cut the structure.
 #[derive(Debug, Clone, PartialEq)]
@@ -56,9 +57,8 @@ pub struct Ranked {
     /// The delay at which a loop with nothing but a delay loses its stability;
     /// `None` if none makes it unstable.
     pub critical: Option<CriticalDelay>,
-    /// The file's own loop around this cut: growing motions, and the further
-    /// delay it bears. `None` where it cannot be judged.
-    pub own: Option<(usize, Option<Crossing>)>,
+    /// The file's own loop around this cut; `None` where it cannot be judged.
+    pub own: Option<Verdict>,
 }
 
 impl Ranked {
@@ -116,17 +116,13 @@ pub fn advise(
         let rest = cuts.split_off(1);
         cuts.extend((0..most - 1).map(|i| rest[i * rest.len() / (most - 1)].clone()));
     }
-    let mut ranked = Vec::new();
-    let mut massless = 0;
-    for cut in cuts {
-        match rank(structure, cut, description)? {
-            Some(found) => ranked.push(found),
-            None => massless += 1,
-        }
-    }
+    let examined = cuts.len();
+    let judged = cuts.into_iter().filter_map(|cut| rank(structure, cut, description).transpose());
+    let mut ranked = judged.collect::<Result<Vec<_>, _>>()?;
+    let massless = examined - ranked.len();
     if massless > 0 {
-        skipped
-            .push(format!("{} that would leave no mass to simulate at a DOF", cuts_of(massless)));
+        let cuts = cuts_of(massless);
+        skipped.push(format!("{cuts} that would leave no mass to simulate at a DOF"));
     }
     ranked.sort_by(|a, b| b.bears_s().total_cmp(&a.bears_s()));
     Ok(Advice { ranked, skipped })
@@ -145,8 +141,7 @@ fn rank(
     let critical = critical_delay(&parts.numerical, &specimen, inside.as_ref())?;
     let numerical = parts.numerical;
     let own = LoopDescription { numerical, specimen, inside, ..description.clone() };
-    let own = verdict(&own).ok().map(|found| (found.growing, found.delay_margin));
-    Ok(Some(Ranked { cut, critical, own }))
+    Ok(Some(Ranked { cut, critical, own: verdict(&own).ok() }))
 }
 
 fn cuts_of(count: usize) -> String {
@@ -168,17 +163,18 @@ fn mass_splits(
         );
         return;
     };
-    let whole = structure.mass[(dof, dof)];
-    let linear = declared.specimen.linearised();
+    let whole = structure.matrices.mass[(dof, dof)];
+    let linear = declared.specimen.linearised().matrices;
     let is_mass_alone = linear.stiffness[(0, 0)] == 0.0 && linear.damping[(0, 0)] == 0.0;
     for share in MASS_SHARES {
-        let mass = DMatrix::from_element(1, 1, share * whole);
-        let same = (mass[(0, 0)] - declared.specimen.mass[(0, 0)]).abs() < 1e-9 * whole;
+        let mass = Matrix::from_element(1, 1, share * whole);
+        let same = (mass[(0, 0)] - declared.specimen.matrices.mass[(0, 0)]).abs() < 1e-9 * whole;
         // A mass without its mass is nothing to test.
         if same || (share == 0.0 && is_mass_alone) {
             continue;
         }
-        let specimen = Specimen { mass, ..declared.specimen.clone() };
+        let mut specimen = declared.specimen.clone();
+        specimen.matrices.mass = mass;
         cuts.push(Cut::at(declared.interface[0], specimen, Origin::MassSplit { share }));
     }
 }
@@ -192,7 +188,7 @@ struct Spring {
 
 /// The springs that K consists of, as far as it does.
 fn springs(structure: &Structure, skipped: &mut Vec<String>) -> Vec<Spring> {
-    let (k, c, n) = (&structure.stiffness, &structure.damping, structure.size());
+    let (k, c, n) = (&structure.matrices.stiffness, &structure.matrices.damping, structure.size());
     let small = 1e-9 * k.amax();
     let (mut found, mut odd) = (Vec::new(), 0);
     for j in 0..n {
@@ -227,16 +223,14 @@ fn moved(declared: &Partition, springs: &[Spring], cuts: &mut Vec<Cut>, skipped:
         skipped.push("a specimen with several interface DOFs is not moved elsewhere".to_owned());
         return;
     };
-    let mut weak = 0;
-    for spring in springs.iter().filter(|spring| spring.place != own) {
-        if spring.stiffness < declared.specimen.linearised().stiffness[(0, 0)] {
-            weak += 1;
-            continue;
-        }
-        cuts.push(Cut::at(spring.place, declared.specimen.clone(), Origin::Moved));
-    }
-    if weak > 0 {
-        skipped.push(format!("{} in places less stiff than the declared specimen", cuts_of(weak)));
+    let least = declared.specimen.linearised().matrices.stiffness[(0, 0)];
+    let elsewhere = springs.iter().filter(|spring| spring.place != own);
+    let (weak, stiff): (Vec<_>, Vec<_>) = elsewhere.partition(|spring| spring.stiffness < least);
+    let specimen = &declared.specimen;
+    cuts.extend(stiff.iter().map(|s| Cut::at(s.place, specimen.clone(), Origin::Moved)));
+    if !weak.is_empty() {
+        let cuts = cuts_of(weak.len());
+        skipped.push(format!("{cuts} in places less stiff than the declared specimen"));
     }
 }
 
@@ -244,11 +238,13 @@ fn moved(declared: &Partition, springs: &[Spring], cuts: &mut Vec<Cut>, skipped:
 fn elements(springs: &[Spring], cuts: &mut Vec<Cut>) {
     for spring in springs {
         for share in SPRING_SHARES {
-            let one = |value: f64| DMatrix::from_element(1, 1, value);
+            let one = |value: f64| Matrix::from_element(1, 1, value);
             let specimen = Specimen {
-                mass: one(0.0),
-                damping: one(share * spring.damping),
-                stiffness: one(share * spring.stiffness),
+                matrices: SecondOrder {
+                    mass: one(0.0),
+                    damping: one(share * spring.damping),
+                    stiffness: one(share * spring.stiffness),
+                },
                 elements: Vec::new(),
             };
             cuts.push(Cut::at(spring.place, specimen, Origin::Element { share }));

@@ -5,8 +5,8 @@ use std::ops::Range;
 use toml::de::DeTable;
 
 use super::diagnostic::Diagnostic;
-use super::grammar::{Alternative, Choice, Count};
 use super::spelling::listed;
+use keys::describe::{Alternative, Choice, Count};
 
 /// What is wrong with the choice made in `toml`, a table called `title` at `span`.
 pub(crate) fn check(

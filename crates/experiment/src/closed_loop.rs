@@ -1,271 +1,263 @@
 //! What runs inside the loop: integrator, transfer system, sensors.
 
-use super::per_dof::PerDof;
-use super::tree::Branch;
+use keys::{Keys, Stated};
+use model::integrator::Hold;
+use model::transfer::ServoHydraulic;
 
-/// How the simulated part is advanced.
-#[derive(Debug, Clone, Copy, PartialEq)]
+use super::per_dof::{MOST_INTERFACE, PerDof};
+
+/// How the simulated part is advanced, and how often.
+#[derive(Debug, Clone, Copy, PartialEq, Keys)]
 pub struct IntegratorSpec {
     /// The method with its options.
+    #[key(flatten)]
     pub method: Method,
-    /// Steps per second.
-    pub rate_hz: f64,
-    /// Time from step to step, 1 / `rate_hz`.
-    pub step_s: f64,
+    /// How often.
+    #[key(flatten)]
+    pub pace: Pace,
     /// What the measured force does between two steps.
-    pub feedback: Feedback,
+    #[key(default = "held")]
+    pub feedback: Stated<Feedback>,
 }
 
-/// An integration method.
-#[derive(Debug, Clone, Copy, PartialEq)]
+/// How often the simulated part is advanced, as it is written.
+#[derive(Debug, Clone, Copy, PartialEq, Keys)]
+#[key(one_of)]
+pub enum Pace {
+    /// Steps per second.
+    #[key(frequency, positive)]
+    Rate(f64),
+    /// Time from step to step.
+    #[key(time, positive)]
+    Step(f64),
+}
+
+/// The integration method.
+#[derive(Debug, Clone, Copy, PartialEq, Keys)]
+#[key(tag = "method")]
 pub enum Method {
     /// Explicit Runge–Kutta of fourth order.
     Rk4,
-    /// Exact for a linear structure.
+    /// Exact for a linear structure, by the matrix exponential.
     Exact {
-        /// What the load does between two steps.
+        /// What the load is taken to do between two steps.
+        #[key(default = "zero")]
         hold: Hold,
     },
-    /// Newmark with average acceleration.
+    /// Average acceleration (Newmark); implicit.
     Newmark {
-        /// Most Newton iterations per step.
+        /// Most Newton iterations per step, where there are nonlinear elements.
+        #[key(count = 1..=1000, default = 20)]
         iterations: usize,
     },
-    /// Backward Euler.
+    /// Backward Euler; implicit, damps strongly.
     ImplicitEuler {
-        /// Most Newton iterations per step.
+        /// Most Newton iterations per step, where there are nonlinear elements.
+        #[key(count = 1..=1000, default = 20)]
         iterations: usize,
     },
-    /// Chen and Ricles.
+    /// Explicit, unconditionally stable (Chen and Ricles).
     Cr,
-    /// Kolay and Ricles.
+    /// Explicit, with adjustable numerical damping (Kolay and Ricles).
     KrAlpha {
-        /// Spectral radius at high frequency.
+        /// Spectral radius at high frequency: 1 damps nothing, 0 most.
+        #[key(number, within = 0.0..=1.0, default = 0.5)]
         spectral_radius: f64,
     },
 }
 
-/// What a load does between two steps.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Hold {
-    /// It is constant.
-    Zero,
-    /// It is linear.
-    First,
-}
-
 /// What the measured force does between two steps.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Keys)]
 pub enum Feedback {
-    /// It is held, as real hardware does.
+    /// The measured force is held over the step, as real hardware does.
     Held,
-    /// Virtual rig and simulated part are one system; rehearsal only.
+    /// Virtual rig and simulated part are integrated as one system; rehearsal only.
     Continuous,
 }
 
-/// Actuator and controller as a rehearsal plays them.
-#[derive(Debug, Clone, PartialEq)]
+/// Actuator and controller as a rehearsal plays them; one serves every interface DOF.
+#[derive(Debug, Clone, PartialEq, Keys)]
 pub struct TransferSystemSpec {
     /// From command to achieved motion.
+    #[key(flatten)]
     pub kind: TransferKind,
-    /// Largest command, either way.
+    /// Largest command the controller takes, either way.
+    #[key(length, of_dof, positive)]
     pub saturation_m: Option<f64>,
-    /// Smallest step of the command.
+    /// Smallest step of the command (digital-to-analogue converter).
+    #[key(length, of_dof, positive)]
     pub quantum_m: Option<f64>,
     /// Largest force of the actuator.
+    #[key(force, of_dof, positive)]
     pub capacity_n: Option<f64>,
-    /// What a servo-hydraulic rig becomes during the rehearsal.
-    pub change: Option<ChangeSpec>,
 }
 
-/// A rig that becomes another one.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct ChangeSpec {
-    /// When.
-    pub at_s: f64,
-    /// Stiffness of the specimen, as a share of what it was.
-    pub specimen_stiffness: f64,
-    /// The actuator from then on.
-    pub servo: ServoHydraulic,
-}
-
-/// From command to achieved motion.
-#[derive(Debug, Clone, PartialEq)]
+/// The model of actuator and controller.
+#[derive(Debug, Clone, PartialEq, Keys)]
+#[key(tag = "kind")]
 pub enum TransferKind {
     /// The achieved motion is the command.
     Ideal,
     /// The achieved motion is the command of some time ago.
-    Delay {
-        /// How long ago.
-        delay_s: f64,
-        /// The same in steps, exactly as written if written so; may be fractional.
-        samples: f64,
-    },
-    /// A linear system.
+    Delay(PureDelay),
+    /// A linear system from command to achieved motion.
     TransferFunction {
-        /// Descending powers of s.
+        /// Coefficients in descending powers of s, SI.
+        #[key(number, entries = 1..=32)]
         numerator: Vec<f64>,
-        /// Descending powers of s; the first is not zero.
+        /// Coefficients in descending powers of s, SI.
+        #[key(number, entries = 1..=32)]
         denominator: Vec<f64>,
-        /// Pure delay beside it.
-        delay_s: f64,
+        /// Pure delay of the motion.
+        #[key(time, not_negative)]
+        delay_s: Option<f64>,
     },
-    /// A servo-hydraulic actuator that interacts with the specimen.
-    ServoHydraulic(ServoHydraulic),
+    /// A servo-hydraulic actuator that interacts with the specimen; the defaults are those of the
+    /// virtual benchmark of Silva et al. 2020, in SI.
+    ServoHydraulic {
+        /// Its numbers.
+        #[key(flatten)]
+        servo: ServoHydraulic,
+        /// A rig that becomes another one during the rehearsal. Absent: it does not.
+        change: Option<ChangeSpec>,
+    },
 }
 
-/// A servo-hydraulic actuator, in SI: e = `gain` x_c − x; servo valve
-/// `servo_gain` / (s² + `servo_damping` s + `servo_stiffness`); actuator
-/// 1 / (s + `leakage`) acting on (servo − `velocity_feedback` ẋ).
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct ServoHydraulic {
+/// A pure delay, as it is written.
+#[derive(Debug, Clone, Copy, PartialEq, Keys)]
+#[key(one_of)]
+pub enum PureDelay {
+    /// Pure delay of the motion.
+    #[key(time, not_negative)]
+    Delay(f64),
+    /// The delay in steps of the integrator; may be fractional.
+    #[key(number, not_negative)]
+    Samples(f64),
+}
+
+/// What the rig becomes, its state carried over. Keys that are absent stay as they are.
+#[derive(Debug, Clone, Copy, PartialEq, Keys)]
+pub struct ChangeSpec {
+    /// When.
+    #[key(time, positive)]
+    pub at_s: f64,
+    /// Stiffness of the specimen, as a share of what it was.
+    #[key(ratio, within = 0.0..=10.0)]
+    pub specimen_stiffness: Option<f64>,
     /// Gain on the command.
-    pub gain: f64,
-    /// a1 β0.
-    pub servo_gain: f64,
-    /// a2.
-    pub velocity_feedback: f64,
-    /// a3.
-    pub leakage: f64,
-    /// β1.
-    pub servo_damping: f64,
-    /// β2.
-    pub servo_stiffness: f64,
+    #[key(number, positive)]
+    pub gain: Option<f64>,
+    /// Gain of the servo valve, a1β0.
+    #[key(number, positive)]
+    pub servo_gain: Option<f64>,
+    /// Natural velocity feedback, a2.
+    #[key(number, not_negative)]
+    pub velocity_feedback: Option<f64>,
+    /// Leakage of the actuator, a3.
+    #[key(number, not_negative)]
+    pub leakage: Option<f64>,
+    /// Coefficient β1 of the servo valve.
+    #[key(number, positive)]
+    pub servo_damping: Option<f64>,
+    /// Coefficient β2 of the servo valve.
+    #[key(number, positive)]
+    pub servo_stiffness: Option<f64>,
 }
 
-/// Imperfections of the sensors; absent ones are zero.
-#[derive(Debug, Clone, PartialEq)]
+/// Imperfections of the sensors in a rehearsal. One value serves every interface DOF; a list has
+/// one for each.
+#[derive(Debug, Clone, PartialEq, Keys)]
 pub struct SensorsSpec {
-    /// Root mean square of the noise on the displacement, in m.
+    /// Root mean square of the noise on the measured displacement.
+    #[key(length, of_dof, not_negative, entries = 1..=MOST_INTERFACE)]
     pub displacement_noise: Option<PerDof>,
-    /// Root mean square of the noise on the force, in N.
+    /// Root mean square of the noise on the measured force.
+    #[key(force, of_dof, not_negative, entries = 1..=MOST_INTERFACE)]
     pub force_noise: Option<PerDof>,
-    /// Of the measured acceleration.
+    /// Root mean square of the noise on the measured acceleration, for \[trace\].
+    #[key(acceleration, of_dof, not_negative, entries = 1..=MOST_INTERFACE)]
     pub acceleration_noise: Option<PerDof>,
-    /// Smallest step of the displacement, in m.
+    /// Smallest step of the measured displacement.
+    #[key(length, of_dof, not_negative, entries = 1..=MOST_INTERFACE)]
     pub displacement_quantum: Option<PerDof>,
-    /// Smallest step of the force, in N.
+    /// Smallest step of the measured force.
+    #[key(force, of_dof, not_negative, entries = 1..=MOST_INTERFACE)]
     pub force_quantum: Option<PerDof>,
-    /// Steps by which the measured force comes late.
+    /// Whole steps by which the measured force comes late; the benchmark has 1.
+    #[key(count = 0..=100_000, default = 0)]
     pub force_delay_samples: usize,
 }
 
 impl IntegratorSpec {
-    pub(crate) fn read(branch: &Branch) -> Self {
-        let (rate_hz, step_s) = rate_and_step(branch).expect("the grammar asks for one of them");
-        Self {
-            method: Method::read(branch),
-            rate_hz,
-            step_s,
-            feedback: match branch.must_word("feedback") {
-                "held" => Feedback::Held,
-                "continuous" => Feedback::Continuous,
-                word => unreachable!("the grammar has no feedback {word}"),
-            },
-        }
+    /// Steps per second.
+    pub fn rate_hz(&self) -> f64 {
+        self.pace.rate_hz()
+    }
+
+    /// Time from step to step.
+    pub fn step_s(&self) -> f64 {
+        self.pace.step_s()
     }
 }
 
-/// Rate and step of `[integrator]`, whichever of them was written.
-pub(crate) fn rate_and_step(branch: &Branch) -> Option<(f64, f64)> {
-    let rate = branch.number("rate").map(|rate| (rate, 1.0 / rate));
-    rate.or_else(|| branch.number("step").map(|step| (1.0 / step, step)))
-}
+impl Pace {
+    /// Steps per second.
+    pub fn rate_hz(self) -> f64 {
+        match self {
+            Self::Rate(rate_hz) => rate_hz,
+            Self::Step(step_s) => 1.0 / step_s,
+        }
+    }
 
-impl Method {
-    fn read(branch: &Branch) -> Self {
-        let iterations = || branch.must_count("iterations") as usize;
-        match branch.must_word("method") {
-            "rk4" => Self::Rk4,
-            "exact" => Self::Exact {
-                hold: match branch.must_word("hold") {
-                    "zero" => Hold::Zero,
-                    "first" => Hold::First,
-                    word => unreachable!("the grammar has no hold {word}"),
-                },
-            },
-            "newmark" => Self::Newmark { iterations: iterations() },
-            "implicit_euler" => Self::ImplicitEuler { iterations: iterations() },
-            "cr" => Self::Cr,
-            "kr_alpha" => Self::KrAlpha { spectral_radius: branch.must_number("spectral_radius") },
-            word => unreachable!("the grammar has no method {word}"),
+    /// Time from step to step.
+    pub fn step_s(self) -> f64 {
+        match self {
+            Self::Rate(rate_hz) => 1.0 / rate_hz,
+            Self::Step(step_s) => step_s,
         }
     }
 }
 
 impl TransferSystemSpec {
-    pub(crate) fn read(branch: &Branch, step_s: f64) -> Self {
-        Self {
-            change: ChangeSpec::read(branch),
-            kind: TransferKind::read(branch, step_s),
-            saturation_m: branch.number("saturation"),
-            quantum_m: branch.number("quantum"),
-            capacity_n: branch.number("capacity"),
+    /// What a servo-hydraulic rig becomes during the rehearsal: when, and how.
+    pub fn change(&self) -> Option<(ChangeSpec, ServoHydraulic)> {
+        match &self.kind {
+            TransferKind::ServoHydraulic { servo, change } => {
+                change.map(|change| (change, change.servo(servo)))
+            }
+            _ => None,
         }
     }
 }
 
-impl TransferKind {
-    fn read(branch: &Branch, step_s: f64) -> Self {
-        let number = |key| branch.must_number(key);
-        let numbers = |key| branch.must_node(key).numbers().unwrap_or_default();
-        match branch.must_word("kind") {
-            "ideal" => Self::Ideal,
-            "delay" => match branch.number("samples") {
-                Some(samples) => Self::Delay { delay_s: samples * step_s, samples },
-                None => {
-                    let delay_s = number("delay");
-                    Self::Delay { delay_s, samples: delay_s / step_s }
-                }
-            },
-            "transfer_function" => Self::TransferFunction {
-                numerator: numbers("numerator"),
-                denominator: numbers("denominator"),
-                delay_s: branch.number("delay").unwrap_or(0.0),
-            },
-            "servo_hydraulic" => Self::ServoHydraulic(ServoHydraulic::read(number)),
-            word => unreachable!("the grammar has no transfer system {word}"),
+impl PureDelay {
+    /// In seconds, for a loop with this step.
+    pub fn delay_s(self, step_s: f64) -> f64 {
+        match self {
+            Self::Delay(delay_s) => delay_s,
+            Self::Samples(samples) => samples * step_s,
         }
     }
-}
 
-impl ServoHydraulic {
-    fn read(number: impl Fn(&'static str) -> f64) -> Self {
-        Self {
-            gain: number("gain"),
-            servo_gain: number("servo_gain"),
-            velocity_feedback: number("velocity_feedback"),
-            leakage: number("leakage"),
-            servo_damping: number("servo_damping"),
-            servo_stiffness: number("servo_stiffness"),
+    /// In steps, exactly as written if written so; may be fractional.
+    pub fn samples(self, step_s: f64) -> f64 {
+        match self {
+            Self::Delay(delay_s) => delay_s / step_s,
+            Self::Samples(samples) => samples,
         }
     }
 }
 
 impl ChangeSpec {
-    /// `branch` is that of the whole transfer system.
-    fn read(branch: &Branch) -> Option<Self> {
-        let change = branch.table("change")?;
-        Some(Self {
-            at_s: change.must_number("at"),
-            specimen_stiffness: change.number("specimen_stiffness").unwrap_or(1.0),
-            // What is not said stays.
-            servo: ServoHydraulic::read(|key| {
-                change.number(key).unwrap_or_else(|| branch.must_number(key))
-            }),
-        })
-    }
-}
-
-impl SensorsSpec {
-    pub(crate) fn read(branch: &Branch) -> Self {
-        Self {
-            displacement_noise: PerDof::read(branch, "displacement_noise"),
-            force_noise: PerDof::read(branch, "force_noise"),
-            acceleration_noise: PerDof::read(branch, "acceleration_noise"),
-            displacement_quantum: PerDof::read(branch, "displacement_quantum"),
-            force_quantum: PerDof::read(branch, "force_quantum"),
-            force_delay_samples: branch.must_count("force_delay_samples") as usize,
+    /// The actuator from then on: what is not said stays.
+    fn servo(&self, before: &ServoHydraulic) -> ServoHydraulic {
+        ServoHydraulic {
+            gain: self.gain.unwrap_or(before.gain),
+            servo_gain: self.servo_gain.unwrap_or(before.servo_gain),
+            velocity_feedback: self.velocity_feedback.unwrap_or(before.velocity_feedback),
+            leakage: self.leakage.unwrap_or(before.leakage),
+            servo_damping: self.servo_damping.unwrap_or(before.servo_damping),
+            servo_stiffness: self.servo_stiffness.unwrap_or(before.servo_stiffness),
         }
     }
 }

@@ -3,10 +3,12 @@
 use std::fmt::{self, Write as _};
 use std::ops::Range;
 
+pub(crate) use keys::quote::shorten;
+use keys::quote::{plain, printable};
 use serde_json::{Value, json};
 
 /// Everything found in one file and those it includes, in the order of their lines.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Diagnostics {
     file: String,
     /// The file, and behind it those it includes.
@@ -66,8 +68,6 @@ pub struct Position {
 const MOST: usize = 100;
 /// Characters of a source line that are shown; a matrix row may be far longer.
 const WIDEST: usize = 100;
-/// Characters of a value quoted in a message.
-const QUOTED: usize = 48;
 
 impl Diagnostic {
     /// An error without a place or a remedy yet.
@@ -113,12 +113,6 @@ impl Diagnostics {
         let (items, left_out) = (Vec::new(), 0);
         let (file, text, included) = (self.file.clone(), self.text.clone(), self.included.clone());
         Self { file, text, included, items, left_out }
-    }
-
-    /// Every text with its beginning: the file, then those it includes.
-    pub(crate) fn texts(&self) -> impl Iterator<Item = (usize, &str)> {
-        let starts = std::iter::once(0).chain(self.included.iter().map(|(start, _)| *start));
-        starts.map(|start| (start, self.part(start).1))
     }
 
     /// File, line and column of a place, for a message.
@@ -273,28 +267,6 @@ impl fmt::Display for Severity {
             Self::Error => "error",
             Self::Warning => "warning",
         })
-    }
-}
-
-/// A value fit to be quoted in a message: one line, no control characters, not too long.
-pub(crate) fn shorten(text: &str) -> String {
-    let mut short: String = printable(text).chars().take(QUOTED).collect();
-    if text.chars().nth(QUOTED).is_some() {
-        short.push('…');
-    }
-    short
-}
-
-/// A text that cannot move the cursor or colour the terminal.
-fn printable(text: &str) -> String {
-    text.chars().map(plain).collect()
-}
-
-fn plain(c: char) -> char {
-    match c {
-        '\t' => ' ',
-        c if c.is_control() => '\u{fffd}',
-        c => c,
     }
 }
 

@@ -3,9 +3,13 @@
 use std::fmt;
 use std::ops::Range;
 
+use keys::describe::{Length, Reference, Shape};
+use keys::key::Declared;
+use keys::tree::{Node, Value};
+use keys::{Is, Read};
+
 use super::diagnostic::{Diagnostic, shorten};
 use super::spelling::nearest;
-use super::tree::{Node, Value};
 
 /// A degree of freedom as the file refers to it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,6 +40,15 @@ pub enum NodeRef {
 
 /// The word for [`NodeRef::Ground`], which no degree of freedom may be named.
 pub(crate) const GROUND: &str = "ground";
+
+/// What a degree of freedom is called by. Matrix files and meshes may be large.
+static DOF: Reference = Reference {
+    one: "a degree of freedom",
+    many: "degrees of freedom",
+    highest: 10_000_000,
+    or: None,
+};
+static NODE: Reference = Reference { or: Some(GROUND), ..DOF };
 
 /// The index from 0 of a degree of freedom in a structure of `size` degrees of
 /// freedom, called `names` (empty if they have none).
@@ -70,8 +83,8 @@ fn unknown_name(dof: &DofRef, name: &str, names: &[String]) -> Diagnostic {
     }
 }
 
-impl DofRef {
-    pub(crate) fn read(node: &Node) -> Option<Self> {
+impl Read for DofRef {
+    fn read(node: &Node) -> Option<Self> {
         let label = match &node.value {
             Value::Count(number) => DofLabel::Number(usize::try_from(*number).ok()?),
             Value::Text(name) => DofLabel::Name(name.clone()),
@@ -81,12 +94,24 @@ impl DofRef {
     }
 }
 
-impl NodeRef {
-    pub(crate) fn read(node: &Node) -> Option<Self> {
+impl Is<Declared> for DofRef {
+    fn shape(_: Shape, _: Option<Length>) -> Shape {
+        Shape::Reference(&DOF)
+    }
+}
+
+impl Read for NodeRef {
+    fn read(node: &Node) -> Option<Self> {
         if node.text() == Some(GROUND) {
             return Some(Self::Ground);
         }
         DofRef::read(node).map(Self::Dof)
+    }
+}
+
+impl Is<Declared> for NodeRef {
+    fn shape(_: Shape, _: Option<Length>) -> Shape {
+        Shape::Reference(&NODE)
     }
 }
 

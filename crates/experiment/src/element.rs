@@ -1,144 +1,101 @@
 //! Nonlinear elements.
 
+use keys::Keys;
+use model::element::Side;
+
 use super::dof::NodeRef;
-use super::tree::Branch;
+use super::per_dof::MOST_INTERFACE;
 
 /// A nonlinear element of the simulated part.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Keys)]
 pub struct StructureElement {
-    /// Its ends; the deformation is the motion of the second minus that of the first.
+    /// The two ends: `"ground"`, a DOF number or a DOF name. The deformation is the second minus the
+    /// first.
     pub between: [NodeRef; 2],
     /// Its law.
+    #[key(flatten)]
     pub law: ElementSpec,
 }
 
 /// A nonlinear element of the specimen.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Keys)]
 pub struct SpecimenElement {
     /// Where it acts.
+    #[key(flatten)]
     pub place: SpecimenPlace,
     /// Its law.
+    #[key(flatten)]
     pub law: ElementSpec,
 }
 
 /// Where an element of the specimen acts.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Keys)]
+#[key(one_of)]
 pub enum SpecimenPlace {
-    /// At an interface DOF, by its index from 0.
-    Interface(usize),
-    /// Between two DOFs of the specimen.
+    /// The interface DOF it acts on, by its place in `interface`, from 1.
+    #[key(count = 1..=MOST_INTERFACE as u64)]
+    At(usize),
+    /// Instead of `at`: two ends among the interface, the `inside` and `"ground"`, for the virtual
+    /// shaker of \[trace\]. The deformation is the second minus the first.
     Between([NodeRef; 2]),
 }
 
-/// The law of a nonlinear element, in SI (newton, metre).
-#[derive(Debug, Clone, Copy, PartialEq)]
+/// The law of the element.
+#[derive(Debug, Clone, Copy, PartialEq, Keys)]
+#[key(tag = "kind")]
 pub enum ElementSpec {
-    /// Elastic, then a lower stiffness, with kinematic hardening.
+    /// Elastic up to the yield force, then a lower stiffness (kinematic hardening).
     Bilinear {
-        /// Initial stiffness.
+        /// Initial stiffness; of a gap, once closed.
+        #[key(stiffness, of_dof, positive)]
         stiffness: f64,
         /// Force at yield.
+        #[key(force, of_dof, positive)]
         yield_force: f64,
-        /// Stiffness after yield over the initial one.
+        /// Stiffness after yield as a ratio of the initial one.
+        #[key(ratio, within = 0.0..=1.0)]
         hardening: f64,
     },
-    /// Elastic, then a constant force.
+    /// Elastic up to the yield force, then a constant force.
     ElasticPlastic {
-        /// Initial stiffness.
+        /// Initial stiffness; of a gap, once closed.
+        #[key(stiffness, of_dof, positive)]
         stiffness: f64,
         /// Force at yield.
+        #[key(force, of_dof, positive)]
         yield_force: f64,
     },
     /// Smooth hysteresis after Bouc and Wen.
     BoucWen {
-        /// Initial stiffness.
+        /// Initial stiffness; of a gap, once closed.
+        #[key(stiffness, of_dof, positive)]
         stiffness: f64,
         /// Force at yield.
+        #[key(force, of_dof, positive)]
         yield_force: f64,
-        /// Stiffness after yield over the initial one.
+        /// Stiffness after yield as a ratio of the initial one.
+        #[key(ratio, within = 0.0..=1.0)]
         hardening: f64,
-        /// Sharpness of the transition.
+        /// Sharpness of the transition, 1 or more.
+        #[key(number, within = 1.0..=1000.0, default = 1)]
         exponent: f64,
-        /// Shape factor β.
+        /// Shape factor β of the loop.
+        #[key(number, default = 0.5)]
         beta: f64,
-        /// Shape factor γ.
+        /// Shape factor γ of the loop.
+        #[key(number, default = 0.5)]
         gamma: f64,
     },
-    /// A spring behind a gap.
+    /// A spring that acts once a gap has closed.
     Gap {
-        /// Stiffness once closed.
+        /// Initial stiffness; of a gap, once closed.
+        #[key(stiffness, of_dof, positive)]
         stiffness: f64,
         /// Width of the gap.
+        #[key(length, of_dof, not_negative)]
         opening: f64,
-        /// Where it closes.
-        side: GapSide,
+        /// Where the gap closes.
+        #[key(default = "both")]
+        side: Side,
     },
-}
-
-/// The direction in which a gap closes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum GapSide {
-    /// Both directions.
-    Both,
-    /// The positive direction.
-    Positive,
-    /// The negative direction.
-    Negative,
-}
-
-impl StructureElement {
-    pub(crate) fn read(branch: &Branch) -> Self {
-        Self { between: ends(branch), law: ElementSpec::read(branch) }
-    }
-}
-
-impl SpecimenElement {
-    pub(crate) fn read(branch: &Branch) -> Self {
-        let place = match branch.count("at") {
-            Some(at) => SpecimenPlace::Interface(at as usize - 1),
-            None => SpecimenPlace::Between(ends(branch)),
-        };
-        Self { place, law: ElementSpec::read(branch) }
-    }
-}
-
-fn ends(branch: &Branch) -> [NodeRef; 2] {
-    let ends: Vec<NodeRef> = branch.must_list("between").iter().filter_map(NodeRef::read).collect();
-    ends.try_into().expect("the grammar asks for two ends")
-}
-
-impl ElementSpec {
-    fn read(branch: &Branch) -> Self {
-        let number = |key| branch.must_number(key);
-        let stiffness = number("stiffness");
-        match branch.must_word("kind") {
-            "bilinear" => Self::Bilinear {
-                stiffness,
-                yield_force: number("yield_force"),
-                hardening: number("hardening"),
-            },
-            "elastic_plastic" => {
-                Self::ElasticPlastic { stiffness, yield_force: number("yield_force") }
-            }
-            "bouc_wen" => Self::BoucWen {
-                stiffness,
-                yield_force: number("yield_force"),
-                hardening: number("hardening"),
-                exponent: number("exponent"),
-                beta: number("beta"),
-                gamma: number("gamma"),
-            },
-            "gap" => Self::Gap {
-                stiffness,
-                opening: number("opening"),
-                side: match branch.must_word("side") {
-                    "both" => GapSide::Both,
-                    "positive" => GapSide::Positive,
-                    "negative" => GapSide::Negative,
-                    word => unreachable!("the grammar has no side {word}"),
-                },
-            },
-            word => unreachable!("the grammar has no element {word}"),
-        }
-    }
 }

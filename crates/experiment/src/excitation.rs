@@ -1,361 +1,376 @@
 //! What shakes the structure.
 
-use super::dof::DofRef;
-use super::leaf::extension;
-use super::tree::{Branch, Node, Value};
+use keys::Keys;
+use keys::describe::{Alternative, Choice, Field, Shape, Table};
+use keys::tree::Branch;
+use model::excitation::{Level, Resampling, Scaling, SyntheticEarthquake};
 
-/// What shakes the structure; at least one of the two.
-#[derive(Debug, Clone, PartialEq)]
+use super::dof::DofRef;
+use super::input::Column;
+use super::leaf::extension;
+
+/// What shakes the structure: the ground, any number of forces, or both.
+#[derive(Debug, Clone, PartialEq, Keys)]
 pub struct Excitation {
-    /// Acceleration of the ground, in m/s².
-    pub ground: Option<SignalSource>,
-    /// Forces, in N (or N m on a rotation).
+    /// Acceleration of the ground.
+    #[key(acceleration, of_dof, at_least_one)]
+    pub ground: Option<Ground>,
+    /// Forces on DOFs, each as `[[excitation.force]]`.
+    #[key(force, of_dof, entries = 1..=1000, optional, at_least_one, name = "force")]
     pub forces: Vec<Force>,
-    /// How they arrive, where they come from a host.
+    /// How a load arrives from a host while the test runs; with signals that are `streamed`.
     pub stream: Option<StreamSpec>,
 }
 
-/// How a load arrives from a host.
-#[derive(Debug, Clone, Copy, PartialEq)]
+/// A load that arrives from a host over `twinrig run --host` while the test runs. `duration` is then
+/// the longest time for it. It needs \[phases\] `completing`, with which the test goes on when the
+/// host ends the load or falls silent. See `docs/host-link.md`.
+#[derive(Debug, Clone, Copy, PartialEq, Keys)]
 pub struct StreamSpec {
-    /// Samples per second.
+    /// Samples per second; a whole number of ticks lies between two of them, in which the load runs
+    /// straight.
+    #[key(frequency, positive)]
     pub rate_hz: f64,
-    /// How much is kept ahead.
+    /// How much of the load is kept ahead, at most.
+    #[key(time, positive, default = "2 s")]
     pub buffer_s: f64,
     /// How much must be there before the load begins.
+    #[key(time, positive, default = "0.5 s")]
     pub prefill_s: f64,
-    /// How long silence is bridged.
+    /// How long a load that does not come is bridged: its last value goes straight to zero in this
+    /// time, and comes back as fast if the load goes on. At zero it is over.
+    #[key(time, positive, default = "50 ms")]
     pub bridge_s: f64,
-    /// How long the first samples are waited for.
+    /// How long the first samples are waited for in real time; then the test trips.
+    #[key(time, positive, default = "60 s")]
     pub patience_s: f64,
 }
 
-/// A force on one degree of freedom.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Force {
-    /// Where it acts.
-    pub dof: DofRef,
+/// Acceleration of the ground, from a file or generated.
+#[derive(Debug, Clone, PartialEq, Keys)]
+#[key(given)]
+pub struct Ground {
     /// What it does.
+    #[key(flatten)]
     pub signal: SignalSource,
 }
 
-/// A signal, in SI: m/s² for the ground, N for a force.
+/// A force on one DOF, from a file or generated.
+#[derive(Debug, Clone, PartialEq, Keys)]
+#[key(given)]
+pub struct Force {
+    /// The DOF it acts on, by number or name.
+    pub dof: DofRef,
+    /// What it does.
+    #[key(flatten)]
+    pub signal: ForceSignal,
+}
+
+/// A signal of a force: any but an earthquake.
 #[derive(Debug, Clone, PartialEq)]
+pub struct ForceSignal(pub SignalSource);
+
+/// A signal, in SI: m/s² for the ground, N for a force.
+#[derive(Debug, Clone, PartialEq, Keys)]
+#[key(one_of)]
 pub enum SignalSource {
     /// From a file.
+    #[key(flatten)]
     File(SignalFile),
-    /// A sine, zero outside its time.
-    Harmonic {
-        /// Amplitude.
-        amplitude: f64,
-        /// Frequency.
-        frequency_hz: f64,
-        /// Phase at the start.
-        phase_rad: f64,
-        /// When it begins.
-        start_s: f64,
-        /// How long it lasts; `None` to the end of the test.
-        duration_s: Option<f64>,
-        /// Smooth rise and fall at its ends.
-        ramp_s: f64,
-    },
-    /// A sine whose frequency runs linearly.
-    Chirp {
-        /// Amplitude.
-        amplitude: f64,
-        /// First frequency.
-        from_hz: f64,
-        /// Last frequency.
-        to_hz: f64,
-        /// When it begins.
-        start_s: f64,
-        /// Time from first to last.
-        duration_s: f64,
-        /// Smooth rise and fall at its ends.
-        ramp_s: f64,
-    },
-    /// Gaussian noise, flat in a band.
-    Noise {
-        /// Root mean square.
-        rms: f64,
-        /// Lowest and highest frequency.
-        band_hz: [f64; 2],
-        /// When it begins.
-        start_s: f64,
-        /// How long it lasts; `None` to the end of the test.
-        duration_s: Option<f64>,
-        /// Its own seed; `None` to draw one from the experiment's.
-        seed: Option<u64>,
-    },
-    /// A periodic sum of sines with random phases.
-    Multisine {
-        /// How strong it is.
-        level: MultisineLevel,
-        /// Lowest and highest frequency.
-        band_hz: [f64; 2],
-        /// Number of sines; `None` for every line of the period.
-        lines: Option<usize>,
-        /// Period; `None` for the duration of the test.
-        period_s: Option<f64>,
-        /// Its own seed; `None` to draw one from the experiment's.
-        seed: Option<u64>,
-    },
-    /// A synthetic earthquake (ground only).
-    Synthetic {
-        /// Peak acceleration.
-        peak: f64,
-        /// Natural frequency of the ground.
-        ground_frequency_hz: f64,
-        /// Damping ratio of the ground.
-        ground_damping: f64,
-        /// Length; `None` for the duration of the test.
-        duration_s: Option<f64>,
-        /// Rise of the envelope; `None` for a tenth of the length.
-        rise_s: Option<f64>,
-        /// Decay of the envelope; `None` for half of the length.
-        decay_s: Option<f64>,
-        /// Its own seed; `None` to draw one from the experiment's.
-        seed: Option<u64>,
-    },
-    /// A single half-sine pulse.
-    Impulse {
-        /// Height.
-        amplitude: f64,
-        /// When it begins.
-        at_s: f64,
-        /// How long it lasts.
-        width_s: f64,
-    },
+    /// A sine.
+    #[key(given)]
+    Harmonic(Harmonic),
+    /// A sine of running frequency.
+    #[key(given)]
+    Chirp(Chirp),
+    /// Random noise in a band.
+    #[key(given)]
+    Noise(Noise),
+    /// A periodic sum of sines.
+    #[key(given)]
+    Multisine(Multisine),
+    /// A synthetic earthquake.
+    Synthetic(Synthetic),
+    /// A single pulse.
+    #[key(given)]
+    Impulse(Impulse),
     /// From a host, while the test runs.
-    Streamed {
-        /// Largest value, either way.
-        bound: f64,
-    },
+    #[key(given)]
+    Streamed(Streamed),
 }
 
 /// A signal in a file.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Keys)]
+#[key(given)]
 pub struct SignalFile {
-    /// Name as written.
+    /// A signal from a file, relative to the folder of the experiment file.
+    #[key(file = &[], name = "file")]
     pub name: String,
-    /// Format, stated or by the extension.
-    pub format: SignalFormat,
-    /// Factor from the file's unit to SI; `None` to go by the file's header, else SI.
+    /// Format of the file. Absent: by the extension.
+    pub format: Option<SignalFormat>,
+    /// Unit of the column. Absent: for the ground as the file's header says, which must then say it;
+    /// for a force SI.
+    ///
+    /// As its factor to SI.
+    #[key(given_unit, name = "unit")]
     pub unit_factor: Option<f64>,
-    /// Column of the signal.
+    /// Column of the signal, by number from 1 or by header.
     pub column: Option<Column>,
-    /// Column of the time.
+    /// Column of the time, by number from 1 or by header.
     pub time_column: Option<Column>,
-    /// Time between rows, for a file without a time column.
+    /// Time between two rows of a file without a time column.
+    #[key(time, positive)]
     pub step_s: Option<f64>,
     /// How the signal is scaled, after conversion to SI.
-    pub scaling: Scaling,
-    /// When it begins.
+    #[key(flatten)]
+    pub scaling: Option<Scaling>,
+    /// Time at which the signal begins.
+    #[key(time, not_negative, default = "0 s")]
     pub start_s: f64,
-    /// What is between the samples.
-    pub resample: Resample,
+    /// How values between the samples of a file are found.
+    #[key(default = "linear")]
+    pub resample: Resampling,
 }
 
 /// Format of a signal file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Keys)]
 pub enum SignalFormat {
-    /// Columns of numbers.
+    /// Columns of numbers, with or without a header.
     Csv,
-    /// A PEER strong-motion record.
+    /// A PEER strong-motion record, which states its own step.
     At2,
 }
 
-/// A column of a file.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Column {
-    /// By index from 0.
-    Index(usize),
-    /// By its header.
-    Header(String),
+/// A sine.
+///
+/// Zero outside its time.
+#[derive(Debug, Clone, Copy, PartialEq, Keys)]
+#[key(given)]
+pub struct Harmonic {
+    /// Half the height of the sine.
+    #[key(given)]
+    pub amplitude: f64,
+    /// Frequency.
+    #[key(frequency, positive)]
+    pub frequency_hz: f64,
+    /// Phase at the start.
+    #[key(angle, default = "0 deg")]
+    pub phase_rad: f64,
+    /// Time at which the signal begins.
+    #[key(time, not_negative, default = "0 s")]
+    pub start_s: f64,
+    /// How long it lasts.
+    #[key(flatten)]
+    length: Option<HarmonicLength>,
+    /// Time of a smooth rise at the beginning and fall at the end.
+    #[key(time, not_negative, default = "0 s")]
+    pub ramp_s: f64,
 }
 
-/// How a signal is scaled.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Scaling {
-    /// By a factor.
-    Factor(f64),
-    /// To this largest absolute value, in SI.
-    Peak(f64),
+/// How long a sine lasts, as it is written.
+#[derive(Debug, Clone, Copy, PartialEq, Keys)]
+#[key(one_of)]
+enum HarmonicLength {
+    /// How many cycles. Absent: to the end of the test.
+    #[key(number, positive)]
+    Cycles(f64),
+    /// How long the signal lasts. Absent: to the end of the test.
+    #[key(time, positive)]
+    Duration(f64),
 }
 
-/// What is between the samples of a file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Resample {
-    /// Straight lines.
-    Linear,
-    /// The band-limited signal.
-    BandLimited,
+/// A sine whose frequency runs linearly from one value to another.
+#[derive(Debug, Clone, Copy, PartialEq, Keys)]
+#[key(given)]
+pub struct Chirp {
+    /// Half the height of the sine.
+    #[key(given)]
+    pub amplitude: f64,
+    /// First frequency.
+    #[key(frequency, not_negative)]
+    pub from_hz: f64,
+    /// Last frequency.
+    #[key(frequency, not_negative)]
+    pub to_hz: f64,
+    /// Time from the first to the last frequency.
+    #[key(time, positive)]
+    pub duration_s: f64,
+    /// Time at which the signal begins.
+    #[key(time, not_negative, default = "0 s")]
+    pub start_s: f64,
+    /// Time of a smooth rise at the beginning and fall at the end.
+    #[key(time, not_negative, default = "0 s")]
+    pub ramp_s: f64,
 }
 
-/// How strong a multisine is, in SI.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum MultisineLevel {
-    /// Root mean square of the sum.
-    Rms(f64),
-    /// Amplitude of each sine.
-    Amplitude(f64),
+/// Gaussian noise with a flat spectrum between two frequencies.
+#[derive(Debug, Clone, Copy, PartialEq, Keys)]
+#[key(given)]
+pub struct Noise {
+    /// Root mean square.
+    #[key(given, positive)]
+    pub rms: f64,
+    /// Lowest and highest frequency.
+    #[key(frequency, not_negative)]
+    pub band_hz: [f64; 2],
+    /// Time at which the signal begins.
+    #[key(time, not_negative, default = "0 s")]
+    pub start_s: f64,
+    /// How long the signal lasts. Absent: to the end of the test.
+    #[key(time, positive)]
+    pub duration_s: Option<f64>,
+    /// Seed of this signal. Absent: that of the experiment.
+    #[key(count = 0..=i64::MAX as u64)]
+    pub seed: Option<u64>,
+}
+
+/// A periodic sum of sines.
+#[derive(Debug, Clone, Copy, PartialEq, Keys)]
+#[key(given)]
+pub struct Multisine {
+    /// How strong it is.
+    #[key(flatten)]
+    pub level: Level,
+    /// Lowest and highest frequency.
+    #[key(frequency, not_negative)]
+    pub band_hz: [f64; 2],
+    /// Number of sines, evenly spaced in the band. Absent: every line of the period.
+    #[key(count = 1..=100_000)]
+    pub lines: Option<usize>,
+    /// Time after which the signal repeats.
+    #[key(time, positive, default = "10 s")]
+    pub period_s: f64,
+    /// Seed of random phases. Absent: Schroeder's phases, which keep the peaks low.
+    #[key(count = 0..=i64::MAX as u64)]
+    pub seed: Option<u64>,
+}
+
+/// A synthetic earthquake: noise through the ground filter of Kanai and Tajimi, under an envelope that
+/// rises, holds and decays.
+#[derive(Debug, Clone, Copy, PartialEq, Keys)]
+pub struct Synthetic {
+    /// Peak ground acceleration.
+    #[key(acceleration, positive, name = "peak")]
+    pub peak: f64,
+    /// Seed of this signal. Absent: that of the experiment.
+    #[key(count = 0..=i64::MAX as u64)]
+    pub seed: Option<u64>,
+    /// Natural frequency of the ground.
+    #[key(frequency, positive, default = "2.5 Hz")]
+    pub ground_frequency_hz: f64,
+    /// Damping ratio of the ground.
+    #[key(ratio, within = 0.01..=2.0, default = "60 %")]
+    pub ground_damping: f64,
+    /// Length of the earthquake, 5 s to 600 s. Absent: the duration of the test, within these.
+    #[key(time, positive)]
+    pub duration_s: Option<f64>,
+    /// Time of the rise. Absent: a sixteenth of the length.
+    #[key(time, not_negative)]
+    pub rise_s: Option<f64>,
+    /// Time constant of the decay. Absent: 0.0875 of the length.
+    #[key(time, not_negative)]
+    pub decay_s: Option<f64>,
+}
+
+/// A single half-sine pulse.
+#[derive(Debug, Clone, Copy, PartialEq, Keys)]
+#[key(given)]
+pub struct Impulse {
+    /// Height of the pulse.
+    #[key(given)]
+    pub amplitude: f64,
+    /// Time at which the pulse begins.
+    #[key(time, not_negative, default = "0 s")]
+    pub at_s: f64,
+    /// Length of the pulse.
+    #[key(time, positive)]
+    pub width_s: f64,
+}
+
+/// A signal that arrives from the host.
+#[derive(Debug, Clone, Copy, PartialEq, Keys)]
+#[key(given)]
+pub struct Streamed {
+    /// Largest value, either way; a sample beyond it is refused.
+    #[key(given, positive)]
+    pub bound: f64,
 }
 
 impl Excitation {
-    pub(crate) fn read(branch: &Branch) -> Self {
-        let force = |force: &Branch| {
-            let dof = DofRef::read(force.must_node("dof")).expect("the grammar asks for a DOF");
-            Force { dof, signal: SignalSource::read(force) }
-        };
-        Self {
-            ground: branch.table("ground").map(SignalSource::read),
-            forces: branch.tables("force").map(force).collect(),
-            stream: branch.table("stream").map(|table| StreamSpec {
-                rate_hz: table.must_number("rate"),
-                buffer_s: table.must_number("buffer"),
-                prefill_s: table.must_number("prefill"),
-                bridge_s: table.must_number("bridge"),
-                patience_s: table.must_number("patience"),
-            }),
-        }
+    /// The signals of the ground and of every force.
+    pub fn signals(&self) -> impl Iterator<Item = &SignalSource> {
+        let ground = self.ground.iter().map(|ground| &ground.signal);
+        ground.chain(self.forces.iter().map(|force| &force.signal.0))
     }
 }
 
-impl SignalSource {
-    fn read(branch: &Branch) -> Self {
-        let table = |key| branch.table(key);
-        let generated = table("harmonic")
-            .map(Self::harmonic)
-            .or_else(|| table("chirp").map(Self::chirp))
-            .or_else(|| table("noise").map(Self::noise))
-            .or_else(|| table("multisine").map(Self::multisine))
-            .or_else(|| table("synthetic").map(Self::synthetic))
-            .or_else(|| table("impulse").map(Self::impulse))
-            .or_else(|| table("streamed").map(Self::streamed));
-        generated.unwrap_or_else(|| Self::File(SignalFile::read(branch)))
+impl Harmonic {
+    /// How long it lasts; `None` to the end of the test.
+    pub fn duration_s(&self) -> Option<f64> {
+        self.length.map(|length| match length {
+            HarmonicLength::Cycles(cycles) => (cycles / self.frequency_hz).min(f64::MAX),
+            HarmonicLength::Duration(duration_s) => duration_s,
+        })
     }
+}
 
-    fn harmonic(branch: &Branch) -> Self {
-        let frequency_hz = branch.must_number("frequency");
-        let cycles = branch.number("cycles").map(|cycles| (cycles / frequency_hz).min(f64::MAX));
-        Self::Harmonic {
-            amplitude: branch.must_number("amplitude"),
-            frequency_hz,
-            phase_rad: branch.must_number("phase"),
-            start_s: branch.must_number("start"),
-            duration_s: cycles.or(branch.number("duration")),
-            ramp_s: branch.must_number("ramp"),
-        }
-    }
-
-    fn chirp(branch: &Branch) -> Self {
-        Self::Chirp {
-            amplitude: branch.must_number("amplitude"),
-            from_hz: branch.must_number("from"),
-            to_hz: branch.must_number("to"),
-            start_s: branch.must_number("start"),
-            duration_s: branch.must_number("duration"),
-            ramp_s: branch.must_number("ramp"),
-        }
-    }
-
-    fn noise(branch: &Branch) -> Self {
-        Self::Noise {
-            rms: branch.must_number("rms"),
-            band_hz: band(branch),
-            start_s: branch.must_number("start"),
-            duration_s: branch.number("duration"),
-            seed: branch.count("seed"),
-        }
-    }
-
-    fn multisine(branch: &Branch) -> Self {
-        let level = match branch.number("rms") {
-            Some(rms) => MultisineLevel::Rms(rms),
-            None => MultisineLevel::Amplitude(branch.must_number("amplitude")),
-        };
-        Self::Multisine {
-            level,
-            band_hz: band(branch),
-            lines: branch.count("lines").map(|lines| lines as usize),
-            period_s: branch.number("period"),
-            seed: branch.count("seed"),
-        }
-    }
-
-    fn synthetic(branch: &Branch) -> Self {
-        Self::Synthetic {
-            peak: branch.must_number("peak"),
-            ground_frequency_hz: branch.must_number("ground_frequency"),
-            ground_damping: branch.must_number("ground_damping"),
-            duration_s: branch.number("duration"),
-            rise_s: branch.number("rise"),
-            decay_s: branch.number("decay"),
-            seed: branch.count("seed"),
-        }
-    }
-
-    fn streamed(branch: &Branch) -> Self {
-        Self::Streamed { bound: branch.must_number("bound") }
-    }
-
-    fn impulse(branch: &Branch) -> Self {
-        Self::Impulse {
-            amplitude: branch.must_number("amplitude"),
-            at_s: branch.must_number("at"),
-            width_s: branch.must_number("width"),
+impl Synthetic {
+    /// The earthquake in a test of `test_s` with this seed. A longer or shorter one keeps the
+    /// proportions of the usual one.
+    pub fn earthquake(&self, test_s: f64, seed: u64) -> SyntheticEarthquake {
+        let usual = SyntheticEarthquake::new(self.peak, self.seed.unwrap_or(seed));
+        let duration_s = self.duration_s.unwrap_or(test_s.clamp(5.0, 600.0));
+        let part = duration_s / usual.duration_s;
+        SyntheticEarthquake {
+            ground_frequency_hz: self.ground_frequency_hz,
+            ground_damping: self.ground_damping,
+            duration_s,
+            rise_s: self.rise_s.unwrap_or(part * usual.rise_s),
+            decay_s: self.decay_s.unwrap_or(part * usual.decay_s),
+            ..usual
         }
     }
 }
 
 impl SignalFile {
-    fn read(branch: &Branch) -> Self {
-        let scaling = match branch.number("peak") {
-            Some(peak) => Scaling::Peak(peak),
-            None => Scaling::Factor(branch.number("scale").unwrap_or(1.0)),
-        };
-        Self {
-            name: branch.must_text("file").to_owned(),
-            format: SignalFormat::read(branch).expect("checked before"),
-            unit_factor: branch.number("unit"),
-            column: branch.node("column").and_then(Column::read),
-            time_column: branch.node("time_column").and_then(Column::read),
-            step_s: branch.number("step"),
-            scaling,
-            start_s: branch.must_number("start"),
-            resample: match branch.must_word("resample") {
-                "linear" => Resample::Linear,
-                "band_limited" => Resample::BandLimited,
-                word => unreachable!("the grammar has no resampling {word}"),
-            },
-        }
+    /// How the signal is scaled.
+    pub fn scaling(&self) -> Scaling {
+        self.scaling.unwrap_or(Scaling::Scale(1.0))
+    }
+
+    /// The format, stated or by the extension.
+    pub fn format(&self) -> Option<SignalFormat> {
+        SignalFormat::of(self.format, &self.name)
     }
 }
 
 impl SignalFormat {
-    /// The format of the file named in `branch`, stated or by the extension.
-    pub(crate) fn read(branch: &Branch) -> Option<Self> {
-        let extension = extension(branch.text("file")?);
-        match branch.word("format").unwrap_or(&extension) {
+    /// What is stated, or what the extension of `name` means.
+    pub(crate) fn of(stated: Option<Self>, name: &str) -> Option<Self> {
+        stated.or_else(|| match extension(name).as_str() {
             "csv" | "txt" => Some(Self::Csv),
             "at2" => Some(Self::At2),
             _ => None,
-        }
+        })
     }
 }
 
-impl Column {
-    pub(crate) fn read(node: &Node) -> Option<Self> {
-        match &node.value {
-            Value::Count(number) => Some(Self::Index(*number as usize - 1)),
-            Value::Text(header) => Some(Self::Header(header.clone())),
-            _ => None,
-        }
+impl Keys for ForceSignal {
+    fn table_of(given: Option<Shape>) -> Table {
+        let all = SignalSource::table_of(given);
+        let fits = |key: &str| key != SignalSource::SYNTHETIC;
+        let fields: Vec<Field> =
+            all.fields.iter().copied().filter(|field| fits(field.key)).collect();
+        let without = |choice: &Choice| {
+            let of: Vec<Alternative> =
+                choice.of.iter().copied().filter(|other| fits(other.key)).collect();
+            Choice { of: of.leak(), ..*choice }
+        };
+        let choices: Vec<Choice> = all.choices.iter().map(without).collect();
+        Table { fields: fields.leak(), choices: choices.leak(), ..all }
     }
-}
 
-/// The two edges of a band.
-fn band(branch: &Branch) -> [f64; 2] {
-    let edges = branch.must_node("band").numbers().unwrap_or_default();
-    edges.try_into().expect("the grammar asks for two edges")
+    fn read_table(branch: &Branch) -> Option<Self> {
+        SignalSource::read_table(branch).map(Self)
+    }
 }

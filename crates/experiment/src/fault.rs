@@ -1,124 +1,117 @@
 //! Faults to rehearse.
 
-use super::tree::Branch;
+use keys::Keys;
+use runtime::rig::FaultySensor;
 
-/// A fault, in SI.
-#[derive(Debug, Clone, Copy, PartialEq)]
+use super::per_dof::MOST_INTERFACE;
+
+/// Most faults of a test.
+pub(crate) const MOST_FAULTS: usize = 64;
+
+/// A fault to rehearse, in front of the virtual rig. Random ones follow the seed of the file.
+#[derive(Debug, Clone, Copy, PartialEq, Keys)]
 pub struct FaultSpec {
     /// What goes wrong.
+    #[key(flatten)]
     pub kind: FaultKindSpec,
     /// When it begins.
+    #[key(time, not_negative, default = "0 s")]
     pub at_s: f64,
-    /// When it ends; infinite for never.
-    pub until_s: f64,
-    /// Index from 0 into the interface; `None` for all.
-    pub dof: Option<usize>,
+    /// When it ends.
+    #[key(flatten)]
+    end: Option<FaultEnd>,
+    /// The interface DOF it strikes, by its place in `interface`, from 1. Absent: all.
+    #[key(count = 1..=MOST_INTERFACE as u64)]
+    dof: Option<usize>,
 }
 
-/// What goes wrong, in SI.
-#[derive(Debug, Clone, Copy, PartialEq)]
+/// When a fault ends.
+#[derive(Debug, Clone, Copy, PartialEq, Keys)]
+#[key(one_of)]
+pub(crate) enum FaultEnd {
+    /// When it ends. Absent: never.
+    #[key(time, positive)]
+    Until(f64),
+    /// How long it lasts.
+    #[key(time, positive)]
+    Duration(f64),
+}
+
+/// What goes wrong.
+#[derive(Debug, Clone, Copy, PartialEq, Keys)]
+#[key(tag = "kind")]
 pub enum FaultKindSpec {
-    /// Commands arrive later.
+    /// Every command arrives later.
     Delay {
-        /// By this.
+        /// How much later.
+        #[key(time, positive)]
         by_s: f64,
     },
-    /// Commands arrive later by random times.
+    /// Every command arrives later by a time drawn anew for each.
     DelayJitter {
-        /// Up to this.
+        /// The longest of them.
+        #[key(time, positive)]
         most_s: f64,
     },
-    /// Commands are lost.
+    /// Commands are lost; the actuator keeps the one before.
     DroppedCommands {
-        /// How often.
+        /// How likely a sample is lost.
+        #[key(ratio, within = 0.0..=1.0)]
         probability: f64,
     },
-    /// Measurements are lost.
+    /// Measurements are lost; the ones before are said again.
     RepeatedSamples {
-        /// How often.
+        /// How likely a sample is lost.
+        #[key(ratio, within = 0.0..=1.0)]
         probability: f64,
     },
     /// Sensors say what is not a number.
     SensorNan {
-        /// Which.
-        sensor: SensorChoice,
+        /// Which sensor.
+        #[key(default = "both")]
+        sensor: FaultySensor,
     },
-    /// The displacement sensor freezes.
+    /// The displacement sensor says the same for ever.
     FrozenDisplacement,
     /// The actuator stays where it is.
     StuckActuator,
-    /// The actuator saturates.
+    /// The actuator goes no further or no faster than it can.
     SaturatedActuator {
-        /// Largest displacement; infinite for none.
-        position_m: f64,
-        /// Largest rate; infinite for none.
-        rate_m_s: f64,
+        /// Largest displacement, either way.
+        #[key(length, of_dof, positive, at_least_one)]
+        position_m: Option<f64>,
+        /// Largest rate.
+        #[key(velocity, of_dof, positive, at_least_one)]
+        rate_m_s: Option<f64>,
     },
-    /// The load cell drifts.
+    /// The measured force drifts away.
     LoadCellDrift {
-        /// Per second.
+        /// How far it drifts in every second.
+        #[key(force, of_dof, name = "drift")]
         drift_n_s: f64,
     },
-    /// The load cell's sign is wrong.
+    /// The measured force has the wrong sign.
     WrongSign,
     /// The specimen loses its strength.
     SpecimenFailure {
         /// The share of its force that is left.
+        #[key(ratio, within = 0.0..=1.0, default = 0.0)]
         remaining: f64,
     },
 }
 
-/// Which sensors fail.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum SensorChoice {
-    /// The displacement sensor.
-    Displacement,
-    /// The load cell.
-    Force,
-    /// Both.
-    Both,
-}
-
 impl FaultSpec {
-    pub(crate) fn read(branch: &Branch) -> Self {
-        let at_s = branch.must_number("at");
-        let lasting = branch.number("duration").map(|duration| at_s + duration);
-        Self {
-            kind: FaultKindSpec::read(branch),
-            at_s,
-            until_s: branch.number("until").or(lasting).unwrap_or(f64::INFINITY),
-            dof: branch.count("dof").map(|dof| dof as usize - 1),
+    /// When it ends; infinite for never.
+    pub fn until_s(&self) -> f64 {
+        match self.end {
+            Some(FaultEnd::Until(until_s)) => until_s,
+            Some(FaultEnd::Duration(duration_s)) => self.at_s + duration_s,
+            None => f64::INFINITY,
         }
     }
-}
 
-impl FaultKindSpec {
-    fn read(branch: &Branch) -> Self {
-        let number = |key| branch.must_number(key);
-        let or_none = |key| branch.number(key).unwrap_or(f64::INFINITY);
-        match branch.must_word("kind") {
-            "delay" => Self::Delay { by_s: number("by") },
-            "delay_jitter" => Self::DelayJitter { most_s: number("most") },
-            "dropped_commands" => Self::DroppedCommands { probability: number("probability") },
-            "repeated_samples" => Self::RepeatedSamples { probability: number("probability") },
-            "sensor_nan" => Self::SensorNan {
-                sensor: match branch.must_word("sensor") {
-                    "displacement" => SensorChoice::Displacement,
-                    "force" => SensorChoice::Force,
-                    "both" => SensorChoice::Both,
-                    word => unreachable!("the grammar has no sensor {word}"),
-                },
-            },
-            "frozen_displacement" => Self::FrozenDisplacement,
-            "stuck_actuator" => Self::StuckActuator,
-            "saturated_actuator" => Self::SaturatedActuator {
-                position_m: or_none("position"),
-                rate_m_s: or_none("rate"),
-            },
-            "load_cell_drift" => Self::LoadCellDrift { drift_n_s: number("drift") },
-            "wrong_sign" => Self::WrongSign,
-            "specimen_failure" => Self::SpecimenFailure { remaining: number("remaining") },
-            word => unreachable!("the grammar has no fault {word}"),
-        }
+    /// Index from 0 into the interface; `None` for all.
+    pub fn dof_index(&self) -> Option<usize> {
+        self.dof.map(|dof| dof - 1)
     }
 }

@@ -6,11 +6,11 @@ use toml::Spanned;
 use toml::de::{DeArray, DeValue};
 
 use super::diagnostic::{Diagnostic, shorten};
-use super::grammar::{Bounds, Field, HIGHEST_DOF, Length, MOST_DOFS, Shape};
-use super::quantity::{self, Kind, Motion};
 use super::source::Source;
 use super::spelling::{listed, nearest};
-use super::tree::Value;
+use keys::describe::{Bounds, Field, Length, Shape};
+use keys::quantity::{self, Kind, Motion};
+use keys::tree::Value;
 
 /// Longest text anywhere; what is longer is a mistake.
 const LONGEST_TEXT: usize = 1000;
@@ -25,9 +25,9 @@ pub(crate) fn read(
     let toml = value.get_ref();
     let wrong = || wrong_type(label, shape, toml);
     match shape {
-        Shape::Text | Shape::Node | Shape::Dof if toml.is_str() => text(label, toml),
-        Shape::Node | Shape::Dof if toml.is_integer() => count(label, toml, 1, HIGHEST_DOF)
-            .map_err(|error| error.remedy("degrees of freedom count from 1")),
+        Shape::Text | Shape::Reference(_) if toml.is_str() => text(label, toml),
+        Shape::Reference(to) if toml.is_integer() => count(label, toml, 1, to.highest)
+            .map_err(|error| error.remedy(format!("{} count from 1", to.many))),
         Shape::Count { min, max } if toml.is_integer() => count(label, toml, *min, *max),
         Shape::Number(bounds) => {
             let number = number(toml).ok_or_else(wrong)?;
@@ -68,7 +68,7 @@ pub(crate) fn read(
         Shape::File(extensions) => {
             let name = toml.as_str().ok_or_else(wrong)?;
             file(name, extensions, source)?;
-            Ok(Value::Text(name.to_owned()))
+            Ok(Value::File(name.to_owned()))
         }
         Shape::Rows => rows(label, toml.as_array().ok_or_else(wrong)?),
         _ => Err(wrong()),
@@ -87,7 +87,7 @@ pub(crate) fn admits(shape: &Shape, toml: &DeValue<'_>) -> bool {
         Shape::Count { .. } => toml.is_integer(),
         Shape::Number(_) => toml.is_integer() || toml.is_float(),
         Shape::Ratio(_) => toml.is_integer() || toml.is_float() || toml.is_str(),
-        Shape::Dof | Shape::Node => toml.is_integer() || toml.is_str(),
+        Shape::Reference(_) => toml.is_integer() || toml.is_str(),
         Shape::List(..) | Shape::Rows => toml.is_array(),
         Shape::Table(_) => toml.is_table(),
         Shape::Either(shapes) => shapes.iter().any(|shape| admits(shape, toml)),
@@ -107,8 +107,10 @@ pub(crate) fn noun(shape: &Shape) -> String {
         Shape::Word(words) => {
             format!("one of {}", listed(words.iter().map(|word| word.word), "or"))
         }
-        Shape::Dof => "the number or name of a degree of freedom".into(),
-        Shape::Node => "the number or name of a degree of freedom, or \"ground\"".into(),
+        Shape::Reference(to) => {
+            let or = to.or.map_or_else(String::new, |word| format!(", or \"{word}\""));
+            format!("the number or name of {}{or}", to.one)
+        }
         Shape::File(_) => "the name of a file".into(),
         Shape::List(..) => "a list".into(),
         Shape::Rows => "a list of rows of numbers".into(),
@@ -140,7 +142,7 @@ fn sample(shape: &Shape) -> String {
         Shape::Ratio(_) => "\"3 %\"".into(),
         Shape::Unit(kind, _) => format!("\"{}\"", kind.si_unit()),
         Shape::Word(words) => words.first().map_or_else(String::new, |w| format!("\"{}\"", w.word)),
-        Shape::Dof | Shape::Node => "1".into(),
+        Shape::Reference(_) => "1".into(),
         Shape::File(_) => "\"…\"".into(),
         Shape::List(entry, length) => {
             let entries = vec![sample(entry); length.min.max(1)];
@@ -314,7 +316,7 @@ pub(crate) fn extension(name: &str) -> String {
 fn rows(label: &str, rows: &DeArray<'_>) -> Result<Value, Diagnostic> {
     let size = rows.len();
     if size == 0 {
-        return Err(wrong_length(label, 0, Length { min: 1, max: MOST_DOFS }));
+        return Err(wrong_length(label, 0, Length { min: 1, max: usize::MAX }));
     }
     let mut entries = Vec::new();
     for (index, row) in rows.iter().enumerate() {

@@ -2,8 +2,9 @@
 //!
 //! [`Experiment::from_path`] reads a file and either gives the experiment, in
 //! SI and with its warnings, or every error it found with file, line and
-//! remedy. One static grammar is behind it, the JSON Schema
-//! ([`schema::json_schema`]) and the reference ([`reference::reference_markdown`]).
+//! remedy. Each table is declared once, on the type that it fills, with `#[derive(Keys)]`; the
+//! declarations are behind the reader, the JSON Schema ([`schema::json_schema`]), the reference
+//! ([`reference::reference_markdown`]) and the paths of `--set` and of sweeps.
 
 mod checks;
 mod choices;
@@ -14,17 +15,14 @@ pub mod dof;
 pub mod element;
 pub mod excitation;
 pub mod fault;
-mod grammar;
 pub mod include;
 pub mod input;
 mod leaf;
-mod main_loop;
+pub mod main_loop;
 pub mod mesh;
 pub mod partition;
-mod path;
 pub mod per_dof;
 pub mod phases;
-pub mod quantity;
 pub mod realtime;
 pub mod reduction;
 pub mod reference;
@@ -35,14 +33,17 @@ mod spelling;
 pub mod structure;
 pub mod sweep;
 pub mod trace;
-mod tree;
-pub mod units;
 mod walker;
 pub mod watch;
 
 use std::ops::Range;
 use std::path::Path;
+use std::sync::{Arc, LazyLock};
 
+use keys::describe::Table;
+use keys::tree::{Branch, Node, Origin, Value};
+use keys::{Keys, Placed, Stated};
+pub use keys::{quantity, units};
 use runtime::two_rate::Rates;
 use toml::de::DeTable;
 
@@ -53,7 +54,9 @@ pub use dof::{DofLabel, DofRef, NodeRef, resolve};
 pub use element::{ElementSpec, SpecimenElement, SpecimenPlace, StructureElement};
 pub use excitation::{Excitation, Force, SignalFile, SignalSource};
 pub use fault::{FaultKindSpec, FaultSpec};
-pub use partition::{Interface, MassEntry, Partition, SpecimenMass};
+pub use keys::value::OrShare;
+pub use main_loop::MainLoopSpec;
+pub use partition::{Deformation, Interface, Partition, SpecimenMass};
 pub use per_dof::PerDof;
 pub use phases::PhasesSpec;
 pub use realtime::RealtimeSpec;
@@ -65,59 +68,92 @@ pub use sweep::SweepSpec;
 pub use trace::TraceSpec;
 pub use watch::{LimitsSpec, MonitorSpec, RecordSpec};
 
-use tree::Branch;
+use sweep::{Step, SweepTable};
 
-/// A test as it is declared, in SI.
-#[derive(Debug, Clone, PartialEq)]
+/// An experiment: the structure, the part of it that stands in the laboratory, what shakes it, and how
+/// the loop between them runs.
+#[derive(Debug, Clone, PartialEq, Keys)]
 pub struct Experiment {
-    /// What the test is about.
+    /// What the test is about, for people.
+    #[key(text)]
     pub title: String,
-    /// How long it runs.
+    /// How long the test runs.
+    #[key(time, positive)]
     pub duration_s: f64,
-    /// Seed of every random stream.
+    /// Seed of every random stream; the same seed gives the same rehearsal.
+    #[key(count = 0..=i64::MAX as u64, default = 1)]
     pub seed: u64,
-    /// The whole structure.
+    /// Files whose keys stand as if they were written here, such as those that `twinrig identify`
+    /// writes; a key given twice is an error.
+    #[key(file = &["toml"], entries = 1..=include::MOST_FILES, optional)]
+    include: Vec<String>,
+    /// The whole structure, as if it were built.
     pub structure: Structure,
-    /// How it is made small, where the file asks for it.
+    /// How a large structure is made small enough for the loop.
     pub reduction: Option<ReductionSpec>,
-    /// What of it stands in the laboratory.
+    /// What stands in the laboratory; the rest is simulated.
     pub partition: Partition,
-    /// What shakes it.
+    /// What shakes the structure.
     pub excitation: Excitation,
     /// How the simulated part is advanced.
     pub integrator: IntegratorSpec,
-    /// The slow main loop, where the file declares one.
-    pub main_loop: Option<Rates>,
-    /// Actuator and controller.
-    pub transfer_system: TransferSystemSpec,
-    /// Imperfections of the sensors.
+    /// A slower rate for the simulated part.
+    pub main_loop: Option<MainLoopSpec>,
+    /// Actuator and controller, for a rehearsal.
+    #[key(default = { kind = "ideal" })]
+    pub transfer_system: Stated<TransferSystemSpec>,
+    /// Imperfections of the sensors, for a rehearsal.
+    #[key(default = {})]
     pub sensors: SensorsSpec,
-    /// From desired motion to command.
+    /// What turns the desired motion into the command. A table without `kind` means the adaptive
+    /// inverse; without the table there is none.
+    #[key(default = { kind = "none" })]
     pub compensator: CompensatorSpec,
-    /// What is watched.
+    /// What is watched while the test runs.
+    #[key(default = {})]
     pub monitor: MonitorSpec,
     /// What the gate never lets through.
+    #[key(default = {})]
     pub limits: LimitsSpec,
     /// What is written down.
+    #[key(default = {})]
     pub record: RecordSpec,
     /// What comes before and after the load.
+    #[key(default = {})]
     pub phases: PhasesSpec,
-    /// How the loop runs against the clock.
+    /// How the test runs against the clock.
+    #[key(default = {})]
     pub realtime: RealtimeSpec,
-    /// A laboratory at the end of a wire.
+    /// A laboratory in another process or on another machine.
+    #[key(default = {})]
     pub rig: RigSpec,
-    /// A study of many variants, where the file declares one.
-    pub sweep: Option<SweepSpec>,
-    /// A frequency response by iteration, where the file declares one.
+    /// A study of many variants of this test.
+    #[key(name = "sweep")]
+    sweep_table: Option<Placed<SweepTable>>,
+    /// A frequency response by iteration, where feedback cannot work.
     pub trace: Option<TraceSpec>,
-    /// Faults to rehearse.
+    /// Faults to rehearse, each as `[[fault]]`.
+    #[key(entries = 1..=fault::MOST_FAULTS, optional, name = "fault")]
     pub faults: Vec<FaultSpec>,
+    /// The declared sweep, with the numbers that it varies.
+    #[key(skip)]
+    pub sweep: Option<SweepSpec>,
+    #[key(skip)]
     name: String,
+    #[key(skip)]
     text: String,
+    #[key(skip)]
     files: Vec<String>,
     /// The file and those it includes, for findings to come.
+    #[key(skip)]
     texts: Diagnostics,
+    /// What is written and where.
+    #[key(skip)]
+    tree: Arc<Branch>,
 }
+
+/// The description of the whole file.
+pub(crate) static ROOT: LazyLock<Table> = LazyLock::new(Experiment::table);
 
 /// Largest experiment file; matrices beyond it belong into files of their own.
 const LARGEST_TEXT: usize = 16 << 20;
@@ -161,7 +197,13 @@ impl Experiment {
         text: &str,
         source: &dyn Source,
     ) -> Result<(Self, Diagnostics), Diagnostics> {
-        Self::read(name, text, source, SweepSpec::read)
+        // What a sweep varies can be looked up in a file without errors only.
+        let (mut experiment, mut found) = Self::variant(name, text, source)?;
+        if let Some(table) = &experiment.sweep_table {
+            experiment.sweep = SweepSpec::resolve(table, &experiment.tree, &mut found);
+        }
+        found.sort();
+        if found.has_errors() { Err(found) } else { Ok((experiment, found)) }
     }
 
     /// Reads a variant of a sweep: like any file, but its own sweep is not asked for.
@@ -170,44 +212,37 @@ impl Experiment {
         text: &str,
         source: &dyn Source,
     ) -> Result<(Self, Diagnostics), Diagnostics> {
-        Self::read(name, text, source, |_, _| None)
-    }
-
-    fn read(
-        name: &str,
-        text: &str,
-        source: &dyn Source,
-        sweep: fn(&Branch, &mut Diagnostics) -> Option<SweepSpec>,
-    ) -> Result<(Self, Diagnostics), Diagnostics> {
         let mut found = Diagnostics::new(name, text);
-        let Some((root, included)) = read_tree(text, source, &mut found) else {
+        let Some((root, mut files)) = read_tree(text, source, &mut found) else {
             return Err(found);
         };
         checks::check(&root, &mut found);
-        // What a sweep varies can be looked up in a file without errors only.
-        let sweep = if found.has_errors() { None } else { sweep(&root, &mut found) };
         found.sort();
         if found.has_errors() {
             return Err(found);
         }
-        let texts = found.emptied();
-        Ok((Self { sweep, ..Self::build(name, text, &root, included, texts) }, found))
+        collect_files(&root, &mut files);
+        let read = Self::read_table(&root).expect("a tree without findings is read whole");
+        let experiment = Self {
+            name: name.to_owned(),
+            text: text.to_owned(),
+            files,
+            texts: found.emptied(),
+            tree: Arc::new(root),
+            ..read
+        };
+        Ok((experiment, found))
     }
 
     /// The number at `path`, as a sweep or chart may vary it. The error has no place.
-    pub fn target(&self, path: &str, source: &dyn Source) -> Result<sweep::Target, Diagnostic> {
-        let mut found = self.diagnostics();
-        match read_tree(&self.text, source, &mut found) {
-            Some((root, _)) => sweep::find(&root, path),
-            None => Err(Diagnostic::error("the experiment's files have changed meanwhile")),
-        }
+    pub fn target(&self, path: &str) -> Result<sweep::Target, Diagnostic> {
+        sweep::find(&self.tree, path)
     }
 
     /// Every number that the file holds and a sweep may vary, those of long lists
     /// up to a limit.
-    pub fn targets(&self, source: &dyn Source) -> Vec<sweep::Target> {
-        let root = read_tree(&self.text, source, &mut self.diagnostics());
-        root.map_or_else(Vec::new, |(root, _)| sweep::all(&root))
+    pub fn targets(&self) -> Vec<sweep::Target> {
+        sweep::all(&self.tree)
     }
 
     /// The name of the file.
@@ -226,31 +261,37 @@ impl Experiment {
         &self.files
     }
 
-    /// Where the value at a path such as `integrator.step`,
-    /// `partition.mass[0]` or `structure.element[1].kind` stands, if it is written.
+    /// Where the value at a path such as `integrator.step`, `partition.mass[1]` or
+    /// `structure.element[2].kind` stands, if it is written. Entries count from 1.
     pub fn span(&self, path: &str) -> Option<Range<usize>> {
-        self.locate(path).filter(|found| found.exact).map(|found| found.span)
+        let (written, steps) = self.written(path);
+        written.last().filter(|_| written.len() == steps).map(|node| node.span.clone())
     }
 
     /// `diagnostic`, placed at `path` or, if that is not written (a default),
     /// at the nearest table around it that is.
     pub fn place(&self, path: &str, diagnostic: Diagnostic) -> Diagnostic {
-        let span = self.locate(path).map(|found| found.span);
+        let span = self.written(path).0.last().map(|node| node.span.clone());
         Diagnostic { span, ..diagnostic }
     }
 
-    /// The path in the file, or else in one it includes.
-    fn locate(&self, path: &str) -> Option<path::Found> {
-        let mut nearest = None;
-        for (start, text) in self.texts.texts() {
-            let Some(mut found) = path::locate(text, path) else { continue };
-            found.span = start + found.span.start..start + found.span.end;
-            if found.exact {
-                return Some(found);
+    /// What is written on the way to a path, and how many steps the way has.
+    fn written(&self, path: &str) -> (Vec<&Node>, usize) {
+        let steps = sweep::parse(path).unwrap_or_default();
+        let mut way: Vec<&Node> = Vec::new();
+        for step in &steps {
+            let next = match (way.last().map(|node| &node.value), step) {
+                (None, Step::Key(key)) => self.tree.node(key),
+                (Some(Value::Table(branch)), Step::Key(key)) => branch.node(key),
+                (Some(Value::List(entries)), Step::Entry(index)) => entries.get(*index),
+                _ => None,
+            };
+            match next.filter(|node| node.origin == Origin::Given) {
+                Some(node) => way.push(node),
+                None => break,
             }
-            nearest = nearest.or(Some(found));
         }
-        nearest
+        (way, steps.len())
     }
 
     /// An empty collection for findings about this file.
@@ -261,50 +302,13 @@ impl Experiment {
     /// The number of ticks of the whole test.
     pub fn ticks(&self) -> u64 {
         // A duration that is a whole number of steps must not lose one to rounding.
-        (self.duration_s * self.integrator.rate_hz + 1e-6).floor().max(1.0) as u64
+        (self.duration_s * self.integrator.rate_hz() + 1e-6).floor().max(1.0) as u64
     }
 
-    fn build(
-        name: &str,
-        text: &str,
-        root: &Branch,
-        included: Vec<String>,
-        texts: Diagnostics,
-    ) -> Self {
-        let integrator = IntegratorSpec::read(root.must_table("integrator"));
-        let transfer_system =
-            TransferSystemSpec::read(root.must_table("transfer_system"), integrator.step_s);
-        let mut files = included;
-        collect_files(root, &mut files);
-        Self {
-            title: root.must_text("title").to_owned(),
-            duration_s: root.must_number("duration"),
-            seed: root.must_count("seed"),
-            structure: Structure::read(root.must_table("structure")),
-            reduction: root.table("reduction").map(ReductionSpec::read),
-            partition: Partition::read(root.must_table("partition")),
-            excitation: Excitation::read(root.must_table("excitation")),
-            main_loop: root
-                .table("main_loop")
-                .map(|branch| main_loop::read(branch, &transfer_system.kind, integrator.step_s)),
-            transfer_system,
-            integrator,
-            sensors: SensorsSpec::read(root.must_table("sensors")),
-            compensator: CompensatorSpec::read(root.must_table("compensator")),
-            monitor: MonitorSpec::read(root.must_table("monitor")),
-            limits: LimitsSpec::read(root.must_table("limits")),
-            record: RecordSpec::read(root.must_table("record")),
-            phases: PhasesSpec::read(root.must_table("phases")),
-            realtime: RealtimeSpec::read(root.must_table("realtime")),
-            rig: RigSpec::read(root.must_table("rig")),
-            sweep: None,
-            trace: root.table("trace").map(TraceSpec::read),
-            faults: root.tables("fault").map(FaultSpec::read).collect(),
-            name: name.to_owned(),
-            text: text.to_owned(),
-            files,
-            texts,
-        }
+    /// How the slow main loop and the tick go together, where there is one.
+    pub fn rates(&self) -> Option<Rates> {
+        let step_s = self.integrator.step_s();
+        self.main_loop.map(|declared| declared.rates(&self.transfer_system.kind, step_s))
     }
 }
 
@@ -336,16 +340,15 @@ fn read_tree(
         return None;
     }
     let names = parts.iter().map(|part| part.name.clone()).collect();
-    Some((walker::walk(&grammar::ROOT, &root, source, found), names))
+    Some((walker::walk(&ROOT, &root, source, found), names))
 }
 
 fn collect_files(branch: &Branch, files: &mut Vec<String>) {
-    for (&key, node) in &branch.entries {
-        if key == "file"
-            && let Some(name) = node.text()
-            && !files.iter().any(|known| known == name)
+    for node in branch.entries.values() {
+        if let Value::File(name) = &node.value
+            && !files.contains(name)
         {
-            files.push(name.to_owned());
+            files.push(name.clone());
         }
         let nested = node.list().unwrap_or_default().iter().filter_map(|entry| entry.table());
         node.table().into_iter().chain(nested).for_each(|table| collect_files(table, files));

@@ -1,68 +1,70 @@
 //! The slow main loop as it is declared.
 
-use model::predictor::{Design, Stages};
+use keys::Keys;
+use model::predictor::Design;
 use runtime::two_rate::{ForceUse, Lead, Rates, StepTime};
 
 use super::closed_loop::TransferKind;
-use super::tree::Branch;
 
-/// Reads `[main_loop]`; `step_s` is the period of the tick.
-pub(crate) fn read(branch: &Branch, transfer: &TransferKind, step_s: f64) -> Rates {
-    // Models of a pure delay hand the samples on; only dynamics see them held.
-    let holds = !matches!(transfer, TransferKind::Ideal | TransferKind::Delay { .. });
-    let ratio = branch.must_count("ratio") as usize;
-    let task_ticks = match (branch.count("task_ticks"), branch.number("task_time")) {
-        (Some(ticks), _) => ticks as usize,
-        // A whole number of ticks must not gain one to rounding.
-        (None, Some(time_s)) => (time_s / step_s - 1e-6).ceil().max(0.0) as usize,
-        (None, None) => 1,
-    };
-    Rates {
-        ratio,
-        task_ticks,
-        force: match branch.must_word("force") {
-            "all_samples" => ForceUse::AllSamples,
-            "average" => ForceUse::Average,
-            "last" => ForceUse::Last,
-            word => unreachable!("the grammar has no force {word}"),
-        },
-        lead: match branch.word("lead").unwrap_or(if holds { "half_sample" } else { "none" }) {
-            "half_sample" => Lead::HalfSample,
-            "none" => Lead::None,
-            word => unreachable!("the grammar has no lead {word}"),
-        },
-        bridge: branch.count("bridge").map_or(ratio, |ticks| ticks as usize),
-        predictor: predictor(branch.must_table("predictor")),
-        step_time: branch.table("step_time").map(|time| StepTime {
-            base_s: time.must_number("base"),
-            per_iteration_s: time.must_number("per_iteration"),
-            jitter_s: time.must_number("jitter"),
-        }),
-    }
+/// The numerical part at a slower rate than the rig: a main loop that takes one step for every
+/// `ratio` ticks of \[integrator\] `rate`, and predicts what the ticks between need. See
+/// `docs/two-rates.md`.
+#[derive(Debug, Clone, Copy, PartialEq, Keys)]
+pub struct MainLoopSpec {
+    /// Ticks per step of the main loop (execution ratio 1:R).
+    #[key(count = 1..=1000)]
+    ratio: usize,
+    /// Time the main loop has for a step.
+    #[key(flatten)]
+    task: Option<Task>,
+    /// How the points ahead are predicted.
+    #[key(default = { kind = "hermite" })]
+    predictor: Design,
+    /// What becomes of the force samples of a period.
+    #[key(default = "all_samples")]
+    force: ForceUse,
+    /// The instant for which a point is predicted; if absent, "half_sample" before a rig that holds
+    /// its command over a tick, "none" before an ideal one or a pure delay.
+    lead: Option<Lead>,
+    /// Ticks in a row that may be bridged when a step is late, before the test trips; `ratio` if
+    /// absent.
+    #[key(count = 0..=1000)]
+    bridge: Option<usize>,
+    /// How long a step takes in a rehearsal; without it every step is in time.
+    step_time: Option<StepTime>,
 }
 
-fn predictor(branch: &Branch) -> Design {
-    let order = || branch.must_count("order") as usize;
-    match branch.must_word("kind") {
-        "hermite" => Design::Hermite,
-        "lagrange" => Design::Lagrange {
-            order: order(),
-            stages: match branch.must_word("stages") {
-                "one" => Stages::One,
-                "two" => Stages::Two,
-                word => unreachable!("the grammar has no stages {word}"),
+/// Time the main loop has for a step, as it is written.
+#[derive(Debug, Clone, Copy, PartialEq, Keys)]
+#[key(one_of)]
+enum Task {
+    /// Time the main loop has for a step, rounded up to whole ticks; one tick if neither this nor
+    /// `task_ticks` is given.
+    #[key(time, not_negative)]
+    TaskTime(f64),
+    /// The same in ticks.
+    #[key(count = 0..=1000)]
+    TaskTicks(usize),
+}
+
+impl MainLoopSpec {
+    /// How the two loops go together; `step_s` is the period of the tick.
+    pub(crate) fn rates(&self, transfer: &TransferKind, step_s: f64) -> Rates {
+        // Models of a pure delay hand the samples on; only dynamics see them held.
+        let holds = !matches!(transfer, TransferKind::Ideal | TransferKind::Delay(_));
+        Rates {
+            ratio: self.ratio,
+            task_ticks: match self.task {
+                Some(Task::TaskTicks(ticks)) => ticks,
+                // A whole number of ticks must not gain one to rounding.
+                Some(Task::TaskTime(time_s)) => (time_s / step_s - 1e-6).ceil().max(0.0) as usize,
+                None => 1,
             },
-        },
-        "least_squares" => {
-            Design::LeastSquares { order: order(), points: branch.must_count("points") as usize }
+            force: self.force,
+            lead: self.lead.unwrap_or(if holds { Lead::HalfSample } else { Lead::None }),
+            bridge: self.bridge.unwrap_or(self.ratio),
+            predictor: self.predictor,
+            step_time: self.step_time,
         }
-        "predicted_acceleration" => Design::PredictedAcceleration,
-        "model_based" => Design::ModelBased,
-        "adaptive" => Design::Adaptive {
-            taps: branch.must_count("taps") as usize,
-            forgetting: branch.must_number("forgetting"),
-        },
-        "combined" => Design::Combined { order: order() },
-        word => unreachable!("the grammar has no predictor {word}"),
     }
 }

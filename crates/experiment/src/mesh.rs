@@ -1,133 +1,149 @@
 //! Meshes, named points and links, as declared.
 
-use super::dof::NodeRef;
-use super::tree::{Branch, Node};
+use keys::Keys;
+use model::fem::Direction;
 
-/// A solid block.
-#[derive(Debug, Clone, Copy, PartialEq)]
+use super::dof::NodeRef;
+
+/// Most elements along one edge of a mesh.
+const MOST_ALONG: u64 = 10_000;
+/// Most named points, links and DOFs that are retained or monitored.
+pub(crate) const MOST_POINTS: usize = 1000;
+
+/// A solid block of equal eight-node hexahedra, from the origin along x, y and z. Each node has three
+/// DOFs, x, y and z. Large ones need `[reduction]`. Bending needs several elements across.
+#[derive(Debug, Clone, Copy, PartialEq, Keys)]
 pub struct Brick {
     /// Edges along x, y and z.
+    #[key(length, positive)]
     pub size_m: [f64; 3],
     /// Elements along x, y and z.
+    #[key(count = 1..=MOST_ALONG)]
     pub elements: [usize; 3],
-    /// Young's modulus.
-    pub young_pa: f64,
-    /// Poisson's ratio.
-    pub poisson: f64,
-    /// Density.
-    pub density_kg_m3: f64,
-    /// Whether the face at x = 0 is held.
-    pub held: bool,
+    /// What it is made of.
+    #[key(flatten)]
+    pub material: Material,
+    /// How the block is held.
+    #[key(default = "clamped-free")]
+    pub ends: BrickEnds,
     /// Direction of the ground motion.
-    pub ground: Direction,
+    #[key(default = "y")]
+    pub ground: GroundDirection,
 }
 
-/// A building of columns and beams.
-#[derive(Debug, Clone, Copy, PartialEq)]
+/// A building of columns and beams in space: bays along x and y, storeys along z, feet clamped at
+/// z = 0. Euler–Bernoulli beams, six DOFs per node: x, y, z, rx, ry, rz. Large ones need
+/// `[reduction]`.
+#[derive(Debug, Clone, Copy, PartialEq, Keys)]
 pub struct Frame {
     /// Bays along x and y.
+    #[key(count = 1..=MOST_ALONG)]
     pub bays: [usize; 2],
-    /// Storeys along z.
+    /// Storeys.
+    #[key(count = 1..=MOST_ALONG)]
     pub storeys: usize,
     /// Width of a bay along x and y.
+    #[key(length, positive)]
     pub bay_m: [f64; 2],
     /// Height of a storey.
+    #[key(length, positive)]
     pub storey_m: f64,
     /// Section of a column along x and y.
+    #[key(length, positive)]
     pub column_m: [f64; 2],
     /// Width and height of a beam.
+    #[key(length, positive)]
     pub beam_m: [f64; 2],
     /// Elements along each member.
+    #[key(count = 1..=1000, default = 4)]
     pub elements: usize,
+    /// What it is made of.
+    #[key(flatten)]
+    pub material: Material,
+    /// Direction of the ground motion.
+    #[key(default = "x")]
+    pub ground: GroundDirection,
+}
+
+/// A linear elastic material.
+#[derive(Debug, Clone, Copy, PartialEq, Keys)]
+pub struct Material {
     /// Young's modulus.
+    #[key(pressure, positive)]
     pub young_pa: f64,
     /// Poisson's ratio.
+    #[key(number, within = -0.99..=0.49, default = 0.3)]
     pub poisson: f64,
     /// Density.
+    #[key(density, positive)]
     pub density_kg_m3: f64,
-    /// Direction of the ground motion.
-    pub ground: Direction,
 }
 
-/// A direction of a node.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Direction {
-    /// Along x.
+/// How a block is held.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Keys)]
+#[key(dashed)]
+pub enum BrickEnds {
+    /// The face at x = 0 is held.
+    ClampedFree,
+    /// Nothing is held.
+    FreeFree,
+}
+
+/// A direction of the ground motion.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Keys)]
+pub enum GroundDirection {
+    /// The ground moves along x.
     X,
-    /// Along y.
+    /// The ground moves along y.
     Y,
-    /// Along z.
+    /// The ground moves along z.
     Z,
-    /// About x.
-    TurnX,
-    /// About y.
-    TurnY,
-    /// About z.
-    TurnZ,
 }
 
-/// A name for a DOF of a mesh.
-#[derive(Debug, Clone, PartialEq)]
+/// A name for one DOF of a `brick` or `frame`: that of the node nearest to a place. Without a point a
+/// DOF may be called by its node and direction, such as `"n42y"`, or by its number.
+#[derive(Debug, Clone, PartialEq, Keys)]
 pub struct Point {
     /// The name.
+    #[key(text)]
     pub name: String,
-    /// The place.
+    /// The place: x, y and z.
+    #[key(length)]
     pub at_m: [f64; 3],
     /// The direction.
     pub direction: Direction,
 }
 
-/// A spring, damper or mass added to the matrices.
-#[derive(Debug, Clone, PartialEq)]
+/// A spring, damper or mass added to the structure's own matrices, after its `damping`. So a specimen
+/// may be joined to a model that was made without it.
+#[derive(Debug, Clone, PartialEq, Keys)]
 pub struct Link {
-    /// Its ends.
+    /// The two ends: `"ground"`, a DOF number or a DOF name.
     pub between: [NodeRef; 2],
-    /// Of the spring.
-    pub stiffness: f64,
-    /// Of the damper.
-    pub damping: f64,
-    /// At the second end.
-    pub mass: f64,
+    /// A spring.
+    #[key(stiffness, of_dof, not_negative, at_least_one)]
+    pub stiffness: Option<f64>,
+    /// A damper.
+    #[key(damping, of_dof, not_negative, at_least_one)]
+    pub damping: Option<f64>,
+    /// A mass at the second end.
+    #[key(mass, of_dof, not_negative, at_least_one)]
+    pub mass: Option<f64>,
 }
 
 impl Brick {
-    pub(crate) fn read(brick: &Branch) -> Self {
-        Self {
-            size_m: triple(brick.must_node("size")),
-            elements: counts(brick.must_node("elements")),
-            young_pa: brick.must_number("young"),
-            poisson: brick.must_number("poisson"),
-            density_kg_m3: brick.must_number("density"),
-            held: brick.must_word("ends") == "clamped-free",
-            ground: Direction::read(brick.must_word("ground")),
-        }
-    }
-
     /// Degrees of freedom that are not held.
     pub fn size(&self) -> usize {
         let [x, y, z] = self.elements;
-        let slices = if self.held { x } else { x + 1 };
+        let slices = match self.ends {
+            BrickEnds::ClampedFree => x,
+            BrickEnds::FreeFree => x + 1,
+        };
         3usize.saturating_mul(slices).saturating_mul((y + 1).saturating_mul(z + 1))
     }
 }
 
 impl Frame {
-    pub(crate) fn read(frame: &Branch) -> Self {
-        Self {
-            bays: counts(frame.must_node("bays")),
-            storeys: frame.must_count("storeys") as usize,
-            bay_m: triple(frame.must_node("bay")),
-            storey_m: frame.must_number("storey"),
-            column_m: triple(frame.must_node("column")),
-            beam_m: triple(frame.must_node("beam")),
-            elements: frame.must_count("elements") as usize,
-            young_pa: frame.must_number("young"),
-            poisson: frame.must_number("poisson"),
-            density_kg_m3: frame.must_number("density"),
-            ground: Direction::read(frame.must_word("ground")),
-        }
-    }
-
     /// Joints in a plan.
     fn joints(&self) -> usize {
         (self.bays[0] + 1).saturating_mul(self.bays[1] + 1)
@@ -147,51 +163,12 @@ impl Frame {
     }
 }
 
-impl Direction {
-    fn read(word: &str) -> Self {
-        match word {
-            "x" => Self::X,
-            "y" => Self::Y,
-            "z" => Self::Z,
-            "rx" => Self::TurnX,
-            "ry" => Self::TurnY,
-            "rz" => Self::TurnZ,
-            word => unreachable!("the grammar has no direction {word}"),
+impl From<GroundDirection> for Direction {
+    fn from(direction: GroundDirection) -> Self {
+        match direction {
+            GroundDirection::X => Self::X,
+            GroundDirection::Y => Self::Y,
+            GroundDirection::Z => Self::Z,
         }
     }
-}
-
-impl Point {
-    pub(crate) fn read(point: &Branch) -> Self {
-        Self {
-            name: point.must_text("name").to_owned(),
-            at_m: triple(point.must_node("at")),
-            direction: Direction::read(point.must_word("direction")),
-        }
-    }
-}
-
-impl Link {
-    pub(crate) fn read(link: &Branch) -> Self {
-        let end = |index: usize| {
-            NodeRef::read(&link.must_list("between")[index]).unwrap_or(NodeRef::Ground)
-        };
-        Self {
-            between: [end(0), end(1)],
-            stiffness: link.number("stiffness").unwrap_or(0.0),
-            damping: link.number("damping").unwrap_or(0.0),
-            mass: link.number("mass").unwrap_or(0.0),
-        }
-    }
-}
-
-/// The numbers of a list whose length the grammar fixes.
-fn triple<const N: usize>(node: &Node) -> [f64; N] {
-    let numbers = node.numbers().unwrap_or_default();
-    std::array::from_fn(|index| numbers.get(index).copied().unwrap_or(f64::NAN))
-}
-
-fn counts<const N: usize>(node: &Node) -> [usize; N] {
-    let list = node.list().unwrap_or_default();
-    std::array::from_fn(|index| list.get(index).and_then(Node::count).unwrap_or(1) as usize)
 }

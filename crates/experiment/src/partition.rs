@@ -1,94 +1,89 @@
 //! The partition: what stands in the laboratory.
 
+use keys::describe::{Length, Shape};
+use keys::key::Real;
+use keys::tree::Node;
+use keys::value::{OrShare, either, nested};
+use keys::{Is, Keys, Read};
+
 use super::dof::{DofRef, NodeRef};
 use super::element::SpecimenElement;
-use super::structure::MatrixSource;
-use super::tree::{Branch, Node, Value};
+use super::per_dof::MOST_INTERFACE;
+use super::structure::{MOST_DOFS, MatrixSource, MatrixTable};
 
-/// What stands in the laboratory. Absent parts of the specimen are zero.
-#[derive(Debug, Clone, PartialEq)]
+/// What stands in the laboratory. Mass, damping and stiffness of the specimen are taken out of the
+/// structure; what remains is simulated. Lists have one entry per interface DOF.
+#[derive(Debug, Clone, PartialEq, Keys)]
 pub struct Partition {
-    /// Where simulation and laboratory meet; never empty.
+    /// Where simulation and laboratory meet: DOF numbers or names, or deformations
+    /// `{ from = 2, to = 3 }`.
+    #[key(entries = 1..=MOST_INTERFACE)]
     pub interface: Vec<Interface>,
-    /// DOFs of the specimen away from it.
+    /// DOFs of the specimen away from the interface, such as the storeys below the one that is
+    /// driven. They stand in the laboratory with all their mass, damping and stiffness, and touch
+    /// nothing that is simulated but the interface. In a shear building or chain the springs and
+    /// dampers between them and the interface are the specimen's where `stiffness` and `damping` are
+    /// absent.
+    #[key(entries = 1..=MOST_DOFS, optional)]
     pub inside: Vec<DofRef>,
-    /// Mass of the specimen.
+    /// Mass of the specimen; an entry like `"33 %"` is a share of the structure's mass at that DOF.
+    /// Absent: none.
+    #[key(mass, of_dof, not_negative, entries = 1..=MOST_INTERFACE)]
     pub mass: Option<SpecimenMass>,
-    /// Damping of the specimen.
+    /// Damping of the specimen. Absent: none.
+    #[key(damping, of_dof, not_negative, entries = 1..=MOST_INTERFACE)]
     pub damping: Option<MatrixSource>,
-    /// Stiffness of the specimen.
+    /// Stiffness of the specimen. Absent: none.
+    #[key(stiffness, of_dof, not_negative, entries = 1..=MOST_INTERFACE)]
     pub stiffness: Option<MatrixSource>,
-    /// Nonlinear elements of the specimen.
+    /// Nonlinear elements of the specimen, each as `[[partition.element]]`.
+    #[key(entries = 1..=1000, optional, name = "element")]
     pub elements: Vec<SpecimenElement>,
 }
 
 /// One interface degree of freedom.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Keys)]
+#[key(either)]
 pub enum Interface {
     /// A degree of freedom of the structure.
     Dof(DofRef),
-    /// The motion of `to` minus that of `from`.
-    Deformation {
-        /// Where it is measured from.
-        from: NodeRef,
-        /// Where it is measured to.
-        to: NodeRef,
-    },
+    /// Between two of them.
+    Deformation(Deformation),
+}
+
+/// The deformation between two DOFs: the motion of `to` minus that of `from`.
+#[derive(Debug, Clone, PartialEq, Eq, Keys)]
+pub struct Deformation {
+    /// DOF number, DOF name or `"ground"`.
+    pub from: NodeRef,
+    /// DOF number, DOF name or `"ground"`.
+    pub to: NodeRef,
 }
 
 /// Mass of the specimen.
 #[derive(Debug, Clone, PartialEq)]
 pub enum SpecimenMass {
     /// One entry per interface degree of freedom.
-    Diagonal(Vec<MassEntry>),
+    Diagonal(Vec<OrShare>),
     /// A matrix over the interface.
     Matrix(MatrixSource),
 }
 
-/// A mass, or a part of the structure's mass.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum MassEntry {
-    /// In SI.
-    Mass(f64),
-    /// A share, 0 to 1, of the structure's mass at that degree of freedom.
-    Share(f64),
-}
-
-impl Partition {
-    pub(crate) fn read(branch: &Branch) -> Self {
-        let interface = branch.must_list("interface").iter().filter_map(Interface::read);
-        Self {
-            interface: interface.collect(),
-            inside: branch
-                .list("inside")
-                .unwrap_or_default()
-                .iter()
-                .filter_map(DofRef::read)
-                .collect(),
-            mass: branch.node("mass").map(SpecimenMass::read),
-            damping: branch.node("damping").map(MatrixSource::read),
-            stiffness: branch.node("stiffness").map(MatrixSource::read),
-            elements: branch.tables("element").map(SpecimenElement::read).collect(),
+impl Read for SpecimenMass {
+    fn read(node: &Node) -> Option<Self> {
+        match node.list() {
+            Some(_) => Vec::read(node).map(Self::Diagonal),
+            None => MatrixSource::read(node).map(Self::Matrix),
         }
     }
 }
 
-impl Interface {
-    pub(crate) fn read(node: &Node) -> Option<Self> {
-        let Some(table) = node.table() else { return DofRef::read(node).map(Self::Dof) };
-        let end = |key| table.node(key).and_then(NodeRef::read);
-        Some(Self::Deformation { from: end("from")?, to: end("to")? })
-    }
-}
-
-impl SpecimenMass {
-    fn read(node: &Node) -> Self {
-        let Some(list) = node.list() else { return Self::Matrix(MatrixSource::read(node)) };
-        let entries = list.iter().filter_map(|entry| match entry.value {
-            Value::Share(share) => Some(MassEntry::Share(share)),
-            Value::Number(mass) => Some(MassEntry::Mass(mass)),
-            _ => None,
-        });
-        Self::Diagonal(entries.collect())
+impl Is<Real> for SpecimenMass {
+    fn shape(leaf: Shape, length: Option<Length>) -> Shape {
+        let entry = match leaf {
+            Shape::Quantity(kind, motion, bounds) => Shape::QuantityOrShare(kind, motion, bounds),
+            other => other,
+        };
+        either([Vec::<OrShare>::shape(entry, length), nested::<MatrixTable>(Some(leaf))])
     }
 }

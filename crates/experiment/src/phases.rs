@@ -1,63 +1,58 @@
 //! What comes before and after the load, as declared.
 
-use super::tree::Branch;
+use keys::Keys;
 
-/// What comes before and after the load.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
+/// What comes before and after the load. Without this section the load begins with the first tick
+/// and the test ends with it. Times in \[excitation\] and `duration` count from the start of the
+/// load, those in the record from the first tick; criteria count the time of the load alone. See
+/// `docs/host-link.md`.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Keys)]
 pub struct PhasesSpec {
-    /// Before it.
+    /// The rig is fetched from where it stands to zero, and settles there.
     pub initiating: Option<InitiatingSpec>,
-    /// After it.
+    /// The structure rings down in the closed loop, then the command goes home to zero.
     pub completing: Option<CompletingSpec>,
 }
 
-/// Before the load.
-#[derive(Debug, Clone, Copy, PartialEq)]
+/// Before the load: the command begins where the rig stands and goes to zero, the numerical part at
+/// rest. Takes reach / rate + settle, wherever the rig stands. A rig that stands further away than
+/// `reach` trips the test before any command goes out.
+#[derive(Debug, Clone, Copy, PartialEq, Keys)]
 pub struct InitiatingSpec {
     /// How fast the rig is fetched.
+    #[key(velocity, positive)]
     pub rate_m_s: f64,
-    /// How far from zero it may stand.
+    /// How far from zero the rig may stand at the start.
+    #[key(length, positive)]
     pub reach_m: f64,
-    /// How long it then stands still.
+    /// How long it then stands still before the load begins.
+    #[key(time, not_negative, default = "1 s")]
     pub settle_s: f64,
-    /// How near to zero it must then stand.
+    /// How near to zero it must then stand, in the mean of the second half of `settle`; else the
+    /// test trips.
+    #[key(length, positive)]
     pub within_m: f64,
-    /// Where the virtual rig stands.
+    /// Where the virtual rig stands at the start of a rehearsal.
+    #[key(length, default = "0 mm")]
     pub stands_at_m: f64,
 }
 
 /// After the load.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Keys)]
 pub struct CompletingSpec {
-    /// Time in which the load goes to zero.
+    /// Time in which the last value of the load goes straight to zero.
+    #[key(time, not_negative, default = "0.1 s")]
     pub ease_s: f64,
-    /// Longest time in the closed loop.
+    /// How long the loop stays closed after the load, at most.
+    #[key(time, positive)]
     pub ring_down_s: f64,
-    /// Displacement that counts as rest.
+    /// The ringing down ends earlier once desired and measured displacement stay this near to zero.
+    #[key(length, positive)]
     pub at_rest_m: Option<f64>,
-    /// For how long.
-    pub rest_s: f64,
+    /// For how long they must, with `at_rest`: longer than half a cycle of the slowest mode.
+    #[key(time, positive, default = "1 s")]
+    pub rest_for_s: f64,
     /// How fast the command then goes to zero.
+    #[key(velocity, positive)]
     pub home_rate_m_s: f64,
-}
-
-impl PhasesSpec {
-    pub(crate) fn read(branch: &Branch) -> Self {
-        Self {
-            initiating: branch.table("initiating").map(|table| InitiatingSpec {
-                rate_m_s: table.must_number("rate"),
-                reach_m: table.must_number("reach"),
-                settle_s: table.must_number("settle"),
-                within_m: table.must_number("within"),
-                stands_at_m: table.must_number("stands_at"),
-            }),
-            completing: branch.table("completing").map(|table| CompletingSpec {
-                ease_s: table.must_number("ease"),
-                ring_down_s: table.must_number("ring_down"),
-                at_rest_m: table.number("at_rest"),
-                rest_s: table.must_number("rest_for"),
-                home_rate_m_s: table.must_number("home_rate"),
-            }),
-        }
-    }
 }

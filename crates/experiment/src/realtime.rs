@@ -1,47 +1,38 @@
 //! How the loop runs against the clock, as declared.
 
-use super::tree::Branch;
+use keys::Keys;
+use runtime::realtime::Memory;
 
-/// How the loop runs against the clock.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// Highest priority: above it the kernel itself works.
+const HIGHEST_PRIORITY: u64 = 98;
+
+/// How the test runs against the clock, with `twinrig run --realtime`. A rehearsal ignores it. What
+/// the system refuses (priority, locked memory) is said, and the run goes on without it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Keys)]
 pub struct RealtimeSpec {
-    /// SCHED_FIFO priority.
+    /// SCHED_FIFO priority of the loop.
+    #[key(count = 2..=HIGHEST_PRIORITY, default = 80)]
     pub priority: u8,
-    /// The same of the main loop at two rates.
-    pub main_priority: u8,
-    /// Processor to stay on; `None` to choose one.
+    /// Processor the loop stays on. Absent: an isolated one if there is one, else the last, if the
+    /// priority is granted.
+    #[key(count = 0..=1023)]
     pub cpu: Option<usize>,
-    /// Most periods in a row that are bridged.
+    /// SCHED_FIFO priority of the main loop of a test at two rates, below `priority`. Absent: ten
+    /// below.
+    #[key(count = 1..=HIGHEST_PRIORITY - 1)]
+    main_priority: Option<u8>,
+    /// Most periods in a row without a tick on time; the rig holds its command over them. One more
+    /// trips the test.
+    #[key(count = 0..=1_000_000, default = 10)]
     pub overrun_limit: u64,
-    /// Whether the memory is kept in place.
-    pub memory: MemorySpec,
-}
-
-/// What becomes of the memory.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum MemorySpec {
-    /// Kept in place.
-    Locked,
-    /// Left to the system.
-    Unlocked,
+    /// What becomes of the memory while the test runs.
+    #[key(default = "locked")]
+    pub memory: Memory,
 }
 
 impl RealtimeSpec {
-    pub(crate) fn read(branch: &Branch) -> Self {
-        // The grammar keeps priorities below a hundred.
-        let narrow = |priority: u64| u8::try_from(priority).unwrap_or(u8::MAX);
-        let priority = branch.must_count("priority");
-        let main_priority = branch.count("main_priority");
-        Self {
-            priority: narrow(priority),
-            main_priority: narrow(main_priority.unwrap_or(priority.saturating_sub(10).max(1))),
-            cpu: branch.count("cpu").map(|cpu| cpu as usize),
-            overrun_limit: branch.must_count("overrun_limit"),
-            memory: match branch.must_word("memory") {
-                "locked" => MemorySpec::Locked,
-                "unlocked" => MemorySpec::Unlocked,
-                word => unreachable!("the grammar has no memory {word}"),
-            },
-        }
+    /// SCHED_FIFO priority of the main loop at two rates.
+    pub fn main_priority(&self) -> u8 {
+        self.main_priority.unwrap_or(self.priority.saturating_sub(10).max(1))
     }
 }

@@ -2,109 +2,113 @@
 
 use std::f64::consts::TAU;
 
-use super::dof::DofRef;
-use super::tree::{Branch, Node};
+use keys::Keys;
+pub use model::reduction::state_space::Completion;
 
-/// `[reduction]`.
-#[derive(Debug, Clone, PartialEq)]
+use super::dof::DofRef;
+use super::mesh::MOST_POINTS;
+
+/// Most modes that are kept.
+const MOST_MODES: u64 = 2000;
+
+/// Component mode synthesis: the structure becomes a small model that still answers truly at the
+/// DOFs that matter, and that is what is simulated. Interface DOFs, DOFs under forces, ends of
+/// nonlinear elements and of discrete dampers stay as they are. Matrix files are then read sparse.
+/// The reduced model is kept under `runs/cache` for the next time.
+#[derive(Debug, Clone, PartialEq, Keys)]
 pub struct ReductionSpec {
     /// The method.
+    #[key(default = "rubin")]
     pub method: ReductionMethod,
     /// What stands beside the modes of `state_space`.
+    #[key(default = "flexibility")]
     pub completion: Completion,
     /// Which modes are kept.
+    #[key(flatten)]
     pub modes: ModeSpec,
-    /// End of the band in which the model is judged, where it is given.
-    pub band_rad_s: Option<f64>,
-    /// Further DOFs that stay.
+    /// Further DOFs that stay as they are, by number or name.
+    #[key(entries = 1..=MOST_POINTS, optional)]
     pub retain: Vec<DofRef>,
-    /// DOFs whose motion is wanted back.
+    /// DOFs whose motion is wanted back though they do not stay: `run` writes it to `monitored.csv`.
+    #[key(entries = 1..=MOST_POINTS, optional)]
     pub monitor: Vec<DofRef>,
-    /// What becomes of an unstable model.
+    /// What to do with a reduced model that is unstable.
+    #[key(default = "refuse")]
     pub unstable: Unstable,
 }
 
 /// How the basis is made.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Keys)]
 pub enum ReductionMethod {
     /// Free modes and flexibility modes.
     Rubin,
-    /// Modes with the boundary held and constraint modes.
+    /// Modes with the retained DOFs held, and constraint modes.
     CraigBampton,
-    /// Free modes alone.
+    /// Free modes alone, for comparison.
     ModesOnly,
-    /// De Kraker's complex modes; judged and written, not stepped.
+    /// De Kraker's complex modes with flexibility modes: a first-order model, for heavily or
+    /// non-symmetrically damped structures.
     StateSpace,
-    /// Free modes and forces; judged and written, not stepped.
+    /// Free modes and the forces at the DOFs that stay; for `twinrig reduce` alone, for some of its
+    /// motions always grow.
     DualCraigBampton,
 }
 
-/// What stands beside the modes in state space.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Completion {
-    /// Flexibility modes.
-    Flexibility,
-    /// Residual flexibility modes.
-    Residual,
-    /// Nothing.
-    None,
-}
-
-/// Which modes are kept.
-#[derive(Debug, Clone, Copy, PartialEq)]
+/// Which modes are kept, and the end of the band in which the model is judged.
+#[derive(Debug, Clone, Copy, PartialEq, Keys)]
+#[key(one_of)]
 pub enum ModeSpec {
-    /// All up to this circular frequency.
+    /// All up to a frequency.
     CutOff {
-        /// ω_c.
-        omega_rad_s: f64,
+        /// Keep all modes up to this frequency; in `state_space` by |Im λ|, so that overdamped modes
+        /// always stay.
+        #[key(frequency, positive)]
+        cut_off_hz: f64,
+        /// End of the band in which the reduced model is judged. Absent: `cut_off`, or the highest
+        /// mode kept.
+        #[key(frequency, positive)]
+        band_hz: Option<f64>,
     },
     /// So many.
-    Number(usize),
-    /// As few as hold the interface response to this relative error.
-    Error(f64),
+    Number {
+        /// Keep this many modes.
+        #[key(count = 1..=MOST_MODES)]
+        modes: usize,
+        /// End of the band in which the reduced model is judged. Absent: `cut_off`, or the highest
+        /// mode kept.
+        #[key(frequency, positive)]
+        band_hz: Option<f64>,
+    },
+    /// As few as hold the response.
+    Error {
+        /// Keep as few modes as hold the response at the interface to this error, up to the end of
+        /// `band`, resonances included. Costs 28 factorisations of the full model or more, 120 at
+        /// most.
+        #[key(ratio, within = 1e-12..=1.0)]
+        error: f64,
+        /// End of the band in which the reduced model is judged. Absent: `cut_off`, or the highest
+        /// mode kept.
+        #[key(frequency, positive)]
+        band_hz: f64,
+    },
 }
 
 /// What becomes of an unstable reduced model.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Keys)]
 pub enum Unstable {
-    /// It is an error.
+    /// An unstable reduced model is an error.
     Refuse,
     /// It is used all the same.
     Accept,
 }
 
 impl ReductionSpec {
-    pub(crate) fn read(branch: &Branch) -> Self {
-        let dofs = |key| -> Vec<DofRef> {
-            let list: &[Node] = branch.list(key).unwrap_or_default();
-            list.iter().filter_map(DofRef::read).collect()
+    /// End of the band in which the model is judged, where it is given.
+    pub fn band_rad_s(&self) -> Option<f64> {
+        let band_hz = match self.modes {
+            ModeSpec::CutOff { band_hz, .. } | ModeSpec::Number { band_hz, .. } => band_hz,
+            ModeSpec::Error { band_hz, .. } => Some(band_hz),
         };
-        Self {
-            method: match branch.must_word("method") {
-                "rubin" => ReductionMethod::Rubin,
-                "craig_bampton" => ReductionMethod::CraigBampton,
-                "modes_only" => ReductionMethod::ModesOnly,
-                "state_space" => ReductionMethod::StateSpace,
-                "dual_craig_bampton" => ReductionMethod::DualCraigBampton,
-                word => unreachable!("the grammar has no method {word}"),
-            },
-            completion: match branch.must_word("completion") {
-                "residual" => Completion::Residual,
-                "none" => Completion::None,
-                _ => Completion::Flexibility,
-            },
-            modes: match (branch.number("cut_off"), branch.count("modes")) {
-                (Some(hertz), _) => ModeSpec::CutOff { omega_rad_s: TAU * hertz },
-                (None, Some(number)) => ModeSpec::Number(number as usize),
-                (None, None) => ModeSpec::Error(branch.must_number("error")),
-            },
-            band_rad_s: branch.number("band").map(|hertz| TAU * hertz),
-            retain: dofs("retain"),
-            monitor: dofs("monitor"),
-            unstable: match branch.must_word("unstable") {
-                "accept" => Unstable::Accept,
-                _ => Unstable::Refuse,
-            },
-        }
+        band_hz.map(|hertz| TAU * hertz)
     }
 }

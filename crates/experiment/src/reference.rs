@@ -1,10 +1,12 @@
-//! The grammar as reference documentation.
+//! The declarations as reference documentation.
 
 use std::fmt::Write as _;
 
-use super::grammar::{Choice, Count, Field, Need, ROOT, Shape, Table};
+use keys::describe::{Choice, Count, Field, Need, Shape, Table};
+
+use super::ROOT;
 use super::leaf::noun;
-use super::quantity::Kind;
+use keys::quantity::Kind;
 
 /// A complete experiment, which the reference shows and the tests read.
 pub const EXAMPLE: &str = include_str!("example.toml");
@@ -32,8 +34,8 @@ pub fn reference_markdown() -> String {
 const INTRODUCTION: &str = "\
 # The experiment file
 
-<!-- Generated from the grammar by `reference_markdown()`; do not edit. A test \
-compares this file with the grammar. -->
+<!-- Generated from the declarations of the tables by `reference_markdown()`; do not edit. \
+A test compares this file with them. -->
 
 An experiment is one TOML file. `twinrig check FILE` reads it and reports every \
 problem together, each with its line and what to change.

@@ -1,48 +1,48 @@
 //! A laboratory at the end of a wire, as declared.
 
+use keys::Keys;
+use keys::tree::Branch;
 use runtime::link::{Bridge, Token};
 
 use super::diagnostic::{Diagnostic, Diagnostics};
-use super::tree::Branch;
 
 /// Port of a laboratory whose file names none.
 pub const USUAL_PORT: u16 = 47_071;
 
-/// A laboratory at the end of a wire.
-#[derive(Debug, Clone, PartialEq)]
+/// A laboratory in another process or on another machine, played by `twinrig rig` or by any target
+/// that speaks the protocol of `docs/protocol.md`. `run` drives it if it has an `address`; otherwise
+/// the rig is in the same process.
+#[derive(Debug, Clone, PartialEq, Keys)]
 pub struct RigSpec {
-    /// Host and port; `None` for a rig in the same process.
+    /// Where the laboratory listens: host and port, such as "192.168.7.2:47071".
+    #[key(text)]
     pub address: Option<String>,
-    /// What both sides know.
-    pub token: Token,
+    /// Up to 16 bytes that both sides must know, so that no loop drives the wrong bench. It is part
+    /// of the record.
+    #[key(text, default = "twinrig")]
+    token: String,
     /// Longest wait for the laboratory before the test.
+    #[key(time, within = 0.01..=3600.0, default = "5 s")]
     pub connect_s: f64,
-    /// Longest wait for an answer in virtual time.
+    /// In virtual time, where every tick waits for its answer: longest wait.
+    #[key(time, within = 0.02..=60.0, default = "2 s")]
     pub timeout_s: f64,
-    /// Most ticks in a row that are bridged.
+    /// Against the clock: most ticks in a row without an answer, or without a command on the other
+    /// side. One more trips the test.
+    #[key(count = 0..=100_000, default = 10)]
     pub bridge: u64,
-    /// What stands in for a missing measurement.
+    /// What stands in for a measurement that is missing.
+    #[key(default = "hold")]
     pub bridge_by: Bridge,
-    /// Silence after which the laboratory goes to safe.
+    /// Of the laboratory: silence of the loop after which it takes the rig to safe by itself.
+    #[key(time, within = 0.001..=60.0, default = "200 ms")]
     pub watchdog_s: f64,
 }
 
 impl RigSpec {
-    pub(crate) fn read(branch: &Branch) -> Self {
-        Self {
-            address: branch.text("address").map(str::to_owned),
-            // The checks refuse what is too long.
-            token: Token::new(branch.must_text("token")).unwrap_or_default(),
-            connect_s: branch.must_number("connect"),
-            timeout_s: branch.must_number("timeout"),
-            bridge: branch.must_count("bridge"),
-            bridge_by: match branch.must_word("bridge_by") {
-                "hold" => Bridge::Hold,
-                "line" => Bridge::Line,
-                word => unreachable!("the grammar has no bridge by {word}"),
-            },
-            watchdog_s: branch.must_number("watchdog"),
-        }
+    /// What both sides know. The checks refuse what is too long.
+    pub fn token(&self) -> Token {
+        Token::new(&self.token).unwrap_or_default()
     }
 
     /// The port of the declared address.
@@ -57,15 +57,15 @@ fn port(address: &str) -> Option<u16> {
 
 /// An address has a port, and a token fits.
 pub(crate) fn check(root: &Branch, out: &mut Diagnostics) {
-    let Some(rig) = root.table("rig") else { return };
-    if let (Some(node), Some(address)) = (rig.node("address"), rig.text("address"))
+    let Some(rig) = root.table(super::Experiment::RIG) else { return };
+    if let (Some(node), Some(address)) = (rig.node(RigSpec::ADDRESS), rig.text(RigSpec::ADDRESS))
         && port(address).is_none()
     {
         let error = Diagnostic::error(format!("\"{address}\" is no host with a port"));
         let remedy = format!("write it like \"192.168.7.2:{USUAL_PORT}\"");
         out.push(error.at(node.span.clone()).remedy(remedy));
     }
-    if let (Some(node), Some(token)) = (rig.node("token"), rig.text("token"))
+    if let (Some(node), Some(token)) = (rig.node(RigSpec::TOKEN), rig.text(RigSpec::TOKEN))
         && Token::new(token).is_none()
     {
         let error = Diagnostic::error(format!("the token has {} bytes", token.len()));

@@ -1,9 +1,11 @@
-//! The grammar as a JSON Schema, for editors that check TOML while it is typed.
+//! The declarations as a JSON Schema, for editors that check TOML while it is typed.
 
 use serde_json::{Map, Value, json};
 use toml::de::DeValue;
 
-use super::grammar::{Bounds, Choice, Count, Field, Need, ROOT, Shape, Table};
+use keys::describe::{Bounds, Choice, Count, Field, Need, Shape, Table};
+
+use super::ROOT;
 
 /// JSON Schema (draft 2020-12) of the experiment file.
 ///
@@ -47,7 +49,11 @@ fn table(table: &'static Table) -> Value {
                 .filter(|(field, words)| !words.is_empty() && !own(field.key))
                 .map(|(field, _)| (field.key.to_owned(), json!(false)))
                 .collect();
-            let mut then = json!({ "required": needed(variant.fields), "properties": foreign });
+            // A key that other kinds have otherwise is said here.
+            let own = variant.fields.iter().filter(|field| differs(table, field));
+            let own = own.map(|field| (field.key.to_owned(), property(field)));
+            let properties: Map<String, Value> = foreign.into_iter().chain(own).collect();
+            let mut then = json!({ "required": needed(variant.fields), "properties": properties });
             let choices: Vec<Value> = variant.choices.iter().filter_map(choice).collect();
             if !choices.is_empty() {
                 then["allOf"] = Value::Array(choices);
@@ -62,7 +68,8 @@ fn table(table: &'static Table) -> Value {
         }
     }
     for (field, _) in table.all_fields() {
-        properties.insert(field.key.into(), property(field));
+        let said = if differs(table, field) { json!(true) } else { property(field) };
+        properties.insert(field.key.into(), said);
     }
     rules.extend(table.choices.iter().filter_map(choice));
     let mut object = json!({
@@ -80,6 +87,13 @@ fn table(table: &'static Table) -> Value {
     object
 }
 
+/// Whether a key is not the same in all kinds of a table that have it.
+fn differs(table: &Table, field: &'static Field) -> bool {
+    let of = table.variants.iter().flat_map(|variants| variants.of);
+    let mut same_key = of.flat_map(|variant| variant.fields).filter(|other| other.key == field.key);
+    same_key.any(|other| property(other) != property(field))
+}
+
 fn needed(fields: &[Field]) -> Vec<&'static str> {
     fields.iter().filter(|field| field.need == Need::Required).map(|field| field.key).collect()
 }
@@ -88,7 +102,7 @@ fn property(field: &'static Field) -> Value {
     let mut schema = shape(&field.shape);
     schema["description"] = json!(field.doc);
     if let Need::Default(text) = field.need {
-        let value = DeValue::parse(text).expect("a default in the grammar is a TOML value");
+        let value = DeValue::parse(text).expect("a declared default is a TOML value");
         schema["default"] = plain(value.get_ref());
     }
     schema
@@ -136,7 +150,7 @@ fn shape(shape: &'static Shape) -> Value {
                 .collect();
             json!({ "oneOf": words })
         }
-        Shape::Dof | Shape::Node => {
+        Shape::Reference(_) => {
             json!({ "anyOf": [{ "type": "integer", "minimum": 1 }, { "type": "string" }] })
         }
         Shape::List(entry, length) => json!({

@@ -1,64 +1,191 @@
 //! The structure as the file declares it.
 
-use super::element::StructureElement;
-use super::mesh::{Brick, Frame, Link, Point};
-use super::tree::{Branch, Node, Value};
+use keys::describe::{Length, Shape};
+use keys::key::Real;
+use keys::tree::{Branch, Node};
+use keys::value::{OneOrEach, Rows, either, nested};
+use keys::{Is, Keys, Read};
+use model::structure::MassModel;
 
-/// The whole structure, as if it were built.
-#[derive(Debug, Clone, PartialEq)]
+use super::element::StructureElement;
+use super::mesh::{Brick, Frame, Link, MOST_POINTS, Point};
+
+/// Most degrees of freedom, storeys or elements of anything written in a file.
+pub(crate) const MOST_DOFS: usize = 20_000;
+/// Extensions of files that may hold a matrix.
+const MATRIX_FILES: &[&str] = &["mtx", "npy", "csv"];
+
+/// The whole structure, as if it were built: mass and stiffness, or one of the builders
+/// `shear_building`, `chain`, `beam`, `brick` and `frame`. Degrees of freedom (DOFs) count from 1.
+/// Entries for rotations take moment units (`kg m^2`, `N m/rad`).
+#[derive(Debug, Clone, PartialEq, Keys)]
 pub struct Structure {
     /// Where mass and stiffness come from.
+    #[key(flatten)]
     pub source: StructureSource,
-    /// Damping of the whole; `None` leaves the dampers of the source, or none.
+    /// Damping of the whole structure. Absent: the dampers of `shear_building` or `chain` if given
+    /// there, else none.
+    #[key(damping, of_dof, not_negative, entries = 1..=MOST_DOFS)]
     pub damping: Option<DampingSource>,
-    /// Names of the degrees of freedom; empty if they have none.
-    pub names: Vec<String>,
-    /// How far each degree of freedom follows the ground; `None` for the natural choice.
-    pub influence: Option<Vec<f64>>,
-    /// Names for DOFs of a mesh.
+    /// Names for DOFs of a brick or frame, each as `[[structure.point]]`.
+    #[key(entries = 1..=MOST_POINTS, optional, name = "point")]
     pub points: Vec<Point>,
-    /// Springs, dampers and masses added to the matrices.
+    /// Springs, dampers and masses to add, each as `[[structure.link]]`.
+    #[key(entries = 1..=MOST_POINTS, optional, name = "link")]
     pub links: Vec<Link>,
-    /// Nonlinear elements of the simulated part.
+    /// A name for every DOF, which may then be used instead of its number.
+    #[key(text, entries = 1..=MOST_DOFS, optional)]
+    pub names: Vec<String>,
+    /// How far each DOF follows a unit motion of the ground. Absent: 1 for every displacement, 0 for
+    /// every rotation.
+    #[key(number, entries = 1..=MOST_DOFS)]
+    pub influence: Option<Vec<f64>>,
+    /// Nonlinear elements of the simulated part, each as `[[structure.element]]`.
+    #[key(entries = 1..=1000, optional, name = "element")]
     pub elements: Vec<StructureElement>,
 }
 
 /// Where mass and stiffness come from. All lists in SI.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Keys)]
+#[key(one_of)]
 pub enum StructureSource {
     /// Given as matrices.
     Matrices {
-        /// Mass matrix.
-        mass: MatrixSource,
-        /// Stiffness matrix.
+        /// A list is the diagonal; a table is the whole matrix.
+        #[key(stiffness, of_dof, not_negative, entries = 1..=MOST_DOFS)]
         stiffness: MatrixSource,
+        /// A list is the diagonal; a table is the whole matrix.
+        #[key(mass, of_dof, not_negative, entries = 1..=MOST_DOFS)]
+        mass: MatrixSource,
     },
-    /// Storeys above one another, the lowest first; all lists of one length.
-    ShearBuilding {
-        /// Masses of the floors.
-        mass: Vec<f64>,
-        /// Stiffnesses of the storeys.
-        stiffness: Vec<f64>,
-        /// Dampers of the storeys.
-        damping: Option<Vec<f64>>,
-    },
-    /// Masses in a row.
-    Chain {
-        /// The masses.
-        mass: Vec<f64>,
-        /// The springs, including those to the ground at fixed ends.
-        stiffness: Vec<f64>,
-        /// A damper beside each spring.
-        damping: Option<Vec<f64>>,
-        /// How the ends are held.
-        ends: ChainEnds,
-    },
-    /// A straight beam.
+    /// Storeys above one another.
+    ShearBuilding(ShearBuilding),
+    /// Masses in a row, joined by springs.
+    Chain(Chain),
+    /// A straight Euler–Bernoulli beam.
     Beam(Beam),
-    /// A solid block.
+    /// A solid block of finite elements.
     Brick(Brick),
     /// A building of columns and beams.
     Frame(Frame),
+}
+
+/// One DOF per storey, storey 1 the lowest. Lists have one entry per storey; a single quantity with
+/// `storeys` is repeated.
+#[derive(Debug, Clone, PartialEq, Keys)]
+pub struct ShearBuilding {
+    /// Number of storeys. Absent: the length of the lists.
+    #[key(count = 1..=MOST_DOFS as u64)]
+    storeys: Option<usize>,
+    /// Mass of each floor.
+    #[key(mass, positive, entries = 1..=MOST_DOFS)]
+    mass: OneOrEach,
+    /// Lateral stiffness of each storey.
+    #[key(stiffness, positive, entries = 1..=MOST_DOFS)]
+    stiffness: OneOrEach,
+    /// Damper of each storey.
+    #[key(damping, not_negative, entries = 1..=MOST_DOFS)]
+    damping: Option<OneOrEach>,
+}
+
+/// Masses in a row. A fixed end has a spring to the ground: n masses have n − 1 springs plus one for
+/// every fixed end.
+#[derive(Debug, Clone, PartialEq, Keys)]
+pub struct Chain {
+    /// The masses, first to last.
+    #[key(mass, positive, entries = 1..=MOST_DOFS)]
+    pub mass: Vec<f64>,
+    /// The springs, first to last.
+    ///
+    /// A lone free mass has none.
+    #[key(stiffness, positive, entries = 0..=MOST_DOFS + 1)]
+    pub stiffness: Vec<f64>,
+    /// A damper beside each spring.
+    #[key(damping, not_negative, entries = 0..=MOST_DOFS + 1)]
+    pub damping: Option<Vec<f64>>,
+    /// How the ends are held.
+    #[key(default = "fixed-free")]
+    pub ends: ChainEnds,
+}
+
+/// How the ends of a chain are held.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Keys)]
+#[key(dashed)]
+pub enum ChainEnds {
+    /// The first mass is tied to the ground.
+    FixedFree,
+    /// The first and the last mass are tied to the ground.
+    FixedFixed,
+    /// No mass is tied to the ground.
+    FreeFree,
+    /// The last mass is tied to the ground.
+    FreeFixed,
+}
+
+/// An Euler–Bernoulli beam of equal elements. Each free node has two DOFs, deflection then rotation,
+/// counted along the beam; DOFs held by the ends are left out.
+#[derive(Debug, Clone, Copy, PartialEq, Keys)]
+pub struct Beam {
+    /// Number of elements.
+    #[key(count = 1..=MOST_DOFS as u64 / 2 - 1)]
+    pub elements: usize,
+    /// Length of the whole beam.
+    #[key(length, positive)]
+    pub length_m: f64,
+    /// Young's modulus.
+    #[key(pressure, positive)]
+    pub young_pa: f64,
+    /// Density.
+    #[key(density, positive)]
+    pub density_kg_m3: f64,
+    /// Its section.
+    #[key(flatten)]
+    pub section: Section,
+    /// How the ends are held.
+    pub ends: BeamEnds,
+    /// Mass matrix.
+    #[key(default = "consistent")]
+    pub mass: MassModel,
+}
+
+/// The section of a beam.
+#[derive(Debug, Clone, Copy, PartialEq, Keys)]
+#[key(one_of)]
+pub enum Section {
+    /// A rectangle.
+    Rectangle {
+        /// Width of a rectangular section.
+        #[key(length, positive)]
+        width_m: f64,
+        /// Height of a rectangular section, in the plane of bending.
+        #[key(length, positive)]
+        height_m: f64,
+    },
+    /// Any other.
+    Any {
+        /// Area of any section.
+        #[key(area, positive)]
+        area_m2: f64,
+        /// Second moment of area of any section.
+        #[key(second_moment, positive)]
+        inertia_m4: f64,
+    },
+}
+
+/// How the ends of a beam are held.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Keys)]
+#[key(dashed)]
+pub enum BeamEnds {
+    /// A cantilever.
+    ClampedFree,
+    /// Both ends clamped.
+    ClampedClamped,
+    /// Both ends pinned.
+    PinnedPinned,
+    /// The first end clamped, the last pinned.
+    ClampedPinned,
+    /// Nothing held.
+    FreeFree,
 }
 
 /// A matrix: written down, or in a file.
@@ -82,108 +209,100 @@ pub enum MatrixSource {
     },
 }
 
+/// A whole matrix.
+#[derive(Debug, Clone, PartialEq, Keys)]
+#[key(given)]
+pub(crate) struct MatrixTable {
+    /// Unit of every entry.
+    #[key(given_unit, coupled)]
+    unit: f64,
+    /// Where they are.
+    #[key(flatten)]
+    entries: Entries,
+}
+
+/// The entries of a matrix.
+#[derive(Debug, Clone, PartialEq, Keys)]
+#[key(one_of)]
+pub(crate) enum Entries {
+    /// The entries, row by row, as bare numbers.
+    Rows(Rows),
+    /// A matrix file: Matrix Market (`.mtx`), NumPy (`.npy`) or `.csv`.
+    #[key(file = MATRIX_FILES)]
+    File(String),
+}
+
 /// Damping of the whole structure.
 #[derive(Debug, Clone, PartialEq)]
 pub enum DampingSource {
     /// Ratios of critical damping from the lowest mode on; the last serves all further modes.
     Modal(Vec<f64>),
-    /// C = `mass_1_s` M + `stiffness_s` K.
-    Rayleigh {
-        /// Factor of the mass matrix, in 1/s.
-        mass_1_s: f64,
-        /// Factor of the stiffness matrix, in s.
-        stiffness_s: f64,
-    },
-    /// Rayleigh damping that gives two modes these ratios.
-    RayleighRatios {
-        /// Ratios of critical damping.
-        ratios: [f64; 2],
-        /// Indices of the modes from 0.
-        modes: [usize; 2],
-    },
+    /// Proportional to mass and stiffness.
+    Rayleigh(Rayleigh),
     /// A matrix.
     Matrix(MatrixSource),
 }
 
-/// How the ends of a chain are held.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ChainEnds {
-    /// The first mass is tied to the ground.
-    FixedFree,
-    /// Both the first and the last are.
-    FixedFixed,
-    /// None is.
-    FreeFree,
-    /// The last is.
-    FreeFixed,
+/// Damping by modes, after Rayleigh, or as a matrix.
+#[derive(Debug, Clone, PartialEq, Keys)]
+#[key(given, one_of)]
+pub(crate) enum DampingTable {
+    /// Ratio of critical damping: one for all modes, or a list from the lowest mode on, whose last
+    /// entry serves all further modes.
+    #[key(ratio, within = 0.0..=1.0, entries = 1..=MOST_DOFS)]
+    Modal(OneOrEach),
+    /// Proportional to mass and stiffness.
+    Rayleigh(Rayleigh),
+    /// Written down.
+    Rows {
+        /// The entries, row by row, as bare numbers.
+        rows: Rows,
+        /// Unit of every entry.
+        #[key(given_unit, coupled)]
+        unit: f64,
+    },
+    /// In a file.
+    File {
+        /// A matrix file: Matrix Market (`.mtx`), NumPy (`.npy`) or `.csv`.
+        #[key(file = MATRIX_FILES)]
+        file: String,
+        /// Unit of every entry.
+        #[key(given_unit, coupled)]
+        unit: f64,
+    },
 }
 
-/// An Euler–Bernoulli beam of equal elements.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Beam {
-    /// Number of elements.
-    pub elements: usize,
-    /// Length of the whole beam.
-    pub length_m: f64,
-    /// Young's modulus.
-    pub young_pa: f64,
-    /// Density.
-    pub density_kg_m3: f64,
-    /// Area of the section.
-    pub area_m2: f64,
-    /// Second moment of area of the section.
-    pub inertia_m4: f64,
-    /// How the ends are held.
-    pub ends: BeamEnds,
-    /// How the mass matrix is made.
-    pub mass: BeamMass,
-}
-
-/// How the ends of a beam are held.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum BeamEnds {
-    /// A cantilever.
-    ClampedFree,
-    /// Both ends clamped.
-    ClampedClamped,
-    /// Both ends pinned.
-    PinnedPinned,
-    /// The first end clamped, the last pinned.
-    ClampedPinned,
-    /// Nothing held.
-    FreeFree,
-}
-
-/// How the mass matrix of a beam is made.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum BeamMass {
-    /// From the shape functions.
-    Consistent,
-    /// Lumped in the nodes.
-    Lumped,
+/// C = `mass` M + `stiffness` K, by the two factors or by the ratios of two modes.
+#[derive(Debug, Clone, Copy, PartialEq, Keys)]
+#[key(one_of)]
+pub enum Rayleigh {
+    /// By the factors.
+    Factors {
+        /// Factor of the mass matrix.
+        #[key(decay, not_negative)]
+        mass_1_s: f64,
+        /// Factor of the stiffness matrix.
+        #[key(time, not_negative)]
+        stiffness_s: f64,
+    },
+    /// By the ratios of two modes.
+    Ratios {
+        /// Ratios of critical damping of two modes.
+        #[key(ratio, within = 0.0..=1.0)]
+        ratios: [f64; 2],
+        /// The two modes, counted from 1.
+        #[key(count = 1..=MOST_DOFS as u64)]
+        modes: [usize; 2],
+    },
 }
 
 impl Structure {
-    pub(crate) fn read(branch: &Branch) -> Self {
-        let names = branch.list("names").unwrap_or_default();
-        Self {
-            source: StructureSource::read(branch),
-            damping: branch.node("damping").map(DampingSource::read),
-            names: names.iter().filter_map(Node::text).map(str::to_owned).collect(),
-            influence: branch.node("influence").and_then(Node::numbers),
-            points: branch.tables("point").map(Point::read).collect(),
-            links: branch.tables("link").map(Link::read).collect(),
-            elements: branch.tables("element").map(StructureElement::read).collect(),
-        }
-    }
-
     /// The number of degrees of freedom, where the file alone tells it.
     pub fn size(&self) -> Option<usize> {
         let known = match &self.source {
             StructureSource::Matrices { mass, stiffness } => stiffness.size().or(mass.size()),
-            StructureSource::ShearBuilding { mass, .. } | StructureSource::Chain { mass, .. } => {
-                Some(mass.len())
-            }
+            StructureSource::ShearBuilding(building) => building.storeys(),
+            StructureSource::Chain(chain) => Some(chain.mass.len()),
             StructureSource::Beam(beam) => Some(beam.size()),
             StructureSource::Brick(brick) => Some(brick.size()),
             StructureSource::Frame(frame) => Some(frame.size()),
@@ -197,108 +316,51 @@ impl Structure {
     }
 }
 
-impl StructureSource {
-    fn read(branch: &Branch) -> Self {
-        if let Some(building) = branch.table("shear_building") {
-            let storeys = storeys(building);
-            let repeat = |key| repeated(building.node(key)?, storeys);
-            return Self::ShearBuilding {
-                mass: repeat("mass").unwrap_or_default(),
-                stiffness: repeat("stiffness").unwrap_or_default(),
-                damping: repeat("damping"),
-            };
-        }
-        if let Some(chain) = branch.table("chain") {
-            let numbers = |key| chain.node(key).and_then(Node::numbers);
-            return Self::Chain {
-                mass: numbers("mass").unwrap_or_default(),
-                stiffness: numbers("stiffness").unwrap_or_default(),
-                damping: numbers("damping"),
-                ends: ChainEnds::read(chain.must_word("ends")),
-            };
-        }
-        if let Some(beam) = branch.table("beam") {
-            return Self::Beam(Beam::read(beam));
-        }
-        if let Some(brick) = branch.table("brick") {
-            return Self::Brick(Brick::read(brick));
-        }
-        if let Some(frame) = branch.table("frame") {
-            return Self::Frame(Frame::read(frame));
-        }
-        Self::Matrices {
-            mass: MatrixSource::read(branch.must_node("mass")),
-            stiffness: MatrixSource::read(branch.must_node("stiffness")),
-        }
-    }
-}
+impl ShearBuilding {
+    /// The keys that may be lists, with an entry for each storey.
+    pub(crate) const LISTS: [&str; 3] = [Self::MASS, Self::STIFFNESS, Self::DAMPING];
 
-impl MatrixSource {
-    pub(crate) fn read(node: &Node) -> Self {
-        let Some(table) = node.table() else {
-            return Self::Diagonal(node.numbers().unwrap_or_default());
-        };
-        let factor = table.must_number("unit");
-        match table.node("rows").map(|rows| &rows.value) {
-            Some(Value::Rows { size, entries }) => Self::Full {
-                size: *size,
-                entries: entries.iter().map(|entry| entry * factor).collect(),
-            },
-            _ => Self::File { name: table.must_text("file").to_owned(), factor },
-        }
+    /// Storeys of a building of which not all may have been read.
+    pub(crate) fn storeys_of(building: &Branch) -> Option<usize> {
+        let listed = Self::LISTS.iter().find_map(|key| building.list(key));
+        let stated = building.count(Self::STOREYS).map(|count| count as usize);
+        stated.or(listed.map(<[Node]>::len))
     }
 
-    /// Rows and columns, unless a file has to be opened to know.
-    pub fn size(&self) -> Option<usize> {
-        match self {
-            Self::Diagonal(entries) => Some(entries.len()),
-            Self::Full { size, .. } => Some(*size),
-            Self::File { .. } => None,
-        }
+    /// Storeys: as stated, or as many as its lists have entries.
+    fn storeys(&self) -> Option<usize> {
+        let each = [Some(&self.mass), Some(&self.stiffness), self.damping.as_ref()];
+        let listed = each.into_iter().flatten().find_map(|values| match values {
+            OneOrEach::Each(values) => Some(values.len()),
+            OneOrEach::All(_) => None,
+        });
+        self.storeys.or(listed)
     }
-}
 
-impl DampingSource {
-    fn read(node: &Node) -> Self {
-        let Some(table) = node.table() else { return Self::Matrix(MatrixSource::read(node)) };
-        if let Some(modal) = table.node("modal") {
-            let ratios = modal.number().map(|ratio| vec![ratio]).or_else(|| modal.numbers());
-            return Self::Modal(ratios.unwrap_or_default());
-        }
-        let Some(rayleigh) = table.table("rayleigh") else {
-            return Self::Matrix(MatrixSource::read(node));
-        };
-        match rayleigh.node("ratios").and_then(Node::numbers).as_deref() {
-            Some([first, second]) => {
-                let modes = rayleigh.must_list("modes").iter().map(|mode| match mode.value {
-                    Value::Count(mode) => mode as usize - 1,
-                    _ => 0,
-                });
-                let modes: Vec<usize> = modes.collect();
-                Self::RayleighRatios { ratios: [*first, *second], modes: [modes[0], modes[1]] }
-            }
-            _ => Self::Rayleigh {
-                mass_1_s: rayleigh.must_number("mass"),
-                stiffness_s: rayleigh.must_number("stiffness"),
-            },
-        }
+    fn expand(&self, values: &OneOrEach) -> Vec<f64> {
+        values.expand(self.storeys().unwrap_or(1))
+    }
+
+    /// Masses of the floors, the lowest first.
+    pub fn mass(&self) -> Vec<f64> {
+        self.expand(&self.mass)
+    }
+
+    /// Stiffnesses of the storeys.
+    pub fn stiffness(&self) -> Vec<f64> {
+        self.expand(&self.stiffness)
+    }
+
+    /// Dampers of the storeys.
+    pub fn damping(&self) -> Option<Vec<f64>> {
+        self.damping.as_ref().map(|damping| self.expand(damping))
     }
 }
 
 impl ChainEnds {
-    fn read(word: &str) -> Self {
-        match word {
-            "fixed-free" => Self::FixedFree,
-            "fixed-fixed" => Self::FixedFixed,
-            "free-free" => Self::FreeFree,
-            "free-fixed" => Self::FreeFixed,
-            word => unreachable!("the grammar has no chain ends {word}"),
-        }
-    }
-
     /// Springs of a chain of `masses`.
-    pub(crate) fn springs(word: &str, masses: usize) -> usize {
-        let tied = match Self::read(word) {
+    pub(crate) fn springs(self, masses: usize) -> usize {
+        let tied = match self {
             Self::FixedFree | Self::FreeFixed => 1,
             Self::FixedFixed => 2,
             Self::FreeFree => 0,
@@ -308,65 +370,95 @@ impl ChainEnds {
 }
 
 impl Beam {
-    fn read(beam: &Branch) -> Self {
-        let (area_m2, inertia_m4) = match (beam.number("width"), beam.number("height")) {
-            (Some(width), Some(height)) => (width * height, width * height.powi(3) / 12.0),
-            _ => (beam.must_number("area"), beam.must_number("inertia")),
-        };
-        Self {
-            elements: beam.must_count("elements") as usize,
-            length_m: beam.must_number("length"),
-            young_pa: beam.must_number("young"),
-            density_kg_m3: beam.must_number("density"),
-            area_m2,
-            inertia_m4,
-            ends: BeamEnds::read(beam.must_word("ends")),
-            mass: match beam.must_word("mass") {
-                "consistent" => BeamMass::Consistent,
-                "lumped" => BeamMass::Lumped,
-                word => unreachable!("the grammar has no beam mass {word}"),
-            },
-        }
-    }
-
     /// Degrees of freedom that are not held: two per node, less those of the ends.
     pub fn size(&self) -> usize {
-        (2 * (self.elements + 1)).saturating_sub(self.ends.held())
+        self.ends.free(self.elements)
     }
 }
 
 impl BeamEnds {
-    pub(crate) fn read(word: &str) -> Self {
-        match word {
-            "clamped-free" => Self::ClampedFree,
-            "clamped-clamped" => Self::ClampedClamped,
-            "pinned-pinned" => Self::PinnedPinned,
-            "clamped-pinned" => Self::ClampedPinned,
-            "free-free" => Self::FreeFree,
-            word => unreachable!("the grammar has no beam ends {word}"),
-        }
-    }
-
-    /// Degrees of freedom that the ends hold.
-    pub(crate) fn held(self) -> usize {
-        match self {
+    /// Degrees of freedom of a beam of so many elements that these ends do not hold.
+    pub(crate) fn free(self, elements: usize) -> usize {
+        let held = match self {
             Self::FreeFree => 0,
             Self::ClampedFree | Self::PinnedPinned => 2,
             Self::ClampedPinned => 3,
             Self::ClampedClamped => 4,
+        };
+        (2 * (elements + 1)).saturating_sub(held)
+    }
+}
+
+impl Section {
+    /// Area of the section, in m².
+    pub fn area_m2(&self) -> f64 {
+        match *self {
+            Self::Rectangle { width_m, height_m } => width_m * height_m,
+            Self::Any { area_m2, .. } => area_m2,
+        }
+    }
+
+    /// Second moment of area of the section, in m⁴.
+    pub fn inertia_m4(&self) -> f64 {
+        match *self {
+            Self::Rectangle { width_m, height_m } => width_m * height_m.powi(3) / 12.0,
+            Self::Any { inertia_m4, .. } => inertia_m4,
         }
     }
 }
 
-/// Storeys of a building: as stated, or as many as its lists have entries.
-pub(crate) fn storeys(building: &Branch) -> Option<usize> {
-    let listed = ["mass", "stiffness", "damping"].iter().find_map(|key| building.list(key));
-    building.count("storeys").map(|count| count as usize).or(listed.map(<[Node]>::len))
+impl MatrixSource {
+    fn full(rows: Rows, unit: f64) -> Self {
+        let entries = rows.entries.iter().map(|entry| entry * unit).collect();
+        Self::Full { size: rows.size, entries }
+    }
+
+    /// Rows of the matrix, where the file alone tells it.
+    pub fn size(&self) -> Option<usize> {
+        match self {
+            Self::Diagonal(entries) => Some(entries.len()),
+            Self::Full { size, .. } => Some(*size),
+            Self::File { .. } => None,
+        }
+    }
 }
 
-fn repeated(node: &Node, count: Option<usize>) -> Option<Vec<f64>> {
-    match node.number() {
-        Some(number) => Some(vec![number; count.unwrap_or(1)]),
-        None => node.numbers(),
+impl Read for MatrixSource {
+    fn read(node: &Node) -> Option<Self> {
+        let Some(table) = node.table() else { return Vec::read(node).map(Self::Diagonal) };
+        let MatrixTable { unit, entries } = Keys::read_table(table)?;
+        Some(match entries {
+            Entries::Rows(rows) => Self::full(rows, unit),
+            Entries::File(name) => Self::File { name, factor: unit },
+        })
+    }
+}
+
+impl Is<Real> for MatrixSource {
+    fn shape(leaf: Shape, length: Option<Length>) -> Shape {
+        either([Vec::<f64>::shape(leaf, length), nested::<MatrixTable>(Some(leaf))])
+    }
+}
+
+impl Read for DampingSource {
+    fn read(node: &Node) -> Option<Self> {
+        let Some(table) = node.table() else {
+            return MatrixSource::read(node).map(Self::Matrix);
+        };
+        Some(match Keys::read_table(table)? {
+            DampingTable::Modal(OneOrEach::All(ratio)) => Self::Modal(vec![ratio]),
+            DampingTable::Modal(OneOrEach::Each(ratios)) => Self::Modal(ratios),
+            DampingTable::Rayleigh(rayleigh) => Self::Rayleigh(rayleigh),
+            DampingTable::Rows { rows, unit } => Self::Matrix(MatrixSource::full(rows, unit)),
+            DampingTable::File { file, unit } => {
+                Self::Matrix(MatrixSource::File { name: file, factor: unit })
+            }
+        })
+    }
+}
+
+impl Is<Real> for DampingSource {
+    fn shape(leaf: Shape, length: Option<Length>) -> Shape {
+        either([Vec::<f64>::shape(leaf, length), nested::<DampingTable>(Some(leaf))])
     }
 }

@@ -1,203 +1,260 @@
 //! A frequency response by iteration, as declared.
 
-use super::diagnostic::{Diagnostic, Diagnostics};
-use super::per_dof::PerDof;
-use super::tree::Branch;
+use keys::Keys;
+use keys::tree::Branch;
 
-/// What is to be traced, and how. Absent values have been put in.
-#[derive(Debug, Clone, PartialEq)]
+use super::Experiment;
+use super::closed_loop::Pace;
+use super::diagnostic::{Diagnostic, Diagnostics};
+use super::per_dof::{MOST_INTERFACE, PerDof};
+use super::watch::LimitsSpec;
+
+/// An iterative test: the loop is cut, the rig follows a periodic target, the measured force drives
+/// the simulated part, and the target is corrected until both sides of the interface move alike.
+/// `twinrig trace` follows the response over the frequency. The harmonic loads of \[excitation\] act
+/// with their amplitudes; their frequency is that of the point. See `docs/iterative-testing.md`.
+#[derive(Debug, Clone, PartialEq, Keys)]
 pub struct TraceSpec {
-    /// Lowest and highest frequency.
-    pub band_hz: (f64, f64),
-    /// Greatest amplitude of the target.
+    /// Lowest and highest frequency; none beyond is ever tried.
+    #[key(frequency, positive)]
+    frequency_hz: [f64; 2],
+    /// Greatest amplitude of the target's harmonics taken together (and its mean, where that is
+    /// solved for), at every interface DOF; none beyond is ever tried.
+    #[key(length, of_dof, positive)]
     pub target_m: f64,
-    /// What becomes of the target's mean; `None` as the rig asks for.
-    pub mean: Option<MeanSpec>,
-    /// Harmonics that are matched.
+    /// Harmonics in which both sides are to move alike.
+    #[key(count = 1..=31, default = 1)]
     pub harmonics: usize,
-    /// Harmonics that are recorded.
-    pub seen: usize,
+    /// Harmonics that are recorded, at least `harmonics`. Absent: two more than `harmonics`.
+    #[key(count = 1..=63)]
+    seen: Option<usize>,
+    /// What becomes of the target's mean. Absent: `followed` with a `shaker`, else `solved`, but
+    /// `zero` with a virtual rig and no nonlinear element.
+    pub mean: Option<MeanSpec>,
     /// How the frequencies are chosen.
+    #[key(default = "arclength")]
     pub course: CourseSpec,
-    /// Whether it begins at the highest frequency.
-    pub falling: bool,
-    /// Points of a sweep, or the most along a branch.
+    /// Where the trace begins.
+    #[key(default = "rising")]
+    direction: TraceDirection,
+    /// Points of a sweep; most points along a branch.
+    #[key(count = 1..=10_000, default = 150)]
     pub points: usize,
-    /// Lengths of steps along a branch.
+    /// Lengths of the steps along a branch, in units of `scale`.
+    #[key(default = {})]
     pub steps: StepsSpec,
-    /// Difference of both sides that counts as none.
-    pub tolerance_m: f64,
-    /// How the target is corrected.
+    /// Difference of both sides that counts as none, the root of the summed squares of its
+    /// coefficients. Noise sets a floor of 2.5 standard deviations. Absent: a millionth of `target`.
+    #[key(length, of_dof, positive)]
+    tolerance_m: Option<f64>,
+    /// How the target is corrected. The surrogate is for rigs whose noise hides differences.
+    #[key(default = "differences")]
     pub method: MethodSpec,
-    /// By what the target is divided.
-    pub scale_m: f64,
-    /// By what the frequency is divided.
-    pub scale_hz: f64,
-    /// Control of the simulated part.
+    /// By what target and frequency are divided: a branch turns where its unknowns do.
+    #[key(default = {})]
+    scale: ScaleSpec,
+    /// Control that keeps the simulated part beside the rig. It vanishes where both move alike.
+    #[key(default = {})]
     pub control: ControlSpec,
-    /// Mass in the laboratory that is simulated.
+    /// Mass at the interface that stands in the laboratory but is simulated: its inertia is taken out
+    /// of the measured force. A rig without accelerometer has it from the harmonics of its
+    /// displacement. Absent: none.
+    #[key(mass, of_dof, not_negative, entries = 1..=MOST_INTERFACE)]
     pub inertia_compensation_kg: Option<PerDof>,
-    /// When a point has settled.
+    /// When a point has settled, and how much is averaged.
+    #[key(default = {})]
     pub settling: SettlingSpec,
-    /// How fast the target's amplitude may change.
+    /// How fast the amplitude of the target may change; never faster than within half a period.
+    #[key(velocity, of_dof, positive, default = "20 mm/s")]
     pub ramp_m_s: f64,
-    /// How late displacement and acceleration are.
-    pub delays_s: [f64; 2],
-    /// How late the force is; `None` as the sensors say.
-    pub force_delay_s: Option<f64>,
-    /// A virtual rig with force actuators.
+    /// How late the sensors are; the signals are brought to one instant.
+    #[key(default = {})]
+    pub delays: DelaysSpec,
+    /// A virtual rig with force actuators under control, for the specimen with its `inside`. Absent:
+    /// the rig of \[transfer_system\], or the laboratory of \[rig\].
     pub shaker: Option<ShakerSpec>,
 }
 
 /// How the frequencies are chosen.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Keys)]
 pub enum CourseSpec {
-    /// Along the branch.
+    /// Along the branch, through folds, with steps of its own choice.
     Arclength,
-    /// Equally spaced.
+    /// At equally spaced frequencies.
     Sweep,
 }
 
+/// Where a trace begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Keys)]
+enum TraceDirection {
+    /// From the lowest frequency on.
+    Rising,
+    /// From the highest frequency on.
+    Falling,
+}
+
 /// What becomes of the target's mean.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Keys)]
 pub enum MeanSpec {
-    /// It follows the rig.
+    /// It goes where the rig's own mean is: for actuators that push.
     Followed,
-    /// It is matched like the harmonics.
+    /// Both sides are to have the same: for actuators that hold a place.
     Solved,
-    /// It stays zero.
+    /// It stays zero: where nothing is one-sided.
     Zero,
 }
 
 /// How the target is corrected.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Keys)]
 pub enum MethodSpec {
-    /// By differences and Broyden's updates.
+    /// A Jacobian by differences, then Broyden's updates.
     Differences,
-    /// By a Gaussian process.
+    /// A Gaussian process through all evaluations near the point.
     Surrogate,
 }
 
-/// Lengths of steps in scaled unknowns.
-#[derive(Debug, Clone, Copy, PartialEq)]
+/// Lengths of steps along a branch, in scaled unknowns.
+#[derive(Debug, Clone, Copy, PartialEq, Keys)]
 pub struct StepsSpec {
-    /// The first.
+    /// Length of the first step.
+    #[key(number, within = 1e-6..=100.0, default = 0.3)]
     pub first: f64,
-    /// The shortest.
+    /// A shorter step ends the trace.
+    #[key(number, within = 1e-6..=100.0, default = 0.005)]
     pub least: f64,
-    /// The longest.
+    /// Greatest length.
+    #[key(number, within = 1e-6..=100.0, default = 0.8)]
     pub most: f64,
-    /// Greatest turn of the branch in one.
+    /// A step that turns the branch by more is repeated shorter.
+    #[key(angle, within = 0.05..=1.5, default = "30 deg")]
     pub turn_rad: f64,
 }
 
-/// Control of the simulated part.
-#[derive(Debug, Clone, Copy, PartialEq)]
+/// By what the unknowns are divided.
+#[derive(Debug, Clone, Copy, PartialEq, Keys)]
+struct ScaleSpec {
+    /// The target. Absent: a tenth of its limit.
+    #[key(length, of_dof, positive)]
+    target_m: Option<f64>,
+    /// The frequency. Absent: an eighth of the band.
+    #[key(frequency, positive)]
+    frequency_hz: Option<f64>,
+}
+
+/// A force on the simulated part at the interface: k (x − ξ) + c d(x − ξ)/dt.
+#[derive(Debug, Clone, Copy, PartialEq, Keys)]
 pub struct ControlSpec {
-    /// Force per difference.
+    /// Force per difference of both sides. Of the order of the stiffness at the interface; more
+    /// settles faster and amplifies noise.
+    #[key(stiffness, of_dof, not_negative, default = "20 kN/m")]
     pub stiffness_n_m: f64,
-    /// Force per rate of it.
+    /// Force per rate of the difference.
+    #[key(damping, of_dof, not_negative, default = "400 N s/m")]
     pub damping_n_s_m: f64,
     /// Time constant of the rate.
+    #[key(time, positive, default = "1 ms")]
     pub filter_s: f64,
 }
 
-/// When a point has settled.
-#[derive(Debug, Clone, Copy, PartialEq)]
+/// Every period gives an estimate of all coefficients. A point has settled when nothing moves any
+/// more, or when what moves is noise.
+#[derive(Debug, Clone, Copy, PartialEq, Keys)]
 pub struct SettlingSpec {
-    /// Range that counts as none.
-    pub tolerance_m: f64,
+    /// Range of any coefficient over two spells that counts as none. Absent: half of the trace's
+    /// `tolerance`.
+    #[key(length, of_dof, positive)]
+    tolerance_m: Option<f64>,
     /// Periods in a spell.
+    #[key(count = 2..=1000, default = 3)]
     pub spell: usize,
-    /// Standard deviation of the mean that is asked for.
-    pub scatter_m: f64,
-    /// Periods averaged at most.
+    /// Standard deviation of the mean that is asked for: more periods are averaged until it is
+    /// reached. Absent: the trace's `tolerance`.
+    #[key(length, of_dof, positive)]
+    scatter_m: Option<f64>,
+    /// Periods averaged at most, while both sides are brought together.
+    #[key(count = 2..=100_000, default = 40)]
     pub periods: usize,
-    /// The same for a point that is kept.
+    /// Periods averaged at most once a point is found, as long as `scatter` is not reached.
+    #[key(count = 2..=100_000, default = 400)]
     pub refined: usize,
     /// Time after which a point is taken as it is.
+    #[key(time, positive, default = "20 s")]
     pub longest_s: f64,
 }
 
-/// A force actuator under control.
-#[derive(Debug, Clone, PartialEq)]
+/// How late the sensors are.
+#[derive(Debug, Clone, Copy, PartialEq, Keys)]
+pub struct DelaysSpec {
+    /// Of the displacement.
+    #[key(time, not_negative, default = "0 s")]
+    pub displacement_s: f64,
+    /// Of the force. Absent: as \[sensors\] force_delay_samples says.
+    #[key(time, not_negative)]
+    pub force_s: Option<f64>,
+    /// Of the acceleration.
+    #[key(time, not_negative, default = "0 s")]
+    pub acceleration_s: f64,
+}
+
+/// A force actuator at every interface DOF: τ df/dt = k (x* − x) + c d(x* − x)/dt − f. How well it
+/// follows does not matter: the target is corrected.
+#[derive(Debug, Clone, PartialEq, Keys)]
 pub struct ShakerSpec {
-    /// Force per difference.
+    /// Force per difference between target and displacement: the gain of the controller times that
+    /// of the amplifier.
+    #[key(stiffness, of_dof, positive)]
     pub stiffness_n_m: f64,
-    /// Force per rate of it.
+    /// Force per rate of that difference.
+    #[key(damping, of_dof, not_negative)]
     pub damping_n_s_m: f64,
-    /// Of the amplifier.
+    /// Time constant τ of the amplifier.
+    #[key(time, positive, default = "1 ms")]
     pub lag_s: f64,
-    /// A constant force beside.
+    /// A constant force of the actuator beside, which the load cell does not show.
+    #[key(force, of_dof, entries = 1..=MOST_INTERFACE)]
     pub preload_n: Option<PerDof>,
 }
 
 impl TraceSpec {
-    pub(crate) fn read(branch: &Branch) -> Self {
-        let table = |key| branch.must_table(key);
-        let band: Vec<f64> = branch.node("frequency").and_then(|n| n.numbers()).unwrap_or_default();
-        let (low, high) = (band[0], band[1]);
-        let harmonics = branch.must_count("harmonics") as usize;
-        let target_m = branch.must_number("target");
-        let tolerance_m = branch.number("tolerance").unwrap_or(1e-6 * target_m);
-        let (steps, scale, control) = (table("steps"), table("scale"), table("control"));
-        let (settling, delays) = (table("settling"), table("delays"));
-        Self {
-            band_hz: (low, high),
-            target_m,
-            mean: branch.word("mean").map(|word| match word {
-                "followed" => MeanSpec::Followed,
-                "solved" => MeanSpec::Solved,
-                "zero" => MeanSpec::Zero,
-                word => unreachable!("the grammar has no mean {word}"),
-            }),
-            harmonics,
-            seen: branch.count("seen").map_or(harmonics + 2, |n| n as usize).max(harmonics),
-            course: match branch.must_word("course") {
-                "arclength" => CourseSpec::Arclength,
-                "sweep" => CourseSpec::Sweep,
-                word => unreachable!("the grammar has no course {word}"),
-            },
-            falling: branch.must_word("direction") == "falling",
-            points: branch.must_count("points") as usize,
-            steps: StepsSpec {
-                first: steps.must_number("first"),
-                least: steps.must_number("least"),
-                most: steps.must_number("most"),
-                turn_rad: steps.must_number("turn"),
-            },
-            tolerance_m,
-            method: match branch.must_word("method") {
-                "differences" => MethodSpec::Differences,
-                "surrogate" => MethodSpec::Surrogate,
-                word => unreachable!("the grammar has no method {word}"),
-            },
-            scale_m: scale.number("target").unwrap_or(0.1 * target_m),
-            scale_hz: scale.number("frequency").unwrap_or((high - low) / 8.0),
-            control: ControlSpec {
-                stiffness_n_m: control.must_number("stiffness"),
-                damping_n_s_m: control.must_number("damping"),
-                filter_s: control.must_number("filter"),
-            },
-            inertia_compensation_kg: PerDof::read(branch, "inertia_compensation"),
-            settling: SettlingSpec {
-                tolerance_m: settling.number("tolerance").unwrap_or(0.5 * tolerance_m),
-                spell: settling.must_count("spell") as usize,
-                scatter_m: settling.number("scatter").unwrap_or(tolerance_m),
-                periods: settling.must_count("periods") as usize,
-                refined: settling.must_count("refined") as usize,
-                longest_s: settling.must_number("longest"),
-            },
-            ramp_m_s: branch.must_number("ramp"),
-            delays_s: [delays.must_number("displacement"), delays.must_number("acceleration")],
-            force_delay_s: delays.number("force"),
-            shaker: branch.table("shaker").map(|shaker| ShakerSpec {
-                stiffness_n_m: shaker.must_number("stiffness"),
-                damping_n_s_m: shaker.must_number("damping"),
-                lag_s: shaker.must_number("lag"),
-                preload_n: PerDof::read(shaker, "preload"),
-            }),
-        }
+    /// Lowest and highest frequency.
+    pub fn band_hz(&self) -> (f64, f64) {
+        (self.frequency_hz[0], self.frequency_hz[1])
+    }
+
+    /// Whether it begins at the highest frequency.
+    pub fn falling(&self) -> bool {
+        self.direction == TraceDirection::Falling
+    }
+
+    /// Harmonics that are recorded.
+    pub fn seen(&self) -> usize {
+        self.seen.unwrap_or(self.harmonics + 2).max(self.harmonics)
+    }
+
+    /// Difference of both sides that counts as none.
+    pub fn tolerance_m(&self) -> f64 {
+        self.tolerance_m.unwrap_or(1e-6 * self.target_m)
+    }
+
+    /// By what the target is divided.
+    pub fn scale_m(&self) -> f64 {
+        self.scale.target_m.unwrap_or(0.1 * self.target_m)
+    }
+
+    /// By what the frequency is divided.
+    pub fn scale_hz(&self) -> f64 {
+        let (low, high) = self.band_hz();
+        self.scale.frequency_hz.unwrap_or((high - low) / 8.0)
+    }
+
+    /// Range of a coefficient that counts as none while a point settles.
+    pub fn settling_tolerance_m(&self) -> f64 {
+        self.settling.tolerance_m.unwrap_or(0.5 * self.tolerance_m())
+    }
+
+    /// Standard deviation of the mean that is asked for.
+    pub fn scatter_m(&self) -> f64 {
+        self.settling.scatter_m.unwrap_or(self.tolerance_m())
     }
 }
 
@@ -208,13 +265,14 @@ const LONGEST_DELAY_S: f64 = 1.0;
 
 /// A target that the gate would never let through.
 fn check_limit(root: &Branch, trace: &Branch, out: &mut Diagnostics) {
-    let command = root.table("limits").and_then(|limits| limits.node("command"));
-    let Some(node) = trace.node("target") else { return };
+    let command =
+        root.table(Experiment::LIMITS).and_then(|limits| limits.node(LimitsSpec::COMMAND));
+    let Some(node) = trace.node(TraceSpec::TARGET_M) else { return };
     let least = command.and_then(|node| {
         let each = node.numbers().or_else(|| node.number().map(|one| vec![one]))?;
         each.into_iter().reduce(f64::min)
     });
-    if let (Some(limit), Some(target)) = (least, trace.number("target"))
+    if let (Some(limit), Some(target)) = (least, trace.number(TraceSpec::TARGET_M))
         && target > limit
     {
         let message = format!(
@@ -229,21 +287,22 @@ fn check_limit(root: &Branch, trace: &Branch, out: &mut Diagnostics) {
 
 /// What single values cannot show.
 pub(crate) fn check(root: &Branch, out: &mut Diagnostics) {
-    let Some(trace) = root.table("trace") else { return };
+    let Some(trace) = root.table(Experiment::TRACE) else { return };
     let at = |key: &str, error: Diagnostic| {
         let span = trace.node(key).map(|node| node.span.clone());
         Diagnostic { span: span.or(Some(trace.span.clone())), ..error }
     };
-    let band = trace.node("frequency").and_then(|node| node.numbers()).unwrap_or_default();
+    let band =
+        trace.node(TraceSpec::FREQUENCY_HZ).and_then(|node| node.numbers()).unwrap_or_default();
     if let [low, high] = band[..] {
         if low >= high {
             let message = format!("the band goes from {low} Hz to {high} Hz");
             let error = Diagnostic::error(message).remedy("write the lower frequency first");
-            out.push(at("frequency", error));
+            out.push(at(TraceSpec::FREQUENCY_HZ, error));
         }
-        let rate = root.table("integrator").and_then(super::closed_loop::rate_and_step);
-        if let (Some((rate, _)), Some(harmonics)) = (rate, trace.count("harmonics")) {
-            let seen = trace.count("seen").unwrap_or(harmonics + 2);
+        let rate = super::checks::pace(root).map(Pace::rate_hz);
+        if let (Some(rate), Some(harmonics)) = (rate, trace.count(TraceSpec::HARMONICS)) {
+            let seen = trace.count(TraceSpec::SEEN).unwrap_or(harmonics + 2);
             if rate / high <= 2.0 * seen as f64 {
                 let message = format!(
                     "{seen} harmonics are recorded, but a period of {high} Hz has {:.1} samples at \
@@ -252,7 +311,7 @@ pub(crate) fn check(root: &Branch, out: &mut Diagnostics) {
                 );
                 let remedy = "a harmonic needs more than two samples, or lower ones fold onto it: \
                               record fewer (`seen`)";
-                out.push(at("seen", Diagnostic::error(message).remedy(remedy)));
+                out.push(at(TraceSpec::SEEN, Diagnostic::error(message).remedy(remedy)));
             }
             let samples = rate / (high * harmonics as f64);
             if samples < FEWEST_SAMPLES {
@@ -262,22 +321,23 @@ pub(crate) fn check(root: &Branch, out: &mut Diagnostics) {
                 );
                 let remedy = "at least 10 are needed: choose a higher [integrator] rate, a lower \
                               frequency or fewer harmonics";
-                out.push(at("frequency", Diagnostic::error(message).remedy(remedy)));
+                out.push(at(TraceSpec::FREQUENCY_HZ, Diagnostic::error(message).remedy(remedy)));
             }
         }
     }
-    if let (Some(seen), Some(harmonics)) = (trace.count("seen"), trace.count("harmonics"))
+    if let (Some(seen), Some(harmonics)) =
+        (trace.count(TraceSpec::SEEN), trace.count(TraceSpec::HARMONICS))
         && seen < harmonics
     {
         let message = format!("{harmonics} harmonics are matched and {seen} recorded");
         let error = Diagnostic::error(message).remedy("record at least those that are matched");
-        out.push(at("seen", error));
+        out.push(at(TraceSpec::SEEN, error));
     }
     check_limit(root, trace, out);
-    if let Some(steps) = trace.table("steps") {
+    if let Some(steps) = trace.table(TraceSpec::STEPS) {
         let length = |key| steps.number(key);
         if let (Some(least), Some(first), Some(most)) =
-            (length("least"), length("first"), length("most"))
+            (length(StepsSpec::LEAST), length(StepsSpec::FIRST), length(StepsSpec::MOST))
             && !(least <= first && first <= most)
         {
             let message = format!("steps of {least} (least), {first} (first) and {most} (most)");
@@ -285,8 +345,8 @@ pub(crate) fn check(root: &Branch, out: &mut Diagnostics) {
             out.push(Diagnostic { span: Some(steps.span.clone()), ..error });
         }
     }
-    if let Some(delays) = trace.table("delays") {
-        for key in ["displacement", "force", "acceleration"] {
+    if let Some(delays) = trace.table(TraceSpec::DELAYS) {
+        for key in [DelaysSpec::DISPLACEMENT_S, DelaysSpec::FORCE_S, DelaysSpec::ACCELERATION_S] {
             if let (Some(delay), Some(node)) = (delays.number(key), delays.node(key))
                 && delay > LONGEST_DELAY_S
             {
@@ -296,10 +356,10 @@ pub(crate) fn check(root: &Branch, out: &mut Diagnostics) {
             }
         }
     }
-    let interface = root.table("partition").and_then(|p| p.list("interface")).map(<[_]>::len);
+    let interface = super::checks::interface(root).map(<[_]>::len);
     let lists = [
-        trace.node("inertia_compensation"),
-        trace.table("shaker").and_then(|shaker| shaker.node("preload")),
+        trace.node(TraceSpec::INERTIA_COMPENSATION_KG),
+        trace.table(TraceSpec::SHAKER).and_then(|shaker| shaker.node(ShakerSpec::PRELOAD_N)),
     ];
     for node in lists.into_iter().flatten() {
         if let (Some(list), Some(count)) = (node.list(), interface)

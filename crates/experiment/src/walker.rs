@@ -1,4 +1,4 @@
-//! Checks a TOML tree along the grammar and reports every problem it finds.
+//! Checks a TOML tree along its description and reports every problem it finds.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -7,11 +7,11 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::diagnostic::{Diagnostic, Diagnostics, shorten};
-use super::grammar::{Field, Need, Shape, Table, Variant, Variants};
 use super::source::Source;
 use super::spelling::{listed, nearest};
-use super::tree::{Branch, Node, Origin, Value};
 use super::{choices, leaf};
+use keys::describe::{Field, Need, Shape, Table, Variant, Variants};
+use keys::tree::{Branch, Node, Origin, Value};
 
 /// Walks along `table` and returns what could be read; the rest is in `out`.
 pub(crate) fn walk(
@@ -111,7 +111,7 @@ impl Walker<'_> {
         path: &str,
         span: &Option<Range<usize>>,
     ) -> Option<Node> {
-        let value = DeValue::parse(text).expect("a default in the grammar is a TOML value");
+        let value = DeValue::parse(text).expect("a declared default is a TOML value");
         let outer = self.fill.clone();
         self.fill = Some(outer.clone().unwrap_or_else(|| span.clone().unwrap_or(0..0)));
         let node = self.value(&field.shape, &value, &join(path, field.key), field.key);
@@ -284,7 +284,7 @@ impl Fields {
 
 /// The section of the file that a stray key belongs in.
 fn home_of(key: &str) -> Option<String> {
-    super::grammar::ROOT.fields.iter().find_map(|section| {
+    super::ROOT.fields.iter().find_map(|section| {
         if section.key == key {
             return Some("the top of the file".to_owned());
         }

@@ -1,209 +1,256 @@
 //! What watches and remembers the test: monitor, limits and record.
 
-use super::per_dof::PerDof;
-use super::tree::Branch;
+use keys::{Keys, Stated};
 
-/// What is watched while the test runs.
-#[derive(Debug, Clone, Copy, PartialEq)]
+use super::per_dof::{MOST_INTERFACE, PerDof};
+
+/// What is watched while the test runs. The energies and the stability warning are always computed;
+/// every other indicator only if its key is written, be it as `{}`.
+#[derive(Debug, Clone, Copy, PartialEq, Keys)]
 pub struct MonitorSpec {
-    /// Stability warning that stops the test, as a ratio (1 is 100 %); `None` for never.
-    pub stop_at: Option<f64>,
-    /// Constant of the stability warning; `None` to derive it from the expected input work.
-    pub constant_j: Option<f64>,
+    /// The stability warning: work put in by the specimen over energy taken out by damping.
+    #[key(default = {})]
+    pub stability_warning: Stated<StabilityWarningSpec>,
     /// How work is summed.
+    #[key(default = "exact")]
     pub work: Work,
-    /// Further levels of the stability warning, as ratios.
-    pub stability: LevelsSpec,
-    /// The windowed stability warning, if asked for.
-    pub windowed: Option<WindowedSpec>,
-    /// Levels of the energy error index as ratios, if asked for.
-    pub energy_error: Option<LevelsSpec>,
-    /// The time to 100 %, if asked for.
+    /// The stability warning of the recent past alone: it forgets.
+    pub windowed_warning: Option<WindowedSpec>,
+    /// The energy error index: how far the energy balance is off at the measured motion.
+    pub energy_error: Option<EnergyErrorSpec>,
+    /// The time left until the stability warning reaches 100 %, if its trend holds.
     pub forecast: Option<ForecastSpec>,
-    /// Amplitude and delay of the tracking, if asked for.
+    /// Amplitude and delay of the measured against the desired motion, in a moving window.
     pub tracking: Option<TrackingSpec>,
-    /// Levels of the largest share of a limit as ratios, if asked for.
-    pub limits_used: Option<LevelsSpec>,
+    /// The largest share of any limit in `[limits]` that is used.
+    pub limits_used: Option<LimitsUsedSpec>,
 }
 
-/// Levels of an indicator and what happens there; absent ones do nothing.
-#[derive(Debug, Clone, Copy, PartialEq)]
+/// Levels of an indicator that rises and what happens there; absent ones do nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Keys)]
+#[key(given)]
 pub struct LevelsSpec {
-    /// A warning is noted.
-    pub warn: Option<f64>,
-    /// Hold, then ramp.
-    pub hold: Option<f64>,
-    /// Ramp at once.
-    pub ramp_down: Option<f64>,
-    /// Stop where the rig stands.
-    pub abort: Option<f64>,
+    /// Notes a warning when the indicator reaches this; the test goes on.
+    #[key(given)]
+    pub warn_at: Option<f64>,
+    /// Trips when the indicator reaches this: the command is held as `[limits] safe` says, then
+    /// ramps to zero.
+    #[key(given)]
+    pub hold_at: Option<f64>,
+    /// Trips when the indicator reaches this: the command ramps to zero at once.
+    #[key(given)]
+    pub ramp_down_at: Option<f64>,
+    /// Trips when the indicator reaches this: the test is over at once, and the command stays where
+    /// it is.
+    #[key(given)]
+    pub abort_at: Option<f64>,
 }
 
-/// The windowed stability warning.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct WindowedSpec {
-    /// How far back it looks.
-    pub window_s: f64,
-    /// Its constant; `None` for that of the stability warning.
+/// It is computed in every test; it stops one only if told to.
+#[derive(Debug, Clone, Copy, PartialEq, Keys)]
+pub struct StabilityWarningSpec {
+    /// Stops the test when the warning reaches this: another name for `hold_at`. Absent: never.
+    #[key(ratio, within = 0.01..=10.0, at_most_one)]
+    pub stop_at: Option<f64>,
+    /// Notes a warning when the indicator reaches this; the test goes on.
+    #[key(ratio, within = 0.01..=10.0)]
+    pub warn_at: Option<f64>,
+    /// Trips when the indicator reaches this: the command is held as `[limits] safe` says, then
+    /// ramps to zero.
+    #[key(ratio, within = 0.01..=10.0, at_most_one)]
+    pub hold_at: Option<f64>,
+    /// Trips when the indicator reaches this: the command ramps to zero at once.
+    #[key(ratio, within = 0.01..=10.0)]
+    pub ramp_down_at: Option<f64>,
+    /// Trips when the indicator reaches this: the test is over at once, and the command stays where
+    /// it is.
+    #[key(ratio, within = 0.01..=10.0)]
+    pub abort_at: Option<f64>,
+    /// Added to the dissipated energy. Absent: 1 % of the expected peak input work.
+    #[key(energy, positive)]
     pub constant_j: Option<f64>,
+}
+
+/// Fed back over dissipated energy within the window. A test that has recovered reads as recovered
+/// one window later.
+#[derive(Debug, Clone, Copy, PartialEq, Keys)]
+pub struct WindowedSpec {
+    /// How far back it looks; 16 periods of the slowest motion or more.
+    #[key(time, within = 0.001..=3600.0, default = "5 s")]
+    pub window_s: f64,
     /// As ratios.
+    #[key(ratio, within = 0.01..=10.0, flatten)]
+    pub levels: LevelsSpec,
+    /// Added to the energy dissipated in the window. Absent: that of the stability warning.
+    #[key(energy, positive)]
+    pub constant_j: Option<f64>,
+}
+
+/// Levels of its size, whatever its sign.
+#[derive(Debug, Clone, Copy, PartialEq, Keys)]
+pub struct EnergyErrorSpec {
+    /// As ratios.
+    #[key(ratio, within = 0.01..=10.0, flatten)]
     pub levels: LevelsSpec,
 }
 
-/// The time to 100 %.
-#[derive(Debug, Clone, Copy, PartialEq)]
+/// Levels of the largest share. At 100 % the gate trips by itself.
+#[derive(Debug, Clone, Copy, PartialEq, Keys)]
+pub struct LimitsUsedSpec {
+    /// As ratios.
+    #[key(ratio, within = 0.01..=10.0, flatten)]
+    pub levels: LevelsSpec,
+}
+
+/// The trend is that of the crests of fed back minus dissipated energy.
+#[derive(Debug, Clone, Copy, PartialEq, Keys)]
 pub struct ForecastSpec {
-    /// How far back the trend looks.
+    /// How far back the trend looks; four periods of the slowest motion or more.
+    #[key(time, within = 0.001..=3600.0, default = "2 s")]
     pub window_s: f64,
-    /// In s, reached from above.
+    /// Notes a warning when less time than this is left.
+    #[key(time, not_negative)]
+    pub warn_below_s: Option<f64>,
+    /// Trips when less time than this is left: hold, then ramp.
+    #[key(time, not_negative)]
+    pub hold_below_s: Option<f64>,
+    /// Trips when less time than this is left: ramp.
+    #[key(time, not_negative)]
+    pub ramp_down_below_s: Option<f64>,
+    /// Trips when less time than this is left: stop there.
+    #[key(time, not_negative)]
+    pub abort_below_s: Option<f64>,
+}
+
+/// Estimated sixteen times per window, where there is motion enough to tell.
+#[derive(Debug, Clone, Copy, PartialEq, Keys)]
+pub struct TrackingSpec {
+    /// Length of the window; two periods of the slowest motion or more.
+    #[key(time, within = 0.001..=3600.0, default = "1 s")]
+    pub window_s: f64,
+    /// Levels of the delay.
+    #[key(default = {})]
+    pub delay: TrackingDelaySpec,
+    /// Levels of the amplitude.
+    #[key(default = {})]
+    pub amplitude: TrackingAmplitudeSpec,
+}
+
+/// Levels of the size of the delay; a lead counts as well.
+#[derive(Debug, Clone, Copy, PartialEq, Keys)]
+pub struct TrackingDelaySpec {
+    /// In s.
+    #[key(time, positive, flatten)]
     pub levels: LevelsSpec,
 }
 
-/// Amplitude and delay of the tracking.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct TrackingSpec {
-    /// Length of the window.
-    pub window_s: f64,
-    /// Of the delay, in s.
-    pub delay: LevelsSpec,
-    /// Of the distance of the amplitude ratio from 1.
-    pub amplitude: LevelsSpec,
+/// Levels of how far the amplitude ratio is from 1, either way.
+#[derive(Debug, Clone, Copy, PartialEq, Keys)]
+pub struct TrackingAmplitudeSpec {
+    /// As ratios.
+    #[key(ratio, within = 0.001..=10.0, flatten)]
+    pub levels: LevelsSpec,
 }
 
 /// How work is summed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Keys)]
 pub enum Work {
-    /// Exact for a held force.
+    /// Exact for a force held over the step.
     Exact,
-    /// By the trapezoidal rule.
+    /// By the trapezoidal rule, for comparison with publications.
     Trapezoid,
 }
 
-/// What the gate never lets through; absent limits do not exist.
-#[derive(Debug, Clone, PartialEq)]
+/// What the gate never lets through; passing one stops the test. One value serves every interface
+/// DOF; a list has one for each.
+#[derive(Debug, Clone, PartialEq, Keys)]
 pub struct LimitsSpec {
-    /// Largest command, either way, in m.
+    /// Largest command, either way.
+    #[key(length, of_dof, positive, entries = 1..=MOST_INTERFACE)]
     pub command: Option<PerDof>,
-    /// Largest rate of the command, in m/s.
+    /// Largest rate of change of the command.
+    #[key(velocity, of_dof, positive, entries = 1..=MOST_INTERFACE)]
     pub rate: Option<PerDof>,
-    /// Largest measured force, in N.
+    /// Largest measured force.
+    #[key(force, of_dof, positive, entries = 1..=MOST_INTERFACE)]
     pub force: Option<PerDof>,
-    /// Largest difference between command and measured displacement, in m.
+    /// Largest difference between command and measured displacement.
+    #[key(length, of_dof, positive, entries = 1..=MOST_INTERFACE)]
     pub tracking_error: Option<PerDof>,
-    /// How long the command is held after a trip.
-    pub safe_hold_s: f64,
+    /// The path to the safe state after a trip: hold, then ramp to zero.
+    #[key(default = {})]
+    pub safe: SafeSpec,
+}
+
+/// After a trip the command is held, then taken to zero.
+#[derive(Debug, Clone, Copy, PartialEq, Keys)]
+pub struct SafeSpec {
+    /// How long the command is held.
+    #[key(time, not_negative, default = "0.5 s")]
+    pub hold_s: f64,
     /// How fast it then goes to zero.
-    pub safe_rate_m_s: f64,
+    #[key(velocity, of_dof, positive, default = "10 mm/s")]
+    pub rate_m_s: f64,
 }
 
 /// What is written down.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Keys)]
 pub struct RecordSpec {
     /// Steps from one recorded frame to the next.
+    #[key(count = 1..=1_000_000, default = 1)]
     pub every: u64,
     /// At most this much is lost in a crash.
+    #[key(time, within = 0.001..=3600.0, default = "1 s")]
     pub flush_s: f64,
     /// What is recorded of the motion.
+    #[key(default = "displacement")]
     pub motion: RecordedMotion,
-    /// Which degrees of freedom are recorded.
+    /// Which DOFs are recorded.
+    #[key(default = "all")]
     pub displacements: RecordedDofs,
-    /// Frames between loop and recorder; `None` to choose from the rate.
+    /// Frames the ring between loop and recorder holds. Absent: chosen from the rate.
+    #[key(count = 16..=1 << 24)]
     pub ring: Option<usize>,
 }
 
 /// What is recorded of the motion.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Keys)]
 pub enum RecordedMotion {
-    /// Displacement only.
+    /// Displacements only.
     Displacement,
-    /// Velocity and acceleration too.
+    /// Also velocity and acceleration of every recorded DOF.
     Full,
 }
 
-/// Which degrees of freedom are recorded.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// Which DOFs are recorded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Keys)]
 pub enum RecordedDofs {
-    /// All of the structure.
+    /// Every DOF of the structure.
     All,
-    /// Those of the interface.
+    /// The interface only, for large structures.
     Interface,
 }
 
-impl MonitorSpec {
-    pub(crate) fn read(branch: &Branch) -> Self {
-        let warning = branch.must_table("stability_warning");
-        Self {
-            stability: LevelsSpec::read(warning, "at"),
-            windowed: branch.table("windowed_warning").map(|table| WindowedSpec {
-                window_s: table.must_number("window"),
-                constant_j: table.number("constant"),
-                levels: LevelsSpec::read(table, "at"),
-            }),
-            energy_error: branch.table("energy_error").map(|table| LevelsSpec::read(table, "at")),
-            forecast: branch.table("forecast").map(|table| ForecastSpec {
-                window_s: table.must_number("window"),
-                levels: LevelsSpec::read(table, "below"),
-            }),
-            tracking: branch.table("tracking").map(|table| TrackingSpec {
-                window_s: table.must_number("window"),
-                delay: LevelsSpec::read(table.must_table("delay"), "at"),
-                amplitude: LevelsSpec::read(table.must_table("amplitude"), "at"),
-            }),
-            limits_used: branch.table("limits_used").map(|table| LevelsSpec::read(table, "at")),
-            stop_at: warning.number("stop_at"),
-            constant_j: warning.number("constant"),
-            work: match branch.must_word("work") {
-                "exact" => Work::Exact,
-                "trapezoid" => Work::Trapezoid,
-                word => unreachable!("the grammar has no work {word}"),
-            },
+impl StabilityWarningSpec {
+    /// Its levels beside `stop_at`.
+    pub fn levels(&self) -> LevelsSpec {
+        LevelsSpec {
+            warn_at: self.warn_at,
+            hold_at: self.hold_at,
+            ramp_down_at: self.ramp_down_at,
+            abort_at: self.abort_at,
         }
     }
 }
 
-impl LevelsSpec {
-    /// Reads `warn_at`, `hold_at` … or `warn_below`, `hold_below` ….
-    fn read(branch: &Branch, side: &str) -> Self {
-        let level = |action: &str| branch.number(&format!("{action}_{side}"));
-        Self {
-            warn: level("warn"),
-            hold: level("hold"),
-            ramp_down: level("ramp_down"),
-            abort: level("abort"),
-        }
-    }
-}
-
-impl LimitsSpec {
-    pub(crate) fn read(branch: &Branch) -> Self {
-        let safe = branch.must_table("safe");
-        Self {
-            command: PerDof::read(branch, "command"),
-            rate: PerDof::read(branch, "rate"),
-            force: PerDof::read(branch, "force"),
-            tracking_error: PerDof::read(branch, "tracking_error"),
-            safe_hold_s: safe.must_number("hold"),
-            safe_rate_m_s: safe.must_number("rate"),
-        }
-    }
-}
-
-impl RecordSpec {
-    pub(crate) fn read(branch: &Branch) -> Self {
-        Self {
-            every: branch.must_count("every"),
-            flush_s: branch.must_number("flush"),
-            motion: match branch.must_word("motion") {
-                "displacement" => RecordedMotion::Displacement,
-                "full" => RecordedMotion::Full,
-                word => unreachable!("the grammar has no motion {word}"),
-            },
-            displacements: match branch.must_word("displacements") {
-                "all" => RecordedDofs::All,
-                "interface" => RecordedDofs::Interface,
-                word => unreachable!("the grammar has no choice {word} of displacements"),
-            },
-            ring: branch.count("ring").map(|ring| ring as usize),
+impl ForecastSpec {
+    /// Its levels, in s, reached from above.
+    pub fn levels(&self) -> LevelsSpec {
+        LevelsSpec {
+            warn_at: self.warn_below_s,
+            hold_at: self.hold_below_s,
+            ramp_down_at: self.ramp_down_below_s,
+            abort_at: self.abort_below_s,
         }
     }
 }

@@ -28,9 +28,12 @@ pub struct Coupled {
     /// Acceleration of every numerical DOF from the same.
     slope: Product,
     held: Vec<f64>,
-    interface: Motion,
-    achieved: Motion,
-    force: Vec<f64>,
+    /// Motion of the interface on the numerical side.
+    pub interface: Motion,
+    /// Motion of the specimen.
+    pub achieved: Motion,
+    /// Force of the specimen, without sensor errors.
+    pub force: Vec<f64>,
 }
 
 /// The nonlinear elements of both sides.
@@ -93,13 +96,11 @@ impl Coupled {
         }
         if of_specimen > 0 {
             let displacement = dynamics.motion.view((0, 0), (count, states)).into_owned();
-            slopes
-                .view_mut((of_numerical, own_states), (count, states))
-                .copy_from(&specimen.steepest_slopes(&displacement));
+            let mut of_rig = slopes.view_mut((of_numerical, own_states), (count, states));
+            of_rig.copy_from(&specimen.steepest_slopes(&displacement));
         }
 
-        let slope = hstack(&[&system.dynamics, &system.load, &system.held, &system.elements]);
-        let slope = slope.rows(n, n).into_owned();
+        let slope = system.joined().rows(n, n).into_owned();
         // Rig rows know z, command and specimen elements.
         let rig = vstack(&[&dynamics.motion, &forces]);
         let rig = hstack(&[
@@ -121,10 +122,7 @@ impl Coupled {
                 numerical: numerical.elements.clone(),
                 specimen: specimen.clone(),
                 states: own_states,
-                rig_displacement: dynamics
-                    .motion
-                    .view((0, 0), (count, states + count))
-                    .into_owned(),
+                rig_displacement: dynamics.motion.view((0, 0), (count, states + count)).into(),
             },
             outputs: Product::new(&outputs),
             slope: Product::new(&slope),
@@ -178,21 +176,6 @@ impl Coupled {
         &self.elements.specimen
     }
 
-    /// Motion of the interface on the numerical side.
-    pub fn interface(&self) -> &Motion {
-        &self.interface
-    }
-
-    /// Motion of the specimen.
-    pub fn achieved(&self) -> &Motion {
-        &self.achieved
-    }
-
-    /// Force of the specimen, without sensor errors.
-    pub fn force(&self) -> &[f64] {
-        &self.force
-    }
-
     /// Energy of the numerical elements.
     pub fn element_energy(&self) -> ElementEnergy {
         ElementEnergy::of(&self.elements.numerical)
@@ -231,8 +214,7 @@ impl Coupled {
 /// Specimen force from (z; command ×3; specimen element forces).
 fn force_rows(dynamics: &ActuatorDynamics, specimen: &Specimen) -> DMatrix<f64> {
     let count = specimen.count();
-    let of_motion = hstack(&[&specimen.stiffness, &specimen.damping, &specimen.mass]);
-    let mut rows = of_motion * &dynamics.motion;
+    let mut rows = specimen.of_motion() * &dynamics.motion;
     if !specimen.elements.is_empty() {
         let at = rows.ncols() - count;
         for i in 0..count {

@@ -5,14 +5,16 @@
 //! likes; only [`Element::commit`] moves the history on. So the same element
 //! serves explicit stages, implicit iterations and specimens.
 
+use keys::Keys;
+
 /// Sides on which a gap closes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Keys)]
 pub enum Side {
     /// Closes in both directions.
     Both,
-    /// Closes for positive deformation only.
+    /// Closes in the positive direction.
     Positive,
-    /// Closes for negative deformation only.
+    /// Closes in the negative direction.
     Negative,
 }
 

@@ -34,11 +34,8 @@ impl RelativeDof {
     /// The vector b with `value = bᵀx`; a force f acts on the structure as b f.
     pub fn direction(&self, size: usize) -> DVector<f64> {
         let mut direction = DVector::zeros(size);
-        if let Some(i) = self.to {
-            direction[i] += 1.0;
-        }
-        if let Some(i) = self.from {
-            direction[i] -= 1.0;
+        for (dof, sign) in [(self.to, 1.0), (self.from, -1.0)] {
+            dof.into_iter().for_each(|i| direction[i] += sign);
         }
         direction
     }
@@ -62,12 +59,9 @@ pub struct ConnectedElement {
 /// rows of the displacements.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Equations {
-    /// M, invertible; zero where the equations are of first order.
-    pub mass: DMatrix<f64>,
-    /// C.
-    pub damping: DMatrix<f64>,
-    /// K, without the nonlinear elements.
-    pub stiffness: DMatrix<f64>,
+    /// M, invertible, C, and K without the nonlinear elements; zero where the equations
+    /// are of first order.
+    pub matrices: SecondOrder,
     /// L: one column per load signal, one row per equation.
     pub load: DMatrix<f64>,
     /// Interface DOFs, the columns of B.
@@ -88,22 +82,15 @@ pub struct Descriptor {
     pub a: DMatrix<f64>,
 }
 
-impl Descriptor {
-    /// Number of states.
-    pub fn states(&self) -> usize {
-        self.a.nrows()
-    }
-}
-
 impl Equations {
     /// Number of DOFs.
     pub fn size(&self) -> usize {
-        self.mass.nrows()
+        self.matrices.mass.nrows()
     }
 
     /// Number of states: displacements, velocities, and those beside.
     pub fn state_count(&self) -> usize {
-        self.states.as_ref().map_or(2 * self.size(), |states| states.states())
+        self.states.as_ref().map_or(2 * self.size(), |states| states.a.nrows())
     }
 
     /// B: one column per interface DOF.
@@ -121,23 +108,24 @@ impl Equations {
     /// such as a specimen.
     pub fn joined(&self, added: &SecondOrder) -> Self {
         let mut joined = self.clone();
-        joined.add(&self.interface_matrix(), added, 1.0);
+        joined.add(&self.interface, added, 1.0);
         joined
     }
 
     /// The same equations without something linear between the interface DOFs.
     pub fn without(&self, taken: &SecondOrder) -> Self {
         let mut left = self.clone();
-        left.add(&self.interface_matrix(), taken, -1.0);
+        left.add(&self.interface, taken, -1.0);
         left
     }
 
-    /// Adds something linear between the deformations that are the columns of `b`.
-    fn add(&mut self, b: &DMatrix<f64>, added: &SecondOrder, sign: f64) {
+    /// Adds something linear between some deformations.
+    fn add(&mut self, places: &[RelativeDof], added: &SecondOrder, sign: f64) {
         let n = self.size();
+        let b = directions(places, n);
         let add = |to: &mut DMatrix<f64>, column: usize, matrix: &DMatrix<f64>, sign: f64| {
             let mut block = to.view_mut((0, column), (n, n));
-            block += sign * (b * matrix * b.transpose());
+            block += sign * (&b * matrix * b.transpose());
         };
         let SecondOrder { mass, damping, stiffness } = added;
         if let Some(states) = &mut self.states {
@@ -146,9 +134,9 @@ impl Equations {
             add(&mut states.a, n, damping, -sign);
             add(&mut states.a, 0, stiffness, -sign);
         } else {
-            add(&mut self.mass, 0, mass, sign);
-            add(&mut self.damping, 0, damping, sign);
-            add(&mut self.stiffness, 0, stiffness, sign);
+            add(&mut self.matrices.mass, 0, mass, sign);
+            add(&mut self.matrices.damping, 0, damping, sign);
+            add(&mut self.matrices.stiffness, 0, stiffness, sign);
         }
     }
 
@@ -159,11 +147,6 @@ impl Equations {
         self.with_springs(Element::greatest_stiffness)
     }
 
-    /// K with every nonlinear element at its steepest.
-    pub fn steepest_stiffness(&self) -> DMatrix<f64> {
-        self.steepest().stiffness
-    }
-
     /// The linear equations a small motion sees: every element as a spring of
     /// its initial stiffness.
     pub fn linearised(&self) -> Self {
@@ -172,11 +155,11 @@ impl Equations {
 
     fn with_springs(&self, slope: impl Fn(&Element) -> f64) -> Self {
         let mut linear = Self { elements: Vec::new(), ..self.clone() };
-        let number = |value: f64| DMatrix::from_element(1, 1, value);
+        let none = DMatrix::zeros(1, 1);
         for placed in &self.elements {
-            let stiffness = number(slope(&placed.element));
-            let spring = SecondOrder { mass: number(0.0), damping: number(0.0), stiffness };
-            linear.add(&directions(&[placed.place], self.size()), &spring, 1.0);
+            let stiffness = DMatrix::from_element(1, 1, slope(&placed.element));
+            let spring = SecondOrder { mass: none.clone(), damping: none.clone(), stiffness };
+            linear.add(&[placed.place], &spring, 1.0);
         }
         linear
     }
@@ -187,10 +170,11 @@ impl Equations {
         let n = self.size();
         let (b, elements) = (self.interface_matrix(), self.element_matrix());
         let Some(states) = &self.states else {
-            let inverse = inverted(&self.mass)?;
+            let SecondOrder { mass, damping, stiffness } = &self.matrices;
+            let inverse = inverted(mass)?;
             let lower = |block: DMatrix<f64>| vstack(&[&DMatrix::zeros(n, 0), &block]);
             return Some(FirstOrder {
-                dynamics: companion(&inverse, &self.damping, &self.stiffness),
+                dynamics: companion(&inverse, damping, stiffness),
                 load: lower(&inverse * &self.load),
                 held: lower(-&inverse * b),
                 elements: lower(-&inverse * elements),
@@ -204,7 +188,7 @@ impl Equations {
             solved.columns(at - width, width).into_owned()
         };
         Some(FirstOrder {
-            dynamics: take(states.states()),
+            dynamics: take(states.a.ncols()),
             load: take(self.load.ncols()),
             held: take(self.interface.len()),
             elements: take(self.elements.len()),
@@ -227,8 +211,9 @@ impl Equations {
         if !self.has_energies() {
             return None;
         }
-        let modes = eigen::symmetric_modes(&self.stiffness, &self.mass).ok()?;
-        let damping = modes.shapes.tr_mul(&(&self.damping * &modes.shapes));
+        let SecondOrder { mass, damping, stiffness } = &self.matrices;
+        let modes = eigen::symmetric_modes(stiffness, mass).ok()?;
+        let damping = modes.shapes.tr_mul(&(damping * &modes.shapes));
         let diagonal = damping.diagonal();
         if (&damping - DMatrix::from_diagonal(&diagonal)).amax() > 1e-12 * diagonal.amax() {
             return None;
@@ -243,19 +228,10 @@ impl Equations {
         Some((0..modes.len()).flat_map(roots).collect())
     }
 
-    /// M, C and K, where there are any.
-    pub fn second_order(&self) -> Option<SecondOrder> {
-        self.states.is_none().then(|| SecondOrder {
-            mass: self.mass.clone(),
-            damping: self.damping.clone(),
-            stiffness: self.stiffness.clone(),
-        })
-    }
-
     /// Whether energies are the quadratic forms of M, C and K: a symmetric
     /// structure of second order.
     pub fn has_energies(&self) -> bool {
-        self.second_order().is_some_and(|matrices| matrices.is_symmetric())
+        self.states.is_none() && self.matrices.is_symmetric()
     }
 }
 

@@ -31,6 +31,18 @@ impl fmt::Display for MatrixName {
     }
 }
 
+/// A number out of its range.
+#[derive(Debug, Clone, Copy, PartialEq, Error)]
+#[error("{name} is {value}; it must be {requirement}")]
+pub struct BadNumber {
+    /// Name as in the experiment file.
+    pub name: &'static str,
+    /// The value given.
+    pub value: f64,
+    /// What is allowed.
+    pub requirement: &'static str,
+}
+
 /// Why a structure or an excitation cannot be built.
 ///
 /// Rows and columns are kept counted from 0 and shown counted from 1, as DOFs
@@ -156,15 +168,8 @@ pub enum ModelError {
         ratio: f64,
     },
     /// A number out of its range.
-    #[error("{name} is {value}; it must be {requirement}")]
-    BadParameter {
-        /// Name as in the experiment file.
-        name: &'static str,
-        /// The value given.
-        value: f64,
-        /// What is allowed.
-        requirement: &'static str,
-    },
+    #[error(transparent)]
+    BadParameter(#[from] BadNumber),
     /// A frequency the loop's rate cannot carry.
     #[error(
         "{name} of {frequency_hz} Hz reaches half the loop's rate of {rate_hz} Hz; \

@@ -3,7 +3,8 @@
 use nalgebra::{Complex, DMatrix};
 use numerics::block::hstack;
 use numerics::discretise;
-use numerics::gemv::PanelMatrix;
+use numerics::gemv::{PanelMatrix, Product};
+use numerics::small::copy;
 use numerics::solve;
 
 /// The system. `s` runs straight between its samples, `w` is held over a
@@ -21,6 +22,11 @@ pub struct FirstOrder {
 }
 
 impl FirstOrder {
+    /// ẏ from (y, s, w, r).
+    pub(crate) fn joined(&self) -> DMatrix<f64> {
+        hstack(&[&self.dynamics, &self.load, &self.held, &self.elements])
+    }
+
     /// Substeps such that |λ|h < 1, with the elements slack and at these slopes, the
     /// steepest: well inside the stability bound of 2.8.
     pub(crate) fn substeps(&self, slopes: &DMatrix<f64>, step_s: f64) -> usize {
@@ -70,19 +76,17 @@ fn mean_exponential(w: Complex<f64>) -> Complex<f64> {
 /// The prepared step, with its state.
 #[derive(Debug, Clone)]
 pub struct FirstOrderStepper {
-    states: usize,
-    loads: usize,
-    /// State, load, next load, held.
-    input: Vec<f64>,
+    state: Vec<f64>,
     core: Core,
 }
 
 #[derive(Debug, Clone)]
 enum Core {
     /// No elements: one product.
-    Linear { map: PanelMatrix, output: Vec<f64> },
-    /// Runge–Kutta with element forces at every stage.
-    Staged(Box<Staged>),
+    Linear(Product),
+    /// Runge–Kutta with element forces at every stage: so many substeps, ẏ from
+    /// (y, s, w, r).
+    Staged { rule: RungeKutta, step_s: f64, substeps: usize, slopes: Product },
 }
 
 impl FirstOrderStepper {
@@ -96,34 +100,35 @@ impl FirstOrderStepper {
         step_s: f64,
     ) -> Self {
         let states = system.dynamics.nrows();
-        let (loads, held) = (system.load.ncols(), system.held.ncols());
         let core = if system.elements.ncols() > 0 {
-            Core::Staged(Box::new(Staged::new(system, slopes, step_s)))
+            let substeps = system.substeps(slopes, step_s);
+            let step_s = step_s / substeps as f64;
+            let slopes = Product::new(&system.joined());
+            Core::Staged { rule: RungeKutta::new(states), step_s, substeps, slopes }
         } else {
-            let map = PanelMatrix::new(&step_map(system, scheme, step_s));
-            Core::Linear { output: map.output(), map }
+            Core::Linear(Product::new(&step_map(system, scheme, step_s)))
         };
-        Self { states, loads, input: vec![0.0; states + 2 * loads + held], core }
+        Self { state: vec![0.0; states], core }
     }
 
     /// The state.
     #[inline]
     pub fn state(&self) -> &[f64] {
-        &self.input[..self.states]
+        &self.state
     }
 
     /// The step of a system without elements: state, load, next load and held
     /// input to state.
     pub fn product(&self) -> Option<&PanelMatrix> {
         match &self.core {
-            Core::Linear { map, .. } => Some(map),
-            Core::Staged(_) => None,
+            Core::Linear(step) => Some(step.matrix()),
+            Core::Staged { .. } => None,
         }
     }
 
     /// The state, to be set.
     pub fn state_mut(&mut self) -> &mut [f64] {
-        &mut self.input[..self.states]
+        &mut self.state
     }
 
     /// One period. `forces` fills in the element forces at a trial state.
@@ -135,84 +140,68 @@ impl FirstOrderStepper {
         held: &[f64],
         forces: impl Fn(&[f64], &mut [f64]),
     ) {
-        let (y, rest) = self.input.split_at_mut(self.states);
-        let (s, rest) = rest.split_at_mut(self.loads);
-        let (s1, w) = rest.split_at_mut(self.loads);
-        s.copy_from_slice(load);
-        s1.copy_from_slice(next);
-        w.copy_from_slice(held);
-        match &mut self.core {
-            Core::Staged(staged) => staged.advance(y, load, next, held, forces),
-            Core::Linear { map, output } => {
-                map.multiply(&self.input, output);
-                self.input[..self.states].copy_from_slice(&output[..self.states]);
+        let y = &mut self.state;
+        let (rule, step_s, substeps, slopes) = match &mut self.core {
+            Core::Linear(step) => {
+                let next = step.of([y, load, next, held]);
+                return copy(y, next);
             }
+            Core::Staged { rule, step_s, substeps, slopes } => (rule, *step_s, *substeps, slopes),
+        };
+        for substep in 0..substeps {
+            rule.advance(y, step_s, slopes, |slopes, stage, y| {
+                let part = (substep as f64 + [0.0, 0.5, 0.5, 1.0][stage]) / substeps as f64;
+                let (s, rest) = slopes.take([y]).split_at_mut(load.len());
+                for ((s, a), b) in s.iter_mut().zip(load).zip(next) {
+                    *s = a + part * (b - a);
+                }
+                let (w, r) = rest.split_at_mut(held.len());
+                copy(w, held);
+                forces(y, r);
+            });
         }
     }
 }
 
+/// Classical Runge–Kutta of order four, with room for its vectors.
 #[derive(Debug, Clone)]
-struct Staged {
-    step_s: f64,
-    substeps: usize,
-    /// ẏ from (y, s, w, r).
-    slope: PanelMatrix,
-    input: Vec<f64>,
-    output: Vec<f64>,
+pub(crate) struct RungeKutta {
     start: Vec<f64>,
     sum: Vec<f64>,
 }
 
-impl Staged {
-    fn new(system: &FirstOrder, slopes: &DMatrix<f64>, step_s: f64) -> Self {
-        let states = system.dynamics.nrows();
-        let joined = hstack(&[&system.dynamics, &system.load, &system.held, &system.elements]);
-        let slope = PanelMatrix::new(&joined);
-        let substeps = system.substeps(slopes, step_s);
-        Self {
-            step_s: step_s / substeps as f64,
-            substeps,
-            input: vec![0.0; joined.ncols()],
-            output: slope.output(),
-            slope,
-            start: vec![0.0; states],
-            sum: vec![0.0; states],
-        }
+impl RungeKutta {
+    /// For so many states.
+    pub(crate) fn new(states: usize) -> Self {
+        Self { start: vec![0.0; states], sum: vec![0.0; states] }
     }
 
-    fn advance(
+    /// Carries `y` over a step of `h`. `prepare` gives the product of the slopes what it
+    /// takes at a stage, 0 to 3, and a trial state. Where there are fewer slopes than
+    /// states, the first states are integrals of as many behind them.
+    pub(crate) fn advance(
         &mut self,
         y: &mut [f64],
-        load: &[f64],
-        next: &[f64],
-        held: &[f64],
-        forces: impl Fn(&[f64], &mut [f64]),
+        h: f64,
+        slopes: &mut Product,
+        mut prepare: impl FnMut(&mut Product, usize, &[f64]),
     ) {
-        let (n, h) = (y.len(), self.step_s);
-        let stages = [(0.0, 1.0, 0.5), (0.5, 2.0, 0.5), (0.5, 2.0, 1.0), (1.0, 1.0, 0.0)];
-        for substep in 0..self.substeps {
-            self.start.copy_from_slice(y);
-            self.sum.fill(0.0);
-            for (at, weight, reach) in stages {
-                let part = (substep as f64 + at) / self.substeps as f64;
-                let (stage, rest) = self.input.split_at_mut(n);
-                let (s, rest) = rest.split_at_mut(load.len());
-                let (w, r) = rest.split_at_mut(held.len());
-                stage.copy_from_slice(y);
-                for ((s, a), b) in s.iter_mut().zip(load).zip(next) {
-                    *s = a + part * (b - a);
-                }
-                w.copy_from_slice(held);
-                forces(stage, r);
-                self.slope.multiply(&self.input, &mut self.output);
-                for i in 0..n {
-                    self.sum[i] += weight * self.output[i];
-                    y[i] = self.start[i] + reach * h * self.output[i];
-                }
+        y.clone_into(&mut self.start);
+        self.sum.clear();
+        self.sum.resize(y.len(), 0.0);
+        let stages = [(1.0, 0.5), (2.0, 0.5), (2.0, 1.0), (1.0, 0.0)];
+        for (stage, (weight, reach)) in stages.into_iter().enumerate() {
+            prepare(slopes, stage, y);
+            let slopes = slopes.multiply();
+            let n = y.len() - slopes.len();
+            for i in 0..y.len() {
+                let slope = if i < n { y[n + i] } else { slopes[i - n] };
+                self.sum[i] += weight * slope;
+                y[i] = self.start[i] + reach * h * slope;
             }
-            for ((y, start), sum) in y.iter_mut().zip(&self.start).zip(&self.sum) {
-                *y = start + h / 6.0 * sum;
-            }
+        }
+        for ((y, start), sum) in y.iter_mut().zip(&self.start).zip(&self.sum) {
+            *y = start + h / 6.0 * sum;
         }
     }
 }

@@ -35,11 +35,8 @@ impl Motion {
 
     /// Takes all displacements, then all velocities, then all accelerations.
     pub fn copy_from_slice(&mut self, signals: &[f64]) {
-        let (displacement, rest) = signals.split_at(self.count());
-        let (velocity, acceleration) = rest.split_at(self.count());
-        self.displacement.copy_from_slice(displacement);
-        self.velocity.copy_from_slice(velocity);
-        self.acceleration.copy_from_slice(acceleration);
+        let parts = [&mut self.displacement, &mut self.velocity, &mut self.acceleration];
+        parts.into_iter().flatten().zip(signals).for_each(|(to, from)| *to = *from);
     }
 
     /// Displacement, velocity and acceleration of one interface DOF.

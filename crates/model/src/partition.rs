@@ -4,7 +4,7 @@ mod internal_dofs;
 
 pub use internal_dofs::InternalDofs;
 
-use nalgebra::{DMatrix, DVector};
+use nalgebra::DMatrix;
 use numerics::eigen;
 use thiserror::Error;
 
@@ -120,18 +120,16 @@ impl Partition {
         self.check_interface(structure.size())?;
         let states = structure.states.as_ref().filter(|_| self.inside.is_none());
         let mut whole = Equations {
-            mass: structure.mass.clone(),
-            damping: structure.damping.clone(),
-            stiffness: structure.stiffness.clone(),
+            matrices: structure.matrices.clone(),
             load: load_matrix(structure, loads),
             interface: self.interface.clone(),
             elements: elements.to_vec(),
             states: states.map(|states| Box::new(states.descriptor.clone())),
         };
-        let specimen = self.specimen.matrices();
+        let specimen = &self.specimen.matrices;
         let numerical = match &self.inside {
-            Some(inside) => inside.outside(self, &whole)?.without(&specimen),
-            None => whole.without(&specimen),
+            Some(inside) => inside.outside(self, &whole)?.without(specimen),
+            None => whole.without(specimen),
         };
         match whole.states {
             None => check_mass(&numerical)?,
@@ -168,7 +166,8 @@ impl Partition {
 }
 
 fn check_mass(numerical: &Equations) -> Result<(), PartitionError> {
-    let smallest = eigen::smallest_symmetric_eigenvalue(&numerical.mass).unwrap_or(f64::NAN);
+    let smallest =
+        eigen::smallest_symmetric_eigenvalue(&numerical.matrices.mass).unwrap_or(f64::NAN);
     if smallest.is_nan() || smallest <= 0.0 {
         return Err(PartitionError::NoMassLeft(smallest));
     }
@@ -194,21 +193,17 @@ fn check_inertance(whole: &Equations, numerical: &Equations) -> Result<(), Parti
 }
 
 fn load_matrix(structure: &Structure, loads: &[LoadPattern]) -> DMatrix<f64> {
-    let n = structure.states.as_ref().map_or(structure.size(), |s| s.descriptor.states());
+    let n = structure.states.as_ref().map_or(structure.size(), |s| s.descriptor.a.nrows());
     let mut matrix = DMatrix::zeros(n, loads.len());
     for (column, pattern) in loads.iter().enumerate() {
-        let pattern = match pattern {
-            LoadPattern::Ground => match &structure.states {
-                Some(states) => states.ground.clone(),
-                None => -&structure.mass * &structure.influence,
-            },
-            LoadPattern::Force { dof } => {
-                let mut unit = DVector::zeros(n);
-                unit[*dof] = 1.0;
-                unit
+        match (pattern, &structure.states) {
+            (LoadPattern::Force { dof }, _) => matrix[(*dof, column)] = 1.0,
+            (LoadPattern::Ground, Some(states)) => matrix.set_column(column, &states.ground),
+            (LoadPattern::Ground, None) => {
+                let inertia = -&structure.matrices.mass * &structure.influence;
+                matrix.set_column(column, &inertia);
             }
-        };
-        matrix.set_column(column, &pattern);
+        }
     }
     matrix
 }

@@ -1,6 +1,7 @@
 //! Two rates: how a slow main loop and the fast tick go together, and what the
 //! main loop makes of the forces of a period.
 
+use keys::Keys;
 use nalgebra::DMatrix;
 use numerics::block::{hstack, vstack};
 use numerics::linear_system::{LinearSystem, Time};
@@ -30,25 +31,24 @@ pub struct Rates {
 }
 
 /// What the main loop makes of the force samples of a period.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Keys)]
 pub enum ForceUse {
-    /// The numerical part is integrated tick by tick, the force running
-    /// straight from sample to sample.
+    /// Every sample is integrated, straight from one to the next.
     AllSamples,
-    /// One step over the whole period with the mean of the samples: nearly as
-    /// good, for models that are costly to step.
+    /// One step with the mean of the samples, for costly models.
     Average,
-    /// One step over the whole period with the force at its start, held: the
-    /// published scheme, late by half a period.
+    /// One step with the sample at its start, held; half a period late.
+    ///
+    /// The published scheme.
     Last,
 }
 
 /// Where within its tick a point lies.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Keys)]
 pub enum Lead {
-    /// In its middle: a command that is held over a tick is then right on average.
+    /// In the middle of its tick, which cancels the hold of the command.
     HalfSample,
-    /// At its start.
+    /// At the start of its tick.
     None,
 }
 
@@ -62,15 +62,18 @@ impl Lead {
     }
 }
 
-/// A step of a rehearsed main loop takes
-/// `base_s` + iterations × `per_iteration_s` + |normal| × `jitter_s`.
-#[derive(Debug, Clone, Copy, PartialEq)]
+/// The time a step of the main loop takes in a rehearsal: `base`, `per_iteration` for each iteration
+/// of an implicit method, and the size of a normal random number times `jitter`.
+#[derive(Debug, Clone, Copy, PartialEq, Keys)]
 pub struct StepTime {
     /// Of every step.
+    #[key(time, not_negative)]
     pub base_s: f64,
-    /// For each iteration of an implicit method with nonlinear elements.
+    /// For each iteration, where there are nonlinear elements.
+    #[key(time, not_negative, default = "0 s")]
     pub per_iteration_s: f64,
-    /// Standard deviation of the normal number whose size is added.
+    /// Standard deviation of the random part.
+    #[key(time, not_negative, default = "0 s")]
     pub jitter_s: f64,
 }
 
@@ -208,37 +211,33 @@ impl Rates {
         loads: usize,
     ) -> (DMatrix<f64>, DMatrix<f64>, DMatrix<f64>) {
         let (states, count, ratio) = (step.transition.nrows(), step.force.ncols(), self.ratio);
+        if self.force != ForceUse::AllSamples {
+            let share = 1.0 / ratio as f64;
+            let of_sample = |sample: usize| match self.force {
+                ForceUse::Last => f64::from(sample == 0) * &step.force,
+                _ if sample == 0 || sample == ratio => 0.5 * share * &step.force,
+                _ => share * &step.force,
+            };
+            let samples: Vec<_> = (1..=ratio).map(of_sample).collect();
+            let rest = hstack(&samples.iter().collect::<Vec<_>>());
+            return (step.transition.clone(), of_sample(0), rest);
+        }
+        let (start, end) = (step.load.columns(loads, count), step.next.columns(loads, count));
         let mut first = DMatrix::zeros(states, count);
         let mut rest = DMatrix::zeros(states, ratio * count);
-        let share = 1.0 / ratio as f64;
-        match self.force {
-            ForceUse::AllSamples => {
-                let (start, end) =
-                    (step.load.columns(loads, count), step.next.columns(loads, count));
-                let mut transition = DMatrix::identity(states, states);
-                for tick in 0..ratio {
-                    first = &step.transition * first;
-                    rest = &step.transition * rest;
-                    transition = &step.transition * transition;
-                    let mut begun = match tick {
-                        0 => first.columns_mut(0, count),
-                        _ => rest.columns_mut((tick - 1) * count, count),
-                    };
-                    begun += start;
-                    let mut ended = rest.columns_mut(tick * count, count);
-                    ended += end;
-                }
-                return (transition, first, rest);
-            }
-            ForceUse::Average => {
-                first.copy_from(&(0.5 * share * &step.force));
-                for tick in 0..ratio {
-                    let half = if tick + 1 == ratio { 0.5 } else { 1.0 };
-                    rest.columns_mut(tick * count, count).copy_from(&(half * share * &step.force));
-                }
-            }
-            ForceUse::Last => first.copy_from(&step.force),
+        let mut transition = DMatrix::identity(states, states);
+        for tick in 0..ratio {
+            first = &step.transition * first;
+            rest = &step.transition * rest;
+            transition = &step.transition * transition;
+            let mut begun = match tick {
+                0 => first.columns_mut(0, count),
+                _ => rest.columns_mut((tick - 1) * count, count),
+            };
+            begun += start;
+            let mut ended = rest.columns_mut(tick * count, count);
+            ended += end;
         }
-        (step.transition.clone(), first, rest)
+        (transition, first, rest)
     }
 }

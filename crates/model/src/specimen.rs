@@ -14,12 +14,8 @@ use crate::motion::Motion;
 /// What stands in the laboratory, one row per interface DOF.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Specimen {
-    /// kg.
-    pub mass: DMatrix<f64>,
-    /// N·s/m.
-    pub damping: DMatrix<f64>,
-    /// N/m, without the elements.
-    pub stiffness: DMatrix<f64>,
+    /// kg, N·s/m, and N/m without the elements.
+    pub matrices: SecondOrder,
     /// Nonlinear elements and the interface DOF (from 0) each acts on.
     pub elements: Vec<(usize, Element)>,
 }
@@ -27,39 +23,35 @@ pub struct Specimen {
 impl Specimen {
     /// Number of interface DOFs.
     pub fn count(&self) -> usize {
-        self.mass.nrows()
-    }
-
-    /// Its linear part.
-    pub fn matrices(&self) -> SecondOrder {
-        SecondOrder {
-            mass: self.mass.clone(),
-            damping: self.damping.clone(),
-            stiffness: self.stiffness.clone(),
-        }
+        self.matrices.mass.nrows()
     }
 
     /// Whether any inertia is there.
     pub fn is_massive(&self) -> bool {
-        self.mass.iter().any(|&m| m != 0.0)
+        self.matrices.mass.iter().any(|&m| m != 0.0)
     }
 
     /// The specimen a small motion sees: every element as a spring of its
     /// initial stiffness.
     pub fn linearised(&self) -> Self {
-        let mut stiffness = self.stiffness.clone();
+        let mut matrices = self.matrices.clone();
         for (dof, element) in &self.elements {
-            stiffness[(*dof, *dof)] += element.initial_stiffness();
+            matrices.stiffness[(*dof, *dof)] += element.initial_stiffness();
         }
-        Self { stiffness, elements: Vec::new(), ..self.clone() }
+        Self { matrices, elements: Vec::new() }
     }
 
     /// From displacement, velocity and acceleration of the interface to its force,
     /// every element as a spring of its initial stiffness.
     pub fn linear_form(&self, step_s: f64) -> LinearSystem {
-        let small = self.linearised();
-        let gain = hstack(&[&small.stiffness, &small.damping, &small.mass]);
-        LinearSystem::gain(gain, Time::Step(step_s))
+        LinearSystem::gain(self.linearised().of_motion(), Time::Step(step_s))
+    }
+
+    /// Its force but for the elements from displacement, velocity and acceleration of the
+    /// interface: K, C and M side by side.
+    pub fn of_motion(&self) -> DMatrix<f64> {
+        let [mass, damping, stiffness] = self.matrices.each();
+        hstack(&[stiffness, damping, mass])
     }
 
     /// Element forces per interface DOF at a trial displacement. Without
@@ -105,8 +97,8 @@ pub fn restoring_force<T: Lane>([k, c, m]: [T; 3], [u, v, a]: [T; 3], elements: 
 #[derive(Debug, Clone)]
 pub struct RestoringForce {
     product: Product,
-    /// K, C, M of a single interface DOF, the usual case.
-    single: [f64; 3],
+    /// K, C, M of the first interface DOF, usually the only one.
+    pub single: [f64; 3],
 }
 
 impl RestoringForce {
@@ -114,30 +106,18 @@ impl RestoringForce {
     pub fn new(specimen: &Specimen) -> Self {
         let count = specimen.count();
         let identity = DMatrix::identity(count, count);
-        let parts = [&specimen.stiffness, &specimen.damping, &specimen.mass];
-        let [k, c, m] = parts;
+        let of_motion = specimen.of_motion();
         Self {
-            product: Product::new(&hstack(&[k, c, m, &identity])),
-            single: parts.map(|part| part.iter().next().copied().unwrap_or(0.0)),
+            product: Product::new(&hstack(&[&of_motion, &identity])),
+            single: [0, 1, 2].map(|k| of_motion.get((0, k * count)).copied().unwrap_or(0.0)),
         }
-    }
-
-    /// K, C, M of the first interface DOF.
-    pub fn single(&self) -> [f64; 3] {
-        self.single
     }
 
     /// The force for a motion and the element forces `r`.
     #[inline(always)]
     pub fn evaluate(&mut self, motion: &Motion, elements: &[f64], out: &mut [f64]) {
-        if let ([f], [u], [v], [a], [r]) = (
-            &mut *out,
-            &motion.displacement[..],
-            &motion.velocity[..],
-            &motion.acceleration[..],
-            elements,
-        ) {
-            *f = restoring_force(self.single, [*u, *v, *a], *r);
+        if let ([f], [r]) = (&mut *out, elements) {
+            *f = restoring_force(self.single, motion.of(0), *r);
             return;
         }
         let Motion { displacement, velocity, acceleration } = motion;

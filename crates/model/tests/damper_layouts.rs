@@ -69,7 +69,7 @@ fn the_default_is_never_unstable_and_the_state_space_method_is_told_on() {
                 own
             })
             .collect();
-        let whole = assemble(&[&parts[0], &parts[1]], &joints).unwrap().model;
+        let whole = assemble(&[&parts[0], &parts[1]], &joints).unwrap();
         for model in parts.iter().chain([&whole]) {
             let verdict = Verdict::of(model).unwrap();
             assert!(verdict.is_passive(), "layout {layout}: {verdict:?}");
@@ -94,7 +94,7 @@ fn the_default_is_never_unstable_and_the_state_space_method_is_told_on() {
             continue;
         };
         let joints = [vec![0, 1], vec![0, 1, 2, 3]];
-        let coupled = assemble_states(&[&states[0], &states[1]], &joints).unwrap().model;
+        let coupled = assemble_states(&[&states[0], &states[1]], &joints).unwrap();
         let verdict = coupled.verdict().unwrap();
         let growth = growth_by_shift(&coupled.c, &coupled.d);
         if growth > 1.0 {

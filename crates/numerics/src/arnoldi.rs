@@ -1,9 +1,8 @@
 //! The largest eigenvalues of a map that is known by what it does to a vector.
 
-use nalgebra::{Complex, DMatrix, DVector};
-
 use crate::eigen::{ComplexPairs, EigenError, general_pairs};
 use crate::random::Stream;
+use crate::{Complex, ComplexMatrix, Matrix, Vector};
 
 /// Residuals below this part of the largest eigenvalue are none.
 const SETTLED: f64 = 1e-10;
@@ -17,18 +16,18 @@ pub fn largest(
     size: usize,
     beyond: f64,
     most: usize,
-    mut apply: impl FnMut(&DVector<f64>) -> DVector<f64>,
+    mut apply: impl FnMut(&Vector) -> Vector,
 ) -> Result<Option<ComplexPairs>, EigenError> {
     let mut stream = Stream::new(1, "arnoldi");
-    let first = DVector::from_fn(size, |_, _| stream.normal());
+    let first = Vector::from_fn(size, |_, _| stream.normal());
     let mut basis = vec![first.normalize()];
-    let mut projected: Vec<DVector<f64>> = Vec::new();
+    let mut projected: Vec<Vector> = Vec::new();
     let most = most.min(size);
     let mut directions = DIRECTIONS.min(most);
     loop {
         while projected.len() < directions {
             let mut next = apply(&basis[projected.len()]);
-            let mut column = DVector::zeros(basis.len() + 1);
+            let mut column = Vector::zeros(basis.len() + 1);
             // Twice: what rounding leaves of the earlier directions goes in the second round.
             for _ in 0..2 {
                 for (earlier, part) in basis.iter().zip(column.iter_mut()) {
@@ -41,10 +40,10 @@ pub fn largest(
             column[basis.len()] = left;
             let whole = column.norm();
             projected.push(column);
-            basis.push(if left > 1e-14 * whole { next / left } else { DVector::zeros(size) });
+            basis.push(if left > 1e-14 * whole { next / left } else { Vector::zeros(size) });
         }
         let n = projected.len();
-        let square = DMatrix::from_fn(n, n, |i, j| projected[j].get(i).copied().unwrap_or(0.0));
+        let square = Matrix::from_fn(n, n, |i, j| projected[j].get(i).copied().unwrap_or(0.0));
         let left = projected[n - 1][n];
         let (values, vectors) = general_pairs(&square)?;
         let mut order: Vec<usize> = (0..n).collect();
@@ -55,7 +54,7 @@ pub fn largest(
             left * column[n - 1].norm() <= SETTLED * values[*k].norm() * column.norm()
         };
         if order[..wanted].iter().all(settled) {
-            let mut found = DMatrix::zeros(size, wanted);
+            let mut found = ComplexMatrix::zeros(size, wanted);
             for (mut to, k) in found.column_iter_mut().zip(&order) {
                 for (direction, part) in basis.iter().zip(vectors.column(*k).iter()) {
                     to += direction.map(Complex::from) * *part;
@@ -78,10 +77,10 @@ mod tests {
     fn the_largest_eigenvalues_are_those_of_the_matrix() {
         let mut stream = Stream::new(7, "arnoldi test");
         let n = 130;
-        let mut matrix = DMatrix::from_fn(n, n, |_, _| 0.03 * stream.normal());
+        let mut matrix = Matrix::from_fn(n, n, |_, _| 0.03 * stream.normal());
         // Two pairs that stand out.
         for (at, [re, im]) in [(0, [0.9, 0.7]), (2, [-0.4, 1.0])] {
-            let pair = DMatrix::from_row_slice(2, 2, &[re, im, -im, re]);
+            let pair = Matrix::from_row_slice(2, 2, &[re, im, -im, re]);
             matrix.view_mut((at, at), (2, 2)).copy_from(&pair);
         }
         let all = crate::eigen::eigenvalues(&matrix).unwrap();

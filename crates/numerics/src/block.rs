@@ -2,10 +2,12 @@
 
 use nalgebra::{ComplexField, DMatrix};
 
+use crate::Matrix;
+
 /// Blocks side by side; shorter ones are followed by zeros.
-pub fn hstack(blocks: &[&DMatrix<f64>]) -> DMatrix<f64> {
+pub fn hstack(blocks: &[&Matrix]) -> Matrix {
     let rows = blocks.iter().map(|b| b.nrows()).max().unwrap_or(0);
-    let mut joined = DMatrix::zeros(rows, blocks.iter().map(|b| b.ncols()).sum());
+    let mut joined = Matrix::zeros(rows, blocks.iter().map(|b| b.ncols()).sum());
     let mut at = 0;
     for block in blocks {
         joined.view_mut((0, at), block.shape()).copy_from(block);

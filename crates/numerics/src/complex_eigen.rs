@@ -1,8 +1,7 @@
 //! Eigenvalues of small complex matrices, such as a loop gain at one frequency.
 
-use nalgebra::{Complex, DMatrix};
-
 use crate::eigen;
+use crate::{Complex, ComplexMatrix};
 
 /// All eigenvalues, in no particular order; NaN for a matrix that is not finite.
 ///
@@ -10,7 +9,7 @@ use crate::eigen;
 /// thousands of times each. Beyond, the QR iteration of [`eigen`] is as fast as
 /// the characteristic polynomial and its roots from five rows on, and keeps two
 /// more digits at eight.
-pub fn eigenvalues(matrix: &DMatrix<Complex<f64>>) -> Vec<Complex<f64>> {
+pub fn eigenvalues(matrix: &ComplexMatrix) -> Vec<Complex> {
     match matrix.nrows() {
         0 => Vec::new(),
         1 => vec![matrix[(0, 0)]],
@@ -41,12 +40,13 @@ mod tests {
             for _ in 0..20 {
                 let mut number =
                     || Complex::new(random.uniform() - 0.5, random.uniform() - 0.5) * 4.0;
-                let wanted: Vec<Complex<f64>> = (0..n).map(|_| number()).collect();
-                let turn = DMatrix::from_fn(n, n, |i, j| {
+                let wanted: Vec<Complex> = (0..n).map(|_| number()).collect();
+                let turn = ComplexMatrix::from_fn(n, n, |i, j| {
                     number() * 0.2 + if i == j { Complex::ONE } else { Complex::ZERO }
                 });
                 let inverse = turn.clone().try_inverse().unwrap();
-                let diagonal = DMatrix::from_diagonal(&nalgebra::DVector::from_vec(wanted.clone()));
+                let diagonal =
+                    ComplexMatrix::from_diagonal(&nalgebra::DVector::from_vec(wanted.clone()));
                 let found = eigenvalues(&(turn * diagonal * inverse));
                 assert_eq!(found.len(), n);
                 for value in wanted {
@@ -59,15 +59,15 @@ mod tests {
 
     #[test]
     fn rank_one_and_zero_and_not_a_number() {
-        let ones = DMatrix::from_element(4, 4, Complex::new(0.0, 2.0));
+        let ones = ComplexMatrix::from_element(4, 4, Complex::new(0.0, 2.0));
         let mut found = eigenvalues(&ones);
         found.sort_by(|a, b| b.norm().total_cmp(&a.norm()));
         assert!((found[0] - Complex::new(0.0, 8.0)).norm() < 1e-12, "{found:?}");
         assert!(found[1].norm() < 1e-12, "{found:?}");
-        assert_eq!(eigenvalues(&DMatrix::zeros(3, 3)), vec![Complex::ZERO; 3]);
-        let nan = DMatrix::from_element(3, 3, Complex::new(f64::NAN, 0.0));
+        assert_eq!(eigenvalues(&ComplexMatrix::zeros(3, 3)), vec![Complex::ZERO; 3]);
+        let nan = ComplexMatrix::from_element(3, 3, Complex::new(f64::NAN, 0.0));
         assert!(eigenvalues(&nan).iter().all(|x| x.re.is_nan()));
-        let two = DMatrix::from_row_slice(2, 2, &[1e8, 1.0, 0.0, 1e-8].map(Complex::from));
+        let two = ComplexMatrix::from_row_slice(2, 2, &[1e8, 1.0, 0.0, 1e-8].map(Complex::from));
         assert!((eigenvalues(&two)[1] - 1e-8).norm() < 1e-22);
     }
 }

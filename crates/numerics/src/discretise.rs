@@ -1,6 +1,6 @@
 //! Exact discretisation of linear systems with held inputs.
 
-use nalgebra::DMatrix;
+use crate::Matrix;
 
 /// The exact step of ẋ = A x + B u over one period.
 ///
@@ -8,23 +8,23 @@ use nalgebra::DMatrix;
 #[derive(Debug, Clone, PartialEq)]
 pub struct Discrete {
     /// e^{A h}.
-    pub transition: DMatrix<f64>,
+    pub transition: Matrix,
     /// Weight of the input at the start of the step.
-    pub start: DMatrix<f64>,
+    pub start: Matrix,
     /// Weight of the input at its end; zero for a zero-order hold.
-    pub end: DMatrix<f64>,
+    pub end: Matrix,
 }
 
 /// Exact step for an input that keeps its value over the step.
-pub fn zero_order_hold(a: &DMatrix<f64>, b: &DMatrix<f64>, step_s: f64) -> Discrete {
+pub fn zero_order_hold(a: &Matrix, b: &Matrix, step_s: f64) -> Discrete {
     let (transition, first, _) = integrals(a, b, step_s);
-    let end = DMatrix::zeros(first.nrows(), first.ncols());
+    let end = Matrix::zeros(first.nrows(), first.ncols());
     Discrete { transition, start: first, end }
 }
 
 /// Exact step for an input that runs straight from its value at the start to
 /// its value at the end of the step.
-pub fn first_order_hold(a: &DMatrix<f64>, b: &DMatrix<f64>, step_s: f64) -> Discrete {
+pub fn first_order_hold(a: &Matrix, b: &Matrix, step_s: f64) -> Discrete {
     let (transition, first, second) = integrals(a, b, step_s);
     Discrete { transition, start: first - &second, end: second }
 }
@@ -36,16 +36,12 @@ const LARGEST_ENTRY: f64 = 1e28;
 ///
 /// All three are blocks of one exponential (Van Loan): the input and its slope
 /// join the state. Singular A is no special case.
-fn integrals(
-    a: &DMatrix<f64>,
-    b: &DMatrix<f64>,
-    step_s: f64,
-) -> (DMatrix<f64>, DMatrix<f64>, DMatrix<f64>) {
+fn integrals(a: &Matrix, b: &Matrix, step_s: f64) -> (Matrix, Matrix, Matrix) {
     let (n, m) = (a.nrows(), b.ncols());
-    let mut joined = DMatrix::zeros(n + 2 * m, n + 2 * m);
+    let mut joined = Matrix::zeros(n + 2 * m, n + 2 * m);
     joined.view_mut((0, 0), (n, n)).copy_from(&(a * step_s));
     joined.view_mut((0, n), (n, m)).copy_from(&(b * step_s));
-    joined.view_mut((n, n + m), (m, m)).copy_from(&DMatrix::identity(m, m));
+    joined.view_mut((n, n + m), (m, m)).copy_from(&Matrix::identity(m, m));
     // The exponential estimates tenth powers to choose its scaling; past this
     // they overflow, and it would square without end.
     let exponential =
@@ -64,7 +60,7 @@ mod tests {
     #[test]
     fn a_first_order_lag_is_exact_for_both_holds() {
         // ẋ = −2x + u from x = 0.3: with u = 1 + 5t the solution is known.
-        let (a, b) = (DMatrix::from_element(1, 1, -2.0), DMatrix::from_element(1, 1, 1.0));
+        let (a, b) = (Matrix::from_element(1, 1, -2.0), Matrix::from_element(1, 1, 1.0));
         let h: f64 = 0.17;
         let held = zero_order_hold(&a, &b, h);
         let exact = 0.3 * (-2.0 * h).exp() + 0.5 * (1.0 - (-2.0 * h).exp());
@@ -80,8 +76,8 @@ mod tests {
 
     #[test]
     fn a_double_integrator_is_no_special_case() {
-        let a = DMatrix::from_row_slice(2, 2, &[0.0, 1.0, 0.0, 0.0]);
-        let b = DMatrix::from_row_slice(2, 1, &[0.0, 1.0]);
+        let a = Matrix::from_row_slice(2, 2, &[0.0, 1.0, 0.0, 0.0]);
+        let b = Matrix::from_row_slice(2, 1, &[0.0, 1.0]);
         let held = zero_order_hold(&a, &b, 0.5);
         assert!((held.start[0] - 0.125).abs() < 1e-15 && (held.start[1] - 0.5).abs() < 1e-15);
     }
@@ -89,13 +85,13 @@ mod tests {
     #[test]
     fn entries_without_measure_give_nan_and_an_end() {
         for size in [1e29, 1e300, f64::INFINITY, f64::NAN] {
-            let a = DMatrix::from_element(2, 2, size);
-            let held = zero_order_hold(&a, &DMatrix::identity(2, 2), 1.0);
+            let a = Matrix::from_element(2, 2, size);
+            let held = zero_order_hold(&a, &Matrix::identity(2, 2), 1.0);
             assert!(held.transition.iter().all(|entry| entry.is_nan()), "{size}");
         }
         let stiff = zero_order_hold(
-            &DMatrix::from_element(1, 1, -1e20),
-            &DMatrix::from_element(1, 1, 1.0),
+            &Matrix::from_element(1, 1, -1e20),
+            &Matrix::from_element(1, 1, 1.0),
             1.0,
         );
         assert!(stiff.transition[0].abs() < 1e-12, "{stiff:?}");

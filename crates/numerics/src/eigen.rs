@@ -7,8 +7,11 @@ use faer::linalg::triangular_solve::{
     solve_lower_triangular_in_place, solve_upper_triangular_in_place,
 };
 use faer::{Mat, MatRef, Par, Side};
-use nalgebra::{Complex, ComplexField, DMatrix, DVector, Scalar};
+use nalgebra::{ComplexField, DMatrix, DVector, Scalar};
 use thiserror::Error;
+
+use crate::solve::is_finite;
+use crate::{Complex, ComplexMatrix, Matrix, Vector};
 
 /// Largest part of the greatest eigenvalue that a negative one may be and
 /// still count as the rounding noise of a rigid-body mode.
@@ -23,22 +26,6 @@ const SYMMETRY_TOLERANCE: f64 = 1e-8;
 /// Why a matrix has no eigenvalues here. Rows and columns count from 0.
 #[derive(Debug, Clone, PartialEq, Error)]
 pub enum EigenError {
-    /// The matrix is not square.
-    #[error("the matrix has {rows} rows and {columns} columns; it must be square")]
-    NotSquare {
-        /// Rows it has.
-        rows: usize,
-        /// Columns it has.
-        columns: usize,
-    },
-    /// Two matrices of one problem differ in size.
-    #[error("the stiffness is {stiffness} × {stiffness} but the mass is {mass} × {mass}")]
-    SizeMismatch {
-        /// Size of the stiffness.
-        stiffness: usize,
-        /// Size of the mass.
-        mass: usize,
-    },
     /// An entry is NaN or infinite.
     #[error("the entry at row {}, column {} is {value}", row + 1, column + 1)]
     NotFinite {
@@ -71,9 +58,9 @@ pub enum EigenError {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Modes {
     /// Circular frequencies, ascending.
-    pub omega_rad_s: DVector<f64>,
+    pub omega_rad_s: Vector,
     /// One column per mode, scaled so that Φᵀ M Φ = I.
-    pub shapes: DMatrix<f64>,
+    pub shapes: Matrix,
 }
 
 impl Modes {
@@ -117,15 +104,13 @@ pub struct Asymmetry {
 /// negative noise is clipped, a truly negative ω² is an error.
 ///
 /// The sign of a mode is fixed: its largest component is positive.
-pub fn symmetric_modes(stiffness: &DMatrix<f64>, mass: &DMatrix<f64>) -> Result<Modes, EigenError> {
+pub fn symmetric_modes(stiffness: &Matrix, mass: &Matrix) -> Result<Modes, EigenError> {
     check_symmetric(stiffness)?;
     check_symmetric(mass)?;
     let n = mass.nrows();
-    if stiffness.nrows() != n {
-        return Err(EigenError::SizeMismatch { stiffness: stiffness.nrows(), mass: n });
-    }
+    assert_eq!(stiffness.nrows(), n, "matrices of one size");
     if n == 0 {
-        return Ok(Modes { omega_rad_s: DVector::zeros(0), shapes: DMatrix::zeros(0, 0) });
+        return Ok(Modes { omega_rad_s: Vector::zeros(0), shapes: Matrix::zeros(0, 0) });
     }
     let (mut squares, mut shapes) = definite_pair(stiffness, mass)?;
     let largest = squares[n - 1].abs().max(squares[0].abs());
@@ -140,7 +125,7 @@ pub fn symmetric_modes(stiffness: &DMatrix<f64>, mass: &DMatrix<f64>) -> Result<
 }
 
 /// The sign of every shape by its largest component.
-pub(crate) fn make_largest_positive(shapes: &mut DMatrix<f64>) {
+pub(crate) fn make_largest_positive(shapes: &mut Matrix) {
     for mut shape in shapes.column_iter_mut() {
         if shape[shape.icamax()] < 0.0 {
             shape.neg_mut();
@@ -150,7 +135,7 @@ pub(crate) fn make_largest_positive(shapes: &mut DMatrix<f64>) {
 
 /// Smallest and largest λ of A x = λ B x, for symmetric matrices, B positive
 /// definite; [0, 0] for matrices without entries.
-pub fn definite_range(a: &DMatrix<f64>, b: &DMatrix<f64>) -> Result<[f64; 2], EigenError> {
+pub fn definite_range(a: &Matrix, b: &Matrix) -> Result<[f64; 2], EigenError> {
     check_symmetric(a)?;
     check_symmetric(b)?;
     if a.is_empty() {
@@ -161,22 +146,19 @@ pub fn definite_range(a: &DMatrix<f64>, b: &DMatrix<f64>) -> Result<[f64; 2], Ei
 }
 
 /// L⁻¹ A L⁻ᵀ, by two forward substitutions.
-fn congruent(a: &DMatrix<f64>, factor: &Mat<f64>) -> DMatrix<f64> {
+fn congruent(a: &Matrix, factor: &Mat<f64>) -> Matrix {
     let n = a.nrows();
     let mut half = view(&symmetric_part(a)).to_owned();
     solve_lower_triangular_in_place(factor.as_ref(), half.as_mut(), Par::Seq);
     let mut reduced = half.transpose().to_owned();
     solve_lower_triangular_in_place(factor.as_ref(), reduced.as_mut(), Par::Seq);
-    DMatrix::from_fn(n, n, |i, j| 0.5 * (reduced[(i, j)] + reduced[(j, i)]))
+    Matrix::from_fn(n, n, |i, j| 0.5 * (reduced[(i, j)] + reduced[(j, i)]))
 }
 
 /// λ ascending and X of A x = λ B x with Xᵀ B X = I, for B positive definite.
 ///
 /// Every λ carries an error of about ε times the largest.
-fn definite_pair(
-    a: &DMatrix<f64>,
-    b: &DMatrix<f64>,
-) -> Result<(DVector<f64>, DMatrix<f64>), EigenError> {
+fn definite_pair(a: &Matrix, b: &Matrix) -> Result<(Vector, Matrix), EigenError> {
     let factor = cholesky(b)?;
     let reduced = congruent(a, &factor);
     finite(&reduced)?;
@@ -192,10 +174,10 @@ fn definite_pair(
 /// faer's solver compares with fixed numbers somewhere: a matrix of entries near
 /// 1e-8 came back with errors of 1e-16, not of 1e-16 times its size. So it is
 /// brought to unit size first.
-pub fn symmetric_pairs(matrix: &DMatrix<f64>) -> Result<(DVector<f64>, DMatrix<f64>), EigenError> {
+pub fn symmetric_pairs(matrix: &Matrix) -> Result<(Vector, Matrix), EigenError> {
     let (n, size) = (matrix.nrows(), matrix.amax());
     if size == 0.0 {
-        return Ok((DVector::zeros(n), DMatrix::identity(n, n)));
+        return Ok((Vector::zeros(n), Matrix::identity(n, n)));
     }
     finite(matrix)?;
     let (values, vectors) = self_adjoint_pairs(&(matrix / size))?;
@@ -203,23 +185,23 @@ pub fn symmetric_pairs(matrix: &DMatrix<f64>) -> Result<(DVector<f64>, DMatrix<f
 }
 
 /// The same of a matrix of unit size.
-fn self_adjoint_pairs(matrix: &DMatrix<f64>) -> Result<(DVector<f64>, DMatrix<f64>), EigenError> {
+fn self_adjoint_pairs(matrix: &Matrix) -> Result<(Vector, Matrix), EigenError> {
     let n = matrix.nrows();
     let pairs =
         view(matrix).self_adjoint_eigen(Side::Lower).map_err(|_| EigenError::NoConvergence(n))?;
     let values = pairs.S().column_vector();
-    Ok((DVector::from_fn(n, |i, _| values[i]), dense(pairs.U())))
+    Ok((Vector::from_fn(n, |i, _| values[i]), dense(pairs.U())))
 }
 
 /// Eigenvalues and the eigenvectors that belong to them, one per column.
-pub type ComplexPairs = (Vec<Complex<f64>>, DMatrix<Complex<f64>>);
+pub type ComplexPairs = (Vec<Complex>, ComplexMatrix);
 
 /// Eigenvalues and right eigenvectors (columns of unit length) of a general
 /// real matrix, in no particular order.
-pub fn general_pairs(matrix: &DMatrix<f64>) -> Result<ComplexPairs, EigenError> {
+pub fn general_pairs(matrix: &Matrix) -> Result<ComplexPairs, EigenError> {
     let (n, size) = (matrix.nrows(), matrix.amax());
     if n == 0 {
-        return Ok((Vec::new(), DMatrix::zeros(0, 0)));
+        return Ok((Vec::new(), ComplexMatrix::zeros(0, 0)));
     }
     finite(matrix)?;
     let size = if size > 0.0 { size } else { 1.0 };
@@ -230,9 +212,8 @@ pub fn general_pairs(matrix: &DMatrix<f64>) -> Result<ComplexPairs, EigenError> 
     Ok((values.as_slice().to_vec(), vectors))
 }
 
-fn finite(matrix: &DMatrix<f64>) -> Result<(), EigenError> {
-    let sound = matrix.iter().all(|value| value.is_finite());
-    if sound { Ok(()) } else { Err(EigenError::NoConvergence(matrix.nrows())) }
+fn finite(matrix: &Matrix) -> Result<(), EigenError> {
+    if is_finite(matrix) { Ok(()) } else { Err(EigenError::NoConvergence(matrix.nrows())) }
 }
 
 /// The values with their vectors, if the iteration gave numbers.
@@ -251,10 +232,10 @@ fn checked<T: ComplexField>(
 /// the spread. A stiffness that is singular to rounding has no inverse pair:
 /// then the direct solution stays.
 fn sharpen_slow_modes(
-    stiffness: &DMatrix<f64>,
-    mass: &DMatrix<f64>,
-    squares: &mut DVector<f64>,
-    shapes: &mut DMatrix<f64>,
+    stiffness: &Matrix,
+    mass: &Matrix,
+    squares: &mut Vector,
+    shapes: &mut Matrix,
 ) {
     let Ok((flexibilities, vectors)) = definite_pair(mass, stiffness) else { return };
     let n = squares.len();
@@ -275,7 +256,7 @@ fn sharpen_slow_modes(
     let Ok(gram) = cholesky(&(joined.transpose() * mass * &joined)) else { return };
     let mut rows = view(&joined).transpose().to_owned();
     solve_lower_triangular_in_place(gram.as_ref(), rows.as_mut(), Par::Seq);
-    *shapes = DMatrix::from_fn(n, n, |i, j| rows[(j, i)]);
+    *shapes = Matrix::from_fn(n, n, |i, j| rows[(j, i)]);
     squares.as_mut_slice()[..join].copy_from_slice(&slow[..join]);
 }
 
@@ -284,7 +265,7 @@ fn sharpen_slow_modes(
 /// The matrix is balanced first: state matrices of servo-hydraulic actuators
 /// span thirteen decades, and without it the slow poles drown in the rounding
 /// of the large entries.
-pub fn eigenvalues(matrix: &DMatrix<f64>) -> Result<Vec<Complex<f64>>, EigenError> {
+pub fn eigenvalues(matrix: &Matrix) -> Result<Vec<Complex>, EigenError> {
     check_square(matrix)?;
     let n = matrix.nrows();
     if n == 0 {
@@ -299,11 +280,11 @@ pub fn eigenvalues(matrix: &DMatrix<f64>) -> Result<Vec<Complex<f64>>, EigenErro
 #[derive(Debug, Clone)]
 pub struct Decomposition {
     /// Λ.
-    pub values: Vec<Complex<f64>>,
+    pub values: Vec<Complex>,
     /// V, one column per eigenvalue.
-    pub vectors: DMatrix<Complex<f64>>,
+    pub vectors: ComplexMatrix,
     /// V⁻¹B.
-    pub input: DMatrix<Complex<f64>>,
+    pub input: ComplexMatrix,
 }
 
 /// Largest share of an input in one eigenvector: more costs too many digits.
@@ -312,7 +293,7 @@ const WORST_CONDITION: f64 = 1e7;
 impl Decomposition {
     /// Whether what the inputs B put into nearly parallel eigenvectors cancels
     /// between them, so that too few digits are left.
-    pub fn is_stretched(&self, input: &DMatrix<f64>) -> bool {
+    pub fn is_stretched(&self, input: &Matrix) -> bool {
         let size = |k: usize| self.input.row(k).iter().map(|x| x.norm_sqr()).sum::<f64>();
         let length = |k: usize| self.vectors.column(k).iter().map(|x| x.norm_sqr()).sum::<f64>();
         let largest = (0..self.values.len()).map(|k| size(k) * length(k)).fold(0.0, f64::max);
@@ -323,57 +304,47 @@ impl Decomposition {
 
 /// Decomposes a balanced A, with the part of B in every eigenvector. `None` for
 /// eigenvectors so nearly parallel that no inverse is found.
-pub fn decompose(
-    matrix: &DMatrix<f64>,
-    input: &DMatrix<f64>,
-) -> Result<Option<Decomposition>, EigenError> {
+pub fn decompose(matrix: &Matrix, input: &Matrix) -> Result<Option<Decomposition>, EigenError> {
     check_square(matrix)?;
     let n = matrix.nrows();
     let (balanced, scales) = balanced(matrix);
     let found = view(&balanced).eigen().map_err(|_| EigenError::NoConvergence(n))?;
-    let values: Vec<Complex<f64>> = found.S().column_vector().iter().copied().collect();
+    let values: Vec<Complex> = found.S().column_vector().iter().copied().collect();
     let right = Mat::from_fn(n, input.ncols(), |i, j| Complex::from(input[(i, j)] / scales[i]));
     let solved = found.U().partial_piv_lu().solve(&right);
     let vectors = DMatrix::from_fn(n, n, |i, j| found.U()[(i, j)] * scales[i]);
     let input = dense(solved.as_ref());
-    let all = values.iter().chain(vectors.iter()).chain(input.iter());
-    let sound = all.into_iter().all(ComplexField::is_finite);
+    let sound =
+        values.iter().all(ComplexField::is_finite) && [&vectors, &input].into_iter().all(is_finite);
     Ok(sound.then_some(Decomposition { values, vectors, input }))
 }
 
 /// Eigenvalues of a general complex matrix, in no particular order; `None` where
 /// they are not numbers.
-pub(crate) fn complex_eigenvalues(matrix: &DMatrix<Complex<f64>>) -> Option<Vec<Complex<f64>>> {
-    let finite = |values: &[Complex<f64>]| values.iter().all(ComplexField::is_finite);
+pub(crate) fn complex_eigenvalues(matrix: &ComplexMatrix) -> Option<Vec<Complex>> {
     let copy = Mat::from_fn(matrix.nrows(), matrix.ncols(), |i, j| matrix[(i, j)]);
-    let values = finite(matrix.as_slice()).then(|| copy.eigenvalues().ok()).flatten();
-    values.filter(|values| finite(values))
+    let values = is_finite(matrix).then(|| copy.eigenvalues().ok()).flatten();
+    values.filter(|values| values.iter().all(ComplexField::is_finite))
 }
 
 /// Largest modulus of the eigenvalues; 0 for a matrix without entries.
-pub fn spectral_radius(matrix: &DMatrix<f64>) -> Result<f64, EigenError> {
+pub fn spectral_radius(matrix: &Matrix) -> Result<f64, EigenError> {
     let values = eigenvalues(matrix)?;
     Ok(values.iter().map(|value| value.re.hypot(value.im)).fold(0.0, f64::max))
 }
 
-/// Largest real part of the eigenvalues; −∞ for a matrix without entries.
-pub fn spectral_abscissa(matrix: &DMatrix<f64>) -> Result<f64, EigenError> {
-    let values = eigenvalues(matrix)?;
-    Ok(values.iter().map(|value| value.re).fold(f64::NEG_INFINITY, f64::max))
-}
-
 /// Eigenvalues of a symmetric matrix, ascending.
-pub fn symmetric_eigenvalues(matrix: &DMatrix<f64>) -> Result<DVector<f64>, EigenError> {
+pub fn symmetric_eigenvalues(matrix: &Matrix) -> Result<Vector, EigenError> {
     check_symmetric(matrix)?;
     let n = matrix.nrows();
     if n == 0 {
-        return Ok(DVector::zeros(0));
+        return Ok(Vector::zeros(0));
     }
     let unit = to_unit_size(matrix.amax());
     let values = view(&(unit * symmetric_part(matrix)))
         .self_adjoint_eigenvalues(Side::Lower)
         .map_err(|_| EigenError::NoConvergence(n))?;
-    Ok(checked((DVector::from_vec(values) / unit, DMatrix::zeros(n, 0)))?.0)
+    Ok(checked((Vector::from_vec(values) / unit, Matrix::zeros(n, 0)))?.0)
 }
 
 /// The power of two that brings a matrix to unit size, without touching a digit.
@@ -389,14 +360,14 @@ fn to_unit_size(largest: f64) -> f64 {
 }
 
 /// Smallest eigenvalue of a symmetric matrix; +∞ for a matrix without entries.
-pub fn smallest_symmetric_eigenvalue(matrix: &DMatrix<f64>) -> Result<f64, EigenError> {
+pub fn smallest_symmetric_eigenvalue(matrix: &Matrix) -> Result<f64, EigenError> {
     Ok(symmetric_eigenvalues(matrix)?.iter().copied().next().unwrap_or(f64::INFINITY))
 }
 
 /// Checks that a symmetric matrix is positive definite, by its Cholesky factor.
 ///
 /// A pivot within rounding of zero counts as zero.
-pub fn check_positive_definite(matrix: &DMatrix<f64>) -> Result<(), EigenError> {
+pub fn check_positive_definite(matrix: &Matrix) -> Result<(), EigenError> {
     check_symmetric(matrix)?;
     if matrix.nrows() > 0 {
         cholesky(matrix)?;
@@ -406,14 +377,15 @@ pub fn check_positive_definite(matrix: &DMatrix<f64>) -> Result<(), EigenError> 
 
 /// Whether every mirrored pair agrees within `relative_tolerance`, measured as
 /// in [`Asymmetry::relative`]. False for a matrix that is not square or finite.
-pub fn is_symmetric(matrix: &DMatrix<f64>, relative_tolerance: f64) -> bool {
-    check_square(matrix).is_ok()
+pub fn is_symmetric(matrix: &Matrix, relative_tolerance: f64) -> bool {
+    matrix.is_square()
+        && is_finite(matrix)
         && worst_asymmetry(matrix).is_none_or(|pair| pair.relative <= relative_tolerance)
 }
 
 /// The mirrored pair that differs most, if any differs beyond the rounding of
 /// the largest entry. The matrix must be square.
-pub fn worst_asymmetry(matrix: &DMatrix<f64>) -> Option<Asymmetry> {
+pub fn worst_asymmetry(matrix: &Matrix) -> Option<Asymmetry> {
     let above = (1..matrix.nrows()).flat_map(|column| (0..column).map(move |row| (row, column)));
     let pairs = above.map(|(i, j)| (i, j, matrix[(i, j)], matrix[(j, i)]));
     Asymmetry::worst(pairs, matrix.diagonal().as_slice(), matrix.amax())
@@ -445,29 +417,23 @@ impl Asymmetry {
     }
 }
 
-fn check_square(matrix: &DMatrix<f64>) -> Result<(), EigenError> {
-    let (rows, columns) = matrix.shape();
-    if rows != columns {
-        return Err(EigenError::NotSquare { rows, columns });
-    }
-    match matrix.iter().position(|value| !value.is_finite()) {
-        Some(at) => {
-            Err(EigenError::NotFinite { row: at % rows, column: at / rows, value: matrix[at] })
-        }
-        None => Ok(()),
-    }
+fn check_square(matrix: &Matrix) -> Result<(), EigenError> {
+    let rows = matrix.nrows();
+    assert_eq!(rows, matrix.ncols(), "a square matrix");
+    let bad = matrix.iter().position(|value| !value.is_finite());
+    bad.map_or(Ok(()), |at| {
+        Err(EigenError::NotFinite { row: at % rows, column: at / rows, value: matrix[at] })
+    })
 }
 
-fn check_symmetric(matrix: &DMatrix<f64>) -> Result<(), EigenError> {
+fn check_symmetric(matrix: &Matrix) -> Result<(), EigenError> {
     check_square(matrix)?;
-    match worst_asymmetry(matrix) {
-        Some(pair) if pair.relative > SYMMETRY_TOLERANCE => Err(EigenError::NotSymmetric(pair)),
-        _ => Ok(()),
-    }
+    let worst = worst_asymmetry(matrix).filter(|pair| pair.relative > SYMMETRY_TOLERANCE);
+    worst.map_or(Ok(()), |pair| Err(EigenError::NotSymmetric(pair)))
 }
 
 /// The lower Cholesky factor, zero above the diagonal.
-fn cholesky(matrix: &DMatrix<f64>) -> Result<Mat<f64>, EigenError> {
+fn cholesky(matrix: &Matrix) -> Result<Mat<f64>, EigenError> {
     use faer::linalg::solvers::LltError::NonPositivePivot;
     let n = matrix.nrows();
     let factor = view(&symmetric_part(matrix))
@@ -476,17 +442,15 @@ fn cholesky(matrix: &DMatrix<f64>) -> Result<Mat<f64>, EigenError> {
     let l = factor.L().to_owned();
     // The pivot L_ii² is what is left of M_ii: below its rounding it means nothing.
     let rounding = n as f64 * f64::EPSILON;
-    for row in 0..n {
-        let pivot = l[(row, row)] * l[(row, row)];
-        if pivot.is_nan() || pivot <= rounding * matrix[(row, row)] {
-            return Err(EigenError::MassNotPositiveDefinite(row));
-        }
+    let is_sound = |row: usize| l[(row, row)] * l[(row, row)] > rounding * matrix[(row, row)];
+    match (0..n).find(|row| !is_sound(*row)) {
+        Some(row) => Err(EigenError::MassNotPositiveDefinite(row)),
+        None => Ok(l),
     }
-    Ok(l)
 }
 
-fn symmetric_part(matrix: &DMatrix<f64>) -> DMatrix<f64> {
-    DMatrix::from_fn(matrix.nrows(), matrix.ncols(), |i, j| {
+fn symmetric_part(matrix: &Matrix) -> Matrix {
+    Matrix::from_fn(matrix.nrows(), matrix.ncols(), |i, j| {
         0.5 * matrix[(i, j)] + 0.5 * matrix[(j, i)]
     })
 }
@@ -496,7 +460,7 @@ fn symmetric_part(matrix: &DMatrix<f64>) -> DMatrix<f64> {
 ///
 /// Reference: Parlett & Reinsch 1969, with the 2-norm of James, Langou & Lowery
 /// 2014, which does not harm Hessenberg matrices.
-pub(crate) fn balanced(matrix: &DMatrix<f64>) -> (DMatrix<f64>, Vec<f64>) {
+pub(crate) fn balanced(matrix: &Matrix) -> (Matrix, Vec<f64>) {
     // Only scales that keep every entry a normal number leave the matrix exact.
     const MOST_SWEEPS: usize = 100;
     const LARGEST_SCALE: f64 = 1e100;
@@ -533,18 +497,14 @@ pub(crate) fn balanced(matrix: &DMatrix<f64>) -> (DMatrix<f64>, Vec<f64>) {
             break;
         }
     }
-    if a.iter().all(|value| value.is_finite()) {
-        (a, scales)
-    } else {
-        (matrix.clone(), vec![1.0; n])
-    }
+    if is_finite(&a) { (a, scales) } else { (matrix.clone(), vec![1.0; n]) }
 }
 
 fn dense<T: Scalar>(matrix: MatRef<'_, T>) -> DMatrix<T> {
     DMatrix::from_fn(matrix.nrows(), matrix.ncols(), |i, j| matrix[(i, j)].clone())
 }
 
-fn view(matrix: &DMatrix<f64>) -> MatRef<'_, f64> {
+fn view(matrix: &Matrix) -> MatRef<'_, f64> {
     MatRef::from_column_major_slice(matrix.as_slice(), matrix.nrows(), matrix.ncols())
 }
 

@@ -2,8 +2,9 @@
 
 use std::f64::consts::TAU;
 
-use nalgebra::Complex;
 use rustfft::FftPlanner;
+
+use crate::Complex;
 
 /// One line of a periodic signal: amplitude · cos(2π bin n/N + phase).
 #[derive(Debug, Clone, Copy, PartialEq)]

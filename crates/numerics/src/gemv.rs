@@ -2,8 +2,7 @@
 
 use std::ops::Range;
 
-use nalgebra::DMatrix;
-
+use crate::Matrix;
 use crate::lanes::{LANES, Lane, Lanes};
 use crate::simd::for_avx2;
 use crate::small::copy;
@@ -30,14 +29,14 @@ type Kernel<T> = fn(&[T], &[T], &mut [T]);
 
 impl PanelMatrix {
     /// Lays out `matrix`.
-    pub fn new(matrix: &DMatrix<f64>) -> Self {
+    pub fn new(matrix: &Matrix) -> Self {
         let height = panel_height(matrix.nrows());
         Self::laid_out(matrix.shape(), height, kernel(height), |row, column| matrix[(row, column)])
     }
 
     /// Some of its columns, for those who lay the matrix out in another way.
-    pub fn columns_of(&self, columns: Range<usize>) -> DMatrix<f64> {
-        DMatrix::from_fn(self.rows, columns.len(), |i, j| self.entry(i, columns.start + j))
+    pub fn columns_of(&self, columns: Range<usize>) -> Matrix {
+        Matrix::from_fn(self.rows, columns.len(), |i, j| self.entry(i, columns.start + j))
     }
 
     /// One entry, for the same.
@@ -153,8 +152,7 @@ impl PanelMatrix {
         let panels = self.data.chunks_exact((height * self.columns).max(1));
         for (panel, rows) in panels.zip(x.chunks(height)) {
             for (column, factor) in panel.chunks_exact(height).zip(x) {
-                let part: f64 = column.iter().zip(rows).map(|(a, x)| a * x).sum();
-                sum += factor * part;
+                sum += factor * column.iter().zip(rows).map(|(a, x)| a * x).sum::<f64>();
             }
         }
         sum
@@ -184,21 +182,10 @@ pub struct Product {
 
 impl Product {
     /// Of this matrix.
-    pub fn new(matrix: &DMatrix<f64>) -> Self {
+    pub fn new(matrix: &Matrix) -> Self {
         let (rows, columns) = matrix.shape();
         let matrix = PanelMatrix::new(matrix);
         Self { input: vec![0.0; columns], output: matrix.output(), rows, matrix }
-    }
-
-    /// Of so many vectors at once, entry by entry beside each other; see
-    /// [`PanelMatrix::multiply_side_by_side`].
-    pub fn side_by_side(&self, width: usize) -> Self {
-        Self {
-            matrix: self.matrix.clone(),
-            input: vec![0.0; width * self.input.len()],
-            output: vec![0.0; width * self.output.len()],
-            rows: width * self.rows,
-        }
     }
 
     /// The matrix.
@@ -211,9 +198,15 @@ impl Product {
         &self.input
     }
 
-    /// Takes the first parts of `x`; the rest of it is left to the caller.
+    /// Takes the first parts of `x`; the rest of it is left to the caller. Parts of several
+    /// vectors, entry by entry beside each other, make it a product of as many from then
+    /// on; see [`PanelMatrix::multiply_side_by_side`].
     #[inline]
     pub fn take<const N: usize>(&mut self, parts: [&[f64]; N]) -> &mut [f64] {
+        let given: usize = parts.iter().map(|part| part.len()).sum();
+        if given > self.input.len() {
+            self.widen(given / self.input.len());
+        }
         let mut rest = &mut self.input[..];
         for part in parts {
             let (to, behind) = rest.split_at_mut(part.len());
@@ -221,6 +214,13 @@ impl Product {
             rest = behind;
         }
         rest
+    }
+
+    #[cold]
+    fn widen(&mut self, width: usize) {
+        self.input.resize(width * self.input.len(), 0.0);
+        self.output.resize(width * self.output.len(), 0.0);
+        self.rows *= width;
     }
 
     /// A x, with `x` as it was taken last.
@@ -294,8 +294,8 @@ fn product<T: Lane, const H: usize>(data: &[T], x: &[T], y: &mut [T]) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Vector;
     use crate::random::Stream;
-    use nalgebra::DVector;
 
     #[test]
     fn every_size_agrees_with_a_plain_product() {
@@ -303,8 +303,8 @@ mod tests {
         for (rows, columns) in
             [(1, 1), (3, 3), (6, 9), (11, 14), (16, 2), (23, 7), (40, 41), (130, 90), (5, 0)]
         {
-            let a = DMatrix::from_fn(rows, columns, |_, _| random.normal());
-            let x = DVector::from_fn(columns, |_, _| random.normal());
+            let a = Matrix::from_fn(rows, columns, |_, _| random.normal());
+            let x = Vector::from_fn(columns, |_, _| random.normal());
             let panel = PanelMatrix::new(&a);
             let mut y = panel.output();
             panel.multiply(x.as_slice(), &mut y);
@@ -321,8 +321,8 @@ mod tests {
     fn the_quadratic_form_is_the_product_with_itself() {
         let mut random = Stream::new(5, "panel");
         for n in [1, 3, 7, 20, 70] {
-            let a = DMatrix::from_fn(n, n, |_, _| random.normal());
-            let x = DVector::from_fn(n, |_, _| random.normal());
+            let a = Matrix::from_fn(n, n, |_, _| random.normal());
+            let x = Vector::from_fn(n, |_, _| random.normal());
             let expected = x.dot(&(&a * &x));
             let found = PanelMatrix::new(&a).quadratic(x.as_slice());
             assert!((found - expected).abs() < 1e-12 * (n * n) as f64, "{n}");
@@ -332,7 +332,7 @@ mod tests {
     #[test]
     fn the_wide_kernel_gives_the_bits_of_the_narrow_one() {
         let mut random = Stream::new(4, "panel");
-        let a = DMatrix::from_fn(70, 50, |_, _| random.normal());
+        let a = Matrix::from_fn(70, 50, |_, _| random.normal());
         let x: Vec<f64> = (0..50).map(|_| random.normal()).collect();
         let panel = PanelMatrix::new(&a);
         let (mut dispatched, mut narrow) = (panel.output(), panel.output());
@@ -345,7 +345,7 @@ mod tests {
     fn vectors_side_by_side_have_the_bits_of_one_each() {
         let mut random = Stream::new(7, "panel");
         for (rows, columns, count) in [(3, 5, 1), (3, 5, 4), (21, 8, 7), (70, 33, 16), (6, 0, 0)] {
-            let panel = PanelMatrix::new(&DMatrix::from_fn(rows, columns, |_, _| random.normal()));
+            let panel = PanelMatrix::new(&Matrix::from_fn(rows, columns, |_, _| random.normal()));
             let x: Vec<f64> = (0..columns * count).map(|_| random.normal()).collect();
             let mut y = vec![0.0; panel.padded_rows() * count.max(1)];
             panel.multiply_side_by_side(&x, &mut y);
@@ -366,7 +366,7 @@ mod tests {
             let matrices: [PanelMatrix; LANES] = std::array::from_fn(|_| {
                 let kept = columns - zeros;
                 let mut entry = |_, column| if column < kept { random.normal() } else { 0.0 };
-                PanelMatrix::new(&DMatrix::from_fn(rows, columns, &mut entry))
+                PanelMatrix::new(&Matrix::from_fn(rows, columns, &mut entry))
             });
             let x: Vec<Lanes> = (0..columns).map(|_| Lanes::each(|_| random.normal())).collect();
             let four = PanelMatrix::side_by_side(matrices.each_ref()).unwrap();
@@ -381,7 +381,7 @@ mod tests {
                 assert_eq!(ours, alone[..rows]);
             }
         }
-        let [small, large] = [2, 3].map(|n| PanelMatrix::new(&DMatrix::identity(n, n)));
+        let [small, large] = [2, 3].map(|n| PanelMatrix::new(&Matrix::identity(n, n)));
         assert!(PanelMatrix::side_by_side([&small, &small, &large, &small]).is_none());
     }
 }

@@ -1,9 +1,10 @@
 //! The response of a transfer function to a held input.
 
-use nalgebra::DMatrix;
-
+use crate::block::hstack;
 use crate::discretise::zero_order_hold;
+use crate::linear_system::{LinearSystem, Time};
 use crate::lti::TransferFunction;
+use crate::{Matrix, Vector};
 
 /// The exact output, sampled just before each new input acts, for an input that
 /// is held from sample to sample, reaches the system `delay_s` late, and was
@@ -19,7 +20,6 @@ pub fn held_response(
     step_s: f64,
 ) -> Vec<f64> {
     let system = function.state_space();
-    let n = system.a.nrows();
     let late = (delay_s / step_s).max(0.0);
     let whole = late.floor();
     let fraction = late - whole;
@@ -27,28 +27,20 @@ pub fn held_response(
     let whole = whole as usize;
     let older = zero_order_hold(&system.a, &system.b, fraction * step_s);
     let newer = zero_order_hold(&system.a, &system.b, (1.0 - fraction) * step_s);
-    let transition: DMatrix<f64> = &newer.transition * &older.transition;
-    let of_older = &newer.transition * &older.start;
-    let direct = system.d[(0, 0)];
-    let mut state = vec![0.0; n];
-    let mut next = vec![0.0; n];
-    let mut output = Vec::with_capacity(input.len());
+    // Driven by the older and the newer input of a period; the older one acts just before
+    // a tick's own.
+    let held = LinearSystem::new(
+        &newer.transition * &older.transition,
+        hstack(&[&(&newer.transition * &older.start), &newer.start]),
+        system.c,
+        hstack(&[&system.d, &Matrix::zeros(1, 1)]),
+        Time::Step(step_s),
+    );
+    let mut state = Vector::zeros(held.states());
     let at = |tick: usize, late: usize| tick.checked_sub(late).map_or(0.0, |k| input[k]);
-    for tick in 0..input.len() {
-        let of_state: f64 = (0..n).map(|i| system.c[(0, i)] * state[i]).sum();
-        // The input that acts just before this tick's own.
-        output.push(of_state + direct * at(tick, whole.saturating_add(1)));
-        let (old, new) = (at(tick, whole.saturating_add(1)), at(tick, whole));
-        for i in 0..n {
-            let mut sum = of_older[(i, 0)] * old + newer.start[(i, 0)] * new;
-            for j in 0..n {
-                sum += transition[(i, j)] * state[j];
-            }
-            next[i] = sum;
-        }
-        std::mem::swap(&mut state, &mut next);
-    }
-    output
+    let both = |tick: usize| [at(tick, whole.saturating_add(1)), at(tick, whole)];
+    let mut output = |tick| held.step(&mut state, &Vector::from_column_slice(&both(tick)))[0];
+    (0..input.len()).map(&mut output).collect()
 }
 
 #[cfg(test)]

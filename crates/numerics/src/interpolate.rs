@@ -4,8 +4,9 @@
 
 use std::f64::consts::PI;
 
-use nalgebra::Complex;
 use thiserror::Error;
+
+use crate::Complex;
 
 /// Zero crossings of the sinc kernel on each side. With the Blackman–Harris
 /// window its transition is 1/6 of the Nyquist frequency wide: a series is
@@ -25,14 +26,6 @@ pub enum InterpolateError {
     /// So many samples are fewer than two.
     #[error("the series has {0} samples; at least two are needed")]
     TooShort(usize),
-    /// Times and values differ in number.
-    #[error("the series has {times} times but {values} values")]
-    LengthMismatch {
-        /// Number of times.
-        times: usize,
-        /// Number of values.
-        values: usize,
-    },
     /// A time or value is NaN or infinite.
     #[error("sample {} of the series is {value} at time {time_s} s; it must be finite", index + 1)]
     NotFinite {
@@ -95,10 +88,8 @@ pub struct Grid {
 impl Grid {
     fn check(&self) -> Result<(), InterpolateError> {
         let Self { start_s, rate_hz, .. } = *self;
-        if start_s.is_finite() && rate_hz.is_finite() && rate_hz > 0.0 {
-            return Ok(());
-        }
-        Err(InterpolateError::BadGrid { start_s, rate_hz })
+        let sound = start_s.is_finite() && rate_hz.is_finite() && rate_hz > 0.0;
+        if sound { Ok(()) } else { Err(InterpolateError::BadGrid { start_s, rate_hz }) }
     }
 
     fn times(&self) -> impl Iterator<Item = f64> {
@@ -115,12 +106,9 @@ pub struct Series {
 }
 
 impl Series {
-    /// A series from its samples.
+    /// A series from its samples, as many times as values.
     pub fn new(times_s: Vec<f64>, values: Vec<f64>) -> Result<Self, InterpolateError> {
-        if times_s.len() != values.len() {
-            let (times, values) = (times_s.len(), values.len());
-            return Err(InterpolateError::LengthMismatch { times, values });
-        }
+        assert_eq!(times_s.len(), values.len(), "a time for each value");
         if values.len() < 2 {
             return Err(InterpolateError::TooShort(values.len()));
         }
@@ -191,21 +179,19 @@ impl Series {
         let (times, values) = (&self.times_s, &self.values);
         let slack = END_TOLERANCE * self.mean_step_s();
         let mut right = 1;
-        Ok(grid
-            .times()
-            .map(|time| {
-                if time < times[0] - slack || time > self.end_s() + slack {
-                    return 0.0;
-                }
-                while right + 1 < times.len() && times[right] < time {
-                    right += 1;
-                }
-                let left = right - 1;
-                let part = (time - times[left]) / (times[right] - times[left]);
-                let part = part.clamp(0.0, 1.0);
-                values[left] * (1.0 - part) + values[right] * part
-            })
-            .collect())
+        let value = |time: f64| {
+            if time < times[0] - slack || time > self.end_s() + slack {
+                return 0.0;
+            }
+            while right + 1 < times.len() && times[right] < time {
+                right += 1;
+            }
+            let left = right - 1;
+            let part = (time - times[left]) / (times[right] - times[left]);
+            let part = part.clamp(0.0, 1.0);
+            values[left] * (1.0 - part) + values[right] * part
+        };
+        Ok(grid.times().map(value).collect())
     }
 
     /// Band-limited resampling of a regular series by a windowed sinc.
@@ -222,16 +208,14 @@ impl Series {
         // On a coarser grid the transition must end, not lie, at its Nyquist.
         let bandwidth = if ratio >= 1.0 - 1e-9 { 1.0 } else { ratio * (1.0 - 4.0 / HALF_WIDTH) };
         let last = (self.values.len() - 1) as f64;
-        Ok(grid
-            .times()
-            .map(|time| {
-                let position = (time - self.start_s()) / step;
-                if position < -END_TOLERANCE || position > last + END_TOLERANCE {
-                    return 0.0;
-                }
-                windowed_sinc(&self.values, position.clamp(0.0, last), bandwidth)
-            })
-            .collect())
+        let value = |time: f64| {
+            let position = (time - self.start_s()) / step;
+            if position < -END_TOLERANCE || position > last + END_TOLERANCE {
+                return 0.0;
+            }
+            windowed_sinc(&self.values, position.clamp(0.0, last), bandwidth)
+        };
+        Ok(grid.times().map(value).collect())
     }
 }
 
@@ -343,7 +327,6 @@ mod tests {
         assert!(matches!(error, InterpolateError::NotFinite { index: 1, .. }));
         assert!(new(&[0.0, f64::INFINITY], &[0.0; 2]).is_err());
         assert_eq!(new(&[0.0], &[0.0]), Err(InterpolateError::TooShort(1)));
-        assert!(new(&[0.0, 1.0], &[0.0]).is_err());
         let irregular = new(&[0.0, 1.0, 2.5], &[0.0; 3]).unwrap();
         let error = irregular.band_limited(&grid(0.0, 1.0, 3)).unwrap_err();
         assert!(matches!(error, InterpolateError::NotRegular { index: 1, .. }));

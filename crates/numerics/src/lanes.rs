@@ -11,7 +11,10 @@
 //! processors with and without wide ones.)
 
 use std::fmt::Debug;
-use std::ops::{Add, AddAssign, BitAnd, BitAndAssign, Div, Index, Mul, Neg, Not, Sub, SubAssign};
+use std::ops::{
+    Add, AddAssign, BitAnd, BitAndAssign, Div, DivAssign, Index, Mul, MulAssign, Neg, Not, Sub,
+    SubAssign,
+};
 
 /// Tests side by side.
 pub const LANES: usize = 4;
@@ -234,35 +237,34 @@ impl LaneMask for Mask {
     }
 }
 
-/// An operation of two operands, lane by lane.
+/// Operations of two operands, lane by lane.
 macro_rules! lanewise {
-    ($($operation:ident $name:ident $sign:tt),*) => {$(
-        impl $operation for Lanes {
+    ($($type:ident: $operation:ident $name:ident $assign:ident $assign_name:ident $sign:tt),*) => {$(
+        impl $operation for $type {
             type Output = Self;
 
             #[inline(always)]
             fn $name(self, other: Self) -> Self {
-                Self::each(|lane| self.0[lane] $sign other.0[lane])
+                Self(std::array::from_fn(|lane| self.0[lane] $sign other.0[lane]))
+            }
+        }
+
+        impl $assign for $type {
+            #[inline(always)]
+            fn $assign_name(&mut self, other: Self) {
+                *self = *self $sign other;
             }
         }
     )*};
 }
 
-lanewise!(Add add +, Sub sub -, Mul mul *, Div div /);
-
-impl AddAssign for Lanes {
-    #[inline(always)]
-    fn add_assign(&mut self, other: Self) {
-        *self = *self + other;
-    }
-}
-
-impl SubAssign for Lanes {
-    #[inline(always)]
-    fn sub_assign(&mut self, other: Self) {
-        *self = *self - other;
-    }
-}
+lanewise!(
+    Lanes: Add add AddAssign add_assign +,
+    Lanes: Sub sub SubAssign sub_assign -,
+    Lanes: Mul mul MulAssign mul_assign *,
+    Lanes: Div div DivAssign div_assign /,
+    Mask: BitAnd bitand BitAndAssign bitand_assign &
+);
 
 impl Mul<f64> for Lanes {
     type Output = Self;
@@ -297,22 +299,6 @@ impl Not for Mask {
     #[inline(always)]
     fn not(self) -> Self {
         Self(self.0.map(|lane| !lane))
-    }
-}
-
-impl BitAnd for Mask {
-    type Output = Self;
-
-    #[inline(always)]
-    fn bitand(self, other: Self) -> Self {
-        Self(std::array::from_fn(|lane| self.0[lane] & other.0[lane]))
-    }
-}
-
-impl BitAndAssign for Mask {
-    #[inline(always)]
-    fn bitand_assign(&mut self, other: Self) {
-        *self = *self & other;
     }
 }
 

@@ -1,7 +1,8 @@
 //! Nonlinear least squares by Levenberg and Marquardt.
 
-use nalgebra::{DMatrix, DVector, DVectorViewMut};
-use thiserror::Error;
+use nalgebra::DVectorViewMut;
+
+use crate::{Matrix, Vector};
 
 /// A sum of squares to be made small.
 pub trait LeastSquares {
@@ -9,26 +10,10 @@ pub trait LeastSquares {
     fn count(&self) -> usize;
 
     /// The residuals r(p).
-    fn residuals(&self, parameters: &[f64], residuals: &mut DVector<f64>);
+    fn residuals(&self, parameters: &[f64], residuals: &mut Vector);
 
     /// ∂r/∂p, one row per residual.
-    fn jacobian(&self, parameters: &[f64], jacobian: &mut DMatrix<f64>);
-}
-
-/// Why there is no minimum.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
-pub enum LeastSquaresError {
-    /// There are fewer residuals than parameters.
-    #[error("{residuals} residuals cannot determine {parameters} parameters")]
-    Underdetermined {
-        /// Residuals there are.
-        residuals: usize,
-        /// Parameters asked for.
-        parameters: usize,
-    },
-    /// The start is outside the domain of the model.
-    #[error("the residuals at the start are not finite numbers")]
-    BadStart,
+    fn jacobian(&self, parameters: &[f64], jacobian: &mut Matrix);
 }
 
 /// Most accepted or refused steps.
@@ -48,10 +33,11 @@ pub struct Minimum {
     pub iterations: usize,
     /// (JᵀJ)⁻¹ there: the covariance of the parameters for residuals of unit
     /// variance. `None` if a parameter is not determined.
-    pub covariance: Option<DMatrix<f64>>,
+    pub covariance: Option<Matrix>,
 }
 
-/// Minimises ‖r(p)‖² from a start.
+/// Minimises ‖r(p)‖² from a start; `None` where the residuals there are not finite
+/// numbers, or fewer than the parameters.
 ///
 /// A step δ minimises ‖r + J δ‖² + λ ‖D δ‖² with D the largest column norms of J
 /// met so far, which makes the result independent of the parameters' units. The
@@ -59,19 +45,16 @@ pub struct Minimum {
 /// square. λ follows the gain of each step (Nielsen 1999).
 ///
 /// Reference: Moré 1978, Lecture Notes in Mathematics 630.
-pub fn minimise(problem: &impl LeastSquares, start: &[f64]) -> Result<Minimum, LeastSquaresError> {
+pub fn minimise(problem: &impl LeastSquares, start: &[f64]) -> Option<Minimum> {
     let (m, n) = (problem.count(), start.len());
-    if m < n || n == 0 {
-        return Err(LeastSquaresError::Underdetermined { residuals: m, parameters: n });
-    }
-    let mut p = DVector::from_column_slice(start);
-    let (mut r, mut jacobian) = (DVector::zeros(m), DMatrix::zeros(m, n));
+    let mut p = Vector::from_column_slice(start);
+    let (mut r, mut jacobian) = (Vector::zeros(m), Matrix::zeros(m, n));
     problem.residuals(p.as_slice(), &mut r);
     let mut cost = r.norm_squared();
-    if !cost.is_finite() {
-        return Err(LeastSquaresError::BadStart);
+    if m < n || n == 0 || !cost.is_finite() {
+        return None;
     }
-    let mut scale = DVector::<f64>::zeros(n);
+    let mut scale = Vector::zeros(n);
     let (mut lambda, mut growth) = (1e-3, 2.0);
     let mut iterations = 0;
     'outer: while iterations < MOST_ITERATIONS {
@@ -90,10 +73,10 @@ pub fn minimise(problem: &impl LeastSquares, start: &[f64]) -> Result<Minimum, L
             }
             iterations += 1;
             let Some(step) = damped_step(&triangle, &right, &scale, lambda) else { break 'outer };
-            let weighted = |v: &DVector<f64>| v.component_mul(&scale).norm();
+            let weighted = |v: &Vector| v.component_mul(&scale).norm();
             let tiny = weighted(&step) <= LEAST_STEP * (weighted(&p) + f64::MIN_POSITIVE);
             let trial = &p + &step;
-            let mut trial_r = DVector::zeros(m);
+            let mut trial_r = Vector::zeros(m);
             problem.residuals(trial.as_slice(), &mut trial_r);
             let trial_cost = trial_r.norm_squared();
             // ‖r‖² − ‖r + Jδ‖², from the factors.
@@ -118,25 +101,20 @@ pub fn minimise(problem: &impl LeastSquares, start: &[f64]) -> Result<Minimum, L
     }
     problem.jacobian(p.as_slice(), &mut jacobian);
     let covariance = inverse_gram(&jacobian);
-    Ok(Minimum { parameters: p.as_slice().to_vec(), cost, iterations, covariance })
+    Some(Minimum { parameters: p.as_slice().to_vec(), cost, iterations, covariance })
 }
 
 /// The δ that minimises ‖right + R δ‖² + λ‖D δ‖². `None` if it is not finite.
-fn damped_step(
-    triangle: &DMatrix<f64>,
-    right: &DVector<f64>,
-    scale: &DVector<f64>,
-    lambda: f64,
-) -> Option<DVector<f64>> {
+fn damped_step(triangle: &Matrix, right: &Vector, scale: &Vector, lambda: f64) -> Option<Vector> {
     let n = right.len();
-    let mut joined = DMatrix::zeros(2 * n, n);
+    let mut joined = Matrix::zeros(2 * n, n);
     joined.view_mut((0, 0), (n, n)).copy_from(triangle);
     for j in 0..n {
         // A parameter without influence stays where it is.
         joined[(n + j, j)] = lambda.sqrt() * if scale[j] > 0.0 { scale[j] } else { 1.0 };
     }
     let factors = joined.qr();
-    let mut wide = DVector::zeros(2 * n);
+    let mut wide = Vector::zeros(2 * n);
     wide.rows_mut(0, n).copy_from(&(-right));
     factors.q_tr_mul(&mut wide);
     let mut step = wide.rows(0, n).into_owned();
@@ -145,7 +123,7 @@ fn damped_step(
 }
 
 /// (JᵀJ)⁻¹ by the triangle of J with its columns scaled to one.
-pub(crate) fn inverse_gram(jacobian: &DMatrix<f64>) -> Option<DMatrix<f64>> {
+pub(crate) fn inverse_gram(jacobian: &Matrix) -> Option<Matrix> {
     let n = jacobian.ncols();
     let mut scaled = jacobian.clone();
     let norms = scale_columns(&mut scaled)?;
@@ -154,16 +132,13 @@ pub(crate) fn inverse_gram(jacobian: &DMatrix<f64>) -> Option<DMatrix<f64>> {
     if triangle.diagonal().iter().any(|entry| entry.abs() < 1e-14 * largest) {
         return None;
     }
-    let mut inverse = DMatrix::identity(n, n);
-    if !triangle.solve_upper_triangular_mut(&mut inverse) {
-        return None;
-    }
+    let inverse = triangle.solve_upper_triangular(&Matrix::identity(n, n))?;
     let gram = &inverse * inverse.transpose();
-    Some(DMatrix::from_fn(n, n, |i, j| gram[(i, j)] / (norms[i] * norms[j])))
+    Some(Matrix::from_fn(n, n, |i, j| gram[(i, j)] / (norms[i] * norms[j])))
 }
 
 /// Brings every column to length one and gives the lengths; `None` if one has none.
-pub(crate) fn scale_columns(matrix: &mut DMatrix<f64>) -> Option<Vec<f64>> {
+pub(crate) fn scale_columns(matrix: &mut Matrix) -> Option<Vec<f64>> {
     let scale = |mut column: DVectorViewMut<'_, f64>| {
         let norm = column.norm();
         column /= norm;
@@ -188,13 +163,13 @@ mod tests {
             self.t.len()
         }
 
-        fn residuals(&self, p: &[f64], r: &mut DVector<f64>) {
+        fn residuals(&self, p: &[f64], r: &mut Vector) {
             for (i, (t, y)) in self.t.iter().zip(&self.y).enumerate() {
                 r[i] = p[0] * (-p[1] * self.unit * t).exp() - y;
             }
         }
 
-        fn jacobian(&self, p: &[f64], j: &mut DMatrix<f64>) {
+        fn jacobian(&self, p: &[f64], j: &mut Matrix) {
             for (i, t) in self.t.iter().enumerate() {
                 let e = (-p[1] * self.unit * t).exp();
                 j[(i, 0)] = e;
@@ -235,11 +210,11 @@ mod tests {
             2
         }
 
-        fn residuals(&self, p: &[f64], r: &mut DVector<f64>) {
+        fn residuals(&self, p: &[f64], r: &mut Vector) {
             (r[0], r[1]) = (10.0 * (p[1] - p[0] * p[0]), 1.0 - p[0]);
         }
 
-        fn jacobian(&self, p: &[f64], j: &mut DMatrix<f64>) {
+        fn jacobian(&self, p: &[f64], j: &mut Matrix) {
             j.copy_from_slice(&[-20.0 * p[0], -1.0, 10.0, 0.0]);
         }
     }
@@ -254,12 +229,9 @@ mod tests {
     #[test]
     fn what_cannot_be_determined_is_said() {
         let one = Decay { t: vec![0.0], y: vec![1.0], unit: 1.0 };
-        assert!(matches!(
-            minimise(&one, &[1.0, 1.0]),
-            Err(LeastSquaresError::Underdetermined { residuals: 1, parameters: 2 })
-        ));
+        assert_eq!(minimise(&one, &[1.0, 1.0]), None);
         let nan = Decay { t: vec![0.0; 3], y: vec![f64::NAN; 3], unit: 1.0 };
-        assert_eq!(minimise(&nan, &[1.0, 1.0]), Err(LeastSquaresError::BadStart));
+        assert_eq!(minimise(&nan, &[1.0, 1.0]), None);
         // All samples at t = 0: the rate has no influence.
         let blind = Decay { t: vec![0.0; 3], y: vec![1.0; 3], unit: 1.0 };
         let found = minimise(&blind, &[2.0, 1.0]).unwrap();

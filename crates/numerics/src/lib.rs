@@ -34,3 +34,14 @@ pub mod small;
 pub mod solve;
 pub mod sparse;
 pub mod welch;
+
+use nalgebra::{DMatrix, DVector};
+
+/// A complex number.
+pub type Complex = nalgebra::Complex<f64>;
+/// A dense matrix.
+pub type Matrix = DMatrix<f64>;
+/// A dense matrix of complex numbers.
+pub type ComplexMatrix = DMatrix<Complex>;
+/// A dense vector.
+pub type Vector = DVector<f64>;

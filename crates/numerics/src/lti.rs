@@ -1,9 +1,9 @@
 //! Transfer functions and their state-space form.
 
-use nalgebra::{Complex, DMatrix};
 use thiserror::Error;
 
 use crate::linear_system::{LinearSystem, Time};
+use crate::{Complex, Matrix};
 
 /// What is wrong with a transfer function.
 #[derive(Debug, Clone, PartialEq, Error)]
@@ -68,7 +68,7 @@ impl TransferFunction {
     }
 
     /// The value at s = jω.
-    pub fn response(&self, omega_rad_s: f64) -> Complex<f64> {
+    pub fn response(&self, omega_rad_s: f64) -> Complex {
         let s = Complex::new(0.0, omega_rad_s);
         polynomial(&self.numerator, s) / polynomial(&self.denominator, s)
     }
@@ -93,8 +93,8 @@ impl TransferFunction {
         let d = b[0];
         let scale = time_scale(&a);
 
-        let mut matrix = DMatrix::zeros(n, n);
-        let mut output = DMatrix::zeros(1, n);
+        let mut matrix = Matrix::zeros(n, n);
+        let mut output = Matrix::zeros(1, n);
         for i in 0..n {
             // State i is scale^(n−1−i) times the i-th derivative of the core signal.
             if i + 1 < n {
@@ -104,11 +104,11 @@ impl TransferFunction {
             matrix[(n - 1, i)] = -a[n - 1 - i] / power;
             output[(0, i)] = (b[n - i] - a[n - 1 - i] * d) / power;
         }
-        let mut input = DMatrix::zeros(n, 1);
+        let mut input = Matrix::zeros(n, 1);
         if n > 0 {
             input[(n - 1, 0)] = 1.0;
         }
-        LinearSystem::new(matrix, input, output, DMatrix::from_element(1, 1, d), Time::Continuous)
+        LinearSystem::new(matrix, input, output, Matrix::from_element(1, 1, d), Time::Continuous)
     }
 }
 
@@ -121,7 +121,7 @@ fn trimmed(list: &'static str, values: &[f64]) -> Result<Vec<f64>, TransferFunct
     first.map(|i| values[i..].to_vec()).ok_or(TransferFunctionError::Empty(list))
 }
 
-fn polynomial(descending: &[f64], s: Complex<f64>) -> Complex<f64> {
+fn polynomial(descending: &[f64], s: Complex) -> Complex {
     descending.iter().fold(Complex::new(0.0, 0.0), |sum, &c| sum * s + c)
 }
 
@@ -162,7 +162,7 @@ mod tests {
             let n = tf.order();
             for omega in [0.3, 10.0, 90.0] {
                 let s = Complex::new(0.0, omega);
-                let resolvent = DMatrix::from_fn(n, n, |i, j| {
+                let resolvent = crate::ComplexMatrix::from_fn(n, n, |i, j| {
                     Complex::from(-ss.a[(i, j)]) + if i == j { s } else { Complex::from(0.0) }
                 });
                 let mut y = Complex::from(ss.d[(0, 0)]);

@@ -17,7 +17,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use nalgebra::{DMatrix, DVector};
+use crate::{Matrix, Vector};
 
 /// Where to search, and how far.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -58,16 +58,9 @@ pub fn zeros<const N: usize, const M: usize>(
     function: impl FnMut(&[f64; N]) -> [f64; M],
 ) -> Zeros<N> {
     let halvings = search.halvings.min(20);
-    let mut work = Work {
-        search: Search {
-            halvings,
-            cells: search.cells.map(|cells| cells.clamp(1, 1000)),
-            ..*search
-        },
-        function,
-        values: HashMap::new(),
-        evaluations: 0,
-    };
+    let cells = search.cells.map(|cells| cells.clamp(1, 1000));
+    let search = Search { halvings, cells, ..*search };
+    let mut work = Work { search, function, values: HashMap::new(), evaluations: 0 };
     let mut open = work.first_grid();
     let mut points = Vec::new();
     let mut complete = true;
@@ -135,38 +128,33 @@ impl<F: FnMut(&[f64; N]) -> [f64; M], const N: usize, const M: usize> Work<F, N,
                 continue;
             }
             kept.push(cell);
-            for axis in 0..N {
-                for up in [false, true] {
-                    if let Some(next) = self.neighbour(&cell, axis, up)
-                        && seen.insert(next)
-                    {
-                        queue.push(next);
-                    }
-                }
-            }
+            queue.extend(self.neighbours(&cell).filter(|next| seen.insert(*next)));
         }
         kept
     }
 
-    fn neighbour(&self, (at, level): &Cell<N>, axis: usize, up: bool) -> Option<Cell<N>> {
-        let mut next = *at;
-        next[axis] = if up { at[axis] + 1 } else { at[axis].checked_sub(1)? };
-        (next[axis] < self.search.cells[axis] << level).then_some((next, *level))
+    fn neighbours(&self, (at, level): &Cell<N>) -> impl Iterator<Item = Cell<N>> {
+        let (at, level, cells) = (*at, *level, self.search.cells);
+        (0..N).flat_map(|axis| [(axis, -1), (axis, 1)]).filter_map(move |(axis, side)| {
+            let mut next = at;
+            next[axis] = at[axis].checked_add_signed(side)?;
+            (next[axis] < cells[axis] << level).then_some((next, level))
+        })
     }
 
     fn brackets(&mut self, cell: &Cell<N>) -> bool {
         let (mut below, mut above) = ([false; M], [false; M]);
         for corner in corners::<N>() {
             let values = self.at(cell, &corner);
+            if values.iter().any(|value| !value.is_finite()) {
+                return false;
+            }
             for (index, value) in values.iter().enumerate() {
-                if !value.is_finite() {
-                    return false;
-                }
                 below[index] |= *value <= 0.0;
                 above[index] |= *value >= 0.0;
             }
         }
-        (0..M).all(|index| below[index] && above[index])
+        below == [true; M] && above == [true; M]
     }
 
     /// The zero of the cell's linear model, if it is good enough.
@@ -194,14 +182,14 @@ impl<F: FnMut(&[f64; N]) -> [f64; M], const N: usize, const M: usize> Work<F, N,
     /// One step of Newton's method from a point, in units of the box: how far off
     /// it is. The slopes are taken there: those of the cell would flatter a point
     /// where the functions bend within it.
-    fn step_from(&mut self, point: &[f64; N]) -> Option<DVector<f64>> {
-        let here = DVector::from_column_slice(&self.evaluated(point));
-        let mut slope = DMatrix::zeros(M, N);
+    fn step_from(&mut self, point: &[f64; N]) -> Option<Vector> {
+        let here = Vector::from_column_slice(&self.evaluated(point));
+        let mut slope = Matrix::zeros(M, N);
         let share = 0.1 * self.search.tolerance;
         for axis in 0..N {
             let mut moved = *point;
             moved[axis] += share * (self.search.high[axis] - self.search.low[axis]);
-            let there = DVector::from_column_slice(&self.evaluated(&moved));
+            let there = Vector::from_column_slice(&self.evaluated(&moved));
             slope.set_column(axis, &((there - &here) / share));
         }
         least_step(&slope, &here)
@@ -213,11 +201,11 @@ impl<F: FnMut(&[f64; N]) -> [f64; M], const N: usize, const M: usize> Work<F, N,
     }
 
     /// Mean and slopes, per cell unit, of the functions over the corners.
-    fn linear_model(&mut self, cell: &Cell<N>) -> Option<(DVector<f64>, DMatrix<f64>)> {
-        let (mut mean, mut slope) = (DVector::zeros(M), DMatrix::zeros(M, N));
+    fn linear_model(&mut self, cell: &Cell<N>) -> Option<(Vector, Matrix)> {
+        let (mut mean, mut slope) = (Vector::zeros(M), Matrix::zeros(M, N));
         let share = 1.0 / f64::from(1_u32 << N);
         for corner in corners::<N>() {
-            let values = DVector::from_column_slice(&self.at(cell, &corner));
+            let values = Vector::from_column_slice(&self.at(cell, &corner));
             mean += share * &values;
             for axis in 0..N {
                 let side = if corner[axis] == 1 { 2.0 } else { -2.0 };
@@ -243,7 +231,7 @@ impl<F: FnMut(&[f64; N]) -> [f64; M], const N: usize, const M: usize> Work<F, N,
         values
     }
 
-    fn point(&self, (at, level): &Cell<N>, from_centre: &DVector<f64>) -> [f64; N] {
+    fn point(&self, (at, level): &Cell<N>, from_centre: &Vector) -> [f64; N] {
         std::array::from_fn(|axis| {
             let cells = f64::from(self.search.cells[axis]) * f64::from(*level).exp2();
             self.place(axis, (f64::from(at[axis]) + 0.5 + from_centre[axis]) / cells)
@@ -256,7 +244,7 @@ impl<F: FnMut(&[f64; N]) -> [f64; M], const N: usize, const M: usize> Work<F, N,
 }
 
 /// The shortest x with value + slope x = 0.
-fn least_step(slope: &DMatrix<f64>, value: &DVector<f64>) -> Option<DVector<f64>> {
+fn least_step(slope: &Matrix, value: &Vector) -> Option<Vector> {
     let normal = slope * slope.transpose();
     let solved = normal.lu().solve(&-value)?;
     let step = slope.transpose() * solved;

@@ -8,12 +8,12 @@ mod tests;
 
 pub use order::{Choice, OrderError, choose_orders};
 
-use nalgebra::{Complex, DMatrix};
 use thiserror::Error;
 
 use crate::eigen::{self, EigenError};
-use crate::levenberg_marquardt::{LeastSquaresError, Minimum, minimise};
+use crate::levenberg_marquardt::{Minimum, minimise};
 use crate::lti::{TransferFunction, TransferFunctionError};
+use crate::{Complex, Matrix};
 use problem::Problem;
 
 /// Highest degree of a denominator that is fitted: beyond, the powers of s can
@@ -26,7 +26,7 @@ pub struct ResponseData {
     /// Angular frequencies, greater than zero.
     pub omega_rad_s: Vec<f64>,
     /// Response at each.
-    pub response: Vec<Complex<f64>>,
+    pub response: Vec<Complex>,
     /// Standard deviation of each as a complex number; greater than zero.
     pub deviation: Vec<f64>,
     /// Neighbouring lines that share one independent estimate: 1 if all are
@@ -91,12 +91,9 @@ pub enum FitError {
         /// What it holds.
         value: f64,
     },
-    /// The linear start has no solution.
+    /// The linear start has no solution, or nothing follows from it.
     #[error("the response does not determine a transfer function of these degrees")]
     Singular,
-    /// Nonlinear least squares failed.
-    #[error(transparent)]
-    LeastSquares(#[from] LeastSquaresError),
     /// The coefficients make no transfer function.
     #[error(transparent)]
     TransferFunction(#[from] TransferFunctionError),
@@ -121,7 +118,7 @@ pub struct RationalFit {
     /// Delay at frequency zero, the pure one included: −dφ/dω.
     pub dc_delay_s: Estimate,
     /// The poles, slowest first.
-    pub poles: Vec<Complex<f64>>,
+    pub poles: Vec<Complex>,
     /// Sum of squares over degrees of freedom: near 1 where the deviations of
     /// the data explain the misfit.
     pub misfit: f64,
@@ -133,7 +130,7 @@ pub struct RationalFit {
 
 impl RationalFit {
     /// The value at s = jω, delay included.
-    pub fn response(&self, omega_rad_s: f64) -> Complex<f64> {
+    pub fn response(&self, omega_rad_s: f64) -> Complex {
         let turn = Complex::from_polar(1.0, -omega_rad_s * self.delay_s.value);
         self.function.response(omega_rad_s) * turn
     }
@@ -176,9 +173,8 @@ pub fn fit(data: &ResponseData, orders: Orders, delay: PureDelay) -> Result<Rati
     if 2 * lines <= parameters {
         return Err(FitError::TooFewLines { lines, parameters });
     }
-    let first = start::start(&problem)?;
-    let found = minimise(&problem, &first)?;
-    let fitted = conclude(&problem, found)?;
+    let found = start::start(&problem).and_then(|first| minimise(&problem, &first));
+    let fitted = conclude(&problem, found.ok_or(FitError::Singular)?)?;
     match delay {
         // A motion before its command: there is no pure delay in this response.
         PureDelay::Free if fitted.delay_s.value < 0.0 => fit(data, orders, PureDelay::Fixed(0.0)),
@@ -187,6 +183,25 @@ pub fn fit(data: &ResponseData, orders: Orders, delay: PureDelay) -> Result<Rati
 }
 
 impl ResponseData {
+    /// Delay −dφ/dω by the slope of the unwrapped phase through the origin, no model in
+    /// between, each line by its deviation.
+    pub fn phase_slope(&self) -> Estimate {
+        let (mut top, mut bottom, mut phase) = (0.0, 0.0, 0.0);
+        let mut before: Option<Complex> = None;
+        let lines = self.omega_rad_s.iter().zip(&self.response).zip(&self.deviation);
+        for ((&omega, &response), &deviation) in lines {
+            phase += before.map_or(response, |before| response / before).arg();
+            before = Some(response);
+            // Half of the complex variance is across, over the length: the phase's.
+            let deviation = (deviation / response.norm()).max(1e-9);
+            let certain = 2.0 / (deviation * deviation);
+            top -= certain * omega * phase;
+            bottom += certain * omega * omega;
+        }
+        let deviation = (self.dependent_lines / bottom).sqrt();
+        Estimate { value: top / bottom, deviation }
+    }
+
     fn check(&self) -> Result<(), FitError> {
         let bad = |line: usize, value: f64| Err(FitError::BadLine { line: line + 1, value });
         for line in 0..self.omega_rad_s.len() {
@@ -215,9 +230,9 @@ fn conclude(problem: &Problem<'_>, found: Minimum) -> Result<RationalFit, FitErr
     let misfit = cost / freedom;
     // Neighbouring lines repeat each other, and a misfit beyond the noise makes
     // every bound wider. It never makes one narrower.
-    let widen = problem.dependent_lines() * misfit.max(1.0);
+    let widen = problem.data.dependent_lines.max(1.0) * misfit.max(1.0);
     let covariance =
-        covariance.map_or_else(|| DMatrix::from_element(count, count, f64::NAN), |c| c * widen);
+        covariance.map_or_else(|| Matrix::from_element(count, count, f64::NAN), |c| c * widen);
     // Of a quantity whose gradient has these entries, by place.
     let deviation = |gradient: &[(usize, f64)]| -> f64 {
         // An undetermined parameter matters only where it is used.
@@ -275,7 +290,7 @@ fn conclude(problem: &Problem<'_>, found: Minimum) -> Result<RationalFit, FitErr
 }
 
 /// The poles of a transfer function, slowest first.
-pub fn poles(function: &TransferFunction) -> Result<Vec<Complex<f64>>, EigenError> {
+pub fn poles(function: &TransferFunction) -> Result<Vec<Complex>, EigenError> {
     let mut poles = eigen::eigenvalues(&function.state_space().a)?;
     poles.sort_by(|a, b| a.norm().total_cmp(&b.norm()));
     Ok(poles)

@@ -1,13 +1,13 @@
 //! Equations of second order, M ẍ + C ẋ + K x = f, symmetric or not.
 
-use nalgebra::{Complex, DMatrix};
-
 use crate::block::{hstack, vstack};
 use crate::eigen;
+use crate::solve::is_finite;
+use crate::{Complex, ComplexMatrix, Matrix};
 
 /// The matrices in front of the second, first and zeroth derivative, dense or sparse.
 #[derive(Debug, Clone, PartialEq)]
-pub struct SecondOrder<M = DMatrix<f64>> {
+pub struct SecondOrder<M = Matrix> {
     /// M.
     pub mass: M,
     /// C.
@@ -27,30 +27,39 @@ impl<M> SecondOrder<M> {
         let [mass, damping, stiffness] = self.each().map(&mut make);
         SecondOrder { mass, damping, stiffness }
     }
+
+    /// The same made of both of each.
+    pub fn zip<T>(&self, other: &Self, make: impl Fn(&M, &M) -> T) -> SecondOrder<T> {
+        SecondOrder {
+            mass: make(&self.mass, &other.mass),
+            damping: make(&self.damping, &other.damping),
+            stiffness: make(&self.stiffness, &other.stiffness),
+        }
+    }
 }
 
 impl SecondOrder {
     /// λ²M + λC + K.
-    pub fn at(&self, s: Complex<f64>) -> DMatrix<Complex<f64>> {
+    pub fn at(&self, s: Complex) -> ComplexMatrix {
         let square = s * s;
-        DMatrix::from_fn(self.mass.nrows(), self.mass.ncols(), |i, j| {
+        ComplexMatrix::from_fn(self.mass.nrows(), self.mass.ncols(), |i, j| {
             let at = (i, j);
             square * self.mass[at] + s * self.damping[at] + self.stiffness[at]
         })
     }
 
     /// 2λM + C.
-    pub fn slope(&self, s: Complex<f64>) -> DMatrix<Complex<f64>> {
-        DMatrix::from_fn(self.mass.nrows(), self.mass.ncols(), |i, j| {
+    pub fn slope(&self, s: Complex) -> ComplexMatrix {
+        ComplexMatrix::from_fn(self.mass.nrows(), self.mass.ncols(), |i, j| {
             2.0 * s * self.mass[(i, j)] + self.damping[(i, j)]
         })
     }
 
     /// [0 I; −M⁻¹K −M⁻¹C]; `None` where M has no inverse in numbers.
-    pub fn state_matrix(&self) -> Option<DMatrix<f64>> {
+    pub fn state_matrix(&self) -> Option<Matrix> {
         let factor = self.mass.clone().lu();
         let matrix = joined(-factor.solve(&self.stiffness)?, -factor.solve(&self.damping)?);
-        matrix.iter().all(|value| value.is_finite()).then_some(matrix)
+        is_finite(&matrix).then_some(matrix)
     }
 
     /// Whether all three are symmetric but for rounding.
@@ -60,50 +69,46 @@ impl SecondOrder {
 }
 
 /// Whether mirrored entries differ by rounding at most.
-pub fn is_symmetric(matrix: &DMatrix<f64>) -> bool {
+pub fn is_symmetric(matrix: &Matrix) -> bool {
     eigen::is_symmetric(matrix, 1e-9)
 }
 
 /// [0 I; −M⁻¹K −M⁻¹C] from the inverse of M.
-pub fn companion(
-    mass_inverse: &DMatrix<f64>,
-    damping: &DMatrix<f64>,
-    stiffness: &DMatrix<f64>,
-) -> DMatrix<f64> {
+pub fn companion(mass_inverse: &Matrix, damping: &Matrix, stiffness: &Matrix) -> Matrix {
     joined(-mass_inverse * stiffness, -mass_inverse * damping)
 }
 
 /// [0 I; A B].
-fn joined(a: DMatrix<f64>, b: DMatrix<f64>) -> DMatrix<f64> {
+fn joined(a: Matrix, b: Matrix) -> Matrix {
     let n = a.nrows();
-    let velocity = hstack(&[&DMatrix::zeros(n, n), &DMatrix::identity(n, n)]);
+    let velocity = hstack(&[&Matrix::zeros(n, n), &Matrix::identity(n, n)]);
     vstack(&[&velocity, &hstack(&[&a, &b])])
 }
 
 /// The inverse, by Cholesky where the matrix is symmetric and positive definite;
 /// `None` where it has none in numbers. NaN never passes.
-pub fn inverted(matrix: &DMatrix<f64>) -> Option<DMatrix<f64>> {
+pub fn inverted(matrix: &Matrix) -> Option<Matrix> {
     let definite = is_symmetric(matrix).then(|| matrix.clone().cholesky()).flatten();
     let inverse = match definite {
         Some(factor) => factor.inverse(),
         None => matrix.clone().try_inverse()?,
     };
-    inverse.iter().all(|value| value.is_finite()).then_some(inverse)
+    is_finite(&inverse).then_some(inverse)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn pair(a: f64, b: f64, c: f64, d: f64) -> DMatrix<f64> {
-        DMatrix::from_row_slice(2, 2, &[a, b, c, d])
+    fn pair(a: f64, b: f64, c: f64, d: f64) -> Matrix {
+        Matrix::from_row_slice(2, 2, &[a, b, c, d])
     }
 
     #[test]
     fn a_rotor_splits_its_frequency_and_circulation_makes_it_grow() {
         // A unit mass on unit springs in a plane: ω² ∓ gω − 1 = 0 with gyroscopic g.
         let rotor = |gyroscopic: f64, circulatory: f64| SecondOrder {
-            mass: DMatrix::identity(2, 2),
+            mass: Matrix::identity(2, 2),
             damping: pair(0.0, gyroscopic, -gyroscopic, 0.0),
             stiffness: pair(1.0, circulatory, -circulatory, 1.0),
         };
@@ -130,7 +135,7 @@ mod tests {
         // Cholesky would read the lower half and answer for another matrix.
         let matrix = pair(2.0, 1.5, 0.1, 1.0);
         let inverse = inverted(&matrix).unwrap();
-        assert!((matrix * inverse - DMatrix::identity(2, 2)).amax() < 1e-14);
+        assert!((matrix * inverse - Matrix::identity(2, 2)).amax() < 1e-14);
     }
 
     #[test]

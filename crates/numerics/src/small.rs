@@ -1,4 +1,4 @@
-//! Copies of a few numbers.
+//! Copies and products of a few numbers.
 
 /// `to.copy_from_slice(from)` for the handful of numbers an interface or a
 /// small state has: moved in registers instead of by a call to the system's
@@ -28,6 +28,12 @@ fn overlapping<T: Copy, const N: usize>(to: &mut [T], from: &[T]) {
     if let (Some(to), Some(from)) = (to.last_chunk_mut::<N>(), from.last_chunk::<N>()) {
         *to = *from;
     }
+}
+
+/// Σ aᵢ bᵢ over the shorter of the two.
+#[inline(always)]
+pub fn dot(a: &[f64], b: &[f64]) -> f64 {
+    a.iter().zip(b).map(|(a, b)| a * b).sum()
 }
 
 #[cfg(test)]

@@ -2,28 +2,34 @@
 
 use nalgebra::{ComplexField, DMatrix};
 
+/// Whether every entry is a finite number.
+pub fn is_finite<T: ComplexField>(matrix: &DMatrix<T>) -> bool {
+    matrix.iter().all(ComplexField::is_finite)
+}
+
 /// A⁻¹ B by LU; `None` where A is singular or the answer holds what is not a
 /// finite number.
 pub fn solved<T: ComplexField>(a: DMatrix<T>, b: &DMatrix<T>) -> Option<DMatrix<T>> {
-    a.lu().solve(b).filter(|x| x.iter().all(ComplexField::is_finite))
+    a.lu().solve(b).filter(is_finite)
 }
 
 /// A⁻¹ by LU; `None` where A is singular or the answer holds what is not a finite
 /// number.
-pub fn inverse(a: &DMatrix<f64>) -> Option<DMatrix<f64>> {
-    a.clone().try_inverse().filter(|x| x.iter().all(|value| value.is_finite()))
+pub fn inverse<T: ComplexField>(a: &DMatrix<T>) -> Option<DMatrix<T>> {
+    a.clone().try_inverse().filter(is_finite)
 }
 
 #[cfg(test)]
 mod tests {
-    use nalgebra::Complex;
+    use crate::Complex;
 
     use super::*;
+    use crate::Matrix;
 
     #[test]
     fn nothing_that_is_not_a_number_passes() {
-        let matrix = |d: f64| DMatrix::from_row_slice(2, 2, &[1.0, 2.0, 2.0, d]);
-        let right = DMatrix::from_row_slice(2, 1, &[1.0, 3.0]);
+        let matrix = |d: f64| Matrix::from_row_slice(2, 2, &[1.0, 2.0, 2.0, d]);
+        let right = Matrix::from_row_slice(2, 1, &[1.0, 3.0]);
         let x = solved(matrix(3.0), &right).unwrap();
         assert!((matrix(3.0) * x - &right).amax() < 1e-15);
         assert_eq!(solved(matrix(4.0), &right), None);

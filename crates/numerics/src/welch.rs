@@ -2,9 +2,10 @@
 
 use std::f64::consts::TAU;
 
-use nalgebra::Complex;
 use rustfft::FftPlanner;
 use thiserror::Error;
+
+use crate::Complex;
 
 /// Fewest samples of a segment: below, a Hann window resolves nothing.
 pub const SHORTEST_SEGMENT: usize = 16;
@@ -63,7 +64,7 @@ pub struct Spectra {
     /// S_yy.
     pub output: Vec<f64>,
     /// S_xy.
-    pub cross: Vec<Complex<f64>>,
+    pub cross: Vec<Complex>,
     /// Segments averaged.
     pub segments: usize,
     /// Independent averages that give the same variance: overlapping segments
@@ -84,10 +85,9 @@ impl Spectra {
         rate_hz: f64,
     ) -> Result<Self, WelchError> {
         check(input, output, segment, rate_hz)?;
-        let window: Vec<f64> =
-            (0..segment).map(|n| 0.5 - 0.5 * (TAU * n as f64 / segment as f64).cos()).collect();
-        let stride = segment - segment / 2;
-        let lines = segment / 2 + 1;
+        let hann = |n: usize| 0.5 - 0.5 * (TAU * n as f64 / segment as f64).cos();
+        let window: Vec<f64> = (0..segment).map(hann).collect();
+        let (stride, lines) = (segment - segment / 2, segment / 2 + 1);
         let transform = FftPlanner::new().plan_fft_forward(segment);
         let mut scratch = vec![Complex::ZERO; transform.get_inplace_scratch_len()];
         let (mut x, mut y) = (vec![Complex::ZERO; segment], vec![Complex::ZERO; segment]);
@@ -127,12 +127,12 @@ impl Spectra {
     }
 
     /// S_xy/S_xx: the response where noise is on the output. NaN without input.
-    pub fn h1(&self, line: usize) -> Complex<f64> {
+    pub fn h1(&self, line: usize) -> Complex {
         self.cross[line] / self.input[line]
     }
 
     /// S_yy/S_yx: the response where noise is on the input. NaN without relation.
-    pub fn h2(&self, line: usize) -> Complex<f64> {
+    pub fn h2(&self, line: usize) -> Complex {
         Complex::from(self.output[line]) / self.cross[line].conj()
     }
 
@@ -183,7 +183,7 @@ fn check(input: &[f64], output: &[f64], segment: usize, rate_hz: f64) -> Result<
     Ok(())
 }
 
-fn window_into(samples: &[f64], window: &[f64], into: &mut [Complex<f64>]) {
+fn window_into(samples: &[f64], window: &[f64], into: &mut [Complex]) {
     let mean = samples.iter().sum::<f64>() / samples.len() as f64;
     for ((value, sample), weight) in into.iter_mut().zip(samples).zip(window) {
         *value = Complex::from((sample - mean) * weight);
@@ -237,7 +237,7 @@ mod tests {
     struct Table(&'static [Row]);
 
     impl Table {
-        fn with(&self, mut see: impl FnMut(usize, f64, f64, Complex<f64>, f64)) {
+        fn with(&self, mut see: impl FnMut(usize, f64, f64, Complex, f64)) {
             for &(line, pxx, pyy, (re, im), coherence) in self.0 {
                 see(line, pxx, pyy, Complex::new(re, im), coherence);
             }

@@ -62,7 +62,6 @@ impl Began {
 /// periods does not bring the missed ones after it in a burst: a rig would take
 /// them as one violent motion. The test's time stands still over them instead
 /// (the rig holds its last command), and each counts as missed.
-#[derive(Debug, Clone)]
 pub(crate) struct Schedule {
     start_ns: u64,
     period_ns: f64,
@@ -149,7 +148,7 @@ impl Overruns {
 /// It does not wait itself, so whoever is asked at the right time can drive.
 #[derive(Debug, Clone)]
 pub struct Driving {
-    overruns: Overruns,
+    pub(crate) overruns: Overruns,
     /// How many periods in a row may be bridged.
     overrun_limit: u64,
     /// Presses of the operator's stop that were obeyed.
@@ -186,11 +185,6 @@ impl Driving {
         if presses != self.seen {
             self.seen = obey(presses, test, self.seen);
         }
-    }
-
-    /// Overruns so far.
-    pub fn overruns(&self) -> Overruns {
-        self.overruns
     }
 }
 
@@ -300,22 +294,13 @@ fn waits_for_room<S: Source>(test: &Loop<S>) -> bool {
 
 /// A device that sets the pace: `wait` sleeps until it has its next sample and gives
 /// the periods since the last one, 1 if none was missed.
-pub struct DeviceClock<W> {
-    wait: W,
-}
-
-impl<W: FnMut() -> u64> DeviceClock<W> {
-    /// A clock that waits like this.
-    pub fn new(wait: W) -> Self {
-        Self { wait }
-    }
-}
+pub struct DeviceClock<W>(pub W);
 
 impl<W: FnMut() -> u64> Clock for DeviceClock<W> {
     const REAL: bool = true;
 
     fn wait<S: Source>(&mut self, _test: &mut Loop<S>) -> Option<Began> {
-        let periods = (self.wait)();
+        let periods = (self.0)();
         let at_ns = self.now_ns();
         Some(Began { at_ns, deadline_ns: at_ns, missed: periods.saturating_sub(1) })
     }

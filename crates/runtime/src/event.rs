@@ -45,8 +45,10 @@ impl What {
 /// that flutters must not fill the memory.
 #[derive(Debug, Clone)]
 pub struct EventLog {
-    events: Vec<Event>,
-    left_out: u64,
+    /// In their order.
+    pub events: Vec<Event>,
+    /// How many were not kept.
+    pub left_out: u64,
 }
 
 /// Events kept.
@@ -55,11 +57,6 @@ const MOST: usize = 256;
 const RESERVED: usize = 8;
 
 impl EventLog {
-    /// Empty, with its memory.
-    pub fn new() -> Self {
-        Self { events: Vec::with_capacity(MOST), left_out: 0 }
-    }
-
     /// Notes an event; beyond the bound it is only counted.
     pub fn note(&mut self, event: Event) {
         let most = match event.what {
@@ -72,21 +69,12 @@ impl EventLog {
             self.left_out += 1;
         }
     }
-
-    /// The events in their order.
-    pub fn events(&self) -> &[Event] {
-        &self.events
-    }
-
-    /// How many were not kept.
-    pub fn left_out(&self) -> u64 {
-        self.left_out
-    }
 }
 
 impl Default for EventLog {
+    /// Empty, with its memory.
     fn default() -> Self {
-        Self::new()
+        Self { events: Vec::with_capacity(MOST), left_out: 0 }
     }
 }
 
@@ -98,14 +86,14 @@ mod tests {
     #[test]
     fn a_flood_of_warnings_leaves_room_for_the_trip() {
         let cause = Trip { kind: TripKind::Force, dof: 0, value: 2.0, limit: 1.0 };
-        let mut log = EventLog::new();
+        let mut log = EventLog::default();
         let room = log.events.capacity();
         for tick in 0..1000 {
             log.note(Event { tick, what: What::Warning, cause });
         }
         log.note(Event { tick: 1000, what: What::Trip(Response::Hold), cause });
-        assert_eq!(log.events().last().unwrap().tick, 1000);
-        assert_eq!(log.events().len() as u64 + log.left_out(), 1001);
+        assert_eq!(log.events.last().unwrap().tick, 1000);
+        assert_eq!(log.events.len() as u64 + log.left_out, 1001);
         assert_eq!(log.events.capacity(), room, "no allocation");
     }
 }

@@ -4,8 +4,6 @@ use model::channel::Channel;
 use model::compensator::Compensator;
 use model::motion::Motion;
 
-use crate::gate::TripKind;
-use crate::interlock::Phase;
 use crate::monitor::{EnergyMonitor, IndicatorSet};
 use crate::rig::Measured;
 use crate::source::Source;
@@ -87,49 +85,39 @@ impl Block {
             channels.extend((1..=plan.interface).map(channel));
         };
         match self {
-            Self::State => channels.extend([
-                Channel::new("time", "s", "Time since the start of the test"),
-                Channel::new(
-                    "phase",
-                    "",
-                    "0 running, 1 holding after a trip, 2 ramping to safe, 3 safe, 7 frozen",
-                ),
-                Channel::new("trip", "", "Code of the latched trip, 0 for none"),
-            ]),
+            Self::State => {
+                let phases =
+                    "0 running, 1 holding after a trip, 2 ramping to safe, 3 safe, 7 frozen";
+                channels.extend([
+                    Channel::new("time", "s", "Time since the start of the test"),
+                    Channel::new("phase", "", phases),
+                    Channel::new("trip", "", "Code of the latched trip, 0 for none"),
+                ]);
+            }
             Self::Load => channels.extend(plan.loads.iter().cloned()),
             Self::Desired => {
                 let words = "Interface displacement the numerical substructure asks for";
                 of_interface(channels, "desired", "m", words);
             }
             Self::Rig => {
-                for (name, unit, words) in [
-                    ("command", "m", "Displacement commanded to the actuator"),
-                    (
-                        "achieved",
-                        "m",
-                        "True displacement of the specimen, known to virtual rigs only",
-                    ),
-                    ("measured", "m", "Displacement the sensor reports"),
-                    ("force", "N", "Restoring force the load cell reports"),
-                ] {
-                    of_interface(channels, name, unit, words);
-                }
+                let truth = "True displacement of the specimen, known to virtual rigs only";
+                of_interface(channels, "command", "m", "Displacement commanded to the actuator");
+                of_interface(channels, "achieved", "m", truth);
+                of_interface(channels, "measured", "m", "Displacement the sensor reports");
+                of_interface(channels, "force", "N", "Restoring force the load cell reports");
             }
             Self::Energies => {
-                for (name, unit, words) in [
-                    (
-                        "energy.feedback",
-                        "J",
-                        "Work of the measured force on the numerical substructure",
-                    ),
-                    ("energy.input", "J", "Work of the external load"),
-                    ("energy.dissipated", "J", "Energy lost in damping and hysteresis"),
-                    ("energy.kinetic", "J", "Kinetic energy"),
-                    ("energy.strain", "J", "Elastic energy"),
-                    ("stability_warning", "%", "Feedback work over dissipated energy; stop at 100"),
+                for (name, words) in [
+                    ("feedback", "Work of the measured force on the numerical substructure"),
+                    ("input", "Work of the external load"),
+                    ("dissipated", "Energy lost in damping and hysteresis"),
+                    ("kinetic", "Kinetic energy"),
+                    ("strain", "Elastic energy"),
                 ] {
-                    channels.push(Channel::new(name, unit, words));
+                    channels.push(Channel::new(format!("energy.{name}"), "J", words));
                 }
+                let words = "Feedback work over dissipated energy; stop at 100";
+                channels.push(Channel::new("stability_warning", "%", words));
             }
             Self::Displacement => of_dofs(channels, "numerical", "", "Displacement"),
             Self::Rates => {
@@ -147,17 +135,14 @@ impl Block {
     #[inline(always)]
     pub(crate) fn write<S: Source>(self, view: &mut View<'_, S>, frame: &mut Vec<f64>) {
         match self {
-            Self::State => {
-                let trip = view.trip.map_or(0.0, |kind| f64::from(kind.code()));
-                frame.extend_from_slice(&[view.time_s, f64::from(view.phase as u8), trip]);
-            }
-            Self::Load => frame.extend_from_slice(view.source.load(view.tick)),
-            Self::Desired => frame.extend_from_slice(&view.source.desired().displacement),
+            Self::State => append(frame, &view.state),
+            Self::Load => append(frame, view.source.load(view.tick)),
+            Self::Desired => append(frame, &view.source.desired().displacement),
             Self::Rig => {
-                frame.extend_from_slice(&view.command.displacement);
-                frame.extend_from_slice(&view.measured.achieved);
-                frame.extend_from_slice(&view.measured.displacement);
-                frame.extend_from_slice(&view.measured.force);
+                append(frame, &view.command.displacement);
+                append(frame, &view.measured.achieved);
+                append(frame, &view.measured.displacement);
+                append(frame, &view.measured.force);
             }
             Self::Energies => {
                 if let Some(monitor) = view.monitor {
@@ -168,7 +153,7 @@ impl Block {
                         energies.dissipated,
                         energies.kinetic,
                         energies.strain,
-                        monitor.stability_warning(),
+                        monitor.stability_warning,
                     ]);
                 }
             }
@@ -177,28 +162,30 @@ impl Block {
                 view.source.show(1, view.tick, view.measured, frame);
                 view.source.show(2, view.tick, view.measured, frame);
             }
-            Self::Parameters => {
-                if let Some(compensator) = view.compensator {
-                    compensator.write_parameters(frame);
-                }
-            }
-            Self::Indicators => {
-                if let Some(indicators) = view.indicators {
-                    indicators.write(frame);
-                }
-            }
+            Self::Parameters => view.compensator.iter().for_each(|it| it.write_parameters(frame)),
+            Self::Indicators => view.indicators.iter().for_each(|it| it.write(frame)),
             Self::Source => view.source.write(frame),
-            Self::Auxiliary => frame.extend_from_slice(&view.measured.auxiliary),
+            Self::Auxiliary => append(frame, &view.measured.auxiliary),
         }
+    }
+}
+
+/// Appends a few numbers: one or three, as there often are, without a call to the
+/// system's `memcpy`.
+#[inline(always)]
+pub(crate) fn append(frame: &mut Vec<f64>, values: &[f64]) {
+    match values {
+        [value] => frame.push(*value),
+        [a, b, c] => frame.extend_from_slice(&[*a, *b, *c]),
+        _ => frame.extend_from_slice(values),
     }
 }
 
 /// What a frame shows.
 pub(crate) struct View<'a, S> {
     pub(crate) tick: u64,
-    pub(crate) time_s: f64,
-    pub(crate) phase: Phase,
-    pub(crate) trip: Option<TripKind>,
+    /// Time, phase and trip.
+    pub(crate) state: [f64; 3],
     pub(crate) source: &'a mut S,
     pub(crate) command: &'a Motion,
     pub(crate) measured: &'a Measured,

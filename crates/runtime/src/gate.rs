@@ -3,90 +3,61 @@
 use model::motion::Motion;
 use numerics::lanes::Lane;
 
+use crate::codes::codes;
 use crate::measured::Measured;
 
-/// What tripped. The number is the one in the channel `trip`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[repr(u8)]
-pub enum TripKind {
-    /// The command left its bounds.
-    Command = 1,
-    /// The command would move faster than allowed.
-    Rate = 2,
-    /// The measured force left its bounds.
-    Force = 3,
-    /// Desired and measured displacement are too far apart.
-    TrackingError = 4,
-    /// A signal is NaN or infinite.
-    NotFinite = 5,
-    /// The stability warning reached its threshold.
-    StabilityWarning = 6,
-    /// An implicit step did not settle.
-    NotConverged = 7,
-    /// The windowed stability warning reached a level.
-    WindowedWarning = 8,
-    /// The energy error index reached a level.
-    EnergyError = 9,
-    /// The forecast time to a stability warning of 100 % fell to a level.
-    Forecast = 10,
-    /// The delay of the tracking reached a level.
-    TrackingDelay = 11,
-    /// The amplitude of the tracking is off by a level.
-    TrackingAmplitude = 12,
-    /// A limit is used up to a level.
-    LimitsUsed = 13,
-    /// The operator stopped the test.
-    Operator = 14,
-    /// Too many deadlines were missed in a row.
-    Overrun = 20,
-    /// The main loop of a two-rate test is too late.
-    MainLoopLate = 15,
-    /// The rig does not stand where it should before the load begins.
-    NotAtStart = 30,
-    /// No load came from the host.
-    NoLoad = 31,
-    /// Nothing is heard from the other end of the link.
-    PeerSilent = 22,
-    /// The other end of the link has tripped.
-    PeerTripped = 23,
-    /// The loop ended the session, and the laboratory takes its rig to zero.
-    PeerLeft = 24,
-    /// The rig reports a fault of its own.
-    Device = 25,
+codes! {
+    /// What tripped, in words and with the unit of value and limit. The number is the one
+    /// in the channel `trip`.
+    pub enum TripKind: u8 => (&'static str, &'static str) {
+        /// The command left its bounds.
+        Command = 1 => ("command beyond its limit", "m"),
+        /// The command would move faster than allowed.
+        Rate = 2 => ("command faster than its limit", "m/s"),
+        /// The measured force left its bounds.
+        Force = 3 => ("force beyond its limit", "N"),
+        /// Desired and measured displacement are too far apart.
+        TrackingError = 4 => ("tracking error beyond its limit", "m"),
+        /// A signal is NaN or infinite.
+        NotFinite = 5 => ("a signal is not a finite number", ""),
+        /// The stability warning reached its threshold.
+        StabilityWarning = 6 => ("stability warning at its threshold", "%"),
+        /// An implicit step did not settle.
+        NotConverged = 7 => ("the integrator did not converge", "m"),
+        /// The windowed stability warning reached a level.
+        WindowedWarning = 8 => ("windowed stability warning at its threshold", "%"),
+        /// The energy error index reached a level.
+        EnergyError = 9 => ("energy error index at its threshold", "%"),
+        /// The forecast time to a stability warning of 100 % fell to a level.
+        Forecast = 10 => ("stability warning forecast to reach 100 % too soon", "s"),
+        /// The delay of the tracking reached a level.
+        TrackingDelay = 11 => ("tracking delay at its threshold", "s"),
+        /// The amplitude of the tracking is off by a level.
+        TrackingAmplitude = 12 => ("tracking amplitude off by its threshold", ""),
+        /// A limit is used up to a level.
+        LimitsUsed = 13 => ("a limit used up to its threshold", "%"),
+        /// The operator stopped the test.
+        Operator = 14 => ("stopped by the operator", ""),
+        /// Too many deadlines were missed in a row.
+        Overrun = 20 => ("deadlines missed in a row", "periods"),
+        /// The main loop of a two-rate test is too late.
+        MainLoopLate = 15 => ("the main loop is late", "ticks"),
+        /// The rig does not stand where it should before the load begins.
+        NotAtStart = 30 => ("the rig does not stand where it should at the start", "m"),
+        /// No load came from the host.
+        NoLoad = 31 => ("no load came from the host", "ticks"),
+        /// Nothing is heard from the other end of the link.
+        PeerSilent = 22 => ("no reply from the laboratory", "s"),
+        /// The other end of the link has tripped.
+        PeerTripped = 23 => ("the other end of the link tripped", ""),
+        /// The loop ended the session, and the laboratory takes its rig to zero.
+        PeerLeft = 24 => ("the loop ended the session", ""),
+        /// The rig reports a fault of its own.
+        Device = 25 => ("the rig reports a fault", ""),
+    }
 }
 
 impl TripKind {
-    /// Every kind.
-    pub const ALL: [Self; 22] = [
-        Self::Command,
-        Self::Rate,
-        Self::Force,
-        Self::TrackingError,
-        Self::NotFinite,
-        Self::StabilityWarning,
-        Self::NotConverged,
-        Self::WindowedWarning,
-        Self::EnergyError,
-        Self::Forecast,
-        Self::TrackingDelay,
-        Self::TrackingAmplitude,
-        Self::LimitsUsed,
-        Self::Operator,
-        Self::Overrun,
-        Self::MainLoopLate,
-        Self::NotAtStart,
-        Self::NoLoad,
-        Self::PeerSilent,
-        Self::PeerTripped,
-        Self::PeerLeft,
-        Self::Device,
-    ];
-
-    /// From the number in the record.
-    pub fn from_code(code: u8) -> Option<Self> {
-        Self::ALL.into_iter().find(|kind| kind.code() == code)
-    }
-
     /// The number in the record.
     pub fn code(self) -> u8 {
         self as u8
@@ -97,32 +68,9 @@ impl TripKind {
         self.description().0
     }
 
-    /// In words, and the unit of value and limit.
-    fn description(self) -> (&'static str, &'static str) {
-        match self {
-            Self::Command => ("command beyond its limit", "m"),
-            Self::Rate => ("command faster than its limit", "m/s"),
-            Self::Force => ("force beyond its limit", "N"),
-            Self::TrackingError => ("tracking error beyond its limit", "m"),
-            Self::NotFinite => ("a signal is not a finite number", ""),
-            Self::StabilityWarning => ("stability warning at its threshold", "%"),
-            Self::NotConverged => ("the integrator did not converge", "m"),
-            Self::WindowedWarning => ("windowed stability warning at its threshold", "%"),
-            Self::EnergyError => ("energy error index at its threshold", "%"),
-            Self::Forecast => ("stability warning forecast to reach 100 % too soon", "s"),
-            Self::TrackingDelay => ("tracking delay at its threshold", "s"),
-            Self::TrackingAmplitude => ("tracking amplitude off by its threshold", ""),
-            Self::LimitsUsed => ("a limit used up to its threshold", "%"),
-            Self::Operator => ("stopped by the operator", ""),
-            Self::Overrun => ("deadlines missed in a row", "periods"),
-            Self::MainLoopLate => ("the main loop is late", "ticks"),
-            Self::NotAtStart => ("the rig does not stand where it should at the start", "m"),
-            Self::NoLoad => ("no load came from the host", "ticks"),
-            Self::PeerSilent => ("no packet from the other side of the link", "s"),
-            Self::PeerTripped => ("the other end of the link tripped", ""),
-            Self::PeerLeft => ("the loop ended the session", ""),
-            Self::Device => ("the rig reports a fault", ""),
-        }
+    /// A trip of this kind that belongs to no interface DOF.
+    pub(crate) const fn trip(self, value: f64, limit: f64) -> Trip {
+        Trip { kind: self, dof: 0, value, limit }
     }
 }
 
@@ -148,7 +96,9 @@ impl Trip {
         let numbers = match kind {
             TripKind::Operator | TripKind::PeerLeft => return words.to_owned(),
             TripKind::NotFinite => return words.to_owned() + &place,
-            TripKind::PeerSilent => format!("for {value:.4} s, {limit:.4} s allowed"),
+            TripKind::PeerSilent => {
+                return format!("{words} for {}, {} allowed", duration(value), duration(limit));
+            }
             TripKind::PeerTripped => {
                 // A float-to-integer cast saturates: an unknown code stays unknown.
                 let cause = TripKind::from_code(value as u8);
@@ -175,6 +125,16 @@ impl Trip {
             _ => against(value, limit, unit) + &place,
         };
         format!("{words}: {numbers}")
+    }
+}
+
+/// Below a second in milliseconds.
+fn duration(time_s: f64) -> String {
+    let short = |value: f64| (1e3 * value).round() / 1e3;
+    if time_s < 1.0 {
+        format!("{} ms", short(1e3 * time_s))
+    } else {
+        format!("{} s", short(time_s))
     }
 }
 
@@ -209,7 +169,6 @@ pub struct Limits {
 }
 
 /// The limits of one interface DOF: of one loop, or of several side by side.
-#[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Bounds<T> {
     pub(crate) command: T,
     pub(crate) rate: T,
@@ -254,16 +213,13 @@ pub fn gate(
         if !seen.is_finite() {
             return Err(not_finite(measured, dof, &seen.values()));
         }
-        if !seen.holds(&bounds) {
-            return Err(exceeded(&bounds, dof, seen.against(bounds.step_s)));
-        }
+        seen.within(&bounds, dof)?;
     }
     Ok(())
 }
 
 /// What the gate looks at, of one interface DOF: of one loop, or of several side by
 /// side.
-#[derive(Debug, Clone, Copy)]
 pub(crate) struct GateInput<T> {
     /// The displacement the rig has been told last.
     pub(crate) held: T,
@@ -314,6 +270,21 @@ impl<T: Lane> GateInput<T> {
     }
 }
 
+impl GateInput<f64> {
+    /// Nothing moves and nothing pushes.
+    const REST: Self =
+        Self { held: 0.0, desired: 0.0, position: 0.0, force: 0.0, command: [0.0; 3] };
+
+    /// Names the limit that does not hold.
+    #[inline(always)]
+    fn within(&self, bounds: &Bounds<f64>, dof: usize) -> Result<(), Trip> {
+        if self.holds(bounds) {
+            return Ok(());
+        }
+        Err(exceeded(bounds, dof, self.against(bounds.step_s)))
+    }
+}
+
 /// How much a force that is beyond its limit when the ramp begins may grow on it.
 const GROWTH: f64 = 1.05;
 
@@ -325,15 +296,16 @@ const GROWTH: f64 = 1.05;
 /// A force that is beyond its limit is let go down: while the command stands still
 /// nothing can be done about it, and on the ramp it may hardly grow. Once it is
 /// within its limit again, the limit holds.
-#[derive(Debug, Clone)]
 pub(crate) struct SafeGate {
-    /// Largest force of each interface DOF for now, N.
-    bounds: Vec<f64>,
+    /// Of forces, for now.
+    limits: Limits,
 }
 
 impl SafeGate {
     pub(crate) fn new(limits: &Limits) -> Self {
-        Self { bounds: limits.force.clone() }
+        let none = vec![f64::INFINITY; limits.force.len()];
+        let (command, rate, tracking_error) = (none.clone(), none.clone(), none);
+        Self { limits: Limits { command, rate, tracking_error, ..limits.clone() } }
     }
 
     /// The way to safe begins.
@@ -349,7 +321,7 @@ impl SafeGate {
     /// A force that is beyond its limit may grow by this factor.
     fn excuse(&mut self, limits: &Limits, measured: &Measured, growth: f64) {
         let forces = measured.force.iter().zip(&limits.force);
-        for (bound, (force, limit)) in self.bounds.iter_mut().zip(forces) {
+        for (bound, (force, limit)) in self.limits.force.iter_mut().zip(forces) {
             *bound = if force.abs() <= *limit {
                 *limit
             } else if force.is_finite() {
@@ -360,15 +332,14 @@ impl SafeGate {
         }
     }
 
-    /// Says what is out of order now.
+    /// The gate with these bounds: says what is out of order now.
     pub(crate) fn pass(&mut self, limits: &Limits, measured: &Measured) -> Result<(), Trip> {
-        let forces = measured.force.iter().zip(&limits.force);
-        for (dof, (bound, (&force, limit))) in self.bounds.iter_mut().zip(forces).enumerate() {
-            if force.abs() <= *limit {
-                *bound = *limit;
-            } else if force.is_finite() && force.abs() > *bound {
-                return Err(Trip { kind: TripKind::Force, dof, value: force, limit: *bound });
+        for (dof, &force) in measured.force.iter().enumerate() {
+            if force.abs() <= limits.force[dof] {
+                self.limits.force[dof] = limits.force[dof];
             }
+            let force = if force.is_finite() { force } else { 0.0 };
+            GateInput { force, ..GateInput::REST }.within(&self.limits.of(dof), dof)?;
         }
         Ok(())
     }

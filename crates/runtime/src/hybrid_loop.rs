@@ -14,11 +14,10 @@ use crate::load::Load;
 use crate::monitor::EnergyMonitor;
 use crate::numerical::{Numerical, Plant};
 use crate::record::FrameSink;
-use crate::source::Source;
 use crate::streamed_load::{LoadEnd, StreamedLoad};
 use crate::tick::{Frames, Loop, Observers};
 use crate::two_rate::{MainLoop, TwoRateModel};
-use course::{Course, CoursePlan};
+use course::CoursePlan;
 
 /// The armed loop of a hybrid test.
 pub type HybridLoop = Loop<ClosedLoop>;
@@ -65,12 +64,7 @@ impl HybridLoop {
         self
     }
 
-    /// What is simulated.
-    pub fn numerical(&self) -> &Numerical {
-        &self.source.numerical
-    }
-
-    /// The same at two rates, where it is.
+    /// What is simulated at two rates, where it is.
     pub fn two_rates(&self) -> Option<&TwoRateModel> {
         match &self.source.numerical {
             Numerical::TwoRate(model) => Some(model),
@@ -97,23 +91,8 @@ impl HybridLoop {
         self.compensator.as_ref().expect("a hybrid loop has one")
     }
 
-    /// What comes before and after the load, where there is more than the load.
-    pub fn course(&self) -> Option<&Course> {
-        self.source.course()
-    }
-
-    /// The load that arrives while the test runs, where it does.
-    pub fn stream(&self) -> Option<&StreamedLoad> {
-        self.source.stream()
-    }
-
     /// Why the load is over, where it arrived while the test ran.
     pub fn load_end(&self) -> Option<LoadEnd> {
-        self.stream()?.end()
-    }
-
-    /// The desired motion of the interface, as the numerical part has it.
-    pub fn desired(&self) -> &model::motion::Motion {
-        self.source.desired()
+        self.source.stream()?.end
     }
 }

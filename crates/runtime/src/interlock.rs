@@ -73,15 +73,18 @@ const LONGEST_RAMP_S: f64 = 3600.0;
 /// loop. Who arms again builds a new loop.
 #[derive(Debug, Clone)]
 pub struct Interlock {
-    phase: Phase,
-    trip: Option<(Trip, u64)>,
+    /// Where the test stands.
+    pub(crate) phase: Phase,
+    /// The first trip and its tick.
+    pub(crate) trip: Option<(Trip, u64)>,
     hold_ticks: u64,
     held_ticks: u64,
     /// Largest move per tick while ramping, m.
     stride_m: f64,
     rate_m_s: f64,
-    /// Whether a command may go out after the trip.
-    commands: bool,
+    /// Whether a command may go out after the trip: not where the rig stands and no
+    /// command has put it.
+    pub(crate) may_command: bool,
 }
 
 impl Interlock {
@@ -94,20 +97,8 @@ impl Interlock {
             held_ticks: 0,
             stride_m: path.rate_m_s * step_s,
             rate_m_s: path.rate_m_s,
-            commands: true,
+            may_command: true,
         }
-    }
-
-    /// Where the test stands.
-    #[inline]
-    pub fn phase(&self) -> Phase {
-        self.phase
-    }
-
-    /// The first trip and its tick.
-    #[inline]
-    pub fn trip(&self) -> Option<(Trip, u64)> {
-        self.trip
     }
 
     /// Whether zero lies further from `command` than an hour's ramp.
@@ -129,16 +120,6 @@ impl Interlock {
         }
     }
 
-    /// Whether a command may go out after the trip.
-    pub(crate) fn may_command(&self) -> bool {
-        self.commands
-    }
-
-    /// The rig stands where no command has put it: none goes out.
-    pub(crate) fn forbid_commands(&mut self) {
-        self.commands = false;
-    }
-
     /// Ends the way to safe where it is.
     pub(crate) fn freeze(&mut self) {
         if self.trip.is_some() {
@@ -157,23 +138,15 @@ impl Interlock {
     pub fn lead(&mut self, command: &mut Motion) {
         command.velocity.fill(0.0);
         command.acceleration.fill(0.0);
-        match self.phase {
-            Phase::Running
-            | Phase::Safe
-            | Phase::Initiating
-            | Phase::Completing
-            | Phase::Homing
-            | Phase::Frozen => {}
-            Phase::Holding => {
-                self.held_ticks += 1;
-                if self.held_ticks > self.hold_ticks {
-                    self.phase = Phase::Ramping;
-                }
+        if self.phase == Phase::Holding {
+            self.held_ticks += 1;
+            if self.held_ticks > self.hold_ticks {
+                self.phase = Phase::Ramping;
             }
-            Phase::Ramping => {
-                if ramp(command, self.stride_m, self.rate_m_s) == Ramped::AtZero {
-                    self.phase = Phase::Safe;
-                }
+        } else if self.phase == Phase::Ramping {
+            let ramped = ramp(command, self.stride_m, self.rate_m_s);
+            if ramped == Ramped::AtZero {
+                self.phase = Phase::Safe;
             }
         }
     }
@@ -219,10 +192,10 @@ mod tests {
         ] {
             let mut interlock = Interlock::new(SafePath { hold_s: 0.01, rate_m_s: 0.1 }, 1e-3);
             interlock.latch(Stop { trip, response }, 42);
-            assert_eq!(interlock.phase(), phase);
+            assert_eq!(interlock.phase, phase);
             // A later trip, of whatever kind, changes nothing.
             interlock.latch(Stop { trip, response: Response::Abort }, 43);
-            assert_eq!((interlock.phase(), interlock.trip()), (phase, Some((trip, 42))));
+            assert_eq!((interlock.phase, interlock.trip), (phase, Some((trip, 42))));
             let mut command = Motion::rest(1);
             command.displacement[0] = 0.005;
             interlock.lead(&mut command);
@@ -239,9 +212,9 @@ mod tests {
         let trip = Trip { kind: TripKind::Force, dof: 0, value: 2.0, limit: 1.0 };
         interlock.latch(trip, 42);
         interlock.latch(Trip { kind: TripKind::Rate, ..trip }, 43);
-        assert_eq!(interlock.trip(), Some((trip, 42)), "the first trip stays");
+        assert_eq!(interlock.trip, Some((trip, 42)), "the first trip stays");
         let mut ticks = 0;
-        while interlock.phase() != Phase::Safe {
+        while interlock.phase != Phase::Safe {
             let before = command.clone();
             interlock.lead(&mut command);
             for (now, before) in command.displacement.iter().zip(&before.displacement) {
@@ -253,5 +226,84 @@ mod tests {
         }
         assert_eq!(command.displacement, [0.0, 0.0]);
         assert!(ticks > 10 + 14, "held ten ticks, then ramped over fifteen");
+    }
+
+    fn trip() -> Trip {
+        Trip { kind: TripKind::Force, dof: 0, value: 2.0, limit: 1.0 }
+    }
+
+    /// By hand: three ticks of hold and one that sees its end, then strides of 0.25.
+    #[test]
+    fn the_way_to_safe_is_walked_as_it_is_reckoned() {
+        let mut interlock = Interlock::new(SafePath { hold_s: 0.75, rate_m_s: 1.0 }, 0.25);
+        interlock.latch(trip(), 7);
+        let mut command = Motion::rest(2);
+        command.displacement = vec![0.625, -0.25];
+        let mut seen = Vec::new();
+        for _ in 0..8 {
+            command.velocity.fill(9.0);
+            command.acceleration.fill(9.0);
+            interlock.lead(&mut command);
+            seen.push((
+                interlock.phase,
+                command.displacement[0],
+                command.displacement[1],
+                command.velocity[0],
+                command.velocity[1],
+            ));
+            assert_eq!(command.acceleration, [0.0, 0.0]);
+        }
+        assert_eq!(
+            seen,
+            [
+                (Phase::Holding, 0.625, -0.25, 0.0, 0.0),
+                (Phase::Holding, 0.625, -0.25, 0.0, 0.0),
+                (Phase::Holding, 0.625, -0.25, 0.0, 0.0),
+                (Phase::Ramping, 0.625, -0.25, 0.0, 0.0),
+                // A stride that ends at zero is no way any more.
+                (Phase::Ramping, 0.375, 0.0, -1.0, 0.0),
+                (Phase::Ramping, 0.125, 0.0, -1.0, 0.0),
+                (Phase::Safe, 0.0, 0.0, 0.0, 0.0),
+                (Phase::Safe, 0.0, 0.0, 0.0, 0.0),
+            ]
+        );
+        assert_eq!(interlock.trip, Some((trip(), 7)));
+    }
+
+    #[test]
+    fn an_armed_interlock_leads_nowhere() {
+        let mut interlock = Interlock::new(SafePath { hold_s: 0.0, rate_m_s: 1.0 }, 0.25);
+        assert_eq!((interlock.phase, interlock.trip), (Phase::Running, None));
+        let mut command = Motion::rest(1);
+        command.displacement[0] = -0.75;
+        interlock.lead(&mut command);
+        assert_eq!((interlock.phase, command.displacement[0]), (Phase::Running, -0.75));
+        // Without a hold the first tick only sees its end; the way up is as long as the way down.
+        interlock.latch(trip(), 0);
+        let places: Vec<f64> = (0..4)
+            .map(|_| {
+                interlock.lead(&mut command);
+                command.displacement[0]
+            })
+            .collect();
+        assert_eq!(places, [-0.75, -0.5, -0.25, 0.0]);
+    }
+
+    #[test]
+    fn an_hour_is_the_longest_ramp() {
+        let interlock = Interlock::new(SafePath { hold_s: 0.0, rate_m_s: 0.5 }, 0.25);
+        let mut command = Motion::rest(2);
+        for (x, out) in [
+            (0.0, false),
+            (1800.0, false),
+            (-1800.0, false),
+            (1800.0 * (1.0 + 1e-12), true),
+            (-1801.0, true),
+            (f64::NAN, true),
+            (f64::INFINITY, true),
+        ] {
+            command.displacement[1] = x;
+            assert_eq!(interlock.is_out_of_reach(&command), out, "{x}");
+        }
     }
 }

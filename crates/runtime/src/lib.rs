@@ -2,6 +2,8 @@
 
 pub mod batch;
 pub mod clock;
+mod codec;
+mod codes;
 pub mod event;
 pub mod frame;
 pub mod gate;

@@ -5,7 +5,8 @@ use std::sync::Arc;
 /// Load signals side by side: one row per tick. Clones share the samples.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Load {
-    signals: usize,
+    /// Number of signals.
+    pub(crate) signals: usize,
     ticks: usize,
     /// The last row; what follows it is like it.
     last: usize,
@@ -62,11 +63,6 @@ impl Load {
     /// Number of ticks.
     pub fn ticks(&self) -> usize {
         self.ticks
-    }
-
-    /// Number of signals.
-    pub fn signals(&self) -> usize {
-        self.signals
     }
 
     /// The signals at tick `tick`; after the last row, those of it.

@@ -6,10 +6,12 @@
 //! only, where numerical part and virtual rig are one system.
 
 use model::coupled::Coupled;
-use model::integrator::{ElementEnergy, Integrator, NotConverged, StepWork};
+use model::integrator::{Integrator, NotConverged};
 use model::motion::Motion;
 
+use crate::frame::append;
 use crate::interlock::Stop;
+use crate::monitor::Observation;
 use crate::rig::{Measured, Rig, RigSlot, VirtualRig};
 use crate::source::Scene;
 use crate::two_rate::TwoRateModel;
@@ -73,7 +75,7 @@ impl Plant {
     /// Numerical substructure and rig as one system; `rig` is the same rig alone,
     /// for its sensors and for the way to safe.
     pub fn continuous(model: Coupled, rig: VirtualRig) -> Self {
-        let count = model.interface().count();
+        let count = model.interface.count();
         let (command, error) = (Motion::rest(count), vec![0.0; count]);
         let joint = Continuous { model, command, error, released: false };
         Self { numerical: Numerical::Continuous(Box::new(joint)), rig: rig.into() }
@@ -101,7 +103,7 @@ impl Numerical {
     pub fn partitioned(&self) -> Option<&Integrator> {
         match self {
             Self::Stepped(part) if part.monolithic.is_none() => Some(&part.integrator),
-            Self::Stepped(_) | Self::Continuous(_) | Self::TwoRate(_) => None,
+            _ => None,
         }
     }
 
@@ -133,8 +135,8 @@ impl Numerical {
     pub fn desired(&self) -> &Motion {
         match self {
             Self::Stepped(part) => part.integrator.interface(),
-            Self::Continuous(joint) => joint.model.interface(),
-            Self::TwoRate(model) => model.desired(),
+            Self::Continuous(joint) => &joint.model.interface,
+            Self::TwoRate(model) => &model.desired,
         }
     }
 
@@ -159,24 +161,24 @@ impl Numerical {
         }
     }
 
-    /// Energy of the nonlinear elements of the numerical part.
+    /// What the energy monitor is told of this instant; `force` is the one just measured.
     #[inline(always)]
-    pub fn element_energy(&self) -> ElementEnergy {
-        match self {
-            Self::Stepped(part) => part.integrator.element_energy(part.elements),
-            Self::Continuous(joint) => joint.model.element_energy(),
-            Self::TwoRate(model) => model.element_energy(),
-        }
-    }
-
-    /// The work done on the numerical part over the last step, where its
-    /// integrator gives it. `force` is the one just measured.
-    #[inline(always)]
-    pub fn step_work(&self, force: &[f64]) -> Option<StepWork> {
-        match self {
-            Self::TwoRate(model) => Some(model.work()),
-            // Others move more than the numerical part.
-            _ => self.partitioned()?.step_work(force),
+    pub fn observation<'a>(&'a self, load: &'a [f64], force: &'a [f64]) -> Observation<'a> {
+        let (elements, work) = match self {
+            Self::Stepped(part) => (part.integrator.element_energy(part.elements), None),
+            Self::Continuous(joint) => (joint.model.element_energy(), None),
+            Self::TwoRate(model) => (model.element_energy(), Some(model.work)),
+        };
+        // Only of a partitioned one does the step move nothing but the numerical part.
+        let step_work = || self.partitioned()?.step_work(force);
+        Observation {
+            displacement: self.displacement(),
+            velocity: self.velocity(),
+            interface: &self.desired().displacement,
+            load,
+            force,
+            elements,
+            work: work.or_else(step_work),
         }
     }
 
@@ -192,24 +194,21 @@ impl Numerical {
     ) {
         match (&mut *self, order) {
             (Self::TwoRate(model), _) => model.show(order, step_s, frame),
-            (_, 0) => frame.extend_from_slice(self.displacement()),
-            (_, 1) => frame.extend_from_slice(self.velocity()),
+            (_, 0) => append(frame, self.displacement()),
+            (_, 1) => append(frame, self.velocity()),
             (numerical, _) => {
                 let before = frame.len();
                 frame.resize(before + numerical.displacement().len(), 0.0);
-                numerical.acceleration(load, measured, &mut frame[before..]);
+                let out = &mut frame[before..];
+                match numerical {
+                    Self::Stepped(part) => {
+                        let force = part.monolithic.as_ref().unwrap_or(&measured.force);
+                        part.integrator.acceleration(load, force, out);
+                    }
+                    Self::Continuous(joint) => joint.model.acceleration(out),
+                    Self::TwoRate(_) => {}
+                }
             }
-        }
-    }
-
-    fn acceleration(&mut self, load: &[f64], measured: &Measured, out: &mut [f64]) {
-        match self {
-            Self::Stepped(part) => {
-                let force = part.monolithic.as_ref().unwrap_or(&measured.force);
-                part.integrator.acceleration(load, force, out);
-            }
-            Self::Continuous(joint) => joint.model.acceleration(out),
-            Self::TwoRate(_) => {}
         }
     }
 
@@ -278,9 +277,9 @@ impl Stepped {
 impl Continuous {
     fn measure(&mut self, load: &[f64], rig: &mut RigSlot, measured: &mut Measured) {
         self.model.observe(load);
-        let (achieved, force) = (&self.model.achieved().displacement, self.model.force());
+        let (achieved, force) = (&self.model.achieved.displacement, &self.model.force);
         if let RigSlot::Virtual(rig) = rig {
-            rig.sense(achieved, force, measured);
+            rig.parts.sense(achieved, force, measured);
         }
         for (error, (said, truth)) in self.error.iter_mut().zip(measured.force.iter().zip(force)) {
             *error = said - truth;

@@ -68,7 +68,7 @@ pub fn reference(
             elements: integrator.element_energy(whole.elements.len()),
             work: integrator.step_work(&force),
         });
-        reference.peak_input_work_j = reference.peak_input_work_j.max(monitor.input_work());
+        reference.peak_input_work_j = reference.peak_input_work_j.max(monitor.input);
         if (tick as u64).is_multiple_of(every) {
             let columns = reference.displacement.iter_mut().chain(&mut reference.interface);
             let interface = &integrator.interface().displacement;

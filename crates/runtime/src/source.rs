@@ -137,8 +137,7 @@ pub(crate) fn ramp_from(held: &Motion, rate_m_s: f64, step_s: f64, command: &mut
 
 /// The trip of a step that did not settle.
 pub(crate) fn not_converged(failure: NotConverged) -> Trip {
-    let (value, limit) = (failure.correction_m, failure.tolerance_m);
-    Trip { kind: TripKind::NotConverged, dof: 0, value, limit }
+    TripKind::NotConverged.trip(failure.correction_m, failure.tolerance_m)
 }
 
 /// A command known beforehand, for one interface DOF; the others stand still.

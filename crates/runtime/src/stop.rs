@@ -19,11 +19,6 @@ struct Shared {
 }
 
 impl StopHandle {
-    /// Not pressed.
-    pub fn new() -> Self {
-        Self::default()
-    }
-
     /// Presses it. Safe in a signal handler.
     pub fn press(&self) {
         self.0.presses.fetch_add(1, Ordering::Relaxed);
@@ -65,7 +60,7 @@ mod tests {
 
     #[test]
     fn two_tests_do_not_share_a_stop() {
-        let (one, other) = (StopHandle::new(), StopHandle::new());
+        let (one, other) = (StopHandle::default(), StopHandle::default());
         let attended = one.attend();
         one.clone().press();
         assert_eq!((one.presses(), other.presses()), (1, 0));

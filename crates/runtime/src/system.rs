@@ -9,7 +9,6 @@ use rustix::process::{Resource, getrlimit};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity, set_current_timer_slack};
 
 /// What became of the wish to keep all memory in place.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Locked {
     /// What is there and what will be.
     All,

@@ -12,22 +12,28 @@ use crate::ring::touched_ring;
 pub struct Tap {
     ring: Producer<f64>,
     width: usize,
-    state: Arc<LiveState>,
+    /// Where the test stands.
+    pub state: Arc<LiveState>,
 }
 
 /// The other end.
 pub struct TapReader {
     ring: Consumer<f64>,
-    width: usize,
-    state: Arc<LiveState>,
+    /// Values of a frame.
+    pub(crate) width: usize,
+    /// Where the test stands.
+    pub(crate) state: Arc<LiveState>,
 }
 
 /// Where the test stands, for any thread to see.
 #[derive(Debug)]
 pub struct LiveState {
-    ticks: AtomicU64,
-    phase: AtomicU8,
-    trip: AtomicU8,
+    /// Ticks done.
+    pub ticks: AtomicU64,
+    /// Number of the phase.
+    pub phase: AtomicU8,
+    /// Code of the trip, 0 for none.
+    pub trip: AtomicU8,
     dropped: AtomicU64,
 }
 
@@ -42,11 +48,6 @@ impl Tap {
             dropped: AtomicU64::new(0),
         });
         (Self { ring, width, state: Arc::clone(&state) }, TapReader { ring: taken, width, state })
-    }
-
-    /// Where the test stands.
-    pub fn state(&self) -> &Arc<LiveState> {
-        &self.state
     }
 
     /// Takes the first values of a frame. Neither allocates nor waits; no room is
@@ -75,16 +76,6 @@ impl Tap {
 }
 
 impl TapReader {
-    /// Values of a frame.
-    pub fn width(&self) -> usize {
-        self.width
-    }
-
-    /// Where the test stands.
-    pub fn state(&self) -> &LiveState {
-        &self.state
-    }
-
     /// Takes the next frame out, if there is one.
     pub fn pop(&mut self, frame: &mut [f64]) -> bool {
         frame.len() == self.width && self.ring.pop_entire_slice(frame).is_ok()
@@ -92,21 +83,6 @@ impl TapReader {
 }
 
 impl LiveState {
-    /// Ticks done.
-    pub fn ticks(&self) -> u64 {
-        self.ticks.load(Ordering::Relaxed)
-    }
-
-    /// Number of the phase.
-    pub fn phase(&self) -> u8 {
-        self.phase.load(Ordering::Relaxed)
-    }
-
-    /// Code of the trip, 0 for none.
-    pub fn trip(&self) -> u8 {
-        self.trip.load(Ordering::Relaxed)
-    }
-
     /// Frames that found no room on their way to those who look on.
     pub fn dropped(&self) -> u64 {
         self.dropped.load(Ordering::Relaxed)

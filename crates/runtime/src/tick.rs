@@ -102,7 +102,7 @@ impl<S: Source> Loop<S> {
             command: Motion::rest(count),
             held: Motion::rest(count),
             tick: 0,
-            log: EventLog::new(),
+            log: EventLog::default(),
             gaps: 0,
         }
     }
@@ -139,7 +139,7 @@ impl<S: Source> Loop<S> {
     /// The first half of a tick: the sensors are read, and the source is told.
     #[inline(always)]
     pub(crate) fn measure(&mut self) -> Result<(), Stop> {
-        if self.interlock.phase() != Phase::Running {
+        if self.interlock.phase != Phase::Running {
             // What ails the rig now cannot stop it twice.
             let _ = self.rig.measure(&self.held, &mut self.measured);
             return Ok(());
@@ -154,7 +154,7 @@ impl<S: Source> Loop<S> {
     /// on to the next instant.
     #[inline(always)]
     pub(crate) fn act(&mut self, health: Result<(), Stop>) {
-        let leads = self.interlock.phase() == Phase::Running;
+        let leads = self.interlock.phase == Phase::Running;
         let passed = match health {
             Err(stop) => Err(stop),
             Ok(()) if leads => self.follow_source(),
@@ -164,20 +164,20 @@ impl<S: Source> Loop<S> {
             self.stop_at(stop, self.tick);
         }
         self.record();
-        if leads && self.interlock.phase() == Phase::Running {
+        if leads && self.interlock.phase == Phase::Running {
             self.source.actuate(&mut self.rig, &self.command);
             std::mem::swap(&mut self.held, &mut self.command);
             if let Err(trip) = self.source.advance(&self.measured) {
                 // The way to the next instant failed: it trips there.
                 self.stop_at(trip.into(), self.tick + 1);
             }
-        } else if self.interlock.may_command() {
+        } else if self.interlock.may_command {
             self.rig.actuate(&self.command);
             self.held.copy_from(&self.command);
         }
         self.tick = self.tick.saturating_add(1);
         if let Some(tap) = &self.observers.tap {
-            let trip = self.interlock.trip().map_or(0, |(trip, _)| trip.kind.code());
+            let trip = self.interlock.trip.map_or(0, |(trip, _)| trip.kind.code());
             tap.tell(self.tick, self.phase(), trip);
         }
     }
@@ -188,31 +188,48 @@ impl<S: Source> Loop<S> {
         let Self { source, rig, held, measured, log, tick, command, .. } = self;
         let proposal =
             source.propose(&mut Scene { tick: *tick, rig, held, measured, log }, command)?;
-        let desired = match (proposal, &mut self.compensator) {
-            (Proposal::Desired, Some(compensator)) => {
-                if let Some(before) = source.new_prediction() {
-                    compensator.rejoin(before);
-                }
-                compensator.step(source.desired(), &measured.displacement, command);
-                source.desired()
-            }
-            (Proposal::Desired, None) => {
-                command.copy_from(source.desired());
-                source.desired()
-            }
+        let desired = match (proposal, source.desired()) {
             (Proposal::Command, _) => &*command,
+            (Proposal::Desired, desired) => {
+                if let Some(compensator) = &mut self.compensator {
+                    if let Some(before) = source.new_prediction() {
+                        compensator.rejoin(before);
+                    }
+                    compensator.step(desired, &measured.displacement, command);
+                } else {
+                    command.copy_from(desired);
+                }
+                desired
+            }
         };
         gate(&self.limits, held, desired, measured, command)?;
-        self.observers.observe(*tick, source, measured, held, command, log)
+        let Observers { monitor: Some(monitor), indicators, .. } = &mut self.observers else {
+            return Ok(());
+        };
+        let Some(observation) = source.observation(measured) else { return Ok(()) };
+        monitor.observe(&observation);
+        if let Some(indicators) = indicators {
+            let seen = MonitorInput {
+                tick: *tick,
+                displacement: observation.displacement,
+                energies: monitor,
+                desired: source.desired(),
+                measured,
+                held,
+                command,
+            };
+            indicators.observe(&seen, log)?;
+        }
+        Ok(monitor.verdict()?)
     }
 
     /// One tick of the way to safe; the gate goes on watching, and a limit that is
     /// met on the way freezes it.
     fn follow_way_to_safe(&mut self) -> Result<(), Stop> {
         self.command.copy_from(&self.held);
-        let before = self.interlock.phase();
+        let before = self.interlock.phase;
         self.interlock.lead(&mut self.command);
-        if before != Phase::Ramping && self.interlock.phase() == Phase::Ramping {
+        if before != Phase::Ramping && self.interlock.phase == Phase::Ramping {
             self.safe_gate.begin_ramp(&self.limits, &self.measured);
         }
         if let Some(indicators) = &mut self.observers.indicators {
@@ -228,13 +245,13 @@ impl<S: Source> Loop<S> {
     /// the command it has.
     #[cold]
     pub(crate) fn stop_at(&mut self, stop: Stop, tick: u64) {
-        let first = self.interlock.trip().is_none();
+        let first = self.interlock.trip.is_none();
         let Stop { trip, mut response } = stop;
         if first {
             if tick == 0 && self.source.stands_anywhere() {
                 // Nothing was commanded yet, and zero is not where the rig stands.
                 response = Response::Abort;
-                self.interlock.forbid_commands();
+                self.interlock.may_command = false;
             }
             self.interlock.latch(Stop { trip, response }, tick);
             self.safe_gate.begin(&self.limits, &self.measured);
@@ -261,14 +278,14 @@ impl<S: Source> Loop<S> {
 
     /// Stops the test between two ticks. On the way to safe a second stop freezes it.
     pub(crate) fn stop(&mut self, stop: Stop) {
-        if !matches!(self.interlock.phase(), Phase::Safe | Phase::Frozen) {
+        if !matches!(self.interlock.phase, Phase::Safe | Phase::Frozen) {
             self.stop_at(stop, self.tick);
         }
     }
 
     /// The ramp to zero begins with the next tick, for the operator side.
     pub(crate) fn ramp_down(&mut self) {
-        if !self.interlock.may_command() {
+        if !self.interlock.may_command {
             return;
         }
         self.interlock.ramp_down();
@@ -281,7 +298,7 @@ impl<S: Source> Loop<S> {
         if let Validity::Bridged { ticks: 1, for_s, allowed_s } = self.measured.validity {
             self.gaps += 1;
             if self.gaps <= MOST_GAPS_NOTED {
-                let cause = RigFault::silent(for_s, allowed_s).into();
+                let cause = RigFault::silent(for_s, allowed_s).0;
                 self.log.note(Event { tick: self.tick, what: What::Warning, cause });
             }
         }
@@ -298,12 +315,14 @@ impl<S: Source> Loop<S> {
         }
         frames.recorded = phase;
         frames.frame.clear();
-        let trip = self.interlock.trip().map(|(trip, _)| trip.kind);
+        let code = match self.interlock.trip {
+            Some((trip, _)) if trip.kind != TripKind::PeerLeft => trip.kind.code(),
+            _ => 0,
+        };
+        let time_s = self.tick as f64 * self.limits.step_s;
         let mut view = View {
             tick: self.tick,
-            time_s: self.tick as f64 * self.limits.step_s,
-            phase,
-            trip: trip.filter(|kind| *kind != TripKind::PeerLeft),
+            state: [time_s, f64::from(phase as u8), f64::from(code)],
             source: &mut self.source,
             command: &self.command,
             measured: &self.measured,
@@ -333,7 +352,7 @@ impl<S: Source> Loop<S> {
     /// safe, or a command that ran away cannot be ramped back.
     #[inline]
     pub fn is_over(&self) -> bool {
-        match self.interlock.phase() {
+        match self.interlock.phase {
             Phase::Holding | Phase::Ramping => self.interlock.is_out_of_reach(&self.held),
             Phase::Safe | Phase::Frozen => true,
             _ => self.source.is_over(self.tick),
@@ -343,13 +362,13 @@ impl<S: Source> Loop<S> {
     /// Whether the next tick would miss something that may still come.
     #[inline]
     pub fn is_waiting(&self) -> bool {
-        self.interlock.phase() == Phase::Running && self.source.is_waiting(self.tick)
+        self.interlock.phase == Phase::Running && self.source.is_waiting(self.tick)
     }
 
     /// Where the test stands.
     #[inline]
     pub fn phase(&self) -> Phase {
-        match self.interlock.phase() {
+        match self.interlock.phase {
             Phase::Running => self.source.phase(),
             phase => phase,
         }
@@ -357,7 +376,7 @@ impl<S: Source> Loop<S> {
 
     /// The trip and the time of its tick, if one occurred.
     pub fn tripped(&self) -> Option<(Trip, f64)> {
-        self.interlock.trip().map(|(trip, tick)| (trip, tick as f64 * self.limits.step_s))
+        self.interlock.trip.map(|(trip, tick)| (trip, tick as f64 * self.limits.step_s))
     }
 
     /// Ticks done.
@@ -396,7 +415,7 @@ impl<S: Source> Loop<S> {
             gaps: _,
         } = self;
         let more = indicators.is_some() || frames.is_some() || tap.is_some();
-        *tick == 0 && interlock.trip().is_none() && !more
+        *tick == 0 && interlock.trip.is_none() && !more
     }
 
     /// What proposes.
@@ -418,7 +437,7 @@ impl<S: Source> Loop<S> {
     /// The stability warning, %; 0 without energies.
     #[inline]
     pub fn stability_warning(&self) -> f64 {
-        self.observers.monitor.as_ref().map_or(0.0, EnergyMonitor::stability_warning)
+        self.observers.monitor.as_ref().map_or(0.0, |monitor| monitor.stability_warning)
     }
 
     /// What a rig behind a link has counted.
@@ -459,42 +478,12 @@ impl<S: Source> Loop<S> {
     /// tick, and for a replay of what it did. A test that has tripped already
     /// stays as it is.
     pub fn trip_overrun(&mut self, periods: u64, limit: u64) {
-        if self.interlock.trip().is_none() {
+        if self.interlock.trip.is_none() {
             self.stop(overrun(periods, limit).into());
         }
     }
 }
 
-impl Observers {
-    #[inline(always)]
-    fn observe<S: Source>(
-        &mut self,
-        tick: u64,
-        source: &S,
-        measured: &Measured,
-        held: &Motion,
-        command: &Motion,
-        log: &mut EventLog,
-    ) -> Result<(), Stop> {
-        let Some(monitor) = &mut self.monitor else { return Ok(()) };
-        let Some(observation) = source.observation(measured) else { return Ok(()) };
-        monitor.observe(&observation);
-        if let Some(indicators) = &mut self.indicators {
-            let seen = MonitorInput {
-                tick,
-                displacement: observation.displacement,
-                energies: monitor,
-                desired: source.desired(),
-                measured,
-                held,
-                command,
-            };
-            indicators.observe(&seen, log)?;
-        }
-        Ok(monitor.verdict()?)
-    }
-}
-
 fn overrun(periods: u64, limit: u64) -> Trip {
-    Trip { kind: TripKind::Overrun, dof: 0, value: periods as f64, limit: limit as f64 }
+    TripKind::Overrun.trip(periods as f64, limit as f64)
 }

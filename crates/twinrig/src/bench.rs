@@ -169,7 +169,7 @@ fn bare_loop(assembly: &Assembly) -> Result<f64, Error> {
     let options = LoopOptions { constant_j: 1.0, recording: Recording::Off };
     let mut hybrid = assembly.hybrid_loop(assembly.plant()?, assembly.load(), options);
     let start = Instant::now();
-    run_virtual(&mut hybrid, &StopHandle::new(), |_| {});
+    run_virtual(&mut hybrid, &StopHandle::default(), |_| {});
     Ok(start.elapsed().as_nanos() as f64 / hybrid.ticks() as f64)
 }
 
@@ -199,7 +199,7 @@ fn recorded_loop(assembly: &Assembly) -> Result<f64, Error> {
     let loop_options = LoopOptions { constant_j: 1.0, recording };
     let mut hybrid = assembly.hybrid_loop(assembly.plant()?, assembly.load(), loop_options);
     let start = Instant::now();
-    run_virtual(&mut hybrid, &StopHandle::new(), |_| {});
+    run_virtual(&mut hybrid, &StopHandle::default(), |_| {});
     let ticks = hybrid.ticks();
     drop(hybrid);
     handle.finish(Ending { ticks, trip: None })?;
@@ -238,7 +238,7 @@ mod tests {
             let options = LoopOptions { constant_j: 1.0, recording: Recording::Off };
             let plant = assembly.plant().expect("the plant can be built");
             let mut hybrid = assembly.hybrid_loop(plant, assembly.load(), options);
-            run_virtual(&mut hybrid, &StopHandle::new(), |_| {});
+            run_virtual(&mut hybrid, &StopHandle::default(), |_| {});
             assert!(hybrid.tripped().is_none() && hybrid.ticks() == 2000, "{method}");
         }
     }

@@ -159,14 +159,14 @@ fn run_into(assembly: &Assembly, record: &Path) -> Result<Ours, Error> {
         main_loop: None,
     };
     let driver = Driver::start(&plan)?;
-    let granted = driver.granted().clone();
+    let granted = driver.granted.clone();
     let header = bare_header(assembly);
     let options = Options::real_time(1.0 / assembly.integrator.step_s);
     let (sink, handle) =
         Recorder::create(record, &header, &assembly.channels(), Vec::new(), &options)?;
     let loop_options = LoopOptions { constant_j: 1.0, recording: Recording::Into(sink) };
     let hybrid = assembly.hybrid_loop(assembly.plant()?, assembly.load(), loop_options);
-    let finished = driver.run(hybrid, &StopHandle::new(), |_| {})?;
+    let finished = driver.run(hybrid, &StopHandle::default(), |_| {})?;
     let (ticks, timing) = (finished.test.ticks(), finished.timing);
     drop(finished.test);
     let summary = handle.finish(Ending { ticks, trip: None })?;

@@ -166,7 +166,7 @@ fn tick_costs(assembly: &Assembly, plant: Plant) -> (Cost, Option<Cost>) {
     let options = LoopOptions { constant_j: 1.0, recording: Recording::Off };
     let mut hybrid = assembly.hybrid_loop(plant, assembly.load(), options);
     let mut main = hybrid.detach_main();
-    let (mut ticks, mut steps) = (Latency::new(), Latency::new());
+    let (mut ticks, mut steps) = (Latency::default(), Latency::default());
     repeat(|begun| {
         if hybrid.is_over() {
             return More::No;
@@ -189,7 +189,7 @@ fn numerical_cost(assembly: &Assembly, mut numerical: Integrator) -> Cost {
     let load = assembly.load();
     numerical.rest(load.at(0));
     let mut force = vec![0.0; assembly.count()];
-    let mut steps = Latency::new();
+    let mut steps = Latency::default();
     let mut tick = 0;
     repeat(|begun| {
         force.fill(0.0);

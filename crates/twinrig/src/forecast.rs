@@ -379,14 +379,14 @@ fn examine(
 
 fn judged(examined: &Examined, step_s: f64) -> Stability {
     let Examined { margins, motions, started, curve, .. } = examined;
-    if let Some(started) = started.as_ref().filter(|started| !started.is_stable())
-        && margins.growing == 0
+    if let Some(started) = started.as_ref().filter(|started| !started.verdict.is_stable())
+        && margins.verdict.growing == 0
     {
         return unstable_as_it_starts(started.dominant.map(|(motion, _)| motion));
     }
     // What is found must be all that is counted, or it is not told.
     let known = motions.dominant_among(curve);
-    Stability::Linear(Dominant::new(margins.growing, known, step_s))
+    Stability::Linear(Dominant::new(margins.verdict.growing, known, step_s))
 }
 
 impl Dominant {

@@ -100,7 +100,7 @@ pub(crate) fn attach_host(
     let (feed, stream) = assembly.stream.as_ref().map(Feed::new).unzip();
     let mut channels = assembly.channels();
     channels.truncate(MOST_CHANNELS);
-    let rate_hz = experiment.integrator.rate_hz;
+    let rate_hz = experiment.integrator.rate_hz();
     let frames = (TAP_S * rate_hz / assembly.every as f64).clamp(256.0, 65_536.0);
     let (tap, reader) = Tap::new(channels.len(), frames as usize);
     let bounds = assembly.stream.iter().flat_map(|plan| &plan.bounds);
@@ -130,7 +130,7 @@ pub(crate) fn attach_host(
 pub(crate) fn close_host(link: HostLink, hybrid: &HybridLoop, step_s: f64) -> Vec<EventNote> {
     let (served, turned_away) = link.clients();
     let broken = broken_load(&link, hybrid, step_s);
-    let dropped = hybrid.tap().map_or(0, |tap| tap.state().dropped());
+    let dropped = hybrid.tap().map_or(0, |tap| tap.state.dropped());
     link.close();
     let of_link = EventNote {
         time_s: hybrid.time_s(),
@@ -150,9 +150,9 @@ fn broken_load(link: &HostLink, hybrid: &HybridLoop, step_s: f64) -> Option<Even
     if hybrid.load_end() != Some(LoadEnd::Starved) {
         return None;
     }
-    let begun = hybrid.course().and_then(|course| course.begun(Stage::RingingDown));
+    let begun = hybrid.source().course.as_ref().and_then(|course| course.begun(Stage::RingingDown));
     let why = link.feed_left().unwrap_or_else(|| "the host fell silent".to_owned());
-    let used = hybrid.stream().map_or(0, |stream| stream.used());
+    let used = hybrid.source().stream().map_or(0, |stream| stream.state.used());
     Some(EventNote {
         time_s: begun.unwrap_or(hybrid.ticks()) as f64 * step_s,
         what: LOAD_BROKE_OFF.into(),

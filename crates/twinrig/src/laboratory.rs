@@ -98,7 +98,7 @@ impl Test {
         let profile = remote::lab_profile(experiment, assembly);
         let mut server = LabServer::bind(&World::system(), address, profile)?;
         let _attended = stop.attend();
-        onlooker.event(&Event::Listening(server.address()));
+        onlooker.event(&Event::Listening(server.address));
         let mut result = LaboratoryResult::default();
         while let Some(accepted) = server.accept(stop) {
             let folder = folders.of(&accepted, ahead)?;

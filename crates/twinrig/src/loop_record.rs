@@ -75,14 +75,14 @@ pub(crate) fn record_run(
             run_virtual(&mut hybrid, stop, |ticks| onlooker.progress(ticks, all));
         }
         Pacer::Real { driver, plan } => {
-            let granted = driver.granted().clone();
+            let granted = driver.granted.clone();
             let finished = driver.run(hybrid, stop, |status| onlooker.live(status))?;
             handle.note_timing(Driver::note(&plan, &granted, &finished.timing));
             hybrid = *finished.test;
         }
     }
     drop(attended);
-    let main_loop = hybrid.two_rates().map(|model| *model.counts());
+    let main_loop = hybrid.two_rates().map(|model| model.counts);
     let wire = hybrid.link().copied();
     let step_s = assembly.integrator.step_s;
     let of_host = link.into_iter().flat_map(|link| close_host(link, &hybrid, step_s));
@@ -100,7 +100,7 @@ pub(crate) fn finish_frames<S: runtime::source::Source>(
     test: Loop<S>,
     timing: Option<TimingNote>,
 ) -> Result<Summary, Error> {
-    for event in test.events().events() {
+    for event in &test.events().events {
         handle.note(EventNote::of(event, test.step_s()));
     }
     if let Some(timing) = timing {

@@ -89,9 +89,9 @@ pub(crate) fn events(assembly: &Assembly, hybrid: &HybridLoop) -> Vec<EventNote>
     let step_s = assembly.integrator.step_s;
     let noted = hybrid.events();
     let mut notes: Vec<EventNote> =
-        noted.events().iter().map(|event| EventNote::of(event, step_s)).collect();
-    if noted.left_out() > 0 {
-        let text = format!("{} further events were not kept", noted.left_out());
+        noted.events.iter().map(|event| EventNote::of(event, step_s)).collect();
+    if noted.left_out > 0 {
+        let text = format!("{} further events were not kept", noted.left_out);
         let time_s = hybrid.time_s();
         notes.push(EventNote { time_s, what: "note".into(), text, value: None, limit: None });
     }
@@ -122,9 +122,9 @@ pub(crate) fn events(assembly: &Assembly, hybrid: &HybridLoop) -> Vec<EventNote>
 
 /// When each stage of the course began.
 fn phase_notes(hybrid: &HybridLoop, step_s: f64) -> Vec<EventNote> {
-    let Some(course) = hybrid.course() else { return Vec::new() };
+    let Some(course) = &hybrid.source().course else { return Vec::new() };
     let note = |stage: Stage| {
-        let mut text = stage.words().to_owned();
+        let mut text = stage.description().to_owned();
         if stage == Stage::RingingDown && hybrid.load_end() == Some(LoadEnd::Starved) {
             text = "no load came from the host any more: the structure rings down".to_owned();
         }
@@ -137,16 +137,16 @@ fn phase_notes(hybrid: &HybridLoop, step_s: f64) -> Vec<EventNote> {
 
 /// What became of a load that arrived while the test ran.
 fn stream_note(hybrid: &HybridLoop) -> Option<EventNote> {
-    let stream = hybrid.stream()?;
+    let stream = hybrid.source().stream()?;
     Some(EventNote {
         time_s: hybrid.time_s(),
         what: "streamed load".into(),
         text: format!(
             "{} samples used, {} ticks bridged for want of them",
-            stream.used(),
-            stream.starved()
+            stream.state.used(),
+            stream.state.starved()
         ),
-        value: Some(stream.starved() as f64),
+        value: Some(stream.state.starved() as f64),
         limit: None,
     })
 }
@@ -154,7 +154,7 @@ fn stream_note(hybrid: &HybridLoop) -> Option<EventNote> {
 /// What became of the batches of a main loop, in one line at the end.
 pub fn main_loop_note(hybrid: &HybridLoop) -> Option<EventNote> {
     let plant = hybrid.two_rates()?;
-    let (rates, counts) = (plant.rates(), plant.counts());
+    let (rates, counts) = (&plant.rates, &plant.counts);
     let mut text = format!(
         "1:{}, {} batches, {} late: {} points missing and extrapolated, {} erased, longest bridge \
          {} of {} ticks",

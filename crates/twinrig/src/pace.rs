@@ -2,14 +2,13 @@
 
 use std::time::Duration;
 
-use runtime::realtime::{Cpu, Driver, Memory, RealtimePlan, ThreadPlan, machine_facts};
+use runtime::realtime::{Cpu, Driver, RealtimePlan, ThreadPlan, machine_facts};
 use runtime::record::{Durability, Existing, Header, Options};
 
 use crate::error::Error;
 use crate::machine;
 use crate::onlooker::{Event, Onlooker};
 use experiment::Experiment;
-use experiment::realtime::MemorySpec;
 
 /// What sets the pace of a test.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -46,7 +45,7 @@ impl Pacer {
         }
         let plan = plan(experiment);
         let driver = Box::new(Driver::start(&plan)?);
-        let notices = &driver.granted().notices;
+        let notices = &driver.granted.notices;
         notices.iter().for_each(|notice| onlooker.event(&Event::Notice(notice)));
         Ok(Self::Real { driver, plan })
     }
@@ -56,7 +55,7 @@ impl Pacer {
         if let Self::Real { driver, .. } = self {
             header.started = machine::utc_now();
             header.machine.extend(machine_facts());
-            header.machine.extend(driver.granted().facts.iter().cloned());
+            header.machine.extend(driver.granted.facts.iter().cloned());
         }
     }
 }
@@ -65,16 +64,13 @@ impl Pacer {
 pub(crate) fn plan(experiment: &Experiment) -> RealtimePlan {
     let spec = &experiment.realtime;
     RealtimePlan {
-        period_s: experiment.integrator.step_s,
+        period_s: experiment.integrator.step_s(),
         priority: spec.priority,
         cpu: spec.cpu.map_or(Cpu::Chosen, Cpu::Number),
-        memory: match spec.memory {
-            MemorySpec::Locked => Memory::Locked,
-            MemorySpec::Unlocked => Memory::Unlocked,
-        },
+        memory: spec.memory,
         overrun_limit: spec.overrun_limit,
         main_loop: experiment.main_loop.is_some().then_some(ThreadPlan {
-            priority: spec.main_priority,
+            priority: spec.main_priority(),
             // The scheduler finds it a processor beside the tick's.
             cpu: Cpu::Any,
         }),
@@ -93,7 +89,7 @@ pub(crate) fn recording(experiment: &Experiment, clock: Clock) -> Options {
             Options { ring_frames, batch_frames, ..Options::rehearsal() }
         }
         Clock::Real => {
-            let usual = Options::real_time(experiment.integrator.rate_hz / spec.every as f64);
+            let usual = Options::real_time(experiment.integrator.rate_hz() / spec.every as f64);
             Options {
                 ring_frames: spec.ring.unwrap_or(usual.ring_frames),
                 batch_frames,
@@ -107,8 +103,8 @@ pub(crate) fn recording(experiment: &Experiment, clock: Clock) -> Options {
 
 /// Frames between two flushes.
 pub(crate) fn flush_frames(experiment: &Experiment) -> usize {
-    let frames =
-        experiment.record.flush_s * experiment.integrator.rate_hz / experiment.record.every as f64;
+    let frames = experiment.record.flush_s * experiment.integrator.rate_hz()
+        / experiment.record.every as f64;
     // A float-to-integer cast saturates.
     (frames.ceil() as usize).clamp(1, 65_536)
 }

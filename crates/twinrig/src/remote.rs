@@ -61,12 +61,12 @@ pub(crate) fn link_plan(
     Ok(LinkPlan {
         address,
         count: assembly.count(),
-        rate_hz: experiment.integrator.rate_hz,
+        rate_hz: experiment.integrator.rate_hz(),
         pace: match clock {
             Clock::Virtual => Pace::LockStep { timeout_s: spec.timeout_s },
             Clock::Real => Pace::Paced { bridge: spec.bridge, bridge_by: spec.bridge_by },
         },
-        token: spec.token,
+        token: spec.token(),
         connect_s: spec.connect_s,
         limits: told_limits(assembly),
     })
@@ -105,10 +105,10 @@ pub fn told(peer: &Peer) -> String {
 /// What the laboratory of an experiment says of itself.
 pub fn lab_profile(experiment: &Experiment, assembly: &Assembly) -> LabProfile {
     LabProfile {
-        rate_hz: experiment.integrator.rate_hz,
+        rate_hz: experiment.integrator.rate_hz(),
         limits: told_limits(assembly),
         watchdog_s: experiment.rig.watchdog_s,
-        token: experiment.rig.token,
+        token: experiment.rig.token(),
         modes: LOCK_STEP | PACED | KNOWS_ACHIEVED | VIRTUAL,
     }
 }
@@ -120,7 +120,7 @@ pub fn laboratory_parts(
 ) -> Result<LaboratoryParts, Error> {
     // The laboratory of an iterative test may have a shaker.
     let shaker = experiment.trace.as_ref().and_then(|trace| trace.shaker.as_ref());
-    let rig = if shaker.is_some() && experiment.span("transfer_system").is_none() {
+    let rig = if shaker.is_some() && !experiment.transfer_system.stated {
         Setup::new(experiment, assembly)?.rig()?
     } else {
         assembly.rig_alone()?.ok_or(Error::AnswersAtOnce)?
@@ -175,8 +175,9 @@ pub fn serve(
         served.join().map_err(|_| Error::Panicked)
     })?;
     let step_s = laboratory.step_s();
-    for event in laboratory.events().events() {
-        handle.note(EventNote::of(event, step_s));
+    for event in &laboratory.events().events {
+        let text = in_the_laboratory(&event.cause);
+        handle.note(EventNote { text, ..EventNote::of(event, step_s) });
     }
     let left = laboratory.tripped().filter(|(trip, _)| trip.kind == TripKind::PeerLeft);
     if let Some((trip, time_s)) = left {
@@ -190,13 +191,21 @@ pub fn serve(
     }
     let time_s = laboratory.ticks() as f64 * step_s;
     handle.note(link_note(&end.counts, time_s));
-    let trip = laboratory.tripped().map(|(trip, time_s)| trip_note(&trip, time_s));
+    let trip = laboratory.tripped().map(|(trip, time_s)| TripNote {
+        text: in_the_laboratory(&trip),
+        ..trip_note(&trip, time_s)
+    });
     // That the loop said goodbye is how a session should end; that it tripped is not.
     let trip = trip.filter(|trip| trip.code != TripKind::PeerLeft.code()).or(of_loop);
     let ticks = laboratory.ticks();
     drop(laboratory);
     let summary = handle.finish(Ending { ticks, trip })?;
     Ok(Session { end, summary, notices })
+}
+
+/// Why the laboratory tripped: it misses the loop, where the loop misses the laboratory.
+fn in_the_laboratory(trip: &Trip) -> String {
+    trip.text().replace("reply from the laboratory", "command from the loop")
 }
 
 /// A trip of the loop as the laboratory remembers it.

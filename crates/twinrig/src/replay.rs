@@ -7,7 +7,7 @@ use runtime::hybrid_loop::course::{CoursePlan, Initiating};
 use runtime::interlock::{Phase, Response};
 use runtime::load::Load;
 use runtime::numerical::Numerical;
-use runtime::operator::Operator;
+use runtime::operator;
 use runtime::record::Record;
 use runtime::rig::{ReplayRig, RigFault};
 
@@ -116,15 +116,15 @@ impl Stops {
             Some((at, code)) if at == tick && code == TripKind::Overrun.code() => {
                 hybrid.trip_overrun(0, 0);
             }
-            Some((at, _)) if at == tick => Operator::new().stop(hybrid, Response::Hold),
+            Some((at, _)) if at == tick => operator::stop(hybrid, Response::Hold),
             _ => {}
         }
         if self.ramp_down == Some(tick) {
             // Only a test that has tripped has one; a damaged record may say otherwise.
-            let _ = Operator::new().ramp_down(hybrid);
+            operator::ramp_down(hybrid);
         }
         if self.freeze == Some(tick) {
-            Operator::new().freeze(hybrid);
+            operator::freeze(hybrid);
         }
     }
 }

@@ -126,12 +126,12 @@ impl RunFolder {
             return Ok(());
         }
         if existing == Existing::Keep {
-            return Err(RecordError::Exists { path: record }.into());
+            return Err(RecordError::Exists(record).into());
         }
         // What cannot be read as a record is left to the recorder to judge.
         let Ok(header) = Record::read_header(&record) else { return Ok(()) };
         if !header.started.is_empty() {
-            return Err(RecordError::Exists { path: record }.into());
+            return Err(RecordError::Exists(record).into());
         }
         let there = Side::of(&header);
         if there != side {

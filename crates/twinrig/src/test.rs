@@ -27,7 +27,7 @@ use experiment::{Diagnostics, Embedded, Experiment, Folder, Source};
 /// let test = Test::load(file)?.with("duration", "5 s")?.with("transfer_system.delay", "1 ms")?;
 /// let check = test.check()?;
 /// assert!(!check.is_unstable());
-/// let run = test.run(Clock::Virtual, &StopHandle::new(), &mut Silent)?;
+/// let run = test.run(Clock::Virtual, &StopHandle::default(), &mut Silent)?;
 /// assert_eq!(run.status(), "completed");
 /// let tracking = run.criterion("J2.1").expect("a rehearsal has this criterion");
 /// assert!(tracking < 5.0, "the rig follows within {tracking} %");

@@ -72,12 +72,12 @@ pub fn trace(assembly: &Assembly, constant_j: f64) -> Result<Trace, PlantError> 
     };
     while !hybrid.is_over() {
         // What is desired and measured in the same tick.
-        add(&mut trace.desired, &hybrid.numerical().desired().displacement);
-        add(&mut trace.displacement, hybrid.numerical().displacement());
+        add(&mut trace.desired, &hybrid.source().numerical.desired().displacement);
+        add(&mut trace.displacement, hybrid.source().numerical.displacement());
         hybrid.tick();
         add(&mut trace.measured, &hybrid.measured().displacement);
-        trace.stability_warning.push(hybrid.monitor().stability_warning());
-        trace.input_work.push(hybrid.monitor().input_work());
+        trace.stability_warning.push(hybrid.monitor().stability_warning);
+        trace.input_work.push(hybrid.monitor().input);
     }
     trace.parameters = hybrid.compensator().parameters();
     Ok(trace)

@@ -1,11 +1,13 @@
 //! From desired to achieved motion, at a complex frequency.
 
 use model::compensator::{Design, PiLeadDesign, Tap, taps};
-use nalgebra::Complex;
+
 use std::f64::consts::TAU;
 
 use super::Task;
 use crate::compensator_design::{self as formula, Plant};
+use crate::identification::Hold;
+use numerics::Complex;
 
 /// Transfer system and compensator in a row.
 pub(super) struct Tracking<'a> {
@@ -32,7 +34,7 @@ impl<'a> Tracking<'a> {
     }
 
     /// Achieved over desired.
-    pub(super) fn at(&self, s: Complex<f64>) -> Complex<f64> {
+    pub(super) fn at(&self, s: Complex) -> Complex {
         let plant = plant_response(self.plant, s);
         match &self.compensator {
             Form::Ahead(taps) => plant * taps_response(taps, s, self.step_s),
@@ -67,22 +69,13 @@ pub(super) fn best_inverse(task: &Task<'_>, terms: usize) -> Option<Vec<f64>> {
 }
 
 /// Held command to achieved motion.
-fn plant_response(plant: &Plant, s: Complex<f64>) -> Complex<f64> {
-    plant.function.response(s.im) * (-s * plant.delay_s).exp() * hold(s, plant.hold_s)
-}
-
-/// A signal held for a time: (1 − e^{−sh})/(sh).
-fn hold(s: Complex<f64>, hold_s: f64) -> Complex<f64> {
-    let turn = s * hold_s;
-    if turn.norm() < 1e-6 {
-        // The quotient loses its digits there; the series has them.
-        return Complex::from(1.0) - turn * 0.5;
-    }
-    (Complex::from(1.0) - (-turn).exp()) / turn
+fn plant_response(plant: &Plant, s: Complex) -> Complex {
+    let held = Hold::Zero.response(s.im, plant.hold_s);
+    plant.function.response(s.im) * (-s * plant.delay_s).exp() * held
 }
 
 /// Command over desired displacement.
-fn taps_response(taps: &[Tap], s: Complex<f64>, step_s: f64) -> Complex<f64> {
+fn taps_response(taps: &[Tap], s: Complex, step_s: f64) -> Complex {
     taps.iter()
         .filter(|tap| tap.to == 0)
         .map(|tap| {

@@ -4,18 +4,23 @@ use model::equations::Equations;
 use model::equations::RelativeDof;
 use model::integrator::{Hold, Method, Options};
 use model::specimen::Specimen;
-use nalgebra::DMatrix;
 use numerics::lti::TransferFunction;
+use numerics::second_order::SecondOrder;
 
 use super::*;
+use nalgebra::DMatrix;
+use numerics::Matrix;
 
-fn one(value: f64) -> DMatrix<f64> {
+fn one(value: f64) -> Matrix {
     DMatrix::from_element(1, 1, value)
 }
 
 /// The spring of 110 kN/m that is tested in both structures of the multi-rate paper.
 fn spring() -> Specimen {
-    Specimen { mass: one(0.0), damping: one(0.0), stiffness: one(110e3), elements: Vec::new() }
+    Specimen {
+        matrices: SecondOrder { mass: one(0.0), damping: one(0.0), stiffness: one(110e3) },
+        elements: Vec::new(),
+    }
 }
 
 /// Three storeys, the spring beside the third.
@@ -28,9 +33,11 @@ fn chain() -> Equations {
         )
     };
     Equations {
-        mass: DMatrix::identity(3, 3) * 440.0,
-        damping: tied([880.0; 3]),
-        stiffness: tied([275e3, 275e3, 165e3]),
+        matrices: SecondOrder {
+            mass: DMatrix::identity(3, 3) * 440.0,
+            damping: tied([880.0; 3]),
+            stiffness: tied([275e3, 275e3, 165e3]),
+        },
         load: DMatrix::from_element(3, 1, -440.0),
         interface: vec![RelativeDof { from: Some(1), to: Some(2) }],
         elements: Vec::new(),
@@ -41,9 +48,7 @@ fn chain() -> Equations {
 /// One mass, the spring beside its own.
 fn oscillator() -> Equations {
     Equations {
-        mass: one(6300.0),
-        damping: one(2370.0),
-        stiffness: one(140e3),
+        matrices: SecondOrder { mass: one(6300.0), damping: one(2370.0), stiffness: one(140e3) },
         load: one(-6300.0),
         interface: vec![RelativeDof::of_dof(0)],
         elements: Vec::new(),
@@ -72,7 +77,7 @@ fn judged(numerical: &Equations, plant: &Plant, step_s: f64) -> Verdict {
     let task = Task { plant, step_s, band_hz: (0.1, 10.0), description: Some(&description) };
     let table = tabulate(&task);
     assert_eq!(table.candidates[0].design, Design::None);
-    table.candidates[0].judgement.clone().unwrap()
+    table.candidates[0].judgement.unwrap()
 }
 
 #[test]

@@ -83,9 +83,9 @@ impl Centre {
     }
 }
 
-/// What one pass over a signal gives.
+/// What one pass over a signal gives; that over a reference serves many tests.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Sums {
+pub struct Sums {
     pub(super) count: f64,
     pub(super) sum: f64,
     pub(super) squares: f64,
@@ -93,7 +93,8 @@ pub(super) struct Sums {
 }
 
 impl Sums {
-    pub(super) fn of(signal: &[f64]) -> Self {
+    /// Those of a whole signal.
+    pub fn of(signal: &[f64]) -> Self {
         let mut running = Running::default();
         running.add(signal.iter().copied());
         running.lane(0)

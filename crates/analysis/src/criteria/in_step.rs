@@ -12,17 +12,6 @@ use super::compare::{Centre, Comparison, PART as BLOCK, Running, Sums, from_sums
 use super::measure::lags;
 use super::{Criterion, InterfaceErrors, listed};
 
-/// The sums over a reference, which many tests share.
-#[derive(Debug, Clone, Copy)]
-pub struct Extent(Sums);
-
-impl Extent {
-    /// Those of a whole signal.
-    pub fn of(signal: &[f64]) -> Self {
-        Self(Sums::of(signal))
-    }
-}
-
 /// What a signal of every lane is compared with.
 #[derive(Debug, Clone, Copy)]
 pub struct Target<'a> {
@@ -30,8 +19,8 @@ pub struct Target<'a> {
     pub name: &'a str,
     /// The reference of each lane.
     pub samples: [&'a [f64]; LANES],
-    /// The extent of each.
-    pub extents: [Extent; LANES],
+    /// The sums over each.
+    pub extents: [Sums; LANES],
 }
 
 impl Target<'_> {
@@ -220,7 +209,7 @@ impl Compared<'_> {
     }
 
     fn comparison(&self, lane: usize) -> Option<Comparison> {
-        from_sums(&self.error.lane(lane), &self.target.extents[lane].0)
+        from_sums(&self.error.lane(lane), &self.target.extents[lane])
     }
 }
 
@@ -263,7 +252,7 @@ mod tests {
         let target = |name, which: usize| Target {
             name,
             samples: std::array::from_fn(|lane| references[lane][which].as_slice()),
-            extents: std::array::from_fn(|lane| Extent::of(&references[lane][which])),
+            extents: std::array::from_fn(|lane| Sums::of(&references[lane][which])),
         };
         let floors = vec![target("2", 1), target("3", 2)];
         let mut criteria =
@@ -336,7 +325,7 @@ mod tests {
         let target = |length: usize| Target {
             name: "1",
             samples: [&long[0][..length]; LANES],
-            extents: [Extent::of(&long[0][..length]); LANES],
+            extents: [Sums::of(&long[0][..length]); LANES],
         };
         let new = |interface, floor| {
             InStep::new(4096.0, 49, 100, target(interface), vec![target(floor)], Room::default())

@@ -190,13 +190,9 @@ pub fn exceeds(signal: &[f64], limit: f64) -> bool {
 
 /// The sample of largest magnitude; `None` if no sample is finite.
 pub fn peak(signal: &[f64]) -> Option<Peak> {
-    let mut best: Option<Peak> = None;
-    for (index, &value) in signal.iter().enumerate() {
-        if value.is_finite() && best.is_none_or(|peak| value.abs() > peak.value.abs()) {
-            best = Some(Peak { index, value });
-        }
-    }
-    best
+    let samples = signal.iter().enumerate().filter(|(_, value)| value.is_finite());
+    let peaks = samples.map(|(index, &value)| Peak { index, value });
+    peaks.reduce(|best, peak| if peak.value.abs() > best.value.abs() { peak } else { best })
 }
 
 /// The sums over an overlap that a correlation coefficient is made of.
@@ -232,25 +228,19 @@ fn coefficients(
     products: &[f64],
     ends: impl Fn(usize) -> (f64, f64),
 ) -> Vec<Option<f64>> {
-    let mut sums = Sums {
-        n: of_x.count as usize,
-        x: of_x.sum,
-        y: of_y.sum,
-        xx: of_x.squares,
-        yy: of_y.squares,
-        xy: 0.0,
-    };
-    let mut coefficients = Vec::with_capacity(products.len());
-    for (lag, &xy) in products.iter().enumerate() {
-        coefficients.push(Sums { xy, ..sums }.coefficient());
+    let (n, x, y) = (of_x.count as usize, of_x.sum, of_y.sum);
+    let mut sums = Sums { n, x, y, xx: of_x.squares, yy: of_y.squares, xy: 0.0 };
+    let of_lag = |(lag, &xy): (usize, &f64)| {
+        let coefficient = Sums { xy, ..sums }.coefficient();
         let (last, first) = ends(lag);
         sums.n -= 1;
         sums.x -= last;
         sums.y -= first;
         sums.xx -= last * last;
         sums.yy -= first * first;
-    }
-    coefficients
+        coefficient
+    };
+    products.iter().enumerate().map(of_lag).collect()
 }
 
 /// The same where samples are missing: every lag has its own pairs.

@@ -23,9 +23,11 @@ mod compare;
 mod in_step;
 mod measure;
 
-pub use compare::{Comparison, compare, nrmse};
-pub use in_step::{Extent, Found, InStep, Room, Target};
+pub use compare::{Comparison, Sums as Extent, compare, nrmse};
+pub use in_step::{Found, InStep, Room, Target};
 pub use measure::{Lag, Peak, benchmark_lags, exceeds, peak, tracking_delay};
+
+use thiserror::Error;
 
 /// One criterion with its value.
 #[derive(Debug, Clone, PartialEq)]
@@ -43,26 +45,14 @@ pub struct Criterion {
 }
 
 /// A caveat of a criterion.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Error)]
 pub enum Note {
-    /// The best lag was the longest searched, so the delay may be longer.
-    LongestLag {
-        /// The longest delay searched.
-        limit_ms: f64,
-    },
+    /// The best lag was the longest searched, so many ms: the delay may be longer.
+    #[error("the longest delay searched is {0:.2} ms: it may be longer")]
+    LongestLag(f64),
     /// There is no reference to compare with.
+    #[error("no reference to compare with")]
     NoReference,
-}
-
-impl std::fmt::Display for Note {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::LongestLag { limit_ms } => {
-                write!(f, "the longest delay searched is {limit_ms:.2} ms: it may be longer")
-            }
-            Self::NoReference => write!(f, "no reference to compare with"),
-        }
-    }
 }
 
 /// The signals of one interface DOF, sampled together.
@@ -137,64 +127,48 @@ fn listed(
     interfaces: &[InterfaceErrors<'_>],
     floors: &[FloorErrors<'_>],
 ) -> Vec<Criterion> {
-    let several = interfaces.len() > 1;
     let mut criteria = Vec::with_capacity(5 * interfaces.len() + 2 * floors.len());
-    for interface in interfaces {
-        interface_criteria(rate_hz, interface, &mut criteria);
-        if several {
-            let from = criteria.len() - 5;
-            for criterion in &mut criteria[from..] {
-                criterion.id = format!("{}.{}", criterion.id, interface.name);
-                criterion.quantity =
-                    format!("{}, interface {}", criterion.quantity, interface.name);
+    for &InterfaceErrors { name, lag, tracking, answer } in interfaces {
+        let tracking = Some(tracking);
+        let rows: [(&str, Option<Comparison>, Measure); 4] = [
+            ("tracking error of the measured motion", tracking, |c| c.std_error),
+            ("peak tracking error of the measured motion", tracking, |c| c.peak_error),
+            ("error of the measured motion against the reference", answer, |c| c.std_error),
+            ("peak error of the measured motion against the reference", answer, |c| c.peak_error),
+        ];
+        let errors = (2..).zip(rows).map(|(number, (quantity, compared, measure))| {
+            against(number, quantity.to_owned(), compared, measure)
+        });
+        for mut criterion in std::iter::once(delay_criterion(rate_hz, lag)).chain(errors) {
+            if interfaces.len() > 1 {
+                criterion.id += &format!(".{name}");
+                criterion.quantity += &format!(", interface {name}");
             }
+            criteria.push(criterion);
         }
     }
     let measures: [(&str, Measure); 2] =
         [("error", |c| c.std_error), ("peak error", |c| c.peak_error)];
-    let mut number = 6;
-    for (word, measure) in measures {
-        for (name, answer) in floors {
-            let quantity = format!("{word} of DOF {name} against the reference");
-            criteria.push(against(number, quantity, *answer, measure));
-            number += 1;
-        }
+    let rows = measures.iter().flat_map(|measure| floors.iter().map(move |floor| (measure, floor)));
+    for (number, ((word, measure), (name, answer))) in (6..).zip(rows) {
+        let quantity = format!("{word} of DOF {name} against the reference");
+        criteria.push(against(number, quantity, *answer, *measure));
     }
     criteria
 }
 
 type Measure = fn(Comparison) -> Option<f64>;
 
-fn interface_criteria(
-    rate_hz: f64,
-    interface: &InterfaceErrors<'_>,
-    criteria: &mut Vec<Criterion>,
-) {
-    let &InterfaceErrors { lag, tracking, answer, .. } = interface;
-    let tracking = Some(tracking);
-    criteria.push(delay_criterion(rate_hz, lag));
-    let rows: [(&str, Option<Comparison>, Measure); 4] = [
-        ("tracking error of the measured motion", tracking, |c| c.std_error),
-        ("peak tracking error of the measured motion", tracking, |c| c.peak_error),
-        ("error of the measured motion against the reference", answer, |c| c.std_error),
-        ("peak error of the measured motion against the reference", answer, |c| c.peak_error),
-    ];
-    for (number, (quantity, compared, measure)) in (2..).zip(rows) {
-        criteria.push(against(number, quantity.to_owned(), compared, measure));
-    }
-}
-
 fn delay_criterion(rate_hz: f64, lag: Option<Lag>) -> Criterion {
     let ms = |samples: usize| 1e3 * samples as f64 / rate_hz;
-    let timed = rate_hz.is_finite() && rate_hz > 0.0;
-    let lag = lag.filter(|_| timed);
+    let lag = lag.filter(|_| rate_hz.is_finite() && rate_hz > 0.0);
     let at_limit = lag.filter(|lag| lag.at_limit);
     Criterion {
         id: "J1".to_owned(),
         quantity: "tracking delay of the measured behind the desired motion".to_owned(),
         value: lag.map(|lag| ms(lag.samples)),
         unit: "ms",
-        note: at_limit.map(|lag| Note::LongestLag { limit_ms: ms(lag.samples) }),
+        note: at_limit.map(|lag| Note::LongestLag(ms(lag.samples))),
     }
 }
 

@@ -19,23 +19,14 @@ pub(super) fn find(spectra: &Spectra) -> Result<(f64, f64), IdentificationError>
     let lines = LINES_OF_MEAN..spectra.frequency_hz.len().saturating_sub(1);
     let strongest = spectra.input[lines.clone()].iter().copied().fold(0.0, f64::max);
     let powered = lines.filter(|&k| spectra.input[k] > LEAST_POWER * strongest);
-    let (mut first, mut last) = (None, None);
-    let mut best = 0.0f64;
-    for k in powered {
-        let coherence = spectra.coherence(k);
-        if coherence >= LEAST_COHERENCE {
-            first = first.or(Some(k));
-            last = Some(k);
+    let follows = |k: &usize| spectra.coherence(*k) >= LEAST_COHERENCE;
+    let mut coherent = powered.clone().filter(follows);
+    match (coherent.next(), coherent.next_back()) {
+        (Some(first), Some(last)) => Ok((spectra.frequency_hz[first], spectra.frequency_hz[last])),
+        _ => {
+            let coherence = powered.map(|k| spectra.coherence(k)).fold(0.0, f64::max);
+            Err(IdentificationError::NoBand { coherence, needed: LEAST_COHERENCE })
         }
-        if coherence > best {
-            best = coherence;
-        }
-    }
-    match (first, last) {
-        (Some(first), Some(last)) if last > first => {
-            Ok((spectra.frequency_hz[first], spectra.frequency_hz[last]))
-        }
-        _ => Err(IdentificationError::NoBand { coherence: best, needed: LEAST_COHERENCE }),
     }
 }
 

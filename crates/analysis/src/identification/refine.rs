@@ -37,9 +37,8 @@ pub(super) fn refine(
         let Ok(again) = judge(&left_data, settings) else { break };
         data = left_data;
         let settled = change(&judged.fit, &again.fit) < SETTLED;
-        let next = left_over(samples, &again.fit);
+        residual = left_over(samples, &again.fit);
         judged = again;
-        residual = next;
         if settled {
             break;
         }
@@ -60,9 +59,8 @@ fn left_over(samples: Samples<'_>, fit: &RationalFit) -> Vec<f64> {
 
 /// Largest relative change of a coefficient; infinite if the degrees changed.
 fn change(before: &RationalFit, after: &RationalFit) -> f64 {
-    if before.numerator.len() != after.numerator.len()
-        || before.denominator.len() != after.denominator.len()
-    {
+    let degrees = |fit: &RationalFit| (fit.numerator.len(), fit.denominator.len());
+    if degrees(before) != degrees(after) {
         return f64::INFINITY;
     }
     let old = before.numerator.iter().chain(&before.denominator);

@@ -4,8 +4,8 @@
 //! a resonance of the whole G is 7 to 10: a small residual is no small error. G
 //! is read off the evaluations that were made anyway.
 
-use nalgebra::{DMatrix, DVector};
 use numerics::continuation::Evaluation;
+use numerics::{Matrix, Vector};
 
 use super::Trial;
 
@@ -13,7 +13,7 @@ use super::Trial;
 /// frequency.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Amplification {
-    matrix: DMatrix<f64>,
+    matrix: Matrix,
     /// Share of what it says that stays in doubt.
     doubt: f64,
 }
@@ -47,7 +47,7 @@ impl Amplification {
         if size == 0.0 {
             return None;
         }
-        let left = DMatrix::from_fn(others.len(), columns, |i, j| {
+        let left = Matrix::from_fn(others.len(), columns, |i, j| {
             if j < n {
                 (others[i].residual[j] - last.residual[j]) / size
             } else {
@@ -55,7 +55,7 @@ impl Amplification {
             }
         });
         let base = response(last);
-        let right = DMatrix::from_fn(others.len(), m, |i, j| response(others[i])[j] - base[j]);
+        let right = Matrix::from_fn(others.len(), m, |i, j| response(others[i])[j] - base[j]);
         let solved = left.svd(true, true).solve(&right, 1e-6).ok()?;
         let matrix = solved.rows(0, n).transpose() / size;
         matrix.iter().all(|v| v.is_finite()).then_some(Self { matrix, doubt: DOUBT })
@@ -90,16 +90,16 @@ impl Amplification {
             let turned = moved.iter().map(|x| x * shift).collect::<Vec<_>>();
             [moved, turned, vec![shift, shift * shift]].concat()
         };
-        let mut left = DMatrix::from_fn(near.len(), columns, |i, j| terms(near[i])[j]);
+        let mut left = Matrix::from_fn(near.len(), columns, |i, j| terms(near[i])[j]);
         // Columns in one size: metres beside hertz.
         let sizes: Vec<f64> = left.column_iter().map(|c| c.amax().max(f64::MIN_POSITIVE)).collect();
         left.row_iter_mut().zip(&weights).for_each(|(mut row, weight)| row *= *weight);
         left.column_iter_mut().zip(&sizes).for_each(|(mut column, size)| column /= *size);
-        let right = DMatrix::from_fn(near.len(), n, |i, j| {
+        let right = Matrix::from_fn(near.len(), n, |i, j| {
             weights[i] * (near[i].residual[j] - at.residual[j])
         });
         let solved = left.clone().svd(true, true).solve(&right, 1e-9).ok()?;
-        let slopes = DMatrix::from_fn(n, n, |i, j| solved[(j, i)] / sizes[j]);
+        let slopes = Matrix::from_fn(n, n, |i, j| solved[(j, i)] / sizes[j]);
         // What the fit leaves says how well its slopes are known.
         let misfit = (&left * &solved - &right).norm_squared();
         let variance = misfit / (n * (near.len() - columns)) as f64;
@@ -185,7 +185,7 @@ pub(super) fn known(
             continue;
         };
         let rows = matrix.rows(2 * dof, 2);
-        let left_open = rows * DVector::from_column_slice(&left.residual);
+        let left_open = rows * Vector::from_column_slice(&left.residual);
         let spread: f64 = (0..n).map(|j| (rows.column(j).norm() * scatter[j]).powi(2)).sum();
         let noise = 2.0 * (own * own + spread).sqrt();
         let size = left_open.norm();

@@ -187,23 +187,16 @@ impl<X: PeriodicExperiment> Matching<X> {
         Ok((evaluation, trial))
     }
 
-    /// The last evaluation was averaged on.
-    fn replace_logged(&mut self, trial: Trial) {
-        if let Some(last) = self.log.last_mut() {
-            *last = trial;
-        }
-    }
-
     /// What is left between both sides of an orbit.
     fn matched(&self, unknowns: &[f64], orbit: Orbit) -> (Evaluation, Trial) {
         let first = usize::from(!self.settings.mean);
         let matched = first..2 * self.settings.harmonics + 1;
-        let pairs = orbit.measured.iter().zip(&orbit.simulated);
-        let residual: Vec<f64> = pairs
-            .flat_map(|(x, xi)| matched.clone().map(|i| x.0[i] - xi.0[i]).collect::<Vec<_>>())
-            .collect();
-        let scatter =
-            orbit.difference_scatter.iter().flat_map(|s| s.0[matched.clone()].to_vec()).collect();
+        let matched = |all: &[Coefficients]| -> Vec<f64> {
+            all.iter().flat_map(|one| one.0[matched.clone()].to_vec()).collect()
+        };
+        let pairs = matched(&orbit.measured).into_iter().zip(matched(&orbit.simulated));
+        let residual: Vec<f64> = pairs.map(|(x, xi)| x - xi).collect();
+        let scatter = matched(&orbit.difference_scatter);
         let trial = Trial { unknowns: unknowns.to_vec(), residual: residual.clone(), orbit };
         (Evaluation { residual, scatter }, trial)
     }
@@ -213,13 +206,8 @@ impl<X: PeriodicExperiment> Trace<X> {
     /// Begins, or goes on from saved points.
     pub fn new(experiment: X, settings: TraceSettings, saved: Vec<TracePoint>) -> Self {
         let known = saved.iter().map(|p| p.point.clone()).collect();
-        let run = Continuation::resumed(
-            settings.space(),
-            settings.corrector,
-            settings.course.clone(),
-            settings.guess.clone(),
-            known,
-        );
+        let (course, guess) = (settings.course.clone(), settings.guess.clone());
+        let run = Continuation::resumed(settings.space(), settings.corrector, course, guess, known);
         let rule = settings
             .surrogate
             .then(|| SurrogateRule { scale: settings.space().scale, most: SURROGATE_EVALUATIONS });
@@ -262,7 +250,8 @@ impl<X: PeriodicExperiment> Trace<X> {
         if is_last && let Some(orbit) = matching.experiment.refine()? {
             let (mut left, trial) = matching.matched(&point.unknowns, orbit);
             trials[index] = trial.clone();
-            matching.replace_logged(trial);
+            // The last evaluation was averaged on.
+            matching.log.last_mut().into_iter().for_each(|last| *last = trial.clone());
             // Known better, the residual may stand out again.
             let corrector = matching.settings.corrector;
             for _ in 0..MOST_POLISHED {

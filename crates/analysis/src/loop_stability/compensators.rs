@@ -1,16 +1,17 @@
 //! What other compensators would make of a loop.
 
 use std::f64::consts::TAU;
+use std::panic::resume_unwind;
 
 use model::compensator::{
     Design, FirstOrderDesign, ForwardPredictionDesign, InverseDesign, PiLeadDesign,
 };
 use model::transfer::{ActuatorDynamics, TransferSystem};
-use nalgebra::Complex;
 
 use super::modes::{Motion, TrueMode, follow};
-use super::{Crossing, Curve, LoopDescription, LoopError, OpenLoop, margins, parts};
+use super::{Curve, LoopDescription, LoopError, OpenLoop, Verdict, parts};
 use crate::compensator_design::{self as formula, inverse_design};
+use numerics::Complex;
 
 /// A loop with another compensator.
 #[derive(Debug, Clone, PartialEq)]
@@ -19,8 +20,8 @@ pub struct Trial {
     pub kind: &'static str,
     /// With the numbers it should have, or will have learnt.
     pub design: Design,
-    /// Growing motions; none: stable.
-    pub growing: usize,
+    /// Growing motions, and the further delay that it bears.
+    pub verdict: Verdict,
     /// The motion that decays slowest, or grows fastest, and the number of its
     /// mode; `None` where a growing one is counted but was not found.
     pub dominant: Option<(Motion, Option<usize>)>,
@@ -29,8 +30,6 @@ pub struct Trial {
     /// The mode whose damping is furthest from the truth: its number, and the
     /// difference of the damping ratios.
     pub worst: Option<(usize, f64)>,
-    /// Further delay that it bears.
-    pub delay_margin: Option<Crossing>,
 }
 
 impl Trial {
@@ -43,7 +42,6 @@ impl Trial {
     ) -> Result<Self, LoopError> {
         let open = open.recompensated(description)?;
         let curve = Curve::follow(&open)?;
-        let growing = curve.growing();
         let found = follow(&open, &curve, truth)?;
         let error = |mode: &super::LoopMode| {
             let in_loop = mode.in_loop?.damping_ratio();
@@ -51,21 +49,14 @@ impl Trial {
         };
         let worst = found.modes.iter().filter_map(error);
         let worst = worst.max_by(|a, b| a.1.abs().total_cmp(&b.1.abs()));
-        let delay_margin = if growing == 0 { margins::delay_margin(&open, &curve)? } else { None };
         Ok(Self {
             kind,
             design: description.compensator.clone(),
-            growing,
+            verdict: Verdict::of(&open, &curve)?,
             dominant: found.dominant_among(&curve),
             least_damped: found.least_damped_among(&curve),
             worst,
-            delay_margin,
         })
-    }
-
-    /// Whether no motion grows.
-    pub fn is_stable(&self) -> bool {
-        self.growing == 0
     }
 }
 
@@ -86,10 +77,10 @@ pub fn try_all(
     std::thread::scope(|scope| {
         let designs = designs(description, at_hz).into_iter();
         let trials: Vec<_> = designs.map(|design| scope.spawn(move || tried(design))).collect();
-        let joined = trials
+        trials
             .into_iter()
-            .map(|trial| trial.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
-        joined.collect()
+            .map(|trial| trial.join().unwrap_or_else(|panic| resume_unwind(panic)))
+            .collect()
     })
 }
 
@@ -111,21 +102,16 @@ fn designs(description: &LoopDescription, at_hz: f64) -> Vec<(&'static str, Desi
     }
     let delay_s = lag / (TAU * at_hz);
     if delay_s > 0.0 {
-        for (kind, order) in
-            [("forward_prediction, order 2", 2), ("forward_prediction, order 3", 3)]
-        {
-            let design = ForwardPredictionDesign { order, delay_s, gain };
-            found.push((kind, Design::ForwardPrediction(design)));
-        }
+        let kinds = [("forward_prediction, order 2", 2), ("forward_prediction, order 3", 3)];
+        found.extend(kinds.map(|(kind, order)| {
+            (kind, Design::ForwardPrediction(ForwardPredictionDesign { order, delay_s, gain }))
+        }));
     }
     if matches!(description.transfer_system, TransferSystem::ServoHydraulic(_)) {
         found.push(("pi_lead", Design::PiLead(PiLeadDesign::BENCHMARK)));
     }
-    for (kind, terms) in formula::ADAPTIVE {
-        if let Some(coefficients) = rig.inverse(at_hz, terms) {
-            found.push((kind, inverse_design(coefficients)));
-        }
-    }
+    let learnt = |(kind, terms)| Some((kind, inverse_design(rig.inverse(at_hz, terms)?)));
+    found.extend(formula::ADAPTIVE.into_iter().filter_map(learnt));
     found
 }
 
@@ -134,11 +120,11 @@ fn designs(description: &LoopDescription, at_hz: f64) -> Vec<(&'static str, Desi
 pub fn as_started(design: &Design) -> Design {
     match design {
         Design::AdaptiveModelBased(design) => Design::Inverse(InverseDesign {
-            coefficients: design.start.to_vec(),
+            coefficients: design.start().to_vec(),
             derivatives: design.derivatives,
         }),
-        Design::AdaptiveInverse(design) => inverse_design(design.start.to_vec()),
-        Design::AdaptiveTimeSeries(design) => inverse_design(design.start.to_vec()),
+        Design::AdaptiveInverse(design) => inverse_design(design.start().to_vec()),
+        Design::AdaptiveTimeSeries(design) => inverse_design(design.start().to_vec()),
         fixed => fixed.clone(),
     }
 }
@@ -179,7 +165,7 @@ impl Rig {
     }
 
     /// Achieved over commanded displacement.
-    fn at(&self, hertz: f64) -> Complex<f64> {
+    fn at(&self, hertz: f64) -> Complex {
         let omega = TAU * hertz;
         let nan = Complex::new(f64::NAN, f64::NAN);
         let own = match &self.dynamics {
@@ -204,7 +190,7 @@ impl Rig {
         let highest = 1.5 * at_hz;
         formula::best_inverse((0.0, highest), POINTS, terms, |hertz| {
             let slope = Complex::new(0.0, TAU * hertz / (TAU * highest));
-            let next = |part: &Complex<f64>| Some(part * slope);
+            let next = |part: &Complex| Some(part * slope);
             std::iter::successors(Some(self.at(hertz)), next).take(terms).collect()
         })
     }

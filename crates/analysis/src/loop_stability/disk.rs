@@ -6,11 +6,10 @@
 
 use std::f64::consts::TAU;
 
-use nalgebra::{Complex, DMatrix};
+use numerics::solve;
+use numerics::{Complex, ComplexMatrix};
 
 use super::{Curve, OpenLoop};
-
-type Matrix = DMatrix<Complex<f64>>;
 
 /// Sweeps of the scaling, and of the search for the worst frequency.
 const SWEEPS: usize = 12;
@@ -46,12 +45,12 @@ impl DiskMargin {
 /// The margin of a stable loop with several interface DOFs; `None` with one, where
 /// the distance from −1 says the same.
 pub(super) fn disk_margin(open: &OpenLoop, curve: &Curve) -> Option<DiskMargin> {
-    if curve.growing() > 0 || curve.points.first().is_none_or(|point| point.loci.len() < 2) {
+    if curve.growing > 0 || curve.points.first().is_none_or(|point| point.loci.len() < 2) {
         return None;
     }
     let at = |omega: f64| {
         let inverse = sensitivity(open, Complex::new(curve.shift_1_s, omega))?;
-        Some((largest_stretch(&scaled(inverse)), omega))
+        Some((scaled(inverse).singular_values().max(), omega))
     };
     let all: Vec<(f64, f64)> =
         curve.points.iter().filter_map(|point| at(point.omega_rad_s)).collect();
@@ -76,16 +75,14 @@ pub(super) fn disk_margin(open: &OpenLoop, curve: &Curve) -> Option<DiskMargin> 
 }
 
 /// (I + L)⁻¹.
-fn sensitivity(open: &OpenLoop, s: Complex<f64>) -> Option<Matrix> {
+fn sensitivity(open: &OpenLoop, s: Complex) -> Option<ComplexMatrix> {
     let gain = open.at(s)?.matrix;
-    let n = gain.nrows();
-    let inverse = (Matrix::identity(n, n) + gain).try_inverse()?;
-    inverse.iter().all(|x| x.re.is_finite() && x.im.is_finite()).then_some(inverse)
+    solve::inverse(&(ComplexMatrix::identity(gain.nrows(), gain.nrows()) + gain))
 }
 
 /// D S D⁻¹ with rows and columns of one size (Osborne): forces and moments, metres
 /// and radians then weigh alike.
-fn scaled(mut matrix: Matrix) -> Matrix {
+fn scaled(mut matrix: ComplexMatrix) -> ComplexMatrix {
     let n = matrix.nrows();
     for _ in 0..SWEEPS {
         for i in 0..n {
@@ -102,16 +99,11 @@ fn scaled(mut matrix: Matrix) -> Matrix {
     matrix
 }
 
-fn largest_stretch(matrix: &Matrix) -> f64 {
-    matrix.clone().singular_values().max()
-}
-
 /// The forces that are amplified most, in the file's own units.
-fn direction(matrix: &Matrix) -> Vec<f64> {
-    let Some(vectors) = matrix.clone().svd(true, false).u else { return Vec::new() };
+fn direction(matrix: &ComplexMatrix) -> Vec<f64> {
+    let vectors = matrix.clone().svd(true, false).u.unwrap_or_else(|| matrix.clone());
     let first = vectors.column(0);
-    let Some(largest) = first.iter().copied().max_by(|a, b| a.norm().total_cmp(&b.norm())) else {
-        return Vec::new();
-    };
+    let largest = first.iter().copied().max_by(|a, b| a.norm().total_cmp(&b.norm()));
+    let largest = largest.unwrap_or(Complex::ONE);
     first.iter().map(|x| (x / largest).norm().copysign((x / largest).re)).collect()
 }

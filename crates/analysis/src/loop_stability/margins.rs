@@ -6,11 +6,10 @@
 
 use std::f64::consts::{PI, TAU};
 
-use nalgebra::Complex;
-
 use super::disk::disk_margin;
 use super::nyquist::evaluate;
-use super::{Curve, DiskMargin, LoopError, OpenLoop};
+use super::{Curve, DiskMargin, LoopError, OpenLoop, Verdict};
+use numerics::Complex;
 
 /// Where a loop would stand on its boundary.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -35,10 +34,8 @@ pub enum Direction {
 /// The margins of a loop.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Margins {
-    /// Growing motions.
-    pub growing: usize,
-    /// Further delay that a stable loop bears.
-    pub delay: Option<Crossing>,
+    /// Growing motions, and the further delay that a stable loop bears.
+    pub verdict: Verdict,
     /// Factor on the force that brings a stable loop to its boundary from below
     /// one (where less force harms) and from above, with the frequencies in Hz.
     pub gain_below: Option<(f64, f64)>,
@@ -60,8 +57,7 @@ pub const MOST_SWITCHES: usize = 12;
 
 /// All margins.
 pub fn margins(open: &OpenLoop, curve: &Curve) -> Result<Margins, LoopError> {
-    let growing = curve.growing();
-    let unit = unit_crossings(open, curve)?;
+    let unit = changes(open, curve, |value| value.norm() > 1.0, |_, _| true)?;
     let phase = unit
         .iter()
         .map(|(omega, value, _)| ((PI - value.arg().abs()).abs(), omega / TAU))
@@ -74,10 +70,10 @@ pub fn margins(open: &OpenLoop, curve: &Curve) -> Result<Margins, LoopError> {
         .flat_map(|p| p.loci.iter().map(|l| ((l + 1.0).norm(), p.omega_rad_s / TAU)))
         .min_by(|a, b| a.0.total_cmp(&b.0))
         .unwrap_or((f64::INFINITY, 0.0));
-    let stable = growing == 0;
+    let stable = curve.growing == 0;
+    let delay_margin = switches.first().copied().filter(|_| stable);
     Ok(Margins {
-        growing,
-        delay: switches.first().copied().filter(|_| stable),
+        verdict: Verdict { growing: curve.growing, delay_margin },
         gain_below: gain_below.filter(|_| stable),
         gain_above: gain_above.filter(|_| stable),
         phase: phase.filter(|_| stable),
@@ -89,25 +85,23 @@ pub fn margins(open: &OpenLoop, curve: &Curve) -> Result<Margins, LoopError> {
 
 /// The smallest further delay that brings L to −1; `None` if none does.
 pub fn delay_margin(open: &OpenLoop, curve: &Curve) -> Result<Option<Crossing>, LoopError> {
-    Ok(switches(&unit_crossings(open, curve)?).first().copied())
+    let unit = changes(open, curve, |value| value.norm() > 1.0, |_, _| true)?;
+    Ok(switches(&unit).first().copied())
 }
 
 /// The delays at which L passes −1: where |λ| = 1 a delay τ turns λ by ωτ, and
-/// π + arg λ is what is left to −1. From there on it comes back with every turn.
-fn switches(unit: &[(f64, Complex<f64>, Direction)]) -> Vec<Crossing> {
+/// π + arg λ is what is left to −1. From there on it comes back with every turn. Where
+/// the size falls with frequency a delay lets a motion grow, else decay (the closed pole
+/// moves by −λ′/λ there).
+fn switches(unit: &[Change]) -> Vec<Crossing> {
     let mut found: Vec<Crossing> = Vec::new();
-    for (omega, value, direction) in unit {
-        if *omega <= 0.0 {
-            continue;
-        }
-        let first = turn_left(*value, *direction) / omega;
-        for turn in 0..MOST_SWITCHES {
-            found.push(Crossing {
-                delay_s: first + turn as f64 * TAU / omega,
-                frequency_hz: omega / TAU,
-                direction: *direction,
-            });
-        }
+    for (omega, value, falls) in unit.iter().filter(|(omega, ..)| *omega > 0.0) {
+        let direction = if *falls { Direction::Grows } else { Direction::Decays };
+        let (first, frequency_hz) = (turn_left(*value, direction) / omega, omega / TAU);
+        found.extend((0..MOST_SWITCHES).map(|turn| {
+            let delay_s = first + turn as f64 * TAU / omega;
+            Crossing { delay_s, frequency_hz, direction }
+        }));
     }
     found.sort_by(|a, b| a.delay_s.total_cmp(&b.delay_s));
     found.truncate(MOST_SWITCHES);
@@ -116,36 +110,27 @@ fn switches(unit: &[(f64, Complex<f64>, Direction)]) -> Vec<Crossing> {
 
 /// The angle left to −1. A mode without damping stands on −1 already: what makes
 /// it grow does so at once, what damps it comes round again after a whole turn.
-fn turn_left(value: Complex<f64>, direction: Direction) -> f64 {
+fn turn_left(value: Complex, direction: Direction) -> f64 {
     const ON_IT: f64 = 1e-7;
     let left = (PI + value.arg()).rem_euclid(TAU);
     match direction {
-        Direction::Grows if !(ON_IT..=TAU - ON_IT).contains(&left) => 0.0,
-        Direction::Decays if !(ON_IT..=TAU - ON_IT).contains(&left) => TAU,
-        _ => left,
+        _ if (ON_IT..=TAU - ON_IT).contains(&left) => left,
+        Direction::Grows => 0.0,
+        Direction::Decays => TAU,
     }
 }
 
-/// Frequencies at which an eigenvalue has the size one, with its value. Where
-/// the size falls with frequency a delay lets a motion grow, else decay (the
-/// closed pole moves by −λ′/λ there).
-fn unit_crossings(
-    open: &OpenLoop,
-    curve: &Curve,
-) -> Result<Vec<(f64, Complex<f64>, Direction)>, LoopError> {
-    let found = changes(open, curve, |value| value.norm() > 1.0, |_, _| true)?;
-    let direction = |falls: bool| if falls { Direction::Grows } else { Direction::Decays };
-    Ok(found.into_iter().map(|(omega, value, falls)| (omega, value, direction(falls))).collect())
-}
+/// A frequency, the eigenvalue there, and the side it comes from.
+type Change = (f64, Complex, bool);
 
-/// Where an eigenvalue changes from one side to the other, with its value and the side
-/// it comes from, between those neighbours that count.
+/// Where an eigenvalue changes from one side to the other, between those neighbours
+/// that count.
 fn changes(
     open: &OpenLoop,
     curve: &Curve,
-    side: impl Fn(Complex<f64>) -> bool,
-    counts: impl Fn(Complex<f64>, Complex<f64>) -> bool,
-) -> Result<Vec<(f64, Complex<f64>, bool)>, LoopError> {
+    side: impl Fn(Complex) -> bool,
+    counts: impl Fn(Complex, Complex) -> bool,
+) -> Result<Vec<Change>, LoopError> {
     let mut found = Vec::new();
     for pair in curve.points.windows(2) {
         let [a, b] = pair else { continue };
@@ -167,7 +152,7 @@ type Factor = Option<(f64, f64)>;
 /// Factors that bring L to −1 along the negative real axis.
 fn gain_margins(open: &OpenLoop, curve: &Curve) -> Result<(Factor, Factor), LoopError> {
     let (mut below, mut above): (Factor, Factor) = (None, None);
-    let mut take = |value: Complex<f64>, omega: f64| {
+    let mut take = |value: Complex, omega: f64| {
         let factor = 1.0 / value.norm();
         if factor >= 1.0 && above.is_none_or(|(known, _)| factor < known) {
             above = Some((factor, omega / TAU));
@@ -175,9 +160,8 @@ fn gain_margins(open: &OpenLoop, curve: &Curve) -> Result<(Factor, Factor), Loop
             below = Some((factor, omega / TAU));
         }
     };
-    let counts = |first: Complex<f64>, second: Complex<f64>| {
-        first.re < 0.0 && second.re < 0.0 && first.norm() >= 1e-6
-    };
+    let counts =
+        |first: Complex, second: Complex| first.re < 0.0 && second.re < 0.0 && first.norm() >= 1e-6;
     for (omega, value, _) in changes(open, curve, |value| value.im > 0.0, counts)? {
         take(value, omega);
     }
@@ -197,16 +181,16 @@ fn gain_margins(open: &OpenLoop, curve: &Curve) -> Result<(Factor, Factor), Loop
 fn bisect(
     open: &OpenLoop,
     curve: &Curve,
-    (mut low, mut first, mut high, mut second): (f64, Complex<f64>, f64, Complex<f64>),
-    like_first: impl Fn(Complex<f64>) -> bool,
-) -> Result<(f64, Complex<f64>), LoopError> {
+    (mut low, mut first, mut high, mut second): (f64, Complex, f64, Complex),
+    like_first: impl Fn(Complex) -> bool,
+) -> Result<(f64, Complex), LoopError> {
     for _ in 0..60 {
         let middle = 0.5 * (low + high);
         if middle <= low || middle >= high {
             break;
         }
         let expected = 0.5 * (first + second);
-        let distance = |value: &Complex<f64>| (value - expected).norm();
+        let distance = |value: &Complex| (value - expected).norm();
         // Nearer to the axis than the curve, whose distance would show in the
         // seventh digit.
         let point = evaluate(open, 1e-4 * curve.shift_1_s, middle)?;

@@ -43,7 +43,8 @@ use model::partition::InternalDofs;
 use model::predictor::PredictorError;
 use model::specimen::Specimen;
 use model::transfer::{TransferError, TransferSystem};
-use nalgebra::Complex;
+
+use numerics::Complex;
 use numerics::eigen::{self, EigenError};
 use numerics::linear_system::Time;
 use thiserror::Error;
@@ -113,7 +114,7 @@ pub enum Joint {
 }
 
 /// Whether a loop is stable, and what it bears.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Verdict {
     /// Number of growing motions, a pair counted twice; none: stable.
     pub growing: usize,
@@ -123,6 +124,12 @@ pub struct Verdict {
 }
 
 impl Verdict {
+    fn of(open: &OpenLoop, curve: &Curve) -> Result<Self, LoopError> {
+        let growing = curve.growing;
+        let delay_margin = if growing == 0 { margins::delay_margin(open, curve)? } else { None };
+        Ok(Self { growing, delay_margin })
+    }
+
     /// Whether no motion grows.
     pub fn is_stable(&self) -> bool {
         self.growing == 0
@@ -179,15 +186,12 @@ pub enum LoopError {
     /// The loop without sampling has no sampled compensator.
     #[error("the loop without sampling is that of an uncompensated rig")]
     Uncompensated,
-    /// The loop gain lost its digits.
+    /// The loop gain lost its digits: so many motions were counted.
     #[error(
-        "{count:.2} growing motions were counted, which is no number of motions: the loop gain has \
+        "{0:.2} growing motions were counted, which is no number of motions: the loop gain has \
          lost its digits, so rehearse the test"
     )]
-    NotCounted {
-        /// What was counted.
-        count: f64,
-    },
+    NotCounted(f64),
     /// The slowest motion of a large loop is not found.
     #[error("the slowest motion of so large a loop is not found among the others: rehearse it")]
     NotSettled,
@@ -202,31 +206,20 @@ pub enum LoopError {
         /// The most.
         most: usize,
     },
-    /// Too many interface DOFs.
+    /// So many interface DOFs are too many.
     #[error(
-        "{count} interface DOFs are too many for the analysis, which takes {most}: rehearse it"
+        "{0} interface DOFs are too many for the analysis, which takes {MOST_DOFS}: rehearse it"
     )]
-    TooManyDofs {
-        /// What there are.
-        count: usize,
-        /// The most.
-        most: usize,
-    },
-    /// The curve turns too often to be followed.
+    TooManyDofs(usize),
+    /// The curve turns too often to be followed by so many frequencies.
     #[error(
-        "the loop gain turns so fast that {points} frequencies do not resolve it: the delay is \
-         longer than what can be judged, so rehearse it"
+        "the loop gain turns so fast that {0} frequencies do not resolve it: the delay is longer \
+         than what can be judged, so rehearse it"
     )]
-    TooFine {
-        /// Frequencies tried.
-        points: usize,
-    },
-    /// A number is none.
-    #[error("the loop gain at {frequency_hz} Hz is not a number: check masses and stiffnesses")]
-    NotANumber {
-        /// Where.
-        frequency_hz: f64,
-    },
+    TooFine(usize),
+    /// The loop gain at this frequency, Hz, is none.
+    #[error("the loop gain at {0} Hz is not a number: check masses and stiffnesses")]
+    NotANumber(f64),
 }
 
 /// The largest part whose eigenvalues are sought.
@@ -240,7 +233,7 @@ pub fn growing(description: &LoopDescription) -> Result<usize, LoopError> {
     let open = OpenLoop::sampled(description)?;
     match open.closed_poles()? {
         Some(poles) => Ok(nyquist::unstable_poles(&open, &poles)),
-        None => Ok(Curve::follow(&open)?.growing()),
+        None => Ok(Curve::follow(&open)?.growing),
     }
 }
 
@@ -289,8 +282,7 @@ pub fn as_one(
     let whole = whole.linearised();
     let poles = match options.method.scheme().filter(|_| structure_modes::is_large(&whole)) {
         Some(scheme) => {
-            let step =
-                |s: Complex<f64>| 1.0 + s * options.step_s * scheme.growth(s * options.step_s);
+            let step = |s: Complex| 1.0 + s * options.step_s * scheme.growth(s * options.step_s);
             structure_modes::exponents(&whole)?.into_iter().map(step).collect()
         }
         None => {
@@ -302,7 +294,7 @@ pub fn as_one(
     let zero = 1e-6 * std::f64::consts::PI / options.step_s;
     let exponents =
         poles.into_iter().filter_map(|p| parts::exponent(p, Time::Step(options.step_s)));
-    let moving: Vec<Complex<f64>> = exponents.filter(|s| s.norm() > zero).collect();
+    let moving: Vec<Complex> = exponents.filter(|s| s.norm() > zero).collect();
     let growing = moving.iter().filter(|s| s.re > nyquist::NEUTRAL * s.norm()).count();
     let upper = moving.iter().map(|s| Motion { exponent: Complex::new(s.re, s.im.abs()) });
     Ok((growing, Motion::slowest(upper)))
@@ -316,8 +308,5 @@ pub fn verdict(description: &LoopDescription) -> Result<Verdict, LoopError> {
 
 /// The same of a loop that is at hand.
 pub fn judge(open: &OpenLoop) -> Result<Verdict, LoopError> {
-    let curve = Curve::follow(open)?;
-    let growing = curve.growing();
-    let delay_margin = if growing == 0 { margins::delay_margin(open, &curve)? } else { None };
-    Ok(Verdict { growing, delay_margin })
+    Verdict::of(open, &Curve::follow(open)?)
 }

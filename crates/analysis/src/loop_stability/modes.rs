@@ -4,17 +4,17 @@
 use std::f64::consts::TAU;
 
 use model::equations::Equations;
-use nalgebra::{Complex, DMatrix};
 
 use super::open_loop::ClosedPole;
 use super::structure_modes::Undamped;
 use super::{Curve, LoopError, OpenLoop, parts};
+use numerics::{Complex, ComplexMatrix};
 
 /// A motion e^{st}.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Motion {
     /// s, 1/s; the imaginary part is not negative.
-    pub exponent: Complex<f64>,
+    pub exponent: Complex,
 }
 
 impl Motion {
@@ -100,12 +100,9 @@ impl Follow {
         if curve.closed.is_some() {
             return true;
         }
-        let growing: usize = self
-            .all()
-            .filter(|(motion, _)| motion.growth_1_s() > curve.shift_1_s)
-            .map(|(motion, _)| if turns(&motion.exponent) { 2 } else { 1 })
-            .sum();
-        growing == curve.growing()
+        let growing = self.all().filter(|(motion, _)| motion.growth_1_s() > curve.shift_1_s);
+        let roots = growing.map(|(motion, _)| if turns(&motion.exponent) { 2 } else { 1 });
+        roots.sum::<usize>() == curve.growing
     }
 }
 
@@ -164,8 +161,8 @@ pub fn own_modes(whole: &Equations) -> Result<OwnModes, LoopError> {
             whole.eigenvalues()?
         }
     };
-    let by_size = |a: &Complex<f64>, b: &Complex<f64>| a.norm().total_cmp(&b.norm());
-    let mut exponents: Vec<Complex<f64>> = all.iter().copied().filter(oscillates).collect();
+    let by_size = |a: &Complex, b: &Complex| a.norm().total_cmp(&b.norm());
+    let mut exponents: Vec<Complex> = all.iter().copied().filter(oscillates).collect();
     exponents.sort_by(by_size);
     let Some(undamped) = undamped else {
         // Real roots have no partner: each is a motion of its own.
@@ -194,17 +191,17 @@ pub fn true_modes(whole: &Equations) -> Result<Vec<TrueMode>, LoopError> {
     Ok(own_modes(whole)?.oscillating)
 }
 
-fn turns(s: &Complex<f64>) -> bool {
+fn turns(s: &Complex) -> bool {
     s.im.abs() > 1e-9 * s.norm()
 }
 
 /// Whether a root is the upper one of an oscillating pair.
-fn oscillates(s: &Complex<f64>) -> bool {
+fn oscillates(s: &Complex) -> bool {
     s.im > 0.0 && turns(s)
 }
 
 impl TrueMode {
-    fn new(number: usize, exponent: Complex<f64>) -> Self {
+    fn new(number: usize, exponent: Complex) -> Self {
         Self { number, motion: Motion { exponent } }
     }
 }
@@ -252,13 +249,13 @@ pub fn follow(open: &OpenLoop, curve: &Curve, truth: &[TrueMode]) -> Result<Foll
     let end = USABLE * open.highest_rad_s();
     let inside = |mode: &&TrueMode| mode.motion.exponent.norm() < end;
     let followed: Vec<TrueMode> = truth.iter().filter(inside).take(MOST_MODES).copied().collect();
-    let mut places: Vec<Complex<f64>> = followed.iter().map(|m| m.motion.exponent).collect();
+    let mut places: Vec<Complex> = followed.iter().map(|m| m.motion.exponent).collect();
     let ideal = open.part(0.0);
     settle(&ideal, &mut places, &[], ROUNDS);
     // In one step where nothing moves far, else from station to station.
     let start = places.clone();
     let mut settled = settle(open, &mut places, &[], ROUNDS);
-    let moved = |(from, to): (&Complex<f64>, &Complex<f64>)| (to - from).norm() / from.norm();
+    let moved = |(from, to): (&Complex, &Complex)| (to - from).norm() / from.norm();
     let far = start.iter().zip(&places).map(moved).any(|share| share.is_nan() || share > NEAR);
     if far || settled.contains(&false) {
         places = start;
@@ -267,8 +264,7 @@ pub fn follow(open: &OpenLoop, curve: &Curve, truth: &[TrueMode]) -> Result<Foll
         }
     }
     let mut left = curve.closed.clone();
-    let mut known = Vec::new();
-    let mut modes = Vec::new();
+    let (mut known, mut modes) = (Vec::new(), Vec::new());
     for (truth, (&place, &settled)) in followed.iter().zip(places.iter().zip(&settled)) {
         let place = Complex::new(place.re, place.im.abs());
         let found = match &mut left {
@@ -283,16 +279,15 @@ pub fn follow(open: &OpenLoop, curve: &Curve, truth: &[TrueMode]) -> Result<Foll
         });
     }
     let others = match left {
-        // Rigid motions come out of rounding with some growth; they are none.
-        Some(poles) => poles
-            .into_iter()
-            .filter(|(s, _)| s.norm() > open.zero_rad_s())
-            .map(|(exponent, _)| Motion { exponent })
-            .collect(),
+        Some(poles) => {
+            // Rigid motions come out of rounding with some growth; they are none.
+            let moving = poles.into_iter().filter(|(s, _)| s.norm() > open.zero_rad_s());
+            moving.map(|(exponent, _)| Motion { exponent }).collect()
+        }
         None => others(open, curve, &known),
     };
     let mut found = Follow { modes, others, fastest: false };
-    if curve.growing() > 0
+    if curve.growing > 0
         && !found.is_complete(curve)
         && let Some(fastest) = fastest(open, curve)
     {
@@ -307,15 +302,10 @@ pub fn follow(open: &OpenLoop, curve: &Curve, truth: &[TrueMode]) -> Result<Foll
 
 /// Takes the pole nearest to a place out of the list, if it is within this share
 /// of its size.
-fn take_nearest(
-    poles: &mut Vec<ClosedPole>,
-    place: Complex<f64>,
-    share: f64,
-) -> Option<Complex<f64>> {
-    let distance = |s: &Complex<f64>| (s - place).norm();
-    let nearest = (0..poles.len())
-        .min_by(|&a, &b| distance(&poles[a].0).total_cmp(&distance(&poles[b].0)))?;
-    (distance(&poles[nearest].0) <= share * place.norm()).then(|| poles.swap_remove(nearest).0)
+fn take_nearest(poles: &mut Vec<ClosedPole>, place: Complex, share: f64) -> Option<Complex> {
+    let distance = |index: usize| (poles[index].0 - place).norm();
+    let nearest = (0..poles.len()).min_by(|&a, &b| distance(a).total_cmp(&distance(b)))?;
+    (distance(nearest) <= share * place.norm()).then(|| poles.swap_remove(nearest).0)
 }
 
 /// The motions `start` of a loop, followed along further delays, which go on from
@@ -325,30 +315,25 @@ pub fn along_delay(
     start: &[Motion],
     delays_s: &[f64],
 ) -> Vec<Vec<Option<Motion>>> {
-    let mut places: Vec<Complex<f64>> = start.iter().map(|motion| motion.exponent).collect();
-    let mut lost = vec![false; places.len()];
-    delays_s
-        .iter()
-        .map(|&delay_s| {
-            let settled = settle(&open.later(delay_s), &mut places, &[], ROUNDS);
-            let found = places.iter().zip(settled).zip(&mut lost);
-            let of = |((&exponent, settled), lost): ((&Complex<f64>, bool), &mut bool)| {
-                *lost |= !settled;
-                (!*lost).then_some(Motion { exponent })
-            };
-            found.map(of).collect()
-        })
-        .collect()
+    let mut places: Vec<Complex> = start.iter().map(|motion| motion.exponent).collect();
+    let mut kept = vec![true; places.len()];
+    let row = |delay_s: &f64| {
+        let settled = settle(&open.later(*delay_s), &mut places, &[], ROUNDS);
+        kept.iter_mut().zip(settled).for_each(|(kept, settled)| *kept &= settled);
+        let motion = |(&exponent, &kept): (&_, &bool)| kept.then_some(Motion { exponent });
+        places.iter().zip(&kept).map(motion).collect()
+    };
+    delays_s.iter().map(row).collect()
 }
 
 /// dζ/dτ of the motion s of a loop: ds/dτ = −D_τ/D_s with D = det(I + L), and a
 /// further delay turns L by −s L.
-pub fn sensitivity(open: &OpenLoop, s: Complex<f64>) -> Option<f64> {
+pub fn sensitivity(open: &OpenLoop, s: Complex) -> Option<f64> {
     // Beside the root, where I + L has an inverse; the ratio does not notice.
     let beside = s * Complex::from(1.0 + 1e-9);
     let (gain, slope) = open.with_slope(beside)?;
     let n = gain.matrix.nrows();
-    let inverse = (DMatrix::identity(n, n) + &gain.matrix).try_inverse()?;
+    let inverse = (ComplexMatrix::identity(n, n) + &gain.matrix).try_inverse()?;
     let by_s = (&inverse * slope.matrix).trace() + slope.inner;
     let by_t = -(inverse * gain.matrix).trace() * s;
     let speed = -by_t / by_s;
@@ -359,12 +344,7 @@ pub fn sensitivity(open: &OpenLoop, s: Complex<f64>) -> Option<f64> {
 }
 
 /// Corrects all places together until they stand; says of each whether it does.
-fn settle(
-    open: &OpenLoop,
-    places: &mut [Complex<f64>],
-    fixed: &[Complex<f64>],
-    rounds: usize,
-) -> Vec<bool> {
+fn settle(open: &OpenLoop, places: &mut [Complex], fixed: &[Complex], rounds: usize) -> Vec<bool> {
     let mut settled = vec![false; places.len()];
     for _ in 0..rounds {
         for i in 0..places.len() {
@@ -372,11 +352,8 @@ fn settle(
                 continue;
             }
             let s = places[i];
-            let others = places.iter().enumerate().filter(|(j, p)| *j != i && **p != s);
-            let apart: Complex<f64> = others
-                .map(|(_, p)| (s - p).inv())
-                .chain(fixed.iter().filter(|p| **p != s).map(|p| (s - p).inv()))
-                .sum();
+            let others = places.iter().chain(fixed).filter(|p| **p != s);
+            let apart: Complex = others.map(|p| (s - p).inv()).sum();
             let Some(step) = newton(open, s, apart) else { continue };
             let most = 0.1 * s.norm().max(1e-3);
             let step = if step.norm() > most { step * (most / step.norm()) } else { step };
@@ -388,46 +365,43 @@ fn settle(
         }
     }
     // Rounding of a badly conditioned root leaves a trembling that is no doubt.
-    for (place, settled) in places.iter().zip(&mut settled) {
-        if !*settled {
-            let step = newton(open, *place, Complex::ZERO);
-            // A motion that the interface does not see is a pole of the parts and
-            // stays one; on it there is no L.
-            let on_pole = |pole: &Complex<f64>| (pole - *place).norm() < 1e-9 * place.norm();
-            *settled = match step {
-                Some(step) => step.norm() < 1e-6 * place.norm(),
-                None => open.poles().iter().any(on_pole),
-            };
-        }
+    for (place, settled) in places.iter().zip(&mut settled).filter(|(_, settled)| !**settled) {
+        // A motion that the interface does not see is a pole of the parts and
+        // stays one; on it there is no L.
+        let on_pole = |pole: &Complex| (pole - *place).norm() < 1e-9 * place.norm();
+        *settled = match newton(open, *place, Complex::ZERO) {
+            Some(step) => step.norm() < 1e-6 * place.norm(),
+            None => open.poles().iter().any(on_pole),
+        };
     }
     settled
 }
 
 /// Newton's step on det(I + L) times the product over the poles of L.
-fn newton(open: &OpenLoop, s: Complex<f64>, apart: Complex<f64>) -> Option<Complex<f64>> {
+fn newton(open: &OpenLoop, s: Complex, apart: Complex) -> Option<Complex> {
     let (gain, slope) = open.with_slope(s)?;
     let n = gain.matrix.nrows();
-    let Some(inverse) = (DMatrix::identity(n, n) + gain.matrix).try_inverse() else {
+    let Some(inverse) = (ComplexMatrix::identity(n, n) + gain.matrix).try_inverse() else {
         // On the root to the last digit.
         return Some(Complex::ZERO);
     };
     let slope = (inverse * slope.matrix).trace() + slope.inner;
     let step = -(slope + open.pole_slope(s) - apart).inv();
-    (step.re.is_finite() && step.im.is_finite()).then_some(step)
+    step.is_finite().then_some(step)
 }
 
 /// Whether det(I + L) vanishes, against the size of its terms. A mode that the
 /// interface does not see is none of its roots: it is a pole that L has lost.
-fn is_root(open: &OpenLoop, s: Complex<f64>) -> bool {
+fn is_root(open: &OpenLoop, s: Complex) -> bool {
     open.at(s).is_some_and(|gain| {
         let n = gain.matrix.nrows();
         let size = (1.0 + gain.matrix.iter().map(|x| x.norm()).fold(0.0, f64::max)).powi(n as i32);
-        let value = (DMatrix::identity(n, n) + gain.matrix).determinant() * gain.inner;
+        let value = (ComplexMatrix::identity(n, n) + gain.matrix).determinant() * gain.inner;
         value.norm() < 1e-5 * size
     })
 }
 
-fn same(one: Complex<f64>, other: Complex<f64>) -> bool {
+fn same(one: Complex, other: Complex) -> bool {
     (one - other).norm() < 1e-6 * other.norm()
 }
 
@@ -436,13 +410,13 @@ fn same(one: Complex<f64>, other: Complex<f64>) -> bool {
 /// Along a line Re s = σ the curve counts the motions that grow faster than σ. The
 /// line is moved right until none is left, and halved in until one of the roots
 /// near it has nothing beyond it.
-fn fastest(open: &OpenLoop, curve: &Curve) -> Option<Complex<f64>> {
+fn fastest(open: &OpenLoop, curve: &Curve) -> Option<Complex> {
     const MOST: usize = 60;
     let (mut low, mut high) = (curve.clone(), None);
     let mut next = 1e-3 * open.highest_rad_s();
     for _ in 0..MOST {
         let line = Curve::beyond(open, next).ok()?;
-        if line.growing() == 0 {
+        if line.growing == 0 {
             high = Some(next);
         } else {
             low = line;
@@ -451,7 +425,7 @@ fn fastest(open: &OpenLoop, curve: &Curve) -> Option<Complex<f64>> {
             for s in near(open, &low) {
                 let within = s.re > low.shift_1_s && s.re <= high;
                 let beyond = s.re * (1.0 + 1e-6);
-                if within && Curve::beyond(open, beyond).ok()?.growing() == 0 {
+                if within && Curve::beyond(open, beyond).ok()?.growing == 0 {
                     return Some(s);
                 }
             }
@@ -468,9 +442,9 @@ fn fastest(open: &OpenLoop, curve: &Curve) -> Option<Complex<f64>> {
 
 /// The roots of a loop that Newton's rule finds from a line of the curve, from where
 /// det(I + L) is smallest on it, the fastest first.
-fn near(open: &OpenLoop, line: &Curve) -> Vec<Complex<f64>> {
+fn near(open: &OpenLoop, line: &Curve) -> Vec<Complex> {
     const MOST: usize = 6;
-    let mut found: Vec<Complex<f64>> = Vec::new();
+    let mut found: Vec<Complex> = Vec::new();
     for omega in smallest(line).into_iter().take(MOST) {
         let mut place = [Complex::new(line.shift_1_s, omega)];
         if !settle(open, &mut place, &[], ROUNDS)[0] || !is_root(open, place[0]) {
@@ -502,29 +476,22 @@ fn smallest(curve: &Curve) -> Vec<f64> {
 
 /// Motions beside the known ones: sought from where det(I + L) is smallest on
 /// the axis.
-fn others(open: &OpenLoop, curve: &Curve, known: &[Complex<f64>]) -> Vec<Motion> {
+fn others(open: &OpenLoop, curve: &Curve, known: &[Complex]) -> Vec<Motion> {
     const MOST: usize = 12;
-    let mut fixed: Vec<Complex<f64>> = known.to_vec();
+    let mut fixed: Vec<Complex> = known.to_vec();
     let mut found = Vec::new();
     for omega in smallest(curve).into_iter().take(MOST) {
         let mut place = [Complex::new(curve.shift_1_s, omega.max(1e-6))];
         if !settle(open, &mut place, &fixed, SEARCH_ROUNDS)[0] {
             continue;
         }
-        let mut s = place[0];
-        s.im = s.im.abs();
-        let again = fixed.iter().any(|p| same(*p, s));
-        if again
-            || !is_root(open, s)
-            || s.im > open.highest_rad_s() * (1.0 + 1e-9)
-            || s.norm() == 0.0
-            // Around poles at zero all is rounding, and nothing is counted.
-            || s.norm() <= curve.arc_rad_s
-        {
-            continue;
+        let s = Complex::new(place[0].re, place[0].im.abs());
+        // Around poles at zero all is rounding, and nothing is counted.
+        let counts = s.norm() > curve.arc_rad_s && s.im <= open.highest_rad_s() * (1.0 + 1e-9);
+        if counts && !fixed.iter().any(|p| same(*p, s)) && is_root(open, s) {
+            fixed.push(s);
+            found.push(Motion { exponent: s });
         }
-        fixed.push(s);
-        found.push(Motion { exponent: s });
     }
     found
 }

@@ -1,8 +1,8 @@
 //! The loop gain along the frequency axis, and how often it goes round −1.
 
-use std::f64::consts::PI;
+use std::f64::consts::{PI, TAU};
 
-use nalgebra::Complex;
+use numerics::Complex;
 use numerics::complex_eigen;
 use numerics::linear_system::Answer;
 
@@ -30,14 +30,14 @@ pub struct Point {
     /// The frequency.
     pub omega_rad_s: f64,
     /// Eigenvalues of L, each next to where it was at the point before.
-    pub loci: Vec<Complex<f64>>,
+    pub loci: Vec<Complex>,
     /// det(I + …) of what is closed within L.
-    pub(super) inner: Complex<f64>,
+    pub(super) inner: Complex,
 }
 
 impl Point {
     /// det(I + L) without what is closed within.
-    fn difference(&self) -> Complex<f64> {
+    fn difference(&self) -> Complex {
         self.loci.iter().map(|locus| locus + 1.0).product()
     }
 
@@ -68,7 +68,8 @@ pub struct Curve {
     /// Every pole of the closed loop and the number of roots it stands for, where
     /// they could be found at once.
     pub(super) closed: Option<Vec<ClosedPole>>,
-    growing: usize,
+    /// Growing motions of the closed loop.
+    pub growing: usize,
 }
 
 impl Curve {
@@ -110,17 +111,11 @@ impl Curve {
         marks.retain(|omega| (0.0..=highest).contains(omega));
         marks.sort_by(f64::total_cmp);
         marks.dedup();
-        let mut curve = Self {
-            points: Vec::with_capacity(2 * marks.len()),
-            shift_1_s,
-            arc_rad_s,
-            unstable_open: poles
-                .iter()
-                .filter(|pole| pole.re > shift_1_s && pole.norm() > arc_rad_s)
-                .count(),
-            closed: if beyond.is_none() { open.closed_poles()? } else { None },
-            growing: 0,
-        };
+        let grows = |pole: &&Complex| pole.re > shift_1_s && pole.norm() > arc_rad_s;
+        let unstable_open = poles.iter().filter(grows).count();
+        let closed = if beyond.is_none() { open.closed_poles()? } else { None };
+        let points = Vec::with_capacity(2 * marks.len());
+        let mut curve = Self { points, shift_1_s, arc_rad_s, unstable_open, closed, growing: 0 };
         curve.fill(open, &marks)?;
         curve.growing = match &curve.closed {
             Some(poles) => unstable_poles(open, poles),
@@ -145,7 +140,7 @@ impl Curve {
                 if gap > 1e-13 * highest && is_coarse(before, &point, inner) {
                     let middle = before.omega_rad_s + 0.5 * gap;
                     if self.points.len() + ahead.len() > MOST_POINTS {
-                        return Err(LoopError::TooFine { points: MOST_POINTS });
+                        return Err(LoopError::TooFine(MOST_POINTS));
                     }
                     ahead.push(point);
                     ahead.push(self.point(open, middle)?);
@@ -167,22 +162,19 @@ impl Curve {
     /// further apart than `step`, as many more as a smooth picture needs.
     pub fn smooth(&self, open: &OpenLoop, step: f64, reach: f64) -> Vec<Point> {
         const MOST: f64 = 24.0;
-        let mut points: Vec<Point> = Vec::new();
-        for point in &self.points {
-            if let Some(before) = points.last() {
-                let (first, last) = (before.omega_rad_s, point.omega_rad_s);
-                let seen = before.largest().min(point.largest()) < reach;
-                let pairs = before.loci.iter().zip(&point.loci);
-                let apart = pairs.map(|(a, b)| (a - b).norm()).fold(0.0, f64::max);
-                let parts = if seen { (apart / step).ceil().clamp(1.0, MOST) } else { 1.0 };
-                for part in 1..parts as usize {
-                    let omega = first + (last - first) * part as f64 / parts;
-                    if let Ok(mut between) = self.point(open, omega) {
-                        if let Some(before) = points.last() {
-                            match_loci(&before.loci, &mut between.loci);
-                        }
-                        points.push(between);
-                    }
+        let mut points: Vec<Point> = self.points.first().cloned().into_iter().collect();
+        for pair in self.points.windows(2) {
+            let (before, point) = (&pair[0], &pair[1]);
+            let (first, last) = (before.omega_rad_s, point.omega_rad_s);
+            let seen = before.largest().min(point.largest()) < reach;
+            let pairs = before.loci.iter().zip(&point.loci);
+            let apart = pairs.map(|(a, b)| (a - b).norm()).fold(0.0, f64::max);
+            let parts = if seen { (apart / step).ceil().clamp(1.0, MOST) } else { 1.0 };
+            for part in 1..parts as usize {
+                let omega = first + (last - first) * part as f64 / parts;
+                if let Ok(mut between) = self.point(open, omega) {
+                    match_loci(&points[points.len() - 1].loci, &mut between.loci);
+                    points.push(between);
                 }
             }
             points.push(point.clone());
@@ -190,12 +182,7 @@ impl Curve {
         points
     }
 
-    /// Number of growing motions of the closed loop.
-    pub fn growing(&self) -> usize {
-        self.growing
-    }
-
-    /// The same by the curve alone.
+    /// Growing motions of the closed loop by the curve alone.
     ///
     /// Along the whole axis det(I + L) turns once for every growing motion of the
     /// open loop that is none of the closed one; the half below zero mirrors the
@@ -204,7 +191,7 @@ impl Curve {
         // No curve can go round a part of a time, or a negative number of times.
         let count = self.counted();
         if !(count > -OFF && (count - count.round()).abs() < OFF) {
-            return Err(LoopError::NotCounted { count });
+            return Err(LoopError::NotCounted(count));
         }
         Ok(count.round().max(0.0) as usize)
     }
@@ -230,21 +217,15 @@ impl Curve {
 /// rounding, and are no rigid motion that rounding took from zero.
 pub(super) fn unstable_poles(open: &OpenLoop, poles: &[ClosedPole]) -> usize {
     let zero = open.zero_rad_s();
-    let grows = |s: &Complex<f64>| s.re > NEUTRAL * s.norm() && s.norm() > zero;
+    let grows = |s: &Complex| s.re > NEUTRAL * s.norm() && s.norm() > zero;
     poles.iter().filter(|(s, _)| grows(s)).map(|(_, roots)| roots).sum()
 }
 
 /// The eigenvalues at one frequency.
 pub(super) fn evaluate(open: &OpenLoop, shift: f64, omega: f64) -> Result<Point, LoopError> {
-    let mut s = Complex::new(shift, omega);
-    let mut gain = open.at(s);
-    if gain.is_none() {
-        // On a pole to the last digit.
-        s.re += shift;
-        gain = open.at(s);
-    }
-    let Answer { matrix, inner } =
-        gain.ok_or(LoopError::NotANumber { frequency_hz: omega / std::f64::consts::TAU })?;
+    // On a pole to the last digit it is passed a little further off.
+    let gain = [shift, 2.0 * shift].into_iter().find_map(|re| open.at(Complex::new(re, omega)));
+    let Answer { matrix, inner } = gain.ok_or(LoopError::NotANumber(omega / TAU))?;
     Ok(Point { omega_rad_s: omega, loci: complex_eigen::eigenvalues(&matrix), inner })
 }
 
@@ -270,7 +251,7 @@ fn is_coarse(a: &Point, b: &Point, inner: bool) -> bool {
 }
 
 /// Puts every eigenvalue where its nearest was; greedy, for few of them.
-fn match_loci(before: &[Complex<f64>], loci: &mut [Complex<f64>]) {
+fn match_loci(before: &[Complex], loci: &mut [Complex]) {
     for i in 0..loci.len().min(before.len()) {
         let distance = |k: usize| (loci[k] - before[i]).norm();
         let nearest = (i..loci.len()).min_by(|&a, &b| distance(a).total_cmp(&distance(b)));

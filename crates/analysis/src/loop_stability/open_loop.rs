@@ -4,8 +4,11 @@ use std::f64::consts::PI;
 use std::sync::Arc;
 
 use model::compensator::Design;
-use nalgebra::{Complex, DMatrix};
+use model::transfer::TransferSystem;
+
+use numerics::Complex;
 use numerics::linear_system::{Answer, Join, LinearSystem, Slope, Time};
+use numerics::solve::is_finite;
 
 use super::parts::{self, Half};
 use super::{Joint, LoopDescription, LoopError, MOST_DOFS, StructureModes};
@@ -16,10 +19,8 @@ const BEYOND: f64 = 100.0;
 /// loop are found at once.
 const AT_ONCE: usize = 400;
 
-type Matrix = DMatrix<Complex<f64>>;
-
 /// A pole of a closed loop as an exponent, and the number of roots it stands for.
-pub(super) type ClosedPole = (Complex<f64>, usize);
+pub(super) type ClosedPole = (Complex, usize);
 
 /// L(s) of a hybrid loop, cut where the force acts on the numerical part (or,
 /// joined continuously, where the command leaves). The loop is closed where
@@ -31,10 +32,9 @@ pub struct OpenLoop {
     /// The rest with the specimen moved at once and exactly, where there is such.
     ideal: Option<Arc<Half>>,
     time: Time,
-    poles: Vec<Complex<f64>>,
-    /// Of the force, in a loop without sampling.
+    poles: Vec<Complex>,
+    /// Further delay, and in a loop without sampling that of the force.
     late_s: f64,
-    extra_delay_s: f64,
     /// 1: the loop; 0: the same with the specimen moved at once and exactly.
     reality: f64,
 }
@@ -42,7 +42,6 @@ pub struct OpenLoop {
 impl OpenLoop {
     /// The loop as it runs: sampled, held, integrated.
     pub fn sampled(description: &LoopDescription) -> Result<Self, LoopError> {
-        check(description)?;
         let modes = StructureModes::of(&description.numerical)?;
         Self::sampled_by(description, modes.as_deref())
     }
@@ -53,18 +52,17 @@ impl OpenLoop {
         modes: Option<&StructureModes>,
     ) -> Result<Self, LoopError> {
         check(description)?;
-        let numerical = Arc::new(parts::numerical(description, modes)?);
+        let numerical = parts::numerical(description, modes)?;
         let ideal = match description.joint {
-            Joint::Held => Some(Arc::new(parts::ideal(description)?)),
+            Joint::Held => Some(parts::ideal(description)?),
             Joint::Continuous => None,
         };
-        let time = Time::Step(description.integrator.step_s);
-        Self::of(numerical, parts::rest(description)?, ideal, time, description, 0.0)
+        let late_s = description.extra_delay_s;
+        Ok(Self::of(Arc::new(numerical), parts::rest(description)?, ideal.map(Arc::new), late_s))
     }
 
     /// The loop without sampling and hold; without compensator.
     pub fn continuous(description: &LoopDescription) -> Result<Self, LoopError> {
-        check(description)?;
         let modes = StructureModes::of(&description.numerical)?;
         Self::continuous_by(description, modes.as_deref())
     }
@@ -79,56 +77,33 @@ impl OpenLoop {
             return Err(LoopError::Uncompensated);
         }
         let (numerical, rest, late_s) = parts::unsampled(description, modes)?;
-        let exact = LoopDescription {
-            transfer_system: model::transfer::TransferSystem::Ideal,
-            ..description.clone()
-        };
+        let exact =
+            LoopDescription { transfer_system: TransferSystem::Ideal, ..description.clone() };
         let ideal = Some(Arc::new(parts::unsampled(&exact, modes)?.1));
-        Self::of(Arc::new(numerical), rest, ideal, Time::Continuous, description, late_s)
+        Ok(Self::of(Arc::new(numerical), rest, ideal, description.extra_delay_s + late_s))
     }
 
-    fn of(
-        numerical: Arc<Half>,
-        rest: Half,
-        ideal: Option<Arc<Half>>,
-        time: Time,
-        description: &LoopDescription,
-        late_s: f64,
-    ) -> Result<Self, LoopError> {
-        Ok(Self {
-            poles: parts::exponents([&numerical, &rest]),
-            numerical,
-            rest: Arc::new(rest),
-            ideal,
-            time,
-            late_s,
-            extra_delay_s: description.extra_delay_s,
-            reality: 1.0,
-        })
+    fn of(numerical: Arc<Half>, rest: Half, ideal: Option<Arc<Half>>, late_s: f64) -> Self {
+        let (poles, time) = (parts::exponents([&numerical, &rest]), rest.response.time);
+        Self { numerical, rest: Arc::new(rest), ideal, time, poles, late_s, reality: 1.0 }
     }
 
     /// The sampled loop with another compensator: `description` differs from that of
     /// this loop in nothing else. What is simulated is not examined again.
     pub fn recompensated(&self, description: &LoopDescription) -> Result<Self, LoopError> {
-        let numerical = Arc::clone(&self.numerical);
-        let rest = parts::rest(description)?;
-        Self::of(numerical, rest, self.ideal.clone(), self.time, description, 0.0)
+        let (numerical, ideal) = (Arc::clone(&self.numerical), self.ideal.clone());
+        Ok(Self::of(numerical, parts::rest(description)?, ideal, description.extra_delay_s))
     }
 
     /// The same loop, later by this time.
     pub fn later(&self, delay_s: f64) -> Self {
-        Self { extra_delay_s: self.extra_delay_s + delay_s, ..self.clone() }
+        Self { late_s: self.late_s + delay_s, ..self.clone() }
     }
 
     /// Part of the way from a specimen that is moved at once and exactly, 0, to
     /// this loop, 1.
     pub(super) fn part(&self, reality: f64) -> Self {
         Self { reality, ..self.clone() }
-    }
-
-    /// Further delay that it was given.
-    pub fn extra_delay_s(&self) -> f64 {
-        self.extra_delay_s
     }
 
     /// End of the frequency axis: half the rate of a sampled loop, far beyond
@@ -154,27 +129,19 @@ impl OpenLoop {
         }
     }
 
-    /// Period of a sampled loop.
-    pub fn step_s(&self) -> Option<f64> {
-        match self.time {
-            Time::Step(step_s) => Some(step_s),
-            Time::Continuous => None,
-        }
-    }
-
     /// Whether something is closed within L, whose winding counts too.
     pub(super) fn has_inner(&self) -> bool {
         self.numerical.response.has_delays() || self.rest.response.has_delays()
     }
 
     /// Poles of L as exponents, 1/s.
-    pub fn poles(&self) -> &[Complex<f64>] {
+    pub fn poles(&self) -> &[Complex] {
         &self.poles
     }
 
     /// d/ds of the logarithm of the product over all poles: what takes the poles
     /// out of det(I + L).
-    pub(super) fn pole_slope(&self, s: Complex<f64>) -> Complex<f64> {
+    pub(super) fn pole_slope(&self, s: Complex) -> Complex {
         match self.time {
             Time::Step(h) => self.poles.iter().map(|p| h / (1.0 - ((p - s) * h).exp())).sum(),
             Time::Continuous => self.poles.iter().map(|pole| (s - pole).inv()).sum(),
@@ -182,7 +149,7 @@ impl OpenLoop {
     }
 
     /// The place of s in the plane of the responses, and dλ/ds.
-    fn place(&self, s: Complex<f64>) -> (Complex<f64>, Complex<f64>) {
+    fn place(&self, s: Complex) -> (Complex, Complex) {
         match self.time {
             Time::Step(h) => {
                 let z = (s * h).exp();
@@ -193,62 +160,56 @@ impl OpenLoop {
     }
 
     /// L at s, this loop's delay included; `None` on a pole.
-    pub(super) fn at(&self, s: Complex<f64>) -> Option<Answer> {
+    pub(super) fn at(&self, s: Complex) -> Option<Answer> {
         let (place, _) = self.place(s);
         let moved = self.numerical.response.at(place)?;
         let rest = self.rest.response.at(place)?;
         let mut back = rest.matrix;
-        let late_s = self.extra_delay_s + self.late_s;
-        if late_s != 0.0 {
-            back *= (-s * late_s).exp();
+        if self.late_s != 0.0 {
+            back *= (-s * self.late_s).exp();
         }
-        if self.reality != 1.0
-            && let Some(ideal) = &self.ideal
-        {
+        if let Some(ideal) = self.mixed_in() {
             let exact = ideal.response.at(place)?.matrix;
             back = back * Complex::from(self.reality) + exact * Complex::from(1.0 - self.reality);
         }
         let matrix = -(back * moved.matrix);
-        let sound = matrix.iter().all(|x| x.re.is_finite() && x.im.is_finite());
-        sound.then_some(Answer { matrix, inner: moved.inner * rest.inner })
+        is_finite(&matrix).then_some(Answer { matrix, inner: moved.inner * rest.inner })
     }
 
     /// The same with its derivatives by s.
-    pub(super) fn with_slope(&self, s: Complex<f64>) -> Option<(Answer, Slope)> {
+    pub(super) fn with_slope(&self, s: Complex) -> Option<(Answer, Slope)> {
         let (place, speed) = self.place(s);
         let (moved, moved_slope) = self.numerical.response.with_slope(place)?;
         let (rest, rest_slope) = self.rest.response.with_slope(place)?;
         let (mut back, mut back_slope) = (rest.matrix, rest_slope.matrix * speed);
-        let late_s = self.extra_delay_s + self.late_s;
-        if late_s != 0.0 {
-            let turn = (-s * late_s).exp();
-            back_slope = (back_slope - &back * Complex::from(late_s)) * turn;
+        if self.late_s != 0.0 {
+            let turn = (-s * self.late_s).exp();
+            back_slope = (back_slope - &back * Complex::from(self.late_s)) * turn;
             back *= turn;
         }
-        if self.reality != 1.0
-            && let Some(ideal) = &self.ideal
-        {
+        if let Some(ideal) = self.mixed_in() {
             let (exact, exact_slope) = ideal.response.with_slope(place)?;
             let (real, rest) = (Complex::from(self.reality), Complex::from(1.0 - self.reality));
             back = back * real + exact.matrix * rest;
             back_slope = back_slope * real + exact_slope.matrix * (speed * rest);
         }
         let slope = -(&back_slope * &moved.matrix + &back * moved_slope.matrix * speed);
-        let matrix = -(back * moved.matrix);
-        let finite = |m: &Matrix| m.iter().all(|x| x.re.is_finite() && x.im.is_finite());
+        let answer = Answer { matrix: -(back * moved.matrix), inner: moved.inner * rest.inner };
         let inner = (moved_slope.inner + rest_slope.inner) * speed;
-        (finite(&matrix) && finite(&slope)).then_some((
-            Answer { matrix, inner: moved.inner * rest.inner },
-            Slope { matrix: slope, inner },
-        ))
+        let sound = is_finite(&answer.matrix) && is_finite(&slope);
+        sound.then_some((answer, Slope { matrix: slope, inner }))
+    }
+
+    /// What the rest is mixed with on the way to this loop.
+    fn mixed_in(&self) -> Option<&Half> {
+        self.ideal.as_deref().filter(|_| self.reality != 1.0)
     }
 
     /// The closed loop as one system without inputs, if its matrices are known.
     fn closed(&self) -> Option<LinearSystem> {
         let (numerical, rest) = (self.numerical.system.as_ref()?, self.rest.system.as_ref()?);
         let states = numerical.expanded_states().saturating_add(rest.expanded_states());
-        let delayed = self.extra_delay_s + self.late_s != 0.0 || self.reality != 1.0;
-        if delayed || states > AT_ONCE {
+        if self.late_s != 0.0 || self.reality != 1.0 || states > AT_ONCE {
             return None;
         }
         let (shown, back) = (numerical.outputs(), numerical.inputs());
@@ -284,8 +245,5 @@ pub(super) fn check(description: &LoopDescription) -> Result<(), LoopError> {
         return Err(LoopError::ContinuousInside);
     }
     let count = specimen.count();
-    if count > MOST_DOFS {
-        return Err(LoopError::TooManyDofs { count, most: MOST_DOFS });
-    }
-    Ok(())
+    if count > MOST_DOFS { Err(LoopError::TooManyDofs(count)) } else { Ok(()) }
 }

@@ -21,10 +21,10 @@ use model::integrator::{Hold, Integrator, IntegratorError, Method, Options};
 use model::internal_motion::InternalMotion;
 use model::specimen::Specimen;
 use model::transfer::{ActuatorDynamics, TransferSystem, whole_delay};
-use nalgebra::{Complex, DMatrix};
 use numerics::block::{hstack, vstack};
 use numerics::linear_system::{Join, LinearSystem, Response, Time};
 use numerics::second_order::companion;
+use numerics::{Complex, Matrix};
 
 use super::{Joint, LoopDescription, LoopError, MOST_STATES, StructureModes};
 
@@ -95,10 +95,10 @@ pub(super) fn numerical(
 }
 
 /// The part of the force that a rig without delay has of the present acceleration.
-pub(super) fn direct_inertia(description: &LoopDescription) -> Option<DMatrix<f64>> {
+pub(super) fn direct_inertia(description: &LoopDescription) -> Option<Matrix> {
     let LoopDescription { specimen, transfer_system, .. } = description;
     let share = transfer_system.direct_share();
-    (share > 0.0 && specimen.is_massive()).then(|| share * &specimen.mass)
+    (share > 0.0 && specimen.is_massive()).then(|| share * &specimen.matrices.mass)
 }
 
 /// The dynamics of a transfer system, if it has any, and the samples of its pure delay.
@@ -157,20 +157,20 @@ pub(super) fn behind(
 pub(super) fn ideal(description: &LoopDescription) -> Result<Half, LoopError> {
     let (count, time) = (description.specimen.count(), Time::Step(description.integrator.step_s));
     let mut exact = description.clone();
-    exact.specimen.mass *= 1.0 - description.transfer_system.direct_share();
+    exact.specimen.matrices.mass *= 1.0 - description.transfer_system.direct_share();
     moved_by(straight(count, time), article(&exact)?, count)
 }
 
 /// A motion as it is.
 fn straight(count: usize, time: Time) -> LinearSystem {
-    LinearSystem::gain(DMatrix::identity(SIGNALS * count, SIGNALS * count), time)
+    LinearSystem::gain(Matrix::identity(SIGNALS * count, SIGNALS * count), time)
 }
 
 /// Rig and specimen in a row, which do not look at the motion ahead.
 fn moved_by(rig: LinearSystem, article: LinearSystem, count: usize) -> Result<Half, LoopError> {
     let (time, motion) = (rig.time, SIGNALS * count);
     let mut join = Join::new(time);
-    let unseen = join.add(LinearSystem::gain(DMatrix::zeros(0, AHEAD * count), time));
+    let unseen = join.add(LinearSystem::gain(Matrix::zeros(0, AHEAD * count), time));
     let (rig, article) = (join.add(rig), join.add(article));
     join.wire(rig.port(0..motion), article.port(0..motion));
     let inputs = [unseen.port(0..AHEAD * count), rig.port(0..motion)];
@@ -194,7 +194,7 @@ fn sum(one: LinearSystem, other: LinearSystem, count: usize) -> Result<LinearSys
     let mut join = Join::new(time);
     let split = join.add(straight(count, time));
     let (one, other) = (join.add(one), join.add(other));
-    let both = join.add(LinearSystem::gain(DMatrix::identity(count, count), time));
+    let both = join.add(LinearSystem::gain(Matrix::identity(count, count), time));
     for part in [one, other] {
         join.wire(split.port(0..motion), part.port(0..motion));
         join.wire(part.port(0..count), both.port(0..count));
@@ -234,15 +234,14 @@ pub(super) fn unsampled(
             LinearSystem::new(system.dynamics.clone(), system.held.clone(), c, d, time)
         }
     };
-    let stiffness = hstack(&[&specimen.stiffness, &specimen.damping, &specimen.mass]);
-    let mut article = LinearSystem::gain(stiffness, time);
+    let mut article = LinearSystem::gain(specimen.of_motion(), time);
     if let Some(inside) = &description.inside {
         let (own, joint) = (&inside.matrices, &inside.to_interface);
         let inverse = own.mass.clone().try_inverse().ok_or(IntegratorError::SingularMass)?;
         let m = own.mass.nrows();
         let drive = -hstack(&[&joint.stiffness, &joint.damping, &joint.mass]);
         let a = companion(&inverse, &own.damping, &own.stiffness);
-        let b = vstack(&[&DMatrix::zeros(m, SIGNALS * count), &(&inverse * drive)]);
+        let b = vstack(&[&Matrix::zeros(m, SIGNALS * count), &(&inverse * drive)]);
         let mass = joint.mass.transpose();
         let mut c = &mass * a.rows(m, m);
         c.columns_mut(0, m).zip_apply(&joint.stiffness.transpose(), |x, y| *x += y);
@@ -259,28 +258,28 @@ pub(super) fn unstepped(equations: &Equations) -> Result<LinearSystem, LoopError
     let system = equations.first_order().ok_or(IntegratorError::SingularMass)?;
     let (a, input) = (system.dynamics, system.held);
     let across = equations.interface_matrix().transpose();
-    let mut c = DMatrix::zeros(5 * count, a.nrows());
+    let mut c = Matrix::zeros(5 * count, a.nrows());
     for (row, from) in [(0, 0), (1, n), (2, 0), (3, n)] {
         c.view_mut((row * count, from), (count, n)).copy_from(&across);
     }
     c.rows_mut(4 * count, count).copy_from(&(&across * a.rows(n, n)));
-    let mut d = DMatrix::zeros(5 * count, count);
+    let mut d = Matrix::zeros(5 * count, count);
     d.rows_mut(4 * count, count).copy_from(&(&across * input.rows(n, n)));
     Ok(LinearSystem::new(a, input, c, d, Time::Continuous))
 }
 
 /// Poles of both halves as exponents, 1/s; what is gone within a step is a delay,
 /// not a motion.
-pub(super) fn exponents(halves: [&Half; 2]) -> Vec<Complex<f64>> {
+pub(super) fn exponents(halves: [&Half; 2]) -> Vec<Complex> {
     let all = halves.into_iter().flat_map(|half| {
-        let time = half.response.time();
-        half.response.poles().iter().filter_map(move |pole| exponent(*pole, time))
+        let time = half.response.time;
+        half.response.poles.iter().filter_map(move |pole| exponent(*pole, time))
     });
     all.collect()
 }
 
 /// s of a pole; `None` where it is gone within a step.
-pub(super) fn exponent(pole: Complex<f64>, time: Time) -> Option<Complex<f64>> {
+pub(super) fn exponent(pole: Complex, time: Time) -> Option<Complex> {
     match time {
         Time::Continuous => Some(pole),
         Time::Step(step_s) => {
@@ -290,9 +289,7 @@ pub(super) fn exponent(pole: Complex<f64>, time: Time) -> Option<Complex<f64>> {
     }
 }
 
-pub(super) fn check_size(states: usize) -> Result<usize, LoopError> {
-    if states <= MOST_STATES {
-        return Ok(states);
-    }
-    Err(LoopError::TooLarge { states, most: MOST_STATES })
+pub(super) fn check_size(states: usize) -> Result<(), LoopError> {
+    let most = MOST_STATES;
+    if states <= most { Ok(()) } else { Err(LoopError::TooLarge { states, most }) }
 }

@@ -11,10 +11,11 @@ use std::sync::Arc;
 use model::equations::{Equations, RelativeDof};
 use model::first_order::Scheme;
 use model::integrator::IntegratorError;
-use nalgebra::{Complex, DMatrix};
 use numerics::block::vstack;
 use numerics::eigen::{self, Decomposition};
 use numerics::linear_system::{LinearSystem, Response, Time};
+use numerics::second_order::SecondOrder;
+use numerics::{Complex, ComplexMatrix, Matrix};
 
 use super::{LoopError, parts};
 
@@ -27,20 +28,18 @@ const MODAL: f64 = 1e-9;
 /// that grows with time, as a rigid body does.
 const ALIKE: f64 = 1e-6;
 
-type Matrix = DMatrix<Complex<f64>>;
-
 /// The motions of a structure.
 #[derive(Debug)]
 pub struct StructureModes {
     /// λ.
-    exponents: Vec<Complex<f64>>,
+    exponents: Vec<Complex>,
     /// What a force at the interface puts into each: one row per motion.
-    input: Matrix,
+    input: ComplexMatrix,
     /// Displacement and velocity of the interface in each: one column per motion.
-    displacement: Matrix,
-    velocity: Matrix,
+    displacement: ComplexMatrix,
+    velocity: ComplexMatrix,
     /// Acceleration of the interface by a force at once.
-    direct: DMatrix<f64>,
+    direct: Matrix,
     plain: Option<PlainModes>,
 }
 
@@ -50,13 +49,13 @@ struct PlainModes {
     omega_rad_s: Vec<f64>,
     damping: Vec<f64>,
     /// Interface DOFs in each mode of unit mass: one column per mode.
-    reach: DMatrix<f64>,
+    reach: Matrix,
 }
 
 /// The undamped modes of a symmetric structure, and its damping in them.
 pub(super) struct Undamped {
     pub(super) modes: eigen::Modes,
-    damping: DMatrix<f64>,
+    damping: Matrix,
 }
 
 impl Undamped {
@@ -65,8 +64,9 @@ impl Undamped {
         if equations.states.is_some() {
             return None;
         }
-        let modes = eigen::symmetric_modes(&equations.stiffness, &equations.mass).ok()?;
-        let damping = modes.shapes.tr_mul(&(&equations.damping * &modes.shapes));
+        let modes =
+            eigen::symmetric_modes(&equations.matrices.stiffness, &equations.matrices.mass).ok()?;
+        let damping = modes.shapes.tr_mul(&(&equations.matrices.damping * &modes.shapes));
         Some(Self { modes, damping })
     }
 
@@ -90,9 +90,9 @@ impl Undamped {
     }
 
     /// [0 I; −Ω² −ΦᵀCΦ].
-    fn state_matrix(&self) -> DMatrix<f64> {
+    fn state_matrix(&self) -> Matrix {
         let n = self.modes.len();
-        let mut a = DMatrix::zeros(2 * n, 2 * n);
+        let mut a = Matrix::zeros(2 * n, 2 * n);
         for (k, omega) in self.modes.omega_rad_s.iter().enumerate() {
             a[(k, n + k)] = 1.0;
             a[(n + k, k)] = -omega * omega;
@@ -102,7 +102,7 @@ impl Undamped {
     }
 
     /// λ of every motion.
-    pub(super) fn exponents(&self) -> Result<Vec<Complex<f64>>, LoopError> {
+    pub(super) fn exponents(&self) -> Result<Vec<Complex>, LoopError> {
         match self.plain() {
             Some(damping) => {
                 let modes = self.modes.omega_rad_s.iter().zip(damping);
@@ -122,7 +122,7 @@ pub(super) fn is_large(equations: &Equations) -> bool {
 }
 
 /// λ of every motion of a structure.
-pub(super) fn exponents(equations: &Equations) -> Result<Vec<Complex<f64>>, LoopError> {
+pub(super) fn exponents(equations: &Equations) -> Result<Vec<Complex>, LoopError> {
     if let Some(undamped) = Undamped::of(equations) {
         return undamped.exponents();
     }
@@ -131,7 +131,7 @@ pub(super) fn exponents(equations: &Equations) -> Result<Vec<Complex<f64>>, Loop
 }
 
 /// The roots of λ² + cλ + ω².
-fn pair(omega: f64, c: f64) -> [Complex<f64>; 2] {
+fn pair(omega: f64, c: f64) -> [Complex; 2] {
     let root = Complex::from(0.25 * c * c - omega * omega).sqrt();
     // The smaller of two real ones from their product.
     let large = -0.5 * c - root * if c < 0.0 { -1.0 } else { 1.0 };
@@ -159,7 +159,7 @@ impl StructureModes {
                 return Ok(Self::of_plain(PlainModes { omega_rad_s, damping, reach }, direct));
             }
             parts::check_size(2 * n)?;
-            let mut input = DMatrix::zeros(2 * n, b.ncols());
+            let mut input = Matrix::zeros(2 * n, b.ncols());
             input.rows_mut(n, n).copy_from(&-reach.transpose());
             let found = eigen::decompose(&undamped.state_matrix(), &input)?;
             return Ok(Self::of_states(found, &input, &reach, direct));
@@ -175,9 +175,9 @@ impl StructureModes {
     /// `across` reads the interface out of displacements or velocities.
     fn of_states(
         found: Option<Decomposition>,
-        input: &DMatrix<f64>,
-        across: &DMatrix<f64>,
-        direct: DMatrix<f64>,
+        input: &Matrix,
+        across: &Matrix,
+        direct: Matrix,
     ) -> Option<Self> {
         let found = found.filter(|found| !found.is_stretched(input))?;
         let (n, across) = (across.ncols(), across.map(Complex::from));
@@ -191,11 +191,11 @@ impl StructureModes {
         })
     }
 
-    fn of_plain(plain: PlainModes, direct: DMatrix<f64>) -> Option<Self> {
+    fn of_plain(plain: PlainModes, direct: Matrix) -> Option<Self> {
         let (count, n) = plain.reach.shape();
         let mut exponents = Vec::with_capacity(2 * n);
-        let mut input = Matrix::zeros(2 * n, count);
-        let mut displacement = Matrix::zeros(count, 2 * n);
+        let mut input = ComplexMatrix::zeros(2 * n, count);
+        let mut displacement = ComplexMatrix::zeros(count, 2 * n);
         let fastest = plain.omega_rad_s.iter().copied().fold(0.0, f64::max);
         for k in 0..n {
             let [one, other] = pair(plain.omega_rad_s[k], plain.damping[k]);
@@ -209,11 +209,20 @@ impl StructureModes {
                 displacement.set_column(at, &reach);
             }
         }
-        let mut velocity = displacement.clone();
-        for (mut column, exponent) in velocity.column_iter_mut().zip(&exponents) {
+        let velocity = displacement.clone();
+        let plain = Some(plain);
+        let mut modes = Self { exponents, input, displacement, velocity, direct, plain };
+        modes.velocity = modes.slope_of(&modes.displacement);
+        Some(modes)
+    }
+
+    /// How fast what is seen of each motion changes.
+    fn slope_of(&self, seen: &ComplexMatrix) -> ComplexMatrix {
+        let mut slope = seen.clone();
+        for (mut column, exponent) in slope.column_iter_mut().zip(&self.exponents) {
             column *= *exponent;
         }
-        Some(Self { exponents, input, displacement, velocity, direct, plain: Some(plain) })
+        slope
     }
 
     /// From the force that acts to the motion ahead (displacement, velocity) and the
@@ -228,7 +237,7 @@ impl StructureModes {
         &self,
         scheme: Scheme,
         step_s: f64,
-        inertia: Option<&DMatrix<f64>>,
+        inertia: Option<&Matrix>,
     ) -> Response {
         let mut input = self.input.clone();
         let mut poles = self.exponents.clone();
@@ -243,19 +252,16 @@ impl StructureModes {
 
     fn response(
         &self,
-        poles: Vec<Complex<f64>>,
-        input: Matrix,
+        poles: Vec<Complex>,
+        input: ComplexMatrix,
         time: Time,
-        inertia: Option<&DMatrix<f64>>,
+        inertia: Option<&Matrix>,
     ) -> Response {
         let count = self.direct.nrows();
-        let mut acceleration = self.velocity.clone();
-        for (mut column, exponent) in acceleration.column_iter_mut().zip(&self.exponents) {
-            column *= *exponent;
-        }
+        let acceleration = self.slope_of(&self.velocity);
         let mut shown = vec![&self.displacement, &self.velocity];
         shown.extend([&self.displacement, &self.velocity, &acceleration]);
-        let late = DMatrix::zeros(4 * count, count);
+        let late = Matrix::zeros(4 * count, count);
         let mut direct = vec![&late, &self.direct];
         let Some(inertia) = inertia else {
             return Response::of_poles(poles, input, vstack(&shown), &vstack(&direct), time, 0);
@@ -265,8 +271,8 @@ impl StructureModes {
         shown.push(&of_motion);
         direct.push(&at_once);
         let direct = vstack(&direct);
-        let direct = DMatrix::from_fn(6 * count, 2 * count, |i, j| direct[(i, j % count)]);
-        let input = Matrix::from_fn(poles.len(), 2 * count, |i, j| input[(i, j % count)]);
+        let direct = Matrix::from_fn(6 * count, 2 * count, |i, j| direct[(i, j % count)]);
+        let input = ComplexMatrix::from_fn(poles.len(), 2 * count, |i, j| input[(i, j % count)]);
         Response::of_poles(poles, input, vstack(&shown), &direct, time, count)
     }
 
@@ -281,7 +287,7 @@ impl StructureModes {
         let single = (0..omega_rad_s.len()).map(|k| {
             let one = form(&one_mode(damping[k], omega_rad_s[k]))?;
             let across = reach.column(k);
-            let spread = |m: &DMatrix<f64>| m.kronecker(&across);
+            let spread = |m: &Matrix| m.kronecker(&across);
             Ok(LinearSystem {
                 b: &one.b * across.transpose(),
                 c: spread(&one.c),
@@ -290,18 +296,20 @@ impl StructureModes {
             })
         });
         let single: Vec<LinearSystem> = single.collect::<Result<_, LoopError>>()?;
-        Ok(Response::of_sum(&single)?)
+        Ok(Response::of_sum(&single))
     }
 }
 
 /// One mode of unit mass, driven and seen as an interface DOF.
 fn one_mode(damping: f64, omega_rad_s: f64) -> Equations {
-    let one = |value: f64| DMatrix::from_element(1, 1, value);
+    let one = |value: f64| Matrix::from_element(1, 1, value);
     Equations {
-        mass: one(1.0),
-        damping: one(damping),
-        stiffness: one(omega_rad_s * omega_rad_s),
-        load: DMatrix::zeros(1, 0),
+        matrices: SecondOrder {
+            mass: one(1.0),
+            damping: one(damping),
+            stiffness: one(omega_rad_s * omega_rad_s),
+        },
+        load: Matrix::zeros(1, 0),
         interface: vec![RelativeDof::of_dof(0)],
         elements: Vec::new(),
         states: None,
@@ -327,19 +335,21 @@ mod tests {
 
     /// Masses in a row, a damper at one of them, seen at two DOFs.
     fn chain(n: usize, damper: f64) -> Equations {
-        let stiffness = DMatrix::from_fn(n, n, |i, j| match i.abs_diff(j) {
+        let stiffness = Matrix::from_fn(n, n, |i, j| match i.abs_diff(j) {
             0 if i + 1 == n => 4e5,
             0 => 8e5,
             1 => -4e5,
             _ => 0.0,
         });
-        let mut damping: DMatrix<f64> = 1e-4 * &stiffness;
+        let mut damping: Matrix = 1e-4 * &stiffness;
         damping[(1, 1)] += damper;
         Equations {
-            mass: DMatrix::identity(n, n) * 100.0,
-            damping,
-            stiffness,
-            load: DMatrix::zeros(n, 0),
+            matrices: SecondOrder {
+                mass: Matrix::identity(n, n) * 100.0,
+                damping: damping,
+                stiffness: stiffness,
+            },
+            load: Matrix::zeros(n, 0),
             interface: vec![RelativeDof::of_dof(0), RelativeDof { from: Some(1), to: Some(3) }],
             elements: Vec::new(),
             states: None,
@@ -351,25 +361,23 @@ mod tests {
         let plain = chain(n, 200.0);
         let mut rotor = plain.clone();
         for i in 1..n {
-            rotor.damping[(i - 1, i)] += 300.0;
-            rotor.damping[(i, i - 1)] -= 300.0;
+            rotor.matrices.damping[(i - 1, i)] += 300.0;
+            rotor.matrices.damping[(i, i - 1)] -= 300.0;
         }
         let all = 2 * n + 1;
-        let (mut e, mut a) = (DMatrix::zeros(all, all), DMatrix::zeros(all, all));
-        e.view_mut((0, n), (n, n)).copy_from(&plain.mass);
+        let (mut e, mut a) = (Matrix::zeros(all, all), Matrix::zeros(all, all));
+        e.view_mut((0, n), (n, n)).copy_from(&plain.matrices.mass);
         e.view_mut((n, 0), (n, n)).fill_with_identity();
         e[(2 * n, 2 * n)] = 1.0;
-        a.view_mut((0, 0), (n, n)).copy_from(&-&plain.stiffness);
-        a.view_mut((0, n), (n, n)).copy_from(&-&plain.damping);
+        a.view_mut((0, 0), (n, n)).copy_from(&-&plain.matrices.stiffness);
+        a.view_mut((0, n), (n, n)).copy_from(&-&plain.matrices.damping);
         a.view_mut((n, n), (n, n)).fill_with_identity();
         // A force that follows a displacement with a lag of its own.
         (a[(2 * n, 2 * n)], a[(2 * n, 0)], a[(0, 2 * n)]) = (-30.0, 30.0, -5e4);
-        let zero = DMatrix::zeros(n, n);
+        let zero = Matrix::zeros(n, n);
         let states = Equations {
-            mass: zero.clone(),
-            damping: zero.clone(),
-            stiffness: zero,
-            load: DMatrix::zeros(all, 0),
+            matrices: SecondOrder { mass: zero.clone(), damping: zero.clone(), stiffness: zero },
+            load: Matrix::zeros(all, 0),
             states: Some(Box::new(Descriptor { e, a })),
             ..plain
         };
@@ -381,7 +389,7 @@ mod tests {
         Integrator::new(equations, &options).unwrap().linear_form(STEP_S).unwrap()
     }
 
-    fn largest_difference(one: &Response, other: &Response, points: &[Complex<f64>]) -> f64 {
+    fn largest_difference(one: &Response, other: &Response, points: &[Complex]) -> f64 {
         let apart = points.iter().map(|&point| {
             let (one, other) = (one.at(point).unwrap().matrix, other.at(point).unwrap().matrix);
             // Rows are displacements, velocities and accelerations: each by its own size.
@@ -398,9 +406,9 @@ mod tests {
     #[test]
     fn motions_give_the_response_of_the_matrix() {
         let mut stream = Stream::new(5, "structure_modes");
-        let axis: Vec<Complex<f64>> =
+        let axis: Vec<Complex> =
             (0..40).map(|_| Complex::new(0.1, 400.0 * stream.uniform())).collect();
-        let circle: Vec<Complex<f64>> = axis.iter().map(|s| (s * STEP_S).exp()).collect();
+        let circle: Vec<Complex> = axis.iter().map(|s| (s * STEP_S).exp()).collect();
         let [rotor, states] = others(12);
         for (name, equations) in [
             ("modal damping", chain(12, 0.0)),
@@ -419,7 +427,7 @@ mod tests {
                 let apart = largest_difference(&stepped, &dense, &circle);
                 assert!(apart < 1e-9, "{name}, {method:?}: {apart}");
                 // With a mass that the integrator solves for.
-                let inertia = DMatrix::from_row_slice(2, 2, &[30.0, 5.0, 5.0, 20.0]);
+                let inertia = Matrix::from_row_slice(2, 2, &[30.0, 5.0, 5.0, 20.0]);
                 let direct_inertia = Some(inertia.clone());
                 let options = Options { method, step_s: STEP_S, direct_inertia, iterations: 1 };
                 let solved = Integrator::new(&equations, &options).unwrap();
@@ -443,8 +451,8 @@ mod tests {
     fn motions_that_cannot_be_told_apart_are_left_to_the_matrix() {
         let mut free = chain(8, 0.0);
         // Without its support the chain has a double root at zero.
-        free.stiffness[(0, 0)] = 4e5;
-        free.damping = DMatrix::zeros(8, 8);
+        free.matrices.stiffness[(0, 0)] = 4e5;
+        free.matrices.damping = Matrix::zeros(8, 8);
         assert!(StructureModes::found(&free).unwrap().is_none());
     }
 }

@@ -7,28 +7,31 @@ use model::equations::{Equations, RelativeDof};
 use model::integrator::{Hold, Method, Options};
 use model::specimen::Specimen;
 use model::transfer::TransferSystem;
-use nalgebra::DMatrix;
 use numerics::lti::TransferFunction;
+use numerics::second_order::SecondOrder;
 
 use super::modes::{follow, true_modes};
 use super::*;
 use crate::critical_delay::critical_delay;
+use nalgebra::DMatrix;
+use numerics::Matrix;
 
-fn one(value: f64) -> DMatrix<f64> {
+fn one(value: f64) -> Matrix {
     DMatrix::from_element(1, 1, value)
 }
 
 fn spring(stiffness: f64) -> Specimen {
     let (mass, damping) = (one(0.0), one(0.0));
-    Specimen { mass, damping, stiffness: one(stiffness), elements: Vec::new() }
+    Specimen {
+        matrices: SecondOrder { mass, damping, stiffness: one(stiffness) },
+        elements: Vec::new(),
+    }
 }
 
-fn equations(m: DMatrix<f64>, c: DMatrix<f64>, k: DMatrix<f64>, at: RelativeDof) -> Equations {
+fn equations(m: Matrix, c: Matrix, k: Matrix, at: RelativeDof) -> Equations {
     let n = m.nrows();
     Equations {
-        mass: m,
-        damping: c,
-        stiffness: k,
+        matrices: SecondOrder { mass: m, damping: c, stiffness: k },
         load: DMatrix::zeros(n, 0),
         interface: vec![at],
         elements: Vec::new(),
@@ -88,11 +91,13 @@ fn described(
 fn whole(description: &LoopDescription) -> Equations {
     let LoopDescription { numerical, specimen, .. } = description;
     let b = numerical.interface_matrix();
-    let joined = |part: &DMatrix<f64>, taken: &DMatrix<f64>| part + &b * taken * b.transpose();
+    let joined = |part: &Matrix, taken: &Matrix| part + &b * taken * b.transpose();
     Equations {
-        mass: joined(&numerical.mass, &specimen.mass),
-        damping: joined(&numerical.damping, &specimen.damping),
-        stiffness: joined(&numerical.stiffness, &specimen.stiffness),
+        matrices: SecondOrder {
+            mass: joined(&numerical.matrices.mass, &specimen.matrices.mass),
+            damping: joined(&numerical.matrices.damping, &specimen.matrices.damping),
+            stiffness: joined(&numerical.matrices.stiffness, &specimen.matrices.stiffness),
+        },
         ..numerical.clone()
     }
 }
@@ -110,7 +115,7 @@ fn the_delay_margin_of_an_ideal_rig_is_the_critical_delay() {
         let description = described(parts, TransferSystem::Ideal, 1e-3);
         let open = OpenLoop::continuous(&description).unwrap();
         let curve = Curve::follow(&open).unwrap();
-        assert_eq!(curve.growing(), 0);
+        assert_eq!(curve.growing, 0);
         let found = margins::delay_margin(&open, &curve).unwrap().unwrap();
         let LoopDescription { numerical, specimen, .. } = &description;
         let direct = critical_delay(numerical, specimen, None).unwrap().unwrap();
@@ -126,15 +131,16 @@ fn the_delay_margin_of_an_ideal_rig_is_the_critical_delay() {
 fn the_uncompensated_actuator_does_what_was_published() {
     // Three storeys: unstable by the second mode, ζ −0.41 %.
     let description = described(three_storeys(), actuator(), 1e-3);
-    for open in
-        [OpenLoop::continuous(&description).unwrap(), OpenLoop::sampled(&description).unwrap()]
+    for (open, sampled) in
+        [(OpenLoop::continuous(&description), false), (OpenLoop::sampled(&description), true)]
     {
+        let open = open.unwrap();
         let curve = Curve::follow(&open).unwrap();
-        assert_eq!(curve.growing(), 2);
+        assert_eq!(curve.growing, 2);
         let found = followed(&open, &description);
         let (dominant, number) = found.dominant().unwrap();
         assert_eq!(number, Some(2), "{found:?}");
-        if open.step_s().is_none() {
+        if !sampled {
             assert!((100.0 * dominant.damping_ratio() + 0.41).abs() < 0.01, "{dominant:?}");
         }
     }
@@ -143,7 +149,7 @@ fn the_uncompensated_actuator_does_what_was_published() {
     for own in [110e3, 140e3] {
         let description = described(one_mass(own), actuator(), 1e-3);
         let damping = |open: OpenLoop| {
-            assert_eq!(Curve::follow(&open).unwrap().growing(), 0);
+            assert_eq!(Curve::follow(&open).unwrap().growing, 0);
             let mode = followed(&open, &description).modes[0];
             (100.0 * mode.in_loop.unwrap().damping_ratio(), mode.sensitivity_1_s.unwrap())
         };
@@ -194,7 +200,7 @@ fn a_later_loop_goes_where_the_switches_say() {
         if pair[1].delay_s - pair[0].delay_s < 1e-5 {
             continue;
         }
-        let found = Curve::follow(&open.later(middle)).unwrap().growing();
+        let found = Curve::follow(&open.later(middle)).unwrap().growing;
         assert_eq!(found as i64, growing, "{middle} {switches:?}");
     }
 }
@@ -225,7 +231,7 @@ fn what_cannot_be_judged_is_said() {
     description.joint = Joint::Continuous;
     assert_eq!(verdict(&description).unwrap_err(), LoopError::ContinuousDelay);
     description.joint = Joint::Held;
-    description.numerical.mass = one(f64::NAN);
+    description.numerical.matrices.mass = one(f64::NAN);
     assert!(verdict(&description).is_err());
 }
 
@@ -236,14 +242,16 @@ fn forces_that_differ_have_a_margin_of_their_own() {
     let rows = |values: [f64; 4]| DMatrix::from_row_slice(2, 2, &values);
     let link = 2_363_115.821_503_15;
     let numerical = Equations {
-        mass: rows([1000.0, 0.0, 0.0, 445.247_929_470_95]),
-        damping: rows([
-            148_785.167_818_884,
-            -148_765.831_604_545,
-            -148_765.831_604_545,
-            148_818.309_027_713,
-        ]),
-        stiffness: rows([2_375_024.669_509_2 - link, 0.0, 0.0, 2_560_117.507_808_17 - link]),
+        matrices: SecondOrder {
+            mass: rows([1000.0, 0.0, 0.0, 445.247_929_470_95]),
+            damping: rows([
+                148_785.167_818_884,
+                -148_765.831_604_545,
+                -148_765.831_604_545,
+                148_818.309_027_713,
+            ]),
+            stiffness: rows([2_375_024.669_509_2 - link, 0.0, 0.0, 2_560_117.507_808_17 - link]),
+        },
         load: DMatrix::zeros(2, 0),
         interface: vec![RelativeDof::of_dof(0), RelativeDof::of_dof(1)],
         elements: Vec::new(),
@@ -253,22 +261,24 @@ fn forces_that_differ_have_a_margin_of_their_own() {
         let mut stiffness = rows([link, -link, -link, link]);
         stiffness.row_mut(1).scale_mut(factor);
         let zero = DMatrix::zeros(2, 2);
-        let specimen =
-            Specimen { mass: zero.clone(), damping: zero, stiffness, elements: Vec::new() };
+        let specimen = Specimen {
+            matrices: SecondOrder { mass: zero.clone(), damping: zero, stiffness },
+            elements: Vec::new(),
+        };
         let late = TransferSystem::Delay { samples: 19.0 };
         let description = described((numerical.clone(), specimen), late, 1.0 / 1024.0);
         let open = OpenLoop::sampled(&description).unwrap();
         margins::margins(&open, &Curve::follow(&open).unwrap()).unwrap()
     };
     let nominal = judged(1.0);
-    assert_eq!(nominal.growing, 0);
+    assert_eq!(nominal.verdict.growing, 0);
     assert!(nominal.gain_above.unwrap().0 > 4.0, "{nominal:?}");
     let disk = nominal.disk.clone().unwrap();
     let (below, above) = disk.gain();
-    assert!(below > 0.9 && judged(0.9).growing > 0, "{disk:?}");
+    assert!(below > 0.9 && judged(0.9).verdict.growing > 0, "{disk:?}");
     // What it promises holds.
     for factor in [0.999 * below + 0.001, 0.999 * above + 0.001] {
-        assert_eq!(judged(factor).growing, 0, "{factor} {disk:?}");
+        assert_eq!(judged(factor).verdict.growing, 0, "{factor} {disk:?}");
     }
     assert_eq!(disk.direction.len(), 2);
     // One interface DOF needs none.
@@ -293,7 +303,7 @@ fn a_large_structure_gets_the_verdict_of_its_matrix() {
     let heavy = &mass * &modes.shapes;
     let damping = &heavy * DMatrix::from_diagonal(&(0.04 * &modes.omega_rad_s)) * heavy.transpose();
     let mut numerical = equations(mass, damping, stiffness, RelativeDof::of_dof(n - 1));
-    numerical.stiffness[(n - 1, n - 1)] -= 2e5;
+    numerical.matrices.stiffness[(n - 1, n - 1)] -= 2e5;
     for (samples, grows) in [(0.0, false), (12.0, true)] {
         let rig = TransferSystem::Delay { samples };
         let description = described((numerical.clone(), spring(2e5)), rig, 1e-3);

@@ -10,12 +10,13 @@ use std::f64::consts::{PI, TAU};
 use model::integrator::Integrator;
 use model::predictor::{Predictor, Surroundings};
 use model::rates::{MainLoopForm, Rates};
-use nalgebra::{Complex, DMatrix, DVector};
+use nalgebra::DVector;
 use numerics::arnoldi;
 use numerics::block::vstack;
 use numerics::eigen;
 use numerics::linear_system::LinearSystem;
 use numerics::sparse::SparseMatrix;
+use numerics::{Complex, ComplexMatrix, Matrix, Vector};
 
 use super::modes::Motion;
 use super::nyquist::NEUTRAL;
@@ -37,7 +38,7 @@ pub struct TwoRateLoop<'a> {
     rates: &'a Rates,
     main: MainLoopForm,
     /// Of a rig that follows at once: what its force has of the acceleration.
-    direct: Option<DMatrix<f64>>,
+    direct: Option<Matrix>,
 }
 
 impl<'a> TwoRateLoop<'a> {
@@ -91,7 +92,7 @@ impl<'a> TwoRateLoop<'a> {
         let (period_s, zero) = (self.period_s(), 1e-6 * PI / self.description.integrator.step_s);
         let exponents = spectrum.values.iter().map(|value| value.ln() / period_s);
         let moving: Vec<_> = exponents.enumerate().filter(|(_, s)| s.norm() > zero).collect();
-        let grows = |s: &Complex<f64>| s.re > NEUTRAL * s.norm().max(1.0 / period_s);
+        let grows = |s: &Complex| s.re > NEUTRAL * s.norm().max(1.0 / period_s);
         let growing = moving.iter().filter(|(_, s)| grows(s)).count();
         (growing, moving.first().map(|(index, _)| *index))
     }
@@ -103,7 +104,7 @@ impl<'a> TwoRateLoop<'a> {
         let s = spectrum.values[index].ln() / period_s;
         let shape = spectrum.shape(index);
         let parts = [shape.map(|x| x.re), shape.map(|x| x.im)];
-        let (_, seen) = period.pass(&DMatrix::from_columns(&parts));
+        let (_, seen) = period.pass(&Matrix::from_columns(&parts));
         let within = |turns: i64| {
             let s = s + Complex::new(0.0, TAU * turns as f64 / period_s);
             let per_tick = -s * period_s / ratio as f64;
@@ -139,18 +140,18 @@ struct Period<'a> {
 
 /// Eigenvalues of a map over a period, largest first.
 struct Spectrum {
-    values: Vec<Complex<f64>>,
+    values: Vec<Complex>,
     shapes: Shapes,
 }
 
 /// Where their eigenvectors come from.
 enum Shapes {
-    Of(DMatrix<f64>),
-    Found(DMatrix<Complex<f64>>),
+    Of(Matrix),
+    Found(ComplexMatrix),
 }
 
 impl Spectrum {
-    fn shape(&self, index: usize) -> DVector<Complex<f64>> {
+    fn shape(&self, index: usize) -> DVector<Complex> {
         let map = match &self.shapes {
             Shapes::Of(map) => map,
             Shapes::Found(vectors) => return vectors.column(index).into_owned(),
@@ -158,7 +159,7 @@ impl Spectrum {
         // By inverse iteration, shifted by 1e-10 of the eigenvalue.
         let n = map.nrows();
         let beside = self.values[index] * (1.0 + 1e-10) + 1e-14;
-        let lu = (map.map(Complex::from) - DMatrix::identity(n, n) * beside).lu();
+        let lu = (map.map(Complex::from) - ComplexMatrix::identity(n, n) * beside).lu();
         let mut shape = DVector::from_fn(n, |i, _| Complex::new(1.0, (i as f64).sin()));
         for _ in 0..2 {
             match lu.solve(&shape).map(|next| next.normalize()) {
@@ -181,12 +182,11 @@ struct Stepped {
 impl Stepped {
     fn new(system: &LinearSystem) -> Result<Self, LoopError> {
         let LinearSystem { a, b, c, d, .. } = system.expanded();
-        let sparse =
-            |m: &DMatrix<f64>| SparseMatrix::from_dense(m).map_err(|_| LoopError::Algebraic);
+        let sparse = |m: &Matrix| SparseMatrix::from_dense(m).map_err(|_| LoopError::Algebraic);
         Ok(Self { a: sparse(&a)?, b: sparse(&b)?, c: sparse(&c)?, d: sparse(&d)? })
     }
 
-    fn advance(&self, state: &DMatrix<f64>, inputs: &[&DMatrix<f64>]) -> DMatrix<f64> {
+    fn advance(&self, state: &Matrix, inputs: &[&Matrix]) -> Matrix {
         self.a.times(state) + self.b.times(&vstack(inputs))
     }
 }
@@ -213,15 +213,15 @@ impl<'a> Period<'a> {
     /// All of small loops; of large ones what grows, or the slowest motion.
     fn spectrum(&self) -> Result<Spectrum, LoopError> {
         if self.size > AT_ONCE {
-            let once = |x: &DVector<f64>| {
-                let (end, _) = self.pass(&DMatrix::from_columns(&[x.clone_owned()]));
+            let once = |x: &Vector| {
+                let (end, _) = self.pass(&Matrix::from_columns(&[x.clone_owned()]));
                 end.column(0).into_owned()
             };
             let found = arnoldi::largest(self.size, 1.0, MOST_DIRECTIONS, once)?;
             let found = found.ok_or(LoopError::NotSettled)?;
             return Ok(Spectrum { values: found.0, shapes: Shapes::Found(found.1) });
         }
-        let (map, _) = self.pass(&DMatrix::identity(self.size, self.size));
+        let (map, _) = self.pass(&Matrix::identity(self.size, self.size));
         let mut values = eigen::eigenvalues(&map)?;
         values.sort_by(|a, b| b.norm().total_cmp(&a.norm()));
         Ok(Spectrum { values, shapes: Shapes::Of(map) })
@@ -230,20 +230,20 @@ impl<'a> Period<'a> {
     /// Steps all parts through one period, from the end of one step of the main loop
     /// to the end of the next: the states at the end, and the desired displacement at
     /// every tick. The columns of `start` are as many cases.
-    fn pass(&self, start: &DMatrix<f64>) -> (DMatrix<f64>, Vec<DMatrix<f64>>) {
+    fn pass(&self, start: &Matrix) -> (Matrix, Vec<Matrix>) {
         let TwoRateLoop { main: form, rates, .. } = self.of;
         let Rates { ratio, task_ticks: task, .. } = **rates;
         let (rest_states, main_states) = (self.plain.a.rows(), form.step.states());
         let count = self.plain.c.rows();
         let motion = 3 * count;
-        let rows = |m: &DMatrix<f64>, from: usize, rows: usize| m.rows(from, rows).into_owned();
-        let point = |batch: &DMatrix<f64>, index: usize| rows(batch, index * motion, motion);
+        let rows = |m: &Matrix, from: usize, rows: usize| m.rows(from, rows).into_owned();
+        let point = |batch: &Matrix, index: usize| rows(batch, index * motion, motion);
         let mut rest = rows(start, 0, rest_states);
         let mut main = rows(start, rest_states, main_states);
         let last_batch = rows(start, rest_states + main_states, self.carried);
         let mut kept = last_batch.clone();
         let mut batch = &form.points * &main;
-        let mut forces = DMatrix::zeros(ratio * count, start.ncols());
+        let mut forces = Matrix::zeros(ratio * count, start.ncols());
         let mut desired = Vec::with_capacity(ratio);
         // Without task time a tick measures with the point of the one before.
         let mut wanted = point(&batch, 1);

@@ -14,6 +14,7 @@ use model::structure::shear_building;
 use model::transfer::TransferSystem;
 use nalgebra::DMatrix;
 use numerics::random::Stream;
+use numerics::second_order::SecondOrder;
 use runtime::event::EventLog;
 use runtime::numerical::Plant;
 use runtime::rig::{Measured, Rig, VirtualRig, VirtualRigParts};
@@ -47,18 +48,22 @@ fn random_test(random: &mut Stream) -> Test {
         let below: Vec<usize> = (0..at).collect();
         let inside = InternalDofs::of(&structure, &below, &interface).unwrap();
         let specimen = Specimen {
-            mass: share,
-            damping: InternalDofs::joining(&inside.to_interface.damping),
-            stiffness: InternalDofs::joining(&inside.to_interface.stiffness),
+            matrices: SecondOrder {
+                mass: share,
+                damping: InternalDofs::joining(&inside.to_interface.damping),
+                stiffness: InternalDofs::joining(&inside.to_interface.stiffness),
+            },
             elements: Vec::new(),
         };
         Partition { interface, specimen, inside: Some(inside) }
     } else {
         let part = between(0.1, 0.9);
         let specimen = Specimen {
-            mass: share,
-            damping: scalar(part * damping[at]),
-            stiffness: scalar(part * stiffness[at]),
+            matrices: SecondOrder {
+                mass: share,
+                damping: scalar(part * damping[at]),
+                stiffness: scalar(part * stiffness[at]),
+            },
             elements: Vec::new(),
         };
         Partition { interface, specimen, inside: None }
@@ -112,7 +117,7 @@ fn grows(plant: &mut Plant, ticks: usize) -> bool {
     let load = |tick: usize| [if tick < 20 { 1.0 } else { 0.0 }];
     let mut energy = [0.0_f64; 4];
     plant.numerical.rest(&load(0));
-    let (mut held, mut log) = (model::motion::Motion::rest(1), EventLog::new());
+    let (mut held, mut log) = (model::motion::Motion::rest(1), EventLog::default());
     for tick in 0..ticks {
         let Plant { numerical, rig } = &mut *plant;
         let mut scene = Scene {

@@ -12,6 +12,7 @@ use model::sensor::Sensor;
 use model::shaken::{ShakenSpecimen, Shaker};
 use nalgebra::{Complex, DMatrix, DVector};
 use numerics::continuation::{Corrector, Course, Difference, End, Refresh, Steps};
+use numerics::second_order::SecondOrder;
 use runtime::gate::Limits;
 use runtime::interlock::SafePath;
 use runtime::periodic::{Control, Mean, PeriodicError, PeriodicLoop, PeriodicSettings, Settling};
@@ -76,9 +77,11 @@ fn rig(setup: &Setup) -> Rig {
     let law = Law::Gap { stiffness: LEGS[2], opening: 0.0, side: Side::Positive };
     let place = RelativeDof { from: Some(1), to: Some(2) };
     let specimen = ShakenSpecimen {
-        mass: DMatrix::from_diagonal_element(3, 3, 5.37),
-        damping: chain(&DAMPERS[..3]),
-        stiffness: chain(&LEGS[..3]),
+        matrices: SecondOrder {
+            mass: DMatrix::from_diagonal_element(3, 3, 5.37),
+            damping: chain(&DAMPERS[..3]),
+            stiffness: chain(&LEGS[..3]),
+        },
         interface: vec![2],
         elements: if setup.bilinear {
             vec![ConnectedElement { place, element: Element::new(law) }]
@@ -102,9 +105,14 @@ fn rig(setup: &Setup) -> Rig {
     let leg = |k: f64| DMatrix::from_row_slice(2, 2, &[k, -k, -k, k]);
     let settings = PeriodicSettings {
         equations: Equations {
-            mass: DMatrix::from_diagonal(&DVector::from_column_slice(&[setup.simulated_kg, 10.74])),
-            damping: leg(DAMPERS[3]),
-            stiffness: leg(LEGS[3]),
+            matrices: SecondOrder {
+                mass: DMatrix::from_diagonal(&DVector::from_column_slice(&[
+                    setup.simulated_kg,
+                    10.74,
+                ])),
+                damping: leg(DAMPERS[3]),
+                stiffness: leg(LEGS[3]),
+            },
             load: DMatrix::from_column_slice(2, 1, &[0.0, 1.0]),
             interface: vec![RelativeDof::of_dof(0)],
             elements: Vec::new(),

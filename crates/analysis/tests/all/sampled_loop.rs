@@ -2,7 +2,8 @@
 
 use std::f64::consts::TAU;
 
-use analysis::critical_delay::{critical_delay, gao_you_delay, greatest_stable_delay};
+use analysis::critical_delay::{critical_delay, greatest_stable_delay};
+use analysis::delay_stability::delay_system;
 use analysis::loop_stability::{Joint, LoopDescription, Motion, dominant};
 use model::compensator::{
     Compensator, DerivativeSource, Design, FirstOrderDesign, ForwardPredictionDesign,
@@ -18,6 +19,7 @@ use model::transfer::{ServoHydraulic, TransferSystem};
 use nalgebra::{DMatrix, DVector};
 use numerics::lti::TransferFunction;
 use numerics::random::Stream;
+use numerics::second_order::SecondOrder;
 use runtime::gate::Limits;
 use runtime::hybrid_loop::{HybridLoop, LoopParts};
 use runtime::interlock::SafePath;
@@ -116,7 +118,7 @@ impl System {
         let mut peaks = [0.0f64; 2];
         for tick in 0..ticks {
             hybrid.tick();
-            let size = hybrid.numerical().displacement().iter().map(|x| x * x).sum::<f64>();
+            let size = hybrid.source().numerical.displacement().iter().map(|x| x * x).sum::<f64>();
             // Displacement alone beats; its sum over a window of whole swings does not.
             if (ticks / 2..ticks / 2 + window).contains(&tick) {
                 peaks[0] += size;
@@ -159,18 +161,18 @@ fn random_system(random: &mut Stream, method: Method) -> System {
     let place = RelativeDof { from: between.then(|| dof - 1), to: Some(dof) };
     System {
         numerical: Equations {
-            mass,
-            damping,
-            stiffness,
+            matrices: SecondOrder { mass, damping, stiffness },
             load,
             interface: vec![place],
             elements: Vec::new(),
             states: None,
         },
         specimen: Specimen {
-            mass: one(80.0 * random.uniform()),
-            damping: one(500.0 * random.uniform()),
-            stiffness: one(3e4 + 2e5 * random.uniform()),
+            matrices: SecondOrder {
+                mass: one(80.0 * random.uniform()),
+                damping: one(500.0 * random.uniform()),
+                stiffness: one(3e4 + 2e5 * random.uniform()),
+            },
             elements: Vec::new(),
         },
         options: Options { method, step_s: 1e-3, direct_inertia: None, iterations: 1 },
@@ -223,7 +225,7 @@ fn the_spectrum_of_a_loop_with_an_actuator_is_the_growth_of_the_running_one() {
         let (lower, higher) = (1.0 + random.uniform(), 3.0);
         let transfer_system = match compared % 4 {
             0 => {
-                system.specimen.mass = one(20.0 + 40.0 * random.uniform());
+                system.specimen.matrices.mass = one(20.0 + 40.0 * random.uniform());
                 let servo = ServoHydraulic {
                     servo_gain: ServoHydraulic::BENCHMARK.servo_gain
                         * (0.8 + 0.4 * random.uniform()),
@@ -280,9 +282,7 @@ fn benchmark() -> (Substructures, Specimen) {
     let damping = damping::modal(&mass, &stiffness, &[0.03]).unwrap();
     let structure = Structure::new(mass, damping, stiffness).unwrap();
     let specimen = Specimen {
-        mass: one(29.1),
-        damping: one(114.6),
-        stiffness: one(1.19e6),
+        matrices: SecondOrder { mass: one(29.1), damping: one(114.6), stiffness: one(1.19e6) },
         elements: Vec::new(),
     };
     let partition = Partition {
@@ -299,7 +299,13 @@ fn the_benchmark_loses_its_stability_where_it_should() {
     let exact = critical_delay(&parts.numerical, &specimen, None).unwrap().unwrap();
     assert!((exact.delay_s - 8.7253e-3).abs() < 1e-7, "{exact:?}");
     assert!((exact.frequency_hz - 3.6034).abs() < 1e-4, "{exact:?}");
-    let gao_you = gao_you_delay(&parts.whole, &specimen, 0.05).unwrap().unwrap();
+    let partition = Partition {
+        interface: parts.whole.interface.clone(),
+        specimen: specimen.clone(),
+        inside: None,
+    };
+    let system = delay_system(&parts.whole, &partition).unwrap();
+    let gao_you = system.equivalent_critical_s(0.05).unwrap();
     assert!((gao_you - 8.69e-3).abs() < 5e-6, "{gao_you}");
 
     let options = Options {
@@ -346,18 +352,22 @@ fn a_velocity_that_lags_is_counted_as_the_loop_counts_it() {
     for method in METHODS {
         let system = System {
             numerical: Equations {
-                mass: one(1000.0),
-                damping: one(1000.0),
-                stiffness: one(4e5),
+                matrices: SecondOrder {
+                    mass: one(1000.0),
+                    damping: one(1000.0),
+                    stiffness: one(4e5),
+                },
                 load: one(1.0),
                 interface: vec![RelativeDof::of_dof(0)],
                 elements: Vec::new(),
                 states: None,
             },
             specimen: Specimen {
-                mass: one(10.0),
-                damping: one(2000.0),
-                stiffness: one(1e5),
+                matrices: SecondOrder {
+                    mass: one(10.0),
+                    damping: one(2000.0),
+                    stiffness: one(1e5),
+                },
                 elements: Vec::new(),
             },
             options: Options { method, step_s: 5e-3, direct_inertia: None, iterations: 1 },

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use serde_json::json;
 use twinrig::chart::{Chart, Depth, End, Model, Options, Refinement, Verdict};
-use twinrig::report;
+use twinrig::page::text::label;
 use twinrig::words::{counted, number};
 
 use super::error::CliError;
@@ -92,7 +92,7 @@ fn words(chart: &Chart) -> String {
         let axis = &axes[axis];
         format!("{} {}", number(axis.shown(value)), axis.unit).trim_end().to_owned()
     };
-    let mut text = format!("{}\n", report::one_line(&chart.judge.experiment().title));
+    let mut text = format!("{}\n", label(&chart.judge.experiment().title));
     for (index, axis) in axes.iter().enumerate() {
         text += &format!(
             "{}: {} from {} to {}\n",

@@ -99,7 +99,7 @@ fn feed(file: &PathBuf, to: &Reach, scale: f64, output: Output) -> Result<Exit, 
         Box::new(File::open(file).map_err(read)?)
     };
     let mut client = to.connect()?;
-    let welcome = client.welcome().clone();
+    let welcome = client.welcome.clone();
     let mut sample = client.feed()?;
     let mut rows = LoadRows::new(welcome.signals.len(), welcome.load_hz);
     let mut input = BufReader::with_capacity(1 << 16, input);
@@ -140,7 +140,7 @@ fn watch(
     output: Output,
 ) -> Result<Exit, CliError> {
     let mut client = to.connect()?;
-    let channels = client.welcome().channels.clone();
+    let channels = client.welcome.channels.clone();
     let mut shown = Vec::new();
     for name in wanted {
         match channels.iter().position(|(known, _)| known == name) {
@@ -246,7 +246,7 @@ fn stop(to: &Reach, output: Output) -> Result<Exit, CliError> {
 fn status(to: &Reach, output: Output) -> Result<Exit, CliError> {
     let mut client = to.connect()?;
     let status = client.status()?;
-    let welcome = client.welcome();
+    let welcome = &client.welcome;
     let feeding = match status.feeding {
         0 => "nobody feeds",
         1 => "being fed",
@@ -271,7 +271,7 @@ fn status(to: &Reach, output: Output) -> Result<Exit, CliError> {
     Ok(output.show(&document, || {
         let mut text = format!(
             "{}\n{:.3} s, {}, {}",
-            twinrig::report::one_line(&welcome.title),
+            twinrig::page::text::label(&welcome.title),
             status.ticks as f64 / welcome.tick_hz,
             phase_word(status.phase),
             trip_words(status.trip),

@@ -169,7 +169,7 @@ fn words(found: &IdentifyResult) -> Words {
         let found = found.map(|row| [row.name, row.value, row.bound, row.unit]);
         words.table(Table::new(&["quantity", "value", "± (95 %)", "unit"]).filled(found));
         for caution in &result.found.cautions {
-            words.line(format!("caution: {}", caution.words()));
+            words.line(format!("caution: {caution}"));
         }
         match &advised.choice {
             Ok(choice) => {

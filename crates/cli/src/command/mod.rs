@@ -23,9 +23,10 @@ mod trace;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{CommandFactory, Parser, Subcommand, ValueEnum};
+use twinrig::export::{FORMATS, Format};
 
-use twinrig::export::Format;
 use twinrig::reproduce::Paper;
 
 use error::CliError;
@@ -76,8 +77,8 @@ enum Command {
         /// Record, or the folder it is in.
         record: PathBuf,
         /// Format of the new file.
-        #[arg(long, value_enum)]
-        format: ExportFormat,
+        #[arg(long, value_parser = format_names())]
+        format: &'static Format,
         /// Where to write it [default: beside the record].
         #[arg(long, value_name = "FILE")]
         out: Option<PathBuf>,
@@ -126,15 +127,11 @@ enum Command {
     },
 }
 
-/// Formats a record can be written in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum ExportFormat {
-    /// Comma-separated text, one row per frame.
-    Csv,
-    /// HDF5 laid out as a MATLAB v7.3 MAT file.
-    Mat,
-    /// Apache Parquet (in builds with the feature `parquet`).
-    Parquet,
+/// The names of the export formats, as clap lists and checks them.
+fn format_names() -> impl TypedValueParser<Value = &'static Format> {
+    let names = FORMATS.map(|format| PossibleValue::new(format.name).help(format.about));
+    PossibleValuesParser::new(names)
+        .map(|name| Format::named(&name).expect("clap lets only these names through"))
 }
 
 /// Papers that can be recomputed.
@@ -148,16 +145,6 @@ enum PaperName {
     Beregi,
     /// De Kraker 1994: component mode synthesis.
     Dekraker,
-}
-
-impl From<ExportFormat> for Format {
-    fn from(format: ExportFormat) -> Self {
-        match format {
-            ExportFormat::Csv => Self::Csv,
-            ExportFormat::Mat => Self::Mat,
-            ExportFormat::Parquet => Self::Parquet,
-        }
-    }
 }
 
 impl From<PaperName> for Paper {
@@ -185,9 +172,7 @@ fn obey(command: Command, output: Output) -> Result<Exit, CliError> {
         Command::Host { command } => host::host(&command, output),
         Command::Identify(arguments) => identify::identify(&arguments, output),
         Command::Report { record, out } => records::report(&record, out, output),
-        Command::Export { record, format, out } => {
-            records::export(&record, format.into(), out, output)
-        }
+        Command::Export { record, format, out } => records::export(&record, format, out, output),
         Command::Replay { record } => records::replay(&record, output),
         Command::Reproduce { paper, ground } => reproduce::reproduce(paper.into(), ground, output),
         Command::Reduce(arguments) => reduce::reduce(&arguments, output),

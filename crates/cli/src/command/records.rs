@@ -37,12 +37,12 @@ pub(super) fn report(
 /// Writes a record in another format.
 pub(super) fn export(
     record: &Path,
-    format: Format,
+    format: &'static Format,
     out: Option<PathBuf>,
     output: Output,
 ) -> Result<Exit, CliError> {
     let (path, record) = read_record(record)?;
-    let out = out.unwrap_or_else(|| path.with_extension(format.extension()));
+    let out = out.unwrap_or_else(|| path.with_extension(format.name));
     twinrig::refuse_overwriting(&out, &path)?;
     write(&record, format, &out).map_err(twinrig::Error::from)?;
     let (rows, channels) = (record.columns.first().map_or(0, Vec::len), record.channels.len());

@@ -13,7 +13,7 @@ use super::error::CliError;
 /// program as they would without it. For the rest of the process: a command
 /// takes them once.
 pub(super) fn stop_on_signals() -> Result<StopHandle, CliError> {
-    let stop = StopHandle::new();
+    let stop = StopHandle::default();
     for signal in [SIGINT, SIGTERM, SIGHUP] {
         // Who said `nohup` means it. An ignored SIGINT is only a background job's
         // lot, and a stop that does nothing is worse than one too many.

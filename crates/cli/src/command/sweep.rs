@@ -3,10 +3,11 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use twinrig::StopHandle;
+use twinrig::page::text::label;
 use twinrig::sweep::{Columns, Row, Summary, Sweep, SweepOptions, VariantStatus};
 use twinrig::table::Table;
 use twinrig::words::{Words, number};
-use twinrig::{StopHandle, report};
 
 use super::error::CliError;
 use super::file::{OtherValues, folder, read};
@@ -52,7 +53,7 @@ pub(super) fn sweep(arguments: &SweepArguments, output: Output) -> Result<Exit, 
         restart: arguments.restart,
         called_with: options(arguments),
     };
-    let stop = StopHandle::new();
+    let stop = StopHandle::default();
     if let Some(index) = arguments.only {
         let (record, mut looker) = (arguments.record.as_deref(), Looker::new(output, "rehearsing"));
         let variant = test.sweep_variant(index, &options, record, &stop, &mut looker)?;
@@ -92,7 +93,7 @@ fn options(arguments: &SweepArguments) -> String {
 fn words(done: &Sweep) -> Words {
     let Sweep { study, summary, pace, .. } = done;
     let mut words = Words::default();
-    words.line(report::one_line(&study.experiment().title));
+    words.line(label(&study.experiment().title));
     words.line(format!("{}\n", counts(summary)));
     let rows = summary.statistics.iter().map(|statistics| {
         let mut row = vec![format!("{} [{}]", statistics.metric.id, statistics.metric.unit)];

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use analysis::iterative::TracePoint;
 use clap::Args;
 use twinrig::iterative::{Ended, Place, TraceOptions, Traced};
-use twinrig::report;
+use twinrig::page::text::{label, plus_minus};
 use twinrig::table::Table;
 use twinrig::words::{Words, number};
 
@@ -78,7 +78,7 @@ pub(super) fn told(index: usize, point: &TracePoint, places: &[Place]) -> String
 fn words(title: &str, traced: &Traced) -> Words {
     let Traced { places, outcome: found, elapsed_s, folder, .. } = traced;
     let mut words = Words::default();
-    words.line(report::one_line(title));
+    words.line(label(title));
     words.line(format!("{} points: {}", found.rows.len(), found.ended.words()));
     if let Some(why) = &found.still {
         words.line(format!("nothing moved: {why}"));
@@ -93,8 +93,8 @@ fn words(title: &str, traced: &Traced) -> Words {
     // Folds are told at the first place.
     let unit = places.first().map_or_else(String::new, Place::shown_unit);
     for fold in &found.folds {
-        let value = report::plus_minus(1e3 * fold.mark.amplitude_m, 1e3 * fold.interval_m);
-        let at = report::plus_minus(fold.mark.frequency_hz, fold.interval_hz);
+        let value = plus_minus(1e3 * fold.mark.amplitude_m, 1e3 * fold.interval_m);
+        let at = plus_minus(fold.mark.frequency_hz, fold.interval_hz);
         rows.push(vec!["fold".into(), format!("{value} {unit}"), format!("{at} Hz")]);
     }
     for fold in found.reference.iter().flat_map(|reference| &reference.folds) {

@@ -113,7 +113,7 @@ fn the_command_writes_its_files_and_says_what_changes_the_verdict() {
     let read = |name: &str| std::fs::read_to_string(lab.path("c").join(name)).unwrap();
     assert_eq!(read("points.csv").lines().count(), 1 + 24 * 20);
     assert!(read("boundary.csv").lines().count() > 20);
-    assert!(read("chart.svg").starts_with("<svg") && read("chart.html").contains("Plotly"));
+    assert!(read("chart.svg").starts_with("<svg") && read("chart.html").contains("data-figure"));
     let json = ["--json", "chart", BUILDING, "--x", DELAY, "--y", SHARE, "--grid", "9x9"];
     let json = lab.twinrig(json).exits(0).json();
     assert_eq!(json["model"], "delay_system");

@@ -72,8 +72,11 @@ fn a_picture_is_written_as_its_name_asks() {
     assert!(svg.contains("Loop gain") && svg.contains("Damping in the loop"), "{svg}");
     lab.twinrig(["check", "test.toml", "--plot", "loop.html"]).exits(0);
     let html = std::fs::read_to_string(lab.path("loop.html")).unwrap();
-    assert!(html.contains("Will it be stable?") && html.contains("plotly"));
-    assert!(html.contains("<th>forward_prediction, order 3</th>"), "the table of compensators");
+    assert!(html.contains("Will it be stable?") && html.contains("data-figure"));
+    assert!(
+        html.contains("<th scope=\"row\">forward_prediction, order 3</th>"),
+        "the table of compensators"
+    );
     for name in ["loop.png", "loop", "nowhere/loop.svg"] {
         let ran = lab.twinrig(["check", "test.toml", "--plot", name]).exits(1);
         assert!(ran.err.contains(".svg") || ran.err.contains("with --plot"), "{}", ran.err);

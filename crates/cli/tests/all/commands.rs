@@ -284,7 +284,7 @@ fn a_report_shows_included_files_and_what_the_compensator_learnt() {
     lab.twinrig(["run", "test.toml", "--out", "out"]).exits(0);
     let page = std::fs::read_to_string(lab.path("out/report.html")).unwrap();
     assert!(page.contains("Included file extra.toml") && page.contains("# beside the file"));
-    assert!(page.contains("What the compensator learnt"), "adapted factors are drawn");
+    assert!(page.contains("Adapted factors of the compensator"), "adapted factors are drawn");
 }
 
 #[test]

@@ -44,8 +44,8 @@ fn random_plant(assembly: &Assembly, random: &mut Stream, spread: &Spread) -> As
     let nominal = ServoHydraulic::BENCHMARK;
     let mut about = |mean: f64, deviation: f64| mean + deviation * random.normal();
     let stiffness = about(1.19e6, spread.stiffness);
-    assembly.partition.specimen.stiffness[(0, 0)] = stiffness;
-    assembly.substructures.numerical.stiffness[(0, 0)] -= stiffness - 1.19e6;
+    assembly.partition.specimen.matrices.stiffness[(0, 0)] = stiffness;
+    assembly.substructures.numerical.matrices.stiffness[(0, 0)] -= stiffness - 1.19e6;
     assembly.transfer_system = TransferSystem::ServoHydraulic(ServoHydraulic {
         leakage: about(nominal.leakage, spread.leakage).max(0.0),
         servo_damping: about(nominal.servo_damping, spread.servo_damping),

@@ -236,7 +236,7 @@ fn a_killed_laboratory_trips_the_loop_and_both_records_are_readable() {
     let output = child.wait_with_output().unwrap();
     let said = String::from_utf8_lossy(&output.stdout);
     assert_eq!(output.status.code(), Some(4), "{said}");
-    assert!(said.contains("o packet from the other side of the link"), "{said}");
+    assert!(said.contains("o reply from the laboratory for 2 s"), "{said}");
     let far = Record::read(lab.path("far/record.arrow")).unwrap();
     assert!(far.summary.as_ref().unwrap().is_complete());
     assert_eq!(

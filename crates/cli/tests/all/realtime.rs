@@ -256,8 +256,12 @@ fn without_the_privilege_a_run_says_so_and_goes_on() {
 fn check_says_whether_the_loop_fits() {
     let lab = Lab::new();
     lab.write("good.toml", Draft::new().text());
+    // What this machine can do decides; the words must say what was measured.
+    let said = lab.twinrig(["check", "good.toml", "--json"]).exits(0).json();
+    let share = said["tick_share"].as_f64().unwrap();
+    assert_eq!(said["fits"].as_bool().unwrap(), share <= 1.0, "{said}");
     let said = lab.twinrig(["check", "good.toml"]).exits(0).out;
-    assert!(said.contains("fits its period") && said.contains("margin of 2"), "{said}");
+    assert!(said.contains("fits its period") || said.contains("does NOT fit its period"), "{said}");
     // A tick far below what any machine can do.
     let fast = Draft::new()
         .top("duration = \"1 ms\"")

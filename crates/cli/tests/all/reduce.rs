@@ -290,7 +290,7 @@ fn compare_steps_the_full_model_beside_the_reduced_one() {
     let head = "time [s],\"tip full\",\"tip reduced\",\"tip hybrid\",\"middle full\"";
     assert!(csv.starts_with(head) && csv.lines().count() == 1001, "{}", &csv[..200]);
     let page = std::fs::read_to_string(lab.path("true").join("report.html")).unwrap();
-    assert!(page.contains("Motion in time: tip") && page.contains("Difference in time: middle"));
+    assert!(page.contains("Motion in time: tip") && page.contains("Motion in time: middle"));
     // A bad reduction shows: modes alone, and few.
     let poor = of("poor", "[reduction]\nmethod = \"modes_only\"\nmodes = 3\n", "--compare=0.1s");
     assert_eq!(poor["steps"], 400);

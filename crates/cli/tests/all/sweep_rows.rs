@@ -59,7 +59,7 @@ impl Subject {
         let test = Test::from_text(&self.name, text, self.folder.clone()).ok()?;
         // Rehearsed with the virtual rig, as a sweep does.
         let options = RunOptions { rig: Some(IN_PROCESS.into()), ..RunOptions::default() };
-        let run = test.run_with(options, &StopHandle::new(), &mut Silent).ok()?;
+        let run = test.run_with(options, &StopHandle::default(), &mut Silent).ok()?;
         Some(found(&run.summary))
     }
 }
@@ -164,11 +164,11 @@ fn shortened(path: &Path) -> Subject {
     // As the command does: what varies may lie in any of the files.
     let text = flattened(&text, &Folder::new(folder));
     let whole = Subject::new(&name, &text, folder);
-    let duration = DURATION_S.min(TICKS / whole.experiment.integrator.rate_hz);
+    let duration = DURATION_S.min(TICKS / whole.experiment.integrator.rate_hz());
     let mut text = with_value(&text, "duration", &format!("{duration} s")).unwrap();
     // What happens late in the test happens in the middle.
     let late = ["transfer_system.change.at", "fault[1].at"];
-    for Target { path, .. } in whole.experiment.targets(&whole.folder) {
+    for Target { path, .. } in whole.experiment.targets() {
         if late.contains(&path.as_str()) {
             text = with_value(&text, &path, &format!("{} s", 0.5 * duration)).unwrap();
         }
@@ -192,7 +192,7 @@ fn numbers_of_every_example() {
     for path in examples() {
         let subject = shortened(&path);
         let (mut numbers, mut rows) = (0, 0);
-        let targets = subject.experiment.targets(&subject.folder);
+        let targets = subject.experiment.targets();
         let every = targets.len().div_ceil(NUMBERS).max(1);
         let all = std::env::var_os("TWINRIG_SWEEP_ROWS_ALL").is_some();
         for target in targets.into_iter().step_by(if all { 1 } else { every }) {
@@ -346,7 +346,7 @@ fn every_kind_of_part() {
         // Which number varies matters where something is reached, else one will do.
         let some = if limits { &paths[..] } else { &paths[number % 3..=number % 3] };
         for path in some {
-            let target = subject.experiment.target(path, &subject.folder).unwrap();
+            let target = subject.experiment.target(path).unwrap();
             let study = subject.varying(target).unwrap_or_else(|| panic!("{name}: no study"));
             for Row { outcome, .. } in compare(&subject, &study, path) {
                 *ended.entry(format!("{table} {outcome:?}")).or_insert(0) += 1;

@@ -12,6 +12,10 @@ fn read(path: &str) -> String {
     fs::read_to_string(root().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
 }
 
+/// The crates of this project, below the command line.
+const CRATES: [&str; 8] =
+    ["numerics", "keys", "keys-derive", "model", "analysis", "runtime", "experiment", "twinrig"];
+
 /// The workspace crates that a manifest depends on outside its tests.
 fn dependencies(name: &str) -> Vec<String> {
     let manifest = read(&format!("crates/{name}/Cargo.toml"));
@@ -22,8 +26,7 @@ fn dependencies(name: &str) -> Vec<String> {
             inside = line.trim() == "[dependencies]";
         } else if inside {
             let key = line.split(['.', '=', ' ']).next().unwrap_or_default();
-            if ["numerics", "model", "analysis", "runtime", "experiment", "twinrig"].contains(&key)
-            {
+            if CRATES.contains(&key) {
                 found.push(key.to_owned());
             }
         }
@@ -35,10 +38,12 @@ fn dependencies(name: &str) -> Vec<String> {
 #[test]
 fn dependencies_run_in_one_direction() {
     assert_eq!(dependencies("numerics"), Vec::<String>::new());
-    assert_eq!(dependencies("model"), ["numerics"]);
+    assert_eq!(dependencies("keys-derive"), Vec::<String>::new());
+    assert_eq!(dependencies("keys"), ["keys-derive"]);
+    assert_eq!(dependencies("model"), ["keys", "numerics"]);
     assert_eq!(dependencies("analysis"), ["model", "numerics"]);
-    assert_eq!(dependencies("runtime"), ["model", "numerics"]);
-    assert_eq!(dependencies("experiment"), ["model", "numerics", "runtime"]);
+    assert_eq!(dependencies("runtime"), ["keys", "model", "numerics"]);
+    assert_eq!(dependencies("experiment"), ["keys", "model", "numerics", "runtime"]);
     assert_eq!(dependencies("twinrig"), ["analysis", "experiment", "model", "numerics", "runtime"]);
     assert_eq!(
         dependencies("cli"),
@@ -63,6 +68,7 @@ fn named_paths(text: &str) -> Vec<String> {
     ];
     let mut paths = Vec::new();
     for piece in text.split(['`', '(', ')', ' ', '\n', '"']) {
+        let piece = piece.split('#').next().unwrap_or_default();
         let piece = piece.trim_end_matches(['/', '.', ',', ':']);
         let first = piece.split('/').next().unwrap_or_default();
         if tops.contains(&first) && !piece.contains(['*', '…', '<']) {
@@ -81,6 +87,84 @@ fn every_path_named_in_the_documents_exists() {
             assert!(root().join(&path).exists(), "{document} names {path}, which does not exist");
         }
     }
+}
+
+/// The Markdown files in a folder and below.
+fn pages(folder: &str, found: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(root().join(folder)).expect("the folder can be read") {
+        let path = entry.expect("its entry can be read").path();
+        let name = format!("{folder}/{}", path.file_name().unwrap().to_str().unwrap());
+        if path.is_dir() {
+            pages(&name, found);
+        } else if name.ends_with(".md") {
+            found.push(PathBuf::from(name));
+        }
+    }
+}
+
+/// A page without its blocks of code.
+fn prose(text: &str) -> String {
+    text.split("\n```").step_by(2).collect()
+}
+
+/// Targets of the links of a page that lead to other files of the project, or within it.
+fn links(text: &str) -> Vec<String> {
+    let targets = prose(text);
+    let targets = targets.split("](").skip(1).filter_map(|rest| rest.split(')').next());
+    targets.filter(|target| !target.starts_with("http")).map(str::to_owned).collect()
+}
+
+/// What a code host calls the headings of a page.
+fn anchors(text: &str) -> Vec<String> {
+    let headings = prose(text);
+    let headings = headings.lines().filter(|line| line.starts_with('#'));
+    let name = |line: &str| line.trim_start_matches('#').trim().to_lowercase().replace(' ', "-");
+    let kept = |c: &char| c.is_alphanumeric() || *c == '-' || *c == '_';
+    headings.map(|line| name(line).chars().filter(kept).collect()).collect()
+}
+
+#[test]
+fn no_link_is_dead_and_every_page_is_in_the_book() {
+    let mut found = ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md"].map(PathBuf::from).to_vec();
+    pages("docs", &mut found);
+    pages("examples", &mut found);
+    assert!(found.len() > 40, "the search is broken");
+    let mut in_the_book = vec![root().join("docs/README.md").canonicalize().unwrap()];
+    for page in &found {
+        let text = read(page.to_str().unwrap());
+        for link in links(&text) {
+            let (file, anchor) = link.split_once('#').unwrap_or((&link, ""));
+            let folder = root().join(page.parent().unwrap());
+            let target = if file.is_empty() { root().join(page) } else { folder.join(file) };
+            let target = target.canonicalize();
+            let target =
+                target.unwrap_or_else(|error| panic!("{}: {link}: {error}", page.display()));
+            let there = anchor.is_empty()
+                || anchors(&fs::read_to_string(&target).unwrap()).contains(&anchor.to_owned());
+            assert!(there, "{}: {link}: no such heading", page.display());
+            if page.starts_with("docs") && page.ends_with("README.md") {
+                in_the_book.push(target);
+            }
+        }
+    }
+    for page in found.iter().filter(|page| page.starts_with("docs")) {
+        let path = root().join(page).canonicalize().unwrap();
+        assert!(in_the_book.contains(&path), "docs/README.md does not list {}", page.display());
+    }
+}
+
+/// The README's list of exit codes is tested against `--help`.
+#[test]
+fn the_exit_codes_of_the_book_are_those_of_the_readme() {
+    let rows = |path: &str| -> Vec<String> {
+        let text = read(path);
+        let table = text.lines().skip_while(|line| !line.starts_with("| exit code |")).skip(2);
+        let row = |line: &str| line.split('|').take(3).collect::<Vec<_>>().join("|");
+        table.take_while(|line| line.starts_with('|')).map(row).collect()
+    };
+    let readme = rows("README.md");
+    assert_eq!(readme.len(), 10);
+    assert_eq!(rows("docs/command-line.md"), readme);
 }
 
 #[test]
@@ -249,7 +333,8 @@ fn cycle(uses: &BTreeMap<String, BTreeSet<String>>) -> Option<Vec<String>> {
 }
 
 /// Crates whose modules form no cycle.
-const WITHOUT_CYCLES: [&str; 4] = ["numerics", "model", "analysis", "runtime"];
+const WITHOUT_CYCLES: [&str; 6] =
+    ["numerics", "keys", "keys-derive", "model", "analysis", "runtime"];
 
 #[test]
 fn modules_of_a_crate_form_no_cycle() {

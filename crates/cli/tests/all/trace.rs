@@ -531,7 +531,7 @@ fn a_rotation_is_shown_as_one() {
     let head = std::fs::read_to_string(lab.path("out/points.csv")).unwrap();
     assert!(head.starts_with("point,frequency_hz,turn.amplitude_rad"), "{head:.80}");
     let page = std::fs::read_to_string(lab.path("out/report.html")).unwrap();
-    assert!(page.contains("amplitude [mrad]") && !page.contains("[mm]"));
+    assert!(page.contains("Amplitude [mrad]") && !page.contains("[mm]"));
 }
 
 #[test]

@@ -1,9 +1,16 @@
 //! Checks of `[excitation]`.
 
-use super::super::closed_loop::rate_and_step;
+use super::super::Experiment;
 use super::super::diagnostic::{Diagnostic, Diagnostics, shorten};
-use super::super::excitation::{Column, SignalFormat};
-use super::super::tree::{Branch, Node};
+use super::super::excitation::{
+    Chirp, Excitation, Harmonic, Impulse, Multisine, Noise, SignalFile, SignalFormat, SignalSource,
+    Synthetic,
+};
+use super::super::input::Column;
+use super::pace;
+use keys::tree::{Branch, Node};
+use keys::value::key;
+use keys::{Keys as _, Read as _};
 
 /// Most sines in a multisine.
 const MOST_LINES: f64 = 1e5;
@@ -16,28 +23,29 @@ struct Test {
 }
 
 pub(super) fn check(root: &Branch, out: &mut Diagnostics) {
-    let Some(excitation) = root.table("excitation") else { return };
-    let rate = root.table("integrator").and_then(rate_and_step);
-    let test =
-        Test { duration: root.number("duration"), nyquist: rate.map(|(rate, _)| rate / 2.0) };
-    let ground = excitation.table("ground");
-    for signal in ground.into_iter().chain(excitation.tables("force")) {
+    let Some(excitation) = root.table(Experiment::EXCITATION) else { return };
+    let nyquist = pace(root).map(|pace| pace.rate_hz() / 2.0);
+    let test = Test { duration: root.number(Experiment::DURATION_S), nyquist };
+    let ground = excitation.table(Excitation::GROUND);
+    for signal in ground.into_iter().chain(excitation.tables(Excitation::FORCES)) {
         check_file(signal, out);
         check_generators(signal, &test, out);
     }
 }
 
 fn check_file(signal: &Branch, out: &mut Diagnostics) {
-    let Some(name) = signal.given("file") else { return };
+    let Some(file) = signal.given(SignalFile::NAME) else { return };
+    let name = file.text().unwrap_or_default();
+    let stated: Option<SignalFormat> = key(signal, SignalFile::FORMAT);
     let at = |node: &Node, message: String| Diagnostic::error(message).at(node.span.clone());
-    match SignalFormat::read(signal) {
+    match SignalFormat::of(stated, name) {
         None => {
-            let shown = shorten(name.text().unwrap_or_default());
-            let error = at(name, format!("the format of \"{shown}\" is not known"));
+            let shown = shorten(name);
+            let error = at(file, format!("the format of \"{shown}\" is not known"));
             out.push(error.remedy("add `format = \"csv\"` or `format = \"at2\"`"));
         }
         Some(SignalFormat::At2) => {
-            for key in ["column", "time_column", "step"] {
+            for key in [SignalFile::COLUMN, SignalFile::TIME_COLUMN, SignalFile::STEP_S] {
                 if let Some(node) = signal.given(key) {
                     let error = at(node, format!("`{key}` does not go with an AT2 record"));
                     out.push(error.remedy("remove it: the record states its own step"));
@@ -46,11 +54,14 @@ fn check_file(signal: &Branch, out: &mut Diagnostics) {
         }
         Some(SignalFormat::Csv) => {
             let column = |key| signal.given(key).and_then(Column::read);
-            if let (Some(step), Some(_)) = (signal.given("step"), column("time_column")) {
+            if let (Some(step), Some(_)) =
+                (signal.given(SignalFile::STEP_S), column(SignalFile::TIME_COLUMN))
+            {
                 let error = at(step, "`step` and `time_column` exclude one another".to_owned());
                 out.push(error.remedy("remove `step` if the file has a column of times"));
             }
-            if let (Some(time), Some(node)) = (column("time_column"), signal.given("column"))
+            if let (Some(time), Some(node)) =
+                (column(SignalFile::TIME_COLUMN), signal.given(SignalFile::COLUMN))
                 && Column::read(node) == Some(time)
             {
                 let error = at(node, "`column` and `time_column` are the same".to_owned());
@@ -62,16 +73,17 @@ fn check_file(signal: &Branch, out: &mut Diagnostics) {
 
 fn check_generators(signal: &Branch, test: &Test, out: &mut Diagnostics) {
     for (table, keys) in [
-        ("harmonic", &["frequency"][..]),
-        ("chirp", &["from", "to"][..]),
-        ("synthetic", &["ground_frequency"][..]),
+        (SignalSource::HARMONIC, &[Harmonic::FREQUENCY_HZ][..]),
+        (SignalSource::CHIRP, &[Chirp::FROM_HZ, Chirp::TO_HZ][..]),
+        (SignalSource::SYNTHETIC, &[Synthetic::GROUND_FREQUENCY_HZ][..]),
     ] {
         let Some(table) = signal.table(table) else { continue };
         keys.iter().filter_map(|key| table.node(key)).for_each(|node| frequency(node, test, out));
     }
-    for table in ["noise", "multisine"] {
-        let Some(table) = signal.table(table) else { continue };
-        let Some(node) = table.node("band") else { continue };
+    let bands =
+        [(SignalSource::NOISE, Noise::BAND_HZ), (SignalSource::MULTISINE, Multisine::BAND_HZ)];
+    for (table, band) in bands {
+        let Some(node) = signal.table(table).and_then(|table| table.node(band)) else { continue };
         let Some(&[low, high]) = node.numbers().as_deref() else { continue };
         if low >= high {
             let error = Diagnostic::error(format!("the band from {low} Hz to {high} Hz is empty"));
@@ -79,10 +91,10 @@ fn check_generators(signal: &Branch, test: &Test, out: &mut Diagnostics) {
         }
         node.list().into_iter().flatten().for_each(|edge| frequency(edge, test, out));
     }
-    if let Some(multisine) = signal.table("multisine") {
-        check_lines(multisine, test, out);
+    if let Some(multisine) = signal.table(SignalSource::MULTISINE) {
+        check_lines(multisine, out);
     }
-    if let Some(synthetic) = signal.table("synthetic") {
+    if let Some(synthetic) = signal.table(SignalSource::SYNTHETIC) {
         check_envelope(synthetic, test, out);
     }
     check_start(signal, test, out);
@@ -98,21 +110,21 @@ fn frequency(node: &Node, test: &Test, out: &mut Diagnostics) {
     }
 }
 
-fn check_lines(multisine: &Branch, test: &Test, out: &mut Diagnostics) {
-    let period = multisine.number("period").or(test.duration);
-    let Some(node) = multisine.node("band") else { return };
+fn check_lines(multisine: &Branch, out: &mut Diagnostics) {
+    let period = multisine.number(Multisine::PERIOD_S);
+    let Some(node) = multisine.node(Multisine::BAND_HZ) else { return };
     let (Some(&[low, high]), Some(period)) = (node.numbers().as_deref(), period) else { return };
     let available = (high * period).floor() - (low * period).ceil().max(1.0) + 1.0;
     if low < high && available < 1.0 {
         let message = format!("no multiple of 1/{period} Hz lies in the band");
         let error = Diagnostic::error(message).remedy("choose a longer period or a wider band");
         out.push(error.at(node.span.clone()));
-    } else if let Some(lines) = multisine.node("lines")
+    } else if let Some(lines) = multisine.node(Multisine::LINES)
         && lines.count().is_some_and(|lines| lines as f64 > available)
     {
         let error = Diagnostic::error(format!("the band has only {available} lines"));
         out.push(error.at(lines.span.clone()).remedy("choose fewer lines or a longer period"));
-    } else if multisine.node("lines").is_none() && available > MOST_LINES {
+    } else if multisine.node(Multisine::LINES).is_none() && available > MOST_LINES {
         let error = Diagnostic::error(format!(
             "the band has {available:.3e} lines, at most 1e5 are summed"
         ));
@@ -121,11 +133,13 @@ fn check_lines(multisine: &Branch, test: &Test, out: &mut Diagnostics) {
 }
 
 fn check_envelope(synthetic: &Branch, test: &Test, out: &mut Diagnostics) {
-    let Some(length) = synthetic.number("duration").or(test.duration) else { return };
-    let rise = synthetic.number("rise").unwrap_or(0.1 * length);
-    let decay = synthetic.number("decay").unwrap_or(0.5 * length);
+    let (Some(duration), Some(declared)) = (test.duration, Synthetic::read_table(synthetic)) else {
+        return;
+    };
+    let quake = declared.earthquake(duration, 0);
+    let (rise, decay, length) = (quake.rise_s, quake.decay_s, quake.duration_s);
     if rise + decay > length
-        && let Some(node) = synthetic.node("decay").or(synthetic.node("rise"))
+        && let Some(node) = synthetic.node(Synthetic::DECAY_S).or(synthetic.node(Synthetic::RISE_S))
     {
         let message = format!("rise {rise} s and decay {decay} s do not fit into {length} s");
         let error = Diagnostic::error(message).remedy("shorten them, or lengthen `duration`");
@@ -135,14 +149,14 @@ fn check_envelope(synthetic: &Branch, test: &Test, out: &mut Diagnostics) {
 
 /// A signal that begins after the end of the test does nothing.
 fn check_start(signal: &Branch, test: &Test, out: &mut Diagnostics) {
-    let places = [
-        Some(signal).and_then(|table| table.given("start")),
-        signal.table("harmonic").and_then(|table| table.given("start")),
-        signal.table("chirp").and_then(|table| table.given("start")),
-        signal.table("noise").and_then(|table| table.given("start")),
-        signal.table("impulse").and_then(|table| table.given("at")),
+    let generated = [
+        (SignalSource::HARMONIC, Harmonic::START_S),
+        (SignalSource::CHIRP, Chirp::START_S),
+        (SignalSource::NOISE, Noise::START_S),
+        (SignalSource::IMPULSE, Impulse::AT_S),
     ];
-    for node in places.into_iter().flatten() {
+    let starts = generated.into_iter().filter_map(|(table, key)| signal.table(table)?.given(key));
+    for node in signal.given(SignalFile::START_S).into_iter().chain(starts) {
         if let (Some(start), Some(duration)) = (node.number(), test.duration)
             && start >= duration
         {

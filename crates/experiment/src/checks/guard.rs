@@ -1,8 +1,14 @@
 //! Checks of `[monitor]` and `[[fault]]`.
 
-use super::super::closed_loop::rate_and_step;
+use super::super::Experiment;
+use super::super::closed_loop::Pace;
 use super::super::diagnostic::{Diagnostic, Diagnostics};
-use super::super::tree::{Branch, Node};
+use super::super::fault::{FaultEnd, FaultKindSpec, FaultSpec};
+use super::super::watch::{
+    ForecastSpec, LevelsSpec, MonitorSpec, StabilityWarningSpec, TrackingSpec, WindowedSpec,
+};
+use super::{interface, pace};
+use keys::tree::{Branch, Node};
 
 /// Longest extra delay, in steps: each keeps a command.
 const MOST_LATE_TICKS: f64 = 1e5;
@@ -10,17 +16,21 @@ const MOST_LATE_TICKS: f64 = 1e5;
 pub(super) fn check(root: &Branch, out: &mut Diagnostics) {
     check_windows(root, out);
     check_levels(root, out);
-    for fault in root.tables("fault") {
+    for fault in root.tables(Experiment::FAULTS) {
         check_fault(fault, root, out);
     }
 }
 
 /// A window must hold a few steps and be shorter than the test.
 fn check_windows(root: &Branch, out: &mut Diagnostics) {
-    let Some(monitor) = root.table("monitor") else { return };
-    let step = root.table("integrator").and_then(rate_and_step).map(|(_, step)| step);
-    for (key, fewest) in [("windowed_warning", 32.0), ("forecast", 8.0), ("tracking", 64.0)] {
-        let Some(node) = monitor.table(key).and_then(|table| table.given("window")) else {
+    let Some(monitor) = root.table(Experiment::MONITOR) else { return };
+    let step = pace(root).map(Pace::step_s);
+    for (table, key, fewest) in [
+        (MonitorSpec::WINDOWED_WARNING, WindowedSpec::WINDOW_S, 32.0),
+        (MonitorSpec::FORECAST, ForecastSpec::WINDOW_S, 8.0),
+        (MonitorSpec::TRACKING, TrackingSpec::WINDOW_S, 64.0),
+    ] {
+        let Some(node) = monitor.table(table).and_then(|table| table.given(key)) else {
             continue;
         };
         let (Some(window), Some(step)) = (node.number(), step) else { continue };
@@ -31,7 +41,7 @@ fn check_windows(root: &Branch, out: &mut Diagnostics) {
             ));
             let remedy = format!("choose at least \"{:.4} s\": {fewest} steps", fewest * step);
             out.push(error.at(node.span.clone()).remedy(remedy));
-        } else if let Some(duration) = root.number("duration")
+        } else if let Some(duration) = root.number(Experiment::DURATION_S)
             && window > duration
         {
             let warning = Diagnostic::warning(format!(
@@ -44,23 +54,32 @@ fn check_windows(root: &Branch, out: &mut Diagnostics) {
 
 /// A level that warns must lie on the good side of those that stop the test.
 fn check_levels(root: &Branch, out: &mut Diagnostics) {
-    let Some(monitor) = root.table("monitor") else { return };
-    let tracking = monitor.table("tracking");
+    let Some(monitor) = root.table(Experiment::MONITOR) else { return };
+    let tracking = monitor.table(MonitorSpec::TRACKING);
     let rising = [
-        monitor.table("stability_warning"),
-        monitor.table("windowed_warning"),
-        monitor.table("energy_error"),
-        monitor.table("limits_used"),
-        tracking.and_then(|table| table.table("delay")),
-        tracking.and_then(|table| table.table("amplitude")),
+        monitor.table(MonitorSpec::STABILITY_WARNING),
+        monitor.table(MonitorSpec::WINDOWED_WARNING),
+        monitor.table(MonitorSpec::ENERGY_ERROR),
+        monitor.table(MonitorSpec::LIMITS_USED),
+        tracking.and_then(|table| table.table(TrackingSpec::DELAY)),
+        tracking.and_then(|table| table.table(TrackingSpec::AMPLITUDE)),
     ];
     for table in rising.into_iter().flatten() {
-        let graver = ["stop_at", "hold_at", "ramp_down_at", "abort_at"];
-        order(table, "warn_at", &graver, |warn, stop| warn < stop, "lower", out);
+        let graver = [
+            StabilityWarningSpec::STOP_AT,
+            LevelsSpec::HOLD_AT,
+            LevelsSpec::RAMP_DOWN_AT,
+            LevelsSpec::ABORT_AT,
+        ];
+        order(table, LevelsSpec::WARN_AT, &graver, |warn, stop| warn < stop, "lower", out);
     }
-    if let Some(table) = monitor.table("forecast") {
-        let graver = ["hold_below", "ramp_down_below", "abort_below"];
-        order(table, "warn_below", &graver, |warn, stop| warn > stop, "higher", out);
+    if let Some(table) = monitor.table(MonitorSpec::FORECAST) {
+        let graver = [
+            ForecastSpec::HOLD_BELOW_S,
+            ForecastSpec::RAMP_DOWN_BELOW_S,
+            ForecastSpec::ABORT_BELOW_S,
+        ];
+        order(table, ForecastSpec::WARN_BELOW_S, &graver, |warn, stop| warn > stop, "higher", out);
     }
 }
 
@@ -89,8 +108,8 @@ fn order(
 }
 
 fn check_fault(fault: &Branch, root: &Branch, out: &mut Diagnostics) {
-    let interface = root.table("partition").and_then(|p| p.list("interface")).map(<[Node]>::len);
-    if let (Some(node), Some(count)) = (fault.node("dof"), interface)
+    let interface = interface(root).map(<[Node]>::len);
+    if let (Some(node), Some(count)) = (fault.node(FaultSpec::DOF), interface)
         && node.count().is_some_and(|dof| dof > count as u64)
     {
         let dof = node.count().unwrap_or_default();
@@ -98,16 +117,17 @@ fn check_fault(fault: &Branch, root: &Branch, out: &mut Diagnostics) {
         let remedy = format!("[partition] interface lists {count}");
         out.push(error.at(node.span.clone()).remedy(remedy));
     }
-    let Some(at) = fault.number("at") else { return };
-    if let Some(node) = fault.node("until")
+    let Some(at) = fault.number(FaultSpec::AT_S) else { return };
+    if let Some(node) = fault.node(FaultEnd::UNTIL)
         && node.number().is_some_and(|until| until <= at)
     {
         let error = Diagnostic::error(format!("the fault ends before it begins at {at} s"));
         out.push(error.at(node.span.clone()).remedy("end it later, or write `duration`"));
     }
-    if let (Some(node), Some(duration)) = (fault.given("at"), root.number("duration"))
+    if let (Some(node), Some(duration)) =
+        (fault.given(FaultSpec::AT_S), root.number(Experiment::DURATION_S))
         && at >= duration
-        && root.table("trace").is_none()
+        && root.table(Experiment::TRACE).is_none()
     {
         // A trace takes as long as it takes.
         let warning = Diagnostic::warning(format!(
@@ -115,8 +135,8 @@ fn check_fault(fault: &Branch, root: &Branch, out: &mut Diagnostics) {
         ));
         out.push(warning.at(node.span.clone()).remedy("begin it earlier"));
     }
-    let step = root.table("integrator").and_then(rate_and_step).map(|(_, step)| step);
-    for key in ["by", "most"] {
+    let step = pace(root).map(Pace::step_s);
+    for key in [FaultKindSpec::BY_S, FaultKindSpec::MOST_S] {
         let (Some(node), Some(step)) = (fault.node(key), step) else { continue };
         let Some(ticks) = node.number().map(|late| late / step) else { continue };
         if ticks > MOST_LATE_TICKS {

@@ -1,8 +1,12 @@
 //! Whether the rehearsed steps of a main loop can come in time at all.
 
-use super::super::closed_loop::rate_and_step;
+use super::super::Experiment;
+use super::super::closed_loop::TransferKind;
 use super::super::diagnostic::{Diagnostic, Diagnostics};
-use super::super::tree::Branch;
+use super::super::main_loop::MainLoopSpec;
+use super::pace;
+use keys::Keys as _;
+use keys::tree::Branch;
 
 /// Mean size of a normal number of unit deviation, √(2/π).
 const MEAN_SIZE: f64 = 0.797_884_560_802_865_4;
@@ -10,19 +14,17 @@ const MEAN_SIZE: f64 = 0.797_884_560_802_865_4;
 /// Says of a `step_time` that leaves no hope. A warning: a rehearsal may be
 /// meant to show just that.
 pub(super) fn check(root: &Branch, out: &mut Diagnostics) {
-    let Some(main) = root.table("main_loop") else { return };
-    let Some((_, step_s)) = root.table("integrator").and_then(rate_and_step) else { return };
-    let (Some(ratio), Some(time)) = (main.count("ratio"), main.table("step_time")) else { return };
-    let Some(node) = main.node("step_time") else { return };
-    let ratio = ratio as f64;
-    let task = match (main.count("task_ticks"), main.number("task_time")) {
-        (Some(ticks), _) => ticks as f64,
-        (None, Some(time_s)) => (time_s / step_s - 1e-6).ceil().max(0.0),
-        (None, None) => 1.0,
+    let Some(main) = root.table(Experiment::MAIN_LOOP) else { return };
+    let (Some(node), Some(pace)) = (main.node(MainLoopSpec::STEP_TIME), pace(root)) else { return };
+    let step_s = pace.step_s();
+    let rates = MainLoopSpec::read_table(main).map(|spec| spec.rates(&TransferKind::Ideal, step_s));
+    let Some((rates, time)) = rates.and_then(|rates| Some((rates, rates.step_time?))) else {
+        return;
     };
-    let bridge = main.count("bridge").map_or(ratio, |ticks| ticks as f64);
-    let base = time.number("base").unwrap_or(0.0) / step_s;
-    let mean = base + MEAN_SIZE * time.number("jitter").unwrap_or(0.0) / step_s;
+    let [ratio, task, bridge] =
+        [rates.ratio, rates.task_ticks, rates.bridge].map(|ticks| ticks as f64);
+    let base = time.base_s / step_s;
+    let mean = base + MEAN_SIZE * time.jitter_s / step_s;
     let ms = |ticks: f64| format!("{:.4} ms", 1e3 * ticks * step_s);
     // A hair beyond a tick is rounding.
     let hair = 1e-6;

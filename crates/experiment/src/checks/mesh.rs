@@ -1,9 +1,15 @@
 //! Checks of meshes, their points and `[reduction]`.
 
+use super::super::Experiment;
 use super::super::diagnostic::{Diagnostic, Diagnostics, shorten};
 use super::super::dof::GROUND;
-use super::super::mesh::{Brick, Frame};
-use super::super::tree::Branch;
+use super::super::mesh::{Brick, Frame, Point};
+use super::super::partition::Partition;
+use super::super::reduction::{ModeSpec, ReductionMethod, ReductionSpec};
+use super::super::structure::{Structure, StructureSource};
+use keys::Keys as _;
+use keys::tree::Branch;
+use keys::value::key;
 
 /// DOFs of a mesh beyond which it must be reduced.
 const MOST_FULL: usize = 1500;
@@ -12,35 +18,31 @@ const MOST_MESHED: usize = 3_000_000;
 
 /// Whether the structure is a mesh, whose DOFs have names of their own.
 pub(super) fn is_meshed(root: &Branch) -> bool {
-    let mentions = |structure: &Branch| structure.mentions("brick") || structure.mentions("frame");
-    root.table("structure").is_some_and(mentions)
+    let mentions = |structure: &Branch| {
+        structure.mentions(StructureSource::BRICK) || structure.mentions(StructureSource::FRAME)
+    };
+    root.table(Experiment::STRUCTURE).is_some_and(mentions)
 }
 
 /// Degrees of freedom of a mesh without errors.
 pub(super) fn size(structure: &Branch) -> Option<usize> {
-    if let Some(brick) = structure.table("brick") {
-        return complete(brick, &["size", "elements", "young", "density"])
-            .then(|| Brick::read(brick).size());
+    if let Some(brick) = structure.table(StructureSource::BRICK) {
+        return Brick::read_table(brick).map(|brick| brick.size());
     }
-    let keys = ["bays", "storeys", "bay", "storey", "column", "beam", "young", "density"];
-    let frame = structure.table("frame")?;
-    complete(frame, &keys).then(|| Frame::read(frame).size())
-}
-
-fn complete(table: &Branch, keys: &[&str]) -> bool {
-    table.refused.is_empty() && keys.iter().all(|key| table.node(key).is_some())
+    Frame::read_table(structure.table(StructureSource::FRAME)?).map(|frame| frame.size())
 }
 
 pub(super) fn check(root: &Branch, size: Option<usize>, out: &mut Diagnostics) {
-    let Some(structure) = root.table("structure") else { return };
+    let Some(structure) = root.table(Experiment::STRUCTURE) else { return };
     if let Some(size) = size.filter(|_| is_meshed(root)) {
-        let mesh = structure.table("brick").or(structure.table("frame"));
+        let mesh =
+            structure.table(StructureSource::BRICK).or(structure.table(StructureSource::FRAME));
         let span = mesh.map_or(structure.span.clone(), |mesh| mesh.span.clone());
         if size > MOST_MESHED {
             let message = format!("the mesh has {size} DOFs, at most {MOST_MESHED} are built");
             let error = Diagnostic::error(message).remedy("use fewer elements");
             out.push(error.at(span));
-        } else if size > MOST_FULL && !root.mentions("reduction") {
+        } else if size > MOST_FULL && !root.mentions(Experiment::REDUCTION) {
             let message = format!("the mesh has {size} DOFs, too many for the loop");
             let error = Diagnostic::error(message)
                 .remedy("add [reduction], such as cut_off = \"500 Hz\", or use fewer elements");
@@ -48,11 +50,12 @@ pub(super) fn check(root: &Branch, size: Option<usize>, out: &mut Diagnostics) {
         }
     }
     check_points(root, structure, out);
-    if let Some(reduction) = root.table("reduction") {
+    if let Some(reduction) = root.table(Experiment::REDUCTION) {
         check_method(reduction, out);
     }
-    if root.mentions("reduction")
-        && let Some(inside) = root.table("partition").and_then(|p| p.given("inside"))
+    if root.mentions(Experiment::REDUCTION)
+        && let Some(inside) =
+            root.table(Experiment::PARTITION).and_then(|p| p.given(Partition::INSIDE))
     {
         let error = Diagnostic::error("`inside` does not go with [reduction]");
         let remedy = "give the specimen's mass, damping and stiffness at the interface instead";
@@ -62,15 +65,17 @@ pub(super) fn check(root: &Branch, size: Option<usize>, out: &mut Diagnostics) {
 
 /// What goes with which method.
 fn check_method(reduction: &Branch, out: &mut Diagnostics) {
-    let Some(method) = reduction.word("method") else { return };
-    let other = matches!(method, "state_space" | "dual_craig_bampton");
-    if let (true, Some(error)) = (other, reduction.given("error")) {
-        let message = format!("`error` does not go with method = \"{method}\"");
+    let Some(word) = reduction.word(ReductionSpec::METHOD) else { return };
+    let Some(method) = key::<ReductionMethod>(reduction, ReductionSpec::METHOD) else { return };
+    let states = method == ReductionMethod::StateSpace;
+    let other = states || method == ReductionMethod::DualCraigBampton;
+    if let (true, Some(error)) = (other, reduction.given(ModeSpec::ERROR)) {
+        let message = format!("`error` does not go with method = \"{word}\"");
         let remedy = "give `cut_off` or `modes`";
         out.push(Diagnostic::error(message).at(error.span.clone()).remedy(remedy));
     }
-    if let (false, Some(given)) = (method == "state_space", reduction.given("completion")) {
-        let message = format!("`completion` does not go with method = \"{method}\"");
+    if let (false, Some(given)) = (states, reduction.given(ReductionSpec::COMPLETION)) {
+        let message = format!("`completion` does not go with method = \"{word}\"");
         let remedy = "remove it, or take method = \"state_space\"";
         out.push(Diagnostic::error(message).at(given.span.clone()).remedy(remedy));
     }
@@ -78,14 +83,15 @@ fn check_method(reduction: &Branch, out: &mut Diagnostics) {
 
 fn check_points(root: &Branch, structure: &Branch, out: &mut Diagnostics) {
     let mut seen: Vec<&str> = Vec::new();
-    for point in structure.tables("point") {
+    for point in structure.tables(Structure::POINTS) {
         if !is_meshed(root) {
             let error = Diagnostic::error("a point needs a `brick` or `frame`");
             let remedy = "give the DOF's number, or a name in `names`";
             out.push(error.at(point.span.clone()).remedy(remedy));
             return;
         }
-        let Some((node, name)) = point.node("name").and_then(|node| Some((node, node.text()?)))
+        let Some((node, name)) =
+            point.node(Point::NAME).and_then(|node| Some((node, node.text()?)))
         else {
             continue;
         };

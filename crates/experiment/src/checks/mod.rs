@@ -10,9 +10,14 @@ mod mesh;
 mod phases;
 mod structure;
 
-use super::closed_loop::rate_and_step;
+use super::Experiment;
+use super::closed_loop::{ChangeSpec, Pace, PureDelay, SensorsSpec, TransferKind};
 use super::diagnostic::{Diagnostic, Diagnostics};
-use super::tree::{Branch, Node};
+use super::partition::Partition;
+use super::realtime::RealtimeSpec;
+use super::watch::{LimitsSpec, RecordSpec};
+use keys::Keys as _;
+use keys::tree::{Branch, Node};
 
 /// Most steps of a test. At 4096 Hz this is nearly three days.
 const MOST_TICKS: f64 = 1e9;
@@ -25,7 +30,6 @@ pub(crate) fn check(root: &Branch, out: &mut Diagnostics) {
     structure::check(root, out);
     excitation::check(root, out);
     check_transfer_system(root, out);
-    check_compensator(root, out);
     check_lists(root, out);
     check_limits(root, out);
     guard::check(root, out);
@@ -36,11 +40,22 @@ pub(crate) fn check(root: &Branch, out: &mut Diagnostics) {
     super::trace::check(root, out);
 }
 
+/// How often the loop ticks, if the file says so.
+pub(crate) fn pace(root: &Branch) -> Option<Pace> {
+    root.table(Experiment::INTEGRATOR).and_then(Pace::read_table)
+}
+
+/// The interface as it is listed.
+pub(crate) fn interface(root: &Branch) -> Option<&[Node]> {
+    root.table(Experiment::PARTITION)?.list(Partition::INTERFACE)
+}
+
 /// The tick comes before the main loop.
 fn check_realtime(root: &Branch, out: &mut Diagnostics) {
-    let Some(realtime) = root.table("realtime") else { return };
-    if let (Some(tick), Some(main)) = (realtime.count("priority"), realtime.count("main_priority"))
-        && let Some(node) = realtime.node("main_priority")
+    let Some(realtime) = root.table(Experiment::REALTIME) else { return };
+    if let (Some(tick), Some(main)) =
+        (realtime.count(RealtimeSpec::PRIORITY), realtime.count(RealtimeSpec::MAIN_PRIORITY))
+        && let Some(node) = realtime.node(RealtimeSpec::MAIN_PRIORITY)
         && main >= tick
     {
         let message = format!("the main loop has priority {main}, the tick {tick}");
@@ -50,12 +65,13 @@ fn check_realtime(root: &Branch, out: &mut Diagnostics) {
 }
 
 fn check_time(root: &Branch, out: &mut Diagnostics) {
-    let (Some(duration), Some(integrator)) = (root.number("duration"), root.table("integrator"))
-    else {
+    let (Some(duration), Some(pace)) = (root.number(Experiment::DURATION_S), pace(root)) else {
         return;
     };
-    let Some((rate, step)) = rate_and_step(integrator) else { return };
-    let place = integrator.node("rate").or(integrator.node("step")).map(|node| node.span.clone());
+    let (rate, step) = (pace.rate_hz(), pace.step_s());
+    let integrator = root.table(Experiment::INTEGRATOR);
+    let written = |key| integrator.and_then(|table| table.node(key));
+    let place = written(Pace::RATE).or(written(Pace::STEP)).map(|node| node.span.clone());
     let at = |error: Diagnostic| Diagnostic { span: place.clone(), ..error };
     let ticks = duration * rate;
     if ticks < 1.0 {
@@ -67,8 +83,9 @@ fn check_time(root: &Branch, out: &mut Diagnostics) {
             format!("{duration} s at {rate} Hz are {ticks:.3e} steps, at most 1e9 are run");
         out.push(at(Diagnostic::error(message).remedy("choose a longer step or a shorter test")));
     }
-    if let Some(record) = root.table("record")
-        && let (Some(every), Some(node)) = (record.count("every"), record.node("every"))
+    if let Some(record) = root.table(Experiment::RECORD)
+        && let (Some(every), Some(node)) =
+            (record.count(RecordSpec::EVERY), record.node(RecordSpec::EVERY))
         && every as f64 > ticks.max(1.0)
     {
         let message =
@@ -80,10 +97,11 @@ fn check_time(root: &Branch, out: &mut Diagnostics) {
 }
 
 fn check_transfer_system(root: &Branch, out: &mut Diagnostics) {
-    let Some(system) = root.table("transfer_system") else { return };
-    let step = root.table("integrator").and_then(rate_and_step).map(|(_, step)| step);
-    let samples = system.number("samples").map(|samples| (samples, "samples"));
-    let delay = system.number("delay").zip(step).map(|(delay, step)| (delay / step, "delay"));
+    let Some(system) = root.table(Experiment::TRANSFER_SYSTEM) else { return };
+    let step = pace(root).map(Pace::step_s);
+    let samples = system.number(PureDelay::SAMPLES).map(|samples| (samples, PureDelay::SAMPLES));
+    let delay = system.number(PureDelay::DELAY).zip(step);
+    let delay = delay.map(|(delay, step)| (delay / step, PureDelay::DELAY));
     if let Some((samples, key)) = samples.or(delay)
         && samples > MOST_DELAY_SAMPLES
         && let Some(node) = system.node(key)
@@ -93,12 +111,12 @@ fn check_transfer_system(root: &Branch, out: &mut Diagnostics) {
     }
     check_change(root, system, out);
     let numbers = |key| system.node(key).and_then(|node| Some((node, node.numbers()?)));
-    let Some((place, denominator)) = numbers("denominator") else { return };
+    let Some((place, denominator)) = numbers(TransferKind::DENOMINATOR) else { return };
     if denominator.first() == Some(&0.0) {
         let error = Diagnostic::error("the highest power in `denominator` has the coefficient 0");
         out.push(error.at(place.span.clone()).remedy("leave out leading zeros"));
     }
-    let Some((place, numerator)) = numbers("numerator") else { return };
+    let Some((place, numerator)) = numbers(TransferKind::NUMERATOR) else { return };
     if numerator.iter().all(|&coefficient| coefficient == 0.0) {
         let error = Diagnostic::error("`numerator` is zero: the actuator would never move");
         out.push(error.at(place.span.clone()).remedy("give a coefficient other than 0"));
@@ -116,9 +134,10 @@ fn check_transfer_system(root: &Branch, out: &mut Diagnostics) {
 
 /// A change after the end of the test is a slip.
 fn check_change(root: &Branch, system: &Branch, out: &mut Diagnostics) {
-    if let Some(change) = system.table("change")
-        && let (Some(at), Some(duration)) = (change.number("at"), root.number("duration"))
-        && let Some(node) = change.node("at")
+    if let Some(change) = system.table(TransferKind::CHANGE)
+        && let (Some(at), Some(duration)) =
+            (change.number(ChangeSpec::AT_S), root.number(Experiment::DURATION_S))
+        && let Some(node) = change.node(ChangeSpec::AT_S)
         && at >= duration
     {
         let message = format!("the rig changes at {at} s, the test lasts {duration} s");
@@ -126,40 +145,26 @@ fn check_change(root: &Branch, system: &Branch, out: &mut Diagnostics) {
     }
 }
 
-/// Bounds have one entry for each adapted parameter.
-fn check_compensator(root: &Branch, out: &mut Diagnostics) {
-    let Some(compensator) = root.table("compensator") else { return };
-    let wanted = match compensator.word("kind") {
-        Some("adaptive_model_based") => 2,
-        Some("adaptive_time_series") => 3,
-        Some("adaptive_inverse") => 4,
-        _ => return,
-    };
-    for key in ["lower", "upper"] {
-        if let Some(node) = compensator.node(key)
-            && let Some(list) = node.list()
-        {
-            expect_length(out, node, key, list.len(), wanted, "one per adapted parameter");
-        }
-    }
-}
-
 /// Lists with one entry per interface degree of freedom.
 fn check_lists(root: &Branch, out: &mut Diagnostics) {
-    let Some(interface) = root.table("partition").and_then(|p| p.list("interface")) else { return };
+    let Some(interface) = interface(root) else { return };
     let sections = [
-        ("partition", &["mass", "damping", "stiffness"][..]),
+        (Experiment::PARTITION, &[Partition::MASS, Partition::DAMPING, Partition::STIFFNESS][..]),
         (
-            "sensors",
+            Experiment::SENSORS,
             &[
-                "displacement_noise",
-                "force_noise",
-                "acceleration_noise",
-                "displacement_quantum",
-                "force_quantum",
+                SensorsSpec::DISPLACEMENT_NOISE,
+                SensorsSpec::FORCE_NOISE,
+                SensorsSpec::ACCELERATION_NOISE,
+                SensorsSpec::DISPLACEMENT_QUANTUM,
+                SensorsSpec::FORCE_QUANTUM,
             ][..],
         ),
-        ("limits", &["command", "rate", "force", "tracking_error"][..]),
+        (
+            Experiment::LIMITS,
+            &[LimitsSpec::COMMAND, LimitsSpec::RATE, LimitsSpec::FORCE, LimitsSpec::TRACKING_ERROR]
+                [..],
+        ),
     ];
     for (section, keys) in sections {
         for key in keys {
@@ -173,14 +178,14 @@ fn check_lists(root: &Branch, out: &mut Diagnostics) {
 }
 
 fn check_limits(root: &Branch, out: &mut Diagnostics) {
-    let Some(limits) = root.table("limits") else { return };
-    if limits.mentions("command") {
+    let Some(limits) = root.table(Experiment::LIMITS) else { return };
+    if limits.mentions(LimitsSpec::COMMAND) {
         return;
     }
     let mut warning = Diagnostic::warning("the command has no limit")
         .remedy("add `command = \"20 mm\"` to [limits]: without it nothing bounds the actuator");
     // An absent section has no place; its defaults stand at the start of the file.
-    warning.span = root.given("limits").map(|node| node.span.clone());
+    warning.span = root.given(Experiment::LIMITS).map(|node| node.span.clone());
     out.push(warning);
 }
 

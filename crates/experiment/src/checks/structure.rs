@@ -2,12 +2,21 @@
 
 use std::collections::BTreeMap;
 
+use super::super::Experiment;
 use super::super::diagnostic::{Diagnostic, Diagnostics, shorten};
 use super::super::dof::{DofLabel, DofRef, GROUND, NodeRef, resolve};
-use super::super::partition::Interface;
-use super::super::structure::{BeamEnds, ChainEnds, storeys};
-use super::super::tree::{Branch, Node, Value};
-use super::expect_length;
+use super::super::element::{SpecimenPlace, StructureElement};
+use super::super::excitation::{Excitation, Force};
+use super::super::partition::{Deformation, Interface, Partition};
+use super::super::reduction::ReductionSpec;
+use super::super::structure::{
+    Beam, BeamEnds, Chain, ChainEnds, DampingTable, Entries, MatrixTable, Rayleigh, ShearBuilding,
+    Structure, StructureSource,
+};
+use super::{expect_length, interface};
+use keys::Read as _;
+use keys::tree::{Branch, Node, Value};
+use keys::value::key;
 
 /// Relative difference of mirrored entries that is not mere rounding.
 const ASYMMETRY: f64 = 1e-6;
@@ -15,14 +24,14 @@ const ASYMMETRY: f64 = 1e-6;
 pub(super) fn check(root: &Branch, out: &mut Diagnostics) {
     let mut size = None;
     let mut names = Vec::new();
-    if let Some(structure) = root.table("structure") {
+    if let Some(structure) = root.table(Experiment::STRUCTURE) {
         check_building(structure, out);
         check_chain(structure, out);
         size = check_sizes(structure, out);
         names = check_names(structure, out);
         size = size.or((!names.is_empty()).then_some(names.len()));
         check_damping(structure, size, out);
-        for key in ["mass", "stiffness", "damping"] {
+        for key in [StructureSource::MASS, StructureSource::STIFFNESS, Structure::DAMPING] {
             check_matrix(structure, key, out);
         }
     }
@@ -34,8 +43,14 @@ pub(super) fn check(root: &Branch, out: &mut Diagnostics) {
 /// The number of degrees of freedom, after reporting who disagrees about it.
 fn check_sizes(structure: &Branch, out: &mut Diagnostics) -> Option<usize> {
     let built = built_size(structure, out);
-    let listed = ["stiffness", "mass", "damping", "names", "influence"]
-        .map(|key| structure.node(key).and_then(|node| Some((key, node, written_size(node)?))));
+    let listed = [
+        StructureSource::STIFFNESS,
+        StructureSource::MASS,
+        Structure::DAMPING,
+        Structure::NAMES,
+        Structure::INFLUENCE,
+    ]
+    .map(|key| structure.node(key).and_then(|node| Some((key, node, written_size(node)?))));
     let mut size = built.map(|size| (size, "the structure"));
     for (key, node, count) in listed.into_iter().flatten() {
         match size {
@@ -51,19 +66,18 @@ fn check_sizes(structure: &Branch, out: &mut Diagnostics) -> Option<usize> {
 
 /// Degrees of freedom of a building, chain or beam.
 fn built_size(structure: &Branch, out: &mut Diagnostics) -> Option<usize> {
-    if let Some(building) = structure.table("shear_building") {
-        return storeys(building);
+    if let Some(building) = structure.table(StructureSource::SHEAR_BUILDING) {
+        return ShearBuilding::storeys_of(building);
     }
-    if let Some(chain) = structure.table("chain") {
-        return chain.list("mass").map(<[Node]>::len);
+    if let Some(chain) = structure.table(StructureSource::CHAIN) {
+        return chain.list(Chain::MASS).map(<[Node]>::len);
     }
     if let Some(size) = super::mesh::size(structure) {
         return Some(size);
     }
-    let beam = structure.table("beam")?;
-    let ends = BeamEnds::read(beam.word("ends")?);
-    let nodes = beam.count("elements")? as usize + 1;
-    let size = (2 * nodes).saturating_sub(ends.held());
+    let beam = structure.table(StructureSource::BEAM)?;
+    let ends: BeamEnds = key(beam, Beam::ENDS)?;
+    let size = ends.free(key(beam, Beam::ELEMENTS)?);
     if size == 0 {
         let error = Diagnostic::error("a clamped beam of one element cannot move");
         out.push(error.at(beam.span.clone()).remedy("use more elements"));
@@ -77,24 +91,24 @@ fn written_size(node: &Node) -> Option<usize> {
     if let Some(list) = node.list() {
         return Some(list.len());
     }
-    match node.table()?.node("rows")?.value {
+    match node.table()?.node(Entries::ROWS)?.value {
         Value::Rows { size, .. } => Some(size),
         _ => None,
     }
 }
 
 fn check_building(structure: &Branch, out: &mut Diagnostics) {
-    let Some(building) = structure.table("shear_building") else { return };
-    let Some(count) = storeys(building) else {
+    let Some(building) = structure.table(StructureSource::SHEAR_BUILDING) else { return };
+    let Some(count) = ShearBuilding::storeys_of(building) else {
         // With a value missing or wrong, how many storeys there are is not the question.
-        let sound = building.refused.is_empty() && building.number("mass").is_some();
-        if sound && building.number("stiffness").is_some() {
+        let sound = building.refused.is_empty() && building.number(ShearBuilding::MASS).is_some();
+        if sound && building.number(ShearBuilding::STIFFNESS).is_some() {
             let error = Diagnostic::error("the number of storeys is not known");
             out.push(error.at(building.span.clone()).remedy("add `storeys`, or write lists"));
         }
         return;
     };
-    for key in ["mass", "stiffness", "damping"] {
+    for key in ShearBuilding::LISTS {
         if let Some((node, list)) = building.node(key).and_then(|node| Some((node, node.list()?))) {
             expect_length(out, node, key, list.len(), count, "one per storey");
         }
@@ -102,10 +116,13 @@ fn check_building(structure: &Branch, out: &mut Diagnostics) {
 }
 
 fn check_chain(structure: &Branch, out: &mut Diagnostics) {
-    let Some(chain) = structure.table("chain") else { return };
-    let (Some(masses), Some(ends)) = (chain.list("mass"), chain.word("ends")) else { return };
-    let springs = ChainEnds::springs(ends, masses.len());
-    for key in ["stiffness", "damping"] {
+    let Some(chain) = structure.table(StructureSource::CHAIN) else { return };
+    let (Some(masses), Some(ends)) = (chain.list(Chain::MASS), chain.word(Chain::ENDS)) else {
+        return;
+    };
+    let Some(held) = key::<ChainEnds>(chain, Chain::ENDS) else { return };
+    let springs = held.springs(masses.len());
+    for key in [Chain::STIFFNESS, Chain::DAMPING] {
         if let Some((node, list)) = chain.node(key).and_then(|node| Some((node, node.list()?))) {
             let reason = format!("as {} masses with ends = \"{ends}\" have", masses.len());
             expect_length(out, node, key, list.len(), springs, &reason);
@@ -116,7 +133,7 @@ fn check_chain(structure: &Branch, out: &mut Diagnostics) {
 fn check_names(structure: &Branch, out: &mut Diagnostics) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     let mut seen = BTreeMap::new();
-    for (index, node) in structure.list("names").unwrap_or_default().iter().enumerate() {
+    for (index, node) in structure.list(Structure::NAMES).unwrap_or_default().iter().enumerate() {
         let Some(name) = node.text() else { continue };
         let shown = shorten(name);
         let error = if name == GROUND {
@@ -139,8 +156,8 @@ fn check_names(structure: &Branch, out: &mut Diagnostics) -> Vec<String> {
 }
 
 fn check_damping(structure: &Branch, size: Option<usize>, out: &mut Diagnostics) {
-    let Some(damping) = structure.table("damping") else { return };
-    if let (Some(node), Some(size)) = (damping.node("modal"), size)
+    let Some(damping) = structure.table(Structure::DAMPING) else { return };
+    if let (Some(node), Some(size)) = (damping.node(DampingTable::MODAL), size)
         && let Some(list) = node.list().filter(|list| list.len() > size)
     {
         let message = format!("{} modal ratios, but {size} modes", list.len());
@@ -148,7 +165,9 @@ fn check_damping(structure: &Branch, size: Option<usize>, out: &mut Diagnostics)
             Diagnostic::error(message).at(node.span.clone()).remedy("leave out the last ones"),
         );
     }
-    let Some(modes) = damping.table("rayleigh").and_then(|rayleigh| rayleigh.node("modes")) else {
+    let Some(modes) =
+        damping.table(DampingTable::RAYLEIGH).and_then(|rayleigh| rayleigh.node(Rayleigh::MODES))
+    else {
         return;
     };
     let Some(list) = modes.list() else { return };
@@ -168,10 +187,10 @@ fn check_damping(structure: &Branch, size: Option<usize>, out: &mut Diagnostics)
 /// A matrix written out must stay finite in SI and ought to be symmetric.
 fn check_matrix(section: &Branch, key: &str, out: &mut Diagnostics) {
     let Some(table) = section.table(key) else { return };
-    let Some(node) = table.node("rows") else { return };
+    let Some(node) = table.node(Entries::ROWS) else { return };
     let Value::Rows { size, entries } = &node.value else { return };
     let largest = entries.iter().fold(0.0_f64, |largest, entry| largest.max(entry.abs()));
-    if !(largest * table.number("unit").unwrap_or(1.0)).is_finite() {
+    if !(largest * table.number(MatrixTable::UNIT).unwrap_or(1.0)).is_finite() {
         let error = Diagnostic::error("an entry is too large for a number in SI");
         out.push(error.at(node.span.clone()).remedy("check the exponents and the unit"));
         return;
@@ -207,7 +226,7 @@ fn check_references(root: &Branch, names: &[String], size: Option<usize>, out: &
     let references = references(root);
     let dofs = references.iter().filter_map(|node| DofRef::read(node));
     out.extend(dofs.filter_map(|dof| known(&dof).err()));
-    let interface = root.table("partition").and_then(|partition| partition.list("interface"));
+    let interface = interface(root);
     // Two ends at the same place never move apart.
     let index = |node: &NodeRef| match node {
         NodeRef::Ground => Some(None),
@@ -221,24 +240,30 @@ fn check_references(root: &Branch, names: &[String], size: Option<usize>, out: &
 
 /// Everything in the file that means a degree of freedom.
 fn references(root: &Branch) -> Vec<&Node> {
-    let structure = root.table("structure").into_iter();
-    let elements = structure.flat_map(|s| s.tables("element").chain(s.tables("link")));
-    let mut ends: Vec<&Node> =
-        elements.flat_map(|element| element.list("between").unwrap_or_default()).collect();
+    let structure = root.table(Experiment::STRUCTURE).into_iter();
+    let elements =
+        structure.flat_map(|s| s.tables(Structure::ELEMENTS).chain(s.tables(Structure::LINKS)));
+    let mut ends: Vec<&Node> = elements
+        .flat_map(|element| element.list(StructureElement::BETWEEN).unwrap_or_default())
+        .collect();
     let mut dofs = Vec::new();
-    let interface = root.table("partition").and_then(|partition| partition.list("interface"));
+    let interface = interface(root);
     for node in interface.unwrap_or_default() {
         match node.table() {
-            Some(table) => ends.extend(["from", "to"].iter().filter_map(|key| table.node(key))),
+            Some(table) => ends.extend(
+                [Deformation::FROM, Deformation::TO].iter().filter_map(|key| table.node(key)),
+            ),
             None => dofs.push(node),
         }
     }
-    let inside = root.table("partition").and_then(|partition| partition.list("inside"));
+    let inside =
+        root.table(Experiment::PARTITION).and_then(|partition| partition.list(Partition::INSIDE));
     dofs.extend(inside.unwrap_or_default());
-    let forces = root.table("excitation").into_iter().flat_map(|e| e.tables("force"));
-    dofs.extend(forces.filter_map(|force| force.node("dof")));
-    for key in ["retain", "monitor"] {
-        let listed = root.table("reduction").and_then(|reduction| reduction.list(key));
+    let forces =
+        root.table(Experiment::EXCITATION).into_iter().flat_map(|e| e.tables(Excitation::FORCES));
+    dofs.extend(forces.filter_map(|force| force.node(Force::DOF)));
+    for key in [ReductionSpec::RETAIN, ReductionSpec::MONITOR] {
+        let listed = root.table(Experiment::REDUCTION).and_then(|reduction| reduction.list(key));
         dofs.extend(listed.unwrap_or_default());
     }
     dofs.extend(ends.into_iter().filter(|node| node.text() != Some(GROUND)));
@@ -246,9 +271,10 @@ fn references(root: &Branch) -> Vec<&Node> {
 }
 
 fn check_ends(root: &Branch, apart: &dyn Fn(&NodeRef, &NodeRef) -> bool, out: &mut Diagnostics) {
-    let structure = root.table("structure").into_iter();
-    let elements = structure.flat_map(|s| s.tables("element").chain(s.tables("link")));
-    for node in elements.filter_map(|element| element.node("between")) {
+    let structure = root.table(Experiment::STRUCTURE).into_iter();
+    let elements =
+        structure.flat_map(|s| s.tables(Structure::ELEMENTS).chain(s.tables(Structure::LINKS)));
+    for node in elements.filter_map(|element| element.node(StructureElement::BETWEEN)) {
         let ends: Vec<NodeRef> =
             node.list().unwrap_or_default().iter().filter_map(NodeRef::read).collect();
         if let [first, second] = ends.as_slice()
@@ -258,9 +284,9 @@ fn check_ends(root: &Branch, apart: &dyn Fn(&NodeRef, &NodeRef) -> bool, out: &m
             out.push(error.at(node.span.clone()).remedy("give two different ends"));
         }
     }
-    let interface = root.table("partition").and_then(|partition| partition.list("interface"));
+    let interface = interface(root);
     for node in interface.unwrap_or_default() {
-        if let Some(Interface::Deformation { from, to }) = Interface::read(node)
+        if let Some(Interface::Deformation(Deformation { from, to })) = Interface::read(node)
             && !apart(&from, &to)
         {
             let error = Diagnostic::error("the deformation is between a DOF and itself");
@@ -279,7 +305,7 @@ fn check_interface(
     for node in interface {
         let ends = match Interface::read(node) {
             Some(Interface::Dof(dof)) => Some(None).zip(index(&NodeRef::Dof(dof))),
-            Some(Interface::Deformation { from, to }) => index(&from).zip(index(&to)),
+            Some(Interface::Deformation(Deformation { from, to })) => index(&from).zip(index(&to)),
             None => None,
         };
         let Some((from, to)) = ends else { continue };
@@ -292,9 +318,9 @@ fn check_interface(
 }
 
 fn check_partition(root: &Branch, out: &mut Diagnostics) {
-    let Some(partition) = root.table("partition") else { return };
-    let count = partition.list("interface").map(<[Node]>::len);
-    for key in ["mass", "damping", "stiffness"] {
+    let Some(partition) = root.table(Experiment::PARTITION) else { return };
+    let count = partition.list(Partition::INTERFACE).map(<[Node]>::len);
+    for key in [Partition::MASS, Partition::DAMPING, Partition::STIFFNESS] {
         check_matrix(partition, key, out);
         let Some((node, count)) = partition.node(key).zip(count) else { continue };
         let rows = node.table().and_then(|_| written_size(node));
@@ -302,7 +328,9 @@ fn check_partition(root: &Branch, out: &mut Diagnostics) {
             expect_length(out, node, key, rows, count, "a row per interface DOF");
         }
     }
-    for at in partition.tables("element").filter_map(|element| element.node("at")) {
+    for at in
+        partition.tables(Partition::ELEMENTS).filter_map(|element| element.node(SpecimenPlace::AT))
+    {
         if let (Some(number), Some(count)) = (at.count(), count)
             && number > count as u64
         {
@@ -310,7 +338,13 @@ fn check_partition(root: &Branch, out: &mut Diagnostics) {
             out.push(error.at(at.span.clone()).remedy(format!("`interface` lists {count}")));
         }
     }
-    let parts = ["mass", "damping", "stiffness", "element", "inside"];
+    let parts = [
+        Partition::MASS,
+        Partition::DAMPING,
+        Partition::STIFFNESS,
+        Partition::ELEMENTS,
+        Partition::INSIDE,
+    ];
     if count.is_some() && !parts.iter().any(|key| partition.mentions(key)) {
         let warning = Diagnostic::warning("the specimen has neither mass, damping nor stiffness")
             .remedy("state what is expected of it: a rehearsal would measure no force");

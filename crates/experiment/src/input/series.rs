@@ -1,5 +1,6 @@
 //! Time series from tables of text.
 
+use keys::Keys;
 use std::borrow::Cow;
 
 use numerics::interpolate::{InterpolateError, Series};
@@ -58,12 +59,15 @@ impl TimeSeries {
 }
 
 /// A column of a table.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Keys)]
+#[key(either)]
 pub enum Column {
     /// By position, from 1.
+    #[key(count = 1..=10_000)]
     Number(usize),
     /// By the name in the header; upper and lower case and a unit behind the
     /// name do not matter.
+    #[key(text)]
     Name(String),
 }
 

@@ -1,10 +1,11 @@
 //! The numbers of a file by their paths: what can be varied, and in which unit.
 
+use super::super::ROOT;
 use super::super::diagnostic::{Diagnostic, shorten};
-use super::super::grammar::{Field, ROOT, Shape, Table};
-use super::super::quantity::{Kind, Motion};
 use super::super::spelling::{listed, nearest};
-use super::super::tree::{Branch, Node, Value};
+use keys::describe::{Field, Shape, Table};
+use keys::quantity::{Kind, Motion};
+use keys::tree::{Branch, Node, Value};
 
 /// A number of the file.
 #[derive(Debug, Clone, PartialEq)]
@@ -89,7 +90,7 @@ pub(crate) fn find(root: &Branch, path: &str) -> Result<Target, Diagnostic> {
 }
 
 /// `a.b[2][3]` as steps; `None` if it is something else.
-pub(super) fn parse(path: &str) -> Option<Vec<Step>> {
+pub(crate) fn parse(path: &str) -> Option<Vec<Step>> {
     let path = path.trim();
     if path.len() > LONGEST {
         return None;
@@ -280,7 +281,7 @@ fn collect(place: &Place<'_>, path: &str, paths: &mut Vec<String>) {
         Place::Table(table, branch) => {
             for field in fields(table, branch).filter(|field| branch.node(field.key).is_some()) {
                 let top = path.is_empty();
-                if top && field.key == "sweep" {
+                if top && field.key == super::SWEEP {
                     continue;
                 }
                 let name = if top { field.key.into() } else { format!("{path}.{}", field.key) };

@@ -1,4 +1,4 @@
-//! What is generated from the grammar agrees with it.
+//! What is generated from the declarations agrees with them.
 
 use std::collections::BTreeSet;
 
@@ -8,13 +8,15 @@ use std::process::{Command, Stdio};
 use serde_json::{Value, json};
 use toml::de::{DeTable, DeValue};
 
-use super::super::grammar::{Count, ROOT, Shape, Table};
+use keys::describe::{Count, Shape, Table};
+
+use super::super::ROOT;
 use super::super::reference::{EXAMPLE, reference_markdown};
 use super::super::schema::{json_schema, plain};
 use super::hostile::random_file;
 use super::{BASE, changed};
 
-/// Every key of the grammar.
+/// Every key of the file.
 fn keys(table: &'static Table, into: &mut BTreeSet<&'static str>) {
     into.extend(table.variants.iter().map(|variants| variants.key));
     for (field, _) in table.all_fields() {
@@ -51,7 +53,7 @@ fn properties(value: &Value, into: &mut BTreeSet<String>) {
 }
 
 #[test]
-fn the_schema_lists_exactly_the_keys_of_the_grammar() {
+fn the_schema_lists_exactly_the_declared_keys() {
     let schema = json_schema();
     let text = serde_json::to_string(&schema).expect("JSON");
     let again: Value = serde_json::from_str(&text).expect("JSON");

@@ -1,24 +1,36 @@
 //! Good files give the expected values in SI.
 
-use super::super::closed_loop::{Feedback, Hold, Method, ServoHydraulic, TransferKind};
-use super::super::element::GapSide;
-use super::super::excitation::{Column, MultisineLevel, Resample, Scaling, SignalFormat};
+use super::super::closed_loop::{Feedback, Method, PureDelay, TransferKind};
+use super::super::excitation::{Chirp, Impulse, Multisine, Noise, SignalFormat, Synthetic};
+use super::super::input::Column;
 use super::super::reference::EXAMPLE;
-use super::super::structure::{Beam, BeamEnds, BeamMass, ChainEnds};
-use super::super::watch::{LevelsSpec, RecordedDofs, RecordedMotion, Work};
+use super::super::structure::{Beam, BeamEnds, Chain, ChainEnds, Rayleigh, Section};
+use super::super::watch::{RecordedDofs, RecordedMotion, SafeSpec, StabilityWarningSpec, Work};
 use super::super::*;
 use super::{BASE, changed, good, read};
-use model::compensator::Design;
+use model::compensator::{
+    AdaptiveInverseDesign, AdaptiveModelBasedDesign, AdaptiveTimeSeriesDesign, Design, PiLeadDesign,
+};
+use model::element::Side;
+use model::excitation::{Level, Resampling, Scaling};
+use model::integrator::Hold;
+use model::structure::MassModel;
+use model::transfer::ServoHydraulic;
 
 /// A monitor that stops nothing.
 fn watching() -> MonitorSpec {
-    let nothing = LevelsSpec { warn: None, hold: None, ramp_down: None, abort: None };
-    MonitorSpec {
+    let silent = StabilityWarningSpec {
         stop_at: None,
+        warn_at: None,
+        hold_at: None,
+        ramp_down_at: None,
+        abort_at: None,
         constant_j: None,
+    };
+    MonitorSpec {
+        stability_warning: Stated { value: silent, stated: false },
         work: Work::Exact,
-        stability: nothing,
-        windowed: None,
+        windowed_warning: None,
         energy_error: None,
         forecast: None,
         tracking: None,
@@ -42,20 +54,17 @@ fn the_example_reads_without_a_word_of_complaint() {
     assert_eq!(entries[1], -23133938.9);
     assert_eq!(entries[8], 9267275.5);
     assert_eq!(experiment.structure.damping, Some(DampingSource::Modal(vec![0.03])));
-    assert_eq!(
-        experiment.partition.mass,
-        Some(SpecimenMass::Diagonal(vec![MassEntry::Mass(29.1)]))
-    );
+    assert_eq!(experiment.partition.mass, Some(SpecimenMass::Diagonal(vec![OrShare::Value(29.1)])));
     assert_eq!(experiment.partition.damping, Some(MatrixSource::Diagonal(vec![114.6])));
     assert_eq!(experiment.partition.stiffness, Some(MatrixSource::Diagonal(vec![1.19e6])));
-    let Some(SignalSource::Synthetic { peak, ground_frequency_hz, seed, .. }) =
-        experiment.excitation.ground
-    else {
+    let ground = experiment.excitation.ground.expect("ground").signal;
+    let SignalSource::Synthetic(Synthetic { peak, ground_frequency_hz, seed, .. }) = ground else {
         panic!("synthetic")
     };
     assert_eq!((peak, ground_frequency_hz, seed), (0.35 * 9.80665, 2.5, Some(7)));
-    assert_eq!(experiment.integrator.step_s, 1.0 / 4096.0);
-    assert_eq!(experiment.integrator.feedback, Feedback::Held);
+    assert_eq!(experiment.integrator.step_s(), 1.0 / 4096.0);
+    assert_eq!(*experiment.integrator.feedback, Feedback::Held);
+    assert!(!experiment.integrator.feedback.stated);
     let system = &experiment.transfer_system;
     assert_eq!(
         (system.saturation_m, system.capacity_n, system.quantum_m),
@@ -63,24 +72,27 @@ fn the_example_reads_without_a_word_of_complaint() {
     );
     assert_eq!(
         system.kind,
-        TransferKind::ServoHydraulic(ServoHydraulic {
-            gain: 1.0261,
-            servo_gain: 2.1283e13,
-            velocity_feedback: 4.2297e6,
-            leakage: 3.3,
-            servo_damping: 425.0,
-            servo_stiffness: 9.9976e4,
-        })
+        TransferKind::ServoHydraulic { servo: ServoHydraulic::BENCHMARK, change: None }
     );
     assert_eq!(experiment.sensors.force_noise, Some(PerDof::All(2.18)));
     assert_eq!(experiment.sensors.force_quantum, None);
     assert_eq!(experiment.compensator.design, Design::None);
     assert_eq!(
         experiment.monitor,
-        MonitorSpec { stop_at: Some(1.0), constant_j: Some(1.0), ..watching() }
+        MonitorSpec {
+            stability_warning: Stated {
+                value: StabilityWarningSpec {
+                    stop_at: Some(1.0),
+                    constant_j: Some(1.0),
+                    ..watching().stability_warning.value
+                },
+                stated: true
+            },
+            ..watching()
+        }
     );
     assert_eq!(experiment.limits.command, Some(PerDof::All(0.02)));
-    assert_eq!((experiment.limits.safe_hold_s, experiment.limits.safe_rate_m_s), (1.0, 0.01));
+    assert_eq!(experiment.limits.safe, SafeSpec { hold_s: 1.0, rate_m_s: 0.01 });
     assert_eq!(
         experiment.record,
         RecordSpec {
@@ -99,7 +111,8 @@ fn absent_sections_take_their_defaults() {
     let text = text.replace("[limits]\ncommand = \"20 mm\"\n", "");
     let (experiment, warnings) = read(&text).expect("defaults");
     assert_eq!(experiment.transfer_system.kind, TransferKind::Ideal);
-    assert_eq!((experiment.limits.safe_hold_s, experiment.limits.safe_rate_m_s), (0.5, 0.01));
+    assert!(!experiment.transfer_system.stated && good(BASE).transfer_system.stated);
+    assert_eq!(experiment.limits.safe, SafeSpec { hold_s: 0.5, rate_m_s: 0.01 });
     assert_eq!(experiment.limits.command, None);
     assert_eq!(experiment.monitor, watching());
     assert_eq!((experiment.record.every, experiment.record.flush_s), (1, 1.0));
@@ -118,25 +131,20 @@ fn structures_of_every_source_are_read() {
     let building = source(
         r#"shear_building = { storeys = 3, mass = "1 t", stiffness = ["3 MN/m", "2 MN/m", "1 MN/m"] }"#,
     );
-    assert_eq!(
-        building.source,
-        StructureSource::ShearBuilding {
-            mass: vec![1000.0; 3],
-            stiffness: vec![3e6, 2e6, 1e6],
-            damping: None
-        }
-    );
+    let StructureSource::ShearBuilding(found) = &building.source else { panic!("building") };
+    assert_eq!((found.mass(), found.stiffness()), (vec![1000.0; 3], vec![3e6, 2e6, 1e6]));
+    assert_eq!((found.damping(), building.size()), (None, Some(3)));
     let chain = source(
         r#"chain = { mass = ["1 kg", "2 kg"], stiffness = ["1 N/m", "2 N/m", "3 N/m"], ends = "fixed-fixed" }"#,
     );
     assert_eq!(
         chain.source,
-        StructureSource::Chain {
+        StructureSource::Chain(Chain {
             mass: vec![1.0, 2.0],
             stiffness: vec![1.0, 2.0, 3.0],
             damping: None,
             ends: ChainEnds::FixedFixed
-        }
+        })
     );
     let free = source(r#"chain = { mass = ["1 kg"], stiffness = [], ends = "free-free" }"#);
     assert_eq!(free.size(), Some(1));
@@ -146,18 +154,16 @@ fn structures_of_every_source_are_read() {
     assert_eq!(beam.size(), Some(20));
     let StructureSource::Beam(found) = beam.source else { panic!("beam") };
     let inertia = 0.02 * 0.003_f64.powi(3) / 12.0;
-    assert!((found.inertia_m4 / inertia - 1.0).abs() < 1e-14);
-    let area = found.area_m2;
-    assert!((area / 6e-5 - 1.0).abs() < 1e-14);
+    assert!((found.section.inertia_m4() / inertia - 1.0).abs() < 1e-14);
+    assert!((found.section.area_m2() / 6e-5 - 1.0).abs() < 1e-14);
     let expected = Beam {
         elements: 10,
         length_m: 0.5,
         young_pa: 210e9,
         density_kg_m3: 7850.0,
-        area_m2: area,
-        inertia_m4: found.inertia_m4,
+        section: Section::Rectangle { width_m: 0.02, height_m: 0.003 },
         ends: BeamEnds::ClampedFree,
-        mass: BeamMass::Consistent,
+        mass: MassModel::Consistent,
     };
     assert_eq!(found, expected);
     let files = source(
@@ -185,11 +191,11 @@ fn damping_comes_in_all_forms() {
     );
     assert_eq!(
         damping("damping = { rayleigh = { mass = \"0.1 1/s\", stiffness = \"0.1 ms\" } }"),
-        Some(DampingSource::Rayleigh { mass_1_s: 0.1, stiffness_s: 1e-4 })
+        Some(DampingSource::Rayleigh(Rayleigh::Factors { mass_1_s: 0.1, stiffness_s: 1e-4 }))
     );
     assert_eq!(
         damping("damping = { rayleigh = { ratios = [\"3 %\", \"2 %\"], modes = [1, 3] } }"),
-        Some(DampingSource::RayleighRatios { ratios: [0.03, 0.02], modes: [0, 2] })
+        Some(DampingSource::Rayleigh(Rayleigh::Ratios { ratios: [0.03, 0.02], modes: [1, 3] }))
     );
     let matrix = |source| Some(DampingSource::Matrix(source));
     assert_eq!(
@@ -250,12 +256,12 @@ hardening = 0.05"#,
     assert_eq!(experiment.structure.elements[0].between[0], NodeRef::Ground);
     assert_eq!(
         experiment.structure.elements[1].law,
-        ElementSpec::Gap { stiffness: 1e6, opening: 0.0, side: GapSide::Negative }
+        ElementSpec::Gap { stiffness: 1e6, opening: 0.0, side: Side::Negative }
     );
     let partition = &experiment.partition;
     assert_eq!(
         partition.mass,
-        Some(SpecimenMass::Diagonal(vec![MassEntry::Share(0.33), MassEntry::Mass(2.0)]))
+        Some(SpecimenMass::Diagonal(vec![OrShare::Share(0.33), OrShare::Value(2.0)]))
     );
     assert_eq!(
         partition.stiffness,
@@ -264,13 +270,13 @@ hardening = 0.05"#,
     assert_eq!(
         partition.elements,
         [SpecimenElement {
-            place: SpecimenPlace::Interface(1),
+            place: SpecimenPlace::At(2),
             law: ElementSpec::Bilinear { stiffness: 1e3, yield_force: 1.0, hardening: 0.05 }
         }]
     );
     let Interface::Dof(dof) = &partition.interface[0] else { panic!("dof") };
     assert_eq!(resolve(dof, &experiment.structure.names, 3), Ok(1));
-    let Interface::Deformation { from: NodeRef::Ground, to: NodeRef::Dof(to) } =
+    let Interface::Deformation(Deformation { from: NodeRef::Ground, to: NodeRef::Dof(to) }) =
         &partition.interface[1]
     else {
         panic!("deformation")
@@ -282,7 +288,7 @@ hardening = 0.05"#,
 fn signals_of_every_source_are_read() {
     let ground = |new: &str| {
         let text = changed("{ file = \"kobe.csv\", scale = 0.4 }", new);
-        good(&text).excitation.ground.expect("ground")
+        good(&text).excitation.ground.expect("ground").signal
     };
     assert_eq!(
         ground(
@@ -290,40 +296,34 @@ fn signals_of_every_source_are_read() {
         ),
         SignalSource::File(SignalFile {
             name: "kobe.dat".into(),
-            format: SignalFormat::Csv,
+            format: Some(SignalFormat::Csv),
             unit_factor: Some(9.80665),
-            column: Some(Column::Index(1)),
-            time_column: Some(Column::Header("t".into())),
+            column: Some(Column::Number(2)),
+            time_column: Some(Column::Name("t".into())),
             step_s: None,
-            scaling: Scaling::Peak(0.35 * 9.80665),
+            scaling: Some(Scaling::Peak(0.35 * 9.80665)),
             start_s: 2.0,
-            resample: Resample::BandLimited,
+            resample: Resampling::BandLimited,
         })
     );
     let SignalSource::File(file) = ground(r#"{ file = "elcentro.AT2" }"#) else { panic!("file") };
-    assert_eq!((file.format, file.scaling), (SignalFormat::At2, Scaling::Factor(1.0)));
-    assert_eq!(
-        ground(
-            r#"{ harmonic = { amplitude = "1 m/s^2", frequency = "2 Hz", phase = "90 deg", cycles = 10 } }"#
-        ),
-        SignalSource::Harmonic {
-            amplitude: 1.0,
-            frequency_hz: 2.0,
-            phase_rad: std::f64::consts::FRAC_PI_2,
-            start_s: 0.0,
-            duration_s: Some(5.0),
-            ramp_s: 0.0
-        }
+    assert_eq!((file.format(), file.scaling()), (Some(SignalFormat::At2), Scaling::Scale(1.0)));
+    let harmonic = ground(
+        r#"{ harmonic = { amplitude = "1 m/s^2", frequency = "2 Hz", phase = "90 deg", cycles = 10 } }"#,
     );
+    let SignalSource::Harmonic(sine) = harmonic else { panic!("harmonic") };
+    assert_eq!((sine.amplitude, sine.frequency_hz), (1.0, 2.0));
+    assert_eq!((sine.phase_rad, sine.start_s), (std::f64::consts::FRAC_PI_2, 0.0));
+    assert_eq!((sine.duration_s(), sine.ramp_s), (Some(5.0), 0.0));
     assert_eq!(
         ground(r#"{ multisine = { amplitude = "1 mg", band = ["1 Hz", "10 Hz"], lines = 10 } }"#),
-        SignalSource::Multisine {
-            level: MultisineLevel::Amplitude(1e-3 * 9.80665),
+        SignalSource::Multisine(Multisine {
+            level: Level::Amplitude(1e-3 * 9.80665),
             band_hz: [1.0, 10.0],
             lines: Some(10),
-            period_s: None,
+            period_s: 10.0,
             seed: None
-        }
+        })
     );
     let force = changed(
         "ground = { file = \"kobe.csv\", scale = 0.4 }",
@@ -340,26 +340,26 @@ chirp = { amplitude = "1 kN", from = "1 Hz", to = "10 Hz", duration = "20 s", ra
     let excitation = good(&force).excitation;
     assert_eq!(excitation.ground, None);
     let signals: Vec<SignalSource> =
-        excitation.forces.into_iter().map(|force| force.signal).collect();
+        excitation.forces.into_iter().map(|force| force.signal.0).collect();
     assert_eq!(
         signals,
         [
-            SignalSource::Noise {
+            SignalSource::Noise(Noise {
                 rms: 100.0,
                 band_hz: [0.0, 15.0],
                 start_s: 0.0,
                 duration_s: None,
                 seed: Some(3)
-            },
-            SignalSource::Impulse { amplitude: 1000.0, at_s: 1.0, width_s: 0.01 },
-            SignalSource::Chirp {
+            }),
+            SignalSource::Impulse(Impulse { amplitude: 1000.0, at_s: 1.0, width_s: 0.01 }),
+            SignalSource::Chirp(Chirp {
                 amplitude: 1000.0,
                 from_hz: 1.0,
                 to_hz: 10.0,
                 start_s: 0.0,
                 duration_s: 20.0,
                 ramp_s: 1.0
-            },
+            }),
         ]
     );
 }
@@ -369,7 +369,8 @@ fn methods_and_transfer_systems_are_read() {
     let method = |new: &str| good(&changed("method = \"rk4\"\nrate = \"4096 Hz\"", new)).integrator;
     let newmark = method("method = \"newmark\"\nstep = \"1 ms\"\nfeedback = \"continuous\"");
     assert_eq!(newmark.method, Method::Newmark { iterations: 20 });
-    assert_eq!((newmark.step_s, newmark.feedback), (1e-3, Feedback::Continuous));
+    assert_eq!((newmark.step_s(), *newmark.feedback), (1e-3, Feedback::Continuous));
+    assert!(newmark.feedback.stated);
     assert_eq!(
         method("method = \"exact\"\nhold = \"first\"\nstep = \"1 ms\"").method,
         Method::Exact { hold: Hold::First }
@@ -378,23 +379,54 @@ fn methods_and_transfer_systems_are_read() {
         method("method = \"kr_alpha\"\nspectral_radius = 0.8\nstep = \"1 ms\"").method,
         Method::KrAlpha { spectral_radius: 0.8 }
     );
-    let system = |new: &str| good(&changed("kind = \"ideal\"", new)).transfer_system.kind;
-    assert_eq!(
-        system("kind = \"delay\"\nsamples = 4.5"),
-        TransferKind::Delay { delay_s: 4.5 / 4096.0, samples: 4.5 }
-    );
-    assert_eq!(
-        system("kind = \"delay\"\ndelay = \"1 s\""),
-        TransferKind::Delay { delay_s: 1.0, samples: 4096.0 }
-    );
+    let system = |new: &str| good(&changed("kind = \"ideal\"", new)).transfer_system.value.kind;
+    let (samples, delay) = (PureDelay::Samples(4.5), PureDelay::Delay(1.0));
+    assert_eq!(system("kind = \"delay\"\nsamples = 4.5"), TransferKind::Delay(samples));
+    assert_eq!(system("kind = \"delay\"\ndelay = \"1 s\""), TransferKind::Delay(delay));
+    let step_s = 1.0 / 4096.0;
+    assert_eq!((samples.delay_s(step_s), samples.samples(step_s)), (4.5 / 4096.0, 4.5));
+    assert_eq!((delay.delay_s(step_s), delay.samples(step_s)), (1.0, 4096.0));
     assert_eq!(
         system("kind = \"transfer_function\"\nnumerator = [1]\ndenominator = [0.1, 1]"),
         TransferKind::TransferFunction {
             numerator: vec![1.0],
             denominator: vec![0.1, 1.0],
-            delay_s: 0.0
+            delay_s: None
         }
     );
+}
+
+/// What a model calls its usual numbers are those of a file that gives none, but for the rounding of
+/// units.
+#[test]
+fn declared_defaults_are_the_models_own() {
+    let design =
+        |kind: &str| good(&format!("{BASE}[compensator]\nkind = \"{kind}\"\n")).compensator.design;
+    let near = |name: &str, declared: &[f64], own: &[f64]| {
+        assert_eq!(declared.len(), own.len(), "{name}");
+        for (declared, own) in declared.iter().zip(own) {
+            assert!((declared - own).abs() <= 1e-15 * own.abs(), "{name}: {declared}, not {own}");
+        }
+    };
+    let Design::AdaptiveInverse(declared) = design("adaptive_inverse") else { panic!("kind") };
+    let own = AdaptiveInverseDesign::GENERIC;
+    let numbers = |d: &AdaptiveInverseDesign| {
+        let more = [d.noise_m, d.threshold_m, d.forgetting, d.latency_samples, d.filter_hz];
+        [&d.start()[..], &d.spread, &d.lower, &d.upper, &more].concat()
+    };
+    near("adaptive_inverse", &numbers(&declared), &numbers(&own));
+    let Design::AdaptiveTimeSeries(declared) = design("adaptive_time_series") else {
+        panic!("kind")
+    };
+    let own = AdaptiveTimeSeriesDesign::GENERIC;
+    let numbers = |d: &AdaptiveTimeSeriesDesign| {
+        let more = [d.noise_m, d.threshold_m, d.window_s, d.filter_hz];
+        [&d.start()[..], &d.spread, &d.lower, &d.upper, &more].concat()
+    };
+    near("adaptive_time_series", &numbers(&declared), &numbers(&own));
+    let published = Design::AdaptiveModelBased(AdaptiveModelBasedDesign::PUBLISHED);
+    assert_eq!(design("adaptive_model_based"), published);
+    assert_eq!(design("pi_lead"), Design::PiLead(PiLeadDesign::BENCHMARK));
 }
 
 #[test]
@@ -402,11 +434,17 @@ fn a_written_value_can_be_pointed_at_and_a_default_points_at_its_table() {
     let experiment = good(BASE);
     let at = |path: &str| experiment.span(path).map(|span| &BASE[span]);
     assert_eq!(at("integrator.rate"), Some("\"4096 Hz\""));
-    assert_eq!(at("partition.mass[0]"), Some("\"29.1 kg\""));
-    assert_eq!(at("structure.stiffness.rows[1][2]"), Some("-1"));
+    assert_eq!(at("partition.mass[1]"), Some("\"29.1 kg\""));
+    for nowhere in ["partition.mass[0]", "partition.mass[2]", "a.b[x", "z", ""] {
+        assert_eq!(at(nowhere), None, "{nowhere}");
+    }
+    assert_eq!(at("structure.names[3]"), Some("\"c\""));
     assert_eq!(at("integrator.feedback"), None);
     let placed = experiment.place("integrator.feedback", Diagnostic::error("e"));
     assert_eq!(placed.span.map(|span| &BASE[span]), Some("[integrator]"));
+    let placed = experiment.place("structure.stiffness.rows[1][2]", Diagnostic::error("e"));
+    let rows = "[[3, -1, 0], [-1, 2, -1], [0, -1, 1]]";
+    assert_eq!(placed.span.map(|span| &BASE[span]), Some(rows));
     let mut all = experiment.diagnostics();
     all.push(experiment.place("integrator.rate", Diagnostic::error("too slow")));
     assert!(all.to_string().contains("--> test.toml:16:8\n   |  rate = \"4096 Hz\"\n"), "{all}");

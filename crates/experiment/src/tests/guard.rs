@@ -1,11 +1,14 @@
 //! `[monitor]` and `[[fault]]`, good and bad.
 
-use super::super::fault::{FaultKindSpec, FaultSpec, SensorChoice};
-use super::super::watch::{ForecastSpec, LevelsSpec, TrackingSpec, WindowedSpec};
+use runtime::rig::FaultySensor;
+
+use super::super::fault::{FaultKindSpec, FaultSpec};
+use super::super::watch::{LevelsSpec, WindowedSpec};
 use super::super::{Diagnostics, Severity};
 use super::{BASE, good, read};
 
-const NONE: LevelsSpec = LevelsSpec { warn: None, hold: None, ramp_down: None, abort: None };
+const NONE: LevelsSpec =
+    LevelsSpec { warn_at: None, hold_at: None, ramp_down_at: None, abort_at: None };
 
 fn with(text: &str) -> String {
     format!("{BASE}{text}\n")
@@ -23,27 +26,31 @@ tracking = { delay = { warn_at = "2 ms", ramp_down_at = "4 ms" }, amplitude = { 
 limits_used = { warn_at = "80 %" }"#,
     ))
     .monitor;
-    assert_eq!(monitor.stop_at, None);
-    let all =
-        LevelsSpec { warn: Some(0.5), hold: Some(0.8), ramp_down: Some(0.9), abort: Some(1.0) };
-    assert_eq!(monitor.stability, all);
-    let levels = LevelsSpec { warn: Some(0.6), ..NONE };
+    assert_eq!(monitor.stability_warning.stop_at, None);
+    let all = LevelsSpec {
+        warn_at: Some(0.5),
+        hold_at: Some(0.8),
+        ramp_down_at: Some(0.9),
+        abort_at: Some(1.0),
+    };
+    assert_eq!(monitor.stability_warning.levels(), all);
+    let levels = LevelsSpec { warn_at: Some(0.6), ..NONE };
     assert_eq!(
-        monitor.windowed,
+        monitor.windowed_warning,
         Some(WindowedSpec { window_s: 3.0, constant_j: Some(2.0), levels })
     );
-    assert_eq!(monitor.energy_error, Some(LevelsSpec { abort: Some(0.4), ..NONE }));
-    let levels = LevelsSpec { warn: Some(3.0), hold: Some(0.5), ..NONE };
-    assert_eq!(monitor.forecast, Some(ForecastSpec { window_s: 2.0, levels }));
-    assert_eq!(
-        monitor.tracking,
-        Some(TrackingSpec {
-            window_s: 1.0,
-            delay: LevelsSpec { warn: Some(0.002), ramp_down: Some(0.004), ..NONE },
-            amplitude: LevelsSpec { hold: Some(0.2), ..NONE },
-        })
-    );
-    assert_eq!(monitor.limits_used, Some(LevelsSpec { warn: Some(0.8), ..NONE }));
+    let energy_error = monitor.energy_error.expect("energy error");
+    assert_eq!(energy_error.levels, LevelsSpec { abort_at: Some(0.4), ..NONE });
+    let forecast = monitor.forecast.expect("forecast");
+    let levels = LevelsSpec { warn_at: Some(3.0), hold_at: Some(0.5), ..NONE };
+    assert_eq!((forecast.window_s, forecast.levels()), (2.0, levels));
+    let tracking = monitor.tracking.expect("tracking");
+    assert_eq!(tracking.window_s, 1.0);
+    let levels = LevelsSpec { warn_at: Some(0.002), ramp_down_at: Some(0.004), ..NONE };
+    assert_eq!(tracking.delay.levels, levels);
+    assert_eq!(tracking.amplitude.levels, LevelsSpec { hold_at: Some(0.2), ..NONE });
+    let limits_used = monitor.limits_used.expect("limits used");
+    assert_eq!(limits_used.levels, LevelsSpec { warn_at: Some(0.8), ..NONE });
 }
 
 #[test]
@@ -51,8 +58,8 @@ fn an_indicator_is_on_if_its_key_is_there() {
     let monitor =
         good(&with("[monitor]\nwindowed_warning = {}\nenergy_error = {}\ntracking = {}")).monitor;
     let windowed = WindowedSpec { window_s: 5.0, constant_j: None, levels: NONE };
-    assert_eq!(monitor.windowed, Some(windowed));
-    assert_eq!(monitor.energy_error, Some(NONE));
+    assert_eq!(monitor.windowed_warning, Some(windowed));
+    assert_eq!(monitor.energy_error.map(|spec| spec.levels), Some(NONE));
     assert!(monitor.tracking.is_some() && monitor.forecast.is_none());
     assert!(monitor.limits_used.is_none());
 }
@@ -75,16 +82,16 @@ fn every_fault_is_read() {
             "kind = \"repeated_samples\"\nprobability = 1.0",
             FaultKindSpec::RepeatedSamples { probability: 1.0 },
         ),
-        ("kind = \"sensor_nan\"", FaultKindSpec::SensorNan { sensor: SensorChoice::Both }),
+        ("kind = \"sensor_nan\"", FaultKindSpec::SensorNan { sensor: FaultySensor::Both }),
         (
             "kind = \"sensor_nan\"\nsensor = \"force\"",
-            FaultKindSpec::SensorNan { sensor: SensorChoice::Force },
+            FaultKindSpec::SensorNan { sensor: FaultySensor::Force },
         ),
         ("kind = \"frozen_displacement\"", FaultKindSpec::FrozenDisplacement),
         ("kind = \"stuck_actuator\"", FaultKindSpec::StuckActuator),
         (
             "kind = \"saturated_actuator\"\nrate = \"20 mm/s\"",
-            FaultKindSpec::SaturatedActuator { position_m: f64::INFINITY, rate_m_s: 0.02 },
+            FaultKindSpec::SaturatedActuator { position_m: None, rate_m_s: Some(0.02) },
         ),
         (
             "kind = \"load_cell_drift\"\ndrift = \"-0.1 kN\"",
@@ -93,12 +100,13 @@ fn every_fault_is_read() {
         ("kind = \"wrong_sign\"", FaultKindSpec::WrongSign),
         ("kind = \"specimen_failure\"", FaultKindSpec::SpecimenFailure { remaining: 0.0 }),
     ] {
-        let expected = FaultSpec { kind, at_s: 2.0, until_s: f64::INFINITY, dof: None };
-        assert_eq!(fault(text), expected, "{text}");
+        let found = fault(text);
+        assert_eq!((found.kind, found.at_s), (kind, 2.0), "{text}");
+        assert_eq!((found.until_s(), found.dof_index()), (f64::INFINITY, None), "{text}");
     }
     let timed = fault("kind = \"wrong_sign\"\nduration = \"3 s\"\ndof = 1");
-    assert_eq!((timed.until_s, timed.dof), (5.0, Some(0)));
-    assert_eq!(fault("kind = \"wrong_sign\"\nuntil = \"3 s\"").until_s, 3.0);
+    assert_eq!((timed.until_s(), timed.dof_index()), (5.0, Some(0)));
+    assert_eq!(fault("kind = \"wrong_sign\"\nuntil = \"3 s\"").until_s(), 3.0);
 }
 
 #[test]

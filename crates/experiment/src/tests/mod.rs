@@ -1,6 +1,7 @@
 //! Tests of the experiment file as a whole.
 
 mod bad;
+mod declarations;
 mod generated;
 mod good;
 mod guard;

@@ -1,8 +1,10 @@
 //! The third-order adaptive inverse, the default.
 
-use super::design::{check_bounds, not_negative, positive};
+use super::design::{check_bounds, delay_series};
 use super::estimator::{Observer, believed};
 use super::{Compensate, Compensator, CompensatorError, Kind};
+use crate::check::{check_each, check_not_negative, check_positive};
+use keys::Keys;
 use numerics::lanes::{LANES, Lane, Lanes, Mask};
 
 /// Number of parameters.
@@ -10,34 +12,58 @@ const N: usize = 4;
 /// Least that is added to the diagonal of P, whose entries are at most about 1,
 /// in an update: more than its rounding takes away.
 const ROUNDING: f64 = 1e-14;
+/// Standard deviation of what is not known of the factors at the start.
+const SPREAD: [f64; N] = [0.05, 6e-3, 1e-4, 9.33e-7];
+
 /// Keys of the adaptive inverse.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Keys)]
 pub struct AdaptiveInverseDesign {
-    /// a0 … a3 at the start.
-    pub start: [f64; 4],
-    /// Standard deviation of what is not known of them at the start.
-    pub spread: [f64; 4],
-    /// Least a0 … a3.
+    /// Factor on displacement at first.
+    #[key(number, positive, default = 1)]
+    pub start_gain: f64,
+    /// The delay compensated at first; too short is safe, much too long is not.
+    #[key(time, not_negative, default = "20 ms")]
+    pub start_delay_s: f64,
+    /// Least factors on displacement, velocity and so on, SI.
+    #[key(number, default = [0.5, 0, 0, 0])]
     pub lower: [f64; 4],
-    /// Greatest a0 … a3.
+    /// Greatest factors on displacement, velocity and so on, SI.
+    #[key(number, default = [1.5, 0.1, 1e-3, 1e-5])]
     pub upper: [f64; 4],
-    /// Random walk of the parameters in one second, in parts of `spread`.
-    pub forgetting: f64,
-    /// Standard deviation of the filtered command about the fit, m.
-    pub noise_m: f64,
-    /// No adaptation while the filtered measurement is below this, m.
+    /// Nothing is learnt while the filtered measurement is below this.
+    #[key(length, of_dof, not_negative, default = "0.1 mm")]
     pub threshold_m: f64,
-    /// Lead over the loop's own latency, in periods.
+    /// Root mean square of the filtered command about the fit; larger learns more slowly.
+    #[key(length, of_dof, positive, default = "20.25 um")]
+    pub noise_m: f64,
+    /// Random walk of the factors in one second, in parts of what is not known of them at the start;
+    /// 0 never forgets.
+    #[key(number, not_negative, default = 0.1)]
+    pub forgetting: f64,
+    /// Lead over the loop's own latency, in steps: half a step for a held force and one for each
+    /// step it comes late.
+    #[key(number, within = 0.0..=1000.0, default = 0, name = "latency")]
     pub latency_samples: f64,
-    /// Cut-off of the filters of the estimator.
+    /// Cut-off of the Butterworth filter of order 4 that the estimator sees command and measurement
+    /// through.
+    #[key(frequency, positive, default = "20 Hz")]
     pub filter_hz: f64,
+    /// Standard deviation of what is not known of the factors at the start.
+    #[key(skip = SPREAD)]
+    pub spread: [f64; 4],
 }
 
 impl AdaptiveInverseDesign {
+    /// The factors at the start: the series of the delay.
+    pub fn start(&self) -> [f64; 4] {
+        delay_series(self.start_gain, self.start_delay_s)
+    }
+
     /// The values that served the benchmark, started from a generic delay of 20 ms.
     pub const GENERIC: Self = Self {
-        start: [1.0, 0.020, 2e-4, 8e-6 / 6.0],
-        spread: [0.05, 6e-3, 1e-4, 9.33e-7],
+        start_gain: 1.0,
+        start_delay_s: 0.020,
+        spread: SPREAD,
         lower: [0.5, 0.0, 0.0, 0.0],
         upper: [1.5, 0.1, 1e-3, 1e-5],
         forgetting: 0.1,
@@ -92,13 +118,11 @@ pub struct AdaptiveInverse<T: Lane = f64> {
 impl AdaptiveInverse {
     /// At rest.
     pub fn new(design: &AdaptiveInverseDesign, step_s: f64) -> Result<Self, CompensatorError> {
-        check_bounds(&design.start, &design.lower, &design.upper)?;
-        for spread in design.spread {
-            positive("spread", spread)?;
-        }
+        check_bounds(&design.start(), &design.lower, &design.upper)?;
+        check_each(check_positive, "spread", &design.spread)?;
         let observer = Observer::new(design.filter_hz, design.threshold_m, step_s)?;
-        let noise = positive("noise", design.noise_m)?;
-        let forgetting = not_negative("forgetting", design.forgetting)?;
+        let noise = check_positive("noise", design.noise_m)?;
+        let forgetting = check_not_negative("forgetting", design.forgetting)?;
         let scaled = |values: [f64; N]| std::array::from_fn(|i| values[i] / design.spread[i]);
         // One update stands for `stride` samples.
         let updates = f64::from(observer.stride);
@@ -108,9 +132,9 @@ impl AdaptiveInverse {
             upper: scaled(design.upper),
             variance: noise * noise / updates,
             walk: (forgetting * forgetting * step_s * updates).max(ROUNDING),
-            latency_s: not_negative("latency", design.latency_samples)? * step_s,
-            parameters: design.start,
-            scaled: scaled(design.start),
+            latency_s: check_not_negative("latency", design.latency_samples)? * step_s,
+            parameters: design.start(),
+            scaled: scaled(design.start()),
             covariance: unit(),
             observer,
             last_acceleration: None,
@@ -219,7 +243,6 @@ impl<T: Lane> Compensate<T> for AdaptiveInverse<T> {
         }
     }
 
-    #[inline]
     fn parameters(&self) -> &[T] {
         &self.parameters
     }

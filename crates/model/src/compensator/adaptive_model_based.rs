@@ -1,33 +1,53 @@
 //! First-order adaptive inverse, adapted by a gradient.
 
 use super::derivatives::{DerivativeSource, Derivatives, filtered};
-use super::design::{check_bounds, not_negative};
-use super::estimator::TwinFilter;
+use super::design::{check_bounds, delay_series};
+use super::estimator::{self, TwinFilter, twin_filter};
 use super::{Compensate, CompensatorError};
+use crate::check::{check_each, check_not_negative};
+use keys::Keys;
+
 /// Keys of the adaptive model-based compensator.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Keys)]
 pub struct AdaptiveModelBasedDesign {
-    /// Γ0, Γ1: they hold in metres and seconds.
+    /// Gains Γ0, Γ1 of the adaptation; they hold in metres and seconds.
+    #[key(number, not_negative, default = [2.4e6, 1.1e5])]
     pub adaptation: [f64; 2],
-    /// a0, a1 at the start.
-    pub start: [f64; 2],
-    /// Least a0, a1.
+    /// Factor on displacement at first.
+    #[key(number, positive, default = 1)]
+    pub start_gain: f64,
+    /// The delay compensated at first; too short is safe, much too long is not.
+    #[key(time, not_negative, default = "10 ms")]
+    pub start_delay_s: f64,
+    /// Least factors on displacement, velocity and so on, SI.
+    #[key(number, default = [0.5, 0])]
     pub lower: [f64; 2],
-    /// Greatest a0, a1.
+    /// Greatest factors on displacement, velocity and so on, SI.
+    #[key(number, default = [1.5, 0.1])]
     pub upper: [f64; 2],
-    /// No adaptation while the filtered measurement is below this, m.
+    /// Nothing is learnt while the filtered measurement is below this.
+    #[key(length, of_dof, not_negative, default = "0 mm")]
     pub threshold_m: f64,
-    /// Cut-off of the filters of the estimator.
+    /// Cut-off of the Butterworth filter of order 4 that the estimator sees command and measurement
+    /// through.
+    #[key(frequency, positive, default = "20 Hz")]
     pub filter_hz: f64,
-    /// Where the derivatives of the desired motion come from.
+    /// Where derivatives of the desired motion come from.
+    #[key(default = "motion")]
     pub derivatives: DerivativeSource,
 }
 
 impl AdaptiveModelBasedDesign {
+    /// The factors at the start: the series of the delay.
+    pub fn start(&self) -> [f64; 2] {
+        delay_series(self.start_gain, self.start_delay_s)
+    }
+
     /// The paper's: largest gains (Γd), started from 10 ms, always learning.
     pub const PUBLISHED: Self = Self {
         adaptation: [2.4e6, 1.1e5],
-        start: [1.0, 0.010],
+        start_gain: 1.0,
+        start_delay_s: 0.010,
         lower: [0.5, 0.0],
         upper: [1.5, 0.1],
         threshold_m: 0.0,
@@ -62,33 +82,29 @@ pub struct AdaptiveModelBased {
 impl AdaptiveModelBased {
     /// At rest.
     pub fn new(design: &AdaptiveModelBasedDesign, step_s: f64) -> Result<Self, CompensatorError> {
-        check_bounds(&design.start, &design.lower, &design.upper)?;
-        for gain in design.adaptation {
-            not_negative("adaptation", gain)?;
-        }
-        not_negative("threshold", design.threshold_m)?;
+        check_bounds(&design.start(), &design.lower, &design.upper)?;
+        check_each(check_not_negative, "adaptation", &design.adaptation)?;
+        check_not_negative("threshold", design.threshold_m)?;
         Ok(Self {
             design: *design,
             step_s,
-            parameters: design.start,
+            parameters: design.start(),
             // The jerk serves the acceleration of the command.
             derivatives: Derivatives::new(design.derivatives, 3, step_s),
-            filter: TwinFilter::new(design.filter_hz, step_s)?,
+            filter: twin_filter(design.filter_hz, step_s)?,
             last: Some(0.0),
         })
     }
 }
 
 impl Compensate for AdaptiveModelBased {
-    #[inline]
     fn command(&mut self, desired: [f64; 3], _measured: f64) -> [f64; 3] {
         filtered(&self.parameters, &self.derivatives.take(desired))
     }
 
-    #[inline]
     fn learn(&mut self, sent: f64, measured: f64) {
         let AdaptiveModelBasedDesign { adaptation, lower, upper, threshold_m, .. } = &self.design;
-        let Some([command, x]) = self.filter.step(sent, measured) else {
+        let Some([command, x]) = estimator::filtered(&mut self.filter, sent, measured) else {
             self.last = None;
             return;
         };
@@ -110,7 +126,6 @@ impl Compensate for AdaptiveModelBased {
         }
     }
 
-    #[inline]
     fn parameters(&self) -> &[f64] {
         &self.parameters
     }

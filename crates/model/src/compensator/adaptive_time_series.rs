@@ -1,43 +1,66 @@
 //! Second-order inverse, fitted over a moving window.
 
+use keys::Keys;
 use nalgebra::{Matrix3, Vector3};
 
 use super::derivatives::{DerivativeSource, Derivatives, filtered};
-use super::design::{check_bounds, positive};
+use super::design::{check_bounds, delay_series};
 use super::estimator::Observer;
 use super::{Compensate, CompensatorError};
+use crate::check::{check_each, check_positive};
 
 /// Number of parameters.
 const N: usize = 3;
 /// Parts of the window: the oldest is dropped whole, so that no rounding adds
 /// up as it does where samples are added and taken off one by one.
 const BLOCKS: usize = 16;
+/// Standard deviation of what is not known of the factors at the start.
+const SPREAD: [f64; 3] = [0.05, 6e-3, 1e-4];
+
 /// Keys of the adaptive time series.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Keys)]
 pub struct AdaptiveTimeSeriesDesign {
-    /// a0, a1, a2 at the start.
-    pub start: [f64; 3],
-    /// Standard deviation of what is not known of them at the start.
-    pub spread: [f64; 3],
-    /// Least a0, a1, a2.
+    /// Factor on displacement at first.
+    #[key(number, positive, default = 1)]
+    pub start_gain: f64,
+    /// The delay compensated at first; too short is safe, much too long is not.
+    #[key(time, not_negative, default = "10 ms")]
+    pub start_delay_s: f64,
+    /// Least factors on displacement, velocity and so on, SI.
+    #[key(number, default = [0.5, 0, 0])]
     pub lower: [f64; 3],
-    /// Greatest a0, a1, a2.
+    /// Greatest factors on displacement, velocity and so on, SI.
+    #[key(number, default = [1.5, 0.1, 1e-3])]
     pub upper: [f64; 3],
-    /// Length of the window, s.
-    pub window_s: f64,
-    /// Standard deviation of the filtered command about the fit, m.
-    pub noise_m: f64,
-    /// No adaptation while the filtered measurement is below this, m.
+    /// Nothing is learnt while the filtered measurement is below this.
+    #[key(length, of_dof, not_negative, default = "0.1 mm")]
     pub threshold_m: f64,
-    /// Cut-off of the filters of the estimator.
+    /// Root mean square of the filtered command about the fit; larger learns more slowly.
+    #[key(length, of_dof, positive, default = "20.25 um")]
+    pub noise_m: f64,
+    /// Length of the window.
+    #[key(time, positive, default = "1 s")]
+    pub window_s: f64,
+    /// Cut-off of the Butterworth filter of order 4 that the estimator sees command and measurement
+    /// through.
+    #[key(frequency, positive, default = "20 Hz")]
     pub filter_hz: f64,
+    /// Standard deviation of what is not known of the factors at the start.
+    #[key(skip = SPREAD)]
+    pub spread: [f64; 3],
 }
 
 impl AdaptiveTimeSeriesDesign {
+    /// The factors at the start: the series of the delay.
+    pub fn start(&self) -> [f64; 3] {
+        delay_series(self.start_gain, self.start_delay_s)
+    }
+
     /// The values that served the benchmark, started from 10 ms.
     pub const GENERIC: Self = Self {
-        start: [1.0, 0.010, 5e-5],
-        spread: [0.05, 6e-3, 1e-4],
+        start_gain: 1.0,
+        start_delay_s: 0.010,
+        spread: SPREAD,
         lower: [0.5, 0.0, 0.0],
         upper: [1.5, 0.1, 1e-3],
         window_s: 1.0,
@@ -81,19 +104,17 @@ struct Sums {
 impl AdaptiveTimeSeries {
     /// At rest.
     pub fn new(design: &AdaptiveTimeSeriesDesign, step_s: f64) -> Result<Self, CompensatorError> {
-        check_bounds(&design.start, &design.lower, &design.upper)?;
-        for spread in design.spread {
-            positive("spread", spread)?;
-        }
-        let noise = positive("noise", design.noise_m)?;
+        check_bounds(&design.start(), &design.lower, &design.upper)?;
+        check_each(check_positive, "spread", &design.spread)?;
+        let noise = check_positive("noise", design.noise_m)?;
         let observer = Observer::new(design.filter_hz, design.threshold_m, step_s)?;
         let stride = f64::from(observer.stride);
-        let updates = positive("window", design.window_s)? / (step_s * stride);
+        let updates = check_positive("window", design.window_s)? / (step_s * stride);
         Ok(Self {
             design: *design,
             variance: noise * noise / stride,
             per_block: ((updates / BLOCKS as f64).round() as u32).max(1),
-            parameters: design.start,
+            parameters: design.start(),
             // Derivatives beyond the jerk are noise.
             derivatives: Derivatives::new(DerivativeSource::Motion, 3, step_s),
             observer,
@@ -137,17 +158,16 @@ impl Sums {
 }
 
 impl Compensate for AdaptiveTimeSeries {
-    #[inline]
     fn command(&mut self, desired: [f64; 3], _measured: f64) -> [f64; 3] {
         filtered(&self.parameters, &self.derivatives.take(desired))
     }
 
-    #[inline]
     fn learn(&mut self, sent: f64, measured: f64) {
         if self.observer.take(sent, measured).is_none() {
             return;
         }
-        let AdaptiveTimeSeriesDesign { start, spread, lower, upper, .. } = &self.design;
+        let AdaptiveTimeSeriesDesign { spread, lower, upper, .. } = &self.design;
+        let start = self.design.start();
         let derivatives = self.observer.derivatives();
         let phi = Vector3::from_fn(|i, _| derivatives[i] * spread[i]);
         let left: f64 = start.iter().zip(&derivatives).map(|(a, x)| a * x).sum();
@@ -175,7 +195,6 @@ impl Compensate for AdaptiveTimeSeries {
         }
     }
 
-    #[inline]
     fn parameters(&self) -> &[f64] {
         &self.parameters
     }

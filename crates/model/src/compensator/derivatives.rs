@@ -1,10 +1,13 @@
 //! Derivatives of the desired motion, as many as a compensator asks for.
 
+use keys::Keys;
+
 /// Where derivatives of the desired motion come from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Keys)]
 pub enum DerivativeSource {
-    /// Displacement, velocity and acceleration of the integrator or predictor;
-    /// only what lies beyond from differences of the acceleration.
+    /// Displacement, velocity and acceleration of the integrator.
+    ///
+    /// Or of the predictor; only what lies beyond comes from differences of the acceleration.
     Motion,
     /// Backward differences of the displacement, as papers do.
     Differences,
@@ -22,7 +25,7 @@ pub(super) struct Derivatives {
     rate_hz: f64,
     /// Backward differences at the tick before, from order 0 of the signal that
     /// is differenced.
-    last: [f64; HIGHEST],
+    pub(super) last: [f64; HIGHEST],
     started: bool,
 }
 
@@ -65,11 +68,6 @@ impl Derivatives {
     /// Differences that are remembered from tick to tick.
     pub(super) fn memory(&self) -> usize {
         self.order.saturating_sub(self.known())
-    }
-
-    /// What it remembers.
-    pub(super) fn remembered(&self) -> &[f64; HIGHEST] {
-        &self.last
     }
 
     /// As if it remembered this.

@@ -1,10 +1,12 @@
 //! What declared compensators have in common: parameters, and why one cannot be built.
 
-use numerics::filter::FilterError;
+use numerics::filter::{FilterError, Section, low_pass};
 use thiserror::Error;
 
 use super::Design;
 use crate::channel::Channel;
+use crate::check::check_finite;
+use crate::error::BadNumber;
 
 impl Design {
     /// Whether its parameters change during the test.
@@ -54,15 +56,8 @@ pub fn delay_series<const N: usize>(gain: f64, delay_s: f64) -> [f64; N] {
 #[derive(Debug, Clone, PartialEq, Error)]
 pub enum CompensatorError {
     /// A number is out of range.
-    #[error("`{key}` of the compensator is {value}; it must be {requirement}")]
-    BadNumber {
-        /// The key in the file.
-        key: &'static str,
-        /// What it is.
-        value: f64,
-        /// What it must be.
-        requirement: &'static str,
-    },
+    #[error("`{}` of the compensator is {}; it must be {}", .0.name, .0.value, .0.requirement)]
+    BadNumber(#[from] BadNumber),
     /// A list has the wrong length.
     #[error("`{key}` of the compensator has {count} entries; it must have {requirement}")]
     BadCount {
@@ -112,8 +107,8 @@ impl CompensatorError {
     /// The key that should change.
     pub fn key(&self) -> &'static str {
         match self {
-            Self::BadNumber { key, .. }
-            | Self::BadCount { key, .. }
+            Self::BadNumber(error) => error.name,
+            Self::BadCount { key, .. }
             | Self::LongHistory { key, .. }
             | Self::Filter { key, .. } => key,
             Self::StartOutside { .. } => "start_delay",
@@ -121,25 +116,14 @@ impl CompensatorError {
     }
 }
 
-pub(super) fn finite(key: &'static str, value: f64) -> Result<f64, CompensatorError> {
-    check(key, value, value.is_finite(), "a finite number")
-}
-
-pub(super) fn positive(key: &'static str, value: f64) -> Result<f64, CompensatorError> {
-    check(key, value, value.is_finite() && value > 0.0, "greater than zero")
-}
-
-pub(super) fn not_negative(key: &'static str, value: f64) -> Result<f64, CompensatorError> {
-    check(key, value, value.is_finite() && value >= 0.0, "zero or more")
-}
-
-fn check(
+/// The sections of a Butterworth filter.
+pub(super) fn sections<const N: usize>(
     key: &'static str,
-    value: f64,
-    good: bool,
-    requirement: &'static str,
-) -> Result<f64, CompensatorError> {
-    if good { Ok(value) } else { Err(CompensatorError::BadNumber { key, value, requirement }) }
+    cutoff_hz: f64,
+    step_s: f64,
+) -> Result<[Section; N], CompensatorError> {
+    let sections = low_pass(cutoff_hz, 1.0 / step_s);
+    sections.map_err(|source| CompensatorError::Filter { key, source })
 }
 
 /// Refuses start values outside their bounds, and bounds that are none.
@@ -149,8 +133,8 @@ pub(super) fn check_bounds(
     upper: &[f64],
 ) -> Result<(), CompensatorError> {
     for (order, ((&start, &lower), &upper)) in start.iter().zip(lower).zip(upper).enumerate() {
-        finite("lower", lower)?;
-        finite("upper", upper)?;
+        check_finite("lower", lower)?;
+        check_finite("upper", upper)?;
         // NaN is not inside either.
         if !(lower <= start && start <= upper) {
             return Err(CompensatorError::StartOutside { order, start, lower, upper });

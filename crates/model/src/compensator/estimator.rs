@@ -1,10 +1,11 @@
 //! What adaptive kinds look at: command and measurement through the same filter.
 
-use numerics::filter::{FilterBank, low_pass};
+use numerics::filter::FilterBank;
 use numerics::lanes::{LANES, Lane, LaneMask, Lanes};
 
 use super::CompensatorError;
-use super::design::{not_negative, positive};
+use super::design::sections;
+use crate::check::{check_not_negative, check_positive};
 
 /// A displacement beyond this is not believed: far more than any rig has, far
 /// from overflow in squares and cubes.
@@ -20,29 +21,22 @@ pub(super) fn believed<T: Lane>(sent: T, measured: T) -> T::Mask {
 /// The command as sent and the measurement, each through the same Butterworth
 /// filter of order 4: whatever the filter does to one it does to the other, so
 /// that the relation between them stays.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct TwinFilter<T: Lane = f64> {
-    bank: FilterBank<T, 2, 2>,
+pub(super) type TwinFilter<T = f64> = FilterBank<T, 2, 2>;
+
+/// At rest.
+pub(super) fn twin_filter(cutoff_hz: f64, step_s: f64) -> Result<TwinFilter, CompensatorError> {
+    sections("filter", cutoff_hz, step_s).map(TwinFilter::new)
 }
 
-impl TwinFilter {
-    pub(super) fn new(cutoff_hz: f64, step_s: f64) -> Result<Self, CompensatorError> {
-        let sections = low_pass(cutoff_hz, 1.0 / step_s)
-            .map_err(|source| CompensatorError::Filter { key: "filter", source })?;
-        Ok(Self { bank: FilterBank::new(sections) })
-    }
-}
-
-impl<T: Lane> TwinFilter<T> {
-    /// Filtered command and measurement; `None` where no lane has numbers to
-    /// believe, and nothing is remembered then.
-    #[inline(always)]
-    pub(super) fn step(&mut self, sent: T, measured: T) -> Option<[T; 2]> {
-        if !believed(sent, measured).any() {
-            return None;
-        }
-        Some(self.bank.step([sent, measured]))
-    }
+/// Filtered command and measurement; `None` where no lane has numbers to
+/// believe, and nothing is remembered then.
+#[inline(always)]
+pub(super) fn filtered<T: Lane>(
+    filter: &mut TwinFilter<T>,
+    sent: T,
+    measured: T,
+) -> Option<[T; 2]> {
+    believed(sent, measured).any().then(|| filter.step([sent, measured]))
 }
 
 /// Filtered samples that are remembered.
@@ -74,11 +68,11 @@ impl Observer {
         threshold_m: f64,
         step_s: f64,
     ) -> Result<Self, CompensatorError> {
-        let ticks = 1.0 / (25.0 * positive("filter", filter_hz)? * step_s);
+        let ticks = 1.0 / (25.0 * check_positive("filter", filter_hz)? * step_s);
         // `as` saturates; a tick is the least.
         let stride = (ticks.floor() as u32).max(1);
-        let threshold = not_negative("threshold", threshold_m)?;
-        Ok(Self::at_rest(TwinFilter::new(filter_hz, step_s)?, threshold, 1.0 / step_s, stride))
+        let threshold = check_not_negative("threshold", threshold_m)?;
+        Ok(Self::at_rest(twin_filter(filter_hz, step_s)?, threshold, 1.0 / step_s, stride))
     }
 }
 
@@ -86,11 +80,11 @@ impl Observer<Lanes> {
     /// At rest; `None` if they differ in more than the threshold.
     pub(super) fn side_by_side(each: [&Observer; LANES]) -> Option<Self> {
         let Observer { filter, rate_hz, stride, .. } = *each[0];
-        let sections = *filter.bank.sections();
+        let sections = *filter.sections();
         let alike = |one: &&Observer| {
-            (one.stride, one.rate_hz, *one.filter.bank.sections()) == (stride, rate_hz, sections)
+            (one.stride, one.rate_hz, *one.filter.sections()) == (stride, rate_hz, sections)
         };
-        let filter = TwinFilter { bank: FilterBank::new(sections) };
+        let filter = TwinFilter::new(sections);
         let threshold = Lanes::each(|lane| each[lane].threshold);
         each.iter().all(alike).then(|| Self::at_rest(filter, threshold, rate_hz, stride))
     }
@@ -106,7 +100,7 @@ impl<T: Lane> Observer<T> {
     /// lanes there is something to learn now, if in any.
     #[inline(always)]
     pub(super) fn take(&mut self, sent: T, measured: T) -> Option<T::Mask> {
-        let Some(filtered) = self.filter.step(sent, measured) else {
+        let Some(filtered) = filtered(&mut self.filter, sent, measured) else {
             // A gap in the measurement is a gap in the samples.
             self.filled = 0;
             return None;

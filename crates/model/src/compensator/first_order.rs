@@ -1,13 +1,16 @@
 //! A first-order lead with a gain.
 
-use super::design::{finite, not_negative};
 use super::{Compensate, CompensatorError};
+use crate::check::{check_finite, check_not_negative};
+use keys::Keys;
 /// Keys of a first-order lead.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Keys)]
 pub struct FirstOrderDesign {
-    /// Factor on the whole.
+    /// Factor on the whole command.
+    #[key(number, positive, default = 1)]
     pub gain: f64,
-    /// (α − 1) periods.
+    /// The lead at low frequency, (α − 1) steps.
+    #[key(time, not_negative)]
     pub lead_s: f64,
 }
 
@@ -31,13 +34,12 @@ pub struct FirstOrder {
 impl FirstOrder {
     /// At rest.
     pub fn new(design: &FirstOrderDesign, step_s: f64) -> Result<Self, CompensatorError> {
-        let alpha = 1.0 + not_negative("lead", design.lead_s)? / step_s;
-        Ok(Self { gain: finite("gain", design.gain)?, alpha, last: None })
+        let alpha = 1.0 + check_not_negative("lead", design.lead_s)? / step_s;
+        Ok(Self { gain: check_finite("gain", design.gain)?, alpha, last: None })
     }
 }
 
 impl Compensate for FirstOrder {
-    #[inline]
     fn command(&mut self, desired: [f64; 3], _measured: f64) -> [f64; 3] {
         let (now, before) = (self.gain * self.alpha, self.gain * (self.alpha - 1.0));
         let past = self.last.replace(desired).unwrap_or(desired);

@@ -1,20 +1,24 @@
 //! Polynomial forward prediction.
 
-use super::design::{finite, not_negative};
 use super::{Compensate, CompensatorError};
+use crate::check::{check_finite, check_not_negative, require};
+use keys::Keys;
 
 /// Highest degree.
 const MOST_ORDER: usize = 4;
 /// Longest history per interface DOF, in samples.
 const MOST_SAMPLES: usize = 1 << 17;
 /// Keys of a polynomial forward prediction.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Keys)]
 pub struct ForwardPredictionDesign {
-    /// Degree of the polynomial, 1 to 4.
+    /// Degree.
+    #[key(count = 1..=4, default = 3)]
     pub order: usize,
     /// How far ahead.
+    #[key(time, not_negative)]
     pub delay_s: f64,
-    /// Factor on the whole.
+    /// Factor on the whole command.
+    #[key(number, positive, default = 1)]
     pub gain: f64,
 }
 
@@ -44,24 +48,16 @@ impl ForwardPrediction {
     /// At rest.
     pub fn new(design: &ForwardPredictionDesign, step_s: f64) -> Result<Self, CompensatorError> {
         let order = design.order;
-        if !(1..=MOST_ORDER).contains(&order) {
-            return Err(CompensatorError::BadNumber {
-                key: "order",
-                value: order as f64,
-                requirement: "from 1 to 4",
-            });
-        }
-        let ahead = not_negative("delay", design.delay_s)? / step_s;
+        let good = (1..=MOST_ORDER).contains(&order);
+        require(good, "order", order as f64, "from 1 to 4")?;
+        let ahead = check_not_negative("delay", design.delay_s)? / step_s;
         let length = ahead.round().max(1.0) * order as f64 + 1.0;
         if length > MOST_SAMPLES as f64 {
-            return Err(CompensatorError::LongHistory {
-                key: "delay",
-                samples: length,
-                most: MOST_SAMPLES,
-            });
+            let (key, samples, most) = ("delay", length, MOST_SAMPLES);
+            return Err(CompensatorError::LongHistory { key, samples, most });
         }
         let spacing = (ahead.round() as usize).max(1);
-        let gain = finite("gain", design.gain)?;
+        let gain = check_finite("gain", design.gain)?;
         let weights = lagrange(order, ahead / spacing as f64).map(|weight| gain * weight);
         let past = vec![[0.0; 3]; order * spacing + 1];
         Ok(Self { weights, order, spacing, past, newest: 0, started: false })
@@ -80,7 +76,6 @@ fn lagrange(order: usize, s: f64) -> [f64; MOST_ORDER + 1] {
 }
 
 impl Compensate for ForwardPrediction {
-    #[inline]
     fn command(&mut self, desired: [f64; 3], _measured: f64) -> [f64; 3] {
         let length = self.past.len();
         if !self.started {

@@ -1,16 +1,19 @@
 //! The inverse of a fitted model.
 
 use super::derivatives::{DerivativeSource, Derivatives, HIGHEST, filtered};
-use super::design::finite;
 use super::{Compensate, CompensatorError};
+use crate::check::check_finite;
+use keys::Keys;
 use nalgebra::DMatrix;
 use numerics::linear_system::{LinearSystem, Time};
 /// Keys of a fixed inverse.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Keys)]
 pub struct InverseDesign {
-    /// a0 … an, n up to 5, in powers of seconds.
+    /// a0, a1, … up to a5, in powers of seconds.
+    #[key(number, entries = 1..=6)]
     pub coefficients: Vec<f64>,
-    /// Where derivatives come from.
+    /// Where derivatives of the desired motion come from.
+    #[key(default = "motion")]
     pub derivatives: DerivativeSource,
 }
 
@@ -42,7 +45,7 @@ impl Inverse {
         }
         let mut a = [0.0; HIGHEST + 1];
         for (a, &coefficient) in a.iter_mut().zip(coefficients) {
-            *a = finite("coefficients", coefficient)?;
+            *a = check_finite("coefficients", coefficient)?;
         }
         // The jerk serves the command's own derivatives even where the
         // displacement does not need it.
@@ -52,7 +55,6 @@ impl Inverse {
 }
 
 impl Compensate for Inverse {
-    #[inline]
     fn command(&mut self, desired: [f64; 3], _measured: f64) -> [f64; 3] {
         filtered(&self.a, &self.derivatives.take(desired))
     }
@@ -81,7 +83,7 @@ impl Compensate for Inverse {
                 }
                 let desired = [signals[0], signals[1], signals[2]];
                 let command = filtered(&self.a, &derivatives.take(desired));
-                let values = derivatives.remembered()[..states].iter().chain(&command);
+                let values = derivatives.last[..states].iter().chain(&command);
                 result.iter_mut().zip(values).for_each(|(to, value)| *to = *value);
             }
             let part = |at, shape| all.view(at, shape).into_owned();

@@ -1,10 +1,12 @@
-//! A fixed compensator with the filter behind it, as a linear system.
+//! A fixed compensator as the taps of a filter, and with the filter behind it as a linear
+//! system, for those who judge the loop around it.
 
 use nalgebra::DMatrix;
-use numerics::filter::{Section, low_pass};
+use numerics::filter::Section;
 use numerics::linear_system::{Join, LinearSystem, Time};
 
-use super::{CompensatorError, Design, Kind, ShapingDesign, Tap};
+use super::design::sections;
+use super::{Compensate, CompensatorError, Design, Kind, ShapingDesign};
 
 /// Displacement, velocity, acceleration.
 const SIGNALS: usize = 3;
@@ -45,7 +47,7 @@ impl Design {
             Some([plain, news])
         });
         let Some([plain, news]) = own else { return Ok(None) };
-        let shaped = |own| Ok(filtered(own, shaping, step_s)?.copies(count));
+        let shaped = |own| filtered(own, shaping, step_s).map(|one| one.copies(count));
         Ok(Some([shaped(plain)?, shaped(news)?]))
     }
 }
@@ -56,6 +58,46 @@ impl Kind {
         let feedback = self.active().and_then(|one| one.feedback_form(time));
         feedback.or_else(|| Some(from_taps(&self.taps()?, time)))
     }
+
+    /// See [`taps`].
+    fn taps(&self) -> Option<Vec<Tap>> {
+        let memory = self.active().map_or(Some(0), Compensate::memory)?;
+        let mut found = Vec::new();
+        for from in 0..3 {
+            let mut kind = self.clone();
+            // From rest: what comes first is not taken for the past.
+            kind.command([0.0; 3], 0.0);
+            let mut desired = [0.0; 3];
+            desired[from] = 1.0;
+            for lag in 0..=memory {
+                let response = kind.command(desired, 0.0).into_iter().enumerate();
+                let taps = response.map(|(to, weight)| Tap { lag, from, to, weight });
+                found.extend(taps.filter(|tap| tap.weight != 0.0));
+                desired = [0.0; 3];
+            }
+        }
+        Some(found)
+    }
+}
+
+/// `to`[k] gets `weight` × `from`[k − `lag`]; signals are 0 displacement,
+/// 1 velocity, 2 acceleration.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Tap {
+    /// Ticks ago.
+    pub lag: usize,
+    /// Signal of the desired motion.
+    pub from: usize,
+    /// Signal of the command.
+    pub to: usize,
+    /// Factor.
+    pub weight: f64,
+}
+
+/// The taps of one interface DOF, found by asking the compensator itself:
+/// `None` for those that adapt or feed back.
+pub fn taps(design: &Design, step_s: f64) -> Result<Option<Vec<Tap>>, CompensatorError> {
+    Ok(Kind::new(design, step_s)?.taps())
 }
 
 /// A compensator of one interface DOF with the low-pass filter behind it.
@@ -65,8 +107,7 @@ fn filtered(
     step_s: f64,
 ) -> Result<LinearSystem, CompensatorError> {
     let Some(cutoff_hz) = shaping.low_pass_hz else { return Ok(own) };
-    let [section] = low_pass(cutoff_hz, 1.0 / step_s)
-        .map_err(|source| CompensatorError::Filter { key: "low_pass", source })?;
+    let [section] = sections("low_pass", cutoff_hz, step_s)?;
     let inputs = own.inputs();
     let mut join = Join::new(own.time);
     let own = join.add(own);

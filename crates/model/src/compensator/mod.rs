@@ -15,7 +15,6 @@ mod inverse;
 mod linear_form;
 mod pi_lead;
 mod shaping;
-mod taps;
 #[cfg(test)]
 mod tests;
 
@@ -27,10 +26,11 @@ pub use design::{CompensatorError, delay_series};
 pub use first_order::{FirstOrder, FirstOrderDesign};
 pub use forward_prediction::{ForwardPrediction, ForwardPredictionDesign};
 pub use inverse::{Inverse, InverseDesign};
+pub use linear_form::{Tap, taps};
 pub use pi_lead::{PiLead, PiLeadDesign};
 pub use shaping::{Shaping, ShapingDesign};
-pub use taps::{Tap, taps};
 
+use keys::Keys;
 use numerics::lanes::Lane;
 use numerics::linear_system::{LinearSystem, Time};
 
@@ -96,8 +96,9 @@ pub struct Site {
 /// Makes of the list of kinds what is declared, what is built, and the way to each.
 macro_rules! kinds {
     ($($(#[$doc:meta])* $kind:ident($design:ident),)+) => {
-        /// A compensator as declared.
-        #[derive(Debug, Clone, PartialEq)]
+        /// The kind of compensator.
+        #[derive(Debug, Clone, PartialEq, Keys)]
+        #[key(tag = "kind", absent = "adaptive_inverse")]
         pub enum Design {
             /// The command is the desired motion.
             None,
@@ -142,17 +143,18 @@ macro_rules! kinds {
 kinds! {
     /// A first-order lead with a gain.
     FirstOrder(FirstOrderDesign),
-    /// The inverse of a model, as a polynomial in derivatives.
+    /// The inverse of a fitted model: a0 x + a1 ẋ + a2 ẍ + ….
     Inverse(InverseDesign),
     /// Polynomial extrapolation over the delay.
     ForwardPrediction(ForwardPredictionDesign),
-    /// First-order inverse, adapted by a gradient.
+    /// A first-order inverse, adapted by a gradient.
     AdaptiveModelBased(AdaptiveModelBasedDesign),
-    /// Third-order inverse, adapted by a Kalman filter.
+    /// A third-order inverse, tracked by a Kalman filter.
     AdaptiveInverse(AdaptiveInverseDesign),
-    /// Second-order inverse, fitted over a moving window.
+    /// A second-order inverse, fitted over a moving window.
     AdaptiveTimeSeries(AdaptiveTimeSeriesDesign),
-    /// Proportional and integral feedback behind a lead.
+    /// Proportional and integral feedback behind a lead; the defaults are the baseline of the virtual
+    /// benchmark.
     PiLead(PiLeadDesign),
 }
 

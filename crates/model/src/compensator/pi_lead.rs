@@ -1,21 +1,26 @@
 //! Proportional and integral feedback behind a lead: the benchmark's baseline.
 
+use keys::Keys;
 use nalgebra::DMatrix;
 use numerics::linear_system::{Join, LinearSystem, Time};
 
-use super::design::{finite, positive};
 use super::estimator::MOST_M;
 use super::{Compensate, CompensatorError};
+use crate::check::{check_finite, check_positive};
 /// Keys of proportional and integral feedback behind a lead.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Keys)]
 pub struct PiLeadDesign {
-    /// K_p.
+    /// Gain on the tracking error.
+    #[key(number, default = 2)]
     pub proportional: f64,
-    /// K_i, 1/s.
+    /// Gain on its integral, 1/s.
+    #[key(number, default = 95, name = "integral")]
     pub integral_1_s: f64,
-    /// b of the lead (b s + p) / (s + p).
+    /// b of the lead (b s + p)/(s + p).
+    #[key(number, default = 50.8316336)]
     pub lead_gain: f64,
-    /// p, 1/s.
+    /// p of the lead, 1/s.
+    #[key(number, positive, default = 8570.39734, name = "lead_pole")]
     pub lead_pole_1_s: f64,
 }
 
@@ -52,10 +57,10 @@ pub struct PiLead {
 impl PiLead {
     /// At rest.
     pub fn new(design: &PiLeadDesign, step_s: f64) -> Result<Self, CompensatorError> {
-        let proportional = finite("proportional", design.proportional)?;
-        let integral = finite("integral", design.integral_1_s)?;
-        let pole = positive("lead_pole", design.lead_pole_1_s)?;
-        let lead_gain = finite("lead_gain", design.lead_gain)?;
+        let proportional = check_finite("proportional", design.proportional)?;
+        let integral = check_finite("integral", design.integral_1_s)?;
+        let pole = check_positive("lead_pole", design.lead_pole_1_s)?;
+        let lead_gain = check_finite("lead_gain", design.lead_gain)?;
         Ok(Self {
             lead: Tustin::new([lead_gain, pole], [1.0, pole], step_s),
             feedback: Tustin::new([proportional, integral], [1.0, 0.0], step_s),
@@ -67,7 +72,6 @@ impl PiLead {
 }
 
 impl Compensate for PiLead {
-    #[inline]
     fn command(&mut self, desired: [f64; 3], measured: f64) -> [f64; 3] {
         // What is not a number trips the gate; the integral must not keep it.
         if measured.abs() < MOST_M {

@@ -1,19 +1,24 @@
 //! What a command passes through behind the compensator.
 
-use numerics::filter::{FilterBank, low_pass};
+use keys::Keys;
+use numerics::filter::FilterBank;
 
-use super::design::positive;
+use super::design::sections;
 use super::{CompensatorError, Site};
+use crate::check::check_positive;
 use crate::motion::Motion;
 
 /// Declared shaping; absent parts do nothing.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Keys)]
 pub struct ShapingDesign {
-    /// Cut-off of a Butterworth filter of order 2.
+    /// Cut-off of a Butterworth filter of order 2 on the command.
+    #[key(frequency, positive)]
     pub low_pass_hz: Option<f64>,
-    /// Largest displacement, either way.
+    /// Largest command, either way; larger ones are cut off, without a trip.
+    #[key(length, of_dof, positive)]
     pub saturation_m: Option<f64>,
-    /// Largest rate of change.
+    /// Largest rate of change of the command; faster ones are slowed, without a trip.
+    #[key(velocity, of_dof, positive)]
     pub rate_m_s: Option<f64>,
 }
 
@@ -41,19 +46,13 @@ impl Shaping {
         if *design == ShapingDesign::default() {
             return Ok(None);
         }
-        let bound = |key, value: Option<f64>| value.map_or(Ok(f64::INFINITY), |v| positive(key, v));
-        let low_pass = match design.low_pass_hz {
-            None => None,
-            Some(cutoff_hz) => {
-                let sections = low_pass(cutoff_hz, 1.0 / site.step_s)
-                    .map_err(|source| CompensatorError::Filter { key: "low_pass", source })?;
-                let bank = FilterBank::new(sections);
-                Some(vec![bank; site.count])
-            }
-        };
+        let bound =
+            |key, value: Option<f64>| value.map_or(Ok(f64::INFINITY), |v| check_positive(key, v));
+        let filter = |cutoff_hz| sections("low_pass", cutoff_hz, site.step_s).map(FilterBank::new);
+        let filter = design.low_pass_hz.map(filter).transpose()?;
         let rate = bound("rate", design.rate_m_s)?;
         Ok(Some(Self {
-            low_pass,
+            low_pass: filter.map(|bank| vec![bank; site.count]),
             saturation: bound("saturation", design.saturation_m)?,
             rate,
             most: rate * site.step_s,

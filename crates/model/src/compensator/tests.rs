@@ -356,7 +356,7 @@ fn bad_designs_are_refused() {
         change(&mut design);
         Design::AdaptiveInverse(design)
     };
-    assert_eq!(refused(adaptive(|d| d.start[1] = 0.2)), "start_delay");
+    assert_eq!(refused(adaptive(|d| d.start_delay_s = 0.2)), "start_delay");
     assert_eq!(refused(adaptive(|d| d.upper[0] = f64::NAN)), "upper");
     assert_eq!(refused(adaptive(|d| d.noise_m = 0.0)), "noise");
     assert_eq!(refused(adaptive(|d| d.filter_hz = 3000.0)), "filter");

@@ -174,7 +174,7 @@ fn continuous_peak(series: &Series) -> Result<f64, ModelError> {
         let grid = Grid { start_s, rate_hz: RATE_HZ * FINER as f64, count: 2 * FINER + 1 };
         peak = peak.max(peak_of(&series.band_limited(&grid)?));
     }
-    check_positive("peak of the noise", peak)
+    Ok(check_positive("peak of the noise", peak)?)
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 use std::f64::consts::{PI, TAU};
 
+use keys::Keys;
 use numerics::fourier::{Line, sum_of_lines};
 use numerics::random::Stream;
 
@@ -33,14 +34,9 @@ impl Noise {
     pub(super) fn sample(&self, rate_hz: f64, count: usize) -> Result<Vec<f64>, ModelError> {
         check_positive("rms", self.rms)?;
         self.band.check(rate_hz)?;
-        let length = match self.duration_s {
-            None => count,
-            Some(duration_s) => {
-                let samples = check_positive("duration", duration_s)? * rate_hz;
-                // `as` saturates: a duration beyond the test is the whole test.
-                count.min(samples.round() as usize)
-            }
-        };
+        let duration_s = check_positive("duration", self.duration_s.unwrap_or(f64::MAX))?;
+        // `as` saturates: a duration beyond the test is the whole test.
+        let length = count.min((duration_s * rate_hz).round() as usize);
         if length == 0 {
             return Ok(vec![0.0; count]);
         }
@@ -62,11 +58,14 @@ impl Noise {
 }
 
 /// What of a multisine is prescribed.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Keys)]
+#[key(given, one_of)]
 pub enum Level {
-    /// Root mean square over a period.
+    /// Root mean square of the sum.
+    #[key(given, positive)]
     Rms(f64),
-    /// Largest absolute value over a period.
+    /// Largest value of the sum, either way.
+    #[key(given, positive)]
     Amplitude(f64),
 }
 
@@ -102,9 +101,6 @@ pub struct Multisine {
 }
 
 impl Multisine {
-    /// Period where the file gives none.
-    pub const DEFAULT_PERIOD_S: f64 = 10.0;
-
     pub(super) fn sample(&self, rate_hz: f64, count: usize) -> Result<Vec<f64>, ModelError> {
         let (name, wanted) = match self.level {
             Level::Rms(value) => ("rms", value),
@@ -165,6 +161,7 @@ impl Multisine {
 mod tests {
     use super::super::SignalSource;
     use super::*;
+    use crate::error::BadNumber;
 
     const BAND: Band = Band { from_hz: 1.0, to_hz: 15.0 };
     const NOISE: Noise = Noise { rms: 0.3, band: BAND, duration_s: None, seed: 5 };
@@ -278,7 +275,7 @@ mod tests {
         assert!(Noise { band, ..NOISE }.sample(100.0, 100).is_err());
         assert!(Noise { rms: f64::NAN, ..NOISE }.sample(100.0, 100).is_err());
         let error = Multisine { period_s: 1e12, ..MULTISINE }.sample(256.0, 10).unwrap_err();
-        assert!(matches!(error, ModelError::BadParameter { name: "period", .. }));
+        assert!(matches!(error, ModelError::BadParameter(BadNumber { name: "period", .. })));
         let short = Multisine { period_s: 0.01, ..MULTISINE };
         assert!(matches!(short.sample(256.0, 10), Err(ModelError::EmptyBand { .. })));
     }

@@ -1,25 +1,33 @@
 //! A recorded series played at the rate of the loop.
 
+use keys::Keys;
 use numerics::interpolate::{Grid, Series};
 
 use super::{peak_of, scale_by};
-use crate::check::{check_finite, check_not_negative, check_positive};
+use crate::check::{check_each, check_finite, check_not_negative, check_positive};
 use crate::error::ModelError;
 
 /// How the size of a record is set.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Keys)]
+#[key(one_of)]
 pub enum Scaling {
-    /// Multiply every sample.
+    /// Factor on the signal; 1 if absent.
+    #[key(number)]
     Scale(f64),
-    /// Multiply so that the largest recorded sample has this absolute value.
+    /// Scales the signal so that its largest absolute value is this.
+    #[key(given, positive)]
     Peak(f64),
 }
 
 /// How values between the samples are found.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Keys)]
 pub enum Resampling {
-    /// Straight lines; any increasing times. Onto a coarser grid it aliases.
+    /// Straight lines between the samples.
+    ///
+    /// Any increasing times. Onto a coarser grid it aliases.
     Linear,
+    /// The band-limited signal through the samples.
+    ///
     /// Windowed sinc; regular times only, no frequency added, none folded.
     BandLimited,
 }
@@ -47,15 +55,13 @@ impl Samples {
             Resampling::BandLimited => self.series.band_limited(&grid)?,
         };
         scale_by(&mut values, factor);
-        for &value in &values {
-            check_finite("scaled sample", value)?;
-        }
+        check_each(check_finite, "scaled sample", &values)?;
         Ok(values)
     }
 
     fn factor(&self) -> Result<f64, ModelError> {
         match self.scaling {
-            Scaling::Scale(scale) => check_finite("scale", scale),
+            Scaling::Scale(scale) => Ok(check_finite("scale", scale)?),
             Scaling::Peak(peak) => {
                 check_positive("peak", peak)?;
                 Ok(peak / check_positive("recorded peak", peak_of(self.series.values()))?)
@@ -68,6 +74,7 @@ impl Samples {
 mod tests {
     use super::super::SignalSource;
     use super::*;
+    use crate::error::BadNumber;
 
     fn samples(values: &[f64]) -> Samples {
         Samples {
@@ -105,7 +112,7 @@ mod tests {
     fn silence_has_no_peak_and_overflow_is_told() {
         let source = Samples { scaling: Scaling::Peak(1.0), ..samples(&[0.0, 0.0]) };
         let error = source.sample(4.0, 4).unwrap_err();
-        assert!(matches!(error, ModelError::BadParameter { name: "recorded peak", .. }));
+        assert!(matches!(error, ModelError::BadParameter(BadNumber { name: "recorded peak", .. })));
         let source = Samples { scaling: Scaling::Scale(1e300), ..samples(&[1e300, 0.0]) };
         assert!(source.sample(4.0, 4).is_err());
         let source = Samples { start_s: f64::NAN, ..samples(&[1.0, 0.0]) };

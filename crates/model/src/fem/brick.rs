@@ -3,7 +3,7 @@
 use nalgebra::DMatrix;
 
 use super::{ElementMatrices, Material, Mesh};
-use crate::check::{check_positive, require};
+use crate::check::{check_each, check_positive, require};
 use crate::reduction::ReductionError;
 
 /// Elements beyond this are no small model.
@@ -28,9 +28,7 @@ pub struct Brick {
 /// for plates one element thick.
 pub fn brick(block: &Brick) -> Result<Mesh, ReductionError> {
     block.material.check()?;
-    for length in block.size_m {
-        check_positive("size", length)?;
-    }
+    check_each(check_positive, "size", &block.size_m)?;
     let [nx, ny, nz] = block.elements;
     let count = nx.saturating_mul(ny).saturating_mul(nz);
     let good = (1..=MOST_ELEMENTS).contains(&count);

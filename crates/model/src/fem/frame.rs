@@ -3,7 +3,7 @@
 use nalgebra::{DMatrix, Matrix3, Vector3};
 
 use super::{ElementMatrices, Material, Mesh};
-use crate::check::{check_positive, require};
+use crate::check::{check_each, check_positive, require};
 use crate::reduction::ReductionError;
 use crate::structure::{bending_mass, bending_stiffness};
 
@@ -75,9 +75,9 @@ pub fn frame(frame: &Frame) -> Result<Mesh, ReductionError> {
     let good = (1..=MOST_ELEMENTS).contains(&total);
     require(good, "elements", total as f64, "from 1 to 500000")?;
     let mut nodes = frame.nodes.clone();
-    let mut ends: Vec<usize> = Vec::with_capacity(2 * total);
     let mut matrices = Vec::with_capacity(frame.members.len());
-    let mut matrix_of = Vec::with_capacity(total);
+    // Ends of each, and its member.
+    let mut elements = Vec::with_capacity(total);
     for (index, member) in frame.members.iter().enumerate() {
         let [from, to] = member.nodes;
         let (good, last) = (from != to && from.max(to) < frame.nodes.len(), from.max(to) + 1);
@@ -86,11 +86,12 @@ pub fn frame(frame: &Frame) -> Result<Mesh, ReductionError> {
         let section = (member.section + 1) as f64;
         require(good, "section of a member", section, "a section that exists")?;
         let section = &frame.sections[member.section];
-        for value in
-            [section.area_m2, section.inertia_up_m4, section.inertia_side_m4, section.torsion_m4]
-        {
-            check_positive("section", value)?;
-        }
+        let FrameSection { area_m2, inertia_up_m4, inertia_side_m4, torsion_m4 } = section;
+        check_each(
+            check_positive,
+            "section",
+            [area_m2, inertia_up_m4, inertia_side_m4, torsion_m4],
+        )?;
         let (a, b) = (Vector3::from(frame.nodes[from]), Vector3::from(frame.nodes[to]));
         let length = (b - a).norm() / member.elements as f64;
         check_positive("length of a member", length)?;
@@ -104,13 +105,11 @@ pub fn frame(frame: &Frame) -> Result<Mesh, ReductionError> {
                 nodes.push(at.into());
                 nodes.len() - 1
             };
-            ends.extend([last, next]);
-            matrix_of.push(index);
+            elements.push(([last, next], index));
             last = next;
         }
     }
-    let pairs = ends.chunks(2).zip(&matrix_of);
-    let elements = pairs.map(|(ends, &index)| (ends, &matrices[index]));
+    let elements = elements.iter().map(|(ends, index)| (&ends[..], &matrices[*index]));
     Mesh::assembled(nodes, 6, |node| frame.clamped.contains(&node), elements)
 }
 

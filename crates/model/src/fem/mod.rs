@@ -9,6 +9,7 @@ mod tests;
 pub use brick::{Brick, brick};
 pub use frame::{Frame, FrameSection, Member, frame};
 
+use keys::Keys;
 use nalgebra::{DMatrix, DVector};
 use numerics::sparse::SparseMatrix;
 
@@ -41,7 +42,7 @@ impl Material {
 }
 
 /// A direction of a node: three displacements, and three rotations for beams.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Keys)]
 pub enum Direction {
     /// Along x.
     X,
@@ -49,11 +50,14 @@ pub enum Direction {
     Y,
     /// Along z.
     Z,
-    /// About x.
+    /// About x, of a frame.
+    #[key(word = "rx")]
     TurnX,
-    /// About y.
+    /// About y, of a frame.
+    #[key(word = "ry")]
     TurnY,
-    /// About z.
+    /// About z, of a frame.
+    #[key(word = "rz")]
     TurnZ,
 }
 

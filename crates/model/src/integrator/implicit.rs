@@ -1,9 +1,9 @@
 //! Implicit steps: Newmark's average acceleration and implicit Euler.
 
 use numerics::gemv::Product;
-use numerics::second_order::inverted;
+use numerics::second_order::{SecondOrder, inverted};
 
-use super::stepper::{Acting, Balance, zeros};
+use super::stepper::{Acting, Balance};
 use super::{Method, NotConverged, Options};
 use crate::equations::Equations;
 
@@ -20,7 +20,6 @@ use crate::equations::Equations;
 #[derive(Debug, Clone)]
 pub(super) struct Implicit {
     method: Method,
-    size: usize,
     step_s: f64,
     iterations: usize,
     /// Iterations of the last step.
@@ -47,13 +46,11 @@ impl Implicit {
             Method::ImplicitEuler => (1.0 / h, 1.0 / (h * h)),
             _ => (2.0 / h, 4.0 / (h * h)),
         };
-        let effective = of_mass * &equations.mass
-            + of_damping * &equations.damping
-            + equations.steepest_stiffness();
+        let SecondOrder { mass, damping, stiffness } = &equations.steepest().matrices;
+        let effective = of_mass * mass + of_damping * damping + stiffness;
         let identity = nalgebra::DMatrix::identity(n, n);
         Some(Self {
             method: options.method,
-            size: n,
             step_s: h,
             iterations: options.iterations.max(1),
             used: 0,
@@ -63,23 +60,9 @@ impl Implicit {
             acceleration: vec![0.0; n],
             new_acceleration: vec![0.0; n],
             residual: vec![0.0; n],
-            mass: Product::new(&equations.mass),
+            mass: Product::new(mass),
             inverse: Product::new(&inverted(&effective)?),
         })
-    }
-
-    pub(super) fn side_by_side(&self, width: usize) -> Self {
-        Self {
-            size: width * self.size,
-            balance: self.balance.side_by_side(width),
-            mass: self.mass.side_by_side(width),
-            inverse: self.inverse.side_by_side(width),
-            start: zeros(width, &self.start),
-            acceleration: zeros(width, &self.acceleration),
-            new_acceleration: zeros(width, &self.new_acceleration),
-            residual: zeros(width, &self.residual),
-            ..*self
-        }
     }
 
     pub(super) fn advance(
@@ -89,9 +72,11 @@ impl Implicit {
         next: &[f64],
         own: &mut Balance,
     ) -> Result<(), NotConverged> {
-        let n = self.size;
-        self.start.copy_from_slice(state);
-        self.acceleration.copy_from_slice(own.evaluate(state, now));
+        let n = state.len() / 2;
+        state.clone_into(&mut self.start);
+        own.evaluate(state, now).clone_into(&mut self.acceleration);
+        self.new_acceleration.resize(n, 0.0);
+        self.residual.resize(n, 0.0);
         self.predict(state);
         let most = if self.linear { 1 } else { self.iterations };
         let (mut largest, mut tolerance) = (0.0, 0.0);
@@ -129,7 +114,7 @@ impl Implicit {
 
     /// A first guess from the motion so far.
     fn predict(&self, state: &mut [f64]) {
-        let (n, h) = (self.size, self.step_s);
+        let (n, h) = (state.len() / 2, self.step_s);
         for i in 0..n {
             state[i] += h * self.start[n + i] + 0.5 * h * h * self.acceleration[i];
         }
@@ -137,7 +122,7 @@ impl Implicit {
 
     /// Velocity and acceleration that belong to the displacement in `state`.
     fn follow(&mut self, state: &mut [f64]) {
-        let (n, h) = (self.size, self.step_s);
+        let (n, h) = (state.len() / 2, self.step_s);
         for i in 0..n {
             let change = state[i] - self.start[i];
             let velocity = self.start[n + i];

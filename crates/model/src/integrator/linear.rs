@@ -1,25 +1,24 @@
 //! A linear step as one matrix–vector product.
 
-use nalgebra::DMatrix;
-use numerics::block::hstack;
+use nalgebra::{DMatrix, DVector};
+use numerics::block::{hstack, vstack};
 use numerics::gemv::PanelMatrix;
 use numerics::sparse::parallel_for;
 
 use super::LinearStep;
 use super::step_map::{StepMap, StepShape};
 use super::stepper::{Inertia, Stepper};
-use crate::equations::{Equations, RelativeDof};
+use crate::equations::Equations;
 
 /// The step of a linear model, found by feeding unit vectors to its algorithm.
 ///
 /// One product gives the next state and everything the tick reads off it.
 #[derive(Debug, Clone)]
 pub(super) struct LinearMap {
-    step: LinearStep,
+    pub(super) step: LinearStep,
     pub(super) map: StepMap,
+    /// Rows behind the state, from the state.
     readout: DMatrix<f64>,
-    /// For what is asked seldom: every DOF's acceleration, a fresh start.
-    stepper: Stepper,
 }
 
 /// From this many states on the columns of a step are prepared so many side by side, and
@@ -37,12 +36,12 @@ fn gives_work(equations: &Equations) -> bool {
 }
 
 impl LinearMap {
-    pub(super) fn probe(stepper: Stepper, equations: &Equations) -> Self {
+    pub(super) fn probe(stepper: &Stepper, equations: &Equations) -> Self {
+        let (loads, forces) = (equations.load.ncols(), equations.interface.len());
         let states = stepper.state.len();
-        let (loads, forces) = stepper.inputs();
         let columns = states + 2 * loads + forces;
         let (width, piece) = if states < LARGE { (1, columns.max(1)) } else { (WIDTH, PIECE) };
-        let found = probed(&stepper, &equations.interface, width, piece);
+        let found = probed(stepper, equations, width, piece);
         let map = found.rows(0, states).into_owned();
         // The acceleration of an instant does not know the next load.
         let interface = found.rows(states, forces).remove_columns(states + loads, loads);
@@ -69,10 +68,7 @@ impl LinearMap {
         let inputs = columns - states;
         let ordered = hstack(&[&block(&map, states, inputs), &block(&map, 0, states)]);
         let readout = readout(equations, &step);
-        let mut tall = DMatrix::zeros(states + readout.nrows(), columns);
-        tall.rows_mut(0, states).copy_from(&ordered);
-        tall.rows_mut(states, readout.nrows()).copy_from(&(&readout * &ordered));
-        let advance = PanelMatrix::new(&tall);
+        let advance = PanelMatrix::new(&vstack(&[&ordered, &(&readout * &ordered)]));
         // The damping of a first-order model nobody knows.
         let dofs = if equations.states.is_some() { 0 } else { equations.size() };
         let work_dofs = gives_work(equations).then_some(dofs);
@@ -81,31 +77,15 @@ impl LinearMap {
         let (of_load, of_force) =
             (by_row(&step.acceleration_of_load), by_row(&step.acceleration_of_force));
         let map = StepMap::new(shape, advance, of_load, of_force);
-        Self { step, map, readout, stepper }
+        Self { step, map, readout }
     }
 
-    pub(super) fn step(&self) -> &LinearStep {
-        &self.step
-    }
-
-    pub(super) fn start(
-        &mut self,
-        displacement: &[f64],
-        velocity: &[f64],
-        load: &[f64],
-        force: &[f64],
-    ) {
-        self.stepper.start(displacement, velocity, load, force);
-        let state = nalgebra::DVector::from_column_slice(&self.stepper.state);
-        let readout = &self.readout * &state;
-        let output = self.map.output_mut();
-        output[..state.len()].copy_from_slice(state.as_slice());
-        output[state.len()..state.len() + readout.len()].copy_from_slice(readout.as_slice());
-    }
-
-    pub(super) fn acceleration(&mut self, load: &[f64], force: &[f64]) -> &[f64] {
-        self.stepper.state.copy_from_slice(self.map.state());
-        self.stepper.accelerate(load, force, Inertia::Own)
+    /// Starts anew from a state.
+    pub(super) fn start(&mut self, state: &[f64]) {
+        let readout = &self.readout * DVector::from_column_slice(state);
+        let (of_state, of_readout) = self.map.output_mut().split_at_mut(state.len());
+        of_state.copy_from_slice(state);
+        of_readout[..readout.len()].copy_from_slice(readout.as_slice());
     }
 }
 
@@ -113,14 +93,15 @@ impl LinearMap {
 /// load, next load and force. The columns do not depend on each other, so those of a
 /// large model are stepped `width` side by side and shared out among the processors in
 /// pieces, with the same bits.
-fn probed(stepper: &Stepper, places: &[RelativeDof], width: usize, piece: usize) -> DMatrix<f64> {
-    let (states, (loads, forces)) = (stepper.state.len(), stepper.inputs());
-    let columns = states + 2 * loads + forces;
+fn probed(stepper: &Stepper, equations: &Equations, width: usize, piece: usize) -> DMatrix<f64> {
+    let (places, loads) = (&equations.interface, equations.load.ncols());
+    let states = stepper.state.len();
+    let columns = states + 2 * loads + places.len();
     let mut found = DMatrix::zeros(states + places.len(), columns);
     let rows = found.nrows().max(1);
     let pieces = found.as_mut_slice().chunks_mut(rows * piece).enumerate();
     parallel_for(pieces, |(index, piece_columns)| {
-        let mut stepper = stepper.side_by_side(width);
+        let mut stepper = stepper.clone();
         for (batch, found) in piece_columns.chunks_mut(rows * width).enumerate() {
             let first = index * piece + batch * width;
             let mut unit = vec![0.0; columns * width];
@@ -130,7 +111,7 @@ fn probed(stepper: &Stepper, places: &[RelativeDof], width: usize, piece: usize)
             let (z, rest) = unit.split_at(states * width);
             let (load, rest) = rest.split_at(loads * width);
             let (next, force) = rest.split_at(loads * width);
-            stepper.state.copy_from_slice(z);
+            z.clone_into(&mut stepper.state);
             let each = |all: &[f64], one: usize| -> Vec<f64> {
                 all[one..].iter().step_by(width).copied().collect()
             };
@@ -153,32 +134,24 @@ fn probed(stepper: &Stepper, places: &[RelativeDof], width: usize, piece: usize)
 /// What is read off a state: displacement, velocity and (the state's part of
 /// the) acceleration of the interface, then what the energies need.
 fn readout(equations: &Equations, step: &LinearStep) -> DMatrix<f64> {
-    let (n, states) = (equations.size(), step.transition.nrows());
+    let drag = hstack(&[&DMatrix::zeros(0, equations.size()), &equations.matrices.damping]);
     let reach = equations.load.transpose();
-    let of_work: &[(&DMatrix<f64>, usize)] = match &equations.states {
-        Some(_) => &[(&reach, 0)],
-        None if gives_work(equations) => &[(&equations.damping, n), (&reach, 0)],
-        None => &[],
-    };
-    let blocks = [
-        (&step.displacement_of_state, 0),
-        (&step.velocity_of_state, 0),
-        (&step.acceleration_of_state, 0),
-    ];
-    let blocks: Vec<_> = blocks.iter().chain(of_work).collect();
-    let mut readout = DMatrix::zeros(blocks.iter().map(|(b, _)| b.nrows()).sum(), states);
-    let mut row = 0;
-    for (block, column) in blocks {
-        readout.view_mut((row, *column), block.shape()).copy_from(*block);
-        row += block.nrows();
+    let mut blocks =
+        vec![&step.displacement_of_state, &step.velocity_of_state, &step.acceleration_of_state];
+    match &equations.states {
+        Some(_) => blocks.push(&reach),
+        None if gives_work(equations) => blocks.extend([&drag, &reach]),
+        None => {}
     }
-    readout
+    vstack(&blocks)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::equations::RelativeDof;
     use crate::integrator::{Hold, Method, Options};
+    use numerics::second_order::SecondOrder;
 
     #[test]
     fn columns_side_by_side_have_the_bits_of_single_ones() {
@@ -189,9 +162,11 @@ mod tests {
             _ => 0.0,
         });
         let equations = Equations {
-            mass: DMatrix::from_fn(n, n, |i, j| if i == j { 2.0 + i as f64 } else { 0.1 }),
-            damping: 1e-3 * &stiffness,
-            stiffness,
+            matrices: SecondOrder {
+                mass: DMatrix::from_fn(n, n, |i, j| if i == j { 2.0 + i as f64 } else { 0.1 }),
+                damping: 1e-3 * &stiffness,
+                stiffness,
+            },
             load: DMatrix::from_fn(n, 2, |i, j| (i + 2 * j) as f64),
             interface: vec![RelativeDof::of_dof(4), RelativeDof { from: Some(0), to: Some(2) }],
             elements: Vec::new(),
@@ -210,10 +185,10 @@ mod tests {
             for direct_inertia in [None, Some(direct)] {
                 let options = Options { method, step_s: 3e-3, direct_inertia, iterations: 1 };
                 let stepper = Stepper::new(&equations, &options).unwrap();
-                let single = probed(&stepper, &equations.interface, 1, 100);
+                let single = probed(&stepper, &equations, 1, 100);
                 assert!(single.amax() > 0.5);
                 for (width, piece) in [(16, 64), (5, 5), (3, 6)] {
-                    let wide = probed(&stepper, &equations.interface, width, piece);
+                    let wide = probed(&stepper, &equations, width, piece);
                     assert_eq!(single, wide, "{method:?}, {width}");
                 }
             }

@@ -11,8 +11,8 @@
 //! feeding unit vectors through the algorithm itself, so there is one
 //! implementation of each, and the tick costs one matrix–vector product.
 
-mod explicit;
 mod implicit;
+mod kolay_ricles;
 mod linear;
 mod stability;
 mod step_map;
@@ -22,6 +22,7 @@ mod tests;
 
 pub use stability::{UnstableStep, unstable_step};
 
+use keys::Keys;
 use nalgebra::DMatrix;
 use numerics::block::vstack;
 use numerics::lanes::Lane;
@@ -37,11 +38,11 @@ pub use step_map::{StepMap, StepShape};
 use stepper::{Inertia, Stepper};
 
 /// How the load runs between two samples, for the exact method.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Keys)]
 pub enum Hold {
-    /// It keeps its value.
+    /// The load is constant over the step.
     Zero,
-    /// It runs straight to the next value.
+    /// The load is linear over the step.
     First,
 }
 
@@ -147,58 +148,46 @@ pub struct NotConverged {
 /// An integrator, linear or not, with its state.
 #[derive(Debug, Clone)]
 pub struct Integrator {
-    core: Core,
-    size: usize,
-    interface: Motion,
+    /// The algorithm. Where the step is a matrix it serves what is asked seldom: every
+    /// DOF's acceleration, a fresh start.
+    stepper: Box<Stepper>,
+    /// The step of a linear model, and its state.
+    linear: Option<Box<LinearMap>>,
     places: Vec<RelativeDof>,
+    interface: Motion,
     direct: Option<DMatrix<f64>>,
-    /// CR and KR-α keep the velocity of a moment ago; the interface's is brought
-    /// up to date with its acceleration.
-    velocity_lag_s: f64,
-}
-
-#[derive(Debug, Clone)]
-enum Core {
-    Linear(Box<LinearMap>),
-    Nonlinear(Box<Stepper>),
 }
 
 impl Integrator {
     /// Prepares the algorithm for these equations, at rest.
     pub fn new(equations: &Equations, options: &Options) -> Result<Self, IntegratorError> {
-        let stepper = Stepper::new(equations, options)?;
-        let velocity_lag_s = stepper.velocity_lag_s;
-        let core = if equations.elements.is_empty() {
-            Core::Linear(Box::new(LinearMap::probe(stepper, equations)))
-        } else {
-            Core::Nonlinear(Box::new(stepper))
-        };
+        let stepper = Box::new(Stepper::new(equations, options)?);
+        let is_linear = equations.elements.is_empty();
         Ok(Self {
-            core,
-            size: equations.size(),
-            interface: Motion::rest(equations.interface.len()),
+            linear: is_linear.then(|| Box::new(LinearMap::probe(&stepper, equations))),
+            stepper,
             places: equations.interface.clone(),
+            interface: Motion::rest(equations.interface.len()),
             direct: options.direct_inertia.clone(),
-            velocity_lag_s,
         })
     }
 
     /// Number of DOFs.
     pub fn size(&self) -> usize {
-        self.size
+        self.stepper.size
     }
 
     /// Displacement of every DOF, m.
     #[inline(always)]
     pub fn displacement(&self) -> &[f64] {
-        &self.state()[..self.size]
+        &self.state()[..self.size()]
     }
 
     /// Velocity of every DOF, m/s; with CR and KR-α that of half a step (γ
     /// steps) earlier, see there.
     #[inline(always)]
     pub fn velocity(&self) -> &[f64] {
-        &self.state()[self.size..2 * self.size]
+        &self.state()[self.size()..2 * self.size()]
     }
 
     /// Motion of the interface; its acceleration is that of the last
@@ -212,20 +201,14 @@ impl Integrator {
     /// the past.
     #[inline(always)]
     pub fn state(&self) -> &[f64] {
-        match &self.core {
-            Core::Linear(linear) => linear.map.state(),
-            Core::Nonlinear(stepper) => &stepper.state,
-        }
+        self.linear.as_ref().map_or(&self.stepper.state, |linear| linear.map.state())
     }
 
     /// Work put into the first `count` nonlinear elements and the part of it
     /// they store, J.
     #[inline(always)]
     pub fn element_energy(&self, count: usize) -> ElementEnergy {
-        match &self.core {
-            Core::Linear(_) => ElementEnergy { work: 0.0, stored: 0.0 },
-            Core::Nonlinear(stepper) => ElementEnergy::of(&stepper.elements[..count]),
-        }
+        ElementEnergy::of(&self.stepper.elements[..count])
     }
 
     /// Balances the forces of the present instant. `force` is the measured
@@ -233,18 +216,17 @@ impl Integrator {
     /// leaves with it.
     #[inline(always)]
     pub fn equilibrium(&mut self, load: &[f64], force: &mut [f64]) {
-        let acceleration = &mut self.interface.acceleration;
-        match &mut self.core {
-            Core::Linear(linear) => linear.map.interface_acceleration(load, force, acceleration),
-            Core::Nonlinear(stepper) => {
-                let all = stepper.accelerate(load, force, Inertia::WithSpecimen);
-                for (a, place) in acceleration.iter_mut().zip(&self.places) {
-                    *a = place.value(all);
-                }
+        let Motion { velocity, acceleration, .. } = &mut self.interface;
+        if let Some(linear) = &self.linear {
+            linear.map.interface_acceleration(load, force, acceleration);
+        } else {
+            let all = self.stepper.accelerate(load, force, Inertia::WithSpecimen);
+            for (a, place) in acceleration.iter_mut().zip(&self.places) {
+                *a = place.value(all);
             }
         }
-        for (v, a) in self.interface.velocity.iter_mut().zip(&*acceleration) {
-            *v += self.velocity_lag_s * a;
+        for (v, a) in velocity.iter_mut().zip(&*acceleration) {
+            *v += self.stepper.velocity_lag_s * a;
         }
         if let Some(direct) = &self.direct {
             for (i, f) in force.iter_mut().enumerate() {
@@ -264,9 +246,9 @@ impl Integrator {
         next: &[f64],
         force: &[f64],
     ) -> Result<(), NotConverged> {
-        match &mut self.core {
-            Core::Linear(linear) => linear.map.advance(load, next, force),
-            Core::Nonlinear(stepper) => stepper.advance(load, next, force)?,
+        match &mut self.linear {
+            Some(linear) => linear.map.advance(load, next, force),
+            None => self.stepper.advance(load, next, force)?,
         }
         self.update_interface();
         Ok(())
@@ -275,19 +257,19 @@ impl Integrator {
     /// Acceleration of every DOF at the present instant under the whole
     /// measured force, for those who record it.
     pub fn acceleration(&mut self, load: &[f64], force: &[f64], out: &mut [f64]) {
-        let all = match &mut self.core {
-            Core::Linear(map) => map.acceleration(load, force),
-            Core::Nonlinear(stepper) => stepper.accelerate(load, force, Inertia::Own),
-        };
-        out.copy_from_slice(&all[..self.size]);
+        if let Some(linear) = &self.linear {
+            self.stepper.state.copy_from_slice(linear.map.state());
+        }
+        let all = self.stepper.accelerate(load, force, Inertia::Own);
+        out.copy_from_slice(all);
     }
 
     /// Starts anew from a displacement and velocity under a given load and
     /// interface force, the elements virgin.
     pub fn start(&mut self, displacement: &[f64], velocity: &[f64], load: &[f64], force: &[f64]) {
-        match &mut self.core {
-            Core::Linear(map) => map.start(displacement, velocity, load, force),
-            Core::Nonlinear(stepper) => stepper.start(displacement, velocity, load, force),
+        self.stepper.start(displacement, velocity, load, force);
+        if let Some(linear) = &mut self.linear {
+            linear.start(&self.stepper.state);
         }
         self.update_interface();
     }
@@ -295,7 +277,7 @@ impl Integrator {
     /// Starts anew from rest under a load that may be there from the first
     /// instant on: what an algorithm keeps of the past then fits it.
     pub fn rest(&mut self, load: &[f64]) {
-        let (zeros, mut force) = (vec![0.0; self.size], vec![0.0; self.places.len()]);
+        let (zeros, mut force) = (vec![0.0; self.size()], vec![0.0; self.interface.count()]);
         self.start(&zeros, &zeros, load, &force);
         // With direct inertia the specimen takes its share of the load.
         self.equilibrium(load, &mut force);
@@ -305,18 +287,12 @@ impl Integrator {
     /// Iterations of the last step of an implicit method with nonlinear
     /// elements; 0 for every other.
     pub fn iterations(&self) -> usize {
-        match &self.core {
-            Core::Linear(_) => 0,
-            Core::Nonlinear(stepper) => stepper.iterations(),
-        }
+        self.stepper.iterations()
     }
 
     /// The step as matrices, if the model is linear: z⁺ = A z + B₀ s + B₁ s⁺ + B_f f.
     pub fn linear_step(&self) -> Option<&LinearStep> {
-        match &self.core {
-            Core::Linear(map) => Some(map.step()),
-            Core::Nonlinear(_) => None,
-        }
+        self.linear.as_ref().map(|linear| &linear.step)
     }
 
     /// The tick's part of a linear model as a linear system: from the measured
@@ -325,7 +301,7 @@ impl Integrator {
     /// [`equilibrium`](Self::equilibrium) (displacement, velocity, acceleration).
     pub fn linear_form(&self, step_s: f64) -> Option<LinearSystem> {
         let step = self.linear_step()?;
-        let (count, lag) = (self.places.len(), self.velocity_lag_s);
+        let (count, lag) = (self.interface.count(), step.velocity_lag_s);
         let (of_state, of_force) = (&step.acceleration_of_state, &step.acceleration_of_force);
         let (x, v) = (&step.displacement_of_state, &step.velocity_of_state);
         let c = vstack(&[x, v, x, &(v + lag * of_state), of_state]);
@@ -343,41 +319,33 @@ impl Integrator {
     /// further ado: a small linear model. `force` is the one measured now.
     #[inline(always)]
     pub fn step_work(&self, force: &[f64]) -> Option<StepWork> {
-        match &self.core {
-            Core::Linear(linear) => linear.map.work(force),
-            Core::Nonlinear(_) => None,
-        }
+        self.linear.as_ref()?.map.work(force)
     }
 
     /// The step of a linear model as the one product it is, where the rig has no
     /// direct inertia: for stepping several side by side.
     pub fn step_map(&self) -> Option<&StepMap> {
-        match &self.core {
-            Core::Linear(linear) if self.direct.is_none() => Some(&linear.map),
-            _ => None,
-        }
+        let linear = self.linear.as_ref().filter(|_| self.direct.is_none())?;
+        Some(&linear.map)
     }
 
     /// By how much the interface's velocity is brought up to date, s.
     pub fn velocity_lag_s(&self) -> f64 {
-        self.velocity_lag_s
+        self.stepper.velocity_lag_s
     }
 
     #[inline(always)]
     fn update_interface(&mut self) {
-        match &self.core {
-            Core::Linear(linear) => {
-                let (displacement, velocity) = linear.map.interface();
-                copy(&mut self.interface.displacement, displacement);
-                copy(&mut self.interface.velocity, velocity);
-            }
-            Core::Nonlinear(stepper) => {
-                let (displacement, rest) = stepper.state.split_at(self.size);
-                for (i, place) in self.places.iter().enumerate() {
-                    self.interface.displacement[i] = place.value(displacement);
-                    self.interface.velocity[i] = place.value(rest);
-                }
-            }
+        if let Some(linear) = &self.linear {
+            let (displacement, velocity) = linear.map.interface();
+            copy(&mut self.interface.displacement, displacement);
+            copy(&mut self.interface.velocity, velocity);
+            return;
+        }
+        let (displacement, velocity) = self.stepper.state.split_at(self.size());
+        for (i, place) in self.places.iter().enumerate() {
+            self.interface.displacement[i] = place.value(displacement);
+            self.interface.velocity[i] = place.value(velocity);
         }
     }
 }

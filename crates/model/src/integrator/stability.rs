@@ -66,24 +66,28 @@ fn is_surely_stable(linear: &Equations, options: &Options) -> bool {
 /// greatest ω² of (K, M) and the greatest c of (C, M).
 fn fastest(linear: &Equations) -> Result<f64, EigenError> {
     let greatest = |matrix| -> Result<f64, EigenError> {
-        let [low, high] = eigen::definite_range(matrix, &linear.mass)?;
+        let [low, high] = eigen::definite_range(matrix, &linear.matrices.mass)?;
         Ok(low.abs().max(high.abs()))
     };
-    let (square, drag) = (greatest(&linear.stiffness)?, greatest(&linear.damping)?);
+    let (square, drag) =
+        (greatest(&linear.matrices.stiffness)?, greatest(&linear.matrices.damping)?);
     Ok(0.5 * (drag + (drag * drag + 4.0 * square).sqrt()))
 }
 
 #[cfg(test)]
 mod tests {
     use nalgebra::DMatrix;
+    use numerics::second_order::SecondOrder;
 
     use super::*;
 
     fn equations(m: [f64; 2], c: [f64; 4], k: [f64; 4]) -> Equations {
         Equations {
-            mass: DMatrix::from_diagonal(&m.to_vec().into()),
-            damping: DMatrix::from_row_slice(2, 2, &c),
-            stiffness: DMatrix::from_row_slice(2, 2, &k),
+            matrices: SecondOrder {
+                mass: DMatrix::from_diagonal(&m.to_vec().into()),
+                damping: DMatrix::from_row_slice(2, 2, &c),
+                stiffness: DMatrix::from_row_slice(2, 2, &k),
+            },
             load: DMatrix::zeros(2, 0),
             interface: Vec::new(),
             elements: Vec::new(),

@@ -14,7 +14,8 @@ use super::StepWork;
 /// energies are read out, C v of every DOF and Lᵀx of every load.
 #[derive(Debug, Clone)]
 pub struct StepMap<T: Lane = f64> {
-    shape: StepShape,
+    /// Its sizes.
+    pub shape: StepShape,
     /// This instant and the next, in turns: load, next load, force; state;
     /// readout; padding. The product reads the first two and writes the last
     /// three of the other one, so nothing is moved, and what was stays readable.
@@ -88,11 +89,6 @@ impl StepMap<Lanes> {
 }
 
 impl<T: Lane> StepMap<T> {
-    /// Its sizes.
-    pub fn shape(&self) -> StepShape {
-        self.shape
-    }
-
     /// State and readout, to be written.
     pub(super) fn output_mut(&mut self) -> &mut [T] {
         &mut self.vectors[self.now][self.shape.inputs()..]
@@ -160,18 +156,17 @@ impl<T: Lane> StepMap<T> {
         let x = self.shape.inputs();
         let (held, u) = (2 * loads, x + states);
         let drag = u + 3 * forces;
-        let moved = now[x..x + dofs].iter().zip(&last[x..x + dofs]);
-        let dragged = now[drag..drag + dofs].iter().zip(&last[drag..drag + dofs]);
-        for ((x, x0), (d, d0)) in moved.zip(dragged) {
+        // At the end of the step and at its start.
+        let pairs = |at: usize, count: usize| now[at..at + count].iter().zip(&last[at..at + count]);
+        for ((x, x0), (d, d0)) in pairs(x, dofs).zip(pairs(drag, dofs)) {
             work.dissipated += (*d + *d0) * 0.5 * (*x - *x0);
         }
-        let reach = drag + dofs;
-        let moved = now[reach..reach + loads].iter().zip(&last[reach..reach + loads]);
-        for ((q, q0), (s0, s)) in moved.zip(last[..loads].iter().zip(&last[loads..2 * loads])) {
+        let signals = last[..loads].iter().zip(&last[loads..2 * loads]);
+        for ((q, q0), (s0, s)) in pairs(drag + dofs, loads).zip(signals) {
             work.input += (*s + *s0) * 0.5 * (*q - *q0);
         }
-        let moved = now[u..u + forces].iter().zip(&last[u..u + forces]);
-        for ((u, u0), (f0, f)) in moved.zip(last[held..held + forces].iter().zip(force)) {
+        let measured = last[held..held + forces].iter().zip(force);
+        for ((u, u0), (f0, f)) in pairs(u, forces).zip(measured) {
             work.feedback_held -= *f0 * (*u - *u0);
             work.feedback_straight -= (*f + *f0) * 0.5 * (*u - *u0);
         }

@@ -1,17 +1,15 @@
 //! The algorithms themselves, for linear and nonlinear models alike.
 
-use std::ops::Range;
-
 use nalgebra::DMatrix;
 use numerics::block::hstack;
 use numerics::gemv::Product;
 use numerics::second_order::{SecondOrder, inverted};
 
-use super::explicit::{KolayRicles, RungeKutta};
 use super::implicit::Implicit;
+use super::kolay_ricles::KolayRicles;
 use super::{IntegratorError, Method, NotConverged, Options};
-use crate::equations::{ConnectedElement, Equations, RelativeDof};
-use crate::first_order::{FirstOrder, Scheme, step_map};
+use crate::equations::{ConnectedElement, Equations};
+use crate::first_order::{RungeKutta, Scheme, step_map};
 
 /// Whose inertia answers to the forces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,11 +29,13 @@ pub(super) struct Acting<'a> {
 }
 
 /// State, force balance and algorithm.
+///
+/// A linear model may be stepped from several states at once, with as many loads and
+/// forces: vectors entry by entry beside each other, with the bits of one step each.
 #[derive(Debug, Clone)]
 pub(super) struct Stepper {
-    size: usize,
-    loads: usize,
-    places: Vec<RelativeDof>,
+    /// DOFs.
+    pub(super) size: usize,
     /// x, v, and what the algorithm keeps of the past.
     pub(super) state: Vec<f64>,
     pub(super) elements: Vec<ConnectedElement>,
@@ -48,9 +48,14 @@ pub(super) struct Stepper {
 
 #[derive(Debug, Clone)]
 enum Algorithm {
-    RungeKutta(RungeKutta),
-    /// A first-order system with nonlinear elements: its slopes.
-    Stages(RungeKutta, Box<Balance>),
+    RungeKutta {
+        step_s: f64,
+        rule: RungeKutta,
+        /// The load halfway.
+        middle: Vec<f64>,
+        /// Of a first-order system, all its slopes; else the accelerations do.
+        slopes: Option<Box<Balance>>,
+    },
     /// The step of a linear first-order system as it is: exact, implicit or by stages.
     Map(Product),
     Implicit(Implicit),
@@ -79,8 +84,6 @@ impl Stepper {
         };
         Ok(Self {
             size: n,
-            loads: equations.load.ncols(),
-            places: equations.interface.clone(),
             state: vec![0.0; states],
             elements: equations.elements.clone(),
             own,
@@ -88,39 +91,6 @@ impl Stepper {
             algorithm,
             velocity_lag_s,
         })
-    }
-
-    /// At rest, to step so many vectors of state, load and force side by side: entry
-    /// by entry beside each other, with the bits of one step each. For linear models.
-    pub(super) fn side_by_side(&self, width: usize) -> Self {
-        let algorithm = match &self.algorithm {
-            Algorithm::RungeKutta(rk) => Algorithm::RungeKutta(rk.side_by_side(width)),
-            Algorithm::Stages(stages, slopes) => {
-                Algorithm::Stages(stages.side_by_side(width), Box::new(slopes.side_by_side(width)))
-            }
-            Algorithm::Map(map) => Algorithm::Map(map.side_by_side(width)),
-            Algorithm::Implicit(implicit) => Algorithm::Implicit(implicit.side_by_side(width)),
-            Algorithm::ChenRicles { step_s, alpha } => {
-                Algorithm::ChenRicles { step_s: *step_s, alpha: alpha.side_by_side(width) }
-            }
-            Algorithm::KolayRicles(kr) => Algorithm::KolayRicles(kr.side_by_side(width)),
-        };
-        Self {
-            size: width * self.size,
-            loads: width * self.loads,
-            places: self.places.clone(),
-            state: zeros(width, &self.state),
-            elements: self.elements.clone(),
-            own: self.own.side_by_side(width),
-            with_specimen: self.with_specimen.as_ref().map(|own| own.side_by_side(width)),
-            algorithm,
-            velocity_lag_s: self.velocity_lag_s,
-        }
-    }
-
-    /// Numbers of load signals and interface forces.
-    pub(super) fn inputs(&self) -> (usize, usize) {
-        (self.loads, self.places.len())
     }
 
     /// Iterations of the last step; none for explicit methods.
@@ -147,7 +117,11 @@ impl Stepper {
             placed.element.commit(placed.place.value(displacement));
         }
         let now = Acting { load, force, elements: &self.elements };
-        let acceleration = self.own.evaluate(&self.state, now);
+        let motion = match self.algorithm {
+            Algorithm::KolayRicles(_) => 2 * n,
+            _ => self.state.len(),
+        };
+        let acceleration = self.own.evaluate(&self.state[..motion], now);
         for (v, a) in self.state[n..2 * n].iter_mut().zip(acceleration) {
             *v -= self.velocity_lag_s * a;
         }
@@ -178,17 +152,24 @@ impl Stepper {
         let now = Acting { load, force, elements: &self.elements };
         let state = &mut self.state;
         match &mut self.algorithm {
-            Algorithm::RungeKutta(rk) => rk.advance(state, now, next, &mut self.own),
-            Algorithm::Stages(stages, slopes) => stages.advance(state, now, next, slopes),
+            Algorithm::RungeKutta { step_s, rule, middle, slopes } => {
+                middle.clear();
+                middle.extend(load.iter().zip(next).map(|(a, b)| 0.5 * (a + b)));
+                let balance = slopes.as_deref_mut().unwrap_or(&mut self.own);
+                rule.advance(state, *step_s, &mut balance.0, |product, stage, state| {
+                    let load = [load, middle, middle, next][stage];
+                    take(product, state, Acting { load, ..now });
+                });
+            }
             Algorithm::Map(map) => {
                 let next = map.of([state, load, next, force]);
                 state.copy_from_slice(next);
             }
             Algorithm::Implicit(implicit) => implicit.advance(state, now, next, &mut self.own)?,
             Algorithm::ChenRicles { step_s, alpha } => {
-                let h = *step_s;
+                let (n, h) = (state.len() / 2, *step_s);
                 let changes = alpha.of([self.own.evaluate(state, now)]);
-                let (x, v) = state.split_at_mut(self.size);
+                let (x, v) = state.split_at_mut(n);
                 for ((x, v), a) in x.iter_mut().zip(v).zip(changes) {
                     *x += h * *v + h * h * a;
                     *v += h * a;
@@ -197,7 +178,7 @@ impl Stepper {
             Algorithm::KolayRicles(kr) => kr.advance(state, now),
         }
         for placed in &mut self.elements {
-            placed.element.commit(placed.place.value(&self.state[..self.size]));
+            placed.element.commit(placed.place.value(&self.state));
         }
         Ok(())
     }
@@ -205,7 +186,7 @@ impl Stepper {
 
 impl Algorithm {
     fn new(equations: &Equations, options: &Options) -> Result<Self, IntegratorError> {
-        let (n, h, method) = (equations.size(), options.step_s, options.method);
+        let (h, method) = (options.step_s, options.method);
         let elements = equations.elements.len();
         let singular = || IntegratorError::SingularStep(method.name());
         let first_order = || equations.first_order().ok_or(IntegratorError::SingularMass);
@@ -214,28 +195,34 @@ impl Algorithm {
             let finite = map.iter().all(|value| value.is_finite());
             finite.then(|| Self::Map(Product::new(&map))).ok_or_else(singular)
         };
+        let stages = |slopes: Option<Box<Balance>>| Self::RungeKutta {
+            step_s: h,
+            rule: RungeKutta::new(equations.state_count()),
+            middle: vec![0.0; equations.load.ncols()],
+            slopes,
+        };
         if equations.states.is_some() {
             let scheme = method.scheme().ok_or(IntegratorError::NeedsSecondOrder(method.name()))?;
             return match scheme {
                 _ if elements == 0 => map(scheme),
                 Scheme::RungeKutta4 => {
-                    let slopes = Balance::of_slopes(&first_order()?, 0..equations.state_count(), n);
-                    Ok(Self::Stages(RungeKutta::new(equations, h), Box::new(slopes)))
+                    let slopes = Balance(Product::new(&first_order()?.joined()));
+                    Ok(stages(Some(Box::new(slopes))))
                 }
                 _ => Err(IntegratorError::ElementsOfFirstOrder(elements)),
             };
         }
         Ok(match method {
-            Method::RungeKutta4 => Self::RungeKutta(RungeKutta::new(equations, h)),
+            Method::RungeKutta4 => stages(None),
             Method::Exact(_) if elements > 0 => return Err(IntegratorError::NotLinear(elements)),
             Method::Exact(_) => map(method.scheme().ok_or_else(singular)?)?,
             Method::Newmark | Method::ImplicitEuler => {
                 Self::Implicit(Implicit::new(equations, options).ok_or_else(singular)?)
             }
             Method::ChenRicles => {
-                let stiffness = equations.steepest_stiffness();
-                let left = 4.0 * &equations.mass + 2.0 * h * &equations.damping + h * h * stiffness;
-                let alpha = 4.0 * inverted(&left).ok_or_else(singular)? * &equations.mass;
+                let SecondOrder { mass, damping, stiffness } = &equations.steepest().matrices;
+                let left = 4.0 * mass + 2.0 * h * damping + h * h * stiffness;
+                let alpha = 4.0 * inverted(&left).ok_or_else(singular)? * mass;
                 Self::ChenRicles { step_s: h, alpha: Product::new(&alpha) }
             }
             Method::KolayRicles { spectral_radius } => Self::KolayRicles(
@@ -245,33 +232,21 @@ impl Algorithm {
     }
 }
 
-/// G [L s − B f − r(x) − C v − K x] for a fixed G, or slopes of a first-order
-/// system, as one product.
+/// G [L s − B f − r(x) − C v − K x] for a fixed G, or slopes of a first-order system,
+/// as one product of x, v (or all states), s, f and r.
 #[derive(Debug, Clone)]
-pub(super) struct Balance {
-    /// Of x, v (or all states), s, f, r.
-    product: Product,
-    states: usize,
-    /// DOFs.
-    size: usize,
-}
-
-/// Room for so many of a vector.
-pub(super) fn zeros(width: usize, one: &[f64]) -> Vec<f64> {
-    vec![0.0; width * one.len()]
-}
+pub(super) struct Balance(Product);
 
 impl Balance {
     pub(super) fn new(equations: &Equations, left: &DMatrix<f64>) -> Self {
-        let n = equations.size();
         let joined = hstack(&[
-            &-&equations.stiffness,
-            &-&equations.damping,
+            &-&equations.matrices.stiffness,
+            &-&equations.matrices.damping,
             &equations.load,
             &-equations.interface_matrix(),
             &-equations.element_matrix(),
         ]);
-        Self { product: Product::new(&(left * joined)), states: 2 * n, size: n }
+        Self(Product::new(&(left * joined)))
     }
 
     /// The acceleration of every DOF.
@@ -279,34 +254,23 @@ impl Balance {
         let (n, singular) = (equations.size(), IntegratorError::SingularMass);
         if equations.states.is_some() {
             // The velocities' slopes are the accelerations.
-            return Ok(Self::of_slopes(&equations.first_order().ok_or(singular)?, n..2 * n, n));
+            let slopes = equations.first_order().ok_or(singular)?.joined();
+            return Ok(Self(Product::new(&slopes.rows(n, n).into_owned())));
         }
-        Ok(Self::new(equations, &inverted(&equations.mass).ok_or(singular)?))
-    }
-
-    /// Some slopes of a first-order system whose first `size` states are DOFs.
-    fn of_slopes(system: &FirstOrder, rows: Range<usize>, size: usize) -> Self {
-        let FirstOrder { dynamics, load, held, elements } = system;
-        let all = hstack(&[dynamics, load, held, elements]);
-        let product = Product::new(&all.rows(rows.start, rows.len()).into_owned());
-        Self { product, states: dynamics.nrows(), size }
-    }
-
-    pub(super) fn side_by_side(&self, width: usize) -> Self {
-        Self {
-            product: self.product.side_by_side(width),
-            states: width * self.states,
-            size: width * self.size,
-        }
+        Ok(Self::new(equations, &inverted(&equations.matrices.mass).ok_or(singular)?))
     }
 
     /// The balance at displacement and velocity `state` (elements at trial).
     pub(super) fn evaluate(&mut self, state: &[f64], now: Acting<'_>) -> &[f64] {
-        let Acting { load, force, elements } = now;
-        let r = self.product.take([&state[..self.states], load, force]);
-        for (r, placed) in r.iter_mut().zip(elements) {
-            *r = placed.element.trial_force(placed.place.value(&state[..self.size]));
-        }
-        self.product.multiply()
+        take(&mut self.0, state, now);
+        self.0.multiply()
+    }
+}
+
+/// What a balance is the product of.
+fn take(product: &mut Product, state: &[f64], Acting { load, force, elements }: Acting<'_>) {
+    let r = product.take([state, load, force]);
+    for (r, placed) in r.iter_mut().zip(elements) {
+        *r = placed.element.trial_force(placed.place.value(state));
     }
 }

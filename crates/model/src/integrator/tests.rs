@@ -2,6 +2,7 @@
 
 use nalgebra::{DMatrix, DVector};
 use numerics::block::{hstack, vstack};
+use numerics::second_order::SecondOrder;
 
 use super::*;
 use crate::element::{Element, Law};
@@ -22,9 +23,7 @@ fn two_masses(damping: f64) -> Equations {
     let stiffness = DMatrix::from_row_slice(2, 2, &[2.0e6, -1.0e6, -1.0e6, 1.0e6]);
     let mass = DMatrix::from_diagonal(&DVector::from_vec(vec![800.0, 600.0]));
     Equations {
-        damping: damping * &stiffness,
-        mass,
-        stiffness,
+        matrices: SecondOrder { damping: damping * &stiffness, mass, stiffness },
         load: DMatrix::from_row_slice(2, 1, &[800.0, 600.0]),
         interface: vec![RelativeDof { from: Some(0), to: Some(1) }],
         elements: Vec::new(),
@@ -84,7 +83,7 @@ fn a_straight_load_is_met_exactly_by_the_first_order_hold() {
     // Under s(t) = t the static part is K⁻¹L t; without damping and from the
     // matching velocity the answer stays on it.
     let equations = two_masses(0.0);
-    let slope = equations.stiffness.clone().try_inverse().unwrap() * &equations.load;
+    let slope = equations.matrices.stiffness.clone().try_inverse().unwrap() * &equations.load;
     let mut integrator = integrator(&equations, Method::Exact(Hold::First), 0.013);
     integrator.start(&[0.0, 0.0], slope.as_slice(), &[0.0], &[0.0]);
     for k in 0..100 {
@@ -98,7 +97,7 @@ fn a_straight_load_is_met_exactly_by_the_first_order_hold() {
 fn mechanical_energy(equations: &Equations, integrator: &Integrator) -> f64 {
     let x = DVector::from_column_slice(integrator.displacement());
     let v = DVector::from_column_slice(integrator.velocity());
-    0.5 * (v.dot(&(&equations.mass * &v)) + x.dot(&(&equations.stiffness * &x)))
+    0.5 * (v.dot(&(&equations.matrices.mass * &v)) + x.dot(&(&equations.matrices.stiffness * &x)))
 }
 
 /// Energy after `steps` undamped steps over the energy at the start.
@@ -163,7 +162,7 @@ fn with_element(law: Law) -> Equations {
     let mut equations = two_masses(2e-4);
     let place = RelativeDof { from: Some(0), to: Some(1) };
     let b = place.direction(2);
-    equations.stiffness -= 1.0e6 * &b * b.transpose();
+    equations.matrices.stiffness -= 1.0e6 * &b * b.transpose();
     equations.elements.push(ConnectedElement { place, element: Element::new(law) });
     equations
 }
@@ -193,7 +192,7 @@ fn an_element_that_never_yields_is_a_spring() {
     for method in NONLINEAR {
         let (spring, element) = (two_masses(2e-4), with_element(law));
         let mut linear = spring.clone();
-        linear.damping = element.damping.clone();
+        linear.matrices.damping = element.matrices.damping.clone();
         let a = shaken(&linear, method, 1000);
         let b = shaken(&element, method, 1000);
         assert!(distance(&a, &b) < 1e-11, "{method:?}: {a:?} {b:?}");
@@ -222,7 +221,7 @@ fn direct_inertia_is_solved_not_delayed() {
     let whole = {
         let mut whole = two_masses(1e-3);
         let b = whole.interface_matrix();
-        whole.mass += 500.0 * &b * b.transpose();
+        whole.matrices.mass += 500.0 * &b * b.transpose();
         whole
     };
     for method in ALL {
@@ -269,9 +268,7 @@ fn an_implicit_step_settles_where_everything_passes_through_zero() {
     let law = Law::Bilinear { stiffness: 100.0, yield_force: 1e9, hardening: 0.0 };
     let one = |value: f64| DMatrix::from_element(1, 1, value);
     let equations = Equations {
-        mass: one(1.0),
-        damping: one(0.0),
-        stiffness: one(0.0),
+        matrices: SecondOrder { mass: one(1.0), damping: one(0.0), stiffness: one(0.0) },
         load: one(1.0),
         interface: vec![RelativeDof::of_dof(0)],
         elements: vec![ConnectedElement {
@@ -334,7 +331,7 @@ fn a_load_that_starts_with_a_jump_costs_no_order() {
 fn in_states(equations: &Equations) -> Equations {
     let n = equations.size();
     let none = DMatrix::zeros(n, n);
-    let Equations { mass, damping, stiffness, .. } = equations;
+    let SecondOrder { mass, damping, stiffness } = &equations.matrices;
     let square = |a, b, c, d| vstack(&[&hstack(&[a, b]), &hstack(&[c, d])]);
     Equations {
         load: equations.load.clone().resize_vertically(2 * n, 0.0),
@@ -342,9 +339,11 @@ fn in_states(equations: &Equations) -> Equations {
             e: square(damping, mass, mass, &none),
             a: square(&-stiffness, &none, &none, mass),
         })),
-        mass: none.clone(),
-        damping: none.clone(),
-        stiffness: none.clone(),
+        matrices: SecondOrder {
+            mass: none.clone(),
+            damping: none.clone(),
+            stiffness: none.clone(),
+        },
         ..equations.clone()
     }
 }
@@ -352,8 +351,8 @@ fn in_states(equations: &Equations) -> Equations {
 /// A rotor on springs: gyroscopic and circulatory forces between its two DOFs.
 fn rotor() -> Equations {
     let mut equations = two_masses(1e-3);
-    equations.damping += DMatrix::from_row_slice(2, 2, &[0.0, 9e3, -9e3, 0.0]);
-    equations.stiffness += DMatrix::from_row_slice(2, 2, &[0.0, 4e4, -4e4, 0.0]);
+    equations.matrices.damping += DMatrix::from_row_slice(2, 2, &[0.0, 9e3, -9e3, 0.0]);
+    equations.matrices.stiffness += DMatrix::from_row_slice(2, 2, &[0.0, 4e4, -4e4, 0.0]);
     equations
 }
 

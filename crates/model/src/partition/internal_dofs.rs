@@ -33,12 +33,12 @@ impl InternalDofs {
         dofs: &[usize],
         interface: &[RelativeDof],
     ) -> Result<Self, PartitionError> {
-        let size = structure.mass.nrows();
+        let size = structure.size();
         let places = places(interface)?;
+        if let Some(&dof) = dofs.iter().chain(&places).find(|&&dof| dof >= size) {
+            return Err(PartitionError::NoSuchDof { dof: dof + 1, size });
+        }
         for (index, &dof) in dofs.iter().enumerate() {
-            if dof >= size {
-                return Err(PartitionError::NoSuchDof { dof: dof + 1, size });
-            }
             if places.contains(&dof) {
                 return Err(PartitionError::InsideAtInterface(dof + 1));
             }
@@ -46,14 +46,7 @@ impl InternalDofs {
                 return Err(PartitionError::InsideRepeated(dof + 1));
             }
         }
-        if let Some(&dof) = places.iter().find(|&&dof| dof >= size) {
-            return Err(PartitionError::NoSuchDof { dof: dof + 1, size });
-        }
-        let whole = SecondOrder {
-            mass: &structure.mass,
-            damping: &structure.damping,
-            stiffness: &structure.stiffness,
-        };
+        let whole = &structure.matrices;
         for (name, matrix) in MatrixName::ALL.into_iter().zip(whole.each()) {
             check_reach(matrix, name, dofs, &places)?;
         }
@@ -96,11 +89,8 @@ impl InternalDofs {
         let kept_element = |placed: &ConnectedElement| -> Result<_, PartitionError> {
             Ok(ConnectedElement { place: moved(&placed.place)?, element: placed.element.clone() })
         };
-        let rest = |matrix: &DMatrix<f64>| block(matrix, &kept, &kept);
         Ok(Equations {
-            mass: rest(&whole.mass),
-            damping: rest(&whole.damping),
-            stiffness: rest(&whole.stiffness),
+            matrices: whole.matrices.map(|matrix| block(matrix, &kept, &kept)),
             load: whole.load.select_rows(&kept),
             interface: whole.interface.iter().map(moved).collect::<Result<_, _>>()?,
             elements: whole.elements.iter().map(kept_element).collect::<Result<_, _>>()?,
@@ -163,9 +153,11 @@ mod tests {
         let interface = vec![RelativeDof::of_dof(2)];
         let inside = InternalDofs::of(structure, dofs, &interface)?;
         let specimen = Specimen {
-            mass: DMatrix::from_element(1, 1, 1.79),
-            damping: InternalDofs::joining(&inside.to_interface.damping),
-            stiffness: InternalDofs::joining(&inside.to_interface.stiffness),
+            matrices: SecondOrder {
+                mass: DMatrix::from_element(1, 1, 1.79),
+                damping: InternalDofs::joining(&inside.to_interface.damping),
+                stiffness: InternalDofs::joining(&inside.to_interface.stiffness),
+            },
             elements: Vec::new(),
         };
         Ok(Partition { interface, specimen, inside: Some(inside) })
@@ -177,10 +169,13 @@ mod tests {
         let partition = partition(&structure, &[0, 1]).unwrap();
         let split = partition.split(&structure, &[], &[LoadPattern::Force { dof: 3 }]).unwrap();
         let numerical = split.numerical;
-        assert_eq!(numerical.mass, DMatrix::from_row_slice(2, 2, &[5.37 - 1.79, 0.0, 0.0, 10.74]));
+        assert_eq!(
+            numerical.matrices.mass,
+            DMatrix::from_row_slice(2, 2, &[5.37 - 1.79, 0.0, 0.0, 10.74])
+        );
         // Free at its foot: only the fourth storey's leg is simulated.
         let leg = [45052.0, -45052.0, -45052.0, 45052.0];
-        assert!((numerical.stiffness - DMatrix::from_row_slice(2, 2, &leg)).amax() < 1e-9);
+        assert!((numerical.matrices.stiffness - DMatrix::from_row_slice(2, 2, &leg)).amax() < 1e-9);
         assert_eq!(numerical.interface, vec![RelativeDof::of_dof(0)]);
         assert_eq!(numerical.load.as_slice(), [0.0, 1.0]);
         assert_eq!(split.whole.size(), 4);

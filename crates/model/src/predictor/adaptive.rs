@@ -1,7 +1,10 @@
 //! A recurrence learnt during the test by recursive least squares.
 
+use numerics::small::dot;
+
 use super::polynomial::{Coefficients, History, between, evaluate, lagrange};
 use super::{Grid, HIGHEST_ORDER, MOST_TAPS, PredictorError};
+use crate::check::require;
 use crate::motion::Motion;
 
 /// The next instant is a fixed combination of the last ones, x[k+1] = Σ wᵢ x[k−i],
@@ -19,7 +22,6 @@ pub(super) struct Adaptive {
     grid: Grid,
     taps: usize,
     forgetting: f64,
-    start: [f64; MOST_TAPS],
     of: Vec<Dof>,
 }
 
@@ -46,12 +48,9 @@ impl Adaptive {
         grid: Grid,
         count: usize,
     ) -> Result<Self, PredictorError> {
-        if !(2..=MOST_TAPS).contains(&taps) {
-            return Err(PredictorError::BadTaps(taps));
-        }
-        if !(forgetting > 0.0 && forgetting <= 1.0) {
-            return Err(PredictorError::BadForgetting);
-        }
+        require((2..=MOST_TAPS).contains(&taps), "taps", taps as f64, "from 2 to 8")?;
+        let good = forgetting > 0.0 && forgetting <= 1.0;
+        require(good, "forgetting", forgetting, "above 0 and at most 1")?;
         let polynomial = lagrange((taps - 1).min(HIGHEST_ORDER))?;
         let mut start = [0.0; MOST_TAPS];
         for (w, of_point) in start.iter_mut().zip(polynomial.column_iter()) {
@@ -59,7 +58,7 @@ impl Adaptive {
             *w = of_point.sum();
         }
         let of = vec![Dof::new(taps, start); count];
-        Ok(Self { grid, taps, forgetting, start, of })
+        Ok(Self { grid, taps, forgetting, of })
     }
 
     pub(super) fn observe(&mut self, interface: &Motion) {
@@ -81,10 +80,6 @@ impl Adaptive {
             };
             out.set(i, motion);
         }
-    }
-
-    pub(super) fn reset(&mut self) {
-        self.of.fill(Dof::new(self.taps, self.start));
     }
 }
 
@@ -160,9 +155,4 @@ impl Dof {
         }
         [between(ends[0], ends[1]), between(ends[1], ends[2])]
     }
-}
-
-#[inline]
-fn dot(a: &[f64], b: &[f64]) -> f64 {
-    a.iter().zip(b).map(|(a, b)| a * b).sum()
 }

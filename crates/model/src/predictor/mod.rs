@@ -16,57 +16,69 @@ mod tests;
 
 pub use model_based::Surroundings;
 
+use keys::Keys;
 use nalgebra::DMatrix;
 use thiserror::Error;
 
+use crate::error::BadNumber;
 use crate::motion::Motion;
 use adaptive::Adaptive;
 use model_based::ModelBased;
 use polynomial::{Polynomial, Rule, lagrange, least_squares};
 
-/// A predictor as declared.
-#[derive(Debug, Clone, Copy, PartialEq)]
+/// How the motion ahead is predicted from what the main loop knows.
+#[derive(Debug, Clone, Copy, PartialEq, Keys)]
+#[key(tag = "kind", tag_doc = "The kind of prediction.", absent = "hermite")]
 pub enum Design {
-    /// The polynomial through the last displacements.
+    /// Cubic through displacement and velocity of two instants.
+    Hermite,
+    /// Polynomial through the last displacements.
     Lagrange {
-        /// Its degree, 1 to 5.
+        /// Degree of the polynomial; each further one doubles the amplification of noise.
+        #[key(count = 1..=5, default = 3)]
         order: usize,
-        /// Whether task time and resampling are one prediction or two.
+        /// Whether the task time is bridged on its own.
+        #[key(default = "one")]
         stages: Stages,
     },
-    /// The cubic through displacement and velocity of the last two instants.
-    Hermite,
-    /// The polynomial nearest to the last displacements.
+    /// Polynomial nearest to the last displacements.
     LeastSquares {
-        /// Its degree, 1 to 5.
+        /// Degree of the polynomial; each further one doubles the amplification of noise.
+        #[key(count = 1..=5, default = 3)]
         order: usize,
-        /// How many displacements, more than the degree and at most [`MOST_POINTS`].
+        /// Displacements it is fitted to, more than the degree.
+        #[key(count = 2..=MOST_POINTS as u64, default = 5)]
         points: usize,
     },
-    /// Displacement and velocity go on under an acceleration that changes at
-    /// its last rate.
+    /// Acceleration that goes on changing at its last rate.
     PredictedAcceleration,
-    /// The free motion of the structure itself, specimen included, under its
-    /// load: exact where the specimen is what it was declared to be.
+    /// The linear structure itself, specimen included, under the load ahead.
+    ///
+    /// Exact where the specimen is what it was declared to be.
     ModelBased,
-    /// A recurrence that is learnt during the test by recursive least squares.
+    /// A recurrence learnt by recursive least squares.
     Adaptive {
-        /// Instants it looks back on, 2 to [`MOST_TAPS`].
+        /// Instants it looks back on: two for each vibration.
+        #[key(count = 2..=MOST_TAPS as u64, default = 4)]
         taps: usize,
-        /// Weight of the past per instant, up to 1.
+        /// Weight of the past, per step.
+        #[key(number, within = 0.9..=1.0, default = 0.999)]
         forgetting: f64,
     },
-    /// The polynomial one period late: at tick j after an instant the signal is where
-    /// it should have been at s = j/R − 1. From the end of the task time to the next
-    /// instant that lies between two known displacements; while the task runs it
-    /// lies ahead of the last one.
+    /// One period late: interpolated once the next instant is known.
+    ///
+    /// At tick j after an instant the signal is where it should have been at
+    /// s = j/R − 1. From the end of the task time to the next instant that lies
+    /// between two known displacements; while the task runs it lies ahead of the
+    /// last one.
     ///
     /// Nothing is extrapolated further than the task time, and the price is a delay
     /// of a whole period ΔT, which the compensator must lead by.
     ///
     /// Reference: Nakashima & Masaoka 1999, Earthq. Eng. Struct. Dyn. 28(4).
     Combined {
-        /// Degree of the polynomial, 1 to 5.
+        /// Degree of the polynomial; each further one doubles the amplification of noise.
+        #[key(count = 1..=5, default = 3)]
         order: usize,
     },
 }
@@ -79,12 +91,13 @@ pub const MOST_TAPS: usize = 8;
 pub const HIGHEST_ORDER: usize = 5;
 
 /// How a predictor bridges the task time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Keys)]
 pub enum Stages {
-    /// One prediction over both.
+    /// Task time and ticks in one prediction.
     One,
-    /// First over the task time, then over the ticks, from predicted instants:
-    /// the published scheme.
+    /// First over the task time, then over the ticks.
+    ///
+    /// The second starts from predicted instants: the published scheme.
     Two,
 }
 
@@ -149,11 +162,11 @@ pub struct Instant<'a> {
 }
 
 /// Why a predictor cannot be made.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+#[derive(Debug, Clone, Copy, PartialEq, Error)]
 pub enum PredictorError {
-    /// This degree is out of range.
-    #[error("a polynomial of degree {0} cannot be used: give 1 to {HIGHEST_ORDER}")]
-    BadOrder(usize),
+    /// A number out of its range.
+    #[error(transparent)]
+    BadNumber(#[from] BadNumber),
     /// Too few or too many points for a fit.
     #[error(
         "{points} points do not fit a polynomial of degree {order}: give more points than the \
@@ -165,12 +178,6 @@ pub enum PredictorError {
         /// Degree of the polynomial.
         order: usize,
     },
-    /// So many taps are too few or too many.
-    #[error("a recurrence of {0} instants cannot be learnt: give 2 to {MOST_TAPS}")]
-    BadTaps(usize),
-    /// A weight of the past that is none.
-    #[error("the weight of the past (forgetting) must be above 0 and at most 1")]
-    BadForgetting,
     /// A model with so many nonlinear elements does not follow from its state alone.
     #[error(
         "a model-based predictor needs a linear numerical part, and this one has {0} \
@@ -245,15 +252,6 @@ impl Predictor {
         }
     }
 
-    /// Back to the state before the first instant.
-    pub fn reset(&mut self) {
-        match &mut self.0 {
-            Kind::Polynomial(polynomial) => polynomial.reset(),
-            Kind::ModelBased(model) => model.reset(),
-            Kind::Adaptive(adaptive) => adaptive.reset(),
-        }
-    }
-
     /// Prepares the motion of every DOF at the points of a second grid, where the
     /// kind knows it: the model-based one.
     pub fn tabulate(
@@ -276,7 +274,7 @@ impl Predictor {
     }
 
     /// The points as fixed combinations of the last instants, newest first: one
-    /// matrix per instant, found by asking the predictor itself. Its rows are
+    /// matrix per instant, found by asking the predictor itself, at rest. Its rows are
     /// displacement, velocity and acceleration of each point, its columns those of
     /// the interface, displacement and velocity of every DOF, and the force. `None`
     /// for the kind that learns.
@@ -289,7 +287,6 @@ impl Predictor {
         let rows = 3 * count * points;
         // No kind but the one that learns looks back on more.
         let mut weights = vec![DMatrix::zeros(rows, 4 * count + 2 * dofs); MOST_POINTS];
-        let mut asked = self.clone();
         let (mut signals, mut point) = (vec![0.0; 4 * count + 2 * dofs], Motion::rest(count));
         let observe = |asked: &mut Self, signals: &[f64]| {
             let mut interface = Motion::rest(count);
@@ -300,7 +297,7 @@ impl Predictor {
             asked.observe(&Instant { interface, displacement, velocity, force, load: &[] });
         };
         for column in 0..columns {
-            asked.reset();
+            let mut asked = self.clone();
             // From rest: what comes first is not taken for the past.
             observe(&mut asked, &signals);
             signals[column] = 1.0;
@@ -324,7 +321,7 @@ impl Predictor {
     /// Rows of [`Instant::load`] that are looked at: none but for the model-based kind.
     pub fn rows_ahead(&self) -> usize {
         match &self.0 {
-            Kind::ModelBased(model) => model.rows_ahead(),
+            Kind::ModelBased(model) => model.rows_ahead,
             _ => 0,
         }
     }

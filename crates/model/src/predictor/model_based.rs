@@ -33,9 +33,10 @@ pub struct Surroundings<'a> {
 pub(super) struct ModelBased {
     count: usize,
     states: usize,
-    rows_ahead: usize,
+    /// Rows of the load, from the newest instant on, that are looked at.
+    pub(super) rows_ahead: usize,
     /// Kₑ, Cₑ, Mₑ.
-    specimen: [DMatrix<f64>; 3],
+    specimen: DMatrix<f64>,
     /// Per point, displacement, velocity and acceleration of every DOF one
     /// after the other: weights of state, g and load rows.
     weights: Vec<DMatrix<f64>>,
@@ -65,7 +66,7 @@ impl ModelBased {
             count,
             states,
             rows_ahead,
-            specimen: [specimen.stiffness, specimen.damping, specimen.mass],
+            specimen: specimen.of_motion(),
             weights,
             whole: Vec::new(),
             input: vec![0.0; states + count + rows_ahead * loads],
@@ -102,11 +103,6 @@ impl ModelBased {
         }
     }
 
-    /// Rows of the load, from the newest instant on, that are looked at.
-    pub(super) fn rows_ahead(&self) -> usize {
-        self.rows_ahead
-    }
-
     pub(super) fn observe(&mut self, now: &Instant) {
         let n = self.states / 2;
         let (motion, rest) = self.input.split_at_mut(self.states);
@@ -117,10 +113,8 @@ impl ModelBased {
         let signals = [&interface.displacement, &interface.velocity, &interface.acceleration];
         for (i, g) in g.iter_mut().enumerate() {
             *g = now.force[i];
-            for (matrix, signal) in self.specimen.iter().zip(signals) {
-                for (j, value) in signal.iter().enumerate() {
-                    *g -= matrix[(i, j)] * value;
-                }
+            for (k, value) in self.specimen.row(i).iter().zip(signals.into_iter().flatten()) {
+                *g -= k * value;
             }
         }
         for (own, given) in load.iter_mut().zip(now.load) {
@@ -137,10 +131,6 @@ impl ModelBased {
             out.set(i, [row(i), row(self.count + i), row(2 * self.count + i)]);
         }
     }
-
-    pub(super) fn reset(&mut self) {
-        self.input.fill(0.0);
-    }
 }
 
 /// ẏ = A y + B (g, load) of numerical part and specimen in one piece, from which the
@@ -155,7 +145,7 @@ struct Problem {
 impl Problem {
     fn new(surroundings: &Surroundings) -> Result<Self, PredictorError> {
         let numerical = surroundings.numerical;
-        let joined = numerical.joined(&surroundings.specimen.linearised().matrices());
+        let joined = numerical.joined(&surroundings.specimen.linearised().matrices).matrices;
         let inverse = solve::inverse(&joined.mass).ok_or(PredictorError::SingularMass)?;
         let of_g = -&inverse * numerical.interface_matrix();
         let inputs = hstack(&[&of_g, &(&inverse * &numerical.load)]);

@@ -3,6 +3,8 @@
 use nalgebra::DMatrix;
 
 use super::{Grid, HIGHEST_ORDER, MOST_POINTS, PredictorError, Stages};
+use crate::check::require;
+use crate::error::BadNumber;
 use crate::motion::Motion;
 
 /// c0 + c1 s + … + c5 s⁵.
@@ -82,10 +84,6 @@ impl Polynomial {
             out.set(i, evaluate(&dof.polynomial, s, period_s));
         }
     }
-
-    pub(super) fn reset(&mut self) {
-        self.of.fill(Dof::default());
-    }
 }
 
 impl Rule {
@@ -164,7 +162,7 @@ fn through(weights: &DMatrix<f64>, displacements: &[f64]) -> Coefficients {
 ///
 /// Reference: Waldbjørn et al., multi-rate real-time hybrid simulation, Eq 4–8
 /// (the printed Eq 5 lacks the leading 1).
-pub(super) fn lagrange(order: usize) -> Result<DMatrix<f64>, PredictorError> {
+pub(super) fn lagrange(order: usize) -> Result<DMatrix<f64>, BadNumber> {
     check_order(order)?;
     let mut weights = DMatrix::zeros(order + 1, order + 1);
     for (i, mut polynomial) in weights.column_iter_mut().enumerate() {
@@ -190,16 +188,15 @@ pub(super) fn lagrange(order: usize) -> Result<DMatrix<f64>, PredictorError> {
 /// through the newest of the points.
 pub(super) fn least_squares(order: usize, points: usize) -> Result<DMatrix<f64>, PredictorError> {
     check_order(order)?;
-    let bad = PredictorError::BadPoints { points, order };
     if points <= order || points > MOST_POINTS {
-        return Err(bad);
+        return Err(PredictorError::BadPoints { points, order });
     }
     // Nodes within one unit keep the columns of a size.
     let scale = points as f64;
     let powers =
         DMatrix::from_fn(points, order + 1, |i, power| (-(i as f64) / scale).powi(power as i32));
     let qr = powers.qr();
-    let inverse = qr.r().try_inverse().ok_or(bad)?;
+    let inverse = qr.r().try_inverse().expect("distinct nodes, no more powers than nodes");
     let mut weights = inverse * qr.q().transpose();
     for (power, mut row) in weights.row_iter_mut().enumerate() {
         row /= scale.powi(power as i32);
@@ -207,9 +204,9 @@ pub(super) fn least_squares(order: usize, points: usize) -> Result<DMatrix<f64>,
     Ok(weights)
 }
 
-fn check_order(order: usize) -> Result<(), PredictorError> {
+fn check_order(order: usize) -> Result<(), BadNumber> {
     let good = (1..=HIGHEST_ORDER).contains(&order);
-    if good { Ok(()) } else { Err(PredictorError::BadOrder(order)) }
+    require(good, "order", order as f64, "from 1 to 5").map(drop)
 }
 
 /// The last values of a signal, newest first. Before the first one the signal

@@ -3,37 +3,27 @@
 use std::f64::consts::TAU;
 
 use nalgebra::DMatrix;
+use numerics::second_order::SecondOrder;
 
 use super::*;
 use crate::equations::{Equations, RelativeDof};
 use crate::integrator::{Hold, Integrator, Method, Options};
 use crate::specimen::Specimen;
 
-const KINDS: [Design; 8] = [
-    Design::Lagrange { order: 1, stages: Stages::One },
-    Design::Lagrange { order: 3, stages: Stages::One },
-    Design::Lagrange { order: 5, stages: Stages::One },
-    Design::Hermite,
-    Design::LeastSquares { order: 3, points: 5 },
-    Design::PredictedAcceleration,
-    Design::Adaptive { taps: 4, forgetting: 0.999 },
-    Design::Combined { order: 3 },
-];
-
 /// Kinds that look at the interface alone get this for the rest.
 fn nothing() -> (Equations, Specimen) {
     let one = |value: f64| DMatrix::from_element(1, 1, value);
     let equations = Equations {
-        mass: one(1.0),
-        damping: one(0.0),
-        stiffness: one(0.0),
+        matrices: SecondOrder { mass: one(1.0), damping: one(0.0), stiffness: one(0.0) },
         load: DMatrix::zeros(1, 0),
         interface: vec![RelativeDof::of_dof(0)],
         elements: Vec::new(),
         states: None,
     };
-    let specimen =
-        Specimen { mass: one(0.0), damping: one(0.0), stiffness: one(0.0), elements: Vec::new() };
+    let specimen = Specimen {
+        matrices: SecondOrder { mass: one(0.0), damping: one(0.0), stiffness: one(0.0) },
+        elements: Vec::new(),
+    };
     (equations, specimen)
 }
 
@@ -279,21 +269,28 @@ fn learning_beats_the_polynomial_it_started_from() {
 fn chain() -> (Equations, Equations, Specimen) {
     let one = |value: f64| DMatrix::from_element(1, 1, value);
     let numerical = Equations {
-        mass: DMatrix::from_row_slice(2, 2, &[2.0, 0.0, 0.0, 1.0]),
-        damping: DMatrix::from_row_slice(2, 2, &[3.0, -1.0, -1.0, 1.0]),
-        stiffness: DMatrix::from_row_slice(2, 2, &[900.0, -300.0, -300.0, 300.0]),
+        matrices: SecondOrder {
+            mass: DMatrix::from_row_slice(2, 2, &[2.0, 0.0, 0.0, 1.0]),
+            damping: DMatrix::from_row_slice(2, 2, &[3.0, -1.0, -1.0, 1.0]),
+            stiffness: DMatrix::from_row_slice(2, 2, &[900.0, -300.0, -300.0, 300.0]),
+        },
         load: DMatrix::from_row_slice(2, 2, &[-2.0, 0.0, -1.0, 5.0]),
         interface: vec![RelativeDof { from: Some(0), to: Some(1) }],
         elements: Vec::new(),
         states: None,
     };
-    let specimen =
-        Specimen { mass: one(0.3), damping: one(0.7), stiffness: one(250.0), elements: Vec::new() };
+    let specimen = Specimen {
+        matrices: SecondOrder { mass: one(0.3), damping: one(0.7), stiffness: one(250.0) },
+        elements: Vec::new(),
+    };
     let b = numerical.interface_matrix();
     let whole = Equations {
-        mass: &numerical.mass + &b * &specimen.mass * b.transpose(),
-        damping: &numerical.damping + &b * &specimen.damping * b.transpose(),
-        stiffness: &numerical.stiffness + &b * &specimen.stiffness * b.transpose(),
+        matrices: SecondOrder {
+            mass: &numerical.matrices.mass + &b * &specimen.matrices.mass * b.transpose(),
+            damping: &numerical.matrices.damping + &b * &specimen.matrices.damping * b.transpose(),
+            stiffness: &numerical.matrices.stiffness
+                + &b * &specimen.matrices.stiffness * b.transpose(),
+        },
         ..numerical.clone()
     };
     (numerical, whole, specimen)
@@ -370,37 +367,12 @@ fn a_model_predicts_its_structure_exactly() {
     }
 }
 
-#[test]
-fn a_reset_forgets_and_nothing_is_left_of_a_bad_number() {
-    let grid = Grid { tick_s: 1e-3, ratio: 10, first: 0.5, points: 3, task: 0.0 };
-    for design in KINDS {
-        let mut predictor = build(design, grid, 1);
-        let (mut at, mut out) = (Motion::rest(1), Motion::rest(1));
-        let mut run = |predictor: &mut Predictor, first: f64| {
-            let mut seen = Vec::new();
-            for k in 0..12 {
-                at.set(0, [if k == 0 { first } else { (0.3 * k as f64).sin() }, 0.1, 0.2]);
-                observe(predictor, &at);
-                predictor.point(2, &mut out);
-                seen.push(out.of(0).map(f64::to_bits));
-            }
-            seen
-        };
-        let fresh = run(&mut predictor, 0.0);
-        run(&mut predictor, f64::NAN);
-        predictor.reset();
-        assert_eq!(run(&mut predictor, 0.0), fresh, "{design:?}");
-    }
-}
-
 impl PredictorError {
     /// The key of the file that should change.
     fn key(&self) -> &'static str {
         match self {
-            Self::BadOrder(..) => "order",
+            Self::BadNumber(number) => number.name,
             Self::BadPoints { .. } => "points",
-            Self::BadTaps(..) => "taps",
-            Self::BadForgetting => "forgetting",
             Self::NotLinear(..) | Self::SingularMass => "kind",
         }
     }

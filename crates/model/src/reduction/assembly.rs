@@ -1,7 +1,8 @@
 //! Components joined at their boundary DOFs.
 //!
 //! `joints[c][i]` numbers the joint that boundary DOF i of component c belongs
-//! to; DOFs with one number are one DOF. Any number of components may meet.
+//! to; DOFs with one number are one DOF. Any number of components may meet. The boundary
+//! of what is joined holds the joints, in ascending order.
 
 use std::collections::BTreeSet;
 
@@ -15,25 +16,16 @@ use super::basis::{free_modes, units};
 use super::component::check_symmetric;
 use super::state_space::StateModel;
 use super::trust::quadratic_eigenvalues;
-use super::{Component, Flexibility, ModeChoice, ReducedModel, ReductionError, check_dofs};
+use super::{Component, Flexibility, ModeChoice, ReducedModel, ReductionError, Result, check_dofs};
 use crate::check::check_count;
 use crate::error::MatrixName;
-
-/// An assembly, and where each component's coordinates went.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Assembly<M> {
-    /// The joined model; its boundary holds the joints, in ascending order.
-    pub model: M,
-    /// Coordinate of the assembly for each coordinate of each component.
-    pub places: Vec<Vec<usize>>,
-}
 
 /// The joints in ascending order, once each, and where each component's lie among
 /// them.
 fn numbered_joints(
     counts: impl ExactSizeIterator<Item = usize>,
     joints: &[Vec<usize>],
-) -> Result<(Vec<usize>, Vec<Vec<usize>>), ReductionError> {
+) -> Result<(Vec<usize>, Vec<Vec<usize>>)> {
     check_count("lists of joints", joints.len(), counts.len())?;
     for (own, count) in joints.iter().zip(counts) {
         check_count("joints of a component", own.len(), count)?;
@@ -71,31 +63,23 @@ fn scattered<'a>(
 }
 
 /// Joins second-order models: a congruence, so passive parts make a passive whole.
-pub fn assemble(
-    models: &[&ReducedModel],
-    joints: &[Vec<usize>],
-) -> Result<Assembly<ReducedModel>, ReductionError> {
+pub fn assemble(models: &[&ReducedModel], joints: &[Vec<usize>]) -> Result<ReducedModel> {
     let counts = models.iter().map(|model| model.boundary.len());
     let (boundary, joints) = numbered_joints(counts, joints)?;
     let mut next = boundary.len();
     let all = models.iter().zip(joints);
     let places: Vec<Vec<usize>> =
         all.map(|(model, own)| numbered(own, model.size(), &mut next)).collect();
-    let sum = |part: fn(&SecondOrder) -> &DMatrix<f64>| {
-        scattered(next, models.iter().map(|model| part(&model.matrices)), &places)
-    };
+    let [mass, damping, stiffness] = [0, 1, 2]
+        .map(|k| scattered(next, models.iter().map(|model| model.matrices.each()[k]), &places));
     let mut participation = DVector::zeros(next);
     for (model, to) in models.iter().zip(&places) {
         for (value, &row) in model.participation.iter().zip(to) {
             participation[row] += value;
         }
     }
-    let model = ReducedModel {
-        matrices: SecondOrder {
-            mass: sum(|matrices| &matrices.mass),
-            damping: sum(|matrices| &matrices.damping),
-            stiffness: sum(|matrices| &matrices.stiffness),
-        },
+    Ok(ReducedModel {
+        matrices: SecondOrder { mass, damping, stiffness },
         interface: boundary.len(),
         boundary,
         omega_rad_s: models.iter().flat_map(|model| model.omega_rad_s.clone()).collect(),
@@ -103,35 +87,27 @@ pub fn assemble(
         excited_mass: models.iter().map(|model| model.excited_mass).sum(),
         monitored: Vec::new(),
         recovery: DMatrix::zeros(0, next),
-    };
-    Ok(Assembly { model, places })
+    })
 }
 
 /// Joins state-space models at displacements and velocities of their boundary.
-pub fn assemble_states(
-    models: &[&StateModel],
-    joints: &[Vec<usize>],
-) -> Result<Assembly<StateModel>, ReductionError> {
+pub fn assemble_states(models: &[&StateModel], joints: &[Vec<usize>]) -> Result<StateModel> {
     let counts = models.iter().map(|model| model.boundary.len());
     let (boundary, joints) = numbered_joints(counts, joints)?;
     let mut next = 2 * boundary.len();
-    let places: Vec<Vec<usize>> = models
-        .iter()
-        .zip(joints)
-        .map(|(model, mut own)| {
-            own.extend(own.clone().iter().map(|displacement| boundary.len() + displacement));
-            numbered(own, model.states(), &mut next)
-        })
-        .collect();
-    let model = StateModel {
+    let mut places = Vec::new();
+    for (model, mut own) in models.iter().zip(joints) {
+        own.extend(own.clone().iter().map(|displacement| boundary.len() + displacement));
+        places.push(numbered(own, model.states(), &mut next));
+    }
+    Ok(StateModel {
         c: scattered(next, models.iter().map(|model| &model.c), &places),
         d: scattered(next, models.iter().map(|model| &model.d), &places),
         boundary,
         kept: models.iter().flat_map(|model| model.kept.clone()).collect(),
         rigid_modes: models.iter().map(|model| model.rigid_modes).sum(),
         state_rigid_modes: models.iter().map(|model| model.state_rigid_modes).sum(),
-    };
-    Ok(Assembly { model, places })
+    })
 }
 
 /// Full components joined as they are: the reference.
@@ -139,7 +115,7 @@ pub fn assemble_components(
     components: &[&Component],
     boundaries: &[Vec<usize>],
     joints: &[Vec<usize>],
-) -> Result<(Component, Vec<Vec<usize>>), ReductionError> {
+) -> Result<Component> {
     let (all, joints) = numbered_joints(boundaries.iter().map(Vec::len), joints)?;
     let mut next = all.len();
     let mut places = Vec::new();
@@ -154,25 +130,22 @@ pub fn assemble_components(
         }
         places.push(to);
     }
-    let sum = |part: fn(&SecondOrder<SparseMatrix>) -> &SparseMatrix| {
+    let [mass, damping, stiffness] = [0, 1, 2].map(|k| {
         let entries = components.iter().zip(&places).flat_map(move |(component, to)| {
-            let entries = part(&component.matrices).triplets();
+            let entries = component.matrices.each()[k].triplets();
             entries.map(move |(i, j, value)| (to[i], to[j], value))
         });
         SparseMatrix::from_triplets(next, next, entries)
-    };
+    });
     let mut influence = DVector::zeros(next);
     for (component, to) in components.iter().zip(&places) {
         for (value, &row) in component.influence.iter().zip(to) {
             influence[row] = *value;
         }
     }
-    let whole = Component::new(SecondOrder {
-        mass: sum(|matrices| &matrices.mass)?,
-        damping: sum(|matrices| &matrices.damping)?,
-        stiffness: sum(|matrices| &matrices.stiffness)?,
-    })?;
-    Ok((whole.with_influence(influence)?, places))
+    let matrices = SecondOrder { mass: mass?, damping: damping?, stiffness: stiffness? };
+    let whole = Component::new(matrices)?;
+    whole.with_influence(influence)
 }
 
 /// An assembly by dual Craig–Bampton: free-interface modes of every component and
@@ -210,7 +183,7 @@ impl DualAssembly {
     }
 
     /// λ, the growing ones of the forces among them.
-    pub fn eigenvalues(&self) -> Result<Vec<Complex<f64>>, ReductionError> {
+    pub fn eigenvalues(&self) -> Result<Vec<Complex<f64>>> {
         quadratic_eigenvalues(&self.matrices)
     }
 }
@@ -220,7 +193,7 @@ pub fn dual_component(
     component: &Component,
     boundary: &[usize],
     modes: ModeChoice,
-) -> Result<DualAssembly, ReductionError> {
+) -> Result<DualAssembly> {
     let n = component.size();
     check_dofs(boundary, n)?;
     check_symmetric(MatrixName::Stiffness, &component.matrices.stiffness)?;

@@ -11,24 +11,25 @@ use super::component::check_symmetric;
 use super::flexibility::spread;
 use super::{
     Component, ErrorTarget, Facts, Flexibility, Method, ModeChoice, Recipe, ReducedModel,
-    Reduction, ReductionError, boundary_set, factored,
+    Reduction, ReductionError, Result, boundary_set, factored,
 };
 use crate::check::check_not_negative;
 use crate::error::MatrixName;
 
 /// A boundary flexibility below this part of the others is none.
-const DEPENDENT: f64 = 1e-13;
+pub(super) const DEPENDENT: f64 = 1e-13;
 
-pub(super) fn reduce(component: &Component, recipe: &Recipe) -> Result<Reduction, ReductionError> {
+pub(super) fn reduce(component: &Component, recipe: &Recipe) -> Result<Reduction> {
     check_symmetric(MatrixName::Stiffness, &component.matrices.stiffness)?;
     let mut facts =
         Facts { full_size: component.size(), matrix_bytes: component.bytes(), ..Facts::default() };
     let boundary = boundary_set(component, recipe, &mut facts)?;
+    let wanted = Basis { component, boundary: &boundary, modes: recipe.modes };
     let (basis, omega_rad_s) = match recipe.method {
-        Method::Rubin => rubin(component, &boundary, recipe.modes, &mut facts)?,
-        Method::CraigBampton => craig_bampton(component, &boundary, recipe.modes, &mut facts)?,
-        Method::ModesOnly => modes_only(component, &boundary, recipe.modes, &mut facts)?,
-    };
+        Method::Rubin => wanted.rubin(&mut facts),
+        Method::CraigBampton => wanted.craig_bampton(&mut facts),
+        Method::ModesOnly => wanted.modes_only(&mut facts),
+    }?;
     facts.vector_bytes += 8 * basis.len();
     let at_interface = |dof: &&usize| recipe.interface.contains(dof);
     let excited = component.excited_masses();
@@ -58,7 +59,7 @@ pub(super) fn free_modes(
     choice: ModeChoice,
     most: usize,
     facts: &mut Facts,
-) -> Result<LowestModes, ReductionError> {
+) -> Result<LowestModes> {
     let solve = |x: &mut DMatrix<f64>| flexibility.apply(x);
     let (mass, rigid) = (&component.matrices.mass, &flexibility.rigid);
     let mut modes = lowest_modes(&solve, mass, rigid, wanted(choice, most)?)?;
@@ -74,7 +75,7 @@ pub(super) fn free_modes(
     Ok(modes)
 }
 
-fn wanted(choice: ModeChoice, most: usize) -> Result<Wanted, ReductionError> {
+fn wanted(choice: ModeChoice, most: usize) -> Result<Wanted> {
     match choice {
         ModeChoice::Number(number)
         | ModeChoice::InterfaceError(ErrorTarget { most: number, .. }) => {
@@ -92,7 +93,7 @@ fn omegas(rigid: usize, modes: &LowestModes) -> Vec<f64> {
 }
 
 /// ω of an elastic mode, counted from 1; of the last where there are fewer.
-pub(super) fn omega_of_mode(component: &Component, mode: usize) -> Result<f64, ReductionError> {
+pub(super) fn omega_of_mode(component: &Component, mode: usize) -> Result<f64> {
     let flexibility = Flexibility::of(component)?;
     let most = component.size() - flexibility.rigid.ncols();
     let choice = ModeChoice::Number(mode);
@@ -100,28 +101,75 @@ pub(super) fn omega_of_mode(component: &Component, mode: usize) -> Result<f64, R
     Ok(omegas(0, &modes).pop().unwrap_or(1.0))
 }
 
-/// Rubin's basis in Martinez's coordinates: T = [Ψ U_r U_k] with Ψ = G_e F_B.
-/// Flexibility instead of residual flexibility modes: the span is the same, and
-/// Ψ_BB does not change with the number of modes.
-fn rubin(
-    component: &Component,
-    boundary: &[usize],
-    choice: ModeChoice,
-    facts: &mut Facts,
-) -> Result<(DMatrix<f64>, Vec<f64>), ReductionError> {
-    let (n, b) = (component.size(), boundary.len());
-    let flexibility = Flexibility::of(component)?;
-    let rigid = flexibility.rigid.ncols();
-    let mut psi = units(n, boundary);
-    flexibility.apply(&mut psi);
-    let most = n.saturating_sub(b + rigid);
-    let modes = free_modes(component, &flexibility, choice, most, facts)?;
-    facts.solves += b;
-    let dependent =
-        |at: usize| ReductionError::DependentBoundary { boundary: b, size: n, dof: boundary[at] };
-    let inverse = definite_inverse(&psi.select_rows(boundary), dependent)?;
-    let inner = hstack(&[&flexibility.rigid, &modes.shapes]);
-    Ok((martinez_coordinates(&psi, &inverse, inner, boundary), omegas(rigid, &modes)))
+/// Which basis to make: T, and ω of the modes in it.
+struct Basis<'a> {
+    component: &'a Component,
+    boundary: &'a [usize],
+    modes: ModeChoice,
+}
+
+impl Basis<'_> {
+    /// Rubin's basis in Martinez's coordinates: T = [Ψ U_r U_k] with Ψ = G_e F_B.
+    /// Flexibility instead of residual flexibility modes: the span is the same, and
+    /// Ψ_BB does not change with the number of modes.
+    fn rubin(&self, facts: &mut Facts) -> Result<(DMatrix<f64>, Vec<f64>)> {
+        let Self { component, boundary, modes } = *self;
+        let (n, b) = (component.size(), boundary.len());
+        let flexibility = Flexibility::of(component)?;
+        let rigid = flexibility.rigid.ncols();
+        let mut psi = units(n, boundary);
+        flexibility.apply(&mut psi);
+        let most = n.saturating_sub(b + rigid);
+        let modes = free_modes(component, &flexibility, modes, most, facts)?;
+        facts.solves += b;
+        let dependent = |at: usize| dependent_boundary(boundary, n, at);
+        let inverse = definite_inverse(&psi.select_rows(boundary), dependent)?;
+        let inner = hstack(&[&flexibility.rigid, &modes.shapes]);
+        Ok((martinez_coordinates(&psi, &inverse, inner, boundary), omegas(rigid, &modes)))
+    }
+
+    /// Craig–Bampton: constraint modes −K_ii⁻¹ K_ib and modes with the boundary held.
+    fn craig_bampton(&self, facts: &mut Facts) -> Result<(DMatrix<f64>, Vec<f64>)> {
+        let SecondOrder { mass, stiffness, .. } = &self.component.matrices;
+        let (n, b) = (self.component.size(), self.boundary.len());
+        let inner: Vec<usize> = (0..n).filter(|dof| !self.boundary.contains(dof)).collect();
+        let does_not_hold =
+            |row: usize| ReductionError::BoundaryDoesNotHold { boundary: b, dof: inner[row] };
+        let factor = factored(&stiffness.selected(&inner, &inner), does_not_hold)?;
+        let (row, pivot) = factor.weakest_pivot();
+        if pivot < 1e-14 {
+            return Err(does_not_hold(row));
+        }
+        let mut constraint = -stiffness.selected(&inner, self.boundary).to_dense();
+        factor.solve(&mut constraint);
+        let none = DMatrix::zeros(inner.len(), 0);
+        let solve = |x: &mut DMatrix<f64>| factor.solve(x);
+        let wanted = wanted(self.modes, inner.len())?;
+        let modes = lowest_modes(&solve, &mass.selected(&inner, &inner), &none, wanted)?;
+        facts.factor_bytes = factor.bytes();
+        facts.krylov_vectors = modes.vectors;
+        facts.solves = modes.solves + b;
+        facts.vector_bytes = 16 * inner.len() * modes.vectors;
+        let basis = spread(&hstack(&[&constraint, &modes.shapes]), &inner, n);
+        Ok((with_boundary(basis, self.boundary), omegas(0, &modes)))
+    }
+
+    /// Modes alone; the slowest frequencies stand for what is left of them.
+    fn modes_only(&self, facts: &mut Facts) -> Result<(DMatrix<f64>, Vec<f64>)> {
+        let flexibility = Flexibility::of(self.component)?;
+        let rigid = flexibility.rigid.ncols();
+        let most = self.component.size() - rigid;
+        let modes = free_modes(self.component, &flexibility, self.modes, most, facts)?;
+        let inner = hstack(&[&flexibility.rigid, &modes.shapes]);
+        let basis = modal_coordinates(&inner, self.boundary)?;
+        let omega = omegas(rigid, &modes)[..basis.ncols() - self.boundary.len()].to_vec();
+        Ok((basis, omega))
+    }
+}
+
+/// The boundary DOF, by its place, that does not deform on its own.
+pub(super) fn dependent_boundary(boundary: &[usize], size: usize, at: usize) -> ReductionError {
+    ReductionError::DependentBoundary { boundary: boundary.len(), size, dof: boundary[at] }
 }
 
 /// Ψ_BB⁻¹. Ψ_BB is symmetric positive definite when the boundary DOFs deform
@@ -129,7 +177,7 @@ fn rubin(
 fn definite_inverse(
     matrix: &DMatrix<f64>,
     dependent: impl Fn(usize) -> ReductionError,
-) -> Result<DMatrix<f64>, ReductionError> {
+) -> Result<DMatrix<f64>> {
     if let Some(row) = matrix.diagonal().iter().position(|&value| value <= 0.0) {
         return Err(dependent(row));
     }
@@ -156,61 +204,11 @@ pub(super) fn martinez_coordinates(
     with_boundary(hstack(&[&constraint, &inner]), boundary)
 }
 
-/// Craig–Bampton: constraint modes −K_ii⁻¹ K_ib and modes with the boundary held.
-fn craig_bampton(
-    component: &Component,
-    boundary: &[usize],
-    choice: ModeChoice,
-    facts: &mut Facts,
-) -> Result<(DMatrix<f64>, Vec<f64>), ReductionError> {
-    let SecondOrder { mass, stiffness, .. } = &component.matrices;
-    let (n, b) = (component.size(), boundary.len());
-    let inner: Vec<usize> = (0..n).filter(|dof| !boundary.contains(dof)).collect();
-    let does_not_hold =
-        |row: usize| ReductionError::BoundaryDoesNotHold { boundary: b, dof: inner[row] };
-    let factor = factored(&stiffness.selected(&inner, &inner), does_not_hold)?;
-    let (row, pivot) = factor.weakest_pivot();
-    if pivot < 1e-14 {
-        return Err(does_not_hold(row));
-    }
-    let mut constraint = -stiffness.selected(&inner, boundary).to_dense();
-    factor.solve(&mut constraint);
-    let none = DMatrix::zeros(inner.len(), 0);
-    let solve = |x: &mut DMatrix<f64>| factor.solve(x);
-    let wanted = wanted(choice, inner.len())?;
-    let modes = lowest_modes(&solve, &mass.selected(&inner, &inner), &none, wanted)?;
-    facts.factor_bytes = factor.bytes();
-    facts.krylov_vectors = modes.vectors;
-    facts.solves = modes.solves + b;
-    facts.vector_bytes = 16 * inner.len() * modes.vectors;
-    let basis = spread(&hstack(&[&constraint, &modes.shapes]), &inner, n);
-    Ok((with_boundary(basis, boundary), omegas(0, &modes)))
-}
-
-/// Modes alone; the slowest frequencies stand for what is left of them.
-fn modes_only(
-    component: &Component,
-    boundary: &[usize],
-    choice: ModeChoice,
-    facts: &mut Facts,
-) -> Result<(DMatrix<f64>, Vec<f64>), ReductionError> {
-    let flexibility = Flexibility::of(component)?;
-    let rigid = flexibility.rigid.ncols();
-    let most = component.size() - rigid;
-    let modes = free_modes(component, &flexibility, choice, most, facts)?;
-    let basis = modal_coordinates(&hstack(&[&flexibility.rigid, &modes.shapes]), boundary)?;
-    let omega = omegas(rigid, &modes)[..basis.ncols() - boundary.len()].to_vec();
-    Ok((basis, omega))
-}
-
 /// Modes in coordinates of which the first are the boundary's motions. Their
 /// boundary rows V_B have a right inverse V_B⁺ when there are enough of them;
 /// T_t = V [V_B⁺ N], N the null space of V_B, brings the boundary back without
 /// anything but modes.
-pub(super) fn modal_coordinates(
-    modes: &DMatrix<f64>,
-    boundary: &[usize],
-) -> Result<DMatrix<f64>, ReductionError> {
+pub(super) fn modal_coordinates(modes: &DMatrix<f64>, boundary: &[usize]) -> Result<DMatrix<f64>> {
     let turn = boundary_coordinates(&modes.select_rows(boundary));
     let too_few = ReductionError::TooFewModes { modes: modes.ncols(), boundary: boundary.len() };
     Ok(with_boundary(product(modes, &turn.ok_or(too_few)?), boundary))

@@ -3,11 +3,10 @@
 use std::collections::BTreeSet;
 
 use nalgebra::{DMatrix, DVector};
-use numerics::eigen::Asymmetry;
 use numerics::second_order::SecondOrder;
 use numerics::sparse::SparseMatrix;
 
-use super::ReductionError;
+use super::{ReductionError, Result};
 use crate::check::check_count;
 use crate::error::MatrixName;
 use crate::structure::Structure;
@@ -31,7 +30,7 @@ impl Component {
     /// A component whose DOFs all follow the ground. Damping and stiffness may
     /// be non-symmetric (rotors, followers); entries that mirror each other to
     /// 1e-9 are made equal.
-    pub fn new(matrices: SecondOrder<SparseMatrix>) -> Result<Self, ReductionError> {
+    pub fn new(matrices: SecondOrder<SparseMatrix>) -> Result<Self> {
         let expected = matrices.mass.rows();
         for (matrix, values) in MatrixName::ALL.into_iter().zip(matrices.each()) {
             let (rows, columns) = (values.rows(), values.columns());
@@ -48,7 +47,7 @@ impl Component {
     }
 
     /// An undamped component.
-    pub fn undamped(mass: SparseMatrix, stiffness: SparseMatrix) -> Result<Self, ReductionError> {
+    pub fn undamped(mass: SparseMatrix, stiffness: SparseMatrix) -> Result<Self> {
         let damping = SparseMatrix::zeros(mass.rows(), mass.rows());
         Self::new(SecondOrder { mass, damping, stiffness })
     }
@@ -58,21 +57,20 @@ impl Component {
         mass: &DMatrix<f64>,
         damping: &DMatrix<f64>,
         stiffness: &DMatrix<f64>,
-    ) -> Result<Self, ReductionError> {
+    ) -> Result<Self> {
         let sparse = SparseMatrix::from_dense;
         let (mass, damping, stiffness) = (sparse(mass)?, sparse(damping)?, sparse(stiffness)?);
         Self::new(SecondOrder { mass, damping, stiffness })
     }
 
     /// A structure, with its influence.
-    pub fn from_structure(structure: &Structure) -> Result<Self, ReductionError> {
-        let component =
-            Self::from_dense(&structure.mass, &structure.damping, &structure.stiffness)?;
-        component.with_influence(structure.influence.clone())
+    pub fn from_structure(structure: &Structure) -> Result<Self> {
+        let [mass, damping, stiffness] = structure.matrices.each();
+        Self::from_dense(mass, damping, stiffness)?.with_influence(structure.influence.clone())
     }
 
     /// The same component with another influence of the ground.
-    pub fn with_influence(mut self, influence: DVector<f64>) -> Result<Self, ReductionError> {
+    pub fn with_influence(mut self, influence: DVector<f64>) -> Result<Self> {
         check_count("influence of the ground", influence.len(), self.size())?;
         self.influence = influence;
         Ok(self)
@@ -92,7 +90,7 @@ impl Component {
         from: Option<usize>,
         to: Option<usize>,
         damping_n_s_m: f64,
-    ) -> Result<Self, ReductionError> {
+    ) -> Result<Self> {
         let n = self.size();
         let ends = [(from, -1.0), (to, 1.0)];
         let pairs = ends.into_iter().flat_map(|one| ends.map(|other| (one, other)));
@@ -224,16 +222,9 @@ fn agreed(rows: &[(f64, f64)]) -> Option<(f64, f64)> {
     (2 * best.0 > rows.len()).then_some(best.2)
 }
 
-pub(super) fn check_symmetric(
-    matrix: MatrixName,
-    values: &SparseMatrix,
-) -> Result<(), ReductionError> {
-    match values.worst_asymmetry() {
-        Some(Asymmetry { row, column, relative, .. }) => {
-            Err(ReductionError::NotSymmetric { matrix, row, column, relative })
-        }
-        None => Ok(()),
-    }
+pub(super) fn check_symmetric(matrix: MatrixName, values: &SparseMatrix) -> Result<()> {
+    let pair = values.worst_asymmetry();
+    pair.map_or(Ok(()), |pair| Err(ReductionError::NotSymmetric { matrix, pair }))
 }
 
 fn rounded_symmetric(matrix: &SparseMatrix) -> SparseMatrix {

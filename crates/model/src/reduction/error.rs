@@ -1,10 +1,13 @@
 //! What can be wrong with a reduction, in words that tell the engineer what to change.
 
-use numerics::eigen::EigenError;
+use numerics::eigen::{Asymmetry, EigenError};
 use numerics::sparse::SparseError;
 use thiserror::Error;
 
-use crate::error::{MatrixName, ModelError};
+use crate::error::{BadNumber, MatrixName, ModelError};
+
+/// What a reduction gives, or why it does not.
+pub type Result<T, E = ReductionError> = std::result::Result<T, E>;
 
 /// Why a component cannot be reduced as asked. DOFs are kept counted from 0 and
 /// shown counted from 1.
@@ -27,17 +30,13 @@ pub enum ReductionError {
         "the {matrix} matrix is not symmetric: row {r}, column {c} differs from its mirror by \
          {percent:.3} %; this method needs it symmetric, or take a state-space method with left \
          and right modes",
-        r = row + 1, c = column + 1, percent = 100.0 * relative
+        r = pair.row + 1, c = pair.column + 1, percent = 100.0 * pair.relative
     )]
     NotSymmetric {
         /// Which matrix.
         matrix: MatrixName,
-        /// Row of the worst pair.
-        row: usize,
-        /// Its column.
-        column: usize,
-        /// Difference over size.
-        relative: f64,
+        /// The worst pair of entries.
+        pair: Asymmetry,
     },
     /// A DOF beyond the component.
     #[error("DOF {d} does not exist: the component has {size}", d = dof + 1)]
@@ -130,6 +129,9 @@ pub enum ReductionError {
     /// modes, in words.
     #[error("the reduced model is unstable: {0}. It will not be run unless you accept it")]
     Unstable(String),
+    /// A number out of its range.
+    #[error(transparent)]
+    BadNumber(#[from] BadNumber),
     /// Sparse numerics.
     #[error(transparent)]
     Sparse(#[from] SparseError),

@@ -13,7 +13,7 @@ use numerics::second_order::SecondOrder;
 use numerics::sparse::dense::{add_product, transposed_product};
 use numerics::sparse::{Cholesky, SparseError, SparseMatrix};
 
-use super::{Component, ReductionError, factored};
+use super::{Component, ReductionError, Result, factored};
 
 /// A pivot below this part of its diagonal entry says that K may be singular.
 const SINGULAR_PIVOT: f64 = 1e-12;
@@ -40,7 +40,7 @@ pub struct Flexibility {
 
 impl Flexibility {
     /// Finds the rigid-body modes, if any, chooses the DOFs to suppress and factors.
-    pub fn of(component: &Component) -> Result<Self, ReductionError> {
+    pub fn of(component: &Component) -> Result<Self> {
         let SecondOrder { mass, stiffness, .. } = &component.matrices;
         let n = component.size();
         let none = || DMatrix::zeros(n, 0);
@@ -101,7 +101,7 @@ fn orthonormal(
     mut x: DMatrix<f64>,
     mass: &SparseMatrix,
     random: &mut Stream,
-) -> Result<DMatrix<f64>, ReductionError> {
+) -> Result<DMatrix<f64>> {
     let n = x.nrows();
     let mut weighted = DMatrix::zeros(n, x.ncols());
     for j in 0..x.ncols() {
@@ -138,7 +138,7 @@ fn orthonormal(
 /// DOFs whose suppression holds the component. Those that nothing is attached to
 /// are rigid-body modes of their own, exactly, and are taken out before the others
 /// are looked for: they have no stiffness to tell rounding by.
-fn holding_set(k: &SparseMatrix, m: &SparseMatrix) -> Result<Vec<usize>, ReductionError> {
+fn holding_set(k: &SparseMatrix, m: &SparseMatrix) -> Result<Vec<usize>> {
     let mut attached = vec![false; k.rows()];
     for (i, j, value) in k.triplets() {
         if value != 0.0 {
@@ -172,7 +172,7 @@ fn holding_set(k: &SparseMatrix, m: &SparseMatrix) -> Result<Vec<usize>, Reducti
 ///
 /// The shift starts small beside the spectrum and goes down to the slowest
 /// elastic mode seen, where rigid and elastic motion are told apart best.
-fn null_space(k: &SparseMatrix, m: &SparseMatrix) -> Result<DMatrix<f64>, ReductionError> {
+fn null_space(k: &SparseMatrix, m: &SparseMatrix) -> Result<DMatrix<f64>> {
     let n = k.rows();
     let diagonals = k.diagonal().into_iter().zip(m.diagonal());
     let mut ratios: Vec<f64> =

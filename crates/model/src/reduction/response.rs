@@ -6,7 +6,7 @@ use numerics::solve;
 use numerics::sparse::{ComplexLu, SparseError, SparseMatrix};
 
 use super::basis::units;
-use super::{Component, ReducedModel, ReductionError, check_dofs};
+use super::{Component, ReducedModel, Result, check_dofs};
 
 /// H(jω) = displacements over forces at some DOFs, one matrix per frequency.
 #[derive(Debug, Clone, PartialEq)]
@@ -26,14 +26,14 @@ pub struct FullResponse<'a> {
 
 impl<'a> FullResponse<'a> {
     /// Analyses the pattern once for all frequencies.
-    pub fn new(component: &'a Component, dofs: &[usize]) -> Result<Self, ReductionError> {
+    pub fn new(component: &'a Component, dofs: &[usize]) -> Result<Self> {
         check_dofs(dofs, component.size())?;
-        let lu = ComplexLu::new(&SparseMatrix::sum(&component.matrices.each().map(|m| (1.0, m))))?;
+        let lu = ComplexLu::new(SparseMatrix::sum(&component.matrices.each().map(|m| (1.0, m))))?;
         Ok(Self { component, lu, dofs: dofs.to_vec() })
     }
 
     /// The receptance at some frequencies: one complex factor each.
-    pub fn at(&self, omegas_rad_s: Vec<f64>) -> Result<Response, ReductionError> {
+    pub fn at(&self, omegas_rad_s: Vec<f64>) -> Result<Response> {
         let SecondOrder { mass, damping, stiffness } = &self.component.matrices;
         Response::new(omegas_rad_s, |omega| {
             let s = Complex::new(0.0, omega);
@@ -67,8 +67,8 @@ impl Response {
     /// By the receptance at each frequency.
     pub fn new(
         omegas_rad_s: Vec<f64>,
-        receptance: impl FnMut(f64) -> Result<DMatrix<Complex<f64>>, ReductionError>,
-    ) -> Result<Self, ReductionError> {
+        receptance: impl FnMut(f64) -> Result<DMatrix<Complex<f64>>>,
+    ) -> Result<Self> {
         let receptances = omegas_rad_s.iter().copied().map(receptance).collect::<Result<_, _>>()?;
         Ok(Self { omegas_rad_s, receptances })
     }
@@ -78,12 +78,12 @@ impl Response {
         component: &Component,
         dofs: &[usize],
         omegas_rad_s: &[f64],
-    ) -> Result<Self, ReductionError> {
+    ) -> Result<Self> {
         FullResponse::new(component, dofs)?.at(omegas_rad_s.to_vec())
     }
 
     /// Of a reduced model at its interface.
-    pub fn of_model(model: &ReducedModel, omegas_rad_s: &[f64]) -> Result<Self, ReductionError> {
+    pub fn of_model(model: &ReducedModel, omegas_rad_s: &[f64]) -> Result<Self> {
         let forces = DMatrix::identity(model.size(), model.interface);
         Self::new(omegas_rad_s.to_vec(), |omega| {
             let solved = solve::solved(model.matrices.at(Complex::new(0.0, omega)), &forces);

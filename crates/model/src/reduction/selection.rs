@@ -13,7 +13,7 @@ use super::response::{FullResponse, Response, Scale, band};
 use super::trust::eigenvalues;
 use super::{
     Component, ErrorEstimate, ErrorTarget, Facts, Method, ModeChoice, Recipe, ReducedModel,
-    Reduction, ReductionError, basis,
+    Reduction, ReductionError, Result, basis,
 };
 
 /// Frequencies of the full model that one round of checks adds.
@@ -42,17 +42,13 @@ struct Known<'a> {
 }
 
 impl Known<'_> {
-    fn error(&self, model: &ReducedModel) -> Result<f64, ReductionError> {
+    fn error(&self, model: &ReducedModel) -> Result<f64> {
         Ok(largest(&errors(model, &self.response, &self.scale)?))
     }
 }
 
 /// Errors of a model against a response, at its frequencies.
-fn errors(
-    model: &ReducedModel,
-    against: &Response,
-    scale: &Scale,
-) -> Result<Vec<f64>, ReductionError> {
+fn errors(model: &ReducedModel, against: &Response, scale: &Scale) -> Result<Vec<f64>> {
     Ok(Response::of_model(model, &against.omegas_rad_s)?.errors_by(against, scale))
 }
 
@@ -75,7 +71,7 @@ pub(super) fn smallest(
     component: &Component,
     recipe: &Recipe,
     target: &ErrorTarget,
-) -> Result<Reduction, ReductionError> {
+) -> Result<Reduction> {
     let solver = FullResponse::new(component, &recipe.interface)?;
     let response = solver.at(band(target.band_rad_s, target.points))?;
     let scale = response.scale();
@@ -117,7 +113,7 @@ fn fewest_modes(
     known: &mut Known<'_>,
     target: &ErrorTarget,
     last: bool,
-) -> Result<Option<(usize, ErrorEstimate)>, ReductionError> {
+) -> Result<Option<(usize, ErrorEstimate)>> {
     let rich_modes = rich.model.omega_rad_s.len();
     let rigid = rich.facts.rigid_modes.min(rich_modes);
     let mut probes = probes(&rich.model, target.band_rad_s, &known.scale)?;
@@ -182,8 +178,8 @@ fn bisected(
     probes: &Response,
     relative: f64,
     rigid: usize,
-) -> Result<usize, ReductionError> {
-    let holds = |modes: usize| -> Result<bool, ReductionError> {
+) -> Result<usize> {
+    let holds = |modes: usize| -> Result<bool> {
         let model = rich.truncated(modes);
         Ok(known.error(&model)? <= relative
             && largest(&errors(&model, probes, &known.scale)?) <= MARGIN * relative)
@@ -205,7 +201,7 @@ fn bisected(
 
 /// The richer model's response wherever a smaller one may go wrong: resonances,
 /// their flanks, what lies between them, and antiresonances.
-fn probes(rich: &ReducedModel, band_rad_s: f64, scale: &Scale) -> Result<Response, ReductionError> {
+fn probes(rich: &ReducedModel, band_rad_s: f64, scale: &Scale) -> Result<Response> {
     let mut edges = resonances(rich, band_rad_s)?;
     edges.extend([1e-3 * band_rad_s, band_rad_s]);
     edges.sort_by(f64::total_cmp);
@@ -239,16 +235,10 @@ fn probes(rich: &ReducedModel, band_rad_s: f64, scale: &Scale) -> Result<Respons
 }
 
 /// Where the response between two frequencies is smallest, by golden section.
-fn deepest(
-    model: &ReducedModel,
-    scale: &Scale,
-    mut from: f64,
-    mut to: f64,
-) -> Result<f64, ReductionError> {
+fn deepest(model: &ReducedModel, scale: &Scale, mut from: f64, mut to: f64) -> Result<f64> {
     const GOLDEN: f64 = 0.618_033_988_749_894_9;
-    let size = |omega: f64| -> Result<f64, ReductionError> {
-        Ok(Response::of_model(model, &[omega])?.sizes(scale)[0])
-    };
+    let size =
+        |omega: f64| -> Result<f64> { Ok(Response::of_model(model, &[omega])?.sizes(scale)[0]) };
     let (mut left, mut right) = (to - GOLDEN * (to - from), from + GOLDEN * (to - from));
     let (mut at_left, mut at_right) = (size(left)?, size(right)?);
     for _ in 0..20 {
@@ -266,7 +256,7 @@ fn deepest(
 }
 
 /// Resonances of a model in the band and both their half-power points.
-fn resonances(model: &ReducedModel, band_rad_s: f64) -> Result<Vec<f64>, ReductionError> {
+fn resonances(model: &ReducedModel, band_rad_s: f64) -> Result<Vec<f64>> {
     let inside = |omega: &f64| *omega > 1e-4 * band_rad_s && *omega <= band_rad_s;
     let values = eigenvalues(model)?;
     let swings = values.iter().filter(|value: &&Complex<f64>| value.im > value.re.abs());

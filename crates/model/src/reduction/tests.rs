@@ -166,7 +166,7 @@ fn a_reduced_model_is_a_structure_that_the_ground_shakes() {
     let model = reduce(&component, &recipe).unwrap().model;
     let structure = model.structure(|dof| format!("w{dof}"), Acceptance::StableOnly).unwrap();
     assert_eq!(structure.names[..2], ["w18".to_owned(), "mode 1".to_owned()]);
-    let load = &structure.mass * &structure.influence;
+    let load = &structure.matrices.mass * &structure.influence;
     assert!((load - &model.participation).amax() < 1e-9);
     assert_eq!(model.coordinate(18), Ok(0));
     assert!(matches!(model.coordinate(3), Err(ReductionError::NotRetained(3))));
@@ -316,7 +316,7 @@ fn dual_craig_bampton_has_the_modes_and_one_growing_motion_per_force() {
     let modes = ModeChoice::CutOff { omega_rad_s: 2e4 };
     let parts = [0, 1].map(|c| dual_component(components[c], &boundaries[c], modes).unwrap());
     let dual = joined(&parts);
-    let (whole, _) = assembly::assemble_components(&components, &boundaries, &joints).unwrap();
+    let whole = assembly::assemble_components(&components, &boundaries, &joints).unwrap();
     let full = trust::component_eigenvalues(&whole).unwrap();
     let values = dual.eigenvalues().unwrap();
     let errors = trust::eigenvalue_errors(&full, &values, 5e3);
@@ -442,18 +442,22 @@ fn a_yielding_spring_at_a_retained_dof_keeps_working() {
         column
     };
     let full = Equations {
-        mass: component.matrices.mass.to_dense(),
-        damping: component.matrices.damping.to_dense(),
-        stiffness: component.matrices.stiffness.to_dense(),
+        matrices: SecondOrder {
+            mass: component.matrices.mass.to_dense(),
+            damping: component.matrices.damping.to_dense(),
+            stiffness: component.matrices.stiffness.to_dense(),
+        },
         load: unit(40, tip),
         interface: Vec::new(),
         elements: vec![spring(middle)],
         states: None,
     };
     let small = Equations {
-        mass: model.matrices.mass.clone(),
-        damping: model.matrices.damping.clone(),
-        stiffness: model.matrices.stiffness.clone(),
+        matrices: SecondOrder {
+            mass: model.matrices.mass.clone(),
+            damping: model.matrices.damping.clone(),
+            stiffness: model.matrices.stiffness.clone(),
+        },
         load: unit(model.size(), model.coordinate(tip).unwrap()),
         interface: Vec::new(),
         elements: vec![spring(model.coordinate(middle).unwrap())],
@@ -539,6 +543,36 @@ fn an_odd_number_of_state_modes_keeps_the_whole_pair() {
         let completion = Completion::Flexibility;
         let recipe = StateRecipe { completion, modes, boundary: vec![14] };
         assert_eq!(reduce_states(&component, &recipe).unwrap().model.kept.len(), kept);
+    }
+}
+
+/// Two masses that can hardly move against each other: what a force does to one it does to
+/// the other, and the boundary that holds both is refused, by name.
+#[test]
+fn a_boundary_that_hardly_deforms_on_its_own_is_refused_in_state_space() {
+    use state_space::{Completion, StateChoice, StateRecipe, reduce_states};
+    let n = 12;
+    let springs = (0..n).map(|i| (i, i, 2e6));
+    let links = (1..n).flat_map(|i| [(i, i - 1, -1e6), (i - 1, i, -1e6)]);
+    let stiffness = SparseMatrix::from_triplets(n, n, springs.chain(links)).unwrap();
+    let reduced = |looseness: f64, boundary: Vec<usize>| {
+        let coupling = 2.0 * (1.0 - looseness);
+        let masses = (0..n).map(|i| (i, i, 2.0)).chain([(7, 8, coupling), (8, 7, coupling)]);
+        let mass = SparseMatrix::from_triplets(n, n, masses).unwrap();
+        let component = Component::undamped(mass, stiffness.clone()).unwrap();
+        let modes = StateChoice::Number(2);
+        let completion = Completion::Flexibility;
+        reduce_states(&component, &StateRecipe { completion, modes, boundary }).map(|_| ())
+    };
+    assert_eq!(reduced(1e-9, vec![2, 8, 7]), Ok(()));
+    assert_eq!(reduced(2e-14, vec![2, 7]), Ok(()));
+    for boundary in [vec![2, 8, 7], vec![7, 8, 2]] {
+        match reduced(2e-14, boundary) {
+            Err(ReductionError::DependentBoundary { boundary: 3, size: 12, dof }) => {
+                assert!(dof == 7 || dof == 8, "{dof}");
+            }
+            other => panic!("{other:?}"),
+        }
     }
 }
 

@@ -5,7 +5,7 @@ use numerics::second_order::SecondOrder;
 use numerics::sparse::{Cholesky, SparseMatrix};
 
 use super::component::check_symmetric;
-use super::{Component, ReductionError};
+use super::{Component, ReductionError, Result};
 use crate::check::check_positive;
 use crate::error::MatrixName;
 
@@ -47,7 +47,7 @@ impl FullStepper {
         loads: &[FullLoad],
         first: &[f64],
         step_s: f64,
-    ) -> Result<Self, ReductionError> {
+    ) -> Result<Self> {
         let n = component.size();
         let SecondOrder { mass, damping, stiffness } = &component.matrices;
         check_symmetric(MatrixName::Damping, damping)?;
@@ -135,12 +135,14 @@ mod tests {
         let n = structure.size();
         let component = Component::from_structure(&structure).unwrap();
         let mut load = DMatrix::zeros(n, 2);
-        load.set_column(0, &-(&structure.mass * &structure.influence));
+        load.set_column(0, &-(&structure.matrices.mass * &structure.influence));
         load[(1, 1)] = 1.0;
         let equations = Equations {
-            mass: structure.mass.clone(),
-            damping: structure.damping.clone(),
-            stiffness: structure.stiffness.clone(),
+            matrices: SecondOrder {
+                mass: structure.matrices.mass.clone(),
+                damping: structure.matrices.damping.clone(),
+                stiffness: structure.matrices.stiffness.clone(),
+            },
             load,
             interface: vec![RelativeDof::of_dof(3)],
             elements: Vec::new(),

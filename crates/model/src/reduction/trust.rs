@@ -8,7 +8,7 @@ use numerics::second_order::{SecondOrder, is_symmetric};
 use numerics::sparse::SparseMatrix;
 
 use super::response::{Response, Spread};
-use super::{Component, ReducedModel, ReductionError};
+use super::{Component, ReducedModel, ReductionError, Result};
 use crate::error::{MatrixName, ModelError};
 
 /// Growth below this part of the greatest |λ| is rounding.
@@ -40,7 +40,7 @@ pub struct Verdict {
 impl Verdict {
     /// Judges a second-order model. With M > 0, B ≥ 0 and K ≥ 0 it is passive,
     /// and so stable, whatever passive specimen it is joined to.
-    pub fn of(model: &ReducedModel) -> Result<Self, ReductionError> {
+    pub fn of(model: &ReducedModel) -> Result<Self> {
         let mut active = Vec::new();
         for (name, matrix) in MatrixName::ALL.into_iter().zip(model.matrices.each()) {
             let values = eigen::symmetric_eigenvalues(&(0.5 * (matrix + matrix.transpose())))?;
@@ -73,7 +73,7 @@ impl Verdict {
     }
 
     /// Refuses an unstable model unless told.
-    pub fn accept(&self, acceptance: Acceptance) -> Result<(), ReductionError> {
+    pub fn accept(&self, acceptance: Acceptance) -> Result<()> {
         if self.is_stable() || acceptance == Acceptance::Any {
             return Ok(());
         }
@@ -94,14 +94,12 @@ impl Verdict {
 }
 
 /// Eigenvalues of the reduced model.
-pub fn eigenvalues(model: &ReducedModel) -> Result<Vec<Complex<f64>>, ReductionError> {
+pub fn eigenvalues(model: &ReducedModel) -> Result<Vec<Complex<f64>>> {
     quadratic_eigenvalues(&model.matrices)
 }
 
 /// λ of λ²M + λB + K.
-pub(super) fn quadratic_eigenvalues(
-    matrices: &SecondOrder,
-) -> Result<Vec<Complex<f64>>, ReductionError> {
+pub(super) fn quadratic_eigenvalues(matrices: &SecondOrder) -> Result<Vec<Complex<f64>>> {
     let singular = ReductionError::MassNotPositiveDefinite(0);
     Ok(eigen::eigenvalues(&matrices.state_matrix().ok_or(singular)?)?)
 }
@@ -147,11 +145,7 @@ const MOST_DOFS_FOR_EIGENVALUES: usize = 400;
 impl Comparison {
     /// Compares at the interface DOFs of the model, given the response of the full
     /// one there.
-    pub fn new(
-        component: &Component,
-        model: &ReducedModel,
-        full: &Response,
-    ) -> Result<Self, ReductionError> {
+    pub fn new(component: &Component, model: &ReducedModel, full: &Response) -> Result<Self> {
         let omegas = &full.omegas_rad_s;
         let reduced = Response::of_model(model, omegas)?;
         let none = ModelError::WrongCount { what: "frequencies", given: 0, expected: 1 };
@@ -172,7 +166,7 @@ impl Comparison {
 }
 
 /// All eigenvalues of a component, densely.
-pub fn component_eigenvalues(component: &Component) -> Result<Vec<Complex<f64>>, ReductionError> {
+pub fn component_eigenvalues(component: &Component) -> Result<Vec<Complex<f64>>> {
     quadratic_eigenvalues(&component.matrices.map(SparseMatrix::to_dense))
 }
 
@@ -181,9 +175,9 @@ pub fn component_eigenvalues(component: &Component) -> Result<Vec<Complex<f64>>,
 /// and where the full model is too large for all of them.
 pub fn eigenvalue_spread(
     component: &Component,
-    own: impl FnOnce() -> Result<Vec<Complex<f64>>, ReductionError>,
+    own: impl FnOnce() -> Result<Vec<Complex<f64>>>,
     band_rad_s: f64,
-) -> Result<Option<Spread>, ReductionError> {
+) -> Result<Option<Spread>> {
     if component.size() > MOST_DOFS_FOR_EIGENVALUES {
         return Ok(None);
     }

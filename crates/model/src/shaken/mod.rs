@@ -10,7 +10,7 @@ pub use step::{Instant, ShakenStep};
 
 use nalgebra::{DMatrix, DVector};
 use numerics::block::hstack;
-use numerics::second_order::companion;
+use numerics::second_order::{SecondOrder, companion};
 use thiserror::Error;
 
 use crate::equations::ConnectedElement;
@@ -35,12 +35,8 @@ pub struct Shaker {
 /// What is shaken: all DOFs that stand in the laboratory.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ShakenSpecimen {
-    /// kg.
-    pub mass: DMatrix<f64>,
-    /// N·s/m.
-    pub damping: DMatrix<f64>,
-    /// N/m, without the elements.
-    pub stiffness: DMatrix<f64>,
+    /// kg, N·s/m, and N/m without the elements.
+    pub matrices: SecondOrder,
     /// The DOFs that are driven, among those above.
     pub interface: Vec<usize>,
     /// Nonlinear elements between any of them.
@@ -80,15 +76,16 @@ impl ShakenDynamics {
         if lag_s.is_nan() || lag_s <= 0.0 {
             return Err(ShakenError::Lag(lag_s));
         }
-        let inverse = specimen.mass.clone().cholesky().ok_or(ShakenError::Massless)?.inverse();
-        let (n, m) = (specimen.mass.nrows(), specimen.interface.len());
+        let SecondOrder { mass, damping, stiffness } = &specimen.matrices;
+        let inverse = mass.clone().cholesky().ok_or(ShakenError::Massless)?.inverse();
+        let (n, m) = (mass.nrows(), specimen.interface.len());
         let driven = DMatrix::from_fn(n, m, |i, j| f64::from(specimen.interface[j] == i));
         let places: Vec<DVector<f64>> =
             specimen.elements.iter().map(|e| e.place.direction(n)).collect();
         let states = 2 * n + m;
 
         let mut dynamics = DMatrix::zeros(states, states);
-        let own = companion(&inverse, &specimen.damping, &specimen.stiffness);
+        let own = companion(&inverse, damping, stiffness);
         dynamics.view_mut((0, 0), (2 * n, 2 * n)).copy_from(&own);
         dynamics.view_mut((n, 2 * n), (n, m)).copy_from(&(&inverse * &driven));
         let proportional = shaker.gain_n_per_v * shaker.proportional_v_per_m / lag_s;
@@ -126,9 +123,11 @@ mod tests {
 
     fn pendulum() -> ShakenSpecimen {
         ShakenSpecimen {
-            mass: DMatrix::from_element(1, 1, 2.0),
-            damping: DMatrix::from_element(1, 1, 3.0),
-            stiffness: DMatrix::from_element(1, 1, 500.0),
+            matrices: SecondOrder {
+                mass: DMatrix::from_element(1, 1, 2.0),
+                damping: DMatrix::from_element(1, 1, 3.0),
+                stiffness: DMatrix::from_element(1, 1, 500.0),
+            },
             interface: vec![0],
             elements: Vec::new(),
             preload_n: vec![4.0],
@@ -159,7 +158,7 @@ mod tests {
     #[test]
     fn what_cannot_be_shaken_is_refused() {
         let mut massless = pendulum();
-        massless.mass[(0, 0)] = 0.0;
+        massless.matrices.mass[(0, 0)] = 0.0;
         assert_eq!(ShakenDynamics::new(&SHAKER, &massless), Err(ShakenError::Massless));
         let stiff = Shaker { lag_s: 0.0, ..SHAKER };
         assert_eq!(ShakenDynamics::new(&stiff, &pendulum()), Err(ShakenError::Lag(0.0)));

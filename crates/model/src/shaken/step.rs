@@ -15,7 +15,7 @@ use nalgebra::DMatrix;
 use numerics::block::{hstack, vstack};
 use numerics::discretise;
 use numerics::gemv::PanelMatrix;
-use numerics::small::copy;
+use numerics::small::{copy, dot};
 
 use super::{ShakenDynamics, ShakenSpecimen};
 use crate::element::Element;
@@ -44,7 +44,8 @@ pub struct ShakenStep {
     map: PanelMatrix,
     elements: Vec<Element>,
     push: Push,
-    acceleration: Vec<f64>,
+    /// Acceleration of the interface DOFs, m/s².
+    pub acceleration: Vec<f64>,
     substeps: usize,
 }
 
@@ -112,12 +113,6 @@ impl ShakenStep {
     #[inline(always)]
     pub fn state(&self) -> &[f64] {
         &self.vectors[self.now][self.inputs()..][..self.states]
-    }
-
-    /// Acceleration of the interface DOFs, m/s².
-    #[inline(always)]
-    pub fn acceleration(&self) -> &[f64] {
-        &self.acceleration
     }
 
     /// One tick with the target and its velocity held.
@@ -225,9 +220,9 @@ impl Push {
         for (j, element) in elements.iter().enumerate() {
             let of = |block: usize, from: usize| {
                 let row = &self.couplings[block][j * count..][..count];
-                sum_of_products(row, &forces[from..from + count])
+                dot(row, &forces[from..from + count])
             };
-            let target = sum_of_products(&self.of_target[j * held.len()..][..held.len()], held);
+            let target = dot(&self.of_target[j * held.len()..][..held.len()], held);
             let third = idle[2 * count + j] + of(0, 0);
             let fourth = idle[3 * count + j] + of(1, 0) + of(2, count) + target;
             forces[2 * count + j] = element.trial_force(third);
@@ -243,11 +238,6 @@ impl Push {
             *out = row.iter().zip(elements).fold(*idle, |a, (b, e)| a + b * e.force());
         }
     }
-}
-
-#[inline(always)]
-fn sum_of_products(a: &[f64], b: &[f64]) -> f64 {
-    a.iter().zip(b).map(|(a, b)| a * b).sum()
 }
 
 /// A step as matrices.
@@ -320,6 +310,7 @@ impl Maps {
 #[cfg(test)]
 mod tests {
     use nalgebra::DVector;
+    use numerics::second_order::SecondOrder;
 
     use super::super::Shaker;
     use super::*;
@@ -338,9 +329,11 @@ mod tests {
     fn specimen(elements: Vec<ConnectedElement>) -> ShakenSpecimen {
         let two = |a, b, c| DMatrix::from_row_slice(2, 2, &[a, b, b, c]);
         ShakenSpecimen {
-            mass: two(3.0, 0.0, 2.0),
-            damping: two(6.0, -2.0, 3.0),
-            stiffness: two(9e4, -4e4, 5e4),
+            matrices: SecondOrder {
+                mass: two(3.0, 0.0, 2.0),
+                damping: two(6.0, -2.0, 3.0),
+                stiffness: two(9e4, -4e4, 5e4),
+            },
             interface: vec![1, 0],
             elements,
             preload_n: vec![4.0, 1.0],
@@ -381,7 +374,7 @@ mod tests {
                 input.push(placed.element.force());
             }
             let acceleration = &dynamics.acceleration * DVector::from_vec(input);
-            let signals = ours.state().iter().chain(ours.acceleration());
+            let signals = ours.state().iter().chain(&ours.acceleration);
             for (ours, plain) in signals.zip(y.iter().chain(acceleration.iter())) {
                 apart = apart.max((ours - plain).abs() / (1.0 + plain.abs()));
                 largest = largest.max(plain.abs());
@@ -425,6 +418,6 @@ mod tests {
         let dynamics = ShakenDynamics::new(&SHAKER, &specimen).unwrap();
         let step = ShakenStep::new(&dynamics, &specimen, 1e-4);
         // 4 N of preload against 1 N, at 2 kg.
-        assert!((step.acceleration()[0] - 1.5).abs() < 1e-12, "{:?}", step.acceleration());
+        assert!((step.acceleration[0] - 1.5).abs() < 1e-12, "{:?}", step.acceleration);
     }
 }

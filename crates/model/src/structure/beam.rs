@@ -1,5 +1,6 @@
 //! Plane Euler–Bernoulli beams of equal two-node elements.
 
+use keys::Keys;
 use nalgebra::{DMatrix, SMatrix};
 
 use super::{DofKind, Structure};
@@ -57,13 +58,16 @@ impl BeamEnds {
 }
 
 /// How the mass of an element reaches its DOFs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Keys)]
 pub enum MassModel {
-    /// From the same cubic shapes as the stiffness: frequencies converge from
-    /// above with the fourth power of the element length.
+    /// From the same shape functions as the stiffness.
+    ///
+    /// They are cubic: frequencies converge from above with the fourth power of the element length.
     Consistent,
-    /// Diagonal of the consistent mass, scaled to keep the total mass
-    /// (Hinton, Rock & Zienkiewicz 1976).
+    /// Concentrated in the nodes.
+    ///
+    /// Diagonal of the consistent mass, scaled to keep the total mass (Hinton, Rock & Zienkiewicz
+    /// 1976).
     Lumped,
 }
 
@@ -228,7 +232,7 @@ mod tests {
             assert!(error.abs() < 2e-7, "mode {}: {error:e}", mode + 1);
         }
         assert!(modes.omega_rad_s.as_slice().is_sorted());
-        let unit = modes.shapes.transpose() * &beam.mass * &modes.shapes;
+        let unit = modes.shapes.transpose() * &beam.matrices.mass * &modes.shapes;
         let error = (unit - DMatrix::identity(beam.size(), beam.size())).amax();
         assert!(error < 1e-11, "{error:e}");
     }
@@ -238,7 +242,7 @@ mod tests {
         let free = BeamEnds { left: Support::Free, right: Support::Free };
         for model in [MassModel::Lumped, MassModel::Consistent] {
             let beam = euler_bernoulli_beam(SECTION, 5, LENGTH, free, model).unwrap();
-            let total = beam.influence.dot(&(&beam.mass * &beam.influence));
+            let total = beam.influence.dot(&(&beam.matrices.mass * &beam.influence));
             assert!((total / (7.8 * LENGTH) - 1.0).abs() < 1e-13);
         }
         let error = |elements| {
@@ -246,7 +250,10 @@ mod tests {
             (found[0] / exact(CANTILEVER[0]) - 1.0).abs()
         };
         assert!((error(8) / error(16)).log2() > 1.8);
-        let beam = euler_bernoulli_beam(SECTION, 3, LENGTH, free, MassModel::Lumped).unwrap().mass;
+        let beam = euler_bernoulli_beam(SECTION, 3, LENGTH, free, MassModel::Lumped)
+            .unwrap()
+            .matrices
+            .mass;
         assert_eq!(beam, DMatrix::from_diagonal(&beam.diagonal()));
     }
 
@@ -255,7 +262,7 @@ mod tests {
         let ends = BeamEnds::CANTILEVER;
         let beam = euler_bernoulli_beam(SECTION, 4, LENGTH, ends, MassModel::Consistent).unwrap();
         let tip = beam.dof("w4").unwrap();
-        let flexibility = beam.stiffness.clone().try_inverse().unwrap()[(tip, tip)];
+        let flexibility = beam.matrices.stiffness.clone().try_inverse().unwrap()[(tip, tip)];
         let analytic = LENGTH.powi(3) / (3.0 * SECTION.flexural_rigidity_n_m2);
         assert!((flexibility / analytic - 1.0).abs() < 1e-11);
     }

@@ -3,7 +3,7 @@
 use nalgebra::{DMatrix, DVector};
 
 use super::Structure;
-use crate::check::{check_count, check_not_negative, check_positive};
+use crate::check::{check_count, check_each, check_not_negative, check_positive};
 use crate::error::ModelError;
 
 /// How the two ends of a chain are held; it decides how many springs there are.
@@ -45,15 +45,9 @@ pub fn chain(
     };
     check_count("stiffnesses of the chain", stiffnesses_n_m.len(), gaps)?;
     check_count("dampings of the chain", dampings_n_s_m.len(), gaps)?;
-    for &mass in masses_kg {
-        check_positive("mass", mass)?;
-    }
-    for &stiffness in stiffnesses_n_m {
-        check_not_negative("stiffness", stiffness)?;
-    }
-    for &damping in dampings_n_s_m {
-        check_not_negative("damping", damping)?;
-    }
+    check_each(check_positive, "mass", masses_kg)?;
+    check_each(check_not_negative, "stiffness", stiffnesses_n_m)?;
+    check_each(check_not_negative, "damping", dampings_n_s_m)?;
     Structure::new(
         DMatrix::from_diagonal(&DVector::from_column_slice(masses_kg)),
         assemble(n, dampings_n_s_m, ends),

@@ -3,7 +3,7 @@
 use nalgebra::{DMatrix, DVector};
 use numerics::eigen::{Modes, symmetric_modes};
 
-use crate::check::{check_count, check_finite, check_not_negative};
+use crate::check::{check_count, check_each, check_finite, check_not_negative};
 use crate::error::ModelError;
 
 /// Modal damping C = M Φ diag(2 ζ ω) Φᵀ M with mass-normalised Φ.
@@ -15,9 +15,7 @@ pub fn modal(
     stiffness: &DMatrix<f64>,
     ratios: &[f64],
 ) -> Result<DMatrix<f64>, ModelError> {
-    for &ratio in ratios {
-        check_not_negative("damping ratio", ratio)?;
-    }
+    check_each(check_not_negative, "damping ratio", ratios)?;
     let modes = symmetric_modes(stiffness, mass)?;
     if ratios.len() != 1 {
         let what = "modal damping ratios (one for all modes, or one each)";
@@ -174,18 +172,22 @@ mod tests {
     #[test]
     fn rigid_body_modes_stay_undamped_and_cannot_carry_rayleigh() {
         let free = chain(&[1.0, 2.0], &[8.0], &[0.0], Ends::FreeFree).unwrap();
-        let damping = modal(&free.mass, &free.stiffness, &[0.1]).unwrap();
+        let damping = modal(&free.matrices.mass, &free.matrices.stiffness, &[0.1]).unwrap();
         let rigid = DVector::from_element(2, 1.0);
         assert!((damping * rigid).amax() < 1e-6);
-        let error = rayleigh_from_ratios(&free.mass, &free.stiffness, (1, 0.1), (2, 0.1));
+        let error =
+            rayleigh_from_ratios(&free.matrices.mass, &free.matrices.stiffness, (1, 0.1), (2, 0.1));
         assert_eq!(error, Err(ModelError::SameFrequency { first: 1, second: 2 }));
     }
 
     #[test]
     fn rayleigh_is_the_plain_sum() {
         let building = shear_building(&[2.0], &[50.0], &[0.0]).unwrap();
-        let damping = rayleigh(&building.mass, &building.stiffness, 0.5, 0.01).unwrap();
+        let damping =
+            rayleigh(&building.matrices.mass, &building.matrices.stiffness, 0.5, 0.01).unwrap();
         assert_eq!(damping[(0, 0)], 1.5);
-        assert!(rayleigh(&building.mass, &building.stiffness, f64::NAN, 0.0).is_err());
+        assert!(
+            rayleigh(&building.matrices.mass, &building.matrices.stiffness, f64::NAN, 0.0).is_err()
+        );
     }
 }

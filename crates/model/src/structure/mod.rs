@@ -11,9 +11,9 @@ pub use chain::{Ends, chain, shear_building};
 
 use nalgebra::{DMatrix, DVector};
 use numerics::eigen::{self, Asymmetry, EigenError};
-use numerics::second_order::is_symmetric;
+use numerics::second_order::{SecondOrder, is_symmetric};
 
-use crate::check::{check_count, check_finite};
+use crate::check::{check_count, check_each, check_finite};
 use crate::equations::Descriptor;
 use crate::error::{MatrixName, ModelError};
 
@@ -36,13 +36,10 @@ pub enum DofKind {
 /// A linear structure whose matrices have been checked.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Structure {
-    /// M, symmetric and positive definite; zero for one of first order.
-    pub mass: DMatrix<f64>,
-    /// C; gyroscopic forces make it non-symmetric.
-    pub damping: DMatrix<f64>,
-    /// K, positive semidefinite if it is symmetric; follower forces make it
-    /// non-symmetric.
-    pub stiffness: DMatrix<f64>,
+    /// M, symmetric and positive definite; C, which gyroscopic forces make
+    /// non-symmetric; K, which follower forces make non-symmetric, else positive
+    /// semidefinite. All zero for a structure of first order.
+    pub matrices: SecondOrder,
     /// ι: the motion of each DOF when the ground moves by one metre.
     pub influence: DVector<f64>,
     /// One name per DOF, all different.
@@ -77,17 +74,18 @@ impl Structure {
         if n == 0 {
             return Err(ModelError::NoDofs);
         }
-        check_matrix(&mass, MatrixName::Mass, n)?;
-        check_matrix(&damping, MatrixName::Damping, n)?;
-        check_matrix(&stiffness, MatrixName::Stiffness, n)?;
-        if let Some(pair) = asymmetry(&mass) {
+        let matrices = SecondOrder { mass, damping, stiffness };
+        for (name, matrix) in MatrixName::ALL.into_iter().zip(matrices.each()) {
+            check_matrix(matrix, name, n)?;
+        }
+        if let Some(pair) = asymmetry(&matrices.mass) {
             return Err(ModelError::NotSymmetric { matrix: MatrixName::Mass, pair });
         }
-        check_mass(&mass)?;
-        if is_symmetric(&stiffness) {
-            check_stiffness(&stiffness)?;
+        check_mass(&matrices.mass)?;
+        if is_symmetric(&matrices.stiffness) {
+            check_stiffness(&matrices.stiffness)?;
         }
-        Ok(Self::of_translations([mass, damping, stiffness], None))
+        Ok(Self::of_translations(matrices, None))
     }
 
     /// A structure of first order with `dofs` translations named `1`, `2`, ….
@@ -100,17 +98,15 @@ impl Structure {
         check_matrix(e, MatrixName::Damping, n.max(2 * dofs))?;
         check_matrix(a, MatrixName::Stiffness, n)?;
         check_count("ground excitation of the states", states.ground.len(), n)?;
-        let none = || DMatrix::zeros(dofs, dofs);
-        Ok(Self::of_translations([none(), none(), none()], Some(Box::new(states))))
+        let none = SecondOrder { mass: (), damping: (), stiffness: () };
+        let matrices = none.map(|()| DMatrix::zeros(dofs, dofs));
+        Ok(Self::of_translations(matrices, Some(Box::new(states))))
     }
 
-    fn of_translations(matrices: [DMatrix<f64>; 3], states: Option<Box<StateForm>>) -> Self {
-        let [mass, damping, stiffness] = matrices;
-        let n = mass.nrows();
+    fn of_translations(matrices: SecondOrder, states: Option<Box<StateForm>>) -> Self {
+        let n = matrices.mass.nrows();
         Self {
-            mass,
-            damping,
-            stiffness,
+            matrices,
             influence: DVector::from_element(n, 1.0),
             names: (1..=n).map(|dof| dof.to_string()).collect(),
             kinds: vec![DofKind::Translation; n],
@@ -121,8 +117,8 @@ impl Structure {
     /// The first matrix that is not symmetric, and the pair that differs most.
     pub fn asymmetry(&self) -> Option<(MatrixName, Asymmetry)> {
         let of = |values, matrix| Some((matrix, asymmetry(values)?));
-        of(&self.damping, MatrixName::Damping)
-            .or_else(|| of(&self.stiffness, MatrixName::Stiffness))
+        of(&self.matrices.damping, MatrixName::Damping)
+            .or_else(|| of(&self.matrices.stiffness, MatrixName::Stiffness))
     }
 
     /// The same structure with other names.
@@ -153,9 +149,7 @@ impl Structure {
     /// The same structure with another influence of the ground.
     pub fn with_influence(mut self, influence: DVector<f64>) -> Result<Self, ModelError> {
         check_count("influence of the ground", influence.len(), self.size())?;
-        for &value in &influence {
-            check_finite("influence", value)?;
-        }
+        check_each(check_finite, "influence", &influence)?;
         self.influence = influence;
         Ok(self)
     }
@@ -163,13 +157,13 @@ impl Structure {
     /// The same structure with another damping matrix.
     pub fn with_damping(mut self, damping: DMatrix<f64>) -> Result<Self, ModelError> {
         check_matrix(&damping, MatrixName::Damping, self.size())?;
-        self.damping = damping;
+        self.matrices.damping = damping;
         Ok(self)
     }
 
     /// Number of DOFs.
     pub fn size(&self) -> usize {
-        self.mass.nrows()
+        self.matrices.mass.nrows()
     }
 }
 
@@ -238,7 +232,7 @@ mod tests {
 
         /// Undamped modes, slowest first.
         pub(crate) fn modes(&self) -> Result<eigen::Modes, ModelError> {
-            Ok(eigen::symmetric_modes(&self.stiffness, &self.mass)?)
+            Ok(eigen::symmetric_modes(&self.matrices.stiffness, &self.matrices.mass)?)
         }
 
         /// Damping ratio φᵀ C φ / 2ω of each mode, 0 for a rigid-body mode.
@@ -247,7 +241,7 @@ mod tests {
         /// the coupling between modes leaves unchanged to first order.
         pub(crate) fn damping_ratios(&self) -> Result<DVector<f64>, ModelError> {
             let modes = self.modes()?;
-            Ok(damping::ratios(&self.damping, &modes))
+            Ok(damping::ratios(&self.matrices.damping, &modes))
         }
     }
 

@@ -13,8 +13,9 @@ use crate::motion::Motion;
 /// acceleration is still unknown (see [`newest_weight`](Self::newest_weight)).
 #[derive(Debug, Clone)]
 pub struct DelayLine {
-    whole: usize,
-    fraction: f64,
+    /// Whole samples, and the fraction beyond them.
+    pub(super) whole: usize,
+    pub(super) fraction: f64,
     step_s: f64,
     past: Vec<Motion>,
     newest: usize,
@@ -32,11 +33,6 @@ impl DelayLine {
     /// delay, 0 from one sample on.
     pub fn newest_weight(&self) -> f64 {
         if self.whole == 0 { 1.0 - self.fraction } else { 0.0 }
-    }
-
-    /// Whole samples, and the fraction beyond them.
-    pub(super) fn samples(&self) -> (usize, f64) {
-        (self.whole, self.fraction)
     }
 
     /// Weights of the newer and of the older of the two motions it lies between,
@@ -66,13 +62,8 @@ impl DelayLine {
         if self.fraction == 0.0 {
             out.copy_from(newer);
         } else {
-            interpolate(
-                self.ago(self.whole + 1, present),
-                newer,
-                1.0 - self.fraction,
-                self.step_s,
-                out,
-            );
+            let older = self.ago(self.whole + 1, present);
+            interpolate(older, newer, 1.0 - self.fraction, self.step_s, out);
         }
     }
 
@@ -110,15 +101,14 @@ impl DelayLine {
 fn interpolate(older: &Motion, newer: &Motion, s: f64, h: f64, out: &mut Motion) {
     let (s2, s3) = (s * s, s * s * s);
     for i in 0..out.count() {
-        let (x0, x1) = (older.displacement[i], newer.displacement[i]);
-        let (v0, v1) = (older.velocity[i], newer.velocity[i]);
-        out.displacement[i] = (2.0 * s3 - 3.0 * s2 + 1.0) * x0
+        let ([x0, v0, a0], [x1, v1, a1]) = (older.of(i), newer.of(i));
+        let x = (2.0 * s3 - 3.0 * s2 + 1.0) * x0
             + (s3 - 2.0 * s2 + s) * h * v0
             + (3.0 * s2 - 2.0 * s3) * x1
             + (s3 - s2) * h * v1;
-        out.velocity[i] = 6.0 * (s2 - s) / h * (x0 - x1)
+        let v = 6.0 * (s2 - s) / h * (x0 - x1)
             + (3.0 * s2 - 4.0 * s + 1.0) * v0
             + (3.0 * s2 - 2.0 * s) * v1;
-        out.acceleration[i] = (1.0 - s) * older.acceleration[i] + s * newer.acceleration[i];
+        out.set(i, [x, v, (1.0 - s) * a0 + s * a1]);
     }
 }

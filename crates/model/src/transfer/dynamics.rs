@@ -1,5 +1,6 @@
 //! Transfer systems with dynamics of their own, as ż = A z + B u.
 
+use keys::Keys;
 use nalgebra::{Complex, DMatrix};
 use numerics::block::hstack;
 use numerics::discretise::zero_order_hold;
@@ -18,6 +19,15 @@ pub enum TransferError {
          [partition] mass, or use a transfer function"
     )]
     MasslessSpecimen,
+    /// Coefficients out of all proportion to the step.
+    #[error(
+        "over a step of {step_s} s the transfer system's response is no number: check the \
+         coefficients of its transfer function"
+    )]
+    NoNumber {
+        /// The step.
+        step_s: f64,
+    },
 }
 
 /// The benchmark's servo-hydraulic actuator with its specimen.
@@ -31,19 +41,25 @@ pub enum TransferError {
 /// feel its specimen.
 ///
 /// Reference: Silva et al. 2020, Mech. Syst. Signal Process. 135, 106381.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Keys)]
 pub struct ServoHydraulic {
-    /// g.
+    /// Gain on the command.
+    #[key(number, positive, default = 1.0261)]
     pub gain: f64,
-    /// a₁β₀.
+    /// Gain of the servo valve, a1β0.
+    #[key(number, positive, default = 2.1283e13)]
     pub servo_gain: f64,
-    /// a₂.
+    /// Natural velocity feedback of the actuator, a2.
+    #[key(number, not_negative, default = 4.2297e6)]
     pub velocity_feedback: f64,
-    /// a₃.
+    /// Leakage of the actuator, a3.
+    #[key(number, not_negative, default = 3.3)]
     pub leakage: f64,
-    /// β₁.
+    /// Coefficient β1 of the servo valve.
+    #[key(number, positive, default = 425)]
     pub servo_damping: f64,
-    /// β₂.
+    /// Coefficient β2 of the servo valve.
+    #[key(number, positive, default = 9.9976e4)]
     pub servo_stiffness: f64,
 }
 
@@ -149,6 +165,9 @@ impl ActuatorDynamics {
         let held = zero_order_hold(&self.system.dynamics, &self.system.held, step_s);
         let input = |derivative: usize| held.start.columns(derivative * n, n).into_owned();
         let left = DMatrix::identity(states, states) - held.transition;
+        if !left.iter().all(|value| value.is_finite()) {
+            return motion;
+        }
         let stretches = left.singular_values();
         // An integrator never settles behind a constant command; it is as it is.
         if stretches.min() <= INTEGRATES * stretches.max() {
@@ -212,10 +231,18 @@ impl ActuatorDynamics {
         Some(of_states + direct)
     }
 
+    /// Itself, if its response over a step is made of numbers.
+    pub fn finite_over(self, step_s: f64) -> Result<Self, TransferError> {
+        let held = zero_order_hold(&self.system.dynamics, &self.system.held, step_s);
+        let finite = held.transition.iter().chain(&held.start).all(|value| value.is_finite());
+        if finite { Ok(self) } else { Err(TransferError::NoNumber { step_s }) }
+    }
+
     /// Servo-hydraulic actuators, one per interface DOF, on a common specimen.
     pub fn from_servo(servo: &ServoHydraulic, specimen: &Specimen) -> Result<Self, TransferError> {
         let n = specimen.count();
-        let factor = specimen.mass.clone().cholesky().ok_or(TransferError::MasslessSpecimen)?;
+        let factor =
+            specimen.matrices.mass.clone().cholesky().ok_or(TransferError::MasslessSpecimen)?;
         let mass_inverse = factor.inverse();
         let omega = servo.servo_stiffness.sqrt();
         // Scaled states q = y β₂/(a₁β₀), p = q̇/ω, ρ = f β₂/(a₁β₀): metres and
@@ -236,8 +263,8 @@ impl ActuatorDynamics {
         put(rho, v, -(servo.velocity_feedback / force_scale) * &identity);
         put(x, v, identity.clone());
         put(v, rho, force_scale * &mass_inverse);
-        put(v, x, -&mass_inverse * &specimen.stiffness);
-        put(v, v, -&mass_inverse * &specimen.damping);
+        put(v, x, -&mass_inverse * &specimen.matrices.stiffness);
+        put(v, v, -&mass_inverse * &specimen.matrices.damping);
 
         let mut held = DMatrix::zeros(5 * n, 3 * n);
         held.view_mut((p * n, 0), (n, n)).copy_from(&(omega * servo.gain * &identity));

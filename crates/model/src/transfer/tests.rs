@@ -1,6 +1,7 @@
 //! Transfer systems against their published response.
 
 use nalgebra::{Complex, DMatrix};
+use numerics::second_order::SecondOrder;
 
 use super::*;
 use crate::first_order::{FirstOrderStepper, Scheme};
@@ -9,7 +10,10 @@ use crate::specimen::Specimen;
 
 fn specimen() -> Specimen {
     let one = |value: f64| DMatrix::from_element(1, 1, value);
-    Specimen { mass: one(29.1), damping: one(114.6), stiffness: one(1.19e6), elements: Vec::new() }
+    Specimen {
+        matrices: SecondOrder { mass: one(29.1), damping: one(114.6), stiffness: one(1.19e6) },
+        elements: Vec::new(),
+    }
 }
 
 /// (x, v, a) per unit command at jω, from the state-space form.
@@ -188,7 +192,7 @@ fn a_fractional_delay_is_fourth_order_in_displacement() {
 #[test]
 fn a_servo_without_mass_is_refused() {
     let mut light = specimen();
-    light.mass[(0, 0)] = 0.0;
+    light.matrices.mass[(0, 0)] = 0.0;
     let error = ActuatorDynamics::from_servo(&ServoHydraulic::BENCHMARK, &light).unwrap_err();
     assert_eq!(error, TransferError::MasslessSpecimen);
 }
@@ -213,4 +217,12 @@ fn rescaled_states_are_the_same_motion() {
     let (old, new) =
         (output(&before, slope(&before, &states)[0]), output(&after, slope(&after, &scaled)[0]));
     assert!((old - new).abs() < 1e-9 * old.abs(), "{old} {new}");
+}
+
+#[test]
+fn coefficients_out_of_all_proportion_are_refused() {
+    let function = TransferFunction::new(&[1e6], &[1.0, 300.0, 1e300]).unwrap();
+    let system = TransferSystem::TransferFunction { function, samples: 0.0 };
+    let refused = system.linear_form(&specimen(), 2e-3).unwrap_err();
+    assert_eq!(refused, TransferError::NoNumber { step_s: 2e-3 });
 }

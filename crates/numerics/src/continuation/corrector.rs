@@ -1,9 +1,8 @@
 //! Newton-like correction with few evaluations.
 
-use nalgebra::{DMatrix, DVector};
-
 use super::jacobian::{self, Difference};
 use super::{Evaluation, Problem, Space, norm};
+use crate::{Matrix, Vector};
 
 /// When the Jacobian is measured anew.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -37,9 +36,9 @@ pub struct Corrector {
 
 /// A corrected point, or how far it came.
 pub(super) struct Corrected {
-    pub(super) at: DVector<f64>,
+    pub(super) at: Vector,
     pub(super) evaluation: Evaluation,
-    pub(super) jacobian: Option<DMatrix<f64>>,
+    pub(super) jacobian: Option<Matrix>,
     pub(super) iterations: usize,
     pub(super) evaluations: usize,
     pub(super) converged: bool,
@@ -56,14 +55,18 @@ impl Corrector {
         &self,
         problem: &mut P,
         space: &Space,
-        guess: DVector<f64>,
-        row: &DVector<f64>,
-        jacobian: Option<DMatrix<f64>>,
+        guess: Vector,
+        row: &Vector,
+        jacobian: Option<Matrix>,
     ) -> Result<Corrected, P::Error> {
-        let evaluation = problem.evaluate(&space.real(&guess))?;
-        let (iterations, evaluations, converged) = (0, 1, false);
-        let mut now =
-            Corrected { at: guess, evaluation, jacobian, iterations, evaluations, converged };
+        let mut now = Corrected {
+            evaluation: problem.evaluate(&space.real(&guess))?,
+            at: guess,
+            jacobian,
+            iterations: 0,
+            evaluations: 1,
+            converged: false,
+        };
         // Where the parameter is fixed (`row` points along it alone), its own column
         // stays as it is.
         let last = row.len() - 1;
@@ -111,7 +114,7 @@ impl Corrector {
         &self,
         problem: &mut P,
         space: &Space,
-        row: &DVector<f64>,
+        row: &Vector,
         now: &mut Corrected,
     ) -> Result<bool, P::Error> {
         now.iterations += 1;

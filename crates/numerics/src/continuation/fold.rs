@@ -86,23 +86,18 @@ fn fold(space: &Space, points: &[Point], near: usize) -> Option<Fold> {
         let shares = shares(lengths, highest(lengths, &values, ends));
         Estimate { first, shares }
     };
-    let mut others = vec![
-        estimate(near - 1, near + 1),
-        estimate(low, near + 1),
-        estimate(near - 1, high),
-        estimate(low, high),
-    ];
+    let ranges = [(near - 1, near + 1), (low, near + 1), (near - 1, high), (low, high)];
+    let mut others = ranges.map(|(first, last)| estimate(first, last)).to_vec();
     others.sort_by(|a, b| a.of(parameter).total_cmp(&b.of(parameter)));
     let best = mean([&others[1], &others[2]], low..high + 1);
     let unknowns: Vec<f64> =
         (0..space.scale.len()).map(|i| best.of(|k| points[k].unknowns[i])).collect();
-    let mut found = Fold { unknowns, near, interval: 0.0, best, others };
-    let (_, apart) = found.of(parameter);
-    let unsure = found.best.shares.iter().enumerate().map(|(i, share)| {
-        share * parameter_doubt(&points[found.best.first + i]) * space.scale[space.scale.len() - 1]
-    });
+    let scale = space.scale[space.scale.len() - 1];
+    let unsure = best.shares.iter().zip(&points[best.first..]);
+    let unsure = unsure.map(|(share, point)| share * parameter_doubt(point) * scale);
     let unsure = norm(&unsure.collect::<Vec<_>>());
-    found.interval = apart + unsure;
+    let mut found = Fold { unknowns, near, interval: 0.0, best, others };
+    found.interval = found.of(parameter).1 + unsure;
     found.interval.is_finite().then_some(found)
 }
 

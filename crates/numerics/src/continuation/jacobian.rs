@@ -2,10 +2,9 @@
 
 use std::ops::Range;
 
-use nalgebra::{DMatrix, DVector};
-
 use super::corrector::Corrected;
 use super::{Problem, Space, dot, norm};
+use crate::{Matrix, Vector};
 
 /// How far an unknown is moved to see what it does.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -43,10 +42,10 @@ impl Difference {
         let shape = (here.residual.len(), at.len());
         if let Some(known) = problem.jacobian(&space.real(at), columns.clone()) {
             let scaled = |i, j| known[(i, j)] * space.scale[j];
-            now.jacobian = Some(DMatrix::from_fn(shape.0, shape.1, scaled));
+            now.jacobian = Some(Matrix::from_fn(shape.0, shape.1, scaled));
             return Ok(true);
         }
-        let mut jacobian = now.jacobian.clone().unwrap_or_else(|| DMatrix::zeros(shape.0, shape.1));
+        let mut jacobian = now.jacobian.clone().unwrap_or_else(|| Matrix::zeros(shape.0, shape.1));
         for column in columns {
             let mut size = self.size(norm(jacobian.column(column).iter()), here.noise());
             let (moved, change) = loop {
@@ -77,7 +76,7 @@ impl Difference {
 /// Broyden's rank-one update: the smallest change that explains the last
 /// step. `least` is the change of the residual below which the step says
 /// nothing but noise.
-pub(super) fn update(jacobian: &mut DMatrix<f64>, step: &DVector<f64>, change: &[f64], least: f64) {
+pub(super) fn update(jacobian: &mut Matrix, step: &Vector, change: &[f64], least: f64) {
     let square = dot(step, step);
     if square == 0.0 || norm(change) <= least {
         return;
@@ -91,11 +90,11 @@ pub(super) fn update(jacobian: &mut DMatrix<f64>, step: &DVector<f64>, change: &
 /// The step that cancels `residual` and moves by `along` in the direction of
 /// `row`, which is exact and never updated. `None` if the system is singular.
 pub(super) fn solve(
-    jacobian: &DMatrix<f64>,
-    row: &DVector<f64>,
+    jacobian: &Matrix,
+    row: &Vector,
     residual: &[f64],
     along: f64,
-) -> Option<DVector<f64>> {
+) -> Option<Vector> {
     let (size, last) = (row.len(), row.len() - 1);
     if jacobian.shape() != (last, size) {
         return None;
@@ -103,32 +102,29 @@ pub(super) fn solve(
     // Rows in one size: the arclength row has length one.
     let weights: Vec<f64> =
         jacobian.row_iter().map(|row| 1.0 / norm(row.iter()).max(f64::MIN_POSITIVE)).collect();
-    let matrix = DMatrix::from_fn(size, size, |i, j| match i {
-        i if i == last => row[j],
-        i => jacobian[(i, j)] * weights[i],
-    });
-    let right = DVector::from_fn(size, |i, _| match i {
-        i if i == last => along,
-        i => -residual[i] * weights[i],
-    });
+    let matrix =
+        Matrix::from_fn(
+            size,
+            size,
+            |i, j| {
+                if i == last { row[j] } else { jacobian[(i, j)] * weights[i] }
+            },
+        );
+    let right =
+        Vector::from_fn(size, |i, _| if i == last { along } else { -residual[i] * weights[i] });
     matrix.lu().solve(&right).filter(|step| step.iter().all(|v| v.is_finite()))
 }
 
 /// Unit vector along which the residual does not change, on the side of
 /// `forward`.
-pub(super) fn tangent(jacobian: &DMatrix<f64>, forward: &DVector<f64>) -> Option<DVector<f64>> {
+pub(super) fn tangent(jacobian: &Matrix, forward: &Vector) -> Option<Vector> {
     let step = solve(jacobian, forward, &vec![0.0; jacobian.nrows()], 1.0)?;
     let length = norm(&step);
     (length > 0.0).then(|| step / length)
 }
 
 /// `at` with one unknown moved by `size`, to the side that is allowed.
-fn allowed_move(
-    space: &Space,
-    at: &DVector<f64>,
-    column: usize,
-    size: f64,
-) -> Option<DVector<f64>> {
+fn allowed_move(space: &Space, at: &Vector, column: usize, size: f64) -> Option<Vector> {
     // Outward first: there the motion is larger and the noise relatively smaller.
     let outward = if at[column] < 0.0 { -size } else { size };
     [outward, -outward].into_iter().find_map(|change| {

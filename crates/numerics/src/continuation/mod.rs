@@ -25,7 +25,7 @@ pub use surrogate::{Surrogate, SurrogateRule};
 
 use std::ops::Range;
 
-use nalgebra::{DMatrix, DVector};
+use crate::{Matrix, Vector};
 
 /// What an evaluation gives.
 #[derive(Debug, Clone, PartialEq)]
@@ -76,7 +76,7 @@ pub trait Problem {
 
     /// ∂residual/∂unknowns where the problem knows it; at least the columns that are
     /// `needed`.
-    fn jacobian(&mut self, _unknowns: &[f64], _needed: Range<usize>) -> Option<DMatrix<f64>> {
+    fn jacobian(&mut self, _unknowns: &[f64], _needed: Range<usize>) -> Option<Matrix> {
         None
     }
 }
@@ -113,7 +113,7 @@ impl Space {
     }
 
     /// The unknowns in their own units.
-    fn real(&self, scaled: &DVector<f64>) -> Vec<f64> {
+    fn real(&self, scaled: &Vector) -> Vec<f64> {
         // Dividing and multiplying may cost the last bit: a limit stays a limit.
         let back = |i: usize| {
             let value = scaled[i] * self.scale[i];
@@ -123,12 +123,12 @@ impl Space {
         (0..scaled.len()).map(back).collect()
     }
 
-    fn divided(&self, unknowns: &[f64]) -> DVector<f64> {
-        DVector::from_fn(unknowns.len(), |i, _| unknowns[i] / self.scale[i])
+    fn divided(&self, unknowns: &[f64]) -> Vector {
+        Vector::from_fn(unknowns.len(), |i, _| unknowns[i] / self.scale[i])
     }
 
     /// Whether these scaled unknowns may be tried.
-    fn allows_scaled(&self, scaled: &DVector<f64>) -> bool {
+    fn allows_scaled(&self, scaled: &Vector) -> bool {
         self.allows(&self.real(scaled))
     }
 }
@@ -141,9 +141,9 @@ pub struct Point {
     /// What is left of the equations there.
     pub evaluation: Evaluation,
     /// Direction of the branch, scaled unknowns, of length one.
-    pub tangent: DVector<f64>,
+    pub tangent: Vector,
     /// ∂residual/∂(scaled unknowns) at or near the point; without rows if it is not known.
-    pub jacobian: DMatrix<f64>,
+    pub jacobian: Matrix,
     /// Corrections it took.
     pub iterations: usize,
     /// Evaluations it took, with those for the Jacobian.

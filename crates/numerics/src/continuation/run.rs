@@ -1,9 +1,8 @@
 //! A run along a branch, point by point.
 
-use nalgebra::{DMatrix, DVector};
-
 use super::corrector::{Corrected, Corrector};
 use super::{Evaluation, Point, Problem, Space, dot, jacobian, norm};
+use crate::{Matrix, Vector};
 
 /// Steps along the branch, in scaled unknowns.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -79,7 +78,7 @@ pub struct Continuation {
     guess: Vec<f64>,
     points: Vec<Point>,
     step: f64,
-    jacobian: Option<DMatrix<f64>>,
+    jacobian: Option<Matrix>,
     /// Next value of a sweep.
     next_value: usize,
     failures: usize,
@@ -109,33 +108,27 @@ impl Continuation {
         guess: Vec<f64>,
         points: Vec<Point>,
     ) -> Self {
-        let step = match &course {
-            Course::Arclength { steps, .. } => match &points[..] {
-                [.., a, b] => norm(&chord(&space, a, b)).clamp(steps.least, steps.most),
-                _ => steps.first,
-            },
-            Course::Sweep { .. } => 0.0,
-        };
-        let next_value = match (&course, points.last()) {
-            (Course::Sweep { values }, Some(last)) => {
-                let done = last.parameter();
-                let nearest = |k: &usize| {
-                    let gap = |v: f64| (v - done).abs();
-                    values.iter().all(|v| gap(values[*k]) <= gap(*v))
-                };
-                (0..values.len()).find(nearest).map_or(0, |k| k + 1)
+        let (mut step, mut next_value) = (0.0, 0);
+        match (&course, &points[..]) {
+            (Course::Arclength { steps, .. }, [.., a, b]) => {
+                step = norm(&chord(&space, a, b)).clamp(steps.least, steps.most);
             }
-            _ => 0,
-        };
-        let jacobian = known_jacobian(&points);
+            (Course::Arclength { steps, .. }, _) => step = steps.first,
+            (Course::Sweep { values }, [.., last]) => {
+                let gap = |k: &usize| (values[*k] - last.parameter()).abs();
+                let nearest = (0..values.len()).min_by(|a, b| gap(a).total_cmp(&gap(b)));
+                next_value = nearest.map_or(0, |k| k + 1);
+            }
+            (Course::Sweep { .. }, []) => {}
+        }
         Self {
+            jacobian: known_jacobian(&points),
             space,
             corrector,
             course,
             guess,
             points,
             step,
-            jacobian,
             next_value,
             failures: 0,
             noise: 0.0,
@@ -197,8 +190,8 @@ impl Continuation {
     fn correct<P: Problem>(
         &self,
         problem: &mut P,
-        guess: DVector<f64>,
-        row: &DVector<f64>,
+        guess: Vector,
+        row: &Vector,
     ) -> Result<Corrected, P::Error> {
         self.corrector.correct(problem, &self.space, guess, row, self.jacobian.clone())
     }
@@ -246,7 +239,7 @@ impl Continuation {
     }
 
     /// The parabola through the last three points, or the tangent.
-    fn predict(&self, from: &DVector<f64>) -> DVector<f64> {
+    fn predict(&self, from: &Vector) -> Vector {
         let s = self.step;
         if let [.., a, b, c] = &self.points[..]
             && !self.cornered
@@ -264,7 +257,7 @@ impl Continuation {
 
     /// Direction at a new point: from its Jacobian where that was measured
     /// there, else that of the parabola through the last three points.
-    fn direction(&self, found: &Corrected, moved: DVector<f64>) -> DVector<f64> {
+    fn direction(&self, found: &Corrected, moved: Vector) -> Vector {
         let (d2, h2) = unit(moved);
         let [.., a, b] = &self.points[..] else { return d2 };
         let (d1, h1) = unit(chord(&self.space, a, b));
@@ -287,8 +280,8 @@ impl Continuation {
     fn last_point<P: Problem>(
         &mut self,
         problem: &mut P,
-        from: &DVector<f64>,
-        guess: &DVector<f64>,
+        from: &Vector,
+        guess: &Vector,
         bound: f64,
     ) -> Result<Advance, P::Error> {
         let at = from.len() - 1;
@@ -354,25 +347,21 @@ impl Continuation {
             return Ok(Advance::Ended(End::Complete));
         };
         self.next_value += 1;
-        let parameter = self.guess.len() - 1;
-        let mut real = match &self.points[..] {
-            [] => self.guess.clone(),
+        let last = self.points.last().map_or(&self.guess, |point| &point.unknowns);
+        let straight = match &self.points[..] {
             [.., a, b] if a.parameter() != b.parameter() => {
                 // Straight on, but no further than the last step was wide.
                 let share = (value - b.parameter()) / (b.parameter() - a.parameter());
                 let share = share.clamp(-1.0, 1.0);
                 a.unknowns.iter().zip(&b.unknowns).map(|(a, b)| b + share * (b - a)).collect()
             }
-            [.., b] => b.unknowns.clone(),
+            _ => last.clone(),
         };
-        real[parameter] = value;
-        if !self.space.allows(&real) {
-            real = self.points.last().map_or(self.guess.clone(), |p| p.unknowns.clone());
-            real[parameter] = value;
-            if !self.space.allows(&real) {
-                return Ok(Advance::Ended(End::Limit));
-            }
-        }
+        let at_value = |guess: Vec<f64>| [&guess[..guess.len() - 1], &[value]].concat();
+        let mut guesses = [straight, last.clone()].into_iter().map(at_value);
+        let Some(real) = guesses.find(|guess| self.space.allows(guess)) else {
+            return Ok(Advance::Ended(End::Limit));
+        };
         let row = along_parameter(real.len(), 1.0);
         let found = self.correct(problem, self.space.divided(&real), &row)?;
         if !found.converged {
@@ -391,7 +380,7 @@ impl Continuation {
         Ok(Advance::Point)
     }
 
-    fn keep(&mut self, found: Corrected, tangent: DVector<f64>) {
+    fn keep(&mut self, found: Corrected, tangent: Vector) {
         if found.jacobian.is_some() {
             self.jacobian.clone_from(&found.jacobian);
         }
@@ -399,7 +388,7 @@ impl Continuation {
             unknowns: self.space.real(&found.at),
             evaluation: found.evaluation,
             tangent,
-            jacobian: self.jacobian.clone().unwrap_or_else(|| DMatrix::zeros(0, 0)),
+            jacobian: self.jacobian.clone().unwrap_or_else(|| Matrix::zeros(0, 0)),
             iterations: found.iterations,
             evaluations: found.evaluations,
         });
@@ -452,19 +441,19 @@ impl Continuation {
 }
 
 /// The Jacobian that the last point was kept with.
-fn known_jacobian(points: &[Point]) -> Option<DMatrix<f64>> {
+fn known_jacobian(points: &[Point]) -> Option<Matrix> {
     points.last().map(|point| point.jacobian.clone()).filter(|known| !known.is_empty())
 }
 
-fn along_parameter(unknowns: usize, sign: f64) -> DVector<f64> {
-    DVector::from_fn(unknowns, |i, _| if i + 1 == unknowns { sign } else { 0.0 })
+fn along_parameter(unknowns: usize, sign: f64) -> Vector {
+    Vector::from_fn(unknowns, |i, _| if i + 1 == unknowns { sign } else { 0.0 })
 }
 
-pub(super) fn chord(space: &Space, a: &Point, b: &Point) -> DVector<f64> {
-    DVector::from_fn(a.unknowns.len(), |i, _| (b.unknowns[i] - a.unknowns[i]) / space.scale[i])
+pub(super) fn chord(space: &Space, a: &Point, b: &Point) -> Vector {
+    Vector::from_fn(a.unknowns.len(), |i, _| (b.unknowns[i] - a.unknowns[i]) / space.scale[i])
 }
 
-fn unit(vector: DVector<f64>) -> (DVector<f64>, f64) {
+fn unit(vector: Vector) -> (Vector, f64) {
     let length = norm(&vector);
     (if length > 0.0 { vector / length } else { vector }, length)
 }

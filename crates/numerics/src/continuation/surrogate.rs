@@ -16,10 +16,11 @@
 
 use std::ops::Range;
 
+use nalgebra::Dyn;
 use nalgebra::linalg::Cholesky;
-use nalgebra::{DMatrix, DVector, Dyn};
 
 use super::{Evaluation, Problem};
+use crate::{Matrix, Vector};
 
 /// How a surrogate is made.
 #[derive(Debug, Clone, PartialEq)]
@@ -28,6 +29,12 @@ pub struct SurrogateRule {
     pub scale: Vec<f64>,
     /// Most evaluations that are used, the nearest.
     pub most: usize,
+}
+
+impl SurrogateRule {
+    fn scaled(&self, unknowns: &[f64]) -> Vec<f64> {
+        unknowns.iter().zip(&self.scale).map(|(u, s)| u / s).collect()
+    }
 }
 
 /// A problem seen through a Gaussian process, or as it is.
@@ -56,7 +63,7 @@ struct Fit {
     kernel: Kernel,
     cholesky: Cholesky<f64, Dyn>,
     /// K⁻¹ Y, one column per entry of the residual, normalised.
-    weights: DMatrix<f64>,
+    weights: Matrix,
     /// Size of the residuals.
     size: f64,
 }
@@ -93,22 +100,18 @@ impl<P: Problem> Problem for Surrogate<P> {
         if !raw.is_finite() {
             return Ok(raw);
         }
-        let at: Vec<f64> = unknowns.iter().zip(&rule.scale).map(|(u, s)| u / s).collect();
+        let at = rule.scaled(unknowns);
         let count = raw.scatter.len().max(1) as f64;
-        self.data.push(Datum {
-            at: at.clone(),
-            variance: raw.scatter.iter().map(|s| s * s).sum::<f64>() / count,
-            residual: raw.residual.clone(),
-        });
+        let variance = raw.scatter.iter().map(|s| s * s).sum::<f64>() / count;
+        self.data.push(Datum { at: at.clone(), residual: raw.residual.clone(), variance });
         // With fewer evaluations than unknowns a plane through them is no news.
         self.fit = if self.data.len() > at.len() { self.fit_around(&at) } else { None };
         Ok(self.fit.as_ref().map_or(raw, |fit| fit.predict(&at)))
     }
 
-    fn jacobian(&mut self, unknowns: &[f64], needed: Range<usize>) -> Option<DMatrix<f64>> {
+    fn jacobian(&mut self, unknowns: &[f64], needed: Range<usize>) -> Option<Matrix> {
         let Some(rule) = &self.rule else { return self.inner.jacobian(unknowns, needed) };
-        let at: Vec<f64> = unknowns.iter().zip(&rule.scale).map(|(u, s)| u / s).collect();
-        let mut slopes = self.fit.as_ref()?.slopes(&at, needed)?;
+        let mut slopes = self.fit.as_ref()?.slopes(&rule.scaled(unknowns), needed)?;
         for (mut column, scale) in slopes.column_iter_mut().zip(&rule.scale) {
             column /= *scale;
         }
@@ -120,19 +123,17 @@ impl<P> Surrogate<P> {
     fn fit_around(&self, centre: &[f64]) -> Option<Fit> {
         let most = self.rule.as_ref()?.most;
         let mut near: Vec<&Datum> = self.data.iter().collect();
-        let far = |d: &Datum| square_distance(&d.at, centre);
+        let far =
+            |d: &Datum| -> f64 { d.at.iter().zip(centre).map(|(a, b)| (a - b).powi(2)).sum() };
         near.sort_by(|a, b| far(a).total_cmp(&far(b)));
         near.truncate(most.max(centre.len() + 1));
-        let size = {
-            let all = near.iter().flat_map(|d| &d.residual);
-            let squares: f64 = all.map(|r| r * r).sum();
-            (squares / (near.len() * near[0].residual.len()) as f64).sqrt()
-        };
+        let entries = near[0].residual.len();
+        let squares: f64 = near.iter().flat_map(|d| &d.residual).map(|r| r * r).sum();
+        let size = (squares / (near.len() * entries) as f64).sqrt();
         if size <= 0.0 {
             return None;
         }
-        let entries = near[0].residual.len();
-        let values = DMatrix::from_fn(near.len(), entries, |i, j| near[i].residual[j] / size);
+        let values = Matrix::from_fn(near.len(), entries, |i, j| near[i].residual[j] / size);
         let points: Vec<Vec<f64>> = near.iter().map(|d| d.at.clone()).collect();
         let noise: Vec<f64> = near.iter().map(|d| d.variance / (size * size)).collect();
         let mut best: Option<(f64, Fit)> = None;
@@ -141,7 +142,7 @@ impl<P> Surrogate<P> {
             lengths.into_iter().flatten().map(move |lengths| Kernel { deviation, lengths })
         });
         for kernel in kernels {
-            let covariance = DMatrix::from_fn(points.len(), points.len(), |i, j| {
+            let covariance = Matrix::from_fn(points.len(), points.len(), |i, j| {
                 let own = if i == j { noise[i] + 1e-9 } else { 0.0 };
                 kernel.between(&points[i], &points[j], centre) + own
             });
@@ -178,7 +179,7 @@ impl Kernel {
 impl Fit {
     /// Mean and deviation of the residual.
     fn predict(&self, at: &[f64]) -> Evaluation {
-        let cross = DVector::from_fn(self.points.len(), |i, _| {
+        let cross = Vector::from_fn(self.points.len(), |i, _| {
             self.kernel.between(at, &self.points[i], &self.centre)
         });
         let residual = (self.weights.tr_mul(&cross) * self.size).iter().copied().collect();
@@ -190,10 +191,10 @@ impl Fit {
 
     /// ∂mean/∂(scaled unknowns), if the data tell the slopes that are needed: a
     /// row of points along a branch says nothing of what lies beside it.
-    fn slopes(&self, at: &[f64], needed: Range<usize>) -> Option<DMatrix<f64>> {
+    fn slopes(&self, at: &[f64], needed: Range<usize>) -> Option<Matrix> {
         let count = at.len();
         // Covariance of the slope at `at` with the data.
-        let by = DMatrix::from_fn(count, self.points.len(), |j, i| {
+        let by = Matrix::from_fn(count, self.points.len(), |j, i| {
             let point = &self.points[i];
             let length = self.kernel.length(j, count);
             let straight = SLOPE * SLOPE * (point[j] - self.centre[j]);
@@ -212,8 +213,4 @@ impl Fit {
         }
         Some(slopes.transpose() * self.size)
     }
-}
-
-fn square_distance(a: &[f64], b: &[f64]) -> f64 {
-    a.iter().zip(b).map(|(a, b)| (a - b).powi(2)).sum()
 }

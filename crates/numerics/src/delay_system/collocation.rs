@@ -17,10 +17,9 @@
 use std::f64::consts::{PI, TAU};
 use std::sync::OnceLock;
 
-use nalgebra::{Complex, DMatrix};
-
 use super::{DelayError, DelaySystem, check_delay};
 use crate::second_order::companion;
+use crate::{Complex, Matrix};
 
 /// Fewest points of the history.
 pub const FEWEST: usize = 8;
@@ -29,42 +28,22 @@ const MOST: usize = 160;
 /// Eigenvalues that are polished.
 const POLISHED: usize = 6;
 
-/// The root that decides.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Rightmost {
-    /// λ, its imaginary part not negative; infinite where the neutral part decides.
-    pub root: Complex<f64>,
-    /// Real part, 1/s: positive grows.
-    pub growth_1_s: f64,
-}
-
-impl Rightmost {
-    /// Frequency of the motion.
-    pub fn frequency_hz(&self) -> f64 {
-        self.root.im / TAU
-    }
-}
-
 impl DelaySystem {
-    /// The rightmost root at this delay.
+    /// The rightmost root at this delay, its imaginary part not negative.
     ///
     /// Of a neutral system its supremum: where the roots at high frequency lie
-    /// further right than any other, the frequency is infinite.
-    pub fn rightmost(&self, delay_s: f64) -> Result<Rightmost, DelayError> {
+    /// further right than any other, the imaginary part is infinite.
+    pub fn rightmost(&self, delay_s: f64) -> Result<Complex, DelayError> {
         let neutral = self.neutral_growth_1_s(delay_s)?;
-        let by_neutral =
-            Rightmost { root: Complex::new(neutral, f64::INFINITY), growth_1_s: neutral };
+        let by_neutral = Complex::new(neutral, f64::INFINITY);
         if neutral >= 0.0 {
             return Ok(by_neutral);
         }
         let mut points = self.points(delay_s)?;
         loop {
             let roots = self.candidates(delay_s, points)?;
-            let found = self.best(&roots, delay_s, points);
-            match found {
-                Some(root) if root.re >= neutral => {
-                    return Ok(Rightmost { root, growth_1_s: root.re });
-                }
+            match self.best(&roots, delay_s, points) {
+                Some(root) if root.re >= neutral => return Ok(root),
                 Some(_) => return Ok(by_neutral),
                 None if points >= MOST => {
                     let turns = points as f64 / PI;
@@ -77,7 +56,7 @@ impl DelaySystem {
 
     /// The eigenvalues of the discretised history with this many points (at
     /// least [`FEWEST`] are used), upper half plane, rightmost first.
-    pub fn candidates(&self, delay_s: f64, points: usize) -> Result<Vec<Complex<f64>>, DelayError> {
+    pub fn candidates(&self, delay_s: f64, points: usize) -> Result<Vec<Complex>, DelayError> {
         check_delay(delay_s)?;
         let values = if delay_s == 0.0 {
             self.undelayed_roots()?
@@ -102,36 +81,28 @@ impl DelaySystem {
 
     /// Of the fastest motion, from above: √‖M₀⁻¹K₀‖ + ‖M₀⁻¹C₀‖, delayed parts included.
     pub(super) fn bound(&self) -> f64 {
-        let rows = |matrix: &DMatrix<f64>| {
-            matrix
-                .row_iter()
-                .map(|row| row.iter().map(|x| x.abs()).sum::<f64>())
-                .fold(0.0, f64::max)
-        };
-        let (stiffness, damping) =
-            (&self.inverse * &self.now.stiffness, &self.inverse * &self.now.damping);
-        let late = |matrix: &DMatrix<f64>| &self.inverse * matrix * &self.of;
-        (rows(&stiffness) + rows(&late(&self.late.stiffness))).sqrt()
-            + rows(&damping)
-            + rows(&late(&self.late.damping))
+        let size = |matrix: Matrix| matrix.row_iter().map(|row| row.lp_norm(1)).fold(0.0, f64::max);
+        let now = self.now.map(|now| size(&self.inverse * now));
+        let late = self.late.map(|late| size(&self.inverse * late * &self.of));
+        (now.stiffness + late.stiffness).sqrt() + now.damping + late.damping
     }
 
     /// The rightmost of the candidates that are roots; `None` if none is.
-    fn best(&self, roots: &[Complex<f64>], delay_s: f64, points: usize) -> Option<Complex<f64>> {
+    fn best(&self, roots: &[Complex], delay_s: f64, points: usize) -> Option<Complex> {
         // Beyond one point per radian an eigenvalue is not resolved; it may still
         // lead to a root, but does not take the place of one that is.
-        let resolved = |root: &&Complex<f64>| root.norm() * delay_s <= points as f64;
+        let resolved = |root: &&Complex| root.norm() * delay_s <= points as f64;
         let known = roots.iter().filter(resolved).take(POLISHED);
         let doubtful = roots.iter().filter(|root| !resolved(root)).take(2);
-        let mut best: Option<Complex<f64>> = None;
+        let mut best: Option<Complex> = None;
         for &start in known.chain(doubtful) {
             // Eigenvalues err by far less than this; what lies further left stays there.
-            let beyond = |best: Complex<f64>| start.re < best.re - 1e-3 * start.norm();
+            let beyond = |best: Complex| start.re < best.re - 1e-3 * start.norm();
             if best.is_some_and(beyond) {
                 continue;
             }
             // A root far from where it was sought says nothing about that place.
-            let near = |root: &Complex<f64>| (root - start).norm() <= 0.1 * start.norm();
+            let near = |root: &Complex| (root - start).norm() <= 0.1 * start.norm();
             let root = match self.polished(start, delay_s).filter(near) {
                 Some(root) => root,
                 // What is resolved is a root to some digits, polished or not.
@@ -146,23 +117,19 @@ impl DelaySystem {
     }
 
     /// The matrix of q, q̇ and the history.
-    fn generator(&self, delay_s: f64, points: usize) -> DMatrix<f64> {
+    fn generator(&self, delay_s: f64, points: usize) -> Matrix {
         let (n, count) = (self.size(), self.late_count());
         let (slope, weights) = known_chebyshev(points);
         let scale = 2.0 / delay_s;
         let size = 2 * n + count * points;
-        let mut matrix = DMatrix::zeros(size, size);
-        matrix.view_mut((0, 0), (2 * n, 2 * n)).copy_from(&companion(
-            &self.inverse,
-            &self.now.damping,
-            &self.now.stiffness,
-        ));
+        let mut matrix = Matrix::zeros(size, size);
+        let own = companion(&self.inverse, &self.now.damping, &self.now.stiffness);
+        matrix.view_mut((0, 0), (2 * n, 2 * n)).copy_from(&own);
         // What acts late, per late signal: on ÿ, ẏ and y.
-        let [second, first, zeroth] = [&self.late.mass, &self.late.damping, &self.late.stiffness]
-            .map(|part| -&self.inverse * part);
+        let [second, first, zeroth] = self.late.each().map(|part| -&self.inverse * part);
         // Column of the state in which node `node` of the history lies; node 0 is
         // E q̇ itself.
-        let mut add = |row: usize, rows: &DMatrix<f64>, node: usize, factor: f64| {
+        let mut add = |row: usize, rows: &Matrix, node: usize, factor: f64| {
             if node == 0 {
                 let mut block = matrix.view_mut((row, n), (rows.nrows(), n));
                 block += rows * &self.of * factor;
@@ -179,7 +146,7 @@ impl DelaySystem {
             add(n, &zeroth, node, -weights[node] / scale);
         }
         add(n, &first, last, 1.0);
-        let unit = DMatrix::identity(count, count);
+        let unit = Matrix::identity(count, count);
         for row in 1..=points {
             for node in 0..=points {
                 add(2 * n + (row - 1) * count, &unit, node, scale * slope[(row, node)]);
@@ -192,9 +159,8 @@ impl DelaySystem {
 }
 
 /// [`chebyshev`], computed once for each number of points.
-fn known_chebyshev(points: usize) -> &'static (DMatrix<f64>, Vec<f64>) {
-    static KNOWN: [OnceLock<(DMatrix<f64>, Vec<f64>)>; MOST + 1] =
-        [const { OnceLock::new() }; MOST + 1];
+fn known_chebyshev(points: usize) -> &'static (Matrix, Vec<f64>) {
+    static KNOWN: [OnceLock<(Matrix, Vec<f64>)>; MOST + 1] = [const { OnceLock::new() }; MOST + 1];
     let points = points.clamp(FEWEST, MOST);
     KNOWN[points].get_or_init(|| chebyshev(points))
 }
@@ -203,7 +169,7 @@ fn known_chebyshev(points: usize) -> &'static (DMatrix<f64>, Vec<f64>) {
 /// from 1 down to −1.
 ///
 /// Reference: Trefethen 2000, Spectral Methods in MATLAB, chapters 6 and 12.
-fn chebyshev(points: usize) -> (DMatrix<f64>, Vec<f64>) {
+fn chebyshev(points: usize) -> (Matrix, Vec<f64>) {
     let n = points;
     let angle = |j: usize| PI * j as f64 / n as f64;
     // Differences of cosines without cancellation.
@@ -214,7 +180,7 @@ fn chebyshev(points: usize) -> (DMatrix<f64>, Vec<f64>) {
         let end = if j == 0 || j == n { 2.0 } else { 1.0 };
         if j.is_multiple_of(2) { end } else { -end }
     };
-    let mut slope = DMatrix::from_fn(n + 1, n + 1, |i, j| {
+    let mut slope = Matrix::from_fn(n + 1, n + 1, |i, j| {
         if i == j { 0.0 } else { weight(i) / weight(j) / between(i, j) }
     });
     for i in 0..=n {
@@ -237,6 +203,7 @@ fn chebyshev(points: usize) -> (DMatrix<f64>, Vec<f64>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Vector;
 
     #[test]
     fn polynomials_are_differentiated_and_integrated_exactly() {
@@ -244,8 +211,7 @@ mod tests {
             let (slope, weights) = chebyshev(n);
             let x: Vec<f64> = (0..=n).map(|j| (PI * j as f64 / n as f64).cos()).collect();
             for power in 1..=n as i32 {
-                let values =
-                    nalgebra::DVector::from_iterator(n + 1, x.iter().map(|x| x.powi(power)));
+                let values = Vector::from_iterator(n + 1, x.iter().map(|x| x.powi(power)));
                 let found = &slope * &values;
                 for (found, x) in found.iter().zip(&x) {
                     let exact = f64::from(power) * x.powi(power - 1);

@@ -13,12 +13,11 @@
 
 use std::f64::consts::TAU;
 
-use nalgebra::{Complex, DMatrix};
-
 use super::{DelayError, DelaySystem};
 use crate::block::{hstack, vstack};
 use crate::eigen;
 use crate::second_order::companion;
+use crate::{Complex, ComplexMatrix, Matrix};
 
 /// Phase within which a crossing counts as one without delay.
 const AT_ONCE: f64 = 1e-9;
@@ -52,16 +51,11 @@ pub struct Crossings {
     unstable_at_once: usize,
     /// ρ of the neutral part.
     neutral_radius: f64,
-    /// By their first delay.
-    all: Vec<Crossing>,
+    /// The crossings, by their first delay.
+    pub all: Vec<Crossing>,
 }
 
 impl Crossings {
-    /// The crossings, by their first delay.
-    pub fn all(&self) -> &[Crossing] {
-        &self.all
-    }
-
     /// Unstable roots at this delay; `None` for infinitely many.
     pub fn unstable_roots(&self, delay_s: f64) -> Option<usize> {
         if delay_s > 0.0 && self.neutral_radius >= 1.0 {
@@ -93,14 +87,11 @@ impl Crossings {
         if self.unstable_at_once > 0 {
             return None;
         }
+        let direction = Direction::Out;
         if self.neutral_radius >= 1.0 {
-            return Some(Crossing {
-                omega_rad_s: f64::INFINITY,
-                first_delay_s: 0.0,
-                direction: Direction::Out,
-            });
+            return Some(Crossing { omega_rad_s: f64::INFINITY, first_delay_s: 0.0, direction });
         }
-        self.all.iter().copied().find(|crossing| crossing.direction == Direction::Out)
+        self.all.iter().copied().find(|crossing| crossing.direction == direction)
     }
 
     /// The delays up to `most_s` at which stability is lost or won, ascending; of
@@ -149,25 +140,21 @@ impl DelaySystem {
         let roots = self.undelayed_roots()?;
         let largest = roots.iter().map(|root| root.norm()).fold(0.0, f64::max);
         // A mode without damping stands on the axis within rounding.
-        let right = |root: &&Complex<f64>| root.re > 1e-9 * root.norm() + 1e-12 * largest;
+        let right = |root: &&Complex| root.re > 1e-9 * root.norm() + 1e-12 * largest;
         let unstable_at_once = roots.iter().filter(right).count();
         if neutral_radius >= 1.0 {
             return Ok(Crossings { unstable_at_once, neutral_radius, all: Vec::new() });
         }
-        let mut all: Vec<Crossing> = self
-            .unit_gain_frequencies()?
-            .into_iter()
-            .map(|omega_rad_s| {
-                let (gain, slope) = self.gain_on_axis(omega_rad_s);
-                let phase = gain.arg().rem_euclid(TAU);
-                let at_once = !(AT_ONCE..=TAU - AT_ONCE).contains(&phase);
-                Crossing {
-                    omega_rad_s,
-                    first_delay_s: if at_once { 0.0 } else { phase / omega_rad_s },
-                    direction: if slope < 0.0 { Direction::Out } else { Direction::In },
-                }
-            })
-            .collect();
+        let crossing = |omega_rad_s: f64| {
+            let (gain, slope) = self.gain_on_axis(omega_rad_s);
+            let phase = gain.arg().rem_euclid(TAU);
+            let at_once = !(AT_ONCE..=TAU - AT_ONCE).contains(&phase);
+            let first_delay_s = if at_once { 0.0 } else { phase / omega_rad_s };
+            let direction = if slope < 0.0 { Direction::Out } else { Direction::In };
+            Crossing { omega_rad_s, first_delay_s, direction }
+        };
+        let mut all: Vec<Crossing> =
+            self.unit_gain_frequencies()?.into_iter().map(crossing).collect();
         // |G| ends below 1, so from the highest frequency down the directions take turns.
         all.sort_by(|a, b| b.omega_rad_s.total_cmp(&a.omega_rad_s));
         let turns = |(index, crossing): (usize, &Crossing)| {
@@ -182,11 +169,11 @@ impl DelaySystem {
 
     /// The frequencies with |G| = 1.
     fn unit_gain_frequencies(&self) -> Result<Vec<f64>, DelayError> {
-        let matrix = self.hamiltonian()?;
+        let matrix = self.hamiltonian();
         let candidates = eigen::eigenvalues(&matrix)?;
         let largest = candidates.iter().map(|value| value.norm()).fold(0.0, f64::max);
         let least = (1e-9 * largest).max(self.at_rest_1_s(&matrix));
-        let near = |value: &&Complex<f64>| value.im > least && value.re.abs() <= 1e-3 * value.im;
+        let near = |value: &&Complex| value.im > least && value.re.abs() <= 1e-3 * value.im;
         let mut found: Vec<f64> = Vec::new();
         for value in candidates.iter().filter(near) {
             let Some(omega) = self.unit_gain_near(value.im) else { continue };
@@ -222,17 +209,18 @@ impl DelaySystem {
     }
 
     /// G(jω) and d ln|G|/dω.
-    fn gain_on_axis(&self, omega: f64) -> (Complex<f64>, f64) {
-        let nan = (Complex::new(f64::NAN, f64::NAN), f64::NAN);
+    fn gain_on_axis(&self, omega: f64) -> (Complex, f64) {
         let s = Complex::new(0.0, omega);
         let factors = self.now.at(s).lu();
-        let Some(motion) = factors.solve(&self.late.at(s)) else { return nan };
-        let turned = self.late.slope(s) - self.now.slope(s) * &motion;
-        let Some(moved) = factors.solve(&turned) else { return nan };
-        let seen = |column: &DMatrix<Complex<f64>>| -> Complex<f64> {
-            -(0..self.size()).map(|i| column[(i, 0)] * self.of[(0, i)]).sum::<Complex<f64>>()
+        let seen = |column: &ComplexMatrix| -> Complex {
+            -(0..self.size()).map(|i| column[(i, 0)] * self.of[(0, i)]).sum::<Complex>()
         };
-        let (gain, slope) = (seen(&motion), seen(&moved));
+        let found = factors.solve(&self.late.at(s)).and_then(|motion| {
+            let turned = self.late.slope(s) - self.now.slope(s) * &motion;
+            Some((seen(&motion), seen(&factors.solve(&turned)?)))
+        });
+        let nan = Complex::from(f64::NAN);
+        let (gain, slope) = found.unwrap_or((nan, nan));
         // d ln|G|/dω = Re(j G'/G).
         (gain, -(slope / gain).im)
     }
@@ -241,33 +229,31 @@ impl DelaySystem {
     ///
     /// With G = d + c(sI − A)⁻¹b and r = 1 − d²:
     ///   [A + b d c/r, b bᵀ/r; −cᵀc (1 + d²/r), −(A + b d c/r)ᵀ].
-    fn hamiltonian(&self) -> Result<DMatrix<f64>, DelayError> {
+    fn hamiltonian(&self) -> Matrix {
         let (a, b, c, d) = self.realisation();
-        let d = d[(0, 0)];
         let rest = 1.0 - d * d;
         // b and c differ by many decades; equal sizes keep the blocks in balance.
         let size = (c.norm() / b.norm()).sqrt();
         if !(size.is_finite() && size > 0.0) {
             // Nothing comes back late: no crossing.
-            return Ok(DMatrix::zeros(0, 0));
+            return Matrix::zeros(0, 0);
         }
         let (b, c) = (b * size, c / size);
         let inner = &a + &b * &c * (d / rest);
         let upper = hstack(&[&inner, &(&b * b.transpose() / rest)]);
         let lower = c.transpose() * &c * (-1.0 - d * d / rest);
-        Ok(vstack(&[&upper, &hstack(&[&lower, &-inner.transpose()])]))
+        vstack(&[&upper, &hstack(&[&lower, &-inner.transpose()])])
     }
 
     /// G = d + c(sI − A)⁻¹b in first order: the late accelerations are divided out.
-    fn realisation(&self) -> (DMatrix<f64>, DMatrix<f64>, DMatrix<f64>, DMatrix<f64>) {
-        let (n, count) = (self.size(), self.late_count());
-        let passed = &self.inverse * &self.late.mass;
-        let first = &self.inverse * (&self.late.damping - &self.now.damping * &passed);
-        let zeroth = &self.inverse * (&self.late.stiffness - &self.now.stiffness * &passed);
-        let lower = zeroth - &self.inverse * &self.now.damping * &first;
-        let b = vstack(&[&first, &lower]);
-        let c = hstack(&[&-&self.of, &DMatrix::zeros(count, n)]);
-        let d = -&self.of * passed;
-        (companion(&self.inverse, &self.now.damping, &self.now.stiffness), b, c, d)
+    fn realisation(&self) -> (Matrix, Matrix, Matrix, f64) {
+        let Self { now, late, of, inverse, .. } = self;
+        let passed = inverse * &late.mass;
+        let first = inverse * (&late.damping - &now.damping * &passed);
+        let zeroth = inverse * (&late.stiffness - &now.stiffness * &passed);
+        let b = vstack(&[&first, &(zeroth - inverse * &now.damping * &first)]);
+        let c = hstack(&[&-of, &Matrix::zeros(1, self.size())]);
+        let d = -(of * passed)[(0, 0)];
+        (companion(inverse, &now.damping, &now.stiffness), b, c, d)
     }
 }

@@ -11,35 +11,20 @@
 
 pub mod collocation;
 pub mod crossing;
-mod equivalent;
 
-use nalgebra::{Complex, DMatrix};
 use thiserror::Error;
 
 use crate::eigen::{self, EigenError};
-use crate::second_order::{SecondOrder, companion};
-use crate::solve;
+use crate::second_order::SecondOrder;
+use crate::solve::{self, is_finite};
+use crate::{Complex, ComplexMatrix, Matrix};
 
 /// Why a delay system cannot be judged.
 #[derive(Debug, Clone, PartialEq, Error)]
 pub enum DelayError {
-    /// The matrices do not go together.
-    #[error("the {name} is {rows} × {columns}; it must be {wanted_rows} × {wanted_columns}")]
-    Shape {
-        /// Which.
-        name: &'static str,
-        /// Rows it has.
-        rows: usize,
-        /// Columns it has.
-        columns: usize,
-        /// Rows it should have.
-        wanted_rows: usize,
-        /// Columns it should have.
-        wanted_columns: usize,
-    },
-    /// An entry of this matrix is NaN or infinite.
-    #[error("the {0} has an entry that is not a finite number")]
-    NotFinite(&'static str),
+    /// An entry of a matrix is NaN or infinite.
+    #[error("a mass, damping or stiffness has an entry that is not a finite number")]
+    NotFinite,
     /// M₀ has no inverse.
     #[error("the undelayed mass is singular: part of the motion has no inertia without delay")]
     SingularMass,
@@ -72,32 +57,6 @@ pub enum DelayError {
 /// last digit.
 const SETTLED: f64 = 1e-8;
 
-fn check_all(
-    matrices: &SecondOrder,
-    rows: usize,
-    columns: usize,
-    names: [&'static str; 3],
-) -> Result<(), DelayError> {
-    let all = [&matrices.mass, &matrices.damping, &matrices.stiffness];
-    all.into_iter().zip(names).try_for_each(|(matrix, name)| check(matrix, rows, columns, name))
-}
-
-fn check(
-    matrix: &DMatrix<f64>,
-    wanted_rows: usize,
-    wanted_columns: usize,
-    name: &'static str,
-) -> Result<(), DelayError> {
-    let (rows, columns) = matrix.shape();
-    if (rows, columns) != (wanted_rows, wanted_columns) {
-        return Err(DelayError::Shape { name, rows, columns, wanted_rows, wanted_columns });
-    }
-    if matrix.iter().any(|value| !value.is_finite()) {
-        return Err(DelayError::NotFinite(name));
-    }
-    Ok(())
-}
-
 /// A linear system with one delay, whose length is given to each question.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DelaySystem {
@@ -106,9 +65,9 @@ pub struct DelaySystem {
     /// M_τ, C_τ, K_τ: n × c.
     late: SecondOrder,
     /// E: c × n.
-    of: DMatrix<f64>,
+    of: Matrix,
     /// M₀⁻¹.
-    inverse: DMatrix<f64>,
+    inverse: Matrix,
     /// Whether λ = 0 is a root at every delay: the stiffness without delay is
     /// singular, for want of support.
     floats: bool,
@@ -117,11 +76,13 @@ pub struct DelaySystem {
 impl DelaySystem {
     /// From its matrices: those of q as it is, n × n, those of the late signal,
     /// n × c, and E, c × n.
-    pub fn new(now: SecondOrder, late: SecondOrder, of: DMatrix<f64>) -> Result<Self, DelayError> {
-        let (n, count) = (now.mass.nrows(), of.nrows());
-        check_all(&now, n, n, ["undelayed mass", "undelayed damping", "undelayed stiffness"])?;
-        check_all(&late, n, count, ["delayed mass", "delayed damping", "delayed stiffness"])?;
-        check(&of, count, n, "selection of the late signals")?;
+    pub fn new(now: SecondOrder, late: SecondOrder, of: Matrix) -> Result<Self, DelayError> {
+        let (count, n) = of.shape();
+        assert!(now.each().iter().all(|m| m.shape() == (n, n)), "matrices of q");
+        assert!(late.each().iter().all(|m| m.shape() == (n, count)), "matrices of late signals");
+        if ![now.each(), late.each(), [&of; 3]].concat().into_iter().all(is_finite) {
+            return Err(DelayError::NotFinite);
+        }
         let inverse = solve::inverse(&now.mass).ok_or(DelayError::SingularMass)?;
         let mut system = Self { now, late, of, inverse, floats: false };
         system.floats = is_singular(&system.undelayed().stiffness);
@@ -131,7 +92,7 @@ impl DelaySystem {
     /// Roots of a floating system below this size are roots at zero: a double one
     /// comes out of rounding as two that lie √ε apart, against the size of the
     /// matrix they were found with. 0 for a system with support.
-    fn at_rest_1_s(&self, matrix: &DMatrix<f64>) -> f64 {
+    fn at_rest_1_s(&self, matrix: &Matrix) -> f64 {
         if !self.floats {
             return 0.0;
         }
@@ -150,12 +111,7 @@ impl DelaySystem {
 
     /// The system as it is without delay.
     pub fn undelayed(&self) -> SecondOrder {
-        let joined = |now: &DMatrix<f64>, late: &DMatrix<f64>| now + late * &self.of;
-        SecondOrder {
-            mass: joined(&self.now.mass, &self.late.mass),
-            damping: joined(&self.now.damping, &self.late.damping),
-            stiffness: joined(&self.now.stiffness, &self.late.stiffness),
-        }
+        self.now.zip(&self.late, |now, late| now + late * &self.of)
     }
 
     /// ρ(M₀⁻¹ M_τ E): the accelerations a delay hands on from one pass to the next.
@@ -181,19 +137,17 @@ impl DelaySystem {
     }
 
     /// The roots without delay, but for those at zero of a system that floats.
-    pub fn undelayed_roots(&self) -> Result<Vec<Complex<f64>>, DelayError> {
+    pub fn undelayed_roots(&self) -> Result<Vec<Complex>, DelayError> {
         self.moving_roots(&self.undelayed())
     }
 
     /// The roots of these matrices, but for those at zero of a system that floats.
-    fn moving_roots(&self, matrices: &SecondOrder) -> Result<Vec<Complex<f64>>, DelayError> {
-        let SecondOrder { mass, damping, stiffness } = matrices;
-        let inverse = solve::inverse(mass).ok_or(DelayError::SingularMass)?;
-        self.moving(&companion(&inverse, damping, stiffness))
+    fn moving_roots(&self, matrices: &SecondOrder) -> Result<Vec<Complex>, DelayError> {
+        self.moving(&matrices.state_matrix().ok_or(DelayError::SingularMass)?)
     }
 
     /// The eigenvalues of a matrix, but for those at zero of a system that floats.
-    fn moving(&self, matrix: &DMatrix<f64>) -> Result<Vec<Complex<f64>>, DelayError> {
+    fn moving(&self, matrix: &Matrix) -> Result<Vec<Complex>, DelayError> {
         let (mut values, rest) = (eigen::eigenvalues(matrix)?, self.at_rest_1_s(matrix));
         values.retain(|value| value.norm() >= rest);
         Ok(values)
@@ -201,42 +155,37 @@ impl DelaySystem {
 
     /// λ²M₀ + λC₀ + K₀ + (λ²M_τ + λC_τ + K_τ) E e^{−λτ}, whose determinant D(λ)
     /// vanishes at the roots.
-    pub fn characteristic(&self, root: Complex<f64>, delay_s: f64) -> DMatrix<Complex<f64>> {
-        let turn = (-root * delay_s).exp();
-        let mut matrix = self.now.at(root);
-        self.add_late(&mut matrix, &(self.late.at(root) * turn));
-        matrix
+    pub fn characteristic(&self, root: Complex, delay_s: f64) -> ComplexMatrix {
+        self.joined(self.now.at(root), &(self.late.at(root) * (-root * delay_s).exp()))
     }
 
     /// D(jω), divided by a positive number so that it is of the order of 1: with
     /// the late signals put to 1, −1 and nought, its largest size.
-    pub fn characteristic_on_axis(&self, omega_rad_s: f64, delay_s: f64) -> Complex<f64> {
+    pub fn characteristic_on_axis(&self, omega_rad_s: f64, delay_s: f64) -> Complex {
         let s = Complex::new(0.0, omega_rad_s);
         let value = self.characteristic(s, delay_s).determinant();
         let now = self.now.at(s).determinant();
-        let mut whole = self.now.at(s);
-        self.add_late(&mut whole, &self.late.at(s));
-        value / (now.norm() + (whole.determinant() - now).norm())
+        let whole = self.joined(self.now.at(s), &self.late.at(s)).determinant();
+        value / (now.norm() + (whole - now).norm())
     }
 
     /// Newton's method on D from near a root: D/D' = 1/tr(A⁻¹A').
     ///
     /// `None` if it does not settle.
-    pub fn polished(&self, start: Complex<f64>, delay_s: f64) -> Option<Complex<f64>> {
+    pub fn polished(&self, start: Complex, delay_s: f64) -> Option<Complex> {
         let mut root = start;
         let mut last = f64::INFINITY;
         for _ in 0..40 {
             let turn = (-root * delay_s).exp();
             let matrix = self.characteristic(root, delay_s);
             let late = (self.late.slope(root) - self.late.at(root) * Complex::from(delay_s)) * turn;
-            let mut slope = self.now.slope(root);
-            self.add_late(&mut slope, &late);
+            let slope = self.joined(self.now.slope(root), &late);
             let Some(solved) = matrix.lu().solve(&slope) else {
                 // Singular to the last digit: this is a root.
                 return Some(root);
             };
             let step = solved.trace().inv();
-            if !(step.re.is_finite() && step.im.is_finite()) {
+            if !step.is_finite() {
                 return None;
             }
             root -= step;
@@ -251,22 +200,61 @@ impl DelaySystem {
         (last < SETTLED).then_some(root)
     }
 
-    fn add_late(&self, matrix: &mut DMatrix<Complex<f64>>, late: &DMatrix<Complex<f64>>) {
-        for k in 0..self.of.nrows() {
-            for j in 0..self.of.ncols() {
-                let share = self.of[(k, j)];
-                if share != 0.0 {
-                    for i in 0..late.nrows() {
-                        matrix[(i, j)] += late[(i, k)] * share;
-                    }
+    /// A matrix of q with one of the late signals, which are combinations of q.
+    fn joined(&self, mut now: ComplexMatrix, late: &ComplexMatrix) -> ComplexMatrix {
+        for (j, mut column) in now.column_iter_mut().enumerate() {
+            for (share, late) in self.of.column(j).iter().zip(late.column_iter()) {
+                if *share != 0.0 {
+                    column.axpy(Complex::from(*share), &late, Complex::ONE);
                 }
             }
         }
+        now
+    }
+
+    /// A short delay as changed matrices: no delay system, but near one.
+    ///
+    /// The late signals are replaced by their first-order series, and the third
+    /// derivative it brings in by that of the undamped system without delay:
+    ///   M = M_r − τ C_τE,  C = C_r + τ (M_τE M_r⁻¹K_r − K_τE),  K = K_r.
+    /// Good while τ is a small part of every period; it knows nothing of neutral
+    /// instability.
+    ///
+    /// Reference: Gao & You 2019, Mech. Syst. Signal Process. 133, 106261.
+    pub fn equivalent(&self, delay_s: f64) -> Result<SecondOrder, DelayError> {
+        check_delay(delay_s)?;
+        let SecondOrder { mass, damping, stiffness } = self.undelayed();
+        let late = self.late.map(|late| late * &self.of);
+        let inverse = solve::inverse(&mass).ok_or(DelayError::SingularMass)?;
+        let turned = late.mass * inverse * &stiffness - late.stiffness;
+        let (mass, damping) = (mass - late.damping * delay_s, damping + turned * delay_s);
+        Ok(SecondOrder { mass, damping, stiffness })
+    }
+
+    /// Growth of their slowest-decaying motion, 1/s.
+    pub fn equivalent_growth_1_s(&self, delay_s: f64) -> Result<f64, DelayError> {
+        let roots = self.moving_roots(&self.equivalent(delay_s)?)?;
+        Ok(roots.iter().map(|root| root.re).fold(f64::NEG_INFINITY, f64::max))
+    }
+
+    /// The shortest delay, up to this one, with which a motion of theirs grows; matrices
+    /// that cannot be judged count as such.
+    pub fn equivalent_critical_s(&self, longest_s: f64) -> Option<f64> {
+        const STEPS: u32 = 400;
+        let grows = |delay_s: f64| self.equivalent_growth_1_s(delay_s).map_or(true, |g| g > 0.0);
+        let at = |step: u32| longest_s * f64::from(step) / f64::from(STEPS);
+        let first = (1..=STEPS).find(|step| grows(at(*step)))?;
+        let (mut low, mut high) = (at(first - 1), at(first));
+        for _ in 0..60 {
+            let middle = 0.5 * (low + high);
+            *(if grows(middle) { &mut high } else { &mut low }) = middle;
+        }
+        Some(high)
     }
 }
 
 /// Whether a stiffness has no inverse but for rounding, whatever its units.
-fn is_singular(matrix: &DMatrix<f64>) -> bool {
+fn is_singular(matrix: &Matrix) -> bool {
     if matrix.is_empty() {
         return false;
     }
@@ -274,7 +262,7 @@ fn is_singular(matrix: &DMatrix<f64>) -> bool {
     if scale.contains(&0.0) {
         return matrix.clone().try_inverse().is_none();
     }
-    let scaled = DMatrix::from_fn(matrix.nrows(), matrix.ncols(), |i, j| {
+    let scaled = Matrix::from_fn(matrix.nrows(), matrix.ncols(), |i, j| {
         matrix[(i, j)] / (scale[i] * scale[j])
     });
     let values = scaled.singular_values();
@@ -282,10 +270,8 @@ fn is_singular(matrix: &DMatrix<f64>) -> bool {
 }
 
 fn check_delay(delay_s: f64) -> Result<(), DelayError> {
-    if delay_s.is_finite() && delay_s >= 0.0 {
-        return Ok(());
-    }
-    Err(DelayError::BadDelay(delay_s))
+    let is_length = delay_s.is_finite() && delay_s >= 0.0;
+    if is_length { Ok(()) } else { Err(DelayError::BadDelay(delay_s)) }
 }
 
 #[cfg(test)]

@@ -4,6 +4,8 @@ use super::collocation::FEWEST;
 use super::crossing::Direction;
 use super::*;
 use crate::multi_bisection::{Search, zeros};
+use crate::{Complex, Matrix};
+use nalgebra::DMatrix;
 use proptest::prelude::*;
 use std::f64::consts::TAU;
 
@@ -69,7 +71,7 @@ fn critical_delays_come_out_to_six_digits_by_two_methods() {
             let (mut low, mut high) = (0.5 * expected_ms, 1.5 * expected_ms);
             for _ in 0..40 {
                 let middle = 0.5 * (low + high);
-                let growth = system.rightmost(1e-3 * middle).unwrap().growth_1_s;
+                let growth = system.rightmost(1e-3 * middle).unwrap().re;
                 if growth > 0.0 { high = middle } else { low = middle }
             }
             assert!((low / by_crossing_ms - 1.0).abs() < 1e-6, "{storeys} {p} {low}");
@@ -88,7 +90,7 @@ fn rightmost_real_parts_come_out_to_six_digits() {
     ];
     for (p, delay_ms, growth) in expected {
         let found = building(4, p).rightmost(1e-3 * delay_ms).unwrap();
-        assert!((found.growth_1_s / growth - 1.0).abs() < 1e-6, "{p} {delay_ms} {found:?}");
+        assert!((found.re / growth - 1.0).abs() < 1e-6, "{p} {delay_ms} {found:?}");
     }
 }
 
@@ -105,10 +107,10 @@ fn with_half_the_mass_or_more_in_the_laboratory_every_delay_is_unstable() {
             assert!(!crossings.is_stable(delay_s));
             let found = system.rightmost(delay_s).unwrap();
             let growth = radius.ln() / delay_s;
-            assert!((found.growth_1_s - growth).abs() <= 1e-9 * growth.abs(), "{p} {found:?}");
+            assert!((found.re - growth).abs() <= 1e-9 * growth.abs(), "{p} {found:?}");
         }
     }
-    let growth = building(4, 0.33).rightmost(5e-5).unwrap().growth_1_s;
+    let growth = building(4, 0.33).rightmost(5e-5).unwrap().re;
     assert!((growth / 14163.7 - 1.0).abs() < 1e-5, "{growth}");
     // Just above one half a short delay is stable again.
     assert!(building(4, 0.5001).crossings().unwrap().is_stable(1e-4));
@@ -177,7 +179,7 @@ fn one_mass_follows_its_closed_form_and_wins_stability_back() {
     for (square, direction) in [(half + root, Direction::Out), (half - root, Direction::In)] {
         let omega = square.sqrt();
         let delay_s = (c * omega).atan2(m * square - k).rem_euclid(TAU) / omega;
-        let found = crossings.all().iter().find(|found| found.direction == direction).unwrap();
+        let found = crossings.all.iter().find(|found| found.direction == direction).unwrap();
         assert!((found.omega_rad_s / omega - 1.0).abs() < 1e-12);
         assert!((found.first_delay_s / delay_s - 1.0).abs() < 1e-10);
     }
@@ -187,7 +189,7 @@ fn one_mass_follows_its_closed_form_and_wins_stability_back() {
     let system = one_mass(m, c, k, k_e);
     for step in 1..120 {
         let delay_s = 0.1 * f64::from(step);
-        let growth = system.rightmost(delay_s).unwrap().growth_1_s;
+        let growth = system.rightmost(delay_s).unwrap().re;
         if growth.abs() > 1e-3 {
             assert_eq!(crossings.is_stable(delay_s), growth < 0.0, "{delay_s} {growth}");
         }
@@ -215,7 +217,7 @@ fn several_late_signals_are_judged_by_their_history() {
     for delay_s in [0.05, 0.2, 0.9, 2.0] {
         let (a, b) = (pair.rightmost(delay_s).unwrap(), single.rightmost(delay_s).unwrap());
         // A double root is found to half the digits.
-        assert!((a.growth_1_s - b.growth_1_s).abs() < 1e-6, "{delay_s} {a:?} {b:?}");
+        assert!((a.re - b.re).abs() < 1e-6, "{delay_s} {a:?} {b:?}");
     }
     assert_eq!(pair.crossings().unwrap_err(), DelayError::NotSingle(2));
 }
@@ -250,13 +252,13 @@ fn forty_degrees_of_freedom_with_four_late_ones_are_judged() {
         // A short delay takes τ k φ² from the damping of the lowest mode.
         let expected = 0.5 * (delay_s * fed - 1e-3 * omega * omega);
         let found = system.rightmost(delay_s).unwrap();
-        assert!((found.growth_1_s / expected - 1.0).abs() < 0.01, "{found:?} {expected}");
+        assert!((found.re / expected - 1.0).abs() < 0.01, "{found:?} {expected}");
     }
     for delay_s in [1e-4, 2e-2] {
         let found = system.rightmost(delay_s).unwrap();
-        assert!(found.growth_1_s > 0.0);
-        let again = system.polished(found.root * 1.0001, delay_s).unwrap();
-        assert!((again - found.root).norm() < 1e-9 * again.norm());
+        assert!(found.re > 0.0);
+        let again = system.polished(found * 1.0001, delay_s).unwrap();
+        assert!((again - found).norm() < 1e-9 * again.norm());
     }
 }
 
@@ -268,9 +270,7 @@ fn hostile_matrices_are_errors() {
     let error = DelaySystem::new(good(0.0), good(0.0), scalar(1.0)).unwrap_err();
     assert_eq!(error, DelayError::SingularMass);
     let error = DelaySystem::new(good(1.0), good(f64::NAN), scalar(1.0)).unwrap_err();
-    assert_eq!(error, DelayError::NotFinite("delayed mass"));
-    let error = DelaySystem::new(good(1.0), good(0.0), DMatrix::zeros(2, 1)).unwrap_err();
-    assert!(matches!(error, DelayError::Shape { .. }));
+    assert_eq!(error, DelayError::NotFinite);
     let system = DelaySystem::new(good(1.0), good(0.0), scalar(1.0)).unwrap();
     for delay_s in [-1.0, f64::NAN, f64::INFINITY] {
         assert!(matches!(system.rightmost(delay_s), Err(DelayError::BadDelay(..))));
@@ -300,7 +300,7 @@ fn random_chain(numbers: &[f64]) -> DelaySystem {
     let (damping, stiffness) = (chain(&numbers[3..6], 0.2), chain(&numbers[6..9], 50.0));
     let mut of = DMatrix::zeros(1, n);
     of[(0, 1)] = 1.0;
-    let share = |matrix: &DMatrix<f64>, part: f64| of.transpose() * (part * matrix[(1, 1)]);
+    let share = |matrix: &Matrix, part: f64| of.transpose() * (part * matrix[(1, 1)]);
     let late = SecondOrder {
         mass: share(&mass, 0.4 * numbers[9]),
         damping: share(&damping, 0.5 * numbers[10]),
@@ -322,7 +322,7 @@ proptest! {
         delay_s in 0.001..1.0_f64,
     ) {
         let system = random_chain(&numbers);
-        let growth = system.rightmost(delay_s).unwrap().growth_1_s;
+        let growth = system.rightmost(delay_s).unwrap().re;
         // At the boundary itself rounding decides.
         prop_assume!(growth.abs() > 1e-6);
         prop_assert_eq!(system.crossings().unwrap().is_stable(delay_s), growth < 0.0);
@@ -349,6 +349,6 @@ fn a_slow_pair_near_the_real_axis_is_polished_as_far_as_it_goes() {
     ];
     let system = random_chain(&numbers);
     let found = system.rightmost(0.9841081948715266).unwrap();
-    assert!((found.root - Complex::new(1.52583384257, 0.0858130747)).norm() < 1e-9, "{found:?}");
+    assert!((found - Complex::new(1.52583384257, 0.0858130747)).norm() < 1e-9, "{found:?}");
     assert!(!system.crossings().unwrap().is_stable(0.9841081948715266));
 }

@@ -1,10 +1,12 @@
 //! Eigenvalues against closed forms, and hostile matrices.
 
 use super::*;
+use crate::{Complex, Matrix};
+use nalgebra::{DMatrix, DVector};
 use proptest::prelude::*;
 use std::f64::consts::{PI, TAU};
 
-fn benchmark() -> (DMatrix<f64>, DMatrix<f64>) {
+fn benchmark() -> (Matrix, Matrix) {
     let stiffness = DMatrix::from_row_slice(
         3,
         3,
@@ -98,7 +100,9 @@ fn balancing_keeps_the_slow_poles_of_a_stiff_companion_matrix() {
         let error = (value.re - re).hypot(value.im - im) / re.hypot(im);
         assert!(error < 1e-12, "{value} against {re} {im}j: {error:e}");
     }
-    assert!((spectral_abscissa(&companion).unwrap() + 8.053731229756265).abs() < 1e-9);
+    let values = eigenvalues(&companion).unwrap();
+    let slowest = values.iter().map(|value| value.re).fold(f64::NEG_INFINITY, f64::max);
+    assert!((slowest + 8.053731229756265).abs() < 1e-9);
 }
 
 #[test]
@@ -109,7 +113,6 @@ fn rotation_has_unit_radius_and_empty_matrices_are_fine() {
     let none = DMatrix::zeros(0, 0);
     assert!(eigenvalues(&none).unwrap().is_empty());
     assert_eq!(spectral_radius(&none), Ok(0.0));
-    assert_eq!(spectral_abscissa(&none), Ok(f64::NEG_INFINITY));
     assert_eq!(smallest_symmetric_eigenvalue(&none), Ok(f64::INFINITY));
     assert!(symmetric_modes(&none, &none).unwrap().is_empty());
     assert!(is_symmetric(&none, 0.0));
@@ -132,10 +135,7 @@ fn hostile_entries_are_errors() {
             relative: 0.5
         }))
     );
-    assert!(matches!(
-        eigenvalues(&DMatrix::zeros(2, 3)),
-        Err(EigenError::NotSquare { rows: 2, columns: 3 })
-    ));
+    assert!(!is_symmetric(&DMatrix::zeros(2, 3), 1.0));
     let huge = DMatrix::from_element(4, 4, f64::MAX);
     assert!(eigenvalues(&huge).is_err() || spectral_radius(&huge).unwrap().is_finite());
     assert!(symmetric_eigenvalues(&huge).map_or(true, |v| v.iter().all(|x| x.is_finite())));
@@ -172,7 +172,7 @@ proptest! {
     #[test]
     fn eigenvalues_sum_to_the_trace(entries in prop::collection::vec(-1.0..1.0_f64, 64)) {
         let matrix = DMatrix::from_column_slice(8, 8, &entries);
-        let sum: Complex<f64> = eigenvalues(&matrix).unwrap().iter().sum();
+        let sum: Complex = eigenvalues(&matrix).unwrap().iter().sum();
         prop_assert!((sum.re - matrix.trace()).abs() < 1e-12 && sum.im.abs() < 1e-12);
     }
 }

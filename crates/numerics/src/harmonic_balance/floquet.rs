@@ -1,11 +1,10 @@
 //! Stability of a periodic response by Floquet multipliers.
 
-use nalgebra::{Complex, DMatrix, DVector};
-
 use super::{HarmonicBalance, Response, System};
 use crate::eigen::{EigenError, eigenvalues};
 use crate::second_order::companion;
 use crate::solve;
+use crate::{Complex, Matrix, Vector};
 
 /// Steps per period of the variational equation.
 const STEPS: usize = 1024;
@@ -16,16 +15,16 @@ impl HarmonicBalance {
     ///
     /// M δ̈ + C δ̇ + (K + Σ d f'(dᵀx(t)) dᵀ) δ = 0 over one period by the implicit
     /// midpoint rule, second order, whose own damping is zero.
-    pub fn multipliers(&self, response: &Response) -> Result<Vec<Complex<f64>>, EigenError> {
+    pub fn multipliers(&self, response: &Response) -> Result<Vec<Complex>, EigenError> {
         let system = &self.system;
         let n = system.linear.mass.nrows();
         let step_s = std::f64::consts::TAU / response.omega_rad_s / STEPS as f64;
         let Some(inverse) = solve::inverse(&system.linear.mass) else {
             return Ok(Vec::new());
         };
-        let mut product = DMatrix::<f64>::identity(2 * n, 2 * n);
+        let mut product = Matrix::identity(2 * n, 2 * n);
         // Piecewise linear springs have few slopes: a step is kept while they last.
-        let mut kept: Option<(Vec<f64>, DMatrix<f64>)> = None;
+        let mut kept: Option<(Vec<f64>, Matrix)> = None;
         for i in 0..STEPS {
             let phase = std::f64::consts::TAU * (i as f64 + 0.5) / STEPS as f64;
             let x = displacement(response, phase);
@@ -46,8 +45,8 @@ impl HarmonicBalance {
 }
 
 /// x at a phase of the period.
-fn displacement(response: &Response, phase: f64) -> DVector<f64> {
-    let mut x = DVector::zeros(response.harmonics[0].len());
+fn displacement(response: &Response, phase: f64) -> Vector {
+    let mut x = Vector::zeros(response.harmonics[0].len());
     for (k, amplitude) in response.harmonics.iter().enumerate() {
         let turn = Complex::from_polar(1.0, k as f64 * phase);
         x += amplitude.map(|a| (a * turn).re);
@@ -56,18 +55,13 @@ fn displacement(response: &Response, phase: f64) -> DVector<f64> {
 }
 
 /// (I − ½hA)⁻¹(I + ½hA) with the springs' tangent stiffness in A.
-fn midpoint(
-    system: &System,
-    inverse_mass: &DMatrix<f64>,
-    slopes: &[f64],
-    step_s: f64,
-) -> Option<DMatrix<f64>> {
+fn midpoint(system: &System, inverse_mass: &Matrix, slopes: &[f64], step_s: f64) -> Option<Matrix> {
     let n = inverse_mass.nrows();
     let mut stiffness = system.linear.stiffness.clone();
     for (spring, slope) in system.springs.iter().zip(slopes) {
         stiffness += &spring.direction * spring.direction.transpose() * *slope;
     }
     let a = companion(inverse_mass, &system.linear.damping, &stiffness);
-    let identity = DMatrix::identity(2 * n, 2 * n);
+    let identity = Matrix::identity(2 * n, 2 * n);
     solve::solved(&identity - &a * (0.5 * step_s), &(identity + a * (0.5 * step_s)))
 }

@@ -15,10 +15,11 @@ mod tests;
 
 use std::convert::Infallible;
 
-use nalgebra::{Complex, DMatrix, DVector};
+use nalgebra::{ComplexField, DVector};
 
 use crate::continuation::{Evaluation, Problem};
 use crate::second_order::SecondOrder;
+use crate::{Complex, ComplexMatrix, Matrix, Vector};
 
 /// Force and slope of a spring without memory at a deformation.
 pub type Law = Box<dyn Fn(f64) -> (f64, f64) + Send + Sync>;
@@ -26,7 +27,7 @@ pub type Law = Box<dyn Fn(f64) -> (f64, f64) + Send + Sync>;
 /// A nonlinear spring between DOFs.
 pub struct Spring {
     /// d: deformation = dᵀx, and the forces act along d.
-    pub direction: DVector<f64>,
+    pub direction: Vector,
     /// Force and slope.
     pub law: Law,
 }
@@ -38,9 +39,9 @@ pub struct System {
     /// Nonlinear springs.
     pub springs: Vec<Spring>,
     /// p₀.
-    pub constant: DVector<f64>,
+    pub constant: Vector,
     /// p: real part with the cosine, imaginary part with minus the sine.
-    pub harmonic: DVector<Complex<f64>>,
+    pub harmonic: DVector<Complex>,
 }
 
 /// Harmonics of all DOFs: x = x₀ + Re Σ x_k e^{ikωt}.
@@ -49,7 +50,7 @@ pub struct Response {
     /// rad/s.
     pub omega_rad_s: f64,
     /// Entry k: harmonic k, one row per DOF; entry 0 is real.
-    pub harmonics: Vec<DVector<Complex<f64>>>,
+    pub harmonics: Vec<DVector<Complex>>,
 }
 
 /// The balance with a number of harmonics, as a [`Problem`] whose parameter is ω.
@@ -58,7 +59,7 @@ pub struct HarmonicBalance {
     pub system: System,
     harmonics: usize,
     /// cos and sin of every harmonic at every sample, by sample.
-    basis: DMatrix<f64>,
+    basis: Matrix,
 }
 
 impl HarmonicBalance {
@@ -67,16 +68,10 @@ impl HarmonicBalance {
     /// by the square of their spacing.
     pub fn new(system: System, harmonics: usize) -> Self {
         let samples = (16 * harmonics.max(1)).next_power_of_two().max(1024);
-        let basis = DMatrix::from_fn(samples, 2 * harmonics + 1, |i, j| {
+        let basis = Matrix::from_fn(samples, 2 * harmonics + 1, |i, j| {
             let phase = std::f64::consts::TAU * i as f64 / samples as f64;
-            let k = j.div_ceil(2) as f64;
-            if j == 0 {
-                1.0
-            } else if j % 2 == 1 {
-                (k * phase).cos()
-            } else {
-                (k * phase).sin()
-            }
+            let turned = j.div_ceil(2) as f64 * phase;
+            if j == 0 || j % 2 == 1 { turned.cos() } else { turned.sin() }
         });
         Self { system, harmonics, basis }
     }
@@ -94,24 +89,21 @@ impl HarmonicBalance {
     /// The whole response where the springs deform by `deformations`.
     pub fn response(&self, deformations: &[f64], omega_rad_s: f64) -> Option<Response> {
         let forces = self.spring_forces(deformations);
-        let harmonics = (0..=self.harmonics)
-            .map(|k| {
-                let right = self.right_side(&forces, k);
-                let factors = self.linear_part(k, omega_rad_s).lu();
-                let finite = |x: &Complex<f64>| x.re.is_finite() && x.im.is_finite();
-                factors.solve(&right).filter(|x| x.iter().all(finite))
-            })
-            .collect::<Option<Vec<_>>>()?;
+        let harmonic = |k: usize| {
+            let solved = self.linear_part(k, omega_rad_s).lu().solve(&self.right_side(&forces, k));
+            solved.filter(|x| x.iter().all(ComplexField::is_finite))
+        };
+        let harmonics = (0..=self.harmonics).map(harmonic).collect::<Option<Vec<_>>>()?;
         Some(Response { omega_rad_s, harmonics })
     }
 
     /// What harmonic k meets beside the springs.
-    fn linear_part(&self, k: usize, omega_rad_s: f64) -> DMatrix<Complex<f64>> {
+    fn linear_part(&self, k: usize, omega_rad_s: f64) -> ComplexMatrix {
         self.system.linear.at(Complex::new(0.0, k as f64 * omega_rad_s))
     }
 
     /// Harmonic k of p − Σ d F.
-    fn right_side(&self, forces: &[Vec<f64>], k: usize) -> DVector<Complex<f64>> {
+    fn right_side(&self, forces: &[Vec<f64>], k: usize) -> DVector<Complex> {
         let mut right = match k {
             0 => self.system.constant.map(Complex::from),
             1 => self.system.harmonic.clone(),
@@ -127,25 +119,23 @@ impl HarmonicBalance {
     /// Harmonics of every spring's force.
     fn spring_forces(&self, deformations: &[f64]) -> Vec<Vec<f64>> {
         let springs = self.system.springs.iter().zip(deformations.chunks(self.width()));
-        springs
-            .map(|(spring, q)| {
-                let in_time =
-                    (&self.basis * DVector::from_column_slice(q)).map(|u| (spring.law)(u).0);
-                self.transform(&in_time).iter().copied().collect()
-            })
-            .collect()
+        let force = |(spring, q): (&Spring, &[f64])| {
+            let in_time = (&self.basis * Vector::from_column_slice(q)).map(|u| (spring.law)(u).0);
+            self.transform(&in_time).iter().copied().collect()
+        };
+        springs.map(force).collect()
     }
 
     /// Mean, cosine and sine coefficients of samples over a period.
-    fn transform(&self, samples: &DVector<f64>) -> DVector<f64> {
+    fn transform(&self, samples: &Vector) -> Vector {
         let mut out = self.basis.tr_mul(samples) * (2.0 / samples.len() as f64);
         out[0] *= 0.5;
         out
     }
 
     /// ∂F/∂q of one spring.
-    fn slope(&self, spring: &Spring, deformation: &[f64]) -> DMatrix<f64> {
-        let in_time = &self.basis * DVector::from_column_slice(deformation);
+    fn slope(&self, spring: &Spring, deformation: &[f64]) -> Matrix {
+        let in_time = &self.basis * Vector::from_column_slice(deformation);
         let mut weighted = self.basis.clone();
         for (mut row, u) in weighted.row_iter_mut().zip(in_time.iter()) {
             row *= (spring.law)(*u).1;
@@ -157,7 +147,7 @@ impl HarmonicBalance {
 }
 
 /// Harmonic k of [mean, cos 1, sin 1, …] as a complex amplitude.
-fn complex(coefficients: &[f64], k: usize) -> Complex<f64> {
+fn complex(coefficients: &[f64], k: usize) -> Complex {
     match k {
         0 => Complex::new(coefficients[0], 0.0),
         _ => Complex::new(coefficients[2 * k - 1], -coefficients[2 * k]),
@@ -181,20 +171,16 @@ impl Problem for HarmonicBalance {
         Ok(Evaluation::exact(residual))
     }
 
-    fn jacobian(
-        &mut self,
-        unknowns: &[f64],
-        _needed: std::ops::Range<usize>,
-    ) -> Option<DMatrix<f64>> {
+    fn jacobian(&mut self, unknowns: &[f64], _needed: std::ops::Range<usize>) -> Option<Matrix> {
         let (q, omega) = unknowns.split_at(self.unknowns());
         let (width, count) = (self.width(), self.unknowns());
         let forces = self.spring_forces(q);
-        let mut rows = DMatrix::<f64>::identity(count, count + 1);
+        let mut rows = Matrix::identity(count, count + 1);
         let springs = &self.system.springs;
         let slopes: Vec<_> =
             springs.iter().zip(q.chunks(width)).map(|(s, q)| self.slope(s, q)).collect();
         // Adds to harmonic k of spring i in a column.
-        let mut add = |i: usize, column: usize, k: usize, value: Complex<f64>| {
+        let mut add = |i: usize, column: usize, k: usize, value: Complex| {
             put(&mut rows.as_mut_slice()[column * count + i * width..][..width], k, value);
         };
         for k in 0..=self.harmonics {
@@ -224,12 +210,12 @@ impl Problem for HarmonicBalance {
     }
 }
 
-fn along(direction: &DVector<f64>, x: &DVector<Complex<f64>>) -> Complex<f64> {
+fn along(direction: &Vector, x: &DVector<Complex>) -> Complex {
     direction.iter().zip(x.iter()).map(|(d, x)| x * *d).sum()
 }
 
 /// Adds a complex amplitude to harmonic k of [mean, cos 1, sin 1, …].
-fn put(coefficients: &mut [f64], k: usize, value: Complex<f64>) {
+fn put(coefficients: &mut [f64], k: usize, value: Complex) {
     if k == 0 {
         coefficients[0] += value.re;
     } else {

@@ -4,6 +4,8 @@ use super::*;
 use crate::continuation::{
     Advance, Continuation, Corrector, Course, Difference, End, Refresh, Space, Steps,
 };
+use crate::{Complex, Matrix};
+use nalgebra::{DMatrix, DVector};
 
 fn corrector() -> Corrector {
     Corrector {
@@ -17,7 +19,7 @@ fn corrector() -> Corrector {
 }
 
 /// The four-storey building, shear legs, as one matrix each.
-fn building(legs: [f64; 4]) -> DMatrix<f64> {
+fn building(legs: [f64; 4]) -> Matrix {
     let mut out = DMatrix::zeros(4, 4);
     for (i, k) in legs.into_iter().enumerate() {
         out[(i, i)] += k;

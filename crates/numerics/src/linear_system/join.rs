@@ -2,9 +2,9 @@
 
 use std::ops::Range;
 
-use nalgebra::DMatrix;
-
 use super::{LinearSystem, Time};
+use crate::Matrix;
+use crate::solve::is_finite;
 
 /// A system among those that are joined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,10 +59,10 @@ impl Join {
         let sum = |of: fn(&LinearSystem) -> usize| self.parts.iter().map(of).sum::<usize>();
         let states = sum(LinearSystem::states);
         let (own_inputs, own_outputs) = (sum(|p| p.b.ncols()), sum(|p| p.c.nrows()));
-        let mut a = DMatrix::zeros(states, states);
-        let mut b = DMatrix::zeros(states, own_inputs);
-        let mut c = DMatrix::zeros(own_outputs, states);
-        let mut d = DMatrix::zeros(own_outputs, own_inputs);
+        let mut a = Matrix::zeros(states, states);
+        let mut b = Matrix::zeros(states, own_inputs);
+        let mut c = Matrix::zeros(own_outputs, states);
+        let mut d = Matrix::zeros(own_outputs, own_inputs);
         let (mut at, mut from, mut to) = (0, 0, 0);
         // First input and first output of every part.
         let mut firsts = Vec::new();
@@ -80,50 +80,47 @@ impl Join {
         let input_at = |port: &Port| shifted(&port.signals, firsts[port.part].0);
         let output_at = |port: &Port| shifted(&port.signals, firsts[port.part].1);
         // u = F y + S w.
-        let mut wired = DMatrix::zeros(own_inputs, own_outputs);
+        let mut wired = Matrix::zeros(own_inputs, own_outputs);
         for (output, input) in &self.wires {
             for (output, input) in output_at(output).zip(input_at(input)) {
                 wired[(input, output)] += 1.0;
             }
         }
-        let delay_ports =
-            |first: usize, outer: usize, count: usize| first + outer..first + outer + count;
         let mut open: Vec<usize> = inputs.iter().flat_map(&input_at).collect();
         let mut shown: Vec<usize> = outputs.iter().flat_map(&output_at).collect();
         let mut delays = Vec::new();
         for (part, (first_in, first_out)) in self.parts.iter().zip(&firsts) {
-            open.extend(delay_ports(*first_in, part.inputs(), part.delays.len()));
-            shown.extend(delay_ports(*first_out, part.outputs(), part.delays.len()));
+            // The last ports are those of the delays.
+            open.extend(first_in + part.inputs()..first_in + part.b.ncols());
+            shown.extend(first_out + part.outputs()..first_out + part.c.nrows());
             delays.extend(&part.delays);
         }
-        let closed = DMatrix::identity(own_inputs, own_inputs) - &wired * &d;
+        let closed = Matrix::identity(own_inputs, own_inputs) - &wired * &d;
         let solved = closed.lu();
         let of_state = solved.solve(&(&wired * &c))?;
-        let selected = DMatrix::from_fn(own_inputs, open.len(), |i, j| f64::from(open[j] == i));
+        let selected = Matrix::from_fn(own_inputs, open.len(), |i, j| f64::from(open[j] == i));
         let of_input = solved.solve(&selected)?;
-        let finite = |m: &DMatrix<f64>| m.iter().all(|value| value.is_finite());
-        if !(finite(&of_state) && finite(&of_input)) {
+        if !(is_finite(&of_state) && is_finite(&of_input)) {
             return None;
         }
-        let rows = |m: &DMatrix<f64>| m.select_rows(&shown);
-        let joint = LinearSystem {
-            a: &a + &b * &of_state,
-            b: &b * &of_input,
-            c: rows(&(&c + &d * &of_state)),
-            d: rows(&(&d * &of_input)),
+        let (c, d) = (c + &d * &of_state, &d * &of_input);
+        Some(LinearSystem {
+            a: a + &b * of_state,
+            b: b * of_input,
+            c: c.select_rows(&shown),
+            d: d.select_rows(&shown),
             time: self.time,
             delays,
-        };
-        Some(joint)
+        })
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use nalgebra::DVector;
 
     use super::super::tests::random;
     use super::*;
+    use crate::Vector;
     use crate::random::Stream;
 
     #[test]
@@ -140,13 +137,13 @@ mod tests {
         assert_eq!((joint.inputs(), joint.outputs(), &joint.delays[..]), (1, 2, &[2][..]));
         let (joint, first) = (joint.expanded(), first.expanded());
         let mut stream = Stream::new(7, "join");
-        let mut state = DVector::zeros(joint.states());
-        let (mut x, mut y) = (DVector::zeros(first.states()), DVector::zeros(second.states()));
+        let mut state = Vector::zeros(joint.states());
+        let (mut x, mut y) = (Vector::zeros(first.states()), Vector::zeros(second.states()));
         for _ in 0..60 {
-            let w = DVector::from_element(1, stream.uniform() - 0.5);
+            let w = Vector::from_element(1, stream.uniform() - 0.5);
             let found = joint.step(&mut state, &w);
             let back = &second.c * &y;
-            let ahead = first.step(&mut x, &DVector::from_column_slice(&[w[0], back[0]]));
+            let ahead = first.step(&mut x, &Vector::from_column_slice(&[w[0], back[0]]));
             second.step(&mut y, &ahead.rows(0, 2).into_owned());
             assert!((found[0] - back[0]).abs() < 1e-12, "{found} {back}");
             assert!((found[1] - ahead[1]).abs() < 1e-12, "{found} {ahead}");
@@ -156,7 +153,7 @@ mod tests {
     #[test]
     fn a_ring_without_a_step_is_solved_or_refused() {
         let gain =
-            |value: f64| LinearSystem::gain(DMatrix::from_element(1, 1, value), Time::Continuous);
+            |value: f64| LinearSystem::gain(Matrix::from_element(1, 1, value), Time::Continuous);
         let ring = |value: f64| {
             let mut join = Join::new(Time::Continuous);
             let part = join.add(gain(value));

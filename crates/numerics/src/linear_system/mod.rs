@@ -10,9 +10,8 @@ mod response;
 pub use join::{Join, Part, Port};
 pub use response::{Answer, Response, Slope};
 
-use nalgebra::{Complex, DMatrix, DVector};
-
 use crate::eigen::{self, EigenError};
+use crate::{Complex, Matrix, Vector};
 
 /// What x' stands for.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -31,13 +30,13 @@ pub enum Time {
 #[derive(Debug, Clone, PartialEq)]
 pub struct LinearSystem {
     /// A.
-    pub a: DMatrix<f64>,
+    pub a: Matrix,
     /// B.
-    pub b: DMatrix<f64>,
+    pub b: Matrix,
     /// C.
-    pub c: DMatrix<f64>,
+    pub c: Matrix,
     /// D.
-    pub d: DMatrix<f64>,
+    pub d: Matrix,
     /// What x' stands for.
     pub time: Time,
     /// Whole steps, at least one each.
@@ -46,22 +45,16 @@ pub struct LinearSystem {
 
 impl LinearSystem {
     /// A system without delays. The matrices must fit each other.
-    pub fn new(
-        a: DMatrix<f64>,
-        b: DMatrix<f64>,
-        c: DMatrix<f64>,
-        d: DMatrix<f64>,
-        time: Time,
-    ) -> Self {
+    pub fn new(a: Matrix, b: Matrix, c: Matrix, d: Matrix, time: Time) -> Self {
         assert!(a.is_square() && a.nrows() == b.nrows() && a.ncols() == c.ncols(), "sizes");
         assert!(d.nrows() == c.nrows() && d.ncols() == b.ncols(), "sizes");
         Self { a, b, c, d, time, delays: Vec::new() }
     }
 
     /// y = D u, without memory.
-    pub fn gain(d: DMatrix<f64>, time: Time) -> Self {
+    pub fn gain(d: Matrix, time: Time) -> Self {
         let (rows, columns) = d.shape();
-        let empty = DMatrix::zeros;
+        let empty = Matrix::zeros;
         Self::new(empty(0, 0), empty(0, columns), empty(rows, 0), d, time)
     }
 
@@ -96,33 +89,24 @@ impl LinearSystem {
     /// signal s of copy i is number s·`count` + i, so that displacements of all
     /// DOFs come first, then velocities.
     pub fn copies(&self, count: usize) -> Self {
-        let spread = |m: &DMatrix<f64>| m.kronecker(&DMatrix::identity(count, count));
+        let spread = |m: &Matrix| m.kronecker(&Matrix::identity(count, count));
         let delays = self.delays.iter().flat_map(|&delay| vec![delay; count]).collect();
-        Self {
-            a: spread(&self.a),
-            b: spread(&self.b),
-            c: spread(&self.c),
-            d: spread(&self.d),
-            time: self.time,
-            delays,
-        }
+        let [a, b, c, d] = [&self.a, &self.b, &self.c, &self.d].map(spread);
+        Self { a, b, c, d, time: self.time, delays }
     }
 
     /// The same system with a row of registers for every delay.
     pub fn expanded(&self) -> Self {
         let (states, inputs, outputs) = (self.states(), self.inputs(), self.outputs());
         let all = self.expanded_states();
-        let mut a = DMatrix::zeros(all, all);
-        let mut b = DMatrix::zeros(all, inputs);
-        let mut c = DMatrix::zeros(outputs, all);
+        let mut a = Matrix::zeros(all, all);
+        let mut b = Matrix::zeros(all, inputs);
+        let mut c = Matrix::zeros(outputs, all);
         a.view_mut((0, 0), (states, states)).copy_from(&self.a);
         b.view_mut((0, 0), (states, inputs)).copy_from(&self.b.columns(0, inputs));
         c.view_mut((0, 0), (outputs, states)).copy_from(&self.c.rows(0, outputs));
-        let firsts: Vec<usize> = self
-            .delays
-            .iter()
-            .scan(states, |at, delay| Some(std::mem::replace(at, *at + delay)))
-            .collect();
+        let next = |at: &mut usize, delay: &usize| Some(std::mem::replace(at, *at + delay));
+        let firsts: Vec<usize> = self.delays.iter().scan(states, next).collect();
         for (i, (&first, &delay)) in firsts.iter().zip(&self.delays).enumerate() {
             for register in first + 1..first + delay {
                 a[(register, register - 1)] = 1.0;
@@ -147,7 +131,7 @@ impl LinearSystem {
     }
 
     /// One step of a system without delays: the output of now, and the state moved on.
-    pub fn step(&self, state: &mut DVector<f64>, input: &DVector<f64>) -> DVector<f64> {
+    pub fn step(&self, state: &mut Vector, input: &Vector) -> Vector {
         assert!(self.delays.is_empty(), "expand the delays first");
         let output = &self.c * &*state + &self.d * input;
         *state = &self.a * &*state + &self.b * input;
@@ -155,10 +139,7 @@ impl LinearSystem {
     }
 
     /// Eigenvalues of the state matrix, delays included as registers.
-    pub fn poles(&self) -> Result<Vec<Complex<f64>>, EigenError> {
-        if self.delays.is_empty() {
-            return eigen::eigenvalues(&self.a);
-        }
+    pub fn poles(&self) -> Result<Vec<Complex>, EigenError> {
         eigen::eigenvalues(&self.expanded().a)
     }
 }
@@ -171,7 +152,7 @@ mod tests {
     pub(super) fn random(states: usize, inputs: usize, outputs: usize, seed: u64) -> LinearSystem {
         let mut stream = Stream::new(seed, "linear_system");
         let mut matrix =
-            |r, c, size: f64| DMatrix::from_fn(r, c, |_, _| size * (stream.uniform() - 0.5));
+            |r, c, size: f64| Matrix::from_fn(r, c, |_, _| size * (stream.uniform() - 0.5));
         let size = 1.5 / (states.max(1) as f64).sqrt();
         let (a, b) = (matrix(states, states, size), matrix(states, inputs, 1.0));
         let (c, d) = (matrix(outputs, states, 1.0), matrix(outputs, inputs, 1.0));
@@ -185,13 +166,13 @@ mod tests {
         let expanded = plain.clone().with_delays(vec![3, 1]).expanded();
         assert_eq!((expanded.states(), expanded.inputs(), expanded.outputs()), (8, 2, 1));
         let mut stream = Stream::new(2, "delays");
-        let (mut x, mut y) = (DVector::zeros(4), DVector::zeros(8));
-        let mut past: Vec<DVector<f64>> = vec![DVector::zeros(3); 3];
+        let (mut x, mut y) = (Vector::zeros(4), Vector::zeros(8));
+        let mut past: Vec<Vector> = vec![Vector::zeros(3); 3];
         for _ in 0..50 {
-            let outer = DVector::from_fn(2, |_, _| stream.uniform() - 0.5);
+            let outer = Vector::from_fn(2, |_, _| stream.uniform() - 0.5);
             let n = past.len();
             let input =
-                DVector::from_column_slice(&[outer[0], outer[1], past[n - 3][1], past[n - 1][2]]);
+                Vector::from_column_slice(&[outer[0], outer[1], past[n - 3][1], past[n - 1][2]]);
             let direct = plain.step(&mut x, &input);
             let found = expanded.step(&mut y, &outer);
             assert!((found[0] - direct[0]).abs() < 1e-12);
@@ -203,14 +184,14 @@ mod tests {
     fn copies_do_not_mix() {
         let one = random(3, 2, 2, 3);
         let two = one.copies(2);
-        let mut states = [DVector::zeros(3), DVector::zeros(3)];
-        let mut both = DVector::zeros(6);
+        let mut states = [Vector::zeros(3), Vector::zeros(3)];
+        let mut both = Vector::zeros(6);
         let mut stream = Stream::new(4, "copies");
         for _ in 0..20 {
             let u: Vec<f64> = (0..4).map(|_| stream.uniform()).collect();
-            let found = two.step(&mut both, &DVector::from_column_slice(&u));
+            let found = two.step(&mut both, &Vector::from_column_slice(&u));
             for copy in 0..2 {
-                let own = DVector::from_column_slice(&[u[copy], u[2 + copy]]);
+                let own = Vector::from_column_slice(&[u[copy], u[2 + copy]]);
                 let y = one.step(&mut states[copy], &own);
                 assert!(
                     (found[copy] - y[0]).abs() < 1e-12 && (found[2 + copy] - y[1]).abs() < 1e-12

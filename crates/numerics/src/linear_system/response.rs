@@ -1,31 +1,30 @@
 //! A system at many points of the complex plane.
 
-use nalgebra::{Complex, DMatrix};
-
 use super::{LinearSystem, Time};
 use crate::eigen::{self, EigenError};
 use crate::resolvent::Resolvent;
-
-type Matrix = DMatrix<Complex<f64>>;
+use crate::solve::is_finite;
+use crate::{Complex, ComplexMatrix, Matrix};
 
 /// C (λI − A)⁻¹ B + D, prepared once. λ is s in continuous time and z = e^{sh}
 /// from step to step.
 #[derive(Debug, Clone)]
 pub struct Response {
     core: Core,
-    direct: Matrix,
+    direct: ComplexMatrix,
+    /// Whole steps between the last outputs and the last inputs.
     delays: Vec<usize>,
-    /// Outputs and inputs.
-    outer: (usize, usize),
-    time: Time,
-    poles: Vec<Complex<f64>>,
+    /// What λ stands for.
+    pub time: Time,
+    /// Eigenvalues of A, delays left open.
+    pub poles: Vec<Complex>,
 }
 
 #[derive(Debug, Clone)]
 enum Core {
     /// Partial fractions, one row of the input and one column of the output for each
     /// pole: a point costs as many divisions as there are states.
-    Fractions { input: Matrix, output: Matrix },
+    Fractions { input: ComplexMatrix, output: ComplexMatrix },
     /// For matrices whose eigenvectors are nearly parallel: n² for each point.
     Hessenberg(Resolvent),
 }
@@ -34,18 +33,18 @@ enum Core {
 #[derive(Debug, Clone)]
 pub struct Answer {
     /// Outputs from inputs.
-    pub matrix: Matrix,
+    pub matrix: ComplexMatrix,
     /// det(I − …) of the delays that are closed within.
-    pub inner: Complex<f64>,
+    pub inner: Complex,
 }
 
 /// How an [`Answer`] changes with λ.
 #[derive(Debug, Clone)]
 pub struct Slope {
     /// dG/dλ.
-    pub matrix: Matrix,
+    pub matrix: ComplexMatrix,
     /// d ln(inner)/dλ.
-    pub inner: Complex<f64>,
+    pub inner: Complex,
 }
 
 impl Response {
@@ -64,65 +63,44 @@ impl Response {
                 (eigen::eigenvalues(&system.a)?, Core::Hessenberg(Resolvent::new(&a, &b, &c)))
             }
         };
-        Ok(Self {
-            core,
-            direct: system.d.map(Complex::from),
-            delays: system.delays.clone(),
-            outer: (system.outputs(), system.inputs()),
-            time: system.time,
-            poles,
-        })
+        let (direct, delays) = (system.d.map(Complex::from), system.delays.clone());
+        Ok(Self { core, direct, delays, time: system.time, poles })
     }
 
     /// Prepares the sum of many small systems that share their inputs and outputs:
     /// a structure in its modes. `None` if there are none, or one has delays.
-    pub fn of_sum(systems: &[LinearSystem]) -> Result<Option<Self>, EigenError> {
-        let Some(first) = systems.first().filter(|_| systems.iter().all(|s| s.delays.is_empty()))
-        else {
-            return Ok(None);
-        };
+    pub fn of_sum(systems: &[LinearSystem]) -> Option<Self> {
+        let first = systems.first().filter(|_| systems.iter().all(|s| s.delays.is_empty()))?;
         let states: usize = systems.iter().map(LinearSystem::states).sum();
         let mut poles = Vec::with_capacity(states);
-        let mut input = Matrix::zeros(states, first.inputs());
-        let mut output = Matrix::zeros(first.outputs(), states);
-        let mut direct = DMatrix::zeros(first.outputs(), first.inputs());
+        let mut input = ComplexMatrix::zeros(states, first.inputs());
+        let mut output = ComplexMatrix::zeros(first.outputs(), states);
+        let mut direct = Matrix::zeros(first.outputs(), first.inputs());
         for system in systems {
-            let Some((own, own_input, own_output)) = fractions(system) else { return Ok(None) };
+            let (own, own_input, own_output) = fractions(system)?;
             input.rows_mut(poles.len(), own.len()).copy_from(&own_input);
             output.columns_mut(poles.len(), own.len()).copy_from(&own_output);
             poles.extend(own);
             direct += &system.d;
         }
-        Ok(Some(Self::of_poles(poles, input, output, &direct, first.time, 0)))
+        Some(Self::of_poles(poles, input, output, &direct, first.time, 0))
     }
 
     /// The response Σ c bᵀ/(λ − p) + D: one row b of `input` and one column c of
     /// `output` for each pole p. The last outputs, `back` of them, go to the last inputs
     /// at once.
     pub fn of_poles(
-        poles: Vec<Complex<f64>>,
-        input: Matrix,
-        output: Matrix,
-        direct: &DMatrix<f64>,
+        poles: Vec<Complex>,
+        input: ComplexMatrix,
+        output: ComplexMatrix,
+        direct: &Matrix,
         time: Time,
         back: usize,
     ) -> Self {
-        let (rows, columns) = direct.shape();
-        assert!(input.shape() == (poles.len(), columns), "a row for each pole");
-        assert!(output.shape() == (rows, poles.len()), "a column for each pole");
-        let (direct, outer) = (direct.map(Complex::from), (rows - back, columns - back));
+        assert!(input.shape() == (poles.len(), direct.ncols()), "a row for each pole");
+        assert!(output.shape() == (direct.nrows(), poles.len()), "a column for each pole");
         let core = Core::Fractions { input, output };
-        Self { core, direct, delays: vec![0; back], outer, time, poles }
-    }
-
-    /// What λ stands for.
-    pub fn time(&self) -> Time {
-        self.time
-    }
-
-    /// Eigenvalues of A, delays left open.
-    pub fn poles(&self) -> &[Complex<f64>] {
-        &self.poles
+        Self { core, direct: direct.map(Complex::from), delays: vec![0; back], time, poles }
     }
 
     /// Whether delays are closed within.
@@ -131,7 +109,7 @@ impl Response {
     }
 
     /// Outputs from inputs at λ; `None` on a pole.
-    pub fn at(&self, point: Complex<f64>) -> Option<Answer> {
+    pub fn at(&self, point: Complex) -> Option<Answer> {
         let open = match &self.core {
             Core::Fractions { input, output } => {
                 self.sum(input, output, |pole| (point - pole).inv())?
@@ -139,16 +117,16 @@ impl Response {
             Core::Hessenberg(resolvent) => resolvent.at(point)?,
         } + &self.direct;
         if self.delays.is_empty() {
-            return finite(&open).then_some(Answer { matrix: open, inner: Complex::ONE });
+            return is_finite(&open).then_some(Answer { matrix: open, inner: Complex::ONE });
         }
-        let ports = Ports::of(open, self.outer);
-        let (closed, inner) = self.closed(&ports, point)?;
-        let matrix = ports.ahead + ports.from_delays * closed * ports.to_delays;
-        finite(&matrix).then_some(Answer { matrix, inner })
+        let [ahead, from_delays, to_delays, around] = self.ports(&open);
+        let (closed, inner) = self.closed(around, point)?;
+        let matrix = ahead + from_delays * closed * to_delays;
+        is_finite(&matrix).then_some(Answer { matrix, inner })
     }
 
     /// The same with its derivative.
-    pub fn with_slope(&self, point: Complex<f64>) -> Option<(Answer, Slope)> {
+    pub fn with_slope(&self, point: Complex) -> Option<(Answer, Slope)> {
         let [mut open, slope] = match &self.core {
             Core::Fractions { input, output } => [
                 self.sum(input, output, |pole| (point - pole).inv())?,
@@ -161,39 +139,36 @@ impl Response {
             let answer = Answer { matrix: open, inner: Complex::ONE };
             return Some((answer, Slope { matrix: slope, inner: Complex::ZERO }));
         }
-        let (ports, slopes) = (Ports::of(open, self.outer), Ports::of(slope, self.outer));
-        let (closed, inner) = self.closed(&ports, point)?;
+        let [ahead, from_delays, to_delays, around] = self.ports(&open);
+        let [ahead_slope, from_slope, to_slope, mut change] = self.ports(&slope);
+        let (closed, inner) = self.closed(around, point)?;
         // W = (Z⁻¹ − G₂₂)⁻¹, so W′ = W (G₂₂′ − (Z⁻¹)′) W.
-        let lead = |delay: usize| match self.time {
-            Time::Step(_) => point.powi(delay as i32 - 1) * delay as f64,
-            Time::Continuous => (point * delay as f64).exp() * delay as f64,
-        };
-        let mut change = slopes.around.clone();
         for (i, &delay) in self.delays.iter().enumerate() {
-            change[(i, i)] -= lead(delay);
+            change[(i, i)] -= point.powi(delay as i32 - 1) * delay as f64;
         }
         // ln det(I − G₂₂ Z) = ln det Z + ln det(Z⁻¹ − G₂₂).
-        let of_delays: Complex<f64> = self.delays.iter().map(|&d| self.log_slope(d, point)).sum();
+        let of_delays: Complex =
+            self.delays.iter().map(|&delay| -Complex::from(delay as f64) / point).sum();
         let of_inner = of_delays - (&closed * &change).trace();
         let turned = &closed * &change * &closed;
-        let matrix = slopes.ahead
-            + slopes.from_delays * &closed * &ports.to_delays
-            + &ports.from_delays * turned * &ports.to_delays
-            + &ports.from_delays * &closed * slopes.to_delays;
-        let value = ports.ahead + ports.from_delays * closed * ports.to_delays;
-        let sound = finite(&value) && finite(&matrix);
+        let matrix = ahead_slope
+            + from_slope * &closed * &to_delays
+            + &from_delays * turned * &to_delays
+            + &from_delays * &closed * to_slope;
+        let value = ahead + from_delays * closed * to_delays;
+        let sound = is_finite(&value) && is_finite(&matrix);
         sound.then_some((Answer { matrix: value, inner }, Slope { matrix, inner: of_inner }))
     }
 
     /// Σ share(p) c bᵀ over the poles p; `None` if it is not finite.
     fn sum(
         &self,
-        input: &Matrix,
-        output: &Matrix,
-        share: impl Fn(&Complex<f64>) -> Complex<f64>,
-    ) -> Option<Matrix> {
+        input: &ComplexMatrix,
+        output: &ComplexMatrix,
+        share: impl Fn(&Complex) -> Complex,
+    ) -> Option<ComplexMatrix> {
         let rows = output.nrows();
-        let mut sum = Matrix::zeros(rows, input.ncols());
+        let mut sum = ComplexMatrix::zeros(rows, input.ncols());
         for (k, pole) in self.poles.iter().enumerate() {
             let share = share(pole);
             let output = &output.as_slice()[k * rows..(k + 1) * rows];
@@ -204,29 +179,28 @@ impl Response {
                 }
             }
         }
-        finite(&sum).then_some(sum)
+        is_finite(&sum).then_some(sum)
     }
 
-    /// d ln Z/dλ of a delay.
-    fn log_slope(&self, delay: usize, point: Complex<f64>) -> Complex<f64> {
-        match self.time {
-            Time::Step(_) => -Complex::from(delay as f64) / point,
-            Time::Continuous => Complex::from(-(delay as f64)),
-        }
+    /// The blocks of a system with delay ports: from inputs to outputs, from delays to
+    /// outputs, from inputs to delays, and G₂₂ from delays to delays.
+    fn ports(&self, open: &ComplexMatrix) -> [ComplexMatrix; 4] {
+        let back = self.delays.len();
+        let (rows, columns) = (open.nrows() - back, open.ncols() - back);
+        let [outer, inner] = [open.rows(0, rows), open.rows(rows, back)]
+            .map(|m| [m.columns(0, columns).into_owned(), m.columns(columns, back).into_owned()]);
+        let ([ahead, from_delays], [to_delays, around]) = (outer, inner);
+        [ahead, from_delays, to_delays, around]
     }
 
     /// Z (I − G₂₂ Z)⁻¹ with Z the delays, and the determinant.
-    fn closed(&self, ports: &Ports, point: Complex<f64>) -> Option<(Matrix, Complex<f64>)> {
-        let late = |delay: usize| match self.time {
-            Time::Step(_) => point.powi(-i32::try_from(delay).unwrap_or(i32::MAX)),
-            Time::Continuous => (-point * delay as f64).exp(),
-        };
+    fn closed(&self, mut round: ComplexMatrix, point: Complex) -> Option<(ComplexMatrix, Complex)> {
+        let late = |delay: usize| point.powi(-i32::try_from(delay).unwrap_or(i32::MAX));
         let n = self.delays.len();
-        let mut round = ports.around.clone();
         for (mut column, &delay) in round.column_iter_mut().zip(&self.delays) {
             column *= late(delay);
         }
-        let left = Matrix::identity(n, n) - round;
+        let left = ComplexMatrix::identity(n, n) - round;
         let inner = left.determinant();
         let mut closed = left.try_inverse()?;
         for (mut row, &delay) in closed.row_iter_mut().zip(&self.delays) {
@@ -236,41 +210,20 @@ impl Response {
     }
 }
 
-/// The blocks of a system with delay ports.
-struct Ports {
-    ahead: Matrix,
-    from_delays: Matrix,
-    to_delays: Matrix,
-    around: Matrix,
-}
-
-impl Ports {
-    fn of(open: Matrix, (outputs, inputs): (usize, usize)) -> Self {
-        let (rows, columns) = (open.nrows() - outputs, open.ncols() - inputs);
-        let block = |at: (usize, usize), size: (usize, usize)| open.view(at, size).into_owned();
-        Self {
-            ahead: block((0, 0), (outputs, inputs)),
-            from_delays: block((0, inputs), (outputs, columns)),
-            to_delays: block((outputs, 0), (rows, inputs)),
-            around: block((outputs, inputs), (rows, columns)),
-        }
-    }
-}
-
 /// The poles of a system with the parts of its inputs and outputs in each; `None` where
 /// the eigenvectors are too nearly parallel.
-fn fractions(system: &LinearSystem) -> Option<(Vec<Complex<f64>>, Matrix, Matrix)> {
+fn fractions(system: &LinearSystem) -> Option<(Vec<Complex>, ComplexMatrix, ComplexMatrix)> {
     if system.states() == 0 {
         let (inputs, outputs) = (system.b.ncols(), system.c.nrows());
-        return Some((Vec::new(), Matrix::zeros(0, inputs), Matrix::zeros(outputs, 0)));
+        return Some((
+            Vec::new(),
+            ComplexMatrix::zeros(0, inputs),
+            ComplexMatrix::zeros(outputs, 0),
+        ));
     }
     let found = eigen::decompose(&system.a, &system.b).ok()??;
     let output = system.c.map(Complex::from) * &found.vectors;
     (!found.is_stretched(&system.b)).then_some((found.values, found.input, output))
-}
-
-fn finite(matrix: &Matrix) -> bool {
-    matrix.iter().all(|x| x.re.is_finite() && x.im.is_finite())
 }
 
 #[cfg(test)]
@@ -278,12 +231,12 @@ mod tests {
     use super::super::tests::random;
     use super::*;
 
-    fn direct(system: &LinearSystem, z: Complex<f64>) -> Matrix {
+    fn direct(system: &LinearSystem, z: Complex) -> ComplexMatrix {
         let n = system.states();
-        let left = DMatrix::from_fn(n, n, |i, j| {
+        let left = ComplexMatrix::from_fn(n, n, |i, j| {
             (if i == j { z } else { Complex::ZERO }) - system.a[(i, j)]
         });
-        let complex = |m: &DMatrix<f64>| m.map(Complex::from);
+        let complex = |m: &Matrix| m.map(Complex::from);
         let inner = left.lu().solve(&complex(&system.b)).unwrap();
         complex(&system.c) * inner + complex(&system.d)
     }
@@ -297,9 +250,9 @@ mod tests {
             let apart = (&found.matrix - direct(&expanded, z)).map(Complex::norm).amax();
             assert!(apart < 1e-12, "{apart}");
             // det(zI − A) of all states is that of the open ones times what is closed within.
-            let characteristic = |a: &DMatrix<f64>| {
+            let characteristic = |a: &Matrix| {
                 let n = a.nrows();
-                (Matrix::identity(n, n) * z - a.map(Complex::from)).determinant()
+                (ComplexMatrix::identity(n, n) * z - a.map(Complex::from)).determinant()
             };
             let ratio = characteristic(&expanded.a) / (characteristic(&system.a) * z.powi(5));
             assert!((found.inner - ratio).norm() < 1e-12, "{} {ratio}", found.inner);
@@ -316,9 +269,9 @@ mod tests {
     #[test]
     fn a_double_pole_keeps_its_digits() {
         // A double integrator, stepped: nearly parallel eigenvectors.
-        let a = DMatrix::from_row_slice(2, 2, &[1.0, 1e-3, 0.0, 1.0]);
-        let (b, c) = (DMatrix::from_row_slice(2, 1, &[5e-7, 1e-3]), DMatrix::identity(2, 2));
-        let system = LinearSystem::new(a, b, c, DMatrix::zeros(2, 1), Time::Step(1e-3));
+        let a = Matrix::from_row_slice(2, 2, &[1.0, 1e-3, 0.0, 1.0]);
+        let (b, c) = (Matrix::from_row_slice(2, 1, &[5e-7, 1e-3]), Matrix::identity(2, 2));
+        let system = LinearSystem::new(a, b, c, Matrix::zeros(2, 1), Time::Step(1e-3));
         let response = Response::new(&system).unwrap();
         let z = Complex::new(0.0, 1e-4).exp();
         let apart = (response.at(z).unwrap().matrix - direct(&system, z)).map(Complex::norm).amax();
@@ -328,11 +281,11 @@ mod tests {
     #[test]
     fn a_sum_is_the_sum_of_its_responses() {
         let parts: Vec<LinearSystem> = (0..5).map(|seed| random(3, 2, 2, 20 + seed)).collect();
-        let sum = Response::of_sum(&parts).unwrap().unwrap();
+        let sum = Response::of_sum(&parts).unwrap();
         let z = Complex::new(0.4, 1.1);
-        let whole: Matrix =
-            parts.iter().map(|part| direct(part, z)).fold(Matrix::zeros(2, 2), |a, b| a + b);
+        let whole: ComplexMatrix =
+            parts.iter().map(|part| direct(part, z)).fold(ComplexMatrix::zeros(2, 2), |a, b| a + b);
         assert!((sum.at(z).unwrap().matrix - whole).map(Complex::norm).amax() < 1e-12);
-        assert_eq!(sum.poles().len(), 15);
+        assert_eq!(sum.poles.len(), 15);
     }
 }

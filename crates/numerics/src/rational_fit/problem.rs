@@ -1,9 +1,8 @@
 //! The residuals of a fit and their derivatives.
 
-use nalgebra::{Complex, DMatrix, DVector};
-
 use super::{Orders, PureDelay, ResponseData};
 use crate::levenberg_marquardt::LeastSquares;
+use crate::{Complex, Matrix, Vector};
 
 /// Σ |e^{−sτ} b/a − H|²/σ², with real and imaginary parts as residuals of unit
 /// variance.
@@ -11,7 +10,7 @@ use crate::levenberg_marquardt::LeastSquares;
 /// The parameters are b₀ … b_m, a₁ … a_n, and the delay if it is free. a₀ is 1: the
 /// function has no pole at zero. Powers are of s over the scale.
 pub(super) struct Problem<'a> {
-    data: &'a ResponseData,
+    pub(super) data: &'a ResponseData,
     pub(super) orders: Orders,
     /// Unit of the scaled frequency: the highest of the data.
     pub(super) scale_rad_s: f64,
@@ -54,22 +53,14 @@ impl<'a> Problem<'a> {
         self.data.omega_rad_s.len()
     }
 
-    pub(super) fn dependent_lines(&self) -> f64 {
-        self.data.dependent_lines.max(1.0)
-    }
-
     /// Scaled frequency, response and the weight that makes real and imaginary
     /// part of unit variance.
-    pub(super) fn line(&self, line: usize) -> (f64, Complex<f64>, f64) {
+    pub(super) fn line(&self, line: usize) -> (f64, Complex, f64) {
         let weight = std::f64::consts::SQRT_2 / self.data.deviation[line];
         (self.data.omega_rad_s[line] / self.scale_rad_s, self.data.response[line], weight)
     }
 
-    fn visit(
-        &self,
-        p: &[f64],
-        mut see: impl FnMut(usize, f64, Complex<f64>, Complex<f64>, Complex<f64>),
-    ) {
+    fn visit(&self, p: &[f64], mut see: impl FnMut(usize, f64, Complex, Complex, Complex)) {
         let (b, a) = self.polynomials(p);
         let delay = self.delay(p);
         for line in 0..self.lines() {
@@ -87,18 +78,18 @@ impl LeastSquares for Problem<'_> {
         2 * self.lines()
     }
 
-    fn residuals(&self, p: &[f64], r: &mut DVector<f64>) {
+    fn residuals(&self, p: &[f64], r: &mut Vector) {
         self.visit(p, |line, weight, model, response, _| {
             let error = (model - response) * weight;
             (r[2 * line], r[2 * line + 1]) = (error.re, error.im);
         });
     }
 
-    fn jacobian(&self, p: &[f64], jacobian: &mut DMatrix<f64>) {
+    fn jacobian(&self, p: &[f64], jacobian: &mut Matrix) {
         let Orders { numerator: m, denominator: n } = self.orders;
         self.visit(p, |line, weight, model, _, over| {
             let s = Complex::new(0.0, self.line(line).0);
-            let mut put = |column: usize, slope: Complex<f64>| {
+            let mut put = |column: usize, slope: Complex| {
                 jacobian[(2 * line, column)] = weight * slope.re;
                 jacobian[(2 * line + 1, column)] = weight * slope.im;
             };
@@ -122,6 +113,6 @@ impl LeastSquares for Problem<'_> {
 }
 
 /// A polynomial in ascending powers.
-pub(super) fn ascending(coefficients: &[f64], s: Complex<f64>) -> Complex<f64> {
+pub(super) fn ascending(coefficients: &[f64], s: Complex) -> Complex {
     coefficients.iter().rev().fold(Complex::ZERO, |sum, &c| sum * s + c)
 }

@@ -1,11 +1,10 @@
 //! The linear start of a fit.
 
-use nalgebra::{Complex, DMatrix, DVector};
-
+use super::Orders;
 use super::problem::{Problem, ascending};
-use super::{FitError, Orders};
 use crate::eigen;
 use crate::levenberg_marquardt::{LeastSquares as _, scale_columns};
+use crate::{Complex, Matrix, Vector};
 
 /// Repetitions of the linear step; its weights settle within a few.
 const REPETITIONS: usize = 25;
@@ -13,12 +12,12 @@ const REPETITIONS: usize = 25;
 const DELAYS: usize = 9;
 
 /// The parameters to start from: the best of the linear fits, its poles turned
-/// into the left half plane.
-pub(super) fn start(problem: &Problem<'_>) -> Result<Vec<f64>, FitError> {
+/// into the left half plane; `None` if none has a solution.
+pub(super) fn start(problem: &Problem<'_>) -> Option<Vec<f64>> {
     let tried: Vec<f64> = match problem.fixed_delay {
         Some(delay) => vec![delay],
         None => {
-            let whole = lag(problem).max(0.0);
+            let whole = (problem.data.phase_slope().value * problem.scale_rad_s).max(0.0);
             (0..DELAYS).map(|i| whole * i as f64 / (DELAYS - 1) as f64).collect()
         }
     };
@@ -28,7 +27,7 @@ pub(super) fn start(problem: &Problem<'_>) -> Result<Vec<f64>, FitError> {
         if problem.fixed_delay.is_none() {
             p.push(delay);
         }
-        let mut r = DVector::zeros(problem.count());
+        let mut r = Vector::zeros(problem.count());
         let mut cost = |p: &[f64]| {
             problem.residuals(p, &mut r);
             r.norm_squared()
@@ -41,30 +40,7 @@ pub(super) fn start(problem: &Problem<'_>) -> Result<Vec<f64>, FitError> {
             }
         }
     }
-    best.map(|(_, p)| p).ok_or(FitError::Singular)
-}
-
-/// Slope of the phase over the scaled frequency, through the origin, by the
-/// unwrapped phase of neighbouring lines.
-fn lag(problem: &Problem<'_>) -> f64 {
-    let (mut top, mut bottom) = (0.0, 0.0);
-    let mut phase = 0.0;
-    let mut before: Option<Complex<f64>> = None;
-    for line in 0..problem.lines() {
-        let (omega, response, weight) = problem.line(line);
-        phase += match before {
-            Some(before) => (response / before).arg(),
-            None => response.arg(),
-        };
-        before = Some(response);
-        if phase.is_nan() {
-            return 0.0;
-        }
-        let certain = (weight * response.norm()).powi(2);
-        top -= certain * omega * phase;
-        bottom += certain * omega * omega;
-    }
-    top / bottom
+    best.map(|(_, p)| p)
 }
 
 /// b(s) − H a(s) made small in the least-squares sense, weighted by 1/|a| of the
@@ -75,14 +51,14 @@ fn sanathanan_koerner(problem: &Problem<'_>, delay: f64) -> Option<Vec<f64>> {
     let mut below = vec![1.0; lines];
     let mut p: Option<Vec<f64>> = None;
     for _ in 0..REPETITIONS {
-        let mut left = DMatrix::zeros(2 * lines, count);
-        let mut right = DVector::zeros(2 * lines);
+        let mut left = Matrix::zeros(2 * lines, count);
+        let mut right = Vector::zeros(2 * lines);
         for line in 0..lines {
             let (omega, response, weight) = problem.line(line);
             let response = response * Complex::from_polar(1.0, omega * delay);
             let weight = weight / below[line];
             let s = Complex::new(0.0, omega);
-            let mut put = |column: usize, value: Complex<f64>| {
+            let mut put = |column: usize, value: Complex| {
                 left[(2 * line, column)] = weight * value.re;
                 left[(2 * line + 1, column)] = weight * value.im;
             };
@@ -113,15 +89,12 @@ fn sanathanan_koerner(problem: &Problem<'_>, delay: f64) -> Option<Vec<f64>> {
 }
 
 /// Least squares by QR with columns of unit norm.
-fn solve(mut left: DMatrix<f64>, mut right: DVector<f64>) -> Option<Vec<f64>> {
+fn solve(mut left: Matrix, mut right: Vector) -> Option<Vec<f64>> {
     let count = left.ncols();
     let norms = scale_columns(&mut left)?;
     let factors = left.qr();
     factors.q_tr_mul(&mut right);
-    let mut solution = right.rows(0, count).into_owned();
-    if !factors.r().solve_upper_triangular_mut(&mut solution) {
-        return None;
-    }
+    let solution = factors.r().solve_upper_triangular(&right.rows(0, count))?;
     let scaled: Vec<f64> = solution.iter().zip(&norms).map(|(value, norm)| value / norm).collect();
     scaled.iter().all(|value| value.is_finite()).then_some(scaled)
 }
@@ -134,7 +107,7 @@ fn stabilised(problem: &Problem<'_>, p: &[f64]) -> Option<Vec<f64>> {
     if a[n] == 0.0 {
         return None;
     }
-    let companion = DMatrix::from_fn(n, n, |i, j| match i {
+    let companion = Matrix::from_fn(n, n, |i, j| match i {
         0 => -a[n - 1 - j] / a[n],
         _ if i == j + 1 => 1.0,
         _ => 0.0,

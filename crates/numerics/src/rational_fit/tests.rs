@@ -5,6 +5,7 @@ use std::f64::consts::TAU;
 use proptest::prelude::*;
 
 use super::*;
+use crate::Complex;
 use crate::random::Stream;
 
 /// The transfer system of the multi-rate paper.

@@ -2,9 +2,9 @@
 
 use faer::linalg::matmul::matmul;
 use faer::{Accum, MatMut, MatRef, Par};
-use nalgebra::DMatrix;
 
 use super::threads::{parallel_for, threads, with_threads};
+use crate::Matrix;
 
 /// Sums from here on are long: their products have few rows.
 const LONG_SUM: usize = 4096;
@@ -17,42 +17,41 @@ const MANY_ROWS: usize = 4096;
 const LARGE_PRODUCT: usize = 4_000_000;
 
 /// A B.
-pub fn product(a: &DMatrix<f64>, b: &DMatrix<f64>) -> DMatrix<f64> {
-    let mut out = DMatrix::zeros(a.nrows(), b.ncols());
+pub fn product(a: &Matrix, b: &Matrix) -> Matrix {
+    let mut out = Matrix::zeros(a.nrows(), b.ncols());
     accumulate(&mut out, view(a), view(b), 1.0);
     out
 }
 
 /// Aᵀ B.
-pub fn transposed_product(a: &DMatrix<f64>, b: &DMatrix<f64>) -> DMatrix<f64> {
-    let mut out = DMatrix::zeros(a.ncols(), b.ncols());
+pub fn transposed_product(a: &Matrix, b: &Matrix) -> Matrix {
+    let mut out = Matrix::zeros(a.ncols(), b.ncols());
     accumulate(&mut out, view(a).transpose(), view(b), 1.0);
     out
 }
 
 /// C ← C + factor · A B.
-pub fn add_product(c: &mut DMatrix<f64>, a: &DMatrix<f64>, b: &DMatrix<f64>, factor: f64) {
+pub fn add_product(c: &mut Matrix, a: &Matrix, b: &Matrix, factor: f64) {
     accumulate(c, view(a), view(b), factor);
 }
 
 /// Aᵀ B for A given as columns one behind the other.
-pub(super) fn columns_transposed_product(a: &[f64], b: &DMatrix<f64>) -> DMatrix<f64> {
-    let n = b.nrows();
-    let count = a.len().checked_div(n).unwrap_or(0);
-    let mut out = DMatrix::zeros(count, b.ncols());
+pub(super) fn columns_transposed_product(a: &[f64], b: &Matrix) -> Matrix {
+    let (n, count) = (b.nrows(), a.len().checked_div(b.nrows()).unwrap_or(0));
+    let mut out = Matrix::zeros(count, b.ncols());
     accumulate(&mut out, MatRef::from_column_major_slice(a, n, count).transpose(), view(b), 1.0);
     out
 }
 
 /// C ← C + factor · A B for A given as columns one behind the other.
-pub(super) fn add_columns_product(c: &mut DMatrix<f64>, a: &[f64], b: &DMatrix<f64>, factor: f64) {
-    let n = c.nrows();
-    accumulate(c, MatRef::from_column_major_slice(a, n, b.nrows()), view(b), factor);
+pub(super) fn add_columns_product(c: &mut Matrix, a: &[f64], b: &Matrix, factor: f64) {
+    let a = MatRef::from_column_major_slice(a, c.nrows(), b.nrows());
+    accumulate(c, a, view(b), factor);
 }
 
 /// C ← C + factor · A B, the rows of C in pieces of a fixed size, which threads
 /// share: those of a tall C, or the few of one that a long sum leads to.
-fn accumulate(c: &mut DMatrix<f64>, a: MatRef<'_, f64>, b: MatRef<'_, f64>, factor: f64) {
+fn accumulate(c: &mut Matrix, a: MatRef<'_, f64>, b: MatRef<'_, f64>, factor: f64) {
     if c.is_empty() || a.ncols() == 0 {
         return;
     }
@@ -72,6 +71,6 @@ fn accumulate(c: &mut DMatrix<f64>, a: MatRef<'_, f64>, b: MatRef<'_, f64>, fact
     });
 }
 
-fn view(matrix: &DMatrix<f64>) -> MatRef<'_, f64> {
+fn view(matrix: &Matrix) -> MatRef<'_, f64> {
     MatRef::from_column_major_slice(matrix.as_slice(), matrix.nrows(), matrix.ncols())
 }

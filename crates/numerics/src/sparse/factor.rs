@@ -9,13 +9,13 @@ use faer::sparse::linalg::cholesky::{
 };
 use faer::sparse::{SparseColMatRef, SymbolicSparseColMatRef};
 use faer::{Conj, MatMut, Par, Side};
-use nalgebra::DMatrix;
 
 use super::multifrontal::Fronts;
 use super::ordering::Order;
 use super::supernodal_solve::{Factor, Row, WIDE, side_by_side};
 use super::tree::{Parts, Tree, shape};
 use super::{SparseError, SparseMatrix};
+use crate::Matrix;
 
 /// Entries of a factor from which on several threads pay.
 const LARGE_FACTOR: usize = 1_000_000;
@@ -41,7 +41,7 @@ pub struct Cholesky {
 impl Cholesky {
     /// Factors a symmetric matrix; only its lower triangle is read.
     pub fn new(matrix: &SparseMatrix) -> Result<Self, SparseError> {
-        let size = check_square(matrix)?;
+        let size = square_size(matrix);
         let no_room = || SparseError::OutOfMemory(size);
         let order = Order::of(matrix);
         let ordering = match &order {
@@ -94,7 +94,7 @@ impl Cholesky {
     ///
     /// # Panics
     /// If the rows do not fit.
-    pub fn solve(&self, x: &mut DMatrix<f64>) {
+    pub fn solve(&self, x: &mut Matrix) {
         let (rows, columns) = x.shape();
         assert_eq!(rows, self.size(), "rows of the right side");
         if rows == 0 || columns == 0 {
@@ -160,28 +160,26 @@ fn fill(
         let fronts = Fronts { symbolic, tree, order: order.arrays(), matrix };
         return fronts.factor(values).map_err(no_pivot);
     }
-    let scratch = symbolic.factorize_numeric_llt_scratch::<f64>(Par::Seq, Default::default());
+    let (regularisation, spec) = (Default::default(), Default::default());
+    let scratch = symbolic.factorize_numeric_llt_scratch::<f64>(Par::Seq, spec);
     let mut buffer =
         MemBuffer::try_new(scratch).map_err(|_| SparseError::OutOfMemory(symbolic.nrows()))?;
-    symbolic
-        .factorize_numeric_llt(
-            values,
-            numeric(matrix),
-            Side::Lower,
-            Default::default(),
-            Par::Seq,
-            MemStack::new(&mut buffer),
-            Default::default(),
-        )
-        .map(drop)
-        .map_err(|LltError::NonPositivePivot { index }| no_pivot(index))
+    let (matrix, stack) = (numeric(matrix), MemStack::new(&mut buffer));
+    let made = symbolic.factorize_numeric_llt(
+        values,
+        matrix,
+        Side::Lower,
+        regularisation,
+        Par::Seq,
+        stack,
+        spec,
+    );
+    made.map(drop).map_err(|LltError::NonPositivePivot { index }| no_pivot(index))
 }
 
 fn original(symbolic: &SymbolicCholesky<u32>, place: usize) -> usize {
-    match symbolic.perm() {
-        Some(order) => order.arrays().0.get(place).map_or(place, |&row| row as usize),
-        None => place,
-    }
+    let row = symbolic.perm().and_then(|order| order.arrays().0.get(place).copied());
+    row.map_or(place, |row| row as usize)
 }
 
 fn weakest_pivot(
@@ -202,20 +200,21 @@ fn weakest_pivot(
             })
             .collect(),
     };
-    let mut weakest = (0, f64::INFINITY);
-    for (place, &at) in places[..symbolic.nrows()].iter().enumerate() {
+    let pivots = places[..symbolic.nrows()].iter().enumerate().map(|(place, &at)| {
         let row = original(symbolic, place);
-        let ratio = values[at] * values[at] / diagonal[row];
-        if ratio < weakest.1 {
-            weakest = (row, ratio);
-        }
-    }
-    weakest
+        (row, values[at] * values[at] / diagonal[row])
+    });
+    pivots.fold(
+        (0, f64::INFINITY),
+        |weakest, pivot| {
+            if pivot.1 < weakest.1 { pivot } else { weakest }
+        },
+    )
 }
 
-pub(super) fn check_square(matrix: &SparseMatrix) -> Result<usize, SparseError> {
-    let (rows, columns) = (matrix.rows(), matrix.columns());
-    if rows == columns { Ok(rows) } else { Err(SparseError::NotSquare { rows, columns }) }
+pub(super) fn square_size(matrix: &SparseMatrix) -> usize {
+    assert_eq!(matrix.rows(), matrix.columns(), "a square matrix");
+    matrix.rows()
 }
 
 pub(super) fn symbolic(matrix: &SparseMatrix) -> SymbolicSparseColMatRef<'_, u32> {

@@ -1,14 +1,16 @@
 //! Factors of general and of complex matrices.
 
 use faer::linalg::solvers::SolveCore;
+use faer::sparse::SparseColMatRef;
 use faer::sparse::linalg::LuError;
 use faer::sparse::linalg::solvers::{Lu as FaerLu, SymbolicLu};
-use faer::sparse::{SparseColMatRef, SymbolicSparseColMatRef};
 use faer::{Conj, MatMut};
-use nalgebra::{Complex, ComplexField, DMatrix, Scalar};
+use nalgebra::{DMatrix, Scalar};
 
-use super::factor::{check_square, numeric, symbolic};
+use super::factor::{numeric, square_size, symbolic};
 use super::{SparseError, SparseMatrix};
+use crate::solve::is_finite;
+use crate::{Complex, ComplexMatrix, Matrix};
 
 /// A = P L U of a general square matrix.
 #[derive(Debug, Clone)]
@@ -20,26 +22,23 @@ pub struct Lu {
 impl Lu {
     /// Factors a square matrix.
     pub fn new(matrix: &SparseMatrix) -> Result<Self, SparseError> {
-        let size = check_square(matrix)?;
-        let order =
-            SymbolicLu::try_new(symbolic(matrix)).map_err(|_| SparseError::OutOfMemory(size))?;
-        let factor = FaerLu::try_new_with_symbolic(order, numeric(matrix))
+        let size = matrix.rows();
+        let factor = FaerLu::try_new_with_symbolic(analysed(matrix)?, numeric(matrix))
             .map_err(|error| lu_error(error, size))?;
         let factor = Self { factor, size };
         // A pivot of zero, or of NaN, spoils every answer: one tells of all.
-        let mut answer = DMatrix::from_element(size, 1, 1.0);
+        let mut answer = Matrix::from_element(size, 1, 1.0);
         factor.solve(&mut answer);
-        let sound = answer.iter().all(|value| value.is_finite());
-        if sound { Ok(factor) } else { Err(SparseError::Singular) }
+        if is_finite(&answer) { Ok(factor) } else { Err(SparseError::Singular) }
     }
 
     /// X ← A⁻¹ X.
-    pub fn solve(&self, x: &mut DMatrix<f64>) {
+    pub fn solve(&self, x: &mut Matrix) {
         self.factor.solve_in_place_with_conj(Conj::No, columns_of(x, self.size));
     }
 
     /// X ← A⁻ᵀ X.
-    pub fn solve_transposed(&self, x: &mut DMatrix<f64>) {
+    pub fn solve_transposed(&self, x: &mut Matrix) {
         self.factor.solve_transpose_in_place_with_conj(Conj::No, columns_of(x, self.size));
     }
 }
@@ -49,60 +48,45 @@ impl Lu {
 #[derive(Debug, Clone)]
 pub struct ComplexLu {
     order: SymbolicLu<u32>,
-    size: usize,
-    starts: Vec<u32>,
-    row_of: Vec<u32>,
+    pattern: SparseMatrix,
 }
 
 impl ComplexLu {
     /// For matrices with the pattern of `pattern`, or less.
-    pub fn new(pattern: &SparseMatrix) -> Result<Self, SparseError> {
-        let size = check_square(pattern)?;
-        let order =
-            SymbolicLu::try_new(symbolic(pattern)).map_err(|_| SparseError::OutOfMemory(size))?;
-        Ok(Self { order, size, starts: pattern.starts.clone(), row_of: pattern.row_of.clone() })
+    pub fn new(pattern: SparseMatrix) -> Result<Self, SparseError> {
+        Ok(Self { order: analysed(&pattern)?, pattern })
     }
 
     /// X ← (Σ factor · matrix)⁻¹ X.
+    ///
+    /// # Panics
+    /// If a matrix has an entry that the pattern has not.
     pub fn solve(
         &self,
-        terms: &[(Complex<f64>, &SparseMatrix)],
-        x: &mut DMatrix<Complex<f64>>,
+        terms: &[(Complex, &SparseMatrix)],
+        x: &mut ComplexMatrix,
     ) -> Result<(), SparseError> {
-        let mut values = vec![Complex::new(0.0, 0.0); self.row_of.len()];
-        for column in 0..self.size {
-            let range = self.starts[column] as usize..self.starts[column + 1] as usize;
-            let rows = &self.row_of[range.clone()];
-            for (factor, matrix) in terms {
-                for (row, value) in matrix.column(column) {
-                    let Ok(place) = rows.binary_search(&(row as u32)) else {
-                        return Err(SparseError::OutOfRange {
-                            row,
-                            column,
-                            rows: self.size,
-                            columns: self.size,
-                        });
-                    };
-                    let entry = &mut values[range.start + place];
-                    entry.re += factor.re * value;
-                    entry.im += factor.im * value;
-                }
+        let (pattern, size) = (&self.pattern, self.pattern.rows());
+        let mut values = vec![Complex::ZERO; pattern.entries()];
+        for (factor, matrix) in terms {
+            for (row, column, value) in matrix.triplets() {
+                let place = pattern.place(row, column).expect("an entry of the pattern");
+                values[place].re += factor.re * value;
+                values[place].im += factor.im * value;
             }
         }
-        let pattern = SymbolicSparseColMatRef::new_checked(
-            self.size,
-            self.size,
-            &self.starts,
-            None,
-            &self.row_of,
-        );
-        let matrix = SparseColMatRef::new(pattern, values.as_slice());
+        let matrix = SparseColMatRef::new(symbolic(pattern), values.as_slice());
         let factor = FaerLu::try_new_with_symbolic(self.order.clone(), matrix)
-            .map_err(|error| lu_error(error, self.size))?;
-        factor.solve_in_place_with_conj(Conj::No, columns_of(x, self.size));
-        let sound = x.iter().all(ComplexField::is_finite);
-        if sound { Ok(()) } else { Err(SparseError::Singular) }
+            .map_err(|error| lu_error(error, size))?;
+        factor.solve_in_place_with_conj(Conj::No, columns_of(x, size));
+        if is_finite(x) { Ok(()) } else { Err(SparseError::Singular) }
     }
+}
+
+/// The order of elimination of a square matrix.
+fn analysed(matrix: &SparseMatrix) -> Result<SymbolicLu<u32>, SparseError> {
+    let size = square_size(matrix);
+    SymbolicLu::try_new(symbolic(matrix)).map_err(|_| SparseError::OutOfMemory(size))
 }
 
 /// The columns of a right side of this size.

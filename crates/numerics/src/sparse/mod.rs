@@ -20,28 +20,15 @@ pub use threads::{parallel_for, with_threads};
 
 use std::ops::Range;
 
-use nalgebra::DMatrix;
 use thiserror::Error;
 
+use crate::Matrix;
 use crate::eigen::Asymmetry;
 
 /// Why a sparse matrix cannot be made, factored or analysed. Rows and columns
 /// are kept counted from 0 and shown counted from 1.
 #[derive(Debug, Clone, PartialEq, Error)]
 pub enum SparseError {
-    /// An entry outside the matrix.
-    #[error("the entry at row {}, column {} lies outside the {rows} × {columns} matrix",
-        row + 1, column + 1)]
-    OutOfRange {
-        /// Row of the entry.
-        row: usize,
-        /// Column of the entry.
-        column: usize,
-        /// Rows of the matrix.
-        rows: usize,
-        /// Columns of the matrix.
-        columns: usize,
-    },
     /// An entry is NaN or infinite.
     #[error("the entry at row {}, column {} is {value}", row + 1, column + 1)]
     NotFinite {
@@ -55,14 +42,6 @@ pub enum SparseError {
     /// So many rows or entries are more than are counted here.
     #[error("the matrix has {0} rows or entries; at most {most} are possible", most = u32::MAX)]
     TooLarge(usize),
-    /// The matrix is not square.
-    #[error("the matrix has {rows} rows and {columns} columns; it must be square")]
-    NotSquare {
-        /// Rows it has.
-        rows: usize,
-        /// Columns it has.
-        columns: usize,
-    },
     /// No Cholesky factor: the pivot of this row is not positive.
     #[error("the matrix is not positive definite (found at row {})", .0 + 1)]
     NotPositiveDefinite(usize),
@@ -99,6 +78,9 @@ pub struct SparseMatrix {
 impl SparseMatrix {
     /// From (row, column, value); entries given twice are added. The iterator is
     /// walked twice, so that the entries need not be kept.
+    ///
+    /// # Panics
+    /// If an entry lies outside the matrix.
     pub fn from_triplets<I>(rows: usize, columns: usize, entries: I) -> Result<Self, SparseError>
     where
         I: IntoIterator<Item = (usize, usize, f64)>,
@@ -123,9 +105,7 @@ impl SparseMatrix {
         }
         let mut next = vec![0_usize; columns + 1];
         for (row, column, _) in entries.clone() {
-            if row >= rows || column >= columns {
-                return Err(SparseError::OutOfRange { row, column, rows, columns });
-            }
+            assert!(row < rows && column < columns, "an entry outside the matrix");
             next[column + 1] += 1;
         }
         for column in 0..columns {
@@ -168,7 +148,7 @@ impl SparseMatrix {
     }
 
     /// The entries of a dense matrix that are not zero.
-    pub fn from_dense(matrix: &DMatrix<f64>) -> Result<Self, SparseError> {
+    pub fn from_dense(matrix: &Matrix) -> Result<Self, SparseError> {
         let (rows, columns) = matrix.shape();
         let entries = (0..columns).flat_map(move |j| (0..rows).map(move |i| (i, j)));
         let entries = entries.filter(|&place| matrix[place] != 0.0);
@@ -177,13 +157,8 @@ impl SparseMatrix {
 
     /// A matrix without entries.
     pub fn zeros(rows: usize, columns: usize) -> Self {
-        Self {
-            rows,
-            starts: vec![0; columns + 1],
-            row_of: Vec::new(),
-            values: Vec::new(),
-            symmetric: rows == columns,
-        }
+        let (starts, row_of, values) = (vec![0; columns + 1], Vec::new(), Vec::new());
+        Self { rows, starts, row_of, values, symmetric: rows == columns }
     }
 
     fn judged(self) -> Self {
@@ -236,11 +211,13 @@ impl SparseMatrix {
 
     /// The entry at one place, 0 where none is stored.
     pub fn get(&self, row: usize, column: usize) -> f64 {
+        self.place(row, column).map_or(0.0, |place| self.values[place])
+    }
+
+    fn place(&self, row: usize, column: usize) -> Option<usize> {
         let range = self.range(column);
-        match self.row_of[range.clone()].binary_search(&(row as u32)) {
-            Ok(place) => self.values[range.start + place],
-            Err(_) => 0.0,
-        }
+        let within = self.row_of[range.clone()].binary_search(&(row as u32));
+        within.ok().map(|place| range.start + place)
     }
 
     /// The diagonal.
@@ -315,8 +292,8 @@ impl SparseMatrix {
     }
 
     /// The dense matrix.
-    pub fn to_dense(&self) -> DMatrix<f64> {
-        let mut dense = DMatrix::zeros(self.rows, self.columns());
+    pub fn to_dense(&self) -> Matrix {
+        let mut dense = Matrix::zeros(self.rows, self.columns());
         for (row, column, value) in self.triplets() {
             dense[(row, column)] = value;
         }

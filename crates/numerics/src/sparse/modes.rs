@@ -1,11 +1,10 @@
 //! The slowest modes of K φ = ω² M φ by a block Krylov method.
 
-use nalgebra::{DMatrix, DVector};
-
 use super::dense::{add_columns_product, columns_transposed_product, product, transposed_product};
 use super::{SparseError, SparseMatrix};
 use crate::eigen::{make_largest_positive, symmetric_pairs};
 use crate::random::Stream;
+use crate::{Matrix, Vector};
 
 /// Part of its length before orthogonalisation below which a vector is nothing
 /// but rounding.
@@ -26,6 +25,8 @@ const BLOCK: usize = 8;
 const TOLERANCE: f64 = 1e-8;
 /// Most vectors kept; memory is 16 bytes times this times the rows.
 const MOST_VECTORS: usize = 4000;
+/// Starts after which an invariant space is taken to be all there is.
+const MOST_STARTS: usize = 5;
 
 /// Which modes.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -40,9 +41,9 @@ pub enum Wanted {
 #[derive(Debug, Clone, PartialEq)]
 pub struct LowestModes {
     /// ω², ascending.
-    pub omega_squared: DVector<f64>,
+    pub omega_squared: Vector,
     /// One column per mode, Φᵀ M Φ = I.
-    pub shapes: DMatrix<f64>,
+    pub shapes: Matrix,
     /// Vectors the search kept.
     pub vectors: usize,
     /// Single solutions with the factor.
@@ -61,9 +62,9 @@ pub struct LowestModes {
 ///
 /// Reference: Grimes, Lewis & Simon 1994, SIAM J. Matrix Anal. 15(1).
 pub fn lowest_modes(
-    solve: &dyn Fn(&mut DMatrix<f64>),
+    solve: &dyn Fn(&mut Matrix),
     mass: &SparseMatrix,
-    locked: &DMatrix<f64>,
+    locked: &Matrix,
     wanted: Wanted,
 ) -> Result<LowestModes, SparseError> {
     let mut space = Space::new(mass, locked);
@@ -79,47 +80,41 @@ pub fn lowest_modes(
     let block = BLOCK.min(free);
     let mut random = Stream::new(1, "krylov modes");
     let mut start = |columns: usize| {
-        let mut start = DMatrix::from_fn(n, columns, |_, _| random.normal());
+        let mut start = Matrix::from_fn(n, columns, |_, _| random.normal());
         start = mass.times(&start);
         solve(&mut start);
         start
     };
-    let mut next = start(block);
-    space.solves += block;
-    let mut fresh = true;
+    let mut starts = 0;
+    let mut next = None;
     loop {
-        let residual = space.append(next, MOST_VECTORS.min(free), fresh);
+        let fresh = next.is_none();
+        let new = next.take().unwrap_or_else(|| {
+            (starts, space.solves) = (starts + 1, space.solves + block);
+            start(block)
+        });
+        let residual = space.append(new, MOST_VECTORS.min(free), fresh);
         if space.last == 0 {
             // Nothing new: the space is invariant. Another start finds what the
             // first could not see.
-            if space.count >= free || space.fresh_starts > 3 {
+            if space.count >= free || starts >= MOST_STARTS {
                 space.ritz(None)?;
-                let count = space.chosen(wanted, number);
-                return Ok(space.modes(count));
+                return Ok(space.modes(space.chosen(wanted, number)));
             }
-            space.fresh_starts += 1;
-            next = start(block);
-            space.solves += block;
-            fresh = true;
             continue;
         }
-        if !fresh && space.projected_count >= number {
+        if !fresh && space.projected.nrows() >= number {
             // Residuals are of the space before this block.
             space.ritz(Some(&residual))?;
-            if let Some(count) = space.converged(wanted, number, TOLERANCE) {
+            if let Some(count) = space.converged(wanted, number) {
                 return Ok(space.modes(count));
             }
         }
         if space.count >= MOST_VECTORS && space.count < free {
-            let found = space.values.len();
-            return Err(SparseError::NoConvergence {
-                found: found.min(number),
-                wanted: number,
-                vectors: space.count,
-            });
+            let (found, vectors) = (space.values.len().min(number), space.count);
+            return Err(SparseError::NoConvergence { found, wanted: number, vectors });
         }
-        next = space.expand(solve);
-        fresh = false;
+        next = Some(space.expand(solve));
     }
 }
 
@@ -136,19 +131,17 @@ struct Space<'a> {
     last: usize,
     before: usize,
     /// T of all but the last block, as blocks are projected one step late.
-    projected: DMatrix<f64>,
-    projected_count: usize,
+    projected: Matrix,
     /// Size of A on the space: what rounding is measured against.
     scale: f64,
-    values: DVector<f64>,
-    coefficients: DMatrix<f64>,
+    values: Vector,
+    coefficients: Matrix,
     residuals: Vec<f64>,
     solves: usize,
-    fresh_starts: usize,
 }
 
 impl<'a> Space<'a> {
-    fn new(mass: &'a SparseMatrix, locked: &DMatrix<f64>) -> Self {
+    fn new(mass: &'a SparseMatrix, locked: &Matrix) -> Self {
         Self {
             mass,
             n: mass.rows(),
@@ -158,14 +151,12 @@ impl<'a> Space<'a> {
             count: 0,
             last: 0,
             before: 0,
-            projected: DMatrix::zeros(0, 0),
-            projected_count: 0,
+            projected: Matrix::zeros(0, 0),
             scale: 0.0,
-            values: DVector::zeros(0),
-            coefficients: DMatrix::zeros(0, 0),
+            values: Vector::zeros(0),
+            coefficients: Matrix::zeros(0, 0),
             residuals: Vec::new(),
             solves: 0,
-            fresh_starts: 0,
         }
     }
 
@@ -177,11 +168,11 @@ impl<'a> Space<'a> {
     /// but rounding: they are raised to what can be trusted, and the next pass
     /// sees them at their own size. Only what is rounding of A itself is dropped;
     /// more would hide a residual.
-    fn append(&mut self, mut w: DMatrix<f64>, most: usize, fresh: bool) -> DMatrix<f64> {
+    fn append(&mut self, mut w: Matrix, most: usize, fresh: bool) -> Matrix {
         let columns = w.ncols();
-        let mut r = DMatrix::identity(columns, columns);
+        let mut r = Matrix::identity(columns, columns);
         let mut norms = vec![0.0; columns];
-        let mut weighted = DMatrix::zeros(0, 0);
+        let mut weighted = Matrix::zeros(0, 0);
         for pass in 0..4 {
             if fresh || pass > 0 {
                 self.remove_from(0, &mut w);
@@ -199,9 +190,9 @@ impl<'a> Space<'a> {
             let sizes = squares.map(|square| square.max(trusted).sqrt());
             // First into the principal directions; later passes turn as little as
             // possible, so that small directions stay apart from large ones.
-            let back = if pass == 0 { DMatrix::identity(columns, columns) } else { turn.clone() };
+            let back = if pass == 0 { Matrix::identity(columns, columns) } else { turn.clone() };
             let scaled =
-                |power: i32| &turn * DMatrix::from_diagonal(&sizes.map(|size| size.powi(power)));
+                |power: i32| &turn * Matrix::from_diagonal(&sizes.map(|size| size.powi(power)));
             let to_unit = scaled(-1) * back.transpose();
             w = product(&w, &to_unit);
             r = back * scaled(1).transpose() * r;
@@ -237,14 +228,14 @@ impl<'a> Space<'a> {
         r.select_rows(&kept)
     }
 
-    fn nothing(&mut self, columns: usize) -> DMatrix<f64> {
+    fn nothing(&mut self, columns: usize) -> Matrix {
         self.last = 0;
-        DMatrix::zeros(0, columns)
+        Matrix::zeros(0, columns)
     }
 
     /// W ← W − V (M V)ᵀ W over the vectors from `first` on, the locked ones counted
     /// first; gives (M V)ᵀ W.
-    fn remove_from(&self, first: usize, w: &mut DMatrix<f64>) -> DMatrix<f64> {
+    fn remove_from(&self, first: usize, w: &mut Matrix) -> Matrix {
         let from = first * self.n;
         let h = columns_transposed_product(&self.weighted[from..], w);
         add_columns_product(w, &self.vectors[from..], &h, -1.0);
@@ -256,10 +247,10 @@ impl<'a> Space<'a> {
     /// A is symmetric in M, so its product with a block reaches back to the block
     /// before and no further, but for rounding, which the orthogonalisation against
     /// everything in [`append`](Self::append) removes: T is block tridiagonal.
-    fn expand(&mut self, solve: &dyn Fn(&mut DMatrix<f64>)) -> DMatrix<f64> {
+    fn expand(&mut self, solve: &dyn Fn(&mut Matrix)) -> Matrix {
         let (old, new) = (self.count - self.last, self.count);
         let from = (self.locked + old) * self.n;
-        let mut w = DMatrix::from_column_slice(self.n, self.last, &self.weighted[from..]);
+        let mut w = Matrix::from_column_slice(self.n, self.last, &self.weighted[from..]);
         solve(&mut w);
         self.solves += self.last;
         let reach = old - self.before;
@@ -278,17 +269,16 @@ impl<'a> Space<'a> {
                 self.projected[(old + j, i)] = value;
             }
         }
-        self.projected_count = new;
         w
     }
 
     /// Eigenpairs of T, fastest-decaying flexibility last, with residuals.
-    fn ritz(&mut self, residual: Option<&DMatrix<f64>>) -> Result<(), SparseError> {
-        let m = self.projected_count;
+    fn ritz(&mut self, residual: Option<&Matrix>) -> Result<(), SparseError> {
+        let m = self.projected.nrows();
         let (values, vectors) = symmetric_pairs(&self.projected)
             .map_err(|_| SparseError::NoConvergence { found: 0, wanted: 0, vectors: self.count })?;
-        self.values = DVector::from_fn(m, |i, _| values[m - 1 - i]);
-        self.coefficients = DMatrix::from_fn(m, m, |i, j| vectors[(i, m - 1 - j)]);
+        self.values = Vector::from_fn(m, |i, _| values[m - 1 - i]);
+        self.coefficients = Matrix::from_fn(m, m, |i, j| vectors[(i, m - 1 - j)]);
         self.residuals = match residual {
             None => vec![0.0; m],
             Some(r) => {
@@ -301,37 +291,28 @@ impl<'a> Space<'a> {
     }
 
     /// How many modes to give, if those are all known well enough.
-    fn converged(&self, wanted: Wanted, number: usize, tolerance: f64) -> Option<usize> {
+    fn converged(&self, wanted: Wanted, number: usize) -> Option<usize> {
         let good = |k: usize, tolerance: f64| self.residuals[k] <= tolerance * self.values[k];
-        match wanted {
-            Wanted::Number(_) => (self.values.len() >= number
-                && self.values[number - 1] > 0.0
-                && (0..number).all(|k| good(k, tolerance)))
-            .then_some(number),
-            Wanted::Below(limit) => {
-                let count = self.below(limit);
-                let beyond = count < self.values.len() && good(count, BEYOND);
-                (beyond && (0..count).all(|k| good(k, tolerance))).then_some(count)
-            }
-        }
-    }
-
-    fn below(&self, limit: f64) -> usize {
-        self.values.iter().take_while(|&&theta| theta > 0.0 && 1.0 / theta <= limit).count()
+        let count = self.chosen(wanted, number);
+        let complete = match wanted {
+            Wanted::Number(_) => count == number,
+            Wanted::Below(_) => count < self.values.len() && good(count, BEYOND),
+        };
+        (complete && (0..count).all(|k| good(k, TOLERANCE))).then_some(count)
     }
 
     fn chosen(&self, wanted: Wanted, number: usize) -> usize {
-        match wanted {
-            Wanted::Number(_) => {
-                number.min(self.values.iter().take_while(|&&theta| theta > 0.0).count())
-            }
-            Wanted::Below(limit) => self.below(limit),
-        }
+        let (most, limit) = match wanted {
+            Wanted::Number(_) => (number, f64::INFINITY),
+            Wanted::Below(limit) => (usize::MAX, limit),
+        };
+        let below = |theta: &&f64| **theta > 0.0 && 1.0 / **theta <= limit;
+        self.values.iter().take_while(below).take(most).count()
     }
 
     fn modes(&self, count: usize) -> LowestModes {
-        let m = self.projected_count;
-        let mut shapes = DMatrix::zeros(self.n, count);
+        let m = self.projected.nrows();
+        let mut shapes = Matrix::zeros(self.n, count);
         if count > 0 {
             let v = &self.vectors[self.locked * self.n..(self.locked + m) * self.n];
             let chosen = self.coefficients.columns(0, count).into_owned();
@@ -339,7 +320,7 @@ impl<'a> Space<'a> {
         }
         make_largest_positive(&mut shapes);
         LowestModes {
-            omega_squared: DVector::from_fn(count, |k, _| 1.0 / self.values[k]),
+            omega_squared: Vector::from_fn(count, |k, _| 1.0 / self.values[k]),
             shapes,
             vectors: self.count,
             solves: self.solves,

@@ -221,16 +221,10 @@ fn dense(panel: &mut [f64], columns: usize, update: &mut [f64]) -> Result<(), us
     let below = rows - columns;
     let panel = MatMut::from_column_major_slice_mut(panel, rows, columns);
     let (mut top, mut bottom) = panel.split_at_row_mut(columns);
-    let scratch = cholesky_in_place_scratch::<f64>(columns, Par::Seq, Default::default());
-    let mut buffer = MemBuffer::new(scratch);
-    cholesky_in_place(
-        top.as_mut(),
-        Default::default(),
-        Par::Seq,
-        MemStack::new(&mut buffer),
-        Default::default(),
-    )
-    .map_err(|LltError::NonPositivePivot { index }| index)?;
+    let (regularisation, spec) = (Default::default(), Default::default());
+    let mut buffer = MemBuffer::new(cholesky_in_place_scratch::<f64>(columns, Par::Seq, spec));
+    cholesky_in_place(top.as_mut(), regularisation, Par::Seq, MemStack::new(&mut buffer), spec)
+        .map_err(|LltError::NonPositivePivot { index }| index)?;
     if below == 0 {
         return Ok(());
     }

@@ -63,13 +63,11 @@ impl Graph {
         }
         let (mut starts, mut neighbours) = (vec![0], Vec::new());
         for rows in &members {
-            let from = neighbours.len();
             let mut own: Vec<u32> =
                 list(rows[0] as usize).iter().map(|&row| vertex_of[row as usize]).collect();
             own.sort_unstable();
             own.dedup();
-            neighbours.extend_from_slice(&own);
-            debug_assert!(neighbours.len() > from, "a row is its own neighbour");
+            neighbours.append(&mut own);
             starts.push(neighbours.len() as u32);
         }
         Self { members, starts, neighbours }
@@ -85,23 +83,15 @@ impl Graph {
     }
 
     fn order(&self) -> Option<Order> {
-        let mut best = Tree::of(self, self.minimum_degree()?);
-        let count = best.entries(self);
-        if count > LITTLE_FILL
-            && let Some(order) = self.dissection()
-        {
-            let tree = Tree::of(self, order);
-            if tree.entries(self) < count {
-                best = tree;
-            }
-        }
-        let forward: Vec<u32> = best
-            .postorder()
-            .into_iter()
-            .flat_map(|vertex| self.members[vertex as usize].iter().copied())
-            .collect();
-        let inverse = inverse(&forward)?;
-        Some(Order { forward, inverse })
+        let tree = Tree::of(self, self.minimum_degree()?);
+        let count = tree.entries(self);
+        let other = if count > LITTLE_FILL { self.dissection() } else { None };
+        let other = other.map(|order| Tree::of(self, order));
+        let best = other.filter(|other| other.entries(self) < count).unwrap_or(tree);
+        let vertices = best.postorder().into_iter();
+        let rows = vertices.flat_map(|vertex| self.members[vertex as usize].iter().copied());
+        let forward: Vec<u32> = rows.collect();
+        Some(Order { inverse: inverse(&forward)?, forward })
     }
 
     fn minimum_degree(&self) -> Option<Vec<u32>> {

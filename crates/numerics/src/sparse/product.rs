@@ -1,10 +1,9 @@
 //! Products of sparse matrices with dense ones.
 
-use nalgebra::DMatrix;
-
 use super::SparseMatrix;
 use super::supernodal_solve::{Row, WIDE, side_by_side};
 use super::threads::{parallel_for, threads, with_threads};
+use crate::Matrix;
 use crate::simd::for_avx2;
 
 /// Columns of the matrix that one thread takes at a time.
@@ -15,11 +14,11 @@ const LARGE_MATRIX: usize = 200_000;
 
 impl SparseMatrix {
     /// A X.
-    pub fn times(&self, x: &DMatrix<f64>) -> DMatrix<f64> {
+    pub fn times(&self, x: &Matrix) -> Matrix {
         if self.symmetric {
             return self.gathered(x);
         }
-        let mut product = DMatrix::zeros(self.rows, x.ncols());
+        let mut product = Matrix::zeros(self.rows, x.ncols());
         for (from, mut to) in x.column_iter().zip(product.column_iter_mut()) {
             for column in 0..self.columns() {
                 let factor = from[column];
@@ -34,15 +33,15 @@ impl SparseMatrix {
     }
 
     /// Aᵀ X.
-    pub fn transposed_times(&self, x: &DMatrix<f64>) -> DMatrix<f64> {
+    pub fn transposed_times(&self, x: &Matrix) -> Matrix {
         self.gathered(x)
     }
 
     /// Each column against each column of X: eight of X at a time, so that the
     /// matrix is read once for them and a row of X is one cache line.
-    fn gathered(&self, x: &DMatrix<f64>) -> DMatrix<f64> {
+    fn gathered(&self, x: &Matrix) -> Matrix {
         let (n, m) = (self.rows, self.columns());
-        let mut product = DMatrix::zeros(m, x.ncols());
+        let mut product = Matrix::zeros(m, x.ncols());
         if n == 0 || m == 0 {
             return product;
         }
@@ -77,7 +76,7 @@ for_avx2!(
 #[inline(always)]
 fn gather_rows(matrix: &SparseMatrix, x: &[Row], first: usize, sums: &mut [Row]) {
     for (column, out) in (first..).zip(sums) {
-        let range = matrix.starts[column] as usize..matrix.starts[column + 1] as usize;
+        let range = matrix.range(column);
         let mut sum = [0.0; WIDE];
         for (&row, &value) in matrix.row_of[range.clone()].iter().zip(&matrix.values[range]) {
             let from = &x[row as usize];

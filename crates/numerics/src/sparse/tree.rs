@@ -129,13 +129,8 @@ impl Parts {
                 }
             }
         }
-        let mut next = 0;
-        let mut above = Vec::new();
-        for part in &parts {
-            above.extend(next..part.panels.start);
-            next = part.panels.end;
-        }
-        above.extend(next..symbolic.n_supernodes());
+        let within = |panel: &usize| parts.iter().any(|part| part.panels.contains(panel));
+        let above = (0..symbolic.n_supernodes()).filter(|panel| !within(panel)).collect();
         Self { parts, above, rows }
     }
 }

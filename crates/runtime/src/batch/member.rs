@@ -36,8 +36,8 @@ impl<'a> Member<'a> {
         let integrator = numerical.partitioned()?;
         let step = integrator.step_map()?;
         // All of the work is asked of the step itself.
-        let dofs = step.shape().work_dofs.filter(|dofs| *dofs > 0)?;
-        (step.shape().forces == 1).then_some(Self {
+        let dofs = step.shape.work_dofs.filter(|dofs| *dofs > 0)?;
+        (step.shape.forces == 1).then_some(Self {
             load,
             compensator: one.compensator.as_ref()?,
             limits: &one.limits,

@@ -11,10 +11,8 @@
 //! are plain. A lane that meets a limit is *troubled*: what it did from there on
 //! means nothing, and its test is to be run by the ordinary tick.
 
-mod compensators;
-mod loads;
 mod member;
-mod rigs;
+mod parts;
 
 use model::integrator::StepMap;
 use numerics::lanes::{LANES, Lane, LaneMask, Lanes, Mask, Work, widely};
@@ -22,10 +20,8 @@ use numerics::lanes::{LANES, Lane, LaneMask, Lanes, Mask, Work, widely};
 use crate::gate::{Bounds, GateInput};
 use crate::hybrid_loop::HybridLoop;
 use crate::monitor::{WorkRule, stability_warning};
-use compensators::Compensators;
-use loads::Loads;
 use member::Member;
-use rigs::Rigs;
+use parts::{Compensators, Loads, Rigs};
 
 /// Four loops in step.
 pub struct BatchLoop {
@@ -103,7 +99,7 @@ impl BatchLoop {
         let numerical = StepMap::side_by_side(members.each_ref().map(|one| one.step))?;
         Some(Self {
             ticks,
-            loads: Loads::new(members, numerical.shape().loads),
+            loads: Loads::new(members, numerical.shape.loads),
             numerical,
             dofs: members[0].dofs,
             velocity_lag_s: over(|one| one.velocity_lag_s),

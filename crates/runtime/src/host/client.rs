@@ -7,7 +7,7 @@ use std::time::Duration;
 use thiserror::Error;
 
 use super::protocol::{
-    Event, ProtocolError, Refusal, Reply, Request, StatusBody, VERSION, Welcome, kind, split,
+    Event, ProtocolError, Refusal, Reply, Request, StatusBody, VERSION, Welcome, split,
 };
 use super::token::Token;
 
@@ -51,7 +51,8 @@ pub enum ClientError {
 /// A client that was let in.
 pub struct Client {
     messages: Messages,
-    welcome: Welcome,
+    /// What the test is like.
+    pub welcome: Welcome,
 }
 
 impl Client {
@@ -91,29 +92,31 @@ impl Client {
         Ok(Self { messages, welcome })
     }
 
-    /// What the test is like.
-    pub fn welcome(&self) -> &Welcome {
-        &self.welcome
-    }
-
     /// The connection itself, for tests of what a test makes of garbage.
     pub fn raw(&mut self) -> &mut TcpStream {
         &mut self.messages.stream
     }
 
-    /// Asks for something that is granted with a number.
-    fn ask(&mut self, kind: u8, request: &Request) -> Result<u64, ClientError> {
+    /// Asks for something that is granted with a number; answers come in the order of
+    /// the requests.
+    fn ask(&mut self, request: &Request) -> Result<u64, ClientError> {
+        match self.answer_to(request)? {
+            Reply::Granted { value, .. } => Ok(value),
+            _ => Err(ClientError::Unexpected),
+        }
+    }
+
+    fn answer_to(&mut self, request: &Request) -> Result<Reply, ClientError> {
         self.messages.say(request)?;
         match self.messages.hear()? {
-            Reply::Granted { request, value } if request == kind => Ok(value),
             Reply::Event(Event::Over { .. }) => Err(ClientError::Over),
-            _ => Err(ClientError::Unexpected),
+            reply => Ok(reply),
         }
     }
 
     /// Asks for the right to feed; gives the number of the sample that is next.
     pub fn feed(&mut self) -> Result<u64, ClientError> {
-        self.ask(kind::FEED, &Request::Feed)
+        self.ask(&Request::Feed)
     }
 
     /// Sends rows of samples, the first of them with number `first`. Waits while
@@ -131,27 +134,25 @@ impl Client {
 
     /// Ends the load after so many samples.
     pub fn end(&mut self, samples: u64) -> Result<(), ClientError> {
-        self.ask(kind::END, &Request::End { samples }).map(|_| ())
+        self.ask(&Request::End { samples }).map(|_| ())
     }
 
     /// Presses the operator's stop; gives how often it has been pressed.
     pub fn stop(&mut self) -> Result<u64, ClientError> {
-        self.ask(kind::STOP, &Request::Stop)
+        self.ask(&Request::Stop)
     }
 
     /// Where the test stands.
     pub fn status(&mut self) -> Result<Status, ClientError> {
-        self.messages.say(&Request::Status)?;
-        match self.messages.hear()? {
+        match self.answer_to(&Request::Status)? {
             Reply::Status(status) => Ok(status),
-            Reply::Event(Event::Over { .. }) => Err(ClientError::Over),
             _ => Err(ClientError::Unexpected),
         }
     }
 
     /// Asks for one frame in `every`; then only [`next`](Self::next) may be called.
     pub fn watch(&mut self, every: u32) -> Result<(), ClientError> {
-        self.ask(kind::WATCH, &Request::Watch { every }).map(|_| ())
+        self.ask(&Request::Watch { every }).map(|_| ())
     }
 
     /// What comes next while watching.

@@ -19,9 +19,10 @@ const GREETING_NS: u64 = 5_000_000_000;
 const SILENCE_NS: u64 = 30_000_000_000;
 
 /// How far a connection has come.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub(super) enum Standing {
     /// It has not greeted.
+    #[default]
     Stranger,
     /// It is let in.
     Client,
@@ -32,6 +33,7 @@ pub(super) enum Standing {
 }
 
 /// A connection, without its socket.
+#[derive(Default)]
 pub(super) struct Connection {
     pub(super) standing: Standing,
     /// What has come of messages that are not whole yet.
@@ -52,17 +54,7 @@ pub(super) struct Connection {
 
 impl Connection {
     pub(super) fn new(now_ns: u64) -> Self {
-        Self {
-            standing: Standing::Stranger,
-            inbox: BytesMut::new(),
-            outbox: BytesMut::new(),
-            heard_ns: now_ns,
-            moved_ns: now_ns,
-            feed: None,
-            rows: VecDeque::new(),
-            frames: None,
-            held_back: None,
-        }
+        Self { heard_ns: now_ns, moved_ns: now_ns, ..Self::default() }
     }
 
     pub(super) fn is_leaving(&self) -> bool {
@@ -143,21 +135,18 @@ impl Connection {
         self.standing = Standing::Leaving;
     }
 
-    /// So many bytes of it were sent.
-    pub(super) fn note_sent(&mut self, now_ns: u64, count: usize) {
+    /// So many bytes of it were sent; says whether it was told to go and has been told
+    /// everything.
+    pub(super) fn note_sent(&mut self, now_ns: u64, count: usize) -> bool {
         self.moved_ns = now_ns;
         self.outbox.advance(count);
+        self.is_leaving() && self.outbox.is_empty()
     }
 
     /// Whether something waits to be sent.
     pub(super) fn has_unsent(&self) -> bool {
         !self.outbox.is_empty()
             || self.frames.as_ref().is_some_and(|frames| !frames.values.is_empty())
-    }
-
-    /// Whether it was told to go and has been told everything.
-    pub(super) fn has_left(&self) -> bool {
-        self.is_leaving() && self.outbox.is_empty()
     }
 
     /// For how long what waits to be sent has not moved, ns.

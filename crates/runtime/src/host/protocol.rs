@@ -5,8 +5,10 @@
 //! connection before anything is kept, and every body is read to its last byte
 //! or refused.
 
-use bytes::{Buf, BufMut, TryGetError};
 use thiserror::Error;
+
+use crate::codec::{Coded, coded, take};
+use crate::codes::codes;
 
 /// First bytes of a greeting.
 pub const MAGIC: [u8; 4] = *b"TWRG";
@@ -102,105 +104,83 @@ pub enum Event {
     },
 }
 
-/// What the test is like.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Welcome {
-    /// Of the protocol.
-    pub version: u16,
-    /// What sets the pace: 0 the machine, 1 the clock.
-    pub clock: u8,
-    /// Ticks per second.
-    pub tick_hz: f64,
-    /// Samples of the load per second; 0 if it is not streamed.
-    pub load_hz: f64,
-    /// Samples of the load kept ahead.
-    pub buffer: u64,
-    /// Title of the test.
-    pub title: String,
-    /// Name, unit and bound of every signal of a streamed load.
-    pub signals: Vec<(String, String, f64)>,
-    /// Name and unit of every value of a frame.
-    pub channels: Vec<(String, String)>,
+coded! {
+    /// What the test is like.
+    #[derive(Debug, Clone, PartialEq)]
+    pub struct Welcome {
+        /// Of the protocol.
+        pub version: u16,
+        /// What sets the pace: 0 the machine, 1 the clock.
+        pub clock: u8,
+        /// Ticks per second.
+        pub tick_hz: f64,
+        /// Samples of the load per second; 0 if it is not streamed.
+        pub load_hz: f64,
+        /// Samples of the load kept ahead.
+        pub buffer: u64,
+        /// Title of the test.
+        pub title: String,
+        /// Name, unit and bound of every signal of a streamed load.
+        pub signals: Vec<(String, String, f64)>,
+        /// Name and unit of every value of a frame.
+        pub channels: Vec<(String, String)>,
+    }
 }
 
-/// Where the test stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct StatusBody {
-    /// Ticks done.
-    pub ticks: u64,
-    /// Number of the phase.
-    pub phase: u8,
-    /// Code of the trip, 0 for none.
-    pub trip: u8,
-    /// 1 while a client feeds, 2 once the load is ended.
-    pub feeding: u8,
-    /// Samples of the load received.
-    pub fed: u64,
-    /// Samples used.
-    pub used: u64,
-    /// Ticks without a sample that was due.
-    pub starved: u64,
-    /// Frames that found no room on their way out of the loop.
-    pub dropped: u64,
+coded! {
+    /// Where the test stands.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+    pub struct StatusBody {
+        /// Ticks done.
+        pub ticks: u64,
+        /// Number of the phase.
+        pub phase: u8,
+        /// Code of the trip, 0 for none.
+        pub trip: u8,
+        /// 1 while a client feeds, 2 once the load is ended.
+        pub feeding: u8,
+        /// Samples of the load received.
+        pub fed: u64,
+        /// Samples used.
+        pub used: u64,
+        /// Ticks without a sample that was due.
+        pub starved: u64,
+        /// Frames that found no room on their way out of the loop.
+        pub dropped: u64,
+    }
 }
 
-/// Why a request is refused.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[repr(u16)]
-pub enum Refusal {
-    /// The greeting is none, or of another version.
-    BadGreeting = 1,
-    /// The token is wrong.
-    WrongToken = 2,
-    /// No more clients are served.
-    TooMany = 3,
-    /// The message makes no sense here.
-    BadRequest = 4,
-    /// The load of this test is not streamed.
-    NotStreamed = 5,
-    /// Another client feeds, or has ended the load.
-    FeedTaken = 6,
-    /// A sample is not allowed, or not the next.
-    BadSample = 7,
-    /// The test is over.
-    Over = 8,
-}
-
-impl Refusal {
-    /// Every reason.
-    pub const ALL: [Self; 8] = [
-        Self::BadGreeting,
-        Self::WrongToken,
-        Self::TooMany,
-        Self::BadRequest,
-        Self::NotStreamed,
-        Self::FeedTaken,
-        Self::BadSample,
-        Self::Over,
-    ];
+codes! {
+    /// Why a request is refused.
+    pub enum Refusal: u16 {
+        /// The greeting is none, or of another version.
+        BadGreeting = 1,
+        /// The token is wrong.
+        WrongToken = 2,
+        /// No more clients are served.
+        TooMany = 3,
+        /// The message makes no sense here.
+        BadRequest = 4,
+        /// The load of this test is not streamed.
+        NotStreamed = 5,
+        /// Another client feeds, or has ended the load.
+        FeedTaken = 6,
+        /// A sample is not allowed, or not the next.
+        BadSample = 7,
+        /// The test is over.
+        Over = 8,
+    }
 }
 
 /// Bytes that are no message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum ProtocolError {
     /// No message is so long or so short.
-    #[error("a message of {length} bytes: 1 to {LONGEST} are allowed")]
-    BadLength {
-        /// What was announced.
-        length: usize,
-    },
-    /// An unknown type.
-    #[error("a message of the unknown type {kind:#04x}")]
-    UnknownType {
-        /// What came.
-        kind: u8,
-    },
-    /// A body that is too short, too long or not what it should be.
-    #[error("the body of a message of type {kind:#04x} does not fit its type")]
-    BadBody {
-        /// Type of the message.
-        kind: u8,
-    },
+    #[error("a message of {0} bytes: 1 to {LONGEST} are allowed")]
+    BadLength(usize),
+    /// An unknown type, or a body that is too short, too long or not what it should be.
+    #[error("the type {0:#04x} of a message is unknown, or its body does not fit its type")]
+    BadBody(u8),
     /// Not the first bytes of a greeting.
     #[error("this is no client of twinrig")]
     BadMagic,
@@ -245,7 +225,7 @@ pub fn split(bytes: &[u8]) -> Result<Option<Whole<'_>>, ProtocolError> {
     let Some(head) = bytes.first_chunk() else { return Ok(None) };
     let length = u32::from_le_bytes(*head) as usize;
     if length == 0 || length > LONGEST {
-        return Err(ProtocolError::BadLength { length });
+        return Err(ProtocolError::BadLength(length));
     }
     match bytes.get(4..4 + length) {
         Some([kind, body @ ..]) => Ok(Some((*kind, body, 4 + length))),
@@ -262,34 +242,33 @@ impl Request {
         read_whole(kind, body, Self::parse)
     }
 
-    fn parse(kind: u8, body: &mut &[u8]) -> Result<Option<Self>, BadBody> {
-        Ok(Some(match kind {
+    fn parse(kind: u8, body: &mut &[u8]) -> Option<Self> {
+        Some(match kind {
             kind::HELLO => {
-                take(body, MAGIC.len())?;
-                Self::Hello { version: body.try_get_u16_le()?, token: take_short(body)?.to_vec() }
+                body.split_off(..MAGIC.len())?;
+                Self::Hello { version: take(body)?, token: take(body)? }
             }
             kind::FEED => Self::Feed,
-            kind::LOAD => Self::Load { first: body.try_get_u64_le()?, rows: take_numbers(body) },
-            kind::END => Self::End { samples: body.try_get_u64_le()? },
-            kind::WATCH => Self::Watch { every: body.try_get_u32_le()? },
+            kind::LOAD => Self::Load { first: take(body)?, rows: take(body)? },
+            kind::END => Self::End { samples: take(body)? },
+            kind::WATCH => Self::Watch { every: take(body)? },
             kind::STOP => Self::Stop,
             kind::STATUS => Self::Status,
-            _ => return Ok(None),
-        }))
+            _ => return None,
+        })
     }
 
     /// As bytes for the wire.
     pub fn bytes(&self) -> Vec<u8> {
         match self {
             Self::Hello { version, token } => {
-                message(kind::HELLO, &[&MAGIC, &version.to_le_bytes(), &short(token)])
+                let [a, b, c, d] = &MAGIC;
+                message(kind::HELLO, &[a, b, c, d, version, token])
             }
             Self::Feed => message(kind::FEED, &[]),
-            Self::Load { first, rows } => {
-                message(kind::LOAD, &[&first.to_le_bytes(), &numbers(rows)])
-            }
-            Self::End { samples } => message(kind::END, &[&samples.to_le_bytes()]),
-            Self::Watch { every } => message(kind::WATCH, &[&every.to_le_bytes()]),
+            Self::Load { first, rows } => message(kind::LOAD, &[first, rows]),
+            Self::End { samples } => message(kind::END, &[samples]),
+            Self::Watch { every } => message(kind::WATCH, &[every]),
             Self::Stop => message(kind::STOP, &[]),
             Self::Status => message(kind::STATUS, &[]),
         }
@@ -302,181 +281,70 @@ impl Reply {
         read_whole(kind, body, Self::parse)
     }
 
-    fn parse(kind: u8, body: &mut &[u8]) -> Result<Option<Self>, BadBody> {
-        Ok(Some(match kind {
-            kind::WELCOME => Self::Welcome(Welcome::parse(body)?),
-            kind::GRANTED => {
-                Self::Granted { request: body.try_get_u8()?, value: body.try_get_u64_le()? }
-            }
+    fn parse(kind: u8, body: &mut &[u8]) -> Option<Self> {
+        Some(match kind {
+            kind::WELCOME => Self::Welcome(take(body)?),
+            kind::GRANTED => Self::Granted { request: take(body)?, value: take(body)? },
             kind::REFUSED => {
-                let (request, code) = (body.try_get_u8()?, body.try_get_u16_le()?);
-                let reason = Refusal::ALL.into_iter().find(|reason| *reason as u16 == code);
+                let (request, reason) = (take(body)?, Refusal::from_code(take(body)?)?);
                 let text = String::from_utf8_lossy(std::mem::take(body)).into_owned();
-                Self::Refused { request, reason: reason.ok_or(BadBody)?, text }
+                Self::Refused { request, reason, text }
             }
-            kind::STATUS_REPLY => Self::Status(StatusBody {
-                ticks: body.try_get_u64_le()?,
-                phase: body.try_get_u8()?,
-                trip: body.try_get_u8()?,
-                feeding: body.try_get_u8()?,
-                fed: body.try_get_u64_le()?,
-                used: body.try_get_u64_le()?,
-                starved: body.try_get_u64_le()?,
-                dropped: body.try_get_u64_le()?,
-            }),
+            kind::STATUS_REPLY => Self::Status(take(body)?),
             kind::FRAMES => {
-                let (dropped, width) = (body.try_get_u64_le()?, body.try_get_u16_le()?);
-                let values = take_numbers(body);
+                let (dropped, width, values) = (take(body)?, take(body)?, take::<Vec<f64>>(body)?);
                 if width == 0 || !values.len().is_multiple_of(usize::from(width)) {
-                    return Err(BadBody);
+                    return None;
                 }
                 Self::Event(Event::Frames { dropped, width, values })
             }
-            kind::OVER => Self::Event(Event::Over {
-                phase: body.try_get_u8()?,
-                trip: body.try_get_u8()?,
-                ticks: body.try_get_u64_le()?,
-                dropped: body.try_get_u64_le()?,
-            }),
-            _ => return Ok(None),
-        }))
+            kind::OVER => {
+                let (phase, trip) = (take(body)?, take(body)?);
+                Self::Event(Event::Over { phase, trip, ticks: take(body)?, dropped: take(body)? })
+            }
+            _ => return None,
+        })
     }
 
     /// As bytes for the wire.
     pub fn bytes(&self) -> Vec<u8> {
         match self {
-            Self::Welcome(welcome) => message(kind::WELCOME, &[&welcome.body()]),
-            Self::Granted { request, value } => {
-                message(kind::GRANTED, &[&[*request], &value.to_le_bytes()])
-            }
+            Self::Welcome(welcome) => message(kind::WELCOME, &[welcome]),
+            Self::Granted { request, value } => message(kind::GRANTED, &[request, value]),
             Self::Refused { request, reason, text } => {
-                let code = (*reason as u16).to_le_bytes();
-                message(kind::REFUSED, &[&[*request], &code, text.as_bytes()])
+                // Behind the code all the rest is text.
+                let mut body = vec![*request];
+                (*reason as u16).put(&mut body);
+                body.extend_from_slice(text.as_bytes());
+                framed(kind::REFUSED, &body)
             }
-            Self::Status(StatusBody {
-                ticks,
-                phase,
-                trip,
-                feeding,
-                fed,
-                used,
-                starved,
-                dropped,
-            }) => {
-                let counts = [fed, used, starved, dropped].map(|count| count.to_le_bytes());
-                let bytes = [*phase, *trip, *feeding];
-                message(kind::STATUS_REPLY, &[&ticks.to_le_bytes(), &bytes, counts.as_flattened()])
-            }
+            Self::Status(status) => message(kind::STATUS_REPLY, &[status]),
             Self::Event(Event::Frames { dropped, width, values }) => {
-                let (dropped, width) = (dropped.to_le_bytes(), width.to_le_bytes());
-                message(kind::FRAMES, &[&dropped, &width, &numbers(values)])
+                message(kind::FRAMES, &[dropped, width, values])
             }
             Self::Event(Event::Over { phase, trip, ticks, dropped }) => {
-                let counts = [ticks, dropped].map(|count| count.to_le_bytes());
-                message(kind::OVER, &[&[*phase, *trip], counts.as_flattened()])
+                message(kind::OVER, &[phase, trip, ticks, dropped])
             }
         }
-    }
-}
-
-impl Welcome {
-    fn body(&self) -> Vec<u8> {
-        let mut body = Vec::new();
-        body.put_u16_le(self.version);
-        body.put_u8(self.clock);
-        body.put_f64_le(self.tick_hz);
-        body.put_f64_le(self.load_hz);
-        body.put_u64_le(self.buffer);
-        body.extend(short(self.title.as_bytes()));
-        body.put_u16_le(self.signals.len() as u16);
-        for (name, unit, bound) in &self.signals {
-            body.extend([short(name.as_bytes()), short(unit.as_bytes())].concat());
-            body.put_f64_le(*bound);
-        }
-        body.put_u16_le(self.channels.len() as u16);
-        for (name, unit) in &self.channels {
-            body.extend([short(name.as_bytes()), short(unit.as_bytes())].concat());
-        }
-        body
-    }
-
-    fn parse(body: &mut &[u8]) -> Result<Self, BadBody> {
-        let text = |body: &mut &[u8]| -> Result<String, BadBody> {
-            Ok(String::from_utf8_lossy(take_short(body)?).into_owned())
-        };
-        Ok(Self {
-            version: body.try_get_u16_le()?,
-            clock: body.try_get_u8()?,
-            tick_hz: body.try_get_f64_le()?,
-            load_hz: body.try_get_f64_le()?,
-            buffer: body.try_get_u64_le()?,
-            title: text(body)?,
-            // Entries are read one by one: a count alone reserves no memory.
-            signals: (0..body.try_get_u16_le()?)
-                .map(|_| Ok((text(body)?, text(body)?, body.try_get_f64_le()?)))
-                .collect::<Result<_, BadBody>>()?,
-            channels: (0..body.try_get_u16_le()?)
-                .map(|_| Ok((text(body)?, text(body)?)))
-                .collect::<Result<_, BadBody>>()?,
-        })
     }
 }
 
 /// A message of these parts.
-fn message(kind: u8, parts: &[&[u8]]) -> Vec<u8> {
-    let body = parts.concat();
-    let mut bytes = Vec::with_capacity(5 + body.len());
-    bytes.put_u32_le(1 + body.len() as u32);
-    bytes.put_u8(kind);
-    bytes.extend(body);
-    bytes
+fn message(kind: u8, parts: &[&dyn Coded]) -> Vec<u8> {
+    let mut body = Vec::new();
+    parts.iter().for_each(|part| part.put(&mut body));
+    framed(kind, &body)
 }
 
-/// A text of up to 255 bytes behind its length; a longer one is cut.
-fn short(text: &[u8]) -> Vec<u8> {
-    let text = &text[..text.len().min(255)];
-    [&[text.len() as u8], text].concat()
+fn framed(kind: u8, body: &[u8]) -> Vec<u8> {
+    [&(1 + body.len() as u32).to_le_bytes(), &[kind][..], body].concat()
 }
 
-fn numbers(values: &[f64]) -> Vec<u8> {
-    values.iter().flat_map(|value| value.to_le_bytes()).collect()
-}
-
-/// A body that is too short or not what it should be.
-struct BadBody;
-
-impl From<TryGetError> for BadBody {
-    fn from(_: TryGetError) -> Self {
-        Self
-    }
-}
-
-/// Reads a body to its last byte, or refuses it. The parser gives none for a type that
-/// it does not know.
+/// Reads a body to its last byte, or refuses it.
 fn read_whole<T>(
     kind: u8,
     mut body: &[u8],
-    parse: fn(u8, &mut &[u8]) -> Result<Option<T>, BadBody>,
+    parse: fn(u8, &mut &[u8]) -> Option<T>,
 ) -> Result<T, ProtocolError> {
-    match parse(kind, &mut body) {
-        Ok(None) => Err(ProtocolError::UnknownType { kind }),
-        Ok(Some(message)) if body.is_empty() => Ok(message),
-        _ => Err(ProtocolError::BadBody { kind }),
-    }
-}
-
-fn take<'a>(body: &mut &'a [u8], count: usize) -> Result<&'a [u8], BadBody> {
-    body.split_off(..count).ok_or(BadBody)
-}
-
-fn take_short<'a>(body: &mut &'a [u8]) -> Result<&'a [u8], BadBody> {
-    let length = body.try_get_u8()?;
-    take(body, length.into())
-}
-
-/// All numbers that are left; what is too short for one stays.
-fn take_numbers(body: &mut &[u8]) -> Vec<f64> {
-    let (values, rest) = body.as_chunks();
-    *body = rest;
-    values.iter().map(|bytes| f64::from_le_bytes(*bytes)).collect()
+    parse(kind, &mut body).filter(|_| body.is_empty()).ok_or(ProtocolError::BadBody(kind))
 }

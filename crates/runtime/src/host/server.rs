@@ -24,7 +24,8 @@ const TURNS: usize = 16;
 /// A link that is open.
 pub struct HostLink {
     shared: Arc<Shared>,
-    address: SocketAddr,
+    /// Where it listens.
+    pub address: SocketAddr,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -56,11 +57,6 @@ impl HostLink {
         Ok(Self { shared, address, thread: Some(thread) })
     }
 
-    /// Where it listens.
-    pub fn address(&self) -> SocketAddr {
-        self.address
-    }
-
     /// Clients that were let in, and those that were not or kept silent.
     pub fn clients(&self) -> (u64, u64) {
         self.shared.service().clients()
@@ -68,7 +64,7 @@ impl HostLink {
 
     /// Why the last client that fed the load did not go on with it.
     pub fn feed_left(&self) -> Option<String> {
-        self.shared.service().feed_left().map(str::to_owned)
+        self.shared.service().test.feed_left.clone()
     }
 
     /// Closes the link once the last tick is done. Clients get what waits for

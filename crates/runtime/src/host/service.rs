@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use super::connection::{Connection, FrameQueue, Standing};
 use super::protocol::{Event, Refusal, Reply, Request, StatusBody, VERSION, Welcome, kind};
@@ -85,7 +86,7 @@ impl From<FeedError> for Refused {
 /// All connections of a test: takes their bytes and the time, gives theirs, and
 /// says when it wants to be asked again. It does no I/O.
 pub struct HostService {
-    test: Test,
+    pub(super) test: Test,
     frame: Vec<f64>,
     /// Frames that found no room in the ring, as far as clients were told.
     skipped: u64,
@@ -99,13 +100,13 @@ impl HostService {
     pub fn new(parts: HostParts) -> Self {
         let HostParts { token, welcome, feed, tap, stop } = parts;
         Self {
-            frame: vec![0.0; tap.width()],
+            frame: vec![0.0; tap.width],
             test: Test {
                 token,
                 welcome: Reply::Welcome(welcome).bytes(),
                 stop,
                 tap,
-                state: feed.as_ref().map(|feed| Arc::clone(feed.state())),
+                state: feed.as_ref().map(|feed| Arc::clone(&feed.state)),
                 feed,
                 feed_left: None,
                 served: 0,
@@ -120,11 +121,6 @@ impl HostService {
     /// Clients that were let in, and those that were not or kept silent.
     pub fn clients(&self) -> (u64, u64) {
         (self.test.served, self.test.turned_away)
-    }
-
-    /// Why the last client that fed the load did not go on with it.
-    pub fn feed_left(&self) -> Option<&str> {
-        self.test.feed_left.as_deref()
     }
 
     /// Whether one more connection is taken in now.
@@ -190,11 +186,9 @@ impl HostService {
 
     /// So many bytes of it were sent.
     pub fn note_sent(&mut self, now_ns: u64, id: u64, count: usize) {
-        if let Some(connection) = self.connections.get_mut(&id) {
-            connection.note_sent(now_ns, count);
-            if connection.has_left() {
-                self.leave(id);
-            }
+        let connection = self.connections.get_mut(&id);
+        if connection.is_some_and(|it| it.note_sent(now_ns, count)) {
+            self.leave(id);
         }
     }
 
@@ -246,7 +240,7 @@ impl HostService {
 
     /// Hands out what the ring holds.
     fn distribute(&mut self) {
-        let lost = self.test.tap.state().dropped();
+        let lost = self.test.tap.state.dropped();
         let mut queues: Vec<&mut FrameQueue> =
             self.connections.values_mut().filter_map(|it| it.frames.as_mut()).collect();
         while self.test.tap.pop(&mut self.frame) {
@@ -274,7 +268,7 @@ impl HostService {
 }
 
 /// What clients reach of the test.
-struct Test {
+pub(super) struct Test {
     token: Token,
     welcome: Vec<u8>,
     stop: StopHandle,
@@ -283,7 +277,7 @@ struct Test {
     /// The right to feed, while nobody has it.
     feed: Option<Feed>,
     /// Why the last client that fed the load did not go on with it.
-    feed_left: Option<String>,
+    pub(super) feed_left: Option<String>,
     served: u64,
     turned_away: u64,
 }
@@ -317,7 +311,7 @@ impl Test {
     fn take_back(&mut self, connection: &mut Connection, why: Option<&str>) {
         connection.rows.clear();
         if let Some(mut feed) = connection.feed.take() {
-            if !feed.state().is_ended() {
+            if !feed.state.is_ended() {
                 self.feed_left = Some(why.unwrap_or("the host that fed it went away").to_owned());
             }
             feed.break_off();
@@ -355,8 +349,8 @@ impl Test {
                 refused(Refusal::BadRequest, "ask for the right to feed first")
             }
             (Request::Load { first, rows }, Some(feed)) => {
-                if first != feed.fed() {
-                    let text = format!("sample {first} came, {} is the next", feed.fed());
+                if first != feed.state.fed() {
+                    let text = format!("sample {first} came, {} is the next", feed.state.fed());
                     return refused(Refusal::BadSample, text);
                 }
                 feed.check(&rows)?;
@@ -364,17 +358,17 @@ impl Test {
                 go_on_feeding(now_ns, connection)
             }
             (Request::End { samples }, Some(feed)) => {
-                if samples != feed.fed() {
-                    let text = format!("{samples} samples were sent and {} came", feed.fed());
+                if samples != feed.state.fed() {
+                    let text = format!("{samples} samples were sent and {} came", feed.state.fed());
                     return refused(Refusal::BadSample, text);
                 }
-                if feed.state().is_over() {
+                if feed.state.is_over() {
                     return Err(FeedError::Over.into());
                 }
                 feed.end();
                 granted(samples)
             }
-            (Request::Watch { every }, _) => match u16::try_from(self.tap.width()) {
+            (Request::Watch { every }, _) => match u16::try_from(self.tap.width) {
                 Ok(width) if width > 0 && every > 0 => {
                     connection.frames = Some(FrameQueue::new(width, every));
                     granted(u64::from(every))
@@ -417,28 +411,25 @@ impl Test {
             self.feed_left = None;
         }
         match feed {
-            Some(feed) if !feed.state().is_ended() => Ok(feed.fed()),
+            Some(feed) if !feed.state.is_ended() => Ok(feed.state.fed()),
             Some(_) => refused(Refusal::FeedTaken, "the load has been ended"),
             None => refused(Refusal::FeedTaken, "another client feeds the load"),
         }
     }
 
     fn status(&self) -> StatusBody {
-        let test = self.tap.state();
+        let test = &self.tap.state;
         let mut status = StatusBody {
-            ticks: test.ticks(),
-            phase: test.phase(),
-            trip: test.trip(),
+            ticks: test.ticks.load(Ordering::Relaxed),
+            phase: test.phase.load(Ordering::Relaxed),
+            trip: test.trip.load(Ordering::Relaxed),
             dropped: test.dropped(),
             ..StatusBody::default()
         };
         if let Some(state) = &self.state {
-            (status.fed, status.used, status.starved) =
-                (state.fed(), state.used(), state.starved());
-            status.feeding = match state.is_ended() {
-                true => 2,
-                false => u8::from(self.feed.is_none()),
-            };
+            (status.fed, status.used) = (state.fed(), state.used());
+            status.starved = state.starved();
+            status.feeding = if state.is_ended() { 2 } else { u8::from(self.feed.is_none()) };
         }
         status
     }
@@ -448,7 +439,7 @@ impl Test {
 fn go_on_feeding(now_ns: u64, connection: &mut Connection) -> Outcome {
     if let Some(feed) = &mut connection.feed {
         let taken = feed.offer(connection.rows.make_contiguous())?;
-        connection.rows.drain(..taken * feed.signals());
+        connection.rows.drain(..taken * feed.bounds.len());
         connection.heard_ns = now_ns;
     }
     Ok(None)

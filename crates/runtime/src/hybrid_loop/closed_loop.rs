@@ -11,18 +11,21 @@ use crate::monitor::Observation;
 use crate::numerical::Numerical;
 use crate::rig::{Measured, Rig, RigSlot};
 use crate::source::{Proposal, Scene, Source, not_converged, ramp_from};
-use crate::streamed_load::StreamedLoad;
+use crate::streamed_load::{LoadEnd, StreamedLoad};
 
 /// The numerical part with its load. Where the test has a course, the source is a
 /// ramp to the start, the closed loop and a ramp home, one after the other.
 pub struct ClosedLoop {
-    pub(crate) numerical: Numerical,
+    /// What is simulated.
+    pub numerical: Numerical,
     excitation: Excitation,
     step_s: f64,
     /// This tick.
     tick: u64,
-    /// Without one the load is all there is.
-    course: Option<Box<Course>>,
+    /// That of the course; without one the test is running.
+    stage: Stage,
+    /// What comes before and after the load; without one the load is all there is.
+    pub course: Option<Box<Course>>,
     /// What is desired while the rig is fetched and settles.
     start: Motion,
 }
@@ -40,10 +43,11 @@ struct Excitation {
 
 impl Excitation {
     /// Whether there is no more of it.
+    #[inline]
     fn is_over(&self, tick: u64) -> bool {
         match &self.stream {
             None => tick - self.origin >= self.known.ticks() as u64,
-            Some(stream) => stream.end().is_some(),
+            Some(stream) => stream.end.is_some(),
         }
     }
 
@@ -53,7 +57,7 @@ impl Excitation {
         match &self.stream {
             _ if !stage.is_closed() => &self.none,
             None => self.known.at((tick - self.origin) as usize),
-            Some(stream) => stream.now(),
+            Some(stream) => &stream.now,
         }
     }
 
@@ -62,7 +66,7 @@ impl Excitation {
     fn after(&self, tick: u64) -> &[f64] {
         match &self.stream {
             None => self.known.at((tick - self.origin) as usize + 1),
-            Some(stream) => stream.next(),
+            Some(stream) => &stream.next,
         }
     }
 }
@@ -71,43 +75,36 @@ impl ClosedLoop {
     pub(super) fn new(mut numerical: Numerical, known: Load, step_s: f64) -> Self {
         numerical.rest(known.at(0));
         let start = Motion::rest(numerical.desired().count());
-        let none = vec![0.0; known.signals()];
+        let none = vec![0.0; known.signals];
         let excitation = Excitation { known, stream: None, origin: 0, none };
-        Self { numerical, excitation, step_s, tick: 0, course: None, start }
+        Self { numerical, excitation, step_s, tick: 0, stage: Stage::Running, course: None, start }
     }
 
     pub(super) fn go_along(&mut self, plan: CoursePlan, stream: Option<StreamedLoad>) {
-        self.course = Some(Box::new(Course::new(plan, self.start.count())));
+        let course = self.course.insert(Box::new(Course::new(plan, self.start.count())));
+        self.stage = course.stage;
         self.excitation.stream = stream.map(Box::new);
     }
 
-    pub(super) fn course(&self) -> Option<&Course> {
-        self.course.as_deref()
-    }
-
-    pub(super) fn stream(&self) -> Option<&StreamedLoad> {
+    /// The load that arrives while the test runs, where it does.
+    #[inline]
+    pub fn stream(&self) -> Option<&StreamedLoad> {
         self.excitation.stream.as_deref()
     }
 
     /// Numerical part and load where there is nothing besides them; see
     /// [`Loop::is_bare`](crate::tick::Loop::is_bare).
     pub(crate) fn bare(&self) -> Option<(&Numerical, &Load)> {
-        let Self { numerical, excitation, step_s: _, tick: _, course, start: _ } = self;
+        let Self { numerical, excitation, step_s: _, tick: _, stage: _, course, start: _ } = self;
         let Excitation { known, stream, origin: _, none: _ } = excitation;
         (course.is_none() && stream.is_none()).then_some((numerical, known))
-    }
-
-    /// The stage of the course; without one the test is running.
-    #[inline(always)]
-    fn stage(&self) -> Stage {
-        self.course.as_ref().map_or(Stage::Running, |course| course.stage())
     }
 
     /// Goes on to the stage that this tick belongs to.
     fn turn(&mut self, scene: &mut Scene<'_>) {
         let Some(course) = &mut self.course else { return };
         let Excitation { known, stream, origin, .. } = &mut self.excitation;
-        let before = course.stage();
+        let before = course.stage;
         let time_up = before == Stage::Running && scene.tick - *origin >= known.ticks() as u64;
         let (ready, over) = match stream {
             None => (true, time_up),
@@ -116,13 +113,14 @@ impl ClosedLoop {
                     stream.advance();
                 }
                 if time_up {
-                    stream.time_up();
+                    stream.finish(LoadEnd::TimeUp);
                 }
-                (before.is_closed() || stream.is_ready(), stream.end().is_some())
+                (before.is_closed() || stream.is_ready(), stream.end.is_some())
             }
         };
         course.turn(scene.tick, ready, over);
-        if course.stage() == before {
+        self.stage = course.stage;
+        if self.stage == before {
             return;
         }
         if course.begun(Stage::Running) == Some(scene.tick) {
@@ -132,7 +130,7 @@ impl ClosedLoop {
                 stream.advance();
             }
         }
-        if course.stage() == Stage::Homing {
+        if course.stage == Stage::Homing {
             // Taken out of the loop, the rig is led from the command it has.
             scene.held.velocity.fill(0.0);
             scene.held.acceleration.fill(0.0);
@@ -144,13 +142,14 @@ impl ClosedLoop {
     /// the ringing down: the rig is led to zero.
     fn lead(&mut self, scene: &mut Scene<'_>, command: &mut Motion) -> Result<Proposal, Stop> {
         let Some(course) = &mut self.course else { return Ok(Proposal::Desired) };
-        let CoursePlan { initiating, completing } = *course.plan();
-        let stage = course.stage();
+        let CoursePlan { initiating, completing } = course.plan;
+        let stage = course.stage;
         if matches!(stage, Stage::Homing | Stage::Done) {
             let rate_m_s = completing.map_or(0.0, |plan| plan.home_rate_m_s);
             let ramped = ramp_from(scene.held, rate_m_s, self.step_s, command);
             if ramped == Ramped::AtZero && stage == Stage::Homing {
                 course.arrive(scene.tick);
+                self.stage = course.stage;
             }
             return Ok(Proposal::Command);
         }
@@ -165,15 +164,15 @@ impl ClosedLoop {
         }
         self.start.clear();
         let measured = &scene.measured.displacement;
-        if let Some((dof, value, limit)) = course.settled(scene.tick, measured) {
-            return Err(Trip { kind: TripKind::NotAtStart, dof, value, limit }.into());
+        if let Some(trip) = course.settled(scene.tick, measured) {
+            return Err(trip.into());
         }
         let waited = scene.tick - course.begun(Stage::Settling).unwrap_or(0);
         if let Some(stream) = &self.excitation.stream
-            && waited >= stream.patience()
+            && waited >= stream.plan.patience_ticks
         {
-            let (value, limit) = (waited as f64, stream.patience() as f64);
-            return Err(Trip { kind: TripKind::NoLoad, dof: 0, value, limit }.into());
+            let patience = stream.plan.patience_ticks as f64;
+            return Err(TripKind::NoLoad.trip(waited as f64, patience).into());
         }
         Ok(Proposal::Desired)
     }
@@ -187,17 +186,12 @@ fn take_as_it_stands(plan: &Initiating, scene: &mut Scene<'_>) -> Result<(), Sto
     }
     let measured = &scene.measured.displacement;
     if let Some(dof) = measured.iter().position(|x| !x.is_finite()) {
-        let (value, limit) = (measured[dof], f64::NAN);
-        return Err(Trip { kind: TripKind::NotFinite, dof, value, limit }.into());
+        let trip = TripKind::NotFinite.trip(measured[dof], f64::NAN);
+        return Err(Trip { dof, ..trip }.into());
     }
     scene.held.displacement.copy_from_slice(measured);
-    match measured.iter().position(|x| x.abs() > plan.reach_m) {
-        None => Ok(()),
-        Some(dof) => {
-            let (value, limit) = (measured[dof].abs(), plan.reach_m);
-            Err(Trip { kind: TripKind::NotAtStart, dof, value, limit }.into())
-        }
-    }
+    let Some(dof) = measured.iter().position(|x| x.abs() > plan.reach_m) else { return Ok(()) };
+    Err(Trip { dof, ..TripKind::NotAtStart.trip(measured[dof].abs(), plan.reach_m) }.into())
 }
 
 impl Source for ClosedLoop {
@@ -207,16 +201,15 @@ impl Source for ClosedLoop {
         if self.course.is_some() {
             self.turn(scene);
         }
-        let stage = self.stage();
-        if !stage.is_closed() {
+        if !self.stage.is_closed() {
             return Ok(scene.rig.measure(scene.held, scene.measured)?);
         }
-        self.numerical.measure(self.excitation.at(self.tick, stage), scene)
+        self.numerical.measure(self.excitation.at(self.tick, self.stage), scene)
     }
 
     #[inline(always)]
     fn propose(&mut self, scene: &mut Scene<'_>, command: &mut Motion) -> Result<Proposal, Stop> {
-        if self.stage().is_closed() { Ok(Proposal::Desired) } else { self.lead(scene, command) }
+        if self.stage.is_closed() { Ok(Proposal::Desired) } else { self.lead(scene, command) }
     }
 
     #[inline(always)]
@@ -226,24 +219,15 @@ impl Source for ClosedLoop {
 
     #[inline(always)]
     fn new_prediction(&self) -> Option<&Motion> {
-        self.numerical.new_prediction().filter(|_| self.stage().is_closed())
+        self.numerical.new_prediction().filter(|_| self.stage.is_closed())
     }
 
     #[inline(always)]
     fn observation<'a>(&'a self, measured: &'a Measured) -> Option<Observation<'a>> {
-        if !self.stage().is_closed() {
+        if !self.stage.is_closed() {
             return None;
         }
-        let numerical = &self.numerical;
-        Some(Observation {
-            displacement: numerical.displacement(),
-            velocity: numerical.velocity(),
-            interface: &numerical.desired().displacement,
-            load: self.load(self.tick),
-            force: &measured.force,
-            elements: numerical.element_energy(),
-            work: numerical.step_work(&measured.force),
-        })
+        Some(self.numerical.observation(self.load(self.tick), &measured.force))
     }
 
     #[inline(always)]
@@ -253,11 +237,11 @@ impl Source for ClosedLoop {
 
     #[inline(always)]
     fn advance(&mut self, measured: &Measured) -> Result<(), Trip> {
-        let stage = self.stage();
-        if !stage.is_closed() {
+        if !self.stage.is_closed() {
             return Ok(());
         }
-        let (now, next) = (self.excitation.at(self.tick, stage), self.excitation.after(self.tick));
+        let Self { excitation, tick, stage, .. } = self;
+        let (now, next) = (excitation.at(*tick, *stage), excitation.after(*tick));
         let advanced = self.numerical.advance(now, next, measured).map_err(not_converged);
         if let Some(course) = &mut self.course {
             course.observe(&self.numerical.desired().displacement, &measured.displacement);
@@ -271,15 +255,15 @@ impl Source for ClosedLoop {
 
     #[inline(always)]
     fn stands_anywhere(&self) -> bool {
-        matches!(self.stage(), Stage::Fetching | Stage::Settling)
+        matches!(self.stage, Stage::Fetching | Stage::Settling)
     }
 
     #[inline]
     fn is_over(&self, tick: u64) -> bool {
         // Without an end of its own a test is over with the load.
         let ends_with_load =
-            self.course.as_ref().is_none_or(|course| course.plan().completing.is_none());
-        match self.stage() {
+            self.course.as_ref().is_none_or(|course| course.plan.completing.is_none());
+        match self.stage {
             Stage::Done => true,
             Stage::Running => ends_with_load && self.excitation.is_over(tick),
             _ => false,
@@ -288,16 +272,16 @@ impl Source for ClosedLoop {
 
     #[inline(always)]
     fn phase(&self) -> Phase {
-        self.stage().phase()
+        self.stage.phase()
     }
 
     #[inline]
     fn is_waiting(&self, tick: u64) -> bool {
-        let (Some(stream), Some(course)) = (self.stream(), self.course()) else { return false };
-        match course.stage() {
+        let (Some(stream), Some(course)) = (self.stream(), &self.course) else { return false };
+        match course.stage {
             Stage::Settling => {
                 let since = tick - course.begun(Stage::Settling).unwrap_or(tick);
-                let settle = course.plan().initiating.map_or(0, |plan| plan.settle_ticks);
+                let settle = course.plan.initiating.map_or(0, |plan| plan.settle_ticks);
                 since >= settle && !stream.is_ready()
             }
             Stage::Running => stream.is_dry(),
@@ -308,24 +292,24 @@ impl Source for ClosedLoop {
     #[inline]
     fn closed_tick(&self, ticks: u64) -> Option<u64> {
         let origin = self.excitation.origin;
-        (self.stage().is_closed() && ticks > origin).then(|| ticks - 1 - origin)
+        (self.stage.is_closed() && ticks > origin).then(|| ticks - 1 - origin)
     }
 
     #[inline]
     fn bridged(&self) -> u64 {
         match &self.numerical {
-            Numerical::TwoRate(model) => model.counts().missing,
+            Numerical::TwoRate(model) => model.counts.missing,
             _ => 0,
         }
     }
 
     #[inline(always)]
     fn load(&self, tick: u64) -> &[f64] {
-        self.excitation.at(tick, self.stage())
+        self.excitation.at(tick, self.stage)
     }
 
     fn show(&mut self, order: usize, tick: u64, measured: &Measured, frame: &mut Vec<f64>) {
-        let load = self.excitation.at(tick, self.stage());
+        let load = self.excitation.at(tick, self.stage);
         self.numerical.show(order, load, measured, self.step_s, frame);
     }
 

@@ -8,6 +8,8 @@
 //!
 //! A rig that does not stand where it should at the start is never commanded.
 
+use crate::codes::codes;
+use crate::gate::{Trip, TripKind};
 use crate::interlock::Phase;
 
 /// How a test begins and ends. Times are in ticks.
@@ -56,38 +58,30 @@ pub struct Rest {
     pub ticks: u64,
 }
 
-/// Where a test stands in its course.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Stage {
-    /// The command goes from where the rig stands to zero.
-    Fetching,
-    /// The command stands at zero; a streamed load is waited for.
-    Settling,
-    /// The load acts.
-    Running,
-    /// The loop is closed, without load.
-    RingingDown,
-    /// The command goes to zero; the numerical part has stopped.
-    Homing,
-    /// All of it is over.
-    Done,
+codes! {
+    /// Where a test stands in its course, and what happens there; in order.
+    pub enum Stage: u8 => &'static str {
+        /// The command goes from where the rig stands to zero.
+        Fetching = 0 => "the rig is fetched to its start",
+        /// The command stands at zero; a streamed load is waited for.
+        Settling = 1 => "the rig settles at its start",
+        /// The load acts.
+        Running = 2 => "the load acts",
+        /// The loop is closed, without load.
+        RingingDown = 3 => "the load is over, the structure rings down",
+        /// The command goes to zero; the numerical part has stopped.
+        Homing = 4 => "the command goes home",
+        /// All of it is over.
+        Done = 5 => "the rig is at home",
+    }
 }
 
 /// Number of stages.
-const STAGES: usize = 6;
+const STAGES: usize = Stage::ALL.len();
 
 impl Stage {
-    /// In order.
-    pub const ALL: [Self; STAGES] = [
-        Self::Fetching,
-        Self::Settling,
-        Self::Running,
-        Self::RingingDown,
-        Self::Homing,
-        Self::Done,
-    ];
-
     /// What the channel `phase` shows.
+    #[inline]
     pub fn phase(self) -> Phase {
         match self {
             Self::Fetching | Self::Settling => Phase::Initiating,
@@ -98,19 +92,8 @@ impl Stage {
         }
     }
 
-    /// What happens in it.
-    pub fn words(self) -> &'static str {
-        match self {
-            Self::Fetching => "the rig is fetched to its start",
-            Self::Settling => "the rig settles at its start",
-            Self::Running => "the load acts",
-            Self::RingingDown => "the load is over, the structure rings down",
-            Self::Homing => "the command goes home",
-            Self::Done => "the rig is at home",
-        }
-    }
-
     /// Whether the loop is closed.
+    #[inline(always)]
     pub fn is_closed(self) -> bool {
         matches!(self, Self::Running | Self::RingingDown)
     }
@@ -119,8 +102,10 @@ impl Stage {
 /// The plan and how far it has come.
 #[derive(Debug, Clone)]
 pub struct Course {
-    plan: CoursePlan,
-    stage: Stage,
+    /// What was planned.
+    pub plan: CoursePlan,
+    /// Where the test stands.
+    pub stage: Stage,
     /// The first tick of each stage that was reached.
     begun: [Option<u64>; STAGES],
     /// Sums of the measured displacement over the second half of settling.
@@ -140,17 +125,6 @@ impl Course {
         let mut begun = [None; STAGES];
         begun[stage as usize] = Some(0);
         Self { plan, stage, begun, sum_m: vec![0.0; count], summed: 0, still: 0 }
-    }
-
-    /// What was planned.
-    pub fn plan(&self) -> &CoursePlan {
-        &self.plan
-    }
-
-    /// Where the test stands.
-    #[inline]
-    pub fn stage(&self) -> Stage {
-        self.stage
     }
 
     /// The first tick of a stage, if it was reached.
@@ -200,8 +174,8 @@ impl Course {
     }
 
     /// Sums up where the rig stands while it settles; in the last of the planned
-    /// ticks gives the interface DOF that is not at its start, and how far it is.
-    pub(super) fn settled(&mut self, tick: u64, measured: &[f64]) -> Option<(usize, f64, f64)> {
+    /// ticks gives the trip of an interface DOF that is not at its start.
+    pub(super) fn settled(&mut self, tick: u64, measured: &[f64]) -> Option<Trip> {
         let plan = self.plan.initiating?;
         let since = self.since(tick);
         if since < plan.settle_ticks / 2 || since >= plan.settle_ticks {
@@ -215,8 +189,8 @@ impl Course {
             return None;
         }
         let mean = |sum: &f64| (sum / self.summed as f64).abs();
-        let far = self.sum_m.iter().position(|sum| mean(sum) > plan.within_m)?;
-        Some((far, mean(&self.sum_m[far]), plan.within_m))
+        let dof = self.sum_m.iter().position(|sum| mean(sum) > plan.within_m)?;
+        Some(Trip { dof, ..TripKind::NotAtStart.trip(mean(&self.sum_m[dof]), plan.within_m) })
     }
 
     /// After a tick of the closed loop: whether it was one at rest.
@@ -263,8 +237,8 @@ mod tests {
         for tick in 0..60 {
             // The load comes at tick 25 and is over at tick 30.
             course.turn(tick, tick >= 25, tick >= 30);
-            if begun.last() != Some(&course.stage()) {
-                begun.push(course.stage());
+            if begun.last() != Some(&course.stage) {
+                begun.push(course.stage);
             }
             course.observe(&[0.0], &[if tick < 40 { 1.0 } else { 0.0 }]);
         }
@@ -285,7 +259,7 @@ mod tests {
             let mut found = None;
             for tick in 0..18 {
                 course.turn(tick, false, false);
-                if course.stage() == Stage::Settling {
+                if course.stage == Stage::Settling {
                     // Far off at first, then noisy around its place.
                     let noise = if tick % 2 == 0 { 5e-5 } else { -5e-5 };
                     let x = if tick < 14 { 1.0 } else { late_m + noise };
@@ -293,7 +267,7 @@ mod tests {
                 }
             }
             assert_eq!(found.is_none(), there, "{found:?}");
-            if let Some((dof, value, limit)) = found {
+            if let Some(Trip { dof, value, limit, .. }) = found {
                 assert_eq!((dof, limit), (1, 1e-4));
                 assert!((value - late_m).abs() < 1e-12);
             }
@@ -307,6 +281,6 @@ mod tests {
         for tick in 0..40 {
             course.turn(tick, true, tick >= 30);
         }
-        assert_eq!((course.stage(), course.begun(Stage::Done)), (Stage::Done, Some(30)));
+        assert_eq!((course.stage, course.begun(Stage::Done)), (Stage::Done, Some(30)));
     }
 }

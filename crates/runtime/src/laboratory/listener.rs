@@ -5,9 +5,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::link::wire::{
-    Datagram, Flaw, Handshake, Header, Kind, LOCK_STEP, MOST_BYTES, PACED, Refusal, decode, encode,
+    Datagram, Flaw, Handshake, Header, Kind, LOCK_STEP, MOST_BYTES, PACED, Refusal, Room, decode,
+    encode,
 };
-use crate::link::{Endpoint, LinkCounts, Received, Token};
+use crate::link::{Endpoint, Received, Token};
 use crate::world::Entropy;
 
 /// How long a welcome waits for its arm.
@@ -41,7 +42,7 @@ pub struct Transmit<'a> {
 
 /// What becomes of a datagram between sessions.
 pub enum Reception<'a> {
-    /// Counted and ignored.
+    /// Ignored.
     Ignored,
     /// This is the answer.
     Answer(Transmit<'a>),
@@ -71,26 +72,13 @@ pub struct Listener {
     entropy: Arc<dyn Entropy>,
     /// Who was welcomed and has not armed, and how long it may take.
     welcomed: Option<(AcceptedSession, u64)>,
-    /// What came between sessions.
-    pub(super) counts: LinkCounts,
-    out: Box<[u8; MOST_BYTES]>,
+    out: Box<Room>,
 }
 
 impl Listener {
     /// Nobody has come yet.
     pub fn new(profile: LabProfile, entropy: Arc<dyn Entropy>) -> Self {
-        Self {
-            profile: Arc::new(profile),
-            entropy,
-            welcomed: None,
-            counts: LinkCounts::default(),
-            out: Box::new([0; MOST_BYTES]),
-        }
-    }
-
-    /// What reached it between sessions.
-    pub fn counts(&self) -> &LinkCounts {
-        &self.counts
+        Self { profile: Arc::new(profile), entropy, welcomed: None, out: Box::new([0; MOST_BYTES]) }
     }
 
     /// Takes a datagram.
@@ -102,31 +90,25 @@ impl Listener {
             && datagram.header.kind == Kind::Arm
             && let Some(arm) = datagram.handshake
         {
-            let tag = self.profile.token.tag(Kind::Arm, session.nonce, session.endpoint.session());
+            let tag = self.profile.token.tag(Kind::Arm, session.nonce, session.endpoint.session);
             let fits = arm.nonce == session.nonce && arm.tag == tag;
             session.arm_ns = datagram.header.time_ns;
             return match self.welcomed.take().filter(|_| fits) {
                 Some((session, _)) => Reception::Accepted(session),
-                None => {
-                    self.counts.foreign += 1;
-                    Reception::Ignored
-                }
+                None => Reception::Ignored,
             };
         }
         match decode(bytes) {
             Ok(datagram) if datagram.header.kind == Kind::Hello => {
-                return self.answer_hello(now_ns, &datagram, from);
+                self.answer_hello(now_ns, &datagram, from)
             }
-            Ok(_) | Err(Flaw::NotOurs | Flaw::Malformed) => self.counts.foreign += 1,
-            Err(Flaw::Damaged) => self.counts.corrupt += 1,
             Err(Flaw::Version(_)) => {
-                self.counts.foreign += 1;
-                let question = Question { now_ns, from, dofs: 1, echo_ns: 0, nonce: 0 };
-                let refused = self.profile.refuse(&question, Refusal::Version, &mut self.out);
-                return Reception::Answer(refused);
+                let header = Header::outside(Kind::Refuse, 1, now_ns);
+                let refused = self.profile.refuse(header, 0, Refusal::Version, &mut self.out);
+                Reception::Answer(Transmit { to: from, bytes: refused })
             }
+            _ => Reception::Ignored,
         }
-        Reception::Ignored
     }
 
     /// Welcomes who fits, or says why not. A hello that came twice means the same
@@ -141,7 +123,7 @@ impl Listener {
         let is_again = |(session, _): &mut (AcceptedSession, u64)| {
             session.peer == from && session.nonce == hello.nonce
         };
-        let question = Question::new(now_ns, from, datagram, &hello);
+        let header = datagram.header.answered(now_ns);
         let session = self.profile.judge(datagram, &hello).and_then(|()| {
             Ok(match self.welcomed.take_if(is_again) {
                 Some((session, _)) => session,
@@ -151,17 +133,15 @@ impl Listener {
                 }
             })
         });
-        Reception::Answer(match session {
+        let bytes = match session {
             Ok(session) => {
                 let until_ns = now_ns + ARM_WITHIN.as_nanos() as u64;
                 let (session, _) = self.welcomed.insert((session, until_ns));
-                session.welcome(&question, &mut self.out)
+                session.welcome(header, &mut self.out)
             }
-            Err(reason) => {
-                self.counts.foreign += 1;
-                self.profile.refuse(&question, reason, &mut self.out)
-            }
-        })
+            Err(reason) => self.profile.refuse(header, hello.nonce, reason, &mut self.out),
+        };
+        Reception::Answer(Transmit { to: from, bytes })
     }
 }
 
@@ -186,12 +166,8 @@ impl AcceptedSession {
     }
 
     /// Says welcome, for the first time or again.
-    pub(super) fn welcome<'a>(
-        &self,
-        question: &Question,
-        out: &'a mut [u8; MOST_BYTES],
-    ) -> Transmit<'a> {
-        let (profile, session) = (&self.profile, self.endpoint.session());
+    pub(super) fn welcome<'a>(&self, header: Header, out: &'a mut Room) -> &'a [u8] {
+        let (profile, session) = (&self.profile, self.endpoint.session);
         let welcome = Handshake {
             rate_hz: profile.rate_hz,
             nonce: self.nonce,
@@ -200,28 +176,7 @@ impl AcceptedSession {
             modes: profile.modes,
             reason: 0,
         };
-        profile.answer(question, session, &welcome, out)
-    }
-}
-
-/// A hello, as far as its answer depends on it.
-pub(super) struct Question {
-    now_ns: u64,
-    from: SocketAddr,
-    dofs: u8,
-    echo_ns: u64,
-    pub(super) nonce: u64,
-}
-
-impl Question {
-    pub(super) fn new(
-        now_ns: u64,
-        from: SocketAddr,
-        datagram: &Datagram<'_>,
-        hello: &Handshake,
-    ) -> Self {
-        let Header { dofs, time_ns, .. } = datagram.header;
-        Self { now_ns, from, dofs, echo_ns: time_ns, nonce: hello.nonce }
+        profile.answer(Header { kind: Kind::Welcome, session, ..header }, &welcome, out)
     }
 }
 
@@ -248,25 +203,16 @@ impl LabProfile {
     /// Says why somebody is not welcome.
     pub(super) fn refuse<'a>(
         &self,
-        question: &Question,
+        header: Header,
+        nonce: u64,
         reason: Refusal,
-        out: &'a mut [u8; MOST_BYTES],
-    ) -> Transmit<'a> {
-        let (nonce, reason) = (question.nonce, reason as u32);
-        self.answer(question, 0, &Handshake { nonce, reason, ..Handshake::default() }, out)
+        out: &'a mut Room,
+    ) -> &'a [u8] {
+        let reason = reason as u32;
+        self.answer(header, &Handshake { nonce, reason, ..Handshake::default() }, out)
     }
 
-    fn answer<'a>(
-        &self,
-        question: &Question,
-        session: u64,
-        handshake: &Handshake,
-        out: &'a mut [u8; MOST_BYTES],
-    ) -> Transmit<'a> {
-        let Question { now_ns, from, dofs, echo_ns, .. } = *question;
-        let kind = if handshake.reason == 0 { Kind::Welcome } else { Kind::Refuse };
-        let header = Header { session, echo_ns, ..Header::outside(kind, dofs, now_ns) };
-        let blocks = self.limits.each_ref().map(Vec::as_slice);
-        Transmit { to: from, bytes: encode(&header, Some(handshake), blocks, out) }
+    fn answer<'a>(&self, header: Header, handshake: &Handshake, out: &'a mut Room) -> &'a [u8] {
+        encode(&header, Some(handshake), self.limits.each_ref().map(Vec::as_slice), out)
     }
 }

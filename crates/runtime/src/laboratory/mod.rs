@@ -68,9 +68,8 @@ pub struct WireSource {
     bridge: u64,
     /// The newest command of the loop that passed.
     received: Motion,
-    /// The newest command that has come, and its tick.
+    /// The newest command that has come.
     asked: Motion,
-    asked_tick: u64,
     /// Whether no tick has looked at it yet.
     fresh: bool,
     /// The tick whose command should come next.
@@ -110,10 +109,10 @@ impl Source for WireSource {
         }
         self.missing = 0;
         let step_s = self.limits.step_s;
-        let gap = self.asked_tick - self.after_passed;
+        let gap = (self.next - 1).saturating_sub(self.after_passed);
         if gap > self.bridge {
             let (value, limit) = (gap as f64 * step_s, self.bridge as f64 * step_s);
-            return Err(Trip { kind: TripKind::PeerSilent, dof: 0, value, limit }.into());
+            return Err(TripKind::PeerSilent.trip(value, limit).into());
         }
         // The motion of all ticks since the last command may come at once.
         self.limits.step_s = (gap + 1) as f64 * step_s;
@@ -184,7 +183,6 @@ impl Laboratory {
             bridge,
             received: Motion::rest(count),
             asked: Motion::rest(count),
-            asked_tick: 0,
             fresh: false,
             next: 0,
             after_passed: 0,
@@ -214,19 +212,16 @@ impl Laboratory {
 
     /// The channels of a frame.
     pub fn channels(count: usize) -> Vec<Channel> {
-        let source = vec![
-            Channel::new("loop.tick", "", "Tick of the newest command of the loop, −1 for none"),
-            Channel::new(
-                "loop.missing",
-                "",
-                "Ticks in a row without a command of the loop; the rig holds meanwhile",
-            ),
-            Channel::new(
-                "loop.phase",
-                "",
+        let source = [
+            ("tick", "Tick of the newest command of the loop, −1 for none"),
+            ("missing", "Ticks in a row without a command of the loop; the rig holds meanwhile"),
+            (
+                "phase",
                 "Where the loop said it stands: 0 running, 1 tripped and leading the rig to safe",
             ),
         ];
+        let channel = |(name, words)| Channel::new(format!("loop.{name}"), "", words);
+        let source = source.map(channel).into();
         let plan = FramePlan { interface: count, source, ..FramePlan::default() };
         plan.channels(&Block::laboratory())
     }
@@ -237,7 +232,7 @@ impl Laboratory {
         let source = &mut self.source;
         if tick >= source.next {
             source.asked.copy_from(command);
-            (source.asked_tick, source.next) = (tick, tick.saturating_add(1));
+            source.next = tick.saturating_add(1);
             (source.fresh, source.loop_phase) = (true, loop_phase);
         }
     }
@@ -296,7 +291,7 @@ impl Laboratory {
     /// The trip of the loop and the time at which it said so, if it did.
     pub fn loop_tripped(&self) -> Option<(Trip, f64)> {
         let (code, tick) = self.source.loop_trip?;
-        let trip = Trip { kind: TripKind::PeerTripped, dof: 0, value: f64::from(code), limit: 0.0 };
+        let trip = TripKind::PeerTripped.trip(f64::from(code), 0.0);
         Some((trip, tick as f64 * self.step_s()))
     }
 

@@ -10,7 +10,6 @@ use thiserror::Error;
 use super::Laboratory;
 use super::listener::{AcceptedSession, LabProfile, Listener, Reception};
 use super::session::{Session, SessionEnd};
-use crate::link::LinkCounts;
 use crate::link::wire::MOST_BYTES;
 use crate::stop::StopHandle;
 use crate::world::{Clock, DatagramSocket, World};
@@ -38,7 +37,8 @@ pub struct LabServer {
     clock: Arc<dyn Clock>,
     socket: Box<dyn DatagramSocket>,
     listener: Listener,
-    address: SocketAddr,
+    /// Where it listens; with port 0 the system has chosen one.
+    pub address: SocketAddr,
     inbox: Box<[u8; MOST_BYTES + 1]>,
 }
 
@@ -61,16 +61,6 @@ impl LabServer {
         })
     }
 
-    /// Where it listens; with port 0 the system has chosen one.
-    pub fn address(&self) -> SocketAddr {
-        self.address
-    }
-
-    /// What reached it between sessions.
-    pub fn counts(&self) -> &LinkCounts {
-        self.listener.counts()
-    }
-
     /// Waits for a loop; `None` when the operator's stop is pressed.
     pub fn accept(&mut self, stop: &StopHandle) -> Option<AcceptedSession> {
         while stop.presses() == 0 {
@@ -89,11 +79,8 @@ impl LabServer {
             let Ok(Some((bytes, from))) = self.socket.receive(&mut self.inbox[..]) else { break };
             match self.listener.handle(self.clock.now_ns(), from, &self.inbox[..bytes]) {
                 Reception::Ignored => {}
-                Reception::Answer(answer) => {
-                    if self.socket.send(answer.to, answer.bytes).is_err() {
-                        self.listener.counts.unsent += 1;
-                    }
-                }
+                // One that does not get there is asked for again.
+                Reception::Answer(answer) => drop(self.socket.send(answer.to, answer.bytes)),
                 Reception::Accepted(accepted) => return Some(accepted),
             }
         }
@@ -126,9 +113,8 @@ impl LabServer {
         let now_ns = self.clock.now_ns();
         let mut session = Session::new(now_ns, accepted, laboratory, stop);
         let answer = session.open(now_ns);
-        if self.socket.send(answer.to, answer.bytes).is_err() {
-            session.note_unsent();
-        }
+        let sent = self.socket.send(answer.to, answer.bytes);
+        session.note(sent);
         session
     }
 
@@ -138,18 +124,13 @@ impl LabServer {
             let Ok(Some((bytes, from))) = self.socket.receive(&mut self.inbox[..]) else { break };
             session.wait_for_room();
             let answer = session.handle(self.clock.now_ns(), from, &self.inbox[..bytes]);
-            if let Some(answer) = answer
-                && self.socket.send(answer.to, answer.bytes).is_err()
-            {
-                session.note_unsent();
-            }
+            let sent = answer.map_or(Ok(()), |it| self.socket.send(it.to, it.bytes));
+            session.note(sent);
         }
         session.wait_for_room();
-        if let Some(answer) = session.poll(self.clock.now_ns())
-            && self.socket.send(answer.to, answer.bytes).is_err()
-        {
-            session.note_unsent();
-        }
+        let answer = session.poll(self.clock.now_ns());
+        let sent = answer.map_or(Ok(()), |it| self.socket.send(it.to, it.bytes));
+        session.note(sent);
     }
 
     fn wait(&mut self, until_ns: u64) {

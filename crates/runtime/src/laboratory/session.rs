@@ -1,16 +1,17 @@
 //! One session: the laboratory is moved, until the loop leaves or falls silent
 //! and the rig is safe.
 
+use std::io;
 use std::net::SocketAddr;
 
 use model::motion::Motion;
 
 use super::Laboratory;
-use super::listener::{AcceptedSession, Question, Transmit};
+use super::listener::{AcceptedSession, Transmit};
 use crate::clock::{Driving, Overruns, Schedule};
-use crate::gate::{Trip, TripKind};
+use crate::gate::TripKind;
 use crate::interlock::{Phase, Response, Stop};
-use crate::link::wire::{Datagram, Kind, MOST_BYTES, Refusal, decode};
+use crate::link::wire::{Datagram, Kind, MOST_BYTES, Refusal, Room, decode};
 use crate::link::{LinkCounts, Received};
 use crate::stop::StopHandle;
 
@@ -61,7 +62,7 @@ pub struct Session {
     tripped_ns: Option<u64>,
     safe_ns: Option<u64>,
     silent_s: Option<f64>,
-    out: Box<[u8; MOST_BYTES]>,
+    out: Box<Room>,
 }
 
 impl Session {
@@ -100,23 +101,27 @@ impl Session {
     /// Takes a datagram.
     pub fn handle(&mut self, now_ns: u64, from: SocketAddr, bytes: &[u8]) -> Option<Transmit<'_>> {
         let AcceptedSession { profile, peer, nonce, endpoint, .. } = &mut self.accepted;
-        let ask = |datagram: &Datagram<'_>| {
-            Some(Question::new(now_ns, from, datagram, datagram.handshake.as_ref()?))
+        let hello = |datagram: &Datagram<'_>| {
+            Some((datagram.header.answered(now_ns), datagram.handshake?.nonce))
         };
         if from != *peer {
             endpoint.counts.foreign += 1;
             let datagram = decode(bytes).ok().filter(|it| it.header.kind == Kind::Hello)?;
-            return Some(profile.refuse(&ask(&datagram)?, Refusal::Busy, &mut self.out));
+            let (header, asked) = hello(&datagram)?;
+            let bytes = profile.refuse(header, asked, Refusal::Busy, &mut self.out);
+            return Some(Transmit { to: from, bytes });
         }
         match endpoint.receive(bytes) {
             Received::Nothing => None,
             Received::Hello(datagram) => {
-                let question = ask(&datagram)?;
-                if question.nonce == *nonce {
-                    return Some(self.accepted.welcome(&question, &mut self.out));
-                }
-                endpoint.counts.foreign += 1;
-                Some(profile.refuse(&question, Refusal::Busy, &mut self.out))
+                let (header, asked) = hello(&datagram)?;
+                let bytes = if asked == *nonce {
+                    self.accepted.welcome(header, &mut self.out)
+                } else {
+                    endpoint.counts.foreign += 1;
+                    profile.refuse(header, asked, Refusal::Busy, &mut self.out)
+                };
+                Some(Transmit { to: from, bytes })
             }
             Received::Ours(datagram) => {
                 self.heard_ns = now_ns;
@@ -135,7 +140,7 @@ impl Session {
             self.loop_is_gone = true;
             if self.laboratory.tripped().is_none() {
                 self.silent_s = Some(silent_s);
-                self.trip(TripKind::PeerSilent, [silent_s, limit_s], Response::Hold);
+                self.laboratory.trip(TripKind::PeerSilent.trip(silent_s, limit_s).into());
             }
         }
         if self.loop_is_gone && self.schedule.is_none() {
@@ -185,14 +190,14 @@ impl Session {
             counts: self.accepted.endpoint.counts,
             silent_s: self.silent_s,
             safe_after_s: way.map(|(from, to)| 1e-9 * to.saturating_sub(from) as f64),
-            overruns: self.driving.overruns(),
+            overruns: self.driving.overruns,
         };
         (self.laboratory, end)
     }
 
-    /// An answer could not be sent.
-    pub(super) fn note_unsent(&mut self) {
-        self.accepted.endpoint.counts.unsent += 1;
+    /// Counts an answer that could not be sent.
+    pub(super) fn note(&mut self, sent: io::Result<()>) {
+        self.accepted.endpoint.counts.unsent += u64::from(sent.is_err());
     }
 
     /// In virtual time no frame is lost: the shell waits before the next datagram.
@@ -222,12 +227,12 @@ impl Session {
             }
             Kind::Arm => {}
             Kind::Stop => {
-                let value = f64::from(header.trip);
-                self.trip(TripKind::PeerTripped, [value, 0.0], Response::Hold);
+                let cause = TripKind::PeerTripped.trip(f64::from(header.trip), 0.0);
+                self.laboratory.trip(cause.into());
             }
             Kind::Bye => {
                 self.loop_is_gone = true;
-                let cause = Trip { kind: TripKind::PeerLeft, dof: 0, value: 0.0, limit: 0.0 };
+                let cause = TripKind::PeerLeft.trip(0.0, 0.0);
                 if header.state == Phase::Frozen as u8 {
                     self.laboratory.freeze(cause);
                 } else if header.state == Phase::Running as u8 {
@@ -288,10 +293,6 @@ impl Session {
         let blocks = [&measured.displacement[..], &measured.force, &measured.achieved];
         let bytes = endpoint.frame(now_ns, Kind::Measured, tick, echo_ns, None, blocks);
         Transmit { to: *peer, bytes }
-    }
-
-    fn trip(&mut self, kind: TripKind, [value, limit]: [f64; 2], response: Response) {
-        self.laboratory.trip(Stop { trip: Trip { kind, dof: 0, value, limit }, response });
     }
 
     /// Notes when the laboratory tripped, and when it was safe.

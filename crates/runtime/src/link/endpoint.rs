@@ -100,7 +100,7 @@ pub(crate) enum Received<'a> {
 
 /// One end of a session.
 pub(crate) struct Endpoint {
-    session: u64,
+    pub(crate) session: u64,
     dofs: u8,
     sequence: u64,
     window: Window,
@@ -124,10 +124,6 @@ impl Endpoint {
             trip: 0,
             out: Box::new([0; MOST_BYTES]),
         }
-    }
-
-    pub(crate) fn session(&self) -> u64 {
-        self.session
     }
 
     /// The next datagram of this session, sent now.

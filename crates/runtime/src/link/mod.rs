@@ -17,6 +17,7 @@ pub(crate) use window::{Seen, Window};
 use std::io;
 use std::net::SocketAddr;
 
+use keys::Keys;
 use model::channel::Channel;
 use siphasher::sip::SipHasher24;
 use thiserror::Error;
@@ -71,11 +72,11 @@ pub enum Pace {
 }
 
 /// What stands in for a measurement that is missing.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Keys)]
 pub enum Bridge {
-    /// The last one.
+    /// The last measurement stands for the missing one.
     Hold,
-    /// The straight line through the last two.
+    /// The straight line through the last two does.
     Line,
 }
 
@@ -102,23 +103,14 @@ pub struct LinkPlan {
 impl LinkPlan {
     /// What is said when nobody is there.
     pub(crate) fn no_answer(&self) -> LinkError {
-        LinkError::NoAnswer { address: self.address, waited_s: self.connect_s }
+        LinkError::NoAnswer(self.address, self.connect_s)
     }
 
     /// The channels of a rig at the end of a wire, known before it is there.
     pub fn channels() -> Vec<Channel> {
-        vec![
-            Channel::new(
-                "rig.bridged",
-                "",
-                "Ticks in a row without an answer of the rig; 0 when it came in time",
-            ),
-            Channel::new(
-                "rig.phase",
-                "",
-                "Where the rig said it stands: 0 running, 1 holding, 2 ramping to safe, 3 safe",
-            ),
-        ]
+        let bridged = "Ticks in a row without an answer of the rig; 0 when it came in time";
+        let phase = "Where the rig said it stands: 0 running, 1 holding, 2 ramping to safe, 3 safe";
+        vec![Channel::new("rig.bridged", "", bridged), Channel::new("rig.phase", "", phase)]
     }
 }
 
@@ -135,19 +127,14 @@ pub enum LinkError {
         /// What the system said.
         source: io::Error,
     },
-    /// Nobody answers.
+    /// Nobody answers there within these seconds.
     #[error(
-        "no laboratory answers at {address} within {waited_s} s: start `twinrig rig FILE` there \
+        "no laboratory answers at {0} within {1} s: start `twinrig rig FILE` there \
          (with --listen if it is another machine), or check address, cable and firewall"
     )]
-    NoAnswer {
-        /// Where it should be.
-        address: SocketAddr,
-        /// How long it was asked.
-        waited_s: f64,
-    },
+    NoAnswer(SocketAddr, f64),
     /// It does not want to.
-    #[error("the laboratory at {address} refuses the test: {}", reason.words())]
+    #[error("the laboratory at {address} refuses the test: {}", reason.description())]
     Refused {
         /// Where it is.
         address: SocketAddr,
@@ -156,19 +143,13 @@ pub enum LinkError {
     },
     /// Who answers does not know the token.
     #[error(
-        "who answers at {address} does not know the token: give both sides the same [rig] token, \
+        "who answers at {0} does not know the token: give both sides the same [rig] token, \
          or check the address"
     )]
-    Impostor {
-        /// Who answers.
-        address: SocketAddr,
-    },
+    Impostor(SocketAddr),
     /// Too many for a datagram.
-    #[error("{count} interface DOFs do not fit into a datagram, at most {MOST_DOFS} do")]
-    TooManyDofs {
-        /// How many.
-        count: usize,
-    },
+    #[error("{0} interface DOFs do not fit into a datagram, at most {MOST_DOFS} do")]
+    TooManyDofs(usize),
 }
 
 #[cfg(test)]

@@ -6,6 +6,9 @@
 
 use bytes::{Buf, BufMut};
 
+use crate::codec::{Coded, coded, take};
+use crate::codes::codes;
+
 /// The first four bytes.
 pub const MAGIC: [u8; 4] = *b"TWRG";
 /// Version of the protocol.
@@ -14,6 +17,8 @@ pub const VERSION: u16 = 1;
 pub const MOST_DOFS: usize = 56;
 /// The largest datagram.
 pub const MOST_BYTES: usize = HANDSHAKE_VALUES + 24 * MOST_DOFS + CHECKSUM;
+/// Room for it.
+pub type Room = [u8; MOST_BYTES];
 
 const VALUES: usize = 56;
 const HANDSHAKE_VALUES: usize = 96;
@@ -21,43 +26,39 @@ const HANDSHAKE_VALUES: usize = 96;
 const RESERVED: usize = 6;
 const CHECKSUM: usize = 4;
 
-/// What a datagram is for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[repr(u8)]
-pub enum Kind {
-    /// Loop: who I am and what I want.
-    Hello = 1,
-    /// Laboratory: yes, and what I can.
-    Welcome = 2,
-    /// Laboratory: no, and why.
-    Refuse = 3,
-    /// Loop: close the loop.
-    Arm = 4,
-    /// Loop: the command of a tick.
-    Command = 5,
-    /// Laboratory: what the sensors say.
-    Measured = 6,
-    /// Either: go to safe by yourself, now.
-    Stop = 7,
-    /// Loop: the session is over.
-    Bye = 8,
+codes! {
+    /// What a datagram is for.
+    pub enum Kind: u8 {
+        /// Loop: who I am and what I want.
+        Hello = 1,
+        /// Laboratory: yes, and what I can.
+        Welcome = 2,
+        /// Laboratory: no, and why.
+        Refuse = 3,
+        /// Loop: close the loop.
+        Arm = 4,
+        /// Loop: the command of a tick.
+        Command = 5,
+        /// Laboratory: what the sensors say.
+        Measured = 6,
+        /// Either: go to safe by yourself, now.
+        Stop = 7,
+        /// Loop: the session is over.
+        Bye = 8,
+    }
+}
+
+impl Coded for Kind {
+    fn put(&self, to: &mut dyn BufMut) {
+        to.put_u8(*self as u8);
+    }
+
+    fn take(from: &mut &[u8]) -> Option<Self> {
+        Self::from_code(take(from)?)
+    }
 }
 
 impl Kind {
-    fn from_byte(byte: u8) -> Option<Self> {
-        Some(match byte {
-            1 => Self::Hello,
-            2 => Self::Welcome,
-            3 => Self::Refuse,
-            4 => Self::Arm,
-            5 => Self::Command,
-            6 => Self::Measured,
-            7 => Self::Stop,
-            8 => Self::Bye,
-            _ => return None,
-        })
-    }
-
     /// Whether it carries a [`Handshake`].
     pub fn is_handshake(self) -> bool {
         matches!(self, Self::Hello | Self::Welcome | Self::Refuse | Self::Arm)
@@ -74,27 +75,29 @@ impl Kind {
     }
 }
 
-/// What every datagram begins with.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Header {
-    /// What it is for.
-    pub kind: Kind,
-    /// Interface DOFs.
-    pub dofs: u8,
-    /// The session, chosen by the laboratory; 0 before there is one.
-    pub session: u64,
-    /// Number among all that its sender sent in this session, from 1.
-    pub sequence: u64,
-    /// The sender's clock, ns; it need not agree with the receiver's.
-    pub time_ns: u64,
-    /// Tick of the loop.
-    pub tick: u64,
-    /// The clock of the datagram that this one answers, 0 for none.
-    pub echo_ns: u64,
-    /// Where the sender stands, as in the channel `phase`.
-    pub state: u8,
-    /// Code of its trip, 0 for none.
-    pub trip: u8,
+coded! {
+    /// What every datagram begins with.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub struct Header {
+        /// What it is for.
+        pub kind: Kind,
+        /// Interface DOFs.
+        pub dofs: u8,
+        /// The session, chosen by the laboratory; 0 before there is one.
+        pub session: u64,
+        /// Number among all that its sender sent in this session, from 1.
+        pub sequence: u64,
+        /// The sender's clock, ns; it need not agree with the receiver's.
+        pub time_ns: u64,
+        /// Tick of the loop.
+        pub tick: u64,
+        /// The clock of the datagram that this one answers, 0 for none.
+        pub echo_ns: u64,
+        /// Where the sender stands, as in the channel `phase`.
+        pub state: u8,
+        /// Code of its trip, 0 for none.
+        pub trip: u8,
+    }
 }
 
 impl Header {
@@ -103,23 +106,31 @@ impl Header {
         let (session, sequence, tick, echo_ns, state, trip) = (0, 0, 0, 0, 0, 0);
         Self { kind, dofs, session, sequence, time_ns, tick, echo_ns, state, trip }
     }
+
+    /// Of the answer to this one outside a session, which refuses as long as nobody says
+    /// more.
+    pub fn answered(&self, now_ns: u64) -> Self {
+        Self { echo_ns: self.time_ns, ..Self::outside(Kind::Refuse, self.dofs, now_ns) }
+    }
 }
 
-/// What the handshake adds.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct Handshake {
-    /// Ticks per second.
-    pub rate_hz: f64,
-    /// Chosen by the loop for this handshake.
-    pub nonce: u64,
-    /// Proof of knowing the token.
-    pub tag: u64,
-    /// The laboratory's watchdog, ns; 0 from a loop.
-    pub watchdog_ns: u64,
-    /// What is wanted or can be done: a sum of the constants below.
-    pub modes: u32,
-    /// Code of a [`Refusal`], 0 for none.
-    pub reason: u32,
+coded! {
+    /// What the handshake adds.
+    #[derive(Debug, Clone, Copy, PartialEq, Default)]
+    pub struct Handshake {
+        /// Ticks per second.
+        pub rate_hz: f64,
+        /// Chosen by the loop for this handshake.
+        pub nonce: u64,
+        /// Proof of knowing the token.
+        pub tag: u64,
+        /// The laboratory's watchdog, ns; 0 from a loop.
+        pub watchdog_ns: u64,
+        /// What is wanted or can be done: a sum of the constants below.
+        pub modes: u32,
+        /// Code of a [`Refusal`], 0 for none.
+        pub reason: u32,
+    }
 }
 
 /// Every tick waits for its answer.
@@ -131,51 +142,23 @@ pub const KNOWS_ACHIEVED: u32 = 4;
 /// Nothing in it is real.
 pub const VIRTUAL: u32 = 8;
 
-/// Why a laboratory does not want to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[repr(u32)]
-pub enum Refusal {
-    /// It has another session, or is not at rest yet.
-    Busy = 1,
-    /// It speaks another version.
-    Version = 2,
-    /// Its rate is another.
-    Rate = 3,
-    /// Its number of DOFs is another.
-    Dofs = 4,
-    /// The token is wrong.
-    Token = 5,
-    /// It cannot keep step in this way.
-    Mode = 6,
-    /// Something else.
-    Other = 7,
-}
-
-impl Refusal {
-    /// From its code; an unknown one is `Other`.
-    pub fn from_code(code: u32) -> Self {
-        match code {
-            1 => Self::Busy,
-            2 => Self::Version,
-            3 => Self::Rate,
-            4 => Self::Dofs,
-            5 => Self::Token,
-            6 => Self::Mode,
-            _ => Self::Other,
-        }
-    }
-
-    /// In words.
-    pub fn words(self) -> &'static str {
-        match self {
-            Self::Busy => "it has another session, or is still on its way to safe",
-            Self::Version => "it speaks another version of the protocol",
-            Self::Rate => "its rate is another one ([integrator] rate differs)",
-            Self::Dofs => "its number of interface DOFs is another one",
-            Self::Token => "the token is wrong ([rig] token)",
-            Self::Mode => "it cannot keep step in this way (lock-step, or against the clock)",
-            Self::Other => "for a reason of its own; its screen may say more",
-        }
+codes! {
+    /// Why a laboratory does not want to, in words.
+    pub enum Refusal: u32 => &'static str {
+        /// It has another session, or is not at rest yet.
+        Busy = 1 => "it has another session, or is still on its way to safe",
+        /// It speaks another version.
+        Version = 2 => "it speaks another version of the protocol",
+        /// Its rate is another.
+        Rate = 3 => "its rate is another one ([integrator] rate differs)",
+        /// Its number of DOFs is another.
+        Dofs = 4 => "its number of interface DOFs is another one",
+        /// The token is wrong.
+        Token = 5 => "the token is wrong ([rig] token)",
+        /// It cannot keep step in this way.
+        Mode = 6 => "it cannot keep step in this way (lock-step, or against the clock)",
+        /// Something else.
+        Other = 7 => "for a reason of its own; its screen may say more",
     }
 }
 
@@ -229,33 +212,14 @@ pub fn decode(bytes: &[u8]) -> Result<Datagram<'_>, Flaw> {
     if version != VERSION {
         return Err(Flaw::Version(version));
     }
-    let kind = Kind::from_byte(rest.get_u8()).ok_or(Flaw::Malformed)?;
-    let dofs = rest.get_u8();
-    let fits = (1..=MOST_DOFS).contains(&usize::from(dofs));
-    if !fits || bytes.len() != kind.bytes(usize::from(dofs)) {
+    let header: Header = take(&mut rest).ok_or(Flaw::Malformed)?;
+    let (kind, dofs) = (header.kind, usize::from(header.dofs));
+    if !(1..=MOST_DOFS).contains(&dofs) || bytes.len() != kind.bytes(dofs) {
         return Err(Flaw::Malformed);
     }
     // All that is read below is there: the size fits the kind.
-    let header = Header {
-        kind,
-        dofs,
-        session: rest.get_u64_le(),
-        sequence: rest.get_u64_le(),
-        time_ns: rest.get_u64_le(),
-        tick: rest.get_u64_le(),
-        echo_ns: rest.get_u64_le(),
-        state: rest.get_u8(),
-        trip: rest.get_u8(),
-    };
     rest.advance(RESERVED);
-    let handshake = kind.is_handshake().then(|| Handshake {
-        rate_hz: rest.get_f64_le(),
-        nonce: rest.get_u64_le(),
-        tag: rest.get_u64_le(),
-        watchdog_ns: rest.get_u64_le(),
-        modes: rest.get_u32_le(),
-        reason: rest.get_u32_le(),
-    });
+    let handshake = if kind.is_handshake() { take(&mut rest) } else { None };
     Ok(Datagram { header, handshake, values: rest })
 }
 
@@ -266,31 +230,17 @@ pub fn encode<'a>(
     header: &Header,
     handshake: Option<&Handshake>,
     blocks: [&[f64]; 3],
-    out: &'a mut [u8; MOST_BYTES],
+    out: &'a mut Room,
 ) -> &'a [u8] {
     let dofs = usize::from(header.dofs).min(MOST_DOFS);
     let end = header.kind.bytes(dofs) - CHECKSUM;
     let mut rest = &mut out[..end];
     rest.put_slice(&MAGIC);
     rest.put_u16_le(VERSION);
-    rest.put_u8(header.kind as u8);
-    rest.put_u8(dofs as u8);
-    rest.put_u64_le(header.session);
-    rest.put_u64_le(header.sequence);
-    rest.put_u64_le(header.time_ns);
-    rest.put_u64_le(header.tick);
-    rest.put_u64_le(header.echo_ns);
-    rest.put_u8(header.state);
-    rest.put_u8(header.trip);
+    Header { dofs: dofs as u8, ..*header }.put(&mut rest);
     rest.put_bytes(0, RESERVED);
     if header.kind.is_handshake() {
-        let handshake = handshake.copied().unwrap_or_default();
-        rest.put_f64_le(handshake.rate_hz);
-        rest.put_u64_le(handshake.nonce);
-        rest.put_u64_le(handshake.tag);
-        rest.put_u64_le(handshake.watchdog_ns);
-        rest.put_u32_le(handshake.modes);
-        rest.put_u32_le(handshake.reason);
+        handshake.copied().unwrap_or_default().put(&mut rest);
     }
     for block in blocks {
         for dof in 0..dofs {

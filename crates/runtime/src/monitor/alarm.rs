@@ -134,9 +134,9 @@ mod tests {
         let levels =
             Levels { warn: Some(50.0), hold: Some(80.0), ramp_down: Some(90.0), abort: Some(99.0) };
         let respond = |value: f64| {
-            let mut log = EventLog::new();
+            let mut log = EventLog::default();
             let said = alarm(levels, Sense::Rising).judge(3, 0, value, &mut log);
-            (said.err().map(|stop| (stop.response, stop.trip.limit)), log.events().len())
+            (said.err().map(|stop| (stop.response, stop.trip.limit)), log.events.len())
         };
         assert_eq!(respond(49.9), (None, 0));
         assert_eq!(respond(50.0), (None, 1));
@@ -149,7 +149,7 @@ mod tests {
     #[test]
     fn a_swinging_indicator_warns_once_and_recovers_when_it_has_settled() {
         let mut alarm = alarm(Levels { warn: Some(50.0), ..Levels::NONE }, Sense::Rising);
-        let mut log = EventLog::new();
+        let mut log = EventLog::default();
         for tick in 0..400 {
             // Swings between 30 and 60 for two seconds, then stays at 46, then at 44.
             let value = match tick {
@@ -159,7 +159,7 @@ mod tests {
             };
             alarm.judge(tick, 0, value, &mut log).unwrap();
         }
-        let seen: Vec<_> = log.events().iter().map(|event| (event.what, event.tick)).collect();
+        let seen: Vec<_> = log.events.iter().map(|event| (event.what, event.tick)).collect();
         assert_eq!(seen.len(), 2, "{seen:?}");
         assert_eq!(seen[0].0, What::Warning);
         // 46 is within a tenth of 50: settled one second after the last of it.
@@ -170,11 +170,11 @@ mod tests {
     fn a_falling_indicator_is_reached_from_above() {
         let mut alarm =
             alarm(Levels { warn: Some(3.0), hold: Some(1.0), ..Levels::NONE }, Sense::Falling);
-        let mut log = EventLog::new();
+        let mut log = EventLog::default();
         alarm.judge(0, 0, f64::INFINITY, &mut log).unwrap();
-        assert!(log.events().is_empty());
+        assert!(log.events.is_empty());
         alarm.judge(1, 0, 2.9, &mut log).unwrap();
-        assert_eq!(log.events().len(), 1);
+        assert_eq!(log.events.len(), 1);
         assert!(alarm.judge(2, 0, 0.0, &mut log).is_err());
     }
 }

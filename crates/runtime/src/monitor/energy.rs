@@ -27,6 +27,15 @@ impl WorkRule {
         }
     }
 
+    /// The force that works over a step, from those at its start and its end.
+    #[inline(always)]
+    pub(super) fn force(self, start: f64, end: f64) -> f64 {
+        match self {
+            Self::Held => start,
+            Self::Trapezoid => 0.5 * (end + start),
+        }
+    }
+
     /// The rule that closes the energy balance of a loop with this method.
     ///
     /// CR and KR-α take the force of an instant as acting at that instant, on
@@ -107,12 +116,15 @@ pub struct EnergyMonitor {
     pub(super) mass: PanelMatrix,
     /// Number of DOFs.
     size: usize,
-    /// W_F, W_I, J.
-    feedback: f64,
-    input: f64,
-    linear_dissipated: f64,
-    elements: ElementEnergy,
-    stability_warning: f64,
+    /// W_F at the last observation, J.
+    pub feedback: f64,
+    /// W_I, J.
+    pub input: f64,
+    /// What linear damping has taken, J.
+    pub(crate) linear_dissipated: f64,
+    pub(super) elements: ElementEnergy,
+    /// SW, %.
+    pub stability_warning: f64,
     started: bool,
     /// x and v of the last instant, and what acted at it.
     motion: Vec<f64>,
@@ -129,7 +141,7 @@ impl EnergyMonitor {
     pub fn new(numerical: &Equations, rule: WorkRule, constant_j: f64, stop_at: f64) -> Self {
         let n = numerical.size();
         let (interface, loads) = (numerical.interface.len(), numerical.load.ncols());
-        let damping = PanelMatrix::new(&numerical.damping);
+        let damping = PanelMatrix::new(&numerical.matrices.damping);
         // Of a first-order model the DOFs' part: its integrator gives the works.
         let reach = PanelMatrix::new(&numerical.load.rows(0, n).transpose());
         Self {
@@ -140,8 +152,8 @@ impl EnergyMonitor {
             reaches: [reach.output(), reach.output()],
             damping,
             reach,
-            stiffness: PanelMatrix::new(&numerical.stiffness),
-            mass: PanelMatrix::new(&numerical.mass),
+            stiffness: PanelMatrix::new(&numerical.matrices.stiffness),
+            mass: PanelMatrix::new(&numerical.matrices.mass),
             size: n,
             feedback: 0.0,
             input: 0.0,
@@ -170,40 +182,10 @@ impl EnergyMonitor {
         }
     }
 
-    /// What linear damping has taken up to the last observation, J.
-    #[inline]
-    pub fn linear_dissipated(&self) -> f64 {
-        self.linear_dissipated
-    }
-
-    /// W_I at the last observation, J.
-    #[inline]
-    pub fn input_work(&self) -> f64 {
-        self.input
-    }
-
-    /// W_F at the last observation, J.
-    #[inline]
-    pub fn feedback_work(&self) -> f64 {
-        self.feedback
-    }
-
-    /// Work put into the nonlinear elements up to the last observation, J.
-    #[inline]
-    pub fn element_work(&self) -> f64 {
-        self.elements.work
-    }
-
     /// E_d: what damping and hysteresis have taken up to the last observation, J.
     #[inline]
     pub fn dissipated(&self) -> f64 {
         self.linear_dissipated + (self.elements.work - self.elements.stored)
-    }
-
-    /// SW at the last observation, %.
-    #[inline]
-    pub fn stability_warning(&self) -> f64 {
-        self.stability_warning
     }
 
     /// A trip if the stability warning has reached its threshold.
@@ -211,8 +193,7 @@ impl EnergyMonitor {
     pub fn verdict(&self) -> Result<(), Trip> {
         // An infinite threshold only watches, even where the warning is infinite.
         if self.stop_at.is_finite() && self.stability_warning >= self.stop_at {
-            let (value, limit) = (self.stability_warning, self.stop_at);
-            return Err(Trip { kind: TripKind::StabilityWarning, dof: 0, value, limit });
+            return Err(TripKind::StabilityWarning.trip(self.stability_warning, self.stop_at));
         }
         Ok(())
     }
@@ -262,11 +243,7 @@ impl EnergyMonitor {
         self.linear_dissipated += 0.5 * taken;
         let moved = now.interface.iter().zip(&self.interface);
         for ((u, u0), (f, f0)) in moved.zip(now.force.iter().zip(&self.force)) {
-            let force = match self.rule {
-                WorkRule::Held => *f0,
-                WorkRule::Trapezoid => 0.5 * (f + f0),
-            };
-            self.feedback -= force * (u - u0);
+            self.feedback -= self.rule.force(*f0, *f) * (u - u0);
         }
         let moved = reach.iter().zip(last_reach);
         for ((s, s0), (q, q0)) in now.load.iter().zip(&self.load).zip(moved) {
@@ -279,6 +256,7 @@ impl EnergyMonitor {
 mod tests {
     use model::equations::RelativeDof;
     use nalgebra::DMatrix;
+    use numerics::second_order::SecondOrder;
 
     use super::*;
 
@@ -288,9 +266,7 @@ mod tests {
 
     fn monitor(damping: f64, constant_j: f64, stop_at: f64) -> EnergyMonitor {
         let equations = Equations {
-            mass: one(2.0),
-            damping: one(damping),
-            stiffness: one(50.0),
+            matrices: SecondOrder { mass: one(2.0), damping: one(damping), stiffness: one(50.0) },
             load: one(-2.0),
             interface: vec![RelativeDof::of_dof(0)],
             elements: Vec::new(),
@@ -332,7 +308,7 @@ mod tests {
             (energies.dissipated, expected.dissipated),
             (energies.kinetic, expected.kinetic),
             (energies.strain, expected.strain),
-            (monitor.stability_warning(), 100.0 * 1.4 / 1.45),
+            (monitor.stability_warning, 100.0 * 1.4 / 1.45),
         ] {
             assert!((ours - hand).abs() < 1e-12 * hand.abs(), "{energies:?}");
         }
@@ -352,7 +328,7 @@ mod tests {
         let mut monitor = monitor(0.0, 0.0, f64::INFINITY);
         observe(&mut monitor, 0.0, 1.0, -7.0, 0.0);
         observe(&mut monitor, 0.2, 1.0, 0.0, 0.0);
-        assert_eq!(monitor.stability_warning(), f64::INFINITY);
+        assert_eq!(monitor.stability_warning, f64::INFINITY);
         assert_eq!(monitor.verdict(), Ok(()));
     }
 }

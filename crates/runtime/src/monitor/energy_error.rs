@@ -5,11 +5,12 @@ use model::channel::Channel;
 use numerics::small::copy;
 
 use super::alarm::{Alarm, Levels, Sense};
-use super::energy::{EnergyMonitor, WorkRule};
+use super::energy::EnergyMonitor;
 use super::indicators::{Indicator, MonitorInput};
 use crate::event::EventLog;
 use crate::gate::TripKind;
 use crate::interlock::Stop;
+use crate::measured::Measured;
 
 pub(super) fn channels() -> Vec<Channel> {
     vec![Channel::new("energy_error", "%", "Energy error index")]
@@ -32,7 +33,6 @@ pub(super) fn channels() -> Vec<Channel> {
 ///
 /// Reference: Gálmez & Fermandois 2020, Front. Built Environ. 6, whose
 /// denominator W_I + EE_max is not guarded.
-#[derive(Debug, Clone)]
 pub(super) struct EnergyError {
     alarm: Alarm,
     step_s: f64,
@@ -65,16 +65,6 @@ struct Sums {
     elements: f64,
 }
 
-/// What the index is told at one instant.
-#[derive(Debug, Clone, Copy)]
-struct Balance<'a> {
-    displacement: &'a [f64],
-    measured: &'a [f64],
-    force: &'a [f64],
-    input: f64,
-    elements: f64,
-}
-
 /// DOFs that are evaluated every tick.
 const EVERY_TICK_DOFS: usize = 8;
 
@@ -97,34 +87,31 @@ impl EnergyError {
         }
     }
 
-    fn add(&mut self, balance: &Balance<'_>, energies: &EnergyMonitor) {
+    /// Takes one instant in, whose works are in the energies.
+    fn add(&mut self, displacement: &[f64], measured: &Measured, energies: &EnergyMonitor) {
         self.sums[1] = self.sums[0];
         let last = self.now;
         self.now = (self.now + 1) % 3;
-        copy(&mut self.instants[self.now], balance.displacement);
+        copy(&mut self.instants[self.now], displacement);
         if self.seen > 0 {
-            self.add_step(last, balance, energies);
+            self.add_step(last, measured, energies);
         }
-        self.sums[0].input = balance.input;
-        self.sums[0].elements = balance.elements;
-        copy(&mut self.measured, balance.measured);
-        copy(&mut self.force, balance.force);
+        self.sums[0].input = energies.input;
+        self.sums[0].elements = energies.elements.work;
+        copy(&mut self.measured, &measured.displacement);
+        copy(&mut self.force, &measured.force);
         self.seen += 1;
         if self.seen > 2 && self.seen.is_multiple_of(self.pace) {
             self.evaluate(energies);
         }
     }
 
-    fn add_step(&mut self, last: usize, balance: &Balance<'_>, energies: &EnergyMonitor) {
+    fn add_step(&mut self, last: usize, measured: &Measured, energies: &EnergyMonitor) {
         self.difference(self.now, last);
         self.sums[0].dissipated += energies.damping.quadratic(&self.change) / self.step_s;
-        let moved = balance.measured.iter().zip(&self.measured);
-        for ((x, x0), (f, f0)) in moved.zip(balance.force.iter().zip(&self.force)) {
-            let force = match energies.rule {
-                WorkRule::Held => *f0,
-                WorkRule::Trapezoid => 0.5 * (f + f0),
-            };
-            self.sums[0].work -= force * (x - x0);
+        let moved = measured.displacement.iter().zip(&self.measured);
+        for ((x, x0), (f, f0)) in moved.zip(measured.force.iter().zip(&self.force)) {
+            self.sums[0].work -= energies.rule.force(*f0, *f) * (x - x0);
         }
     }
 
@@ -149,14 +136,7 @@ impl EnergyError {
 
 impl Indicator for EnergyError {
     fn observe(&mut self, seen: &MonitorInput<'_>) {
-        let balance = Balance {
-            displacement: seen.displacement,
-            measured: &seen.measured.displacement,
-            force: &seen.measured.force,
-            input: seen.energies.input_work(),
-            elements: seen.energies.element_work(),
-        };
-        self.add(&balance, seen.energies);
+        self.add(seen.displacement, seen.measured, seen.energies);
     }
 
     fn judge(&mut self, tick: u64, log: &mut EventLog) -> Result<(), Stop> {
@@ -172,7 +152,9 @@ impl Indicator for EnergyError {
 mod tests {
     use model::equations::{Equations, RelativeDof};
     use nalgebra::DMatrix;
+    use numerics::second_order::SecondOrder;
 
+    use super::super::energy::WorkRule;
     use super::*;
 
     /// m ẍ + c ẋ + k x = −f + p with x = sin ωt: the load p is what it must be.
@@ -180,15 +162,13 @@ mod tests {
         let one = |value: f64| DMatrix::from_element(1, 1, value);
         let (m, c, k, spring, omega) = (2.0, 3.0, 50.0, 400.0, 9.0);
         let equations = Equations {
-            mass: one(m),
-            damping: one(c),
-            stiffness: one(k),
+            matrices: SecondOrder { mass: one(m), damping: one(c), stiffness: one(k) },
             load: one(1.0),
             interface: vec![RelativeDof::of_dof(0)],
             elements: Vec::new(),
             states: None,
         };
-        let energies = EnergyMonitor::new(&equations, WorkRule::Trapezoid, 1.0, f64::INFINITY);
+        let mut energies = EnergyMonitor::new(&equations, WorkRule::Trapezoid, 1.0, f64::INFINITY);
         let mut index = EnergyError::new(Levels::NONE, &energies, 1, step_s);
         let (mut input, mut last) = (0.0, (0.0, 0.0));
         let (mut least, mut most): (f64, f64) = (0.0, 0.0);
@@ -202,14 +182,10 @@ mod tests {
             let before = input;
             input += 0.5 * (load + last.1) * (sin - last.0);
             last = (sin, load);
-            let balance = Balance {
-                displacement: &[sin],
-                measured: &[late],
-                force: &[force],
-                input,
-                elements: 0.0,
-            };
-            index.add(&balance, &energies);
+            energies.input = input;
+            let measured =
+                Measured { displacement: vec![late], force: vec![force], ..Measured::zeros(1) };
+            index.add(&[sin], &measured, &energies);
             if t > 1.0 {
                 // The motion starts with a velocity: its energy is not in the
                 // input. The index speaks of the instant before.

@@ -43,7 +43,6 @@ pub(super) fn channels() -> Vec<Channel> {
 /// The curvature is there because an instability grows exponentially, and a
 /// line would be late; the curve still is, and less so the nearer it comes. Half
 /// a period of the slowest motion should fit into a bucket, window/8.
-#[derive(Debug, Clone)]
 pub(super) struct Forecast {
     alarm: Alarm,
     constant_j: f64,
@@ -123,7 +122,7 @@ impl Forecast {
 
 impl Indicator for Forecast {
     fn observe(&mut self, seen: &MonitorInput<'_>) {
-        self.add(seen.energies.feedback_work(), seen.energies.dissipated());
+        self.add(seen.energies.feedback, seen.energies.dissipated());
     }
 
     fn judge(&mut self, tick: u64, log: &mut EventLog) -> Result<(), Stop> {

@@ -108,22 +108,15 @@ impl IndicatorSet {
         }
         let (step_s, constant_j) = (limits.step_s, energies.constant_j);
         let count = limits.command.len();
-        let mut indicators: Vec<Box<dyn Indicator>> = Vec::new();
-        if let Some(plan) = plan.windowed {
-            indicators.push(Box::new(WindowedWarning::new(&plan, constant_j, step_s)));
-        }
-        if let Some(levels) = plan.energy_error {
-            indicators.push(Box::new(EnergyError::new(levels, energies, count, step_s)));
-        }
-        if let Some(plan) = plan.forecast {
-            indicators.push(Box::new(Forecast::new(&plan, constant_j, step_s)));
-        }
-        if let Some(plan) = plan.tracking {
-            indicators.push(Box::new(Tracking::new(&plan, count, step_s)));
-        }
-        if let Some(levels) = plan.limits_used {
-            indicators.push(Box::new(LimitsUsed::new(levels, limits.clone())));
-        }
+        let asked: [Option<Box<dyn Indicator>>; 5] = [
+            plan.windowed.map(|it| Box::new(WindowedWarning::new(&it, constant_j, step_s)) as _),
+            plan.energy_error
+                .map(|it| Box::new(EnergyError::new(it, energies, count, step_s)) as _),
+            plan.forecast.map(|it| Box::new(Forecast::new(&it, constant_j, step_s)) as _),
+            plan.tracking.map(|it| Box::new(Tracking::new(&it, count, step_s)) as _),
+            plan.limits_used.map(|it| Box::new(LimitsUsed::new(it, limits.clone())) as _),
+        ];
+        let indicators = asked.into_iter().flatten().collect();
         let (kind, rising) = (TripKind::StabilityWarning, Sense::Rising);
         Some(Self { stability: Alarm::new(kind, plan.stability, rising, step_s), indicators })
     }
@@ -134,7 +127,7 @@ impl IndicatorSet {
         for indicator in &mut self.indicators {
             indicator.observe(seen);
         }
-        self.stability.judge(seen.tick, 0, seen.energies.stability_warning(), log)?;
+        self.stability.judge(seen.tick, 0, seen.energies.stability_warning, log)?;
         self.indicators.iter_mut().try_for_each(|indicator| indicator.judge(seen.tick, log))
     }
 

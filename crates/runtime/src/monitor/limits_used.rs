@@ -22,7 +22,6 @@ pub(super) fn channels() -> Vec<Channel> {
 }
 
 /// Compares what is commanded and measured with the limits of the gate.
-#[derive(Debug, Clone)]
 pub(super) struct LimitsUsed {
     alarm: Alarm,
     limits: Limits,

@@ -60,7 +60,6 @@ struct TrackingEstimate {
 /// the fit can be trusted: without motion its standard errors are large, the
 /// estimate is not valid and the last one stays. A delay is only told where some
 /// motion comes back at all.
-#[derive(Debug, Clone)]
 pub(super) struct Tracking {
     bucket_ticks: u64,
     in_bucket: u64,

@@ -3,6 +3,7 @@
 use model::channel::Channel;
 
 use super::alarm::{Alarm, Levels, Sense};
+use super::energy::stability_warning;
 use super::indicators::{Indicator, MonitorInput};
 use crate::event::EventLog;
 use crate::gate::TripKind;
@@ -42,7 +43,6 @@ pub(super) fn channels() -> Vec<Channel> {
 /// therefore keeps the *crest* of W_F in its bucket, which is where the specimen
 /// stores nothing. That holds where half a period fits into a bucket, T/32;
 /// below, part of the swing remains.
-#[derive(Debug, Clone)]
 pub(super) struct WindowedWarning {
     alarm: Alarm,
     constant_j: f64,
@@ -80,7 +80,8 @@ impl WindowedWarning {
     #[inline]
     fn add(&mut self, feedback: f64, dissipated: f64) {
         let (feedback_then, dissipated_then) = self.marks[self.oldest];
-        self.value = ratio(feedback - feedback_then, dissipated - dissipated_then, self.constant_j);
+        let taken = dissipated - dissipated_then + self.constant_j;
+        self.value = stability_warning(feedback - feedback_then, taken);
         self.crest = self.crest.max(feedback);
         self.in_bucket += 1;
         if self.in_bucket == self.bucket_ticks {
@@ -94,7 +95,7 @@ impl WindowedWarning {
 
 impl Indicator for WindowedWarning {
     fn observe(&mut self, seen: &MonitorInput<'_>) {
-        self.add(seen.energies.feedback_work(), seen.energies.dissipated());
+        self.add(seen.energies.feedback, seen.energies.dissipated());
     }
 
     fn judge(&mut self, tick: u64, log: &mut EventLog) -> Result<(), Stop> {
@@ -103,19 +104,6 @@ impl Indicator for WindowedWarning {
 
     fn write(&self, frame: &mut Vec<f64>) {
         frame.push(self.value);
-    }
-}
-
-#[inline]
-fn ratio(feedback: f64, dissipated: f64, constant_j: f64) -> f64 {
-    let taken = dissipated + constant_j;
-    if feedback <= 0.0 {
-        0.0
-    } else if taken > 0.0 {
-        100.0 * feedback / taken
-    } else {
-        // Damping that gives energy instead of taking it.
-        f64::INFINITY
     }
 }
 

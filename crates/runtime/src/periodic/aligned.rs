@@ -2,7 +2,6 @@
 
 /// Delay lines that make every signal as late as the latest. A common lateness
 /// does no harm: the simulated side then runs that much behind the rig.
-#[derive(Debug, Clone)]
 pub(super) struct Aligned {
     lines: [Line; 3],
     /// How late everything is, s.
@@ -27,7 +26,6 @@ impl Aligned {
 
 /// A delay of any number of samples, straight between them: at ten kilohertz and
 /// some tens of hertz that costs (ωh)²/8, less than 1e-4.
-#[derive(Debug, Clone)]
 struct Line {
     dofs: usize,
     /// A ring of samples.

@@ -33,7 +33,6 @@ impl Errand {
 }
 
 /// What is asked of the loop.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Wanted {
     /// A settled point.
     Point,
@@ -60,10 +59,7 @@ pub(crate) fn desk() -> (Desk, Producer<Box<Errand>>, Consumer<Box<Errand>>) {
 impl PeriodicSource {
     /// Takes up what is asked for, if anything is.
     pub(super) fn take_errand(&mut self) {
-        let Some(desk) = &mut self.desk else { return };
-        if desk.at_work.is_some() {
-            return;
-        }
+        let Some(desk) = self.desk.as_mut().filter(|desk| desk.at_work.is_none()) else { return };
         let Ok(mut errand) = desk.requests.pop() else { return };
         match errand.wanted {
             Wanted::Point => self.set(errand.frequency_hz, &errand.target),
@@ -77,12 +73,12 @@ impl PeriodicSource {
 
     /// Answers what was asked for.
     pub(super) fn answer(&mut self, trip: Option<Trip>) {
-        let errand = self.desk.as_mut().and_then(|desk| desk.at_work.take());
-        let Some(mut errand) = errand else { return };
-        self.report(&mut errand.answer);
-        errand.trip = trip;
-        if let Some(desk) = &mut self.desk {
+        let Some(mut desk) = self.desk.take() else { return };
+        if let Some(mut errand) = desk.at_work.take() {
+            self.report(&mut errand.answer);
+            errand.trip = trip;
             let _ = desk.answers.push(errand);
         }
+        self.desk = Some(desk);
     }
 }

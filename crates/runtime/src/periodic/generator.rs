@@ -5,8 +5,8 @@ use std::f64::consts::PI;
 use model::periodic::Coefficients;
 use numerics::harmonics::{self, PACK, Pack};
 
-use super::Mean;
 use super::stretch::{STRETCH, Stretch};
+use super::{Mean, PeriodicSettings};
 
 /// Ticks after which the phase is computed anew rather than turned on: turning
 /// costs a rounding each time.
@@ -18,7 +18,6 @@ pub(super) fn packs(harmonics: usize) -> usize {
 }
 
 /// Where the period stands at every tick of a stretch, and at the one after it.
-#[derive(Debug, Clone)]
 pub(super) struct Phase {
     /// Of the tick after the stretch.
     cycles: f64,
@@ -134,11 +133,10 @@ fn fill(cosines: &mut [Pack], sines: &mut [Pack], cycles: f64) {
 }
 
 /// Target of every interface DOF with its derivatives.
-#[derive(Debug, Clone)]
 pub(super) struct Generator {
-    phase: Phase,
+    pub(super) phase: Phase,
     step_s: f64,
-    frequency_hz: f64,
+    pub(super) frequency_hz: f64,
     from: Vec<Coefficients>,
     to: Vec<Coefficients>,
     now: Vec<Coefficients>,
@@ -152,17 +150,13 @@ pub(super) struct Generator {
 }
 
 impl Generator {
-    pub(super) fn new(
-        dofs: usize,
-        (harmonics, seen): (usize, usize),
-        step_s: f64,
-        mean: Mean,
-        ramp_m_s: f64,
-    ) -> Self {
-        let zeros = vec![Coefficients::zeros(harmonics); dofs];
+    /// At rest; so many harmonics are looked at.
+    pub(super) fn new(settings: &PeriodicSettings, seen: usize) -> Self {
+        let &PeriodicSettings { harmonics, mean, ramp_m_s, ref limits, .. } = settings;
+        let zeros = vec![Coefficients::zeros(harmonics); limits.command.len()];
         Self {
             phase: Phase::new(seen.max(harmonics)),
-            step_s,
+            step_s: limits.step_s,
             frequency_hz: 0.0,
             from: zeros.clone(),
             to: zeros.clone(),
@@ -223,14 +217,6 @@ impl Generator {
         self.from[dof].0[0] = mean;
         self.to[dof].0[0] = mean;
         self.now[dof].0[0] = mean;
-    }
-
-    pub(super) fn phase(&self) -> &Phase {
-        &self.phase
-    }
-
-    pub(super) fn frequency_hz(&self) -> f64 {
-        self.frequency_hz
     }
 
     /// Whether the new coefficients are reached.

@@ -23,9 +23,10 @@ use model::integrator::{IntegratorError, Method};
 use model::motion::Motion;
 use model::periodic::{Coefficients, Orbit};
 
-use crate::frame::{Block, FramePlan};
+use crate::frame::Block;
 use crate::gate::{Limits, Trip};
 use crate::interlock::{SafePath, Stop};
+use crate::open_loop::OpenLoop;
 use crate::operator::obey;
 use crate::record::FrameSink;
 use crate::rig::{Measured, Rig, RigSlot};
@@ -97,7 +98,6 @@ pub type PeriodicLoop = Loop<PeriodicSource>;
 /// The periodic target, and the simulated side that follows what is measured.
 pub struct PeriodicSource {
     settings: PeriodicSettings,
-    step_s: f64,
     numerical: Numerical,
     aligned: Aligned,
     generator: Generator,
@@ -118,7 +118,7 @@ pub struct PeriodicSource {
     /// Whether the target goes to rest for good.
     resting: bool,
     /// Where points are asked for in real time.
-    desk: Option<Desk>,
+    pub(crate) desk: Option<Desk>,
 }
 
 impl PeriodicLoop {
@@ -134,9 +134,7 @@ impl PeriodicLoop {
 
     /// The channels of its frames.
     pub fn channels(&self) -> Vec<Channel> {
-        let interface = self.source.desired.count();
-        let plan = FramePlan { interface, auxiliary: self.rig.channels(), ..FramePlan::default() };
-        plan.channels(&Block::driven())
+        OpenLoop::channels(self.source.desired.count(), &self.rig)
     }
 
     /// The same loop with a frame of every so many ticks.
@@ -164,9 +162,7 @@ impl PeriodicLoop {
         target: &[Coefficients],
     ) -> Result<Orbit, PeriodicError> {
         self.set(frequency_hz, target);
-        while !self.is_done() {
-            self.go_on();
-        }
+        self.go_on_until_done(|| 0);
         self.result()
     }
 
@@ -193,11 +189,6 @@ impl PeriodicLoop {
         let mut orbit = self.source.blank();
         self.source.report(&mut orbit);
         Ok(orbit)
-    }
-
-    /// A target at rest.
-    pub fn blank_target(&self) -> Vec<Coefficients> {
-        self.source.blank_target()
     }
 
     /// Whether the rig needs no further tick: it is safe after a trip, or its
@@ -230,24 +221,13 @@ impl PeriodicSource {
         let numerical =
             Numerical::new(&settings.equations, settings.control, settings.method, step_s)?;
         Ok(Self {
-            step_s,
             numerical,
             aligned: Aligned::new(settings.sensor_delays_s, dofs, step_s),
-            generator: Generator::new(
-                dofs,
-                (settings.harmonics, seen),
-                step_s,
-                settings.mean,
-                settings.ramp_m_s,
-            ),
+            generator: Generator::new(&settings, seen),
             windows: Windows::new(3 * dofs, seen),
             stretch: Stretch::new(dofs),
             period_ends: false,
-            history: History::new(
-                settings.settling,
-                3 * dofs * (2 * seen + 1),
-                4 * dofs * (2 * seen + 1),
-            ),
+            history: History::new(settings.settling, dofs * (2 * seen + 1)),
             desired: Motion::rest(dofs),
             estimate: vec![Coefficients::zeros(seen); 4 * dofs],
             ticks_of_point: 0,
@@ -271,7 +251,7 @@ impl PeriodicSource {
     }
 
     fn in_ticks(&self, time_s: f64) -> u64 {
-        (time_s / self.step_s).ceil() as u64
+        (time_s / self.settings.limits.step_s).ceil() as u64
     }
 
     pub(crate) fn refine(&mut self) -> bool {
@@ -279,7 +259,7 @@ impl PeriodicSource {
             return false;
         }
         let longest = self.settings.settling.refined_estimates as f64 + 2.0;
-        let more = self.in_ticks(longest / self.generator.frequency_hz());
+        let more = self.in_ticks(longest / self.generator.frequency_hz);
         self.most_ticks = self.ticks_of_point.saturating_add(more);
         self.settled = false;
         true
@@ -299,13 +279,8 @@ impl PeriodicSource {
         self.generator.has_arrived() && self.generator.is_still()
     }
 
-    /// Points are asked for at this desk from now on.
-    pub(crate) fn sit_at(&mut self, desk: Desk) {
-        self.desk = Some(desk);
-    }
-
     /// A target at rest.
-    pub(crate) fn blank_target(&self) -> Vec<Coefficients> {
+    pub fn blank_target(&self) -> Vec<Coefficients> {
         vec![Coefficients::zeros(self.settings.harmonics); self.desired.count()]
     }
 
@@ -326,7 +301,7 @@ impl PeriodicSource {
     }
 
     fn late_cycles(&self) -> f64 {
-        self.aligned.latency_s * self.generator.frequency_hz()
+        self.aligned.latency_s * self.generator.frequency_hz
     }
 
     /// Writes what the point has given. Allocates nothing.
@@ -352,7 +327,7 @@ impl PeriodicSource {
         }
         out.estimates = rows.len();
         out.settled = self.history.has_settled();
-        out.time_s = self.ticks_of_point as f64 * self.step_s;
+        out.time_s = self.ticks_of_point as f64 * self.settings.limits.step_s;
     }
 
     /// Target and load of the ticks to come, at most so many.
@@ -367,8 +342,8 @@ impl PeriodicSource {
         let rows = &mut self.stretch;
         let count = rows.ticks * rows.dofs;
         if !rows.has_acceleration {
-            let omega = std::f64::consts::TAU * self.generator.frequency_hz();
-            synthesise(&self.estimate, omega, self.generator.phase().harmonics(0), rows);
+            let omega = std::f64::consts::TAU * self.generator.frequency_hz;
+            synthesise(&self.estimate, omega, self.generator.phase.harmonics(0), rows);
         }
         let (displacement, force) = (&mut rows.displacement[..count], &mut rows.force[..count]);
         let acceleration = &mut rows.acceleration[..count];
@@ -383,7 +358,7 @@ impl PeriodicSource {
             measured: displacement,
         };
         self.numerical.run(&ticks, &mut rows.simulated[..count]).map_err(not_converged)?;
-        self.windows.add(self.generator.phase(), &self.stretch);
+        self.windows.add(&self.generator.phase, &self.stretch);
         Ok(())
     }
 

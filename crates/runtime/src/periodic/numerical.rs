@@ -265,9 +265,11 @@ mod tests {
     fn equations() -> Equations {
         let three = |a: [f64; 9]| DMatrix::from_row_slice(3, 3, &a);
         Equations {
-            mass: three([2.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 3.0]),
-            damping: three([9.0, -4.0, 0.0, -4.0, 6.0, -2.0, 0.0, -2.0, 5.0]),
-            stiffness: three([9e3, -4e3, 0.0, -4e3, 6e3, -2e3, 0.0, -2e3, 5e3]),
+            matrices: SecondOrder {
+                mass: three([2.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 3.0]),
+                damping: three([9.0, -4.0, 0.0, -4.0, 6.0, -2.0, 0.0, -2.0, 5.0]),
+                stiffness: three([9e3, -4e3, 0.0, -4e3, 6e3, -2e3, 0.0, -2e3, 5e3]),
+            },
             load: DMatrix::from_row_slice(3, 2, &[1.0, 0.0, 0.0, -2.0, 0.5, 1.0]),
             interface: vec![RelativeDof::of_dof(2), RelativeDof { to: Some(0), from: Some(1) }],
             elements: Vec::new(),
@@ -305,7 +307,7 @@ mod tests {
             let mut stepped = product.clone();
             let b = equations().interface_matrix();
             let mut held = equations();
-            held.stiffness += product.gains.implicit * &b * b.transpose();
+            held.matrices.stiffness += product.gains.implicit * &b * b.transpose();
             held.load = DMatrix::from_fn(3, 4, |i, j| {
                 if j < 2 { equations().load[(i, j)] } else { b[(i, j - 2)] }
             });

@@ -24,7 +24,6 @@ pub struct Settling {
 
 /// Estimates of all signals since the last change, newest last. All memory is
 /// laid out ahead: estimates are added inside the tick.
-#[derive(Debug, Clone)]
 pub(super) struct History {
     rule: Settling,
     /// How many of the leading values are judged: displacements, not forces.
@@ -42,8 +41,9 @@ pub(super) struct History {
 }
 
 impl History {
-    /// Of estimates with `width` values.
-    pub(super) fn new(rule: Settling, judged: usize, width: usize) -> Self {
+    /// Of estimates with so many values of each of four signals, the force last.
+    pub(super) fn new(rule: Settling, of_signal: usize) -> Self {
+        let (judged, width) = (3 * of_signal, 4 * of_signal);
         let rows = rule.most_estimates.max(rule.refined_estimates).max(4 * rule.spell);
         Self {
             rule,

@@ -19,7 +19,6 @@ use crate::rig::{Measured, Rig, RigSlot};
 pub(super) const STRETCH: usize = 32;
 
 /// Room for a stretch, tick by tick, all DOFs of a tick behind each other.
-#[derive(Debug, Clone)]
 pub(super) struct Stretch {
     pub(super) dofs: usize,
     /// Ticks in it.
@@ -152,7 +151,7 @@ impl PeriodicLoop {
         self.measured.force.copy_from_slice(&force[at..at + dofs]);
         let verdict = gate(limits, &self.held, &self.command, &self.measured, &self.command);
         // Refused above, so refused here; a trip it is in any case.
-        let unknown = Trip { kind: TripKind::Command, dof: 0, value: f64::NAN, limit: f64::NAN };
+        let unknown = TripKind::Command.trip(f64::NAN, f64::NAN);
         Err(verdict.err().unwrap_or(unknown))
     }
 }

@@ -16,7 +16,6 @@ use super::generator::{Phase, packs};
 use super::stretch::Stretch;
 
 /// Two overlapping windows over several signals.
-#[derive(Debug, Clone)]
 pub(super) struct Windows {
     /// Values of an estimate of one signal: 1, cos, sin, …
     width: usize,

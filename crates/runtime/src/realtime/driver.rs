@@ -14,7 +14,7 @@ use super::{RealtimeError, RealtimePlan};
 use crate::clock::{self, Began, Overruns, Schedule, Ticked, drive};
 use crate::hybrid_loop::{ClosedLoop, HybridLoop};
 use crate::interlock::Response;
-use crate::operator::Operator;
+use crate::operator;
 use crate::record::TimingNote;
 use crate::source::Source;
 use crate::stop::StopHandle;
@@ -29,7 +29,8 @@ const RING_LOOK: u64 = 256;
 /// A thread that has what the system would grant, and waits for its loop.
 pub struct Driver {
     plan: RealtimePlan,
-    granted: Granted,
+    /// What the system granted.
+    pub granted: Granted,
     thread: PreparedThread<Job, ()>,
     main: Option<MainThread>,
     process: ProcessGrant,
@@ -46,7 +47,8 @@ pub struct Running<S: Source> {
     abandoned: Arc<AtomicBool>,
     thread: Option<PreparedThread<Job, ()>>,
     main: Option<MainThread>,
-    granted: Granted,
+    /// What the system granted.
+    pub granted: Granted,
     _process: ProcessGrant,
 }
 
@@ -92,11 +94,6 @@ impl Driver {
         };
         granted.append(of_process);
         Ok(Self { plan: *plan, granted, thread, main, process })
-    }
-
-    /// What the system granted.
-    pub fn granted(&self) -> &Granted {
-        &self.granted
     }
 
     /// Runs a hybrid test to its end. The calling thread only looks on: `look` is
@@ -176,11 +173,6 @@ impl Driver {
 }
 
 impl<S: Source> Running<S> {
-    /// What the system granted.
-    pub fn granted(&self) -> &Granted {
-        &self.granted
-    }
-
     /// Whether the last tick is done.
     pub fn is_over(&self) -> bool {
         self.status.is_over()
@@ -244,7 +236,7 @@ fn tick_on_time<S: Source>(
     let mut now = Glance::default();
     timing.overruns = drive(test, &mut clock, presses, plan.overrun_limit, |test, ticked| {
         if left.load(Ordering::Relaxed) {
-            Operator::new().stop(test, Response::Hold);
+            operator::stop(test, Response::Hold);
         }
         if let (Some(waker), Some(tick)) = (waker, test.source().closed_tick(test.ticks())) {
             waker.after_tick(tick, ticked.ended_ns);

@@ -5,6 +5,8 @@ use std::io::{self, Write};
 use std::sync::mpsc::{Sender, channel};
 use std::thread::{self, JoinHandle};
 
+use keys::Keys;
+
 use super::{RealtimeError, RealtimePlan};
 use crate::system::{self, Locked};
 
@@ -126,7 +128,7 @@ impl<J: Send + 'static, R: Send + 'static> PreparedThread<J, R> {
                 system::touch_stack();
                 Some(work(job))
             })
-            .map_err(|source| RealtimeError::Thread { source })?;
+            .map_err(RealtimeError::Thread)?;
         let granted = told.recv().map_err(|_| RealtimeError::Panicked)?;
         Ok((Self { job, handle }, granted))
     }
@@ -154,16 +156,15 @@ fn chosen_cpu() -> Option<usize> {
 }
 
 /// Whether the process keeps its memory in place.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Keys)]
 pub enum Memory {
-    /// All of it, so that no page is ever fetched during a tick.
+    /// All of it stays in place, so that no tick waits for a page.
     Locked,
     /// Left to the system.
     Unlocked,
 }
 
 /// What the whole process holds while a test runs.
-#[derive(Debug)]
 pub(super) struct ProcessGrant {
     /// Held open: the processors do not fall asleep deeply while it is.
     _awake: Option<File>,

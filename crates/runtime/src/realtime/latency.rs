@@ -21,19 +21,6 @@ pub struct Latency {
 }
 
 impl Latency {
-    /// Empty.
-    pub fn new() -> Self {
-        let histogram = Histogram::new_with_bounds(1, LONGEST_NS, DIGITS);
-        let mut histogram = histogram.expect("the bounds are constants that fit");
-        // Its pages are touched here, not in the tick.
-        histogram.saturating_record(LONGEST_NS);
-        for exponent in 0..36 {
-            histogram.saturating_record(1 << exponent);
-        }
-        histogram.reset();
-        Self { histogram }
-    }
-
     /// Counts one time.
     #[inline]
     pub fn record(&mut self, nanoseconds: u64) {
@@ -96,8 +83,17 @@ impl Latency {
 }
 
 impl Default for Latency {
+    /// Empty.
     fn default() -> Self {
-        Self::new()
+        let histogram = Histogram::new_with_bounds(1, LONGEST_NS, DIGITS);
+        let mut histogram = histogram.expect("the bounds are constants that fit");
+        // Its pages are touched here, not in the tick.
+        histogram.saturating_record(LONGEST_NS);
+        for exponent in 0..36 {
+            histogram.saturating_record(1 << exponent);
+        }
+        histogram.reset();
+        Self { histogram }
     }
 }
 
@@ -154,12 +150,12 @@ mod tests {
 
     #[test]
     fn quantiles_are_those_of_the_values() {
-        let (mut latency, live) = (Latency::new(), LiveLatency::new());
+        let (mut latency, live) = (Latency::default(), LiveLatency::new());
         assert_eq!(latency.count(), 0);
         assert_eq!(live.quantile_ns(0.5), None);
         latency.record(1500);
         assert_eq!((latency.note("").min_s, latency.note("").max_s), (1.5e-6, 1.5e-6));
-        latency = Latency::new();
+        latency = Latency::default();
         for microseconds in 1..=1000 {
             latency.record(1000 * microseconds);
             live.record(1000 * microseconds);
@@ -178,7 +174,7 @@ mod tests {
 
     #[test]
     fn no_time_is_too_short_or_too_long() {
-        let (mut latency, live) = (Latency::new(), LiveLatency::new());
+        let (mut latency, live) = (Latency::default(), LiveLatency::new());
         for value in [0, 1, u64::MAX, LONGEST_NS] {
             latency.record(value);
             live.record(value);

@@ -68,7 +68,7 @@ impl MainThread {
 
     /// Gives it its loop.
     pub(super) fn give(&self, main: MainLoop) -> Option<Waker> {
-        let ratio = main.ratio().max(1) as u64;
+        let ratio = main.rates.ratio.max(1) as u64;
         let (shared, thread) = (Arc::clone(&self.shared), self.thread.handle.thread().clone());
         self.thread.give(main).ok()?;
         Some(Waker { shared, thread, ratio })

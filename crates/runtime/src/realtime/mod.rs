@@ -60,13 +60,10 @@ pub struct RealtimePlan {
 pub enum RealtimeError {
     /// No thread.
     #[error(
-        "cannot start the thread of the loop: {source}; end other programs or raise the limit of \
+        "cannot start the thread of the loop: {0}; end other programs or raise the limit of \
          processes or of locked memory"
     )]
-    Thread {
-        /// What the system said.
-        source: io::Error,
-    },
+    Thread(#[source] io::Error),
     /// A defect of twinrig.
     #[error(
         "the thread of the loop failed: the rig holds its last command; make it safe by hand, and \

@@ -45,14 +45,14 @@ impl PeriodicDriver {
             helped: false,
         };
         let (of_loop, requests, answers) = desk();
-        periodic.source.sit_at(of_loop);
+        periodic.source.desk = Some(of_loop);
         let (running, errand) = (Some(driver.begin(periodic, stop)?), Some(Box::new(errand)));
         Ok(Self { requests, answers, errand, running, over: None })
     }
 
     /// What the system granted.
     pub fn granted(&self) -> Option<&Granted> {
-        self.running.as_ref().map(Running::granted)
+        self.running.as_ref().map(|running| &running.granted)
     }
 
     /// Asks for a point and waits until it has settled; meanwhile `look` is

@@ -80,29 +80,20 @@ impl Status {
 
     /// A look at it.
     pub fn glance(&self) -> Glance {
-        let [
-            ticks,
-            phase,
-            overruns,
-            missed,
-            bridged,
-            unanswered,
-            late_answers,
-            warning,
-            ring,
-            lost,
-        ] = self.words.each_ref().map(|word| word.load(Ordering::Relaxed));
+        let mut words = self.words.iter().map(|word| word.load(Ordering::Relaxed));
+        let mut next = || words.next().unwrap_or_default();
+        // In the order of the words.
         Glance {
-            ticks,
-            phase: phase as u8,
-            overruns,
-            missed,
-            bridged,
-            unanswered,
-            late_answers,
-            stability_warning: f64::from_bits(warning),
-            ring: f64::from_bits(ring),
-            frames_lost: lost,
+            ticks: next(),
+            phase: next() as u8,
+            overruns: next(),
+            missed: next(),
+            bridged: next(),
+            unanswered: next(),
+            late_answers: next(),
+            stability_warning: f64::from_bits(next()),
+            ring: f64::from_bits(next()),
+            frames_lost: next(),
             wake_up_p99_ns: self.wake_up.quantile_ns(0.99),
         }
     }

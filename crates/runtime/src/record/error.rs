@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use arrow_schema::ArrowError;
 
 use super::Summary;
+use super::schema::{FORMAT, MAX_CHANNELS, MAX_HEADER_BYTES};
 
 /// A record that could not be written or read. Every message names the file
 /// and the remedy.
@@ -13,60 +14,34 @@ use super::Summary;
 pub enum RecordError {
     /// The file could not be created.
     #[error(
-        "cannot create the record {path}: {source}; check that its folder exists and may be \
+        "cannot create the record {0}: {1}; check that its folder exists and may be \
          written to"
     )]
-    Create {
-        /// The record.
-        path: PathBuf,
-        /// What the system or the encoder said.
-        source: ArrowError,
-    },
+    Create(PathBuf, #[source] ArrowError),
     /// A record of that name is there and may not be replaced.
-    #[error("the record {path} exists and is not replaced; choose another name or move it away")]
-    Exists {
-        /// The record.
-        path: PathBuf,
-    },
+    #[error("the record {0} exists and is not replaced; choose another name or move it away")]
+    Exists(PathBuf),
     /// The writer's thread could not be started.
     #[error(
-        "cannot start the thread that writes the record {path}: {source}; end other programs \
+        "cannot start the thread that writes the record {0}: {1}; end other programs \
          or raise the limit of processes"
     )]
-    Thread {
-        /// The record.
-        path: PathBuf,
-        /// What the system said.
-        source: io::Error,
-    },
+    Thread(PathBuf, #[source] io::Error),
     /// A frame needs at least one channel.
     #[error("a record needs at least one channel; the loop declared none")]
     NoChannels,
     /// More channels than a record can describe.
-    #[error("{count} channels are more than the {limit} a record holds; record fewer")]
-    TooManyChannels {
-        /// Channels asked for.
-        count: usize,
-        /// The most a record holds.
-        limit: usize,
-    },
+    #[error("{0} channels are more than the {MAX_CHANNELS} a record holds; record fewer")]
+    TooManyChannels(usize),
     /// Two channels of one name.
-    #[error("two channels are called \"{name}\"; channel names must differ")]
-    DuplicateChannel {
-        /// The name used twice.
-        name: String,
-    },
+    #[error("two channels are called \"{0}\"; channel names must differ")]
+    DuplicateChannel(String),
     /// The experiment and the files it names are too large to embed.
     #[error(
-        "the experiment and its input files fill {bytes} bytes of the record's header, more \
-         than the {limit} allowed; name smaller input files"
+        "the experiment and its input files fill {0} bytes of the record's header, more \
+         than the {MAX_HEADER_BYTES} allowed; name smaller input files"
     )]
-    HeaderTooLarge {
-        /// Size of the header as it would be written.
-        bytes: usize,
-        /// The largest header.
-        limit: usize,
-    },
+    HeaderTooLarge(usize),
     /// Writing failed during the run (disk full, disk gone).
     #[error(
         "writing the record {path} failed: {source}; its first {} frames are safe, {} were lost; \
@@ -84,51 +59,28 @@ pub enum RecordError {
     },
     /// The writer's thread ended by a panic: a defect of twinrig.
     #[error(
-        "the thread that writes the record {path} failed; what it had flushed is readable; \
+        "the thread that writes the record {0} failed; what it had flushed is readable; \
          please report this defect"
     )]
-    WriterPanicked {
-        /// The record.
-        path: PathBuf,
-    },
+    WriterPanicked(PathBuf),
     /// The file could not be opened or read.
-    #[error("cannot read the record {path}: {source}; check the name and the permissions")]
-    Read {
-        /// The record.
-        path: PathBuf,
-        /// What the system said.
-        source: io::Error,
-    },
+    #[error("cannot read the record {0}: {1}; check the name and the permissions")]
+    Read(PathBuf, #[source] io::Error),
     /// The file ends before its header is complete.
     #[error(
-        "the record {path} ends before its header does, so nothing can be read from it; \
+        "the record {0} ends before its header does, so nothing can be read from it; \
          the run was stopped before its first flush, repeat it"
     )]
-    NoHeader {
-        /// The record.
-        path: PathBuf,
-    },
-    /// The file is something else.
-    #[error("{path} is not a twinrig record: {found}; name the .arrow file that a run wrote")]
-    NotARecord {
-        /// The file.
-        path: PathBuf,
-        /// What it looks like instead.
-        found: String,
-    },
-    /// The record was made by a later version.
+    NoHeader(PathBuf),
+    /// The file is something else: what it looks like.
+    #[error("{0} is not a twinrig record: {1}; name the .arrow file that a run wrote")]
+    NotARecord(PathBuf, String),
+    /// The record was made by a later version, in this format.
     #[error(
-        "the record {path} has format {found}, this twinrig reads format {known}; \
+        "the record {0} has format {1}, this twinrig reads format {FORMAT}; \
          use the version that wrote it or a later one"
     )]
-    NewerFormat {
-        /// The record.
-        path: PathBuf,
-        /// Format in the file.
-        found: String,
-        /// Format this version knows.
-        known: u32,
-    },
+    NewerFormat(PathBuf, String),
     /// A fact of the header is missing or unreadable.
     #[error(
         "the header of the record {path} is damaged: {key} {problem}; copy the file again \

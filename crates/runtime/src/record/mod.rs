@@ -11,7 +11,6 @@ mod recorder;
 mod schema;
 mod sink;
 mod summary;
-mod timing;
 mod writer;
 
 use model::channel::Channel;
@@ -20,10 +19,8 @@ use serde::{Deserialize, Serialize};
 use crate::event::Event;
 
 pub use error::RecordError;
-pub use reader::Salvage;
 pub use recorder::{Durability, Ending, Existing, Options, Recorder, RecorderHandle};
 pub use sink::{FrameSink, Pushed};
-pub use timing::{LatencyNote, TimingNote};
 
 /// A file the experiment named (a ground motion, a matrix), kept with the record.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -128,6 +125,59 @@ impl EventNote {
             value: finite(event.cause.value),
             limit: finite(event.cause.limit),
         }
+    }
+}
+
+/// How punctual a real-time run was. A rehearsal has none.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct TimingNote {
+    /// Period of the tick.
+    pub period_s: f64,
+    /// Ticks that began a period late, or after one that ended too late.
+    pub overruns: u64,
+    /// Periods without a tick: the rig held its command meanwhile.
+    pub missed: u64,
+    /// Most periods in a row that were bridged.
+    pub most_in_a_row: u64,
+    /// How many were allowed.
+    pub overrun_limit: u64,
+    /// What the system granted: name and value.
+    pub facts: Vec<(String, String)>,
+    /// What it refused, and what that means.
+    pub notices: Vec<String>,
+    /// The histograms.
+    pub latencies: Vec<LatencyNote>,
+}
+
+/// A histogram as it is remembered.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct LatencyNote {
+    /// `wake_up`, `execution`, `round_trip` …
+    pub name: String,
+    /// Number of values.
+    pub count: u64,
+    /// The shortest.
+    pub min_s: f64,
+    /// The mean.
+    pub mean_s: f64,
+    /// Half of them are shorter.
+    pub p50_s: f64,
+    /// 90 % are shorter.
+    pub p90_s: f64,
+    /// 99 % are shorter.
+    pub p99_s: f64,
+    /// 99.9 % are shorter.
+    pub p999_s: f64,
+    /// The longest.
+    pub max_s: f64,
+    /// Lower edge, upper edge and count of every bin that is not empty.
+    pub bins: Vec<(f64, f64, u64)>,
+}
+
+impl TimingNote {
+    /// The histogram called `name`.
+    pub fn latency(&self, name: &str) -> Option<&LatencyNote> {
+        self.latencies.iter().find(|latency| latency.name == name)
     }
 }
 

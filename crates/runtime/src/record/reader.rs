@@ -29,15 +29,6 @@ const HEADER_METADATA: usize = 1 << 30;
 /// The summary describes ten columns.
 const SUMMARY_METADATA: usize = 64 << 10;
 
-/// What could be read from a damaged record.
-#[derive(Debug)]
-pub struct Salvage {
-    /// The record up to the damage.
-    pub record: Record,
-    /// The damage, if there is any.
-    pub damage: Option<RecordError>,
-}
-
 impl Record {
     /// Reads a record. One that was cut off by a crash or a kill is read up to
     /// its last complete batch and has no summary.
@@ -47,25 +38,25 @@ impl Record {
 
     /// The same from a disk that is handed in.
     pub fn read_in(disk: &dyn Disk, path: &Path) -> Result<Self, RecordError> {
-        let Salvage { record, damage } = Self::salvage_in(disk, path)?;
-        match damage {
-            None => Ok(record),
-            Some(error) => Err(error),
-        }
+        let (record, damage) = Self::salvage_in(disk, path)?;
+        damage.map_or(Ok(record), Err)
     }
 
     /// Reads what stands before the first damaged byte, and says what is wrong
     /// there. Needs a readable header.
-    pub fn salvage(path: impl AsRef<Path>) -> Result<Salvage, RecordError> {
+    pub fn salvage(path: impl AsRef<Path>) -> Result<(Self, Option<RecordError>), RecordError> {
         Self::salvage_in(&System, path.as_ref())
     }
 
-    fn salvage_in(disk: &dyn Disk, path: &Path) -> Result<Salvage, RecordError> {
+    fn salvage_in(
+        disk: &dyn Disk,
+        path: &Path,
+    ) -> Result<(Self, Option<RecordError>), RecordError> {
         let mut messages = Messages::open(disk, path)?;
         let schema = read_schema(&mut messages, path)?;
         let header = header_of(&schema, path)?;
-        let channels = parse_channels(&schema)
-            .map_err(|found| RecordError::NotARecord { path: path.into(), found })?;
+        let channels =
+            parse_channels(&schema).map_err(|found| RecordError::NotARecord(path.into(), found))?;
         let mut columns = vec![Vec::new(); channels.len()];
         let read = read_batches(&mut messages, &schema, &mut columns)
             .and_then(|()| read_summary(&mut messages));
@@ -74,14 +65,14 @@ impl Record {
             Ok(summary) => (Some(summary), None),
             Err(Stop::Cut) => (None, None),
             Err(Stop::Read(source)) => {
-                return Err(RecordError::Read { path: path.into(), source });
+                return Err(RecordError::Read(path.into(), source));
             }
             Err(Stop::Damaged(problem)) => {
                 let offset = messages.start;
                 (None, Some(RecordError::Damaged { path: path.into(), offset, frames, problem }))
             }
         };
-        Ok(Salvage { record: Self { header, channels, columns, summary }, damage })
+        Ok((Self { header, channels, columns, summary }, damage))
     }
 
     /// Reads only what was known before the first tick.
@@ -96,7 +87,6 @@ impl Record {
 }
 
 /// Why reading ended before the summary.
-#[derive(Debug)]
 enum Stop {
     /// The file ends here, as a killed run leaves it.
     Cut,
@@ -130,7 +120,7 @@ struct Messages {
 impl Messages {
     fn open(disk: &dyn Disk, path: &Path) -> Result<Self, RecordError> {
         let (bytes, length) =
-            disk.open(path).map_err(|source| RecordError::Read { path: path.into(), source })?;
+            disk.open(path).map_err(|source| RecordError::Read(path.into(), source))?;
         Ok(Self { input: BufReader::new(bytes), start: 0, position: 0, length })
     }
 
@@ -183,12 +173,12 @@ impl Messages {
 
 /// Reads the first message, which makes the file a record or something else.
 fn read_schema(messages: &mut Messages, path: &Path) -> Result<Schema, RecordError> {
-    let other = |found: &str| RecordError::NotARecord { path: path.into(), found: found.into() };
+    let other = |found: &str| RecordError::NotARecord(path.into(), found.into());
     let metadata = match messages.next(HEADER_METADATA) {
         Ok(Some(metadata)) => metadata,
         Ok(None) => return Err(other("an empty Arrow stream")),
-        Err(Stop::Cut) => return Err(RecordError::NoHeader { path: path.into() }),
-        Err(Stop::Read(source)) => return Err(RecordError::Read { path: path.into(), source }),
+        Err(Stop::Cut) => return Err(RecordError::NoHeader(path.into())),
+        Err(Stop::Read(source)) => return Err(RecordError::Read(path.into(), source)),
         Err(Stop::Damaged(_)) => return Err(other("it does not start as an Arrow stream")),
     };
     parse_schema(&metadata).map_err(|problem| other(&problem))
@@ -231,13 +221,12 @@ fn parse_schema(metadata: &[u8]) -> Result<Schema, String> {
 }
 
 fn header_of(schema: &Schema, path: &Path) -> Result<Header, RecordError> {
-    let format = schema.metadata().get(FORMAT_KEY).ok_or_else(|| RecordError::NotARecord {
-        path: path.into(),
-        found: "an Arrow stream of another program".into(),
+    let format = schema.metadata().get(FORMAT_KEY).ok_or_else(|| {
+        RecordError::NotARecord(path.into(), "an Arrow stream of another program".into())
     })?;
     if *format != FORMAT.to_string() {
         let found = format.chars().take(40).collect();
-        return Err(RecordError::NewerFormat { path: path.into(), found, known: FORMAT });
+        return Err(RecordError::NewerFormat(path.into(), found));
     }
     if schema.fields().is_empty() {
         let problem = "has no channels".into();

@@ -139,12 +139,12 @@ impl Recorder {
         let progress = Arc::<Progress>::default();
         let (now_ns, shared) = (world.clock.now_ns(), Arc::clone(&progress));
         let writer = Writer::new(now_ns, file, consumer, shared, schema, extra, options)
-            .map_err(|source| RecordError::Create { path: path.clone(), source })?;
+            .map_err(|source| RecordError::Create(path.clone(), source))?;
         let writer = Arc::new(Mutex::new(Some(writer)));
         let running = world
             .threads
             .spawn("recorder", Box::new(Writing(Arc::clone(&writer))))
-            .map_err(|source| RecordError::Thread { path: path.clone(), source })?;
+            .map_err(|source| RecordError::Thread(path.clone(), source))?;
         let thread = running.thread.as_ref().map(|thread| thread.thread().clone());
         let (width, clock) = (channels.len(), Arc::clone(&world.clock));
         let sink = FrameSink::new(producer, width, Arc::clone(&progress), clock, thread);
@@ -228,7 +228,7 @@ impl RecorderHandle {
     /// Call it when the last tick is over: frames pushed later are not recorded.
     pub fn finish(mut self, ending: Ending) -> Result<Summary, RecordError> {
         let Some(writer) = self.stop() else {
-            return Err(RecordError::WriterPanicked { path: self.path.clone() });
+            return Err(RecordError::WriterPanicked(self.path.clone()));
         };
         let summary = Summary {
             ticks: ending.ticks,
@@ -272,7 +272,7 @@ fn open(
     if existing == Existing::Replace {
         // A rehearsal carries no start time; a real test cannot be repeated.
         if Record::header_in(disk, path).is_ok_and(|header| !header.started.is_empty()) {
-            return Err(RecordError::Exists { path: path.to_path_buf() });
+            return Err(RecordError::Exists(path.into()));
         }
         // Removed, not truncated: whoever reads the old record keeps it, and
         // ext4 would wait for the disk when a truncated file is closed. A file
@@ -280,7 +280,7 @@ fn open(
         let _ = disk.remove(path);
     }
     disk.create(path).map_err(|source| match source.kind() {
-        io::ErrorKind::AlreadyExists => RecordError::Exists { path: path.to_path_buf() },
-        _ => RecordError::Create { path: path.to_path_buf(), source: source.into() },
+        io::ErrorKind::AlreadyExists => RecordError::Exists(path.into()),
+        _ => RecordError::Create(path.into(), source.into()),
     })
 }

@@ -20,9 +20,9 @@ pub(super) const FORMAT: u32 = 1;
 pub(super) const FORMAT_KEY: &str = "twinrig_record";
 /// The flatbuffer that holds the schema is verified as a whole before it is
 /// read; beyond this its own limits would refuse it.
-const MAX_HEADER_BYTES: usize = 256 << 20;
+pub(super) const MAX_HEADER_BYTES: usize = 256 << 20;
 /// Likewise: a field costs several flatbuffer tables of the million allowed.
-const MAX_CHANNELS: usize = 20_000;
+pub(super) const MAX_CHANNELS: usize = 20_000;
 
 /// `phase` and `trip` are small codes; everything else is a number.
 fn data_type(channel: &Channel) -> DataType {
@@ -38,13 +38,13 @@ pub(super) fn data_schema(header: &Header, channels: &[&Channel]) -> Result<Sche
         return Err(RecordError::NoChannels);
     }
     if channels.len() > MAX_CHANNELS {
-        return Err(RecordError::TooManyChannels { count: channels.len(), limit: MAX_CHANNELS });
+        return Err(RecordError::TooManyChannels(channels.len()));
     }
     let mut names = HashSet::new();
     let mut fields = Vec::with_capacity(channels.len());
     for channel in channels {
         if !names.insert(&channel.name) {
-            return Err(RecordError::DuplicateChannel { name: channel.name.clone() });
+            return Err(RecordError::DuplicateChannel(channel.name.clone()));
         }
         let field = Field::new(&channel.name, data_type(channel), false);
         fields.push(field.with_metadata([
@@ -58,7 +58,7 @@ pub(super) fn data_schema(header: &Header, channels: &[&Channel]) -> Result<Sche
     let bytes =
         of_fields + metadata.iter().map(|(key, value)| key.len() + value.len()).sum::<usize>();
     if bytes > MAX_HEADER_BYTES {
-        return Err(RecordError::HeaderTooLarge { bytes, limit: MAX_HEADER_BYTES });
+        return Err(RecordError::HeaderTooLarge(bytes));
     }
     Ok(Schema::new_with_metadata(fields, metadata))
 }

@@ -225,7 +225,7 @@ fn impossible_channels_are_refused() {
     };
     assert!(matches!(refuse(&[]), RecordError::NoChannels));
     let twice = [&channels(2)[..], &channels(1)].concat();
-    assert!(matches!(refuse(&twice), RecordError::DuplicateChannel { name } if name == "force.0"));
+    assert!(matches!(refuse(&twice), RecordError::DuplicateChannel(name) if name == "force.0"));
     assert!(matches!(refuse(&channels(20_001)), RecordError::TooManyChannels { .. }));
     assert!(!path.exists(), "nothing is created for a run that cannot start");
 }
@@ -305,9 +305,9 @@ fn damage_is_reported_and_what_stands_before_it_salvaged() {
         error => panic!("{error}"),
     }
     assert!(error.to_string().contains("record.arrow"), "{error}");
-    let salvage = Record::salvage(&path).unwrap();
-    assert_eq!(salvage.record.columns[0].len(), 10);
-    assert!(salvage.damage.is_some());
+    let (salvaged, damage) = Record::salvage(&path).unwrap();
+    assert_eq!(salvaged.columns[0].len(), 10);
+    assert!(damage.is_some());
 }
 
 #[test]
@@ -342,7 +342,7 @@ fn a_later_format_is_named() {
     bytes[key - 24 + near + 4] = b'2';
     fs::write(&path, &bytes).unwrap();
     let error = Record::read(&path).unwrap_err();
-    assert!(matches!(&error, RecordError::NewerFormat { found, .. } if found == "2"), "{error}");
+    assert!(matches!(&error, RecordError::NewerFormat(_, found) if found == "2"), "{error}");
 }
 
 /// The file that every random damage starts from.
@@ -369,10 +369,10 @@ proptest! {
         }
         let file = tempfile::NamedTempFile::new().unwrap();
         fs::write(file.path(), &bytes).unwrap();
-        if let Ok(salvage) = Record::salvage(file.path()) {
-            let frames = salvage.record.columns[0].len();
+        if let Ok((salvaged, _)) = Record::salvage(file.path()) {
+            let frames = salvaged.columns[0].len();
             prop_assert!(frames * 24 <= bytes.len());
-            prop_assert!(salvage.record.columns.iter().all(|column| column.len() == frames));
+            prop_assert!(salvaged.columns.iter().all(|column| column.len() == frames));
         }
     }
 
@@ -397,5 +397,52 @@ proptest! {
         let channels = channels(1);
         let schema = schema::data_schema(&header, &[&channels[0]]).unwrap();
         prop_assert_eq!(schema::parse_header(schema.metadata()).unwrap(), header);
+    }
+}
+
+fn timing_note() -> TimingNote {
+    TimingNote {
+        period_s: 1.0 / 4096.0,
+        overruns: 3,
+        missed: 2,
+        most_in_a_row: 2,
+        overrun_limit: 10,
+        facts: vec![("loop processor".into(), "1".into())],
+        notices: vec!["no real-time priority".into()],
+        latencies: vec![LatencyNote {
+            name: "wake_up".into(),
+            count: 12,
+            // Binary fractions: the reader of JSON may be off by the last bit of others.
+            min_s: 2f64.powi(-20),
+            mean_s: 2f64.powi(-19),
+            p50_s: 2f64.powi(-19),
+            p90_s: 2f64.powi(-18),
+            p99_s: 2f64.powi(-17),
+            p999_s: 2f64.powi(-16),
+            max_s: 2f64.powi(-15),
+            bins: vec![(2f64.powi(-20), 2f64.powi(-19), 7), (2f64.powi(-16), 0.125, 5)],
+        }],
+    }
+}
+
+#[test]
+fn a_timing_note_reads_back() {
+    let text = serde_json::to_string(&timing_note()).unwrap();
+    assert_eq!(serde_json::from_str::<TimingNote>(&text).unwrap(), timing_note());
+    assert!(
+        text.starts_with("{\"period_s\":0.000244140625,\"overruns\":3,\"missed\":2,"),
+        "{text}"
+    );
+    assert!(text.contains("\"facts\":[[\"loop processor\",\"1\"]]"), "{text}");
+}
+
+#[test]
+fn damage_of_a_timing_note_is_found_wherever_it_is() {
+    let whole = serde_json::to_value(timing_note()).unwrap();
+    let keys: Vec<String> = whole.as_object().unwrap().keys().cloned().collect();
+    for key in keys {
+        let mut torn = whole.clone();
+        torn[&key] = serde_json::json!({ "other": true });
+        assert!(serde_json::from_value::<TimingNote>(torn).is_err(), "{key}");
     }
 }

@@ -2,14 +2,11 @@
 
 use std::collections::VecDeque;
 
-use model::channel::Channel;
+use keys::Keys;
 use model::motion::Motion;
 use numerics::random::Stream;
 
 use super::{Measured, Rig, RigFault, RigSlot};
-use crate::gate::TripKind;
-use crate::interlock::Phase;
-use crate::link::LinkCounts;
 
 /// A fault, in ticks of the loop.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -28,31 +25,16 @@ pub struct Fault {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum FaultKind {
     /// Every command arrives later by this many ticks.
-    Delay {
-        /// Ticks.
-        by: usize,
-    },
+    Delay(usize),
     /// Every command arrives later by a number of ticks drawn anew each time,
     /// from none to this many.
-    DelayJitter {
-        /// Ticks.
-        most: usize,
-    },
-    /// A command is lost with this probability: the rig keeps the one before.
-    DroppedCommands {
-        /// 0 to 1.
-        probability: f64,
-    },
+    DelayJitter(usize),
+    /// A command is lost with this probability, 0 to 1: the rig keeps the one before.
+    DroppedCommands(f64),
     /// A measurement is lost with this probability: the one before is said again.
-    RepeatedSamples {
-        /// 0 to 1.
-        probability: f64,
-    },
-    /// Sensors say what is not a number.
-    SensorNan {
-        /// Which.
-        sensor: FaultySensor,
-    },
+    RepeatedSamples(f64),
+    /// These sensors say what is not a number.
+    SensorNan(FaultySensor),
     /// The displacement sensor keeps saying what it said when the fault began.
     FrozenDisplacement,
     /// The actuator no longer moves: it keeps the command it had.
@@ -64,26 +46,20 @@ pub enum FaultKind {
         /// Either way, per tick; infinite for none.
         stride_m: f64,
     },
-    /// The load cell drifts.
-    LoadCellDrift {
-        /// Per tick.
-        stride_n: f64,
-    },
+    /// The load cell drifts by so much a tick, N.
+    LoadCellDrift(f64),
     /// The load cell's sign is wrong.
     WrongSign,
-    /// The specimen keeps this share of its force.
-    SpecimenFailure {
-        /// 0 to 1.
-        remaining: f64,
-    },
+    /// The specimen keeps this share of its force, 0 to 1.
+    SpecimenFailure(f64),
 }
 
 /// Which sensors fail.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Keys)]
 pub enum FaultySensor {
-    /// The displacement.
+    /// The displacement sensor.
     Displacement,
-    /// The force.
+    /// The load cell.
     Force,
     /// Both.
     Both,
@@ -110,8 +86,8 @@ impl FaultKind {
     /// Ticks by which a command may be late.
     fn reach(&self) -> usize {
         match self {
-            Self::Delay { by } => *by,
-            Self::DelayJitter { most } => *most,
+            Self::Delay(by) => *by,
+            Self::DelayJitter(most) => *most,
             _ => 0,
         }
     }
@@ -175,9 +151,7 @@ impl FaultyRig {
 }
 
 impl Rig for FaultyRig {
-    fn channels(&self) -> Vec<Channel> {
-        self.rig.channels()
-    }
+    hands_on_to!(rig);
 
     fn measure(&mut self, ahead: &Motion, measured: &mut Measured) -> Result<(), RigFault> {
         let health = self.rig.measure(ahead, measured);
@@ -194,11 +168,11 @@ impl Rig for FaultyRig {
             for dof in (0..measured.force.len()).filter(|&dof| active.touches(dof)) {
                 let (x, f) = (&mut measured.displacement[dof], &mut measured.force[dof]);
                 match kind {
-                    FaultKind::RepeatedSamples { probability } if draw < probability => {
+                    FaultKind::RepeatedSamples(probability) if draw < probability => {
                         *x = self.said.displacement[dof];
                         *f = self.said.force[dof];
                     }
-                    FaultKind::SensorNan { sensor } => {
+                    FaultKind::SensorNan(sensor) => {
                         if sensor != FaultySensor::Force {
                             *x = f64::NAN;
                         }
@@ -207,11 +181,11 @@ impl Rig for FaultyRig {
                         }
                     }
                     FaultKind::FrozenDisplacement => *x = active.frozen[dof],
-                    FaultKind::LoadCellDrift { stride_n } => {
+                    FaultKind::LoadCellDrift(stride_n) => {
                         *f += stride_n * (self.tick - from) as f64;
                     }
                     FaultKind::WrongSign => *f = -*f,
-                    FaultKind::SpecimenFailure { remaining } => *f *= remaining,
+                    FaultKind::SpecimenFailure(remaining) => *f *= remaining,
                     _ => {}
                 }
             }
@@ -240,16 +214,16 @@ impl Rig for FaultyRig {
             }
             // Faults that delay add up.
             late += match kind {
-                FaultKind::Delay { by } => by,
+                FaultKind::Delay(by) => by,
                 // A draw is below one: `most` itself comes as often as the others.
-                FaultKind::DelayJitter { most } => (draw * (most + 1) as f64) as usize,
+                FaultKind::DelayJitter(most) => (draw * (most + 1) as f64) as usize,
                 _ => 0,
             };
             let then = &self.history[late.min(self.history.len() - 1)];
             for dof in (0..command.count()).filter(|&dof| active.touches(dof)) {
                 let motion = match kind {
                     FaultKind::Delay { .. } | FaultKind::DelayJitter { .. } => then.of(dof),
-                    FaultKind::DroppedCommands { probability } if draw < probability => {
+                    FaultKind::DroppedCommands(probability) if draw < probability => {
                         self.given.of(dof)
                     }
                     FaultKind::StuckActuator => [active.frozen[dof], 0.0, 0.0],
@@ -273,18 +247,6 @@ impl Rig for FaultyRig {
         std::mem::swap(&mut self.given, &mut self.command);
         self.tick += 1;
     }
-
-    fn on_trip(&mut self, cause: TripKind) {
-        self.rig.on_trip(cause);
-    }
-
-    fn disarm(&mut self, left: Phase) {
-        self.rig.disarm(left);
-    }
-
-    fn link(&self) -> Option<&LinkCounts> {
-        self.rig.link()
-    }
 }
 
 #[cfg(test)]
@@ -295,9 +257,7 @@ mod tests {
     struct Spring(f64);
 
     impl Rig for Spring {
-        fn channels(&self) -> Vec<Channel> {
-            Vec::new()
-        }
+        nothing_behind_it!();
 
         fn measure(&mut self, _: &Motion, measured: &mut Measured) -> Result<(), RigFault> {
             measured.displacement.fill(self.0);
@@ -308,14 +268,6 @@ mod tests {
 
         fn actuate(&mut self, command: &Motion) {
             self.0 = command.displacement[0];
-        }
-
-        fn on_trip(&mut self, _cause: TripKind) {}
-
-        fn disarm(&mut self, _left: Phase) {}
-
-        fn link(&self) -> Option<&LinkCounts> {
-            None
         }
     }
 
@@ -341,17 +293,17 @@ mod tests {
     #[test]
     fn before_and_after_its_time_a_fault_is_not_there() {
         for kind in [
-            FaultKind::Delay { by: 3 },
-            FaultKind::DelayJitter { most: 3 },
-            FaultKind::DroppedCommands { probability: 0.5 },
-            FaultKind::RepeatedSamples { probability: 0.5 },
-            FaultKind::SensorNan { sensor: FaultySensor::Both },
+            FaultKind::Delay(3),
+            FaultKind::DelayJitter(3),
+            FaultKind::DroppedCommands(0.5),
+            FaultKind::RepeatedSamples(0.5),
+            FaultKind::SensorNan(FaultySensor::Both),
             FaultKind::FrozenDisplacement,
             FaultKind::StuckActuator,
             FaultKind::SaturatedActuator { position_m: 5.0, stride_m: f64::INFINITY },
-            FaultKind::LoadCellDrift { stride_n: 2.0 },
+            FaultKind::LoadCellDrift(2.0),
             FaultKind::WrongSign,
-            FaultKind::SpecimenFailure { remaining: 0.1 },
+            FaultKind::SpecimenFailure(0.1),
         ] {
             let said = run(kind, 20, 1);
             for (tick, &(x, f)) in said.iter().enumerate() {
@@ -369,7 +321,7 @@ mod tests {
 
     #[test]
     fn each_fault_does_what_it_says() {
-        let late = run(FaultKind::Delay { by: 3 }, u64::MAX, 1);
+        let late = run(FaultKind::Delay(3), u64::MAX, 1);
         assert!((12..40).all(|tick| late[tick].0 == tick as f64 - 3.0));
         let stuck = run(FaultKind::StuckActuator, u64::MAX, 1);
         assert!((11..40).all(|tick| stuck[tick] == (10.0, 1000.0)));
@@ -379,32 +331,32 @@ mod tests {
         let saturated = run(saturated, u64::MAX, 1);
         assert!((11..20).all(|tick| saturated[tick].0 == 10.0 + 0.5 * (tick - 10) as f64));
         assert!((21..40).all(|tick| saturated[tick].0 == 15.0));
-        let drift = run(FaultKind::LoadCellDrift { stride_n: 2.0 }, u64::MAX, 1);
+        let drift = run(FaultKind::LoadCellDrift(2.0), u64::MAX, 1);
         assert!(
             (10..40).all(|tick| drift[tick].1 == 100.0 * tick as f64 + 2.0 * (tick - 10) as f64)
         );
-        let nan = run(FaultKind::SensorNan { sensor: FaultySensor::Force }, u64::MAX, 1);
+        let nan = run(FaultKind::SensorNan(FaultySensor::Force), u64::MAX, 1);
         assert!((10..40).all(|tick| nan[tick].0 == tick as f64 && nan[tick].1.is_nan()));
     }
 
     #[test]
     fn a_seed_repeats_and_another_differs() {
         for kind in [
-            FaultKind::DelayJitter { most: 4 },
-            FaultKind::DroppedCommands { probability: 0.3 },
-            FaultKind::RepeatedSamples { probability: 0.3 },
+            FaultKind::DelayJitter(4),
+            FaultKind::DroppedCommands(0.3),
+            FaultKind::RepeatedSamples(0.3),
         ] {
             assert_eq!(run(kind, u64::MAX, 1), run(kind, u64::MAX, 1));
             assert_ne!(run(kind, u64::MAX, 1), run(kind, u64::MAX, 2), "{kind:?}");
         }
-        let jitter = run(FaultKind::DelayJitter { most: 4 }, u64::MAX, 3);
+        let jitter = run(FaultKind::DelayJitter(4), u64::MAX, 3);
         for (tick, &(x, _)) in jitter.iter().enumerate().skip(11) {
             assert!((0.0..=4.0).contains(&(tick as f64 - x)), "{tick} {x}");
         }
         // Nothing lost, everything lost.
-        let all = run(FaultKind::RepeatedSamples { probability: 1.0 }, u64::MAX, 1);
+        let all = run(FaultKind::RepeatedSamples(1.0), u64::MAX, 1);
         assert!((10..40).all(|tick| all[tick].0 == 9.0));
-        let none = run(FaultKind::DroppedCommands { probability: 0.0 }, u64::MAX, 1);
+        let none = run(FaultKind::DroppedCommands(0.0), u64::MAX, 1);
         assert!((10..40).all(|tick| none[tick].0 == tick as f64));
     }
 

@@ -1,12 +1,8 @@
 //! A rig whose force comes late.
 
-use model::channel::Channel;
 use model::motion::Motion;
 
 use super::{Measured, Rig, RigFault, RigSlot};
-use crate::gate::TripKind;
-use crate::interlock::Phase;
-use crate::link::LinkCounts;
 
 /// Delays the measured force of a rig by whole samples: conversion and
 /// transmission of the load cell. The displacement is not delayed.
@@ -33,9 +29,7 @@ impl LateForce {
 }
 
 impl Rig for LateForce {
-    fn channels(&self) -> Vec<Channel> {
-        self.rig.channels()
-    }
+    hands_on_to!(rig);
 
     #[inline]
     fn measure(&mut self, ahead: &Motion, measured: &mut Measured) -> Result<(), RigFault> {
@@ -57,18 +51,6 @@ impl Rig for LateForce {
     #[inline]
     fn actuate(&mut self, command: &Motion) {
         self.rig.actuate(command);
-    }
-
-    fn on_trip(&mut self, cause: TripKind) {
-        self.rig.on_trip(cause);
-    }
-
-    fn disarm(&mut self, left: Phase) {
-        self.rig.disarm(left);
-    }
-
-    fn link(&self) -> Option<&LinkCounts> {
-        self.rig.link()
     }
 }
 

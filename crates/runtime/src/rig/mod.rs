@@ -3,6 +3,44 @@
 //! A new kind is a file with a type that implements [`Rig`], and a line in the
 //! list of kinds below.
 
+/// The rest of the contract, for a rig around another: all of it is handed on.
+macro_rules! hands_on_to {
+    ($rig:ident) => {
+        fn channels(&self) -> Vec<model::channel::Channel> {
+            self.$rig.channels()
+        }
+
+        fn on_trip(&mut self, cause: $crate::gate::TripKind) {
+            self.$rig.on_trip(cause);
+        }
+
+        fn disarm(&mut self, left: $crate::interlock::Phase) {
+            self.$rig.disarm(left);
+        }
+
+        fn link(&self) -> Option<&$crate::link::LinkCounts> {
+            self.$rig.link()
+        }
+    };
+}
+
+/// The rest of the contract, for a rig without a device, a link or channels of its own.
+macro_rules! nothing_behind_it {
+    () => {
+        fn channels(&self) -> Vec<model::channel::Channel> {
+            Vec::new()
+        }
+
+        fn on_trip(&mut self, _cause: $crate::gate::TripKind) {}
+
+        fn disarm(&mut self, _left: $crate::interlock::Phase) {}
+
+        fn link(&self) -> Option<&$crate::link::LinkCounts> {
+            None
+        }
+    };
+}
+
 mod fault;
 mod late_force;
 mod network;
@@ -60,22 +98,22 @@ pub trait Rig: Send {
 
 /// Why a rig cannot go on: numbers only.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct RigFault(Trip);
+pub struct RigFault(pub(crate) Trip);
 
 impl RigFault {
     /// Nothing is heard from it.
     pub fn silent(for_s: f64, allowed_s: f64) -> Self {
-        Self::of(TripKind::PeerSilent, for_s, allowed_s)
+        Self(TripKind::PeerSilent.trip(for_s, allowed_s))
     }
 
     /// It has tripped by itself, for the reason with this code.
     pub fn tripped(code: u8) -> Self {
-        Self::of(TripKind::PeerTripped, f64::from(code), 0.0)
+        Self(TripKind::PeerTripped.trip(f64::from(code), 0.0))
     }
 
     /// It reports a fault of its own, by the number its manual gives.
     pub fn device(code: u32) -> Self {
-        Self::of(TripKind::Device, f64::from(code), 0.0)
+        Self(TripKind::Device.trip(f64::from(code), 0.0))
     }
 
     /// The fault that a record tells of; which of the numbers it had does not
@@ -83,17 +121,7 @@ impl RigFault {
     pub fn recorded(kind: TripKind) -> Option<Self> {
         let of_rig =
             matches!(kind, TripKind::PeerSilent | TripKind::PeerTripped | TripKind::Device);
-        of_rig.then_some(Self::of(kind, 0.0, 0.0))
-    }
-
-    fn of(kind: TripKind, value: f64, limit: f64) -> Self {
-        Self(Trip { kind, dof: 0, value, limit })
-    }
-}
-
-impl From<RigFault> for Trip {
-    fn from(RigFault(trip): RigFault) -> Self {
-        trip
+        of_rig.then_some(Self(kind.trip(0.0, 0.0)))
     }
 }
 

@@ -1,12 +1,8 @@
 //! A rig that says again what it once said.
 
-use model::channel::Channel;
 use model::motion::Motion;
 
 use super::{Measured, Rig, RigFault};
-use crate::gate::TripKind;
-use crate::interlock::Phase;
-use crate::link::LinkCounts;
 
 /// Gives back recorded measurements, tick by tick, and ignores commands.
 #[derive(Debug, Clone)]
@@ -33,9 +29,7 @@ impl ReplayRig {
 }
 
 impl Rig for ReplayRig {
-    fn channels(&self) -> Vec<Channel> {
-        Vec::new()
-    }
+    nothing_behind_it!();
 
     fn measure(&mut self, _ahead: &Motion, measured: &mut Measured) -> Result<(), RigFault> {
         let said = |columns: &[Vec<f64>], i: usize| -> f64 {
@@ -56,14 +50,6 @@ impl Rig for ReplayRig {
     }
 
     fn actuate(&mut self, _command: &Motion) {}
-
-    fn on_trip(&mut self, _cause: TripKind) {}
-
-    fn disarm(&mut self, _left: Phase) {}
-
-    fn link(&self) -> Option<&LinkCounts> {
-        None
-    }
 }
 
 #[cfg(test)]

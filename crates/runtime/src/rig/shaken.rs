@@ -1,14 +1,10 @@
 //! A virtual rig whose specimen is shaken by force actuators under control.
 
-use model::channel::Channel;
 use model::motion::Motion;
 use model::sensor::Sensor;
 use model::shaken::{ShakenDynamics, ShakenError, ShakenSpecimen, ShakenStep, Shaker};
 
 use super::{Measured, Rig, RigFault};
-use crate::gate::TripKind;
-use crate::interlock::Phase;
-use crate::link::LinkCounts;
 
 /// Sensors of a shaken specimen, one per interface DOF each.
 #[derive(Debug, Clone)]
@@ -93,15 +89,13 @@ impl ShakenSensors {
 }
 
 impl Rig for ShakenRig {
-    fn channels(&self) -> Vec<Channel> {
-        Vec::new()
-    }
+    nothing_behind_it!();
 
     #[inline]
     fn measure(&mut self, _ahead: &Motion, measured: &mut Measured) -> Result<(), RigFault> {
         measured.has_acceleration = true;
         for i in 0..self.interface.len() {
-            let (state, accelerations) = (self.step.state(), self.step.acceleration());
+            let (state, accelerations) = (self.step.state(), &self.step.acceleration);
             let dof = self.interface[i];
             let [displacement, force, acceleration] =
                 self.sensors.read(i, self.forces_at, dof, state, accelerations);
@@ -116,13 +110,5 @@ impl Rig for ShakenRig {
     #[inline]
     fn actuate(&mut self, command: &Motion) {
         self.step.advance(&command.displacement, &command.velocity);
-    }
-
-    fn on_trip(&mut self, _cause: TripKind) {}
-
-    fn disarm(&mut self, _left: Phase) {}
-
-    fn link(&self) -> Option<&LinkCounts> {
-        None
     }
 }

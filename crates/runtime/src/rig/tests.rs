@@ -5,6 +5,7 @@ use model::shaken::{ShakenSpecimen, Shaker};
 use model::specimen::Specimen;
 use model::transfer::TransferSystem;
 use nalgebra::DMatrix;
+use numerics::second_order::SecondOrder;
 use std::sync::{Arc, Mutex};
 
 use super::*;
@@ -120,9 +121,11 @@ fn virtual_rig() -> VirtualRig {
     VirtualRig::new(VirtualRigParts {
         transfer_system: TransferSystem::Delay { samples: 2.0 },
         specimen: Specimen {
-            mass: DMatrix::zeros(1, 1),
-            damping: DMatrix::zeros(1, 1),
-            stiffness: DMatrix::from_element(1, 1, 1e3),
+            matrices: SecondOrder {
+                mass: DMatrix::zeros(1, 1),
+                damping: DMatrix::zeros(1, 1),
+                stiffness: DMatrix::from_element(1, 1, 1e3),
+            },
             elements: Vec::new(),
         },
         converter: Converter { quantum: 0.0, saturation: f64::INFINITY },
@@ -136,9 +139,7 @@ fn virtual_rig() -> VirtualRig {
 fn shaken_rig() -> ShakenRig {
     let one = |value: f64| DMatrix::from_element(1, 1, value);
     let specimen = ShakenSpecimen {
-        mass: one(1.0),
-        damping: one(1.0),
-        stiffness: one(100.0),
+        matrices: SecondOrder { mass: one(1.0), damping: one(1.0), stiffness: one(100.0) },
         interface: vec![0],
         elements: Vec::new(),
         preload_n: vec![0.0],
@@ -182,11 +183,11 @@ fn every_kind_goes_through_a_test_and_fills_its_channels() {
 #[test]
 fn a_fault_of_a_rig_is_a_trip_that_a_record_knows() {
     for fault in [RigFault::silent(0.3, 0.2), RigFault::tripped(3), RigFault::device(9)] {
-        let trip = Trip::from(fault);
+        let trip = fault.0;
         assert_eq!(TripKind::from_code(trip.kind.code()), Some(trip.kind));
-        let again = RigFault::recorded(trip.kind).map(Trip::from);
+        let again = RigFault::recorded(trip.kind).map(|fault| fault.0);
         assert_eq!(again.map(|trip| trip.kind), Some(trip.kind));
     }
     assert_eq!(RigFault::recorded(TripKind::Force), None);
-    assert_eq!(Trip::from(RigFault::device(9)).text(), "the rig reports a fault: its number 9");
+    assert_eq!(RigFault::device(9).0.text(), "the rig reports a fault: its number 9");
 }

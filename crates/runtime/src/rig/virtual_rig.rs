@@ -1,6 +1,5 @@
 //! A laboratory in virtual time: converter, transfer system, specimen, sensors.
 
-use model::channel::Channel;
 use model::first_order::{FirstOrderStepper, Scheme};
 use model::internal_motion::InternalMotion;
 use model::motion::Motion;
@@ -8,12 +7,9 @@ use model::sensor::{Converter, Sensor};
 use model::specimen::{RestoringForce, Specimen};
 use model::transfer::{ActuatorDynamics, DelayLine, TransferError, TransferSystem};
 use nalgebra::DMatrix;
-use numerics::gemv::PanelMatrix;
+use numerics::gemv::{PanelMatrix, Product};
 
 use super::{Measured, Rig, RigFault};
-use crate::gate::TripKind;
-use crate::interlock::Phase;
-use crate::link::LinkCounts;
 
 /// What a virtual rig is made of.
 #[derive(Debug, Clone)]
@@ -35,7 +31,7 @@ pub struct VirtualRigParts {
 /// A virtual rig with its state.
 #[derive(Debug, Clone)]
 pub struct VirtualRig {
-    parts: VirtualRigParts,
+    pub(crate) parts: VirtualRigParts,
     actuator: Actuator,
     restoring: RestoringForce,
     /// The specimen away from its interface, where it has DOFs there.
@@ -72,11 +68,8 @@ struct Dynamic {
     line: DelayLine,
     delayed: Motion,
     stepper: FirstOrderStepper,
-    states: usize,
-    motion: PanelMatrix,
-    /// z, command ×3, element forces.
-    input: Vec<f64>,
-    output: Vec<f64>,
+    /// Achieved motion from z, command ×3 and element forces.
+    motion: Product,
     /// Displacement from z and command displacement, for element trials.
     displacement: DMatrix<f64>,
 }
@@ -87,17 +80,19 @@ impl VirtualRig {
         let count = parts.specimen.count();
         let step_s = parts.step_s;
         let delay = |samples| Actuator::Delay(DelayLine::new(samples, step_s, count));
-        let dynamic = |dynamics: &ActuatorDynamics, samples| {
-            Actuator::Dynamic(Box::new(Dynamic::new(dynamics, &parts.specimen, samples, step_s)))
+        let dynamic = |dynamics: ActuatorDynamics, samples| {
+            let dynamics = dynamics.finite_over(step_s)?;
+            let dynamic = Dynamic::new(&dynamics, &parts.specimen, samples, step_s);
+            Ok::<_, TransferError>(Actuator::Dynamic(Box::new(dynamic)))
         };
         let actuator = match &parts.transfer_system {
             TransferSystem::Ideal => delay(0.0),
             TransferSystem::Delay { samples } => delay(*samples),
             TransferSystem::TransferFunction { function, samples } => {
-                dynamic(&ActuatorDynamics::from_function(function, &parts.specimen), *samples)
+                dynamic(ActuatorDynamics::from_function(function, &parts.specimen), *samples)?
             }
             TransferSystem::ServoHydraulic(servo) => {
-                dynamic(&ActuatorDynamics::from_servo(servo, &parts.specimen)?, 0.0)
+                dynamic(ActuatorDynamics::from_servo(servo, &parts.specimen)?, 0.0)?
             }
         };
         Ok(Self {
@@ -155,7 +150,7 @@ impl VirtualRig {
             Actuator::Delay(line)
                 if line.newest_weight() > 0.0 && self.parts.specimen.is_massive() =>
             {
-                Some(line.newest_weight() * &self.parts.specimen.mass)
+                Some(line.newest_weight() * &self.parts.specimen.matrices.mass)
             }
             _ => None,
         }
@@ -170,11 +165,6 @@ impl VirtualRig {
     /// The command as it leaves the converter.
     pub fn convert(&self, command: &Motion, out: &mut Motion) {
         convert(self.parts.converter, command, out);
-    }
-
-    /// What the sensors say of a motion and force.
-    pub fn sense(&mut self, achieved: &[f64], force: &[f64], measured: &mut Measured) {
-        self.parts.sense(achieved, force, measured);
     }
 
     /// The transfer system's own states; empty for a pure delay.
@@ -201,6 +191,48 @@ impl VirtualRig {
             Actuator::Delay(line) => line.push(&self.command),
         }
     }
+
+    /// Measures a specimen that moves exactly as given.
+    pub fn follow(&mut self, motion: &Motion, measured: &mut Measured) {
+        self.achieved.copy_from(motion);
+        self.parts.specimen.element_forces(&motion.displacement, &mut self.elements);
+        self.report(measured);
+    }
+
+    /// Restoring force and sensors at the achieved motion.
+    #[inline(always)]
+    fn report(&mut self, measured: &mut Measured) {
+        self.restoring.evaluate(&self.achieved, &self.elements, &mut self.force);
+        if let Some(inside) = &mut self.inside {
+            inside.follow(&self.achieved, &mut self.force);
+        }
+        self.parts.specimen.commit(&self.achieved.displacement);
+        self.parts.sense(&self.achieved.displacement, &self.force, measured);
+    }
+
+    /// The pieces of a rig with dynamics, without delay and without elements.
+    pub(crate) fn lane_part(&self) -> Option<LanePart> {
+        let Actuator::Dynamic(dynamic) = &self.actuator else { return None };
+        let plain = self.parts.specimen.count() == 1
+            && self.parts.specimen.elements.is_empty()
+            && self.inside.is_none()
+            && self.planned.is_none()
+            && dynamic.line.newest_weight() == 1.0;
+        let step = dynamic.stepper.product().filter(|_| plain)?;
+        let held = &dynamic.delayed;
+        let mut input = dynamic.stepper.state().to_vec();
+        input.extend([held.displacement[0], held.velocity[0], held.acceleration[0]]);
+        Some(LanePart {
+            motion: dynamic.motion.matrix().clone(),
+            step: step.clone(),
+            input,
+            specimen: self.restoring.single,
+            converter: self.parts.converter,
+            displacement: self.parts.displacement_sensors.first()?.clone(),
+            force: self.parts.force_sensors.first()?.clone(),
+            late: Vec::new(),
+        })
+    }
 }
 
 /// A rig of one interface DOF in pieces, for [`crate::batch`].
@@ -220,36 +252,8 @@ pub(crate) struct LanePart {
     pub(crate) late: Vec<f64>,
 }
 
-impl VirtualRig {
-    /// The pieces of a rig with dynamics, without delay and without elements.
-    pub(crate) fn lane_part(&self) -> Option<LanePart> {
-        let Actuator::Dynamic(dynamic) = &self.actuator else { return None };
-        let plain = self.parts.specimen.count() == 1
-            && self.parts.specimen.elements.is_empty()
-            && self.inside.is_none()
-            && self.planned.is_none()
-            && dynamic.line.newest_weight() == 1.0;
-        let step = dynamic.stepper.product().filter(|_| plain)?;
-        let held = &dynamic.delayed;
-        let mut input = dynamic.stepper.state().to_vec();
-        input.extend([held.displacement[0], held.velocity[0], held.acceleration[0]]);
-        Some(LanePart {
-            motion: dynamic.motion.clone(),
-            step: step.clone(),
-            input,
-            specimen: self.restoring.single(),
-            converter: self.parts.converter,
-            displacement: self.parts.displacement_sensors.first()?.clone(),
-            force: self.parts.force_sensors.first()?.clone(),
-            late: Vec::new(),
-        })
-    }
-}
-
 impl Rig for VirtualRig {
-    fn channels(&self) -> Vec<Channel> {
-        Vec::new()
-    }
+    nothing_behind_it!();
 
     #[inline(always)]
     fn measure(&mut self, ahead: &Motion, measured: &mut Measured) -> Result<(), RigFault> {
@@ -288,39 +292,12 @@ impl Rig for VirtualRig {
             }
         }
     }
-
-    fn on_trip(&mut self, _cause: TripKind) {}
-
-    fn disarm(&mut self, _left: Phase) {}
-
-    fn link(&self) -> Option<&LinkCounts> {
-        None
-    }
-}
-
-impl VirtualRig {
-    /// Measures a specimen that moves exactly as given.
-    pub fn follow(&mut self, motion: &Motion, measured: &mut Measured) {
-        self.achieved.copy_from(motion);
-        self.parts.specimen.element_forces(&motion.displacement, &mut self.elements);
-        self.report(measured);
-    }
-
-    /// Restoring force and sensors at the achieved motion.
-    #[inline(always)]
-    fn report(&mut self, measured: &mut Measured) {
-        self.restoring.evaluate(&self.achieved, &self.elements, &mut self.force);
-        if let Some(inside) = &mut self.inside {
-            inside.follow(&self.achieved, &mut self.force);
-        }
-        self.parts.specimen.commit(&self.achieved.displacement);
-        self.parts.sense(&self.achieved.displacement, &self.force, measured);
-    }
 }
 
 impl VirtualRigParts {
+    /// What the sensors say of a motion and force.
     #[inline(always)]
-    fn sense(&mut self, achieved: &[f64], force: &[f64], measured: &mut Measured) {
+    pub(crate) fn sense(&mut self, achieved: &[f64], force: &[f64], measured: &mut Measured) {
         let sensors = self.displacement_sensors.iter_mut().zip(&mut self.force_sensors);
         for (i, (displacement_sensor, force_sensor)) in sensors.enumerate() {
             measured.achieved[i] = achieved[i];
@@ -339,7 +316,6 @@ impl Dynamic {
         if specimen.elements.is_empty() {
             slopes = slopes.remove_rows(0, count);
         }
-        let motion = PanelMatrix::new(&dynamics.sampled_motion(step_s));
         Self {
             line: DelayLine::new(samples, step_s, count),
             delayed: Motion::rest(count),
@@ -349,26 +325,22 @@ impl Dynamic {
                 Scheme::ExactZeroHold,
                 step_s,
             ),
-            states,
-            input: vec![0.0; dynamics.motion.ncols()],
-            output: motion.output(),
-            motion,
+            motion: Product::new(&dynamics.sampled_motion(step_s)),
             displacement: dynamics.motion.view((0, 0), (count, states + count)).into_owned(),
         }
     }
 
     fn observe(&mut self, specimen: &Specimen, elements: &mut [f64], achieved: &mut Motion) {
-        let (n, z) = (achieved.count(), self.states);
-        self.input[..z].copy_from_slice(self.stepper.state());
-        let (known, r) = self.input.split_at_mut(z + 3 * n);
+        let (n, z) = (achieved.count(), self.stepper.state());
+        let r = &mut self.motion.take([z])[3 * n..];
         if !r.is_empty() {
-            trial(&self.displacement, specimen, &known[..z], &self.delayed.displacement, r);
+            trial(&self.displacement, specimen, z, &self.delayed.displacement, r);
             elements.copy_from_slice(r);
         }
-        self.motion.multiply(&self.input, &mut self.output);
-        achieved.displacement.copy_from_slice(&self.output[..n]);
-        achieved.velocity.copy_from_slice(&self.output[n..2 * n]);
-        achieved.acceleration.copy_from_slice(&self.output[2 * n..3 * n]);
+        let output = self.motion.multiply();
+        achieved.displacement.copy_from_slice(&output[..n]);
+        achieved.velocity.copy_from_slice(&output[n..2 * n]);
+        achieved.acceleration.copy_from_slice(&output[2 * n..3 * n]);
     }
 
     fn drive(&mut self, command: &Motion, specimen: &Specimen) {
@@ -376,17 +348,14 @@ impl Dynamic {
         self.line.push(command);
         self.hold();
         let (rows, displacement) = (&self.displacement, &self.delayed.displacement);
-        let held = &self.input[self.states..][..3 * command.count()];
+        let held = &self.motion.input()[self.stepper.state().len()..][..3 * command.count()];
         self.stepper.advance(&[], &[], held, |z, r| trial(rows, specimen, z, displacement, r));
     }
 
-    /// Puts the delayed command where the products read it.
+    /// Puts the delayed command where the products read it, behind the states.
     fn hold(&mut self) {
         let Motion { displacement, velocity, acceleration } = &self.delayed;
-        let places = self.input[self.states..].chunks_exact_mut(self.delayed.count().max(1));
-        for (place, signal) in places.zip([displacement, velocity, acceleration]) {
-            place.copy_from_slice(signal);
-        }
+        self.motion.take([self.stepper.state(), displacement, velocity, acceleration]);
     }
 }
 

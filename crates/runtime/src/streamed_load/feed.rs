@@ -110,8 +110,10 @@ impl FeedState {
 #[derive(Debug)]
 pub struct Feed {
     ring: Producer<f64>,
-    bounds: Vec<f64>,
-    state: Arc<FeedState>,
+    /// Largest value of each signal of a sample, either way.
+    pub(crate) bounds: Vec<f64>,
+    /// What both sides know.
+    pub state: Arc<FeedState>,
 }
 
 impl Feed {
@@ -124,24 +126,9 @@ impl Feed {
         (feed, StreamedLoad::new(plan, taken, state))
     }
 
-    /// Signals of a sample.
-    pub fn signals(&self) -> usize {
-        self.bounds.len()
-    }
-
-    /// Samples put in so far.
-    pub fn fed(&self) -> u64 {
-        self.state.fed()
-    }
-
     /// Samples for which there is room.
     pub fn room(&self) -> usize {
         self.ring.slots() / self.bounds.len().max(1)
-    }
-
-    /// What both sides know.
-    pub fn state(&self) -> &Arc<FeedState> {
-        &self.state
     }
 
     /// Checks rows of samples, none of which has been put in yet.
@@ -157,7 +144,7 @@ impl Feed {
             return Err(FeedError::Over);
         }
         for (row, values) in rows.chunks_exact(signals).enumerate() {
-            let sample = self.fed() + row as u64;
+            let sample = self.state.fed() + row as u64;
             for (signal, (&value, &bound)) in values.iter().zip(&self.bounds).enumerate() {
                 if !value.is_finite() {
                     return Err(FeedError::NotFinite { sample, signal });

@@ -48,41 +48,39 @@ pub enum LoadEnd {
 #[derive(Debug)]
 pub struct StreamedLoad {
     ring: Consumer<f64>,
-    state: Arc<FeedState>,
-    signals: usize,
-    ratio: usize,
-    prefill: usize,
-    patience: u64,
-    bridge: f64,
-    ease: f64,
+    /// What both sides know.
+    pub state: Arc<FeedState>,
+    pub(crate) plan: StreamPlan,
     /// The samples around the instant of `next`, and the ticks since the first.
     earlier: Vec<f64>,
     later: Vec<f64>,
     part: usize,
     gain: f64,
-    end: Option<LoadEnd>,
+    /// Why the load is over, if it is.
+    pub end: Option<LoadEnd>,
     /// Load at this tick and at the one after it.
-    now: Vec<f64>,
-    next: Vec<f64>,
+    pub(crate) now: Vec<f64>,
+    pub(crate) next: Vec<f64>,
 }
 
 impl StreamedLoad {
     pub(crate) fn new(plan: &StreamPlan, ring: Consumer<f64>, state: Arc<FeedState>) -> Self {
         let zeros = vec![0.0; plan.bounds.len()];
-        let ratio = plan.ticks_per_sample.max(1);
+        let plan = StreamPlan {
+            ticks_per_sample: plan.ticks_per_sample.max(1),
+            // The ring holds whole samples and never less than it needs to begin.
+            prefill_samples: plan.prefill_samples.clamp(2, plan.buffer_samples.max(2)),
+            bridge_ticks: plan.bridge_ticks.max(1),
+            ease_ticks: plan.ease_ticks.max(1),
+            ..plan.clone()
+        };
         Self {
             ring,
             state,
-            signals: zeros.len(),
-            ratio,
-            // The ring holds whole samples and never less than it needs to begin.
-            prefill: plan.prefill_samples.clamp(2, plan.buffer_samples.max(2)),
-            patience: plan.patience_ticks,
-            bridge: plan.bridge_ticks.max(1) as f64,
-            ease: plan.ease_ticks.max(1) as f64,
+            part: plan.ticks_per_sample,
+            plan,
             earlier: zeros.clone(),
             later: zeros.clone(),
-            part: ratio,
             gain: 1.0,
             end: None,
             now: zeros.clone(),
@@ -94,8 +92,8 @@ impl StreamedLoad {
     pub fn is_ready(&self) -> bool {
         // The mark is read first: what it ends is in the ring by then.
         let ended = self.state.is_ended();
-        let samples = self.ring.slots() / self.signals.max(1);
-        samples >= self.prefill || ended
+        let samples = self.ring.slots() / self.now.len().max(1);
+        samples >= self.plan.prefill_samples || ended
     }
 
     /// Whether the next tick would have to do without a sample that may still
@@ -103,29 +101,14 @@ impl StreamedLoad {
     pub fn is_dry(&self) -> bool {
         let (ended, broken) = (self.state.is_ended(), self.state.is_broken());
         self.end.is_none()
-            && self.part >= self.ratio
-            && self.ring.slots() < self.signals
+            && self.part >= self.plan.ticks_per_sample
+            && self.ring.slots() < self.now.len()
             && !ended
             && !broken
     }
 
-    /// Ticks for which the first samples are waited for.
-    pub fn patience(&self) -> u64 {
-        self.patience
-    }
-
-    /// Why the load is over, if it is.
-    #[inline]
-    pub fn end(&self) -> Option<LoadEnd> {
-        self.end
-    }
-
-    /// Ends the load: its time is up.
-    pub(crate) fn time_up(&mut self) {
-        self.finish(LoadEnd::TimeUp);
-    }
-
-    fn finish(&mut self, end: LoadEnd) {
+    /// Ends the load, if nothing has ended it before.
+    pub(crate) fn finish(&mut self, end: LoadEnd) {
         self.end.get_or_insert(end);
         self.state.over.store(true, Ordering::Relaxed);
     }
@@ -135,7 +118,7 @@ impl StreamedLoad {
         if self.ring.pop_entire_slice(&mut self.later).is_ok() {
             self.state.used.store(1, Ordering::Relaxed);
         }
-        self.part = self.ratio;
+        self.part = self.plan.ticks_per_sample;
         self.next.copy_from_slice(&self.later);
     }
 
@@ -143,16 +126,17 @@ impl StreamedLoad {
     #[inline]
     pub(crate) fn advance(&mut self) {
         std::mem::swap(&mut self.now, &mut self.next);
-        if self.part < self.ratio {
+        if self.part < self.plan.ticks_per_sample {
             self.part += 1;
             self.recover();
         } else {
             self.turn_sample();
         }
-        let part = self.part as f64 / self.ratio as f64;
+        let part = self.part as f64 / self.plan.ticks_per_sample as f64;
         for ((out, a), b) in self.next.iter_mut().zip(&self.earlier).zip(&self.later) {
             // At the sample itself no rounding comes in.
-            let value = if self.part == self.ratio { *b } else { a + (b - a) * part };
+            let value =
+                if self.part == self.plan.ticks_per_sample { *b } else { a + (b - a) * part };
             *out = self.gain * value;
         }
     }
@@ -160,7 +144,7 @@ impl StreamedLoad {
     fn turn_sample(&mut self) {
         // The mark is read before the ring: see `is_ready`.
         let ended = self.state.is_ended();
-        if self.end.is_none() && self.ring.slots() >= self.signals {
+        if self.end.is_none() && self.ring.slots() >= self.now.len() {
             std::mem::swap(&mut self.earlier, &mut self.later);
             if self.ring.pop_entire_slice(&mut self.later).is_ok() {
                 self.state.used.fetch_add(1, Ordering::Relaxed);
@@ -173,11 +157,11 @@ impl StreamedLoad {
             self.finish(LoadEnd::Declared);
         }
         if self.end.is_some() {
-            self.gain = (self.gain - 1.0 / self.ease).max(0.0);
+            self.gain = (self.gain - 1.0 / self.plan.ease_ticks as f64).max(0.0);
             return;
         }
         self.state.starved.fetch_add(1, Ordering::Relaxed);
-        self.gain = (self.gain - 1.0 / self.bridge).max(0.0);
+        self.gain = (self.gain - 1.0 / self.plan.bridge_ticks as f64).max(0.0);
         // Sums of a fraction miss zero by a hair.
         if self.gain < 1e-9 {
             self.gain = 0.0;
@@ -187,32 +171,10 @@ impl StreamedLoad {
 
     fn recover(&mut self) {
         if self.end.is_some() {
-            self.gain = (self.gain - 1.0 / self.ease).max(0.0);
+            self.gain = (self.gain - 1.0 / self.plan.ease_ticks as f64).max(0.0);
         } else if self.gain < 1.0 {
-            self.gain = (self.gain + 1.0 / self.bridge).min(1.0);
+            self.gain = (self.gain + 1.0 / self.plan.bridge_ticks as f64).min(1.0);
         }
-    }
-
-    /// Load at this tick.
-    #[inline]
-    pub fn now(&self) -> &[f64] {
-        &self.now
-    }
-
-    /// Load at the tick after this one.
-    #[inline]
-    pub fn next(&self) -> &[f64] {
-        &self.next
-    }
-
-    /// Ticks without a sample that was due.
-    pub fn starved(&self) -> u64 {
-        self.state.starved()
-    }
-
-    /// Samples taken out of the ring.
-    pub fn used(&self) -> u64 {
-        self.state.used()
     }
 }
 
@@ -237,7 +199,7 @@ mod tests {
         (0..ticks)
             .map(|_| {
                 load.advance();
-                load.now()[0]
+                load.now[0]
             })
             .collect()
     }
@@ -252,10 +214,13 @@ mod tests {
         assert!(load.is_ready(), "all there is");
         load.begin();
         assert_eq!(first_signal(&mut load, 4), [1.0, 2.0, 3.0, 1.0]);
-        assert_eq!(load.end(), None);
+        assert_eq!(load.end, None);
         // The tick of the last sample is the first without load, as with a file.
         assert_eq!(first_signal(&mut load, 4), [-1.0, -0.5, 0.0, 0.0]);
-        assert_eq!((load.end(), load.starved(), load.used()), (Some(LoadEnd::Declared), 0, 3));
+        assert_eq!(
+            (load.end, load.state.starved(), load.state.used()),
+            (Some(LoadEnd::Declared), 0, 3)
+        );
     }
 
     #[test]
@@ -268,9 +233,9 @@ mod tests {
         feed.offer(&[8.0, 0.0, 8.0, 0.0, 8.0, 0.0, 8.0, 0.0]).unwrap();
         assert!(!load.is_dry());
         assert_eq!(first_signal(&mut load, 4), [2.0, 4.0, 6.0, 8.0], "it comes back as it went");
-        assert_eq!((load.starved(), load.end(), load.used()), (3, None, 6));
+        assert_eq!((load.state.starved(), load.end, load.state.used()), (3, None, 6));
         assert_eq!(first_signal(&mut load, 5), [8.0, 6.0, 4.0, 2.0, 0.0]);
-        assert_eq!(load.end(), Some(LoadEnd::Starved));
+        assert_eq!(load.end, Some(LoadEnd::Starved));
         // Too late: the load stays over.
         assert_eq!(feed.offer(&[8.0, 0.0]), Err(FeedError::Over));
         assert_eq!(first_signal(&mut load, 2), [0.0, 0.0]);
@@ -284,7 +249,7 @@ mod tests {
         assert_eq!(feed.offer(&[1.0, 1.0, 1.0, -5.5]), Err(beyond));
         let bad = FeedError::NotFinite { sample: 0, signal: 0 };
         assert_eq!(feed.offer(&[f64::NAN, 1.0]), Err(bad));
-        assert_eq!((feed.fed(), feed.room()), (0, 8));
+        assert_eq!((feed.state.fed(), feed.room()), (0, 8));
         assert_eq!(feed.offer(&[1.0; 24]), Ok(8));
         assert_eq!(feed.offer(&[1.0; 2]), Ok(0));
         feed.end();

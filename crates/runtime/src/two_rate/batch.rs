@@ -31,7 +31,6 @@ impl Shape {
 
 /// One step's result: its motion is a row of numbers, which goes through a ring of
 /// its own before its head.
-#[derive(Debug, Clone, PartialEq)]
 pub(super) struct Batch {
     /// `None` before the first.
     pub(super) head: Option<Head>,

@@ -7,9 +7,8 @@ use nalgebra::DMatrix;
 use rtrb::{Consumer, Producer, RingBuffer};
 
 use super::batch::{Batch, Head, Shape};
-use super::main_loop::MainLoop;
+use super::main_loop::{MainLoop, StepClock};
 use super::numerical::numerical;
-use super::step_time::StepClock;
 use super::{MOST_NUMBERS, MOST_SHOWN, MOST_TICKS, Rates, TwoRateError, TwoRateParts};
 use crate::event::{Event, EventLog, What};
 use crate::frame::MotionDetail;
@@ -20,7 +19,8 @@ use crate::source::{Scene, not_converged};
 
 /// A numerical part at a slower rate than that of the tick.
 pub struct TwoRateModel {
-    rates: Rates,
+    /// How the loops go together.
+    pub rates: Rates,
     direct: Option<DMatrix<f64>>,
     /// Called inside the tick; elsewhere once it is detached.
     main: Option<MainLoop>,
@@ -38,15 +38,16 @@ pub struct TwoRateModel {
     pub(super) waiting: Batch,
     /// Whether this tick took over a new batch.
     taken_over: bool,
-    desired: Motion,
+    pub(crate) desired: Motion,
     /// The point a tick earlier, of the batch in use.
     before: Motion,
     /// Work of the steps taken over in this tick.
-    work: StepWork,
+    pub(crate) work: StepWork,
     bridged: u64,
     /// The longest bridge that was noted.
     told: u64,
-    counts: Counts,
+    /// What became of the batches.
+    pub counts: Counts,
     trip: Option<Trip>,
     /// Which batch each tick used, for a replay.
     schedule: Option<Vec<f64>>,
@@ -78,7 +79,7 @@ impl TwoRateModel {
         if rates.predictor == Design::ModelBased
             && matches!(method, Method::ChenRicles | Method::KolayRicles { .. })
         {
-            return Err(TwoRateError::ModelBasedMethod { method: method.name() });
+            return Err(TwoRateError::ModelBasedMethod(method.name()));
         }
         let (dofs, loads, count) =
             (equations.size(), equations.load.ncols(), equations.interface.len());
@@ -106,7 +107,7 @@ impl TwoRateModel {
         }
         let numbers = tables + kept as f64 * shape.batch() as f64;
         if numbers > MOST_NUMBERS {
-            return Err(TwoRateError::TooLarge { numbers });
+            return Err(TwoRateError::TooLarge(numbers));
         }
         let grid = rates.grid(integrator.step_s);
         let surroundings = Surroundings { numerical: equations, specimen };
@@ -180,16 +181,6 @@ impl TwoRateModel {
         self.schedule = Some(schedule);
     }
 
-    /// How the loops go together.
-    pub fn rates(&self) -> &Rates {
-        &self.rates
-    }
-
-    /// What became of the batches.
-    pub fn counts(&self) -> &Counts {
-        &self.counts
-    }
-
     /// The tick whose instant [`displacement`](Self::displacement) shows.
     pub fn state_tick(&self) -> u64 {
         self.number().unwrap_or(0) * self.rates.ratio as u64
@@ -210,18 +201,9 @@ impl TwoRateModel {
         self.batch.velocity()
     }
 
-    pub(crate) fn desired(&self) -> &Motion {
-        &self.desired
-    }
-
     pub(crate) fn element_energy(&self) -> ElementEnergy {
         let none = ElementEnergy { work: 0.0, stored: 0.0 };
         self.batch.head.map_or(none, |head| head.elements)
-    }
-
-    /// Work of the steps taken over in this tick.
-    pub(crate) fn work(&self) -> StepWork {
-        self.work
     }
 
     /// Where a new batch begins: what it would have asked for a tick earlier.
@@ -415,20 +397,19 @@ impl TwoRateModel {
 }
 
 fn lateness(bridged: u64, rates: &Rates) -> Trip {
-    let (value, limit) = (bridged as f64, rates.bridge as f64);
-    Trip { kind: TripKind::MainLoopLate, dof: 0, value, limit }
+    TripKind::MainLoopLate.trip(bridged as f64, rates.bridge as f64)
 }
 
 fn check(rates: &Rates) -> Result<(), TwoRateError> {
     let Rates { ratio, task_ticks, bridge, step_time, .. } = *rates;
     if ratio == 0 || ratio > MOST_TICKS {
-        return Err(TwoRateError::BadRatio { ratio });
+        return Err(TwoRateError::BadRatio(ratio));
     }
     if task_ticks > ratio {
         return Err(TwoRateError::TaskTooLong { task_ticks, ratio });
     }
     if bridge > MOST_TICKS {
-        return Err(TwoRateError::BadBridge { bridge });
+        return Err(TwoRateError::BadBridge(bridge));
     }
     if step_time.is_some_and(|time| !time.is_sound()) {
         return Err(TwoRateError::BadStepTime);

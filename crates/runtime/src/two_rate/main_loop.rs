@@ -3,12 +3,12 @@
 use model::integrator::{NotConverged, StepWork};
 use model::motion::Motion;
 use model::predictor::{Instant, Predictor};
+use numerics::random::Stream;
 use rtrb::{Consumer, Producer};
 
-use super::Rates;
 use super::batch::{Batch, Head, Shape};
-use super::numerical::Numerical;
-use super::step_time::StepClock;
+use super::numerical::{Newest, Numerical};
+use super::{Rates, StepTime};
 use crate::load::Load;
 
 /// Integrator, predictor and energies of the numerical part, at the slow rate.
@@ -16,7 +16,7 @@ use crate::load::Load;
 /// It belongs to the plant and is called inside the tick, or is taken out of it
 /// and sits on a thread of its own. Its step does not allocate, lock or panic.
 pub struct MainLoop {
-    pub(super) rates: Rates,
+    pub(crate) rates: Rates,
     pub(super) numerical: Box<dyn Numerical>,
     pub(super) predictor: Predictor,
     pub(super) samples: Consumer<f64>,
@@ -82,11 +82,6 @@ impl MainLoop {
         self.samples.slots() / self.shape.sample()
     }
 
-    /// The period of its steps, in ticks.
-    pub fn ratio(&self) -> usize {
-        self.rates.ratio
-    }
-
     /// Load and force of this tick into its row.
     fn keep(&mut self) {
         let width = self.shape.loads + self.shape.count;
@@ -123,14 +118,9 @@ impl MainLoop {
                 });
             }
         }
-        let force = &self.rows[loads..loads + self.shape.count];
-        self.predictor.observe(&Instant {
-            interface: self.numerical.interface(),
-            displacement: self.numerical.displacement(),
-            velocity: self.numerical.velocity(),
-            force,
-            load: &self.ahead,
-        });
+        let Newest { interface, displacement, velocity, .. } = self.numerical.newest();
+        let (force, load) = (&self.rows[loads..loads + self.shape.count], &self.ahead[..]);
+        self.predictor.observe(&Instant { interface, displacement, velocity, force, load });
         for point in 0..self.shape.points {
             self.predictor.point(point, &mut self.point);
             self.batch.set_point(point, &self.point);
@@ -143,23 +133,48 @@ impl MainLoop {
     }
 
     fn send(&mut self, number: u64, stepped: Result<StepWork, NotConverged>) {
-        let iterations = self.numerical.iterations();
-        let ready = match &mut self.clock {
-            Some(clock) => clock.ready(self.tick, iterations),
-            None => 0,
-        };
-        self.batch.set_state(self.numerical.displacement(), self.numerical.velocity());
+        let Newest { displacement, velocity, iterations, elements, .. } = self.numerical.newest();
+        let ready = self.clock.as_mut().map_or(0, |clock| clock.ready(self.tick, iterations));
+        self.batch.set_state(displacement, velocity);
         let head = Head {
             number,
             ready,
             iterations,
             failure: stepped.err(),
             work: stepped.unwrap_or_default(),
-            elements: self.numerical.element_energy(),
+            elements,
         };
         let sent = self.batches.push_entire_slice(&self.batch.row).is_ok()
             && self.heads.push(head).is_ok();
         self.ended = stepped.is_err() || !sent;
+    }
+}
+
+/// Says at which tick a step would be finished, one step after the other.
+pub(super) struct StepClock {
+    time: StepTime,
+    tick_s: f64,
+    stream: Stream,
+    /// When the last step was finished, in ticks.
+    free: f64,
+}
+
+impl StepClock {
+    pub(super) fn new(time: StepTime, tick_s: f64, seed: u64) -> Self {
+        Self { time, tick_s, stream: Stream::new(seed, "main_loop.step_time"), free: 0.0 }
+    }
+
+    /// The first tick that finds the result of a step whose samples were there
+    /// at tick `begin`.
+    pub(super) fn ready(&mut self, begin: u64, iterations: usize) -> u64 {
+        let StepTime { base_s, per_iteration_s, jitter_s } = self.time;
+        let mut time_s = base_s + per_iteration_s * iterations as f64;
+        if jitter_s > 0.0 {
+            time_s += jitter_s * self.stream.normal().abs();
+        }
+        self.free = self.free.max(begin as f64) + time_s / self.tick_s;
+        // A hair beyond a tick is rounding.
+        (self.free - 1e-9).ceil().max(begin as f64) as u64
     }
 }
 
@@ -170,7 +185,7 @@ mod tests {
     use model::predictor::{Design, Stages, Surroundings};
     use model::specimen::Specimen;
     use nalgebra::{DMatrix, DVector};
-    use numerics::random::Stream;
+    use numerics::second_order::SecondOrder;
 
     use super::super::{ForceUse, Lead, TwoRateModel, TwoRateParts};
     use super::*;
@@ -180,9 +195,11 @@ mod tests {
 
     fn numerical() -> Equations {
         Equations {
-            mass: DMatrix::from_row_slice(2, 2, &[900.0, 30.0, 30.0, 700.0]),
-            damping: DMatrix::from_row_slice(2, 2, &[900.0, -300.0, -300.0, 500.0]),
-            stiffness: DMatrix::from_row_slice(2, 2, &[9e5, -4e5, -4e5, 4e5]),
+            matrices: SecondOrder {
+                mass: DMatrix::from_row_slice(2, 2, &[900.0, 30.0, 30.0, 700.0]),
+                damping: DMatrix::from_row_slice(2, 2, &[900.0, -300.0, -300.0, 500.0]),
+                stiffness: DMatrix::from_row_slice(2, 2, &[9e5, -4e5, -4e5, 4e5]),
+            },
             load: DMatrix::from_row_slice(2, 1, &[-900.0, -700.0]),
             interface: vec![RelativeDof::of_dof(0), RelativeDof { from: Some(0), to: Some(1) }],
             elements: Vec::new(),
@@ -192,9 +209,11 @@ mod tests {
 
     fn specimen() -> Specimen {
         Specimen {
-            mass: DMatrix::from_row_slice(2, 2, &[40.0, 3.0, 3.0, 25.0]),
-            damping: DMatrix::from_row_slice(2, 2, &[300.0, 10.0, 10.0, 200.0]),
-            stiffness: DMatrix::from_row_slice(2, 2, &[9e4, 1e4, 1e4, 7e4]),
+            matrices: SecondOrder {
+                mass: DMatrix::from_row_slice(2, 2, &[40.0, 3.0, 3.0, 25.0]),
+                damping: DMatrix::from_row_slice(2, 2, &[300.0, 10.0, 10.0, 200.0]),
+                stiffness: DMatrix::from_row_slice(2, 2, &[9e4, 1e4, 1e4, 7e4]),
+            },
             elements: Vec::new(),
         }
     }
@@ -303,5 +322,15 @@ mod tests {
                 Method::Newmark,
             );
         }
+    }
+
+    #[test]
+    fn a_long_step_makes_the_next_one_late_too() {
+        let time = StepTime { base_s: 1e-3, per_iteration_s: 2e-3, jitter_s: 0.0 };
+        let mut clock = StepClock::new(time, 1e-3, 1);
+        assert_eq!(clock.ready(0, 0), 1);
+        assert_eq!(clock.ready(5, 4), 14);
+        assert_eq!(clock.ready(10, 0), 15, "it could only begin at 14");
+        assert_eq!(clock.ready(20, 1), 23);
     }
 }

@@ -21,7 +21,6 @@ mod fast_side;
 mod main_loop;
 mod numerical;
 mod period;
-mod step_time;
 mod steps;
 
 pub use fast_side::{Counts, TwoRateModel};
@@ -68,11 +67,8 @@ pub enum TwoRateError {
     #[error(transparent)]
     Predictor(#[from] PredictorError),
     /// A ratio out of range.
-    #[error("a ratio of {ratio} cannot be used: give 1 to {MOST_TICKS}")]
-    BadRatio {
-        /// What was asked for.
-        ratio: usize,
-    },
+    #[error("a ratio of {0} cannot be used: give 1 to {MOST_TICKS}")]
+    BadRatio(usize),
     /// A task that takes longer than there is.
     #[error(
         "the main loop has {ratio} tick(s) for a step, and its task is said to take {task_ticks}: \
@@ -85,11 +81,8 @@ pub enum TwoRateError {
         ratio: usize,
     },
     /// Bridging without end.
-    #[error("{bridge} ticks are too many to bridge: give at most {MOST_TICKS}")]
-    BadBridge {
-        /// What was asked for.
-        bridge: usize,
-    },
+    #[error("{0} ticks are too many to bridge: give at most {MOST_TICKS}")]
+    BadBridge(usize),
     /// A rig that answers within the tick needs a point that is known before it.
     #[error(
         "the rig answers within the tick, and a main loop without task time would have to know \
@@ -98,23 +91,17 @@ pub enum TwoRateError {
     AnswersAtOnce,
     /// The velocity of these methods is that of a moment ago.
     #[error(
-        "a model-based predictor needs the velocity of the instant, and {method} keeps that of a \
+        "a model-based predictor needs the velocity of the instant, and {0} keeps that of a \
          moment ago: use the method exact, rk4 or newmark, or another predictor"
     )]
-    ModelBasedMethod {
-        /// The method.
-        method: &'static str,
-    },
+    ModelBasedMethod(&'static str),
     /// More to keep than is reasonable.
     #[error(
-        "the points of the main loop would need {numbers:.1e} numbers in memory, at most \
+        "the points of the main loop would need {0:.1e} numbers in memory, at most \
          {MOST_NUMBERS:.0e} are kept: lower the ratio or the number of bridged ticks, or use \
          another predictor than model_based"
     )]
-    TooLarge {
-        /// How many.
-        numbers: f64,
-    },
+    TooLarge(f64),
     /// Step times that are none.
     #[error("the step time of a rehearsal must be made of finite times that are not negative")]
     BadStepTime,

@@ -10,21 +10,8 @@ use super::{Rates, TwoRateError};
 /// The numerical part at the rate of the main loop: one step after the other, or,
 /// for a linear model, all of a period at once.
 pub(super) trait Numerical: Send {
-    /// Motion of the interface; its acceleration is that of the last
-    /// [`equilibrium`](Self::equilibrium).
-    fn interface(&self) -> &Motion;
-
-    /// Displacement of every DOF.
-    fn displacement(&self) -> &[f64];
-
-    /// Velocity of every DOF.
-    fn velocity(&self) -> &[f64];
-
-    /// Of the nonlinear elements.
-    fn element_energy(&self) -> ElementEnergy;
-
-    /// Iterations of the last period.
-    fn iterations(&self) -> usize;
+    /// The newest instant.
+    fn newest(&self) -> Newest<'_>;
 
     /// At rest under the load of the first instant, not in the loop.
     fn rest(&mut self, load: &[f64]);
@@ -35,6 +22,19 @@ pub(super) trait Numerical: Send {
     /// Goes one period on. `rows` holds one row of load and force per tick, the
     /// first at its start and the last at its end.
     fn advance(&mut self, rows: &[f64]) -> Result<StepWork, NotConverged>;
+}
+
+/// The numerical part at the newest instant.
+pub(super) struct Newest<'a> {
+    /// Its acceleration is that of the last [`equilibrium`](Numerical::equilibrium).
+    pub(super) interface: &'a Motion,
+    /// Of every DOF.
+    pub(super) displacement: &'a [f64],
+    pub(super) velocity: &'a [f64],
+    /// Of the nonlinear elements.
+    pub(super) elements: ElementEnergy,
+    /// Of the last period.
+    pub(super) iterations: usize,
 }
 
 /// The numerical part by the cheaper way.
@@ -56,6 +56,7 @@ mod tests {
     use model::integrator::{Hold, Method};
     use model::predictor::Design;
     use nalgebra::DMatrix;
+    use numerics::second_order::SecondOrder;
 
     use super::*;
     use crate::two_rate::{ForceUse, Lead};
@@ -67,9 +68,7 @@ mod tests {
     fn averaged_forces_meet_a_straight_load() {
         let one = DMatrix::from_element(1, 1, 1.0);
         let equations = Equations {
-            mass: one.clone(),
-            damping: 0.0 * &one,
-            stiffness: 0.0 * &one,
+            matrices: SecondOrder { mass: one.clone(), damping: 0.0 * &one, stiffness: 0.0 * &one },
             load: one,
             interface: vec![RelativeDof { from: None, to: Some(0) }],
             elements: Vec::new(),
@@ -94,7 +93,7 @@ mod tests {
                     .flat_map(|k| [0.1 * s * f64::from(k), 0.1 * f * f64::from(k)])
                     .collect();
                 part.advance(&rows).unwrap();
-                (part.displacement()[0], part.velocity()[0])
+                (part.newest().displacement[0], part.newest().velocity[0])
             };
             let (x, v) = end(1.0, 0.0);
             assert!(
@@ -111,9 +110,11 @@ mod tests {
     #[test]
     fn a_period_at_once_is_its_steps() {
         let equations = Equations {
-            mass: DMatrix::from_row_slice(2, 2, &[2.0, 0.1, 0.1, 1.0]),
-            damping: DMatrix::from_row_slice(2, 2, &[3.0, -1.0, -1.0, 1.0]),
-            stiffness: DMatrix::from_row_slice(2, 2, &[900.0, -300.0, -300.0, 300.0]),
+            matrices: SecondOrder {
+                mass: DMatrix::from_row_slice(2, 2, &[2.0, 0.1, 0.1, 1.0]),
+                damping: DMatrix::from_row_slice(2, 2, &[3.0, -1.0, -1.0, 1.0]),
+                stiffness: DMatrix::from_row_slice(2, 2, &[900.0, -300.0, -300.0, 300.0]),
+            },
             load: DMatrix::from_row_slice(2, 2, &[-2.0, 0.0, -1.0, 5.0]),
             interface: vec![RelativeDof { from: Some(0), to: Some(1) }],
             elements: Vec::new(),
@@ -154,11 +155,11 @@ mod tests {
                 }
                 steps.equilibrium(&rows[21..]);
                 period.equilibrium(&rows[21..]);
-                let ends = [steps.interface().of(0), period.interface().of(0)];
+                let ends = [steps.newest().interface.of(0), period.newest().interface.of(0)];
                 for (a, b) in ends[0].iter().zip(ends[1]) {
                     assert!((a - b).abs() < 1e-11 * a.abs().max(1.0), "{method:?} {k}: {ends:?}");
                 }
-                for (a, b) in steps.velocity().iter().zip(period.velocity()) {
+                for (a, b) in steps.newest().velocity.iter().zip(period.newest().velocity) {
                     assert!((a - b).abs() < 1e-12, "{method:?} {k}");
                 }
             }

@@ -5,9 +5,9 @@ use model::integrator::{ElementEnergy, LinearStep, NotConverged, StepWork};
 use model::motion::Motion;
 use nalgebra::DMatrix;
 use numerics::block::hstack;
-use numerics::gemv::PanelMatrix;
+use numerics::gemv::{PanelMatrix, Product};
 
-use super::numerical::Numerical;
+use super::numerical::{Newest, Numerical};
 
 /// R steps z⁺ = A z + B₀ s + B₁ s⁺ in one: the state at the end and, for the
 /// works, the displacement of interface and loads at every tick between, from
@@ -16,7 +16,6 @@ use super::numerical::Numerical;
 /// It costs little more than one step, where R steps cost R. Works of force and
 /// load are summed tick by tick as they act; what they put in and the model does
 /// not hold at the end has been dissipated.
-#[derive(Debug, Clone)]
 pub(super) struct Period {
     matrix: PanelMatrix,
     /// State, then the signals of every tick.
@@ -33,9 +32,9 @@ pub(super) struct Period {
     interface: Motion,
     /// Lᵀx.
     reach: Vec<f64>,
-    of_state: PanelMatrix,
+    /// Interface acceleration from the state, and what the signals add to it.
+    of_state: Product,
     of_signals: DMatrix<f64>,
-    acceleration: Vec<f64>,
     mass: PanelMatrix,
     stiffness: PanelMatrix,
     /// Kinetic and elastic energy now, J.
@@ -70,7 +69,6 @@ impl Period {
         let across = hstack(&[&equations.interface_matrix(), &equations.load]).transpose();
         seen.view_mut((0, 0), across.shape()).copy_from(&across);
         let matrix = PanelMatrix::new(&composed(a, &start, &end, &seen, ratio));
-        let of_state = PanelMatrix::new(&step.acceleration_of_state);
         let count = equations.interface.len();
         Self {
             input: vec![0.0; matrix.columns()],
@@ -84,35 +82,25 @@ impl Period {
             places: equations.interface.clone(),
             interface: Motion::rest(count),
             reach: vec![0.0; loads],
-            acceleration: of_state.output(),
-            of_state,
+            of_state: Product::new(&step.acceleration_of_state),
             of_signals: step.acceleration_of_load.clone(),
-            mass: PanelMatrix::new(&equations.mass),
-            stiffness: PanelMatrix::new(&equations.stiffness),
+            mass: PanelMatrix::new(&equations.matrices.mass),
+            stiffness: PanelMatrix::new(&equations.matrices.stiffness),
             energy: 0.0,
         }
     }
 }
 
 impl Numerical for Period {
-    fn interface(&self) -> &Motion {
-        &self.interface
-    }
-
-    fn displacement(&self) -> &[f64] {
-        &self.input[..self.dofs]
-    }
-
-    fn velocity(&self) -> &[f64] {
-        &self.input[self.dofs..2 * self.dofs]
-    }
-
-    fn element_energy(&self) -> ElementEnergy {
-        ElementEnergy { work: 0.0, stored: 0.0 }
-    }
-
-    fn iterations(&self) -> usize {
-        0
+    fn newest(&self) -> Newest<'_> {
+        let (displacement, rest) = self.input.split_at(self.dofs);
+        Newest {
+            interface: &self.interface,
+            displacement,
+            velocity: &rest[..self.dofs],
+            elements: ElementEnergy { work: 0.0, stored: 0.0 },
+            iterations: 0,
+        }
     }
 
     fn rest(&mut self, _load: &[f64]) {
@@ -123,9 +111,9 @@ impl Numerical for Period {
     }
 
     fn equilibrium(&mut self, signals: &[f64]) {
-        self.of_state.multiply(&self.input[..self.states], &mut self.acceleration);
+        let of_state = self.of_state.of([&self.input[..self.states]]);
         for (i, a) in self.interface.acceleration.iter_mut().enumerate() {
-            *a = self.acceleration[i];
+            *a = of_state[i];
             for (j, s) in signals.iter().enumerate() {
                 *a += self.of_signals[(i, j)] * s;
             }

@@ -1,10 +1,9 @@
 //! The numerical part step by step, through its integrator.
 
 use model::equations::Equations;
-use model::integrator::{ElementEnergy, Hold, Integrator, Method, NotConverged, Options, StepWork};
-use model::motion::Motion;
+use model::integrator::{Hold, Integrator, Method, NotConverged, Options, StepWork};
 
-use super::numerical::Numerical;
+use super::numerical::{Newest, Numerical};
 use super::period::{LoadRule, Period};
 use super::{ForceUse, Rates, TwoRateError};
 use crate::monitor::{EnergyMonitor, Observation, WorkRule};
@@ -17,7 +16,6 @@ use crate::monitor::{EnergyMonitor, Observation, WorkRule};
 /// The work of the force is summed as it was integrated: ½ (f + f⁺) Δu over
 /// each tick, or the held force times the way of the whole period. Damping and
 /// load are summed by the straight rule over the same steps.
-#[derive(Debug, Clone)]
 pub(super) struct Steps {
     integrator: Integrator,
     elements: usize,
@@ -159,24 +157,14 @@ impl Steps {
 }
 
 impl Numerical for Steps {
-    fn interface(&self) -> &Motion {
-        self.integrator.interface()
-    }
-
-    fn displacement(&self) -> &[f64] {
-        self.integrator.displacement()
-    }
-
-    fn velocity(&self) -> &[f64] {
-        self.integrator.velocity()
-    }
-
-    fn element_energy(&self) -> ElementEnergy {
-        self.integrator.element_energy(self.elements)
-    }
-
-    fn iterations(&self) -> usize {
-        self.iterations
+    fn newest(&self) -> Newest<'_> {
+        Newest {
+            interface: self.integrator.interface(),
+            displacement: self.integrator.displacement(),
+            velocity: self.integrator.velocity(),
+            elements: self.integrator.element_energy(self.elements),
+            iterations: self.iterations,
+        }
     }
 
     fn rest(&mut self, load: &[f64]) {
@@ -204,8 +192,7 @@ impl Numerical for Steps {
     fn advance(&mut self, rows: &[f64]) -> Result<StepWork, NotConverged> {
         self.iterations = 0;
         // What nonlinear elements take is told apart.
-        let works =
-            |energies: &EnergyMonitor| (energies.linear_dissipated(), energies.input_work());
+        let works = |energies: &EnergyMonitor| (energies.linear_dissipated, energies.input);
         let (dissipated, input) = works(&self.energies);
         let feedback = match self.force {
             ForceUse::AllSamples => self.tick_by_tick(rows)?,

@@ -24,7 +24,7 @@ fn case(lane: usize) -> Case {
     servo.leakage += 0.7 * lane as f64;
     servo.servo_stiffness *= 1.0 - 0.01 * lane as f64;
     let mut case = Case::benchmark().with_transfer(TransferSystem::ServoHydraulic(servo));
-    case.partition.specimen.stiffness *= 1.0 + 0.02 * lane as f64;
+    case.partition.specimen.matrices.stiffness *= 1.0 + 0.02 * lane as f64;
     case.converter = Converter { quantum: 2f64.powi(-18), saturation: 3.8 };
     case.displacement_noise = 16e-6;
     case.force_noise = 2.18;
@@ -39,12 +39,12 @@ fn arm(case: &Case) -> HybridLoop {
 fn alone(mut hybrid: HybridLoop) -> Vec<Seen> {
     let mut seen = Vec::new();
     while !hybrid.is_over() && hybrid.tripped().is_none() {
-        let mut tick = hybrid.numerical().displacement().to_vec();
-        tick.push(hybrid.numerical().desired().displacement[0]);
+        let mut tick = hybrid.source().numerical.displacement().to_vec();
+        tick.push(hybrid.source().numerical.desired().displacement[0]);
         hybrid.tick();
         tick.push(hybrid.measured().displacement[0]);
         tick.push(hybrid.measured().force[0]);
-        tick.push(hybrid.monitor().stability_warning());
+        tick.push(hybrid.monitor().stability_warning);
         seen.push(tick);
     }
     seen

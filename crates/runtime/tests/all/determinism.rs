@@ -19,7 +19,7 @@ fn record(case: &Case, plant: Plant, ticks: usize) -> Record {
     let (sink, handle) =
         Recorder::create(&path, &common::header(), &case.channels(), vec![], &options).unwrap();
     let mut hybrid = case.recorded(plant, ground(case.step_s, ticks), sink);
-    run_virtual(&mut hybrid, &StopHandle::new(), |_| {});
+    run_virtual(&mut hybrid, &StopHandle::default(), |_| {});
     let ticks = hybrid.ticks();
     drop(hybrid);
     let summary = handle.finish(Ending { ticks, trip: None }).unwrap();

@@ -11,7 +11,7 @@ use runtime::gate::{Limits, TripKind};
 use runtime::interlock::{Phase, Response, SafePath};
 use runtime::link::LinkCounts;
 use runtime::open_loop::{Drive, OpenLoop};
-use runtime::operator::Operator;
+use runtime::operator;
 use runtime::realtime::{Cpu, Driver, Memory, RealtimePlan};
 use runtime::rig::{Measured, Rig, RigFault};
 use runtime::stop::StopHandle;
@@ -84,7 +84,7 @@ fn open_loop() -> (OpenLoop, Arc<Mutex<Seen>>) {
 /// Drives by a device that misses periods as `missed` says; gives the overruns.
 fn by_device(test: &mut OpenLoop, missed: fn(u64) -> u64) -> runtime::clock::Overruns {
     let mut sample = 0;
-    let mut clock = DeviceClock::new(|| {
+    let mut clock = DeviceClock(|| {
         sample += 1;
         1 + missed(sample)
     });
@@ -94,7 +94,7 @@ fn by_device(test: &mut OpenLoop, missed: fn(u64) -> u64) -> runtime::clock::Ove
 #[test]
 fn a_device_sets_the_pace_and_the_motion_is_that_of_virtual_time() {
     let (mut here, seen_here) = open_loop();
-    run_virtual(&mut here, &StopHandle::new(), |_| {});
+    run_virtual(&mut here, &StopHandle::default(), |_| {});
     let (mut there, seen_there) = open_loop();
     // It misses a few periods now and then: none is made up for.
     let overruns = by_device(&mut there, |sample| if sample % 1000 == 0 { 3 } else { 0 });
@@ -128,7 +128,7 @@ fn plan() -> RealtimePlan {
 #[test]
 fn a_test_whose_owner_goes_away_ends_safe() {
     let (test, seen) = open_loop();
-    let running = Driver::start(&plan()).unwrap().begin(test, &StopHandle::new()).unwrap();
+    let running = Driver::start(&plan()).unwrap().begin(test, &StopHandle::default()).unwrap();
     while seen.lock().unwrap().commands.last().is_none_or(|x| *x < 5e-3) {
         std::thread::sleep(Duration::from_millis(1));
     }
@@ -145,7 +145,7 @@ fn an_owner_that_goes_away_does_not_end_a_way_to_safe_that_has_begun() {
     for presses in [1, 2] {
         let (mut test, seen) = open_loop();
         (0..200).for_each(|_| test.tick());
-        let stop = StopHandle::new();
+        let stop = StopHandle::default();
         (0..presses).for_each(|_| stop.press());
         drop(Driver::start(&plan()).unwrap().begin(test, &stop).unwrap());
         let seen = seen.lock().unwrap();
@@ -157,7 +157,7 @@ fn an_owner_that_goes_away_does_not_end_a_way_to_safe_that_has_begun() {
 fn ramping() -> (OpenLoop, Arc<Mutex<Seen>>) {
     let (mut test, seen) = open_loop();
     (0..200).for_each(|_| test.tick());
-    Operator::new().stop(&mut test, Response::RampDown);
+    operator::stop(&mut test, Response::RampDown);
     (0..5).for_each(|_| test.tick());
     assert_eq!(test.phase(), Phase::Ramping);
     (test, seen)
@@ -171,7 +171,7 @@ fn a_force_that_passes_its_limit_on_the_ramp_freezes_the_command() {
     test.tick();
     assert_eq!((test.phase(), test.command().displacement[0]), (Phase::Frozen, stood));
     assert!(test.is_over());
-    let last = *test.events().events().last().unwrap();
+    let last = *test.events().events.last().unwrap();
     assert_eq!(last.cause.kind, TripKind::Force);
     assert_eq!(test.tripped().unwrap().0.kind, TripKind::Operator, "the first trip stays");
     drop(test);
@@ -182,7 +182,7 @@ fn a_force_that_passes_its_limit_on_the_ramp_freezes_the_command() {
 fn a_force_within_its_limit_lets_the_ramp_go_on_to_zero() {
     let (mut test, seen) = ramping();
     seen.lock().unwrap().stiffness = 0.99 * MOST_N / test.command().displacement[0];
-    run_virtual(&mut test, &StopHandle::new(), |_| {});
+    run_virtual(&mut test, &StopHandle::default(), |_| {});
     assert_eq!((test.phase(), test.command().displacement[0]), (Phase::Safe, 0.0));
 }
 
@@ -199,7 +199,7 @@ fn a_force_beyond_its_limit_may_go_down_but_not_up_again() {
             test.tick();
         }
         seen.lock().unwrap().stiffness *= growth;
-        run_virtual(&mut test, &StopHandle::new(), |_| {});
+        run_virtual(&mut test, &StopHandle::default(), |_| {});
         assert_eq!(test.phase(), end, "{growth}");
     }
     // Once it is within its limit again, the limit holds.
@@ -219,8 +219,8 @@ fn a_force_beyond_its_limit_may_go_down_but_not_up_again() {
 fn a_second_stop_on_the_ramp_freezes_it_and_says_so_to_the_rig() {
     let (mut test, seen) = ramping();
     let stood = test.command().displacement[0];
-    Operator::new().freeze(&mut test);
-    run_virtual(&mut test, &StopHandle::new(), |_| {});
+    operator::freeze(&mut test);
+    run_virtual(&mut test, &StopHandle::default(), |_| {});
     assert_eq!((test.phase(), test.command().displacement[0]), (Phase::Frozen, stood));
     drop(test);
     assert_eq!(seen.lock().unwrap().left, Some(Phase::Frozen));

@@ -91,7 +91,7 @@ fn hysteresis_counts_as_dissipated() {
     for law in [BILINEAR, BOUC_WEN] {
         let case = Case::benchmark().with_delay(1.0).with_storey_law(law);
         let trace = case.run(case.split(), 16_384);
-        let damping = case.substructures().numerical.damping;
+        let damping = case.substructures().numerical.matrices.damping;
         // By hand: the dashpots from differences, the element along the path.
         let mut element = Element::new(law);
         let mut dashpots = 0.0;

@@ -52,7 +52,7 @@ fn bench(buffer_samples: usize) -> Bench {
     };
     let (feed, stream) = Feed::new(&plan);
     let (tap, reader) = Tap::new(channels.len(), 512);
-    let stop = StopHandle::new();
+    let stop = StopHandle::default();
     let token = Token::random().unwrap();
     let names = |channel: &Channel| (channel.name.clone(), channel.unit.clone());
     let (load, unit) = names(&channels[3]);
@@ -79,7 +79,7 @@ fn bench(buffer_samples: usize) -> Bench {
         .recorded(case.split(), Load::unknown(1, 10_000_000), sink)
         .along(plan, Some(stream))
         .tapped(tap);
-    let address = link.address();
+    let address = link.address;
     Bench { hybrid, handle, link, token, address, stop, _folder: folder }
 }
 
@@ -109,7 +109,7 @@ fn a_load_much_longer_than_the_buffer_arrives_whole_and_ends_in_completion() {
     let sent = all.clone();
     let feeder = thread::spawn(move || {
         let mut client = Client::connect(address, &token).unwrap();
-        assert_eq!(client.welcome().buffer, 64);
+        assert_eq!(client.welcome.buffer, 64);
         assert_eq!(client.feed().unwrap(), 0);
         let mut first = 0;
         for piece in sent.chunks(777) {
@@ -137,7 +137,7 @@ fn a_watcher_that_never_reads_costs_nothing_and_one_that_reads_is_told_of_gaps()
     let of_feeder = token.clone();
     // It looks on from the first frame.
     let mut client = Client::connect(address, &token).unwrap();
-    let width = client.welcome().channels.len();
+    let width = client.welcome.channels.len();
     client.watch(1).unwrap();
     let mut tenth = Client::connect(address, &token).unwrap();
     tenth.watch(10).unwrap();
@@ -173,7 +173,7 @@ fn a_watcher_that_never_reads_costs_nothing_and_one_that_reads_is_told_of_gaps()
         client.load(0, &all).unwrap();
         client.end(30_000).unwrap();
     });
-    let seen = std::sync::Arc::clone(bench.hybrid.tap().unwrap().state());
+    let seen = std::sync::Arc::clone(&bench.hybrid.tap().unwrap().state);
     let begun = Instant::now();
     let (phase, _, ticks, _) = run(bench);
     assert_eq!(phase, Phase::Safe);

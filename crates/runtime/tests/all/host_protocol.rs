@@ -118,7 +118,7 @@ proptest! {
     fn a_huge_length_is_refused_before_anything_is_kept(length in (LONGEST as u32 + 1)..) {
         let bytes = length.to_le_bytes();
         let announced = split(&bytes);
-        prop_assert_eq!(announced, Err(ProtocolError::BadLength { length: length as usize }));
+        prop_assert_eq!(announced, Err(ProtocolError::BadLength(length as usize)));
     }
 }
 
@@ -132,7 +132,7 @@ fn the_bytes_are_those_of_the_document() {
     let expected = b"\x19\0\0\0\x03\x02\0\0\0\0\0\0\0\0\0\0\0\0\0\xf0\x3f\0\0\0\0\0\0\0\xc0";
     assert_eq!(load.bytes(), expected);
     assert_eq!(Request::Stop.bytes(), [1, 0, 0, 0, 6]);
-    assert_eq!(split(&[0, 0, 0, 0]), Err(ProtocolError::BadLength { length: 0 }));
+    assert_eq!(split(&[0, 0, 0, 0]), Err(ProtocolError::BadLength(0)));
     let other = Request::read(kind::HELLO, b"HTTP\x01\0\0");
     assert_eq!(other, Err(ProtocolError::BadMagic));
 }

@@ -20,7 +20,7 @@ fn bench() -> Bench {
     let channels = common::channels();
     let (tap, reader) = Tap::new(channels.len(), 64);
     let token = Token::new("a token of sixteen and more".replace(' ', "-").as_str()).unwrap();
-    let stop = StopHandle::new();
+    let stop = StopHandle::default();
     let welcome = Welcome {
         version: VERSION,
         title: "Bench".into(),

@@ -64,7 +64,7 @@ fn run(case: &Case, plant: Plant, seconds: usize) -> Vec<Seen> {
         };
         seen.push(Seen {
             t: hybrid.time_s(),
-            warning: hybrid.monitor().stability_warning(),
+            warning: hybrid.monitor().stability_warning,
             windowed,
             energy_error,
             forecast,
@@ -86,7 +86,7 @@ fn the_forecast_comes_true_when_the_delay_jumps_beyond_what_is_stable() {
     // to use it up before the warning reaches 100 %.
     for (by, from_s) in [(58, 3), (78, 3), (58, 4)] {
         let case = Case::benchmark().with_delay(2.0);
-        let kind = FaultKind::Delay { by };
+        let kind = FaultKind::Delay(by);
         let fault = Fault { kind, from: from_s * 4096, until: u64::MAX, dof: None };
         let rig = FaultyRig::new(case.rig(), &[fault], 1, 1);
         let seen = run(&case, case.split_with(Box::new(rig), None), 16);
@@ -142,8 +142,7 @@ fn a_healthy_loop_has_nothing_to_come() {
 #[test]
 fn the_windowed_warning_sees_a_late_fault_sooner_and_forgets_it_when_it_is_over() {
     let case = Case::benchmark().with_delay(2.0);
-    let fault =
-        Fault { kind: FaultKind::Delay { by: 58 }, from: 4 * 4096, until: 6 * 4096, dof: None };
+    let fault = Fault { kind: FaultKind::Delay(58), from: 4 * 4096, until: 6 * 4096, dof: None };
     let rig = FaultyRig::new(case.rig(), &[fault], 1, 1);
     let seen = run(&case, case.split_with(Box::new(rig), None), 16);
     let first =

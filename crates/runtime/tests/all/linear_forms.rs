@@ -20,6 +20,7 @@ use nalgebra::{DMatrix, DVector};
 use numerics::linear_system::{LinearSystem, Time};
 use numerics::lti::TransferFunction;
 use numerics::random::Stream;
+use numerics::second_order::SecondOrder;
 use runtime::measured::Measured;
 use runtime::rig::{LateForce, Rig, VirtualRig, VirtualRigParts};
 
@@ -68,9 +69,11 @@ fn flat(motion: &Motion) -> Vec<f64> {
 
 fn two_storeys() -> Equations {
     Equations {
-        mass: DMatrix::from_row_slice(2, 2, &[900.0, 30.0, 30.0, 700.0]),
-        damping: DMatrix::from_row_slice(2, 2, &[900.0, -300.0, -300.0, 500.0]),
-        stiffness: DMatrix::from_row_slice(2, 2, &[9e5, -4e5, -4e5, 4e5]),
+        matrices: SecondOrder {
+            mass: DMatrix::from_row_slice(2, 2, &[900.0, 30.0, 30.0, 700.0]),
+            damping: DMatrix::from_row_slice(2, 2, &[900.0, -300.0, -300.0, 500.0]),
+            stiffness: DMatrix::from_row_slice(2, 2, &[9e5, -4e5, -4e5, 4e5]),
+        },
         load: DMatrix::zeros(2, 0),
         interface: vec![RelativeDof::of_dof(0), RelativeDof { from: Some(0), to: Some(1) }],
         elements: Vec::new(),
@@ -80,9 +83,11 @@ fn two_storeys() -> Equations {
 
 fn specimen() -> Specimen {
     Specimen {
-        mass: DMatrix::from_row_slice(2, 2, &[40.0, 3.0, 3.0, 25.0]),
-        damping: DMatrix::from_row_slice(2, 2, &[300.0, 10.0, 10.0, 200.0]),
-        stiffness: DMatrix::from_row_slice(2, 2, &[9e4, 1e4, 1e4, 7e4]),
+        matrices: SecondOrder {
+            mass: DMatrix::from_row_slice(2, 2, &[40.0, 3.0, 3.0, 25.0]),
+            damping: DMatrix::from_row_slice(2, 2, &[300.0, 10.0, 10.0, 200.0]),
+            stiffness: DMatrix::from_row_slice(2, 2, &[9e4, 1e4, 1e4, 7e4]),
+        },
         elements: Vec::new(),
     }
 }
@@ -98,7 +103,7 @@ fn integrators() {
         Method::ChenRicles,
         Method::KolayRicles { spectral_radius: 0.6 },
     ] {
-        for direct_inertia in [None, Some(0.7 * &specimen().mass)] {
+        for direct_inertia in [None, Some(0.7 * &specimen().matrices.mass)] {
             let what = format!("{method:?}, direct inertia {}", direct_inertia.is_some());
             let options = Options { method, step_s: STEP_S, direct_inertia, iterations: 1 };
             let mut integrator = Integrator::new(&two_storeys(), &options).unwrap();
@@ -284,7 +289,7 @@ fn specimens_with_dofs_of_their_own() {
 fn forces_that_come_late() {
     for samples in [0, 1, 4] {
         let mut rig = LateForce::new(virtual_rig(&TransferSystem::Ideal, specimen()), samples, 2);
-        let stiff = specimen().stiffness;
+        let stiff = specimen().matrices.stiffness;
         let form = whole_delay(2, samples, Time::Step(STEP_S));
         let mut measured = Measured::zeros(2);
         compare(&format!("{samples} samples"), &form, 5, |input| {
@@ -307,7 +312,7 @@ fn numerical_part_and_rig_as_one() {
         let form = joint.linear_form(STEP_S).unwrap();
         compare(&format!("{scheme:?}"), &form, 6, |input| {
             joint.observe(&[]);
-            let seen = [&flat(joint.interface())[..], &joint.achieved().displacement].concat();
+            let seen = [&flat(&joint.interface)[..], &joint.achieved.displacement].concat();
             joint.advance(&[], &[], &motion(input.as_slice()), &[0.0; 2]);
             seen
         });

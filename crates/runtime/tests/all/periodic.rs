@@ -11,6 +11,7 @@ use model::periodic::Coefficients;
 use model::sensor::Sensor;
 use model::shaken::{ShakenSpecimen, Shaker};
 use nalgebra::{DMatrix, DVector};
+use numerics::second_order::SecondOrder;
 use runtime::gate::{Limits, Trip, TripKind};
 use runtime::interlock::SafePath;
 use runtime::periodic::{Control, Mean, PeriodicError, PeriodicLoop, PeriodicSettings, Settling};
@@ -24,9 +25,7 @@ const STEP_S: f64 = 1e-3;
 fn test_loop(noise: f64) -> PeriodicLoop {
     let one = |value: f64| DMatrix::from_element(1, 1, value);
     let specimen = ShakenSpecimen {
-        mass: one(2.0),
-        damping: one(40.0),
-        stiffness: one(8e3),
+        matrices: SecondOrder { mass: one(2.0), damping: one(40.0), stiffness: one(8e3) },
         interface: vec![0],
         elements: Vec::new(),
         preload_n: vec![0.0],
@@ -46,9 +45,11 @@ fn test_loop(noise: f64) -> PeriodicLoop {
     let pair = |k: f64| DMatrix::from_row_slice(2, 2, &[k, -k, -k, k]);
     let settings = PeriodicSettings {
         equations: Equations {
-            mass: DMatrix::from_diagonal(&DVector::from_column_slice(&[0.5, 1.0])),
-            damping: pair(10.0),
-            stiffness: pair(4e3),
+            matrices: SecondOrder {
+                mass: DMatrix::from_diagonal(&DVector::from_column_slice(&[0.5, 1.0])),
+                damping: pair(10.0),
+                stiffness: pair(4e3),
+            },
             load: DMatrix::from_column_slice(2, 1, &[0.0, 1.0]),
             interface: vec![RelativeDof::of_dof(0)],
             elements: Vec::new(),
@@ -150,7 +151,8 @@ fn plan() -> RealtimePlan {
 #[test]
 fn in_real_time_a_point_settles_to_the_same_bits() {
     let expected = test_loop(0.0).settle(20.0, &target(1e-3)).unwrap();
-    let mut driver = PeriodicDriver::start(&plan(), test_loop(0.0), &StopHandle::new()).unwrap();
+    let mut driver =
+        PeriodicDriver::start(&plan(), test_loop(0.0), &StopHandle::default()).unwrap();
     let found = driver.settle(20.0, &target(1e-3), || {}).unwrap();
     assert_eq!(found, expected);
     // A second point goes on where the rig is.
@@ -163,7 +165,7 @@ fn in_real_time_a_point_settles_to_the_same_bits() {
 
 #[test]
 fn the_operator_stops_it_and_the_rig_goes_to_zero() {
-    let pressed = StopHandle::new();
+    let pressed = StopHandle::default();
     let mut driver = PeriodicDriver::start(&plan(), test_loop(0.0), &pressed).unwrap();
     let mut looks = 0;
     let outcome = driver.settle(20.0, &target(1e-3), || {

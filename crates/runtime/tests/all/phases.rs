@@ -11,7 +11,7 @@ use runtime::interlock::{Phase, Response};
 use runtime::link::LinkCounts;
 use runtime::load::Load;
 use runtime::numerical::Plant;
-use runtime::operator::Operator;
+use runtime::operator;
 use runtime::rig::{Measured, Rig, RigFault, VirtualRig};
 use runtime::streamed_load::{Feed, LoadEnd, StreamPlan};
 
@@ -91,8 +91,8 @@ fn the_load_meets_the_same_test_whatever_comes_before_it() {
             [Phase::Initiating, Phase::Running, Phase::Completing, Phase::Homing, Phase::Safe];
         assert_eq!(phases, whole);
         assert_eq!(hybrid.command().displacement[0], 0.0);
-        let course = hybrid.course().unwrap();
-        let Initiating { fetch_ticks, settle_ticks, .. } = course.plan().initiating.unwrap();
+        let course = hybrid.source().course.as_ref().unwrap();
+        let Initiating { fetch_ticks, settle_ticks, .. } = course.plan.initiating.unwrap();
         assert_eq!(course.begun(Stage::Running), Some(fetch_ticks + settle_ticks));
     }
 }
@@ -202,14 +202,14 @@ fn the_operator_stops_any_phase_but_the_last() {
             hybrid.tick();
         }
         assert_eq!(hybrid.phase(), phase);
-        Operator::new().stop(&mut hybrid, Response::Hold);
+        operator::stop(&mut hybrid, Response::Hold);
         assert_eq!(hybrid.phase(), Phase::Holding, "{phase:?}");
         run(&mut hybrid);
         assert_eq!((hybrid.phase(), hybrid.command().displacement[0]), (Phase::Safe, 0.0));
     }
     let mut over = course(&case, case.split(), 500);
     run(&mut over);
-    Operator::new().stop(&mut over, Response::Hold);
+    operator::stop(&mut over, Response::Hold);
     assert_eq!((over.phase(), over.tripped()), (Phase::Safe, None));
 }
 
@@ -259,8 +259,8 @@ fn a_streamed_load_gives_the_bits_of_the_same_load_from_a_file() {
         let known: Vec<_> = known.iter().map(|s| (s.0, s.1.to_bits())).collect();
         assert_eq!(seen, known);
         assert_eq!(hybrid.load_end(), Some(LoadEnd::Declared));
-        assert_eq!(feed.state().used(), TICKS as u64 + 1);
-        assert_eq!(feed.state().starved(), 0);
+        assert_eq!(feed.state.used(), TICKS as u64 + 1);
+        assert_eq!(feed.state.starved(), 0);
     }
 }
 
@@ -277,7 +277,7 @@ fn silence_is_bridged_and_then_ends_the_load() {
     assert_eq!(hybrid.load_end(), Some(LoadEnd::Starved));
     let running = seen.iter().filter(|s| s.0 == Phase::Running).count();
     assert_eq!(running, 999 + 50 - 1, "the samples, and what was bridged");
-    assert_eq!(feed.state().starved(), 50);
+    assert_eq!(feed.state.starved(), 50);
     assert_eq!((hybrid.phase(), hybrid.command().displacement[0]), (Phase::Safe, 0.0));
 }
 

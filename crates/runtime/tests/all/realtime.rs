@@ -69,17 +69,17 @@ fn real_time_and_virtual_time_give_the_same_bits() {
         let load = || ground(case.step_s, TICKS);
         let (rehearsed, _) = recorded(&case, TICKS, |sink| {
             let mut hybrid = case.recorded(plant(&case), load(), sink);
-            run_virtual(&mut hybrid, &StopHandle::new(), |_| {});
+            run_virtual(&mut hybrid, &StopHandle::default(), |_| {});
             (hybrid.ticks(), None)
         });
         let plan = RealtimePlan { memory: Memory::Locked, ..plan(&case, 1_000_000) };
         let driver = Driver::start(&plan).unwrap();
-        let granted = driver.granted().clone();
+        let granted = driver.granted.clone();
         assert!(granted.facts.iter().any(|(name, _)| name == "loop scheduling"), "{granted:?}");
         let (lived, summary) = recorded(&case, TICKS, |sink| {
             let hybrid = case.recorded(plant(&case), load(), sink);
             let Finished { test: hybrid, timing } =
-                driver.run(hybrid, &StopHandle::new(), |_| {}).unwrap();
+                driver.run(hybrid, &StopHandle::default(), |_| {}).unwrap();
             (hybrid.ticks(), Some(Driver::note(&plan, &granted, &timing)))
         });
         assert_eq!(bits(&rehearsed), bits(&lived));
@@ -116,7 +116,7 @@ fn two_rates_on_two_threads_give_the_bits_of_virtual_time_until_a_batch_is_late(
     let (case, plan) = two_rates();
     let (rehearsed, _) = recorded(&case, TICKS, |sink| {
         let mut hybrid = case.recorded(case.two_rate(), ground(case.step_s, TICKS), sink);
-        run_virtual(&mut hybrid, &StopHandle::new(), |_| {});
+        run_virtual(&mut hybrid, &StopHandle::default(), |_| {});
         (hybrid.ticks(), None)
     });
     assert!(rehearsed.column("main.bridged").unwrap().iter().all(|&ticks| ticks == 0.0));
@@ -124,12 +124,12 @@ fn two_rates_on_two_threads_give_the_bits_of_virtual_time_until_a_batch_is_late(
     // A machine that is late once may be punctual the next time.
     for _ in 0..5 {
         let driver = Driver::start(&plan).unwrap();
-        let granted = driver.granted().clone();
+        let granted = driver.granted.clone();
         assert!(granted.facts.iter().any(|(name, _)| name == "main loop scheduling"));
         let (lived, summary) = recorded(&case, TICKS, |sink| {
             let hybrid = case.recorded(case.two_rate(), ground(case.step_s, TICKS), sink);
             let Finished { test: hybrid, timing } =
-                driver.run(hybrid, &StopHandle::new(), |_| {}).unwrap();
+                driver.run(hybrid, &StopHandle::default(), |_| {}).unwrap();
             (hybrid.ticks(), Some(Driver::note(&plan, &granted, &timing)))
         });
         let bridged = lived.column("main.bridged").unwrap();
@@ -158,7 +158,8 @@ fn a_main_loop_that_died_is_bridged_and_then_trips() {
     // Held here, where nobody calls it.
     let dead = hybrid.detach_main().unwrap();
     let driver = Driver::start(&plan).unwrap();
-    let Finished { test: hybrid, timing } = driver.run(hybrid, &StopHandle::new(), |_| {}).unwrap();
+    let Finished { test: hybrid, timing } =
+        driver.run(hybrid, &StopHandle::default(), |_| {}).unwrap();
     let (trip, time_s) = hybrid.tripped().unwrap();
     assert_eq!(trip.kind, TripKind::MainLoopLate);
     // The first batch is due at tick 4; the eleventh tick without one is too many.
@@ -227,7 +228,7 @@ fn run_slow(limit: u64, time: Duration) -> Finished<ClosedLoop> {
     let case = Case::benchmark().with_step(1e-3);
     let plant = case.split_with(Watched::new(Some((300, time)), &UNUSED), None);
     let hybrid = case.hybrid(plant, ground(case.step_s, 700));
-    Driver::start(&plan(&case, limit)).unwrap().run(hybrid, &StopHandle::new(), |_| {}).unwrap()
+    Driver::start(&plan(&case, limit)).unwrap().run(hybrid, &StopHandle::default(), |_| {}).unwrap()
 }
 
 #[test]
@@ -239,7 +240,7 @@ fn a_slow_tick_is_bridged_counted_and_noted() {
     assert!(timing.overruns.most_in_a_row >= 28);
     assert!(timing.execution.max_ns() >= 30_000_000);
     assert_eq!(timing.round_trip.count(), 350, "as often as the rig told");
-    let events = hybrid.events().events();
+    let events = &hybrid.events().events;
     let noted = events.iter().find(|event| event.cause.kind == TripKind::Overrun).unwrap();
     assert_eq!(noted.what, What::Warning);
 }
@@ -256,14 +257,14 @@ fn too_many_missed_in_a_row_trip_and_the_rig_is_taken_to_safe() {
     assert!((time_s - 0.301).abs() < 1e-9, "the tick after the slow one, not {time_s} s");
     assert_eq!(hybrid.phase(), Phase::Safe);
     assert_eq!(hybrid.command().displacement, [0.0]);
-    let what: Vec<What> = hybrid.events().events().iter().map(|event| event.what).collect();
+    let what: Vec<What> = hybrid.events().events.iter().map(|event| event.what).collect();
     assert!(what.contains(&What::Trip(Response::Hold)), "{what:?}");
 }
 
 #[test]
 fn the_button_stops_and_a_second_press_only_ends_the_hold() {
     for presses in 1..=4 {
-        let button = StopHandle::new();
+        let button = StopHandle::default();
         let mut case = Case::benchmark().with_step(1e-3);
         case.safe_path.hold_s = 0.2;
         let plant = case.split_with(Watched::new(None, &UNUSED), None);
@@ -281,7 +282,7 @@ fn the_button_stops_and_a_second_press_only_ends_the_hold() {
         assert_eq!(hybrid.tripped().unwrap().0.kind, TripKind::Operator);
         assert_eq!(hybrid.phase(), Phase::Safe, "{presses} presses");
         assert_eq!(hybrid.command().displacement, [0.0]);
-        let events = hybrid.events().events();
+        let events = &hybrid.events().events;
         let ramps = events.iter().filter(|event| event.what == What::OperatorRampDown).count();
         // The looks are a tenth of a second apart, the hold lasts two.
         assert!(ramps == usize::from(presses > 1) || presses == 2 && ramps == 0, "{events:?}");
@@ -297,7 +298,7 @@ fn nothing_is_allocated_between_the_first_tick_and_the_last() {
         let rig = Watched::new(Some((300, Duration::from_millis(50))), &SPENT);
         let hybrid = case.recorded(case.split_with(rig, None), ground(case.step_s, 600), sink);
         let driver = Driver::start(&plan(&case, 20)).unwrap();
-        let finished = driver.run(hybrid, &StopHandle::new(), |_| {}).unwrap();
+        let finished = driver.run(hybrid, &StopHandle::default(), |_| {}).unwrap();
         assert!(finished.test.tripped().is_some());
         (finished.test.ticks(), None)
     });

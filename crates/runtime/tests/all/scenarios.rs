@@ -105,13 +105,13 @@ fn unguarded(case: &Case) -> Case {
 fn faults(reference: &Reference, stream: &mut Stream) -> Vec<FaultKind> {
     let mut between = |low: f64, high: f64| low + (high - low) * stream.uniform();
     vec![
-        FaultKind::Delay { by: between(60.0, 160.0) as usize },
-        FaultKind::DelayJitter { most: between(100.0, 400.0) as usize },
-        FaultKind::DroppedCommands { probability: between(0.1, 0.99) },
-        FaultKind::RepeatedSamples { probability: between(0.1, 0.99) },
-        FaultKind::SensorNan { sensor: FaultySensor::Displacement },
-        FaultKind::SensorNan { sensor: FaultySensor::Force },
-        FaultKind::SensorNan { sensor: FaultySensor::Both },
+        FaultKind::Delay(between(60.0, 160.0) as usize),
+        FaultKind::DelayJitter(between(100.0, 400.0) as usize),
+        FaultKind::DroppedCommands(between(0.1, 0.99)),
+        FaultKind::RepeatedSamples(between(0.1, 0.99)),
+        FaultKind::SensorNan(FaultySensor::Displacement),
+        FaultKind::SensorNan(FaultySensor::Force),
+        FaultKind::SensorNan(FaultySensor::Both),
         FaultKind::FrozenDisplacement,
         FaultKind::StuckActuator,
         FaultKind::SaturatedActuator {
@@ -122,10 +122,10 @@ fn faults(reference: &Reference, stream: &mut Stream) -> Vec<FaultKind> {
             position_m: f64::INFINITY,
             stride_m: reference.rate * STEP_S * between(0.1, 0.7),
         },
-        FaultKind::LoadCellDrift { stride_n: reference.force * STEP_S * between(0.1, 10.0) },
-        FaultKind::LoadCellDrift { stride_n: -reference.force * STEP_S * between(0.1, 10.0) },
+        FaultKind::LoadCellDrift(reference.force * STEP_S * between(0.1, 10.0)),
+        FaultKind::LoadCellDrift(-reference.force * STEP_S * between(0.1, 10.0)),
         FaultKind::WrongSign,
-        FaultKind::SpecimenFailure { remaining: between(0.0, 0.4) },
+        FaultKind::SpecimenFailure(between(0.0, 0.4)),
     ]
 }
 
@@ -222,14 +222,14 @@ fn uncertain(case: &Case, stream: &mut Stream) -> Case {
         servo_stiffness: nominal.servo_stiffness + 3.3e3 * stream.normal(),
         ..nominal
     });
-    case.partition.specimen.stiffness[(0, 0)] += 5e4 * stream.normal();
+    case.partition.specimen.matrices.stiffness[(0, 0)] += 5e4 * stream.normal();
     case
 }
 
 /// A delay of one to four samples before a specimen of uncertain stiffness.
 fn late(case: &Case, stream: &mut Stream) -> Case {
     let mut case = case.clone().with_delay(1.0 + 3.0 * stream.uniform());
-    case.partition.specimen.stiffness[(0, 0)] += 5e4 * stream.normal();
+    case.partition.specimen.matrices.stiffness[(0, 0)] += 5e4 * stream.normal();
     case
 }
 

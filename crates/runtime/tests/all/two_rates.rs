@@ -17,7 +17,7 @@ fn with(case: Case, change: impl FnOnce(&mut Rates)) -> Case {
 }
 
 fn counts(hybrid: &HybridLoop) -> Counts {
-    *hybrid.two_rates().expect("two rates").counts()
+    hybrid.two_rates().expect("two rates").counts
 }
 
 /// Largest distance of two columns over the size of the second.
@@ -171,7 +171,7 @@ fn late_steps_are_bridged_counted_and_then_trip() {
     assert_eq!((found.batches, found.late), (100, 100));
     assert_eq!((found.missing, found.erased, found.longest_bridge), (300, 300, 3));
     assert_eq!(bridged.tripped(), None);
-    assert_eq!(bridged.events().events()[0].cause.kind, TripKind::MainLoopLate);
+    assert_eq!(bridged.events().events[0].cause.kind, TripKind::MainLoopLate);
     let (trip, at_s) = run(&late(5.0, 2)).tripped().unwrap();
     assert_eq!((trip.kind, trip.value, trip.limit), (TripKind::MainLoopLate, 3.0, 2.0));
     assert_eq!((at_s / base.step_s).round(), 4.0, "the first batch is for tick 2");

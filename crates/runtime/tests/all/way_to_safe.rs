@@ -300,7 +300,7 @@ fn holding_means_standing_still() {
     let seen = after_trip(&case, case.split());
     let at = seen.iter().position(|s| s.2 == Phase::Holding).unwrap();
     let stood = seen[at + 1].0;
-    let spring = case.partition.specimen.stiffness[(0, 0)] * stood;
+    let spring = case.partition.specimen.matrices.stiffness[(0, 0)] * stood;
     assert!((seen[at + 1].1 - spring).abs() > 1.0, "the last motion still arrives");
     let holding = seen[at + 2..].iter().take_while(|s| s.2 == Phase::Holding);
     assert!(holding.clone().count() > 100);
@@ -329,7 +329,7 @@ fn recorded(case: &Case, plant: runtime::numerical::Plant) -> runtime::record::R
         Recorder::create(&path, &common::header(), &case.channels(), vec![], &Options::rehearsal())
             .unwrap();
     let mut hybrid = case.recorded(plant, ground(case.step_s, 8192), sink);
-    runtime::clock::run_virtual(&mut hybrid, &StopHandle::new(), |_| {});
+    runtime::clock::run_virtual(&mut hybrid, &StopHandle::default(), |_| {});
     let ticks = hybrid.ticks();
     drop(hybrid);
     handle.finish(Ending { ticks, trip: None }).unwrap();

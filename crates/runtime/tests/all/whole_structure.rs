@@ -6,6 +6,7 @@ use model::equations::RelativeDof;
 use model::integrator::{Hold, Integrator, Method};
 use model::specimen::Specimen;
 use nalgebra::DMatrix;
+use numerics::second_order::SecondOrder;
 
 const ALL: [Method; 7] = [
     Method::RungeKutta4,
@@ -37,9 +38,11 @@ fn on(interface: Vec<RelativeDof>) -> Case {
     let two = |a: f64, b: f64, c: f64| DMatrix::from_row_slice(2, 2, &[a, b, b, c]);
     case.partition.interface = interface;
     case.partition.specimen = Specimen {
-        mass: two(40.0, 5.0, 30.0),
-        damping: two(150.0, -40.0, 120.0),
-        stiffness: two(1.2e6, -0.5e6, 0.9e6),
+        matrices: SecondOrder {
+            mass: two(40.0, 5.0, 30.0),
+            damping: two(150.0, -40.0, 120.0),
+            stiffness: two(1.2e6, -0.5e6, 0.9e6),
+        },
         elements: Vec::new(),
     };
     case.limits = common::benchmark::unlimited(2, STEP_S);

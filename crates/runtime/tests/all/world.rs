@@ -183,7 +183,7 @@ impl Test {
         };
         let (sink, of_laboratory) = create(LABORATORY, &Laboratory::channels(1));
         let address: SocketAddr = "10.0.0.2:7420".parse().unwrap();
-        let (stop, left) = (StopHandle::new(), Arc::default());
+        let (stop, left) = (StopHandle::default(), Arc::default());
         let (history, stall) = (History::default(), Arc::new(Mutex::new(0..0)));
         let rig = Timed {
             rig: case.rig().into(),
@@ -224,7 +224,7 @@ impl Test {
     /// Runs to its end: against the clock by the driver of real tests, in lock-step
     /// as fast as the answers come.
     fn run(mut self) -> Ran {
-        let (clock, stop) = (Arc::clone(&self.world.clock), StopHandle::new());
+        let (clock, stop) = (Arc::clone(&self.world.clock), StopHandle::default());
         if matches!(self.pace, Pace::LockStep { .. }) {
             run_virtual(&mut self.hybrid, &stop, |_| {});
         }
@@ -425,7 +425,7 @@ fn the_laboratorys_stop_stops_its_own_test_and_no_other() {
 
 #[test]
 fn two_loops_in_one_process_do_not_share_a_stop() {
-    let stops = [StopHandle::new(), StopHandle::new()];
+    let stops = [StopHandle::default(), StopHandle::default()];
     stops[0].press();
     let trips = stops.map(|stop| {
         let mut hybrid = case(5).hybrid(case(5).split(), ground(case(5).step_s, 200));

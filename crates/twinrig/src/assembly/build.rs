@@ -5,11 +5,11 @@ use std::f64::consts::TAU;
 use model::compensator::{Compensator, Design, ShapingDesign};
 use model::equations::ConnectedElement;
 use model::error::MatrixName;
-use model::integrator::{Hold, Method, Options, unstable_step};
+use model::integrator::{Method, Options, unstable_step};
 use model::partition::{LoadPattern, Partition, PartitionError, Substructures};
 use model::sensor::Converter;
 use model::structure::Structure;
-use model::transfer::{ServoHydraulic, TransferSystem};
+use model::transfer::TransferSystem;
 use numerics::eigen::{self, Asymmetry};
 use numerics::lti::TransferFunction;
 use runtime::frame::MotionDetail;
@@ -22,7 +22,7 @@ use super::structure::{Builder, Origin};
 use super::{
     Assembly, Coupling, PlantChange, SensorValues, SignalStore, contradictions, course, guard,
 };
-use experiment::closed_loop::{self, TransferKind};
+use experiment::closed_loop::{self, Pace, TransferKind};
 use experiment::watch::{RecordedDofs, RecordedMotion, Work};
 use experiment::{CompensatorSpec, Diagnostic, Diagnostics, Experiment, PerDof, Source};
 
@@ -96,14 +96,14 @@ pub(super) fn build(
     let integrator = integrator_options(experiment);
     let mut assembly = Assembly {
         coupling,
-        rates: experiment.main_loop,
+        rates: experiment.rates(),
         design: Design::None,
         shaping: ShapingDesign::default(),
         compensator: Compensator::NONE,
-        change: spec.change.map(|change| PlantChange {
-            tick: (change.at_s / experiment.integrator.step_s).round() as u64,
-            servo: servo(&change.servo),
-            specimen_stiffness: change.specimen_stiffness,
+        change: spec.change().map(|(change, servo)| PlantChange {
+            tick: (change.at_s / experiment.integrator.step_s()).round() as u64,
+            servo,
+            specimen_stiffness: change.specimen_stiffness.unwrap_or(1.0),
         }),
         transfer_system,
         converter: Converter {
@@ -126,14 +126,14 @@ pub(super) fn build(
                 .map(|force| force.min(capacity))
                 .collect(),
             tracking_error: expand(&limits.tracking_error, f64::INFINITY),
-            step_s: experiment.integrator.step_s,
+            step_s: experiment.integrator.step_s(),
         },
         safe_path: SafePath {
-            hold_s: limits.safe_hold_s,
+            hold_s: limits.safe.hold_s,
             // The way to safe keeps the gate's own limit.
             rate_m_s: expand(&limits.rate, f64::INFINITY)
                 .into_iter()
-                .fold(limits.safe_rate_m_s, f64::min),
+                .fold(limits.safe.rate_m_s, f64::min),
         },
         work: match (experiment.monitor.work, coupling) {
             (Work::Exact, Coupling::Held) => WorkRule::exact_for(integrator.method),
@@ -142,13 +142,17 @@ pub(super) fn build(
             _ => WorkRule::Trapezoid,
         },
         integrator,
-        stop_at: experiment.monitor.stop_at.map_or(f64::INFINITY, |ratio| 100.0 * ratio),
-        constant_j: experiment.monitor.constant_j,
+        stop_at: experiment
+            .monitor
+            .stability_warning
+            .stop_at
+            .map_or(f64::INFINITY, |ratio| 100.0 * ratio),
+        constant_j: experiment.monitor.stability_warning.constant_j,
         watch: guard::watch_plan(&experiment.monitor),
         faults: experiment
             .faults
             .iter()
-            .map(|spec| guard::fault(spec, experiment.integrator.step_s))
+            .map(|spec| guard::fault(spec, experiment.integrator.step_s()))
             .collect(),
         seed: experiment.seed,
         ticks: experiment.ticks() as usize,
@@ -179,7 +183,7 @@ pub(super) fn build(
     }
     warn_of_idle_compensator(experiment, &assembly, found);
     // A file for iterative tests need not describe a loop that is closed.
-    let is_cut = experiment.trace.is_some() && experiment.span("transfer_system").is_none();
+    let is_cut = experiment.trace.is_some() && !experiment.transfer_system.stated;
     // Building the plant once finds what only it can know.
     if !is_cut && let Err(error) = assembly.plant() {
         let path = error.path();
@@ -192,12 +196,7 @@ pub(super) fn build(
 fn integrator_options(experiment: &Experiment) -> Options {
     let (method, iterations) = match experiment.integrator.method {
         closed_loop::Method::Rk4 => (Method::RungeKutta4, 1),
-        closed_loop::Method::Exact { hold: closed_loop::Hold::Zero } => {
-            (Method::Exact(Hold::Zero), 1)
-        }
-        closed_loop::Method::Exact { hold: closed_loop::Hold::First } => {
-            (Method::Exact(Hold::First), 1)
-        }
+        closed_loop::Method::Exact { hold } => (Method::Exact(hold), 1),
         closed_loop::Method::Newmark { iterations } => (Method::Newmark, iterations),
         closed_loop::Method::ImplicitEuler { iterations } => (Method::ImplicitEuler, iterations),
         closed_loop::Method::Cr => (Method::ChenRicles, 1),
@@ -205,18 +204,20 @@ fn integrator_options(experiment: &Experiment) -> Options {
             (Method::KolayRicles { spectral_radius }, 1)
         }
     };
-    Options { method, step_s: experiment.integrator.step_s, direct_inertia: None, iterations }
+    Options { method, step_s: experiment.integrator.step_s(), direct_inertia: None, iterations }
 }
 
 fn transfer_system(experiment: &Experiment, found: &mut Diagnostics) -> Option<TransferSystem> {
     match &experiment.transfer_system.kind {
         TransferKind::Ideal => Some(TransferSystem::Ideal),
-        TransferKind::Delay { samples, .. } => Some(TransferSystem::Delay { samples: *samples }),
+        TransferKind::Delay(delay) => {
+            Some(TransferSystem::Delay { samples: delay.samples(experiment.integrator.step_s()) })
+        }
         TransferKind::TransferFunction { numerator, denominator, delay_s } => {
             match TransferFunction::new(numerator, denominator) {
                 Ok(function) => Some(TransferSystem::TransferFunction {
                     function,
-                    samples: delay_s / experiment.integrator.step_s,
+                    samples: delay_s.unwrap_or(0.0) / experiment.integrator.step_s(),
                 }),
                 Err(error) => {
                     let error = Diagnostic::error(error.to_string());
@@ -225,20 +226,7 @@ fn transfer_system(experiment: &Experiment, found: &mut Diagnostics) -> Option<T
                 }
             }
         }
-        TransferKind::ServoHydraulic(declared) => {
-            Some(TransferSystem::ServoHydraulic(servo(declared)))
-        }
-    }
-}
-
-fn servo(declared: &closed_loop::ServoHydraulic) -> ServoHydraulic {
-    ServoHydraulic {
-        gain: declared.gain,
-        servo_gain: declared.servo_gain,
-        velocity_feedback: declared.velocity_feedback,
-        leakage: declared.leakage,
-        servo_damping: declared.servo_damping,
-        servo_stiffness: declared.servo_stiffness,
+        TransferKind::ServoHydraulic { servo, .. } => Some(TransferSystem::ServoHydraulic(*servo)),
     }
 }
 
@@ -267,7 +255,7 @@ fn refuse_long_steps(
 ) {
     let options = integrator_options(experiment);
     // The reference goes tick by tick; the main loop may take longer steps.
-    let long = experiment.main_loop.filter(|rates| rates.force != ForceUse::AllSamples);
+    let long = experiment.rates().filter(|rates| rates.force != ForceUse::AllSamples);
     let main_s = options.step_s * long.map_or(1.0, |rates| rates.ratio as f64);
     // Behind an ideal rig both sides are stepped as one.
     let as_one = Coupling::of(experiment) == Coupling::Continuous
@@ -299,9 +287,12 @@ fn refuse_long_steps(
         };
         let remedy = format!(
             "use a rate of at least \"{:.0} Hz\", or the method exact, newmark, cr or kr_alpha",
-            (2.0 * rate * step_s / experiment.integrator.step_s / RK4_BOUND).ceil()
+            (2.0 * rate * step_s / experiment.integrator.step_s() / RK4_BOUND).ceil()
         );
-        let key = if experiment.span("integrator.step").is_some() { "step" } else { "rate" };
+        let key = match experiment.integrator.pace {
+            Pace::Step(_) => Pace::STEP,
+            Pace::Rate(_) => Pace::RATE,
+        };
         let error = Diagnostic::error(message).remedy(remedy);
         found.push(experiment.place(&format!("integrator.{key}"), error));
         return;
@@ -314,8 +305,8 @@ fn warn_of_energies(experiment: &Experiment, structure: &Structure, found: &mut 
     if structure.states.is_some() {
         let monitor = &experiment.monitor;
         for (key, asked) in [
-            ("stability_warning", experiment.span("monitor.stability_warning").is_some()),
-            ("windowed_warning", monitor.windowed.is_some()),
+            ("stability_warning", monitor.stability_warning.stated),
+            ("windowed_warning", monitor.windowed_warning.is_some()),
             ("energy_error", monitor.energy_error.is_some()),
             ("forecast", monitor.forecast.is_some()),
         ] {
@@ -362,7 +353,7 @@ fn warn_of_indefinite(
         let smallest = eigen::smallest_symmetric_eigenvalue(&symmetric).unwrap_or(0.0);
         (smallest < -1e-9 * matrix.amax()).then_some(smallest)
     };
-    if let Some(smallest) = negative(&numerical.damping) {
+    if let Some(smallest) = negative(&numerical.matrices.damping) {
         let message = format!(
             "the numerical damping is not positive semidefinite (eigenvalue {smallest:.4e} N·s/m): \
              its dissipated energy may fall, and the stability warning means little"
@@ -371,7 +362,7 @@ fn warn_of_indefinite(
             .remedy("give the specimen less damping than the structure has at its DOF");
         found.push(experiment.place("partition.damping", warning));
     }
-    if let Some(smallest) = negative(&numerical.stiffness) {
+    if let Some(smallest) = negative(&numerical.matrices.stiffness) {
         let message = format!(
             "the numerical stiffness is not positive semidefinite (eigenvalue {smallest:.4e} N/m): \
              the simulated part stands only as long as the specimen holds it"

@@ -15,7 +15,7 @@ pub(super) fn plan(experiment: &Experiment) -> Option<CoursePlan> {
     if spec.initiating.is_none() && spec.completing.is_none() {
         return None;
     }
-    let ticks = |time_s: f64| up(time_s, experiment.integrator.rate_hz);
+    let ticks = |time_s: f64| up(time_s, experiment.integrator.rate_hz());
     // No phase is faster than the gate allows.
     let fastest = match &experiment.limits.rate {
         None => f64::INFINITY,
@@ -43,7 +43,7 @@ pub(super) fn plan(experiment: &Experiment) -> Option<CoursePlan> {
             ring_down_ticks: ticks(spec.ring_down_s),
             rest: spec
                 .at_rest_m
-                .map(|within_m| Rest { within_m, ticks: ticks(spec.rest_s).max(1) }),
+                .map(|within_m| Rest { within_m, ticks: ticks(spec.rest_for_s).max(1) }),
             home_rate_m_s: spec.home_rate_m_s.min(fastest),
         }),
     })
@@ -52,21 +52,20 @@ pub(super) fn plan(experiment: &Experiment) -> Option<CoursePlan> {
 /// Ticks in which the load goes to zero after its end.
 pub(super) fn ease_ticks(experiment: &Experiment) -> usize {
     let ease_s = experiment.phases.completing.map_or(0.0, |spec| spec.ease_s);
-    up(ease_s, experiment.integrator.rate_hz).max(1) as usize
+    up(ease_s, experiment.integrator.rate_hz()).max(1) as usize
 }
 
 /// How the load arrives, if it is streamed.
 pub(super) fn stream(experiment: &Experiment) -> Option<StreamPlan> {
     let excitation = &experiment.excitation;
     let spec = excitation.stream?;
-    let tick_hz = experiment.integrator.rate_hz;
-    let signals = excitation.ground.iter().chain(excitation.forces.iter().map(|f| &f.signal));
+    let tick_hz = experiment.integrator.rate_hz();
     let bound = |signal: &SignalSource| match signal {
-        SignalSource::Streamed { bound } => *bound,
+        SignalSource::Streamed(streamed) => streamed.bound,
         _ => f64::INFINITY,
     };
     Some(StreamPlan {
-        bounds: signals.map(bound).collect(),
+        bounds: excitation.signals().map(bound).collect(),
         ticks_per_sample: (tick_hz / spec.rate_hz).round().max(1.0) as usize,
         buffer_samples: up(spec.buffer_s, spec.rate_hz).max(2) as usize,
         prefill_samples: up(spec.prefill_s, spec.rate_hz).max(2) as usize,

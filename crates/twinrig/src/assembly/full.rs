@@ -3,7 +3,7 @@
 
 use std::cell::RefCell;
 
-use model::error::{MatrixName, ModelError};
+use model::error::{BadNumber, MatrixName, ModelError};
 use model::fem::{self, Material, Member, Mesh};
 use model::reduction::{Component, Dampers, ModeChoice, Recipe, ReductionError, reduce};
 use model::structure::{DofKind, Structure, damping};
@@ -13,7 +13,8 @@ use numerics::sparse::SparseMatrix;
 
 use super::structure::Builder;
 use experiment::input::{self, Triplets};
-use experiment::mesh::{Brick, Direction, Frame};
+use experiment::mesh::{Brick, BrickEnds, Frame, GroundDirection};
+use experiment::structure::Rayleigh;
 use experiment::{
     DampingSource, Diagnostic, DofLabel, DofRef, MatrixSource, NodeRef, StructureSource, resolve,
 };
@@ -108,17 +109,6 @@ fn node_and_direction(name: &str) -> Option<(usize, fem::Direction)> {
     Some((node.checked_sub(1)?, direction))
 }
 
-fn direction(declared: Direction) -> fem::Direction {
-    match declared {
-        Direction::X => fem::Direction::X,
-        Direction::Y => fem::Direction::Y,
-        Direction::Z => fem::Direction::Z,
-        Direction::TurnX => fem::Direction::TurnX,
-        Direction::TurnY => fem::Direction::TurnY,
-        Direction::TurnZ => fem::Direction::TurnZ,
-    }
-}
-
 impl Builder<'_> {
     /// The structure in full: matrices, damping, influence, links and names.
     pub(super) fn full_model(&mut self) -> Option<FullModel> {
@@ -175,8 +165,8 @@ impl Builder<'_> {
         }
     }
 
-    fn meshed(&mut self, mut mesh: Mesh, ground: Direction) -> Option<FullModel> {
-        let influence = mesh.influence(direction(ground));
+    fn meshed(&mut self, mut mesh: Mesh, ground: GroundDirection) -> Option<FullModel> {
+        let influence = mesh.influence(ground.into());
         // The mesh keeps its nodes; its matrices move on.
         let none = SparseMatrix::zeros(0, 0);
         let empty = self.accept(Component::undamped(none.clone(), none), "structure")?;
@@ -196,13 +186,14 @@ impl Builder<'_> {
         let size = component.size();
         match &self.experiment.structure.damping {
             None => Some(component),
-            Some(DampingSource::Rayleigh { mass_1_s, stiffness_s }) => {
+            Some(DampingSource::Rayleigh(Rayleigh::Factors { mass_1_s, stiffness_s })) => {
                 Some(component.with_rayleigh(*mass_1_s, *stiffness_s))
             }
-            Some(DampingSource::RayleighRatios { ratios, modes }) => {
-                let omegas = frequencies(&component, modes[0].max(modes[1]) + 1);
+            Some(DampingSource::Rayleigh(Rayleigh::Ratios { ratios, modes })) => {
+                let omegas = frequencies(&component, modes[0].max(modes[1]));
                 let omegas = self.accept(omegas, PATH)?;
-                let (Some(&first), Some(&second)) = (omegas.get(modes[0]), omegas.get(modes[1]))
+                let (Some(&first), Some(&second)) =
+                    (omegas.get(modes[0] - 1), omegas.get(modes[1] - 1))
                 else {
                     let message = format!("the structure has only {} modes", omegas.len());
                     self.found.push(self.experiment.place(PATH, Diagnostic::error(message)));
@@ -253,7 +244,7 @@ impl Builder<'_> {
         let Some(mesh) = &full.mesh else { return Some(()) };
         for (index, point) in self.experiment.structure.points.iter().enumerate() {
             let node = mesh.nearest(point.at_m);
-            let Some(dof) = mesh.dof(node, direction(point.direction)) else {
+            let Some(dof) = mesh.dof(node, point.direction) else {
                 let [x, y, z] = mesh.nodes[node];
                 let message = format!(
                     "the node nearest to \"{}\", at {x:.4} m, {y:.4} m, {z:.4} m, is held or has no \
@@ -261,7 +252,7 @@ impl Builder<'_> {
                     point.name
                 );
                 let error = Diagnostic::error(message).remedy("choose another place or direction");
-                let path = format!("structure.point[{index}].at");
+                let path = format!("structure.point[{}].at", index + 1);
                 self.found.push(self.experiment.place(&path, error));
                 return None;
             };
@@ -287,12 +278,12 @@ impl Builder<'_> {
             for (i, a) in ends {
                 for (j, b) in ends {
                     if let (Some(i), Some(j)) = (i, j) {
-                        springs.push((i, j, a * b * link.stiffness));
-                        dampers.push((i, j, a * b * link.damping));
+                        springs.push((i, j, a * b * link.stiffness.unwrap_or(0.0)));
+                        dampers.push((i, j, a * b * link.damping.unwrap_or(0.0)));
                     }
                 }
             }
-            masses.extend(ends[1].0.map(|dof| (dof, dof, link.mass)));
+            masses.extend(ends[1].0.map(|dof| (dof, dof, link.mass.unwrap_or(0.0))));
         }
         let failed = failed.into_inner();
         if !failed.is_empty() {
@@ -418,14 +409,15 @@ pub(crate) fn frequencies(component: &Component, count: usize) -> Result<Vec<f64
 
 fn built_brick(brick: &Brick) -> Result<Mesh, ReductionError> {
     fem::brick(&fem::Brick {
-        material: material(brick.young_pa, brick.poisson, brick.density_kg_m3),
+        material: material(&brick.material),
         size_m: brick.size_m,
         elements: brick.elements,
-        held: brick.held,
+        held: brick.ends == BrickEnds::ClampedFree,
     })
 }
 
-fn material(young_pa: f64, poisson: f64, density_kg_m3: f64) -> Material {
+fn material(declared: &experiment::mesh::Material) -> Material {
+    let &experiment::mesh::Material { young_pa, poisson, density_kg_m3 } = declared;
     Material { young_pa, poisson, density_kg_m3 }
 }
 
@@ -435,7 +427,7 @@ fn built_frame(frame: &Frame) -> Result<Mesh, ReductionError> {
     let total = nx.saturating_mul(ny).saturating_mul(frame.storeys + 1);
     if total > 1_000_000 {
         let (name, value, requirement) = ("joints", total as f64, "at most 1000000");
-        return Err(ModelError::BadParameter { name, value, requirement }.into());
+        return Err(BadNumber { name, value, requirement }.into());
     }
     let joint = |i: usize, j: usize, k: usize| (k * ny + j) * nx + i;
     let mut nodes = Vec::new();
@@ -467,7 +459,7 @@ fn built_frame(frame: &Frame) -> Result<Mesh, ReductionError> {
         }
     }
     fem::frame(&fem::Frame {
-        material: material(frame.young_pa, frame.poisson, frame.density_kg_m3),
+        material: material(&frame.material),
         nodes,
         // `up` of a column is x, of a beam z.
         sections: vec![

@@ -4,8 +4,7 @@ use std::sync::Arc;
 
 use model::channel::Channel;
 use model::excitation::{
-    Band, Chirp, Harmonic, Impulse, Level, Multisine, Noise, Phases, Resampling, Samples, Scaling,
-    SignalSource, SyntheticEarthquake,
+    Band, Chirp, Harmonic, Impulse, Multisine, Noise, Phases, Samples, SignalSource,
 };
 use model::partition::LoadPattern;
 use model::structure::Structure;
@@ -36,7 +35,7 @@ impl Builder<'_> {
         let excitation = &self.experiment.excitation;
         if let Some(ground) = &excitation.ground {
             let channel = Channel::new("ground.acceleration", "m/s²", "Acceleration of the ground");
-            match self.samples(ground, "excitation.ground", Kind::Ground) {
+            match self.samples(&ground.signal, "excitation.ground", Kind::Ground) {
                 Some(samples) => {
                     signals.push(LoadSignal { pattern: LoadPattern::Ground, channel, samples });
                 }
@@ -44,10 +43,10 @@ impl Builder<'_> {
             }
         }
         for (index, force) in excitation.forces.iter().enumerate() {
-            let path = format!("excitation.force[{index}]");
+            let path = format!("excitation.force[{}]", index + 1);
             let dof =
                 self.resolve(&force.dof, structure).map_err(|error| self.found.push(error)).ok();
-            let samples = self.samples(&force.signal, &path, Kind::Force);
+            let samples = self.samples(&force.signal.0, &path, Kind::Force);
             let (Some(dof), Some(samples)) = (dof, samples) else {
                 complete = false;
                 continue;
@@ -65,14 +64,14 @@ impl Builder<'_> {
         path: &str,
         kind: Kind,
     ) -> Option<Arc<[f64]>> {
-        if let declared::SignalSource::Streamed { .. } = declared {
+        if let declared::SignalSource::Streamed(_) = declared {
             return Some(Arc::new([]));
         }
         let store = self.store;
         let key = SampledKey {
             declared: declared.clone(),
             kind,
-            rate_hz: self.experiment.integrator.rate_hz,
+            rate_hz: self.experiment.integrator.rate_hz(),
             duration_s: self.experiment.duration_s,
             // Only a signal without a seed of its own follows the experiment's, so
             // that variants with other sensor noise still share the others.
@@ -92,7 +91,7 @@ impl Builder<'_> {
             generated => self.generated(generated),
         };
         let (rate_hz, count) =
-            (self.experiment.integrator.rate_hz, self.experiment.ticks() as usize + 1);
+            (self.experiment.integrator.rate_hz(), self.experiment.ticks() as usize + 1);
         let mut samples = self.keep(source.sample(rate_hz, count), path)?;
         if let Some(start_s) = late_start(declared) {
             // Generators without a start of their own are moved as a whole.
@@ -109,83 +108,46 @@ impl Builder<'_> {
     }
 
     fn generated(&self, declared: &declared::SignalSource) -> SignalSource {
-        let seed = |own: &Option<u64>| own.unwrap_or(self.experiment.seed);
+        let seed = |own: Option<u64>| own.unwrap_or(self.experiment.seed);
         let whole_s = self.experiment.duration_s;
         match declared {
-            declared::SignalSource::Harmonic {
-                amplitude,
-                frequency_hz,
-                phase_rad,
-                start_s,
-                duration_s,
-                ramp_s,
-            } => SignalSource::Harmonic(Harmonic {
-                amplitude: *amplitude,
-                frequency_hz: *frequency_hz,
-                phase_rad: *phase_rad,
-                start_s: *start_s,
-                duration_s: *duration_s,
-                ramp_s: *ramp_s,
+            declared::SignalSource::Harmonic(sine) => SignalSource::Harmonic(Harmonic {
+                amplitude: sine.amplitude,
+                frequency_hz: sine.frequency_hz,
+                phase_rad: sine.phase_rad,
+                start_s: sine.start_s,
+                duration_s: sine.duration_s(),
+                ramp_s: sine.ramp_s,
             }),
-            declared::SignalSource::Chirp {
-                amplitude, from_hz, to_hz, duration_s, ramp_s, ..
-            } => SignalSource::Chirp(Chirp {
-                amplitude: *amplitude,
-                from_hz: *from_hz,
-                to_hz: *to_hz,
-                duration_s: *duration_s,
-                ramp_s: *ramp_s,
+            declared::SignalSource::Chirp(chirp) => SignalSource::Chirp(Chirp {
+                amplitude: chirp.amplitude,
+                from_hz: chirp.from_hz,
+                to_hz: chirp.to_hz,
+                duration_s: chirp.duration_s,
+                ramp_s: chirp.ramp_s,
             }),
-            declared::SignalSource::Noise { rms, band_hz, duration_s, seed: own, .. } => {
-                SignalSource::Noise(Noise {
-                    rms: *rms,
-                    band: band(*band_hz),
-                    duration_s: *duration_s,
-                    seed: seed(own),
-                })
+            declared::SignalSource::Noise(noise) => SignalSource::Noise(Noise {
+                rms: noise.rms,
+                band: band(noise.band_hz),
+                duration_s: noise.duration_s,
+                seed: seed(noise.seed),
+            }),
+            declared::SignalSource::Multisine(sum) => SignalSource::Multisine(Multisine {
+                level: sum.level,
+                band: band(sum.band_hz),
+                lines: sum.lines,
+                period_s: sum.period_s,
+                phases: sum.seed.map_or(Phases::Schroeder, |seed| Phases::Random { seed }),
+            }),
+            declared::SignalSource::Synthetic(quake) => {
+                SignalSource::Synthetic(quake.earthquake(whole_s, self.experiment.seed))
             }
-            declared::SignalSource::Multisine { level, band_hz, lines, period_s, seed: own } => {
-                SignalSource::Multisine(Multisine {
-                    level: match level {
-                        declared::MultisineLevel::Rms(rms) => Level::Rms(*rms),
-                        declared::MultisineLevel::Amplitude(a) => Level::Amplitude(*a),
-                    },
-                    band: band(*band_hz),
-                    lines: *lines,
-                    period_s: period_s.unwrap_or(Multisine::DEFAULT_PERIOD_S),
-                    phases: own.map_or(Phases::Schroeder, |seed| Phases::Random { seed }),
-                })
-            }
-            declared::SignalSource::Synthetic {
-                peak,
-                ground_frequency_hz,
-                ground_damping,
-                duration_s,
-                rise_s,
-                decay_s,
-                seed: own,
-            } => {
-                let usual = SyntheticEarthquake::new(*peak, seed(own));
-                // A longer or shorter earthquake keeps the proportions of the usual one.
-                let length_s = duration_s.unwrap_or(whole_s.clamp(5.0, 600.0));
-                let part = length_s / usual.duration_s;
-                SignalSource::Synthetic(SyntheticEarthquake {
-                    ground_frequency_hz: *ground_frequency_hz,
-                    ground_damping: *ground_damping,
-                    duration_s: length_s,
-                    rise_s: rise_s.unwrap_or(part * usual.rise_s),
-                    decay_s: decay_s.unwrap_or(part * usual.decay_s),
-                    ..usual
-                })
-            }
-            declared::SignalSource::Impulse { amplitude, at_s, width_s } => {
-                SignalSource::Impulse(Impulse {
-                    amplitude: *amplitude,
-                    at_s: *at_s,
-                    width_s: *width_s,
-                })
-            }
-            declared::SignalSource::File(_) | declared::SignalSource::Streamed { .. } => {
+            declared::SignalSource::Impulse(pulse) => SignalSource::Impulse(Impulse {
+                amplitude: pulse.amplitude,
+                at_s: pulse.at_s,
+                width_s: pulse.width_s,
+            }),
+            declared::SignalSource::File(_) | declared::SignalSource::Streamed(_) => {
                 unreachable!("neither read nor streamed signals are generated over {whole_s} s")
             }
         }
@@ -199,15 +161,9 @@ impl Builder<'_> {
         match series {
             Ok(series) => Some(SignalSource::Samples(Samples {
                 series,
-                scaling: match file.scaling {
-                    declared::Scaling::Factor(factor) => Scaling::Scale(factor),
-                    declared::Scaling::Peak(peak) => Scaling::Peak(peak),
-                },
+                scaling: file.scaling(),
                 start_s: file.start_s,
-                resampling: match file.resample {
-                    declared::Resample::Linear => Resampling::Linear,
-                    declared::Resample::BandLimited => Resampling::BandLimited,
-                },
+                resampling: file.resample,
             })),
             Err(message) => {
                 let error = Diagnostic::error(format!("\"{}\": {message}", file.name));
@@ -231,38 +187,35 @@ fn band(edges: [f64; 2]) -> Band {
 
 /// Whether the samples depend on the seed of the experiment.
 fn follows_seed(declared: &declared::SignalSource) -> bool {
-    matches!(
-        declared,
-        declared::SignalSource::Noise { seed: None, .. }
-            | declared::SignalSource::Synthetic { seed: None, .. }
-    )
+    match declared {
+        declared::SignalSource::Noise(noise) => noise.seed.is_none(),
+        declared::SignalSource::Synthetic(quake) => quake.seed.is_none(),
+        _ => false,
+    }
 }
 
 fn late_start(declared: &declared::SignalSource) -> Option<f64> {
     match declared {
-        declared::SignalSource::Chirp { start_s, .. }
-        | declared::SignalSource::Noise { start_s, .. } => Some(*start_s),
+        declared::SignalSource::Chirp(chirp) => Some(chirp.start_s),
+        declared::SignalSource::Noise(noise) => Some(noise.start_s),
         _ => None,
     }
 }
 
 fn read_series(file: &SignalFile, bytes: &[u8], kind: Kind) -> Result<Series, InputError> {
-    let read = match file.format {
-        declared::SignalFormat::At2 => input::at2(bytes)?,
-        declared::SignalFormat::Csv => {
-            let column = |column: &declared::Column| match column {
-                declared::Column::Index(index) => input::Column::Number(index + 1),
-                declared::Column::Header(name) => input::Column::Name(name.clone()),
-            };
+    let read = match file.format() {
+        Some(declared::SignalFormat::At2) => input::at2(bytes)?,
+        // What is not known by its name has been refused.
+        Some(declared::SignalFormat::Csv) | None => {
             let usual = CsvOptions::default();
             let time = match (&file.step_s, &file.time_column) {
                 (Some(step_s), _) => TimeColumn::Step(*step_s),
-                (None, Some(named)) => TimeColumn::Column(column(named)),
+                (None, Some(named)) => TimeColumn::Column(named.clone()),
                 (None, None) => usual.time,
             };
             // Without a time column the first column holds the values.
             let value = match (&file.column, file.step_s) {
-                (Some(named), _) => column(named),
+                (Some(named), _) => named.clone(),
                 (None, Some(_)) => input::Column::Number(1),
                 (None, None) => usual.value,
             };

@@ -41,13 +41,15 @@ impl Coupling {
     /// the force unless the file says so.
     pub(crate) fn of(experiment: &Experiment) -> Self {
         let ideal = matches!(experiment.transfer_system.kind, TransferKind::Ideal);
-        let said = experiment.span("integrator.feedback").is_some();
+        let feedback = experiment.integrator.feedback;
         // Nor can one part of a system be at the end of a wire.
         let elsewhere = experiment.rig.address.is_some();
-        match experiment.integrator.feedback {
+        match feedback.value {
             Feedback::Continuous => Self::Continuous,
             // A main loop is a rate of its own: nothing is one system.
-            Feedback::Held if ideal && !said && !elsewhere && experiment.main_loop.is_none() => {
+            Feedback::Held
+                if ideal && !feedback.stated && !elsewhere && experiment.main_loop.is_none() =>
+            {
                 Self::Continuous
             }
             Feedback::Held => Self::Held,
@@ -309,7 +311,7 @@ impl Assembly {
                     return Err(PlantError::ChangeOfOther);
                 };
                 let mut specimen = self.partition.specimen.clone();
-                specimen.stiffness *= change.specimen_stiffness;
+                specimen.matrices.stiffness *= change.specimen_stiffness;
                 let after = TransferSystem::ServoHydraulic(change.servo);
                 let rescale = before.rescale_to(&change.servo, self.count());
                 let after = self.rig_of(&after, &specimen, "sensor.changed")?;
@@ -426,7 +428,7 @@ impl Assembly {
     /// Structure and specimen in one piece: both sides of the cut put together
     /// again, so that the cut itself is tested.
     fn rigid(&self) -> Result<Plant, PlantError> {
-        let joined = self.substructures.numerical.joined(&self.partition.specimen.matrices());
+        let joined = self.substructures.numerical.joined(&self.partition.specimen.matrices);
         let elements = self.substructures.whole.elements.clone();
         let whole = Equations { elements, ..joined };
         let whole = Integrator::new(&whole, &self.integrator)?;

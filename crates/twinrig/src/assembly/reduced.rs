@@ -1,5 +1,6 @@
 //! From a structure in full to the small one that is simulated.
 
+use std::f64::consts::TAU;
 use std::fmt::Write as _;
 use std::sync::Arc;
 use std::time::Instant;
@@ -11,7 +12,7 @@ use model::reduction::{
     ReductionError, reduce,
 };
 use model::structure::{DofKind, Structure};
-use numerics::eigen::{self, Asymmetry};
+use numerics::eigen;
 use numerics::second_order::SecondOrder;
 
 use serde::Serialize;
@@ -62,8 +63,8 @@ impl Reduced {
 
     /// End of the band in which the model is judged, rad/s.
     pub fn band_rad_s(&self, spec: &ReductionSpec) -> f64 {
-        spec.band_rad_s.unwrap_or(match spec.modes {
-            ModeSpec::CutOff { omega_rad_s } => omega_rad_s,
+        spec.band_rad_s().unwrap_or(match spec.modes {
+            ModeSpec::CutOff { cut_off_hz, .. } => TAU * cut_off_hz,
             _ => self.highest_rad_s(),
         })
     }
@@ -76,7 +77,7 @@ impl Reduced {
         }
         let own = eigen::symmetric_modes(&self.model.matrices.stiffness, &self.model.matrices.mass);
         let own = own.map_or(0.0, |modes| modes.omega_rad_s.iter().copied().fold(0.0, f64::max));
-        if own > 0.0 { own } else { std::f64::consts::TAU }
+        if own > 0.0 { own } else { TAU }
     }
 }
 
@@ -154,11 +155,8 @@ impl Builder<'_> {
         let begun = Instant::now();
         let SecondOrder { stiffness, damping, .. } = &full.component.matrices;
         // Of a stiffness that is not symmetric the reduction tells itself.
-        if let (None, Some(Asymmetry { row, column, relative, .. })) =
-            (stiffness.worst_asymmetry(), damping.worst_asymmetry())
-        {
-            let matrix = MatrixName::Damping;
-            let error = ReductionError::NotSymmetric { matrix, row, column, relative };
+        if let (None, Some(pair)) = (stiffness.worst_asymmetry(), damping.worst_asymmetry()) {
+            let error = ReductionError::NotSymmetric { matrix: MatrixName::Damping, pair };
             return self.accept(Err(error), "reduction");
         }
         let reduction = self.accept(reduce(&full.component, &wanted.recipe), "reduction")?;
@@ -203,10 +201,9 @@ impl Builder<'_> {
 
     /// Says that the cut-off leaves no mode.
     pub(super) fn warn_of_no_mode(&mut self, spec: &ReductionSpec) {
-        if let ModeSpec::CutOff { omega_rad_s } = spec.modes {
+        if let ModeSpec::CutOff { cut_off_hz, .. } = spec.modes {
             let message = format!(
-                "no mode lies below the cut-off of {:.4} Hz: only static shapes are left",
-                omega_rad_s / std::f64::consts::TAU
+                "no mode lies below the cut-off of {cut_off_hz:.4} Hz: only static shapes are left"
             );
             let remedy = "raise it to twice the highest frequency you care for";
             let warning = Diagnostic::warning(message).remedy(remedy);
@@ -243,14 +240,18 @@ impl Builder<'_> {
             return None;
         }
         let modes = match spec.modes {
-            ModeSpec::CutOff { omega_rad_s } => ModeChoice::CutOff { omega_rad_s },
-            ModeSpec::Number(number) => ModeChoice::Number(number),
-            ModeSpec::Error(relative) => ModeChoice::InterfaceError(ErrorTarget {
-                relative,
-                band_rad_s: spec.band_rad_s.unwrap_or(f64::NAN),
-                points: ERROR_POINTS,
-                most: ERROR_MODES,
-            }),
+            ModeSpec::CutOff { cut_off_hz, .. } => {
+                ModeChoice::CutOff { omega_rad_s: TAU * cut_off_hz }
+            }
+            ModeSpec::Number { modes, .. } => ModeChoice::Number(modes),
+            ModeSpec::Error { error: relative, band_hz } => {
+                ModeChoice::InterfaceError(ErrorTarget {
+                    relative,
+                    band_rad_s: TAU * band_hz,
+                    points: ERROR_POINTS,
+                    most: ERROR_MODES,
+                })
+            }
         };
         let method = match spec.method {
             ReductionMethod::CraigBampton => Method::CraigBampton,
@@ -277,8 +278,8 @@ impl Builder<'_> {
         for declared in &experiment.partition.interface {
             match declared {
                 Interface::Dof(dof) => interface.push(dof),
-                Interface::Deformation { from, to } => {
-                    interface.extend([from, to].into_iter().filter_map(dof));
+                Interface::Deformation(ends) => {
+                    interface.extend([&ends.from, &ends.to].into_iter().filter_map(dof));
                 }
             }
         }
@@ -305,7 +306,7 @@ impl Builder<'_> {
             declared.points,
             spec.method,
             spec.modes,
-            spec.band_rad_s,
+            spec.band_rad_s(),
             spec.completion,
             spec.unstable,
             ERROR_POINTS,

@@ -1,13 +1,12 @@
 //! Reduced models of other forms than M, C and K: de Kraker's of first order,
 //! which the loop steps, and dual Craig–Bampton, which is for a look only.
 
+use std::f64::consts::TAU;
 use std::time::Instant;
 
 use model::equations::Descriptor;
 use model::reduction::assembly::{DualAssembly, dual_component};
-use model::reduction::state_space::{
-    Completion, StateChoice, StateRecipe, StateReduction, reduce_states,
-};
+use model::reduction::state_space::{StateChoice, StateRecipe, StateReduction, reduce_states};
 use model::reduction::trust::Acceptance;
 use model::reduction::{Component, ModeChoice, ReductionError};
 use model::structure::{DofKind, StateForm, Structure};
@@ -222,16 +221,14 @@ fn made(
         return Ok(SynthesisModel::Dual(Box::new(dual)));
     }
     let choice = match spec.modes {
-        ModeSpec::CutOff { omega_rad_s } => StateChoice::Imaginary { omega_rad_s },
-        ModeSpec::Number(number) => StateChoice::Number(number),
+        ModeSpec::CutOff { cut_off_hz, .. } => {
+            StateChoice::Imaginary { omega_rad_s: TAU * cut_off_hz }
+        }
+        ModeSpec::Number { modes, .. } => StateChoice::Number(modes),
         // The file's own checks know better.
-        ModeSpec::Error(_) => return Err(ReductionError::NoBoundary),
+        ModeSpec::Error { .. } => return Err(ReductionError::NoBoundary),
     };
-    let completion = match spec.completion {
-        experiment::reduction::Completion::Flexibility => Completion::Flexibility,
-        experiment::reduction::Completion::Residual => Completion::ResidualFlexibility,
-        experiment::reduction::Completion::None => Completion::None,
-    };
+    let completion = spec.completion;
     let recipe = StateRecipe { completion, modes: choice, boundary: boundary.to_vec() };
     Ok(SynthesisModel::States(Box::new(reduce_states(component, &recipe)?)))
 }

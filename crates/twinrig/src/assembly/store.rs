@@ -12,7 +12,8 @@ use super::load::Kind;
 use super::reduced::Reduced;
 use super::state_space::StateReduced;
 use experiment::SignalFile;
-use experiment::excitation::{Resample, Scaling, SignalSource};
+use experiment::excitation::SignalSource;
+use model::excitation::Resampling;
 
 /// Signals kept of each sort. Variants that differ in nothing but the rig need
 /// one; a grid over load levels needs a few; the oldest makes room.
@@ -108,9 +109,9 @@ impl SignalStore {
         read: impl FnOnce() -> Result<Series, E>,
     ) -> Result<Series, E> {
         let plain = SignalFile {
-            scaling: Scaling::Factor(1.0),
+            scaling: None,
             start_s: 0.0,
-            resample: Resample::Linear,
+            resample: Resampling::Linear,
             ..file.clone()
         };
         let key = (plain, kind);

@@ -2,25 +2,25 @@
 
 use std::sync::Arc;
 
-use model::element::{Element, Law, Side};
+use model::element::{Element, Law};
 use model::equations::{ConnectedElement, RelativeDof};
 use model::error::{MatrixName, ModelError};
 use model::partition::{InternalDofs, Partition};
 use model::specimen::Specimen;
-use model::structure::{self, BeamEnds, BeamSection, Ends, MassModel, Structure, Support, damping};
+use model::structure::{self, BeamEnds, BeamSection, Ends, Structure, Support, damping};
 use nalgebra::{DMatrix, DVector};
+use numerics::second_order::SecondOrder;
 
 use super::SignalStore;
 use super::full::FullModel;
 use super::reduced::Reduced;
 use super::state_space::StateReduced;
-use experiment::element::GapSide;
 use experiment::input;
 use experiment::reduction::ReductionMethod;
 use experiment::structure as declared;
 use experiment::{
-    DampingSource, Diagnostic, Diagnostics, DofRef, ElementSpec, Experiment, Interface, MassEntry,
-    MatrixSource, NodeRef, Source, SpecimenMass, SpecimenPlace, StructureSource, resolve,
+    DampingSource, Diagnostic, Diagnostics, DofRef, ElementSpec, Experiment, Interface,
+    MatrixSource, NodeRef, OrShare, Source, SpecimenMass, SpecimenPlace, StructureSource, resolve,
 };
 
 /// Reads what the file declares and collects what is wrong with it.
@@ -94,10 +94,12 @@ impl Builder<'_> {
                 let none = DMatrix::zeros(mass.nrows(), mass.ncols());
                 Structure::new(mass, none, stiffness)
             }
-            StructureSource::ShearBuilding { mass, stiffness, damping } => {
-                structure::shear_building(mass, stiffness, &or_zeros(damping, stiffness.len()))
+            StructureSource::ShearBuilding(building) => {
+                let stiffness = building.stiffness();
+                let damping = or_zeros(&building.damping(), stiffness.len());
+                structure::shear_building(&building.mass(), &stiffness, &damping)
             }
-            StructureSource::Chain { mass, stiffness, damping, ends } => {
+            StructureSource::Chain(declared::Chain { mass, stiffness, damping, ends }) => {
                 let damping = or_zeros(damping, stiffness.len());
                 chain(mass, stiffness, &damping, *ends)
             }
@@ -137,20 +139,20 @@ impl Builder<'_> {
             for (i, a) in ends {
                 for (j, b) in ends {
                     if let (Some(i), Some(j)) = (i, j) {
-                        built.stiffness[(i, j)] += a * b * link.stiffness;
-                        built.damping[(i, j)] += a * b * link.damping;
+                        built.matrices.stiffness[(i, j)] += a * b * link.stiffness.unwrap_or(0.0);
+                        built.matrices.damping[(i, j)] += a * b * link.damping.unwrap_or(0.0);
                     }
                 }
             }
             if let Some(dof) = place.to {
-                built.mass[(dof, dof)] += link.mass;
+                built.matrices.mass[(dof, dof)] += link.mass.unwrap_or(0.0);
             }
         }
         Some(built)
     }
 
     fn damped(&mut self, built: Structure) -> Option<Structure> {
-        let (mass, stiffness) = (&built.mass, &built.stiffness);
+        let (mass, stiffness) = (&built.matrices.mass, &built.matrices.stiffness);
         let matrix = match &self.experiment.structure.damping {
             None => return Some(built),
             Some(DampingSource::Modal(ratios)) => {
@@ -160,15 +162,14 @@ impl Builder<'_> {
                 ratios.resize(built.size().max(ratios.len()), last);
                 damping::modal(mass, stiffness, &ratios)
             }
-            Some(DampingSource::Rayleigh { mass_1_s, stiffness_s }) => {
-                damping::rayleigh(mass, stiffness, *mass_1_s, *stiffness_s)
+            Some(DampingSource::Rayleigh(declared::Rayleigh::Factors {
+                mass_1_s,
+                stiffness_s,
+            })) => damping::rayleigh(mass, stiffness, *mass_1_s, *stiffness_s),
+            Some(DampingSource::Rayleigh(declared::Rayleigh::Ratios { ratios, modes })) => {
+                let [first, second] = [0, 1].map(|i| (modes[i], ratios[i]));
+                damping::rayleigh_from_ratios(mass, stiffness, first, second)
             }
-            Some(DampingSource::RayleighRatios { ratios, modes }) => damping::rayleigh_from_ratios(
-                mass,
-                stiffness,
-                (modes[0] + 1, ratios[0]),
-                (modes[1] + 1, ratios[1]),
-            ),
             Some(DampingSource::Matrix(source)) => Ok(self.matrix(source, "structure.damping")?),
         };
         let matrix = self.keep(matrix, "structure.damping")?;
@@ -199,7 +200,7 @@ impl Builder<'_> {
                 Interface::Dof(dof) => {
                     self.deformation(&NodeRef::Ground, &NodeRef::Dof(dof.clone()), structure)
                 }
-                Interface::Deformation { from, to } => self.deformation(from, to, structure),
+                Interface::Deformation(ends) => self.deformation(&ends.from, &ends.to, structure),
             })
             .collect();
         let interface = interface.into_iter().collect::<Option<Vec<_>>>();
@@ -219,14 +220,12 @@ impl Builder<'_> {
             inside = Some(found);
         }
         let specimen = Specimen {
-            mass: mass?,
-            damping: damping?,
-            stiffness: stiffness?,
+            matrices: SecondOrder { mass: mass?, damping: damping?, stiffness: stiffness? },
             elements: declared
                 .elements
                 .iter()
                 .filter_map(|element| match &element.place {
-                    SpecimenPlace::Interface(at) => Some((*at, Element::new(law(&element.law)))),
+                    SpecimenPlace::At(at) => Some((at - 1, Element::new(law(&element.law)))),
                     SpecimenPlace::Between(_) => None,
                 })
                 .collect(),
@@ -243,7 +242,7 @@ impl Builder<'_> {
         let mut of_specimen = declared.inside.clone();
         of_specimen.extend(declared.interface.iter().filter_map(|interface| match interface {
             Interface::Dof(dof) => Some(dof.clone()),
-            Interface::Deformation { .. } => None,
+            Interface::Deformation(_) => None,
         }));
         let known: Vec<usize> =
             of_specimen.iter().filter_map(|dof| self.resolve(dof, structure).ok()).collect();
@@ -258,7 +257,7 @@ impl Builder<'_> {
                 let message = format!("\"{name}\" is no DOF of the specimen");
                 let remedy = "an element of the specimen ends at its interface, its `inside` or \
                               the ground; those of the simulated part are [[structure.element]]";
-                let path = format!("partition.element[{index}].between");
+                let path = format!("partition.element[{}].between", index + 1);
                 let error = Diagnostic::error(message).remedy(remedy);
                 self.found.push(self.experiment.place(&path, error));
             }
@@ -294,7 +293,7 @@ impl Builder<'_> {
     /// interface, where the structure's kind tells.
     fn joining(&mut self, to_interface: &DMatrix<f64>, key: &str) -> Option<DMatrix<f64>> {
         let told = match self.experiment.structure.source {
-            StructureSource::ShearBuilding { .. } | StructureSource::Chain { .. } => true,
+            StructureSource::ShearBuilding(_) | StructureSource::Chain(_) => true,
             StructureSource::Matrices { .. }
             | StructureSource::Beam(_)
             | StructureSource::Brick(_)
@@ -327,7 +326,7 @@ impl Builder<'_> {
             }
             Some(SpecimenMass::Diagonal(entries))
                 if matches!(self.origin, Origin::Reduced(_))
-                    && entries.iter().any(|entry| matches!(entry, MassEntry::Share(_))) =>
+                    && entries.iter().any(|entry| matches!(entry, OrShare::Share(_))) =>
             {
                 let message = "a reduced structure has no mass of its own at a DOF to share";
                 let error = Diagnostic::error(message).remedy("give the specimen's mass in kg");
@@ -336,9 +335,9 @@ impl Builder<'_> {
             }
             Some(SpecimenMass::Diagonal(entries)) => {
                 let values = entries.iter().zip(interface).map(|(entry, place)| match entry {
-                    MassEntry::Mass(mass) => *mass,
-                    MassEntry::Share(share) => {
-                        place.to.map_or(0.0, |dof| share * structure.mass[(dof, dof)])
+                    OrShare::Value(mass) => *mass,
+                    OrShare::Share(share) => {
+                        place.to.map_or(0.0, |dof| share * structure.matrices.mass[(dof, dof)])
                     }
                 });
                 Some(DMatrix::from_diagonal(&DVector::from_iterator(count, values)))
@@ -489,9 +488,9 @@ fn chain(
             let turned =
                 |m: &DMatrix<f64>| DMatrix::from_fn(n, n, |i, j| m[(n - 1 - i, n - 1 - j)]);
             return Structure::new(
-                turned(&seen.mass),
-                turned(&seen.damping),
-                turned(&seen.stiffness),
+                turned(&seen.matrices.mass),
+                turned(&seen.matrices.damping),
+                turned(&seen.matrices.stiffness),
             );
         }
     };
@@ -500,8 +499,8 @@ fn chain(
 
 fn built_beam(beam: &declared::Beam) -> Result<Structure, ModelError> {
     let section = BeamSection {
-        flexural_rigidity_n_m2: beam.young_pa * beam.inertia_m4,
-        mass_per_length_kg_m: beam.density_kg_m3 * beam.area_m2,
+        flexural_rigidity_n_m2: beam.young_pa * beam.section.inertia_m4(),
+        mass_per_length_kg_m: beam.density_kg_m3 * beam.section.area_m2(),
     };
     let (left, right) = match beam.ends {
         declared::BeamEnds::ClampedFree => (Support::Clamped, Support::Free),
@@ -510,16 +509,12 @@ fn built_beam(beam: &declared::Beam) -> Result<Structure, ModelError> {
         declared::BeamEnds::ClampedPinned => (Support::Clamped, Support::Pinned),
         declared::BeamEnds::FreeFree => (Support::Free, Support::Free),
     };
-    let mass = match beam.mass {
-        declared::BeamMass::Consistent => MassModel::Consistent,
-        declared::BeamMass::Lumped => MassModel::Lumped,
-    };
     structure::euler_bernoulli_beam(
         section,
         beam.elements,
         beam.length_m,
         BeamEnds { left, right },
-        mass,
+        beam.mass,
     )
 }
 
@@ -534,13 +529,6 @@ fn law(spec: &ElementSpec) -> Law {
         ElementSpec::BoucWen { stiffness, yield_force, hardening, exponent, beta, gamma } => {
             Law::BoucWen { stiffness, yield_force, hardening, exponent, beta, gamma }
         }
-        ElementSpec::Gap { stiffness, opening, side } => {
-            let side = match side {
-                GapSide::Both => Side::Both,
-                GapSide::Positive => Side::Positive,
-                GapSide::Negative => Side::Negative,
-            };
-            Law::Gap { stiffness, opening, side }
-        }
+        ElementSpec::Gap { stiffness, opening, side } => Law::Gap { stiffness, opening, side },
     }
 }

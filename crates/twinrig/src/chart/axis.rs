@@ -4,7 +4,7 @@ use crate::words::range;
 use experiment::closed_loop::TransferKind;
 use experiment::quantity::{self, Kind, Motion};
 use experiment::sweep::{Measure, Target};
-use experiment::{Diagnostic, Diagnostics, Experiment, Source};
+use experiment::{Diagnostic, Diagnostics, Experiment};
 
 /// A number of the file that varies along one side of a chart.
 #[derive(Debug, Clone, PartialEq)]
@@ -24,11 +24,7 @@ pub struct Axis {
 impl Axis {
     /// Reads `PATH=a..b`, such as `transfer_system.delay=0..0.3 ms`. A unit at
     /// the second end serves the first as well.
-    pub fn read(
-        experiment: &Experiment,
-        source: &dyn Source,
-        assignment: &str,
-    ) -> Result<Self, Box<Diagnostics>> {
+    pub fn read(experiment: &Experiment, assignment: &str) -> Result<Self, Box<Diagnostics>> {
         let refuse = |error: Diagnostic| {
             let mut found = experiment.diagnostics();
             found.push(error);
@@ -43,7 +39,7 @@ impl Axis {
                           partition.mass[1]=\"0..60 %\"";
             return Err(refuse(Diagnostic::error(message).remedy(remedy)));
         };
-        let target = experiment.target(path.trim(), source).map_err(refuse)?;
+        let target = experiment.target(path.trim()).map_err(refuse)?;
         if let Some(error) = other_delay(experiment, &target) {
             return Err(refuse(error));
         }
@@ -80,11 +76,18 @@ impl Axis {
         value / self.factor
     }
 
-    /// The title of the axis.
+    /// What it is, in words: `transfer_system.delay` is the transfer system's delay.
+    pub fn words(&self) -> String {
+        let words = self.target.path.replace(['_', '.', '['], " ").replace(']', "");
+        let mut chars = words.chars();
+        chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
+    }
+
+    /// The title of the axis: quantity and unit.
     pub fn title(&self) -> String {
         match self.unit.as_str() {
-            "" => self.target.path.clone(),
-            unit => format!("{} [{unit}]", self.target.path),
+            "" => self.words(),
+            unit => format!("{} [{unit}]", self.words()),
         }
     }
 
@@ -102,12 +105,14 @@ pub(super) const SAMPLES: &str = "transfer_system.samples";
 
 /// What to say where the file has the delay, but written the other way.
 fn other_delay(experiment: &Experiment, target: &Target) -> Option<Diagnostic> {
-    let TransferKind::Delay { delay_s, samples } = experiment.transfer_system.kind else {
+    let TransferKind::Delay(delay) = experiment.transfer_system.kind else {
         return None;
     };
     if target.declared.is_some() {
         return None;
     }
+    let step_s = experiment.integrator.step_s();
+    let (delay_s, samples) = (delay.delay_s(step_s), delay.samples(step_s));
     let (other, example) = match target.path.as_str() {
         DELAY => ("samples", format!("{SAMPLES}=0..{}", (2.0 * samples).ceil().max(4.0))),
         SAMPLES => ("delay", format!("{DELAY}=\"0..{} ms\"", (2e3 * delay_s).ceil().max(1.0))),

@@ -257,7 +257,7 @@ impl Judge {
             return None;
         }
         let delay_s = self.delay_s(&line, point);
-        let near = line.crossings.as_ref()?.all().iter().map(|crossing| {
+        let near = line.crossings.as_ref()?.all.iter().map(|crossing| {
             let period = TAU / crossing.omega_rad_s;
             let turns = ((delay_s - crossing.first_delay_s) / period).round().max(0.0);
             crossing.first_delay_s + turns * period
@@ -324,15 +324,13 @@ impl Judge {
         match system.rightmost(delay_s) {
             Ok(found) => Judged {
                 // At ρ = 1 the growth is nought, and every disturbance goes on for ever.
-                verdict: if found.growth_1_s > 0.0
-                    || (found.growth_1_s == 0.0 && found.root.im.is_infinite())
-                {
+                verdict: if found.re > 0.0 || (found.re == 0.0 && found.im.is_infinite()) {
                     Verdict::Unstable
                 } else {
                     Verdict::Stable
                 },
-                growth_1_s: found.growth_1_s,
-                frequency_hz: found.frequency_hz(),
+                growth_1_s: found.re,
+                frequency_hz: found.im / TAU,
             },
             Err(error) => self.unknown(error.to_string()),
         }
@@ -375,9 +373,9 @@ impl Judge {
             Ok(read) => read,
             Err(found) => return Line::failed(first_error(&found)),
         };
-        let step_s = experiment.integrator.step_s;
+        let step_s = experiment.integrator.step_s();
         let delay_s = match experiment.transfer_system.kind {
-            TransferKind::Delay { delay_s, .. } => delay_s,
+            TransferKind::Delay(delay) => delay.delay_s(step_s),
             _ => 0.0,
         };
         let system = structure_and_partition(&experiment, &files, &self.signals)
@@ -417,7 +415,7 @@ fn first_error(found: &Diagnostics) -> String {
 fn is_pure_delay(experiment: &Experiment) -> bool {
     let method = experiment.reduction.as_ref().map(|spec| spec.method);
     method != Some(ReductionMethod::StateSpace)
-        && matches!(experiment.transfer_system.kind, TransferKind::Delay { .. })
+        && matches!(experiment.transfer_system.kind, TransferKind::Delay(_))
         && experiment.compensator.design == model::compensator::Design::None
         && experiment.compensator.shaping.low_pass_hz.is_none()
         && experiment.main_loop.is_none()

@@ -5,7 +5,7 @@ mod boundary;
 mod cross_check;
 mod grid;
 mod judge;
-mod svg;
+mod page;
 mod table;
 
 pub use axis::Axis;
@@ -23,7 +23,6 @@ use crate::error::Error;
 use crate::machine::cores;
 use crate::notes::embedded;
 use crate::onlooker::Onlooker;
-use crate::report;
 use crate::run_folder::write_files;
 use crate::test::Test;
 use experiment::{Experiment, Source};
@@ -123,7 +122,7 @@ impl Chart {
         options: &Options,
         progress: &(dyn Fn(usize) + Sync),
     ) -> Result<Self, Error> {
-        let axis = |text| Axis::read(&experiment, source, text).map_err(Error::Question);
+        let axis = |text| Axis::read(&experiment, text).map_err(Error::Question);
         let axes = [axis(axes[0])?, axis(axes[1])?];
         if axes[0].target.steps == axes[1].target.steps {
             return Err(Error::SameAxis { path: axes[0].target.path.clone() });
@@ -221,7 +220,7 @@ impl Chart {
     pub fn write(&self, folder: &Path) -> Result<Vec<String>, Error> {
         let files = [
             ("chart.svg", self.svg()),
-            ("chart.html", report::chart_html(self, self.cross_check.as_deref())),
+            ("chart.html", self.page(self.cross_check.as_deref()).html()),
             ("points.csv", self.points_csv()),
             ("boundary.csv", self.boundary_csv()),
             ("summary.json", format!("{:#}\n", self.summary())),

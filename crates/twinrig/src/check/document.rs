@@ -110,8 +110,8 @@ fn examined(examined: &Examined) -> Value {
         })
         .collect();
     json!({
-        "growing": margins.growing,
-        "delay_margin": margins.delay.map(crossing),
+        "growing": margins.verdict.growing,
+        "delay_margin": margins.verdict.delay_margin.map(crossing),
         "gain_margin_above": factor(margins.gain_above),
         "gain_margin_below": factor(margins.gain_below),
         "phase_margin": margins.phase.map(|(phase, hertz)| {
@@ -157,14 +157,14 @@ fn crossing(crossing: Crossing) -> Value {
 fn trial(trial: &Trial) -> Value {
     json!({
         "kind": trial.kind,
-        "stable": trial.is_stable(),
-        "growing": trial.growing,
+        "stable": trial.verdict.is_stable(),
+        "growing": trial.verdict.growing,
         // Null: a growing motion is counted but was not found.
         "least_damped": trial.least_damped.map(|(found, _)| motion(found)),
         "least_damped_mode": trial.least_damped.and_then(|(_, mode)| mode),
         "furthest_mode": trial.worst.map(|(mode, _)| mode),
         "furthest_damping_error": trial.worst.map(|(_, error)| error),
-        "delay_margin": trial.delay_margin.map(crossing),
+        "delay_margin": trial.verdict.delay_margin.map(crossing),
     })
 }
 
@@ -181,14 +181,14 @@ fn partitions(found: &LoopCheck, advice: &Advice) -> Value {
                 "rank": i + 1,
                 "interface": tables::place(&found.dof_names, &ranked.cut),
                 "specimen": tables::origin(&ranked.cut),
-                "mass_kg": diagonal(&specimen.mass),
-                "damping_n_s_m": diagonal(&specimen.damping),
-                "stiffness_n_m": diagonal(&specimen.stiffness),
+                "mass_kg": diagonal(&specimen.matrices.mass),
+                "damping_n_s_m": diagonal(&specimen.matrices.damping),
+                "stiffness_n_m": diagonal(&specimen.matrices.stiffness),
                 // Null: no delay makes it unstable.
                 "critical_delay_s": ranked.critical.map(|c| c.delay_s),
                 "critical_frequency_hz": ranked.critical.map(|c| c.frequency_hz),
-                "stable_with_this_rig": ranked.own.as_ref().map(|(growing, _)| *growing == 0),
-                "bears_further_s": ranked.own.and_then(|(_, margin)| margin).map(|m| m.delay_s),
+                "stable_with_this_rig": ranked.own.map(|verdict| verdict.is_stable()),
+                "bears_further_s": ranked.own.and_then(|own| own.delay_margin).map(|m| m.delay_s),
             })
         })
         .collect();

@@ -14,7 +14,7 @@ use experiment::Experiment;
 
 /// Whether the file describes an iterative test and no closed loop.
 pub(super) fn is_iterative(experiment: &Experiment) -> bool {
-    experiment.trace.is_some() && experiment.span("transfer_system").is_none()
+    experiment.trace.is_some() && !experiment.transfer_system.stated
 }
 
 /// What can be said of an iterative test before it runs.
@@ -55,7 +55,7 @@ impl IterativeCheck {
         if assembly.remote.is_none() && experiment.rig.address.is_none() {
             setup.periodic()?;
         }
-        let (settings, band_hz) = (setup.trace(), setup.spec().band_hz);
+        let (settings, band_hz) = (setup.trace(), setup.spec().band_hz());
         Ok(Self {
             iterative: true,
             title: experiment.title.clone(),

@@ -8,7 +8,7 @@ use nalgebra::DMatrix;
 
 use super::of_mode;
 use crate::forecast::{Examined, Forecast};
-use crate::report::Table;
+use crate::page::Table;
 use crate::table::Table as PlainTable;
 use crate::words::{Words, number};
 
@@ -51,8 +51,8 @@ pub fn modes(forecast: &Forecast) -> Table {
             row
         })
         .collect();
-    let header = if known { header.to_vec() } else { header[..3].to_vec() };
-    Table { title: "Modes", header, rows }
+    let header = if known { &header[..] } else { &header[..3] };
+    Table { rows, ..Table::new("Modes", header) }
 }
 
 fn dash() -> String {
@@ -72,37 +72,29 @@ pub fn trials(examined: &Examined) -> Option<Table> {
         let learns = if trial.kind.starts_with("adaptive") { ", learnt" } else { "" };
         vec![
             format!("{}{learns}", trial.kind),
-            if trial.is_stable() { "stable" } else { "UNSTABLE" }.to_owned(),
+            if trial.verdict.is_stable() { "stable" } else { "UNSTABLE" }.to_owned(),
             match trial.least_damped {
                 Some((motion, mode)) => {
                     let of = if mode.is_some() { of_mode(mode) } else { " (no mode)".to_owned() };
                     format!("{}{of}", percent(motion.damping_ratio()))
                 }
-                None if trial.is_stable() => dash(),
+                None if trial.verdict.is_stable() => dash(),
                 // Counted but not found: this much is known of it.
                 None => "below 0 %".to_owned(),
             },
             trial.worst.map_or_else(dash, |(mode, error)| {
                 format!("{:+.3} % (mode {mode})", 100.0 * error)
             }),
-            match trial.delay_margin {
+            match trial.verdict.delay_margin {
                 Some(margin) => format!("{} ms", number(1e3 * margin.delay_s)),
-                None if trial.is_stable() => "any".to_owned(),
+                None if trial.verdict.is_stable() => "any".to_owned(),
                 None => dash(),
             },
         ]
     };
-    Some(Table {
-        title: "Other compensators, each with the numbers that suit this rig",
-        header: vec![
-            "compensator",
-            "loop",
-            "least damping",
-            "largest damping error",
-            "delay margin",
-        ],
-        rows: examined.trials.iter().map(row).collect(),
-    })
+    let title = "Other compensators, each with the numbers that suit this rig";
+    let header = ["compensator", "loop", "least damping", "largest damping error", "delay margin"];
+    Some(Table { rows: examined.trials.iter().map(row).collect(), ..Table::new(title, &header) })
 }
 
 /// Cuts of the structure, ranked, and what the words in the table mean.
@@ -160,8 +152,10 @@ fn amounts(specimen: &Specimen) -> String {
         let entries: Vec<String> = matrix.diagonal().iter().map(|x| short(factor * x)).collect();
         (matrix.amax() > 0.0).then(|| format!("{} {unit}", entries.join(" | ")))
     };
-    let (stiffness, mass) =
-        (each(&specimen.stiffness, 1e-6, "MN/m"), each(&specimen.mass, 1.0, "kg"));
+    let (stiffness, mass) = (
+        each(&specimen.matrices.stiffness, 1e-6, "MN/m"),
+        each(&specimen.matrices.mass, 1.0, "kg"),
+    );
     match (stiffness, mass) {
         (Some(stiffness), Some(mass)) => format!("{stiffness}, {mass}"),
         (Some(one), None) | (None, Some(one)) => one,
@@ -213,7 +207,7 @@ fn critical_delay(ranked: &Ranked) -> String {
 }
 
 fn own(ranked: &Ranked) -> String {
-    match ranked.own {
+    match ranked.own.map(|verdict| (verdict.growing, verdict.delay_margin)) {
         None => "–".to_owned(),
         Some((0, None)) => "stable at any delay".to_owned(),
         Some((0, Some(margin))) => format!("delay margin {} ms", number(1e3 * margin.delay_s)),

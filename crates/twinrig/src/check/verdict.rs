@@ -69,7 +69,7 @@ fn growth(dominant: &Dominant) -> String {
 fn learnt(forecast: &Forecast) -> &'static str {
     let started = forecast.examined.as_ref().and_then(|examined| examined.started.as_ref());
     match started {
-        Some(started) if started.is_stable() => {
+        Some(started) if started.verdict.is_stable() => {
             " (adaptive compensator taken as converged; stable with its initial parameters too)"
         }
         Some(_) => " (adaptive compensator taken as converged)",
@@ -111,7 +111,7 @@ fn remedy(forecast: &Forecast) -> String {
             .to_owned();
     };
     let error = |trial: &&Trial| trial.worst.map_or(f64::INFINITY, |(_, error)| error.abs());
-    let stable = examined.trials.iter().filter(|trial| trial.is_stable());
+    let stable = examined.trials.iter().filter(|trial| trial.verdict.is_stable());
     let declared = kind(&forecast.compensator);
     let best = stable.min_by(|a, b| error(a).total_cmp(&error(b)));
     let less = "less delay or less of the structure in the laboratory would help";

@@ -6,9 +6,15 @@ use std::io::{self, Write};
 use model::channel::Channel;
 use runtime::record::Record;
 
-use super::is_code;
+use super::{Format, is_code};
 
-pub(super) fn write(record: &Record, frames: usize, output: impl Write) -> io::Result<()> {
+pub(super) const FORMAT: Format = Format {
+    name: "csv",
+    about: "Comma-separated text, one row per frame",
+    write: |record, frames, output| Ok(write(record, frames, output)?),
+};
+
+fn write(record: &Record, frames: usize, output: impl Write) -> io::Result<()> {
     let mut table = csv::Writer::from_writer(output);
     table.write_record(record.channels.iter().map(title))?;
     let codes: Vec<bool> = record.channels.iter().map(|channel| is_code(&channel.name)).collect();

@@ -13,6 +13,14 @@ use hdf5_pure::mat::{MatBuilder, MatClass, MatError, Options, StructWriter};
 use model::channel::Channel;
 use runtime::record::{EmbeddedFile, Header, Record, Summary};
 
+use super::Format;
+
+pub(super) const FORMAT: Format = Format {
+    name: "mat",
+    about: "HDF5 laid out as a MATLAB v7.3 MAT file",
+    write: |record, frames, output| Ok(write(record, frames, output)?),
+};
+
 /// One of a channel's texts.
 type Text = fn(&Channel) -> &str;
 
@@ -21,7 +29,7 @@ const NAME_LIMIT: usize = 63;
 /// Variables that are no channels.
 const RESERVED: [&str; 6] = ["names", "units", "descriptions", "meta", "inputs", "summary"];
 
-pub(super) fn write(record: &Record, frames: usize, output: impl Write) -> Result<(), MatError> {
+fn write(record: &Record, frames: usize, output: impl Write) -> Result<(), MatError> {
     let names = variable_names(record.channels.iter().map(|channel| channel.name.as_str()));
     let mut file = MatBuilder::new(Options::default());
     for (name, column) in names.iter().zip(&record.columns) {

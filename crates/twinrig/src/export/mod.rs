@@ -7,53 +7,42 @@ mod csv;
 mod mat;
 #[cfg(feature = "parquet")]
 mod parquet;
+#[cfg(not(feature = "parquet"))]
+#[path = "without_parquet.rs"]
+mod parquet;
+mod universal;
 
-use std::fmt;
+use std::error::Error;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
-use std::str::FromStr;
 
 use runtime::record::Record;
 
+/// Every format. A new one is a file with its `FORMAT`, and a line here.
+pub const FORMATS: [&Format; 4] =
+    [&csv::FORMAT, &mat::FORMAT, &parquet::FORMAT, &universal::FORMAT];
+
 /// A format a record can be exported to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Format {
-    /// Comma-separated values, one line per frame.
-    Csv,
-    /// MATLAB 7.3, which is HDF5: MATLAB, Octave, h5py and Julia read it.
-    Mat,
-    /// Apache Parquet; only in a build with the feature `parquet`.
-    Parquet,
+#[derive(Debug)]
+pub struct Format {
+    /// Its name, which is also the ending of such a file's name.
+    pub name: &'static str,
+    /// What it is and who reads it.
+    pub about: &'static str,
+    /// Writes a record of so many frames, each column as long as that.
+    write: fn(&Record, usize, &mut Output) -> Result<(), Refused>,
 }
+
+type Output = BufWriter<File>;
+
+/// What an encoder says when it cannot go on.
+type Refused = Box<dyn Error + Send + Sync>;
 
 impl Format {
-    /// The usual ending of such a file's name.
-    pub fn extension(self) -> &'static str {
-        match self {
-            Self::Csv => "csv",
-            Self::Mat => "mat",
-            Self::Parquet => "parquet",
-        }
-    }
-}
-
-impl fmt::Display for Format {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(self.extension())
-    }
-}
-
-impl FromStr for Format {
-    type Err = ExportError;
-
-    fn from_str(text: &str) -> Result<Self, ExportError> {
-        match text.to_ascii_lowercase().as_str() {
-            "csv" => Ok(Self::Csv),
-            "mat" | "hdf5" | "h5" => Ok(Self::Mat),
-            "parquet" => Ok(Self::Parquet),
-            _ => Err(ExportError::UnknownFormat { name: text.into() }),
-        }
+    /// The format of a name.
+    pub fn named(name: &str) -> Option<&'static Self> {
+        FORMATS.into_iter().find(|format| format.name == name)
     }
 }
 
@@ -73,18 +62,6 @@ pub struct Exported {
 /// An export that failed; nothing is left under the file's name.
 #[derive(Debug, thiserror::Error)]
 pub enum ExportError {
-    /// No format of that name.
-    #[error("there is no format \"{name}\"; choose csv, mat or parquet")]
-    UnknownFormat {
-        /// The name asked for.
-        name: String,
-    },
-    /// The feature was left out of this build.
-    #[error(
-        "this twinrig was built without Parquet; build it with `--features parquet`, or export \
-         to csv or mat"
-    )]
-    ParquetLeftOut,
     /// The path names no file.
     #[error("\"{path}\" names no file; end it with a file name", path = path.display())]
     NotAFile {
@@ -114,28 +91,15 @@ pub enum ExportError {
         /// What the system said.
         source: io::Error,
     },
-    /// The MAT encoder refused.
-    #[error(
-        "cannot write {path} as a MAT file: {source}; export to csv instead",
-        path = path.display()
-    )]
-    Mat {
+    /// The encoder refused.
+    #[error("cannot write {path} as {format}: {source}", path = path.display())]
+    Refused {
         /// The file asked for.
         path: PathBuf,
+        /// The format asked for.
+        format: &'static str,
         /// What the encoder said.
-        source: hdf5_pure::mat::MatError,
-    },
-    /// The Parquet encoder refused.
-    #[cfg(feature = "parquet")]
-    #[error(
-        "cannot write {path} as a Parquet file: {source}; export to csv instead",
-        path = path.display()
-    )]
-    Parquet {
-        /// The file asked for.
-        path: PathBuf,
-        /// What the encoder said.
-        source: ::parquet::errors::ParquetError,
+        source: Refused,
     },
 }
 
@@ -143,7 +107,7 @@ pub enum ExportError {
 /// when the new one is whole.
 pub fn export(
     record: &Record,
-    format: Format,
+    format: &'static Format,
     path: impl AsRef<Path>,
 ) -> Result<Exported, ExportError> {
     let path = path.as_ref();
@@ -151,16 +115,12 @@ pub fn export(
     let failed = |source| ExportError::Write { path: path.into(), source };
     let (part, file) = Part::create(path)?;
     let mut output = BufWriter::with_capacity(1 << 18, file);
-    match format {
-        Format::Csv => csv::write(record, frames, &mut output).map_err(failed)?,
-        Format::Mat => mat::write(record, frames, &mut output)
-            .map_err(|source| ExportError::Mat { path: path.into(), source })?,
-        #[cfg(feature = "parquet")]
-        Format::Parquet => parquet::write(record, frames, &mut output)
-            .map_err(|source| ExportError::Parquet { path: path.into(), source })?,
-        #[cfg(not(feature = "parquet"))]
-        Format::Parquet => return Err(ExportError::ParquetLeftOut),
-    }
+    (format.write)(record, frames, &mut output).map_err(|source| {
+        match source.downcast::<io::Error>() {
+            Ok(source) => failed(*source),
+            Err(source) => ExportError::Refused { path: path.into(), format: format.name, source },
+        }
+    })?;
     output.flush().map_err(failed)?;
     let bytes = output.get_ref().metadata().map_err(failed)?.len();
     drop(output);

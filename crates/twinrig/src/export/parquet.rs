@@ -11,16 +11,18 @@ use parquet::errors::ParquetError;
 use parquet::file::properties::WriterProperties;
 use runtime::record::Record;
 
-use super::is_code;
+use super::{Format, is_code};
+
+pub(super) const FORMAT: Format = Format {
+    name: "parquet",
+    about: "Apache Parquet",
+    write: |record, frames, output| Ok(write(record, frames, output)?),
+};
 
 /// Frames handed to the encoder at once.
 const FRAMES_AT_ONCE: usize = 1 << 16;
 
-pub(super) fn write(
-    record: &Record,
-    frames: usize,
-    output: impl Write + Send,
-) -> Result<(), ParquetError> {
+fn write(record: &Record, frames: usize, output: impl Write + Send) -> Result<(), ParquetError> {
     let schema = Arc::new(schema(record));
     let properties = WriterProperties::builder()
         .set_compression(Compression::ZSTD(ZstdLevel::default()))

@@ -53,9 +53,9 @@ fn sample() -> Record {
     }
 }
 
-fn exported(record: &Record, format: Format) -> (tempfile::TempDir, PathBuf) {
+fn exported(record: &Record, format: &'static Format) -> (tempfile::TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join(format!("out.{format}"));
+    let path = folder.path().join(format!("out.{}", format.name));
     let done = export(record, format, &path).unwrap();
     assert_eq!(done.frames, record.columns[0].len());
     assert_eq!(done.bytes, fs::metadata(&path).unwrap().len());
@@ -77,7 +77,7 @@ fn python(modules: &str, program: &str, path: &Path) {
 #[test]
 fn csv_reads_back_to_the_same_numbers() {
     let record = sample();
-    let (_folder, path) = exported(&record, Format::Csv);
+    let (_folder, path) = exported(&record, &csv::FORMAT);
     let mut table = ::csv::Reader::from_path(&path).unwrap();
     assert_eq!(table.headers().unwrap(), vec!["time [s]", "force.1 [N]", "trip"]);
     let rows: Vec<::csv::StringRecord> = table.records().map(Result::unwrap).collect();
@@ -95,7 +95,7 @@ fn csv_reads_back_to_the_same_numbers() {
 
 #[test]
 fn mat_has_the_user_block_matlab_looks_for() {
-    let (_folder, path) = exported(&sample(), Format::Mat);
+    let (_folder, path) = exported(&sample(), &mat::FORMAT);
     let bytes = fs::read(&path).unwrap();
     assert!(bytes.starts_with(b"MATLAB 7.3 MAT-file"));
     assert_eq!(bytes[124..128], [0x00, 0x02, b'I', b'M']);
@@ -104,7 +104,7 @@ fn mat_has_the_user_block_matlab_looks_for() {
 
 #[test]
 fn h5py_reads_the_mat_file() {
-    let (_folder, path) = exported(&sample(), Format::Mat);
+    let (_folder, path) = exported(&sample(), &mat::FORMAT);
     let program = r#"
 import sys, h5py, numpy as np
 text = lambda d: np.asarray(d).astype('<u2').tobytes().decode('utf-16-le')
@@ -143,7 +143,7 @@ fn h5py_reads_a_large_and_an_empty_mat_file() {
     record.summary = None;
     record.channels = (0..400).map(|n| Channel::new(format!("x.{n}"), "m", "Motion")).collect();
     record.columns = (0..400).map(|n| vec![f64::from(n); 500]).collect();
-    let (_folder, path) = exported(&record, Format::Mat);
+    let (_folder, path) = exported(&record, &mat::FORMAT);
     let program = "
 import sys, h5py
 with h5py.File(sys.argv[1], 'r') as f:
@@ -153,7 +153,7 @@ with h5py.File(sys.argv[1], 'r') as f:
 ";
     python("h5py", program, &path);
     record.columns = vec![vec![]; 400];
-    let (_folder, path) = exported(&record, Format::Mat);
+    let (_folder, path) = exported(&record, &mat::FORMAT);
     let program = "
 import sys, h5py
 with h5py.File(sys.argv[1], 'r') as f:
@@ -165,7 +165,7 @@ with h5py.File(sys.argv[1], 'r') as f:
 #[cfg(feature = "parquet")]
 #[test]
 fn pyarrow_reads_the_parquet_file() {
-    let (_folder, path) = exported(&sample(), Format::Parquet);
+    let (_folder, path) = exported(&sample(), &parquet::FORMAT);
     let program = r#"
 import sys, numpy as np, pyarrow.parquet as pq
 table = pq.read_table(sys.argv[1])
@@ -183,8 +183,8 @@ assert table.schema.metadata[b'experiment'].decode() == 'title = "Grüße 🏗"\
 #[test]
 fn a_build_without_parquet_says_so_and_leaves_nothing() {
     let folder = tempfile::tempdir().unwrap();
-    let error = export(&sample(), Format::Parquet, folder.path().join("out")).unwrap_err();
-    assert!(matches!(error, ExportError::ParquetLeftOut));
+    let error = export(&sample(), &parquet::FORMAT, folder.path().join("out")).unwrap_err();
+    assert!(error.to_string().contains("built without Parquet"), "{error}");
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
 }
 
@@ -195,20 +195,69 @@ fn a_failed_export_leaves_the_old_file() {
     fs::write(&path, "old").unwrap();
     let mut record = sample();
     record.columns[1].pop();
-    assert!(matches!(export(&record, Format::Csv, &path), Err(ExportError::Uneven { .. })));
+    assert!(matches!(export(&record, &csv::FORMAT, &path), Err(ExportError::Uneven { .. })));
     assert_eq!(fs::read(&path).unwrap(), b"old");
-    export(&sample(), Format::Csv, &path).unwrap();
+    export(&sample(), &csv::FORMAT, &path).unwrap();
     assert!(fs::read(&path).unwrap().starts_with(b"time"));
     let missing = folder.path().join("missing").join("out.csv");
-    assert!(matches!(export(&sample(), Format::Csv, missing), Err(ExportError::Write { .. })));
-    assert!(matches!(export(&sample(), Format::Csv, "/"), Err(ExportError::NotAFile { .. })));
+    assert!(matches!(export(&sample(), &csv::FORMAT, missing), Err(ExportError::Write { .. })));
+    assert!(matches!(export(&sample(), &csv::FORMAT, "/"), Err(ExportError::NotAFile { .. })));
 }
 
 #[test]
 fn formats_are_known_by_name() {
-    for format in [Format::Csv, Format::Mat, Format::Parquet] {
-        assert_eq!(format.to_string().parse::<Format>().unwrap(), format);
+    for format in FORMATS {
+        assert_eq!(Format::named(format.name).unwrap().about, format.about);
     }
-    let error = "xlsx".parse::<Format>().unwrap_err();
-    assert!(error.to_string().contains("csv, mat or parquet"), "{error}");
+    assert!(Format::named("xlsx").is_none());
+}
+
+#[test]
+fn a_universal_file_keeps_its_columns() {
+    let (_folder, path) = exported(&sample(), &universal::FORMAT);
+    let text = fs::read_to_string(path).unwrap();
+    let lines: Vec<&str> = text.lines().collect();
+    // Units in 7 lines; each of the two channels in 2 + 11 + 2 + 1 lines.
+    assert_eq!(lines.len(), 6 + 2 * 16);
+    assert_eq!(lines[..2], ["    -1", "   164"]);
+    let force = &lines[6..22];
+    assert_eq!(force[..4], ["    -1", "    58", "force.1", "Force, \"measured\""]);
+    let kind = "    1         0    0         0 NONE               1   0 NONE               0   0";
+    assert_eq!(force[7], kind);
+    assert_eq!(force[8], "         4         6         1  0.00000E+00  2.44141E-04  0.00000E+00");
+    assert_eq!(force[9], "        17    0    0    0 Time                 s                   ");
+    assert_eq!(force[10], "        13    0    0    0 force.1              N                   ");
+    let first = "  3.000000000000E-01  0.000000000000E+00  0.000000000000E+00 1.500000000000E+300";
+    assert_eq!(force[13], first);
+    assert_eq!(force[14], "                 NaN                -inf");
+    assert_eq!(force[15], "    -1");
+}
+
+#[test]
+fn programs_for_modal_testing_read_a_universal_file() {
+    let (_folder, path) = exported(&sample(), &universal::FORMAT);
+    let program = "
+import sys, math, pyuff
+file = pyuff.UFF(sys.argv[1])
+assert list(file.get_set_types()) == [164, 58, 58], file.get_set_types()
+force = file.read_sets(1)
+assert force['func_type'] == 1 and force['rsp_node'] == 1, force
+assert force['id1'].strip() == 'force.1' and force['orddenom_spec_data_type'] == 0
+assert force['ordinate_spec_data_type'] == 13 and force['ordinate_axis_units_lab'].strip() == 'N'
+assert abs(force['abscissa_inc'] - 1 / 4096) < 1e-9 and len(force['x']) == 6
+assert list(force['data'][:4]) == [0.3, 0.0, 0.0, 1.5e300] and math.isnan(force['data'][4])
+trip = file.read_sets(2)
+assert list(trip['data']) == [0, 0, 0, 0, 3, 3]
+";
+    python("pyuff", program, &path);
+}
+
+#[test]
+fn a_universal_file_needs_evenly_spaced_frames() {
+    let mut record = sample();
+    record.columns[0][4] += 1e-4;
+    let folder = tempfile::tempdir().unwrap();
+    let error = export(&record, &universal::FORMAT, folder.path().join("out.uff")).unwrap_err();
+    assert!(error.to_string().contains("not evenly spaced"), "{error}");
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
 }

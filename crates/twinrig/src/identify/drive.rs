@@ -6,6 +6,8 @@ use runtime::open_loop::Drive;
 use crate::assembly::Assembly;
 use crate::error::Error;
 
+/// Longest period of a multisine.
+const LONGEST_PERIOD_S: f64 = 10.0;
 /// Most samples of a test.
 const MOST_SAMPLES: f64 = 5e6;
 /// Share of a limit that a test uses where no level is given.
@@ -140,7 +142,7 @@ fn unit_signal(plan: &DrivePlan, rate_hz: f64) -> Result<Vec<f64>, Error> {
             level: Level::Rms(1.0),
             band,
             lines: None,
-            period_s: Multisine::DEFAULT_PERIOD_S.min(duration_s),
+            period_s: LONGEST_PERIOD_S.min(duration_s),
             phases: Phases::Random { seed: plan.seed },
         }),
     };

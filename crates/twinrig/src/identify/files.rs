@@ -103,7 +103,7 @@ fn heading(result: &Identified, origin: &str) -> String {
         found.fit.misfit
     );
     for caution in &found.cautions {
-        let _ = writeln!(text, "# Caution: {}.", caution.words());
+        let _ = writeln!(text, "# Caution: {}.", caution);
     }
     text
 }

@@ -93,7 +93,7 @@ pub fn run_test(
     match pacer {
         Pacer::Virtual => run_virtual(&mut open, stop, |_| {}),
         Pacer::Real { driver, plan } => {
-            let granted = driver.granted().clone();
+            let granted = driver.granted.clone();
             let finished = driver.begin(open, stop)?.watched_by(|status| onlooker.live(status))?;
             timing = Some(Driver::note(&plan, &granted, &finished.timing));
             open = *finished.test;

@@ -282,7 +282,7 @@ fn conclude(
         files.add(format!("response{}.csv", advised.suffix), response_csv(&advised.result));
         files.texts.extend(includes(advised, origin.words));
     }
-    let html = page::html(origin.name, origin.facts, &results);
+    let html = page::page(origin.name, origin.facts, &results).html();
     files.add("identification.html".to_owned(), html);
     let (tests, warnings) = test.unzip();
     let folder = files.folder.display().to_string();

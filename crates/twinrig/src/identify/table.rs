@@ -114,7 +114,7 @@ pub fn to_json(result: &Identified) -> Value {
         "tried": found.tried.iter().map(|(o, c)| json!({
             "numerator": o.numerator, "denominator": o.denominator, "criterion": c,
         })).collect::<Vec<_>>(),
-        "cautions": found.cautions.iter().map(|c| c.words()).collect::<Vec<_>>(),
+        "cautions": found.cautions.iter().map(|c| c.to_string()).collect::<Vec<_>>(),
     })
 }
 

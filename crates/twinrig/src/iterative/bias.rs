@@ -37,8 +37,9 @@ pub(super) fn bias_m(
     let n = numerical.size();
     let b = numerical.interface_matrix().map(Complex::from);
     let own = DMatrix::from_fn(n, n, |i, j| {
-        let real = numerical.stiffness[(i, j)] - omega * omega * numerical.mass[(i, j)];
-        Complex::new(real, omega * numerical.damping[(i, j)])
+        let real =
+            numerical.matrices.stiffness[(i, j)] - omega * omega * numerical.matrices.mass[(i, j)];
+        Complex::new(real, omega * numerical.matrices.damping[(i, j)])
     });
     let whole = own + &b * b.transpose() * specimen;
     let load = &numerical.load * DVector::from_column_slice(amplitudes);

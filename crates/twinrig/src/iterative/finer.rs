@@ -195,7 +195,7 @@ impl<'a> Finer<'a> {
     /// Frequency and amplitude on paper, in units that are alike.
     fn place(&self, dof: usize, frequency_hz: f64, amplitude_m: f64) -> [f64; 2] {
         let size = self.sizes[dof].max(f64::MIN_POSITIVE);
-        [frequency_hz / self.setup.spec().scale_hz, amplitude_m / size]
+        [frequency_hz / self.setup.spec().scale_hz(), amplitude_m / size]
     }
 
     fn node_place(&self, at: usize, dof: usize) -> [f64; 2] {

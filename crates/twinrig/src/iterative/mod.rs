@@ -5,6 +5,7 @@ mod bias;
 mod finer;
 mod marks;
 mod outcome;
+pub mod page;
 mod reference;
 mod saved;
 mod setup;

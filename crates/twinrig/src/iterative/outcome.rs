@@ -278,11 +278,11 @@ fn still(setup: &Setup<'_>, rows: &[PointRow]) -> Option<String> {
     let amplitudes = rows.iter().flat_map(|row| row.dofs.iter().map(|dof| dof.amplitude_m));
     let most = amplitudes.reduce(f64::max)?;
     let unit = Place::all(setup.assembly()).first().map_or_else(String::new, Place::shown_unit);
-    let size = format!("{} {unit} at most", crate::report::number(1e3 * most));
+    let size = format!("{} {unit} at most", crate::page::text::number(1e3 * most));
     if setup.amplitudes().iter().all(|&load| load == 0.0) {
         return Some(format!("the load is zero; {size} are residual and noise"));
     }
-    let within = most <= setup.spec().tolerance_m;
+    let within = most <= setup.spec().tolerance_m();
     within.then(|| format!("{size} are within the tolerance; is the load too small?"))
 }
 

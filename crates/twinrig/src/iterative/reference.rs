@@ -14,7 +14,6 @@ use numerics::continuation::{
     Advance, Continuation, Corrector, Course, Difference, Refresh, Space, Steps,
 };
 use numerics::harmonic_balance::{HarmonicBalance, Response, Spring, System};
-use numerics::second_order::SecondOrder;
 
 use super::finer::Finer;
 use super::{Mark, Setup};
@@ -77,7 +76,7 @@ impl Branch {
 }
 
 fn linear(setup: &Setup<'_>, balance: &HarmonicBalance, measured: &[TracePoint]) -> Option<Branch> {
-    let (low, high) = setup.spec().band_hz;
+    let (low, high) = setup.spec().band_hz();
     let at = |k: usize| low + (high - low) * k as f64 / (POINTS - 1) as f64;
     let points = (0..POINTS).filter_map(|k| {
         let frequency_hz = at(k);
@@ -113,16 +112,7 @@ fn balance(setup: &Setup<'_>) -> Option<HarmonicBalance> {
     }
     let harmonic =
         (&whole.load * DVector::from_column_slice(setup.amplitudes())).map(Complex::from);
-    let system = System {
-        linear: SecondOrder {
-            mass: whole.mass.clone(),
-            damping: whole.damping.clone(),
-            stiffness: whole.stiffness.clone(),
-        },
-        springs,
-        constant,
-        harmonic,
-    };
+    let system = System { linear: whole.matrices.clone(), springs, constant, harmonic };
     let harmonics = HARMONICS.max(setup.spec().harmonics);
     Some(HarmonicBalance::new(system, harmonics))
 }
@@ -178,9 +168,9 @@ fn followed(
 ) -> Option<(HarmonicBalance, Continuation)> {
     let spec = setup.spec();
     let count = balance.unknowns();
-    let (low, high) = spec.band_hz;
+    let (low, high) = spec.band_hz();
     let scale_m = deformation_scale(setup, &balance)?;
-    let mut space = Space::scaled([vec![scale_m; count], vec![TAU * spec.scale_hz]].concat());
+    let mut space = Space::scaled([vec![scale_m; count], vec![TAU * spec.scale_hz()]].concat());
     (space.low[count], space.high[count]) = (TAU * low, TAU * high);
     let steps = Steps {
         first: 0.1,
@@ -200,8 +190,8 @@ fn followed(
         difference: Difference { least: 1e-6, most: 1e-2, over_noise: 10.0 },
     };
     let mut guess = vec![0.0; count + 1];
-    guess[count] = TAU * if spec.falling { high } else { low };
-    let course = Course::Arclength { steps, falling: spec.falling };
+    guess[count] = TAU * if spec.falling() { high } else { low };
+    let course = Course::Arclength { steps, falling: spec.falling() };
     let mut run = Continuation::new(space, corrector, course, guess);
     while !matches!(run.advance(&mut balance), Ok(Advance::Ended(_)) | Err(_)) {}
     (run.points().len() > 1).then_some((balance, run))
@@ -210,7 +200,7 @@ fn followed(
 /// A typical deformation of the springs: the largest in a linear structure with
 /// all of them let go, over the band.
 fn deformation_scale(setup: &Setup<'_>, balance: &HarmonicBalance) -> Option<f64> {
-    let (low, high) = setup.spec().band_hz;
+    let (low, high) = setup.spec().band_hz();
     let none = vec![0.0; balance.unknowns()];
     let mut most = 0.0f64;
     for k in 0..50 {

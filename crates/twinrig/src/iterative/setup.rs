@@ -8,6 +8,7 @@ use model::sensor::Sensor;
 use model::shaken::{ShakenSpecimen, Shaker};
 use nalgebra::DMatrix;
 use numerics::continuation::{Corrector, Course, Difference, Refresh, Steps};
+use numerics::second_order::SecondOrder;
 use runtime::periodic::{Control, Mean, PeriodicLoop, PeriodicSettings, Settling};
 use runtime::rig::{FaultyRig, LateForce, NetworkRig, RigSlot, ShakenRig, ShakenSensors};
 use runtime::world::World;
@@ -73,7 +74,7 @@ impl<'a> Setup<'a> {
         let Some(shaker) = &self.spec.shaker else {
             let mut assembly = self.assembly.clone();
             for (i, mass) in compensated.iter().enumerate() {
-                assembly.partition.specimen.mass[(i, i)] += mass;
+                assembly.partition.specimen.matrices.mass[(i, i)] += mass;
             }
             return assembly.rig_alone()?.ok_or(Error::AnswersWithinTick);
         };
@@ -85,9 +86,9 @@ impl<'a> Setup<'a> {
             derivative_v_s_per_m: shaker.damping_n_s_m,
         };
         let mut specimen = shaken_specimen(self.assembly);
-        let first = specimen.mass.nrows() - count;
+        let first = specimen.matrices.mass.nrows() - count;
         for (i, mass) in compensated.iter().enumerate() {
-            specimen.mass[(first + i, first + i)] += mass;
+            specimen.matrices.mass[(first + i, first + i)] += mass;
         }
         if let Some(preload) = &shaker.preload_n {
             specimen.preload_n = preload.expand(count);
@@ -132,7 +133,7 @@ impl<'a> Setup<'a> {
     pub fn settings(&self) -> PeriodicSettings {
         let (spec, assembly) = (self.spec, self.assembly);
         let step_s = assembly.integrator.step_s;
-        let force_s = spec.force_delay_s;
+        let force_s = spec.delays.force_s;
         let force_s = force_s.unwrap_or(assembly.sensors.force_delay as f64 * step_s);
         PeriodicSettings {
             equations: assembly.substructures.numerical.clone(),
@@ -144,18 +145,18 @@ impl<'a> Setup<'a> {
                 filter_s: spec.control.filter_s,
             },
             inertia_compensation_kg: self.compensated_kg(),
-            sensor_delays_s: [spec.delays_s[0], force_s, spec.delays_s[1]],
+            sensor_delays_s: [spec.delays.displacement_s, force_s, spec.delays.acceleration_s],
             mean: match self.mean() {
                 MeanSpec::Followed => Mean::Followed,
                 MeanSpec::Solved | MeanSpec::Zero => Mean::Commanded,
             },
             ramp_m_s: spec.ramp_m_s,
             harmonics: spec.harmonics,
-            seen_harmonics: spec.seen,
+            seen_harmonics: spec.seen(),
             settling: Settling {
-                tolerance_m: spec.settling.tolerance_m,
+                tolerance_m: spec.settling_tolerance_m(),
                 spell: spec.settling.spell,
-                scatter_m: spec.settling.scatter_m,
+                scatter_m: spec.scatter_m(),
                 most_estimates: spec.settling.periods,
                 refined_estimates: spec.settling.refined.max(spec.settling.periods),
                 most_s: spec.settling.longest_s,
@@ -180,8 +181,8 @@ impl<'a> Setup<'a> {
     /// What is traced.
     pub fn trace(&self) -> TraceSettings {
         let spec = self.spec;
-        let (low, high) = spec.band_hz;
-        let first = if spec.falling { high } else { low };
+        let (low, high) = spec.band_hz();
+        let first = if spec.falling() { high } else { low };
         let course = match spec.course {
             CourseSpec::Arclength => Course::Arclength {
                 steps: Steps {
@@ -193,7 +194,7 @@ impl<'a> Setup<'a> {
                     most_turn_rad: spec.steps.turn_rad,
                     most_points: spec.points,
                 },
-                falling: spec.falling,
+                falling: spec.falling(),
             },
             CourseSpec::Sweep => Course::Sweep { values: sweep(spec) },
         };
@@ -202,12 +203,12 @@ impl<'a> Setup<'a> {
             dofs,
             mean: self.mean() == MeanSpec::Solved,
             harmonics: spec.harmonics,
-            band_hz: spec.band_hz,
+            band_hz: spec.band_hz(),
             target_limit_m: spec.target_m,
-            scale_m: spec.scale_m,
-            scale_hz: spec.scale_hz,
+            scale_m: spec.scale_m(),
+            scale_hz: spec.scale_hz(),
             corrector: Corrector {
-                tolerance: spec.tolerance_m,
+                tolerance: spec.tolerance_m(),
                 floor: 2.5,
                 most_iterations: 8,
                 most_halvings: 3,
@@ -233,11 +234,11 @@ impl<'a> Setup<'a> {
 
 /// The frequencies of a sweep.
 fn sweep(spec: &TraceSpec) -> Vec<f64> {
-    let (low, high) = spec.band_hz;
+    let (low, high) = spec.band_hz();
     let last = spec.points.saturating_sub(1).max(1) as f64;
     let mut values: Vec<f64> =
         (0..spec.points).map(|k| low + (high - low) * k as f64 / last).collect();
-    if spec.falling {
+    if spec.falling() {
         values = (0..spec.points).map(|k| high - (high - low) * k as f64 / last).collect();
     }
     // Rounding must not leave the band.
@@ -248,22 +249,23 @@ fn sweep(spec: &TraceSpec) -> Vec<f64> {
 /// The amplitudes of the loads, in the order of the load patterns.
 fn amplitudes(experiment: &Experiment) -> Result<Vec<f64>, Error> {
     let excitation = &experiment.excitation;
-    let ground = excitation.ground.iter().map(|signal| ("[excitation.ground]".to_owned(), signal));
+    let ground =
+        excitation.ground.iter().map(|ground| ("[excitation.ground]".to_owned(), &ground.signal));
     let forces = excitation.forces.iter().enumerate().map(|(index, force)| {
-        (format!("force {} of [[excitation.force]]", index + 1), &force.signal)
+        (format!("force {} of [[excitation.force]]", index + 1), &force.signal.0)
     });
     let mut first_phase = None;
     let mut found = Vec::new();
     for (place, signal) in ground.chain(forces) {
-        let SignalSource::Harmonic { amplitude, phase_rad, .. } = signal else {
+        let SignalSource::Harmonic(sine) = signal else {
             return Err(Error::NotHarmonic { place });
         };
-        let first = *first_phase.get_or_insert(*phase_rad);
-        let turn = ((phase_rad - first) / TAU).fract().abs();
+        let first = *first_phase.get_or_insert(sine.phase_rad);
+        let turn = ((sine.phase_rad - first) / TAU).fract().abs();
         if turn.min(1.0 - turn) > 1e-9 {
             return Err(Error::Phases { place });
         }
-        found.push(*amplitude);
+        found.push(sine.amplitude);
     }
     Ok(found)
 }
@@ -300,15 +302,20 @@ fn shaken_specimen(assembly: &Assembly) -> ShakenSpecimen {
         element: placed.element.clone(),
     });
     ShakenSpecimen {
-        mass: joined(&specimen.mass, inside.map(|i| (&i.matrices.mass, &i.to_interface.mass))),
-        damping: joined(
-            &specimen.damping,
-            inside.map(|i| (&i.matrices.damping, &i.to_interface.damping)),
-        ),
-        stiffness: joined(
-            &specimen.stiffness,
-            inside.map(|i| (&i.matrices.stiffness, &i.to_interface.stiffness)),
-        ),
+        matrices: SecondOrder {
+            mass: joined(
+                &specimen.matrices.mass,
+                inside.map(|i| (&i.matrices.mass, &i.to_interface.mass)),
+            ),
+            damping: joined(
+                &specimen.matrices.damping,
+                inside.map(|i| (&i.matrices.damping, &i.to_interface.damping)),
+            ),
+            stiffness: joined(
+                &specimen.matrices.stiffness,
+                inside.map(|i| (&i.matrices.stiffness, &i.to_interface.stiffness)),
+            ),
+        },
         interface: (own..own + count).collect(),
         elements: at_interface.chain(between).collect(),
         preload_n: vec![0.0; count],

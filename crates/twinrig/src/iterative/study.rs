@@ -25,7 +25,6 @@ use crate::notes::{embedded, header};
 use crate::onlooker::{Event, Onlooker};
 use crate::pace::{Clock, plan};
 use crate::remote::Wire;
-use crate::report;
 use crate::run_folder::write_files;
 use crate::test::Test;
 
@@ -236,7 +235,7 @@ impl Tracer<'_> {
         let files = [
             ("points.csv", outcome.csv(&places)),
             ("summary.json", format!("{summary:#}\n")),
-            ("report.html", report::trace_html(&setup, &places, &kept.points, &outcome)),
+            ("report.html", super::page::page(&setup, &places, &kept.points, &outcome).html()),
         ];
         write_files(folder, files)?;
         let folder = folder.display().to_string();

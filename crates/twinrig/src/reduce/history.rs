@@ -14,11 +14,10 @@ use serde_json::{Value, json};
 
 use crate::assembly::{Assembly, Examined, LoopOptions, Recording};
 use crate::error::Error;
-use crate::report::{Curve, Look, Pane, Span, Square, min_max};
+use crate::page::text::prefixed;
+use crate::page::{Axis, Figure, Pane, Role};
 use crate::words::number;
 
-/// Points of a curve that is drawn.
-const DRAWN_POINTS: usize = 3000;
 /// Places that are drawn.
 const DRAWN: usize = 6;
 /// Steps between two words of progress.
@@ -276,71 +275,43 @@ impl History {
     }
 
     /// Motion and difference of each place.
-    pub(super) fn panes(&self) -> Vec<Pane> {
-        self.places.iter().take(DRAWN).flat_map(|place| self.two_panes(place)).collect()
+    pub(super) fn figures(&self) -> Vec<Figure> {
+        self.places.iter().take(DRAWN).map(|place| self.figure(place)).collect()
     }
 
-    fn two_panes(&self, place: &Place) -> [Pane; 2] {
-        let name = &place.name;
-        let curve = |words: &str, look: Look, values: &[f64]| {
-            let kept = min_max(values, DRAWN_POINTS).into_iter();
-            let points = kept.map(|k| (self.time_s(k), values[k])).collect();
-            Curve { name: words.to_owned(), look, points }
+    fn figure(&self, place: &Place) -> Figure {
+        let time: Vec<f64> = (0..self.steps()).map(|step| self.time_s(step)).collect();
+        let (unit, scale) = prefixed(place.unit(), place.peak());
+        let quantity = match place.kind {
+            DofKind::Translation => "Displacement",
+            DofKind::Rotation => "Rotation",
         };
+        let pane =
+            |quantity: &str| Pane::new(Axis::time(), Axis::new(format!("{quantity} [{unit}]")));
         let apart =
             |own: &[f64]| -> Vec<f64> { own.iter().zip(&place.full).map(|(a, b)| a - b).collect() };
-        let mut motion = vec![
-            curve("full model", Look::Number(0), &place.full),
-            curve("reduced model", Look::Number(1), &place.reduced),
-        ];
-        let mut difference = vec![curve("reduced − full", Look::Number(1), &apart(&place.reduced))];
+        let mut motion = pane(quantity)
+            .history(Role::Reference, "full model", &time, &place.full, scale)
+            .history(Role::Desired, "reduced model", &time, &place.reduced, scale);
+        let mut difference = pane("Difference").high(130.0).history(
+            Role::Error,
+            "reduced − full",
+            &time,
+            &apart(&place.reduced),
+            scale,
+        );
+        let mut caption = "The whole structure under the load of the file: the full model and the \
+                           reduced one, both by average acceleration at the step of the test. \
+                           Their difference is the reduction's own error."
+            .to_owned();
         if let Some(hybrid) = &place.hybrid {
-            motion.push(curve("hybrid test, measured", Look::Faint, hybrid));
-            difference.push(curve("hybrid − full", Look::Faint, &apart(hybrid)));
+            motion = motion.history(Role::Measured, "hybrid test, measured", &time, hybrid, scale);
+            let own = apart(hybrid);
+            difference = difference.history(Role::Measured, "hybrid − full", &time, &own, scale);
+            caption += " Measured: what the sensors of the hybrid test said; its difference is \
+                        that of the whole test.";
         }
-        let pane = |title: String, caption: &str, title_y: &'static str, curves: Vec<Curve>| {
-            let values = curves.iter().flat_map(|curve| &curve.points).map(|point| point.1);
-            let values = values.filter(|value| value.is_finite());
-            let low = values.clone().fold(0.0, f64::min);
-            let high = values.fold(0.0, f64::max);
-            let room = if high > low { 0.06 * (high - low) } else { 1.0 };
-            Pane {
-                title,
-                caption: caption.to_owned(),
-                x: Span { title: "time [s]", low: self.from_s, high: self.time_s(self.steps()) },
-                y: Span { title: title_y, low: low - room, high: high + room },
-                square: Square::No,
-                curves,
-                marks: Vec::new(),
-                walls: Vec::new(),
-            }
-        };
-        let (motion_y, difference_y) = match place.kind {
-            DofKind::Translation => ("displacement [m]", "difference [m]"),
-            DofKind::Rotation => ("rotation [rad]", "difference [rad]"),
-        };
-        [
-            pane(
-                format!("Motion in time: {name}"),
-                if place.hybrid.is_some() {
-                    "The whole structure under the load of the file: the full model and the \
-                     reduced one, both by average acceleration at the step of the test, and what \
-                     the sensors of the hybrid test said."
-                } else {
-                    "The whole structure under the load of the file: the full model and the \
-                     reduced one, both by average acceleration at the step of the test."
-                },
-                motion_y,
-                motion,
-            ),
-            pane(
-                format!("Difference in time: {name}"),
-                "Reduced minus full is the reduction's own error; hybrid minus full is that of \
-                 the whole test.",
-                difference_y,
-                difference,
-            ),
-        ]
+        Figure::new(format!("Motion in time: {}", place.name), caption, vec![motion, difference])
     }
 }
 

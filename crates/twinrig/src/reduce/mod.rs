@@ -273,7 +273,7 @@ fn compare(
         comparison,
         frequencies,
         step: None,
-        period_s: experiment.integrator.step_s,
+        period_s: experiment.integrator.step_s(),
         compare_s: begun.elapsed().as_secs_f64(),
         history: None,
         examined,

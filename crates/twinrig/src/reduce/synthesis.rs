@@ -13,10 +13,11 @@ use nalgebra::{Complex, DMatrix};
 use serde_json::{Value, json};
 
 use super::files::npy;
-use super::page::{self, decibel};
+use super::page::curve;
 use crate::assembly::{Synthesis, SynthesisModel, ground};
 use crate::error::Error;
-use crate::report::{Picture, Table, Verdict as Banner};
+use crate::page::Grade;
+use crate::reduction_page;
 use crate::run_folder::write_files;
 use crate::words::number;
 use experiment::ReductionSpec;
@@ -52,8 +53,8 @@ impl Judged {
         points: usize,
     ) -> Result<Self, ReductionError> {
         let highest = made.kept().into_iter().fold(0.0, f64::max);
-        let end = spec.band_rad_s.unwrap_or(match spec.modes {
-            ModeSpec::CutOff { omega_rad_s } => omega_rad_s,
+        let end = spec.band_rad_s().unwrap_or(match spec.modes {
+            ModeSpec::CutOff { cut_off_hz, .. } => TAU * cut_off_hz,
             _ if highest > 0.0 => highest,
             // No mode swings.
             _ => TAU,
@@ -200,37 +201,31 @@ impl Judged {
 
     fn page(&self) -> String {
         let banner = if !self.is_stable() {
-            (Banner::Bad, "Unstable", self.words())
-        } else if self.spread.max > page::DOUBTFUL {
-            (Banner::Doubtful, "Look at the error", self.words())
+            (Grade::Bad, "Unstable", self.words())
+        } else if self.spread.max > reduction_page::DOUBTFUL {
+            (Grade::Doubtful, "Look at the error", self.words())
         } else if self.resistance.is_some_and(|(_, least)| least < NOISE) {
-            (Banner::Doubtful, "Not passive", self.words())
+            (Grade::Doubtful, "Not passive", self.words())
         } else {
-            (Banner::Good, "True at the interface", self.words())
+            (Grade::Good, "True at the interface", self.words())
         };
-        let hertz = |omega: &f64| omega / TAU;
-        let band_hz = hertz(&self.band_rad_s);
-        let curve = |response: &Response, dof: usize| -> Vec<(f64, f64)> {
-            let levels = response.receptances.iter().map(|h| decibel(h[(dof, dof)].norm()));
-            response.omegas_rad_s.iter().map(hertz).zip(levels).collect()
-        };
-        let shown = self.made.interface.min(page::DRAWN);
-        let mut panes: Vec<_> = (0..shown)
-            .map(|dof| page::response(dof, band_hz, curve(&self.full, dof), curve(&self.fine, dof)))
-            .collect();
-        let errors = self.full.omegas_rad_s.iter().map(hertz).zip(self.errors.iter().copied());
-        panes.push(page::error(band_hz, errors));
-        let rows = self.rows().into_iter().map(|(name, value)| vec![name, value]).collect();
+        let shown = 0..self.made.interface.min(reduction_page::DRAWN);
+        let hertz = self.full.omegas_rad_s.iter().map(|omega| omega / TAU);
         let states = format!("{} → {}", 2 * self.made.component.size(), self.made.states());
-        let facts = [("states", states), ("worst error", format!("{:.2e}", self.spread.max))];
-        let picture = Picture {
+        let largest = format!("{} %", number(100.0 * self.spread.max));
+        let facts = [("States", states), ("Largest error", largest)];
+        let page = reduction_page::ReductionPage {
             title: self.title.clone(),
             verdict: banner,
             facts: facts.map(|(name, value)| (name.to_owned(), value)).to_vec(),
-            tables: vec![Table { title: "Reduction", header: vec!["Quantity", "Value"], rows }],
-            panes,
+            rows: self.rows(),
+            band_hz: self.band_rad_s / TAU,
+            largest_error: self.spread.max,
+            responses: shown.map(|dof| [curve(&self.full, dof), curve(&self.fine, dof)]).collect(),
+            errors: hertz.zip(self.errors.iter().copied()).collect(),
+            histories: Vec::new(),
         };
-        picture.html("Component mode synthesis")
+        page.page().html()
     }
 
     /// Writes everything into a folder; gives the names.

@@ -8,7 +8,7 @@ use runtime::record::{EventNote, Record};
 use super::ReportError;
 use super::outcome::Outcome;
 use super::view::View;
-use experiment::{Embedded, Experiment, MonitorSpec};
+use experiment::{Embedded, Experiment};
 
 /// More further DOFs than this are not all shown to people.
 const SHOWN_FLOORS: usize = 12;
@@ -26,8 +26,8 @@ pub(super) struct Findings<'a> {
     pub(super) peaks: Vec<PeakRow>,
     /// First time the stability warning reached 100 %, in seconds.
     pub(super) warning_reached_s: Option<f64>,
-    /// The monitor that the embedded experiment declares, if it can be read.
-    pub(super) monitor: Option<MonitorSpec>,
+    /// The embedded experiment, if it can be read.
+    pub(super) experiment: Option<Experiment>,
     /// Channels with samples that are not finite, and how many.
     pub(super) gaps: Vec<(&'a str, usize)>,
     /// Interfaces shown to people, by index.
@@ -68,7 +68,7 @@ impl<'a> Findings<'a> {
         let shown_interfaces = (0..view.interfaces.len().min(SHOWN_INTERFACES)).collect();
         let shown_floors = worst_floors(&view, &criteria);
         Ok(Self {
-            monitor: monitor(record),
+            experiment: embedded(record),
             view,
             outcome,
             criteria,
@@ -84,6 +84,41 @@ impl<'a> Findings<'a> {
     /// What happened, in order of time.
     pub(super) fn events(&self) -> &[EventNote] {
         self.view.record.summary.as_ref().map_or(&[], |summary| &summary.events)
+    }
+
+    /// The row with which the model stands still: the first after a trip.
+    pub(super) fn model_end(&self) -> usize {
+        let stopped = |phase: &f64| (1.0..=3.0).contains(phase);
+        let phase = self.view.column("phase").unwrap_or_default();
+        phase.iter().position(stopped).unwrap_or(self.view.rows())
+    }
+
+    /// What a figure over time marks, in a few words each: events, and the way to safe.
+    pub(super) fn marked_events(&self) -> impl Iterator<Item = (f64, String)> {
+        let told =
+            self.events().iter().filter(|event| !["phase", "main loop"].contains(&&*event.what));
+        let words = |event: &EventNote| match event.what.as_str() {
+            "warning" | "fault" => {
+                let text = event.text.split([':', ',']).last().filter(|_| event.what == "fault");
+                let text = text.or_else(|| event.text.split([':', ',']).next()).unwrap_or_default();
+                let text = text.split(" at its threshold").next().unwrap_or_default();
+                format!("{}: {}", event.what, text.trim())
+            }
+            what => what.to_owned(),
+        };
+        let mut marked: Vec<(f64, String)> =
+            told.map(|event| (event.time_s, words(event))).collect();
+        if let Some(trip) = &self.outcome.trip {
+            if !marked.iter().any(|(_, what)| what == "trip") {
+                marked.push((trip.time_s, "trip".to_owned()));
+            }
+            let phases = self.view.column("phase").unwrap_or_default();
+            for (wanted, word) in [(2.0, "ramp down"), (3.0, "safe")] {
+                let row = phases.iter().position(|phase| *phase == wanted);
+                marked.extend(row.map(|row| (self.view.time[row], word.to_owned())));
+            }
+        }
+        marked.into_iter()
     }
 
     /// The criteria of what is shown to people, in order.
@@ -147,12 +182,12 @@ impl<'a> Findings<'a> {
     }
 }
 
-/// What the experiment in the record says of its monitor.
-fn monitor(record: &Record) -> Option<MonitorSpec> {
+/// The experiment in the record.
+fn embedded(record: &Record) -> Option<Experiment> {
     let header = &record.header;
     let source = Embedded::new(&header.inputs);
     let read = Experiment::from_text(&header.experiment_name, &header.experiment, &source);
-    read.ok().map(|(experiment, _)| experiment.monitor)
+    read.ok().map(|(experiment, _)| experiment)
 }
 
 fn evaluate(view: &View<'_>) -> (Vec<Criterion>, Vec<Option<f64>>) {

@@ -1,46 +1,22 @@
 //! The report of a test: an HTML file for the archive, a table for the terminal,
 //! JSON for machines. All three say the same numbers, computed from the record.
 
-mod adaptation;
-#[expect(missing_docs, reason = "goes when pages have one description")]
-mod bode;
-mod chapters;
-mod chart_page;
-mod decimate;
-mod figure;
 mod findings;
-mod guard;
-mod labels;
+mod histories;
+mod monitor;
 mod outcome;
 mod page;
-#[expect(missing_docs, reason = "goes when pages have one description")]
-mod picture;
-mod punctuality;
 #[cfg(test)]
 mod sample;
 mod summary;
-mod sweep_page;
-mod text;
-mod trace_page;
+mod timing;
 mod view;
 
 use runtime::record::Record;
 use serde_json::{Value, json};
 
 use crate::words::Words;
-pub use bode::{BodePage, BodePoint, BodeSection, BodeTable, Verdict};
-pub use chart_page::chart_html;
-pub use decimate::min_max;
 use findings::Findings;
-pub use picture::{Curve, Look, Pane, Picture, Span, Square, Table};
-pub use sweep_page::sweep_html;
-/// A text of the user as the content of a picture's element.
-pub use text::escape as markup;
-/// A text of the user on one line, fit for a terminal.
-pub use text::label as one_line;
-/// Numbers for people.
-pub use text::{number, plus_minus};
-pub use trace_page::trace_html;
 
 /// Why a record cannot be reported.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -70,11 +46,11 @@ pub enum ReportError {
 
 /// The report as one HTML file with interactive plots that opens without a network.
 ///
-/// Histories are thinned so that a long test stays below about 8 MB; every
+/// Histories are thinned so that a long test stays below a few MB; every
 /// extreme value is kept, and all numbers come from the whole record. Text from
 /// the record is shown as text, whatever it contains.
 pub fn html(record: &Record) -> Result<String, ReportError> {
-    Ok(page::page(&Findings::of(record)?))
+    Ok(page::page(&Findings::of(record)?).html())
 }
 
 /// The result in short, for people: how the test ended, criteria and peaks.

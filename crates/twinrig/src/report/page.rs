@@ -1,348 +1,384 @@
-//! The report as one HTML file that needs nothing else.
+//! The report as a page.
 
-use std::fmt::Write as _;
+use experiment::closed_loop::TransferKind;
+use experiment::{Experiment, StructureSource};
+use runtime::record::Header;
 
-use super::chapters::{Chapter, chapters};
-use super::figure::{Figure, Width};
 use super::findings::Findings;
+use super::histories::{FORCES, Histories, LENGTHS, Prefixed, Unit, peak};
+use super::monitor;
 use super::outcome::Status;
-use super::punctuality;
 use super::summary::{duration_s, nrmse_rows, remarks, shown_peak};
-use super::text::{count, counted, escape, label, number, number_or_dash, script_json, seconds};
-
-/// Points over all curves: with the plotting library the file stays below 8 MB.
-const POINTS: usize = 150_000;
-/// Points of one curve: more cannot be told apart on a screen.
-const MOST_POINTS: usize = 5000;
-const FEWEST_POINTS: usize = 400;
-/// The longest experiment file shown whole, in characters.
-const SHOWN_TEXT: usize = 200_000;
-/// The longest table of channels, inputs or machine facts.
-const SHOWN_ROWS: usize = 500;
-
-/// The page may run what it carries and nothing else, and may load nothing.
-pub(super) const POLICY: &str = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; \
-                      img-src data: blob:; base-uri 'none'; form-action 'none'";
+use super::timing;
+use crate::page::text::{count, counted, label, number, number_or_dash, seconds};
+use crate::page::{Block, Figure, Grade, KeyNumber, Page, Section, Table, Verdict};
 
 /// The page.
-pub(super) fn page(findings: &Findings<'_>) -> String {
-    let chapters = chapters(findings);
-    let title = title(findings);
-    let mut page = String::new();
-    let _ = write!(
-        page,
-        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
-         <meta http-equiv=\"Content-Security-Policy\" content=\"{POLICY}\">\n\
-         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
-         <title>{title} – twinrig report</title>\n<style>\n{}</style>\n</head>\n<body>\n<main>\n",
-        include_str!("page.css")
-    );
-    let _ =
-        write!(page, "<header>\n<p class=\"kicker\">Hybrid test report</p>\n<h1>{title}</h1>\n");
-    navigation(&mut page, &chapters);
-    page.push_str("</header>\n");
-    banner(&mut page, findings);
-    facts(&mut page, findings);
-    events(&mut page, findings);
-    punctuality::section(&mut page, findings);
-    results(&mut page, findings);
-    if findings.view.rows() == 0 {
-        page.push_str(
-            "<p class=\"empty\">The record holds no frames: there is nothing to draw.</p>\n",
-        );
-    }
-    figures(&mut page, &chapters);
-    appendix(&mut page, findings);
-    page.push_str("</main>\n");
-    if !chapters.is_empty() {
-        page.push_str(&library());
-        let _ = write!(page, "<script>\n{}</script>\n", include_str!("page.js"));
-    }
-    page.push_str("</body>\n</html>\n");
-    page
-}
-
-fn title(findings: &Findings<'_>) -> String {
+pub(super) fn page(findings: &Findings<'_>) -> Page {
     let header = &findings.view.record.header;
-    let names = [&header.title, &header.experiment_name].map(|name| label(name));
-    let named = names.iter().find(|name| !name.is_empty());
-    named.map_or_else(|| "Hybrid test".to_owned(), |name| escape(name))
-}
-
-fn navigation(page: &mut String, chapters: &[Chapter<'_>]) {
-    page.push_str("<nav>");
-    page.push_str("<a href=\"#results\">Results</a>");
-    for Chapter { id, title, .. } in chapters {
-        let _ = write!(page, "<a href=\"#{id}\">{}</a>", escape(title));
+    let title = if header.title.is_empty() { &header.experiment_name } else { &header.title };
+    Page {
+        kind: "Hybrid test report",
+        title: title.clone(),
+        verdict: verdict(findings),
+        facts: facts(findings),
+        sections: sections(findings),
     }
-    page.push_str("<a href=\"#experiment\">Experiment</a></nav>\n");
 }
 
-fn banner(page: &mut String, findings: &Findings<'_>) {
+fn verdict(findings: &Findings<'_>) -> Verdict {
     let outcome = &findings.outcome;
-    let class = match outcome.status {
-        Status::Completed => "good",
-        Status::Incomplete | Status::LoadBrokeOff | Status::CutOff => "doubtful",
-        Status::Tripped => "bad",
+    let grade = match outcome.status {
+        Status::Completed => Grade::Good,
+        Status::Incomplete | Status::LoadBrokeOff | Status::CutOff => Grade::Doubtful,
+        Status::Tripped => Grade::Bad,
     };
-    let _ = write!(
-        page,
-        "<section class=\"banner {class}\" role=\"status\">\n<h2>{}</h2>\n<p>{}</p>\n",
-        outcome.status.word(),
-        escape(&outcome.statements.join(" "))
-    );
-    if let Some(trip) = &outcome.trip {
-        let cells = [
-            ("Time", seconds(trip.time_s)),
-            ("Value", number_or_dash(trip.value)),
-            ("Limit", number_or_dash(trip.limit)),
-            ("Code", trip.code.to_string()),
-        ];
-        page.push_str("<dl class=\"trip\">");
-        for (name, value) in cells {
-            let _ = write!(page, "<div><dt>{name}</dt><dd>{value}</dd></div>");
-        }
-        page.push_str("</dl>\n");
-    }
-    page.push_str("</section>\n");
+    let (word, sentence) = (outcome.status.word().to_owned(), outcome.statements.join(" "));
+    Verdict { grade, word, sentence, numbers: key_numbers(findings) }
 }
 
-fn facts(page: &mut String, findings: &Findings<'_>) {
-    let view = &findings.view;
-    let header = &view.record.header;
-    let rate = match header.every {
-        0 | 1 => format!("{} Hz", number(header.rate_hz)),
-        every => format!("{} Hz, one frame in {every} ticks", number(header.rate_hz)),
+/// The numbers that decide, the gravest first.
+fn key_numbers(findings: &Findings<'_>) -> Vec<KeyNumber> {
+    let mut numbers = Vec::new();
+    let mut add = |name: &str, value: Option<String>, limit: String| {
+        numbers.extend(value.map(|value| KeyNumber::new(name, value, limit)));
     };
-    let mut rows = vec![
-        ("Experiment", label(&header.experiment_name)),
-        ("Duration", duration_s(findings).map_or_else(|| "–".to_owned(), seconds)),
-        ("Rate", rate),
+    let experiment = findings.experiment.as_ref();
+    let planned =
+        experiment.map(|experiment| format!("of {} planned", seconds(experiment.duration_s)));
+    let trip = findings.outcome.trip.as_ref();
+    add("Trip at", trip.map(|trip| seconds(trip.time_s)), planned.unwrap_or_default());
+    let worst = findings.nrmse.iter().flatten().copied().fold(None, |worst: Option<f64>, value| {
+        Some(worst.map_or(value, |worst| worst.max(value)))
+    });
+    let percent = |value: f64| format!("{} %", number(value));
+    add("Error against the whole structure", worst.map(percent), "normalised rms".to_owned());
+    let delay = findings.criteria.first().filter(|criterion| criterion.unit == "ms");
+    let delay = delay.and_then(|criterion| criterion.value);
+    add("Tracking delay", delay.map(|delay| format!("{} ms", number(delay))), String::new());
+    let warning = findings.view.column("stability_warning").map(peak);
+    let stop = experiment.and_then(|experiment| experiment.monitor.stability_warning.stop_at);
+    let stop = stop.map_or_else(
+        || "unstable at 100 %".to_owned(),
+        |stop| format!("stops at {} %", number(100.0 * stop)),
+    );
+    add("Largest stability warning", warning.map(percent), stop);
+    numbers.truncate(3);
+    numbers
+}
+
+fn facts(findings: &Findings<'_>) -> Vec<(String, String)> {
+    let (view, header) = (&findings.view, &findings.view.record.header);
+    let experiment = findings.experiment.as_ref();
+    let of = |words: &dyn Fn(&Experiment) -> String| experiment.map_or_else(String::new, words);
+    let run = duration_s(findings).map_or_else(|| "–".to_owned(), seconds);
+    let started = match label(&header.started) {
+        started if started.is_empty() => "rehearsal in virtual time".to_owned(),
+        started => started,
+    };
+    let frames = match &view.record.summary {
+        Some(summary) => {
+            format!("{}, {} lost", count(view.rows() as u64), count(summary.frames_lost))
+        }
+        None => count(view.rows() as u64),
+    };
+    let ticks =
+        view.record.summary.as_ref().map_or_else(String::new, |summary| count(summary.ticks));
+    let dofs = counted(view.dofs as u64, "DOF");
+    let structure = format!("{dofs}, {} at the interface", view.interfaces.len());
+    let facts = [
+        ("Started", started),
+        ("Duration", of(&|e| format!("{run}, load of {} planned", seconds(e.duration_s)))),
+        ("Rate", rates(header, experiment)),
+        ("Structure", structure),
+        ("Integrator", of(&|e| variant(&e.integrator.method))),
         (
-            "Structure",
-            format!(
-                "{}, {} at the interface",
-                counted(view.dofs as u64, "DOF"),
-                view.interfaces.len()
-            ),
+            "Transfer system",
+            of(&|e| transfer_system(&e.transfer_system.kind, 1.0 / header.rate_hz)),
         ),
-        ("Frames", count(view.rows() as u64)),
+        ("Compensator", of(&|e| variant(&e.compensator.design))),
+        ("Limits", of(&limits)),
+        ("Ticks", ticks),
+        ("Frames", frames),
+        ("Seed", header.seed.to_string()),
+        ("Experiment", label(&header.experiment_name)),
     ];
-    if let Some(summary) = &view.record.summary {
-        rows.push(("Ticks", count(summary.ticks)));
-        rows.push(("Frames lost", count(summary.frames_lost)));
+    let mut facts = facts.map(|(name, value)| (name.to_owned(), value)).to_vec();
+    if experiment.is_none() {
+        facts[1].1 = run;
     }
-    rows.push(("Seed", header.seed.to_string()));
-    rows.push((
-        "Started",
-        if header.started.is_empty() {
-            "rehearsal in virtual time".to_owned()
-        } else {
-            label(&header.started)
-        },
-    ));
-    rows.push(("twinrig", label(&header.version)));
-    page.push_str("<dl class=\"facts\">\n");
-    for (name, value) in rows {
-        let _ = writeln!(page, "<div><dt>{name}</dt><dd>{}</dd></div>", escape(&value));
-    }
-    page.push_str("</dl>\n");
+    facts
 }
 
-fn events(page: &mut String, findings: &Findings<'_>) {
-    let events = findings.events();
-    if events.is_empty() {
-        return;
+/// The rates of rig and model, and how many frames are kept.
+fn rates(header: &Header, experiment: Option<&Experiment>) -> String {
+    let mut words = format!("{} Hz", number(header.rate_hz));
+    if let Some(rates) = experiment.and_then(Experiment::rates) {
+        words += &format!(", model {} Hz", number(header.rate_hz / rates.ratio as f64));
     }
-    page.push_str(
-        "<section id=\"events\">\n<h2>Events</h2>\n<table>\n<thead><tr><th class=\"n\">Time</th>\
-         <th>Event</th><th>Cause</th></tr></thead>\n<tbody>\n",
-    );
-    for event in events.iter().take(SHOWN_ROWS) {
-        let _ = writeln!(
-            page,
-            "<tr><td class=\"n\">{}</td><td>{}</td><td>{}</td></tr>",
-            seconds(event.time_s),
-            escape(&label(&event.what)),
-            escape(&label(&event.text))
-        );
+    if header.every > 1 {
+        words += &format!(", one frame in {} ticks", header.every);
     }
-    page.push_str("</tbody>\n</table>\n");
-    if events.len() > SHOWN_ROWS {
-        let _ =
-            writeln!(page, "<p class=\"notes\">The first {SHOWN_ROWS} of {}.</p>", events.len());
-    }
-    page.push_str("</section>\n");
+    words
 }
 
-fn results(page: &mut String, findings: &Findings<'_>) {
-    page.push_str("<section id=\"results\">\n<h2>Results</h2>\n<div class=\"columns\">\n");
+fn transfer_system(kind: &TransferKind, step_s: f64) -> String {
+    match kind {
+        TransferKind::Delay(delay) => {
+            format!("delay of {} ms", number(1e3 * delay.delay_s(step_s)))
+        }
+        other => variant(other),
+    }
+}
+
+fn limits(experiment: &Experiment) -> String {
+    let limits = &experiment.limits;
+    let of = |limit: &Option<experiment::PerDof>, units: &[Prefixed]| {
+        let value = limit.as_ref().and_then(|limit| limit.get(0))?;
+        let unit = Unit::choose(value, units);
+        Some(format!("{} {}", number(unit.scale * value), unit.name))
+    };
+    let known = [of(&limits.command, &LENGTHS), of(&limits.force, &FORCES)].into_iter().flatten();
+    let known: Vec<String> = known.collect();
+    if known.is_empty() { "none".to_owned() } else { known.join(", ") }
+}
+
+/// The name of a kind, in words: `AdaptiveInverse { … }` is `adaptive inverse`.
+fn variant(kind: &dyn std::fmt::Debug) -> String {
+    let name = format!("{kind:?}");
+    let name = name.split(|c: char| !c.is_ascii_alphanumeric()).next().unwrap_or_default();
+    let mut words = String::new();
+    for c in name.chars() {
+        if c.is_ascii_uppercase() && !words.is_empty() {
+            words.push(' ');
+        }
+        words.push(c.to_ascii_lowercase());
+    }
+    words
+}
+
+fn sections(findings: &Findings<'_>) -> Vec<Section> {
+    let histories = Histories::of(findings);
+    let mut sections = vec![
+        Section::new(
+            if findings.outcome.trip.is_some() { "What happened" } else { "Events" },
+            figures(histories.around_trip()).chain(events(findings)).collect(),
+        ),
+        Section::new("Results", results(findings)),
+    ];
+    if findings.view.rows() == 0 {
+        let empty = "The record holds no frames: there is nothing to draw.".to_owned();
+        sections.push(Section::new("Force and motion", vec![Block::Text(empty)]));
+    } else {
+        let motion = figures(histories.against_reference())
+            .chain(figures(histories.force()))
+            .chain(figures(histories.hysteresis()))
+            .chain(figures(histories.floors()))
+            .chain(drifts(findings))
+            .chain(figures(histories.excitation()));
+        sections.push(Section::new("Force and motion", motion.collect()));
+        let tracking = figures(histories.tracking())
+            .chain(figures(histories.windowed_tracking()))
+            .chain(figures(histories.adaptation()));
+        sections.push(Section::new("Tracking", tracking.collect()));
+        let stability = [
+            histories.energies(),
+            histories.warning(),
+            histories.forecast(),
+            histories.energy_error(),
+        ];
+        let stability = stability.into_iter().flatten().map(Block::from);
+        sections.push(Section::new("Stability", stability.collect()));
+        let limits = monitor::limits(findings);
+        let table = (!limits.rows.is_empty()).then(|| limits.into());
+        let used = histories.limits_used().map(Block::from);
+        sections.push(Section::new("Limits", table.into_iter().chain(used).collect()));
+        sections.push(Section::new("Timing", timing::blocks(&histories)));
+    }
+    sections.push(Section::new("Provenance", provenance(findings)));
+    sections
+}
+
+fn figures(figures: Vec<Figure>) -> impl Iterator<Item = Block> {
+    figures.into_iter().map(Block::from)
+}
+
+fn events(findings: &Findings<'_>) -> Option<Block> {
+    let rows = findings
+        .events()
+        .iter()
+        .map(|event| [format!("{:.3}", event.time_s), label(&event.what), label(&event.text)]);
+    let table = Table::new("", &["Time [s]", "Event", "Cause"]).rows(rows);
+    (!table.rows.is_empty()).then(|| table.into())
+}
+
+fn results(findings: &Findings<'_>) -> Vec<Block> {
+    let mut blocks = Vec::new();
     if !findings.criteria.is_empty() {
-        page.push_str(
-            "<table>\n<caption>Evaluation criteria</caption>\n<thead><tr><th></th>\
-             <th>What it says</th><th class=\"n\">Value</th><th></th></tr></thead>\n<tbody>\n",
-        );
+        let mut table = Table::new("Evaluation criteria", &["", "Criterion", "Value", "Unit"]);
         for criterion in findings.shown_criteria() {
-            let note = criterion.note.map_or_else(String::new, |note| {
-                format!("<small>{}</small>", escape(&note.to_string()))
-            });
-            let words = format!("{}{note}", escape(&label(&criterion.quantity)));
-            row(page, &escape(&label(&criterion.id)), &words, criterion.value, criterion.unit);
+            let note = criterion.note.map_or_else(String::new, |note| format!(" ({note})"));
+            let words = format!("{}{note}", label(&criterion.quantity));
+            let value = number_or_dash(criterion.value);
+            table.rows.push(vec![label(&criterion.id), words, value, criterion.unit.to_owned()]);
         }
-        for (id, quantity, value) in nrmse_rows(findings) {
-            row(page, &escape(&id), &escape(&quantity), value, "%");
-        }
-        page.push_str("</tbody>\n</table>\n");
+        let errors = nrmse_rows(findings).into_iter();
+        let errors =
+            errors.map(|(id, words, value)| [id, words, number_or_dash(value), "%".to_owned()]);
+        blocks.push(table.rows(errors).into());
+        let words = "An error is the standard deviation of the difference over that of the signal \
+                     compared with; a peak error is the largest difference over the largest value; \
+                     the normalised rms error is the rms of the difference over the rms of the \
+                     reference. The delay is the lag of largest correlation.";
+        blocks.push(Block::Text(words.to_owned()));
     }
     if findings.peaks.iter().any(|row| row.peak.is_some()) {
-        page.push_str(
-            "<table>\n<caption>Peaks</caption>\n<thead><tr><th>Quantity</th>\
-             <th class=\"n\">Value</th><th></th><th class=\"n\">at</th></tr></thead>\n<tbody>\n",
-        );
-        for peak in findings.shown_peaks() {
-            let (value, unit) = shown_peak(peak);
-            let time = peak.peak.map_or_else(|| "–".to_owned(), |(_, time)| seconds(time));
-            let _ = writeln!(
-                page,
-                "<tr><td>{}</td><td class=\"n\">{value}</td><td class=\"u\">{unit}</td><td class=\"n\">{time}</td></tr>",
-                escape(&label(&peak.quantity))
-            );
-        }
-        page.push_str("</tbody>\n</table>\n");
-    }
-    page.push_str("</div>\n");
-    if !findings.criteria.is_empty() {
-        page.push_str(
-            "<p class=\"notes\">An error is the standard deviation of the difference over that of \
-             the signal compared with; a peak error is the largest difference over the largest \
-             value; the normalised rms error is the rms of the difference over the rms of the \
-             reference. The delay is the lag of largest correlation.</p>\n",
+        let rows = findings.shown_peaks().map(|row| {
+            let (value, unit) = shown_peak(row);
+            let time = row.peak.map_or_else(|| "–".to_owned(), |(_, time)| format!("{time:.3}"));
+            [label(&row.quantity), value, unit.to_owned(), time]
+        });
+        blocks.push(
+            Table::new("Peaks", &["Quantity", "Value", "Unit", "Time [s]"]).rows(rows).into(),
         );
     }
-    for remark in remarks(findings) {
-        let _ = writeln!(page, "<p class=\"notes\">{}</p>", escape(&remark));
-    }
-    page.push_str("</section>\n");
+    blocks.extend(remarks(findings).into_iter().map(Block::Text));
+    blocks
 }
 
-fn row(page: &mut String, id: &str, words: &str, value: Option<f64>, unit: &str) {
-    let _ = writeln!(
-        page,
-        "<tr><th scope=\"row\">{id}</th><td>{words}</td><td class=\"n\">{}</td><td class=\"u\">{unit}</td></tr>",
-        number_or_dash(value)
-    );
+/// Largest drifts of the storeys of a building, where the file declares one.
+fn drifts(findings: &Findings<'_>) -> Option<Block> {
+    let structure = &findings.experiment.as_ref()?.structure;
+    if !matches!(structure.source, StructureSource::ShearBuilding(_)) {
+        return None;
+    }
+    let (view, storeys) = (&findings.view, structure.size()?);
+    // Of a building that was reduced, or recorded in part, no storey is known.
+    let columns = |role: &str| {
+        let mut columns = view.family(role);
+        columns.retain(|(name, _)| !name.contains('.'));
+        (columns.len() == storeys).then_some(columns)
+    };
+    let drift = |columns: &[(&str, &[f64])], storey: usize| {
+        let above = view.running(columns[storey].1);
+        let drift: Vec<f64> = match storey {
+            0 => above.to_vec(),
+            _ => super::findings::difference(&above, &view.running(columns[storey - 1].1)),
+        };
+        analysis::criteria::peak(&drift)
+    };
+    let (hybrid, reference) = (columns("numerical.")?, columns("reference."));
+    let rows = (0..storeys).filter_map(|storey| {
+        let found = drift(&hybrid, storey)?;
+        let whole = reference.as_ref().and_then(|columns| drift(columns, storey));
+        Some([
+            format!("storey {}", storey + 1),
+            number(1e3 * found.value.abs()),
+            number_or_dash(whole.map(|peak| 1e3 * peak.value.abs())),
+            format!("{:.3}", view.time[view.first() + found.index]),
+        ])
+    });
+    let header = ["Storey drift", "Hybrid test [mm]", "Reference [mm]", "Time [s]"];
+    Some(Table::new("Largest storey drifts", &header).rows(rows).into())
 }
 
-fn figures(page: &mut String, chapters: &[Chapter<'_>]) {
-    let curves: usize =
-        chapters.iter().flat_map(|chapter| &chapter.figures).map(Figure::curves).sum();
-    let points = (POINTS / curves.max(1)).clamp(FEWEST_POINTS, MOST_POINTS);
-    for Chapter { id, title, figures } in chapters {
-        let _ = write!(
-            page,
-            "<section id=\"{id}\">\n<h2>{}</h2>\n<div class=\"figures\">\n",
-            escape(title)
-        );
-        for figure in figures {
-            let width = match figure.width {
-                Width::Whole => "whole",
-                Width::Half => "half",
-            };
-            let title = escape(&figure.title);
-            let _ = write!(page, "<figure class=\"{width}\">\n<figcaption><h3>{title}</h3>");
-            if !figure.caption.is_empty() {
-                let _ = write!(page, "<p>{}</p>", figure.caption);
-            }
-            let _ = write!(
-                page,
-                "</figcaption>\n<div class=\"plot\" role=\"img\" aria-label=\"{title}\" \
-                 style=\"height:{}px\"></div>\n<script type=\"application/json\">{}</script>\n\
-                 </figure>\n",
-                figure.height_px,
-                script_json(&figure.plotly(points))
-            );
-        }
-        page.push_str("</div>\n</section>\n");
-    }
-}
-
-/// A file to fold out; nothing for an empty one.
-fn file_text(page: &mut String, what: &str, name: &str, text: &str) {
-    if text.is_empty() {
-        return;
-    }
-    let mut shown: String = text.chars().take(SHOWN_TEXT).collect();
-    if shown.len() < text.len() {
-        shown.push_str("\n… (cut here; the record holds the whole file)");
-    }
-    let _ = write!(
-        page,
-        "<details>\n<summary>{what} {}</summary>\n<pre>{}</pre>\n</details>\n",
-        escape(&label(name)),
-        escape(&shown)
-    );
-}
-
-fn appendix(page: &mut String, findings: &Findings<'_>) {
+fn provenance(findings: &Findings<'_>) -> Vec<Block> {
     let record = findings.view.record;
     let header = &record.header;
-    page.push_str("<section id=\"experiment\">\n<h2>Experiment</h2>\n");
-    file_text(page, "Experiment file", &header.experiment_name, &header.experiment);
+    let file = |what: &str, name: &str, text: &str| {
+        let summary = format!("{what} {}", label(name));
+        (!text.is_empty()).then(|| Block::Details(summary, vec![Block::File(text.to_owned())]))
+    };
+    let mut blocks: Vec<Block> =
+        file("Experiment file", &header.experiment_name, &header.experiment).into_iter().collect();
     // What it includes is a part of it.
-    for file in header.inputs.iter().filter(|file| file.name.ends_with(".toml")) {
-        let text = String::from_utf8_lossy(&file.bytes);
-        file_text(page, "Included file", &file.name, &text);
+    for included in header.inputs.iter().filter(|file| file.name.ends_with(".toml")) {
+        let text = String::from_utf8_lossy(&included.bytes);
+        blocks.extend(file("Included file", &included.name, &text));
     }
-    let inputs: Vec<[String; 2]> = header
-        .inputs
-        .iter()
-        .map(|file| [label(&file.name), format!("{} bytes", count(file.bytes.len() as u64))])
-        .collect();
-    details(page, "Files the experiment named", ["File", "Size"], &inputs);
-    let machine: Vec<[String; 2]> =
-        header.machine.iter().map(|(name, value)| [label(name), label(value)]).collect();
-    details(page, "Machine", ["Fact", "Value"], &machine);
-    let channels: Vec<[String; 3]> = record
-        .channels
-        .iter()
-        .map(|channel| [label(&channel.name), label(&channel.unit), label(&channel.description)])
-        .collect();
-    details(page, "Channels of the record", ["Channel", "Unit", "Meaning"], &channels);
-    page.push_str("</section>\n");
-}
-
-fn details<const N: usize>(page: &mut String, title: &str, head: [&str; N], rows: &[[String; N]]) {
-    if rows.is_empty() {
-        return;
-    }
-    let _ = write!(page, "<details>\n<summary>{title}</summary>\n<table>\n<thead><tr>");
-    for name in head {
-        let _ = write!(page, "<th>{name}</th>");
-    }
-    page.push_str("</tr></thead>\n<tbody>\n");
-    for cells in rows.iter().take(SHOWN_ROWS) {
-        page.push_str("<tr>");
-        for cell in cells {
-            let _ = write!(page, "<td>{}</td>", escape(cell));
+    let mut details = |summary: &str, table: Table| {
+        if !table.rows.is_empty() {
+            blocks.push(Block::Details(summary.to_owned(), vec![table.into()]));
         }
-        page.push_str("</tr>\n");
-    }
-    page.push_str("</tbody>\n</table>\n");
-    if rows.len() > SHOWN_ROWS {
-        let _ = writeln!(page, "<p class=\"notes\">The first {SHOWN_ROWS} of {}.</p>", rows.len());
-    }
-    page.push_str("</details>\n");
+    };
+    let inputs = header.inputs.iter();
+    let inputs =
+        inputs.map(|file| [file.name.clone(), format!("{} bytes", count(file.bytes.len() as u64))]);
+    details("Files the experiment named", Table::new("", &["File", "Size"]).rows(inputs));
+    let version = [["twinrig".to_owned(), header.version.clone()]];
+    let machine = header.machine.iter().map(|(name, value)| [name.clone(), value.clone()]);
+    details("Machine and program", Table::new("", &["Fact", "Value"]).rows(version).rows(machine));
+    let channels = record.channels.iter();
+    let channels = channels
+        .map(|channel| [channel.name.clone(), channel.unit.clone(), channel.description.clone()]);
+    details(
+        "Channels of the record",
+        Table::new("", &["Channel", "Unit", "Meaning"]).rows(channels),
+    );
+    blocks
 }
 
-/// The plotting library in its script element.
-///
-/// The crate appends MathJax, which would add 2 MB and typeset whatever a record
-/// puts between dollar signs; only the first element, plotly itself, is taken.
-pub(super) fn library() -> String {
-    const END: &str = "</script>";
-    let mut sources = plotly::Plot::offline_js_sources();
-    if let Some(end) = sources.find(END) {
-        sources.truncate(end + END.len());
+#[cfg(test)]
+mod tests {
+    use super::super::sample;
+    use super::*;
+
+    fn titles(record: &runtime::record::Record) -> Vec<(String, Vec<String>)> {
+        let page = page(&Findings::of(record).unwrap());
+        let drawn = |section: Section| {
+            let figures = section.blocks.into_iter().filter_map(|block| match block {
+                Block::Figure(figure) => Some(figure.title),
+                _ => None,
+            });
+            (section.title, figures.collect::<Vec<_>>())
+        };
+        page.sections.into_iter().map(drawn).filter(|(_, figures)| !figures.is_empty()).collect()
     }
-    sources + "\n"
+
+    #[test]
+    fn the_benchmark_shows_every_section() {
+        let shown = titles(&sample::benchmark().rows(4096).record());
+        let names: Vec<&str> = shown.iter().map(|(name, _)| name.as_str()).collect();
+        assert_eq!(names, ["Force and motion", "Tracking", "Stability"]);
+        assert_eq!(
+            shown[0].1,
+            [
+                "Measured motion against the whole structure",
+                "Force of the specimen",
+                "Force over displacement",
+                "Spectrum of the force",
+                "Displacement of DOF 2",
+                "Displacement of DOF 3",
+                "Ground acceleration"
+            ]
+        );
+        let tracking =
+            ["Tracking", "Close-up of the tracking", "Synchronisation", "Spectrum of the motion"];
+        assert_eq!(shown[1].1, tracking);
+    }
+
+    #[test]
+    fn without_a_reference_nothing_is_compared_with_it() {
+        let shown = titles(&sample::benchmark().rows(4096).without_reference().record());
+        assert_eq!(shown[0].1[0], "Force of the specimen");
+        assert!(titles(&sample::benchmark().rows(0).record()).is_empty());
+    }
+
+    #[test]
+    fn a_trip_is_shown_first_and_the_model_ends_with_it() {
+        let record = sample::tripped().record();
+        let shown = titles(&record);
+        assert_eq!(shown[0], ("What happened".to_owned(), vec!["At the trip".to_owned()]));
+        let findings = Findings::of(&record).unwrap();
+        assert_eq!(findings.model_end(), 10 * 1024 + 256);
+        let words: Vec<String> = findings.marked_events().map(|(_, word)| word).collect();
+        assert_eq!(words, ["trip", "ramp down", "safe"]);
+    }
+
+    #[test]
+    fn a_kind_is_named_in_words() {
+        assert_eq!(variant(&Some(3)), "some");
+        assert_eq!(variant(&Grade::Doubtful), "doubtful");
+        assert_eq!(variant(&TransferKind::Ideal), "ideal");
+    }
 }

@@ -3,11 +3,11 @@
 use serde_json::{Value, json};
 
 use super::findings::{Findings, PeakRow};
-use super::punctuality;
+use super::timing;
 use crate::table::Table;
 use crate::words::Words;
 
-use super::text::{count, counted, label, number, number_or_dash};
+use crate::page::text::{count, counted, label, number, number_or_dash};
 
 /// More events than this are not listed.
 const SHOWN_EVENTS: usize = 40;
@@ -20,7 +20,7 @@ pub(super) fn words(findings: &Findings<'_>) -> Words {
     words.line(format!("{}: {}", outcome.status.word(), outcome.statements.join(" ")));
     words.line(format!("{}\n", facts_line(findings)));
     events(findings, &mut words);
-    punctuality::words(findings, &mut words);
+    timing::words(findings, &mut words);
     if !findings.criteria.is_empty() {
         let mut table = Table::new(&["", "criterion", "value", "unit"]).aligned("<<><");
         let mut notes: Vec<String> = Vec::new();
@@ -149,7 +149,7 @@ pub(super) fn json(findings: &Findings<'_>) -> Value {
         "ticks": summary.map(|summary| summary.ticks),
         "frames": summary.map(|summary| summary.frames),
         "frames_lost": summary.map(|summary| summary.frames_lost),
-        "timing": punctuality::note(findings),
+        "timing": timing::note(findings),
         "dofs": view.dofs,
         "interface_dofs": view.interfaces.len(),
         "criteria": criteria,

@@ -1,6 +1,7 @@
 //! Tests of the whole report.
 
 use super::*;
+use crate::page::text::number;
 
 /// Writes the reports to look at into the folder that `TWINRIG_REPORT_SAMPLES`
 /// names; without it they are made and only checked for size.
@@ -22,7 +23,7 @@ fn samples_of_every_kind_can_be_made() {
     let folder = std::env::var_os("TWINRIG_REPORT_SAMPLES").map(std::path::PathBuf::from);
     for (name, record) in records {
         let page = html(&record).unwrap();
-        assert!(page.len() < 8_000_000, "{name} has {} bytes", page.len());
+        assert!(page.len() < 5_000_000, "{name} has {} bytes", page.len());
         if let Some(folder) = &folder {
             std::fs::write(folder.join(format!("{name}.html")), page).unwrap();
             std::fs::write(folder.join(format!("{name}.txt")), summary_text(&record)).unwrap();
@@ -35,18 +36,15 @@ fn samples_of_every_kind_can_be_made() {
 #[test]
 fn a_long_record_stays_small() {
     let page = html(&sample::benchmark().rows(163_840).record()).unwrap();
-    assert!(page.len() < 8_000_000, "{} bytes", page.len());
+    assert!(page.len() < 3_000_000, "{} bytes", page.len());
 }
 
 #[test]
 fn the_page_loads_nothing() {
     let page = html(&sample::benchmark().rows(2000).record()).unwrap();
     for outside in ["<script src", "<link", "<img", "<iframe", "@import", "url(http"] {
-        // The library is code, not markup; look at what stands around it.
-        let ours = page.split("plotly.js v").next().unwrap();
-        assert!(!ours.contains(outside), "{outside}");
+        assert!(!page.contains(outside), "{outside}");
     }
-    assert!(!page.contains("MathJax.loader") && page.contains("plotly.js v"));
     assert_eq!(page.matches("<script>").count(), 1);
 }
 

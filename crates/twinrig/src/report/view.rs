@@ -75,7 +75,7 @@ impl<'a> View<'a> {
         let mut columns = HashMap::with_capacity(record.columns.len());
         for (channel, column) in record.channels.iter().zip(&record.columns) {
             if column.len() != rows {
-                let channel = super::text::label(&channel.name);
+                let channel = crate::page::text::label(&channel.name);
                 return Err(ReportError::ColumnLength {
                     channel,
                     rows: column.len(),

@@ -13,6 +13,7 @@ use model::specimen::Specimen;
 use model::structure::shear_building;
 use nalgebra::DMatrix;
 use numerics::delay_system::DelaySystem;
+use numerics::second_order::SecondOrder;
 
 use super::{Reproduction, Row, iterative};
 
@@ -28,9 +29,11 @@ fn building(storeys: usize, p: f64) -> Result<DelaySystem, Error> {
     let interface = vec![RelativeDof::of_dof(2)];
     let inside = InternalDofs::of(&structure, &[0, 1], &interface)?;
     let specimen = Specimen {
-        mass: DMatrix::from_element(1, 1, (1.0 - p) * MASS_KG[2]),
-        damping: InternalDofs::joining(&inside.to_interface.damping),
-        stiffness: InternalDofs::joining(&inside.to_interface.stiffness),
+        matrices: SecondOrder {
+            mass: DMatrix::from_element(1, 1, (1.0 - p) * MASS_KG[2]),
+            damping: InternalDofs::joining(&inside.to_interface.damping),
+            stiffness: InternalDofs::joining(&inside.to_interface.stiffness),
+        },
         elements: Vec::new(),
     };
     let partition = Partition { interface, specimen, inside: Some(inside) };
@@ -58,7 +61,7 @@ pub fn reproduce() -> Result<Reproduction, Error> {
         id: "alpha_4_p067_tau0100".to_owned(),
         quantity: "rightmost real part, 4 storeys, p = 0.67, delay 0.1 ms".to_owned(),
         paper: None,
-        ours: Some(rightmost.growth_1_s),
+        ours: Some(rightmost.re),
         unit: "1/s",
     });
     rows.extend(iterative::linear_rows()?);

@@ -7,6 +7,7 @@ use model::motion::Motion;
 use model::predictor::{Design, Grid, Instant, Predictor, Surroundings};
 use model::specimen::Specimen;
 use nalgebra::DMatrix;
+use numerics::second_order::SecondOrder;
 
 /// Period of the fine signal, s.
 const TICK_S: f64 = 1e-3;
@@ -19,16 +20,16 @@ pub(super) fn chirp_error_percent(design: Design, ratio: usize, hertz: f64) -> O
     let one = |value: f64| DMatrix::from_element(1, 1, value);
     // Nothing that a predictor of signals would look at.
     let numerical = Equations {
-        mass: one(1.0),
-        damping: one(0.0),
-        stiffness: one(0.0),
+        matrices: SecondOrder { mass: one(1.0), damping: one(0.0), stiffness: one(0.0) },
         load: DMatrix::zeros(1, 0),
         interface: vec![RelativeDof::of_dof(0)],
         elements: Vec::new(),
         states: None,
     };
-    let specimen =
-        Specimen { mass: one(0.0), damping: one(0.0), stiffness: one(0.0), elements: Vec::new() };
+    let specimen = Specimen {
+        matrices: SecondOrder { mass: one(0.0), damping: one(0.0), stiffness: one(0.0) },
+        elements: Vec::new(),
+    };
     let surroundings = Surroundings { numerical: &numerical, specimen: &specimen };
     if design == Design::ModelBased {
         return None;

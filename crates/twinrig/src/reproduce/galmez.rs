@@ -5,7 +5,8 @@
 use std::path::{Path, PathBuf};
 
 use analysis::criteria;
-use analysis::critical_delay::{critical_delay, gao_you_delay, greatest_stable_delay};
+use analysis::critical_delay::{critical_delay, greatest_stable_delay};
+use analysis::delay_stability::delay_system;
 use analysis::loop_stability::{Joint, LoopDescription, dominant};
 use model::compensator::Design;
 use model::transfer::TransferSystem;
@@ -57,7 +58,8 @@ pub fn reproduce(ground: &Ground, mut progress: impl FnMut(&str)) -> Result<Repr
     progress("critical delay");
     let substructures = &assembly.substructures;
     let specimen = &assembly.partition.specimen;
-    let gao_you_s = gao_you_delay(&substructures.whole, specimen, 0.1)?;
+    let late = delay_system(&substructures.whole, &assembly.partition)?;
+    let gao_you_s = late.equivalent_critical_s(0.1);
     let exact = critical_delay(&substructures.numerical, specimen, None)?;
     let (compensator, joint) = (Design::None, Joint::Held);
     let bare = LoopDescription { compensator, joint, ..describe(&assembly) };

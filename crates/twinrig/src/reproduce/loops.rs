@@ -88,7 +88,7 @@ fn examined(
     let open = OpenLoop::continuous(description)?;
     let curve = Curve::follow(&open)?;
     let truth = true_modes(&assembly.substructures.whole)?;
-    Ok((curve.growing(), follow(&open, &curve, &truth)?.modes))
+    Ok((curve.growing, follow(&open, &curve, &truth)?.modes))
 }
 
 fn row(id: &str, quantity: &str, ours: Option<f64>, unit: &'static str) -> Row {

@@ -57,9 +57,7 @@ impl ShakenBuilding {
             element: Element::new(law),
         };
         let specimen = ShakenSpecimen {
-            mass: physical.mass,
-            damping: physical.damping,
-            stiffness: physical.stiffness,
+            matrices: physical.matrices,
             interface: vec![2],
             elements: if legs == Legs::Bilinear { vec![bracket] } else { Vec::new() },
             preload_n: vec![if legs == Legs::Bilinear { PRELOAD_N } else { 0.0 }],
@@ -86,7 +84,7 @@ impl ShakenBuilding {
     /// Nanoseconds of a tick while the rig moves, over `time_s` of it; `go` ticks
     /// once or more.
     pub(crate) fn time_ticks(&mut self, time_s: f64, go: fn(&mut PeriodicLoop)) -> f64 {
-        let mut target = self.0.blank_target();
+        let mut target = self.0.source().blank_target();
         target[0].0[1] = 2e-4;
         self.0.set(13.5, &target);
         let (start, begun_s) = (std::time::Instant::now(), self.0.time_s());
@@ -103,9 +101,11 @@ fn settings(legs: Legs, simulated_kg: f64, harmonics: usize) -> PeriodicSettings
     let mass = DVector::from_column_slice(&[simulated_kg, MASS_KG[3]]);
     PeriodicSettings {
         equations: Equations {
-            mass: DMatrix::from_diagonal(&mass),
-            damping: leg(DAMPING_N_S_M[3]),
-            stiffness: leg(STIFFNESS_N_M[3]),
+            matrices: SecondOrder {
+                mass: DMatrix::from_diagonal(&mass),
+                damping: leg(DAMPING_N_S_M[3]),
+                stiffness: leg(STIFFNESS_N_M[3]),
+            },
             load: DMatrix::from_column_slice(2, 1, &[0.0, 1.0]),
             interface: vec![RelativeDof::of_dof(0)],
             elements: Vec::new(),
@@ -187,11 +187,7 @@ pub(super) fn whole_building() -> Result<HarmonicBalance, Error> {
     let mut harmonic = DVector::zeros(4);
     harmonic[3] = Complex::from(force_n(Legs::Linear));
     let system = System {
-        linear: SecondOrder {
-            mass: whole.mass,
-            damping: whole.damping,
-            stiffness: whole.stiffness,
-        },
+        linear: whole.matrices,
         springs: Vec::new(),
         constant: DVector::zeros(4),
         harmonic,

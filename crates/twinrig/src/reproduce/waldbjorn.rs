@@ -399,8 +399,7 @@ pub fn deviation_percent(
         order: OrderChoice::Given(Orders { numerator: 0, denominator: 3 }),
         delay: PureDelay::Fixed(0.0),
     };
-    let (drive, _) =
-        drive::drive(&DrivePlan { seed, ..*plan }, &assembly, 0)?;
+    let (drive, _) = drive::drive(&DrivePlan { seed, ..*plan }, &assembly, 0)?;
     let rig = assembly.virtual_rig().map_err(Error::from)?;
     let (limits, rate_hz) = (assembly.limits.clone(), 1.0 / assembly.limits.step_s);
     let mut open = OpenLoop::new(rig, drive, limits, assembly.safe_path, None);
@@ -490,7 +489,7 @@ fn critical(assembly: &Assembly) -> Result<Option<CriticalDelay>, LoopError> {
 
 fn frequencies_hz(assembly: &Assembly) -> Result<Vec<f64>, EigenError> {
     let whole = &assembly.substructures.whole;
-    let modes = eigen::symmetric_modes(&whole.stiffness, &whole.mass)?;
+    let modes = eigen::symmetric_modes(&whole.matrices.stiffness, &whole.matrices.mass)?;
     Ok((0..modes.len()).map(|i| modes.frequency_hz(i)).collect())
 }
 

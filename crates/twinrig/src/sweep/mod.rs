@@ -11,6 +11,7 @@
 //! have the same bytes whatever the number of threads, killed or not.
 
 mod journal;
+pub mod page;
 mod pool;
 mod results;
 mod row;

@@ -13,7 +13,6 @@ use serde_json::Value;
 use super::{Journal, Opening, Row, Study, Summary, VariantStatus, Workspace, run_all};
 use crate::error::Error;
 use crate::onlooker::{Event, Onlooker};
-use crate::report;
 use crate::run::{Run, RunOptions};
 use crate::run_folder::{RunFolder, Side, write_files, write_whole};
 use crate::test::Test;
@@ -143,7 +142,7 @@ impl Test {
         let files = [
             ("results.csv", summary.csv()),
             ("summary.json", format!("{document:#}\n")),
-            ("report.html", report::sweep_html(&study, &summary)),
+            ("report.html", super::page::page(&study, &summary).html()),
         ];
         Ok(Sweep {
             files: write_files(folder, files)?,

@@ -16,7 +16,7 @@ use super::study::{Study, Variant, check_memory, check_size};
 use crate::assembly::{Assembly, LoopOptions, Recording};
 use crate::error::Error;
 use crate::loop_record::warning_constant;
-use crate::report::one_line;
+use crate::page::text::label;
 use experiment::{Experiment, Severity};
 
 /// The signals of one run, kept from variant to variant so that a thread asks
@@ -76,7 +76,7 @@ impl Study {
             outcome: VariantStatus::Failed,
             stable: None,
             trip: None,
-            reason: one_line(&reason),
+            reason: label(&reason),
             metrics: vec![None; self.columns().metrics.len()],
         }))
     }
@@ -151,20 +151,20 @@ impl Workspace {
         let floors = floors(&assembly);
         // What is found by the tick itself, and would be old before it.
         let two_rates = hybrid.two_rates().is_some();
-        let late = two_rates || matches!(hybrid.numerical(), Numerical::Continuous(_));
+        let late = two_rates || matches!(hybrid.source().numerical, Numerical::Continuous(_));
         let mut shown = Vec::with_capacity(assembly.structure.size());
         // What the interlock does after a trip is for the record; here it is over.
         while !hybrid.is_over() && hybrid.tripped().is_none() {
             let framed = hybrid.ticks().is_multiple_of(assembly.every);
             if framed && !late {
-                self.keep_desired(hybrid.numerical());
+                self.keep_desired(&hybrid.source().numerical);
             }
             if framed && !two_rates {
-                self.keep_motion(hybrid.numerical().displacement(), &floors);
+                self.keep_motion(hybrid.source().numerical.displacement(), &floors);
             }
             hybrid.tick();
             if framed && late {
-                self.keep_desired(hybrid.numerical());
+                self.keep_desired(&hybrid.source().numerical);
             }
             if framed && let Some(model) = hybrid.two_rates() {
                 shown.clear();
@@ -234,7 +234,7 @@ impl Workspace {
             peaks.tracking_error = peaks.tracking_error.max(error);
             peaks.force = peaks.force.max(force.abs());
         }
-        peaks.warning = peaks.warning.max(hybrid.monitor().stability_warning());
+        peaks.warning = peaks.warning.max(hybrid.monitor().stability_warning);
     }
 
     fn drop_motion(&mut self) {
@@ -305,7 +305,7 @@ pub(super) fn frames(assembly: &Assembly) -> Result<usize, Error> {
 /// Whether the load acted in the last tick: what comes before and after it is not
 /// judged.
 fn is_running(hybrid: &HybridLoop) -> bool {
-    hybrid.course().is_none_or(|course| course.stage() == Stage::Running)
+    hybrid.source().course.as_ref().is_none_or(|course| course.stage == Stage::Running)
 }
 
 /// Whether the last tick came as far as a decision: its frame then belongs to

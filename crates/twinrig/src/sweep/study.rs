@@ -238,18 +238,20 @@ pub(super) fn check_size(values: f64) -> Result<(), Error> {
 /// Signals that draw their seed from the experiment's.
 fn unseeded(experiment: &Experiment) -> Vec<(String, Vec<Step>)> {
     let kind = |signal: &SignalSource| match signal {
-        SignalSource::Noise { seed: None, .. } => Some("noise"),
-        SignalSource::Synthetic { seed: None, .. } => Some("synthetic"),
+        SignalSource::Noise(noise) if noise.seed.is_none() => Some(SignalSource::NOISE),
+        SignalSource::Synthetic(quake) if quake.seed.is_none() => Some(SignalSource::SYNTHETIC),
         _ => None,
     };
     let key = |text: &str| Step::Key(text.to_owned());
     let mut found = Vec::new();
-    if let Some(kind) = experiment.excitation.ground.as_ref().and_then(kind) {
+    if let Some(kind) =
+        experiment.excitation.ground.as_ref().and_then(|ground| kind(&ground.signal))
+    {
         let steps = vec![key("excitation"), key("ground"), key(kind), key("seed")];
         found.push((format!("excitation.ground.{kind}.seed"), steps));
     }
     for (index, force) in experiment.excitation.forces.iter().enumerate() {
-        if let Some(kind) = kind(&force.signal) {
+        if let Some(kind) = kind(&force.signal.0) {
             let entry = Step::Entry(index);
             let steps = vec![key("excitation"), key("force"), entry, key(kind), key("seed")];
             found.push((format!("excitation.force[{}].{kind}.seed", index + 1), steps));

@@ -7,7 +7,8 @@ use twinrig::assembly::Assembly;
 use twinrig::check::{Check, IterativeCheck, LoopCheck, tables, verdict};
 use twinrig::fit::{Cost, Fit, MARGIN, NumericalCost};
 use twinrig::forecast::Forecast;
-use twinrig::report;
+use twinrig::page;
+use twinrig::page::text::label;
 use twinrig::table::Table;
 use twinrig::words::{Words, counted, number};
 
@@ -36,7 +37,7 @@ fn of_iterative(found: &IterativeCheck) -> Words {
         ["the same test with feedback", &found.feedback.words()],
     ];
     let mut words = Words::default();
-    words.line(report::one_line(&found.title));
+    words.line(label(&found.title));
     words.line("An iterative test: the loop is cut. `twinrig trace` runs it.\n");
     words.table(Table::new(&["", "value"]).filled(rows.map(|row| row.map(str::to_owned))));
     words
@@ -45,7 +46,7 @@ fn of_iterative(found: &IterativeCheck) -> Words {
 fn of_loop(found: &LoopCheck, assembly: &Assembly) -> Words {
     let forecast = &found.forecast;
     let (dofs, mut words) = (found.dof_names.len(), Words::default());
-    words.line(report::one_line(&found.title));
+    words.line(label(&found.title));
     words.line(format!(
         "{}, {} at the interface, {} of {} ms\n",
         counted(dofs, "DOF"),
@@ -101,8 +102,9 @@ fn of_loop(found: &LoopCheck, assembly: &Assembly) -> Words {
 }
 
 /// A table of the page, for the terminal.
-fn plain(table: &report::Table) -> Table {
-    Table::new(&table.header).filled(table.rows.iter().cloned())
+fn plain(table: &page::Table) -> Table {
+    let header: Vec<&str> = table.header.iter().map(String::as_str).collect();
+    Table::new(&header).filled(table.rows.iter().cloned())
 }
 
 /// What comes before and after the load, and where it comes from.
@@ -140,11 +142,11 @@ fn rigid_bodies(forecast: &Forecast) -> Option<String> {
 }
 
 fn margins(margins: &Margins) -> Vec<String> {
-    if margins.growing > 0 {
+    if !margins.verdict.is_stable() {
         return Vec::new();
     }
     let mut said = Vec::new();
-    match margins.delay {
+    match margins.verdict.delay_margin {
         Some(delay) => said.push(format!(
             "delay margin {} ms (unstable at {} Hz)",
             number(1e3 * delay.delay_s),

@@ -202,8 +202,8 @@ fn run(assembly: &Assembly) -> Option<Motion> {
         while samples.rows() < watched && !over {
             hybrid.tick();
             row.clear();
-            row.extend_from_slice(hybrid.numerical().displacement());
-            row.extend_from_slice(&hybrid.numerical().desired().displacement);
+            row.extend_from_slice(hybrid.source().numerical.displacement());
+            row.extend_from_slice(&hybrid.source().numerical.desired().displacement);
             row.extend_from_slice(&hybrid.measured().displacement);
             let size = row.iter().fold(0.0f64, |most, value| most.max(value.abs())).ln();
             let pushed = samples.rows() > 8 * samples.period;

@@ -16,28 +16,32 @@
 mod modes;
 mod system;
 
-use nalgebra::{Complex, DMatrix};
+use keys::Keys;
+use nalgebra::{Complex, DMatrix, SVD};
 use numerics::block::{hstack, vstack};
 use numerics::eigen;
 use numerics::solve;
 use numerics::sparse::SparseMatrix;
 use numerics::sparse::dense::transposed_product;
 
-use super::basis::{martinez_coordinates, modal_coordinates, omega_of_mode, units};
+use super::basis::{
+    DEPENDENT, dependent_boundary, martinez_coordinates, modal_coordinates, omega_of_mode, units,
+};
 use super::trust::{Acceptance, Verdict};
-use super::{Component, ReductionError, check_dofs};
+use super::{Component, ReductionError, Result, check_dofs};
 use crate::check::check_positive;
 use modes::StateModes;
 use system::System;
 
 /// What stands beside the modes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Keys)]
 pub enum Completion {
-    /// Flexibility modes of the boundary states.
+    /// Flexibility modes of the DOFs that stay.
     Flexibility,
     /// Residual flexibility modes: the same span, worse conditioned.
+    #[key(word = "residual")]
     ResidualFlexibility,
-    /// Nothing: modes only, for comparison.
+    /// Nothing: for comparison.
     None,
 }
 
@@ -105,8 +109,6 @@ pub struct StateReduction {
 pub struct StateParts {
     /// λ of all modes, rigid ones left out.
     pub values: Vec<Complex<f64>>,
-    /// V_R, unscaled: (q, q̇).
-    pub rigid: DMatrix<f64>,
     /// C_RR = W_Rᵀ C V_R.
     pub c_rr: DMatrix<f64>,
     /// Ψ: one column per boundary displacement, then per boundary velocity,
@@ -115,10 +117,7 @@ pub struct StateParts {
 }
 
 /// Reduces a component in state space.
-pub fn reduce_states(
-    component: &Component,
-    recipe: &StateRecipe,
-) -> Result<StateReduction, ReductionError> {
+pub fn reduce_states(component: &Component, recipe: &StateRecipe) -> Result<StateReduction> {
     let (n, b) = (component.size(), recipe.boundary.len());
     if recipe.boundary.is_empty() {
         return Err(ReductionError::NoBoundary);
@@ -144,12 +143,12 @@ pub fn reduce_states(
         if recipe.completion == Completion::ResidualFlexibility {
             modes.remove_from(&system, &mut psi, &states, mirrored);
         }
-        let inverse = boundary_inverse(&psi.select_rows(&states), 2 * n)?;
+        let inverse = boundary_inverse(&psi.select_rows(&states), &recipe.boundary, n)?;
         Ok(martinez_coordinates(&psi, &inverse, inner, &states))
     };
     let mut right = side(false)?;
     let mut left = if system.symmetric { right.clone() } else { side(true)? };
-    let mut c = transposed_product(&left, &system.c_times(&right));
+    let mut c = transposed_product(&left, &system.c_times(&right, false));
     let mut d = transposed_product(&left, &system.d_times(&right));
     // Back to true velocities: rows of T by ω₀, boundary velocity columns by 1/ω₀.
     for matrix in [&mut c, &mut d] {
@@ -180,24 +179,21 @@ pub fn state_parts(
     component: &Component,
     boundary: &[usize],
     omega_rad_s: f64,
-) -> Result<StateParts, ReductionError> {
+) -> Result<StateParts> {
     let system = System::new(component, omega_rad_s)?;
     let all = StateChoice::Modulus { omega_rad_s: f64::MAX };
     let modes = StateModes::of(&system, all)?;
     let n = component.size();
     let states = system.boundary_states(boundary);
     let mut flexibility = system.flexibility(&states, false);
-    let mut rigid = system.right_rigid.clone();
     // Ψ = G_E F: in true velocities G is scaled by ω₀ on both sides.
-    for matrix in [&mut flexibility, &mut rigid] {
-        matrix.rows_mut(n, n).scale_mut(system.omega);
-    }
+    flexibility.rows_mut(n, n).scale_mut(system.omega);
     flexibility.columns_mut(boundary.len(), boundary.len()).scale_mut(system.omega);
-    Ok(StateParts { values: modes.values(), rigid, c_rr: system.c_rr(), flexibility })
+    Ok(StateParts { values: modes.values(), c_rr: system.c_rr(), flexibility })
 }
 
 /// ω₀, at which velocities and displacements weigh the same.
-fn scale_of(component: &Component, choice: StateChoice) -> Result<f64, ReductionError> {
+fn scale_of(component: &Component, choice: StateChoice) -> Result<f64> {
     let given = match choice {
         StateChoice::Imaginary { omega_rad_s } | StateChoice::Modulus { omega_rad_s } => {
             return Ok(check_positive("cut_off", omega_rad_s)?);
@@ -214,19 +210,24 @@ fn scale_of(component: &Component, choice: StateChoice) -> Result<f64, Reduction
 }
 
 /// Ψ_BB⁻¹, its rows scaled so that displacements and velocities compare.
-fn boundary_inverse(
-    at_boundary: &DMatrix<f64>,
-    size: usize,
-) -> Result<DMatrix<f64>, ReductionError> {
-    let boundary = at_boundary.nrows();
-    let singular = || ReductionError::DependentBoundary { boundary, size, dof: 0 };
-    let lengths: Vec<f64> = at_boundary.row_iter().map(|row| row.norm()).collect();
-    if lengths.iter().any(|&length| length.is_nan() || length <= 0.0) {
-        return Err(singular());
+fn boundary_inverse(psi: &DMatrix<f64>, boundary: &[usize], size: usize) -> Result<DMatrix<f64>> {
+    let b = boundary.len();
+    // Displacements of the boundary, then its velocities.
+    let dependent = |state: usize| dependent_boundary(boundary, size, state % b);
+    let lengths: Vec<f64> = psi.row_iter().map(|row| row.norm()).collect();
+    if let Some(state) = lengths.iter().position(|&length| !length.is_finite() || length <= 0.0) {
+        return Err(dependent(state));
     }
-    let scaled = DMatrix::from_fn(boundary, boundary, |i, j| at_boundary[(i, j)] / lengths[i]);
-    let inverse = solve::inverse(&scaled).ok_or_else(singular)?;
-    Ok(DMatrix::from_fn(boundary, boundary, |i, j| inverse[(i, j)] / lengths[j]))
+    let scaled = DMatrix::from_fn(2 * b, 2 * b, |i, j| psi[(i, j)] / lengths[i]);
+    // The direction that no force moves, if there is one.
+    let SVD { singular_values, u, .. } = scaled.clone().svd(true, false);
+    let least = singular_values.imin();
+    let state = u.map_or(0, |u| u.column(least).icamax());
+    if singular_values[least] <= DEPENDENT * singular_values.max() {
+        return Err(dependent(state));
+    }
+    let inverse = solve::inverse(&scaled).ok_or_else(|| dependent(state))?;
+    Ok(DMatrix::from_fn(2 * b, 2 * b, |i, j| inverse[(i, j)] / lengths[j]))
 }
 
 impl StateModel {
@@ -236,14 +237,14 @@ impl StateModel {
     }
 
     /// λ of the reduced model.
-    pub fn eigenvalues(&self) -> Result<Vec<Complex<f64>>, ReductionError> {
+    pub fn eigenvalues(&self) -> Result<Vec<Complex<f64>>> {
         let matrix = solve::solved(self.c.clone(), &-&self.d);
         Ok(eigen::eigenvalues(&matrix.ok_or(ReductionError::MassNotPositiveDefinite(0))?)?)
     }
 
     /// Growing modes; passivity is judged by the response, see
     /// [`least_hermitian`] of the mobility.
-    pub fn verdict(&self) -> Result<Verdict, ReductionError> {
+    pub fn verdict(&self) -> Result<Verdict> {
         Ok(Verdict::of_eigenvalues(&self.eigenvalues()?))
     }
 
@@ -257,10 +258,7 @@ impl StateModel {
 
     /// ẏ = A y + B f, boundary forces in, for those who integrate it. An unstable
     /// model is refused unless `acceptance` says otherwise.
-    pub fn first_order(
-        &self,
-        acceptance: Acceptance,
-    ) -> Result<(DMatrix<f64>, DMatrix<f64>), ReductionError> {
+    pub fn first_order(&self, acceptance: Acceptance) -> Result<(DMatrix<f64>, DMatrix<f64>)> {
         self.verdict()?.accept(acceptance)?;
         let singular = ReductionError::MassNotPositiveDefinite(0);
         let forces = DMatrix::identity(self.states(), self.boundary.len());
@@ -278,4 +276,29 @@ pub fn least_hermitian(a: &DMatrix<Complex<f64>>) -> f64 {
     let real = vstack(&[&hstack(&[&re, &-&im]), &hstack(&[&im, &re])]);
     let size = a.iter().map(|value| value.norm()).fold(0.0, f64::max);
     eigen::smallest_symmetric_eigenvalue(&real).map_or(f64::NAN, |least| least / size)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_boundary_that_does_not_deform_independently_names_its_dof() {
+        // Displacements and velocities of DOFs 1 and 4 of 5.
+        let states = [1, 4, 6, 9];
+        let dof = |psi: DMatrix<f64>| match boundary_inverse(&psi, &states, 5) {
+            Err(ReductionError::DependentBoundary { boundary: 2, size: 5, dof }) => Some(dof),
+            _ => None,
+        };
+        let unit = || DMatrix::from_fn(10, 4, |i, j| f64::from(states[j] == i));
+        assert_eq!(dof(unit()), None);
+        let mut still = unit();
+        still.row_mut(9).fill(0.0);
+        assert_eq!(dof(still), Some(4));
+        // The velocity of DOF 4 is all but that of DOF 1, and less of it.
+        let mut same = unit();
+        same[(9, 3)] = 0.0;
+        same[(9, 2)] = 3.0;
+        assert!(matches!(dof(same), Some(1 | 4)));
+    }
 }

@@ -12,7 +12,7 @@ use numerics::eigen::general_pairs;
 use numerics::second_order::SecondOrder;
 use numerics::sparse::{SparseError, SparseMatrix};
 
-use super::super::ReductionError;
+use super::super::{ReductionError, Result};
 use super::StateChoice;
 use super::system::{Factor, System};
 
@@ -34,9 +34,9 @@ pub(super) struct StateModes {
 }
 
 impl StateModes {
-    pub(super) fn of(system: &System<'_>, choice: StateChoice) -> Result<Self, ReductionError> {
+    pub(super) fn of(system: &System<'_>, choice: StateChoice) -> Result<Self> {
         let inverse = Shifted::new(system)?;
-        let find = |mirrored: bool| -> Result<Vec<Mode>, ReductionError> {
+        let find = |mirrored: bool| -> Result<Vec<Mode>> {
             let all = 2 * system.component.size() <= MOST_DENSE;
             let found = if all { inverse.all(mirrored) } else { inverse.slow(choice, mirrored) };
             Ok(chosen(found?, choice))
@@ -88,7 +88,7 @@ impl StateModes {
         for ((value, right), (_, left)) in self.right.iter().zip(&self.left) {
             let (v, w) = if mirrored { (left, right) } else { (right, left) };
             let parts = [right.map(|entry| entry.re), right.map(|entry| entry.im)];
-            let weighted = system.c_times(&DMatrix::from_columns(&parts));
+            let weighted = system.c_times(&DMatrix::from_columns(&parts), false);
             let products = left.iter().zip(weighted.row_iter());
             let modal: Complex<f64> =
                 products.map(|(entry, row)| entry * Complex::new(row[0], row[1])).sum();
@@ -117,7 +117,7 @@ struct Shifted<'a> {
 }
 
 impl<'a> Shifted<'a> {
-    fn new(system: &'a System<'a>) -> Result<Self, ReductionError> {
+    fn new(system: &'a System<'a>) -> Result<Self> {
         let shift = 0.2 * system.omega;
         let SecondOrder { mass, damping, stiffness } = &system.component.matrices;
         let q = SparseMatrix::sum(&[(1.0, stiffness), (shift, damping), (shift * shift, mass)]);
@@ -146,7 +146,7 @@ impl<'a> Shifted<'a> {
     }
 
     /// All modes from the operator written out; the rigid ones have θ = 0.
-    fn all(&self, mirrored: bool) -> Result<Vec<Mode>, ReductionError> {
+    fn all(&self, mirrored: bool) -> Result<Vec<Mode>> {
         let states = 2 * self.system.component.size();
         let (thetas, vectors) =
             general_pairs(&self.apply(&DMatrix::identity(states, states), mirrored))?;
@@ -158,7 +158,7 @@ impl<'a> Shifted<'a> {
     }
 
     /// The modes near the shift, as far as the choice reaches.
-    fn slow(&self, choice: StateChoice, mirrored: bool) -> Result<Vec<Mode>, ReductionError> {
+    fn slow(&self, choice: StateChoice, mirrored: bool) -> Result<Vec<Mode>> {
         let states = 2 * self.system.component.size();
         let mut reach = self.shift
             + match choice {

@@ -8,7 +8,7 @@ use numerics::sparse::{Cholesky, Lu, SparseError, SparseMatrix};
 
 use super::super::basis::units;
 use super::super::flexibility::{pivots, spread};
-use super::super::{Component, Flexibility, ReductionError, factored};
+use super::super::{Component, Flexibility, ReductionError, Result, factored};
 
 /// Singular values of YᵀBU below this part of their size are zero: the rigid-body
 /// mode moves without damping, and its state mode is generalised.
@@ -78,7 +78,7 @@ pub(super) struct System<'a> {
 }
 
 impl<'a> System<'a> {
-    pub(super) fn new(component: &'a Component, omega: f64) -> Result<Self, ReductionError> {
+    pub(super) fn new(component: &'a Component, omega: f64) -> Result<Self> {
         let (grounded, right, left) = if component.matrices.stiffness.is_symmetric() {
             let Flexibility { factor, kept, rigid, .. } = Flexibility::of(component)?;
             let factor = Factor::Symmetric(factor);
@@ -112,7 +112,7 @@ impl<'a> System<'a> {
         &self,
         right: &DMatrix<f64>,
         left: &DMatrix<f64>,
-    ) -> Result<(DMatrix<f64>, DMatrix<f64>), ReductionError> {
+    ) -> Result<(DMatrix<f64>, DMatrix<f64>)> {
         let sizes = self.component.matrices.damping.abs().times(&right.map(f64::abs));
         let size = transposed_product(&left.map(f64::abs), &sizes).amax();
         let held = transposed_product(left, &self.damping_times(right, false)).svd(true, true);
@@ -137,12 +137,8 @@ impl<'a> System<'a> {
         if mirrored { damping.transposed_times(x) } else { damping.times(x) }
     }
 
-    /// C X.
-    pub(super) fn c_times(&self, x: &DMatrix<f64>) -> DMatrix<f64> {
-        self.c_product(x, false)
-    }
-
-    fn c_product(&self, x: &DMatrix<f64>, mirrored: bool) -> DMatrix<f64> {
+    /// C X, or Cᵀ X.
+    pub(super) fn c_times(&self, x: &DMatrix<f64>, mirrored: bool) -> DMatrix<f64> {
         let (q, v) = halves(x);
         let inertia = |x: &DMatrix<f64>| self.component.matrices.mass.times(x) * self.omega;
         vstack(&[&(self.damping_times(&q, mirrored) + inertia(&v)), &inertia(&q)])
@@ -157,7 +153,7 @@ impl<'a> System<'a> {
 
     /// C_RR = W_Rᵀ C V_R.
     pub(super) fn c_rr(&self) -> DMatrix<f64> {
-        transposed_product(&self.left_rigid, &self.c_times(&self.right_rigid))
+        transposed_product(&self.left_rigid, &self.c_times(&self.right_rigid, false))
     }
 
     /// Removes the rigid states from a motion: X ← P_L X (or, mirrored, that of
@@ -165,7 +161,7 @@ impl<'a> System<'a> {
     pub(super) fn without_rigid(&self, x: &mut DMatrix<f64>, mirrored: bool) {
         if self.rigid_modes > 0 {
             let (v, w, inverse) = self.rigid_pair(mirrored);
-            let along = transposed_product(w, &self.c_product(x, mirrored));
+            let along = transposed_product(w, &self.c_times(x, mirrored));
             *x -= product(v, &(inverse * along));
         }
     }
@@ -191,7 +187,7 @@ impl<'a> System<'a> {
             // P_R X = X − C V C_RR⁻¹ Wᵀ X.
             let (v, w, inverse) = self.rigid_pair(mirrored);
             let along = inverse * transposed_product(w, &psi);
-            psi -= self.c_product(&product(v, &along), mirrored);
+            psi -= self.c_times(&product(v, &along), mirrored);
         }
         let (q, mut v) = halves(&psi);
         self.mass.solve(&mut v);
@@ -218,9 +214,7 @@ fn scaled_to_one(mut modes: DMatrix<f64>) -> DMatrix<f64> {
 }
 
 /// Null spaces and a grounded factor of a non-symmetric stiffness.
-fn general(
-    stiffness: &SparseMatrix,
-) -> Result<(Grounded, DMatrix<f64>, DMatrix<f64>), ReductionError> {
+fn general(stiffness: &SparseMatrix) -> Result<(Grounded, DMatrix<f64>, DMatrix<f64>)> {
     let n = stiffness.rows();
     if n > MOST_DENSE {
         let all: Vec<usize> = (0..n).collect();

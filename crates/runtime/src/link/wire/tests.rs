@@ -18,17 +18,6 @@ fn header(kind: Kind, dofs: u8) -> Header {
     }
 }
 
-const KINDS: [Kind; 8] = [
-    Kind::Hello,
-    Kind::Welcome,
-    Kind::Refuse,
-    Kind::Arm,
-    Kind::Command,
-    Kind::Measured,
-    Kind::Stop,
-    Kind::Bye,
-];
-
 #[test]
 fn the_largest_fits_into_an_ethernet_frame() {
     // 1500 bytes less the headers of IPv6 and UDP.
@@ -48,7 +37,7 @@ fn what_was_written_is_read_bit_for_bit() {
         modes: PACED | VIRTUAL,
         reason: 5,
     };
-    for kind in KINDS {
+    for &kind in Kind::ALL {
         let mut out = [0xff; MOST_BYTES];
         let blocks: [&[f64]; 3] = [&odd, &[1.0, 2.0, 3.0], &[4.0]];
         let bytes = encode(&header(kind, 3), Some(&handshake), blocks, &mut out);

@@ -9,6 +9,7 @@ use model::equations::RelativeDof;
 use model::sensor::Sensor;
 use model::shaken::{ShakenDynamics, ShakenSpecimen, Shaker};
 use nalgebra::{Complex, DMatrix, DVector};
+use numerics::second_order::SecondOrder;
 
 use super::*;
 use crate::gate::TripKind;
@@ -45,9 +46,11 @@ fn chain(values: &[f64]) -> DMatrix<f64> {
 /// Storeys 1 to 3 of the four-storey building.
 fn specimen() -> ShakenSpecimen {
     ShakenSpecimen {
-        mass: DMatrix::from_diagonal_element(3, 3, 5.37),
-        damping: chain(&[4.4062, 3.7979, 3.7421]),
-        stiffness: chain(&[53048.0, 45724.0, 45052.0]),
+        matrices: SecondOrder {
+            mass: DMatrix::from_diagonal_element(3, 3, 5.37),
+            damping: chain(&[4.4062, 3.7979, 3.7421]),
+            stiffness: chain(&[53048.0, 45724.0, 45052.0]),
+        },
         interface: vec![2],
         elements: Vec::new(),
         preload_n: vec![0.0],
@@ -58,9 +61,11 @@ fn specimen() -> ShakenSpecimen {
 fn equations(mass: f64) -> Equations {
     let leg = |k: f64| DMatrix::from_row_slice(2, 2, &[k, -k, -k, k]);
     Equations {
-        mass: DMatrix::from_diagonal(&DVector::from_column_slice(&[mass, 10.74])),
-        damping: leg(3.7421),
-        stiffness: leg(45052.0),
+        matrices: SecondOrder {
+            mass: DMatrix::from_diagonal(&DVector::from_column_slice(&[mass, 10.74])),
+            damping: leg(3.7421),
+            stiffness: leg(45052.0),
+        },
         load: DMatrix::from_column_slice(2, 1, &[0.0, 1.0]),
         interface: vec![RelativeDof::of_dof(0)],
         elements: Vec::new(),
@@ -115,7 +120,9 @@ fn complex(c: &Coefficients, k: usize) -> Complex<f64> {
 #[test]
 fn windows_read_harmonics_of_periods_that_are_no_whole_number_of_samples() {
     let truth = [0.3, 1.0, -0.5, 0.2, 0.1, -0.05, 0.07];
-    let mut generator = Generator::new(1, (3, 3), 1e-3, Mean::Followed, f64::INFINITY);
+    let mut of_three = PeriodicSettings { harmonics: 3, ..settings(3.58, 1e-9) };
+    of_three.limits.step_s = 1e-3;
+    let mut generator = Generator::new(&of_three, 3);
     let mut windows = Windows::new(1, 3);
     generator.set(7.31, &[Coefficients(truth.to_vec())]);
     generator.set_mean(0, truth[0]);
@@ -128,7 +135,7 @@ fn windows_read_harmonics_of_periods_that_are_no_whole_number_of_samples() {
         }
         let period_ends = generator.stretch((0.0, 1.0), 1, &mut stretch);
         stretch.displacement[0] = stretch.commands[0][0];
-        windows.add(generator.phase(), &stretch);
+        windows.add(&generator.phase, &stretch);
         if period_ends && windows.wrap(&mut estimate) {
             seen += 1;
             for (ours, truth) in estimate[0].0.iter().zip(truth) {
@@ -165,8 +172,9 @@ fn both_sides_settle_to_their_frequency_response() {
 
         let equations = equations(3.58);
         let stiffness = DMatrix::from_fn(2, 2, |i, j| {
-            let real = equations.stiffness[(i, j)] - omega * omega * equations.mass[(i, j)];
-            Complex::new(real, omega * equations.damping[(i, j)])
+            let real = equations.matrices.stiffness[(i, j)]
+                - omega * omega * equations.matrices.mass[(i, j)];
+            Complex::new(real, omega * equations.matrices.damping[(i, j)])
         });
         // The derivative's filter as it is sampled: z = α z + (1 − α) e.
         let alpha = (-STEP_S / CONTROL.filter_s).exp();

@@ -5,7 +5,7 @@ use model::equations::ConnectedElement;
 
 use super::*;
 use crate::interlock::Response;
-use crate::operator::Operator;
+use crate::operator;
 
 /// One driven DOF with these elements.
 fn one_driven(
@@ -168,7 +168,7 @@ fn the_operator_stops_between_stretches() {
         ticks.tick();
     }
     for test in [&mut ticks, &mut stretches] {
-        Operator::new().stop(test, Response::Hold);
+        operator::stop(test, Response::Hold);
     }
     while !ticks.is_at_rest() {
         ticks.tick();

@@ -32,15 +32,11 @@ pub(super) struct Connecting<'a> {
     nonce: u64,
     until_ns: u64,
     again_ns: u64,
-    stage: Stage,
+    /// Whether somebody was busy.
+    busy: bool,
+    /// Who has welcomed it, and the session with that.
+    pub(super) welcomed: Option<Box<(Peer, Exchange)>>,
     out: Box<[u8; MOST_BYTES]>,
-}
-
-enum Stage {
-    /// Nobody has welcomed it; whether somebody was busy.
-    Hello { busy: bool },
-    /// It is welcomed.
-    Arm(Box<(Peer, Exchange)>),
 }
 
 /// What comes next.
@@ -55,47 +51,30 @@ impl<'a> Connecting<'a> {
     /// Begins now, with a number nobody can guess.
     pub(super) fn new(now_ns: u64, plan: &'a LinkPlan, nonce: u64) -> Result<Self, LinkError> {
         if plan.count > MOST_DOFS {
-            return Err(LinkError::TooManyDofs { count: plan.count });
+            return Err(LinkError::TooManyDofs(plan.count));
         }
         Ok(Self {
             plan,
             nonce,
             until_ns: now_ns.saturating_add((1e9 * plan.connect_s) as u64),
             again_ns: now_ns,
-            stage: Stage::Hello { busy: false },
+            busy: false,
+            welcomed: None,
             out: Box::new([0; MOST_BYTES]),
         })
     }
 
-    /// Who has welcomed it.
-    pub(super) fn peer(&self) -> Option<&Peer> {
-        match &self.stage {
-            Stage::Hello { .. } => None,
-            Stage::Arm(welcomed) => Some(&welcomed.0),
-        }
-    }
-
     /// Whether the sensors have answered: the loop is closed.
     pub(super) fn is_closed(&self) -> bool {
-        matches!(&self.stage, Stage::Arm(welcomed) if welcomed.1.endpoint.counts.received > 0)
-    }
-
-    /// The laboratory and the session with it, once there is one.
-    pub(super) fn finish(self) -> Option<(Peer, Exchange)> {
-        match self.stage {
-            Stage::Hello { .. } => None,
-            Stage::Arm(welcomed) => Some(*welcomed),
-        }
+        self.welcomed.as_ref().is_some_and(|session| session.1.endpoint.counts.received > 0)
     }
 
     /// What is to be done now.
     pub(super) fn poll(&mut self, now_ns: u64) -> Result<Next<'_>, LinkError> {
         let LinkPlan { limits, token, .. } = self.plan;
         if now_ns >= self.until_ns {
-            return Err(match self.stage {
-                Stage::Hello { busy: true } => {
-                    LinkError::Refused { address: self.plan.address, reason: Refusal::Busy }
-                }
+            return Err(match self.welcomed {
+                None if self.busy => self.refused(Refusal::Busy),
                 _ => self.plan.no_answer(),
             });
         }
@@ -104,16 +83,16 @@ impl<'a> Connecting<'a> {
         }
         self.again_ns = now_ns + TRY_AGAIN_NS;
         let blocks = limits.each_ref().map(Vec::as_slice);
-        Ok(Next::Send(match &mut self.stage {
-            Stage::Hello { .. } => {
+        Ok(Next::Send(match &mut self.welcomed {
+            None => {
                 let tag = token.tag(Kind::Hello, self.nonce, 0);
                 let header = Header::outside(Kind::Hello, self.plan.count as u8, now_ns);
                 let hello = handshake(self.plan, self.nonce, tag);
                 encode(&header, Some(&hello), blocks, &mut self.out)
             }
-            Stage::Arm(welcomed) => {
-                let endpoint = &mut welcomed.1.endpoint;
-                let tag = token.tag(Kind::Arm, self.nonce, endpoint.session());
+            Some(session) => {
+                let endpoint = &mut session.1.endpoint;
+                let tag = token.tag(Kind::Arm, self.nonce, endpoint.session);
                 let arm = handshake(self.plan, self.nonce, tag);
                 endpoint.frame(now_ns, Kind::Arm, 0, 0, Some(&arm), blocks)
             }
@@ -122,32 +101,31 @@ impl<'a> Connecting<'a> {
 
     /// Takes a datagram.
     pub(super) fn handle(&mut self, bytes: &[u8]) -> Result<(), LinkError> {
-        let busy = match &mut self.stage {
-            Stage::Arm(welcomed) => {
-                welcomed.1.handle(bytes);
-                return Ok(());
-            }
-            Stage::Hello { busy } => busy,
-        };
+        if let Some(session) = &mut self.welcomed {
+            session.1.handle(bytes);
+            return Ok(());
+        }
         let Ok(datagram) = decode(bytes) else { return Ok(()) };
         let Some(answer) = datagram.handshake.filter(|answer| answer.nonce == self.nonce) else {
             return Ok(());
         };
-        match (datagram.header.kind, Refusal::from_code(answer.reason)) {
+        match (datagram.header.kind, Refusal::from_code(answer.reason).unwrap_or(Refusal::Other)) {
             // It may be free in a moment.
-            (Kind::Refuse, Refusal::Busy) => *busy = true,
-            (Kind::Refuse, reason) => {
-                return Err(LinkError::Refused { address: self.plan.address, reason });
-            }
+            (Kind::Refuse, Refusal::Busy) => self.busy = true,
+            (Kind::Refuse, reason) => return Err(self.refused(reason)),
             (Kind::Welcome, _) => {
                 let peer = welcomed(self.plan, &datagram, &answer)?;
                 let exchange = Exchange::new(self.plan, datagram.header.session);
-                self.stage = Stage::Arm(Box::new((peer, exchange)));
+                self.welcomed = Some(Box::new((peer, exchange)));
                 self.again_ns = 0;
             }
             _ => {}
         }
         Ok(())
+    }
+
+    fn refused(&self, reason: Refusal) -> LinkError {
+        LinkError::Refused { address: self.plan.address, reason }
     }
 }
 
@@ -168,7 +146,7 @@ fn welcomed(
 ) -> Result<Peer, LinkError> {
     let (address, session) = (plan.address, datagram.header.session);
     if answer.tag != plan.token.tag(Kind::Welcome, answer.nonce, session) {
-        return Err(LinkError::Impostor { address });
+        return Err(LinkError::Impostor(address));
     }
     let refused = |reason| Err(LinkError::Refused { address, reason });
     if usize::from(datagram.header.dofs) != plan.count {

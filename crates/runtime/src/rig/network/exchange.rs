@@ -1,5 +1,7 @@
 //! Commands against measurements, tick by tick.
 
+use std::io;
+
 use model::motion::Motion;
 
 use crate::gate::TripKind;
@@ -108,6 +110,11 @@ impl Exchange {
             _ => counts.foreign += 1,
         }
         false
+    }
+
+    /// Counts a datagram that the system did not take.
+    pub(super) fn note(&mut self, sent: io::Result<()>) {
+        self.endpoint.counts.unsent += u64::from(sent.is_err());
     }
 
     pub(super) fn is_answered(&self) -> bool {

@@ -31,7 +31,8 @@ pub struct NetworkRig {
     clock: Arc<dyn Clock>,
     socket: Box<dyn DatagramSocket>,
     exchange: Exchange,
-    peer: Peer,
+    /// What the laboratory told of itself.
+    pub peer: Peer,
     inbox: Inbox,
     /// When the last command was sent, by the wall clock; receipts are stamped by it.
     sent_wall_ns: u64,
@@ -47,7 +48,7 @@ impl NetworkRig {
     /// have answered once when this returns.
     pub fn connect(world: &World, plan: &LinkPlan) -> Result<Self, LinkError> {
         let (socket, connecting, inbox) = call(world, plan, Connecting::is_closed)?;
-        let (peer, exchange) = connecting.finish().ok_or(plan.no_answer())?;
+        let (peer, exchange) = *connecting.welcomed.ok_or(plan.no_answer())?;
         let clock = Arc::clone(&world.clock);
         Ok(Self {
             clock,
@@ -63,13 +64,8 @@ impl NetworkRig {
 
     /// Asks who is there and whether it would agree, without closing the loop.
     pub fn find(world: &World, plan: &LinkPlan) -> Result<Peer, LinkError> {
-        let (_, connecting, _) = call(world, plan, |connecting| connecting.peer().is_some())?;
-        connecting.peer().cloned().ok_or(plan.no_answer())
-    }
-
-    /// What the laboratory told of itself.
-    pub fn peer(&self) -> &Peer {
-        &self.peer
+        let (_, connecting, _) = call(world, plan, |connecting| connecting.welcomed.is_some())?;
+        connecting.welcomed.map(|session| session.0).ok_or(plan.no_answer())
     }
 
     /// Takes a datagram that is there; says whether there was one.
@@ -83,7 +79,7 @@ impl NetworkRig {
             }
             Ok(None) => return false,
             // Nobody listens there, or no way to it: the silence will tell.
-            Err(_) => self.exchange.endpoint.counts.unsent += 1,
+            Err(error) => self.exchange.note(Err(error)),
         }
         true
     }
@@ -94,9 +90,8 @@ impl NetworkRig {
         while !self.exchange.is_answered() && !wait.is_over(now_ns) {
             if let Some(bytes) = self.exchange.ask_again(now_ns, &mut wait) {
                 self.sent_wall_ns = self.clock.wall_ns();
-                if self.socket.send(self.peer.address, bytes).is_err() {
-                    self.exchange.endpoint.counts.unsent += 1;
-                }
+                let sent = self.socket.send(self.peer.address, bytes);
+                self.exchange.note(sent);
             }
             self.socket.wait_until_ns(wait.next_timeout_ns());
             while !self.exchange.is_answered() && self.take() {}
@@ -130,9 +125,8 @@ impl Rig for NetworkRig {
     fn actuate(&mut self, command: &Motion) {
         let bytes = self.exchange.send(self.clock.now_ns(), command);
         self.sent_wall_ns = self.clock.wall_ns();
-        if self.socket.send(self.peer.address, bytes).is_err() {
-            self.exchange.endpoint.counts.unsent += 1;
-        }
+        let sent = self.socket.send(self.peer.address, bytes);
+        self.exchange.note(sent);
     }
 
     fn on_trip(&mut self, cause: TripKind) {

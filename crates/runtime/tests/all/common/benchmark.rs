@@ -15,6 +15,7 @@ use model::structure::{Structure, damping};
 use model::transfer::{ActuatorDynamics, ServoHydraulic, TransferSystem};
 use nalgebra::DMatrix;
 use numerics::lti::TransferFunction;
+use numerics::second_order::SecondOrder;
 use runtime::event::Event;
 use runtime::frame::{Block, FramePlan, MotionDetail};
 use runtime::gate::Limits;
@@ -93,9 +94,11 @@ impl Case {
             partition: Partition {
                 interface: vec![RelativeDof::of_dof(0)],
                 specimen: Specimen {
-                    mass: one(29.1),
-                    damping: one(114.6),
-                    stiffness: one(1.19e6),
+                    matrices: SecondOrder {
+                        mass: one(29.1),
+                        damping: one(114.6),
+                        stiffness: one(1.19e6),
+                    },
                     elements: Vec::new(),
                 },
                 inside: None,
@@ -144,8 +147,8 @@ impl Case {
 
     /// The specimen's spring becomes a nonlinear element.
     pub(crate) fn with_specimen_law(mut self, law: Law) -> Self {
-        self.structure.stiffness[(0, 0)] -= 1.19e6;
-        self.partition.specimen.stiffness[(0, 0)] = 0.0;
+        self.structure.matrices.stiffness[(0, 0)] -= 1.19e6;
+        self.partition.specimen.matrices.stiffness[(0, 0)] = 0.0;
         self.partition.specimen.elements.push((0, Element::new(law)));
         self
     }
@@ -259,7 +262,7 @@ impl Case {
     pub(crate) fn rigid(&self) -> Plant {
         let ideal = self.clone().with_transfer(TransferSystem::Ideal);
         let Substructures { whole, numerical } = self.substructures();
-        let joined = numerical.joined(&self.partition.specimen.matrices());
+        let joined = numerical.joined(&self.partition.specimen.matrices);
         let whole = Equations { elements: whole.elements, ..joined };
         let whole = Integrator::new(&whole, &self.options(None)).unwrap();
         Plant::monolithic(whole, self.elements.len(), ideal.rig())
@@ -337,19 +340,19 @@ impl Case {
         let mut trace = Trace::default();
         while !hybrid.is_over() {
             let before = hybrid.phase();
-            trace.interface.push(hybrid.numerical().desired().displacement.clone());
-            trace.displacement.push(hybrid.numerical().displacement().to_vec());
+            trace.interface.push(hybrid.source().numerical.desired().displacement.clone());
+            trace.displacement.push(hybrid.source().numerical.displacement().to_vec());
             hybrid.tick();
             trace.command.push(hybrid.command().displacement.clone());
             trace.measured.push(hybrid.measured().displacement.clone());
             trace.force.push(hybrid.measured().force.clone());
             trace.energies.push(hybrid.monitor().energies());
-            trace.warning.push(hybrid.monitor().stability_warning());
+            trace.warning.push(hybrid.monitor().stability_warning);
             trace.phase.push(before);
         }
         trace.end = Some(hybrid.phase());
         trace.trip = hybrid.tripped();
-        trace.events = hybrid.events().events().to_vec();
+        trace.events = hybrid.events().events.to_vec();
         trace
     }
 }

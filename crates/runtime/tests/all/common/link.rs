@@ -45,7 +45,7 @@ pub(crate) fn laboratory_of(rig: RigSlot, case: &Case, watchdog_s: f64, bridge: 
     let profile = profile(case, watchdog_s);
     let mut server =
         LabServer::bind(&World::system(), "127.0.0.1:0".parse().unwrap(), profile).unwrap();
-    let (address, stop) = (server.address(), StopHandle::new());
+    let (address, stop) = (server.address, StopHandle::default());
     let (parts, of_thread) = (parts(rig, case, bridge), stop.clone());
     let thread = std::thread::spawn(move || {
         let accepted = server.accept(&of_thread)?;

@@ -5,7 +5,7 @@
 //! 50 mm; substructure I clamped with ten elements, II free with eight, one
 //! grounded damper of 1000 N·s/m at node 5 of each.
 
-use model::reduction::assembly::{Assembly, assemble, assemble_components, assemble_states};
+use model::reduction::assembly::{assemble, assemble_components, assemble_states};
 use model::reduction::response::Spread;
 use model::reduction::state_space::{
     Completion, StateChoice, StateModel, StateParts, StateRecipe, reduce_states, state_parts,
@@ -111,7 +111,7 @@ pub(super) struct BeamRow {
 fn coupled() -> Result<Component, ReductionError> {
     let [one, two] = beams()?;
     let (dofs, joints) = boundaries(false);
-    Ok(assemble_components(&[&one, &two], &dofs, &joints)?.0)
+    assemble_components(&[&one, &two], &dofs, &joints)
 }
 
 /// The coupled beam in full.
@@ -155,8 +155,7 @@ impl FullBeam {
     }
 
     fn state_row(&self, cut_off: f64, completion: Completion) -> Result<BeamRow, ReductionError> {
-        let coupled = coupled_states(cut_off, completion)?;
-        let (model, parts) = (&coupled.0.model, &coupled.1);
+        let (model, parts) = coupled_states(cut_off, completion)?;
         let values = model.eigenvalues()?;
         let (a, b) = model.first_order(model::reduction::trust::Acceptance::Any)?;
         // Boundary velocities in units of the cut-off, or rounding eats the response.
@@ -178,13 +177,12 @@ impl FullBeam {
         method: Method,
         dampers: bool,
     ) -> Result<BeamRow, ReductionError> {
-        let (whole, parts) = coupled_second_order(cut_off, method, dampers)?;
-        let model = &whole.model;
+        let (model, parts) = coupled_second_order(cut_off, method, dampers)?;
         let reduced = second_order_response(&model.matrices)?;
         let rigid = parts[1].omega_rad_s.iter().filter(|&&omega| omega == 0.0).count();
         let kept = [parts[0].omega_rad_s.len(), parts[1].omega_rad_s.len() - rigid];
         let variant = Variant::SecondOrder { method, dampers };
-        let values = eigenvalues(model)?;
+        let values = eigenvalues(&model)?;
         Ok(self.judged(cut_off, variant, model.states(), kept, rigid, &values, &reduced))
     }
 
@@ -255,7 +253,7 @@ fn second_order_response(matrices: &SecondOrder) -> Result<Resolvent, ReductionE
 fn coupled_states(
     cut_off: f64,
     completion: Completion,
-) -> Result<(Assembly<StateModel>, [StateModel; 2]), ReductionError> {
+) -> Result<(StateModel, [StateModel; 2]), ReductionError> {
     let components = beams()?;
     let (dofs, joints) = boundaries(false);
     let reduced = |side: usize| {
@@ -271,7 +269,7 @@ fn coupled_second_order(
     cut_off: f64,
     method: Method,
     dampers: bool,
-) -> Result<(Assembly<ReducedModel>, [ReducedModel; 2]), ReductionError> {
+) -> Result<(ReducedModel, [ReducedModel; 2]), ReductionError> {
     let components = beams()?;
     let (dofs, joints) = boundaries(dampers);
     let reduced = |side: usize| {

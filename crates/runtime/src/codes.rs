@@ -1,0 +1,47 @@
+//! Enums whose variants are codes on a wire or in a record.
+
+/// One list gives the enum, all of its variants and the way from a code to them; with
+/// `=> type`, what is said of each as well.
+macro_rules! codes {
+    ($(#[$about:meta])* pub enum $name:ident: $code:ident {
+        $($(#[$words:meta])* $variant:ident = $value:literal,)*
+    }) => {
+        $(#[$about])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        #[repr($code)]
+        pub enum $name {
+            $($(#[$words])* $variant = $value,)*
+        }
+
+        impl $name {
+            /// Every one.
+            pub const ALL: &[Self] = &[$(Self::$variant,)*];
+
+            /// From its code.
+            pub fn from_code(code: $code) -> Option<Self> {
+                Self::ALL.iter().copied().find(|known| *known as $code == code)
+            }
+        }
+    };
+    ($(#[$about:meta])* pub enum $name:ident: $code:ident => $description:ty {
+        $($(#[$words:meta])* $variant:ident = $value:literal => $said:expr,)*
+    }) => {
+        $crate::codes::codes! {
+            $(#[$about])*
+            pub enum $name: $code {
+                $($(#[$words])* $variant = $value,)*
+            }
+        }
+
+        impl $name {
+            /// What is said of it.
+            pub fn description(self) -> $description {
+                match self {
+                    $(Self::$variant => $said,)*
+                }
+            }
+        }
+    };
+}
+
+pub(crate) use codes;

@@ -1,0 +1,219 @@
+//! The loop gain, and the damping of every mode against the delay, as a page and a picture.
+
+use analysis::loop_stability::modes::{Motion, along_delay};
+use analysis::loop_stability::{LoopMode, OpenLoop, Point};
+use model::compensator::Design;
+
+use crate::forecast::{Examined, Forecast, Stability, is_neutral};
+use crate::page::text::number;
+use crate::page::{Axis, Figure, Grade, KeyNumber, MarkKind, Page, Pane, Role, Section, Shape};
+use crate::page::{Table, Verdict, Width};
+
+/// Delays at which the modes are drawn.
+const STEPS: usize = 60;
+/// Modes that are drawn.
+const MODES: usize = 6;
+/// Motions that belong to no mode, if they grow.
+const OTHERS: usize = 2;
+/// How far from zero the loop gain is drawn.
+const REACH: f64 = 2.6;
+
+/// The figures: loop gain and damping.
+pub fn figures(forecast: &Forecast, examined: &Examined) -> Result<Vec<Figure>, String> {
+    let open = OpenLoop::sampled(&examined.description).map_err(|error| error.to_string())?;
+    let figures = [nyquist(examined, &open), damping(forecast, examined, &open)];
+    Ok(figures.map(|figure| figure.width(Width::Half)).to_vec())
+}
+
+/// The page; `sentence` is the forecast in words.
+pub fn page(
+    title: &str,
+    forecast: &Forecast,
+    examined: &Examined,
+    sentence: String,
+    tables: Vec<Table>,
+) -> Result<Page, String> {
+    let (grade, word) = match &forecast.stability {
+        _ if forecast.is_unstable() => (Grade::Bad, "Unstable"),
+        Stability::Unknown(_) => (Grade::Doubtful, "Not predicted"),
+        _ => (Grade::Good, "Stable"),
+    };
+    let margins = &examined.margins;
+    let mut numbers = Vec::new();
+    if let Some(delay) = margins.verdict.delay_margin {
+        let (more, at) = (number(1e3 * delay.delay_s), number(delay.frequency_hz));
+        let at = format!("unstable at {at} Hz");
+        numbers.push(KeyNumber::new("Delay margin", format!("{more} ms"), at));
+    }
+    if let Some((factor, hertz)) = margins.gain_above {
+        let at = format!("at {} Hz", number(hertz));
+        numbers.push(KeyNumber::new("Gain margin", format!("×{}", number(factor)), at));
+    }
+    if let Some((phase, hertz)) = margins.phase {
+        let at = format!("at {} Hz", number(hertz));
+        numbers.push(KeyNumber::new(
+            "Phase margin",
+            format!("{}°", number(phase.to_degrees())),
+            at,
+        ));
+    }
+    let mut facts =
+        vec![("Transfer system".to_owned(), format!("{} ms late", number(1e3 * forecast.delay_s)))];
+    if let Some(critical) = &forecast.critical_delay {
+        facts.push(("Critical delay".to_owned(), format!("{} ms", number(1e3 * critical.delay_s))));
+    }
+    let drawn = figures(forecast, examined)?.into_iter().map(Into::into).collect();
+    let tables = tables.into_iter().map(|table| {
+        let title = table.title.clone();
+        Section::new(title, vec![Table { title: String::new(), ..table }.into()])
+    });
+    Ok(Page {
+        kind: "Will it be stable?",
+        title: title.to_owned(),
+        verdict: Verdict { grade, word: word.to_owned(), sentence, numbers },
+        facts,
+        sections: [Section::new("Loop gain and damping", drawn)]
+            .into_iter()
+            .chain(tables)
+            .collect(),
+    })
+}
+
+/// L around −1.
+fn nyquist(examined: &Examined, open: &OpenLoop) -> Figure {
+    let smooth = examined.curve.smooth(open, 0.03, 1.5 * REACH);
+    let count = examined.curve.points.first().map_or(0, |point| point.loci.len());
+    let circle = (0..=180).map(|i| f64::from(i) * std::f64::consts::TAU / 180.0);
+    let x = Axis::new("Real part [–]").range(-REACH, REACH);
+    let y = Axis::new("Imaginary part [–]").range(-REACH, REACH);
+    let mut pane = Pane::new(x, y).shape(Shape::Equal).line(
+        Role::Reference,
+        "|L| = 1",
+        circle.map(|angle| (angle.cos(), angle.sin())),
+    );
+    for locus in 0..count {
+        let name = if count == 1 { "L".to_owned() } else { format!("λ{} of L", locus + 1) };
+        let of = |point: &Point| (point.loci[locus].re, point.loci[locus].im);
+        pane = pane.line(Role::Other(locus), name, smooth.iter().map(of));
+    }
+    pane = pane.mark((-1.0, 0.0), "−1", MarkKind::Place);
+    if let Some(delay) = examined.margins.verdict.delay_margin {
+        // Where the curve has the size one at the frequency that goes first.
+        let near =
+            |point: &&Point| (point.omega_rad_s / std::f64::consts::TAU - delay.frequency_hz).abs();
+        let point = examined.curve.points.iter().min_by(|a, b| near(a).total_cmp(&near(b)));
+        let unit = |value: &nalgebra::Complex<f64>| (value.norm() - 1.0).abs();
+        let value = point.and_then(|point| {
+            point.loci.iter().min_by(|a, b| unit(a).total_cmp(&unit(b))).copied()
+        });
+        if let Some(value) = value {
+            let words = format!("{} Hz", number(delay.frequency_hz));
+            pane = pane.mark((value.re, value.im), words, MarkKind::Place);
+        }
+    }
+    let caption = "The loop as it runs, for frequencies from zero to half the rate. A stable loop \
+                   does not go round −1 (a structure that is stable without its specimen). The \
+                   marked frequency reaches −1 first if the loop becomes later.";
+    Figure::new("Loop gain", caption, vec![pane])
+}
+
+/// The damping of the modes that lose most, against the delay.
+fn damping(forecast: &Forecast, examined: &Examined, open: &OpenLoop) -> Figure {
+    let plain = examined.description.compensator == Design::None;
+    let mut has_s = if forecast.delay_s.is_finite() { forecast.delay_s.max(0.0) } else { 0.0 };
+    let more_s = match examined.margins.verdict.delay_margin {
+        Some(delay) => (1.4 * delay.delay_s).min(10.0 * (has_s + 1e-3)),
+        None => 0.5 * has_s + 1e-3,
+    };
+    if !plain {
+        // The compensator has taken most of it: earlier than this means nothing.
+        has_s = has_s.min(0.25 * more_s);
+    }
+    let drawn = drawn(examined, more_s);
+    let start: Vec<Motion> = drawn.iter().map(|drawn| drawn.motion).collect();
+    let steps =
+        |end_s: f64| -> Vec<f64> { (0..=STEPS).map(|i| end_s * i as f64 / STEPS as f64).collect() };
+    // Both ways from where the loop is.
+    let (less, more) = (steps(-has_s), steps(more_s));
+    let (back, forth) = (along_delay(open, &start, &less), along_delay(open, &start, &more));
+    let x = Axis::new("Further delay [ms]").range(-1e3 * has_s, 1e3 * more_s);
+    let mut pane = Pane::new(x, Axis::new("Damping ratio [%]").reach(0.0)).shape(Shape::Square);
+    let flat = |truth: f64| [(-1e3 * has_s, truth), (1e3 * more_s, truth), (f64::NAN, f64::NAN)];
+    let truths = drawn.iter().filter_map(|drawn| drawn.truth).flat_map(flat);
+    pane = pane.line(Role::Reference, "whole structure (reference)", truths);
+    for (index, drawn) in drawn.iter().enumerate() {
+        let point = |(delay_s, row): (&f64, &Vec<Option<Motion>>)| {
+            let ratio = row[index].map_or(f64::NAN, |motion| 100.0 * motion.damping_ratio());
+            (1e3 * delay_s, ratio)
+        };
+        let earlier = less.iter().zip(&back).rev().map(point);
+        let points = earlier.chain(more.iter().zip(&forth).map(point));
+        pane = pane.line(Role::Other(index), drawn.name.clone(), points);
+    }
+    pane = pane.event(0.0, "as declared");
+    if let Some(delay) =
+        examined.margins.verdict.delay_margin.filter(|delay| delay.delay_s <= more_s)
+    {
+        pane = pane.event(1e3 * delay.delay_s, format!("+{} ms", number(1e3 * delay.delay_s)));
+    }
+    Figure::new("Damping in the loop", caption(examined, &drawn), vec![pane])
+}
+
+/// A motion whose damping is drawn.
+struct Drawn {
+    name: String,
+    motion: Motion,
+    /// Damping in the true structure, %; none of the rig's own motions.
+    truth: Option<f64>,
+}
+
+/// The modes that are least damped now or if the loop were later by `more_s`, and
+/// what grows beside them.
+fn drawn(examined: &Examined, more_s: f64) -> Vec<Drawn> {
+    let nearest = |mode: &LoopMode| {
+        let now = mode.in_loop.map_or(f64::INFINITY, |motion| motion.damping_ratio());
+        now.min(now + mode.sensitivity_1_s.unwrap_or(0.0) * more_s)
+    };
+    let followed = examined.motions.modes.iter();
+    let mut modes: Vec<LoopMode> =
+        followed.filter(|mode| mode.in_loop.is_some()).copied().collect();
+    modes.sort_by(|a, b| nearest(a).total_cmp(&nearest(b)));
+    modes.truncate(MODES);
+    modes.sort_by_key(|mode| mode.truth.number);
+    let of_mode = |mode: &LoopMode| {
+        Some(Drawn {
+            name: format!("mode {}, {} Hz", mode.truth.number, short(&mode.truth.motion)),
+            motion: mode.in_loop?,
+            truth: Some(100.0 * mode.truth.motion.damping_ratio()),
+        })
+    };
+    let grows = |motion: &&Motion| motion.growth_1_s() > 0.0 && !is_neutral(**motion);
+    let others = examined.motions.others.iter().filter(grows).take(OTHERS);
+    let of_other = |motion: &Motion| Drawn {
+        name: format!("no mode, {} Hz", short(motion)),
+        motion: *motion,
+        truth: None,
+    };
+    modes.iter().filter_map(of_mode).chain(others.map(of_other)).collect()
+}
+
+fn caption(examined: &Examined, drawn: &[Drawn]) -> String {
+    let mut words = "If the whole loop were later or earlier than declared. Where a curve falls \
+                     below zero the test is unstable."
+        .to_owned();
+    let left_out = examined.motions.modes.len().saturating_sub(MODES);
+    if left_out > 0 {
+        words += &format!(" Of the modes, the {MODES} that come nearest to that.");
+    }
+    if examined.margins.verdict.growing > 0
+        && !drawn.iter().any(|drawn| drawn.motion.growth_1_s() > 0.0)
+    {
+        words += " The motion that grows here belongs to no mode and is not drawn.";
+    }
+    words
+}
+
+fn short(motion: &Motion) -> String {
+    let hertz = motion.frequency_hz();
+    if hertz < 10.0 { format!("{hertz:.2}") } else { format!("{hertz:.1}") }
+}
