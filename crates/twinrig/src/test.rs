@@ -29,7 +29,7 @@ use experiment::{Diagnostics, Embedded, Experiment, Folder, Source};
 /// assert!(!check.is_unstable());
 /// let run = test.run(Clock::Virtual, &StopHandle::default(), &mut Silent)?;
 /// assert_eq!(run.status(), "completed");
-/// let tracking = run.criterion("J2.1").expect("a rehearsal has this criterion");
+/// let tracking = run.criterion("J2").expect("a rehearsal has this criterion");
 /// assert!(tracking < 5.0, "the rig follows within {tracking} %");
 /// # Ok::<(), twinrig::Error>(())
 /// ```

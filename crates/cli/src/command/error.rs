@@ -57,11 +57,27 @@ impl CliError {
     /// The error, and the option that mends it.
     pub(super) fn words(&self) -> String {
         let Self::Library(error) = self else { return self.to_string() };
-        let advice = advice(error);
-        match error {
-            twinrig::Error::Value { .. } => format!("--set {error}"),
-            _ => format!("{error}{advice}"),
+        if let twinrig::Error::Value { .. } = error {
+            return format!("--set {error}");
         }
+        let words = format!("{error}{}", advice(error));
+        match option(error) {
+            Some((thing, option)) => words.replace(thing, option),
+            None => words,
+        }
+    }
+}
+
+/// What the library calls otherwise, and the option that is meant.
+fn option(error: &twinrig::Error) -> Option<(&'static str, &'static str)> {
+    use twinrig::Error;
+    match error {
+        Error::BeyondLimit { .. } => Some(("an rms of", "--rms")),
+        Error::NoSize => Some(("its rms or its amplitude", "--rms or --amplitude")),
+        Error::NonlinearComparison(_) | Error::StreamedComparison | Error::NoMatrices => {
+            Some(("the comparison in time", "--compare"))
+        }
+        _ => None,
     }
 }
 
@@ -80,8 +96,6 @@ fn advice(error: &twinrig::Error) -> &'static str {
         Error::NoHost => ": run it with --host, and feed it with `twinrig host feed FILE`",
         Error::NoLoopGain { .. } => "; leave --plot out",
         Error::NoGround(_) => ": leave out --ground",
-        Error::NoSize => " (--rms, --amplitude)",
-        Error::BeyondLimit { .. } => " (--rms)",
         Error::NotKept { source, .. } | Error::Unfit { source, .. } => advice(source),
         _ => "",
     }
