@@ -370,7 +370,7 @@ mod tests {
         assert!((of(|x| x.exp()).unwrap() - 1.0).abs() < 1e-12);
         assert!((of(|x| -x.powi(3)).unwrap() + 1.0).abs() < 1e-12);
         assert_eq!(of(|_| 3.0), None);
-        assert!(of(|x| (x % 2.0)).unwrap().abs() < 0.2);
+        assert!(of(|x| x % 2.0).unwrap().abs() < 0.2);
         assert_eq!(rank_correlation(&x[..5], &x[..5]), None);
     }
 }
