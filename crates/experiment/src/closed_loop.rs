@@ -1,6 +1,7 @@
 //! What runs inside the loop: integrator, transfer system, sensors.
 
 use keys::{Keys, Stated};
+use model::integrator::Hold;
 use model::transfer::ServoHydraulic;
 
 use super::per_dof::{MOST_INTERFACE, PerDof};
@@ -63,15 +64,6 @@ pub enum Method {
         #[key(number, within = 0.0..=1.0, default = 0.5)]
         spectral_radius: f64,
     },
-}
-
-/// What a load does between two steps.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Keys)]
-pub enum Hold {
-    /// The load is constant over the step.
-    Zero,
-    /// The load is linear over the step.
-    First,
 }
 
 /// What the measured force does between two steps.

@@ -3,7 +3,7 @@
 use keys::Keys;
 use keys::describe::{Alternative, Choice, Field, Shape, Table};
 use keys::tree::Branch;
-use model::excitation::{Resampling, Scaling};
+use model::excitation::{Level, Resampling, Scaling, SyntheticEarthquake};
 
 use super::dof::DofRef;
 use super::input::Column;
@@ -108,7 +108,8 @@ pub struct SignalFile {
     pub name: String,
     /// Format of the file. Absent: by the extension.
     pub format: Option<SignalFormat>,
-    /// Unit of the column. Absent: as the file's header says, else SI.
+    /// Unit of the column. Absent: for the ground as the file's header says, which must then say it;
+    /// for a force SI.
     ///
     /// As its factor to SI.
     #[key(given_unit, name = "unit")]
@@ -218,7 +219,7 @@ pub struct Noise {
     /// How long the signal lasts. Absent: to the end of the test.
     #[key(time, positive)]
     pub duration_s: Option<f64>,
-    /// Seed of this signal. Absent: drawn from the seed of the experiment.
+    /// Seed of this signal. Absent: that of the experiment.
     #[key(count = 0..=i64::MAX as u64)]
     pub seed: Option<u64>,
 }
@@ -229,31 +230,19 @@ pub struct Noise {
 pub struct Multisine {
     /// How strong it is.
     #[key(flatten)]
-    pub level: MultisineLevel,
+    pub level: Level,
     /// Lowest and highest frequency.
     #[key(frequency, not_negative)]
     pub band_hz: [f64; 2],
     /// Number of sines, evenly spaced in the band. Absent: every line of the period.
     #[key(count = 1..=100_000)]
     pub lines: Option<usize>,
-    /// Time after which the signal repeats. Absent: the duration of the test.
-    #[key(time, positive)]
-    pub period_s: Option<f64>,
-    /// Seed of this signal. Absent: drawn from the seed of the experiment.
+    /// Time after which the signal repeats.
+    #[key(time, positive, default = "10 s")]
+    pub period_s: f64,
+    /// Seed of random phases. Absent: Schroeder's phases, which keep the peaks low.
     #[key(count = 0..=i64::MAX as u64)]
     pub seed: Option<u64>,
-}
-
-/// How strong a multisine is, in SI.
-#[derive(Debug, Clone, Copy, PartialEq, Keys)]
-#[key(given, one_of)]
-pub enum MultisineLevel {
-    /// Root mean square of the sum.
-    #[key(given, positive)]
-    Rms(f64),
-    /// Amplitude of each sine.
-    #[key(given, positive)]
-    Amplitude(f64),
 }
 
 /// A synthetic earthquake: noise through the ground filter of Kanai and Tajimi, under an envelope that
@@ -263,7 +252,7 @@ pub struct Synthetic {
     /// Peak ground acceleration.
     #[key(acceleration, positive, name = "peak")]
     pub peak: f64,
-    /// Seed of this signal. Absent: drawn from the seed of the experiment.
+    /// Seed of this signal. Absent: that of the experiment.
     #[key(count = 0..=i64::MAX as u64)]
     pub seed: Option<u64>,
     /// Natural frequency of the ground.
@@ -325,6 +314,24 @@ impl Harmonic {
     }
 }
 
+impl Synthetic {
+    /// The earthquake in a test of `test_s` with this seed. A longer or shorter one keeps the
+    /// proportions of the usual one.
+    pub fn earthquake(&self, test_s: f64, seed: u64) -> SyntheticEarthquake {
+        let usual = SyntheticEarthquake::new(self.peak, self.seed.unwrap_or(seed));
+        let duration_s = self.duration_s.unwrap_or(test_s.clamp(5.0, 600.0));
+        let part = duration_s / usual.duration_s;
+        SyntheticEarthquake {
+            ground_frequency_hz: self.ground_frequency_hz,
+            ground_damping: self.ground_damping,
+            duration_s,
+            rise_s: self.rise_s.unwrap_or(part * usual.rise_s),
+            decay_s: self.decay_s.unwrap_or(part * usual.decay_s),
+            ..usual
+        }
+    }
+}
+
 impl SignalFile {
     /// How the signal is scaled.
     pub fn scaling(&self) -> Scaling {
@@ -363,7 +370,7 @@ impl Keys for ForceSignal {
         Table { fields: fields.leak(), choices: choices.leak(), ..all }
     }
 
-    fn read(branch: &Branch) -> Option<Self> {
-        SignalSource::read(branch).map(Self)
+    fn read_table(branch: &Branch) -> Option<Self> {
+        SignalSource::read_table(branch).map(Self)
     }
 }

@@ -222,7 +222,7 @@ impl Experiment {
             return Err(found);
         }
         collect_files(&root, &mut files);
-        let read = <Self as Keys>::read(&root).expect("a tree without findings is read whole");
+        let read = Self::read_table(&root).expect("a tree without findings is read whole");
         let experiment = Self {
             name: name.to_owned(),
             text: text.to_owned(),

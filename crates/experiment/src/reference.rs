@@ -1,4 +1,4 @@
-//! The grammar as reference documentation.
+//! The declarations as reference documentation.
 
 use std::fmt::Write as _;
 

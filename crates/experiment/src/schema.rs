@@ -1,4 +1,4 @@
-//! The grammar as a JSON Schema, for editors that check TOML while it is typed.
+//! The declarations as a JSON Schema, for editors that check TOML while it is typed.
 
 use serde_json::{Map, Value, json};
 use toml::de::DeValue;
@@ -68,7 +68,11 @@ fn table(table: &'static Table) -> Value {
         }
     }
     for (field, _) in table.all_fields() {
-        let said = if differs(table, field) { json!(true) } else { property(field) };
+        let said = if differs(table, field) {
+            json!({ "description": field.doc })
+        } else {
+            property(field)
+        };
         properties.insert(field.key.into(), said);
     }
     rules.extend(table.choices.iter().filter_map(choice));
@@ -102,7 +106,7 @@ fn property(field: &'static Field) -> Value {
     let mut schema = shape(&field.shape);
     schema["description"] = json!(field.doc);
     if let Need::Default(text) = field.need {
-        let value = DeValue::parse(text).expect("a default in the grammar is a TOML value");
+        let value = DeValue::parse(text).expect("a declared default is a TOML value");
         schema["default"] = plain(value.get_ref());
     }
     schema

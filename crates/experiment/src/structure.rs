@@ -426,7 +426,7 @@ impl MatrixSource {
 impl Read for MatrixSource {
     fn read(node: &Node) -> Option<Self> {
         let Some(table) = node.table() else { return Vec::read(node).map(Self::Diagonal) };
-        let MatrixTable { unit, entries } = Keys::read(table)?;
+        let MatrixTable { unit, entries } = Keys::read_table(table)?;
         Some(match entries {
             Entries::Rows(rows) => Self::full(rows, unit),
             Entries::File(name) => Self::File { name, factor: unit },
@@ -445,7 +445,7 @@ impl Read for DampingSource {
         let Some(table) = node.table() else {
             return MatrixSource::read(node).map(Self::Matrix);
         };
-        Some(match Keys::read(table)? {
+        Some(match Keys::read_table(table)? {
             DampingTable::Modal(OneOrEach::All(ratio)) => Self::Modal(vec![ratio]),
             DampingTable::Modal(OneOrEach::Each(ratios)) => Self::Modal(ratios),
             DampingTable::Rayleigh(rayleigh) => Self::Rayleigh(rayleigh),

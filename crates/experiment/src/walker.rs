@@ -1,4 +1,4 @@
-//! Checks a TOML tree along the grammar and reports every problem it finds.
+//! Checks a TOML tree along its description and reports every problem it finds.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -111,7 +111,7 @@ impl Walker<'_> {
         path: &str,
         span: &Option<Range<usize>>,
     ) -> Option<Node> {
-        let value = DeValue::parse(text).expect("a default in the grammar is a TOML value");
+        let value = DeValue::parse(text).expect("a declared default is a TOML value");
         let outer = self.fill.clone();
         self.fill = Some(outer.clone().unwrap_or_else(|| span.clone().unwrap_or(0..0)));
         let node = self.value(&field.shape, &value, &join(path, field.key), field.key);

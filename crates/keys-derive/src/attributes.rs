@@ -2,8 +2,8 @@
 
 use proc_macro2::{Ident, TokenStream, TokenTree};
 use quote::{ToTokens, quote};
-use syn::parse::ParseStream;
-use syn::{Attribute, Block, Error, Expr, ExprLit, Lit, Meta, Result, Stmt, Token};
+use syn::parse::{ParseStream, Parser};
+use syn::{Attribute, Error, Expr, ExprLit, Lit, Meta, Result, Token, braced, bracketed, token};
 
 /// The words of an attribute in their order, each with its value.
 #[derive(Default)]
@@ -70,7 +70,7 @@ impl Attributes {
     pub(crate) fn default_value(&mut self) -> Result<TokenStream> {
         match self.take("default") {
             Some(value) => {
-                let text = as_written(&syn::parse2(value)?)?;
+                let text = as_written.parse2(value)?;
                 Ok(quote!(Some(#text)))
             }
             None => Ok(quote!(None)),
@@ -110,28 +110,38 @@ impl Attributes {
     }
 }
 
-/// An expression as the file would write it.
-fn as_written(value: &Expr) -> Result<String> {
-    match value {
-        Expr::Lit(lit) => Ok(lit.to_token_stream().to_string()),
-        Expr::Unary(unary) => Ok(format!("-{}", as_written(&unary.expr)?)),
-        Expr::Array(array) => {
-            let entries: Result<Vec<String>> = array.elems.iter().map(as_written).collect();
-            Ok(format!("[{}]", entries?.join(", ")))
-        }
-        Expr::Block(block) => table(&block.block),
-        other => Err(Error::new_spanned(other, "a default is a value as the file has it")),
+/// A value as the file would write it.
+fn as_written(input: ParseStream<'_>) -> Result<String> {
+    if input.peek(token::Brace) {
+        let content;
+        braced!(content in input);
+        let entries = separated(&content, |entry| {
+            let key: Ident = entry.parse()?;
+            entry.parse::<Token![=]>()?;
+            Ok(format!("{key} = {}", as_written(entry)?))
+        })?;
+        return Ok(if entries.is_empty() { "{}".into() } else { format!("{{ {entries} }}") });
     }
+    if input.peek(token::Bracket) {
+        let content;
+        bracketed!(content in input);
+        return Ok(format!("[{}]", separated(&content, as_written)?));
+    }
+    let sign = if input.parse::<Option<Token![-]>>()?.is_some() { "-" } else { "" };
+    Ok(format!("{sign}{}", input.parse::<Lit>()?.to_token_stream()))
 }
 
-fn table(block: &Block) -> Result<String> {
-    let entry = |statement: &Stmt| match statement {
-        Stmt::Expr(Expr::Assign(pair), _) => {
-            Ok(format!("{} = {}", pair.left.to_token_stream(), as_written(&pair.right)?))
+/// Entries between commas.
+fn separated(
+    input: ParseStream<'_>,
+    entry: impl Fn(ParseStream<'_>) -> Result<String>,
+) -> Result<String> {
+    let mut entries = Vec::new();
+    while !input.is_empty() {
+        entries.push(entry(input)?);
+        if !input.is_empty() {
+            input.parse::<Token![,]>()?;
         }
-        other => Err(Error::new_spanned(other, "an entry of a table is `key = value`")),
-    };
-    let entries: Result<Vec<String>> = block.stmts.iter().map(entry).collect();
-    let entries = entries?.join(", ");
-    Ok(if entries.is_empty() { "{}".to_owned() } else { format!("{{ {entries} }}") })
+    }
+    Ok(entries.join(", "))
 }

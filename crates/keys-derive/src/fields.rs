@@ -34,7 +34,7 @@ impl<'a> Parts<'a> {
             if attributes.take("flatten").is_some() {
                 let key = attributes.flat_key();
                 parts.describe.push(quote!(#key.flat(<#kind as ::keys::Keys>::table_of)));
-                parts.read.push((ident, quote!(<#kind as ::keys::Keys>::read(branch))));
+                parts.read.push((ident, quote!(<#kind as ::keys::Keys>::read_table(branch))));
                 continue;
             }
             let (default, name) = (attributes.default_value()?, ident.to_string());

@@ -76,7 +76,8 @@ fn expand(input: &DeriveInput) -> Result<TokenStream> {
     let Table { describe, read, chosen, keys } = table;
     let place = if given { quote!(Some(leaf)) } else { quote!(None) };
     let shape = quote!(::keys::value::nested::<Self>(#place));
-    let value = value(name, given, &shape, &quote!(<Self as ::keys::Keys>::read(node.table()?)));
+    let value =
+        value(name, given, &shape, &quote!(<Self as ::keys::Keys>::read_table(node.table()?)));
     let constants = constants(&keys);
     let chosen = chosen.into_iter();
     Ok(quote! {
@@ -86,7 +87,7 @@ fn expand(input: &DeriveInput) -> Result<TokenStream> {
             fn table_of(given: Option<::keys::describe::Shape>) -> ::keys::describe::Table {
                 #describe
             }
-            fn read(branch: &::keys::tree::Branch) -> Option<Self> {
+            fn read_table(branch: &::keys::tree::Branch) -> Option<Self> {
                 #read
             }
             #( fn is_chosen(branch: &::keys::tree::Branch) -> bool { #chosen } )*
@@ -122,7 +123,7 @@ fn tagged(data: &DataEnum, attributes: &mut Attributes, tag: &TokenStream) -> Re
             own = Attributes::default();
             (
                 vec![quote!(#key.flat(<#inner as ::keys::Keys>::table_of))],
-                quote!(<#inner as ::keys::Keys>::read(branch).map(Self::#name)),
+                quote!(<#inner as ::keys::Keys>::read_table(branch).map(Self::#name)),
             )
         } else {
             let parts = Parts::of(&variant.fields)?;
@@ -157,7 +158,7 @@ fn one_of(data: &DataEnum, attributes: &Attributes) -> Result<Table> {
                 (
                     vec![quote!(#key.flat(<#inner as ::keys::Keys>::table_of))],
                     quote!(<#inner>::FIRST_KEY),
-                    quote!(<#inner as ::keys::Keys>::read(branch).map(Self::#name)),
+                    quote!(<#inner as ::keys::Keys>::read_table(branch).map(Self::#name)),
                 )
             }
             Some(inner) => {

@@ -22,6 +22,48 @@
 //! let keys: Vec<&str> = Limits::table().fields.iter().map(|field| field.key).collect();
 //! assert_eq!(keys, ["command", "hold"]);
 //! ```
+//!
+//! Slips in a declaration are errors of the compiler: a misspelt word, a quantity that the type
+//! cannot hold, a key without documentation, an enum that does not say how it is told apart.
+//!
+//! ```compile_fail
+//! # use keys::Keys;
+//! /// A table.
+//! #[derive(Keys)]
+//! struct Table {
+//!     /// A key.
+//!     #[key(lenght)]
+//!     one: f64,
+//! }
+//! ```
+//! ```compile_fail
+//! # use keys::Keys;
+//! /// A table.
+//! #[derive(Keys)]
+//! struct Table {
+//!     /// A key.
+//!     #[key(length)]
+//!     one: u64,
+//! }
+//! ```
+//! ```compile_fail
+//! # use keys::Keys;
+//! /// A table.
+//! #[derive(Keys)]
+//! struct Table {
+//!     #[key(length)]
+//!     one: f64,
+//! }
+//! ```
+//! ```compile_fail
+//! # use keys::Keys;
+//! /// A table.
+//! #[derive(Keys)]
+//! enum Table {
+//!     /// A way.
+//!     One(f64),
+//! }
+//! ```
 
 // The derived code names this crate by its name, also inside it.
 extern crate self as keys;
@@ -30,9 +72,14 @@ pub mod describe;
 pub mod key;
 pub mod quantity;
 pub mod quote;
+pub mod read;
 pub mod tree;
 pub mod units;
 pub mod value;
 
+#[cfg(test)]
+mod tests;
+
 pub use keys_derive::Keys;
-pub use value::{Is, Keys, Placed, Read, Stated};
+pub use read::{Is, Keys, Read};
+pub use value::{Placed, Stated};

@@ -227,4 +227,83 @@ mod tests {
         assert_eq!(command.displacement, [0.0, 0.0]);
         assert!(ticks > 10 + 14, "held ten ticks, then ramped over fifteen");
     }
+
+    fn trip() -> Trip {
+        Trip { kind: TripKind::Force, dof: 0, value: 2.0, limit: 1.0 }
+    }
+
+    /// By hand: three ticks of hold and one that sees its end, then strides of 0.25.
+    #[test]
+    fn the_way_to_safe_is_walked_as_it_is_reckoned() {
+        let mut interlock = Interlock::new(SafePath { hold_s: 0.75, rate_m_s: 1.0 }, 0.25);
+        interlock.latch(trip(), 7);
+        let mut command = Motion::rest(2);
+        command.displacement = vec![0.625, -0.25];
+        let mut seen = Vec::new();
+        for _ in 0..8 {
+            command.velocity.fill(9.0);
+            command.acceleration.fill(9.0);
+            interlock.lead(&mut command);
+            seen.push((
+                interlock.phase,
+                command.displacement[0],
+                command.displacement[1],
+                command.velocity[0],
+                command.velocity[1],
+            ));
+            assert_eq!(command.acceleration, [0.0, 0.0]);
+        }
+        assert_eq!(
+            seen,
+            [
+                (Phase::Holding, 0.625, -0.25, 0.0, 0.0),
+                (Phase::Holding, 0.625, -0.25, 0.0, 0.0),
+                (Phase::Holding, 0.625, -0.25, 0.0, 0.0),
+                (Phase::Ramping, 0.625, -0.25, 0.0, 0.0),
+                // A stride that ends at zero is no way any more.
+                (Phase::Ramping, 0.375, 0.0, -1.0, 0.0),
+                (Phase::Ramping, 0.125, 0.0, -1.0, 0.0),
+                (Phase::Safe, 0.0, 0.0, 0.0, 0.0),
+                (Phase::Safe, 0.0, 0.0, 0.0, 0.0),
+            ]
+        );
+        assert_eq!(interlock.trip, Some((trip(), 7)));
+    }
+
+    #[test]
+    fn an_armed_interlock_leads_nowhere() {
+        let mut interlock = Interlock::new(SafePath { hold_s: 0.0, rate_m_s: 1.0 }, 0.25);
+        assert_eq!((interlock.phase, interlock.trip), (Phase::Running, None));
+        let mut command = Motion::rest(1);
+        command.displacement[0] = -0.75;
+        interlock.lead(&mut command);
+        assert_eq!((interlock.phase, command.displacement[0]), (Phase::Running, -0.75));
+        // Without a hold the first tick only sees its end; the way up is as long as the way down.
+        interlock.latch(trip(), 0);
+        let places: Vec<f64> = (0..4)
+            .map(|_| {
+                interlock.lead(&mut command);
+                command.displacement[0]
+            })
+            .collect();
+        assert_eq!(places, [-0.75, -0.5, -0.25, 0.0]);
+    }
+
+    #[test]
+    fn an_hour_is_the_longest_ramp() {
+        let interlock = Interlock::new(SafePath { hold_s: 0.0, rate_m_s: 0.5 }, 0.25);
+        let mut command = Motion::rest(2);
+        for (x, out) in [
+            (0.0, false),
+            (1800.0, false),
+            (-1800.0, false),
+            (1800.0 * (1.0 + 1e-12), true),
+            (-1801.0, true),
+            (f64::NAN, true),
+            (f64::INFINITY, true),
+        ] {
+            command.displacement[1] = x;
+            assert_eq!(interlock.is_out_of_reach(&command), out, "{x}");
+        }
+    }
 }

@@ -77,7 +77,7 @@ fn judged(numerical: &Equations, plant: &Plant, step_s: f64) -> Verdict {
     let task = Task { plant, step_s, band_hz: (0.1, 10.0), description: Some(&description) };
     let table = tabulate(&task);
     assert_eq!(table.candidates[0].design, Design::None);
-    table.candidates[0].judgement.clone().unwrap()
+    table.candidates[0].judgement.unwrap()
 }
 
 #[test]

@@ -43,7 +43,7 @@ const SYSTEMS: usize = 220;
 
 /// A row of one to four masses, one or two interface DOFs, and any rig and fixed
 /// compensator.
-fn random_loop(random: &mut Stream, number: usize) -> LoopDescription {
+pub(crate) fn random_loop(random: &mut Stream, number: usize) -> LoopDescription {
     let n = 1 + (4.0 * random.uniform()) as usize;
     let mass =
         DMatrix::from_diagonal(&DVector::from_fn(n, |_, _| 500.0 + 1000.0 * random.uniform()));

@@ -4,4 +4,5 @@
 mod delay_stability;
 mod iterative;
 mod loop_stability;
+mod oracle;
 mod sampled_loop;

@@ -6,6 +6,7 @@ mod check;
 mod commands;
 mod common;
 mod compensators;
+mod declared_defaults;
 mod experiments;
 mod golden;
 mod guard;

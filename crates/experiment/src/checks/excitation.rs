@@ -8,9 +8,9 @@ use super::super::excitation::{
 };
 use super::super::input::Column;
 use super::pace;
-use keys::Read as _;
 use keys::tree::{Branch, Node};
 use keys::value::key;
+use keys::{Keys as _, Read as _};
 
 /// Most sines in a multisine.
 const MOST_LINES: f64 = 1e5;
@@ -92,7 +92,7 @@ fn check_generators(signal: &Branch, test: &Test, out: &mut Diagnostics) {
         node.list().into_iter().flatten().for_each(|edge| frequency(edge, test, out));
     }
     if let Some(multisine) = signal.table(SignalSource::MULTISINE) {
-        check_lines(multisine, test, out);
+        check_lines(multisine, out);
     }
     if let Some(synthetic) = signal.table(SignalSource::SYNTHETIC) {
         check_envelope(synthetic, test, out);
@@ -110,8 +110,8 @@ fn frequency(node: &Node, test: &Test, out: &mut Diagnostics) {
     }
 }
 
-fn check_lines(multisine: &Branch, test: &Test, out: &mut Diagnostics) {
-    let period = multisine.number(Multisine::PERIOD_S).or(test.duration);
+fn check_lines(multisine: &Branch, out: &mut Diagnostics) {
+    let period = multisine.number(Multisine::PERIOD_S);
     let Some(node) = multisine.node(Multisine::BAND_HZ) else { return };
     let (Some(&[low, high]), Some(period)) = (node.numbers().as_deref(), period) else { return };
     let available = (high * period).floor() - (low * period).ceil().max(1.0) + 1.0;
@@ -133,9 +133,11 @@ fn check_lines(multisine: &Branch, test: &Test, out: &mut Diagnostics) {
 }
 
 fn check_envelope(synthetic: &Branch, test: &Test, out: &mut Diagnostics) {
-    let Some(length) = synthetic.number(Synthetic::DURATION_S).or(test.duration) else { return };
-    let rise = synthetic.number(Synthetic::RISE_S).unwrap_or(0.1 * length);
-    let decay = synthetic.number(Synthetic::DECAY_S).unwrap_or(0.5 * length);
+    let (Some(duration), Some(declared)) = (test.duration, Synthetic::read_table(synthetic)) else {
+        return;
+    };
+    let quake = declared.earthquake(duration, 0);
+    let (rise, decay, length) = (quake.rise_s, quake.decay_s, quake.duration_s);
     if rise + decay > length
         && let Some(node) = synthetic.node(Synthetic::DECAY_S).or(synthetic.node(Synthetic::RISE_S))
     {

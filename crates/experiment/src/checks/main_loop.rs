@@ -17,7 +17,7 @@ pub(super) fn check(root: &Branch, out: &mut Diagnostics) {
     let Some(main) = root.table(Experiment::MAIN_LOOP) else { return };
     let (Some(node), Some(pace)) = (main.node(MainLoopSpec::STEP_TIME), pace(root)) else { return };
     let step_s = pace.step_s();
-    let rates = MainLoopSpec::read(main).map(|spec| spec.rates(&TransferKind::Ideal, step_s));
+    let rates = MainLoopSpec::read_table(main).map(|spec| spec.rates(&TransferKind::Ideal, step_s));
     let Some((rates, time)) = rates.and_then(|rates| Some((rates, rates.step_time?))) else {
         return;
     };

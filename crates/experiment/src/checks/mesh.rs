@@ -27,9 +27,9 @@ pub(super) fn is_meshed(root: &Branch) -> bool {
 /// Degrees of freedom of a mesh without errors.
 pub(super) fn size(structure: &Branch) -> Option<usize> {
     if let Some(brick) = structure.table(StructureSource::BRICK) {
-        return Brick::read(brick).map(|brick| brick.size());
+        return Brick::read_table(brick).map(|brick| brick.size());
     }
-    Frame::read(structure.table(StructureSource::FRAME)?).map(|frame| frame.size())
+    Frame::read_table(structure.table(StructureSource::FRAME)?).map(|frame| frame.size())
 }
 
 pub(super) fn check(root: &Branch, size: Option<usize>, out: &mut Diagnostics) {

@@ -42,7 +42,7 @@ pub(crate) fn check(root: &Branch, out: &mut Diagnostics) {
 
 /// How often the loop ticks, if the file says so.
 pub(crate) fn pace(root: &Branch) -> Option<Pace> {
-    root.table(Experiment::INTEGRATOR).and_then(Pace::read)
+    root.table(Experiment::INTEGRATOR).and_then(Pace::read_table)
 }
 
 /// The interface as it is listed.

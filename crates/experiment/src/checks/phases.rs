@@ -121,7 +121,7 @@ fn check_stream(root: &Branch, out: &mut Diagnostics) {
     let main_loop = root.table(Experiment::MAIN_LOOP);
     if let Some(predictor) = main_loop.and_then(|table| table.table(MainLoopSpec::PREDICTOR))
         && let Some(kind) = predictor.node(Design::TAG)
-        && Design::read(predictor) == Some(Design::ModelBased)
+        && Design::read_table(predictor) == Some(Design::ModelBased)
     {
         let message = "a model-based predictor looks at the load ahead, and a streamed load is \
                        not known ahead";

@@ -462,7 +462,7 @@ const CASES: &[Case] = &[
         GROUND,
         "{ multisine = { rms = \"1 g\", band = [\"1 Hz\", \"2 Hz\"], lines = 500 } }",
         "500",
-        "only 41 lines",
+        "only 11 lines",
         "fewer lines",
     ),
     case(

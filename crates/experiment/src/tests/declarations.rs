@@ -2,7 +2,12 @@
 
 use keys::describe::{Field, Need, Shape, Table};
 
+use toml::de::DeTable;
+
 use super::super::ROOT;
+use super::super::diagnostic::Diagnostics;
+use super::super::walker::walk;
+use super::Shelf;
 
 fn visit(table: &'static Table, path: &str, see: &mut impl FnMut(&str, &'static Table)) {
     see(path, table);
@@ -68,6 +73,24 @@ fn an_absent_word_is_one_of_the_words() {
             assert!(of.iter().any(|variant| variant.word == word), "{path}: {word}");
         }
     });
+}
+
+#[test]
+fn every_default_is_read() {
+    let mut seen = 0;
+    visit(&ROOT, "", &mut |path, table| {
+        for field in kinds(table).into_iter().flatten() {
+            let Need::Default(text) = field.need else { continue };
+            let alone: &'static [Field] = vec![*field].leak();
+            let lone = Table { doc: "", fields: alone, choices: &[], variants: None };
+            let mut found = Diagnostics::new("default.toml", text);
+            let read = walk(Box::leak(Box::new(lone)), &DeTable::new(), &Shelf, &mut found);
+            assert!(found.is_empty(), "{path}.{}: {found}", field.key);
+            assert!(read.node(field.key).is_some(), "{path}.{}", field.key);
+            seen += 1;
+        }
+    });
+    assert!(seen > 100, "{seen}");
 }
 
 #[test]

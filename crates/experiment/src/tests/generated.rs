@@ -1,4 +1,4 @@
-//! What is generated from the grammar agrees with it.
+//! What is generated from the declarations agrees with them.
 
 use std::collections::BTreeSet;
 
@@ -16,7 +16,7 @@ use super::super::schema::{json_schema, plain};
 use super::hostile::random_file;
 use super::{BASE, changed};
 
-/// Every key of the grammar.
+/// Every key of the file.
 fn keys(table: &'static Table, into: &mut BTreeSet<&'static str>) {
     into.extend(table.variants.iter().map(|variants| variants.key));
     for (field, _) in table.all_fields() {
@@ -53,7 +53,7 @@ fn properties(value: &Value, into: &mut BTreeSet<String>) {
 }
 
 #[test]
-fn the_schema_lists_exactly_the_keys_of_the_grammar() {
+fn the_schema_lists_exactly_the_declared_keys() {
     let schema = json_schema();
     let text = serde_json::to_string(&schema).expect("JSON");
     let again: Value = serde_json::from_str(&text).expect("JSON");
@@ -130,8 +130,16 @@ fn the_schema_agrees_with_the_walker() {
         ("\"3 %\"", "3"),
         ("scale = 0.4", "scale = 0.4, peak = \"1 g\""),
         ("[1]", "[]"),
+        ("[limits]", "[compensator]\nlower = [0, 0]\n[limits]"),
+        ("[limits]", "[compensator]\nkind = \"adaptive_time_series\"\nlower = [0, 0]\n[limits]"),
     ] {
         documents.push(json!([new, json_of(&changed(old, new)), false]));
+    }
+    // A key may differ from kind to kind.
+    for (kind, lower) in [("adaptive_inverse", "[0, 0, 0, 0]"), ("adaptive_model_based", "[0, 0]")]
+    {
+        let text = format!("{BASE}[compensator]\nkind = \"{kind}\"\nlower = {lower}\n");
+        documents.push(json!([kind, json_of(&text), true]));
     }
     documents.push(json!(["base", json_of(BASE), true]));
     let input = json!({ "schema": json_schema(), "documents": documents }).to_string();

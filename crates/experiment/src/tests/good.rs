@@ -1,18 +1,19 @@
 //! Good files give the expected values in SI.
 
-use super::super::closed_loop::{Feedback, Hold, Method, PureDelay, TransferKind};
-use super::super::excitation::{
-    Chirp, Impulse, Multisine, MultisineLevel, Noise, SignalFormat, Synthetic,
-};
+use super::super::closed_loop::{Feedback, Method, PureDelay, TransferKind};
+use super::super::excitation::{Chirp, Impulse, Multisine, Noise, SignalFormat, Synthetic};
 use super::super::input::Column;
 use super::super::reference::EXAMPLE;
 use super::super::structure::{Beam, BeamEnds, Chain, ChainEnds, Rayleigh, Section};
 use super::super::watch::{RecordedDofs, RecordedMotion, SafeSpec, StabilityWarningSpec, Work};
 use super::super::*;
 use super::{BASE, changed, good, read};
-use model::compensator::Design;
+use model::compensator::{
+    AdaptiveInverseDesign, AdaptiveModelBasedDesign, AdaptiveTimeSeriesDesign, Design, PiLeadDesign,
+};
 use model::element::Side;
-use model::excitation::{Resampling, Scaling};
+use model::excitation::{Level, Resampling, Scaling};
+use model::integrator::Hold;
 use model::structure::MassModel;
 use model::transfer::ServoHydraulic;
 
@@ -317,10 +318,10 @@ fn signals_of_every_source_are_read() {
     assert_eq!(
         ground(r#"{ multisine = { amplitude = "1 mg", band = ["1 Hz", "10 Hz"], lines = 10 } }"#),
         SignalSource::Multisine(Multisine {
-            level: MultisineLevel::Amplitude(1e-3 * 9.80665),
+            level: Level::Amplitude(1e-3 * 9.80665),
             band_hz: [1.0, 10.0],
             lines: Some(10),
-            period_s: None,
+            period_s: 10.0,
             seed: None
         })
     );
@@ -393,6 +394,39 @@ fn methods_and_transfer_systems_are_read() {
             delay_s: None
         }
     );
+}
+
+/// What a model calls its usual numbers are those of a file that gives none, but for the rounding of
+/// units.
+#[test]
+fn declared_defaults_are_the_models_own() {
+    let design =
+        |kind: &str| good(&format!("{BASE}[compensator]\nkind = \"{kind}\"\n")).compensator.design;
+    let near = |name: &str, declared: &[f64], own: &[f64]| {
+        assert_eq!(declared.len(), own.len(), "{name}");
+        for (declared, own) in declared.iter().zip(own) {
+            assert!((declared - own).abs() <= 1e-15 * own.abs(), "{name}: {declared}, not {own}");
+        }
+    };
+    let Design::AdaptiveInverse(declared) = design("adaptive_inverse") else { panic!("kind") };
+    let own = AdaptiveInverseDesign::GENERIC;
+    let numbers = |d: &AdaptiveInverseDesign| {
+        let more = [d.noise_m, d.threshold_m, d.forgetting, d.latency_samples, d.filter_hz];
+        [&d.start()[..], &d.spread, &d.lower, &d.upper, &more].concat()
+    };
+    near("adaptive_inverse", &numbers(&declared), &numbers(&own));
+    let Design::AdaptiveTimeSeries(declared) = design("adaptive_time_series") else {
+        panic!("kind")
+    };
+    let own = AdaptiveTimeSeriesDesign::GENERIC;
+    let numbers = |d: &AdaptiveTimeSeriesDesign| {
+        let more = [d.noise_m, d.threshold_m, d.window_s, d.filter_hz];
+        [&d.start()[..], &d.spread, &d.lower, &d.upper, &more].concat()
+    };
+    near("adaptive_time_series", &numbers(&declared), &numbers(&own));
+    let published = Design::AdaptiveModelBased(AdaptiveModelBasedDesign::PUBLISHED);
+    assert_eq!(design("adaptive_model_based"), published);
+    assert_eq!(design("pi_lead"), Design::PiLead(PiLeadDesign::BENCHMARK));
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Files made to break the reader, and random ones made from the grammar.
+//! Files made to break the reader, and random ones made from the declarations.
 
 use proptest::prelude::*;
 
@@ -101,10 +101,10 @@ proptest! {
     }
 }
 
-/// Files written by dice from the grammar: the walker must have nothing to say
+/// Files written by dice from the declarations: the walker must have nothing to say
 /// about them, and those that pass the cross checks must be built whole.
 #[test]
-fn whatever_the_grammar_allows_is_read_or_refused_with_reason() {
+fn whatever_the_declarations_allow_is_read_or_refused_with_reason() {
     let mut accepted = 0;
     for seed in 0..4000 {
         let text = random_file(seed);
@@ -121,7 +121,7 @@ fn whatever_the_grammar_allows_is_read_or_refused_with_reason() {
     assert!(accepted >= 200, "only {accepted} of 4000 reached the typed experiment");
 }
 
-/// A file that obeys the grammar, the same one for the same seed.
+/// A file that obeys the declarations, the same one for the same seed.
 pub(super) fn random_file(seed: u64) -> String {
     let text = write_table(&ROOT, &mut Dice(seed));
     let inner = text.strip_prefix('{').and_then(|text| text.strip_suffix('}'));
@@ -146,7 +146,7 @@ fn top_level(text: &str) -> String {
 /// What a structure without a mesh is made by.
 const BUILDERS: [&str; 3] = ["shear_building", "chain", "beam"];
 
-/// A random inline table that obeys the grammar.
+/// A random inline table that obeys the declarations.
 fn write_table(table: &'static Table, dice: &mut Dice) -> String {
     let mut entries = Vec::new();
     let mut fields: Vec<&Field> = table.fields.iter().collect();

@@ -2,6 +2,7 @@
 
 use std::f64::consts::{PI, TAU};
 
+use keys::Keys;
 use numerics::fourier::{Line, sum_of_lines};
 use numerics::random::Stream;
 
@@ -57,11 +58,14 @@ impl Noise {
 }
 
 /// What of a multisine is prescribed.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Keys)]
+#[key(given, one_of)]
 pub enum Level {
-    /// Root mean square over a period.
+    /// Root mean square of the sum.
+    #[key(given, positive)]
     Rms(f64),
-    /// Largest absolute value over a period.
+    /// Largest value of the sum, either way.
+    #[key(given, positive)]
     Amplitude(f64),
 }
 
@@ -97,9 +101,6 @@ pub struct Multisine {
 }
 
 impl Multisine {
-    /// Period where the file gives none.
-    pub const DEFAULT_PERIOD_S: f64 = 10.0;
-
     pub(super) fn sample(&self, rate_hz: f64, count: usize) -> Result<Vec<f64>, ModelError> {
         let (name, wanted) = match self.level {
             Level::Rms(value) => ("rms", value),

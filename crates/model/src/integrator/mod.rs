@@ -22,6 +22,7 @@ mod tests;
 
 pub use stability::{UnstableStep, unstable_step};
 
+use keys::Keys;
 use nalgebra::DMatrix;
 use numerics::block::vstack;
 use numerics::lanes::Lane;
@@ -37,11 +38,11 @@ pub use step_map::{StepMap, StepShape};
 use stepper::{Inertia, Stepper};
 
 /// How the load runs between two samples, for the exact method.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Keys)]
 pub enum Hold {
-    /// It keeps its value.
+    /// The load is constant over the step.
     Zero,
-    /// It runs straight to the next value.
+    /// The load is linear over the step.
     First,
 }
 

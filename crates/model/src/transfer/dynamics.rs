@@ -19,6 +19,15 @@ pub enum TransferError {
          [partition] mass, or use a transfer function"
     )]
     MasslessSpecimen,
+    /// Coefficients out of all proportion to the step.
+    #[error(
+        "over a step of {step_s} s the transfer system's response is no number: check the \
+         coefficients of its transfer function"
+    )]
+    NoNumber {
+        /// The step.
+        step_s: f64,
+    },
 }
 
 /// The benchmark's servo-hydraulic actuator with its specimen.
@@ -156,6 +165,9 @@ impl ActuatorDynamics {
         let held = zero_order_hold(&self.system.dynamics, &self.system.held, step_s);
         let input = |derivative: usize| held.start.columns(derivative * n, n).into_owned();
         let left = DMatrix::identity(states, states) - held.transition;
+        if !left.iter().all(|value| value.is_finite()) {
+            return motion;
+        }
         let stretches = left.singular_values();
         // An integrator never settles behind a constant command; it is as it is.
         if stretches.min() <= INTEGRATES * stretches.max() {
@@ -217,6 +229,13 @@ impl ActuatorDynamics {
         let z = numerics::solve::solved(left, &right)?;
         let of_states: Complex<f64> = (0..states).map(|i| z[(i, 0)] * self.motion[(dof, i)]).sum();
         Some(of_states + direct)
+    }
+
+    /// Itself, if its response over a step is made of numbers.
+    pub fn finite_over(self, step_s: f64) -> Result<Self, TransferError> {
+        let held = zero_order_hold(&self.system.dynamics, &self.system.held, step_s);
+        let finite = held.transition.iter().chain(&held.start).all(|value| value.is_finite());
+        if finite { Ok(self) } else { Err(TransferError::NoNumber { step_s }) }
     }
 
     /// Servo-hydraulic actuators, one per interface DOF, on a common specimen.

@@ -64,7 +64,8 @@ impl TransferSystem {
                 ActuatorDynamics::from_function(function, &small)
             }
             Self::ServoHydraulic(servo) => ActuatorDynamics::from_servo(servo, &small)?,
-        };
+        }
+        .finite_over(step_s)?;
         let mut join = Join::new(Time::Step(step_s));
         let late = join.add(late_form(&line, step_s).copies(count));
         let moved = join.add(dynamics.linear_form(step_s));

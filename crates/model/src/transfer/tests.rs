@@ -218,3 +218,11 @@ fn rescaled_states_are_the_same_motion() {
         (output(&before, slope(&before, &states)[0]), output(&after, slope(&after, &scaled)[0]));
     assert!((old - new).abs() < 1e-9 * old.abs(), "{old} {new}");
 }
+
+#[test]
+fn coefficients_out_of_all_proportion_are_refused() {
+    let function = TransferFunction::new(&[1e6], &[1.0, 300.0, 1e300]).unwrap();
+    let system = TransferSystem::TransferFunction { function, samples: 0.0 };
+    let refused = system.linear_form(&specimen(), 2e-3).unwrap_err();
+    assert_eq!(refused, TransferError::NoNumber { step_s: 2e-3 });
+}

@@ -80,17 +80,19 @@ impl VirtualRig {
         let count = parts.specimen.count();
         let step_s = parts.step_s;
         let delay = |samples| Actuator::Delay(DelayLine::new(samples, step_s, count));
-        let dynamic = |dynamics: &ActuatorDynamics, samples| {
-            Actuator::Dynamic(Box::new(Dynamic::new(dynamics, &parts.specimen, samples, step_s)))
+        let dynamic = |dynamics: ActuatorDynamics, samples| {
+            let dynamics = dynamics.finite_over(step_s)?;
+            let dynamic = Dynamic::new(&dynamics, &parts.specimen, samples, step_s);
+            Ok::<_, TransferError>(Actuator::Dynamic(Box::new(dynamic)))
         };
         let actuator = match &parts.transfer_system {
             TransferSystem::Ideal => delay(0.0),
             TransferSystem::Delay { samples } => delay(*samples),
             TransferSystem::TransferFunction { function, samples } => {
-                dynamic(&ActuatorDynamics::from_function(function, &parts.specimen), *samples)
+                dynamic(ActuatorDynamics::from_function(function, &parts.specimen), *samples)?
             }
             TransferSystem::ServoHydraulic(servo) => {
-                dynamic(&ActuatorDynamics::from_servo(servo, &parts.specimen)?, 0.0)
+                dynamic(ActuatorDynamics::from_servo(servo, &parts.specimen)?, 0.0)?
             }
         };
         Ok(Self {

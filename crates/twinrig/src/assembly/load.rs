@@ -4,8 +4,7 @@ use std::sync::Arc;
 
 use model::channel::Channel;
 use model::excitation::{
-    Band, Chirp, Harmonic, Impulse, Level, Multisine, Noise, Phases, Samples, SignalSource,
-    SyntheticEarthquake,
+    Band, Chirp, Harmonic, Impulse, Multisine, Noise, Phases, Samples, SignalSource,
 };
 use model::partition::LoadPattern;
 use model::structure::Structure;
@@ -134,28 +133,14 @@ impl Builder<'_> {
                 seed: seed(noise.seed),
             }),
             declared::SignalSource::Multisine(sum) => SignalSource::Multisine(Multisine {
-                level: match sum.level {
-                    declared::MultisineLevel::Rms(rms) => Level::Rms(rms),
-                    declared::MultisineLevel::Amplitude(amplitude) => Level::Amplitude(amplitude),
-                },
+                level: sum.level,
                 band: band(sum.band_hz),
                 lines: sum.lines,
-                period_s: sum.period_s.unwrap_or(Multisine::DEFAULT_PERIOD_S),
+                period_s: sum.period_s,
                 phases: sum.seed.map_or(Phases::Schroeder, |seed| Phases::Random { seed }),
             }),
             declared::SignalSource::Synthetic(quake) => {
-                let usual = SyntheticEarthquake::new(quake.peak, seed(quake.seed));
-                // A longer or shorter earthquake keeps the proportions of the usual one.
-                let length_s = quake.duration_s.unwrap_or(whole_s.clamp(5.0, 600.0));
-                let part = length_s / usual.duration_s;
-                SignalSource::Synthetic(SyntheticEarthquake {
-                    ground_frequency_hz: quake.ground_frequency_hz,
-                    ground_damping: quake.ground_damping,
-                    duration_s: length_s,
-                    rise_s: quake.rise_s.unwrap_or(part * usual.rise_s),
-                    decay_s: quake.decay_s.unwrap_or(part * usual.decay_s),
-                    ..usual
-                })
+                SignalSource::Synthetic(quake.earthquake(whole_s, self.experiment.seed))
             }
             declared::SignalSource::Impulse(pulse) => SignalSource::Impulse(Impulse {
                 amplitude: pulse.amplitude,

@@ -7,6 +7,8 @@ use thiserror::Error;
 
 use crate::assembly::Assembly;
 
+/// Longest period of a multisine.
+const LONGEST_PERIOD_S: f64 = 10.0;
 /// Most samples of a test.
 const MOST_SAMPLES: f64 = 5e6;
 /// Share of a limit that a test uses where no level is given.
@@ -197,7 +199,7 @@ fn unit_signal(plan: &DrivePlan, rate_hz: f64) -> Result<Vec<f64>, DriveError> {
             level: Level::Rms(1.0),
             band,
             lines: None,
-            period_s: Multisine::DEFAULT_PERIOD_S.min(duration_s),
+            period_s: LONGEST_PERIOD_S.min(duration_s),
             phases: Phases::Random { seed: plan.seed },
         }),
     };

@@ -215,7 +215,7 @@ fn boundary_inverse(psi: &DMatrix<f64>, boundary: &[usize], size: usize) -> Resu
     // Displacements of the boundary, then its velocities.
     let dependent = |state: usize| dependent_boundary(boundary, size, state % b);
     let lengths: Vec<f64> = psi.row_iter().map(|row| row.norm()).collect();
-    if let Some(state) = lengths.iter().position(|&length| length.is_nan() || length <= 0.0) {
+    if let Some(state) = lengths.iter().position(|&length| !length.is_finite() || length <= 0.0) {
         return Err(dependent(state));
     }
     let scaled = DMatrix::from_fn(2 * b, 2 * b, |i, j| psi[(i, j)] / lengths[i]);
@@ -276,4 +276,29 @@ pub fn least_hermitian(a: &DMatrix<Complex<f64>>) -> f64 {
     let real = vstack(&[&hstack(&[&re, &-&im]), &hstack(&[&im, &re])]);
     let size = a.iter().map(|value| value.norm()).fold(0.0, f64::max);
     eigen::smallest_symmetric_eigenvalue(&real).map_or(f64::NAN, |least| least / size)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_boundary_that_does_not_deform_independently_names_its_dof() {
+        // Displacements and velocities of DOFs 1 and 4 of 5.
+        let states = [1, 4, 6, 9];
+        let dof = |psi: DMatrix<f64>| match boundary_inverse(&psi, &states, 5) {
+            Err(ReductionError::DependentBoundary { boundary: 2, size: 5, dof }) => Some(dof),
+            _ => None,
+        };
+        let unit = || DMatrix::from_fn(10, 4, |i, j| f64::from(states[j] == i));
+        assert_eq!(dof(unit()), None);
+        let mut still = unit();
+        still.row_mut(9).fill(0.0);
+        assert_eq!(dof(still), Some(4));
+        // The velocity of DOF 4 is all but that of DOF 1, and less of it.
+        let mut same = unit();
+        same[(9, 3)] = 0.0;
+        same[(9, 2)] = 3.0;
+        assert!(matches!(dof(same), Some(1 | 4)));
+    }
 }

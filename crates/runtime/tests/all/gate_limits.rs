@@ -1,0 +1,316 @@
+//! The gate at each of its limits: just within, on it, just beyond.
+
+use model::motion::Motion;
+use runtime::gate::{Limits, Trip, TripKind, gate};
+use runtime::interlock::{Response, Stop};
+use runtime::rig::Measured;
+
+const STEP_S: f64 = 1.0 / 1024.0;
+/// A little more than one.
+const MORE: f64 = 1.0 + 1e-12;
+
+fn limits() -> Limits {
+    Limits {
+        command: vec![0.5, 0.25],
+        rate: vec![8.0, 4.0],
+        force: vec![100.0, 60.0],
+        tracking_error: vec![0.125, 0.0625],
+        step_s: STEP_S,
+    }
+}
+
+/// What the gate sees of two DOFs.
+struct Seen {
+    held: Motion,
+    desired: Motion,
+    measured: Measured,
+    command: Motion,
+}
+
+impl Seen {
+    /// Both at rest.
+    fn still() -> Self {
+        let rest = || Motion::rest(2);
+        Self { held: rest(), desired: rest(), measured: Measured::zeros(2), command: rest() }
+    }
+
+    /// One DOF at this place in every respect.
+    fn at(dof: usize, place: f64) -> Self {
+        let mut seen = Self::still();
+        for motion in [&mut seen.held, &mut seen.desired, &mut seen.command] {
+            motion.displacement[dof] = place;
+        }
+        seen.measured.displacement[dof] = place;
+        seen
+    }
+
+    fn trip(&self) -> Option<(TripKind, usize, f64, f64)> {
+        let passed = gate(&limits(), &self.held, &self.desired, &self.measured, &self.command);
+        passed.err().map(|Trip { kind, dof, value, limit }| (kind, dof, value, limit))
+    }
+}
+
+#[test]
+fn every_limit_of_every_dof_holds_up_to_its_bound() {
+    let bounds = limits();
+    for dof in 0..2 {
+        for sign in [-1.0, 1.0] {
+            let (command, rate) = (sign * bounds.command[dof], sign * bounds.rate[dof]);
+            let (force, error) = (sign * bounds.force[dof], sign * bounds.tracking_error[dof]);
+            for (factor, passes) in [(1.0 / MORE, true), (1.0, true), (MORE, false)] {
+                let told = |kind, value: f64, limit: f64| {
+                    (!passes).then_some((kind, dof, factor * value, limit))
+                };
+                let far = Seen::at(dof, factor * command);
+                assert_eq!(far.trip(), told(TripKind::Command, command, bounds.command[dof]));
+
+                let mut fast = Seen::still();
+                let step = factor * rate * STEP_S;
+                (fast.command.displacement[dof], fast.desired.displacement[dof]) = (step, step);
+                assert_eq!(fast.trip(), told(TripKind::Rate, rate, bounds.rate[dof]));
+
+                let mut heavy = Seen::still();
+                heavy.measured.force[dof] = factor * force;
+                assert_eq!(heavy.trip(), told(TripKind::Force, force, bounds.force[dof]));
+
+                let mut apart = Seen::still();
+                apart.measured.displacement[dof] = factor * error;
+                let limit = bounds.tracking_error[dof];
+                assert_eq!(apart.trip(), told(TripKind::TrackingError, error, limit));
+            }
+        }
+    }
+}
+
+#[test]
+fn rate_and_tracking_are_differences_wherever_they_begin() {
+    // From 0.2 m to 0.2 m plus what the rate allows, measured 0.1 m behind.
+    let mut seen = Seen::at(0, 0.25);
+    seen.command.displacement[0] = 0.25 - 8.0 * STEP_S;
+    seen.measured.displacement[0] = 0.25 - 0.125;
+    assert_eq!(seen.trip(), None);
+    seen.command.displacement[0] = 0.25 - 16.0 * STEP_S;
+    assert_eq!(seen.trip(), Some((TripKind::Rate, 0, -16.0, 8.0)));
+    seen.command.displacement[0] = 0.25;
+    seen.measured.displacement[0] = 0.25 - 0.25;
+    assert_eq!(seen.trip(), Some((TripKind::TrackingError, 0, -0.25, 0.125)));
+}
+
+#[test]
+fn of_several_limits_the_specimens_is_named_first() {
+    let mut seen = Seen::still();
+    seen.measured.force[1] = 61.0;
+    seen.measured.displacement[1] = 1.0;
+    seen.command.displacement[1] = 2.0;
+    assert_eq!(seen.trip().unwrap().0, TripKind::Force);
+    seen.measured.force[1] = 60.0;
+    assert_eq!(seen.trip().unwrap().0, TripKind::TrackingError);
+    seen.measured.displacement[1] = 0.0;
+    assert_eq!(seen.trip().unwrap().0, TripKind::Command);
+    seen.command.displacement[1] = 0.25;
+    assert_eq!(seen.trip().unwrap().0, TripKind::Rate);
+}
+
+#[test]
+fn what_is_no_number_is_named_with_its_dof() {
+    for bad in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
+        for dof in 0..2 {
+            let spoil: [fn(&mut Seen) -> &mut Vec<f64>; 6] = [
+                |seen| &mut seen.measured.displacement,
+                |seen| &mut seen.measured.force,
+                |seen| &mut seen.command.displacement,
+                |seen| &mut seen.command.velocity,
+                |seen| &mut seen.command.acceleration,
+                |seen| &mut seen.desired.displacement,
+            ];
+            for place in spoil {
+                let mut seen = Seen::still();
+                place(&mut seen)[dof] = bad;
+                let (kind, found, value, limit) = seen.trip().unwrap();
+                assert_eq!((kind, found), (TripKind::NotFinite, dof));
+                assert!(value.to_bits() == bad.to_bits() && limit.is_nan(), "{value} {limit}");
+            }
+        }
+    }
+}
+
+/// The numbers of the record format.
+#[test]
+fn every_kind_of_trip_has_its_number_and_its_words() {
+    let numbers: Vec<u8> = TripKind::ALL.iter().map(|kind| kind.code()).collect();
+    let known = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 20, 15, 30, 31, 22, 23, 24, 25];
+    assert_eq!(numbers, known);
+    for &kind in TripKind::ALL.iter() {
+        assert_eq!(TripKind::from_code(kind.code()), Some(kind));
+        assert!(kind.words().len() > 8);
+    }
+    for unknown in [0, 16, 19, 21, 26, 255] {
+        assert_eq!(TripKind::from_code(unknown), None);
+    }
+}
+
+#[test]
+fn a_trip_in_words() {
+    let text = |kind, value, limit| Trip { kind, dof: 1, value, limit }.text();
+    for (kind, value, limit, words) in [
+        (
+            TripKind::Command,
+            0.0213,
+            0.02,
+            "command beyond its limit: 0.021300 m against 0.020000 m (interface DOF 2)",
+        ),
+        (
+            TripKind::Rate,
+            0.7,
+            0.5,
+            "command faster than its limit: 0.700000 m/s against 0.500000 m/s (interface DOF 2)",
+        ),
+        (
+            TripKind::Force,
+            -8901.0,
+            8900.0,
+            "force beyond its limit: -8901.000000 N against 8900.000000 N (interface DOF 2)",
+        ),
+        (
+            TripKind::NotFinite,
+            f64::NAN,
+            f64::NAN,
+            "a signal is not a finite number (interface DOF 2)",
+        ),
+        (TripKind::Operator, f64::NAN, f64::NAN, "stopped by the operator"),
+        (TripKind::PeerLeft, 0.0, 0.0, "the loop ended the session"),
+        (
+            TripKind::PeerSilent,
+            0.0123,
+            0.01,
+            "no reply from the laboratory for 12.3 ms, 10 ms allowed",
+        ),
+        (
+            TripKind::PeerTripped,
+            3.0,
+            0.0,
+            "the other end of the link tripped: force beyond its limit",
+        ),
+        (
+            TripKind::PeerTripped,
+            99.0,
+            0.0,
+            "the other end of the link tripped: it does not say why",
+        ),
+        (TripKind::Device, 17.0, 0.0, "the rig reports a fault: its number 17"),
+        (TripKind::Overrun, 6.0, 5.0, "deadlines missed in a row: 6 against 5 allowed"),
+        (
+            TripKind::StabilityWarning,
+            101.5,
+            100.0,
+            "stability warning at its threshold: 101.5000 % against 100.0000 %",
+        ),
+        (
+            TripKind::WindowedWarning,
+            1.5,
+            1.0,
+            "windowed stability warning at its threshold: 1.5000 % against 1.0000 %",
+        ),
+        (
+            TripKind::EnergyError,
+            1.5,
+            1.0,
+            "energy error index at its threshold: 1.5000 % against 1.0000 %",
+        ),
+        (
+            TripKind::Forecast,
+            0.5,
+            1.0,
+            "stability warning forecast to reach 100 % too soon: 0.5000 s against 1.0000 s",
+        ),
+        (
+            TripKind::NotConverged,
+            2e-3,
+            1e-9,
+            "the integrator did not converge: 0.002000 m against 0.000000 m",
+        ),
+        (
+            TripKind::NotConverged,
+            5e-4,
+            1e-9,
+            "the integrator did not converge: 500.000 µm against 0.001 µm",
+        ),
+        (
+            TripKind::MainLoopLate,
+            1.0,
+            4.0,
+            "the main loop is late: 1 tick bridged in a row, 4 allowed",
+        ),
+        (
+            TripKind::MainLoopLate,
+            5.0,
+            4.0,
+            "the main loop is late: 5 ticks bridged in a row, 4 allowed",
+        ),
+        (TripKind::NoLoad, 40.0, 0.0, "no load came from the host: waited for 40 ticks"),
+        (
+            TripKind::TrackingDelay,
+            0.0123,
+            0.01,
+            "tracking delay at its threshold: 12.300 ms against 10.000 ms (interface DOF 2)",
+        ),
+        (
+            TripKind::TrackingAmplitude,
+            0.123,
+            0.1,
+            "tracking amplitude off by its threshold: 12.30 % against 10.00 % (interface DOF 2)",
+        ),
+        (
+            TripKind::LimitsUsed,
+            91.0,
+            90.0,
+            "a limit used up to its threshold: 91.000000 % against 90.000000 % (interface DOF 2)",
+        ),
+        // Digits as the two need to be told apart; a force is never in millionths.
+        (
+            TripKind::TrackingError,
+            1e-3,
+            1e-3,
+            "tracking error beyond its limit: 0.001000 m against 0.001000 m (interface DOF 2)",
+        ),
+        (
+            TripKind::TrackingError,
+            0.0,
+            0.0,
+            "tracking error beyond its limit: 0.000000 m against 0.000000 m (interface DOF 2)",
+        ),
+        (
+            TripKind::Force,
+            2e-4,
+            1e-4,
+            "force beyond its limit: 0.000200 N against 0.000100 N (interface DOF 2)",
+        ),
+        (
+            TripKind::Force,
+            100.000_000_02,
+            100.0,
+            "force beyond its limit: 100.000000020 N against 100.000000000 N (interface DOF 2)",
+        ),
+        (
+            TripKind::Command,
+            f64::INFINITY,
+            0.02,
+            "command beyond its limit: inf m against 0.020000 m (interface DOF 2)",
+        ),
+        (
+            TripKind::Command,
+            1e-5,
+            f64::INFINITY,
+            "command beyond its limit: 10.000 µm against inf µm (interface DOF 2)",
+        ),
+    ] {
+        assert_eq!(text(kind, value, limit), words);
+    }
+}
+
+#[test]
+fn a_prepared_stop_is_of_its_kind() {
+    let trip = Trip { kind: TripKind::Force, dof: 0, value: 2.0, limit: 1.0 };
+    let stop = Stop::from(trip);
+    assert_eq!((stop.trip, stop.response), (trip, Response::Hold));
+}
