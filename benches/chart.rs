@@ -1,23 +1,28 @@
 //! A stability chart of the four-storey building on one thread, every point
 //! computed: `cargo bench -p twinrig --bench chart`.
 
-use std::path::Path;
-
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use experiment::{Experiment, Folder};
-use twinrig::chart::{Chart, Depth, Options, Refinement};
+use twinrig::chart::{Depth, Options, Refinement};
+use twinrig::{Silent, Test};
 
 const FILE: &str =
     concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/08-stability-chart/experiment.toml");
 const AXES: [&str; 2] = ["transfer_system.delay=0..0.2 ms", "partition.mass[1]=0..60 %"];
 
 fn chart(depth: Depth) -> usize {
-    let (experiment, _) = Experiment::from_path(Path::new(FILE)).expect("the example can be read");
-    let options =
-        Options { size: [200, 200], refinement: Refinement::Full, depth, model: None, threads: 1 };
-    let folder = Folder::new(Path::new(FILE).parent().unwrap_or(Path::new("")));
-    let chart = Chart::new(experiment, &folder, AXES, &options, &|_| {});
-    chart.expect("the example can be charted").grid.computed_count()
+    let options = Options {
+        size: [200, 200],
+        refinement: Refinement::Full,
+        depth,
+        model: None,
+        threads: Some(1),
+        cross_check: false,
+    };
+    let test = Test::load(FILE).expect("the example reads");
+    test.chart(AXES, &options, &mut Silent)
+        .expect("the example can be charted")
+        .grid
+        .computed_count()
 }
 
 fn charts(criterion: &mut Criterion) {

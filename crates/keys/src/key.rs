@@ -8,7 +8,7 @@ use crate::describe::{
     Alternative, Bounds, Choice, Count, Field, Length, Need, Shape, Table, Variant, Variants,
 };
 use crate::quantity::{Kind, Motion};
-use crate::value::Is;
+use crate::read::Is;
 
 /// A key whose values are of class `C`.
 pub struct Key<C> {

@@ -72,6 +72,7 @@ pub mod describe;
 pub mod key;
 pub mod quantity;
 pub mod quote;
+pub mod read;
 pub mod tree;
 pub mod units;
 pub mod value;
@@ -80,4 +81,5 @@ pub mod value;
 mod tests;
 
 pub use keys_derive::Keys;
-pub use value::{Is, Keys, Placed, Read, Stated};
+pub use read::{Is, Keys, Read};
+pub use value::{Placed, Stated};

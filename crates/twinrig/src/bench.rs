@@ -1,5 +1,6 @@
 //! The cost of a step, measured here and now.
 
+use std::sync::Arc;
 use std::time::Instant;
 
 use model::transfer::TransferSystem;
@@ -9,15 +10,19 @@ use numerics::lanes::LANES;
 use runtime::batch::{BatchLoop, View};
 use runtime::clock::run_virtual;
 use runtime::periodic::PeriodicLoop;
-use runtime::record::{Ending, Options, RecordError, Recorder};
+use runtime::record::{Ending, Options, Recorder};
 use runtime::stop::StopHandle;
-use thiserror::Error;
 
-use crate::assembly::{Assembly, Coupling, LoopOptions, PlantError, Recording};
-use crate::reproduce::beregi::BeregiError;
-use crate::reproduce::galmez::{self, GalmezError, Ground};
+use crate::error::Error;
+use crate::notes::bare_header;
+use crate::run_folder::TemporaryFolder;
+use serde::{Serialize, Serializer};
+use serde_json::json;
+
+use crate::assembly::{Assembly, Coupling, LoopOptions, Recording};
+use crate::reproduce::galmez::{self, Ground};
 use crate::reproduce::shaken_building::{Legs, ShakenBuilding};
-use crate::sweep::{BATCH, Outcome, Study, StudyError, Workspace};
+use crate::sweep::{BATCH, Study, VariantStatus, Workspace};
 use experiment::{Embedded, Experiment};
 
 /// One measured cost.
@@ -33,34 +38,19 @@ pub struct Measurement {
     pub per: &'static str,
 }
 
-/// Why nothing was measured.
-#[derive(Debug, Error)]
-pub enum BenchError {
-    /// The benchmark cannot be built.
-    #[error(transparent)]
-    Galmez(#[from] GalmezError),
-    /// A plant cannot be built.
-    #[error(transparent)]
-    Plant(#[from] PlantError),
-    /// The record cannot be written.
-    #[error(transparent)]
-    Record(#[from] RecordError),
-    /// The study cannot be run.
-    #[error(transparent)]
-    Study(#[from] StudyError),
-    /// The shaken building cannot be built.
-    #[error(transparent)]
-    Beregi(#[from] BeregiError),
-    /// No place for a record.
-    #[error("no folder for a trial record: {0}")]
-    Folder(#[from] std::io::Error),
+impl Serialize for Measurement {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Self { id, what, nanoseconds, per } = self;
+        let per_second = 1e9 / nanoseconds;
+        let document = json!({
+            "id": id, "what": what, "ns": nanoseconds, "per": per, "per_second": per_second,
+        });
+        document.serialize(serializer)
+    }
 }
 
 /// Measures the benchmark loop of 163 840 steps and the kernels.
-pub fn measure(
-    repeat: u32,
-    mut progress: impl FnMut(&str),
-) -> Result<Vec<Measurement>, BenchError> {
+pub fn measure(repeat: u32, mut progress: impl FnMut(&str)) -> Result<Vec<Measurement>, Error> {
     let mut delay = galmez::assembly(&Ground::Synthetic)?;
     delay.transfer_system = TransferSystem::Delay { samples: 29.0 };
     delay.coupling = Coupling::Held;
@@ -128,27 +118,25 @@ pub fn measure(
 }
 
 /// A large model made small, with an integrator.
-fn reduced(method: &str) -> Result<Assembly, BenchError> {
+fn reduced(method: &str) -> Result<Assembly, Error> {
     let text = include_str!("bench_reduced.toml");
     let text = text.replace("method = \"exact\"", &format!("method = \"{method}\""));
     let none = Embedded::new(&[]);
-    let (experiment, _) = Experiment::from_text("bench_reduced.toml", &text, &none)
-        .map_err(|found| StudyError::Experiment(Box::new(found)))?;
+    let (experiment, _) = Experiment::from_text("bench_reduced.toml", &text, &none)?;
     let built = Assembly::new(&experiment, &none);
-    let (assembly, _) = built.map_err(|found| StudyError::Experiment(Box::new(found)))?;
+    let (assembly, _) = built?;
     Ok(assembly)
 }
 
 /// Nanoseconds of one variant of a sweep, from its draw to its row, in the
 /// fastest of a few batches.
-fn sweep(repeat: u32) -> Result<f64, BenchError> {
+fn sweep(repeat: u32) -> Result<f64, Error> {
     let name = "bench_sweep.toml";
     let (experiment, _) =
-        Experiment::from_text(name, include_str!("bench_sweep.toml"), &Embedded::new(&[]))
-            .map_err(|found| StudyError::Experiment(Box::new(found)))?;
+        Experiment::from_text(name, include_str!("bench_sweep.toml"), &Embedded::new(&[]))?;
     let spec = experiment.sweep.clone();
-    let spec = spec.ok_or_else(|| StudyError::NoSweep { file: name.to_owned() })?;
-    let study = Study::new(experiment, spec, &Embedded::new(&[]))?;
+    let spec = spec.ok_or_else(|| Error::NoSweep { file: name.to_owned() })?;
+    let study = Study::new(experiment, spec, &Embedded::new(&[]), Arc::default())?;
     let mut workspace = Workspace::default();
     // The first fills what all share.
     study.run(1, &mut workspace)?;
@@ -162,17 +150,14 @@ fn sweep(repeat: u32) -> Result<f64, BenchError> {
         let rows = study.run_some(&indices, &mut workspace);
         let elapsed = start.elapsed().as_nanos() as f64;
         for row in rows {
-            debug_assert_eq!(row?.outcome, Outcome::Completed);
+            debug_assert_eq!(row?.outcome, VariantStatus::Completed);
         }
         Ok(elapsed / BATCH as f64)
     })
 }
 
 /// Nanoseconds of the fastest repetition.
-fn fastest(
-    repeat: u32,
-    mut once: impl FnMut() -> Result<f64, BenchError>,
-) -> Result<f64, BenchError> {
+fn fastest(repeat: u32, mut once: impl FnMut() -> Result<f64, Error>) -> Result<f64, Error> {
     let mut best = f64::INFINITY;
     for _ in 0..repeat {
         best = best.min(once()?);
@@ -180,7 +165,7 @@ fn fastest(
     Ok(best)
 }
 
-fn bare_loop(assembly: &Assembly) -> Result<f64, BenchError> {
+fn bare_loop(assembly: &Assembly) -> Result<f64, Error> {
     let options = LoopOptions { constant_j: 1.0, recording: Recording::Off };
     let mut hybrid = assembly.hybrid_loop(assembly.plant()?, assembly.load(), options);
     let start = Instant::now();
@@ -188,7 +173,7 @@ fn bare_loop(assembly: &Assembly) -> Result<f64, BenchError> {
     Ok(start.elapsed().as_nanos() as f64 / hybrid.ticks() as f64)
 }
 
-fn batch(assembly: &Assembly) -> Result<f64, BenchError> {
+fn batch(assembly: &Assembly) -> Result<f64, Error> {
     let load = assembly.load();
     let mut loops = Vec::with_capacity(LANES);
     for _ in 0..LANES {
@@ -203,13 +188,12 @@ fn batch(assembly: &Assembly) -> Result<f64, BenchError> {
     Ok(start.elapsed().as_nanos() as f64 / ticks as f64)
 }
 
-fn recorded_loop(assembly: &Assembly) -> Result<f64, BenchError> {
-    let folder = std::env::temp_dir().join(format!("twinrig-bench-{}", std::process::id()));
-    std::fs::create_dir_all(&folder)?;
-    let header = crate::rehearsal::bare_header(assembly);
+fn recorded_loop(assembly: &Assembly) -> Result<f64, Error> {
+    let folder = TemporaryFolder::new()?;
+    let header = bare_header(assembly);
     let channels = assembly.channels();
     let options = Options { ring_frames: 16_384, ..Options::rehearsal() };
-    let path = folder.join("record.arrow");
+    let path = folder.path().join("record.arrow");
     let (sink, handle) = Recorder::create(&path, &header, &channels, Vec::new(), &options)?;
     let recording = Recording::Into(sink);
     let loop_options = LoopOptions { constant_j: 1.0, recording };
@@ -221,7 +205,6 @@ fn recorded_loop(assembly: &Assembly) -> Result<f64, BenchError> {
     handle.finish(Ending { ticks, trip: None })?;
     // To the last byte handed over, not only to the end of the loop.
     let nanoseconds = start.elapsed().as_nanos() as f64 / ticks as f64;
-    std::fs::remove_dir_all(&folder)?;
     Ok(nanoseconds)
 }
 

@@ -4,12 +4,14 @@ mod cyclictest;
 
 use std::path::Path;
 
-use runtime::realtime::{Cpu, Driver, Granted, Latency, Memory, RealtimeError, RealtimePlan};
-use runtime::record::{Ending, Options, RecordError, Recorder};
+use runtime::realtime::{Cpu, Driver, Granted, Latency, Memory, RealtimePlan};
+use runtime::record::{Ending, Options, Recorder};
 use runtime::stop::StopHandle;
-use thiserror::Error;
 
-use crate::assembly::{Assembly, LoopOptions, PlantError, Recording};
+use crate::assembly::{Assembly, LoopOptions, Recording};
+use crate::error::Error;
+use crate::notes::bare_header;
+use crate::run_folder::TemporaryFolder;
 use experiment::{Diagnostics, Embedded, Experiment};
 
 pub use cyclictest::{Cyclictest, CyclictestError};
@@ -21,26 +23,6 @@ const SLICE_S: f64 = 5.0;
 const LARGE_S: f64 = 10.0;
 /// As high as the default of `[realtime]`.
 const PRIORITY: u8 = 80;
-
-/// Why nothing was measured.
-#[derive(Debug, Error)]
-pub enum BenchRealtimeError {
-    /// The test of the bench cannot be built.
-    #[error("the bench's own experiment cannot be built:\n{0}")]
-    Experiment(Box<Diagnostics>),
-    /// A plant cannot be built.
-    #[error(transparent)]
-    Plant(#[from] PlantError),
-    /// The loop's thread.
-    #[error(transparent)]
-    Realtime(#[from] RealtimeError),
-    /// The record cannot be written.
-    #[error(transparent)]
-    Record(#[from] RecordError),
-    /// No place for a record.
-    #[error("no folder for a trial record: {0}")]
-    Folder(#[from] std::io::Error),
-}
 
 /// Our loop at one rate.
 #[derive(Debug, Clone)]
@@ -82,10 +64,7 @@ pub struct Measured {
 }
 
 /// Measures. `seconds` for each of the two rates, for us and for cyclictest.
-pub fn measure(
-    seconds: f64,
-    mut progress: impl FnMut(&str),
-) -> Result<Measured, BenchRealtimeError> {
+pub fn measure(seconds: f64, mut progress: impl FnMut(&str)) -> Result<Measured, Error> {
     let mut comparisons = Vec::new();
     for rate_hz in [1000.0, 4096.0] {
         comparisons.push(compare(rate_hz, seconds, &mut progress)?);
@@ -99,7 +78,7 @@ fn compare(
     rate_hz: f64,
     seconds: f64,
     progress: &mut dyn FnMut(&str),
-) -> Result<Comparison, BenchRealtimeError> {
+) -> Result<Comparison, Error> {
     let slices = (seconds / SLICE_S).ceil().max(1.0);
     let slice_s = seconds / slices;
     let assembly = assembly(3, rate_hz, slice_s)?;
@@ -144,7 +123,7 @@ impl Ours {
 }
 
 /// A shear building on a short delay: `storeys` masses, twice as many states.
-fn assembly(storeys: usize, rate_hz: f64, seconds: f64) -> Result<Assembly, BenchRealtimeError> {
+fn assembly(storeys: usize, rate_hz: f64, seconds: f64) -> Result<Assembly, Error> {
     let text = format!(
         "title = \"bench\"\nduration = \"{seconds} s\"\n\
          [structure]\nshear_building = {{ storeys = {storeys}, mass = \"20 t\", stiffness = \
@@ -157,22 +136,19 @@ fn assembly(storeys: usize, rate_hz: f64, seconds: f64) -> Result<Assembly, Benc
          [sensors]\ndisplacement_noise = \"1 um\"\nforce_noise = \"2 N\"\n\
          [limits]\ncommand = \"1 m\"\n"
     );
-    let wrong = |found: Diagnostics| BenchRealtimeError::Experiment(Box::new(found));
+    let wrong = |found: Diagnostics| Error::BuiltIn(Box::new(found));
     let source = Embedded::new(&[]);
     let (experiment, _) = Experiment::from_text("bench", &text, &source).map_err(wrong)?;
     Ok(Assembly::new(&experiment, &source).map_err(wrong)?.0)
 }
 
 /// Runs in real time into a record, as a test would.
-fn run(assembly: &Assembly) -> Result<Ours, BenchRealtimeError> {
-    let folder = std::env::temp_dir().join(format!("twinrig-realtime-{}", std::process::id()));
-    std::fs::create_dir_all(&folder)?;
-    let outcome = run_into(assembly, &folder.join("record.arrow"));
-    std::fs::remove_dir_all(&folder)?;
-    outcome
+fn run(assembly: &Assembly) -> Result<Ours, Error> {
+    let folder = TemporaryFolder::new()?;
+    run_into(assembly, &folder.path().join("record.arrow"))
 }
 
-fn run_into(assembly: &Assembly, record: &Path) -> Result<Ours, BenchRealtimeError> {
+fn run_into(assembly: &Assembly, record: &Path) -> Result<Ours, Error> {
     let plan = RealtimePlan {
         period_s: assembly.integrator.step_s,
         priority: PRIORITY,
@@ -184,7 +160,7 @@ fn run_into(assembly: &Assembly, record: &Path) -> Result<Ours, BenchRealtimeErr
     };
     let driver = Driver::start(&plan)?;
     let granted = driver.granted.clone();
-    let header = crate::rehearsal::bare_header(assembly);
+    let header = bare_header(assembly);
     let options = Options::real_time(1.0 / assembly.integrator.step_s);
     let (sink, handle) =
         Recorder::create(record, &header, &assembly.channels(), Vec::new(), &options)?;

@@ -86,6 +86,13 @@ impl Fit {
         Ok(Self { period_s: assembly.integrator.step_s, tick, numerical })
     }
 
+    /// What a step of the numerical part takes: within the tick, or of the main loop.
+    pub fn step(&self) -> Cost {
+        match self.numerical {
+            NumericalCost::InTick(step) | NumericalCost::MainLoop { step, .. } => step,
+        }
+    }
+
     /// Share of the period that the tick needs, the margin included.
     pub fn tick_share(&self) -> f64 {
         MARGIN * self.tick.p99_s / self.period_s

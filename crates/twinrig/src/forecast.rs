@@ -15,9 +15,9 @@ use analysis::loop_stability::{
 use model::compensator::Design;
 use model::predictor::Design as Predictor;
 use model::rates::Rates;
-use thiserror::Error;
 
-use crate::assembly::{Assembly, Coupling, PlantError};
+use crate::assembly::{Assembly, Coupling};
+use crate::error::Error;
 use crate::fit::Fit;
 
 /// A mode of the whole structure.
@@ -129,17 +129,6 @@ pub struct Forecast {
     pub step_s: f64,
 }
 
-/// Why nothing can be said.
-#[derive(Debug, Error)]
-pub enum ForecastError {
-    /// The modes of the structure cannot be found.
-    #[error(transparent)]
-    Structure(#[from] LoopError),
-    /// The plant cannot be built.
-    #[error(transparent)]
-    Plant(#[from] PlantError),
-}
-
 /// Most modes that are listed.
 const MODES: usize = 12;
 /// Up to this many DOFs every mode is followed into the loop; of larger
@@ -154,7 +143,7 @@ const NEUTRAL: f64 = 1e-6;
 
 impl Forecast {
     /// Examines an assembly.
-    pub fn new(assembly: &Assembly) -> Result<Self, ForecastError> {
+    pub fn new(assembly: &Assembly) -> Result<Self, Error> {
         let own = own_modes(&assembly.substructures.whole.linearised())?;
         let fastest_hz = own.natural.iter().map(|(omega, _)| *omega).fold(0.0, f64::max) / TAU;
         let listed: Vec<Mode> = own

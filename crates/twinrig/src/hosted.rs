@@ -1,12 +1,11 @@
 //! A test with a host link: load in, feedback out, and a stop from afar.
 
-use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::path::Path;
 
 use model::channel::Channel;
 use runtime::host::protocol::{VERSION, Welcome};
-use runtime::host::{BadToken, HostLink, HostParts, RealTime, Token};
+use runtime::host::{HostLink, HostParts, RealTime, Token};
 use runtime::hybrid_loop::HybridLoop;
 use runtime::hybrid_loop::course::Stage;
 use runtime::record::EventNote;
@@ -14,10 +13,11 @@ use runtime::stop::StopHandle;
 use runtime::streamed_load::Feed;
 use runtime::streamed_load::LoadEnd;
 use runtime::tap::Tap;
-use thiserror::Error;
 
 use crate::assembly::Assembly;
-use crate::rehearsal::LOAD_BROKE_OFF;
+use crate::error::Error;
+use crate::notes::LOAD_BROKE_OFF;
+use crate::onlooker::{Event, Onlooker};
 use experiment::Experiment;
 
 /// Where a link listens, and a client looks for it, unless told otherwise.
@@ -29,97 +29,71 @@ const TAP_S: f64 = 1.0;
 /// Largest token file.
 const LONGEST_FILE: u64 = 4096;
 
-/// Why there is no link.
-#[derive(Debug, Error)]
-pub enum HostError {
-    /// The address cannot be had.
-    #[error("cannot listen on {address}: {source}; name another with --host=ADDRESS:PORT")]
-    Listen {
-        /// Which.
-        address: String,
-        /// The system's reason.
-        source: io::Error,
-    },
-    /// The token cannot be read.
-    #[error("the token in {path} cannot be read: {source}")]
-    TokenFile {
-        /// Which file.
-        path: String,
-        /// The system's reason.
-        source: io::Error,
-    },
-    /// It is none.
-    #[error("{path}: {source}")]
-    Token {
-        /// Which file.
-        path: String,
-        /// What is wrong.
-        source: BadToken,
-    },
-    /// The system has no random numbers.
-    #[error("no token can be drawn: {0}; give one with --token-file")]
-    Random(io::Error),
-    /// Threads.
-    #[error("the host link cannot be opened: {0}")]
-    Open(io::Error),
-    /// The load must come from somewhere.
-    #[error(
-        "the load of this test is streamed: run it with --host, and feed it with `twinrig host \
-         feed FILE`"
-    )]
-    NoHost,
+/// The link that is asked for.
+#[derive(Debug, Clone)]
+pub struct HostOptions {
+    /// Where it listens.
+    pub address: String,
+    /// What lets clients in; without one it is drawn.
+    pub token: Option<Token>,
+}
+
+impl HostOptions {
+    /// Takes the address, and says where the link is.
+    pub(crate) fn open(self, onlooker: &mut dyn Onlooker) -> Result<Hosting, Error> {
+        let drawn = self.token.is_none();
+        let hosting = Hosting::new(&self.address, self.token)?;
+        let token = drawn.then(|| hosting.token.text());
+        onlooker.event(&Event::HostLink { address: hosting.address(), token });
+        Ok(hosting)
+    }
 }
 
 /// An address that is taken, and the token that lets clients in.
-pub struct Hosting {
+pub(crate) struct Hosting {
     listener: TcpListener,
     token: Token,
 }
 
 impl Hosting {
     /// Takes the address. Without a token one is drawn.
-    pub fn new(address: &str, token: Option<Token>) -> Result<Self, HostError> {
-        let listen = |source| HostError::Listen { address: address.to_owned(), source };
+    fn new(address: &str, token: Option<Token>) -> Result<Self, Error> {
+        let listen = |source| Error::HostAddress { address: address.to_owned(), source };
         let listener = TcpListener::bind(address).map_err(listen)?;
         let token = match token {
             Some(token) => token,
-            None => Token::random().map_err(HostError::Random)?,
+            None => Token::random().map_err(Error::NoToken)?,
         };
         Ok(Self { listener, token })
     }
 
     /// Where it listens.
-    pub fn address(&self) -> Option<SocketAddr> {
+    fn address(&self) -> Option<SocketAddr> {
         self.listener.local_addr().ok()
-    }
-
-    /// What lets clients in.
-    pub fn token(&self) -> &Token {
-        &self.token
     }
 }
 
 /// Reads a token from a file.
-pub fn token_from(path: &Path) -> Result<Token, HostError> {
+pub fn token_from(path: &Path) -> Result<Token, Error> {
     let name = path.display().to_string();
     let bytes = experiment::source::read_regular(path, LONGEST_FILE)
-        .map_err(|source| HostError::TokenFile { path: name.clone(), source })?;
+        .map_err(|source| Error::TokenFile { path: name.clone(), source })?;
     Token::new(&String::from_utf8_lossy(&bytes))
-        .map_err(|source| HostError::Token { path: name, source })
+        .map_err(|source| Error::Token { path: name, source })
 }
 
 /// Joins a loop with its course and, where there is one, with its host.
-pub(crate) fn join(
+pub(crate) fn attach_host(
     experiment: &Experiment,
     assembly: &Assembly,
     hybrid: HybridLoop,
     hosting: Option<Hosting>,
     stop: &StopHandle,
     real_time: RealTime,
-) -> Result<(HybridLoop, Option<HostLink>), HostError> {
+) -> Result<(HybridLoop, Option<HostLink>), Error> {
     let Some(Hosting { listener, token }) = hosting else {
         return match assembly.stream {
-            Some(_) => Err(HostError::NoHost),
+            Some(_) => Err(Error::NoHost),
             None => Ok((assembly.whole_test(hybrid, None), None)),
         };
     };
@@ -147,13 +121,13 @@ pub(crate) fn join(
         channels: channels.into_iter().map(names).collect(),
     };
     let parts = HostParts { token, welcome, feed, tap: reader, stop: stop.clone() };
-    let link = HostLink::open(listener, parts).map_err(HostError::Open)?;
+    let link = HostLink::open(listener, parts).map_err(Error::HostLink)?;
     Ok((assembly.whole_test(hybrid, stream).tapped(tap), Some(link)))
 }
 
 /// What the record keeps of the link and of a load that broke off; closes the
 /// link.
-pub(crate) fn part(link: HostLink, hybrid: &HybridLoop, step_s: f64) -> Vec<EventNote> {
+pub(crate) fn close_host(link: HostLink, hybrid: &HybridLoop, step_s: f64) -> Vec<EventNote> {
     let (served, turned_away) = link.clients();
     let broken = broken_load(&link, hybrid, step_s);
     let dropped = hybrid.tap().map_or(0, |tap| tap.state.dropped());

@@ -6,12 +6,12 @@
 //! crash has torn at the end is cut off when the journal is opened again; a line
 //! that was damaged later, among good ones, is left out and counted.
 
+use crate::error::Error;
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
 
 use numerics::random::fnv1a;
-use thiserror::Error;
 
 /// An open journal; nobody else can open it meanwhile.
 #[derive(Debug)]
@@ -28,46 +28,6 @@ pub struct Kind {
     pub magic: &'static str,
     /// What writes it, as in "a sweep".
     pub what: &'static str,
-}
-
-/// What is wrong with a journal.
-#[derive(Debug, Error)]
-pub enum JournalError {
-    /// Another process has it open.
-    #[error("{} belongs to a {what} that is still running; wait for it, or use another --out", .path.display())]
-    Busy {
-        /// The journal.
-        path: PathBuf,
-        /// What writes it.
-        what: &'static str,
-    },
-    /// It belongs to something else.
-    #[error(
-        "{} was begun with another experiment file, input, seed or version of twinrig: its \
-         results do not belong together with new ones. Use another --out, or --restart to throw \
-         them away",
-        .path.display()
-    )]
-    OtherStudy {
-        /// The journal.
-        path: PathBuf,
-    },
-    /// It is something else.
-    #[error("{} is not the journal of a {what}; use another --out, or remove the file", .path.display())]
-    NotAJournal {
-        /// The file.
-        path: PathBuf,
-        /// What should have written it.
-        what: &'static str,
-    },
-    /// The disk.
-    #[error("{}: {source}", .path.display())]
-    Io {
-        /// The journal.
-        path: PathBuf,
-        /// The system's reason.
-        source: io::Error,
-    },
 }
 
 /// Whether to go on with what is there.
@@ -92,8 +52,8 @@ impl Journal {
         fingerprint: u64,
         opening: Opening,
         mut read: impl FnMut(&str) -> Option<T>,
-    ) -> Result<(Self, Vec<T>), JournalError> {
-        let io = |source| JournalError::Io { path: path.to_owned(), source };
+    ) -> Result<(Self, Vec<T>), Error> {
+        let io = |source| Error::Write { path: path.to_owned(), source };
         let mut file = OpenOptions::new()
             .read(true)
             .write(true)
@@ -103,12 +63,12 @@ impl Journal {
             .map_err(io)?;
         // A device may never end.
         if !file.metadata().map_err(io)?.is_file() {
-            return Err(JournalError::NotAJournal { path: path.to_owned(), what: kind.what });
+            return Err(Error::NotAJournal { path: path.to_owned(), what: kind.what });
         }
         match file.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
-                return Err(JournalError::Busy { path: path.to_owned(), what: kind.what });
+                return Err(Error::JournalBusy { path: path.to_owned(), what: kind.what });
             }
             // Some file systems know no locks: then nobody is kept out.
             Err(TryLockError::Error(_)) => {}
@@ -126,10 +86,10 @@ impl Journal {
             return Ok((journal, Vec::new()));
         }
         if !bytes.starts_with(kind.magic.as_bytes()) {
-            return Err(JournalError::NotAJournal { path: path.to_owned(), what: kind.what });
+            return Err(Error::NotAJournal { path: path.to_owned(), what: kind.what });
         }
         let Some(rest) = bytes.strip_prefix(head.as_bytes()) else {
-            return Err(JournalError::OtherStudy { path: path.to_owned() });
+            return Err(Error::OtherStudy { path: path.to_owned() });
         };
         let (mut found, mut length, mut seen, mut bad) = (Vec::new(), 0, 0, 0);
         for line in rest.split_inclusive(|&byte| byte == b'\n') {
@@ -156,28 +116,28 @@ impl Journal {
     }
 
     /// Appends a line, in one piece. It ends with the only line break in it.
-    pub fn append(&mut self, line: &str) -> Result<(), JournalError> {
+    pub fn append(&mut self, line: &str) -> Result<(), Error> {
         self.write(format!("{:016x},{line}", fnv1a(line.as_bytes())).as_bytes())
     }
 
     /// Waits until the disk has everything.
-    pub fn sync(&self) -> Result<(), JournalError> {
+    pub fn sync(&self) -> Result<(), Error> {
         self.file.sync_data().map_err(|source| self.error(source))
     }
 
-    fn cut(&mut self, length: u64) -> Result<(), JournalError> {
+    fn cut(&mut self, length: u64) -> Result<(), Error> {
         let cut = self.file.set_len(length);
         let cut = cut.and_then(|()| self.file.seek(SeekFrom::Start(length)).map(drop));
         cut.map_err(|source| self.error(source))
     }
 
-    fn write(&mut self, bytes: &[u8]) -> Result<(), JournalError> {
+    fn write(&mut self, bytes: &[u8]) -> Result<(), Error> {
         // The file is not buffered: once written, a killed program cannot lose it.
         self.file.write_all(bytes).map_err(|source| self.error(source))
     }
 
-    fn error(&self, source: io::Error) -> JournalError {
-        JournalError::Io { path: self.path.clone(), source }
+    fn error(&self, source: io::Error) -> Error {
+        Error::Write { path: self.path.clone(), source }
     }
 }
 

@@ -1,29 +1,48 @@
 //! The library: a test from its file to its report.
+//!
+//! [`Test`] is the one value. Every study is a call on it and gives a typed result;
+//! none prints, exits, takes signals or looks at the working directory.
 
 pub mod assembly;
 pub mod bench;
 pub mod bench_realtime;
 pub mod chart;
-pub mod claim;
+pub mod check;
+mod error;
 pub mod export;
 pub mod fit;
 pub mod forecast;
 pub mod hosted;
 pub mod identify;
+pub mod interface_dof;
 pub mod iterative;
 pub mod journal;
+pub mod laboratory;
 pub mod load_rows;
 pub mod loop_page;
+pub mod loop_record;
 pub mod machine;
+pub mod notes;
+pub mod onlooker;
+mod pace;
 pub mod page;
-pub mod realtime;
+pub mod reduce;
 pub mod reduction_page;
-pub mod rehearsal;
 pub mod remote;
 pub mod replay;
 pub mod report;
 pub mod reproduce;
+mod run;
+pub mod run_folder;
 pub mod sweep;
-pub mod terminal;
+pub mod table;
+mod test;
 pub mod trace;
-pub mod trace_frames;
+pub mod words;
+
+pub use error::{Error, NotKept};
+pub use onlooker::{Event, Onlooker, Silent};
+pub use pace::Clock;
+pub use run::{Run, RunOptions, read_record, record_path, refuse_overwriting, write_report};
+pub use runtime::stop::StopHandle;
+pub use test::{IN_PROCESS, Test};

@@ -27,6 +27,11 @@ pub fn facts() -> Vec<(String, String)> {
     .collect()
 }
 
+/// Processors that may be used.
+pub(crate) fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}
+
 /// The time now in UTC, ISO 8601 to the second.
 pub fn utc_now() -> String {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();

@@ -5,154 +5,79 @@ use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::Path;
 
 use runtime::gate::{Trip, TripKind};
-use runtime::hybrid_loop::HybridLoop;
 use runtime::laboratory::{
-    AcceptedSession, LabProfile, LabServer, Laboratory, LaboratoryParts, ListenError, SessionEnd,
-    Start,
+    AcceptedSession, LabProfile, LabServer, Laboratory, LaboratoryParts, SessionEnd, Start,
 };
 use runtime::link::wire::{KNOWS_ACHIEVED, LOCK_STEP, PACED, VIRTUAL};
-use runtime::link::{LinkCounts, LinkPlan, Pace};
+use runtime::link::{LinkPlan, Pace};
 use runtime::numerical::Plant;
 use runtime::realtime::prepare_thread;
 use runtime::record::{Ending, EventNote, Header, Options, Recorder, Summary, TripNote};
 use runtime::rig::{NetworkRig, Peer};
 use runtime::stop::StopHandle;
 use runtime::world::World;
-use thiserror::Error;
 
-use crate::assembly::{Assembly, Coupling, PlantError};
-use crate::iterative::{Setup, SetupError};
+use crate::assembly::{Assembly, Coupling};
+use crate::error::Error;
+use crate::iterative::Setup;
 use crate::machine;
-use crate::realtime::options as realtime_options;
-use crate::rehearsal::{RehearsalError, flush_frames, header, trip_note};
+use crate::notes::{LABORATORY, ROLE, header, link_note, trip_note};
+use crate::pace::{Clock, recording};
 use experiment::{Experiment, Source};
-
-/// Name of the fact in a record's header that tells the loop's end from the
-/// laboratory's.
-pub const ROLE: &str = "role";
-/// Its value in the record of a laboratory.
-pub const LABORATORY: &str = "laboratory";
 
 /// What the event is called by which a laboratory remembers a trip of the loop.
 pub const TRIP_OF_LOOP: &str = "trip of the loop";
 
-/// Why a test cannot go over a wire, or a laboratory cannot be played.
-#[derive(Debug, Error)]
-pub enum RemoteError {
-    /// No such host.
-    #[error("\"{address}\" is no address of a laboratory ({reason}): give host and port")]
-    Address {
-        /// As it was written.
-        address: String,
-        /// What the system said.
-        reason: String,
-    },
-    /// Nothing crosses a wire within the tick.
-    #[error(
-        "rig and numerical part are one system in this test, which no wire can join: use \
-         [integrator] feedback = \"held\" and a [transfer_system] that is at least one step late"
-    )]
-    OneSystem,
-    /// The same of the rig itself.
-    #[error(
-        "a rig at the end of a wire answers at least one step late, and this one answers at once: \
-         give [transfer_system] a delay of a step or more, or dynamics"
-    )]
-    AnswersAtOnce,
-    /// The rig cannot be made.
-    #[error(transparent)]
-    Plant(#[from] PlantError),
-    /// The rig of an iterative test cannot be made.
-    #[error(transparent)]
-    Setup(#[from] SetupError),
-    /// The wire.
-    #[error(transparent)]
-    Listen(#[from] ListenError),
-    /// The record.
-    #[error(transparent)]
-    Record(#[from] RehearsalError),
-    /// A defect of twinrig.
-    #[error("the thread of the laboratory failed; please report this defect")]
-    Panicked,
-}
-
-impl RemoteError {
-    /// How the session ended, where it did and only its record failed.
-    pub fn unrecorded(&self) -> Option<&Summary> {
-        match self {
-            Self::Record(error) => error.unrecorded(),
-            _ => None,
-        }
-    }
-}
-
-/// What sets the pace of a test over a wire.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Timing {
-    /// Virtual time.
-    LockStep,
-    /// The clock.
-    Paced,
-}
-
 /// The address that a host and a port mean.
-pub fn resolve(address: &str) -> Result<SocketAddr, RemoteError> {
-    let failed = |reason: String| RemoteError::Address { address: address.to_owned(), reason };
+fn resolve(address: &str) -> Result<SocketAddr, Error> {
+    let failed = |reason: String| Error::Address { address: address.to_owned(), reason };
     let mut found = address.to_socket_addrs().map_err(|error| failed(error.to_string()))?;
     found.next().ok_or_else(|| failed("it has no address".to_owned()))
 }
 
-/// What the loop of an experiment asks of a laboratory there.
-pub fn link_plan(
-    experiment: &Experiment,
-    assembly: &Assembly,
-    address: SocketAddr,
-    timing: Timing,
-) -> Result<LinkPlan, RemoteError> {
-    if assembly.coupling != Coupling::Held {
-        return Err(RemoteError::OneSystem);
-    }
-    Ok(open_link_plan(experiment, assembly, address, timing))
+/// What goes over a wire.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Wire {
+    /// A closed loop: the rig must answer at least a step late.
+    ClosedLoop,
+    /// Commands that do not depend on the answer within the tick.
+    Open,
 }
 
-/// The same where the loop is cut, so that any rig may stand at its end.
-pub fn open_link_plan(
+/// What the loop of an experiment asks of the laboratory at an address. Where the loop
+/// is cut, any rig may stand there.
+pub(crate) fn link_plan(
     experiment: &Experiment,
     assembly: &Assembly,
-    address: SocketAddr,
-    timing: Timing,
-) -> LinkPlan {
+    address: &str,
+    clock: Clock,
+    wire: Wire,
+) -> Result<LinkPlan, Error> {
+    let address = resolve(address)?;
+    if wire == Wire::ClosedLoop && assembly.coupling != Coupling::Held {
+        return Err(Error::OneSystem);
+    }
     let spec = &experiment.rig;
-    LinkPlan {
+    Ok(LinkPlan {
         address,
         count: assembly.count(),
         rate_hz: experiment.integrator.rate_hz(),
-        pace: match timing {
-            Timing::LockStep => Pace::LockStep { timeout_s: spec.timeout_s },
-            Timing::Paced => Pace::Paced { bridge: spec.bridge, bridge_by: spec.bridge_by },
+        pace: match clock {
+            Clock::Virtual => Pace::LockStep { timeout_s: spec.timeout_s },
+            Clock::Real => Pace::Paced { bridge: spec.bridge, bridge_by: spec.bridge_by },
         },
         token: spec.token(),
         connect_s: spec.connect_s,
         limits: told_limits(assembly),
-    }
+    })
 }
 
 /// Both sides of an experiment, joined for a run: over the wire if there is one.
-pub(crate) fn plant(assembly: &Assembly) -> Result<Plant, RehearsalError> {
+pub(crate) fn plant(assembly: &Assembly) -> Result<Plant, Error> {
     match &assembly.remote {
         None => Ok(assembly.plant()?),
         Some(plan) => Ok(assembly.split(NetworkRig::connect(&World::system(), plan)?, None)?),
     }
-}
-
-/// What the header of a record says of the wire.
-pub(crate) fn facts(assembly: &Assembly) -> Vec<(String, String)> {
-    let Some(plan) = &assembly.remote else { return Vec::new() };
-    let pace = match plan.pace {
-        Pace::LockStep { .. } => "lock-step",
-        Pace::Paced { .. } => "against the clock",
-    };
-    vec![("rig".into(), format!("at {}, {pace}", plan.address))]
 }
 
 fn told_limits(assembly: &Assembly) -> [Vec<f64>; 3] {
@@ -177,21 +102,6 @@ pub fn told(peer: &Peer) -> String {
     )
 }
 
-/// What came and went, in one line at the end of a test over a wire.
-pub fn link_note(hybrid: &HybridLoop) -> Option<EventNote> {
-    hybrid.link().map(|counts| note_of(counts, hybrid.time_s()))
-}
-
-fn note_of(counts: &LinkCounts, time_s: f64) -> EventNote {
-    EventNote {
-        time_s,
-        what: "link".into(),
-        text: counts.words(),
-        value: Some(counts.bridged as f64),
-        limit: None,
-    }
-}
-
 /// What the laboratory of an experiment says of itself.
 pub fn lab_profile(experiment: &Experiment, assembly: &Assembly) -> LabProfile {
     LabProfile {
@@ -207,13 +117,13 @@ pub fn lab_profile(experiment: &Experiment, assembly: &Assembly) -> LabProfile {
 pub fn laboratory_parts(
     experiment: &Experiment,
     assembly: &Assembly,
-) -> Result<LaboratoryParts, RemoteError> {
+) -> Result<LaboratoryParts, Error> {
     // The laboratory of an iterative test may have a shaker.
     let shaker = experiment.trace.as_ref().and_then(|trace| trace.shaker.as_ref());
     let rig = if shaker.is_some() && !experiment.transfer_system.stated {
         Setup::new(experiment, assembly)?.rig()?
     } else {
-        assembly.rig_alone()?.ok_or(RemoteError::AnswersAtOnce)?
+        assembly.rig_alone()?.ok_or(Error::AnswersAtOnce)?
     };
     Ok(LaboratoryParts {
         rig,
@@ -245,23 +155,15 @@ pub fn serve(
     accepted: AcceptedSession,
     record: &Path,
     stop: &StopHandle,
-) -> Result<Session, RemoteError> {
+) -> Result<Session, Error> {
     let parts = laboratory_parts(experiment, assembly)?;
     let header = laboratory_header(experiment, source, assembly, &accepted)?;
-    let usual = realtime_options(experiment);
-    let options = if accepted.lock_step {
-        Options {
-            ring_frames: experiment.record.ring.unwrap_or(16_384),
-            batch_frames: flush_frames(experiment),
-            flush: usual.flush,
-            ..Options::rehearsal()
-        }
-    } else {
-        usual
-    };
+    let clock = if accepted.lock_step { Clock::Virtual } else { Clock::Real };
+    // A laboratory may be alone for long: what it has is flushed by the clock.
+    let flush = recording(experiment, Clock::Real).flush;
+    let options = Options { flush, ..recording(experiment, clock) };
     let channels = Laboratory::channels(assembly.count());
-    let (sink, mut handle) = Recorder::create(record, &header, &channels, vec![], &options)
-        .map_err(RehearsalError::from)?;
+    let (sink, mut handle) = Recorder::create(record, &header, &channels, vec![], &options)?;
     let laboratory = Laboratory::new(parts, Some(sink));
     let real = (!accepted.lock_step).then_some(experiment.realtime.priority);
     // A thread of its own: what it is granted must not pass to the writer's.
@@ -270,7 +172,7 @@ pub fn serve(
             let notices = real.map(prepare_thread).unwrap_or_default();
             (server.serve(accepted, laboratory, stop), notices)
         });
-        served.join().map_err(|_| RemoteError::Panicked)
+        served.join().map_err(|_| Error::Panicked)
     })?;
     let step_s = laboratory.step_s();
     for event in &laboratory.events().events {
@@ -288,7 +190,7 @@ pub fn serve(
         handle.note(EventNote { time_s, what, text, value: None, limit: None });
     }
     let time_s = laboratory.ticks() as f64 * step_s;
-    handle.note(note_of(&end.counts, time_s));
+    handle.note(link_note(&end.counts, time_s));
     let trip = laboratory.tripped().map(|(trip, time_s)| TripNote {
         text: in_the_laboratory(&trip),
         ..trip_note(&trip, time_s)
@@ -297,7 +199,7 @@ pub fn serve(
     let trip = trip.filter(|trip| trip.code != TripKind::PeerLeft.code()).or(of_loop);
     let ticks = laboratory.ticks();
     drop(laboratory);
-    let summary = handle.finish(Ending { ticks, trip }).map_err(RehearsalError::from)?;
+    let summary = handle.finish(Ending { ticks, trip })?;
     Ok(Session { end, summary, notices })
 }
 
@@ -318,17 +220,12 @@ fn of_loop(trip: &Trip, time_s: f64) -> TripNote {
     TripNote { text, ..trip_note(trip, time_s) }
 }
 
-/// Whether the operator at the other end of a wire stopped the test.
-pub fn stopped_elsewhere(trip: &TripNote) -> bool {
-    trip.code == TripKind::PeerTripped.code() && trip.value == f64::from(TripKind::Operator.code())
-}
-
 fn laboratory_header(
     experiment: &Experiment,
     source: &dyn Source,
     assembly: &Assembly,
     accepted: &AcceptedSession,
-) -> Result<Header, RemoteError> {
+) -> Result<Header, Error> {
     let mut header = header(experiment, source, assembly)?;
     header.title = format!("Laboratory: {}", experiment.title);
     header.machine.push((ROLE.into(), LABORATORY.into()));

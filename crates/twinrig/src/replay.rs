@@ -9,52 +9,16 @@ use runtime::load::Load;
 use runtime::numerical::Numerical;
 use runtime::operator;
 use runtime::record::Record;
-use runtime::reference::ReferenceError;
 use runtime::rig::{ReplayRig, RigFault};
-use thiserror::Error;
 
-use crate::assembly::{Assembly, Coupling, LoopOptions, PlantError, Recording};
-use crate::identify::DRIVE;
-use crate::rehearsal::Expected;
-use crate::remote;
+use crate::error::Error;
+use serde::{Serialize, Serializer};
+use serde_json::json;
+
+use crate::assembly::{Assembly, Coupling, LoopOptions, Recording};
+use crate::loop_record::Expected;
+use crate::notes;
 use experiment::{Diagnostics, Embedded, Experiment};
-
-/// Why a record cannot be replayed.
-#[derive(Debug, Error)]
-pub enum ReplayError {
-    /// The embedded experiment does not read any more.
-    #[error("the experiment inside the record cannot be built by this version:\n{0}")]
-    Experiment(Diagnostics),
-    /// A model cannot be built.
-    #[error(transparent)]
-    Plant(#[from] PlantError),
-    /// The reference cannot be integrated.
-    #[error(transparent)]
-    Reference(#[from] ReferenceError),
-    /// A column is missing.
-    #[error("the record has no channel \"{0}\"")]
-    NoChannel(String),
-    /// There is no loop in it.
-    #[error("this is a laboratory's record: it has no loop to replay; replay the loop's own")]
-    Laboratory,
-    /// There is no numerical part in it.
-    #[error("the record is of a test on the rig alone (identify): it has no loop to replay")]
-    Drive,
-    /// There are no ticks in it.
-    #[error(
-        "the record holds the evaluations of an iterative test, not its ticks: nothing to replay"
-    )]
-    Iterative,
-    /// Not every tick was recorded.
-    #[error("the record keeps one tick in {0}: a replay needs all ([record] every = 1)")]
-    NotEveryTick(u64),
-    /// Frames were lost on the way.
-    #[error("{0} frames were lost: the record has holes, and a replay would not mean anything")]
-    FramesLost(u64),
-    /// The version differs.
-    #[error("the record was made by version {0}: bits are only the same within one version")]
-    OtherVersion(String),
-}
 
 /// How the loop was fed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -97,6 +61,20 @@ pub struct Difference {
     pub recorded: f64,
     /// Now, m.
     pub replayed: f64,
+}
+
+impl Serialize for Replay {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let document = json!({
+            "ticks": self.ticks,
+            "kind": self.kind.words(),
+            "identical": self.first_difference.is_none(),
+            "first_difference": self.first_difference.map(|d| json!({
+                "tick": d.tick, "dof": d.dof + 1, "recorded": d.recorded, "replayed": d.replayed,
+            })),
+        });
+        document.serialize(serializer)
+    }
 }
 
 /// What stopped the test from outside the tick: the operator, or a clock that
@@ -167,7 +145,7 @@ fn rows_before(record: &Record) -> usize {
 }
 
 /// A load that arrived while the test ran is in the record.
-fn streamed_load(record: &Record, assembly: &Assembly) -> Result<Load, ReplayError> {
+fn streamed_load(record: &Record, assembly: &Assembly) -> Result<Load, Error> {
     let before = rows_before(record);
     let (running, completing) = (0.0, f64::from(Phase::Completing as u8));
     let phases = record.column("phase").unwrap_or_default();
@@ -177,7 +155,7 @@ fn streamed_load(record: &Record, assembly: &Assembly) -> Result<Load, ReplayErr
     let mut series = Vec::new();
     for signal in &assembly.loads {
         let name = &signal.channel.name;
-        let column = record.column(name).ok_or_else(|| ReplayError::NoChannel(name.clone()))?;
+        let column = record.column(name).ok_or_else(|| Error::NoChannel(name.clone()))?;
         series.push(column[before.min(column.len())..].to_vec());
     }
     let whole = Load::new(&series, rows);
@@ -203,38 +181,42 @@ fn course(record: &Record, assembly: &Assembly, plan: CoursePlan) -> CoursePlan 
 }
 
 /// Replays a record through the same tick.
-pub fn replay(record: &Record) -> Result<Replay, ReplayError> {
+pub fn replay(record: &Record) -> Result<Replay, Error> {
     let header = &record.header;
     if header.version != env!("CARGO_PKG_VERSION") {
-        return Err(ReplayError::OtherVersion(header.version.clone()));
+        return Err(Error::OtherVersion(header.version.clone()));
     }
-    let role = header.machine.iter().find(|(name, _)| name == remote::ROLE);
+    let role = header.machine.iter().find(|(name, _)| name == notes::ROLE);
     match role.map(|(_, role)| role.as_str()) {
-        Some(remote::LABORATORY) => return Err(ReplayError::Laboratory),
-        Some(DRIVE) => return Err(ReplayError::Drive),
+        Some(notes::LABORATORY) => return Err(Error::LaboratoryRecord),
+        Some(notes::DRIVE) => return Err(Error::DriveRecord),
         _ => {}
     }
     let (name, value) = crate::iterative::RECORD_OF;
     if header.machine.contains(&(name.to_owned(), value.to_owned())) {
-        return Err(ReplayError::Iterative);
+        return Err(Error::IterativeRecord);
     }
     if header.every != 1 {
-        return Err(ReplayError::NotEveryTick(header.every));
+        return Err(Error::NotEveryTick { every: header.every, why: "a replay needs all" });
     }
     if let Some(lost) = record.summary.as_ref().map(|s| s.frames_lost).filter(|&lost| lost > 0) {
-        return Err(ReplayError::FramesLost(lost));
+        return Err(Error::FramesLost {
+            lost,
+            why: "the record has holes, and a replay would not mean anything",
+        });
     }
     let source = Embedded::new(&header.inputs);
+    let unreadable = |found: Diagnostics| Error::EmbeddedExperiment(Box::new(found));
     let (experiment, _) =
         Experiment::from_text(&header.experiment_name, &header.experiment, &source)
-            .map_err(ReplayError::Experiment)?;
-    let (assembly, _) = Assembly::new(&experiment, &source).map_err(ReplayError::Experiment)?;
-    let columns = |name: &str| -> Result<Vec<Vec<f64>>, ReplayError> {
+            .map_err(unreadable)?;
+    let (assembly, _) = Assembly::new(&experiment, &source).map_err(unreadable)?;
+    let columns = |name: &str| -> Result<Vec<Vec<f64>>, Error> {
         (1..=assembly.count())
             .map(|i| {
                 let name = format!("{name}.{i}");
                 let column = record.column(&name).map(<[f64]>::to_vec);
-                column.ok_or(ReplayError::NoChannel(name))
+                column.ok_or(Error::NoChannel(name))
             })
             .collect()
     };
@@ -250,7 +232,7 @@ pub fn replay(record: &Record) -> Result<Replay, ReplayError> {
             if let Numerical::TwoRate(two) = &mut plant.numerical {
                 // Which batch a tick used is part of what happened.
                 let name = "main.batch".to_owned();
-                let used = record.column(&name).ok_or(ReplayError::NoChannel(name))?;
+                let used = record.column(&name).ok_or(Error::NoChannel(name))?;
                 two.follow(used[rows_before(record).min(used.len())..].to_vec());
             }
             (plant, ReplayKind::Measurements)

@@ -1,38 +1,30 @@
 //! `twinrig bench`: what a step costs on this machine.
 
 use serde_json::json;
-
-use super::output::{Exit, Output, number, print, table};
 use twinrig::bench::{Measurement, measure};
+use twinrig::table::Table;
+use twinrig::words::{Words, number};
 
-pub(super) fn bench(repeat: u32, output: Output) -> Exit {
-    let spinner = output.spinner();
-    let outcome = measure(repeat, |what| spinner.set_message(what.to_owned()));
-    spinner.finish_and_clear();
-    let measurements = match outcome {
-        Ok(measurements) => measurements,
-        Err(error) => return output.fail(error),
-    };
-    if output == Output::Json {
-        let rows: Vec<_> = measurements
-            .iter()
-            .map(|m| {
-                let per_second = 1e9 / m.nanoseconds;
-                json!({
-                    "id": m.id, "what": m.what, "ns": m.nanoseconds, "per": m.per,
-                    "per_second": per_second,
-                })
-            })
-            .collect();
-        return output.document(&json!({ "repeat": repeat, "measurements": rows }));
-    }
-    let rows: Vec<Vec<String>> = measurements
-        .iter()
-        .map(|Measurement { what, nanoseconds, per, .. }| match *per {
-            // A test is long: how many there are in a second says more.
-            "test" => vec![what.clone(), number(1e9 / nanoseconds), "tests per second".to_owned()],
-            per => vec![what.clone(), number(*nanoseconds), format!("ns per {per}")],
-        })
-        .collect();
-    print(&table(&["what", "fastest", ""], &rows))
+use super::error::CliError;
+use super::onlooker::Looker;
+use super::output::{Exit, Output};
+use twinrig::Onlooker as _;
+
+pub(super) fn bench(repeat: u32, output: Output) -> Result<Exit, CliError> {
+    let mut looker = Looker::new(output, "");
+    let measurements = measure(repeat, |what| looker.stage(what))?;
+    drop(looker);
+    let document = json!({ "repeat": repeat, "measurements": measurements });
+    Ok(output.show(&document, || {
+        let rows = measurements.iter().map(|Measurement { what, nanoseconds, per, .. }| {
+            match *per {
+                // A test is long: how many there are in a second says more.
+                "test" => vec![what.clone(), number(1e9 / nanoseconds), "tests per second".into()],
+                per => vec![what.clone(), number(*nanoseconds), format!("ns per {per}")],
+            }
+        });
+        let mut words = Words::default();
+        words.table(Table::new(&["what", "fastest", ""]).filled(rows));
+        words
+    }))
 }

@@ -2,26 +2,27 @@
 
 use serde_json::{Value, json};
 
-use super::output::{Exit, Output, print, table};
+use super::error::CliError;
+use super::onlooker::Looker;
+use super::output::{Exit, Output};
+use twinrig::Onlooker as _;
 use twinrig::bench_realtime::{Comparison, Measured, Ours, measure};
+use twinrig::table::Table;
+use twinrig::words::Words;
 
 /// Our p50 and p99 should not exceed cyclictest's by more.
 const GOAL_RATIO: f64 = 1.3;
 /// A tick of the large model should not take more of its period.
 const GOAL_LOAD: f64 = 0.2;
 
-pub(super) fn bench(seconds: u32, output: Output) -> Exit {
-    let spinner = output.spinner();
-    let outcome = measure(f64::from(seconds), |what| spinner.set_message(what.to_owned()));
-    spinner.finish_and_clear();
-    match outcome {
-        Ok(measured) if output == Output::Json => output.document(&document(seconds, &measured)),
-        Ok(measured) => print(&text(&measured)),
-        Err(error) => output.fail(error),
-    }
+pub(super) fn bench(seconds: u32, output: Output) -> Result<Exit, CliError> {
+    let mut looker = Looker::new(output, "");
+    let measured = measure(f64::from(seconds), |what| looker.stage(what))?;
+    drop(looker);
+    Ok(output.show(&document(seconds, &measured), || text(&measured)))
 }
 
-fn text(measured: &Measured) -> String {
+fn text(measured: &Measured) -> Words {
     let mut rows = Vec::new();
     for comparison in &measured.comparisons {
         let Comparison { ours, theirs } = comparison;
@@ -41,14 +42,15 @@ fn text(measured: &Measured) -> String {
             ]);
         }
     }
-    let mut text = table(&["wake-up latency [µs]", "p50", "p99", "max"], &rows);
+    let mut words = Words::default();
+    words.table(Table::new(&["wake-up latency [µs]", "p50", "p99", "max"]).filled(rows));
     for comparison in &measured.comparisons {
         if let Err(error) = &comparison.theirs {
-            text += &format!("{error}\n");
+            words.line(error.to_string());
             break;
         }
     }
-    text += &format!("goal: p50 and p99 at most {GOAL_RATIO} times cyclictest's\n\n");
+    words.line(format!("goal: p50 and p99 at most {GOAL_RATIO} times cyclictest's\n"));
     let all = measured.comparisons.iter().map(|comparison| &comparison.ours);
     let rows: Vec<Vec<String>> = all
         .chain([&measured.large])
@@ -65,21 +67,20 @@ fn text(measured: &Measured) -> String {
             ]
         })
         .collect();
-    text += &table(
-        &["tick [µs]", "p50", "p99", "of the period", "overruns", "missed", "frames", "lost"],
-        &rows,
-    );
-    text += &format!(
-        "the last with a numerical part of 100 states; goal: less than {:.0} % of the period\n",
+    let heads =
+        ["tick [µs]", "p50", "p99", "of the period", "overruns", "missed", "frames", "lost"];
+    words.table(Table::new(&heads).filled(rows));
+    words.line(format!(
+        "the last with a numerical part of 100 states; goal: less than {:.0} % of the period",
         100.0 * GOAL_LOAD
-    );
+    ));
     for (name, value) in &measured.large.granted.facts {
-        text += &format!("{name}: {value}\n");
+        words.line(format!("{name}: {value}"));
     }
     for notice in &measured.large.granted.notices {
-        text += &format!("notice: {notice}\n");
+        words.line(format!("notice: {notice}"));
     }
-    text
+    words
 }
 
 fn ours_s(ours: &Ours) -> [f64; 3] {

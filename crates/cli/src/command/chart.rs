@@ -1,18 +1,18 @@
 //! `twinrig chart`: stable or not, over any two numbers of the file.
 
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::Args;
 use serde_json::json;
-
-use super::output::{Exit, Output, cannot_write, counted, number, print, write_whole};
-use super::rehearse::{OtherValues, Text, read, test_name};
-use twinrig::chart::{
-    Chart, ChartError, CrossCheck, Depth, End, Model, NOTHING_TO_COMPARE, Options, Refinement,
-    Verdict,
-};
+use twinrig::chart::{Chart, Depth, End, Model, Options, Refinement, Verdict};
 use twinrig::page::text::label;
+use twinrig::words::{counted, number};
+
+use super::error::CliError;
+use super::file::{OtherValues, folder, read};
+use super::onlooker::Looker;
+use super::output::{Exit, Output, written};
+use super::records::line;
 
 /// What `twinrig chart` is told.
 #[derive(Debug, Args)]
@@ -66,81 +66,27 @@ fn grid_size(text: &str) -> Result<[usize; 2], String> {
     Ok([columns, rows])
 }
 
-pub(super) fn chart(arguments: &ChartArguments, output: Output) -> Exit {
-    let chart = match compute(arguments, output) {
-        Ok(chart) => chart,
-        Err(exit) => return exit,
-    };
-    let checked = arguments.cross_check.then(|| {
-        let spinner = output.spinner();
-        spinner.set_message("comparing the methods");
-        let checked = CrossCheck::new(&chart.judge, &chart.grid, &chart.boundaries);
-        spinner.finish_and_clear();
-        checked.map_or_else(|| vec![NOTHING_TO_COMPARE.to_owned()], |checked| checked.words())
-    });
-    let folder = arguments.out.clone().unwrap_or_else(|| {
-        let mut name = test_name(&arguments.file).to_owned();
-        name.push("-chart");
-        Path::new("runs").join(name)
-    });
-    let mut summary = chart.summary();
-    summary["cross_check"] = json!(checked);
-    let files = [
-        ("chart.svg", chart.svg()),
-        ("chart.html", chart.page(checked.as_deref()).html()),
-        ("points.csv", chart.points_csv()),
-        ("boundary.csv", chart.boundary_csv()),
-        ("summary.json", format!("{summary:#}\n")),
-    ];
-    if let Err(error) = fs::create_dir_all(&folder) {
-        return output.fail(cannot_write(&folder, &error));
-    }
-    for (name, text) in files {
-        let path = folder.join(name);
-        if let Err(error) = write_whole(&path, &text) {
-            return output.fail(cannot_write(&path, &error));
-        }
-    }
-    match output {
-        Output::Json => {
-            summary["folder"] = json!(folder.display().to_string());
-            output.document(&summary)
-        }
-        Output::People => print(&words(&chart, checked.as_deref(), &folder)),
-    }
-}
-
-fn compute(arguments: &ChartArguments, output: Output) -> Result<Chart, Exit> {
-    let (experiment, folder, warnings) = read(&arguments.file, &arguments.set, Text::Flat, output)?;
-    output.warn(&warnings);
+pub(super) fn chart(arguments: &ChartArguments, output: Output) -> Result<Exit, CliError> {
+    let test = read(&arguments.file, &arguments.set, output)?;
     let options = Options {
         size: arguments.grid,
         refinement: if arguments.full { Refinement::Full } else { Refinement::AlongBoundaries },
         depth: if arguments.growth { Depth::Growth } else { Depth::Verdict },
         model: arguments.sampled.then_some(Model::Loop),
-        threads: arguments.threads.map_or_else(cores, usize::from),
+        threads: arguments.threads.map(usize::from),
+        cross_check: arguments.cross_check,
     };
-    let points = (options.size[0] * options.size[1]) as u64;
-    let bar = output.progress(points, "points");
     let axes = [arguments.x.as_str(), arguments.y.as_str()];
-    let chart =
-        Chart::new(experiment, &folder, axes, &options, &|done| bar.set_position(done as u64));
-    bar.finish_and_clear();
-    chart.map_err(|error| match error {
-        ChartError::Axis(found) => output.misused(&found),
-        error @ ChartError::SameAxis { .. } => {
-            output.fail(error);
-            Exit::Usage
-        }
-        error => output.fail(error),
-    })
+    let chart = test.chart(axes, &options, &mut Looker::new(output, "points"))?;
+    let folder = folder(arguments.out.as_ref(), &arguments.file, "-chart");
+    let files = chart.write(&folder)?;
+    let folder = folder.display().to_string();
+    let mut document = chart.summary();
+    document["folder"] = json!(folder);
+    Ok(output.show(&document, || line(words(&chart) + &written(&folder, &files))))
 }
 
-fn cores() -> usize {
-    std::thread::available_parallelism().map_or(1, usize::from)
-}
-
-fn words(chart: &Chart, checked: Option<&[String]>, folder: &Path) -> String {
+fn words(chart: &Chart) -> String {
     let axes = chart.judge.axes();
     let shown = |axis: usize, value: f64| {
         let axis = &axes[axis];
@@ -190,7 +136,7 @@ fn words(chart: &Chart, checked: Option<&[String]>, folder: &Path) -> String {
         let first = first.unwrap_or_default();
         text += &format!("{points} could not be judged, the first because: {first}\n");
     }
-    for line in checked.unwrap_or_default() {
+    for line in chart.cross_check.iter().flatten() {
         text += &format!("{line}\n");
     }
     let [columns, rows] = chart.grid.size;
@@ -200,8 +146,5 @@ fn words(chart: &Chart, checked: Option<&[String]>, folder: &Path) -> String {
         number(chart.elapsed.as_secs_f64()),
         number(chart.pace())
     );
-    text + &format!(
-        "written to {}: chart.svg, chart.html, points.csv, boundary.csv, summary.json\n",
-        folder.display()
-    )
+    text
 }

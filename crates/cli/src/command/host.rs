@@ -6,13 +6,15 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 use runtime::gate::TripKind;
-use runtime::host::{Client, ClientError, Event, Token};
+use runtime::host::{Client, Event, Token};
 use serde_json::json;
 
-use super::output::{Exit, Output, print};
+use super::error::CliError;
+use super::output::{Exit, Output};
+use super::records::line as one_line;
 use twinrig::hosted::{USUAL_ADDRESS, token_from};
-use twinrig::load_rows::{LoadRows, RowError};
-use twinrig::realtime::phase_word;
+use twinrig::load_rows::LoadRows;
+use twinrig::notes::phase_word;
 
 /// What is wanted of the test.
 #[derive(Debug, Subcommand)]
@@ -67,59 +69,53 @@ pub(super) struct Reach {
 }
 
 impl Reach {
-    fn connect(&self, output: Output) -> Result<Client, Exit> {
+    fn connect(&self) -> Result<Client, CliError> {
         let token = match &self.token_file {
-            Some(path) => token_from(path).map_err(|error| output.fail(error))?,
-            None => {
-                let text = std::env::var("TWINRIG_TOKEN").map_err(|_| {
-                    output.fail("a token is needed: give --token-file, or set TWINRIG_TOKEN")
-                })?;
-                Token::new(&text).map_err(|error| output.fail(error))?
-            }
+            Some(path) => token_from(path)?,
+            None => Token::new(&std::env::var("TWINRIG_TOKEN").map_err(|_| CliError::NoToken)?)?,
         };
-        Client::connect(&*self.address, &token)
-            .map_err(|error| output.fail(format!("{}: {error}", self.address)))
+        let failed = |source| CliError::Connect { address: self.address.clone(), source };
+        Client::connect(&*self.address, &token).map_err(failed)
     }
 }
 
-pub(super) fn host(command: &HostCommand, output: Output) -> Exit {
-    let done = match command {
+pub(super) fn host(command: &HostCommand, output: Output) -> Result<Exit, CliError> {
+    match command {
         HostCommand::Feed { file, to, scale } => feed(file, to, *scale, output),
         HostCommand::Watch { to, every, channels, frames } => {
             watch(to, *every, channels, frames.unwrap_or(u64::MAX), output)
         }
         HostCommand::Stop { to } => stop(to, output),
         HostCommand::Status { to } => status(to, output),
-    };
-    done.unwrap_or_else(|exit| exit)
+    }
 }
 
-fn feed(file: &PathBuf, to: &Reach, scale: f64, output: Output) -> Result<Exit, Exit> {
+fn feed(file: &PathBuf, to: &Reach, scale: f64, output: Output) -> Result<Exit, CliError> {
+    let name = || file.display().to_string();
+    let read = |source| CliError::Read { file: name(), source };
     let input: Box<dyn io::Read> = if file.as_os_str() == "-" {
         Box::new(io::stdin())
     } else {
-        let opened = File::open(file);
-        Box::new(opened.map_err(|error| output.fail(format!("{}: {error}", file.display())))?)
+        Box::new(File::open(file).map_err(read)?)
     };
-    let mut client = to.connect(output)?;
+    let mut client = to.connect()?;
     let welcome = client.welcome.clone();
-    let fail = |error: ClientError| output.fail(error);
-    let mut sample = client.feed().map_err(fail)?;
+    let mut sample = client.feed()?;
     let mut rows = LoadRows::new(welcome.signals.len(), welcome.load_hz);
     let mut input = BufReader::with_capacity(1 << 16, input);
     let (mut line, mut waiting) = (String::new(), Vec::new());
-    let at = |error: RowError| output.fail(format!("{}: {error}", file.display()));
+    let at = |source| CliError::Row { file: name(), source };
     loop {
         line.clear();
         let count = input.read_line(&mut line);
-        let count = count.map_err(|error| output.fail(format!("{}: {error}", file.display())))?;
+        let count = count.map_err(read)?;
         if count > 0 {
             rows.read(&line, scale, &mut waiting).map_err(at)?;
         }
         // What is produced live goes out at once, what lies ready in long messages.
         let more = count > 0 && !input.buffer().is_empty() && waiting.len() < 8192;
         if !more && !waiting.is_empty() {
-            client.load(sample, &waiting).map_err(fail)?;
+            client.load(sample, &waiting)?;
             sample += (waiting.len() / welcome.signals.len().max(1)) as u64;
             waiting.clear();
         }
@@ -128,13 +124,12 @@ fn feed(file: &PathBuf, to: &Reach, scale: f64, output: Output) -> Result<Exit, 
         }
     }
     if rows.rows() == 0 {
-        return Err(output.fail(format!("{}: there is no row of numbers in it", file.display())));
+        return Err(CliError::NoRows { file: name() });
     }
-    client.end(sample).map_err(fail)?;
-    Ok(match output {
-        Output::Json => output.document(&json!({ "samples": sample })),
-        Output::People => print(&format!("{sample} samples sent, and the end of the load\n")),
-    })
+    client.end(sample)?;
+    Ok(output.show(&json!({ "samples": sample }), || {
+        one_line(format!("{sample} samples sent, and the end of the load"))
+    }))
 }
 
 fn watch(
@@ -143,20 +138,20 @@ fn watch(
     wanted: &[String],
     mut left: u64,
     output: Output,
-) -> Result<Exit, Exit> {
-    let mut client = to.connect(output)?;
+) -> Result<Exit, CliError> {
+    let mut client = to.connect()?;
     let channels = client.welcome.channels.clone();
     let mut shown = Vec::new();
     for name in wanted {
         match channels.iter().position(|(known, _)| known == name) {
             Some(place) => shown.push(place),
-            None => return Err(output.fail(format!("the test has no channel \"{name}\""))),
+            None => return Err(CliError::NoChannel(name.clone())),
         }
     }
     if shown.is_empty() {
         shown = (0..channels.len()).collect();
     }
-    client.watch(every).map_err(|error| output.fail(error))?;
+    client.watch(every)?;
     let mut out = io::stdout().lock();
     // A reader that has seen enough closes the pipe: that is an end like any other.
     let mut say = |text: &str| out.write_all(text.as_bytes()).and_then(|()| out.flush()).is_ok();
@@ -176,7 +171,7 @@ fn watch(
         return Ok(Exit::Done);
     }
     loop {
-        match client.next().map_err(|error| output.fail(error))? {
+        match client.next()? {
             Event::Frames { values, dropped, .. } => {
                 let width = channels.len().max(1);
                 let most = usize::try_from(left).unwrap_or(usize::MAX);
@@ -241,57 +236,54 @@ fn shown_frames(rows: &[Vec<f64>], dropped: u64, output: Output) -> String {
     }
 }
 
-fn stop(to: &Reach, output: Output) -> Result<Exit, Exit> {
-    let presses = to.connect(output)?.stop().map_err(|error| output.fail(error))?;
-    Ok(match output {
-        Output::Json => output.document(&json!({ "presses": presses })),
-        Output::People => print("the stop is pressed: the rig holds, then goes to zero\n"),
-    })
+fn stop(to: &Reach, output: Output) -> Result<Exit, CliError> {
+    let presses = to.connect()?.stop()?;
+    Ok(output.show(&json!({ "presses": presses }), || {
+        one_line("the stop is pressed: the rig holds, then goes to zero".to_owned())
+    }))
 }
 
-fn status(to: &Reach, output: Output) -> Result<Exit, Exit> {
-    let mut client = to.connect(output)?;
-    let status = client.status().map_err(|error| output.fail(error))?;
+fn status(to: &Reach, output: Output) -> Result<Exit, CliError> {
+    let mut client = to.connect()?;
+    let status = client.status()?;
     let welcome = &client.welcome;
     let feeding = match status.feeding {
         0 => "nobody feeds",
         1 => "being fed",
         _ => "ended",
     };
-    Ok(match output {
-        Output::Json => output.document(&json!({
-            "title": welcome.title,
-            "real_time": welcome.clock == 1,
-            "time_s": status.ticks as f64 / welcome.tick_hz,
-            "ticks": status.ticks,
-            "phase": status.phase,
-            "trip": status.trip,
-            "load": (welcome.load_hz > 0.0).then(|| json!({
-                "state": feeding,
-                "rate_hz": welcome.load_hz,
-                "samples": status.fed,
-                "used": status.used,
-                "starved_ticks": status.starved,
-            })),
-            "feedback_dropped": status.dropped,
+    let document = json!({
+        "title": welcome.title,
+        "real_time": welcome.clock == 1,
+        "time_s": status.ticks as f64 / welcome.tick_hz,
+        "ticks": status.ticks,
+        "phase": status.phase,
+        "trip": status.trip,
+        "load": (welcome.load_hz > 0.0).then(|| json!({
+            "state": feeding,
+            "rate_hz": welcome.load_hz,
+            "samples": status.fed,
+            "used": status.used,
+            "starved_ticks": status.starved,
         })),
-        Output::People => {
-            let mut text = format!(
-                "{}\n{:.3} s, {}, {}\n",
-                twinrig::page::text::label(&welcome.title),
-                status.ticks as f64 / welcome.tick_hz,
-                phase_word(status.phase),
-                trip_words(status.trip),
+        "feedback_dropped": status.dropped,
+    });
+    Ok(output.show(&document, || {
+        let mut text = format!(
+            "{}\n{:.3} s, {}, {}",
+            twinrig::page::text::label(&welcome.title),
+            status.ticks as f64 / welcome.tick_hz,
+            phase_word(status.phase),
+            trip_words(status.trip),
+        );
+        if welcome.load_hz > 0.0 {
+            text += &format!(
+                "\nload: {feeding}, {} samples received, {} used, {} ticks bridged",
+                status.fed, status.used, status.starved
             );
-            if welcome.load_hz > 0.0 {
-                text += &format!(
-                    "load: {feeding}, {} samples received, {} used, {} ticks bridged\n",
-                    status.fed, status.used, status.starved
-                );
-            }
-            print(&text)
         }
-    })
+        one_line(text)
+    }))
 }
 
 fn trip_words(code: u8) -> &'static str {

@@ -4,16 +4,17 @@ mod bench;
 mod bench_realtime;
 mod chart;
 mod check;
-mod export;
+mod error;
+mod file;
 mod host;
 mod identify;
+mod onlooker;
 mod output;
+mod records;
 mod reduce;
-mod rehearse;
-mod replay;
-mod report;
 mod reproduce;
 mod rig;
+mod run;
 mod signals;
 mod status_line;
 mod sweep;
@@ -26,6 +27,9 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{CommandFactory, Parser, Subcommand, ValueEnum};
 use twinrig::export::{FORMATS, Format};
 
+use twinrig::reproduce::Paper;
+
+use error::CliError;
 pub(crate) use output::{Exit, Output};
 
 /// Real-time hybrid testing: predict, rehearse, run, record and report.
@@ -41,7 +45,7 @@ pub(crate) struct CommandLine {
 
 /// The exit codes, for the help.
 fn exit_codes() -> String {
-    let lines = Exit::ALL.map(|exit| format!("\n  {}  {}", exit as u8, exit.words()));
+    let lines = Exit::ALL.map(|(exit, words)| format!("\n  {}  {words}", exit as u8));
     format!("Exit codes:{}", lines.concat())
 }
 
@@ -50,35 +54,7 @@ enum Command {
     /// Read and validate an experiment file, and predict whether the loop is stable.
     Check(check::CheckArguments),
     /// Rehearse a test in virtual time, or run it in real time; write its record and report.
-    Run {
-        #[command(flatten)]
-        experiment: rehearse::ExperimentFile,
-        /// Folder for record.arrow, report.html and summary.json [default: runs/NAME, and in
-        /// real time runs/NAME-START].
-        #[arg(long, value_name = "DIR")]
-        out: Option<PathBuf>,
-        /// Run against the clock, each tick at its deadline. Ctrl-C stops the test: hold, then
-        /// ramp to zero.
-        #[arg(long)]
-        realtime: bool,
-        /// Laboratory to drive, host and port, instead of [rig] address; `virtual` for a rig in
-        /// this process.
-        #[arg(long, value_name = "ADDRESS")]
-        rig: Option<String>,
-        /// Open a link for a host: feed the load, watch, stop [default address: 127.0.0.1:7420].
-        #[arg(
-            long,
-            value_name = "ADDRESS",
-            num_args = 0..=1,
-            require_equals = true,
-            default_missing_value = twinrig::hosted::USUAL_ADDRESS
-        )]
-        host: Option<String>,
-        /// File with the token that clients of the link must know; without it one is drawn and
-        /// shown.
-        #[arg(long, value_name = "FILE", requires = "host")]
-        token_file: Option<PathBuf>,
-    },
+    Run(Box<run::RunArguments>),
     /// Feed, watch, stop or look at a test that runs with --host.
     Host {
         #[command(subcommand)]
@@ -116,7 +92,7 @@ enum Command {
     Reproduce {
         /// Which paper.
         #[arg(value_enum)]
-        paper: Paper,
+        paper: PaperName,
         /// Recorded ground motion (CSV or AT2); without it the project's synthetic one.
         #[arg(long, value_name = "FILE")]
         ground: Option<PathBuf>,
@@ -160,7 +136,7 @@ fn format_names() -> impl TypedValueParser<Value = &'static Format> {
 
 /// Papers that can be recomputed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Paper {
+enum PaperName {
     /// Gálmez & Fermandois 2020: online stability of hybrid tests.
     Galmez,
     /// Waldbjørn et al.: multi-rate real-time hybrid simulation.
@@ -171,45 +147,46 @@ enum Paper {
     Dekraker,
 }
 
+impl From<PaperName> for Paper {
+    fn from(paper: PaperName) -> Self {
+        match paper {
+            PaperName::Galmez => Self::Galmez,
+            PaperName::Waldbjorn => Self::Waldbjorn,
+            PaperName::Beregi => Self::Beregi,
+            PaperName::Dekraker => Self::Dekraker,
+        }
+    }
+}
+
 /// Does what the command line asks for.
 pub(crate) fn run(line: CommandLine) -> Exit {
     let output = if line.json { Output::Json } else { Output::People };
-    match line.command {
+    obey(line.command, output).unwrap_or_else(|error| output.fail(&error))
+}
+
+fn obey(command: Command, output: Output) -> Result<Exit, CliError> {
+    match command {
         Command::Check(arguments) => check::check(&arguments, output),
+        Command::Run(arguments) => run::run(&arguments, output),
         Command::Rig(arguments) => rig::rig(&arguments, output),
-        Command::Run { experiment, out, realtime, host, token_file, rig } => {
-            let clock = if realtime { rehearse::Clock::Real } else { rehearse::Clock::Virtual };
-            let wish = host.map(|address| rehearse::HostWish { address, token_file });
-            rehearse::run(&experiment, out, clock, rehearse::Links { rig, host: wish }, output)
-        }
         Command::Host { command } => host::host(&command, output),
         Command::Identify(arguments) => identify::identify(&arguments, output),
-        Command::Report { record, out } => report::report(&record, out, output),
-        Command::Export { record, format, out } => export::export(&record, format, out, output),
-        Command::Replay { record } => replay::replay(&record, output),
-        Command::Reproduce { paper: Paper::Galmez, ground } => reproduce::galmez(ground, output),
-        Command::Reproduce { paper: Paper::Waldbjorn, ground } => {
-            reproduce::waldbjorn(ground, output)
-        }
-        Command::Reproduce { paper: Paper::Beregi, ground } => reproduce::beregi(ground, output),
-        Command::Reproduce { paper: Paper::Dekraker, ground } => {
-            reproduce::dekraker(ground, output)
-        }
+        Command::Report { record, out } => records::report(&record, out, output),
+        Command::Export { record, format, out } => records::export(&record, format, out, output),
+        Command::Replay { record } => records::replay(&record, output),
+        Command::Reproduce { paper, ground } => reproduce::reproduce(paper.into(), ground, output),
         Command::Reduce(arguments) => reduce::reduce(&arguments, output),
         Command::Chart(arguments) => chart::chart(&arguments, output),
         Command::Trace(arguments) => trace::trace(&arguments, output),
         Command::Sweep(arguments) => sweep::sweep(&arguments, output),
         Command::Bench { seconds, realtime: true, .. } => bench_realtime::bench(seconds, output),
         Command::Bench { repeat, .. } => bench::bench(repeat, output),
-        Command::Schema => {
-            let schema = experiment::schema::json_schema();
-            output::print(&format!("{schema:#}\n"))
-        }
+        Command::Schema => Ok(output::print(&format!("{:#}\n", experiment::schema::json_schema()))),
         Command::Completions { shell } => {
             let mut script = Vec::new();
             let mut command = CommandLine::command();
             clap_complete::generate(shell, &mut command, "twinrig", &mut script);
-            output::print(&String::from_utf8_lossy(&script))
+            Ok(output::print(&String::from_utf8_lossy(&script)))
         }
     }
 }

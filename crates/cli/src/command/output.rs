@@ -1,21 +1,23 @@
-//! What the commands print, and how they end.
+//! What the commands print, and how they end: the only place that writes.
 
-use std::fmt::Display;
 use std::io::{self, IsTerminal, Write};
-use std::path::{Path, PathBuf};
-use std::time::Duration;
 
-use comfy_table::{Cell, CellAlignment};
-use indicatif::{ProgressBar, ProgressStyle};
+use comfy_table::{Cell, CellAlignment, ContentArrangement, LineStyle, TableStyle};
+use experiment::{Diagnostics, Piece, Severity};
 use owo_colors::OwoColorize;
 use runtime::gate::TripKind;
-use runtime::record::{Record, Summary};
-use serde_json::{Value, json};
+use runtime::record::{Summary, TripNote};
+use serde::Serialize;
+use serde_json::json;
+use twinrig::notes::{broke_off, stopped_elsewhere};
+use twinrig::table::{Side, Table};
+use twinrig::words::{Piece as WordPiece, Words};
+use twinrig::{Error, NotKept, report};
 
-use experiment::{Diagnostics, Piece, Severity};
-use twinrig::rehearsal::broke_off;
-use twinrig::remote::stopped_elsewhere;
-use twinrig::{report, terminal};
+use super::error::CliError;
+
+/// Widest table on a terminal.
+const COLUMNS: u16 = 100;
 
 /// How a command ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,43 +46,58 @@ pub enum Exit {
 }
 
 impl Exit {
-    /// Every one, in the order of the codes.
-    pub(super) const ALL: [Self; 10] = [
-        Self::Done,
-        Self::Failed,
-        Self::Usage,
-        Self::BadExperiment,
-        Self::Tripped,
-        Self::Incomplete,
-        Self::ReplayDiffers,
-        Self::Unstable,
-        Self::Stopped,
-        Self::LoadBrokeOff,
+    /// Every one in the order of the codes, and what it means: for the help and the
+    /// README.
+    pub(super) const ALL: [(Self, &'static str); 10] = [
+        (Self::Done, "done"),
+        (Self::Failed, "something failed (a file, the disk)"),
+        (Self::Usage, "the command line is wrong"),
+        (Self::BadExperiment, "the experiment file is wrong"),
+        (Self::Tripped, "the test tripped"),
+        (Self::Incomplete, "the record or the trace is incomplete"),
+        (Self::ReplayDiffers, "a replay gave other commands than the record"),
+        (Self::Unstable, "the loop is predicted to be unstable"),
+        (Self::Stopped, "the operator stopped the test"),
+        (Self::LoadBrokeOff, "the load that a host streamed broke off"),
     ];
 
-    /// What it means, for the help and the README.
-    pub(super) fn words(self) -> &'static str {
-        match self {
-            Self::Done => "done",
-            Self::Failed => "something failed (a file, the disk)",
-            Self::Usage => "the command line is wrong",
-            Self::BadExperiment => "the experiment file is wrong",
-            Self::Tripped => "the test tripped",
-            Self::Incomplete => "the record or the trace is incomplete",
-            Self::ReplayDiffers => "a replay gave other commands than the record",
-            Self::Unstable => "the loop is predicted to be unstable",
-            Self::Stopped => "the operator stopped the test",
-            Self::LoadBrokeOff => "the load that a host streamed broke off",
+    /// Of an error.
+    fn of_error(error: &CliError) -> Self {
+        match error {
+            CliError::Library(error) => Self::of_library(error),
+            CliError::Usage(_) => Self::Usage,
+            _ => Self::Failed,
+        }
+    }
+
+    fn of_library(error: &Error) -> Self {
+        match error {
+            Error::Experiment(_) | Error::NoSweep { .. } => Self::BadExperiment,
+            Error::Question(_) | Error::Value { .. } | Error::SameAxis { .. } => Self::Usage,
+            // What a laboratory or an actuator lacks is not the file's fault.
+            Error::Unfit { source, .. } => match **source {
+                Error::Link(_) | Error::NoDynamics => Self::Failed,
+                _ => Self::BadExperiment,
+            },
+            Error::DriveTripped { trip, .. } => Self::of_trip(trip),
+            Error::NotKept { ended, .. } => Self::of(&ended.summary, Self::Incomplete),
+            Error::Stopped => Self::Stopped,
+            _ => Self::Failed,
+        }
+    }
+
+    fn of_trip(trip: &TripNote) -> Self {
+        if trip.code == TripKind::Operator.code() || stopped_elsewhere(trip) {
+            Self::Stopped
+        } else {
+            Self::Tripped
         }
     }
 
     /// How a test ended, the gravest first; `done` where nothing is wrong.
     pub(super) fn of(summary: &Summary, done: Self) -> Self {
         match &summary.trip {
-            Some(trip) if trip.code == TripKind::Operator.code() || stopped_elsewhere(trip) => {
-                Self::Stopped
-            }
-            Some(_) => Self::Tripped,
+            Some(trip) => Self::of_trip(trip),
             None if broke_off(summary) => Self::LoadBrokeOff,
             None if !summary.is_complete() => Self::Incomplete,
             None => done,
@@ -98,69 +115,82 @@ pub(crate) enum Output {
 }
 
 impl Output {
-    /// Says that something failed.
-    pub(super) fn fail(self, error: impl Display) -> Exit {
+    /// Shows a result: in words to people, as a document to machines.
+    pub(super) fn show(self, result: &impl Serialize, words: impl FnOnce() -> Words) -> Exit {
         match self {
-            Self::People => eprintln!("error: {error}"),
-            Self::Json => {
-                print(&format!("{:#}\n", json!({ "error": error.to_string() })));
-            }
+            Self::People => print(&rendered(&words())),
+            Self::Json => self.document(result),
         }
-        Exit::Failed
     }
 
-    /// Shows what is wrong with an argument that names a part of the file.
-    pub(super) fn misused(self, found: &Diagnostics) -> Exit {
-        self.refuse(found);
-        Exit::Usage
+    /// Prints a document.
+    fn document(self, result: &impl Serialize) -> Exit {
+        match serde_json::to_value(result) {
+            Ok(document) => print(&format!("{document:#}\n")),
+            Err(error) => {
+                eprintln!("error: {error}");
+                Exit::Failed
+            }
+        }
+    }
+
+    /// Says that something failed.
+    pub(super) fn fail(self, error: &CliError) -> Exit {
+        match error {
+            CliError::Library(Error::Experiment(found) | Error::Question(found)) => {
+                self.refuse(found);
+            }
+            CliError::Library(Error::NotKept { ended, .. }) => self.not_kept(error, ended),
+            CliError::Library(Error::DriveTripped { tests, .. }) if self == Self::Json => {
+                self.document(&json!({ "error": error.words(), "tests": tests }));
+            }
+            CliError::Library(Error::DriveTripped { .. }) => eprintln!("{}", error.words()),
+            _ if self == Self::Json => {
+                self.document(&json!({ "error": error.words() }));
+            }
+            _ => eprintln!("error: {}", error.words()),
+        }
+        Exit::of_error(error)
     }
 
     /// Says that a file of a test that took place could not be written, and how
     /// the test ended all the same: that is in no other place.
-    pub(super) fn fail_to_keep(
-        self,
-        error: impl Display,
-        ended: Option<&Summary>,
-        record: &Path,
-    ) -> Exit {
-        let Some(summary) = ended else { return self.fail(error) };
-        // What was written before is readable; how it ended is known here.
-        let read =
-            Record::read(record).ok().map(|read| Record { summary: Some(summary.clone()), ..read });
-        let document = read.as_ref().map(report::summary_json);
+    fn not_kept(self, error: &CliError, ended: &NotKept) {
+        let NotKept { summary, record } = ended;
         match self {
             Self::People => {
-                let text = read.as_ref().map_or_else(
-                    || match &summary.trip {
-                        Some(trip) => format!("Tripped: {} at {:.3} s\n", trip.text, trip.time_s),
-                        None => format!("The test ran to its end, {} ticks\n", summary.ticks),
-                    },
-                    report::summary_text,
-                );
-                print(&format!("{text}\n"));
-                eprintln!("error: {error}");
+                let mut words = match record {
+                    Some(record) => report::summary_words(record),
+                    None => Words::default(),
+                };
+                if record.is_none() {
+                    words.line(match &summary.trip {
+                        Some(trip) => format!("Tripped: {} at {:.3} s", trip.text, trip.time_s),
+                        None => format!("The test ran to its end, {} ticks", summary.ticks),
+                    });
+                }
+                print(&format!("{}\n", rendered(&words)));
+                eprintln!("error: {}", error.words());
             }
             Self::Json => {
-                let (error, ticks) = (error.to_string(), summary.ticks);
-                let trip = summary.trip.as_ref().map(|trip| &trip.text);
-                let said = json!({
-                    "error": error, "ticks": ticks, "trip": trip, "summary": document,
-                });
-                print(&format!("{said:#}\n"));
+                self.document(&json!({
+                    "error": error.words(),
+                    "ticks": summary.ticks,
+                    "trip": summary.trip.as_ref().map(|trip| &trip.text),
+                    "summary": record.as_ref().map(report::summary_json),
+                }));
             }
         }
-        Exit::of(summary, Exit::Incomplete)
     }
 
     /// Shows what is wrong with an experiment file.
-    pub(super) fn refuse(self, found: &Diagnostics) -> Exit {
+    pub(super) fn refuse(self, found: &Diagnostics) {
         match self {
             Self::People => eprint!("{}", found.render(paint)),
             Self::Json => {
-                print(&format!("{:#}\n", json!({ "diagnostics": found.to_json() })));
+                self.document(&json!({ "diagnostics": found.to_json() }));
             }
         }
-        Exit::BadExperiment
     }
 
     /// Shows warnings, to people only; JSON carries them in its document.
@@ -170,30 +200,16 @@ impl Output {
         }
     }
 
-    /// Prints a document.
-    pub(super) fn document(self, value: &Value) -> Exit {
-        print(&format!("{value:#}\n"))
+    /// Says something beside the result, to people only.
+    pub(super) fn note(self, text: &str) {
+        if self == Self::People {
+            eprintln!("{text}");
+        }
     }
 
-    /// A progress bar over `length` steps, visible where a person looks on.
-    pub(super) fn progress(self, length: u64, what: &str) -> ProgressBar {
-        if self == Self::Json || !io::stderr().is_terminal() {
-            return ProgressBar::hidden();
-        }
-        let style = ProgressStyle::with_template("{msg:24} {bar:40} {percent:>3} %  {eta} left")
-            .expect("the template is a constant")
-            .progress_chars("━╸ ");
-        ProgressBar::new(length).with_style(style).with_message(what.to_owned())
-    }
-
-    /// A spinner for work of unknown length.
-    pub(super) fn spinner(self) -> ProgressBar {
-        if self == Self::Json || !io::stderr().is_terminal() {
-            return ProgressBar::hidden();
-        }
-        let spinner = ProgressBar::new_spinner();
-        spinner.enable_steady_tick(Duration::from_millis(100));
-        spinner
+    /// Whether a person looks at a terminal.
+    pub(super) fn is_watched(self) -> bool {
+        self == Self::People && io::stderr().is_terminal()
     }
 }
 
@@ -223,88 +239,41 @@ pub(super) fn print(text: &str) -> Exit {
     }
 }
 
+/// Words as a terminal shows them.
+fn rendered(words: &Words) -> String {
+    let pieces = words.0.iter().map(|piece| match piece {
+        WordPiece::Lines(lines) => lines.clone(),
+        WordPiece::Table(table) => layout(table),
+    });
+    pieces.collect()
+}
+
 /// A table in the house style.
-pub(super) fn table(header: &[&str], rows: &[Vec<String>]) -> String {
-    let mut table = terminal::table(header);
-    for row in rows {
-        let cells = row.iter().enumerate().map(|(column, text)| {
-            let alignment = if column == 0 { CellAlignment::Left } else { CellAlignment::Right };
+fn layout(table: &Table) -> String {
+    const STYLE: TableStyle = TableStyle::new().header_separator(LineStyle::none().fill('─'));
+    let mut laid = comfy_table::Table::new();
+    laid.load_style(STYLE)
+        .set_content_arrangement(ContentArrangement::Dynamic)
+        .set_width(COLUMNS)
+        .set_header(table.columns.iter().map(|column| &column.head));
+    for row in &table.rows {
+        laid.add_row(row.iter().zip(&table.columns).map(|(text, column)| {
+            let alignment = match column.side {
+                Side::Left => CellAlignment::Left,
+                Side::Right => CellAlignment::Right,
+            };
             Cell::new(text).set_alignment(alignment)
-        });
-        table.add_row(cells);
+        }));
     }
-    format!("{table}\n")
+    format!("{laid}\n")
 }
 
-/// A number with five significant digits, as an engineer would write it.
-pub(super) fn number(value: f64) -> String {
-    let size = value.abs();
-    if value == 0.0 {
-        "0".to_owned()
-    } else if !(1e-3..1e6).contains(&size) {
-        format!("{value:.4e}")
-    } else {
-        let digits = (4 - size.log10().floor() as i32).max(0) as usize;
-        format!("{value:.digits$}")
-    }
+/// Prints words to standard output.
+pub(super) fn print_words(words: &Words) {
+    print(&rendered(words));
 }
 
-/// The record at `path`, or in the folder `path`.
-pub(super) fn record_path(path: &Path) -> PathBuf {
-    if path.is_dir() { path.join("record.arrow") } else { path.to_path_buf() }
-}
-
-/// Reads a record, or says why not.
-pub(super) fn read_record(path: &Path, output: Output) -> Result<(PathBuf, Record), Exit> {
-    let path = record_path(path);
-    match Record::read(&path) {
-        Ok(record) => Ok((path, record)),
-        Err(error) => Err(output.fail(error)),
-    }
-}
-
-/// Whether writing to `out` would destroy the record at `record`.
-pub(super) fn is_record(out: &Path, record: &Path) -> bool {
-    match (out.canonicalize(), record.canonicalize()) {
-        (Ok(out), Ok(record)) => out == record,
-        _ => out == record,
-    }
-}
-
-/// What to say when a file or folder cannot be written that --out names.
-pub(super) fn cannot_write(path: &Path, error: &io::Error) -> String {
-    cannot_write_by(path, error, "--out")
-}
-
-/// The same where another option names it.
-pub(super) fn cannot_write_by(path: &Path, error: &io::Error, option: &str) -> String {
-    format!(
-        "cannot write {}: {error}; check that its folder exists, may be written to and has room, \
-         or name another place with {option}",
-        path.display()
-    )
-}
-
-/// A number of things, in words.
-pub(super) fn counted(count: usize, noun: &str) -> String {
-    if count == 1 { format!("1 {noun}") } else { format!("{count} {noun}s") }
-}
-
-/// What to say when the output is the record itself.
-pub(super) fn would_overwrite(out: &Path) -> String {
-    format!("{} is the record itself; name another file with --out", out.display())
-}
-
-/// Writes a file whole: beside its place first, then moved there.
-pub(super) fn write_whole(path: &Path, text: &str) -> io::Result<()> {
-    write_bytes(path, text.as_bytes())
-}
-
-/// The same for any contents.
-pub(super) fn write_bytes(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let mut name = path.as_os_str().to_owned();
-    name.push(".part");
-    let part = PathBuf::from(name);
-    std::fs::write(&part, bytes)?;
-    std::fs::rename(&part, path)
+/// The words "written to FOLDER: NAMES".
+pub(super) fn written(folder: &str, files: &[String]) -> String {
+    format!("written to {folder}: {}", files.join(", "))
 }

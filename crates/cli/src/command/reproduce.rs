@@ -2,61 +2,24 @@
 
 use std::path::PathBuf;
 
-use super::output::{Exit, Output, number, print, table};
-use twinrig::reproduce::galmez::{Ground, reproduce};
-use twinrig::reproduce::{Reproduction, beregi, dekraker, waldbjorn};
+use twinrig::reproduce::{Paper, reproduce as recompute};
+use twinrig::table::Table;
+use twinrig::words::{Words, number};
 
-pub(super) fn galmez(ground: Option<PathBuf>, output: Output) -> Exit {
-    let ground = ground.map_or(Ground::Synthetic, Ground::File);
-    let spinner = output.spinner();
-    let outcome = reproduce(&ground, |what| spinner.set_message(what.to_owned()));
-    spinner.finish_and_clear();
-    match outcome {
-        Ok(outcome) => show(&outcome, "ground motion", output),
-        Err(error) => output.fail(error),
-    }
-}
-
-pub(super) fn waldbjorn(ground: Option<PathBuf>, output: Output) -> Exit {
-    let ground = ground.map_or(Ground::Synthetic, Ground::File);
-    let spinner = output.spinner();
-    let outcome = waldbjorn::reproduce(&ground, |what| spinner.set_message(what.to_owned()));
-    spinner.finish_and_clear();
-    match outcome {
-        Ok(outcome) => show(&outcome, "input", output),
-        Err(error) => output.fail(error),
-    }
-}
-
-pub(super) fn beregi(ground: Option<PathBuf>, output: Output) -> Exit {
-    if ground.is_some() {
-        return output.fail("no ground shakes this paper's buildings: leave out --ground");
-    }
-    match beregi::reproduce() {
-        Ok(outcome) => show(&outcome, "input", output),
-        Err(error) => output.fail(error),
-    }
-}
-
-pub(super) fn dekraker(ground: Option<PathBuf>, output: Output) -> Exit {
-    if ground.is_some() {
-        return output.fail("no ground shakes this report's beams: leave out --ground");
-    }
-    match dekraker::reproduce() {
-        Ok(outcome) => show(&outcome, "input", output),
-        Err(error) => output.fail(error),
-    }
-}
+use super::error::CliError;
+use super::onlooker::Looker;
+use super::output::{Exit, Output};
 
 /// Paper, ours and the difference.
-fn show(outcome: &Reproduction, input: &str, output: Output) -> Exit {
-    if output == Output::Json {
-        return output.document(&outcome.to_json());
-    }
-    let rows: Vec<Vec<String>> = outcome
-        .rows
-        .iter()
-        .map(|row| {
+pub(super) fn reproduce(
+    paper: Paper,
+    ground: Option<PathBuf>,
+    output: Output,
+) -> Result<Exit, CliError> {
+    let outcome = recompute(paper, ground, &mut Looker::new(output, ""))?;
+    Ok(output.show(&outcome, || {
+        let mut table = Table::new(&["quantity", "paper", "ours", "difference"]);
+        for row in &outcome.rows {
             let difference = match (row.paper, row.ours) {
                 (Some(paper), Some(ours)) if paper != 0.0 => {
                     format!("{:+.1} %", 100.0 * (ours - paper) / paper.abs())
@@ -65,14 +28,13 @@ fn show(outcome: &Reproduction, input: &str, output: Output) -> Exit {
             };
             let show = |value: Option<f64>| value.map_or("–".to_owned(), number);
             let quantity = format!("{} [{}]", row.quantity, row.unit);
-            vec![quantity, show(row.paper), show(row.ours), difference]
-        })
-        .collect();
-    let notes: String = outcome.notes.iter().map(|note| format!("{note}\n")).collect();
-    print(&format!(
-        "{}\n{input}: {}\n\n{}{notes}",
-        outcome.title,
-        outcome.input,
-        table(&["quantity", "paper", "ours", "difference"], &rows)
-    ))
+            table.row([&quantity, &show(row.paper), &show(row.ours), &difference]);
+        }
+        let input = if paper == Paper::Galmez { "ground motion" } else { "input" };
+        let mut words = Words::default();
+        words.line(format!("{}\n{input}: {}\n", outcome.title, outcome.input));
+        words.table(table);
+        outcome.notes.iter().for_each(|note| words.line(note));
+        words
+    }))
 }

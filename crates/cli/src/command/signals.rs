@@ -6,13 +6,13 @@ use runtime::stop::StopHandle;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::low_level::{emulate_default_handler, register};
 
-use super::output::{Exit, Output};
+use super::error::CliError;
 
 /// A stop that Ctrl-C and the other signals by which people and systems ask a
 /// program to end press while somebody attends to it. Otherwise they end the
 /// program as they would without it. For the rest of the process: a command
 /// takes them once.
-pub(super) fn stop_on_signals(output: Output) -> Result<StopHandle, Exit> {
+pub(super) fn stop_on_signals() -> Result<StopHandle, CliError> {
     let stop = StopHandle::default();
     for signal in [SIGINT, SIGTERM, SIGHUP] {
         // Who said `nohup` means it. An ignored SIGINT is only a background job's
@@ -30,9 +30,7 @@ pub(super) fn stop_on_signals(output: Output) -> Result<StopHandle, Exit> {
         };
         // SAFETY: the action loads and stores atomics, and the emulation is made
         // for signal handlers; neither allocates, locks or panics.
-        unsafe { register(signal, action) }.map_err(|error| {
-            output.fail(format!("cannot take the signals that stop a test: {error}"))
-        })?;
+        unsafe { register(signal, action) }.map_err(CliError::Signals)?;
     }
     Ok(stop)
 }
@@ -53,7 +51,7 @@ mod tests {
 
     #[test]
     fn a_signal_presses_the_stop_that_is_attended_to() {
-        let stop = stop_on_signals(Output::People).unwrap();
+        let stop = stop_on_signals().unwrap();
         let _attended = stop.attend();
         assert_eq!(stop.presses(), 0);
         for press in 1..=3 {

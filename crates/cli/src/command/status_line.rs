@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use runtime::realtime::{Glance, Status};
 
 use super::output::Output;
-use twinrig::realtime::{Onlooker, phase_word};
+use twinrig::notes::phase_word;
 
 /// Between two lines where nobody can see a line change.
 const PLAIN_EVERY: Duration = Duration::from_secs(10);
@@ -60,14 +60,9 @@ impl StatusLine {
     }
 }
 
-impl Onlooker for StatusLine {
-    fn notice(&mut self, notice: &str) {
-        if self.show != Show::Nothing {
-            let _ = writeln!(io::stderr(), "notice: {notice}");
-        }
-    }
-
-    fn look(&mut self, status: &Status) {
+impl StatusLine {
+    /// Shows where a loop stands, if there is reason to.
+    pub(super) fn look(&mut self, status: &Status) {
         let glance = status.glance();
         let news = glance.phase != self.last_phase
             || glance.frames_lost > 0 && self.last_lost == 0

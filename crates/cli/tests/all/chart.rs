@@ -1,10 +1,8 @@
 //! Stability charts: numbers, refinement, files, and what is refused.
 
-use std::path::Path;
-
 use crate::common::{Draft, Lab};
-use experiment::{Experiment, Folder};
 use twinrig::chart::{Chart, CrossCheck, Depth, End, Model, Options, Refinement, Verdict};
+use twinrig::{Silent, Test};
 
 const BUILDING: &str =
     concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/08-stability-chart/experiment.toml");
@@ -17,14 +15,13 @@ fn options(size: usize) -> Options {
         refinement: Refinement::Full,
         depth: Depth::Verdict,
         model: None,
-        threads: 2,
+        threads: Some(2),
+        cross_check: false,
     }
 }
 
 fn building(axes: [&str; 2], options: &Options) -> Chart {
-    let (experiment, _) = Experiment::from_path(Path::new(BUILDING)).unwrap();
-    let folder = Folder::new(Path::new(BUILDING).parent().unwrap());
-    Chart::new(experiment, &folder, axes, options, &|_| {}).unwrap()
+    Test::load(BUILDING).unwrap().chart(axes, options, &mut Silent).unwrap()
 }
 
 #[test]
@@ -52,7 +49,8 @@ fn the_boundary_runs_through_the_critical_delays() {
 #[test]
 fn refinement_along_boundaries_gives_the_same_chart_with_fewer_points() {
     let full = building([DELAY, SHARE], &options(81));
-    let refined = Options { refinement: Refinement::AlongBoundaries, threads: 1, ..options(81) };
+    let refined =
+        Options { refinement: Refinement::AlongBoundaries, threads: Some(1), ..options(81) };
     let refined = building([DELAY, SHARE], &refined);
     let verdicts = |chart: &Chart| -> Vec<Verdict> {
         chart.grid.points.iter().map(|point| point.verdict).collect()
@@ -93,11 +91,10 @@ fn any_other_loop_is_judged_as_it_runs() {
     let lab = Lab::new();
     let lag = "kind = \"transfer_function\"\nnumerator = [1.0]\ndenominator = [0.02, 1.0]";
     lab.write("lag.toml", Draft::new().with("transfer_system", lag).text());
-    let (experiment, _) = Experiment::from_path(&lab.path("lag.toml")).unwrap();
+    let test = Test::load(lab.path("lag.toml")).unwrap();
     let axes =
         ["transfer_system.denominator[1]=0.0005..0.05", "partition.stiffness[1]=0.1..8 MN/m"];
-    let folder = Folder::new(lab.folder());
-    let chart = Chart::new(experiment, &folder, axes, &options(9), &|_| {}).unwrap();
+    let chart = test.chart(axes, &options(9), &mut Silent).unwrap();
     assert_eq!(chart.judge.model(), Model::Loop);
     let count = |verdict| chart.grid.points.iter().filter(|p| p.verdict == verdict).count();
     assert!(count(Verdict::Stable) > 5 && count(Verdict::Unstable) > 5);
@@ -161,10 +158,9 @@ fn what_makes_no_chart_is_refused_with_a_remedy() {
 fn what_is_merely_unjudged_is_no_change_of_the_verdict() {
     let lab = Lab::new();
     lab.write("test.toml", Draft::new().text());
-    let (experiment, _) = Experiment::from_path(&lab.path("test.toml")).unwrap();
-    let folder = Folder::new(lab.folder());
+    let test = Test::load(lab.path("test.toml")).unwrap();
     let axes = ["structure.damping.modal=2..150 %", "transfer_system.samples=0..4"];
-    let chart = Chart::new(experiment, &folder, axes, &options(9), &|_| {}).unwrap();
+    let chart = test.chart(axes, &options(9), &mut Silent).unwrap();
     // No file may have more than critical damping.
     let [down, up] = chart.room(0);
     assert_eq!(down, None);
@@ -192,10 +188,9 @@ fn a_very_wide_delay_axis_misses_no_window() {
     lab.write("late.toml", draft.text());
     let room = |range: &str| {
         let axis = format!("transfer_system.delay=0..{range}");
-        let (experiment, _) = Experiment::from_path(&lab.path("late.toml")).unwrap();
+        let test = Test::load(lab.path("late.toml")).unwrap();
         let axes = [axis.as_str(), "partition.stiffness[1]=0.1..0.5 MN/m"];
-        let folder = Folder::new(lab.folder());
-        let chart = Chart::new(experiment, &folder, axes, &options(9), &|_| {}).unwrap();
+        let chart = test.chart(axes, &options(9), &mut Silent).unwrap();
         assert_eq!(chart.declared.unwrap().1.verdict, Verdict::Unstable);
         chart.room(0).map(|end| end.and_then(End::change).unwrap())
     };

@@ -3,18 +3,15 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use crate::common::Draft;
 use experiment::include::flattened;
 use experiment::sweep::{Measure, SensorNoise, Spread, Target, Variation, with_value};
 use experiment::{Experiment, Folder, SweepSpec};
-use runtime::record::Record;
-use runtime::stop::StopHandle;
 use serde_json::Value;
-use twinrig::assembly::Assembly;
-use twinrig::rehearsal::rehearse;
-use twinrig::report::summary_json;
-use twinrig::sweep::{BATCH, Outcome, Row, Study, Workspace};
+use twinrig::sweep::{BATCH, Row, Study, VariantStatus, Workspace};
+use twinrig::{IN_PROCESS, RunOptions, Silent, StopHandle, Test};
 
 /// Time under load of a shortened test: the synthetic earthquakes have begun.
 const DURATION_S: f64 = 2.0;
@@ -53,21 +50,17 @@ impl Subject {
             unstable_beyond: 10.0,
             vary: vec![Variation { target, spread: Spread::Grid(values) }],
         };
-        Study::new(self.experiment.clone(), spec, &self.folder).ok()
+        Study::new(self.experiment.clone(), spec, &self.folder, Arc::default()).ok()
     }
 
     /// The result of `twinrig run` of a variant, from its record; `None` if it
     /// cannot be run.
     fn recorded(&self, text: &str) -> Option<BTreeMap<String, Value>> {
-        let (experiment, _) = Experiment::from_text(&self.name, text, &self.folder).ok()?;
-        let (mut assembly, _) = Assembly::new(&experiment, &self.folder).ok()?;
+        let test = Test::from_text(&self.name, text, self.folder.clone()).ok()?;
         // Rehearsed with the virtual rig, as a sweep does.
-        assembly.remote = None;
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("record.arrow");
-        let stop = StopHandle::default();
-        rehearse(&experiment, &self.folder, &assembly, &path, None, &stop, |_| {}).ok()?;
-        Some(found(&summary_json(&Record::read(&path).unwrap())))
+        let options = RunOptions { rig: Some(IN_PROCESS.into()), ..RunOptions::default() };
+        let run = test.run_with(options, &StopHandle::default(), &mut Silent).ok()?;
+        Some(found(&run.summary))
     }
 }
 
@@ -124,7 +117,7 @@ fn compare(subject: &Subject, study: &Study, what: &str) -> Vec<Row> {
     let row = &rows[RECORDED as usize - 1];
     let text = study.text(&row.variant).unwrap();
     let Some(recorded) = subject.recorded(&text) else {
-        assert_eq!(row.outcome, Outcome::Failed, "{}, {what}: no record", subject.name);
+        assert_eq!(row.outcome, VariantStatus::Failed, "{}, {what}: no record", subject.name);
         return rows;
     };
     // A variant may have more DOFs than the file, which has the columns.

@@ -15,7 +15,7 @@ mod structure;
 
 pub use load::LoadSignal;
 pub use plant::{Coupling, LoopOptions, NotInside, PlantError, Recording};
-pub use reduced::{Examined, Reduced};
+pub use reduced::{Examined, Reduced, ReductionFacts};
 pub use state_space::{Synthesis, SynthesisModel, ground};
 pub use store::SignalStore;
 
@@ -47,9 +47,6 @@ use structure::{Builder, Origin};
 
 /// Unit of the amplitude of a mode, which is normalised by mass.
 pub const MODAL_UNIT: &str = "m √kg";
-
-/// Where the commands keep reduced models, beside the runs.
-pub const CACHE: &str = "runs/cache";
 
 /// Everything a test consists of, in models and numbers.
 #[derive(Debug, Clone)]

@@ -15,8 +15,11 @@ use model::structure::{DofKind, Structure};
 use numerics::eigen;
 use numerics::second_order::SecondOrder;
 
+use serde::Serialize;
+
 use super::cache::Digest;
 use super::full::FullModel;
+use super::store::SignalStore;
 use super::structure::Builder;
 use experiment::reduction::{ModeSpec, ReductionMethod, Unstable};
 use experiment::{
@@ -365,4 +368,41 @@ pub struct Examined {
     pub recipe: Recipe,
     /// What the monitored DOFs move along.
     pub monitored_kinds: Vec<DofKind>,
+}
+
+/// What became of a large structure.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ReductionFacts {
+    /// DOFs of the full structure.
+    pub dofs_before: usize,
+    /// DOFs of the reduced one.
+    pub dofs_after: usize,
+    /// Names of the DOFs that stay.
+    pub retained: Vec<String>,
+    /// Modes that are kept.
+    pub modes: usize,
+    /// Time of the reduction.
+    pub seconds: f64,
+    /// Whether it was made before.
+    pub from_cache: bool,
+    /// Digest of what it came from.
+    pub key: String,
+    /// Whether it is kept for the next time.
+    #[serde(skip)]
+    pub kept: bool,
+}
+
+impl ReductionFacts {
+    pub(crate) fn of(reduced: &Reduced, store: &SignalStore) -> Self {
+        Self {
+            dofs_before: reduced.facts.full_size,
+            dofs_after: reduced.model.size(),
+            retained: reduced.names.clone(),
+            modes: reduced.model.omega_rad_s.len(),
+            seconds: reduced.seconds,
+            from_cache: store.reused(),
+            key: format!("{:032x}", reduced.key),
+            kept: store.kept(),
+        }
+    }
 }

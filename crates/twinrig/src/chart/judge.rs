@@ -8,9 +8,10 @@ use analysis::delay_stability::delay_system;
 use numerics::delay_system::DelaySystem;
 use numerics::delay_system::crossing::Crossings;
 
+use super::Axis;
 use super::axis::{DELAY, SAMPLES};
-use super::{Axis, ChartError};
-use crate::assembly::{Assembly, CACHE, Coupling, SignalStore, structure_and_partition};
+use crate::assembly::{Assembly, Coupling, SignalStore, structure_and_partition};
+use crate::error::Error;
 use crate::forecast::{self, Stability, TwoRates};
 use experiment::closed_loop::TransferKind;
 use experiment::reduction::ReductionMethod;
@@ -80,7 +81,7 @@ pub struct Judge {
     experiment: Experiment,
     edits: Edits,
     files: Vec<EmbeddedFile>,
-    signals: SignalStore,
+    signals: Arc<SignalStore>,
     axes: [Axis; 2],
     model: Model,
     /// Which axis is the delay itself, so that one system serves a whole line.
@@ -111,16 +112,17 @@ impl Judge {
     pub fn new(
         experiment: Experiment,
         files: Vec<EmbeddedFile>,
+        store: Arc<SignalStore>,
         axes: [Axis; 2],
         model: Option<Model>,
-    ) -> Result<Self, ChartError> {
+    ) -> Result<Self, Error> {
         let mut edits = Edits::default();
         for axis in &axes {
             edits.add(experiment.text(), &axis.target.path, &axis.target.steps)?;
         }
         let pure = is_pure_delay(&experiment);
         let model = match model {
-            Some(Model::Delay) if !pure => return Err(ChartError::NotPureDelay),
+            Some(Model::Delay) if !pure => return Err(Error::NotPureDelay),
             Some(model) => model,
             None if pure => Model::Delay,
             None => Model::Loop,
@@ -137,7 +139,7 @@ impl Judge {
             experiment,
             edits,
             files,
-            signals: SignalStore::keeping(CACHE),
+            signals: store,
             axes,
             model,
             delay_axis,

@@ -14,56 +14,18 @@ pub use cross_check::{CrossCheck, NOTHING_TO_COMPARE};
 pub use grid::{Grid, Refinement};
 pub use judge::{Depth, Judge, Judged, Model, Verdict};
 
+use std::path::Path;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
-use runtime::record::EmbeddedFile;
-use thiserror::Error;
-
-use experiment::sweep::EditError;
-use experiment::{Diagnostics, Experiment, Source};
-
-/// Why there is no chart.
-#[derive(Debug, Error)]
-pub enum ChartError {
-    /// An axis is wrong.
-    #[error("{0}")]
-    Axis(Box<Diagnostics>),
-    /// A number has no place in the file.
-    #[error(transparent)]
-    Edit(#[from] EditError),
-    /// A file the experiment names has gone.
-    #[error("\"{name}\" cannot be read: {source}")]
-    Input {
-        /// Its name.
-        name: String,
-        /// The system's reason.
-        source: std::io::Error,
-    },
-    /// Both axes are the same number.
-    #[error("both axes are `{path}`: a chart needs two different numbers")]
-    SameAxis {
-        /// The path.
-        path: String,
-    },
-    /// There is no delay in the file.
-    #[error(
-        "an ideal transfer system has neither delay nor dynamics, so every such loop is as stable \
-         as its structure: give [transfer_system] a delay or dynamics"
-    )]
-    Rigid,
-    /// A delay system was asked for, but the loop is more than a delay.
-    #[error(
-        "the loop is more than a pure delay (a transfer function, a compensator, a late force, a main \
-         loop or a first-order model): it can be judged as it runs only"
-    )]
-    NotPureDelay,
-    /// No point of the chart could be judged.
-    #[error("no point of the chart can be judged: {reason}")]
-    NothingJudged {
-        /// The first reason met.
-        reason: String,
-    },
-}
+use crate::assembly::SignalStore;
+use crate::error::Error;
+use crate::machine::cores;
+use crate::notes::embedded;
+use crate::onlooker::Onlooker;
+use crate::run_folder::write_files;
+use crate::test::Test;
+use experiment::{Experiment, Source};
 
 /// What a chart is to be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -76,8 +38,10 @@ pub struct Options {
     pub depth: Depth,
     /// What is judged; by default a delay system where the loop is one.
     pub model: Option<Model>,
-    /// Threads.
-    pub threads: usize,
+    /// Threads; one per core where none is given. The results do not depend on it.
+    pub threads: Option<usize>,
+    /// Whether the methods are compared with each other.
+    pub cross_check: bool,
 }
 
 /// A chart with its boundaries.
@@ -96,6 +60,28 @@ pub struct Chart {
     pub elapsed: Duration,
     /// Threads that computed them.
     pub threads: usize,
+    /// How far the methods differ, in words, if that was asked.
+    pub cross_check: Option<Vec<String>>,
+    room: OnceLock<[[Option<End>; 2]; 2]>,
+}
+
+impl Test {
+    /// Charts where the test is stable over two numbers of its file, each
+    /// `PATH=a..b`.
+    pub fn chart(
+        &self,
+        axes: [&str; 2],
+        options: &Options,
+        onlooker: &mut dyn Onlooker,
+    ) -> Result<Chart, Error> {
+        let points = (options.size[0] * options.size[1]) as u64;
+        let onlooker = Mutex::new(onlooker);
+        let progress = |done: usize| {
+            let mut onlooker = onlooker.lock().unwrap_or_else(PoisonError::into_inner);
+            onlooker.progress(done as u64, points);
+        };
+        Chart::new(self.flat()?, self.source(), self.store().clone(), axes, options, &progress)
+    }
 }
 
 /// How far a number may go from what the file declares.
@@ -131,50 +117,53 @@ impl Chart {
     pub fn new(
         experiment: Experiment,
         source: &dyn Source,
+        store: Arc<SignalStore>,
         axes: [&str; 2],
         options: &Options,
         progress: &(dyn Fn(usize) + Sync),
-    ) -> Result<Self, ChartError> {
-        let axis = |text| Axis::read(&experiment, text).map_err(ChartError::Axis);
+    ) -> Result<Self, Error> {
+        let axis = |text| Axis::read(&experiment, text).map_err(Error::Question);
         let axes = [axis(axes[0])?, axis(axes[1])?];
         if axes[0].target.steps == axes[1].target.steps {
-            return Err(ChartError::SameAxis { path: axes[0].target.path.clone() });
+            return Err(Error::SameAxis { path: axes[0].target.path.clone() });
         }
         if judge::is_rigid(&experiment) {
-            return Err(ChartError::Rigid);
+            return Err(Error::RigidLoop);
         }
-        let mut files = Vec::new();
-        for name in experiment.files() {
-            let bytes = source
-                .read(name)
-                .map_err(|source| ChartError::Input { name: name.clone(), source })?;
-            files.push(EmbeddedFile { name: name.clone(), bytes });
-        }
-        let judge = Judge::new(experiment, files, axes, options.model)?;
+        let files = embedded(&experiment, source)?;
+        let judge = Judge::new(experiment, files, store, axes, options.model)?;
         // Colours need every point; a cell taken over has none of its own.
         let refinement = match options.depth {
             Depth::Growth => Refinement::Full,
             Depth::Verdict => options.refinement,
         };
         let start = Instant::now();
-        let threads = options.threads.max(1);
+        let threads = options.threads.unwrap_or_else(cores).max(1);
         let grid = Grid::new(&judge, options.size, refinement, options.depth, threads, progress);
         let elapsed = start.elapsed();
         if grid.points.iter().all(|point| point.verdict == Verdict::Unknown) {
             let reason = judge.trouble().unwrap_or_else(|| "nothing was said".to_owned());
-            return Err(ChartError::NothingJudged { reason });
+            return Err(Error::NothingJudged { reason });
         }
         let boundaries = Boundaries::new(&judge, &grid, threads);
         let place = judge.axes()[0].declared().zip(judge.axes()[1].declared());
         let declared = place.map(|(x, y)| ([x, y], judge.at([x, y], Depth::Growth)));
-        let depth = options.depth;
-        Ok(Self { judge, grid, boundaries, declared, depth, elapsed, threads })
+        let cross_check = options.cross_check.then(|| {
+            let checked = CrossCheck::new(&judge, &grid, &boundaries);
+            checked.map_or_else(|| vec![NOTHING_TO_COMPARE.to_owned()], |checked| checked.words())
+        });
+        let (depth, room) = (options.depth, OnceLock::new());
+        Ok(Self { judge, grid, boundaries, declared, depth, elapsed, threads, cross_check, room })
     }
 
     /// How far the declared value of axis `axis` may go, down and up, before the
     /// verdict changes or nothing can be said: `None` where neither happens on this
     /// chart.
     pub fn room(&self, axis: usize) -> [Option<End>; 2] {
+        self.room.get_or_init(|| [0, 1].map(|axis| self.find_room(axis)))[axis]
+    }
+
+    fn find_room(&self, axis: usize) -> [Option<End>; 2] {
         let Some((place, judged)) = self.declared else { return [None; 2] };
         if judged.verdict == Verdict::Unknown {
             return [None; 2];
@@ -224,6 +213,19 @@ impl Chart {
         sizes.sort_by(f64::total_cmp);
         let decays = finite().fold(0.0_f64, |most, growth| most.max(-growth));
         sizes.get(sizes.len() / 2).copied().unwrap_or(1.0).max(decays).max(1e-12)
+    }
+
+    /// Writes picture, page, points, boundaries and summary into a folder; gives their
+    /// names.
+    pub fn write(&self, folder: &Path) -> Result<Vec<String>, Error> {
+        let files = [
+            ("chart.svg", self.svg()),
+            ("chart.html", self.page(self.cross_check.as_deref()).html()),
+            ("points.csv", self.points_csv()),
+            ("boundary.csv", self.boundary_csv()),
+            ("summary.json", format!("{:#}\n", self.summary())),
+        ];
+        write_files(folder, files)
     }
 
     /// Points per second and thread.

@@ -89,6 +89,7 @@ impl Chart {
             "elapsed_s": self.elapsed.as_secs_f64(),
             "threads": self.threads,
             "points_per_s_and_thread": self.pace(),
+            "cross_check": self.cross_check,
         })
     }
 

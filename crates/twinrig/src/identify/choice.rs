@@ -6,11 +6,12 @@ use analysis::identification::{Hold, Identification};
 use analysis::loop_stability::Verdict;
 use analysis::loop_stability::modes::own_modes;
 use model::compensator::Design;
+use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 use thiserror::Error;
 
 use super::Identified;
-use super::table::short;
+use super::table::{short, to_json};
 use crate::assembly::Assembly;
 use crate::forecast::describe;
 
@@ -196,26 +197,26 @@ impl Choice {
     }
 }
 
-/// For machines: what is added to the result of a DOF.
-pub fn add_json(document: &mut Value, choice: &Result<Choice, NoChoice>) {
-    let (list, advice, reason) = match choice {
-        Err(why) => (Vec::new(), None, why.to_string()),
-        Ok(choice) => {
-            document["compensator_band_hz"] = json!([choice.band_hz.0, choice.band_hz.1]);
-            document["delay_left_at_hz"] = json!(choice.table.at_hz);
-            document["small_motions"] = json!(choice.known == KnownLoop::SmallMotions);
-            let list = choice.table.candidates.iter().enumerate();
-            let advice = choice.advised().map(|chosen| chosen.kind);
-            (
-                list.map(|(i, c)| candidate_json(c, choice.table.advice == Some(i))).collect(),
-                advice,
-                choice.reason(),
-            )
-        }
-    };
-    document["compensators"] = Value::Array(list);
-    document["advice"] = json!(advice);
-    document["reason"] = json!(reason);
+impl Serialize for Advised {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut document = to_json(&self.result);
+        let (list, advice, reason) = match &self.choice {
+            Err(why) => (Vec::new(), None, why.to_string()),
+            Ok(choice) => {
+                document["compensator_band_hz"] = json!([choice.band_hz.0, choice.band_hz.1]);
+                document["delay_left_at_hz"] = json!(choice.table.at_hz);
+                document["small_motions"] = json!(choice.known == KnownLoop::SmallMotions);
+                let list = choice.table.candidates.iter().enumerate();
+                let list = list.map(|(i, c)| candidate_json(c, choice.table.advice == Some(i)));
+                let advice = choice.advised().map(|chosen| chosen.kind);
+                (list.collect(), advice, choice.reason())
+            }
+        };
+        document["compensators"] = Value::Array(list);
+        document["advice"] = json!(advice);
+        document["reason"] = json!(reason);
+        document.serialize(serializer)
+    }
 }
 
 fn candidate_json(candidate: &Candidate, advised: bool) -> Value {

@@ -1,11 +1,10 @@
 //! The command of an identification test, within the limits of the rig.
 
-use model::ModelError;
 use model::excitation::{Band, Chirp, Level, Multisine, Noise, Phases, SignalSource};
 use runtime::open_loop::Drive;
-use thiserror::Error;
 
 use crate::assembly::Assembly;
+use crate::error::Error;
 
 /// Longest period of a multisine.
 const LONGEST_PERIOD_S: f64 = 10.0;
@@ -66,65 +65,9 @@ pub struct Figures {
     pub samples: usize,
 }
 
-/// Why a test cannot be run as asked.
-#[derive(Debug, Clone, PartialEq, Error)]
-pub enum DriveError {
-    /// The signal cannot be made.
-    #[error(transparent)]
-    Signal(#[from] ModelError),
-    /// The test is too long.
-    #[error(
-        "a test of {duration_s} s has {samples:.0} samples; use a duration that gives from 512 to \
-         5 million at {rate_hz} Hz"
-    )]
-    Length {
-        /// Its duration.
-        duration_s: f64,
-        /// Its samples.
-        samples: f64,
-        /// Their rate.
-        rate_hz: f64,
-    },
-    /// The level is no positive number.
-    #[error("a command of {0} m cannot be driven; give a size greater than zero")]
-    BadSize(f64),
-    /// There is neither a level nor a limit to take it from.
-    #[error(
-        "how large may the command be? Give --rms or --amplitude, or a limit in the file: [limits] \
-         command = \"5 mm\""
-    )]
-    NoSize,
-    /// The command would not pass the gate.
-    #[error(
-        "the command {what} {value:.4e} {unit}, and the limit of interface DOF {dof} is \
-         {limit:.4e} {unit} ({key}); use at most --rms \"{rms_mm:.4} mm\" with this signal, or \
-         raise the limit"
-    )]
-    BeyondLimit {
-        /// `reaches` or `changes by`.
-        what: &'static str,
-        /// What it would be.
-        value: f64,
-        /// What is allowed.
-        limit: f64,
-        /// Unit of both.
-        unit: &'static str,
-        /// Where the limit comes from.
-        key: &'static str,
-        /// From 1.
-        dof: usize,
-        /// The largest rms that passes, mm.
-        rms_mm: f64,
-    },
-}
-
 /// The command for one interface DOF with its derivatives, checked against the
 /// limits the gate will apply.
-pub fn drive(
-    plan: &DrivePlan,
-    assembly: &Assembly,
-    dof: usize,
-) -> Result<(Drive, Figures), DriveError> {
+pub fn drive(plan: &DrivePlan, assembly: &Assembly, dof: usize) -> Result<(Drive, Figures), Error> {
     let limits = &assembly.limits;
     let step_s = limits.step_s;
     let mut displacement = unit_signal(plan, 1.0 / step_s)?;
@@ -145,18 +88,18 @@ pub fn drive(
     let factor = match plan.size {
         Size::Rms(rms) => rms / unit.rms_m,
         Size::Amplitude(peak) => peak / unit.peak_m,
-        Size::HalfOfLimits if limits.command[dof].is_infinite() => return Err(DriveError::NoSize),
+        Size::HalfOfLimits if limits.command[dof].is_infinite() => return Err(Error::NoSize),
         Size::HalfOfLimits => SHARE_OF_LIMIT * largest,
     };
     if !(factor.is_finite() && factor > 0.0) {
         let (Size::Rms(size) | Size::Amplitude(size)) = plan.size else {
-            return Err(DriveError::NoSize);
+            return Err(Error::NoSize);
         };
-        return Err(DriveError::BadSize(size));
+        return Err(Error::BadSize(size));
     }
     for (what, value, limit, unit_name, key) in bounds {
         if factor * value > limit {
-            return Err(DriveError::BeyondLimit {
+            return Err(Error::BeyondLimit {
                 what,
                 value: factor * value,
                 limit,
@@ -176,11 +119,11 @@ pub fn drive(
 }
 
 /// The signal without its size, faded in and out: a command must not jump.
-fn unit_signal(plan: &DrivePlan, rate_hz: f64) -> Result<Vec<f64>, DriveError> {
+fn unit_signal(plan: &DrivePlan, rate_hz: f64) -> Result<Vec<f64>, Error> {
     let duration_s = plan.duration_s;
     let samples = (duration_s * rate_hz).round();
     if !(512.0..=MOST_SAMPLES).contains(&samples) {
-        return Err(DriveError::Length { duration_s, samples, rate_hz });
+        return Err(Error::DriveLength { duration_s, samples, rate_hz });
     }
     let count = samples as usize;
     let band = Band { from_hz: plan.band_hz.0, to_hz: plan.band_hz.1 };

@@ -1,12 +1,12 @@
 //! Samples of a test that took place before: a record or a CSV.
 
-use std::path::{Path, PathBuf};
+use crate::error::Error;
+use std::path::Path;
 
-use runtime::record::{Record, RecordError};
-use thiserror::Error;
+use runtime::record::Record;
 
-use experiment::input::{Column, CsvOptions, InputError, TimeColumn, csv_series};
-use experiment::quantity::{Kind, Motion, QuantityError, parse_unit};
+use experiment::input::{Column, CsvOptions, TimeColumn, csv_series};
+use experiment::quantity::{Kind, Motion, parse_unit};
 use experiment::{Folder, Source as _};
 
 /// Command and measurement of one interface DOF.
@@ -22,101 +22,25 @@ pub struct Measured {
     pub rate_hz: f64,
 }
 
-/// Why the samples cannot be used.
-#[derive(Debug, Error)]
-pub enum MeasuredError {
-    /// The record cannot be read.
-    #[error(transparent)]
-    Record(#[from] RecordError),
-    /// The file cannot be read.
-    #[error("{}: {source}", path.display())]
-    Read {
-        /// The file.
-        path: PathBuf,
-        /// The system's reason.
-        source: std::io::Error,
-    },
-    /// The table is not what was asked for.
-    #[error("{}: {source}", path.display())]
-    Table {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong.
-        source: InputError,
-    },
-    /// A unit in the header is none that fits.
-    #[error("{}: the header says [{unit}]: {source}", path.display())]
-    Unit {
-        /// The file.
-        path: PathBuf,
-        /// As written.
-        unit: String,
-        /// Why it does not fit.
-        source: Box<QuantityError>,
-    },
-    /// One motion has a unit and the other has none.
-    #[error(
-        "{}: one of command and measured has a unit in the header and the other has none; give \
-         both, or neither",
-        path.display()
-    )]
-    OneUnit {
-        /// The file.
-        path: PathBuf,
-    },
-    /// A channel is missing.
-    #[error("the record has no channel \"{channel}\"; it has {there} interface DOFs")]
-    NoChannel {
-        /// The channel.
-        channel: String,
-        /// Interface DOFs it has.
-        there: usize,
-    },
-    /// Not every tick was recorded.
-    #[error(
-        "the record keeps one tick in {0}: the hold of the command cannot be divided out; record \
-         with [record] every = 1"
-    )]
-    NotEveryTick(u64),
-    /// Frames were lost on the way.
-    #[error("{0} frames of the record were lost: its time has holes")]
-    FramesLost(u64),
-    /// Times are not evenly spaced.
-    #[error(
-        "{}: the time step is {step_s:.6e} s at {time_s} s and {mean_s:.6e} s on average; resample \
-         the table to one rate", path.display()
-    )]
-    Uneven {
-        /// The file.
-        path: PathBuf,
-        /// Where.
-        time_s: f64,
-        /// The step there.
-        step_s: f64,
-        /// The mean step.
-        mean_s: f64,
-    },
-}
-
 /// Number of interface DOFs of a record.
 pub fn interface_dofs(record: &Record) -> usize {
     (1..).take_while(|i| record.column(&format!("command.{i}")).is_some()).count()
 }
 
 /// One interface DOF of a record, as far as the loop was closed.
-pub fn from_record(record: &Record, dof: usize) -> Result<Measured, MeasuredError> {
+pub fn from_record(record: &Record, dof: usize) -> Result<Measured, Error> {
     if record.header.every > 1 {
-        return Err(MeasuredError::NotEveryTick(record.header.every));
+        return Err(Error::NotEveryTick {
+            every: record.header.every,
+            why: "the hold of the command cannot be divided out; record with",
+        });
     }
     if let Some(lost) = record.summary.as_ref().map(|s| s.frames_lost).filter(|&lost| lost > 0) {
-        return Err(MeasuredError::FramesLost(lost));
+        return Err(Error::FramesLost { lost, why: "the record's time has holes" });
     }
     let column = |name: &str| {
         let channel = format!("{name}.{}", dof + 1);
-        record.column(&channel).ok_or_else(|| MeasuredError::NoChannel {
-            channel: channel.clone(),
-            there: interface_dofs(record),
-        })
+        record.column(&channel).ok_or_else(|| Error::NoChannel(channel.clone()))
     };
     let (command, measured) = (column("command")?, column("measured")?);
     let running = record.column("phase").map_or(command.len(), |phase| {
@@ -142,23 +66,22 @@ pub struct TableColumns {
 }
 
 /// Two columns of a table of text.
-pub fn from_table(path: &Path, columns: &TableColumns) -> Result<Measured, MeasuredError> {
+pub fn from_table(path: &Path, columns: &TableColumns) -> Result<Measured, Error> {
     let folder = Folder::new(path.parent().unwrap_or(Path::new("")));
     let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let bytes = folder
-        .read(&name)
-        .map_err(|source| MeasuredError::Read { path: path.to_path_buf(), source })?;
+    let bytes =
+        folder.read(&name).map_err(|source| Error::Read { path: path.to_path_buf(), source })?;
     let read = |value: &Column| {
         let options = CsvOptions { time: columns.time.clone(), value: value.clone() };
         csv_series(&bytes, &options)
-            .map_err(|source| MeasuredError::Table { path: path.to_path_buf(), source })
+            .map_err(|source| Error::Table { path: path.to_path_buf(), source })
     };
     let (command, measured) = (read(&columns.command)?.series, read(&columns.measured)?.series);
     // Without a unit: seconds, and one unit for both motions.
     let scale = |column: &Column, kind: Kind| match header_unit(&bytes, column) {
         None => Ok(None),
         Some(unit) => parse_unit(&unit, kind, Motion::Translation).map(Some).map_err(|source| {
-            MeasuredError::Unit { path: path.to_path_buf(), unit, source: Box::new(source) }
+            Error::TableUnit { path: path.to_path_buf(), unit, source: Box::new(source) }
         }),
     };
     let time = match &columns.time {
@@ -169,7 +92,7 @@ pub fn from_table(path: &Path, columns: &TableColumns) -> Result<Measured, Measu
     let (first, second) = match factors {
         (Some(first), Some(second)) => (first, second),
         (None, None) => (1.0, 1.0),
-        _ => return Err(MeasuredError::OneUnit { path: path.to_path_buf() }),
+        _ => return Err(Error::OneUnit { path: path.to_path_buf() }),
     };
     let rate_hz = rate(path, command.times_s())? / time;
     let scaled = |values: &[f64], factor: f64| values.iter().map(|value| value * factor).collect();
@@ -204,7 +127,7 @@ fn header_unit(bytes: &[u8], column: &Column) -> Option<String> {
 }
 
 /// The rate of evenly spaced times.
-fn rate(path: &Path, times_s: &[f64]) -> Result<f64, MeasuredError> {
+fn rate(path: &Path, times_s: &[f64]) -> Result<f64, Error> {
     let (Some(first), Some(last)) = (times_s.first(), times_s.last()) else { return Ok(1.0) };
     let mean_s = (last - first) / (times_s.len().max(2) - 1) as f64;
     for pair in times_s.windows(2) {
@@ -212,7 +135,7 @@ fn rate(path: &Path, times_s: &[f64]) -> Result<f64, MeasuredError> {
         // A table of times with few digits wobbles a little.
         if (step_s - mean_s).abs() > 0.05 * mean_s {
             let (path, time_s) = (path.to_path_buf(), pair[0]);
-            return Err(MeasuredError::Uneven { path, time_s, step_s, mean_s });
+            return Err(Error::Uneven { path, time_s, step_s, mean_s });
         }
     }
     Ok(1.0 / mean_s)
@@ -242,7 +165,7 @@ mod tests {
         assert!((scaled.rate_hz - 1000.0).abs() < 1e-9, "{}", scaled.rate_hz);
         assert!((scaled.command[6] - 0.006).abs() < 1e-15);
         assert!((scaled.measured[4] - 4.0 * 0.0254).abs() < 1e-15);
-        assert!(matches!(read("time,u [kN],x [mm]"), Err(MeasuredError::Unit { .. })));
-        assert!(matches!(read("time,u [mm],x"), Err(MeasuredError::OneUnit { .. })));
+        assert!(matches!(read("time,u [kN],x [mm]"), Err(Error::TableUnit { .. })));
+        assert!(matches!(read("time,u [mm],x"), Err(Error::OneUnit { .. })));
     }
 }

@@ -37,11 +37,11 @@ pub enum Pace {
 }
 
 /// A loop with its rig, brought to one periodic motion after the other.
-pub struct Bench {
+pub struct Bench<'a> {
     drive: Drive,
     stop: StopHandle,
     /// Before a point is accepted: frequency, Hz.
-    asked: Box<dyn FnMut(f64)>,
+    asked: Box<dyn FnMut(f64) + 'a>,
 }
 
 enum Drive {
@@ -57,19 +57,19 @@ pub struct Rested {
     pub timing: Option<Timing>,
 }
 
-impl Bench {
+impl<'a> Bench<'a> {
     /// Starts; `asked` is told each frequency that is tried.
     pub fn start(
         periodic: PeriodicLoop,
         pace: &Pace,
         stop: &StopHandle,
-        asked: Box<dyn FnMut(f64)>,
+        asked: impl FnMut(f64) + 'a,
     ) -> Result<Self, RealtimeError> {
         let drive = match pace {
             Pace::Virtual => Drive::Virtual(Box::new(periodic)),
             Pace::Real(plan) => Drive::Real(Box::new(PeriodicDriver::start(plan, periodic, stop)?)),
         };
-        Ok(Self { drive, stop: stop.clone(), asked })
+        Ok(Self { drive, stop: stop.clone(), asked: Box::new(asked) })
     }
 
     /// What the system granted and refused, in real time.
@@ -95,7 +95,7 @@ impl Bench {
     }
 }
 
-impl PeriodicExperiment for Bench {
+impl PeriodicExperiment for Bench<'_> {
     type Error = BenchError;
 
     fn apply(&mut self, frequency_hz: f64, target: &[Coefficients]) -> Result<Orbit, BenchError> {

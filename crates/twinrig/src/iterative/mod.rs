@@ -6,19 +6,20 @@ mod finer;
 mod marks;
 mod outcome;
 pub mod page;
-mod place;
 mod reference;
 mod saved;
 mod setup;
+mod study;
 
+pub use crate::interface_dof::{Place, common_unit};
 pub use bench::{Bench, BenchError, Pace, Rested};
 pub use marks::{FoldMark, Mark, Peak, PeakFrom};
 pub use outcome::RECORD_OF;
 pub use outcome::{Outcome, PointRow, record_trials};
-pub use place::{Place, common_unit};
 pub use reference::{Branch, ReferencePoint};
 pub use saved::{Line, from_line, to_line};
-pub use setup::{Setup, SetupError};
+pub use setup::Setup;
+pub use study::{TraceOptions, Traced};
 
 use analysis::iterative::{Trace, TracePoint};
 use numerics::continuation::{Advance, End};
@@ -98,16 +99,14 @@ impl Ended {
 /// Follows the trace to its end. `kept` is told of every evaluation and every
 /// point as soon as it is there, and may end the trace by an error.
 pub fn follow<E>(
-    trace: &mut Trace<Bench>,
+    trace: &mut Trace<Bench<'_>>,
     mut kept: impl FnMut(News<'_>) -> Result<(), E>,
 ) -> Result<Ended, E> {
-    let mut told = 0;
     loop {
         let advance = trace.advance();
         let trials = trace.take_trials();
         for trial in &trials {
-            told += 1;
-            kept(News::Trial(told, trial))?;
+            kept(News::Trial(trial))?;
         }
         match advance {
             Ok(Advance::Point) => {
@@ -126,8 +125,8 @@ pub fn follow<E>(
 
 /// What has come.
 pub enum News<'a> {
-    /// An evaluation, with its number in this run.
-    Trial(usize, &'a analysis::iterative::Trial),
+    /// An evaluation.
+    Trial(&'a analysis::iterative::Trial),
     /// A point of the response.
     Point(&'a TracePoint),
 }

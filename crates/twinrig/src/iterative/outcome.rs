@@ -277,7 +277,7 @@ fn row(setup: &Setup<'_>, point: &TracePoint, differences_m: &[f64]) -> PointRow
 fn still(setup: &Setup<'_>, rows: &[PointRow]) -> Option<String> {
     let amplitudes = rows.iter().flat_map(|row| row.dofs.iter().map(|dof| dof.amplitude_m));
     let most = amplitudes.reduce(f64::max)?;
-    let unit = Place::all(setup).first().map_or_else(String::new, Place::shown_unit);
+    let unit = Place::all(setup.assembly()).first().map_or_else(String::new, Place::shown_unit);
     let size = format!("{} {unit} at most", crate::page::text::number(1e3 * most));
     if setup.amplitudes().iter().all(|&load| load == 0.0) {
         return Some(format!("the load is zero; {size} are residual and noise"));

@@ -224,7 +224,8 @@ fn errors(found: &Outcome, unit: &str) -> Vec<Block> {
         (Role::Other(0), "bias of the simulation", &|row| of(row.bias_m)),
         (Role::Desired, "residual", &|row| row.residual_m),
     ];
-    let drawn: Vec<(Role, &str, Vec<(f64, f64)>)> = kinds
+    type Drawn<'a> = (Role, &'a str, Vec<(f64, f64)>);
+    let drawn: Vec<Drawn<'_>> = kinds
         .into_iter()
         .map(|(role, name, reading)| {
             let points = rows.iter().map(|row| (row.frequency_hz, 1e6 * reading(row)));

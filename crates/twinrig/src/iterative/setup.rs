@@ -4,71 +4,19 @@ use std::f64::consts::TAU;
 
 use analysis::iterative::TraceSettings;
 use model::equations::{ConnectedElement, RelativeDof};
-use model::integrator::IntegratorError;
 use model::sensor::Sensor;
-use model::shaken::{ShakenError, ShakenSpecimen, Shaker};
+use model::shaken::{ShakenSpecimen, Shaker};
 use nalgebra::DMatrix;
 use numerics::continuation::{Corrector, Course, Difference, Refresh, Steps};
 use numerics::second_order::SecondOrder;
-use runtime::link::LinkError;
 use runtime::periodic::{Control, Mean, PeriodicLoop, PeriodicSettings, Settling};
 use runtime::rig::{FaultyRig, LateForce, NetworkRig, RigSlot, ShakenRig, ShakenSensors};
 use runtime::world::World;
-use thiserror::Error;
 
-use crate::assembly::{Assembly, PlantError};
+use crate::assembly::Assembly;
+use crate::error::Error;
 use experiment::trace::{CourseSpec, MeanSpec, MethodSpec};
 use experiment::{Experiment, SignalSource, TraceSpec};
-
-/// Why a trace cannot be set up.
-#[derive(Debug, Error)]
-pub enum SetupError {
-    /// The file has no such section.
-    #[error(
-        "the file has no [trace]: add one with `frequency` and `target`, and the virtual rig as \
-         [trace.shaker] (see docs/iterative-testing.md)"
-    )]
-    NoTrace,
-    /// A load that is no harmonic.
-    #[error(
-        "{place} is no harmonic: in an iterative test every load is one, `harmonic = {{ amplitude \
-         = …, frequency = … }}`, and takes the frequency of the point"
-    )]
-    NotHarmonic {
-        /// Which load.
-        place: String,
-    },
-    /// Loads that are not in phase.
-    #[error("{place} is not in phase with the other loads: all act as cosines of one phase")]
-    Phases {
-        /// Which load.
-        place: String,
-    },
-    /// The specimen.
-    #[error("the specimen on the virtual shaker: {0}")]
-    Specimen(#[from] ShakenError),
-    /// The simulated part.
-    #[error(transparent)]
-    Integrator(#[from] IntegratorError),
-    /// The rig of the transfer system.
-    #[error(transparent)]
-    Plant(#[from] PlantError),
-    /// The rig answers at once.
-    #[error(
-        "the rig of [transfer_system] answers within the tick: add [trace.shaker], or give \
-         [transfer_system] a delay of a step or more, or dynamics"
-    )]
-    AnswersAtOnce,
-    /// The laboratory.
-    #[error(transparent)]
-    Link(#[from] LinkError),
-    /// A main loop has a rate of its own.
-    #[error(
-        "two rates do not go with [trace]: remove [main_loop], the simulated part of an iterative \
-         test runs at one rate"
-    )]
-    MainLoop,
-}
 
 /// Everything a trace needs.
 pub struct Setup<'a> {
@@ -80,10 +28,10 @@ pub struct Setup<'a> {
 
 impl<'a> Setup<'a> {
     /// Checks what the file says of the loads.
-    pub fn new(experiment: &'a Experiment, assembly: &'a Assembly) -> Result<Self, SetupError> {
-        let spec = experiment.trace.as_ref().ok_or(SetupError::NoTrace)?;
+    pub fn new(experiment: &'a Experiment, assembly: &'a Assembly) -> Result<Self, Error> {
+        let spec = experiment.trace.as_ref().ok_or(Error::NoTrace)?;
         if assembly.rates.is_some() {
-            return Err(SetupError::MainLoop);
+            return Err(Error::TracedMainLoop);
         }
         Ok(Self { experiment, assembly, spec, amplitudes: amplitudes(experiment)? })
     }
@@ -112,7 +60,7 @@ impl<'a> Setup<'a> {
 
     /// The loop, with the rig in this process or at the end of the wire that the
     /// assembly names.
-    pub fn periodic(&self) -> Result<PeriodicLoop, SetupError> {
+    pub fn periodic(&self) -> Result<PeriodicLoop, Error> {
         let rig = match &self.assembly.remote {
             Some(plan) => NetworkRig::connect(&World::system(), plan)?.into(),
             None => self.rig()?,
@@ -121,14 +69,14 @@ impl<'a> Setup<'a> {
     }
 
     /// The virtual rig: the declared shaker, or that of the transfer system.
-    pub fn rig(&self) -> Result<RigSlot, SetupError> {
+    pub fn rig(&self) -> Result<RigSlot, Error> {
         let compensated = self.compensated_kg();
         let Some(shaker) = &self.spec.shaker else {
             let mut assembly = self.assembly.clone();
             for (i, mass) in compensated.iter().enumerate() {
                 assembly.partition.specimen.matrices.mass[(i, i)] += mass;
             }
-            return assembly.rig_alone()?.ok_or(SetupError::AnswersAtOnce);
+            return assembly.rig_alone()?.ok_or(Error::AnswersWithinTick);
         };
         let count = self.assembly.count();
         let actuator = Shaker {
@@ -299,7 +247,7 @@ fn sweep(spec: &TraceSpec) -> Vec<f64> {
 }
 
 /// The amplitudes of the loads, in the order of the load patterns.
-fn amplitudes(experiment: &Experiment) -> Result<Vec<f64>, SetupError> {
+fn amplitudes(experiment: &Experiment) -> Result<Vec<f64>, Error> {
     let excitation = &experiment.excitation;
     let ground =
         excitation.ground.iter().map(|ground| ("[excitation.ground]".to_owned(), &ground.signal));
@@ -310,12 +258,12 @@ fn amplitudes(experiment: &Experiment) -> Result<Vec<f64>, SetupError> {
     let mut found = Vec::new();
     for (place, signal) in ground.chain(forces) {
         let SignalSource::Harmonic(sine) = signal else {
-            return Err(SetupError::NotHarmonic { place });
+            return Err(Error::NotHarmonic { place });
         };
         let first = *first_phase.get_or_insert(sine.phase_rad);
         let turn = ((sine.phase_rad - first) / TAU).fract().abs();
         if turn.min(1.0 - turn) > 1e-9 {
-            return Err(SetupError::Phases { place });
+            return Err(Error::Phases { place });
         }
         found.push(sine.amplitude);
     }

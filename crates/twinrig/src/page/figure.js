@@ -187,6 +187,14 @@
       return top;
     }
 
+    // The place of a figure that is drawn later, so that links lead where they should.
+    reserve() {
+      this.dirty = true;
+      if (this.plot.clientWidth < 100) return;
+      this.layout(this.plot.clientWidth);
+      this.plot.style.minHeight = this.layout(this.plot.clientWidth) + "px";
+    }
+
     draw(width = this.plot.clientWidth) {
       if (width < 100) return;
       this.dirty = false;
@@ -195,6 +203,7 @@
       // The words above a frame need its width first, and give its place.
       const height = this.layout(width);
       this.svg?.remove();
+      this.plot.style.minHeight = "0";
       this.svg = node(this.plot, "svg", { viewBox: `0 0 ${width} ${height}`, width, height });
       this.panes.forEach((pane) => this.pane(pane));
       this.back.hidden = !this.panes.some((pane) => [pane.x, pane.y].some((axis) => axis.zoomed));
@@ -214,7 +223,7 @@
         if (text && pane.last) node(svg, "text", { x: at, y: bottom + 16, class: "middle" }, text);
       }
       // An axis without a title is no axis.
-      for (const [value, text] of y.title ? ticks(y, bottom - top, 42) : []) {
+      for (const [value, text] of y.title ? ticks(y, bottom - top, 32) : []) {
         const at = pane.py(value).toFixed(1);
         node(inside, "path", { d: `M${left} ${at}H${right}`, class: text ? "grid" : "grid fine" });
         if (text) node(svg, "text", { x: left - 6, y: +at + 4, class: "end" }, text);
@@ -474,7 +483,7 @@
     refresh();
   };
   const cursor = (link, x) => figures.forEach((figure) => visible(figure) && figure.cursor(link, x));
-  const all = () => figures.forEach((figure) => (figure.dirty = true));
+  const all = () => figures.forEach((figure) => figure.reserve());
   all();
   refresh();
   addEventListener("scroll", refresh, { passive: true });

@@ -4,7 +4,7 @@
 use super::decimate;
 
 /// Points of one curve: more cannot be told apart on a screen, even zoomed in.
-const MOST_POINTS: usize = 4000;
+const MOST_POINTS: usize = 3000;
 /// Share of a range that is left free at its ends.
 const ROOM: f64 = 0.06;
 
@@ -514,7 +514,8 @@ mod tests {
         let pane = pane.history(Role::Measured, "measured", &time, &values, 1e3);
         let Series::Line { points, .. } = &pane.series[0] else { panic!("a line") };
         assert!(points.len() <= MOST_POINTS);
-        assert!(points.contains(&(time[101_234], -7.654_321)));
+        let is_peak = |&(x, y): &(f64, f64)| x == time[101_234] && (y + 7.654_321).abs() < 1e-9;
+        assert!(points.iter().any(is_peak));
         assert!(pane.ranges()[1].0 < -7.654_321);
     }
 

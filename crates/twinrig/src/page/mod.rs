@@ -8,6 +8,7 @@ mod script;
 mod svg;
 pub mod table;
 pub mod text;
+mod ticks;
 
 use std::collections::HashSet;
 use std::fmt::Write as _;
@@ -150,13 +151,14 @@ impl Page {
             title if title.is_empty() => self.kind.to_owned(),
             title => title,
         };
+        let foot = foot_style(&title);
         let title = escape(&title);
         let mut page = format!(
             "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
              <meta http-equiv=\"Content-Security-Policy\" content=\"{POLICY}\">\n\
              <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
              <title>{title} – {kind}</title>\n<style id=\"drawing\">\n{drawing}</style>\n\
-             <style>\n{dark}{sheet}</style>\n</head>\n<body>\n<header>\n\
+             <style>\n{dark}{foot}{sheet}</style>\n</head>\n<body>\n<header>\n\
              <p class=\"kicker\">{kind}</p>\n<h1>{title}</h1>\n</header>\n",
             kind = self.kind,
             drawing = drawing_style(),
@@ -345,6 +347,13 @@ fn drawing_style() -> String {
         let _ = writeln!(style, "svg .{escaped} {{ fill: {colour}; }}");
     }
     style + include_str!("drawing.css")
+}
+
+/// The title at the foot of every sheet of paper: letters, digits and spaces alone, as no
+/// other text is safe within a style.
+fn foot_style(title: &str) -> String {
+    let plain: String = title.chars().filter(|c| c.is_alphanumeric() || *c == ' ').collect();
+    format!("@page {{ @bottom-left {{ content: \"{plain}\"; font: 10px sans-serif; }} }}\n")
 }
 
 fn dark_style() -> String {

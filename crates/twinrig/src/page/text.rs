@@ -133,7 +133,11 @@ pub fn prefixed(unit: &str, peak: f64) -> (String, f64) {
     let symbol = unit.split(['/', ' ', '²', '³']).next().unwrap_or_default();
     // A prefix before a power would be raised with it.
     let raised = unit[symbol.len()..].starts_with(['²', '³']);
-    if raised || !["m", "s", "N", "J", "Pa", "W", "V"].contains(&symbol) || !(peak > 0.0) {
+    if raised
+        || !["m", "s", "N", "J", "Pa", "W", "V"].contains(&symbol)
+        || peak.is_nan()
+        || peak <= 0.0
+    {
         return (unit.to_owned(), 1.0);
     }
     let prefixes = [

@@ -98,11 +98,13 @@ impl<'a> Findings<'a> {
         let told =
             self.events().iter().filter(|event| !["phase", "main loop"].contains(&&*event.what));
         let words = |event: &EventNote| match event.what.as_str() {
-            "warning" | "fault" => {
-                let text = event.text.split([':', ',']).last().filter(|_| event.what == "fault");
-                let text = text.or_else(|| event.text.split([':', ',']).next()).unwrap_or_default();
-                let text = text.split(" at its threshold").next().unwrap_or_default();
-                format!("{}: {}", event.what, text.trim())
+            // The cause stands behind the colon of a fault, and before that of a warning.
+            "fault" => {
+                format!("fault: {}", event.text.rsplit(':').next().unwrap_or_default().trim())
+            }
+            "warning" => {
+                let text = event.text.split([':', ',']).next().unwrap_or_default();
+                format!("warning: {}", text.trim_end_matches(" at its threshold"))
             }
             what => what.to_owned(),
         };

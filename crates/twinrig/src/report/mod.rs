@@ -15,6 +15,7 @@ mod view;
 use runtime::record::Record;
 use serde_json::{Value, json};
 
+use crate::words::Words;
 use findings::Findings;
 
 /// Why a record cannot be reported.
@@ -52,11 +53,15 @@ pub fn html(record: &Record) -> Result<String, ReportError> {
     Ok(page::page(&Findings::of(record)?).html())
 }
 
-/// The result in short, for a terminal: how the test ended, criteria and peaks.
-pub fn summary_text(record: &Record) -> String {
+/// The result in short, for people: how the test ended, criteria and peaks.
+pub fn summary_words(record: &Record) -> Words {
     match Findings::of(record) {
-        Ok(findings) => summary::text(&findings),
-        Err(error) => format!("the record cannot be evaluated: {error}\n"),
+        Ok(findings) => summary::words(&findings),
+        Err(error) => {
+            let mut words = Words::default();
+            words.line(format!("the record cannot be evaluated: {error}"));
+            words
+        }
     }
 }
 
@@ -67,6 +72,12 @@ pub fn summary_json(record: &Record) -> Value {
         Ok(findings) => summary::json(&findings),
         Err(error) => json!({ "error": error.to_string() }),
     }
+}
+
+/// The same as plain text.
+#[cfg(test)]
+fn summary_text(record: &Record) -> String {
+    summary_words(record).to_string()
 }
 
 #[cfg(test)]

@@ -152,6 +152,9 @@ impl Histories<'_> {
     }
 }
 
+/// A quantity, its limit, its course and its units.
+type Limited<'a> = (&'a str, &'a Option<PerDof>, &'a [f64], &'a [Prefixed]);
+
 /// What the gate allows, and what was used of it.
 pub(super) fn limits(findings: &Findings<'_>) -> Table {
     let header = ["Limit", "Allowed", "Peak", "Unit", "Share [%]", "At"];
@@ -163,7 +166,7 @@ pub(super) fn limits(findings: &Findings<'_>) -> Table {
     let several = view.interfaces.len() > 1;
     for (index, interface) in view.interfaces.iter().enumerate() {
         let error = super::findings::difference(interface.command, &interface.measured);
-        let rows: [(&str, &Option<PerDof>, &[f64], &[Prefixed]); 3] = [
+        let rows: [Limited<'_>; 3] = [
             ("command", &limits.command, interface.command, &LENGTHS),
             ("force", &limits.force, &interface.force, &FORCES),
             ("tracking error", &limits.tracking_error, &error, &LENGTHS),

@@ -1,8 +1,8 @@
 //! How a test ended, in words.
 
 use super::view::View;
+use crate::notes::LOAD_BROKE_OFF;
 use crate::page::text::{counted, label, plain, seconds};
-use crate::rehearsal::LOAD_BROKE_OFF;
 
 /// The verdict of a report's banner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,85 +1,74 @@
-//! The report in short: for a terminal, and for a machine.
+//! The report in short: for people, and for a machine.
 
-use comfy_table::{CellAlignment, Table};
 use serde_json::{Value, json};
 
 use super::findings::{Findings, PeakRow};
 use super::timing;
-use crate::terminal::table;
+use crate::table::Table;
+use crate::words::Words;
 
 use crate::page::text::{count, counted, label, number, number_or_dash};
 
-/// More events than this are not listed in a terminal.
+/// More events than this are not listed.
 const SHOWN_EVENTS: usize = 40;
 
-/// The findings as text for a terminal.
-pub(super) fn text(findings: &Findings<'_>) -> String {
+/// The findings in words.
+pub(super) fn words(findings: &Findings<'_>) -> Words {
     let header = &findings.view.record.header;
-    let mut text = format!("{}\n", label(&header.title));
-    text +=
-        &format!("{}: {}\n", findings.outcome.status.word(), findings.outcome.statements.join(" "));
-    text += &format!("{}\n\n", facts_line(findings));
-    text += &events(findings);
-    text += &timing::text(findings);
+    let (outcome, mut words) = (&findings.outcome, Words::default());
+    words.line(label(&header.title));
+    words.line(format!("{}: {}", outcome.status.word(), outcome.statements.join(" ")));
+    words.line(format!("{}\n", facts_line(findings)));
+    events(findings, &mut words);
+    timing::words(findings, &mut words);
     if !findings.criteria.is_empty() {
-        let mut table = table(&["", "criterion", "value", "unit"]);
+        let mut table = Table::new(&["", "criterion", "value", "unit"]).aligned("<<><");
         let mut notes: Vec<String> = Vec::new();
         for criterion in findings.shown_criteria() {
-            table.add_row([
-                label(&criterion.id),
-                label(&criterion.quantity),
-                number_or_dash(criterion.value),
-                criterion.unit.to_owned(),
-            ]);
+            let (id, quantity) = (label(&criterion.id), label(&criterion.quantity));
+            table.row([&id, &quantity, &number_or_dash(criterion.value), criterion.unit]);
             notes.extend(criterion.note.map(|note| note.to_string()));
         }
         for (id, quantity, value) in nrmse_rows(findings) {
-            table.add_row([id, quantity, number_or_dash(value), "%".to_owned()]);
+            table.row([&id, &quantity, &number_or_dash(value), "%"]);
         }
-        align_right(&mut table, 2);
-        text += &format!("{table}\n");
+        words.table(table);
         notes.sort();
         notes.dedup();
-        for note in notes {
-            text += &format!("note: {note}\n");
-        }
-        text.push('\n');
+        notes.iter().for_each(|note| words.line(format!("note: {note}")));
+        words.line("");
     }
     if findings.peaks.iter().any(|row| row.peak.is_some()) {
-        let mut table = table(&["peak of", "value", "unit", "at [s]"]);
+        let mut table = Table::new(&["peak of", "value", "unit", "at [s]"]).aligned("<><>");
         for row in findings.shown_peaks() {
             let (value, unit) = shown_peak(row);
             let time = number_or_dash(row.peak.map(|(_, time)| time));
-            table.add_row([label(&row.quantity), value, unit.to_owned(), time]);
+            table.row([&label(&row.quantity), &value, unit, &time]);
         }
-        align_right(&mut table, 1);
-        align_right(&mut table, 3);
-        text += &format!("{table}\n");
+        words.table(table);
     }
     for remark in remarks(findings) {
-        text += &format!("note: {remark}\n");
+        words.line(format!("note: {remark}"));
     }
-    text
+    words
 }
 
-/// What happened, as a table; empty if nothing did.
-fn events(findings: &Findings<'_>) -> String {
+/// What happened, as a table; nothing if nothing did.
+fn events(findings: &Findings<'_>, words: &mut Words) {
     let events = findings.events();
     if events.is_empty() {
-        return String::new();
+        return;
     }
-    let mut table = table(&["at [s]", "event", "cause"]);
+    let mut table = Table::new(&["at [s]", "event", "cause"]).aligned("><<");
     for event in events.iter().take(SHOWN_EVENTS) {
-        table.add_row([format!("{:.3}", event.time_s), label(&event.what), label(&event.text)]);
+        table.row([&format!("{:.3}", event.time_s), &label(&event.what), &label(&event.text)]);
     }
-    align_right(&mut table, 0);
+    words.table(table);
     let more = events.len().saturating_sub(SHOWN_EVENTS);
-    let more = if more > 0 {
-        format!("and {}\n", counted(more as u64, "further event"))
-    } else {
-        String::new()
-    };
-    format!("{table}\n{more}\n")
+    if more > 0 {
+        words.line(format!("and {}", counted(more as u64, "further event")));
+    }
+    words.line("");
 }
 
 /// The findings as JSON, everything in SI units.
@@ -261,10 +250,4 @@ fn facts_line(findings: &Findings<'_>) -> String {
         header.seed,
         label(&header.version),
     )
-}
-
-fn align_right(table: &mut Table, column: usize) {
-    if let Some(column) = table.column_mut(column) {
-        column.set_cell_alignment(CellAlignment::Right);
-    }
 }

@@ -7,7 +7,8 @@ use super::findings::Findings;
 use super::histories::Histories;
 use crate::page::text::{count, counted, label};
 use crate::page::{Axis, Block, Figure, Pane, Role, Series, Table};
-use crate::terminal::table;
+use crate::table::Table as PlainTable;
+use crate::words::Words;
 
 /// More facts or notices than this are not shown.
 const MOST_ROWS: usize = 100;
@@ -17,25 +18,21 @@ pub(super) fn note<'a>(findings: &'a Findings<'a>) -> Option<&'a TimingNote> {
     findings.view.record.summary.as_ref()?.timing.as_ref()
 }
 
-/// For a terminal; empty for a rehearsal.
-pub(super) fn text(findings: &Findings<'_>) -> String {
-    let Some(note) = note(findings) else { return String::new() };
-    let mut table = table(&["real time [µs]", "p50", "p90", "p99", "p99.9", "max"]);
+/// In words; nothing for a rehearsal.
+pub(super) fn words(findings: &Findings<'_>, words: &mut Words) {
+    let Some(note) = note(findings) else { return };
+    let mut table = PlainTable::new(&["real time [µs]", "p50", "p90", "p99", "p99.9", "max"]);
     for latency in &note.latencies {
         let mut row = vec![told(latency).0.to_owned()];
         row.extend(quantiles(latency).map(|(_, seconds)| microseconds(seconds)));
-        table.add_row(row);
+        table.rows.push(row);
     }
-    for column in 1..6 {
-        if let Some(column) = table.column_mut(column) {
-            column.set_cell_alignment(comfy_table::CellAlignment::Right);
-        }
-    }
-    let mut text = format!("{table}\n{}\n", verdict(note));
+    words.table(table);
+    words.line(verdict(note));
     for notice in note.notices.iter().take(MOST_ROWS) {
-        text += &format!("notice: {}\n", label_long(notice));
+        words.line(format!("notice: {}", label_long(notice)));
     }
-    text + "\n"
+    words.line("");
 }
 
 /// For the page; nothing for a rehearsal with one rate.

@@ -11,8 +11,8 @@ use numerics::lti::TransferFunction;
 use runtime::monitor::WorkRule;
 use runtime::reference::Reference;
 
-use super::galmez::GalmezError;
 use crate::assembly::{Assembly, Coupling};
+use crate::error::Error;
 use crate::trace::{Trace, trace};
 
 /// Sensors and converter of the benchmark.
@@ -36,7 +36,7 @@ pub fn benchmark_loop(assembly: &Assembly) -> Assembly {
 
 /// The paper's loop: the published transfer function and the numerical part as
 /// one system, first-order adaptive compensator with the gains `adaptation`.
-pub fn adaptive_run(assembly: &Assembly, adaptation: [f64; 2]) -> Result<Trace, GalmezError> {
+pub fn adaptive_run(assembly: &Assembly, adaptation: [f64; 2]) -> Result<Trace, Error> {
     let mut assembly = assembly.clone();
     with_sensors(&mut assembly);
     let function =
@@ -76,7 +76,7 @@ pub fn criteria(
     assembly: &Assembly,
     design: Design,
     reference: &Reference,
-) -> Result<(Trace, Vec<Option<f64>>), GalmezError> {
+) -> Result<(Trace, Vec<Option<f64>>), Error> {
     let mut assembly = assembly.clone();
     assembly.set_compensator(design, &ShapingDesign::default())?;
     let run = trace(&assembly, 1.0)?;

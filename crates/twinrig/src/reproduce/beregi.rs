@@ -5,36 +5,17 @@
 //! tests on a virtual rig. The paper prints its charts, not these numbers, so
 //! there is nothing to differ from.
 
+use crate::error::Error;
 use analysis::delay_stability::{delay_system, first_loss};
 use model::equations::RelativeDof;
-use model::error::ModelError;
-use model::partition::{InternalDofs, Partition, PartitionError};
+use model::partition::{InternalDofs, Partition};
 use model::specimen::Specimen;
 use model::structure::shear_building;
 use nalgebra::DMatrix;
-use numerics::delay_system::{DelayError, DelaySystem};
+use numerics::delay_system::DelaySystem;
 use numerics::second_order::SecondOrder;
-use thiserror::Error;
 
-use super::shaken_building::ShakenBuildingError;
 use super::{Reproduction, Row, iterative};
-
-/// Why the paper cannot be recomputed.
-#[derive(Debug, Error)]
-pub enum BeregiError {
-    /// The structure.
-    #[error(transparent)]
-    Structure(#[from] ModelError),
-    /// Its partition.
-    #[error(transparent)]
-    Partition(#[from] PartitionError),
-    /// Its stability.
-    #[error(transparent)]
-    Delay(#[from] DelayError),
-    /// An iterative test.
-    #[error(transparent)]
-    Iterative(#[from] ShakenBuildingError),
-}
 
 pub(super) const MASS_KG: [f64; 5] = [5.37, 5.37, 5.37, 10.74, 5.37];
 pub(super) const DAMPING_N_S_M: [f64; 5] = [4.4062, 3.7979, 3.7421, 3.7421, 3.7421];
@@ -42,7 +23,7 @@ pub(super) const STIFFNESS_N_M: [f64; 5] = [53048.0, 45724.0, 45052.0, 45052.0, 
 
 /// The building of 4 or 5 storeys: storeys 1 and 2, and 1 − p of the third's
 /// mass, stand in the laboratory.
-fn building(storeys: usize, p: f64) -> Result<DelaySystem, BeregiError> {
+fn building(storeys: usize, p: f64) -> Result<DelaySystem, Error> {
     let structure =
         shear_building(&MASS_KG[..storeys], &STIFFNESS_N_M[..storeys], &DAMPING_N_S_M[..storeys])?;
     let interface = vec![RelativeDof::of_dof(2)];
@@ -61,7 +42,7 @@ fn building(storeys: usize, p: f64) -> Result<DelaySystem, BeregiError> {
 }
 
 /// Recomputes the stability of the paper's buildings.
-pub fn reproduce() -> Result<Reproduction, BeregiError> {
+pub fn reproduce() -> Result<Reproduction, Error> {
     let mut rows = Vec::new();
     for (storeys, p, id) in
         [(4, 0.55, "p055"), (4, 0.67, "p067"), (4, 1.0, "p100"), (5, 0.67, "p067")]

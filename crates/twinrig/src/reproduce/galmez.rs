@@ -12,10 +12,10 @@ use model::compensator::Design;
 use model::transfer::TransferSystem;
 use runtime::monitor::WorkRule;
 use runtime::reference::Reference;
-use thiserror::Error;
 
 use super::{Reproduction, Row, benchmark};
-use crate::assembly::{Assembly, Coupling, PlantError};
+use crate::assembly::{Assembly, Coupling};
+use crate::error::Error;
 use crate::forecast::describe;
 use crate::trace::{Trace, trace};
 use experiment::{Diagnostics, Experiment, Folder, Severity};
@@ -52,45 +52,8 @@ impl Case {
     pub const IV: Self = Self { mass_kg: 1000.0, damping: 0.03 };
 }
 
-/// Why the paper cannot be recomputed.
-#[derive(Debug, Error)]
-pub enum GalmezError {
-    /// The ground motion cannot be read.
-    #[error("the ground motion {}: {reason}", path.display())]
-    Ground {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong with it.
-        reason: String,
-    },
-    /// The benchmark does not read; only a defect of the program does that.
-    #[error("the built-in benchmark does not read:\n{0}")]
-    Experiment(Diagnostics),
-    /// A model cannot be built.
-    #[error(transparent)]
-    Plant(#[from] PlantError),
-    /// The reference fails.
-    #[error(transparent)]
-    Reference(#[from] runtime::reference::ReferenceError),
-    /// A compensator cannot be built; only a defect of the program does that.
-    #[error(transparent)]
-    Compensator(#[from] model::compensator::CompensatorError),
-    /// The built-in transfer function is none; likewise.
-    #[error(transparent)]
-    Function(#[from] numerics::lti::TransferFunctionError),
-    /// The loop cannot be judged.
-    #[error(transparent)]
-    Loop(#[from] analysis::loop_stability::LoopError),
-    /// The loop with a delay cannot be judged.
-    #[error(transparent)]
-    Delay(#[from] numerics::delay_system::DelayError),
-}
-
 /// Recomputes every row. `progress` is told what is being done.
-pub fn reproduce(
-    ground: &Ground,
-    mut progress: impl FnMut(&str),
-) -> Result<Reproduction, GalmezError> {
+pub fn reproduce(ground: &Ground, mut progress: impl FnMut(&str)) -> Result<Reproduction, Error> {
     let assembly = assembly(ground)?;
     progress("critical delay");
     let substructures = &assembly.substructures;
@@ -232,7 +195,7 @@ fn adaptive_rows(
     assembly: &Assembly,
     reference: &Reference,
     progress: &mut impl FnMut(&str),
-) -> Result<Vec<Row>, GalmezError> {
+) -> Result<Vec<Row>, Error> {
     let mut run = |name: &str, adaptation: [f64; 2]| {
         progress(&format!("adaptive compensation {name}"));
         benchmark::adaptive_run(assembly, adaptation)
@@ -263,10 +226,7 @@ fn adaptive_rows(
 }
 
 /// J1 … J9 of the baseline and of the default compensator.
-fn criteria_rows(
-    assembly: &Assembly,
-    progress: &mut impl FnMut(&str),
-) -> Result<Vec<Row>, GalmezError> {
+fn criteria_rows(assembly: &Assembly, progress: &mut impl FnMut(&str)) -> Result<Vec<Row>, Error> {
     let looped = benchmark::benchmark_loop(assembly);
     let reference = looped.reference(&looped.load())?;
     let mut rows = Vec::new();
@@ -287,7 +247,7 @@ fn criteria_rows(
 
 /// The benchmark under the whole of a record and 5 s after it, as the benchmark
 /// judges it; the paper's runs end after 40 s.
-pub fn whole_record(ground: &Ground, case: Case) -> Result<Assembly, GalmezError> {
+pub fn whole_record(ground: &Ground, case: Case) -> Result<Assembly, Error> {
     const LONGEST: &str = "300 s";
     const AFTER_S: f64 = 5.0;
     match ground {
@@ -341,13 +301,13 @@ const LEAD_IDS: [&str; 9] = [
 ];
 
 /// The benchmark under the given ground motion.
-pub fn assembly(ground: &Ground) -> Result<Assembly, GalmezError> {
+pub fn assembly(ground: &Ground) -> Result<Assembly, Error> {
     assembly_over(ground, Case::IV, "40 s")
 }
 
 /// A case of the benchmark under the given ground motion, for a duration such as
 /// `"40 s"`.
-pub fn assembly_over(ground: &Ground, case: Case, duration: &str) -> Result<Assembly, GalmezError> {
+pub fn assembly_over(ground: &Ground, case: Case, duration: &str) -> Result<Assembly, Error> {
     let (folder, line) = match ground {
         Ground::Synthetic => {
             (PathBuf::new(), "synthetic = { peak = \"0.258 g\", seed = 7 }".to_owned())
@@ -371,15 +331,15 @@ pub fn assembly_over(ground: &Ground, case: Case, duration: &str) -> Result<Asse
 }
 
 /// The user has no galmez.toml to look at: all that can be wrong is the motion.
-fn refused(ground: &Ground, found: Diagnostics) -> GalmezError {
-    let Ground::File(path) = ground else { return GalmezError::Experiment(found) };
+fn refused(ground: &Ground, found: Diagnostics) -> Error {
+    let Ground::File(path) = ground else { return Error::BuiltIn(Box::new(found)) };
     let errors = found.items().iter().filter(|item| item.severity == Severity::Error);
     let reasons: Vec<&str> = errors.map(|item| item.message.as_str()).collect();
-    GalmezError::Ground { path: path.clone(), reason: reasons.join("; ") }
+    Error::Ground { path: path.clone(), reason: reasons.join("; ") }
 }
 
 /// One run with a constant delay; without one the structure is in one piece.
-pub fn delayed_run(assembly: &Assembly, samples: usize) -> Result<Trace, GalmezError> {
+pub fn delayed_run(assembly: &Assembly, samples: usize) -> Result<Trace, Error> {
     let mut assembly = assembly.clone();
     (assembly.transfer_system, assembly.coupling) = if samples == 0 {
         (TransferSystem::Ideal, Coupling::Continuous)

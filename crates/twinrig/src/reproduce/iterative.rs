@@ -1,12 +1,12 @@
 //! The rows of Beregi et al. that come from iterative tests on a virtual rig.
 
+use crate::error::Error;
 use std::f64::consts::TAU;
 
 use analysis::iterative::{Trace, TracePoint};
 use numerics::continuation::{Course, Steps};
 
 use super::Row;
-use super::beregi::BeregiError;
 use super::shaken_building::{Legs, ShakenBuilding, trace_settings, whole_building};
 
 /// Simulated share of storey 3's mass, its name, and the mass itself, kg.
@@ -23,7 +23,7 @@ fn row(
 }
 
 /// Frequency responses of the linear building, for three splits of its mass.
-pub(super) fn linear_rows() -> Result<Vec<Row>, BeregiError> {
+pub(super) fn linear_rows() -> Result<Vec<Row>, Error> {
     let truth = whole_building()?;
     let amplitude = |hz: f64| truth.response(&[], TAU * hz).map(|r| r.harmonics[1][2].norm());
     let mut rows = Vec::new();
@@ -103,7 +103,7 @@ fn peak(points: &[TracePoint]) -> Option<(f64, f64)> {
 }
 
 /// The bilinear building, traced with so many harmonics.
-fn bilinear(simulated_kg: f64, harmonics: usize) -> Result<Trace<ShakenBuilding>, BeregiError> {
+fn bilinear(simulated_kg: f64, harmonics: usize) -> Result<Trace<ShakenBuilding>, Error> {
     let steps = Steps {
         first: 0.2,
         least: 0.004,
@@ -132,7 +132,7 @@ fn largest(trace: &Trace<ShakenBuilding>) -> (Option<f64>, Option<f64>) {
 
 /// What one harmonic misses: the rig's control resists those that are not in
 /// the target, so how much depends on its gains.
-fn one_harmonic_rows() -> Result<Vec<Row>, BeregiError> {
+fn one_harmonic_rows() -> Result<Vec<Row>, Error> {
     let (_, _, simulated_kg) = SPLITS[1];
     let mut rows = Vec::new();
     for (harmonics, words) in [(1, "one harmonic"), (3, "three harmonics")] {
@@ -154,7 +154,7 @@ fn one_harmonic_rows() -> Result<Vec<Row>, BeregiError> {
 }
 
 /// The bilinear building through both folds with three harmonics.
-pub(super) fn nonlinear_rows() -> Result<Vec<Row>, BeregiError> {
+pub(super) fn nonlinear_rows() -> Result<Vec<Row>, Error> {
     let mut rows = one_harmonic_rows()?;
     for (p, name, simulated_kg) in SPLITS {
         let trace = bilinear(simulated_kg, 3)?;
@@ -181,10 +181,7 @@ pub(super) fn nonlinear_rows() -> Result<Vec<Row>, BeregiError> {
 
 /// The three responses at 13.96 Hz, largest first: from the nearest points of
 /// the trace, corrected at that very frequency.
-fn branches(
-    trace: &Trace<ShakenBuilding>,
-    simulated_kg: f64,
-) -> Result<[Option<f64>; 3], BeregiError> {
+fn branches(trace: &Trace<ShakenBuilding>, simulated_kg: f64) -> Result<[Option<f64>; 3], Error> {
     const AT_HZ: f64 = 13.96;
     let mut found = Vec::new();
     for pair in trace.points().windows(2) {

@@ -13,10 +13,16 @@ pub mod multirate;
 pub mod shaken_building;
 pub mod waldbjorn;
 
-use serde_json::{Value, json};
+use std::path::PathBuf;
+
+use serde::Serialize;
+
+use crate::error::Error;
+use crate::onlooker::Onlooker;
+use galmez::Ground;
 
 /// One compared quantity.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Row {
     /// Stable name for machines.
     pub id: String,
@@ -31,7 +37,7 @@ pub struct Row {
 }
 
 /// A paper recomputed.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Reproduction {
     /// The paper, for people.
     pub title: &'static str,
@@ -43,22 +49,37 @@ pub struct Reproduction {
     pub notes: Vec<String>,
 }
 
-impl Reproduction {
-    /// For machines.
-    pub fn to_json(&self) -> Value {
-        let rows: Vec<Value> = self
-            .rows
-            .iter()
-            .map(|row| {
-                json!({
-                    "id": row.id,
-                    "quantity": row.quantity,
-                    "paper": row.paper,
-                    "ours": row.ours,
-                    "unit": row.unit,
-                })
-            })
-            .collect();
-        json!({ "title": self.title, "input": self.input, "rows": rows, "notes": self.notes })
+/// Papers that can be recomputed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Paper {
+    /// Gálmez & Fermandois 2020: online stability of hybrid tests.
+    Galmez,
+    /// Waldbjørn et al.: multi-rate real-time hybrid simulation.
+    Waldbjorn,
+    /// Beregi et al.: delay stability and iterative hybrid testing.
+    Beregi,
+    /// De Kraker 1994: component mode synthesis.
+    Dekraker,
+}
+
+/// Recomputes a paper's results, with a recorded ground motion or the project's
+/// synthetic one.
+pub fn reproduce(
+    paper: Paper,
+    ground: Option<PathBuf>,
+    onlooker: &mut dyn Onlooker,
+) -> Result<Reproduction, Error> {
+    let stage = |what: &str| onlooker.stage(what);
+    match (paper, ground) {
+        (Paper::Beregi, Some(_)) => Err(Error::NoGround("buildings of this paper")),
+        (Paper::Dekraker, Some(_)) => Err(Error::NoGround("beams of this report")),
+        (Paper::Beregi, None) => beregi::reproduce(),
+        (Paper::Dekraker, None) => Ok(dekraker::reproduce()?),
+        (Paper::Galmez, ground) => {
+            galmez::reproduce(&ground.map_or(Ground::Synthetic, Ground::File), stage)
+        }
+        (Paper::Waldbjorn, ground) => {
+            waldbjorn::reproduce(&ground.map_or(Ground::Synthetic, Ground::File), stage)
+        }
     }
 }

@@ -4,35 +4,18 @@
 use std::time::Instant;
 
 use model::compensator::{
-    CompensatorError, DerivativeSource, Design, FirstOrderDesign, InverseDesign, ShapingDesign,
+    DerivativeSource, Design, FirstOrderDesign, InverseDesign, ShapingDesign,
 };
 use model::predictor::{self, Stages};
 use model::transfer::TransferSystem;
 use numerics::lti::TransferFunction;
 use runtime::gate::Limits;
 use runtime::numerical::Numerical;
-use runtime::reference::{Reference, ReferenceError};
+use runtime::reference::Reference;
 use runtime::two_rate::{ForceUse, Lead, MainState, Rates};
-use thiserror::Error;
 
-use crate::assembly::{Assembly, Coupling, LoopOptions, PlantError, Recording};
-
-/// Why a loop cannot be run.
-#[derive(Debug, Error)]
-pub enum MultirateError {
-    /// The plant cannot be built.
-    #[error(transparent)]
-    Plant(#[from] PlantError),
-    /// The reference fails.
-    #[error(transparent)]
-    Reference(#[from] ReferenceError),
-    /// A compensator cannot be built; only a defect of the program does that.
-    #[error(transparent)]
-    Compensator(#[from] CompensatorError),
-    /// The structure does not move, so nothing can be scaled to a displacement.
-    #[error("the ground motion does not move the structure")]
-    NoMotion,
-}
+use crate::assembly::{Assembly, Coupling, LoopOptions, Recording};
+use crate::error::Error;
 
 /// Peak of the shared boundary, m: 0.15 in.
 const PEAK_M: f64 = 0.15 * 0.0254;
@@ -95,13 +78,13 @@ impl Stage {
         observed: usize,
         task_ticks: usize,
         paper: PaperCompensator,
-    ) -> Result<Self, MultirateError> {
+    ) -> Result<Self, Error> {
         let peak = |reference: &Reference| {
             reference.interface[0].iter().fold(0.0f64, |most, x| most.max(x.abs()))
         };
         let unscaled = peak(&assembly.reference(&assembly.load())?);
         if unscaled == 0.0 || !unscaled.is_finite() {
-            return Err(MultirateError::NoMotion);
+            return Err(Error::NoMotion);
         }
         for signal in &mut assembly.loads {
             signal.samples = signal.samples.iter().map(|s| s * PEAK_M / unscaled).collect();
@@ -145,7 +128,7 @@ impl Stage {
     }
 
     /// The paper's chain.
-    pub fn paper(&self, ratio: usize, rig: Rig) -> Result<Option<Deviation>, MultirateError> {
+    pub fn paper(&self, ratio: usize, rig: Rig) -> Result<Option<Deviation>, Error> {
         let design = match self.paper {
             PaperCompensator::FirstOrder => {
                 let step_s = self.assembly.integrator.step_s;
@@ -162,7 +145,7 @@ impl Stage {
     }
 
     /// The default chain.
-    pub fn ours(&self, ratio: usize, rig: Rig) -> Result<Option<Deviation>, MultirateError> {
+    pub fn ours(&self, ratio: usize, rig: Rig) -> Result<Option<Deviation>, Error> {
         self.run(self.our_rates(ratio), self.inverse(rig, DerivativeSource::Motion), rig)
     }
 
@@ -172,7 +155,7 @@ impl Stage {
         ratio: usize,
         predictor: predictor::Design,
         rig: Rig,
-    ) -> Result<Option<Deviation>, MultirateError> {
+    ) -> Result<Option<Deviation>, Error> {
         let rates = Rates { predictor, ..self.our_rates(ratio) };
         self.run(rates, self.inverse(rig, DerivativeSource::Motion), rig)
     }
@@ -190,12 +173,7 @@ impl Stage {
     }
 
     /// One whole run; `None` if it does not stay bounded.
-    pub fn run(
-        &self,
-        rates: Rates,
-        design: Design,
-        rig: Rig,
-    ) -> Result<Option<Deviation>, MultirateError> {
+    pub fn run(&self, rates: Rates, design: Design, rig: Rig) -> Result<Option<Deviation>, Error> {
         let assembly = self.assembly(rates, design, rig)?;
         let options = LoopOptions { constant_j: 1.0, recording: Recording::Off };
         let mut hybrid = assembly.hybrid_loop(assembly.plant()?, assembly.load(), options);
@@ -225,7 +203,7 @@ impl Stage {
 
     /// Share of its period that the main loop computes, %, measured on this
     /// machine now.
-    pub fn load_percent(&self, rates: Rates) -> Result<Option<f64>, MultirateError> {
+    pub fn load_percent(&self, rates: Rates) -> Result<Option<f64>, Error> {
         let rig = Rig::Known;
         let mut assembly =
             self.assembly(rates, self.inverse(rig, DerivativeSource::Motion), rig)?;
@@ -253,7 +231,7 @@ impl Stage {
         Ok(middle.map(|step_s| 100.0 * step_s / period_s))
     }
 
-    fn assembly(&self, rates: Rates, design: Design, rig: Rig) -> Result<Assembly, MultirateError> {
+    fn assembly(&self, rates: Rates, design: Design, rig: Rig) -> Result<Assembly, Error> {
         let mut assembly = self.assembly.clone();
         // The specimen alone follows at once: there is no hold to lead over.
         let lead = if rig == Rig::Numerical { Lead::None } else { rates.lead };

@@ -1,13 +1,14 @@
 //! The paper's bench-top building: storeys 1 to 3 on a virtual shaker, storey 4
 //! and a part of storey 3 simulated.
 
+use crate::error::Error;
 use analysis::iterative::{PeriodicExperiment, TraceSettings};
 use model::element::{Element, Law, Side};
 use model::equations::{ConnectedElement, Equations, RelativeDof};
-use model::integrator::{IntegratorError, Method};
+use model::integrator::Method;
 use model::periodic::{Coefficients, Orbit};
 use model::sensor::Sensor;
-use model::shaken::{ShakenError, ShakenSpecimen, Shaker};
+use model::shaken::{ShakenSpecimen, Shaker};
 use model::structure::shear_building;
 use nalgebra::{Complex, DMatrix, DVector};
 use numerics::continuation::{Corrector, Course, Difference, Refresh};
@@ -15,30 +16,15 @@ use numerics::harmonic_balance::{HarmonicBalance, System};
 use numerics::second_order::SecondOrder;
 use runtime::gate::Limits;
 use runtime::interlock::SafePath;
-use runtime::periodic::{Control, Mean, PeriodicError, PeriodicLoop, PeriodicSettings, Settling};
+use runtime::periodic::{Control, Mean, PeriodicLoop, PeriodicSettings, Settling};
 use runtime::rig::{ShakenRig, ShakenSensors};
-use thiserror::Error;
 
-use super::beregi::{BeregiError, DAMPING_N_S_M, MASS_KG, STIFFNESS_N_M};
+use super::beregi::{DAMPING_N_S_M, MASS_KG, STIFFNESS_N_M};
 
 /// Step of the loop, s.
 const STEP_S: f64 = 1e-4;
 /// Force of the shaker that keeps the bracket closed at rest, N.
 const PRELOAD_N: f64 = 26.68;
-
-/// Why a rig cannot be built or has ended its test.
-#[derive(Debug, Error)]
-pub enum ShakenBuildingError {
-    /// The specimen.
-    #[error(transparent)]
-    Specimen(#[from] ShakenError),
-    /// The simulated side.
-    #[error(transparent)]
-    Integrator(#[from] IntegratorError),
-    /// The test.
-    #[error("the virtual rig ended its test: {0:?}")]
-    Rig(PeriodicError),
-}
 
 /// Which building is shaken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,25 +39,17 @@ pub(crate) enum Legs {
 pub(crate) struct ShakenBuilding(PeriodicLoop);
 
 impl PeriodicExperiment for ShakenBuilding {
-    type Error = ShakenBuildingError;
+    type Error = Error;
 
-    fn apply(
-        &mut self,
-        frequency_hz: f64,
-        target: &[Coefficients],
-    ) -> Result<Orbit, ShakenBuildingError> {
-        self.0.settle(frequency_hz, target).map_err(ShakenBuildingError::Rig)
+    fn apply(&mut self, frequency_hz: f64, target: &[Coefficients]) -> Result<Orbit, Error> {
+        self.0.settle(frequency_hz, target).map_err(Error::Periodic)
     }
 }
 
 impl ShakenBuilding {
     /// With `simulated_kg` of storey 3 simulated: its inertia is taken out of the
     /// measured force, for the whole storey stands in the laboratory.
-    pub(crate) fn new(
-        legs: Legs,
-        simulated_kg: f64,
-        harmonics: usize,
-    ) -> Result<Self, BeregiError> {
+    pub(crate) fn new(legs: Legs, simulated_kg: f64, harmonics: usize) -> Result<Self, Error> {
         let physical = shear_building(&MASS_KG[..3], &STIFFNESS_N_M[..3], &DAMPING_N_S_M[..3])?;
         let law = Law::Gap { stiffness: STIFFNESS_N_M[2], opening: 0.0, side: Side::Positive };
         let bracket = ConnectedElement {
@@ -97,10 +75,9 @@ impl ShakenBuilding {
             force: sensor("load cell"),
             acceleration: sensor("accelerometer"),
         };
-        let rig = ShakenRig::new(&shaker, &specimen, sensors, STEP_S)
-            .map_err(ShakenBuildingError::Specimen)?;
+        let rig = ShakenRig::new(&shaker, &specimen, sensors, STEP_S).map_err(Error::Specimen)?;
         let test = PeriodicLoop::new(rig, settings(legs, simulated_kg, harmonics))
-            .map_err(ShakenBuildingError::Integrator)?;
+            .map_err(Error::Integrator)?;
         Ok(Self(test))
     }
 
@@ -205,7 +182,7 @@ pub(super) fn trace_settings(legs: Legs, harmonics: usize, course: Course) -> Tr
 }
 
 /// The whole linear building, for comparison.
-pub(super) fn whole_building() -> Result<HarmonicBalance, BeregiError> {
+pub(super) fn whole_building() -> Result<HarmonicBalance, Error> {
     let whole = shear_building(&MASS_KG[..4], &STIFFNESS_N_M[..4], &DAMPING_N_S_M[..4])?;
     let mut harmonic = DVector::zeros(4);
     harmonic[3] = Complex::from(force_n(Legs::Linear));

@@ -14,16 +14,16 @@ use numerics::lti::TransferFunction;
 use numerics::rational_fit::{Orders, PureDelay};
 use runtime::open_loop::OpenLoop;
 use runtime::two_rate::Rates;
-use thiserror::Error;
 
 use super::chirp::chirp_error_percent;
 use super::galmez::{Ground, toml_text};
-use super::multirate::{MultirateError, PaperCompensator, Rig, Stage};
+use super::multirate::{PaperCompensator, Rig, Stage};
 use super::{Reproduction, Row, loops};
 use crate::assembly::Assembly;
+use crate::error::Error;
 use crate::identify::drive::{self, DrivePlan, Kind, Size};
+use crate::identify::identify;
 use crate::identify::measured::Measured;
-use crate::identify::{IdentifyError, identify};
 use experiment::{Diagnostics, Experiment, Folder, Severity};
 
 pub(super) const MDOF: &str = include_str!("waldbjorn.toml");
@@ -47,50 +47,16 @@ const WIDE: DrivePlan = DrivePlan {
 const PRINTED: DrivePlan =
     DrivePlan { band_hz: (0.0, 15.0), size: Size::Rms(0.01 * INCH_M), ..WIDE };
 
-/// Why the paper cannot be recomputed.
-#[derive(Debug, Error)]
-pub enum WaldbjornError {
-    /// A structure does not read; only a defect of the program does that.
-    #[error("the built-in structure does not read:\n{0}")]
-    Experiment(Diagnostics),
-    /// The plant was not identified.
-    #[error(transparent)]
-    Identify(#[from] IdentifyError),
-    /// Eigenvalues cannot be found.
-    #[error(transparent)]
-    Eigen(#[from] EigenError),
-    /// The built-in transfer system is none; only a defect of the program does that.
-    #[error("the built-in transfer system is no transfer function")]
-    NoFunction,
-    /// The ground motion cannot be read.
-    #[error("the ground motion {}: {reason}", path.display())]
-    Ground {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong with it.
-        reason: String,
-    },
-    /// A loop cannot be judged.
-    #[error(transparent)]
-    Loop(#[from] LoopError),
-    /// A loop at two rates cannot be run.
-    #[error(transparent)]
-    Multirate(#[from] MultirateError),
-}
-
 /// Recomputes structures, transfer system, identification and the loops at two
 /// rates. `progress` is told what is being done.
-pub fn reproduce(
-    ground: &Ground,
-    mut progress: impl FnMut(&str),
-) -> Result<Reproduction, WaldbjornError> {
+pub fn reproduce(ground: &Ground, mut progress: impl FnMut(&str)) -> Result<Reproduction, Error> {
     progress("structures");
     let mdof = assembly(MDOF, &Ground::Synthetic, "10 s")?;
     // 140 kN/m gives the frequency the paper prints, its table's 110 does not.
     let sdof = assembly(&one_mass_text(140.0), &Ground::Synthetic, "10 s")?;
     let printed = assembly(&one_mass_text(110.0), &Ground::Synthetic, "10 s")?;
     let TransferSystem::TransferFunction { function, .. } = mdof.transfer_system.clone() else {
-        return Err(WaldbjornError::NoFunction);
+        return Err(Error::NoFunction);
     };
     let mut rows = structure_rows(&mdof, &sdof, &printed)?;
     rows.extend(loops::rows(&mdof, &sdof, &printed)?);
@@ -138,11 +104,7 @@ pub fn reproduce(
     })
 }
 
-fn structure_rows(
-    mdof: &Assembly,
-    sdof: &Assembly,
-    printed: &Assembly,
-) -> Result<Vec<Row>, WaldbjornError> {
+fn structure_rows(mdof: &Assembly, sdof: &Assembly, printed: &Assembly) -> Result<Vec<Row>, Error> {
     let modes = frequencies_hz(mdof)?;
     let mode = |i: usize| modes.get(i).copied();
     let (one, other) = (critical(sdof)?, critical(mdof)?);
@@ -201,14 +163,14 @@ pub struct Stages {
 
 impl Stages {
     /// Under 70 s of the given ground motion, scaled to the paper's peak.
-    pub fn new(ground: &Ground) -> Result<Self, WaldbjornError> {
+    pub fn new(ground: &Ground) -> Result<Self, Error> {
         let mdof = assembly(MDOF, ground, "70 s")?;
         let TransferSystem::TransferFunction { function, .. } = mdof.transfer_system.clone() else {
-            return Err(WaldbjornError::NoFunction);
+            return Err(Error::NoFunction);
         };
-        let one_mass = |own: f64| -> Result<Stage, WaldbjornError> {
+        let one_mass = |own: f64| -> Result<Stage, Error> {
             let assembly = assembly(&one_mass_text(own), ground, "70 s")?;
-            Ok(Stage::new(assembly, function.clone(), 0, 1, PaperCompensator::FirstOrder)?)
+            Stage::new(assembly, function.clone(), 0, 1, PaperCompensator::FirstOrder)
         };
         Ok(Self {
             sdof: one_mass(140.0)?,
@@ -248,7 +210,7 @@ fn chirp_rows() -> Vec<Row> {
 }
 
 /// The paper's tables 2 and 3, its chain on the virtual plant, and the default.
-fn loop_rows(stages: &Stages, progress: &mut impl FnMut(&str)) -> Result<Vec<Row>, WaldbjornError> {
+fn loop_rows(stages: &Stages, progress: &mut impl FnMut(&str)) -> Result<Vec<Row>, Error> {
     let mut rows = Vec::new();
     // RMS and peak as printed, for 1:5 and 1:10: whole loop, then numerical.
     let sdof = [[[7.45, 20.64], [7.67, 21.82]], [[1.10, 3.21], [1.15, 3.33]]];
@@ -289,7 +251,7 @@ fn loop_rows(stages: &Stages, progress: &mut impl FnMut(&str)) -> Result<Vec<Row
 }
 
 /// How far the ratio can go on the three storeys.
-fn ratio_rows(mdof: &Stage, progress: &mut impl FnMut(&str)) -> Result<Vec<Row>, WaldbjornError> {
+fn ratio_rows(mdof: &Stage, progress: &mut impl FnMut(&str)) -> Result<Vec<Row>, Error> {
     let mut rows = Vec::new();
     for (id, words, design) in [
         ("lagrange3", "cubic", CUBIC),
@@ -319,7 +281,7 @@ fn ratio_rows(mdof: &Stage, progress: &mut impl FnMut(&str)) -> Result<Vec<Row>,
 
 /// Share of its period that the main loop computes, here and on the paper's
 /// processor of 400 MHz.
-fn load_rows(stages: &Stages, progress: &mut impl FnMut(&str)) -> Result<Vec<Row>, WaldbjornError> {
+fn load_rows(stages: &Stages, progress: &mut impl FnMut(&str)) -> Result<Vec<Row>, Error> {
     progress("load on the processor");
     let mut rows = Vec::new();
     for (name, words, stage, printed) in [
@@ -350,7 +312,7 @@ fn identification_rows(
     mdof: &Assembly,
     function: &TransferFunction,
     progress: &mut impl FnMut(&str),
-) -> Result<Vec<Row>, WaldbjornError> {
+) -> Result<Vec<Row>, Error> {
     let rig_noise = mdof.sensors.displacement_noise[0];
     let mut deviations = |plan: &DrivePlan, times: f64, seeds: u64, what: &str| {
         (1..=seeds)
@@ -358,7 +320,7 @@ fn identification_rows(
                 progress(&format!("identification {what}, seed {seed} of {seeds}"));
                 deviation_percent(mdof, function, plan, times * rig_noise, seed)
             })
-            .collect::<Result<Vec<f64>, WaldbjornError>>()
+            .collect::<Result<Vec<f64>, Error>>()
     };
     let worst = |values: &[f64]| Some(values.iter().copied().fold(0.0, f64::max));
     let rms = |values: &[f64]| {
@@ -426,7 +388,7 @@ pub fn deviation_percent(
     plan: &DrivePlan,
     noise_m: f64,
     seed: u64,
-) -> Result<f64, WaldbjornError> {
+) -> Result<f64, Error> {
     let mut assembly = mdof.clone();
     assembly.sensors.displacement_noise = vec![noise_m];
     assembly.seed = seed;
@@ -437,9 +399,8 @@ pub fn deviation_percent(
         order: OrderChoice::Given(Orders { numerator: 0, denominator: 3 }),
         delay: PureDelay::Fixed(0.0),
     };
-    let (drive, _) =
-        drive::drive(&DrivePlan { seed, ..*plan }, &assembly, 0).map_err(IdentifyError::from)?;
-    let rig = assembly.virtual_rig().map_err(IdentifyError::from)?;
+    let (drive, _) = drive::drive(&DrivePlan { seed, ..*plan }, &assembly, 0)?;
+    let rig = assembly.virtual_rig().map_err(Error::from)?;
     let (limits, rate_hz) = (assembly.limits.clone(), 1.0 / assembly.limits.step_s);
     let mut open = OpenLoop::new(rig, drive, limits, assembly.safe_path, None);
     let mut samples = Measured { dof: 0, command: Vec::new(), measured: Vec::new(), rate_hz };
@@ -494,11 +455,7 @@ fn cramer_rao(function: &TransferFunction, plan: &DrivePlan, noise_m: f64) -> f6
     covariance.map_or(f64::NAN, |c| c.diagonal().max().sqrt())
 }
 
-pub(super) fn assembly(
-    text: &str,
-    ground: &Ground,
-    duration: &str,
-) -> Result<Assembly, WaldbjornError> {
+pub(super) fn assembly(text: &str, ground: &Ground, duration: &str) -> Result<Assembly, Error> {
     let (folder, line) = match ground {
         Ground::Synthetic => {
             (PathBuf::new(), "synthetic = { peak = \"0.1 g\", seed = 7 }".to_owned())
@@ -519,11 +476,11 @@ pub(super) fn assembly(
 }
 
 /// The user has no waldbjorn.toml to look at: all that can be wrong is the motion.
-fn refused(ground: &Ground, found: Diagnostics) -> WaldbjornError {
-    let Ground::File(path) = ground else { return WaldbjornError::Experiment(found) };
+fn refused(ground: &Ground, found: Diagnostics) -> Error {
+    let Ground::File(path) = ground else { return Error::BuiltIn(Box::new(found)) };
     let errors = found.items().iter().filter(|item| item.severity == Severity::Error);
     let reasons: Vec<&str> = errors.map(|item| item.message.as_str()).collect();
-    WaldbjornError::Ground { path: path.clone(), reason: reasons.join("; ") }
+    Error::Ground { path: path.clone(), reason: reasons.join("; ") }
 }
 
 fn critical(assembly: &Assembly) -> Result<Option<CriticalDelay>, LoopError> {

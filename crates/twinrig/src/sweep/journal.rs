@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use super::row::{Columns, Row};
+use crate::error::Error;
+pub use crate::journal::Opening;
 use crate::journal::{Journal as Lines, Kind};
-pub use crate::journal::{JournalError, Opening};
 
 /// An open journal; nobody else can open it meanwhile.
 #[derive(Debug)]
@@ -25,7 +26,7 @@ impl Journal {
         columns: &Columns,
         fingerprint: u64,
         opening: Opening,
-    ) -> Result<(Self, BTreeMap<u64, Row>), JournalError> {
+    ) -> Result<(Self, BTreeMap<u64, Row>), Error> {
         let read = |line: &str| {
             let mut reader =
                 csv::ReaderBuilder::new().has_headers(false).from_reader(line.as_bytes());
@@ -38,7 +39,7 @@ impl Journal {
     }
 
     /// Appends a row, in one piece.
-    pub fn append(&mut self, row: &Row) -> Result<(), JournalError> {
+    pub fn append(&mut self, row: &Row) -> Result<(), Error> {
         self.lines.append(&csv_line(&self.columns.fields(row)))
     }
 
@@ -48,7 +49,7 @@ impl Journal {
     }
 
     /// Waits until the disk has everything.
-    pub fn sync(&self) -> Result<(), JournalError> {
+    pub fn sync(&self) -> Result<(), Error> {
         self.lines.sync()
     }
 }

@@ -13,6 +13,7 @@
 mod journal;
 pub mod page;
 mod pool;
+mod results;
 mod row;
 mod run;
 mod shared;
@@ -20,10 +21,13 @@ mod study;
 mod summary;
 mod together;
 
-pub use journal::{Journal, JournalError, Opening};
-pub use pool::{PoolError, run_all};
-pub use row::{Columns, Metric, Outcome, Row, RowTrip};
+/// How a variant ended.
+pub use crate::onlooker::VariantStatus;
+pub use journal::{Journal, Opening};
+pub use pool::run_all;
+pub use results::{Pace, RecordedVariant, Sweep, SweepOptions};
+pub use row::{Columns, Metric, Row, RowTrip};
 pub use run::Workspace;
-pub use study::{Study, StudyError, Variant};
+pub use study::{Study, Variant};
 pub use summary::{Numbers, Statistics, Summary};
 pub use together::BATCH;

@@ -1,40 +1,31 @@
 //! Variants spread over threads, rows gathered in the order of their numbers.
 
+use crate::error::Error;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
 use std::thread;
 
-use thiserror::Error;
-
-use super::journal::{Journal, JournalError};
+use super::journal::Journal;
 use super::row::Row;
 use super::run::Workspace;
-use super::study::{Study, StudyError};
+use super::study::Study;
 use super::together::BATCH;
-
-/// Why a study did not come to its end.
-#[derive(Debug, Error)]
-pub enum PoolError {
-    /// A row cannot be kept.
-    #[error(transparent)]
-    Journal(#[from] JournalError),
-    /// A variant does not exist.
-    #[error(transparent)]
-    Study(#[from] StudyError),
-}
+use runtime::stop::StopHandle;
 
 /// Runs every variant that has no row yet and appends its row to the journal.
 /// Every thread takes a few variants at a time, so that none waits long for
 /// a slow one.
-/// `done` is told each time a row is safe.
+/// `done` is told each time a row is safe. Pressing `stop` ends it behind the
+/// variants that are under way.
 pub fn run_all(
     study: &Study,
     threads: usize,
     journal: &mut Journal,
     rows: &mut BTreeMap<u64, Row>,
+    stop: &StopHandle,
     mut done: impl FnMut(&Row),
-) -> Result<(), PoolError> {
+) -> Result<(), Error> {
     let open: Vec<u64> =
         (1..=study.spec().variants()).filter(|index| !rows.contains_key(index)).collect();
     let next = AtomicUsize::new(0);
@@ -50,6 +41,9 @@ pub fn run_all(
             scope.spawn(move || {
                 let mut workspace = Workspace::default();
                 while let Some(some) = open.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    if stop.presses() > 0 {
+                        return;
+                    }
                     for row in study.run_some(some, &mut workspace) {
                         if sender.send(row).is_err() {
                             // Nobody takes rows any more.
@@ -61,14 +55,14 @@ pub fn run_all(
         }
         // The threads hold the only senders: when they end, so does the loop.
         drop(sender);
-        let gather = || -> Result<(), PoolError> {
+        let gather = || -> Result<(), Error> {
             for row in receiver {
                 let row = row?;
                 journal.append(&row)?;
                 done(&row);
                 rows.insert(row.variant.index, row);
             }
-            Ok(())
+            if stop.presses() > 0 { Err(Error::Stopped) } else { Ok(()) }
         };
         gather()
     })

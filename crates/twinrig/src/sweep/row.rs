@@ -2,9 +2,11 @@
 
 use analysis::criteria;
 use csv::StringRecord;
+use serde::Serialize;
 
 use super::study::Variant;
 use crate::assembly::Assembly;
+use crate::onlooker::VariantStatus;
 use experiment::SweepSpec;
 
 /// What became of one variant.
@@ -13,7 +15,7 @@ pub struct Row {
     /// What was drawn.
     pub variant: Variant,
     /// How it ended.
-    pub outcome: Outcome,
+    pub outcome: VariantStatus,
     /// Whether its motion stayed within bounds; `None` if it never ran.
     pub stable: Option<bool>,
     /// Why it was stopped, if it was.
@@ -25,7 +27,7 @@ pub struct Row {
 }
 
 /// A trip in a row.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct RowTrip {
     /// Its kind, one word for machines.
     pub kind: String,
@@ -33,33 +35,8 @@ pub struct RowTrip {
     pub time_s: f64,
 }
 
-/// How a variant ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Outcome {
-    /// It ran to its end.
-    Completed,
-    /// It was stopped.
-    Tripped,
-    /// It could not be run: its values make no sensible model.
-    Failed,
-}
-
-impl Outcome {
-    /// Every outcome.
-    pub const ALL: [Self; 3] = [Self::Completed, Self::Tripped, Self::Failed];
-
-    /// In one word.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Completed => "completed",
-            Self::Tripped => "tripped",
-            Self::Failed => "failed",
-        }
-    }
-}
-
 /// A number that every variant gives.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Metric {
     /// Short name: `J1` … , `NRMSE`, `SW`.
     pub id: String,
@@ -170,7 +147,7 @@ impl Columns {
             text => text.parse::<f64>().ok().map(Some),
         };
         let status = 3 + parameters;
-        let outcome = Outcome::ALL.into_iter().find(|o| Some(o.word()) == field(status))?;
+        let outcome = VariantStatus::ALL.into_iter().find(|o| Some(o.word()) == field(status))?;
         let stable = match field(status + 1)? {
             "yes" => Some(true),
             "no" => Some(false),

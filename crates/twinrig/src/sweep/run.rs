@@ -9,13 +9,15 @@ use runtime::hybrid_loop::HybridLoop;
 use runtime::hybrid_loop::course::Stage;
 use runtime::numerical::Numerical;
 
-use super::row::{Outcome, Row, RowTrip, floors};
+use super::VariantStatus;
+use super::row::{Row, RowTrip, floors};
 use super::shared::Answer;
-use super::study::{Study, StudyError, Variant, check_memory, check_size};
+use super::study::{Study, Variant, check_memory, check_size};
 use crate::assembly::{Assembly, LoopOptions, Recording};
+use crate::error::Error;
+use crate::loop_record::warning_constant;
 use crate::page::text::label;
-use crate::rehearsal::{RehearsalError, warning_constant};
-use experiment::{Diagnostics, Experiment, Severity};
+use experiment::{Experiment, Severity};
 
 /// The signals of one run, kept from variant to variant so that a thread asks
 /// for its memory once.
@@ -48,7 +50,7 @@ pub(super) struct Ran {
 }
 
 /// An armed variant and what its results are compared with.
-pub(super) struct Test {
+pub(super) struct ArmedVariant {
     pub(super) hybrid: HybridLoop,
     pub(super) variant: Variant,
     pub(super) assembly: Assembly,
@@ -61,7 +63,7 @@ pub(super) struct Failure(String);
 impl Study {
     /// Runs variant `index` and gives its row. A variant whose values make no
     /// sensible model gives a row that says so.
-    pub fn run(&self, index: u64, workspace: &mut Workspace) -> Result<Row, StudyError> {
+    pub fn run(&self, index: u64, workspace: &mut Workspace) -> Result<Row, Error> {
         let variant = self.variant(index)?;
         // Values far from anything tried must not take the whole study down.
         let caught = catch_unwind(AssertUnwindSafe(|| self.try_run(&variant, workspace)));
@@ -71,7 +73,7 @@ impl Study {
         });
         Ok(result.unwrap_or_else(|Failure(reason)| Row {
             variant,
-            outcome: Outcome::Failed,
+            outcome: VariantStatus::Failed,
             stable: None,
             trip: None,
             reason: label(&reason),
@@ -79,15 +81,17 @@ impl Study {
         }))
     }
 
+    pub(super) fn variant_name(&self, variant: &Variant) -> String {
+        format!("{} (variant {})", self.experiment().name(), variant.index)
+    }
+
     /// The experiment of a variant, read and assembled as any other.
-    pub fn assemble(&self, variant: &Variant) -> Result<(Experiment, Assembly), StudyError> {
+    pub fn assemble(&self, variant: &Variant) -> Result<(Experiment, Assembly), Error> {
         let text = self.text(variant).unwrap_or_default();
-        let name = format!("{} (variant {})", self.experiment().name(), variant.index);
-        let refuse = |found: Diagnostics| StudyError::Experiment(Box::new(found));
-        let (experiment, _) = Experiment::variant(&name, &text, &self.source()).map_err(refuse)?;
+        let name = self.variant_name(variant);
+        let (experiment, _) = Experiment::variant(&name, &text, &self.source())?;
         check_memory(&experiment)?;
-        let (assembly, _) =
-            Assembly::sharing(&experiment, &self.source(), &self.signals).map_err(refuse)?;
+        let (assembly, _) = Assembly::sharing(&experiment, &self.source(), &self.signals)?;
         Ok((experiment, assembly))
     }
 
@@ -98,19 +102,19 @@ impl Study {
     }
 
     /// The whole test of a variant, as a rehearsal runs it, but without a record.
-    pub(super) fn arm(&self, variant: Variant) -> Result<Test, Failure> {
+    pub(super) fn arm(&self, variant: Variant) -> Result<ArmedVariant, Failure> {
         if let Some(at) = variant.values.iter().position(Option::is_none) {
             let path = &self.spec().vary[at].target.path;
             return Err(Failure(format!("hardly any draw of {path} lies between its limits")));
         }
         let (_, assembly) = self.assemble(&variant)?;
         let load = self.shared.load(&assembly);
-        let answer = self.shared.reference(&assembly, &load).map_err(StudyError::from)?;
-        let plant = assembly.plant().map_err(RehearsalError::from).map_err(StudyError::from)?;
+        let answer = self.shared.reference(&assembly, &load).map_err(Error::from)?;
+        let plant = assembly.plant().map_err(Error::from)?;
         let constant_j = warning_constant(&assembly, &answer.reference);
         let options = LoopOptions { constant_j, recording: Recording::Off };
         let hybrid = assembly.whole_test(assembly.hybrid_loop(plant, load, options), None);
-        Ok(Test { hybrid, variant, assembly, answer })
+        Ok(ArmedVariant { hybrid, variant, assembly, answer })
     }
 
     pub(super) fn row(&self, variant: Variant, ran: Ran) -> Row {
@@ -124,7 +128,11 @@ impl Study {
         // By name: a variant may have more or fewer DOFs than the file.
         let value = |id: &str| found.iter().find(|(known, _)| known == id)?.1;
         Row {
-            outcome: if ran.trip.is_some() { Outcome::Tripped } else { Outcome::Completed },
+            outcome: if ran.trip.is_some() {
+                VariantStatus::Tripped
+            } else {
+                VariantStatus::Completed
+            },
             stable: Some(stable),
             trip: ran.trip.map(|(trip, time_s)| RowTrip { kind: word(trip.kind), time_s }),
             reason: ran.trip.map_or_else(String::new, |(trip, _)| trip.text()),
@@ -137,8 +145,8 @@ impl Study {
 impl Workspace {
     /// Runs the test to its end or its trip, and keeps what the record would
     /// hold of the time before.
-    fn run(&mut self, test: Test, unstable_beyond: f64) -> Result<Ran, Failure> {
-        let Test { mut hybrid, assembly, answer, .. } = test;
+    fn run(&mut self, test: ArmedVariant, unstable_beyond: f64) -> Result<Ran, Failure> {
+        let ArmedVariant { mut hybrid, assembly, answer, .. } = test;
         self.make_room(&assembly)?;
         let floors = floors(&assembly);
         // What is found by the tick itself, and would be old before it.
@@ -287,7 +295,7 @@ impl Workspace {
 }
 
 /// Frames of a test, if its signals do not fill the memory.
-pub(super) fn frames(assembly: &Assembly) -> Result<usize, StudyError> {
+pub(super) fn frames(assembly: &Assembly) -> Result<usize, Error> {
     let frames = assembly.ticks.div_ceil(assembly.every as usize);
     let signals = 2 * assembly.count() + floors(assembly).len();
     check_size(frames as f64 * signals as f64)?;
@@ -321,9 +329,9 @@ fn word(kind: TripKind) -> String {
     word
 }
 
-impl From<StudyError> for Failure {
-    fn from(error: StudyError) -> Self {
-        let StudyError::Experiment(found) = error else { return Self(error.to_string()) };
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        let Error::Experiment(found) = error else { return Self(error.to_string()) };
         let errors = found.items().iter().filter(|item| item.severity == Severity::Error);
         let messages: Vec<&str> = errors.map(|item| item.message.as_str()).take(3).collect();
         Self(messages.join("; "))

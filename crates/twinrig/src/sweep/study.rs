@@ -1,17 +1,18 @@
 //! The study: from the number of a variant to its experiment.
 
+use std::sync::Arc;
+
 use numerics::random::{Stream, fnv1a};
 use runtime::record::EmbeddedFile;
-use thiserror::Error;
 
 use super::row::Columns;
 use super::shared::Shared;
-use crate::assembly::{Assembly, CACHE, SignalStore};
-use crate::rehearsal::RehearsalError;
+use crate::assembly::{Assembly, SignalStore};
+use crate::error::Error;
+use crate::notes::embedded;
 use experiment::excitation::SignalSource;
-use experiment::sweep::{EditError, Edits, SensorNoise, Spread, Step};
-use experiment::{Diagnostics, Embedded, Experiment, Source, SweepSpec};
-use runtime::reference::ReferenceError;
+use experiment::sweep::{Edits, SensorNoise, Spread, Step};
+use experiment::{Embedded, Experiment, Source, SweepSpec};
 
 /// An experiment and what of it varies.
 pub struct Study {
@@ -22,7 +23,7 @@ pub struct Study {
     kept_seeds: Vec<String>,
     noise: Noise,
     files: Vec<EmbeddedFile>,
-    pub(super) signals: SignalStore,
+    pub(super) signals: Arc<SignalStore>,
     pub(super) shared: Shared,
     columns: Columns,
     /// Options of the command line that change the draws, each after a blank.
@@ -49,65 +50,6 @@ enum Noise {
     AsDeclared,
 }
 
-/// Why there is no study.
-#[derive(Debug, Error)]
-pub enum StudyError {
-    /// The experiment cannot be built.
-    #[error("{0}")]
-    Experiment(Box<Diagnostics>),
-    /// The file declares no sweep.
-    #[error(
-        "{file} has no [sweep]: add one that says what varies, such as\n  [sweep]\n  runs = 100\n  \
-         [[sweep.vary]]\n  parameter = \"partition.stiffness[1]\"\n  normal = {{ sd = \"5 %\" }}"
-    )]
-    NoSweep {
-        /// The file.
-        file: String,
-    },
-    /// A value has no place in the file.
-    #[error(transparent)]
-    Edit(#[from] EditError),
-    /// A file the experiment names has gone.
-    #[error("\"{name}\" cannot be read: {source}")]
-    Input {
-        /// Its name.
-        name: String,
-        /// The system's reason.
-        source: std::io::Error,
-    },
-    /// The file's own values cannot be run.
-    #[error("the experiment itself cannot be run: {0}")]
-    Reference(#[from] ReferenceError),
-    /// A variant needs more memory than is sensible.
-    #[error(
-        "one variant needs {values:.1e} numbers in memory, at most {most:.1e} are kept: shorten \
-         the test, raise record.every, or record the interface only (record.displacements)"
-    )]
-    TooLarge {
-        /// Numbers needed.
-        values: f64,
-        /// Numbers allowed.
-        most: f64,
-    },
-    /// Nobody feeds the variants.
-    #[error(
-        "the load of this test is streamed, and nobody feeds the variants of a sweep: give \
-         [excitation] a load that is known beforehand"
-    )]
-    Streamed,
-    /// There is no such variant.
-    #[error("there is no variant {index}: they count from 1 to {count}")]
-    NoVariant {
-        /// The number asked for.
-        index: u64,
-        /// The last number.
-        count: u64,
-    },
-    /// A variant cannot be recorded.
-    #[error(transparent)]
-    Rehearsal(#[from] RehearsalError),
-}
-
 /// Numbers that one variant may keep in memory: 1 GiB.
 const MOST_VALUES: f64 = (1u64 << 27) as f64;
 
@@ -117,25 +59,20 @@ impl Study {
         experiment: Experiment,
         spec: SweepSpec,
         source: &dyn Source,
-    ) -> Result<Self, StudyError> {
+        store: Arc<SignalStore>,
+    ) -> Result<Self, Error> {
         if let Err(error) = spec.check_size() {
             let mut found = experiment.diagnostics();
             found.push(error);
-            return Err(StudyError::Experiment(Box::new(found)));
+            return Err(found.into());
         }
         check_memory(&experiment)?;
-        let mut files = Vec::new();
-        for name in experiment.files() {
-            let bytes = source
-                .read(name)
-                .map_err(|source| StudyError::Input { name: name.clone(), source })?;
-            files.push(EmbeddedFile { name: name.clone(), bytes });
-        }
+        let files = embedded(&experiment, source)?;
         let mut study = Self {
             edits: Edits::default(),
             kept_seeds: Vec::new(),
             noise: Noise::AsDeclared,
-            signals: SignalStore::keeping(CACHE),
+            signals: store,
             shared: Shared::default(),
             columns: Columns::default(),
             files,
@@ -145,10 +82,9 @@ impl Study {
         };
         study.find_places()?;
         let (assembly, _) =
-            Assembly::sharing(&study.experiment, &Embedded::new(&study.files), &study.signals)
-                .map_err(|found| StudyError::Experiment(Box::new(found)))?;
+            Assembly::sharing(&study.experiment, &Embedded::new(&study.files), &study.signals)?;
         if assembly.stream.is_some() {
-            return Err(StudyError::Streamed);
+            return Err(Error::StreamedSweep);
         }
         study.columns = Columns::new(&study.spec, &assembly);
         // Before the threads ask for it all at once.
@@ -156,7 +92,7 @@ impl Study {
         Ok(study)
     }
 
-    fn find_places(&mut self) -> Result<(), StudyError> {
+    fn find_places(&mut self) -> Result<(), Error> {
         let text = self.experiment.text();
         for variation in &self.spec.vary {
             self.edits.add(text, &variation.target.path, &variation.target.steps)?;
@@ -216,10 +152,10 @@ impl Study {
 
     /// What is drawn for variant `index`, from 1. Depends on the sweep's seed,
     /// the number of the draw and the names of the parameters, on nothing else.
-    pub fn variant(&self, index: u64) -> Result<Variant, StudyError> {
+    pub fn variant(&self, index: u64) -> Result<Variant, Error> {
         let count = self.spec.variants();
         if index == 0 || index > count {
-            return Err(StudyError::NoVariant { index, count });
+            return Err(Error::NoVariant { index, count });
         }
         let combinations = self.spec.combinations();
         let (draw, mut combination) = ((index - 1) / combinations + 1, (index - 1) % combinations);
@@ -286,17 +222,17 @@ impl Study {
 }
 
 /// Refuses a test whose signals alone would fill the memory.
-pub(super) fn check_memory(experiment: &Experiment) -> Result<(), StudyError> {
+pub(super) fn check_memory(experiment: &Experiment) -> Result<(), Error> {
     let loads = experiment.excitation.forces.len() + 1;
     check_size(experiment.ticks() as f64 * loads as f64)
 }
 
 /// Refuses more numbers than one variant may keep.
-pub(super) fn check_size(values: f64) -> Result<(), StudyError> {
+pub(super) fn check_size(values: f64) -> Result<(), Error> {
     if values <= MOST_VALUES {
         return Ok(());
     }
-    Err(StudyError::TooLarge { values, most: MOST_VALUES })
+    Err(Error::TooLarge { values, most: MOST_VALUES })
 }
 
 /// Signals that draw their seed from the experiment's.

@@ -1,9 +1,11 @@
 //! What many variants say together.
 
+use serde::Serialize;
 use serde_json::{Value, json};
 
+use super::VariantStatus;
 use super::journal::csv_line;
-use super::row::{Columns, Metric, Outcome, Row};
+use super::row::{Columns, Metric, Row};
 use super::study::Study;
 
 /// The results of a study, in the order of the variants.
@@ -20,18 +22,20 @@ pub struct Summary {
 }
 
 /// One metric over many variants.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Statistics {
     /// Which.
+    #[serde(flatten)]
     pub metric: Metric,
     /// Variants that have a value.
     pub count: usize,
     /// The numbers, if there is at least one value.
+    #[serde(flatten)]
     pub numbers: Option<Numbers>,
 }
 
 /// Mean and order statistics.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Numbers {
     /// Arithmetic mean.
     pub mean: f64,
@@ -46,6 +50,7 @@ pub struct Numbers {
     /// Largest.
     pub max: f64,
     /// Number of the variant with the largest, the first of equals.
+    #[serde(rename = "largest_in_variant")]
     pub largest_in: u64,
 }
 
@@ -57,7 +62,7 @@ impl Summary {
             .iter()
             .enumerate()
             .map(|(at, metric)| {
-                let complete = rows.iter().filter(|row| row.outcome == Outcome::Completed);
+                let complete = rows.iter().filter(|row| row.outcome == VariantStatus::Completed);
                 let values: Vec<(f64, u64)> = complete
                     .filter_map(|row| Some((row.metrics[at]?, row.variant.index)))
                     .collect();
@@ -70,7 +75,7 @@ impl Summary {
     }
 
     /// Variants with an outcome.
-    pub fn count(&self, outcome: Outcome) -> usize {
+    pub fn count(&self, outcome: VariantStatus) -> usize {
         self.rows.iter().filter(|row| row.outcome == outcome).count()
     }
 
@@ -90,7 +95,6 @@ impl Summary {
 
     /// The same in short, for machines.
     pub fn json(&self, study: &Study) -> Value {
-        let statistics: Vec<Value> = self.statistics.iter().map(Statistics::json).collect();
         let spec = study.spec();
         json!({
             "title": study.experiment().title,
@@ -101,11 +105,11 @@ impl Summary {
             "runs": spec.runs,
             "grid_points": spec.combinations(),
             "variants": self.rows.len(),
-            "completed": self.count(Outcome::Completed),
-            "tripped": self.count(Outcome::Tripped),
-            "failed": self.count(Outcome::Failed),
+            "completed": self.count(VariantStatus::Completed),
+            "tripped": self.count(VariantStatus::Tripped),
+            "failed": self.count(VariantStatus::Failed),
             "unstable": self.unstable(),
-            "metrics": statistics,
+            "metrics": self.statistics,
             "worst": self.worst.map(|at| self.row_json(&self.rows[at])),
         })
     }
@@ -128,30 +132,10 @@ impl Summary {
             "parameters": named(parameters, &row.variant.values),
             "outcome": row.outcome.word(),
             "stable": row.stable,
-            "trip": row.trip.as_ref().map(|trip| json!({ "kind": trip.kind, "time_s": trip.time_s })),
+            "trip": row.trip,
             "reason": row.reason,
             "metrics": named(metrics, &row.metrics),
         })
-    }
-}
-
-impl Statistics {
-    fn json(&self) -> Value {
-        let Metric { id, quantity, unit } = &self.metric;
-        let mut value = json!({
-            "id": id, "quantity": quantity, "unit": unit, "count": self.count,
-        });
-        if let Some(numbers) = &self.numbers {
-            let Numbers { mean, sd, min, median, p95, max, largest_in } = numbers;
-            value["mean"] = json!(mean);
-            value["sd"] = json!(sd);
-            value["min"] = json!(min);
-            value["median"] = json!(median);
-            value["p95"] = json!(p95);
-            value["max"] = json!(max);
-            value["largest_in_variant"] = json!(largest_in);
-        }
-        value
     }
 }
 
@@ -197,7 +181,7 @@ fn worst(columns: &Columns, rows: &[Row]) -> Option<usize> {
         let (unstable, tripped) = (row.stable == Some(false), row.trip.is_some());
         (unstable, tripped, early, error)
     };
-    let ran = rows.iter().enumerate().filter(|(_, row)| row.outcome != Outcome::Failed);
+    let ran = rows.iter().enumerate().filter(|(_, row)| row.outcome != VariantStatus::Failed);
     let worse = |a: &(usize, &Row), b: &(usize, &Row)| {
         let (a, b) = (rank(a.1), rank(b.1));
         let order = (a.0, a.1).cmp(&(b.0, b.1));

@@ -1,5 +1,6 @@
 //! Four variants in step, where their loops are plain enough.
 
+use crate::error::Error;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use analysis::criteria::{self, Extent, Found, InStep, Target};
@@ -8,9 +9,9 @@ use runtime::batch::{BatchLoop, Onlooker, View};
 use runtime::hybrid_loop::HybridLoop;
 
 use super::row::{Row, floors};
-use super::run::{Peaks, Ran, Test, Workspace, frames};
+use super::run::{ArmedVariant, Peaks, Ran, Workspace, frames};
 use super::shared::Answer;
-use super::study::{Study, StudyError};
+use super::study::Study;
 
 /// Variants a thread takes at once.
 pub const BATCH: usize = LANES;
@@ -18,11 +19,7 @@ pub const BATCH: usize = LANES;
 impl Study {
     /// Runs up to [`BATCH`] variants and gives their rows in the same order: in
     /// step where that can be, one by one else. The rows are the same either way.
-    pub fn run_some(
-        &self,
-        indices: &[u64],
-        workspace: &mut Workspace,
-    ) -> Vec<Result<Row, StudyError>> {
+    pub fn run_some(&self, indices: &[u64], workspace: &mut Workspace) -> Vec<Result<Row, Error>> {
         // Values far from anything tried must not take the whole study down.
         let caught = catch_unwind(AssertUnwindSafe(|| self.in_step(indices, workspace)));
         let mut rows = caught.ok().flatten().unwrap_or_default();
@@ -41,7 +38,7 @@ impl Study {
         }
         // Where the ordinary way has something to say about a variant, it says it.
         let armed = |&index: &u64| self.arm(self.variant(index).ok()?).ok();
-        let tests: Vec<Test> = indices.iter().map(armed).collect::<Option<_>>()?;
+        let tests: Vec<ArmedVariant> = indices.iter().map(armed).collect::<Option<_>>()?;
         let loops: Vec<&HybridLoop> = tests.iter().map(|test| &test.hybrid).collect();
         let batch = BatchLoop::new(&loops)?;
         let room = std::mem::take(&mut workspace.lanes);
@@ -64,7 +61,7 @@ impl Study {
             criteria: by_name(found),
         };
         let lanes = tests.into_iter().zip(found).enumerate();
-        let rows = lanes.map(|(lane, (Test { variant, answer, .. }, found))| {
+        let rows = lanes.map(|(lane, (ArmedVariant { variant, answer, .. }, found))| {
             let found = found.filter(|_| !troubled[lane])?;
             Some(self.row(variant, ran(lane, &answer, found)))
         });
@@ -85,11 +82,11 @@ struct Watched<'a> {
 
 impl<'a> Watched<'a> {
     /// `None` if the tests differ in what there is to see.
-    fn new(tests: &'a [Test], room: criteria::Room) -> Option<Self> {
-        let Test { assembly, .. } = tests.first()?;
+    fn new(tests: &'a [ArmedVariant], room: criteria::Room) -> Option<Self> {
+        let ArmedVariant { assembly, .. } = tests.first()?;
         let (interface, shown) = (*assembly.partition.interface.first()?, floors(assembly));
         let (every, step_s) = (assembly.every, assembly.integrator.step_s);
-        let alike = |Test { assembly: other, .. }: &Test| {
+        let alike = |ArmedVariant { assembly: other, .. }: &ArmedVariant| {
             (other.every, other.integrator.step_s) == (every, step_s)
                 && other.partition.interface == [interface]
                 && floors(other) == shown
@@ -180,7 +177,8 @@ mod tests {
         let folder = Folder::new("");
         let (experiment, _) = Experiment::from_text("plain.toml", text, &folder).expect("it reads");
         let spec = experiment.sweep.clone().expect("a sweep");
-        let study = Study::new(experiment, spec, &folder).expect("a study");
+        let study =
+            Study::new(experiment, spec, &folder, std::sync::Arc::default()).expect("a study");
         let rows = study.in_step(&[1, 2, 3, 4], &mut Workspace::default())?;
         Some(rows.into_iter().flatten().count())
     }

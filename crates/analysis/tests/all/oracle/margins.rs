@@ -182,6 +182,33 @@ fn a_specimen_that_holds_the_structure_has_a_gain_margin_below_one() {
     assert_eq!((wired.growing(0.999 * factor), wired.growing(1.001 * factor)), (0, 2));
 }
 
+/// Modes without damping: what makes one grow does so at once, what damps it comes round
+/// again after a whole turn.
+#[test]
+fn a_mode_without_damping_stands_on_the_boundary() {
+    let mut at_once = 0;
+    for k in [1e4, 3e4, 7e4, 1.1e5, 2e5] {
+        let mut numerical = three_storeys(&[ground(0)]);
+        numerical.matrices.damping *= 0.0;
+        let held = specimen(one(0.0), one(0.0), one(k));
+        let description = described(numerical, held, TransferSystem::Ideal, EXACT);
+        let open = OpenLoop::continuous(&description).unwrap();
+        let told = margins(&open, &Curve::follow(&open).unwrap()).unwrap();
+        for switch in &told.switches {
+            let turns = switch.delay_s * switch.frequency_hz;
+            let off = turns - turns.round();
+            // On it exactly, or clear of it.
+            assert!(off.abs() < 1e-12 || off.abs() > 1e-6, "{k}: {switch:?} {off:e}");
+            if off.abs() < 1e-12 {
+                let least = if switch.direction == Direction::Grows { 0.0 } else { 1.0 };
+                assert!(turns > least - 1e-12, "{k}: {switch:?}");
+                at_once += usize::from(turns == 0.0);
+            }
+        }
+    }
+    assert!(at_once > 4, "{at_once}");
+}
+
 #[test]
 fn the_nearest_point_is_nearest() {
     for (name, description) in loops() {

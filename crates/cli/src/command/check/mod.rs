@@ -1,16 +1,14 @@
 //! `twinrig check`: valid, stable, how far from the boundary, fast enough?
 
-mod cut;
-mod document;
-mod plot;
-mod tables;
 mod words;
 
 use std::path::PathBuf;
 
-use super::output::{Exit, Output, print};
-use super::rehearse::{ExperimentFile, load};
-use twinrig::forecast::{Forecast, describe};
+use twinrig::check::Check;
+
+use super::error::CliError;
+use super::file::{ExperimentFile, load};
+use super::output::{Exit, Output};
 
 /// What `check` is asked.
 #[derive(Debug, clap::Args)]
@@ -25,37 +23,21 @@ pub(super) struct CheckArguments {
     plot: Option<PathBuf>,
 }
 
-pub(super) fn check(arguments: &CheckArguments, output: Output) -> Exit {
-    let loaded = match load(&arguments.experiment.file, &arguments.experiment.set, output) {
-        Ok(loaded) => loaded,
-        Err(exit) => return exit,
-    };
-    if cut::is_cut(&loaded.experiment) {
-        return cut::check(&loaded, output);
-    }
-    let forecast = match Forecast::new(&loaded.assembly) {
-        Ok(forecast) => forecast,
-        Err(error) => return output.fail(error),
-    };
-    let mut advice = None;
-    if arguments.advise {
-        let assembly = &loaded.assembly;
-        let described = describe(assembly);
-        let found =
-            analysis::partitions::advise(&assembly.structure, &assembly.partition, &described);
-        match found {
-            Ok(found) => advice = Some(found),
-            Err(error) => return output.fail(error),
+pub(super) fn check(arguments: &CheckArguments, output: Output) -> Result<Exit, CliError> {
+    let test = load(&arguments.experiment.file, &arguments.experiment.set, output)?;
+    let mut check = test.check()?;
+    if let Check::Loop(found) = &mut check {
+        if arguments.advise {
+            found.advice = Some(test.advise()?);
+        }
+        if let Some(path) = &arguments.plot {
+            check.plot(path).map_err(|error| match error {
+                error @ twinrig::Error::Write { .. } => CliError::Plot(error),
+                error => error.into(),
+            })?;
         }
     }
-    if let Some(path) = &arguments.plot
-        && let Err(reason) = plot::write(path, &loaded, &forecast)
-    {
-        return output.fail(reason);
-    }
-    let shown = match output {
-        Output::Json => output.document(&document::document(&loaded, &forecast, advice.as_ref())),
-        Output::People => print(&words::text(&loaded, &forecast, advice.as_ref())),
-    };
-    if forecast.is_unstable() { Exit::Unstable } else { shown }
+    let assembly = test.assembly()?;
+    let shown = output.show(&check, || words::words(&check, assembly));
+    Ok(if check.is_unstable() { Exit::Unstable } else { shown })
 }

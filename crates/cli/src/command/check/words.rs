@@ -1,36 +1,65 @@
 //! What `check` says to people.
 
 use analysis::loop_stability::Margins;
-use analysis::loop_stability::compensators::Trial;
-use analysis::partitions::Advice;
 use model::compensator::Design;
 use model::transfer::TransferSystem;
-
-use super::tables::{self, of_mode};
-use crate::command::output::{counted, number};
-use crate::command::rehearse::Loaded;
+use twinrig::assembly::Assembly;
+use twinrig::check::{Check, IterativeCheck, LoopCheck, tables, verdict};
 use twinrig::fit::{Cost, Fit, MARGIN, NumericalCost};
-use twinrig::forecast::{Dominant, Forecast, Stability, is_neutral};
+use twinrig::forecast::Forecast;
+use twinrig::page;
 use twinrig::page::text::label;
+use twinrig::table::Table;
+use twinrig::words::{Words, counted, number};
 
-pub(super) fn text(loaded: &Loaded, forecast: &Forecast, advice: Option<&Advice>) -> String {
-    let mut text = format!(
-        "{}\n{}, {} at the interface, {} of {} ms\n\n{}",
-        label(&loaded.experiment.title),
-        counted(loaded.assembly.structure.size(), "DOF"),
-        loaded.assembly.count(),
-        counted(loaded.assembly.ticks, "tick"),
-        number(1e3 * forecast.step_s),
-        tables::text(&tables::modes(forecast)),
-    );
-    let more = loaded.assembly.structure.size().saturating_sub(forecast.modes.len());
-    if more > 0 {
-        text.push_str(&format!("and {}\n", counted(more, "higher mode")));
+/// The check in words.
+pub(super) fn words(check: &Check, assembly: &Assembly) -> Words {
+    match check {
+        Check::Loop(found) => of_loop(found, assembly),
+        Check::Iterative(found) => of_iterative(found),
     }
-    let mut say = |line: String| {
-        text.push_str(&line);
-        text.push('\n');
+}
+
+fn of_iterative(found: &IterativeCheck) -> Words {
+    let listed = |values: &[f64]| match values {
+        [] => "none".to_owned(),
+        values => values.iter().map(|&v| number(v)).collect::<Vec<_>>().join(", ") + " Hz",
     };
+    let [low, high] = found.band_hz;
+    let rows = [
+        ["band", &format!("{} to {} Hz", number(low), number(high))],
+        ["natural frequencies in it, for small motions", &listed(&found.modes_in_band_hz)],
+        ["interface DOFs", &found.interface_dofs.to_string()],
+        ["harmonics matched", &found.harmonics.to_string()],
+        ["unknowns", &found.unknowns.to_string()],
+        ["evaluations for a Jacobian by differences", &found.unknowns.to_string()],
+        ["samples per period", &number(found.samples_per_period)],
+        ["the same test with feedback", &found.feedback.words()],
+    ];
+    let mut words = Words::default();
+    words.line(label(&found.title));
+    words.line("An iterative test: the loop is cut. `twinrig trace` runs it.\n");
+    words.table(Table::new(&["", "value"]).filled(rows.map(|row| row.map(str::to_owned))));
+    words
+}
+
+fn of_loop(found: &LoopCheck, assembly: &Assembly) -> Words {
+    let forecast = &found.forecast;
+    let (dofs, mut words) = (found.dof_names.len(), Words::default());
+    words.line(label(&found.title));
+    words.line(format!(
+        "{}, {} at the interface, {} of {} ms\n",
+        counted(dofs, "DOF"),
+        found.interface_dofs,
+        counted(found.ticks, "tick"),
+        number(1e3 * forecast.step_s),
+    ));
+    words.table(plain(&tables::modes(forecast)));
+    let more = dofs.saturating_sub(forecast.modes.len());
+    if more > 0 {
+        words.line(format!("and {}", counted(more, "higher mode")));
+    }
+    let mut say = |line: String| words.line(line);
     say(verdict(forecast));
     rigid_bodies(forecast).into_iter().for_each(&mut say);
     if !forecast.linear {
@@ -41,7 +70,7 @@ pub(super) fn text(loaded: &Loaded, forecast: &Forecast, advice: Option<&Advice>
     if let Some(examined) = &forecast.examined {
         margins(&examined.margins).into_iter().for_each(&mut say);
     }
-    if let Some(rates) = &loaded.assembly.rates {
+    if let Some(rates) = &assembly.rates {
         say(format!(
             "a main loop of {} ms, {} for its task; points up to {} ms ahead by {}",
             number(1e3 * forecast.step_s * rates.ratio as f64),
@@ -50,34 +79,36 @@ pub(super) fn text(loaded: &Loaded, forecast: &Forecast, advice: Option<&Advice>
             rates.predictor.name()
         ));
     }
-    phases(loaded).into_iter().for_each(&mut say);
-    let faults = loaded.assembly.faults.len();
-    if faults > 0 {
-        let noun = if faults == 1 {
-            "fault that the file rehearses is"
-        } else {
-            "faults that the file rehearses are"
-        };
-        say(format!("{faults} {noun} not part of this"));
+    phases(assembly).into_iter().for_each(&mut say);
+    match found.faults {
+        0 => {}
+        1 => say("1 fault that the file rehearses is not part of this".to_owned()),
+        faults => say(format!("{faults} faults that the file rehearses are not part of this")),
     }
-    critical(loaded, forecast).into_iter().for_each(&mut say);
+    critical(assembly, forecast).into_iter().for_each(&mut say);
     if forecast.samples_per_cycle.is_finite() {
         let samples = number(forecast.samples_per_cycle);
         say(format!("{samples} samples per cycle of the fastest mode"));
     }
     say(fit_words(&forecast.fit));
-    if let Some(found) = forecast.examined.as_ref().and_then(|found| tables::trials(found)) {
-        text.push_str(&format!("\n{}", tables::text(&found)));
+    if let Some(trials) = forecast.examined.as_ref().and_then(|found| tables::trials(found)) {
+        words.line("");
+        words.table(plain(&trials));
     }
-    if let Some(advice) = advice {
-        text.push_str(&tables::cuts(loaded, advice));
+    if let Some(advice) = &found.advice {
+        words.0.extend(tables::cuts(&found.dof_names, advice).0);
     }
-    text
+    words
+}
+
+/// A table of the page, for the terminal.
+fn plain(table: &page::Table) -> Table {
+    let header: Vec<&str> = table.header.iter().map(String::as_str).collect();
+    Table::new(&header).filled(table.rows.iter().cloned())
 }
 
 /// What comes before and after the load, and where it comes from.
-fn phases(loaded: &Loaded) -> Option<String> {
-    let assembly = &loaded.assembly;
+fn phases(assembly: &Assembly) -> Option<String> {
     let course = assembly.course?;
     let seconds = |ticks: u64| number(assembly.integrator.step_s * ticks as f64);
     let mut words = format!("the load begins after {} s", seconds(assembly.ticks_before()));
@@ -96,103 +127,6 @@ fn phases(loaded: &Loaded) -> Option<String> {
     Some(words)
 }
 
-/// The verdict in words.
-pub(super) fn verdict(forecast: &Forecast) -> String {
-    match &forecast.stability {
-        Stability::Rigid(dominant) if dominant.growing == 0 => {
-            "stable: an ideal transfer system moves the specimen with the structure".to_owned()
-        }
-        Stability::Rigid(dominant) => format!(
-            "UNSTABLE: an ideal transfer system moves the specimen with the structure, and the \
-             integrator lets a motion of {} Hz grow by {} per second; raise the rate, or use an \
-             unconditionally stable method (newmark, cr, kr_alpha, exact)",
-            number(dominant.frequency_hz),
-            number(dominant.growth_1_s)
-        ),
-        Stability::Unknown(reason) => format!("stability not predicted: {reason}"),
-        Stability::Linear(dominant) if dominant.growing == 0 => {
-            format!("{}{}", stable(forecast), learnt(forecast))
-        }
-        Stability::Linear(dominant) => {
-            format!("UNSTABLE: {}{}; {}", growth(dominant), learnt(forecast), remedy(forecast))
-        }
-        Stability::TwoRates(found) => {
-            let learnt = if found.learnt { " (adaptive parts taken as converged)" } else { "" };
-            let dominant = &found.dominant;
-            if dominant.growing > 0 {
-                return format!("UNSTABLE: {}{learnt}; {}", growth(dominant), remedy(forecast));
-            }
-            let margin = found.delay_margin_s.map_or(String::new(), |margin_s| {
-                format!("; delay margin {} ms", number(1e3 * margin_s))
-            });
-            if !dominant.is_known() {
-                return format!("stable: no motion grows{learnt}{margin}");
-            }
-            format!(
-                "stable: the slowest motion, {} Hz, decays with {} % of critical damping{learnt}\
-                 {margin}",
-                number(dominant.frequency_hz),
-                number(100.0 * dominant.damping_ratio)
-            )
-        }
-    }
-}
-
-/// What grows in an unstable loop.
-fn growth(dominant: &Dominant) -> String {
-    if dominant.is_known() {
-        return format!(
-            "a motion of {} Hz{} grows by {} per second",
-            number(dominant.frequency_hz),
-            of_mode(dominant.mode),
-            number(dominant.growth_1_s)
-        );
-    }
-    // A swinging motion is a pair.
-    match dominant.growing.div_ceil(2) {
-        1 => "a motion grows".to_owned(),
-        count => format!("{count} motions grow"),
-    }
-}
-
-/// What an adaptive compensator was linearised about.
-fn learnt(forecast: &Forecast) -> &'static str {
-    let started = forecast.examined.as_ref().and_then(|examined| examined.started.as_ref());
-    match started {
-        Some(started) if started.verdict.is_stable() => {
-            " (adaptive compensator taken as converged; stable with its initial parameters too)"
-        }
-        Some(_) => " (adaptive compensator taken as converged)",
-        None if forecast.compensator.is_adaptive() && forecast.examined.is_some() => {
-            " (the adaptive compensator with its initial parameters)"
-        }
-        None => "",
-    }
-}
-
-/// A loop in which nothing grows, by the motion that is nearest to it.
-fn stable(forecast: &Forecast) -> String {
-    let least = forecast.examined.as_ref().and_then(|examined| examined.least_damped);
-    let Some((motion, mode)) = least else { return "stable: no motion grows".to_owned() };
-    let (hertz, mode_words) = (number(motion.frequency_hz()), of_mode(mode));
-    if is_neutral(motion) {
-        return format!(
-            "stable, but only just: no motion grows, and that of {hertz} Hz{mode_words} does not \
-             decay either; give the structure some damping"
-        );
-    }
-    let followed = forecast.examined.iter().flat_map(|examined| &examined.motions.modes);
-    let truth = followed.map(|found| found.truth).find(|truth| Some(truth.number) == mode);
-    let truth = truth.map(|truth| {
-        format!(", {} % in the true structure", number(100.0 * truth.motion.damping_ratio()))
-    });
-    format!(
-        "stable: the least damped motion, {hertz} Hz{mode_words}, keeps {} % of critical damping{}",
-        number(100.0 * motion.damping_ratio()),
-        truth.unwrap_or_default()
-    )
-}
-
 /// A structure without support drifts, in the loop as in truth.
 fn rigid_bodies(forecast: &Forecast) -> Option<String> {
     (forecast.rigid_bodies > 0).then(|| {
@@ -205,62 +139,6 @@ fn rigid_bodies(forecast: &Forecast) -> Option<String> {
              {it} drift"
         )
     })
-}
-
-/// What would help an unstable loop: nothing that the table of compensators
-/// rejects.
-fn remedy(forecast: &Forecast) -> String {
-    let Some(examined) = &forecast.examined else {
-        return "less delay, a compensator, or less of the structure in the laboratory would help"
-            .to_owned();
-    };
-    let error = |trial: &&Trial| trial.worst.map_or(f64::INFINITY, |(_, error)| error.abs());
-    let stable = examined.trials.iter().filter(|trial| trial.verdict.is_stable());
-    let declared = kind(&forecast.compensator);
-    let best = stable.min_by(|a, b| error(a).total_cmp(&error(b)));
-    let less = "less delay or less of the structure in the laboratory would help";
-    match (best, &forecast.critical_delay) {
-        (Some(best), _) if best.kind == "none" => {
-            "without its compensator it would be stable".to_owned()
-        }
-        (Some(best), _) if best.kind.starts_with(declared) => format!(
-            "its compensator {declared} with the numbers that suit this rig would make it stable; \
-             {less} too"
-        ),
-        (Some(best), _) => {
-            format!("the compensator {} would make it stable; {less} too", best.kind)
-        }
-        (None, Some(critical))
-            if critical.delay_s == 0.0 && critical.frequency_hz.is_infinite() =>
-        {
-            "no delay is short enough and no compensator tried makes it stable: give more of the \
-             mass to the numerical side"
-                .to_owned()
-        }
-        (None, Some(critical)) if critical.delay_s == 0.0 => {
-            "no compensator tried makes it stable: give the structure some damping".to_owned()
-        }
-        (None, _) if examined.trials.len() > 1 => {
-            format!("no compensator tried makes it stable; {less}")
-        }
-        (None, _) => "less delay, a compensator, or less of the structure in the laboratory would \
-                      help"
-            .to_owned(),
-    }
-}
-
-/// The name of a compensator in the file.
-fn kind(design: &Design) -> &'static str {
-    match design {
-        Design::None => "none",
-        Design::FirstOrder(_) => "first_order",
-        Design::Inverse(_) => "inverse",
-        Design::ForwardPrediction(_) => "forward_prediction",
-        Design::AdaptiveModelBased(_) => "adaptive_model_based",
-        Design::AdaptiveInverse(_) => "adaptive_inverse",
-        Design::AdaptiveTimeSeries(_) => "adaptive_time_series",
-        Design::PiLead(_) => "pi_lead",
-    }
 }
 
 fn margins(margins: &Margins) -> Vec<String> {
@@ -307,9 +185,9 @@ fn margins(margins: &Margins) -> Vec<String> {
     said
 }
 
-fn critical(loaded: &Loaded, forecast: &Forecast) -> Option<String> {
+fn critical(assembly: &Assembly, forecast: &Forecast) -> Option<String> {
     let critical = forecast.critical_delay.as_ref()?;
-    let rig = &loaded.assembly.transfer_system;
+    let rig = &assembly.transfer_system;
     // Dynamics change the gain as well as the time, and a compensator changes both.
     let plain = matches!(rig, TransferSystem::Delay { .. } | TransferSystem::Ideal)
         && forecast.compensator == Design::None;

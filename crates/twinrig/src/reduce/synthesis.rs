@@ -14,12 +14,14 @@ use serde_json::{Value, json};
 
 use super::files::npy;
 use super::page::curve;
-use crate::command::output::{cannot_write, number, table, write_bytes};
+use crate::assembly::{Synthesis, SynthesisModel, ground};
+use crate::error::Error;
+use crate::page::Grade;
+use crate::reduction_page;
+use crate::run_folder::write_files;
+use crate::words::number;
 use experiment::ReductionSpec;
 use experiment::reduction::{ModeSpec, ReductionMethod, Unstable};
-use twinrig::assembly::{Synthesis, SynthesisModel, ground};
-use twinrig::page::Grade;
-use twinrig::reduction_page;
 
 /// Frequencies of the reduced model's curve, at which its passivity is judged.
 const FINE: usize = 800;
@@ -27,8 +29,8 @@ const FINE: usize = 800;
 const NOISE: f64 = -1e-9;
 
 /// All that was found.
-pub(super) struct Judged {
-    title: String,
+pub struct Judged {
+    pub(super) title: String,
     method: &'static str,
     made: Synthesis,
     band_rad_s: f64,
@@ -123,7 +125,7 @@ impl Judged {
         }
     }
 
-    fn rows(&self) -> Vec<(String, String)> {
+    pub(super) fn rows(&self) -> Vec<(String, String)> {
         let made = &self.made;
         let percent = |value: f64| format!("{} %", number(100.0 * value));
         let (n, states) = (made.component.size(), made.states());
@@ -167,12 +169,6 @@ impl Judged {
         };
         row("in the loop", stepped.to_owned());
         rows
-    }
-
-    pub(super) fn text(&self) -> String {
-        let rows: Vec<Vec<String>> =
-            self.rows().into_iter().map(|(name, value)| vec![name, value]).collect();
-        format!("{}\n\n{}", self.title, table(&["quantity", "value"], &rows))
     }
 
     pub(super) fn document(&self) -> Value {
@@ -233,8 +229,7 @@ impl Judged {
     }
 
     /// Writes everything into a folder; gives the names.
-    pub(super) fn write(&self, folder: &Path, spec: &ReductionSpec) -> Result<Vec<String>, String> {
-        std::fs::create_dir_all(folder).map_err(|error| cannot_write(folder, &error))?;
+    pub(super) fn write(&self, folder: &Path, spec: &ReductionSpec) -> Result<Vec<String>, Error> {
         let mut files: Vec<(&str, Vec<u8>)> = Vec::new();
         let made = &self.made;
         match &made.model {
@@ -265,11 +260,7 @@ impl Judged {
         files.push(("coordinates.csv", self.coordinates().into_bytes()));
         files.push(("summary.json", format!("{:#}\n", self.document()).into_bytes()));
         files.push(("report.html", self.page().into_bytes()));
-        for (name, bytes) in &files {
-            let path = folder.join(name);
-            write_bytes(&path, bytes).map_err(|error| cannot_write(&path, &error))?;
-        }
-        Ok(files.into_iter().map(|(name, _)| name.to_owned()).collect())
+        write_files(folder, files)
     }
 
     /// What each row and column of the matrices is.

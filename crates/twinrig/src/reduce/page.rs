@@ -6,9 +6,9 @@ use model::reduction::response::Response;
 
 use super::Found;
 use super::history::History;
-use crate::command::output::number;
-use twinrig::page::Grade;
-use twinrig::reduction_page::{DOUBTFUL, DRAWN, ReductionPage};
+use crate::page::Grade;
+use crate::reduction_page::{DOUBTFUL, DRAWN, ReductionPage};
+use crate::words::number;
 
 /// Points of the reduced model's curve.
 const FINE: usize = 800;

@@ -6,44 +6,22 @@ use std::time::Instant;
 use model::equations::RelativeDof;
 use model::integrator::{Method, Options};
 use model::partition::LoadPattern;
-use model::reduction::ReductionError;
 use model::reduction::transient::{FullLoad, FullStepper};
 use model::structure::DofKind;
 use runtime::load::Load;
-use runtime::reference::{ReferenceError, reference};
+use runtime::reference::reference;
 use serde_json::{Value, json};
-use thiserror::Error;
 
-use crate::command::output::number;
-use twinrig::assembly::{Assembly, Examined, LoopOptions, PlantError, Recording};
-use twinrig::page::text::prefixed;
-use twinrig::page::{Axis, Figure, Pane, Role};
+use crate::assembly::{Assembly, Examined, LoopOptions, Recording};
+use crate::error::Error;
+use crate::page::text::prefixed;
+use crate::page::{Axis, Figure, Pane, Role};
+use crate::words::number;
 
 /// Places that are drawn.
 const DRAWN: usize = 6;
 /// Steps between two words of progress.
 const STRIDE: usize = 50;
-
-/// Why the full model was not stepped.
-#[derive(Debug, Error)]
-pub(super) enum HistoryError {
-    #[error(
-        "--compare steps the full model with one factor for all steps, so it needs a linear \
-         structure, and this one has {0} nonlinear element(s): reduce a copy of the file without \
-         them"
-    )]
-    Nonlinear(usize),
-    #[error("--compare needs a load that is known beforehand, and this one is streamed")]
-    Streamed,
-    #[error("there is nothing to compare: the load is zero for the whole test")]
-    Silent,
-    #[error(transparent)]
-    Reduction(#[from] ReductionError),
-    #[error(transparent)]
-    Reference(#[from] ReferenceError),
-    #[error(transparent)]
-    Plant(#[from] PlantError),
-}
 
 /// Full and reduced motion under the same load.
 pub(super) struct History {
@@ -128,20 +106,20 @@ impl History {
         examined: &Examined,
         span_s: Option<f64>,
         mut progress: impl FnMut(usize, usize),
-    ) -> Result<Self, HistoryError> {
+    ) -> Result<Self, Error> {
         let whole = &assembly.substructures.whole;
         if !whole.elements.is_empty() {
-            return Err(HistoryError::Nonlinear(whole.elements.len()));
+            return Err(Error::NonlinearComparison(whole.elements.len()));
         }
         if assembly.stream.is_some() {
-            return Err(HistoryError::Streamed);
+            return Err(Error::StreamedComparison);
         }
         let step_s = assembly.integrator.step_s;
         let load = assembly.load();
         let still = |tick: usize| load.at(tick).iter().all(|&value| value == 0.0);
         let silent = (0..load.ticks()).take_while(|&tick| still(tick)).count();
         if silent == load.ticks() {
-            return Err(HistoryError::Silent);
+            return Err(Error::SilentComparison);
         }
         // From the last tick at rest.
         let from = silent.saturating_sub(1);
@@ -338,11 +316,7 @@ impl History {
 }
 
 /// The reduced structure, as a whole, by average acceleration.
-fn reduced(
-    assembly: &Assembly,
-    examined: &Examined,
-    load: &Load,
-) -> Result<Vec<Place>, HistoryError> {
+fn reduced(assembly: &Assembly, examined: &Examined, load: &Load) -> Result<Vec<Place>, Error> {
     let options = Options { method: Method::Newmark, ..assembly.integrator.clone() };
     let response = reference(&assembly.substructures.whole, &options, load, 1)?;
     let small = &examined.reduced;
@@ -377,11 +351,7 @@ fn reduced(
 
 /// Runs the hybrid test in virtual time and keeps what its sensors say; tells
 /// what tripped it.
-fn hybrid(
-    assembly: &Assembly,
-    load: &Load,
-    places: &mut [Place],
-) -> Result<Option<String>, HistoryError> {
+fn hybrid(assembly: &Assembly, load: &Load, places: &mut [Place]) -> Result<Option<String>, Error> {
     // Before the load begins there is nothing to compare.
     if assembly.course.is_some() {
         return Ok(None);

@@ -2,7 +2,7 @@
 
 use model::structure::DofKind;
 
-use super::Setup;
+use crate::assembly::Assembly;
 
 /// An interface DOF: its name, and the units of its motion. Numbers stay in SI; the
 /// names of fields say "m" for both kinds.
@@ -14,9 +14,8 @@ pub struct Place {
 }
 
 impl Place {
-    /// Those of a setup.
-    pub fn all(setup: &Setup<'_>) -> Vec<Self> {
-        let assembly = setup.assembly();
+    /// Those of an assembly.
+    pub fn all(assembly: &Assembly) -> Vec<Self> {
         let structure = &assembly.structure;
         let name = |dof: Option<usize>| match dof {
             Some(dof) => structure.names[dof].as_str(),

@@ -1,4 +1,4 @@
-//! `twinrig reduce`: a large model made small, and how far it can be trusted.
+//! `Test::reduce`: a large model made small, and how far it can be trusted.
 
 mod files;
 mod history;
@@ -6,7 +6,7 @@ mod page;
 mod synthesis;
 
 use std::f64::consts::TAU;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Instant;
 
 use model::reduction::response::{Response, Spread, band};
@@ -14,44 +14,108 @@ use model::reduction::trust::Comparison;
 use model::reduction::{Dampers, ModeChoice, Recipe, ReductionError, reduce as reduce_component};
 use nalgebra::DMatrix;
 use numerics::eigen;
+use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 
-use super::identify::time;
-use super::output::{Exit, Output, number, print, table};
-use super::rehearse::{OtherValues, Text, read, test_name};
+use crate::assembly::{Assembly, Examined, examine, examine_synthesis};
+use crate::error::Error;
+use crate::fit::{Cost, Fit};
+use crate::onlooker::{Event, Onlooker};
+use crate::test::Test;
+use crate::words::number;
 use experiment::reduction::{ReductionMethod, Unstable};
-use experiment::{Diagnostic, Diagnostics, Experiment, Folder, ReductionSpec};
+use experiment::{Diagnostic, Diagnostics, Experiment, ReductionSpec};
 use history::History;
 use synthesis::Judged;
-use twinrig::assembly::{Assembly, CACHE, Examined, SignalStore, examine, examine_synthesis};
-use twinrig::fit::{Cost, Fit, NumericalCost};
 
 /// DOFs beyond which a factorisation takes seconds.
 const MANY_DOFS: usize = 5000;
 
-/// What `reduce` is asked.
-#[derive(Debug, clap::Args)]
-pub(super) struct ReduceArguments {
-    /// Experiment file (TOML) with a [reduction].
-    file: PathBuf,
-    #[command(flatten)]
-    set: OtherValues,
-    /// Folder for the matrices, summary.json and report.html [default: runs/NAME-reduced].
-    #[arg(long, value_name = "DIR")]
-    out: Option<PathBuf>,
-    /// Frequencies at which the full model is computed for comparison, each of which costs a
-    /// factorisation [default: 40, and 8 beyond 5000 DOFs]. Resonances come on top, up to half
-    /// as many.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(4..=2000))]
-    points: Option<u16>,
-    /// Also step the full structure through the load, or the first TIME of it, beside the reduced
-    /// one and the hybrid test; each step costs a solution with the full model's factor.
-    #[arg(long, value_name = "TIME", num_args = 0..=1, require_equals = true, value_parser = span)]
-    compare: Option<Option<f64>>,
+/// How a reduced model is compared with the full one.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct ReduceOptions {
+    /// Frequencies at which the full model is computed; 40 unless given, and 8 beyond
+    /// 5000 DOFs.
+    pub points: Option<usize>,
+    /// Whether the full structure is stepped through the load as well.
+    pub in_time: InTime,
+}
+
+/// How much of the load the full structure is stepped through.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub enum InTime {
+    /// Nothing.
+    #[default]
+    No,
+    /// All of it.
+    Whole,
+    /// So many seconds.
+    First(f64),
+}
+
+impl ReduceOptions {
+    fn points(&self, dofs: usize) -> usize {
+        self.points.unwrap_or(if dofs > MANY_DOFS { 8 } else { 40 })
+    }
+}
+
+/// A model made small, compared and written.
+pub struct Reduction {
+    /// What was found.
+    pub found: ReducedModel,
+    /// Where its files are.
+    pub folder: String,
+    /// Their names.
+    pub files: Vec<String>,
+    /// Why a test with this model is refused, if it is.
+    pub refused: Option<Box<Diagnostics>>,
+}
+
+/// A reduced model with its comparison.
+pub enum ReducedModel {
+    /// With M, C and K at DOFs.
+    Matrices(Box<Found>),
+    /// Of states, or of forces.
+    Synthesis(Box<Judged>),
+}
+
+impl Reduction {
+    /// What the test is about.
+    pub fn title(&self) -> &str {
+        match &self.found {
+            ReducedModel::Matrices(found) => &found.title,
+            ReducedModel::Synthesis(judged) => &judged.title,
+        }
+    }
+
+    /// Quantity and value, for people.
+    pub fn rows(&self) -> Vec<(String, String)> {
+        match &self.found {
+            ReducedModel::Matrices(found) => found.rows(),
+            ReducedModel::Synthesis(judged) => judged.rows(),
+        }
+    }
+}
+
+impl Serialize for Reduction {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut document = match &self.found {
+            ReducedModel::Matrices(found) => found.document(),
+            ReducedModel::Synthesis(judged) => judged.document(),
+        };
+        document["folder"] = json!(self.folder);
+        if let ReducedModel::Synthesis(_) = self.found {
+            document["files"] = json!(self.files);
+        }
+        if let Some(refused) = &self.refused {
+            document["diagnostics"] = refused.to_json();
+        }
+        document.serialize(serializer)
+    }
 }
 
 /// All that was found.
-pub(super) struct Found {
+pub struct Found {
     title: String,
     examined: Examined,
     full: Response,
@@ -68,191 +132,118 @@ pub(super) struct Found {
     history: Option<History>,
 }
 
-pub(super) fn reduce(arguments: &ReduceArguments, output: Output) -> Exit {
-    let read = read(&arguments.file, &arguments.set, Text::AsWritten, output);
-    let (experiment, source, warnings) = match read {
-        Ok(read) => read,
-        Err(exit) => return exit,
-    };
-    output.warn(&warnings);
-    let Some(spec) = experiment.reduction.clone() else {
-        return output.refuse(&nothing_to_reduce(&experiment));
-    };
-    let store = SignalStore::keeping(CACHE);
-    if let ReductionMethod::StateSpace | ReductionMethod::DualCraigBampton = spec.method {
-        return judge(arguments, &experiment, &spec, output);
-    }
-    let spinner = output.spinner();
-    spinner.set_message("reducing");
-    let examined = examine(&experiment, &source, &store);
-    let examined = match examined {
-        Ok(examined) => examined,
-        Err(found) => {
-            spinner.finish_and_clear();
-            return output.refuse(&found);
+impl Test {
+    /// Makes the structure small as `[reduction]` asks, compares it with the full one
+    /// and writes matrices, summary and page into a folder.
+    pub fn reduce(
+        &self,
+        folder: &Path,
+        options: &ReduceOptions,
+        onlooker: &mut dyn Onlooker,
+    ) -> Result<Reduction, Error> {
+        let experiment = self.experiment();
+        let Some(spec) = &experiment.reduction else { return Err(nothing_to_reduce(experiment)) };
+        onlooker.stage("reducing");
+        match spec.method {
+            ReductionMethod::StateSpace | ReductionMethod::DualCraigBampton => {
+                self.synthesise(folder, spec, options, onlooker)
+            }
+            _ => self.condense(folder, spec, options, onlooker),
         }
-    };
-    spinner.set_message("comparing with the full model");
-    let points = arguments.points(examined.component.size());
-    let compared = compare(&experiment, &spec, examined, points);
-    // What the run would say against the model, and what a step of it costs.
-    let assembled = Assembly::sharing(&experiment, &source, &store);
-    let mut found = match (compared, &assembled) {
-        (Ok(found), _) => found,
-        (Err(error), refused) => {
-            spinner.finish_and_clear();
-            return match refused {
-                Err(refused) => output.refuse(refused),
-                Ok(_) => output.fail(error),
-            };
-        }
-    };
-    if let Ok((assembly, _)) = &assembled {
-        found.step = Fit::measure(assembly).ok().map(|fit| match fit.numerical {
-            NumericalCost::InTick(cost) | NumericalCost::MainLoop { step: cost, .. } => cost,
-        });
     }
-    if let (Some(span_s), Ok((assembly, _))) = (arguments.compare, &assembled) {
-        let begun = Instant::now();
-        let progress = |done: usize, all: usize| {
-            let left_s = begun.elapsed().as_secs_f64() * (all - done) as f64 / done.max(1) as f64;
-            let left = if done == 0 { String::new() } else { format!(", {left_s:.0} s to go") };
-            spinner.set_message(format!("stepping the full model: {done} of {all}{left}"));
+
+    /// By a method that gives M, C and K.
+    fn condense(
+        &self,
+        folder: &Path,
+        spec: &ReductionSpec,
+        options: &ReduceOptions,
+        onlooker: &mut dyn Onlooker,
+    ) -> Result<Reduction, Error> {
+        let examined = examine(self.experiment(), self.source(), self.store())?;
+        onlooker.stage("comparing with the full model");
+        let points = options.points(examined.component.size());
+        let compared = compare(self.experiment(), spec, examined, points);
+        // What the run would say against the model, and what a step of it costs.
+        let assembled = self.assembly();
+        let mut found = match (compared, &assembled) {
+            (Ok(found), _) => found,
+            (Err(error), Ok(_)) => return Err(error.into()),
+            (Err(_), Err(_)) => return Err(assembled.err().unwrap_or(Error::NoMatrices)),
         };
-        match History::new(assembly, &found.examined, span_s, progress) {
-            Ok(history) => found.history = Some(history),
-            Err(error) => {
-                spinner.finish_and_clear();
-                return output.fail(error);
-            }
+        if let Ok(assembly) = assembled {
+            found.step = Fit::measure(assembly).ok().map(|fit| fit.step());
+            found.history = history(assembly, &found.examined, options.in_time, onlooker)?;
+            onlooker.event(&Event::Warnings(&self.warnings_of_models()));
         }
+        let files = files::write(folder, &found)?;
+        let refused = match assembled {
+            Err(Error::Experiment(found)) => Some(found),
+            _ => None,
+        };
+        let folder = folder.display().to_string();
+        Ok(Reduction { found: ReducedModel::Matrices(Box::new(found)), folder, files, refused })
     }
-    spinner.finish_and_clear();
-    if let Ok((_, warnings)) = &assembled {
-        output.warn(warnings);
-    }
-    let folder = arguments.folder();
-    if let Err(error) = files::write(&folder, &found) {
-        return output.fail(error);
-    }
-    let shown = match output {
-        Output::Json => {
-            let mut document = found.document();
-            document["folder"] = json!(folder.display().to_string());
-            if let Err(refused) = &assembled {
-                document["diagnostics"] = refused.to_json();
-            }
-            output.document(&document)
+
+    /// By a method whose model has no M, C and K at DOFs.
+    fn synthesise(
+        &self,
+        folder: &Path,
+        spec: &ReductionSpec,
+        options: &ReduceOptions,
+        onlooker: &mut dyn Onlooker,
+    ) -> Result<Reduction, Error> {
+        if options.in_time != InTime::No {
+            return Err(Error::NoMatrices);
         }
-        Output::People => {
-            let mut files = files::NAMES.join(", ");
-            if found.history.is_some() {
-                files += ", history.csv";
-            }
-            if !found.examined.recipe.monitored.is_empty() {
-                files += ", recovery.npy";
-            }
-            print(&format!("{}\nwritten to {}: {files}\n", found.text(), folder.display()))
-        }
-    };
-    match (assembled, output) {
-        (Ok(_), _) => shown,
-        (Err(refused), Output::People) => output.refuse(&refused),
-        (Err(_), Output::Json) => Exit::BadExperiment,
+        let experiment = self.experiment();
+        let (made, warnings) = examine_synthesis(experiment, self.source(), self.store())?;
+        onlooker.event(&Event::Warnings(&warnings));
+        onlooker.stage("comparing with the full model");
+        let points = options.points(made.component.size());
+        let judged = Judged::new(&experiment.title, spec, made, points)?;
+        let files = judged.write(folder, spec)?;
+        let refused = (!judged.is_stable() && spec.unstable == Unstable::Refuse).then(|| {
+            let error = ReductionError::Unstable(judged.offenders());
+            let error = Diagnostic::error(error.to_string())
+                .remedy("take method = \"rubin\", or say unstable = \"accept\" in [reduction]");
+            let mut refused = experiment.diagnostics();
+            refused.push(experiment.place("reduction.method", error));
+            Box::new(refused)
+        });
+        let folder = folder.display().to_string();
+        Ok(Reduction { found: ReducedModel::Synthesis(Box::new(judged)), folder, files, refused })
     }
 }
 
-impl ReduceArguments {
-    fn folder(&self) -> PathBuf {
-        self.out.clone().unwrap_or_else(|| {
-            let mut name = test_name(&self.file).to_owned();
-            name.push("-reduced");
-            Path::new("runs").join(name)
-        })
-    }
-
-    fn points(&self, dofs: usize) -> usize {
-        let usual = if dofs > MANY_DOFS { 8 } else { 40 };
-        self.points.map_or(usual, usize::from)
-    }
+/// Both models in time, if that was asked for.
+fn history(
+    assembly: &Assembly,
+    examined: &Examined,
+    in_time: InTime,
+    onlooker: &mut dyn Onlooker,
+) -> Result<Option<History>, Error> {
+    let span_s = match in_time {
+        InTime::No => return Ok(None),
+        InTime::Whole => None,
+        InTime::First(span_s) => Some(span_s),
+    };
+    let begun = Instant::now();
+    let progress = |done: usize, all: usize| {
+        let left_s = begun.elapsed().as_secs_f64() * (all - done) as f64 / done.max(1) as f64;
+        let left = if done == 0 { String::new() } else { format!(", {left_s:.0} s to go") };
+        onlooker.stage(&format!("stepping the full model: {done} of {all}{left}"));
+    };
+    History::new(assembly, examined, span_s, progress).map(Some)
 }
 
-fn span(text: &str) -> Result<f64, String> {
-    let span_s = time(text)?;
-    if span_s > 0.0 { Ok(span_s) } else { Err("must be greater than zero".to_owned()) }
-}
-
-/// A method whose model is judged and written, and not stepped.
-fn judge(
-    arguments: &ReduceArguments,
-    experiment: &Experiment,
-    spec: &ReductionSpec,
-    output: Output,
-) -> Exit {
-    if arguments.compare.is_some() {
-        return output.fail("--compare needs a method that gives M, C and K: take rubin");
-    }
-    let source = Folder::new(arguments.file.parent().unwrap_or(Path::new("")));
-    let spinner = output.spinner();
-    spinner.set_message("reducing");
-    let made = examine_synthesis(experiment, &source, &SignalStore::default());
-    let (made, warnings) = match made {
-        Ok(made) => made,
-        Err(found) => {
-            spinner.finish_and_clear();
-            return output.refuse(&found);
-        }
-    };
-    spinner.suspend(|| output.warn(&warnings));
-    spinner.set_message("comparing with the full model");
-    let points = arguments.points(made.component.size());
-    let judged = Judged::new(&experiment.title, spec, made, points);
-    spinner.finish_and_clear();
-    let judged = match judged {
-        Ok(judged) => judged,
-        Err(error) => return output.fail(error),
-    };
-    let folder = arguments.folder();
-    let files = match judged.write(&folder, spec) {
-        Ok(files) => files,
-        Err(error) => return output.fail(error),
-    };
-    let mut refused = experiment.diagnostics();
-    if !judged.is_stable() && spec.unstable == Unstable::Refuse {
-        let error = ReductionError::Unstable(judged.offenders());
-        let error = Diagnostic::error(error.to_string())
-            .remedy("take method = \"rubin\", or say unstable = \"accept\" in [reduction]");
-        refused.push(experiment.place("reduction.method", error));
-    }
-    let shown = match output {
-        Output::Json => {
-            let mut document = judged.document();
-            document["folder"] = json!(folder.display().to_string());
-            document["files"] = json!(files);
-            if refused.has_errors() {
-                document["diagnostics"] = refused.to_json();
-            }
-            output.document(&document)
-        }
-        Output::People => {
-            let files = files.join(", ");
-            print(&format!("{}\nwritten to {}: {files}\n", judged.text(), folder.display()))
-        }
-    };
-    match (refused.has_errors(), output) {
-        (false, _) => shown,
-        (true, Output::People) => output.refuse(&refused),
-        (true, Output::Json) => Exit::BadExperiment,
-    }
-}
-
-fn nothing_to_reduce(experiment: &Experiment) -> Diagnostics {
+fn nothing_to_reduce(experiment: &Experiment) -> Error {
     let mut found = experiment.diagnostics();
     found.push(
         Diagnostic::error("the file has no [reduction]")
             .remedy("add one: [reduction] with cut_off = \"500 Hz\", or modes = 30"),
     );
-    found
+    found.into()
 }
 
 fn compare(
@@ -424,12 +415,6 @@ impl Found {
         }
         rows.extend(self.history.iter().flat_map(History::rows));
         rows
-    }
-
-    fn text(&self) -> String {
-        let rows: Vec<Vec<String>> =
-            self.rows().into_iter().map(|(name, value)| vec![name, value]).collect();
-        format!("{}\n\n{}", self.title, table(&["quantity", "value"], &rows))
     }
 
     /// For machines.

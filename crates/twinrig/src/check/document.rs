@@ -5,20 +5,30 @@ use analysis::loop_stability::compensators::Trial;
 use analysis::loop_stability::margins::Direction;
 use analysis::loop_stability::modes::Motion;
 use analysis::partitions::Advice;
+use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 
-use super::{tables, words};
-use crate::command::rehearse::Loaded;
-use twinrig::fit::{Fit, MARGIN, NumericalCost};
-use twinrig::forecast::{Examined, Forecast, Stability, grows};
+use super::{Check, LoopCheck, tables, verdict};
+use crate::fit::MARGIN;
+use crate::forecast::{Examined, Stability, grows};
 
-pub(super) fn document(loaded: &Loaded, forecast: &Forecast, advice: Option<&Advice>) -> Value {
+impl Serialize for Check {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Loop(found) => document(found).serialize(serializer),
+            Self::Iterative(found) => found.serialize(serializer),
+        }
+    }
+}
+
+fn document(found: &LoopCheck) -> Value {
+    let forecast = &found.forecast;
     let dominant = match &forecast.stability {
         Stability::Unknown(_) => None,
         Stability::Linear(dominant) | Stability::Rigid(dominant) => Some(dominant),
-        Stability::TwoRates(found) => Some(&found.dominant),
+        Stability::TwoRates(two) => Some(&two.dominant),
     };
-    let verdict = match dominant {
+    let word = match dominant {
         None => "unknown",
         Some(dominant) if grows(dominant) => "unstable",
         Some(_) => "stable",
@@ -29,9 +39,9 @@ pub(super) fn document(loaded: &Loaded, forecast: &Forecast, advice: Option<&Adv
         .map(|m| json!({ "frequency_hz": m.frequency_hz, "damping_ratio": m.damping_ratio }))
         .collect();
     let two_rates = match &forecast.stability {
-        Stability::TwoRates(found) => Some(json!({
-            "delay_margin_s": found.delay_margin_s,
-            "as_learnt": found.learnt,
+        Stability::TwoRates(two) => Some(json!({
+            "delay_margin_s": two.delay_margin_s,
+            "as_learnt": two.learnt,
         })),
         _ => None,
     };
@@ -42,17 +52,17 @@ pub(super) fn document(loaded: &Loaded, forecast: &Forecast, advice: Option<&Adv
         Stability::Unknown(_) => None,
     };
     json!({
-        "title": loaded.experiment.title,
-        "dofs": loaded.assembly.structure.size(),
-        "interface_dofs": loaded.assembly.count(),
-        "reduction": loaded.reduction,
-        "ticks": loaded.assembly.ticks,
+        "title": found.title,
+        "dofs": found.dof_names.len(),
+        "interface_dofs": found.interface_dofs,
+        "reduction": found.reduction,
+        "ticks": found.ticks,
         "step_s": forecast.step_s,
         "modes": modes,
         "rigid_bodies": forecast.rigid_bodies,
         "samples_per_cycle": forecast.samples_per_cycle,
-        "verdict": verdict,
-        "words": words::verdict(forecast),
+        "verdict": word,
+        "words": verdict(forecast),
         "method": method,
         "linear": forecast.linear,
         "dominant": dominant.filter(|d| d.is_known()).map(|d| json!({
@@ -67,17 +77,17 @@ pub(super) fn document(loaded: &Loaded, forecast: &Forecast, advice: Option<&Adv
         "critical_delay_s": forecast.critical_delay.map(|c| c.delay_s),
         "critical_frequency_hz": forecast.critical_delay.map(|c| c.frequency_hz),
         "transfer_delay_s": forecast.delay_s,
-        "advice": advice.map(|advice| partitions(loaded, advice)),
+        "advice": found.advice.as_ref().map(|advice| partitions(found, advice)),
         "tick_s": forecast.fit.tick.p50_s,
         "tick_p99_s": forecast.fit.tick.p99_s,
-        "numerical_p99_s": numerical_s(&forecast.fit),
+        "numerical_p99_s": forecast.fit.step().p99_s,
         "main_share": forecast.fit.main_share(),
         "tick_share": forecast.fit.tick_share(),
         "margin": MARGIN,
         "fits": forecast.fit.fits(),
         "ratio": forecast.fit.ratio(),
-        "faults": loaded.assembly.faults.len(),
-        "warnings": loaded.warnings,
+        "faults": found.faults,
+        "warnings": found.warnings,
     })
 }
 
@@ -158,7 +168,7 @@ fn trial(trial: &Trial) -> Value {
     })
 }
 
-fn partitions(loaded: &Loaded, advice: &Advice) -> Value {
+fn partitions(found: &LoopCheck, advice: &Advice) -> Value {
     let ranked: Vec<Value> = advice
         .ranked
         .iter()
@@ -169,7 +179,7 @@ fn partitions(loaded: &Loaded, advice: &Advice) -> Value {
                 |m: &nalgebra::DMatrix<f64>| m.diagonal().iter().copied().collect::<Vec<_>>();
             json!({
                 "rank": i + 1,
-                "interface": tables::place(loaded, &ranked.cut),
+                "interface": tables::place(&found.dof_names, &ranked.cut),
                 "specimen": tables::origin(&ranked.cut),
                 "mass_kg": diagonal(&specimen.matrices.mass),
                 "damping_n_s_m": diagonal(&specimen.matrices.damping),
@@ -183,11 +193,4 @@ fn partitions(loaded: &Loaded, advice: &Advice) -> Value {
         })
         .collect();
     json!({ "ranked": ranked, "skipped": advice.skipped })
-}
-
-/// The numerical part alone: within the tick, or a step of the main loop.
-fn numerical_s(fit: &Fit) -> f64 {
-    match fit.numerical {
-        NumericalCost::InTick(step) | NumericalCost::MainLoop { step, .. } => step.p99_s,
-    }
 }

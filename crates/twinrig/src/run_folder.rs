@@ -1,13 +1,13 @@
 //! A folder for a record, kept from others while a test writes into it.
 
 use std::fs::{self, File, TryLockError};
-use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use runtime::record::{Existing, Header, Record, RecordError};
-use thiserror::Error;
 
-use crate::remote::{LABORATORY, ROLE};
+use crate::error::Error;
+use crate::notes::{LABORATORY, ROLE};
 
 /// The name of the record in its folder.
 pub const RECORD: &str = "record.arrow";
@@ -27,7 +27,8 @@ impl Side {
         if header.machine.iter().any(is_laboratory) { Self::Laboratory } else { Self::Loop }
     }
 
-    fn word(self) -> &'static str {
+    /// In one word.
+    pub fn word(self) -> &'static str {
         match self {
             Self::Loop => "loop",
             Self::Laboratory => "laboratory",
@@ -35,50 +36,55 @@ impl Side {
     }
 }
 
-/// Why a folder cannot be had.
-#[derive(Debug, Error)]
-pub enum ClaimError {
-    /// It cannot be made or opened.
-    #[error(
-        "cannot write {}: {source}; check that its folder exists, may be written to and has room, \
-         or name another place with --out", path.display()
-    )]
-    Folder {
-        /// Which.
-        path: PathBuf,
-        /// The system's reason.
-        source: io::Error,
-    },
-    /// Somebody writes there.
-    #[error(
-        "another test or laboratory is writing its record into {}: name another folder with \
-         --out", path.display()
-    )]
-    Busy {
-        /// Which.
-        path: PathBuf,
-    },
-    /// There is a record that stays.
-    #[error(transparent)]
-    Kept(#[from] RecordError),
-    /// There is the record of the other end of a test.
-    #[error(
-        "{} holds the record of a {}, and this is a {}: name another folder with --out",
-        path.display(), there.word(), here.word()
-    )]
-    OtherSide {
-        /// Which.
-        path: PathBuf,
-        /// Whose record is there.
-        there: Side,
-        /// Who wants to write.
-        here: Side,
-    },
+/// Writes a file whole: beside its place first, then moved there.
+pub(crate) fn write_whole(path: &Path, contents: impl AsRef<[u8]>) -> Result<(), Error> {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".part");
+    let part = PathBuf::from(name);
+    fs::write(&part, contents).and_then(|()| fs::rename(&part, path)).map_err(Error::write(path))
+}
+
+/// Writes files into a folder, made if it is not there; gives their names.
+pub(crate) fn write_files<N: Into<String>, C: AsRef<[u8]>>(
+    folder: &Path,
+    files: impl IntoIterator<Item = (N, C)>,
+) -> Result<Vec<String>, Error> {
+    fs::create_dir_all(folder).map_err(Error::write(folder))?;
+    let mut names = Vec::new();
+    for (name, contents) in files {
+        let name = name.into();
+        write_whole(&folder.join(&name), contents)?;
+        names.push(name);
+    }
+    Ok(names)
+}
+
+/// A folder of the system for what is not kept; it goes with this.
+pub(crate) struct TemporaryFolder(PathBuf);
+
+impl TemporaryFolder {
+    pub(crate) fn new() -> Result<Self, Error> {
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
+        let (process, number) = (std::process::id(), NUMBER.fetch_add(1, Ordering::Relaxed));
+        let folder = std::env::temp_dir().join(format!("twinrig-{process}-{number}"));
+        fs::create_dir_all(&folder).map_err(Error::NoTemporaryFolder)?;
+        Ok(Self(folder))
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.0
+    }
+}
+
+impl Drop for TemporaryFolder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
 }
 
 /// A folder that is ours until this is dropped, by any way the program may end.
 #[derive(Debug)]
-pub struct Claim {
+pub struct RunFolder {
     folder: PathBuf,
     /// Whether it was there before.
     made: Made,
@@ -93,29 +99,28 @@ enum Made {
     Here,
 }
 
-impl Claim {
+impl RunFolder {
     /// Takes a folder, made if it is not there. What lies in it must be
     /// replaceable: with [`Existing::Keep`] no record may, else only a rehearsal
     /// of the same end of a test.
-    pub fn take(folder: &Path, side: Side, existing: Existing) -> Result<Self, ClaimError> {
+    pub fn take(folder: &Path, side: Side, existing: Existing) -> Result<Self, Error> {
         let path = || folder.to_path_buf();
-        let failed = |source| ClaimError::Folder { path: path(), source };
         let made = if folder.exists() { Made::Before } else { Made::Here };
-        fs::create_dir_all(folder).map_err(failed)?;
-        let lock = File::open(folder).map_err(failed)?;
+        fs::create_dir_all(folder).map_err(Error::write(folder))?;
+        let lock = File::open(folder).map_err(Error::write(folder))?;
         match lock.try_lock() {
             Ok(()) => {}
-            Err(TryLockError::WouldBlock) => return Err(ClaimError::Busy { path: path() }),
+            Err(TryLockError::WouldBlock) => return Err(Error::FolderBusy { path: path() }),
             // A file system without locks is still one to write on.
             Err(TryLockError::Error(_)) => {}
         }
-        let claim = Self { folder: path(), made, _lock: lock };
-        claim.may_write(side, existing)?;
-        Ok(claim)
+        let taken = Self { folder: path(), made, _lock: lock };
+        taken.may_write(side, existing)?;
+        Ok(taken)
     }
 
     /// Whether a record can be written there.
-    fn may_write(&self, side: Side, existing: Existing) -> Result<(), ClaimError> {
+    fn may_write(&self, side: Side, existing: Existing) -> Result<(), Error> {
         let record = self.record();
         if !record.exists() {
             return Ok(());
@@ -130,7 +135,7 @@ impl Claim {
         }
         let there = Side::of(&header);
         if there != side {
-            return Err(ClaimError::OtherSide { path: self.folder.clone(), there, here: side });
+            return Err(Error::OtherSide { path: self.folder.clone(), there, here: side });
         }
         Ok(())
     }
@@ -146,7 +151,7 @@ impl Claim {
     }
 }
 
-impl Drop for Claim {
+impl Drop for RunFolder {
     /// A folder that was made and not used goes again.
     fn drop(&mut self) {
         if self.made == Made::Here {
@@ -164,21 +169,21 @@ mod tests {
     fn a_folder_has_one_writer_at_a_time() {
         let lab = tempfile::tempdir().unwrap();
         let folder = lab.path().join("a/b");
-        let first = Claim::take(&folder, Side::Laboratory, Existing::Replace).unwrap();
-        let second = Claim::take(&folder, Side::Loop, Existing::Replace);
-        assert!(matches!(second, Err(ClaimError::Busy { .. })), "{second:?}");
+        let first = RunFolder::take(&folder, Side::Laboratory, Existing::Replace).unwrap();
+        let second = RunFolder::take(&folder, Side::Loop, Existing::Replace);
+        assert!(matches!(second, Err(Error::FolderBusy { .. })), "{second:?}");
         assert_eq!(fs::read_dir(&folder).unwrap().count(), 0, "nothing is left behind");
         drop(first);
         assert!(!folder.exists(), "what was not used is gone");
-        Claim::take(&folder, Side::Loop, Existing::Replace).unwrap();
+        RunFolder::take(&folder, Side::Loop, Existing::Replace).unwrap();
         // Whatever lies there, a real test does not touch it.
         fs::create_dir_all(&folder).unwrap();
         fs::write(folder.join(RECORD), "what is this").unwrap();
-        Claim::take(&folder, Side::Loop, Existing::Replace).unwrap();
-        let kept = Claim::take(&folder, Side::Loop, Existing::Keep).unwrap_err();
+        RunFolder::take(&folder, Side::Loop, Existing::Replace).unwrap();
+        let kept = RunFolder::take(&folder, Side::Loop, Existing::Keep).unwrap_err();
         assert!(kept.to_string().contains("exists and is not replaced"), "{kept}");
         let file = folder.join(RECORD);
-        let none = Claim::take(&file, Side::Loop, Existing::Replace).unwrap_err();
-        assert!(none.to_string().contains("--out"), "{none}");
+        let none = RunFolder::take(&file, Side::Loop, Existing::Replace).unwrap_err();
+        assert!(none.to_string().contains("cannot write"), "{none}");
     }
 }

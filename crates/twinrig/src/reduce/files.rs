@@ -6,49 +6,29 @@ use std::path::Path;
 use nalgebra::DMatrix;
 
 use super::{Found, page};
-use crate::command::output::{cannot_write, write_bytes};
+use crate::error::Error;
+use crate::run_folder::write_files;
 
-/// What is written, always.
-pub(super) const NAMES: [&str; 7] = [
-    "mass.npy",
-    "damping.npy",
-    "stiffness.npy",
-    "influence.npy",
-    "coordinates.csv",
-    "summary.json",
-    "report.html",
-];
-
-/// Writes everything into a folder, each file whole.
-pub(super) fn write(folder: &Path, found: &Found) -> Result<(), String> {
-    std::fs::create_dir_all(folder).map_err(|error| cannot_write(folder, &error))?;
+/// Writes everything into a folder, each file whole; gives the names.
+pub(super) fn write(folder: &Path, found: &Found) -> Result<Vec<String>, Error> {
     let model = &found.examined.reduced.model;
     let influence = model.influence();
     let influence = influence.unwrap_or_else(|| model.participation.map(|_| f64::NAN));
     let influence = DMatrix::from_column_slice(influence.len(), 1, influence.as_slice());
-    let contents = [
-        npy(&model.matrices.mass),
-        npy(&model.matrices.damping),
-        npy(&model.matrices.stiffness),
-        npy(&influence),
-        coordinates(found).into_bytes(),
-        format!("{:#}\n", found.document()).into_bytes(),
-        page::html(found).into_bytes(),
+    let mut files = vec![
+        ("mass.npy", npy(&model.matrices.mass)),
+        ("damping.npy", npy(&model.matrices.damping)),
+        ("stiffness.npy", npy(&model.matrices.stiffness)),
+        ("influence.npy", npy(&influence)),
+        ("coordinates.csv", coordinates(found).into_bytes()),
+        ("summary.json", format!("{:#}\n", found.document()).into_bytes()),
+        ("report.html", page::html(found).into_bytes()),
     ];
-    for (name, bytes) in NAMES.iter().zip(contents) {
-        let path = folder.join(name);
-        write_bytes(&path, &bytes).map_err(|error| cannot_write(&path, &error))?;
-    }
-    if let Some(history) = &found.history {
-        let path = folder.join("history.csv");
-        let text = history.csv();
-        write_bytes(&path, text.as_bytes()).map_err(|error| cannot_write(&path, &error))?;
-    }
+    files.extend(found.history.iter().map(|history| ("history.csv", history.csv().into_bytes())));
     if !model.monitored.is_empty() {
-        let path = folder.join("recovery.npy");
-        write_bytes(&path, &npy(&model.recovery)).map_err(|error| cannot_write(&path, &error))?;
+        files.push(("recovery.npy", npy(&model.recovery)));
     }
-    Ok(())
+    write_files(folder, files)
 }
 
 /// What each row and column of the matrices is.

@@ -6,22 +6,17 @@ use model::equations::RelativeDof;
 use model::specimen::Specimen;
 use nalgebra::DMatrix;
 
-use crate::command::output::{number, table};
-use crate::command::rehearse::Loaded;
-use twinrig::forecast::{Examined, Forecast};
-use twinrig::page::Table;
+use super::of_mode;
+use crate::forecast::{Examined, Forecast};
+use crate::page::Table;
+use crate::table::Table as PlainTable;
+use crate::words::{Words, number};
 
 /// Cuts that are listed.
 const CUTS: usize = 15;
 
-/// A table for the terminal.
-pub(super) fn text(found: &Table) -> String {
-    let header: Vec<&str> = found.header.iter().map(String::as_str).collect();
-    table(&header, &found.rows)
-}
-
 /// The modes of the structure, and what the loop makes of their damping.
-pub(super) fn modes(forecast: &Forecast) -> Table {
+pub fn modes(forecast: &Forecast) -> Table {
     let in_loop = |number: usize| {
         let modes = &forecast.examined.as_ref()?.motions.modes;
         modes.iter().find(|mode| mode.truth.number == number)
@@ -68,12 +63,8 @@ fn percent(ratio: f64) -> String {
     format!("{} %", number(100.0 * ratio))
 }
 
-pub(super) fn of_mode(mode: Option<usize>) -> String {
-    mode.map_or(String::new(), |number| format!(" (mode {number})"))
-}
-
 /// The loop with other compensators; `None` where none was tried.
-pub(super) fn trials(examined: &Examined) -> Option<Table> {
+pub fn trials(examined: &Examined) -> Option<Table> {
     if examined.trials.len() < 2 {
         return None;
     }
@@ -107,7 +98,7 @@ pub(super) fn trials(examined: &Examined) -> Option<Table> {
 }
 
 /// Cuts of the structure, ranked, and what the words in the table mean.
-pub(super) fn cuts(loaded: &Loaded, advice: &Advice) -> String {
+pub fn cuts(names: &[String], advice: &Advice) -> Words {
     let listed = || {
         let all = advice.ranked.iter().enumerate();
         all.filter(|(i, ranked)| *i < CUTS || ranked.cut.origin == Origin::Declared)
@@ -115,7 +106,7 @@ pub(super) fn cuts(loaded: &Loaded, advice: &Advice) -> String {
     let rows: Vec<Vec<String>> = listed()
         .map(|(i, ranked)| {
             vec![
-                format!("{}. {}", i + 1, place(loaded, &ranked.cut)),
+                format!("{}. {}", i + 1, place(names, &ranked.cut)),
                 origin(&ranked.cut),
                 amounts(&ranked.cut.partition.specimen.linearised()),
                 critical_delay(ranked),
@@ -124,13 +115,13 @@ pub(super) fn cuts(loaded: &Loaded, advice: &Advice) -> String {
         })
         .collect();
     let header = ["partition", "specimen", "of", "critical delay", "this rig"];
-    let mut text = format!("\n{}", table(&header, &rows));
-    let mut note = |words: &str| {
-        text.push_str(words);
-        text.push('\n');
-    };
-    if advice.ranked.len() > rows.len() {
-        note(&format!("and {} more", advice.ranked.len() - rows.len()));
+    let more = advice.ranked.len() - rows.len();
+    let mut words = Words::default();
+    words.line("");
+    words.table(PlainTable::new(&header).filled(rows));
+    let mut note = |text: &str| words.line(text);
+    if more > 0 {
+        note(&format!("and {more} more"));
     }
     let any = |wanted: &dyn Fn(Origin) -> bool| listed().any(|(_, r)| wanted(r.cut.origin));
     if any(&|origin| matches!(origin, Origin::Element { share } if share < 1.0)) {
@@ -149,10 +140,10 @@ pub(super) fn cuts(loaded: &Loaded, advice: &Advice) -> String {
              specimen with mass",
         );
     }
-    for words in &advice.skipped {
-        note(&format!("not examined: {words}"));
+    for skipped in &advice.skipped {
+        note(&format!("not examined: {skipped}"));
     }
-    text
+    words
 }
 
 /// What a specimen has of stiffness and mass, one entry per interface DOF.
@@ -184,10 +175,8 @@ fn short(value: f64) -> String {
     whole.map_or(text.clone(), str::to_owned)
 }
 
-pub(super) fn place(loaded: &Loaded, cut: &Cut) -> String {
-    let name = |dof: Option<usize>| {
-        dof.map_or("ground", |dof| loaded.assembly.structure.names[dof].as_str())
-    };
+pub(super) fn place(names: &[String], cut: &Cut) -> String {
+    let name = |dof: Option<usize>| dof.map_or("ground", |dof| names[dof].as_str());
     let of = |place: &RelativeDof| match place.from {
         None => name(place.to).to_owned(),
         Some(_) => format!("{} – {}", name(place.from), name(place.to)),

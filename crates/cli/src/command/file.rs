@@ -1,0 +1,128 @@
+//! The experiment that a command is about.
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use twinrig::{Clock, Test, machine};
+
+use super::error::CliError;
+use super::onlooker::Looker;
+use super::output::Output;
+use twinrig::Onlooker as _;
+
+/// Where the commands keep reduced models, beside the runs.
+const CACHE: &str = "runs/cache";
+
+/// The experiment that a command is about.
+#[derive(Debug, Args)]
+pub(super) struct ExperimentFile {
+    /// Experiment file (TOML).
+    pub(super) file: PathBuf,
+    #[command(flatten)]
+    pub(super) set: OtherValues,
+}
+
+/// Values that take the place of those in the file.
+#[derive(Debug, Args)]
+pub(super) struct OtherValues {
+    /// Another value in the file, such as integrator.rate="2 kHz"; may be repeated.
+    #[arg(long, value_name = "PATH=VALUE", value_parser = assignment)]
+    pub(super) set: Vec<(String, String)>,
+}
+
+fn assignment(text: &str) -> Result<(String, String), String> {
+    let (path, value) =
+        text.split_once('=').ok_or("write PATH=VALUE, such as duration=\"10 s\"")?;
+    Ok((path.trim().to_owned(), value.trim().to_owned()))
+}
+
+/// A laboratory to drive, and the clock.
+#[derive(Debug, Args)]
+pub(super) struct Pacing {
+    /// Run against the clock, each tick at its deadline. Ctrl-C stops the test: hold, then
+    /// ramp to zero.
+    #[arg(long)]
+    realtime: bool,
+    /// Laboratory to drive, host and port, instead of [rig] address; `virtual` for a rig in
+    /// this process.
+    #[arg(long, value_name = "ADDRESS")]
+    pub(super) rig: Option<String>,
+}
+
+impl Pacing {
+    pub(super) fn clock(&self) -> Clock {
+        if self.realtime { Clock::Real } else { Clock::Virtual }
+    }
+}
+
+/// Reads an experiment with the values that are set, and shows its warnings.
+pub(super) fn read(file: &Path, set: &OtherValues, output: Output) -> Result<Test, CliError> {
+    let mut test = Test::load(file)?.keeping(CACHE);
+    if !set.set.is_empty() {
+        test = test.with_values(set.set.iter().map(|(path, value)| (path, value)))?;
+    }
+    output.warn(&test.warnings());
+    Ok(test)
+}
+
+/// Reads an experiment and builds its models.
+pub(super) fn load(file: &Path, set: &OtherValues, output: Output) -> Result<Test, CliError> {
+    let mut test = Test::load(file)?.keeping(CACHE);
+    if !set.set.is_empty() {
+        test = test.with_values(set.set.iter().map(|(path, value)| (path, value)))?;
+    }
+    let mut looker = Looker::new(output, "");
+    if test.experiment().reduction.is_some() {
+        looker.stage("reducing the structure");
+    }
+    test.assembly()?;
+    drop(looker);
+    output.warn(&test.warnings());
+    if let Some(facts) = test.reduction() {
+        let how = match (facts.from_cache, facts.kept) {
+            (true, _) => format!("taken from {CACHE}"),
+            (false, true) => format!("in {:.2} s, kept in {CACHE}", facts.seconds),
+            (false, false) => {
+                format!("in {:.2} s, and not kept: {CACHE} cannot be written to", facts.seconds)
+            }
+        };
+        output.note(&format!(
+            "reduced {} DOFs to {}: {} that stay and {} modes, {how}",
+            facts.dofs_before,
+            facts.dofs_after,
+            facts.retained.len(),
+            facts.modes
+        ));
+    }
+    Ok(test)
+}
+
+/// The folder that is asked for, or `runs/NAME` with a word behind it.
+pub(super) fn folder(out: Option<&PathBuf>, file: &Path, behind: &str) -> PathBuf {
+    out.cloned().unwrap_or_else(|| {
+        let mut name = test_name(file).to_owned();
+        name.push(behind);
+        Path::new("runs").join(name)
+    })
+}
+
+/// What stands behind the name of a test: a rehearsal replaces the one before; a
+/// real test is never overwritten.
+pub(super) fn started(clock: Clock) -> String {
+    match clock {
+        Clock::Virtual => String::new(),
+        Clock::Real => format!("-{}", machine::utc_now().replace([':', '-'], "")),
+    }
+}
+
+/// What a test is called: by its file, or by its folder where the file is just
+/// called `experiment.toml`.
+pub(super) fn test_name(file: &Path) -> &OsStr {
+    let stem = file.file_stem().unwrap_or_else(|| "test".as_ref());
+    let folder = file.parent().and_then(Path::file_name);
+    match folder {
+        Some(folder) if stem == "experiment" => folder,
+        _ => stem,
+    }
+}

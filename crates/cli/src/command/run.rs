@@ -1,0 +1,70 @@
+//! `twinrig run`: rehearse in virtual time, or run against the clock.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use twinrig::hosted::{HostOptions, USUAL_ADDRESS, token_from};
+use twinrig::{RunOptions, report};
+
+use super::error::CliError;
+use super::file::{ExperimentFile, Pacing, folder, load, started};
+use super::onlooker::Looker;
+use super::output::{Exit, Output, written};
+use super::signals::stop_on_signals;
+
+/// What `run` is told.
+#[derive(Debug, Args)]
+pub(super) struct RunArguments {
+    #[command(flatten)]
+    experiment: ExperimentFile,
+    /// Folder for record.arrow, report.html and summary.json [default: runs/NAME, and in
+    /// real time runs/NAME-START].
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    #[command(flatten)]
+    pacing: Pacing,
+    /// Open a link for a host: feed the load, watch, stop [default address: 127.0.0.1:7420].
+    #[arg(
+        long,
+        value_name = "ADDRESS",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = USUAL_ADDRESS
+    )]
+    host: Option<String>,
+    /// File with the token that clients of the link must know; without it one is drawn and
+    /// shown.
+    #[arg(long, value_name = "FILE", requires = "host")]
+    token_file: Option<PathBuf>,
+}
+
+pub(super) fn run(arguments: &RunArguments, output: Output) -> Result<Exit, CliError> {
+    let ExperimentFile { file, set } = &arguments.experiment;
+    let (clock, rig) = (arguments.pacing.clock(), arguments.pacing.rig.clone());
+    let test = load(file, set, output)?;
+    let host = match arguments.host.clone() {
+        None => None,
+        Some(address) => {
+            let token = arguments.token_file.as_deref().map(token_from).transpose()?;
+            Some(HostOptions { address, token })
+        }
+    };
+    let folder = folder(arguments.out.as_ref(), file, &started(clock));
+    let assembly = test.assembly()?;
+    let step_s = assembly.integrator.step_s;
+    let duration_s = match assembly.course {
+        Some(_) => assembly.most_ticks() as f64 * step_s,
+        None => test.experiment().duration_s,
+    };
+    let mut looker = Looker::new(output, "rehearsing").timed(step_s, duration_s);
+    let stop = stop_on_signals()?;
+    let options = RunOptions { clock, rig, host };
+    let run = test.run_into(&folder, options, &stop, &mut looker)?;
+    drop(looker);
+    let shown = output.show(&run, || {
+        let mut words = report::summary_words(&run.record);
+        words.line(format!("\n{}", written(&run.folder, &run.files)));
+        words
+    });
+    Ok(Exit::of(&run.ended.summary, shown))
+}

@@ -1,0 +1,95 @@
+//! `Test::check`: valid, stable, how far from the boundary, fast enough?
+
+mod document;
+mod iterative;
+mod plot;
+pub mod tables;
+mod verdict;
+
+use std::path::Path;
+
+use analysis::partitions::{Advice, advise};
+use serde_json::Value;
+
+pub use iterative::{Feedback, IterativeCheck};
+pub use verdict::{of_mode, verdict};
+
+use crate::assembly::ReductionFacts;
+use crate::error::Error;
+use crate::forecast::{Forecast, describe};
+use crate::test::Test;
+
+/// What can be said of a test before it runs.
+pub enum Check {
+    /// Of a closed loop.
+    Loop(Box<LoopCheck>),
+    /// Of a test whose loop is cut.
+    Iterative(IterativeCheck),
+}
+
+/// What can be said of a closed loop before it runs.
+pub struct LoopCheck {
+    /// What the test is about.
+    pub title: String,
+    /// Names of the structure's DOFs.
+    pub dof_names: Vec<String>,
+    /// Number of interface DOFs.
+    pub interface_dofs: usize,
+    /// What became of a large structure.
+    pub reduction: Option<ReductionFacts>,
+    /// Ticks of the load.
+    pub ticks: usize,
+    /// Faults that are rehearsed, and no part of this.
+    pub faults: usize,
+    /// What the engineer should know of the file.
+    pub warnings: Value,
+    /// Stability, margins, modes, time.
+    pub forecast: Forecast,
+    /// Other partitions, where they were asked for.
+    pub advice: Option<Advice>,
+}
+
+impl Test {
+    /// Says whether the test will be stable, how far from the boundary, and whether
+    /// its loop fits its period here.
+    pub fn check(&self) -> Result<Check, Error> {
+        let (experiment, assembly) = (self.experiment(), self.assembly()?);
+        if iterative::is_iterative(experiment) {
+            let found = IterativeCheck::new(experiment, assembly, self.warnings().to_json());
+            return Ok(Check::Iterative(found.map_err(|error| error.of_file(experiment.name()))?));
+        }
+        Ok(Check::Loop(Box::new(LoopCheck {
+            title: experiment.title.clone(),
+            dof_names: assembly.structure.names.clone(),
+            interface_dofs: assembly.count(),
+            reduction: self.reduction(),
+            ticks: assembly.ticks,
+            faults: assembly.faults.len(),
+            warnings: self.warnings().to_json(),
+            forecast: Forecast::new(assembly)?,
+            advice: None,
+        })))
+    }
+
+    /// Ranks other partitions of the structure by the delay they bear.
+    pub fn advise(&self) -> Result<Advice, Error> {
+        let assembly = self.assembly()?;
+        Ok(advise(&assembly.structure, &assembly.partition, &describe(assembly))?)
+    }
+}
+
+impl Check {
+    /// Whether instability is predicted.
+    pub fn is_unstable(&self) -> bool {
+        matches!(self, Self::Loop(found) if found.forecast.is_unstable())
+    }
+
+    /// Draws the loop gain and the damping against the delay into a file that ends in
+    /// `.html` or `.svg`.
+    pub fn plot(&self, path: &Path) -> Result<(), Error> {
+        match self {
+            Self::Loop(found) => plot::plot(path, found),
+            Self::Iterative(_) => Err(Error::NoLoopGain { reason: "the loop is cut".to_owned() }),
+        }
+    }
+}

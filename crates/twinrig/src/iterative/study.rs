@@ -1,0 +1,244 @@
+//! `Test::trace`: the frequency response of a structure by iteration, with its files.
+
+use std::cell::RefCell;
+use std::fs;
+use std::path::Path;
+use std::time::Instant;
+
+use analysis::iterative::{Trace, TracePoint, Trial};
+use numerics::continuation::Fold;
+use numerics::random::fnv1a;
+use runtime::realtime::Driver;
+use runtime::stop::StopHandle;
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::{
+    Bench, Branch, Ended, Line, News, Outcome, Pace, Place, Setup, follow, from_line,
+    record_trials, to_line,
+};
+use crate::assembly::Assembly;
+use crate::error::Error;
+use crate::journal::{Journal, Kind, Opening};
+use crate::loop_record::{finish_frames, record_frames};
+use crate::notes::{embedded, header};
+use crate::onlooker::{Event, Onlooker};
+use crate::pace::{Clock, plan};
+use crate::remote::Wire;
+use crate::run_folder::write_files;
+use crate::test::Test;
+
+const KIND: Kind = Kind { magic: "twinrig-trace-1 ", what: "trace" };
+
+/// How a response is traced.
+#[derive(Debug, Clone, Default)]
+pub struct TraceOptions {
+    /// What sets the pace.
+    pub clock: Clock,
+    /// The laboratory, instead of the one the file names.
+    pub rig: Option<String>,
+    /// Throw away what an earlier trace has left in the folder.
+    pub restart: bool,
+}
+
+/// A trace that is over, for now or for good.
+#[derive(Debug, Serialize)]
+pub struct Traced {
+    /// Where its files are.
+    pub folder: String,
+    /// Points that earlier calls had found.
+    pub resumed_points: usize,
+    /// What this call took, s.
+    pub elapsed_s: f64,
+    /// For machines.
+    pub summary: Value,
+    /// The interface DOFs.
+    #[serde(skip)]
+    pub places: Vec<Place>,
+    /// What was found.
+    #[serde(skip)]
+    pub outcome: Outcome,
+}
+
+impl Test {
+    /// Traces the response that the file's `[trace]` asks for, from where an earlier
+    /// call has stopped: points, record, page, summary.
+    pub fn trace(
+        &self,
+        folder: &Path,
+        options: &TraceOptions,
+        stop: &StopHandle,
+        onlooker: &mut dyn Onlooker,
+    ) -> Result<Traced, Error> {
+        let rig = options.rig.as_deref();
+        let assembly = self.reach(options.clock, Wire::Open, rig, onlooker)?;
+        let unfit = |error: Error| error.of_file(self.experiment().name());
+        let setup = Setup::new(self.experiment(), &assembly).map_err(unfit)?;
+        fs::create_dir_all(folder).map_err(Error::write(folder))?;
+        let opening = if options.restart { Opening::Restart } else { Opening::Resume };
+        let path = folder.join("trace.journal");
+        let (journal, lines) = Journal::open(&path, KIND, self.fingerprint()?, opening, from_line)?;
+        if let Some(damage) = journal.damage() {
+            onlooker.event(&Event::Damaged(&damage));
+        }
+        let kept = Kept::from_lines(lines);
+        let (resumed_points, begun) = (kept.points.len(), Instant::now());
+        let places = Place::all(&assembly);
+        let mut tracer =
+            Tracer { test: self, assembly: &assembly, setup, folder, journal, kept, places };
+        let (ended, folds) = tracer.follow(options.clock, stop, onlooker)?;
+        tracer.finish(ended, &folds, resumed_points, begun)
+    }
+
+    /// What the points belong to: a change of the file, its inputs or the version
+    /// is another trace.
+    fn fingerprint(&self) -> Result<u64, Error> {
+        let text = self.experiment().text();
+        let mut content = format!("{}\n{text}", env!("CARGO_PKG_VERSION")).into_bytes();
+        for file in embedded(self.experiment(), self.source())? {
+            content.extend_from_slice(&fnv1a(&file.bytes).to_le_bytes());
+        }
+        Ok(fnv1a(&content))
+    }
+}
+
+/// What there is so far.
+#[derive(Default)]
+struct Kept {
+    trials: Vec<Trial>,
+    points: Vec<TracePoint>,
+    end: Option<String>,
+}
+
+impl Kept {
+    fn from_lines(lines: Vec<Line>) -> Self {
+        let mut kept = Self::default();
+        for line in lines {
+            match line {
+                Line::Trial(trial) => kept.trials.push(trial),
+                Line::Point(point) => kept.points.push(*point),
+                Line::End(word) => kept.end = Some(word),
+            }
+        }
+        kept
+    }
+}
+
+/// A trace under way.
+struct Tracer<'a> {
+    test: &'a Test,
+    assembly: &'a Assembly,
+    setup: Setup<'a>,
+    folder: &'a Path,
+    journal: Journal,
+    kept: Kept,
+    places: Vec<Place>,
+}
+
+impl Tracer<'_> {
+    /// Follows the response from where it stands.
+    fn follow(
+        &mut self,
+        clock: Clock,
+        stop: &StopHandle,
+        onlooker: &mut dyn Onlooker,
+    ) -> Result<(Ended, Vec<Fold>), Error> {
+        let (experiment, source) = (self.test.experiment(), self.test.source());
+        let periodic = self.setup.periodic();
+        let periodic = periodic.map_err(|error| error.of_file(experiment.name()))?;
+        let attended = stop.attend();
+        // In real time what the rig did cannot be had again: it is recorded.
+        let (periodic, frames) = match clock == Clock::Real && self.kept.end.is_none() {
+            true => record_frames(experiment, source, self.assembly, self.folder, periodic)
+                .map(|(periodic, frames)| (periodic, Some(frames)))?,
+            false => (periodic, None),
+        };
+        let pace = match clock {
+            Clock::Real => Pace::Real(plan(experiment)),
+            Clock::Virtual => Pace::Virtual,
+        };
+        // The bench and what keeps its points both tell of their work.
+        let onlooker = RefCell::new(onlooker);
+        let asked = |hertz: f64| onlooker.borrow_mut().stage(&format!("trying {hertz:.4} Hz"));
+        let bench = Bench::start(periodic, &pace, stop, asked)?;
+        let granted = bench.granted().cloned().unwrap_or_default();
+        let tell = |event: &Event<'_>| onlooker.borrow_mut().event(event);
+        granted.notices.iter().for_each(|notice| tell(&Event::Notice(notice)));
+        if !self.kept.points.is_empty() {
+            let count = self.kept.points.len();
+            tell(&Event::Resumed { count, what: "points" });
+        }
+        let mut traced = Trace::new(bench, self.setup.trace(), self.kept.points.clone());
+        let outcome = match &self.kept.end {
+            Some(word) => Ok(Ended::from_word(word)),
+            None => follow(&mut traced, |news| self.keep(news, *onlooker.borrow_mut())),
+        };
+        let folds = traced.folds();
+        // Whatever happened, the rig is brought to rest first.
+        let rested = traced.into_experiment().finish();
+        drop(attended);
+        let (ended, rested) = (outcome?, rested?);
+        if let Some(link) = rested.test.link() {
+            tell(&Event::Link(link));
+        }
+        if let Some(timing) = &rested.timing {
+            tell(&Event::Punctuality(timing));
+        }
+        if let Some(frames) = frames {
+            let timing =
+                rested.timing.map(|timing| Driver::note(&plan(experiment), &granted, &timing));
+            finish_frames(frames, *rested.test, timing)?;
+        }
+        if ended.is_final() && self.kept.end.is_none() {
+            self.journal.append(&to_line(&Line::End(ended.word().into())))?;
+            self.journal.sync()?;
+        }
+        Ok((ended, folds))
+    }
+
+    /// Keeps what has come, on disk first.
+    fn keep(&mut self, news: News<'_>, onlooker: &mut dyn Onlooker) -> Result<(), Error> {
+        match news {
+            News::Trial(trial) => {
+                self.journal.append(&to_line(&Line::Trial(trial.clone())))?;
+                self.kept.trials.push(trial.clone());
+            }
+            News::Point(point) => {
+                self.journal.append(&to_line(&Line::Point(Box::new(point.clone()))))?;
+                self.journal.sync()?;
+                self.kept.points.push(point.clone());
+                let (number, places) = (self.kept.points.len(), &*self.places);
+                onlooker.event(&Event::Point { number, point, places });
+            }
+        }
+        Ok(())
+    }
+
+    /// Sums up and writes the files.
+    fn finish(
+        self,
+        ended: Ended,
+        folds: &[Fold],
+        resumed_points: usize,
+        begun: Instant,
+    ) -> Result<Traced, Error> {
+        let Self { test, assembly, setup, folder, kept, places, .. } = self;
+        let elapsed_s = begun.elapsed().as_secs_f64();
+        let reference = Branch::of(&setup, &kept.points);
+        let outcome = Outcome::new(&setup, &kept.points, &kept.trials, folds, reference, ended);
+        let mut summary = outcome.json(&places);
+        summary["title"] = json!(test.experiment().title);
+        summary["reason"] = json!(ended.words());
+        let header = header(test.experiment(), test.source(), assembly)?;
+        let (record, harmonics) = (folder.join("record.arrow"), setup.spec().harmonics);
+        record_trials(&record, header, &places, harmonics, &kept.trials)?;
+        let files = [
+            ("points.csv", outcome.csv(&places)),
+            ("summary.json", format!("{summary:#}\n")),
+            ("report.html", super::page::page(&setup, &places, &kept.points, &outcome).html()),
+        ];
+        write_files(folder, files)?;
+        let folder = folder.display().to_string();
+        Ok(Traced { folder, resumed_points, elapsed_s, summary, places, outcome })
+    }
+}

@@ -1,0 +1,259 @@
+//! A test as one value: the declared experiment, the files it names, its models.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+
+use runtime::record::EmbeddedFile;
+use runtime::rig::NetworkRig;
+use runtime::world::World;
+
+use crate::assembly::{Assembly, ReductionFacts, SignalStore};
+use crate::error::Error;
+use crate::onlooker::{Event, Onlooker};
+use crate::pace::Clock;
+use crate::remote::{Wire, link_plan};
+use experiment::include::flattened;
+use experiment::sweep::with_value;
+use experiment::{Diagnostics, Embedded, Experiment, Folder, Source};
+
+/// A declared test with the files it names; its models are built when they are
+/// asked for. Every study is a call on it.
+///
+/// ```
+/// use twinrig::{Clock, Silent, StopHandle, Test};
+///
+/// let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/02-shear-building/experiment.toml");
+/// let test = Test::load(file)?.with("duration", "5 s")?.with("transfer_system.delay", "1 ms")?;
+/// let check = test.check()?;
+/// assert!(!check.is_unstable());
+/// let run = test.run(Clock::Virtual, &StopHandle::default(), &mut Silent)?;
+/// assert_eq!(run.status(), "completed");
+/// let tracking = run.criterion("J2").expect("a rehearsal has this criterion");
+/// assert!(tracking < 5.0, "the rig follows within {tracking} %");
+/// # Ok::<(), twinrig::Error>(())
+/// ```
+pub struct Test {
+    experiment: Experiment,
+    source: SharedSource,
+    warnings: Diagnostics,
+    store: Arc<SignalStore>,
+    models: OnceLock<Result<(Assembly, Diagnostics), Diagnostics>>,
+}
+
+/// Files that threads may share.
+type SharedSource = Arc<dyn Source + Send + Sync>;
+
+impl Test {
+    /// Reads the file at `path`; the files it names are looked for beside it.
+    pub fn load(path: impl AsRef<Path>) -> Result<Self, Error> {
+        let path = path.as_ref();
+        let folder = Folder::new(path.parent().unwrap_or(Path::new("")));
+        let (experiment, warnings) = Experiment::from_path(path)?;
+        Ok(Self::of(experiment, Arc::new(folder), warnings))
+    }
+
+    /// Reads a text that is called `name`; `source` has the files that it names.
+    pub fn from_text(
+        name: &str,
+        text: &str,
+        source: impl Source + Send + Sync + 'static,
+    ) -> Result<Self, Error> {
+        let (experiment, warnings) = Experiment::from_text(name, text, &source)?;
+        Ok(Self::of(experiment, Arc::new(source), warnings))
+    }
+
+    /// A variant of a sweep, whose own sweep is not asked for.
+    pub(crate) fn of_variant(
+        name: &str,
+        text: &str,
+        files: Vec<EmbeddedFile>,
+    ) -> Result<Self, Error> {
+        let source = Kept(files);
+        let (experiment, warnings) = Experiment::variant(name, text, &source)?;
+        Ok(Self::of(experiment, Arc::new(source), warnings))
+    }
+
+    fn of(experiment: Experiment, source: SharedSource, warnings: Diagnostics) -> Self {
+        let store = Arc::new(SignalStore::default());
+        Self { experiment, source, warnings, store, models: OnceLock::new() }
+    }
+
+    /// The same test with another value at a path of its file, such as
+    /// `transfer_system.delay` or `partition.mass[1]`.
+    pub fn with(self, path: &str, value: &str) -> Result<Self, Error> {
+        self.with_values([(path, value)])
+    }
+
+    /// The same with several values, which need to make sense together only.
+    pub fn with_values<P: AsRef<str>, V: AsRef<str>>(
+        self,
+        values: impl IntoIterator<Item = (P, V)>,
+    ) -> Result<Self, Error> {
+        let mut texts = Texts::of(&self.experiment, &*self.source);
+        for (path, value) in values {
+            texts.set(path.as_ref().trim(), value.as_ref().trim())?;
+        }
+        let Texts { main, included } = texts;
+        let source = Arc::new(Edited { base: self.source, texts: included });
+        let (experiment, warnings) =
+            Experiment::from_text(self.experiment.name(), &main, &*source)?;
+        Ok(Self { store: self.store, ..Self::of(experiment, source, warnings) })
+    }
+
+    /// Keeps reduced models in a folder, for the next process.
+    pub fn keeping(self, folder: impl Into<PathBuf>) -> Self {
+        Self { store: Arc::new(SignalStore::keeping(folder)), ..self }
+    }
+
+    /// The declared experiment.
+    pub fn experiment(&self) -> &Experiment {
+        &self.experiment
+    }
+
+    /// The files it names.
+    pub fn source(&self) -> &dyn Source {
+        &*self.source
+    }
+
+    /// What was read and made before, by this test or by others that share it.
+    pub fn store(&self) -> &Arc<SignalStore> {
+        &self.store
+    }
+
+    /// The models, built once.
+    pub fn assembly(&self) -> Result<&Assembly, Error> {
+        let built = self
+            .models
+            .get_or_init(|| Assembly::sharing(&self.experiment, &*self.source, &self.store));
+        built.as_ref().map(|(assembly, _)| assembly).map_err(|found| found.clone().into())
+    }
+
+    /// What the engineer should know: of the file and, once they are built, of the
+    /// models.
+    pub fn warnings(&self) -> Diagnostics {
+        let mut all = self.warnings.clone();
+        all.extend(self.warnings_of_models().items().iter().cloned());
+        all
+    }
+
+    pub(crate) fn warnings_of_models(&self) -> Diagnostics {
+        match self.models.get() {
+            Some(Ok((_, warnings))) => warnings.clone(),
+            _ => self.experiment.diagnostics(),
+        }
+    }
+
+    /// What became of a large structure, once the models are built.
+    pub fn reduction(&self) -> Option<ReductionFacts> {
+        let Some(Ok((assembly, _))) = self.models.get() else { return None };
+        let reduced = assembly.reduced.as_ref()?;
+        Some(ReductionFacts::of(reduced, &self.store))
+    }
+
+    /// The experiment as one text with every included file in it: what a study
+    /// varies may lie in any of them.
+    pub(crate) fn flat(&self) -> Result<Experiment, Error> {
+        let text = flattened(self.experiment.text(), self.source());
+        if text == self.experiment.text() {
+            return Ok(self.experiment.clone());
+        }
+        // What is wrong with the models is said with its place in its own file.
+        self.assembly()?;
+        Ok(Experiment::from_text(self.experiment.name(), &text, self.source())?.0)
+    }
+
+    /// The models joined to the laboratory at `rig`, or to the one the file names; to
+    /// a virtual rig where that is nowhere, or [`IN_PROCESS`].
+    pub(crate) fn reach(
+        &self,
+        clock: Clock,
+        wire: Wire,
+        rig: Option<&str>,
+        onlooker: &mut dyn Onlooker,
+    ) -> Result<Assembly, Error> {
+        let assembly = self.assembly()?;
+        let address = rig.or(self.experiment.rig.address.as_deref());
+        let Some(address) = address.filter(|address| *address != IN_PROCESS) else {
+            return Ok(assembly.clone());
+        };
+        let plan = link_plan(&self.experiment, assembly, address, clock, wire)?;
+        let peer = NetworkRig::find(&World::system(), &plan)?;
+        onlooker.event(&Event::Laboratory(&peer));
+        Ok(Assembly { remote: Some(plan), ..assembly.clone() })
+    }
+}
+
+/// Said instead of an address for a rig in this process.
+pub const IN_PROCESS: &str = "virtual";
+
+/// The texts of an experiment: the file and those that it includes.
+struct Texts {
+    main: String,
+    included: Vec<(String, String)>,
+}
+
+impl Texts {
+    fn of(experiment: &Experiment, source: &dyn Source) -> Self {
+        let included = experiment.files().iter().filter(|name| name.ends_with(".toml"));
+        let included = included.filter_map(|name| {
+            let text = String::from_utf8(source.read(name).ok()?).ok()?;
+            Some((name.clone(), text))
+        });
+        Self { main: experiment.text().to_owned(), included: included.collect() }
+    }
+
+    /// Puts a value where its key is written, else into the file itself.
+    fn set(&mut self, path: &str, value: &str) -> Result<(), Error> {
+        let written = self.included.iter_mut().find(|(_, text)| is_written(text, path));
+        let text = written.map_or(&mut self.main, |(_, text)| text);
+        *text = with_value(text, path, value).map_err(|source| Error::Value {
+            path: path.to_owned(),
+            value: value.to_owned(),
+            source,
+        })?;
+        Ok(())
+    }
+}
+
+/// Whether a text has a value at `path`: then nothing but the value changes.
+fn is_written(text: &str, path: &str) -> bool {
+    const OTHER: &str = "\"another value\"";
+    let edited = with_value(text, path, OTHER).unwrap_or_default();
+    edited.split_once(OTHER).is_some_and(|(before, _)| text.starts_with(before))
+}
+
+/// Files of an experiment, some of them with other contents.
+struct Edited {
+    base: SharedSource,
+    texts: Vec<(String, String)>,
+}
+
+impl Edited {
+    fn find(&self, name: &str) -> Option<&str> {
+        self.texts.iter().find(|(known, _)| known == name).map(|(_, text)| text.as_str())
+    }
+}
+
+impl Source for Edited {
+    fn size(&self, name: &str) -> io::Result<u64> {
+        self.find(name).map_or_else(|| self.base.size(name), |text| Ok(text.len() as u64))
+    }
+
+    fn read(&self, name: &str) -> io::Result<Vec<u8>> {
+        self.find(name).map_or_else(|| self.base.read(name), |text| Ok(text.into()))
+    }
+}
+
+/// Files in memory.
+pub(crate) struct Kept(pub(crate) Vec<EmbeddedFile>);
+
+impl Source for Kept {
+    fn size(&self, name: &str) -> io::Result<u64> {
+        Embedded::new(&self.0).size(name)
+    }
+
+    fn read(&self, name: &str) -> io::Result<Vec<u8>> {
+        Embedded::new(&self.0).read(name)
+    }
+}
