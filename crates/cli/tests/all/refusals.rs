@@ -213,7 +213,7 @@ fn compensators_and_their_rigs() {
         ("kind = \"forward_prediction\"\ndelay = \"1e9 s\"", "shorten `delay`"),
         ("coefficients = [1]", "does not go with kind = \"adaptive_inverse\""),
         ("start_delay = \"200 ms\"", "outside its bounds"),
-        ("upper = [1.5, 0.1]", "give 4, one per adapted parameter"),
+        ("upper = [1.5, 0.1]", "it takes exactly 4 entries"),
         ("lower = [2, 0, 0, 0]", "outside its bounds"),
         ("filter = \"600 Hz\"", "half the rate"),
         ("low_pass = \"1 kHz\"", "half the rate"),
