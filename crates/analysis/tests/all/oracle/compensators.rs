@@ -58,8 +58,8 @@ fn a_trial_is_the_loop_with_that_compensator() {
             let what = format!("{name}, {}", trial.kind);
             let wired = Wired::of(&changed, 0);
             let poles = wired.closed(1.0);
-            assert_eq!(trial.growing, grow(&poles), "{what}");
-            assert_eq!(trial.is_stable(), trial.growing == 0, "{what}");
+            assert_eq!(trial.verdict.growing, grow(&poles), "{what}");
+            assert_eq!(trial.verdict.is_stable(), trial.verdict.growing == 0, "{what}");
             let slowest = trial.dominant.unwrap().0.exponent;
             let told = poles.iter().map(|(s, _)| *s).max_by(|a, b| a.re.total_cmp(&b.re)).unwrap();
             assert!(near(slowest, told, 1e-6), "{what}");
@@ -68,8 +68,8 @@ fn a_trial_is_the_loop_with_that_compensator() {
             let told = trial.least_damped.unwrap().0.damping_ratio();
             assert!((told - least).abs() < 1e-6, "{what}: {told} {least}");
             let alone = verdict(&changed).unwrap().delay_margin;
-            assert_eq!(trial.delay_margin.is_some(), alone.is_some(), "{what}");
-            if let (Some(trial), Some(alone)) = (trial.delay_margin, alone) {
+            assert_eq!(trial.verdict.delay_margin.is_some(), alone.is_some(), "{what}");
+            if let (Some(trial), Some(alone)) = (trial.verdict.delay_margin, alone) {
                 assert!((trial.delay_s / alone.delay_s - 1.0).abs() < 1e-9, "{what}");
             }
             let open = OpenLoop::sampled(&changed).unwrap();
@@ -85,7 +85,7 @@ fn a_trial_is_the_loop_with_that_compensator() {
             let told = trial.worst.unwrap();
             assert_eq!(told.0, worst.0, "{what}");
             assert!((told.1 - worst.1).abs() < 1e-9, "{what}: {told:?} {worst:?}");
-            unstable += usize::from(trial.growing > 0);
+            unstable += usize::from(trial.verdict.growing > 0);
         }
     }
     assert!(unstable > 3, "{unstable}");
@@ -260,9 +260,11 @@ fn adaptive_compensators_as_they_start_and_as_they_have_learnt() {
             assert_eq!(found.coefficients, *expected, "{name}");
         }
         let started = match &design {
-            Design::AdaptiveModelBased(design) => inverse(&design.start, design.derivatives),
-            Design::AdaptiveTimeSeries(design) => inverse(&design.start, DerivativeSource::Motion),
-            Design::AdaptiveInverse(design) => inverse(&design.start, DerivativeSource::Motion),
+            Design::AdaptiveModelBased(design) => inverse(&design.start(), design.derivatives),
+            Design::AdaptiveTimeSeries(design) => {
+                inverse(&design.start(), DerivativeSource::Motion)
+            }
+            Design::AdaptiveInverse(design) => inverse(&design.start(), DerivativeSource::Motion),
             _ => panic!("{name}"),
         };
         assert_eq!(as_started(&design), started, "{name}");

@@ -74,7 +74,7 @@ fn growing_and_slowest_motions_are_the_eigenvalues() {
         assert_eq!((judged.growing, judged.is_stable()), (told, told == 0), "{name}");
         assert_eq!(judged.margin_s().is_some(), told == 0, "{name}");
         let open = OpenLoop::sampled(&description).unwrap();
-        assert_eq!(Curve::follow(&open).unwrap().growing(), told, "{name}");
+        assert_eq!(Curve::follow(&open).unwrap().growing, told, "{name}");
         let slowest = dominant(&description).unwrap().unwrap();
         assert!(near(slowest.exponent, wired.slowest(), 1e-6), "{name}: {slowest:?}");
         assert_eq!(slowest.growth_1_s(), slowest.exponent.re);
@@ -97,7 +97,6 @@ fn turns_count_what_the_registers_count() {
             let delayed = open.later(later as f64 * STEP_S);
             let told = Wired::of(&description, later).growing(1.0);
             assert_eq!(judge(&delayed).unwrap().growing, told, "{name}, {later} later");
-            assert!((delayed.extra_delay_s() - later as f64 * STEP_S).abs() < 1e-15);
             counts[usize::from(told > 0)] += 1;
         }
     }

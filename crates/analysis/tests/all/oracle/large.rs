@@ -49,7 +49,7 @@ fn a_large_structure_has_the_loop_gain_of_its_matrix() {
             }
         }
         let poles = wired.closed(1.0);
-        assert_eq!(curve.growing(), grow(&poles), "{name}");
+        assert_eq!(curve.growing, grow(&poles), "{name}");
         assert_eq!(growing(&description).unwrap(), grow(&poles), "{name}");
         let truth = true_modes(&whole(&description)).unwrap();
         let found = follow(&open, &curve, &truth).unwrap();

@@ -53,7 +53,7 @@ fn delays_and_angles_at_the_boundary_are_those_of_a_dense_grid() {
         let told = margins(&open, &curve).unwrap();
         let wired = Wired::of(&description, 0);
         let stable = wired.growing(1.0) == 0;
-        assert_eq!(told.growing, curve.growing());
+        assert_eq!(told.verdict.growing, curve.growing);
         let unit = changes(&wired, |value| value.norm() > 1.0);
         let mut switches: Vec<(f64, f64, Direction)> = Vec::new();
         for (omega, value, falls) in &unit {
@@ -73,9 +73,17 @@ fn delays_and_angles_at_the_boundary_are_those_of_a_dense_grid() {
             assert!((told.frequency_hz / hz - 1.0).abs() < 1e-5, "{name}: {told:?} {hz}");
             assert_eq!(told.direction, *direction, "{name}");
         }
-        assert_eq!(told.delay, told.switches.first().copied().filter(|_| stable), "{name}");
+        assert_eq!(
+            told.verdict.delay_margin,
+            told.switches.first().copied().filter(|_| stable),
+            "{name}"
+        );
         assert_eq!(delay_margin(&open, &curve).unwrap(), told.switches.first().copied(), "{name}");
-        assert_eq!(verdict(&description).unwrap().delay_margin, told.delay, "{name}");
+        assert_eq!(
+            verdict(&description).unwrap().delay_margin,
+            told.verdict.delay_margin,
+            "{name}"
+        );
         let angle = unit
             .iter()
             .map(|(omega, value, _)| ((PI - value.arg().abs()).abs(), hertz(*omega)))
@@ -108,10 +116,10 @@ fn switches_tell_when_motions_grow_and_decay() {
                 Direction::Grows => 2,
                 Direction::Decays => -2,
             };
-            let expected = told.growing as i64 + below.map(change).sum::<i64>();
+            let expected = told.verdict.growing as i64 + below.map(change).sum::<i64>();
             let found = Wired::of(&description, later).growing(1.0) as i64;
             assert_eq!(found, expected, "{name}, {later} later: {told:?}");
-            changed += usize::from(found != told.growing as i64);
+            changed += usize::from(found != told.verdict.growing as i64);
         }
     }
     assert!(changed > 12, "{changed}");
@@ -274,7 +282,7 @@ fn the_disk_margin_is_the_least_of_a_dense_grid() {
             let open = OpenLoop::sampled(&description).unwrap();
             let curve = Curve::follow(&open).unwrap();
             let told = margins(&open, &curve).unwrap().disk;
-            assert_eq!(told.is_some(), count > 1 && curve.growing() == 0, "{name}");
+            assert_eq!(told.is_some(), count > 1 && curve.growing == 0, "{name}");
             let Some(told) = told else { continue };
             seen += 1;
             let wired = Wired::of(&description, 0);

@@ -51,7 +51,7 @@ fn the_most_dofs_and_states_are_judged_and_one_more_is_not() {
         described(numerical, specimen(size(0.0), size(10.0), size(1e4)), delay(2.0), EXACT)
     };
     assert_eq!(growing(&wide(MOST_DOFS)), Ok(0));
-    let error = LoopError::TooManyDofs { count: MOST_DOFS + 1, most: MOST_DOFS };
+    let error = LoopError::TooManyDofs(MOST_DOFS + 1);
     assert_eq!(refused(&wide(MOST_DOFS + 1)), error);
     // A structure whose modes the damping couples, and one state more than is examined.
     let n = MOST_STATES / 2 + 1;
@@ -77,7 +77,7 @@ fn a_very_long_delay_is_counted_by_its_curve() {
             assert_eq!(judged.growing, Wired::of(&long, 0).growing(1.0));
         }
         let open = OpenLoop::sampled(&long).unwrap();
-        assert_eq!(Curve::follow(&open).unwrap().growing(), judged.growing);
+        assert_eq!(Curve::follow(&open).unwrap().growing, judged.growing);
     }
 }
 
