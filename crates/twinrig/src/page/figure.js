@@ -36,7 +36,7 @@
       for (let p = Math.floor(Math.log10(low)); p <= Math.log10(high); p++)
         for (let m = 1; m < 10; m++) {
           const value = m * 10 ** p;
-          if (value < low * 0.9999 || value > high * 1.0001) continue;
+          if (value < low * 0.9999 || value > high * 1.0001 || (m > 1 && decades > 5)) continue;
           const plain = p >= -3 && p < 5 ? String(+value.toPrecision(1)) : (m > 1 ? m + "·" : "") + "10" + sup(p);
           all.push([value, labelled.includes(m) && p % every === 0 ? plain : ""]);
         }
