@@ -128,7 +128,7 @@ mod tests {
             matrices: SecondOrder {
                 mass: Matrix::identity(n, n) * 100.0,
                 damping: ratio * &stiffness,
-                stiffness: stiffness,
+                stiffness,
             },
             load: Matrix::zeros(n, 0),
             interface: vec![RelativeDof::of_dof(0)],

@@ -344,11 +344,7 @@ mod tests {
         let mut damping: Matrix = 1e-4 * &stiffness;
         damping[(1, 1)] += damper;
         Equations {
-            matrices: SecondOrder {
-                mass: Matrix::identity(n, n) * 100.0,
-                damping: damping,
-                stiffness: stiffness,
-            },
+            matrices: SecondOrder { mass: Matrix::identity(n, n) * 100.0, damping, stiffness },
             load: Matrix::zeros(n, 0),
             interface: vec![RelativeDof::of_dof(0), RelativeDof { from: Some(1), to: Some(3) }],
             elements: Vec::new(),
