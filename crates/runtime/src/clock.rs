@@ -358,12 +358,13 @@ mod tests {
     #[test]
     fn a_schedule_is_drawn_by_the_shorter_way_and_never_far_at_once() {
         let drawn = |instant_ns| {
-            let mut schedule = Schedule::new(100_000, 1e-6);
+            // No whole number of periods from zero.
+            let mut schedule = Schedule::new(100_300, 1e-6);
             schedule.draw_towards(instant_ns, 0.02);
-            schedule.next_ns() as i64 - 100_000
+            schedule.next_ns() as i64 - 100_300
         };
-        assert_eq!([drawn(100_080), drawn(99_920)], [10, -10]);
+        assert_eq!([drawn(100_380), drawn(100_220)], [10, -10]);
         // 600 ns later is 400 ns earlier of the next one, and 20 ns are the most.
-        assert_eq!([drawn(100_600), drawn(100_400), drawn(107_400)], [-20, 20, 20]);
+        assert_eq!([drawn(100_900), drawn(100_700), drawn(107_700)], [-20, 20, 20]);
     }
 }

@@ -91,6 +91,11 @@ fn modes_that_do_not_oscillate_keep_their_place() {
     let hz: Vec<f64> = found.frequencies_hz().collect();
     assert_eq!(hz.len(), 2);
     assert!((hz[0] - hertz(20.0)).abs() < 1e-9 && (hz[1] - hertz(30.0)).abs() < 1e-9, "{hz:?}");
+    // 1e-5 rad/s beside 30 is none either; 1e-4 is one.
+    for (omega, moving) in [(1e-5, 2), (1e-4, 3)] {
+        equations.matrices.stiffness[(0, 0)] = 2.0 * omega * omega;
+        assert_eq!(own_modes(&equations).unwrap().frequencies_hz().count(), moving, "{omega}");
+    }
 }
 
 /// A free chain with damping: the rigid body's rounding is no oscillation.
