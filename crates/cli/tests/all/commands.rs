@@ -31,6 +31,7 @@ fn check_tells_stable_from_unstable() {
 #[test]
 fn exit_codes_are_listed_once() {
     let help = Lab::new().twinrig(["--help"]).exits(0).out;
+    assert!(help.starts_with("Real-time hybrid testing: predict, rehearse, run"), "{help}");
     let (_, codes) = help.split_once("Exit codes:").unwrap();
     let codes: Vec<_> =
         codes.trim().lines().map(|line| line.trim().split_once("  ").unwrap()).collect();
