@@ -7,7 +7,7 @@ use std::time::Duration;
 use thiserror::Error;
 
 use super::protocol::{
-    Event, ProtocolError, Refusal, Reply, Request, StatusBody, VERSION, Welcome, split,
+    Event, ProtocolError, Refusal, Reply, Request, StatusBody, VERSION, Welcome, kind, split,
 };
 use super::token::Token;
 
@@ -97,11 +97,11 @@ impl Client {
         &mut self.messages.stream
     }
 
-    /// Asks for something that is granted with a number; answers come in the order of
-    /// the requests.
-    fn ask(&mut self, request: &Request) -> Result<u64, ClientError> {
+    /// Asks for something of type `asked` that is granted with a number. Another request's
+    /// grant is no answer: a stop counts as pressed only when the stop is granted.
+    fn ask(&mut self, asked: u8, request: &Request) -> Result<u64, ClientError> {
         match self.answer_to(request)? {
-            Reply::Granted { value, .. } => Ok(value),
+            Reply::Granted { request, value } if request == asked => Ok(value),
             _ => Err(ClientError::Unexpected),
         }
     }
@@ -116,7 +116,7 @@ impl Client {
 
     /// Asks for the right to feed; gives the number of the sample that is next.
     pub fn feed(&mut self) -> Result<u64, ClientError> {
-        self.ask(&Request::Feed)
+        self.ask(kind::FEED, &Request::Feed)
     }
 
     /// Sends rows of samples, the first of them with number `first`. Waits while
@@ -134,12 +134,12 @@ impl Client {
 
     /// Ends the load after so many samples.
     pub fn end(&mut self, samples: u64) -> Result<(), ClientError> {
-        self.ask(&Request::End { samples }).map(|_| ())
+        self.ask(kind::END, &Request::End { samples }).map(|_| ())
     }
 
     /// Presses the operator's stop; gives how often it has been pressed.
     pub fn stop(&mut self) -> Result<u64, ClientError> {
-        self.ask(&Request::Stop)
+        self.ask(kind::STOP, &Request::Stop)
     }
 
     /// Where the test stands.
@@ -152,7 +152,7 @@ impl Client {
 
     /// Asks for one frame in `every`; then only [`next`](Self::next) may be called.
     pub fn watch(&mut self, every: u32) -> Result<(), ClientError> {
-        self.ask(&Request::Watch { every }).map(|_| ())
+        self.ask(kind::WATCH, &Request::Watch { every }).map(|_| ())
     }
 
     /// What comes next while watching.

@@ -4,6 +4,7 @@ use proptest::prelude::*;
 use runtime::host::protocol::{
     Event, LONGEST, ProtocolError, Refusal, Reply, Request, StatusBody, Welcome, kind, split,
 };
+use runtime::host::{Client, Token};
 
 fn requests() -> impl Strategy<Value = Request> {
     let token = prop::collection::vec(any::<u8>(), 0..=255);
@@ -135,4 +136,37 @@ fn the_bytes_are_those_of_the_document() {
     assert_eq!(split(&[0, 0, 0, 0]), Err(ProtocolError::BadLength(0)));
     let other = Request::read(kind::HELLO, b"HTTP\x01\0\0");
     assert_eq!(other, Err(ProtocolError::BadMagic));
+}
+
+/// A peer that grants another request than the one that was made.
+#[test]
+fn a_stop_is_pressed_only_when_the_stop_is_granted() {
+    use std::io::{Read, Write};
+    for (granted, pressed) in [(kind::STOP, true), (kind::FEED, false)] {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let peer = std::thread::spawn(move || {
+            let (mut stream, _) = listener.accept().unwrap();
+            let welcome = Welcome {
+                version: runtime::host::protocol::VERSION,
+                clock: 0,
+                tick_hz: 1024.0,
+                load_hz: 0.0,
+                buffer: 0,
+                title: String::new(),
+                signals: Vec::new(),
+                channels: Vec::new(),
+            };
+            let replies = [Reply::Welcome(welcome), Reply::Granted { request: granted, value: 1 }];
+            for reply in replies {
+                let mut heard = [0; 4096];
+                assert!(stream.read(&mut heard).unwrap() > 0);
+                stream.write_all(&reply.bytes()).unwrap();
+            }
+        });
+        let token = Token::random().unwrap();
+        let mut client = Client::connect(address, &token).unwrap();
+        assert_eq!(client.stop().is_ok(), pressed, "granted {granted:#x}");
+        peer.join().unwrap();
+    }
 }
