@@ -211,6 +211,8 @@ impl Energies {
             self.feedback += self.rule.feedback(&work);
         }
         self.warning = stability_warning(self.feedback, self.dissipated + self.constant_j);
-        !self.stop_at.at_most(self.warning)
+        // What is not a number is left to the ordinary tick.
+        let is_number = self.warning.at_most(self.warning);
+        is_number & !self.stop_at.at_most(self.warning)
     }
 }

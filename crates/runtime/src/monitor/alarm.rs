@@ -37,9 +37,11 @@ impl Levels {
 }
 
 impl Sense {
+    /// What is not a number has reached every level: it may be anything.
     #[inline]
     fn reached(self, value: f64, level: f64) -> bool {
         match self {
+            _ if value.is_nan() => true,
             Self::Rising => value >= level,
             Self::Falling => value <= level,
         }
@@ -143,7 +145,7 @@ mod tests {
         assert_eq!(respond(80.0), (Some((Response::Hold, 80.0)), 0));
         assert_eq!(respond(95.0), (Some((Response::RampDown, 90.0)), 0));
         assert_eq!(respond(f64::INFINITY), (Some((Response::Abort, 99.0)), 0));
-        assert_eq!(respond(f64::NAN), (None, 0));
+        assert_eq!(respond(f64::NAN), (Some((Response::Abort, 99.0)), 0));
     }
 
     #[test]

@@ -192,7 +192,9 @@ impl EnergyMonitor {
     #[inline]
     pub fn verdict(&self) -> Result<(), Trip> {
         // An infinite threshold only watches, even where the warning is infinite.
-        if self.stop_at.is_finite() && self.stability_warning >= self.stop_at {
+        // A warning that is not a number does not say that all is well.
+        let below = self.stability_warning < self.stop_at;
+        if self.stop_at.is_finite() && !below {
             return Err(TripKind::StabilityWarning.trip(self.stability_warning, self.stop_at));
         }
         Ok(())
@@ -320,6 +322,8 @@ mod tests {
         observe(&mut monitor, 0.0, 1.0, -7.0, 0.0);
         observe(&mut monitor, 0.2, 1.0, 0.0, 0.0);
         assert!(monitor.energies().dissipated < -1.0);
+        assert_eq!(monitor.verdict().unwrap_err().kind, TripKind::StabilityWarning);
+        monitor.stability_warning = f64::NAN;
         assert_eq!(monitor.verdict().unwrap_err().kind, TripKind::StabilityWarning);
     }
 

@@ -111,6 +111,9 @@ impl Forecast {
         let left_s = (self.crossing_s - now_s).max(0.0);
         self.value_s = if surplus >= 0.0 {
             0.0
+        } else if !surplus.is_finite() {
+            // Energies beyond all numbers tell nothing of the time that is left.
+            f64::NAN
         } else if left_s > HORIZON_S {
             f64::INFINITY
         } else {
@@ -249,6 +252,15 @@ mod tests {
         for tick in 0..2000 {
             forecast.add(f64::from(tick).exp(), f64::from(tick).exp());
         }
-        forecast.add(f64::NAN, f64::INFINITY);
+        for (feedback, dissipated) in
+            [(f64::INFINITY, f64::INFINITY), (f64::NAN, 0.0), (0.0, f64::INFINITY)]
+        {
+            forecast.add(feedback, dissipated);
+            assert!(forecast.value_s.is_nan(), "{feedback} {dissipated}");
+        }
+        let levels = Levels { hold: Some(1.0), ..Levels::NONE };
+        let mut forecast = Forecast::new(&ForecastPlan { window_s: 0.08, levels }, 1.0, STEP_S);
+        forecast.add(f64::INFINITY, f64::INFINITY);
+        assert!(forecast.judge(0, &mut EventLog::default()).is_err());
     }
 }

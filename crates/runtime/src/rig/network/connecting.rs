@@ -64,9 +64,9 @@ impl<'a> Connecting<'a> {
         })
     }
 
-    /// Whether the sensors have answered: the loop is closed.
+    /// Whether the sensors have answered for the first tick: the loop is closed.
     pub(super) fn is_closed(&self) -> bool {
-        self.welcomed.as_ref().is_some_and(|session| session.1.endpoint.counts.received > 0)
+        self.welcomed.as_ref().is_some_and(|session| session.1.is_closed())
     }
 
     /// What is to be done now.

@@ -28,6 +28,8 @@ pub(super) struct Exchange {
     answered: Window,
     command: Motion,
     in_a_row: u64,
+    /// The laboratory's trip, as it said it first. Nothing it says later takes a stop back.
+    tripped: Option<u8>,
     /// Set when the other side was given up: nobody waits for it any more.
     silent: bool,
 }
@@ -41,22 +43,21 @@ pub(super) struct Wait {
 
 /// One measurement that came.
 struct Answer {
-    tick: u64,
+    /// Of the loop; `None` before the first answer.
+    tick: Option<u64>,
     time_ns: u64,
     measured: Measured,
     state: u8,
-    trip: u8,
 }
 
 impl Answer {
     fn none(count: usize) -> Self {
-        Self { tick: 0, time_ns: 0, measured: Measured::zeros(count), state: 0, trip: 0 }
+        Self { tick: None, time_ns: 0, measured: Measured::zeros(count), state: 0 }
     }
 
     fn read(&mut self, datagram: &Datagram<'_>) {
         let header = &datagram.header;
-        (self.tick, self.time_ns) = (header.tick, header.time_ns);
-        (self.state, self.trip) = (header.state, header.trip);
+        (self.tick, self.time_ns, self.state) = (Some(header.tick), header.time_ns, header.state);
         datagram.block(0, &mut self.measured.displacement);
         datagram.block(1, &mut self.measured.force);
         datagram.block(2, &mut self.measured.achieved);
@@ -76,6 +77,7 @@ impl Exchange {
             answered: Window::default(),
             command: Motion::rest(count),
             in_a_row: 0,
+            tripped: None,
             silent: false,
         }
     }
@@ -89,6 +91,9 @@ impl Exchange {
             // It cannot have answered what it was not asked.
             Kind::Measured if tick > self.tick => counts.foreign += 1,
             Kind::Measured => {
+                if datagram.header.state != Phase::Running as u8 {
+                    self.tripped.get_or_insert(datagram.header.trip);
+                }
                 // The window's numbers begin with one.
                 if self.answered.see(tick.saturating_add(1)) == Seen::Again {
                     counts.duplicated += 1;
@@ -97,7 +102,7 @@ impl Exchange {
                 if tick < self.tick {
                     counts.late += 1;
                 }
-                if tick > self.newest.tick || tick == 0 {
+                if Some(tick) > self.newest.tick {
                     std::mem::swap(&mut self.before, &mut self.newest);
                     self.newest.read(&datagram);
                 }
@@ -105,7 +110,7 @@ impl Exchange {
             }
             Kind::Stop => {
                 self.newest.state = datagram.header.state.max(Phase::Holding as u8);
-                self.newest.trip = datagram.header.trip;
+                self.tripped.get_or_insert(datagram.header.trip);
             }
             _ => counts.foreign += 1,
         }
@@ -117,8 +122,14 @@ impl Exchange {
         self.endpoint.counts.unsent += u64::from(sent.is_err());
     }
 
+    /// Whether the sensors have been read, or the laboratory says that it will not.
+    pub(super) fn is_closed(&self) -> bool {
+        self.newest.tick.is_some() || self.tripped.is_some()
+    }
+
+    /// Whether the measurement of this tick is there.
     pub(super) fn is_answered(&self) -> bool {
-        self.newest.tick == self.tick
+        self.newest.tick == Some(self.tick)
     }
 
     /// Whether this tick waits for its answer, and from now on how long.
@@ -203,10 +214,11 @@ impl Exchange {
             }
             _ => false,
         };
-        let share = if goes_on && newest.tick > before.tick {
-            (self.tick - newest.tick) as f64 / (newest.tick - before.tick) as f64
-        } else {
-            0.0
+        let share = match (newest.tick, before.tick) {
+            (Some(last), Some(earlier)) if goes_on && last > earlier => {
+                (self.tick - last) as f64 / (last - earlier) as f64
+            }
+            _ => 0.0,
         };
         let line = |out: &mut [f64], last: &[f64], earlier: &[f64]| {
             for ((out, last), earlier) in out.iter_mut().zip(last).zip(earlier) {
@@ -232,8 +244,8 @@ impl Exchange {
         }
         // Its answers are still read on the way to safe, but not waited for.
         self.silent |= self.in_a_row > allowed;
-        if self.newest.state != Phase::Running as u8 {
-            return Err(RigFault::tripped(self.newest.trip));
+        if let Some(trip) = self.tripped {
+            return Err(RigFault::tripped(trip));
         }
         if self.in_a_row > allowed {
             return Err(RigFault::silent(for_s, allowed_s));
@@ -257,5 +269,60 @@ impl Wait {
     /// Whether nobody waits any longer.
     pub(super) fn is_over(&self, now_ns: u64) -> bool {
         now_ns >= self.next_timeout_ns() && now_ns - self.begun_ns >= self.timeout_ns
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::link::Token;
+
+    const SESSION: u64 = 7;
+
+    fn exchange() -> Exchange {
+        let plan = LinkPlan {
+            address: ([127, 0, 0, 1], 1).into(),
+            count: 1,
+            rate_hz: 1000.0,
+            pace: Pace::Paced { bridge: 2, bridge_by: Bridge::Hold },
+            token: Token::new("bench 3").unwrap(),
+            connect_s: 1.0,
+            limits: [vec![1.0], vec![1.0], vec![1.0]],
+        };
+        Exchange::new(&plan, SESSION)
+    }
+
+    fn say(laboratory: &mut Endpoint, exchange: &mut Exchange, kind: Kind, tick: u64) {
+        let bytes = laboratory.frame(0, kind, tick, 0, None, [&[3e-3], &[0.0], &[3e-3]]);
+        exchange.handle(bytes);
+    }
+
+    #[test]
+    fn only_the_measurement_of_the_first_tick_closes_the_loop() {
+        let (mut exchange, mut laboratory) = (exchange(), Endpoint::new(SESSION, 1));
+        assert!(!exchange.is_closed() && !exchange.is_answered());
+        say(&mut laboratory, &mut exchange, Kind::Measured, 1);
+        assert!(!exchange.is_closed() && !exchange.is_answered());
+        say(&mut laboratory, &mut exchange, Kind::Measured, 0);
+        assert!(exchange.is_closed());
+        let mut measured = Measured::zeros(1);
+        assert_eq!(exchange.measure(&mut measured), Ok(()));
+        assert_eq!(measured.displacement, [3e-3]);
+    }
+
+    #[test]
+    fn a_stop_of_the_laboratory_stays_whatever_it_says_behind_it() {
+        let (mut exchange, mut laboratory) = (exchange(), Endpoint::new(SESSION, 1));
+        let trip = TripKind::Force.code();
+        (laboratory.state, laboratory.trip) = (Phase::Holding as u8, trip);
+        say(&mut laboratory, &mut exchange, Kind::Stop, 0);
+        (laboratory.state, laboratory.trip) = (Phase::Running as u8, 0);
+        say(&mut laboratory, &mut exchange, Kind::Measured, 0);
+        let stopped = Err(RigFault::tripped(trip));
+        assert_eq!(exchange.measure(&mut Measured::zeros(1)), stopped);
+        // A later reason does not take the place of the first.
+        laboratory.trip = TripKind::Operator.code();
+        say(&mut laboratory, &mut exchange, Kind::Stop, 0);
+        assert_eq!(exchange.measure(&mut Measured::zeros(1)), stopped);
     }
 }
