@@ -16,7 +16,7 @@ const GREETING: Duration = Duration::from_secs(5);
 /// Time to be welcomed: the test may still be preparing.
 const WELCOME: Duration = Duration::from_secs(60);
 /// How often a greeting that is cut off is tried.
-const TRIES: usize = 3;
+const TRIES: usize = 10;
 /// Values in one message of samples.
 const VALUES: usize = 4096;
 

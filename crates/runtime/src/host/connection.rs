@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use bytes::{Buf, BytesMut};
 
-use super::protocol::{Event, ProtocolError, Reply, Request, split};
+use super::protocol::{Event, LONGEST, ProtocolError, Reply, Request, split};
 use crate::streamed_load::Feed;
 
 /// Most values that wait for one client.
@@ -13,6 +13,9 @@ pub(super) const MOST_WAITING: usize = 1 << 17;
 const VALUES: usize = 8192;
 /// While so many bytes wait to be sent, nothing more is asked of the test.
 const MOST_UNSENT: usize = 1 << 16;
+/// Bytes read ahead of what can be done now, so that a stop among them is found. Room for
+/// a whole message behind one that waits.
+const READ_AHEAD: usize = 2 * LONGEST;
 /// Time for a greeting, ns.
 const GREETING_NS: u64 = 5_000_000_000;
 /// A client that says nothing for so long is let go, ns.
@@ -38,6 +41,8 @@ pub(super) struct Connection {
     pub(super) standing: Standing,
     /// What has come of messages that are not whole yet.
     inbox: BytesMut,
+    /// Bytes of it in which stops have been looked for.
+    searched: usize,
     outbox: BytesMut,
     /// Since when a whole message is waited for.
     pub(super) heard_ns: u64,
@@ -45,11 +50,13 @@ pub(super) struct Connection {
     moved_ns: u64,
     /// The right to feed.
     pub(super) feed: Option<Feed>,
-    /// Samples that wait for room in the ring; meanwhile nothing more is taken.
+    /// Samples that wait for room in the ring; meanwhile nothing but a stop is obeyed.
     pub(super) rows: VecDeque<f64>,
     pub(super) frames: Option<FrameQueue>,
     /// An answer that is held back, and until when.
     pub(super) held_back: Option<(u64, Reply)>,
+    /// Whether the client has hung up. What it had sent before is still done.
+    pub(super) hung_up: bool,
 }
 
 impl Connection {
@@ -59,6 +66,11 @@ impl Connection {
 
     pub(super) fn is_leaving(&self) -> bool {
         self.standing == Standing::Leaving
+    }
+
+    /// Whether it is told to go, or will be.
+    pub(super) fn is_refused(&self) -> bool {
+        self.is_leaving() || self.held_back.is_some()
     }
 
     /// Whether it was let in, and has not been told to go.
@@ -74,38 +86,60 @@ impl Connection {
             Standing::Client | Standing::StopAndStatus if self.frames.is_none() => SILENCE_NS,
             _ => u64::MAX,
         };
-        self.wants_bytes() && now_ns.saturating_sub(self.heard_ns) > patience_ns
+        !self.is_held_up() && now_ns.saturating_sub(self.heard_ns) > patience_ns
     }
 
-    /// Whether bytes of it are taken now. Who only takes frames may send what it
-    /// likes.
+    /// Whether what it asks for has to wait.
+    fn is_held_up(&self) -> bool {
+        !self.rows.is_empty() || self.held_back.is_some() || self.outbox.len() >= MOST_UNSENT
+    }
+
+    /// Whether bytes of it are taken now.
     pub(super) fn wants_bytes(&self) -> bool {
-        let waits = !self.rows.is_empty() || self.held_back.is_some();
-        !waits && self.outbox.len() < MOST_UNSENT
+        !self.hung_up && self.held_back.is_none() && self.inbox.len() < READ_AHEAD
+    }
+
+    /// Whether it has hung up and nothing of it is left to be done.
+    pub(super) fn is_done(&self) -> bool {
+        self.hung_up && self.rows.is_empty()
     }
 
     /// Keeps bytes that have come.
     pub(super) fn take(&mut self, bytes: &[u8]) {
-        if self.frames.is_none() && !self.is_leaving() {
+        if !self.is_leaving() {
             self.inbox.extend_from_slice(bytes);
         }
     }
 
+    /// How many stops have come since the last look. A stop overtakes whatever the client
+    /// sent before it and waits.
+    pub(super) fn stops(&mut self) -> usize {
+        let mut stops = 0;
+        while let Ok(Some((kind, body, length))) = split(&self.inbox[self.searched..]) {
+            stops += usize::from(Request::read(kind, body) == Ok(Request::Stop));
+            self.searched += length;
+        }
+        stops
+    }
+
     /// The next whole message, if it can be taken now, and its type, 0 if it has none.
     pub(super) fn next(&mut self, now_ns: u64) -> Option<(u8, Result<Request, ProtocolError>)> {
-        if !self.wants_bytes() || self.frames.is_some() || self.is_leaving() {
-            return None;
-        }
-        match split(&self.inbox) {
-            Err(error) => Some((0, Err(error))),
-            Ok(None) => None,
-            Ok(Some((kind, body, length))) => {
-                let request = Request::read(kind, body);
-                self.inbox.advance(length);
-                self.heard_ns = now_ns;
-                Some((kind, request))
+        while !self.is_held_up() && !self.is_leaving() {
+            let (kind, request, length) = match split(&self.inbox) {
+                Err(error) => return Some((0, Err(error))),
+                Ok(None) => return None,
+                Ok(Some((kind, body, length))) => (kind, Request::read(kind, body), length),
+            };
+            self.inbox.advance(length);
+            self.searched = self.searched.saturating_sub(length);
+            self.heard_ns = now_ns;
+            // A client's stop was obeyed when it came; who watches asks for nothing else.
+            let is_done = request == Ok(Request::Stop) || self.frames.is_some();
+            if !(self.is_client() && is_done) {
+                return Some((kind, request));
             }
         }
+        None
     }
 
     pub(super) fn say(&mut self, now_ns: u64, bytes: &[u8]) {

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags};
 
-use super::service::{HostParts, HostService};
+use super::service::{HostParts, HostService, MOST_STRANGERS};
 use crate::world::{Clock, System, wait_for};
 
 /// Time in which clients may take what is left when the test is over.
@@ -20,6 +20,11 @@ const LINGER: Duration = Duration::from_secs(2);
 const STACK_BYTES: usize = 256 << 10;
 /// Reads and writes of one connection before it is another one's turn.
 const TURNS: usize = 16;
+/// Connections taken in before they are read: fewer than push one out again unread.
+const MOST_ACCEPTED: usize = MOST_STRANGERS / 2;
+/// Connections that the system keeps for the thread. One that finds no place there is
+/// tried again by the client's system only after a second.
+const BACKLOG: i32 = 4096;
 
 /// A link that is open.
 pub struct HostLink {
@@ -47,6 +52,7 @@ impl HostLink {
     pub fn open(listener: TcpListener, parts: HostParts) -> io::Result<Self> {
         let address = listener.local_addr()?;
         listener.set_nonblocking(true)?;
+        rustix::net::listen(&listener, BACKLOG)?;
         let service = Mutex::new(HostService::new(parts));
         let shared = Arc::new(Shared { service, until_ns: AtomicU64::new(u64::MAX) });
         let of_thread = Arc::clone(&shared);
@@ -98,15 +104,16 @@ impl Sockets {
     /// Carries bytes until the test is over and everybody is told.
     fn carry(mut self, shared: &Shared) {
         let mut ended = false;
+        let mut ready = Vec::new();
         loop {
             // Read first: what was in the ring at the end is handed out below.
             let until_ns = shared.until_ns.load(Ordering::Acquire);
             let now_ns = System.now_ns();
             let mut service = shared.service();
             if until_ns == u64::MAX {
-                self.accept(&mut service, now_ns);
+                self.accept(&mut service, now_ns, &mut ready);
             }
-            self.read(&mut service, now_ns);
+            self.read(&mut service, now_ns, &ready);
             if until_ns == u64::MAX {
                 service.poll(now_ns);
             } else if !ended {
@@ -118,44 +125,52 @@ impl Sockets {
             if ended && (service.is_empty() || now_ns >= until_ns) {
                 return;
             }
-            let (mut wanted, next_ns) = (self.wanted(&service), service.next_timeout_ns(now_ns));
+            let ((ids, mut wanted), next_ns) =
+                (self.wanted(&service), service.next_timeout_ns(now_ns));
             drop(service);
             wait_for(&mut wanted, next_ns);
+            let is_ready = |(_, it): &(&u64, &PollFd<'_>)| !it.revents().is_empty();
+            ready = ids.iter().zip(&wanted).filter(is_ready).map(|(&id, _)| id).collect();
         }
     }
 
-    /// What wakes the thread.
-    fn wanted(&self, service: &HostService) -> Vec<PollFd<'_>> {
-        let mut wanted = Vec::with_capacity(self.streams.len() + 1);
-        if service.has_room() {
-            wanted.push(PollFd::new(&self.listener, PollFlags::IN));
-        }
+    /// What wakes the thread: numbers of connections and their sockets. The listener's
+    /// number is none of theirs.
+    fn wanted(&self, service: &HostService) -> (Vec<u64>, Vec<PollFd<'_>>) {
+        let mut ids = Vec::with_capacity(self.streams.len() + 1);
+        let mut wanted = Vec::with_capacity(ids.capacity());
+        ids.push(0);
+        wanted.push(PollFd::new(&self.listener, PollFlags::IN));
         for (&id, stream) in &self.streams {
             let mut flags = PollFlags::empty();
             flags.set(PollFlags::IN, service.wants_bytes(id));
             flags.set(PollFlags::OUT, service.has_unsent(id));
             // Who has hung up would wake the thread whatever is asked.
             if !flags.is_empty() {
+                ids.push(id);
                 wanted.push(PollFd::new(stream, flags));
             }
         }
-        wanted
+        (ids, wanted)
     }
 
-    fn accept(&mut self, service: &mut HostService, now_ns: u64) {
-        while service.has_room()
-            && let Ok((stream, _)) = self.listener.accept()
-        {
+    /// Takes new connections in; what they have said already can be read.
+    fn accept(&mut self, service: &mut HostService, now_ns: u64, ready: &mut Vec<u64>) {
+        for _ in 0..MOST_ACCEPTED {
+            let Ok((stream, _)) = self.listener.accept() else { break };
             if stream.set_nonblocking(true).is_ok() {
                 let _ = stream.set_nodelay(true);
-                self.streams.insert(service.connect(now_ns), stream);
+                let id = service.connect(now_ns);
+                self.streams.insert(id, stream);
+                ready.push(id);
             }
         }
     }
 
-    fn read(&mut self, service: &mut HostService, now_ns: u64) {
+    fn read(&mut self, service: &mut HostService, now_ns: u64, ready: &[u64]) {
         let mut piece = [0; 16_384];
-        for (&id, stream) in &mut self.streams {
+        for &id in ready {
+            let Some(stream) = self.streams.get_mut(&id) else { continue };
             for _ in 0..TURNS {
                 if !service.wants_bytes(id) {
                     break;
@@ -164,7 +179,7 @@ impl Sockets {
                     Ok(count) if count > 0 => service.handle(now_ns, id, &piece[..count]),
                     Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
                     Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                    _ => service.leave(id),
+                    _ => service.hang_up(id),
                 }
             }
         }

@@ -14,13 +14,13 @@ use crate::tap::TapReader;
 /// Most clients at a time that have greeted and were let in.
 const MOST_CLIENTS: usize = 16;
 /// Places beyond these for clients that only stop the test or ask where it
-/// stands: a stop must find one however many look on.
+/// stands. One more, and the one that has said nothing for longest goes: a stop finds a
+/// place however many look on.
 const STANDING: usize = 4;
-/// Most connections at a time that have not greeted yet. One more, and the
-/// oldest of them goes: who keeps silent takes no place from who has a token.
-const MOST_STRANGERS: usize = 16;
-/// Most connections, whatever they are.
-const MOST_CONNECTIONS: usize = 2 * MOST_STRANGERS + MOST_CLIENTS + STANDING;
+/// Most connections at a time that are no clients. One more, and one of them goes: who
+/// keeps silent or has a wrong token takes no place from who has the right one. Many, so
+/// that a client has time to greet beside thousands of others a second.
+pub(super) const MOST_STRANGERS: usize = 256;
 
 /// A client that takes nothing for so long is let go.
 const STALL_NS: u64 = 5_000_000_000;
@@ -67,8 +67,8 @@ fn refused<T>(reason: Refusal, text: impl Into<String>) -> Result<T, Refused> {
 
 fn too_many<T>() -> Result<T, Refused> {
     let text = format!(
-        "{MOST_CLIENTS} clients are served already; one more can only stop the test or ask where \
-         it stands"
+        "{MOST_CLIENTS} clients are served already; others can only stop the test or ask where it \
+         stands, the newest {STANDING} of them"
     );
     refused(Refusal::TooMany, text)
 }
@@ -123,11 +123,6 @@ impl HostService {
         (self.test.served, self.test.turned_away)
     }
 
-    /// Whether one more connection is taken in now.
-    pub fn has_room(&self) -> bool {
-        self.connections.len() < MOST_CONNECTIONS
-    }
-
     /// Whether a connection is to be kept open.
     pub fn is_open(&self, id: u64) -> bool {
         self.connections.contains_key(&id)
@@ -138,15 +133,16 @@ impl HostService {
         self.connections.is_empty()
     }
 
-    /// A new connection; gives its number. The oldest that has not greeted goes
-    /// if there are too many.
+    /// A new connection; gives its number. If there are too many that are no clients, the
+    /// oldest goes that has been refused, or else the oldest that has not greeted.
     pub fn connect(&mut self, now_ns: u64) -> u64 {
-        let is_stranger = |&(_, it): &(&u64, &Connection)| it.standing == Standing::Stranger;
-        let mut strangers = self.connections.iter().filter(is_stranger).map(|(&id, _)| id);
-        let oldest = strangers.next();
-        if let Some(oldest) = oldest.filter(|_| strangers.count() + 1 >= MOST_STRANGERS) {
+        let others = || self.connections.iter().filter(|(_, it)| !it.is_client());
+        if others().count() >= MOST_STRANGERS
+            && let Some((&id, _)) =
+                others().find(|(_, it)| it.is_refused()).or_else(|| others().next())
+        {
             self.test.turned_away += 1;
-            self.connections.remove(&oldest);
+            self.connections.remove(&id);
         }
         self.last += 1;
         self.connections.insert(self.last, Connection::new(now_ns));
@@ -164,6 +160,16 @@ impl HostService {
         if let Some(connection) = self.connections.get_mut(&id) {
             connection.take(bytes);
             self.answer(now_ns, id);
+        }
+    }
+
+    /// The client has hung up: it goes once what it had sent is done.
+    pub fn hang_up(&mut self, id: u64) {
+        if let Some(connection) = self.connections.get_mut(&id) {
+            connection.hung_up = true;
+            if connection.is_done() {
+                self.leave(id);
+            }
         }
     }
 
@@ -222,6 +228,9 @@ impl HostService {
             }
             // What could not be answered before.
             self.answer(now_ns, id);
+            if self.connections.get(&id).is_some_and(Connection::is_done) {
+                self.leave(id);
+            }
         }
     }
 
@@ -255,14 +264,39 @@ impl HostService {
 
     /// Answers what has come whole.
     fn answer(&mut self, now_ns: u64, id: u64) {
-        let clients = self.connections.values().filter(|it| it.is_client()).count();
+        let clients = self.count(Standing::Client);
         let Some(connection) = self.connections.get_mut(&id) else { return };
-        while let Some((kind, request)) = connection.next(now_ns) {
+        let greets = !connection.is_client();
+        loop {
+            if connection.is_client() {
+                self.test.obey_stops(now_ns, connection);
+            }
+            let Some((kind, request)) = connection.next(now_ns) else { break };
             let outcome = match request {
                 Ok(request) => self.test.obey(now_ns, connection, clients, kind, request),
                 Err(error) => refused(Refusal::BadRequest, error.to_string()),
             };
             self.test.conclude(now_ns, connection, kind, outcome);
+        }
+        if greets && self.count(Standing::StopAndStatus) > STANDING {
+            self.make_room(now_ns, id);
+        }
+    }
+
+    fn count(&self, standing: Standing) -> usize {
+        self.connections.values().filter(|it| it.standing == standing).count()
+    }
+
+    /// Lets the client go that only stands by and has said nothing for longest, but for the
+    /// one that has just come.
+    fn make_room(&mut self, now_ns: u64, newest: u64) {
+        let standing_by = self
+            .connections
+            .iter_mut()
+            .filter(|(id, it)| **id != newest && it.standing == Standing::StopAndStatus);
+        if let Some((_, longest)) = standing_by.min_by_key(|(_, it)| it.heard_ns) {
+            self.test.turned_away += 1;
+            self.test.conclude(now_ns, longest, 0, too_many());
         }
     }
 }
@@ -375,11 +409,18 @@ impl Test {
                 }
                 _ => refused(Refusal::BadRequest, "one frame in 1 or more can be had"),
             },
-            (Request::Stop, _) => {
-                self.stop.press();
-                granted(u64::from(self.stop.presses()))
-            }
+            // Obeyed as it came.
+            (Request::Stop, _) => Ok(None),
             (Request::Status, _) => Ok(Some(Reply::Status(self.status()))),
+        }
+    }
+
+    /// Presses the stop as often as a client has asked, before anything else it has sent.
+    fn obey_stops(&mut self, now_ns: u64, connection: &mut Connection) {
+        for _ in 0..connection.stops() {
+            self.stop.press();
+            let value = u64::from(self.stop.presses());
+            connection.say(now_ns, &Reply::Granted { request: kind::STOP, value }.bytes());
         }
     }
 
@@ -391,10 +432,6 @@ impl Test {
         }
         if !self.token.is(token) {
             return refused(Refusal::WrongToken, "the token is wrong");
-        }
-        if clients >= MOST_CLIENTS + STANDING {
-            self.turned_away += 1;
-            return too_many();
         }
         self.served += 1;
         Ok(if clients < MOST_CLIENTS { Standing::Client } else { Standing::StopAndStatus })

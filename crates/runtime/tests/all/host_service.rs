@@ -1,9 +1,10 @@
 //! The host link without sockets: its times are those of the clock it is given.
 
 use crate::common;
-use runtime::host::protocol::{Event, Refusal, Reply, Request, VERSION, Welcome, split};
+use runtime::host::protocol::{Event, Refusal, Reply, Request, VERSION, Welcome, kind, split};
 use runtime::host::{HostParts, HostService, RealTime, Token};
 use runtime::stop::StopHandle;
+use runtime::streamed_load::{Feed, StreamPlan, StreamedLoad};
 use runtime::tap::Tap;
 
 const MS: u64 = 1_000_000;
@@ -14,13 +15,26 @@ struct Bench {
     token: Token,
     stop: StopHandle,
     _tap: Tap,
+    _stream: StreamedLoad,
 }
+
+/// Samples for which the ring of the load has room.
+const RING: usize = 64;
 
 fn bench() -> Bench {
     let channels = common::channels();
     let (tap, reader) = Tap::new(channels.len(), 64);
     let token = Token::new("a token of sixteen and more".replace(' ', "-").as_str()).unwrap();
     let stop = StopHandle::default();
+    let (feed, stream) = Feed::new(&StreamPlan {
+        bounds: vec![1.0],
+        ticks_per_sample: 1,
+        buffer_samples: RING,
+        prefill_samples: 1,
+        bridge_ticks: 1,
+        ease_ticks: 1,
+        patience_ticks: 1,
+    });
     let welcome = Welcome {
         version: VERSION,
         title: "Bench".into(),
@@ -31,9 +45,14 @@ fn bench() -> Bench {
         signals: Vec::new(),
         channels: channels.into_iter().map(|channel| (channel.name, channel.unit)).collect(),
     };
-    let parts =
-        HostParts { token: token.clone(), welcome, feed: None, tap: reader, stop: stop.clone() };
-    Bench { service: HostService::new(parts), token, stop, _tap: tap }
+    let parts = HostParts {
+        token: token.clone(),
+        welcome,
+        feed: Some(feed),
+        tap: reader,
+        stop: stop.clone(),
+    };
+    Bench { service: HostService::new(parts), token, stop, _tap: tap, _stream: stream }
 }
 
 impl Bench {
@@ -116,7 +135,7 @@ fn who_takes_nothing_for_five_seconds_is_let_go_and_asks_for_no_more() {
     while bench.service.wants_bytes(id) {
         bench.service.handle(0, id, &Request::Status.bytes());
         asked += 1;
-        assert!(asked < 100_000, "what waits for a client is bounded");
+        assert!(asked < 200_000, "what waits for a client is bounded");
     }
     bench.service.poll(5 * SECOND);
     assert!(bench.service.is_open(id));
@@ -137,4 +156,106 @@ fn a_stop_is_pressed_and_everybody_is_told_of_the_end() {
         assert!(matches!(bench.replies(2 * MS, id)[..], [Reply::Event(Event::Over { .. })]));
     }
     assert!(bench.service.is_empty());
+}
+
+fn stop_is_granted(replies: &[Reply]) -> bool {
+    let is_grant =
+        |reply: &&Reply| matches!(reply, Reply::Granted { request: kind::STOP, value: 1 });
+    replies.iter().filter(is_grant).count() == 1
+}
+
+#[test]
+fn a_stop_finds_a_place_beside_any_number_of_idle_clients() {
+    let mut bench = bench();
+    let idle: Vec<u64> = (0..20).map(|at| bench.client(at)).collect();
+    for now in 20..40 {
+        let one_more = bench.client(now);
+        bench.service.handle(now, one_more, &Request::Status.bytes());
+        assert!(matches!(bench.replies(now, one_more)[..], [Reply::Status(_)]));
+    }
+    let stopper = bench.client(40);
+    bench.service.handle(40, stopper, &Request::Stop.bytes());
+    assert!(stop_is_granted(&bench.replies(40, stopper)));
+    assert_eq!(bench.stop.presses(), 1);
+    // Clients keep their places; of those who only stand by the newest four do.
+    assert!(idle[..16].iter().all(|&id| bench.service.is_open(id)));
+    for &id in &idle[16..] {
+        let told = bench.replies(41, id);
+        assert!(matches!(told[..], [Reply::Refused { reason: Refusal::TooMany, .. }]), "{told:?}");
+        assert!(!bench.service.is_open(id));
+    }
+}
+
+#[test]
+fn a_stop_overtakes_samples_that_find_the_ring_full() {
+    let mut bench = bench();
+    let feeder = bench.client(0);
+    bench.service.handle(0, feeder, &Request::Feed.bytes());
+    bench.replies(0, feeder);
+    let load = |first: u64, count| Request::Load { first, rows: vec![0.5; count] }.bytes();
+    let bytes = [load(0, 10 * RING), load(10 * RING as u64, 1000), Request::Stop.bytes()].concat();
+    // As the network may cut it.
+    bytes.chunks(777).for_each(|piece| bench.service.handle(MS, feeder, piece));
+    assert!(stop_is_granted(&bench.replies(MS, feeder)));
+    assert_eq!(bench.stop.presses(), 1);
+    // It counts once, however long the samples before it wait.
+    (0..100).for_each(|at| bench.service.poll(2 * MS + at));
+    assert_eq!((bench.stop.presses(), bench.replies(3 * MS, feeder).len()), (1, 0));
+    // What is read ahead is bounded.
+    let mut first = 10 * RING as u64 + 1000;
+    while bench.service.wants_bytes(feeder) {
+        bench.service.handle(3 * MS, feeder, &load(first, 1000));
+        first += 1000;
+        assert!(first < 100_000);
+    }
+}
+
+#[test]
+fn a_stop_is_obeyed_on_a_connection_that_watches() {
+    let mut bench = bench();
+    let watcher = bench.client(0);
+    bench.service.handle(0, watcher, &Request::Watch { every: 1 }.bytes());
+    bench.replies(0, watcher);
+    let bytes = [Request::Status.bytes(), Request::Stop.bytes()].concat();
+    bench.service.handle(2000, watcher, &bytes);
+    assert_eq!(bench.stop.presses(), 1);
+    let replies = bench.replies(2000, watcher);
+    assert!(stop_is_granted(&replies));
+    assert!(!replies.iter().any(|reply| matches!(reply, Reply::Status(_))), "frames only");
+}
+
+/// The token holder's greeting takes as long as 200 strangers take to come.
+#[test]
+fn a_stop_passes_a_flood_of_wrong_tokens_and_of_silence() {
+    let mut bench = bench();
+    let wrong = Request::Hello { version: VERSION, token: vec![b'x'; 20] }.bytes();
+    let (hello, stop) = (bench.hello(), Request::Stop.bytes());
+    for flood in 0..20 {
+        let stopper = bench.service.connect(flood);
+        for number in 0..200 {
+            let stranger = bench.service.connect(flood);
+            if number % 2 == flood % 2 {
+                bench.service.handle(flood, stranger, &wrong);
+            }
+        }
+        bench.service.handle(flood, stopper, &hello);
+        bench.service.handle(flood, stopper, &stop);
+        assert!(bench.replies(flood, stopper).len() == 2, "flood {flood}");
+    }
+    assert_eq!(bench.stop.presses(), 20);
+}
+
+#[test]
+fn what_a_feeder_sent_before_it_hung_up_is_done() {
+    let mut bench = bench();
+    let feeder = bench.client(0);
+    bench.service.handle(0, feeder, &Request::Feed.bytes());
+    let load = Request::Load { first: 0, rows: vec![0.5; RING + 10] }.bytes();
+    bench.service.handle(0, feeder, &load);
+    bench.service.hang_up(feeder);
+    bench.service.poll(1);
+    assert!(bench.service.is_open(feeder), "ten samples wait for room");
+    let idle = bench.client(1);
+    bench.service.hang_up(idle);
+    assert!(!bench.service.is_open(idle));
 }
