@@ -19,6 +19,8 @@ pub struct Journal {
     file: File,
     path: PathBuf,
     damaged: usize,
+    /// Where the head and every line end.
+    ends: Vec<u64>,
 }
 
 /// What a journal is for.
@@ -78,7 +80,8 @@ impl Journal {
         if opening == Opening::Resume {
             file.read_to_end(&mut bytes).map_err(io)?;
         }
-        let mut journal = Self { file, path: path.to_owned(), damaged: 0 };
+        let ends = vec![head.len() as u64];
+        let mut journal = Self { file, path: path.to_owned(), damaged: 0, ends };
         // A head that was torn holds nothing worth keeping.
         if head.as_bytes().starts_with(&bytes) && bytes.len() < head.len() {
             journal.cut(0)?;
@@ -98,6 +101,7 @@ impl Journal {
                 Some(one) => {
                     found.push(one);
                     (length, journal.damaged) = (seen, bad);
+                    journal.ends.push((head.len() + seen) as u64);
                 }
                 None => bad += 1,
             }
@@ -117,7 +121,25 @@ impl Journal {
 
     /// Appends a line, in one piece. It ends with the only line break in it.
     pub fn append(&mut self, line: &str) -> Result<(), Error> {
-        self.write(format!("{:016x},{line}", fnv1a(line.as_bytes())).as_bytes())
+        let line = format!("{:016x},{line}", fnv1a(line.as_bytes()));
+        self.write(line.as_bytes())?;
+        let before = self.ends.last().copied().unwrap_or_default();
+        self.ends.push(before + line.len() as u64);
+        Ok(())
+    }
+
+    /// Good lines in it.
+    pub fn lines(&self) -> usize {
+        self.ends.len() - 1
+    }
+
+    /// Cuts off all but the first lines.
+    pub fn keep_first(&mut self, lines: usize) -> Result<(), Error> {
+        if lines < self.lines() {
+            self.ends.truncate(lines + 1);
+            self.cut(self.ends[lines])?;
+        }
+        Ok(())
     }
 
     /// Waits until the disk has everything.

@@ -36,12 +36,17 @@ impl Side {
     }
 }
 
-/// Writes a file whole: beside its place first, then moved there.
+/// Writes a file whole: beside its place first, then moved there. What cannot be
+/// finished is taken away again.
 pub(crate) fn write_whole(path: &Path, contents: impl AsRef<[u8]>) -> Result<(), Error> {
     let mut name = path.as_os_str().to_owned();
     name.push(".part");
     let part = PathBuf::from(name);
-    fs::write(&part, contents).and_then(|()| fs::rename(&part, path)).map_err(Error::write(path))
+    let written = fs::write(&part, contents).and_then(|()| fs::rename(&part, path));
+    written.map_err(|error| {
+        let _ = fs::remove_file(&part);
+        Error::write(path)(error)
+    })
 }
 
 /// Writes files into a folder, made if it is not there; gives their names.
@@ -164,6 +169,17 @@ impl Drop for RunFolder {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_file_that_cannot_be_written_leaves_nothing_behind() {
+        let lab = tempfile::tempdir().unwrap();
+        // Where the file should go there is a folder.
+        let path = lab.path().join("report.html");
+        fs::create_dir_all(path.join("inside")).unwrap();
+        let failed = write_whole(&path, "a page").unwrap_err();
+        assert!(matches!(failed, Error::Write { .. }), "{failed}");
+        assert_eq!(fs::read_dir(lab.path()).unwrap().count(), 1, "only the folder");
+    }
 
     #[test]
     fn a_folder_has_one_writer_at_a_time() {

@@ -203,17 +203,17 @@ impl<X: PeriodicExperiment> Matching<X> {
 }
 
 impl<X: PeriodicExperiment> Trace<X> {
-    /// Begins, or goes on from saved points.
-    pub fn new(experiment: X, settings: TraceSettings, saved: Vec<TracePoint>) -> Self {
-        let known = saved.iter().map(|p| p.point.clone()).collect();
+    /// Begins.
+    pub fn new(experiment: X, settings: TraceSettings) -> Self {
         let (course, guess) = (settings.course.clone(), settings.guess.clone());
-        let run = Continuation::resumed(settings.space(), settings.corrector, course, guess, known);
+        let run = Continuation::new(settings.space(), settings.corrector, course, guess);
         let rule = settings
             .surrogate
             .then(|| SurrogateRule { scale: settings.space().scale, most: SURROGATE_EVALUATIONS });
         let matching = Matching { experiment, settings, trials: Vec::new(), log: Vec::new() };
         let problem = Surrogate::new(matching, rule);
-        Self { problem, run, points: saved, amplification: None, pool: Vec::new(), failures: 0 }
+        let (points, pool) = (Vec::new(), Vec::new());
+        Self { problem, run, points, amplification: None, pool, failures: 0 }
     }
 
     /// Tries for one more point.
@@ -310,6 +310,11 @@ impl<X: PeriodicExperiment> Trace<X> {
     /// Every evaluation since this was last asked.
     pub fn take_trials(&mut self) -> Vec<Trial> {
         std::mem::take(&mut self.problem.inner.log)
+    }
+
+    /// The experiment.
+    pub fn experiment_mut(&mut self) -> &mut X {
+        &mut self.problem.inner.experiment
     }
 
     /// The experiment, when there is nothing more to trace.

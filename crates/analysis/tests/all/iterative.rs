@@ -191,7 +191,7 @@ fn the_response_is_the_same_for_every_split_of_the_mass() {
     let values = vec![12.5, 13.2, 13.4, 13.47148, 13.55, 13.8];
     for simulated_kg in [3.58, 2.69, 1.79] {
         let settings = sweep(values.clone(), 5e-8);
-        let mut trace = Trace::new(rig(&linear(simulated_kg)), settings, Vec::new());
+        let mut trace = Trace::new(rig(&linear(simulated_kg)), settings);
         assert_eq!(trace.run(), Ok(End::Complete));
         assert_eq!(trace.points().len(), values.len());
         for point in trace.points() {
@@ -212,7 +212,7 @@ fn the_response_is_the_same_for_every_split_of_the_mass() {
 #[test]
 fn implicit_euler_matches_both_sides_and_is_wrong_all_the_same() {
     let setup = Setup { method: Method::ImplicitEuler, ..linear(3.58) };
-    let mut trace = Trace::new(rig(&setup), sweep(vec![13.4, 13.47148], 5e-8), Vec::new());
+    let mut trace = Trace::new(rig(&setup), sweep(vec![13.4, 13.47148], 5e-8));
     assert_eq!(trace.run(), Ok(End::Complete));
     let peak = trace.points()[1].amplitude_m(0);
     assert!(peak < 0.8 * truth(13.47148), "{peak}");
@@ -221,8 +221,7 @@ fn implicit_euler_matches_both_sides_and_is_wrong_all_the_same() {
 #[test]
 fn noise_widens_the_interval_and_the_interval_holds_the_truth() {
     let setup = Setup { noise: 10.0, ..linear(2.69) };
-    let mut trace =
-        Trace::new(rig(&setup), sweep(vec![13.2, 13.4, 13.45, 13.5, 13.6], 5e-8), Vec::new());
+    let mut trace = Trace::new(rig(&setup), sweep(vec![13.2, 13.4, 13.45, 13.5, 13.6], 5e-8));
     assert_eq!(trace.run(), Ok(End::Complete));
     for point in trace.points() {
         let off = (point.amplitude_m(0) - truth(point.frequency_hz)).abs();
@@ -262,7 +261,7 @@ fn the_bilinear_rig_is_followed_through_both_folds() {
             guess: vec![1e-4, 0.0, 0.0, 0.0, 0.0, 0.0, 14.6],
             course: Course::Arclength { steps, falling: true },
         };
-        let mut trace = Trace::new(rig(&setup), settings, Vec::new());
+        let mut trace = Trace::new(rig(&setup), settings);
         let end = trace.run();
         let points: Vec<_> = trace
             .points()

@@ -3,8 +3,7 @@
 //!
 //! Three values are kept apart: the [`Problem`] (n equations in n + 1 unknowns,
 //! the last of which is the parameter), the method ([`Corrector`], [`Steps`])
-//! and the state of a run ([`Continuation`]), which can be saved and taken up
-//! again from its [`Point`]s.
+//! and the state of a run ([`Continuation`]) with its [`Point`]s.
 //!
 //! All unknowns are divided by a scale given with the problem: a branch turns
 //! where its unknowns do, and metres beside hertz would hide every fold.

@@ -97,39 +97,19 @@ const MOST_FAILURES: usize = 4;
 impl Continuation {
     /// A run from a guess, in the unknowns' own units.
     pub fn new(space: Space, corrector: Corrector, course: Course, guess: Vec<f64>) -> Self {
-        Self::resumed(space, corrector, course, guess, Vec::new())
-    }
-
-    /// Takes up a run from its saved points.
-    pub fn resumed(
-        space: Space,
-        corrector: Corrector,
-        course: Course,
-        guess: Vec<f64>,
-        points: Vec<Point>,
-    ) -> Self {
-        let (mut step, mut next_value) = (0.0, 0);
-        match (&course, &points[..]) {
-            (Course::Arclength { steps, .. }, [.., a, b]) => {
-                step = norm(&chord(&space, a, b)).clamp(steps.least, steps.most);
-            }
-            (Course::Arclength { steps, .. }, _) => step = steps.first,
-            (Course::Sweep { values }, [.., last]) => {
-                let gap = |k: &usize| (values[*k] - last.parameter()).abs();
-                let nearest = (0..values.len()).min_by(|a, b| gap(a).total_cmp(&gap(b)));
-                next_value = nearest.map_or(0, |k| k + 1);
-            }
-            (Course::Sweep { .. }, []) => {}
-        }
+        let step = match &course {
+            Course::Arclength { steps, .. } => steps.first,
+            Course::Sweep { .. } => 0.0,
+        };
         Self {
-            jacobian: known_jacobian(&points),
+            jacobian: None,
             space,
             corrector,
             course,
             guess,
-            points,
+            points: Vec::new(),
             step,
-            next_value,
+            next_value: 0,
             failures: 0,
             noise: 0.0,
             cornered: false,

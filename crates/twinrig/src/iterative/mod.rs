@@ -7,6 +7,7 @@ mod marks;
 mod outcome;
 pub mod page;
 mod reference;
+mod resumed;
 mod saved;
 mod setup;
 mod study;
@@ -17,6 +18,7 @@ pub use marks::{FoldMark, Mark, Peak, PeakFrom};
 pub use outcome::RECORD_OF;
 pub use outcome::{Outcome, PointRow, record_trials};
 pub use reference::{Branch, ReferencePoint};
+pub use resumed::{Answer, Request, ResumedBench, Return};
 pub use saved::{Line, from_line, to_line};
 pub use setup::Setup;
 pub use study::{TraceOptions, Traced};
@@ -60,16 +62,6 @@ impl Ended {
         }
     }
 
-    /// From its word in a journal: of a course that was run to its end.
-    pub fn from_word(word: &str) -> Self {
-        Self::Course(match word {
-            "band_end" => End::Bound,
-            "limit" => End::Limit,
-            "most_points" => End::MostPoints,
-            _ => End::Complete,
-        })
-    }
-
     /// One word, for machines.
     pub fn word(&self) -> &'static str {
         match self {
@@ -96,22 +88,25 @@ impl Ended {
     }
 }
 
-/// Follows the trace to its end. `kept` is told of every evaluation and every
+/// Follows the trace to its end. `kept` is told of every answer, evaluation and
 /// point as soon as it is there, and may end the trace by an error.
 pub fn follow<E>(
-    trace: &mut Trace<Bench<'_>>,
+    trace: &mut Trace<ResumedBench<'_>>,
     mut kept: impl FnMut(News<'_>) -> Result<(), E>,
 ) -> Result<Ended, E> {
     loop {
         let advance = trace.advance();
-        let trials = trace.take_trials();
-        for trial in &trials {
+        for answer in trace.experiment_mut().take_answers() {
+            kept(News::Answer(answer))?;
+        }
+        for trial in trace.take_trials() {
             kept(News::Trial(trial))?;
         }
         match advance {
             Ok(Advance::Point) => {
+                let known = trace.experiment_mut().is_replaying();
                 if let Some(point) = trace.points().last() {
-                    kept(News::Point(point))?;
+                    kept(if known { News::KnownPoint(point) } else { News::Point(point) })?;
                 }
             }
             Ok(Advance::Failed) => {}
@@ -125,8 +120,12 @@ pub fn follow<E>(
 
 /// What has come.
 pub enum News<'a> {
+    /// What the bench answered.
+    Answer(Answer),
     /// An evaluation.
-    Trial(&'a analysis::iterative::Trial),
+    Trial(analysis::iterative::Trial),
     /// A point of the response.
     Point(&'a TracePoint),
+    /// A point that follows from what was known before.
+    KnownPoint(&'a TracePoint),
 }

@@ -1,45 +1,45 @@
-//! Evaluations and points as lines of a journal.
+//! What a bench was asked and answered, as lines of a journal.
 
-use analysis::iterative::{TracePoint, Trial};
 use model::periodic::{Coefficients, Orbit};
-use nalgebra::DMatrix;
-use numerics::continuation::{Evaluation, Point};
 use serde_json::{Map, Value, json};
+
+use super::resumed::{Answer, Request};
 
 /// What a line holds.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Line {
-    /// An evaluation.
-    Trial(Trial),
-    /// A point.
-    Point(Box<TracePoint>),
-    /// The course was run to its end, in a word.
-    End(String),
+    /// An answer of the bench.
+    Answer(Box<Answer>),
+    /// The course was run to its end after so many answers, in a word.
+    End(usize, String),
+}
+
+impl Line {
+    /// How many answers stand before it.
+    pub fn number(&self) -> usize {
+        match self {
+            Self::Answer(answer) => answer.number,
+            Self::End(number, _) => *number,
+        }
+    }
 }
 
 /// The line, with its end.
 pub fn to_line(line: &Line) -> String {
     let value = match line {
-        Line::Trial(trial) => json!({
-            "trial": numbers(&trial.unknowns),
-            "residual": numbers(&trial.residual),
-            "orbit": orbit(&trial.orbit),
-        }),
-        Line::Point(point) => json!({
-            "point": numbers(&point.point.unknowns),
-            "residual": numbers(&point.point.evaluation.residual),
-            "scatter": numbers(&point.point.evaluation.scatter),
-            "tangent": numbers(point.point.tangent.as_slice()),
-            "jacobian": rows(&point.point.jacobian),
-            "iterations": point.point.iterations,
-            "evaluations": point.point.evaluations,
-            "orbit": orbit(&point.orbit),
-            "fundamental": point.fundamental.iter().map(|x| numbers(x)).collect::<Vec<_>>(),
-            "interval": numbers(&point.interval_m),
-            "rig_time": number(point.rig_time_s),
-            "failures": point.failures,
-        }),
-        Line::End(word) => json!({ "end": word }),
+        Line::Answer(answer) => {
+            let orbit = answer.orbit.as_ref().map(orbit);
+            match &answer.request {
+                Request::Apply { frequency_hz, target } => json!({
+                    "number": answer.number,
+                    "frequency": number(*frequency_hz),
+                    "target": list(target),
+                    "orbit": orbit,
+                }),
+                Request::Refine => json!({ "number": answer.number, "refined": orbit }),
+            }
+        }
+        Line::End(number, word) => json!({ "number": number, "end": word }),
     };
     format!("{value}\n")
 }
@@ -47,38 +47,20 @@ pub fn to_line(line: &Line) -> String {
 /// What a line holds, if it is one.
 pub fn from_line(line: &str) -> Option<Line> {
     let Value::Object(map) = serde_json::from_str(line).ok()? else { return None };
+    let number = count(&map, "number")?;
     if let Some(end) = map.get("end") {
-        return Some(Line::End(end.as_str()?.to_owned()));
+        return Some(Line::End(number, end.as_str()?.to_owned()));
     }
-    let orbit = read_orbit(map.get("orbit")?)?;
-    let of = |key: &str| read_numbers(map.get(key)?);
-    if map.contains_key("trial") {
-        let (unknowns, residual) = (of("trial")?, of("residual")?);
-        return Some(Line::Trial(Trial { unknowns, residual, orbit }));
-    }
-    let unknowns = of("point")?;
-    let point = Point {
-        evaluation: Evaluation { residual: of("residual")?, scatter: of("scatter")? },
-        tangent: of("tangent")?.into(),
-        jacobian: read_rows(map.get("jacobian")?, unknowns.len())?,
-        iterations: count(&map, "iterations")?,
-        evaluations: count(&map, "evaluations")?,
-        unknowns,
+    let (request, orbit) = match map.get("refined") {
+        Some(Value::Null) => (Request::Refine, None),
+        Some(orbit) => (Request::Refine, Some(read_orbit(orbit)?)),
+        None => {
+            let frequency_hz = read_number(map.get("frequency")?)?;
+            let target = read_list(map.get("target")?)?;
+            (Request::Apply { frequency_hz, target }, Some(read_orbit(map.get("orbit")?)?))
+        }
     };
-    let is_whole = point.tangent.len() == point.unknowns.len()
-        && point.evaluation.residual.len() + 1 == point.unknowns.len()
-        && point.evaluation.scatter.len() == point.evaluation.residual.len();
-    is_whole.then(|| {
-        Some(Line::Point(Box::new(TracePoint {
-            frequency_hz: point.parameter(),
-            orbit,
-            fundamental: pairs(map.get("fundamental")?)?,
-            interval_m: of("interval")?,
-            rig_time_s: read_number(map.get("rig_time")?)?,
-            failures: count(&map, "failures")?,
-            point,
-        })))
-    })?
+    Some(Line::Answer(Box::new(Answer { number, request, orbit })))
 }
 
 fn count(map: &Map<String, Value>, key: &str) -> Option<usize> {
@@ -104,24 +86,16 @@ fn read_numbers(value: &Value) -> Option<Vec<f64>> {
     value.as_str()?.split_whitespace().map(|text| text.parse().ok()).collect()
 }
 
-fn rows(matrix: &DMatrix<f64>) -> Value {
-    matrix.row_iter().map(|row| numbers(row.transpose().as_slice())).collect()
+fn list(list: &[Coefficients]) -> Vec<Value> {
+    list.iter().map(|coefficients| numbers(&coefficients.0)).collect()
 }
 
-/// A matrix of so many columns, or without rows.
-fn read_rows(value: &Value, columns: usize) -> Option<DMatrix<f64>> {
-    let rows: Vec<_> = value.as_array()?.iter().map(read_numbers).collect::<Option<_>>()?;
-    let whole = rows.iter().all(|row| row.len() == columns);
-    whole.then(|| DMatrix::from_row_slice(rows.len(), columns, &rows.concat()))
-}
-
-fn pairs(value: &Value) -> Option<Vec<[f64; 2]>> {
-    let pair = |entry| <[f64; 2]>::try_from(read_numbers(entry)?).ok();
-    value.as_array()?.iter().map(pair).collect()
+fn read_list(value: &Value) -> Option<Vec<Coefficients>> {
+    let read = |entry| read_numbers(entry).map(Coefficients);
+    value.as_array()?.iter().map(read).collect()
 }
 
 fn orbit(orbit: &Orbit) -> Value {
-    let list = |list: &[Coefficients]| list.iter().map(|c| numbers(&c.0)).collect::<Vec<_>>();
     json!({
         "measured": list(&orbit.measured),
         "measured_scatter": list(&orbit.measured_scatter),
@@ -136,10 +110,7 @@ fn orbit(orbit: &Orbit) -> Value {
 
 fn read_orbit(value: &Value) -> Option<Orbit> {
     let map = value.as_object()?;
-    let list = |key: &str| -> Option<Vec<Coefficients>> {
-        let read = |entry| read_numbers(entry).map(Coefficients);
-        map.get(key)?.as_array()?.iter().map(read).collect()
-    };
+    let list = |key: &str| read_list(map.get(key)?);
     Some(Orbit {
         measured: list("measured")?,
         measured_scatter: list("measured_scatter")?,
@@ -177,28 +148,15 @@ mod tests {
 
     #[test]
     fn lines_come_back_as_they_went() {
-        let trial = Trial {
-            unknowns: vec![1e-3, -2e-4, 13.0],
-            residual: vec![1e-9, 2e-9],
-            orbit: some_orbit(),
-        };
-        let point = TracePoint {
-            frequency_hz: 13.0,
-            point: Point {
-                unknowns: vec![1e-3, -2e-4, 13.0],
-                evaluation: Evaluation { residual: vec![1e-9, 2e-9], scatter: vec![0.0, 0.0] },
-                tangent: vec![0.6, 0.0, 0.8].into(),
-                jacobian: DMatrix::from_row_slice(2, 3, &[1.0, 2.0, 3.0, 4.0, 5.0, 6.0]),
-                iterations: 2,
-                evaluations: 5,
-            },
-            orbit: some_orbit(),
-            fundamental: vec![[1.5e-3, -2e-4]],
-            interval_m: vec![f64::NAN],
-            rig_time_s: 4.5,
-            failures: 1,
-        };
-        let lines = [Line::Trial(trial), Line::Point(Box::new(point)), Line::End("limit".into())];
+        let target = vec![Coefficients(vec![0.0, 1.0 / 3.0, -2e-300])];
+        let answer =
+            |number, request, orbit| Line::Answer(Box::new(Answer { number, request, orbit }));
+        let lines = [
+            answer(0, Request::Apply { frequency_hz: 13.1, target }, Some(some_orbit())),
+            answer(1, Request::Refine, Some(some_orbit())),
+            answer(2, Request::Refine, None),
+            Line::End(3, "limit".into()),
+        ];
         for line in lines {
             let text = to_line(&line);
             assert_eq!(text.matches('\n').count(), 1);
@@ -209,9 +167,16 @@ mod tests {
 
     #[test]
     fn what_is_no_line_is_none() {
-        for text in
-            ["", "{}", "[1]", "{\"trial\":\"1\"}", "{\"end\":3}", "{\"point\":\"\",\"orbit\":{}}"]
-        {
+        for text in [
+            "",
+            "{}",
+            "[1]",
+            "{\"number\":1}",
+            "{\"end\":\"limit\"}",
+            "{\"number\":1,\"end\":3}",
+            "{\"number\":1,\"refined\":{}}",
+            "{\"number\":1,\"frequency\":\"1\",\"target\":[],\"orbit\":null}",
+        ] {
             assert_eq!(from_line(text), None, "{text}");
         }
     }

@@ -14,8 +14,8 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::{
-    Bench, Branch, Ended, Line, News, Outcome, Pace, Place, Setup, follow, from_line,
-    record_trials, to_line,
+    Answer, Bench, Branch, Ended, Line, News, Outcome, Pace, Place, ResumedBench, Return, Setup,
+    follow, from_line, record_trials, to_line,
 };
 use crate::assembly::Assembly;
 use crate::error::Error;
@@ -28,7 +28,7 @@ use crate::remote::Wire;
 use crate::run_folder::write_files;
 use crate::test::Test;
 
-const KIND: Kind = Kind { magic: "twinrig-trace-1 ", what: "trace" };
+const KIND: Kind = Kind { magic: "twinrig-trace-2 ", what: "trace" };
 
 /// How a response is traced.
 #[derive(Debug, Clone, Default)]
@@ -77,17 +77,31 @@ impl Test {
         fs::create_dir_all(folder).map_err(Error::write(folder))?;
         let opening = if options.restart { Opening::Restart } else { Opening::Resume };
         let path = folder.join("trace.journal");
-        let (journal, lines) = Journal::open(&path, KIND, self.fingerprint()?, opening, from_line)?;
+        // Behind a line that is missing the others are of no use.
+        let mut count = 0;
+        let in_order = |line: &str| {
+            let line = from_line(line).filter(|line| line.number() == count)?;
+            count += 1;
+            Some(line)
+        };
+        let (journal, lines) = Journal::open(&path, KIND, self.fingerprint()?, opening, in_order)?;
         if let Some(damage) = journal.damage() {
             onlooker.event(&Event::Damaged(&damage));
         }
-        let kept = Kept::from_lines(lines);
-        let (resumed_points, begun) = (kept.points.len(), Instant::now());
+        let (kept, begun) = (Kept::from_lines(lines), Instant::now());
         let places = Place::all(&assembly);
-        let mut tracer =
-            Tracer { test: self, assembly: &assembly, setup, folder, journal, kept, places };
+        let mut tracer = Tracer {
+            test: self,
+            assembly: &assembly,
+            setup,
+            folder,
+            journal,
+            kept,
+            places,
+            told: false,
+        };
         let (ended, folds) = tracer.follow(options.clock, stop, onlooker)?;
-        tracer.finish(ended, &folds, resumed_points, begun)
+        tracer.finish(ended, &folds, begun)
     }
 
     /// What the points belong to: a change of the file, its inputs or the version
@@ -105,9 +119,14 @@ impl Test {
 /// What there is so far.
 #[derive(Default)]
 struct Kept {
+    /// What the bench answered to earlier calls.
+    known: Vec<Answer>,
+    /// Whether the course was run to its end by an earlier call.
+    ended: bool,
+    /// Points that follow from that.
+    known_points: usize,
     trials: Vec<Trial>,
     points: Vec<TracePoint>,
-    end: Option<String>,
 }
 
 impl Kept {
@@ -115,9 +134,8 @@ impl Kept {
         let mut kept = Self::default();
         for line in lines {
             match line {
-                Line::Trial(trial) => kept.trials.push(trial),
-                Line::Point(point) => kept.points.push(*point),
-                Line::End(word) => kept.end = Some(word),
+                Line::Answer(answer) => kept.known.push(*answer),
+                Line::End(..) => kept.ended = true,
             }
         }
         kept
@@ -133,6 +151,8 @@ struct Tracer<'a> {
     journal: Journal,
     kept: Kept,
     places: Vec<Place>,
+    /// Whether the onlooker knows of earlier points.
+    told: bool,
 }
 
 impl Tracer<'_> {
@@ -144,40 +164,43 @@ impl Tracer<'_> {
         onlooker: &mut dyn Onlooker,
     ) -> Result<(Ended, Vec<Fold>), Error> {
         let (experiment, source) = (self.test.experiment(), self.test.source());
-        let periodic = self.setup.periodic();
-        let periodic = periodic.map_err(|error| error.of_file(experiment.name()))?;
-        let attended = stop.attend();
-        // In real time what the rig did cannot be had again: it is recorded.
-        let (periodic, frames) = match clock == Clock::Real && self.kept.end.is_none() {
-            true => record_frames(experiment, source, self.assembly, self.folder, periodic)
-                .map(|(periodic, frames)| (periodic, Some(frames)))?,
-            false => (periodic, None),
-        };
-        let pace = match clock {
-            Clock::Real => Pace::Real(plan(experiment)),
-            Clock::Virtual => Pace::Virtual,
-        };
         // The bench and what keeps its points both tell of their work.
         let onlooker = RefCell::new(onlooker);
-        let asked = |hertz: f64| onlooker.borrow_mut().stage(&format!("trying {hertz:.4} Hz"));
-        let bench = Bench::start(periodic, &pace, stop, asked)?;
-        let granted = bench.granted().cloned().unwrap_or_default();
         let tell = |event: &Event<'_>| onlooker.borrow_mut().event(event);
-        granted.notices.iter().for_each(|notice| tell(&Event::Notice(notice)));
-        if !self.kept.points.is_empty() {
-            let count = self.kept.points.len();
-            tell(&Event::Resumed { count, what: "points" });
-        }
-        let mut traced = Trace::new(bench, self.setup.trace(), self.kept.points.clone());
-        let outcome = match &self.kept.end {
-            Some(word) => Ok(Ended::from_word(word)),
-            None => follow(&mut traced, |news| self.keep(news, *onlooker.borrow_mut())),
+        let asked = |hertz: f64| onlooker.borrow_mut().stage(&format!("trying {hertz:.4} Hz"));
+        let attended = stop.attend();
+        let mut frames = None;
+        // A course that was run to its end needs no rig.
+        let bench = if self.kept.ended {
+            None
+        } else {
+            let mut periodic =
+                self.setup.periodic().map_err(|error| error.of_file(experiment.name()))?;
+            // In real time what the rig did cannot be had again: it is recorded.
+            let pace = if clock == Clock::Real {
+                let (recorded, handle) =
+                    record_frames(experiment, source, self.assembly, self.folder, periodic)?;
+                (periodic, frames) = (recorded, Some(handle));
+                Pace::Real(plan(experiment))
+            } else {
+                Pace::Virtual
+            };
+            Some(Bench::start(periodic, &pace, stop, asked)?)
         };
+        let granted = bench.as_ref().and_then(Bench::granted).cloned().unwrap_or_default();
+        granted.notices.iter().for_each(|notice| tell(&Event::Notice(notice)));
+        let here = clock == Clock::Virtual && self.assembly.remote.is_none();
+        let way = if here { Return::Repeat } else { Return::FromRest };
+        let known = std::mem::take(&mut self.kept.known);
+        let mut traced = Trace::new(ResumedBench::new(bench, known, way), self.setup.trace());
+        let outcome = follow(&mut traced, |news| self.keep(news, *onlooker.borrow_mut()));
+        self.tell_resumed(*onlooker.borrow_mut());
         let folds = traced.folds();
         // Whatever happened, the rig is brought to rest first.
-        let rested = traced.into_experiment().finish();
+        let rested = traced.into_experiment().into_bench().map(Bench::finish).transpose();
         drop(attended);
         let (ended, rested) = (outcome?, rested?);
+        let Some(rested) = rested else { return Ok((ended, folds)) };
         if let Some(link) = rested.test.link() {
             tell(&Event::Link(link));
         }
@@ -189,8 +212,9 @@ impl Tracer<'_> {
                 rested.timing.map(|timing| Driver::note(&plan(experiment), &granted, &timing));
             finish_frames(frames, *rested.test, timing)?;
         }
-        if ended.is_final() && self.kept.end.is_none() {
-            self.journal.append(&to_line(&Line::End(ended.word().into())))?;
+        if ended.is_final() {
+            let count = self.journal.lines();
+            self.journal.append(&to_line(&Line::End(count, ended.word().into())))?;
             self.journal.sync()?;
         }
         Ok((ended, folds))
@@ -199,13 +223,18 @@ impl Tracer<'_> {
     /// Keeps what has come, on disk first.
     fn keep(&mut self, news: News<'_>, onlooker: &mut dyn Onlooker) -> Result<(), Error> {
         match news {
-            News::Trial(trial) => {
-                self.journal.append(&to_line(&Line::Trial(trial.clone())))?;
-                self.kept.trials.push(trial.clone());
+            News::Answer(answer) => {
+                self.journal.keep_first(answer.number)?;
+                self.journal.append(&to_line(&Line::Answer(Box::new(answer))))?;
+            }
+            News::Trial(trial) => self.kept.trials.push(trial),
+            News::KnownPoint(point) => {
+                self.kept.known_points += 1;
+                self.kept.points.push(point.clone());
             }
             News::Point(point) => {
-                self.journal.append(&to_line(&Line::Point(Box::new(point.clone()))))?;
                 self.journal.sync()?;
+                self.tell_resumed(onlooker);
                 self.kept.points.push(point.clone());
                 let (number, places) = (self.kept.points.len(), &*self.places);
                 onlooker.event(&Event::Point { number, point, places });
@@ -214,14 +243,15 @@ impl Tracer<'_> {
         Ok(())
     }
 
+    /// Says once how many points were there before.
+    fn tell_resumed(&mut self, onlooker: &mut dyn Onlooker) {
+        if !std::mem::replace(&mut self.told, true) && self.kept.known_points > 0 {
+            onlooker.event(&Event::Resumed { count: self.kept.known_points, what: "points" });
+        }
+    }
+
     /// Sums up and writes the files.
-    fn finish(
-        self,
-        ended: Ended,
-        folds: &[Fold],
-        resumed_points: usize,
-        begun: Instant,
-    ) -> Result<Traced, Error> {
+    fn finish(self, ended: Ended, folds: &[Fold], begun: Instant) -> Result<Traced, Error> {
         let Self { test, assembly, setup, folder, kept, places, .. } = self;
         let elapsed_s = begun.elapsed().as_secs_f64();
         let reference = Branch::of(&setup, &kept.points);
@@ -239,6 +269,7 @@ impl Tracer<'_> {
         ];
         write_files(folder, files)?;
         let folder = folder.display().to_string();
+        let resumed_points = kept.known_points;
         Ok(Traced { folder, resumed_points, elapsed_s, summary, places, outcome })
     }
 }

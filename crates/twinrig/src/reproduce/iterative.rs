@@ -41,7 +41,7 @@ pub(super) fn linear_rows() -> Result<Vec<Row>, Error> {
         let course = Course::Arclength { steps, falling: false };
         let settings = trace_settings(Legs::Linear, 1, course);
         let rig = ShakenBuilding::new(Legs::Linear, simulated_kg, 1)?;
-        let mut trace = Trace::new(rig, settings, Vec::new());
+        let mut trace = Trace::new(rig, settings);
         trace.run()?;
         let points = trace.points();
         let peak = peak(points);
@@ -116,7 +116,7 @@ fn bilinear(simulated_kg: f64, harmonics: usize) -> Result<Trace<ShakenBuilding>
     let course = Course::Arclength { steps, falling: true };
     let settings = trace_settings(Legs::Bilinear, harmonics, course);
     let rig = ShakenBuilding::new(Legs::Bilinear, simulated_kg, harmonics)?;
-    let mut trace = Trace::new(rig, settings, Vec::new());
+    let mut trace = Trace::new(rig, settings);
     trace.run()?;
     Ok(trace)
 }
@@ -194,7 +194,7 @@ fn branches(trace: &Trace<ShakenBuilding>, simulated_kg: f64) -> Result<[Option<
         let mut settings = trace_settings(Legs::Bilinear, 3, Course::Sweep { values: vec![AT_HZ] });
         settings.guess = from.iter().zip(to).map(|(a, b)| a + share * (b - a)).collect();
         let rig = ShakenBuilding::new(Legs::Bilinear, simulated_kg, 3)?;
-        let mut one = Trace::new(rig, settings, Vec::new());
+        let mut one = Trace::new(rig, settings);
         one.run()?;
         found.extend(one.points().first().map(|point| point.amplitude_m(0)));
     }

@@ -218,42 +218,16 @@ fn nothing_outside_the_limits_is_tried() {
 }
 
 #[test]
-fn a_saved_run_goes_on_as_if_it_had_not_stopped() {
-    let space = {
-        let mut space = Space::scaled(vec![1.0, 1.0, 0.2]);
-        (space.low[2], space.high[2]) = (0.5, 1.6);
-        space
-    };
-    let course = arclength(Steps { grow: 1.0, ..steps(0.1, 400) });
-    let guess = vec![0.1, 0.0, 0.6];
-    let mut problem = Function(duffing, 0);
-    let mut whole =
-        Continuation::new(space.clone(), corrector(1e-9), course.clone(), guess.clone());
-    follow(&mut whole, &mut problem);
-    let saved = whole.points()[..25].to_vec();
-    let mut rest = Continuation::resumed(space, corrector(1e-9), course, guess, saved);
-    follow(&mut rest, &mut problem);
-    assert_eq!(rest.folds().len(), 2);
-    for (a, b) in whole.folds().iter().zip(rest.folds()) {
-        assert!((a.unknowns[2] - b.unknowns[2]).abs() < 1e-3);
-    }
-}
-
-#[test]
-fn a_sweep_visits_its_values_and_resumes_after_the_last() {
+fn a_sweep_visits_its_values() {
     let values: Vec<f64> = (0..20).map(|k| 0.5 + 0.02 * f64::from(k)).collect();
     let space = Space::scaled(vec![1.0, 1.0, 0.2]);
     let course = Course::Sweep { values: values.clone() };
     let mut problem = Function(duffing, 0);
     let guess = vec![0.1, 0.0, 0.5];
-    let mut run = Continuation::new(space.clone(), corrector(1e-9), course.clone(), guess.clone());
+    let mut run = Continuation::new(space, corrector(1e-9), course, guess);
     assert_eq!(follow(&mut run, &mut problem), End::Complete);
     let seen: Vec<f64> = run.points().iter().map(Point::parameter).collect();
     assert_eq!(seen, values);
-    let saved = run.points()[..7].to_vec();
-    let mut rest = Continuation::resumed(space, corrector(1e-9), course, guess, saved);
-    assert_eq!(rest.advance(&mut problem), Ok(Advance::Point));
-    assert_eq!(rest.points()[7].parameter(), values[7]);
 }
 
 #[test]
