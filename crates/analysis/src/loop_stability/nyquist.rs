@@ -153,9 +153,13 @@ impl Curve {
     }
 
     fn point(&self, open: &OpenLoop, omega: f64) -> Result<Point, LoopError> {
-        // Along the arc, then along the axis.
+        evaluate(open, self.place(omega).re, omega)
+    }
+
+    /// Where the curve is at this frequency: poles at zero are passed on an arc.
+    pub fn place(&self, omega: f64) -> Complex {
         let arc = (self.arc_rad_s * self.arc_rad_s - omega * omega).max(0.0).sqrt();
-        evaluate(open, self.shift_1_s.max(arc), omega)
+        Complex::new(self.shift_1_s.max(arc), omega)
     }
 
     /// The same points and, between any two that lie within `reach` of zero and

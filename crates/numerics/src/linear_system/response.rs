@@ -20,13 +20,16 @@ pub struct Response {
     pub poles: Vec<Complex>,
 }
 
+/// (λI − A)⁻¹ as a sum over the parts of A that no entry joins. Taken together, parts
+/// with the same poles (the DOFs of a rig) would mix, and cost each other digits.
 #[derive(Debug, Clone)]
-enum Core {
-    /// Partial fractions, one row of the input and one column of the output for each
-    /// pole: a point costs as many divisions as there are states.
-    Fractions { input: ComplexMatrix, output: ComplexMatrix },
-    /// For matrices whose eigenvectors are nearly parallel: n² for each point.
-    Hessenberg(Resolvent),
+struct Core {
+    /// Partial fractions, one row of the input and one column of the output for each of
+    /// the first poles: a point costs as many divisions as there are states.
+    input: ComplexMatrix,
+    output: ComplexMatrix,
+    /// Parts whose eigenvectors are nearly parallel: n² for each point.
+    stretched: Vec<Resolvent>,
 }
 
 /// A system at one point.
@@ -50,19 +53,19 @@ pub struct Slope {
 impl Response {
     /// Prepares a system.
     pub fn new(system: &LinearSystem) -> Result<Self, EigenError> {
-        let (poles, core) = match fractions(system) {
-            Some((poles, input, output)) => (poles, Core::Fractions { input, output }),
-            None => {
-                // States of one size, so that the reflections lose no digits.
-                let (a, scales) = eigen::balanced(&system.a);
-                let (mut b, mut c) = (system.b.clone(), system.c.clone());
-                for (k, scale) in scales.iter().enumerate() {
-                    b.row_mut(k).scale_mut(1.0 / scale);
-                    c.column_mut(k).scale_mut(*scale);
+        let (mut parts, mut stretched, mut other_poles) = (Vec::new(), Vec::new(), Vec::new());
+        for part in separate(system) {
+            match fractions(&part) {
+                Some(found) => parts.push(found),
+                None => {
+                    other_poles.extend(eigen::eigenvalues(&part.a)?);
+                    stretched.push(resolvent(&part));
                 }
-                (eigen::eigenvalues(&system.a)?, Core::Hessenberg(Resolvent::new(&a, &b, &c)))
             }
-        };
+        }
+        let (mut poles, input, output) = stacked(parts, system.b.ncols(), system.c.nrows());
+        poles.extend(other_poles);
+        let core = Core { input, output, stretched };
         let (direct, delays) = (system.d.map(Complex::from), system.delays.clone());
         Ok(Self { core, direct, delays, time: system.time, poles })
     }
@@ -71,18 +74,10 @@ impl Response {
     /// a structure in its modes. `None` if there are none, or one has delays.
     pub fn of_sum(systems: &[LinearSystem]) -> Option<Self> {
         let first = systems.first().filter(|_| systems.iter().all(|s| s.delays.is_empty()))?;
-        let states: usize = systems.iter().map(LinearSystem::states).sum();
-        let mut poles = Vec::with_capacity(states);
-        let mut input = ComplexMatrix::zeros(states, first.inputs());
-        let mut output = ComplexMatrix::zeros(first.outputs(), states);
+        let parts: Option<Vec<_>> = systems.iter().map(fractions).collect();
+        let (poles, input, output) = stacked(parts?, first.inputs(), first.outputs());
         let mut direct = Matrix::zeros(first.outputs(), first.inputs());
-        for system in systems {
-            let (own, own_input, own_output) = fractions(system)?;
-            input.rows_mut(poles.len(), own.len()).copy_from(&own_input);
-            output.columns_mut(poles.len(), own.len()).copy_from(&own_output);
-            poles.extend(own);
-            direct += &system.d;
-        }
+        systems.iter().for_each(|system| direct += &system.d);
         Some(Self::of_poles(poles, input, output, &direct, first.time, 0))
     }
 
@@ -99,7 +94,7 @@ impl Response {
     ) -> Self {
         assert!(input.shape() == (poles.len(), direct.ncols()), "a row for each pole");
         assert!(output.shape() == (direct.nrows(), poles.len()), "a column for each pole");
-        let core = Core::Fractions { input, output };
+        let core = Core { input, output, stretched: Vec::new() };
         Self { core, direct: direct.map(Complex::from), delays: vec![0; back], time, poles }
     }
 
@@ -110,12 +105,10 @@ impl Response {
 
     /// Outputs from inputs at λ; `None` on a pole.
     pub fn at(&self, point: Complex) -> Option<Answer> {
-        let open = match &self.core {
-            Core::Fractions { input, output } => {
-                self.sum(input, output, |pole| (point - pole).inv())?
-            }
-            Core::Hessenberg(resolvent) => resolvent.at(point)?,
-        } + &self.direct;
+        let mut open = self.sum(|pole| (point - pole).inv())? + &self.direct;
+        for part in &self.core.stretched {
+            open += part.at(point)?;
+        }
         if self.delays.is_empty() {
             return is_finite(&open).then_some(Answer { matrix: open, inner: Complex::ONE });
         }
@@ -127,14 +120,13 @@ impl Response {
 
     /// The same with its derivative.
     pub fn with_slope(&self, point: Complex) -> Option<(Answer, Slope)> {
-        let [mut open, slope] = match &self.core {
-            Core::Fractions { input, output } => [
-                self.sum(input, output, |pole| (point - pole).inv())?,
-                self.sum(input, output, |pole| -(point - pole).inv().powi(2))?,
-            ],
-            Core::Hessenberg(resolvent) => resolvent.with_slope(point)?,
-        };
-        open += &self.direct;
+        let mut open = self.sum(|pole| (point - pole).inv())? + &self.direct;
+        let mut slope = self.sum(|pole| -(point - pole).inv().powi(2))?;
+        for part in &self.core.stretched {
+            let [value, change] = part.with_slope(point)?;
+            open += value;
+            slope += change;
+        }
         if self.delays.is_empty() {
             let answer = Answer { matrix: open, inner: Complex::ONE };
             return Some((answer, Slope { matrix: slope, inner: Complex::ZERO }));
@@ -160,16 +152,12 @@ impl Response {
         sound.then_some((Answer { matrix: value, inner }, Slope { matrix, inner: of_inner }))
     }
 
-    /// Σ share(p) c bᵀ over the poles p; `None` if it is not finite.
-    fn sum(
-        &self,
-        input: &ComplexMatrix,
-        output: &ComplexMatrix,
-        share: impl Fn(&Complex) -> Complex,
-    ) -> Option<ComplexMatrix> {
+    /// Σ share(p) c bᵀ over the poles p of the partial fractions; `None` if it is not finite.
+    fn sum(&self, share: impl Fn(&Complex) -> Complex) -> Option<ComplexMatrix> {
+        let Core { input, output, .. } = &self.core;
         let rows = output.nrows();
         let mut sum = ComplexMatrix::zeros(rows, input.ncols());
-        for (k, pole) in self.poles.iter().enumerate() {
+        for (k, pole) in self.poles[..input.nrows()].iter().enumerate() {
             let share = share(pole);
             let output = &output.as_slice()[k * rows..(k + 1) * rows];
             for (j, column) in sum.as_mut_slice().chunks_exact_mut(rows.max(1)).enumerate() {
@@ -210,20 +198,75 @@ impl Response {
     }
 }
 
-/// The poles of a system with the parts of its inputs and outputs in each; `None` where
-/// the eigenvectors are too nearly parallel.
-fn fractions(system: &LinearSystem) -> Option<(Vec<Complex>, ComplexMatrix, ComplexMatrix)> {
-    if system.states() == 0 {
-        let (inputs, outputs) = (system.b.ncols(), system.c.nrows());
-        return Some((
-            Vec::new(),
-            ComplexMatrix::zeros(0, inputs),
-            ComplexMatrix::zeros(outputs, 0),
-        ));
+/// Poles, and the parts of the inputs and outputs in each.
+type Fractions = (Vec<Complex>, ComplexMatrix, ComplexMatrix);
+
+/// The systems that A falls into, each with all inputs and outputs.
+fn separate(system: &LinearSystem) -> Vec<LinearSystem> {
+    let n = system.states();
+    let mut part = vec![usize::MAX; n];
+    let mut parts: Vec<Vec<usize>> = Vec::new();
+    for first in 0..n {
+        if part[first] != usize::MAX {
+            continue;
+        }
+        part[first] = parts.len();
+        let mut states = vec![first];
+        let mut next = 0;
+        while let Some(&i) = states.get(next) {
+            next += 1;
+            for j in 0..n {
+                let joined = system.a[(i, j)] != 0.0 || system.a[(j, i)] != 0.0;
+                if joined && part[j] == usize::MAX {
+                    part[j] = parts.len();
+                    states.push(j);
+                }
+            }
+        }
+        states.sort_unstable();
+        parts.push(states);
     }
+    let cut = |states: Vec<usize>| LinearSystem {
+        a: system.a.select_rows(&states).select_columns(&states),
+        b: system.b.select_rows(&states),
+        c: system.c.select_columns(&states),
+        ..system.clone()
+    };
+    parts.into_iter().map(cut).collect()
+}
+
+/// Partial fractions of several systems with the same inputs and outputs, as of one.
+fn stacked(parts: Vec<Fractions>, inputs: usize, outputs: usize) -> Fractions {
+    let states = parts.iter().map(|(poles, ..)| poles.len()).sum();
+    let mut poles = Vec::with_capacity(states);
+    let mut input = ComplexMatrix::zeros(states, inputs);
+    let mut output = ComplexMatrix::zeros(outputs, states);
+    for (own, own_input, own_output) in parts {
+        input.rows_mut(poles.len(), own.len()).copy_from(&own_input);
+        output.columns_mut(poles.len(), own.len()).copy_from(&own_output);
+        poles.extend(own);
+    }
+    (poles, input, output)
+}
+
+/// The partial fractions of a system; `None` where the eigenvectors are too nearly
+/// parallel.
+fn fractions(system: &LinearSystem) -> Option<Fractions> {
     let found = eigen::decompose(&system.a, &system.b).ok()??;
     let output = system.c.map(Complex::from) * &found.vectors;
     (!found.is_stretched(&system.b)).then_some((found.values, found.input, output))
+}
+
+/// A system by its Hessenberg form, its states of one size so that the reflections lose
+/// no digits.
+fn resolvent(system: &LinearSystem) -> Resolvent {
+    let (a, scales) = eigen::balanced(&system.a);
+    let (mut b, mut c) = (system.b.clone(), system.c.clone());
+    for (k, scale) in scales.iter().enumerate() {
+        b.row_mut(k).scale_mut(1.0 / scale);
+        c.column_mut(k).scale_mut(*scale);
+    }
+    Resolvent::new(&a, &b, &c)
 }
 
 #[cfg(test)]
@@ -287,5 +330,22 @@ mod tests {
             parts.iter().map(|part| direct(part, z)).fold(ComplexMatrix::zeros(2, 2), |a, b| a + b);
         assert!((sum.at(z).unwrap().matrix - whole).map(Complex::norm).amax() < 1e-12);
         assert_eq!(sum.poles.len(), 15);
+    }
+
+    /// Two copies of one system have every pole twice, and neither sees the other.
+    #[test]
+    fn copies_do_not_mix_in_a_response() {
+        let mut one = random(6, 2, 2, 31);
+        // Signals of very different size, as displacements and accelerations are.
+        one.b.row_mut(0).scale_mut(1e6);
+        one.c.column_mut(1).scale_mut(1e6);
+        let two = Response::new(&one.copies(2)).unwrap();
+        let z = Complex::new(0.8, 0.9);
+        let (found, told) = (two.at(z).unwrap().matrix, direct(&one, z));
+        for (i, j) in (0..4).flat_map(|i| (0..4).map(move |j| (i, j))) {
+            let expected = if i % 2 == j % 2 { told[(i / 2, j / 2)] } else { Complex::ZERO };
+            let apart = (found[(i, j)] - expected).norm();
+            assert!(apart <= 1e-12 * expected.norm(), "{i} {j}: {apart} {expected}");
+        }
     }
 }
