@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use model::channel::Channel;
-use runtime::record::{Ending, FrameSink, Header, Options, Recorder, RecorderHandle};
+use runtime::record::{Ending, FrameSink, Header, Options, Recorder, RecorderHandle, Role};
 
 const CHANNELS: usize = 20;
 /// Forty seconds at 4096 Hz.
@@ -16,6 +16,8 @@ const BURST: usize = 2048;
 
 fn start(folder: &tempfile::TempDir, options: &Options) -> (FrameSink, RecorderHandle) {
     let header = Header {
+        role: Role::Loop,
+        interface: vec![],
         version: String::new(),
         title: String::new(),
         experiment_name: String::new(),

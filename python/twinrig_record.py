@@ -99,6 +99,7 @@ def _header(path, schema: pa.Schema) -> Dict[str, Any]:
         raise ValueError(f"{path}: record format {texts[_FORMAT_KEY]}, this loader reads format 1")
     return {
         **texts,
+        "interface": json.loads(texts.get("interface", "[]")),
         "seed": int(texts["seed"]),
         "rate_hz": float(texts["rate_hz"]),
         "every": int(texts["every"]),

@@ -217,6 +217,7 @@ impl Experiment {
             return Err(found);
         };
         checks::check(&root, &mut found);
+        trace::check(&root, &mut found);
         found.sort();
         if found.has_errors() {
             return Err(found);

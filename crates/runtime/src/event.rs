@@ -27,20 +27,6 @@ pub enum What {
     OperatorRampDown,
 }
 
-impl What {
-    /// One word, for tables and machines.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Warning => "warning",
-            Self::Recovered => "recovered",
-            Self::Trip(Response::Hold) => "trip",
-            Self::Trip(Response::RampDown) => "trip, ramp down",
-            Self::Trip(Response::Abort) => "trip, abort",
-            Self::OperatorRampDown => "operator ramps down",
-        }
-    }
-}
-
 /// The events of a run. Bounded: the tick must not allocate, and an indicator
 /// that flutters must not fill the memory.
 #[derive(Debug, Clone)]

@@ -2,29 +2,37 @@
 
 use model::motion::Motion;
 
+use crate::codes::codes;
 use crate::gate::Trip;
 
-/// Where the test stands. The number is the one in the channel `phase`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[repr(u8)]
-pub enum Phase {
-    /// The loop is closed.
-    Running = 0,
-    /// Tripped: the command stands still.
-    Holding = 1,
-    /// Tripped: the command goes to zero at the safe rate.
-    Ramping = 2,
-    /// The command is zero, or stands where an abort left it; the test is over.
-    Safe = 3,
-    /// Before the load: the rig is brought to its start, where the file asks for it.
-    Initiating = 4,
-    /// After the load, the loop still closed: the structure rings down.
-    Completing = 5,
-    /// After that: the command goes to zero at a limited rate.
-    Homing = 6,
-    /// A second stop has ended the way to safe: the command stands where it was,
-    /// and the test is over.
-    Frozen = 7,
+codes! {
+    /// Where the test stands, in a word. The number is the one in the channel `phase`.
+    pub enum Phase: u8 => &'static str {
+        /// The loop is closed.
+        Running = 0 => "running",
+        /// Tripped: the command stands still.
+        Holding = 1 => "HOLDING",
+        /// Tripped: the command goes to zero at the safe rate.
+        Ramping = 2 => "RAMPING",
+        /// The command is zero, or stands where an abort left it; the test is over.
+        Safe = 3 => "safe",
+        /// Before the load: the rig is brought to its start, where the file asks for it.
+        Initiating = 4 => "initiating",
+        /// After the load, the loop still closed: the structure rings down.
+        Completing = 5 => "completing",
+        /// After that: the command goes to zero at a limited rate.
+        Homing = 6 => "going home",
+        /// A second stop has ended the way to safe: the command stands where it was,
+        /// and the test is over.
+        Frozen = 7 => "FROZEN",
+    }
+}
+
+impl Phase {
+    /// The word for a number, whatever it is.
+    pub fn word(code: u8) -> &'static str {
+        Self::from_code(code).map_or("under way", Self::description)
+    }
 }
 
 /// How a trip takes the rig to its safe state.

@@ -25,13 +25,12 @@ use runtime::periodic::PeriodicError;
 use runtime::realtime::RealtimeError;
 use runtime::record::{Record, RecordError, Summary, TripNote};
 use runtime::reference::ReferenceError;
+use serde::Serialize;
 use thiserror::Error;
 
 use crate::assembly::PlantError;
 use crate::export::ExportError;
-use crate::identify::Driven;
 use crate::report::ReportError;
-use crate::run_folder::Side;
 
 /// Why something could not be done. Options of a command line are not named here:
 /// who has some adds them.
@@ -77,9 +76,9 @@ pub enum Error {
     FolderBusy { path: PathBuf },
     /// There is the record of the other end of a test.
     #[error(
-        "{} holds the record of a {}, and this is a {}", path.display(), there.word(), here.word()
+        "{} holds the record of a {}, and this is a {}", path.display(), there, here
     )]
-    OtherSide { path: PathBuf, there: Side, here: Side },
+    OtherSide { path: PathBuf, there: &'static str, here: &'static str },
     /// Another process has the journal open.
     #[error("{} belongs to a {what} that is still running; wait for it", path.display())]
     JournalBusy { path: PathBuf, what: &'static str },
@@ -363,9 +362,7 @@ pub enum Error {
     #[error("the record is of a test on the rig alone (identify): it has no loop to replay")]
     DriveRecord,
     /// A record of evaluations.
-    #[error(
-        "the record holds the evaluations of an iterative test, not its ticks: nothing to replay"
-    )]
+    #[error("the record holds an iterative test: it has no loop to replay")]
     IterativeRecord,
     /// The report of an iterative test is not made from its record.
     #[error(
@@ -417,6 +414,25 @@ pub enum Error {
     /// Nothing can be scaled to a displacement.
     #[error("the ground motion does not move the structure")]
     NoMotion,
+}
+
+/// A test on a rig alone in numbers.
+#[derive(Debug, Clone, Serialize)]
+pub struct Driven {
+    /// The interface DOF, from 1.
+    pub dof: usize,
+    /// Samples per second.
+    pub rate_hz: f64,
+    /// Samples.
+    pub samples: usize,
+    /// Root mean square of the command, m.
+    pub rms_m: f64,
+    /// Its largest absolute value, m.
+    pub peak_m: f64,
+    /// Its fastest change, m/s.
+    pub rate_m_s: f64,
+    /// The trip, if one ended it.
+    pub trip: Option<TripNote>,
 }
 
 /// A test that took place, and of which something could not be written.

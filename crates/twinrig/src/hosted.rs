@@ -8,7 +8,7 @@ use runtime::host::protocol::{VERSION, Welcome};
 use runtime::host::{HostLink, HostParts, RealTime, Token};
 use runtime::hybrid_loop::HybridLoop;
 use runtime::hybrid_loop::course::Stage;
-use runtime::record::EventNote;
+use runtime::record::{EventKind, EventNote};
 use runtime::stop::StopHandle;
 use runtime::streamed_load::Feed;
 use runtime::streamed_load::LoadEnd;
@@ -16,7 +16,6 @@ use runtime::tap::Tap;
 
 use crate::assembly::Assembly;
 use crate::error::Error;
-use crate::notes::LOAD_BROKE_OFF;
 use crate::onlooker::{Event, Onlooker};
 use experiment::Experiment;
 
@@ -132,16 +131,12 @@ pub(crate) fn close_host(link: HostLink, hybrid: &HybridLoop, step_s: f64) -> Ve
     let broken = broken_load(&link, hybrid, step_s);
     let dropped = hybrid.tap().map_or(0, |tap| tap.state.dropped());
     link.close();
-    let of_link = EventNote {
-        time_s: hybrid.time_s(),
-        what: "host link".into(),
-        text: format!(
-            "clients let in: {served}, connections turned away: {turned_away}; {dropped} frames \
-             of feedback found no room on their way out, none of the record"
-        ),
-        value: Some(dropped as f64),
-        limit: None,
-    };
+    let text = format!(
+        "clients let in: {served}, connections turned away: {turned_away}; {dropped} frames of \
+         feedback found no room on their way out, none of the record"
+    );
+    let of_link = EventNote::new(hybrid.time_s(), EventKind::HostLink, text);
+    let of_link = EventNote { value: Some(dropped as f64), ..of_link };
     broken.into_iter().chain([of_link]).collect()
 }
 
@@ -153,11 +148,8 @@ fn broken_load(link: &HostLink, hybrid: &HybridLoop, step_s: f64) -> Option<Even
     let begun = hybrid.source().course.as_ref().and_then(|course| course.begun(Stage::RingingDown));
     let why = link.feed_left().unwrap_or_else(|| "the host fell silent".to_owned());
     let used = hybrid.source().stream().map_or(0, |stream| stream.state.used());
-    Some(EventNote {
-        time_s: begun.unwrap_or(hybrid.ticks()) as f64 * step_s,
-        what: LOAD_BROKE_OFF.into(),
-        text: format!("{why}; {used} samples had acted, and what was to follow did not"),
-        value: Some(used as f64),
-        limit: None,
-    })
+    let time_s = begun.unwrap_or(hybrid.ticks()) as f64 * step_s;
+    let text = format!("{why}; {used} samples had acted, and what was to follow did not");
+    let note = EventNote::new(time_s, EventKind::LoadBrokeOff, text);
+    Some(EventNote { value: Some(used as f64), ..note })
 }

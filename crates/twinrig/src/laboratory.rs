@@ -1,21 +1,33 @@
 //! `Test::serve_laboratory`: plays the laboratory of an experiment for loops elsewhere.
 
 use std::net::{Ipv4Addr, SocketAddr};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use runtime::laboratory::{AcceptedSession, LabServer, SessionEnd};
-use runtime::record::{Existing, Record, Summary};
+use runtime::gate::{Trip, TripKind};
+use runtime::laboratory::{
+    AcceptedSession, LabProfile, LabServer, Laboratory, LaboratoryParts, SessionEnd, Start,
+};
+use runtime::link::wire::{KNOWS_ACHIEVED, LOCK_STEP, PACED, VIRTUAL};
+use runtime::realtime::prepare_thread;
+use runtime::record::{
+    Ending, EventKind, EventNote, Existing, Header, Options, Record, Recorder, RecorderHandle,
+    Role, Summary, TripNote,
+};
 use runtime::stop::StopHandle;
 use runtime::world::World;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
 use crate::error::Error;
+use crate::iterative::Setup;
+use crate::machine;
+use crate::notes::{header, link_note};
 use crate::onlooker::{Event, Onlooker};
-use crate::remote;
+use crate::pace::{Clock, recording};
+use crate::remote::own_limits;
 use crate::report;
 use crate::run::{named_counts, write_pages};
-use crate::run_folder::{RunFolder, Side};
+use crate::run_folder::RunFolder;
 use crate::test::Test;
 use experiment::rig::USUAL_PORT;
 
@@ -88,15 +100,13 @@ impl Test {
         stop: &StopHandle,
         onlooker: &mut dyn Onlooker,
     ) -> Result<LaboratoryResult, Error> {
-        let (experiment, assembly) = (self.experiment(), self.assembly()?);
         // What cannot be played or recorded is said before anybody knocks.
-        remote::laboratory_parts(experiment, assembly)?;
+        self.laboratory_parts()?;
         let mut folders = Folders { names: options.folders, number: 0 };
         let mut ahead = folders.ahead()?;
-        let port = experiment.rig.port().unwrap_or(USUAL_PORT);
+        let port = self.experiment().rig.port().unwrap_or(USUAL_PORT);
         let address = options.listen.unwrap_or_else(|| (Ipv4Addr::LOCALHOST, port).into());
-        let profile = remote::lab_profile(experiment, assembly);
-        let mut server = LabServer::bind(&World::system(), address, profile)?;
+        let mut server = LabServer::bind(&World::system(), address, self.lab_profile()?)?;
         let _attended = stop.attend();
         onlooker.event(&Event::Listening(server.address));
         let mut result = LaboratoryResult::default();
@@ -112,6 +122,38 @@ impl Test {
         Ok(result)
     }
 
+    /// What its laboratory says of itself.
+    fn lab_profile(&self) -> Result<LabProfile, Error> {
+        let experiment = self.experiment();
+        Ok(LabProfile {
+            rate_hz: experiment.integrator.rate_hz(),
+            limits: own_limits(self.assembly()?),
+            watchdog_s: experiment.rig.watchdog_s,
+            token: experiment.rig.token(),
+            modes: LOCK_STEP | PACED | KNOWS_ACHIEVED | VIRTUAL,
+        })
+    }
+
+    /// Its laboratory, at rest.
+    fn laboratory_parts(&self) -> Result<LaboratoryParts, Error> {
+        let (experiment, assembly) = (self.experiment(), self.assembly()?);
+        // The laboratory of an iterative test may have a shaker.
+        let shaker = experiment.trace.as_ref().and_then(|trace| trace.shaker.as_ref());
+        let rig = if shaker.is_some() && !experiment.transfer_system.stated {
+            Setup::new(experiment, assembly)?.rig()?
+        } else {
+            assembly.rig_alone()?.ok_or(Error::AnswersAtOnce)?
+        };
+        Ok(LaboratoryParts {
+            rig,
+            limits: assembly.limits.clone(),
+            safe_path: assembly.safe_path,
+            every: assembly.every,
+            start: if assembly.stands_at_m == 0.0 { Start::Zero } else { Start::WhereItStands },
+            bridge: experiment.rig.bridge,
+        })
+    }
+
     /// One session: the laboratory, its record, its report.
     fn serve(
         &self,
@@ -121,28 +163,126 @@ impl Test {
         stop: &StopHandle,
         onlooker: &mut dyn Onlooker,
     ) -> Result<SessionResult, Error> {
-        let (path, assembly) = (folder.record(), self.assembly()?);
         onlooker.event(&Event::SessionBegins(&accepted));
-        let peer = accepted.peer.to_string();
-        let (experiment, source) = (self.experiment(), self.source());
-        let session = remote::serve(experiment, source, assembly, server, accepted, &path, stop)
+        let (path, peer) = (folder.record(), accepted.peer.to_string());
+        let (end, ended, notices) = self
+            .move_laboratory(server, accepted, &path, stop)
             .map_err(|error| error.not_kept(None, &path))?;
         let record = Record::read(&path)?;
         write_pages(&record, folder)?;
-        let (end, notices) = (&session.end, &*session.notices);
-        let (record, folder) = (&record, folder.folder());
-        onlooker.event(&Event::SessionEnds { end, notices, record, folder });
+        let folder = folder.folder();
+        onlooker.event(&Event::SessionEnds {
+            end: &end,
+            notices: &notices,
+            record: &record,
+            folder,
+        });
         Ok(SessionResult {
             folder: folder.display().to_string(),
             peer,
-            silent_s: session.end.silent_s,
-            safe_after_s: session.end.safe_after_s,
-            link: named_counts(&session.end.counts),
-            summary: report::summary_json(record),
-            ended: session.summary,
-            end: session.end,
+            silent_s: end.silent_s,
+            safe_after_s: end.safe_after_s,
+            link: named_counts(&end.counts),
+            summary: report::summary_json(&record),
+            ended,
+            end,
         })
     }
+
+    /// Moves the laboratory for one loop and writes its record; says what the system
+    /// refused.
+    fn move_laboratory(
+        &self,
+        server: &mut LabServer,
+        accepted: AcceptedSession,
+        record: &Path,
+        stop: &StopHandle,
+    ) -> Result<(SessionEnd, Summary, Vec<String>), Error> {
+        let experiment = self.experiment();
+        let clock = if accepted.lock_step { Clock::Virtual } else { Clock::Real };
+        // A laboratory may be alone for long: what it has is flushed by the clock.
+        let flush = recording(experiment, Clock::Real).flush;
+        let options = Options { flush, ..recording(experiment, clock) };
+        let channels = Laboratory::channels(self.assembly()?.count());
+        let header = self.laboratory_header(&accepted)?;
+        let (sink, handle) = Recorder::create(record, &header, &channels, vec![], &options)?;
+        let laboratory = Laboratory::new(self.laboratory_parts()?, Some(sink));
+        let real = (!accepted.lock_step).then_some(experiment.realtime.priority);
+        // A thread of its own: what it is granted must not pass to the writer's.
+        let ((laboratory, end), notices) = std::thread::scope(|scope| {
+            let served = scope.spawn(move || {
+                let notices = real.map(prepare_thread).unwrap_or_default();
+                (server.serve(accepted, laboratory, stop), notices)
+            });
+            served.join().map_err(|_| Error::Panicked)
+        })?;
+        let summary = end_session(handle, laboratory, &end)?;
+        Ok((end, summary, notices))
+    }
+
+    fn laboratory_header(&self, accepted: &AcceptedSession) -> Result<Header, Error> {
+        let pace = if accepted.lock_step { "lock-step" } else { "against the clock" };
+        let mut header = header(self.experiment(), self.source(), self.assembly()?)?;
+        header.role = Role::Laboratory;
+        header.title = format!("Laboratory: {}", self.experiment().title);
+        header.machine.extend([
+            ("loop".into(), accepted.peer.to_string()),
+            ("pace".into(), pace.into()),
+            ("watchdog".into(), format!("{} s", accepted.watchdog_s)),
+        ]);
+        if !accepted.lock_step {
+            header.started = machine::utc_now();
+        }
+        Ok(header)
+    }
+}
+
+/// Notes what happened in a session, and ends its record.
+fn end_session(
+    mut handle: RecorderHandle,
+    laboratory: Laboratory,
+    end: &SessionEnd,
+) -> Result<Summary, Error> {
+    let step_s = laboratory.step_s();
+    for event in &laboratory.events().events {
+        let text = in_the_laboratory(&event.cause);
+        handle.note(EventNote { text, ..EventNote::of(event, step_s) });
+    }
+    let left = laboratory.tripped().filter(|(trip, _)| trip.kind == TripKind::PeerLeft);
+    if let Some((trip, time_s)) = left {
+        handle.note(EventNote::new(time_s, EventKind::Goodbye, trip.text()));
+    }
+    let of_loop = laboratory.loop_tripped().map(|(trip, time_s)| of_loop(&trip, time_s));
+    if let Some(trip) = &of_loop {
+        handle.note(EventNote::new(trip.time_s, EventKind::TripOfLoop, trip.text.clone()));
+    }
+    handle.note(link_note(&end.counts, laboratory.ticks() as f64 * step_s));
+    let trip = laboratory.tripped().map(|(trip, time_s)| TripNote {
+        text: in_the_laboratory(&trip),
+        ..TripNote::of(&trip, time_s)
+    });
+    // That the loop said goodbye is how a session should end; that it tripped is not.
+    let trip = trip.filter(|trip| trip.code != TripKind::PeerLeft.code()).or(of_loop);
+    let ticks = laboratory.ticks();
+    drop(laboratory);
+    Ok(handle.finish(Ending { ticks, trip })?)
+}
+
+/// Why the laboratory tripped: it misses the loop, where the loop misses the laboratory.
+fn in_the_laboratory(trip: &Trip) -> String {
+    trip.text().replace("reply from the laboratory", "command from the loop")
+}
+
+/// A trip of the loop as the laboratory remembers it.
+fn of_loop(trip: &Trip, time_s: f64) -> TripNote {
+    // A float-to-integer cast saturates: an unknown code stays unknown.
+    let cause = TripKind::from_code(trip.value as u8);
+    let text = match cause {
+        Some(TripKind::Operator) => "the operator of the loop stopped the test".to_owned(),
+        Some(cause) => format!("the loop tripped: {}", cause.words()),
+        None => "the loop tripped, and does not say why".to_owned(),
+    };
+    TripNote { text, ..TripNote::of(trip, time_s) }
 }
 
 /// The folders of the sessions, one after the other.
@@ -182,7 +322,7 @@ impl Folders<'_> {
     fn next(&mut self, existing: Existing) -> Result<RunFolder, Error> {
         loop {
             self.number += 1;
-            let taken = RunFolder::take(&self.name(), Side::Laboratory, existing);
+            let taken = RunFolder::take(&self.name(), Role::Laboratory, existing);
             match taken {
                 Err(Error::Write { .. }) => return taken,
                 Err(_) if self.number > 1 && self.number < MOST_FOLDERS => {}

@@ -40,7 +40,7 @@ mod test;
 pub mod trace;
 pub mod words;
 
-pub use error::{Error, NotKept};
+pub use error::{Driven, Error, NotKept};
 pub use onlooker::{Event, Onlooker, Silent};
 pub use pace::Clock;
 pub use run::{Run, RunOptions, read_record, record_path, refuse_overwriting, write_report};

@@ -9,7 +9,9 @@ use runtime::link::LinkCounts;
 use runtime::load::Load;
 use runtime::periodic::PeriodicLoop;
 use runtime::realtime::{Driver, machine_facts};
-use runtime::record::{Ending, EventNote, Recorder, RecorderHandle, Summary, TimingNote};
+use runtime::record::{
+    Ending, EventNote, Recorder, RecorderHandle, Role, Summary, TimingNote, TripNote,
+};
 use runtime::reference::{Reference, ReferenceError};
 use runtime::stop::StopHandle;
 use runtime::tick::Loop;
@@ -18,7 +20,7 @@ use runtime::two_rate::Counts;
 use crate::assembly::{Assembly, LoopOptions, Recording};
 use crate::error::Error;
 use crate::hosted::{Hosting, attach_host, close_host};
-use crate::notes::{events, header, trip_note};
+use crate::notes::{events, header};
 use crate::onlooker::Onlooker;
 use crate::pace::{Clock, Pacer, recording};
 use crate::{machine, remote};
@@ -114,7 +116,7 @@ fn end_record<S: runtime::source::Source>(
     handle: RecorderHandle,
     test: Loop<S>,
 ) -> Result<Summary, Error> {
-    let trip = test.tripped().map(|(trip, time_s)| trip_note(&trip, time_s));
+    let trip = test.tripped().map(|(trip, time_s)| TripNote::of(&trip, time_s));
     let ticks = test.ticks();
     // The sink goes with the loop: the writer then knows that no frame follows.
     drop(test);
@@ -134,6 +136,7 @@ pub(crate) fn record_frames(
     periodic: PeriodicLoop,
 ) -> Result<(PeriodicLoop, RecorderHandle), Error> {
     let mut header = header(experiment, source, assembly)?;
+    header.role = Role::Iterative;
     header.started = machine::utc_now();
     header.machine.extend(machine_facts());
     let path = |part: u32| match part {

@@ -1,6 +1,5 @@
 //! Feeding a record's measurements through the loop again.
 
-use runtime::event::What;
 use runtime::gate::TripKind;
 use runtime::hybrid_loop::HybridLoop;
 use runtime::hybrid_loop::course::{CoursePlan, Initiating};
@@ -8,7 +7,7 @@ use runtime::interlock::{Phase, Response};
 use runtime::load::Load;
 use runtime::numerical::Numerical;
 use runtime::operator;
-use runtime::record::Record;
+use runtime::record::{EventKind, Record, Role};
 use runtime::rig::{ReplayRig, RigFault};
 
 use crate::error::Error;
@@ -17,7 +16,6 @@ use serde_json::json;
 
 use crate::assembly::{Assembly, Coupling, LoopOptions, Recording};
 use crate::loop_record::Expected;
-use crate::notes;
 use experiment::{Diagnostics, Embedded, Experiment};
 
 /// How the loop was fed.
@@ -97,11 +95,11 @@ impl Stops {
         });
         let events = || record.summary.iter().flat_map(|summary| &summary.events);
         let tick = |time_s: f64| (time_s * record.header.rate_hz).round() as usize;
-        let ramp = events().find(|event| event.what == What::OperatorRampDown.word());
+        let ramp = events().find(|event| event.what == EventKind::OperatorRampDown);
         let tripped = first.map_or(usize::MAX, |(tick, _)| tick);
         let second = events().find(|event| {
-            event.what == What::Trip(Response::Abort).word()
-                && event.text == TripKind::Operator.words()
+            event.what == EventKind::TripAbort
+                && event.code == Some(TripKind::Operator.code())
                 && tick(event.time_s) > tripped
         });
         Self {
@@ -139,19 +137,18 @@ fn rig_fault(record: &Record) -> Option<(u64, RigFault)> {
 
 /// Rows before the load began.
 fn rows_before(record: &Record) -> usize {
-    let initiating = f64::from(Phase::Initiating as u8);
-    let phases = record.column("phase").unwrap_or_default();
-    phases.iter().take_while(|&&phase| phase == initiating).count()
+    let phases = record.phases();
+    phases.iter().take_while(|&&phase| phase == Some(Phase::Initiating)).count()
 }
 
 /// A load that arrived while the test ran is in the record.
 fn streamed_load(record: &Record, assembly: &Assembly) -> Result<Load, Error> {
     let before = rows_before(record);
-    let (running, completing) = (0.0, f64::from(Phase::Completing as u8));
-    let phases = record.column("phase").unwrap_or_default();
-    let after = &phases[before.min(phases.len())..];
-    let ticks = after.iter().take_while(|&&phase| phase == running).count();
-    let rows = after.iter().take_while(|&&phase| phase == running || phase == completing).count();
+    let phases = record.phases();
+    let (running, completing) = (Some(Phase::Running), Some(Phase::Completing));
+    let after = || phases[before..].iter();
+    let ticks = after().take_while(|&&phase| phase == running).count();
+    let rows = after().take_while(|&&phase| phase == running || phase == completing).count();
     let mut series = Vec::new();
     for signal in &assembly.loads {
         let name = &signal.channel.name;
@@ -186,15 +183,11 @@ pub fn replay(record: &Record) -> Result<Replay, Error> {
     if header.version != env!("CARGO_PKG_VERSION") {
         return Err(Error::OtherVersion(header.version.clone()));
     }
-    let role = header.machine.iter().find(|(name, _)| name == notes::ROLE);
-    match role.map(|(_, role)| role.as_str()) {
-        Some(notes::LABORATORY) => return Err(Error::LaboratoryRecord),
-        Some(notes::DRIVE) => return Err(Error::DriveRecord),
-        _ => {}
-    }
-    let (name, value) = crate::iterative::RECORD_OF;
-    if header.machine.contains(&(name.to_owned(), value.to_owned())) {
-        return Err(Error::IterativeRecord);
+    match header.role {
+        Role::Loop => {}
+        Role::Laboratory => return Err(Error::LaboratoryRecord),
+        Role::Drive => return Err(Error::DriveRecord),
+        Role::Iterative | Role::Evaluations => return Err(Error::IterativeRecord),
     }
     if header.every != 1 {
         return Err(Error::NotEveryTick { every: header.every, why: "a replay needs all" });

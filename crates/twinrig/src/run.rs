@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-use runtime::record::{Existing, Record};
+use runtime::record::{Existing, Record, Role};
 use runtime::stop::StopHandle;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -16,7 +16,7 @@ use crate::onlooker::Onlooker;
 use crate::pace::Clock;
 use crate::remote::Wire;
 use crate::report;
-use crate::run_folder::{RunFolder, Side, TemporaryFolder, write_files, write_whole};
+use crate::run_folder::{RunFolder, TemporaryFolder, write_files, write_whole};
 use crate::test::Test;
 
 /// What a test is joined to, and what sets its pace.
@@ -101,7 +101,7 @@ impl Test {
             Clock::Real => Existing::Keep,
         };
         // Ours until the report is written.
-        let folder = RunFolder::take(folder, Side::Loop, existing)?;
+        let folder = RunFolder::take(folder, Role::Loop, existing)?;
         self.run_in(&assembly, &folder, options, stop, onlooker)
     }
 
@@ -252,8 +252,7 @@ pub fn refuse_overwriting(out: &Path, record: &Path) -> Result<(), Error> {
 
 /// Makes the report of the record at `path` again.
 pub fn write_report(record: &Record, path: &Path, out: &Path) -> Result<(), Error> {
-    let (name, value) = crate::iterative::RECORD_OF;
-    if record.header.machine.contains(&(name.to_owned(), value.to_owned())) {
+    if record.header.role == Role::Evaluations {
         return Err(Error::IterativeReport);
     }
     refuse_overwriting(out, path)?;

@@ -4,37 +4,12 @@ use std::fs::{self, File, TryLockError};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use runtime::record::{Existing, Header, Record, RecordError};
+use runtime::record::{Existing, Record, RecordError, Role};
 
 use crate::error::Error;
-use crate::notes::{LABORATORY, ROLE};
 
 /// The name of the record in its folder.
 pub const RECORD: &str = "record.arrow";
-
-/// Which end of a test writes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Side {
-    /// The loop, or a test in one process.
-    Loop,
-    /// The laboratory.
-    Laboratory,
-}
-
-impl Side {
-    fn of(header: &Header) -> Self {
-        let is_laboratory = |(name, value): &(String, String)| name == ROLE && value == LABORATORY;
-        if header.machine.iter().any(is_laboratory) { Self::Laboratory } else { Self::Loop }
-    }
-
-    /// In one word.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Loop => "loop",
-            Self::Laboratory => "laboratory",
-        }
-    }
-}
 
 /// Writes a file whole: beside its place first, then moved there. What cannot be
 /// finished is taken away again.
@@ -108,7 +83,7 @@ impl RunFolder {
     /// Takes a folder, made if it is not there. What lies in it must be
     /// replaceable: with [`Existing::Keep`] no record may, else only a rehearsal
     /// of the same end of a test.
-    pub fn take(folder: &Path, side: Side, existing: Existing) -> Result<Self, Error> {
+    pub fn take(folder: &Path, role: Role, existing: Existing) -> Result<Self, Error> {
         let path = || folder.to_path_buf();
         let made = if folder.exists() { Made::Before } else { Made::Here };
         fs::create_dir_all(folder).map_err(Error::write(folder))?;
@@ -120,12 +95,12 @@ impl RunFolder {
             Err(TryLockError::Error(_)) => {}
         }
         let taken = Self { folder: path(), made, _lock: lock };
-        taken.may_write(side, existing)?;
+        taken.may_write(role, existing)?;
         Ok(taken)
     }
 
     /// Whether a record can be written there.
-    fn may_write(&self, side: Side, existing: Existing) -> Result<(), Error> {
+    fn may_write(&self, role: Role, existing: Existing) -> Result<(), Error> {
         let record = self.record();
         if !record.exists() {
             return Ok(());
@@ -138,9 +113,10 @@ impl RunFolder {
         if !header.started.is_empty() {
             return Err(RecordError::Exists(record).into());
         }
-        let there = Side::of(&header);
-        if there != side {
-            return Err(Error::OtherSide { path: self.folder.clone(), there, here: side });
+        let end = |role| if role == Role::Laboratory { "laboratory" } else { "loop" };
+        let (there, here) = (end(header.role), end(role));
+        if there != here {
+            return Err(Error::OtherSide { path: self.folder.clone(), there, here });
         }
         Ok(())
     }
@@ -185,21 +161,21 @@ mod tests {
     fn a_folder_has_one_writer_at_a_time() {
         let lab = tempfile::tempdir().unwrap();
         let folder = lab.path().join("a/b");
-        let first = RunFolder::take(&folder, Side::Laboratory, Existing::Replace).unwrap();
-        let second = RunFolder::take(&folder, Side::Loop, Existing::Replace);
+        let first = RunFolder::take(&folder, Role::Laboratory, Existing::Replace).unwrap();
+        let second = RunFolder::take(&folder, Role::Loop, Existing::Replace);
         assert!(matches!(second, Err(Error::FolderBusy { .. })), "{second:?}");
         assert_eq!(fs::read_dir(&folder).unwrap().count(), 0, "nothing is left behind");
         drop(first);
         assert!(!folder.exists(), "what was not used is gone");
-        RunFolder::take(&folder, Side::Loop, Existing::Replace).unwrap();
+        RunFolder::take(&folder, Role::Loop, Existing::Replace).unwrap();
         // Whatever lies there, a real test does not touch it.
         fs::create_dir_all(&folder).unwrap();
         fs::write(folder.join(RECORD), "what is this").unwrap();
-        RunFolder::take(&folder, Side::Loop, Existing::Replace).unwrap();
-        let kept = RunFolder::take(&folder, Side::Loop, Existing::Keep).unwrap_err();
+        RunFolder::take(&folder, Role::Loop, Existing::Replace).unwrap();
+        let kept = RunFolder::take(&folder, Role::Loop, Existing::Keep).unwrap_err();
         assert!(kept.to_string().contains("exists and is not replaced"), "{kept}");
         let file = folder.join(RECORD);
-        let none = RunFolder::take(&file, Side::Loop, Existing::Replace).unwrap_err();
+        let none = RunFolder::take(&file, Role::Loop, Existing::Replace).unwrap_err();
         assert!(none.to_string().contains("cannot write"), "{none}");
     }
 }

@@ -34,6 +34,10 @@ use thiserror::Error;
 pub struct Criterion {
     /// `J1`, or `J1.east` where several interface DOFs have one each.
     pub id: String,
+    /// What is measured.
+    pub measure: Measure,
+    /// Whose motion.
+    pub subject: Subject,
     /// What it says, in words.
     pub quantity: String,
     /// Its value; `None` where it has no meaning (no reference, nothing moved).
@@ -42,6 +46,30 @@ pub struct Criterion {
     pub unit: &'static str,
     /// What a reader must know before trusting the value.
     pub note: Option<Note>,
+}
+
+/// What a criterion measures.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Measure {
+    /// Delay of the measured behind the desired motion.
+    TrackingDelay,
+    /// Error of the measured against the desired motion.
+    TrackingError,
+    /// Its peak.
+    PeakTrackingError,
+    /// Error against the reference.
+    Error,
+    /// Its peak.
+    PeakError,
+}
+
+/// The DOF that a criterion belongs to, by its place in [`Signals`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Subject {
+    /// An interface DOF.
+    Interface(usize),
+    /// A further DOF.
+    Floor(usize),
 }
 
 /// A caveat of a criterion.
@@ -128,18 +156,18 @@ fn listed(
     floors: &[FloorErrors<'_>],
 ) -> Vec<Criterion> {
     let mut criteria = Vec::with_capacity(5 * interfaces.len() + 2 * floors.len());
-    for &InterfaceErrors { name, lag, tracking, answer } in interfaces {
-        let tracking = Some(tracking);
-        let rows: [(&str, Option<Comparison>, Measure); 4] = [
-            ("tracking error of the measured motion", tracking, |c| c.std_error),
-            ("peak tracking error of the measured motion", tracking, |c| c.peak_error),
-            ("error of the measured motion against the reference", answer, |c| c.std_error),
-            ("peak error of the measured motion against the reference", answer, |c| c.peak_error),
+    for (index, &InterfaceErrors { name, lag, tracking, answer }) in interfaces.iter().enumerate() {
+        let (subject, tracking) = (Subject::Interface(index), Some(tracking));
+        let rows = [
+            (Measure::TrackingError, "tracking error of the measured motion", tracking),
+            (Measure::PeakTrackingError, "peak tracking error of the measured motion", tracking),
+            (Measure::Error, "error of the measured motion against the reference", answer),
+            (Measure::PeakError, "peak error of the measured motion against the reference", answer),
         ];
-        let errors = (2..).zip(rows).map(|(number, (quantity, compared, measure))| {
-            against(number, quantity.to_owned(), compared, measure)
+        let errors = (2..).zip(rows).map(|(number, (measure, quantity, compared))| {
+            against(number, measure, subject, quantity.to_owned(), compared)
         });
-        for mut criterion in std::iter::once(delay_criterion(rate_hz, lag)).chain(errors) {
+        for mut criterion in std::iter::once(delay_criterion(rate_hz, subject, lag)).chain(errors) {
             if interfaces.len() > 1 {
                 criterion.id += &format!(".{name}");
                 criterion.quantity += &format!(", interface {name}");
@@ -147,24 +175,25 @@ fn listed(
             criteria.push(criterion);
         }
     }
-    let measures: [(&str, Measure); 2] =
-        [("error", |c| c.std_error), ("peak error", |c| c.peak_error)];
-    let rows = measures.iter().flat_map(|measure| floors.iter().map(move |floor| (measure, floor)));
-    for (number, ((word, measure), (name, answer))) in (6..).zip(rows) {
-        let quantity = format!("{word} of DOF {name} against the reference");
-        criteria.push(against(number, quantity, *answer, *measure));
+    let mut number = 6;
+    for (measure, word) in [(Measure::Error, "error"), (Measure::PeakError, "peak error")] {
+        for (index, (name, answer)) in floors.iter().enumerate() {
+            let quantity = format!("{word} of DOF {name} against the reference");
+            criteria.push(against(number, measure, Subject::Floor(index), quantity, *answer));
+            number += 1;
+        }
     }
     criteria
 }
 
-type Measure = fn(Comparison) -> Option<f64>;
-
-fn delay_criterion(rate_hz: f64, lag: Option<Lag>) -> Criterion {
+fn delay_criterion(rate_hz: f64, subject: Subject, lag: Option<Lag>) -> Criterion {
     let ms = |samples: usize| 1e3 * samples as f64 / rate_hz;
     let lag = lag.filter(|_| rate_hz.is_finite() && rate_hz > 0.0);
     let at_limit = lag.filter(|lag| lag.at_limit);
     Criterion {
         id: "J1".to_owned(),
+        measure: Measure::TrackingDelay,
+        subject,
         quantity: "tracking delay of the measured behind the desired motion".to_owned(),
         value: lag.map(|lag| ms(lag.samples)),
         unit: "ms",
@@ -175,14 +204,19 @@ fn delay_criterion(rate_hz: f64, lag: Option<Lag>) -> Criterion {
 /// A criterion from a comparison, which is absent where there is no reference.
 fn against(
     number: usize,
+    measure: Measure,
+    subject: Subject,
     quantity: String,
     compared: Option<Comparison>,
-    measure: Measure,
 ) -> Criterion {
+    let peak = matches!(measure, Measure::PeakTrackingError | Measure::PeakError);
+    let value = |found: Comparison| if peak { found.peak_error } else { found.std_error };
     Criterion {
         id: format!("J{number}"),
+        measure,
+        subject,
         quantity,
-        value: compared.and_then(measure),
+        value: compared.and_then(value),
         unit: "%",
         note: compared.is_none().then_some(Note::NoReference),
     }

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 use runtime::gate::TripKind;
 use runtime::host::{Client, Event, Token};
+use runtime::interlock::Phase;
 use serde_json::json;
 
 use super::error::CliError;
@@ -14,7 +15,6 @@ use super::output::{Exit, Output};
 use super::records::line as one_line;
 use twinrig::hosted::{USUAL_ADDRESS, token_from};
 use twinrig::load_rows::LoadRows;
-use twinrig::notes::phase_word;
 
 /// What is wanted of the test.
 #[derive(Debug, Subcommand)]
@@ -273,7 +273,7 @@ fn status(to: &Reach, output: Output) -> Result<Exit, CliError> {
             "{}\n{:.3} s, {}, {}",
             twinrig::page::text::label(&welcome.title),
             status.ticks as f64 / welcome.tick_hz,
-            phase_word(status.phase),
+            Phase::word(status.phase),
             trip_words(status.trip),
         );
         if welcome.load_hz > 0.0 {

@@ -2,15 +2,18 @@
 
 use std::time::Duration;
 
+use analysis::iterative::TracePoint;
 use indicatif::{ProgressBar, ProgressStyle};
+use runtime::laboratory::SessionEnd;
 use runtime::realtime::Status;
+use runtime::record::{EventKind, Record};
+use twinrig::iterative::Place;
 use twinrig::sweep::VariantStatus;
 use twinrig::words::number;
 use twinrig::{Event, Onlooker, remote, report};
 
 use super::output::{Output, print_words};
 use super::status_line::StatusLine;
-use super::{rig, trace};
 
 /// Shows a study to people on a terminal; elsewhere notices alone.
 pub(super) struct Looker {
@@ -98,7 +101,7 @@ impl Onlooker for Looker {
             }
             Event::Laboratory(peer) => output.note(&remote::told(peer)),
             Event::Point { number, point, places } => {
-                output.note(&trace::told(*number, point, places));
+                output.note(&point_line(*number, point, places));
             }
             Event::Variant { .. } => {}
             Event::Link(counts) => output.note(&format!("link: {}", counts.words())),
@@ -118,7 +121,7 @@ impl Onlooker for Looker {
                 notices.iter().for_each(|notice| eprintln!("notice: {notice}"));
                 if output == Output::People {
                     let mut words = report::summary_words(record);
-                    words.line(format!("\n{}", rig::told_safe(end, record)));
+                    words.line(format!("\n{}", way_to_safe(end, record)));
                     words.line(format!("written to {}", folder.display()));
                     print_words(&words);
                 }
@@ -136,5 +139,47 @@ impl Onlooker for Looker {
                 self.bar.set_message(said);
             }
         }
+    }
+}
+
+/// A point in one line.
+fn point_line(index: usize, point: &TracePoint, places: &[Place]) -> String {
+    let amplitudes: Vec<String> = point
+        .interval_m
+        .iter()
+        .zip(places)
+        .enumerate()
+        .map(|(dof, (interval, place))| {
+            let (amplitude, unit) = (number(1e3 * point.amplitude_m(dof)), place.shown_unit());
+            if interval.is_finite() {
+                format!("{amplitude} ± {} {unit}", number(1e3 * interval))
+            } else {
+                format!("{amplitude} {unit}")
+            }
+        })
+        .collect();
+    format!(
+        "{index:4}  {:9.4} Hz  {}  {} corrections, {} s on the rig",
+        point.frequency_hz,
+        amplitudes.join(", "),
+        point.point.iterations,
+        number(point.rig_time_s)
+    )
+}
+
+/// How long the rig took to safe, by the clock.
+fn way_to_safe(end: &SessionEnd, record: &Record) -> String {
+    let events = record.summary.iter().flat_map(|summary| &summary.events);
+    let led = { events }.any(|event| event.what == EventKind::TripOfLoop);
+    let way = match end.safe_after_s {
+        Some(_) if led && end.silent_s.is_none() => {
+            "the loop led the rig to where it stands".to_owned()
+        }
+        Some(way_s) => format!("the rig is safe, {way_s:.3} s after the laboratory took over"),
+        None => "the loop led the rig to where it stands".to_owned(),
+    };
+    match end.silent_s {
+        Some(silent_s) => format!("{way}; the loop had been silent for {silent_s:.3} s"),
+        None => way,
     }
 }

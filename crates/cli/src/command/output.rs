@@ -5,11 +5,9 @@ use std::io::{self, IsTerminal, Write};
 use comfy_table::{Cell, CellAlignment, ContentArrangement, LineStyle, TableStyle};
 use experiment::{Diagnostics, Piece, Severity};
 use owo_colors::OwoColorize;
-use runtime::gate::TripKind;
 use runtime::record::{Summary, TripNote};
 use serde::Serialize;
 use serde_json::json;
-use twinrig::notes::{broke_off, stopped_elsewhere};
 use twinrig::table::{Side, Table};
 use twinrig::words::{Piece as WordPiece, Words};
 use twinrig::{Error, NotKept, report};
@@ -87,18 +85,14 @@ impl Exit {
     }
 
     fn of_trip(trip: &TripNote) -> Self {
-        if trip.code == TripKind::Operator.code() || stopped_elsewhere(trip) {
-            Self::Stopped
-        } else {
-            Self::Tripped
-        }
+        if trip.is_stop() { Self::Stopped } else { Self::Tripped }
     }
 
     /// How a test ended, the gravest first; `done` where nothing is wrong.
     pub(super) fn of(summary: &Summary, done: Self) -> Self {
         match &summary.trip {
             Some(trip) => Self::of_trip(trip),
-            None if broke_off(summary) => Self::LoadBrokeOff,
+            None if summary.load_broke_off() => Self::LoadBrokeOff,
             None if !summary.is_complete() => Self::Incomplete,
             None => done,
         }

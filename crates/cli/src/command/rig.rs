@@ -4,11 +4,8 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::Args;
-use runtime::laboratory::SessionEnd;
-use runtime::record::Record;
 use twinrig::Clock;
 use twinrig::laboratory::{LaboratoryOptions, SessionFolders, Sessions};
-use twinrig::remote::TRIP_OF_LOOP;
 use twinrig::words::Words;
 
 use super::error::CliError;
@@ -57,21 +54,4 @@ pub(super) fn rig(arguments: &RigArguments, output: Output) -> Result<Exit, CliE
     // People have been told of each session as it ended.
     output.show(&done, Words::default);
     Ok(exit)
-}
-
-/// How long the rig took to safe, by the clock.
-pub(super) fn told_safe(end: &SessionEnd, record: &Record) -> String {
-    let events = record.summary.iter().flat_map(|summary| &summary.events);
-    let led = { events }.any(|event| event.what == TRIP_OF_LOOP);
-    let way = match end.safe_after_s {
-        Some(_) if led && end.silent_s.is_none() => {
-            "the loop led the rig to where it stands".to_owned()
-        }
-        Some(way_s) => format!("the rig is safe, {way_s:.3} s after the laboratory took over"),
-        None => "the loop led the rig to where it stands".to_owned(),
-    };
-    match end.silent_s {
-        Some(silent_s) => format!("{way}; the loop had been silent for {silent_s:.3} s"),
-        None => way,
-    }
 }

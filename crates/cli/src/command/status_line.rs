@@ -3,10 +3,10 @@
 use std::io::{self, IsTerminal, Write};
 use std::time::{Duration, Instant};
 
+use runtime::interlock::Phase;
 use runtime::realtime::{Glance, Status};
 
 use super::output::Output;
-use twinrig::notes::phase_word;
 
 /// Between two lines where nobody can see a line change.
 const PLAIN_EVERY: Duration = Duration::from_secs(10);
@@ -82,7 +82,7 @@ fn line(glance: &Glance, step_s: f64, duration_s: f64) -> String {
     let mut line = format!(
         "{time_s:8.1} s of {duration_s:.1} s  {:9}  wake-up p99 {p99}  overruns {}  SW {:.1} %  ring \
          {:.0} %",
-        phase_word(glance.phase),
+        Phase::word(glance.phase),
         glance.overruns,
         glance.stability_warning,
         100.0 * glance.ring,

@@ -2,7 +2,6 @@
 
 use std::path::PathBuf;
 
-use analysis::iterative::TracePoint;
 use clap::Args;
 use twinrig::iterative::{Ended, Place, TraceOptions, Traced};
 use twinrig::page::text::{label, plus_minus};
@@ -48,31 +47,6 @@ pub(super) fn trace(arguments: &TraceArguments, output: Output) -> Result<Exit, 
         ended if ended.is_final() => Exit::Incomplete,
         _ => Exit::Failed,
     })
-}
-
-/// A point in one line.
-pub(super) fn told(index: usize, point: &TracePoint, places: &[Place]) -> String {
-    let amplitudes: Vec<String> = point
-        .interval_m
-        .iter()
-        .zip(places)
-        .enumerate()
-        .map(|(dof, (interval, place))| {
-            let (amplitude, unit) = (number(1e3 * point.amplitude_m(dof)), place.shown_unit());
-            if interval.is_finite() {
-                format!("{amplitude} ± {} {unit}", number(1e3 * interval))
-            } else {
-                format!("{amplitude} {unit}")
-            }
-        })
-        .collect();
-    format!(
-        "{index:4}  {:9.4} Hz  {}  {} corrections, {} s on the rig",
-        point.frequency_hz,
-        amplitudes.join(", "),
-        point.point.iterations,
-        number(point.rig_time_s)
-    )
 }
 
 fn words(title: &str, traced: &Traced) -> Words {

@@ -10,7 +10,7 @@ use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use crate::common::{Draft, Lab};
-use runtime::record::Record;
+use runtime::record::{EventKind, Record, Role};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_twinrig");
 
@@ -165,7 +165,7 @@ fn in_virtual_time_a_test_over_the_wire_has_the_bits_of_one_process() {
     }
     assert_eq!(last(&far, "rig.bridged"), 0.0);
     let events = &far.summary.as_ref().unwrap().events;
-    assert!(events.iter().any(|event| event.what == "link"), "{events:?}");
+    assert!(events.iter().any(|event| event.what == EventKind::Link), "{events:?}");
     assert!(
         far.header.machine.iter().any(|(name, value)| name == "rig" && value.contains("lock-step"))
     );
@@ -410,7 +410,7 @@ fn a_loop_and_its_laboratory_never_write_into_one_folder() {
     assert_eq!(folders, ["rig", "rig-2", "rig-3"]);
     for folder in folders {
         let record = Record::read(lab.path(folder).join("record.arrow")).unwrap();
-        assert!(record.header.machine.iter().any(|(_, value)| value == "laboratory"), "{folder}");
+        assert_eq!(record.header.role, Role::Laboratory, "{folder}");
     }
     assert!(!lab.path("rig-4").exists(), "a folder that was not used is gone");
 }

@@ -37,7 +37,6 @@ pub(crate) fn check(root: &Branch, out: &mut Diagnostics) {
     check_realtime(root, out);
     main_loop::check(root, out);
     super::rig::check(root, out);
-    super::trace::check(root, out);
 }
 
 /// How often the loop ticks, if the file says so.

@@ -12,7 +12,7 @@ use serde::de::{DeserializeOwned, Error};
 use serde::{Deserialize, Deserializer, Serializer};
 use serde_json::json;
 
-use super::{Header, RecordError};
+use super::{Header, RecordError, Role};
 
 /// Version of the file format, under the key [`FORMAT_KEY`].
 pub(super) const FORMAT: u32 = 1;
@@ -66,6 +66,8 @@ pub(super) fn data_schema(header: &Header, channels: &[&Channel]) -> Result<Sche
 fn header_metadata(header: &Header) -> Metadata {
     Metadata::from([
         (FORMAT_KEY, FORMAT.to_string()),
+        ("role", header.role.to_string()),
+        ("interface", json!(header.interface).to_string()),
         ("version", header.version.clone()),
         ("title", header.title.clone()),
         ("experiment_name", header.experiment_name.clone()),
@@ -85,7 +87,13 @@ pub(super) type HeaderProblem = (&'static str, String);
 
 /// Reads the header back from the schema's metadata.
 pub(super) fn parse_header(metadata: &Metadata) -> Result<Header, HeaderProblem> {
+    let machine: Vec<(String, String)> = parsed(metadata, "machine", "a JSON array of pairs")?;
     Ok(Header {
+        role: role(metadata, &machine)?,
+        interface: match metadata.get("interface") {
+            Some(_) => parsed(metadata, "interface", "a JSON array of interface DOFs")?,
+            None => Vec::new(),
+        },
         version: text(metadata, "version")?,
         title: text(metadata, "title")?,
         experiment_name: text(metadata, "experiment_name")?,
@@ -95,9 +103,24 @@ pub(super) fn parse_header(metadata: &Metadata) -> Result<Header, HeaderProblem>
         rate_hz: number(metadata, "rate_hz")?,
         every: number(metadata, "every")?,
         started: text(metadata, "started")?,
-        machine: parsed(metadata, "machine", "a JSON array of pairs")?,
+        machine,
         trip_codes: parsed(metadata, "trip_codes", "a JSON array of codes and words")?,
     })
+}
+
+/// What the record is of. Records of earlier versions say it in a fact of the machine.
+fn role(metadata: &Metadata, machine: &[(String, String)]) -> Result<Role, HeaderProblem> {
+    if let Some(text) = metadata.get("role") {
+        let role = serde_json::from_value(json!(text));
+        return role.map_err(|_| ("role", format!("is \"{}\", not a role", shorten(text))));
+    }
+    let old = machine.iter().find_map(|(name, value)| match (name.as_str(), value.as_str()) {
+        ("role", "laboratory") => Some(Role::Laboratory),
+        ("role", "drive") => Some(Role::Drive),
+        ("record of", _) => Some(Role::Evaluations),
+        _ => None,
+    });
+    Ok(old.unwrap_or(Role::Loop))
 }
 
 fn text(metadata: &Metadata, key: &'static str) -> Result<String, HeaderProblem> {

@@ -14,6 +14,8 @@ use super::*;
 
 pub(super) fn header() -> Header {
     Header {
+        role: Role::Laboratory,
+        interface: vec![InterfaceDof { name: "1".into(), dof: Some("roof \"x\"".into()) }],
         version: "0.1.0".into(),
         title: "Shaking Ωμέγα".into(),
         experiment_name: "frame.toml".into(),
@@ -82,11 +84,10 @@ fn a_record_reads_back_as_it_was_written() {
     let (mut sink, mut handle) =
         Recorder::create(&path, &header(), &channels, extra, &options(256)).unwrap();
     let event = |time_s: f64, value: Option<f64>| EventNote {
-        time_s,
-        what: "warning".into(),
-        text: "stability \"warning\" at 50 %".into(),
+        code: Some(6),
         value,
         limit: Some(0.1 + 0.2),
+        ..EventNote::new(time_s, EventKind::Warning, "stability \"warning\" at 50 %")
     };
     handle.note(event(2.0, None));
     handle.note(event(1.0, Some(-1e-300)));
@@ -382,6 +383,7 @@ proptest! {
         rate_hz in -1e300..1e300, code: u8,
     ) {
         let header = Header {
+            interface: vec![InterfaceDof { name: texts[3].clone(), dof: Some(texts[1].clone()) }],
             version: texts[0].clone(),
             title: texts[1].clone(),
             experiment_name: texts[2].clone(),
@@ -393,6 +395,7 @@ proptest! {
             started: texts[5].clone(),
             machine: vec![(texts[0].clone(), texts[1].clone()); 2],
             trip_codes: vec![(code, texts[2].clone())],
+            ..header()
         };
         let channels = channels(1);
         let schema = schema::data_schema(&header, &[&channels[0]]).unwrap();

@@ -4,7 +4,7 @@ use crate::common;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use runtime::record::{Ending, EventNote, Options, Recorder, TripNote};
+use runtime::record::{Ending, EventKind, EventNote, Options, Recorder, TripNote};
 
 /// Records 2500 frames in batches of 1000 that end in a trip.
 fn record(folder: &Path) -> PathBuf {
@@ -23,13 +23,8 @@ fn record(folder: &Path) -> PathBuf {
         value: 9100.0,
         limit: 8900.0,
     };
-    handle.note(EventNote {
-        time_s: 0.5,
-        what: "warning".into(),
-        text: "near".into(),
-        value: None,
-        limit: Some(50.0),
-    });
+    let near = EventNote::new(0.5, EventKind::Warning, "near");
+    handle.note(EventNote { limit: Some(50.0), ..near });
     handle.finish(Ending { ticks: 2500, trip: Some(trip) }).unwrap();
     path
 }
@@ -85,6 +80,7 @@ h = whole.header
 assert h["experiment"] == 'title = "Ωmega"\n' and h["seed"] == 2**64 - 1 and h["rate_hz"] == 4096
 assert h["inputs"] == {"kobe.csv": bytes([0, 255, 7])} and h["machine"] == {"kernel": "6.12"}
 assert h["trip_codes"] == {3: "force limit"}
+assert h["role"] == "loop" and h["interface"] == [{"name": "1", "dof": "roof"}]
 
 data = open("record.arrow", "rb").read()
 rows, refused = 0, 0

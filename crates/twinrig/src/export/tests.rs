@@ -3,7 +3,7 @@
 use std::process::Command;
 
 use model::channel::Channel;
-use runtime::record::{EmbeddedFile, Header, Summary, TripNote};
+use runtime::record::{EmbeddedFile, Header, Role, Summary, TripNote};
 
 use super::*;
 
@@ -11,6 +11,8 @@ fn sample() -> Record {
     let odd = [0.1 + 0.2, -0.0, 1e-310, 1.5e300, f64::NAN, f64::NEG_INFINITY];
     Record {
         header: Header {
+            role: Role::Loop,
+            interface: vec![],
             version: "0.1.0".into(),
             title: "Grüße, \"Ω\"".into(),
             experiment_name: "frame.toml".into(),

@@ -15,7 +15,7 @@ use analysis::identification::{Identification, Samples, Settings, identify as id
 use runtime::clock::run_virtual;
 use runtime::open_loop::OpenLoop;
 use runtime::realtime::Driver;
-use runtime::record::{Options, Record, Recorder, TripNote};
+use runtime::record::{Options, Record, Recorder, Role, TripNote};
 use runtime::rig::{NetworkRig, RigSlot};
 use runtime::stop::StopHandle;
 use runtime::world::World;
@@ -23,15 +23,13 @@ use runtime::world::World;
 use crate::assembly::Assembly;
 use crate::error::Error;
 use crate::loop_record::finish_frames;
-use crate::notes::{self, header};
+use crate::notes::header;
 use crate::onlooker::Onlooker;
 use crate::pace::{Clock, Pacer, recording};
 use drive::DrivePlan;
 use experiment::{Experiment, Source};
 use measured::{Measured, from_record};
-pub use results::{
-    DOCUMENT, Driven, IdentifyOptions, IdentifyResult, identify_record, identify_table,
-};
+pub use results::{DOCUMENT, IdentifyOptions, IdentifyResult, identify_record, identify_table};
 
 /// A test on the rig that took place.
 #[derive(Debug, Clone, PartialEq)]
@@ -73,7 +71,7 @@ pub fn run_test(
     std::fs::create_dir_all(folder).map_err(Error::write(folder))?;
     let mut header = header(experiment, source, assembly)?;
     header.every = 1;
-    header.machine.push((notes::ROLE.into(), notes::DRIVE.into()));
+    header.role = Role::Drive;
     // Before the record, so that whatever is allocated below is kept in place too.
     let pacer = Pacer::start(clock, experiment, onlooker)?;
     pacer.describe(&mut header);

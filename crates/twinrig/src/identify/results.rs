@@ -19,8 +19,7 @@ use super::files::{TextFile, includes, is_include, response_csv, test_csv};
 use super::measured::{TableColumns, from_record, from_table, interface_dofs};
 use super::{RigTest, identify, page, run_test};
 use crate::assembly::Assembly;
-use crate::error::Error;
-use crate::notes::trip_json;
+use crate::error::{Driven, Error};
 use crate::onlooker::Onlooker;
 use crate::pace::Clock;
 use crate::remote::Wire;
@@ -71,36 +70,16 @@ pub struct IdentifyResult {
     pub files: Vec<String>,
 }
 
-/// A test on the rig in numbers.
-#[derive(Debug, Clone, Serialize)]
-pub struct Driven {
-    /// The interface DOF, from 1.
-    pub dof: usize,
-    /// Samples per second.
-    pub rate_hz: f64,
-    /// Samples.
-    pub samples: usize,
-    /// Root mean square of the command, m.
-    pub rms_m: f64,
-    /// Its largest absolute value, m.
-    pub peak_m: f64,
-    /// Its fastest change, m/s.
-    pub rate_m_s: f64,
-    /// The trip, if one ended it.
-    pub trip: Option<Value>,
-}
-
-impl Driven {
-    fn of(test: &RigTest) -> Self {
-        Self {
-            dof: test.dof + 1,
-            rate_hz: test.record.header.rate_hz,
-            samples: test.signal.samples,
-            rms_m: test.signal.rms_m,
-            peak_m: test.signal.peak_m,
-            rate_m_s: test.signal.rate_m_s,
-            trip: test.trip().map(trip_json),
-        }
+/// A test in numbers.
+fn driven(test: &RigTest) -> Driven {
+    Driven {
+        dof: test.dof + 1,
+        rate_hz: test.record.header.rate_hz,
+        samples: test.signal.samples,
+        rms_m: test.signal.rms_m,
+        peak_m: test.signal.peak_m,
+        rate_m_s: test.signal.rate_m_s,
+        trip: test.trip().cloned(),
     }
 }
 
@@ -144,7 +123,7 @@ impl Test {
             let test =
                 run_test(experiment, source, &assembly, drive, &path, clock, stop, onlooker)?;
             files.add(format!("test{suffix}.csv"), test_csv(&test));
-            tests.push(Driven::of(&test));
+            tests.push(driven(&test));
             if let Some(trip) = test.trip().cloned() {
                 files.write()?;
                 return Err(Error::DriveTripped { dof: dof + 1, trip: Box::new(trip), tests });

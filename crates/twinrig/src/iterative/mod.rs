@@ -15,7 +15,6 @@ mod study;
 pub use crate::interface_dof::{Place, common_unit};
 pub use bench::{Bench, BenchError, Pace, Rested};
 pub use marks::{FoldMark, Mark, Peak, PeakFrom};
-pub use outcome::RECORD_OF;
 pub use outcome::{Outcome, PointRow, record_trials};
 pub use reference::{Branch, ReferencePoint};
 pub use resumed::{Answer, Request, ResumedBench, Return};

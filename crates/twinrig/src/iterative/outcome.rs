@@ -4,7 +4,7 @@ use std::path::Path;
 
 use analysis::iterative::{TracePoint, Trial};
 use model::channel::Channel;
-use runtime::record::{Ending, Header, Options, RecordError, Recorder};
+use runtime::record::{Ending, Header, Options, RecordError, Recorder, Role};
 use serde_json::{Value, json};
 
 use super::reference::Branch;
@@ -286,10 +286,6 @@ fn still(setup: &Setup<'_>, rows: &[PointRow]) -> Option<String> {
     within.then(|| format!("{size} are within the tolerance; is the load too small?"))
 }
 
-/// Name of the fact in a record's header that tells the evaluations of an
-/// iterative test from the ticks of a hybrid test, and its value.
-pub const RECORD_OF: (&str, &str) = ("record of", "evaluations of an iterative test");
-
 /// Writes a record with one frame per evaluation.
 pub fn record_trials(
     path: &Path,
@@ -298,7 +294,7 @@ pub fn record_trials(
     harmonics: usize,
     trials: &[Trial],
 ) -> Result<(), RecordError> {
-    header.machine.push((RECORD_OF.0.into(), RECORD_OF.1.into()));
+    header.role = Role::Evaluations;
     header.every = 1;
     let Some(first) = trials.first() else { return Ok(()) };
     let seen = first.orbit.measured.first().map_or(0, |c| c.harmonics());

@@ -2,8 +2,10 @@
 
 use std::borrow::Cow;
 
-use analysis::criteria::{self, Criterion};
-use runtime::record::{EventNote, Record};
+use analysis::criteria::{self, Criterion, Measure, Subject};
+use runtime::gate::TripKind;
+use runtime::interlock::Phase;
+use runtime::record::{EventKind, EventNote, Record, Role};
 
 use super::ReportError;
 use super::outcome::Outcome;
@@ -43,20 +45,14 @@ pub(super) struct PeakRow {
     /// Value and time in SI; `None` if there is no finite sample.
     pub(super) peak: Option<(f64, f64)>,
     pub(super) unit: &'static str,
-    pub(super) subject: Subject,
-}
-
-/// What a peak belongs to.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Subject {
-    Interface(usize),
-    Floor(usize),
-    Test,
+    /// What it belongs to; none for the whole test.
+    pub(super) subject: Option<Subject>,
 }
 
 impl<'a> Findings<'a> {
     pub(super) fn of(record: &'a Record) -> Result<Self, ReportError> {
-        let view = View::new(record)?;
+        let experiment = embedded(record);
+        let view = View::new(record, experiment.as_ref())?;
         let outcome = Outcome::of(&view);
         let (criteria, nrmse) = evaluate(&view);
         let peaks = peaks(&view);
@@ -68,7 +64,7 @@ impl<'a> Findings<'a> {
         let shown_interfaces = (0..view.interfaces.len().min(SHOWN_INTERFACES)).collect();
         let shown_floors = worst_floors(&view, &criteria);
         Ok(Self {
-            experiment: embedded(record),
+            experiment,
             view,
             outcome,
             criteria,
@@ -88,36 +84,26 @@ impl<'a> Findings<'a> {
 
     /// The row with which the model stands still: the first after a trip.
     pub(super) fn model_end(&self) -> usize {
-        let stopped = |phase: &f64| (1.0..=3.0).contains(phase);
-        let phase = self.view.column("phase").unwrap_or_default();
-        phase.iter().position(stopped).unwrap_or(self.view.rows())
+        let after_trip = |phase: &Option<Phase>| {
+            matches!(phase, Some(Phase::Holding | Phase::Ramping | Phase::Safe))
+        };
+        self.view.phases.iter().position(after_trip).unwrap_or(self.view.rows())
     }
 
     /// What a figure over time marks, in a few words each: events, and the way to safe.
     pub(super) fn marked_events(&self) -> impl Iterator<Item = (f64, String)> {
         let told =
-            self.events().iter().filter(|event| !["phase", "main loop"].contains(&&*event.what));
-        let words = |event: &EventNote| match event.what.as_str() {
-            // The cause stands behind the colon of a fault, and before that of a warning.
-            "fault" => {
-                format!("fault: {}", event.text.rsplit(':').next().unwrap_or_default().trim())
-            }
-            "warning" => {
-                let text = event.text.split([':', ',']).next().unwrap_or_default();
-                format!("warning: {}", text.trim_end_matches(" at its threshold"))
-            }
-            what => what.to_owned(),
-        };
+            |event: &&EventNote| !matches!(event.what, EventKind::Phase | EventKind::MainLoop);
+        let told = self.events().iter().filter(told);
         let mut marked: Vec<(f64, String)> =
-            told.map(|event| (event.time_s, words(event))).collect();
+            told.map(|event| (event.time_s, mark(event))).collect();
         if let Some(trip) = &self.outcome.trip {
-            if !marked.iter().any(|(_, what)| what == "trip") {
-                marked.push((trip.time_s, "trip".to_owned()));
+            if !self.events().iter().any(|event| event.what.is_trip()) {
+                marked.push((trip.time_s, EventKind::Trip.to_string()));
             }
-            let phases = self.view.column("phase").unwrap_or_default();
-            for (wanted, word) in [(2.0, "ramp down"), (3.0, "safe")] {
-                let row = phases.iter().position(|phase| *phase == wanted);
-                marked.extend(row.map(|row| (self.view.time[row], word.to_owned())));
+            for (phase, word) in [(Phase::Ramping, "ramp down"), (Phase::Safe, "safe")] {
+                let time_s = self.view.reached(phase, f64::NEG_INFINITY);
+                marked.extend(time_s.map(|time_s| (time_s, word.to_owned())));
             }
         }
         marked.into_iter()
@@ -125,28 +111,24 @@ impl<'a> Findings<'a> {
 
     /// The criteria of what is shown to people, in order.
     pub(super) fn shown_criteria(&self) -> impl Iterator<Item = &Criterion> {
-        let shown = |index: &usize| match self.subject(*index) {
-            Subject::Interface(i) => self.shown_interfaces.contains(&i),
-            Subject::Floor(i) => self.shown_floors.contains(&i),
-            Subject::Test => true,
-        };
-        (0..self.criteria.len()).filter(shown).map(|index| &self.criteria[index])
+        self.criteria.iter().filter(|criterion| self.is_shown(criterion.subject))
     }
 
     /// The peaks of what is shown to people.
     pub(super) fn shown_peaks(&self) -> impl Iterator<Item = &PeakRow> {
-        self.peaks.iter().filter(|row| match row.subject {
-            Subject::Interface(i) => self.shown_interfaces.contains(&i),
-            Subject::Floor(i) => self.shown_floors.contains(&i),
-            Subject::Test => true,
-        })
+        self.peaks.iter().filter(|row| row.subject.is_none_or(|subject| self.is_shown(subject)))
     }
 
-    /// Std and peak error of a further DOF.
-    pub(super) fn floor_errors(&self, floor: usize) -> (Option<f64>, Option<f64>) {
-        let first = 5 * self.view.interfaces.len() + floor;
-        let value = |index: usize| self.criteria.get(index).and_then(|criterion| criterion.value);
-        (value(first), value(first + self.view.floors.len()))
+    fn is_shown(&self, subject: Subject) -> bool {
+        match subject {
+            Subject::Interface(index) => self.shown_interfaces.contains(&index),
+            Subject::Floor(index) => self.shown_floors.contains(&index),
+        }
+    }
+
+    /// The value of a criterion.
+    pub(super) fn criterion(&self, subject: Subject, measure: Measure) -> Option<f64> {
+        value(&self.criteria, subject, measure)
     }
 
     /// A sentence about DOFs that are not shown, if there are any.
@@ -174,14 +156,21 @@ impl<'a> Findings<'a> {
         }
         (!said.is_empty()).then(|| said.join(" ") + " The record holds them all.")
     }
+}
 
-    fn subject(&self, criterion: usize) -> Subject {
-        let interfaces = self.view.interfaces.len();
-        match criterion.checked_sub(5 * interfaces) {
-            None => Subject::Interface(criterion / 5),
-            Some(index) => Subject::Floor(index % self.view.floors.len().max(1)),
-        }
-    }
+/// What a figure over time says of an event.
+fn mark(event: &EventNote) -> String {
+    let cause = event.code.and_then(TripKind::from_code).map(TripKind::words);
+    let about = match event.what {
+        EventKind::Fault => event.subject.as_str(),
+        EventKind::Warning => cause.unwrap_or_default().trim_end_matches(" at its threshold"),
+        _ => "",
+    };
+    if about.is_empty() { event.what.to_string() } else { format!("{}: {about}", event.what) }
+}
+
+fn value(criteria: &[Criterion], subject: Subject, measure: Measure) -> Option<f64> {
+    criteria.iter().find(|one| one.subject == subject && one.measure == measure)?.value
 }
 
 /// The experiment in the record.
@@ -202,10 +191,8 @@ fn evaluate(view: &View<'_>) -> (Vec<Criterion>, Vec<Option<f64>>) {
             (view.running(i.desired), view.running(&i.measured), reference)
         })
         .collect();
-    // A laboratory's record knows nothing of what was desired.
-    if !view.interfaces.is_empty()
-        && !view.record.channels.iter().any(|channel| channel.name.starts_with("desired."))
-    {
+    // A laboratory knows nothing of what was desired.
+    if view.record.header.role == Role::Laboratory {
         return (Vec::new(), vec![None; view.interfaces.len()]);
     }
     let interfaces: Vec<criteria::Interface<'_>> = view
@@ -213,7 +200,7 @@ fn evaluate(view: &View<'_>) -> (Vec<Criterion>, Vec<Option<f64>>) {
         .iter()
         .zip(&cut)
         .map(|(interface, (desired, measured, reference))| criteria::Interface {
-            name: interface.name,
+            name: &interface.name,
             desired,
             measured,
             reference: reference.as_deref(),
@@ -274,13 +261,13 @@ fn peaks(view: &View<'_>) -> Vec<PeakRow> {
         ];
         for (role, words, unit, column) in quantities {
             let channel = format!("{role}.{}", interface.name);
-            push(Subject::Interface(index), channel, format!("{words}{at}"), unit, column);
+            push(Some(Subject::Interface(index)), channel, format!("{words}{at}"), unit, column);
         }
     }
     for (index, floor) in view.floors.iter().enumerate() {
         let channel = format!("numerical.{}", floor.name);
         let quantity = format!("displacement of DOF {}", floor.name);
-        push(Subject::Floor(index), channel, quantity, "m", floor.numerical);
+        push(Some(Subject::Floor(index)), channel, quantity, "m", floor.numerical);
     }
     let singles = [
         ("ground.acceleration", "ground acceleration", "m/s²"),
@@ -292,10 +279,10 @@ fn peaks(view: &View<'_>) -> Vec<PeakRow> {
     ];
     for (channel, quantity, unit) in singles {
         let column = view.column(channel).unwrap_or_default();
-        push(Subject::Test, channel.to_owned(), quantity.to_owned(), unit, column);
+        push(None, channel.to_owned(), quantity.to_owned(), unit, column);
     }
     for (name, column) in view.family("load.") {
-        push(Subject::Test, format!("load.{name}"), format!("applied force {name}"), "N", column);
+        push(None, format!("load.{name}"), format!("applied force {name}"), "N", column);
     }
     rows
 }
@@ -331,9 +318,8 @@ fn gaps<'a>(view: &View<'a>) -> Vec<(&'a str, usize)> {
 fn worst_floors(view: &View<'_>, criteria: &[Criterion]) -> Vec<usize> {
     let mut order: Vec<usize> = (0..view.floors.len()).collect();
     if order.len() > SHOWN_FLOORS {
-        let first = 5 * view.interfaces.len();
         let weight = |floor: &usize| {
-            let error = criteria.get(first + floor).and_then(|criterion| criterion.value);
+            let error = value(criteria, Subject::Floor(*floor), Measure::Error);
             let motion = || criteria::peak(view.floors[*floor].numerical).map(|p| p.value.abs());
             error.or_else(motion).unwrap_or(0.0)
         };
@@ -363,10 +349,9 @@ mod tests {
         // The sample's achieved motion is five frames late.
         assert_eq!(findings.criteria[0].value, Some(1e3 * 5.0 / 1024.0));
         assert!(findings.criteria.iter().all(|criterion| criterion.value.is_some()));
-        assert_eq!(
-            findings.floor_errors(1),
-            (findings.criteria[6].value, findings.criteria[8].value)
-        );
+        let of = |measure| findings.criterion(Subject::Floor(1), measure);
+        assert_eq!(of(Measure::Error), findings.criteria[6].value);
+        assert_eq!(of(Measure::PeakError), findings.criteria[8].value);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use analysis::criteria;
+use analysis::criteria::{self, Measure, Subject};
 use numerics::welch::Spectra;
 
 use super::findings::{Findings, difference};
@@ -128,7 +128,7 @@ impl<'a> Histories<'a> {
 
     /// Panes with what happened; the words stand above the first.
     fn told(&self, panes: Vec<Pane>) -> Vec<Pane> {
-        let phases = self.findings.view.phases();
+        let phases = self.findings.view.stages();
         let trip = self.findings.outcome.trip.as_ref().map(|trip| trip.time_s);
         let end = self.findings.view.time.iter().rev().copied().find(|time| time.is_finite());
         let marked = |(index, mut pane): (usize, Pane)| {
@@ -197,7 +197,8 @@ impl<'a> Histories<'a> {
             let mut caption = String::new();
             if let Some(reference) = floor.reference {
                 curves.push((Role::Reference, "reference", reference.into()));
-                let (error, peak) = self.findings.floor_errors(index);
+                let of = |measure| self.findings.criterion(Subject::Floor(index), measure);
+                let (error, peak) = (of(Measure::Error), of(Measure::PeakError));
                 caption = told("Error against the reference", error, "%")
                     + &told("Peak error", peak, "%");
             }
@@ -220,7 +221,7 @@ impl<'a> Histories<'a> {
                 figures.push(self.figure(self.name("Motion", interface), "", panes));
                 continue;
             }
-            let delay = self.findings.criteria.get(5 * index).and_then(|criterion| criterion.value);
+            let delay = self.findings.criterion(Subject::Interface(index), Measure::TrackingDelay);
             let error = difference(&interface.measured, interface.desired);
             let panes = vec![
                 self.displacement(
@@ -479,7 +480,7 @@ impl<'a> Histories<'a> {
     /// The title, with the interface's name where there are several.
     pub(super) fn name(&self, title: &str, interface: &Interface<'_>) -> String {
         if self.findings.view.interfaces.len() > 1 {
-            format!("{title}, interface {}", label(interface.name))
+            format!("{title}, interface {}", label(&interface.name))
         } else {
             title.to_owned()
         }

@@ -179,7 +179,7 @@ pub(super) fn limits(findings: &Findings<'_>) -> Table {
                 (found.value.abs(), seconds(view.time[found.index]))
             });
             let at = if several {
-                format!(", interface {}", label(interface.name))
+                format!(", interface {}", label(&interface.name))
             } else {
                 String::new()
             };
@@ -218,6 +218,8 @@ fn told(words: &str, level: f64, unit: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use runtime::record::{EventKind, EventNote};
+
     use super::super::{html, sample, summary_json, summary_text};
     use super::*;
 
@@ -251,12 +253,11 @@ limits_used = { warn_at = "80 %" }
             record.channels.push(model::channel::Channel::new(name, "", ""));
             record.columns.push(vec![value; rows]);
         }
-        record.summary.as_mut().unwrap().events = vec![runtime::record::EventNote {
-            time_s: 1.25,
-            what: "warning".into(),
-            text: "stability <b>warning</b>: 40.1 % \u{1b}[31m".into(),
+        let text = "stability <b>warning</b>: 40.1 % \u{1b}[31m";
+        record.summary.as_mut().unwrap().events = vec![EventNote {
             value: Some(40.1),
             limit: Some(40.0),
+            ..EventNote::new(1.25, EventKind::Warning, text)
         }];
         record
     }

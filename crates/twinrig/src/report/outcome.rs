@@ -1,7 +1,9 @@
 //! How a test ended, in words.
 
+use runtime::interlock::Phase;
+use runtime::record::{EventKind, EventNote};
+
 use super::view::View;
-use crate::notes::LOAD_BROKE_OFF;
 use crate::page::text::{counted, label, plain, seconds};
 
 /// The verdict of a report's banner.
@@ -62,6 +64,7 @@ pub(super) struct Outcome {
 
 impl Outcome {
     pub(super) fn of(view: &View<'_>) -> Self {
+        let broke_off = |event: &&EventNote| event.what == EventKind::LoadBrokeOff;
         let mut status = Status::Completed;
         let mut statements = Vec::new();
         let trip = find_trip(view);
@@ -80,7 +83,7 @@ impl Outcome {
                 ));
             }
             Some(summary) => {
-                for event in summary.events.iter().filter(|event| event.what == LOAD_BROKE_OFF) {
+                for event in summary.events.iter().filter(broke_off) {
                     status = worse(status, Status::LoadBrokeOff);
                     statements.push(format!(
                         "The load broke off at {}: {}.",
@@ -166,20 +169,20 @@ fn find_trip(view: &View<'_>) -> Option<Trip> {
 
 /// What the rig did after the trip, from the channel `phase`.
 fn after_trip(view: &View<'_>, trip: &Trip) -> String {
-    let Some(phase) = view.column("phase") else {
+    if view.column("phase").is_none() {
         return "The record does not say what the rig did next.".to_owned();
-    };
-    let reached = |wanted: f64| {
-        let rows = phase.iter().zip(view.time);
-        let mut after = rows.filter(|(phase, time)| **phase == wanted && **time >= trip.time_s);
-        after.next().map(|(_, time)| *time)
-    };
-    let steps = [(1.0, "held from"), (2.0, "ramped down from"), (3.0, "safe at")];
+    }
+    let reached = |phase| view.reached(phase, trip.time_s);
+    let steps = [
+        (Phase::Holding, "held from"),
+        (Phase::Ramping, "ramped down from"),
+        (Phase::Safe, "safe at"),
+    ];
     let steps = steps
         .iter()
-        .filter_map(|(wanted, words)| Some(format!("{words} {}", seconds(reached(*wanted)?))));
+        .filter_map(|(phase, words)| Some(format!("{words} {}", seconds(reached(*phase)?))));
     let steps: Vec<String> = steps.collect();
-    match (steps.is_empty(), reached(3.0)) {
+    match (steps.is_empty(), reached(Phase::Safe)) {
         (true, _) => "The record ends before the rig reacted.".to_owned(),
         (false, Some(_)) => format!("The rig was {}.", steps.join(", ")),
         (false, None) => {
@@ -205,7 +208,7 @@ mod tests {
     use super::*;
 
     fn outcome(record: &runtime::record::Record) -> Outcome {
-        Outcome::of(&View::new(record).unwrap())
+        Outcome::of(&View::new(record, None).unwrap())
     }
 
     #[test]
@@ -249,13 +252,9 @@ mod tests {
     #[test]
     fn a_load_that_broke_off_is_no_completed_test() {
         let mut record = sample::benchmark().rows(500).record();
-        record.summary.as_mut().unwrap().events.push(runtime::record::EventNote {
-            time_s: 0.25,
-            what: LOAD_BROKE_OFF.into(),
-            text: "sample 64 is not a finite number".into(),
-            value: Some(64.0),
-            limit: None,
-        });
+        let text = "sample 64 is not a finite number";
+        let broke_off = EventNote::new(0.25, EventKind::LoadBrokeOff, text);
+        record.summary.as_mut().unwrap().events.push(broke_off);
         let told = outcome(&record);
         assert_eq!((told.status, told.status.id()), (Status::LoadBrokeOff, "load_broke_off"));
         let said = "The load broke off at 0.250 s: sample 64 is not a finite number.";

@@ -1,5 +1,6 @@
 //! The report as a page.
 
+use analysis::criteria::{Measure, Subject};
 use experiment::closed_loop::TransferKind;
 use experiment::{Experiment, StructureSource};
 use runtime::record::Header;
@@ -53,8 +54,7 @@ fn key_numbers(findings: &Findings<'_>) -> Vec<KeyNumber> {
     });
     let percent = |value: f64| format!("{} %", number(value));
     add("Error against the whole structure", worst.map(percent), "normalised rms".to_owned());
-    let delay = findings.criteria.first().filter(|criterion| criterion.unit == "ms");
-    let delay = delay.and_then(|criterion| criterion.value);
+    let delay = findings.criterion(Subject::Interface(0), Measure::TrackingDelay);
     add("Tracking delay", delay.map(|delay| format!("{} ms", number(delay))), String::new());
     let warning = findings.view.column("stability_warning").map(peak);
     let stop = experiment.and_then(|experiment| experiment.monitor.stability_warning.stop_at);
@@ -204,10 +204,9 @@ fn figures(figures: Vec<Figure>) -> impl Iterator<Item = Block> {
 }
 
 fn events(findings: &Findings<'_>) -> Option<Block> {
-    let rows = findings
-        .events()
-        .iter()
-        .map(|event| [format!("{:.3}", event.time_s), label(&event.what), label(&event.text)]);
+    let rows = findings.events().iter().map(|event| {
+        [format!("{:.3}", event.time_s), label(&event.what.to_string()), label(&event.text)]
+    });
     let table = Table::new("", &["Time [s]", "Event", "Cause"]).rows(rows);
     (!table.rows.is_empty()).then(|| table.into())
 }

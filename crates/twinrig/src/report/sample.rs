@@ -1,7 +1,7 @@
 //! Synthetic records for the tests: a damped response to a burst, tracked with a delay.
 
 use model::channel::Channel;
-use runtime::record::{EmbeddedFile, Header, Record, Summary, TripNote};
+use runtime::record::{EmbeddedFile, Header, InterfaceDof, Record, Role, Summary, TripNote};
 
 const RATE_HZ: f64 = 1024.0;
 
@@ -70,7 +70,12 @@ impl Sample {
     }
 
     fn header(&self) -> Header {
+        let interface = (1..=self.interfaces).map(|dof| dof.to_string());
+        let interface =
+            interface.map(|name| InterfaceDof { dof: Some(name.clone()), name }).collect();
         Header {
+            role: Role::Loop,
+            interface,
             version: "0.1.0".to_owned(),
             title: "Virtual RTHS benchmark, case IV, 40 % Kobe".to_owned(),
             experiment_name: "benchmark.toml".to_owned(),

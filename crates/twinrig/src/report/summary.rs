@@ -61,7 +61,11 @@ fn events(findings: &Findings<'_>, words: &mut Words) {
     }
     let mut table = Table::new(&["at [s]", "event", "cause"]).aligned("><<");
     for event in events.iter().take(SHOWN_EVENTS) {
-        table.row([&format!("{:.3}", event.time_s), &label(&event.what), &label(&event.text)]);
+        table.row([
+            &format!("{:.3}", event.time_s),
+            &label(&event.what.to_string()),
+            &label(&event.text),
+        ]);
     }
     words.table(table);
     let more = events.len().saturating_sub(SHOWN_EVENTS);
@@ -167,7 +171,7 @@ pub(super) fn nrmse_rows(findings: &Findings<'_>) -> Vec<(String, String, Option
     let several = findings.view.interfaces.len() > 1;
     let words = "normalised rms error of the measured motion against the reference";
     let rows = findings.shown_interfaces.iter().map(|&index| {
-        let name = label(findings.view.interfaces[index].name);
+        let name = label(&findings.view.interfaces[index].name);
         let value = findings.nrmse[index];
         if several {
             (format!("NRMSE.{name}"), format!("{words}, interface {name}"), value)

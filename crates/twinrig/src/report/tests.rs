@@ -1,5 +1,7 @@
 //! Tests of the whole report.
 
+use runtime::record::{EventKind, EventNote, Role};
+
 use super::*;
 use crate::page::text::number;
 
@@ -67,6 +69,8 @@ fn hostile_text_is_shown_not_run() {
             channel.name = format!("{role}.{ATTACK}");
         }
     }
+    record.header.interface[1].name = attack();
+    record.header.interface[1].dof = Some(attack());
     record.summary.as_mut().unwrap().trip = Some(runtime::record::TripNote {
         code: 9,
         text: attack(),
@@ -118,6 +122,55 @@ fn peaks_are_those_of_the_record() {
     assert_eq!(peak["value"].as_f64().unwrap().abs(), largest);
     let row = (peak["time_s"].as_f64().unwrap() * 1024.0).round() as usize;
     assert_eq!(measured[row].abs(), largest);
+}
+
+/// Written by version 0.1.0 before records named their role and the DOFs at the interface: a
+/// frame whose second storey is in a laboratory in another process.
+fn old_record(name: &str) -> Record {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../golden/records/");
+    Record::read(format!("{folder}{name}-0.1.0.arrow")).unwrap()
+}
+
+#[test]
+fn an_old_record_is_read_by_the_file_inside_it() {
+    let record = old_record("loop");
+    assert_eq!((record.header.role, record.header.interface.len()), (Role::Loop, 0));
+    let json = summary_json(&record);
+    let of = |id: &str| {
+        let criteria = json["criteria"].as_array().unwrap();
+        criteria.iter().find(|criterion| criterion["id"] == id).unwrap().clone()
+    };
+    // Its own version found the second storey at the interface by its motion.
+    assert_eq!(json["criteria"].as_array().unwrap().len(), 9);
+    assert_eq!(of("J6")["quantity"], "error of DOF low against the reference");
+    assert_eq!(number(of("J6")["value"].as_f64().unwrap()), "0.2884");
+    assert_eq!(number(of("J7")["value"].as_f64().unwrap()), "0.006001");
+    assert_eq!((&json["status"], json["running_rows"].as_u64()), (&json!("tripped"), Some(5)));
+    let kinds = record.summary.as_ref().unwrap().events.iter().map(|event| event.what.clone());
+    let known = [EventKind::Warning, EventKind::Trip, EventKind::Fault, EventKind::Link];
+    assert_eq!(kinds.collect::<Vec<_>>(), known);
+    let page = html(&record).unwrap();
+    assert!(page.contains("<h3>Displacement of DOF roof</h3>"));
+    assert!(!page.contains("<h3>Displacement of DOF middle</h3>"));
+}
+
+#[test]
+fn an_old_record_of_a_laboratory_is_known_by_a_fact() {
+    let record = old_record("laboratory");
+    assert_eq!(record.header.role, Role::Laboratory);
+    let json = summary_json(&record);
+    assert_eq!((&json["criteria"], &json["status"]), (&json!([]), &json!("tripped")));
+    assert_eq!(json["events"][0]["what"], "trip of the loop");
+    assert_eq!(json["running_rows"], 5);
+}
+
+#[test]
+fn an_event_of_another_version_keeps_its_word() {
+    let mut record = sample::benchmark().rows(50).record();
+    let noted = EventNote::new(0.01, EventKind::Other("lights out".to_owned()), "in the hall");
+    record.summary.as_mut().unwrap().events.push(noted);
+    assert_eq!(summary_json(&record)["events"][0]["what"], "lights out");
+    assert!(html(&record).unwrap().contains("lights out"));
 }
 
 #[test]

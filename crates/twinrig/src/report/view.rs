@@ -4,16 +4,12 @@ use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
-use analysis::criteria;
-use runtime::record::Record;
+use experiment::{Deformation, DofLabel, DofRef, Experiment, Interface as Place, NodeRef};
+use runtime::interlock::Phase;
+use runtime::record::{self, InterfaceDof, Record};
 
 use super::ReportError;
 use crate::assembly::MODAL_UNIT;
-
-/// A desired motion further than this from a DOF's motion is not that DOF's, in per cent.
-const SAME_MOTION: f64 = 5.0;
-/// Rows that are enough to tell one motion from another.
-const TELLING_ROWS: usize = 4096;
 
 /// A checked record. Every column has one length, and a time if it has any rows.
 pub(super) struct View<'a> {
@@ -31,13 +27,15 @@ pub(super) struct View<'a> {
     /// Rows whose measurement stands in for an answer of the rig that did not
     /// come in time. The loop went on with it, but nobody measured it.
     pub(super) bridged: usize,
+    /// Where the test stood in each row; empty if the record does not say.
+    pub(super) phases: Vec<Option<Phase>>,
     columns: HashMap<&'a str, &'a [f64]>,
     running: Running,
 }
 
 /// The columns of one interface DOF; one that the record lacks is empty.
 pub(super) struct Interface<'a> {
-    pub(super) name: &'a str,
+    pub(super) name: String,
     pub(super) desired: &'a [f64],
     pub(super) command: &'a [f64],
     pub(super) achieved: &'a [f64],
@@ -55,16 +53,20 @@ pub(super) struct Floor<'a> {
     pub(super) reference: Option<&'a [f64]>,
 }
 
-/// Which rows belong to the test proper (phase 0), not to what followed a trip.
+/// Which rows belong to the test proper, not to what followed a trip.
 enum Running {
     /// These rows, one after the other.
     Rows(Range<usize>),
-    /// The marked rows: a phase that came back to 0.
+    /// The marked rows: a phase that came back to running.
     Marked(Vec<bool>),
 }
 
 impl<'a> View<'a> {
-    pub(super) fn new(record: &'a Record) -> Result<Self, ReportError> {
+    /// Of a record with the experiment inside it, if that can be read.
+    pub(super) fn new(
+        record: &'a Record,
+        experiment: Option<&Experiment>,
+    ) -> Result<Self, ReportError> {
         if record.channels.len() != record.columns.len() {
             return Err(ReportError::ColumnCount {
                 channels: record.channels.len(),
@@ -89,8 +91,8 @@ impl<'a> View<'a> {
             None if rows == 0 => &[],
             None => return Err(ReportError::NoTime),
         };
-        let of_loop = columns.get("loop.phase").copied();
-        let running = Running::new(columns.get("phase").copied(), of_loop, rows);
+        let phases = record.phases();
+        let running = Running::new(&phases, columns.get("loop.phase").copied(), rows);
         let bridged = columns
             .get(BRIDGED)
             .map_or(0, |column| column.iter().filter(|ticks| is_bridged(**ticks)).count());
@@ -102,10 +104,11 @@ impl<'a> View<'a> {
             dofs: 0,
             modal: 0,
             bridged,
+            phases,
             columns,
             running,
         };
-        view.find_dofs();
+        view.find_dofs(experiment);
         Ok(view)
     }
 
@@ -164,33 +167,29 @@ impl<'a> View<'a> {
 
     /// What came before and after the load, in the test without a trip: from and
     /// to, s, and a word.
-    pub(super) fn phases(&self) -> Vec<(f64, f64, &'static str)> {
-        let Some(phase) = self.column("phase") else { return Vec::new() };
-        let word = |phase: f64| match phase {
-            4.0 => Some("initiating"),
-            5.0 => Some("ringing down"),
-            6.0 => Some("going home"),
-            _ => None,
-        };
-        let mut found: Vec<(f64, f64, &'static str)> = Vec::new();
-        let mut before = f64::NAN;
-        for (&phase, &time) in phase.iter().zip(self.time) {
+    pub(super) fn stages(&self) -> Vec<(f64, f64, &'static str)> {
+        let (mut found, mut start) = (Vec::new(), 0);
+        for run in self.phases.chunk_by(|a, b| a == b) {
+            let word = match run[0] {
+                Some(Phase::Initiating) => Some("initiating"),
+                Some(Phase::Completing) => Some("ringing down"),
+                Some(Phase::Homing) => Some("going home"),
+                _ => None,
+            };
             // A phase lasts until the next one begins.
-            if let Some(last) = found.last_mut().filter(|_| word(before).is_some()) {
-                last.1 = time;
-            }
-            if phase != before
-                && let Some(word) = word(phase)
-            {
-                found.push((time, time, word));
-            }
-            before = phase;
-            // A record that jumps about is damaged; so many phases no test has.
-            if found.len() > 16 {
-                return Vec::new();
-            }
+            let end = start + run.len();
+            let ends = (self.time[start], self.time[end.min(self.rows() - 1)]);
+            found.extend(word.map(|word| (ends.0, ends.1, word)));
+            start = end;
         }
-        found
+        // A record that jumps about is damaged; so many phases no test has.
+        if found.len() > 16 { Vec::new() } else { found }
+    }
+
+    /// When a phase was first reached, from a time on.
+    pub(super) fn reached(&self, phase: Phase, from_s: f64) -> Option<f64> {
+        let mut rows = self.phases.iter().zip(self.time);
+        rows.find(|(at, time)| **at == Some(phase) && **time >= from_s).map(|(_, time)| *time)
     }
 
     /// Number of rows of the test proper.
@@ -201,7 +200,7 @@ impl<'a> View<'a> {
         }
     }
 
-    fn find_dofs(&mut self) {
+    fn find_dofs(&mut self, experiment: Option<&Experiment>) {
         let is_motion =
             |name: &str| !name.starts_with("velocity.") && !name.starts_with("acceleration.");
         let mut numerical = self.family("numerical.");
@@ -217,33 +216,26 @@ impl<'a> View<'a> {
         numerical.retain(|(name, _)| !modal.contains(name));
         self.modal = all - numerical.len();
         self.dofs = numerical.len();
-        let mut at_interface = vec![false; numerical.len()];
-        let moving: Vec<(&str, Cow<'_, [f64]>)> =
-            numerical.iter().map(|(name, column)| (*name, self.running(column))).collect();
+        let mut at_interface = HashSet::new();
         let named = |role: &str, name: &str| self.column(&format!("{role}.{name}"));
         let mut interfaces = Vec::new();
-        for name in self.interface_names() {
-            let of = |role: &str| named(role, name).unwrap_or_default();
-            let desired = of("desired");
-            let place = place_of(name, &self.running(desired), &moving, &at_interface);
-            let dof = place.map(|place| numerical[place].0);
-            let reference = named("reference.interface", name)
-                .or_else(|| dof.and_then(|dof| named("reference", dof)));
-            if let Some(place) = place {
-                at_interface[place] = true;
-            }
+        for InterfaceDof { name, dof } in self.interface_dofs(experiment) {
+            let of = |role: &str| named(role, &name).unwrap_or_default();
+            let reference = named("reference.interface", &name)
+                .or_else(|| dof.as_deref().and_then(|dof| named("reference", dof)));
+            at_interface.extend(dof);
             interfaces.push(Interface {
-                name,
-                desired,
+                desired: of("desired"),
                 command: of("command"),
                 achieved: of("achieved"),
                 measured: self.answered(of("measured")),
                 force: self.answered(of("force")),
                 reference,
+                name,
             });
         }
-        let further = numerical.iter().zip(&at_interface).filter(|(_, taken)| !**taken);
-        let floors = further.map(|(&(name, numerical), _)| Floor {
+        let further = numerical.into_iter().filter(|(name, _)| !at_interface.contains(*name));
+        let floors = further.map(|(name, numerical)| Floor {
             name,
             numerical,
             reference: named("reference", name),
@@ -263,11 +255,18 @@ impl<'a> View<'a> {
         }
     }
 
-    /// Names of the interface DOFs, in file order; either channel may be missing.
-    fn interface_names(&self) -> Vec<&'a str> {
+    /// The interface DOFs of which the record has a motion. Those of a record that does
+    /// not name them are what its channels and the file inside it say.
+    fn interface_dofs(&self, experiment: Option<&Experiment>) -> Vec<InterfaceDof> {
         let mut seen = HashSet::new();
-        let names = ["desired.", "measured."].into_iter().flat_map(|role| self.family(role));
-        names.map(|(name, _)| name).filter(|name| seen.insert(*name)).collect()
+        let moving = ["desired.", "measured."].into_iter().flat_map(|role| self.family(role));
+        let moving = moving.map(|(name, _)| name).filter(|name| seen.insert(*name));
+        let known = match &*self.record.header.interface {
+            [] => experiment.map_or_else(Vec::new, declared),
+            named => named.to_vec(),
+        };
+        let dof = |name: &str| known.iter().find(|dof| dof.name == name)?.dof.clone();
+        moving.map(|name| InterfaceDof { name: name.to_owned(), dof: dof(name) }).collect()
     }
 }
 
@@ -281,68 +280,47 @@ fn is_bridged(ticks: f64) -> bool {
 impl Running {
     /// `of_loop` is where the loop stands, in the record of a laboratory: what it
     /// leads after its trip is no test any more.
-    fn new(phase: Option<&[f64]>, of_loop: Option<&[f64]>, rows: usize) -> Self {
-        let Some(phase) = phase else { return Self::Rows(0..rows) };
-        let joined: Vec<f64>;
-        let phase = match of_loop {
-            Some(of_loop) => {
-                let both = phase.iter().zip(of_loop);
-                joined = both.map(|(own, led)| if *own == 0.0 { *led } else { *own }).collect();
-                &joined
-            }
-            None => phase,
+    fn new(phases: &[Option<Phase>], of_loop: Option<&[f64]>, rows: usize) -> Self {
+        if phases.is_empty() {
+            return Self::Rows(0..rows);
+        }
+        let at = |row: usize| match (phases[row], of_loop) {
+            (Some(Phase::Running), Some(led)) => record::phase(led[row]),
+            (own, _) => own,
         };
         // The rig may have been brought to its start before.
-        let start = phase.iter().take_while(|value| **value == 4.0).count();
-        let running = phase[start..].iter().take_while(|value| **value == 0.0).count();
-        let end = start + running;
-        if phase[end..].contains(&0.0) {
-            Self::Marked(phase.iter().map(|value| *value == 0.0).collect())
+        let is = |phase: Phase| move |row: &usize| at(*row) == Some(phase);
+        let start = (0..rows).take_while(is(Phase::Initiating)).count();
+        let end = start + (start..rows).take_while(is(Phase::Running)).count();
+        if (end..rows).any(|row| is(Phase::Running)(&row)) {
+            Self::Marked((0..rows).map(|row| is(Phase::Running)(&row)).collect())
         } else {
             Self::Rows(start..end)
         }
     }
 }
 
-/// Which DOF moves as the interface is asked to, wherever it starts from.
-///
-/// The interface counts its own DOFs, so its `1` may be DOF 3: the motion
-/// decides, and the name only where the motion cannot (nothing moved).
-fn place_of(
-    name: &str,
-    desired: &[f64],
-    numerical: &[(&str, Cow<'_, [f64]>)],
-    taken: &[bool],
-) -> Option<usize> {
-    // Of both columns the same rows, without their means.
-    let every = desired.len().div_ceil(TELLING_ROWS).max(1);
-    let motions = |column: &[f64]| -> [Vec<f64>; 2] {
-        let rows = column.iter().zip(desired).step_by(every);
-        let (mut own, mut asked): (Vec<f64>, Vec<f64>) =
-            rows.filter(|(x, y)| !(x.is_nan() || y.is_nan())).unzip();
-        for motion in [&mut own, &mut asked] {
-            let mean = motion.iter().sum::<f64>() / motion.len().max(1) as f64;
-            motion.iter_mut().for_each(|x| *x -= mean);
+/// The interface DOFs that the file inside a record of an earlier version declares: their
+/// numbers are the ends of the channels' names.
+fn declared(experiment: &Experiment) -> Vec<InterfaceDof> {
+    let names = &experiment.structure.names;
+    let dof = |dof: &DofRef| match &dof.label {
+        DofLabel::Number(number) => {
+            names.get(number - 1).cloned().unwrap_or_else(|| number.to_string())
         }
-        [own, asked]
+        DofLabel::Name(name) => name.clone(),
     };
-    let free = || numerical.iter().enumerate().filter(|(place, _)| !taken[*place]);
-    let mut values = desired.iter().filter(|x| x.is_finite());
-    let first = values.next();
-    let moves = values.any(|x| Some(x) != first);
-    let mut best: Option<(usize, f64)> = None;
-    for (place, (dof, column)) in free().filter(|_| moves) {
-        let [own, asked] = motions(column);
-        let Some(error) = criteria::nrmse(&own, &asked) else { continue };
-        // Of DOFs that move alike, the one of the same name.
-        let closer =
-            best.is_none_or(|(_, least)| error < least || (error <= least && *dof == name));
-        if error < SAME_MOTION && closer {
-            best = Some((place, error));
+    let of = |place: &Place| match place {
+        Place::Dof(place) => Some(dof(place)),
+        Place::Deformation(Deformation { from: NodeRef::Ground, to: NodeRef::Dof(place) }) => {
+            Some(dof(place))
         }
-    }
-    let namesake = || free().find(|(_, (dof, _))| !moves && *dof == name);
-    best.map(|(place, _)| place).or_else(|| namesake().map(|(place, _)| place))
+        Place::Deformation(_) => None,
+    };
+    let places = (1..).zip(&experiment.partition.interface);
+    places
+        .map(|(number, place)| InterfaceDof { name: number.to_string(), dof: of(place) })
+        .collect()
 }
 
 #[cfg(test)]
@@ -350,22 +328,23 @@ mod tests {
     use super::super::sample;
     use super::*;
 
+    fn seen(record: &Record) -> View<'_> {
+        View::new(record, None).unwrap()
+    }
+
+    fn floors(view: &View<'_>) -> Vec<String> {
+        view.floors.iter().map(|floor| floor.name.to_owned()).collect()
+    }
+
     #[test]
-    fn the_interface_is_found_by_its_motion() {
-        // The benchmark's interface is numbered 1 and is DOF 1; move it to DOF 3.
-        let mut record = sample::benchmark().rows(4096).record();
-        let swap = |name: &str| match name {
-            "numerical.1" => "numerical.3".to_owned(),
-            "numerical.3" => "numerical.1".to_owned(),
-            other => other.to_owned(),
-        };
-        for channel in &mut record.channels {
-            channel.name = swap(&channel.name);
-        }
-        let view = View::new(&record).unwrap();
-        let names: Vec<&str> = view.floors.iter().map(|floor| floor.name).collect();
-        assert_eq!(names, ["2", "1"]);
-        assert_eq!(view.dofs, 3);
+    fn the_interface_is_the_dof_that_the_record_names() {
+        let mut record = sample::benchmark().rows(20).record();
+        assert_eq!(floors(&seen(&record)), ["2", "3"]);
+        record.header.interface[0].dof = Some("3".to_owned());
+        assert_eq!(floors(&seen(&record)), ["1", "2"]);
+        assert_eq!(seen(&record).dofs, 3);
+        record.header.interface[0].dof = None;
+        assert_eq!(floors(&seen(&record)), ["1", "2", "3"], "a deformation is no DOF");
     }
 
     #[test]
@@ -374,22 +353,8 @@ mod tests {
         for channel in record.channels.iter_mut().filter(|channel| channel.name == "numerical.3") {
             channel.unit = MODAL_UNIT.to_owned();
         }
-        let view = View::new(&record).unwrap();
-        let names: Vec<&str> = view.floors.iter().map(|floor| floor.name).collect();
-        assert_eq!((names, view.dofs, view.modal), (vec!["2"], 2, 1));
-    }
-
-    #[test]
-    fn a_record_at_rest_falls_back_on_names() {
-        let mut record = sample::benchmark().rows(20).record();
-        for (channel, column) in record.channels.iter().zip(&mut record.columns) {
-            if channel.name != "time" {
-                column.fill(0.0);
-            }
-        }
-        let view = View::new(&record).unwrap();
-        let names: Vec<&str> = view.floors.iter().map(|floor| floor.name).collect();
-        assert_eq!(names, ["2", "3"]);
+        let view = seen(&record);
+        assert_eq!((floors(&view), view.dofs, view.modal), (vec!["2".to_owned()], 2, 1));
     }
 
     #[test]
@@ -397,15 +362,15 @@ mod tests {
         let mut record = sample::benchmark().rows(10).record();
         let phase = record.channels.iter().position(|c| c.name == "phase").unwrap();
         record.columns[phase] = vec![0., 0., 0., 1., 1., 2., 2., 3., 3., 3.];
-        let view = View::new(&record).unwrap();
+        let view = seen(&record);
         assert_eq!(view.running_rows(), 3);
         assert_eq!(view.running(view.time).len(), 3);
         record.columns[phase] = vec![4., 4., 4., 0., 0., 0., 5., 5., 6., 3.];
-        let view = View::new(&record).unwrap();
+        let view = seen(&record);
         assert_eq!((view.first(), view.running_rows()), (3, 3));
         assert_eq!(view.running(view.time), &view.time[3..6]);
         let times = |from: usize, to: usize| (view.time[from], view.time[to]);
-        let named: Vec<_> = view.phases().iter().map(|p| ((p.0, p.1), p.2)).collect();
+        let named: Vec<_> = view.stages().iter().map(|p| ((p.0, p.1), p.2)).collect();
         let expected = [
             (times(0, 3), "initiating"),
             (times(6, 8), "ringing down"),
@@ -413,7 +378,7 @@ mod tests {
         ];
         assert_eq!(named, expected);
         record.columns[phase] = vec![0., 0., 1., 0., 1., 2., 2., 3., 3., f64::NAN];
-        let view = View::new(&record).unwrap();
+        let view = seen(&record);
         assert_eq!(view.running_rows(), 3);
         let kept = view.running(view.time);
         assert!(kept[2].is_nan() && kept[3].is_finite() && kept[9].is_nan());
@@ -424,12 +389,12 @@ mod tests {
         let whole = sample::benchmark().rows(10).record();
         let mut record = whole.clone();
         record.columns.pop();
-        assert!(matches!(View::new(&record), Err(ReportError::ColumnCount { .. })));
+        assert!(matches!(View::new(&record, None), Err(ReportError::ColumnCount { .. })));
         let mut record = whole.clone();
         record.columns[3].pop();
-        assert!(matches!(View::new(&record), Err(ReportError::ColumnLength { .. })));
+        assert!(matches!(View::new(&record, None), Err(ReportError::ColumnLength { .. })));
         let mut record = whole;
         record.channels[0].name = "clock".to_owned();
-        assert!(matches!(View::new(&record), Err(ReportError::NoTime)));
+        assert!(matches!(View::new(&record, None), Err(ReportError::NoTime)));
     }
 }

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Component, Path};
 use std::time::{Duration, Instant};
 
-use runtime::record::Existing;
+use runtime::record::{Existing, Role};
 use runtime::stop::StopHandle;
 use serde::Serialize;
 use serde_json::Value;
@@ -14,7 +14,7 @@ use super::{Journal, Opening, Row, Study, Summary, VariantStatus, Workspace, run
 use crate::error::Error;
 use crate::onlooker::{Event, Onlooker};
 use crate::run::{Run, RunOptions};
-use crate::run_folder::{RunFolder, Side, write_files, write_whole};
+use crate::run_folder::{RunFolder, write_files, write_whole};
 use crate::test::Test;
 
 /// How a sweep is run.
@@ -219,7 +219,7 @@ fn record_variant(
     let (name, files) = (study.variant_name(&row.variant), study.files().to_vec());
     let test = Test::of_variant(&name, &text, files)?;
     let assembly = test.assembly()?;
-    let taken = RunFolder::take(folder, Side::Loop, Existing::Replace)?;
+    let taken = RunFolder::take(folder, Role::Loop, Existing::Replace)?;
     let run = test.run_in(assembly, &taken, RunOptions::default(), stop, onlooker)?;
     write_whole(&folder.join("experiment.toml"), &text)?;
     // The files that it names beside it, so that it can be run there; those outside

@@ -6,10 +6,12 @@ pub(crate) mod proxy;
 pub(crate) mod simulated;
 
 use model::channel::Channel;
-use runtime::record::{EmbeddedFile, Header};
+use runtime::record::{EmbeddedFile, Header, InterfaceDof, Role};
 
 pub(crate) fn header() -> Header {
     Header {
+        role: Role::Loop,
+        interface: vec![InterfaceDof { name: "1".into(), dof: Some("roof".into()) }],
         version: "0.1.0".into(),
         title: "Shaking".into(),
         experiment_name: "frame.toml".into(),
