@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use experiment::{Experiment, Folder};
 use twinrig::assembly::Assembly;
-use twinrig::forecast::Forecast;
+use twinrig::forecast::{Forecast, Others};
 
 const REST: &str = r#"
 [excitation]
@@ -72,7 +72,7 @@ fn main() {
             let begun = Instant::now();
             let (assembly, _) = Assembly::new(&experiment, &folder).expect("it can be assembled");
             let assembled_s = begun.elapsed().as_secs_f64();
-            let forecast = Forecast::new(&assembly).expect("it can be judged");
+            let forecast = Forecast::new(&assembly, Others::Tried).expect("it can be judged");
             println!(
                 "{name}: {:.2} s, {assembled_s:.2} s of them for its assembly; {} compensators, {}",
                 begun.elapsed().as_secs_f64(),

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use model::channel::Channel;
-use runtime::record::{Ending, FrameSink, Header, Options, Recorder, RecorderHandle, Role};
+use runtime::record::{FrameSink, Header, Options, Recorder, RecorderHandle, Role};
 
 const CHANNELS: usize = 20;
 /// Forty seconds at 4096 Hz.
@@ -29,6 +29,7 @@ fn start(folder: &tempfile::TempDir, options: &Options) -> (FrameSink, RecorderH
         started: String::new(),
         machine: vec![],
         trip_codes: vec![],
+        prediction: vec![],
     };
     let mut channels: Vec<_> =
         (2..CHANNELS).map(|index| Channel::new(format!("force.{index}"), "N", "")).collect();
@@ -82,7 +83,7 @@ fn whole(criterion: &mut Criterion) {
                 sink.wait_for_room();
                 sink.push(&frame);
             }
-            handle.finish(Ending { ticks: FRAMES, trip: None }).unwrap()
+            handle.finish(FRAMES, None).unwrap()
         });
     });
     group.finish();

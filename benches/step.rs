@@ -3,7 +3,8 @@
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use model::transfer::{ServoHydraulic, TransferSystem};
 use twinrig::assembly::{Assembly, Coupling, LoopOptions, Recording};
-use twinrig::reproduce::galmez::{Ground, assembly};
+use twinrig::reproduce::Ground;
+use twinrig::reproduce::galmez::{benchmark, delayed};
 
 const TICKS: usize = 16_384;
 
@@ -18,10 +19,10 @@ fn run(assembly: &Assembly) -> u64 {
 }
 
 fn ticks(criterion: &mut Criterion) {
-    let mut delay = assembly(&Ground::Synthetic).expect("the benchmark can be built");
+    let delay = benchmark(&Ground::Synthetic).and_then(|test| delayed(test, 29));
+    let delay = delay.expect("the benchmark can be built");
+    let mut delay = delay.assembly().expect("the benchmark can be built").clone();
     delay.ticks = TICKS;
-    delay.coupling = Coupling::Held;
-    delay.transfer_system = TransferSystem::Delay { samples: 29.0 };
     let mut servo = delay.clone();
     servo.transfer_system = TransferSystem::ServoHydraulic(ServoHydraulic::BENCHMARK);
     let mut rigid = delay.clone();

@@ -4,15 +4,12 @@
 //! fast as the machine, the real one sleeps until each deadline
 //! (`crate::realtime`), and a [`DeviceClock`] is told by the rig itself.
 
-use std::thread;
-use std::time::{Duration, Instant};
-
 use crate::operator::obey;
 use crate::source::Source;
 use crate::stop::StopHandle;
 use crate::tap::Tap;
 use crate::tick::Loop;
-use crate::world::{self, System};
+use crate::world;
 
 /// Ticks between two calls of the progress function.
 const STRIDE: u64 = 8192;
@@ -75,7 +72,6 @@ impl Schedule {
     }
 
     /// The deadline of the next tick, ns.
-    #[inline]
     pub(crate) fn next_ns(&self) -> u64 {
         // From the slot's number, so that no rounding adds up; exact to a
         // nanosecond for months.
@@ -83,7 +79,6 @@ impl Schedule {
     }
 
     /// The tick of the next deadline begins now.
-    #[inline]
     pub(crate) fn begin(&mut self, at_ns: u64) -> Began {
         let deadline_ns = self.next_ns();
         let missed = (at_ns.saturating_sub(deadline_ns) as f64 / self.period_ns) as u64;
@@ -128,7 +123,6 @@ pub struct Overruns {
 impl Overruns {
     /// Counts a tick. `spilled`: the one before ended after this one's deadline.
     /// Gives true for the first of a row.
-    #[inline]
     fn count(&mut self, missed: u64, spilled: bool) -> bool {
         let bridged = missed.max(u64::from(spilled));
         if bridged == 0 {
@@ -166,7 +160,6 @@ impl Driving {
     }
 
     /// Counts what was missed before a tick; too much in a row stops the test.
-    #[inline]
     pub fn count<S: Source>(&mut self, test: &mut Loop<S>, began: &Began) {
         if self.overruns.count(began.missed, self.ended_ns > began.deadline_ns) {
             self.rows += 1;
@@ -180,7 +173,6 @@ impl Driving {
     }
 
     /// Does what the operator's presses ask for.
-    #[inline]
     pub fn obey<S: Source>(&mut self, test: &mut Loop<S>, presses: u32) {
         if presses != self.seen {
             self.seen = obey(presses, test, self.seen);
@@ -192,7 +184,6 @@ impl Driving {
 /// how often the operator has pressed the stop, `overrun_limit` how many periods in
 /// a row may be bridged, and `after` is called after every tick. Nothing here
 /// allocates, locks or formats.
-#[inline]
 pub fn drive<S: Source, C: Clock>(
     test: &mut Loop<S>,
     clock: &mut C,
@@ -231,7 +222,7 @@ pub fn run_virtual<S: Source>(
     stop: &StopHandle,
     mut progress: impl FnMut(u64),
 ) {
-    let (mut clock, presses) = (VirtualClock::default(), || stop.presses());
+    let (mut clock, presses) = (VirtualClock::new(&world::System), || stop.presses());
     drive(test, &mut clock, presses, u64::MAX, |test, _| {
         if test.ticks().is_multiple_of(STRIDE) {
             progress(test.ticks());
@@ -244,32 +235,60 @@ pub fn run_virtual<S: Source>(
 /// no frame is lost, for samples of a streamed load as long as they may come, and a
 /// moment for room for the frames that go out: those who look on then miss only what
 /// they are too slow for themselves.
-#[derive(Debug, Default)]
-pub struct VirtualClock {
+pub struct VirtualClock<'a> {
+    /// By which it waits.
+    clock: &'a dyn world::Clock,
     /// Frames that go out are not handed on: nobody waits for them any more.
     given_up: bool,
+    /// Since when the test waits for its load, ns.
+    waiting_ns: Option<u64>,
 }
 
-/// How often a clock that waits for its load looks for it.
-const AWAIT: Duration = Duration::from_micros(200);
-/// Longest wait for room on the way out. Who hands the frames on never waits
+/// How often a clock that waits for its load looks for it, ns.
+const AWAIT_NS: u64 = 200_000;
+/// Longest wait for room on the way out, ns. Who hands the frames on never waits
 /// for a client, so this is for a defect.
-const LONGEST_AWAIT: Duration = Duration::from_secs(10);
+const LONGEST_AWAIT_NS: u64 = 10_000_000_000;
 
-impl Clock for VirtualClock {
+impl<'a> VirtualClock<'a> {
+    /// Waits, where it has to, by this clock.
+    pub fn new(clock: &'a dyn world::Clock) -> Self {
+        Self { clock, given_up: false, waiting_ns: None }
+    }
+
+    /// Waits for room for the frames that go out, as long as that may take.
+    #[cold]
+    fn wait_for_room<S: Source>(&mut self, test: &Loop<S>) {
+        let until_ns = self.clock.now_ns() + LONGEST_AWAIT_NS;
+        while !self.given_up && test.tap().is_some_and(Tap::is_full) {
+            let now_ns = self.clock.now_ns();
+            self.given_up = now_ns > until_ns;
+            self.clock.sleep_until_ns(now_ns + AWAIT_NS);
+        }
+    }
+}
+
+impl Clock for VirtualClock<'_> {
     const REAL: bool = false;
 
-    #[inline(always)]
     fn wait<S: Source>(&mut self, test: &mut Loop<S>) -> Option<Began> {
-        if test.is_waiting() {
-            thread::sleep(AWAIT);
-            return None;
+        if let Some(patience_ticks) = test.waits() {
+            let now_ns = self.clock.now_ns();
+            let since_ns = *self.waiting_ns.get_or_insert(now_ns);
+            let waited_s = 1e-9 * now_ns.saturating_sub(since_ns) as f64;
+            // The test's own time stands still while it waits: patience is that of people.
+            if waited_s < patience_ticks as f64 * test.step_s() {
+                self.clock.sleep_until_ns(now_ns + AWAIT_NS);
+                return None;
+            }
+            test.trip_no_load(patience_ticks);
         }
+        self.waiting_ns = None;
         if let Some(sink) = test.sink_mut() {
             sink.wait_for_room();
         }
         if !self.given_up && test.tap().is_some_and(Tap::is_full) {
-            self.given_up = !waits_for_room(test);
+            self.wait_for_room(test);
         }
         Some(Began::ON_TIME)
     }
@@ -279,34 +298,27 @@ impl Clock for VirtualClock {
     }
 }
 
-/// Waits for room for the frames that go out; says whether there is some.
-#[cold]
-fn waits_for_room<S: Source>(test: &Loop<S>) -> bool {
-    let begun = Instant::now();
-    while test.tap().is_some_and(Tap::is_full) {
-        if begun.elapsed() > LONGEST_AWAIT {
-            return false;
-        }
-        thread::sleep(AWAIT);
-    }
-    true
+/// A device that sets the pace: `wait` sleeps until it has its next sample and gives
+/// the periods since the last one, 1 if none was missed. How long ticks take is told by
+/// the clock beside it.
+pub struct DeviceClock<'a, W> {
+    /// Sleeps until the next sample.
+    pub wait: W,
+    /// The time of the world.
+    pub clock: &'a dyn world::Clock,
 }
 
-/// A device that sets the pace: `wait` sleeps until it has its next sample and gives
-/// the periods since the last one, 1 if none was missed.
-pub struct DeviceClock<W>(pub W);
-
-impl<W: FnMut() -> u64> Clock for DeviceClock<W> {
+impl<W: FnMut() -> u64> Clock for DeviceClock<'_, W> {
     const REAL: bool = true;
 
     fn wait<S: Source>(&mut self, _test: &mut Loop<S>) -> Option<Began> {
-        let periods = (self.0)();
+        let periods = (self.wait)();
         let at_ns = self.now_ns();
         Some(Began { at_ns, deadline_ns: at_ns, missed: periods.saturating_sub(1) })
     }
 
     fn now_ns(&self) -> u64 {
-        world::Clock::now_ns(&System)
+        self.clock.now_ns()
     }
 }
 

@@ -22,6 +22,16 @@ macro_rules! codes {
                 Self::ALL.iter().copied().find(|known| *known as $code == code)
             }
         }
+
+        impl $crate::codec::Coded for $name {
+            fn put(&self, to: &mut dyn bytes::BufMut) {
+                (*self as $code).put(to);
+            }
+
+            fn take(from: &mut &[u8]) -> Option<Self> {
+                Self::from_code($crate::codec::take(from)?)
+            }
+        }
     };
     ($(#[$about:meta])* pub enum $name:ident: $code:ident => $description:ty {
         $($(#[$words:meta])* $variant:ident = $value:literal => $said:expr,)*

@@ -61,14 +61,10 @@ impl Block {
     }
 
     /// The frame of a test without a numerical part in its loop.
-    pub fn driven() -> Vec<Self> {
-        vec![Self::State, Self::Desired, Self::Rig, Self::Source, Self::Auxiliary]
-    }
-
+    pub const DRIVEN: &[Self] =
+        &[Self::State, Self::Desired, Self::Rig, Self::Source, Self::Auxiliary];
     /// The frame of a laboratory at the end of a wire.
-    pub fn laboratory() -> Vec<Self> {
-        vec![Self::State, Self::Rig, Self::Source]
-    }
+    pub const LABORATORY: &[Self] = &[Self::State, Self::Rig, Self::Source];
 
     fn channels(self, plan: &FramePlan, channels: &mut Vec<Channel>) {
         let of_dofs = |channels: &mut Vec<Channel>, prefix: &str, per: &str, words: &str| {

@@ -18,6 +18,8 @@ codes! {
         Force = 3 => ("force beyond its limit", "N"),
         /// Desired and measured displacement are too far apart.
         TrackingError = 4 => ("tracking error beyond its limit", "m"),
+        /// The sensor says that the rig stands further out than any command may send it.
+        Displacement = 16 => ("measured displacement beyond its limit", "m"),
         /// A signal is NaN or infinite.
         NotFinite = 5 => ("a signal is not a finite number", ""),
         /// The stability warning reached its threshold.
@@ -109,7 +111,7 @@ impl Trip {
             TripKind::StabilityWarning
             | TripKind::WindowedWarning
             | TripKind::EnergyError
-            | TripKind::Forecast => format!("{value:.4} {unit} against {limit:.4} {unit}"),
+            | TripKind::Forecast => format!("{value:.2} {unit} against {limit:.2} {unit}"),
             TripKind::NotConverged => against(value, limit, unit),
             TripKind::MainLoopLate => {
                 let plural = if value == 1.0 { "" } else { "s" };
@@ -138,18 +140,23 @@ fn duration(time_s: f64) -> String {
     }
 }
 
-/// Both numbers with as many digits as tell them apart; motions below a
+/// Both numbers with four digits, or as many as tell them apart; motions below a
 /// millimetre in millionths of the unit.
 fn against(value: f64, limit: f64, unit: &str) -> String {
-    let larger = value.abs().max(if limit.is_finite() { limit.abs() } else { 0.0 });
+    let sizes = [value.abs(), limit.abs()].into_iter().filter(|size| size.is_finite());
+    let larger = sizes.fold(0.0, f64::max);
     let tiny = unit.starts_with('m') && larger > 0.0 && larger < 1e-3;
-    let (factor, prefix, usual) = if tiny { (1e6, "µ", 3) } else { (1.0, "", 6) };
+    let (factor, prefix) = if tiny { (1e6, "µ") } else { (1.0, "") };
     let (value, limit) = (factor * value, factor * limit);
     // Two digits of what lies between them, as far as a number has digits.
     let apart = (value.abs() - limit.abs()).abs();
     let needed = if apart > 0.0 && apart.is_finite() { 1.0 - apart.log10().floor() } else { 0.0 };
-    let digits = (needed.max(0.0) as usize).clamp(usual, 12);
-    format!("{value:.digits$} {prefix}{unit} against {limit:.digits$} {prefix}{unit}")
+    let shown = |number: f64| {
+        let size = number.abs().log10().floor();
+        let usual = if size.is_finite() { (3.0 - size).min(7.0) } else { 0.0 };
+        format!("{number:.*} {prefix}{unit}", needed.max(usual).clamp(0.0, 12.0) as usize)
+    };
+    format!("{} against {}", shown(value), shown(limit))
 }
 
 /// What the gate may never let through, per interface DOF; infinite where the
@@ -164,6 +171,8 @@ pub struct Limits {
     pub force: Vec<f64>,
     /// Largest distance between desired and measured displacement, m.
     pub tracking_error: Vec<f64>,
+    /// How far the measured displacement may go beyond the largest command, as a share of it.
+    pub overshoot: f64,
     /// Period, s.
     pub step_s: f64,
 }
@@ -174,10 +183,18 @@ pub(crate) struct Bounds<T> {
     pub(crate) rate: T,
     pub(crate) force: T,
     pub(crate) tracking_error: T,
+    /// Of the measured displacement.
+    pub(crate) position: T,
     pub(crate) step_s: T,
 }
 
 impl Limits {
+    /// The largest measured displacement of one interface DOF.
+    #[inline(always)]
+    pub(crate) fn position(&self, dof: usize) -> f64 {
+        self.command[dof] * (1.0 + self.overshoot)
+    }
+
     /// Those of one interface DOF.
     #[inline(always)]
     pub(crate) fn of(&self, dof: usize) -> Bounds<f64> {
@@ -186,6 +203,7 @@ impl Limits {
             rate: self.rate[dof],
             force: self.force[dof],
             tracking_error: self.tracking_error[dof],
+            position: self.position(dof),
             step_s: self.step_s,
         }
     }
@@ -251,20 +269,22 @@ impl<T: Lane> GateInput<T> {
         sum.abs().at_most(T::ZERO)
     }
 
-    /// Force, tracking error, command and its rate.
+    /// Force, tracking error, measured displacement, command and its rate.
     #[inline(always)]
-    fn against(&self, step_s: T) -> [T; 4] {
+    fn against(&self, step_s: T) -> [T; 5] {
         let [x, ..] = self.command;
-        [self.force, self.position - self.desired, x, (x - self.held) / step_s]
+        let error = self.position - self.desired;
+        [self.force, error, self.position, x, (x - self.held) / step_s]
     }
 
     /// All at once, for nearly always all hold. A limit that is not a number lets
     /// nothing pass.
     #[inline(always)]
     fn holds(&self, bounds: &Bounds<T>) -> T::Mask {
-        let [force, error, x, rate] = self.against(bounds.step_s);
+        let [force, error, position, x, rate] = self.against(bounds.step_s);
         force.abs().at_most(bounds.force)
             & error.abs().at_most(bounds.tracking_error)
+            & position.abs().at_most(bounds.position)
             & x.abs().at_most(bounds.command)
             & rate.abs().at_most(bounds.rate)
     }
@@ -347,10 +367,12 @@ impl SafeGate {
 
 /// Names the limit that does not hold, the specimen's first.
 #[cold]
-fn exceeded(bounds: &Bounds<f64>, dof: usize, [force, error, x, rate]: [f64; 4]) -> Trip {
+fn exceeded(bounds: &Bounds<f64>, dof: usize, values: [f64; 5]) -> Trip {
+    let [force, error, position, x, rate] = values;
     let checks = [
         (TripKind::Force, force, bounds.force),
         (TripKind::TrackingError, error, bounds.tracking_error),
+        (TripKind::Displacement, position, bounds.position),
         (TripKind::Command, x, bounds.command),
         (TripKind::Rate, rate, bounds.rate),
     ];
@@ -386,6 +408,7 @@ mod tests {
             rate: vec![0.5],
             force: vec![8900.0],
             tracking_error: vec![0.005],
+            overshoot: 0.2,
             step_s: 1e-3,
         }
     }
@@ -411,6 +434,8 @@ mod tests {
         assert_eq!(try_gate(0.0, 0.0006, 0.0, 0.0), Err(TripKind::Rate));
         assert_eq!(try_gate(0.0, 0.0, 0.0, -8901.0), Err(TripKind::Force));
         assert_eq!(try_gate(0.01, 0.01, 0.0, 0.0), Err(TripKind::TrackingError));
+        assert_eq!(try_gate(0.02, 0.02, 0.024, 0.0), Ok(()));
+        assert_eq!(try_gate(-0.02, -0.02, -0.0241, 0.0), Err(TripKind::Displacement));
         for bad in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
             assert_eq!(try_gate(0.0, bad, 0.0, 0.0), Err(TripKind::NotFinite));
             assert_eq!(try_gate(0.0, 0.0, bad, 0.0), Err(TripKind::NotFinite));
@@ -450,6 +475,7 @@ mod tests {
             rate: two(1e9),
             force: two(1e9),
             tracking_error: two(1.0),
+            overshoot: f64::INFINITY,
             step_s: 1e-3,
         };
         let measured = Measured { force: vec![0.0, f64::NAN], ..Measured::zeros(2) };
@@ -465,18 +491,18 @@ mod tests {
         let text = |kind, value, limit| Trip { kind, dof: 0, value, limit }.text();
         assert_eq!(
             text(TripKind::Command, 0.0213, 0.02),
-            "command beyond its limit: 0.021300 m against 0.020000 m (interface DOF 1)"
+            "command beyond its limit: 0.02130 m against 0.02000 m (interface DOF 1)"
         );
         let said = text(TripKind::Command, -0.020_000_034, 0.02);
         assert!(said.contains("-0.020000034 m against 0.020000000 m"), "{said}");
         let said = text(TripKind::NotConverged, 4.21e-8, 1e-9);
-        assert!(said.contains("0.042 µm against 0.001 µm"), "{said}");
+        assert!(said.contains("0.04210 µm against 0.001000 µm"), "{said}");
         let said = text(TripKind::TrackingError, 3.2e-10, 3e-10);
-        assert!(said.contains("0.000320 µm against 0.000300 µm"), "{said}");
+        assert!(said.contains("0.0003200 µm against 0.0003000 µm"), "{said}");
         let said = text(TripKind::Rate, 2e-4, 1e-4);
-        assert!(said.contains("200.000 µm/s against 100.000 µm/s"), "{said}");
+        assert!(said.contains("200.0 µm/s against 100.0 µm/s"), "{said}");
         let said = text(TripKind::Force, 8900.5, 8900.0);
-        assert!(said.contains("8900.500000 N against 8900.000000 N"), "{said}");
+        assert!(said.contains("8900.50 N against 8900.00 N"), "{said}");
         // What is no number still gives a text.
         text(TripKind::Force, f64::NAN, f64::INFINITY);
         text(TripKind::Command, f64::INFINITY, f64::NAN);

@@ -22,8 +22,8 @@ codes! {
         Completing = 5 => "completing",
         /// After that: the command goes to zero at a limited rate.
         Homing = 6 => "going home",
-        /// A second stop has ended the way to safe: the command stands where it was,
-        /// and the test is over.
+        /// The command stands where it was, and the test is over: a second stop has ended the
+        /// way to safe, or zero is out of reach.
         Frozen = 7 => "FROZEN",
     }
 }

@@ -31,4 +31,5 @@ mod system;
 pub mod tap;
 pub mod tick;
 pub mod two_rate;
+pub mod verdict;
 pub mod world;

@@ -41,11 +41,6 @@ pub enum Validity {
 impl Measured {
     /// Zeros for `count` interface DOFs and a rig without channels of its own.
     pub fn zeros(count: usize) -> Self {
-        Self::with_auxiliary(count, 0)
-    }
-
-    /// Zeros, with room for the channels of a rig.
-    pub fn with_auxiliary(count: usize, channels: usize) -> Self {
         let zeros = vec![0.0; count];
         Self {
             displacement: zeros.clone(),
@@ -53,7 +48,7 @@ impl Measured {
             achieved: zeros.clone(),
             acceleration: zeros,
             has_acceleration: false,
-            auxiliary: vec![0.0; channels],
+            auxiliary: Vec::new(),
             validity: Validity::Fresh,
             round_trip_ns: None,
         }

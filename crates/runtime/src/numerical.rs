@@ -12,7 +12,7 @@ use model::motion::Motion;
 use crate::frame::append;
 use crate::interlock::Stop;
 use crate::monitor::Observation;
-use crate::rig::{Measured, Rig, RigSlot, VirtualRig};
+use crate::rig::{Measured, RigSlot, VirtualRig};
 use crate::source::Scene;
 use crate::two_rate::TwoRateModel;
 
@@ -107,6 +107,15 @@ impl Numerical {
         }
     }
 
+    /// What is simulated at two rates, where it is.
+    #[inline(always)]
+    pub fn two_rate(&self) -> Option<&TwoRateModel> {
+        match self {
+            Self::TwoRate(model) => Some(model),
+            _ => None,
+        }
+    }
+
     /// Samples the sensors and balances the forces of this instant.
     #[inline(always)]
     pub fn measure(&mut self, load: &[f64], scene: &mut Scene<'_>) -> Result<(), Stop> {
@@ -124,10 +133,7 @@ impl Numerical {
     /// what that would have asked for a tick earlier.
     #[inline(always)]
     pub fn new_prediction(&self) -> Option<&Motion> {
-        match self {
-            Self::Stepped(_) | Self::Continuous(_) => None,
-            Self::TwoRate(model) => model.new_prediction(),
-        }
+        self.two_rate()?.new_prediction()
     }
 
     /// The desired motion of the interface.
@@ -147,7 +153,7 @@ impl Numerical {
         match self {
             Self::Stepped(part) => part.integrator.displacement(),
             Self::Continuous(joint) => joint.model.displacement(),
-            Self::TwoRate(model) => model.displacement(),
+            Self::TwoRate(model) => &model.batch.displacement,
         }
     }
 
@@ -157,7 +163,7 @@ impl Numerical {
         match self {
             Self::Stepped(part) => part.integrator.velocity(),
             Self::Continuous(joint) => joint.model.velocity(),
-            Self::TwoRate(model) => model.velocity(),
+            Self::TwoRate(model) => &model.batch.velocity,
         }
     }
 
@@ -167,7 +173,7 @@ impl Numerical {
         let (elements, work) = match self {
             Self::Stepped(part) => (part.integrator.element_energy(part.elements), None),
             Self::Continuous(joint) => (joint.model.element_energy(), None),
-            Self::TwoRate(model) => (model.element_energy(), Some(model.work)),
+            Self::TwoRate(model) => (model.batch.elements, Some(model.work)),
         };
         // Only of a partitioned one does the step move nothing but the numerical part.
         let step_work = || self.partitioned()?.step_work(force);

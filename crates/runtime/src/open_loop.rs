@@ -1,16 +1,15 @@
 //! A rig driven by a prepared command, without a numerical part.
 
 use model::channel::Channel;
+use model::motion::Motion;
 
 use crate::frame::{Block, FramePlan};
 use crate::gate::Limits;
-use crate::interlock::SafePath;
+use crate::interlock::{SafePath, Stop};
 use crate::record::FrameSink;
-use crate::rig::{Rig as _, RigSlot};
-use crate::source::DriveSource;
+use crate::rig::RigSlot;
+use crate::source::{Proposal, Scene, Source};
 use crate::tick::{Frames, Loop, Observers};
-
-pub use crate::source::Drive;
 
 /// A rig behind the same gate and with the same way to safe as in a hybrid
 /// test, following a [`Drive`].
@@ -27,7 +26,7 @@ impl OpenLoop {
         sink: Option<FrameSink>,
     ) -> Self {
         let source = DriveSource::new(drive, limits.command.len());
-        let frames = sink.map(|sink| Frames::new(sink, Block::driven(), 1));
+        let frames = sink.map(|sink| Frames::new(sink, Block::DRIVEN, 1));
         let observers = Observers { frames, ..Observers::default() };
         Self::arm(source, None, limits, safe_path, rig.into(), observers)
     }
@@ -35,7 +34,60 @@ impl OpenLoop {
     /// The channels of its frames.
     pub fn channels(interface: usize, rig: &RigSlot) -> Vec<Channel> {
         let plan = FramePlan { interface, auxiliary: rig.channels(), ..FramePlan::default() };
-        plan.channels(&Block::driven())
+        plan.channels(Block::DRIVEN)
+    }
+}
+
+/// A command known beforehand, for one interface DOF; the others stand still.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Drive {
+    /// Which interface DOF, from 0.
+    pub dof: usize,
+    /// Displacement per tick, m.
+    pub displacement: Vec<f64>,
+    /// Its derivative, m/s.
+    pub velocity: Vec<f64>,
+    /// Its second derivative, m/s².
+    pub acceleration: Vec<f64>,
+}
+
+/// A [`Drive`] as a source.
+#[derive(Debug, Clone)]
+pub struct DriveSource {
+    drive: Drive,
+    desired: Motion,
+}
+
+impl DriveSource {
+    /// For a rig of `count` interface DOFs.
+    pub fn new(drive: Drive, count: usize) -> Self {
+        Self { drive, desired: Motion::rest(count) }
+    }
+}
+
+impl Source for DriveSource {
+    fn measure(&mut self, scene: &mut Scene<'_>) -> Result<(), Stop> {
+        let (at, dof) = (scene.tick as usize, self.drive.dof);
+        // Zero where the drive has ended.
+        let value = |list: &[f64]| list.get(at).copied().unwrap_or(0.0);
+        let motion = [&self.drive.displacement, &self.drive.velocity, &self.drive.acceleration];
+        if dof < self.desired.count() {
+            self.desired.set(dof, motion.map(|list| value(list)));
+        }
+        Ok(scene.rig.measure(&self.desired, scene.measured)?)
+    }
+
+    fn propose(&mut self, _scene: &mut Scene<'_>, command: &mut Motion) -> Result<Proposal, Stop> {
+        command.copy_from(&self.desired);
+        Ok(Proposal::Command)
+    }
+
+    fn desired(&self) -> &Motion {
+        &self.desired
+    }
+
+    fn is_over(&self, tick: u64) -> bool {
+        tick >= self.drive.displacement.len() as u64
     }
 }
 
@@ -90,6 +142,7 @@ mod tests {
             rate: vec![1.5; 2],
             force: vec![100.0; 2],
             tracking_error: vec![f64::INFINITY; 2],
+            overshoot: f64::INFINITY,
             step_s: 1e-3,
         };
         let rig = Late { command: vec![0.0; 2], stiffness };

@@ -41,7 +41,6 @@ pub fn ramp_down<S: Source>(test: &mut Loop<S>) {
 /// Does what the presses beyond those `seen` ask for; gives those seen now. The
 /// first stops the test (hold, then ramp to zero), one during the hold ends the
 /// hold, one during the ramp freezes it.
-#[inline]
 pub(crate) fn obey<S: Source>(presses: u32, test: &mut Loop<S>, seen: u32) -> u32 {
     // Presses that came within one period all count.
     for _ in 0..presses.wrapping_sub(seen).min(3) {

@@ -11,7 +11,7 @@ use crate::event::EventLog;
 use crate::gate::{Trip, TripKind};
 use crate::interlock::{Phase, Ramped, Stop, ramp};
 use crate::monitor::Observation;
-use crate::rig::{Measured, Rig, RigSlot};
+use crate::rig::{Measured, RigSlot};
 
 /// What a source may see and use of its loop before it proposes.
 pub struct Scene<'a> {
@@ -55,25 +55,24 @@ pub trait Source: Send {
 
     /// Where a new prediction begins with this tick: what it would have desired a
     /// tick earlier.
-    #[inline(always)]
     fn new_prediction(&self) -> Option<&Motion> {
         None
     }
 
     /// What the energy monitor is told of this instant, where there is one.
-    #[inline(always)]
     fn observation<'a>(&'a self, _measured: &'a Measured) -> Option<Observation<'a>> {
         None
     }
 
     /// Gives the rig its command.
-    #[inline(always)]
     fn actuate(&mut self, rig: &mut RigSlot, command: &Motion) {
         rig.actuate(command);
     }
 
     /// Goes one period on.
-    fn advance(&mut self, measured: &Measured) -> Result<(), Trip>;
+    fn advance(&mut self, _measured: &Measured) -> Result<(), Trip> {
+        Ok(())
+    }
 
     /// The test has tripped: from here on the rig is led by others.
     fn release(&mut self, _rig: &mut RigSlot, _held: &Motion, _cause: Trip) {}
@@ -88,33 +87,28 @@ pub trait Source: Send {
     fn is_over(&self, tick: u64) -> bool;
 
     /// What the channel `phase` shows before a trip.
-    #[inline(always)]
     fn phase(&self) -> Phase {
         Phase::Running
     }
 
-    /// Whether the next tick would miss something that may still come. For a
-    /// clock that can wait.
-    #[inline(always)]
-    fn is_waiting(&self, _tick: u64) -> bool {
-        false
+    /// For how many periods the next tick may be put off, if it would miss something
+    /// that may still come. For a clock that can wait.
+    fn waits(&self, _tick: u64) -> Option<u64> {
+        None
     }
 
     /// A tick that was done, counted from the start of the load, if a loop was
     /// closed in it: what wakes the main loop of a two-rate test.
-    #[inline(always)]
     fn closed_tick(&self, _ticks: u64) -> Option<u64> {
         None
     }
 
     /// Ticks of a two-rate test that were bridged because its main loop was late.
-    #[inline(always)]
     fn bridged(&self) -> u64 {
         0
     }
 
     /// Load signals of this tick, as a frame shows them.
-    #[inline(always)]
     fn load(&self, _tick: u64) -> &[f64] {
         &[]
     }
@@ -124,7 +118,6 @@ pub trait Source: Send {
     fn show(&mut self, _order: usize, _tick: u64, _measured: &Measured, _frame: &mut Vec<f64>) {}
 
     /// Appends the values of the source's own channels to a frame.
-    #[inline(always)]
     fn write(&self, _frame: &mut Vec<f64>) {}
 }
 
@@ -138,61 +131,4 @@ pub(crate) fn ramp_from(held: &Motion, rate_m_s: f64, step_s: f64, command: &mut
 /// The trip of a step that did not settle.
 pub(crate) fn not_converged(failure: NotConverged) -> Trip {
     TripKind::NotConverged.trip(failure.correction_m, failure.tolerance_m)
-}
-
-/// A command known beforehand, for one interface DOF; the others stand still.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Drive {
-    /// Which interface DOF, from 0.
-    pub dof: usize,
-    /// Displacement per tick, m.
-    pub displacement: Vec<f64>,
-    /// Its derivative, m/s.
-    pub velocity: Vec<f64>,
-    /// Its second derivative, m/s².
-    pub acceleration: Vec<f64>,
-}
-
-/// A [`Drive`] as a source.
-#[derive(Debug, Clone)]
-pub struct DriveSource {
-    drive: Drive,
-    desired: Motion,
-}
-
-impl DriveSource {
-    /// For a rig of `count` interface DOFs.
-    pub fn new(drive: Drive, count: usize) -> Self {
-        Self { drive, desired: Motion::rest(count) }
-    }
-}
-
-impl Source for DriveSource {
-    fn measure(&mut self, scene: &mut Scene<'_>) -> Result<(), Stop> {
-        let (at, dof) = (scene.tick as usize, self.drive.dof);
-        // Zero where the drive has ended.
-        let value = |list: &[f64]| list.get(at).copied().unwrap_or(0.0);
-        let motion = [&self.drive.displacement, &self.drive.velocity, &self.drive.acceleration];
-        if dof < self.desired.count() {
-            self.desired.set(dof, motion.map(|list| value(list)));
-        }
-        Ok(scene.rig.measure(&self.desired, scene.measured)?)
-    }
-
-    fn propose(&mut self, _scene: &mut Scene<'_>, command: &mut Motion) -> Result<Proposal, Stop> {
-        command.copy_from(&self.desired);
-        Ok(Proposal::Command)
-    }
-
-    fn desired(&self) -> &Motion {
-        &self.desired
-    }
-
-    fn advance(&mut self, _measured: &Measured) -> Result<(), Trip> {
-        Ok(())
-    }
-
-    fn is_over(&self, tick: u64) -> bool {
-        tick >= self.drive.displacement.len() as u64
-    }
 }

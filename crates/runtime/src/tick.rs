@@ -10,7 +10,7 @@ use crate::interlock::{Interlock, Phase, Response, SafePath, Stop};
 use crate::link::LinkCounts;
 use crate::monitor::{EnergyMonitor, IndicatorPlan, IndicatorSet, MonitorInput};
 use crate::record::FrameSink;
-use crate::rig::{Measured, Rig, RigFault, RigSlot, Validity};
+use crate::rig::{Measured, RigFault, RigSlot, Validity};
 use crate::source::{Proposal, Scene, Source};
 use crate::tap::Tap;
 
@@ -59,16 +59,14 @@ pub struct Frames {
     blocks: Vec<Block>,
     /// Ticks between two of them.
     every: u64,
-    frame: Vec<f64>,
     /// Phase of the last one: a change is recorded whatever the pace.
     recorded: Phase,
 }
 
 impl Frames {
     /// Of these blocks, every so many ticks.
-    pub fn new(sink: FrameSink, blocks: Vec<Block>, every: u64) -> Self {
-        let frame = Vec::with_capacity(sink.width());
-        Self { sink, blocks, every: every.max(1), frame, recorded: Phase::Running }
+    pub fn new(sink: FrameSink, blocks: &[Block], every: u64) -> Self {
+        Self { sink, blocks: blocks.to_vec(), every: every.max(1), recorded: Phase::Running }
     }
 }
 
@@ -90,6 +88,10 @@ impl<S: Source> Loop<S> {
         observers: Observers,
     ) -> Self {
         let count = limits.command.len();
+        let auxiliary = vec![0.0; rig.channels().len()];
+        // No way is faster than a command may be.
+        let most_m_s = limits.rate.iter().copied().fold(safe_path.rate_m_s, f64::min);
+        let safe_path = SafePath { rate_m_s: most_m_s, ..safe_path };
         Self {
             source,
             compensator,
@@ -97,7 +99,7 @@ impl<S: Source> Loop<S> {
             safe_gate: SafeGate::new(&limits),
             limits,
             observers,
-            measured: Measured::with_auxiliary(count, rig.channels().len()),
+            measured: Measured { auxiliary, ..Measured::zeros(count) },
             rig,
             command: Motion::rest(count),
             held: Motion::rest(count),
@@ -124,7 +126,6 @@ impl<S: Source> Loop<S> {
     }
 
     /// The whole loop once. Allocates, locks, formats and blocks nowhere.
-    #[inline]
     pub fn tick(&mut self) {
         if !S::ANSWERS {
             let health = self.measure();
@@ -254,6 +255,10 @@ impl<S: Source> Loop<S> {
                 self.interlock.may_command = false;
             }
             self.interlock.latch(Stop { trip, response }, tick);
+            if self.interlock.is_out_of_reach(&self.held) {
+                // It stays where it is, and nobody calls that safe.
+                self.interlock.freeze();
+            }
             self.safe_gate.begin(&self.limits, &self.measured);
             if response == Response::RampDown {
                 self.safe_gate.begin_ramp(&self.limits, &self.measured);
@@ -305,7 +310,6 @@ impl<S: Source> Loop<S> {
     }
 
     /// Fills the frame and hands it over.
-    #[inline]
     fn record(&mut self) {
         let phase = self.phase();
         let Observers { monitor, indicators, frames, tap } = &mut self.observers;
@@ -314,7 +318,6 @@ impl<S: Source> Loop<S> {
             return;
         }
         frames.recorded = phase;
-        frames.frame.clear();
         let code = match self.interlock.trip {
             Some((trip, _)) if trip.kind != TripKind::PeerLeft => trip.kind.code(),
             _ => 0,
@@ -330,12 +333,13 @@ impl<S: Source> Loop<S> {
             compensator: self.compensator.as_ref(),
             indicators: indicators.as_deref(),
         };
+        let frame = frames.sink.begin();
         for block in &frames.blocks {
-            block.write(&mut view, &mut frames.frame);
+            block.write(&mut view, frame);
         }
-        frames.sink.push(&frames.frame);
+        let frame = frames.sink.store();
         if let Some(tap) = tap {
-            tap.push(&frames.frame);
+            tap.push(frame);
         }
     }
 
@@ -349,24 +353,23 @@ impl<S: Source> Loop<S> {
     }
 
     /// Whether there is nothing left to do: the source is done, or the rig is
-    /// safe, or a command that ran away cannot be ramped back.
-    #[inline]
+    /// safe or frozen.
     pub fn is_over(&self) -> bool {
         match self.interlock.phase {
-            Phase::Holding | Phase::Ramping => self.interlock.is_out_of_reach(&self.held),
             Phase::Safe | Phase::Frozen => true,
+            Phase::Holding | Phase::Ramping => false,
             _ => self.source.is_over(self.tick),
         }
     }
 
-    /// Whether the next tick would miss something that may still come.
-    #[inline]
-    pub fn is_waiting(&self) -> bool {
-        self.interlock.phase == Phase::Running && self.source.is_waiting(self.tick)
+    /// For how many periods the next tick may be put off, if it would miss something that may
+    /// still come.
+    pub fn waits(&self) -> Option<u64> {
+        let running = self.interlock.phase == Phase::Running;
+        if running { self.source.waits(self.tick) } else { None }
     }
 
     /// Where the test stands.
-    #[inline]
     pub fn phase(&self) -> Phase {
         match self.interlock.phase {
             Phase::Running => self.source.phase(),
@@ -380,7 +383,6 @@ impl<S: Source> Loop<S> {
     }
 
     /// Ticks done.
-    #[inline]
     pub fn ticks(&self) -> u64 {
         self.tick
     }
@@ -435,13 +437,11 @@ impl<S: Source> Loop<S> {
     }
 
     /// The stability warning, %; 0 without energies.
-    #[inline]
     pub fn stability_warning(&self) -> f64 {
         self.observers.monitor.as_ref().map_or(0.0, |monitor| monitor.stability_warning)
     }
 
     /// What a rig behind a link has counted.
-    #[inline]
     pub fn link(&self) -> Option<&LinkCounts> {
         self.rig.link()
     }
@@ -462,7 +462,6 @@ impl<S: Source> Loop<S> {
     }
 
     /// The recorder's ring, for the virtual clock to wait on.
-    #[inline]
     pub fn sink_mut(&mut self) -> Option<&mut FrameSink> {
         self.observers.frames.as_mut().map(|frames| &mut frames.sink)
     }
@@ -480,6 +479,14 @@ impl<S: Source> Loop<S> {
     pub fn trip_overrun(&mut self, periods: u64, limit: u64) {
         if self.interlock.trip.is_none() {
             self.stop(overrun(periods, limit).into());
+        }
+    }
+
+    /// Stops the test before its next tick because its load did not come for so many
+    /// periods.
+    pub fn trip_no_load(&mut self, periods: u64) {
+        if self.interlock.trip.is_none() {
+            self.stop(TripKind::NoLoad.trip(periods as f64, periods as f64).into());
         }
     }
 }

@@ -110,6 +110,7 @@ impl BatchLoop {
                 rate: over(|one| one.limits.rate[0]),
                 force: over(|one| one.limits.force[0]),
                 tracking_error: over(|one| one.limits.tracking_error[0]),
+                position: over(|one| one.limits.position(0)),
                 step_s: over(|one| one.limits.step_s),
             },
             energies: Energies {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use thiserror::Error;
 
 use super::protocol::{
-    Event, ProtocolError, Refusal, Reply, Request, StatusBody, VERSION, Welcome, kind, split,
+    ProtocolError, Refusal, Reply, Request, Rest, Status, VERSION, Welcome, split,
 };
 use super::token::Token;
 
@@ -19,9 +19,6 @@ const WELCOME: Duration = Duration::from_secs(60);
 const TRIES: usize = 10;
 /// Values in one message of samples.
 const VALUES: usize = 4096;
-
-/// Where a test stands.
-pub type Status = StatusBody;
 
 /// Why a client cannot go on.
 #[derive(Debug, Error)]
@@ -50,7 +47,10 @@ pub enum ClientError {
 
 /// A client that was let in.
 pub struct Client {
-    messages: Messages,
+    /// The connection itself.
+    pub stream: TcpStream,
+    /// What has come of messages that are not whole yet.
+    bytes: Vec<u8>,
     /// What the test is like.
     pub welcome: Welcome,
 }
@@ -81,20 +81,15 @@ impl Client {
     fn greet(stream: TcpStream, token: &Token) -> Result<Self, ClientError> {
         stream.set_nodelay(true)?;
         stream.set_read_timeout(Some(WELCOME))?;
-        let mut messages = Messages { stream, bytes: Vec::new() };
+        let mut client = Self { stream, bytes: Vec::new(), welcome: Welcome::default() };
         let token = token.text().as_bytes().to_vec();
-        messages.say(&Request::Hello { version: VERSION, token })?;
-        let Reply::Welcome(welcome) = messages.hear()? else {
+        client.say(&Request::Hello { version: VERSION, token })?;
+        let Reply::Welcome(welcome) = client.hear()? else {
             return Err(ClientError::Unexpected);
         };
         // From here on the test may take its time.
-        messages.stream.set_read_timeout(None)?;
-        Ok(Self { messages, welcome })
-    }
-
-    /// The connection itself, for tests of what a test makes of garbage.
-    pub fn raw(&mut self) -> &mut TcpStream {
-        &mut self.messages.stream
+        client.stream.set_read_timeout(None)?;
+        Ok(Self { welcome, ..client })
     }
 
     /// Asks for something of type `asked` that is granted with a number. Another request's
@@ -107,16 +102,16 @@ impl Client {
     }
 
     fn answer_to(&mut self, request: &Request) -> Result<Reply, ClientError> {
-        self.messages.say(request)?;
-        match self.messages.hear()? {
-            Reply::Event(Event::Over { .. }) => Err(ClientError::Over),
+        self.say(request)?;
+        match self.hear()? {
+            Reply::Over { .. } => Err(ClientError::Over),
             reply => Ok(reply),
         }
     }
 
     /// Asks for the right to feed; gives the number of the sample that is next.
     pub fn feed(&mut self) -> Result<u64, ClientError> {
-        self.ask(kind::FEED, &Request::Feed)
+        self.ask(Request::FEED, &Request::Feed)
     }
 
     /// Sends rows of samples, the first of them with number `first`. Waits while
@@ -126,7 +121,7 @@ impl Client {
         let most = (VALUES / signals).max(1) * signals;
         let mut first = first;
         for rows in rows.chunks(most) {
-            self.messages.say(&Request::Load { first, rows: rows.to_vec() })?;
+            self.say(&Request::Load { first, rows: rows.to_vec() })?;
             first += (rows.len() / signals) as u64;
         }
         Ok(())
@@ -134,12 +129,12 @@ impl Client {
 
     /// Ends the load after so many samples.
     pub fn end(&mut self, samples: u64) -> Result<(), ClientError> {
-        self.ask(kind::END, &Request::End { samples }).map(|_| ())
+        self.ask(Request::END, &Request::End { samples }).map(|_| ())
     }
 
     /// Presses the operator's stop; gives how often it has been pressed.
     pub fn stop(&mut self) -> Result<u64, ClientError> {
-        self.ask(kind::STOP, &Request::Stop)
+        self.ask(Request::STOP, &Request::Stop)
     }
 
     /// Where the test stands.
@@ -152,27 +147,18 @@ impl Client {
 
     /// Asks for one frame in `every`; then only [`next`](Self::next) may be called.
     pub fn watch(&mut self, every: u32) -> Result<(), ClientError> {
-        self.ask(kind::WATCH, &Request::Watch { every }).map(|_| ())
+        self.ask(Request::WATCH, &Request::Watch { every }).map(|_| ())
     }
 
-    /// What comes next while watching.
+    /// What comes next while watching: frames, or that the test is over.
     #[expect(clippy::should_implement_trait, reason = "it has a fallible answer")]
-    pub fn next(&mut self) -> Result<Event, ClientError> {
-        match self.messages.hear()? {
-            Reply::Event(event) => Ok(event),
+    pub fn next(&mut self) -> Result<Reply, ClientError> {
+        match self.hear()? {
+            event @ (Reply::Frames { .. } | Reply::Over { .. }) => Ok(event),
             _ => Err(ClientError::Unexpected),
         }
     }
-}
 
-/// A connection, message by message.
-struct Messages {
-    stream: TcpStream,
-    /// What has come of messages that are not whole yet.
-    bytes: Vec<u8>,
-}
-
-impl Messages {
     fn say(&mut self, request: &Request) -> Result<(), ClientError> {
         match self.stream.write_all(&request.bytes()) {
             Ok(()) => Ok(()),
@@ -192,7 +178,7 @@ impl Messages {
                 let reply = Reply::read(kind, body)?;
                 self.bytes.drain(..length);
                 return match reply {
-                    Reply::Refused { reason, text, .. } => {
+                    Reply::Refused { reason, text: Rest(text), .. } => {
                         Err(ClientError::Refused { reason, text })
                     }
                     reply => Ok(reply),

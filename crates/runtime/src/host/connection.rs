@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use bytes::{Buf, BytesMut};
 
-use super::protocol::{Event, LONGEST, ProtocolError, Reply, Request, split};
+use super::protocol::{LONGEST, ProtocolError, Reply, Request, split};
 use crate::streamed_load::Feed;
 
 /// Most values that wait for one client.
@@ -154,18 +154,18 @@ impl Connection {
         if self.outbox.is_empty()
             && let Some(message) = self.frames.as_mut().and_then(FrameQueue::message)
         {
-            self.say(now_ns, &Reply::Event(message).bytes());
+            self.say(now_ns, &message.bytes());
         }
         &self.outbox
     }
 
     /// The last words, behind all frames that wait.
-    pub(super) fn say_last(&mut self, now_ns: u64, last: impl Fn(u64) -> Event) {
+    pub(super) fn say_last(&mut self, now_ns: u64, last: impl Fn(u64) -> Reply) {
         while let Some(message) = self.frames.as_mut().and_then(FrameQueue::message) {
-            self.say(now_ns, &Reply::Event(message).bytes());
+            self.say(now_ns, &message.bytes());
         }
         let dropped = self.frames.as_ref().map_or(0, |frames| frames.dropped);
-        self.say(now_ns, &Reply::Event(last(dropped)).bytes());
+        self.say(now_ns, &last(dropped).bytes());
         self.standing = Standing::Leaving;
     }
 
@@ -232,12 +232,12 @@ impl FrameQueue {
     }
 
     /// The next message of whole frames.
-    fn message(&mut self) -> Option<Event> {
+    fn message(&mut self) -> Option<Reply> {
         let width = usize::from(self.width);
         let most = (VALUES / width).max(1) * width;
         let count = self.values.len().min(most);
         let values: Vec<f64> = self.values.drain(..count).collect();
-        (count > 0).then_some(Event::Frames { dropped: self.dropped, width: self.width, values })
+        (count > 0).then_some(Reply::Frames { dropped: self.dropped, width: self.width, values })
     }
 }
 
@@ -247,7 +247,7 @@ mod tests {
 
     fn taken(queue: &mut FrameQueue) -> Vec<f64> {
         let mut all = Vec::new();
-        while let Some(Event::Frames { values, .. }) = queue.message() {
+        while let Some(Reply::Frames { values, .. }) = queue.message() {
             all.extend(values);
         }
         all
@@ -281,7 +281,7 @@ mod tests {
         }
         assert_eq!((taken(&mut thin).len() / 64, thin.dropped), (frames.div_ceil(10), 0));
         assert_eq!(slow.dropped, (frames - MOST_WAITING / 64) as u64);
-        let Some(Event::Frames { dropped, values, .. }) = slow.message() else { panic!() };
+        let Some(Reply::Frames { dropped, values, .. }) = slow.message() else { panic!() };
         assert_eq!((values.len(), dropped), (VALUES, slow.dropped));
     }
 }

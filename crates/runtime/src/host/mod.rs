@@ -18,8 +18,8 @@ mod server;
 mod service;
 mod token;
 
-pub use client::{Client, ClientError, Status};
-pub use protocol::Event;
+pub use client::{Client, ClientError};
+pub use protocol::{Reply, Status};
 pub use server::HostLink;
-pub use service::{HostParts, HostService, RealTime};
+pub use service::{HostParts, HostService};
 pub use token::{BadToken, Token};

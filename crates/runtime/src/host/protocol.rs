@@ -5,6 +5,7 @@
 //! connection before anything is kept, and every body is read to its last byte
 //! or refused.
 
+use bytes::BufMut;
 use thiserror::Error;
 
 use crate::codec::{Coded, coded, take};
@@ -17,96 +18,146 @@ pub const VERSION: u16 = 1;
 /// Longest message, type and body.
 pub const LONGEST: usize = 1 << 18;
 
-/// What a client says.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Request {
-    /// First of all: version and token.
-    Hello {
-        /// Of the protocol.
-        version: u16,
-        /// What lets it in.
-        token: Vec<u8>,
-    },
-    /// Asks for the right to send the load.
-    Feed,
-    /// Samples of the load.
-    Load {
-        /// Number of the first, from 0.
-        first: u64,
-        /// Row after row, one value for each signal.
-        rows: Vec<f64>,
-    },
-    /// No sample follows.
-    End {
-        /// Samples of the whole load.
-        samples: u64,
-    },
-    /// Asks for frames.
-    Watch {
-        /// One in so many.
-        every: u32,
-    },
-    /// The operator's stop.
-    Stop,
-    /// Asks where the test stands.
-    Status,
+/// One list gives the messages of one side: their types on the wire, and the way there
+/// and back.
+macro_rules! messages {
+    ($(#[$about:meta])* pub enum $name:ident {
+        $(
+            $(#[$words:meta])*
+            $message:ident $(($one:ident: $whole:ty))? $({
+                $($(#[$of:meta])* $field:ident: $type:ty,)*
+            })? = $kind:ident $code:literal,
+        )*
+    }) => {
+        $(#[$about])*
+        #[derive(Debug, Clone, PartialEq)]
+        pub enum $name {
+            $($(#[$words])* $message $(($whole))? $({ $($(#[$of])* $field: $type,)* })?,)*
+        }
+
+        impl $name {
+            $($(#[$words])* pub const $kind: u8 = $code;)*
+
+            fn parse(kind: u8, body: &mut &[u8]) -> Option<Self> {
+                Some(match kind {
+                    $(Self::$kind => {
+                        Self::$message $((take::<$whole>(body)?))? $({ $($field: take(body)?,)* })?
+                    })*
+                    _ => return None,
+                })
+            }
+
+            /// As bytes for the wire.
+            pub fn bytes(&self) -> Vec<u8> {
+                match self {
+                    $(Self::$message $(($one))? $({ $($field,)* })? => {
+                        message(Self::$kind, &[$($one)? $($($field,)*)?])
+                    })*
+                }
+            }
+        }
+    };
 }
 
-/// What the test says.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Reply {
-    /// To a greeting.
-    Welcome(Welcome),
-    /// A request is granted.
-    Granted {
-        /// Type of the request.
-        request: u8,
-        /// Depends on it.
-        value: u64,
-    },
-    /// A request is refused.
-    Refused {
-        /// Type of the request.
-        request: u8,
-        /// Why.
-        reason: Refusal,
-        /// The same for people.
-        text: String,
-    },
-    /// Where the test stands.
-    Status(StatusBody),
-    /// To who watches; and the end, to everybody.
-    Event(Event),
+messages! {
+    /// What a client says.
+    pub enum Request {
+        /// First of all: version and token.
+        Hello {
+            /// Of the protocol.
+            version: u16,
+            /// What lets it in.
+            token: Vec<u8>,
+        } = HELLO 0x01,
+        /// Asks for the right to send the load.
+        Feed = FEED 0x02,
+        /// Samples of the load.
+        Load {
+            /// Number of the first, from 0.
+            first: u64,
+            /// Row after row, one value for each signal.
+            rows: Vec<f64>,
+        } = LOAD 0x03,
+        /// No sample follows.
+        End {
+            /// Samples of the whole load.
+            samples: u64,
+        } = END 0x04,
+        /// Asks for frames.
+        Watch {
+            /// One in so many.
+            every: u32,
+        } = WATCH 0x05,
+        /// The operator's stop.
+        Stop = STOP 0x06,
+        /// Asks where the test stands.
+        Status = STATUS 0x07,
+    }
 }
 
-/// What comes while watching.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Event {
-    /// Frames.
-    Frames {
-        /// Frames that this client did not get so far.
-        dropped: u64,
-        /// Values of a frame.
-        width: u16,
-        /// Frame after frame.
-        values: Vec<f64>,
-    },
-    /// The test is over; nothing follows.
-    Over {
-        /// As in the last frame.
-        phase: u8,
-        /// Code of the trip, 0 for none.
-        trip: u8,
-        /// Ticks done.
-        ticks: u64,
-        /// Frames that this client did not get.
-        dropped: u64,
-    },
+messages! {
+    /// What the test says.
+    pub enum Reply {
+        /// To a greeting.
+        Welcome(welcome: Welcome) = WELCOME 0x81,
+        /// A request is granted.
+        Granted {
+            /// Type of the request.
+            request: u8,
+            /// Depends on it.
+            value: u64,
+        } = GRANTED 0x82,
+        /// A request is refused.
+        Refused {
+            /// Type of the request.
+            request: u8,
+            /// Why.
+            reason: Refusal,
+            /// The same for people.
+            text: Rest,
+        } = REFUSED 0x83,
+        /// Where the test stands.
+        Status(status: Status) = STATUS 0x84,
+        /// Frames, to who watches.
+        Frames {
+            /// Frames that this client did not get so far.
+            dropped: u64,
+            /// Values of a frame.
+            width: u16,
+            /// Frame after frame.
+            values: Vec<f64>,
+        } = FRAMES 0x85,
+        /// To everybody: the test is over, and nothing follows.
+        Over {
+            /// As in the last frame.
+            phase: u8,
+            /// Code of the trip, 0 for none.
+            trip: u8,
+            /// Ticks done.
+            ticks: u64,
+            /// Frames that this client did not get.
+            dropped: u64,
+        } = OVER 0x86,
+    }
+}
+
+/// Text that is all the rest of a message; what is no text in it is replaced.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rest(pub String);
+
+impl Coded for Rest {
+    fn put(&self, to: &mut dyn BufMut) {
+        to.put_slice(self.0.as_bytes());
+    }
+
+    fn take(from: &mut &[u8]) -> Option<Self> {
+        Some(Self(String::from_utf8_lossy(std::mem::take(from)).into_owned()))
+    }
 }
 
 coded! {
     /// What the test is like.
-    #[derive(Debug, Clone, PartialEq)]
+    #[derive(Debug, Clone, PartialEq, Default)]
     pub struct Welcome {
         /// Of the protocol.
         pub version: u16,
@@ -130,7 +181,7 @@ coded! {
 coded! {
     /// Where the test stands.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-    pub struct StatusBody {
+    pub struct Status {
         /// Ticks done.
         pub ticks: u64,
         /// Number of the phase.
@@ -186,36 +237,6 @@ pub enum ProtocolError {
     BadMagic,
 }
 
-/// Types of messages.
-pub mod kind {
-    /// A greeting.
-    pub const HELLO: u8 = 0x01;
-    /// Asks to feed.
-    pub const FEED: u8 = 0x02;
-    /// Samples.
-    pub const LOAD: u8 = 0x03;
-    /// End of the load.
-    pub const END: u8 = 0x04;
-    /// Asks for frames.
-    pub const WATCH: u8 = 0x05;
-    /// The operator's stop.
-    pub const STOP: u8 = 0x06;
-    /// Asks for the status.
-    pub const STATUS: u8 = 0x07;
-    /// What the test is like.
-    pub const WELCOME: u8 = 0x81;
-    /// Granted.
-    pub const GRANTED: u8 = 0x82;
-    /// Refused.
-    pub const REFUSED: u8 = 0x83;
-    /// The status.
-    pub const STATUS_REPLY: u8 = 0x84;
-    /// Frames.
-    pub const FRAMES: u8 = 0x85;
-    /// The end.
-    pub const OVER: u8 = 0x86;
-}
-
 /// Type, body and length on the wire of a message.
 pub type Whole<'a> = (u8, &'a [u8], usize);
 
@@ -236,108 +257,33 @@ pub fn split(bytes: &[u8]) -> Result<Option<Whole<'_>>, ProtocolError> {
 impl Request {
     /// From type and body.
     pub fn read(kind: u8, body: &[u8]) -> Result<Self, ProtocolError> {
-        if kind == kind::HELLO && body.len() >= MAGIC.len() && !body.starts_with(&MAGIC) {
-            return Err(ProtocolError::BadMagic);
-        }
+        let body = match kind {
+            Self::HELLO => body.strip_prefix(&MAGIC).ok_or(ProtocolError::BadMagic)?,
+            _ => body,
+        };
         read_whole(kind, body, Self::parse)
-    }
-
-    fn parse(kind: u8, body: &mut &[u8]) -> Option<Self> {
-        Some(match kind {
-            kind::HELLO => {
-                body.split_off(..MAGIC.len())?;
-                Self::Hello { version: take(body)?, token: take(body)? }
-            }
-            kind::FEED => Self::Feed,
-            kind::LOAD => Self::Load { first: take(body)?, rows: take(body)? },
-            kind::END => Self::End { samples: take(body)? },
-            kind::WATCH => Self::Watch { every: take(body)? },
-            kind::STOP => Self::Stop,
-            kind::STATUS => Self::Status,
-            _ => return None,
-        })
-    }
-
-    /// As bytes for the wire.
-    pub fn bytes(&self) -> Vec<u8> {
-        match self {
-            Self::Hello { version, token } => {
-                let [a, b, c, d] = &MAGIC;
-                message(kind::HELLO, &[a, b, c, d, version, token])
-            }
-            Self::Feed => message(kind::FEED, &[]),
-            Self::Load { first, rows } => message(kind::LOAD, &[first, rows]),
-            Self::End { samples } => message(kind::END, &[samples]),
-            Self::Watch { every } => message(kind::WATCH, &[every]),
-            Self::Stop => message(kind::STOP, &[]),
-            Self::Status => message(kind::STATUS, &[]),
-        }
     }
 }
 
 impl Reply {
     /// From type and body.
     pub fn read(kind: u8, body: &[u8]) -> Result<Self, ProtocolError> {
-        read_whole(kind, body, Self::parse)
-    }
-
-    fn parse(kind: u8, body: &mut &[u8]) -> Option<Self> {
-        Some(match kind {
-            kind::WELCOME => Self::Welcome(take(body)?),
-            kind::GRANTED => Self::Granted { request: take(body)?, value: take(body)? },
-            kind::REFUSED => {
-                let (request, reason) = (take(body)?, Refusal::from_code(take(body)?)?);
-                let text = String::from_utf8_lossy(std::mem::take(body)).into_owned();
-                Self::Refused { request, reason, text }
+        match read_whole(kind, body, Self::parse)? {
+            Self::Frames { width, values, .. }
+                if width == 0 || !values.len().is_multiple_of(usize::from(width)) =>
+            {
+                Err(ProtocolError::BadBody(kind))
             }
-            kind::STATUS_REPLY => Self::Status(take(body)?),
-            kind::FRAMES => {
-                let (dropped, width, values) = (take(body)?, take(body)?, take::<Vec<f64>>(body)?);
-                if width == 0 || !values.len().is_multiple_of(usize::from(width)) {
-                    return None;
-                }
-                Self::Event(Event::Frames { dropped, width, values })
-            }
-            kind::OVER => {
-                let (phase, trip) = (take(body)?, take(body)?);
-                Self::Event(Event::Over { phase, trip, ticks: take(body)?, dropped: take(body)? })
-            }
-            _ => return None,
-        })
-    }
-
-    /// As bytes for the wire.
-    pub fn bytes(&self) -> Vec<u8> {
-        match self {
-            Self::Welcome(welcome) => message(kind::WELCOME, &[welcome]),
-            Self::Granted { request, value } => message(kind::GRANTED, &[request, value]),
-            Self::Refused { request, reason, text } => {
-                // Behind the code all the rest is text.
-                let mut body = vec![*request];
-                (*reason as u16).put(&mut body);
-                body.extend_from_slice(text.as_bytes());
-                framed(kind::REFUSED, &body)
-            }
-            Self::Status(status) => message(kind::STATUS_REPLY, &[status]),
-            Self::Event(Event::Frames { dropped, width, values }) => {
-                message(kind::FRAMES, &[dropped, width, values])
-            }
-            Self::Event(Event::Over { phase, trip, ticks, dropped }) => {
-                message(kind::OVER, &[phase, trip, ticks, dropped])
-            }
+            reply => Ok(reply),
         }
     }
 }
 
-/// A message of these parts.
+/// A message of these parts; a greeting has the first bytes before them.
 fn message(kind: u8, parts: &[&dyn Coded]) -> Vec<u8> {
-    let mut body = Vec::new();
+    let mut body = if kind == Request::HELLO { MAGIC.to_vec() } else { Vec::new() };
     parts.iter().for_each(|part| part.put(&mut body));
-    framed(kind, &body)
-}
-
-fn framed(kind: u8, body: &[u8]) -> Vec<u8> {
-    [&(1 + body.len() as u32).to_le_bytes(), &[kind][..], body].concat()
+    [&(1 + body.len() as u32).to_le_bytes(), &[kind][..], &body].concat()
 }
 
 /// Reads a body to its last byte, or refuses it.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use super::connection::{Connection, FrameQueue, Standing};
-use super::protocol::{Event, Refusal, Reply, Request, StatusBody, VERSION, Welcome, kind};
+use super::protocol::{Refusal, Reply, Request, Rest, Status, VERSION, Welcome};
 use super::token::Token;
 use crate::stop::StopHandle;
 use crate::streamed_load::{Feed, FeedError, FeedState};
@@ -31,23 +31,13 @@ const LOOK_NS: u64 = 5_000_000;
 /// How often that of the load, while it is full.
 const FULL_NS: u64 = 500_000;
 
-/// What sets the pace.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[repr(u8)]
-pub enum RealTime {
-    /// The machine.
-    No = 0,
-    /// The clock.
-    Yes = 1,
-}
-
 /// What a link joins.
 pub struct HostParts {
     /// What clients must know.
     pub token: Token,
     /// What they are told. Channels as many as the tap takes.
     pub welcome: Welcome,
-    /// The way in for a streamed load.
+    /// The way in for a streamed load, while no client has it.
     pub feed: Option<Feed>,
     /// The way out for frames, and where the test stands.
     pub tap: TapReader,
@@ -98,20 +88,10 @@ pub struct HostService {
 impl HostService {
     /// Nobody has come yet.
     pub fn new(parts: HostParts) -> Self {
-        let HostParts { token, welcome, feed, tap, stop } = parts;
+        let state = parts.feed.as_ref().map(|feed| Arc::clone(&feed.state));
         Self {
-            frame: vec![0.0; tap.width],
-            test: Test {
-                token,
-                welcome: Reply::Welcome(welcome).bytes(),
-                stop,
-                tap,
-                state: feed.as_ref().map(|feed| Arc::clone(&feed.state)),
-                feed,
-                feed_left: None,
-                served: 0,
-                turned_away: 0,
-            },
+            frame: vec![0.0; parts.tap.width],
+            test: Test { parts, state, feed_left: None, served: 0, turned_away: 0 },
             skipped: 0,
             connections: BTreeMap::new(),
             last: 0,
@@ -221,7 +201,7 @@ impl HostService {
             }
             if !connection.rows.is_empty() {
                 let outcome = go_on_feeding(now_ns, connection);
-                self.test.conclude(now_ns, connection, kind::LOAD, outcome);
+                self.test.conclude(now_ns, connection, Request::LOAD, outcome);
             } else if connection.has_fallen_silent(now_ns) {
                 let outcome = refused(Refusal::BadRequest, "nothing whole came for too long");
                 self.test.conclude(now_ns, connection, 0, outcome);
@@ -237,11 +217,11 @@ impl HostService {
     /// The last tick is done: everybody is told, after the frames that wait.
     pub fn end(&mut self, now_ns: u64) {
         self.distribute();
-        let StatusBody { phase, trip, ticks, .. } = self.test.status();
+        let Status { phase, trip, ticks, .. } = self.test.status();
         for connection in self.connections.values_mut() {
             self.test.take_back(connection, None);
             if !connection.is_leaving() {
-                let over = |dropped| Event::Over { phase, trip, ticks, dropped };
+                let over = |dropped| Reply::Over { phase, trip, ticks, dropped };
                 connection.say_last(now_ns, over);
             }
         }
@@ -249,10 +229,10 @@ impl HostService {
 
     /// Hands out what the ring holds.
     fn distribute(&mut self) {
-        let lost = self.test.tap.state.dropped();
+        let lost = self.test.parts.tap.state.dropped();
         let mut queues: Vec<&mut FrameQueue> =
             self.connections.values_mut().filter_map(|it| it.frames.as_mut()).collect();
-        while self.test.tap.pop(&mut self.frame) {
+        while self.test.parts.tap.pop(&mut self.frame) {
             queues.iter_mut().for_each(|queue| queue.offer(&self.frame));
         }
         // What found no room in the ring is missing behind what was in it.
@@ -303,13 +283,8 @@ impl HostService {
 
 /// What clients reach of the test.
 pub(super) struct Test {
-    token: Token,
-    welcome: Vec<u8>,
-    stop: StopHandle,
-    tap: TapReader,
+    parts: HostParts,
     state: Option<Arc<FeedState>>,
-    /// The right to feed, while nobody has it.
-    feed: Option<Feed>,
     /// Why the last client that fed the load did not go on with it.
     pub(super) feed_left: Option<String>,
     served: u64,
@@ -330,7 +305,7 @@ impl Test {
             Ok(Some(reply)) => connection.say(now_ns, &reply.bytes()),
             Err((reason, text)) => {
                 self.take_back(connection, Some(&text));
-                let reply = Reply::Refused { request, reason, text };
+                let reply = Reply::Refused { request, reason, text: Rest(text) };
                 if reason == Refusal::WrongToken {
                     connection.held_back = Some((now_ns + PENALTY_NS, reply));
                 } else {
@@ -349,7 +324,7 @@ impl Test {
                 self.feed_left = Some(why.unwrap_or("the host that fed it went away").to_owned());
             }
             feed.break_off();
-            self.feed = Some(feed);
+            self.parts.feed = Some(feed);
         }
     }
 
@@ -368,7 +343,7 @@ impl Test {
                 return refused(Refusal::BadGreeting, "a client greets first");
             };
             connection.standing = self.greet(clients, version, &token)?;
-            connection.say(now_ns, &self.welcome);
+            connection.say(now_ns, &Reply::Welcome(self.parts.welcome.clone()).bytes());
             return Ok(None);
         }
         match (request, &mut connection.feed) {
@@ -402,7 +377,7 @@ impl Test {
                 feed.end();
                 granted(samples)
             }
-            (Request::Watch { every }, _) => match u16::try_from(self.tap.width) {
+            (Request::Watch { every }, _) => match u16::try_from(self.parts.tap.width) {
                 Ok(width) if width > 0 && every > 0 => {
                     connection.frames = Some(FrameQueue::new(width, every));
                     granted(u64::from(every))
@@ -418,9 +393,9 @@ impl Test {
     /// Presses the stop as often as a client has asked, before anything else it has sent.
     fn obey_stops(&mut self, now_ns: u64, connection: &mut Connection) {
         for _ in 0..connection.stops() {
-            self.stop.press();
-            let value = u64::from(self.stop.presses());
-            connection.say(now_ns, &Reply::Granted { request: kind::STOP, value }.bytes());
+            self.parts.stop.press();
+            let (request, value) = (Request::STOP, u64::from(self.parts.stop.presses()));
+            connection.say(now_ns, &Reply::Granted { request, value }.bytes());
         }
     }
 
@@ -430,7 +405,7 @@ impl Test {
             let text = format!("version {version} of the protocol; this side has {VERSION}");
             return refused(Refusal::BadGreeting, text);
         }
-        if !self.token.is(token) {
+        if !self.parts.token.is(token) {
             return refused(Refusal::WrongToken, "the token is wrong");
         }
         self.served += 1;
@@ -442,9 +417,9 @@ impl Test {
         if self.state.is_none() {
             return refused(Refusal::NotStreamed, "the load of this test is not streamed");
         }
-        if feed.is_none() && self.feed.is_some() {
+        if feed.is_none() && self.parts.feed.is_some() {
             // Whatever became of the one before, the load goes on.
-            *feed = self.feed.take();
+            *feed = self.parts.feed.take();
             self.feed_left = None;
         }
         match feed {
@@ -454,19 +429,19 @@ impl Test {
         }
     }
 
-    fn status(&self) -> StatusBody {
-        let test = &self.tap.state;
-        let mut status = StatusBody {
+    fn status(&self) -> Status {
+        let test = &self.parts.tap.state;
+        let mut status = Status {
             ticks: test.ticks.load(Ordering::Relaxed),
             phase: test.phase.load(Ordering::Relaxed),
             trip: test.trip.load(Ordering::Relaxed),
             dropped: test.dropped(),
-            ..StatusBody::default()
+            ..Status::default()
         };
         if let Some(state) = &self.state {
             (status.fed, status.used) = (state.fed(), state.used());
             status.starved = state.starved();
-            status.feeding = if state.is_ended() { 2 } else { u8::from(self.feed.is_none()) };
+            status.feeding = if state.is_ended() { 2 } else { u8::from(self.parts.feed.is_none()) };
         }
         status
     }

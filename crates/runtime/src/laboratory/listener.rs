@@ -9,12 +9,10 @@ use crate::link::wire::{
     encode,
 };
 use crate::link::{Endpoint, Received, Token};
-use crate::world::Entropy;
+use crate::world::World;
 
 /// How long a welcome waits for its arm.
 const ARM_WITHIN: Duration = Duration::from_secs(2);
-/// In lock-step the loop says how patient it is; nobody is patient for longer.
-const MOST_PATIENCE_S: f64 = 60.0;
 
 /// What a laboratory says of itself.
 #[derive(Debug, Clone, PartialEq)]
@@ -25,6 +23,8 @@ pub struct LabProfile {
     pub limits: [Vec<f64>; 3],
     /// After this much silence of the loop it goes to safe by itself, s.
     pub watchdog_s: f64,
+    /// The same in lock-step, where the loop may think for longer than a period, s.
+    pub patience_s: f64,
     /// What both sides know.
     pub token: Token,
     /// What it can: a sum of the constants in [`crate::link::wire`].
@@ -69,7 +69,7 @@ pub struct AcceptedSession {
 /// session. It does no I/O and needs no timer.
 pub struct Listener {
     profile: Arc<LabProfile>,
-    entropy: Arc<dyn Entropy>,
+    world: Arc<dyn World>,
     /// Who was welcomed and has not armed, and how long it may take.
     welcomed: Option<(AcceptedSession, u64)>,
     out: Box<Room>,
@@ -77,8 +77,8 @@ pub struct Listener {
 
 impl Listener {
     /// Nobody has come yet.
-    pub fn new(profile: LabProfile, entropy: Arc<dyn Entropy>) -> Self {
-        Self { profile: Arc::new(profile), entropy, welcomed: None, out: Box::new([0; MOST_BYTES]) }
+    pub fn new(profile: LabProfile, world: Arc<dyn World>) -> Self {
+        Self { profile: Arc::new(profile), world, welcomed: None, out: Box::new([0; MOST_BYTES]) }
     }
 
     /// Takes a datagram.
@@ -128,7 +128,7 @@ impl Listener {
             Ok(match self.welcomed.take_if(is_again) {
                 Some((session, _)) => session,
                 None => {
-                    let number = self.entropy.number().map_err(|_| Refusal::Other)?;
+                    let number = self.world.secret_number().map_err(|_| Refusal::Other)?;
                     AcceptedSession::new(&self.profile, &hello, from, number)
                 }
             })
@@ -154,9 +154,9 @@ impl AcceptedSession {
             nonce: hello.nonce,
             endpoint: Endpoint::new(session, profile.dofs()),
             lock_step,
+            // In lock-step a loop says how long it waits; no longer than the file allows.
             watchdog_s: if lock_step {
-                // Virtual time may stand still for as long as the loop would wait.
-                profile.watchdog_s.max(patience_s.min(MOST_PATIENCE_S))
+                profile.watchdog_s.max(patience_s).min(profile.patience_s)
             } else {
                 profile.watchdog_s
             },

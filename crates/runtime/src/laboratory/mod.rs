@@ -22,7 +22,7 @@ use crate::frame::{Block, FramePlan};
 use crate::gate::{Limits, Trip, TripKind, gate};
 use crate::interlock::{Phase, SafePath, Stop};
 use crate::record::FrameSink;
-use crate::rig::{Measured, Rig, RigSlot};
+use crate::rig::RigSlot;
 use crate::source::{Proposal, Scene, Source};
 use crate::tick::{Frames, Loop, Observers};
 
@@ -85,7 +85,7 @@ pub struct WireSource {
     behind: bool,
     /// Where the loop said it stands.
     loop_phase: u8,
-    /// The trip of the loop: its code, and the tick at which the loop said so.
+    /// The trip of the loop: its code, and the tick at which the loop first said so.
     loop_trip: Option<(u8, u64)>,
 }
 
@@ -130,10 +130,6 @@ impl Source for WireSource {
 
     fn desired(&self) -> &Motion {
         &self.received
-    }
-
-    fn advance(&mut self, _measured: &Measured) -> Result<(), Trip> {
-        Ok(())
     }
 
     /// Nobody has asked for a motion before the first command.
@@ -195,7 +191,7 @@ impl Laboratory {
         for rate in &mut limits.rate {
             *rate *= 1.0 + ROUNDING;
         }
-        let frames = sink.map(|sink| Frames::new(sink, Block::laboratory(), every));
+        let frames = sink.map(|sink| Frames::new(sink, Block::LABORATORY, every));
         let observers = Observers { frames, ..Observers::default() };
         let mut new = Loop::arm(source, None, limits, safe_path, rig, observers);
         let health = new.measure();
@@ -223,7 +219,7 @@ impl Laboratory {
         let channel = |(name, words)| Channel::new(format!("loop.{name}"), "", words);
         let source = source.map(channel).into();
         let plan = FramePlan { interface: count, source, ..FramePlan::default() };
-        plan.channels(&Block::laboratory())
+        plan.channels(Block::LABORATORY)
     }
 
     /// Takes a command of the loop: what the next tick does. An older one than the
@@ -248,7 +244,7 @@ impl Laboratory {
     /// Takes a command in virtual time, where it is a tick. Ticks whose command never
     /// came are made up for first, the rig standing still over them.
     pub fn obey(&mut self, tick: u64, command: &Motion, loop_phase: u8) {
-        let gap = tick.saturating_sub(self.next_command());
+        let gap = tick.saturating_sub(self.source.next);
         let step_s = self.step_s();
         if gap <= self.source.bridge && self.tripped().is_none() {
             (0..gap).for_each(|_| self.tick_after(step_s));
@@ -275,17 +271,6 @@ impl Laboratory {
             // The rig must not go on with the last velocity.
             self.tick();
         }
-    }
-
-    /// The tick of the loop whose command should come next.
-    pub fn next_command(&self) -> u64 {
-        self.source.next
-    }
-
-    /// Takes down that the loop says it has tripped, and why. What it said first
-    /// stays.
-    pub fn note_loop_trip(&mut self, code: u8) {
-        self.source.loop_trip.get_or_insert((code, self.tick));
     }
 
     /// The trip of the loop and the time at which it said so, if it did.

@@ -10,9 +10,8 @@ use thiserror::Error;
 use super::Laboratory;
 use super::listener::{AcceptedSession, LabProfile, Listener, Reception};
 use super::session::{Session, SessionEnd};
-use crate::link::wire::MOST_BYTES;
 use crate::stop::StopHandle;
-use crate::world::{Clock, DatagramSocket, World};
+use crate::world::{DatagramSocket, World};
 
 /// How long the socket waits before the operator's stop is looked at.
 const SLICE: Duration = Duration::from_millis(5);
@@ -34,31 +33,25 @@ pub struct ListenError {
 
 /// A laboratory at its address.
 pub struct LabServer {
-    clock: Arc<dyn Clock>,
+    world: Arc<dyn World>,
     socket: Box<dyn DatagramSocket>,
     listener: Listener,
     /// Where it listens; with port 0 the system has chosen one.
     pub address: SocketAddr,
-    inbox: Box<[u8; MOST_BYTES + 1]>,
 }
 
 impl LabServer {
     /// Opens the address.
     pub fn bind(
-        world: &World,
+        world: &Arc<dyn World>,
         address: SocketAddr,
         profile: LabProfile,
     ) -> Result<Self, ListenError> {
         let failed = |source| ListenError { address, source };
-        let socket = world.network.listen(address).map_err(failed)?;
+        let socket = world.listen(address).map_err(failed)?;
         let address = socket.address().map_err(failed)?;
-        Ok(Self {
-            clock: Arc::clone(&world.clock),
-            socket,
-            listener: Listener::new(profile, Arc::clone(&world.entropy)),
-            address,
-            inbox: Box::new([0; MOST_BYTES + 1]),
-        })
+        let listener = Listener::new(profile, Arc::clone(world));
+        Ok(Self { world: Arc::clone(world), socket, listener, address })
     }
 
     /// Waits for a loop; `None` when the operator's stop is pressed.
@@ -76,8 +69,8 @@ impl LabServer {
     pub fn accept_now(&mut self) -> Option<AcceptedSession> {
         for _ in 0..MOST_READ {
             // A socket's error is that of a datagram sent before.
-            let Ok(Some((bytes, from))) = self.socket.receive(&mut self.inbox[..]) else { break };
-            match self.listener.handle(self.clock.now_ns(), from, &self.inbox[..bytes]) {
+            let Ok(Some((bytes, from))) = self.socket.receive() else { break };
+            match self.listener.handle(self.world.now_ns(), from, bytes) {
                 Reception::Ignored => {}
                 // One that does not get there is asked for again.
                 Reception::Answer(answer) => drop(self.socket.send(answer.to, answer.bytes)),
@@ -110,7 +103,7 @@ impl LabServer {
         laboratory: Laboratory,
         stop: &StopHandle,
     ) -> Session {
-        let now_ns = self.clock.now_ns();
+        let now_ns = self.world.now_ns();
         let mut session = Session::new(now_ns, accepted, laboratory, stop);
         let answer = session.open(now_ns);
         let sent = self.socket.send(answer.to, answer.bytes);
@@ -121,20 +114,20 @@ impl LabServer {
     /// Does what a session has to do now, without waiting.
     pub fn serve_now(&mut self, session: &mut Session) {
         for _ in 0..MOST_READ {
-            let Ok(Some((bytes, from))) = self.socket.receive(&mut self.inbox[..]) else { break };
+            let Ok(Some((bytes, from))) = self.socket.receive() else { break };
             session.wait_for_room();
-            let answer = session.handle(self.clock.now_ns(), from, &self.inbox[..bytes]);
+            let answer = session.handle(self.world.now_ns(), from, bytes);
             let sent = answer.map_or(Ok(()), |it| self.socket.send(it.to, it.bytes));
             session.note(sent);
         }
         session.wait_for_room();
-        let answer = session.poll(self.clock.now_ns());
+        let answer = session.poll(self.world.now_ns());
         let sent = answer.map_or(Ok(()), |it| self.socket.send(it.to, it.bytes));
         session.note(sent);
     }
 
     fn wait(&mut self, until_ns: u64) {
-        let look_ns = self.clock.now_ns() + SLICE.as_nanos() as u64;
+        let look_ns = self.world.now_ns() + SLICE.as_nanos() as u64;
         self.socket.wait_until_ns(until_ns.min(look_ns));
     }
 }

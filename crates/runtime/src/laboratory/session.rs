@@ -8,15 +8,16 @@ use model::motion::Motion;
 
 use super::Laboratory;
 use super::listener::{AcceptedSession, Transmit};
-use crate::clock::{Driving, Overruns, Schedule};
+use crate::clock::{Driving, Schedule};
 use crate::gate::TripKind;
 use crate::interlock::{Phase, Response, Stop};
 use crate::link::wire::{Datagram, Kind, MOST_BYTES, Refusal, Room, decode};
 use crate::link::{LinkCounts, Received};
+use crate::realtime::Timing;
 use crate::stop::StopHandle;
 
 /// How a session ended.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct SessionEnd {
     /// What came and went.
     pub counts: LinkCounts,
@@ -24,8 +25,8 @@ pub struct SessionEnd {
     pub silent_s: Option<f64>,
     /// Seconds from the laboratory's own trip to its safe state, by the clock.
     pub safe_after_s: Option<f64>,
-    /// Ticks that the laboratory's own clock missed.
-    pub overruns: Overruns,
+    /// How punctual its ticks were, where its own clock was the pace.
+    pub timing: Timing,
 }
 
 /// How long after a command the laboratory ticks, in periods: one that is that much
@@ -49,6 +50,7 @@ pub struct Session {
     driving: Driving,
     /// The laboratory's own ticks, once there are any.
     schedule: Option<Schedule>,
+    timing: Timing,
     /// Whether a command has drawn the schedule since the last tick.
     drawn: bool,
     /// When the last tick was.
@@ -81,6 +83,7 @@ impl Session {
             laboratory,
             stop: stop.clone(),
             schedule: None,
+            timing: Timing::default(),
             drawn: false,
             ticked_ns: now_ns,
             asked: None,
@@ -101,21 +104,22 @@ impl Session {
     /// Takes a datagram.
     pub fn handle(&mut self, now_ns: u64, from: SocketAddr, bytes: &[u8]) -> Option<Transmit<'_>> {
         let AcceptedSession { profile, peer, nonce, endpoint, .. } = &mut self.accepted;
-        let hello = |datagram: &Datagram<'_>| {
-            Some((datagram.header.answered(now_ns), datagram.handshake?.nonce))
-        };
-        if from != *peer {
+        let is_peer = from == *peer;
+        let received = if is_peer {
+            endpoint.receive(bytes)
+        } else if let Ok(datagram) = decode(bytes)
+            && datagram.header.kind == Kind::Hello
+        {
+            Received::Hello(datagram)
+        } else {
             endpoint.counts.foreign += 1;
-            let datagram = decode(bytes).ok().filter(|it| it.header.kind == Kind::Hello)?;
-            let (header, asked) = hello(&datagram)?;
-            let bytes = profile.refuse(header, asked, Refusal::Busy, &mut self.out);
-            return Some(Transmit { to: from, bytes });
-        }
-        match endpoint.receive(bytes) {
+            Received::Nothing
+        };
+        match received {
             Received::Nothing => None,
             Received::Hello(datagram) => {
-                let (header, asked) = hello(&datagram)?;
-                let bytes = if asked == *nonce {
+                let (header, asked) = (datagram.header.answered(now_ns), datagram.handshake?.nonce);
+                let bytes = if is_peer && asked == *nonce {
                     self.accepted.welcome(header, &mut self.out)
                 } else {
                     endpoint.counts.foreign += 1;
@@ -161,6 +165,7 @@ impl Session {
         let Some(schedule) = &mut self.schedule else { return };
         let began = schedule.begin(now_ns);
         self.driving.count(&mut self.laboratory, &began);
+        self.timing.wake_up.record(began.late_ns());
         let elapsed_s = 1e-9 * now_ns.saturating_sub(self.ticked_ns) as f64;
         (self.ticked_ns, self.drawn) = (now_ns, false);
         self.laboratory.tick_after(elapsed_s);
@@ -190,7 +195,7 @@ impl Session {
             counts: self.accepted.endpoint.counts,
             silent_s: self.silent_s,
             safe_after_s: way.map(|(from, to)| 1e-9 * to.saturating_sub(from) as f64),
-            overruns: self.driving.overruns,
+            timing: Timing { overruns: self.driving.overruns, ..self.timing },
         };
         (self.laboratory, end)
     }
@@ -214,7 +219,8 @@ impl Session {
         let header = &datagram.header;
         // Not where the laboratory itself tripped first: that is why the loop did.
         if header.state != 0 && self.laboratory.tripped().is_none() {
-            self.laboratory.note_loop_trip(header.trip);
+            let tick = self.laboratory.ticks();
+            self.laboratory.source.loop_trip.get_or_insert((header.trip, tick));
         }
         match header.kind {
             Kind::Command => {
@@ -222,7 +228,7 @@ impl Session {
                 return Some(self.report(now_ns, tick, header.time_ns));
             }
             // The first answer was lost.
-            Kind::Arm if self.laboratory.next_command() == 0 => {
+            Kind::Arm if self.laboratory.source.next == 0 => {
                 return Some(self.report(now_ns, 0, header.time_ns));
             }
             Kind::Arm => {}
@@ -252,7 +258,7 @@ impl Session {
     /// Takes a command; gives the tick that is reported at once, if any is.
     fn take_command(&mut self, now_ns: u64, datagram: &Datagram<'_>) -> Option<u64> {
         let header = &datagram.header;
-        let (tick, next) = (header.tick, self.laboratory.next_command());
+        let (tick, next) = (header.tick, self.laboratory.source.next);
         let counts = &mut self.accepted.endpoint.counts;
         if tick < next {
             // Asked again: its answer was lost. Otherwise later than a later one.

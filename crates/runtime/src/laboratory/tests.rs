@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::link::LinkCounts;
-use crate::rig::RigFault;
+use crate::rig::{Measured, Rig, RigFault};
 
 /// Achieves every command one tick later, with a force of 1 kN/mm.
 struct Prompt {
@@ -43,6 +43,7 @@ fn laboratory_at(position: f64, start: Start) -> Laboratory {
         rate: vec![1.0],
         force: vec![15e3],
         tracking_error: vec![0.0],
+        overshoot: f64::INFINITY,
         step_s: 1e-3,
     };
     let rig = RigSlot::Other(Box::new(Prompt { command: vec![position] }));
@@ -148,7 +149,7 @@ fn too_many_missing_commands_trip() {
     laboratory.obey(8, &to(0.0), 0);
     let (trip, _) = laboratory.tripped().unwrap();
     assert_eq!((trip.kind, trip.value, trip.limit), (TripKind::PeerSilent, 0.004, 0.003));
-    assert_eq!(laboratory.next_command(), 9);
+    assert_eq!(laboratory.source.next, 9);
     // A tick at the end of all numbers is no more than that.
     laboratory.obey(u64::MAX - 1, &to(0.0), 0);
     assert_eq!(laboratory.phase(), Phase::Holding);

@@ -1,5 +1,7 @@
 //! One end of a link: numbers what it sends, judges what it receives, counts both.
 
+use serde::{Serialize, Serializer};
+
 use super::window::{Seen, Window};
 use super::wire::{Datagram, Flaw, Handshake, Header, Kind, MOST_BYTES, decode, encode};
 
@@ -28,6 +30,13 @@ pub struct LinkCounts {
     pub resent: u64,
     /// Datagrams the system did not take, or said nobody was there for.
     pub unsent: u64,
+}
+
+/// By their names.
+impl Serialize for LinkCounts {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_map(self.named())
+    }
 }
 
 impl LinkCounts {

@@ -48,16 +48,6 @@ codes! {
     }
 }
 
-impl Coded for Kind {
-    fn put(&self, to: &mut dyn BufMut) {
-        to.put_u8(*self as u8);
-    }
-
-    fn take(from: &mut &[u8]) -> Option<Self> {
-        Self::from_code(take(from)?)
-    }
-}
-
 impl Kind {
     /// Whether it carries a [`Handshake`].
     pub fn is_handshake(self) -> bool {

@@ -5,7 +5,7 @@ use crate::gate::{Trip, TripKind};
 use crate::interlock::{Response, Stop};
 
 /// The levels of one indicator; absent ones do nothing.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Levels {
     /// An event is noted, the test goes on.
     pub warn: Option<f64>,
@@ -31,14 +31,8 @@ const CLEARANCE: f64 = 0.1;
 /// … for this long: an indicator that swings with the motion warns once.
 const SETTLED_S: f64 = 1.0;
 
-impl Levels {
-    /// Watches only.
-    pub const NONE: Self = Self { warn: None, hold: None, ramp_down: None, abort: None };
-}
-
 impl Sense {
     /// What is not a number has reached every level: it may be anything.
-    #[inline]
     fn reached(self, value: f64, level: f64) -> bool {
         match self {
             _ if value.is_nan() => true,
@@ -48,7 +42,6 @@ impl Sense {
     }
 
     /// Whether a value is well on the good side; what is not a number is not.
-    #[inline]
     fn clear(self, value: f64, level: f64) -> bool {
         match self {
             Self::Rising => value < level - CLEARANCE * level.abs(),
@@ -77,7 +70,6 @@ impl Alarm {
     }
 
     /// Judges the value of this tick. The gravest level wins.
-    #[inline]
     pub(super) fn judge(
         &mut self,
         tick: u64,
@@ -102,7 +94,6 @@ impl Alarm {
         Ok(())
     }
 
-    #[inline]
     fn warn(&mut self, tick: u64, dof: usize, value: f64, limit: f64, log: &mut EventLog) {
         let cause = Trip { kind: self.kind, dof, value, limit };
         match self.raised {
@@ -150,7 +141,7 @@ mod tests {
 
     #[test]
     fn a_swinging_indicator_warns_once_and_recovers_when_it_has_settled() {
-        let mut alarm = alarm(Levels { warn: Some(50.0), ..Levels::NONE }, Sense::Rising);
+        let mut alarm = alarm(Levels { warn: Some(50.0), ..Levels::default() }, Sense::Rising);
         let mut log = EventLog::default();
         for tick in 0..400 {
             // Swings between 30 and 60 for two seconds, then stays at 46, then at 44.
@@ -171,7 +162,7 @@ mod tests {
     #[test]
     fn a_falling_indicator_is_reached_from_above() {
         let mut alarm =
-            alarm(Levels { warn: Some(3.0), hold: Some(1.0), ..Levels::NONE }, Sense::Falling);
+            alarm(Levels { warn: Some(3.0), hold: Some(1.0), ..Levels::default() }, Sense::Falling);
         let mut log = EventLog::default();
         alarm.judge(0, 0, f64::INFINITY, &mut log).unwrap();
         assert!(log.events.is_empty());

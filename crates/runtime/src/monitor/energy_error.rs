@@ -169,7 +169,7 @@ mod tests {
             states: None,
         };
         let mut energies = EnergyMonitor::new(&equations, WorkRule::Trapezoid, 1.0, f64::INFINITY);
-        let mut index = EnergyError::new(Levels::NONE, &energies, 1, step_s);
+        let mut index = EnergyError::new(Levels::default(), &energies, 1, step_s);
         let (mut input, mut last) = (0.0, (0.0, 0.0));
         let (mut least, mut most): (f64, f64) = (0.0, 0.0);
         for tick in 0..(6.0 / step_s) as u32 {

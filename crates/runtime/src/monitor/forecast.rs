@@ -87,7 +87,6 @@ impl Forecast {
     }
 
     /// Takes the two energies of this instant, J.
-    #[inline]
     fn add(&mut self, feedback: f64, dissipated: f64) {
         let now_s = self.tick as f64 * self.step_s;
         let surplus = feedback - (dissipated + self.constant_j);
@@ -194,7 +193,7 @@ mod tests {
     const STEP_S: f64 = 1e-3;
 
     fn forecast(window_s: f64) -> Forecast {
-        Forecast::new(&ForecastPlan { window_s, levels: Levels::NONE }, 1.0, STEP_S)
+        Forecast::new(&ForecastPlan { window_s, levels: Levels::default() }, 1.0, STEP_S)
     }
 
     #[test]
@@ -258,7 +257,7 @@ mod tests {
             forecast.add(feedback, dissipated);
             assert!(forecast.value_s.is_nan(), "{feedback} {dissipated}");
         }
-        let levels = Levels { hold: Some(1.0), ..Levels::NONE };
+        let levels = Levels { hold: Some(1.0), ..Levels::default() };
         let mut forecast = Forecast::new(&ForecastPlan { window_s: 0.08, levels }, 1.0, STEP_S);
         forecast.add(f64::INFINITY, f64::INFINITY);
         assert!(forecast.judge(0, &mut EventLog::default()).is_err());

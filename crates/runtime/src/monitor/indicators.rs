@@ -32,8 +32,9 @@ pub(super) trait Indicator: Send {
     fn observe_way_to_safe(&mut self, _command: &Motion, _held: &Motion, _measured: &Measured) {}
 }
 
-/// Which indicators are computed, and their levels. Percent and SI.
-#[derive(Debug, Clone, Copy, PartialEq)]
+/// Which indicators are computed, and their levels: by default nothing beyond the
+/// energies. Percent and SI.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct IndicatorPlan {
     /// Levels of the stability warning itself, %.
     pub stability: Levels,
@@ -50,16 +51,6 @@ pub struct IndicatorPlan {
 }
 
 impl IndicatorPlan {
-    /// Nothing beyond the energies.
-    pub const NOTHING: Self = Self {
-        stability: Levels::NONE,
-        windowed: None,
-        energy_error: None,
-        forecast: None,
-        tracking: None,
-        limits_used: None,
-    };
-
     /// The channels behind those of the frame, in the order in which an
     /// [`IndicatorSet`] writes them.
     pub fn channels(&self, interface: usize) -> Vec<Channel> {
@@ -103,7 +94,7 @@ impl IndicatorSet {
     /// Beside these energies, and for the limits of the loop; `None` where the plan
     /// asks for nothing.
     pub fn new(plan: &IndicatorPlan, energies: &EnergyMonitor, limits: &Limits) -> Option<Self> {
-        if *plan == IndicatorPlan::NOTHING {
+        if *plan == IndicatorPlan::default() {
             return None;
         }
         let (step_s, constant_j) = (limits.step_s, energies.constant_j);
@@ -144,7 +135,6 @@ impl IndicatorSet {
     }
 
     /// Appends the values of the last instant to a frame that has room for them.
-    #[inline]
     pub fn write(&self, frame: &mut Vec<f64>) {
         for indicator in &self.indicators {
             indicator.write(frame);

@@ -40,7 +40,6 @@ impl LimitsUsed {
     }
 
     /// Takes a command that has passed the gate; `held` is the one before.
-    #[inline]
     fn add(&mut self, desired: &Motion, measured: &Measured, held: &Motion, command: &Motion) {
         (self.shares, self.worst) = ([0.0; 4], (0.0, 0));
         for dof in 0..command.count() {
@@ -96,9 +95,10 @@ mod tests {
             rate: vec![0.5, f64::INFINITY],
             force: vec![1000.0, 500.0],
             tracking_error: vec![f64::INFINITY; 2],
+            overshoot: f64::INFINITY,
             step_s: 1e-3,
         };
-        let mut used = LimitsUsed::new(Levels::NONE, limits);
+        let mut used = LimitsUsed::new(Levels::default(), limits);
         let motion = |x: [f64; 2]| {
             let mut motion = Motion::rest(2);
             motion.displacement = x.to_vec();

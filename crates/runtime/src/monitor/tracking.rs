@@ -115,7 +115,6 @@ impl Tracking {
     }
 
     /// Takes one instant in: desired displacement and velocity, measured displacement.
-    #[inline]
     fn add(&mut self, desired: &[f64], velocity: &[f64], measured: &[f64]) {
         let signals = desired.iter().zip(velocity).zip(measured);
         for (dof, ((&x, &v), &y)) in self.dofs.iter_mut().zip(signals) {
@@ -212,7 +211,8 @@ mod tests {
     const STEP_S: f64 = 1.0 / 4096.0;
 
     fn tracking(window_s: f64) -> Tracking {
-        let plan = TrackingPlan { window_s, delay: Levels::NONE, amplitude: Levels::NONE };
+        let plan =
+            TrackingPlan { window_s, delay: Levels::default(), amplitude: Levels::default() };
         Tracking::new(&plan, 1, STEP_S)
     }
 

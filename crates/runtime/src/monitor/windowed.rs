@@ -77,7 +77,6 @@ impl WindowedWarning {
     }
 
     /// Takes the two energies of this instant, J.
-    #[inline]
     fn add(&mut self, feedback: f64, dissipated: f64) {
         let (feedback_then, dissipated_then) = self.marks[self.oldest];
         let taken = dissipated - dissipated_then + self.constant_j;
@@ -114,7 +113,7 @@ mod tests {
     const STEP_S: f64 = 1e-3;
 
     fn windowed(window_s: f64) -> WindowedWarning {
-        let plan = WindowedPlan { window_s, constant_j: None, levels: Levels::NONE };
+        let plan = WindowedPlan { window_s, constant_j: None, levels: Levels::default() };
         WindowedWarning::new(&plan, 1.0, STEP_S)
     }
 

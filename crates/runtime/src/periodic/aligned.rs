@@ -16,7 +16,6 @@ impl Aligned {
     }
 
     /// Passes the ticks of displacement, force and acceleration through, in place.
-    #[inline]
     pub(super) fn pass(&mut self, signals: [&mut [f64]; 3]) {
         for (line, rows) in self.lines.iter_mut().zip(signals) {
             line.pass(rows);

@@ -74,7 +74,6 @@ impl Phase {
     /// Goes on by `most` ticks, or until the phase is computed anew, by `cycles`
     /// each, which [`set_change`](Self::set_change) knows. Whether a period has
     /// ended with them.
-    #[inline]
     fn stretch(&mut self, cycles: f64, most: usize) -> bool {
         let width = 2 * self.turn.len();
         let present = self.ticks * width..(self.ticks + 1) * width;
@@ -228,7 +227,6 @@ impl Generator {
     /// computed anew, and goes there. The load acts as cos ωt, turned back by an
     /// angle of which sine and cosine are given; before the first point nothing
     /// acts. Whether a period has ended.
-    #[inline]
     pub(super) fn stretch(&mut self, late: (f64, f64), most: usize, out: &mut Stretch) -> bool {
         let ended = self.phase.stretch(self.frequency_hz * self.step_s, most.min(STRETCH));
         out.ticks = self.phase.ticks;
@@ -247,7 +245,6 @@ impl Generator {
     }
 
     /// Takes the coefficients one tick on, as long as they are on their way.
-    #[inline]
     fn ramp(&mut self) {
         if self.share >= 1.0 {
             return;

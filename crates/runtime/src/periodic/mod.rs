@@ -29,7 +29,7 @@ use crate::interlock::{SafePath, Stop};
 use crate::open_loop::OpenLoop;
 use crate::operator::obey;
 use crate::record::FrameSink;
-use crate::rig::{Measured, Rig, RigSlot};
+use crate::rig::{Measured, RigSlot};
 use crate::source::{Proposal, Scene, Source, not_converged};
 use crate::tick::{Frames, Loop, Observers};
 use aligned::Aligned;
@@ -139,7 +139,7 @@ impl PeriodicLoop {
 
     /// The same loop with a frame of every so many ticks.
     pub fn recorded(mut self, sink: FrameSink, every: u64) -> Self {
-        self.observers.frames = Some(Frames::new(sink, Block::driven(), every));
+        self.observers.frames = Some(Frames::new(sink, Block::DRIVEN, every));
         self
     }
 
@@ -337,7 +337,6 @@ impl PeriodicSource {
 
     /// Moves the simulated side through the instants that were measured. The signals
     /// are late together, and the load waits for them.
-    #[inline]
     fn simulate(&mut self) -> Result<(), Trip> {
         let rows = &mut self.stretch;
         let count = rows.ticks * rows.dofs;

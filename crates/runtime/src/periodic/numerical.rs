@@ -120,7 +120,6 @@ impl Numerical {
 
     /// Goes through the instants of these signals; `out` gets the displacements of
     /// the simulated side.
-    #[inline]
     pub(super) fn run(&mut self, ticks: &Ticks<'_>, out: &mut [f64]) -> Result<(), NotConverged> {
         match &mut self.side {
             // The usual numbers are known to the compiler: no loop is left of them.

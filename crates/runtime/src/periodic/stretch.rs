@@ -13,7 +13,7 @@ use numerics::small::copy;
 
 use super::PeriodicLoop;
 use crate::gate::{GateInput, Trip, TripKind, gate};
-use crate::rig::{Measured, Rig, RigSlot};
+use crate::rig::{Measured, RigSlot};
 
 /// Most ticks of a stretch: all rows stay in the nearest cache.
 pub(super) const STRETCH: usize = 32;
@@ -55,7 +55,6 @@ impl Stretch {
     }
 
     /// What is measured in its only tick.
-    #[inline]
     pub(super) fn take(&mut self, measured: &Measured) {
         copy(&mut self.displacement[..self.dofs], &measured.displacement);
         copy(&mut self.force[..self.dofs], &measured.force);

@@ -50,7 +50,6 @@ impl Windows {
     }
 
     /// Takes the signals of a stretch: of each kind, all DOFs tick by tick.
-    #[inline]
     pub(super) fn add(&mut self, phase: &Phase, stretch: &Stretch) {
         let ticks = stretch.ticks;
         for half_cosine in &phase.half_cosines[..ticks] {

@@ -1,14 +1,14 @@
-//! The real-time driver: a loop in a thread of its own, each tick at its deadline.
+//! The real-time driver: a loop in a thread of its own, each tick at its deadline; the
+//! main loop of a two-rate test in another.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, channel};
-use std::thread;
+use std::thread::{self, Thread};
 use std::time::Duration;
 
 use super::grant::{Granted, PreparedThread, ProcessGrant, ThreadPlan};
 use super::latency::Latency;
-use super::main_thread::{MainThread, MainTiming, Waker};
 use super::status::{Glance, Status};
 use super::{RealtimeError, RealtimePlan};
 use crate::clock::{self, Began, Overruns, Schedule, Ticked, drive};
@@ -19,12 +19,16 @@ use crate::record::TimingNote;
 use crate::source::Source;
 use crate::stop::StopHandle;
 use crate::tick::Loop;
+use crate::two_rate::{MainLoop, MainState};
 use crate::world::{Clock, System};
 
 /// How often who looks on is called.
 const LOOK: Duration = Duration::from_millis(100);
-/// Ticks between two looks at the recorder's ring.
+/// Ticks between two looks at the recorder's ring, and at how late ticks begin.
 const RING_LOOK: u64 = 256;
+
+/// It is woken when its samples are there; this is for the end alone.
+const NAP: Duration = Duration::from_millis(50);
 
 /// A thread that has what the system would grant, and waits for its loop.
 pub struct Driver {
@@ -61,7 +65,7 @@ pub struct Finished<S: Source> {
 }
 
 /// How punctual a run was.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct Timing {
     /// How late after its deadline each tick began.
     pub wake_up: Latency,
@@ -129,7 +133,7 @@ impl Driver {
         waker: Option<Waker>,
     ) -> Result<Running<S>, RealtimeError> {
         let Self { plan, granted, thread, main, process } = self;
-        let status = Arc::new(Status::new());
+        let status = Arc::<Status>::default();
         let (tell, finished) = channel();
         let stop = stop.clone();
         let abandoned = Arc::new(AtomicBool::new(false));
@@ -216,7 +220,7 @@ pub fn run_by<S: Source>(
     plan: &RealtimePlan,
     stop: &StopHandle,
 ) -> Timing {
-    tick_on_time(clock, test, plan, stop, &AtomicBool::new(false), None, &Status::new())
+    tick_on_time(clock, test, plan, stop, &AtomicBool::new(false), None, &Status::default())
 }
 
 /// The same tick as in virtual time, each at its deadline, with a look at the watch.
@@ -230,7 +234,7 @@ fn tick_on_time<S: Source>(
     waker: Option<&Waker>,
     status: &Status,
 ) -> Timing {
-    let mut timing = Timing::default();
+    let (mut timing, mut coarse) = (Timing::default(), Latency::with_digits(1));
     let mut clock = Deadlines::from_now(clock, plan.period_s);
     let presses = || stop.presses();
     let mut now = Glance::default();
@@ -242,19 +246,18 @@ fn tick_on_time<S: Source>(
             waker.after_tick(tick, ticked.ended_ns);
         }
         timing.wake_up.record(ticked.began.late_ns());
-        status.wake_up.record(ticked.began.late_ns());
+        coarse.record(ticked.began.late_ns());
         timing.execution.record(ticked.ended_ns - ticked.began.at_ns);
         if let Some(nanoseconds) = test.measured().round_trip_ns {
             timing.round_trip.record(nanoseconds);
         }
-        look_at(test, ticked, &mut now);
+        look_at(test, ticked, &coarse, &mut now);
         status.say(&now);
     });
     timing
 }
 
-#[inline]
-fn look_at<S: Source>(test: &mut Loop<S>, ticked: &Ticked, now: &mut Glance) {
+fn look_at<S: Source>(test: &mut Loop<S>, ticked: &Ticked, late: &Latency, now: &mut Glance) {
     if let Some(link) = test.link() {
         (now.unanswered, now.late_answers) = (link.bridged, link.late);
     }
@@ -262,10 +265,11 @@ fn look_at<S: Source>(test: &mut Loop<S>, ticked: &Ticked, now: &mut Glance) {
     (now.overruns, now.missed) = (ticked.overruns.count, ticked.overruns.missed);
     now.stability_warning = test.stability_warning();
     now.bridged = test.source().bridged();
-    if test.ticks().is_multiple_of(RING_LOOK)
-        && let Some(sink) = test.sink_mut()
-    {
-        (now.ring, now.frames_lost) = (sink.fill(), sink.frames_lost());
+    if test.ticks().is_multiple_of(RING_LOOK) {
+        now.wake_up_p99_ns = late.quantile_ns(0.99);
+        if let Some(sink) = test.sink_mut() {
+            (now.ring, now.frames_lost) = (sink.fill(), sink.frames_lost());
+        }
     }
 }
 
@@ -288,7 +292,6 @@ impl clock::Clock for Deadlines<'_> {
 
     /// Sleeps until the next deadline. Never busy: a thread of high priority
     /// that waits by turning would take the processor from all others.
-    #[inline]
     fn wait<S: Source>(&mut self, _test: &mut Loop<S>) -> Option<Began> {
         self.clock.sleep_until_ns(self.schedule.next_ns());
         Some(self.schedule.begin(self.clock.now_ns()))
@@ -297,4 +300,99 @@ impl clock::Clock for Deadlines<'_> {
     fn now_ns(&self) -> u64 {
         self.clock.now_ns()
     }
+}
+
+/// The thread of the main loop.
+struct MainThread {
+    thread: PreparedThread<MainLoop, MainTiming>,
+    shared: Arc<Handover>,
+}
+
+/// How punctual the main loop was.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct MainTiming {
+    /// From the end of the tick that completed its samples to the start of a step.
+    pub wake_up: Latency,
+    /// How long a step took.
+    pub execution: Latency,
+}
+
+/// What the two threads share beside the rings.
+#[derive(Default)]
+struct Handover {
+    /// When the last sample of a step was handed over.
+    handed_ns: AtomicU64,
+    over: AtomicBool,
+}
+
+/// The tick's side.
+struct Waker {
+    shared: Arc<Handover>,
+    thread: Thread,
+    ratio: u64,
+}
+
+impl Waker {
+    /// Wakes the main loop if this tick completed its samples. The call of the
+    /// system never waits.
+    fn after_tick(&self, tick: u64, now_ns: u64) {
+        if tick.is_multiple_of(self.ratio) {
+            self.shared.handed_ns.store(now_ns, Ordering::Relaxed);
+            self.thread.unpark();
+        }
+    }
+}
+
+impl MainThread {
+    /// Starts the thread and asks for what it needs.
+    fn start(plan: ThreadPlan) -> Result<(Self, Granted), RealtimeError> {
+        let shared = Arc::<Handover>::default();
+        let (of_thread, timing) = (Arc::clone(&shared), MainTiming::default());
+        let work = move |main| step_when_due(main, &of_thread, timing);
+        let (thread, granted) = PreparedThread::start("main loop", "main loop", plan, work)?;
+        Ok((Self { thread, shared }, granted))
+    }
+
+    /// Gives it its loop.
+    fn give(&self, main: MainLoop) -> Option<Waker> {
+        let ratio = main.rates.ratio.max(1) as u64;
+        let (shared, thread) = (Arc::clone(&self.shared), self.thread.handle.thread().clone());
+        self.thread.give(main).ok()?;
+        Some(Waker { shared, thread, ratio })
+    }
+
+    /// Ends it after the last tick; `None` if it had nothing to do.
+    fn end(self) -> Option<MainTiming> {
+        self.shared.over.store(true, Ordering::Release);
+        self.thread.handle.thread().unpark();
+        self.thread.join().ok().flatten()
+    }
+}
+
+/// The life of the thread: a step whenever its samples are there. Nothing here
+/// allocates, locks or formats.
+fn step_when_due(mut main: MainLoop, shared: &Handover, mut timing: MainTiming) -> MainTiming {
+    let mut handed_ns = 0;
+    loop {
+        let begun_ns = System.now_ns();
+        match main.poll() {
+            MainState::Stepped => {
+                timing.execution.record(System.now_ns() - begun_ns);
+                let handed = shared.handed_ns.load(Ordering::Relaxed);
+                // A step that caught up was not woken for.
+                if handed != handed_ns {
+                    timing.wake_up.record(begun_ns.saturating_sub(handed));
+                    handed_ns = handed;
+                }
+            }
+            MainState::Waiting => {
+                if shared.over.load(Ordering::Acquire) {
+                    break;
+                }
+                thread::park_timeout(NAP);
+            }
+            MainState::Ended => break,
+        }
+    }
+    timing
 }

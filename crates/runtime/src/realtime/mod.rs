@@ -17,14 +17,12 @@
 mod driver;
 mod grant;
 mod latency;
-mod main_thread;
 mod periodic;
 mod status;
 
-pub use driver::{Driver, Finished, Running, Timing, run_by};
+pub use driver::{Driver, Finished, MainTiming, Running, Timing, run_by};
 pub use grant::{Cpu, Granted, Memory, ThreadPlan, machine_facts};
 pub use latency::Latency;
-pub use main_thread::MainTiming;
 pub use periodic::PeriodicDriver;
 pub use status::{Glance, Status};
 
@@ -32,9 +30,9 @@ use std::io;
 
 use thiserror::Error;
 
-/// Asks for a real-time priority for the calling thread; gives what was refused.
-pub fn prepare_thread(priority: u8) -> Vec<String> {
-    grant::for_thread("rig", ThreadPlan { priority, cpu: Cpu::Any }).notices
+/// Asks for a real-time priority for the calling thread.
+pub fn prepare_thread(priority: u8) -> Granted {
+    grant::for_thread("rig", ThreadPlan { priority, cpu: Cpu::Any })
 }
 
 /// How a loop runs in real time.

@@ -21,10 +21,11 @@ use serde::{Deserialize, Serialize};
 use crate::event::{Event, What};
 use crate::gate::{Trip, TripKind};
 use crate::interlock::{Phase, Response};
+use crate::verdict::Reason;
 
 pub use error::RecordError;
-pub use recorder::{Durability, Ending, Existing, Options, Recorder, RecorderHandle};
-pub use sink::{FrameSink, Pushed};
+pub use recorder::{Options, Purpose, Recorder, RecorderHandle};
+pub use sink::FrameSink;
 
 /// A file the experiment named (a ground motion, a matrix), kept with the record.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -97,10 +98,12 @@ pub struct Header {
     pub machine: Vec<(String, String)>,
     /// Meaning of the numbers in the channel `trip`.
     pub trip_codes: Vec<(u8, String)>,
+    /// What was known against the test before it ran; empty in records of earlier versions.
+    pub prediction: Vec<Reason>,
 }
 
 /// How a test ended; absent from a record that was cut off.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct Summary {
     /// Ticks done.
     pub ticks: u64,

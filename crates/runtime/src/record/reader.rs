@@ -17,7 +17,7 @@ use arrow_schema::{DataType, Field, Schema};
 use super::schema::{FORMAT, FORMAT_KEY, parse_channels, parse_header};
 use super::summary::{MARK, parse_summary};
 use super::{Header, Record, RecordError, Summary};
-use crate::world::{Disk, System};
+use crate::world::{System, World};
 
 /// What begins every message of an Arrow stream.
 const CONTINUATION: [u8; 4] = [0xff; 4];
@@ -36,23 +36,19 @@ impl Record {
         Self::read_in(&System, path.as_ref())
     }
 
-    /// The same from a disk that is handed in.
-    pub fn read_in(disk: &dyn Disk, path: &Path) -> Result<Self, RecordError> {
-        let (record, damage) = Self::salvage_in(disk, path)?;
+    /// The same from a world that is handed in.
+    pub fn read_in(world: &dyn World, path: &Path) -> Result<Self, RecordError> {
+        let (record, damage) = Self::salvage(world, path)?;
         damage.map_or(Ok(record), Err)
     }
 
     /// Reads what stands before the first damaged byte, and says what is wrong
     /// there. Needs a readable header.
-    pub fn salvage(path: impl AsRef<Path>) -> Result<(Self, Option<RecordError>), RecordError> {
-        Self::salvage_in(&System, path.as_ref())
-    }
-
-    fn salvage_in(
-        disk: &dyn Disk,
+    pub fn salvage(
+        world: &dyn World,
         path: &Path,
     ) -> Result<(Self, Option<RecordError>), RecordError> {
-        let mut messages = Messages::open(disk, path)?;
+        let mut messages = Messages::open(world, path)?;
         let schema = read_schema(&mut messages, path)?;
         let header = header_of(&schema, path)?;
         let channels =
@@ -80,8 +76,8 @@ impl Record {
         Self::header_in(&System, path.as_ref())
     }
 
-    pub(super) fn header_in(disk: &dyn Disk, path: &Path) -> Result<Header, RecordError> {
-        let schema = read_schema(&mut Messages::open(disk, path)?, path)?;
+    pub(super) fn header_in(world: &dyn World, path: &Path) -> Result<Header, RecordError> {
+        let schema = read_schema(&mut Messages::open(world, path)?, path)?;
         header_of(&schema, path)
     }
 }
@@ -118,9 +114,9 @@ struct Messages {
 }
 
 impl Messages {
-    fn open(disk: &dyn Disk, path: &Path) -> Result<Self, RecordError> {
+    fn open(world: &dyn World, path: &Path) -> Result<Self, RecordError> {
         let (bytes, length) =
-            disk.open(path).map_err(|source| RecordError::Read(path.into(), source))?;
+            world.open(path).map_err(|source| RecordError::Read(path.into(), source))?;
         Ok(Self { input: BufReader::new(bytes), start: 0, position: 0, length })
     }
 

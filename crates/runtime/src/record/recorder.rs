@@ -12,27 +12,20 @@ use super::schema::data_schema;
 use super::writer::{Progress, Writer};
 use super::{EventNote, FrameSink, Header, Record, RecordError, Summary, TimingNote, TripNote};
 use crate::ring::touched_ring;
-use crate::world::{Disk, DiskFile, Process, Running, World};
+use crate::world::{self, DiskFile, Running, World};
 
 /// The ring and the batch each stay below this, however wide the frames are.
 const MAX_VALUES: usize = 32 << 20;
 
-/// What a record must survive.
+/// What a record is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Durability {
-    /// A killed process: flushed frames are with the operating system.
-    Kill,
-    /// A power cut: flushed frames are on the disk.
-    PowerLoss,
-}
-
-/// What happens to a file of the same name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Existing {
-    /// It stays, and the recorder reports an error.
-    Keep,
-    /// It is removed first, unless it is the record of a real test.
-    Replace,
+pub enum Purpose {
+    /// It may be made again: a file of the same name is removed first, unless it is the
+    /// record of a real test. Flushed frames survive a killed process.
+    Rehearsal,
+    /// It cannot be repeated: a file of the same name stays, and the recorder reports an
+    /// error. Flushed frames survive a power cut.
+    RealTest,
 }
 
 /// How a record is written.
@@ -46,23 +39,15 @@ pub struct Options {
     /// Longest time a frame waits for its batch to fill. `None`: as long as it
     /// takes, which makes the file a function of the frames alone.
     pub flush: Option<Duration>,
-    /// What a flushed frame survives.
-    pub durability: Durability,
-    /// What happens to a file of the same name.
-    pub existing: Existing,
+    /// What it is for.
+    pub purpose: Purpose,
 }
 
 impl Options {
     /// For virtual time: the same frames give the same bytes, and a rehearsal
     /// may replace the one before.
     pub fn rehearsal() -> Self {
-        Self {
-            ring_frames: 4096,
-            batch_frames: 8192,
-            flush: None,
-            durability: Durability::Kill,
-            existing: Existing::Replace,
-        }
+        Self { ring_frames: 4096, batch_frames: 8192, flush: None, purpose: Purpose::Rehearsal }
     }
 
     /// For a real test at `frames_per_s`: a ring of eight seconds, a flush to
@@ -74,19 +59,9 @@ impl Options {
             ring_frames: (8 * second).max(1024),
             batch_frames: second.clamp(1, 16_384),
             flush: Some(Duration::from_secs(1)),
-            durability: Durability::PowerLoss,
-            existing: Existing::Keep,
+            purpose: Purpose::RealTest,
         }
     }
-}
-
-/// How the run ended, as far as the recorder cannot know.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Ending {
-    /// Ticks done.
-    pub ticks: u64,
-    /// The trip, if one occurred.
-    pub trip: Option<TripNote>,
 }
 
 /// Makes records.
@@ -103,7 +78,7 @@ impl Recorder {
         extra: Vec<(Channel, Vec<f64>)>,
         options: &Options,
     ) -> Result<(FrameSink, RecorderHandle), RecordError> {
-        Self::create_in(&World::system(), path, header, channels, extra, options)
+        Self::create_in(&world::system(), path, header, channels, extra, options)
     }
 
     /// Creates the file with its header and starts the writer.
@@ -112,7 +87,7 @@ impl Recorder {
     /// beforehand, one value per frame pushed (lost ones included); past their
     /// end they read NaN. They cost the tick nothing.
     pub fn create_in(
-        world: &World,
+        world: &Arc<dyn World>,
         path: impl AsRef<Path>,
         header: &Header,
         channels: &[Channel],
@@ -132,45 +107,26 @@ impl Recorder {
         };
         let extra = extra.into_iter().map(|(_, values)| values).collect();
 
-        let file = open(&*world.disk, &path, options.existing)?;
+        let file = open(&**world, &path, options.purpose)?;
         let stride = channels.len() + 1;
         let frames = options.ring_frames.clamp(1, (MAX_VALUES / stride).max(1));
         let (producer, consumer) = touched_ring(stride * frames);
         let progress = Arc::<Progress>::default();
-        let (now_ns, shared) = (world.clock.now_ns(), Arc::clone(&progress));
+        let (now_ns, shared) = (world.now_ns(), Arc::clone(&progress));
         let writer = Writer::new(now_ns, file, consumer, shared, schema, extra, options)
             .map_err(|source| RecordError::Create(path.clone(), source))?;
         let writer = Arc::new(Mutex::new(Some(writer)));
+        let at_work = Arc::clone(&writer);
+        // Until who ends the record takes the writer away.
+        let process = move |now_ns| lock(&at_work).as_mut().map(|writer| writer.poll(now_ns));
         let running = world
-            .threads
-            .spawn("recorder", Box::new(Writing(Arc::clone(&writer))))
+            .spawn("recorder", Box::new(process))
             .map_err(|source| RecordError::Thread(path.clone(), source))?;
         let thread = running.thread.as_ref().map(|thread| thread.thread().clone());
-        let (width, clock) = (channels.len(), Arc::clone(&world.clock));
+        let (width, clock) = (channels.len(), Arc::<dyn World>::clone(world));
         let sink = FrameSink::new(producer, width, Arc::clone(&progress), clock, thread);
-        let running = Some(running);
-        let handle =
-            RecorderHandle { path, progress, events: Vec::new(), timing: None, writer, running };
-        Ok((sink, handle))
-    }
-}
-
-/// The writer as a process, until who ends the record takes it away.
-struct Writing(Arc<Mutex<Option<Writer>>>);
-
-impl Process for Writing {
-    fn poll(&mut self, now_ns: u64) {
-        if let Some(writer) = lock(&self.0).as_mut() {
-            writer.poll(now_ns);
-        }
-    }
-
-    fn next_timeout_ns(&self) -> u64 {
-        lock(&self.0).as_ref().map_or(u64::MAX, Writer::next_timeout_ns)
-    }
-
-    fn is_over(&self) -> bool {
-        lock(&self.0).is_none()
+        let (summary, running) = (Summary::default(), Some(running));
+        Ok((sink, RecorderHandle { path, progress, summary, writer, running }))
     }
 }
 
@@ -184,8 +140,8 @@ fn lock(writer: &Mutex<Option<Writer>>) -> MutexGuard<'_, Option<Writer>> {
 pub struct RecorderHandle {
     path: PathBuf,
     progress: Arc<Progress>,
-    events: Vec<EventNote>,
-    timing: Option<TimingNote>,
+    /// As far as it is known.
+    summary: Summary,
     writer: Arc<Mutex<Option<Writer>>>,
     running: Option<Running>,
 }
@@ -194,49 +150,39 @@ pub struct RecorderHandle {
 const MOST_EVENTS: usize = 1024;
 
 impl RecorderHandle {
-    /// The record's file.
-    pub fn path(&self) -> &Path {
-        &self.path
-    }
-
     /// Frames safely in the file so far.
     pub fn frames_written(&self) -> u64 {
         self.progress.frames.load(Ordering::Relaxed)
     }
 
-    /// Frames lost so far, to a full ring or a failed write.
-    pub fn frames_lost(&self) -> u64 {
-        self.progress.lost.load(Ordering::Relaxed)
-    }
-
     /// Adds an event to the summary, in the order of time. Beyond a thousand
     /// none is kept.
     pub fn note(&mut self, event: EventNote) {
-        if self.events.len() < MOST_EVENTS {
-            let later = |known: &EventNote| known.time_s <= event.time_s;
-            let place = self.events.partition_point(later);
-            self.events.insert(place, event);
+        let events = &mut self.summary.events;
+        if events.len() < MOST_EVENTS {
+            let place = events.partition_point(|known| known.time_s <= event.time_s);
+            events.insert(place, event);
         }
     }
 
     /// Adds to the summary how punctual the run was.
     pub fn note_timing(&mut self, timing: TimingNote) {
-        self.timing = Some(timing);
+        self.summary.timing = Some(timing);
     }
 
-    /// Writes the frames that are left and the summary, and closes the record.
-    /// Call it when the last tick is over: frames pushed later are not recorded.
-    pub fn finish(mut self, ending: Ending) -> Result<Summary, RecordError> {
+    /// Writes the frames that are left and the summary, and closes the record: so many
+    /// ticks were done, and this trip occurred. Call it when the last tick is over: frames
+    /// pushed later are not recorded.
+    pub fn finish(mut self, ticks: u64, trip: Option<TripNote>) -> Result<Summary, RecordError> {
         let Some(writer) = self.stop() else {
             return Err(RecordError::WriterPanicked(self.path.clone()));
         };
         let summary = Summary {
-            ticks: ending.ticks,
+            ticks,
+            trip,
             frames: self.frames_written(),
-            frames_lost: self.frames_lost(),
-            trip: ending.trip,
-            events: std::mem::take(&mut self.events),
-            timing: self.timing.take(),
+            frames_lost: self.progress.lost.load(Ordering::Relaxed),
+            ..std::mem::take(&mut self.summary)
         };
         match writer.close(&summary) {
             Ok(()) => Ok(summary),
@@ -265,21 +211,21 @@ impl Drop for RecorderHandle {
 }
 
 fn open(
-    disk: &dyn Disk,
+    world: &dyn World,
     path: &Path,
-    existing: Existing,
+    purpose: Purpose,
 ) -> Result<Box<dyn DiskFile>, RecordError> {
-    if existing == Existing::Replace {
+    if purpose == Purpose::Rehearsal {
         // A rehearsal carries no start time; a real test cannot be repeated.
-        if Record::header_in(disk, path).is_ok_and(|header| !header.started.is_empty()) {
+        if Record::header_in(world, path).is_ok_and(|header| !header.started.is_empty()) {
             return Err(RecordError::Exists(path.into()));
         }
         // Removed, not truncated: whoever reads the old record keeps it, and
         // ext4 would wait for the disk when a truncated file is closed. A file
         // that cannot be removed shows in the next call.
-        let _ = disk.remove(path);
+        let _ = world.remove(path);
     }
-    disk.create(path).map_err(|source| match source.kind() {
+    world.create(path).map_err(|source| match source.kind() {
         io::ErrorKind::AlreadyExists => RecordError::Exists(path.into()),
         _ => RecordError::Create(path.into(), source.into()),
     })

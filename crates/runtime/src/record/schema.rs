@@ -79,6 +79,7 @@ fn header_metadata(header: &Header) -> Metadata {
         ("started", header.started.clone()),
         ("machine", json!(header.machine).to_string()),
         ("trip_codes", json!(header.trip_codes).to_string()),
+        ("prediction", json!(header.prediction).to_string()),
     ])
 }
 
@@ -105,6 +106,10 @@ pub(super) fn parse_header(metadata: &Metadata) -> Result<Header, HeaderProblem>
         started: text(metadata, "started")?,
         machine,
         trip_codes: parsed(metadata, "trip_codes", "a JSON array of codes and words")?,
+        prediction: match metadata.get("prediction") {
+            Some(_) => parsed(metadata, "prediction", "a JSON array of reasons")?,
+            None => Vec::new(),
+        },
     })
 }
 

@@ -4,22 +4,13 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::thread::{self, Thread};
 
-use rtrb::{CopyToUninit, Producer};
+use rtrb::Producer;
 
 use super::writer::Progress;
 use crate::world::Clock;
 
 /// Between two looks for room in the ring, ns.
 const PATIENCE_NS: u64 = 50_000;
-
-/// What became of a frame.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Pushed {
-    /// It is on its way to the record.
-    Stored,
-    /// The ring was full (or the frame had the wrong width): it is lost and counted.
-    Lost,
-}
 
 /// Takes one frame per recorded tick and hands it to the writer's thread.
 ///
@@ -28,7 +19,10 @@ pub enum Pushed {
 /// multiple of that stride: a frame never wraps around its end.
 pub struct FrameSink {
     ring: Producer<f64>,
+    /// Values of a frame.
     width: usize,
+    /// The frame that is being made, behind its number.
+    frame: Vec<f64>,
     /// Number of the next frame; exact up to 2⁵³.
     sequence: f64,
     progress: Arc<Progress>,
@@ -49,38 +43,46 @@ impl FrameSink {
         writer: Option<Thread>,
     ) -> Self {
         let nudge_every = (ring.buffer().capacity() / (width + 1) / 4).max(1);
-        let until_nudge = nudge_every;
-        Self { ring, width, sequence: 0.0, progress, clock, writer, nudge_every, until_nudge }
-    }
-
-    /// Number of values in a frame.
-    pub fn width(&self) -> usize {
-        self.width
-    }
-
-    /// Stores a frame. Called in the tick: it does not allocate, lock, block,
-    /// enter the system or panic. A frame that finds no room is lost and counted.
-    #[inline]
-    pub fn push(&mut self, frame: &[f64]) -> Pushed {
-        let number = self.sequence;
-        self.sequence += 1.0;
-        if frame.len() == self.width
-            && let Ok(mut chunk) = self.ring.write_chunk_uninit(self.width + 1)
-        {
-            let (slots, _) = chunk.as_mut_slices();
-            if let Some((first, rest)) = slots.split_first_mut()
-                && rest.len() == frame.len()
-            {
-                first.write(number);
-                frame.copy_to_uninit(rest);
-                // SAFETY: the chunk has `width + 1` slots, all of them in `slots`
-                // (its second part is empty) and all written above.
-                unsafe { chunk.commit_all() };
-                return Pushed::Stored;
-            }
+        Self {
+            ring,
+            width,
+            frame: Vec::with_capacity(width + 2),
+            sequence: 0.0,
+            progress,
+            clock,
+            writer,
+            nudge_every,
+            until_nudge: nudge_every,
         }
-        self.progress.lost.fetch_add(1, Ordering::Relaxed);
-        Pushed::Lost
+    }
+
+    /// Begins a frame; its values are to be appended.
+    #[inline]
+    pub(crate) fn begin(&mut self) -> &mut Vec<f64> {
+        self.frame.clear();
+        self.frame.push(self.sequence);
+        self.sequence += 1.0;
+        &mut self.frame
+    }
+
+    /// Stores the frame that was begun and gives its values. Called in the tick: it does
+    /// not allocate, lock, block, enter the system or panic. A frame that finds no room,
+    /// or has the wrong width, is lost and counted.
+    #[inline]
+    pub(crate) fn store(&mut self) -> &[f64] {
+        let fits = self.frame.len() == self.width + 1;
+        if !fits || self.ring.push_entire_slice(&self.frame).is_err() {
+            self.progress.lost.fetch_add(1, Ordering::Relaxed);
+        }
+        &self.frame[1..]
+    }
+
+    /// Stores a frame as a whole, in the same way.
+    pub fn push(&mut self, frame: &[f64]) {
+        // One value too many is wrong enough.
+        let most = self.width + 1;
+        self.begin().extend(frame.iter().take(most));
+        self.store();
     }
 
     /// Frames lost so far, here or by a failed write.

@@ -11,6 +11,7 @@ use proptest::prelude::*;
 use tempfile::TempDir;
 
 use super::*;
+use crate::world::System;
 
 pub(super) fn header() -> Header {
     Header {
@@ -27,6 +28,7 @@ pub(super) fn header() -> Header {
         started: String::new(),
         machine: vec![("kernel".into(), "6.12".into()), ("a \"quoted\" fact".into(), "".into())],
         trip_codes: vec![(0, "none".into()), (3, "force limit".into())],
+        prediction: vec![],
     }
 }
 
@@ -64,10 +66,10 @@ fn recorded(frames: usize, batch_frames: usize) -> (TempDir, PathBuf) {
         Recorder::create(&path, &header(), &channels, vec![], &options(batch_frames)).unwrap();
     for frame in 0..frames {
         sink.wait_for_room();
-        assert_eq!(sink.push(&[0, 1, 2].map(|channel| cell(frame, channel))), Pushed::Stored);
+        sink.push(&[0, 1, 2].map(|channel| cell(frame, channel)));
     }
-    let summary = handle.finish(Ending { ticks: frames as u64, trip: None }).unwrap();
-    assert_eq!(summary.frames, frames as u64);
+    let summary = handle.finish(frames as u64, None).unwrap();
+    assert_eq!((summary.frames, summary.frames_lost), (frames as u64, 0));
     (folder, path)
 }
 
@@ -97,7 +99,7 @@ fn a_record_reads_back_as_it_was_written() {
         sink.wait_for_room();
         sink.push(&[cell(frame, 0), odd[frame % 4], (frame % 5) as f64, 300.0]);
     }
-    let summary = handle.finish(Ending { ticks: 3000, trip: Some(trip()) }).unwrap();
+    let summary = handle.finish(3000, Some(trip())).unwrap();
     let events = vec![event(1.0, Some(-1e-300)), event(2.0, None), event(2.0, Some(3.0))];
     let expected = Summary {
         ticks: 3000,
@@ -168,7 +170,7 @@ fn frames_are_flushed_while_the_run_goes_on() {
     }
     let record = Record::read(&path).unwrap();
     assert_eq!((record.columns, record.summary), (vec![vec![7.0]], None));
-    handle.finish(Ending { ticks: 1, trip: None }).unwrap();
+    handle.finish(1, None).unwrap();
     assert!(Record::read(&path).unwrap().summary.is_some());
 }
 
@@ -178,9 +180,9 @@ fn a_frame_of_the_wrong_width_is_lost_and_counted() {
     let path = folder.path().join("record.arrow");
     let (mut sink, handle) =
         Recorder::create(&path, &header(), &channels(2), vec![], &options(64)).unwrap();
-    assert_eq!(sink.push(&[1.0]), Pushed::Lost);
-    assert_eq!(sink.push(&[1.0, 2.0, 3.0]), Pushed::Lost);
-    let summary = handle.finish(Ending { ticks: 2, trip: None }).unwrap();
+    sink.push(&[1.0]);
+    sink.push(&[1.0, 2.0, 3.0, 4.0]);
+    let summary = handle.finish(2, None).unwrap();
     assert_eq!((summary.frames, summary.frames_lost), (0, 2));
     assert!(!summary.is_complete());
 }
@@ -203,12 +205,12 @@ fn a_rehearsal_replaces_a_rehearsal_but_never_a_real_test() {
     for (first, is_kept) in [(header(), false), (real, true)] {
         let (_sink, handle) =
             Recorder::create(&path, &first, &channels(1), vec![], &options(64)).unwrap();
-        handle.finish(Ending { ticks: 0, trip: None }).unwrap();
+        handle.finish(0, None).unwrap();
         let again = Recorder::create(&path, &header(), &channels(1), vec![], &options(64));
         match again {
             Ok((_sink, handle)) => {
                 assert!(!is_kept, "the record of a real test is gone");
-                handle.finish(Ending { ticks: 0, trip: None }).unwrap();
+                handle.finish(0, None).unwrap();
             }
             Err(error) => {
                 assert!(is_kept && matches!(error, RecordError::Exists { .. }), "{error}");
@@ -242,7 +244,7 @@ fn a_very_wide_record_reads_back() {
         Recorder::create(&path, &header(), &channels, vec![], &options).unwrap();
     let frame: Vec<f64> = (0..20_000).map(f64::from).collect();
     sink.push(&frame);
-    handle.finish(Ending { ticks: 1, trip: None }).unwrap();
+    handle.finish(1, None).unwrap();
     let record = Record::read(&path).unwrap();
     assert_eq!(record.columns.concat(), frame);
 }
@@ -306,7 +308,7 @@ fn damage_is_reported_and_what_stands_before_it_salvaged() {
         error => panic!("{error}"),
     }
     assert!(error.to_string().contains("record.arrow"), "{error}");
-    let (salvaged, damage) = Record::salvage(&path).unwrap();
+    let (salvaged, damage) = Record::salvage(&System, &path).unwrap();
     assert_eq!(salvaged.columns[0].len(), 10);
     assert!(damage.is_some());
 }
@@ -370,7 +372,7 @@ proptest! {
         }
         let file = tempfile::NamedTempFile::new().unwrap();
         fs::write(file.path(), &bytes).unwrap();
-        if let Ok((salvaged, _)) = Record::salvage(file.path()) {
+        if let Ok((salvaged, _)) = Record::salvage(&System, file.path()) {
             let frames = salvaged.columns[0].len();
             prop_assert!(frames * 24 <= bytes.len());
             prop_assert!(salvaged.columns.iter().all(|column| column.len() == frames));

@@ -11,7 +11,7 @@ use arrow_schema::{ArrowError, DataType, SchemaRef};
 use rtrb::Consumer;
 
 use super::Summary;
-use super::recorder::{Durability, Options};
+use super::recorder::{Options, Purpose};
 use super::summary::summary_batch;
 use crate::world::DiskFile;
 
@@ -49,7 +49,6 @@ pub(super) struct Writer {
     options: Options,
     now_ns: u64,
     flushed_ns: u64,
-    next_ns: u64,
     failure: Option<ArrowError>,
 }
 
@@ -79,7 +78,6 @@ impl Writer {
             options,
             now_ns,
             flushed_ns: now_ns,
-            next_ns: now_ns,
             failure: None,
         };
         writer.save()?;
@@ -87,8 +85,8 @@ impl Writer {
     }
 
     /// Takes what is in the ring; writes a batch that is full or has waited long
-    /// enough.
-    pub(super) fn poll(&mut self, now_ns: u64) {
+    /// enough. Says when it wants to be asked again.
+    pub(super) fn poll(&mut self, now_ns: u64) -> u64 {
         self.now_ns = now_ns;
         let busy = self.ring.buffer().capacity() / (self.width + 1) / 4;
         let drained = self.drain();
@@ -96,12 +94,7 @@ impl Writer {
         if self.options.flush.is_some_and(|period| waited >= period) {
             self.write_batch();
         }
-        self.next_ns = if drained < busy { now_ns + NAP_NS } else { now_ns };
-    }
-
-    /// When it wants to be asked again.
-    pub(super) fn next_timeout_ns(&self) -> u64 {
-        self.next_ns
+        if drained < busy { now_ns + NAP_NS } else { now_ns }
     }
 
     /// Writes the frames that are left.
@@ -124,14 +117,9 @@ impl Writer {
 
     /// Takes the frames that are in the ring now; returns their number.
     fn drain(&mut self) -> usize {
-        let stride = self.width + 1;
-        let found = self.ring.slots() / stride;
+        let found = self.ring.slots() / (self.width + 1);
         let mut left = found;
         while left > 0 {
-            if self.failure.is_some() {
-                self.discard(left);
-                break;
-            }
             let count = left.min(self.options.batch_frames - self.rows()).min(TILE_FRAMES);
             self.turn(count);
             left -= count;
@@ -142,10 +130,15 @@ impl Writer {
         found
     }
 
-    /// Moves `count` frames from the ring into the columns.
+    /// Moves `count` frames from the ring into the columns. After a failed write they are
+    /// lost: the ring is emptied so that the tick goes on.
     fn turn(&mut self, count: usize) {
         let stride = self.width + 1;
         let Ok(chunk) = self.ring.read_chunk(count * stride) else { return };
+        if self.failure.is_some() {
+            self.progress.lost.fetch_add(count as u64, Ordering::Relaxed);
+            return chunk.commit_all();
+        }
         let (first, second) = chunk.as_slices();
         let (of_frame, beforehand) = self.columns.split_at_mut(self.width);
         for frames in [first, second].map(|frames| frames.chunks_exact(stride)) {
@@ -158,15 +151,6 @@ impl Writer {
             }
         }
         chunk.commit_all();
-    }
-
-    /// After a failed write: empties the ring so that the tick goes on, and
-    /// counts what is lost.
-    fn discard(&mut self, count: usize) {
-        if let Ok(chunk) = self.ring.read_chunk(count * (self.width + 1)) {
-            chunk.commit_all();
-            self.progress.lost.fetch_add(count as u64, Ordering::Relaxed);
-        }
     }
 
     /// Frames in the batch that is being filled.
@@ -214,7 +198,7 @@ impl Writer {
     fn save(&mut self) -> Result<(), ArrowError> {
         let bytes = self.stream.get_mut();
         self.file.write_all(bytes)?;
-        if self.options.durability == Durability::PowerLoss {
+        if self.options.purpose == Purpose::RealTest {
             self.file.sync()?;
         }
         self.saved += bytes.len() as u64;

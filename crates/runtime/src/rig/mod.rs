@@ -59,6 +59,8 @@ pub use shaken::{ShakenRig, ShakenSensors};
 pub(crate) use virtual_rig::LanePart;
 pub use virtual_rig::{VirtualRig, VirtualRigParts};
 
+use std::ops::{Deref, DerefMut};
+
 use model::channel::Channel;
 use model::motion::Motion;
 
@@ -142,15 +144,19 @@ macro_rules! kinds {
             Other(Box<dyn Rig>),
         }
 
-        impl RigSlot {
-            fn rig(&self) -> &dyn Rig {
+        impl Deref for RigSlot {
+            type Target = dyn Rig;
+
+            fn deref(&self) -> &Self::Target {
                 match self {
                     $(Self::$kind(rig) => &**rig,)*
                     Self::Other(rig) => &**rig,
                 }
             }
+        }
 
-            fn rig_mut(&mut self) -> &mut dyn Rig {
+        impl DerefMut for RigSlot {
+            fn deref_mut(&mut self) -> &mut Self::Target {
                 match self {
                     $(Self::$kind(rig) => &mut **rig,)*
                     Self::Other(rig) => &mut **rig,
@@ -158,37 +164,27 @@ macro_rules! kinds {
             }
         }
 
-        impl Rig for RigSlot {
-            fn channels(&self) -> Vec<Channel> {
-                self.rig().channels()
-            }
-
+        impl RigSlot {
+            /// [`Rig::measure`].
             #[inline(always)]
-            fn measure(&mut self, ahead: &Motion, measured: &mut Measured) -> Result<(), RigFault> {
+            pub fn measure(
+                &mut self,
+                ahead: &Motion,
+                measured: &mut Measured,
+            ) -> Result<(), RigFault> {
                 match self {
                     $(Self::$kind(rig) => rig.measure(ahead, measured),)*
                     Self::Other(rig) => rig.measure(ahead, measured),
                 }
             }
 
+            /// [`Rig::actuate`].
             #[inline(always)]
-            fn actuate(&mut self, command: &Motion) {
+            pub fn actuate(&mut self, command: &Motion) {
                 match self {
                     $(Self::$kind(rig) => rig.actuate(command),)*
                     Self::Other(rig) => rig.actuate(command),
                 }
-            }
-
-            fn on_trip(&mut self, cause: TripKind) {
-                self.rig_mut().on_trip(cause);
-            }
-
-            fn disarm(&mut self, left: Phase) {
-                self.rig_mut().disarm(left);
-            }
-
-            fn link(&self) -> Option<&LinkCounts> {
-                self.rig().link()
             }
         }
 
@@ -217,12 +213,6 @@ kinds! {
 
 impl<R: Rig + 'static> From<Box<R>> for RigSlot {
     fn from(rig: Box<R>) -> Self {
-        Self::Other(rig)
-    }
-}
-
-impl From<Box<dyn Rig>> for RigSlot {
-    fn from(rig: Box<dyn Rig>) -> Self {
         Self::Other(rig)
     }
 }

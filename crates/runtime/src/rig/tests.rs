@@ -66,7 +66,8 @@ impl Rig for Probe {
 
 /// Puts a rig through a whole test.
 fn go_through(rig: &mut RigSlot) -> Vec<Result<(), RigFault>> {
-    let mut measured = Measured::with_auxiliary(1, rig.channels().len());
+    let mut measured =
+        Measured { auxiliary: vec![0.0; rig.channels().len()], ..Measured::zeros(1) };
     let command = Motion::rest(1);
     let mut health = Vec::new();
     for _ in 0..3 {
@@ -98,7 +99,7 @@ fn every_wrapper_hands_on_all_of_the_contract() {
         assert!(rig.link().is_some(), "{name}");
         let health = go_through(&mut rig);
         assert_eq!(health, [Ok(()), Ok(()), Err(RigFault::device(17))], "{name}");
-        let mut measured = Measured::with_auxiliary(1, 1);
+        let mut measured = Measured { auxiliary: vec![0.0], ..Measured::zeros(1) };
         rig.measure(&Motion::rest(1), &mut measured).unwrap();
         assert_eq!(measured.auxiliary, [44.0], "{name}");
         assert_eq!((measured.has_acceleration, measured.round_trip_ns), (true, Some(7)));

@@ -23,24 +23,15 @@ impl Shape {
         1 + self.loads + self.count
     }
 
-    /// Length of a batch's row: state, points, motion of every DOF.
+    /// Numbers of a batch: state, points, motion of every DOF.
     pub(super) fn batch(&self) -> usize {
         2 * self.dofs + 3 * self.count * self.points + self.ticks * self.whole
     }
 }
 
-/// One step's result: its motion is a row of numbers, which goes through a ring of
-/// its own before its head.
-pub(super) struct Batch {
-    /// `None` before the first.
-    pub(super) head: Option<Head>,
-    pub(super) row: Vec<f64>,
-    shape: Shape,
-}
-
-/// What a batch says beside motion.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Head {
+/// One step's result. It travels to the tick and back, box and all, so that nothing is
+/// allocated or freed on the way.
+pub(crate) struct Batch {
     /// k.
     pub(super) number: u64,
     /// The first tick that may see it in virtual time.
@@ -52,71 +43,43 @@ pub(super) struct Head {
     /// Work over the step; the feedback as the force was integrated.
     pub(super) work: StepWork,
     /// Of the nonlinear elements.
-    pub(super) elements: ElementEnergy,
+    pub(crate) elements: ElementEnergy,
+    /// Of every DOF.
+    pub(crate) displacement: Vec<f64>,
+    pub(crate) velocity: Vec<f64>,
+    /// Desired motion, tick by tick.
+    pub(super) points: Vec<Motion>,
+    /// Motion of every DOF, tick by tick: displacements, velocities, accelerations.
+    pub(super) whole: Vec<Vec<f64>>,
 }
 
 impl Batch {
-    pub(super) fn new(shape: Shape) -> Self {
-        Self { head: None, row: vec![0.0; shape.batch()], shape }
+    /// At rest.
+    pub(super) fn new(shape: Shape) -> Box<Self> {
+        Box::new(Self {
+            number: 0,
+            ready: 0,
+            iterations: 0,
+            failure: None,
+            work: StepWork::default(),
+            elements: ElementEnergy { work: 0.0, stored: 0.0 },
+            displacement: vec![0.0; shape.dofs],
+            velocity: vec![0.0; shape.dofs],
+            points: vec![Motion::rest(shape.count); shape.points],
+            whole: vec![vec![0.0; shape.whole]; shape.ticks],
+        })
     }
 
-    pub(super) fn displacement(&self) -> &[f64] {
-        &self.row[..self.shape.dofs]
-    }
-
-    pub(super) fn velocity(&self) -> &[f64] {
-        &self.row[self.shape.dofs..2 * self.shape.dofs]
-    }
-
-    pub(super) fn set_state(&mut self, displacement: &[f64], velocity: &[f64]) {
-        let (x, v) = self.row[..2 * self.shape.dofs].split_at_mut(self.shape.dofs);
-        x.copy_from_slice(displacement);
-        v.copy_from_slice(velocity);
-    }
-
-    /// Where displacement, velocity and acceleration of a point begin; the last one
-    /// from there on.
-    fn at(&self, point: usize) -> [usize; 3] {
-        let Shape { dofs, count, points, .. } = self.shape;
-        let at = 2 * dofs + 3 * count * point.min(points - 1);
-        [at, at + count, at + 2 * count]
-    }
-
-    pub(super) fn set_point(&mut self, point: usize, motion: &Motion) {
-        let signals = [&motion.displacement, &motion.velocity, &motion.acceleration];
-        for (at, signal) in self.at(point).into_iter().zip(signals) {
-            self.row[at..at + signal.len()].copy_from_slice(signal);
-        }
-    }
-
-    pub(super) fn point(&self, point: usize, motion: &mut Motion) {
-        let Motion { displacement, velocity, acceleration } = motion;
-        let signals = [displacement, velocity, acceleration];
-        for (at, signal) in self.at(point).into_iter().zip(signals) {
-            let end = at + signal.len();
-            signal.copy_from_slice(&self.row[at..end]);
-        }
-    }
-
-    fn whole_at(&self, tick: usize) -> usize {
-        let Shape { dofs, count, points, whole, .. } = self.shape;
-        2 * dofs + 3 * count * points + tick * whole
-    }
-
-    /// Where the motion of every DOF at a tick goes.
-    pub(super) fn whole_mut(&mut self, tick: usize) -> &mut [f64] {
-        let at = self.whole_at(tick);
-        &mut self.row[at..at + self.shape.whole]
+    /// The last point from there on.
+    pub(super) fn point(&self, point: usize) -> &Motion {
+        &self.points[point.min(self.points.len() - 1)]
     }
 
     /// Displacement (order 0), velocity or acceleration of every DOF at a tick
     /// of the batch, if it is there.
     pub(super) fn whole(&self, tick: u64, order: usize) -> Option<&[f64]> {
-        let Shape { dofs, ticks, whole, .. } = self.shape;
-        if tick >= ticks as u64 || (order + 1) * dofs > whole {
-            return None;
-        }
-        let at = self.whole_at(tick as usize) + order * dofs;
-        self.row.get(at..at + dofs)
+        let dofs = self.displacement.len();
+        let motion = self.whole.get(usize::try_from(tick).ok()?)?;
+        motion.get(order * dofs..(order + 1) * dofs)
     }
 }

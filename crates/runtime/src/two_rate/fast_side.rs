@@ -1,12 +1,13 @@
 //! The fast side: one point per tick, every force sent back.
 
-use model::integrator::{ElementEnergy, Method, StepWork};
+use model::integrator::{Method, StepWork};
 use model::motion::Motion;
 use model::predictor::{Design, Grid, Predictor, Surroundings};
 use nalgebra::DMatrix;
 use rtrb::{Consumer, Producer, RingBuffer};
+use serde::Serialize;
 
-use super::batch::{Batch, Head, Shape};
+use super::batch::{Batch, Shape};
 use super::main_loop::{MainLoop, StepClock};
 use super::numerical::numerical;
 use super::{MOST_NUMBERS, MOST_SHOWN, MOST_TICKS, Rates, TwoRateError, TwoRateParts};
@@ -14,7 +15,6 @@ use crate::event::{Event, EventLog, What};
 use crate::frame::MotionDetail;
 use crate::gate::{Trip, TripKind};
 use crate::interlock::Stop;
-use crate::rig::Rig;
 use crate::source::{Scene, not_converged};
 
 /// A numerical part at a slower rate than that of the tick.
@@ -25,17 +25,18 @@ pub struct TwoRateModel {
     /// Called inside the tick; elsewhere once it is detached.
     main: Option<MainLoop>,
     pub(super) samples: Producer<f64>,
-    batches: Consumer<f64>,
-    heads: Consumer<Head>,
+    /// Batches that have come, and those that go back.
+    pub(super) batches: Consumer<Box<Batch>>,
+    pub(super) spare: Producer<Box<Batch>>,
     shape: Shape,
     sample: Vec<f64>,
     /// The tick that comes next.
     next: u64,
     /// The batch in use, and the one before it.
-    batch: Batch,
-    earlier: Batch,
+    pub(crate) batch: Box<Batch>,
+    earlier: Box<Batch>,
     /// One that came before its time.
-    pub(super) waiting: Batch,
+    waiting: Option<Box<Batch>>,
     /// Whether this tick took over a new batch.
     taken_over: bool,
     pub(crate) desired: Motion,
@@ -49,12 +50,13 @@ pub struct TwoRateModel {
     /// What became of the batches.
     pub counts: Counts,
     trip: Option<Trip>,
-    /// Which batch each tick used, for a replay.
-    schedule: Option<Vec<f64>>,
+    /// For a replay, the channel `main.batch` of a recorded run: every batch is taken at
+    /// the tick at which that run took it.
+    pub schedule: Option<Vec<f64>>,
 }
 
 /// What became of the batches.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub struct Counts {
     /// Batches taken over.
     pub batches: u64,
@@ -84,7 +86,7 @@ impl TwoRateModel {
         let (dofs, loads, count) =
             (equations.size(), equations.load.ncols(), equations.interface.len());
         let (points, ticks) = (rates.points(), rates.ratio);
-        let mut shape = Shape { dofs, loads, count, points, ticks, whole: 0 };
+        let mut shape = Shape { dofs, loads, count, points, ticks: 0, whole: 0 };
         // A main loop that is as late as may be bridged still finds room.
         let depth = 2 * (rates.ratio + rates.bridge) + 4;
         let kept = depth / rates.ratio + 4;
@@ -101,7 +103,7 @@ impl TwoRateModel {
             tables = (points * 3 * count) as f64 * width;
             let of_all = (ticks * orders * dofs) as f64 * width;
             if of_all <= MOST_SHOWN {
-                shape.whole = orders * dofs;
+                (shape.ticks, shape.whole) = (ticks, orders * dofs);
                 tables += of_all;
             }
         }
@@ -117,8 +119,12 @@ impl TwoRateModel {
             predictor.tabulate(&surroundings, every_tick, orders)?;
         }
         let (samples, taken) = RingBuffer::new(depth * shape.sample());
-        let (sent, batches) = RingBuffer::new(kept * shape.batch());
-        let (told, heads) = RingBuffer::new(kept);
+        let (sent, batches) = RingBuffer::new(kept + 4);
+        let (mut spare, returned) = RingBuffer::new(kept + 4);
+        // One is being made and one may wait; two more are in use from the start.
+        for _ in 0..kept + 2 {
+            let _ = spare.push(Batch::new(shape));
+        }
         let main = MainLoop {
             rates,
             numerical: numerical(equations, integrator, &rates)?,
@@ -126,7 +132,7 @@ impl TwoRateModel {
             predictor,
             samples: taken,
             batches: sent,
-            heads: told,
+            spare: returned,
             shape,
             clock: rates.step_time.map(|time| StepClock::new(time, integrator.step_s, parts.seed)),
             preview,
@@ -134,8 +140,6 @@ impl TwoRateModel {
             filled: 0,
             sample: vec![0.0; shape.sample()],
             tick: 0,
-            batch: Batch::new(shape),
-            point: Motion::rest(count),
             ended: false,
         };
         Ok(Self {
@@ -144,13 +148,13 @@ impl TwoRateModel {
             main: Some(main),
             samples,
             batches,
-            heads,
+            spare,
             shape,
             sample: vec![0.0; shape.sample()],
             next: 0,
             batch: Batch::new(shape),
             earlier: Batch::new(shape),
-            waiting: Batch::new(shape),
+            waiting: None,
             taken_over: false,
             desired: Motion::rest(count),
             before: Motion::rest(count),
@@ -175,35 +179,19 @@ impl TwoRateModel {
         Some(main)
     }
 
-    /// Takes every batch at the tick at which a recorded run took it:
-    /// `schedule` is its channel `main.batch`.
-    pub fn follow(&mut self, schedule: Vec<f64>) {
-        self.schedule = Some(schedule);
-    }
-
     /// The tick whose instant [`displacement`](Self::displacement) shows.
     pub fn state_tick(&self) -> u64 {
-        self.number().unwrap_or(0) * self.rates.ratio as u64
-    }
-
-    /// Number of the batch in use, if there is one.
-    fn number(&self) -> Option<u64> {
-        self.batch.head.map(|head| head.number)
+        self.batch.number * self.rates.ratio as u64
     }
 
     /// Displacement of every DOF at the newest instant taken over.
     pub fn displacement(&self) -> &[f64] {
-        self.batch.displacement()
+        &self.batch.displacement
     }
 
-    /// Velocity of every DOF at the same instant.
-    pub fn velocity(&self) -> &[f64] {
-        self.batch.velocity()
-    }
-
-    pub(crate) fn element_energy(&self) -> ElementEnergy {
-        let none = ElementEnergy { work: 0.0, stored: 0.0 };
-        self.batch.head.map_or(none, |head| head.elements)
+    /// Whether a batch is in use: before the first everything is at rest.
+    fn has_begun(&self) -> bool {
+        self.counts.batches > 0
     }
 
     /// Where a new batch begins: what it would have asked for a tick earlier.
@@ -258,32 +246,22 @@ impl TwoRateModel {
         }
     }
 
-    /// The batch that is waiting, fetched if need be.
-    pub(super) fn fetch(&mut self) -> Option<Head> {
-        if self.waiting.head.is_none() {
-            let head = self.heads.pop().ok()?;
-            // The row was sent before it.
-            self.batches.pop_entire_slice(&mut self.waiting.row).ok()?;
-            self.waiting.head = Some(head);
-        }
-        self.waiting.head
-    }
-
     /// Takes over the batches whose time has come, and reads this tick's point.
     fn choose(&mut self, tick: u64) {
         let (ratio, task) = (self.rates.ratio as u64, self.rates.task_ticks as u64);
-        while let Some(head) = self.fetch() {
-            let due = head.number * ratio + task;
+        while let Some(next) = self.waiting.take().or_else(|| self.batches.pop().ok()) {
+            let due = next.number * ratio + task;
             let comes = match &self.schedule {
                 Some(used) => {
-                    used.get(tick as usize).is_none_or(|&number| head.number as f64 <= number)
+                    used.get(tick as usize).is_none_or(|&number| next.number as f64 <= number)
                 }
-                None => head.ready <= tick,
+                None => next.ready <= tick,
             };
             if !comes || due > tick {
+                self.waiting = Some(next);
                 break;
             }
-            self.take_over(&head, tick - due);
+            self.take_over(next, tick - due);
         }
         let begun = self.state_tick() + task;
         if tick < begun {
@@ -291,7 +269,7 @@ impl TwoRateModel {
             return;
         }
         let point = tick - begun;
-        let due = if self.batch.head.is_some() { ratio } else { 0 };
+        let due = if self.has_begun() { ratio } else { 0 };
         self.bridged = (point + 1).saturating_sub(due);
         if self.bridged > 0 {
             self.counts.missing += 1;
@@ -300,35 +278,36 @@ impl TwoRateModel {
                 self.late(self.bridged);
             }
         }
-        if self.batch.head.is_some() {
+        if self.has_begun() {
             // The first point of a batch lies a tick before its time.
-            self.batch.point(point as usize + 1, &mut self.desired);
-            self.batch.point(point as usize, &mut self.before);
+            self.desired.copy_from(self.batch.point(point as usize + 1));
+            self.before.copy_from(self.batch.point(point as usize));
         }
     }
 
-    /// The waiting batch becomes the one in use, `past` ticks after its time.
-    fn take_over(&mut self, head: &Head, past: u64) {
-        std::mem::swap(&mut self.earlier, &mut self.batch);
-        std::mem::swap(&mut self.batch, &mut self.waiting);
-        self.waiting.head = None;
-        if self.earlier.head.is_none() {
+    /// A batch becomes the one in use, `past` ticks after its time.
+    fn take_over(&mut self, next: Box<Batch>, past: u64) {
+        let spent = std::mem::replace(&mut self.earlier, std::mem::replace(&mut self.batch, next));
+        // There is room for all of them.
+        let _ = self.spare.push(spent);
+        let (batch, counts) = (&*self.batch, &mut self.counts);
+        if counts.batches == 0 {
             // As if it had always been where it starts.
-            self.earlier.row.copy_from_slice(&self.batch.row);
+            self.earlier.displacement.copy_from_slice(&batch.displacement);
+            self.earlier.velocity.copy_from_slice(&batch.velocity);
         }
         self.taken_over = true;
-        self.work.dissipated += head.work.dissipated;
-        self.work.input += head.work.input;
-        self.work.feedback_held += head.work.feedback_held;
-        self.work.feedback_straight += head.work.feedback_straight;
-        let counts = &mut self.counts;
+        self.work.dissipated += batch.work.dissipated;
+        self.work.input += batch.work.input;
+        self.work.feedback_held += batch.work.feedback_held;
+        self.work.feedback_straight += batch.work.feedback_straight;
         counts.batches += 1;
-        counts.most_iterations = counts.most_iterations.max(head.iterations as u64);
+        counts.most_iterations = counts.most_iterations.max(batch.iterations as u64);
         if past > 0 {
             counts.late += 1;
             counts.erased += past.min(self.rates.ratio as u64);
         }
-        if let Some(failure) = head.failure {
+        if let Some(failure) = batch.failure {
             self.trip = Some(not_converged(failure));
         }
     }
@@ -365,7 +344,7 @@ impl TwoRateModel {
         let period_s = ratio * tick_s;
         let tick = self.next.saturating_sub(1);
         let begun = self.state_tick() + self.rates.task_ticks as u64;
-        if self.batch.head.is_some()
+        if self.has_begun()
             && let Some(point) = tick.checked_sub(begun)
             && let Some(motion) = self.batch.whole(point, order)
         {
@@ -373,9 +352,9 @@ impl TwoRateModel {
             return;
         }
         let since = tick.saturating_sub(self.state_tick());
-        let s = if self.batch.head.is_some() { since as f64 / ratio } else { 0.0 };
-        let now = self.batch.displacement().iter().zip(self.batch.velocity());
-        let earlier = self.earlier.displacement().iter().zip(self.earlier.velocity());
+        let s = if self.has_begun() { since as f64 / ratio } else { 0.0 };
+        let now = self.batch.displacement.iter().zip(&self.batch.velocity);
+        let earlier = self.earlier.displacement.iter().zip(&self.earlier.velocity);
         for ((d0, v0), (d1, v1)) in now.zip(earlier) {
             let (v0, v1) = (v0 * period_s, v1 * period_s);
             let r1 = d1 - d0 + v0;
@@ -391,7 +370,7 @@ impl TwoRateModel {
 
     /// The values of [`Rates::channels`], appended.
     pub(crate) fn write(&self, frame: &mut Vec<f64>) {
-        frame.push(self.number().map_or(-1.0, |number| number as f64));
+        frame.push(if self.has_begun() { self.batch.number as f64 } else { -1.0 });
         frame.push(self.bridged as f64);
     }
 }

@@ -1,12 +1,11 @@
 //! The slow loop.
 
-use model::integrator::{NotConverged, StepWork};
-use model::motion::Motion;
+use model::integrator::StepWork;
 use model::predictor::{Instant, Predictor};
 use numerics::random::Stream;
 use rtrb::{Consumer, Producer};
 
-use super::batch::{Batch, Head, Shape};
+use super::batch::{Batch, Shape};
 use super::numerical::{Newest, Numerical};
 use super::{Rates, StepTime};
 use crate::load::Load;
@@ -20,9 +19,9 @@ pub struct MainLoop {
     pub(super) numerical: Box<dyn Numerical>,
     pub(super) predictor: Predictor,
     pub(super) samples: Consumer<f64>,
-    /// The rows of batches, and what belongs to each.
-    pub(super) batches: Producer<f64>,
-    pub(super) heads: Producer<Head>,
+    /// Batches on their way to the tick, and those that have come back.
+    pub(super) batches: Producer<Box<Batch>>,
+    pub(super) spare: Consumer<Box<Batch>>,
     pub(super) shape: Shape,
     /// Rehearsed step times, in virtual time alone.
     pub(super) clock: Option<StepClock>,
@@ -36,8 +35,6 @@ pub struct MainLoop {
     pub(super) tick: u64,
     /// Loads for the predictor.
     pub(super) ahead: Vec<f64>,
-    pub(super) batch: Batch,
-    pub(super) point: Motion,
     pub(super) ended: bool,
 }
 
@@ -92,8 +89,12 @@ impl MainLoop {
 
     /// One step: integrate, predict, send.
     fn step(&mut self) {
+        let Ok(mut batch) = self.spare.pop() else {
+            // The tick is further behind than can be bridged.
+            self.ended = true;
+            return;
+        };
         let width = self.shape.loads + self.shape.count;
-        let number = self.tick / self.rates.ratio as u64;
         let stepped = if self.filled > 1 {
             self.numerical.advance(&self.rows[..self.filled * width])
         } else {
@@ -104,11 +105,18 @@ impl MainLoop {
         self.rows.copy_within(last..last + width, 0);
         self.filled = 1;
         self.numerical.equilibrium(&self.rows[..width]);
-        self.predict();
-        self.send(number, stepped);
+        self.predict(&mut batch);
+        let Newest { displacement, velocity, iterations, elements, .. } = self.numerical.newest();
+        batch.number = self.tick / self.rates.ratio as u64;
+        batch.ready = self.clock.as_mut().map_or(0, |clock| clock.ready(self.tick, iterations));
+        (batch.iterations, batch.elements) = (iterations, elements);
+        (batch.failure, batch.work) = (stepped.err(), stepped.unwrap_or_default());
+        batch.displacement.copy_from_slice(displacement);
+        batch.velocity.copy_from_slice(velocity);
+        self.ended = self.batches.push(batch).is_err() || stepped.is_err();
     }
 
-    fn predict(&mut self) {
+    fn predict(&mut self, batch: &mut Batch) {
         let loads = self.shape.loads;
         if loads > 0 {
             for (row, ahead) in self.ahead.chunks_exact_mut(loads).enumerate() {
@@ -121,32 +129,12 @@ impl MainLoop {
         let Newest { interface, displacement, velocity, .. } = self.numerical.newest();
         let (force, load) = (&self.rows[loads..loads + self.shape.count], &self.ahead[..]);
         self.predictor.observe(&Instant { interface, displacement, velocity, force, load });
-        for point in 0..self.shape.points {
-            self.predictor.point(point, &mut self.point);
-            self.batch.set_point(point, &self.point);
+        for (index, point) in batch.points.iter_mut().enumerate() {
+            self.predictor.point(index, point);
         }
-        if self.shape.whole > 0 {
-            for tick in 0..self.shape.ticks {
-                self.predictor.whole(tick, self.batch.whole_mut(tick));
-            }
+        for (tick, motion) in batch.whole.iter_mut().enumerate() {
+            self.predictor.whole(tick, motion);
         }
-    }
-
-    fn send(&mut self, number: u64, stepped: Result<StepWork, NotConverged>) {
-        let Newest { displacement, velocity, iterations, elements, .. } = self.numerical.newest();
-        let ready = self.clock.as_mut().map_or(0, |clock| clock.ready(self.tick, iterations));
-        self.batch.set_state(displacement, velocity);
-        let head = Head {
-            number,
-            ready,
-            iterations,
-            failure: stepped.err(),
-            work: stepped.unwrap_or_default(),
-            elements,
-        };
-        let sent = self.batches.push_entire_slice(&self.batch.row).is_ok()
-            && self.heads.push(head).is_ok();
-        self.ended = stepped.is_err() || !sent;
     }
 }
 
@@ -261,9 +249,16 @@ mod tests {
             assert_eq!(main.poll(), MainState::Stepped);
             let told = form.step.step(&mut state, &input);
             let after = &form.points * &state;
-            let mut point = Motion::rest(2);
+            // The last of those that have come.
+            let mut batch = None;
+            while let Ok(next) = model.batches.pop() {
+                if let Some(spent) = batch.replace(next) {
+                    model.spare.push(spent).unwrap();
+                }
+            }
+            let batch = batch.unwrap();
             for index in 0..rates.points() {
-                main.batch.point(index, &mut point);
+                let point = batch.point(index);
                 let signals = [&point.displacement, &point.velocity, &point.acceleration];
                 for (order, found) in signals.into_iter().enumerate() {
                     for (dof, found) in found.iter().enumerate() {
@@ -275,9 +270,7 @@ mod tests {
                     }
                 }
             }
-            while model.fetch().is_some() {
-                model.waiting.head = None;
-            }
+            model.spare.push(batch).unwrap();
         }
         for (apart, largest) in apart.into_iter().zip(largest) {
             assert!(apart <= 1e-9 * largest && largest > 0.0, "{what}: {apart:e} of {largest:e}");

@@ -21,7 +21,6 @@ mod fast_side;
 mod main_loop;
 mod numerical;
 mod period;
-mod steps;
 
 pub use fast_side::{Counts, TwoRateModel};
 pub use main_loop::{MainLoop, MainState};

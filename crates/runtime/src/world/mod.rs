@@ -3,7 +3,7 @@
 //! Sessions, links, connections and the recorder are state machines that take
 //! bytes and the time and say when they want to be asked again. The shells that
 //! join them to sockets, files and threads take what they need from a [`World`].
-//! The [`System`]'s is thin; the one of the tests runs everything in one thread on
+//! The [`System`] is thin; the one of the tests runs everything in one thread on
 //! virtual time, with losses, from a seed (`tests/common/simulated.rs`).
 
 mod system;
@@ -17,40 +17,6 @@ use std::path::Path;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
-/// What a test gets from outside.
-#[derive(Clone)]
-pub struct World {
-    /// Time.
-    pub clock: Arc<dyn Clock>,
-    /// Datagrams.
-    pub network: Arc<dyn Network>,
-    /// Files.
-    pub disk: Arc<dyn Disk>,
-    /// Numbers nobody can guess.
-    pub entropy: Arc<dyn Entropy>,
-    /// What goes on beside the test.
-    pub threads: Arc<dyn Threads>,
-}
-
-impl World {
-    /// The real one.
-    pub fn system() -> Self {
-        Self::of(System)
-    }
-
-    /// All from one.
-    pub fn of(all: impl Clock + Network + Disk + Entropy + Threads + 'static) -> Self {
-        let all = Arc::new(all);
-        Self {
-            clock: all.clone(),
-            network: all.clone(),
-            disk: all.clone(),
-            entropy: all.clone(),
-            threads: all,
-        }
-    }
-}
-
 /// Time, in nanoseconds.
 pub trait Clock: Send + Sync {
     /// Now, by a clock that never goes back.
@@ -63,13 +29,34 @@ pub trait Clock: Send + Sync {
     fn sleep_until_ns(&self, instant_ns: u64);
 }
 
-/// Where sockets come from.
-pub trait Network: Send + Sync {
+/// What a test gets from outside: time, datagrams, files, chance, and what goes on
+/// beside it.
+pub trait World: Clock {
     /// A socket at this address; with port 0 one is chosen.
     fn listen(&self, address: SocketAddr) -> io::Result<Box<dyn DatagramSocket>>;
 
     /// A socket that hears nobody but this address.
     fn connect(&self, address: SocketAddr) -> io::Result<Box<dyn DatagramSocket>>;
+
+    /// A new file; one that is there already is an error.
+    fn create(&self, path: &Path) -> io::Result<Box<dyn DiskFile>>;
+
+    /// The bytes of a file, and how many there are.
+    fn open(&self, path: &Path) -> io::Result<(Box<dyn Read>, u64)>;
+
+    /// Removes a file.
+    fn remove(&self, path: &Path) -> io::Result<()>;
+
+    /// A number that nobody can guess and that is not zero.
+    fn secret_number(&self) -> io::Result<u64>;
+
+    /// Runs a process until it is over.
+    fn spawn(&self, name: &str, process: Process) -> io::Result<Running>;
+}
+
+/// The real one.
+pub fn system() -> Arc<dyn World> {
+    Arc::new(System)
 }
 
 /// A socket for datagrams. Nothing but [`wait_until_ns`](Self::wait_until_ns)
@@ -81,9 +68,8 @@ pub trait DatagramSocket: Send {
     /// Hands a datagram to the network.
     fn send(&mut self, to: SocketAddr, bytes: &[u8]) -> io::Result<()>;
 
-    /// The next datagram that has come: its size and its sender. `None` if there
-    /// is none.
-    fn receive(&mut self, buffer: &mut [u8]) -> io::Result<Option<(usize, SocketAddr)>>;
+    /// The next datagram that has come, and its sender. `None` if there is none.
+    fn receive(&mut self) -> io::Result<Option<(&[u8], SocketAddr)>>;
 
     /// When the datagram that was received last came in, by [`Clock::wall_ns`].
     /// The first question may only make the system stamp what follows.
@@ -91,18 +77,6 @@ pub trait DatagramSocket: Send {
 
     /// Waits for a datagram, at most until an instant of [`Clock::now_ns`].
     fn wait_until_ns(&mut self, instant_ns: u64);
-}
-
-/// Where files are.
-pub trait Disk: Send + Sync {
-    /// A new file; one that is there already is an error.
-    fn create(&self, path: &Path) -> io::Result<Box<dyn DiskFile>>;
-
-    /// The bytes of a file, and how many there are.
-    fn open(&self, path: &Path) -> io::Result<(Box<dyn Read>, u64)>;
-
-    /// Removes a file.
-    fn remove(&self, path: &Path) -> io::Result<()>;
 }
 
 /// A file that is being written, from its start to its end.
@@ -114,38 +88,10 @@ pub trait DiskFile: Write + Send {
     fn sync(&mut self) -> io::Result<()>;
 }
 
-/// Where numbers come from that nobody can guess.
-pub trait Entropy: Send + Sync {
-    /// Fills the bytes.
-    fn fill(&self, bytes: &mut [u8]) -> io::Result<()>;
-}
-
-impl dyn Entropy {
-    /// A number that is not zero.
-    pub fn number(&self) -> io::Result<u64> {
-        let mut bytes = [0; 8];
-        self.fill(&mut bytes)?;
-        Ok(u64::from_le_bytes(bytes).max(1))
-    }
-}
-
-/// Where processes run.
-pub trait Threads: Send + Sync {
-    /// Runs a process until it is over.
-    fn spawn(&self, name: &str, process: Box<dyn Process>) -> io::Result<Running>;
-}
-
-/// Something that goes on beside the test: a shell around a state machine.
-pub trait Process: Send {
-    /// Does what is due now.
-    fn poll(&mut self, now_ns: u64);
-
-    /// When it wants to be asked again, though nobody wakes it.
-    fn next_timeout_ns(&self) -> u64;
-
-    /// Whether it has nothing more to do.
-    fn is_over(&self) -> bool;
-}
+/// Something that goes on beside the test: a shell around a state machine. It is told
+/// the time, does what is due, and says when it wants to be asked again, though nobody
+/// wakes it; `None` once it has nothing more to do.
+pub type Process = Box<dyn FnMut(u64) -> Option<u64> + Send>;
 
 /// A process that was started. Without a thread of its own it runs while others
 /// sleep.

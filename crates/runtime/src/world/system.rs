@@ -13,9 +13,11 @@ use rustix::io::Errno;
 use rustix::thread::clock_nanosleep_absolute;
 use rustix::time::{ClockId, Timespec, clock_gettime};
 
-use super::{Clock, DatagramSocket, Disk, DiskFile, Entropy, Network, Process, Running, Threads};
+use super::{Clock, DatagramSocket, DiskFile, Process, Running, World};
 
 const NANOSECONDS: u64 = 1_000_000_000;
+/// Longest datagram that is received whole: what is longer is none of ours.
+const LONGEST: usize = 2048;
 
 /// The operating system.
 #[derive(Debug, Clone, Copy, Default)]
@@ -31,17 +33,14 @@ fn to_timespec(nanoseconds: u64) -> Timespec {
 }
 
 impl Clock for System {
-    #[inline]
     fn now_ns(&self) -> u64 {
         to_ns(clock_gettime(ClockId::Monotonic))
     }
 
-    #[inline]
     fn wall_ns(&self) -> u64 {
         to_ns(clock_gettime(ClockId::Realtime))
     }
 
-    #[inline]
     fn sleep_until_ns(&self, instant_ns: u64) {
         let time = to_timespec(instant_ns);
         // A signal ends the sleep early; the instant stays the same.
@@ -49,7 +48,7 @@ impl Clock for System {
     }
 }
 
-impl Network for System {
+impl World for System {
     fn listen(&self, address: SocketAddr) -> io::Result<Box<dyn DatagramSocket>> {
         Ok(Box::new(Socket::new(UdpSocket::bind(address)?, None)?))
     }
@@ -63,6 +62,37 @@ impl Network for System {
         socket.connect(address)?;
         Ok(Box::new(Socket::new(socket, Some(address))?))
     }
+
+    fn create(&self, path: &Path) -> io::Result<Box<dyn DiskFile>> {
+        Ok(Box::new(OpenOptions::new().write(true).create_new(true).open(path)?))
+    }
+
+    fn open(&self, path: &Path) -> io::Result<(Box<dyn Read>, u64)> {
+        let file = File::open(path)?;
+        let length = file.metadata()?.len();
+        Ok((Box::new(file), length))
+    }
+
+    fn remove(&self, path: &Path) -> io::Result<()> {
+        fs::remove_file(path)
+    }
+
+    fn secret_number(&self) -> io::Result<u64> {
+        Ok(getrandom::u64()?.max(1))
+    }
+
+    fn spawn(&self, name: &str, mut process: Process) -> io::Result<Running> {
+        let thread = thread::Builder::new().name(name.to_owned()).spawn(move || {
+            loop {
+                let now_ns = Self.now_ns();
+                let Some(next_ns) = process(now_ns) else { break };
+                if next_ns > now_ns {
+                    thread::park_timeout(Duration::from_nanos(next_ns - now_ns));
+                }
+            }
+        })?;
+        Ok(Running { thread: Some(thread) })
+    }
 }
 
 /// A socket of the system.
@@ -70,12 +100,14 @@ struct Socket {
     socket: UdpSocket,
     /// Whom it is connected to.
     peer: Option<SocketAddr>,
+    /// The datagram that was received last.
+    inbox: [u8; LONGEST],
 }
 
 impl Socket {
     fn new(socket: UdpSocket, peer: Option<SocketAddr>) -> io::Result<Self> {
         socket.set_nonblocking(true)?;
-        Ok(Self { socket, peer })
+        Ok(Self { socket, peer, inbox: [0; LONGEST] })
     }
 }
 
@@ -92,13 +124,13 @@ impl DatagramSocket for Socket {
         sent.map(|_| ())
     }
 
-    fn receive(&mut self, buffer: &mut [u8]) -> io::Result<Option<(usize, SocketAddr)>> {
+    fn receive(&mut self) -> io::Result<Option<(&[u8], SocketAddr)>> {
         let received = match self.peer {
-            Some(peer) => self.socket.recv(buffer).map(|bytes| (bytes, peer)),
-            None => self.socket.recv_from(buffer),
+            Some(peer) => self.socket.recv(&mut self.inbox).map(|bytes| (bytes, peer)),
+            None => self.socket.recv_from(&mut self.inbox),
         };
         match received {
-            Ok(received) => Ok(Some(received)),
+            Ok((bytes, from)) => Ok(Some((&self.inbox[..bytes], from))),
             Err(error) => match error.kind() {
                 io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted => Ok(None),
                 _ => Err(error),
@@ -126,22 +158,6 @@ pub(crate) fn wait_for(wanted: &mut [PollFd<'_>], instant_ns: u64) {
     let _ = poll(wanted, Some(&left));
 }
 
-impl Disk for System {
-    fn create(&self, path: &Path) -> io::Result<Box<dyn DiskFile>> {
-        Ok(Box::new(OpenOptions::new().write(true).create_new(true).open(path)?))
-    }
-
-    fn open(&self, path: &Path) -> io::Result<(Box<dyn Read>, u64)> {
-        let file = File::open(path)?;
-        let length = file.metadata()?.len();
-        Ok((Box::new(file), length))
-    }
-
-    fn remove(&self, path: &Path) -> io::Result<()> {
-        fs::remove_file(path)
-    }
-}
-
 impl DiskFile for File {
     fn truncate(&mut self, length: u64) -> io::Result<()> {
         self.set_len(length)?;
@@ -150,31 +166,6 @@ impl DiskFile for File {
 
     fn sync(&mut self) -> io::Result<()> {
         self.sync_data()
-    }
-}
-
-impl Entropy for System {
-    fn fill(&self, bytes: &mut [u8]) -> io::Result<()> {
-        Ok(getrandom::fill(bytes)?)
-    }
-}
-
-impl Threads for System {
-    fn spawn(&self, name: &str, mut process: Box<dyn Process>) -> io::Result<Running> {
-        let thread = thread::Builder::new().name(name.to_owned()).spawn(move || {
-            loop {
-                let now_ns = Self.now_ns();
-                process.poll(now_ns);
-                if process.is_over() {
-                    break;
-                }
-                let left_ns = process.next_timeout_ns().saturating_sub(now_ns);
-                if left_ns > 0 {
-                    thread::park_timeout(Duration::from_nanos(left_ns));
-                }
-            }
-        })?;
-        Ok(Running { thread: Some(thread) })
     }
 }
 
@@ -195,15 +186,14 @@ mod tests {
         let mut there = System.listen((Ipv4Addr::LOCALHOST, 0).into()).unwrap();
         let address = there.address().unwrap();
         let mut here = System.connect(address).unwrap();
-        let mut buffer = [0; 8];
         let until = System.now_ns() + 2_000_000;
         there.wait_until_ns(until);
         assert!(System.now_ns() >= until);
-        assert!(there.receive(&mut buffer).unwrap().is_none());
+        assert!(there.receive().unwrap().is_none());
         here.send(address, b"abc").unwrap();
         there.wait_until_ns(System.now_ns() + 10 * NANOSECONDS);
-        let (bytes, from) = there.receive(&mut buffer).unwrap().unwrap();
-        assert_eq!((&buffer[..bytes], from.port()), (&b"abc"[..], here.address().unwrap().port()));
-        assert_ne!((&System as &dyn Entropy).number().unwrap(), 0);
+        let (bytes, from) = there.receive().unwrap().unwrap();
+        assert_eq!((bytes, from.port()), (&b"abc"[..], here.address().unwrap().port()));
+        assert_ne!(System.secret_number().unwrap(), 0);
     }
 }

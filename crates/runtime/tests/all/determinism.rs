@@ -7,7 +7,7 @@ use model::integrator::Method;
 use runtime::clock::run_virtual;
 use runtime::frame::MotionDetail;
 use runtime::numerical::Plant;
-use runtime::record::{Ending, Options, Record, Recorder};
+use runtime::record::{Options, Record, Recorder};
 use runtime::rig::ReplayRig;
 use runtime::stop::StopHandle;
 
@@ -22,7 +22,7 @@ fn record(case: &Case, plant: Plant, ticks: usize) -> Record {
     run_virtual(&mut hybrid, &StopHandle::default(), |_| {});
     let ticks = hybrid.ticks();
     drop(hybrid);
-    let summary = handle.finish(Ending { ticks, trip: None }).unwrap();
+    let summary = handle.finish(ticks, None).unwrap();
     assert!(summary.is_complete());
     assert_eq!(summary.frames, ticks);
     Record::read(&path).unwrap()

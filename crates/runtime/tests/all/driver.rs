@@ -15,6 +15,7 @@ use runtime::operator;
 use runtime::realtime::{Cpu, Driver, Memory, RealtimePlan};
 use runtime::rig::{Measured, Rig, RigFault};
 use runtime::stop::StopHandle;
+use runtime::world::System;
 
 const STEP_S: f64 = 1e-3;
 /// Of the ramp, and what the limits allow.
@@ -74,6 +75,7 @@ fn open_loop() -> (OpenLoop, Arc<Mutex<Seen>>) {
         rate: vec![MOST_M_S],
         force: vec![MOST_N],
         tracking_error: vec![f64::INFINITY],
+        overshoot: f64::INFINITY,
         step_s: STEP_S,
     };
     let safe_path = SafePath { hold_s: 0.02, rate_m_s: SAFE_M_S };
@@ -84,10 +86,11 @@ fn open_loop() -> (OpenLoop, Arc<Mutex<Seen>>) {
 /// Drives by a device that misses periods as `missed` says; gives the overruns.
 fn by_device(test: &mut OpenLoop, missed: fn(u64) -> u64) -> runtime::clock::Overruns {
     let mut sample = 0;
-    let mut clock = DeviceClock(|| {
+    let wait = || {
         sample += 1;
         1 + missed(sample)
-    });
+    };
+    let mut clock = DeviceClock { wait, clock: &System };
     drive(test, &mut clock, || 0, 5, |_, _| {})
 }
 

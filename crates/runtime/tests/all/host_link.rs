@@ -10,13 +10,13 @@ use std::time::{Duration, Instant};
 use crate::common::benchmark::{Case, ground, quick};
 use model::channel::Channel;
 use runtime::clock::run_virtual;
-use runtime::host::protocol::{Refusal, Reply, Request, VERSION, Welcome, kind, split};
-use runtime::host::{Client, ClientError, Event, HostLink, HostParts, RealTime, Token};
+use runtime::host::protocol::{Refusal, Reply, Request, VERSION, Welcome, split};
+use runtime::host::{Client, ClientError, HostLink, HostParts, Token};
 use runtime::hybrid_loop::HybridLoop;
 use runtime::hybrid_loop::course::{Completing, CoursePlan};
 use runtime::interlock::Phase;
 use runtime::load::Load;
-use runtime::record::{Ending, Options, Record, Recorder, RecorderHandle};
+use runtime::record::{Options, Record, Recorder, RecorderHandle};
 use runtime::stop::StopHandle;
 use runtime::streamed_load::Feed;
 use runtime::streamed_load::{LoadEnd, StreamPlan};
@@ -29,7 +29,7 @@ struct Bench {
     token: Token,
     address: std::net::SocketAddr,
     stop: StopHandle,
-    _folder: tempfile::TempDir,
+    folder: tempfile::TempDir,
 }
 
 const COMPLETING: Completing = Completing { ring_down_ticks: 400, rest: None, home_rate_m_s: 0.05 };
@@ -59,7 +59,7 @@ fn bench(buffer_samples: usize) -> Bench {
     let welcome = Welcome {
         version: VERSION,
         title: "Bench".into(),
-        clock: RealTime::No as u8,
+        clock: 0,
         tick_hz: 1.0 / case.step_s,
         load_hz: 1.0 / case.step_s,
         buffer: buffer_samples as u64,
@@ -80,20 +80,19 @@ fn bench(buffer_samples: usize) -> Bench {
         .along(plan, Some(stream))
         .tapped(tap);
     let address = link.address;
-    Bench { hybrid, handle, link, token, address, stop, _folder: folder }
+    Bench { hybrid, handle, link, token, address, stop, folder }
 }
 
 /// How the run ended: phase, why the load ended, frames and frames lost, record.
 fn run(bench: Bench) -> (Phase, Option<LoadEnd>, u64, Record) {
-    let Bench { mut hybrid, handle, link, stop, .. } = bench;
+    let Bench { mut hybrid, handle, link, stop, folder, .. } = bench;
     run_virtual(&mut hybrid, &stop, |_| {});
     link.close();
     let (phase, end, ticks) = (hybrid.phase(), hybrid.load_end(), hybrid.ticks());
     drop(hybrid);
-    let path = handle.path().to_path_buf();
-    let summary = handle.finish(Ending { ticks, trip: None }).unwrap();
+    let summary = handle.finish(ticks, None).unwrap();
     assert_eq!((summary.frames, summary.frames_lost), (ticks, 0), "a frame of the record is lost");
-    (phase, end, ticks, Record::read(path).unwrap())
+    (phase, end, ticks, Record::read(folder.path().join("record.arrow")).unwrap())
 }
 
 fn samples(count: usize) -> Vec<f64> {
@@ -145,8 +144,9 @@ fn a_watcher_that_never_reads_costs_nothing_and_one_that_reads_is_told_of_gaps()
         let mut frames = 0;
         loop {
             match tenth.next().unwrap() {
-                Event::Frames { values, .. } => frames += (values.len() / width) as u64,
-                Event::Over { dropped, .. } => return (frames, dropped),
+                Reply::Frames { values, .. } => frames += (values.len() / width) as u64,
+                Reply::Over { dropped, .. } => return (frames, dropped),
+                other => panic!("{other:?}"),
             }
         }
     });
@@ -154,15 +154,16 @@ fn a_watcher_that_never_reads_costs_nothing_and_one_that_reads_is_told_of_gaps()
         let (mut frames, mut times) = (0, Vec::new());
         loop {
             match client.next().unwrap() {
-                Event::Frames { values, .. } => {
+                Reply::Frames { values, .. } => {
                     frames += (values.len() / width) as u64;
                     times.extend(values.chunks_exact(width).map(|frame| frame[0]));
                 }
-                Event::Over { phase, trip, ticks, dropped } => {
+                Reply::Over { phase, trip, ticks, dropped } => {
                     assert_eq!((phase, trip), (Phase::Safe as u8, 0));
                     assert!(times.windows(2).all(|pair| pair[0] < pair[1]), "in order");
                     return (frames, dropped, ticks);
                 }
+                other => panic!("{other:?}"),
             }
         }
     });
@@ -210,7 +211,7 @@ fn a_wrong_token_a_wrong_greeting_and_a_second_feeder_are_refused() {
         let mut answer = Vec::new();
         let _ = raw.read_to_end(&mut answer);
         let (kind, body, _) = split(&answer).unwrap().expect("it is told why");
-        assert_eq!(kind, kind::REFUSED);
+        assert_eq!(kind, Reply::REFUSED);
         assert!(matches!(Reply::read(kind, body), Ok(Reply::Refused { .. })));
     }
     assert_eq!(bench.stop.presses(), 0, "no stop without a token");
@@ -265,7 +266,7 @@ fn a_feeder_that_dies_leaves_a_test_that_completes() {
         client.load(0, &samples(3000)).unwrap();
         // Half a message, then nothing.
         let bytes = Request::Load { first: 3000, rows: vec![1.0; 10] }.bytes();
-        client.raw().write_all(&bytes[..20]).unwrap();
+        client.stream.write_all(&bytes[..20]).unwrap();
     });
     let (phase, end, _, record) = run(bench);
     feeder.join().unwrap();

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use runtime::host::protocol::{
-    Event, LONGEST, ProtocolError, Refusal, Reply, Request, StatusBody, Welcome, kind, split,
+    LONGEST, ProtocolError, Refusal, Reply, Request, Rest, Status, Welcome, split,
 };
 use runtime::host::{Client, Token};
 
@@ -34,10 +34,10 @@ fn replies() -> impl Strategy<Value = Reply> {
     );
     let refused =
         (any::<u8>(), 0..Refusal::ALL.len(), "\\PC{0,40}").prop_map(|(request, reason, text)| {
-            Reply::Refused { request, reason: Refusal::ALL[reason], text }
+            Reply::Refused { request, reason: Refusal::ALL[reason], text: Rest(text) }
         });
     let status = (any::<[u64; 5]>(), any::<[u8; 3]>()).prop_map(|(n, b)| {
-        Reply::Status(StatusBody {
+        Reply::Status(Status {
             ticks: n[0],
             phase: b[0],
             trip: b[1],
@@ -50,12 +50,10 @@ fn replies() -> impl Strategy<Value = Reply> {
     });
     let frames = (any::<u64>(), 1u16..9, 0usize..9).prop_map(|(dropped, width, count)| {
         let values = (0..usize::from(width) * count).map(|k| k as f64 * 0.1).collect();
-        Reply::Event(Event::Frames { dropped, width, values })
+        Reply::Frames { dropped, width, values }
     });
-    let over =
-        (any::<[u8; 2]>(), any::<[u64; 2]>()).prop_map(|([phase, trip], [ticks, dropped])| {
-            Reply::Event(Event::Over { phase, trip, ticks, dropped })
-        });
+    let over = (any::<[u8; 2]>(), any::<[u64; 2]>())
+        .prop_map(|([phase, trip], [ticks, dropped])| Reply::Over { phase, trip, ticks, dropped });
     let granted = (any::<u8>(), any::<u64>());
     prop_oneof![
         welcome,
@@ -97,7 +95,7 @@ proptest! {
         if !body.is_empty() {
             let short = &body[..cut.index(body.len())];
             // A load with fewer whole samples is a load.
-            let whole = kind == kind::LOAD && short.len() >= 8 && short.len() % 8 == 0;
+            let whole = kind == Request::LOAD && short.len() >= 8 && short.len() % 8 == 0;
             prop_assert_eq!(Request::read(kind, short).is_ok(), whole);
         }
     }
@@ -134,7 +132,7 @@ fn the_bytes_are_those_of_the_document() {
     assert_eq!(load.bytes(), expected);
     assert_eq!(Request::Stop.bytes(), [1, 0, 0, 0, 6]);
     assert_eq!(split(&[0, 0, 0, 0]), Err(ProtocolError::BadLength(0)));
-    let other = Request::read(kind::HELLO, b"HTTP\x01\0\0");
+    let other = Request::read(Request::HELLO, b"HTTP\x01\0\0");
     assert_eq!(other, Err(ProtocolError::BadMagic));
 }
 
@@ -142,7 +140,7 @@ fn the_bytes_are_those_of_the_document() {
 #[test]
 fn a_stop_is_pressed_only_when_the_stop_is_granted() {
     use std::io::{Read, Write};
-    for (granted, pressed) in [(kind::STOP, true), (kind::FEED, false)] {
+    for (granted, pressed) in [(Request::STOP, true), (Request::FEED, false)] {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         let peer = std::thread::spawn(move || {

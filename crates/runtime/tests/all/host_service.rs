@@ -1,8 +1,8 @@
 //! The host link without sockets: its times are those of the clock it is given.
 
 use crate::common;
-use runtime::host::protocol::{Event, Refusal, Reply, Request, VERSION, Welcome, kind, split};
-use runtime::host::{HostParts, HostService, RealTime, Token};
+use runtime::host::protocol::{Refusal, Reply, Request, VERSION, Welcome, split};
+use runtime::host::{HostParts, HostService, Token};
 use runtime::stop::StopHandle;
 use runtime::streamed_load::{Feed, StreamPlan, StreamedLoad};
 use runtime::tap::Tap;
@@ -38,7 +38,7 @@ fn bench() -> Bench {
     let welcome = Welcome {
         version: VERSION,
         title: "Bench".into(),
-        clock: RealTime::No as u8,
+        clock: 0,
         tick_hz: 1000.0,
         load_hz: 0.0,
         buffer: 0,
@@ -153,14 +153,14 @@ fn a_stop_is_pressed_and_everybody_is_told_of_the_end() {
     assert_eq!(bench.stop.presses(), 1);
     bench.service.end(2 * MS);
     for id in [one, other] {
-        assert!(matches!(bench.replies(2 * MS, id)[..], [Reply::Event(Event::Over { .. })]));
+        assert!(matches!(bench.replies(2 * MS, id)[..], [Reply::Over { .. }]));
     }
     assert!(bench.service.is_empty());
 }
 
 fn stop_is_granted(replies: &[Reply]) -> bool {
     let is_grant =
-        |reply: &&Reply| matches!(reply, Reply::Granted { request: kind::STOP, value: 1 });
+        |reply: &&Reply| matches!(reply, Reply::Granted { request: Request::STOP, value: 1 });
     replies.iter().filter(is_grant).count() == 1
 }
 

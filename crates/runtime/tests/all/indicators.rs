@@ -20,16 +20,16 @@ fn burst(ticks: usize) -> Load {
 
 fn everything() -> IndicatorPlan {
     IndicatorPlan {
-        stability: Levels::NONE,
-        windowed: Some(WindowedPlan { window_s: 3.0, constant_j: None, levels: Levels::NONE }),
-        energy_error: Some(Levels::NONE),
-        forecast: Some(ForecastPlan { window_s: 1.0, levels: Levels::NONE }),
+        stability: Levels::default(),
+        windowed: Some(WindowedPlan { window_s: 3.0, constant_j: None, levels: Levels::default() }),
+        energy_error: Some(Levels::default()),
+        forecast: Some(ForecastPlan { window_s: 1.0, levels: Levels::default() }),
         tracking: Some(TrackingPlan {
             window_s: 1.0,
-            delay: Levels::NONE,
-            amplitude: Levels::NONE,
+            delay: Levels::default(),
+            amplitude: Levels::default(),
         }),
-        limits_used: Some(Levels::NONE),
+        limits_used: Some(Levels::default()),
     }
 }
 

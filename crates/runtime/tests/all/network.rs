@@ -18,7 +18,7 @@ use runtime::link::wire::{self, Header, Kind, MOST_BYTES, Refusal};
 use runtime::link::{Bridge, LinkCounts, LinkError, Pace, Token};
 use runtime::numerical::Plant;
 use runtime::rig::{Measured, NetworkRig, ReplayRig, Rig, RigFault, RigSlot, Validity};
-use runtime::world::World;
+use runtime::world;
 
 const PATIENT: Pace = Pace::LockStep { timeout_s: 20.0 };
 /// A machine of the tests' may stand still for long.
@@ -58,7 +58,7 @@ fn in_lock_step_the_wire_does_not_change_a_bit() {
     for (name, case) in cases() {
         let here = case.run(case.split(), 2000);
         let elsewhere = laboratory(&case, WATCHDOG_S, 0);
-        let rig = NetworkRig::connect(&World::system(), &plan(&case, elsewhere.address, PATIENT))
+        let rig = NetworkRig::connect(&world::system(), &plan(&case, elsewhere.address, PATIENT))
             .unwrap();
         assert_eq!(rig.peer.watchdog_s, WATCHDOG_S);
         let there = case.run(over_the_wire(&case, rig), 2000);
@@ -79,7 +79,7 @@ fn two_rates_over_the_wire() {
     let here = case.run(case.two_rate(), 2000);
     let elsewhere = laboratory(&case, WATCHDOG_S, 0);
     let rig =
-        NetworkRig::connect(&World::system(), &plan(&case, elsewhere.address, PATIENT)).unwrap();
+        NetworkRig::connect(&world::system(), &plan(&case, elsewhere.address, PATIENT)).unwrap();
     let plant = case.two_rate_with(RigSlot::Other(Box::new(rig)));
     assert_same("two rates", &here, &case.run(plant, 2000));
     left(elsewhere);
@@ -93,7 +93,7 @@ fn in_lock_step_mischief_does_not_change_a_bit_either() {
         let elsewhere = laboratory(&case, WATCHDOG_S, 0);
         let proxy = Proxy::new(elsewhere.address, Mischief::ALL, seed);
         let rig =
-            NetworkRig::connect(&World::system(), &plan(&case, proxy.address(), PATIENT)).unwrap();
+            NetworkRig::connect(&world::system(), &plan(&case, proxy.address(), PATIENT)).unwrap();
         let (there, counts) = run_counted(&case, over_the_wire(&case, rig), 400);
         assert_same("mischief", &here, &there);
         assert!(counts.resent > 0 && counts.corrupt > 0 && counts.duplicated > 0, "{counts:?}");
@@ -113,8 +113,9 @@ fn a_rig_extrapolates_no_further_than_its_bridge() {
     let proxy = Proxy::new(elsewhere.address, Mischief::default(), 1);
     let pace = Pace::Paced { bridge: BRIDGE, bridge_by: Bridge::Line };
     let mut rig =
-        NetworkRig::connect(&World::system(), &plan(&case, proxy.address(), pace)).unwrap();
-    let (mut command, mut measured) = (Motion::rest(1), Measured::with_auxiliary(1, 2));
+        NetworkRig::connect(&world::system(), &plan(&case, proxy.address(), pace)).unwrap();
+    let (mut command, mut measured) =
+        (Motion::rest(1), Measured { auxiliary: vec![0.0; 2], ..Measured::zeros(1) });
     let mut answers = Vec::new();
     for tick in 0..12 {
         // However slow the machine is, each tick gets its answer.
@@ -183,7 +184,7 @@ fn against_the_clock_what_is_missing_is_bridged_counted_and_replayed() {
         let proxy = Proxy::new(elsewhere.address, Mischief::ALL, 7);
         let pace = Pace::Paced { bridge: 100_000, bridge_by };
         let rig =
-            NetworkRig::connect(&World::system(), &plan(&case, proxy.address(), pace)).unwrap();
+            NetworkRig::connect(&world::system(), &plan(&case, proxy.address(), pace)).unwrap();
         let mut hybrid = case.hybrid(over_the_wire(&case, rig), ground(case.step_s, 1000));
         let mut trace = Trace::default();
         let mut bridged = 0;
@@ -222,7 +223,7 @@ fn a_laboratory_that_dies_trips_the_loop() {
         let elsewhere = laboratory(&case, 3.0, 1000);
         let proxy = Proxy::new(elsewhere.address, Mischief::default(), 1);
         let rig =
-            NetworkRig::connect(&World::system(), &plan(&case, proxy.address(), pace)).unwrap();
+            NetworkRig::connect(&world::system(), &plan(&case, proxy.address(), pace)).unwrap();
         let mut hybrid = case.hybrid(over_the_wire(&case, rig), ground(case.step_s, 100_000));
         let mut last = 0.0;
         while !hybrid.is_over() {
@@ -261,7 +262,7 @@ fn a_loop_that_dies_leaves_a_laboratory_that_goes_to_safe() {
     ] {
         let elsewhere = laboratory(&case, 1.5, 100_000);
         let rig =
-            NetworkRig::connect(&World::system(), &plan(&case, elsewhere.address, pace)).unwrap();
+            NetworkRig::connect(&world::system(), &plan(&case, elsewhere.address, pace)).unwrap();
         let mut hybrid = case.hybrid(over_the_wire(&case, rig), ground(case.step_s, 100_000));
         while hybrid.command().displacement[0].abs() < 1e-3 {
             assert_eq!(hybrid.tripped(), None, "the machine stood still for longer than 1.5 s");
@@ -328,7 +329,7 @@ fn a_laboratory_that_trips_takes_the_loop_along() {
     let rig = Overloaded { rig: case.rig().into(), ticks_left: 300 };
     let elsewhere = laboratory_of(RigSlot::Other(Box::new(rig)), &strict, WATCHDOG_S, 10);
     let rig =
-        NetworkRig::connect(&World::system(), &plan(&case, elsewhere.address, PATIENT)).unwrap();
+        NetworkRig::connect(&world::system(), &plan(&case, elsewhere.address, PATIENT)).unwrap();
     assert_eq!(rig.peer.limits[2], [9e5], "it said so");
     let (trace, _) = run_counted(&case, over_the_wire(&case, rig), 100_000);
     let (trip, _) = trace.trip.unwrap();
@@ -354,24 +355,24 @@ fn who_does_not_fit_is_told_why_and_nothing_moves() {
     let good = plan(&case, elsewhere.address, PATIENT);
     let token = Token::new("bench 4").unwrap();
     let wrong =
-        NetworkRig::connect(&World::system(), &runtime::link::LinkPlan { token, ..good.clone() });
+        NetworkRig::connect(&world::system(), &runtime::link::LinkPlan { token, ..good.clone() });
     assert_eq!(refusal(wrong), Refusal::Token);
     let wrong = NetworkRig::connect(
-        &World::system(),
+        &world::system(),
         &runtime::link::LinkPlan { rate_hz: 1000.0, ..good.clone() },
     );
     assert_eq!(refusal(wrong), Refusal::Rate);
     let two = [vec![1.0; 2], vec![1.0; 2], vec![1.0; 2]];
     let wrong = runtime::link::LinkPlan { count: 2, limits: two, ..good.clone() };
-    assert_eq!(refusal(NetworkRig::connect(&World::system(), &wrong)), Refusal::Dofs);
-    let rig = NetworkRig::connect(&World::system(), &good).unwrap();
+    assert_eq!(refusal(NetworkRig::connect(&world::system(), &wrong)), Refusal::Dofs);
+    let rig = NetworkRig::connect(&world::system(), &good).unwrap();
     let second = runtime::link::LinkPlan { connect_s: 0.3, ..good };
-    assert_eq!(refusal(NetworkRig::connect(&World::system(), &second)), Refusal::Busy);
+    assert_eq!(refusal(NetworkRig::connect(&world::system(), &second)), Refusal::Busy);
     drop(rig);
     let left = left(elsewhere);
     assert_eq!((left.ticks, left.phase), (0, Phase::Safe), "no command, no motion");
     let nobody = runtime::link::LinkPlan { address: "127.0.0.1:9".parse().unwrap(), ..second };
-    let error = NetworkRig::connect(&World::system(), &nobody).err().unwrap().to_string();
+    let error = NetworkRig::connect(&world::system(), &nobody).err().unwrap().to_string();
     assert!(error.contains("twinrig rig FILE"), "{error}");
 }
 
@@ -382,7 +383,7 @@ fn a_hostile_sender_is_counted_and_ignored() {
     let here = case.run(case.split(), 600);
     let elsewhere = laboratory(&case, WATCHDOG_S, 10);
     let address = elsewhere.address;
-    let rig = NetworkRig::connect(&World::system(), &plan(&case, address, PATIENT)).unwrap();
+    let rig = NetworkRig::connect(&world::system(), &plan(&case, address, PATIENT)).unwrap();
     let stranger = UdpSocket::bind("127.0.0.1:0").unwrap();
     let mut hybrid = case.hybrid(over_the_wire(&case, rig), ground(case.step_s, 600));
     let mut trace = Trace::default();

@@ -11,7 +11,7 @@ use runtime::operator;
 /// A delay beyond what is stable: the warning passes every level.
 fn unstable(stability: Levels) -> Case {
     let mut case = Case::benchmark().with_delay(60.0);
-    case.watch = IndicatorPlan { stability, ..IndicatorPlan::NOTHING };
+    case.watch = IndicatorPlan { stability, ..IndicatorPlan::default() };
     case
 }
 
@@ -22,10 +22,10 @@ fn run(stability: Levels) -> Trace {
 
 #[test]
 fn each_action_takes_its_own_way() {
-    let held = run(Levels { warn: Some(50.0), hold: Some(80.0), ..Levels::NONE });
-    let ramped = run(Levels { warn: Some(50.0), ramp_down: Some(80.0), ..Levels::NONE });
-    let aborted = run(Levels { warn: Some(50.0), abort: Some(80.0), ..Levels::NONE });
-    let warned = run(Levels { warn: Some(50.0), ..Levels::NONE });
+    let held = run(Levels { warn: Some(50.0), hold: Some(80.0), ..Levels::default() });
+    let ramped = run(Levels { warn: Some(50.0), ramp_down: Some(80.0), ..Levels::default() });
+    let aborted = run(Levels { warn: Some(50.0), abort: Some(80.0), ..Levels::default() });
+    let warned = run(Levels { warn: Some(50.0), ..Levels::default() });
     assert_eq!((warned.trip, warned.end), (None, Some(Phase::Running)));
     assert_eq!(warned.events.len(), 1);
     assert_eq!(warned.events[0].what, What::Warning);

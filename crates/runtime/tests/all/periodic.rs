@@ -77,6 +77,7 @@ fn test_loop(noise: f64) -> PeriodicLoop {
             rate: vec![f64::INFINITY],
             force: vec![f64::INFINITY],
             tracking_error: vec![f64::INFINITY],
+            overshoot: f64::INFINITY,
             step_s: STEP_S,
         },
         safe_path: SafePath { hold_s: 0.05, rate_m_s: 0.1 },

@@ -244,7 +244,7 @@ fn a_streamed_load_gives_the_bits_of_the_same_load_from_a_file() {
         let mut seen = Vec::new();
         while !hybrid.is_over() {
             // In pieces of any size, just before they are needed.
-            if hybrid.is_waiting() {
+            if hybrid.waits().is_some() {
                 assert!(fed < all.len());
                 let piece = &all[fed..(fed + 137).min(all.len())];
                 fed += feed.offer(piece).unwrap();

@@ -4,7 +4,7 @@ use crate::common;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use runtime::record::{Ending, EventKind, EventNote, Options, Recorder, TripNote};
+use runtime::record::{EventKind, EventNote, Options, Recorder, TripNote};
 
 /// Records 2500 frames in batches of 1000 that end in a trip.
 fn record(folder: &Path) -> PathBuf {
@@ -25,7 +25,7 @@ fn record(folder: &Path) -> PathBuf {
     };
     let near = EventNote::new(0.5, EventKind::Warning, "near");
     handle.note(EventNote { limit: Some(50.0), ..near });
-    handle.finish(Ending { ticks: 2500, trip: Some(trip) }).unwrap();
+    handle.finish(2500, Some(trip)).unwrap();
     path
 }
 

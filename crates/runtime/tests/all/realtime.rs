@@ -20,7 +20,7 @@ use runtime::interlock::{Phase, Response};
 use runtime::link::LinkCounts;
 use runtime::numerical::Plant;
 use runtime::realtime::{Cpu, Driver, Finished, Memory, RealtimePlan, ThreadPlan};
-use runtime::record::{Ending, FrameSink, Options, Record, Recorder, Summary};
+use runtime::record::{FrameSink, Options, Record, Recorder, Summary};
 use runtime::rig::{Measured, Rig, RigFault};
 use runtime::stop::StopHandle;
 
@@ -50,7 +50,7 @@ fn recorded(
     if let Some(timing) = timing {
         handle.note_timing(timing);
     }
-    let summary = handle.finish(Ending { ticks, trip: None }).unwrap();
+    let summary = handle.finish(ticks, None).unwrap();
     (Record::read(&path).unwrap(), summary)
 }
 

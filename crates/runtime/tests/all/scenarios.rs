@@ -80,8 +80,8 @@ fn guarded(reference: &Reference, seed: u64) -> Case {
     case.limits.tracking_error = vec![0.3 * reference.peaks[0]];
     case.safe_path.rate_m_s = 0.05;
     case.stop_at = 100.0;
-    let hold = |level: f64| Levels { hold: Some(level), ..Levels::NONE };
-    let warn = |level: f64| Levels { warn: Some(level), ..Levels::NONE };
+    let hold = |level: f64| Levels { hold: Some(level), ..Levels::default() };
+    let warn = |level: f64| Levels { warn: Some(level), ..Levels::default() };
     case.watch = IndicatorPlan {
         stability: warn(50.0),
         windowed: Some(WindowedPlan { window_s: 2.0, constant_j: None, levels: hold(100.0) }),
@@ -98,7 +98,7 @@ fn unguarded(case: &Case) -> Case {
     let mut case = case.clone();
     case.limits = common::benchmark::unlimited(1, case.step_s);
     case.stop_at = f64::INFINITY;
-    case.watch = IndicatorPlan::NOTHING;
+    case.watch = IndicatorPlan::default();
     case
 }
 

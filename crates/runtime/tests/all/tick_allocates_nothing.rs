@@ -26,9 +26,9 @@ use runtime::laboratory::{Laboratory, LaboratoryParts, Start};
 use runtime::link::Pace;
 use runtime::monitor::{ForecastPlan, IndicatorPlan, Levels, TrackingPlan, WindowedPlan};
 use runtime::numerical::Plant;
-use runtime::record::{Ending, Options, Recorder};
+use runtime::record::{Options, Recorder};
 use runtime::rig::NetworkRig;
-use runtime::world::World;
+use runtime::world;
 
 /// Runs with a command limit that trips, into a record; every phase is seen.
 fn assert_no_allocation(name: &str, case: &Case, build: impl Fn(&Case) -> Plant) {
@@ -61,13 +61,13 @@ fn assert_no_allocation(name: &str, case: &Case, build: impl Fn(&Case) -> Plant)
     assert!(hybrid.events().events.len() > 1, "{name}: something was warned of");
     let ticks = hybrid.ticks();
     drop(hybrid);
-    let summary = handle.finish(Ending { ticks, trip: None }).unwrap();
+    let summary = handle.finish(ticks, None).unwrap();
     assert_eq!((summary.frames, summary.frames_lost), (ticks, 0), "{name}");
 }
 
 /// Every indicator, with a level that warns in each run.
 fn everything() -> IndicatorPlan {
-    let warn = |level: f64| Levels { warn: Some(level), ..Levels::NONE };
+    let warn = |level: f64| Levels { warn: Some(level), ..Levels::default() };
     IndicatorPlan {
         stability: warn(0.01),
         windowed: Some(WindowedPlan { window_s: 0.05, constant_j: None, levels: warn(0.01) }),
@@ -321,7 +321,7 @@ fn a_rig_at_the_end_of_a_wire() {
     let proxy = common::proxy::Proxy::new(elsewhere.address, common::proxy::Mischief::ALL, 5);
     let pace = Pace::LockStep { timeout_s: 0.5 };
     let plan = common::link::plan(&case, proxy.address(), pace);
-    let rig = NetworkRig::connect(&World::system(), &plan).unwrap();
+    let rig = NetworkRig::connect(&world::system(), &plan).unwrap();
     let mut hybrid = case.hybrid(case.split_with(Box::new(rig), None), ground(case.step_s, 4096));
     while !hybrid.is_over() {
         if hybrid.ticks() == 300 {
@@ -370,7 +370,7 @@ fn a_laboratory() {
     assert_eq!(calls() - before, 0);
     assert!(at > 700 && laboratory.ticks() > at + 100, "it tripped and went to safe");
     drop(laboratory);
-    assert!(handle.finish(Ending { ticks: 0, trip: None }).unwrap().frames > 700);
+    assert!(handle.finish(0, None).unwrap().frames > 700);
 }
 
 #[test]
@@ -440,6 +440,6 @@ fn no_course_and_no_streamed_load_allocates() {
             (ticks, ticks - 100)
         );
         drop(hybrid);
-        assert_eq!(handle.finish(Ending { ticks, trip: None }).unwrap().frames_lost, 0);
+        assert_eq!(handle.finish(ticks, None).unwrap().frames_lost, 0);
     }
 }

@@ -119,6 +119,18 @@ fn assert_safe(case: &Case, trace: &Trace, what: &str) {
 }
 
 #[test]
+fn a_ramp_to_zero_is_no_faster_than_any_command_may_be() {
+    let mut case = guarded();
+    case.safe_path.rate_m_s = 5.0;
+    let trace = run(&case, Fault::Stuck);
+    assert_eq!(trace.end, Some(Phase::Safe));
+    let moves = trace.command.windows(2).map(|pair| (pair[1][0] - pair[0][0]).abs());
+    let fastest_m_s = moves.fold(0.0, f64::max) / case.step_s;
+    assert!((fastest_m_s / case.limits.rate[0] - 1.0).abs() < 1e-9, "{fastest_m_s}");
+    assert_eq!(trace.command.last().unwrap(), &[0.0]);
+}
+
+#[test]
 fn a_healthy_run_passes() {
     let case = guarded();
     let trace = case.run(case.split(), 8192);
@@ -322,7 +334,7 @@ fn a_runaway_without_limits_ends() {
 
 /// Runs into a record that keeps one tick in `every`; its columns by name.
 fn recorded(case: &Case, plant: runtime::numerical::Plant) -> runtime::record::Record {
-    use runtime::record::{Ending, Options, Record, Recorder};
+    use runtime::record::{Options, Record, Recorder};
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("record.arrow");
     let (sink, handle) =
@@ -332,7 +344,7 @@ fn recorded(case: &Case, plant: runtime::numerical::Plant) -> runtime::record::R
     runtime::clock::run_virtual(&mut hybrid, &StopHandle::default(), |_| {});
     let ticks = hybrid.ticks();
     drop(hybrid);
-    handle.finish(Ending { ticks, trip: None }).unwrap();
+    handle.finish(ticks, None).unwrap();
     Record::read(&path).unwrap()
 }
 

@@ -19,10 +19,10 @@ use runtime::interlock::Phase;
 use runtime::laboratory::{LabServer, Laboratory, Session, SessionEnd};
 use runtime::link::{Bridge, LinkCounts, LinkPlan, Pace};
 use runtime::realtime::{Cpu, Memory, RealtimePlan, Timing, run_by};
-use runtime::record::{Ending, Options, Record, Recorder, RecorderHandle};
+use runtime::record::{Options, Record, Recorder, RecorderHandle};
 use runtime::rig::{Measured, NetworkRig, ReplayRig, Rig, RigFault, RigSlot};
 use runtime::stop::StopHandle;
-use runtime::world::{Clock, Process, World};
+use runtime::world::{Clock, World};
 
 const LOOP: &str = "loop/record.arrow";
 const LABORATORY: &str = "laboratory/record.arrow";
@@ -95,8 +95,16 @@ struct Bench {
     left: Arc<Mutex<Option<Left>>>,
 }
 
-impl Process for Bench {
-    fn poll(&mut self, now_ns: u64) {
+impl Bench {
+    /// Does what is due; says when it wants to be asked again, unless it is over.
+    fn poll(&mut self, now_ns: u64) -> Option<u64> {
+        self.do_what_is_due(now_ns);
+        let is_over = self.laboratory.is_none() && self.session.is_none();
+        let next_ns = || self.session.as_ref().map_or(u64::MAX, Session::next_timeout_ns);
+        (!is_over).then(next_ns)
+    }
+
+    fn do_what_is_due(&mut self, now_ns: u64) {
         if self.stall.lock().unwrap().contains(&now_ns) {
             return;
         }
@@ -118,33 +126,6 @@ impl Process for Bench {
             });
         }
     }
-
-    fn next_timeout_ns(&self) -> u64 {
-        self.session.as_ref().map_or(u64::MAX, Session::next_timeout_ns)
-    }
-
-    fn is_over(&self) -> bool {
-        self.laboratory.is_none() && self.session.is_none()
-    }
-}
-
-/// Something that happens at an instant.
-struct Then(Option<(u64, Box<dyn FnOnce() + Send>)>);
-
-impl Process for Then {
-    fn poll(&mut self, now_ns: u64) {
-        if let Some((_, act)) = self.0.take_if(|(at_ns, _)| now_ns >= *at_ns) {
-            act();
-        }
-    }
-
-    fn next_timeout_ns(&self) -> u64 {
-        self.0.as_ref().map_or(u64::MAX, |(at_ns, _)| *at_ns)
-    }
-
-    fn is_over(&self) -> bool {
-        self.0.is_none()
-    }
 }
 
 /// A test over a simulated wire.
@@ -152,7 +133,7 @@ struct Test {
     case: Case,
     pace: Pace,
     simulated: Simulated,
-    world: World,
+    world: Arc<dyn World>,
     hybrid: HybridLoop,
     records: [RecorderHandle; 2],
     stop: StopHandle,
@@ -185,14 +166,11 @@ impl Test {
         let address: SocketAddr = "10.0.0.2:7420".parse().unwrap();
         let (stop, left) = (StopHandle::default(), Arc::default());
         let (history, stall) = (History::default(), Arc::new(Mutex::new(0..0)));
-        let rig = Timed {
-            rig: case.rig().into(),
-            clock: Arc::clone(&world.clock),
-            path: Arc::clone(&history),
-        };
+        let rig =
+            Timed { rig: case.rig().into(), clock: world.clone(), path: Arc::clone(&history) };
         let rig = RigSlot::Other(Box::new(rig));
         let laboratory = Laboratory::new(parts(rig, &case, 200), Some(sink));
-        let bench = Bench {
+        let mut bench = Bench {
             stall: Arc::clone(&stall),
             server: LabServer::bind(&world, address, profile(&case, WATCHDOG_S)).unwrap(),
             laboratory: Some(laboratory),
@@ -200,7 +178,7 @@ impl Test {
             stop: stop.clone(),
             left: Arc::clone(&left),
         };
-        world.threads.spawn("laboratory", Box::new(bench)).unwrap();
+        world.spawn("laboratory", Box::new(move |now_ns| bench.poll(now_ns))).unwrap();
         let rig = NetworkRig::connect(&world, &plan(&case, address, pace)).unwrap();
         let mut channels = case.channels();
         channels.extend(LinkPlan::channels());
@@ -213,8 +191,18 @@ impl Test {
 
     /// Does something after so many periods.
     fn after(&self, periods: u64, act: impl FnOnce() + Send + 'static) {
-        let at_ns = self.world.clock.now_ns() + periods * self.period_ns();
-        self.world.threads.spawn("then", Box::new(Then(Some((at_ns, Box::new(act)))))).unwrap();
+        let at_ns = self.world.now_ns() + periods * self.period_ns();
+        let mut act = Some(act);
+        let then = move |now_ns| {
+            if now_ns < at_ns {
+                return Some(at_ns);
+            }
+            if let Some(act) = act.take() {
+                act();
+            }
+            None
+        };
+        self.world.spawn("then", Box::new(then)).unwrap();
     }
 
     fn period_ns(&self) -> u64 {
@@ -224,7 +212,7 @@ impl Test {
     /// Runs to its end: against the clock by the driver of real tests, in lock-step
     /// as fast as the answers come.
     fn run(mut self) -> Ran {
-        let (clock, stop) = (Arc::clone(&self.world.clock), StopHandle::default());
+        let (clock, stop) = (Arc::clone(&self.world), StopHandle::default());
         if matches!(self.pace, Pace::LockStep { .. }) {
             run_virtual(&mut self.hybrid, &stop, |_| {});
         }
@@ -245,7 +233,7 @@ impl Test {
         clock.sleep_until_ns(clock.now_ns() + 20 * SECOND_NS);
         let left = left.lock().unwrap().take().expect("the session is over");
         for (record, ticks) in records.into_iter().zip([ticks, left.ticks]) {
-            record.finish(Ending { ticks, trip: None }).unwrap();
+            record.finish(ticks, None).unwrap();
         }
         Ran { counts, trip, ticks, timing, left, simulated }
     }
@@ -259,7 +247,7 @@ impl Ran {
     /// A record of the test: whole, and every frame in it.
     fn record(&self, path: &str) -> Record {
         let world = self.simulated.world();
-        let record = Record::read_in(&*world.disk, Path::new(path)).unwrap();
+        let record = Record::read_in(&*world, Path::new(path)).unwrap();
         let summary = record.summary.as_ref().unwrap();
         assert_eq!((summary.frames_lost, summary.frames), (0, record.columns[0].len() as u64));
         record
@@ -350,7 +338,7 @@ fn a_wire_that_is_cut_leaves_both_sides_safe_the_laboratory_by_its_watchdog() {
 fn a_machine_that_stands_still_misses_ticks_and_makes_up_for_none() {
     let stalled = |periods: u64| {
         let test = Test::new(case(6), 8, CALM, PACED);
-        let (clock, period_ns) = (Arc::clone(&test.world.clock), test.period_ns());
+        let (clock, period_ns) = (Arc::clone(&test.world), test.period_ns());
         // Just before a tick, for a little more than so many periods.
         test.after(500, move || {
             clock.sleep_until_ns(clock.now_ns() + periods * period_ns + period_ns / 4);
@@ -388,11 +376,11 @@ fn neither_a_stall_nor_a_burst_moves_a_rig_faster_than_its_limit_in_time() {
         let (history, period_ns) = (Arc::clone(&test.history), test.period_ns());
         // The laboratory's machine stands still where the motion is fastest; the first tick
         // is some periods from now.
-        let from_ns = test.world.clock.now_ns() + (fastest as u64 + 4 - periods / 2) * period_ns;
+        let from_ns = test.world.now_ns() + (fastest as u64 + 4 - periods / 2) * period_ns;
         *test.stall.lock().unwrap() = from_ns..from_ns + periods * period_ns;
         let ran = test.run();
         assert_eq!(ran.trip, None);
-        let missed = ran.left.end.overruns.missed;
+        let missed = ran.left.end.timing.overruns.missed;
         assert!((periods - 2..=periods).contains(&missed), "{missed}");
         let history = history.lock().unwrap();
         let mut longest_m: f64 = 0.0;

@@ -15,7 +15,7 @@ use super::*;
 use crate::gate::TripKind;
 use crate::interlock::Phase;
 use crate::link::LinkCounts;
-use crate::rig::{RigFault, ShakenRig, ShakenSensors};
+use crate::rig::{Rig, RigFault, ShakenRig, ShakenSensors};
 
 const STEP_S: f64 = 1e-4;
 
@@ -107,6 +107,7 @@ fn settings(mass: f64, tolerance_m: f64) -> PeriodicSettings {
             rate: vec![f64::INFINITY],
             force: vec![f64::INFINITY],
             tracking_error: vec![f64::INFINITY],
+            overshoot: f64::INFINITY,
             step_s: STEP_S,
         },
         safe_path: SafePath { hold_s: 0.01, rate_m_s: 0.1 },
@@ -294,13 +295,13 @@ fn inertia_is_compensated_with_and_without_an_accelerometer() {
 fn a_late_force_does_no_harm_if_it_is_declared() {
     use crate::rig::LateForce;
     let rig = || ShakenRig::new(&SHAKER, &specimen(), sensors(0.0), STEP_S).unwrap();
-    let late = |samples| -> Box<dyn Rig> { Box::new(LateForce::new(rig(), samples, 1)) };
+    let late = |samples| RigSlot::from(LateForce::new(rig(), samples, 1));
     let target = [Coefficients(vec![0.0, 2e-4, -1e-4])];
-    let settle = |rig: Box<dyn Rig>, delays_s| {
+    let settle = |rig: RigSlot, delays_s| {
         let settings = PeriodicSettings { sensor_delays_s: delays_s, ..settings(3.58, 1e-9) };
         PeriodicLoop::new(rig, settings).unwrap().settle(13.2, &target).unwrap()
     };
-    let truth = settle(Box::new(rig()), [0.0; 3]);
+    let truth = settle(rig().into(), [0.0; 3]);
     let declared = settle(late(4), [0.0, 4.0 * STEP_S, 0.0]);
     let silent = settle(late(4), [0.0; 3]);
     let of = |orbit: &Orbit| complex(&orbit.simulated[0], 1);

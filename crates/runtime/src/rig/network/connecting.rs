@@ -39,14 +39,6 @@ pub(super) struct Connecting<'a> {
     out: Box<[u8; MOST_BYTES]>,
 }
 
-/// What comes next.
-pub(super) enum Next<'a> {
-    /// This is sent.
-    Send(&'a [u8]),
-    /// Nothing, until this instant or a datagram comes.
-    WaitUntil(u64),
-}
-
 impl<'a> Connecting<'a> {
     /// Begins now, with a number nobody can guess.
     pub(super) fn new(now_ns: u64, plan: &'a LinkPlan, nonce: u64) -> Result<Self, LinkError> {
@@ -69,8 +61,13 @@ impl<'a> Connecting<'a> {
         self.welcomed.as_ref().is_some_and(|session| session.1.is_closed())
     }
 
-    /// What is to be done now.
-    pub(super) fn poll(&mut self, now_ns: u64) -> Result<Next<'_>, LinkError> {
+    /// When it wants to be asked again, though nothing comes.
+    pub(super) fn next_timeout_ns(&self) -> u64 {
+        self.again_ns.min(self.until_ns)
+    }
+
+    /// What is to be sent now.
+    pub(super) fn poll(&mut self, now_ns: u64) -> Result<Option<&[u8]>, LinkError> {
         let LinkPlan { limits, token, .. } = self.plan;
         if now_ns >= self.until_ns {
             return Err(match self.welcomed {
@@ -79,11 +76,11 @@ impl<'a> Connecting<'a> {
             });
         }
         if now_ns < self.again_ns {
-            return Ok(Next::WaitUntil(self.again_ns.min(self.until_ns)));
+            return Ok(None);
         }
         self.again_ns = now_ns + TRY_AGAIN_NS;
         let blocks = limits.each_ref().map(Vec::as_slice);
-        Ok(Next::Send(match &mut self.welcomed {
+        Ok(Some(match &mut self.welcomed {
             None => {
                 let tag = token.tag(Kind::Hello, self.nonce, 0);
                 let header = Header::outside(Kind::Hello, self.plan.count as u8, now_ns);

@@ -10,9 +10,6 @@ use crate::link::wire::{Datagram, Kind};
 use crate::link::{Bridge, Endpoint, LinkPlan, Pace, Received, Seen, Window};
 use crate::rig::{Measured, RigFault, Validity};
 
-/// In lock-step, how long an answer may take before it is asked for again, ns.
-const ASK_AGAIN_NS: u64 = 20_000_000;
-
 /// The loop's end of a session: takes datagrams and the time, makes a datagram of
 /// each command, and puts something in the place of answers that are missing.
 /// Neither allocates nor does I/O.
@@ -32,13 +29,6 @@ pub(super) struct Exchange {
     tripped: Option<u8>,
     /// Set when the other side was given up: nobody waits for it any more.
     silent: bool,
-}
-
-/// A tick in lock-step that has no answer yet.
-pub(super) struct Wait {
-    begun_ns: u64,
-    asked_ns: u64,
-    timeout_ns: u64,
 }
 
 /// One measurement that came.
@@ -132,26 +122,20 @@ impl Exchange {
         self.newest.tick == Some(self.tick)
     }
 
-    /// Whether this tick waits for its answer, and from now on how long.
-    pub(super) fn wait(&self, now_ns: u64) -> Option<Wait> {
+    /// How long an answer is waited for, ns, where one was asked for and is waited for.
+    pub(super) fn patience_ns(&self) -> Option<u64> {
         match self.pace {
-            Pace::LockStep { timeout_s } if !self.silent && !self.is_answered() => Some(Wait {
-                begun_ns: now_ns,
-                asked_ns: now_ns,
-                timeout_ns: (1e9 * timeout_s) as u64,
-            }),
+            Pace::LockStep { timeout_s } if self.tick > 0 && !self.silent => {
+                Some((1e9 * timeout_s) as u64)
+            }
             _ => None,
         }
     }
 
-    /// The command again, if its answer takes too long.
-    pub(super) fn ask_again(&mut self, now_ns: u64, wait: &mut Wait) -> Option<&[u8]> {
-        if now_ns < wait.next_timeout_ns() {
-            return None;
-        }
-        wait.asked_ns = now_ns;
+    /// The command again: its answer takes too long.
+    pub(super) fn ask_again(&mut self, now_ns: u64) -> &[u8] {
         self.endpoint.counts.resent += 1;
-        Some(self.frame(now_ns, self.tick - 1))
+        self.frame(now_ns, self.tick - 1)
     }
 
     /// The command of this tick as a datagram; the next one begins.
@@ -257,18 +241,6 @@ impl Exchange {
     pub(super) fn on_trip(&mut self, cause: TripKind) {
         self.endpoint.state = Phase::Holding as u8;
         self.endpoint.trip = cause.code();
-    }
-}
-
-impl Wait {
-    /// When the command is sent again.
-    pub(super) fn next_timeout_ns(&self) -> u64 {
-        self.asked_ns + ASK_AGAIN_NS
-    }
-
-    /// Whether nobody waits any longer.
-    pub(super) fn is_over(&self, now_ns: u64) -> bool {
-        now_ns >= self.next_timeout_ns() && now_ns - self.begun_ns >= self.timeout_ns
     }
 }
 

@@ -13,27 +13,27 @@ use model::motion::Motion;
 use super::{Measured, Rig, RigFault};
 use crate::gate::TripKind;
 use crate::interlock::Phase;
-use crate::link::wire::MOST_BYTES;
 use crate::link::{LinkCounts, LinkError, LinkPlan};
-use crate::world::{Clock, DatagramSocket, World};
+use crate::world::{DatagramSocket, World};
 
-use connecting::{Connecting, Next};
-use exchange::{Exchange, Wait};
+use connecting::Connecting;
+use exchange::Exchange;
 
 /// Datagrams read in one tick: a flood must not stop the clock.
 const MOST_READ: usize = 64;
+/// In lock-step, how long an answer may take before it is asked for again, ns.
+const ASK_AGAIN_NS: u64 = 20_000_000;
 
 /// A rig at the end of a wire: a shell around its side of the session.
 ///
 /// In lock-step each measurement waits for its answer and asks again; against
 /// the clock it takes what is there and bridges what is not. Neither allocates.
 pub struct NetworkRig {
-    clock: Arc<dyn Clock>,
+    world: Arc<dyn World>,
     socket: Box<dyn DatagramSocket>,
     exchange: Exchange,
     /// What the laboratory told of itself.
     pub peer: Peer,
-    inbox: Inbox,
     /// When the last command was sent, by the wall clock; receipts are stamped by it.
     sent_wall_ns: u64,
     round_trip_ns: Option<u64>,
@@ -41,38 +41,27 @@ pub struct NetworkRig {
     armed: bool,
 }
 
-type Inbox = Box<[u8; MOST_BYTES + 1]>;
-
 impl NetworkRig {
     /// Finds the laboratory, agrees with it and closes the loop: its sensors
     /// have answered once when this returns.
-    pub fn connect(world: &World, plan: &LinkPlan) -> Result<Self, LinkError> {
-        let (socket, connecting, inbox) = call(world, plan, Connecting::is_closed)?;
+    pub fn connect(world: &Arc<dyn World>, plan: &LinkPlan) -> Result<Self, LinkError> {
+        let (socket, connecting) = call(&**world, plan, Connecting::is_closed)?;
         let (peer, exchange) = *connecting.welcomed.ok_or(plan.no_answer())?;
-        let clock = Arc::clone(&world.clock);
-        Ok(Self {
-            clock,
-            socket,
-            exchange,
-            peer,
-            inbox,
-            sent_wall_ns: 0,
-            round_trip_ns: None,
-            armed: true,
-        })
+        let (world, sent_wall_ns, round_trip_ns) = (Arc::clone(world), 0, None);
+        Ok(Self { world, socket, exchange, peer, sent_wall_ns, round_trip_ns, armed: true })
     }
 
     /// Asks who is there and whether it would agree, without closing the loop.
-    pub fn find(world: &World, plan: &LinkPlan) -> Result<Peer, LinkError> {
-        let (_, connecting, _) = call(world, plan, |connecting| connecting.welcomed.is_some())?;
+    pub fn find(world: &Arc<dyn World>, plan: &LinkPlan) -> Result<Peer, LinkError> {
+        let (_, connecting) = call(&**world, plan, |connecting| connecting.welcomed.is_some())?;
         connecting.welcomed.map(|session| session.0).ok_or(plan.no_answer())
     }
 
     /// Takes a datagram that is there; says whether there was one.
     fn take(&mut self) -> bool {
-        match self.socket.receive(&mut self.inbox[..]) {
+        match self.socket.receive() {
             Ok(Some((bytes, _))) => {
-                if self.exchange.handle(&self.inbox[..bytes]) {
+                if self.exchange.handle(bytes) {
                     let stamp = self.socket.received_at_ns();
                     self.round_trip_ns = stamp.map(|at| at.saturating_sub(self.sent_wall_ns));
                 }
@@ -84,18 +73,24 @@ impl NetworkRig {
         true
     }
 
-    /// Waits for the answer, asking again now and then.
-    fn wait_for_answer(&mut self, mut wait: Wait) {
-        let mut now_ns = self.clock.now_ns();
-        while !self.exchange.is_answered() && !wait.is_over(now_ns) {
-            if let Some(bytes) = self.exchange.ask_again(now_ns, &mut wait) {
-                self.sent_wall_ns = self.clock.wall_ns();
-                let sent = self.socket.send(self.peer.address, bytes);
+    /// Waits for the answer, asking again now and then. The last question is waited for
+    /// as long as the others.
+    fn wait_for_answer(&mut self, timeout_ns: u64) {
+        let begun_ns = self.world.now_ns();
+        let mut asked_ns = begun_ns;
+        while !self.exchange.is_answered() {
+            self.socket.wait_until_ns(asked_ns + ASK_AGAIN_NS);
+            while !self.exchange.is_answered() && self.take() {}
+            let now_ns = self.world.now_ns();
+            if now_ns >= asked_ns + ASK_AGAIN_NS && !self.exchange.is_answered() {
+                if now_ns - begun_ns >= timeout_ns {
+                    return;
+                }
+                asked_ns = now_ns;
+                self.sent_wall_ns = self.world.wall_ns();
+                let sent = self.socket.send(self.peer.address, self.exchange.ask_again(now_ns));
                 self.exchange.note(sent);
             }
-            self.socket.wait_until_ns(wait.next_timeout_ns());
-            while !self.exchange.is_answered() && self.take() {}
-            now_ns = self.clock.now_ns();
         }
     }
 }
@@ -108,13 +103,10 @@ impl Rig for NetworkRig {
     fn measure(&mut self, _ahead: &Motion, measured: &mut Measured) -> Result<(), RigFault> {
         self.round_trip_ns = None;
         if !self.exchange.is_answered() {
-            match self.exchange.wait(self.clock.now_ns()) {
-                Some(wait) => self.wait_for_answer(wait),
+            match self.exchange.patience_ns() {
+                Some(timeout_ns) => self.wait_for_answer(timeout_ns),
                 None => {
-                    let mut left = MOST_READ;
-                    while left > 0 && self.take() {
-                        left -= 1;
-                    }
+                    let _ = (0..MOST_READ).all(|_| self.take());
                 }
             }
         }
@@ -123,8 +115,8 @@ impl Rig for NetworkRig {
     }
 
     fn actuate(&mut self, command: &Motion) {
-        let bytes = self.exchange.send(self.clock.now_ns(), command);
-        self.sent_wall_ns = self.clock.wall_ns();
+        let bytes = self.exchange.send(self.world.now_ns(), command);
+        self.sent_wall_ns = self.world.wall_ns();
         let sent = self.socket.send(self.peer.address, bytes);
         self.exchange.note(sent);
     }
@@ -136,7 +128,7 @@ impl Rig for NetworkRig {
     fn disarm(&mut self, left: Phase) {
         if std::mem::take(&mut self.armed) {
             for _ in 0..3 {
-                let bytes = self.exchange.goodbye(self.clock.now_ns(), left);
+                let bytes = self.exchange.goodbye(self.world.now_ns(), left);
                 let _ = self.socket.send(self.peer.address, bytes);
             }
         }
@@ -155,27 +147,26 @@ impl Drop for NetworkRig {
 
 /// A socket, and the handshake over it until `is_done`.
 fn call<'a>(
-    world: &World,
+    world: &dyn World,
     plan: &'a LinkPlan,
     is_done: impl Fn(&Connecting<'a>) -> bool,
-) -> Result<(Box<dyn DatagramSocket>, Connecting<'a>, Inbox), LinkError> {
+) -> Result<(Box<dyn DatagramSocket>, Connecting<'a>), LinkError> {
     let address = plan.address;
     let failed = |what| move |source| LinkError::Socket { what, address, source };
-    let nonce = world.entropy.number().map_err(failed("draw a random number for"))?;
-    let mut connecting = Connecting::new(world.clock.now_ns(), plan, nonce)?;
-    let mut socket = world.network.connect(address).map_err(failed("open a socket to"))?;
-    let mut inbox: Inbox = Box::new([0; MOST_BYTES + 1]);
+    let nonce = world.secret_number().map_err(failed("draw a random number for"))?;
+    let mut connecting = Connecting::new(world.now_ns(), plan, nonce)?;
+    let mut socket = world.connect(address).map_err(failed("open a socket to"))?;
     while !is_done(&connecting) {
-        match connecting.poll(world.clock.now_ns())? {
+        if let Some(bytes) = connecting.poll(world.now_ns())? {
             // Whether it gets there is seen by the answer.
-            Next::Send(bytes) => drop(socket.send(address, bytes)),
-            Next::WaitUntil(instant_ns) => socket.wait_until_ns(instant_ns),
+            let _ = socket.send(address, bytes);
         }
+        socket.wait_until_ns(connecting.next_timeout_ns());
         while !is_done(&connecting)
-            && let Ok(Some((bytes, _))) = socket.receive(&mut inbox[..])
+            && let Ok(Some((bytes, _))) = socket.receive()
         {
-            connecting.handle(&inbox[..bytes])?;
+            connecting.handle(bytes)?;
         }
     }
-    Ok((socket, connecting, inbox))
+    Ok((socket, connecting))
 }

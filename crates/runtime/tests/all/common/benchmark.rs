@@ -115,7 +115,7 @@ impl Case {
             safe_path: SafePath { hold_s: 0.05, rate_m_s: 0.02 },
             rule: WorkRule::Held,
             stop_at: f64::INFINITY,
-            watch: IndicatorPlan::NOTHING,
+            watch: IndicatorPlan::default(),
             every: 1,
             detail: MotionDetail::Displacement,
             design: Design::None,
@@ -404,6 +404,7 @@ pub(crate) fn unlimited(count: usize, step_s: f64) -> Limits {
         rate: none.clone(),
         force: none.clone(),
         tracking_error: none,
+        overshoot: f64::INFINITY,
         step_s,
     }
 }

@@ -10,7 +10,7 @@ use runtime::link::wire::{KNOWS_ACHIEVED, LOCK_STEP, PACED, VIRTUAL};
 use runtime::link::{LinkPlan, Pace, Token};
 use runtime::rig::RigSlot;
 use runtime::stop::StopHandle;
-use runtime::world::World;
+use runtime::world;
 
 use super::benchmark::Case;
 
@@ -44,7 +44,7 @@ pub(crate) fn laboratory(case: &Case, watchdog_s: f64, bridge: u64) -> Elsewhere
 pub(crate) fn laboratory_of(rig: RigSlot, case: &Case, watchdog_s: f64, bridge: u64) -> Elsewhere {
     let profile = profile(case, watchdog_s);
     let mut server =
-        LabServer::bind(&World::system(), "127.0.0.1:0".parse().unwrap(), profile).unwrap();
+        LabServer::bind(&world::system(), "127.0.0.1:0".parse().unwrap(), profile).unwrap();
     let (address, stop) = (server.address, StopHandle::default());
     let (parts, of_thread) = (parts(rig, case, bridge), stop.clone());
     let thread = std::thread::spawn(move || {
@@ -66,6 +66,7 @@ pub(crate) fn profile(case: &Case, watchdog_s: f64) -> LabProfile {
         rate_hz: 1.0 / case.step_s,
         limits: limits(case),
         watchdog_s,
+        patience_s: 60.0,
         token: Token::new(TOKEN).unwrap(),
         modes: LOCK_STEP | PACED | KNOWS_ACHIEVED | VIRTUAL,
     }

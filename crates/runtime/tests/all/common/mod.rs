@@ -23,6 +23,7 @@ pub(crate) fn header() -> Header {
         started: String::new(),
         machine: vec![("kernel".into(), "6.12".into())],
         trip_codes: vec![(3, "force limit".into())],
+        prediction: vec![],
     }
 }
 

@@ -9,9 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use numerics::random::Stream;
 
-use runtime::world::{
-    Clock, DatagramSocket, Disk, DiskFile, Entropy, Network, Process, Running, Threads, World,
-};
+use runtime::world::{Clock, DatagramSocket, DiskFile, Process, Running, World};
 
 /// What the network does to datagrams.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -31,7 +29,7 @@ pub(crate) struct Faults {
 /// A world in one thread. Its clones are the same world.
 ///
 /// Time passes only while somebody sleeps or waits: then the processes that were
-/// [`spawn`](Threads::spawn)ed run, each at its time, and datagrams arrive. So the
+/// [`spawn`](World::spawn)ed run, each at its time, and datagrams arrive. So the
 /// same program with the same seed does the same, to the last byte.
 #[derive(Clone)]
 pub(crate) struct Simulated(Arc<Mutex<State>>);
@@ -47,8 +45,8 @@ struct State {
     sent: u64,
     port: u16,
     files: BTreeMap<PathBuf, Vec<u8>>,
-    /// `None` while one runs, and when it is over.
-    processes: Vec<Option<Box<dyn Process>>>,
+    /// When each wants to be asked again; `None` while one runs, and when it is over.
+    processes: Vec<Option<(u64, Process)>>,
 }
 
 struct Arrival {
@@ -92,8 +90,8 @@ impl Simulated {
     }
 
     /// To be handed in.
-    pub(crate) fn world(&self) -> World {
-        World::of(self.clone())
+    pub(crate) fn world(&self) -> Arc<dyn World> {
+        Arc::new(self.clone())
     }
 
     /// What a file holds.
@@ -136,11 +134,10 @@ impl Simulated {
     fn run(&self, index: usize) {
         let mut state = self.lock();
         let now_ns = state.now_ns;
-        let Some(mut process) = state.processes[index].take() else { return };
+        let Some((_, mut process)) = state.processes[index].take() else { return };
         drop(state);
-        process.poll(now_ns);
-        if !process.is_over() {
-            self.lock().processes[index] = Some(process);
+        if let Some(next_ns) = process(now_ns) {
+            self.lock().processes[index] = Some((next_ns, process));
         }
     }
 }
@@ -148,10 +145,12 @@ impl Simulated {
 impl State {
     fn next_event_ns(&self) -> u64 {
         let asked = self.processes.iter().flatten();
-        let asked = asked.map(|process| {
-            let wanted = process.next_timeout_ns();
-            if wanted <= self.now_ns { self.now_ns + LEAST_STEP_NS } else { wanted }
-        });
+        let asked =
+            asked.map(
+                |&(wanted, _)| {
+                    if wanted <= self.now_ns { self.now_ns + LEAST_STEP_NS } else { wanted }
+                },
+            );
         let arrival = self.flight.peek().map(|Reverse(flying)| flying.at_ns);
         asked.chain(arrival).min().unwrap_or(u64::MAX)
     }
@@ -221,15 +220,56 @@ impl Clock for Simulated {
     }
 }
 
-impl Network for Simulated {
+impl World for Simulated {
     fn listen(&self, address: SocketAddr) -> io::Result<Box<dyn DatagramSocket>> {
         let address = self.lock().open(address)?;
-        Ok(Box::new(Socket { world: self.clone(), address, peer: None, came_ns: None }))
+        Ok(Box::new(Socket {
+            world: self.clone(),
+            address,
+            peer: None,
+            inbox: Vec::new(),
+            came_ns: None,
+        }))
     }
 
     fn connect(&self, peer: SocketAddr) -> io::Result<Box<dyn DatagramSocket>> {
         let address = self.lock().open((Ipv4Addr::LOCALHOST, 0).into())?;
-        Ok(Box::new(Socket { world: self.clone(), address, peer: Some(peer), came_ns: None }))
+        let (world, peer) = (self.clone(), Some(peer));
+        Ok(Box::new(Socket { world, address, peer, inbox: Vec::new(), came_ns: None }))
+    }
+
+    fn create(&self, path: &Path) -> io::Result<Box<dyn DiskFile>> {
+        let mut state = self.lock();
+        if state.files.contains_key(path) {
+            return Err(io::ErrorKind::AlreadyExists.into());
+        }
+        state.files.insert(path.to_owned(), Vec::new());
+        Ok(Box::new(SimulatedFile { world: self.clone(), path: path.to_owned() }))
+    }
+
+    fn open(&self, path: &Path) -> io::Result<(Box<dyn Read>, u64)> {
+        let bytes = self.file(path).ok_or(io::ErrorKind::NotFound)?;
+        let length = bytes.len() as u64;
+        Ok((Box::new(Cursor::new(bytes)), length))
+    }
+
+    fn remove(&self, path: &Path) -> io::Result<()> {
+        let removed = self.lock().files.remove(path);
+        removed.map(|_| ()).ok_or(io::ErrorKind::NotFound.into())
+    }
+
+    fn secret_number(&self) -> io::Result<u64> {
+        let mut state = self.lock();
+        let mut bytes = [0; 8];
+        bytes.fill_with(|| (state.entropy.uniform() * 256.0) as u8);
+        Ok(u64::from_le_bytes(bytes).max(1))
+    }
+
+    fn spawn(&self, _name: &str, process: Process) -> io::Result<Running> {
+        let mut state = self.lock();
+        let now_ns = state.now_ns;
+        state.processes.push(Some((now_ns, process)));
+        Ok(Running { thread: None })
     }
 }
 
@@ -237,6 +277,8 @@ struct Socket {
     world: Simulated,
     address: SocketAddr,
     peer: Option<SocketAddr>,
+    /// The one that was read last.
+    inbox: Vec<u8>,
     /// When the last one that was read had come.
     came_ns: Option<u64>,
 }
@@ -251,16 +293,14 @@ impl DatagramSocket for Socket {
         Ok(())
     }
 
-    fn receive(&mut self, buffer: &mut [u8]) -> io::Result<Option<(usize, SocketAddr)>> {
+    fn receive(&mut self) -> io::Result<Option<(&[u8], SocketAddr)>> {
         let mut state = self.world.lock();
         state.deliver();
         let Some(inbox) = state.inboxes.get_mut(&self.address) else { return Ok(None) };
         while let Some(arrival) = inbox.pop_front() {
             if self.peer.is_none_or(|peer| peer == arrival.from) {
-                let bytes = arrival.bytes.len().min(buffer.len());
-                buffer[..bytes].copy_from_slice(&arrival.bytes[..bytes]);
-                self.came_ns = Some(arrival.at_ns);
-                return Ok(Some((bytes, arrival.from)));
+                (self.inbox, self.came_ns) = (arrival.bytes, Some(arrival.at_ns));
+                return Ok(Some((&self.inbox, arrival.from)));
             }
         }
         Ok(None)
@@ -281,28 +321,6 @@ impl DatagramSocket for Socket {
 impl Drop for Socket {
     fn drop(&mut self) {
         self.world.lock().inboxes.remove(&self.address);
-    }
-}
-
-impl Disk for Simulated {
-    fn create(&self, path: &Path) -> io::Result<Box<dyn DiskFile>> {
-        let mut state = self.lock();
-        if state.files.contains_key(path) {
-            return Err(io::ErrorKind::AlreadyExists.into());
-        }
-        state.files.insert(path.to_owned(), Vec::new());
-        Ok(Box::new(SimulatedFile { world: self.clone(), path: path.to_owned() }))
-    }
-
-    fn open(&self, path: &Path) -> io::Result<(Box<dyn Read>, u64)> {
-        let bytes = self.file(path).ok_or(io::ErrorKind::NotFound)?;
-        let length = bytes.len() as u64;
-        Ok((Box::new(Cursor::new(bytes)), length))
-    }
-
-    fn remove(&self, path: &Path) -> io::Result<()> {
-        let removed = self.lock().files.remove(path);
-        removed.map(|_| ()).ok_or(io::ErrorKind::NotFound.into())
     }
 }
 
@@ -340,20 +358,5 @@ impl DiskFile for SimulatedFile {
 
     fn sync(&mut self) -> io::Result<()> {
         Ok(())
-    }
-}
-
-impl Entropy for Simulated {
-    fn fill(&self, bytes: &mut [u8]) -> io::Result<()> {
-        let mut state = self.lock();
-        bytes.fill_with(|| (state.entropy.uniform() * 256.0) as u8);
-        Ok(())
-    }
-}
-
-impl Threads for Simulated {
-    fn spawn(&self, _name: &str, process: Box<dyn Process>) -> io::Result<Running> {
-        self.lock().processes.push(Some(process));
-        Ok(Running { thread: None })
     }
 }
