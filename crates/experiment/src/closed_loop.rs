@@ -1,5 +1,7 @@
 //! What runs inside the loop: integrator, transfer system, sensors.
 
+use keys::diagnostic::Diagnostic;
+use keys::tree::Branch;
 use keys::{Keys, Stated};
 use model::integrator::Hold;
 use model::transfer::ServoHydraulic;
@@ -94,7 +96,7 @@ pub struct TransferSystemSpec {
 
 /// The model of actuator and controller.
 #[derive(Debug, Clone, PartialEq, Keys)]
-#[key(tag = "kind")]
+#[key(tag = "kind", check = Self::check)]
 pub enum TransferKind {
     /// The achieved motion is the command.
     Ideal,
@@ -201,6 +203,14 @@ impl IntegratorSpec {
 }
 
 impl Pace {
+    /// The key by which it is written.
+    pub fn key(self) -> &'static str {
+        match self {
+            Self::Rate(_) => Self::RATE,
+            Self::Step(_) => Self::STEP,
+        }
+    }
+
     /// Steps per second.
     pub fn rate_hz(self) -> f64 {
         match self {
@@ -214,6 +224,36 @@ impl Pace {
         match self {
             Self::Rate(rate_hz) => 1.0 / rate_hz,
             Self::Step(step_s) => step_s,
+        }
+    }
+}
+
+impl TransferKind {
+    /// A transfer function moves, and does not differentiate.
+    fn check(&self, branch: &Branch, found: &mut Vec<Diagnostic>) {
+        let Self::TransferFunction { numerator, denominator, .. } = self else { return };
+        if denominator.first() == Some(&0.0) {
+            let message = "the highest power in `denominator` has the coefficient 0";
+            let error = branch.error(Self::DENOMINATOR, message);
+            found.push(error.remedy("leave out leading zeros"));
+        }
+        if numerator.iter().all(|&coefficient| coefficient == 0.0) {
+            let message = "`numerator` is zero: the actuator would never move";
+            let error = branch.error(Self::NUMERATOR, message);
+            found.push(error.remedy("give a coefficient other than 0"));
+        }
+        if numerator.len() > denominator.len() {
+            let error = branch.error(
+                Self::NUMERATOR,
+                format!(
+                    "the numerator has degree {}, the denominator {}",
+                    numerator.len() - 1,
+                    denominator.len() - 1,
+                ),
+            );
+            let remedy =
+                "no actuator differentiates: the numerator's degree must not be the higher";
+            found.push(error.remedy(remedy));
         }
     }
 }

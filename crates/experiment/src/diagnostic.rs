@@ -3,6 +3,7 @@
 use std::fmt::{self, Write as _};
 use std::ops::Range;
 
+pub use keys::diagnostic::{Diagnostic, Severity};
 pub(crate) use keys::quote::shorten;
 use keys::quote::{plain, printable};
 use serde_json::{Value, json};
@@ -18,28 +19,6 @@ pub struct Diagnostics {
     items: Vec<Diagnostic>,
     /// Diagnostics beyond [`MOST`], which are counted and not kept.
     left_out: usize,
-}
-
-/// One finding.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Diagnostic {
-    /// Does it stop the test?
-    pub severity: Severity,
-    /// What is wrong, with the values concerned.
-    pub message: String,
-    /// Where, in bytes of the file.
-    pub span: Option<Range<usize>>,
-    /// What to change.
-    pub remedy: Option<String>,
-}
-
-/// Whether a finding stops the test.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Severity {
-    /// The experiment cannot be run as written.
-    Error,
-    /// It can, and the engineer should know.
-    Warning,
 }
 
 /// What a piece of a printed diagnostic is, for those who colour it.
@@ -68,28 +47,6 @@ pub struct Position {
 const MOST: usize = 100;
 /// Characters of a source line that are shown; a matrix row may be far longer.
 const WIDEST: usize = 100;
-
-impl Diagnostic {
-    /// An error without a place or a remedy yet.
-    pub fn error(message: impl Into<String>) -> Self {
-        Self { severity: Severity::Error, message: message.into(), span: None, remedy: None }
-    }
-
-    /// A warning without a place or a remedy yet.
-    pub fn warning(message: impl Into<String>) -> Self {
-        Self { severity: Severity::Warning, ..Self::error(message) }
-    }
-
-    /// The same, at a place in the file.
-    pub fn at(self, span: Range<usize>) -> Self {
-        Self { span: Some(span), ..self }
-    }
-
-    /// The same, with what to do about it.
-    pub fn remedy(self, remedy: impl Into<String>) -> Self {
-        Self { remedy: Some(remedy.into()), ..self }
-    }
-}
 
 impl Diagnostics {
     /// No findings yet in `file`, which contains `text`.
@@ -260,15 +217,6 @@ impl fmt::Display for Diagnostics {
 }
 
 impl std::error::Error for Diagnostics {}
-
-impl fmt::Display for Severity {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Error => "error",
-            Self::Warning => "warning",
-        })
-    }
-}
 
 fn position(text: &str, offset: usize) -> Position {
     let before = &text[..boundary(text, offset)];

@@ -7,6 +7,7 @@ use keys::describe::{Length, Reference, Shape};
 use keys::key::Declared;
 use keys::tree::{Node, Value};
 use keys::{Is, Read};
+use serde::{Deserialize, Serialize};
 
 use super::diagnostic::{Diagnostic, shorten};
 use super::spelling::nearest;
@@ -21,7 +22,7 @@ pub struct DofRef {
 }
 
 /// How a degree of freedom is called.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum DofLabel {
     /// By its number, counted from 1.
     Number(usize),
@@ -79,6 +80,16 @@ fn unknown_name(dof: &DofRef, name: &str, names: &[String]) -> Diagnostic {
             let shown: Vec<String> = names.iter().take(8).map(|known| shorten(known)).collect();
             let more = if names.len() > 8 { ", …" } else { "" };
             error.remedy(format!("structure.names has {}{more}", shown.join(", ")))
+        }
+    }
+}
+
+impl NodeRef {
+    /// The degree of freedom, if it is one.
+    pub fn dof(&self) -> Option<&DofRef> {
+        match self {
+            Self::Ground => None,
+            Self::Dof(dof) => Some(dof),
         }
     }
 }

@@ -10,6 +10,7 @@ pub(crate) const MOST_FAULTS: usize = 64;
 
 /// A fault to rehearse, in front of the virtual rig. Random ones follow the seed of the file.
 #[derive(Debug, Clone, Copy, PartialEq, Keys)]
+#[key(check = Self::check)]
 pub struct FaultSpec {
     /// What goes wrong.
     #[key(flatten)]

@@ -29,10 +29,11 @@ pub mod reference;
 pub mod rig;
 pub mod schema;
 pub mod source;
-mod spelling;
+pub mod spelling;
 pub mod structure;
 pub mod sweep;
 pub mod trace;
+pub mod verdict;
 mod walker;
 pub mod watch;
 
@@ -51,7 +52,7 @@ pub use closed_loop::{IntegratorSpec, SensorsSpec, TransferSystemSpec};
 pub use compensator::CompensatorSpec;
 pub use diagnostic::{Diagnostic, Diagnostics, Piece, Severity};
 pub use dof::{DofLabel, DofRef, NodeRef, resolve};
-pub use element::{ElementSpec, SpecimenElement, SpecimenPlace, StructureElement};
+pub use element::{SpecimenElement, SpecimenPlace, StructureElement};
 pub use excitation::{Excitation, Force, SignalFile, SignalSource};
 pub use fault::{FaultKindSpec, FaultSpec};
 pub use keys::value::OrShare;
@@ -66,6 +67,7 @@ pub use source::{Embedded, Folder, Source};
 pub use structure::{DampingSource, MatrixSource, Structure, StructureSource};
 pub use sweep::SweepSpec;
 pub use trace::TraceSpec;
+pub use verdict::VerdictSpec;
 pub use watch::{LimitsSpec, MonitorSpec, RecordSpec};
 
 use sweep::{Step, SweepTable};
@@ -115,6 +117,9 @@ pub struct Experiment {
     /// What the gate never lets through.
     #[key(default = {})]
     pub limits: LimitsSpec,
+    /// From where on a result is doubtful, and from where on wrong.
+    #[key(default = {})]
+    pub verdict: VerdictSpec,
     /// What is written down.
     #[key(default = {})]
     pub record: RecordSpec,
@@ -217,7 +222,6 @@ impl Experiment {
             return Err(found);
         };
         checks::check(&root, &mut found);
-        trace::check(&root, &mut found);
         found.sort();
         if found.has_errors() {
             return Err(found);

@@ -1,7 +1,7 @@
 //! Meshes, named points and links, as declared.
 
 use keys::Keys;
-use model::fem::Direction;
+use model::fem::{Direction, Material};
 
 use super::dof::NodeRef;
 
@@ -63,20 +63,6 @@ pub struct Frame {
     /// Direction of the ground motion.
     #[key(default = "x")]
     pub ground: GroundDirection,
-}
-
-/// A linear elastic material.
-#[derive(Debug, Clone, Copy, PartialEq, Keys)]
-pub struct Material {
-    /// Young's modulus.
-    #[key(pressure, positive)]
-    pub young_pa: f64,
-    /// Poisson's ratio.
-    #[key(number, within = -0.99..=0.49, default = 0.3)]
-    pub poisson: f64,
-    /// Density.
-    #[key(density, positive)]
-    pub density_kg_m3: f64,
 }
 
 /// How a block is held.

@@ -1,10 +1,7 @@
 //! The partition: what stands in the laboratory.
 
-use keys::describe::{Length, Shape};
-use keys::key::Real;
-use keys::tree::Node;
-use keys::value::{OrShare, either, nested};
-use keys::{Is, Keys, Read};
+use keys::Keys;
+use keys::value::OrShare;
 
 use super::dof::{DofRef, NodeRef};
 use super::element::SpecimenElement;
@@ -14,6 +11,7 @@ use super::structure::{MOST_DOFS, MatrixSource, MatrixTable};
 /// What stands in the laboratory. Mass, damping and stiffness of the specimen are taken out of the
 /// structure; what remains is simulated. Lists have one entry per interface DOF.
 #[derive(Debug, Clone, PartialEq, Keys)]
+#[key(check = Self::check)]
 pub struct Partition {
     /// Where simulation and laboratory meet: DOF numbers or names, or deformations
     /// `{ from = 2, to = 3 }`.
@@ -61,29 +59,23 @@ pub struct Deformation {
 }
 
 /// Mass of the specimen.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Keys)]
+#[key(given, either)]
 pub enum SpecimenMass {
     /// One entry per interface degree of freedom.
+    #[key(given)]
     Diagonal(Vec<OrShare>),
     /// A matrix over the interface.
-    Matrix(MatrixSource),
+    #[key(given)]
+    Whole(MatrixTable),
 }
 
-impl Read for SpecimenMass {
-    fn read(node: &Node) -> Option<Self> {
-        match node.list() {
-            Some(_) => Vec::read(node).map(Self::Diagonal),
-            None => MatrixSource::read(node).map(Self::Matrix),
+impl Interface {
+    /// Its two ends: a lone degree of freedom moves against the ground.
+    pub fn ends(&self) -> [NodeRef; 2] {
+        match self {
+            Self::Dof(dof) => [NodeRef::Ground, NodeRef::Dof(dof.clone())],
+            Self::Deformation(Deformation { from, to }) => [from.clone(), to.clone()],
         }
-    }
-}
-
-impl Is<Real> for SpecimenMass {
-    fn shape(leaf: Shape, length: Option<Length>) -> Shape {
-        let entry = match leaf {
-            Shape::Quantity(kind, motion, bounds) => Shape::QuantityOrShare(kind, motion, bounds),
-            other => other,
-        };
-        either([Vec::<OrShare>::shape(entry, length), nested::<MatrixTable>(Some(leaf))])
     }
 }

@@ -18,6 +18,7 @@ pub struct PhasesSpec {
 /// rest. Takes reach / rate + settle, wherever the rig stands. A rig that stands further away than
 /// `reach` trips the test before any command goes out.
 #[derive(Debug, Clone, Copy, PartialEq, Keys)]
+#[key(check = Self::check)]
 pub struct InitiatingSpec {
     /// How fast the rig is fetched.
     #[key(velocity, positive)]
@@ -39,6 +40,7 @@ pub struct InitiatingSpec {
 
 /// After the load.
 #[derive(Debug, Clone, Copy, PartialEq, Keys)]
+#[key(check = Self::check)]
 pub struct CompletingSpec {
     /// Time in which the last value of the load goes straight to zero.
     #[key(time, not_negative, default = "0.1 s")]

@@ -1,6 +1,8 @@
 //! How the loop runs against the clock, as declared.
 
 use keys::Keys;
+use keys::diagnostic::Diagnostic;
+use keys::tree::Branch;
 use runtime::realtime::Memory;
 
 /// Highest priority: above it the kernel itself works.
@@ -9,6 +11,7 @@ const HIGHEST_PRIORITY: u64 = 98;
 /// How the test runs against the clock, with `twinrig run --realtime`. A rehearsal ignores it. What
 /// the system refuses (priority, locked memory) is said, and the run goes on without it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Keys)]
+#[key(check = Self::check)]
 pub struct RealtimeSpec {
     /// SCHED_FIFO priority of the loop.
     #[key(count = 2..=HIGHEST_PRIORITY, default = 80)]
@@ -34,5 +37,15 @@ impl RealtimeSpec {
     /// SCHED_FIFO priority of the main loop at two rates.
     pub fn main_priority(&self) -> u8 {
         self.main_priority.unwrap_or(self.priority.saturating_sub(10).max(1))
+    }
+
+    /// The tick comes before the main loop.
+    fn check(&self, branch: &Branch, found: &mut Vec<Diagnostic>) {
+        let tick = self.priority;
+        if let Some(main) = self.main_priority.filter(|&main| main >= tick) {
+            let message = format!("the main loop has priority {main}, the tick {tick}");
+            let remedy = "choose a `main_priority` below `priority`: the tick must never wait";
+            found.push(branch.error(Self::MAIN_PRIORITY, message).remedy(remedy));
+        }
     }
 }

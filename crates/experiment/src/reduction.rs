@@ -16,6 +16,7 @@ const MOST_MODES: u64 = 2000;
 /// nonlinear elements and of discrete dampers stay as they are. Matrix files are then read sparse.
 /// The reduced model is kept under `runs/cache` for the next time.
 #[derive(Debug, Clone, PartialEq, Keys)]
+#[key(check = Self::check)]
 pub struct ReductionSpec {
     /// The method.
     #[key(default = "rubin")]

@@ -210,7 +210,7 @@ fn meanings(shape: &Shape) -> String {
 
 fn units(out: &mut String) {
     out.push_str("\n## Units\n\n| quantity | example | units | inside |\n|---|---|---|---|\n");
-    for kind in Kind::ALL {
+    for &kind in Kind::ALL {
         let noun = kind.noun().split_once(' ').map_or(kind.noun(), |(_, noun)| noun);
         let inside = if kind.si_unit().is_empty() { "1" } else { kind.si_unit() };
         let _ =

@@ -1,10 +1,9 @@
 //! A laboratory at the end of a wire, as declared.
 
 use keys::Keys;
+use keys::diagnostic::Diagnostic;
 use keys::tree::Branch;
 use runtime::link::{Bridge, Token};
-
-use super::diagnostic::{Diagnostic, Diagnostics};
 
 /// Port of a laboratory whose file names none.
 pub const USUAL_PORT: u16 = 47_071;
@@ -13,6 +12,7 @@ pub const USUAL_PORT: u16 = 47_071;
 /// that speaks the protocol of `docs/protocol.md`. `run` drives it if it has an `address`; otherwise
 /// the rig is in the same process.
 #[derive(Debug, Clone, PartialEq, Keys)]
+#[key(check = Self::check)]
 pub struct RigSpec {
     /// Where the laboratory listens: host and port, such as "192.168.7.2:47071".
     #[key(text)]
@@ -37,6 +37,10 @@ pub struct RigSpec {
     /// Of the laboratory: silence of the loop after which it takes the rig to safe by itself.
     #[key(time, within = 0.001..=60.0, default = "200 ms")]
     pub watchdog_s: f64,
+    /// The same in virtual time, where a loop may compute for longer than a period and says how long
+    /// it waits itself: longest silence of the loop, whatever it says.
+    #[key(time, within = 0.02..=60.0, default = "5 s")]
+    pub patience_s: f64,
 }
 
 impl RigSpec {
@@ -49,28 +53,24 @@ impl RigSpec {
     pub fn port(&self) -> Option<u16> {
         self.address.as_deref().and_then(port)
     }
+
+    /// An address has a port, and a token fits.
+    fn check(&self, branch: &Branch, found: &mut Vec<Diagnostic>) {
+        if let (Some(address), None) = (&self.address, self.port()) {
+            let message = format!("\"{address}\" is no host with a port");
+            let remedy = format!("write it like \"192.168.7.2:{USUAL_PORT}\"");
+            found.push(branch.error(Self::ADDRESS, message).remedy(remedy));
+        }
+        if Token::new(&self.token).is_none() {
+            let message = format!("the token has {} bytes", self.token.len());
+            let error = branch.error(Self::TOKEN, message);
+            found.push(error.remedy("choose one of at most 16 bytes"));
+        }
+    }
 }
 
 fn port(address: &str) -> Option<u16> {
     address.rsplit_once(':').filter(|(host, _)| !host.is_empty())?.1.parse().ok()
-}
-
-/// An address has a port, and a token fits.
-pub(crate) fn check(root: &Branch, out: &mut Diagnostics) {
-    let Some(rig) = root.table(super::Experiment::RIG) else { return };
-    if let (Some(node), Some(address)) = (rig.node(RigSpec::ADDRESS), rig.text(RigSpec::ADDRESS))
-        && port(address).is_none()
-    {
-        let error = Diagnostic::error(format!("\"{address}\" is no host with a port"));
-        let remedy = format!("write it like \"192.168.7.2:{USUAL_PORT}\"");
-        out.push(error.at(node.span.clone()).remedy(remedy));
-    }
-    if let (Some(node), Some(token)) = (rig.node(RigSpec::TOKEN), rig.text(RigSpec::TOKEN))
-        && Token::new(token).is_none()
-    {
-        let error = Diagnostic::error(format!("the token has {} bytes", token.len()));
-        out.push(error.at(node.span.clone()).remedy("choose one of at most 16 bytes"));
-    }
 }
 
 #[cfg(test)]

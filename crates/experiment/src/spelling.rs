@@ -6,7 +6,7 @@ const LONGEST: usize = 48;
 const MOST: usize = 200;
 
 /// The known word nearest to `word`, if it is near enough to be a slip.
-pub(crate) fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     if word.len() > LONGEST {
         return None;
     }

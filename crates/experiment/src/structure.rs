@@ -2,10 +2,10 @@
 
 use keys::describe::{Length, Shape};
 use keys::key::Real;
-use keys::tree::{Branch, Node};
+use keys::tree::Node;
 use keys::value::{OneOrEach, Rows, either, nested};
 use keys::{Is, Keys, Read};
-use model::structure::MassModel;
+use model::structure::{Ends, MassModel};
 
 use super::element::StructureElement;
 use super::mesh::{Brick, Frame, Link, MOST_POINTS, Point};
@@ -19,6 +19,7 @@ const MATRIX_FILES: &[&str] = &["mtx", "npy", "csv"];
 /// `shear_building`, `chain`, `beam`, `brick` and `frame`. Degrees of freedom (DOFs) count from 1.
 /// Entries for rotations take moment units (`kg m^2`, `N m/rad`).
 #[derive(Debug, Clone, PartialEq, Keys)]
+#[key(check = Self::check)]
 pub struct Structure {
     /// Where mass and stiffness come from.
     #[key(flatten)]
@@ -73,24 +74,26 @@ pub enum StructureSource {
 /// One DOF per storey, storey 1 the lowest. Lists have one entry per storey; a single quantity with
 /// `storeys` is repeated.
 #[derive(Debug, Clone, PartialEq, Keys)]
+#[key(check = Self::check)]
 pub struct ShearBuilding {
     /// Number of storeys. Absent: the length of the lists.
     #[key(count = 1..=MOST_DOFS as u64)]
     storeys: Option<usize>,
     /// Mass of each floor.
     #[key(mass, positive, entries = 1..=MOST_DOFS)]
-    mass: OneOrEach,
+    pub(crate) mass: OneOrEach,
     /// Lateral stiffness of each storey.
     #[key(stiffness, positive, entries = 1..=MOST_DOFS)]
-    stiffness: OneOrEach,
+    pub(crate) stiffness: OneOrEach,
     /// Damper of each storey.
     #[key(damping, not_negative, entries = 1..=MOST_DOFS)]
-    damping: Option<OneOrEach>,
+    pub(crate) damping: Option<OneOrEach>,
 }
 
 /// Masses in a row. A fixed end has a spring to the ground: n masses have n − 1 springs plus one for
 /// every fixed end.
 #[derive(Debug, Clone, PartialEq, Keys)]
+#[key(check = Self::check)]
 pub struct Chain {
     /// The masses, first to last.
     #[key(mass, positive, entries = 1..=MOST_DOFS)]
@@ -105,26 +108,13 @@ pub struct Chain {
     pub damping: Option<Vec<f64>>,
     /// How the ends are held.
     #[key(default = "fixed-free")]
-    pub ends: ChainEnds,
-}
-
-/// How the ends of a chain are held.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Keys)]
-#[key(dashed)]
-pub enum ChainEnds {
-    /// The first mass is tied to the ground.
-    FixedFree,
-    /// The first and the last mass are tied to the ground.
-    FixedFixed,
-    /// No mass is tied to the ground.
-    FreeFree,
-    /// The last mass is tied to the ground.
-    FreeFixed,
+    pub ends: Ends,
 }
 
 /// An Euler–Bernoulli beam of equal elements. Each free node has two DOFs, deflection then rotation,
 /// counted along the beam; DOFs held by the ends are left out.
 #[derive(Debug, Clone, Copy, PartialEq, Keys)]
+#[key(check = Self::check)]
 pub struct Beam {
     /// Number of elements.
     #[key(count = 1..=MOST_DOFS as u64 / 2 - 1)]
@@ -188,43 +178,36 @@ pub enum BeamEnds {
     FreeFree,
 }
 
-/// A matrix: written down, or in a file.
-#[derive(Debug, Clone, PartialEq)]
+/// A matrix: its diagonal as a list, or the whole as a table.
+#[derive(Debug, Clone, PartialEq, Keys)]
+#[key(given, either)]
 pub enum MatrixSource {
     /// The entries on the diagonal, in SI.
+    #[key(given)]
     Diagonal(Vec<f64>),
-    /// All entries of a square matrix, row by row, in SI.
-    Full {
-        /// Rows and columns.
-        size: usize,
-        /// `size * size` numbers.
-        entries: Vec<f64>,
-    },
-    /// A file to be read through the experiment's [`Source`](super::source::Source).
-    File {
-        /// Its name as written.
-        name: String,
-        /// What to multiply every entry by to get SI.
-        factor: f64,
-    },
+    /// All entries of a square matrix.
+    #[key(given)]
+    Whole(MatrixTable),
 }
 
 /// A whole matrix.
 #[derive(Debug, Clone, PartialEq, Keys)]
 #[key(given)]
-pub(crate) struct MatrixTable {
+pub struct MatrixTable {
     /// Unit of every entry.
+    ///
+    /// As its factor to SI.
     #[key(given_unit, coupled)]
-    unit: f64,
+    pub unit: f64,
     /// Where they are.
     #[key(flatten)]
-    entries: Entries,
+    pub entries: Entries,
 }
 
 /// The entries of a matrix.
 #[derive(Debug, Clone, PartialEq, Keys)]
 #[key(one_of)]
-pub(crate) enum Entries {
+pub enum Entries {
     /// The entries, row by row, as bare numbers.
     Rows(Rows),
     /// A matrix file: Matrix Market (`.mtx`), NumPy (`.npy`) or `.csv`.
@@ -274,7 +257,7 @@ pub(crate) enum DampingTable {
 
 /// C = `mass` M + `stiffness` K, by the two factors or by the ratios of two modes.
 #[derive(Debug, Clone, Copy, PartialEq, Keys)]
-#[key(one_of)]
+#[key(one_of, check = Self::check)]
 pub enum Rayleigh {
     /// By the factors.
     Factors {
@@ -299,36 +282,53 @@ pub enum Rayleigh {
 impl Structure {
     /// The number of degrees of freedom, where the file alone tells it.
     pub fn size(&self) -> Option<usize> {
-        let known = match &self.source {
-            StructureSource::Matrices { mass, stiffness } => stiffness.size().or(mass.size()),
-            StructureSource::ShearBuilding(building) => building.storeys(),
-            StructureSource::Chain(chain) => Some(chain.mass.len()),
-            StructureSource::Beam(beam) => Some(beam.size()),
-            StructureSource::Brick(brick) => Some(brick.size()),
-            StructureSource::Frame(frame) => Some(frame.size()),
+        let matrices = self.matrices().into_iter().find_map(|(_, matrix)| matrix?.size());
+        let named = (!self.names.is_empty()).then_some(self.names.len());
+        let size = self.source.size().or(matrices).or(named);
+        size.or(self.influence.as_ref().map(Vec::len))
+    }
+
+    /// The matrices that are written or named, each with its key.
+    pub(crate) fn matrices(&self) -> [(&'static str, Option<&MatrixSource>); 3] {
+        let (mass, stiffness) = match &self.source {
+            StructureSource::Matrices { mass, stiffness } => (Some(mass), Some(stiffness)),
+            _ => (None, None),
         };
-        let written = match &self.damping {
-            Some(DampingSource::Matrix(matrix)) => matrix.size(),
+        let damping = match &self.damping {
+            Some(DampingSource::Matrix(matrix)) => Some(matrix),
             _ => None,
         };
-        let named = (!self.names.is_empty()).then_some(self.names.len());
-        known.or(written).or(named).or(self.influence.as_ref().map(Vec::len))
+        [
+            (StructureSource::STIFFNESS, stiffness),
+            (StructureSource::MASS, mass),
+            (Self::DAMPING, damping),
+        ]
+    }
+}
+
+impl StructureSource {
+    /// Degrees of freedom, where the file alone tells them.
+    pub(crate) fn size(&self) -> Option<usize> {
+        match self {
+            Self::Matrices { mass, stiffness } => stiffness.size().or(mass.size()),
+            Self::ShearBuilding(building) => building.storeys(),
+            Self::Chain(chain) => Some(chain.mass.len()),
+            // One that cannot move is told of.
+            Self::Beam(beam) => Some(beam.size()).filter(|&size| size > 0),
+            Self::Brick(brick) => Some(brick.size()),
+            Self::Frame(frame) => Some(frame.size()),
+        }
+    }
+
+    /// Whether it is a mesh, whose DOFs have names of their own.
+    pub(crate) fn is_mesh(&self) -> bool {
+        matches!(self, Self::Brick(_) | Self::Frame(_))
     }
 }
 
 impl ShearBuilding {
-    /// The keys that may be lists, with an entry for each storey.
-    pub(crate) const LISTS: [&str; 3] = [Self::MASS, Self::STIFFNESS, Self::DAMPING];
-
-    /// Storeys of a building of which not all may have been read.
-    pub(crate) fn storeys_of(building: &Branch) -> Option<usize> {
-        let listed = Self::LISTS.iter().find_map(|key| building.list(key));
-        let stated = building.count(Self::STOREYS).map(|count| count as usize);
-        stated.or(listed.map(<[Node]>::len))
-    }
-
     /// Storeys: as stated, or as many as its lists have entries.
-    fn storeys(&self) -> Option<usize> {
+    pub(crate) fn storeys(&self) -> Option<usize> {
         let each = [Some(&self.mass), Some(&self.stiffness), self.damping.as_ref()];
         let listed = each.into_iter().flatten().find_map(|values| match values {
             OneOrEach::Each(values) => Some(values.len()),
@@ -357,35 +357,16 @@ impl ShearBuilding {
     }
 }
 
-impl ChainEnds {
-    /// Springs of a chain of `masses`.
-    pub(crate) fn springs(self, masses: usize) -> usize {
-        let tied = match self {
-            Self::FixedFree | Self::FreeFixed => 1,
-            Self::FixedFixed => 2,
-            Self::FreeFree => 0,
-        };
-        (masses + tied).saturating_sub(1)
-    }
-}
-
 impl Beam {
     /// Degrees of freedom that are not held: two per node, less those of the ends.
     pub fn size(&self) -> usize {
-        self.ends.free(self.elements)
-    }
-}
-
-impl BeamEnds {
-    /// Degrees of freedom of a beam of so many elements that these ends do not hold.
-    pub(crate) fn free(self, elements: usize) -> usize {
-        let held = match self {
-            Self::FreeFree => 0,
-            Self::ClampedFree | Self::PinnedPinned => 2,
-            Self::ClampedPinned => 3,
-            Self::ClampedClamped => 4,
+        let held = match self.ends {
+            BeamEnds::FreeFree => 0,
+            BeamEnds::ClampedFree | BeamEnds::PinnedPinned => 2,
+            BeamEnds::ClampedPinned => 3,
+            BeamEnds::ClampedClamped => 4,
         };
-        (2 * (elements + 1)).saturating_sub(held)
+        (2 * (self.elements + 1)).saturating_sub(held)
     }
 }
 
@@ -408,35 +389,38 @@ impl Section {
 }
 
 impl MatrixSource {
-    fn full(rows: Rows, unit: f64) -> Self {
-        let entries = rows.entries.iter().map(|entry| entry * unit).collect();
-        Self::Full { size: rows.size, entries }
-    }
-
     /// Rows of the matrix, where the file alone tells it.
     pub fn size(&self) -> Option<usize> {
         match self {
             Self::Diagonal(entries) => Some(entries.len()),
-            Self::Full { size, .. } => Some(*size),
-            Self::File { .. } => None,
+            Self::Whole(table) => table.rows(),
+        }
+    }
+
+    /// The table, if it is one.
+    pub fn whole(&self) -> Option<&MatrixTable> {
+        match self {
+            Self::Diagonal(_) => None,
+            Self::Whole(table) => Some(table),
         }
     }
 }
 
-impl Read for MatrixSource {
-    fn read(node: &Node) -> Option<Self> {
-        let Some(table) = node.table() else { return Vec::read(node).map(Self::Diagonal) };
-        let MatrixTable { unit, entries } = Keys::read_table(table)?;
-        Some(match entries {
-            Entries::Rows(rows) => Self::full(rows, unit),
-            Entries::File(name) => Self::File { name, factor: unit },
-        })
+impl MatrixTable {
+    /// Rows of the matrix, where the file alone tells it.
+    pub(crate) fn rows(&self) -> Option<usize> {
+        match &self.entries {
+            Entries::Rows(rows) => Some(rows.size),
+            Entries::File(_) => None,
+        }
     }
-}
 
-impl Is<Real> for MatrixSource {
-    fn shape(leaf: Shape, length: Option<Length>) -> Shape {
-        either([Vec::<f64>::shape(leaf, length), nested::<MatrixTable>(Some(leaf))])
+    /// The name of the file that holds it.
+    pub fn file(&self) -> Option<&str> {
+        match &self.entries {
+            Entries::Rows(_) => None,
+            Entries::File(name) => Some(name),
+        }
     }
 }
 
@@ -445,14 +429,14 @@ impl Read for DampingSource {
         let Some(table) = node.table() else {
             return MatrixSource::read(node).map(Self::Matrix);
         };
+        let whole =
+            |unit, entries| Self::Matrix(MatrixSource::Whole(MatrixTable { unit, entries }));
         Some(match Keys::read_table(table)? {
             DampingTable::Modal(OneOrEach::All(ratio)) => Self::Modal(vec![ratio]),
             DampingTable::Modal(OneOrEach::Each(ratios)) => Self::Modal(ratios),
             DampingTable::Rayleigh(rayleigh) => Self::Rayleigh(rayleigh),
-            DampingTable::Rows { rows, unit } => Self::Matrix(MatrixSource::full(rows, unit)),
-            DampingTable::File { file, unit } => {
-                Self::Matrix(MatrixSource::File { name: file, factor: unit })
-            }
+            DampingTable::Rows { rows, unit } => whole(unit, Entries::Rows(rows)),
+            DampingTable::File { file, unit } => whole(unit, Entries::File(file)),
         })
     }
 }

@@ -1,19 +1,18 @@
 //! A frequency response by iteration, as declared.
 
 use keys::Keys;
-use keys::tree::Branch;
 
-use super::Experiment;
-use super::closed_loop::Pace;
-use super::diagnostic::{Diagnostic, Diagnostics};
 use super::per_dof::{MOST_INTERFACE, PerDof};
-use super::watch::LimitsSpec;
+
+/// Longest delay of a sensor that is brought in line, s.
+const LONGEST_DELAY_S: f64 = 1.0;
 
 /// An iterative test: the loop is cut, the rig follows a periodic target, the measured force drives
 /// the simulated part, and the target is corrected until both sides of the interface move alike.
 /// `twinrig trace` follows the response over the frequency. The harmonic loads of \[excitation\] act
 /// with their amplitudes; their frequency is that of the point. See `docs/iterative-testing.md`.
 #[derive(Debug, Clone, PartialEq, Keys)]
+#[key(check = Self::check)]
 pub struct TraceSpec {
     /// Lowest and highest frequency; none beyond is ever tried.
     #[key(frequency, positive)]
@@ -27,7 +26,7 @@ pub struct TraceSpec {
     pub harmonics: usize,
     /// Harmonics that are recorded, at least `harmonics`. Absent: two more than `harmonics`.
     #[key(count = 1..=63)]
-    seen: Option<usize>,
+    pub(crate) seen: Option<usize>,
     /// What becomes of the target's mean. Absent: `followed` with a `shaker`, else `solved`, but
     /// `zero` with a virtual rig and no nonlinear element.
     pub mean: Option<MeanSpec>,
@@ -115,6 +114,7 @@ pub enum MethodSpec {
 
 /// Lengths of steps along a branch, in scaled unknowns.
 #[derive(Debug, Clone, Copy, PartialEq, Keys)]
+#[key(check = Self::check)]
 pub struct StepsSpec {
     /// Length of the first step.
     #[key(number, within = 1e-6..=100.0, default = 0.3)]
@@ -186,13 +186,13 @@ pub struct SettlingSpec {
 #[derive(Debug, Clone, Copy, PartialEq, Keys)]
 pub struct DelaysSpec {
     /// Of the displacement.
-    #[key(time, not_negative, default = "0 s")]
+    #[key(time, within = 0.0..=LONGEST_DELAY_S, default = "0 s")]
     pub displacement_s: f64,
     /// Of the force. Absent: as \[sensors\] force_delay_samples says.
-    #[key(time, not_negative)]
+    #[key(time, within = 0.0..=LONGEST_DELAY_S)]
     pub force_s: Option<f64>,
     /// Of the acceleration.
-    #[key(time, not_negative, default = "0 s")]
+    #[key(time, within = 0.0..=LONGEST_DELAY_S, default = "0 s")]
     pub acceleration_s: f64,
 }
 
@@ -255,119 +255,5 @@ impl TraceSpec {
     /// Standard deviation of the mean that is asked for.
     pub fn scatter_m(&self) -> f64 {
         self.settling.scatter_m.unwrap_or(self.tolerance_m())
-    }
-}
-
-/// Fewest samples in a period of the highest harmonic.
-const FEWEST_SAMPLES: f64 = 10.0;
-/// Longest delay that is compensated.
-const LONGEST_DELAY_S: f64 = 1.0;
-
-/// A target that the gate would never let through.
-fn check_limit(root: &Branch, trace: &Branch, out: &mut Diagnostics) {
-    let command =
-        root.table(Experiment::LIMITS).and_then(|limits| limits.node(LimitsSpec::COMMAND));
-    let Some(node) = trace.node(TraceSpec::TARGET_M) else { return };
-    let least = command.and_then(|node| {
-        let each = node.numbers().or_else(|| node.number().map(|one| vec![one]))?;
-        each.into_iter().reduce(f64::min)
-    });
-    if let (Some(limit), Some(target)) = (least, trace.number(TraceSpec::TARGET_M))
-        && target > limit
-    {
-        let message = format!(
-            "targets up to {} mm may be tried, but [limits] command ends the test at {} mm",
-            1e3 * target,
-            1e3 * limit
-        );
-        let remedy = "choose a `target` below the limit, so that the trace ends there by itself";
-        out.push(Diagnostic::warning(message).at(node.span.clone()).remedy(remedy));
-    }
-}
-
-/// What single values cannot show.
-pub(crate) fn check(root: &Branch, out: &mut Diagnostics) {
-    let Some(trace) = root.table(Experiment::TRACE) else { return };
-    let at = |key: &str, error: Diagnostic| {
-        let span = trace.node(key).map(|node| node.span.clone());
-        Diagnostic { span: span.or(Some(trace.span.clone())), ..error }
-    };
-    let band =
-        trace.node(TraceSpec::FREQUENCY_HZ).and_then(|node| node.numbers()).unwrap_or_default();
-    if let [low, high] = band[..] {
-        if low >= high {
-            let message = format!("the band goes from {low} Hz to {high} Hz");
-            let error = Diagnostic::error(message).remedy("write the lower frequency first");
-            out.push(at(TraceSpec::FREQUENCY_HZ, error));
-        }
-        let rate = super::checks::pace(root).map(Pace::rate_hz);
-        if let (Some(rate), Some(harmonics)) = (rate, trace.count(TraceSpec::HARMONICS)) {
-            let seen = trace.count(TraceSpec::SEEN).unwrap_or(harmonics + 2);
-            if rate / high <= 2.0 * seen as f64 {
-                let message = format!(
-                    "{seen} harmonics are recorded, but a period of {high} Hz has {:.1} samples at \
-                     {rate} Hz",
-                    rate / high
-                );
-                let remedy = "a harmonic needs more than two samples, or lower ones fold onto it: \
-                              record fewer (`seen`)";
-                out.push(at(TraceSpec::SEEN, Diagnostic::error(message).remedy(remedy)));
-            }
-            let samples = rate / (high * harmonics as f64);
-            if samples < FEWEST_SAMPLES {
-                let message = format!(
-                    "harmonic {harmonics} of {high} Hz has {samples:.1} samples per period at \
-                     {rate} Hz"
-                );
-                let remedy = "at least 10 are needed: choose a higher [integrator] rate, a lower \
-                              frequency or fewer harmonics";
-                out.push(at(TraceSpec::FREQUENCY_HZ, Diagnostic::error(message).remedy(remedy)));
-            }
-        }
-    }
-    if let (Some(seen), Some(harmonics)) =
-        (trace.count(TraceSpec::SEEN), trace.count(TraceSpec::HARMONICS))
-        && seen < harmonics
-    {
-        let message = format!("{harmonics} harmonics are matched and {seen} recorded");
-        let error = Diagnostic::error(message).remedy("record at least those that are matched");
-        out.push(at(TraceSpec::SEEN, error));
-    }
-    check_limit(root, trace, out);
-    if let Some(steps) = trace.table(TraceSpec::STEPS) {
-        let length = |key| steps.number(key);
-        if let (Some(least), Some(first), Some(most)) =
-            (length(StepsSpec::LEAST), length(StepsSpec::FIRST), length(StepsSpec::MOST))
-            && !(least <= first && first <= most)
-        {
-            let message = format!("steps of {least} (least), {first} (first) and {most} (most)");
-            let error = Diagnostic::error(message).remedy("least ≤ first ≤ most");
-            out.push(Diagnostic { span: Some(steps.span.clone()), ..error });
-        }
-    }
-    if let Some(delays) = trace.table(TraceSpec::DELAYS) {
-        for key in [DelaysSpec::DISPLACEMENT_S, DelaysSpec::FORCE_S, DelaysSpec::ACCELERATION_S] {
-            if let (Some(delay), Some(node)) = (delays.number(key), delays.node(key))
-                && delay > LONGEST_DELAY_S
-            {
-                let error = Diagnostic::error(format!("a sensor that is {delay} s late"));
-                let remedy = "at most 1 s is brought in line";
-                out.push(error.at(node.span.clone()).remedy(remedy));
-            }
-        }
-    }
-    let interface = super::checks::interface(root).map(<[_]>::len);
-    let lists = [
-        trace.node(TraceSpec::INERTIA_COMPENSATION_KG),
-        trace.table(TraceSpec::SHAKER).and_then(|shaker| shaker.node(ShakerSpec::PRELOAD_N)),
-    ];
-    for node in lists.into_iter().flatten() {
-        if let (Some(list), Some(count)) = (node.list(), interface)
-            && list.len() != count
-        {
-            let message = format!("{} values for {count} interface DOFs", list.len());
-            let remedy = "give one value, or one per interface DOF";
-            out.push(Diagnostic::error(message).at(node.span.clone()).remedy(remedy));
-        }
     }
 }

@@ -65,16 +65,24 @@ impl Walker<'_> {
                 None => {}
             }
         }
-        if self.fill.is_none() {
-            let in_variant = fields.variant.map_or(&[][..], |variant| variant.choices);
-            for choice in table.choices.iter().chain(in_variant) {
-                // An unknown key was probably meant as the one that seems to lack.
-                if slips.is_empty() || choices::is_made(choice, toml) {
-                    self.out.extend(choices::check(choice, toml, &title(path), span.clone()));
-                }
+        let branch = Branch { span: span.clone().unwrap_or(0..0), entries, refused };
+        // Defaults are sound.
+        if self.fill.is_some() {
+            return branch;
+        }
+        let variant = fields.variant;
+        let in_variant = variant.map_or(&[][..], |variant| variant.choices);
+        for choice in table.choices.iter().chain(in_variant) {
+            // An unknown key was probably meant as the one that seems to lack.
+            if slips.is_empty() || choices::is_made(choice, toml) {
+                self.out.extend(choices::check(choice, toml, &title(path), span.clone()));
             }
         }
-        Branch { span: span.unwrap_or(0..0), entries, refused }
+        let mut found = Vec::new();
+        let in_variant = variant.map_or(&[][..], |variant| variant.checks);
+        table.checks.iter().chain(in_variant).for_each(|check| check(&branch, &mut found));
+        self.out.extend(found);
+        branch
     }
 
     fn field(

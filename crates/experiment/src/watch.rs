@@ -28,7 +28,7 @@ pub struct MonitorSpec {
 
 /// Levels of an indicator that rises and what happens there; absent ones do nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Keys)]
-#[key(given)]
+#[key(given, check = Self::check)]
 pub struct LevelsSpec {
     /// Notes a warning when the indicator reaches this; the test goes on.
     #[key(given)]
@@ -48,6 +48,7 @@ pub struct LevelsSpec {
 
 /// It is computed in every test; it stops one only if told to.
 #[derive(Debug, Clone, Copy, PartialEq, Keys)]
+#[key(check = Self::check)]
 pub struct StabilityWarningSpec {
     /// Stops the test when the warning reaches this: another name for `hold_at`. Absent: never.
     #[key(ratio, within = 0.01..=10.0, at_most_one)]
@@ -104,6 +105,7 @@ pub struct LimitsUsedSpec {
 
 /// The trend is that of the crests of fed back minus dissipated energy.
 #[derive(Debug, Clone, Copy, PartialEq, Keys)]
+#[key(check = Self::check)]
 pub struct ForecastSpec {
     /// How far back the trend looks; four periods of the slowest motion or more.
     #[key(time, within = 0.001..=3600.0, default = "2 s")]
@@ -177,6 +179,9 @@ pub struct LimitsSpec {
     /// Largest difference between command and measured displacement.
     #[key(length, of_dof, positive, entries = 1..=MOST_INTERFACE)]
     pub tracking_error: Option<PerDof>,
+    /// How far the measured displacement may go beyond `command`, as a share of it.
+    #[key(ratio, within = 0.0..=100.0, default = "20 %")]
+    pub overshoot: f64,
     /// The path to the safe state after a trip: hold, then ramp to zero.
     #[key(default = {})]
     pub safe: SafeSpec,
@@ -188,7 +193,7 @@ pub struct SafeSpec {
     /// How long the command is held.
     #[key(time, not_negative, default = "0.5 s")]
     pub hold_s: f64,
-    /// How fast it then goes to zero.
+    /// How fast it then goes to zero; never faster than `limits.rate`.
     #[key(velocity, of_dof, positive, default = "10 mm/s")]
     pub rate_m_s: f64,
 }

@@ -54,7 +54,7 @@ impl<'a> Parts<'a> {
     }
 }
 
-/// A constant for each key, the first also as `FIRST_KEY`.
+/// A constant for each key.
 pub(crate) fn constants(keys: &[(Ident, TokenStream)]) -> TokenStream {
     let mut seen: Vec<String> = Vec::new();
     let mut constants = TokenStream::new();
@@ -66,9 +66,6 @@ pub(crate) fn constants(keys: &[(Ident, TokenStream)]) -> TokenStream {
         let constant = Ident::new(&name, ident.span());
         constants.extend(quote!(pub const #constant: &'static str = #key;));
         seen.push(name);
-    }
-    if let Some((_, first)) = keys.first() {
-        constants.extend(quote!(pub const FIRST_KEY: &'static str = #first;));
     }
     constants
 }

@@ -18,6 +18,7 @@
 //! | `skip`, `skip = …` | not in the file: the type's default value, or this |
 //! | `tag`, `tag_doc`, `absent` | the key that chooses, what it chooses, the word that absence means |
 //! | `given` (of a type) | its keys measure what the place says |
+//! | `check = …` (of a table) | `fn(&Self, &Branch, &mut Vec<Diagnostic>)`: what must hold between its keys |
 //! | `dashed`, `word = …` | how words are spelt that are not like their variants |
 //!
 //! Beside the traits of `keys`, a type gets a constant for each key, `Limits::COMMAND`, so that
@@ -72,8 +73,18 @@ fn expand(input: &DeriveInput) -> Result<TokenStream> {
         }
         Data::Union(_) => return Err(Error::new(name.span(), "a union has no keys")),
     };
+    let check = attributes.take("check");
     attributes.finish()?;
-    let Table { describe, read, chosen, keys } = table;
+    let Table { mut describe, read, chosen, keys } = table;
+    if let Some(check) = check {
+        describe = quote! {
+            #describe.checked(|branch, found| {
+                if let Some(table) = <Self as ::keys::Keys>::read_table(branch) {
+                    #check(&table, branch, found);
+                }
+            })
+        };
+    }
     let place = if given { quote!(Some(leaf)) } else { quote!(None) };
     let shape = quote!(::keys::value::nested::<Self>(#place));
     let value =
@@ -107,7 +118,7 @@ fn record(fields: &Fields, attributes: &Attributes) -> Result<Table> {
     Ok(Table {
         describe: quote!(::keys::key::table(#doc, const { &[#(#describe),*] }, given)),
         read: parts.read(&quote!(Self)),
-        chosen: None,
+        chosen: parts.keys.first().map(|(_, first)| quote!(branch.mentions(#first))),
         keys: parts.keys,
     })
 }
@@ -152,12 +163,12 @@ fn one_of(data: &DataEnum, attributes: &Attributes) -> Result<Table> {
         (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     for variant in &data.variants {
         let (name, mut own) = (&variant.ident, Attributes::of(&variant.attrs)?);
-        let (parts, first, read) = match payload(variant)? {
+        let (parts, is_there, read) = match payload(variant)? {
             Some(inner) if own.take("flatten").is_some() => {
                 let key = own.flat_key();
                 (
                     vec![quote!(#key.flat(<#inner as ::keys::Keys>::table_of))],
-                    quote!(<#inner>::FIRST_KEY),
+                    quote!(<#inner as ::keys::Keys>::is_chosen(branch)),
                     quote!(<#inner as ::keys::Keys>::read_table(branch).map(Self::#name)),
                 )
             }
@@ -168,7 +179,8 @@ fn one_of(data: &DataEnum, attributes: &Attributes) -> Result<Table> {
                 let first = quote!(const { #key.of(#word) });
                 keys.push((Ident::new(&word, name.span()), first.clone()));
                 let read = quote!(::keys::value::key::<#inner>(branch, #first).map(Self::#name));
-                (vec![quote!(#key.part::<#inner>(#word, None, #doc))], first, read)
+                let parts = vec![quote!(#key.part::<#inner>(#word, None, #doc))];
+                (parts, quote!(branch.mentions(#first)), read)
             }
             None => {
                 let parts = Parts::of(&variant.fields)?;
@@ -177,12 +189,12 @@ fn one_of(data: &DataEnum, attributes: &Attributes) -> Result<Table> {
                 };
                 let read = parts.read(&quote!(Self::#name));
                 keys.extend(parts.keys);
-                (parts.describe, first, read)
+                (parts.describe, quote!(branch.mentions(#first)), read)
             }
         };
         ways.push(quote!(&[#(#parts),*]));
-        reads.push(quote!(if branch.mentions(#first) { return #read; }));
-        chosen.push(quote!(branch.mentions(#first)));
+        reads.push(quote!(if #is_there { return #read; }));
+        chosen.push(is_there);
     }
     let doc = &attributes.doc;
     Ok(Table {

@@ -1,7 +1,12 @@
 //! What a table of a file may hold: the description that the reader, the schema and the
 //! documentation go by.
 
+use crate::diagnostic::Diagnostic;
 use crate::quantity::{Kind, Motion};
+use crate::tree::Branch;
+
+/// Looks at the keys of a table together, once each of them could be read.
+pub type Check = fn(&Branch, &mut Vec<Diagnostic>);
 
 /// A table of the file: its keys and how they go together.
 #[derive(Debug, Clone, Copy)]
@@ -14,6 +19,8 @@ pub struct Table {
     pub choices: &'static [Choice],
     /// Keys that depend on the value of one of them, `kind` or `method`.
     pub variants: Option<Variants>,
+    /// What must hold between the keys.
+    pub checks: &'static [Check],
 }
 
 /// A key with its value.
@@ -177,9 +184,16 @@ pub struct Variant {
     pub fields: &'static [Field],
     /// Groups of them of which one is to be chosen.
     pub choices: &'static [Choice],
+    /// What must hold between them.
+    pub checks: &'static [Check],
 }
 
 impl Table {
+    /// The same table, with something more that must hold between its keys.
+    pub fn checked(self, check: Check) -> Self {
+        Self { checks: [self.checks, &[check]].concat().leak(), ..self }
+    }
+
     /// Every field that may stand here under some variant, with the words of
     /// the variants that have it (none for a common field).
     pub fn all_fields(&self) -> Vec<(&'static Field, Vec<&'static str>)> {

@@ -305,7 +305,8 @@ pub struct Case {
 
 /// Puts the table of a struct together. Tables are built once, from the whole file's down.
 pub fn table(doc: &'static str, parts: &[Part], outer: Option<Shape>) -> Table {
-    let (mut fields, mut choices, mut variants) = (Vec::new(), Vec::new(), None);
+    let (mut fields, mut choices, mut checks) = (Vec::new(), Vec::new(), Vec::new());
+    let mut variants = None;
     let mut groups: Vec<(Count, Vec<Alternative>)> = Vec::new();
     for part in parts {
         match *part {
@@ -325,12 +326,14 @@ pub fn table(doc: &'static str, parts: &[Part], outer: Option<Shape>) -> Table {
                 });
                 fields.extend_from_slice(inner.fields);
                 choices.extend_from_slice(inner.choices);
+                checks.extend_from_slice(inner.checks);
                 variants = variants.or(inner.variants);
             }
         }
     }
     choices.extend(groups.into_iter().map(|(count, of)| Choice { count, of: of.leak() }));
-    Table { doc, fields: fields.leak(), choices: choices.leak(), variants }
+    let (fields, choices, checks) = (fields.leak(), choices.leak(), checks.leak());
+    Table { doc, fields, choices, variants, checks }
 }
 
 /// The table of an enum whose variant a word tells.
@@ -342,28 +345,41 @@ pub fn tagged(
     outer: Option<Shape>,
 ) -> Table {
     let variant = |case: &Case| {
-        let Table { fields, choices, .. } = table(case.doc, case.parts, outer);
-        Variant { word: case.word, doc: case.doc, fields, choices }
+        let Table { fields, choices, checks, .. } = table(case.doc, case.parts, outer);
+        Variant { word: case.word, doc: case.doc, fields, choices, checks }
     };
     let of: Vec<Variant> = cases.iter().map(variant).collect();
     let variants = Variants { key: tag.0, doc: tag.1, absent, of: of.leak() };
-    Table { doc, fields: &[], choices: &[], variants: Some(variants) }
+    Table { doc, fields: &[], choices: &[], variants: Some(variants), checks: &[] }
 }
 
 /// The table of an enum whose variant is told by which key is there: the first of each way.
 /// Its other keys go with it: they must where they are required, else they may.
 pub fn one_of(doc: &'static str, ways: &[&[Part]], outer: Option<Shape>) -> Table {
-    let (mut fields, mut alternatives, mut choices) = (Vec::<Field>::new(), Vec::new(), Vec::new());
+    let (mut fields, mut alternatives) = (Vec::<Field>::new(), Vec::new());
+    let (mut choices, mut checks) = (Vec::new(), Vec::new());
     for way in ways {
         let inner = table(doc, way, outer);
         let [first, beside @ ..] = inner.fields else { panic!("a way has a key") };
-        let keys = |required: bool| -> &'static [&'static str] {
-            let fits = beside.iter().filter(|field| (field.need == Need::Required) == required);
-            fits.map(|field| field.key).collect::<Vec<_>>().leak()
-        };
-        let alternative = Alternative { key: first.key, needs: keys(true), allows: keys(false) };
-        alternatives.push(alternative);
-        choices.extend_from_slice(inner.choices);
+        match inner.choices {
+            // Its own ways stand beside the others.
+            [Choice { count: Count::Exactly, of }, rest @ ..] if of[0].key == first.key => {
+                alternatives.extend_from_slice(of);
+                choices.extend_from_slice(rest);
+            }
+            rest => {
+                let keys = |required: bool| -> &'static [&'static str] {
+                    let fits =
+                        beside.iter().filter(|field| (field.need == Need::Required) == required);
+                    fits.map(|field| field.key).collect::<Vec<_>>().leak()
+                };
+                let (needs, allows) = (keys(true), keys(false));
+                alternatives.push(Alternative { key: first.key, needs, allows });
+                choices.extend_from_slice(rest);
+            }
+        }
+        // The keys of a way that is not taken cannot be read, and so are not checked.
+        checks.extend_from_slice(inner.checks);
         for field in inner.fields {
             if !fields.iter().any(|known| known.key == field.key) {
                 fields.push(as_optional(field));
@@ -371,7 +387,8 @@ pub fn one_of(doc: &'static str, ways: &[&[Part]], outer: Option<Shape>) -> Tabl
         }
     }
     choices.insert(0, Choice { count: Count::Exactly, of: alternatives.leak() });
-    Table { doc, fields: fields.leak(), choices: choices.leak(), variants: None }
+    let (fields, choices, checks) = (fields.leak(), choices.leak(), checks.leak());
+    Table { doc, fields, choices, variants: None, checks }
 }
 
 fn as_optional(field: &Field) -> Field {

@@ -69,6 +69,7 @@
 extern crate self as keys;
 
 pub mod describe;
+pub mod diagnostic;
 pub mod key;
 pub mod quantity;
 pub mod quote;

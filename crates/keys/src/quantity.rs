@@ -7,43 +7,87 @@ use thiserror::Error;
 use super::quote::shorten;
 use super::units::{Dimension, LetterG, Unit, UnitError};
 
-/// What a quantity measures, with everything needed to speak about it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+macro_rules! kinds {
+    ($(
+        $(#[$doc:meta])*
+        $kind:ident = $noun:literal, $unit:literal, $example:literal, $units:literal,
+            [$mass:literal, $length:literal, $time:literal];
+    )*) => {
+        /// What a quantity measures, with everything needed to speak about it.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        pub enum Kind {
+            $($(#[$doc])* $kind,)*
+        }
+
+        impl Kind {
+            /// Every kind, for documentation and for naming a wrong one.
+            pub const ALL: &'static [Self] = &[$(Self::$kind),*];
+
+            const fn facts(self) -> Facts {
+                match self {
+                    $(Self::$kind => Facts {
+                        noun: $noun,
+                        si_unit: $unit,
+                        example: $example,
+                        units: $units,
+                        dimension: Dimension::new($mass, $length, $time),
+                    },)*
+                }
+            }
+        }
+    };
+}
+
+/// How a kind is spoken of.
+struct Facts {
+    noun: &'static str,
+    si_unit: &'static str,
+    example: &'static str,
+    units: &'static str,
+    dimension: Dimension,
+}
+
+// Name with the article, unit inside the program, one way to write it, units people use,
+// exponents of mass, length and time.
+kinds! {
     /// A time, in seconds.
-    Time,
+    Time = "a time", "s", "20 ms", "ns, us, ms, s, min, h", [0, 0, 1];
     /// Cycles per second, in hertz; `rad/s` is converted.
-    Frequency,
+    Frequency = "a frequency", "Hz", "2 Hz", "mHz, Hz, kHz, rad/s, rpm, 1/s", [0, 0, -1];
     /// A rate of decay, in 1/s.
-    Decay,
+    Decay = "a decay rate", "1/s", "0.1 1/s", "1/s, 1/min", [0, 0, -1];
     /// A length or displacement, in metres.
-    Length,
+    Length = "a length", "m", "20 mm", "nm, um, mm, cm, m, in, ft", [0, 1, 0];
     /// A velocity, in m/s.
-    Velocity,
+    Velocity = "a velocity", "m/s", "50 mm/s", "mm/s, m/s, in/s, ft/s", [0, 1, -1];
     /// An acceleration, in m/s²; `g` is standard gravity.
-    Acceleration,
+    Acceleration = "an acceleration", "m/s^2", "0.35 g", "m/s^2, mm/s^2, g, mg, Gal, in/s^2",
+        [0, 1, -2];
     /// A mass, in kilograms.
-    Mass,
+    Mass = "a mass", "kg", "29.1 kg", "g, kg, t, lb", [1, 0, 0];
     /// A force, in newtons.
-    Force,
+    Force = "a force", "N", "8.9 kN", "mN, N, kN, MN, lbf, kip", [1, 1, -2];
     /// Force per displacement, in N/m.
-    Stiffness,
+    Stiffness = "a stiffness", "N/m", "1.19 MN/m", "N/m, N/mm, kN/m, MN/m, lbf/in, kip/in",
+        [1, 0, -2];
     /// Force per velocity, in N s/m.
-    Damping,
+    Damping = "a damping coefficient", "N s/m", "114.6 N s/m",
+        "N s/m, kN s/m, kg/s, lbf s/in, kip s/in", [1, 0, -1];
     /// Stress or Young's modulus, in pascals.
-    Pressure,
+    Pressure = "a pressure or modulus", "Pa", "210 GPa", "Pa, kPa, MPa, GPa, bar, psi, ksi",
+        [1, -1, -2];
     /// Mass per volume, in kg/m³.
-    Density,
+    Density = "a density", "kg/m^3", "7850 kg/m^3", "kg/m^3, t/m^3, lb/ft^3", [1, -3, 0];
     /// An area, in m².
-    Area,
+    Area = "an area", "m^2", "4 cm^2", "mm^2, cm^2, m^2, in^2", [0, 2, 0];
     /// Second moment of area, in m⁴.
-    SecondMoment,
+    SecondMoment = "a second moment of area", "m^4", "130 mm^4", "mm^4, cm^4, m^4, in^4", [0, 4, 0];
     /// An energy, in joules.
-    Energy,
+    Energy = "an energy", "J", "1 J", "mJ, J, kJ, N m, lbf ft", [1, 2, -2];
     /// An angle, in radians.
-    Angle,
+    Angle = "an angle", "rad", "90 deg", "rad, mrad, deg", [0, 0, 0];
     /// A pure number; `%` and `ppm` are understood.
-    Ratio,
+    Ratio = "a ratio", "", "3 %", "%, ppm, or a bare number such as 0.03", [0, 0, 0];
 }
 
 /// Which motions a quantity may belong to. A degree of freedom of a beam may
@@ -106,114 +150,34 @@ pub enum QuantityError {
 }
 
 impl Kind {
-    /// Every kind, for documentation and for naming a wrong one.
-    pub const ALL: [Self; 17] = [
-        Self::Time,
-        Self::Frequency,
-        Self::Decay,
-        Self::Length,
-        Self::Velocity,
-        Self::Acceleration,
-        Self::Mass,
-        Self::Force,
-        Self::Stiffness,
-        Self::Damping,
-        Self::Pressure,
-        Self::Density,
-        Self::Area,
-        Self::SecondMoment,
-        Self::Energy,
-        Self::Angle,
-        Self::Ratio,
-    ];
-
     /// Its name with the article.
     pub const fn noun(self) -> &'static str {
-        self.facts().0
+        self.facts().noun
     }
 
     /// The unit its values have inside the program.
     pub const fn si_unit(self) -> &'static str {
-        self.facts().1
+        self.facts().si_unit
     }
 
     /// One way to write it.
     pub const fn example(self) -> &'static str {
-        self.facts().2
+        self.facts().example
     }
 
     /// Units people use for it.
     pub const fn units(self) -> &'static str {
-        self.facts().3
+        self.facts().units
     }
 
     /// Its dimension for a displacement, not a rotation.
     pub const fn dimension(self) -> Dimension {
-        self.facts().4
+        self.facts().dimension
     }
 
     /// How it is written, for a remedy.
     pub fn advice(self) -> String {
         format!("{} is written like \"{}\" ({})", self.noun(), self.example(), self.units())
-    }
-
-    const fn facts(self) -> (&'static str, &'static str, &'static str, &'static str, Dimension) {
-        const fn d(mass: i8, length: i8, time: i8) -> Dimension {
-            Dimension::new(mass, length, time)
-        }
-        match self {
-            Self::Time => ("a time", "s", "20 ms", "ns, us, ms, s, min, h", d(0, 0, 1)),
-            Self::Frequency => {
-                ("a frequency", "Hz", "2 Hz", "mHz, Hz, kHz, rad/s, rpm, 1/s", d(0, 0, -1))
-            }
-            Self::Decay => ("a decay rate", "1/s", "0.1 1/s", "1/s, 1/min", d(0, 0, -1)),
-            Self::Length => ("a length", "m", "20 mm", "nm, um, mm, cm, m, in, ft", d(0, 1, 0)),
-            Self::Velocity => {
-                ("a velocity", "m/s", "50 mm/s", "mm/s, m/s, in/s, ft/s", d(0, 1, -1))
-            }
-            Self::Acceleration => (
-                "an acceleration",
-                "m/s^2",
-                "0.35 g",
-                "m/s^2, mm/s^2, g, mg, Gal, in/s^2",
-                d(0, 1, -2),
-            ),
-            Self::Mass => ("a mass", "kg", "29.1 kg", "g, kg, t, lb", d(1, 0, 0)),
-            Self::Force => ("a force", "N", "8.9 kN", "mN, N, kN, MN, lbf, kip", d(1, 1, -2)),
-            Self::Stiffness => (
-                "a stiffness",
-                "N/m",
-                "1.19 MN/m",
-                "N/m, N/mm, kN/m, MN/m, lbf/in, kip/in",
-                d(1, 0, -2),
-            ),
-            Self::Damping => (
-                "a damping coefficient",
-                "N s/m",
-                "114.6 N s/m",
-                "N s/m, kN s/m, kg/s, lbf s/in, kip s/in",
-                d(1, 0, -1),
-            ),
-            Self::Pressure => (
-                "a pressure or modulus",
-                "Pa",
-                "210 GPa",
-                "Pa, kPa, MPa, GPa, bar, psi, ksi",
-                d(1, -1, -2),
-            ),
-            Self::Density => {
-                ("a density", "kg/m^3", "7850 kg/m^3", "kg/m^3, t/m^3, lb/ft^3", d(1, -3, 0))
-            }
-            Self::Area => ("an area", "m^2", "4 cm^2", "mm^2, cm^2, m^2, in^2", d(0, 2, 0)),
-            Self::SecondMoment => {
-                ("a second moment of area", "m^4", "130 mm^4", "mm^4, cm^4, m^4, in^4", d(0, 4, 0))
-            }
-            Self::Energy => ("an energy", "J", "1 J", "mJ, J, kJ, N m, lbf ft", d(1, 2, -2)),
-            Self::Angle => ("an angle", "rad", "90 deg", "rad, mrad, deg", d(0, 0, 0)),
-            Self::Ratio => {
-                ("a ratio", "", "3 %", "%, ppm, or a bare number such as 0.03", d(0, 0, 0))
-            }
-        }
     }
 
     /// The factor from `unit` to SI, if the unit measures this kind.
@@ -295,7 +259,7 @@ pub fn parse_unit(text: &str, kind: Kind, motion: Motion) -> Result<f64, Quantit
         return Ok(factor);
     }
     let found =
-        Kind::ALL.into_iter().find(|other| other.factor(unit, Motion::Translation).is_some());
+        Kind::ALL.iter().copied().find(|other| other.factor(unit, Motion::Translation).is_some());
     Err(QuantityError::WrongKind {
         text: shorten(text),
         found: found.map_or("something else", Kind::noun),
@@ -475,7 +439,7 @@ mod tests {
 
     #[test]
     fn every_kind_reads_its_own_example_and_units() {
-        for kind in Kind::ALL {
+        for &kind in Kind::ALL {
             assert!(parse(kind.example(), kind, Motion::Translation).is_ok(), "{kind:?}");
             for unit in kind.units().split(", ").filter(|unit| !unit.contains("bare")) {
                 assert!(parse_unit(unit, kind, Motion::Translation).is_ok(), "{kind:?} {unit}");
@@ -486,7 +450,7 @@ mod tests {
     proptest! {
         #[test]
         fn no_text_panics(text in "\\PC{0,40}") {
-            for kind in Kind::ALL {
+            for &kind in Kind::ALL {
                 let _ = parse(&text, kind, Motion::Coupled);
             }
         }

@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
+use crate::diagnostic::{Diagnostic, Severity};
+
 /// A value and where it stands. A default stands where its table does.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Node {
@@ -113,6 +115,17 @@ impl Branch {
         self.node(key)?.text()
     }
 
+    /// An error at a key, or at the whole table where it does not stand.
+    pub fn error(&self, key: &str, message: impl Into<String>) -> Diagnostic {
+        let place = self.node(key).map_or(&self.span, |node| &node.span);
+        Diagnostic::error(message).at(place.clone())
+    }
+
+    /// A warning there.
+    pub fn warning(&self, key: &str, message: impl Into<String>) -> Diagnostic {
+        Diagnostic { severity: Severity::Warning, ..self.error(key, message) }
+    }
+
     /// Tables of an array of tables; none if the key is absent.
     pub fn tables(&self, key: &str) -> impl Iterator<Item = &Branch> {
         self.list(key).unwrap_or_default().iter().filter_map(Node::table)
@@ -120,6 +133,16 @@ impl Branch {
 }
 
 impl Node {
+    /// An error here.
+    pub fn error(&self, message: impl Into<String>) -> Diagnostic {
+        Diagnostic::error(message).at(self.span.clone())
+    }
+
+    /// A warning here.
+    pub fn warning(&self, message: impl Into<String>) -> Diagnostic {
+        Diagnostic::warning(message).at(self.span.clone())
+    }
+
     /// The table, if it is one.
     pub fn table(&self) -> Option<&Branch> {
         match &self.value {

@@ -49,7 +49,10 @@ impl Read for OrShare {
 
 impl Is<Real> for OrShare {
     fn shape(leaf: Shape, _: Option<Length>) -> Shape {
-        leaf
+        match leaf {
+            Shape::Quantity(kind, motion, limits) => Shape::QuantityOrShare(kind, motion, limits),
+            other => other,
+        }
     }
 }
 

@@ -18,45 +18,70 @@ pub enum Side {
     Negative,
 }
 
-/// Force–deformation law.
-#[derive(Debug, Clone, Copy, PartialEq)]
+/// The law of the element.
+#[derive(Debug, Clone, Copy, PartialEq, Keys)]
+#[key(tag = "kind")]
 pub enum Law {
-    /// Two straight branches with kinematic hardening; `hardening` 0 is
-    /// elastic–perfectly plastic.
+    /// Elastic up to the yield force, then a lower stiffness (kinematic hardening).
     Bilinear {
-        /// Elastic stiffness, N/m.
+        /// Initial stiffness; of a gap, once closed.
+        #[key(stiffness, of_dof, positive)]
         stiffness: f64,
-        /// Force at first yield, N.
+        /// Force at yield.
+        #[key(force, of_dof, positive)]
         yield_force: f64,
-        /// Post-yield stiffness over elastic stiffness, in [0, 1).
+        /// Stiffness after yield as a ratio of the initial one.
+        #[key(ratio, within = 0.0..=1.0)]
         hardening: f64,
     },
-    /// Smooth hysteresis: f = hk u + (1−h)F z with
+    /// Elastic up to the yield force, then a constant force.
+    ///
+    /// The bilinear law without hardening.
+    ElasticPlastic {
+        /// Initial stiffness; of a gap, once closed.
+        #[key(stiffness, of_dof, positive)]
+        stiffness: f64,
+        /// Force at yield.
+        #[key(force, of_dof, positive)]
+        yield_force: f64,
+    },
+    /// Smooth hysteresis after Bouc and Wen.
+    ///
+    /// f = hk u + (1−h)F z with
     /// dz/du = (k/F)(1 − |z|ⁿ(γ + β sgn(z du))).
     ///
-    /// Rate independent, so it is integrated over the deformation.
-    /// Reference: Wen 1976, J. Eng. Mech. Div. 102(2).
+    /// Rate independent, so it is integrated over the deformation; β + γ = 1 makes F the yield
+    /// force. Reference: Wen 1976, J. Eng. Mech. Div. 102(2).
     BoucWen {
-        /// Initial stiffness k, N/m.
+        /// Initial stiffness; of a gap, once closed.
+        #[key(stiffness, of_dof, positive)]
         stiffness: f64,
-        /// Yield force F, N.
+        /// Force at yield.
+        #[key(force, of_dof, positive)]
         yield_force: f64,
-        /// Post-yield stiffness ratio h, in [0, 1).
+        /// Stiffness after yield as a ratio of the initial one.
+        #[key(ratio, within = 0.0..=1.0)]
         hardening: f64,
-        /// Sharpness n of the knee, at least 1.
+        /// Sharpness of the transition, 1 or more.
+        #[key(number, within = 1.0..=1000.0, default = 1)]
         exponent: f64,
-        /// Loop shape β.
+        /// Shape factor β of the loop.
+        #[key(number, default = 0.5)]
         beta: f64,
-        /// Loop shape γ; β + γ = 1 makes F the yield force.
+        /// Shape factor γ of the loop.
+        #[key(number, default = 0.5)]
         gamma: f64,
     },
-    /// A spring that touches after an opening is closed.
+    /// A spring that acts once a gap has closed.
     Gap {
-        /// Stiffness once closed, N/m.
+        /// Initial stiffness; of a gap, once closed.
+        #[key(stiffness, of_dof, positive)]
         stiffness: f64,
-        /// Deformation at which it closes, m.
+        /// Width of the gap.
+        #[key(length, of_dof, not_negative)]
         opening: f64,
-        /// Where it closes.
+        /// Where the gap closes.
+        #[key(default = "both")]
         side: Side,
     },
 }
@@ -118,12 +143,14 @@ impl Element {
     /// dissipated; it is what hysteresis adds to the damping.
     pub fn stored_energy(&self) -> f64 {
         let u = self.deformation;
+        let bilinear = |stiffness: f64, hardening: f64| {
+            let core = self.force - hardening * stiffness * u;
+            0.5 * hardening * stiffness * u * u
+                + 0.5 * core * core / ((1.0 - hardening) * stiffness)
+        };
         match self.law {
-            Law::Bilinear { stiffness, hardening, .. } => {
-                let core = self.force - hardening * stiffness * u;
-                0.5 * hardening * stiffness * u * u
-                    + 0.5 * core * core / ((1.0 - hardening) * stiffness)
-            }
+            Law::Bilinear { stiffness, hardening, .. } => bilinear(stiffness, hardening),
+            Law::ElasticPlastic { stiffness, .. } => bilinear(stiffness, 0.0),
             Law::BoucWen { stiffness, yield_force, hardening, .. } => {
                 let reach = yield_force / stiffness * self.memory;
                 0.5 * hardening * stiffness * u * u
@@ -138,6 +165,7 @@ impl Element {
     pub fn greatest_stiffness(&self) -> f64 {
         match self.law {
             Law::Bilinear { stiffness, .. }
+            | Law::ElasticPlastic { stiffness, .. }
             | Law::BoucWen { stiffness, .. }
             | Law::Gap { stiffness, .. } => stiffness,
         }
@@ -155,11 +183,10 @@ impl Element {
     fn respond(&self, deformation: f64) -> (f64, f64) {
         match self.law {
             Law::Bilinear { stiffness, yield_force, hardening } => {
-                let core_stiffness = (1.0 - hardening) * stiffness;
-                let bound = (1.0 - hardening) * yield_force;
-                let core = bounded(core_stiffness * (deformation - self.memory), bound);
-                let plastic = deformation - core / core_stiffness;
-                (hardening * stiffness * deformation + core, plastic)
+                self.bilinear(deformation, stiffness, yield_force, hardening)
+            }
+            Law::ElasticPlastic { stiffness, yield_force } => {
+                self.bilinear(deformation, stiffness, yield_force, 0.0)
             }
             Law::BoucWen { stiffness, yield_force, hardening, exponent, beta, gamma } => {
                 let travel = (deformation - self.deformation) * stiffness / yield_force;
@@ -179,6 +206,21 @@ impl Element {
                 (stiffness * closed, 0.0)
             }
         }
+    }
+
+    #[inline]
+    fn bilinear(
+        &self,
+        deformation: f64,
+        stiffness: f64,
+        yield_force: f64,
+        hardening: f64,
+    ) -> (f64, f64) {
+        let core_stiffness = (1.0 - hardening) * stiffness;
+        let bound = (1.0 - hardening) * yield_force;
+        let core = bounded(core_stiffness * (deformation - self.memory), bound);
+        let plastic = deformation - core / core_stiffness;
+        (hardening * stiffness * deformation + core, plastic)
     }
 }
 
@@ -257,12 +299,16 @@ mod tests {
 
     #[test]
     fn elastic_perfectly_plastic_never_passes_its_yield_force() {
-        let law = Law::Bilinear { stiffness: 100.0, yield_force: 2.0, hardening: 0.0 };
-        let mut element = Element::new(law);
+        let law = Law::ElasticPlastic { stiffness: 100.0, yield_force: 2.0 };
+        let without = Law::Bilinear { stiffness: 100.0, yield_force: 2.0, hardening: 0.0 };
+        let [mut element, mut bilinear] = [law, without].map(Element::new);
         element.commit(0.5);
         assert!((element.force() - 2.0).abs() < 1e-14);
         element.commit(0.49);
         assert!((element.force() - 1.0).abs() < 1e-12, "unloads elastically");
+        [0.5, 0.49].into_iter().for_each(|u| bilinear.commit(u));
+        assert_eq!(element.force(), bilinear.force(), "bilinear without hardening");
+        assert_eq!(element.stored_energy(), bilinear.stored_energy());
     }
 
     #[test]

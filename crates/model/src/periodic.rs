@@ -1,10 +1,14 @@
 //! Periodic signals and orbits by their Fourier coefficients.
 
 use std::f64::consts::PI;
+use std::num::ParseFloatError;
+
+use serde::{Deserialize, Serialize};
 
 /// Fourier coefficients of a periodic signal: mean, then cosine and sine of
-/// harmonic 1, 2, …
-#[derive(Debug, Clone, PartialEq)]
+/// harmonic 1, 2, … Saved as one text, in which what is not finite stays so.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(into = "String", try_from = "String")]
 pub struct Coefficients(pub Vec<f64>);
 
 impl Coefficients {
@@ -34,9 +38,24 @@ impl Coefficients {
     }
 }
 
+impl From<Coefficients> for String {
+    fn from(coefficients: Coefficients) -> Self {
+        let texts: Vec<String> = coefficients.0.iter().map(|value| format!("{value:e}")).collect();
+        texts.join(" ")
+    }
+}
+
+impl TryFrom<String> for Coefficients {
+    type Error = ParseFloatError;
+
+    fn try_from(text: String) -> Result<Self, ParseFloatError> {
+        text.split_whitespace().map(str::parse).collect::<Result<_, _>>().map(Self)
+    }
+}
+
 /// What a rig and the simulated side do under a periodic target, once settled.
 /// One entry per interface DOF in every list.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Orbit {
     /// Of the rig, m; the phase is that of the load.
     pub measured: Vec<Coefficients>,

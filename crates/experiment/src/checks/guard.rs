@@ -1,30 +1,30 @@
 //! Checks of `[monitor]` and `[[fault]]`.
 
 use super::super::Experiment;
-use super::super::closed_loop::Pace;
-use super::super::diagnostic::{Diagnostic, Diagnostics};
+use super::super::diagnostic::Diagnostic;
 use super::super::fault::{FaultEnd, FaultKindSpec, FaultSpec};
 use super::super::watch::{
     ForecastSpec, LevelsSpec, MonitorSpec, StabilityWarningSpec, TrackingSpec, WindowedSpec,
 };
-use super::{interface, pace};
-use keys::tree::{Branch, Node};
+use super::File;
+use keys::tree::Branch;
 
 /// Longest extra delay, in steps: each keeps a command.
 const MOST_LATE_TICKS: f64 = 1e5;
 
-pub(super) fn check(root: &Branch, out: &mut Diagnostics) {
-    check_windows(root, out);
-    check_levels(root, out);
-    for fault in root.tables(Experiment::FAULTS) {
-        check_fault(fault, root, out);
+pub(super) fn check(file: &File<'_>, found: &mut Vec<Diagnostic>) {
+    check_windows(file, found);
+    for fault in file.root.tables(Experiment::FAULTS) {
+        check_fault(fault, file, found);
     }
 }
 
 /// A window must hold a few steps and be shorter than the test.
-fn check_windows(root: &Branch, out: &mut Diagnostics) {
-    let Some(monitor) = root.table(Experiment::MONITOR) else { return };
-    let step = pace(root).map(Pace::step_s);
+fn check_windows(file: &File<'_>, found: &mut Vec<Diagnostic>) {
+    let (Some(monitor), Some(pace)) = (file.section(Experiment::MONITOR), file.pace) else {
+        return;
+    };
+    let step = pace.step_s();
     for (table, key, fewest) in [
         (MonitorSpec::WINDOWED_WARNING, WindowedSpec::WINDOW_S, 32.0),
         (MonitorSpec::FORECAST, ForecastSpec::WINDOW_S, 8.0),
@@ -33,120 +33,105 @@ fn check_windows(root: &Branch, out: &mut Diagnostics) {
         let Some(node) = monitor.table(table).and_then(|table| table.given(key)) else {
             continue;
         };
-        let (Some(window), Some(step)) = (node.number(), step) else { continue };
+        let Some(window) = node.number() else { continue };
         if window < fewest * step {
-            let error = Diagnostic::error(format!(
+            let error = node.error(format!(
                 "a window of {window} s holds {:.1} steps of {step:.4e} s",
                 window / step
             ));
-            let remedy = format!("choose at least \"{:.4} s\": {fewest} steps", fewest * step);
-            out.push(error.at(node.span.clone()).remedy(remedy));
-        } else if let Some(duration) = root.number(Experiment::DURATION_S)
+            let least = fewest * step;
+            found.push(error.remedy(format!("choose at least \"{least:.4} s\": {fewest} steps")));
+        } else if let Some(duration) = file.duration_s
             && window > duration
         {
-            let warning = Diagnostic::warning(format!(
+            let warning = node.warning(format!(
                 "the window of {window} s is longer than the test of {duration} s"
             ));
-            out.push(warning.at(node.span.clone()).remedy("choose a shorter window"));
+            found.push(warning.remedy("choose a shorter window"));
         }
+    }
+}
+
+impl LevelsSpec {
+    /// The level that warns is below those that stop the test.
+    pub(crate) fn check(&self, branch: &Branch, found: &mut Vec<Diagnostic>) {
+        found.extend(reached_first(branch, Self::WARN_AT, |warn, stop| warn < stop, "lower"));
+    }
+}
+
+impl StabilityWarningSpec {
+    pub(crate) fn check(&self, branch: &Branch, found: &mut Vec<Diagnostic>) {
+        self.levels().check(branch, found);
+    }
+}
+
+impl ForecastSpec {
+    /// The time that warns is longer than those that stop the test.
+    pub(crate) fn check(&self, branch: &Branch, found: &mut Vec<Diagnostic>) {
+        found.extend(reached_first(branch, Self::WARN_BELOW_S, |warn, stop| warn > stop, "higher"));
     }
 }
 
 /// A level that warns must lie on the good side of those that stop the test.
-fn check_levels(root: &Branch, out: &mut Diagnostics) {
-    let Some(monitor) = root.table(Experiment::MONITOR) else { return };
-    let tracking = monitor.table(MonitorSpec::TRACKING);
-    let rising = [
-        monitor.table(MonitorSpec::STABILITY_WARNING),
-        monitor.table(MonitorSpec::WINDOWED_WARNING),
-        monitor.table(MonitorSpec::ENERGY_ERROR),
-        monitor.table(MonitorSpec::LIMITS_USED),
-        tracking.and_then(|table| table.table(TrackingSpec::DELAY)),
-        tracking.and_then(|table| table.table(TrackingSpec::AMPLITUDE)),
-    ];
-    for table in rising.into_iter().flatten() {
-        let graver = [
-            StabilityWarningSpec::STOP_AT,
-            LevelsSpec::HOLD_AT,
-            LevelsSpec::RAMP_DOWN_AT,
-            LevelsSpec::ABORT_AT,
-        ];
-        order(table, LevelsSpec::WARN_AT, &graver, |warn, stop| warn < stop, "lower", out);
-    }
-    if let Some(table) = monitor.table(MonitorSpec::FORECAST) {
-        let graver = [
-            ForecastSpec::HOLD_BELOW_S,
-            ForecastSpec::RAMP_DOWN_BELOW_S,
-            ForecastSpec::ABORT_BELOW_S,
-        ];
-        order(table, ForecastSpec::WARN_BELOW_S, &graver, |warn, stop| warn > stop, "higher", out);
-    }
-}
-
-fn order(
-    table: &Branch,
+fn reached_first(
+    levels: &Branch,
     warn: &str,
-    graver: &[&str],
     fits: impl Fn(f64, f64) -> bool,
     wanted: &str,
-    out: &mut Diagnostics,
-) {
-    let Some((node, level)) = table.node(warn).and_then(|node| Some((node, node.number()?))) else {
-        return;
-    };
-    for key in graver {
-        if let Some(stop) = table.number(key)
-            && !fits(level, stop)
-        {
-            let warning =
-                Diagnostic::warning(format!("`{warn}` never comes before `{key}` stops the test"));
-            let remedy = format!("choose a {wanted} `{warn}`");
-            out.push(warning.at(node.span.clone()).remedy(remedy));
-            return;
+) -> Option<Diagnostic> {
+    let level = levels.number(warn)?;
+    let stops = [
+        StabilityWarningSpec::STOP_AT,
+        LevelsSpec::HOLD_AT,
+        LevelsSpec::RAMP_DOWN_AT,
+        LevelsSpec::ABORT_AT,
+        ForecastSpec::HOLD_BELOW_S,
+        ForecastSpec::RAMP_DOWN_BELOW_S,
+        ForecastSpec::ABORT_BELOW_S,
+    ];
+    let sooner = |key: &&str| levels.number(key).is_some_and(|stop| !fits(level, stop));
+    let stop = stops.into_iter().find(|key| sooner(key))?;
+    let message = format!("`{warn}` never comes before `{stop}` stops the test");
+    Some(levels.warning(warn, message).remedy(format!("choose a {wanted} `{warn}`")))
+}
+
+impl FaultSpec {
+    /// It ends after it has begun.
+    pub(crate) fn check(&self, branch: &Branch, found: &mut Vec<Diagnostic>) {
+        let at = self.at_s;
+        if self.until_s() <= at && branch.mentions(FaultEnd::UNTIL) {
+            let message = format!("the fault ends before it begins at {at} s");
+            let error = branch.error(FaultEnd::UNTIL, message);
+            found.push(error.remedy("end it later, or write `duration`"));
         }
     }
 }
 
-fn check_fault(fault: &Branch, root: &Branch, out: &mut Diagnostics) {
-    let interface = interface(root).map(<[Node]>::len);
-    if let (Some(node), Some(count)) = (fault.node(FaultSpec::DOF), interface)
-        && node.count().is_some_and(|dof| dof > count as u64)
+fn check_fault(fault: &Branch, file: &File<'_>, found: &mut Vec<Diagnostic>) {
+    if let (Some(dof), Some(count)) = (fault.count(FaultSpec::DOF), file.interface)
+        && dof > count as u64
     {
-        let dof = node.count().unwrap_or_default();
-        let error = Diagnostic::error(format!("there is no interface DOF {dof}"));
-        let remedy = format!("[partition] interface lists {count}");
-        out.push(error.at(node.span.clone()).remedy(remedy));
+        let error = fault.error(FaultSpec::DOF, format!("there is no interface DOF {dof}"));
+        found.push(error.remedy(format!("[partition] interface lists {count}")));
     }
-    let Some(at) = fault.number(FaultSpec::AT_S) else { return };
-    if let Some(node) = fault.node(FaultEnd::UNTIL)
-        && node.number().is_some_and(|until| until <= at)
-    {
-        let error = Diagnostic::error(format!("the fault ends before it begins at {at} s"));
-        out.push(error.at(node.span.clone()).remedy("end it later, or write `duration`"));
-    }
-    if let (Some(node), Some(duration)) =
-        (fault.given(FaultSpec::AT_S), root.number(Experiment::DURATION_S))
+    // A trace takes as long as it takes.
+    if let (Some(node), Some(duration)) = (fault.given(FaultSpec::AT_S), file.duration_s)
+        && let Some(at) = node.number()
         && at >= duration
-        && root.table(Experiment::TRACE).is_none()
+        && file.section(Experiment::TRACE).is_none()
     {
-        // A trace takes as long as it takes.
-        let warning = Diagnostic::warning(format!(
-            "the fault begins at {at} s, after the test of {duration} s"
-        ));
-        out.push(warning.at(node.span.clone()).remedy("begin it earlier"));
+        let message = format!("the fault begins at {at} s, after the test of {duration} s");
+        found.push(node.warning(message).remedy("begin it earlier"));
     }
-    let step = pace(root).map(Pace::step_s);
+    let Some(step) = file.pace.map(|pace| pace.step_s()) else { return };
     for key in [FaultKindSpec::BY_S, FaultKindSpec::MOST_S] {
-        let (Some(node), Some(step)) = (fault.node(key), step) else { continue };
-        let Some(ticks) = node.number().map(|late| late / step) else { continue };
+        let Some(ticks) = fault.number(key).map(|late| late / step) else { continue };
         if ticks > MOST_LATE_TICKS {
-            let error =
-                Diagnostic::error(format!("{ticks:.3e} steps are too late: at most 1e5 are kept"));
-            out.push(error.at(node.span.clone()).remedy("choose a shorter time"));
+            let message = format!("{ticks:.3e} steps are too late: at most 1e5 are kept");
+            found.push(fault.error(key, message).remedy("choose a shorter time"));
         } else if ticks < 0.5 {
-            let error = Diagnostic::error(format!("{ticks:.3} steps round to none"));
-            let remedy = format!("choose at least \"{:.4} ms\", one step", 1e3 * step);
-            out.push(error.at(node.span.clone()).remedy(remedy));
+            let error = fault.error(key, format!("{ticks:.3} steps round to none"));
+            found.push(error.remedy(format!("choose at least \"{:.4} ms\", one step", 1e3 * step)));
         }
     }
 }

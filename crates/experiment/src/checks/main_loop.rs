@@ -2,25 +2,23 @@
 
 use super::super::Experiment;
 use super::super::closed_loop::TransferKind;
-use super::super::diagnostic::{Diagnostic, Diagnostics};
+use super::super::diagnostic::Diagnostic;
 use super::super::main_loop::MainLoopSpec;
-use super::pace;
-use keys::Keys as _;
-use keys::tree::Branch;
+use super::File;
 
 /// Mean size of a normal number of unit deviation, √(2/π).
 const MEAN_SIZE: f64 = 0.797_884_560_802_865_4;
 
 /// Says of a `step_time` that leaves no hope. A warning: a rehearsal may be
 /// meant to show just that.
-pub(super) fn check(root: &Branch, out: &mut Diagnostics) {
-    let Some(main) = root.table(Experiment::MAIN_LOOP) else { return };
-    let (Some(node), Some(pace)) = (main.node(MainLoopSpec::STEP_TIME), pace(root)) else { return };
-    let step_s = pace.step_s();
-    let rates = MainLoopSpec::read_table(main).map(|spec| spec.rates(&TransferKind::Ideal, step_s));
-    let Some((rates, time)) = rates.and_then(|rates| Some((rates, rates.step_time?))) else {
+pub(super) fn check(file: &File<'_>, found: &mut Vec<Diagnostic>) {
+    let Some(main) = file.section(Experiment::MAIN_LOOP) else { return };
+    let Some((spec, pace)) = file.read::<MainLoopSpec>(Experiment::MAIN_LOOP).zip(file.pace) else {
         return;
     };
+    let step_s = pace.step_s();
+    let rates = spec.rates(&TransferKind::Ideal, step_s);
+    let Some(time) = rates.step_time else { return };
     let [ratio, task, bridge] =
         [rates.ratio, rates.task_ticks, rates.bridge].map(|ticks| ticks as f64);
     let base = time.base_s / step_s;
@@ -62,5 +60,5 @@ pub(super) fn check(root: &Branch, out: &mut Diagnostics) {
     } else {
         return;
     };
-    out.push(Diagnostic::warning(message).at(node.span.clone()).remedy(remedy));
+    found.push(main.warning(MainLoopSpec::STEP_TIME, message).remedy(remedy));
 }

@@ -14,7 +14,7 @@ use toml::de::DeValue;
 pub use edit::{EditError, Edits};
 pub use target::Step;
 pub use target::{Measure, Target};
-pub(crate) use target::{all, find, parse};
+pub(crate) use target::{Place, all, find, parse};
 
 use super::diagnostic::{Diagnostic, Diagnostics, shorten};
 

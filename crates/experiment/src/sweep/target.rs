@@ -116,7 +116,7 @@ pub(crate) fn parse(path: &str) -> Option<Vec<Step>> {
 }
 
 /// Where a path has led to.
-enum Place<'a> {
+pub(crate) enum Place<'a> {
     Table(&'static Table, &'a Branch),
     Value(&'static Shape, Option<&'a Node>),
     Row(&'a [f64]),
@@ -133,10 +133,42 @@ enum Problem {
 }
 
 impl<'a> Place<'a> {
+    /// The value behind these keys of the whole file.
+    pub(crate) fn of(root: &'a Branch, keys: &[&str]) -> Option<Self> {
+        keys.iter().try_fold(Self::Table(&ROOT, root), |place, key| {
+            place.next(&Step::Key((*key).to_owned())).ok()
+        })
+    }
+
+    /// Shows every value of the file from here on with its shape.
+    pub(crate) fn each(&self, see: &mut impl FnMut(&Shape, &Node)) {
+        if let Self::Value(shape, Some(node)) = self {
+            see(shape, node);
+        }
+        let below = self.steps(usize::MAX).into_iter().filter_map(|step| self.next(&step).ok());
+        below.for_each(|place| place.each(see));
+    }
+
+    /// The steps to what the file holds here, of long lists the first `most`.
+    fn steps(&self, most: usize) -> Vec<Step> {
+        let count = match self {
+            Self::Table(table, branch) => {
+                let written = fields(table, branch).filter(|f| branch.node(f.key).is_some());
+                return written.map(|field| Step::Key(field.key.to_owned())).collect();
+            }
+            Self::Value(_, Some(Node { value: Value::List(entries), .. })) => entries.len(),
+            Self::Value(_, Some(Node { value: Value::Rows { size, .. }, .. })) => *size,
+            Self::Row(row) => row.len(),
+            Self::Value(..) | Self::Cell(_) => 0,
+        };
+        (0..count.min(most)).map(Step::Entry).collect()
+    }
+
     fn next(&self, step: &Step) -> Result<Self, Problem> {
         match (self, step) {
             (Self::Table(table, branch), Step::Key(key)) => {
-                let field = field(table, branch, key).ok_or(Problem::Unknown)?;
+                let known = fields(table, branch).find(|field| field.key == key);
+                let field = known.ok_or(Problem::Unknown)?;
                 let node = branch.node(key);
                 Ok(match (resolved(&field.shape, node), node.map(|node| &node.value)) {
                     (Shape::Table(table), Some(Value::Table(branch))) => Self::Table(table, branch),
@@ -208,11 +240,7 @@ impl<'a> Place<'a> {
     }
 }
 
-/// The field called `key`, as far as the table's chosen kind has it.
-fn field(table: &'static Table, branch: &Branch, key: &str) -> Option<&'static Field> {
-    fields(table, branch).find(|field| field.key == key)
-}
-
+/// The fields of a table, as far as its chosen kind has them.
 fn fields(table: &'static Table, branch: &Branch) -> impl Iterator<Item = &'static Field> {
     let variants = table.variants.as_ref();
     let word = variants.and_then(|variants| branch.word(variants.key));
@@ -252,58 +280,29 @@ fn admits(shape: &Shape, value: &Value) -> bool {
     }
 }
 
-/// Every number that the file holds, up to a limit.
+/// Every number that the file holds, written or by default, up to a limit.
 pub(crate) fn all(root: &Branch) -> Vec<Target> {
-    numbers(root).iter().filter_map(|path| find(root, path).ok()).collect()
+    let mut targets = Vec::new();
+    collect(&Place::Table(&ROOT, root), &mut Vec::new(), &mut targets);
+    targets
 }
 
-/// The paths of every number that the file holds, written or by default, up to a limit.
-fn numbers(root: &Branch) -> Vec<String> {
-    let mut paths = Vec::new();
-    collect(&Place::Table(&ROOT, root), "", &mut paths);
-    paths
-}
-
-fn collect(place: &Place<'_>, path: &str, paths: &mut Vec<String>) {
-    if paths.len() >= SEARCHED {
+fn collect(place: &Place<'_>, steps: &mut Vec<Step>, targets: &mut Vec<Target>) {
+    if targets.len() >= SEARCHED {
         return;
     }
-    if let Some((_, Some(_))) = place.number() {
-        paths.push(path.to_owned());
+    if let Some((measure, declared @ Some(_))) = place.number() {
+        let path = spelt(steps);
+        targets.push(Target { path, measure, declared, steps: steps.clone() });
         return;
     }
-    let mut into = |step: Step, name: String| {
-        if let Ok(next) = place.next(&step) {
-            collect(&next, &name, paths);
+    for step in place.steps(LISTED) {
+        let is_sweep = steps.is_empty() && step == Step::Key(super::SWEEP.to_owned());
+        if let (false, Ok(next)) = (is_sweep, place.next(&step)) {
+            steps.push(step);
+            collect(&next, steps, targets);
+            steps.pop();
         }
-    };
-    match place {
-        Place::Table(table, branch) => {
-            for field in fields(table, branch).filter(|field| branch.node(field.key).is_some()) {
-                let top = path.is_empty();
-                if top && field.key == super::SWEEP {
-                    continue;
-                }
-                let name = if top { field.key.into() } else { format!("{path}.{}", field.key) };
-                into(Step::Key(field.key.to_owned()), name);
-            }
-        }
-        Place::Value(_, Some(node)) => {
-            let count = match &node.value {
-                Value::List(entries) => entries.len(),
-                Value::Rows { size, .. } => *size,
-                _ => 0,
-            };
-            for index in 0..count.min(LISTED) {
-                into(Step::Entry(index), format!("{path}[{}]", index + 1));
-            }
-        }
-        Place::Row(row) => {
-            for index in 0..row.len().min(LISTED) {
-                into(Step::Entry(index), format!("{path}[{}]", index + 1));
-            }
-        }
-        _ => {}
     }
 }
 
@@ -320,7 +319,7 @@ fn complain(root: &Branch, path: &str, reached: &[Step], problem: Problem) -> Di
         Problem::NoList => format!("`{shown}`: `{stem}` is not a list"),
         Problem::NotANumber(noun) => format!("`{shown}` is {noun}; only numbers can vary"),
     };
-    let all = numbers(root);
+    let all: Vec<String> = all(root).into_iter().map(|target| target.path).collect();
     let mut near = below(&all, &stem);
     if near.is_empty() {
         near = below(&all, stem.split(['.', '[']).next().unwrap_or_default());

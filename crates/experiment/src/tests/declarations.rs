@@ -82,7 +82,7 @@ fn every_default_is_read() {
         for field in kinds(table).into_iter().flatten() {
             let Need::Default(text) = field.need else { continue };
             let alone: &'static [Field] = vec![*field].leak();
-            let lone = Table { doc: "", fields: alone, choices: &[], variants: None };
+            let lone = Table { doc: "", fields: alone, choices: &[], variants: None, checks: &[] };
             let mut found = Diagnostics::new("default.toml", text);
             let read = walk(Box::leak(Box::new(lone)), &DeTable::new(), &Shelf, &mut found);
             assert!(found.is_empty(), "{path}.{}: {found}", field.key);

@@ -1,20 +1,24 @@
 //! Good files give the expected values in SI.
 
 use super::super::closed_loop::{Feedback, Method, PureDelay, TransferKind};
-use super::super::excitation::{Chirp, Impulse, Multisine, Noise, SignalFormat, Synthetic};
+use super::super::excitation::SignalFormat;
 use super::super::input::Column;
 use super::super::reference::EXAMPLE;
-use super::super::structure::{Beam, BeamEnds, Chain, ChainEnds, Rayleigh, Section};
+use super::super::structure::{Beam, BeamEnds, Chain, Entries, MatrixTable, Rayleigh, Section};
 use super::super::watch::{RecordedDofs, RecordedMotion, SafeSpec, StabilityWarningSpec, Work};
 use super::super::*;
 use super::{BASE, changed, good, read};
+use keys::value::Rows;
 use model::compensator::{
     AdaptiveInverseDesign, AdaptiveModelBasedDesign, AdaptiveTimeSeriesDesign, Design, PiLeadDesign,
 };
-use model::element::Side;
-use model::excitation::{Level, Resampling, Scaling};
+use model::element::{Law, Side};
+use model::excitation::{
+    Chirp, Generated, HarmonicLength, Impulse, Level, Multisine, Noise, Resampling, Scaling,
+    Synthetic,
+};
 use model::integrator::Hold;
-use model::structure::MassModel;
+use model::structure::{Ends, MassModel};
 use model::transfer::ServoHydraulic;
 
 /// A monitor that stops nothing.
@@ -50,17 +54,18 @@ fn the_example_reads_without_a_word_of_complaint() {
         panic!("matrices")
     };
     assert_eq!(*mass, MatrixSource::Diagonal(vec![1000.0; 3]));
-    let MatrixSource::Full { size: 3, entries } = stiffness else { panic!("full") };
-    assert_eq!(entries[1], -23133938.9);
-    assert_eq!(entries[8], 9267275.5);
+    let MatrixSource::Whole(MatrixTable { unit: 1.0, entries: Entries::Rows(rows) }) = stiffness
+    else {
+        panic!("rows")
+    };
+    assert_eq!((rows.size, rows.entries[1], rows.entries[8]), (3, -23133938.9, 9267275.5));
     assert_eq!(experiment.structure.damping, Some(DampingSource::Modal(vec![0.03])));
     assert_eq!(experiment.partition.mass, Some(SpecimenMass::Diagonal(vec![OrShare::Value(29.1)])));
     assert_eq!(experiment.partition.damping, Some(MatrixSource::Diagonal(vec![114.6])));
     assert_eq!(experiment.partition.stiffness, Some(MatrixSource::Diagonal(vec![1.19e6])));
     let ground = experiment.excitation.ground.expect("ground").signal;
-    let SignalSource::Synthetic(Synthetic { peak, ground_frequency_hz, seed, .. }) = ground else {
-        panic!("synthetic")
-    };
+    let SignalSource::Generated(Generated::Synthetic(quake)) = ground else { panic!("synthetic") };
+    let Synthetic { peak, ground_frequency_hz, seed, .. } = quake;
     assert_eq!((peak, ground_frequency_hz, seed), (0.35 * 9.80665, 2.5, Some(7)));
     assert_eq!(experiment.integrator.step_s(), 1.0 / 4096.0);
     assert_eq!(*experiment.integrator.feedback, Feedback::Held);
@@ -143,7 +148,7 @@ fn structures_of_every_source_are_read() {
             mass: vec![1.0, 2.0],
             stiffness: vec![1.0, 2.0, 3.0],
             damping: None,
-            ends: ChainEnds::FixedFixed
+            ends: Ends::FixedFixed
         })
     );
     let free = source(r#"chain = { mass = ["1 kg"], stiffness = [], ends = "free-free" }"#);
@@ -172,11 +177,15 @@ fn structures_of_every_source_are_read() {
     assert_eq!(
         files.source,
         StructureSource::Matrices {
-            mass: MatrixSource::File { name: "m.mtx".into(), factor: 1000.0 },
-            stiffness: MatrixSource::File { name: "k.npy".into(), factor: 1000.0 }
+            mass: whole(1000.0, Entries::File("m.mtx".into())),
+            stiffness: whole(1000.0, Entries::File("k.npy".into())),
         }
     );
     assert_eq!(files.size(), None, "only the files know");
+}
+
+fn whole(unit: f64, entries: Entries) -> MatrixSource {
+    MatrixSource::Whole(MatrixTable { unit, entries })
 }
 
 #[test]
@@ -204,14 +213,13 @@ fn damping_comes_in_all_forms() {
     );
     assert_eq!(
         damping("damping = { file = \"c.csv\", unit = \"kN s/m\" }"),
-        matrix(MatrixSource::File { name: "c.csv".into(), factor: 1000.0 })
+        matrix(whole(1000.0, Entries::File("c.csv".into())))
     );
-    let full =
-        damping("damping = { unit = \"kN s/m\", rows = [[1, 0, 0], [0, 1, 0], [0, 0, 1.5]] }");
-    let Some(DampingSource::Matrix(MatrixSource::Full { entries, .. })) = full else {
-        panic!("full")
-    };
-    assert_eq!(entries[8], 1500.0);
+    let rows = Rows { size: 3, entries: vec![1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.5] };
+    assert_eq!(
+        damping("damping = { unit = \"kN s/m\", rows = [[1, 0, 0], [0, 1, 0], [0, 0, 1.5]] }"),
+        matrix(whole(1000.0, Entries::Rows(rows)))
+    );
 }
 
 #[test]
@@ -244,7 +252,7 @@ hardening = 0.05"#,
     let experiment = good(&text);
     assert_eq!(
         experiment.structure.elements[0].law,
-        ElementSpec::BoucWen {
+        Law::BoucWen {
             stiffness: 1e6,
             yield_force: 5000.0,
             hardening: 0.1,
@@ -256,7 +264,7 @@ hardening = 0.05"#,
     assert_eq!(experiment.structure.elements[0].between[0], NodeRef::Ground);
     assert_eq!(
         experiment.structure.elements[1].law,
-        ElementSpec::Gap { stiffness: 1e6, opening: 0.0, side: Side::Negative }
+        Law::Gap { stiffness: 1e6, opening: 0.0, side: Side::Negative }
     );
     let partition = &experiment.partition;
     assert_eq!(
@@ -265,13 +273,13 @@ hardening = 0.05"#,
     );
     assert_eq!(
         partition.stiffness,
-        Some(MatrixSource::Full { size: 2, entries: vec![2e3, -1e3, -1e3, 2e3] })
+        Some(whole(1000.0, Entries::Rows(Rows { size: 2, entries: vec![2.0, -1.0, -1.0, 2.0] })))
     );
     assert_eq!(
         partition.elements,
         [SpecimenElement {
             place: SpecimenPlace::At(2),
-            law: ElementSpec::Bilinear { stiffness: 1e3, yield_force: 1.0, hardening: 0.05 }
+            law: Law::Bilinear { stiffness: 1e3, yield_force: 1.0, hardening: 0.05 }
         }]
     );
     let Interface::Dof(dof) = &partition.interface[0] else { panic!("dof") };
@@ -311,19 +319,19 @@ fn signals_of_every_source_are_read() {
     let harmonic = ground(
         r#"{ harmonic = { amplitude = "1 m/s^2", frequency = "2 Hz", phase = "90 deg", cycles = 10 } }"#,
     );
-    let SignalSource::Harmonic(sine) = harmonic else { panic!("harmonic") };
+    let SignalSource::Generated(Generated::Harmonic(sine)) = harmonic else { panic!("harmonic") };
     assert_eq!((sine.amplitude, sine.frequency_hz), (1.0, 2.0));
     assert_eq!((sine.phase_rad, sine.start_s), (std::f64::consts::FRAC_PI_2, 0.0));
-    assert_eq!((sine.duration_s(), sine.ramp_s), (Some(5.0), 0.0));
+    assert_eq!((sine.length, sine.ramp_s), (Some(HarmonicLength::Cycles(10.0)), 0.0));
     assert_eq!(
         ground(r#"{ multisine = { amplitude = "1 mg", band = ["1 Hz", "10 Hz"], lines = 10 } }"#),
-        SignalSource::Multisine(Multisine {
+        SignalSource::Generated(Generated::Multisine(Multisine {
             level: Level::Amplitude(1e-3 * 9.80665),
             band_hz: [1.0, 10.0],
             lines: Some(10),
             period_s: 10.0,
             seed: None
-        })
+        }))
     );
     let force = changed(
         "ground = { file = \"kobe.csv\", scale = 0.4 }",
@@ -344,22 +352,26 @@ chirp = { amplitude = "1 kN", from = "1 Hz", to = "10 Hz", duration = "20 s", ra
     assert_eq!(
         signals,
         [
-            SignalSource::Noise(Noise {
+            SignalSource::Generated(Generated::Noise(Noise {
                 rms: 100.0,
                 band_hz: [0.0, 15.0],
                 start_s: 0.0,
                 duration_s: None,
                 seed: Some(3)
-            }),
-            SignalSource::Impulse(Impulse { amplitude: 1000.0, at_s: 1.0, width_s: 0.01 }),
-            SignalSource::Chirp(Chirp {
+            })),
+            SignalSource::Generated(Generated::Impulse(Impulse {
+                amplitude: 1000.0,
+                at_s: 1.0,
+                width_s: 0.01
+            })),
+            SignalSource::Generated(Generated::Chirp(Chirp {
                 amplitude: 1000.0,
                 from_hz: 1.0,
                 to_hz: 10.0,
                 start_s: 0.0,
                 duration_s: 20.0,
                 ramp_s: 1.0
-            }),
+            })),
         ]
     );
 }

@@ -2,11 +2,12 @@
 
 use std::f64::consts::{PI, TAU};
 
+use keys::Keys;
 use numerics::filter::{FilterBank, Section, low_pass};
 use numerics::interpolate::{Grid, Series};
 use numerics::random::Stream;
 
-use super::{check_nyquist, peak_of, scale_by};
+use super::{Generate, Sampling, check_nyquist, peak_of, scale_by};
 use crate::check::{check_positive, require};
 use crate::error::ModelError;
 
@@ -30,6 +31,68 @@ const STRONG: f64 = 0.1;
 
 /// The last part of the duration over which the shaking fades to nothing.
 const TAPER: f64 = 0.15;
+
+/// Lengths of the usual record: all of it, its rise, its decay.
+///
+/// Like a near-field one: five quiet seconds, a quick rise, four of strong shaking near the
+/// soil's frequency, a long decay.
+const USUAL_S: [f64; 3] = [40.0, 2.5, 3.5];
+
+/// A synthetic earthquake: noise through the ground filter of Kanai and Tajimi, under an envelope that
+/// rises, holds and decays.
+#[derive(Debug, Clone, Copy, PartialEq, Keys)]
+pub struct Synthetic {
+    /// Peak ground acceleration.
+    #[key(acceleration, positive, name = "peak")]
+    pub peak: f64,
+    /// Seed of this signal. Absent: that of the experiment.
+    #[key(count = 0..=i64::MAX as u64)]
+    pub seed: Option<u64>,
+    /// Natural frequency of the ground.
+    #[key(frequency, positive, default = "2.5 Hz")]
+    pub ground_frequency_hz: f64,
+    /// Damping ratio of the ground.
+    #[key(ratio, within = 0.01..=2.0, default = "60 %")]
+    pub ground_damping: f64,
+    /// Length of the earthquake, 5 s to 600 s. Absent: the duration of the test, within these.
+    #[key(time, positive)]
+    pub duration_s: Option<f64>,
+    /// Time of the rise. Absent: a sixteenth of the length.
+    #[key(time, not_negative)]
+    pub rise_s: Option<f64>,
+    /// Time constant of the decay. Absent: 0.0875 of the length.
+    #[key(time, not_negative)]
+    pub decay_s: Option<f64>,
+}
+
+impl Synthetic {
+    /// The earthquake in a test of `test_s` with this seed. A longer or shorter one keeps the
+    /// proportions of the usual one.
+    pub fn earthquake(&self, test_s: f64, seed: u64) -> SyntheticEarthquake {
+        let [usual_s, rise_s, decay_s] = USUAL_S;
+        let duration_s = self.duration_s.unwrap_or(test_s.clamp(5.0, 600.0));
+        let part = duration_s / usual_s;
+        SyntheticEarthquake {
+            peak: self.peak,
+            seed: self.seed.unwrap_or(seed),
+            ground_frequency_hz: self.ground_frequency_hz,
+            ground_damping: self.ground_damping,
+            duration_s,
+            rise_s: self.rise_s.unwrap_or(part * rise_s),
+            decay_s: self.decay_s.unwrap_or(part * decay_s),
+        }
+    }
+}
+
+impl Generate for Synthetic {
+    fn sample(&self, at: &Sampling) -> Result<Vec<f64>, ModelError> {
+        self.earthquake(at.test_s, at.seed).sample(at.rate_hz, at.count)
+    }
+
+    fn follows_seed(&self) -> bool {
+        self.seed.is_none()
+    }
+}
 
 /// A strong ground motion from filtered Gaussian noise under an envelope.
 ///
@@ -62,20 +125,6 @@ pub struct SyntheticEarthquake {
 }
 
 impl SyntheticEarthquake {
-    /// Forty seconds like a near-field record: five quiet, a quick rise, four
-    /// of strong shaking near 2.5 Hz, a long decay.
-    pub fn new(peak: f64, seed: u64) -> Self {
-        Self {
-            peak,
-            seed,
-            ground_frequency_hz: 2.5,
-            ground_damping: 0.6,
-            duration_s: 40.0,
-            rise_s: 2.5,
-            decay_s: 3.5,
-        }
-    }
-
     /// The record itself, on its own grid of 200 Hz from time 0 to `duration_s`.
     pub fn record(&self) -> Result<Series, ModelError> {
         self.check()?;
@@ -94,7 +143,7 @@ impl SyntheticEarthquake {
         Ok(Series::regular(1.0 / RATE_HZ, motion)?)
     }
 
-    pub(super) fn sample(&self, rate_hz: f64, count: usize) -> Result<Vec<f64>, ModelError> {
+    fn sample(&self, rate_hz: f64, count: usize) -> Result<Vec<f64>, ModelError> {
         check_nyquist("ground_frequency", self.ground_frequency_hz, rate_hz)?;
         Ok(self.record()?.band_limited(&Grid { start_s: 0.0, rate_hz, count })?)
     }
@@ -179,7 +228,6 @@ fn continuous_peak(series: &Series) -> Result<f64, ModelError> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::SignalSource;
     use super::*;
 
     const G: f64 = 9.80665;
@@ -194,8 +242,22 @@ mod tests {
         (123_456, 0.01728888504841846),
     ];
 
+    /// Of a test of forty seconds.
+    fn usual(peak: f64, seed: u64) -> SyntheticEarthquake {
+        let declared = Synthetic {
+            peak,
+            seed: Some(seed),
+            ground_frequency_hz: 2.5,
+            ground_damping: 0.6,
+            duration_s: None,
+            rise_s: None,
+            decay_s: None,
+        };
+        declared.earthquake(40.0, 0)
+    }
+
     fn sample(source: SyntheticEarthquake, rate_hz: f64, count: usize) -> Vec<f64> {
-        SignalSource::Synthetic(source).sample(rate_hz, count).unwrap()
+        source.sample(rate_hz, count).unwrap()
     }
 
     /// Velocity and displacement by the trapezoidal rule.
@@ -219,7 +281,7 @@ mod tests {
 
     #[test]
     fn the_record_never_changes() {
-        let values = sample(SyntheticEarthquake::new(0.6 * G, 7), 4096.0, 40 * 4096);
+        let values = sample(usual(0.6 * G, 7), 4096.0, 40 * 4096);
         for (k, expected) in PINNED {
             assert!((values[k] - expected).abs() < 1e-9, "sample {k}: {:?}", values[k]);
         }
@@ -228,7 +290,7 @@ mod tests {
     #[test]
     fn the_peak_is_met_and_the_rate_does_not_matter() {
         for seed in 0..4 {
-            let source = SyntheticEarthquake::new(3.0, seed);
+            let source = usual(3.0, seed);
             let fine = sample(source, 4000.0, 160_001);
             assert!(peak_of(&fine) <= 3.0 * (1.0 + 1e-5) && peak_of(&fine) > 3.0 * 0.9995);
             let coarse = sample(source, 1000.0, 40_001);
@@ -237,14 +299,14 @@ mod tests {
             }
             assert_eq!(sample(source, 1000.0, 500), coarse[..500]);
         }
-        let (a, b) = (SyntheticEarthquake::new(3.0, 0), SyntheticEarthquake::new(3.0, 1));
+        let (a, b) = (usual(3.0, 0), usual(3.0, 1));
         assert_ne!(sample(a, 1000.0, 9000), sample(b, 1000.0, 9000));
     }
 
     #[test]
     fn the_ground_comes_to_rest_where_it_began() {
         for seed in 0..20 {
-            let record = SyntheticEarthquake::new(0.6 * G, seed).record().unwrap();
+            let record = usual(0.6 * G, seed).record().unwrap();
             let (velocity, displacement) = integrate(record.values(), RATE_HZ);
             let last = velocity.len() - 1;
             assert!(velocity[last].abs() < 1e-10, "{}", velocity[last]);
@@ -257,7 +319,7 @@ mod tests {
 
     #[test]
     fn quiet_first_strong_then_and_silent_after() {
-        let values = sample(SyntheticEarthquake::new(5.0, 3), 1000.0, 50_000);
+        let values = sample(usual(5.0, 3), 1000.0, 50_000);
         let rms = |from_s: usize, to_s: usize| {
             let part = &values[1000 * from_s..1000 * to_s];
             (part.iter().map(|value| value * value).sum::<f64>() / part.len() as f64).sqrt()
@@ -274,7 +336,7 @@ mod tests {
             let lines = (10 * from_hz..10 * to_hz).map(|line| line as f64 / 10.0);
             let mut sum = 0.0;
             for seed in 0..6 {
-                let record = SyntheticEarthquake::new(1.0, seed).record().unwrap();
+                let record = usual(1.0, seed).record().unwrap();
                 for frequency in lines.clone() {
                     let step = TAU * frequency / RATE_HZ;
                     let (mut re, mut im) = (0.0, 0.0);
@@ -295,7 +357,7 @@ mod tests {
 
     #[test]
     fn nonsense_is_told() {
-        let good = SyntheticEarthquake::new(1.0, 1);
+        let good = usual(1.0, 1);
         let bad = [
             SyntheticEarthquake { peak: -1.0, ..good },
             SyntheticEarthquake { duration_s: 1e12, ..good },

@@ -3,46 +3,69 @@
 use std::f64::consts::{PI, TAU};
 
 use keys::Keys;
+use keys::diagnostic::Diagnostic;
+use keys::tree::Branch;
 use numerics::fourier::{Line, sum_of_lines};
 use numerics::random::Stream;
 
-use super::{Band, peak_of, scale_by};
+use super::{Band, Generate, Sampling, begin, empty_band, peak_of, scale_by};
 use crate::check::{check_positive, require};
 use crate::error::ModelError;
 
 /// A period longer than this and than the test would only cost memory.
 const MOST_PERIOD_SAMPLES: usize = 1 << 22;
+/// Most sines in a multisine.
+const MOST_LINES: f64 = 1e5;
 
-/// Gaussian noise, white within its band and nothing outside.
+/// Gaussian noise with a flat spectrum between two frequencies.
 ///
-/// Made of all Fourier lines of the record that lie in the band, with
+/// Made of all Fourier lines of the record that lie in the band, without the constant, with
 /// independent Gaussian sines and cosines, and scaled so that the record has
 /// exactly the rms asked for. The record therefore changes with its length.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Keys)]
+#[key(given, check = Self::check)]
 pub struct Noise {
-    /// Root mean square over the record.
+    /// Root mean square.
+    #[key(given, positive)]
     pub rms: f64,
-    /// Where it has power; a constant is never part of it.
-    pub band: Band,
-    /// How long it lasts; `None` for the whole test.
+    /// Lowest and highest frequency.
+    #[key(frequency, not_negative)]
+    pub band_hz: [f64; 2],
+    /// Time at which the signal begins.
+    #[key(time, not_negative, default = "0 s")]
+    pub start_s: f64,
+    /// How long the signal lasts. Absent: to the end of the test.
+    #[key(time, positive)]
     pub duration_s: Option<f64>,
-    /// Seed of its stream.
-    pub seed: u64,
+    /// Seed of this signal. Absent: that of the experiment.
+    #[key(count = 0..=i64::MAX as u64)]
+    pub seed: Option<u64>,
 }
 
 impl Noise {
-    pub(super) fn sample(&self, rate_hz: f64, count: usize) -> Result<Vec<f64>, ModelError> {
+    /// Over the whole test, with a seed of its own.
+    pub fn steady(rms: f64, band_hz: [f64; 2], seed: u64) -> Self {
+        Self { rms, band_hz, start_s: 0.0, duration_s: None, seed: Some(seed) }
+    }
+
+    fn check(&self, branch: &Branch, found: &mut Vec<Diagnostic>) {
+        found.extend(empty_band(self.band_hz, Self::BAND_HZ, branch));
+    }
+}
+
+impl Generate for Noise {
+    fn sample(&self, at: &Sampling) -> Result<Vec<f64>, ModelError> {
+        let (band, rate_hz, count) = (Band::of(self.band_hz), at.rate_hz, at.count);
         check_positive("rms", self.rms)?;
-        self.band.check(rate_hz)?;
+        band.check(rate_hz)?;
         let duration_s = check_positive("duration", self.duration_s.unwrap_or(f64::MAX))?;
         // `as` saturates: a duration beyond the test is the whole test.
         let length = count.min((duration_s * rate_hz).round() as usize);
         if length == 0 {
             return Ok(vec![0.0; count]);
         }
-        let mut stream = Stream::new(self.seed, "excitation.noise");
-        let lines: Vec<Line> = self
-            .band
+        let mut stream = Stream::new(self.seed.unwrap_or(at.seed), "excitation.noise");
+        let lines: Vec<Line> = band
             .bins(rate_hz / length as f64)?
             .map(|bin| {
                 let (cosine, sine) = (stream.normal(), stream.normal());
@@ -53,7 +76,16 @@ impl Noise {
         let rms = (values.iter().map(|value| value * value).sum::<f64>() / length as f64).sqrt();
         scale_by(&mut values, self.rms / rms);
         values.resize(count, 0.0);
+        begin(&mut values, self.start_s, rate_hz);
         Ok(values)
+    }
+
+    fn start_s(&self) -> f64 {
+        self.start_s
+    }
+
+    fn follows_seed(&self) -> bool {
+        self.seed.is_none()
     }
 }
 
@@ -69,52 +101,44 @@ pub enum Level {
     Amplitude(f64),
 }
 
-/// How the lines of a multisine are phased.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Phases {
-    /// φ_i = −π i (i − 1)/n (Schroeder 1970): a swept sine of low crest factor.
-    Schroeder,
-    /// Uniform: Gaussian in the limit, another realisation with every seed.
-    Random {
-        /// Seed of the stream.
-        seed: u64,
-    },
-}
-
-/// A sum of sines of equal amplitude on the lines of a period.
+/// A periodic sum of sines.
 ///
-/// The period is rounded to whole samples, so that a transform over one period
-/// has no leakage.
-#[derive(Debug, Clone, Copy, PartialEq)]
+/// Of equal amplitude, on the lines of a period, which is rounded to whole samples, so that a
+/// transform over one period has no leakage. Schroeder's phases, φ_i = −π i (i − 1)/n (1970), are
+/// a swept sine of low crest factor; random ones are Gaussian in the limit.
+#[derive(Debug, Clone, Copy, PartialEq, Keys)]
+#[key(given, check = Self::check)]
 pub struct Multisine {
-    /// Its size.
+    /// How strong it is.
+    #[key(flatten)]
     pub level: Level,
-    /// Where its lines lie.
-    pub band: Band,
-    /// Number of lines, spread evenly over the band; `None` for every multiple
-    /// of 1/period.
+    /// Lowest and highest frequency.
+    #[key(frequency, not_negative)]
+    pub band_hz: [f64; 2],
+    /// Number of sines, evenly spaced in the band. Absent: every line of the period.
+    #[key(count = 1..=MOST_LINES as u64)]
     pub lines: Option<usize>,
-    /// The period.
+    /// Time after which the signal repeats.
+    #[key(time, positive, default = "10 s")]
     pub period_s: f64,
-    /// The phases.
-    pub phases: Phases,
+    /// Seed of random phases. Absent: Schroeder's phases, which keep the peaks low.
+    #[key(count = 0..=i64::MAX as u64)]
+    pub seed: Option<u64>,
 }
 
-impl Multisine {
-    pub(super) fn sample(&self, rate_hz: f64, count: usize) -> Result<Vec<f64>, ModelError> {
+impl Generate for Multisine {
+    fn sample(&self, at: &Sampling) -> Result<Vec<f64>, ModelError> {
+        let (rate_hz, count) = (at.rate_hz, at.count);
         let (name, wanted) = match self.level {
             Level::Rms(value) => ("rms", value),
             Level::Amplitude(value) => ("amplitude", value),
         };
         check_positive(name, wanted)?;
-        self.band.check(rate_hz)?;
+        Band::of(self.band_hz).check(rate_hz)?;
         let length = self.period_samples(rate_hz, count)?;
         let bins = self.bins(rate_hz / length as f64)?;
         let n = bins.len();
-        let mut stream = match self.phases {
-            Phases::Random { seed } => Some(Stream::new(seed, "excitation.multisine")),
-            Phases::Schroeder => None,
-        };
+        let mut stream = self.seed.map(|seed| Stream::new(seed, "excitation.multisine"));
         let lines: Vec<Line> = bins
             .into_iter()
             .enumerate()
@@ -134,6 +158,31 @@ impl Multisine {
         scale_by(&mut period, wanted / unit);
         Ok(period.into_iter().cycle().take(count).collect())
     }
+}
+
+impl Multisine {
+    /// Its band holds lines, and as many as are asked for.
+    fn check(&self, branch: &Branch, found: &mut Vec<Diagnostic>) {
+        let ([low, high], period) = (self.band_hz, self.period_s);
+        if let Some(error) = empty_band(self.band_hz, Self::BAND_HZ, branch) {
+            found.push(error);
+            return;
+        }
+        let available = (high * period).floor() - (low * period).ceil().max(1.0) + 1.0;
+        let (key, message, remedy) = if available < 1.0 {
+            let message = format!("no multiple of 1/{period} Hz lies in the band");
+            (Self::BAND_HZ, message, "choose a longer period or a wider band")
+        } else if self.lines.is_some_and(|lines| lines as f64 > available) {
+            let message = format!("the band has only {available} lines");
+            (Self::LINES, message, "choose fewer lines or a longer period")
+        } else if self.lines.is_none() && available > MOST_LINES {
+            let message = format!("the band has {available:.3e} lines, at most 1e5 are summed");
+            (Self::BAND_HZ, message, "add `lines`, or choose a shorter period")
+        } else {
+            return;
+        };
+        found.push(branch.error(key, message).remedy(remedy));
+    }
 
     fn period_samples(&self, rate_hz: f64, count: usize) -> Result<usize, ModelError> {
         check_positive("period", self.period_s)?;
@@ -144,7 +193,7 @@ impl Multisine {
     }
 
     fn bins(&self, spacing_hz: f64) -> Result<Vec<usize>, ModelError> {
-        let all = self.band.bins(spacing_hz)?;
+        let all = Band::of(self.band_hz).bins(spacing_hz)?;
         let available = all.end() - all.start() + 1;
         let Some(lines) = self.lines else { return Ok(all.collect()) };
         if !(1..=available).contains(&lines) {
@@ -159,18 +208,19 @@ impl Multisine {
 
 #[cfg(test)]
 mod tests {
-    use super::super::SignalSource;
+    use super::super::tests::sample;
     use super::*;
     use crate::error::BadNumber;
 
-    const BAND: Band = Band { from_hz: 1.0, to_hz: 15.0 };
-    const NOISE: Noise = Noise { rms: 0.3, band: BAND, duration_s: None, seed: 5 };
+    const BAND_HZ: [f64; 2] = [1.0, 15.0];
+    const NOISE: Noise =
+        Noise { rms: 0.3, band_hz: BAND_HZ, start_s: 0.0, duration_s: None, seed: None };
     const MULTISINE: Multisine = Multisine {
         level: Level::Rms(0.5),
-        band: BAND,
+        band_hz: BAND_HZ,
         lines: None,
         period_s: 4.0,
-        phases: Phases::Schroeder,
+        seed: None,
     };
 
     fn rms(values: &[f64]) -> f64 {
@@ -191,7 +241,7 @@ mod tests {
 
     #[test]
     fn noise_has_its_rms_and_no_power_outside_its_band() {
-        let values = SignalSource::Noise(NOISE).sample(200.0, 2000).unwrap();
+        let values = sample(&NOISE, 200.0, 2000).unwrap();
         assert!((rms(&values) / 0.3 - 1.0).abs() < 1e-12);
         for bin in [0, 1, 5, 9, 151, 155, 400, 900] {
             assert!(amplitude(&values, bin) < 1e-13, "line {bin}");
@@ -203,7 +253,7 @@ mod tests {
 
     #[test]
     fn noise_is_gaussian_and_flat() {
-        let values = NOISE.sample(100.0, 100_000).unwrap();
+        let values = sample(&NOISE, 100.0, 100_000).unwrap();
         let fourth: f64 = values.iter().map(|v| (v / 0.3).powi(4)).sum::<f64>() / 1e5;
         assert!((fourth - 3.0).abs() < 0.1, "kurtosis {fourth}");
         let power = |bins: std::ops::Range<usize>| {
@@ -216,21 +266,28 @@ mod tests {
 
     #[test]
     fn noise_repeats_with_its_seed_and_ends_with_its_duration() {
-        let other = Noise { seed: 6, ..NOISE };
-        assert_eq!(NOISE.sample(200.0, 999).unwrap(), NOISE.sample(200.0, 999).unwrap());
-        assert_ne!(NOISE.sample(200.0, 999).unwrap(), other.sample(200.0, 999).unwrap());
-        let short = Noise { duration_s: Some(2.0), ..NOISE }.sample(200.0, 1000).unwrap();
+        let other = Noise { seed: Some(6), ..NOISE };
+        let own = Noise { seed: Some(5), ..NOISE };
+        let values = sample(&NOISE, 200.0, 999).unwrap();
+        assert_eq!(values, sample(&NOISE, 200.0, 999).unwrap());
+        assert_eq!(values, sample(&own, 200.0, 999).unwrap(), "the seed of the test is 5");
+        assert_ne!(values, sample(&other, 200.0, 999).unwrap());
+        assert!(NOISE.follows_seed() && !own.follows_seed());
+        let short = Noise { duration_s: Some(2.0), ..NOISE };
+        let short = sample(&short, 200.0, 1000).unwrap();
         assert!((rms(&short[..400]) / 0.3 - 1.0).abs() < 1e-12);
         assert!(short[400..].iter().all(|&value| value == 0.0));
+        let late = Noise { start_s: 1.0, duration_s: Some(2.0), ..NOISE };
+        let late = sample(&late, 200.0, 1000).unwrap();
+        assert_eq!((&late[200..600], &late[..200]), (&short[..400], &[0.0; 200][..]));
         let long = Noise { duration_s: Some(1e300), ..NOISE };
-        assert_eq!(long.sample(200.0, 999).unwrap(), NOISE.sample(200.0, 999).unwrap());
+        assert_eq!(sample(&long, 200.0, 999).unwrap(), values);
     }
 
     #[test]
     fn multisine_repeats_and_has_equal_lines() {
-        for phases in [Phases::Schroeder, Phases::Random { seed: 3 }] {
-            let source = Multisine { phases, ..MULTISINE };
-            let values = SignalSource::Multisine(source).sample(256.0, 2500).unwrap();
+        for seed in [None, Some(3)] {
+            let values = sample(&Multisine { seed, ..MULTISINE }, 256.0, 2500).unwrap();
             assert_eq!(values[..1024], values[1024..2048]);
             assert!((rms(&values[..1024]) / 0.5 - 1.0).abs() < 1e-12);
             // 1 to 15 Hz at 0.25 Hz: lines 4 to 60.
@@ -244,39 +301,40 @@ mod tests {
 
     #[test]
     fn schroeder_phases_keep_the_crest_low() {
-        let crest = |phases| {
-            let values = Multisine { phases, ..MULTISINE }.sample(1024.0, 4096).unwrap();
+        let crest = |seed| {
+            let values = sample(&Multisine { seed, ..MULTISINE }, 1024.0, 4096).unwrap();
             peak_of(&values) / 0.5
         };
-        assert!(crest(Phases::Schroeder) < 1.9, "{}", crest(Phases::Schroeder));
-        assert!(crest(Phases::Random { seed: 1 }) > crest(Phases::Schroeder));
+        assert!(crest(None) < 1.9, "{}", crest(None));
+        assert!(crest(Some(1)) > crest(None));
         let level = Level::Amplitude(2.5);
-        let values = Multisine { level, ..MULTISINE }.sample(1024.0, 5000).unwrap();
+        let values = sample(&Multisine { level, ..MULTISINE }, 1024.0, 5000).unwrap();
         assert!((peak_of(&values) / 2.5 - 1.0).abs() < 1e-12);
     }
 
     #[test]
     fn lines_can_be_thinned_out() {
-        let values = Multisine { lines: Some(3), ..MULTISINE }.sample(256.0, 1024).unwrap();
+        let thinned = |lines| Multisine { lines: Some(lines), ..MULTISINE };
+        let values = sample(&thinned(3), 256.0, 1024).unwrap();
         let present: Vec<usize> = (0..128).filter(|&bin| amplitude(&values, bin) > 1e-6).collect();
         assert_eq!(present, [4, 32, 60]);
-        let error = Multisine { lines: Some(58), ..MULTISINE }.sample(256.0, 10).unwrap_err();
+        let error = sample(&thinned(58), 256.0, 10).unwrap_err();
         assert!(matches!(error, ModelError::WrongCount { given: 58, expected: 57, .. }));
-        assert!(Multisine { lines: Some(0), ..MULTISINE }.sample(256.0, 10).is_err());
-        assert!(Multisine { lines: Some(1), ..MULTISINE }.sample(256.0, 10).is_ok());
+        assert!(sample(&thinned(0), 256.0, 10).is_err());
+        assert!(sample(&thinned(1), 256.0, 10).is_ok());
     }
 
     #[test]
     fn aliases_empty_bands_and_endless_periods_are_errors() {
-        assert!(matches!(NOISE.sample(30.0, 100), Err(ModelError::Aliasing { .. })));
-        assert!(matches!(NOISE.sample(100.0, 3), Err(ModelError::EmptyBand { .. })));
-        assert_eq!(NOISE.sample(100.0, 0), Ok(vec![]));
-        let band = Band { from_hz: 5.0, to_hz: 4.0 };
-        assert!(Noise { band, ..NOISE }.sample(100.0, 100).is_err());
-        assert!(Noise { rms: f64::NAN, ..NOISE }.sample(100.0, 100).is_err());
-        let error = Multisine { period_s: 1e12, ..MULTISINE }.sample(256.0, 10).unwrap_err();
+        assert!(matches!(sample(&NOISE, 30.0, 100), Err(ModelError::Aliasing { .. })));
+        assert!(matches!(sample(&NOISE, 100.0, 3), Err(ModelError::EmptyBand { .. })));
+        assert_eq!(sample(&NOISE, 100.0, 0), Ok(vec![]));
+        assert!(sample(&Noise { band_hz: [5.0, 4.0], ..NOISE }, 100.0, 100).is_err());
+        assert!(sample(&Noise { rms: f64::NAN, ..NOISE }, 100.0, 100).is_err());
+        let endless = Multisine { period_s: 1e12, ..MULTISINE };
+        let error = sample(&endless, 256.0, 10).unwrap_err();
         assert!(matches!(error, ModelError::BadParameter(BadNumber { name: "period", .. })));
         let short = Multisine { period_s: 0.01, ..MULTISINE };
-        assert!(matches!(short.sample(256.0, 10), Err(ModelError::EmptyBand { .. })));
+        assert!(matches!(sample(&short, 256.0, 10), Err(ModelError::EmptyBand { .. })));
     }
 }

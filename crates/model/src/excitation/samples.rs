@@ -46,7 +46,9 @@ pub struct Samples {
 }
 
 impl Samples {
-    pub(super) fn sample(&self, rate_hz: f64, count: usize) -> Result<Vec<f64>, ModelError> {
+    /// The record at times k/rate for k = 0 … count − 1; zero outside its own time.
+    pub fn sample(&self, rate_hz: f64, count: usize) -> Result<Vec<f64>, ModelError> {
+        check_positive("rate", rate_hz)?;
         check_not_negative("start", self.start_s)?;
         let factor = self.factor()?;
         let grid = Grid { start_s: -self.start_s, rate_hz, count };
@@ -72,7 +74,6 @@ impl Samples {
 
 #[cfg(test)]
 mod tests {
-    use super::super::SignalSource;
     use super::*;
     use crate::error::BadNumber;
 
@@ -89,7 +90,7 @@ mod tests {
     fn a_record_is_scaled_shifted_and_zero_outside() {
         let source =
             Samples { scaling: Scaling::Peak(8.0), start_s: 1.0, ..samples(&[1.0, -4.0, 2.0]) };
-        let found = SignalSource::Samples(source).sample(4.0, 12).unwrap();
+        let found = source.sample(4.0, 12).unwrap();
         let expected = [0.0, 0.0, 0.0, 0.0, 2.0, -3.0, -8.0, -2.0, 4.0, 0.0, 0.0, 0.0];
         assert_eq!(found, expected);
     }

@@ -17,14 +17,17 @@ use crate::check::{check_positive, require};
 use crate::error::ModelError;
 use crate::reduction::{Component, ReductionError};
 
-/// What a body is made of.
-#[derive(Debug, Clone, Copy, PartialEq)]
+/// A linear elastic material.
+#[derive(Debug, Clone, Copy, PartialEq, Keys)]
 pub struct Material {
-    /// E.
+    /// Young's modulus.
+    #[key(pressure, positive)]
     pub young_pa: f64,
-    /// ν.
+    /// Poisson's ratio.
+    #[key(number, within = -0.99..=0.49, default = 0.3)]
     pub poisson: f64,
-    /// ρ.
+    /// Density.
+    #[key(density, positive)]
     pub density_kg_m3: f64,
 }
 

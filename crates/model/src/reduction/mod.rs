@@ -16,6 +16,7 @@ mod flexibility;
 pub mod response;
 mod selection;
 pub mod state_space;
+mod stored;
 #[cfg(test)]
 mod tests;
 pub mod transient;
@@ -28,6 +29,7 @@ pub use flexibility::Flexibility;
 use nalgebra::{DMatrix, DVector};
 use numerics::second_order::SecondOrder;
 use numerics::sparse::{Cholesky, SparseError, SparseMatrix};
+use serde::{Deserialize, Serialize};
 
 use crate::check::check_positive;
 use crate::structure::Structure;
@@ -130,7 +132,7 @@ impl Recipe {
 }
 
 /// What a reduction cost and found.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
 pub struct Facts {
     /// DOFs before.
     pub full_size: usize,
@@ -158,7 +160,7 @@ pub struct Facts {
 }
 
 /// How an interface error was held to what was asked for.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct ErrorEstimate {
     /// Frequencies at which the full model was computed, a complex factor each.
     pub factors: usize,
@@ -188,9 +190,10 @@ pub struct Reduction {
 
 /// M q̈ + B q̇ + K q = f in the coordinates of a reduction: first the boundary
 /// DOFs, as they are in the full model, then the amplitudes of modes.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ReducedModel {
     /// Tᵀ M T, Tᵀ B T and Tᵀ K T.
+    #[serde(with = "stored::matrices")]
     pub matrices: SecondOrder,
     /// DOF of the full model that each of the first coordinates is.
     pub boundary: Vec<usize>,
@@ -199,12 +202,14 @@ pub struct ReducedModel {
     /// ω of the modes behind them; 0 for rigid-body modes.
     pub omega_rad_s: Vec<f64>,
     /// Tᵀ M ι: how the ground excites each coordinate.
+    #[serde(with = "stored::vector")]
     pub participation: DVector<f64>,
     /// ιᵀ M ι of the full model.
     pub excited_mass: f64,
     /// DOFs of the full model that can be recovered.
     pub monitored: Vec<usize>,
     /// Their motion from the coordinates: rows of T.
+    #[serde(with = "stored::matrix")]
     pub recovery: DMatrix<f64>,
 }
 

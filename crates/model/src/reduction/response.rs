@@ -4,6 +4,7 @@ use nalgebra::{Complex, DMatrix};
 use numerics::second_order::SecondOrder;
 use numerics::solve;
 use numerics::sparse::{ComplexLu, SparseError, SparseMatrix};
+use serde::Serialize;
 
 use super::basis::units;
 use super::{Component, ReducedModel, Result, check_dofs};
@@ -146,13 +147,14 @@ pub fn band(to_rad_s: f64, count: usize) -> Vec<f64> {
 }
 
 /// Largest and median of some errors, and where the largest is.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Spread {
     /// The largest.
     pub max: f64,
     /// The median.
     pub median: f64,
     /// Place of the largest.
+    #[serde(skip)]
     pub worst: usize,
 }
 

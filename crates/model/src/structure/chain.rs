@@ -1,20 +1,38 @@
 //! Masses in a row, joined by springs and dashpots.
 
+use keys::Keys;
 use nalgebra::{DMatrix, DVector};
 
 use super::Structure;
 use crate::check::{check_count, check_each, check_not_negative, check_positive};
 use crate::error::ModelError;
 
-/// How the two ends of a chain are held; it decides how many springs there are.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// How the ends of a chain are held.
+///
+/// It decides how many springs there are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Keys)]
+#[key(dashed)]
 pub enum Ends {
-    /// The first spring stands on the ground, the last mass is free: n springs.
+    /// The first mass is tied to the ground.
     FixedFree,
-    /// Springs to the ground at both ends: n + 1 springs.
+    /// The first and the last mass are tied to the ground.
     FixedFixed,
-    /// No spring to the ground: n − 1 springs.
+    /// No mass is tied to the ground.
     FreeFree,
+    /// The last mass is tied to the ground.
+    FreeFixed,
+}
+
+impl Ends {
+    /// Springs of a chain of so many masses: one in each gap, and one for every end that is held.
+    pub fn springs(self, masses: usize) -> usize {
+        let tied = match self {
+            Self::FixedFree | Self::FreeFixed => 1,
+            Self::FixedFixed => 2,
+            Self::FreeFree => 0,
+        };
+        (masses + tied).saturating_sub(1)
+    }
 }
 
 /// A shear building: DOF 1 is the lowest floor, storey i lies below floor i.
@@ -38,11 +56,7 @@ pub fn chain(
     if n == 0 {
         return Err(ModelError::NoDofs);
     }
-    let gaps = match ends {
-        Ends::FixedFree => n,
-        Ends::FixedFixed => n + 1,
-        Ends::FreeFree => n - 1,
-    };
+    let gaps = ends.springs(n);
     check_count("stiffnesses of the chain", stiffnesses_n_m.len(), gaps)?;
     check_count("dampings of the chain", dampings_n_s_m.len(), gaps)?;
     check_each(check_positive, "mass", masses_kg)?;
@@ -61,11 +75,10 @@ fn assemble(n: usize, gaps: &[f64], ends: Ends) -> DMatrix<f64> {
     for (gap, &value) in gaps.iter().enumerate() {
         // Masses before and behind the gap, `None` where the ground is.
         let (before, behind) = match ends {
-            Ends::FreeFree => (Some(gap), Some(gap + 1)),
-            Ends::FixedFree | Ends::FixedFixed => {
-                (gap.checked_sub(1), Some(gap).filter(|&mass| mass < n))
-            }
+            Ends::FreeFree | Ends::FreeFixed => (Some(gap), gap + 1),
+            Ends::FixedFree | Ends::FixedFixed => (gap.checked_sub(1), gap),
         };
+        let behind = Some(behind).filter(|&mass| mass < n);
         for end in [before, behind].into_iter().flatten() {
             matrix[(end, end)] += value;
         }
@@ -109,9 +122,18 @@ mod tests {
             }
         };
         let size = n as f64;
+        check(Ends::FreeFixed, n, &|r| (2.0 * r + 1.0) * PI / (2.0 * (2.0 * size + 1.0)));
         check(Ends::FixedFree, n, &|r| (2.0 * r + 1.0) * PI / (2.0 * (2.0 * size + 1.0)));
         check(Ends::FixedFixed, n + 1, &|r| (r + 1.0) * PI / (2.0 * (size + 1.0)));
         check(Ends::FreeFree, n - 1, &|r| r * PI / (2.0 * size));
+    }
+
+    #[test]
+    fn a_chain_held_at_its_last_mass_is_one_held_at_its_first_seen_from_the_other_end() {
+        let there = chain(&[1.0, 2.0, 4.0], &[10.0, 20.0, 40.0], &[0.1, 0.2, 0.4], Ends::FreeFixed);
+        let back = chain(&[4.0, 2.0, 1.0], &[40.0, 20.0, 10.0], &[0.4, 0.2, 0.1], Ends::FixedFree);
+        let turned = |m: &DMatrix<f64>| DMatrix::from_fn(3, 3, |i, j| m[(2 - i, 2 - j)]);
+        assert_eq!(there.unwrap().matrices, back.unwrap().matrices.map(turned));
     }
 
     #[test]

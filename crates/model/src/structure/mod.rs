@@ -12,6 +12,7 @@ pub use chain::{Ends, chain, shear_building};
 use nalgebra::{DMatrix, DVector};
 use numerics::eigen::{self, Asymmetry, EigenError};
 use numerics::second_order::{SecondOrder, is_symmetric};
+use serde::{Deserialize, Serialize};
 
 use crate::check::{check_count, check_each, check_finite};
 use crate::equations::Descriptor;
@@ -25,7 +26,7 @@ const SYMMETRY_TOLERANCE: f64 = 1e-9;
 const SEMIDEFINITE_TOLERANCE: f64 = 1e-9;
 
 /// What a DOF moves along.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum DofKind {
     /// A displacement in m.
     Translation,
