@@ -10,3 +10,4 @@ pub mod identification;
 pub mod iterative;
 pub mod loop_stability;
 pub mod partitions;
+pub mod self_excited;

@@ -1,5 +1,6 @@
 //! Identifications of systems that are known.
 
+use model::excitation::{Generate, Noise, Sampling};
 use numerics::held_response::held_response;
 use numerics::lti::TransferFunction;
 use numerics::random::Stream;
@@ -24,9 +25,8 @@ fn plant() -> TransferFunction {
 
 /// Noise up to `to_hz` at 1 kHz and what the plant makes of it.
 fn test(delay_s: f64, count: usize, to_hz: f64, noise: f64, seed: u64) -> (Vec<f64>, Vec<f64>) {
-    let band = model::excitation::Band { from_hz: 0.0, to_hz };
-    let source = model::excitation::Noise { rms: 1.0, band, duration_s: None, seed };
-    let command = model::excitation::SignalSource::Noise(source).sample(1000.0, count).unwrap();
+    let at = Sampling { rate_hz: 1000.0, count, test_s: 1.0, seed };
+    let command = Noise::steady(1.0, [0.0, to_hz], seed).sample(&at).unwrap();
     let mut stream = Stream::new(seed, "sensor");
     let measured = held_response(&plant(), delay_s, &command, 1e-3);
     let measured = measured.into_iter().map(|y| y + noise * stream.normal()).collect();

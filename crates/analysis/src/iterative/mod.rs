@@ -7,9 +7,16 @@
 //!
 //! Reference: Beregi et al., iterative hybrid testing with continuation.
 
+mod bias;
 mod error_bar;
+mod finer;
+mod marks;
+mod reference;
 
+pub use bias::bias_m;
 pub use error_bar::Amplification;
+pub use marks::{FoldMark, Mark, Peak, PeakFrom, fold, peak};
+pub use reference::{Branch, ReferencePoint, WholeStructure};
 
 use model::periodic::{Coefficients, Orbit};
 use numerics::continuation::{
@@ -135,6 +142,12 @@ impl TracePoint {
     /// Amplitude of a DOF's fundamental, m.
     pub fn amplitude_m(&self, dof: usize) -> f64 {
         self.fundamental[dof][0].hypot(self.fundamental[dof][1])
+    }
+
+    /// Its phase against the load, degrees; negative when it lags.
+    pub fn phase_deg(&self, dof: usize) -> f64 {
+        let [cosine, sine] = self.fundamental[dof];
+        (-sine).atan2(cosine).to_degrees()
     }
 }
 

@@ -17,7 +17,7 @@ use numerics::random::Stream;
 use numerics::second_order::SecondOrder;
 use runtime::event::EventLog;
 use runtime::numerical::Plant;
-use runtime::rig::{Measured, Rig, VirtualRig, VirtualRigParts};
+use runtime::rig::{Measured, VirtualRig, VirtualRigParts};
 use runtime::source::Scene;
 
 const STEP_S: f64 = 2e-4;

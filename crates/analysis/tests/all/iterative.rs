@@ -140,6 +140,7 @@ fn rig(setup: &Setup) -> Rig {
             rate: vec![f64::INFINITY],
             force: vec![f64::INFINITY],
             tracking_error: vec![f64::INFINITY],
+            overshoot: f64::INFINITY,
             step_s: STEP_S,
         },
         safe_path: SafePath { hold_s: 0.01, rate_m_s: 0.1 },

@@ -194,6 +194,7 @@ fn armed(description: &LoopDescription, ticks: usize) -> HybridLoop {
                 rate: none.clone(),
                 force: none.clone(),
                 tracking_error: none,
+                overshoot: f64::INFINITY,
                 step_s,
             },
             safe_path: SafePath { hold_s: 0.0, rate_m_s: 1.0 },

@@ -98,6 +98,7 @@ impl System {
                     rate: none.clone(),
                     force: none.clone(),
                     tracking_error: none,
+                    overshoot: f64::INFINITY,
                     step_s: self.options.step_s,
                 },
                 safe_path: SafePath { hold_s: 0.0, rate_m_s: 1.0 },

@@ -63,6 +63,7 @@ fn armed(description: &LoopDescription, rates: Rates, ticks: usize) -> HybridLoo
                 rate: none.clone(),
                 force: none.clone(),
                 tracking_error: none,
+                overshoot: f64::INFINITY,
                 step_s: STEP_S,
             },
             safe_path: SafePath { hold_s: 0.0, rate_m_s: 1.0 },
