@@ -10,7 +10,7 @@ use numerics::lanes::LANES;
 use runtime::batch::{BatchLoop, View};
 use runtime::clock::run_virtual;
 use runtime::periodic::PeriodicLoop;
-use runtime::record::{Ending, Options, Recorder};
+use runtime::record::{Options, Recorder};
 use runtime::stop::StopHandle;
 
 use crate::error::Error;
@@ -19,9 +19,9 @@ use crate::run_folder::TemporaryFolder;
 use serde::{Serialize, Serializer};
 use serde_json::json;
 
-use crate::assembly::{Assembly, Coupling, LoopOptions, Recording};
-use crate::reproduce::galmez::{self, Ground};
-use crate::reproduce::shaken_building::{Legs, ShakenBuilding};
+use crate::assembly::{Assembly, LoopOptions, Recording};
+use crate::iterative::Setup;
+use crate::reproduce::{Ground, beregi, galmez};
 use crate::sweep::{BATCH, Study, VariantStatus, Workspace};
 use experiment::{Embedded, Experiment};
 
@@ -51,9 +51,8 @@ impl Serialize for Measurement {
 
 /// Measures the benchmark loop of 163 840 steps and the kernels.
 pub fn measure(repeat: u32, mut progress: impl FnMut(&str)) -> Result<Vec<Measurement>, Error> {
-    let mut delay = galmez::assembly(&Ground::Synthetic)?;
-    delay.transfer_system = TransferSystem::Delay { samples: 29.0 };
-    delay.coupling = Coupling::Held;
+    let delay = galmez::delayed(galmez::benchmark(&Ground::Synthetic)?, 29)?;
+    let delay = delay.assembly()?.clone();
     let mut servo = delay.clone();
     servo.transfer_system =
         TransferSystem::ServoHydraulic(model::transfer::ServoHydraulic::BENCHMARK);
@@ -89,16 +88,17 @@ pub fn measure(repeat: u32, mut progress: impl FnMut(&str)) -> Result<Vec<Measur
     }
     let tick: fn(&mut PeriodicLoop) = PeriodicLoop::tick;
     let many: fn(&mut PeriodicLoop) = PeriodicLoop::go_on;
-    let (linear, bilinear) = ((Legs::Linear, 1), (Legs::Bilinear, 3));
-    for (id, (legs, harmonics), go, what) in [
-        ("trace_linear", linear, tick, "iterative test, linear building, 1 harmonic"),
-        ("trace_linear_virtual", linear, many, "the same in virtual time, many steps at once"),
-        ("trace_bilinear", bilinear, tick, "iterative test, bilinear building, 3 harmonics"),
-        ("trace_bilinear_virtual", bilinear, many, "the same in virtual time, many steps at once"),
+    let linear = beregi::split(beregi::linear()?, 1.79)?;
+    let bilinear = beregi::split(beregi::bilinear(3)?, 1.79)?;
+    for (id, test, go, what) in [
+        ("trace_linear", &linear, tick, "iterative test, linear building, 1 harmonic"),
+        ("trace_linear_virtual", &linear, many, "the same in virtual time, many steps at once"),
+        ("trace_bilinear", &bilinear, tick, "iterative test, bilinear building, 3 harmonics"),
+        ("trace_bilinear_virtual", &bilinear, many, "the same in virtual time, many steps at once"),
     ] {
         progress(what);
-        let mut building = ShakenBuilding::new(legs, 1.79, harmonics)?;
-        let nanoseconds = fastest(repeat, || Ok(building.time_ticks(5.0, go)))?;
+        let mut building = Setup::new(test.experiment(), test.assembly()?)?.periodic()?;
+        let nanoseconds = fastest(repeat, || Ok(periodic_ticks(&mut building, 5.0, go)))?;
         measurements.push(Measurement { id, what: what.to_owned(), nanoseconds, per: "step" });
     }
     progress("reduced model");
@@ -111,8 +111,7 @@ pub fn measure(repeat: u32, mut progress: impl FnMut(&str)) -> Result<Vec<Measur
     }
     progress("sweep");
     let nanoseconds = sweep(repeat)?;
-    let what =
-        "sweep: complete benchmark tests of 40 s, from draw to criteria, one core".to_owned();
+    let what = "sweep: benchmark tests of 40 s, draw to criteria, one core".to_owned();
     measurements.push(Measurement { id: "sweep_throughput", what, nanoseconds, per: "test" });
     Ok(measurements)
 }
@@ -173,6 +172,20 @@ fn bare_loop(assembly: &Assembly) -> Result<f64, Error> {
     Ok(start.elapsed().as_nanos() as f64 / hybrid.ticks() as f64)
 }
 
+/// Nanoseconds of a tick while the rig moves, over `time_s` of it; `go` ticks once or
+/// more.
+fn periodic_ticks(building: &mut PeriodicLoop, time_s: f64, go: fn(&mut PeriodicLoop)) -> f64 {
+    let mut target = building.source().blank_target();
+    target[0].0[1] = 2e-4;
+    building.set(13.5, &target);
+    let (start, begun_s) = (Instant::now(), building.time_s());
+    while building.time_s() < begun_s + time_s {
+        go(building);
+    }
+    let ticks = (building.time_s() - begun_s) / building.step_s();
+    start.elapsed().as_nanos() as f64 / ticks
+}
+
 fn batch(assembly: &Assembly) -> Result<f64, Error> {
     let load = assembly.load();
     let mut loops = Vec::with_capacity(LANES);
@@ -202,7 +215,7 @@ fn recorded_loop(assembly: &Assembly) -> Result<f64, Error> {
     run_virtual(&mut hybrid, &StopHandle::default(), |_| {});
     let ticks = hybrid.ticks();
     drop(hybrid);
-    handle.finish(Ending { ticks, trip: None })?;
+    handle.finish(ticks, None)?;
     // To the last byte handed over, not only to the end of the loop.
     let nanoseconds = start.elapsed().as_nanos() as f64 / ticks as f64;
     Ok(nanoseconds)

@@ -30,6 +30,7 @@ use thiserror::Error;
 
 use crate::assembly::PlantError;
 use crate::export::ExportError;
+use crate::page::text::quantity;
 use crate::report::ReportError;
 
 /// Why something could not be done. Options of a command line are not named here:
@@ -162,6 +163,12 @@ pub enum Error {
          [integrator] feedback = \"held\" and a [transfer_system] that is at least one step late"
     )]
     OneSystem,
+    /// A real test of a loop that cannot be stable.
+    #[error("the test was not started: {text}")]
+    PredictedUnstable {
+        /// What grows.
+        text: String,
+    },
     /// A rig behind a wire is late.
     #[error(
         "a rig at the end of a wire answers at least one step late, and this one answers at once: \
@@ -320,9 +327,9 @@ pub enum Error {
     NoSize,
     /// The command would not pass the gate.
     #[error(
-        "the command {what} {value:.4e} {unit}, and the limit of interface DOF {dof} is \
-         {limit:.4e} {unit} ({key}); use at most an rms of \"{rms_mm:.4} mm\" with this signal, or \
-         raise the limit"
+        "the command {what} {}, and the limit of interface DOF {dof} is {} ({key}); use at most an \
+         rms of \"{rms_mm:.4} mm\" with this signal, or raise the limit",
+        quantity(Some(*value), unit), quantity(Some(*limit), unit)
     )]
     BeyondLimit {
         what: &'static str,

@@ -31,24 +31,19 @@ pub struct Fit {
     pub period_s: f64,
     /// The whole tick, the virtual rig included.
     pub tick: Cost,
-    /// The numerical part.
-    pub numerical: NumericalCost,
+    /// A step of the numerical part: within the tick, or of its main loop.
+    pub step: Cost,
+    /// The main loop, where there is one.
+    pub main_loop: Option<MainLoop>,
 }
 
-/// What the numerical part costs.
+/// The time that a main loop has.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum NumericalCost {
-    /// A step of it within each tick.
-    InTick(Cost),
-    /// A step of a main loop of its own.
-    MainLoop {
-        /// A step.
-        step: Cost,
-        /// Ticks per step.
-        ratio: u64,
-        /// Ticks that a step may take.
-        task_ticks: u64,
-    },
+pub struct MainLoop {
+    /// Ticks per step.
+    pub ratio: u64,
+    /// Ticks that a step may take.
+    pub task_ticks: u64,
 }
 
 /// What something took in a trial.
@@ -67,30 +62,20 @@ impl Fit {
         // A large model is prepared once.
         let own = plant.numerical.partitioned().cloned();
         let (tick, main) = tick_costs(assembly, plant);
-        let numerical = match (main, &assembly.rates) {
-            (Some(step), Some(rates)) => NumericalCost::MainLoop {
-                step,
-                ratio: rates.ratio as u64,
-                task_ticks: rates.task_ticks as u64,
-            },
-            _ => {
-                let numerical = match own {
-                    Some(own) => own,
-                    None => {
-                        Integrator::new(&assembly.substructures.numerical, &assembly.integrator)?
-                    }
-                };
-                NumericalCost::InTick(numerical_cost(assembly, numerical))
+        let rates = main.and(assembly.rates.as_ref());
+        let main_loop = rates.map(|rates| MainLoop {
+            ratio: rates.ratio as u64,
+            task_ticks: rates.task_ticks as u64,
+        });
+        let step = match (main, own) {
+            (Some(step), _) => step,
+            (None, Some(own)) => numerical_cost(assembly, own),
+            (None, None) => {
+                let numerical = &assembly.substructures.numerical;
+                numerical_cost(assembly, Integrator::new(numerical, &assembly.integrator)?)
             }
         };
-        Ok(Self { period_s: assembly.integrator.step_s, tick, numerical })
-    }
-
-    /// What a step of the numerical part takes: within the tick, or of the main loop.
-    pub fn step(&self) -> Cost {
-        match self.numerical {
-            NumericalCost::InTick(step) | NumericalCost::MainLoop { step, .. } => step,
-        }
+        Ok(Self { period_s: assembly.integrator.step_s, tick, step, main_loop })
     }
 
     /// Share of the period that the tick needs, the margin included.
@@ -100,12 +85,8 @@ impl Fit {
 
     /// Share of its time that a step of a main loop needs, the margin included.
     pub fn main_share(&self) -> Option<f64> {
-        match self.numerical {
-            NumericalCost::InTick(_) => None,
-            NumericalCost::MainLoop { step, task_ticks, .. } => {
-                Some(MARGIN * step.p99_s / (task_ticks.max(1) as f64 * self.period_s))
-            }
-        }
+        let ticks = self.main_loop?.task_ticks.max(1) as f64;
+        Some(MARGIN * self.step.p99_s / (ticks * self.period_s))
     }
 
     /// Whether every task fits its time.
@@ -117,34 +98,27 @@ impl Fit {
     /// fit, the task taking the whole of it: 1 if a single loop fits, `None` if
     /// what must stay in the tick does not fit by itself.
     pub fn ratio(&self) -> Option<u64> {
-        let (outer_s, main_s) = match self.numerical {
-            NumericalCost::InTick(_) if self.fits() => return Some(1),
-            NumericalCost::InTick(step) => ((self.tick.p99_s - step.p99_s).max(0.0), step.p99_s),
-            NumericalCost::MainLoop { step, .. } => (self.tick.p99_s, step.p99_s),
+        let main_s = self.step.p99_s;
+        let (outer_s, least) = match self.main_loop {
+            None if self.fits() => return Some(1),
+            None => ((self.tick.p99_s - main_s).max(0.0), 2.0),
+            Some(_) => (self.tick.p99_s, 1.0),
         };
         let ratio = (MARGIN * main_s / self.period_s).ceil();
-        let least = if matches!(self.numerical, NumericalCost::InTick(_)) { 2.0 } else { 1.0 };
         (MARGIN * outer_s <= self.period_s && ratio <= MOST_RATIO)
-            .then_some(ratio.max(least) as u64)
+            .then_some(f64::max(ratio, least) as u64)
     }
 }
 
-/// Whether there is more to time.
-enum More {
-    Yes,
-    No,
-}
-
 /// Calls `once` again and again, each time after a sleep, until it or the time
-/// for it ends. `once` gets the instant at which it begins.
-fn repeat(mut once: impl FnMut(Instant) -> More) {
+/// for it ends. `once` gets the instant at which it begins, and says whether there is
+/// more to time.
+fn repeat(mut once: impl FnMut(Instant) -> bool) {
     let start = Instant::now();
     for done in 1..=TRIAL_TICKS {
         sleep(SLEEP);
-        if matches!(once(Instant::now()), More::No) {
-            break;
-        }
-        if done >= FEWEST_TICKS && start.elapsed().as_secs_f64() > TRIAL_S {
+        let late = done >= FEWEST_TICKS && start.elapsed().as_secs_f64() > TRIAL_S;
+        if !once(Instant::now()) || late {
             break;
         }
     }
@@ -169,7 +143,7 @@ fn tick_costs(assembly: &Assembly, plant: Plant) -> (Cost, Option<Cost>) {
     let (mut ticks, mut steps) = (Latency::default(), Latency::default());
     repeat(|begun| {
         if hybrid.is_over() {
-            return More::No;
+            return false;
         }
         hybrid.tick();
         ticks.record(nanoseconds(begun));
@@ -179,7 +153,7 @@ fn tick_costs(assembly: &Assembly, plant: Plant) -> (Cost, Option<Cost>) {
                 steps.record(nanoseconds(begun));
             }
         }
-        More::Yes
+        true
     });
     (Cost::of(&ticks), (steps.count() > 0).then(|| Cost::of(&steps)))
 }
@@ -197,7 +171,7 @@ fn numerical_cost(assembly: &Assembly, mut numerical: Integrator) -> Cost {
         let settled = numerical.advance(load.at(tick), load.at(tick + 1), &force).is_ok();
         steps.record(nanoseconds(begun));
         tick += 1;
-        if settled && tick < load.ticks() { More::Yes } else { More::No }
+        settled && tick < load.ticks()
     });
     Cost::of(&steps)
 }
@@ -211,8 +185,7 @@ mod tests {
     }
 
     fn fit(tick_us: f64, numerical_us: f64) -> Fit {
-        let numerical = NumericalCost::InTick(cost(numerical_us));
-        Fit { period_s: 1e-3, tick: cost(tick_us), numerical }
+        Fit { period_s: 1e-3, tick: cost(tick_us), step: cost(numerical_us), main_loop: None }
     }
 
     #[test]
@@ -230,7 +203,8 @@ mod tests {
         let two = |tick: f64, step: f64, task_ticks: u64| Fit {
             period_s: 1e-3,
             tick: cost(tick),
-            numerical: NumericalCost::MainLoop { step: cost(step), ratio: 10, task_ticks },
+            step: cost(step),
+            main_loop: Some(MainLoop { ratio: 10, task_ticks }),
         };
         assert!(two(100.0, 900.0, 2).fits());
         let short = two(100.0, 1400.0, 2);

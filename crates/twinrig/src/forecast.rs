@@ -15,13 +15,14 @@ use analysis::loop_stability::{
 use model::compensator::Design;
 use model::predictor::Design as Predictor;
 use model::rates::Rates;
+use serde::Serialize;
 
 use crate::assembly::{Assembly, Coupling};
 use crate::error::Error;
-use crate::fit::Fit;
+use crate::words::rounded;
 
 /// A mode of the whole structure.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Mode {
     /// Natural frequency; zero of a structure without support that moves as a
     /// rigid body.
@@ -53,9 +54,10 @@ pub enum Stability {
 
 /// The slowest-decaying motion of a loop; its numbers are none (NaN) where only
 /// the count of growing motions is known.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Dominant {
     /// Growing motions of the loop, a pair counted twice; none: stable.
+    #[serde(skip)]
     pub growing: usize,
     /// What one period multiplies it by; grows above 1.
     pub radius: f64,
@@ -70,14 +72,16 @@ pub struct Dominant {
 }
 
 /// What the map over a period of a loop at two rates says.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct TwoRates {
     /// The slowest-decaying motion.
+    #[serde(skip)]
     pub dominant: Dominant,
     /// Further delay of the force, in whole ticks, that a stable loop bears, where
     /// it was asked for and the loop loses its stability within what was tried.
     pub delay_margin_s: Option<f64>,
     /// Whether compensator or predictor adapt, and are taken as they will have learnt.
+    #[serde(rename = "as_learnt")]
     pub learnt: bool,
 }
 
@@ -123,8 +127,6 @@ pub struct Forecast {
     pub critical_delay: Option<CriticalDelay>,
     /// The delay the transfer system has at the frequency that matters.
     pub delay_s: f64,
-    /// What a tick costs here, and whether it fits its period.
-    pub fit: Fit,
     /// Period of the loop, s.
     pub step_s: f64,
 }
@@ -141,9 +143,18 @@ const RIGID: f64 = 1e-6;
 /// Ratios of critical damping below this are none.
 const NEUTRAL: f64 = 1e-6;
 
+/// Whether other compensators are tried beside the declared one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Others {
+    /// Yes, where the structure is small enough.
+    Tried,
+    /// No: the loop as declared alone.
+    Left,
+}
+
 impl Forecast {
     /// Examines an assembly.
-    pub fn new(assembly: &Assembly) -> Result<Self, Error> {
+    pub fn new(assembly: &Assembly, others: Others) -> Result<Self, Error> {
         let own = own_modes(&assembly.substructures.whole.linearised())?;
         let fastest_hz = own.natural.iter().map(|(omega, _)| *omega).fold(0.0, f64::max) / TAU;
         let listed: Vec<Mode> = own
@@ -165,7 +176,8 @@ impl Forecast {
             Some(critical) if critical.frequency_hz.is_finite() => critical.frequency_hz,
             _ => first_hz,
         };
-        let (stability, examined) = judge(assembly, &description, &structures, Some(matters_hz));
+        let tried_hz = (others == Others::Tried).then_some(matters_hz);
+        let (stability, examined) = judge(assembly, &description, &structures, tried_hz);
         Ok(Self {
             rigid_bodies: listed.iter().filter(|mode| mode.is_rigid()).count(),
             modes: listed.into_iter().take(MODES).collect(),
@@ -176,24 +188,25 @@ impl Forecast {
             linear: assembly.substructures.whole.elements.is_empty(),
             critical_delay,
             delay_s: transfer_delay_s(&description, matters_hz),
-            fit: Fit::measure(assembly)?,
             step_s: assembly.integrator.step_s,
         })
     }
 
     /// Whether instability is predicted.
     pub fn is_unstable(&self) -> bool {
-        match &self.stability {
-            Stability::Linear(dominant) | Stability::Rigid(dominant) => grows(dominant),
-            Stability::TwoRates(found) => grows(&found.dominant),
-            Stability::Unknown(_) => false,
-        }
+        self.stability.dominant().is_some_and(|dominant| dominant.growing > 0)
     }
 }
 
-/// Whether a loop has growing motions.
-pub fn grows(dominant: &Dominant) -> bool {
-    dominant.growing > 0
+impl Stability {
+    /// The slowest-decaying motion, where something can be said.
+    pub fn dominant(&self) -> Option<&Dominant> {
+        match self {
+            Self::Linear(dominant) | Self::Rigid(dominant) => Some(dominant),
+            Self::TwoRates(found) => Some(&found.dominant),
+            Self::Unknown(_) => None,
+        }
+    }
 }
 
 /// Whether a motion neither grows nor decays.
@@ -331,10 +344,10 @@ fn at_two_rates(
 fn unstable_as_it_starts(motion: Option<Motion>) -> Stability {
     let grows = motion
         .filter(|motion| motion.growth_1_s() > 0.0)
-        .map(|motion| format!(" (a motion of {:.4} Hz grows)", motion.exponent.im / TAU));
+        .map(|motion| format!(" (motion at {} Hz grows)", rounded(motion.exponent.im / TAU)));
     Stability::Unknown(format!(
-        "the adaptive compensator makes the loop unstable as it starts{} and stable as it will \
-         have learnt: whether it learns in time, a rehearsal tells",
+        "unstable with the initial parameters of the adaptive compensator{}, stable after \
+         convergence: rehearse whether it converges in time",
         grows.unwrap_or_default()
     ))
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use model::channel::Channel;
 use runtime::host::protocol::{VERSION, Welcome};
-use runtime::host::{HostLink, HostParts, RealTime, Token};
+use runtime::host::{HostLink, HostParts, Token};
 use runtime::hybrid_loop::HybridLoop;
 use runtime::hybrid_loop::course::Stage;
 use runtime::record::{EventKind, EventNote};
@@ -17,6 +17,7 @@ use runtime::tap::Tap;
 use crate::assembly::Assembly;
 use crate::error::Error;
 use crate::onlooker::{Event, Onlooker};
+use crate::pace::Clock;
 use experiment::Experiment;
 
 /// Where a link listens, and a client looks for it, unless told otherwise.
@@ -88,7 +89,7 @@ pub(crate) fn attach_host(
     hybrid: HybridLoop,
     hosting: Option<Hosting>,
     stop: &StopHandle,
-    real_time: RealTime,
+    clock: Clock,
 ) -> Result<(HybridLoop, Option<HostLink>), Error> {
     let Some(Hosting { listener, token }) = hosting else {
         return match assembly.stream {
@@ -107,7 +108,7 @@ pub(crate) fn attach_host(
     let names = |channel: Channel| (channel.name, channel.unit);
     let welcome = Welcome {
         version: VERSION,
-        clock: real_time as u8,
+        clock: u8::from(clock == Clock::Real),
         title: experiment.title.clone(),
         tick_hz: rate_hz,
         load_hz: experiment.excitation.stream.map_or(0.0, |stream| stream.rate_hz),

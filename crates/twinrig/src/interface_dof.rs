@@ -33,10 +33,7 @@ impl Place {
 
     /// Unit of its motion.
     pub fn unit(&self) -> &'static str {
-        match self.kind {
-            DofKind::Translation => "m",
-            DofKind::Rotation => "rad",
-        }
+        motion_unit(self.kind)
     }
 
     /// Unit of its force.
@@ -50,6 +47,14 @@ impl Place {
     /// A thousandth of its unit, in which it is shown.
     pub fn shown_unit(&self) -> String {
         format!("m{}", self.unit())
+    }
+}
+
+/// Unit of the motion of a DOF.
+pub(crate) fn motion_unit(kind: DofKind) -> &'static str {
+    match kind {
+        DofKind::Translation => "m",
+        DofKind::Rotation => "rad",
     }
 }
 

@@ -7,26 +7,26 @@ use runtime::gate::{Trip, TripKind};
 use runtime::laboratory::{
     AcceptedSession, LabProfile, LabServer, Laboratory, LaboratoryParts, SessionEnd, Start,
 };
+use runtime::link::LinkCounts;
 use runtime::link::wire::{KNOWS_ACHIEVED, LOCK_STEP, PACED, VIRTUAL};
-use runtime::realtime::prepare_thread;
+use runtime::realtime::{Driver, RealtimePlan, prepare_thread};
 use runtime::record::{
-    Ending, EventKind, EventNote, Existing, Header, Options, Record, Recorder, RecorderHandle,
-    Role, Summary, TripNote,
+    EventKind, EventNote, Header, Options, Purpose, Record, Recorder, RecorderHandle, Role,
+    Summary, TripNote,
 };
 use runtime::stop::StopHandle;
-use runtime::world::World;
+use runtime::world;
 use serde::Serialize;
-use serde_json::{Map, Value};
 
 use crate::error::Error;
 use crate::iterative::Setup;
 use crate::machine;
 use crate::notes::{header, link_note};
 use crate::onlooker::{Event, Onlooker};
-use crate::pace::{Clock, recording};
+use crate::pace::{Clock, plan, recording};
 use crate::remote::own_limits;
 use crate::report;
-use crate::run::{named_counts, write_pages};
+use crate::run::write_pages;
 use crate::run_folder::RunFolder;
 use crate::test::Test;
 use experiment::rig::USUAL_PORT;
@@ -74,9 +74,9 @@ pub struct SessionResult {
     /// How long the way to safe took then, s.
     pub safe_after_s: Option<f64>,
     /// What came and went over the wire.
-    pub link: Map<String, Value>,
+    pub link: LinkCounts,
     /// Status and peaks.
-    pub summary: Value,
+    pub summary: report::Summary,
     /// As written to the record.
     #[serde(skip)]
     pub ended: Summary,
@@ -106,7 +106,7 @@ impl Test {
         let mut ahead = folders.ahead()?;
         let port = self.experiment().rig.port().unwrap_or(USUAL_PORT);
         let address = options.listen.unwrap_or_else(|| (Ipv4Addr::LOCALHOST, port).into());
-        let mut server = LabServer::bind(&World::system(), address, self.lab_profile()?)?;
+        let mut server = LabServer::bind(&world::system(), address, self.lab_profile()?)?;
         let _attended = stop.attend();
         onlooker.event(&Event::Listening(server.address));
         let mut result = LaboratoryResult::default();
@@ -129,6 +129,7 @@ impl Test {
             rate_hz: experiment.integrator.rate_hz(),
             limits: own_limits(self.assembly()?),
             watchdog_s: experiment.rig.watchdog_s,
+            patience_s: experiment.rig.patience_s,
             token: experiment.rig.token(),
             modes: LOCK_STEP | PACED | KNOWS_ACHIEVED | VIRTUAL,
         })
@@ -182,8 +183,8 @@ impl Test {
             peer,
             silent_s: end.silent_s,
             safe_after_s: end.safe_after_s,
-            link: named_counts(&end.counts),
-            summary: report::summary_json(&record),
+            link: end.counts,
+            summary: report::summary(&record)?,
             ended,
             end,
         })
@@ -205,19 +206,23 @@ impl Test {
         let options = Options { flush, ..recording(experiment, clock) };
         let channels = Laboratory::channels(self.assembly()?.count());
         let header = self.laboratory_header(&accepted)?;
-        let (sink, handle) = Recorder::create(record, &header, &channels, vec![], &options)?;
+        let (sink, mut handle) = Recorder::create(record, &header, &channels, vec![], &options)?;
         let laboratory = Laboratory::new(self.laboratory_parts()?, Some(sink));
         let real = (!accepted.lock_step).then_some(experiment.realtime.priority);
         // A thread of its own: what it is granted must not pass to the writer's.
-        let ((laboratory, end), notices) = std::thread::scope(|scope| {
+        let ((laboratory, end), granted) = std::thread::scope(|scope| {
             let served = scope.spawn(move || {
-                let notices = real.map(prepare_thread).unwrap_or_default();
-                (server.serve(accepted, laboratory, stop), notices)
+                let granted = real.map(prepare_thread);
+                (server.serve(accepted, laboratory, stop), granted)
             });
             served.join().map_err(|_| Error::Panicked)
         })?;
+        if let Some(granted) = &granted {
+            let plan = RealtimePlan { overrun_limit: experiment.rig.bridge, ..plan(experiment) };
+            handle.note_timing(Driver::note(&plan, granted, &end.timing));
+        }
         let summary = end_session(handle, laboratory, &end)?;
-        Ok((end, summary, notices))
+        Ok((end, summary, granted.unwrap_or_default().notices))
     }
 
     fn laboratory_header(&self, accepted: &AcceptedSession) -> Result<Header, Error> {
@@ -265,7 +270,7 @@ fn end_session(
     let trip = trip.filter(|trip| trip.code != TripKind::PeerLeft.code()).or(of_loop);
     let ticks = laboratory.ticks();
     drop(laboratory);
-    Ok(handle.finish(Ending { ticks, trip })?)
+    Ok(handle.finish(ticks, trip)?)
 }
 
 /// Why the laboratory tripped: it misses the loop, where the loop misses the laboratory.
@@ -296,10 +301,10 @@ impl Folders<'_> {
     /// the time in its name is tried and let go: it is named when it is needed.
     fn ahead(&mut self) -> Result<Option<RunFolder>, Error> {
         if let SessionFolders::Named(_) = self.names {
-            return self.next(Existing::Replace).map(Some);
+            return self.next(Purpose::Rehearsal).map(Some);
         }
         let number = self.number;
-        self.next(Existing::Keep)?;
+        self.next(Purpose::RealTest)?;
         self.number = number;
         Ok(None)
     }
@@ -313,16 +318,16 @@ impl Folders<'_> {
         match ahead {
             // A real test replaces nothing, not even a rehearsal.
             Some(taken) if accepted.lock_step || !taken.record().exists() => Ok(taken),
-            _ => self.next(Existing::Keep),
+            _ => self.next(Purpose::RealTest),
         }
     }
 
     /// Takes the next one. The first is where it was asked for or nowhere; of
     /// those with a number, what is kept or in use is passed over.
-    fn next(&mut self, existing: Existing) -> Result<RunFolder, Error> {
+    fn next(&mut self, purpose: Purpose) -> Result<RunFolder, Error> {
         loop {
             self.number += 1;
-            let taken = RunFolder::take(&self.name(), Role::Laboratory, existing);
+            let taken = RunFolder::take(&self.name(), Role::Laboratory, purpose);
             match taken {
                 Err(Error::Write { .. }) => return taken,
                 Err(_) if self.number > 1 && self.number < MOST_FOLDERS => {}

@@ -19,7 +19,6 @@ pub mod iterative;
 pub mod journal;
 pub mod laboratory;
 pub mod load_rows;
-pub mod loop_page;
 pub mod loop_record;
 pub mod machine;
 pub mod notes;
@@ -27,7 +26,6 @@ pub mod onlooker;
 mod pace;
 pub mod page;
 pub mod reduce;
-pub mod reduction_page;
 pub mod remote;
 pub mod replay;
 pub mod report;
@@ -43,6 +41,9 @@ pub mod words;
 pub use error::{Driven, Error, NotKept};
 pub use onlooker::{Event, Onlooker, Silent};
 pub use pace::Clock;
-pub use run::{Run, RunOptions, read_record, record_path, refuse_overwriting, write_report};
+pub use run::{
+    Run, RunOptions, Unstable, read_record, record_path, refuse_overwriting, write_report,
+};
 pub use runtime::stop::StopHandle;
+pub use runtime::verdict;
 pub use test::{IN_PROCESS, Test};

@@ -4,18 +4,16 @@ use std::path::Path;
 
 use model::channel::Channel;
 use runtime::clock::run_virtual;
-use runtime::host::RealTime;
 use runtime::link::LinkCounts;
 use runtime::load::Load;
 use runtime::periodic::PeriodicLoop;
 use runtime::realtime::{Driver, machine_facts};
-use runtime::record::{
-    Ending, EventNote, Recorder, RecorderHandle, Role, Summary, TimingNote, TripNote,
-};
+use runtime::record::{EventNote, Recorder, RecorderHandle, Role, Summary, TimingNote, TripNote};
 use runtime::reference::{Reference, ReferenceError};
 use runtime::stop::StopHandle;
 use runtime::tick::Loop;
 use runtime::two_rate::Counts;
+use runtime::verdict::Reason;
 
 use crate::assembly::{Assembly, LoopOptions, Recording};
 use crate::error::Error;
@@ -47,6 +45,7 @@ pub(crate) fn record_run(
     source: &dyn Source,
     assembly: &Assembly,
     record: &Path,
+    prediction: Vec<Reason>,
     (clock, host): (Clock, Option<Hosting>),
     stop: &StopHandle,
     onlooker: &mut dyn Onlooker,
@@ -60,6 +59,7 @@ pub(crate) fn record_run(
     let pacer = Pacer::start(clock, experiment, onlooker)?;
     let mut header = header(experiment, source, assembly)?;
     pacer.describe(&mut header);
+    header.prediction = prediction;
     let options = recording(experiment, clock);
     let channels = assembly.channels();
     let (sink, mut handle) = Recorder::create(record, &header, &channels, columns, &options)?;
@@ -69,8 +69,7 @@ pub(crate) fn record_run(
     let joined = clock == Clock::Real || host.is_some() || assembly.remote.is_some();
     let attended = joined.then(|| stop.attend());
     let hybrid = assembly.hybrid_loop(remote::plant(assembly)?, load, loop_options);
-    let real_time = if clock == Clock::Real { RealTime::Yes } else { RealTime::No };
-    let (mut hybrid, link) = attach_host(experiment, assembly, hybrid, host, stop, real_time)?;
+    let (mut hybrid, link) = attach_host(experiment, assembly, hybrid, host, stop, clock)?;
     match pacer {
         Pacer::Virtual => {
             let all = assembly.most_ticks();
@@ -120,7 +119,7 @@ fn end_record<S: runtime::source::Source>(
     let ticks = test.ticks();
     // The sink goes with the loop: the writer then knows that no frame follows.
     drop(test);
-    Ok(handle.finish(Ending { ticks, trip })?)
+    Ok(handle.finish(ticks, trip)?)
 }
 
 /// Most parts of one trace.

@@ -74,6 +74,7 @@ pub(crate) fn bare_header(assembly: &Assembly) -> Header {
             .iter()
             .map(|kind| (kind.code(), kind.words().to_owned()))
             .collect(),
+        prediction: Vec::new(),
     }
 }
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use runtime::realtime::{Cpu, Driver, RealtimePlan, ThreadPlan, machine_facts};
-use runtime::record::{Durability, Existing, Header, Options};
+use runtime::record::{Header, Options};
 
 use crate::error::Error;
 use crate::machine;
@@ -90,13 +90,9 @@ pub(crate) fn recording(experiment: &Experiment, clock: Clock) -> Options {
         }
         Clock::Real => {
             let usual = Options::real_time(experiment.integrator.rate_hz() / spec.every as f64);
-            Options {
-                ring_frames: spec.ring.unwrap_or(usual.ring_frames),
-                batch_frames,
-                flush: Some(Duration::from_secs_f64(spec.flush_s)),
-                durability: Durability::PowerLoss,
-                existing: Existing::Keep,
-            }
+            let ring_frames = spec.ring.unwrap_or(usual.ring_frames);
+            let flush = Some(Duration::from_secs_f64(spec.flush_s));
+            Options { ring_frames, batch_frames, flush, ..usual }
         }
     }
 }

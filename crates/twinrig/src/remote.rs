@@ -6,7 +6,7 @@ use runtime::link::wire::VIRTUAL;
 use runtime::link::{LinkPlan, Pace};
 use runtime::numerical::Plant;
 use runtime::rig::{NetworkRig, Peer};
-use runtime::world::World;
+use runtime::world;
 
 use crate::assembly::{Assembly, Coupling};
 use crate::error::Error;
@@ -61,7 +61,7 @@ pub(crate) fn link_plan(
 pub(crate) fn plant(assembly: &Assembly) -> Result<Plant, Error> {
     match &assembly.remote {
         None => Ok(assembly.plant()?),
-        Some(plan) => Ok(assembly.split(NetworkRig::connect(&World::system(), plan)?, None)?),
+        Some(plan) => Ok(assembly.split(NetworkRig::connect(&world::system(), plan)?, None)?),
     }
 }
 

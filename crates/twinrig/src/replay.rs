@@ -76,7 +76,7 @@ impl Serialize for Replay {
 }
 
 /// What stopped the test from outside the tick: the operator, or a clock that
-/// missed too many deadlines. No measurement tells of them, the record does.
+/// missed too many deadlines or waited for a load in vain. No measurement tells of them, the record does.
 struct Stops {
     /// Tick before which the test was stopped, and the code of the trip.
     trip: Option<(usize, u8)>,
@@ -88,7 +88,13 @@ struct Stops {
 
 impl Stops {
     fn of(record: &Record) -> Self {
-        let outside = [TripKind::Operator.code(), TripKind::Overrun.code()];
+        // In virtual time it is the clock that waits for a load in vain.
+        let is_virtual = record.header.started.is_empty();
+        let outside = |code: u8| match TripKind::from_code(code) {
+            Some(TripKind::Operator | TripKind::Overrun) => true,
+            Some(TripKind::NoLoad) => is_virtual,
+            _ => false,
+        };
         let first = record.column("trip").and_then(|trip| {
             let tick = trip.iter().position(|&code| code != 0.0)?;
             Some((tick, trip[tick] as u8))
@@ -103,7 +109,7 @@ impl Stops {
                 && tick(event.time_s) > tripped
         });
         Self {
-            trip: first.filter(|(_, code)| outside.contains(code)),
+            trip: first.filter(|(_, code)| outside(*code)),
             ramp_down: ramp.map(|event| tick(event.time_s)),
             freeze: second.map(|event| tick(event.time_s)),
         }
@@ -113,6 +119,9 @@ impl Stops {
         match self.trip {
             Some((at, code)) if at == tick && code == TripKind::Overrun.code() => {
                 hybrid.trip_overrun(0, 0);
+            }
+            Some((at, code)) if at == tick && code == TripKind::NoLoad.code() => {
+                hybrid.trip_no_load(0);
             }
             Some((at, _)) if at == tick => operator::stop(hybrid, Response::Hold),
             _ => {}
@@ -226,7 +235,7 @@ pub fn replay(record: &Record) -> Result<Replay, Error> {
                 // Which batch a tick used is part of what happened.
                 let name = "main.batch".to_owned();
                 let used = record.column(&name).ok_or(Error::NoChannel(name))?;
-                two.follow(used[rows_before(record).min(used.len())..].to_vec());
+                two.schedule = Some(used[rows_before(record).min(used.len())..].to_vec());
             }
             (plant, ReplayKind::Measurements)
         }

@@ -3,13 +3,18 @@
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-use runtime::record::{Existing, Record, Role};
+use runtime::link::LinkCounts;
+use runtime::record::{Purpose, Record, Role};
 use runtime::stop::StopHandle;
+use runtime::two_rate::Counts;
+use runtime::verdict::{Level, Reason};
 use serde::Serialize;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use crate::assembly::{Assembly, ReductionFacts};
+use crate::check::reasons;
 use crate::error::Error;
+use crate::forecast::{Forecast, Others};
 use crate::hosted::HostOptions;
 use crate::loop_record::{Ended, record_run};
 use crate::onlooker::Onlooker;
@@ -28,6 +33,18 @@ pub struct RunOptions {
     pub rig: Option<String>,
     /// A link for a host.
     pub host: Option<HostOptions>,
+    /// What becomes of a real test whose loop is predicted to be unstable.
+    pub unstable: Unstable,
+}
+
+/// What becomes of a real test whose loop is predicted to be unstable.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Unstable {
+    /// It is not started.
+    #[default]
+    Refused,
+    /// It is started all the same.
+    Accepted,
 }
 
 /// A test that took place.
@@ -42,11 +59,11 @@ pub struct Run {
     /// What became of a large structure.
     pub reduction: Option<ReductionFacts>,
     /// What became of the main loop's batches, where there is one.
-    pub main_loop: Option<Value>,
+    pub main_loop: Option<Counts>,
     /// What came and went over the wire, where there is one.
-    pub link: Option<Map<String, Value>>,
+    pub link: Option<LinkCounts>,
     /// Status, criteria and peaks.
-    pub summary: Value,
+    pub summary: report::Summary,
     /// How it ended.
     #[serde(skip)]
     pub ended: Ended,
@@ -96,12 +113,12 @@ impl Test {
         // The laboratory is found before any file is written.
         let rig = options.rig.as_deref();
         let assembly = self.reach(options.clock, Wire::ClosedLoop, rig, onlooker)?;
-        let existing = match options.clock {
-            Clock::Virtual => Existing::Replace,
-            Clock::Real => Existing::Keep,
+        let purpose = match options.clock {
+            Clock::Virtual => Purpose::Rehearsal,
+            Clock::Real => Purpose::RealTest,
         };
         // Ours until the report is written.
-        let folder = RunFolder::take(folder, Role::Loop, existing)?;
+        let folder = RunFolder::take(folder, Role::Loop, purpose)?;
         self.run_in(&assembly, &folder, options, stop, onlooker)
     }
 
@@ -129,29 +146,22 @@ impl Test {
         stop: &StopHandle,
         onlooker: &mut dyn Onlooker,
     ) -> Result<Run, Error> {
+        let prediction = self.prediction(assembly, options.clock, options.unstable)?;
         let host = options.host.map(|host| host.open(onlooker)).transpose()?;
         let pace = (options.clock, host);
         let (experiment, source) = (self.experiment(), self.source());
-        let ended = record_run(experiment, source, assembly, path, pace, stop, onlooker)
-            .map_err(|error| error.not_kept(None, path))?;
+        let ended =
+            record_run(experiment, source, assembly, path, prediction, pace, stop, onlooker)
+                .map_err(|error| error.not_kept(None, path))?;
         let record = Record::read(path)?;
         Ok(Run {
             folder: String::new(),
             warning_constant_j: ended.constant_j,
             warnings: self.warnings().to_json(),
             reduction: self.reduction(),
-            main_loop: ended.main_loop.map(|counts| {
-                json!({
-                    "batches": counts.batches,
-                    "late": counts.late,
-                    "missing": counts.missing,
-                    "erased": counts.erased,
-                    "longest_bridge": counts.longest_bridge,
-                    "most_iterations": counts.most_iterations,
-                })
-            }),
-            link: ended.link.map(|counts| named_counts(&counts)),
-            summary: report::summary_json(&record),
+            main_loop: ended.main_loop,
+            link: ended.link,
+            summary: report::summary(&record)?,
             ended,
             record,
             files: Vec::new(),
@@ -159,21 +169,36 @@ impl Test {
     }
 }
 
-/// The counts of a link by their names.
-pub(crate) fn named_counts(counts: &runtime::link::LinkCounts) -> Map<String, Value> {
-    counts.named().iter().map(|&(name, count)| (name.to_owned(), count.into())).collect()
+impl Test {
+    /// What is known against the loop before it runs. A real test that is predicted to be
+    /// unstable is refused unless that is accepted.
+    fn prediction(
+        &self,
+        assembly: &Assembly,
+        clock: Clock,
+        unstable: Unstable,
+    ) -> Result<Vec<Reason>, Error> {
+        let forecast = Forecast::new(assembly, Others::Left)?;
+        let reasons = reasons(&forecast, &self.experiment().verdict);
+        let grave = reasons.iter().find(|reason| reason.level == Level::Unsafe);
+        match grave {
+            Some(reason) if clock == Clock::Real && unstable == Unstable::Refused => {
+                Err(Error::PredictedUnstable { text: reason.text.clone() })
+            }
+            _ => Ok(reasons),
+        }
+    }
 }
 
 impl Run {
-    /// How it ended, in one word for machines: `completed`, `tripped`, …
-    pub fn status(&self) -> &str {
-        self.summary["status"].as_str().unwrap_or_default()
+    /// How it ended.
+    pub fn status(&self) -> report::Status {
+        self.summary.status
     }
 
     /// The evaluation criterion of this name, such as `J2`.
     pub fn criterion(&self, id: &str) -> Option<f64> {
-        let criteria = self.summary["criteria"].as_array()?;
-        criteria.iter().find(|criterion| criterion["id"] == id)?["value"].as_f64()
+        self.summary.criterion(id)
     }
 
     /// Writes report and summary into a folder; gives their names.
@@ -183,7 +208,7 @@ impl Run {
 }
 
 fn pages(record: &Record) -> Result<[(&'static str, String); 2], Error> {
-    let summary = report::summary_json(record);
+    let summary = json!(report::summary(record)?);
     Ok([("report.html", report::html(record)?), ("summary.json", format!("{summary:#}\n"))])
 }
 

@@ -4,7 +4,7 @@ use std::fs::{self, File, TryLockError};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use runtime::record::{Existing, Record, RecordError, Role};
+use runtime::record::{Purpose, Record, RecordError, Role};
 
 use crate::error::Error;
 
@@ -81,9 +81,9 @@ enum Made {
 
 impl RunFolder {
     /// Takes a folder, made if it is not there. What lies in it must be
-    /// replaceable: with [`Existing::Keep`] no record may, else only a rehearsal
+    /// replaceable: with [`Purpose::RealTest`] no record may, else only a rehearsal
     /// of the same end of a test.
-    pub fn take(folder: &Path, role: Role, existing: Existing) -> Result<Self, Error> {
+    pub fn take(folder: &Path, role: Role, purpose: Purpose) -> Result<Self, Error> {
         let path = || folder.to_path_buf();
         let made = if folder.exists() { Made::Before } else { Made::Here };
         fs::create_dir_all(folder).map_err(Error::write(folder))?;
@@ -95,17 +95,17 @@ impl RunFolder {
             Err(TryLockError::Error(_)) => {}
         }
         let taken = Self { folder: path(), made, _lock: lock };
-        taken.may_write(role, existing)?;
+        taken.may_write(role, purpose)?;
         Ok(taken)
     }
 
     /// Whether a record can be written there.
-    fn may_write(&self, role: Role, existing: Existing) -> Result<(), Error> {
+    fn may_write(&self, role: Role, purpose: Purpose) -> Result<(), Error> {
         let record = self.record();
         if !record.exists() {
             return Ok(());
         }
-        if existing == Existing::Keep {
+        if purpose == Purpose::RealTest {
             return Err(RecordError::Exists(record).into());
         }
         // What cannot be read as a record is left to the recorder to judge.
@@ -161,21 +161,21 @@ mod tests {
     fn a_folder_has_one_writer_at_a_time() {
         let lab = tempfile::tempdir().unwrap();
         let folder = lab.path().join("a/b");
-        let first = RunFolder::take(&folder, Role::Laboratory, Existing::Replace).unwrap();
-        let second = RunFolder::take(&folder, Role::Loop, Existing::Replace);
+        let first = RunFolder::take(&folder, Role::Laboratory, Purpose::Rehearsal).unwrap();
+        let second = RunFolder::take(&folder, Role::Loop, Purpose::Rehearsal);
         assert!(matches!(second, Err(Error::FolderBusy { .. })), "{second:?}");
         assert_eq!(fs::read_dir(&folder).unwrap().count(), 0, "nothing is left behind");
         drop(first);
         assert!(!folder.exists(), "what was not used is gone");
-        RunFolder::take(&folder, Role::Loop, Existing::Replace).unwrap();
+        RunFolder::take(&folder, Role::Loop, Purpose::Rehearsal).unwrap();
         // Whatever lies there, a real test does not touch it.
         fs::create_dir_all(&folder).unwrap();
         fs::write(folder.join(RECORD), "what is this").unwrap();
-        RunFolder::take(&folder, Role::Loop, Existing::Replace).unwrap();
-        let kept = RunFolder::take(&folder, Role::Loop, Existing::Keep).unwrap_err();
+        RunFolder::take(&folder, Role::Loop, Purpose::Rehearsal).unwrap();
+        let kept = RunFolder::take(&folder, Role::Loop, Purpose::RealTest).unwrap_err();
         assert!(kept.to_string().contains("exists and is not replaced"), "{kept}");
         let file = folder.join(RECORD);
-        let none = RunFolder::take(&file, Role::Loop, Existing::Replace).unwrap_err();
+        let none = RunFolder::take(&file, Role::Loop, Purpose::Rehearsal).unwrap_err();
         assert!(none.to_string().contains("cannot write"), "{none}");
     }
 }

@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 
 use runtime::record::EmbeddedFile;
 use runtime::rig::NetworkRig;
-use runtime::world::World;
+use runtime::world;
 
 use crate::assembly::{Assembly, ReductionFacts, SignalStore};
 use crate::error::Error;
@@ -28,11 +28,12 @@ use experiment::{Diagnostics, Embedded, Experiment, Folder, Source};
 /// let check = test.check()?;
 /// assert!(!check.is_unstable());
 /// let run = test.run(Clock::Virtual, &StopHandle::default(), &mut Silent)?;
-/// assert_eq!(run.status(), "completed");
+/// assert_eq!(run.status(), twinrig::report::Status::Completed);
 /// let tracking = run.criterion("J2").expect("a rehearsal has this criterion");
 /// assert!(tracking < 5.0, "the rig follows within {tracking} %");
 /// # Ok::<(), twinrig::Error>(())
 /// ```
+#[derive(Clone)]
 pub struct Test {
     experiment: Experiment,
     source: SharedSource,
@@ -178,7 +179,7 @@ impl Test {
             return Ok(assembly.clone());
         };
         let plan = link_plan(&self.experiment, assembly, address, clock, wire)?;
-        let peer = NetworkRig::find(&World::system(), &plan)?;
+        let peer = NetworkRig::find(&world::system(), &plan)?;
         onlooker.event(&Event::Laboratory(&peer));
         Ok(Assembly { remote: Some(plan), ..assembly.clone() })
     }

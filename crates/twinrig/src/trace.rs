@@ -1,5 +1,8 @@
 //! A whole run in memory, for comparisons that need no record.
 
+use analysis::criteria::{self, Floor, Interface, Signals, benchmark_lags};
+use runtime::reference::Reference;
+
 use crate::assembly::{Assembly, LoopOptions, PlantError, Recording};
 
 /// The signals of a run, one value per tick.
@@ -51,10 +54,35 @@ impl Trace {
     pub fn peak_input_work_j(&self) -> f64 {
         self.input_work.iter().copied().fold(0.0, f64::max)
     }
+
+    /// Error of the first interface DOF's measured motion against a reference, %.
+    pub fn nrmse(&self, reference: &Reference) -> Option<f64> {
+        criteria::nrmse(&self.measured[0], &reference.interface[0])
+    }
+
+    /// J1 … J9 with one interface DOF, which is the first.
+    pub fn criteria(&self, reference: &Reference) -> Vec<Option<f64>> {
+        let rate_hz = 1.0 / self.step_s;
+        let interface = Interface {
+            name: "1",
+            desired: &self.desired[0],
+            measured: &self.measured[0],
+            reference: Some(&reference.interface[0]),
+        };
+        let floors = self.displacement.iter().zip(&reference.displacement).skip(1);
+        let floors: Vec<Floor<'_>> = floors
+            .map(|(numerical, reference)| Floor { name: "", numerical, reference: Some(reference) })
+            .collect();
+        let (longest_lag, interfaces) = (benchmark_lags(rate_hz), &[interface]);
+        let found =
+            criteria::evaluate(&Signals { rate_hz, longest_lag, interfaces, floors: &floors });
+        found.into_iter().map(|criterion| criterion.value).collect()
+    }
 }
 
 /// Runs the assembly in virtual time.
-pub fn trace(assembly: &Assembly, constant_j: f64) -> Result<Trace, PlantError> {
+pub fn trace(assembly: &Assembly) -> Result<Trace, PlantError> {
+    let constant_j = assembly.constant_j.unwrap_or(1.0);
     let options = LoopOptions { constant_j, recording: Recording::Off };
     let mut hybrid = assembly.hybrid_loop(assembly.plant()?, assembly.load(), options);
     let columns = |count: usize| vec![Vec::with_capacity(assembly.ticks); count];

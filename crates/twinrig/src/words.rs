@@ -2,18 +2,15 @@
 
 use std::fmt;
 
-use serde::Serialize;
-
-use crate::table::{Side, Table};
+use crate::table::Table;
 
 /// Lines and tables, one below the other, without a terminal: who has one lays them
 /// out.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Words(pub Vec<Piece>);
 
 /// A piece of what is said.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(untagged)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Piece {
     /// Lines, each with its end.
     Lines(String),
@@ -31,9 +28,17 @@ impl Words {
         }
     }
 
-    /// Adds a table.
+    /// Adds a table, if there is something in it.
     pub fn table(&mut self, table: Table) {
-        self.0.push(Piece::Table(table));
+        self.0.extend((!table.rows.is_empty()).then_some(Piece::Table(table)));
+    }
+}
+
+impl From<String> for Words {
+    fn from(line: String) -> Self {
+        let mut words = Self::default();
+        words.line(line);
+        words
     }
 }
 
@@ -52,14 +57,12 @@ impl fmt::Display for Words {
 
 impl fmt::Display for Table {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let heads: Vec<String> = self.columns.iter().map(|column| column.head.clone()).collect();
-        let lines = || std::iter::once(&heads).chain(&self.rows);
+        let lines = || std::iter::once(&self.header).chain(&self.rows);
         let width = |at: usize| lines().map(|row| row[at].chars().count()).max().unwrap_or(0);
         for row in lines() {
-            let cells = row.iter().zip(&self.columns).enumerate();
-            let cells = cells.map(|(at, (text, column))| match column.side {
-                Side::Left => format!("{text:<width$}", width = width(at)),
-                Side::Right => format!("{text:>width$}", width = width(at)),
+            let cells = row.iter().enumerate().map(|(at, text)| match self.is_right(at) {
+                false => format!("{text:<width$}", width = width(at)),
+                true => format!("{text:>width$}", width = width(at)),
             });
             writeln!(f, "{}", cells.collect::<Vec<_>>().join("  ").trim_end())?;
         }
@@ -67,17 +70,73 @@ impl fmt::Display for Table {
     }
 }
 
-/// A number with five significant digits, as an engineer would write it.
+/// A number with four significant digits, as an engineer would write it.
 pub fn number(value: f64) -> String {
-    let size = value.abs();
-    if value == 0.0 {
-        "0".to_owned()
-    } else if !(1e-3..1e6).contains(&size) {
-        format!("{value:.4e}")
-    } else {
-        let digits = (4 - size.log10().floor() as i32).max(0) as usize;
-        format!("{value:.digits$}")
+    significant(value, 4)
+}
+
+/// A number with three significant digits, for a sentence.
+pub fn rounded(value: f64) -> String {
+    significant(value, 3)
+}
+
+/// A number with so many significant digits.
+fn significant(value: f64, digits: i32) -> String {
+    if !value.is_finite() {
+        return "not a number".to_owned();
     }
+    let exact = format!("{value:.*e}", (digits - 1).max(0) as usize);
+    // The power of ten of the first digit, once the number is rounded.
+    let first = exact.split_once('e').and_then(|(_, power)| power.parse().ok());
+    match first {
+        _ if value == 0.0 => "0".to_owned(),
+        // No more than three digits that say nothing.
+        Some(first @ -3..5) if first - digits < 3 => ending(value, first - digits + 1),
+        _ => exact,
+    }
+}
+
+/// The power of ten of the first digit.
+fn place(value: f64) -> i32 {
+    value.abs().log10().floor().clamp(-300.0, 300.0) as i32
+}
+
+/// A number whose last digit is that of this power of ten.
+fn ending(value: f64, last: i32) -> String {
+    if last <= 0 {
+        return format!("{value:.*}", last.unsigned_abs() as usize);
+    }
+    let unit = 10f64.powi(last);
+    format!("{:.0}", (value / unit).round() * unit)
+}
+
+/// A value and half the width of its interval. The interval has one digit, and the value
+/// ends with it; it has seven digits at most.
+pub fn bounded(value: f64, half_width: f64) -> [String; 2] {
+    if !(half_width.is_finite() && half_width > 0.0) {
+        return [number(value), String::new()];
+    }
+    let first = place(value).max(place(half_width));
+    let digits = (first - place(half_width) + 1).min(7);
+    let last = first - digits + 1;
+    match first {
+        -3..5 if half_width >= 0.5 * 10f64.powi(last) => {
+            [ending(value, last), ending(half_width, last)]
+        }
+        -3..5 => [ending(value, last), significant(half_width, 1)],
+        _ => [significant(value, digits), significant(half_width, 1)],
+    }
+}
+
+/// Both in one.
+pub fn plus_minus(value: f64, half_width: f64) -> String {
+    let [value, half_width] = bounded(value, half_width);
+    if half_width.is_empty() { value } else { format!("{value} ± {half_width}") }
+}
+
+/// A name with its unit, `force.1 [N]`; a pure number has no bracket.
+pub fn titled(name: &str, unit: &str) -> String {
+    if unit.is_empty() { name.to_owned() } else { format!("{name} [{unit}]") }
 }
 
 /// A number of things.
@@ -123,6 +182,43 @@ fn unit_of(text: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn numbers_have_four_digits() {
+        let cases = [
+            (0.0, "0"),
+            (72.5412, "72.54"),
+            (-0.0101234, "-0.01012"),
+            (4096.0, "4096"),
+            (55_102.3, "55100"),
+            (999.96, "1000"),
+            (5_163_000.0, "5.163e6"),
+            (1.5e-7, "1.500e-7"),
+            (f64::NAN, "not a number"),
+        ];
+        for (value, text) in cases {
+            assert_eq!(number(value), text);
+        }
+    }
+
+    #[test]
+    fn an_interval_says_how_many_digits_its_value_has() {
+        let cases = [
+            (1.2160, 0.0015867, "1.216 ± 0.002"),
+            (13.92, 0.31, "13.9 ± 0.3"),
+            (5_163_000.0, 31_000.0, "5.16e6 ± 3e4"),
+            (55_102.0, 230.0, "55100 ± 200"),
+            (5_163_000.0, 5128.0, "5.163e6 ± 5000"),
+            (1.0, 4e-9, "1.000000 ± 4e-9"),
+            (0.0012, 0.05, "0.00 ± 0.05"),
+            (2.5e-7, 1e-9, "2.50e-7 ± 1e-9"),
+            (1.234567, 0.0, "1.235"),
+            (1.234567, f64::NAN, "1.235"),
+        ];
+        for (value, half_width, text) in cases {
+            assert_eq!(plus_minus(value, half_width), text);
+        }
+    }
 
     #[test]
     fn units_are_told_from_numbers() {

@@ -22,7 +22,7 @@ use super::structure::{Builder, Origin};
 use super::{
     Assembly, Coupling, PlantChange, SensorValues, SignalStore, contradictions, course, guard,
 };
-use experiment::closed_loop::{self, Pace, TransferKind};
+use experiment::closed_loop::{self, TransferKind};
 use experiment::watch::{RecordedDofs, RecordedMotion, Work};
 use experiment::{CompensatorSpec, Diagnostic, Diagnostics, Experiment, PerDof, Source};
 
@@ -126,6 +126,7 @@ pub(super) fn build(
                 .map(|force| force.min(capacity))
                 .collect(),
             tracking_error: expand(&limits.tracking_error, f64::INFINITY),
+            overshoot: limits.overshoot,
             step_s: experiment.integrator.step_s(),
         },
         safe_path: SafePath {
@@ -289,12 +290,8 @@ fn refuse_long_steps(
             "use a rate of at least \"{:.0} Hz\", or the method exact, newmark, cr or kr_alpha",
             (2.0 * rate * step_s / experiment.integrator.step_s() / RK4_BOUND).ceil()
         );
-        let key = match experiment.integrator.pace {
-            Pace::Step(_) => Pace::STEP,
-            Pace::Rate(_) => Pace::RATE,
-        };
-        let error = Diagnostic::error(message).remedy(remedy);
-        found.push(experiment.place(&format!("integrator.{key}"), error));
+        let path = format!("integrator.{}", experiment.integrator.pace.key());
+        found.push(experiment.place(&path, Diagnostic::error(message).remedy(remedy)));
         return;
     }
 }

@@ -3,8 +3,8 @@
 
 use std::cell::RefCell;
 
-use model::error::{BadNumber, MatrixName, ModelError};
-use model::fem::{self, Material, Member, Mesh};
+use model::error::{BadNumber, ModelError};
+use model::fem::{self, Member, Mesh};
 use model::reduction::{Component, Dampers, ModeChoice, Recipe, ReductionError, reduce};
 use model::structure::{DofKind, Structure, damping};
 use nalgebra::DVector;
@@ -14,7 +14,7 @@ use numerics::sparse::SparseMatrix;
 use super::structure::Builder;
 use experiment::input::{self, Triplets};
 use experiment::mesh::{Brick, BrickEnds, Frame, GroundDirection};
-use experiment::structure::Rayleigh;
+use experiment::structure::{Entries, MatrixTable, Rayleigh};
 use experiment::{
     DampingSource, Diagnostic, DofLabel, DofRef, MatrixSource, NodeRef, StructureSource, resolve,
 };
@@ -36,6 +36,11 @@ pub(super) struct FullModel {
 }
 
 impl FullModel {
+    fn of(component: Component) -> Self {
+        let (names, kinds, points) = (Vec::new(), Vec::new(), Vec::new());
+        Self { component, mesh: None, names, kinds, points }
+    }
+
     /// The DOF, from 0, that the file means.
     pub(super) fn resolve(&self, dof: &DofRef) -> Result<usize, Diagnostic> {
         let (Some(mesh), DofLabel::Name(name)) = (&self.mesh, &dof.label) else {
@@ -76,9 +81,7 @@ impl FullModel {
         let known = self.kinds.get(dof).copied();
         known.unwrap_or(if turns { DofKind::Rotation } else { DofKind::Translation })
     }
-}
 
-impl FullModel {
     /// As a structure of dense matrices.
     pub(super) fn dense(&self) -> Result<Structure, ModelError> {
         let matrices = self.component.matrices.map(SparseMatrix::to_dense);
@@ -120,14 +123,14 @@ impl Builder<'_> {
             if given != expected {
                 let what = "names of DOFs";
                 let error = ModelError::WrongCount { what, given, expected };
-                return self.refuse(&error.into(), "structure.names");
+                return self.keep(Err(error), "structure.names");
             }
             full.names.clone_from(&declared.names);
         }
         if let Some(influence) = &declared.influence {
             let influence = DVector::from_column_slice(influence);
             let changed = full.component.with_influence(influence);
-            full.component = self.accept(changed, "structure.influence")?;
+            full.component = self.keep(changed, "structure.influence")?;
         }
         self.with_points(&mut full)?;
         self.with_links(full)
@@ -135,32 +138,25 @@ impl Builder<'_> {
 
     fn undamped(&mut self) -> Option<FullModel> {
         let declared = &self.experiment.structure;
-        let whole = |component| FullModel {
-            component,
-            mesh: None,
-            names: Vec::new(),
-            kinds: Vec::new(),
-            points: Vec::new(),
-        };
         match &declared.source {
             StructureSource::Brick(brick) => {
-                let mesh = self.accept(built_brick(brick), "structure.brick")?;
+                let mesh = self.keep(built_brick(brick), "structure.brick")?;
                 self.meshed(mesh, brick.ground)
             }
             StructureSource::Frame(frame) => {
-                let mesh = self.accept(built_frame(frame), "structure.frame")?;
+                let mesh = self.keep(built_frame(frame), "structure.frame")?;
                 self.meshed(mesh, frame.ground)
             }
             StructureSource::Matrices { mass, stiffness } => {
                 let mass = self.sparse(mass, "structure.mass");
                 let stiffness = self.sparse(stiffness, "structure.stiffness");
                 let component = Component::undamped(mass?, stiffness?);
-                self.accept(component, "structure").map(whole)
+                self.keep(component, "structure").map(FullModel::of)
             }
             _ => {
                 let built = self.built()?;
-                let component = self.accept(Component::from_structure(&built), "structure")?;
-                Some(FullModel { kinds: built.kinds, ..whole(component) })
+                let component = self.keep(Component::from_structure(&built), "structure")?;
+                Some(FullModel { kinds: built.kinds, ..FullModel::of(component) })
             }
         }
     }
@@ -169,16 +165,10 @@ impl Builder<'_> {
         let influence = mesh.influence(ground.into());
         // The mesh keeps its nodes; its matrices move on.
         let none = SparseMatrix::zeros(0, 0);
-        let empty = self.accept(Component::undamped(none.clone(), none), "structure")?;
+        let empty = self.keep(Component::undamped(none.clone(), none), "structure")?;
         let component = std::mem::replace(&mut mesh.component, empty);
-        let component = self.accept(component.with_influence(influence), "structure")?;
-        Some(FullModel {
-            component,
-            mesh: Some(mesh),
-            names: Vec::new(),
-            kinds: Vec::new(),
-            points: Vec::new(),
-        })
+        let component = self.keep(component.with_influence(influence), "structure")?;
+        Some(FullModel { mesh: Some(mesh), ..FullModel::of(component) })
     }
 
     fn with_damping(&mut self, component: Component) -> Option<Component> {
@@ -191,13 +181,12 @@ impl Builder<'_> {
             }
             Some(DampingSource::Rayleigh(Rayleigh::Ratios { ratios, modes })) => {
                 let omegas = frequencies(&component, modes[0].max(modes[1]));
-                let omegas = self.accept(omegas, PATH)?;
+                let omegas = self.keep(omegas, PATH)?;
                 let (Some(&first), Some(&second)) =
                     (omegas.get(modes[0] - 1), omegas.get(modes[1] - 1))
                 else {
                     let message = format!("the structure has only {} modes", omegas.len());
-                    self.found.push(self.experiment.place(PATH, Diagnostic::error(message)));
-                    return None;
+                    return self.refuse(PATH, Diagnostic::error(message));
                 };
                 // ζ = α/2ω + βω/2 at both.
                 let determinant = second / first - first / second;
@@ -205,9 +194,7 @@ impl Builder<'_> {
                 let beta = 2.0 * (ratios[1] / first - ratios[0] / second) / determinant;
                 if !(alpha.is_finite() && beta.is_finite()) {
                     let error = Diagnostic::error("the two modes have one frequency, or none");
-                    let error = error.remedy("choose two elastic modes that differ");
-                    self.found.push(self.experiment.place(PATH, error));
-                    return None;
+                    return self.refuse(PATH, error.remedy("choose two elastic modes that differ"));
                 }
                 Some(component.with_rayleigh(alpha, beta))
             }
@@ -220,22 +207,20 @@ impl Builder<'_> {
                 let matrix = self.keep(damping::modal(&mass, &stiffness, &ratios), PATH)?;
                 let damped = Component::from_dense(&mass, &matrix, &stiffness)
                     .and_then(|damped| damped.with_influence(component.influence));
-                self.accept(damped, PATH)
+                self.keep(damped, PATH)
             }
             Some(DampingSource::Modal(_)) => {
                 let message = format!(
                     "modal damping of {size} DOFs would be a full matrix of {size} × {size}"
                 );
                 let remedy = "use `rayleigh`, with ratios of two modes or with both factors";
-                let error = Diagnostic::error(message).remedy(remedy);
-                self.found.push(self.experiment.place(PATH, error));
-                None
+                self.refuse(PATH, Diagnostic::error(message).remedy(remedy))
             }
             Some(DampingSource::Matrix(source)) => {
                 let damping = self.sparse(source, PATH)?;
                 let damped = Component::new(SecondOrder { damping, ..component.matrices })
                     .and_then(|damped| damped.with_influence(component.influence));
-                self.accept(damped, PATH)
+                self.keep(damped, PATH)
             }
         }
     }
@@ -252,9 +237,7 @@ impl Builder<'_> {
                     point.name
                 );
                 let error = Diagnostic::error(message).remedy("choose another place or direction");
-                let path = format!("structure.point[{}].at", index + 1);
-                self.found.push(self.experiment.place(&path, error));
-                return None;
+                return self.refuse(&format!("structure.point[{}].at", index + 1), error);
             };
             full.points.push((point.name.clone(), dof));
         }
@@ -268,9 +251,8 @@ impl Builder<'_> {
         }
         let size = full.component.size();
         let failed = RefCell::new(Vec::new());
-        let index = |node: &NodeRef| match node {
-            NodeRef::Ground => None,
-            NodeRef::Dof(dof) => full.resolve(dof).map_err(|e| failed.borrow_mut().push(e)).ok(),
+        let index = |end: &NodeRef| {
+            full.resolve(end.dof()?).map_err(|error| failed.borrow_mut().push(error)).ok()
         };
         let (mut springs, mut dampers, mut masses) = (Vec::new(), Vec::new(), Vec::new());
         for link in links {
@@ -299,7 +281,7 @@ impl Builder<'_> {
             let entries = entries.into_iter().filter(|&(_, _, value)| value != 0.0);
             let entries: Vec<_> = entries.collect();
             let added = SparseMatrix::from_triplets(size, size, entries);
-            let added = self.accept(added.map_err(ReductionError::from), "structure.link")?;
+            let added = self.keep(added, "structure.link")?;
             *matrix = SparseMatrix::sum(&[(1.0, matrix), (1.0, &added)]);
         }
         Some(FullModel { component, ..full })
@@ -312,29 +294,21 @@ impl Builder<'_> {
                 let entries = entries.iter().enumerate().map(|(i, &value)| (i, i, value));
                 SparseMatrix::from_triplets(n, n, entries)
             }
-            MatrixSource::File { name, factor } if is_matrix_market(name) => {
-                let read = self.source.read(name).map_err(|error| error.to_string());
-                let read = read.and_then(|bytes| {
-                    input::matrix_market(&bytes).map_err(|error| error.to_string())
-                });
-                let read = read.map_err(|error| {
-                    let error = Diagnostic::error(format!("\"{name}\": {error}"));
-                    self.found.push(self.experiment.place(path, error));
-                });
-                let read = read.ok()?;
+            MatrixSource::Whole(MatrixTable { unit, entries: Entries::File(name) })
+                if is_matrix_market(name) =>
+            {
+                let read = self.input(name, path, input::matrix_market)?;
                 self.check_filled(name, &read, path)?;
-                let entries = read.entries.iter().map(|&(i, j, value)| (i, j, value * *factor));
+                let entries = read.entries.iter().map(|&(i, j, value)| (i, j, value * *unit));
                 SparseMatrix::from_triplets(read.rows, read.columns, entries)
             }
             other => SparseMatrix::from_dense(&self.matrix(other, path)?),
         };
-        let matrix = self.accept(matrix.map_err(ReductionError::from), path)?;
+        let matrix = self.keep(matrix, path)?;
         if matrix.rows() != matrix.columns() {
             let (rows, columns) = (matrix.rows(), matrix.columns());
             let error = Diagnostic::error(format!("the matrix is {rows} × {columns}, not square"));
-            let error = error.remedy("give one row and one column per DOF");
-            self.found.push(self.experiment.place(path, error));
-            return None;
+            return self.refuse(path, error.remedy("give one row and one column per DOF"));
         }
         Some(matrix)
     }
@@ -353,41 +327,8 @@ impl Builder<'_> {
             return Some(());
         }
         let message = format!("\"{name}\": {entries} entries cannot be the matrix of {rows} DOFs");
-        let error = Diagnostic::error(message).remedy("check which matrix was written to it");
-        self.found.push(self.experiment.place(path, error));
-        None
-    }
-
-    /// The value, or its error placed at `path`, or nearer where it says so.
-    pub(super) fn accept<T>(&mut self, result: Result<T, ReductionError>, path: &str) -> Option<T> {
-        match result {
-            Ok(value) => Some(value),
-            Err(error) => self.refuse(&error, path),
-        }
-    }
-
-    pub(super) fn refuse<T>(&mut self, error: &ReductionError, path: &str) -> Option<T> {
-        let of = |matrix: &MatrixName| match matrix {
-            MatrixName::Mass => "structure.mass",
-            MatrixName::Damping => "structure.damping",
-            MatrixName::Stiffness => "structure.stiffness",
-        };
-        let path = match error {
-            ReductionError::SizeMismatch { matrix, .. }
-            | ReductionError::NotSymmetric { matrix, .. } => of(matrix),
-            ReductionError::MassNotPositiveDefinite(..) => of(&MatrixName::Mass),
-            ReductionError::NegativeStiffness(..) => of(&MatrixName::Stiffness),
-            _ => path,
-        };
-        let mut diagnostic = Diagnostic::error(error.to_string());
-        if matches!(error, ReductionError::Unstable(..)) {
-            diagnostic = diagnostic.remedy(
-                "take method = \"rubin\", keep more modes, or say unstable = \"accept\" in \
-                 [reduction] if you know better",
-            );
-        }
-        self.found.push(self.experiment.place(path, diagnostic));
-        None
+        let remedy = "check which matrix was written to it";
+        self.refuse(path, Diagnostic::error(message).remedy(remedy))
     }
 }
 
@@ -409,16 +350,11 @@ pub(crate) fn frequencies(component: &Component, count: usize) -> Result<Vec<f64
 
 fn built_brick(brick: &Brick) -> Result<Mesh, ReductionError> {
     fem::brick(&fem::Brick {
-        material: material(&brick.material),
+        material: brick.material,
         size_m: brick.size_m,
         elements: brick.elements,
         held: brick.ends == BrickEnds::ClampedFree,
     })
-}
-
-fn material(declared: &experiment::mesh::Material) -> Material {
-    let &experiment::mesh::Material { young_pa, poisson, density_kg_m3 } = declared;
-    Material { young_pa, poisson, density_kg_m3 }
 }
 
 /// Columns stand along z; their section's first edge is along x.
@@ -459,7 +395,7 @@ fn built_frame(frame: &Frame) -> Result<Mesh, ReductionError> {
         }
     }
     fem::frame(&fem::Frame {
-        material: material(&frame.material),
+        material: frame.material,
         nodes,
         // `up` of a column is x, of a beam z.
         sections: vec![

@@ -3,18 +3,16 @@
 use std::sync::Arc;
 
 use model::channel::Channel;
-use model::excitation::{
-    Band, Chirp, Harmonic, Impulse, Multisine, Noise, Phases, Samples, SignalSource,
-};
+use model::excitation::{Generate, Samples, Sampling};
 use model::partition::LoadPattern;
 use model::structure::Structure;
 use numerics::interpolate::Series;
 
 use super::store::SampledKey;
 use super::structure::Builder;
-use experiment::excitation as declared;
+use experiment::excitation::SignalFormat;
 use experiment::input::{self, AccelerationUnit, CsvOptions, InputError, TimeColumn, TimeSeries};
-use experiment::{Diagnostic, SignalFile};
+use experiment::{Diagnostic, SignalFile, SignalSource};
 
 /// One load signal: where it acts, what it is called, its samples.
 #[derive(Debug, Clone, PartialEq)]
@@ -58,47 +56,39 @@ impl Builder<'_> {
         complete.then_some(signals)
     }
 
-    fn samples(
-        &mut self,
-        declared: &declared::SignalSource,
-        path: &str,
-        kind: Kind,
-    ) -> Option<Arc<[f64]>> {
-        if let declared::SignalSource::Streamed(_) = declared {
+    fn samples(&mut self, declared: &SignalSource, path: &str, kind: Kind) -> Option<Arc<[f64]>> {
+        if let SignalSource::Streamed(_) = declared {
             return Some(Arc::new([]));
         }
+        // Only a signal without a seed of its own follows the experiment's, so
+        // that variants with other sensor noise still share the others.
+        let follows = matches!(declared, SignalSource::Generated(signal) if signal.follows_seed());
         let store = self.store;
         let key = SampledKey {
             declared: declared.clone(),
             kind,
             rate_hz: self.experiment.integrator.rate_hz(),
             duration_s: self.experiment.duration_s,
-            // Only a signal without a seed of its own follows the experiment's, so
-            // that variants with other sensor noise still share the others.
-            seed: follows_seed(declared).then_some(self.experiment.seed),
+            seed: follows.then_some(self.experiment.seed),
         };
         store.sampled(&key, || self.sampled(declared, path, kind))
     }
 
-    fn sampled(
-        &mut self,
-        declared: &declared::SignalSource,
-        path: &str,
-        kind: Kind,
-    ) -> Option<Vec<f64>> {
-        let source = match declared {
-            declared::SignalSource::File(file) => self.recorded(file, path, kind)?,
-            generated => self.generated(generated),
+    fn sampled(&mut self, declared: &SignalSource, path: &str, kind: Kind) -> Option<Vec<f64>> {
+        let at = Sampling {
+            rate_hz: self.experiment.integrator.rate_hz(),
+            count: self.experiment.ticks() as usize + 1,
+            test_s: self.experiment.duration_s,
+            seed: self.experiment.seed,
         };
-        let (rate_hz, count) =
-            (self.experiment.integrator.rate_hz(), self.experiment.ticks() as usize + 1);
-        let mut samples = self.keep(source.sample(rate_hz, count), path)?;
-        if let Some(start_s) = late_start(declared) {
-            // Generators without a start of their own are moved as a whole.
-            let late = ((start_s * rate_hz).round() as usize).min(samples.len());
-            samples.rotate_right(late);
-            samples[..late].fill(0.0);
-        }
+        let samples = match declared {
+            SignalSource::File(file) => {
+                self.recorded(file, path, kind)?.sample(at.rate_hz, at.count)
+            }
+            SignalSource::Generated(signal) => signal.sample(&at),
+            SignalSource::Streamed(_) => return Some(Vec::new()),
+        };
+        let samples = self.keep(samples, path)?;
         if samples.iter().all(|&value| value == 0.0) {
             let warning = Diagnostic::warning("this excitation is zero for the whole test")
                 .remedy("check its start, its duration and the duration of the test");
@@ -107,68 +97,21 @@ impl Builder<'_> {
         Some(samples)
     }
 
-    fn generated(&self, declared: &declared::SignalSource) -> SignalSource {
-        let seed = |own: Option<u64>| own.unwrap_or(self.experiment.seed);
-        let whole_s = self.experiment.duration_s;
-        match declared {
-            declared::SignalSource::Harmonic(sine) => SignalSource::Harmonic(Harmonic {
-                amplitude: sine.amplitude,
-                frequency_hz: sine.frequency_hz,
-                phase_rad: sine.phase_rad,
-                start_s: sine.start_s,
-                duration_s: sine.duration_s(),
-                ramp_s: sine.ramp_s,
-            }),
-            declared::SignalSource::Chirp(chirp) => SignalSource::Chirp(Chirp {
-                amplitude: chirp.amplitude,
-                from_hz: chirp.from_hz,
-                to_hz: chirp.to_hz,
-                duration_s: chirp.duration_s,
-                ramp_s: chirp.ramp_s,
-            }),
-            declared::SignalSource::Noise(noise) => SignalSource::Noise(Noise {
-                rms: noise.rms,
-                band: band(noise.band_hz),
-                duration_s: noise.duration_s,
-                seed: seed(noise.seed),
-            }),
-            declared::SignalSource::Multisine(sum) => SignalSource::Multisine(Multisine {
-                level: sum.level,
-                band: band(sum.band_hz),
-                lines: sum.lines,
-                period_s: sum.period_s,
-                phases: sum.seed.map_or(Phases::Schroeder, |seed| Phases::Random { seed }),
-            }),
-            declared::SignalSource::Synthetic(quake) => {
-                SignalSource::Synthetic(quake.earthquake(whole_s, self.experiment.seed))
-            }
-            declared::SignalSource::Impulse(pulse) => SignalSource::Impulse(Impulse {
-                amplitude: pulse.amplitude,
-                at_s: pulse.at_s,
-                width_s: pulse.width_s,
-            }),
-            declared::SignalSource::File(_) | declared::SignalSource::Streamed(_) => {
-                unreachable!("neither read nor streamed signals are generated over {whole_s} s")
-            }
-        }
-    }
-
-    fn recorded(&mut self, file: &SignalFile, path: &str, kind: Kind) -> Option<SignalSource> {
+    fn recorded(&mut self, file: &SignalFile, path: &str, kind: Kind) -> Option<Samples> {
         let series = self.store.series(file, kind, || {
             let bytes = self.source.read(&file.name).map_err(|error| error.to_string())?;
             read_series(file, &bytes, kind).map_err(|error| error.to_string())
         });
         match series {
-            Ok(series) => Some(SignalSource::Samples(Samples {
+            Ok(series) => Some(Samples {
                 series,
                 scaling: file.scaling(),
                 start_s: file.start_s,
                 resampling: file.resample,
-            })),
+            }),
             Err(message) => {
                 let error = Diagnostic::error(format!("\"{}\": {message}", file.name));
-                self.found.push(self.experiment.place(&format!("{path}.file"), error));
-                None
+                self.refuse(&format!("{path}.file"), error)
             }
         }
     }
@@ -181,32 +124,11 @@ pub(super) enum Kind {
     Force,
 }
 
-fn band(edges: [f64; 2]) -> Band {
-    Band { from_hz: edges[0], to_hz: edges[1] }
-}
-
-/// Whether the samples depend on the seed of the experiment.
-fn follows_seed(declared: &declared::SignalSource) -> bool {
-    match declared {
-        declared::SignalSource::Noise(noise) => noise.seed.is_none(),
-        declared::SignalSource::Synthetic(quake) => quake.seed.is_none(),
-        _ => false,
-    }
-}
-
-fn late_start(declared: &declared::SignalSource) -> Option<f64> {
-    match declared {
-        declared::SignalSource::Chirp(chirp) => Some(chirp.start_s),
-        declared::SignalSource::Noise(noise) => Some(noise.start_s),
-        _ => None,
-    }
-}
-
 fn read_series(file: &SignalFile, bytes: &[u8], kind: Kind) -> Result<Series, InputError> {
     let read = match file.format() {
-        Some(declared::SignalFormat::At2) => input::at2(bytes)?,
+        Some(SignalFormat::At2) => input::at2(bytes)?,
         // What is not known by its name has been refused.
-        Some(declared::SignalFormat::Csv) | None => {
+        Some(SignalFormat::Csv) | None => {
             let usual = CsvOptions::default();
             let time = match (&file.step_s, &file.time_column) {
                 (Some(step_s), _) => TimeColumn::Step(*step_s),

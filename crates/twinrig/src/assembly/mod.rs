@@ -15,6 +15,7 @@ mod structure;
 
 pub use load::LoadSignal;
 pub use plant::{Coupling, LoopOptions, NotInside, PlantError, Recording};
+pub(crate) use reduced::acceptance;
 pub use reduced::{Examined, Reduced, ReductionFacts};
 pub use state_space::{Synthesis, SynthesisModel, ground};
 pub use store::SignalStore;

@@ -264,16 +264,8 @@ impl Assembly {
         specimen: &Specimen,
         family: &str,
     ) -> Result<VirtualRig, TransferError> {
-        let sensors = |noise: &[f64], quantum: &[f64], name: &str| -> Vec<Sensor> {
-            noise
-                .iter()
-                .zip(quantum)
-                .enumerate()
-                .map(|(i, (&noise, &quantum))| {
-                    let stream = format!("{family}.{name}.{}", i + 1);
-                    Sensor::new(noise, quantum, self.seed, &stream)
-                })
-                .collect()
+        let sensors = |name: &str, noise: &[f64], quantum: &[f64]| {
+            self.sensors_called(&format!("{family}.{name}"), noise, quantum)
         };
         let values = &self.sensors;
         VirtualRig::new(VirtualRigParts {
@@ -281,13 +273,22 @@ impl Assembly {
             specimen: specimen.clone(),
             converter: self.converter,
             displacement_sensors: sensors(
+                "displacement",
                 &values.displacement_noise,
                 &values.displacement_quantum,
-                "displacement",
             ),
-            force_sensors: sensors(&values.force_noise, &values.force_quantum, "force"),
+            force_sensors: sensors("force", &values.force_noise, &values.force_quantum),
             step_s: self.integrator.step_s,
         })
+    }
+
+    /// Sensors whose streams of noise are called so, and by their numbers.
+    pub(crate) fn sensors_called(&self, name: &str, noise: &[f64], quantum: &[f64]) -> Vec<Sensor> {
+        let each = noise.iter().zip(quantum).zip(1..);
+        each.map(|((&noise, &quantum), number)| {
+            Sensor::new(noise, quantum, self.seed, &format!("{name}.{number}"))
+        })
+        .collect()
     }
 
     /// Lets a rig come to rest where it is said to stand at the start.

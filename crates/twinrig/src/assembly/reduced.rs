@@ -15,16 +15,16 @@ use model::structure::{DofKind, Structure};
 use numerics::eigen;
 use numerics::second_order::SecondOrder;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::cache::Digest;
 use super::full::FullModel;
 use super::store::SignalStore;
 use super::structure::Builder;
 use experiment::reduction::{ModeSpec, ReductionMethod, Unstable};
+use experiment::structure::MatrixTable;
 use experiment::{
-    DampingSource, Diagnostic, DofLabel, DofRef, Interface, MatrixSource, NodeRef, ReductionSpec,
-    StructureSource,
+    DampingSource, Diagnostic, DofLabel, DofRef, Interface, NodeRef, ReductionSpec, StructureSource,
 };
 
 /// Frequencies of the full model looked at first where an error is asked for.
@@ -35,7 +35,7 @@ const METHODS: &str = "3";
 const ERROR_MODES: usize = 400;
 
 /// A structure made small, with all that the file calls by name.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Reduced {
     /// The small model.
     pub model: ReducedModel,
@@ -78,6 +78,14 @@ impl Reduced {
         let own = eigen::symmetric_modes(&self.model.matrices.stiffness, &self.model.matrices.mass);
         let own = own.map_or(0.0, |modes| modes.omega_rad_s.iter().copied().fold(0.0, f64::max));
         if own > 0.0 { own } else { TAU }
+    }
+}
+
+/// Whether the file accepts an unstable model.
+pub(crate) fn acceptance(spec: &ReductionSpec) -> Acceptance {
+    match spec.unstable {
+        Unstable::Refuse => Acceptance::StableOnly,
+        Unstable::Accept => Acceptance::Any,
     }
 }
 
@@ -157,9 +165,9 @@ impl Builder<'_> {
         // Of a stiffness that is not symmetric the reduction tells itself.
         if let (None, Some(pair)) = (stiffness.worst_asymmetry(), damping.worst_asymmetry()) {
             let error = ReductionError::NotSymmetric { matrix: MatrixName::Damping, pair };
-            return self.accept(Err(error), "reduction");
+            return self.keep(Err(error), "reduction");
         }
-        let reduction = self.accept(reduce(&full.component, &wanted.recipe), "reduction")?;
+        let reduction = self.keep(reduce(&full.component, &wanted.recipe), "reduction")?;
         let Reduction { model, facts, basis } = reduction;
         drop(basis);
         let names = model.boundary.iter().map(|&dof| wanted.name(full, dof)).collect();
@@ -179,15 +187,11 @@ impl Builder<'_> {
 
     /// The reduced model as a structure like any other.
     fn small_structure(&mut self, spec: &ReductionSpec, reduced: &Reduced) -> Option<Structure> {
-        let acceptance = match spec.unstable {
-            Unstable::Refuse => Acceptance::StableOnly,
-            Unstable::Accept => Acceptance::Any,
-        };
         let model = &reduced.model;
         let name = |dof: usize| {
             model.coordinate(dof).map_or_else(|_| String::new(), |at| reduced.names[at].clone())
         };
-        let structure = self.accept(model.structure(name, acceptance), "reduction")?;
+        let structure = self.keep(model.structure(name, acceptance(spec)), "reduction")?;
         if model.omega_rad_s.iter().all(|&omega| omega == 0.0) {
             self.warn_of_no_mode(spec);
         }
@@ -267,33 +271,27 @@ impl Builder<'_> {
 
     /// Every DOF that must stay.
     fn references(&self) -> References<'_> {
-        fn dof(node: &NodeRef) -> Option<&DofRef> {
-            match node {
-                NodeRef::Ground => None,
-                NodeRef::Dof(dof) => Some(dof),
-            }
-        }
         let experiment = self.experiment;
         let mut interface = Vec::new();
         for declared in &experiment.partition.interface {
             match declared {
                 Interface::Dof(dof) => interface.push(dof),
                 Interface::Deformation(ends) => {
-                    interface.extend([&ends.from, &ends.to].into_iter().filter_map(dof));
+                    interface.extend([&ends.from, &ends.to].into_iter().filter_map(NodeRef::dof));
                 }
             }
         }
         let ends = experiment.structure.elements.iter().flat_map(|element| &element.between);
-        let mut loaded: Vec<&DofRef> = ends.filter_map(dof).collect();
+        let mut loaded: Vec<&DofRef> = ends.filter_map(NodeRef::dof).collect();
         loaded.extend(experiment.excitation.forces.iter().map(|force| &force.dof));
         References { interface, loaded }
     }
 
     /// A digest of everything that the reduced model depends on.
     pub(super) fn digest(&mut self, spec: &ReductionSpec) -> Option<u128> {
-        let mut digest = Digest::new();
-        digest.text(env!("CARGO_PKG_VERSION"));
-        digest.text(METHODS);
+        let mut digest = Digest::default();
+        digest.bytes(env!("CARGO_PKG_VERSION").as_bytes());
+        digest.bytes(METHODS.as_bytes());
         let declared = &self.experiment.structure;
         let mut text = String::new();
         let _ = write!(
@@ -322,7 +320,7 @@ impl Builder<'_> {
             let labels: Vec<&DofLabel> = list.iter().map(|dof| &dof.label).collect();
             let _ = write!(text, " {labels:?}");
         }
-        digest.text(&text);
+        digest.bytes(text.as_bytes());
         let mut files = Vec::new();
         if let StructureSource::Matrices { mass, stiffness } = &declared.source {
             files.extend([(mass, "structure.mass"), (stiffness, "structure.stiffness")]);
@@ -331,15 +329,11 @@ impl Builder<'_> {
             files.push((damping, "structure.damping"));
         }
         for (source, path) in files {
-            let MatrixSource::File { name, .. } = source else { continue };
-            match self.source.read(name) {
-                Ok(bytes) => digest.bytes(&bytes),
-                Err(error) => {
-                    let error = Diagnostic::error(format!("\"{name}\": {error}"));
-                    self.found.push(self.experiment.place(path, error));
-                    return None;
-                }
-            }
+            let Some(name) = source.whole().and_then(MatrixTable::file) else { continue };
+            self.input(name, path, |bytes| {
+                digest.bytes(bytes);
+                Ok(())
+            })?;
         }
         Some(digest.finish())
     }

@@ -7,16 +7,15 @@ use std::time::Instant;
 use model::equations::Descriptor;
 use model::reduction::assembly::{DualAssembly, dual_component};
 use model::reduction::state_space::{StateChoice, StateRecipe, StateReduction, reduce_states};
-use model::reduction::trust::Acceptance;
 use model::reduction::{Component, ModeChoice, ReductionError};
 use model::structure::{DofKind, StateForm, Structure};
 use nalgebra::DVector;
 use nalgebra::{Complex, DMatrix};
 
 use super::full::FullModel;
-use super::reduced::{Wanted, resolve_kept};
+use super::reduced::{Wanted, acceptance, resolve_kept};
 use super::structure::{Builder, Origin};
-use experiment::reduction::{ModeSpec, ReductionMethod, Unstable};
+use experiment::reduction::{ModeSpec, ReductionMethod};
 use experiment::{Diagnostic, DofLabel, DofRef, ReductionSpec};
 
 /// A reduced model of another form, beside the full one.
@@ -138,12 +137,9 @@ impl Builder<'_> {
         let kinds = |made: &Synthesis| made.boundary.iter().map(|&dof| full.kind(dof)).collect();
         let made = self.synthesised(spec, &full, &wanted)?;
         let SynthesisModel::States(reduction) = &made.model else { return None };
-        let acceptance = match spec.unstable {
-            Unstable::Refuse => Acceptance::StableOnly,
-            Unstable::Accept => Acceptance::Any,
-        };
-        let verdict = reduction.model.verdict().and_then(|verdict| verdict.accept(acceptance));
-        self.accept(verdict, "reduction")?;
+        let verdict =
+            reduction.model.verdict().and_then(|verdict| verdict.accept(acceptance(spec)));
+        self.keep(verdict, "reduction")?;
         let ground = -ground(&full.component, reduction);
         let descriptor = Descriptor { e: reduction.model.c.clone(), a: -&reduction.model.d };
         Some(StateReduced {
@@ -179,7 +175,7 @@ impl Builder<'_> {
         }
         let begun = Instant::now();
         let model = made(&full.component, spec, recipe.modes, &boundary);
-        let model = self.accept(model, "reduction")?;
+        let model = self.keep(model, "reduction")?;
         if !model.has_modes() {
             self.warn_of_no_mode(spec);
         }
@@ -200,8 +196,7 @@ impl Builder<'_> {
                        themselves, one for each force at the interface: it is never run";
         let remedy = "`twinrig reduce` judges and writes it; to run the test take method = \
                       \"rubin\" or \"state_space\"";
-        let error = Diagnostic::error(message).remedy(remedy);
-        self.found.push(self.experiment.place("reduction.method", error));
+        self.refuse::<()>("reduction.method", Diagnostic::error(message).remedy(remedy));
     }
 }
 

@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
-use model::element::{Element, Law};
+use model::element::Element;
 use model::equations::{ConnectedElement, RelativeDof};
 use model::error::{MatrixName, ModelError};
 use model::partition::{InternalDofs, Partition};
+use model::reduction::ReductionError;
 use model::specimen::Specimen;
-use model::structure::{self, BeamEnds, BeamSection, Ends, Structure, Support, damping};
+use model::structure::{self, BeamEnds, BeamSection, Structure, Support, damping};
 use nalgebra::{DMatrix, DVector};
 use numerics::second_order::SecondOrder;
 
@@ -15,12 +16,12 @@ use super::SignalStore;
 use super::full::FullModel;
 use super::reduced::Reduced;
 use super::state_space::StateReduced;
-use experiment::input;
+use experiment::input::{self, InputError};
 use experiment::reduction::ReductionMethod;
-use experiment::structure as declared;
+use experiment::structure::{self as declared, Entries, MatrixTable};
 use experiment::{
-    DampingSource, Diagnostic, Diagnostics, DofRef, ElementSpec, Experiment, Interface,
-    MatrixSource, NodeRef, OrShare, Source, SpecimenMass, SpecimenPlace, StructureSource, resolve,
+    DampingSource, Diagnostic, Diagnostics, DofRef, Experiment, Interface, MatrixSource, NodeRef,
+    OrShare, Source, SpecimenMass, SpecimenPlace, StructureSource, resolve,
 };
 
 /// Reads what the file declares and collects what is wrong with it.
@@ -101,7 +102,7 @@ impl Builder<'_> {
             }
             StructureSource::Chain(declared::Chain { mass, stiffness, damping, ends }) => {
                 let damping = or_zeros(damping, stiffness.len());
-                chain(mass, stiffness, &damping, *ends)
+                structure::chain(mass, stiffness, &damping, *ends)
             }
             StructureSource::Beam(beam) => built_beam(beam),
             StructureSource::Brick(_) | StructureSource::Frame(_) => {
@@ -133,8 +134,7 @@ impl Builder<'_> {
     /// With the springs, dampers and masses that the file adds.
     fn linked(&mut self, mut built: Structure) -> Option<Structure> {
         for link in &self.experiment.structure.links {
-            let [from, to] = &link.between;
-            let place = self.deformation(from, to, &built)?;
+            let place = self.deformation(&link.between, &built)?;
             let ends = [(place.from, -1.0), (place.to, 1.0)];
             for (i, a) in ends {
                 for (j, b) in ends {
@@ -180,9 +180,8 @@ impl Builder<'_> {
     pub(super) fn elements(&mut self, structure: &Structure) -> Option<Vec<ConnectedElement>> {
         let declared = &self.experiment.structure.elements;
         let placed = declared.iter().map(|element| {
-            let [from, to] = &element.between;
-            let place = self.deformation(from, to, structure)?;
-            Some(ConnectedElement { place, element: Element::new(law(&element.law)) })
+            let place = self.deformation(&element.between, structure)?;
+            Some(ConnectedElement { place, element: Element::new(element.law) })
         });
         // Every bad reference is reported, so no early return.
         let placed: Vec<_> = placed.collect();
@@ -193,16 +192,9 @@ impl Builder<'_> {
     pub(super) fn partition(&mut self, structure: &Structure) -> Option<Partition> {
         let declared = &self.experiment.partition;
         let count = declared.interface.len();
-        let interface: Vec<_> = declared
-            .interface
-            .iter()
-            .map(|interface| match interface {
-                Interface::Dof(dof) => {
-                    self.deformation(&NodeRef::Ground, &NodeRef::Dof(dof.clone()), structure)
-                }
-                Interface::Deformation(ends) => self.deformation(&ends.from, &ends.to, structure),
-            })
-            .collect();
+        let placed = declared.interface.iter();
+        let interface: Vec<_> =
+            placed.map(|interface| self.deformation(&interface.ends(), structure)).collect();
         let interface = interface.into_iter().collect::<Option<Vec<_>>>();
         let mut damping = self.optional_matrix(&declared.damping, "partition.damping", count);
         let mut stiffness = self.optional_matrix(&declared.stiffness, "partition.stiffness", count);
@@ -225,7 +217,7 @@ impl Builder<'_> {
                 .elements
                 .iter()
                 .filter_map(|element| match &element.place {
-                    SpecimenPlace::At(at) => Some((at - 1, Element::new(law(&element.law)))),
+                    SpecimenPlace::At(at) => Some((at - 1, Element::new(element.law))),
                     SpecimenPlace::Between(_) => None,
                 })
                 .collect(),
@@ -248,8 +240,8 @@ impl Builder<'_> {
             of_specimen.iter().filter_map(|dof| self.resolve(dof, structure).ok()).collect();
         let mut placed = Some(Vec::new());
         for (index, element) in declared.elements.iter().enumerate() {
-            let SpecimenPlace::Between([from, to]) = &element.place else { continue };
-            let place = self.deformation(from, to, structure);
+            let SpecimenPlace::Between(ends) = &element.place else { continue };
+            let place = self.deformation(ends, structure);
             let ends = place.into_iter().flat_map(|place| [place.from, place.to]).flatten();
             let stray = ends.into_iter().find(|dof| !known.contains(dof));
             if let Some(dof) = stray {
@@ -258,12 +250,11 @@ impl Builder<'_> {
                 let remedy = "an element of the specimen ends at its interface, its `inside` or \
                               the ground; those of the simulated part are [[structure.element]]";
                 let path = format!("partition.element[{}].between", index + 1);
-                let error = Diagnostic::error(message).remedy(remedy);
-                self.found.push(self.experiment.place(&path, error));
+                self.refuse::<()>(&path, Diagnostic::error(message).remedy(remedy));
             }
             let built = place
                 .filter(|_| stray.is_none())
-                .map(|place| ConnectedElement { place, element: Element::new(law(&element.law)) });
+                .map(|place| ConnectedElement { place, element: Element::new(element.law) });
             match (&mut placed, built) {
                 (Some(placed), Some(built)) => placed.push(built),
                 _ => placed = None,
@@ -279,14 +270,12 @@ impl Builder<'_> {
         let dofs: Vec<_> = dofs.collect();
         self.found.extend(dofs.iter().filter_map(|dof| dof.clone().err()));
         let dofs = dofs.into_iter().collect::<Result<Vec<_>, _>>().ok()?;
-        match InternalDofs::of(structure, &dofs, interface) {
-            Ok(inside) => Some(inside),
-            Err(error) => {
+        InternalDofs::of(structure, &dofs, interface)
+            .or_else(|error| {
                 let error = Diagnostic::error(error.to_string());
-                self.found.push(self.experiment.place("partition.inside", error));
-                None
-            }
-        }
+                self.refuse("partition.inside", error).ok_or(())
+            })
+            .ok()
     }
 
     /// What the springs or dampers towards the inside of the specimen add at the
@@ -307,9 +296,7 @@ impl Builder<'_> {
              the whole structure"
         );
         let remedy = format!("give `{key}` with one entry per interface DOF, or a matrix");
-        let error = Diagnostic::error(message).remedy(remedy);
-        self.found.push(self.experiment.place("partition.inside", error));
-        None
+        self.refuse("partition.inside", Diagnostic::error(message).remedy(remedy))
     }
 
     fn specimen_mass(
@@ -320,8 +307,8 @@ impl Builder<'_> {
         let count = interface.len();
         match &self.experiment.partition.mass {
             None => Some(DMatrix::zeros(count, count)),
-            Some(SpecimenMass::Matrix(source)) => {
-                let matrix = self.matrix(source, "partition.mass")?;
+            Some(SpecimenMass::Whole(table)) => {
+                let matrix = self.whole(table, "partition.mass")?;
                 self.symmetric(matrix, "partition.mass", count)
             }
             Some(SpecimenMass::Diagonal(entries))
@@ -330,8 +317,7 @@ impl Builder<'_> {
             {
                 let message = "a reduced structure has no mass of its own at a DOF to share";
                 let error = Diagnostic::error(message).remedy("give the specimen's mass in kg");
-                self.found.push(self.experiment.place("partition.mass", error));
-                None
+                self.refuse("partition.mass", error)
             }
             Some(SpecimenMass::Diagonal(entries)) => {
                 let values = entries.iter().zip(interface).map(|(entry, place)| match entry {
@@ -371,36 +357,24 @@ impl Builder<'_> {
             let (rows, columns) = matrix.shape();
             let message =
                 format!("the matrix is {rows} × {columns}, the interface has {count} DOFs");
-            let error =
-                Diagnostic::error(message).remedy("give one row and column per interface DOF");
-            self.found.push(self.experiment.place(path, error));
-            return None;
+            let remedy = "give one row and column per interface DOF";
+            return self.refuse(path, Diagnostic::error(message).remedy(remedy));
         }
         let largest = matrix.amax();
         let worst = (&matrix - matrix.transpose()).amax();
         if worst > 1e-9 * largest {
             let message = format!("the matrix is not symmetric: entries differ by {worst:.3e}");
-            let error = Diagnostic::error(message).remedy("make it symmetric");
-            self.found.push(self.experiment.place(path, error));
-            return None;
+            return self.refuse(path, Diagnostic::error(message).remedy("make it symmetric"));
         }
         Some(matrix)
     }
 
-    fn deformation(
-        &mut self,
-        from: &NodeRef,
-        to: &NodeRef,
-        structure: &Structure,
-    ) -> Option<RelativeDof> {
-        let index = |node: &NodeRef| match node {
-            NodeRef::Ground => Ok(None),
-            NodeRef::Dof(dof) => self.resolve(dof, structure).map(Some),
-        };
-        match (index(from), index(to)) {
-            (Ok(from), Ok(to)) => Some(RelativeDof { from, to }),
-            (from, to) => {
-                self.found.extend([from, to].into_iter().filter_map(Result::err));
+    fn deformation(&mut self, ends: &[NodeRef; 2], structure: &Structure) -> Option<RelativeDof> {
+        let index = |end: &NodeRef| end.dof().map(|dof| self.resolve(dof, structure)).transpose();
+        match ends.each_ref().map(index) {
+            [Ok(from), Ok(to)] => Some(RelativeDof { from, to }),
+            wrong => {
+                self.found.extend(wrong.into_iter().filter_map(Result::err));
                 None
             }
         }
@@ -411,48 +385,79 @@ impl Builder<'_> {
             MatrixSource::Diagonal(entries) => {
                 Some(DMatrix::from_diagonal(&DVector::from_column_slice(entries)))
             }
-            MatrixSource::Full { size, entries } => {
-                Some(DMatrix::from_row_slice(*size, *size, entries))
-            }
-            MatrixSource::File { name, factor } => {
-                let read = self.source.read(name).map_err(|error| error.to_string());
-                let matrix = read.and_then(|bytes| {
-                    input::matrix(name, &bytes).map_err(|error| error.to_string())
-                });
-                match matrix {
-                    Ok(matrix) => Some(matrix * *factor),
-                    Err(error) => {
-                        let message = format!("\"{name}\": {error}");
-                        self.found.push(self.experiment.place(path, Diagnostic::error(message)));
-                        None
-                    }
-                }
-            }
+            MatrixSource::Whole(table) => self.whole(table, path),
         }
     }
 
-    /// The value, or its error placed at `path`, or nearer where it says so.
-    pub(super) fn keep<T>(&mut self, result: Result<T, ModelError>, path: &str) -> Option<T> {
-        result
-            .map_err(|error| {
-                let path = if path == "structure" { matrix_path(&error) } else { path };
-                let diagnostic = Diagnostic::error(error.to_string());
-                self.found.push(self.experiment.place(path, diagnostic));
+    fn whole(&mut self, table: &MatrixTable, path: &str) -> Option<DMatrix<f64>> {
+        let matrix = match &table.entries {
+            Entries::Rows(rows) => DMatrix::from_row_slice(rows.size, rows.size, &rows.entries),
+            Entries::File(name) => self.input(name, path, |bytes| input::matrix(name, bytes))?,
+        };
+        Some(matrix * table.unit)
+    }
+
+    /// What a reader makes of a file, or its error placed at `path`.
+    pub(super) fn input<T>(
+        &mut self,
+        name: &str,
+        path: &str,
+        read: impl FnOnce(&[u8]) -> Result<T, InputError>,
+    ) -> Option<T> {
+        let bytes = self.source.read(name).map_err(|error| error.to_string());
+        let value = bytes.and_then(|bytes| read(&bytes).map_err(|error| error.to_string()));
+        value
+            .or_else(|error| {
+                let error = Diagnostic::error(format!("\"{name}\": {error}"));
+                self.refuse(path, error).ok_or(())
             })
             .ok()
     }
+
+    /// The value, or its error placed at `path`, or nearer where it says so.
+    pub(super) fn keep<T>(
+        &mut self,
+        result: Result<T, impl Into<ReductionError>>,
+        path: &str,
+    ) -> Option<T> {
+        let error: ReductionError = match result {
+            Ok(value) => return Some(value),
+            Err(error) => error.into(),
+        };
+        let mut diagnostic = Diagnostic::error(error.to_string());
+        if matches!(error, ReductionError::Unstable(..)) {
+            diagnostic = diagnostic.remedy(
+                "take method = \"rubin\", keep more modes, or say unstable = \"accept\" in \
+                 [reduction] if you know better",
+            );
+        }
+        self.refuse(nearest_path(&error, path), diagnostic)
+    }
+
+    /// Notes an error at `path`; there is no value.
+    pub(super) fn refuse<T>(&mut self, path: &str, error: Diagnostic) -> Option<T> {
+        self.found.push(self.experiment.place(path, error));
+        None
+    }
 }
 
-/// Which key of `[structure]` an error is about.
-fn matrix_path(error: &ModelError) -> &'static str {
+/// The matrix of `[structure]` that an error is about, where it says so.
+fn nearest_path<'a>(error: &ReductionError, path: &'a str) -> &'a str {
     let matrix = match error {
-        ModelError::NotSquare { matrix, .. }
-        | ModelError::SizeMismatch { matrix, .. }
-        | ModelError::NotFinite { matrix, .. }
-        | ModelError::NotSymmetric { matrix, .. } => *matrix,
-        ModelError::MassNotPositiveDefinite { .. } => MatrixName::Mass,
-        ModelError::StiffnessNotPositiveSemidefinite(..) => MatrixName::Stiffness,
-        _ => return "structure",
+        ReductionError::Model(error) if path == "structure" => match error {
+            ModelError::NotSquare { matrix, .. }
+            | ModelError::SizeMismatch { matrix, .. }
+            | ModelError::NotFinite { matrix, .. }
+            | ModelError::NotSymmetric { matrix, .. } => *matrix,
+            ModelError::MassNotPositiveDefinite { .. } => MatrixName::Mass,
+            ModelError::StiffnessNotPositiveSemidefinite(..) => MatrixName::Stiffness,
+            _ => return path,
+        },
+        ReductionError::SizeMismatch { matrix, .. }
+        | ReductionError::NotSymmetric { matrix, .. } => *matrix,
+        ReductionError::MassNotPositiveDefinite(..) => MatrixName::Mass,
+        ReductionError::NegativeStiffness(..) => MatrixName::Stiffness,
+        _ => return path,
     };
     match matrix {
         MatrixName::Mass => "structure.mass",
@@ -463,38 +468,6 @@ fn matrix_path(error: &ModelError) -> &'static str {
 
 fn or_zeros(values: &Option<Vec<f64>>, count: usize) -> Vec<f64> {
     values.clone().unwrap_or_else(|| vec![0.0; count])
-}
-
-fn chain(
-    mass: &[f64],
-    stiffness: &[f64],
-    damping: &[f64],
-    ends: declared::ChainEnds,
-) -> Result<Structure, ModelError> {
-    let ends = match ends {
-        declared::ChainEnds::FixedFree => Ends::FixedFree,
-        declared::ChainEnds::FixedFixed => Ends::FixedFixed,
-        declared::ChainEnds::FreeFree => Ends::FreeFree,
-        declared::ChainEnds::FreeFixed => {
-            // The same chain seen from its other end.
-            let reversed = |values: &[f64]| values.iter().rev().copied().collect::<Vec<_>>();
-            let seen = structure::chain(
-                &reversed(mass),
-                &reversed(stiffness),
-                &reversed(damping),
-                Ends::FixedFree,
-            )?;
-            let n = seen.size();
-            let turned =
-                |m: &DMatrix<f64>| DMatrix::from_fn(n, n, |i, j| m[(n - 1 - i, n - 1 - j)]);
-            return Structure::new(
-                turned(&seen.matrices.mass),
-                turned(&seen.matrices.damping),
-                turned(&seen.matrices.stiffness),
-            );
-        }
-    };
-    structure::chain(mass, stiffness, damping, ends)
 }
 
 fn built_beam(beam: &declared::Beam) -> Result<Structure, ModelError> {
@@ -516,19 +489,4 @@ fn built_beam(beam: &declared::Beam) -> Result<Structure, ModelError> {
         BeamEnds { left, right },
         beam.mass,
     )
-}
-
-fn law(spec: &ElementSpec) -> Law {
-    match *spec {
-        ElementSpec::Bilinear { stiffness, yield_force, hardening } => {
-            Law::Bilinear { stiffness, yield_force, hardening }
-        }
-        ElementSpec::ElasticPlastic { stiffness, yield_force } => {
-            Law::Bilinear { stiffness, yield_force, hardening: 0.0 }
-        }
-        ElementSpec::BoucWen { stiffness, yield_force, hardening, exponent, beta, gamma } => {
-            Law::BoucWen { stiffness, yield_force, hardening, exponent, beta, gamma }
-        }
-        ElementSpec::Gap { stiffness, opening, side } => Law::Gap { stiffness, opening, side },
-    }
 }

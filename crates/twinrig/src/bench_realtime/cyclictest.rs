@@ -5,25 +5,27 @@ use std::process::Command;
 
 use thiserror::Error;
 
+use super::Latencies;
+
 /// Latencies above this are only counted by cyclictest, µs.
 const HISTOGRAM_US: usize = 20_000;
 
 /// What cyclictest found.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Cyclictest {
+pub(super) struct Cyclictest {
     /// Its period, whole microseconds as it takes them.
-    pub interval_us: u64,
+    pub(super) interval_us: u64,
     /// Counts of 0 µs, 1 µs …, each rounded down.
     counts: Vec<u64>,
     /// Beyond the histogram.
     beyond: u64,
     /// The longest, µs.
-    pub max_us: u64,
+    max_us: u64,
 }
 
 /// Why there is nothing to compare with.
 #[derive(Debug, Error)]
-pub enum CyclictestError {
+pub(super) enum CyclictestError {
     /// Not installed.
     #[error("cyclictest is not installed (Debian and Ubuntu: rt-tests): nothing to compare with")]
     Missing,
@@ -43,7 +45,7 @@ pub enum CyclictestError {
 
 impl Cyclictest {
     /// Runs it with the same period, priority and processor as ours.
-    pub fn run(
+    pub(super) fn run(
         rate_hz: f64,
         seconds: f64,
         priority: Option<u8>,
@@ -109,7 +111,7 @@ impl Cyclictest {
     }
 
     /// Both together.
-    pub fn plus(mut self, other: &Self) -> Self {
+    pub(super) fn plus(mut self, other: &Self) -> Self {
         if self.counts.len() < other.counts.len() {
             self.counts.resize(other.counts.len(), 0);
         }
@@ -121,15 +123,21 @@ impl Cyclictest {
         self
     }
 
+    /// In numbers.
+    pub(super) fn latencies(&self) -> Latencies {
+        let (p50_s, p99_s) = (self.quantile_s(0.5), self.quantile_s(0.99));
+        Latencies { p50_s, p99_s, max_s: 1e-6 * self.max_us as f64 }
+    }
+
     /// Latencies counted.
-    pub fn count(&self) -> u64 {
+    fn count(&self) -> u64 {
         self.counts.iter().sum::<u64>() + self.beyond
     }
 
     /// The time that a share of all stays below, s. It counts whole microseconds
     /// rounded down, so the middle of the one in which the share lies; beyond
     /// its histogram it knows the longest alone.
-    pub fn quantile_s(&self, share: f64) -> f64 {
+    fn quantile_s(&self, share: f64) -> f64 {
         let wanted = (share * self.count() as f64).ceil().max(1.0) as u64;
         let mut seen = 0;
         let place = self.counts.iter().position(|count| {

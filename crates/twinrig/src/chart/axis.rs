@@ -1,6 +1,6 @@
 //! One axis of a chart: a number of the file, from here to there.
 
-use crate::words::range;
+use crate::words::{number, range, titled};
 use experiment::closed_loop::TransferKind;
 use experiment::quantity::{self, Kind, Motion};
 use experiment::sweep::{Measure, Target};
@@ -71,9 +71,19 @@ impl Axis {
         if share >= 1.0 { self.high } else { self.low + share * (self.high - self.low) }
     }
 
-    /// A value as people read it.
+    /// A value in the axis's unit.
     pub fn shown(&self, value: f64) -> f64 {
         value / self.factor
+    }
+
+    /// A value with its unit.
+    pub fn value(&self, value: f64) -> String {
+        format!("{} {}", number(self.shown(value)), self.unit).trim_end().to_owned()
+    }
+
+    /// Both ends, with their unit.
+    pub fn ends(&self) -> String {
+        format!("{} to {}", number(self.shown(self.low)), self.value(self.high))
     }
 
     /// What it is, in words: `transfer_system.delay` is the transfer system's delay.
@@ -85,10 +95,7 @@ impl Axis {
 
     /// The title of the axis: quantity and unit.
     pub fn title(&self) -> String {
-        match self.unit.as_str() {
-            "" => self.words(),
-            unit => format!("{} [{unit}]", self.words()),
-        }
+        titled(&self.words(), &self.unit)
     }
 
     /// What the file declares, if it lies on the chart.

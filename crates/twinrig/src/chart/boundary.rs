@@ -5,10 +5,8 @@
 //! are joined (marching squares), and the pieces chained to lines.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::thread;
 
-use super::grid::Grid;
+use super::grid::{Grid, spread};
 use super::judge::{Depth, Judge, Model, Verdict};
 
 /// Halvings of an edge along which one system serves: its boundary is then known
@@ -43,23 +41,35 @@ type Edge = (usize, usize, usize);
 impl Boundaries {
     /// Finds the boundaries of a grid on some threads.
     pub fn new(judge: &Judge, grid: &Grid, threads: usize) -> Self {
-        let edges = crossed_edges(grid);
-        let crossings = located(judge, grid, &edges, threads);
+        let tracer = Tracer { judge, grid };
+        let edges = tracer.crossed_edges();
+        let crossings = spread(&edges, 1, threads, |edges| {
+            edges.iter().map(|&edge| (edge, tracer.bisected(edge))).collect()
+        });
+        let crossings: HashMap<Edge, BoundaryPoint> = crossings.into_iter().collect();
         let [columns, rows] = grid.size;
         let (mut pieces, mut stable) = (Vec::new(), Vec::new());
         for j in 0..rows - 1 {
+            // A row of stable cells is one rectangle.
             let mut run: Option<usize> = None;
-            for i in 0..columns - 1 {
+            for i in 0..columns {
                 let corners = [(i, j), (i + 1, j), (i + 1, j + 1), (i, j + 1)];
-                let inside = corners.map(|(i, j)| grid.at(i, j).verdict == Verdict::Stable);
+                let inside = match i + 1 < columns {
+                    true => corners.map(|corner| tracer.is_stable(corner)),
+                    false => [false; 4],
+                };
                 if inside == [true; 4] {
                     run.get_or_insert(i);
                     continue;
                 }
-                close_run(judge, grid, &mut run, i, j, &mut stable);
-                cell(judge, grid, (i, j), inside, &crossings, &mut pieces, &mut stable);
+                if let Some(start) = run.take() {
+                    let corners = [(start, j), (i, j), (i, j + 1), (start, j + 1)];
+                    stable.push(corners.map(|corner| tracer.place(corner)).to_vec());
+                }
+                if inside != [false; 4] {
+                    stable.push(tracer.cell(corners, inside, &crossings, &mut pieces));
+                }
             }
-            close_run(judge, grid, &mut run, columns - 1, j, &mut stable);
         }
         let lines = chained(pieces)
             .into_iter()
@@ -69,128 +79,87 @@ impl Boundaries {
     }
 }
 
-fn place(judge: &Judge, grid: &Grid, i: usize, j: usize) -> [f64; 2] {
-    let axes = judge.axes();
-    [axes[0].at(i, grid.size[0]), axes[1].at(j, grid.size[1])]
+/// Looks for boundaries between the points of a grid.
+struct Tracer<'a> {
+    judge: &'a Judge,
+    grid: &'a Grid,
 }
 
-/// A row of stable cells is one rectangle.
-fn close_run(
-    judge: &Judge,
-    grid: &Grid,
-    run: &mut Option<usize>,
-    end: usize,
-    j: usize,
-    stable: &mut Vec<Vec<[f64; 2]>>,
-) {
-    if let Some(start) = run.take() {
-        let corners = [(start, j), (end, j), (end, j + 1), (start, j + 1)];
-        stable.push(corners.map(|(i, j)| place(judge, grid, i, j)).to_vec());
+impl Tracer<'_> {
+    fn is_stable(&self, (i, j): (usize, usize)) -> bool {
+        self.grid.at(i, j).verdict == Verdict::Stable
     }
-}
 
-fn crossed_edges(grid: &Grid) -> Vec<Edge> {
-    let [columns, rows] = grid.size;
-    let mut edges = Vec::new();
-    for j in 0..rows {
-        for i in 0..columns {
-            let here = grid.at(i, j).verdict == Verdict::Stable;
-            let differs = |i: usize, j: usize| (grid.at(i, j).verdict == Verdict::Stable) != here;
-            if i + 1 < columns && differs(i + 1, j) {
-                edges.push((i, j, 0));
+    fn place(&self, (i, j): (usize, usize)) -> [f64; 2] {
+        let axes = self.judge.axes();
+        [axes[0].at(i, self.grid.size[0]), axes[1].at(j, self.grid.size[1])]
+    }
+
+    fn crossed_edges(&self) -> Vec<Edge> {
+        let [columns, rows] = self.grid.size;
+        let along =
+            |(i, j)| [(i + 1 < columns).then_some((i, j, 0)), (j + 1 < rows).then_some((i, j, 1))];
+        let edges = self.grid.places().flat_map(along).flatten();
+        let differs = |&(i, j, along): &Edge| {
+            self.is_stable((i, j)) != self.is_stable((i + 1 - along, j + along))
+        };
+        edges.filter(differs).collect()
+    }
+
+    /// Where the boundary crosses an edge.
+    fn bisected(&self, (i, j, along): Edge) -> BoundaryPoint {
+        let judge = self.judge;
+        let ends = [self.place((i, j)), self.place((i + 1 - along, j + along))];
+        let first = self.is_stable((i, j));
+        let between = |share: f64| [0, 1].map(|k| ends[0][k] + share * (ends[1][k] - ends[0][k]));
+        let halvings = match (judge.model(), judge.delay_axis()) {
+            (Model::Delay, Some(_)) => HALVINGS,
+            (Model::Delay, None) => FEW_HALVINGS,
+            (Model::Loop, _) => LOOP_HALVINGS,
+        };
+        let (mut low, mut high) = (0.0, 1.0);
+        for _ in 0..halvings {
+            let middle = 0.5 * (low + high);
+            let verdict = judge.at(between(middle), Depth::Verdict).verdict;
+            if (verdict == Verdict::Stable) == first { low = middle } else { high = middle }
+        }
+        let at = between(0.5 * (low + high));
+        BoundaryPoint { at, frequency_hz: judge.at(at, Depth::Growth).frequency_hz }
+    }
+
+    /// The stable part of a mixed cell; its boundary is added to the pieces.
+    fn cell(
+        &self,
+        corners: [(usize, usize); 4],
+        inside: [bool; 4],
+        crossings: &HashMap<Edge, BoundaryPoint>,
+        pieces: &mut Vec<(Edge, Edge)>,
+    ) -> Vec<[f64; 2]> {
+        // Around the cell: corner, edge, corner, edge…
+        let [(i, j), ..] = corners;
+        let edges: [Edge; 4] = [(i, j, 0), (i + 1, j, 1), (i, j + 1, 0), (i, j, 1)];
+        let (mut polygon, mut crossed) = (Vec::new(), Vec::new());
+        for k in 0..4 {
+            if inside[k] {
+                polygon.push(self.place(corners[k]));
             }
-            if j + 1 < rows && differs(i, j + 1) {
-                edges.push((i, j, 1));
+            if inside[k] != inside[(k + 1) % 4] {
+                polygon.extend(crossings.get(&edges[k]).map(|point| point.at));
+                crossed.push(edges[k]);
             }
         }
-    }
-    edges
-}
-
-/// Where the boundary crosses these edges.
-fn located(
-    judge: &Judge,
-    grid: &Grid,
-    edges: &[Edge],
-    threads: usize,
-) -> HashMap<Edge, BoundaryPoint> {
-    let next = &AtomicUsize::new(0);
-    let work = move || {
-        let mut found = Vec::new();
-        while let Some(edge) = edges.get(next.fetch_add(1, Ordering::Relaxed)) {
-            found.push((*edge, bisected(judge, grid, edge)));
+        // Between what is stable and what is not judged there is no boundary to draw.
+        let unjudged = corners.iter().any(|&(i, j)| self.grid.at(i, j).verdict == Verdict::Unknown);
+        match crossed[..] {
+            _ if unjudged => {}
+            [a, b] => pieces.push((a, b)),
+            // A saddle: the corners that are stable are cut off one by one.
+            [a, b, c, d] if inside[0] => pieces.extend([(d, a), (b, c)]),
+            [a, b, c, d] => pieces.extend([(a, b), (c, d)]),
+            _ => {}
         }
-        found
-    };
-    thread::scope(|scope| {
-        let others: Vec<_> = (1..threads.max(1)).map(|_| scope.spawn(work)).collect();
-        let mut all: HashMap<Edge, BoundaryPoint> = work().into_iter().collect();
-        for other in others {
-            all.extend(other.join().unwrap_or_default());
-        }
-        all
-    })
-}
-
-fn bisected(judge: &Judge, grid: &Grid, &(i, j, along): &Edge) -> BoundaryPoint {
-    let other = if along == 0 { (i + 1, j) } else { (i, j + 1) };
-    let ends = [place(judge, grid, i, j), place(judge, grid, other.0, other.1)];
-    let first = grid.at(i, j).verdict == Verdict::Stable;
-    let between = |share: f64| [0, 1].map(|k| ends[0][k] + share * (ends[1][k] - ends[0][k]));
-    let halvings = match (judge.model(), judge.delay_axis()) {
-        (Model::Delay, Some(_)) => HALVINGS,
-        (Model::Delay, None) => FEW_HALVINGS,
-        (Model::Loop, _) => LOOP_HALVINGS,
-    };
-    let (mut low, mut high) = (0.0, 1.0);
-    for _ in 0..halvings {
-        let middle = 0.5 * (low + high);
-        let same = (judge.at(between(middle), Depth::Verdict).verdict == Verdict::Stable) == first;
-        if same { low = middle } else { high = middle }
+        polygon
     }
-    let at = between(0.5 * (low + high));
-    BoundaryPoint { at, frequency_hz: judge.at(at, Depth::Growth).frequency_hz }
-}
-
-/// The boundary and the stable part of a mixed or unstable cell.
-fn cell(
-    judge: &Judge,
-    grid: &Grid,
-    (i, j): (usize, usize),
-    inside: [bool; 4],
-    crossings: &HashMap<Edge, BoundaryPoint>,
-    pieces: &mut Vec<(Edge, Edge)>,
-    stable: &mut Vec<Vec<[f64; 2]>>,
-) {
-    if inside == [false; 4] {
-        return;
-    }
-    // Around the cell: corner, edge, corner, edge…
-    let corners = [(i, j), (i + 1, j), (i + 1, j + 1), (i, j + 1)];
-    let edges: [Edge; 4] = [(i, j, 0), (i + 1, j, 1), (i, j + 1, 0), (i, j, 1)];
-    let (mut polygon, mut crossed) = (Vec::new(), Vec::new());
-    for k in 0..4 {
-        if inside[k] {
-            polygon.push(place(judge, grid, corners[k].0, corners[k].1));
-        }
-        if inside[k] != inside[(k + 1) % 4] {
-            if let Some(point) = crossings.get(&edges[k]) {
-                polygon.push(point.at);
-            }
-            crossed.push(edges[k]);
-        }
-    }
-    // Between what is stable and what is not judged there is no boundary to draw.
-    let unjudged = corners.iter().any(|&(i, j)| grid.at(i, j).verdict == Verdict::Unknown);
-    match crossed[..] {
-        _ if unjudged => {}
-        [a, b] => pieces.push((a, b)),
-        // A saddle: the corners that are stable are cut off one by one.
-        [a, b, c, d] if inside[0] => pieces.extend([(d, a), (b, c)]),
-        [a, b, c, d] => pieces.extend([(a, b), (c, d)]),
-        _ => {}
-    }
-    stable.push(polygon);
 }
 
 /// Pieces with common ends as lines.

@@ -14,7 +14,7 @@ const POINTS: usize = 40;
 const LOOPS: usize = 14;
 
 /// What the comparison gave.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct CrossCheck {
     /// Points at which the history was asked as well.
     pub history_points: usize,
@@ -43,17 +43,7 @@ impl CrossCheck {
         if judge.model() != Model::Delay {
             return None;
         }
-        let mut check = Self {
-            history_points: 0,
-            history_differs: 0,
-            history_worst_1_s: 0.0,
-            equivalent_points: 0,
-            equivalent_differs: 0,
-            bisection_points: 0,
-            bisection_worst: f64::NAN,
-            loop_points: 0,
-            loop_differs: 0,
-        };
+        let mut check = Self::default();
         check.ask_others(judge, grid);
         check.bisect(judge, boundaries);
         Some(check)
@@ -116,14 +106,11 @@ fn some_points<'a>(
     grid: &'a Grid,
     count: usize,
 ) -> impl Iterator<Item = (Verdict, [f64; 2])> + 'a {
-    let [columns, rows] = grid.size;
-    let axes = judge.axes();
-    (0..rows).step_by(rows.div_ceil(count)).flat_map(move |j| {
-        (0..columns).step_by(columns.div_ceil(count)).map(move |i| {
-            let point = [axes[0].at(i, columns), axes[1].at(j, rows)];
-            (grid.at(i, j).verdict, point)
-        })
-    })
+    let ([columns, rows], [x, y]) = (grid.size, judge.axes());
+    let steps = [columns.div_ceil(count), rows.div_ceil(count)];
+    let asked = move |(i, j): &(usize, usize)| i % steps[0] == 0 && j % steps[1] == 0;
+    let points = grid.places().filter(asked);
+    points.map(move |(i, j)| (grid.at(i, j).verdict, [x.at(i, columns), y.at(j, rows)]))
 }
 
 /// What there is to say where nothing can be compared.

@@ -51,12 +51,21 @@ impl Grid {
             taken_over: vec![None; size[0] * size[1]],
         };
         match refinement {
-            Refinement::Full => {
-                work.compute(0..size[0] * size[1]);
-            }
+            Refinement::Full => work.compute(0..size[0] * size[1]),
             Refinement::AlongBoundaries => work.refine(),
         }
         work.finish()
+    }
+
+    /// All grid points (i, j), i running first.
+    pub fn places(&self) -> impl Iterator<Item = (usize, usize)> {
+        let [columns, rows] = self.size;
+        (0..rows).flat_map(move |j| (0..columns).map(move |i| (i, j)))
+    }
+
+    /// Points with a verdict.
+    pub fn count(&self, verdict: Verdict) -> usize {
+        self.points.iter().filter(|point| point.verdict == verdict).count()
     }
 
     /// The verdict at grid point (i, j).
@@ -71,10 +80,32 @@ impl Grid {
 
     /// Share of the judged points that is stable.
     pub fn stable_share(&self) -> f64 {
-        let count = |verdict| self.points.iter().filter(|p| p.verdict == verdict).count() as f64;
-        let (stable, unstable) = (count(Verdict::Stable), count(Verdict::Unstable));
-        stable / (stable + unstable)
+        let stable = self.count(Verdict::Stable) as f64;
+        stable / (stable + self.count(Verdict::Unstable) as f64)
     }
+}
+
+/// Works on parts of a list on some threads; the results are in no order.
+pub(super) fn spread<T: Sync, R: Send>(
+    items: &[T],
+    chunk: usize,
+    threads: usize,
+    work: impl Fn(&[T]) -> Vec<R> + Sync,
+) -> Vec<R> {
+    let next = AtomicUsize::new(0);
+    let work = || {
+        let mut found = Vec::new();
+        while let Some(some) = items.chunks(chunk).nth(next.fetch_add(1, Ordering::Relaxed)) {
+            found.extend(work(some));
+        }
+        found
+    };
+    thread::scope(|scope| {
+        let others: Vec<_> = (1..threads).map(|_| scope.spawn(work)).collect();
+        let mut found = work();
+        found.extend(others.into_iter().flat_map(|other| other.join().unwrap_or_default()));
+        found
+    })
 }
 
 struct Work<'a> {
@@ -99,33 +130,14 @@ impl Work<'_> {
             // Points of one system stand together, so that no two threads make it.
             open.sort_by_key(|index| (index % columns, index / columns));
         }
-        let axes = self.judge.axes();
-        let (open, next) = (&open, &AtomicUsize::new(0));
         let chunk = open.len().div_ceil(self.threads).clamp(1, columns.max(rows));
         let (judge, depth, done, progress) = (self.judge, self.depth, &self.done, self.progress);
-        let work = move || {
-            let mut found = Vec::new();
-            loop {
-                let from = next.fetch_add(chunk, Ordering::Relaxed);
-                let Some(some) = open.get(from..open.len().min(from + chunk)) else { break };
-                if some.is_empty() {
-                    break;
-                }
-                for &index in some {
-                    let x = axes[0].at(index % columns, columns);
-                    let y = axes[1].at(index / columns, rows);
-                    found.push((index, judge.at([x, y], depth)));
-                }
-                progress(done.fetch_add(some.len(), Ordering::Relaxed) + some.len());
-            }
-            found
-        };
-        let found: Vec<(usize, Judged)> = thread::scope(|scope| {
-            let others: Vec<_> = (1..self.threads).map(|_| scope.spawn(work)).collect();
-            let mut found = work();
-            for other in others {
-                found.extend(other.join().unwrap_or_default());
-            }
+        let [x, y] = judge.axes();
+        let found = spread(&open, chunk, self.threads, |some| {
+            let point =
+                |index: usize| [x.at(index % columns, columns), y.at(index / columns, rows)];
+            let found = some.iter().map(|&index| (index, judge.at(point(index), depth))).collect();
+            progress(done.fetch_add(some.len(), Ordering::Relaxed) + some.len());
             found
         });
         for (index, judged) in found {
@@ -169,11 +181,7 @@ impl Work<'_> {
             let mut halves = Vec::new();
             for [x0, y0, x1, y1] in near {
                 let (x, y) = (x0.midpoint(x1), y0.midpoint(y1));
-                for i in [x0, x, x1] {
-                    for j in [y0, y, y1] {
-                        wanted.push(at(i, j));
-                    }
-                }
+                wanted.extend([x0, x, x1].iter().flat_map(|&i| [y0, y, y1].map(|j| at(i, j))));
                 if x1 - x0 > 1 || y1 - y0 > 1 {
                     for half in [[x0, y0, x, y], [x, y0, x1, y], [x0, y, x, y1], [x, y, x1, y1]] {
                         if half[0] < half[2] && half[1] < half[3] {

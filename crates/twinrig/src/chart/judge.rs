@@ -12,7 +12,7 @@ use super::Axis;
 use super::axis::{DELAY, SAMPLES};
 use crate::assembly::{Assembly, Coupling, SignalStore, structure_and_partition};
 use crate::error::Error;
-use crate::forecast::{self, Stability, TwoRates};
+use crate::forecast::{self, Stability};
 use experiment::closed_loop::TransferKind;
 use experiment::reduction::ReductionMethod;
 use experiment::sweep::Edits;
@@ -40,6 +40,10 @@ pub enum Verdict {
 }
 
 impl Verdict {
+    fn of(stable: bool) -> Self {
+        if stable { Self::Stable } else { Self::Unstable }
+    }
+
     /// In a table.
     pub fn word(self) -> &'static str {
         match self {
@@ -198,8 +202,7 @@ impl Judge {
         let line = self.line(point);
         let Ok(system) = &line.system else { return Verdict::Unknown };
         match system.equivalent_growth_1_s(self.delay_s(&line, point)) {
-            Ok(growth) if growth > 0.0 => Verdict::Unstable,
-            Ok(_) => Verdict::Stable,
+            Ok(growth) => Verdict::of(growth <= 0.0),
             Err(_) => Verdict::Unknown,
         }
     }
@@ -214,23 +217,16 @@ impl Judge {
             Depth::Verdict => forecast::stable_or_not(&assembly),
             Depth::Growth => forecast::stability(&assembly),
         });
-        match stability {
-            Ok(
-                Stability::Linear(dominant)
-                | Stability::Rigid(dominant)
-                | Stability::TwoRates(TwoRates { dominant, .. }),
-            ) => Judged {
-                verdict: if forecast::grows(&dominant) {
-                    Verdict::Unstable
-                } else {
-                    Verdict::Stable
-                },
-                growth_1_s: dominant.growth_1_s,
-                frequency_hz: dominant.frequency_hz,
-            },
-            Ok(Stability::Unknown(reason)) => self.unknown(reason),
-            Err(found) => self.unknown(first_error(&found)),
-        }
+        let stability = match stability {
+            Ok(Stability::Unknown(reason)) => return self.unknown(reason),
+            Err(found) => return self.unknown(first_error(&found)),
+            Ok(stability) => stability,
+        };
+        stability.dominant().map_or(UNKNOWN, |dominant| Judged {
+            verdict: Verdict::of(dominant.growing == 0),
+            growth_1_s: dominant.growth_1_s,
+            frequency_hz: dominant.frequency_hz,
+        })
     }
 
     /// D(jω) at a point, for the bisection in three dimensions.
@@ -305,18 +301,15 @@ impl Judge {
             return self.unknown("no rig answers before it is asked".to_owned());
         }
         match (&line.crossings, depth) {
-            (Some(crossings), Depth::Verdict) => {
-                let stable = crossings.is_stable(delay_s);
-                let verdict = if stable { Verdict::Stable } else { Verdict::Unstable };
-                Judged { verdict, ..UNKNOWN }
-            }
-            (Some(crossings), Depth::Growth) => {
-                let stable = crossings.is_stable(delay_s);
-                let verdict = if stable { Verdict::Stable } else { Verdict::Unstable };
-                // The crossings are exact; the history gives the rest.
-                Judged { verdict, ..self.rightmost(system, delay_s) }
-            }
             (None, _) => self.rightmost(system, delay_s),
+            (Some(crossings), Depth::Verdict) => {
+                Judged { verdict: Verdict::of(crossings.is_stable(delay_s)), ..UNKNOWN }
+            }
+            // The crossings are exact; the history gives the rest.
+            (Some(crossings), Depth::Growth) => Judged {
+                verdict: Verdict::of(crossings.is_stable(delay_s)),
+                ..self.rightmost(system, delay_s)
+            },
         }
     }
 
@@ -324,11 +317,7 @@ impl Judge {
         match system.rightmost(delay_s) {
             Ok(found) => Judged {
                 // At ρ = 1 the growth is nought, and every disturbance goes on for ever.
-                verdict: if found.re > 0.0 || (found.re == 0.0 && found.im.is_infinite()) {
-                    Verdict::Unstable
-                } else {
-                    Verdict::Stable
-                },
+                verdict: Verdict::of(found.re < 0.0 || (found.re == 0.0 && found.im.is_finite())),
                 growth_1_s: found.re,
                 frequency_hz: found.im / TAU,
             },

@@ -42,7 +42,7 @@ impl Chart {
                 Verdict::Unknown => (Grade::Doubtful, "Not judged"),
             },
         };
-        let numbers: Vec<KeyNumber> = (0..2).filter_map(|index| self.key_number(index)).collect();
+        let numbers = self.numbers();
         let sentence = match &self.declared {
             None => "The declared experiment does not lie on this chart.".to_owned(),
             Some((_, judged)) if judged.verdict == Verdict::Unknown => {
@@ -62,13 +62,15 @@ impl Chart {
         Banner { grade, word: word.to_owned(), sentence, numbers }
     }
 
-    /// The declared number of an axis, and how far it may go before the verdict changes.
+    /// The declared numbers, and how far each may go before the verdict changes; none where
+    /// they do not lie on the chart, or could not be judged.
+    pub fn numbers(&self) -> Vec<KeyNumber> {
+        (0..2).filter_map(|index| self.key_number(index)).collect()
+    }
+
     fn key_number(&self, index: usize) -> Option<KeyNumber> {
         let (place, judged) = self.declared.as_ref()?;
         let axis = &self.judge.axes()[index];
-        let shown = |value: f64| {
-            format!("{} {}", number(axis.shown(value)), axis.unit).trim_end().to_owned()
-        };
         let other = match judged.verdict {
             Verdict::Stable => "unstable",
             Verdict::Unstable => "stable",
@@ -78,24 +80,22 @@ impl Chart {
         let words: Vec<String> = ends
             .into_iter()
             .filter_map(|(side, end)| match end? {
-                End::Changes(at) => Some(format!("{other} {side} {}", shown(at))),
-                End::Unjudged(at) => Some(format!("not judged {side} {}", shown(at))),
+                End::Changes(at) => Some(format!("{other} {side} {}", axis.value(at))),
+                End::Unjudged(at) => Some(format!("not judged {side} {}", axis.value(at))),
             })
             .collect();
         let limit =
             if words.is_empty() { "no change on this chart".to_owned() } else { words.join(", ") };
-        Some(KeyNumber::new(axis.words(), shown(place[index]), limit))
+        Some(KeyNumber::new(axis.words(), axis.value(place[index]), limit))
     }
 
     fn facts(&self) -> Vec<(String, String)> {
         let [columns, rows] = self.grid.size;
         let mut facts: Vec<(String, String)> = Vec::new();
         for axis in self.judge.axes() {
-            let (low, high) = (number(axis.shown(axis.low)), number(axis.shown(axis.high)));
-            facts.push((axis.target.path.clone(), format!("{low} to {high} {}", axis.unit)));
-            let declared = axis.target.declared.map(|value| number(axis.shown(value)));
-            let declared =
-                declared.map_or_else(|| "–".to_owned(), |value| format!("{value} {}", axis.unit));
+            facts.push((axis.target.path.clone(), axis.ends()));
+            let declared = axis.target.declared.map(|value| axis.value(value));
+            let declared = declared.unwrap_or_else(|| "–".to_owned());
             facts.push((format!("{} declared", axis.target.path), declared));
         }
         let more = [

@@ -1,56 +1,44 @@
 //! A chart as data: its points, its boundaries, a summary.
 
-use std::fmt::Write as _;
-
 use serde_json::{Value, json};
 
 use super::judge::Model;
-use super::{Chart, End, Verdict};
+use super::{Axis, BoundaryPoint, Chart, End, Verdict};
+use crate::table::csv_text;
+use crate::words::titled;
 
 impl Chart {
     /// Every point: x and y in SI, verdict, growth, frequency, and whether it was
     /// computed or taken over from a cell of one verdict.
     pub fn points_csv(&self) -> String {
-        let [x, y] = self.judge.axes();
-        let mut text = format!(
-            "{},{},verdict,growth_1_s,frequency_hz,computed\n",
-            column(&x.target.path, x.target.measure.unit()),
-            column(&y.target.path, y.target.measure.unit())
-        );
-        let [columns, rows] = self.grid.size;
-        for j in 0..rows {
-            for i in 0..columns {
-                let point = self.grid.at(i, j);
-                let _ = writeln!(
-                    text,
-                    "{:?},{:?},{},{},{},{}",
-                    x.at(i, columns),
-                    y.at(j, rows),
-                    point.verdict.word(),
-                    cell(point.growth_1_s),
-                    cell(point.frequency_hz),
-                    u8::from(self.grid.computed[j * columns + i])
-                );
-            }
-        }
-        text
+        let ([x, y], [columns, rows]) = (self.judge.axes(), self.grid.size);
+        let head = [axis_head(x), axis_head(y)].into_iter();
+        let head =
+            head.chain(["verdict", "growth_1_s", "frequency_hz", "computed"].map(str::to_owned));
+        let rows = self.grid.places().zip(&self.grid.computed).map(|((i, j), &computed)| {
+            let point = self.grid.at(i, j);
+            vec![
+                cell(x.at(i, columns)),
+                cell(y.at(j, rows)),
+                point.verdict.word().to_owned(),
+                cell(point.growth_1_s),
+                cell(point.frequency_hz),
+                u8::from(computed).to_string(),
+            ]
+        });
+        csv_text(head.collect(), rows)
     }
 
     /// The boundaries, each line with a number of its own.
     pub fn boundary_csv(&self) -> String {
         let [x, y] = self.judge.axes();
-        let mut text = format!(
-            "line,{},{},frequency_hz\n",
-            column(&x.target.path, x.target.measure.unit()),
-            column(&y.target.path, y.target.measure.unit())
-        );
-        for (number, line) in self.boundaries.lines.iter().enumerate() {
-            for point in line {
-                let [x, y] = point.at;
-                let _ = writeln!(text, "{},{x:?},{y:?},{}", number + 1, cell(point.frequency_hz));
-            }
-        }
-        text
+        let head = ["line".to_owned(), axis_head(x), axis_head(y), "frequency_hz".to_owned()];
+        let lines = (1..).zip(&self.boundaries.lines);
+        let points = lines.flat_map(|(number, line)| line.iter().map(move |point| (number, point)));
+        let rows = points.map(|(number, BoundaryPoint { at: [x, y], frequency_hz })| {
+            [format!("{number}"), cell(*x), cell(*y), cell(*frequency_hz)]
+        });
+        csv_text(head, rows)
     }
 
     /// The summary for machines.
@@ -67,7 +55,6 @@ impl Chart {
                 "unjudged_above": up.and_then(End::unjudged),
             })
         };
-        let count = |verdict| self.grid.points.iter().filter(|p| p.verdict == verdict).count();
         json!({
             "title": self.judge.experiment().title,
             "model": self.model_word(),
@@ -75,9 +62,9 @@ impl Chart {
             "y": axis(1),
             "grid": self.grid.size,
             "computed": self.grid.computed_count(),
-            "stable": count(Verdict::Stable),
-            "unstable": count(Verdict::Unstable),
-            "unknown": count(Verdict::Unknown),
+            "stable": self.grid.count(Verdict::Stable),
+            "unstable": self.grid.count(Verdict::Unstable),
+            "unknown": self.grid.count(Verdict::Unknown),
             "unknown_because": self.judge.trouble(),
             "stable_share": self.grid.stable_share(),
             "boundaries": self.boundaries.lines.len(),
@@ -121,7 +108,6 @@ fn cell(value: f64) -> String {
     if value.is_nan() { String::new() } else { format!("{value:?}") }
 }
 
-/// A column's name with its unit; a path holds no comma or quote.
-fn column(path: &str, unit: &str) -> String {
-    if unit.is_empty() { path.to_owned() } else { format!("{path} [{unit}]") }
+fn axis_head(axis: &Axis) -> String {
+    titled(&axis.target.path, axis.target.measure.unit())
 }

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::{Check, LoopCheck, tables, verdict};
 use crate::fit::MARGIN;
-use crate::forecast::{Examined, Stability, grows};
+use crate::forecast::{Examined, Stability};
 
 impl Serialize for Check {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -23,33 +23,17 @@ impl Serialize for Check {
 
 fn document(found: &LoopCheck) -> Value {
     let forecast = &found.forecast;
-    let dominant = match &forecast.stability {
-        Stability::Unknown(_) => None,
-        Stability::Linear(dominant) | Stability::Rigid(dominant) => Some(dominant),
-        Stability::TwoRates(two) => Some(&two.dominant),
-    };
+    let dominant = forecast.stability.dominant();
     let word = match dominant {
         None => "unknown",
-        Some(dominant) if grows(dominant) => "unstable",
+        Some(_) if forecast.is_unstable() => "unstable",
         Some(_) => "stable",
     };
-    let modes: Vec<Value> = forecast
-        .modes
-        .iter()
-        .map(|m| json!({ "frequency_hz": m.frequency_hz, "damping_ratio": m.damping_ratio }))
-        .collect();
-    let two_rates = match &forecast.stability {
-        Stability::TwoRates(two) => Some(json!({
-            "delay_margin_s": two.delay_margin_s,
-            "as_learnt": two.learnt,
-        })),
-        _ => None,
-    };
-    let method = match &forecast.stability {
-        Stability::Linear(_) => Some("sampled loop gain"),
-        Stability::TwoRates(_) => Some("map over a period"),
-        Stability::Rigid(_) => Some("integrated structure"),
-        Stability::Unknown(_) => None,
+    let (method, two_rates) = match &forecast.stability {
+        Stability::Linear(_) => (Some("sampled loop gain"), None),
+        Stability::TwoRates(two) => (Some("map over a period"), Some(two)),
+        Stability::Rigid(_) => (Some("integrated structure"), None),
+        Stability::Unknown(_) => (None, None),
     };
     json!({
         "title": found.title,
@@ -58,34 +42,29 @@ fn document(found: &LoopCheck) -> Value {
         "reduction": found.reduction,
         "ticks": found.ticks,
         "step_s": forecast.step_s,
-        "modes": modes,
+        "modes": forecast.modes,
         "rigid_bodies": forecast.rigid_bodies,
         "samples_per_cycle": forecast.samples_per_cycle,
-        "verdict": word,
+        "verdict": found.verdict,
+        "stability": word,
         "words": verdict(forecast),
         "method": method,
         "linear": forecast.linear,
-        "dominant": dominant.filter(|d| d.is_known()).map(|d| json!({
-            "radius": d.radius,
-            "growth_1_s": d.growth_1_s,
-            "frequency_hz": d.frequency_hz,
-            "damping_ratio": d.damping_ratio,
-            "mode": d.mode,
-        })),
+        "dominant": dominant.filter(|dominant| dominant.is_known()),
         "two_rates": two_rates,
         "loop": forecast.examined.as_deref().map(examined),
         "critical_delay_s": forecast.critical_delay.map(|c| c.delay_s),
         "critical_frequency_hz": forecast.critical_delay.map(|c| c.frequency_hz),
         "transfer_delay_s": forecast.delay_s,
         "advice": found.advice.as_ref().map(|advice| partitions(found, advice)),
-        "tick_s": forecast.fit.tick.p50_s,
-        "tick_p99_s": forecast.fit.tick.p99_s,
-        "numerical_p99_s": forecast.fit.step().p99_s,
-        "main_share": forecast.fit.main_share(),
-        "tick_share": forecast.fit.tick_share(),
+        "tick_s": found.fit.tick.p50_s,
+        "tick_p99_s": found.fit.tick.p99_s,
+        "numerical_p99_s": found.fit.step.p99_s,
+        "main_share": found.fit.main_share(),
+        "tick_share": found.fit.tick_share(),
         "margin": MARGIN,
-        "fits": forecast.fit.fits(),
-        "ratio": forecast.fit.ratio(),
+        "fits": found.fit.fits(),
+        "ratio": found.fit.ratio(),
         "faults": found.faults,
         "warnings": found.warnings,
     })

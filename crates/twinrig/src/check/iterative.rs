@@ -9,6 +9,7 @@ use serde_json::Value;
 use crate::assembly::Assembly;
 use crate::error::Error;
 use crate::iterative::Setup;
+use crate::verdict::Verdict;
 use crate::words::number;
 use experiment::Experiment;
 
@@ -31,6 +32,8 @@ pub struct IterativeCheck {
     pub modes_in_band_hz: Vec<f64>,
     /// What feedback would have done.
     pub feedback: Feedback,
+    /// How far the test can be trusted.
+    pub verdict: Verdict,
     /// What the engineer should know of the file.
     pub warnings: Value,
     /// Harmonics that are matched.
@@ -63,6 +66,7 @@ impl IterativeCheck {
             unknowns: settings.unknowns(),
             modes_in_band_hz: modes_in(assembly, band_hz),
             feedback: Feedback::of(assembly),
+            verdict: Verdict::default(),
             warnings,
             harmonics: settings.harmonics,
             interface_dofs: assembly.count(),
@@ -108,13 +112,13 @@ impl Feedback {
     pub fn words(&self) -> String {
         match self {
             Self::Impossible { ratio } => format!(
-                "unstable for every delay, however short: each pass hands on {} of the acceleration",
+                "unstable at any delay, {} of the acceleration comes back each time",
                 number(*ratio)
             ),
             Self::Bears { critical_delay_s } => {
-                format!("stable below {} ms of delay", number(1e3 * critical_delay_s))
+                format!("stable up to a delay of {} ms", number(1e3 * critical_delay_s))
             }
-            Self::Always => "stable for every delay".to_owned(),
+            Self::Always => "stable at any delay".to_owned(),
             Self::Unknown => "not judged".to_owned(),
         }
     }

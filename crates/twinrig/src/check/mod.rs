@@ -2,7 +2,7 @@
 
 mod document;
 mod iterative;
-mod plot;
+mod page;
 pub mod tables;
 mod verdict;
 
@@ -12,19 +12,23 @@ use analysis::partitions::{Advice, advise};
 use serde_json::Value;
 
 pub use iterative::{Feedback, IterativeCheck};
-pub use verdict::{of_mode, verdict};
+pub use page::margin_numbers;
+pub(crate) use verdict::reasons;
+pub use verdict::{in_short, of_mode, verdict};
 
 use crate::assembly::ReductionFacts;
 use crate::error::Error;
-use crate::forecast::{Forecast, describe};
+use crate::fit::Fit;
+use crate::forecast::{Forecast, Others, describe};
 use crate::test::Test;
+use crate::verdict::Verdict;
 
 /// What can be said of a test before it runs.
 pub enum Check {
     /// Of a closed loop.
     Loop(Box<LoopCheck>),
     /// Of a test whose loop is cut.
-    Iterative(IterativeCheck),
+    Iterative(Box<IterativeCheck>),
 }
 
 /// What can be said of a closed loop before it runs.
@@ -43,8 +47,12 @@ pub struct LoopCheck {
     pub faults: usize,
     /// What the engineer should know of the file.
     pub warnings: Value,
-    /// Stability, margins, modes, time.
+    /// Stability, margins, modes.
     pub forecast: Forecast,
+    /// What a tick costs here, and whether it fits its period.
+    pub fit: Fit,
+    /// What all that makes of the test.
+    pub verdict: Verdict,
     /// Other partitions, where they were asked for.
     pub advice: Option<Advice>,
 }
@@ -56,8 +64,11 @@ impl Test {
         let (experiment, assembly) = (self.experiment(), self.assembly()?);
         if iterative::is_iterative(experiment) {
             let found = IterativeCheck::new(experiment, assembly, self.warnings().to_json());
-            return Ok(Check::Iterative(found.map_err(|error| error.of_file(experiment.name()))?));
+            let found = found.map_err(|error| error.of_file(experiment.name()))?;
+            return Ok(Check::Iterative(Box::new(found)));
         }
+        let (forecast, fit) = (Forecast::new(assembly, Others::Tried)?, Fit::measure(assembly)?);
+        let reasons = reasons(&forecast, &experiment.verdict);
         Ok(Check::Loop(Box::new(LoopCheck {
             title: experiment.title.clone(),
             dof_names: assembly.structure.names.clone(),
@@ -66,7 +77,9 @@ impl Test {
             ticks: assembly.ticks,
             faults: assembly.faults.len(),
             warnings: self.warnings().to_json(),
-            forecast: Forecast::new(assembly)?,
+            verdict: reasons.into_iter().chain(verdict::too_slow(&fit)).collect(),
+            forecast,
+            fit,
             advice: None,
         })))
     }
@@ -84,11 +97,19 @@ impl Check {
         matches!(self, Self::Loop(found) if found.forecast.is_unstable())
     }
 
+    /// How far the test can be trusted.
+    pub fn verdict(&self) -> &Verdict {
+        match self {
+            Self::Loop(found) => &found.verdict,
+            Self::Iterative(found) => &found.verdict,
+        }
+    }
+
     /// Draws the loop gain and the damping against the delay into a file that ends in
     /// `.html` or `.svg`.
     pub fn plot(&self, path: &Path) -> Result<(), Error> {
         match self {
-            Self::Loop(found) => plot::plot(path, found),
+            Self::Loop(found) => page::plot(path, found),
             Self::Iterative(_) => Err(Error::NoLoopGain { reason: "the loop is cut".to_owned() }),
         }
     }

@@ -27,6 +27,7 @@ fn sample() -> Record {
             started: String::new(),
             machine: vec![("kernel".into(), "6.12".into())],
             trip_codes: vec![(3, "force limit".into())],
+            prediction: vec![],
         },
         channels: vec![
             Channel::new("time", "s", "Time"),

@@ -11,9 +11,12 @@ use serde_json::{Value, json};
 use thiserror::Error;
 
 use super::Identified;
-use super::table::{short, to_json};
+use super::table::to_json;
 use crate::assembly::Assembly;
+use crate::check::in_short;
 use crate::forecast::describe;
+use crate::table;
+use crate::words::{number, rounded};
 
 /// The band begins at this share of the lowest natural frequency: motion below
 /// it is nearly static and needs no compensator.
@@ -65,19 +68,6 @@ pub enum NoChoice {
          with its command; check the signs of command and measurement"
     )]
     Gain(f64),
-}
-
-/// A row of the table in words.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ChoiceRow {
-    /// Kind and order, and whether it is the one to take.
-    pub name: String,
-    /// %.
-    pub error: String,
-    /// ms.
-    pub delay_left: String,
-    /// What becomes of the loop.
-    pub judgement: String,
 }
 
 /// An interface DOF identified, and what is advised for it.
@@ -135,65 +125,43 @@ impl Choice {
         self.table.advice.map(|index| &self.table.candidates[index])
     }
 
-    /// Whether the loop could be judged.
-    fn is_judged(&self) -> bool {
-        self.table.candidates.iter().any(|candidate| candidate.judgement.is_some())
-    }
-
-    /// Heading of the table.
-    pub fn title(&self) -> String {
-        let motions = match self.known {
-            KnownLoop::SmallMotions if self.is_judged() => ", for small motions",
-            _ => "",
-        };
-        format!(
-            "Which compensator: tracking error from {} to {} Hz, delay left at {} Hz{motions}",
-            short(self.band_hz.0),
-            short(self.band_hz.1),
-            short(self.table.at_hz)
-        )
-    }
-
-    /// Names of the columns.
-    pub const HEAD: [&'static str; 4] = ["compensator", "error [%]", "delay left [ms]", "loop"];
-
-    /// The table in words.
-    pub fn rows(&self) -> Vec<ChoiceRow> {
-        let row = |(index, candidate): (usize, &Candidate)| {
-            let order = order(candidate).map(|order| format!(", order {order}"));
-            let mark = if self.table.advice == Some(index) { " (advised)" } else { "" };
-            ChoiceRow {
-                name: format!("{}{}{mark}", candidate.kind, order.unwrap_or_default()),
-                error: if candidate.error < LEAST_ERROR {
-                    format!("< {LEAST_ERROR}")
-                } else {
-                    short(candidate.error)
-                },
-                // Adding zero takes the sign off what rounds to zero.
-                delay_left: format!("{:.3}", (1e6 * candidate.delay_left_s).round() / 1e3 + 0.0),
-                judgement: match &candidate.judgement {
-                    None => "–".to_owned(),
-                    Some(found) if !found.is_stable() => "unstable".to_owned(),
-                    Some(Verdict { delay_margin: None, .. }) => "stable at any delay".to_owned(),
-                    Some(Verdict { delay_margin: Some(margin), .. }) => {
-                        format!("delay margin {} ms", short(1e3 * margin.delay_s))
-                    }
-                },
-            }
-        };
-        self.table.candidates.iter().enumerate().map(row).collect()
+    /// Every compensator with what it leaves, the advised one marked.
+    pub fn shown(&self) -> table::Table {
+        let Table { candidates, advice, at_hz, .. } = &self.table;
+        let judged = candidates.iter().any(|candidate| candidate.judgement.is_some());
+        let small = self.known == KnownLoop::SmallMotions && judged;
+        let title = format!(
+            "Which compensator: tracking error from {} to {} Hz, delay left at {} Hz{}",
+            rounded(self.band_hz.0),
+            rounded(self.band_hz.1),
+            rounded(*at_hz),
+            if small { ", for small motions" } else { "" }
+        );
+        let rows = candidates.iter().enumerate().map(|(index, candidate)| {
+            let mark = if *advice == Some(index) { " (advised)" } else { "" };
+            let error = match candidate.error {
+                error if error < LEAST_ERROR => format!("< {LEAST_ERROR}"),
+                error => number(error),
+            };
+            // Adding zero takes the sign off what rounds to zero.
+            let delay_left = format!("{:.3}", (1e6 * candidate.delay_left_s).round() / 1e3 + 0.0);
+            [
+                format!("{}{mark}", name(candidate, ", ")),
+                error,
+                delay_left,
+                in_short(candidate.judgement.as_ref()),
+            ]
+        });
+        let header = ["Compensator", "Tracking error [%]", "Delay left [ms]", "Delay margin [ms]"];
+        let mut table = table::Table::new(&header).titled(title).filled(rows);
+        table.marked = *advice;
+        table
     }
 
     /// What is advised, and why.
     pub fn reason(&self) -> String {
-        let reason = &self.table.reason;
-        match self.advised() {
-            Some(chosen) => {
-                let order = order(chosen).map(|order| format!(" of order {order}"));
-                format!("{}{} is advised: {reason}", chosen.kind, order.unwrap_or_default())
-            }
-            None => format!("none is advised: {reason}"),
-        }
+        let advised = self.advised().map_or_else(|| "none".to_owned(), |one| name(one, " of "));
+        format!("{advised} is advised: {}", self.table.reason)
     }
 }
 
@@ -232,6 +200,12 @@ fn candidate_json(candidate: &Candidate, advised: bool) -> Value {
         "margin_ms": margin_s.map(|s| 1e3 * s),
         "advised": advised,
     })
+}
+
+/// The kind, and the order of a prediction.
+fn name(candidate: &Candidate, between: &str) -> String {
+    let order = order(candidate).map(|order| format!("{between}order {order}"));
+    format!("{}{}", candidate.kind, order.unwrap_or_default())
 }
 
 /// Order of a prediction.

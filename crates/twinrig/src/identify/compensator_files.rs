@@ -10,9 +10,8 @@ use super::files::TextFile;
 /// The advised one as `compensator.toml`, and each kind as
 /// `compensator_KIND.toml`, behind `heading`.
 pub(super) fn compensators(choice: &Choice, heading: &str, suffix: &str) -> Vec<TextFile> {
-    let file = |name: &str, why: &str, body: String| TextFile {
-        name: format!("{name}{suffix}.toml"),
-        text: format!("{heading}{why}\n[compensator]\n{body}"),
+    let file = |name: &str, why: &str, body: String| {
+        (format!("{name}{suffix}.toml"), format!("{heading}{why}\n[compensator]\n{body}"))
     };
     let why = format!("# {}.\n", choice.reason().replace("; ", ";\n# "));
     let advised = choice.advised().map_or_else(none, |chosen| body(chosen, choice));

@@ -1,6 +1,6 @@
 //! The command of an identification test, within the limits of the rig.
 
-use model::excitation::{Band, Chirp, Level, Multisine, Noise, Phases, SignalSource};
+use model::excitation::{Chirp, Generate, Generated, Level, Multisine, Noise, Sampling};
 use runtime::open_loop::Drive;
 
 use crate::assembly::Assembly;
@@ -126,27 +126,27 @@ fn unit_signal(plan: &DrivePlan, rate_hz: f64) -> Result<Vec<f64>, Error> {
         return Err(Error::DriveLength { duration_s, samples, rate_hz });
     }
     let count = samples as usize;
-    let band = Band { from_hz: plan.band_hz.0, to_hz: plan.band_hz.1 };
+    let (from_hz, to_hz) = plan.band_hz;
     let source = match plan.kind {
-        Kind::Noise => {
-            SignalSource::Noise(Noise { rms: 1.0, band, duration_s: None, seed: plan.seed })
-        }
-        Kind::Chirp => SignalSource::Chirp(Chirp {
+        Kind::Noise => Generated::Noise(Noise::steady(1.0, [from_hz, to_hz], plan.seed)),
+        Kind::Chirp => Generated::Chirp(Chirp {
             amplitude: 1.0,
-            from_hz: band.from_hz,
-            to_hz: band.to_hz,
+            from_hz,
+            to_hz,
             duration_s,
+            start_s: 0.0,
             ramp_s: 0.0,
         }),
-        Kind::Multisine => SignalSource::Multisine(Multisine {
+        Kind::Multisine => Generated::Multisine(Multisine {
             level: Level::Rms(1.0),
-            band,
+            band_hz: [from_hz, to_hz],
             lines: None,
             period_s: LONGEST_PERIOD_S.min(duration_s),
-            phases: Phases::Random { seed: plan.seed },
+            seed: Some(plan.seed),
         }),
     };
-    let mut values = source.sample(rate_hz, count)?;
+    let at = Sampling { rate_hz, count, test_s: duration_s, seed: plan.seed };
+    let mut values = source.sample(&at)?;
     let fade = (FADE * samples).max(1.0);
     for (k, value) in values.iter_mut().enumerate() {
         let end = (k as f64).min((count - 1 - k) as f64) / fade;

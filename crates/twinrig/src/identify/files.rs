@@ -2,11 +2,15 @@
 
 use std::fmt::Write as _;
 
+use analysis::identification::Line;
+
 use super::choice::Advised;
 use super::compensator_files::compensators;
 use super::measured::interface_dofs;
-use super::table::{BOUND, short};
+use super::table::BOUND;
 use super::{Identified, RigTest};
+use crate::table::csv_text;
+use crate::words::{number, titled};
 
 /// How every file that can be included begins.
 const MARK: &str = "# Identified by twinrig ";
@@ -16,70 +20,55 @@ pub fn is_include(text: &str) -> bool {
     text.starts_with(MARK)
 }
 
-/// A file to write.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct TextFile {
-    /// Its name.
-    pub name: String,
-    /// Its contents.
-    pub text: String,
-}
+/// Name and contents.
+pub type TextFile = (String, String);
 
 /// The samples of a test: time and, per interface DOF, command, measured motion
 /// and force, SI.
 pub fn test_csv(test: &RigTest) -> String {
     let record = &test.record;
-    let mut text = "time [s]".to_owned();
-    let mut columns: Vec<&[f64]> = Vec::new();
+    let times = record.column("time").unwrap_or_default();
+    let mut columns = vec![("time [s]".to_owned(), times)];
     for (name, unit) in [("command", "m"), ("measured", "m"), ("force", "N")] {
-        for i in 1..=interface_dofs(record) {
-            let _ = write!(text, ",{name}.{i} [{unit}]");
-            columns.extend(record.column(&format!("{name}.{i}")));
+        for dof in 1..=interface_dofs(record) {
+            let channel = format!("{name}.{dof}");
+            let column = record.column(&channel);
+            columns.extend(column.map(|values| (titled(&channel, unit), values)));
         }
     }
-    text.push('\n');
-    for (row, time_s) in record.column("time").unwrap_or_default().iter().enumerate() {
-        let _ = write!(text, "{time_s}");
-        for column in &columns {
-            let _ = write!(text, ",{}", column[row]);
-        }
-        text.push('\n');
-    }
-    text
+    let row = |at: usize| columns.iter().map(|(_, values)| values[at].to_string()).collect();
+    let head: Vec<String> = columns.iter().map(|(name, _)| name.clone()).collect();
+    csv_text(head, (0..times.len()).map(row))
 }
 
 /// The frequency response, data and fit.
 pub fn response_csv(result: &Identified) -> String {
-    let mut text = "frequency [Hz],h1 real,h1 imaginary,h1 deviation,h2 real,h2 imaginary,\
-                    coherence,fit real,fit imaginary\n"
-        .to_owned();
-    for line in &result.found.lines {
-        let fit = result.found.fit.response(std::f64::consts::TAU * line.frequency_hz);
-        let _ = writeln!(
-            text,
-            "{},{},{},{},{},{},{},{},{}",
-            line.frequency_hz,
-            line.h1.re,
-            line.h1.im,
-            line.deviation,
-            line.h2.re,
-            line.h2.im,
-            line.coherence,
-            fit.re,
-            fit.im
-        );
-    }
-    text
+    let head = [
+        "frequency [Hz]",
+        "h1 real",
+        "h1 imaginary",
+        "h1 deviation",
+        "h2 real",
+        "h2 imaginary",
+        "coherence",
+        "fit real",
+        "fit imaginary",
+    ];
+    let rows = result.found.lines.iter().map(|line| {
+        let Line { frequency_hz, h1, h2, coherence, deviation } = *line;
+        let fit = result.found.fit.response(std::f64::consts::TAU * frequency_hz);
+        [frequency_hz, h1.re, h1.im, deviation, h2.re, h2.im, coherence, fit.re, fit.im]
+            .map(|value| value.to_string())
+    });
+    csv_text(head.map(str::to_owned), rows)
 }
 
 /// `[transfer_system]` and the designed compensators, each in a file that an
 /// experiment can include. `origin` says where the samples came from.
 pub fn includes(advised: &Advised, origin: &str) -> Vec<TextFile> {
     let Advised { result, choice, suffix } = advised;
-    let mut files = vec![TextFile {
-        name: format!("transfer_system{suffix}.toml"),
-        text: transfer_system(result, origin),
-    }];
+    let name = format!("transfer_system{suffix}.toml");
+    let mut files = vec![(name, transfer_system(result, origin))];
     if let Ok(choice) = choice {
         let head = heading(result, origin)
             + "# The half period by which a held command is late is part of it.\n";
@@ -96,8 +85,8 @@ fn heading(result: &Identified, origin: &str) -> String {
          # {} to {} Hz at {} Hz, mean coherence {:.6}, misfit {:.2} times the noise.\n",
         env!("CARGO_PKG_VERSION"),
         result.dof + 1,
-        short(found.band_hz.0),
-        short(found.band_hz.1),
+        number(found.band_hz.0),
+        number(found.band_hz.1),
         found.rate_hz,
         found.mean_coherence,
         found.fit.misfit
@@ -126,8 +115,8 @@ fn transfer_system(result: &Identified, origin: &str) -> String {
          numerator   = {:?}\n\
          denominator = {:?}\n",
         bounds.join(", "),
-        short(fit.dc_gain.value),
-        short(1e3 * fit.dc_delay_s.value),
+        number(fit.dc_gain.value),
+        number(1e3 * fit.dc_delay_s.value),
         fit.function.numerator(),
         fit.function.denominator()
     );

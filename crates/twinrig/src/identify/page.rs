@@ -5,9 +5,9 @@ use std::f64::consts::{FRAC_1_SQRT_2, TAU};
 use analysis::identification::{Caution, Identification};
 use numerics::rational_fit::Estimate;
 
-use super::choice::{Advised, Choice};
-use super::table::{BOUND, rows, short, title};
-use crate::page::text::pretty;
+use super::choice::Advised;
+use super::table::{BOUND, table, title};
+use crate::page::text::{number, pretty};
 use crate::page::{Axis, Block, Figure, Grade, KeyNumber, Page, Pane, Point, Role, Section};
 use crate::page::{Series, Symbol, Table, Tone, Verdict};
 
@@ -60,13 +60,7 @@ fn verdict(results: &[Advised]) -> Verdict {
 fn section(advised: &Advised) -> Section {
     let result = &advised.result;
     let found = &result.found;
-    let values = rows(result).into_iter().map(|row| [row.name, row.value, row.bound, row.unit]);
-    let header = ["Quantity", "Value", "± (95 %)", "Unit"];
-    let mut blocks = vec![
-        Block::Code(formula(found)),
-        Table::new("", &header).rows(values).into(),
-        poles(found).into(),
-    ];
+    let mut blocks = vec![Block::Code(formula(found)), table(result).into(), poles(found).into()];
     if !found.tried.is_empty() {
         let tried = found.tried.iter();
         let tried = tried.map(|(o, c)| format!("{}/{}: {c:.0}", o.numerator, o.denominator));
@@ -76,7 +70,10 @@ fn section(advised: &Advised) -> Section {
         )));
     }
     match &advised.choice {
-        Ok(choice) => blocks.extend(compensators(choice)),
+        Ok(choice) => {
+            blocks.push(choice.shown().into());
+            blocks.push(Block::Text(format!("{}.", choice.reason())));
+        }
         Err(why) => blocks.push(Block::Text(format!("No compensator: {why}."))),
     }
     blocks.push(bode(found).into());
@@ -90,14 +87,13 @@ fn formula(found: &Identification) -> String {
         let last = coefficients.len() - 1;
         let terms = coefficients.iter().enumerate().map(|(i, coefficient)| {
             let power = POWERS[(last - i).min(9)];
-            let (size, sign) = (coefficient.value.abs(), coefficient.value < 0.0);
-            let factor = if size == 1.0 && last > i { String::new() } else { pretty(&short(size)) };
-            let sign = if sign {
-                "− "
-            } else if i > 0 {
-                "+ "
-            } else {
-                ""
+            let size = coefficient.value.abs();
+            let factor =
+                if size == 1.0 && last > i { String::new() } else { pretty(&number(size)) };
+            let sign = match coefficient.value < 0.0 {
+                true => "− ",
+                false if i > 0 => "+ ",
+                false => "",
             };
             format!("{sign}{}", format!("{factor}{power}").trim_start())
         });
@@ -105,7 +101,7 @@ fn formula(found: &Identification) -> String {
     };
     let (above, below) = (polynomial(&found.fit.numerator), polynomial(&found.fit.denominator));
     let delay = match found.fit.delay_s.value {
-        delay if delay > 0.0 => format!(" · exp(−s · {} ms)", short(1e3 * delay)),
+        delay if delay > 0.0 => format!(" · exp(−s · {} ms)", number(1e3 * delay)),
         _ => String::new(),
     };
     let width = above.chars().count().max(below.chars().count());
@@ -117,19 +113,9 @@ fn poles(found: &Identification) -> Table {
     let rows = upper.map(|pole| {
         let size = pole.norm();
         let motion = if pole.im > 0.0 { "pair" } else { "real" };
-        [motion.to_owned(), short(size / TAU), short(-100.0 * pole.re / size)]
+        [motion.to_owned(), number(size / TAU), number(-100.0 * pole.re / size)]
     });
-    Table::new("Poles", &["Pole", "Frequency [Hz]", "Damping ratio [%]"]).rows(rows)
-}
-
-/// The compensators, the advised one marked.
-fn compensators(choice: &Choice) -> [Block; 2] {
-    let header = ["Compensator", "Tracking error [%]", "Delay left [ms]", "Loop"];
-    let rows = choice.rows().into_iter();
-    let rows = rows.map(|row| [row.name, row.error, row.delay_left, row.judgement]);
-    let mut table = Table::new(choice.title(), &header).rows(rows);
-    table.marked = choice.table.advice;
-    [table.into(), Block::Text(format!("{}.", choice.reason()))]
+    Table::new(&["Pole", "Frequency [Hz]", "Damping ratio [%]"]).titled("Poles").filled(rows)
 }
 
 /// The response at one frequency: measured with half the width of its bounds, and fitted.

@@ -24,7 +24,7 @@ use crate::onlooker::Onlooker;
 use crate::pace::Clock;
 use crate::remote::Wire;
 use crate::run::record_path;
-use crate::run_folder::write_whole;
+use crate::run_folder::write_files;
 use crate::test::Test;
 
 /// Widest band of a test that is not asked for otherwise.
@@ -122,7 +122,7 @@ impl Test {
             let drive = (&plan, dof);
             let test =
                 run_test(experiment, source, &assembly, drive, &path, clock, stop, onlooker)?;
-            files.add(format!("test{suffix}.csv"), test_csv(&test));
+            files.texts.push((format!("test{suffix}.csv"), test_csv(&test)));
             tests.push(driven(&test));
             if let Some(trip) = test.trip().cloned() {
                 files.write()?;
@@ -222,15 +222,6 @@ impl<'a> Files<'a> {
         Self { folder, records: Vec::new(), texts: Vec::new() }
     }
 
-    fn add(&mut self, name: String, text: String) {
-        self.texts.push(TextFile { name, text });
-    }
-
-    fn names(&self) -> Vec<String> {
-        let texts = self.texts.iter().map(|file| &file.name);
-        self.records.iter().chain(texts).cloned().collect()
-    }
-
     /// Writes every file whole. What an earlier identification left to be included
     /// must not be taken for this one's.
     fn write(&self) -> Result<(), Error> {
@@ -244,9 +235,8 @@ impl<'a> Files<'a> {
                 fs::remove_file(&path).map_err(Error::write(&path))?;
             }
         }
-        self.texts
-            .iter()
-            .try_for_each(|file| write_whole(&self.folder.join(&file.name), &file.text))
+        write_files(self.folder, self.texts.iter().map(|(name, text)| (name, text)))?;
+        Ok(())
     }
 }
 
@@ -258,16 +248,19 @@ fn conclude(
     test: Option<(Vec<Driven>, Value)>,
 ) -> Result<IdentifyResult, Error> {
     for advised in &results {
-        files.add(format!("response{}.csv", advised.suffix), response_csv(&advised.result));
+        let response = response_csv(&advised.result);
+        files.texts.push((format!("response{}.csv", advised.suffix), response));
         files.texts.extend(includes(advised, origin.words));
     }
     let html = page::page(origin.name, origin.facts, &results).html();
-    files.add("identification.html".to_owned(), html);
+    files.texts.push(("identification.html".to_owned(), html));
     let (tests, warnings) = test.unzip();
     let folder = files.folder.display().to_string();
-    let found = IdentifyResult { tests, warnings, results, folder, files: files.names() };
+    let names = files.texts.iter().map(|(name, _)| name);
+    let names = files.records.iter().chain(names).cloned().collect();
+    let found = IdentifyResult { tests, warnings, results, folder, files: names };
     let document = serde_json::to_value(&found).unwrap_or_default();
-    files.add(DOCUMENT.to_owned(), format!("{document:#}\n"));
+    files.texts.push((DOCUMENT.to_owned(), format!("{document:#}\n")));
     files.write()?;
     Ok(found)
 }

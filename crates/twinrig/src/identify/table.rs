@@ -1,87 +1,68 @@
 //! An identification as rows for people and as JSON for machines.
 
+use analysis::identification::Identification;
 use numerics::rational_fit::Estimate;
 use serde_json::{Value, json};
 
 use super::Identified;
+use crate::page::Table;
+use crate::words::{bounded, counted, number, rounded};
 
 /// Standard deviations on either side of a bound of 95 %.
 pub const BOUND: f64 = 1.96;
 
-/// One quantity, written out.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct TableRow {
-    /// What it is.
-    pub name: String,
-    /// Its value.
-    pub value: String,
-    /// Half the width of its bounds of 95 %; empty where there are none.
-    pub bound: String,
-    /// Its unit.
-    pub unit: String,
-}
-
 /// What was identified, in a line.
 pub fn title(result: &Identified) -> String {
-    let found = &result.found;
+    let Identification { orders, band_hz, .. } = &result.found;
     format!(
-        "Interface DOF {}: {} over {}, {} to {} Hz",
+        "Interface DOF {}: {}, {}, fitted from {} to {} Hz",
         result.dof + 1,
-        counted(found.orders.numerator, "zero"),
-        counted(found.orders.denominator, "pole"),
-        short(found.band_hz.0),
-        short(found.band_hz.1)
+        counted(orders.denominator, "pole"),
+        counted(orders.numerator, "zero"),
+        rounded(band_hz.0),
+        rounded(band_hz.1)
     )
 }
 
-/// Coefficients, gain, delays and quality.
-pub fn rows(result: &Identified) -> Vec<TableRow> {
+/// Coefficients, gain, delays and quality, with bounds where there are some.
+pub fn table(result: &Identified) -> Table {
     let found = &result.found;
     let fit = &found.fit;
-    let mut rows = Vec::new();
-    let mut push = |name: String, estimate: Estimate, scale: f64, unit: String| {
-        let bounded = estimate.deviation > 0.0;
-        let bound = BOUND * scale * estimate.deviation;
-        rows.push(TableRow {
-            name,
-            value: digits(scale * estimate.value, bound),
-            bound: if bounded { format!("{bound:.1e}") } else { String::new() },
-            unit,
-        });
+    let mut table = Table::new(&["Quantity", "Value", "± (95 %)", "Unit"]);
+    let mut push = |name: &str, estimate: Estimate, scale: f64, unit: &str| {
+        let [value, bound] = bounded(scale * estimate.value, BOUND * scale * estimate.deviation);
+        table.rows.push([name, &value, &bound, unit].map(str::to_owned).to_vec());
     };
     let order = fit.denominator.len() - 1;
-    let unit = |power: usize| match order - power {
-        0 => String::new(),
-        1 => "1/s".to_owned(),
-        n => format!("1/s^{n}"),
-    };
-    let zeros = fit.numerator.len() - 1;
-    for (i, estimate) in fit.numerator.iter().enumerate() {
-        push(format!("b{} (s^{} above)", zeros - i, zeros - i), *estimate, 1.0, unit(zeros - i));
-    }
-    for (i, estimate) in fit.denominator.iter().enumerate().skip(1) {
-        push(format!("a{} (s^{} below)", order - i, order - i), *estimate, 1.0, unit(order - i));
+    let parts = [("b", "numerator", &fit.numerator, 0), ("a", "denominator", &fit.denominator, 1)];
+    for (letter, place, coefficients, known) in parts {
+        for (power, estimate) in (0..coefficients.len()).rev().zip(coefficients).skip(known) {
+            let unit = match order - power {
+                0 => String::new(),
+                1 => "1/s".to_owned(),
+                n => format!("1/s^{n}"),
+            };
+            push(&format!("{letter}{power} ({place}, s^{power})"), *estimate, 1.0, &unit);
+        }
     }
     if fit.delay_s.value > 0.0 {
-        push("pure delay".to_owned(), fit.delay_s, 1e3, "ms".to_owned());
+        push("pure delay", fit.delay_s, 1e3, "ms");
     }
-    push("gain at 0 Hz".to_owned(), fit.dc_gain, 1.0, String::new());
-    push("delay at 0 Hz".to_owned(), fit.dc_delay_s, 1e3, "ms".to_owned());
-    push("delay over the band".to_owned(), found.band_delay_s, 1e3, "ms".to_owned());
-    let mut plain = |name: &str, value: String, unit: &str| {
-        let (name, unit) = (name.to_owned(), unit.to_owned());
-        rows.push(TableRow { name, value, bound: String::new(), unit });
-    };
-    plain("coherence, mean", format!("{:.6}", found.mean_coherence), "");
-    plain("coherence, least", format!("{:.6}", found.least_coherence), "");
-    plain("misfit over noise", format!("{:.2}", fit.misfit), "");
-    if let Some(residual) = found.residual {
-        plain("motion left unexplained", short(100.0 * residual), "%");
+    push("gain at 0 Hz", fit.dc_gain, 1.0, "");
+    push("delay at 0 Hz", fit.dc_delay_s, 1e3, "ms");
+    push("delay over the band", found.band_delay_s, 1e3, "ms");
+    let percent = |share: f64| number(100.0 * share);
+    let plain = [
+        ("coherence, mean", Some(number(found.mean_coherence)), ""),
+        ("coherence, least", Some(number(found.least_coherence)), ""),
+        ("misfit over noise", Some(format!("{:.2}", fit.misfit)), ""),
+        ("motion left unexplained", found.residual.map(percent), "%"),
+        ("motion of other DOFs", result.coupling.map(percent), "%"),
+    ];
+    for (name, value, unit) in plain {
+        table.rows.extend(value.map(|value| [name, &value, "", unit].map(str::to_owned).to_vec()));
     }
-    if let Some(coupling) = result.coupling {
-        plain("motion of other DOFs", short(100.0 * coupling), "%");
-    }
-    rows
+    table
 }
 
 /// For machines: SI, with standard deviations.
@@ -116,42 +97,4 @@ pub fn to_json(result: &Identified) -> Value {
         })).collect::<Vec<_>>(),
         "cautions": found.cautions.iter().map(|c| c.to_string()).collect::<Vec<_>>(),
     })
-}
-
-/// "no zero", "1 pole", "3 poles".
-fn counted(count: usize, noun: &str) -> String {
-    match count {
-        0 => format!("no {noun}"),
-        1 => format!("1 {noun}"),
-        count => format!("{count} {noun}s"),
-    }
-}
-
-/// A number with four significant digits.
-pub(super) fn short(value: f64) -> String {
-    let size = value.abs();
-    if value == 0.0 {
-        "0".to_owned()
-    } else if (1e-3..1e5).contains(&size) {
-        let digits = (3 - size.log10().floor() as i32).max(0) as usize;
-        format!("{value:.digits$}")
-    } else {
-        format!("{value:.3e}")
-    }
-}
-
-/// As many digits as the bound allows, and one more; four at least, nine at most.
-fn digits(value: f64, bound: f64) -> String {
-    if !value.is_finite() || value == 0.0 {
-        return value.to_string();
-    }
-    let size = value.abs().log10().floor();
-    let known = if bound > 0.0 { size - bound.log10().floor() + 1.0 } else { 5.0 };
-    let known = known.clamp(3.0, 8.0) as usize;
-    if (-3.0..5.0).contains(&size) {
-        let decimals = (known as f64 - size).max(0.0) as usize;
-        format!("{value:.decimals$}")
-    } else {
-        format!("{value:.known$e}")
-    }
 }

@@ -2,31 +2,9 @@
 
 use analysis::iterative::PeriodicExperiment;
 use model::periodic::{Coefficients, Orbit};
-use runtime::gate::{Trip, TripKind};
 use runtime::periodic::{PeriodicError, PeriodicLoop};
 use runtime::realtime::{Finished, Granted, PeriodicDriver, RealtimeError, RealtimePlan, Timing};
 use runtime::stop::StopHandle;
-
-/// Why a bench gives no further point.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum BenchError {
-    /// The rig tripped and went to safe.
-    Tripped(Trip),
-    /// The operator stopped it.
-    Stopped,
-    /// The thread of the loop has ended.
-    Gone,
-}
-
-impl From<PeriodicError> for BenchError {
-    fn from(error: PeriodicError) -> Self {
-        match error {
-            PeriodicError::Tripped(trip) if trip.kind == TripKind::Operator => Self::Stopped,
-            PeriodicError::Tripped(trip) => Self::Tripped(trip),
-            PeriodicError::Gone => Self::Gone,
-        }
-    }
-}
 
 /// What sets the pace.
 pub enum Pace {
@@ -96,30 +74,34 @@ impl<'a> Bench<'a> {
 }
 
 impl PeriodicExperiment for Bench<'_> {
-    type Error = BenchError;
+    type Error = PeriodicError;
 
-    fn apply(&mut self, frequency_hz: f64, target: &[Coefficients]) -> Result<Orbit, BenchError> {
+    fn apply(
+        &mut self,
+        frequency_hz: f64,
+        target: &[Coefficients],
+    ) -> Result<Orbit, PeriodicError> {
         (self.asked)(frequency_hz);
         match &mut self.drive {
             Drive::Virtual(periodic) => {
                 periodic.set(frequency_hz, target);
                 periodic.go_on_until_done(|| self.stop.presses());
-                Ok(periodic.result()?)
+                periodic.result()
             }
-            Drive::Real(driver) => Ok(driver.settle(frequency_hz, target, || {})?),
+            Drive::Real(driver) => driver.settle(frequency_hz, target, || {}),
         }
     }
 
-    fn refine(&mut self) -> Result<Option<Orbit>, BenchError> {
+    fn refine(&mut self) -> Result<Option<Orbit>, PeriodicError> {
         match &mut self.drive {
             Drive::Virtual(periodic) => {
                 if !periodic.refine() {
                     return Ok(None);
                 }
                 periodic.go_on_until_done(|| self.stop.presses());
-                Ok(Some(periodic.result()?))
+                periodic.result().map(Some)
             }
-            Drive::Real(driver) => Ok(driver.refine(|| {})?),
+            Drive::Real(driver) => driver.refine(|| {}),
         }
     }
 }

@@ -1,29 +1,26 @@
 //! Iterative tests from an experiment file: setup, bench, journal, results.
 
 mod bench;
-mod bias;
-mod finer;
-mod marks;
 mod outcome;
 pub mod page;
-mod reference;
 mod resumed;
 mod saved;
 mod setup;
 mod study;
 
 pub use crate::interface_dof::{Place, common_unit};
-pub use bench::{Bench, BenchError, Pace, Rested};
-pub use marks::{FoldMark, Mark, Peak, PeakFrom};
-pub use outcome::{Outcome, PointRow, record_trials};
-pub use reference::{Branch, ReferencePoint};
+pub use bench::{Bench, Pace, Rested};
+pub use outcome::{Outcome, record_trials};
 pub use resumed::{Answer, Request, ResumedBench, Return};
 pub use saved::{Line, from_line, to_line};
 pub use setup::Setup;
 pub use study::{TraceOptions, Traced};
 
-use analysis::iterative::{Trace, TracePoint};
+use analysis::iterative::{Trace, TracePoint, Trial};
 use numerics::continuation::{Advance, End};
+use runtime::gate::{Trip, TripKind};
+use runtime::periodic::PeriodicError;
+use serde::{Serialize, Serializer};
 
 /// How a trace ended.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -31,7 +28,7 @@ pub enum Ended {
     /// By itself.
     Course(End),
     /// The rig tripped.
-    Tripped(runtime::gate::Trip),
+    Tripped(Trip),
     /// The operator stopped it.
     Stopped,
     /// The loop's thread is gone.
@@ -87,6 +84,12 @@ impl Ended {
     }
 }
 
+impl Serialize for Ended {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.word().serialize(serializer)
+    }
+}
+
 /// Follows the trace to its end. `kept` is told of every answer, evaluation and
 /// point as soon as it is there, and may end the trace by an error.
 pub fn follow<E>(
@@ -110,9 +113,11 @@ pub fn follow<E>(
             }
             Ok(Advance::Failed) => {}
             Ok(Advance::Ended(end)) => return Ok(Ended::Course(end)),
-            Err(BenchError::Tripped(trip)) => return Ok(Ended::Tripped(trip)),
-            Err(BenchError::Stopped) => return Ok(Ended::Stopped),
-            Err(BenchError::Gone) => return Ok(Ended::Gone),
+            Err(PeriodicError::Tripped(trip)) if trip.kind == TripKind::Operator => {
+                return Ok(Ended::Stopped);
+            }
+            Err(PeriodicError::Tripped(trip)) => return Ok(Ended::Tripped(trip)),
+            Err(PeriodicError::Gone) => return Ok(Ended::Gone),
         }
     }
 }
@@ -122,7 +127,7 @@ pub enum News<'a> {
     /// What the bench answered.
     Answer(Answer),
     /// An evaluation.
-    Trial(analysis::iterative::Trial),
+    Trial(Trial),
     /// A point of the response.
     Point(&'a TracePoint),
     /// A point that follows from what was known before.

@@ -1,281 +1,202 @@
-//! What a trace has found: rows, peak, folds, differences; as CSV, JSON, record.
+//! What a trace has found: points, peaks, folds, differences; as CSV, JSON, record.
 
 use std::path::Path;
 
-use analysis::iterative::{TracePoint, Trial};
+use analysis::iterative::{Branch, FoldMark, Mark, Peak, TracePoint, Trial, bias_m, fold, peak};
 use model::channel::Channel;
-use runtime::record::{Ending, Header, Options, RecordError, Recorder, Role};
-use serde_json::{Value, json};
+use numerics::continuation::Fold;
+use runtime::record::{Header, Options, RecordError, Recorder, Role};
+use serde::{Serialize, Serializer};
 
-use super::reference::Branch;
-use super::{Ended, FoldMark, Mark, Peak, Place, Setup, bias, marks};
+use super::{Ended, Place, Setup};
 
-/// A point of the response as it is shown.
-#[derive(Debug, Clone, PartialEq)]
-pub struct PointRow {
-    /// Hz.
-    pub frequency_hz: f64,
-    /// One per interface DOF.
-    pub dofs: Vec<DofRow>,
-    /// What the simulation adds to or takes from the amplitude, m.
-    pub bias_m: Option<f64>,
-    /// ‖measured − simulated‖ over the matched harmonics, m.
-    pub residual_m: f64,
-    /// Its standard deviation, m.
-    pub scatter_m: f64,
-    /// Corrections.
-    pub iterations: usize,
-    /// Evaluations.
-    pub evaluations: usize,
-    /// Time on the rig, s.
-    pub rig_time_s: f64,
-    /// Periods averaged at the end.
-    pub periods: usize,
-    /// Whether it settled in time.
-    pub settled: bool,
-}
-
-/// One interface DOF at a point.
-#[derive(Debug, Clone, PartialEq)]
-pub struct DofRow {
-    /// Fundamental, m: measured, less what the residual leaves open.
-    pub amplitude_m: f64,
-    /// Its phase against the load, degrees; negative when it lags.
-    pub phase_deg: f64,
-    /// Half-width of its interval, m.
-    pub interval_m: f64,
-    /// Of the simulated side, m.
-    pub simulated_m: f64,
-    /// Measured amplitudes of harmonics 2, 3, …, m.
-    pub higher_m: Vec<f64>,
-    /// Mean, m.
-    pub mean_m: f64,
-    /// Difference from the whole structure's response, m, where its model is known.
-    pub difference_m: Option<f64>,
-}
-
-/// What a trace has found.
-#[derive(Debug, Clone, PartialEq)]
+/// What a trace has found; serialised, its summary.
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Outcome {
     /// How it ended.
     pub ended: Ended,
+    complete: bool,
     /// The points.
-    pub rows: Vec<PointRow>,
+    #[serde(serialize_with = "length")]
+    pub points: Vec<TracePoint>,
+    interface: Vec<String>,
+    interface_units: Vec<&'static str>,
+    moved: bool,
     /// Why there is no response to speak of, in words; then there are no peaks
     /// and nothing is told in per cent of them.
+    #[serde(skip)]
     pub still: Option<String>,
     /// The largest amplitude of every interface DOF.
     pub peaks: Vec<Peak>,
     /// Where the frequency turns back.
     pub folds: Vec<FoldMark>,
+    reference_folds_hz: Option<Vec<f64>>,
+    reference_folds: Option<Vec<Mark>>,
     /// Of the whole structure.
+    #[serde(skip)]
     pub reference: Option<Branch>,
     /// Largest difference from it, of its largest amplitude, every DOF; %.
     pub largest_difference_percent: Option<f64>,
+    /// What the simulation adds to or takes from the amplitude at every point, m.
+    #[serde(skip)]
+    pub biases_m: Vec<Option<f64>>,
     /// Largest bias, of the largest amplitude, %.
     pub largest_bias_percent: Option<f64>,
+    /// How many points took 0, 1, 2 … corrections.
+    pub iterations: Vec<usize>,
+    /// The middle of the corrections per point.
+    pub median_iterations: Option<usize>,
     /// Evaluations, those that led nowhere included.
     pub evaluations: usize,
     /// Time on the rig, s.
     pub rig_time_s: f64,
+    /// Points that did not settle in time.
+    pub unsettled_points: usize,
+    title: String,
+    reason: String,
+}
+
+fn length<S: Serializer>(points: &[TracePoint], serializer: S) -> Result<S::Ok, S::Error> {
+    points.len().serialize(serializer)
 }
 
 impl Outcome {
     /// Sums up.
     pub fn new(
         setup: &Setup<'_>,
-        points: &[TracePoint],
+        points: Vec<TracePoint>,
         trials: &[Trial],
-        folds: &[numerics::continuation::Fold],
-        reference: Option<Branch>,
+        folds: &[Fold],
         ended: Ended,
     ) -> Self {
-        let differences = reference.as_ref().map(|branch| &branch.differences_m);
-        let difference = |k: usize| differences.and_then(|all| all.get(k)).map(Vec::as_slice);
-        let rows: Vec<PointRow> = points
-            .iter()
-            .enumerate()
-            .map(|(k, point)| row(setup, point, difference(k).unwrap_or(&[])))
-            .collect();
-        let count = setup.assembly().count();
-        let is_linear = setup.assembly().substructures.whole.elements.is_empty();
-        let still = still(setup, &rows);
+        let (assembly, places) = (setup.assembly(), Place::all(setup.assembly()));
+        let reference = setup.whole().and_then(|whole| whole.branch(&setup.trace(), &points));
+        let still = still(setup, &points);
+        let is_linear = assembly.substructures.whole.elements.is_empty();
         let peaks: Vec<Peak> = match still {
-            None => (0..count).filter_map(|dof| marks::peak(&rows, dof, is_linear)).collect(),
+            None => (0..places.len()).filter_map(|dof| peak(&points, dof, is_linear)).collect(),
             Some(_) => Vec::new(),
         };
-        let folds = folds.iter().filter_map(|fold| marks::fold(&rows, fold)).collect();
-        let largest = |of: &dyn Fn(&PointRow) -> Option<f64>| {
-            let all = rows.iter().filter_map(of).map(f64::abs);
-            all.reduce(f64::max)
+        let (loads, compensated) = (setup.amplitudes(), setup.compensated_kg());
+        let bias = |point: &TracePoint| {
+            let numerical = &assembly.substructures.numerical;
+            bias_m(numerical, loads, &compensated, point.frequency_hz, &point.orbit)
         };
+        let biases_m: Vec<Option<f64>> = points.iter().map(bias).collect();
         let percent = |part: f64, whole: f64| {
             let share = 100.0 * part / whole;
             (still.is_none() && share.is_finite()).then_some(share)
         };
-        let difference = (0..count)
-            .filter_map(|dof| {
-                let size = reference.as_ref()?.points.iter().map(|p| p.fundamental[dof].norm());
-                percent(largest(&|row| row.dofs[dof].difference_m)?, size.fold(0.0, f64::max))
-            })
-            .reduce(f64::max);
-        let bias = largest(&|row| row.bias_m).zip(peaks.first());
-        let bias = bias.and_then(|(bias, peak)| percent(bias, peak.mark.amplitude_m));
+        let largest_bias = biases_m.iter().flatten().map(|bias| bias.abs()).reduce(f64::max);
+        let largest_bias_percent = largest_bias
+            .zip(peaks.first())
+            .and_then(|(bias, peak)| percent(bias, peak.mark.amplitude_m));
+        let largest_difference_percent = (0..places.len()).filter_map(|dof| {
+            let branch = reference.as_ref()?;
+            let all = branch.differences_m.iter().map(|differences| differences[dof].abs());
+            let sizes = branch.points.iter().map(|point| point.fundamental[dof].norm());
+            percent(all.reduce(f64::max)?, sizes.fold(0.0, f64::max))
+        });
+        let mut corrections: Vec<usize> = points.iter().map(|p| p.point.iterations).collect();
+        corrections.sort_unstable();
+        let most = corrections.last().copied().unwrap_or(0);
+        let count = |n: usize| corrections.iter().filter(|&&corrected| corrected == n).count();
+        let reference_folds = reference.as_ref().map(|branch| branch.folds.clone());
         Self {
             ended,
-            still,
-            largest_difference_percent: difference,
-            largest_bias_percent: bias,
+            complete: ended.is_complete(),
+            interface: places.iter().map(|place| place.name.clone()).collect(),
+            interface_units: places.iter().map(Place::unit).collect(),
+            moved: still.is_none(),
+            folds: folds.iter().filter_map(|one| fold(&points, one)).collect(),
+            reference_folds_hz: reference_folds
+                .as_ref()
+                .map(|folds| folds.iter().map(|fold| fold.frequency_hz).collect()),
+            reference_folds,
+            largest_difference_percent: largest_difference_percent.reduce(f64::max),
+            largest_bias_percent,
+            iterations: (0..=most).map(count).collect(),
+            median_iterations: corrections.get(corrections.len() / 2).copied(),
             evaluations: trials.len(),
             rig_time_s: trials.iter().map(|trial| trial.orbit.time_s).sum(),
+            unsettled_points: points.iter().filter(|point| !point.orbit.settled).count(),
+            title: setup.experiment().title.clone(),
+            reason: ended.words(),
+            points,
+            still,
             peaks,
-            folds,
             reference,
-            rows,
+            biases_m,
         }
     }
 
-    /// How many points took 0, 1, 2 … corrections.
-    pub fn iterations(&self) -> Vec<usize> {
-        let most = self.rows.iter().map(|row| row.iterations).max().unwrap_or(0);
-        let count = |n| self.rows.iter().filter(|row| row.iterations == n).count();
-        (0..=most).map(count).collect()
-    }
-
-    /// The middle of the corrections per point.
-    pub fn median_iterations(&self) -> Option<usize> {
-        let mut all: Vec<usize> = self.rows.iter().map(|row| row.iterations).collect();
-        all.sort_unstable();
-        all.get(all.len() / 2).copied()
-    }
-
-    /// Points that did not settle in time.
-    pub fn unsettled(&self) -> usize {
-        self.rows.iter().filter(|row| !row.settled).count()
+    /// How far a point lies from the whole structure's response, m, where that is known.
+    pub fn difference_m(&self, point: usize, dof: usize) -> Option<f64> {
+        Some(self.reference.as_ref()?.differences_m[point][dof])
     }
 
     /// The points as comma-separated text, SI and degrees of phase.
     pub fn csv(&self, places: &[Place]) -> String {
-        let mut head = vec!["point".to_owned(), "frequency_hz".to_owned()];
-        let higher = self.rows.first().map_or(0, |row| row.dofs[0].higher_m.len());
-        for place in places {
-            let (name, unit) = (&place.name, place.unit());
-            let mut add = |what: &str| head.push(format!("{name}.{what}"));
-            add(&format!("amplitude_{unit}"));
-            add("phase_deg");
-            add(&format!("interval_{unit}"));
-            add(&format!("simulated_{unit}"));
-            add(&format!("mean_{unit}"));
-            (0..higher).for_each(|k| add(&format!("harmonic{}_{unit}", k + 2)));
-            add(&format!("difference_from_reference_{unit}"));
-        }
-        let rest = [
-            "bias_m",
-            "residual_m",
-            "scatter_m",
-            "iterations",
-            "evaluations",
-            "rig_time_s",
-            "periods",
-            "settled",
-        ];
-        head.extend(rest.map(str::to_owned));
+        let columns = self.columns(places);
         let mut writer = csv::Writer::from_writer(Vec::new());
-        writer.write_record(&head).expect("a vector takes every record");
+        let heads = columns.iter().map(|(head, _)| head);
+        writer.write_record(heads).expect("a vector takes every record");
         let text = |value: f64| if value.is_finite() { value.to_string() } else { String::new() };
-        let maybe = |value: Option<f64>| value.map_or_else(String::new, text);
-        for (index, row) in self.rows.iter().enumerate() {
-            let mut fields = vec![(index + 1).to_string(), text(row.frequency_hz)];
-            for dof in &row.dofs {
-                let values =
-                    [dof.amplitude_m, dof.phase_deg, dof.interval_m, dof.simulated_m, dof.mean_m];
-                fields.extend(values.iter().chain(&dof.higher_m).map(|&value| text(value)));
-                fields.push(maybe(dof.difference_m));
-            }
-            fields.extend([maybe(row.bias_m), text(row.residual_m), text(row.scatter_m)]);
-            fields.extend([row.iterations.to_string(), row.evaluations.to_string()]);
-            fields.extend([text(row.rig_time_s), row.periods.to_string()]);
-            fields.push(u8::from(row.settled).to_string());
-            writer.write_record(&fields).expect("a vector takes every record");
+        for point in 0..self.points.len() {
+            let fields = columns.iter().map(|(_, value)| text(value(point)));
+            writer.write_record(fields).expect("a vector takes every record");
         }
         let bytes = writer.into_inner().expect("a vector can be flushed");
         String::from_utf8(bytes).expect("fields are text")
     }
 
-    /// For machines.
-    pub fn json(&self, places: &[Place]) -> Value {
-        let mark = |mark: &Mark| json!({ "frequency_hz": mark.frequency_hz, "amplitude_m": mark.amplitude_m });
-        let peak = |peak: &Peak| {
-            let mut value = mark(&peak.mark);
-            value["from"] = json!(peak.from.word());
-            value
-        };
-        let fold = |fold: &FoldMark| {
-            let mut value = mark(&fold.mark);
-            value["frequency_interval_hz"] = json!(fold.interval_hz);
-            value["amplitude_interval_m"] = json!(fold.interval_m);
-            value
-        };
-        let reference_folds = self.reference.as_ref().map(|r| &r.folds);
-        json!({
-            "ended": self.ended.word(),
-            "complete": self.ended.is_complete(),
-            "points": self.rows.len(),
-            "interface": places.iter().map(|place| &place.name).collect::<Vec<_>>(),
-            "interface_units": places.iter().map(Place::unit).collect::<Vec<_>>(),
-            "moved": self.still.is_none(),
-            "peaks": self.peaks.iter().map(peak).collect::<Vec<_>>(),
-            "folds": self.folds.iter().map(fold).collect::<Vec<_>>(),
-            "reference_folds_hz": reference_folds
-                .map(|folds| folds.iter().map(|fold| fold.frequency_hz).collect::<Vec<_>>()),
-            "reference_folds": reference_folds
-                .map(|folds| folds.iter().map(mark).collect::<Vec<_>>()),
-            "largest_difference_percent": self.largest_difference_percent,
-            "largest_bias_percent": self.largest_bias_percent,
-            "iterations": self.iterations(),
-            "median_iterations": self.median_iterations(),
-            "evaluations": self.evaluations,
-            "rig_time_s": self.rig_time_s,
-            "unsettled_points": self.unsettled(),
-        })
+    fn columns<'a>(&'a self, places: &[Place]) -> Vec<(String, Reading<'a>)> {
+        let points = &self.points;
+        let mut columns: Vec<(String, Reading<'a>)> = vec![
+            ("point".to_owned(), Box::new(|k| (k + 1) as f64)),
+            ("frequency_hz".to_owned(), Box::new(|k| points[k].frequency_hz)),
+        ];
+        let seen = points.first().map_or(0, |point| point.orbit.measured[0].harmonics());
+        for (dof, place) in places.iter().enumerate() {
+            let (name, unit) = (&place.name, place.unit());
+            let mut add =
+                |what: String, value: Reading<'a>| columns.push((format!("{name}.{what}"), value));
+            add(format!("amplitude_{unit}"), Box::new(move |k| points[k].amplitude_m(dof)));
+            add("phase_deg".to_owned(), Box::new(move |k| points[k].phase_deg(dof)));
+            add(format!("interval_{unit}"), Box::new(move |k| points[k].interval_m[dof]));
+            let simulated = move |k: usize| points[k].orbit.simulated[dof].amplitude(1);
+            add(format!("simulated_{unit}"), Box::new(simulated));
+            add(format!("mean_{unit}"), Box::new(move |k| points[k].orbit.measured[dof].0[0]));
+            for harmonic in 2..=seen {
+                let value = move |k: usize| points[k].orbit.measured[dof].amplitude(harmonic);
+                add(format!("harmonic{harmonic}_{unit}"), Box::new(value));
+            }
+            let difference = move |k| self.difference_m(k, dof).unwrap_or(f64::NAN);
+            add(format!("difference_from_reference_{unit}"), Box::new(difference));
+        }
+        let rest: [(&str, Reading<'_>); 8] = [
+            ("bias_m", Box::new(|k| self.biases_m[k].unwrap_or(f64::NAN))),
+            ("residual_m", Box::new(|k| points[k].point.evaluation.norm())),
+            ("scatter_m", Box::new(|k| points[k].point.evaluation.noise())),
+            ("iterations", Box::new(|k| points[k].point.iterations as f64)),
+            ("evaluations", Box::new(|k| points[k].point.evaluations as f64)),
+            ("rig_time_s", Box::new(|k| points[k].rig_time_s)),
+            ("periods", Box::new(|k| points[k].orbit.estimates as f64)),
+            ("settled", Box::new(|k| f64::from(u8::from(points[k].orbit.settled)))),
+        ];
+        columns.extend(rest.map(|(head, value)| (head.to_owned(), value)));
+        columns
     }
 }
 
-fn row(setup: &Setup<'_>, point: &TracePoint, differences_m: &[f64]) -> PointRow {
-    let orbit = &point.orbit;
-    let numerical = &setup.assembly().substructures.numerical;
-    let (amplitudes, compensated) = (setup.amplitudes(), setup.compensated_kg());
-    let dofs = (0..orbit.measured.len()).map(|dof| {
-        let measured = &orbit.measured[dof];
-        let (amplitude_m, [cosine, sine]) = (point.amplitude_m(dof), point.fundamental[dof]);
-        DofRow {
-            amplitude_m,
-            phase_deg: (-sine).atan2(cosine).to_degrees(),
-            interval_m: point.interval_m.get(dof).copied().unwrap_or(f64::NAN),
-            simulated_m: orbit.simulated[dof].amplitude(1),
-            higher_m: (2..=measured.harmonics()).map(|k| measured.amplitude(k)).collect(),
-            mean_m: measured.0[0],
-            difference_m: differences_m.get(dof).copied(),
-        }
-    });
-    PointRow {
-        frequency_hz: point.frequency_hz,
-        dofs: dofs.collect(),
-        bias_m: bias::bias_m(numerical, amplitudes, &compensated, point.frequency_hz, orbit),
-        residual_m: point.point.evaluation.norm(),
-        scatter_m: point.point.evaluation.noise(),
-        iterations: point.point.iterations,
-        evaluations: point.point.evaluations,
-        rig_time_s: point.rig_time_s,
-        periods: orbit.estimates,
-        settled: orbit.settled,
-    }
-}
+/// A number of every point.
+type Reading<'a> = Box<dyn Fn(usize) -> f64 + 'a>;
 
 /// Why there is no response to speak of, if so. Without a load both sides agree
 /// at rest, up to the tolerance.
-fn still(setup: &Setup<'_>, rows: &[PointRow]) -> Option<String> {
-    let amplitudes = rows.iter().flat_map(|row| row.dofs.iter().map(|dof| dof.amplitude_m));
+fn still(setup: &Setup<'_>, points: &[TracePoint]) -> Option<String> {
+    let dofs = 0..setup.assembly().count();
+    let amplitudes = points.iter().flat_map(|point| dofs.clone().map(|dof| point.amplitude_m(dof)));
     let most = amplitudes.reduce(f64::max)?;
     let unit = Place::all(setup.assembly()).first().map_or_else(String::new, Place::shown_unit);
     let size = format!("{} {unit} at most", crate::page::text::number(1e3 * most));
@@ -304,23 +225,19 @@ pub fn record_trials(
         Channel::new("settled", "", "1 if the coefficients had settled"),
         Channel::new("periods", "", "Periods averaged"),
     ];
-    let parts = ["target", "measured", "simulated", "force"];
     for (dof, place) in places.iter().enumerate() {
         let name = &place.name;
-        for part in parts {
+        for part in ["target", "measured", "simulated", "force"] {
             let unit = if part == "force" { place.force_unit() } else { place.unit() };
             let most = if part == "target" { harmonics } else { seen };
             for index in 0..=2 * most {
-                let words = match index {
-                    0 => format!("Mean of the {part} at {name}"),
-                    i if i % 2 == 1 => format!("Cosine {} of the {part} at {name}", i.div_ceil(2)),
-                    i => format!("Sine {} of the {part} at {name}", i / 2),
+                let order = index.div_ceil(2);
+                let (key, kind) = match index {
+                    0 => ("mean".to_owned(), "Mean".to_owned()),
+                    i if i % 2 == 1 => (format!("cos{order}"), format!("Cosine {order}")),
+                    _ => (format!("sin{order}"), format!("Sine {order}")),
                 };
-                let key = match index {
-                    0 => "mean".to_owned(),
-                    i if i % 2 == 1 => format!("cos{}", i.div_ceil(2)),
-                    i => format!("sin{}", i / 2),
-                };
+                let words = format!("{kind} of the {part} at {name}");
                 channels.push(Channel::new(format!("{part}.{}.{key}", dof + 1), unit, words));
             }
         }
@@ -332,11 +249,10 @@ pub fn record_trials(
     for trial in trials {
         let orbit = &trial.orbit;
         time_s += orbit.time_s;
+        let frequency_hz = trial.unknowns.last().copied().unwrap_or(f64::NAN);
+        let settled = f64::from(u8::from(orbit.settled));
         frame.clear();
-        frame.push(time_s);
-        frame.push(trial.unknowns.last().copied().unwrap_or(f64::NAN));
-        frame.push(f64::from(u8::from(orbit.settled)));
-        frame.push(orbit.estimates as f64);
+        frame.extend([time_s, frequency_hz, settled, orbit.estimates as f64]);
         for dof in 0..places.len() {
             let width = (trial.unknowns.len() - 1) / places.len();
             // A mean that is no unknown follows the rig, or is zero like the rig's.
@@ -352,6 +268,6 @@ pub fn record_trials(
         sink.push(&frame);
     }
     drop(sink);
-    handle.finish(Ending { ticks: trials.len() as u64, trip: None })?;
+    handle.finish(trials.len() as u64, None)?;
     Ok(())
 }

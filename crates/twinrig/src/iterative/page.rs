@@ -2,10 +2,10 @@
 
 use std::f64::consts::TAU;
 
-use analysis::iterative::TracePoint;
+use analysis::iterative::{Branch, Mark, TracePoint};
 use model::periodic::Coefficients;
 
-use super::{Branch, Ended, Mark, Outcome, Place, PointRow, Setup, common_unit};
+use super::{Ended, Outcome, Place, Setup, common_unit};
 use crate::page::text::{label, number, plus_minus};
 use crate::page::{
     Axis, Block, Figure, Grade, KeyNumber, Page, Pane, Point, Role, Section, Series,
@@ -20,7 +20,7 @@ const MOTIONS: usize = 200;
 const LEAST_HARMONIC: f64 = 1e-4;
 
 /// The page: response, higher harmonics, intervals, cost, and every point's motion.
-pub fn page(setup: &Setup<'_>, places: &[Place], points: &[TracePoint], found: &Outcome) -> Page {
+pub fn page(setup: &Setup<'_>, places: &[Place], found: &Outcome) -> Page {
     let experiment = setup.experiment();
     let responses = places.iter().enumerate().map(|(dof, place)| {
         let blocks =
@@ -32,8 +32,9 @@ pub fn page(setup: &Setup<'_>, places: &[Place], points: &[TracePoint], found: &
     sections.push(Section::new("Higher harmonics", higher(found, places)));
     sections.push(Section::new("How well it is known", errors(found, common_unit(places))));
     sections.push(Section::new("Corrections and time", cost(found)));
-    if !points.is_empty() {
-        sections.push(Section::new("Motion at a point", vec![motions(places, points)]));
+    if !found.points.is_empty() {
+        let motions = motions(places, &found.points);
+        sections.push(Section::new("Motion at a point", vec![motions]));
     }
     sections.push(Section::provenance(experiment.name(), experiment.text()));
     Page {
@@ -53,7 +54,7 @@ fn verdict(places: &[Place], found: &Outcome) -> Verdict {
     let (grade, word) = match found.ended {
         Ended::Tripped(_) => (Grade::Bad, "Tripped"),
         Ended::Stopped => (Grade::Doubtful, "Stopped"),
-        ended if ended.is_complete() && found.unsettled() == 0 => (Grade::Good, "Complete"),
+        ended if ended.is_complete() && found.unsettled_points == 0 => (Grade::Good, "Complete"),
         ended if ended.is_complete() => {
             (Grade::Doubtful, "Complete, but not every point had settled")
         }
@@ -79,12 +80,12 @@ fn verdict(places: &[Place], found: &Outcome) -> Verdict {
 }
 
 fn facts(setup: &Setup<'_>, found: &Outcome) -> Vec<(String, String)> {
-    let median = found.median_iterations().map_or_else(|| "–".to_owned(), |n| n.to_string());
-    let most = found.iterations().len().saturating_sub(1);
+    let median = found.median_iterations.map_or_else(|| "–".to_owned(), |n| n.to_string());
+    let most = found.iterations.len().saturating_sub(1);
     let facts = [
         ("Nothing moved", found.still.clone().unwrap_or_default()),
-        ("Points", found.rows.len().to_string()),
-        ("Points not settled", found.unsettled().to_string()),
+        ("Points", found.points.len().to_string()),
+        ("Points not settled", found.unsettled_points.to_string()),
         ("Corrections per point", format!("median {median}, maximum {most}")),
         ("Evaluations", found.evaluations.to_string()),
         ("Time on the rig", format!("{} min", number(found.rig_time_s / 60.0))),
@@ -96,7 +97,7 @@ fn facts(setup: &Setup<'_>, found: &Outcome) -> Vec<(String, String)> {
 
 /// Peaks and folds, measured and of the model.
 fn marks(places: &[Place], found: &Outcome) -> Table {
-    let mut table = Table::new("", &["", "Frequency [Hz]", "Amplitude", "Unit"]);
+    let mut table = Table::new(&["", "Frequency [Hz]", "Amplitude", "Unit"]);
     let mut add = |name: String, hertz: String, amplitude: String, unit: String| {
         table.rows.push(vec![name, hertz, amplitude, unit]);
     };
@@ -121,25 +122,28 @@ fn marks(places: &[Place], found: &Outcome) -> Table {
 
 /// Amplitude and phase of one place.
 fn response(found: &Outcome, dof: usize, place: &Place) -> Figure {
-    let rows = &found.rows;
-    let of = |reading: &dyn Fn(&PointRow) -> f64| -> Vec<(f64, f64)> {
-        rows.iter().map(|row| (row.frequency_hz, reading(row))).collect()
+    let of = |reading: &dyn Fn(&TracePoint) -> f64| -> Vec<(f64, f64)> {
+        found.points.iter().map(|point| (point.frequency_hz, reading(point))).collect()
     };
     let title = format!("Amplitude [{}]", place.shown_unit());
     let mut pane = Pane::new(Axis::frequency(), Axis::new(title).reach(0.0)).high(340.0);
     if let Some(reference) = &found.reference {
         pane = reference_lines(pane, reference, dof);
     }
-    let measured = of(&|row| 1e3 * row.dofs[dof].amplitude_m);
-    let points = rows.iter().zip(&measured).map(|(row, &at)| Point {
+    let measured = of(&|point| 1e3 * point.amplitude_m(dof));
+    let points = found.points.iter().zip(&measured).map(|(point, &at)| Point {
         at,
-        interval: (0.0, 1e3 * row.dofs[dof].interval_m),
+        interval: (0.0, 1e3 * point.interval_m[dof]),
         label: String::new(),
     });
     let points = points.collect();
     let name = "measured".to_owned();
     pane = pane
-        .line(Role::Desired, "simulated", of(&|row| 1e3 * row.dofs[dof].simulated_m))
+        .line(
+            Role::Desired,
+            "simulated",
+            of(&|point| 1e3 * point.orbit.simulated[dof].amplitude(1)),
+        )
         .line(Role::Measured, "measured", measured)
         .with(Series::Points { role: Role::Measured, name, symbol: Symbol::Circle, points });
     if !found.folds.is_empty() && dof == 0 {
@@ -152,7 +156,7 @@ fn response(found: &Outcome, dof: usize, place: &Place) -> Figure {
         pane = pane.with(Series::Points { role, name, symbol: Symbol::Diamond, points });
     }
     let phase = Pane::new(Axis::frequency(), Axis::new("Phase [°]")).high(160.0);
-    let phase = phase.line(Role::Measured, "measured", of(&|row| row.dofs[dof].phase_deg));
+    let phase = phase.line(Role::Measured, "measured", of(&|point| point.phase_deg(dof)));
     Figure::new("Amplitude and phase", "", vec![pane, phase])
 }
 
@@ -170,26 +174,28 @@ fn reference_lines(mut pane: Pane, reference: &Branch, dof: usize) -> Pane {
             true => (Role::Other(1), "model, unstable without control"),
             false => (Role::Reference, "model of the whole"),
         };
-        let at = |p: &super::reference::ReferencePoint| {
-            (p.frequency_hz, 1e3 * p.fundamental[dof].norm())
-        };
-        pane = pane.line(role, name, points[start..=end].iter().map(at));
+        let line = points[start..=end].iter();
+        let line = line.map(|point| (point.frequency_hz, 1e3 * point.fundamental[dof].norm()));
+        pane = pane.line(role, name, line);
         start = end;
     }
     pane
 }
 
 fn higher(found: &Outcome, places: &[Place]) -> Vec<Block> {
-    let rows = &found.rows;
-    let count = rows.first().map_or(0, |row| row.dofs[0].higher_m.len());
-    if count == 0 {
+    let points = &found.points;
+    let seen = points.first().map_or(0, |point| point.orbit.measured[0].harmonics());
+    if seen < 2 {
         return Vec::new();
     }
-    let largest = |of: &dyn Fn(&super::outcome::DofRow) -> f64| {
-        rows.iter().flat_map(|row| &row.dofs).map(of).fold(0.0, f64::max)
+    let sizes = |harmonic: usize| {
+        let all = points.iter().flat_map(|point| &point.orbit.measured);
+        all.map(move |measured| measured.amplitude(harmonic))
     };
-    let most = largest(&|dof| dof.higher_m.iter().copied().fold(0.0, f64::max));
-    let share = most / largest(&|dof| dof.amplitude_m);
+    let most = (2..=seen).flat_map(sizes).fold(0.0, f64::max);
+    let amplitudes =
+        points.iter().flat_map(|point| (0..places.len()).map(|dof| point.amplitude_m(dof)));
+    let share = most / amplitudes.fold(0.0, f64::max);
     let unit = common_unit(places).replace('µ', "m");
     if share < LEAST_HARMONIC {
         let (size, percent) = (number(1e3 * most), number(100.0 * share));
@@ -203,9 +209,10 @@ fn higher(found: &Outcome, places: &[Place]) -> Vec<Block> {
     for (dof, place) in places.iter().enumerate() {
         let of =
             if places.len() > 1 { format!(" of {}", label(&place.name)) } else { String::new() };
-        for k in 0..count {
-            let points = rows.iter().map(|row| (row.frequency_hz, 1e3 * row.dofs[dof].higher_m[k]));
-            pane = pane.line(Role::Other(k), format!("harmonic {}{of}", k + 2), points);
+        for k in 2..=seen {
+            let size = |point: &TracePoint| 1e3 * point.orbit.measured[dof].amplitude(k);
+            let line = points.iter().map(|point| (point.frequency_hz, size(point)));
+            pane = pane.line(Role::Other(k - 2), format!("harmonic {k}{of}"), line);
         }
     }
     let caption = "Amplitudes of the measured displacement beyond the fundamental. Those that are \
@@ -215,21 +222,21 @@ fn higher(found: &Outcome, places: &[Place]) -> Vec<Block> {
 
 /// Each kind of error in a pane of its own, on one scale.
 fn errors(found: &Outcome, unit: &str) -> Vec<Block> {
-    let rows = &found.rows;
+    let points = &found.points;
     let of = |value: Option<f64>| value.unwrap_or(f64::NAN).abs();
-    type Reading<'a> = &'a dyn Fn(&PointRow) -> f64;
+    type Reading<'a> = &'a dyn Fn(usize) -> f64;
     let kinds: [(Role, &str, Reading<'_>); 4] = [
-        (Role::Measured, "interval", &|row| row.dofs[0].interval_m),
-        (Role::Error, "difference from the model", &|row| of(row.dofs[0].difference_m)),
-        (Role::Other(0), "bias of the simulation", &|row| of(row.bias_m)),
-        (Role::Desired, "residual", &|row| row.residual_m),
+        (Role::Measured, "interval", &|k| points[k].interval_m[0]),
+        (Role::Error, "difference from the model", &|k| of(found.difference_m(k, 0))),
+        (Role::Other(0), "bias of the simulation", &|k| of(found.biases_m[k])),
+        (Role::Desired, "residual", &|k| points[k].point.evaluation.norm()),
     ];
     type Drawn<'a> = (Role, &'a str, Vec<(f64, f64)>);
     let drawn: Vec<Drawn<'_>> = kinds
         .into_iter()
         .map(|(role, name, reading)| {
-            let points = rows.iter().map(|row| (row.frequency_hz, 1e6 * reading(row)));
-            (role, name, points.collect::<Vec<_>>())
+            let values = (0..points.len()).map(|k| (points[k].frequency_hz, 1e6 * reading(k)));
+            (role, name, values.collect::<Vec<_>>())
         })
         .filter(|(_, _, points)| points.iter().any(|(_, y)| y.is_finite() && *y > 0.0))
         .collect();
@@ -262,13 +269,16 @@ fn errors(found: &Outcome, unit: &str) -> Vec<Block> {
 }
 
 fn cost(found: &Outcome) -> Vec<Block> {
-    let counts = found.iterations();
-    let bins =
-        counts.iter().enumerate().map(|(n, &count)| (n as f64 - 0.4, n as f64 + 0.4, count as f64));
+    let bins = found
+        .iterations
+        .iter()
+        .enumerate()
+        .map(|(n, &count)| (n as f64 - 0.4, n as f64 + 0.4, count as f64));
     let (role, name, bins) = (Role::Other(0), String::new(), bins.collect());
     let histogram = Pane::new(Axis::new("Corrections [–]"), Axis::new("Points [–]").reach(0.0))
         .with(Series::Steps { role, name, bins });
-    let points = found.rows.iter().map(|row| Point::from((row.frequency_hz, row.rig_time_s)));
+    let points =
+        found.points.iter().map(|point| Point::from((point.frequency_hz, point.rig_time_s)));
     let (role, name, points) = (Role::Measured, String::new(), points.collect());
     let times = Pane::new(Axis::frequency(), Axis::new("Time on the rig [s]").reach(0.0))
         .with(Series::Points { role, name, symbol: Symbol::Circle, points });

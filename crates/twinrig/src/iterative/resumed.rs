@@ -9,10 +9,13 @@
 use analysis::iterative::PeriodicExperiment;
 use model::periodic::{Coefficients, Orbit};
 
-use super::{Bench, BenchError};
+use runtime::periodic::PeriodicError;
+use serde::{Deserialize, Serialize};
+
+use super::Bench;
 
 /// What a bench was asked, and its answer.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Answer {
     /// Its number, from 0.
     pub number: usize,
@@ -23,7 +26,8 @@ pub struct Answer {
 }
 
 /// What a bench is asked.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Request {
     /// To bring both sides to a periodic motion.
     Apply {
@@ -93,8 +97,8 @@ impl<'a> ResumedBench<'a> {
     }
 
     /// Where the bench stood when it gave the last of the known answers.
-    fn returned(&mut self, request: &Request) -> Result<&mut Bench<'a>, BenchError> {
-        let bench = self.bench.as_mut().ok_or(BenchError::Gone)?;
+    fn returned(&mut self, request: &Request) -> Result<&mut Bench<'a>, PeriodicError> {
+        let bench = self.bench.as_mut().ok_or(PeriodicError::Gone)?;
         if !std::mem::replace(&mut self.live, true) {
             let last = self.known.iter().rposition(|one| one.request != Request::Refine);
             let again = match (self.way, request, last) {
@@ -110,7 +114,7 @@ impl<'a> ResumedBench<'a> {
         Ok(bench)
     }
 
-    fn answer(&mut self, request: Request) -> Result<Option<Orbit>, BenchError> {
+    fn answer(&mut self, request: Request) -> Result<Option<Orbit>, PeriodicError> {
         if let Some(known) = self.answered(&request) {
             return Ok(known.orbit);
         }
@@ -123,7 +127,7 @@ impl<'a> ResumedBench<'a> {
     }
 }
 
-fn ask(bench: &mut Bench<'_>, request: &Request) -> Result<Option<Orbit>, BenchError> {
+fn ask(bench: &mut Bench<'_>, request: &Request) -> Result<Option<Orbit>, PeriodicError> {
     match request {
         Request::Apply { frequency_hz, target } => bench.apply(*frequency_hz, target).map(Some),
         Request::Refine => bench.refine(),
@@ -131,14 +135,18 @@ fn ask(bench: &mut Bench<'_>, request: &Request) -> Result<Option<Orbit>, BenchE
 }
 
 impl PeriodicExperiment for ResumedBench<'_> {
-    type Error = BenchError;
+    type Error = PeriodicError;
 
-    fn apply(&mut self, frequency_hz: f64, target: &[Coefficients]) -> Result<Orbit, BenchError> {
+    fn apply(
+        &mut self,
+        frequency_hz: f64,
+        target: &[Coefficients],
+    ) -> Result<Orbit, PeriodicError> {
         let request = Request::Apply { frequency_hz, target: target.to_vec() };
-        self.answer(request)?.ok_or(BenchError::Gone)
+        self.answer(request)?.ok_or(PeriodicError::Gone)
     }
 
-    fn refine(&mut self) -> Result<Option<Orbit>, BenchError> {
+    fn refine(&mut self) -> Result<Option<Orbit>, PeriodicError> {
         self.answer(Request::Refine)
     }
 }

@@ -1,12 +1,12 @@
 //! What a bench was asked and answered, as lines of a journal.
 
-use model::periodic::{Coefficients, Orbit};
-use serde_json::{Map, Value, json};
+use serde::{Deserialize, Serialize};
 
-use super::resumed::{Answer, Request};
+use super::resumed::Answer;
 
 /// What a line holds.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Line {
     /// An answer of the bench.
     Answer(Box<Answer>),
@@ -26,106 +26,21 @@ impl Line {
 
 /// The line, with its end.
 pub fn to_line(line: &Line) -> String {
-    let value = match line {
-        Line::Answer(answer) => {
-            let orbit = answer.orbit.as_ref().map(orbit);
-            match &answer.request {
-                Request::Apply { frequency_hz, target } => json!({
-                    "number": answer.number,
-                    "frequency": number(*frequency_hz),
-                    "target": list(target),
-                    "orbit": orbit,
-                }),
-                Request::Refine => json!({ "number": answer.number, "refined": orbit }),
-            }
-        }
-        Line::End(number, word) => json!({ "number": number, "end": word }),
-    };
-    format!("{value}\n")
+    let text = serde_json::to_string(line).expect("texts and whole numbers have a JSON form");
+    text + "\n"
 }
 
 /// What a line holds, if it is one.
 pub fn from_line(line: &str) -> Option<Line> {
-    let Value::Object(map) = serde_json::from_str(line).ok()? else { return None };
-    let number = count(&map, "number")?;
-    if let Some(end) = map.get("end") {
-        return Some(Line::End(number, end.as_str()?.to_owned()));
-    }
-    let (request, orbit) = match map.get("refined") {
-        Some(Value::Null) => (Request::Refine, None),
-        Some(orbit) => (Request::Refine, Some(read_orbit(orbit)?)),
-        None => {
-            let frequency_hz = read_number(map.get("frequency")?)?;
-            let target = read_list(map.get("target")?)?;
-            (Request::Apply { frequency_hz, target }, Some(read_orbit(map.get("orbit")?)?))
-        }
-    };
-    Some(Line::Answer(Box::new(Answer { number, request, orbit })))
-}
-
-fn count(map: &Map<String, Value>, key: &str) -> Option<usize> {
-    usize::try_from(map.get(key)?.as_u64()?).ok()
-}
-
-/// A number as text: what is not finite stays so, and every digit comes back.
-fn number(value: f64) -> Value {
-    Value::String(format!("{value:e}"))
-}
-
-/// Numbers as one text.
-fn numbers(values: &[f64]) -> Value {
-    let texts: Vec<String> = values.iter().map(|value| format!("{value:e}")).collect();
-    Value::String(texts.join(" "))
-}
-
-fn read_number(value: &Value) -> Option<f64> {
-    value.as_str()?.parse().ok()
-}
-
-fn read_numbers(value: &Value) -> Option<Vec<f64>> {
-    value.as_str()?.split_whitespace().map(|text| text.parse().ok()).collect()
-}
-
-fn list(list: &[Coefficients]) -> Vec<Value> {
-    list.iter().map(|coefficients| numbers(&coefficients.0)).collect()
-}
-
-fn read_list(value: &Value) -> Option<Vec<Coefficients>> {
-    let read = |entry| read_numbers(entry).map(Coefficients);
-    value.as_array()?.iter().map(read).collect()
-}
-
-fn orbit(orbit: &Orbit) -> Value {
-    json!({
-        "measured": list(&orbit.measured),
-        "measured_scatter": list(&orbit.measured_scatter),
-        "simulated": list(&orbit.simulated),
-        "difference_scatter": list(&orbit.difference_scatter),
-        "force": list(&orbit.force),
-        "time": number(orbit.time_s),
-        "estimates": orbit.estimates,
-        "settled": orbit.settled,
-    })
-}
-
-fn read_orbit(value: &Value) -> Option<Orbit> {
-    let map = value.as_object()?;
-    let list = |key: &str| read_list(map.get(key)?);
-    Some(Orbit {
-        measured: list("measured")?,
-        measured_scatter: list("measured_scatter")?,
-        simulated: list("simulated")?,
-        difference_scatter: list("difference_scatter")?,
-        force: list("force")?,
-        time_s: read_number(map.get("time")?)?,
-        estimates: count(map, "estimates")?,
-        settled: map.get("settled")?.as_bool()?,
-    })
+    serde_json::from_str(line).ok()
 }
 
 #[cfg(test)]
 mod tests {
+    use model::periodic::{Coefficients, Orbit};
+
     use super::*;
+    use crate::iterative::Request;
 
     fn some_orbit() -> Orbit {
         let c = |k: f64| vec![Coefficients(vec![k, 0.1 * k, f64::NAN])];
@@ -171,11 +86,11 @@ mod tests {
             "",
             "{}",
             "[1]",
-            "{\"number\":1}",
             "{\"end\":\"limit\"}",
-            "{\"number\":1,\"end\":3}",
-            "{\"number\":1,\"refined\":{}}",
-            "{\"number\":1,\"frequency\":\"1\",\"target\":[],\"orbit\":null}",
+            "{\"end\":[1,3]}",
+            "{\"answer\":{\"number\":1}}",
+            "{\"answer\":{\"number\":1,\"request\":\"refine\",\"orbit\":{}}}",
+            "{\"answer\":{\"number\":1,\"request\":\"other\",\"orbit\":null}}",
         ] {
             assert_eq!(from_line(text), None, "{text}");
         }

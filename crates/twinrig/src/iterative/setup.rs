@@ -2,16 +2,16 @@
 
 use std::f64::consts::TAU;
 
-use analysis::iterative::TraceSettings;
+use analysis::iterative::{TraceSettings, WholeStructure};
 use model::equations::{ConnectedElement, RelativeDof};
-use model::sensor::Sensor;
+use model::excitation::Generated;
 use model::shaken::{ShakenSpecimen, Shaker};
 use nalgebra::DMatrix;
 use numerics::continuation::{Corrector, Course, Difference, Refresh, Steps};
 use numerics::second_order::SecondOrder;
 use runtime::periodic::{Control, Mean, PeriodicLoop, PeriodicSettings, Settling};
 use runtime::rig::{FaultyRig, LateForce, NetworkRig, RigSlot, ShakenRig, ShakenSensors};
-use runtime::world::World;
+use runtime::world;
 
 use crate::assembly::Assembly;
 use crate::error::Error;
@@ -58,11 +58,21 @@ impl<'a> Setup<'a> {
         declared.map_or(vec![0.0; count], |values| values.expand(count))
     }
 
+    /// The structure as if it were built, with these loads; `None` where its model says
+    /// nothing of it.
+    pub fn whole(&self) -> Option<WholeStructure> {
+        let shaker = self.spec.shaker.as_ref();
+        let preload = shaker.and_then(|shaker| shaker.preload_n.as_ref());
+        let preload = preload.map(|preload| preload.expand(self.assembly.count()));
+        let whole = &self.assembly.substructures.whole;
+        WholeStructure::new(whole, &self.amplitudes, preload.as_deref(), self.spec.harmonics)
+    }
+
     /// The loop, with the rig in this process or at the end of the wire that the
     /// assembly names.
     pub fn periodic(&self) -> Result<PeriodicLoop, Error> {
         let rig = match &self.assembly.remote {
-            Some(plan) => NetworkRig::connect(&World::system(), plan)?.into(),
+            Some(plan) => NetworkRig::connect(&world::system(), plan)?.into(),
             None => self.rig()?,
         };
         Ok(PeriodicLoop::new(rig, self.settings())?)
@@ -110,22 +120,17 @@ impl<'a> Setup<'a> {
     fn sensors(&self) -> ShakenSensors {
         let values = &self.assembly.sensors;
         let none = vec![0.0; self.assembly.count()];
-        let sensors = |noise: &[f64], quantum: &[f64], name: &str| -> Vec<Sensor> {
-            let each = noise.iter().zip(quantum).enumerate();
-            each.map(|(i, (&noise, &quantum))| {
-                let stream = format!("trace.{name}.{}", i + 1);
-                Sensor::new(noise, quantum, self.assembly.seed, &stream)
-            })
-            .collect()
+        let sensors = |name: &str, noise: &[f64], quantum: &[f64]| {
+            self.assembly.sensors_called(&format!("trace.{name}"), noise, quantum)
         };
         ShakenSensors {
             displacement: sensors(
+                "displacement",
                 &values.displacement_noise,
                 &values.displacement_quantum,
-                "displacement",
             ),
-            force: sensors(&values.force_noise, &values.force_quantum, "force"),
-            acceleration: sensors(&values.acceleration_noise, &none, "acceleration"),
+            force: sensors("force", &values.force_noise, &values.force_quantum),
+            acceleration: sensors("acceleration", &values.acceleration_noise, &none),
         }
     }
 
@@ -235,15 +240,11 @@ impl<'a> Setup<'a> {
 /// The frequencies of a sweep.
 fn sweep(spec: &TraceSpec) -> Vec<f64> {
     let (low, high) = spec.band_hz();
+    let (from, to) = if spec.falling() { (high, low) } else { (low, high) };
     let last = spec.points.saturating_sub(1).max(1) as f64;
-    let mut values: Vec<f64> =
-        (0..spec.points).map(|k| low + (high - low) * k as f64 / last).collect();
-    if spec.falling() {
-        values = (0..spec.points).map(|k| high - (high - low) * k as f64 / last).collect();
-    }
     // Rounding must not leave the band.
-    values.iter_mut().for_each(|value| *value = value.clamp(low, high));
-    values
+    let value = |k: usize| (from + (to - from) * k as f64 / last).clamp(low, high);
+    (0..spec.points).map(value).collect()
 }
 
 /// The amplitudes of the loads, in the order of the load patterns.
@@ -257,7 +258,7 @@ fn amplitudes(experiment: &Experiment) -> Result<Vec<f64>, Error> {
     let mut first_phase = None;
     let mut found = Vec::new();
     for (place, signal) in ground.chain(forces) {
-        let SignalSource::Harmonic(sine) = signal else {
+        let SignalSource::Generated(Generated::Harmonic(sine)) = signal else {
             return Err(Error::NotHarmonic { place });
         };
         let first = *first_phase.get_or_insert(sine.phase_rad);
@@ -301,21 +302,12 @@ fn shaken_specimen(assembly: &Assembly) -> ShakenSpecimen {
         place: RelativeDof { from: local(placed.place.from), to: local(placed.place.to) },
         element: placed.element.clone(),
     });
+    let [mass, damping, stiffness] = [0, 1, 2].map(|k| {
+        let of = inside.map(|i| (i.matrices.each()[k], i.to_interface.each()[k]));
+        joined(specimen.matrices.each()[k], of)
+    });
     ShakenSpecimen {
-        matrices: SecondOrder {
-            mass: joined(
-                &specimen.matrices.mass,
-                inside.map(|i| (&i.matrices.mass, &i.to_interface.mass)),
-            ),
-            damping: joined(
-                &specimen.matrices.damping,
-                inside.map(|i| (&i.matrices.damping, &i.to_interface.damping)),
-            ),
-            stiffness: joined(
-                &specimen.matrices.stiffness,
-                inside.map(|i| (&i.matrices.stiffness, &i.to_interface.stiffness)),
-            ),
-        },
+        matrices: SecondOrder { mass, damping, stiffness },
         interface: (own..own + count).collect(),
         elements: at_interface.chain(between).collect(),
         preload_n: vec![0.0; count],

@@ -11,11 +11,10 @@ use numerics::random::fnv1a;
 use runtime::realtime::Driver;
 use runtime::stop::StopHandle;
 use serde::Serialize;
-use serde_json::{Value, json};
 
 use super::{
-    Answer, Bench, Branch, Ended, Line, News, Outcome, Pace, Place, ResumedBench, Return, Setup,
-    follow, from_line, record_trials, to_line,
+    Answer, Bench, Ended, Line, News, Outcome, Pace, Place, ResumedBench, Return, Setup, follow,
+    from_line, record_trials, to_line,
 };
 use crate::assembly::Assembly;
 use crate::error::Error;
@@ -28,7 +27,7 @@ use crate::remote::Wire;
 use crate::run_folder::write_files;
 use crate::test::Test;
 
-const KIND: Kind = Kind { magic: "twinrig-trace-2 ", what: "trace" };
+const KIND: Kind = Kind { magic: "twinrig-trace-3 ", what: "trace" };
 
 /// How a response is traced.
 #[derive(Debug, Clone, Default)]
@@ -50,14 +49,12 @@ pub struct Traced {
     pub resumed_points: usize,
     /// What this call took, s.
     pub elapsed_s: f64,
-    /// For machines.
-    pub summary: Value,
+    /// What was found.
+    #[serde(rename = "summary")]
+    pub outcome: Outcome,
     /// The interface DOFs.
     #[serde(skip)]
     pub places: Vec<Place>,
-    /// What was found.
-    #[serde(skip)]
-    pub outcome: Outcome,
 }
 
 impl Test {
@@ -254,22 +251,18 @@ impl Tracer<'_> {
     fn finish(self, ended: Ended, folds: &[Fold], begun: Instant) -> Result<Traced, Error> {
         let Self { test, assembly, setup, folder, kept, places, .. } = self;
         let elapsed_s = begun.elapsed().as_secs_f64();
-        let reference = Branch::of(&setup, &kept.points);
-        let outcome = Outcome::new(&setup, &kept.points, &kept.trials, folds, reference, ended);
-        let mut summary = outcome.json(&places);
-        summary["title"] = json!(test.experiment().title);
-        summary["reason"] = json!(ended.words());
+        let outcome = Outcome::new(&setup, kept.points, &kept.trials, folds, ended);
         let header = header(test.experiment(), test.source(), assembly)?;
         let (record, harmonics) = (folder.join("record.arrow"), setup.spec().harmonics);
         record_trials(&record, header, &places, harmonics, &kept.trials)?;
+        let summary = serde_json::to_string_pretty(&outcome).expect("a summary has a JSON form");
         let files = [
             ("points.csv", outcome.csv(&places)),
-            ("summary.json", format!("{summary:#}\n")),
-            ("report.html", super::page::page(&setup, &places, &kept.points, &outcome).html()),
+            ("summary.json", summary + "\n"),
+            ("report.html", super::page::page(&setup, &places, &outcome).html()),
         ];
         write_files(folder, files)?;
         let folder = folder.display().to_string();
-        let resumed_points = kept.known_points;
-        Ok(Traced { folder, resumed_points, elapsed_s, summary, places, outcome })
+        Ok(Traced { folder, resumed_points: kept.known_points, elapsed_s, outcome, places })
     }
 }

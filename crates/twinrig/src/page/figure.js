@@ -90,8 +90,13 @@
   class Pane {
     constructor(data) {
       Object.assign(this, data);
-      this.x.whole = [this.x.low, this.x.high];
-      this.y.whole = [this.y.low, this.y.high];
+      [this.x, this.y].forEach((axis, i) => {
+        axis.whole = data.ranges[i];
+        [axis.low, axis.high] = axis.whole;
+        axis.log = axis.scale === "log";
+        axis.fixed = axis.range !== null;
+      });
+      this.unit = this.y.title.match(/\[([^\]]*)\]/)?.[1] ?? "";
     }
     px(value) { return this.left + share(this.x, value) * (this.right - this.left); }
     py(value) { return this.bottom - share(this.y, value) * (this.bottom - this.top); }
@@ -116,7 +121,7 @@
   // Words above the frame, in as many rows as keep them apart (four at most).
   const banded = (pane) => {
     const rows = [];
-    const labels = [...pane.shaded.map(([from, , text]) => [from, text]), ...pane.lines.filter((l) => "x" in l).map((l) => [l.x, l.text])];
+    const labels = [...pane.shaded.map(({ from, text }) => [from, text]), ...pane.lines.flatMap(({ event }) => (event ? [event] : []))];
     return labels.filter(([x, text]) => text && x >= pane.x.low && x <= pane.x.high).sort((a, b) => a[0] - b[0]).map(([x, text]) => {
       const wide = 6.6 * text.length, at = Math.max(pane.left, Math.min(pane.px(x) + 2, pane.right - wide));
       let row = rows.findIndex((end) => end < at);
@@ -154,10 +159,10 @@
         if (seen.has(series.name)) return void (series.entry = seen.get(series.name));
         const entry = html(this.legend, "button", "entry", "");
         const sample = node(entry, "svg", { width: 26, height: 12 });
-        if (series.kind === "points") symbol(sample, series, 13, 6);
+        if (series.kind === "points") mark(sample, series, 13, 6);
         else if (series.kind === "band" || series.kind === "steps")
-          node(sample, "rect", { y: 2, width: 26, height: 8, style: `fill:var(--${series.colour})`, opacity: 0.35 });
-        else node(sample, "path", { d: "M0 6h26", ...stroke(series) });
+          node(sample, "rect", { y: 2, width: 26, height: 8, class: "band " + series.role });
+        else node(sample, "path", { d: "M0 6h26", class: "curve " + series.role });
         html(entry, "span", "", series.name);
         const value = html(entry, "output", "", "");
         entry.addEventListener("click", () => {
@@ -181,7 +186,7 @@
         pane.words = banded(pane);
         top += ROW * (pane.words.length ? 1 + Math.max(...pane.words.map((word) => word.row)) : 0);
         pane.top = top;
-        pane.bottom = top + (pane.shape ? Math.min(wide * (pane.shape === "equal" ? (pane.y.high - pane.y.low) / (pane.x.high - pane.x.low) : 1), 720) : pane.height);
+        pane.bottom = top + (pane.shape.high ?? Math.min(wide * (pane.shape === "equal" ? (pane.y.high - pane.y.low) / (pane.x.high - pane.x.low) : 1), 720));
         top = pane.bottom + (pane.last ? BELOW : 0) + (next ? GAP : 0);
       });
       return top;
@@ -214,7 +219,7 @@
       const clip = "clip" + (Figure.clips = (Figure.clips ?? 0) + 1);
       node(node(svg, "clipPath", { id: clip }), "rect", { x: left, y: top, width: right - left, height: bottom - top });
       const inside = node(svg, "g", { "clip-path": `url(#${clip})` });
-      for (const [from, to, , tone] of pane.shaded)
+      for (const { from, to, tone } of pane.shaded)
         node(inside, "rect", { x: clamp(pane.px(from)), y: top, width: Math.max(0, clamp(pane.px(to)) - clamp(pane.px(from))), height: bottom - top, class: "shade " + tone });
       pane.series.filter((series) => series.kind === "field").forEach((series) => field(inside, pane, series));
       for (const [value, text] of ticks(x, right - left, 80)) {
@@ -238,26 +243,26 @@
 
     marks(pane, inside) {
       const { left, right, top, bottom } = pane, taken = [];
-      for (const line of pane.lines) {
-        if ("x" in line) {
-          node(inside, "path", { d: `M${clamp(pane.px(line.x))} ${top}V${bottom}`, class: "event" });
+      for (const { event, limit } of pane.lines) {
+        if (event) {
+          node(inside, "path", { d: `M${clamp(pane.px(event[0]))} ${top}V${bottom}`, class: "event" });
           continue;
         }
-        const at = pane.py(line.y);
+        const at = pane.py(limit[0]);
         if (!(at >= top - 1 && at <= bottom + 1)) continue;
         node(inside, "path", { d: `M${left} ${at}H${right}`, class: "limit" });
         const near = taken.filter((other) => Math.abs(other - at) < 14).length;
         taken.push(at);
         const below = at < top + 16 ? 15 : -5;
-        if (near < 2 && line.text) node(inside, "text", { x: near ? left + 6 : right - 6, y: at + below, class: near ? "halo" : "halo end" }, line.text);
+        if (near < 2 && limit[1]) node(inside, "text", { x: near ? left + 6 : right - 6, y: at + below, class: near ? "halo" : "halo end" }, limit[1]);
       }
       const up = (row) => top - 4 - ROW * row;
       for (const { x, row } of pane.words)
         node(this.svg, "path", { d: `M${clamp(pane.px(x))} ${top}V${up(row) - 8}`, class: "leader" });
       for (const { text, at, row } of pane.words) node(this.svg, "text", { x: at, y: up(row), class: "halo" }, text);
       const words = [];
-      for (const { x, y, text, dot } of pane.marks) {
-        const [cx, cy] = [pane.px(x), pane.py(y)];
+      for (const { at, text, kind } of pane.marks) {
+        const [cx, cy] = [pane.px(at[0]), pane.py(at[1])], dot = kind === "place";
         if (!(cx >= left - 1 && cx <= right + 1 && cy >= top - 1 && cy <= bottom + 1)) continue;
         if (dot) node(inside, "path", { d: `M${cx - 6} ${cy}h12M${cx} ${cy - 6}v12`, class: "mark" });
         const flip = cx + 12 + 6.6 * text.length > right;
@@ -320,7 +325,7 @@
       for (const series of pane.series)
         if (!this.hidden.has(series.name)) series.y?.forEach((value, i) => {
           const far = value === null ? 99 : Math.hypot(pane.px(series.x[i]) - px, pane.py(value) - py);
-          if (far < best[0]) best = [far, `${series.labels?.[i] ?? series.name}: ${short(series.x[i])}, ${short(value)}`];
+          if (far < best[0]) best = [far, `${series.labels?.[i] || series.name}: ${short(series.x[i])}, ${short(value)}`];
         });
       this.tip.textContent = best[1] ?? `${short(x)}, ${short(unshare(pane.y, (pane.bottom - py) / (pane.bottom - pane.top)))}`;
       this.tip.style.cssText = `display:block;left:${Math.min(px + 12, pane.right - 160)}px;top:${py - 30}px`;
@@ -342,7 +347,7 @@
           if (!series.entry || !series.y) continue;
           const value = shown ? near(series, x) : null;
           const texts = said.get(series.entry.value) ?? [];
-          if (value !== null) texts.push(short(value) + (series.unit ? " " + series.unit : ""));
+          if (value !== null) texts.push(short(value) + (pane.unit ? " " + pane.unit : ""));
           said.set(series.entry.value, texts);
         }
       }
@@ -382,13 +387,9 @@
     const step = (Math.max(...[x[0], x[x.length - 1]]) - Math.min(x[0], x[x.length - 1])) / 100;
     return best < 0 || Math.abs(x[best] - at) > step ? null : y[best];
   };
-  const stroke = ({ colour, width, dash }) =>
-    ({ style: `stroke:var(--${colour})`, "stroke-width": width ?? 1.2, "stroke-dasharray": dash ?? "", fill: "none" });
-  const symbol = (parent, { colour, shape }, x, y) => {
-    const d = { circle: "M-2.5 0a2.5 2.5 0 1 0 5 0a2.5 2.5 0 1 0 -5 0z", diamond: "M0-4.5L4.5 0L0 4.5L-4.5 0Z", cross: "M-3.5-3.5L3.5 3.5M-3.5 3.5L3.5-3.5" }[shape];
-    if (!d) return;
-    const hollow = shape !== "circle";
-    node(parent, "path", { d, transform: `translate(${x} ${y})`, style: `stroke:var(--${colour});fill:${hollow ? "none" : `var(--${colour})`}`, "stroke-width": hollow ? 1.6 : 0 });
+  const mark = (parent, { role, symbol }, x, y) => {
+    const d = { circle: "M-2.5 0a2.5 2.5 0 1 0 5 0a2.5 2.5 0 1 0 -5 0z", diamond: "M0-4.5L4.5 0L0 4.5L-4.5 0Z", cross: "M-3.5-3.5L3.5 3.5M-3.5 3.5L3.5-3.5" }[symbol];
+    if (d) node(parent, "path", { d, transform: `translate(${x} ${y})`, class: (symbol === "circle" ? "dot " : "open ") + role });
   };
   const path = (pane, xs, ys) => {
     let d = "", down = false;
@@ -403,7 +404,7 @@
   const shapes = {
     line(parent, pane, series) {
       const kept = thinned(series, pane.x.low, pane.x.high, pane.right - pane.left);
-      node(parent, "path", { d: path(pane, kept.map((i) => series.x[i]), kept.map((i) => series.y[i])), ...stroke(series) });
+      node(parent, "path", { d: path(pane, kept.map((i) => series.x[i]), kept.map((i) => series.y[i])), class: "curve " + series.role });
     },
     points(parent, pane, series) {
       const g = node(parent, "g", { opacity: series.x.length > 300 ? 0.55 : 1 });
@@ -411,20 +412,20 @@
         const y = series.y[i];
         if (x === null || y === null || (pane.y.log && y <= 0)) return;
         const [px, py] = [clamp(pane.px(x)), clamp(pane.py(y))];
-        const bar = (d) => node(g, "path", { d, ...stroke({ ...series, width: 1, dash: "" }) });
-        if (series.up?.[i]) bar(`M${px} ${clamp(pane.py(y - series.up[i]))}V${clamp(pane.py(y + series.up[i]))}`);
-        if (series.side?.[i]) bar(`M${clamp(pane.px(x - series.side[i]))} ${py}H${clamp(pane.px(x + series.side[i]))}`);
-        symbol(g, series, px, py);
+        const bar = (d) => node(g, "path", { d, class: "bar " + series.role });
+        if (series.up[i]) bar(`M${px} ${clamp(pane.py(y - series.up[i]))}V${clamp(pane.py(y + series.up[i]))}`);
+        if (series.side[i]) bar(`M${clamp(pane.px(x - series.side[i]))} ${py}H${clamp(pane.px(x + series.side[i]))}`);
+        mark(g, series, px, py);
       });
     },
-    band(parent, pane, { x, low, high, colour }) {
+    band(parent, pane, { x, low, high, role }) {
       for (let i = 1; i < x.length; i++) {
         if ([low[i - 1], high[i - 1], low[i], high[i]].includes(null)) continue;
         const at = (k, y) => `${clamp(pane.px(x[k]))} ${clamp(pane.py(y[k]))}`;
-        node(parent, "path", { d: `M${at(i - 1, low)}L${at(i - 1, high)}L${at(i, high)}L${at(i, low)}Z`, style: `fill:var(--${colour})`, opacity: 0.22 });
+        node(parent, "path", { d: `M${at(i - 1, low)}L${at(i - 1, high)}L${at(i, high)}L${at(i, low)}Z`, class: "band " + role });
       }
     },
-    steps(parent, pane, { bins, colour, dash }) {
+    steps(parent, pane, { bins, role }) {
       let d = "", end = null;
       for (const [low, high, value] of bins) {
         const [a, b, y] = [pane.px(low), pane.px(high), pane.py(Math.max(value, pane.y.low))];
@@ -433,7 +434,7 @@
         end = b;
       }
       if (end === null) return;
-      node(parent, "path", { d: d + `V${pane.bottom}`, style: `stroke:var(--${colour});fill:var(--${colour})`, "fill-opacity": 0.12, "stroke-width": 1.2, "stroke-dasharray": dash });
+      node(parent, "path", { d: d + `V${pane.bottom}`, class: "steps " + role });
     },
   };
 

@@ -1,12 +1,17 @@
-//! One description of a figure, whatever draws it: [`script`](super::script) gives it to the
-//! page, [`svg`](super::svg) to documents.
+//! One description of a figure, whatever draws it: `figure.js` in a page, to which it goes as
+//! JSON, or [`svg`](super::svg) in documents.
+
+use serde::{Serialize, Serializer};
 
 use super::decimate;
+use super::numbers::{column, columns, rounded};
 
 /// Points of one curve: more cannot be told apart on a screen, even zoomed in.
 const MOST_POINTS: usize = 3000;
 /// Share of a range that is left free at its ends.
 const ROOM: f64 = 0.06;
+/// Looks of curves that are one of several.
+const OTHERS: usize = 6;
 
 /// Panes above each other. All texts are shown as text, whatever they contain.
 #[derive(Debug, Clone, PartialEq)]
@@ -33,7 +38,7 @@ pub enum Width {
 }
 
 /// Series over one pair of axes.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Pane {
     /// Along.
     pub x: Axis,
@@ -52,7 +57,8 @@ pub struct Pane {
 }
 
 /// The proportions of a pane.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Shape {
     /// As high as this, in pixels.
     High(f64),
@@ -63,7 +69,7 @@ pub enum Shape {
 }
 
 /// One axis.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Axis {
     /// `Quantity [unit]`.
     pub title: String,
@@ -72,13 +78,15 @@ pub struct Axis {
     /// The range to show; the data decide otherwise.
     pub range: Option<(f64, f64)>,
     /// Values that are to be shown, wherever the data lie.
+    #[serde(skip)]
     pub reach: Vec<f64>,
     /// Panes of one link share zoom and cursor; empty for none.
     pub link: &'static str,
 }
 
 /// How an axis is divided.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Scale {
     /// Evenly.
     Linear,
@@ -87,7 +95,8 @@ pub enum Scale {
 }
 
 /// What is drawn in a pane. A coordinate that is not finite is a gap.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(tag = "kind", rename_all = "lowercase")]
 pub enum Series {
     /// A curve.
     Line {
@@ -96,6 +105,7 @@ pub enum Series {
         /// Its name in the legend.
         name: String,
         /// x and y.
+        #[serde(flatten, serialize_with = "line_columns")]
         points: Vec<(f64, f64)>,
     },
     /// Single values.
@@ -107,6 +117,7 @@ pub enum Series {
         /// Their mark.
         symbol: Symbol,
         /// The values.
+        #[serde(flatten, serialize_with = "point_columns")]
         points: Vec<Point>,
     },
     /// From a lower to an upper bound.
@@ -116,6 +127,7 @@ pub enum Series {
         /// Its name in the legend.
         name: String,
         /// x, lower and upper bound.
+        #[serde(flatten, serialize_with = "band_columns")]
         points: Vec<(f64, f64, f64)>,
     },
     /// A histogram.
@@ -143,31 +155,38 @@ pub struct Point {
 }
 
 /// A value over both axes, on a grid.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Field {
     /// First and last x.
+    #[serde(rename = "across")]
     pub x: (f64, f64),
     /// First and last y.
+    #[serde(rename = "along")]
     pub y: (f64, f64),
     /// Columns and rows.
     pub size: [usize; 2],
     /// Row by row; NaN where nothing is known.
+    #[serde(serialize_with = "column")]
     pub values: Vec<f64>,
     /// What the values mean.
+    #[serde(flatten)]
     pub meaning: Meaning,
 }
 
 /// What a field shows.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub enum Meaning {
     /// Stable within these polygons, unstable elsewhere.
+    #[serde(rename = "stable")]
     Stability(Vec<Vec<(f64, f64)>>),
     /// Growth, from minus to plus this.
+    #[serde(rename = "most")]
     Growth(f64),
 }
 
 /// The mark of a point.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Symbol {
     /// Filled.
     Circle,
@@ -180,7 +199,7 @@ pub enum Symbol {
 }
 
 /// A point with words.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Mark {
     /// Where.
     pub at: (f64, f64),
@@ -191,7 +210,8 @@ pub struct Mark {
 }
 
 /// What stands at the place of a mark.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum MarkKind {
     /// A cross beside its words.
     Place,
@@ -200,7 +220,8 @@ pub enum MarkKind {
 }
 
 /// A straight line through the whole pane.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Rule {
     /// An event: at this x, its words above the frame.
     Event(f64, String),
@@ -209,7 +230,7 @@ pub enum Rule {
 }
 
 /// A stretch of x.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Shade {
     /// Its start.
     pub from: f64,
@@ -222,7 +243,8 @@ pub struct Shade {
 }
 
 /// What a shaded stretch means.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Tone {
     /// A phase of the test, or a band of frequencies.
     Phase,
@@ -252,55 +274,25 @@ pub enum Role {
     Other(usize),
 }
 
-/// Name, colour on light and on dark, width and dash.
-pub(super) struct Look {
-    pub(super) name: &'static str,
-    pub(super) light: &'static str,
-    pub(super) dark: &'static str,
-    pub(super) width: f64,
-    pub(super) dash: &'static str,
-}
-
-const fn look(
-    name: &'static str,
-    [light, dark]: [&'static str; 2],
-    width: f64,
-    dash: &'static str,
-) -> Look {
-    Look { name, light, dark, width, dash }
-}
-
-/// Okabe and Ito's colours for what every test has, Tol's muted ones for the rest: people
-/// of any colour vision can tell them apart.
-pub(super) const LOOKS: [Look; 13] = [
-    look("desired", ["#0072b2", "#56b4e9"], 1.6, ""),
-    look("command", ["#e69f00", "#f2bc4b"], 1.6, "7 4"),
-    look("achieved", ["#009e73", "#3cc79b"], 1.6, "2 3"),
-    look("measured", ["#d55e00", "#ff8f52"], 1.2, ""),
-    look("reference", ["#7b8794", "#8e99a5"], 3.0, ""),
-    look("error", ["#7b3f61", "#d294b7"], 1.0, ""),
-    look("ink", ["#1f2933", "#e4e7eb"], 1.2, ""),
-    look("other0", ["#332288", "#a99cf0"], 1.6, ""),
-    look("other1", ["#aa4499", "#e093d2"], 1.6, "8 3"),
-    look("other2", ["#117733", "#74c78c"], 1.6, "2 3"),
-    look("other3", ["#999933", "#cfcf73"], 1.6, "9 3 2 3"),
-    look("other4", ["#44aa99", "#7fd6c8"], 2.2, "5 5"),
-    look("other5", ["#cc6677", "#eba4af"], 1.0, ""),
-];
-
 impl Role {
-    pub(super) fn look(self) -> &'static Look {
-        let index = match self {
-            Self::Desired => 0,
-            Self::Command => 1,
-            Self::Achieved => 2,
-            Self::Measured => 3,
-            Self::Reference => 4,
-            Self::Error => 5,
-            Self::Ink => 6,
-            Self::Other(number) => 7 + number % 6,
-        };
-        &LOOKS[index]
+    /// The class of a curve of this role, which has its colour, width and dash.
+    pub(super) fn name(self) -> String {
+        match self {
+            Self::Desired => "desired".to_owned(),
+            Self::Command => "command".to_owned(),
+            Self::Achieved => "achieved".to_owned(),
+            Self::Measured => "measured".to_owned(),
+            Self::Reference => "reference".to_owned(),
+            Self::Error => "error".to_owned(),
+            Self::Ink => "ink".to_owned(),
+            Self::Other(number) => format!("other{}", number % OTHERS),
+        }
+    }
+}
+
+impl Serialize for Role {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_str(&self.name())
     }
 }
 
@@ -435,27 +427,29 @@ impl Pane {
         self
     }
 
-    /// With a limit.
+    /// With a limit; without it where that is no number. So it is with what follows.
     pub fn limit(mut self, at: f64, text: impl Into<String>) -> Self {
-        self.lines.push(Rule::Limit(at, text.into()));
+        self.lines.extend(at.is_finite().then(|| Rule::Limit(at, text.into())));
         self
     }
 
     /// With an event.
     pub fn event(mut self, at: f64, text: impl Into<String>) -> Self {
-        self.lines.push(Rule::Event(at, text.into()));
+        self.lines.extend(at.is_finite().then(|| Rule::Event(at, text.into())));
         self
     }
 
     /// With words at a place.
     pub fn mark(mut self, at: (f64, f64), text: impl Into<String>, kind: MarkKind) -> Self {
-        self.marks.push(Mark { at, text: text.into(), kind });
+        let known = at.0.is_finite() && at.1.is_finite();
+        self.marks.extend(known.then(|| Mark { at, text: text.into(), kind }));
         self
     }
 
     /// With a shaded stretch of x.
     pub fn shade(mut self, from: f64, to: f64, text: impl Into<String>, tone: Tone) -> Self {
-        self.shaded.push(Shade { from, to, text: text.into(), tone });
+        let known = from.is_finite() && to.is_finite();
+        self.shaded.extend(known.then(|| Shade { from, to, text: text.into(), tone }));
         self
     }
 
@@ -472,6 +466,17 @@ impl Pane {
 }
 
 impl Series {
+    /// What the legend says of it; empty for nothing.
+    pub(super) fn name(&self) -> &str {
+        match self {
+            Self::Line { name, .. }
+            | Self::Points { name, .. }
+            | Self::Band { name, .. }
+            | Self::Steps { name, .. } => name,
+            Self::Field(_) => "",
+        }
+    }
+
     /// Every coordinate that the axes have to hold.
     fn corners(&self) -> Vec<(f64, f64)> {
         match self {
@@ -494,6 +499,41 @@ impl Series {
     }
 }
 
+fn line_columns<S: Serializer>(points: &[(f64, f64)], to: S) -> Result<S::Ok, S::Error> {
+    let (x, y) = points.iter().copied().unzip();
+    columns(to, [("x", x), ("y", y)])
+}
+
+#[derive(Serialize)]
+struct PointColumns<'a> {
+    x: Vec<Option<f64>>,
+    y: Vec<Option<f64>>,
+    /// Half the width of the intervals.
+    side: Vec<Option<f64>>,
+    up: Vec<Option<f64>>,
+    labels: Vec<&'a str>,
+}
+
+fn point_columns<S: Serializer>(points: &[Point], to: S) -> Result<S::Ok, S::Error> {
+    let of = |value: fn(&Point) -> f64| rounded(&points.iter().map(value).collect::<Vec<f64>>());
+    let columns = PointColumns {
+        x: of(|point| point.at.0),
+        y: of(|point| point.at.1),
+        side: of(|point| point.interval.0),
+        up: of(|point| point.interval.1),
+        labels: points.iter().map(|point| point.label.as_str()).collect(),
+    };
+    columns.serialize(to)
+}
+
+fn band_columns<S: Serializer>(points: &[(f64, f64, f64)], to: S) -> Result<S::Ok, S::Error> {
+    let of = |value: fn(&(f64, f64, f64)) -> f64| points.iter().map(value).collect();
+    columns(
+        to,
+        [("x", of(|point| point.0)), ("low", of(|point| point.1)), ("high", of(|point| point.2))],
+    )
+}
+
 impl From<(f64, f64)> for Point {
     fn from(at: (f64, f64)) -> Self {
         Self { at, interval: (0.0, 0.0), label: String::new() }
@@ -502,6 +542,8 @@ impl From<(f64, f64)> for Point {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]
@@ -531,20 +573,68 @@ mod tests {
         assert!(low > 0.0 && low < 0.02 && high > 2.0);
     }
 
+    /// What the style sheet says of a role: colour, width and dash.
+    fn look(style: &str, role: Role) -> Vec<String> {
+        let rule = style.split(&format!("svg .{} {{", role.name())).nth(1);
+        let rule =
+            rule.unwrap_or_else(|| panic!("{role:?} has no look")).split('}').next().unwrap();
+        rule.split(';').map(|part| part.trim().to_owned()).filter(|part| !part.is_empty()).collect()
+    }
+
     #[test]
     fn no_two_roles_look_alike() {
-        for (i, one) in LOOKS.iter().enumerate() {
-            for other in &LOOKS[i + 1..] {
-                assert!(one.light != other.light && one.dark != other.dark);
+        use Role::{Achieved, Command, Desired, Error, Ink, Measured, Other, Reference};
+        let mut roles = vec![Desired, Command, Achieved, Measured, Reference, Error, Ink];
+        roles.extend((0..OTHERS).map(Other));
+        for style in [include_str!("drawing.css"), include_str!("page.css")] {
+            for (i, &one) in roles.iter().enumerate() {
+                for &other in &roles[i + 1..] {
+                    assert_ne!(look(style, one)[0], look(style, other)[0], "{one:?} {other:?}");
+                }
             }
         }
         // What meets in one pane differs in grey, too.
-        let together = [Role::Desired, Role::Command, Role::Achieved, Role::Measured];
-        for (i, one) in together.iter().enumerate() {
-            for other in &together[i + 1..] {
-                let (one, other) = (one.look(), other.look());
-                assert!(one.dash != other.dash || one.width != other.width);
+        let light = include_str!("drawing.css");
+        for (i, &one) in roles[..4].iter().enumerate() {
+            for &other in &roles[i + 1..4] {
+                assert_ne!(look(light, one)[1..], look(light, other)[1..], "{one:?} {other:?}");
             }
         }
+    }
+
+    #[test]
+    fn gaps_are_null_and_the_role_is_a_class() {
+        let points = [(0.0, 1.0), (1.0, f64::NAN), (2.0, f64::INFINITY)];
+        let pane = Pane::new(Axis::time(), Axis::new("Displacement [mm]"));
+        let pane = pane.line(Role::Command, "</script>", points).event(f64::NAN, "never");
+        let pane = pane.event(1.0, "now").high(130.0);
+        let drawn = serde_json::to_value(pane).unwrap();
+        let line = &drawn["series"][0];
+        assert_eq!((&line["kind"], &line["role"]), (&json!("line"), &json!("command")));
+        assert_eq!(line["y"], json!([1.0, null, null]));
+        assert_eq!(drawn["lines"], json!([{ "event": [1.0, "now"] }]));
+        assert_eq!(
+            (&drawn["shape"], &drawn["y"]["range"]),
+            (&json!({ "high": 130.0 }), &json!(null))
+        );
+    }
+
+    #[test]
+    fn points_and_fields_go_by_columns() {
+        let points = vec![Point { label: "here".to_owned(), ..Point::from((1.0, 2.0)) }];
+        let (role, name, symbol) = (Role::Other(7), String::new(), Symbol::Cross);
+        let drawn = serde_json::to_value(Series::Points { role, name, symbol, points }).unwrap();
+        assert_eq!((&drawn["role"], &drawn["symbol"]), (&json!("other1"), &json!("cross")));
+        assert_eq!((&drawn["x"], &drawn["labels"]), (&json!([1.0]), &json!(["here"])));
+        let field = Field {
+            x: (0.0, 1.0),
+            y: (2.0, 3.0),
+            size: [2, 1],
+            values: vec![0.5, f64::NAN],
+            meaning: Meaning::Growth(4.0),
+        };
+        let drawn = serde_json::to_value(Series::Field(field)).unwrap();
+        assert_eq!((&drawn["kind"], &drawn["most"]), (&json!("field"), &json!(4.0)));
+        assert_eq!((&drawn["across"], &drawn["values"]), (&json!([0.0, 1.0]), &json!([0.5, null])));
     }
 }

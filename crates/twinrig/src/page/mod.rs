@@ -4,19 +4,21 @@
 
 pub mod decimate;
 pub mod figure;
-mod script;
+mod numbers;
 mod svg;
-pub mod table;
+mod table;
 pub mod text;
 mod ticks;
 
 use std::collections::HashSet;
 use std::fmt::Write as _;
 
+use serde::Serialize;
+use serde_json::{Value, json};
+
+pub use crate::table::Table;
 pub use figure::{Axis, Figure, MarkKind, Pane, Point, Role, Series, Shape, Symbol, Tone, Width};
 pub use svg::svg;
-pub use table::Table;
-
 use text::{escape, label, label_of, pretty, script_json};
 
 /// Most facts in the head of a page.
@@ -158,11 +160,10 @@ impl Page {
              <meta http-equiv=\"Content-Security-Policy\" content=\"{POLICY}\">\n\
              <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
              <title>{title} – {kind}</title>\n<style id=\"drawing\">\n{drawing}</style>\n\
-             <style>\n{dark}{foot}{sheet}</style>\n</head>\n<body>\n<header>\n\
+             <style>\n{foot}{sheet}</style>\n</head>\n<body>\n<header>\n\
              <p class=\"kicker\">{kind}</p>\n<h1>{title}</h1>\n</header>\n",
             kind = self.kind,
-            drawing = drawing_style(),
-            dark = dark_style(),
+            drawing = include_str!("drawing.css"),
             sheet = include_str!("page.css"),
         );
         let sections: Vec<&Section> =
@@ -254,7 +255,7 @@ fn block(page: &mut String, block: &Block) {
         }
         Block::Code(text) => writeln!(page, "<pre><code>{}</code></pre>", escape(text)),
         Block::Table(table) => {
-            table.html(page);
+            table::html(table, page);
             Ok(())
         }
         Block::Figure(drawn) => {
@@ -313,8 +314,22 @@ fn figure(page: &mut String, figure: &Figure) {
     let _ = writeln!(
         page,
         "</figcaption><script type=\"application/json\">{}</script></figure>",
-        script_json(&script::description(figure))
+        script_json(&description(figure))
     );
+}
+
+/// A pane, and the range of each axis that holds all it shows.
+#[derive(Serialize)]
+struct Drawn<'a> {
+    #[serde(flatten)]
+    pane: &'a Pane,
+    ranges: [(f64, f64); 2],
+}
+
+/// What `figure.js` reads.
+fn description(figure: &Figure) -> Value {
+    let drawn = figure.panes.iter().map(|pane| Drawn { pane, ranges: pane.ranges() });
+    json!({ "title": figure.title, "panes": drawn.collect::<Vec<_>>() })
 }
 
 /// An address within the page for each section, no two alike.
@@ -331,37 +346,11 @@ fn ids(sections: &[&Section]) -> Vec<String> {
     ids.collect()
 }
 
-/// The colours on light, and how a drawing looks: also the style of a figure that is saved.
-fn drawing_style() -> String {
-    let mut style = ":root {".to_owned();
-    for look in &figure::LOOKS {
-        let _ = write!(style, " --{}: {};", look.name, look.light);
-    }
-    style.push_str(" }\n");
-    for (name, colour) in ["stable", "unstable", "unjudged"].iter().zip(svg::STABILITY) {
-        let _ = writeln!(style, "svg .{name} {{ fill: {colour}; }}");
-    }
-    for (level, colour) in (-5..=5).zip(svg::GROWTH) {
-        let escaped =
-            if level < 0 { format!("growth\\-{}", -level) } else { format!("growth{level}") };
-        let _ = writeln!(style, "svg .{escaped} {{ fill: {colour}; }}");
-    }
-    style + include_str!("drawing.css")
-}
-
 /// The title at the foot of every sheet of paper: letters, digits and spaces alone, as no
 /// other text is safe within a style.
 fn foot_style(title: &str) -> String {
     let plain: String = title.chars().filter(|c| c.is_alphanumeric() || *c == ' ').collect();
     format!("@page {{ @bottom-left {{ content: \"{plain}\"; font: 10px sans-serif; }} }}\n")
-}
-
-fn dark_style() -> String {
-    let mut style = "@media screen and (prefers-color-scheme: dark) { :root {".to_owned();
-    for look in &figure::LOOKS {
-        let _ = write!(style, " --{}: {};", look.name, look.dark);
-    }
-    style + " } }\n"
 }
 
 #[cfg(test)]
@@ -375,7 +364,7 @@ mod tests {
         let pane = Pane::new(Axis::time(), Axis::new(ATTACK));
         let pane = pane.line(Role::Desired, ATTACK, [(0.0, 1.0)]).event(0.0, ATTACK);
         let figure = Figure::new(ATTACK, ATTACK, vec![pane]);
-        let table = Table::new(ATTACK, &[ATTACK]).rows([[attack()]]);
+        let table = Table::new(&[ATTACK]).titled(ATTACK).filled([[attack()]]);
         let blocks = vec![
             Block::Text(attack()),
             Block::Code(attack()),

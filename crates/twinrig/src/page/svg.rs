@@ -1,4 +1,5 @@
-//! A figure as a picture that any browser, text processor or README shows.
+//! A figure as a picture that any browser, text processor or README shows. What is drawn has
+//! the classes of `drawing.css`, as in the page.
 
 use std::fmt::Write as _;
 
@@ -8,7 +9,6 @@ use super::figure::{
 use super::text::{escape, label};
 use super::ticks::ticks;
 
-const INK: &str = "#1f2933";
 /// Width of one figure of several, and of one alone.
 const WIDTHS: [f64; 2] = [560.0, 760.0];
 /// Left and right margin, room below a frame, a row of words.
@@ -19,42 +19,32 @@ const ROW: f64 = 16.0;
 /// About the width of a letter in the small font.
 const LETTER: f64 = 6.6;
 
-/// Stable and unstable, what nobody judged, and the strokes over the unstable.
-pub(super) const STABILITY: [&str; 4] = ["#dcebf7", "#d9a37a", "#d9dde2", "#a86b3c"];
-/// From decay to growth.
-pub(super) const GROWTH: [&str; 11] = [
-    "#2166ac", "#4b85bd", "#75a3cd", "#a2c2dd", "#cddcea", "#f7f7f7", "#edcfc9", "#e3a79c",
-    "#d97f73", "#c84c4b", "#b2182b",
-];
-
 /// These figures beside each other, under one title.
 pub fn svg(title: &str, figures: &[Figure]) -> String {
-    let title = escape(&label(title));
     let each = WIDTHS[usize::from(figures.len() == 1)];
-    let mut body = String::new();
+    let mut drawing = Drawing { text: String::new(), width: each, clip: 0 };
+    drawing.label((LEFT, 22.0), "head", &label(title));
     let mut height: f64 = 0.0;
     for (index, figure) in figures.iter().enumerate() {
-        let mut drawing = Drawing { text: String::new(), width: each, clip: 100 * index };
+        let _ = writeln!(drawing.text, "<g transform=\"translate({} 0)\">", each * index as f64);
         height = height.max(drawing.figure(figure, figures.len() > 1));
-        let left = each * index as f64;
-        let _ = writeln!(body, "<g transform=\"translate({left} 0)\">\n{}</g>", drawing.text);
+        drawing.text.push_str("</g>\n");
     }
     let width = each * figures.len() as f64;
     format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height:.0}\" \
-         width=\"{width}\" height=\"{height:.0}\" font-family=\"system-ui, 'Segoe UI', Roboto, \
-         Arial, sans-serif\" font-size=\"12\" fill=\"{INK}\">\n<title>{title}</title>\n\
+         width=\"{width}\" height=\"{height:.0}\">\n<title>{}</title>\n<style>\n{}</style>\n\
          <defs><pattern id=\"hatch\" width=\"8\" height=\"8\" patternUnits=\"userSpaceOnUse\" \
-         patternTransform=\"rotate(45)\"><rect width=\"8\" height=\"8\" fill=\"{}\"/>\
-         <path d=\"M0 0V8\" stroke=\"{}\" stroke-width=\"1.4\"/></pattern></defs>\n\
-         <rect width=\"{width}\" height=\"{height:.0}\" fill=\"#ffffff\"/>\n\
-         <text x=\"{LEFT}\" y=\"22\" font-size=\"15\" font-weight=\"600\">{title}</text>\n\
-         {body}</svg>\n",
-        STABILITY[1], STABILITY[3]
+         patternTransform=\"rotate(45)\"><rect width=\"8\" height=\"8\" class=\"unstable\"/>\
+         <path d=\"M0 0V8\" class=\"hatch\"/></pattern></defs>\n\
+         <rect width=\"{width}\" height=\"{height:.0}\" class=\"paper\"/>\n{}</svg>\n",
+        escape(&label(title)),
+        include_str!("drawing.css"),
+        drawing.text
     )
 }
 
-/// One figure while it is drawn.
+/// Figures while they are drawn.
 struct Drawing {
     text: String,
     width: f64,
@@ -82,7 +72,7 @@ impl Frame<'_> {
         self.bottom - part.clamp(-5.0, 6.0) * (self.bottom - self.top)
     }
 
-    fn path(&self, points: impl Iterator<Item = (f64, f64)>) -> String {
+    fn path(&self, points: impl IntoIterator<Item = (f64, f64)>) -> String {
         let (mut path, mut last) = (String::new(), None);
         for (x, y) in points {
             let (x, y) = (self.x(x), self.y(y));
@@ -99,6 +89,18 @@ impl Frame<'_> {
         }
         path
     }
+
+    fn across(&self, y: f64) -> String {
+        format!("M{} {y:.1}H{}", self.left, self.right)
+    }
+
+    fn up(&self, x: f64) -> String {
+        format!("M{x:.1} {:.1}V{:.1}", self.top, self.bottom)
+    }
+}
+
+fn rectangle(x: (f64, f64), y: (f64, f64)) -> String {
+    format!("M{:.1} {:.1}H{:.1}V{:.1}H{:.1}Z", x.0, y.0, x.1, y.1, x.0)
 }
 
 /// How far along an axis a value lies; NaN where it has no place on it.
@@ -111,20 +113,37 @@ fn share(scale: Scale, (low, high): (f64, f64), value: f64) -> f64 {
 }
 
 impl Drawing {
+    fn path(&mut self, path: &str, class: &str) {
+        let _ = writeln!(self.text, "<path d=\"{path}\" class=\"{class}\"/>");
+    }
+
+    fn label(&mut self, (x, y): (f64, f64), class: &str, text: &str) {
+        let text = escape(text);
+        let _ =
+            writeln!(self.text, "<text x=\"{x:.1}\" y=\"{y:.1}\" class=\"{class}\">{text}</text>");
+    }
+
+    fn symbol(&mut self, symbol: Symbol, role: Role, (x, y): (f64, f64)) {
+        let (class, path) = match symbol {
+            Symbol::Circle => ("dot", "a2.5 2.5 0 1 0 5 0a2.5 2.5 0 1 0 -5 0z"),
+            Symbol::Diamond => ("open", "m-2 0l4.5-4.5l4.5 4.5l-4.5 4.5z"),
+            Symbol::Cross => ("open", "m-1-3.5l7 7m-7 0l7-7"),
+            Symbol::Hidden => return,
+        };
+        self.path(&format!("M{:.1} {y:.1}{path}", x - 2.5), &classes(class, role));
+    }
+
     /// Draws it; the height it takes.
     fn figure(&mut self, figure: &Figure, titled: bool) -> f64 {
         let mut top = 34.0;
         if titled {
-            let title = escape(&label(&figure.title));
-            let _ = writeln!(
-                self.text,
-                "<text x=\"{LEFT}\" y=\"44\" font-weight=\"600\" font-size=\"13\">{title}</text>"
-            );
+            self.label((LEFT, 44.0), "title strong", &label(&figure.title));
             top = 52.0;
         }
         for pane in &figure.panes {
             let ranges = pane.ranges();
-            top = self.legend(pane, top) + ROW * above(pane, self.width).1 as f64;
+            let (words, rows) = above(pane, self.width);
+            top = self.legend(pane, top) + ROW * rows as f64;
             let wide = self.width - LEFT - RIGHT;
             let high = match pane.shape {
                 Shape::High(pixels) => pixels,
@@ -135,7 +154,13 @@ impl Drawing {
                 }
             };
             let (left, right, bottom) = (LEFT, LEFT + wide, top + high);
-            self.pane(&Frame { pane, ranges, left, top, right, bottom });
+            let frame = Frame { pane, ranges, left, top, right, bottom };
+            self.pane(&frame);
+            for (x, text, at, row) in words {
+                let y = top - 4.0 - ROW * row as f64;
+                self.path(&format!("M{:.1} {top:.1}V{:.1}", frame.x(x), y - 8.0), "leader");
+                self.label((at, y), "", &text);
+            }
             top = bottom + BELOW;
         }
         top
@@ -144,30 +169,25 @@ impl Drawing {
     /// The names of the series, in as many rows as they need; where the next thing begins.
     fn legend(&mut self, pane: &Pane, top: f64) -> f64 {
         let (mut at, mut row) = (LEFT, top + 8.0);
-        for (name, role, sample) in pane.series.iter().filter_map(named) {
-            let wide = 44.0 + LETTER * name.chars().count() as f64;
+        for series in pane.series.iter().filter(|series| !series.name().is_empty()) {
+            let wide = 44.0 + LETTER * series.name().chars().count() as f64;
             if at > LEFT && at + wide > self.width {
                 (at, row) = (LEFT, row + ROW);
             }
-            let look = role.look();
-            let shape = match sample {
-                Sample::Line => format!(
-                    "<path d=\"M0 0h26\" stroke=\"{}\" stroke-width=\"{}\"{}/>",
-                    look.light,
-                    look.width,
-                    dash(look.dash)
-                ),
-                Sample::Area => format!(
-                    "<rect y=\"-4\" width=\"26\" height=\"8\" fill=\"{}\" opacity=\"0.35\"/>",
-                    look.light
-                ),
-                Sample::Symbol(symbol) => shape(symbol, look.light, 13.0, 0.0),
-            };
-            let _ = writeln!(
-                self.text,
-                "<g transform=\"translate({at:.0} {row:.0})\">{shape}<text x=\"31\" y=\"4\">{}</text></g>",
-                escape(name)
-            );
+            match series {
+                Series::Line { role, .. } => {
+                    self.path(&format!("M{at:.0} {row:.0}h26"), &classes("curve", *role));
+                }
+                Series::Points { role, symbol, .. } => {
+                    self.symbol(*symbol, *role, (at + 13.0, row))
+                }
+                Series::Band { role, .. } | Series::Steps { role, .. } => {
+                    let area = rectangle((at, at + 26.0), (row - 4.0, row + 4.0));
+                    self.path(&area, &classes("band", *role));
+                }
+                Series::Field(_) => {}
+            }
+            self.label((at + 31.0, row + 4.0), "", series.name());
             at += wide;
         }
         if at > LEFT { row + 12.0 } else { top }
@@ -175,146 +195,77 @@ impl Drawing {
 
     fn pane(&mut self, frame: &Frame<'_>) {
         let Frame { pane, left, top, right, bottom, .. } = *frame;
-        let (wide, high) = (right - left, bottom - top);
+        let whole = rectangle((left, right), (top, bottom));
         self.clip += 1;
-        let clip = self.clip;
         let _ = writeln!(
             self.text,
-            "<clipPath id=\"pane{clip}\"><rect x=\"{left}\" y=\"{top:.1}\" width=\"{wide}\" \
-             height=\"{high:.1}\"/></clipPath>\n<g clip-path=\"url(#pane{clip})\">"
+            "<clipPath id=\"pane{0}\"><path d=\"{whole}\"/></clipPath>\n\
+             <g clip-path=\"url(#pane{0})\">",
+            self.clip
         );
         for shade in &pane.shaded {
-            let (from, to) = (frame.x(shade.from), frame.x(shade.to));
-            let colour = match shade.tone {
-                Tone::Phase => "#56b4e9",
-                Tone::Trip => "#d55e00",
+            let class = match shade.tone {
+                Tone::Phase => "shade phase",
+                Tone::Trip => "shade trip",
             };
-            let _ = writeln!(
-                self.text,
-                "<rect x=\"{from:.1}\" y=\"{top:.1}\" width=\"{:.1}\" height=\"{high:.1}\" \
-                 fill=\"{colour}\" opacity=\"0.12\"/>",
-                to - from
-            );
+            let x = (frame.x(shade.from), frame.x(shade.to));
+            self.path(&rectangle(x, (top, bottom)), class);
         }
         for series in &pane.series {
             if let Series::Field(field) = series {
                 self.field(frame, field);
             }
         }
-        let labels = self.grid(frame);
-        for series in &pane.series {
-            self.series(frame, series);
-        }
+        let along = ticks(pane.x.scale, frame.ranges[0], (right - left) / 80.0);
+        let mut up = ticks(pane.y.scale, frame.ranges[1], (bottom - top) / 32.0);
+        // An axis without a title is no axis.
+        up.retain(|_| !pane.y.title.is_empty());
+        along.iter().for_each(|(value, _)| self.path(&frame.up(frame.x(*value)), "grid"));
+        up.iter().for_each(|(value, _)| self.path(&frame.across(frame.y(*value)), "grid"));
+        pane.series.iter().for_each(|series| self.series(frame, series));
         self.marks(frame);
+        self.text.push_str("</g>\n");
+        self.path(&whole, "frame");
+        for (value, text) in along {
+            self.label((frame.x(value), bottom + 17.0), "middle", &text);
+        }
+        for (value, text) in up {
+            self.label((left - 6.0, frame.y(value) + 4.0), "end", &text);
+        }
+        self.label((0.5 * (left + right), bottom + 36.0), "middle title", &pane.x.title);
         let _ = writeln!(
             self.text,
-            "</g>\n<rect x=\"{left}\" y=\"{top:.1}\" width=\"{wide}\" height=\"{high:.1}\" \
-             fill=\"none\" stroke=\"#7b8794\"/>\n{labels}\
-             <text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"middle\" font-size=\"13\">{}</text>\n\
-             <text transform=\"translate(16 {:.1}) rotate(-90)\" text-anchor=\"middle\" \
-             font-size=\"13\">{}</text>",
-            0.5 * (left + right),
-            bottom + 36.0,
-            escape(&pane.x.title),
+            "<text transform=\"translate(16 {:.1}) rotate(-90)\" class=\"middle title\">{}</text>",
             0.5 * (top + bottom),
             escape(&pane.y.title),
         );
-        for (x, text, at, row) in above(pane, self.width).0 {
-            let y = top - 4.0 - ROW * row as f64;
-            let _ = writeln!(
-                self.text,
-                "<path d=\"M{:.1} {top:.1}V{:.1}\" stroke=\"#7b8794\"/><text x=\"{at:.1}\" y=\"{y:.1}\">{}</text>",
-                frame.x(x),
-                y - 8.0,
-                escape(&text)
-            );
-        }
-    }
-
-    /// The grid's lines; what it returns stands outside of the frame.
-    fn grid(&mut self, frame: &Frame<'_>) -> String {
-        let Frame { pane, left, top, right, bottom, .. } = *frame;
-        let mut outside = String::new();
-        for (value, text) in ticks(pane.x.scale, frame.ranges[0], (right - left) / 80.0) {
-            let x = frame.x(value);
-            let _ = writeln!(
-                self.text,
-                "<path d=\"M{x:.1} {top:.1}V{bottom:.1}\" stroke=\"{INK}\" stroke-opacity=\"0.1\"/>"
-            );
-            let _ = writeln!(
-                outside,
-                "<text x=\"{x:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{text}</text>",
-                bottom + 17.0
-            );
-        }
-        let up = ticks(pane.y.scale, frame.ranges[1], (bottom - top) / 32.0);
-        // An axis without a title is no axis.
-        for (value, text) in up.into_iter().filter(|_| !pane.y.title.is_empty()) {
-            let y = frame.y(value);
-            let _ = writeln!(
-                self.text,
-                "<path d=\"M{left} {y:.1}H{right}\" stroke=\"{INK}\" stroke-opacity=\"0.1\"/>"
-            );
-            let _ = writeln!(
-                outside,
-                "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">{text}</text>",
-                left - 6.0,
-                y + 4.0
-            );
-        }
-        outside
     }
 
     fn series(&mut self, frame: &Frame<'_>, series: &Series) {
         match series {
             Series::Line { role, points, .. } => {
-                let (look, path) = (role.look(), frame.path(points.iter().copied()));
-                let _ = writeln!(
-                    self.text,
-                    "<path d=\"{path}\" fill=\"none\" stroke=\"{}\" stroke-width=\"{}\"{}/>",
-                    look.light,
-                    look.width,
-                    dash(look.dash)
-                );
+                self.path(&frame.path(points.iter().copied()), &classes("curve", *role));
             }
             Series::Points { role, symbol, points, .. } => {
                 for point in points {
                     let (x, y) = (frame.x(point.at.0), frame.y(point.at.1));
                     if x.is_finite() && y.is_finite() {
-                        self.text += &shape(*symbol, role.look().light, x, y);
+                        self.symbol(*symbol, *role, (x, y));
                     }
                 }
             }
             Series::Band { role, points, .. } => {
                 for pair in points.windows(2) {
-                    let corners = [
-                        (pair[0].0, pair[0].1),
-                        (pair[0].0, pair[0].2),
-                        (pair[1].0, pair[1].2),
-                        (pair[1].0, pair[1].1),
-                    ];
-                    let path = frame.path(corners.into_iter());
-                    let _ = writeln!(
-                        self.text,
-                        "<path d=\"{path}Z\" fill=\"{}\" opacity=\"0.22\"/>",
-                        role.look().light
-                    );
+                    let [(a, a_low, a_high), (b, b_low, b_high)] = [pair[0], pair[1]];
+                    let corners = [(a, a_low), (a, a_high), (b, b_high), (b, b_low)];
+                    self.path(&(frame.path(corners) + "Z"), &classes("band", *role));
                 }
             }
             Series::Steps { role, bins, .. } => {
+                let foot = frame.ranges[1].0;
                 for &(low, high, value) in bins {
-                    let corners = [
-                        (low, frame.ranges[1].0),
-                        (low, value),
-                        (high, value),
-                        (high, frame.ranges[1].0),
-                    ];
-                    let path = frame.path(corners.into_iter());
-                    let _ = writeln!(
-                        self.text,
-                        "<path d=\"{path}\" fill=\"{}\" fill-opacity=\"0.2\"/>",
-                        role.look().light
-                    );
+                    let corners = [(low, foot), (low, value), (high, value), (high, foot)];
+                    self.path(&frame.path(corners), &classes("steps", *role));
                 }
             }
             Series::Field(_) => {}
@@ -322,52 +273,35 @@ impl Drawing {
     }
 
     fn marks(&mut self, frame: &Frame<'_>) {
-        let Frame { pane, left, top, right, bottom, .. } = *frame;
-        const HALO: &str = "paint-order=\"stroke\" stroke=\"#ffffff\" stroke-width=\"3\"";
-        for rule in &pane.lines {
-            let (path, text, y) = match rule {
-                Rule::Event(at, _) => {
-                    (format!("M{:.1} {top:.1}V{bottom:.1}", frame.x(*at)), "", 0.0)
-                }
+        for rule in &frame.pane.lines {
+            match rule {
+                Rule::Event(at, _) => self.path(&frame.up(frame.x(*at)), "event"),
                 Rule::Limit(at, text) => {
-                    (format!("M{left} {:.1}H{right}", frame.y(*at)), text.as_str(), frame.y(*at))
+                    let y = frame.y(*at);
+                    self.path(&frame.across(y), "limit");
+                    self.label((frame.right - 6.0, y - 5.0), "halo end", text);
                 }
-            };
-            let _ = writeln!(
-                self.text,
-                "<path d=\"{path}\" stroke=\"{INK}\" stroke-dasharray=\"5 4\"/><text x=\"{:.1}\" \
-                 y=\"{:.1}\" text-anchor=\"end\" {HALO}>{}</text>",
-                right - 6.0,
-                y - 5.0,
-                escape(text)
-            );
+            }
         }
         let mut words: Vec<(f64, f64)> = Vec::new();
-        for mark in &pane.marks {
+        for mark in &frame.pane.marks {
             let (x, y) = (frame.x(mark.at.0), frame.y(mark.at.1));
-            let flip = x + 12.0 + LETTER * mark.text.chars().count() as f64 > right;
-            let (anchor, at, up) = match mark.kind {
-                MarkKind::Words => ("middle", x, y + 4.0),
-                MarkKind::Place if flip => ("end", x - 9.0, y - 8.0),
-                MarkKind::Place => ("start", x + 9.0, y - 8.0),
+            let flip = x + 12.0 + LETTER * mark.text.chars().count() as f64 > frame.right;
+            let (class, at, up) = match mark.kind {
+                MarkKind::Words => ("halo strong middle", x, y + 4.0),
+                MarkKind::Place if flip => ("halo strong end", x - 9.0, y - 8.0),
+                MarkKind::Place => ("halo strong", x + 9.0, y - 8.0),
             };
             if mark.kind == MarkKind::Place {
                 let cross = format!("M{:.1} {y:.1}h12M{x:.1} {:.1}v12", x - 6.0, y - 6.0);
-                let _ = writeln!(
-                    self.text,
-                    "<path d=\"{cross}\" stroke=\"#ffffff\" stroke-width=\"5\"/><path d=\"{cross}\" \
-                     stroke=\"{INK}\" stroke-width=\"2.2\"/>"
-                );
+                self.path(&cross, "mark under");
+                self.path(&cross, "mark");
             }
             // Below the place where the words of another stand above it.
             let near = |&(a, b): &(f64, f64)| (a - x).abs() < 90.0 && (b - y).abs() < 16.0;
-            let up = if up < top + 12.0 || words.iter().any(near) { y + 18.0 } else { up };
+            let above = up >= frame.top + 12.0 && !words.iter().any(near);
             words.push((x, y));
-            let _ = writeln!(
-                self.text,
-                "<text x=\"{at:.1}\" y=\"{up:.1}\" text-anchor=\"{anchor}\" font-weight=\"600\" {HALO}>{}</text>",
-                escape(&mark.text)
-            );
+            self.label((at, if above { up } else { y + 18.0 }), class, &mark.text);
         }
     }
 
@@ -377,46 +311,29 @@ impl Drawing {
             return;
         }
         if let Meaning::Stability(polygons) = &field.meaning {
-            let _ = writeln!(
-                self.text,
-                "<rect x=\"{}\" y=\"{:.1}\" width=\"{}\" height=\"{:.1}\" fill=\"url(#hatch)\"/>",
-                frame.left,
-                frame.top,
-                frame.right - frame.left,
-                frame.bottom - frame.top
-            );
-            let path: String =
-                polygons.iter().map(|polygon| frame.path(polygon.iter().copied()) + "Z").collect();
-            let _ = writeln!(
-                self.text,
-                "<path d=\"{path}\" fill=\"{0}\" stroke=\"{0}\" stroke-width=\"0.6\"/>",
-                STABILITY[0]
-            );
+            let (x, y) = ((frame.left, frame.right), (frame.top, frame.bottom));
+            let _ = writeln!(self.text, "<path d=\"{}\" fill=\"url(#hatch)\"/>", rectangle(x, y));
+            let stable = polygons.iter().map(|polygon| frame.path(polygon.iter().copied()) + "Z");
+            self.path(&stable.collect::<String>(), "stable");
         }
-        let colour = |value: f64| match &field.meaning {
-            _ if value.is_nan() => Some(STABILITY[2]),
+        let class = |value: f64| match &field.meaning {
+            _ if value.is_nan() => Some("unjudged".to_owned()),
             Meaning::Stability(_) => None,
-            Meaning::Growth(most) => Some(GROWTH[level(value, *most)]),
+            Meaning::Growth(most) => Some(format!("growth{}", level(value, *most))),
         };
         let step = |(low, high): (f64, f64), count: usize| (high - low) / (count - 1) as f64;
         let (dx, dy) = (step(field.x, columns), step(field.y, rows));
         self.text.push_str("<g shape-rendering=\"crispEdges\">\n");
         for (row, values) in field.values.chunks(columns).take(rows).enumerate() {
             let mut start = 0;
-            for run in values.chunk_by(|a, b| colour(*a) == colour(*b)) {
+            for run in values.chunk_by(|a, b| class(*a) == class(*b)) {
                 let end = start + run.len();
-                if let Some(colour) = colour(run[0]) {
+                if let Some(class) = class(run[0]) {
                     let edge = |index: usize| frame.x(field.x.0 + (index as f64 - 0.5) * dx);
-                    let (x0, x1) = (edge(start), edge(end));
-                    let middle = field.y.0 + row as f64 * dy;
-                    let (y0, y1) = (frame.y(middle + 0.5 * dy), frame.y(middle - 0.5 * dy));
+                    let side = |part: f64| frame.y(field.y.0 + (row as f64 + part) * dy);
                     // A hair wider, so that no seam shows between two of them.
-                    let _ = writeln!(
-                        self.text,
-                        "<rect x=\"{x0:.1}\" y=\"{y0:.1}\" width=\"{:.1}\" height=\"{:.1}\" fill=\"{colour}\"/>",
-                        x1 - x0 + 0.3,
-                        y1 - y0 + 0.3
-                    );
+                    let x = (edge(start), edge(end) + 0.3);
+                    self.path(&rectangle(x, (side(0.5), side(-0.5) + 0.3)), &class);
                 }
                 start = end;
             }
@@ -425,48 +342,14 @@ impl Drawing {
     }
 }
 
-/// Which of the colours of growth a value has.
-fn level(value: f64, most: f64) -> usize {
-    (5.0 + (5.0 * value / most).clamp(-5.0, 5.0).round()) as usize
+/// What is drawn, and for which role.
+fn classes(kind: &str, role: Role) -> String {
+    format!("{kind} {}", role.name())
 }
 
-enum Sample {
-    Line,
-    Area,
-    Symbol(Symbol),
-}
-
-/// What the legend says of a series, if it has a name.
-fn named(series: &Series) -> Option<(&str, Role, Sample)> {
-    let (name, role, sample) = match series {
-        Series::Line { role, name, .. } => (name, role, Sample::Line),
-        Series::Points { role, name, symbol, .. } => (name, role, Sample::Symbol(*symbol)),
-        Series::Band { role, name, .. } | Series::Steps { role, name, .. } => {
-            (name, role, Sample::Area)
-        }
-        Series::Field(_) => return None,
-    };
-    (!name.is_empty()).then_some((name.as_str(), *role, sample))
-}
-
-fn dash(pattern: &str) -> String {
-    if pattern.is_empty() { String::new() } else { format!(" stroke-dasharray=\"{pattern}\"") }
-}
-
-fn shape(symbol: Symbol, colour: &str, x: f64, y: f64) -> String {
-    let open = |path: &str| {
-        format!(
-            "<path transform=\"translate({x:.1} {y:.1})\" d=\"{path}\" fill=\"none\" stroke=\"{colour}\" stroke-width=\"1.6\"/>\n"
-        )
-    };
-    match symbol {
-        Symbol::Circle => {
-            format!("<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"2.5\" fill=\"{colour}\"/>\n")
-        }
-        Symbol::Diamond => open("M0-4.5L4.5 0L0 4.5L-4.5 0Z"),
-        Symbol::Cross => open("M-3.5-3.5L3.5 3.5M-3.5 3.5L3.5-3.5"),
-        Symbol::Hidden => String::new(),
-    }
+/// Which of the colours of growth a value has, from −5 to 5.
+fn level(value: f64, most: f64) -> i32 {
+    (5.0 * value / most).clamp(-5.0, 5.0).round() as i32
 }
 
 /// Words above the frame: x, text, left end and row; and how many rows there are.
@@ -477,7 +360,7 @@ fn above(pane: &Pane, width: f64) -> (Vec<(f64, String, f64, usize)>, usize) {
     });
     let shaded = pane.shaded.iter().map(|shade| (shade.from, shade.text.clone()));
     let mut words: Vec<(f64, String)> = events.chain(shaded).collect();
-    words.retain(|(x, text)| x.is_finite() && !text.is_empty());
+    words.retain(|(_, text)| !text.is_empty());
     words.sort_by(|a, b| a.0.total_cmp(&b.0));
     let (range, right) = (pane.ranges()[0], width - RIGHT);
     let mut ends: Vec<f64> = Vec::new();
@@ -516,11 +399,7 @@ mod tests {
         assert!(text.contains("A &lt;b&gt;frame") && text.contains("Loop &lt;gain"), "{text}");
         assert!(!text.contains("<b>") && !text.contains("NaN") && !text.contains("inf"), "{text}");
         assert_eq!(text.matches("<g").count(), text.matches("</g>").count());
-        assert_eq!(
-            text.matches("stroke=\"#332288\"").count(),
-            6,
-            "legends, curves, one of 7 again"
-        );
+        assert_eq!(text.matches("curve other0\"").count(), 6, "legends, curves, one of 7 again");
     }
 
     #[test]
@@ -540,10 +419,10 @@ mod tests {
             svg("", &[Figure::new("", "", vec![pane])])
         };
         let growth = field(Meaning::Growth(2.0));
-        for colour in [GROWTH[2], GROWTH[5], GROWTH[10], STABILITY[2]] {
-            assert!(growth.contains(colour), "{colour}");
+        for class in ["growth-3", "growth0", "growth5", "unjudged"] {
+            assert!(growth.contains(&format!("class=\"{class}\"")), "{class}");
         }
         let stability = field(Meaning::Stability(vec![vec![(0.0, 0.0), (1.0, 0.0), (1.0, 1.0)]]));
-        assert!(stability.contains("url(#hatch)") && stability.contains(STABILITY[0]));
+        assert!(stability.contains("url(#hatch)") && stability.contains("class=\"stable\""));
     }
 }

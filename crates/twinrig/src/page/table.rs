@@ -1,8 +1,9 @@
-//! A table of a page.
+//! How a page lays out a table.
 
 use std::fmt::Write as _;
 
 use super::text::{escape, label_of, pretty};
+use crate::table::Table;
 
 /// The longest table; what is beyond it is counted.
 const MOST_ROWS: usize = 500;
@@ -11,73 +12,41 @@ const BROAD: usize = 7;
 /// The longest text in a cell, in characters.
 const CELL: usize = 400;
 
-/// Rows under a header. All texts are shown as text, whatever they contain.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct Table {
-    /// Its heading; may be empty.
-    pub title: String,
-    /// One for each column, with the unit.
-    pub header: Vec<String>,
-    /// The cells.
-    pub rows: Vec<Vec<String>>,
-    /// A row to be set in bold.
-    pub marked: Option<usize>,
-}
-
-impl Table {
-    /// A table without rows.
-    pub fn new(title: impl Into<String>, header: &[&str]) -> Self {
-        let header = header.iter().map(|&name| name.to_owned()).collect();
-        Self { title: title.into(), header, ..Self::default() }
+/// The table as markup; none without rows.
+pub(super) fn html(table: &Table, page: &mut String) {
+    if table.rows.is_empty() {
+        return;
     }
-
-    /// With these rows.
-    pub fn rows<R: IntoIterator<Item = String>>(
-        mut self,
-        rows: impl IntoIterator<Item = R>,
-    ) -> Self {
-        self.rows.extend(rows.into_iter().map(|row| row.into_iter().collect()));
-        self
+    let shown = &table.rows[..table.rows.len().min(MOST_ROWS)];
+    let columns: Vec<Alignment> = (0..table.header.len())
+        .map(|column| Alignment::of(shown.iter().filter_map(|row| row.get(column))))
+        .collect();
+    let class = if table.header.len() > BROAD { " class=\"broad\"" } else { "" };
+    let _ = writeln!(page, "<div class=\"wide\"><table{class}>");
+    if !table.title.is_empty() {
+        let _ = writeln!(page, "<caption>{}</caption>", escape(&table.title));
     }
-
-    pub(super) fn html(&self, page: &mut String) {
-        if self.rows.is_empty() {
-            return;
+    page.push_str("<thead><tr>");
+    for (name, alignment) in table.header.iter().zip(&columns) {
+        let _ = write!(page, "<th{}>{}</th>", alignment.class(), escape(name));
+    }
+    page.push_str("</tr></thead>\n<tbody>\n");
+    for (index, row) in shown.iter().enumerate() {
+        let marked = table.marked == Some(index);
+        page.push_str(if marked { "<tr class=\"marked\">" } else { "<tr>" });
+        for (column, (cell, alignment)) in row.iter().zip(&columns).enumerate() {
+            let (text, class) = (alignment.cell(cell), alignment.class());
+            let _ = match (column, alignment) {
+                (0, Alignment::Text) => write!(page, "<th scope=\"row\">{text}</th>"),
+                _ => write!(page, "<td{class}>{text}</td>"),
+            };
         }
-        let shown = &self.rows[..self.rows.len().min(MOST_ROWS)];
-        let columns: Vec<Alignment> = (0..self.header.len())
-            .map(|column| Alignment::of(shown.iter().filter_map(|row| row.get(column))))
-            .collect();
-        let class = if self.header.len() > BROAD { " class=\"broad\"" } else { "" };
-        let _ = writeln!(page, "<div class=\"wide\"><table{class}>");
-        if !self.title.is_empty() {
-            let _ = writeln!(page, "<caption>{}</caption>", escape(&self.title));
-        }
-        page.push_str("<thead><tr>");
-        for (name, alignment) in self.header.iter().zip(&columns) {
-            let _ = write!(page, "<th{}>{}</th>", alignment.class(), escape(name));
-        }
-        page.push_str("</tr></thead>\n<tbody>\n");
-        for (index, row) in shown.iter().enumerate() {
-            let marked = self.marked == Some(index);
-            page.push_str(if marked { "<tr class=\"marked\">" } else { "<tr>" });
-            for (column, (cell, alignment)) in row.iter().zip(&columns).enumerate() {
-                let (text, class) = (alignment.cell(cell), alignment.class());
-                let _ = match (column, alignment) {
-                    (0, Alignment::Text) => write!(page, "<th scope=\"row\">{text}</th>"),
-                    _ => write!(page, "<td{class}>{text}</td>"),
-                };
-            }
-            page.push_str("</tr>\n");
-        }
-        page.push_str("</tbody>\n</table></div>\n");
-        if shown.len() < self.rows.len() {
-            let _ = writeln!(
-                page,
-                "<p class=\"notes\">The first {MOST_ROWS} of {}.</p>",
-                self.rows.len()
-            );
-        }
+        page.push_str("</tr>\n");
+    }
+    page.push_str("</tbody>\n</table></div>\n");
+    if shown.len() < table.rows.len() {
+        let _ =
+            writeln!(page, "<p class=\"notes\">The first {MOST_ROWS} of {}.</p>", table.rows.len());
     }
 }
 
@@ -147,16 +116,16 @@ fn parts(cell: &str) -> Option<(usize, usize)> {
 mod tests {
     use super::*;
 
-    fn html(rows: &[[&str; 2]]) -> String {
+    fn laid(rows: &[[&str; 2]]) -> String {
         let rows = rows.iter().map(|row| row.map(str::to_owned));
         let mut page = String::new();
-        Table::new("<T>", &["what", "Value [mm]"]).rows(rows).html(&mut page);
+        html(&Table::new(&["what", "Value [mm]"]).titled("<T>").filled(rows), &mut page);
         page
     }
 
     #[test]
     fn numbers_stand_below_each_other_by_their_points() {
-        let page = html(&[["a", "1.25"], ["<b>", "-17"], ["c", "–"], ["d", "1.5e-7"]]);
+        let page = laid(&[["a", "1.25"], ["<b>", "-17"], ["c", "–"], ["d", "1.5e-7"]]);
         assert!(page.contains("<td class=\"n\">−17<i>.00</i></td>"), "{page}");
         assert!(page.contains("1.5<i>0</i>×10⁻⁷") && page.contains(">–</td>"), "{page}");
         assert!(page.contains("<th scope=\"row\">&lt;b&gt;") && page.contains("&lt;T&gt;"));
@@ -164,8 +133,8 @@ mod tests {
 
     #[test]
     fn words_are_no_numbers() {
-        let page = html(&[["1, 1 – 2", "12 of 40 points"], ["2", "none"]]);
+        let page = laid(&[["1, 1 – 2", "12 of 40 points"], ["2", "none"]]);
         assert!(!page.contains("class=\"n\""), "{page}");
-        assert!(html(&[]).is_empty());
+        assert!(laid(&[]).is_empty());
     }
 }

@@ -1,6 +1,5 @@
 //! The full model stepped through the test's own load, beside the reduced one.
 
-use std::fmt::Write as _;
 use std::time::Instant;
 
 use model::equations::RelativeDof;
@@ -10,10 +9,11 @@ use model::reduction::transient::{FullLoad, FullStepper};
 use model::structure::DofKind;
 use runtime::load::Load;
 use runtime::reference::reference;
-use serde_json::{Value, json};
+use serde::Serialize;
 
 use crate::assembly::{Assembly, Examined, LoopOptions, Recording};
 use crate::error::Error;
+use crate::interface_dof::motion_unit;
 use crate::page::text::prefixed;
 use crate::page::{Axis, Figure, Pane, Role};
 use crate::words::number;
@@ -23,23 +23,39 @@ const DRAWN: usize = 6;
 /// Steps between two words of progress.
 const STRIDE: usize = 50;
 
-/// Full and reduced motion under the same load.
+/// Full and reduced motion under the same load; serialised, how far they are apart.
+#[derive(Serialize)]
 pub(super) struct History {
-    step_s: f64,
+    span_s: f64,
     /// When the load begins; before that everything is at rest.
     from_s: f64,
+    steps: usize,
+    step_s: f64,
+    method: &'static str,
     /// Wall time of the full model's steps.
     full_s: f64,
     /// Memory of its factor.
-    factor_bytes: usize,
+    full_factor_bytes: usize,
     places: Vec<Place>,
     /// Why the loop ended before the span did, if so.
     tripped: Option<String>,
 }
 
 /// The motion of one interface DOF or monitored DOF.
+#[derive(Serialize)]
 struct Place {
     /// May be the user's word.
+    name: String,
+    peak: f64,
+    unit: &'static str,
+    reduced: Off,
+    hybrid: Option<Off>,
+    #[serde(skip)]
+    motions: Motions,
+}
+
+/// The motions at a place.
+struct Motions {
     name: String,
     kind: DofKind,
     full: Vec<f64>,
@@ -51,20 +67,20 @@ struct Place {
 }
 
 impl Place {
-    fn peak(&self) -> f64 {
-        self.full.iter().fold(0.0, |peak: f64, x| peak.max(x.abs()))
-    }
-
-    fn unit(&self) -> &'static str {
-        match self.kind {
-            DofKind::Translation => "m",
-            DofKind::Rotation => "rad",
+    fn of(motions: Motions) -> Self {
+        Self {
+            name: motions.name.clone(),
+            peak: motions.full.iter().fold(0.0, |peak: f64, x| peak.max(x.abs())),
+            unit: motion_unit(motions.kind),
+            reduced: Off::of(&motions.reduced, &motions.full),
+            hybrid: motions.hybrid.as_ref().map(|own| Off::of(own, &motions.full)),
+            motions,
         }
     }
 }
 
 /// How far one motion is from another.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 struct Off {
     /// Root of the mean square of the difference, over that of the true motion.
     rms: f64,
@@ -91,10 +107,6 @@ impl Off {
             largest: largest(&mut differences()) / peak,
             peak: (own - peak).abs() / peak,
         }
-    }
-
-    fn json(self) -> Value {
-        json!({ "rms": self.rms, "largest": self.largest, "peak": self.peak })
     }
 }
 
@@ -165,21 +177,22 @@ impl History {
             }
             full.advance(load.at(tick + 1));
         }
-        let (full_s, factor_bytes) = (begun.elapsed().as_secs_f64(), full.factor_bytes());
-        let from_s = from as f64 * step_s;
-        Ok(Self { step_s, from_s, full_s, factor_bytes, places, tripped })
-    }
-
-    fn steps(&self) -> usize {
-        self.places.first().map_or(0, |place| place.full.len())
+        let steps = load.ticks() - from;
+        Ok(Self {
+            span_s: steps as f64 * step_s,
+            from_s: from as f64 * step_s,
+            steps,
+            step_s,
+            method: "newmark",
+            full_s: begun.elapsed().as_secs_f64(),
+            full_factor_bytes: full.factor_bytes(),
+            places: places.into_iter().map(Place::of).collect(),
+            tripped,
+        })
     }
 
     fn time_s(&self, step: usize) -> f64 {
         self.from_s + step as f64 * self.step_s
-    }
-
-    fn span_s(&self) -> f64 {
-        self.steps() as f64 * self.step_s
     }
 
     /// Quantity and value, for people.
@@ -188,30 +201,26 @@ impl History {
         let mut rows = vec![(
             "full model stepped".to_owned(),
             format!(
-                "{} s from {} s on, {} steps by newmark in {} s",
-                number(self.span_s()),
+                "{} s from {} s on, {} steps by {} in {} s",
+                number(self.span_s),
                 number(self.from_s),
-                self.steps(),
+                self.steps,
+                self.method,
                 number(self.full_s)
             ),
         )];
-        for place in &self.places {
-            let off = Off::of(&place.reduced, &place.full);
-            let (peak, unit) = (number(place.peak()), place.unit());
-            let name = format!("{}: reduced against full in time", place.name);
-            let (rms, at_peak) = (percent(off.rms), percent(off.peak));
-            rows.push((name, format!("{rms} rms, {at_peak} at the peak of {peak} {unit}")));
-            let Some(hybrid) = &place.hybrid else { continue };
-            let off = Off::of(hybrid, &place.full);
-            let name = format!("{}: hybrid test against full in time", place.name);
-            if place.peak() < place.floor {
-                let floor = number(place.floor);
-                let words = format!("the motion is below what the sensor sees, {floor} {unit}");
-                rows.push((name, words));
-                continue;
-            }
-            let (rms, at_peak) = (percent(off.rms), percent(off.peak));
-            rows.push((name, format!("{rms} rms, {at_peak} at the peak")));
+        for Place { name, peak, unit, reduced, hybrid, motions } in &self.places {
+            let (rms, at_peak) = (percent(reduced.rms), percent(reduced.peak));
+            let value = format!("{rms} rms, {at_peak} at the peak of {} {unit}", number(*peak));
+            rows.push((format!("{name}: reduced against full in time"), value));
+            let Some(hybrid) = hybrid else { continue };
+            let floor = number(motions.floor);
+            let value = if *peak < motions.floor {
+                format!("the motion is below what the sensor sees, {floor} {unit}")
+            } else {
+                format!("{} rms, {} at the peak", percent(hybrid.rms), percent(hybrid.peak))
+            };
+            rows.push((format!("{name}: hybrid test against full in time"), value));
         }
         if let Some(why) = &self.tripped {
             rows.push(("the hybrid test ended early".to_owned(), why.clone()));
@@ -219,59 +228,21 @@ impl History {
         rows
     }
 
-    /// For machines.
-    pub(super) fn document(&self) -> Value {
-        let places: Vec<Value> = self
-            .places
-            .iter()
-            .map(|place| {
-                json!({
-                    "name": place.name,
-                    "peak": place.peak(),
-                    "unit": place.unit(),
-                    "reduced": Off::of(&place.reduced, &place.full).json(),
-                    "hybrid": place.hybrid.as_ref().map(|own| Off::of(own, &place.full).json()),
-                })
-            })
-            .collect();
-        json!({
-            "span_s": self.span_s(),
-            "from_s": self.from_s,
-            "steps": self.steps(),
-            "step_s": self.step_s,
-            "method": "newmark",
-            "full_s": self.full_s,
-            "full_factor_bytes": self.factor_bytes,
-            "places": places,
-            "tripped": self.tripped,
-        })
-    }
-
-    /// Every sample.
-    pub(super) fn csv(&self) -> String {
-        let mut text = "time [s]".to_owned();
-        for place in &self.places {
-            let name = place.name.replace('"', "\"\"");
-            let _ = write!(text, ",\"{name} full\",\"{name} reduced\"");
-            if place.hybrid.is_some() {
-                let _ = write!(text, ",\"{name} hybrid\"");
-            }
+    /// Every sample: a head, then a row for each step.
+    pub(super) fn samples(&self) -> Vec<Vec<String>> {
+        let times = (0..self.steps).map(|step| self.time_s(step)).collect();
+        let mut columns: Vec<(String, Vec<f64>)> = vec![("time [s]".to_owned(), times)];
+        for Place { name, motions, .. } in &self.places {
+            columns.push((format!("{name} full"), motions.full.clone()));
+            columns.push((format!("{name} reduced"), motions.reduced.clone()));
+            let hybrid = motions.hybrid.iter().cloned();
+            columns.extend(hybrid.map(|hybrid| (format!("{name} hybrid"), hybrid)));
         }
-        text.push('\n');
-        for step in 0..self.steps() {
-            let _ = write!(text, "{}", self.time_s(step));
-            for place in &self.places {
-                let _ = write!(text, ",{},{}", place.full[step], place.reduced[step]);
-                if let Some(hybrid) = &place.hybrid {
-                    let _ = match hybrid.get(step) {
-                        Some(value) => write!(text, ",{value}"),
-                        None => write!(text, ","),
-                    };
-                }
-            }
-            text.push('\n');
-        }
-        text
+        let head = columns.iter().map(|(name, _)| name.clone()).collect();
+        // A loop that ended early has fewer samples.
+        let text = |value: Option<&f64>| value.map_or_else(String::new, f64::to_string);
+        let row = |step| columns.iter().map(|(_, values)| text(values.get(step))).collect();
+        std::iter::once(head).chain((0..self.steps).map(row)).collect()
     }
 
     /// Motion and difference of each place.
@@ -280,43 +251,45 @@ impl History {
     }
 
     fn figure(&self, place: &Place) -> Figure {
-        let time: Vec<f64> = (0..self.steps()).map(|step| self.time_s(step)).collect();
-        let (unit, scale) = prefixed(place.unit(), place.peak());
-        let quantity = match place.kind {
+        let (name, motions) = (&place.name, &place.motions);
+        let time: Vec<f64> = (0..self.steps).map(|step| self.time_s(step)).collect();
+        let (unit, scale) = prefixed(place.unit, place.peak);
+        let quantity = match motions.kind {
             DofKind::Translation => "Displacement",
             DofKind::Rotation => "Rotation",
         };
         let pane =
             |quantity: &str| Pane::new(Axis::time(), Axis::new(format!("{quantity} [{unit}]")));
-        let apart =
-            |own: &[f64]| -> Vec<f64> { own.iter().zip(&place.full).map(|(a, b)| a - b).collect() };
+        let apart = |own: &[f64]| -> Vec<f64> {
+            own.iter().zip(&motions.full).map(|(a, b)| a - b).collect()
+        };
         let mut motion = pane(quantity)
-            .history(Role::Reference, "full model", &time, &place.full, scale)
-            .history(Role::Desired, "reduced model", &time, &place.reduced, scale);
+            .history(Role::Reference, "full model", &time, &motions.full, scale)
+            .history(Role::Desired, "reduced model", &time, &motions.reduced, scale);
         let mut difference = pane("Difference").high(130.0).history(
             Role::Error,
             "reduced − full",
             &time,
-            &apart(&place.reduced),
+            &apart(&motions.reduced),
             scale,
         );
         let mut caption = "The whole structure under the load of the file: the full model and the \
                            reduced one, both by average acceleration at the step of the test. \
                            Their difference is the reduction's own error."
             .to_owned();
-        if let Some(hybrid) = &place.hybrid {
+        if let Some(hybrid) = &motions.hybrid {
             motion = motion.history(Role::Measured, "hybrid test, measured", &time, hybrid, scale);
             let own = apart(hybrid);
             difference = difference.history(Role::Measured, "hybrid − full", &time, &own, scale);
             caption += " Measured: what the sensors of the hybrid test said; its difference is \
                         that of the whole test.";
         }
-        Figure::new(format!("Motion in time: {}", place.name), caption, vec![motion, difference])
+        Figure::new(format!("Motion in time: {name}"), caption, vec![motion, difference])
     }
 }
 
 /// The reduced structure, as a whole, by average acceleration.
-fn reduced(assembly: &Assembly, examined: &Examined, load: &Load) -> Result<Vec<Place>, Error> {
+fn reduced(assembly: &Assembly, examined: &Examined, load: &Load) -> Result<Vec<Motions>, Error> {
     let options = Options { method: Method::Newmark, ..assembly.integrator.clone() };
     let response = reference(&assembly.substructures.whole, &options, load, 1)?;
     let small = &examined.reduced;
@@ -330,14 +303,14 @@ fn reduced(assembly: &Assembly, examined: &Examined, load: &Load) -> Result<Vec<
     };
     let place = |name: String, kind: DofKind, reduced: Vec<f64>| {
         let full = Vec::with_capacity(reduced.len());
-        Place { name, kind, full, reduced, hybrid: None, floor: 0.0 }
+        Motions { name, kind, full, reduced, hybrid: None, floor: 0.0 }
     };
     let kind = |at: &RelativeDof| match at.to.or(at.from) {
         Some(dof) => assembly.structure.kinds[dof],
         None => DofKind::Translation,
     };
     let interface = assembly.partition.interface.iter().zip(response.interface);
-    let mut places: Vec<Place> =
+    let mut places: Vec<Motions> =
         interface.map(|(at, motion)| place(named(at), kind(at), motion)).collect();
     let monitored = small.monitored.iter().zip(&examined.monitored_kinds);
     for (row, (name, kind)) in small.model.recovery.row_iter().zip(monitored) {
@@ -351,7 +324,11 @@ fn reduced(assembly: &Assembly, examined: &Examined, load: &Load) -> Result<Vec<
 
 /// Runs the hybrid test in virtual time and keeps what its sensors say; tells
 /// what tripped it.
-fn hybrid(assembly: &Assembly, load: &Load, places: &mut [Place]) -> Result<Option<String>, Error> {
+fn hybrid(
+    assembly: &Assembly,
+    load: &Load,
+    places: &mut [Motions],
+) -> Result<Option<String>, Error> {
     // Before the load begins there is nothing to compare.
     if assembly.course.is_some() {
         return Ok(None);

@@ -1,65 +1,125 @@
-//! What a reduction has to show on its page.
+//! The page of a reduction: the interface response of both models, their error, their motion.
 
 use std::f64::consts::TAU;
 
 use model::reduction::response::Response;
 
-use super::Found;
+use super::found::{Found, Model};
 use super::history::History;
-use crate::page::Grade;
-use crate::reduction_page::{DOUBTFUL, DRAWN, ReductionPage};
+use crate::page::{
+    Axis, Block, Figure, Grade, KeyNumber, Page, Pane, Point, Role, Section, Series,
+};
+use crate::page::{Symbol, Table, Verdict};
 use crate::words::number;
 
-/// Points of the reduced model's curve.
-const FINE: usize = 800;
+/// Interface DOFs that are drawn.
+const DRAWN: usize = 4;
+/// A relative error above this is doubtful.
+const DOUBTFUL: f64 = 0.01;
 
-pub(super) fn html(found: &Found) -> String {
-    let comparison = &found.comparison;
-    let largest_error = comparison.response.max;
-    let percent = number(100.0 * largest_error);
-    let verdict = if !comparison.verdict.is_stable() {
-        (Grade::Bad, "Unstable", found.verdict())
-    } else if largest_error > DOUBTFUL || !comparison.verdict.is_passive() {
-        let text =
-            format!("{}; the interface response is off by up to {percent} %", found.verdict());
-        (Grade::Doubtful, "Look at the error", text)
-    } else {
-        let text =
-            format!("{}; the interface response is off by at most {percent} %", found.verdict());
-        (Grade::Good, "True at the interface", text)
+/// The page.
+pub(super) fn page(found: &Found) -> Page {
+    let rows = found.rows().into_iter().map(|(name, value)| [name, value]);
+    let table = Table::new(&["Quantity", "Value"]).filled(rows);
+    let responses = (0..found.interface_dofs.min(DRAWN)).map(|dof| response(found, dof).into());
+    let histories = match &found.model {
+        Model::Matrices(matrices) => {
+            matrices.history.as_ref().map_or_else(Vec::new, History::figures)
+        }
+        Model::States(_) => Vec::new(),
     };
-    let facts = [
-        ("DOFs", format!("{} → {}", comparison.states_before / 2, comparison.states_after / 2)),
-        ("Modes kept", found.elastic().len().to_string()),
-        ("Band", format!("{:.1} Hz", found.band_hz())),
-        ("Largest error", format!("{percent} %")),
-    ];
-    let model = &found.examined.reduced.model;
-    let mut omegas = found.full.omegas_rad_s.clone();
-    let end = comparison.band_rad_s;
-    omegas.extend((1..=FINE).map(|k| end * k as f64 / FINE as f64));
-    omegas.sort_by(f64::total_cmp);
-    let fine = Response::of_model(model, &omegas).ok();
-    let shown = 0..model.interface.min(DRAWN);
-    let responses = shown.map(|dof| {
-        [curve(&found.full, dof), fine.as_ref().map_or_else(Vec::new, |fine| curve(fine, dof))]
-    });
-    let page = ReductionPage {
+    Page {
+        kind: "Component mode synthesis",
         title: found.title.clone(),
-        verdict,
-        facts: facts.map(|(name, value)| (name.to_owned(), value)).to_vec(),
-        rows: found.rows(),
-        band_hz: found.band_hz(),
-        largest_error,
-        responses: responses.collect(),
-        errors: (0..found.errors.len()).map(|k| (found.hertz(k), found.errors[k])).collect(),
-        histories: found.history.as_ref().map_or_else(Vec::new, History::figures),
-    };
-    page.page().html()
+        verdict: verdict(found),
+        facts: facts(found),
+        sections: vec![
+            Section::new("Reduction", vec![table.into()]),
+            Section::new(
+                "Response at the interface",
+                responses.chain([error(found).into()]).collect(),
+            ),
+            Section::new("Motion in time", histories.into_iter().map(Block::from).collect()),
+        ],
+    }
 }
 
-/// The receptance at one interface DOF over the frequency.
-pub(super) fn curve(response: &Response, dof: usize) -> Vec<(f64, f64)> {
-    let sizes = response.receptances.iter().map(|h| h[(dof, dof)].norm());
-    response.omegas_rad_s.iter().map(|omega| omega / TAU).zip(sizes).collect()
+fn verdict(found: &Found) -> Verdict {
+    let largest = found.response_error.max;
+    let percent = number(100.0 * largest);
+    let passive = match &found.model {
+        Model::Matrices(matrices) => matrices.passive,
+        Model::States(states) => !states.active(),
+    };
+    let (grade, word) = match &found.model {
+        _ if !found.stable => (Grade::Bad, "Unstable"),
+        _ if largest > DOUBTFUL => (Grade::Doubtful, "Look at the error"),
+        Model::Matrices(_) if !passive => (Grade::Doubtful, "Look at the error"),
+        Model::States(_) if !passive => (Grade::Doubtful, "Not passive"),
+        _ => (Grade::Good, "True at the interface"),
+    };
+    let words = &found.verdict;
+    let sentence = match (&found.model, grade) {
+        (Model::States(_), _) | (_, Grade::Bad) => words.clone(),
+        (_, Grade::Good) => {
+            format!("{words}; the interface response is off by at most {percent} %")
+        }
+        _ => format!("{words}; the interface response is off by up to {percent} %"),
+    };
+    let allowed = format!("doubtful above {} %", 100.0 * DOUBTFUL);
+    let shown = format!("{} %", number(100.0 * largest));
+    let band = format!("0 to {} Hz", number(found.band_hz));
+    let numbers = vec![
+        KeyNumber::new("Largest error at the interface", shown, allowed),
+        KeyNumber::new("Band", band, ""),
+    ];
+    Verdict { grade, word: word.to_owned(), sentence, numbers }
+}
+
+/// Names and values for the head of the page.
+fn facts(found: &Found) -> Vec<(String, String)> {
+    let change = |of: usize| format!("{} → {}", found.states_before / of, found.states_after / of);
+    let mut facts = match &found.model {
+        Model::Matrices(matrices) => vec![
+            ("DOFs", change(2)),
+            ("Modes kept", matrices.modes_hz.len().to_string()),
+            ("Band", format!("{:.1} Hz", found.band_hz)),
+        ],
+        Model::States(_) => vec![("States", change(1))],
+    };
+    facts.push(("Largest error", format!("{} %", number(100.0 * found.response_error.max))));
+    facts.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+}
+
+/// Receptance of one interface DOF, full as dots and reduced as a line.
+fn response(found: &Found, dof: usize) -> Figure {
+    let curve = |response: &Response| -> Vec<(f64, f64)> {
+        let sizes = response.receptances.iter().map(|h| h[(dof, dof)].norm());
+        response.omegas_rad_s.iter().map(|omega| omega / TAU).zip(sizes).collect()
+    };
+    let points = curve(&found.compared.full).into_iter().map(Point::from).collect();
+    let (role, name) = (Role::Reference, "full model".to_owned());
+    let y = Axis::new("Receptance [m/N]").log();
+    let pane = Pane::new(frequency(found), y)
+        .line(Role::Other(0), "reduced model", curve(&found.compared.fine))
+        .with(Series::Points { role, name, symbol: Symbol::Circle, points });
+    let caption = "Displacement over force at the interface DOF itself. The full model is shown at \
+                   the frequencies where it was computed.";
+    Figure::new(format!("Interface DOF {}", dof + 1), caption, vec![pane])
+}
+
+/// The error over frequency.
+fn error(found: &Found) -> Figure {
+    let hertz = found.compared.full.omegas_rad_s.iter().map(|omega| omega / TAU);
+    let percent = hertz.zip(found.compared.errors.iter().map(|error| 100.0 * error));
+    let pane = Pane::new(frequency(found), Axis::new("Relative error [%]").log())
+        .high(200.0)
+        .line(Role::Error, "reduced against full", percent)
+        .limit(100.0 * DOUBTFUL, "doubtful above");
+    let caption = "Relative to the full model, over all interface DOFs together.";
+    Figure::new("Error of the interface response", caption, vec![pane])
+}
+
+fn frequency(found: &Found) -> Axis {
+    Axis::frequency().range(0.0, found.band_hz)
 }

@@ -5,10 +5,11 @@ use std::borrow::Cow;
 use analysis::criteria::{self, Criterion, Measure, Subject};
 use runtime::gate::TripKind;
 use runtime::interlock::Phase;
-use runtime::record::{EventKind, EventNote, Record, Role};
+use runtime::record::{EventKind, EventNote, Record, Role, TimingNote};
 
 use super::ReportError;
 use super::outcome::Outcome;
+use super::summary::{Gaps, PeakRow};
 use super::view::View;
 use experiment::{Embedded, Experiment};
 
@@ -31,22 +32,11 @@ pub(super) struct Findings<'a> {
     /// The embedded experiment, if it can be read.
     pub(super) experiment: Option<Experiment>,
     /// Channels with samples that are not finite, and how many.
-    pub(super) gaps: Vec<(&'a str, usize)>,
+    pub(super) gaps: Vec<Gaps>,
     /// Interfaces shown to people, by index.
     pub(super) shown_interfaces: Vec<usize>,
     /// Further DOFs shown to people, by index: those with the largest error.
     pub(super) shown_floors: Vec<usize>,
-}
-
-/// The largest excursion of one quantity.
-pub(super) struct PeakRow {
-    pub(super) channel: String,
-    pub(super) quantity: String,
-    /// Value and time in SI; `None` if there is no finite sample.
-    pub(super) peak: Option<(f64, f64)>,
-    pub(super) unit: &'static str,
-    /// What it belongs to; none for the whole test.
-    pub(super) subject: Option<Subject>,
 }
 
 impl<'a> Findings<'a> {
@@ -109,17 +99,18 @@ impl<'a> Findings<'a> {
         marked.into_iter()
     }
 
-    /// The criteria of what is shown to people, in order.
-    pub(super) fn shown_criteria(&self) -> impl Iterator<Item = &Criterion> {
-        self.criteria.iter().filter(|criterion| self.is_shown(criterion.subject))
+    /// Time of the last frame.
+    pub(super) fn duration_s(&self) -> Option<f64> {
+        self.view.time.iter().rev().copied().find(|time| time.is_finite())
     }
 
-    /// The peaks of what is shown to people.
-    pub(super) fn shown_peaks(&self) -> impl Iterator<Item = &PeakRow> {
-        self.peaks.iter().filter(|row| row.subject.is_none_or(|subject| self.is_shown(subject)))
+    /// The note of a real-time run; a rehearsal has none.
+    pub(super) fn timing(&self) -> Option<&TimingNote> {
+        self.view.record.summary.as_ref()?.timing.as_ref()
     }
 
-    fn is_shown(&self, subject: Subject) -> bool {
+    /// Whether people are shown what belongs to a DOF.
+    pub(super) fn is_shown(&self, subject: Subject) -> bool {
         match subject {
             Subject::Interface(index) => self.shown_interfaces.contains(&index),
             Subject::Floor(index) => self.shown_floors.contains(&index),
@@ -237,18 +228,17 @@ fn evaluate(view: &View<'_>) -> (Vec<Criterion>, Vec<Option<f64>>) {
 }
 
 fn peaks(view: &View<'_>) -> Vec<PeakRow> {
-    let several = view.interfaces.len() > 1;
     let mut rows = Vec::new();
     let mut push = |subject, channel: String, quantity: String, unit, column: &[f64]| {
         if column.is_empty() {
             return;
         }
         let peak = criteria::peak(&view.running(column));
-        let peak = peak.map(|peak| (peak.value, view.time[view.first() + peak.index]));
-        rows.push(PeakRow { channel, quantity, peak, unit, subject });
+        let (value, time_s) =
+            peak.map(|peak| (peak.value, view.time[view.first() + peak.index])).unzip();
+        rows.push(PeakRow { channel, quantity, value, unit, time_s, subject });
     };
     for (index, interface) in view.interfaces.iter().enumerate() {
-        let at = if several { format!(", interface {}", interface.name) } else { String::new() };
         let reference = interface.reference.unwrap_or_default();
         let error = difference(&interface.measured, interface.desired);
         let quantities = [
@@ -261,7 +251,7 @@ fn peaks(view: &View<'_>) -> Vec<PeakRow> {
         ];
         for (role, words, unit, column) in quantities {
             let channel = format!("{role}.{}", interface.name);
-            push(Some(Subject::Interface(index)), channel, format!("{words}{at}"), unit, column);
+            push(Some(Subject::Interface(index)), channel, view.named(words, index), unit, column);
         }
     }
     for (index, floor) in view.floors.iter().enumerate() {
@@ -292,7 +282,7 @@ pub(super) fn difference(a: &[f64], b: &[f64]) -> Vec<f64> {
     a.iter().zip(b).map(|(a, b)| a - b).collect()
 }
 
-fn gaps<'a>(view: &View<'a>) -> Vec<(&'a str, usize)> {
+fn gaps(view: &View<'_>) -> Vec<Gaps> {
     let columns = view.record.channels.iter().zip(&view.record.columns);
     columns
         .map(|(channel, column)| {
@@ -301,16 +291,15 @@ fn gaps<'a>(view: &View<'a>) -> Vec<(&'a str, usize)> {
                 "forecast" => value.is_nan(),
                 _ => !value.is_finite(),
             };
-            let name = channel.name.as_str();
-            let count = if name.starts_with("reference.") {
+            let samples = if channel.name.starts_with("reference.") {
                 // Before and after the load there is none.
                 view.running(column).iter().filter(missing).count()
             } else {
                 column.iter().filter(missing).count()
             };
-            (name, count)
+            Gaps { channel: channel.name.clone(), samples }
         })
-        .filter(|(_, count)| *count > 0)
+        .filter(|gaps| gaps.samples > 0)
         .collect()
 }
 
@@ -337,7 +326,7 @@ fn ordered(value: f64) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::sample;
+    use super::super::tests::sample;
     use super::*;
 
     #[test]
@@ -364,7 +353,7 @@ mod tests {
         let findings = Findings::of(&record).unwrap();
         assert_eq!(findings.criteria, before);
         let peak = findings.peaks.iter().find(|row| row.channel == "measured.1").unwrap();
-        assert!(peak.peak.unwrap().0.abs() < 1.0);
+        assert!(peak.value.unwrap().abs() < 1.0);
     }
 
     #[test]
@@ -375,7 +364,7 @@ mod tests {
         let findings = Findings::of(&record).unwrap();
         assert_eq!(findings.shown_floors.len(), 12);
         assert!(findings.shown_floors.contains(&31));
-        assert_eq!(findings.shown_criteria().count(), 5 + 24);
+        assert_eq!(super::super::tables::criteria(&findings).rows.len(), 5 + 24 + 1);
         assert_eq!(findings.criteria.len(), 5 + 78);
         assert!(findings.left_out().unwrap().starts_with("Of 39 further DOFs the 12"));
     }
@@ -385,7 +374,8 @@ mod tests {
         let mut record = sample::benchmark().rows(3000).record();
         let before = Findings::of(&record).unwrap();
         let peak = |findings: &Findings<'_>, name: &str| {
-            findings.peaks.iter().find(|row| row.channel == name).unwrap().peak.unwrap()
+            let row = findings.peaks.iter().find(|row| row.channel == name).unwrap();
+            (row.value.unwrap(), row.time_s)
         };
         let (force, error) = (peak(&before, "force.1"), peak(&before, "tracking_error.1"));
         drop(before);
@@ -407,11 +397,11 @@ mod tests {
         );
         drop(findings);
         let (text, page) =
-            (super::super::summary_text(&record), super::super::html(&record).unwrap());
+            (super::super::tests::text(&record), super::super::html(&record).unwrap());
         for said in [&text, &page] {
             assert!(said.contains("10 frames hold"), "{text}");
         }
-        assert_eq!(super::super::summary_json(&record)["bridged_frames"], 10);
+        assert_eq!(super::super::tests::json(&record)["bridged_frames"], 10);
         assert!(page.contains("Answers of the rig that did not come"));
     }
 
@@ -420,6 +410,7 @@ mod tests {
         let mut record = sample::benchmark().rows(100).record();
         let force = record.channels.iter().position(|c| c.name == "force.1").unwrap();
         record.columns[force][3..9].fill(f64::NAN);
-        assert_eq!(Findings::of(&record).unwrap().gaps, [("force.1", 6)]);
+        let gaps = Gaps { channel: "force.1".to_owned(), samples: 6 };
+        assert_eq!(Findings::of(&record).unwrap().gaps, [gaps]);
     }
 }

@@ -1,6 +1,6 @@
-//! Figures over time, with everything that happened drawn in.
+//! Figures over time, with everything that happened drawn in, and what is made of them: loops
+//! and spectra.
 
-use std::borrow::Cow;
 use std::ops::Range;
 
 use analysis::criteria::{self, Measure, Subject};
@@ -8,7 +8,7 @@ use numerics::welch::Spectra;
 
 use super::findings::{Findings, difference};
 use super::view::Interface;
-use crate::page::text::{label, label_of, number};
+use crate::page::text::{label, label_of, number, prefixed};
 use crate::page::{Axis, Figure, Pane, Role, Shape, Tone, Width};
 
 /// Cycles of the motion shown in the close-up of the tracking.
@@ -22,40 +22,36 @@ const SPECTRUM: &str = "By Welch's method, over the test proper.";
 /// Height of a pane that is not the main one.
 pub(super) const LOW: f64 = 130.0;
 
-/// A unit with a prefix, chosen once for a quantity, and the factor from SI.
-#[derive(Debug, Clone, Copy)]
+/// A unit, with a prefix that is chosen once for a quantity, and the factor from the channel's.
 pub(super) struct Unit {
-    pub(super) name: &'static str,
+    pub(super) name: String,
     pub(super) scale: f64,
 }
 
 impl Unit {
-    /// The last of these units whose smallest peak this one reaches.
-    pub(super) fn choose(peak: f64, units: &[Prefixed]) -> Self {
-        let fits = units.iter().rev().find(|(_, _, from)| peak >= *from);
-        let &(name, scale, _) = fits.unwrap_or(&units[0]);
+    /// As it is.
+    pub(super) fn plain(name: &str) -> Self {
+        Self { name: name.to_owned(), scale: 1.0 }
+    }
+
+    /// The prefix that suits values up to a peak.
+    pub(super) fn of(name: &str, peak: f64) -> Self {
+        let (name, scale) = prefixed(name, peak);
         Self { name, scale }
     }
 }
 
-/// A unit, the factor from SI, and the peak from which on it is used.
-pub(super) type Prefixed = (&'static str, f64, f64);
-/// Units of displacements.
-pub(super) const LENGTHS: [Prefixed; 3] = [("µm", 1e6, 0.0), ("mm", 1e3, 1e-4), ("m", 1.0, 10.0)];
-/// Units of forces.
-pub(super) const FORCES: [Prefixed; 3] = [("N", 1.0, 0.0), ("kN", 1e-3, 1e3), ("MN", 1e-6, 1e6)];
-/// Units of energies.
-const ENERGIES: [Prefixed; 3] = [("J", 1.0, 0.0), ("kJ", 1e-3, 1e4), ("MJ", 1e-6, 1e7)];
+/// What a column stands for, its name in the legend, and its values.
+pub(super) type Curve<'a> = (Role, &'a str, &'a [f64]);
 
 /// The figures of one record.
 pub(super) struct Histories<'a> {
     pub(super) findings: &'a Findings<'a>,
     length: Unit,
     force: Unit,
+    /// Every row.
+    rows: Range<usize>,
 }
-
-/// A column's name in the legend, what it stands for, and its values.
-type Curve<'a> = (Role, &'a str, Cow<'a, [f64]>);
 
 impl<'a> Histories<'a> {
     pub(super) fn of(findings: &'a Findings<'a>) -> Self {
@@ -66,45 +62,44 @@ impl<'a> Histories<'a> {
         let motions = motions.chain(view.floors.iter().map(|floor| floor.numerical));
         let forces = view.interfaces.iter().map(|interface| &*interface.force);
         let forces = forces.chain(view.family("load.").into_iter().map(|(_, load)| load));
-        let length = Unit::choose(motions.map(peak).fold(0.0, f64::max), &LENGTHS);
-        let force = Unit::choose(forces.map(peak).fold(0.0, f64::max), &FORCES);
-        Self { findings, length, force }
+        let length = Unit::of("m", motions.map(peak).fold(0.0, f64::max));
+        let force = Unit::of("N", forces.map(peak).fold(0.0, f64::max));
+        Self { findings, length, force, rows: 0..view.rows() }
     }
 
-    fn shown(&self) -> impl Iterator<Item = &'a Interface<'a>> + use<'a> {
+    /// The interface DOFs that are shown.
+    pub(super) fn shown(&self) -> impl Iterator<Item = (usize, &'a Interface<'a>)> + use<'a> {
         let findings = self.findings;
-        findings.shown_interfaces.iter().map(move |&index| &findings.view.interfaces[index])
+        findings.shown_interfaces.iter().map(|&index| (index, &findings.view.interfaces[index]))
     }
 
-    /// A pane over time; a model's curve ends with the test, a rig's goes on to safe.
-    fn pane(&self, quantity: &str, unit: Unit, curves: Vec<Curve<'_>>) -> Pane {
-        let title = if unit.name.is_empty() {
-            quantity.to_owned()
-        } else {
-            format!("{quantity} [{}]", unit.name)
-        };
+    /// A pane over some rows; a model's curve ends with the test, a rig's goes on to safe.
+    fn pane(&self, quantity: &str, unit: &Unit, rows: &Range<usize>, curves: &[Curve<'_>]) -> Pane {
         let time = self.findings.view.time;
-        let mut pane = Pane::new(Axis::time(), Axis::new(title));
-        for (role, name, values) in curves {
+        let link = if *rows == self.rows { "time" } else { "close-up" };
+        let x = Axis { link, ..Axis::time() };
+        let mut pane = Pane::new(x, Axis::new(format!("{quantity} [{}]", unit.name)));
+        for &(role, name, values) in curves {
             let rig = matches!(role, Role::Command | Role::Measured | Role::Achieved);
-            let end = if rig { time.len() } else { self.findings.model_end() };
-            pane = pane.history(role, name, time, &values[..values.len().min(end)], unit.scale);
+            let end = if rig { rows.end } else { rows.end.min(self.findings.model_end()) };
+            let shown = values.get(rows.start..end).unwrap_or_default();
+            pane = pane.history(role, name, &time[rows.clone()], shown, unit.scale);
         }
         pane
     }
 
-    /// A pane in a unit without a prefix.
-    pub(super) fn plain(&self, quantity: &str, unit: &'static str, curves: Vec<Curve<'_>>) -> Pane {
-        self.pane(quantity, Unit { name: unit, scale: 1.0 }, curves)
+    /// A pane over the whole time in a unit without a prefix.
+    pub(super) fn plain(&self, quantity: &str, unit: &str, curves: &[Curve<'_>]) -> Pane {
+        self.scaled(quantity, &Unit::plain(unit), curves)
     }
 
-    /// A pane in thousandths of the column's unit.
-    pub(super) fn milli(&self, quantity: &str, unit: &'static str, curves: Vec<Curve<'_>>) -> Pane {
-        self.pane(quantity, Unit { name: unit, scale: 1e3 }, curves)
+    /// A pane over the whole time.
+    pub(super) fn scaled(&self, quantity: &str, unit: &Unit, curves: &[Curve<'_>]) -> Pane {
+        self.pane(quantity, unit, &self.rows, curves)
     }
 
-    fn displacement(&self, quantity: &str, curves: Vec<Curve<'_>>) -> Pane {
-        self.pane(quantity, self.length, curves)
+    fn motion(&self, quantity: &str, curves: &[Curve<'_>]) -> Pane {
+        self.scaled(quantity, &self.length, curves)
     }
 
     /// A figure over the whole time, with phases, events and what followed a trip.
@@ -130,7 +125,7 @@ impl<'a> Histories<'a> {
     fn told(&self, panes: Vec<Pane>) -> Vec<Pane> {
         let phases = self.findings.view.stages();
         let trip = self.findings.outcome.trip.as_ref().map(|trip| trip.time_s);
-        let end = self.findings.view.time.iter().rev().copied().find(|time| time.is_finite());
+        let end = self.findings.duration_s();
         let marked = |(index, mut pane): (usize, Pane)| {
             let words = |text: &str| if index == 0 { text.to_owned() } else { String::new() };
             for (from, to, word) in &phases {
@@ -147,32 +142,29 @@ impl<'a> Histories<'a> {
         panes.into_iter().enumerate().map(marked).collect()
     }
 
+    /// Two motions and their difference.
+    fn compared(&self, [one, other]: [Curve<'_>; 2]) -> Vec<Pane> {
+        let words = format!("{} − {}", other.1, one.1);
+        let error = difference(other.2, one.2);
+        vec![
+            self.motion("Displacement", &[one, other]),
+            self.motion("Error", &[(Role::Error, &words, &error)]).high(LOW),
+        ]
+    }
+
     /// Measured motion against the whole structure.
     pub(super) fn against_reference(&self) -> Vec<Figure> {
-        let figures = self.findings.shown_interfaces.iter().filter_map(|&index| {
-            let interface = &self.findings.view.interfaces[index];
+        let figures = self.shown().filter_map(|(index, interface)| {
             let reference = interface.reference.filter(|_| !interface.measured.is_empty())?;
-            let error = difference(&interface.measured, reference);
-            let panes = vec![
-                self.displacement(
-                    "Displacement",
-                    vec![
-                        (Role::Reference, "reference", reference.into()),
-                        (Role::Measured, "measured", (&*interface.measured).into()),
-                    ],
-                ),
-                self.displacement(
-                    "Error",
-                    vec![(Role::Error, "measured − reference", error.into())],
-                )
-                .high(LOW),
-            ];
-            let nrmse = self.findings.nrmse.get(index).copied().flatten();
+            let panes = self.compared([
+                (Role::Reference, "reference", reference),
+                (Role::Measured, "measured", &interface.measured),
+            ]);
             let caption = "The reference is the whole structure, integrated before the test \
                            without a rig."
                 .to_owned()
-                + &told("Normalised rms error", nrmse, "%");
-            let title = self.name("Measured motion against the whole structure", interface);
+                + &told("Normalised rms error", self.findings.nrmse[index], "%");
+            let title = self.name("Measured motion against the whole structure", index);
             Some(self.figure(title, caption, panes))
         });
         figures.collect()
@@ -180,11 +172,11 @@ impl<'a> Histories<'a> {
 
     /// The measured force.
     pub(super) fn force(&self) -> Vec<Figure> {
-        let known = self.shown().filter(|interface| !interface.force.is_empty());
-        let figures = known.map(|interface| {
-            let curves = vec![(Role::Measured, "measured force", (&*interface.force).into())];
-            let panes = vec![self.pane("Force", self.force, curves)];
-            self.figure(self.name("Force of the specimen", interface), "", panes)
+        let known = self.shown().filter(|(_, interface)| !interface.force.is_empty());
+        let figures = known.map(|(index, interface)| {
+            let curve = (Role::Measured, "measured force", &*interface.force);
+            let pane = self.scaled("Force", &self.force, &[curve]);
+            self.figure(self.name("Force of the specimen", index), "", vec![pane])
         });
         figures.collect()
     }
@@ -193,18 +185,14 @@ impl<'a> Histories<'a> {
     pub(super) fn floors(&self) -> Vec<Figure> {
         let figures = self.findings.shown_floors.iter().map(|&index| {
             let floor = &self.findings.view.floors[index];
-            let mut curves: Vec<Curve<'_>> = Vec::new();
-            let mut caption = String::new();
-            if let Some(reference) = floor.reference {
-                curves.push((Role::Reference, "reference", reference.into()));
-                let of = |measure| self.findings.criterion(Subject::Floor(index), measure);
-                let (error, peak) = (of(Measure::Error), of(Measure::PeakError));
-                caption = told("Error against the reference", error, "%")
-                    + &told("Peak error", peak, "%");
-            }
-            curves.push((Role::Desired, "numerical", floor.numerical.into()));
-            let panes = vec![self.displacement("Displacement", curves)];
+            let reference = floor.reference.map(|column| (Role::Reference, "reference", column));
+            let numerical = (Role::Desired, "numerical", floor.numerical);
+            let curves: Vec<Curve<'_>> = reference.into_iter().chain([numerical]).collect();
+            let of = |measure| self.findings.criterion(Subject::Floor(index), measure);
+            let caption = told("Error against the reference", of(Measure::Error), "%")
+                + &told("Peak error", of(Measure::PeakError), "%");
             let title = format!("Displacement of DOF {}", label(floor.name));
+            let panes = vec![self.motion("Displacement", &curves)];
             self.figure(title, caption.trim_start(), panes)
         });
         figures.collect()
@@ -213,41 +201,34 @@ impl<'a> Histories<'a> {
     /// Desired and measured motion, their difference, a close-up and both as loops.
     pub(super) fn tracking(&self) -> Vec<Figure> {
         let mut figures = Vec::new();
-        for &index in &self.findings.shown_interfaces {
-            let interface = &self.findings.view.interfaces[index];
+        for (index, interface) in self.shown() {
             if interface.desired.is_empty() || interface.measured.is_empty() {
-                let rows = 0..self.findings.view.rows();
-                let panes = vec![self.displacement("Displacement", motions(interface, &rows))];
-                figures.push(self.figure(self.name("Motion", interface), "", panes));
+                let pane = self.motion("Displacement", &motions(interface));
+                figures.push(self.figure(self.name("Motion", index), "", vec![pane]));
                 continue;
             }
             let delay = self.findings.criterion(Subject::Interface(index), Measure::TrackingDelay);
-            let error = difference(&interface.measured, interface.desired);
-            let panes = vec![
-                self.displacement(
-                    "Displacement",
-                    vec![
-                        (Role::Desired, "desired", interface.desired.into()),
-                        (Role::Measured, "measured", (&*interface.measured).into()),
-                    ],
-                ),
-                self.displacement("Error", vec![(Role::Error, "measured − desired", error.into())])
-                    .high(LOW),
-            ];
+            let panes = self.compared([
+                (Role::Desired, "desired", interface.desired),
+                (Role::Measured, "measured", &interface.measured),
+            ]);
             let caption = "The desired motion comes from the numerical substructure, the measured \
                            one from the sensor at the specimen."
                 .to_owned()
                 + &told("Tracking delay", delay, "ms");
-            figures.push(self.figure(self.name("Tracking", interface), caption, panes));
-            figures.extend(self.close_up(interface));
-            figures.push(self.synchronisation(interface));
-            figures.extend(self.spectrum(interface));
+            figures.push(self.figure(self.name("Tracking", index), caption, panes));
+            figures.extend(self.close_up(index, interface));
+            figures.push(self.synchronisation(index, interface));
+            let view = &self.findings.view;
+            let motions = (view.running(interface.desired), view.running(&interface.measured));
+            let curves = [("desired", &*motions.0), ("measured", &*motions.1)];
+            figures.extend(self.spectrum("Spectrum of the motion", index, curves, &self.length));
         }
         figures
     }
 
     /// A few cycles around the largest desired motion, where a delay can be seen.
-    fn close_up(&self, interface: &Interface<'_>) -> Option<Figure> {
+    fn close_up(&self, index: usize, interface: &Interface<'_>) -> Option<Figure> {
         let view = &self.findings.view;
         let desired = view.running(interface.desired);
         let peak = criteria::peak(&desired).filter(|peak| peak.value != 0.0)?;
@@ -260,63 +241,46 @@ impl<'a> Histories<'a> {
         let window = view.first() + start..view.first() + start + rows;
         let caption = "The cycles around the largest desired motion. The command leads where the \
                        compensator expects a delay.";
-        let pane = self.window(&window, interface);
-        Some(Figure::new(self.name("Close-up of the tracking", interface), caption, vec![pane]))
-    }
-
-    /// The motions of a few rows.
-    fn window(&self, rows: &Range<usize>, interface: &Interface<'_>) -> Pane {
-        let time = &self.findings.view.time[rows.clone()];
-        let title = format!("Displacement [{}]", self.length.name);
-        let x = Axis { link: "close-up", ..Axis::new("Time [s]") };
-        let mut pane = Pane::new(x, Axis::new(title));
-        for (role, name, values) in motions(interface, rows) {
-            let rig = role != Role::Desired;
-            let end = if rig { rows.end } else { self.findings.model_end() };
-            let known = &values[..values.len().min(end.saturating_sub(rows.start))];
-            pane = pane.history(role, name, time, known, self.length.scale);
-        }
-        pane
+        let pane = self.pane("Displacement", &self.length, &window, &motions(interface));
+        Some(Figure::new(self.name("Close-up of the tracking", index), caption, vec![pane]))
     }
 
     /// What happened around a trip: motion and force, all events marked.
     pub(super) fn around_trip(&self) -> Vec<Figure> {
         let view = &self.findings.view;
-        let Some(trip) = &self.findings.outcome.trip else { return Vec::new() };
-        let Some(row) = view.time.iter().position(|time| *time >= trip.time_s) else {
-            return Vec::new();
-        };
-        let figures = self.shown().filter(|interface| !interface.measured.is_empty()).map(|interface| {
+        let trip = self.findings.outcome.trip.as_ref();
+        let row = trip.and_then(|trip| view.time.iter().position(|time| *time >= trip.time_s));
+        let Some(row) = row else { return Vec::new() };
+        let events = self.findings.marked_events().map(|(time, _)| time);
+        let first = events.fold(f64::INFINITY, f64::min);
+        let first = view.time.partition_point(|time| *time < first);
+        let moved = self.shown().filter(|(_, interface)| !interface.measured.is_empty());
+        let figures = moved.map(|(index, interface)| {
             let cycles = period_rows(&view.running(interface.desired));
             let reach = ((TRIP_CYCLES * cycles) as usize).clamp(40, view.rows().max(40));
             // From the first event on, if it is not long ago.
-            let first = self.findings.marked_events().map(|(time, _)| time).fold(f64::INFINITY, f64::min);
-            let first = view.time.partition_point(|time| *time < first).saturating_sub(reach / 8);
+            let first = first.saturating_sub(reach / 8);
             let from = row.saturating_sub(reach);
             let from = if first + 4 * reach > row { from.min(first) } else { from };
             let rows = from..(row + reach).min(view.rows());
-            let (from, to) = (view.time[rows.start], view.time[rows.end - 1]);
-            let mut panes = vec![self.window(&rows, interface)];
+            let mut panes =
+                vec![self.pane("Displacement", &self.length, &rows, &motions(interface))];
             if !interface.force.is_empty() {
-                let title = format!("Force [{}]", self.force.name);
-                let x = Axis { link: "close-up", ..Axis::new("Time [s]") };
-                let pane = Pane::new(x, Axis::new(title)).high(LOW);
-                let values = &interface.force[rows.clone()];
-                let time = &view.time[rows];
-                panes.push(pane.history(Role::Measured, "measured force", time, values, self.force.scale));
+                let curve = (Role::Measured, "measured force", &*interface.force);
+                panes.push(self.pane("Force", &self.force, &rows, &[curve]).high(LOW));
             }
             let mut panes = self.told(panes);
             for pane in &mut panes {
-                pane.x = pane.x.clone().range(from, to);
+                pane.x = pane.x.clone().range(view.time[rows.start], view.time[rows.end - 1]);
             }
             let caption = "The cycles before and after the trip: the command is held, then led to \
                            its safe place.";
-            Figure::new(self.name("At the trip", interface), caption, panes)
+            Figure::new(self.name("At the trip", index), caption, panes)
         });
         figures.collect()
     }
 
-    fn synchronisation(&self, interface: &Interface<'_>) -> Figure {
+    fn synchronisation(&self, index: usize, interface: &Interface<'_>) -> Figure {
         let view = &self.findings.view;
         let (desired, measured) =
             (view.running(interface.desired), view.running(&interface.measured));
@@ -331,57 +295,48 @@ impl<'a> Histories<'a> {
             .line(Role::Reference, "perfect tracking", [(-reach, -reach), (reach, reach)])
             .orbit(Role::Measured, "measured", (&desired, scale), (&measured, scale));
         let caption = "A delay opens a loop, a wrong amplitude turns it.";
-        Figure::new(self.name("Synchronisation", interface), caption, vec![pane]).width(Width::Half)
+        Figure::new(self.name("Synchronisation", index), caption, vec![pane]).width(Width::Half)
     }
 
     /// Measured force over displacement and over frequency.
     pub(super) fn hysteresis(&self) -> Vec<Figure> {
         let view = &self.findings.view;
-        let figures = self.shown().filter_map(|interface| {
+        let mut figures = Vec::new();
+        for (index, interface) in self.shown() {
             let motion = match &*interface.measured {
                 [] => interface.desired,
                 measured => measured,
             };
             if interface.force.is_empty() || motion.is_empty() {
-                return None;
+                continue;
             }
             let (motion, force) = (view.running(motion), view.running(&interface.force));
             let x = Axis::new(format!("Displacement [{}]", self.length.name));
             let y = Axis::new(format!("Force [{}]", self.force.name));
-            let pane = Pane::new(x, y).shape(Shape::Square).orbit(
-                Role::Measured,
-                "measured",
-                (&motion, self.length.scale),
-                (&force, self.force.scale),
-            );
+            let (motion, of_force) = ((&*motion, self.length.scale), (&*force, self.force.scale));
+            let pane = Pane::new(x, y).shape(Shape::Square);
+            let pane = pane.orbit(Role::Measured, "measured", motion, of_force);
             let caption = "The area of a loop is the energy that the specimen takes in a cycle.";
-            let title = self.name("Force over displacement", interface);
-            let orbit = Figure::new(title, caption, vec![pane]).width(Width::Half);
-            let spectrum = self.density(&force, &force, self.force, ["", "measured"]).map(|pane| {
-                let title = self.name("Spectrum of the force", interface);
-                Figure::new(title, SPECTRUM, vec![pane]).width(Width::Half)
-            });
-            Some([Some(orbit), spectrum].into_iter().flatten())
-        });
-        figures.flatten().collect()
-    }
-
-    /// Spectral densities of desired and measured motion.
-    fn spectrum(&self, interface: &Interface<'_>) -> Option<Figure> {
-        let view = &self.findings.view;
-        let (desired, measured) =
-            (view.running(interface.desired), view.running(&interface.measured));
-        let pane = self.density(&desired, &measured, self.length, ["desired", "measured"])?;
-        let title = self.name("Spectrum of the motion", interface);
-        Some(Figure::new(title, SPECTRUM, vec![pane]).width(Width::Half))
+            let title = self.name("Force over displacement", index);
+            figures.push(Figure::new(title, caption, vec![pane]).width(Width::Half));
+            let curves = [("", &*force), ("measured", &*force)];
+            figures.extend(self.spectrum("Spectrum of the force", index, curves, &self.force));
+        }
+        figures
     }
 
     /// Spectral densities of two signals, up to where little of the first is left.
-    fn density(&self, first: &[f64], second: &[f64], unit: Unit, names: [&str; 2]) -> Option<Pane> {
+    fn spectrum(
+        &self,
+        title: &str,
+        index: usize,
+        [first, second]: [(&str, &[f64]); 2],
+        unit: &Unit,
+    ) -> Option<Figure> {
         let rate_hz = self.findings.view.frame_rate_hz()?;
         // Some eight segments, of two seconds at least.
-        let segment = (first.len() / 8).max((2.0 * rate_hz) as usize);
-        let spectra = Spectra::new(first, second, segment, rate_hz).ok()?;
+        let segment = (first.1.len() / 8).max((2.0 * rate_hz) as usize);
+        let spectra = Spectra::new(first.1, second.1, segment, rate_hz).ok()?;
         let total: f64 = spectra.input.iter().sum();
         let mut below = 0.0;
         let dominant = spectra.input.iter().position(|power| {
@@ -394,63 +349,11 @@ impl<'a> Histories<'a> {
         };
         let y = Axis::new(format!("Spectral density [{}/√Hz]", unit.name)).log();
         let mut pane = Pane::new(Axis::frequency(), y).shape(Shape::Square);
-        if !names[0].is_empty() {
-            pane = pane.line(Role::Desired, names[0], curve(&spectra.input));
+        if !first.0.is_empty() {
+            pane = pane.line(Role::Desired, first.0, curve(&spectra.input));
         }
-        Some(pane.line(Role::Measured, names[1], curve(&spectra.output)))
-    }
-
-    /// The factors that an adaptive compensator has learnt.
-    pub(super) fn adaptation(&self) -> Vec<Figure> {
-        const FACTORS: [(&str, &str, f64); 4] = [
-            ("a₀ (displacement)", "–", 1.0),
-            ("a₁ (velocity)", "ms", 1e3),
-            ("a₂ (acceleration)", "ms²", 1e6),
-            ("a₃ (jerk)", "ms³", 1e9),
-        ];
-        let figures = self.shown().filter_map(|interface| {
-            let panes = FACTORS.iter().enumerate().filter_map(|(order, &(name, unit, scale))| {
-                let channel = format!("compensator.{}.a{order}", interface.name);
-                let column = self.findings.view.column(&channel)?;
-                let curves = vec![(Role::Other(order), name, column.into())];
-                Some(
-                    self.pane(&name[..name.find(' ')?], Unit { name: unit, scale }, curves)
-                        .high(LOW),
-                )
-            });
-            let panes: Vec<Pane> = panes.collect();
-            let caption = "The command is a₀ × displacement + a₁ × velocity + … of the desired \
-                           motion. a₁ is about the delay of the rig, a₀ the inverse of its gain.";
-            let title = self.name("Adapted factors of the compensator", interface);
-            (!panes.is_empty()).then(|| self.figure(title, caption, panes))
-        });
-        figures.collect()
-    }
-
-    /// The energies of the numerical substructure.
-    pub(super) fn energies(&self) -> Option<Figure> {
-        const KINDS: [(&str, &str); 5] = [
-            ("energy.input", "input work"),
-            ("energy.dissipated", "dissipated"),
-            ("energy.kinetic", "kinetic"),
-            ("energy.strain", "strain"),
-            ("energy.feedback", "fed back by the specimen"),
-        ];
-        let curves: Vec<Curve<'_>> = KINDS
-            .iter()
-            .enumerate()
-            .filter_map(|(kind, &(channel, name))| {
-                Some((Role::Other(kind), name, self.findings.view.column(channel)?.into()))
-            })
-            .collect();
-        if curves.is_empty() {
-            return None;
-        }
-        let most = curves.iter().map(|(_, _, values)| peak(values)).fold(0.0, f64::max);
-        let panes = vec![self.pane("Energy", Unit::choose(most, &ENERGIES), curves)];
-        let caption = "Work fed back that outgrows the dissipated energy means that the loop adds \
-                       energy: the test is going unstable.";
-        Some(self.figure("Energies of the numerical substructure", caption, panes))
+        let pane = pane.line(Role::Measured, second.0, curve(&spectra.output));
+        Some(Figure::new(self.name(title, index), SPECTRUM, vec![pane]).width(Width::Half))
     }
 
     /// What shakes the structure.
@@ -458,45 +361,40 @@ impl<'a> Histories<'a> {
         let view = &self.findings.view;
         let mut figures = Vec::new();
         if let Some(ground) = view.column("ground.acceleration") {
-            let curves = vec![(Role::Ink, "ground acceleration", ground.into())];
-            let panes = vec![self.plain("Acceleration", "m/s²", curves)];
-            figures.push(self.figure("Ground acceleration", "", panes));
+            let curve = (Role::Ink, "ground acceleration", ground);
+            let pane = self.plain("Acceleration", "m/s²", &[curve]);
+            figures.push(self.figure("Ground acceleration", "", vec![pane]));
         }
         let loads = view.family("load.");
         let shown = loads.len().min(6);
         for (name, load) in &loads[..shown] {
-            let panes =
-                vec![self.pane("Force", self.force, vec![(Role::Ink, "force", (*load).into())])];
+            let pane = self.scaled("Force", &self.force, &[(Role::Ink, "force", load)]);
             let caption = if shown < loads.len() {
                 format!("One of {} applied forces, of which {shown} are shown.", loads.len())
             } else {
                 String::new()
             };
-            figures.push(self.figure(format!("Applied force {}", label(name)), caption, panes));
+            let title = format!("Applied force {}", label(name));
+            figures.push(self.figure(title, caption, vec![pane]));
         }
         figures
     }
 
     /// The title, with the interface's name where there are several.
-    pub(super) fn name(&self, title: &str, interface: &Interface<'_>) -> String {
-        if self.findings.view.interfaces.len() > 1 {
-            format!("{title}, interface {}", label(&interface.name))
-        } else {
-            title.to_owned()
-        }
+    pub(super) fn name(&self, title: &str, interface: usize) -> String {
+        self.findings.view.named(title, interface)
     }
 }
 
 /// The motions from the numerical substructure to the sensor, as far as recorded.
-fn motions<'a>(interface: &'a Interface<'_>, rows: &Range<usize>) -> Vec<Curve<'a>> {
+fn motions<'a>(interface: &'a Interface<'_>) -> Vec<Curve<'a>> {
     let roles = [
         (Role::Desired, "desired", interface.desired),
         (Role::Command, "command", interface.command),
         (Role::Measured, "measured", &*interface.measured),
         (Role::Achieved, "achieved", interface.achieved),
     ];
-    let present = roles.into_iter().filter(|(_, _, column)| !column.is_empty());
-    present.map(|(role, name, column)| (role, name, column[rows.clone()].into())).collect()
+    roles.into_iter().filter(|(_, _, column)| !column.is_empty()).collect()
 }
 
 /// Mean number of rows in a cycle, by upward crossings of zero; the whole
@@ -532,12 +430,5 @@ mod tests {
             (0..1000).map(|i| (i as f64 * std::f64::consts::TAU / 73.0).sin()).collect();
         assert!((period_rows(&sine) - 73.0).abs() < 0.2);
         assert_eq!(period_rows(&[1.0, 2.0]), 2.0);
-    }
-
-    #[test]
-    fn a_unit_suits_its_quantity() {
-        let of = |peak, units: &[Prefixed]| Unit::choose(peak, units).name;
-        assert_eq!([of(0.0, &FORCES), of(999.0, &FORCES), of(2e6, &FORCES)], ["N", "N", "MN"]);
-        assert_eq!([of(3e-5, &LENGTHS), of(2e-3, &LENGTHS), of(3.0, &LENGTHS)], ["µm", "mm", "mm"]);
     }
 }

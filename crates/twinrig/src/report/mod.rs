@@ -6,17 +6,18 @@ mod histories;
 mod monitor;
 mod outcome;
 mod page;
-#[cfg(test)]
-mod sample;
 mod summary;
+mod tables;
 mod timing;
+mod verdict;
 mod view;
 
 use runtime::record::Record;
-use serde_json::{Value, json};
 
 use crate::words::Words;
 use findings::Findings;
+pub use outcome::Status;
+pub use summary::{CriterionRow, Gaps, InterfaceError, PeakRow, Summary};
 
 /// Why a record cannot be reported.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -65,19 +66,9 @@ pub fn summary_words(record: &Record) -> Words {
     }
 }
 
-/// The result for machines: status, trip, counts, criteria and peaks, in SI
-/// units. A record that cannot be evaluated gives `{"error": …}`.
-pub fn summary_json(record: &Record) -> Value {
-    match Findings::of(record) {
-        Ok(findings) => summary::json(&findings),
-        Err(error) => json!({ "error": error.to_string() }),
-    }
-}
-
-/// The same as plain text.
-#[cfg(test)]
-fn summary_text(record: &Record) -> String {
-    summary_words(record).to_string()
+/// The result in numbers: status, trip, counts, criteria and peaks.
+pub fn summary(record: &Record) -> Result<Summary, ReportError> {
+    Findings::of(record).map(Summary::of)
 }
 
 #[cfg(test)]

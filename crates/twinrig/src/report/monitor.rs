@@ -1,45 +1,72 @@
-//! Figures of the monitor, every indicator with its levels drawn in, and the use of the limits.
+//! Figures of single channels: energies, the monitor's indicators with their levels, the use
+//! of the limits, the factors of a compensator.
 
+use experiment::MonitorSpec;
 use experiment::watch::LevelsSpec;
-use experiment::{MonitorSpec, PerDof};
 
-use super::findings::Findings;
-use super::histories::{FORCES, Histories, LENGTHS, LOW, Prefixed, Unit, peak};
-use crate::page::text::{label, number, seconds};
-use crate::page::{Figure, Pane, Role, Table};
+use super::histories::{Curve, Histories, LOW, Unit, peak};
+use crate::page::text::number;
+use crate::page::{Figure, Pane, Role};
 
 /// A stability warning above this is not worth a scale, in per cent.
 const HIGHEST_WARNING: f64 = 400.0;
 /// A forecast beyond this is not worth a scale, s.
 const LONGEST_FORECAST: f64 = 20.0;
 
-impl Histories<'_> {
+/// A level to draw and its words.
+type Line = (f64, String);
+
+impl<'a> Histories<'a> {
     fn monitor(&self) -> Option<&MonitorSpec> {
         self.findings.experiment.as_ref().map(|experiment| &experiment.monitor)
     }
 
+    /// The channels that the record has of these, by channel and name.
+    fn known(&self, channels: &[(&str, &'a str)]) -> Vec<Curve<'a>> {
+        let known = channels.iter().enumerate().filter_map(|(number, (channel, name))| {
+            Some((Role::Other(number), *name, self.findings.view.column(channel)?))
+        });
+        known.collect()
+    }
+
+    /// The energies of the numerical substructure.
+    pub(super) fn energies(&self) -> Option<Figure> {
+        let curves = self.known(&[
+            ("energy.input", "input work"),
+            ("energy.dissipated", "dissipated"),
+            ("energy.kinetic", "kinetic"),
+            ("energy.strain", "strain"),
+            ("energy.feedback", "fed back by the specimen"),
+        ]);
+        let most = curves.iter().map(|curve| peak(curve.2)).reduce(f64::max)?;
+        let pane = self.scaled("Energy", &Unit::of("J", most), &curves);
+        let caption = "Work fed back that outgrows the dissipated energy means that the loop adds \
+                       energy: the test is going unstable.";
+        Some(self.figure("Energies of the numerical substructure", caption, vec![pane]))
+    }
+
     /// The stability warning, the windowed one beside it.
     pub(super) fn warning(&self) -> Option<Figure> {
-        let view = &self.findings.view;
-        let column = view.column("stability_warning")?;
-        let mut highest = peak(column);
-        let mut curves = vec![(Role::Other(0), "stability warning SW", column.into())];
+        let curves = self.known(&[
+            ("stability_warning", "stability warning SW"),
+            ("stability_warning.windowed", "windowed SW"),
+        ]);
+        let highest = curves.iter().map(|curve| peak(curve.2)).reduce(f64::max)?;
         let mut caption = "SW = 100 · W_F / (E_d + C_SW): energy fed back by the specimen as a \
                            share of the energy dissipated in the numerical substructure."
             .to_owned();
-        if let Some(windowed) = view.column("stability_warning.windowed") {
-            curves.push((Role::Other(1), "windowed SW", windowed.into()));
-            highest = highest.max(peak(windowed));
+        if curves.len() > 1 {
             caption += " The windowed one counts the recent past alone.";
         }
         let mut limits = vec![(100.0, "100 %: more energy fed back than dissipated".to_owned())];
         if let Some(monitor) = self.monitor() {
             // At 100 % the line is there already.
             let stop = monitor.stability_warning.stop_at.filter(|&stop| stop != 1.0);
-            limits.extend(stop.map(|stop| (100.0 * stop, told("stop", 100.0 * stop, "%"))));
-            let mut more = levels(&monitor.stability_warning.levels(), 100.0, "%", "");
+            limits.extend(stop.map(|stop| line("stop", 100.0 * stop, "%")));
+            let mut more = levels(&monitor.stability_warning.levels(), 100.0, "%");
             if let Some(windowed) = &monitor.windowed_warning {
-                more.extend(levels(&windowed.levels, 100.0, "%", "windowed: "));
+                let windowed = levels(&windowed.levels, 100.0, "%").into_iter();
+                more.extend(windowed.map(|(level, words)| (level, format!("windowed: {words}"))));
             }
             for (level, words) in more {
                 // Two lines in one place have one text.
@@ -56,171 +83,139 @@ impl Histories<'_> {
         if highest > top {
             caption += &format!(" It goes on to {} %, beyond the picture.", number(highest));
         }
-        let pane = limited(self.plain("Stability warning", "%", curves), limits);
-        let pane = Pane { y: pane.y.clone().range(0.0, top), ..pane };
+        let pane = self.plain("Stability warning", "%", &curves);
+        let pane = within(limited(pane, limits), 0.0, top);
         Some(self.figure("Stability warning", caption, vec![pane]))
     }
 
     pub(super) fn forecast(&self) -> Option<Figure> {
-        let column = self.findings.view.column("forecast")?;
-        let pane =
-            self.plain("Time to 100 %", "s", vec![(Role::Other(2), "forecast", column.into())]);
+        let curve = (Role::Other(2), "forecast", self.findings.view.column("forecast")?);
         let spec = self.monitor().and_then(|monitor| monitor.forecast.as_ref());
-        let limits = spec.map_or_else(Vec::new, |spec| levels(&spec.levels(), 1.0, "s", ""));
-        let pane = limited(pane, limits);
-        let pane = Pane { y: pane.y.clone().range(0.0, LONGEST_FORECAST), ..pane };
+        let limits = spec.map_or_else(Vec::new, |spec| levels(&spec.levels(), 1.0, "s"));
+        let pane = limited(self.plain("Time to 100 %", "s", &[curve]), limits);
         let caption = "Time left until the stability warning reaches 100 %, if the trend of its \
                        crests holds. Where nothing is drawn it does not rise, or the time is \
                        beyond the picture.";
-        Some(self.figure("Forecast", caption, vec![pane]))
+        Some(self.figure("Forecast", caption, vec![within(pane, 0.0, LONGEST_FORECAST)]))
     }
 
     pub(super) fn energy_error(&self) -> Option<Figure> {
         let column = self.findings.view.column("energy_error")?;
-        let curves = vec![(Role::Error, "energy error index EEI", column.into())];
+        let curve = (Role::Error, "energy error index EEI", column);
         let spec = self.monitor().and_then(|monitor| monitor.energy_error.as_ref());
-        let mut limits = spec.map_or_else(Vec::new, |spec| levels(&spec.levels, 100.0, "%", ""));
-        let below: Vec<_> = limits.iter().map(|(level, _)| (-level, String::new())).collect();
-        limits.extend(below);
-        let pane = limited(self.plain("Energy error", "%", curves), limits);
+        let limits = spec.map_or_else(Vec::new, |spec| levels(&spec.levels, 100.0, "%"));
+        let pane = self.plain("Energy error", "%", &[curve]);
+        let pane = limits.iter().fold(pane, |pane, (level, _)| pane.limit(-level, ""));
         let caption = "What is missing in the energy balance when the specimen is taken at its \
                        measured displacement, as a share of the input work. Below zero the \
                        transfer system feeds energy in, above it takes energy out.";
-        Some(self.figure("Energy error", caption, vec![pane]))
+        Some(self.figure("Energy error", caption, vec![limited(pane, limits)]))
     }
 
     /// Delay and amplitude in a moving window.
     pub(super) fn windowed_tracking(&self) -> Vec<Figure> {
         let view = &self.findings.view;
-        let figures = self.findings.shown_interfaces.iter().filter_map(|&index| {
-            let interface = &view.interfaces[index];
+        let spec = self.monitor().and_then(|monitor| monitor.tracking.as_ref());
+        let figures = self.shown().filter_map(|(index, interface)| {
             let of = |name: &str| view.column(&format!("tracking.{name}.{}", interface.name));
-            let (delay, amplitude) = (of("delay")?, of("amplitude")?);
             let valid = of("valid").unwrap_or_default();
             // Where there was no motion there is nothing to draw.
-            let known = |column: &[f64]| -> Vec<f64> {
+            let known = |column: &[f64], scale: f64| -> Vec<f64> {
                 let cells = column.iter().enumerate();
-                cells
-                    .map(|(row, &x)| if valid.get(row) == Some(&0.0) { f64::NAN } else { x })
-                    .collect()
+                let is_valid = |row| valid.get(row) != Some(&0.0);
+                cells.map(|(row, x)| if is_valid(row) { scale * x } else { f64::NAN }).collect()
             };
-            let late = vec![(Role::Other(3), "delay", known(delay).into())];
-            let size = vec![(Role::Other(4), "amplitude ratio", known(amplitude).into())];
-            let mut late = self.milli("Delay", "ms", late).high(200.0);
-            let mut size = self.plain("Amplitude", "–", size).high(LOW);
-            if let Some(spec) = self.monitor().and_then(|monitor| monitor.tracking.as_ref()) {
-                late = limited(late, levels(&spec.delay.levels, 1e3, "ms", ""));
-                for (level, words) in levels(&spec.amplitude.levels, 100.0, "% off", "") {
+            let (delay, amplitude) = (known(of("delay")?, 1e3), known(of("amplitude")?, 1.0));
+            let mut late = self.plain("Delay", "ms", &[(Role::Other(3), "delay", &delay)]);
+            let curve = (Role::Other(4), "amplitude ratio", &*amplitude);
+            let mut size = self.plain("Amplitude", "–", &[curve]).high(LOW);
+            if let Some(spec) = spec {
+                late = limited(late, levels(&spec.delay.levels, 1e3, "ms"));
+                for (level, words) in levels(&spec.amplitude.levels, 100.0, "% off") {
                     size = size.limit(1.0 + 0.01 * level, words).limit(1.0 - 0.01 * level, "");
                 }
             }
-            let title = self.name("Tracking while the test ran", interface);
             let caption = "Delay and amplitude ratio of the measured against the desired motion in \
                            a moving window; nothing is drawn where there was too little motion to \
                            tell.";
-            Some(self.figure(title, caption, vec![late, size]))
+            let title = self.name("Tracking while the test ran", index);
+            Some(self.figure(title, caption, vec![late.high(200.0), size]))
         });
         figures.collect()
     }
 
     pub(super) fn limits_used(&self) -> Option<Figure> {
-        const NAMES: [(&str, &str); 4] = [
-            ("position", "displacement"),
-            ("rate", "rate"),
-            ("force", "force"),
-            ("tracking_error", "tracking error"),
-        ];
-        let curves: Vec<_> = NAMES
-            .iter()
-            .enumerate()
-            .filter_map(|(index, (name, words))| {
-                let column = self.findings.view.column(&format!("limits_used.{name}"))?;
-                Some((Role::Other(index), *words, column.into()))
-            })
-            .collect();
-        if curves.is_empty() {
-            return None;
-        }
-        let pane =
-            self.plain("Share of the limit", "%", curves).limit(100.0, "100 %: the gate trips");
+        let curves = self.known(&[
+            ("limits_used.position", "displacement"),
+            ("limits_used.rate", "rate"),
+            ("limits_used.force", "force"),
+            ("limits_used.tracking_error", "tracking error"),
+        ]);
+        curves.first()?;
+        let pane = self.plain("Share of the limit", "%", &curves);
+        let pane = pane.limit(100.0, "100 %: the gate trips");
         let spec = self.monitor().and_then(|monitor| monitor.limits_used.as_ref());
-        let pane =
-            limited(pane, spec.map_or_else(Vec::new, |spec| levels(&spec.levels, 100.0, "%", "")));
-        let pane = Pane { y: pane.y.clone().range(0.0, 110.0), ..pane };
+        let limits = spec.map_or_else(Vec::new, |spec| levels(&spec.levels, 100.0, "%"));
+        let pane = within(limited(pane, limits), 0.0, 110.0);
         let caption = "How much of each limit was used, the largest over the interface DOFs.";
         Some(self.figure("Use of the limits", caption, vec![pane]))
     }
-}
 
-/// A quantity, its limit, its course and its units.
-type Limited<'a> = (&'a str, &'a Option<PerDof>, &'a [f64], &'a [Prefixed]);
-
-/// What the gate allows, and what was used of it.
-pub(super) fn limits(findings: &Findings<'_>) -> Table {
-    let header = ["Limit", "Allowed", "Peak", "Unit", "Share [%]", "At"];
-    let mut table = Table::new("", &header);
-    let Some(limits) = findings.experiment.as_ref().map(|experiment| &experiment.limits) else {
-        return table;
-    };
-    let view = &findings.view;
-    let several = view.interfaces.len() > 1;
-    for (index, interface) in view.interfaces.iter().enumerate() {
-        let error = super::findings::difference(interface.command, &interface.measured);
-        let rows: [Limited<'_>; 3] = [
-            ("command", &limits.command, interface.command, &LENGTHS),
-            ("force", &limits.force, &interface.force, &FORCES),
-            ("tracking error", &limits.tracking_error, &error, &LENGTHS),
+    /// The factors that an adaptive compensator has learnt.
+    pub(super) fn adaptation(&self) -> Vec<Figure> {
+        const FACTORS: [(&str, &str, &str, f64); 4] = [
+            ("a₀", "a₀ (displacement)", "–", 1.0),
+            ("a₁", "a₁ (velocity)", "ms", 1e3),
+            ("a₂", "a₂ (acceleration)", "ms²", 1e6),
+            ("a₃", "a₃ (jerk)", "ms³", 1e9),
         ];
-        for (name, limit, column, units) in rows {
-            let Some(limit) = limit.as_ref().and_then(|limit| limit.get(index)) else { continue };
-            let unit = Unit::choose(limit, units);
-            let found = analysis::criteria::peak(column);
-            let (value, time) = found.map_or((f64::NAN, "–".to_owned()), |found| {
-                (found.value.abs(), seconds(view.time[found.index]))
+        let figures = self.shown().filter_map(|(index, interface)| {
+            let panes = (0..).zip(FACTORS).filter_map(|(order, (factor, name, unit, scale))| {
+                let channel = format!("compensator.{}.a{order}", interface.name);
+                let curve = (Role::Other(order), name, self.findings.view.column(&channel)?);
+                let unit = Unit { name: unit.to_owned(), scale };
+                Some(self.scaled(factor, &unit, &[curve]).high(LOW))
             });
-            let at = if several {
-                format!(", interface {}", label(&interface.name))
-            } else {
-                String::new()
-            };
-            table.rows.push(vec![
-                format!("{name}{at}"),
-                number(unit.scale * limit),
-                number(unit.scale * value),
-                unit.name.to_owned(),
-                number(100.0 * value / limit),
-                time,
-            ]);
-        }
+            let panes: Vec<Pane> = panes.collect();
+            let caption = "The command is a₀ × displacement + a₁ × velocity + … of the desired \
+                           motion. a₁ is about the delay of the rig, a₀ the inverse of its gain.";
+            let title = self.name("Adapted factors of the compensator", index);
+            (!panes.is_empty()).then(|| self.figure(title, caption, panes))
+        });
+        figures.collect()
     }
-    table
 }
 
-fn limited(pane: Pane, limits: Vec<(f64, String)>) -> Pane {
+fn limited(pane: Pane, limits: Vec<Line>) -> Pane {
     limits.into_iter().fold(pane, |pane, (level, words)| pane.limit(level, words))
 }
 
-/// The levels of an indicator as lines to draw.
-fn levels(spec: &LevelsSpec, scale: f64, unit: &str, prefix: &str) -> Vec<(f64, String)> {
+fn within(pane: Pane, low: f64, high: f64) -> Pane {
+    Pane { y: pane.y.clone().range(low, high), ..pane }
+}
+
+/// The levels of an indicator.
+fn levels(spec: &LevelsSpec, scale: f64, unit: &str) -> Vec<Line> {
     let named = [
         ("warn", spec.warn_at),
         ("hold", spec.hold_at),
         ("ramp down", spec.ramp_down_at),
         ("abort", spec.abort_at),
     ];
-    let lines = named.into_iter().filter_map(|(words, level)| Some((words, scale * level?)));
-    lines.map(|(words, level)| (level, prefix.to_owned() + &told(words, level, unit))).collect()
+    let lines = named.into_iter().filter_map(|(words, at)| Some(line(words, scale * at?, unit)));
+    lines.collect()
 }
 
-fn told(words: &str, level: f64, unit: &str) -> String {
-    format!("{words} at {} {unit}", number(level))
+fn line(words: &str, level: f64, unit: &str) -> Line {
+    (level, format!("{words} at {} {unit}", number(level)))
 }
 
 #[cfg(test)]
 mod tests {
     use runtime::record::{EventKind, EventNote};
 
-    use super::super::{html, sample, summary_json, summary_text};
+    use super::super::tests::{json, sample, text};
+    use super::super::{Findings, html};
     use super::*;
 
     fn guarded() -> runtime::record::Record {
@@ -285,10 +280,10 @@ limits_used = { warn_at = "80 %" }
     #[test]
     fn events_are_told_in_every_form_and_cannot_mark_up() {
         let record = guarded();
-        let (page, text) = (html(&record).unwrap(), summary_text(&record));
+        let (page, text) = (html(&record).unwrap(), text(&record));
         assert!(page.contains("stability &lt;b&gt;warning&lt;/b&gt;: 40.1 %"));
         assert!(text.contains("1.250") && text.contains("40.1 %") && !text.contains('\u{1b}'));
-        let json = summary_json(&record);
+        let json = json(&record);
         assert_eq!(json["events"][0]["what"], "warning");
         assert_eq!(json["events"][0]["limit"], 40.0);
         assert_eq!(json["events"].as_array().unwrap().len(), 1);

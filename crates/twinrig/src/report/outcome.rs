@@ -1,14 +1,20 @@
 //! How a test ended, in words.
 
+use std::fmt;
+
 use runtime::interlock::Phase;
-use runtime::record::{EventKind, EventNote};
+use runtime::record::{EventKind, EventNote, TripNote};
+use serde::Serialize;
 
 use super::view::View;
 use crate::page::text::{counted, label, plain, seconds};
 
-/// The verdict of a report's banner.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Status {
+/// How a test ended, the gravest last: a trip outweighs a record that ends too early, that a
+/// load that broke off, that gaps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Status {
+    /// As it should.
     Completed,
     /// Frames were lost or are missing.
     Incomplete,
@@ -16,23 +22,13 @@ pub(super) enum Status {
     LoadBrokeOff,
     /// The record ends without a summary: a crash or a kill.
     CutOff,
+    /// It was stopped.
     Tripped,
 }
 
 impl Status {
-    /// Name for machines.
-    pub(super) fn id(self) -> &'static str {
-        match self {
-            Self::Completed => "completed",
-            Self::Incomplete => "incomplete",
-            Self::LoadBrokeOff => "load_broke_off",
-            Self::CutOff => "cut_off",
-            Self::Tripped => "tripped",
-        }
-    }
-
-    /// Name for people.
-    pub(super) fn word(self) -> &'static str {
+    /// In a word or two.
+    pub fn word(self) -> &'static str {
         match self {
             Self::Completed => "Completed",
             Self::Incomplete => "Incomplete",
@@ -43,14 +39,11 @@ impl Status {
     }
 }
 
-/// A trip, from the summary or, in a record without one, from its channel.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) struct Trip {
-    pub(super) code: u8,
-    pub(super) text: String,
-    pub(super) time_s: f64,
-    pub(super) value: Option<f64>,
-    pub(super) limit: Option<f64>,
+/// As in the JSON.
+impl fmt::Display for Status {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.serialize(f)
+    }
 }
 
 /// How the test ended.
@@ -59,7 +52,8 @@ pub(super) struct Outcome {
     pub(super) status: Status,
     /// Everything that happened, a sentence each.
     pub(super) statements: Vec<String>,
-    pub(super) trip: Option<Trip>,
+    /// From the summary or, in a record without one, from its channel.
+    pub(super) trip: Option<TripNote>,
 }
 
 impl Outcome {
@@ -75,7 +69,7 @@ impl Outcome {
         }
         match &view.record.summary {
             None => {
-                status = worse(status, Status::CutOff);
+                status = status.max(Status::CutOff);
                 statements.push(format!(
                     "The record ends without a summary, as after a crash or a kill; it was read \
                      up to its last flush, {}.",
@@ -84,7 +78,7 @@ impl Outcome {
             }
             Some(summary) => {
                 for event in summary.events.iter().filter(broke_off) {
-                    status = worse(status, Status::LoadBrokeOff);
+                    status = status.max(Status::LoadBrokeOff);
                     statements.push(format!(
                         "The load broke off at {}: {}.",
                         seconds(event.time_s),
@@ -93,7 +87,7 @@ impl Outcome {
                 }
                 let missing = summary.frames.abs_diff(view.rows() as u64);
                 if summary.frames_lost > 0 {
-                    status = worse(status, Status::Incomplete);
+                    status = status.max(Status::Incomplete);
                     statements.push(format!(
                         "{} did not fit the recorder's buffer or the disk and {} lost: the record \
                          has gaps.",
@@ -102,11 +96,11 @@ impl Outcome {
                     ));
                 }
                 if view.rows() == 0 && missing == 0 {
-                    status = worse(status, Status::Incomplete);
+                    status = status.max(Status::Incomplete);
                     statements.push("The test ended without recording a frame.".to_owned());
                 }
                 if missing > 0 {
-                    status = worse(status, Status::Incomplete);
+                    status = status.max(Status::Incomplete);
                     statements.push(format!(
                         "The test wrote {}, but {} could be read.",
                         counted(summary.frames, "frame"),
@@ -128,19 +122,6 @@ impl Outcome {
     }
 }
 
-/// The gravest first: a trip, a record that ends too early, a load that broke
-/// off, gaps.
-fn worse(a: Status, b: Status) -> Status {
-    let rank = |status| match status {
-        Status::Completed => 0,
-        Status::Incomplete => 1,
-        Status::LoadBrokeOff => 2,
-        Status::CutOff => 3,
-        Status::Tripped => 4,
-    };
-    if rank(b) > rank(a) { b } else { a }
-}
-
 fn last_time(view: &View<'_>) -> String {
     match view.time.iter().rev().find(|time| time.is_finite()) {
         Some(time) => format!("at {}", seconds(*time)),
@@ -148,27 +129,20 @@ fn last_time(view: &View<'_>) -> String {
     }
 }
 
-fn find_trip(view: &View<'_>) -> Option<Trip> {
+fn find_trip(view: &View<'_>) -> Option<TripNote> {
     if let Some(note) = view.record.summary.as_ref().and_then(|summary| summary.trip.as_ref()) {
-        let finite = |value: f64| Some(value).filter(|value| value.is_finite());
-        return Some(Trip {
-            code: note.code,
-            text: plain(&note.text),
-            time_s: note.time_s,
-            value: finite(note.value),
-            limit: finite(note.limit),
-        });
+        return Some(TripNote { text: plain(&note.text), ..note.clone() });
     }
     let column = view.column("trip")?;
     let row = column.iter().position(|code| *code > 0.0)?;
     let code = column[row] as u8;
     let named = view.record.header.trip_codes.iter().find(|(known, _)| *known == code);
     let text = named.map_or_else(|| format!("trip {code}"), |(_, text)| label(text));
-    Some(Trip { code, text, time_s: view.time[row], value: None, limit: None })
+    Some(TripNote { code, text, time_s: view.time[row], value: f64::NAN, limit: f64::NAN })
 }
 
 /// What the rig did after the trip, from the channel `phase`.
-fn after_trip(view: &View<'_>, trip: &Trip) -> String {
+fn after_trip(view: &View<'_>, trip: &TripNote) -> String {
     if view.column("phase").is_none() {
         return "The record does not say what the rig did next.".to_owned();
     }
@@ -192,7 +166,7 @@ fn after_trip(view: &View<'_>, trip: &Trip) -> String {
 }
 
 /// The text as the start of a sentence, without a full stop at its end.
-fn sentence(text: &str) -> String {
+pub(super) fn sentence(text: &str) -> String {
     let text = label(text);
     let text = text.trim_end_matches('.');
     let mut chars = text.chars();
@@ -204,7 +178,7 @@ fn sentence(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::sample;
+    use super::super::tests::sample;
     use super::*;
 
     fn outcome(record: &runtime::record::Record) -> Outcome {
@@ -256,7 +230,7 @@ mod tests {
         let broke_off = EventNote::new(0.25, EventKind::LoadBrokeOff, text);
         record.summary.as_mut().unwrap().events.push(broke_off);
         let told = outcome(&record);
-        assert_eq!((told.status, told.status.id()), (Status::LoadBrokeOff, "load_broke_off"));
+        assert_eq!(told.status, Status::LoadBrokeOff);
         let said = "The load broke off at 0.250 s: sample 64 is not a finite number.";
         assert_eq!(told.statements[0], said);
         assert!(told.statements[1].ends_with("without a trip."), "{:?}", told.statements);

@@ -4,15 +4,16 @@ use analysis::criteria::{Measure, Subject};
 use experiment::closed_loop::TransferKind;
 use experiment::{Experiment, StructureSource};
 use runtime::record::Header;
+use runtime::verdict::Level;
 
 use super::findings::Findings;
-use super::histories::{FORCES, Histories, LENGTHS, Prefixed, Unit, peak};
-use super::monitor;
-use super::outcome::Status;
-use super::summary::{duration_s, nrmse_rows, remarks, shown_peak};
-use super::timing;
-use crate::page::text::{count, counted, label, number, number_or_dash, seconds};
-use crate::page::{Block, Figure, Grade, KeyNumber, Page, Section, Table, Verdict};
+use super::histories::{Histories, peak};
+use super::outcome::sentence;
+use super::summary::remarks;
+use super::{tables, timing};
+use crate::page::text::{count, counted, label, number, number_or_dash, prefixed, seconds};
+use crate::page::{Block, Figure, Grade, KeyNumber, Page, Section, Verdict};
+use crate::table::Table;
 
 /// The page.
 pub(super) fn page(findings: &Findings<'_>) -> Page {
@@ -29,12 +30,17 @@ pub(super) fn page(findings: &Findings<'_>) -> Page {
 
 fn verdict(findings: &Findings<'_>) -> Verdict {
     let outcome = &findings.outcome;
-    let grade = match outcome.status {
-        Status::Completed => Grade::Good,
-        Status::Incomplete | Status::LoadBrokeOff | Status::CutOff => Grade::Doubtful,
-        Status::Tripped => Grade::Bad,
+    let verdict = super::verdict::verdict(findings);
+    let grade = match verdict.level {
+        Level::Sound => Grade::Good,
+        Level::Doubtful => Grade::Doubtful,
+        Level::Wrong | Level::Unsafe => Grade::Bad,
     };
-    let (word, sentence) = (outcome.status.word().to_owned(), outcome.statements.join(" "));
+    let word = format!("{}: {}", verdict.level.word(), outcome.status.word().to_lowercase());
+    // What the ending says already is not said twice.
+    let others = verdict.reasons.iter().filter(|reason| !outcome.statements.contains(&reason.text));
+    let reasons = others.map(|reason| format!("{}.", sentence(&reason.text)));
+    let sentence = reasons.chain(outcome.statements.iter().cloned()).collect::<Vec<_>>().join(" ");
     Verdict { grade, word, sentence, numbers: key_numbers(findings) }
 }
 
@@ -49,9 +55,7 @@ fn key_numbers(findings: &Findings<'_>) -> Vec<KeyNumber> {
         experiment.map(|experiment| format!("of {} planned", seconds(experiment.duration_s)));
     let trip = findings.outcome.trip.as_ref();
     add("Trip at", trip.map(|trip| seconds(trip.time_s)), planned.unwrap_or_default());
-    let worst = findings.nrmse.iter().flatten().copied().fold(None, |worst: Option<f64>, value| {
-        Some(worst.map_or(value, |worst| worst.max(value)))
-    });
+    let worst = findings.nrmse.iter().flatten().copied().reduce(f64::max);
     let percent = |value: f64| format!("{} %", number(value));
     add("Error against the whole structure", worst.map(percent), "normalised rms".to_owned());
     let delay = findings.criterion(Subject::Interface(0), Measure::TrackingDelay);
@@ -71,7 +75,7 @@ fn facts(findings: &Findings<'_>) -> Vec<(String, String)> {
     let (view, header) = (&findings.view, &findings.view.record.header);
     let experiment = findings.experiment.as_ref();
     let of = |words: &dyn Fn(&Experiment) -> String| experiment.map_or_else(String::new, words);
-    let run = duration_s(findings).map_or_else(|| "–".to_owned(), seconds);
+    let run = findings.duration_s().map_or_else(|| "–".to_owned(), seconds);
     let started = match label(&header.started) {
         started if started.is_empty() => "rehearsal in virtual time".to_owned(),
         started => started,
@@ -133,12 +137,12 @@ fn transfer_system(kind: &TransferKind, step_s: f64) -> String {
 
 fn limits(experiment: &Experiment) -> String {
     let limits = &experiment.limits;
-    let of = |limit: &Option<experiment::PerDof>, units: &[Prefixed]| {
+    let of = |limit: &Option<experiment::PerDof>, unit: &str| {
         let value = limit.as_ref().and_then(|limit| limit.get(0))?;
-        let unit = Unit::choose(value, units);
-        Some(format!("{} {}", number(unit.scale * value), unit.name))
+        let (unit, scale) = prefixed(unit, value);
+        Some(format!("{} {unit}", number(scale * value)))
     };
-    let known = [of(&limits.command, &LENGTHS), of(&limits.force, &FORCES)].into_iter().flatten();
+    let known = [of(&limits.command, "m"), of(&limits.force, "N")].into_iter().flatten();
     let known: Vec<String> = known.collect();
     if known.is_empty() { "none".to_owned() } else { known.join(", ") }
 }
@@ -162,7 +166,7 @@ fn sections(findings: &Findings<'_>) -> Vec<Section> {
     let mut sections = vec![
         Section::new(
             if findings.outcome.trip.is_some() { "What happened" } else { "Events" },
-            figures(histories.around_trip()).chain(events(findings)).collect(),
+            figures(histories.around_trip()).chain(shown(tables::events(findings))).collect(),
         ),
         Section::new("Results", results(findings)),
     ];
@@ -189,10 +193,9 @@ fn sections(findings: &Findings<'_>) -> Vec<Section> {
         ];
         let stability = stability.into_iter().flatten().map(Block::from);
         sections.push(Section::new("Stability", stability.collect()));
-        let limits = monitor::limits(findings);
-        let table = (!limits.rows.is_empty()).then(|| limits.into());
         let used = histories.limits_used().map(Block::from);
-        sections.push(Section::new("Limits", table.into_iter().chain(used).collect()));
+        let limits = shown(tables::limits(findings)).chain(used);
+        sections.push(Section::new("Limits", limits.collect()));
         sections.push(Section::new("Timing", timing::blocks(&histories)));
     }
     sections.push(Section::new("Provenance", provenance(findings)));
@@ -203,44 +206,22 @@ fn figures(figures: Vec<Figure>) -> impl Iterator<Item = Block> {
     figures.into_iter().map(Block::from)
 }
 
-fn events(findings: &Findings<'_>) -> Option<Block> {
-    let rows = findings.events().iter().map(|event| {
-        [format!("{:.3}", event.time_s), label(&event.what.to_string()), label(&event.text)]
-    });
-    let table = Table::new("", &["Time [s]", "Event", "Cause"]).rows(rows);
-    (!table.rows.is_empty()).then(|| table.into())
+/// A table, if there is something in it.
+fn shown(table: Table) -> impl Iterator<Item = Block> {
+    (!table.rows.is_empty()).then(|| table.into()).into_iter()
 }
 
 fn results(findings: &Findings<'_>) -> Vec<Block> {
     let mut blocks = Vec::new();
     if !findings.criteria.is_empty() {
-        let mut table = Table::new("Evaluation criteria", &["", "Criterion", "Value", "Unit"]);
-        for criterion in findings.shown_criteria() {
-            let note = criterion.note.map_or_else(String::new, |note| format!(" ({note})"));
-            let words = format!("{}{note}", label(&criterion.quantity));
-            let value = number_or_dash(criterion.value);
-            table.rows.push(vec![label(&criterion.id), words, value, criterion.unit.to_owned()]);
-        }
-        let errors = nrmse_rows(findings).into_iter();
-        let errors =
-            errors.map(|(id, words, value)| [id, words, number_or_dash(value), "%".to_owned()]);
-        blocks.push(table.rows(errors).into());
+        blocks.push(tables::criteria(findings).titled("Evaluation criteria").into());
         let words = "An error is the standard deviation of the difference over that of the signal \
                      compared with; a peak error is the largest difference over the largest value; \
                      the normalised rms error is the rms of the difference over the rms of the \
                      reference. The delay is the lag of largest correlation.";
         blocks.push(Block::Text(words.to_owned()));
     }
-    if findings.peaks.iter().any(|row| row.peak.is_some()) {
-        let rows = findings.shown_peaks().map(|row| {
-            let (value, unit) = shown_peak(row);
-            let time = row.peak.map_or_else(|| "–".to_owned(), |(_, time)| format!("{time:.3}"));
-            [label(&row.quantity), value, unit.to_owned(), time]
-        });
-        blocks.push(
-            Table::new("Peaks", &["Quantity", "Value", "Unit", "Time [s]"]).rows(rows).into(),
-        );
-    }
+    blocks.extend(shown(tables::peaks(findings).titled("Peaks")));
     blocks.extend(remarks(findings).into_iter().map(Block::Text));
     blocks
 }
@@ -278,7 +259,7 @@ fn drifts(findings: &Findings<'_>) -> Option<Block> {
         ])
     });
     let header = ["Storey drift", "Hybrid test [mm]", "Reference [mm]", "Time [s]"];
-    Some(Table::new("Largest storey drifts", &header).rows(rows).into())
+    Some(Table::new(&header).titled("Largest storey drifts").filled(rows).into())
 }
 
 fn provenance(findings: &Findings<'_>) -> Vec<Block> {
@@ -303,23 +284,20 @@ fn provenance(findings: &Findings<'_>) -> Vec<Block> {
     let inputs = header.inputs.iter();
     let inputs =
         inputs.map(|file| [file.name.clone(), format!("{} bytes", count(file.bytes.len() as u64))]);
-    details("Files the experiment named", Table::new("", &["File", "Size"]).rows(inputs));
+    details("Files the experiment named", Table::new(&["File", "Size"]).filled(inputs));
     let version = [["twinrig".to_owned(), header.version.clone()]];
     let machine = header.machine.iter().map(|(name, value)| [name.clone(), value.clone()]);
-    details("Machine and program", Table::new("", &["Fact", "Value"]).rows(version).rows(machine));
+    details("Machine and program", Table::new(&["Fact", "Value"]).filled(version).filled(machine));
     let channels = record.channels.iter();
     let channels = channels
         .map(|channel| [channel.name.clone(), channel.unit.clone(), channel.description.clone()]);
-    details(
-        "Channels of the record",
-        Table::new("", &["Channel", "Unit", "Meaning"]).rows(channels),
-    );
+    details("Channels of the record", Table::new(&["Channel", "Unit", "Meaning"]).filled(channels));
     blocks
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::sample;
+    use super::super::tests::sample;
     use super::*;
 
     fn titles(record: &runtime::record::Record) -> Vec<(String, Vec<String>)> {

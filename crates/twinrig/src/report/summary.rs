@@ -1,256 +1,261 @@
 //! The report in short: for people, and for a machine.
 
-use serde_json::{Value, json};
+use analysis::criteria::{Criterion, Note, Subject};
+use runtime::record::{EventNote, TimingNote, TripNote};
+use runtime::verdict::Verdict;
+use serde::Serialize;
 
-use super::findings::{Findings, PeakRow};
-use super::timing;
-use crate::table::Table;
+use super::findings::Findings;
+use super::outcome::Status;
+use super::verdict::verdict;
+use super::{tables, timing};
+use crate::page::text::{count, counted, label, number};
 use crate::words::Words;
-
-use crate::page::text::{count, counted, label, number, number_or_dash};
 
 /// More events than this are not listed.
 const SHOWN_EVENTS: usize = 40;
 
-/// The findings in words.
-pub(super) fn words(findings: &Findings<'_>) -> Words {
-    let header = &findings.view.record.header;
-    let (outcome, mut words) = (&findings.outcome, Words::default());
-    words.line(label(&header.title));
-    words.line(format!("{}: {}", outcome.status.word(), outcome.statements.join(" ")));
-    words.line(format!("{}\n", facts_line(findings)));
-    events(findings, &mut words);
-    timing::words(findings, &mut words);
-    if !findings.criteria.is_empty() {
-        let mut table = Table::new(&["", "criterion", "value", "unit"]).aligned("<<><");
-        let mut notes: Vec<String> = Vec::new();
-        for criterion in findings.shown_criteria() {
-            let (id, quantity) = (label(&criterion.id), label(&criterion.quantity));
-            table.row([&id, &quantity, &number_or_dash(criterion.value), criterion.unit]);
-            notes.extend(criterion.note.map(|note| note.to_string()));
-        }
-        for (id, quantity, value) in nrmse_rows(findings) {
-            table.row([&id, &quantity, &number_or_dash(value), "%"]);
-        }
-        words.table(table);
-        notes.sort();
-        notes.dedup();
-        notes.iter().for_each(|note| words.line(format!("note: {note}")));
-        words.line("");
-    }
-    if findings.peaks.iter().any(|row| row.peak.is_some()) {
-        let mut table = Table::new(&["peak of", "value", "unit", "at [s]"]).aligned("<><>");
-        for row in findings.shown_peaks() {
-            let (value, unit) = shown_peak(row);
-            let time = number_or_dash(row.peak.map(|(_, time)| time));
-            table.row([&label(&row.quantity), &value, unit, &time]);
-        }
-        words.table(table);
-    }
-    for remark in remarks(findings) {
-        words.line(format!("note: {remark}"));
-    }
-    words
+/// The result of a test in numbers, in SI units.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Summary {
+    /// Title of the experiment.
+    pub title: String,
+    /// Name of the experiment file.
+    pub experiment: String,
+    /// Version of twinrig that made the record.
+    pub version: String,
+    /// Seed of every random stream.
+    pub seed: u64,
+    /// UTC start; empty for a rehearsal.
+    pub started: String,
+    /// Ticks per second.
+    pub rate_hz: f64,
+    /// Ticks between two frames.
+    pub every: u64,
+    /// How far the result can be trusted.
+    pub verdict: Verdict,
+    /// How the test ended.
+    pub status: Status,
+    /// Everything that happened to it, a sentence each.
+    pub statements: Vec<String>,
+    /// The trip, if there was one.
+    pub trip: Option<TripNote>,
+    /// What else happened, in order of time.
+    pub events: Vec<EventNote>,
+    /// Time of the last frame.
+    pub duration_s: Option<f64>,
+    /// Frames.
+    pub rows: usize,
+    /// Frames of the test proper.
+    pub running_rows: usize,
+    /// Frames that hold what stands in for an answer of the rig.
+    pub bridged_frames: usize,
+    /// Ticks; absent if the record was cut off.
+    pub ticks: Option<u64>,
+    /// Frames that were written; likewise.
+    pub frames: Option<u64>,
+    /// Frames that were lost; likewise.
+    pub frames_lost: Option<u64>,
+    /// How punctual a real-time run was.
+    pub timing: Option<TimingNote>,
+    /// DOFs of the numerical substructure.
+    pub dofs: usize,
+    /// DOFs at the interface.
+    pub interface_dofs: usize,
+    /// J1 and so on.
+    pub criteria: Vec<CriterionRow>,
+    /// Normalised rms error of each interface DOF against the reference.
+    pub nrmse: Vec<InterfaceError>,
+    /// The largest excursion of each quantity.
+    pub peaks: Vec<PeakRow>,
+    /// First time the stability warning reached 100 %.
+    pub stability_warning_reached_s: Option<f64>,
+    /// Channels with samples that are not finite.
+    pub not_finite: Vec<Gaps>,
 }
 
-/// What happened, as a table; nothing if nothing did.
-fn events(findings: &Findings<'_>, words: &mut Words) {
-    let events = findings.events();
-    if events.is_empty() {
-        return;
+/// A criterion.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct CriterionRow {
+    /// `J1` …
+    pub id: String,
+    /// What it says.
+    pub quantity: String,
+    /// Its value; none where it has no meaning.
+    pub value: Option<f64>,
+    /// Its unit.
+    pub unit: &'static str,
+    /// What a reader must know before trusting it.
+    pub note: Option<String>,
+}
+
+/// Normalised rms error of an interface DOF.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct InterfaceError {
+    /// Its name.
+    pub interface: String,
+    /// None where there is no reference.
+    pub value: Option<f64>,
+    /// Per cent.
+    pub unit: &'static str,
+}
+
+/// The largest excursion of one quantity.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct PeakRow {
+    /// The channel.
+    pub channel: String,
+    /// What it is.
+    pub quantity: String,
+    /// None if there is no finite sample.
+    pub value: Option<f64>,
+    /// Its unit.
+    pub unit: &'static str,
+    /// When.
+    pub time_s: Option<f64>,
+    /// Whose it is; none for the whole test.
+    #[serde(skip)]
+    pub(super) subject: Option<Subject>,
+}
+
+/// Samples of a channel that are not finite.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Gaps {
+    /// The channel.
+    pub channel: String,
+    /// How many.
+    pub samples: usize,
+}
+
+impl Summary {
+    pub(super) fn of(findings: Findings<'_>) -> Self {
+        let view = &findings.view;
+        let header = &view.record.header;
+        let ended = view.record.summary.as_ref();
+        let error = |(interface, value): (&super::view::Interface<'_>, &Option<f64>)| {
+            InterfaceError { interface: interface.name.clone(), value: *value, unit: "%" }
+        };
+        Self {
+            title: header.title.clone(),
+            experiment: header.experiment_name.clone(),
+            version: header.version.clone(),
+            seed: header.seed,
+            started: header.started.clone(),
+            rate_hz: header.rate_hz,
+            every: header.every,
+            verdict: verdict(&findings),
+            status: findings.outcome.status,
+            events: findings.events().to_vec(),
+            duration_s: findings.duration_s(),
+            rows: view.rows(),
+            running_rows: view.running_rows(),
+            bridged_frames: view.bridged,
+            ticks: ended.map(|summary| summary.ticks),
+            frames: ended.map(|summary| summary.frames),
+            frames_lost: ended.map(|summary| summary.frames_lost),
+            timing: findings.timing().cloned(),
+            dofs: view.dofs,
+            interface_dofs: view.interfaces.len(),
+            criteria: findings.criteria.iter().map(CriterionRow::of).collect(),
+            nrmse: view.interfaces.iter().zip(&findings.nrmse).map(error).collect(),
+            stability_warning_reached_s: findings.warning_reached_s,
+            statements: findings.outcome.statements,
+            trip: findings.outcome.trip,
+            peaks: findings.peaks,
+            not_finite: findings.gaps,
+        }
     }
-    let mut table = Table::new(&["at [s]", "event", "cause"]).aligned("><<");
-    for event in events.iter().take(SHOWN_EVENTS) {
-        table.row([
-            &format!("{:.3}", event.time_s),
-            &label(&event.what.to_string()),
-            &label(&event.text),
-        ]);
+
+    /// The criterion of this name, such as `J2`.
+    pub fn criterion(&self, id: &str) -> Option<f64> {
+        self.criteria.iter().find(|criterion| criterion.id == id)?.value
     }
-    words.table(table);
-    let more = events.len().saturating_sub(SHOWN_EVENTS);
+}
+
+impl CriterionRow {
+    fn of(criterion: &Criterion) -> Self {
+        let Criterion { id, quantity, value, unit, note, .. } = criterion.clone();
+        Self { id, quantity, value, unit, note: note.map(|note| note.to_string()) }
+    }
+}
+
+/// The findings in words.
+pub(super) fn words(findings: &Findings<'_>) -> Words {
+    let (outcome, mut words) = (&findings.outcome, Words::default());
+    words.line(label(&findings.view.record.header.title));
+    words.line(format!("{}: {}", outcome.status.word(), outcome.statements.join(" ")));
+    verdict(findings).lines().iter().for_each(|line| words.line(line));
+    words.line(format!("{}\n", facts_line(findings)));
+    let mut events = tables::events(findings);
+    let more = events.rows.len().saturating_sub(SHOWN_EVENTS);
+    events.rows.truncate(SHOWN_EVENTS);
+    words.table(events);
     if more > 0 {
         words.line(format!("and {}", counted(more as u64, "further event")));
     }
-    words.line("");
-}
-
-/// The findings as JSON, everything in SI units.
-pub(super) fn json(findings: &Findings<'_>) -> Value {
-    let view = &findings.view;
-    let header = &view.record.header;
-    let summary = view.record.summary.as_ref();
-    let criteria: Vec<Value> = findings
-        .criteria
-        .iter()
-        .map(|criterion| {
-            json!({
-                "id": criterion.id,
-                "quantity": criterion.quantity,
-                "value": criterion.value,
-                "unit": criterion.unit,
-                "note": criterion.note.map(|note| note.to_string()),
-            })
-        })
-        .collect();
-    let nrmse: Vec<Value> = view
-        .interfaces
-        .iter()
-        .zip(&findings.nrmse)
-        .map(|(interface, value)| json!({ "interface": interface.name, "value": value, "unit": "%" }))
-        .collect();
-    let peaks: Vec<Value> = findings
-        .peaks
-        .iter()
-        .map(|row| {
-            json!({
-                "channel": row.channel,
-                "quantity": row.quantity,
-                "value": row.peak.map(|(value, _)| value),
-                "unit": row.unit,
-                "time_s": row.peak.map(|(_, time)| time),
-            })
-        })
-        .collect();
-    let trip = findings.outcome.trip.as_ref().map(|trip| {
-        json!({
-            "code": trip.code,
-            "text": trip.text,
-            "time_s": trip.time_s,
-            "value": trip.value,
-            "limit": trip.limit,
-        })
-    });
-    let events: Vec<Value> = findings
-        .events()
-        .iter()
-        .map(|event| {
-            json!({
-                "time_s": event.time_s,
-                "what": event.what,
-                "text": event.text,
-                "value": event.value,
-                "limit": event.limit,
-            })
-        })
-        .collect();
-    json!({
-        "events": events,
-        "title": header.title,
-        "experiment": header.experiment_name,
-        "version": header.version,
-        "seed": header.seed,
-        "started": header.started,
-        "rate_hz": header.rate_hz,
-        "every": header.every,
-        "status": findings.outcome.status.id(),
-        "statements": findings.outcome.statements,
-        "trip": trip,
-        "duration_s": duration_s(findings),
-        "rows": view.rows(),
-        "running_rows": view.running_rows(),
-        "bridged_frames": view.bridged,
-        "ticks": summary.map(|summary| summary.ticks),
-        "frames": summary.map(|summary| summary.frames),
-        "frames_lost": summary.map(|summary| summary.frames_lost),
-        "timing": timing::note(findings),
-        "dofs": view.dofs,
-        "interface_dofs": view.interfaces.len(),
-        "criteria": criteria,
-        "nrmse": nrmse,
-        "peaks": peaks,
-        "stability_warning_reached_s": findings.warning_reached_s,
-        "not_finite": findings.gaps.iter()
-            .map(|(channel, samples)| json!({ "channel": channel, "samples": samples }))
-            .collect::<Vec<_>>(),
-    })
-}
-
-/// Id, words and value of the normalised rms error of each shown interface DOF.
-pub(super) fn nrmse_rows(findings: &Findings<'_>) -> Vec<(String, String, Option<f64>)> {
-    let several = findings.view.interfaces.len() > 1;
-    let words = "normalised rms error of the measured motion against the reference";
-    let rows = findings.shown_interfaces.iter().map(|&index| {
-        let name = label(&findings.view.interfaces[index].name);
-        let value = findings.nrmse[index];
-        if several {
-            (format!("NRMSE.{name}"), format!("{words}, interface {name}"), value)
-        } else {
-            ("NRMSE".to_owned(), words.to_owned(), value)
-        }
-    });
-    rows.collect()
-}
-
-/// A peak in the unit people read: millimetres rather than metres.
-pub(super) fn shown_peak(row: &PeakRow) -> (String, &'static str) {
-    let value = row.peak.map(|(value, _)| value);
-    match row.unit {
-        "m" => (number_or_dash(value.map(|value| 1e3 * value)), "mm"),
-        "N" if value.is_some_and(|value| value.abs() >= 1e3) => {
-            (number_or_dash(value.map(|value| 1e-3 * value)), "kN")
-        }
-        unit => (number_or_dash(value), unit),
+    if let Some((table, lines)) = timing::punctuality(findings) {
+        words.table(table);
+        lines.into_iter().for_each(|line| words.line(line));
     }
+    words.table(tables::criteria(findings));
+    words.table(tables::peaks(findings));
+    remarks(findings).iter().for_each(|remark| words.line(format!("note: {remark}")));
+    words
 }
 
 /// What else a reader must know.
 pub(super) fn remarks(findings: &Findings<'_>) -> Vec<String> {
     const NAMED: usize = 5;
+    let (view, gaps) = (&findings.view, &findings.gaps);
     let mut remarks: Vec<String> = findings.left_out().into_iter().collect();
-    if !findings.gaps.is_empty() {
-        let named = findings.gaps.iter().take(NAMED).map(|(channel, samples)| {
-            format!("{} ({})", label(channel), counted(*samples as u64, "sample"))
-        });
-        let named: Vec<String> = named.collect();
-        let more = findings.gaps.len().saturating_sub(NAMED);
-        let more = if more > 0 { format!(" and {more} further channels") } else { String::new() };
-        remarks
-            .push(format!("Not finite, and left out of every number: {}{more}.", named.join(", ")));
+    if findings.criteria.iter().any(|criterion| criterion.note == Some(Note::NoReference)) {
+        remarks.push(format!("{}.", Note::NoReference));
     }
-    if findings.view.bridged > 0 {
+    if !gaps.is_empty() {
+        let named = gaps.iter().take(NAMED).map(|gaps| {
+            format!("{} ({})", label(&gaps.channel), counted(gaps.samples as u64, "sample"))
+        });
+        let mut named = named.collect::<Vec<_>>().join(", ");
+        if gaps.len() > NAMED {
+            named += &format!(" and {} further channels", gaps.len() - NAMED);
+        }
+        remarks.push(format!("Not finite, and left out of every number: {named}."));
+    }
+    if view.bridged > 0 {
         remarks.push(format!(
             "{} hold{} a measurement that stands in for an answer of the rig that did not come in \
              time (channel rig.bridged). The loop went on with it; it is left out of every curve \
              and number.",
-            counted(findings.view.bridged as u64, "frame"),
-            if findings.view.bridged == 1 { "s" } else { "" },
+            counted(view.bridged as u64, "frame"),
+            if view.bridged == 1 { "s" } else { "" },
         ));
     }
-    let (running, rows) = (findings.view.running_rows(), findings.view.rows());
+    let (running, rows) = (view.running_rows(), view.rows());
     if running < rows {
         remarks.push(format!(
             "Criteria and peaks count the {} in which the test was running, not the {} {}.",
             counted(running as u64, "frame"),
             count((rows - running) as u64),
-            if findings.view.first() > 0 { "before and after it" } else { "after it" },
+            if view.first() > 0 { "before and after it" } else { "after it" },
         ));
     }
     remarks
 }
 
-/// Time of the last frame.
-pub(super) fn duration_s(findings: &Findings<'_>) -> Option<f64> {
-    findings.view.time.iter().rev().copied().find(|time| time.is_finite())
-}
-
 fn facts_line(findings: &Findings<'_>) -> String {
     let (view, header) = (&findings.view, &findings.view.record.header);
+    let duration = findings.duration_s();
+    let interfaces = view.interfaces.len();
     // A laboratory knows nothing of the structure.
-    let of_structure = match view.dofs {
-        0 => String::new(),
-        dofs => format!("{} of the structure, ", counted(dofs as u64, "DOF")),
+    let dofs = match view.dofs {
+        0 => counted(interfaces as u64, "DOF"),
+        dofs => format!("{} of the structure, {interfaces}", counted(dofs as u64, "DOF")),
     };
     format!(
-        "{} at {} Hz, {}, {of_structure}{} at the interface, seed {}, twinrig {}",
-        duration_s(findings)
-            .map_or_else(|| "no time".to_owned(), |time| format!("{} s", number(time))),
+        "{} at {} Hz, {}, {dofs} at the interface, seed {}, twinrig {}",
+        duration.map_or_else(|| "no time".to_owned(), |time| format!("{} s", number(time))),
         number(header.rate_hz),
         counted(view.rows() as u64, "frame"),
-        match view.dofs {
-            0 => counted(view.interfaces.len() as u64, "DOF"),
-            _ => view.interfaces.len().to_string(),
-        },
         header.seed,
         label(&header.version),
     )

@@ -6,53 +6,38 @@ use runtime::record::{LatencyNote, TimingNote};
 use super::findings::Findings;
 use super::histories::Histories;
 use crate::page::text::{count, counted, label};
-use crate::page::{Axis, Block, Figure, Pane, Role, Series, Table};
-use crate::table::Table as PlainTable;
-use crate::words::Words;
+use crate::page::{Axis, Block, Figure, Pane, Role, Series};
+use crate::table::Table;
 
 /// More facts or notices than this are not shown.
 const MOST_ROWS: usize = 100;
 
-/// The note of a real-time run; a rehearsal has none.
-pub(super) fn note<'a>(findings: &'a Findings<'a>) -> Option<&'a TimingNote> {
-    findings.view.record.summary.as_ref()?.timing.as_ref()
-}
-
-/// In words; nothing for a rehearsal.
-pub(super) fn words(findings: &Findings<'_>, words: &mut Words) {
-    let Some(note) = note(findings) else { return };
-    let mut table = PlainTable::new(&["real time [µs]", "p50", "p90", "p99", "p99.9", "max"]);
-    for latency in &note.latencies {
-        let mut row = vec![told(latency).0.to_owned()];
-        row.extend(quantiles(latency).map(|(_, seconds)| microseconds(seconds)));
-        table.rows.push(row);
-    }
-    words.table(table);
-    words.line(verdict(note));
-    for notice in note.notices.iter().take(MOST_ROWS) {
-        words.line(format!("notice: {}", label_long(notice)));
-    }
-    words.line("");
+/// The times as a table and what there is to say; nothing for a rehearsal.
+pub(super) fn punctuality(findings: &Findings<'_>) -> Option<(Table, Vec<String>)> {
+    let note = findings.timing()?;
+    let table = Table::new(&["Latency [µs]", "", "p50", "p90", "p99", "p99.9", "max"]);
+    let rows = note.latencies.iter().map(|latency| {
+        let (name, words) = told(latency);
+        let LatencyNote { p50_s, p90_s, p99_s, p999_s, max_s, .. } = *latency;
+        let times = [p50_s, p90_s, p99_s, p999_s, max_s].map(microseconds);
+        [name.to_owned(), words.to_owned()].into_iter().chain(times)
+    });
+    let mut lines = vec![verdict(note)];
+    let notices = note.notices.iter().take(MOST_ROWS);
+    lines.extend(notices.map(|notice| format!("Notice: {}", label_long(notice))));
+    Some((table.aligned("<<>>>>>").filled(rows), lines))
 }
 
 /// For the page; nothing for a rehearsal with one rate.
 pub(super) fn blocks(histories: &Histories<'_>) -> Vec<Block> {
     let mut blocks = Vec::new();
-    if let Some(note) = note(histories.findings) {
-        let header = ["Latency [µs]", "", "p50", "p90", "p99", "p99.9", "max"];
-        let rows = note.latencies.iter().map(|latency| {
-            let (name, words) = told(latency);
-            let times = quantiles(latency).map(|(_, seconds)| microseconds(seconds));
-            [name.to_owned(), words.to_owned()].into_iter().chain(times)
-        });
-        blocks.push(Table::new("", &header).rows(rows).into());
-        blocks.push(Block::Text(verdict(note)));
-        let notices = note.notices.iter().take(MOST_ROWS);
-        blocks.extend(notices.map(|notice| Block::Text(format!("Notice: {}", label_long(notice)))));
-        blocks.extend(histogram(note).map(Block::from));
+    if let Some((table, lines)) = punctuality(histories.findings) {
+        blocks.push(table.into());
+        blocks.extend(lines.into_iter().map(Block::Text));
     }
-    blocks.extend(late_steps(histories).map(Block::from));
-    blocks.extend(bridged(histories).map(Block::from));
+    let histogram = histories.findings.timing().and_then(histogram);
+    let figures = [histogram, late_steps(histories), bridged(histories)];
+    blocks.extend(figures.into_iter().flatten().map(Block::from));
     blocks
 }
 
@@ -82,32 +67,27 @@ fn histogram(note: &TimingNote) -> Option<Figure> {
 fn late_steps(histories: &Histories<'_>) -> Option<Figure> {
     let bridged = histories.findings.view.column("main.bridged")?;
     let late = bridged.windows(2).filter(|pair| pair[0] == 0.0 && pair[1] > 0.0).count();
-    if late == 0 {
-        return None;
-    }
-    let curves = vec![(Role::Error, "ticks in a row", bridged.into())];
-    let mut pane = histories.plain("Ticks extrapolated", "–", curves).high(160.0);
-    let rates = histories.findings.experiment.as_ref().and_then(Experiment::rates);
-    if let Some(rates) = rates {
+    let curve = (Role::Error, "ticks in a row", bridged);
+    let mut pane = histories.plain("Ticks extrapolated", "–", &[curve]).high(160.0);
+    if let Some(rates) = histories.findings.experiment.as_ref().and_then(Experiment::rates) {
         pane = pane.limit(rates.bridge as f64, format!("{} allowed", rates.bridge));
     }
     let caption = format!(
-        "Points that a late step of the main loop had not delivered were \
-                           extrapolated, {} times.",
+        "Points that a late step of the main loop had not delivered were extrapolated, {} times.",
         count(late as u64)
     );
-    Some(histories.figure("Late steps of the main loop", caption, vec![pane]))
+    (late > 0).then(|| histories.figure("Late steps of the main loop", caption, vec![pane]))
 }
 
 /// When answers of a rig behind a wire were missing.
 fn bridged(histories: &Histories<'_>) -> Option<Figure> {
     let view = &histories.findings.view;
     let column = view.column("rig.bridged").filter(|_| view.bridged > 0)?;
-    let curves = vec![(Role::Error, "ticks in a row", column.into())];
-    let panes = vec![histories.plain("Ticks without an answer", "–", curves).high(160.0)];
+    let curve = (Role::Error, "ticks in a row", column);
+    let pane = histories.plain("Ticks without an answer", "–", &[curve]).high(160.0);
     let caption = "Ticks in a row that had no answer of the rig when they needed one. The loop \
                    went on with what stood in for it; no curve or number above shows that.";
-    Some(histories.figure("Answers of the rig that did not come in time", caption, panes))
+    Some(histories.figure("Answers of the rig that did not come in time", caption, vec![pane]))
 }
 
 /// Overruns and what the threads got, in sentences.
@@ -145,16 +125,6 @@ fn told(latency: &LatencyNote) -> (&'static str, &'static str) {
     }
 }
 
-fn quantiles(latency: &LatencyNote) -> [(&'static str, f64); 5] {
-    [
-        ("p50", latency.p50_s),
-        ("p90", latency.p90_s),
-        ("p99", latency.p99_s),
-        ("p99.9", latency.p999_s),
-        ("max", latency.max_s),
-    ]
-}
-
 /// A time in microseconds, to a tenth below a hundred.
 fn microseconds(seconds: f64) -> String {
     let value = 1e6 * seconds;
@@ -177,7 +147,8 @@ fn label_long(notice: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{html, sample, summary_json, summary_text};
+    use super::super::html;
+    use super::super::tests::{json, sample, text};
     use super::*;
     use crate::page::figure::Scale;
 
@@ -214,7 +185,7 @@ mod tests {
     #[test]
     fn every_form_tells_the_same_and_nothing_marks_up() {
         let record = timed();
-        let (page, text) = (html(&record).unwrap(), summary_text(&record));
+        let (page, text) = (html(&record).unwrap(), text(&record));
         for form in [&page, &text] {
             for words in ["98.8", "12300", "2 ticks late", "12 periods", "at most 11 in a row"] {
                 assert!(form.contains(words), "{words}");
@@ -223,7 +194,7 @@ mod tests {
         assert!(page.contains("Latency histograms"));
         assert!(!page.contains("loop <i>") && !page.contains("<b>priority"));
         assert!(!text.contains('\u{1b}'));
-        let json = summary_json(&record);
+        let json = json(&record);
         assert_eq!(json["timing"]["latencies"][0]["p99_s"], 9.876e-5);
         assert_eq!(json["timing"]["missed"], 12);
     }
@@ -232,7 +203,7 @@ mod tests {
     fn a_rehearsal_says_nothing_of_it() {
         let record = sample::benchmark().rows(500).record();
         assert!(!html(&record).unwrap().contains("id=\"timing\""));
-        assert_eq!(summary_json(&record)["timing"], serde_json::Value::Null);
+        assert_eq!(json(&record)["timing"], serde_json::Value::Null);
     }
 
     #[test]

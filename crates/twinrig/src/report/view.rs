@@ -10,6 +10,7 @@ use runtime::record::{self, InterfaceDof, Record};
 
 use super::ReportError;
 use crate::assembly::MODAL_UNIT;
+use crate::page::text::label;
 
 /// A checked record. Every column has one length, and a time if it has any rows.
 pub(super) struct View<'a> {
@@ -77,7 +78,7 @@ impl<'a> View<'a> {
         let mut columns = HashMap::with_capacity(record.columns.len());
         for (channel, column) in record.channels.iter().zip(&record.columns) {
             if column.len() != rows {
-                let channel = crate::page::text::label(&channel.name);
+                let channel = label(&channel.name);
                 return Err(ReportError::ColumnLength {
                     channel,
                     rows: column.len(),
@@ -190,6 +191,19 @@ impl<'a> View<'a> {
     pub(super) fn reached(&self, phase: Phase, from_s: f64) -> Option<f64> {
         let mut rows = self.phases.iter().zip(self.time);
         rows.find(|(at, time)| **at == Some(phase) && **time >= from_s).map(|(_, time)| *time)
+    }
+
+    /// The name of an interface DOF where there are several.
+    pub(super) fn told_apart(&self, interface: usize) -> Option<String> {
+        (self.interfaces.len() > 1).then(|| label(&self.interfaces[interface].name))
+    }
+
+    /// Words with that name.
+    pub(super) fn named(&self, words: &str, interface: usize) -> String {
+        match self.told_apart(interface) {
+            Some(name) => format!("{words}, interface {name}"),
+            None => words.to_owned(),
+        }
     }
 
     /// Number of rows of the test proper.
@@ -325,7 +339,7 @@ fn declared(experiment: &Experiment) -> Vec<InterfaceDof> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::sample;
+    use super::super::tests::sample;
     use super::*;
 
     fn seen(record: &Record) -> View<'_> {

@@ -8,6 +8,7 @@ use super::row::{Columns, Row};
 use crate::error::Error;
 pub use crate::journal::Opening;
 use crate::journal::{Journal as Lines, Kind};
+use crate::table::csv_text;
 
 /// An open journal; nobody else can open it meanwhile.
 #[derive(Debug)]
@@ -40,7 +41,7 @@ impl Journal {
 
     /// Appends a row, in one piece.
     pub fn append(&mut self, row: &Row) -> Result<(), Error> {
-        self.lines.append(&csv_line(&self.columns.fields(row)))
+        self.lines.append(&csv_text(self.columns.fields(row), []))
     }
 
     /// That rows were damaged and left out, in words.
@@ -52,12 +53,4 @@ impl Journal {
     pub fn sync(&self) -> Result<(), Error> {
         self.lines.sync()
     }
-}
-
-/// One line of comma-separated text, with its end.
-pub(super) fn csv_line(fields: &[String]) -> String {
-    let mut writer = csv::Writer::from_writer(Vec::new());
-    writer.write_record(fields).expect("a vector takes every record");
-    let bytes = writer.into_inner().expect("a vector can be flushed");
-    String::from_utf8(bytes).expect("fields are text")
 }

@@ -12,7 +12,6 @@
 
 mod journal;
 pub mod page;
-mod pool;
 mod results;
 mod row;
 mod run;
@@ -24,8 +23,7 @@ mod together;
 /// How a variant ended.
 pub use crate::onlooker::VariantStatus;
 pub use journal::{Journal, Opening};
-pub use pool::run_all;
-pub use results::{Pace, RecordedVariant, Sweep, SweepOptions};
+pub use results::{RecordedVariant, Sweep, SweepOptions};
 pub use row::{Columns, Metric, Row, RowTrip};
 pub use run::Workspace;
 pub use study::{Study, Variant};

@@ -3,11 +3,14 @@
 use numerics::distribution::{Distribution, Truncation};
 
 use super::{Row, Study, Summary, VariantStatus};
-use crate::page::text::{count, counted, label, number, number_or_dash, prefixed, seconds};
+use crate::page::text::{
+    count, counted, label, number, number_or_dash, prefixed, quantity, seconds,
+};
 use crate::page::{
     Axis, Block, Figure, Grade, KeyNumber, Page, Pane, Point, Role, Section, Series,
 };
 use crate::page::{Symbol, Table, Verdict, Width};
+use crate::words::titled;
 use experiment::sweep::{SensorNoise, Spread, Variation};
 
 /// Variants whose points the page carries; the tables count them all.
@@ -116,19 +119,14 @@ fn facts(study: &Study, summary: &Summary) -> Vec<(String, String)> {
 }
 
 fn results(study: &Study, summary: &Summary) -> Vec<Block> {
-    let header = ["", "Criterion", "Mean", "SD", "Min", "Median", "95 %", "Max", "Unit", "Max in"];
+    let header = ["", "Criterion", "Unit", "Mean", "SD", "Min", "Median", "95 %", "Max", "Max in"];
     let rows = summary.statistics.iter().map(|statistics| {
         let metric = &statistics.metric;
-        let n = statistics.numbers.as_ref();
-        let cells = n.map(|n| [n.mean, n.sd, n.min, n.median, n.p95, n.max]);
-        let largest = cells.map_or(0.0, |cells| cells[2].abs().max(cells[5].abs()));
-        let (unit, scale) = prefixed(&metric.unit, largest);
-        let cells = (0..6).map(move |at| number_or_dash(cells.map(|cells| scale * cells[at])));
-        let largest = n.map_or_else(|| "–".to_owned(), |n| n.largest_in.to_string());
-        let names = [label(&metric.id), label(&metric.quantity)];
-        names.into_iter().chain(cells).chain([unit, largest])
+        let (unit, cells) = statistics.cells();
+        [label(&metric.id), label(&metric.quantity), unit].into_iter().chain(cells)
     });
-    let mut blocks = vec![Table::new("Variants that ran to their end", &header).rows(rows).into()];
+    let table = Table::new(&header).titled("Variants that ran to their end").filled(rows);
+    let mut blocks = vec![table.into()];
     blocks.extend(worst(study, summary).into_iter().flatten());
     blocks.extend(stopped(summary));
     blocks
@@ -136,14 +134,9 @@ fn results(study: &Study, summary: &Summary) -> Vec<Block> {
 
 /// The variant to look at first.
 fn worst(study: &Study, summary: &Summary) -> Option<[Block; 2]> {
-    let row = summary.worst.map(|at| &summary.rows[at])?;
+    let row = summary.worst()?;
     let values = summary.columns.parameters.iter().zip(&row.variant.values);
-    let values = values.map(|((path, unit), value)| {
-        let (unit, scale) = prefixed(unit, value.unwrap_or(0.0).abs());
-        format!("{path} = {} {unit}", number_or_dash(value.map(|v| scale * v)))
-            .trim_end()
-            .to_owned()
-    });
+    let values = values.map(|((path, unit), value)| format!("{path} = {}", quantity(*value, unit)));
     let words = format!(
         "The variant to look at first is {} (seed {}): {}. Alone and with its full record:",
         row.variant.index,
@@ -169,8 +162,8 @@ fn stopped(summary: &Summary) -> Option<Block> {
         let (index, seed) = (row.variant.index.to_string(), row.variant.seed.to_string());
         [index, seed, outcome, time, label(&row.reason)]
     });
-    let header = ["Variant", "Seed", "VariantStatus", "Time [s]", "Reason"];
-    let mut inner = vec![Table::new("", &header).rows(cells).into()];
+    let header = ["Variant", "Seed", "Outcome", "Time [s]", "Reason"];
+    let mut inner = vec![Table::new(&header).filled(cells).into()];
     if rows.len() > SHOWN_ROWS {
         inner.push(Block::Text(format!("The first {SHOWN_ROWS}.")));
     }
@@ -282,7 +275,8 @@ fn sensitivity(summary: &Summary) -> Table {
     }
     rows.sort_by(|a, b| b.0.total_cmp(&a.0));
     let header = ["Criterion", "Parameter", "Rank correlation [–]"];
-    Table::new("What matters most", &header).rows(rows.into_iter().take(12).map(|(_, row)| row))
+    let rows = rows.into_iter().take(12).map(|(_, row)| row);
+    Table::new(&header).titled("What matters most").filled(rows)
 }
 
 /// Spearman's coefficient: the correlation of the ranks, equal values sharing theirs.
@@ -307,17 +301,13 @@ fn rank_correlation(x: &[f64], y: &[f64]) -> Option<f64> {
     (size > 0.0).then(|| sum(&x, &y) / size)
 }
 
-fn titled(name: &str, unit: &str) -> String {
-    if unit.is_empty() { label(name) } else { format!("{} [{unit}]", label(name)) }
-}
-
 fn parameters(study: &Study) -> Table {
     let rows = study.spec().vary.iter().map(|Variation { target, spread }| {
         let (unit, scale) = prefixed(target.measure.unit(), target.declared.unwrap_or(0.0).abs());
         let declared = number_or_dash(target.declared.map(|value| scale * value));
         [target.path.clone(), declared, unit, words(spread, scale)]
     });
-    Table::new("", &["Parameter", "Declared", "Unit", "Varies"]).rows(rows)
+    Table::new(&["Parameter", "Declared", "Unit", "Varies"]).filled(rows)
 }
 
 fn words(spread: &Spread, scale: f64) -> String {

@@ -3,14 +3,17 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Component, Path};
-use std::time::{Duration, Instant};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc;
+use std::thread;
+use std::time::Instant;
 
-use runtime::record::{Existing, Role};
+use runtime::record::{Purpose, Role};
 use runtime::stop::StopHandle;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::{Journal, Opening, Row, Study, Summary, VariantStatus, Workspace, run_all};
+use super::{BATCH, Journal, Opening, Row, Study, Summary, VariantStatus, Workspace};
 use crate::error::Error;
 use crate::onlooker::{Event, Onlooker};
 use crate::run::{Run, RunOptions};
@@ -54,31 +57,12 @@ pub struct Sweep {
     /// Every variant.
     #[serde(skip)]
     pub summary: Summary,
-    /// How fast the variants ran.
+    /// Threads that had something to do.
     #[serde(skip)]
-    pub pace: Pace,
+    pub busy_threads: usize,
     /// The files in the folder.
     #[serde(skip)]
     pub files: Vec<String>,
-}
-
-/// How fast the variants ran.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Pace {
-    /// Variants that were run.
-    pub variants: usize,
-    /// Threads that ran them.
-    pub threads: usize,
-    /// What it took.
-    pub elapsed: Duration,
-}
-
-impl Pace {
-    /// Tests per second.
-    pub fn per_second(&self) -> Option<f64> {
-        let rate = self.variants as f64 / self.elapsed.as_secs_f64();
-        (self.variants > 0 && rate.is_finite()).then_some(rate)
-    }
 }
 
 /// One variant alone.
@@ -89,7 +73,7 @@ pub struct RecordedVariant {
     /// Where its files are, if they were asked for.
     pub folder: Option<String>,
     /// The summary of its record.
-    pub summary: Value,
+    pub summary: Option<crate::report::Summary>,
     /// The study.
     #[serde(skip)]
     pub study: Study,
@@ -136,7 +120,9 @@ impl Test {
             onlooker.event(&Event::Resumed { count: resumed_variants, what: "variants" });
         }
         let threads = options.threads.unwrap_or_else(crate::machine::cores);
-        let pace = run_open(&study, threads, &mut journal, &mut rows, stop, onlooker)?;
+        let start = Instant::now();
+        run_all(&study, threads, &mut journal, &mut rows, stop, onlooker)?;
+        let (elapsed_s, ran) = (start.elapsed().as_secs_f64(), rows.len() - resumed_variants);
         let summary = Summary::new(study.columns(), rows.into_values().collect());
         let document = summary.json(&study);
         let files = [
@@ -149,12 +135,12 @@ impl Test {
             folder: folder.display().to_string(),
             resumed_variants,
             threads,
-            elapsed_s: pace.elapsed.as_secs_f64(),
-            tests_per_s: pace.per_second(),
+            busy_threads: threads.min(ran).max(1),
+            elapsed_s,
+            tests_per_s: Some(ran as f64 / elapsed_s).filter(|rate| ran > 0 && rate.is_finite()),
             document,
             study,
             summary,
-            pace,
         })
     }
 
@@ -177,34 +163,69 @@ impl Test {
         Ok(RecordedVariant {
             variant: summary.row_json(&row),
             folder: run.as_ref().map(|run| run.folder.clone()),
-            summary: run.map_or(Value::Null, |run| run.summary),
+            summary: run.map(|run| run.summary),
             study,
             row,
         })
     }
 }
 
-/// Runs what has no row yet.
-fn run_open(
+/// Runs every variant that has no row yet and appends its row to the journal.
+/// Every thread takes a few variants at a time, so that none waits long for
+/// a slow one.
+/// Pressing `stop` ends it behind the variants that are under way.
+fn run_all(
     study: &Study,
     threads: usize,
     journal: &mut Journal,
     rows: &mut BTreeMap<u64, Row>,
     stop: &StopHandle,
     onlooker: &mut dyn Onlooker,
-) -> Result<Pace, Error> {
-    let (start, before, all) = (Instant::now(), rows.len(), study.spec().variants());
-    let mut done = before as u64;
-    onlooker.progress(done, all);
-    run_all(study, threads, journal, rows, stop, |row| {
-        done += 1;
-        let (status, unstable) = (row.outcome, row.stable == Some(false));
-        onlooker.event(&Event::Variant { status, unstable });
-        onlooker.progress(done, all);
-    })?;
-    journal.sync()?;
-    let variants = rows.len() - before;
-    Ok(Pace { variants, threads: threads.min(variants).max(1), elapsed: start.elapsed() })
+) -> Result<(), Error> {
+    let all = study.spec().variants();
+    onlooker.progress(rows.len() as u64, all);
+    let open: Vec<u64> = (1..=all).filter(|index| !rows.contains_key(index)).collect();
+    let next = AtomicUsize::new(0);
+    let threads = threads.clamp(1, open.len().max(1));
+    // Small enough that no thread stands idle while others have more than one left.
+    let batch = open.len().div_ceil(threads).clamp(1, BATCH);
+    let open: Vec<&[u64]> = open.chunks(batch).collect();
+    // A few rows may wait for the disk; more would only fill the memory.
+    let (sender, receiver) = mpsc::sync_channel(4 * threads);
+    thread::scope(|scope| {
+        for _ in 0..threads {
+            let (sender, next, open) = (sender.clone(), &next, &open);
+            scope.spawn(move || {
+                let mut workspace = Workspace::default();
+                while let Some(some) = open.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    if stop.presses() > 0 {
+                        return;
+                    }
+                    for row in study.run_some(some, &mut workspace) {
+                        if sender.send(row).is_err() {
+                            // Nobody takes rows any more.
+                            return;
+                        }
+                    }
+                }
+            });
+        }
+        // The threads hold the only senders: when they end, so does the loop.
+        drop(sender);
+        let gather = || {
+            for row in receiver {
+                let row = row?;
+                journal.append(&row)?;
+                let (status, unstable) = (row.outcome, row.stable == Some(false));
+                rows.insert(row.variant.index, row);
+                onlooker.event(&Event::Variant { status, unstable });
+                onlooker.progress(rows.len() as u64, all);
+            }
+            journal.sync()?;
+            if stop.presses() > 0 { Err(Error::Stopped) } else { Ok(()) }
+        };
+        gather()
+    })
 }
 
 /// Writes everything about one variant.
@@ -219,7 +240,7 @@ fn record_variant(
     let (name, files) = (study.variant_name(&row.variant), study.files().to_vec());
     let test = Test::of_variant(&name, &text, files)?;
     let assembly = test.assembly()?;
-    let taken = RunFolder::take(folder, Role::Loop, Existing::Replace)?;
+    let taken = RunFolder::take(folder, Role::Loop, Purpose::Rehearsal)?;
     let run = test.run_in(assembly, &taken, RunOptions::default(), stop, onlooker)?;
     write_whole(&folder.join("experiment.toml"), &text)?;
     // The files that it names beside it, so that it can be run there; those outside

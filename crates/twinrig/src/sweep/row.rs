@@ -1,12 +1,14 @@
 //! One variant's result as a row of the table.
 
-use analysis::criteria;
+use analysis::criteria::{self, Criterion};
 use csv::StringRecord;
+use runtime::reference::Reference;
 use serde::Serialize;
 
 use super::study::Variant;
 use crate::assembly::Assembly;
 use crate::onlooker::VariantStatus;
+use crate::words::titled;
 use experiment::SweepSpec;
 
 /// What became of one variant.
@@ -69,28 +71,7 @@ impl Columns {
             quantity: quantity.to_owned(),
             unit: unit.to_owned(),
         };
-        let interfaces: Vec<String> = (1..=assembly.count()).map(|i| i.to_string()).collect();
-        let empty: &[f64] = &[];
-        let at: Vec<criteria::Interface<'_>> = interfaces
-            .iter()
-            .map(|name| criteria::Interface {
-                name,
-                desired: empty,
-                measured: empty,
-                reference: None,
-            })
-            .collect();
-        let floors: Vec<criteria::Floor<'_>> = floors(assembly)
-            .into_iter()
-            .map(|dof| criteria::Floor {
-                name: assembly.simulated_name(dof),
-                numerical: empty,
-                reference: None,
-            })
-            .collect();
-        let signals =
-            criteria::Signals { rate_hz: 1.0, longest_lag: 0, interfaces: &at, floors: &floors };
-        let mut metrics: Vec<Metric> = criteria::evaluate(&signals)
+        let mut metrics: Vec<Metric> = evaluated(assembly, &Signals::default(), None)
             .into_iter()
             .map(|criterion| metric(&criterion.id, &criterion.quantity, criterion.unit))
             .collect();
@@ -105,10 +86,6 @@ impl Columns {
 
     /// The head of the table.
     pub fn head(&self) -> Vec<String> {
-        let titled = |name: &str, unit: &str| match unit {
-            "" => name.to_owned(),
-            unit => format!("{name} [{unit}]"),
-        };
         let mut head: Vec<String> = ["variant", "draw", "seed"].map(str::to_owned).to_vec();
         head.extend(self.parameters.iter().map(|(path, unit)| titled(path, unit)));
         head.extend(STATUS.map(str::to_owned));
@@ -137,41 +114,76 @@ impl Columns {
 
     /// Reads what [`fields`](Self::fields) has written; `None` if it is something else.
     pub fn row(&self, fields: &StringRecord) -> Option<Row> {
-        let (parameters, metrics) = (self.parameters.len(), self.metrics.len());
-        if fields.len() != 3 + parameters + STATUS.len() + metrics {
-            return None;
-        }
-        let field = |at: usize| fields.get(at);
-        let number = |at: usize| match field(at)? {
+        let mut fields = fields.iter();
+        let mut next = || fields.next();
+        let number = |text: &str| match text {
             "" => Some(None),
             text => text.parse::<f64>().ok().map(Some),
         };
-        let status = 3 + parameters;
-        let outcome = VariantStatus::ALL.into_iter().find(|o| Some(o.word()) == field(status))?;
-        let stable = match field(status + 1)? {
+        let variant = Variant {
+            index: next()?.parse().ok()?,
+            draw: next()?.parse().ok()?,
+            seed: next()?.parse().ok()?,
+            values: self.parameters.iter().map(|_| number(next()?)).collect::<Option<_>>()?,
+        };
+        let word = next()?;
+        let outcome = VariantStatus::ALL.into_iter().find(|outcome| outcome.word() == word)?;
+        let stable = match next()? {
             "yes" => Some(true),
             "no" => Some(false),
             "" => None,
             _ => return None,
         };
-        let kind = Some(field(status + 2)?.to_owned()).filter(|kind| !kind.is_empty());
-        let trip = kind.zip(number(status + 3)?).map(|(kind, time_s)| RowTrip { kind, time_s });
-        Some(Row {
-            variant: Variant {
-                index: field(0)?.parse().ok()?,
-                draw: field(1)?.parse().ok()?,
-                seed: field(2)?.parse().ok()?,
-                values: (3..status).map(number).collect::<Option<_>>()?,
-            },
-            outcome,
-            stable,
-            trip,
-            reason: field(status + 4)?.to_owned(),
-            metrics: (0..metrics)
-                .map(|at| number(status + STATUS.len() + at))
-                .collect::<Option<_>>()?,
-        })
+        let kind = Some(next()?.to_owned()).filter(|kind| !kind.is_empty());
+        let trip = kind.zip(number(next()?)?).map(|(kind, time_s)| RowTrip { kind, time_s });
+        let reason = next()?.to_owned();
+        let metrics = self.metrics.iter().map(|_| number(next()?)).collect::<Option<_>>()?;
+        let row = Row { variant, outcome, stable, trip, reason, metrics };
+        fields.next().is_none().then_some(row)
     }
+}
+
+/// The signals of a run; none of one that has not been.
+#[derive(Debug, Default)]
+pub(super) struct Signals {
+    pub(super) desired: Vec<Vec<f64>>,
+    pub(super) measured: Vec<Vec<f64>>,
+    pub(super) floors: Vec<Vec<f64>>,
+}
+
+/// The criteria of a run, from the same formulas as in a report.
+pub(super) fn evaluated(
+    assembly: &Assembly,
+    signals: &Signals,
+    reference: Option<&Reference>,
+) -> Vec<Criterion> {
+    fn at(columns: &[Vec<f64>], place: usize) -> &[f64] {
+        columns.get(place).map_or(&[], Vec::as_slice)
+    }
+    let names: Vec<String> = (1..=assembly.count()).map(|i| i.to_string()).collect();
+    let interface = |(place, name)| criteria::Interface {
+        name,
+        desired: at(&signals.desired, place),
+        measured: at(&signals.measured, place),
+        reference: reference.and_then(|of| of.interface.get(place)).map(Vec::as_slice),
+    };
+    let floor = |(place, dof)| criteria::Floor {
+        name: assembly.simulated_name(dof),
+        numerical: at(&signals.floors, place),
+        reference: reference.and_then(|of| of.displacement.get(dof)).map(Vec::as_slice),
+    };
+    let rate_hz = 1.0 / assembly.integrator.step_s / assembly.every as f64;
+    criteria::evaluate(&criteria::Signals {
+        rate_hz,
+        longest_lag: criteria::benchmark_lags(rate_hz),
+        interfaces: &names
+            .iter()
+            .map(String::as_str)
+            .enumerate()
+            .map(interface)
+            .collect::<Vec<_>>(),
+        floors: &floors(assembly).into_iter().enumerate().map(floor).collect::<Vec<_>>(),
+    })
 }
 
 /// The DOFs that have criteria of their own: recorded, not at the interface, and no

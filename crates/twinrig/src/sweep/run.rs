@@ -10,7 +10,7 @@ use runtime::hybrid_loop::course::Stage;
 use runtime::numerical::Numerical;
 
 use super::VariantStatus;
-use super::row::{Row, RowTrip, floors};
+use super::row::{Row, RowTrip, Signals, evaluated, floors};
 use super::shared::Answer;
 use super::study::{Study, Variant, check_memory, check_size};
 use crate::assembly::{Assembly, LoopOptions, Recording};
@@ -23,9 +23,7 @@ use experiment::{Experiment, Severity};
 /// for its memory once.
 #[derive(Debug, Default)]
 pub struct Workspace {
-    desired: Vec<Vec<f64>>,
-    measured: Vec<Vec<f64>>,
-    floors: Vec<Vec<f64>>,
+    signals: Signals,
     peaks: Peaks,
     /// Where variants run in step, side by side.
     pub(super) lanes: criteria::Room,
@@ -147,8 +145,8 @@ impl Workspace {
     /// hold of the time before.
     fn run(&mut self, test: ArmedVariant, unstable_beyond: f64) -> Result<Ran, Failure> {
         let ArmedVariant { mut hybrid, assembly, answer, .. } = test;
-        self.make_room(&assembly)?;
-        let floors = floors(&assembly);
+        let (floors, frames) = (floors(&assembly), frames(&assembly)?);
+        self.clear(assembly.count(), floors.len(), frames);
         // What is found by the tick itself, and would be old before it.
         let two_rates = hybrid.two_rates().is_some();
         let late = two_rates || matches!(hybrid.source().numerical, Numerical::Continuous(_));
@@ -187,17 +185,11 @@ impl Workspace {
     }
 
     /// Makes room for the signals of a run; what was there is forgotten.
-    fn make_room(&mut self, assembly: &Assembly) -> Result<(), Failure> {
-        let frames = frames(assembly)?;
-        self.clear(assembly.count(), floors(assembly).len(), frames);
-        Ok(())
-    }
-
     fn clear(&mut self, interfaces: usize, floors: usize, frames: usize) {
         for (columns, count) in [
-            (&mut self.desired, interfaces),
-            (&mut self.measured, interfaces),
-            (&mut self.floors, floors),
+            (&mut self.signals.desired, interfaces),
+            (&mut self.signals.measured, interfaces),
+            (&mut self.signals.floors, floors),
         ] {
             columns.resize_with(count, Vec::new);
             for column in columns {
@@ -210,14 +202,16 @@ impl Workspace {
 
     #[inline]
     fn keep_desired(&mut self, numerical: &Numerical) {
-        for (column, desired) in self.desired.iter_mut().zip(&numerical.desired().displacement) {
+        for (column, desired) in
+            self.signals.desired.iter_mut().zip(&numerical.desired().displacement)
+        {
             column.push(*desired);
         }
     }
 
     #[inline]
     fn keep_motion(&mut self, x: &[f64], floors: &[usize]) {
-        for (column, &dof) in self.floors.iter_mut().zip(floors) {
+        for (column, &dof) in self.signals.floors.iter_mut().zip(floors) {
             column.push(x[dof]);
         }
     }
@@ -225,7 +219,7 @@ impl Workspace {
     #[inline]
     fn keep_measured(&mut self, hybrid: &HybridLoop) {
         let (measured, peaks) = (hybrid.measured(), &mut self.peaks);
-        let columns = self.measured.iter_mut().zip(&self.desired);
+        let columns = self.signals.measured.iter_mut().zip(&self.signals.desired);
         for ((column, desired), (&x, &force)) in
             columns.zip(measured.displacement.iter().zip(&measured.force))
         {
@@ -238,14 +232,15 @@ impl Workspace {
     }
 
     fn drop_motion(&mut self) {
-        for column in self.desired.iter_mut().chain(&mut self.floors) {
+        for column in self.signals.desired.iter_mut().chain(&mut self.signals.floors) {
             column.pop();
         }
     }
 
     /// Whether the interface has left all bounds.
     fn ran_away(&self, answer: &Answer, beyond: f64) -> bool {
-        let mut columns = self.desired.iter().zip(&self.measured).zip(&answer.peaks);
+        let mut columns =
+            self.signals.desired.iter().zip(&self.signals.measured).zip(&answer.peaks);
         columns.any(|((desired, measured), peak)| {
             let limit = beyond * peak;
             let far = |signal: &[f64]| criteria::exceeds(signal, limit);
@@ -253,43 +248,15 @@ impl Workspace {
         })
     }
 
-    /// The criteria by name, from the same formulas as in a report.
+    /// The criteria by name.
     fn criteria(&self, assembly: &Assembly, answer: &Answer) -> Vec<(String, Option<f64>)> {
-        let reference = &answer.reference;
-        let names: Vec<String> = (1..=assembly.count()).map(|i| i.to_string()).collect();
-        let interfaces: Vec<criteria::Interface<'_>> = names
-            .iter()
-            .enumerate()
-            .map(|(i, name)| criteria::Interface {
-                name,
-                desired: &self.desired[i],
-                measured: &self.measured[i],
-                reference: reference.interface.get(i).map(Vec::as_slice),
-            })
-            .collect();
-        let dofs = floors(assembly);
-        let floors: Vec<criteria::Floor<'_>> = dofs
-            .iter()
-            .zip(&self.floors)
-            .map(|(&dof, numerical)| criteria::Floor {
-                name: assembly.simulated_name(dof),
-                numerical,
-                reference: reference.displacement.get(dof).map(Vec::as_slice),
-            })
-            .collect();
-        let rate_hz = 1.0 / assembly.integrator.step_s / assembly.every as f64;
-        let signals = criteria::Signals {
-            rate_hz,
-            longest_lag: criteria::benchmark_lags(rate_hz),
-            interfaces: &interfaces,
-            floors: &floors,
-        };
+        let evaluated = evaluated(assembly, &self.signals, Some(&answer.reference));
         let mut found: Vec<(String, Option<f64>)> =
-            criteria::evaluate(&signals).into_iter().map(|c| (c.id, c.value)).collect();
-        let errors = interfaces.iter().map(|i| criteria::nrmse(i.measured, i.reference?));
+            evaluated.into_iter().map(|criterion| (criterion.id, criterion.value)).collect();
+        let both = self.signals.measured.iter().zip(&answer.reference.interface);
         // Of several interface DOFs the worst.
-        let worst = errors.flatten().reduce(f64::max);
-        found.push(("NRMSE".to_owned(), worst));
+        let worst = both.filter_map(|(of, reference)| criteria::nrmse(of, reference));
+        found.push(("NRMSE".to_owned(), worst.reduce(f64::max)));
         found
     }
 }

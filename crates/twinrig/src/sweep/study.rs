@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use model::excitation::Generate;
 use numerics::random::{Stream, fnv1a};
 use runtime::record::EmbeddedFile;
 
@@ -238,8 +239,7 @@ pub(super) fn check_size(values: f64) -> Result<(), Error> {
 /// Signals that draw their seed from the experiment's.
 fn unseeded(experiment: &Experiment) -> Vec<(String, Vec<Step>)> {
     let kind = |signal: &SignalSource| match signal {
-        SignalSource::Noise(noise) if noise.seed.is_none() => Some(SignalSource::NOISE),
-        SignalSource::Synthetic(quake) if quake.seed.is_none() => Some(SignalSource::SYNTHETIC),
+        SignalSource::Generated(signal) if signal.follows_seed() => Some(signal.key()),
         _ => None,
     };
     let key = |text: &str| Step::Key(text.to_owned());

@@ -4,9 +4,11 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::VariantStatus;
-use super::journal::csv_line;
 use super::row::{Columns, Metric, Row};
 use super::study::Study;
+use crate::page::text::prefixed;
+use crate::table::csv_text;
+use crate::words::number;
 
 /// The results of a study, in the order of the variants.
 #[derive(Debug, Clone, PartialEq)]
@@ -84,13 +86,14 @@ impl Summary {
         self.rows.iter().filter(|row| row.stable == Some(false)).count()
     }
 
+    /// The variant to look at first.
+    pub fn worst(&self) -> Option<&Row> {
+        self.worst.map(|at| &self.rows[at])
+    }
+
     /// The table, for spreadsheets and programs.
     pub fn csv(&self) -> String {
-        let mut text = csv_line(&self.columns.head());
-        for row in &self.rows {
-            text.push_str(&csv_line(&self.columns.fields(row)));
-        }
-        text
+        csv_text(self.columns.head(), self.rows.iter().map(|row| self.columns.fields(row)))
     }
 
     /// The same in short, for machines.
@@ -110,32 +113,41 @@ impl Summary {
             "failed": self.count(VariantStatus::Failed),
             "unstable": self.unstable(),
             "metrics": self.statistics,
-            "worst": self.worst.map(|at| self.row_json(&self.rows[at])),
+            "worst": self.worst().map(|row| self.row_json(row)),
         })
     }
 
     /// One variant, for machines.
     pub fn row_json(&self, row: &Row) -> Value {
-        let named = |names: Vec<&str>, values: &[Option<f64>]| -> Value {
-            names
-                .into_iter()
-                .zip(values)
-                .map(|(name, value)| (name.to_owned(), json!(value)))
-                .collect()
-        };
-        let parameters = self.columns.parameters.iter().map(|(path, _)| path.as_str()).collect();
-        let metrics = self.columns.metrics.iter().map(|metric| metric.id.as_str()).collect();
+        let Columns { parameters, metrics } = &self.columns;
+        let parameters =
+            parameters.iter().map(|(path, _)| path.clone()).zip(row.variant.values.clone());
+        let metrics = metrics.iter().map(|metric| metric.id.clone()).zip(row.metrics.clone());
         json!({
             "variant": row.variant.index,
             "draw": row.variant.draw,
             "seed": row.variant.seed,
-            "parameters": named(parameters, &row.variant.values),
+            "parameters": Value::from_iter(parameters),
             "outcome": row.outcome.word(),
             "stable": row.stable,
             "trip": row.trip,
             "reason": row.reason,
-            "metrics": named(metrics, &row.metrics),
+            "metrics": Value::from_iter(metrics),
         })
+    }
+}
+
+impl Statistics {
+    /// Mean, standard deviation, least, median, 95 %, largest, all in the unit that is told
+    /// first, and the variant with the largest.
+    pub fn cells(&self) -> (String, [String; 7]) {
+        let Some(n) = &self.numbers else {
+            return (self.metric.unit.clone(), std::array::from_fn(|_| "–".to_owned()));
+        };
+        let (unit, scale) = prefixed(&self.metric.unit, n.min.abs().max(n.max.abs()));
+        let [mean, sd, min, median, p95, max] =
+            [n.mean, n.sd, n.min, n.median, n.p95, n.max].map(|value| number(scale * value));
+        (unit, [mean, sd, min, median, p95, max, n.largest_in.to_string()])
     }
 }
 

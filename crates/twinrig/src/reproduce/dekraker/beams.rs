@@ -6,19 +6,15 @@
 //! grounded damper of 1000 N·s/m at node 5 of each.
 
 use model::reduction::assembly::{assemble, assemble_components, assemble_states};
-use model::reduction::response::Spread;
+use model::reduction::response::{Response, Spread};
 use model::reduction::state_space::{
-    Completion, StateChoice, StateModel, StateParts, StateRecipe, reduce_states, state_parts,
+    Completion, StateChoice, StateParts, StateRecipe, reduce_states, state_parts,
 };
 use model::reduction::trust::{component_eigenvalues, eigenvalue_errors, eigenvalues};
-use model::reduction::{
-    Component, Dampers, Method, ModeChoice, Recipe, ReducedModel, ReductionError, reduce,
-};
+use model::reduction::{Component, Dampers, Method, ModeChoice, Recipe, ReductionError, reduce};
 use model::structure::{BeamEnds, BeamSection, MassModel, Support, euler_bernoulli_beam};
 use nalgebra::{Complex, DMatrix};
-use numerics::resolvent::Resolvent;
-use numerics::second_order::SecondOrder;
-use numerics::sparse::SparseMatrix;
+use numerics::sparse::SparseError;
 
 const SECTION: BeamSection =
     BeamSection { flexural_rigidity_n_m2: 127.575, mass_per_length_kg_m: 0.7065 };
@@ -26,8 +22,6 @@ const ELEMENT_M: f64 = 0.05;
 const DAMPER_N_S_M: f64 = 1000.0;
 /// w of node 5, in both substructures.
 const DAMPER_DOF: usize = 8;
-/// The widest band looked at.
-const BAND_RAD_S: f64 = 5e4;
 /// The tip's deflection among the joints.
 const TIP: usize = 2;
 
@@ -89,10 +83,6 @@ pub(super) enum Variant {
 /// One reduction of the coupled beam.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct BeamRow {
-    /// |Im λ| or ω up to this is kept.
-    pub(super) cut_off_rad_s: f64,
-    /// How.
-    pub(super) variant: Variant,
     /// States of the coupled reduced model.
     pub(super) states: usize,
     /// Modes kept of I and II, rigid ones left out.
@@ -103,8 +93,6 @@ pub(super) struct BeamRow {
     pub(super) eigenvalues: Spread,
     /// Error of the tip's receptance in the band.
     pub(super) response: Spread,
-    /// Largest real part.
-    pub(super) growth_1_s: f64,
 }
 
 /// The substructures coupled as they are.
@@ -119,16 +107,17 @@ fn coupled() -> Result<Component, ReductionError> {
 pub(super) struct FullBeam {
     /// All eigenvalues.
     pub(super) eigenvalues: Vec<Complex<f64>>,
-    response: Resolvent,
+    /// Of the tip, over the widest band looked at.
+    response: Response,
 }
 
 impl FullBeam {
     /// Couples the substructures as they are.
     pub(super) fn new() -> Result<Self, ReductionError> {
         let component = coupled()?;
-        let eigenvalues = component_eigenvalues(&component)?;
-        let response = second_order_response(&component.matrices.map(SparseMatrix::to_dense))?;
-        Ok(Self { eigenvalues, response })
+        let omegas: Vec<f64> = frequencies().collect();
+        let response = Response::of_component(&component, &[TIP], &omegas)?;
+        Ok(Self { eigenvalues: component_eigenvalues(&component)?, response })
     }
 
     /// Real eigenvalues, slowest first.
@@ -140,7 +129,7 @@ impl FullBeam {
         real
     }
 
-    /// One row of the table.
+    /// One row of the table; |Im λ| or ω up to the cut-off is kept.
     pub(super) fn row(
         &self,
         cut_off_rad_s: f64,
@@ -155,20 +144,20 @@ impl FullBeam {
     }
 
     fn state_row(&self, cut_off: f64, completion: Completion) -> Result<BeamRow, ReductionError> {
-        let (model, parts) = coupled_states(cut_off, completion)?;
-        let values = model.eigenvalues()?;
-        let (a, b) = model.first_order(model::reduction::trust::Acceptance::Any)?;
-        // Boundary velocities in units of the cut-off, or rounding eats the response.
-        let joints = model.boundary.len();
-        let is_velocity = |k: usize| (joints..2 * joints).contains(&k);
-        let scale = |k: usize| if is_velocity(k) { cut_off } else { 1.0 };
-        let a = DMatrix::from_fn(a.nrows(), a.ncols(), |i, j| a[(i, j)] * scale(j) / scale(i));
-        let b = DMatrix::from_fn(b.nrows(), 1, |i, _| b[(i, TIP)] / scale(i));
-        let reduced = Resolvent::new(&a, &b, &unit_row(TIP, model.states()));
-        let kept = [parts[0].kept.len(), parts[1].kept.len()];
-        let rigid = parts[1].state_rigid_modes;
-        let variant = Variant::StateSpace(completion);
-        Ok(self.judged(cut_off, variant, model.states(), kept, rigid, &values, &reduced))
+        let ([one, two], (dofs, joints)) = (beams()?, boundaries(false));
+        let reduced = |component: &Component, boundary: &[usize]| {
+            let modes = StateChoice::Imaginary { omega_rad_s: cut_off };
+            let recipe = StateRecipe { completion, modes, boundary: boundary.to_vec() };
+            reduce_states(component, &recipe).map(|reduction| reduction.model)
+        };
+        let (one, two) = (reduced(&one, &dofs[0])?, reduced(&two, &dofs[1])?);
+        let model = assemble_states(&[&one, &two], &joints)?;
+        let response = Response::new(self.omegas(cut_off), |omega| {
+            model.receptance(omega).ok_or(ReductionError::Sparse(SparseError::Singular))
+        })?;
+        let (eigenvalues, response) = self.errors(cut_off, &model.eigenvalues()?, &response);
+        let (kept, rigid) = ([one.kept.len(), two.kept.len()], two.state_rigid_modes);
+        Ok(BeamRow { states: model.states(), kept, rigid, eigenvalues, response })
     }
 
     fn second_order_row(
@@ -177,47 +166,42 @@ impl FullBeam {
         method: Method,
         dampers: bool,
     ) -> Result<BeamRow, ReductionError> {
-        let (model, parts) = coupled_second_order(cut_off, method, dampers)?;
-        let reduced = second_order_response(&model.matrices)?;
-        let rigid = parts[1].omega_rad_s.iter().filter(|&&omega| omega == 0.0).count();
-        let kept = [parts[0].omega_rad_s.len(), parts[1].omega_rad_s.len() - rigid];
-        let variant = Variant::SecondOrder { method, dampers };
-        let values = eigenvalues(&model)?;
-        Ok(self.judged(cut_off, variant, model.states(), kept, rigid, &values, &reduced))
+        let ([one, two], (dofs, joints)) = (beams()?, boundaries(dampers));
+        let reduced = |component: &Component, boundary: &[usize]| {
+            let modes = ModeChoice::CutOff { omega_rad_s: cut_off };
+            let recipe = Recipe::rubin(boundary.to_vec(), modes);
+            let recipe = Recipe { method, dampers: Dampers::Inside, ..recipe };
+            reduce(component, &recipe).map(|reduction| reduction.model)
+        };
+        let (one, two) = (reduced(&one, &dofs[0])?, reduced(&two, &dofs[1])?);
+        let model = assemble(&[&one, &two], &joints)?;
+        let response = Response::of_model(&model, &self.omegas(cut_off))?;
+        let (eigenvalues, response) = self.errors(cut_off, &eigenvalues(&model)?, &response);
+        let rigid = two.omega_rad_s.iter().filter(|&&omega| omega == 0.0).count();
+        let kept = [one.omega_rad_s.len(), two.omega_rad_s.len() - rigid];
+        Ok(BeamRow { states: model.states(), kept, rigid, eigenvalues, response })
     }
 
-    fn judged(
+    /// The frequencies of the table up to a cut-off.
+    fn omegas(&self, cut_off: f64) -> Vec<f64> {
+        let all = self.response.omegas_rad_s.iter().copied();
+        all.take_while(|&omega| omega <= cut_off).collect()
+    }
+
+    /// How far eigenvalues and the tip's receptance are off.
+    fn errors(
         &self,
-        cut_off_rad_s: f64,
-        variant: Variant,
-        states: usize,
-        kept: [usize; 2],
-        rigid: usize,
+        cut_off: f64,
         values: &[Complex<f64>],
-        reduced: &Resolvent,
-    ) -> BeamRow {
-        let at = |response: &Resolvent, omega: f64| {
-            response.at(Complex::new(0.0, omega)).map_or(Complex::ZERO, |h| h[(0, 0)])
-        };
-        let errors: Vec<f64> = frequencies()
-            .filter(|&omega| omega <= cut_off_rad_s)
-            .map(|omega| {
-                let full = at(&self.response, omega);
-                (at(reduced, omega) - full).norm() / full.norm()
-            })
+        reduced: &Response,
+    ) -> (Spread, Spread) {
+        let pairs = reduced.receptances.iter().zip(&self.response.receptances);
+        let errors: Vec<f64> = pairs
+            .map(|(own, full)| (own[(TIP, TIP)] - full[(0, 0)]).norm() / full[(0, 0)].norm())
             .collect();
-        let eigen = eigenvalue_errors(&self.eigenvalues, values, cut_off_rad_s);
         let none = Spread { max: f64::NAN, median: f64::NAN, worst: 0 };
-        BeamRow {
-            cut_off_rad_s,
-            variant,
-            states,
-            kept,
-            rigid,
-            eigenvalues: Spread::of(&eigen).unwrap_or(none),
-            response: Spread::of(&errors).unwrap_or(none),
-            growth_1_s: values.iter().map(|value| value.re).fold(f64::NEG_INFINITY, f64::max),
-        }
+        let eigenvalues = eigenvalue_errors(&self.eigenvalues, values, cut_off);
+        (Spread::of(&eigenvalues).unwrap_or(none), Spread::of(&errors).unwrap_or(none))
     }
 }
 
@@ -226,62 +210,6 @@ impl FullBeam {
 fn frequencies() -> impl Iterator<Item = f64> {
     let slow = (0..300).map(|k| 100.0 * 20_f64.powf(f64::from(k) / 299.0));
     slow.chain((0..1500).map(|k| 2000.0 + 48_000.0 * f64::from(k) / 1499.0))
-}
-
-fn unit_row(place: usize, size: usize) -> DMatrix<f64> {
-    let mut row = DMatrix::zeros(1, size);
-    row[(0, place)] = 1.0;
-    row
-}
-
-/// Receptance of the tip from M, B and K; velocities in units of the band, or
-/// rounding eats the response.
-fn second_order_response(matrices: &SecondOrder) -> Result<Resolvent, ReductionError> {
-    let SecondOrder { mass, damping, stiffness } = matrices;
-    let n = mass.nrows();
-    let factor = mass.clone().cholesky().ok_or(ReductionError::MassNotPositiveDefinite(0))?;
-    let mut a = DMatrix::zeros(2 * n, 2 * n);
-    a.view_mut((0, n), (n, n)).fill_diagonal(BAND_RAD_S);
-    a.view_mut((n, 0), (n, n)).copy_from(&(factor.solve(stiffness) / -BAND_RAD_S));
-    a.view_mut((n, n), (n, n)).copy_from(&-factor.solve(damping));
-    let mut b = DMatrix::zeros(2 * n, 1);
-    let push = factor.solve(&unit_row(TIP, n).transpose());
-    b.rows_mut(n, n).copy_from(&(push / BAND_RAD_S));
-    Ok(Resolvent::new(&a, &b, &unit_row(TIP, 2 * n)))
-}
-
-fn coupled_states(
-    cut_off: f64,
-    completion: Completion,
-) -> Result<(StateModel, [StateModel; 2]), ReductionError> {
-    let components = beams()?;
-    let (dofs, joints) = boundaries(false);
-    let reduced = |side: usize| {
-        let modes = StateChoice::Imaginary { omega_rad_s: cut_off };
-        let recipe = StateRecipe { completion, modes, boundary: dofs[side].clone() };
-        Ok::<_, ReductionError>(reduce_states(&components[side], &recipe)?.model)
-    };
-    let parts = [reduced(0)?, reduced(1)?];
-    Ok((assemble_states(&[&parts[0], &parts[1]], &joints)?, parts))
-}
-
-fn coupled_second_order(
-    cut_off: f64,
-    method: Method,
-    dampers: bool,
-) -> Result<(ReducedModel, [ReducedModel; 2]), ReductionError> {
-    let components = beams()?;
-    let (dofs, joints) = boundaries(dampers);
-    let reduced = |side: usize| {
-        let recipe = Recipe {
-            method,
-            dampers: Dampers::Inside,
-            ..Recipe::rubin(dofs[side].clone(), ModeChoice::CutOff { omega_rad_s: cut_off })
-        };
-        Ok::<_, ReductionError>(reduce(&components[side], &recipe)?.model)
-    };
-    let parts = [reduced(0)?, reduced(1)?];
-    Ok((assemble(&[&parts[0], &parts[1]], &joints)?, parts))
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ const RATE_HZ: f64 = 1024.0;
 
 /// What the record to make looks like.
 #[derive(Clone)]
-pub(super) struct Sample {
+pub(crate) struct Sample {
     rows: usize,
     dofs: usize,
     interfaces: usize,
@@ -16,30 +16,30 @@ pub(super) struct Sample {
 }
 
 /// Three floors, the lowest at the interface, 40 s.
-pub(super) fn benchmark() -> Sample {
+pub(crate) fn benchmark() -> Sample {
     Sample { rows: 40 * 1024, dofs: 3, interfaces: 1, reference: true, trip_row: None }
 }
 
 /// The same, unstable, stopped by the stability warning.
-pub(super) fn tripped() -> Sample {
+pub(crate) fn tripped() -> Sample {
     Sample { rows: 14 * 1024, trip_row: Some(10 * 1024 + 256), ..benchmark() }
 }
 
 impl Sample {
-    pub(super) fn rows(self, rows: usize) -> Self {
+    pub(crate) fn rows(self, rows: usize) -> Self {
         Self { rows, ..self }
     }
 
-    pub(super) fn dofs(self, dofs: usize, interfaces: usize) -> Self {
+    pub(crate) fn dofs(self, dofs: usize, interfaces: usize) -> Self {
         Self { dofs, interfaces, ..self }
     }
 
-    pub(super) fn without_reference(self) -> Self {
+    pub(crate) fn without_reference(self) -> Self {
         Self { reference: false, ..self }
     }
 
     /// The record.
-    pub(super) fn record(&self) -> Record {
+    pub(crate) fn record(&self) -> Record {
         let mut columns = Columns { channels: Vec::new(), columns: Vec::new(), sample: self };
         columns.push("time", "s", |row| row as f64 / RATE_HZ);
         columns.push("ground.acceleration", "m/s²", |row| {
@@ -92,6 +92,7 @@ impl Sample {
                 ("processor".to_owned(), "8 × 3.4 GHz".to_owned()),
             ],
             trip_codes: vec![(4, "stability warning".to_owned())],
+            prediction: vec![],
         }
     }
 

@@ -1,13 +1,18 @@
 //! The loop gain, and the damping of every mode against the delay, as a page and a picture.
 
+use std::path::Path;
+
 use analysis::loop_stability::modes::{Motion, along_delay};
-use analysis::loop_stability::{LoopMode, OpenLoop, Point};
+use analysis::loop_stability::{Crossing, LoopMode, Margins, OpenLoop, Point};
 use model::compensator::Design;
 
+use super::{LoopCheck, tables, verdict};
+use crate::error::Error;
 use crate::forecast::{Examined, Forecast, Stability, is_neutral};
-use crate::page::text::number;
 use crate::page::{Axis, Figure, Grade, KeyNumber, MarkKind, Page, Pane, Role, Section, Shape};
-use crate::page::{Table, Verdict, Width};
+use crate::page::{Verdict, Width, svg};
+use crate::run_folder::write_whole;
+use crate::words::rounded;
 
 /// Delays at which the modes are drawn.
 const STEPS: usize = 60;
@@ -18,65 +23,76 @@ const OTHERS: usize = 2;
 /// How far from zero the loop gain is drawn.
 const REACH: f64 = 2.6;
 
-/// The figures: loop gain and damping.
-pub fn figures(forecast: &Forecast, examined: &Examined) -> Result<Vec<Figure>, String> {
-    let open = OpenLoop::sampled(&examined.description).map_err(|error| error.to_string())?;
-    let figures = [nyquist(examined, &open), damping(forecast, examined, &open)];
-    Ok(figures.map(|figure| figure.width(Width::Half)).to_vec())
+/// Writes the picture, in the form that the name asks for.
+pub(super) fn plot(path: &Path, found: &LoopCheck) -> Result<(), Error> {
+    let forecast = &found.forecast;
+    let failed = |reason: String| Error::NoLoopGain { reason };
+    let Some(examined) = forecast.examined.as_deref() else {
+        return Err(failed(verdict(forecast)));
+    };
+    let open =
+        || OpenLoop::sampled(&examined.description).map_err(|error| failed(error.to_string()));
+    let figures = |open: &OpenLoop| {
+        let figures = [nyquist(examined, open), damping(forecast, examined, open)];
+        figures.map(|figure| figure.width(Width::Half))
+    };
+    let text = match path.extension().and_then(|name| name.to_str()) {
+        Some("html") => page(found, examined, figures(&open()?)).html(),
+        Some("svg") => svg(&found.title, &figures(&open()?)),
+        _ => return Err(Error::PictureName { path: path.to_path_buf() }),
+    };
+    write_whole(path, text)
 }
 
-/// The page; `sentence` is the forecast in words.
-pub fn page(
-    title: &str,
-    forecast: &Forecast,
-    examined: &Examined,
-    sentence: String,
-    tables: Vec<Table>,
-) -> Result<Page, String> {
+fn page(found: &LoopCheck, examined: &Examined, figures: [Figure; 2]) -> Page {
+    let forecast = &found.forecast;
     let (grade, word) = match &forecast.stability {
         _ if forecast.is_unstable() => (Grade::Bad, "Unstable"),
         Stability::Unknown(_) => (Grade::Doubtful, "Not predicted"),
         _ => (Grade::Good, "Stable"),
     };
-    let margins = &examined.margins;
-    let mut numbers = Vec::new();
-    if let Some(delay) = margins.verdict.delay_margin {
-        let (more, at) = (number(1e3 * delay.delay_s), number(delay.frequency_hz));
-        let at = format!("unstable at {at} Hz");
-        numbers.push(KeyNumber::new("Delay margin", format!("{more} ms"), at));
-    }
-    if let Some((factor, hertz)) = margins.gain_above {
-        let at = format!("at {} Hz", number(hertz));
-        numbers.push(KeyNumber::new("Gain margin", format!("×{}", number(factor)), at));
-    }
-    if let Some((phase, hertz)) = margins.phase {
-        let at = format!("at {} Hz", number(hertz));
-        numbers.push(KeyNumber::new(
-            "Phase margin",
-            format!("{}°", number(phase.to_degrees())),
-            at,
-        ));
-    }
-    let mut facts =
-        vec![("Transfer system".to_owned(), format!("{} ms late", number(1e3 * forecast.delay_s)))];
-    if let Some(critical) = &forecast.critical_delay {
-        facts.push(("Critical delay".to_owned(), format!("{} ms", number(1e3 * critical.delay_s))));
-    }
-    let drawn = figures(forecast, examined)?.into_iter().map(Into::into).collect();
-    let tables = tables.into_iter().map(|table| {
+    let late = |seconds: f64| format!("{} ms", rounded(1e3 * seconds));
+    let critical = forecast.critical_delay.map(|critical| late(critical.delay_s));
+    let tables = [Some(tables::modes(forecast)), tables::trials(examined)].into_iter().flatten();
+    let tables = tables.map(|table| {
         let title = table.title.clone();
-        Section::new(title, vec![Table { title: String::new(), ..table }.into()])
+        Section::new(title, vec![table.titled("").into()])
     });
-    Ok(Page {
+    let drawn = Section::new("Loop gain and damping", figures.map(Into::into).into());
+    Page {
         kind: "Will it be stable?",
-        title: title.to_owned(),
-        verdict: Verdict { grade, word: word.to_owned(), sentence, numbers },
-        facts,
-        sections: [Section::new("Loop gain and damping", drawn)]
-            .into_iter()
-            .chain(tables)
-            .collect(),
-    })
+        title: found.title.clone(),
+        verdict: Verdict {
+            grade,
+            word: word.to_owned(),
+            sentence: verdict(forecast),
+            numbers: margin_numbers(&examined.margins),
+        },
+        facts: vec![
+            ("Transfer system".to_owned(), format!("{} late", late(forecast.delay_s))),
+            ("Critical delay".to_owned(), critical.unwrap_or_default()),
+        ],
+        sections: std::iter::once(drawn).chain(tables).collect(),
+    }
+}
+
+/// How far a stable loop is from its boundary, the further delay first.
+pub fn margin_numbers(margins: &Margins) -> Vec<KeyNumber> {
+    let key = |name: &str, value: String, what: &str, hertz: f64| {
+        KeyNumber::new(name, value, format!("{what} {} Hz", rounded(hertz)))
+    };
+    let delay = margins.verdict.delay_margin.map(|Crossing { delay_s, frequency_hz, .. }| {
+        let value = format!("{} ms", rounded(1e3 * delay_s));
+        key("Delay margin", value, "unstable at", frequency_hz)
+    });
+    let gain = |(factor, hertz): (f64, f64)| {
+        key("Gain margin", format!("×{}", rounded(factor)), "at", hertz)
+    };
+    let phase = margins.phase.map(|(phase, hertz)| {
+        key("Phase margin", format!("{}°", rounded(phase.to_degrees())), "at", hertz)
+    });
+    let numbers = [delay, margins.gain_above.map(gain), phase, margins.gain_below.map(gain)];
+    numbers.into_iter().flatten().collect()
 }
 
 /// L around −1.
@@ -107,7 +123,7 @@ fn nyquist(examined: &Examined, open: &OpenLoop) -> Figure {
             point.loci.iter().min_by(|a, b| unit(a).total_cmp(&unit(b))).copied()
         });
         if let Some(value) = value {
-            let words = format!("{} Hz", number(delay.frequency_hz));
+            let words = format!("{} Hz", rounded(delay.frequency_hz));
             pane = pane.mark((value.re, value.im), words, MarkKind::Place);
         }
     }
@@ -154,7 +170,7 @@ fn damping(forecast: &Forecast, examined: &Examined, open: &OpenLoop) -> Figure 
     if let Some(delay) =
         examined.margins.verdict.delay_margin.filter(|delay| delay.delay_s <= more_s)
     {
-        pane = pane.event(1e3 * delay.delay_s, format!("+{} ms", number(1e3 * delay.delay_s)));
+        pane = pane.event(1e3 * delay.delay_s, format!("+{} ms", rounded(1e3 * delay.delay_s)));
     }
     Figure::new("Damping in the loop", caption(examined, &drawn), vec![pane])
 }
@@ -182,7 +198,11 @@ fn drawn(examined: &Examined, more_s: f64) -> Vec<Drawn> {
     modes.sort_by_key(|mode| mode.truth.number);
     let of_mode = |mode: &LoopMode| {
         Some(Drawn {
-            name: format!("mode {}, {} Hz", mode.truth.number, short(&mode.truth.motion)),
+            name: format!(
+                "mode {}, {} Hz",
+                mode.truth.number,
+                rounded(mode.truth.motion.frequency_hz())
+            ),
             motion: mode.in_loop?,
             truth: Some(100.0 * mode.truth.motion.damping_ratio()),
         })
@@ -190,7 +210,7 @@ fn drawn(examined: &Examined, more_s: f64) -> Vec<Drawn> {
     let grows = |motion: &&Motion| motion.growth_1_s() > 0.0 && !is_neutral(**motion);
     let others = examined.motions.others.iter().filter(grows).take(OTHERS);
     let of_other = |motion: &Motion| Drawn {
-        name: format!("no mode, {} Hz", short(motion)),
+        name: format!("no mode, {} Hz", rounded(motion.frequency_hz())),
         motion: *motion,
         truth: None,
     };
@@ -211,9 +231,4 @@ fn caption(examined: &Examined, drawn: &[Drawn]) -> String {
         words += " The motion that grows here belongs to no mode and is not drawn.";
     }
     words
-}
-
-fn short(motion: &Motion) -> String {
-    let hertz = motion.frequency_hz();
-    if hertz < 10.0 { format!("{hertz:.2}") } else { format!("{hertz:.1}") }
 }
