@@ -4,10 +4,8 @@ use std::process::ExitCode;
 
 mod command;
 
-use clap::Parser;
-use command::{CommandLine, run};
+use command::{read, run};
 
 fn main() -> ExitCode {
-    let line = CommandLine::parse();
-    run(line).into()
+    run(read()).into()
 }

@@ -4,15 +4,15 @@ use std::path::PathBuf;
 
 use clap::Args;
 use serde_json::json;
-use twinrig::chart::{Chart, Depth, End, Model, Options, Refinement, Verdict};
+use twinrig::chart::{Chart, Depth, Model, Options, Refinement, Verdict};
+use twinrig::page::KeyNumber;
 use twinrig::page::text::label;
-use twinrig::words::{counted, number};
+use twinrig::words::{Words, counted, number};
 
 use super::error::CliError;
 use super::file::{OtherValues, folder, read};
 use super::onlooker::Looker;
 use super::output::{Exit, Output, written};
-use super::records::line;
 
 /// What `twinrig chart` is told.
 #[derive(Debug, Args)]
@@ -83,68 +83,45 @@ pub(super) fn chart(arguments: &ChartArguments, output: Output) -> Result<Exit, 
     let folder = folder.display().to_string();
     let mut document = chart.summary();
     document["folder"] = json!(folder);
-    Ok(output.show(&document, || line(words(&chart) + &written(&folder, &files))))
+    Ok(output.show(&document, || {
+        let mut words = words(&chart);
+        words.line(written(&folder, &files));
+        words
+    }))
 }
 
-fn words(chart: &Chart) -> String {
-    let axes = chart.judge.axes();
-    let shown = |axis: usize, value: f64| {
-        let axis = &axes[axis];
-        format!("{} {}", number(axis.shown(value)), axis.unit).trim_end().to_owned()
-    };
-    let mut text = format!("{}\n", label(&chart.judge.experiment().title));
-    for (index, axis) in axes.iter().enumerate() {
-        text += &format!(
-            "{}: {} from {} to {}\n",
-            ["x", "y"][index],
-            axis.target.path,
-            shown(index, axis.low),
-            shown(index, axis.high)
-        );
+fn words(chart: &Chart) -> Words {
+    let (axes, grid) = (chart.judge.axes(), &chart.grid);
+    let mut words = Words::from(label(&chart.judge.experiment().title));
+    for (name, axis) in ["x", "y"].into_iter().zip(axes) {
+        words.line(format!("{name}: {}, {}", axis.target.path, axis.ends()));
     }
-    text += &format!("{}\n\n", chart.model_words());
+    words.line(format!("{}\n", chart.model_words()));
     match &chart.declared {
-        None => text += "the declared experiment is not on this chart\n",
-        Some((place, judged)) => {
-            text += &format!(
-                "declared: {} and {}: {}\n",
-                shown(0, place[0]),
-                shown(1, place[1]),
-                match judged.verdict {
-                    Verdict::Unstable => "UNSTABLE",
-                    verdict => verdict.word(),
-                }
-            );
-            for index in 0..2 {
-                for (side, end) in ["below", "above"].into_iter().zip(chart.room(index)) {
-                    let (what, at) = match end {
-                        None => continue,
-                        Some(End::Changes(at)) => ("changes", at),
-                        Some(End::Unjudged(at)) => ("cannot be judged", at),
-                    };
-                    let name = &axes[index].target.path;
-                    text += &format!("  {what} with {name} {side} {}\n", shown(index, at));
-                }
-            }
-        }
+        None => words.line("the declared experiment is not on this chart"),
+        Some((_, judged)) => words.line(match judged.verdict {
+            Verdict::Unstable => "the declared experiment: UNSTABLE".to_owned(),
+            verdict => format!("the declared experiment: {}", verdict.word()),
+        }),
     }
-    let unknown = chart.grid.points.iter().filter(|p| p.verdict == Verdict::Unknown).count();
+    for (axis, KeyNumber { value, limit, .. }) in axes.iter().zip(chart.numbers()) {
+        words.line(format!("  {}: {limit}; declared {value}", axis.target.path));
+    }
+    let unknown = grid.count(Verdict::Unknown);
     let of = if unknown > 0 { "what could be judged" } else { "the chart" };
-    text += &format!("{} % of {of} is stable\n", number(100.0 * chart.grid.stable_share()));
+    words.line(format!("{} % of {of} is stable", number(100.0 * grid.stable_share())));
     if let Some(reason) = chart.judge.trouble().filter(|_| unknown > 0) {
         let (points, first) = (counted(unknown, "point"), reason.lines().next());
         let first = first.unwrap_or_default();
-        text += &format!("{points} could not be judged, the first because: {first}\n");
+        words.line(format!("{points} could not be judged, the first because: {first}"));
     }
-    for line in chart.cross_check.iter().flatten() {
-        text += &format!("{line}\n");
-    }
-    let [columns, rows] = chart.grid.size;
-    text += &format!(
-        "{columns} × {rows} points, {} computed in {} s: {} per second and thread\n",
-        chart.grid.computed_count(),
+    chart.cross_check.iter().flatten().for_each(|line| words.line(line));
+    let [columns, rows] = grid.size;
+    words.line(format!(
+        "{columns} × {rows} points, {} computed in {} s: {} per second and thread",
+        grid.computed_count(),
         number(chart.elapsed.as_secs_f64()),
         number(chart.pace())
-    );
-    text
+    ));
+    words
 }

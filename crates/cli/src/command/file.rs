@@ -4,6 +4,8 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use twinrig::words::counted;
 use twinrig::{Clock, Test, machine};
 
 use super::error::CliError;
@@ -31,6 +33,17 @@ pub(super) struct OtherValues {
     pub(super) set: Vec<(String, String)>,
 }
 
+/// An argument that is one of a few words: each with its help and its value.
+pub(super) fn one_of<T: Clone + Send + Sync + 'static, const N: usize>(
+    words: [(&'static str, &'static str, T); N],
+) -> impl TypedValueParser<Value = T> {
+    let names = words.each_ref().map(|(name, help, _)| PossibleValue::new(*name).help(*help));
+    PossibleValuesParser::new(names).map(move |name| {
+        let chosen = words.iter().find(|(known, ..)| *known == name);
+        chosen.expect("clap lets only these words through").2.clone()
+    })
+}
+
 fn assignment(text: &str) -> Result<(String, String), String> {
     let (path, value) =
         text.split_once('=').ok_or("write PATH=VALUE, such as duration=\"10 s\"")?;
@@ -56,22 +69,22 @@ impl Pacing {
     }
 }
 
+/// Reads an experiment with the values that are set.
+fn test(file: &Path, OtherValues { set }: &OtherValues) -> Result<Test, CliError> {
+    let test = Test::load(file)?.keeping(CACHE);
+    Ok(if set.is_empty() { test } else { test.with_values(set.iter().cloned())? })
+}
+
 /// Reads an experiment with the values that are set, and shows its warnings.
 pub(super) fn read(file: &Path, set: &OtherValues, output: Output) -> Result<Test, CliError> {
-    let mut test = Test::load(file)?.keeping(CACHE);
-    if !set.set.is_empty() {
-        test = test.with_values(set.set.iter().map(|(path, value)| (path, value)))?;
-    }
+    let test = test(file, set)?;
     output.warn(&test.warnings());
     Ok(test)
 }
 
 /// Reads an experiment and builds its models.
 pub(super) fn load(file: &Path, set: &OtherValues, output: Output) -> Result<Test, CliError> {
-    let mut test = Test::load(file)?.keeping(CACHE);
-    if !set.set.is_empty() {
-        test = test.with_values(set.set.iter().map(|(path, value)| (path, value)))?;
-    }
+    let test = test(file, set)?;
     let mut looker = Looker::new(output, "");
     if test.experiment().reduction.is_some() {
         looker.stage("reducing the structure");
@@ -81,19 +94,15 @@ pub(super) fn load(file: &Path, set: &OtherValues, output: Output) -> Result<Tes
     output.warn(&test.warnings());
     if let Some(facts) = test.reduction() {
         let how = match (facts.from_cache, facts.kept) {
-            (true, _) => format!("taken from {CACHE}"),
+            (true, _) => format!("from {CACHE}"),
             (false, true) => format!("in {:.2} s, kept in {CACHE}", facts.seconds),
             (false, false) => {
                 format!("in {:.2} s, and not kept: {CACHE} cannot be written to", facts.seconds)
             }
         };
-        output.note(&format!(
-            "reduced {} DOFs to {}: {} that stay and {} modes, {how}",
-            facts.dofs_before,
-            facts.dofs_after,
-            facts.retained.len(),
-            facts.modes
-        ));
+        let (before, after) = (facts.dofs_before, facts.dofs_after);
+        let (kept, modes) = (counted(facts.retained.len(), "DOF"), counted(facts.modes, "mode"));
+        output.note(&format!("reduced {before} DOFs to {after}: {kept} retained, {modes}; {how}"));
     }
     Ok(test)
 }

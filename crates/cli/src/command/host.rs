@@ -6,15 +6,15 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 use runtime::gate::TripKind;
-use runtime::host::{Client, Event, Token};
+use runtime::host::{Client, Reply, Token};
 use runtime::interlock::Phase;
 use serde_json::json;
 
 use super::error::CliError;
 use super::output::{Exit, Output};
-use super::records::line as one_line;
 use twinrig::hosted::{USUAL_ADDRESS, token_from};
 use twinrig::load_rows::LoadRows;
+use twinrig::words::counted;
 
 /// What is wanted of the test.
 #[derive(Debug, Subcommand)]
@@ -128,7 +128,7 @@ fn feed(file: &PathBuf, to: &Reach, scale: f64, output: Output) -> Result<Exit, 
     }
     client.end(sample)?;
     Ok(output.show(&json!({ "samples": sample }), || {
-        one_line(format!("{sample} samples sent, and the end of the load"))
+        format!("{sample} samples sent, and the end of the load").into()
     }))
 }
 
@@ -172,7 +172,7 @@ fn watch(
     }
     loop {
         match client.next()? {
-            Event::Frames { values, dropped, .. } => {
+            Reply::Frames { values, dropped, .. } => {
                 let width = channels.len().max(1);
                 let most = usize::try_from(left).unwrap_or(usize::MAX);
                 let frames = values.chunks_exact(width).take(most);
@@ -187,7 +187,7 @@ fn watch(
                     return Ok(Exit::Done);
                 }
             }
-            Event::Over { phase, trip, ticks, dropped } => {
+            Reply::Over { phase, trip, ticks, dropped } => {
                 let end = json!({
                     "over": { "phase": phase, "trip": trip, "ticks": ticks, "dropped": dropped }
                 });
@@ -205,6 +205,7 @@ fn watch(
                 }
                 return Ok(Exit::Done);
             }
+            _ => {}
         }
     }
 }
@@ -212,34 +213,24 @@ fn watch(
 /// What those who look on did not see.
 fn skipped(frames: u64, every: u32) -> String {
     let of = if every > 1 { format!(" of one in {every}") } else { String::new() };
-    match frames {
-        0 => format!("every frame{of} was shown"),
-        1 => format!("1 frame{of} was skipped, faster than it could be shown; the record has it"),
-        _ => format!(
-            "{frames} frames{of} were skipped, faster than they could be shown; the record has them"
-        ),
+    match counted(frames as usize, "frame") {
+        _ if frames == 0 => format!("every frame{of} was shown"),
+        frames => format!("{frames}{of} skipped, faster than could be shown; the record has all"),
     }
 }
 
 fn shown_frames(rows: &[Vec<f64>], dropped: u64, output: Output) -> String {
-    match output {
-        Output::Json => format!("{}\n", json!({ "frames": rows, "dropped": dropped })),
-        Output::People => {
-            let mut text = String::new();
-            for row in rows {
-                let row: Vec<String> = row.iter().map(f64::to_string).collect();
-                text += &row.join(",");
-                text.push('\n');
-            }
-            text
-        }
+    if output == Output::Json {
+        return format!("{}\n", json!({ "frames": rows, "dropped": dropped }));
     }
+    let line = |row: &Vec<f64>| row.iter().map(f64::to_string).collect::<Vec<_>>().join(",") + "\n";
+    rows.iter().map(line).collect()
 }
 
 fn stop(to: &Reach, output: Output) -> Result<Exit, CliError> {
     let presses = to.connect()?.stop()?;
     Ok(output.show(&json!({ "presses": presses }), || {
-        one_line("the stop is pressed: the rig holds, then goes to zero".to_owned())
+        "stop requested: the rig holds, then ramps to zero".to_owned().into()
     }))
 }
 
@@ -282,7 +273,7 @@ fn status(to: &Reach, output: Output) -> Result<Exit, CliError> {
                 status.fed, status.used, status.starved
             );
         }
-        one_line(text)
+        text.into()
     }))
 }
 

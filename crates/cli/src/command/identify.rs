@@ -3,23 +3,22 @@
 use std::path::{Path, PathBuf};
 
 use analysis::identification::{Hold, OrderChoice, Settings};
-use clap::{Args, ValueEnum};
+use clap::Args;
+use clap::builder::TypedValueParser;
 use experiment::input::{Column, TimeColumn};
 use experiment::quantity::{self, Kind as Quantity, Motion};
 use numerics::rational_fit::{HIGHEST_ORDER, Orders, PureDelay};
-use twinrig::identify::choice::Choice;
 use twinrig::identify::drive::{Kind, Size};
 use twinrig::identify::measured::TableColumns;
-use twinrig::identify::table::{rows, title};
+use twinrig::identify::table::{table, title};
 use twinrig::identify::{
     DOCUMENT, IdentifyOptions, IdentifyResult, identify_record, identify_table,
 };
 use twinrig::record_path;
-use twinrig::table::Table;
 use twinrig::words::{Words, range, unquoted};
 
 use super::error::CliError;
-use super::file::{OtherValues, Pacing, load, started, test_name};
+use super::file::{OtherValues, Pacing, load, one_of, started, test_name};
 use super::onlooker::Looker;
 use super::output::{Exit, Output, written};
 use super::signals::stop_on_signals;
@@ -36,8 +35,8 @@ pub(super) struct IdentifyArguments {
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     /// Signal of the test.
-    #[arg(long, value_enum, default_value_t = Signal::Noise)]
-    signal: Signal,
+    #[arg(long, value_parser = signal(), default_value = "noise")]
+    signal: Kind,
     /// Band driven and fitted, such as "0.1..25 Hz" [default: for a test from 0 to 25 Hz or a
     /// tenth of the rate, otherwise where the coherence is good].
     #[arg(long, value_name = "FROM..TO", value_parser = band)]
@@ -64,8 +63,8 @@ pub(super) struct IdentifyArguments {
     #[arg(long, value_parser = delay, default_value = "none")]
     delay: PureDelay,
     /// What the command does between samples.
-    #[arg(long, value_enum, default_value_t = HoldWord::Zero)]
-    hold: HoldWord,
+    #[arg(long, value_parser = hold(), default_value = "zero")]
+    hold: Hold,
     /// Interface DOF, from 1 [default: each on its own].
     #[arg(long)]
     dof: Option<usize>,
@@ -85,24 +84,19 @@ pub(super) struct IdentifyArguments {
     rate: Option<f64>,
 }
 
-/// Signals of a test.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Signal {
-    /// Gaussian noise, white within the band.
-    Noise,
-    /// A sine that runs through the band once.
-    Chirp,
-    /// A periodic sum of sines of equal amplitude.
-    Multisine,
+fn signal() -> impl TypedValueParser<Value = Kind> {
+    one_of([
+        ("noise", "Gaussian noise, white within the band", Kind::Noise),
+        ("chirp", "A sine that runs through the band once", Kind::Chirp),
+        ("multisine", "A periodic sum of sines of equal amplitude", Kind::Multisine),
+    ])
 }
 
-/// What a command does between samples.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum HoldWord {
-    /// It is held, as a converter does; the hold is divided out.
-    Zero,
-    /// The samples are of continuous signals.
-    None,
+fn hold() -> impl TypedValueParser<Value = Hold> {
+    one_of([
+        ("zero", "It is held, as a converter does; the hold is divided out", Hold::Zero),
+        ("none", "The samples are of continuous signals", Hold::None),
+    ])
 }
 
 pub(super) fn identify(arguments: &IdentifyArguments, output: Output) -> Result<Exit, CliError> {
@@ -165,18 +159,15 @@ fn words(found: &IdentifyResult) -> Words {
     for advised in &found.results {
         let result = &advised.result;
         words.line(format!("{}\n", title(result)));
-        let found = rows(result).into_iter();
-        let found = found.map(|row| [row.name, row.value, row.bound, row.unit]);
-        words.table(Table::new(&["quantity", "value", "± (95 %)", "unit"]).filled(found));
+        words.table(table(result));
         for caution in &result.found.cautions {
             words.line(format!("caution: {caution}"));
         }
         match &advised.choice {
             Ok(choice) => {
-                let rows = choice.rows().into_iter();
-                let rows = rows.map(|row| [row.name, row.error, row.delay_left, row.judgement]);
-                words.line(format!("\n{}\n", choice.title()));
-                words.table(Table::new(&Choice::HEAD).filled(rows));
+                let table = choice.shown();
+                words.line(format!("\n{}\n", table.title));
+                words.table(table);
                 words.line(format!("{}\n", choice.reason()));
             }
             Err(why) => words.line(format!("no compensator: {why}\n")),
@@ -188,11 +179,7 @@ fn words(found: &IdentifyResult) -> Words {
 
 fn options(arguments: &IdentifyArguments) -> IdentifyOptions {
     IdentifyOptions {
-        signal: match arguments.signal {
-            Signal::Noise => Kind::Noise,
-            Signal::Chirp => Kind::Chirp,
-            Signal::Multisine => Kind::Multisine,
-        },
+        signal: arguments.signal,
         band_hz: arguments.band,
         size: match (arguments.rms, arguments.amplitude) {
             (Some(rms), _) => Size::Rms(rms),
@@ -204,10 +191,7 @@ fn options(arguments: &IdentifyArguments) -> IdentifyOptions {
         settings: Settings {
             segment: arguments.segment,
             band_hz: arguments.band,
-            hold: match arguments.hold {
-                HoldWord::Zero => Hold::Zero,
-                HoldWord::None => Hold::None,
-            },
+            hold: arguments.hold,
             order: arguments.order,
             delay: arguments.delay,
         },

@@ -1,7 +1,6 @@
 //! The command line: arguments in, tables or JSON out, an exit code that means something.
 
 mod bench;
-mod bench_realtime;
 mod chart;
 mod check;
 mod error;
@@ -23,22 +22,28 @@ mod trace;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use clap::{CommandFactory, Parser, Subcommand, ValueEnum};
+use clap::builder::TypedValueParser;
+use clap::error::{ContextKind, ContextValue};
+use clap::{CommandFactory, Parser, Subcommand};
+use experiment::spelling::nearest;
 use twinrig::export::{FORMATS, Format};
 
 use twinrig::reproduce::Paper;
 
 use error::CliError;
+use file::one_of;
 pub(crate) use output::{Exit, Output};
 
 /// Real-time hybrid testing: predict, rehearse, run, record and report.
 #[derive(Debug, Parser)]
-#[command(version, about, after_help = exit_codes())]
+#[command(version, about, max_term_width = 80, after_help = exit_codes())]
 pub(crate) struct CommandLine {
     /// Print one JSON document for machines instead of tables.
     #[arg(long, global = true)]
     json: bool,
+    /// End with exit code 12 where the verdict is doubtful.
+    #[arg(long, global = true)]
+    strict: bool,
     #[command(subcommand)]
     command: Command,
 }
@@ -49,22 +54,35 @@ fn exit_codes() -> String {
     format!("Exit codes:{}", lines.concat())
 }
 
+/// An example, for the help of a command.
+macro_rules! example {
+    ($call:literal) => {
+        concat!("Example:\n  twinrig ", $call)
+    };
+}
+
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Read and validate an experiment file, and predict whether the loop is stable.
+    #[command(after_help = example!("check frame.toml --set integrator.rate=\"2 kHz\""))]
     Check(check::CheckArguments),
     /// Rehearse a test in virtual time, or run it in real time; write its record and report.
+    #[command(after_help = example!("run frame.toml --realtime --rig 192.168.1.20:7410"))]
     Run(Box<run::RunArguments>),
     /// Feed, watch, stop or look at a test that runs with --host.
+    #[command(after_help = example!("host feed quake.csv --token-file token"))]
     Host {
         #[command(subcommand)]
         command: host::HostCommand,
     },
     /// Play the laboratory of an experiment for a loop elsewhere.
+    #[command(after_help = example!("rig frame.toml --listen 0.0.0.0:7410 --once"))]
     Rig(rig::RigArguments),
     /// Identify the transfer system: by a test on the rig, or from a record or table.
+    #[command(after_help = example!("identify rig.toml --band \"0..40 Hz\" --rms \"1 mm\""))]
     Identify(Box<identify::IdentifyArguments>),
     /// Make the report of a record again.
+    #[command(after_help = example!("report runs/frame --out frame.html"))]
     Report {
         /// Record, or the folder it is in.
         record: PathBuf,
@@ -73,39 +91,47 @@ enum Command {
         out: Option<PathBuf>,
     },
     /// Write a record in another format.
+    #[command(after_help = example!("export runs/frame --format csv"))]
     Export {
         /// Record, or the folder it is in.
         record: PathBuf,
         /// Format of the new file.
-        #[arg(long, value_parser = format_names())]
+        #[arg(long, value_parser = format())]
         format: &'static Format,
         /// Where to write it [default: beside the record].
         #[arg(long, value_name = "FILE")]
         out: Option<PathBuf>,
     },
     /// Feed a record's measurements through the loop again and compare the commands.
+    #[command(after_help = example!("replay runs/frame"))]
     Replay {
         /// Record, or the folder it is in.
         record: PathBuf,
     },
     /// Recompute a paper's results and print paper, ours and the difference.
+    #[command(after_help = example!("reproduce galmez"))]
     Reproduce {
         /// Which paper.
-        #[arg(value_enum)]
-        paper: PaperName,
+        #[arg(value_parser = paper())]
+        paper: Paper,
         /// Recorded ground motion (CSV or AT2); without it the project's synthetic one.
         #[arg(long, value_name = "FILE")]
         ground: Option<PathBuf>,
     },
     /// Make a large structure small, and compare it with the full one.
+    #[command(after_help = example!("reduce pier.toml --points 20 --compare=\"2 s\""))]
     Reduce(reduce::ReduceArguments),
     /// Chart where a test is stable, over any two numbers of its file.
+    #[command(after_help = example!("chart frame.toml --x transfer_system.delay=\"0..4 ms\" \\\n      --y partition.mass[1]=\"0..60 %\""))]
     Chart(Box<chart::ChartArguments>),
     /// Trace a frequency response by iteration, where feedback cannot work.
+    #[command(after_help = example!("trace building.toml --restart"))]
     Trace(trace::TraceArguments),
     /// Run many variants of a test in parallel; sum up how robust it is.
+    #[command(after_help = example!("sweep frame.toml --runs 500 --threads 4"))]
     Sweep(sweep::SweepArguments),
     /// Measure the cost of a step on this machine, or how punctual it is.
+    #[command(after_help = example!("bench --realtime --seconds 60"))]
     Bench {
         /// Repetitions; the fastest counts.
         #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=1000))]
@@ -118,8 +144,10 @@ enum Command {
         seconds: u32,
     },
     /// Print the JSON Schema of the experiment file, for editors.
+    #[command(after_help = example!("schema > experiment.schema.json"))]
     Schema,
     /// Print completions for a shell.
+    #[command(after_help = example!("completions bash > twinrig.bash"))]
     Completions {
         /// Which shell.
         #[arg(value_enum)]
@@ -127,41 +155,47 @@ enum Command {
     },
 }
 
-/// The names of the export formats, as clap lists and checks them.
-fn format_names() -> impl TypedValueParser<Value = &'static Format> {
-    let names = FORMATS.map(|format| PossibleValue::new(format.name).help(format.about));
-    PossibleValuesParser::new(names)
-        .map(|name| Format::named(&name).expect("clap lets only these names through"))
+/// The export formats.
+fn format() -> impl TypedValueParser<Value = &'static Format> {
+    one_of(FORMATS.map(|format| (format.name, format.about, format)))
 }
 
 /// Papers that can be recomputed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum PaperName {
-    /// Gálmez & Fermandois 2020: online stability of hybrid tests.
-    Galmez,
-    /// Waldbjørn et al.: multi-rate real-time hybrid simulation.
-    Waldbjorn,
-    /// Beregi et al.: delay stability and iterative hybrid testing.
-    Beregi,
-    /// De Kraker 1994: component mode synthesis.
-    Dekraker,
+fn paper() -> impl TypedValueParser<Value = Paper> {
+    one_of([
+        ("galmez", "Gálmez & Fermandois 2020: online stability of hybrid tests", Paper::Galmez),
+        ("waldbjorn", "Waldbjørn et al.: multi-rate real-time hybrid simulation", Paper::Waldbjorn),
+        ("beregi", "Beregi et al.: delay stability and iterative hybrid testing", Paper::Beregi),
+        ("dekraker", "De Kraker 1994: component mode synthesis", Paper::Dekraker),
+    ])
 }
 
-impl From<PaperName> for Paper {
-    fn from(paper: PaperName) -> Self {
-        match paper {
-            PaperName::Galmez => Self::Galmez,
-            PaperName::Waldbjorn => Self::Waldbjorn,
-            PaperName::Beregi => Self::Beregi,
-            PaperName::Dekraker => Self::Dekraker,
-        }
+/// Reads the command line. What is wrong with it is said, and ends the program.
+pub(crate) fn read() -> CommandLine {
+    CommandLine::try_parse().unwrap_or_else(|error| suggesting(error).exit())
+}
+
+/// The error with the command that was meant, where a short one was misspelt: clap takes
+/// nearness as a share of the length.
+fn suggesting(mut error: clap::Error) -> clap::Error {
+    let Some(ContextValue::String(typed)) = error.get(ContextKind::InvalidSubcommand) else {
+        return error;
+    };
+    let command = CommandLine::command();
+    let names = command.get_subcommands().map(clap::Command::get_name);
+    if let Some(near) = nearest(typed, names).map(str::to_owned) {
+        error.insert(ContextKind::SuggestedSubcommand, ContextValue::Strings(vec![near]));
     }
+    error
 }
 
 /// Does what the command line asks for.
 pub(crate) fn run(line: CommandLine) -> Exit {
     let output = if line.json { Output::Json } else { Output::People };
-    obey(line.command, output).unwrap_or_else(|error| output.fail(&error))
+    match obey(line.command, output).unwrap_or_else(|error| output.fail(&error)) {
+        Exit::Doubtful if !line.strict => Exit::Done,
+        exit => exit,
+    }
 }
 
 fn obey(command: Command, output: Output) -> Result<Exit, CliError> {
@@ -174,12 +208,12 @@ fn obey(command: Command, output: Output) -> Result<Exit, CliError> {
         Command::Report { record, out } => records::report(&record, out, output),
         Command::Export { record, format, out } => records::export(&record, format, out, output),
         Command::Replay { record } => records::replay(&record, output),
-        Command::Reproduce { paper, ground } => reproduce::reproduce(paper.into(), ground, output),
+        Command::Reproduce { paper, ground } => reproduce::reproduce(paper, ground, output),
         Command::Reduce(arguments) => reduce::reduce(&arguments, output),
         Command::Chart(arguments) => chart::chart(&arguments, output),
         Command::Trace(arguments) => trace::trace(&arguments, output),
         Command::Sweep(arguments) => sweep::sweep(&arguments, output),
-        Command::Bench { seconds, realtime: true, .. } => bench_realtime::bench(seconds, output),
+        Command::Bench { seconds, realtime: true, .. } => bench::realtime(seconds, output),
         Command::Bench { repeat, .. } => bench::bench(repeat, output),
         Command::Schema => Ok(output::print(&format!("{:#}\n", experiment::schema::json_schema()))),
         Command::Completions { shell } => {

@@ -8,8 +8,9 @@ use runtime::laboratory::SessionEnd;
 use runtime::realtime::Status;
 use runtime::record::{EventKind, Record};
 use twinrig::iterative::Place;
+use twinrig::page::text::plus_minus;
 use twinrig::sweep::VariantStatus;
-use twinrig::words::number;
+use twinrig::words::{counted, number};
 use twinrig::{Event, Onlooker, remote, report};
 
 use super::output::{Output, print_words};
@@ -82,7 +83,7 @@ impl Onlooker for Looker {
             Event::Notice(notice) => output.note(&format!("notice: {notice}")),
             Event::Damaged(damage) => eprintln!("warning: {damage}"),
             Event::Resumed { count, what } => {
-                output.note(&format!("going on behind {count} {what} that are done"));
+                output.note(&format!("resuming after {count} {what} that are done"));
             }
             Event::HostLink { address, token } => {
                 // To people beside the tables, to machines beside the document.
@@ -144,25 +145,18 @@ impl Onlooker for Looker {
 
 /// A point in one line.
 fn point_line(index: usize, point: &TracePoint, places: &[Place]) -> String {
-    let amplitudes: Vec<String> = point
-        .interval_m
-        .iter()
-        .zip(places)
-        .enumerate()
+    let intervals = point.interval_m.iter().zip(places).enumerate();
+    let amplitudes: Vec<String> = intervals
         .map(|(dof, (interval, place))| {
-            let (amplitude, unit) = (number(1e3 * point.amplitude_m(dof)), place.shown_unit());
-            if interval.is_finite() {
-                format!("{amplitude} ± {} {unit}", number(1e3 * interval))
-            } else {
-                format!("{amplitude} {unit}")
-            }
+            let value = plus_minus(1e3 * point.amplitude_m(dof), 1e3 * interval);
+            format!("{value} {}", place.shown_unit())
         })
         .collect();
     format!(
-        "{index:4}  {:9.4} Hz  {}  {} corrections, {} s on the rig",
+        "{index:4}  {:9.4} Hz  {}  {}, {} s on the rig",
         point.frequency_hz,
         amplitudes.join(", "),
-        point.point.iterations,
+        counted(point.point.iterations, "correction"),
         number(point.rig_time_s)
     )
 }
@@ -171,15 +165,12 @@ fn point_line(index: usize, point: &TracePoint, places: &[Place]) -> String {
 fn way_to_safe(end: &SessionEnd, record: &Record) -> String {
     let events = record.summary.iter().flat_map(|summary| &summary.events);
     let led = { events }.any(|event| event.what == EventKind::TripOfLoop);
-    let way = match end.safe_after_s {
-        Some(_) if led && end.silent_s.is_none() => {
-            "the loop led the rig to where it stands".to_owned()
-        }
+    let way = match end.safe_after_s.filter(|_| !led || end.silent_s.is_some()) {
         Some(way_s) => format!("the rig is safe, {way_s:.3} s after the laboratory took over"),
-        None => "the loop led the rig to where it stands".to_owned(),
+        None => "the loop took the rig to its final position".to_owned(),
     };
     match end.silent_s {
-        Some(silent_s) => format!("{way}; the loop had been silent for {silent_s:.3} s"),
+        Some(silent_s) => format!("{way}; no packet from the loop for {silent_s:.3} s"),
         None => way,
     }
 }

@@ -8,14 +8,15 @@ use owo_colors::OwoColorize;
 use runtime::record::{Summary, TripNote};
 use serde::Serialize;
 use serde_json::json;
-use twinrig::table::{Side, Table};
+use twinrig::table::Table;
+use twinrig::verdict::{Level, Verdict};
 use twinrig::words::{Piece as WordPiece, Words};
 use twinrig::{Error, NotKept, report};
 
 use super::error::CliError;
 
 /// Widest table on a terminal.
-const COLUMNS: u16 = 100;
+const COLUMNS: u16 = 80;
 
 /// How a command ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,12 +42,18 @@ pub enum Exit {
     Stopped = 8,
     /// The load broke off: the test did not apply all that it was to apply.
     LoadBrokeOff = 9,
+    /// The verdict is wrong: the numbers are not those of the structure.
+    Wrong = 10,
+    /// The verdict is unsafe: rig or specimen is or was in danger.
+    Unsafe = 11,
+    /// The verdict is doubtful, and nothing doubtful was to pass.
+    Doubtful = 12,
 }
 
 impl Exit {
     /// Every one in the order of the codes, and what it means: for the help and the
     /// README.
-    pub(super) const ALL: [(Self, &'static str); 10] = [
+    pub(super) const ALL: [(Self, &'static str); 13] = [
         (Self::Done, "done"),
         (Self::Failed, "something failed (a file, the disk)"),
         (Self::Usage, "the command line is wrong"),
@@ -57,6 +64,9 @@ impl Exit {
         (Self::Unstable, "the loop is predicted to be unstable"),
         (Self::Stopped, "the operator stopped the test"),
         (Self::LoadBrokeOff, "the load that a host streamed broke off"),
+        (Self::Wrong, "the verdict is wrong"),
+        (Self::Unsafe, "the verdict is unsafe"),
+        (Self::Doubtful, "the verdict is doubtful, with --strict"),
     ];
 
     /// Of an error.
@@ -80,12 +90,23 @@ impl Exit {
             Error::DriveTripped { trip, .. } => Self::of_trip(trip),
             Error::NotKept { ended, .. } => Self::of(&ended.summary, Self::Incomplete),
             Error::Stopped => Self::Stopped,
+            Error::PredictedUnstable { .. } => Self::Unstable,
             _ => Self::Failed,
         }
     }
 
     fn of_trip(trip: &TripNote) -> Self {
         if trip.is_stop() { Self::Stopped } else { Self::Tripped }
+    }
+
+    /// Of a verdict. A doubtful one passes unless the command line is strict.
+    pub(super) fn of_verdict(verdict: &Verdict, done: Self) -> Self {
+        match verdict.level {
+            Level::Sound => done,
+            Level::Doubtful => Self::Doubtful,
+            Level::Wrong => Self::Wrong,
+            Level::Unsafe => Self::Unsafe,
+        }
     }
 
     /// How a test ended, the gravest first; `done` where nothing is wrong.
@@ -171,7 +192,7 @@ impl Output {
                     "error": error.words(),
                     "ticks": summary.ticks,
                     "trip": summary.trip.as_ref().map(|trip| &trip.text),
-                    "summary": record.as_ref().map(report::summary_json),
+                    "summary": record.as_ref().and_then(|record| report::summary(record).ok()),
                 }));
             }
         }
@@ -246,17 +267,26 @@ fn rendered(words: &Words) -> String {
 fn layout(table: &Table) -> String {
     const STYLE: TableStyle = TableStyle::new().header_separator(LineStyle::none().fill('─'));
     let mut laid = comfy_table::Table::new();
+    let width = |at: usize, head: &str| {
+        let cells = table.rows.iter().map(|row| row[at].as_str());
+        cells.chain([head]).map(|text| text.chars().count() + 2).max().unwrap_or(0)
+    };
+    let heads = || table.header.iter().map(String::as_str).enumerate();
+    let whole: usize = heads().map(|(at, head)| width(at, head)).sum();
+    // Where numbers stand below wide heads, the words of these stand below each other.
+    let stacked = whole > usize::from(COLUMNS);
+    let heads = heads().map(|(_, head)| match stacked {
+        true => head.replace(' ', "\n"),
+        false => head.to_owned(),
+    });
     laid.load_style(STYLE)
         .set_content_arrangement(ContentArrangement::Dynamic)
         .set_width(COLUMNS)
-        .set_header(table.columns.iter().map(|column| &column.head));
+        .set_header(heads);
+    let sides = [CellAlignment::Left, CellAlignment::Right];
     for row in &table.rows {
-        laid.add_row(row.iter().zip(&table.columns).map(|(text, column)| {
-            let alignment = match column.side {
-                Side::Left => CellAlignment::Left,
-                Side::Right => CellAlignment::Right,
-            };
-            Cell::new(text).set_alignment(alignment)
+        laid.add_row(row.iter().enumerate().map(|(column, text)| {
+            Cell::new(text).set_alignment(sides[usize::from(table.is_right(column))])
         }));
     }
     format!("{laid}\n")

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use serde_json::json;
 use twinrig::export::{Format, export as write};
 use twinrig::replay::{Replay, replay as replayed};
-use twinrig::words::{Words, number};
-use twinrig::{Onlooker as _, read_record, report};
+use twinrig::words::number;
+use twinrig::{Error, Onlooker as _, read_record, report};
 
 use super::error::CliError;
 use super::onlooker::Looker;
@@ -22,7 +22,8 @@ pub(super) fn report(
     let out = out.unwrap_or_else(|| path.with_file_name("report.html"));
     twinrig::write_report(&record, &path, &out)?;
     let out = out.display().to_string();
-    let document = json!({ "report": out, "summary": report::summary_json(&record) });
+    let document =
+        json!({ "report": out, "summary": report::summary(&record).map_err(Error::from)? });
     let shown = output.show(&document, || {
         let mut words = report::summary_words(&record);
         words.line(format!("\nwritten to {out}"));
@@ -44,12 +45,13 @@ pub(super) fn export(
     let (path, record) = read_record(record)?;
     let out = out.unwrap_or_else(|| path.with_extension(format.name));
     twinrig::refuse_overwriting(&out, &path)?;
-    write(&record, format, &out).map_err(twinrig::Error::from)?;
+    write(&record, format, &out).map_err(Error::from)?;
     let (rows, channels) = (record.columns.first().map_or(0, Vec::len), record.channels.len());
     let out = out.display().to_string();
     let document = json!({ "file": out, "rows": rows, "channels": channels });
-    let shown = output
-        .show(&document, || line(format!("{rows} frames of {channels} channels written to {out}")));
+    let shown = output.show(&document, || {
+        format!("{rows} frames of {channels} channels written to {out}").into()
+    });
     Ok(cut_off(record.summary.is_none(), shown, output))
 }
 
@@ -62,7 +64,7 @@ pub(super) fn replay(record: &Path, output: Output) -> Result<Exit, CliError> {
     drop(looker);
     let Replay { ticks, first_difference, kind } = &outcome;
     let shown = output.show(&outcome, || {
-        line(match first_difference {
+        let words = match first_difference {
             None => {
                 let kind = kind.words();
                 format!("{ticks} ticks, {kind}: every command is the same, bit for bit")
@@ -75,7 +77,8 @@ pub(super) fn replay(record: &Path, output: Output) -> Result<Exit, CliError> {
                 number(d.recorded),
                 number(d.replayed)
             ),
-        })
+        };
+        words.into()
     });
     Ok(match first_difference {
         Some(_) => Exit::ReplayDiffers,
@@ -90,11 +93,4 @@ fn cut_off(is_cut: bool, shown: Exit, output: Output) -> Exit {
     }
     output.note("note: the record was cut off; this is what had been flushed");
     Exit::Incomplete
-}
-
-/// One line.
-pub(super) fn line(text: String) -> Words {
-    let mut words = Words::default();
-    words.line(text);
-    words
 }

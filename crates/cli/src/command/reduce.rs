@@ -45,8 +45,8 @@ pub(super) fn reduce(arguments: &ReduceArguments, output: Output) -> Result<Exit
     let done = test.reduce(&folder, &options, &mut Looker::new(output, ""))?;
     let shown = output.show(&done, || {
         let mut words = Words::default();
-        words.line(format!("{}\n", done.title()));
-        let rows = done.rows().into_iter().map(|(name, value)| [name, value]);
+        words.line(format!("{}\n", done.found.title));
+        let rows = done.found.rows().into_iter().map(|(name, value)| [name, value]);
         words.table(Table::new(&["quantity", "value"]).filled(rows));
         words.line(format!("\n{}", written(&done.folder, &done.files)));
         words

@@ -2,9 +2,10 @@
 
 use std::path::PathBuf;
 
+use twinrig::page::text::number_or_dash;
 use twinrig::reproduce::{Paper, reproduce as recompute};
 use twinrig::table::Table;
-use twinrig::words::{Words, number};
+use twinrig::words::{Words, titled};
 
 use super::error::CliError;
 use super::onlooker::Looker;
@@ -18,17 +19,17 @@ pub(super) fn reproduce(
 ) -> Result<Exit, CliError> {
     let outcome = recompute(paper, ground, &mut Looker::new(output, ""))?;
     Ok(output.show(&outcome, || {
-        let mut table = Table::new(&["quantity", "paper", "ours", "difference"]);
+        let mut table = Table::new(&["quantity", "paper", "ours", "difference [%]"]);
         for row in &outcome.rows {
             let difference = match (row.paper, row.ours) {
                 (Some(paper), Some(ours)) if paper != 0.0 => {
-                    format!("{:+.1} %", 100.0 * (ours - paper) / paper.abs())
+                    format!("{:+.1}", 100.0 * (ours - paper) / paper.abs())
                 }
                 _ => String::new(),
             };
-            let show = |value: Option<f64>| value.map_or("–".to_owned(), number);
-            let quantity = format!("{} [{}]", row.quantity, row.unit);
-            table.row([&quantity, &show(row.paper), &show(row.ours), &difference]);
+            let quantity = titled(&row.quantity, &row.unit);
+            let [paper, ours] = [row.paper, row.ours].map(number_or_dash);
+            table.row([&quantity, &paper, &ours, &difference]);
         }
         let input = if paper == Paper::Galmez { "ground motion" } else { "input" };
         let mut words = Words::default();

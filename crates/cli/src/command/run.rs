@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use twinrig::hosted::{HostOptions, USUAL_ADDRESS, token_from};
-use twinrig::{RunOptions, report};
+use twinrig::{RunOptions, Unstable, report};
 
 use super::error::CliError;
 use super::file::{ExperimentFile, Pacing, folder, load, started};
@@ -36,6 +36,9 @@ pub(super) struct RunArguments {
     /// shown.
     #[arg(long, value_name = "FILE", requires = "host")]
     token_file: Option<PathBuf>,
+    /// Start a real test although its loop is predicted to be unstable.
+    #[arg(long)]
+    accept_unstable: bool,
 }
 
 pub(super) fn run(arguments: &RunArguments, output: Output) -> Result<Exit, CliError> {
@@ -58,7 +61,8 @@ pub(super) fn run(arguments: &RunArguments, output: Output) -> Result<Exit, CliE
     };
     let mut looker = Looker::new(output, "rehearsing").timed(step_s, duration_s);
     let stop = stop_on_signals()?;
-    let options = RunOptions { clock, rig, host };
+    let unstable = if arguments.accept_unstable { Unstable::Accepted } else { Unstable::Refused };
+    let options = RunOptions { clock, rig, host, unstable };
     let run = test.run_into(&folder, options, &stop, &mut looker)?;
     drop(looker);
     let shown = output.show(&run, || {
@@ -66,5 +70,6 @@ pub(super) fn run(arguments: &RunArguments, output: Output) -> Result<Exit, CliE
         words.line(format!("\n{}", written(&run.folder, &run.files)));
         words
     });
-    Ok(Exit::of(&run.ended.summary, shown))
+    let judged = Exit::of_verdict(&run.summary.verdict, shown);
+    Ok(Exit::of(&run.ended.summary, judged))
 }

@@ -78,7 +78,10 @@ impl StatusLine {
 /// What a glance shows.
 fn line(glance: &Glance, step_s: f64, duration_s: f64) -> String {
     let time_s = glance.ticks as f64 * step_s;
-    let p99 = glance.wake_up_p99_ns.map_or("–".to_owned(), |ns| format!("{:.0} µs", 1e-3 * ns));
+    let p99 = match glance.wake_up_p99_ns {
+        0 => "–".to_owned(),
+        ns => format!("{:.0} µs", 1e-3 * ns as f64),
+    };
     let mut line = format!(
         "{time_s:8.1} s of {duration_s:.1} s  {:9}  wake-up p99 {p99}  overruns {}  SW {:.1} %  ring \
          {:.0} %",
@@ -119,7 +122,7 @@ mod tests {
             stability_warning: 12.345,
             ring: 0.014,
             frames_lost: 0,
-            wake_up_p99_ns: Some(45_300.0),
+            wake_up_p99_ns: 45_300,
         };
         let said = line(&glance, 1.0 / 1024.0, 40.0);
         for words in
@@ -135,7 +138,7 @@ mod tests {
             unanswered: 5,
             late_answers: 4,
             phase: 2,
-            wake_up_p99_ns: None,
+            wake_up_p99_ns: 0,
             ..glance
         };
         let said = line(&glance, 1.0 / 1024.0, 40.0);

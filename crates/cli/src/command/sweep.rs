@@ -4,10 +4,10 @@ use std::path::PathBuf;
 
 use clap::Args;
 use twinrig::StopHandle;
-use twinrig::page::text::label;
-use twinrig::sweep::{Columns, Row, Summary, Sweep, SweepOptions, VariantStatus};
+use twinrig::page::text::{label, quantity};
+use twinrig::sweep::{Columns, Metric, Row, Summary, Sweep, SweepOptions, VariantStatus};
 use twinrig::table::Table;
-use twinrig::words::{Words, number};
+use twinrig::words::{Words, number, titled};
 
 use super::error::CliError;
 use super::file::{OtherValues, folder, read};
@@ -91,47 +91,35 @@ fn options(arguments: &SweepArguments) -> String {
 }
 
 fn words(done: &Sweep) -> Words {
-    let Sweep { study, summary, pace, .. } = done;
+    let Sweep { study, summary, .. } = done;
     let mut words = Words::default();
     words.line(label(&study.experiment().title));
     words.line(format!("{}\n", counts(summary)));
     let rows = summary.statistics.iter().map(|statistics| {
-        let mut row = vec![format!("{} [{}]", statistics.metric.id, statistics.metric.unit)];
-        match &statistics.numbers {
-            Some(n) => {
-                row.extend([n.mean, n.sd, n.min, n.median, n.p95, n.max].map(number));
-                row.push(n.largest_in.to_string());
-            }
-            None => row.extend(std::iter::repeat_n("–".to_owned(), 7)),
-        }
-        row
+        let (unit, cells) = statistics.cells();
+        [titled(&statistics.metric.id, &unit)].into_iter().chain(cells).collect::<Vec<_>>()
     });
-    let head = ["completed", "mean", "sd", "min", "median", "95 %", "max", "in variant"];
+    let head = ["completed", "mean", "SD", "min", "median", "95 %", "max", "max in"];
     words.table(Table::new(&head).filled(rows));
-    if let Some(worst) = summary.worst.map(|at| &summary.rows[at]) {
-        words.line(format!(
-            "\nworst: variant {} (seed {}), {}",
-            worst.variant.index,
-            worst.variant.seed,
-            verdict(worst)
-        ));
+    if let Some(worst) = summary.worst() {
+        let (index, seed) = (worst.variant.index, worst.variant.seed);
+        words.line(format!("\nworst: variant {index} (seed {seed}), {}", verdict(worst)));
         for ((path, unit), value) in summary.columns.parameters.iter().zip(&worst.variant.values) {
-            let value = value.map_or_else(|| "–".to_owned(), number);
-            words.line(format!("  {path} = {value} {unit}").trim_end());
+            words.line(format!("  {path} = {}", quantity(*value, unit)));
         }
-        words.line(format!("  look at it alone: {}", study.hint(worst.variant.index)));
+        words.line(format!("  look at it alone: {}", study.hint(index)));
     }
     let failed = summary.rows.iter().find(|row| row.outcome == VariantStatus::Failed);
     if let Some(row) = failed {
         words.line(format!("first failure: variant {}: {}", row.variant.index, row.reason));
     }
-    if let Some(rate) = pace.per_second() {
+    if let Some(rate) = done.tests_per_s {
         words.line(format!(
             "{} tests in {} s: {} per second, {} per second and thread",
-            pace.variants,
-            number(pace.elapsed.as_secs_f64()),
+            summary.rows.len() - done.resumed_variants,
+            number(done.elapsed_s),
             number(rate),
-            number(rate / pace.threads as f64)
+            number(rate / done.busy_threads as f64)
         ));
     }
     words.line(written(&done.folder, &done.files));
@@ -167,14 +155,13 @@ fn row_words(columns: &Columns, row: &Row, folder: Option<&str>) -> Words {
         row.variant.seed,
         verdict(row)
     ));
-    let mut table = Table::new(&["", "value", ""]);
-    let value = |value: &Option<f64>| value.map_or_else(|| "–".to_owned(), number);
+    let mut table = Table::new(&["", "value"]);
     for ((path, unit), drawn) in columns.parameters.iter().zip(&row.variant.values) {
-        table.row([path, &value(drawn), unit]);
+        table.row([path, &quantity(*drawn, unit)]);
     }
-    for (metric, found) in columns.metrics.iter().zip(&row.metrics) {
-        let name = format!("{} {}", metric.id, metric.quantity);
-        table.row([&name, &value(found), &metric.unit]);
+    for (Metric { id, quantity: what, unit }, found) in columns.metrics.iter().zip(&row.metrics) {
+        let name = if what.contains(id.as_str()) { what.clone() } else { format!("{id} {what}") };
+        table.row([&name, &quantity(*found, unit)]);
     }
     words.table(table);
     if let Some(folder) = folder {

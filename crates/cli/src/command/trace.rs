@@ -6,7 +6,7 @@ use clap::Args;
 use twinrig::iterative::{Ended, Place, TraceOptions, Traced};
 use twinrig::page::text::{label, plus_minus};
 use twinrig::table::Table;
-use twinrig::words::{Words, number};
+use twinrig::words::{Words, number, titled};
 
 use super::error::CliError;
 use super::file::{OtherValues, Pacing, folder, load};
@@ -53,51 +53,52 @@ fn words(title: &str, traced: &Traced) -> Words {
     let Traced { places, outcome: found, elapsed_s, folder, .. } = traced;
     let mut words = Words::default();
     words.line(label(title));
-    words.line(format!("{} points: {}", found.rows.len(), found.ended.words()));
+    words.line(format!("{} points: {}", found.points.len(), found.ended.words()));
     if let Some(why) = &found.still {
         words.line(format!("nothing moved: {why}"));
     }
     words.line("");
-    let mut rows = Vec::new();
+    let mut marks = Table::new(&["", "amplitude", "frequency [Hz]"]);
     for (place, peak) in places.iter().zip(&found.peaks) {
-        let value = format!("{} {}", number(1e3 * peak.mark.amplitude_m), place.shown_unit());
-        let at = format!("{:.4} Hz", peak.mark.frequency_hz);
-        rows.push(vec![peak.from.label(&place.name), value, at]);
+        let name = titled(&peak.from.label(&place.name), &place.shown_unit());
+        let (amplitude, at) = (1e3 * peak.mark.amplitude_m, peak.mark.frequency_hz);
+        marks.row([&name, &number(amplitude), &number(at)]);
     }
     // Folds are told at the first place.
     let unit = places.first().map_or_else(String::new, Place::shown_unit);
     for fold in &found.folds {
         let value = plus_minus(1e3 * fold.mark.amplitude_m, 1e3 * fold.interval_m);
         let at = plus_minus(fold.mark.frequency_hz, fold.interval_hz);
-        rows.push(vec!["fold".into(), format!("{value} {unit}"), format!("{at} Hz")]);
+        marks.row([&titled("fold", &unit), &value, &at]);
     }
     for fold in found.reference.iter().flat_map(|reference| &reference.folds) {
-        let value = format!("{} {unit}", number(1e3 * fold.amplitude_m));
-        rows.push(vec!["fold of the model".into(), value, format!("{:.4} Hz", fold.frequency_hz)]);
+        let name = titled("fold of the model", &unit);
+        marks.row([&name, &number(1e3 * fold.amplitude_m), &number(fold.frequency_hz)]);
     }
-    let mut add = |name: &str, value: String| rows.push(vec![name.into(), value, String::new()]);
-    match (found.largest_difference_percent, &found.still) {
-        (Some(percent), _) => add(
-            "largest difference from the whole structure's model",
-            format!("{} % of peak", number(percent)),
-        ),
-        (None, None) => add("model of the whole structure", "none to compare with".into()),
-        (None, Some(_)) => {}
+    if !marks.rows.is_empty() {
+        words.table(marks);
+        words.line("");
     }
-    if let Some(percent) = found.largest_bias_percent {
-        add("largest bias of the simulation", format!("{} % of peak", number(percent)));
-    }
-    if let Some(median) = found.median_iterations() {
-        let most = found.iterations().len() - 1;
-        add("corrections per point", format!("{median} (median), {most} (most)"));
-    }
-    add("evaluations", found.evaluations.to_string());
-    add("time on the rig", format!("{} min", number(found.rig_time_s / 60.0)));
-    add("time it took", format!("{} s", number(*elapsed_s)));
-    if found.unsettled() > 0 {
-        add("points that had not settled in time", found.unsettled().to_string());
-    }
-    words.table(Table::new(&["", "value", "at"]).filled(rows));
+    let compared = match (found.largest_difference_percent, &found.still) {
+        (Some(percent), _) => Some(number(percent)),
+        (None, None) => Some("no model".to_owned()),
+        (None, Some(_)) => None,
+    };
+    let corrections = found
+        .median_iterations
+        .map(|median| format!("median {median}, maximum {}", found.iterations.len() - 1));
+    let unsettled = Some(found.unsettled_points).filter(|count| *count > 0);
+    let rows = [
+        ("largest deviation from the reference [% of peak]", compared),
+        ("largest bias of the simulation [% of peak]", found.largest_bias_percent.map(number)),
+        ("corrections per point", corrections),
+        ("evaluations", Some(found.evaluations.to_string())),
+        ("time on the rig [min]", Some(number(found.rig_time_s / 60.0))),
+        ("computing time [s]", Some(number(*elapsed_s))),
+        ("points that had not settled in time", unsettled.map(|count| count.to_string())),
+    ];
+    let known = rows.into_iter().filter_map(|(name, value)| Some([name.to_owned(), value?]));
+    words.table(Table::new(&["", "value"]).filled(known));
     words.line(format!("written to {folder}: points.csv, record.arrow, report.html, summary.json"));
     words
 }

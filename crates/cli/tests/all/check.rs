@@ -53,7 +53,7 @@ fn an_unstable_loop_is_told_what_would_help() {
     let lab = Lab::new();
     lab.write("bad.toml", unstable().text());
     let said = lab.twinrig(["check", "bad.toml"]).exits(7).out;
-    assert!(said.contains("(mode 1) grows by"), "{said}");
+    assert!(said.contains("(mode 1) grows, doubling every"), "{said}");
     assert!(said.contains("would make it stable") && !said.contains("see below"), "{said}");
     assert!(said.contains("forward_prediction, order 3"), "{said}");
     let said = lab.twinrig(["check", "bad.toml", "--json"]).exits(7).json();
@@ -110,7 +110,7 @@ fn partitions_are_ranked_by_the_delay_they_bear() {
     assert!(ranked.iter().any(|cut| cut["interface"] == "b – c"), "{said}");
     assert!(said["advice"]["skipped"].as_array().unwrap().len() == 1, "{said}");
     let text = lab.twinrig(["check", "test.toml", "--advise"]).out;
-    assert!(text.contains("the whole spring") && text.contains("not examined:"), "{text}");
+    assert!(text.contains("whole spring") && text.contains("not examined:"), "{text}");
 
     // A frame whose stiffness is no row of springs says what it cannot cut.
     let frame = "mass = [\"1 t\", \"1 t\", \"1 t\"]\ndamping = { modal = \"3 %\" }\nstiffness = { \
@@ -145,7 +145,7 @@ fn two_rates_are_judged_over_a_period() {
         .with("main_loop", "ratio = 4\ntask_ticks = 1");
     lab.write("good.toml", draft.text());
     let said = lab.twinrig(["check", "good.toml", "--json"]).exits(0).json();
-    assert_eq!(said["verdict"], "stable");
+    assert_eq!(said["stability"], "stable");
     assert_eq!(said["method"], "map over a period");
     // By its definition: so many ticks later it is stable, with one more it is not.
     let margin_s = said["two_rates"]["delay_margin_s"].as_f64().unwrap();
@@ -155,12 +155,12 @@ fn two_rates_are_judged_over_a_period() {
         let sensors = format!("force_delay_samples = {late}");
         lab.write("late.toml", draft.clone().with("sensors", &sensors).text());
         let said = lab.twinrig(["check", "late.toml", "--json"]).json();
-        assert_eq!(said["verdict"], verdict, "{late} ticks");
+        assert_eq!(said["stability"], verdict, "{late} ticks");
     }
     let late = draft.with("transfer_system", "kind = \"delay\"\nsamples = 40");
     lab.write("bad.toml", late.text());
     let said = lab.twinrig(["check", "bad.toml"]).exits(7).out;
-    assert!(said.contains("UNSTABLE: a motion of"), "{said}");
+    assert!(said.contains("UNSTABLE: motion at"), "{said}");
 }
 
 /// The simulated part does not stand by itself, so it has no modes of its own: the
@@ -208,7 +208,7 @@ fn a_structure_without_support_keeps_its_numbers() {
     }
     let said = lab.twinrig(["check", "test.toml"]).exits(0).out;
     assert!(said.contains("rigid body") && said.contains("no support"), "{said}");
-    assert!(said.contains("stable: the least damped motion"), "{said}");
+    assert!(said.contains("stable: least damped motion"), "{said}");
     assert!(!said.contains("-100.00 %"), "{said}");
 }
 
@@ -226,7 +226,7 @@ fn without_damping_nothing_is_said_to_decay() {
     let draft = draft.with("integrator", "method = \"exact\"\nrate = \"1024 Hz\"");
     lab.write("test.toml", draft.text());
     let said = lab.twinrig(["check", "test.toml"]).exits(0).out;
-    assert!(said.contains("that of 7.1176 Hz (mode 2) does not decay either"), "{said}");
+    assert!(said.contains("motion at 7.12 Hz (mode 2) neither grows nor decays"), "{said}");
     // A spring's late force lets them grow, and no compensator that is tried helps.
     lab.write("bad.toml", Draft::new().with("structure", bare).text());
     let said = lab.twinrig(["check", "bad.toml"]).exits(7).out;
@@ -242,7 +242,7 @@ fn what_is_unstable_shows_no_positive_damping_and_no_remedy_that_fails() {
     let mass = "interface = [2]\nmass = [\"60 %\"]";
     lab.write("heavy.toml", Draft::new().with("partition", mass).text());
     let said = lab.twinrig(["check", "heavy.toml"]).exits(7).out;
-    assert!(said.contains("give more of the mass to the numerical side"), "{said}");
+    assert!(said.contains("give more of the mass to the numerical substructure"), "{said}");
     let verdict = said.lines().find(|line| line.starts_with("UNSTABLE")).unwrap();
     assert!(!verdict.contains("less delay") && !verdict.contains("would make"), "{verdict}");
     let json = lab.twinrig(["check", "heavy.toml", "--json"]).exits(7).json();
@@ -257,7 +257,7 @@ fn what_is_unstable_shows_no_positive_damping_and_no_remedy_that_fails() {
     assert!(page.contains("\"no mode, ") || page.contains("belongs to no mode"));
     // A mass that carries no spring is not split down to nothing.
     let advice = lab.twinrig(["check", "heavy.toml", "--advise"]).exits(7).out;
-    assert!(!advice.contains("with 0 % of the mass") && advice.contains(" kg"), "{advice}");
+    assert!(!advice.contains(" 0 % mass") && advice.contains("[kg]"), "{advice}");
 }
 
 #[test]
@@ -270,6 +270,6 @@ fn one_thing_is_not_called_several() {
     let said = lab.twinrig(["check", "one.toml"]).exits(0).out;
     assert!(said.contains("\n1 DOF, 1 at the interface"), "{said}");
     // What must fit is the slowest of a hundred, and its share is said of it.
-    let fits = said.lines().find(|line| line.starts_with("the loop fits")).unwrap();
-    assert!(fits.contains("in 99 of 100 cases (median"), "{fits}");
+    let fits = said.lines().find(|line| line.starts_with("fits real time here")).unwrap();
+    assert!(fits.contains("(99 %; median"), "{fits}");
 }

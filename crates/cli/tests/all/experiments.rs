@@ -410,10 +410,10 @@ fn the_forecast_says_what_it_knows_of_the_compensator() {
         let ran = lab.twinrig(["check", "test.toml", "--json"]);
         (ran.code, ran.json())
     };
-    let verdict = |compensator: &str| said(compensator).1["verdict"].as_str().unwrap().to_owned();
+    let verdict = |compensator: &str| said(compensator).1["stability"].as_str().unwrap().to_owned();
     // The rig is some 24 ms late: alone it feeds energy in, its inverse does not.
     let (code, none) = said("kind = \"none\"");
-    assert_eq!((code, none["verdict"].as_str()), (7, Some("unstable")));
+    assert_eq!((code, none["stability"].as_str()), (7, Some("unstable")));
     let exact = "kind = \"inverse\"\ncoefficients = [0.992542, 0.0248894, 1.06623e-4, 3.85639e-7]";
     assert_eq!(verdict(exact), "stable");
     assert_eq!(verdict("kind = \"first_order\"\nlead = \"24 ms\""), "stable");
@@ -429,6 +429,6 @@ fn the_forecast_says_what_it_knows_of_the_compensator() {
     // One that adapts is judged as it starts and as it will have learnt.
     let (_, adaptive) = said("");
     assert!(adaptive["words"].as_str().unwrap().contains("adaptive"), "{}", adaptive["words"]);
-    assert_eq!(adaptive["verdict"], "stable");
+    assert_eq!(adaptive["stability"], "stable");
     assert_eq!(adaptive["loop"]["as_started"]["stable"], true, "{adaptive}");
 }

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 use crate::common::Lab;
 use serde_json::Value;
-use twinrig::assembly::Coupling;
-use twinrig::reproduce::galmez::{Ground, assembly};
+use twinrig::reproduce::Ground;
+use twinrig::reproduce::galmez::{benchmark, delayed};
 use twinrig::trace::trace;
 
 fn rows(document: &Value) -> BTreeMap<String, f64> {
@@ -51,7 +51,7 @@ fn the_synthetic_record_gives_the_golden_values() {
         assert!((now[id] - wanted).abs() <= tolerance, "{id}: {} is not {wanted}", now[id]);
     }
     let people = lab.twinrig(["reproduce", "galmez"]).exits(0).out;
-    assert!(people.contains("Critical delay") && people.contains("144.00"), "{people}");
+    assert!(people.contains("Critical delay") && people.contains("144.0"), "{people}");
 }
 
 #[test]
@@ -117,11 +117,9 @@ fn the_recorded_motion_gives_the_recomputed_values() {
 #[test]
 fn exact_work_warns_at_its_own_time() {
     let Some(kobe) = kobe() else { return };
-    let mut benchmark = assembly(&Ground::File(kobe)).unwrap();
-    benchmark.transfer_system = model::transfer::TransferSystem::Delay { samples: 37.0 };
-    benchmark.coupling = Coupling::Held;
-    benchmark.work = runtime::monitor::WorkRule::Held;
-    let crossed_s = trace(&benchmark, 1.0).unwrap().warning_reaches(100.0).unwrap();
+    let test = delayed(benchmark(&Ground::File(kobe)).unwrap(), 37).unwrap();
+    let test = test.with("monitor.work", "exact").unwrap();
+    let crossed_s = trace(test.assembly().unwrap()).unwrap().warning_reaches(100.0).unwrap();
     assert!((crossed_s / 10.15 - 1.0).abs() < 0.001, "{crossed_s}");
 }
 

@@ -69,7 +69,7 @@ fn events_stand_in_record_output_json_and_report() {
     lab.write("test.toml", draft.text());
     let json = lab.twinrig(["run", "test.toml", "--out", "out", "--json"]).exits(0).json();
     let checked = lab.twinrig(["check", "test.toml"]).exits(0).out;
-    assert!(checked.contains("1 fault that the file rehearses is not part of this"), "{checked}");
+    assert!(checked.contains("not included: 1 rehearsed fault"), "{checked}");
     let events = events(&json);
     let begins = ("fault".to_owned(), "rehearsed fault begins: commands arrive later".to_owned());
     assert!(events.contains(&begins), "{events:?}");

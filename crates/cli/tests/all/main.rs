@@ -27,3 +27,4 @@ mod sweep;
 mod sweep_rows;
 mod tidy;
 mod trace;
+mod verdict;

@@ -214,7 +214,8 @@ fn against_the_clock_over_the_wire() {
     let rig = rig(&lab);
     let output = run(&lab, &rig.address, &["--realtime"]).wait_with_output().unwrap();
     let said = String::from_utf8_lossy(&output.stdout);
-    assert_eq!(output.status.code(), Some(0), "{said}");
+    // A busy machine is late, and the verdict says so.
+    assert!(matches!(output.status.code(), Some(0 | 10)), "{said}");
     assert!(said.contains("round trip") && said.contains("link"), "{said}");
     lab.twinrig(["replay", "far"]).exits(0);
     let far = Record::read(lab.path("far/record.arrow")).unwrap();

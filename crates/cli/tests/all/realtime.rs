@@ -197,7 +197,7 @@ fn a_full_disk_never_reaches_the_tick() {
     let said = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(5), "{said}");
     let told = String::from_utf8_lossy(&output.stdout);
-    assert!(told.contains("Incomplete: ") && told.contains("peak of"), "{told}");
+    assert!(told.contains("Incomplete: ") && told.contains("Peak of"), "{told}");
     assert!(said.contains("writing the record") && said.contains("frames are safe"), "{said}");
     assert!(said.contains("FRAMES LOST"), "the operator was told while it ran: {said}");
     assert!(said.contains("3.0 s of 3.0 s"), "the loop went on to its end: {said}");
@@ -242,7 +242,8 @@ fn without_the_privilege_a_run_says_so_and_goes_on() {
     let output = start(&lab, &wrapper).wait_with_output().unwrap();
     let (out, err) =
         (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-    assert_eq!(output.status.code(), Some(0), "{out}{err}");
+    // A busy machine is late, and the verdict says so.
+    assert!(matches!(output.status.code(), Some(0 | 10)), "{out}{err}");
     assert!(err.contains("notice: no real-time priority for the loop"), "{err}");
     assert!(err.contains("docs/real-time.md"), "{err}");
     assert!(out.contains("SCHED_OTHER (SCHED_FIFO refused)"), "{out}");
@@ -261,7 +262,7 @@ fn check_says_whether_the_loop_fits() {
     let share = said["tick_share"].as_f64().unwrap();
     assert_eq!(said["fits"].as_bool().unwrap(), share <= 1.0, "{said}");
     let said = lab.twinrig(["check", "good.toml"]).exits(0).out;
-    assert!(said.contains("fits its period") || said.contains("does NOT fit its period"), "{said}");
+    assert!(said.contains("fits real time") || said.contains("does NOT fit real time"), "{said}");
     // A tick far below what any machine can do.
     let fast = Draft::new()
         .top("duration = \"1 ms\"")

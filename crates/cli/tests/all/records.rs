@@ -4,7 +4,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use crate::common::{Draft, Lab, python};
-use runtime::record::{Ending, Options, Record, Recorder};
+use runtime::record::{Options, Record, Recorder};
 
 fn noisy(seed: u32) -> Draft {
     Draft::new()
@@ -175,10 +175,10 @@ fn rewrite(lab: &Lab, change: impl FnOnce(&mut Record)) {
     for tick in 0..frames {
         let frame: Vec<f64> = record.columns.iter().map(|column| column[tick]).collect();
         sink.wait_for_room();
-        let _ = sink.push(&frame);
+        sink.push(&frame);
     }
     drop(sink);
-    handle.finish(Ending { ticks: frames as u64, trip: None }).unwrap();
+    handle.finish(frames as u64, None).unwrap();
 }
 
 #[test]

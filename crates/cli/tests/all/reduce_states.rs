@@ -61,7 +61,7 @@ fn a_state_space_model_is_judged_and_written() {
     }
     let coordinates = std::fs::read_to_string(lab.path("out/coordinates.csv")).unwrap();
     let lines: Vec<&str> = coordinates.lines().take(4).collect();
-    let expected = ["coordinate,what,name,dof", "1,displacement,\"40\",40", "2,velocity,\"40\",40"];
+    let expected = ["coordinate,what,name,dof", "1,displacement,40,40", "2,velocity,40,40"];
     assert_eq!(lines[..3], expected);
     assert!(lines[3].starts_with("3,amplitude"), "{}", lines[3]);
     let page = std::fs::read_to_string(lab.path("out/report.html")).unwrap();

@@ -60,7 +60,7 @@ impl Subject {
         // Rehearsed with the virtual rig, as a sweep does.
         let options = RunOptions { rig: Some(IN_PROCESS.into()), ..RunOptions::default() };
         let run = test.run_with(options, &StopHandle::default(), &mut Silent).ok()?;
-        Some(found(&run.summary))
+        Some(found(&serde_json::to_value(&run.summary).unwrap()))
     }
 }
 

@@ -163,7 +163,7 @@ fn the_exit_codes_of_the_book_are_those_of_the_readme() {
         table.take_while(|line| line.starts_with('|')).map(row).collect()
     };
     let readme = rows("README.md");
-    assert_eq!(readme.len(), 10);
+    assert_eq!(readme.len(), 13);
     assert_eq!(rows("docs/command-line.md"), readme);
 }
 
@@ -365,9 +365,10 @@ fn modules_of_a_crate_form_no_cycle() {
 }
 
 /// What runs inside the tick, beside the rig at the end of a wire.
-const TICKING: [&str; 21] = [
+const TICKING: [&str; 22] = [
     "tick.rs",
     "source.rs",
+    "open_loop.rs",
     "gate.rs",
     "interlock.rs",
     "frame.rs",
@@ -380,7 +381,7 @@ const TICKING: [&str; 21] = [
     "hybrid_loop",
     "monitor",
     "periodic",
-    "streamed_load",
+    "streamed_load.rs",
     "two_rate",
     "laboratory/mod.rs",
     "rig/virtual_rig.rs",

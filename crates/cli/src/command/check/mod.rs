@@ -39,5 +39,5 @@ pub(super) fn check(arguments: &CheckArguments, output: Output) -> Result<Exit, 
     }
     let assembly = test.assembly()?;
     let shown = output.show(&check, || words::words(&check, assembly));
-    Ok(if check.is_unstable() { Exit::Unstable } else { shown })
+    Ok(if check.is_unstable() { Exit::Unstable } else { Exit::of_verdict(check.verdict(), shown) })
 }

@@ -160,7 +160,7 @@ fn judged(assembly: &Assembly) -> Judged {
             | Stability::Rigid(dominant)
             | Stability::TwoRates(TwoRates { dominant, .. }),
         ) => Judged::Verdict {
-            unstable: forecast::grows(&dominant),
+            unstable: dominant.growing > 0,
             growth_1_s: dominant.is_known().then_some(dominant.growth_1_s),
         },
         Ok(Stability::Unknown(reason)) => Judged::Nothing(reason),
