@@ -89,17 +89,7 @@ impl Coupled {
             ]),
         };
 
-        let mut slopes = DMatrix::zeros(system.elements.ncols(), own_states + states);
-        for (row, placed) in numerical.elements.iter().enumerate() {
-            let steepest = placed.element.greatest_stiffness() * placed.place.direction(n);
-            slopes.view_mut((row, 0), (1, n)).copy_from(&steepest.transpose());
-        }
-        if of_specimen > 0 {
-            let displacement = dynamics.motion.view((0, 0), (count, states)).into_owned();
-            let mut of_rig = slopes.view_mut((of_numerical, own_states), (count, states));
-            of_rig.copy_from(&specimen.steepest_slopes(&displacement));
-        }
-
+        let slopes = steepest_slopes(numerical, dynamics, specimen, of_specimen);
         let slope = system.joined().rows(n, n).into_owned();
         // Rig rows know z, command and specimen elements.
         let rig = vstack(&[&dynamics.motion, &forces]);
@@ -209,6 +199,29 @@ impl Coupled {
         self.stepper.advance(load, next, held, |y, r| elements.forces(y, held, r));
         elements.commit(self.stepper.state(), held);
     }
+}
+
+/// Steepest slopes of the elements over the states of both parts.
+fn steepest_slopes(
+    numerical: &Equations,
+    dynamics: &ActuatorDynamics,
+    specimen: &Specimen,
+    of_specimen: usize,
+) -> DMatrix<f64> {
+    let (n, own_states, count) = (numerical.size(), numerical.state_count(), specimen.count());
+    let states = dynamics.system.dynamics.nrows();
+    let of_numerical = numerical.elements.len();
+    let mut slopes = DMatrix::zeros(of_numerical + of_specimen, own_states + states);
+    for (row, placed) in numerical.elements.iter().enumerate() {
+        let steepest = placed.element.greatest_stiffness() * placed.place.direction(n);
+        slopes.view_mut((row, 0), (1, n)).copy_from(&steepest.transpose());
+    }
+    if of_specimen > 0 {
+        let displacement = dynamics.motion.view((0, 0), (count, states)).into_owned();
+        let mut of_rig = slopes.view_mut((of_numerical, own_states), (count, states));
+        of_rig.copy_from(&specimen.steepest_slopes(&displacement));
+    }
+    slopes
 }
 
 /// Specimen force from (z; command ×3; specimen element forces).

@@ -186,8 +186,8 @@ fn course(record: &Record, assembly: &Assembly, plan: CoursePlan) -> CoursePlan 
     CoursePlan { initiating: Some(initiating), ..plan }
 }
 
-/// Replays a record through the same tick.
-pub fn replay(record: &Record) -> Result<Replay, Error> {
+/// A record that cannot be replayed.
+fn refuse_unfit(record: &Record) -> Result<(), Error> {
     let header = &record.header;
     if header.version != env!("CARGO_PKG_VERSION") {
         return Err(Error::OtherVersion(header.version.clone()));
@@ -207,6 +207,13 @@ pub fn replay(record: &Record) -> Result<Replay, Error> {
             why: "the record has holes, and a replay would not mean anything",
         });
     }
+    Ok(())
+}
+
+/// Replays a record through the same tick.
+pub fn replay(record: &Record) -> Result<Replay, Error> {
+    refuse_unfit(record)?;
+    let header = &record.header;
     let source = Embedded::new(&header.inputs);
     let unreadable = |found: Diagnostics| Error::EmbeddedExperiment(Box::new(found));
     let (experiment, _) =

@@ -1,5 +1,6 @@
 //! The fast side: one point per tick, every force sent back.
 
+use model::equations::Equations;
 use model::integrator::{Method, StepWork};
 use model::motion::Motion;
 use model::predictor::{Design, Grid, Predictor, Surroundings};
@@ -76,46 +77,22 @@ impl TwoRateModel {
     /// Builds both loops, at rest, joined by their rings.
     pub fn new(parts: TwoRateParts) -> Result<Self, TwoRateError> {
         let TwoRateParts { rates, numerical: equations, integrator, specimen, preview, .. } = parts;
-        check(&rates)?;
-        let method = integrator.method;
-        if rates.predictor == Design::ModelBased
-            && matches!(method, Method::ChenRicles | Method::KolayRicles { .. })
-        {
-            return Err(TwoRateError::ModelBasedMethod(method.name()));
-        }
-        let (dofs, loads, count) =
-            (equations.size(), equations.load.ncols(), equations.interface.len());
-        let (points, ticks) = (rates.points(), rates.ratio);
-        let mut shape = Shape { dofs, loads, count, points, ticks: 0, whole: 0 };
+        check(&rates, integrator.method)?;
+        let (loads, count) = (equations.load.ncols(), equations.interface.len());
         // A main loop that is as late as may be bridged still finds room.
         let depth = 2 * (rates.ratio + rates.bridge) + 4;
         let kept = depth / rates.ratio + 4;
-        let mut tables = 0.0;
         let orders = match parts.detail {
             MotionDetail::Interface => 0,
             MotionDetail::Displacement => 1,
             MotionDetail::Full => 3,
         };
-        if rates.predictor == Design::ModelBased {
-            // Weights of state, force and load ahead, for every point.
-            let ahead = rates.task_ticks + points + 2;
-            let width = (2 * dofs + count + ahead * loads) as f64;
-            tables = (points * 3 * count) as f64 * width;
-            let of_all = (ticks * orders * dofs) as f64 * width;
-            if of_all <= MOST_SHOWN {
-                (shape.ticks, shape.whole) = (ticks, orders * dofs);
-                tables += of_all;
-            }
-        }
-        let numbers = tables + kept as f64 * shape.batch() as f64;
-        if numbers > MOST_NUMBERS {
-            return Err(TwoRateError::TooLarge(numbers));
-        }
+        let shape = shape(&rates, equations, orders, kept)?;
         let grid = rates.grid(integrator.step_s);
         let surroundings = Surroundings { numerical: equations, specimen };
         let mut predictor = Predictor::new(&rates.predictor, grid, count, &surroundings)?;
         if shape.whole > 0 {
-            let every_tick = Grid { first: rates.task_ticks as f64, points: ticks, ..grid };
+            let every_tick = Grid { first: rates.task_ticks as f64, points: rates.ratio, ..grid };
             predictor.tabulate(&surroundings, every_tick, orders)?;
         }
         let (samples, taken) = RingBuffer::new(depth * shape.sample());
@@ -379,8 +356,44 @@ fn lateness(bridged: u64, rates: &Rates) -> Trip {
     TripKind::MainLoopLate.trip(bridged as f64, rates.bridge as f64)
 }
 
-fn check(rates: &Rates) -> Result<(), TwoRateError> {
+/// What a batch carries, and whether there is room for `kept` of them and for the tables of a
+/// model-based predictor.
+fn shape(
+    rates: &Rates,
+    equations: &Equations,
+    orders: usize,
+    kept: usize,
+) -> Result<Shape, TwoRateError> {
+    let (dofs, loads, count) =
+        (equations.size(), equations.load.ncols(), equations.interface.len());
+    let (points, ticks) = (rates.points(), rates.ratio);
+    let mut shape = Shape { dofs, loads, count, points, ticks: 0, whole: 0 };
+    let mut tables = 0.0;
+    if rates.predictor == Design::ModelBased {
+        // Weights of state, force and load ahead, for every point.
+        let ahead = rates.task_ticks + points + 2;
+        let width = (2 * dofs + count + ahead * loads) as f64;
+        tables = (points * 3 * count) as f64 * width;
+        let of_all = (ticks * orders * dofs) as f64 * width;
+        if of_all <= MOST_SHOWN {
+            (shape.ticks, shape.whole) = (ticks, orders * dofs);
+            tables += of_all;
+        }
+    }
+    let numbers = tables + kept as f64 * shape.batch() as f64;
+    if numbers > MOST_NUMBERS {
+        return Err(TwoRateError::TooLarge(numbers));
+    }
+    Ok(shape)
+}
+
+fn check(rates: &Rates, method: Method) -> Result<(), TwoRateError> {
     let Rates { ratio, task_ticks, bridge, step_time, .. } = *rates;
+    if rates.predictor == Design::ModelBased
+        && matches!(method, Method::ChenRicles | Method::KolayRicles { .. })
+    {
+        return Err(TwoRateError::ModelBasedMethod(method.name()));
+    }
     if ratio == 0 || ratio > MOST_TICKS {
         return Err(TwoRateError::BadRatio(ratio));
     }

@@ -87,12 +87,7 @@ pub(super) fn build(
     let coupling = Coupling::of(experiment);
     contradictions::refuse(experiment, found);
     let count = partition.interface.len();
-    let expand = |values: &Option<PerDof>, absent: f64| {
-        values.as_ref().map_or(vec![absent; count], |values| values.expand(count))
-    };
-    let (spec, limits) = (&experiment.transfer_system, &experiment.limits);
-    let capacity = spec.capacity_n.unwrap_or(f64::INFINITY);
-    let sensors = &experiment.sensors;
+    let spec = &experiment.transfer_system;
     let integrator = integrator_options(experiment);
     let mut assembly = Assembly {
         coupling,
@@ -110,38 +105,10 @@ pub(super) fn build(
             quantum: spec.quantum_m.unwrap_or(0.0),
             saturation: spec.saturation_m.unwrap_or(f64::INFINITY),
         },
-        sensors: SensorValues {
-            displacement_noise: expand(&sensors.displacement_noise, 0.0),
-            force_noise: expand(&sensors.force_noise, 0.0),
-            acceleration_noise: expand(&sensors.acceleration_noise, 0.0),
-            displacement_quantum: expand(&sensors.displacement_quantum, 0.0),
-            force_quantum: expand(&sensors.force_quantum, 0.0),
-            force_delay: sensors.force_delay_samples,
-        },
-        limits: Limits {
-            command: expand(&limits.command, f64::INFINITY),
-            rate: expand(&limits.rate, f64::INFINITY),
-            force: expand(&limits.force, f64::INFINITY)
-                .into_iter()
-                .map(|force| force.min(capacity))
-                .collect(),
-            tracking_error: expand(&limits.tracking_error, f64::INFINITY),
-            overshoot: limits.overshoot,
-            step_s: experiment.integrator.step_s(),
-        },
-        safe_path: SafePath {
-            hold_s: limits.safe.hold_s,
-            // The way to safe keeps the gate's own limit.
-            rate_m_s: expand(&limits.rate, f64::INFINITY)
-                .into_iter()
-                .fold(limits.safe.rate_m_s, f64::min),
-        },
-        work: match (experiment.monitor.work, coupling) {
-            (Work::Exact, Coupling::Held) => WorkRule::exact_for(integrator.method),
-            // A force that changes within the step is not held: the straight
-            // rule is the better one.
-            _ => WorkRule::Trapezoid,
-        },
+        sensors: sensors(experiment, count),
+        limits: limits(experiment, count),
+        safe_path: safe_path(experiment, count),
+        work: work_rule(experiment, coupling, integrator.method),
         integrator,
         stop_at: experiment
             .monitor
@@ -162,11 +129,7 @@ pub(super) fn build(
         stands_at_m: experiment.phases.initiating.map_or(0.0, |spec| spec.stands_at_m),
         stream: course::stream(experiment),
         every: experiment.record.every,
-        detail: match (experiment.record.motion, experiment.record.displacements) {
-            (RecordedMotion::Full, _) => MotionDetail::Full,
-            (_, RecordedDofs::Interface) => MotionDetail::Interface,
-            _ => MotionDetail::Displacement,
-        },
+        detail: motion_detail(experiment),
         remote: None,
         structure,
         reduced,
@@ -176,22 +139,86 @@ pub(super) fn build(
         substructures,
         loads,
     };
-    let CompensatorSpec { design, shaping } = &experiment.compensator;
-    if let Err(error) = assembly.set_compensator(design.clone(), shaping) {
-        let path = format!("compensator.{}", error.key());
-        found.push(experiment.place(&path, Diagnostic::error(error.to_string())));
-        return None;
-    }
-    warn_of_idle_compensator(experiment, &assembly, found);
-    // A file for iterative tests need not describe a loop that is closed.
-    let is_cut = experiment.trace.is_some() && !experiment.transfer_system.stated;
-    // Building the plant once finds what only it can know.
-    if !is_cut && let Err(error) = assembly.plant() {
-        let path = error.path();
-        found.push(experiment.place(path, Diagnostic::error(error.to_string())));
-        return None;
-    }
+    complete(&mut assembly, experiment, found)?;
     Some(assembly)
+}
+
+/// Gives the assembly its compensator, and builds the plant once: that finds what only
+/// it can know.
+fn complete(
+    assembly: &mut Assembly,
+    experiment: &Experiment,
+    found: &mut Diagnostics,
+) -> Option<()> {
+    let CompensatorSpec { design, shaping } = &experiment.compensator;
+    let failed = match assembly.set_compensator(design.clone(), shaping) {
+        Err(error) => Some((format!("compensator.{}", error.key()), error.to_string())),
+        Ok(()) => {
+            warn_of_idle_compensator(experiment, assembly, found);
+            // A file for iterative tests need not describe a loop that is closed.
+            let is_cut = experiment.trace.is_some() && !experiment.transfer_system.stated;
+            let built = if is_cut { None } else { assembly.plant().err() };
+            built.map(|error| (error.path().to_owned(), error.to_string()))
+        }
+    };
+    let Some((path, message)) = failed else { return Some(()) };
+    found.push(experiment.place(&path, Diagnostic::error(message)));
+    None
+}
+
+/// A value for each interface DOF.
+fn expand(values: &Option<PerDof>, absent: f64, count: usize) -> Vec<f64> {
+    values.as_ref().map_or(vec![absent; count], |values| values.expand(count))
+}
+
+fn sensors(experiment: &Experiment, count: usize) -> SensorValues {
+    let sensors = &experiment.sensors;
+    SensorValues {
+        displacement_noise: expand(&sensors.displacement_noise, 0.0, count),
+        force_noise: expand(&sensors.force_noise, 0.0, count),
+        acceleration_noise: expand(&sensors.acceleration_noise, 0.0, count),
+        displacement_quantum: expand(&sensors.displacement_quantum, 0.0, count),
+        force_quantum: expand(&sensors.force_quantum, 0.0, count),
+        force_delay: sensors.force_delay_samples,
+    }
+}
+
+fn limits(experiment: &Experiment, count: usize) -> Limits {
+    let limits = &experiment.limits;
+    let capacity = experiment.transfer_system.capacity_n.unwrap_or(f64::INFINITY);
+    let force = expand(&limits.force, f64::INFINITY, count);
+    Limits {
+        command: expand(&limits.command, f64::INFINITY, count),
+        rate: expand(&limits.rate, f64::INFINITY, count),
+        force: force.into_iter().map(|force| force.min(capacity)).collect(),
+        tracking_error: expand(&limits.tracking_error, f64::INFINITY, count),
+        overshoot: limits.overshoot,
+        step_s: experiment.integrator.step_s(),
+    }
+}
+
+/// The way to safe keeps the gate's own limit.
+fn safe_path(experiment: &Experiment, count: usize) -> SafePath {
+    let (limits, safe) = (&experiment.limits, &experiment.limits.safe);
+    let rates = expand(&limits.rate, f64::INFINITY, count).into_iter();
+    SafePath { hold_s: safe.hold_s, rate_m_s: rates.fold(safe.rate_m_s, f64::min) }
+}
+
+fn work_rule(experiment: &Experiment, coupling: Coupling, method: Method) -> WorkRule {
+    match (experiment.monitor.work, coupling) {
+        (Work::Exact, Coupling::Held) => WorkRule::exact_for(method),
+        // A force that changes within the step is not held: the straight rule is the
+        // better one.
+        _ => WorkRule::Trapezoid,
+    }
+}
+
+fn motion_detail(experiment: &Experiment) -> MotionDetail {
+    match (experiment.record.motion, experiment.record.displacements) {
+        (RecordedMotion::Full, _) => MotionDetail::Full,
+        (_, RecordedDofs::Interface) => MotionDetail::Interface,
+        _ => MotionDetail::Displacement,
+    }
 }
 
 fn integrator_options(experiment: &Experiment) -> Options {
