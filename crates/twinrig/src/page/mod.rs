@@ -5,6 +5,7 @@
 pub mod decimate;
 pub mod figure;
 mod numbers;
+mod series;
 mod svg;
 mod table;
 pub mod text;
