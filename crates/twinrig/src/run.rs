@@ -7,7 +7,7 @@ use runtime::link::LinkCounts;
 use runtime::record::{Purpose, Record, Role};
 use runtime::stop::StopHandle;
 use runtime::two_rate::Counts;
-use runtime::verdict::{Level, Reason};
+use runtime::verdict::{Level, Reason, Verdict};
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -50,6 +50,8 @@ pub enum Unstable {
 /// A test that took place.
 #[derive(Debug, Clone, Serialize)]
 pub struct Run {
+    /// How far the result can be trusted.
+    pub verdict: Verdict,
     /// Where its files are; empty where nothing was kept.
     pub folder: String,
     /// C of the stability warning that was used, J.
@@ -154,14 +156,16 @@ impl Test {
             record_run(experiment, source, assembly, path, prediction, pace, stop, onlooker)
                 .map_err(|error| error.not_kept(None, path))?;
         let record = Record::read(path)?;
+        let summary = report::summary(&record)?;
         Ok(Run {
+            verdict: summary.verdict.clone(),
             folder: String::new(),
             warning_constant_j: ended.constant_j,
             warnings: self.warnings().to_json(),
             reduction: self.reduction(),
             main_loop: ended.main_loop,
             link: ended.link,
-            summary: report::summary(&record)?,
+            summary,
             ended,
             record,
             files: Vec::new(),
